@@ -1,0 +1,136 @@
+// Package agent runs one turn: it streams a model over a session's history,
+// runs the tools that the model asks for, and knows when to stop.
+//
+// The loop keeps nothing. What it must remember and owe goes through a
+// [Journal], step by step, so that another worker can go on where this one
+// died: a finished model call is never paid twice, a tool with side effects
+// never runs twice.
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/costs"
+	"parley/llm"
+	"parley/sessionkeys"
+	"parley/tools"
+	"parley/transcript"
+)
+
+// Journal is what the loop remembers and owes: one session with one owner.
+// Every method but Messages is one durable commit. An error of any of them
+// ends the turn at once and leaves it open for whoever takes the session over.
+type Journal interface {
+	// Messages is the whole history so far, oldest first.
+	Messages(ctx context.Context) ([]transcript.Message, error)
+	// Append adds results of tools.
+	Append(ctx context.Context, ms ...transcript.Message) error
+	// Begin is called before a tool with side effects runs. It reports whether
+	// the same call was begun before: then it must not run again.
+	Begin(ctx context.Context, step int, callID string) (again bool, err error)
+	// Reserve writes down the worst case of a call before it is made. It
+	// returns a *costs.BudgetError when the money is not there.
+	Reserve(ctx context.Context, e costs.Estimate) (costs.Reservation, error)
+	// Settle books what a call cost and adds its answer, if it has one, in one
+	// commit.
+	Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error
+	// Finish ends the turn in one commit: the last call's settlement (nil when
+	// the end is not a model's answer), the closing messages, and what o says
+	// to the person. It is called exactly once for each turn that Run ends
+	// without an error.
+	Finish(ctx context.Context, s *costs.Settlement, o Outcome, ms ...transcript.Message) error
+}
+
+// Why a turn's context may end. The gateway cancels with one of these as the
+// cause; any other cause counts as ErrHandover.
+var (
+	// ErrStopped: a person said stop. The turn is finished as cancelled.
+	ErrStopped = errors.New("stopped by user")
+	// ErrTurnTimeout: the turn took too long. It is finished and the person told.
+	ErrTurnTimeout = errors.New("turn took too long")
+	// ErrHandover: this process goes away. The turn is left open.
+	ErrHandover = errors.New("handed over to another worker")
+)
+
+// Turn is one user message and everything that follows from it.
+type Turn struct {
+	ID        string
+	Session   sessionkeys.SessionID
+	Key       sessionkeys.Key
+	Purpose   costs.Purpose // RootTurn or Subagent
+	Channel   string        // instance name, a label
+	Workspace string        // the session's own folder
+
+	Model     llm.Model
+	System    []llm.SystemBlock
+	Tools     *tools.Set
+	MaxTokens int // most output tokens of one call; 0: the model's own most
+	MaxSteps  int // most model calls; 0: 20 (C01)
+
+	// Where a turn that another worker left goes on: Steps model calls were
+	// answered and committed, and Tries attempts were made of the next one.
+	Steps int
+	Tries int
+}
+
+// Outcome is how a turn ended.
+type Outcome struct {
+	Finish transcript.FinishReason
+	Text   string       // what the person is told; "" only when Silent
+	Silent bool         // nothing is to be sent (a stopped turn is answered by the command)
+	Err    error        // why it ended early, for the log; nil on an ordinary end
+	Steps  int          // model calls, those of earlier takes included
+	Cost   costs.Amount // what the calls of this take cost
+	Priced bool         // false: at least one call has no known price
+}
+
+// EventType names what happens during a turn. (W01, 2.4)
+type EventType string
+
+// What happens during a turn, in this order for each model call.
+const (
+	TextDelta      EventType = "text_delta"      // a piece of the answer as it streams
+	ReasoningDelta EventType = "reasoning_delta" // a piece of the thinking
+	Reasoning      EventType = "reasoning"
+	TextDone       EventType = "text" // text that came beside tool calls
+	StepStart      EventType = "step_start"
+	ToolCalled     EventType = "tool_call"
+	ToolProgress   EventType = "tool_progress"
+	ToolResulted   EventType = "tool_result"
+	StepComplete   EventType = "step_complete"
+	FinalResponse  EventType = "final"
+	ModelCalled    EventType = "model_call" // one attempt ended: Call is filled
+	Retrying       EventType = "llm_retry"  // Wait says how long
+	Problem        EventType = "error"
+)
+
+// Event is one thing that happened. Seq grows by one from 1 within a Run.
+type Event struct {
+	Seq     uint64
+	At      time.Time
+	Turn    string
+	Session sessionkeys.SessionID
+	Step    int
+	Type    EventType
+
+	Text   string // deltas, texts, progress, messages of problems
+	CallID string // tool calls
+	Tool   string
+	Args   string // ToolCalled: canonical JSON, or {"_raw":…} of what does not parse (F10)
+	Result *tools.Result
+	Status string        // StepComplete and ToolResulted: ok, error, timeout, denied or cancelled
+	Took   time.Duration // ToolResulted: how long
+	Wait   time.Duration // Retrying
+	Err    error         // Problem, Retrying
+	Call   *CallReport   // ModelCalled
+}
+
+// CallReport is one attempt of a model call, for metrics.
+type CallReport struct {
+	Entry      costs.Entry
+	Took       time.Duration
+	FirstToken time.Duration // 0: none came
+	Err        *llm.Error    // nil: it was answered
+}

@@ -1,0 +1,42 @@
+package sessionkeys
+
+import (
+	"crypto/rand"
+	"strconv"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// SessionID names one session: one transcript with its money. `/new` starts
+// another session at the same key. The gateway creates it, nobody looks inside
+// it, and it is unique for ever over all stores of one deployment.
+type SessionID string
+
+// NewSessionID is the id of a root session that starts at t: a ULID, so ids
+// sort by their start.
+func NewSessionID(t time.Time) SessionID {
+	return SessionID(ulid.MustNew(ulid.Timestamp(t), rand.Reader).String())
+}
+
+// ChildID is the id of the child that a tool call of the parent's turn starts.
+// It is a pure function of its arguments, so a replay after a crash finds the
+// child that it already made.
+func ChildID(parent SessionID, turn string, step int, toolCallID string) SessionID {
+	var b []byte
+	for _, s := range []string{string(parent), turn, strconv.Itoa(step), toolCallID} {
+		b = appendSized(b, s)
+	}
+	return SessionID("c-" + token("session-child-v1\x00"+string(b)))
+}
+
+// MailboxToken is the token of a child's own mailbox: siblings share a key, so
+// it comes from the id.
+func (id SessionID) MailboxToken() string { return token("session-id-v1\x00" + string(id)) }
+
+// appendSized keeps "3"+"131" and "31"+"31" apart.
+func appendSized(b []byte, s string) []byte {
+	n := len(s)
+	b = append(b, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+	return append(b, s...)
+}

@@ -1,0 +1,299 @@
+// Package sessionkeys says where a conversation is, which agent answers it,
+// and whose child it is.
+//
+// A [Key] is a pure function of an agent and an [Address]. Its text form is
+// what people read in logs and what the store keeps; its [Key.Token] is what
+// subjects, file names and other places with an alphabet of their own use. A
+// key routes. It never authorises: whoever may do what is decided from the
+// record behind the key, never from its text.
+//
+// The grammar, which [Parse] and [Key.String] undo in both directions:
+//
+//	key      = main / sub
+//	main     = agent ":" field ":" channel ":" kind ":" field [ ":thread:" field ]
+//	sub      = "agent:" agent ":sub:" depth ":" key       ; the parent is the whole rest
+//	agent    = [a-z0-9][a-z0-9_-]{0,31}, not "agent"
+//	channel  = "signal" | "telegram" | "slack"
+//	kind     = "dm" | "group" | "channel"
+//	depth    = 1..8, = depth(parent)+1
+//	field    = 1..255 bytes, of which 0x21..0x7E except ":" and "%" stand as
+//	           they are and every other byte as %XX in upper case
+//
+// The fields of a main key are the bot account's stable id, and the chat's. No
+// case is folded and no Unicode is normalised: group ids of Signal care.
+package sessionkeys
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Limits of the grammar.
+const (
+	MaxField = 255 // bytes of one field, before escaping
+	MaxDepth = 8   // children of children
+)
+
+// ErrInvalid is the kind of every error of this package: the text is not a
+// key, or the address cannot become one. Nothing was changed; the caller
+// refuses what it was about to route.
+var ErrInvalid = errors.New("invalid session key")
+
+// Kind says what sort of place a conversation is.
+type Kind string
+
+// The kinds of places.
+const (
+	DM      Kind = "dm"
+	Group   Kind = "group"
+	Channel Kind = "channel"
+)
+
+// The networks a key may name. A closed list: a new adapter adds itself here.
+const (
+	Signal   = "signal"
+	Telegram = "telegram"
+	Slack    = "slack"
+)
+
+// Address is one place on one network as one bot account sees it. The adapter
+// fills it from what the network calls stable: never from a display name.
+type Address struct {
+	Channel string `json:"channel"`          // network: Signal, Telegram or Slack
+	Account string `json:"account"`          // the network's own stable id of the bot account
+	Kind    Kind   `json:"kind"`             // DM, Group or Channel
+	Peer    string `json:"peer"`             // the chat: a person for DM, else the group's id
+	Thread  string `json:"thread,omitempty"` // topic or thread inside the chat; empty: none
+}
+
+// Key is a well-formed session key. The zero Key is none. Keys compare with ==
+// and may be used as map keys.
+type Key struct{ text string }
+
+// For gives the key under which agent answers at a. It returns ErrInvalid when
+// a part of a is empty, longer than [MaxField], or not in the closed lists.
+func For(agent string, a Address) (Key, error) {
+	if err := checkAgent(agent); err != nil {
+		return Key{}, err
+	}
+	if !knownChannel(a.Channel) {
+		return Key{}, fmt.Errorf("%w: unknown channel %s", ErrInvalid, quote(a.Channel))
+	}
+	if !knownKind(a.Kind) {
+		return Key{}, fmt.Errorf("%w: unknown kind %s", ErrInvalid, quote(string(a.Kind)))
+	}
+	var b strings.Builder
+	b.WriteString(agent)
+	b.WriteByte(':')
+	if err := escape(&b, "account", a.Account); err != nil {
+		return Key{}, err
+	}
+	b.WriteString(":" + a.Channel + ":" + string(a.Kind) + ":")
+	if err := escape(&b, "peer", a.Peer); err != nil {
+		return Key{}, err
+	}
+	if a.Thread != "" {
+		b.WriteString(":thread:")
+		if err := escape(&b, "thread", a.Thread); err != nil {
+			return Key{}, err
+		}
+	}
+	return Key{b.String()}, nil
+}
+
+// Parse reads the text form. Exactly the texts that some key's String returns
+// are accepted: an unneeded or lower-case escape is an error.
+func Parse(s string) (Key, error) {
+	rest := s
+	var depths []int
+	for strings.HasPrefix(rest, "agent:") {
+		parts := strings.SplitN(rest, ":", 5)
+		if len(parts) != 5 || parts[2] != "sub" {
+			return Key{}, fmt.Errorf("%w: %s is not agent:<agent>:sub:<depth>:<parent>", ErrInvalid, quote(rest))
+		}
+		if err := checkAgent(parts[1]); err != nil {
+			return Key{}, err
+		}
+		d, err := strconv.Atoi(parts[3])
+		if err != nil || d < 1 || d > MaxDepth || strconv.Itoa(d) != parts[3] {
+			return Key{}, fmt.Errorf("%w: depth %s is not 1..%d", ErrInvalid, quote(parts[3]), MaxDepth)
+		}
+		depths = append(depths, d)
+		if len(depths) > MaxDepth {
+			return Key{}, fmt.Errorf("%w: more than %d levels", ErrInvalid, MaxDepth)
+		}
+		rest = parts[4]
+	}
+	for i, d := range depths {
+		if d != len(depths)-i {
+			return Key{}, fmt.Errorf("%w: depth %d stands where %d belongs", ErrInvalid, d, len(depths)-i)
+		}
+	}
+	if err := checkMain(rest); err != nil {
+		return Key{}, err
+	}
+	return Key{s}, nil
+}
+
+func checkMain(s string) error {
+	parts := strings.Split(s, ":")
+	if len(parts) != 5 && len(parts) != 7 {
+		return fmt.Errorf("%w: %s has %d parts, not 5 or 7", ErrInvalid, quote(s), len(parts))
+	}
+	if err := checkAgent(parts[0]); err != nil {
+		return err
+	}
+	if !knownChannel(parts[2]) {
+		return fmt.Errorf("%w: unknown channel %s", ErrInvalid, quote(parts[2]))
+	}
+	if !knownKind(Kind(parts[3])) {
+		return fmt.Errorf("%w: unknown kind %s", ErrInvalid, quote(parts[3]))
+	}
+	fields := map[string]string{"account": parts[1], "peer": parts[4]}
+	if len(parts) == 7 {
+		if parts[5] != "thread" {
+			return fmt.Errorf("%w: %s stands where thread belongs", ErrInvalid, quote(parts[5]))
+		}
+		fields["thread"] = parts[6]
+	}
+	for name, f := range fields {
+		if _, err := unescape(name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// String is the text form, at most a few hundred printable ASCII bytes.
+func (k Key) String() string { return k.text }
+
+// IsZero says whether k is no key.
+func (k Key) IsZero() bool { return k.text == "" }
+
+// MarshalText is the text form, for JSON and logs.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.text), nil }
+
+// UnmarshalText reads the text form as Parse does; empty text is the zero Key.
+func (k *Key) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*k = Key{}
+		return nil
+	}
+	p, err := Parse(string(b))
+	if err != nil {
+		return err
+	}
+	*k = p
+	return nil
+}
+
+// Child is the key of a child that agent runs for k. Siblings share it: what
+// tells them apart is their [SessionID]. It returns ErrInvalid for a bad agent
+// name and below MaxDepth.
+func (k Key) Child(agent string) (Key, error) {
+	if k.IsZero() {
+		return Key{}, fmt.Errorf("%w: a child of no key", ErrInvalid)
+	}
+	if err := checkAgent(agent); err != nil {
+		return Key{}, err
+	}
+	d := k.Depth() + 1
+	if d > MaxDepth {
+		return Key{}, fmt.Errorf("%w: a child would stand at depth %d of at most %d", ErrInvalid, d, MaxDepth)
+	}
+	return Key{"agent:" + agent + ":sub:" + strconv.Itoa(d) + ":" + k.text}, nil
+}
+
+// Parent is the key that k is a child of, and false for a main key.
+func (k Key) Parent() (Key, bool) {
+	if !strings.HasPrefix(k.text, "agent:") {
+		return Key{}, false
+	}
+	return Key{strings.SplitN(k.text, ":", 5)[4]}, true
+}
+
+// Root is the main key at the top: k itself when it is no child.
+func (k Key) Root() Key {
+	for {
+		p, ok := k.Parent()
+		if !ok {
+			return k
+		}
+		k = p
+	}
+}
+
+// Depth is how many parents stand above k. It is what the text says; rights
+// come from the session's row, never from here.
+func (k Key) Depth() int {
+	d := 0
+	for p, ok := k.Parent(); ok; p, ok = p.Parent() {
+		d++
+	}
+	return d
+}
+
+// Agent is the name of the agent that answers at k.
+func (k Key) Agent() string {
+	if k.IsZero() {
+		return ""
+	}
+	if _, child := k.Parent(); child {
+		return strings.SplitN(k.text, ":", 3)[1]
+	}
+	return k.text[:strings.IndexByte(k.text, ':')]
+}
+
+// Address is the place of the conversation at the top of k.
+func (k Key) Address() Address {
+	if k.IsZero() {
+		return Address{}
+	}
+	parts := strings.Split(k.Root().text, ":")
+	field := func(s string) string { v, _ := unescape("", s); return v }
+	a := Address{Channel: parts[2], Account: field(parts[1]), Kind: Kind(parts[3]), Peer: field(parts[4])}
+	if len(parts) == 7 {
+		a.Thread = field(parts[6])
+	}
+	return a
+}
+
+// Token is the first 128 bits of a hash of k as 32 lower-case hex digits: safe
+// in subjects, file names and keys of other stores, and telling nothing of
+// whom it names.
+func (k Key) Token() string { return token("session-key-v1\x00" + k.text) }
+
+func token(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:16])
+}
+
+func checkAgent(s string) error {
+	ok := len(s) >= 1 && len(s) <= 32 && s != "agent"
+	for i := 0; ok && i < len(s); i++ {
+		c := s[i]
+		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '_' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("%w: agent %s is not [a-z0-9][a-z0-9_-]{0,31} or is the reserved word", ErrInvalid, quote(s))
+	}
+	return nil
+}
+
+func knownChannel(s string) bool { return s == Signal || s == Telegram || s == Slack }
+
+func knownKind(k Kind) bool { return k == DM || k == Group || k == Channel }
+
+// quote shows a stranger's text in an error: bounded and without control
+// characters.
+func quote(s string) string {
+	const most = 40
+	if len(s) > most {
+		return strconv.QuoteToASCII(s[:most]) + "…"
+	}
+	return strconv.QuoteToASCII(s)
+}

@@ -1,0 +1,224 @@
+// Package sessions is conversations and what they own: mailboxes with their
+// owners, sessions in their hierarchy, transcripts, the ledger, the outbox and
+// control requests; and [Store], which is what a database must do to keep
+// them. sessiontest holds every driver to it.
+//
+// A mailbox is where a conversation's messages are counted: how far they were
+// seen (Touched), how far they were read (Read), who works on it (Owner, Epoch,
+// Nonce), and which session it feeds at present. Work is owed to a mailbox
+// while Touched > Read, a turn is open, or a control request is pending.
+package sessions
+
+import (
+	"errors"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/transcript"
+)
+
+var (
+	// ErrFenced: the caller does not own the mailbox any more, or not under
+	// this epoch. Nothing was written (but see Store.Settle). The caller drops
+	// the work: somebody else has it.
+	ErrFenced = errors.New("no longer the owner of this mailbox")
+	// ErrNotFound: there is no such row.
+	ErrNotFound = errors.New("not found")
+	// ErrDamaged: the database is damaged or of a newer version than this
+	// program. It is said at opening; nothing was changed.
+	ErrDamaged = errors.New("the database cannot be used")
+)
+
+// Worker is one worker process: a stable name, and a nonce that is new at
+// every start.
+type Worker struct {
+	Name  string
+	Nonce string
+}
+
+// Fence proves ownership of a mailbox: both Epoch and Nonce must be equal to
+// what the row holds. (Equal, not greater: a rollback of the store may hand an
+// epoch out twice.)
+type Fence struct {
+	Token string
+	Epoch int64
+	Nonce string
+}
+
+// Mailbox is one conversation's queue.
+type Mailbox struct {
+	Token   string
+	Key     sessionkeys.Key
+	Session sessionkeys.SessionID // the session it feeds at present
+	Touched uint64                // highest sequence known
+	Read    uint64                // highest sequence taken into a turn or passed over
+	Owner   Worker                // zero: nobody
+	Epoch   int64
+	// Attempts counts how often the work at the head was taken up, this time
+	// included. A handover gives its attempt back.
+	Attempts int
+	Turn     *Turn // the open turn, if any
+	Controls int   // pending control requests
+}
+
+// Fence is the proof that m.Owner holds m.
+func (m Mailbox) Fence() Fence { return Fence{m.Token, m.Epoch, m.Owner.Nonce} }
+
+// Owed says whether there is work for an owner.
+func (m Mailbox) Owed() bool { return m.Touched > m.Read || m.Turn != nil || m.Controls > 0 }
+
+// InboxID names one event of a network for ever. A second copy of an event
+// adds nothing.
+type InboxID struct {
+	Channel string // network
+	Account string
+	Chat    string
+	Event   string
+}
+
+// TurnState says where a turn stands.
+type TurnState string
+
+// States of a turn.
+const (
+	Open   TurnState = "open"
+	Parked TurnState = "parked" // waits for a person's decision; nobody owns it
+	Done   TurnState = "done"
+)
+
+// Turn is one user message and everything that follows from it, as stored.
+type Turn struct {
+	ID       string // given by the worker, a pure function of mailbox, generation and sequence
+	Token    string
+	Session  sessionkeys.SessionID
+	Seq      uint64 // of the message that opened it
+	State    TurnState
+	Attempts int // how often work on it was taken up
+
+	Channel    string              // instance name the message came by
+	From       sessionkeys.Address // where it came from and the answer goes: never changed
+	ReplyTo    string              // the message's id on the network
+	Sender     string              // stable id of who asked
+	ReceivedAt time.Time
+	OpenedAt   time.Time
+	EndedAt    time.Time
+	Outcome    transcript.FinishReason // when Done
+
+	// What has been committed: answered model calls, and attempts made of the
+	// next one.
+	Steps int
+	Tries int
+}
+
+// Session is one transcript with its money.
+type Session struct {
+	ID         sessionkeys.SessionID
+	Key        sessionkeys.Key
+	Parent     sessionkeys.SessionID // empty: a root
+	Root       sessionkeys.SessionID
+	Depth      int
+	ToolCallID string // a child: the provider's id of the call that made it
+	Role       string // main, task, …: a fact of the row, never read from the key
+	Policy     []byte // a child: its tools and caps as JSON, fixed at its start
+	Title      string
+	Messages   int
+	Own        costs.Amount // settled cost of its own calls
+	Subtree    costs.Amount // own cost and that of all descendants
+	Held       costs.Amount // reserved and not settled, in the subtree
+	Unpriced   int          // calls in the subtree whose cost is unknown
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// Scope is something money is counted for besides the session tree: a day is
+// added by the store from the reservation's time, in UTC.
+type Scope struct {
+	Kind string // global, chat (a mailbox token), person
+	ID   string
+}
+
+// Total is what was spent under one label set, over all time. The totals are
+// kept in the same commit as the ledger row, so their sum is the ledger's.
+type Total struct {
+	Labels  costs.Labels
+	Amount  costs.Amount
+	Calls   int64
+	Unknown int64 // calls without a known price
+}
+
+// Control is a request that concerns a mailbox and does not wait in its queue.
+type Control struct {
+	ID      string // given by the caller, unique
+	Event   InboxID
+	Token   string
+	Key     sessionkeys.Key
+	Kind    string // stop
+	Through uint64 // stop: messages up to this sequence are discarded
+	Channel string
+	From    sessionkeys.Address
+	ReplyTo string
+	Sender  string
+	At      time.Time
+}
+
+// Outgoing is an answer on its way out: text in Markdown for exactly one place.
+type Outgoing struct {
+	ID      string // unique; adding the same one again changes nothing
+	Channel string // instance name
+	Session sessionkeys.SessionID
+	Turn    string // empty: not the answer of a turn
+	To      sessionkeys.Address
+	ReplyTo string
+	Text    string
+	At      time.Time
+}
+
+// SendState says how far a part of an answer got.
+type SendState string
+
+// States of an outgoing part.
+const (
+	Queued    SendState = "pending"
+	Sending   SendState = "sending" // written down before the bytes leave
+	Sent      SendState = "sent"
+	Uncertain SendState = "ambiguous" // may have arrived; not yet resolved
+	Failed    SendState = "failed"
+)
+
+// Delivery is an Outgoing with its parts. Parts is empty until it was
+// rendered.
+type Delivery struct {
+	Outgoing
+	Order   uint64 // deliveries of one channel go out in this order within a chat
+	Parts   []Part
+	Preview string // id of the message that showed the turn's answer so far; empty: none
+}
+
+// Part is one message of a delivery, rendered for its network.
+type Part struct {
+	Body      []byte // the adapter's Body as JSON
+	State     SendState
+	Attempts  int
+	MessageID string // Sent: the network's id
+	Problem   string // why it failed, or is uncertain
+	At        time.Time
+}
+
+// Progress is one step of a delivery, made durable in one commit.
+type Progress struct {
+	Bodies [][]byte // not nil: the parts, set once; later ones are ignored
+	Marks  []Mark
+	// Close ends a delivery without parts: there was nothing to show.
+	Close bool
+}
+
+// Mark moves one part from a state to another. A mark whose From does not fit
+// is refused with ErrFenced and nothing of its Progress is written.
+type Mark struct {
+	Index     int
+	From, To  SendState
+	MessageID string
+	Problem   string
+	At        time.Time
+}

@@ -1,0 +1,208 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/transcript"
+)
+
+// Store keeps everything that must survive. Each method is one transaction;
+// when it returns nil the change is as durable as the driver promises. Every
+// method may be repeated after an error or a lost answer: repeating it changes
+// nothing and answers the same. Many goroutines may call at once. When ctx
+// ends a method returns early, and the change may or may not have been made.
+//
+// Times come from the caller, so that a test may own the clock; they are kept
+// with at least millisecond precision, in UTC.
+type Store interface {
+	Dispatch
+	Turns
+	Outbox
+	Money
+
+	// Check reads through the store's own integrity checks, as opening does.
+	Check(ctx context.Context) error
+	Close() error
+}
+
+// Dispatch is who works on which mailbox.
+type Dispatch interface {
+	// Generation is the name of the log whose sequences the mailboxes count,
+	// and the highest sequence touched in it; "" when none was set.
+	Generation(ctx context.Context) (name string, highest uint64, err error)
+	// StartGeneration begins another log: sequences start again from zero.
+	// Mailboxes that were owed messages of the old one are counted in lost.
+	// Open turns stay open.
+	StartGeneration(ctx context.Context, name string) (lost int, err error)
+
+	// Heartbeat says that w lives until then. A worker of the same name and
+	// another nonce is dead from now on.
+	Heartbeat(ctx context.Context, w Worker, until time.Time) error
+	// Leave says that w is gone: what it owns may be taken at once.
+	Leave(ctx context.Context, w Worker) error
+
+	// Touch notes that the mailbox has a message seq, creating it with a new
+	// session when it is the first. With take, a mailbox that is owed work and
+	// has no living owner becomes w's under a higher epoch; got says so. When
+	// got is false and Owner is w, the caller either runs it already or lost an
+	// earlier answer: see Reacquire. seq 0 notes nothing and may take all the
+	// same.
+	Touch(ctx context.Context, t Touch) (m Mailbox, got bool, err error)
+	// Reacquire gives a mailbox that w owns under f a new epoch and counts an
+	// attempt: the way to go on after a lost answer or a panic.
+	Reacquire(ctx context.Context, f Fence, now time.Time) (Mailbox, error)
+	// Recover takes up to limit mailboxes that are owed work and have no living
+	// owner.
+	Recover(ctx context.Context, w Worker, now time.Time, limit int) ([]Mailbox, error)
+	// Held lists what w owns.
+	Held(ctx context.Context, w Worker) ([]Mailbox, error)
+	// Release gives the mailbox up if nothing is owed, in one conditional
+	// write; otherwise released is false and m says what is owed.
+	Release(ctx context.Context, f Fence) (m Mailbox, released bool, err error)
+	// Handover gives it up with whatever is owed; the attempt does not count.
+	Handover(ctx context.Context, f Fence) error
+
+	// Mailbox looks one up, or returns ErrNotFound. Mailboxes calls yield for
+	// each until it returns false.
+	Mailbox(ctx context.Context, token string) (Mailbox, error)
+	Mailboxes(ctx context.Context, yield func(Mailbox) bool) error
+
+	// Request stores a control request together with its event's inbox row.
+	// added is false when the event was known: nothing is asked twice.
+	Request(ctx context.Context, c Control) (added bool, err error)
+	// Controls lists the pending ones of a mailbox, oldest first.
+	Controls(ctx context.Context, token string) ([]Control, error)
+	// Comply ends control requests: they are done, Read moves up to read when
+	// that is higher, and the replies are queued.
+	Comply(ctx context.Context, f Fence, ids []string, read uint64, replies []Outgoing) error
+}
+
+// Touch is the argument of Dispatch.Touch.
+type Touch struct {
+	Token string
+	Key   sessionkeys.Key
+	Seq   uint64
+	By    Worker
+	Take  bool
+	Now   time.Time
+}
+
+// Opening opens a turn.
+type Opening struct {
+	Turn    Turn // ID, Seq, Channel, From, ReplyTo, Sender, ReceivedAt, OpenedAt are used
+	Event   InboxID
+	Message transcript.Message
+}
+
+// Ending closes a turn.
+type Ending struct {
+	Turn       string
+	Settlement *costs.Settlement
+	Messages   []transcript.Message
+	Outcome    transcript.FinishReason
+	Replies    []Outgoing
+	At         time.Time
+}
+
+// Command is a queued message that was answered without a model.
+type Command struct {
+	Seq     uint64
+	Event   InboxID
+	Fresh   sessionkeys.SessionID // not empty: the mailbox feeds this new session from now on
+	Replies []Outgoing
+	At      time.Time
+}
+
+// Charge says where a reservation counts.
+type Charge struct {
+	Session sessionkeys.SessionID
+	Turn    string
+	Scopes  []Scope
+}
+
+// Turns is the history of sessions and the turns that make it. Writes carry a
+// fence and return ErrFenced when it does not hold.
+type Turns interface {
+	// Open commits the user's message, the event's inbox row and Read = Seq.
+	// opened is false when the event was known: then only Read moves.
+	Open(ctx context.Context, f Fence, o Opening) (t Turn, opened bool, err error)
+	// Resume makes the open turn of a mailbox ready to go on: reservations
+	// that nobody settled become interrupted entries at their lower bound, and
+	// Steps and Tries say where to go on. ErrNotFound when none is open.
+	Resume(ctx context.Context, f Fence, now time.Time) (Turn, error)
+	// Skip moves Read to seq without a turn.
+	Skip(ctx context.Context, f Fence, seq uint64) error
+	// Answer commits a command: its inbox row, Read, and its replies. done is
+	// false when the event was known: then only Read moves.
+	Answer(ctx context.Context, f Fence, c Command) (done bool, err error)
+
+	// Messages is a session's history, oldest first.
+	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
+	// Append adds messages to the turn's session. A message whose ID is there
+	// already is not added again.
+	Append(ctx context.Context, f Fence, turn string, ms ...transcript.Message) error
+	// Begin notes that a tool with side effects is about to run; again says
+	// that it was noted by an earlier take of the turn.
+	Begin(ctx context.Context, f Fence, turn string, step int, callID string) (again bool, err error)
+
+	// Reserve holds the estimate against the session, its ancestors and the
+	// scopes. Reserving the same ID again changes nothing.
+	Reserve(ctx context.Context, f Fence, c Charge, r costs.Reservation) error
+	// Settle books the entry: its ledger row, the release of its reservation,
+	// own and subtree totals of the session and all ancestors, scopes and
+	// label totals. The money is booked even when the fence does not hold,
+	// because a cost is a fact; the messages are then not added and ErrFenced
+	// is returned. A second entry of the same ID changes nothing. Messages of
+	// an answered call move the turn's Steps on.
+	Settle(ctx context.Context, f Fence, s costs.Settlement, ms ...transcript.Message) error
+
+	// Finish closes the turn: settlement, messages, state and replies in one
+	// commit. When nothing more is owed the mailbox is released by the same
+	// commit, and released says so; otherwise the owner goes on to the next.
+	Finish(ctx context.Context, f Fence, e Ending) (m Mailbox, released bool, err error)
+
+	// Notice queues replies that no turn stands behind, together with the
+	// inbox row of the event that asked for them. added is false when the
+	// event was known.
+	Notice(ctx context.Context, e InboxID, replies []Outgoing, at time.Time) (added bool, err error)
+
+	// Spawn makes a child session; made is false when it was there already.
+	// Only ID, Key, Parent, ToolCallID, Role, Policy, Title and CreatedAt of s
+	// are used. ErrNotFound when the parent is not there.
+	Spawn(ctx context.Context, f Fence, s Session) (child Session, made bool, err error)
+	// Session looks one up, or returns ErrNotFound. Tree is it and all its
+	// descendants, parents before children, oldest first.
+	Session(ctx context.Context, id sessionkeys.SessionID) (Session, error)
+	Tree(ctx context.Context, id sessionkeys.SessionID) ([]Session, error)
+	// Turn looks one up by its id, or returns ErrNotFound.
+	Turn(ctx context.Context, id string) (Turn, error)
+}
+
+// Outbox is answers on their way out.
+type Outbox interface {
+	// Pending lists what is not finished for one channel instance, in order,
+	// up to limit.
+	Pending(ctx context.Context, channel string, limit int) ([]Delivery, error)
+	// Advance makes one step of a delivery durable. A delivery all of whose
+	// parts are sent or failed is finished.
+	Advance(ctx context.Context, id string, p Progress) error
+	// Preview notes the id of the message that shows a turn's answer so far,
+	// so that the final text goes into it, also after a crash.
+	Preview(ctx context.Context, turn, messageID string) error
+	// Delivery looks one up, or returns ErrNotFound.
+	Delivery(ctx context.Context, id string) (Delivery, error)
+}
+
+// Money is what was spent.
+type Money interface {
+	// Ledger calls yield for each entry of a session, or of all when id is
+	// empty, in the order they were booked, until it returns false.
+	Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error
+	// Totals are the sums by labels over the whole ledger.
+	Totals(ctx context.Context) ([]Total, error)
+	// Spent is what a scope settled and still holds on the day of at, in UTC.
+	Spent(ctx context.Context, s Scope, at time.Time) (settled, held costs.Amount, err error)
+}

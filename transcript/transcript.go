@@ -1,0 +1,139 @@
+// Package transcript is what was said in a session: messages as roles and
+// typed parts, their JSON form, and the rule that tool calls and tool results
+// come in pairs.
+package transcript
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Role says whose words a message holds.
+type Role string
+
+// The roles. A system message is never stored: it is built for each request.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool" // all results of one assistant message's calls
+)
+
+// Message is one entry of a session's history. Messages are ordered by their
+// place in the history, not by time.
+type Message struct {
+	ID        string    `json:"id"`
+	Role      Role      `json:"role"`
+	Parts     []Part    `json:"-"` // in JSON: see MarshalJSON
+	Model     string    `json:"model,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Native is what the provider really said, block by block, so that it can
+	// be sent back byte for byte (signed thinking, encrypted reasoning). Only
+	// on assistant messages, and only used again by the same provider and
+	// model; Parts say the same for everybody else.
+	Native *Native `json:"native,omitempty"`
+}
+
+// Native is a provider's own form of an assistant message.
+type Native struct {
+	Provider string            `json:"provider"` // as llm.Model.Provider names it
+	Model    string            `json:"model"`
+	Blocks   []json.RawMessage `json:"blocks"`
+}
+
+// Part is one piece of a message: Text, Reasoning, ToolCall, ToolResult,
+// Finish, Binary or ImageURL, or Unknown for a part that a newer version
+// wrote. Parts are values; nobody changes one in place.
+type Part interface {
+	partType() string
+}
+
+// Text is words.
+type Text struct {
+	Text string `json:"text"`
+}
+
+// Reasoning is a model's thinking, as far as the provider shows it.
+type Reasoning struct {
+	Thinking string `json:"thinking"`
+}
+
+// ToolCall is a model's wish to run a tool. Input is the JSON text exactly as
+// the model wrote it, which may be invalid.
+type ToolCall struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Input    string `json:"input"`
+	Finished bool   `json:"finished"`
+}
+
+// ToolResult answers the call whose ID it carries.
+type ToolResult struct {
+	ToolCallID string `json:"tool_call_id"`
+	Name       string `json:"name"`
+	Content    string `json:"content"`
+	Metadata   string `json:"metadata,omitempty"`
+	IsError    bool   `json:"is_error"`
+}
+
+// Finish ends an assistant message.
+type Finish struct {
+	Reason FinishReason `json:"reason"`
+	Time   time.Time    `json:"time"`
+}
+
+// Binary is an attachment: by path in the session's workspace, or inline.
+type Binary struct {
+	Path     string `json:"path,omitempty"`
+	MIMEType string `json:"mime_type"`
+	Data     []byte `json:"data,omitempty"`
+}
+
+// ImageURL is a picture that the provider fetches by itself.
+type ImageURL struct {
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Unknown keeps a part of a type that this version does not know, byte for
+// byte, so that reading and writing a history loses nothing.
+type Unknown struct {
+	Type string
+	Data json.RawMessage
+}
+
+func (Text) partType() string       { return "text" }
+func (Reasoning) partType() string  { return "reasoning" }
+func (ToolCall) partType() string   { return "tool_call" }
+func (ToolResult) partType() string { return "tool_result" }
+func (Finish) partType() string     { return "finish" }
+func (Binary) partType() string     { return "binary" }
+func (ImageURL) partType() string   { return "image_url" }
+func (u Unknown) partType() string  { return u.Type }
+
+// FinishReason says why an assistant message, or the whole turn, ended.
+type FinishReason string
+
+// Why a message or a turn ended.
+const (
+	EndTurn          FinishReason = "end_turn"
+	ToolUse          FinishReason = "tool_use"
+	Canceled         FinishReason = "canceled"
+	PermissionDenied FinishReason = "permission_denied"
+	MaxIterations    FinishReason = "max_iterations"
+	MaxTokens        FinishReason = "max_tokens"
+	Refusal          FinishReason = "refusal"
+	ContextLimit     FinishReason = "context_limit"
+	Budget           FinishReason = "budget"
+	Stopped          FinishReason = "stopped"
+	Done             FinishReason = "done"
+	Failed           FinishReason = "error"
+)
+
+// Words joins the text parts of m with a newline and trims the ends: what a
+// person is shown of it. It is "" when m has no text.
+func (m Message) Words() string { return words(m) }
+
+// Calls gives the tool calls of m in the order the model made them.
+func (m Message) Calls() []ToolCall { return calls(m) }

@@ -7,8 +7,11 @@ import (
 
 const upperHex = "0123456789ABCDEF"
 
+// literal says whether c stands as it is in a field.
 func literal(c byte) bool { return c >= 0x21 && c <= 0x7E && c != ':' && c != '%' }
 
+// escape writes s as one field of a key. It refuses rather than shortens: two
+// ids that differ past the limit would share a key.
 func escape(b *strings.Builder, name, s string) error {
 	if s == "" {
 		return fmt.Errorf("%w: %s is empty", ErrInvalid, name)
@@ -28,8 +31,14 @@ func escape(b *strings.Builder, name, s string) error {
 	return nil
 }
 
+// unescape reads one field. It accepts only what escape writes, so that a key
+// has exactly one text.
 func unescape(name, s string) (string, error) {
+	if len(s) > 3*MaxField {
+		return "", fmt.Errorf("%w: %s has %d bytes even escaped, at most %d are allowed", ErrInvalid, name, len(s), 3*MaxField)
+	}
 	var b strings.Builder
+	b.Grow(len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if literal(c) {

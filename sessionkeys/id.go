@@ -14,9 +14,11 @@ import (
 type SessionID string
 
 // NewSessionID is the id of a root session that starts at t: a ULID, so ids
-// sort by their start.
+// sort by their start to the millisecond. A time before 1970 counts as 1970: an
+// unset clock costs the order, not the session.
 func NewSessionID(t time.Time) SessionID {
-	return SessionID(ulid.MustNew(ulid.Timestamp(t), rand.Reader).String())
+	ms := min(uint64(max(t.UnixMilli(), 0)), ulid.MaxTime())
+	return SessionID(ulid.MustNew(ms, rand.Reader).String())
 }
 
 // ChildID is the id of the child that a tool call of the parent's turn starts.

@@ -38,9 +38,13 @@ const (
 	MaxDepth = 8   // children of children
 )
 
+// maxText is more than the longest key has, so that a hostile text is refused
+// before it is taken apart.
+const maxText = 4096
+
 // ErrInvalid is the kind of every error of this package: the text is not a
-// key, or the address cannot become one. Nothing was changed; the caller
-// refuses what it was about to route.
+// key, or the address cannot become one. The caller refuses what it was about
+// to route; trying again cannot help.
 var ErrInvalid = errors.New("invalid session key")
 
 // Kind says what sort of place a conversation is.
@@ -75,7 +79,8 @@ type Address struct {
 type Key struct{ text string }
 
 // For gives the key under which agent answers at a. It returns ErrInvalid when
-// a part of a is empty, longer than [MaxField], or not in the closed lists.
+// the agent's name is bad, or a part of a other than Thread is empty, or one is
+// longer than [MaxField] or not in the closed lists.
 func For(agent string, a Address) (Key, error) {
 	if err := checkAgent(agent); err != nil {
 		return Key{}, err
@@ -108,6 +113,9 @@ func For(agent string, a Address) (Key, error) {
 // Parse reads the text form. Exactly the texts that some key's String returns
 // are accepted: an unneeded or lower-case escape is an error.
 func Parse(s string) (Key, error) {
+	if len(s) > maxText {
+		return Key{}, fmt.Errorf("%w: %d bytes are more than any key has", ErrInvalid, len(s))
+	}
 	rest := s
 	var depths []int
 	for strings.HasPrefix(rest, "agent:") {
@@ -153,22 +161,25 @@ func checkMain(s string) error {
 	if !knownKind(Kind(parts[3])) {
 		return fmt.Errorf("%w: unknown kind %s", ErrInvalid, quote(parts[3]))
 	}
-	fields := map[string]string{"account": parts[1], "peer": parts[4]}
-	if len(parts) == 7 {
-		if parts[5] != "thread" {
-			return fmt.Errorf("%w: %s stands where thread belongs", ErrInvalid, quote(parts[5]))
-		}
-		fields["thread"] = parts[6]
+	if _, err := unescape("account", parts[1]); err != nil {
+		return err
 	}
-	for name, f := range fields {
-		if _, err := unescape(name, f); err != nil {
-			return err
-		}
+	if _, err := unescape("peer", parts[4]); err != nil {
+		return err
 	}
-	return nil
+	if len(parts) == 5 {
+		return nil
+	}
+	if parts[5] != "thread" {
+		return fmt.Errorf("%w: %s stands where thread belongs", ErrInvalid, quote(parts[5]))
+	}
+	_, err := unescape("thread", parts[6])
+	return err
 }
 
-// String is the text form, at most a few hundred printable ASCII bytes.
+// String is the text form: printable ASCII without spaces. With the ids that
+// the networks really give it has about a hundred bytes; hostile ones, in which
+// every byte is escaped, and eight levels of children stay below 3 KiB.
 func (k Key) String() string { return k.text }
 
 // IsZero says whether k is no key.
@@ -193,7 +204,7 @@ func (k *Key) UnmarshalText(b []byte) error {
 
 // Child is the key of a child that agent runs for k. Siblings share it: what
 // tells them apart is their [SessionID]. It returns ErrInvalid for a bad agent
-// name and below MaxDepth.
+// name, for the zero Key, and for a child that would stand deeper than MaxDepth.
 func (k Key) Child(agent string) (Key, error) {
 	if k.IsZero() {
 		return Key{}, fmt.Errorf("%w: a child of no key", ErrInvalid)

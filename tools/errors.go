@@ -1,0 +1,44 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says whether the same call may succeed later. (F24)
+type Kind string
+
+// Kinds of errors.
+const (
+	Transient Kind = "transient"
+	Permanent Kind = "permanent"
+)
+
+// ErrTimeout is the cause with which a tool's context ends when it took longer
+// than it may. (S6.4)
+var ErrTimeout = errors.New("the tool took too long")
+
+// Errorf makes an error of a kind. Its text is for the model: a sentence that
+// says what to do differently, without paths or names that the model must not
+// learn.
+func Errorf(k Kind, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if k != Permanent {
+		return err
+	}
+	return permanent{err}
+}
+
+// KindOf tells the kind of a tool's error: Permanent when it is or wraps
+// ErrPermanent, else Transient.
+func KindOf(err error) Kind {
+	if errors.Is(err, ErrPermanent) {
+		return Permanent
+	}
+	return Transient
+}
+
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error        { return p.error }
+func (p permanent) Is(target error) bool { return target == ErrPermanent }

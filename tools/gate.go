@@ -1,0 +1,60 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Gates asks each gate in order and gives the first answer that is not Allow,
+// or the first error. Without gates everything is allowed.
+func Gates(gates ...Gate) Gate {
+	return func(ctx context.Context, t Tool, c Call) (Verdict, error) {
+		for _, g := range gates {
+			v, err := g(ctx, t, c)
+			if err != nil || v.Decision != Allow {
+				return v, err
+			}
+		}
+		return Verdict{}, nil
+	}
+}
+
+// CategoryGate allows calls of these categories and denies all others, also a
+// category that nobody knows. No categories allow nothing.
+func CategoryGate(allowed ...Category) Gate {
+	return func(_ context.Context, t Tool, c Call) (Verdict, error) {
+		if cat := t.Category(c); !slices.Contains(allowed, cat) {
+			return Verdict{Decision: Deny, Reason: fmt.Sprintf("%s is a tool of category %s, which is not allowed here", c.Name, cat)}, nil
+		}
+		return Verdict{}, nil
+	}
+}
+
+// Interactive lets reading and writing pass, and asks ask about everything
+// else. (F03)
+func Interactive(ask Gate) Gate {
+	return func(ctx context.Context, t Tool, c Call) (Verdict, error) {
+		switch t.Category(c) {
+		case Read, Write:
+			return Verdict{}, nil
+		default:
+			return ask(ctx, t, c)
+		}
+	}
+}
+
+// Job is for turns that nobody watches: reading passes, writing only with a
+// tool that the job lists, and everything else only when the job lists the tool
+// and the operator allows such tools in jobs at all. (K04, S6.14, conflict 9)
+func Job(listed []string, allowAdmin bool) Gate {
+	listed = slices.Clone(listed)
+	return func(_ context.Context, t Tool, c Call) (Verdict, error) {
+		cat := t.Category(c)
+		known := slices.Contains(listed, c.Name)
+		if cat == Read || known && (cat == Write || allowAdmin) {
+			return Verdict{}, nil
+		}
+		return Verdict{Decision: Deny, Reason: fmt.Sprintf("%s may not run in a scheduled job", c.Name)}, nil
+	}
+}

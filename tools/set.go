@@ -1,0 +1,159 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"parley/llm"
+)
+
+// ErrUnknownTool: the set has no such tool, or it was taken out of it.
+var ErrUnknownTool = errors.New("unknown tool")
+
+// Set is the tools that one agent has, in order. It never changes, so it may be
+// shared; a nil *Set has no tools. What is not in a set is neither shown to the
+// model nor run: both ask the same set.
+type Set struct {
+	tools []member
+	index map[string]int
+}
+
+type member struct {
+	tool   Tool
+	def    llm.Definition
+	schema *Schema
+}
+
+// NewSet makes a set of ts in the order given. Names must be unique and fit
+// [a-zA-Z0-9_-]{1,64}, which every provider takes; each schema must be one that
+// arguments can be checked against.
+func NewSet(ts ...Tool) (*Set, error) {
+	s := &Set{index: map[string]int{}}
+	for _, t := range ts {
+		def := t.Definition()
+		if err := checkName(def.Name); err != nil {
+			return nil, err
+		}
+		if _, ok := s.index[def.Name]; ok {
+			return nil, fmt.Errorf("two tools are named %q", def.Name)
+		}
+		schema, err := ParseSchema(def.Schema)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", def.Name, err)
+		}
+		s.index[def.Name] = len(s.tools)
+		s.tools = append(s.tools, member{t, def, schema})
+	}
+	return s, nil
+}
+
+var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func checkName(name string) error {
+	if !validName.MatchString(name) {
+		return fmt.Errorf("tool name %q: only 1 to 64 letters, digits, _ and - of ASCII", name)
+	}
+	return nil
+}
+
+// Len is how many tools there are.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.tools)
+}
+
+// Definitions is what the model sees, in order. The caller owns the slice.
+func (s *Set) Definitions() []llm.Definition {
+	if s.Len() == 0 {
+		return nil
+	}
+	defs := make([]llm.Definition, len(s.tools))
+	for i, m := range s.tools {
+		defs[i] = m.def
+	}
+	return defs
+}
+
+// Names lists the tools in order.
+func (s *Set) Names() []string {
+	names := make([]string, s.Len())
+	for i := range names {
+		names[i] = s.tools[i].def.Name
+	}
+	return names
+}
+
+// Lookup finds a tool by its exact name.
+func (s *Set) Lookup(name string) (Tool, bool) {
+	if s.Len() == 0 {
+		return nil, false
+	}
+	i, ok := s.index[name]
+	if !ok {
+		return nil, false
+	}
+	return s.tools[i].tool, true
+}
+
+// Checker is what a tool may do besides its schema to refuse arguments, before
+// anybody is asked for permission. The error is a sentence for the model.
+type Checker interface {
+	Check(a Arguments) error
+}
+
+// Check says what is wrong with the arguments of a call, in a sentence for the
+// model, or returns nil: then the tool may be run with a.JSON(). It returns
+// ErrUnknownTool when the set has no such tool.
+func (s *Set) Check(name string, a Arguments) error {
+	t, ok := s.Lookup(name)
+	if !ok {
+		return fmt.Errorf("%w %q", ErrUnknownTool, name)
+	}
+	if err := s.tools[s.index[name]].schema.Check(a); err != nil {
+		return err
+	}
+	if c, ok := t.(Checker); ok {
+		return c.Check(a)
+	}
+	return nil
+}
+
+// Where is the set of those tools whose name fits; order is kept. The narrower
+// set both hides and refuses the others.
+func (s *Set) Where(fits func(name string) bool) *Set {
+	n := &Set{index: map[string]int{}}
+	for i := range s.Len() {
+		if m := s.tools[i]; fits(m.def.Name) {
+			n.index[m.def.Name] = len(n.tools)
+			n.tools = append(n.tools, m)
+		}
+	}
+	return n
+}
+
+// Only keeps the named tools. Names that are not in s are passed over: a list
+// can never add rights. No names keep nothing.
+func (s *Set) Only(names ...string) *Set {
+	return s.Where(func(name string) bool { return slices.Contains(names, name) })
+}
+
+// Without takes the named tools out.
+func (s *Set) Without(names ...string) *Set {
+	return s.Where(func(name string) bool { return !slices.Contains(names, name) })
+}
+
+// With is s and then ts.
+func (s *Set) With(ts ...Tool) (*Set, error) {
+	all := make([]Tool, 0, s.Len()+len(ts))
+	for i := range s.Len() {
+		all = append(all, s.tools[i].tool)
+	}
+	return NewSet(append(all, ts...)...)
+}
+
+// Nearest lists up to three tools whose names resemble name, closest first.
+func (s *Set) Nearest(name string) []string { return Nearest(name, s.Names()) }

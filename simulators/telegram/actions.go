@@ -1,0 +1,206 @@
+package telegram
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Album lets p send n photos as one album: n messages with one media group,
+// of which only the first carries the caption.
+func (s *Server) Album(c Chat, p Person, caption string, n int, o SayOptions) ([]Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.Media = cmp.Or(o.Media, "photo")
+	o.MediaGroup = cmp.Or(o.MediaGroup, fmt.Sprintf("1300%011d", s.id()))
+	var all []Said
+	for range n {
+		said, err := s.say(c, p, caption, o)
+		if err != nil {
+			return all, fmt.Errorf("send album: %w", err)
+		}
+		all = append(all, said)
+		caption, o.Entities, o.Mentions = "", nil, nil
+	}
+	return all, nil
+}
+
+// PressOptions shape a button press.
+type PressOptions struct {
+	// Bot of a private chat; empty: the first.
+	Bot string `json:"bot,omitempty"`
+	// Inaccessible hides the message from the bot, as for old ones.
+	Inaccessible bool `json:"inaccessible,omitempty"`
+	// Expired makes the query too old to be answered.
+	Expired bool `json:"expired,omitempty"`
+}
+
+// Press lets p press a button with data under a message of a bot. The query
+// goes to the message's author.
+func (s *Server) Press(p Person, chatID, messageID int64, data string, o PressOptions) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, to, st, err := s.find(chatID, messageID, o.Bot)
+	if err != nil {
+		return Said{}, fmt.Errorf("press button: %w", err)
+	}
+	for _, a := range s.accounts {
+		if a.bot.ID == st.author {
+			to = a
+		}
+	}
+	s.people[p.ID] = p
+	id := fmt.Sprintf("%d%09d", p.ID, s.id())
+	if !o.Expired {
+		s.queries[id] = true
+	}
+	q := wireCallback{ID: id, From: p.wire(), Message: st.message, ChatInstance: fmt.Sprint(chatID), Data: data}
+	if o.Inaccessible {
+		q.Message = wireInaccessible{Chat: r.wire, MessageID: messageID}
+	}
+	e := entryOf(st.message)
+	e.FromID, e.Text = p.ID, data
+	return s.told(st.message, s.put(to, "callback_query", q, e)), nil
+}
+
+// SetStanding changes a bot's membership: member, administrator, restricted,
+// left or kicked. In a private chat kicked means that p blocked the bot. The
+// bot gets my_chat_member.
+func (s *Server) SetStanding(c Chat, by Person, bot, status string) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(bot)
+	if a == nil {
+		return Said{}, fmt.Errorf("set standing: %w: %q", errNoBot, bot)
+	}
+	s.people[by.ID] = by
+	r := s.open(c)
+	s.historyOf(r, a.bot.ID)
+	u := wireMemberUpdated{Chat: r.wire, From: by.wire(), Date: s.opts.Now().Unix(), Old: a.member(r)}
+	r.standing[a.bot.ID] = status
+	u.New = a.member(r)
+	refs := s.put(a, "my_chat_member", u, UpdateEntry{ChatID: c.ID, FromID: by.ID, Text: status})
+	return Said{ChatID: c.ID, Updates: refs}, nil
+}
+
+// Block is a person blocking the bot in their private chat.
+func (s *Server) Block(p Person, bot string) (Said, error) {
+	return s.SetStanding(PrivateChat(p), p, bot, "kicked")
+}
+
+// Kick is a person removing the bot from a group.
+func (s *Server) Kick(c Chat, by Person, bot string) (Said, error) {
+	return s.SetStanding(c, by, bot, "kicked")
+}
+
+// Migrate turns a group into a supergroup, which it returns: service messages
+// in both, and 400 with migrate_to_chat_id for every later call to the old
+// one.
+func (s *Server) Migrate(group Chat, by Person) (Chat, []Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.rooms[group.ID]
+	if old == nil || old.chat.Kind != Group || old.migrated != 0 {
+		return Chat{}, nil, fmt.Errorf("migrate chat %d: %w", group.ID, errChat)
+	}
+	c := Chat{ID: -1_002_000_000_000 - s.id(), Kind: Supergroup, Title: old.chat.Title}
+	fresh := s.open(c)
+	for bot, status := range old.standing {
+		fresh.standing[bot] = status
+	}
+	from := s.service(old, by, func(m *wireMessage) { m.MigrateToChatID = c.ID })
+	to := s.service(fresh, by, func(m *wireMessage) {
+		m.From, m.SenderChat = &groupAnonymousBot, &fresh.wire
+		m.MigrateFromChatID = group.ID
+	})
+	old.migrated = c.ID
+	return c, []Said{from, to}, nil
+}
+
+// service posts a service message. The caller holds the lock.
+func (s *Server) service(r *room, by Person, set func(*wireMessage)) Said {
+	h := s.historyOf(r, 0)
+	from := by.wire()
+	h.last++
+	m := &wireMessage{MessageID: h.last, From: &from, Chat: r.wire, Date: s.opts.Now().Unix()}
+	set(m)
+	h.add(m, 0, nil)
+	return s.told(m, s.publish(r, "message", m, 0))
+}
+
+// CreateTopic opens a topic in a forum; its id is the id of its first message.
+// With o.Bot a topic of that bot's private chat.
+func (s *Server) CreateTopic(c Chat, by Person, name, bot string) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(bot)
+	if a == nil || c.Kind != Forum && (c.Kind != Private || !a.bot.HasTopics) {
+		return 0, fmt.Errorf("create topic in chat %d: %w", c.ID, errChat)
+	}
+	s.people[by.ID] = by
+	r := s.open(c)
+	h := s.historyOf(r, a.bot.ID)
+	from := by.wire()
+	h.last++
+	m := &wireMessage{
+		MessageID: h.last, MessageThreadID: h.last, IsTopicMessage: true, From: &from, Chat: r.wire,
+		Date: s.opts.Now().Unix(), TopicCreated: &wireTopic{Name: name, IconColor: 7322096},
+	}
+	h.add(m, 0, nil)
+	r.topics[m.MessageID] = &topic{name: name, root: m.MessageID}
+	if c.Kind == Private {
+		s.put(a, "message", m, entryOf(m))
+	} else {
+		s.publish(r, "message", m, 0)
+	}
+	return m.MessageID, nil
+}
+
+// DeleteTopic removes a topic; sending to it is then refused.
+func (s *Server) DeleteTopic(c Chat, thread int64) error {
+	return s.setTopic(c, thread, func(t *topic) { t.deleted = true })
+}
+
+// CloseTopic lets only administrators write into a topic.
+func (s *Server) CloseTopic(c Chat, thread int64, closed bool) error {
+	return s.setTopic(c, thread, func(t *topic) { t.closed = closed })
+}
+
+func (s *Server) setTopic(c Chat, thread int64, set func(*topic)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rooms[c.ID]
+	if r == nil || r.topics[thread] == nil {
+		return fmt.Errorf("topic %d of chat %d: %w", thread, c.ID, errNoTopic)
+	}
+	set(r.topics[thread])
+	return nil
+}
+
+// React lets p put an emoji on a message; empty takes it back. Bots get it
+// only when they asked for message_reaction and, in groups, are
+// administrators.
+func (s *Server) React(p Person, chatID, messageID int64, emoji, bot string) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, to, st, err := s.find(chatID, messageID, bot)
+	if err != nil {
+		return Said{}, fmt.Errorf("react: %w", err)
+	}
+	who := p.wire()
+	u := wireReactionUpdated{
+		Chat: r.wire, MessageID: messageID, User: &who, Date: s.opts.Now().Unix(),
+		Old: []wireReaction{}, New: []wireReaction{},
+	}
+	if emoji != "" {
+		u.New = append(u.New, wireReaction{Type: "emoji", Emoji: emoji})
+	}
+	said := s.told(st.message, nil)
+	for _, a := range s.accounts {
+		if r.chat.Kind == Private && a == to || r.standing[a.bot.ID] == "administrator" {
+			said.Updates = append(said.Updates, s.put(a, "message_reaction", u, UpdateEntry{
+				ChatID: chatID, MessageID: messageID, FromID: p.ID, Text: emoji,
+			})...)
+		}
+	}
+	return said, nil
+}

@@ -1,0 +1,227 @@
+package telegram
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Book is a snapshot of everything that happened. It shares nothing that
+// changes later.
+type Book struct {
+	// Updates in the order of their creation.
+	Updates []UpdateEntry `json:"updates"`
+	// Messages that bots sent, in the order the server accepted them.
+	Messages []MessageEntry `json:"messages"`
+	// Calls of methods, in the order they were answered.
+	Calls []CallEntry `json:"calls"`
+	// Signals are chat actions, drafts, callback answers and reactions.
+	Signals []SignalEntry `json:"signals"`
+	Totals  Totals        `json:"totals"`
+	// Pending counts the unconfirmed updates per bot username.
+	Pending map[string]int `json:"pending"`
+}
+
+// Totals count since the start or the last reset; they are never trimmed.
+type Totals struct {
+	Updates   int `json:"updates"`   // created
+	Confirmed int `json:"confirmed"` // by an offset, or a webhook's 2xx
+	Sent      int `json:"sent"`      // messages accepted from bots
+	Edited    int `json:"edited"`
+	Deleted   int `json:"deleted"`
+	Calls     int `json:"calls"`
+	Refused   int `json:"refused"` // calls answered with ok=false
+	Faults    int `json:"faults"`  // calls on which a fault fell
+	// Unconfirmed counts calls that were applied while the caller got no
+	// usable answer.
+	Unconfirmed int `json:"unconfirmed"`
+	// Violations counts calls made before a retry_after had passed.
+	Violations int `json:"violations"`
+	// Forgotten counts entries that fell out of the bounded lists, Missed
+	// happenings that a slow watcher did not get.
+	Forgotten int `json:"forgotten"`
+	Missed    int `json:"missed"`
+}
+
+// UpdateEntry is one update of one bot.
+type UpdateEntry struct {
+	Bot       string    `json:"bot"`
+	UpdateID  int64     `json:"update_id"`
+	Kind      string    `json:"kind"` // message, edited_message, callback_query …
+	ChatID    int64     `json:"chat_id,omitempty"`
+	MessageID int64     `json:"message_id,omitempty"`
+	ThreadID  int64     `json:"thread_id,omitempty"`
+	FromID    int64     `json:"from_id,omitempty"`
+	Text      string    `json:"text,omitempty"`
+	Created   time.Time `json:"created"`
+	// Handed counts how often it was part of an answer to getUpdates or of
+	// a webhook call.
+	Handed int `json:"handed"`
+	// Confirmed is zero until an offset above the id arrived.
+	Confirmed time.Time `json:"confirmed,omitzero"`
+	// Dropped is set when drop_pending_updates or a negative offset
+	// discarded it.
+	Dropped bool `json:"dropped,omitempty"`
+}
+
+// MessageEntry is one message of a bot, with all its versions.
+type MessageEntry struct {
+	Bot       string    `json:"bot"`
+	ChatID    int64     `json:"chat_id"`
+	MessageID int64     `json:"message_id"`
+	ThreadID  int64     `json:"thread_id,omitempty"`
+	ReplyTo   int64     `json:"reply_to,omitempty"`
+	Versions  []Version `json:"versions"`
+	// Unconfirmed: a send or an edit was applied but its answer never
+	// reached the bot in usable form.
+	Unconfirmed bool      `json:"unconfirmed,omitempty"`
+	Deleted     time.Time `json:"deleted,omitzero"`
+}
+
+// Text is the latest version of the message.
+func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Text }
+
+// Version is a message as it stood from At on.
+type Version struct {
+	Text     string    `json:"text"`
+	Entities []Entity  `json:"entities,omitempty"`
+	Markup   string    `json:"reply_markup,omitempty"` // JSON
+	At       time.Time `json:"at"`
+}
+
+// CallEntry is one call of a method. Status 0 means that the connection was
+// cut without an answer.
+type CallEntry struct {
+	Bot         string        `json:"bot"`
+	Method      string        `json:"method"`
+	ChatID      int64         `json:"chat_id,omitempty"`
+	Status      int           `json:"status"`
+	Description string        `json:"description,omitempty"`
+	Fault       Trouble       `json:"fault,omitempty"`
+	Violation   bool          `json:"violation,omitempty"`
+	At          time.Time     `json:"at"`
+	Took        time.Duration `json:"took_ns"`
+}
+
+// SignalEntry is something a bot showed that is not a message.
+type SignalEntry struct {
+	Bot      string    `json:"bot"`
+	Kind     string    `json:"kind"` // action, draft, callback_answer, reaction
+	ChatID   int64     `json:"chat_id,omitempty"`
+	ThreadID int64     `json:"thread_id,omitempty"`
+	ID       string    `json:"id,omitempty"` // draft id, query id, message id
+	Text     string    `json:"text,omitempty"`
+	Alert    bool      `json:"alert,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// shelf is a list that forgets its oldest entries.
+type shelf[T any] struct {
+	items []*T
+	keep  int
+	lost  *int
+}
+
+func (s *shelf[T]) add(v T) *T {
+	if s.keep < 0 {
+		*s.lost++
+		return &v
+	}
+	if len(s.items) >= 2*s.keep {
+		gone := len(s.items) - s.keep
+		s.items = append(make([]*T, 0, 2*s.keep), s.items[gone:]...)
+	}
+	if len(s.items) >= s.keep {
+		*s.lost++
+	}
+	s.items = append(s.items, &v)
+	return &v
+}
+
+func (s *shelf[T]) copy() []T {
+	from := max(len(s.items)-max(s.keep, 0), 0)
+	out := make([]T, 0, len(s.items)-from)
+	for _, v := range s.items[from:] {
+		out = append(out, *v)
+	}
+	return out
+}
+
+type books struct {
+	updates  shelf[UpdateEntry]
+	messages shelf[MessageEntry]
+	calls    shelf[CallEntry]
+	signals  shelf[SignalEntry]
+	totals   Totals
+	changed  chan struct{} // closed at the next change; nil when nobody waits
+}
+
+func newBooks(keep int) *books {
+	b := &books{}
+	lost := &b.totals.Forgotten
+	b.updates = shelf[UpdateEntry]{keep: keep, lost: lost}
+	b.messages = shelf[MessageEntry]{keep: keep, lost: lost}
+	b.calls = shelf[CallEntry]{keep: keep, lost: lost}
+	b.signals = shelf[SignalEntry]{keep: keep, lost: lost}
+	return b
+}
+
+// touch wakes whoever waits for a change. The caller holds the lock.
+func (b *books) touch() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// Books returns a snapshot.
+func (s *Server) Books() Book {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot()
+}
+
+// Totals is the cheap part of Books.
+func (s *Server) Totals() Totals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.books.totals
+}
+
+func (s *Server) snapshot() Book {
+	b := Book{
+		Updates: s.books.updates.copy(), Messages: s.books.messages.copy(),
+		Calls: s.books.calls.copy(), Signals: s.books.signals.copy(),
+		Totals: s.books.totals, Pending: map[string]int{},
+	}
+	for i := range b.Messages {
+		b.Messages[i].Versions = slices.Clip(b.Messages[i].Versions)
+	}
+	for _, a := range s.accounts {
+		b.Pending[a.bot.Username] = len(a.inbox.waiting)
+	}
+	return b
+}
+
+// Await returns the first snapshot that satisfies done, or the cause of the
+// context's end together with the snapshot at that moment. Changes that come
+// while done runs are seen together.
+func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
+	for {
+		s.mu.Lock()
+		b := s.snapshot()
+		if s.books.changed == nil {
+			s.books.changed = make(chan struct{})
+		}
+		changed := s.books.changed
+		s.mu.Unlock()
+		if done(b) {
+			return b, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return b, context.Cause(ctx)
+		}
+	}
+}

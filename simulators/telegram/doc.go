@@ -1,0 +1,20 @@
+// Package telegram is a Telegram Bot API server on loopback, with the people
+// who write to the bots and with faults on demand.
+//
+//	people (Say, Edit, Press, Kick, Migrate …)        bots over HTTP
+//	      │                                                 │
+//	      ▼                                                 ▼
+//	   history of each chat ──► inbox of each bot ──► getUpdates, webhook
+//	      ▲                                                 │
+//	      └───────────── sendMessage, editMessageText ◄─────┘
+//	                 everything is written into the books
+//
+// The wire types and the error texts follow the documentation of the Bot API
+// and what its public server is known to answer. The simulator keeps its own
+// books ([Book]), so that a checker need not believe the program under test.
+//
+// Known differences from the real service: updates do not expire after 24
+// hours; a command without @name in a group reaches every bot with privacy
+// mode on, not only the last one that spoke; answering a callback query twice
+// is accepted; media can be received but not uploaded by bots.
+package telegram

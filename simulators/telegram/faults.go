@@ -1,0 +1,156 @@
+package telegram
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Trouble is what goes wrong.
+type Trouble string
+
+// Troubles. Those under "applied" change the chat although the bot gets no
+// usable answer; a message or edit they fall on is marked Unconfirmed.
+const (
+	// TooManyRequests answers 429 with RetryAfter and holds the bot to it.
+	TooManyRequests Trouble = "too_many_requests"
+	// InternalError answers 500, BadGateway 502 with an HTML page.
+	InternalError Trouble = "internal_error"
+	BadGateway    Trouble = "bad_gateway"
+	// Unauthorized answers 401, Conflict 409, Forbidden 403.
+	Unauthorized Trouble = "unauthorized"
+	Conflict     Trouble = "conflict"
+	Forbidden    Trouble = "forbidden"
+	// Dropped cuts the connection before anything is applied.
+	Dropped Trouble = "dropped"
+	// Slow answers after Delay.
+	Slow Trouble = "slow"
+
+	// Ambiguous applies, then cuts the connection.
+	Ambiguous Trouble = "ambiguous"
+	// Truncated applies, then cuts the answer in the middle.
+	Truncated Trouble = "truncated"
+	// Garbage applies, then answers 200 with a page that is not JSON.
+	Garbage Trouble = "garbage"
+	// Oversized applies, then answers with Size bytes of white space before
+	// the JSON.
+	Oversized Trouble = "oversized"
+
+	// Redelivered falls on updates when they are confirmed: the update
+	// comes again, with its id, AfterPolls polls later.
+	Redelivered Trouble = "redelivered"
+	// Reordered falls on getUpdates: the batch comes shuffled.
+	Reordered Trouble = "reordered"
+)
+
+// Fault plans trouble. Without Next, Every and Probability it falls on every
+// matching call until faults are cleared. Of several plans that match a call
+// the first in order falls.
+type Fault struct {
+	Trouble Trouble `json:"trouble"`
+	// Bot, Method and Chat narrow the calls; zero values match all.
+	Bot    string `json:"bot,omitempty"`
+	Method string `json:"method,omitempty"`
+	Chat   int64  `json:"chat,omitempty"`
+	// Skip lets that many matching calls pass first.
+	Skip int `json:"skip,omitempty"`
+	// Next ends the plan after n falls.
+	Next int `json:"next,omitempty"`
+	// Every falls on each k-th matching call, Probability on a seeded draw.
+	Every       int     `json:"every,omitempty"`
+	Probability float64 `json:"probability,omitempty"`
+	// RetryAfter in seconds, default 1. Calls of the same bot for the same
+	// chat (for every chat with Global) that come earlier are answered 429
+	// again and counted as violations.
+	RetryAfter int  `json:"retry_after,omitempty"`
+	Global     bool `json:"global,omitempty"`
+	// Delay of Slow.
+	Delay time.Duration `json:"delay_ns,omitempty"`
+	// Size of Oversized in bytes, default 64 MiB.
+	Size int `json:"size,omitempty"`
+	// AfterPolls of Redelivered, default 0: the next poll.
+	AfterPolls int `json:"after_polls,omitempty"`
+}
+
+var errFault = errors.New("fault cannot be planned")
+
+func (f Fault) check() error {
+	known := []Trouble{
+		TooManyRequests, InternalError, BadGateway, Unauthorized, Conflict, Forbidden, Dropped,
+		Slow, Ambiguous, Truncated, Garbage, Oversized, Redelivered, Reordered,
+	}
+	if !slices.Contains(known, f.Trouble) {
+		return fmt.Errorf("%w: unknown trouble %q", errFault, f.Trouble)
+	}
+	if f.Probability < 0 || f.Probability > 1 || min(f.Skip, f.Next, f.Every, f.RetryAfter, f.Size, f.AfterPolls) < 0 || f.Delay < 0 {
+		return fmt.Errorf("%w: %s: a number is out of range", errFault, f.Trouble)
+	}
+	return nil
+}
+
+type plan struct {
+	Fault
+	seen, fell int
+}
+
+// falls counts a matching call and tells whether the plan strikes it.
+func (p *plan) falls(rng *rand.Rand) bool {
+	p.seen++
+	if p.seen <= p.Skip {
+		return false
+	}
+	if p.Every > 0 && (p.seen-p.Skip)%p.Every != 0 {
+		return false
+	}
+	if p.Probability > 0 && rng.Float64() >= p.Probability {
+		return false
+	}
+	p.fell++
+	return true
+}
+
+// Plan adds faults. Nothing is added when one of them is unknown or has a
+// number out of range.
+func (s *Server) Plan(fs ...Fault) error {
+	for _, f := range fs {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range fs {
+		s.plans = append(s.plans, &plan{Fault: f})
+	}
+	return nil
+}
+
+// ClearFaults ends all plans and every retry_after that still holds.
+func (s *Server) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plans = nil
+	clear(s.holds)
+}
+
+// draw finds the fault for a call, if any. The caller holds the lock.
+func (s *Server) draw(bot, method string, chat int64, onUpdates bool) *Fault {
+	for i, p := range s.plans {
+		if (p.Trouble == Redelivered) != onUpdates ||
+			p.Bot != "" && fold(p.Bot) != fold(bot) ||
+			p.Method != "" && fold(p.Method) != fold(method) ||
+			p.Chat != 0 && p.Chat != chat ||
+			p.Trouble == Reordered && method != "getUpdates" {
+			continue
+		}
+		if p.falls(s.rng) {
+			if p.Next > 0 && p.fell >= p.Next {
+				s.plans = slices.Delete(s.plans, i, i+1)
+			}
+			return &p.Fault
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// rawResult is an answer that is already JSON.
+type rawResult []byte
+
+// getUpdates follows the real order of events: an earlier poll is ended, the
+// offset confirms, then the call waits for something to hand out.
+func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
+	offset := c.args.number("offset")
+	limit := int(c.args.number("limit"))
+	if limit < 1 || limit > 100 {
+		limit = 100
+	}
+	timeout := min(max(c.args.number("timeout"), 0), 50)
+
+	s.mu.Lock()
+	in := &c.account.inbox
+	if in.hook.url != "" {
+		s.mu.Unlock()
+		return nil, conflict(textWebhook)
+	}
+	in.oust()
+	if refused := in.allow(c.args); refused != nil {
+		s.mu.Unlock()
+		return nil, refused
+	}
+	switch {
+	case offset > 0:
+		s.confirm(c.account, offset, false)
+	case offset < 0:
+		// Only the last -offset updates stay.
+		if n := int64(len(in.waiting)) + offset; n > 0 {
+			s.confirm(c.account, in.waiting[n].id, true)
+		}
+	}
+	for i := range in.ghosts {
+		in.ghosts[i].polls--
+	}
+	out := s.batch(c.account, limit)
+	if len(out) > 0 || timeout == 0 {
+		raw := s.hand(out, c.fault)
+		s.mu.Unlock()
+		return raw, nil
+	}
+	me := &poller{wake: make(chan struct{}, 1), ousted: make(chan struct{})}
+	in.poller = me
+	s.mu.Unlock()
+	return s.wait(ctx, c, me, limit, time.Duration(timeout)*time.Second)
+}
+
+// wait blocks until an update, the timeout, or a rival poll.
+func (s *Server) wait(ctx context.Context, c *call, me *poller, limit int, timeout time.Duration) (any, *refusal) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	var gone bool
+	select {
+	case <-me.wake:
+	case <-timer.C:
+	case <-me.ousted:
+	case <-ctx.Done():
+		gone = true
+	case <-s.stop.Done():
+		gone = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-me.ousted:
+		return nil, conflict(textOusted)
+	default:
+	}
+	c.account.inbox.poller = nil
+	if gone {
+		c.cut = true
+		return rawResult("[]"), nil
+	}
+	return s.hand(s.batch(c.account, limit), c.fault), nil
+}
+
+// hand renders a batch. The caller holds the lock.
+func (s *Server) hand(out []pending, f *Fault) rawResult {
+	if f != nil && f.Trouble == Reordered {
+		out = append([]pending(nil), out...)
+		s.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	}
+	size := 2
+	for _, p := range out {
+		size += len(p.raw) + 1
+	}
+	raw := append(make([]byte, 0, size), '[')
+	for i, p := range out {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		raw = append(raw, p.raw...)
+	}
+	if len(out) > 0 {
+		s.books.touch()
+	}
+	return append(raw, ']')
+}
+
+// allow remembers allowed_updates; when the argument is absent the previous
+// setting stays, an empty list means the default set.
+func (in *inbox) allow(args params) *refusal {
+	raw, ok := args["allowed_updates"]
+	if !ok || raw == "" {
+		return nil
+	}
+	var kinds []string
+	if err := json.Unmarshal([]byte(raw), &kinds); err != nil {
+		return badRequest("can't parse allowed updates JSON object")
+	}
+	if len(kinds) == 0 {
+		kinds = nil
+	}
+	in.allowed = kinds
+	return nil
+}

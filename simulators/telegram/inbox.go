@@ -1,0 +1,194 @@
+package telegram
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// inbox holds the updates of one bot until it confirms them.
+type inbox struct {
+	next    int64 // update id of the next update
+	waiting []pending
+	ghosts  []ghost
+	allowed []string // nil: the default set
+	poller  *poller
+	hook    webhook
+}
+
+type pending struct {
+	id    int64
+	raw   []byte
+	entry *UpdateEntry
+}
+
+// ghost is a confirmed update that a fault brings back.
+type ghost struct {
+	pending
+	polls int // still to pass before it appears
+}
+
+// poller is the one getUpdates call that may wait.
+type poller struct {
+	wake   chan struct{} // capacity 1
+	ousted chan struct{} // closed when another poll takes over
+}
+
+// webhook is what setWebhook stored. While url is set, getUpdates is refused.
+type webhook struct {
+	url            string
+	secret         string
+	maxConnections int64
+	lastErrorDate  int64
+	lastError      string
+}
+
+// unrequested are the kinds that a bot gets only when it names them.
+var unrequested = []string{"chat_member", "message_reaction", "message_reaction_count"}
+
+func (in *inbox) wants(kind string) bool {
+	if in.allowed == nil {
+		return !slices.Contains(unrequested, kind)
+	}
+	return slices.Contains(in.allowed, kind)
+}
+
+// oust ends the poll that waits, if any.
+func (in *inbox) oust() {
+	if in.poller != nil {
+		close(in.poller.ousted)
+		in.poller = nil
+	}
+}
+
+func (in *inbox) wake() {
+	if in.poller != nil {
+		select {
+		case in.poller.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// put creates an update for a, unless its kind is not wanted. The caller
+// holds the lock.
+func (s *Server) put(a *account, kind string, payload any, e UpdateEntry) []Ref {
+	if !a.inbox.wants(kind) {
+		return nil
+	}
+	body, err := json.Marshal(payload)
+	if err != nil {
+		panic(fmt.Sprintf("telegram simulator: encode %s: %v", kind, err)) // own types only
+	}
+	id := a.inbox.next
+	raw := make([]byte, 0, len(body)+len(kind)+40)
+	raw = append(raw, `{"update_id":`...)
+	raw = strconv.AppendInt(raw, id, 10)
+	raw = append(raw, `,"`...)
+	raw = append(raw, kind...)
+	raw = append(raw, `":`...)
+	raw = append(raw, body...)
+	raw = append(raw, '}')
+	e.Kind = kind
+	return []Ref{s.enqueue(a, id, raw, e)}
+}
+
+func (s *Server) enqueue(a *account, id int64, raw []byte, e UpdateEntry) Ref {
+	a.inbox.next = max(a.inbox.next, id+1)
+	e.Bot, e.UpdateID, e.Created = a.bot.Username, id, s.opts.Now()
+	entry := s.books.updates.add(e)
+	s.books.totals.Updates++
+	a.inbox.waiting = append(a.inbox.waiting, pending{id: id, raw: raw, entry: entry})
+	a.inbox.wake()
+	s.books.touch()
+	return Ref{Bot: a.bot.Username, UpdateID: id}
+}
+
+// Inject queues raw as an update of the bot (empty: the first), whatever it
+// contains. An update_id is added when the object has none or raw is not an
+// object but {} would be; malformed text goes out byte for byte, so the whole
+// answer to getUpdates is then malformed until an offset passes it.
+func (s *Server) Inject(bot string, raw json.RawMessage) (Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(bot)
+	if a == nil {
+		return Ref{}, fmt.Errorf("inject update: %w: %q", errNoBot, bot)
+	}
+	id := a.inbox.next
+	kind := "malformed"
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) == nil && fields != nil {
+		kind = "unknown"
+		var own int64
+		if v, ok := fields["update_id"]; !ok {
+			fields["update_id"] = json.RawMessage(strconv.FormatInt(id, 10))
+			raw, _ = json.Marshal(fields)
+		} else if json.Unmarshal(v, &own) == nil && own > 0 {
+			id = own
+		}
+		for k := range fields {
+			if k != "update_id" {
+				kind = k
+			}
+		}
+	}
+	return s.enqueue(a, id, slices.Clone(raw), UpdateEntry{Kind: kind, Text: string(raw)}), nil
+}
+
+// confirm forgets every update below offset. The caller holds the lock.
+func (s *Server) confirm(a *account, offset int64, dropped bool) {
+	in := &a.inbox
+	now := s.opts.Now()
+	kept := in.waiting[:0]
+	n := 0
+	for _, p := range in.waiting {
+		if p.id >= offset {
+			kept = append(kept, p)
+			continue
+		}
+		n++
+		s.settle(a, p, now, dropped)
+	}
+	clear(in.waiting[len(kept):])
+	in.waiting = kept
+	if n > 0 {
+		s.books.touch()
+	}
+}
+
+// settle books the end of an update and lets a fault bring it back.
+func (s *Server) settle(a *account, p pending, now time.Time, dropped bool) {
+	if dropped {
+		p.entry.Dropped = true
+		return
+	}
+	p.entry.Confirmed = now
+	s.books.totals.Confirmed++
+	if f := s.draw(a.bot.Username, "getUpdates", p.entry.ChatID, true); f != nil {
+		a.inbox.ghosts = append(a.inbox.ghosts, ghost{pending: p, polls: f.AfterPolls})
+		s.books.totals.Faults++
+	}
+}
+
+// batch picks the next updates to hand out. The caller holds the lock.
+func (s *Server) batch(a *account, limit int) []pending {
+	in := &a.inbox
+	var out []pending
+	kept := in.ghosts[:0]
+	for _, g := range in.ghosts {
+		if g.polls <= 0 && len(out) < limit {
+			out = append(out, g.pending)
+			continue
+		}
+		kept = append(kept, g)
+	}
+	in.ghosts = kept
+	out = append(out, in.waiting[:min(len(in.waiting), limit-len(out))]...)
+	for _, p := range out {
+		p.entry.Handed++
+	}
+	return out
+}

@@ -1,0 +1,44 @@
+package telegram
+
+import "context"
+
+type namedMethod struct {
+	name string
+	run  method
+}
+
+// methods is the table of what bots may call, by lower-case name: the real
+// server ignores case.
+func methods() map[string]namedMethod {
+	table := map[string]namedMethod{}
+	for name, run := range map[string]method{
+		"getMe":                  (*Server).getMe,
+		"getUpdates":             (*Server).getUpdates,
+		"setWebhook":             (*Server).setWebhook,
+		"deleteWebhook":          (*Server).deleteWebhook,
+		"getWebhookInfo":         (*Server).getWebhookInfo,
+		"sendMessage":            (*Server).sendMessage,
+		"editMessageText":        (*Server).editMessageText,
+		"editMessageReplyMarkup": (*Server).editMessageReplyMarkup,
+		"deleteMessage":          (*Server).deleteMessage,
+		"sendChatAction":         (*Server).sendChatAction,
+		"sendMessageDraft":       (*Server).sendMessageDraft,
+		"setMessageReaction":     (*Server).setMessageReaction,
+		"answerCallbackQuery":    (*Server).answerCallbackQuery,
+		"getChat":                (*Server).getChat,
+		"getChatMember":          (*Server).getChatMember,
+		"getFile":                (*Server).getFile,
+		"setMyCommands":          (*Server).accept,
+		"deleteMyCommands":       (*Server).accept,
+	} {
+		table[fold(name)] = namedMethod{name: name, run: run}
+	}
+	return table
+}
+
+func (s *Server) getMe(_ context.Context, c *call) (any, *refusal) {
+	return c.account.bot.self(), nil
+}
+
+// accept is the answer of methods whose effect nobody here can see.
+func (s *Server) accept(context.Context, *call) (any, *refusal) { return true, nil }

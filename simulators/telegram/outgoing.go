@@ -1,0 +1,166 @@
+package telegram
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// formatted is a text with its entities, as the server keeps it.
+type formatted struct {
+	text     string
+	entities []Entity
+}
+
+// format checks and normalises what a bot wants to say.
+func format(p params, textName, entitiesName string) (formatted, *refusal) {
+	text := p[textName]
+	var es []Entity
+	switch mode := p["parse_mode"]; fold(mode) {
+	case "":
+		if raw := p[entitiesName]; raw != "" {
+			if err := json.Unmarshal([]byte(raw), &es); err != nil {
+				return formatted{}, badRequest("can't parse entities JSON object")
+			}
+		}
+	default:
+		var refused *refusal
+		if text, es, refused = parseMarkup(fold(mode), text); refused != nil {
+			return formatted{}, refused
+		}
+	}
+	return normalise(text, es)
+}
+
+var entityTypes = map[string]bool{
+	"mention": true, "hashtag": true, "cashtag": true, "bot_command": true, "url": true, "email": true,
+	"phone_number": true, "bold": true, "italic": true, "underline": true, "strikethrough": true,
+	"spoiler": true, "blockquote": true, "expandable_blockquote": true, "code": true, "pre": true,
+	"text_link": true, "text_mention": true, "custom_emoji": true, "date_time": true,
+}
+
+// normalise drops what Telegram drops (carriage returns, control characters,
+// outer white space), moves the entities along and refuses impossible ones.
+func normalise(text string, es []Entity) (formatted, *refusal) {
+	if len(es) == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' }) {
+		text = strings.Trim(text, " \n")
+		return formatted{text: text, entities: detect(text)}, nil
+	}
+	u := utf16.Encode([]rune(text))
+	kept := make([]Entity, 0, len(es))
+	for _, e := range es {
+		if !entityTypes[e.Type] {
+			return formatted{}, badRequest("can't parse MessageEntity: Unsupported type specified")
+		}
+		if e.Length <= 0 || e.Offset < 0 {
+			continue
+		}
+		if refused := checkPlace(u, e); refused != nil {
+			return formatted{}, refused
+		}
+		if refused := checkLink(&e); refused != nil {
+			return formatted{}, refused
+		}
+		kept = append(kept, e)
+	}
+	slices.SortStableFunc(kept, byPosition)
+	if refused := checkNesting(kept); refused != nil {
+		return formatted{}, refused
+	}
+	text, kept = squeeze(u, kept)
+	return formatted{text: text, entities: merge(kept, detect(text))}, nil
+}
+
+func checkPlace(u []uint16, e Entity) *refusal {
+	end := e.Offset + e.Length
+	switch {
+	case e.Offset > len(u):
+		return badRequest("entity begins after the end of the text at UTF-16 offset %d", e.Offset)
+	case end > len(u):
+		return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end)
+	case inside(u, e.Offset):
+		return badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, e.Offset))
+	case inside(u, end):
+		return badRequest("entity ends in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, end))
+	}
+	return nil
+}
+
+// inside tells whether i splits a surrogate pair.
+func inside(u []uint16, i int) bool {
+	return i > 0 && i < len(u) && u[i-1]&0xfc00 == 0xd800 && u[i]&0xfc00 == 0xdc00
+}
+
+func bytesBefore(u []uint16, i int) int { return len(string(utf16.Decode(u[:i-1]))) }
+
+func checkLink(e *Entity) *refusal {
+	if e.Type != "text_link" {
+		return nil
+	}
+	raw := e.URL
+	if !strings.Contains(raw, ":") && strings.Contains(raw, ".") {
+		raw = "http://" + raw
+	}
+	l, err := url.Parse(raw)
+	if err != nil || l.Host == "" && l.Opaque == "" {
+		return badRequest("entity URL '%s' is invalid: Wrong HTTP URL", e.URL)
+	}
+	switch l.Scheme {
+	case "http", "https", "tg", "ton", "tonsite":
+		e.URL = raw
+		return nil
+	}
+	return badRequest("entity URL '%s' is invalid: Unsupported URL protocol", e.URL)
+}
+
+// checkNesting refuses entities that overlap without one holding the other.
+func checkNesting(es []Entity) *refusal {
+	var open []int // ends of the entities around the present place
+	for _, e := range es {
+		end := e.Offset + e.Length
+		for len(open) > 0 && open[len(open)-1] <= e.Offset {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 && end > open[len(open)-1] {
+			return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end)
+		}
+		open = append(open, end)
+	}
+	return nil
+}
+
+// squeeze removes code units and moves the entities accordingly.
+func squeeze(u []uint16, es []Entity) (string, []Entity) {
+	blank := func(c uint16) bool { return c <= ' ' }
+	first, last := 0, len(u)
+	for first < last && blank(u[first]) {
+		first++
+	}
+	for last > first && blank(u[last-1]) {
+		last--
+	}
+	out := make([]uint16, 0, len(u))
+	moved := make([]int, len(u)+1)
+	for i, c := range u {
+		moved[i] = len(out)
+		switch {
+		case i < first || i >= last || c == '\r':
+		case c < ' ' && c != '\n':
+			out = append(out, ' ')
+		default:
+			out = append(out, c)
+		}
+	}
+	moved[len(u)] = len(out)
+	kept := es[:0]
+	for _, e := range es {
+		start, end := moved[e.Offset], moved[e.Offset+e.Length]
+		if end > start {
+			e.Offset, e.Length = start, end-start
+			kept = append(kept, e)
+		}
+	}
+	return string(utf16.Decode(out)), kept
+}

@@ -1,0 +1,161 @@
+package telegram
+
+import "slices"
+
+// room is a chat as the platform keeps it.
+type room struct {
+	chat      Chat
+	wire      wireChat
+	migrated  int64 // id of the supergroup it became
+	topics    map[int64]*topic
+	standing  map[int64]string // bot id to status; absent: member
+	histories map[int64]*history
+}
+
+type topic struct {
+	name            string
+	closed, deleted bool
+	root            int64 // message id of its creation
+}
+
+// history is the messages of a chat. Groups have one; a private chat has one
+// per bot, because it is a different chat for each of them.
+type history struct {
+	last     int64
+	messages map[int64]*stored
+	order    []int64
+	keep     int
+}
+
+type stored struct {
+	message *wireMessage // replaced, never changed: an update may hold it
+	author  int64        // bot id, 0 for people
+	entry   *MessageEntry
+}
+
+func (h *history) add(m *wireMessage, author int64, e *MessageEntry) {
+	h.messages[m.MessageID] = &stored{message: m, author: author, entry: e}
+	h.order = append(h.order, m.MessageID)
+	if len(h.order) > h.keep {
+		delete(h.messages, h.order[0])
+		h.order = h.order[1:]
+	}
+}
+
+// forgotten tells whether id is a message that fell out of the history.
+func (h *history) forgotten(id int64) bool {
+	return id > 0 && len(h.order) > 0 && id < h.order[0] && len(h.order) >= h.keep
+}
+
+// room finds or opens a chat. The caller holds the lock.
+func (s *Server) open(c Chat) *room {
+	r, ok := s.rooms[c.ID]
+	if !ok {
+		r = &room{
+			chat: c, topics: map[int64]*topic{}, standing: map[int64]string{},
+			histories: map[int64]*history{},
+		}
+		s.rooms[c.ID] = r
+		r.wire = c.wire()
+		if c.Kind == Private {
+			p := s.people[c.ID].wire()
+			r.wire.Username, r.wire.FirstName, r.wire.LastName = p.Username, p.FirstName, p.LastName
+		}
+		return r
+	}
+	if c.Title != "" && c.Title != r.chat.Title {
+		r.chat.Title, r.wire.Title = c.Title, c.Title
+	}
+	return r
+}
+
+func (s *Server) historyOf(r *room, bot int64) *history {
+	if r.chat.Kind != Private {
+		bot = 0
+	}
+	h, ok := r.histories[bot]
+	if !ok {
+		h = &history{messages: map[int64]*stored{}, keep: s.opts.History}
+		r.histories[bot] = h
+	}
+	return h
+}
+
+// present tells whether the bot can read and write in the chat.
+func (r *room) present(bot int64) bool {
+	switch r.standing[bot] {
+	case "kicked", "left":
+		return false
+	}
+	return true
+}
+
+// barred is the refusal for a bot that is not present, or nil.
+func (r *room) barred(bot int64) *refusal {
+	if r.migrated != 0 {
+		return migrated(r.migrated)
+	}
+	kind := r.wire.Type
+	switch status := r.standing[bot]; {
+	case r.chat.Kind == Private && status == "kicked":
+		return forbidden("bot was blocked by the user")
+	case status == "kicked":
+		return forbidden("bot was kicked from the " + kind + " chat")
+	case status == "left":
+		return forbidden("bot is not a member of the " + kind + " chat")
+	}
+	return nil
+}
+
+// audience lists the bots that may see m, sent by a person or by the bot
+// author (0 for people). The caller holds the lock.
+func (s *Server) audience(r *room, m *wireMessage, author int64) []*account {
+	var out []*account
+	for _, a := range s.accounts {
+		if a.bot.ID == author || !r.present(a.bot.ID) {
+			continue
+		}
+		if m.From != nil && m.From.IsBot && m.SenderChat == nil && !a.bot.HearsBots {
+			continue
+		}
+		if r.chat.Kind == Channel || a.bot.CanReadAllGroupMessages || r.standing[a.bot.ID] == "administrator" || a.addressed(m) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// addressed is privacy mode: service messages, commands, mentions and replies
+// come through.
+func (a *account) addressed(m *wireMessage) bool {
+	if m.Text == "" && m.Caption == "" && m.Photo == nil && m.Document == nil && m.Voice == nil &&
+		m.Audio == nil && m.Video == nil && m.Sticker == nil {
+		return true
+	}
+	if m.ReplyTo != nil && m.ReplyTo.From != nil && m.ReplyTo.From.ID == a.bot.ID {
+		return true
+	}
+	text, es := m.Text, m.Entities
+	if text == "" {
+		text, es = m.Caption, m.CaptionEntities
+	}
+	return slices.ContainsFunc(es, func(e Entity) bool { return a.meant(text, e) })
+}
+
+func (a *account) meant(text string, e Entity) bool {
+	switch e.Type {
+	case "text_mention":
+		return e.User != nil && e.User.ID == a.bot.ID
+	case "mention":
+		return fold(part(text, e.Offset, e.Length)) == "@"+fold(a.bot.Username)
+	case "bot_command":
+		command := part(text, e.Offset, e.Length)
+		for i := range len(command) {
+			if command[i] == '@' {
+				return fold(command[i+1:]) == fold(a.bot.Username)
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,223 @@
+package telegram
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What people cannot do.
+var (
+	errNoBot     = errors.New("no such bot")
+	errNoChat    = errors.New("no such chat")
+	errNoMessage = errors.New("no such message")
+	errNoTopic   = errors.New("no such topic")
+	errChat      = errors.New("chat is not usable like this")
+)
+
+// Say lets p write into c. Chats and people are known from their first
+// appearance on. A private message to a bot that was blocked unblocks it, as
+// pressing Start does.
+func (s *Server) Say(c Chat, p Person, text string, o SayOptions) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.say(c, p, text, o)
+}
+
+func (s *Server) say(c Chat, p Person, text string, o SayOptions) (Said, error) {
+	if c.ID == 0 || c.Kind == "" || c.Kind == Private && c.ID != p.ID {
+		return Said{}, fmt.Errorf("say in chat %d: %w: it needs an id and a kind, a private one the id of its person", c.ID, errChat)
+	}
+	to := s.account(o.Bot)
+	if to == nil {
+		return Said{}, fmt.Errorf("say in chat %d: %w: %q", c.ID, errNoBot, o.Bot)
+	}
+	s.people[p.ID] = p
+	r := s.open(c)
+	if r.migrated != 0 {
+		return Said{}, fmt.Errorf("say in chat %d: %w: it became %d", c.ID, errNoChat, r.migrated)
+	}
+	h := s.historyOf(r, to.bot.ID)
+	m := &wireMessage{Chat: r.wire, Date: s.opts.Now().Unix()}
+	if err := s.place(r, h, to, m, o); err != nil {
+		return Said{}, fmt.Errorf("say in chat %d: %w", c.ID, err)
+	}
+	s.dress(r, m, p, o)
+	s.fill(m, text, o)
+	h.last++
+	m.MessageID = h.last
+	h.add(m, 0, nil)
+	kind := "message"
+	if r.chat.Kind == Channel {
+		kind = "channel_post"
+	}
+	if r.chat.Kind == Private {
+		delete(r.standing, to.bot.ID)
+		return s.told(m, s.put(to, kind, m, entryOf(m))), nil
+	}
+	return s.told(m, s.publish(r, kind, m, 0)), nil
+}
+
+// publish makes an update for every bot that may see m.
+func (s *Server) publish(r *room, kind string, m *wireMessage, author int64) []Ref {
+	var refs []Ref
+	for _, a := range s.audience(r, m, author) {
+		refs = append(refs, s.put(a, kind, m, entryOf(m))...)
+	}
+	return refs
+}
+
+func (s *Server) told(m *wireMessage, refs []Ref) Said {
+	return Said{ChatID: m.Chat.ID, MessageID: m.MessageID, Updates: refs}
+}
+
+func entryOf(m *wireMessage) UpdateEntry {
+	e := UpdateEntry{ChatID: m.Chat.ID, MessageID: m.MessageID, ThreadID: m.MessageThreadID, Text: m.Text + m.Caption}
+	if m.From != nil {
+		e.FromID = m.From.ID
+	}
+	return e
+}
+
+// place sets topic, reply and quote.
+func (s *Server) place(r *room, h *history, to *account, m *wireMessage, o SayOptions) error {
+	threads := r.chat.Kind == Forum || r.chat.Kind == Private && to.bot.HasTopics
+	if threads && o.Thread > 1 {
+		t := r.topics[o.Thread]
+		if t == nil || t.deleted {
+			return fmt.Errorf("%w: %d", errNoTopic, o.Thread)
+		}
+		m.MessageThreadID, m.IsTopicMessage = o.Thread, true
+		// Clients link every message of a topic to its first one.
+		if root := h.messages[t.root]; root != nil && o.ReplyTo == 0 {
+			m.ReplyTo = bare(root.message)
+		}
+	} else if o.Thread > 1 {
+		m.MessageThreadID = o.Thread
+	}
+	if o.ReplyTo == 0 {
+		return nil
+	}
+	st := h.messages[o.ReplyTo]
+	if st == nil {
+		return fmt.Errorf("%w: %d", errNoMessage, o.ReplyTo)
+	}
+	m.ReplyTo = bare(st.message)
+	if i := strings.Index(st.message.Text, o.Quote); o.Quote != "" && i >= 0 {
+		m.Quote = &wireQuote{Text: o.Quote, Position: units(st.message.Text[:i]), IsManual: true}
+	}
+	return nil
+}
+
+// bare is a message without the one it answers: replies nest one level only.
+func bare(m *wireMessage) *wireMessage {
+	if m.ReplyTo == nil {
+		return m
+	}
+	b := *m
+	b.ReplyTo = nil
+	return &b
+}
+
+// dress sets the author as others see them.
+func (s *Server) dress(r *room, m *wireMessage, p Person, o SayOptions) {
+	from := p.wire()
+	m.From = &from
+	switch o.As {
+	case AsAnonymousAdmin:
+		m.From, m.SenderChat = &groupAnonymousBot, &r.wire
+	case AsChannel, AsAutoForward:
+		ch := Chat{ID: -1009990000001, Kind: Channel, Title: "Channel"}
+		if o.Channel != nil {
+			ch = *o.Channel
+		}
+		w := ch.wire()
+		m.From, m.SenderChat = &channelBot, &w
+		if o.As == AsAutoForward {
+			m.From, m.IsAutomaticForward = &serviceAccount, true
+			m.ForwardOrigin = &wireOrigin{Type: "channel", Date: m.Date, Chat: &w, MessageID: s.id()}
+		}
+	}
+	if r.chat.Kind == Channel {
+		w := r.wire
+		m.From, m.SenderChat = nil, &w
+	}
+	if o.ForwardedFrom != nil {
+		u := o.ForwardedFrom.wire()
+		m.ForwardOrigin = &wireOrigin{Type: "user", Date: m.Date, SenderUser: &u}
+	}
+}
+
+// fill sets the text or the caption, its entities, and the media.
+func (s *Server) fill(m *wireMessage, text string, o SayOptions) {
+	es := merge(append(mentionsOf(text, o.Mentions), o.Entities...), detect(text))
+	m.MediaGroupID = o.MediaGroup
+	if o.Media == "" {
+		m.Text, m.Entities = text, es
+		return
+	}
+	m.Caption, m.CaptionEntities = text, es
+	s.attach(m, o)
+}
+
+// Edit lets the author change a message of theirs; bots get edited_message.
+// bot names the bot of a private chat, empty being the first. Passing the
+// text it already has gives the update that link previews and keyboards also
+// cause: edited without a change.
+func (s *Server) Edit(chatID, messageID int64, text string, o SayOptions) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, to, st, err := s.find(chatID, messageID, o.Bot)
+	if err != nil {
+		return Said{}, fmt.Errorf("edit message %d: %w", messageID, err)
+	}
+	m := *st.message
+	m.EditDate = s.opts.Now().Unix()
+	es := merge(append(mentionsOf(text, o.Mentions), o.Entities...), detect(text))
+	if m.Caption != "" || m.Text == "" {
+		m.Caption, m.CaptionEntities = text, es
+	} else {
+		m.Text, m.Entities = text, es
+	}
+	st.message = &m
+	kind := "edited_message"
+	if r.chat.Kind == Channel {
+		kind = "edited_channel_post"
+	}
+	if r.chat.Kind == Private {
+		return s.told(&m, s.put(to, kind, &m, entryOf(&m))), nil
+	}
+	return s.told(&m, s.publish(r, kind, &m, 0)), nil
+}
+
+// Delete removes a message; bots are not told, but cannot edit or answer it.
+func (s *Server) Delete(chatID, messageID int64, bot string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, to, st, err := s.find(chatID, messageID, bot)
+	if err != nil {
+		return fmt.Errorf("delete message %d: %w", messageID, err)
+	}
+	delete(s.historyOf(r, to.bot.ID).messages, messageID)
+	if st.entry != nil {
+		st.entry.Deleted = s.opts.Now()
+	}
+	s.books.touch()
+	return nil
+}
+
+func (s *Server) find(chatID, messageID int64, bot string) (*room, *account, *stored, error) {
+	r := s.rooms[chatID]
+	if r == nil {
+		return nil, nil, nil, fmt.Errorf("%w: %d", errNoChat, chatID)
+	}
+	to := s.account(bot)
+	if to == nil {
+		return nil, nil, nil, fmt.Errorf("%w: %q", errNoBot, bot)
+	}
+	st := s.historyOf(r, to.bot.ID).messages[messageID]
+	if st == nil {
+		return nil, nil, nil, fmt.Errorf("%w: %d in chat %d", errNoMessage, messageID, chatID)
+	}
+	return r, to, st, nil
+}

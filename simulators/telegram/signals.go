@@ -1,0 +1,120 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+var chatActions = []string{
+	"typing", "upload_photo", "record_video", "upload_video", "record_voice", "upload_voice",
+	"upload_document", "choose_sticker", "find_location", "record_video_note", "upload_video_note",
+}
+
+// signal books and shows something that is not a message. The caller holds
+// the lock.
+func (s *Server) signal(e SignalEntry, entities []Entity) {
+	e.At = s.opts.Now()
+	s.books.signals.add(e)
+	s.show(Happening{
+		Kind: e.Kind, Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, Text: e.Text, Entities: entities, At: e.At,
+	})
+	s.books.touch()
+}
+
+func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, refused := s.target(c)
+	if refused != nil {
+		return nil, refused
+	}
+	if !slices.Contains(chatActions, c.args["action"]) {
+		return nil, badRequest("wrong parameter action in request")
+	}
+	thread, refused := topicOf(r, c.account, c, true)
+	if refused != nil {
+		return nil, refused
+	}
+	s.signal(SignalEntry{
+		Bot: c.account.bot.Username, Kind: "action", ChatID: r.chat.ID, ThreadID: thread, Text: c.args["action"],
+	}, nil)
+	return true, nil
+}
+
+func (s *Server) sendMessageDraft(_ context.Context, c *call) (any, *refusal) {
+	said, refused := format(c.args, "text", "entities")
+	if refused != nil {
+		return nil, refused
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, refused := s.target(c)
+	switch {
+	case refused != nil:
+		return nil, refused
+	case r.chat.Kind != Private:
+		return nil, badRequest("drafts can be sent only to private chats")
+	case c.args.number("draft_id") == 0:
+		return nil, badRequest("draft_id must be non-zero")
+	case units(said.text) > maxText:
+		return nil, badRequest("message is too long")
+	}
+	thread, refused := topicOf(r, c.account, c, false)
+	if refused != nil {
+		return nil, refused
+	}
+	s.signal(SignalEntry{
+		Bot: c.account.bot.Username, Kind: "draft", ChatID: r.chat.ID, ThreadID: thread,
+		ID: c.args["draft_id"], Text: said.text,
+	}, said.entities)
+	return true, nil
+}
+
+func (s *Server) setMessageReaction(_ context.Context, c *call) (any, *refusal) {
+	var want []wireReaction
+	if raw := c.args["reaction"]; raw != "" {
+		if err := json.Unmarshal([]byte(raw), &want); err != nil {
+			return nil, badRequest("can't parse reaction types JSON object")
+		}
+	}
+	if len(want) > 1 {
+		return nil, badRequest("REACTIONS_TOO_MANY")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, refused := s.target(c)
+	if refused != nil {
+		return nil, refused
+	}
+	st := s.historyOf(r, c.account.bot.ID).messages[c.args.number("message_id")]
+	if st == nil {
+		return nil, badRequest("message to react not found")
+	}
+	e := SignalEntry{
+		Bot: c.account.bot.Username, Kind: "reaction", ChatID: r.chat.ID,
+		ThreadID: st.message.MessageThreadID, ID: c.args["message_id"],
+	}
+	if len(want) == 1 {
+		e.Text = want[0].Emoji
+	}
+	s.signal(e, nil)
+	return true, nil
+}
+
+func (s *Server) answerCallbackQuery(_ context.Context, c *call) (any, *refusal) {
+	if units(c.args["text"]) > 200 {
+		return nil, badRequest("MESSAGE_TOO_LONG")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := c.args["callback_query_id"]
+	if !s.queries[id] {
+		return nil, badRequest(textOldQuery)
+	}
+	s.signal(SignalEntry{
+		Bot: c.account.bot.Username, Kind: "callback_answer", ID: id,
+		Text: c.args["text"], Alert: c.args.bool("show_alert"),
+	}, nil)
+	return true, nil
+}

@@ -1,0 +1,70 @@
+package telegram
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+)
+
+type wireWebhookInfo struct {
+	URL                  string   `json:"url"`
+	HasCustomCertificate bool     `json:"has_custom_certificate"`
+	PendingUpdateCount   int      `json:"pending_update_count"`
+	LastErrorDate        int64    `json:"last_error_date,omitempty"`
+	LastErrorMessage     string   `json:"last_error_message,omitempty"`
+	MaxConnections       int64    `json:"max_connections,omitempty"`
+	AllowedUpdates       []string `json:"allowed_updates,omitempty"`
+}
+
+var secretShape = regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`)
+
+// setWebhook stores where updates should go. Unlike the real server it takes
+// plain HTTP, because the other end is on loopback too.
+func (s *Server) setWebhook(_ context.Context, c *call) (any, *refusal) {
+	to := c.args["url"]
+	u, err := url.Parse(to)
+	switch {
+	case err != nil || to != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
+		return nil, badRequest("bad webhook: invalid webhook URL specified")
+	case !secretShape.MatchString(c.args["secret_token"]):
+		return nil, badRequest("secret token contains unallowed characters")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := &c.account.inbox
+	if refused := in.allow(c.args); refused != nil {
+		return nil, refused
+	}
+	if c.args.bool("drop_pending_updates") {
+		s.confirm(c.account, in.next, true)
+	}
+	in.hook = webhook{}
+	if to != "" {
+		in.oust()
+		in.hook = webhook{url: to, secret: c.args["secret_token"], maxConnections: max(c.args.number("max_connections"), 0)}
+		if in.hook.maxConnections == 0 {
+			in.hook.maxConnections = 40
+		}
+	}
+	return true, nil
+}
+
+func (s *Server) deleteWebhook(_ context.Context, c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.account.inbox.hook = webhook{}
+	if c.args.bool("drop_pending_updates") {
+		s.confirm(c.account, c.account.inbox.next, true)
+	}
+	return true, nil
+}
+
+func (s *Server) getWebhookInfo(_ context.Context, c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := &c.account.inbox
+	return wireWebhookInfo{
+		URL: in.hook.url, PendingUpdateCount: len(in.waiting), LastErrorDate: in.hook.lastErrorDate,
+		LastErrorMessage: in.hook.lastError, MaxConnections: in.hook.maxConnections, AllowedUpdates: in.allowed,
+	}, nil
+}

@@ -21,8 +21,8 @@ func TestSessionIDsSortByTheirStartAndNeverRepeat(t *testing.T) {
 		}
 		seen[id], before = true, id
 	}
-	if NewSessionID(at) == NewSessionID(at) {
-		t.Error("two sessions of one millisecond share an id")
+	if one, two := NewSessionID(at), NewSessionID(at); one == two {
+		t.Errorf("two sessions of one millisecond share the id %s", one)
 	}
 }
 

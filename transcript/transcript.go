@@ -1,10 +1,15 @@
 // Package transcript is what was said in a session: messages as roles and
 // typed parts, their JSON form, and the rule that tool calls and tool results
 // come in pairs.
+//
+// Messages and parts are values. No function here changes what it is given;
+// what it returns may share memory with its argument, so nobody else changes a
+// part or a slice of parts in place either.
 package transcript
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -24,7 +29,7 @@ const (
 type Message struct {
 	ID        string    `json:"id"`
 	Role      Role      `json:"role"`
-	Parts     []Part    `json:"-"` // in JSON: see MarshalJSON
+	Parts     []Part    `json:"-"` // in JSON: "parts", see MarshalJSON
 	Model     string    `json:"model,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 
@@ -77,10 +82,11 @@ type ToolResult struct {
 	IsError    bool   `json:"is_error"`
 }
 
-// Finish ends an assistant message.
+// Finish ends an assistant message. In JSON its time is whole unix seconds, so
+// fractions are lost there; the zero time is 0.
 type Finish struct {
-	Reason FinishReason `json:"reason"`
-	Time   time.Time    `json:"time"`
+	Reason FinishReason
+	Time   time.Time
 }
 
 // Binary is an attachment: by path in the session's workspace, or inline.
@@ -133,7 +139,28 @@ const (
 
 // Words joins the text parts of m with a newline and trims the ends: what a
 // person is shown of it. It is "" when m has no text.
-func (m Message) Words() string { return words(m) }
+func (m Message) Words() string {
+	var words []string
+	for _, p := range m.Parts {
+		if t, ok := p.(Text); ok {
+			words = append(words, t.Text)
+		}
+	}
+	return strings.TrimSpace(strings.Join(words, "\n"))
+}
 
 // Calls gives the tool calls of m in the order the model made them.
-func (m Message) Calls() []ToolCall { return calls(m) }
+func (m Message) Calls() []ToolCall { return only[ToolCall](m) }
+
+// Results gives the tool results that m carries, in order.
+func (m Message) Results() []ToolResult { return only[ToolResult](m) }
+
+func only[P Part](m Message) []P {
+	var ps []P
+	for _, p := range m.Parts {
+		if v, ok := p.(P); ok {
+			ps = append(ps, v)
+		}
+	}
+	return ps
+}

@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/tools"
+)
+
+// call runs one call of a tool, or says to the model why it does not run. It
+// gives nil when ctx ended before there was a result, ErrParked when a person
+// must decide first, and else the error of the gate or the journal.
+func (r *run) call(ctx context.Context, b batch, c call) (*finishedCall, error) {
+	r.emit(Event{Type: StepStart, Step: b.step, CallID: c.ID, Tool: c.Name})
+	args, shown, err := r.arguments(c)
+	r.emit(Event{Type: ToolCalled, Step: b.step, CallID: c.ID, Tool: c.Name, Args: shown})
+	if refusal := r.refusal(b, c, args, err); refusal != "" {
+		return r.refused(b, c, refusal, StatusError), nil
+	}
+	tool, _ := r.t.Tools.Lookup(c.Name)
+	in := tools.Call{
+		ID: c.ID, Name: c.Name, Arguments: args.JSON(),
+		Session: r.t.Session, Key: r.t.Key, Turn: r.t.ID, Step: b.step, Workspace: r.t.Workspace,
+		Progress: func(string) {},
+	}
+	v, err := r.Gate(ctx, tool, in)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("decide on tool %s: %w", c.Name, err)
+	case v.Decision == tools.Pending:
+		return nil, fmt.Errorf("call %s of tool %s: %w", c.ID, c.Name, ErrParked)
+	case v.Decision != tools.Allow:
+		f := r.refused(b, c, denial(v.Reason), StatusDenied)
+		f.halt = v.Halt
+		return f, nil
+	}
+	if tool.Category(in) != tools.Read {
+		commit, done := r.commit(ctx)
+		again, err := r.Journal.Begin(commit, b.step, c.ID)
+		done()
+		if err != nil {
+			return nil, fmt.Errorf("begin tool %s: %w", c.Name, err)
+		}
+		if again {
+			return r.refused(b, c, resultInterrupted, StatusError), nil
+		}
+	}
+	return r.invoke(ctx, b, c, tool, in), nil
+}
+
+// arguments decodes what the model wrote, once, and says how it is shown: as
+// the value that will be used, or raw where it is no JSON object. (F10)
+func (r *run) arguments(c call) (a tools.Arguments, shown string, err error) {
+	a, err = tools.DecodeArguments(c.Input)
+	if err != nil {
+		raw, _ := json.Marshal(map[string]string{"_raw": strings.ToValidUTF8(c.Input, "\uFFFD")})
+		return a, r.Redact(tools.Limit(string(raw), r.ToolOutput)), err
+	}
+	return a, r.Redact(a.String()), nil
+}
+
+// refusal is what the model is told about a call that cannot run; "" when it
+// can.
+func (r *run) refusal(b batch, c call, args tools.Arguments, decoding error) string {
+	set := r.t.Tools
+	if _, ok := set.Lookup(c.Name); !ok {
+		return unknownTool(c.Name, set.Nearest(c.Name))
+	}
+	switch {
+	case c.cut:
+		return resultCut
+	case decoding != nil:
+		return "Error: " + decoding.Error()
+	}
+	if err := set.Check(c.Name, args); err != nil {
+		return "Error: " + err.Error()
+	}
+	if b.failed.exhausted(c.ToolCall) {
+		return fmt.Sprintf("Error: this exact call failed %d times in a row and was not run again; change the arguments or try another way", maxFailures)
+	}
+	return ""
+}
+
+// unknownTool is the text of F08 and F09 with the names that come close.
+func unknownTool(name string, near []string) string {
+	const longest = 64
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if len(name) > longest {
+		name = tools.Limit(name, longest)
+	}
+	s := fmt.Sprintf("Error: Unknown tool '%s'", name)
+	if len(near) > 0 {
+		s += ". Did you mean: " + strings.Join(near, ", ") + "?"
+	}
+	return s
+}
+
+func denial(reason string) string {
+	if reason == "" {
+		return "Error: Permission denied"
+	}
+	return "Error: Permission denied: " + reason
+}
+
+// refused is the result of a call that did not run.
+func (r *run) refused(b batch, c call, text, status string) *finishedCall {
+	f := r.finished(b.step, c, tools.Result{Content: r.Redact(text)}, status, true)
+	return &f
+}
+
+// invoke runs the tool and makes a result of whatever comes of it: an error, a
+// timeout and a panic are answers for the model too. It gives nil when ctx
+// ended the tool.
+func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call) *finishedCall {
+	var over atomic.Bool // progress after the end is nobody's
+	in.Progress = func(text string) {
+		if !over.Load() {
+			r.emit(Event{Type: ToolProgress, Step: b.step, CallID: c.ID, Tool: c.Name, Text: r.Redact(text)})
+		}
+	}
+	limit := r.timeout(tool, in)
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if limit > 0 {
+		limited, cancel = context.WithTimeoutCause(ctx, limit, tools.ErrTimeout)
+	}
+	defer cancel()
+	began := r.Now()
+	res, err := safely(limited, tool, in)
+	took := r.Now().Sub(began)
+	over.Store(true)
+
+	res.Content, res.Metadata = r.Redact(res.Content), r.Redact(res.Metadata)
+	said, status := res, StatusOK
+	switch {
+	case err == nil:
+		said.Content = cmp.Or(tools.Limit(res.Content, r.ToolOutput), resultEmpty)
+	case ctx.Err() != nil:
+		return nil
+	default:
+		status = StatusError
+		if errors.Is(context.Cause(limited), tools.ErrTimeout) {
+			status, err = StatusTimeout, fmt.Errorf("the tool took longer than %s and was stopped", limit)
+		}
+		said.Content = tools.Limit(r.toolError(c, res.Content, err), r.ToolOutput)
+	}
+	f := r.finished(b.step, c, said, status, err != nil)
+	f.events[0].Took = took
+	if err == nil && res.Done {
+		f.done = &res
+	}
+	return &f
+}
+
+// timeout is how long the tool may take; 0: as long as the turn.
+func (r *run) timeout(tool tools.Tool, in tools.Call) time.Duration {
+	if t, ok := tool.(tools.Timed); ok {
+		switch own := t.Timeout(in); {
+		case own < 0:
+			return 0
+		case own > 0:
+			return own
+		}
+	}
+	return r.ToolTimeout
+}
+
+// toolError words an error for the model, with what the tool had said before.
+func (r *run) toolError(c call, content string, err error) string {
+	text := "Error: " + strings.TrimPrefix(r.Redact(err.Error()), "Error: ")
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		text = resultPanic
+		r.log.Error("tool panicked", "turn", r.t.ID, "session", string(r.t.Session), "tool", c.Name, "err", err, "stack", string(p.Stack))
+		r.emit(Event{Type: Problem, Text: textInternal, CallID: c.ID, Tool: c.Name, Err: err})
+	}
+	if content != "" {
+		text += "\n\n" + content
+	}
+	return text
+}
+
+func safely(ctx context.Context, tool tools.Tool, in tools.Call) (res tools.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, err = tools.Result{}, &PanicError{v, debug.Stack()}
+		}
+	}()
+	return tool.Run(ctx, in)
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/transcript"
+)
+
+// commit gives a context for a durable commit: one that outlives ctx by the
+// grace period, because what happened must be written down also when the turn
+// was ended meanwhile. done must be called. (L12)
+func (r *run) commit(ctx context.Context) (_ context.Context, done func()) {
+	c, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(r.Grace)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel(errors.New("the turn was ended and its last commit took too long"))
+		case <-c.Done():
+		}
+	})
+	return c, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// outcome fills in what every outcome of this take says.
+func (r *run) outcome(o Outcome) Outcome {
+	o.Steps, o.Cost, o.Priced = r.steps, r.cost, r.priced
+	return o
+}
+
+// finish ends the turn in one commit and then tells it. events are told between
+// the model's and the end's; a failed outcome becomes a Problem by itself.
+func (r *run) finish(ctx context.Context, a *attempt, o Outcome, ms []transcript.Message, events ...Event) (*Outcome, error) {
+	o = r.outcome(o)
+	commit, done := r.commit(ctx)
+	defer done()
+	if err := r.Journal.Finish(commit, settlementOf(a), o, ms...); err != nil {
+		return nil, fmt.Errorf("finish turn: %w", err)
+	}
+	if a != nil {
+		r.announce(a, true)
+	}
+	for _, e := range events {
+		r.emit(e)
+	}
+	switch o.Finish {
+	case transcript.Failed, transcript.ContextLimit, transcript.Budget:
+		if o.Err != nil {
+			r.emit(Event{Type: Problem, Text: o.Text, Err: o.Err})
+		}
+	}
+	if !o.Silent {
+		r.emit(Event{Type: FinalResponse, Text: o.Text})
+	}
+	return &o, nil
+}
+
+// cancelledBetween ends a turn whose context ended while nothing ran: calls of
+// the last answer may still wait for results.
+func (r *run) cancelledBetween(ctx context.Context) (Outcome, error) {
+	if !ends(ctx) {
+		return r.ended(r.cancelled(ctx, nil, nil))
+	}
+	commit, done := r.commit(ctx)
+	defer done()
+	history, err := r.Journal.Messages(commit)
+	if err != nil {
+		return r.outcome(Outcome{}), fmt.Errorf("read history: %w", err)
+	}
+	b := unanswered(history, r.t)
+	return r.ended(r.cancelled(ctx, nil, r.unrun(b.step, b.calls, resultCanceled, true)))
+}
+
+// cancelled ends a turn whose context ended. A person's stop and the time limit
+// finish it, with results for the calls that have none; anything else leaves it
+// open for the next worker, with the money booked.
+func (r *run) cancelled(ctx context.Context, a *attempt, rest []finishedCall) (*Outcome, error) {
+	cause := context.Cause(ctx)
+	if !ends(ctx) {
+		if a != nil {
+			if err := r.settle(ctx, a); err != nil {
+				return nil, err
+			}
+			r.report(a)
+		}
+		if errors.Is(cause, ErrHandover) {
+			return nil, fmt.Errorf("turn left open: %w", cause)
+		}
+		return nil, fmt.Errorf("turn left open: %w: %w", ErrHandover, cause)
+	}
+	o := Outcome{Finish: transcript.Canceled, Silent: true, Err: ErrStopped}
+	if errors.Is(cause, ErrTurnTimeout) {
+		o = Outcome{Finish: transcript.Canceled, Text: textTimeout, Err: ErrTurnTimeout}
+	}
+	if a != nil {
+		a.response = nil // an answer that nobody gets is not announced
+	}
+	return r.finish(ctx, a, o, messagesOf(rest), eventsOf(rest)...)
+}
+
+// ends says whether the cause of ctx's end finishes the turn.
+func ends(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, ErrStopped) || errors.Is(cause, ErrTurnTimeout)
+}

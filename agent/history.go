@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/transcript"
+)
+
+// Ids of messages are pure functions of turn, step and call, so that a commit
+// whose answer was lost may be repeated. What stands behind the last "#" of an
+// id is ours, whatever the turn's own id holds.
+
+func answerID(turn string, step int) string { return turn + "#" + strconv.Itoa(step) }
+
+func resultID(turn string, step, index int) string {
+	return answerID(turn, step) + "." + strconv.Itoa(index)
+}
+
+// stepOf undoes answerID.
+func stepOf(turn, id string) (step int, ok bool) {
+	rest, ok := strings.CutPrefix(id, turn+"#")
+	if !ok {
+		return 0, false
+	}
+	step, err := strconv.Atoi(rest)
+	return step, err == nil
+}
+
+// batch is the calls of one answer that have no result yet, in order.
+type batch struct {
+	step   int
+	calls  []call
+	words  string // what the answer said beside them
+	failed *failures
+}
+
+type call struct {
+	transcript.ToolCall
+	index int  // its place among the calls of the answer
+	cut   bool // the answer ended before the call was complete
+}
+
+func (b batch) empty() bool { return len(b.calls) == 0 }
+
+// unanswered finds what the last answer asked for and did not get. Only this
+// turn's calls count: a call before the newest message of a user belongs to a
+// turn that is over, unless the answer bears this turn's id.
+func unanswered(history []transcript.Message, t Turn) batch {
+	at, fromUser := -1, false
+	for i, m := range slices.Backward(history) {
+		if m.Role == transcript.Assistant {
+			at = i
+			break
+		}
+		fromUser = fromUser || m.Role == transcript.User
+	}
+	if at < 0 {
+		return batch{}
+	}
+	step, own := stepOf(t.ID, history[at].ID)
+	if !own {
+		if fromUser {
+			return batch{}
+		}
+		step = max(t.Steps, 1)
+	}
+	answered := map[string]bool{}
+	for _, m := range history[at+1:] {
+		for _, p := range m.Parts {
+			if res, ok := p.(transcript.ToolResult); ok {
+				answered[res.ToolCallID] = true
+			}
+		}
+	}
+	b := asked(history[at], step)
+	b.calls = slices.DeleteFunc(b.calls, func(c call) bool { return answered[c.ID] })
+	b.failed = failuresOf(history, t.ID)
+	return b
+}
+
+// asked is all calls of an answer.
+func asked(answer transcript.Message, step int) batch {
+	short := slices.ContainsFunc(answer.Parts, func(p transcript.Part) bool {
+		f, ok := p.(transcript.Finish)
+		return ok && f.Reason == transcript.MaxTokens
+	})
+	b := batch{step: step, words: answer.Words()}
+	for i, c := range answer.Calls() {
+		b.calls = append(b.calls, call{c, i, short && !c.Finished})
+	}
+	return b
+}
+
+// distinct gives the calls of an answer ids that differ, where the provider's
+// do not (some number from zero in each answer, some send none). The message
+// then loses its native form, which has the provider's.
+func distinct(m transcript.Message, id string) transcript.Message {
+	seen := map[string]bool{}
+	var parts []transcript.Part
+	for i, p := range m.Parts {
+		c, ok := p.(transcript.ToolCall)
+		if !ok {
+			continue
+		}
+		if c.ID == "" || seen[c.ID] {
+			if parts == nil {
+				parts = slices.Clone(m.Parts)
+			}
+			c.ID = "call_" + strings.NewReplacer("#", "_", ".", "_").Replace(id) + "_" + strconv.Itoa(i)
+			parts[i] = c
+		}
+		seen[c.ID] = true
+	}
+	if parts != nil {
+		m.Parts, m.Native = parts, nil
+	}
+	return m
+}
+
+// failures counts how often in a row the same call failed. Any success in
+// between starts the count anew: something may have changed. (2.7.1)
+type failures struct{ row map[string]int }
+
+// maxFailures of the same call in a row, then it is not run again.
+const maxFailures = 2
+
+func (f *failures) note(c transcript.ToolCall, failed bool) {
+	if !failed {
+		clear(f.row)
+		return
+	}
+	f.row[c.Name+"\x00"+c.Input]++
+}
+
+func (f *failures) exhausted(c transcript.ToolCall) bool {
+	return f.row[c.Name+"\x00"+c.Input] >= maxFailures
+}
+
+// failuresOf counts in the turn's part of the history.
+func failuresOf(history []transcript.Message, turn string) *failures {
+	f := &failures{map[string]int{}}
+	open := map[string]transcript.ToolCall{}
+	for _, m := range history {
+		if m.Role == transcript.Assistant {
+			clear(open)
+			if _, own := stepOf(turn, m.ID); own {
+				for _, c := range m.Calls() {
+					open[c.ID] = c
+				}
+			}
+		}
+		for _, p := range m.Parts {
+			if res, ok := p.(transcript.ToolResult); ok {
+				if c, ok := open[res.ToolCallID]; ok {
+					f.note(c, res.IsError)
+				}
+			}
+		}
+	}
+	return f
+}

@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"parley/costs"
+	"parley/tools"
+)
+
+// ErrParked is returned by Run when a person has to decide about a call before
+// it may run: a gate answered Pending. The turn is left open at that very call,
+// with the results so far committed and nothing reserved. Run it again on the
+// same history, and the gate is asked again.
+var ErrParked = errors.New("waits for a decision")
+
+// DefaultSteps is how many model calls a turn has when it names no number. (C01)
+const DefaultSteps = 20
+
+// DefaultGrace is how long the last commits may take after a turn was ended.
+const DefaultGrace = 5 * time.Second
+
+// Prices is what the loop must know about money. *costs.Catalogue is one.
+type Prices interface {
+	// Price finds the price of a model's tokens; false: there is none.
+	Price(provider, model string) (*costs.Price, bool)
+	// Cost is what u cost, and the price by which.
+	Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error)
+}
+
+// Retrier says whether attempt number attempt (from 1), which failed with err,
+// elapsed after the first began, may be followed by another, and after how
+// long. llm.Retry is one.
+type Retrier interface {
+	Next(attempt int, elapsed time.Duration, err error) (wait time.Duration, again bool)
+}
+
+// Loop runs turns. It is a value: copy one that is set up and give the copy the
+// Journal of the session at hand. A Loop is not changed by running, so the
+// copies may share everything else. Only Journal is required.
+type Loop struct {
+	Journal Journal
+	Prices  Prices     // nil: no price is known
+	Retry   Retrier    // nil: a failed call is not tried again
+	Gate    tools.Gate // asked before each call; nil: what only reads or writes may run
+
+	ToolTimeout time.Duration // 0: tools.DefaultTimeout; see tools.Timed
+	ToolOutput  int           // bytes of one result; 0: tools.DefaultOutput
+	Grace       time.Duration // for the last commits of a turn that was ended; 0: DefaultGrace
+
+	// Redact takes secrets out of what tools return, before it is stored, shown
+	// or sent. nil: it is left as it is.
+	Redact func(string) string
+	// Now is the clock; nil: time.Now. Wait waits for d or until ctx ends, and
+	// returns an error then; nil: a timer.
+	Now  func() time.Time
+	Wait func(ctx context.Context, d time.Duration) error
+	Log  *slog.Logger // nil: silence
+}
+
+// PanicError is a panic that was caught. Where it came out of a turn, the turn
+// is left open for the next take.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Run takes t to its end, or as far as it goes. It returns a nil error when the
+// turn was finished, whatever the outcome: answered, failed and told, stopped.
+// Then Journal.Finish was called exactly once, successfully.
+//
+// With an error the turn is open and nothing of this take runs any more:
+// [ErrParked] when a person must decide first; one that wraps [ErrHandover]
+// when ctx ended with another cause than ErrStopped or ErrTurnTimeout; a
+// *PanicError; or what the journal or a gate returned. Calling Run again with
+// the same turn, its Steps and Tries as committed, goes on where it stopped:
+// everything that it must know is in the history.
+//
+// Events go to emit, one at a time and in order, from this and from tools' own
+// goroutines; emit must not block for long, and may be nil. Run may be called
+// by many goroutines at once, for different journals.
+func (l *Loop) Run(ctx context.Context, t Turn, emit func(Event)) (o Outcome, err error) {
+	r := newRun(l, t, emit)
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{v, debug.Stack()}
+			r.log.Error("turn panicked", "turn", t.ID, "session", string(t.Session), "err", err)
+			r.emit(Event{Type: Problem, Text: textInternal, Err: err})
+			o = r.outcome(Outcome{})
+		}
+	}()
+	return r.turn(ctx)
+}
+
+// run is one take of one turn.
+type run struct {
+	Loop // with all defaults filled in
+	t    Turn
+	log  *slog.Logger
+	out  *events
+
+	steps  int // model calls answered and committed
+	tries  int // attempts made of the next one
+	cost   costs.Amount
+	priced bool
+}
+
+func newRun(l *Loop, t Turn, emit func(Event)) *run {
+	r := &run{Loop: *l, t: t, log: l.Log, steps: t.Steps, tries: t.Tries, priced: true}
+	if r.t.MaxSteps <= 0 {
+		r.t.MaxSteps = DefaultSteps
+	}
+	if r.t.Purpose == "" {
+		r.t.Purpose = costs.RootTurn
+	}
+	if r.Gate == nil {
+		r.Gate = tools.CategoryGate(tools.Read, tools.Write)
+	}
+	if r.ToolTimeout <= 0 {
+		r.ToolTimeout = tools.DefaultTimeout
+	}
+	if r.Grace <= 0 {
+		r.Grace = DefaultGrace
+	}
+	if r.Redact == nil {
+		r.Redact = func(s string) string { return s }
+	}
+	if r.Now == nil {
+		r.Now = time.Now
+	}
+	if r.Wait == nil {
+		r.Wait = wait
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.out = &events{turn: t.ID, session: t.Session, now: r.Now, to: emit}
+	return r
+}
+
+// turn goes from state to state. The state is the history: what has to be done
+// next is read from it alone, so the first take and every later one are the
+// same code.
+func (r *run) turn(ctx context.Context) (Outcome, error) {
+	for {
+		if ctx.Err() != nil {
+			return r.cancelledBetween(ctx)
+		}
+		history, err := r.Journal.Messages(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return r.cancelledBetween(ctx)
+		case err != nil:
+			return r.outcome(Outcome{}), fmt.Errorf("read history: %w", err)
+		}
+		b := unanswered(history, r.t)
+		if b.empty() {
+			if r.steps >= r.t.MaxSteps {
+				return r.wrapUp(ctx, history)
+			}
+			var end *Outcome
+			if b, end, err = r.step(ctx, history); end != nil || err != nil {
+				return r.ended(end, err)
+			}
+		}
+		if end, err := r.batch(ctx, b); end != nil || err != nil {
+			return r.ended(end, err)
+		}
+	}
+}
+
+func (r *run) ended(end *Outcome, err error) (Outcome, error) {
+	if end != nil {
+		return *end, err
+	}
+	return r.outcome(Outcome{}), err
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

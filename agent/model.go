@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/costs"
+	"parley/llm"
+	"parley/transcript"
+)
+
+// attempt is one try of one model call, made and not yet booked.
+type attempt struct {
+	settlement costs.Settlement
+	response   *llm.Response // nil: it failed
+	err        *llm.Error
+	took       time.Duration
+	firstToken time.Duration
+}
+
+// answered is how a model call ended: with an answer, without one (err says
+// why: an *llm.Error, a *costs.BudgetError, or the cause of ctx), and with the
+// last attempt, where one is still to be booked.
+type answered struct {
+	*attempt
+	err error
+}
+
+// request is what is sent for the next step of the turn.
+func (r *run) request(history []transcript.Message) llm.Request {
+	most := r.t.MaxTokens
+	if most <= 0 {
+		most = llm.Lookup(r.t.Model.Name()).MaxOutput
+	}
+	return llm.Request{
+		System:    r.t.System,
+		Messages:  transcript.Repair(transcript.Merge(history), resultMissing),
+		Tools:     r.t.Tools.Definitions(),
+		MaxTokens: most,
+		CacheKey:  r.t.Session.MailboxToken(),
+	}
+}
+
+// ask makes one model call with as many attempts as the rule allows. All of
+// them but the last are booked; the last is booked by the caller together with
+// what follows from it. The error is the journal's.
+func (r *run) ask(ctx context.Context, req llm.Request) (answered, error) {
+	began := r.Now()
+	for {
+		a, err := r.attempt(ctx, req)
+		if budget, ok := errors.AsType[*costs.BudgetError](err); ok {
+			return answered{err: budget}, nil
+		}
+		switch {
+		case err != nil:
+			return answered{}, err
+		case a.response != nil:
+			return answered{attempt: a}, nil
+		case ctx.Err() != nil:
+			return answered{a, context.Cause(ctx)}, nil
+		}
+		pause, again := r.retry(a.err, r.Now().Sub(began))
+		if !again {
+			return answered{a, a.err}, nil
+		}
+		if err := r.settle(ctx, a); err != nil {
+			return answered{}, err
+		}
+		r.report(a)
+		r.emit(Event{Type: Retrying, Step: r.steps + 1, Wait: pause, Err: a.err})
+		if err := r.Wait(ctx, pause); err != nil && ctx.Err() != nil {
+			return answered{err: context.Cause(ctx)}, nil
+		}
+	}
+}
+
+func (r *run) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool) {
+	if r.Retry == nil || err.Visible {
+		return 0, false
+	}
+	return r.Retry.Next(r.tries, elapsed, err)
+}
+
+// attempt reserves the worst case, streams, and makes the entry. Its error is
+// what Reserve returned.
+func (r *run) attempt(ctx context.Context, req llm.Request) (*attempt, error) {
+	e, err := r.estimate(req)
+	if err != nil {
+		return nil, err
+	}
+	commit, done := r.commit(ctx)
+	defer done()
+	res, err := r.Journal.Reserve(commit, e)
+	if err != nil {
+		return nil, fmt.Errorf("reserve model call: %w", err)
+	}
+	r.tries++
+	a, received := r.stream(ctx, req)
+	a.settlement = costs.Settlement{Reservation: res, Entry: r.entry(res, req, a, received)}
+	r.cost += a.settlement.Entry.Amount
+	r.priced = r.priced && a.settlement.Entry.Priced
+	return a, nil
+}
+
+// stream makes the one HTTP request and hands the pieces on as they come. The
+// bytes it counts are what an answer that is cut off is billed by.
+func (r *run) stream(ctx context.Context, req llm.Request) (a *attempt, received int) {
+	a = &attempt{}
+	began := r.Now()
+	defer func() { a.took = r.Now().Sub(began) }()
+	for ev, err := range r.t.Model.Stream(ctx, req) {
+		if err != nil {
+			a.err = r.failure(err, received)
+			return a, max(received, a.err.Received)
+		}
+		if ev.Type == llm.Complete && ev.Response != nil {
+			a.response = ev.Response
+			return a, received
+		}
+		n := r.piece(ev)
+		if received == 0 && n > 0 {
+			a.firstToken = max(r.Now().Sub(began), 1)
+		}
+		received += n
+	}
+	a.err = r.failure(errors.New("the stream ended without an end"), received)
+	a.err.Sent = true // who breaks this rule may have broken others
+	return a, received
+}
+
+// piece forwards one event and says how many bytes of an answer it held.
+func (r *run) piece(ev llm.Event) int {
+	step := r.steps + 1
+	switch ev.Type {
+	case llm.ContentDelta:
+		r.emit(Event{Type: TextDelta, Step: step, Text: ev.Text})
+	case llm.ThinkingDelta:
+		r.emit(Event{Type: ReasoningDelta, Step: step, Text: ev.Text})
+	case llm.ToolUseDelta:
+	case llm.ToolUseStart:
+		if ev.ToolCall != nil {
+			return len(ev.ToolCall.Name)
+		}
+	case llm.Warning:
+		r.log.Warn("model", "turn", r.t.ID, "session", string(r.t.Session), "warning", ev.Text)
+		return 0
+	default:
+		return 0
+	}
+	return len(ev.Text)
+}
+
+// failure is err as the *llm.Error that every model promises, and knows what
+// was seen of the answer.
+func (r *run) failure(err error, received int) *llm.Error {
+	e, ok := errors.AsType[*llm.Error](err)
+	if ok {
+		c := *e
+		e = &c
+	} else {
+		e = &llm.Error{Kind: llm.Other, Provider: r.t.Model.Provider(), Model: r.t.Model.Name(), Err: err}
+	}
+	e.Received = max(e.Received, received)
+	if received > 0 {
+		e.Sent, e.Visible = true, true
+	}
+	return e
+}
+
+// settle books an attempt by itself.
+func (r *run) settle(ctx context.Context, a *attempt, ms ...transcript.Message) error {
+	commit, done := r.commit(ctx)
+	defer done()
+	if err := r.Journal.Settle(commit, a.settlement, ms...); err != nil {
+		return fmt.Errorf("book model call: %w", err)
+	}
+	return nil
+}
+
+// report tells what an attempt was, after it was booked.
+func (r *run) report(a *attempt) {
+	r.emit(Event{Type: ModelCalled, Step: a.settlement.Entry.Call.Step, Err: asError(a.err), Call: &CallReport{
+		Entry: a.settlement.Entry, Took: a.took, FirstToken: a.firstToken, Err: a.err,
+	}})
+}
+
+// announce tells what an answer held. Text that is the end of the turn is left
+// to FinalResponse. (B09)
+func (r *run) announce(a *attempt, final bool) {
+	if a.response != nil {
+		step := a.settlement.Entry.Call.Step
+		if thought := thinking(a.response.Message); thought != "" {
+			r.emit(Event{Type: Reasoning, Step: step, Text: thought})
+		}
+		if words := a.response.Message.Words(); words != "" && !final {
+			r.emit(Event{Type: TextDone, Step: step, Text: words})
+		}
+	}
+	r.report(a)
+}
+
+func thinking(m transcript.Message) string {
+	var all []string
+	for _, p := range m.Parts {
+		if t, ok := p.(transcript.Reasoning); ok && t.Thinking != "" {
+			all = append(all, t.Thinking)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// asError keeps a nil *llm.Error a nil error.
+func asError(e *llm.Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"fmt"
+
+	"parley/costs"
+	"parley/llm"
+)
+
+// okOutcome is Entry.Outcome of a call that was answered.
+const okOutcome = "ok"
+
+func (r *run) labels() costs.Labels {
+	return costs.Labels{
+		Provider: r.t.Model.Provider(),
+		Model:    r.t.Model.Name(),
+		Channel:  r.t.Channel,
+		Purpose:  r.t.Purpose,
+	}
+}
+
+// estimate is the worst case of the next attempt.
+func (r *run) estimate(req llm.Request) (costs.Estimate, error) {
+	e := costs.Estimate{
+		Call:   costs.CallID{Turn: r.t.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.t.Purpose},
+		Labels: r.labels(),
+	}
+	if r.Prices == nil {
+		return e, nil
+	}
+	p, ok := r.Prices.Price(e.Labels.Provider, e.Labels.Model)
+	if !ok {
+		return e, nil
+	}
+	upper, lower, err := p.Worst(llm.Upper(req), int64(req.MaxTokens))
+	if err != nil {
+		return e, fmt.Errorf("estimate model call: %w", err)
+	}
+	// The lower bound of Worst is that of the upper number of tokens, which no
+	// call is sure to reach: a guess may not be booked as a certain cost.
+	if _, least, err := p.Worst(min(llm.Estimate(req), llm.Upper(req)), int64(req.MaxTokens)); err == nil {
+		lower = min(lower, least)
+	}
+	e.Upper, e.Lower, e.Priced = upper, lower, true
+	return e, nil
+}
+
+// entry is the ledger's row of an attempt.
+func (r *run) entry(res costs.Reservation, req llm.Request, a *attempt, received int) costs.Entry {
+	e := costs.Entry{
+		ID:      res.ID,
+		Call:    res.Estimate.Call,
+		Labels:  res.Estimate.Labels,
+		State:   costs.Settled,
+		Outcome: okOutcome,
+		At:      r.Now(),
+	}
+	exact := true
+	if a.response != nil {
+		e.RequestID = a.response.RequestID
+		e.Usage, exact = answerUsage(a.response, req, received)
+	} else {
+		e.RequestID, e.Outcome = a.err.RequestID, string(a.err.Kind)
+		if free(a.err) {
+			e.Usage.Source, e.Priced = costs.Reported, true
+			e.Price = r.price(e.Labels)
+			return e
+		}
+		e.Usage, exact = failureUsage(a.err, req)
+	}
+	r.charge(&e)
+	if !exact {
+		e.State = costs.Interrupted
+		e.Upper = max(res.Estimate.Upper, e.Amount)
+	}
+	return e
+}
+
+// charge fills in what e.Usage costs. A model without a price costs an unknown
+// amount, not nothing.
+func (r *run) charge(e *costs.Entry) {
+	if r.Prices == nil {
+		return
+	}
+	amount, price, err := r.Prices.Cost(e.Labels.Provider, e.Labels.Model, e.Usage)
+	if err != nil {
+		r.log.Warn("model call has no price", "turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "err", err)
+		return
+	}
+	e.Amount, e.Price, e.Priced = amount, price, true
+}
+
+func (r *run) price(l costs.Labels) *costs.Price {
+	if r.Prices == nil {
+		return nil
+	}
+	if p, ok := r.Prices.Price(l.Provider, l.Model); ok {
+		return p
+	}
+	return nil
+}
+
+// free says that a failed call cost nothing: no answer began, or the answer was
+// an HTTP error.
+func free(e *llm.Error) bool {
+	return !e.Sent || e.Status >= 400 && e.Usage == nil && e.Received == 0
+}
+
+// answerUsage is the usage of an answer, guessed where the provider sent none.
+// (TX04)
+func answerUsage(resp *llm.Response, req llm.Request, received int) (u costs.Usage, exact bool) {
+	u = resp.Usage
+	if u.Source == costs.Reported || u.Charged != nil {
+		return u, true
+	}
+	if u.Input+u.CacheRead+u.CacheWrite5m+u.CacheWrite1h == 0 {
+		u.Input = llm.Estimate(req)
+	}
+	u.Output = max(u.Output, llm.EstimateText(received))
+	u.Source = costs.Estimated
+	return u, false
+}
+
+// failureUsage is what a call that broke off has consumed: what was reported of
+// it, and for the output at least what was received.
+func failureUsage(e *llm.Error, req llm.Request) (u costs.Usage, exact bool) {
+	if e.Usage != nil {
+		u = *e.Usage
+		if complete(e.Kind) && u.Source == costs.Reported {
+			return u, true
+		}
+	} else {
+		u.Input = llm.Estimate(req)
+	}
+	u.Output = max(u.Output, llm.EstimateText(e.Received))
+	u.Source = costs.Estimated
+	return u, false
+}
+
+// complete says that an error of this kind comes with a whole answer, whose
+// usage is final.
+func complete(k llm.Kind) bool {
+	switch k {
+	case llm.Empty, llm.ContentFilter, llm.ContextLength, llm.InvalidRequest:
+		return true
+	default:
+		return false
+	}
+}

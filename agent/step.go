@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"parley/llm"
+	"parley/transcript"
+)
+
+// pauseTurn is a finish reason that no message keeps: the provider paused a
+// long answer of its own and goes on when it gets it back.
+const pauseTurn transcript.FinishReason = "pause_turn"
+
+// step makes one model call. It gives the calls that the answer asks for, or
+// how the turn ended.
+func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *Outcome, error) {
+	got, err := r.ask(ctx, r.request(history))
+	switch {
+	case err != nil:
+		return batch{}, nil, err
+	case got.err != nil:
+		end, err := r.unansweredStep(ctx, got)
+		return batch{}, end, err
+	}
+	resp := got.response
+	m := r.stored(resp.Message)
+	goesOn := len(m.Calls()) > 0 && resp.Finish != transcript.Refusal || resp.Finish == pauseTurn
+	if !goesOn {
+		end, err := r.final(ctx, got.attempt, m)
+		return batch{}, end, err
+	}
+	if err := r.settle(ctx, got.attempt, m); err != nil {
+		return batch{}, nil, err
+	}
+	r.steps, r.tries = r.steps+1, 0
+	r.announce(got.attempt, false)
+	b := asked(m, r.steps)
+	b.failed = failuresOf(history, r.t.ID)
+	return b, nil, nil
+}
+
+// stored is an answer as it goes into the history.
+func (r *run) stored(m transcript.Message) transcript.Message {
+	m.ID = answerID(r.t.ID, r.steps+1)
+	m.Role = transcript.Assistant
+	m.CreatedAt = r.Now()
+	if m.Model == "" {
+		m.Model = r.t.Model.Name()
+	}
+	return distinct(m, m.ID)
+}
+
+// final ends the turn with an answer.
+func (r *run) final(ctx context.Context, a *attempt, m transcript.Message) (*Outcome, error) {
+	if errors.Is(context.Cause(ctx), ErrStopped) {
+		return r.cancelled(ctx, a, nil) // said while the last bytes came
+	}
+	r.steps, r.tries = r.steps+1, 0
+	o := Outcome{Finish: transcript.EndTurn, Text: m.Words()}
+	switch a.response.Finish {
+	case transcript.MaxTokens:
+		o.Finish, o.Text = transcript.MaxTokens, noted(o.Text, noteMaxTokens)
+	case transcript.ContextLimit:
+		o.Finish, o.Text = transcript.ContextLimit, noted(o.Text, noteContextLimit)
+	case transcript.Refusal:
+		o.Finish = transcript.Refusal
+		if o.Text == "" {
+			o.Text = textRefusal
+		}
+	}
+	if o.Text == "" {
+		o.Text = textEmpty
+	}
+	return r.finish(ctx, a, o, []transcript.Message{said(m, o.Text)})
+}
+
+// said is m as it may be sent again: with words, without calls that nobody will
+// answer. Most answers stay as they are.
+func said(m transcript.Message, text string) transcript.Message {
+	if m.Words() != "" && len(m.Calls()) == 0 {
+		return m
+	}
+	words := m.Words()
+	if words == "" {
+		words = text
+	}
+	parts := []transcript.Part{transcript.Text{Text: words}}
+	for _, p := range m.Parts {
+		if f, ok := p.(transcript.Finish); ok {
+			parts = append(parts, f)
+		}
+	}
+	m.Parts, m.Native = parts, nil
+	return m
+}
+
+func noted(text, note string) string { return strings.TrimSpace(text + "\n\n" + note) }
+
+// unansweredStep ends a turn whose model call gave no answer.
+func (r *run) unansweredStep(ctx context.Context, got answered) (*Outcome, error) {
+	if ctx.Err() != nil {
+		return r.cancelled(ctx, got.attempt, nil)
+	}
+	return r.finish(ctx, got.attempt, failed(got.err), nil)
+}
+
+// failed is the outcome when err is why there is no answer.
+func failed(err error) Outcome {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return Outcome{Finish: transcript.Budget, Text: budgetText(err), Err: err}
+	}
+	o := Outcome{Finish: transcript.Failed, Text: failureText(e.Kind), Err: err}
+	if e.Kind == llm.ContextLength {
+		o.Finish = transcript.ContextLimit
+	}
+	if e.Visible {
+		o.Text = "The answer broke off. " + o.Text
+	}
+	return o
+}
+
+// wrapUp makes the last call of a turn that has used its steps: without tools,
+// on a copy of the history with an instruction that is never stored. (C05)
+func (r *run) wrapUp(ctx context.Context, history []transcript.Message) (Outcome, error) {
+	req := r.request(append(slices.Clone(history), transcript.Message{
+		Role:      transcript.User,
+		Parts:     []transcript.Part{transcript.Text{Text: instructionWrapUp}},
+		CreatedAt: r.Now(),
+	}))
+	// Definitions must stay where the history has calls: Anthropic refuses such
+	// a history without them.
+	req.Choice = llm.None
+	if !slices.ContainsFunc(history, func(m transcript.Message) bool { return len(m.Calls()) > 0 }) {
+		req.Tools, req.Choice = nil, llm.Auto
+	}
+	got, err := r.ask(ctx, req)
+	if err != nil {
+		return r.ended(nil, err)
+	}
+	if ctx.Err() != nil && (got.err != nil || errors.Is(context.Cause(ctx), ErrStopped)) {
+		return r.ended(r.cancelled(ctx, got.attempt, nil))
+	}
+	m := r.stored(transcript.Message{
+		Parts: []transcript.Part{transcript.Text{Text: textMaxSteps}, transcript.Finish{Reason: transcript.MaxIterations, Time: r.Now()}},
+	})
+	o := Outcome{Finish: transcript.MaxIterations, Text: textMaxSteps, Err: got.err}
+	if got.err == nil && got.response.Message.Words() != "" && got.response.Finish != transcript.Refusal {
+		m = said(r.stored(got.response.Message), "")
+		o.Text = m.Words()
+	}
+	r.steps, r.tries = r.steps+1, 0
+	return r.ended(r.finish(ctx, got.attempt, o, []transcript.Message{m}, Event{
+		Type: Problem, Text: problemMaxSteps, Err: got.err,
+	}))
+}

@@ -1,0 +1,59 @@
+package agent
+
+import "parley/llm"
+
+// What a tool result says to the model when the loop speaks for the tool.
+const (
+	resultCanceled    = "Tool execution canceled by user"
+	resultSkipped     = "skipped: task already complete"
+	resultInterrupted = "Error: interrupted, outcome unknown"
+	resultCut         = "Error: the answer reached the output limit inside this call; it was not run"
+	resultPanic       = "Error: the tool crashed"
+	resultEmpty       = "(no output)"
+	resultMissing     = "Error: no result was recorded for this call" // pairs that history lost
+)
+
+// What people are told. Nothing here names keys, hosts or models.
+const (
+	textMaxSteps     = "Stopped: maximum iteration limit reached."
+	textEmpty        = "I have nothing to add."
+	textTimeout      = "This took too long, so I stopped."
+	textDenied       = "I stopped, because permission was denied."
+	textRefusal      = "I cannot help with that."
+	textContextLimit = "This conversation has become too long for me. Start a new one, or have it summarised."
+	textInternal     = "Something went wrong on my side."
+	textBudget       = "I cannot go on: %s."
+	textDone         = "Done."
+
+	noteMaxTokens    = "(The answer was cut at the length limit.)"
+	noteContextLimit = "(The answer was cut: this conversation has become too long.)"
+
+	problemMaxSteps = "Maximum iteration limit reached"
+)
+
+// instructionWrapUp asks for the answer when the steps of a turn are used up.
+const instructionWrapUp = "You have used all the steps you have for this request. " +
+	"Do not call any more tools. Answer now with what you know, and say what is left undone."
+
+// failureText is what a person is told when the model could not be reached or
+// did not answer.
+func failureText(k llm.Kind) string {
+	switch k {
+	case llm.RateLimited, llm.Overloaded:
+		return "The model is too busy at the moment. Please try again later."
+	case llm.Timeout, llm.Network, llm.Server:
+		return "I could not reach the model. Please try again later."
+	case llm.Auth, llm.Quota:
+		return "The model cannot be used at the moment. Please tell the operator."
+	case llm.ContextLength:
+		return textContextLimit
+	case llm.InvalidRequest:
+		return "The model did not accept the request. Please tell the operator."
+	case llm.ContentFilter:
+		return "The provider's content filter stopped the answer."
+	case llm.Malformed, llm.Empty:
+		return "The model gave no usable answer. Please try again."
+	default:
+		return textInternal
+	}
+}

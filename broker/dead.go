@@ -1,0 +1,96 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// DeadLetter stores l for people to look at. The same ID again stores nothing,
+// however late. A Body that is not JSON is kept too and read back as a JSON
+// string. ErrFull and ErrTooLarge as for Publish; here id, key, texts and body
+// together may be as large as an envelope.
+func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
+	if l.ID == "" {
+		return errors.New("store a dead letter: it has no id")
+	}
+	body := []byte(l.Body)
+	l.Body = nil
+	if l.At.IsZero() {
+		l.At = b.o.Now()
+	}
+	meta, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("store a dead letter: %w", err)
+	}
+	if len(meta)+len(body) > b.maxBody+maxMeta {
+		return fmt.Errorf("store a dead letter: %w: %d bytes", ErrTooLarge, len(meta)+len(body))
+	}
+	id := messageID("", l.ID)
+	_, err = b.store(ctx, "store a dead letter", streamDead, prefixDead+id, id, encodeFrame(body, string(meta)))
+	if errors.Is(err, errStoredBefore) {
+		return nil
+	}
+	return err
+}
+
+// DeadLetters are up to limit dead letters above place after, oldest first.
+// Their Seq is the place among the dead letters, to go on from; what stood in
+// the stored letter's Seq is gone. No more: an empty slice.
+func (b *Broker) DeadLetters(ctx context.Context, after uint64, limit int) ([]DeadLetter, error) {
+	var letters []DeadLetter
+	for len(letters) < limit {
+		var m *jetstream.RawStreamMsg
+		err := b.try(ctx, "read dead letters", func(ctx context.Context) (err error) {
+			m, err = b.dead.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subjectsDead))
+			return err
+		})
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return letters, nil
+		}
+		if err != nil {
+			return letters, err
+		}
+		after = m.Sequence
+		letters = append(letters, decodeDead(m))
+	}
+	return letters, nil
+}
+
+func decodeDead(m *jetstream.RawStreamMsg) DeadLetter {
+	var meta string
+	var l DeadLetter
+	body, err := decodeFrame(m.Data, &meta)
+	if err == nil {
+		err = json.Unmarshal([]byte(meta), &l)
+	}
+	if err != nil {
+		l = DeadLetter{Reason: "foreign", Problem: "this dead letter itself cannot be read: " + err.Error(), At: m.Time}
+		body = m.Data
+	}
+	l.Seq = m.Sequence
+	l.Body = body
+	if !json.Valid(body) {
+		// Marshal of a string cannot fail.
+		l.Body, _ = json.Marshal(string(body))
+	}
+	return l
+}
+
+// ForgetDead removes the dead letter at the place seq; its ID may then be stored
+// again. It changes nothing when there is none.
+func (b *Broker) ForgetDead(ctx context.Context, seq uint64) error {
+	return b.try(ctx, "forget a dead letter", func(ctx context.Context) error {
+		_, err := b.dead.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return b.dead.DeleteMsg(ctx, seq)
+	})
+}

@@ -1,0 +1,64 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Generation names this log and says how far it reaches. Places of different
+// generations have nothing to do with each other: a store that remembers places
+// remembers the generation beside them.
+func (b *Broker) Generation(ctx context.Context) (generation string, lastSeq uint64, err error) {
+	err = b.try(ctx, "ask for the log's state", func(ctx context.Context) error {
+		generation, lastSeq, err = b.state(ctx)
+		return err
+	})
+	return generation, lastSeq, err
+}
+
+func (b *Broker) state(ctx context.Context) (generation string, lastSeq uint64, err error) {
+	info, err := b.inbound.Info(ctx)
+	if err != nil {
+		return "", 0, fmt.Errorf("ask for the log's state: %w", err)
+	}
+	return generationOf(info), info.State.LastSeq, nil
+}
+
+func generationOf(info *jetstream.StreamInfo) string {
+	return info.Created.UTC().Format(time.RFC3339Nano)
+}
+
+// Advance raises the log's last place to at least to, with messages that no
+// mailbox holds. A store that knows of higher places than the log calls it
+// before anything is published: otherwise the places would be given out twice,
+// and new messages taken for old ones. It changes nothing when the log is
+// there already.
+func (b *Broker) Advance(ctx context.Context, to uint64) error {
+	_, last, err := b.Generation(ctx)
+	if err != nil {
+		return err
+	}
+	for last < to {
+		if last, err = b.store(ctx, "advance the log", streamInbound, subjectFiller, "", []byte{frameVersion}); err != nil {
+			return err
+		}
+	}
+	b.noteSeq(last)
+	return nil
+}
+
+// advanceOn is Advance on a connection of its own, before anybody else has one.
+func advanceOn(ctx context.Context, js jetstream.JetStream, last, to uint64) error {
+	for last < to {
+		ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjectFiller, Data: []byte{frameVersion}})
+		if err != nil {
+			return fmt.Errorf("advance the log: %w", err)
+		}
+		last = ack.Sequence
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package broker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// mark is what is known of the log outside the log: a small file beside it,
+// so that a log that comes back shorter is not taken for a short one.
+type mark struct {
+	Generation string `json:"generation"`
+	LastSeq    uint64 `json:"last_seq"` // at least this many were stored
+	Clean      bool   `json:"clean"`    // written at a regular end, and nothing came after
+}
+
+const markFile = "mark.json"
+
+// readMark returns the zero mark when there is none yet.
+func readMark(dir string) (mark, error) {
+	b, err := os.ReadFile(filepath.Join(dir, markFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return mark{}, nil
+	}
+	if err != nil {
+		return mark{}, fmt.Errorf("read the log's mark: %w", err)
+	}
+	var m mark
+	if err := json.Unmarshal(b, &m); err != nil {
+		return mark{}, fmt.Errorf("read the log's mark: %w", err)
+	}
+	return m, nil
+}
+
+// write replaces the mark as a whole, durably.
+func (m mark) write(dir string) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("write the log's mark: %w", err)
+	}
+	f, err := os.CreateTemp(dir, "mark-*")
+	if err != nil {
+		return fmt.Errorf("write the log's mark: %w", err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, markFile))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write the log's mark: %w", err)
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", filepath.Base(dir), err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", filepath.Base(dir), err)
+	}
+	return nil
+}

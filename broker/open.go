@@ -1,0 +1,319 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Broker is an open log. Its methods may be called concurrently. Those that
+// wait for the engine do so until their context ends or Options.Timeout has
+// passed, and survive a server that goes and comes back within that time.
+type Broker struct {
+	o       Options
+	maxBody int
+	host    *host // nil: the server is at a URL
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	inbound jetstream.Stream
+	dead    jetstream.Stream
+	report  Report
+
+	done      chan struct{} // closed by Close
+	closeOnce sync.Once
+	closeErr  error
+
+	lastSeq      atomic.Uint64 // highest place this process saw confirmed
+	kick         chan struct{} // an operation had to be repeated: look now
+	signalDrops  atomic.Uint64
+	redeliveries atomic.Uint64
+	reopened     atomic.Uint64
+
+	stuck stuck // streams that did not confirm lately
+
+	reopenMu sync.Mutex // one reopening, or Close, at a time
+	marked   mark       // what the mark says; guarded by reopenMu
+
+	healthMu sync.Mutex
+	unwell   string // why, empty when well; guarded by healthMu
+}
+
+// Report is what Open found.
+type Report struct {
+	// Generation and LastSeq as in Broker.Generation, at the time of opening.
+	Generation string
+	LastSeq    uint64
+	// Expected is the place that this log is known to have reached before, 0
+	// when nothing is known. LastSeq below it, or another Was, means that
+	// messages were lost and that sequence numbers would be used again: see
+	// Advance.
+	Expected uint64
+	// Was is the generation that was expected, empty when nothing is known.
+	Was string
+	// Clean: the last process that had the log ended regularly, or there was
+	// none. Always true for a server at a URL.
+	Clean bool
+	// Problems are signs of damaged files, for people.
+	Problems []string
+}
+
+// Lost reports whether the log is shorter than it was, or another one.
+func (r Report) Lost() bool {
+	return r.LastSeq < r.Expected || r.Was != "" && r.Was != r.Generation
+}
+
+// Open starts a server in this process, or dials one, and makes the streams.
+// ctx bounds the opening only. A log that lost something is opened all the
+// same, and says so in Opened and in the log.
+func Open(ctx context.Context, o Options) (*Broker, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.filled()
+	b := &Broker{o: o, done: make(chan struct{}), kick: make(chan struct{}, 1)}
+	if err := b.open(ctx); err != nil {
+		b.abandon()
+		return nil, fmt.Errorf("open the broker: %w", err)
+	}
+	return b, nil
+}
+
+func (b *Broker) open(ctx context.Context) (err error) {
+	report := Report{Clean: true}
+	if b.o.URL == "" {
+		if report, err = b.openHost(); err != nil {
+			return err
+		}
+	}
+	if b.nc, err = b.dial(); err != nil {
+		return err
+	}
+	if b.js, err = jetstream.New(b.nc, jetstream.WithDefaultTimeout(b.o.Timeout)); err != nil {
+		return fmt.Errorf("use JetStream: %w", err)
+	}
+	if err := b.fitBody(); err != nil {
+		return err
+	}
+	err = b.try(ctx, "prepare the streams", func(ctx context.Context) error {
+		if err := checkServer(ctx, b.nc, b.js); err != nil {
+			return err
+		}
+		if err := b.o.ensureStreams(ctx, b.js); err != nil {
+			return err
+		}
+		if b.inbound, err = b.js.Stream(ctx, streamInbound); err != nil {
+			return err
+		}
+		b.dead, err = b.js.Stream(ctx, streamDead)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if v := b.nc.ConnectedServerVersion(); !syncsSafely(v) {
+		b.o.Log.Warn("this nats server has known faults in syncing to disk, 2.15.2 has them repaired", "version", v)
+	}
+	if report.Generation, report.LastSeq, err = b.Generation(ctx); err != nil {
+		return err
+	}
+	return b.conclude(report)
+}
+
+// openHost starts the server in this process; the report has what was expected.
+func (b *Broker) openHost() (Report, error) {
+	host, err := newHost(b.o)
+	if err != nil {
+		return Report{}, err
+	}
+	b.host = host
+	was, err := readMark(b.o.Dir)
+	report := Report{Clean: was.Clean || was == (mark{}), Expected: was.LastSeq, Was: was.Generation}
+	if err != nil {
+		report.Clean = false
+		report.Problems = append(report.Problems, err.Error())
+	}
+	srv, err := host.start()
+	if err != nil {
+		return report, err
+	}
+	host.admit(srv)
+	report.Problems = append(report.Problems, host.log.damage()...)
+	return report, nil
+}
+
+// conclude keeps the report, tells it, and leaves a mark that says "in use".
+func (b *Broker) conclude(r Report) error {
+	b.report = r
+	b.noteSeq(max(r.LastSeq, r.Expected))
+	if r.Lost() {
+		b.o.Log.Error("the message log lost messages: it is shorter than it was, or another one",
+			"last_seq", r.LastSeq, "expected", r.Expected, "generation", r.Generation, "was", r.Was)
+	}
+	for _, p := range r.Problems {
+		b.o.Log.Error("the message log's files are damaged", "problem", p)
+	}
+	if b.host == nil {
+		return nil
+	}
+	b.marked = mark{Generation: r.Generation, LastSeq: r.LastSeq}
+	if !r.Lost() {
+		return b.marked.write(b.o.Dir)
+	}
+	// The mark keeps its word until the log has passed it.
+	b.marked.LastSeq = max(r.LastSeq, r.Expected)
+	return b.marked.write(b.o.Dir)
+}
+
+// fitBody settles how large a body may be.
+func (b *Broker) fitBody() error {
+	room := int(b.nc.MaxPayload()) - frameSlack
+	b.maxBody = b.o.MaxBody
+	switch {
+	case room <= 0:
+		return fmt.Errorf("the nats server's max_payload of %d bytes is too small", b.nc.MaxPayload())
+	case b.maxBody == 0:
+		b.maxBody = min(DefaultMaxBody, room)
+	case b.maxBody > room:
+		return fmt.Errorf("max_body of %d bytes: the nats server takes %d, raise its max_payload", b.maxBody, room)
+	}
+	return nil
+}
+
+// dial makes a connection that comes back by itself for as long as it is open.
+func (b *Broker) dial() (*nats.Conn, error) {
+	opts := []nats.Option{
+		nats.Name(b.o.Name),
+		nats.Timeout(dialTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(50 * time.Millisecond),
+		nats.ReconnectJitter(20*time.Millisecond, 200*time.Millisecond),
+		nats.ReconnectBufSize(-1), // what cannot be sent fails now and is repeated by who knows whether it still matters
+		nats.IgnoreAuthErrorAbort(),
+		nats.PingInterval(10 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if !b.closed() {
+				b.o.Log.Warn("the connection to the message server ended, trying again", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { b.o.Log.Info("connected to the message server again") }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if !b.closed() {
+				b.o.Log.Warn("the message server complains", "error", err)
+			}
+		}),
+	}
+	if b.o.CredentialsFile != "" {
+		opts = append(opts, nats.UserCredentials(b.o.CredentialsFile))
+	}
+	if b.o.TokenFile != "" {
+		if _, err := readToken(b.o.TokenFile); err != nil {
+			return nil, err
+		}
+		opts = append(opts, nats.TokenHandler(func() string {
+			token, err := readToken(b.o.TokenFile)
+			if err != nil {
+				b.o.Log.Error("connecting without a token", "error", err)
+			}
+			return token
+		}))
+	}
+	if b.o.CAFile != "" {
+		opts = append(opts, nats.RootCAs(b.o.CAFile))
+	}
+	if b.host != nil {
+		opts = append(opts, nats.InProcessServer(b.host))
+	}
+	nc, err := nats.Connect(b.o.URL, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the message server: %w", err)
+	}
+	return nc, nil
+}
+
+// Opened is what Open found.
+func (b *Broker) Opened() Report { return b.report }
+
+// MaxBody is how many bytes a body may have.
+func (b *Broker) MaxBody() int { return b.maxBody }
+
+// Addr is where the server in this process listens; nil when it does not.
+func (b *Broker) Addr() net.Addr {
+	if b.host == nil {
+		return nil
+	}
+	return b.host.addr()
+}
+
+func (b *Broker) closed() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// noteSeq remembers the highest place that was confirmed.
+func (b *Broker) noteSeq(seq uint64) {
+	for {
+		have := b.lastSeq.Load()
+		if seq <= have || b.lastSeq.CompareAndSwap(have, seq) {
+			return
+		}
+	}
+}
+
+// Close sends what is under way, leaves the mark of a regular end, stops the
+// server in this process and waits for it. Blocking methods end with ErrClosed;
+// end their contexts and wait for them first, so that they may finish. ctx
+// bounds the sending, not the stopping. Closing again returns the same.
+func (b *Broker) Close(ctx context.Context) error {
+	b.closeOnce.Do(func() {
+		b.reopenMu.Lock()
+		defer b.reopenMu.Unlock()
+		var errs []error
+		var last mark
+		if b.nc.IsConnected() {
+			bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+			defer cancel()
+			errs = append(errs, b.nc.FlushWithContext(bounded))
+			if b.host != nil {
+				generation, seq, err := b.state(bounded)
+				last = mark{Generation: generation, LastSeq: seq, Clean: err == nil}
+				errs = append(errs, err)
+			}
+		}
+		close(b.done)
+		b.nc.Close()
+		if b.host != nil {
+			b.host.shut()
+			if last.Clean && last.Generation == b.marked.Generation && last.LastSeq >= b.marked.LastSeq {
+				errs = append(errs, last.write(b.o.Dir))
+			}
+			errs = append(errs, b.host.close())
+		}
+		if err := errors.Join(errs...); err != nil {
+			b.closeErr = fmt.Errorf("close the broker: %w", err)
+		}
+	})
+	return b.closeErr
+}
+
+// abandon gives back what a failed Open took.
+func (b *Broker) abandon() {
+	close(b.done)
+	if b.nc != nil {
+		b.nc.Close()
+	}
+	if b.host != nil {
+		_ = b.host.close()
+	}
+}

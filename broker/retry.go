@@ -1,0 +1,83 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	attemptTimeout = 2 * time.Second
+	firstPause     = 25 * time.Millisecond
+	longestPause   = 500 * time.Millisecond
+)
+
+// ErrClosed: the broker was closed.
+var ErrClosed = errors.New("the message log is closed")
+
+// try runs f until it succeeds, fails for a reason that waiting does not mend,
+// or the time is up; then the error is ErrUnavailable, or the context's.
+func (b *Broker) try(ctx context.Context, what string, f func(ctx context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, b.o.Timeout)
+	defer cancel()
+	pause := firstPause
+	for {
+		attempt, stop := context.WithTimeout(bounded, attemptTimeout)
+		err := f(attempt)
+		stop()
+		switch {
+		case err == nil:
+			return nil
+		case b.closed():
+			return fmt.Errorf("%s: %w", what, ErrClosed)
+		case ctx.Err() != nil:
+			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+		case !passing(err):
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		b.suspect()
+		if !sleep(bounded, b.done, pause) {
+			if b.closed() {
+				return fmt.Errorf("%s: %w", what, ErrClosed)
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+			}
+			return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// passing reports whether err may be gone at the next attempt.
+func passing(err error) bool {
+	for _, e := range []error{
+		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
+		nats.ErrConnectionReconnecting, nats.ErrConnectionClosed, nats.ErrStaleConnection,
+		jetstream.ErrNoStreamResponse, jetstream.ErrInvalidJSAck, context.DeadlineExceeded, context.Canceled,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled)
+}
+
+// sleep waits for d and reports whether ctx and done let it.
+func sleep(ctx context.Context, done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-done:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,141 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const scanBatch = 500
+
+// scan reads places, not bodies, in rising order, by a consumer that exists
+// only meanwhile. It ends after what was there at the beginning, at an error,
+// or when yield says false.
+func (b *Broker) scan(ctx context.Context, what string, cfg jetstream.ConsumerConfig, yield func(subject string, meta *jetstream.MsgMetadata) bool) error {
+	cfg.AckPolicy = jetstream.AckNonePolicy
+	cfg.HeadersOnly = true
+	cfg.MemoryStorage = true
+	cfg.InactiveThreshold = time.Minute
+	cfg.Replicas = 1
+	var cons jetstream.Consumer
+	err := b.try(ctx, what, func(ctx context.Context) (err error) {
+		cons, err = b.js.CreateConsumer(ctx, streamInbound, cfg)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	info := cons.CachedInfo()
+	defer func() {
+		// Best effort: it goes away by itself.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+		defer cancel()
+		_ = b.js.DeleteConsumer(ctx, streamInbound, info.Name)
+	}()
+	next := uint64(1)
+	for left := info.NumPending; left > 0; {
+		batch, err := cons.FetchNoWait(int(min(left, scanBatch)))
+		if err != nil {
+			return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
+		}
+		got := 0
+		for m := range batch.Messages() {
+			meta, err := m.Metadata()
+			if err != nil {
+				return fmt.Errorf("%s: %w", what, err)
+			}
+			if meta.Sequence.Consumer != next {
+				return fmt.Errorf("%s: %w: a part of the answer was lost", what, ErrUnavailable)
+			}
+			next++
+			got++
+			left = min(left-1, meta.NumPending)
+			if !yield(m.Subject(), meta) {
+				return nil
+			}
+			if left == 0 {
+				return nil
+			}
+		}
+		if err := batch.Error(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+		}
+		if got == 0 {
+			return fmt.Errorf("%s: %w: the answer stopped", what, ErrUnavailable)
+		}
+	}
+	return nil
+}
+
+// LastAll calls yield with each mailbox that has messages and the place of its
+// newest, in rising order of places, until yield says false. A mailbox that
+// gets a message meanwhile may come again, with the higher place. ErrUnavailable
+// when the engine went away between: begin again.
+func (b *Broker) LastAll(ctx context.Context, yield func(token string, seq uint64) bool) error {
+	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: mailboxes}
+	return b.scan(ctx, "read the mailboxes' last places", cfg, func(subject string, meta *jetstream.MsgMetadata) bool {
+		token, ok := tokenOf(subject)
+		return !ok || yield(token, meta.Sequence.Stream)
+	})
+}
+
+// Prune deletes the messages that are older than before and whose place is not
+// above read(token): what was read, and nothing else. For a mailbox that it does
+// not know, read says 0. The log's newest message always stays. It returns how
+// many were deleted, and may be called again after an error.
+func (b *Broker) Prune(ctx context.Context, before time.Time, read func(token string) uint64) (int, error) {
+	_, newest, err := b.Generation(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("prune the log: %w", err)
+	}
+	type cut struct {
+		upTo  uint64
+		count int
+	}
+	cuts := map[string]cut{} // by subject
+	reads := map[string]uint64{}
+	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy, FilterSubject: subjectsInbound}
+	err = b.scan(ctx, "prune the log", cfg, func(subject string, meta *jetstream.MsgMetadata) bool {
+		seq := meta.Sequence.Stream
+		if seq >= newest || !meta.Timestamp.Before(before) {
+			return false
+		}
+		if subject != subjectFiller {
+			token, ok := tokenOf(subject)
+			if !ok {
+				return true
+			}
+			upTo, known := reads[token]
+			if !known {
+				upTo = read(token)
+				reads[token] = upTo
+			}
+			if seq > upTo {
+				return true
+			}
+		}
+		c := cuts[subject]
+		cuts[subject] = cut{seq, c.count + 1}
+		return true
+	})
+	if err != nil {
+		return 0, err
+	}
+	pruned := 0
+	for subject, c := range cuts {
+		err := b.try(ctx, "prune the log", func(ctx context.Context) error {
+			return b.inbound.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(c.upTo+1))
+		})
+		if err != nil {
+			return pruned, err
+		}
+		pruned += c.count
+	}
+	return pruned, nil
+}

@@ -1,0 +1,216 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// ErrInUse: another process has the directory.
+var ErrInUse = errors.New("another process uses this directory")
+
+var errReopening = errors.New("the server in this process is being reopened")
+
+// host is the server in this process, behind one connection that outlives it:
+// while there is no server the connection tries again, so a server that is
+// reopened looks like any other reconnection.
+type host struct {
+	o    Options
+	log  *serverLog
+	lock *os.File
+
+	mu  sync.Mutex
+	srv *server.Server // guarded by mu; nil while there is none
+}
+
+func newHost(o Options) (*host, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the log's directory: %w", err)
+	}
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return &host{o: o, lock: lock, log: &serverLog{log: o.Log}}, nil
+}
+
+// lockDir holds the directory until the file is closed or the process ends.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the log's directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock the log's directory: %w", ErrInUse)
+		}
+		return nil, fmt.Errorf("lock the log's directory: %w", err)
+	}
+	return f, nil
+}
+
+// InProcessConn is how the client reaches the server.
+func (h *host) InProcessConn() (net.Conn, error) {
+	h.mu.Lock()
+	srv := h.srv
+	h.mu.Unlock()
+	if srv == nil {
+		return nil, errReopening
+	}
+	return srv.InProcessConn()
+}
+
+// start starts a server that nobody can reach yet, see admit.
+func (h *host) start() (*server.Server, error) {
+	opts, err := h.serverOptions()
+	if err != nil {
+		return nil, err
+	}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("make the message server: %w", err)
+	}
+	srv.SetLoggerV2(h.log, false, false, false)
+	h.log.started()
+	srv.Start()
+	if !srv.ReadyForConnections(h.o.Timeout) || !srv.JetStreamEnabled() {
+		stop(srv)
+		return nil, fmt.Errorf("start the message server: %s", h.log.lastError())
+	}
+	return srv, nil
+}
+
+func (h *host) serverOptions() (*server.Options, error) {
+	opts := &server.Options{
+		ServerName:             serverName(h.o.Name),
+		DontListen:             h.o.Listen == "",
+		NoSigs:                 true,
+		DisableJetStreamBanner: true,
+		MaxPayload:             int32(h.o.embeddedBody() + frameSlack),
+		JetStream:              true,
+		StoreDir:               h.o.Dir,
+		// The streams have limits of their own. This one only must not be
+		// left out: the default is three quarters of what is free at start.
+		JetStreamMaxStore:  1 << 50,
+		JetStreamMaxMemory: 256 << 20,
+		SyncAlways:         h.o.Relaxed == 0,
+		SyncInterval:       h.o.Relaxed,
+	}
+	if h.o.Listen != "" {
+		host, port, err := net.SplitHostPort(h.o.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("listen: %w", err)
+		}
+		opts.Host = host
+		if opts.Port, err = strconv.Atoi(port); err != nil {
+			return nil, fmt.Errorf("listen: the port is not a number")
+		}
+		if opts.Port == 0 {
+			opts.Port = server.RANDOM_PORT
+		}
+	}
+	if h.o.TokenFile != "" {
+		token, err := readToken(h.o.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		opts.Authorization = token
+	}
+	return opts, nil
+}
+
+// serverName keeps what a server's name may not hold out of it.
+func serverName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r == '.' || r == '*' || r == '>' || r > '~' {
+			return '-'
+		}
+		return r
+	}, s)
+}
+
+func (o Options) embeddedBody() int {
+	if o.MaxBody == 0 {
+		return DefaultMaxBody
+	}
+	return o.MaxBody
+}
+
+// admit makes srv the one that connections reach.
+func (h *host) admit(srv *server.Server) {
+	h.mu.Lock()
+	h.srv = srv
+	h.mu.Unlock()
+}
+
+// shut stops the server, if there is one, and waits for it.
+func (h *host) shut() {
+	h.mu.Lock()
+	srv := h.srv
+	h.srv = nil
+	h.mu.Unlock()
+	stop(srv)
+}
+
+func stop(srv *server.Server) {
+	if srv != nil {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	}
+}
+
+// close stops the server and gives the directory free.
+func (h *host) close() error {
+	h.shut()
+	return h.lock.Close()
+}
+
+// addr is where the server listens, nil when it does not.
+func (h *host) addr() net.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.srv == nil {
+		return nil
+	}
+	return h.srv.Addr()
+}
+
+// writable tries what the server will need: a file that is written and synced.
+// Reopening on a full disk would only do harm.
+func (h *host) writable() error {
+	f, err := os.CreateTemp(h.o.Dir, "probe-*")
+	if err != nil {
+		return fmt.Errorf("write to the log's directory: %w", err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.Write(make([]byte, 1<<20))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return fmt.Errorf("write to the log's directory: %w", err)
+	}
+	return nil
+}
+
+func readToken(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the broker's token: %w", err)
+	}
+	token := strings.TrimSpace(string(b))
+	if token == "" {
+		return "", errors.New("read the broker's token: the file is empty")
+	}
+	return token, nil
+}
+
+const dialTimeout = 5 * time.Second

@@ -1,0 +1,46 @@
+package broker
+
+import (
+	"context"
+	"errors"
+)
+
+// Stats are the numbers of one moment. Counters count from Open.
+type Stats struct {
+	Pending      uint64 // messages that were delivered to nobody yet
+	AckPending   int    // delivered, not confirmed
+	Redelivered  int    // of those, delivered more than once
+	Messages     uint64 // in the log
+	Bytes        uint64 // of the log
+	MaxBytes     int64  // what it may hold, 0 for any
+	DeadLetters  uint64 // waiting for people
+	Redeliveries uint64 // counter: deliveries to this process that were not the first
+	SignalDrops  uint64 // counter: signals dropped because a listener was slow
+	Reopened     uint64 // counter: times the server in this process was reopened
+}
+
+// Stats asks the engine. The counters are filled also beside an error.
+func (b *Broker) Stats(ctx context.Context) (Stats, error) {
+	s := Stats{
+		Redeliveries: b.redeliveries.Load(),
+		SignalDrops:  b.signalDrops.Load(),
+		Reopened:     b.reopened.Load(),
+	}
+	err := b.try(ctx, "read the log's numbers", func(ctx context.Context) error {
+		cons, err := b.js.Consumer(ctx, streamInbound, consumerDispatch)
+		if err != nil {
+			return err
+		}
+		log, err1 := b.inbound.Info(ctx)
+		dead, err2 := b.dead.Info(ctx)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		info := cons.CachedInfo()
+		s.Pending, s.AckPending, s.Redelivered = info.NumPending, info.NumAckPending, info.NumRedelivered
+		s.Messages, s.Bytes, s.MaxBytes = log.State.Msgs, log.State.Bytes, max(log.Config.MaxBytes, 0)
+		s.DeadLetters = dead.State.Msgs
+		return nil
+	})
+	return s, err
+}

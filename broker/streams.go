@@ -1,0 +1,145 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// minAPILevel is that of nats-server 2.12.
+const minAPILevel = 2
+
+const (
+	dedupeWindow  = 10 * time.Minute
+	ackWait       = 2 * time.Second
+	maxAckPending = 20_000
+)
+
+// checkServer says clearly what is missing before anything fails obscurely.
+func checkServer(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
+	info, err := js.AccountInfo(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return errors.New("the nats server has JetStream switched off, for this account at least")
+	case err != nil:
+		return fmt.Errorf("ask the nats server for JetStream: %w", err)
+	case info.API.Level < minAPILevel:
+		return fmt.Errorf("nats server %s (JetStream API level %d) is too old: 2.12 or newer is needed, 2.15.2 recommended",
+			nc.ConnectedServerVersion(), info.API.Level)
+	}
+	return nil
+}
+
+// syncsSafely reports whether a server's version has the known repairs of
+// syncing to disk, all in 2.15.2.
+func syncsSafely(version string) bool {
+	version, _, _ = strings.Cut(version, "-")
+	want := []int{2, 15, 2}
+	for i, p := range strings.SplitN(version, ".", 3) {
+		n, err := strconv.Atoi(p)
+		if err != nil || n < want[i] {
+			return false
+		}
+		if n > want[i] {
+			return true
+		}
+	}
+	return true
+}
+
+// streamConfigs are the streams as they must be.
+func (o Options) streamConfigs() []jetstream.StreamConfig {
+	inbound := jetstream.StreamConfig{
+		Name:        streamInbound,
+		Description: "what people wrote, one subject for each conversation",
+		Subjects:    []string{subjectsInbound},
+		Retention:   jetstream.LimitsPolicy, // work queues forget ids of acknowledged messages at a restart
+		Discard:     jetstream.DiscardNew,   // full means an error to the sender, never a silent loss
+		Storage:     jetstream.FileStorage,
+		MaxBytes:    o.MaxBytes,
+		MaxMsgs:     -1, MaxConsumers: -1, MaxMsgSize: -1, MaxMsgsPerSubject: -1,
+		Replicas:    o.Replicas,
+		Duplicates:  dedupeWindow,
+		AllowDirect: true,
+	}
+	dead := inbound
+	dead.Name, dead.Description = streamDead, "what was given up"
+	dead.Subjects = []string{subjectsDead}
+	dead.MaxBytes = o.deadBytes()
+	dead.MaxMsgsPerSubject = 1 // with the next line: an id is stored once, for ever
+	dead.DiscardNewPerSubject = true
+
+	watch := inbound
+	watch.Name, watch.Description = streamWatch, "the watchdog's last probe"
+	watch.Subjects = []string{subjectWatch}
+	watch.Discard = jetstream.DiscardOld
+	watch.MaxBytes, watch.MaxMsgs = watchBytes, 1
+	watch.Duplicates = time.Second
+	return []jetstream.StreamConfig{inbound, dead, watch}
+}
+
+const watchBytes = 1 << 20
+
+func (o Options) deadBytes() int64 { return max(o.MaxBytes/8, 64<<10) }
+
+// ensureStreams creates what is missing and brings limits up to date. What an
+// operator set beyond them, such as placement, is left.
+func (o Options) ensureStreams(ctx context.Context, js jetstream.JetStream) error {
+	for _, want := range o.streamConfigs() {
+		s, err := js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			if s, err = js.CreateStream(ctx, want); err != nil {
+				return fmt.Errorf("create stream %s: %w", want.Name, err)
+			}
+		} else if err != nil {
+			return fmt.Errorf("look for stream %s: %w", want.Name, err)
+		}
+		have := s.CachedInfo().Config
+		if have.PersistMode == jetstream.AsyncPersistMode {
+			return fmt.Errorf("stream %s has persist mode async, which confirms what is not stored; delete or recreate it", want.Name)
+		}
+		if next, differs := merged(have, want); differs {
+			if _, err := js.UpdateStream(ctx, next); err != nil {
+				return fmt.Errorf("update stream %s: %w", want.Name, err)
+			}
+		}
+	}
+	_, err := js.CreateOrUpdateConsumer(ctx, streamInbound, dispatchConfig())
+	if err != nil {
+		return fmt.Errorf("create consumer %s: %w", consumerDispatch, err)
+	}
+	return nil
+}
+
+func merged(have, want jetstream.StreamConfig) (jetstream.StreamConfig, bool) {
+	next := have
+	next.Subjects, next.Retention, next.Discard = want.Subjects, want.Retention, want.Discard
+	next.DiscardNewPerSubject, next.MaxMsgsPerSubject = want.DiscardNewPerSubject, want.MaxMsgsPerSubject
+	next.MaxBytes, next.MaxMsgs, next.MaxAge = want.MaxBytes, want.MaxMsgs, 0
+	next.Replicas, next.Duplicates, next.AllowDirect = want.Replicas, want.Duplicates, true
+	differs := strings.Join(have.Subjects, " ") != strings.Join(next.Subjects, " ") ||
+		have.Retention != next.Retention || have.Discard != next.Discard ||
+		have.DiscardNewPerSubject != next.DiscardNewPerSubject || have.MaxMsgsPerSubject != next.MaxMsgsPerSubject ||
+		have.MaxBytes != next.MaxBytes || have.MaxMsgs != next.MaxMsgs || have.MaxAge != 0 ||
+		have.Replicas != next.Replicas || have.Duplicates != next.Duplicates || !have.AllowDirect
+	return next, differs
+}
+
+func dispatchConfig() jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       consumerDispatch,
+		Description:   "wakes a worker for each message",
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       ackWait,
+		MaxDeliver:    -1,
+		MaxAckPending: maxAckPending,
+		FilterSubject: mailboxes,
+	}
+}

@@ -1,0 +1,205 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+)
+
+func testDeadLetters(t *testing.T, open opener) {
+	b := open(t)
+	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	letters := []DeadLetter{
+		{ID: "a", Reason: "undecodable", Channel: "tg", Problem: "bad <update>", Body: json.RawMessage("{ \"b\": \"<&>\" }\n"), At: at},
+		{ID: "b\r\n.>*", Reason: "poison", Channel: "tg", Key: "k", Problem: "three times", Body: json.RawMessage("not json"), At: at},
+		{ID: "c", Reason: "poison", Channel: "sl", Problem: "p", Body: json.RawMessage(`[1]`), At: at},
+	}
+	for range 2 {
+		for _, l := range letters {
+			if err := b.DeadLetter(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	letters[1].Body = json.RawMessage(`"not json"`)
+	for i := range letters {
+		letters[i].Seq = uint64(i + 1)
+	}
+	got, err := b.DeadLetters(t.Context(), 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(letters, got); d != "" {
+		t.Error(d)
+	}
+	if got, err = b.DeadLetters(t.Context(), 1, 1); err != nil || len(got) != 1 || got[0].ID != letters[1].ID {
+		t.Errorf("a page of one: %+v, %v", got, err)
+	}
+	for range 2 {
+		if err := b.ForgetDead(t.Context(), 2); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err = b.DeadLetters(t.Context(), 1, 10); err != nil || len(got) != 1 || got[0].ID != "c" {
+		t.Errorf("after forgetting: %+v, %v", got, err)
+	}
+	huge := DeadLetter{ID: "huge", Body: make([]byte, b.MaxBody()+maxMeta)}
+	if err := b.DeadLetter(t.Context(), huge); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("huge: %v", err)
+	}
+}
+
+func testForeign(t *testing.T, open opener) {
+	b := open(t)
+	publish(t, b, envelope(1, 0))
+	stranger := envelope(2, 0) // in a mailbox that is not its own
+	for _, m := range []nats.Msg{
+		{Subject: mailbox(token(1)), Data: stranger.encode()},
+		{Subject: mailbox(token(1)), Data: []byte("garbage")},
+		{Subject: mailbox(token(1)), Data: nil},
+		{Subject: "in.v1.x.short", Data: stranger.encode()},
+	} {
+		if _, err := b.js.PublishMsg(t.Context(), &m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := publish(t, b, envelope(1, 1))
+	var seqs []uint64
+	for _, e := range mailboxOf(t, b, token(1)) {
+		seqs = append(seqs, e.Seq)
+	}
+	if d := cmp.Diff([]uint64{1, last}, seqs); d != "" {
+		t.Errorf("read: %s", d)
+	}
+	seen := make(chan uint64, 10)
+	background(t, func(ctx context.Context) error {
+		return b.Deliveries(ctx, func(_ context.Context, d Delivery) error { seen <- d.Seq; return nil })
+	})
+	got := map[uint64]bool{receive(t, seen): true, receive(t, seen): true}
+	if !got[1] || !got[last] {
+		t.Errorf("delivered %v", got)
+	}
+	publish(t, b, envelope(1, 2))
+	if seq := receive(t, seen); seq != last+1 {
+		t.Errorf("delivered %d", seq)
+	}
+	letters, err := b.DeadLetters(t.Context(), 0, 10)
+	if err != nil || len(letters) < 3 || len(letters) > 4 || letters[0].Reason != "foreign" {
+		t.Errorf("%d dead letters %+v, %v", len(letters), letters, err)
+	}
+}
+
+func testSignals(t *testing.T, open opener) {
+	b := open(t)
+	l, err := b.Listen(t.Context(), "stop.a-b_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan Signal, 10)
+	background(t, func(ctx context.Context) error { return l.Run(ctx, func(s Signal) { heard <- s }) })
+	for i, topic := range []string{"stop", "stop.a-b_1", "stop.a-b_1.more", "other", "stop.a-b_1"} {
+		if err := b.Signal(t.Context(), Signal{Topic: topic, Body: fmt.Append(nil, i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"1", "4"} {
+		if s := receive(t, heard); string(s.Body) != want || s.Topic != "stop.a-b_1" {
+			t.Errorf("heard %s of %s, want %s", s.Body, s.Topic, want)
+		}
+	}
+	for _, topic := range []string{"", "*", "a.>", "a..b", ".a", "a.", "A", "a b", "a\r\n", strings.Repeat("a", 300)} {
+		if err := b.Signal(t.Context(), Signal{Topic: topic}); err == nil {
+			t.Errorf("topic %q was taken", topic)
+		}
+		if _, err := b.Listen(t.Context(), topic); err == nil {
+			t.Errorf("topic %q is listened to", topic)
+		}
+	}
+	if err := b.Signal(t.Context(), Signal{Topic: "a", Body: make([]byte, 5<<20)}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("huge signal: %v", err)
+	}
+}
+
+func testSignalDrops(t *testing.T, open opener) {
+	b := open(t)
+	l, err := b.Listen(t.Context(), "busy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const sent = signalQueue + 10
+	for range sent {
+		if err := b.Signal(t.Context(), Signal{Topic: "busy"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Whoever listens later on the same connection hears its signal after all
+	// of those were handed out.
+	after, err := b.Listen(t.Context(), "after")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Signal(t.Context(), Signal{Topic: "after"}); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, after.queue)
+	after.Close()
+	for range signalQueue {
+		receive(t, l.queue)
+	}
+	stats, err := b.Stats(t.Context())
+	if err != nil || stats.SignalDrops == 0 || stats.SignalDrops > sent-signalQueue {
+		t.Errorf("%d dropped, %v", stats.SignalDrops, err)
+	}
+}
+
+func testStats(t *testing.T, open opener) {
+	b := open(t)
+	for i := range 3 {
+		publish(t, b, envelope(1, i))
+	}
+	if err := b.DeadLetter(t.Context(), DeadLetter{ID: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Pending != 3 || s.AckPending != 0 || s.Messages != 3 || s.Bytes == 0 || s.MaxBytes != DefaultMaxBytes || s.DeadLetters != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func testCloseEnds(t *testing.T, open opener) {
+	b := open(t)
+	ended := make(chan error, 3)
+	ready := make(chan struct{}, 1)
+	publish(t, b, envelope(1, 0))
+	go func() {
+		ended <- b.Deliveries(context.Background(), func(context.Context, Delivery) error { ready <- struct{}{}; return nil })
+	}()
+	go func() { ended <- b.Watch(context.Background()) }()
+	go func() { ended <- b.Signals(context.Background(), "a", func(Signal) {}) }()
+	receive(t, ready)
+	if err := b.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for range 3 {
+		if err := receive(t, ended); !errors.Is(err, ErrClosed) {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	if _, err := b.Publish(t.Context(), envelope(1, 1)); !errors.Is(err, ErrClosed) {
+		t.Errorf("publish: %v", err)
+	}
+	if _, err := b.Next(t.Context(), token(1), 0); !errors.Is(err, ErrClosed) {
+		t.Errorf("next: %v", err)
+	}
+}

@@ -1,0 +1,267 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// opener opens a broker on storage of its own; change may alter the options.
+type opener func(t *testing.T, change ...func(*Options)) *Broker
+
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, change ...func(*Options)) *Broker {
+		return open(t, append([]func(*Options){func(o *Options) { o.Dir = t.TempDir() }}, change...)...)
+	})
+}
+
+func TestAtURL(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, change ...func(*Options)) *Broker {
+		url := natsServer(t)
+		return open(t, append([]func(*Options){func(o *Options) { o.URL = url }}, change...)...)
+	})
+}
+
+func open(t *testing.T, change ...func(*Options)) *Broker {
+	t.Helper()
+	var o Options
+	for _, c := range change {
+		c(&o)
+	}
+	b, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return b
+}
+
+// natsServer is somebody else's server on loopback.
+func natsServer(t *testing.T, change ...func(*server.Options)) (url string) {
+	t.Helper()
+	opts := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: t.TempDir(), MaxPayload: 2 << 20,
+	}
+	for _, c := range change {
+		c(opts)
+	}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { stop(srv) })
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return srv.ClientURL()
+}
+
+func token(n int) string { return fmt.Sprintf("%032x", n*0x9e3779b9) }
+
+func envelope(n, i int) Envelope {
+	return Envelope{
+		ID: fmt.Sprintf("event %d/%d", n, i), Token: token(n), Key: fmt.Sprintf("key of %d", n),
+		Body: json.RawMessage(fmt.Sprintf(`{"n":%d,"i":%d}`, n, i)),
+	}
+}
+
+func publish(t *testing.T, b *Broker, e Envelope) uint64 {
+	t.Helper()
+	seq, err := b.Publish(t.Context(), e)
+	if err != nil {
+		t.Fatalf("publish %.40q: %v", e.ID, err)
+	}
+	return seq
+}
+
+// mailboxOf reads a mailbox from its beginning.
+func mailboxOf(t *testing.T, b *Broker, token string) []Envelope {
+	t.Helper()
+	var all []Envelope
+	var after uint64
+	for {
+		e, err := b.Next(t.Context(), token, after)
+		if errors.Is(err, ErrNone) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+		after = e.Seq
+	}
+}
+
+// background runs f until the test ends, or stop is called.
+func background(t *testing.T, f func(ctx context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := f(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("ended with %v", err)
+		}
+	})
+	stop = func() { cancel(); wg.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatal("waited 20 s for nothing")
+		panic("unreachable")
+	}
+}
+
+func run(t *testing.T, open opener) {
+	t.Helper()
+	cases := []struct {
+		name string
+		f    func(t *testing.T, open opener)
+	}{
+		{"messages of a mailbox keep their order beside many writers", testOrder},
+		{"an id is stored once in a mailbox and once in each other", testDedupe},
+		{"hostile ids and keys come back as they were", testHostile},
+		{"what is too large or malformed is refused before it is sent", testRefused},
+		{"a full log refuses and goes on after pruning", testFull},
+		{"pruning deletes only what was read and is old", testPrune},
+		{"a delivery comes again until its handler succeeds", testRedelivery},
+		{"handlers are bounded and others get what one gives back", testHandover},
+		{"next returns the first message above a place", testNext},
+		{"waiting counts above a place", testWaiting},
+		{"last places of all mailboxes are listed", testLastAll},
+		{"advance raises the last place and fills no mailbox", testAdvance},
+		{"a dead letter is kept once and byte for byte", testDeadLetters},
+		{"a message of somebody else reaches no handler and becomes a dead letter", testForeign},
+		{"a signal reaches whoever listens and no other topic", testSignals},
+		{"a slow listener loses signals, which are counted", testSignalDrops},
+		{"numbers tell what waits", testStats},
+		{"closing ends whoever still waits", testCloseEnds},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.f(t, open)
+		})
+	}
+}
+
+func testOrder(t *testing.T, open opener) {
+	b := open(t)
+	const writers, each = 8, 25
+	var wg sync.WaitGroup
+	for n := range writers {
+		wg.Go(func() {
+			for i := range each {
+				if _, err := b.Publish(t.Context(), envelope(n, i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range writers {
+		got := mailboxOf(t, b, token(n))
+		if len(got) != each {
+			t.Fatalf("mailbox %d has %d messages, want %d", n, len(got), each)
+		}
+		for i, e := range got {
+			want := envelope(n, i)
+			want.Seq, want.At = e.Seq, e.At
+			if d := cmp.Diff(want, e); d != "" {
+				t.Fatal(d)
+			}
+			if e.At.IsZero() || i > 0 && e.Seq <= got[i-1].Seq {
+				t.Fatalf("message %d has place %d, stored %v", i, e.Seq, e.At)
+			}
+		}
+	}
+}
+
+func testDedupe(t *testing.T, open opener) {
+	b := open(t)
+	first := envelope(1, 0)
+	other := first
+	other.Token = token(2)
+	a1, o1 := publish(t, b, first), publish(t, b, other)
+	a2, o2 := publish(t, b, first), publish(t, b, other)
+	if a1 != a2 || o1 != o2 || a1 == o1 {
+		t.Errorf("places %d %d and %d %d", a1, a2, o1, o2)
+	}
+	for _, n := range []int{1, 2} {
+		if got := mailboxOf(t, b, token(n)); len(got) != 1 {
+			t.Errorf("mailbox %d has %d messages", n, len(got))
+		}
+	}
+}
+
+func testHostile(t *testing.T, open opener) {
+	b := open(t)
+	texts := []string{
+		"a\r\nNats-Rollup: all\r\n\r\n", "in.v1.>", "*", "\x00\xff\xfe", "", strings.Repeat("k", maxMeta/2-1),
+		`"}{`, "ключ 🔑 \u202e", "agent:main:telegram:1:group:-100:user:5",
+	}
+	for i, s := range texts {
+		e := Envelope{ID: "x" + s, Token: token(i), Key: s, Body: json.RawMessage("{ \"spaces\":  \"<kept>\" }\n")}
+		e.Seq = publish(t, b, e)
+		got, err := b.Next(t.Context(), e.Token, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.At = got.At
+		if d := cmp.Diff(e, got); d != "" {
+			t.Errorf("%.40q: %s", s, d)
+		}
+	}
+}
+
+func testRefused(t *testing.T, open opener) {
+	b := open(t, func(o *Options) { o.MaxBody = 1000 })
+	good := envelope(1, 0)
+	cases := []struct {
+		name   string
+		change func(*Envelope)
+		want   error // nil: any
+	}{
+		{"body one byte over", func(e *Envelope) { e.Body = make([]byte, 1001) }, ErrTooLarge},
+		{"huge key", func(e *Envelope) { e.Key = strings.Repeat("k", maxMeta+1) }, ErrTooLarge},
+		{"no id", func(e *Envelope) { e.ID = "" }, nil},
+		{"wildcard for a token", func(e *Envelope) { e.Token = ">" }, nil},
+		{"token in upper case", func(e *Envelope) { e.Token = strings.ToUpper(fmt.Sprintf("%032x", 0xabc)) }, nil},
+		{"token with a dot", func(e *Envelope) { e.Token = "." + e.Token[1:] }, nil},
+		{"long token", func(e *Envelope) { e.Token += "0" }, nil},
+	}
+	for _, c := range cases {
+		e := good
+		c.change(&e)
+		if _, err := b.Publish(t.Context(), e); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	good.Body = make([]byte, 1000)
+	publish(t, b, good)
+	if _, last, err := b.Generation(t.Context()); err != nil || last != 1 {
+		t.Errorf("last place %d, %v", last, err)
+	}
+}

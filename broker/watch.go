@@ -1,0 +1,247 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const longestReopenPause = 5 * time.Second
+
+var errLostLog = errors.New("the log is gone or another one; the process must be started again")
+
+// Watch looks after the log until ctx ends: it stores a probe each
+// Options.Probe, and at once when another operation had to be repeated. While
+// probes fail Healthy says why. After the second failure in a row a server in
+// this process is closed and opened again, as soon as its disk takes writes: a
+// server that met a full disk stays frozen otherwise. All other methods go on
+// by themselves.
+func (b *Broker) Watch(ctx context.Context) error {
+	failures := 0
+	for {
+		err := b.probe(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("watch: %w", context.Cause(ctx))
+		case b.closed():
+			return fmt.Errorf("watch: %w", ErrClosed)
+		case err == nil:
+			failures = 0
+			b.recovered()
+		default:
+			failures++
+			b.ail(err)
+		}
+		pause := b.o.Probe
+		if failures > 0 {
+			pause = min(firstPause<<min(failures, 10), longestReopenPause)
+		}
+		if failures > 1 && b.host != nil {
+			if err := b.reopen(ctx); err != nil {
+				b.ail(err)
+			} else {
+				pause = firstPause
+			}
+		}
+		b.awaitProbe(ctx, pause, failures == 0)
+	}
+}
+
+// awaitProbe waits for the time or, where kicked may cut it short, a suspicion.
+func (b *Broker) awaitProbe(ctx context.Context, d time.Duration, mayKick bool) {
+	kick := b.kick
+	if !mayKick {
+		kick = nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-kick:
+	case <-ctx.Done():
+	case <-b.done:
+	}
+}
+
+// suspect asks for a probe soon.
+func (b *Broker) suspect() {
+	select {
+	case b.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Healthy says whether the last look found the log working, and if not, why.
+// True before the first look.
+func (b *Broker) Healthy() (ok bool, why string) {
+	b.healthMu.Lock()
+	defer b.healthMu.Unlock()
+	return b.unwell == "", b.unwell
+}
+
+func (b *Broker) ail(err error) {
+	b.healthMu.Lock()
+	was := b.unwell
+	b.unwell = err.Error()
+	b.healthMu.Unlock()
+	if was == "" {
+		b.o.Log.Error("the message log does not work", "error", err)
+	}
+}
+
+func (b *Broker) recovered() {
+	b.healthMu.Lock()
+	was := b.unwell
+	b.unwell = ""
+	b.healthMu.Unlock()
+	if was != "" {
+		b.o.Log.Info("the message log works again")
+	}
+	b.remark()
+}
+
+// probe stores something, with the log's own engine and on its disk.
+func (b *Broker) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: subjectWatch, Data: []byte{frameVersion}}, jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return fmt.Errorf("store a probe: %w", err)
+	}
+	// A stream whose file failed refuses until it is opened again, even when
+	// the disk is well by now.
+	if b.stuck.has(streamInbound) {
+		if _, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: subjectFiller, Data: []byte{frameVersion}}, jetstream.WithRetryAttempts(0)); passing(err) {
+			return fmt.Errorf("store a probe in the log: %w", err)
+		}
+		b.stuck.note(streamInbound, false)
+	}
+	if b.host != nil && b.stuck.has(streamDead) {
+		return errors.New("dead letters are not stored")
+	}
+	return nil
+}
+
+// stuck are the streams whose last answer did not come.
+type stuck struct {
+	mu    sync.Mutex
+	names map[string]bool // guarded by mu
+}
+
+func (s *stuck) note(stream string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !is:
+		delete(s.names, stream)
+	case s.names == nil:
+		s.names = map[string]bool{stream: true}
+	default:
+		s.names[stream] = true
+	}
+}
+
+func (s *stuck) has(stream string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.names[stream]
+}
+
+func (s *stuck) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = nil
+}
+
+// remark moves the mark up to what was confirmed.
+func (b *Broker) remark() {
+	if b.host == nil || !b.reopenMu.TryLock() {
+		return
+	}
+	defer b.reopenMu.Unlock()
+	seq := b.lastSeq.Load()
+	if b.closed() || seq <= b.marked.LastSeq {
+		return
+	}
+	next := mark{Generation: b.marked.Generation, LastSeq: seq}
+	if err := next.write(b.o.Dir); err != nil {
+		b.o.Log.Warn("the log's mark was not written", "error", err)
+		return
+	}
+	b.marked = next
+}
+
+// reopen replaces the server in this process. Nobody reaches the new one before
+// it is known that it has what was confirmed.
+func (b *Broker) reopen(ctx context.Context) error {
+	b.reopenMu.Lock()
+	defer b.reopenMu.Unlock()
+	if b.closed() {
+		return ErrClosed
+	}
+	if err := b.host.writable(); err != nil {
+		return err
+	}
+	b.o.Log.Warn("reopening the message server")
+	b.host.shut()
+	srv, err := b.host.start()
+	if err != nil {
+		return fmt.Errorf("reopen the message server: %w", err)
+	}
+	if err := b.inspect(ctx, srv); err != nil {
+		stop(srv)
+		return fmt.Errorf("reopen the message server: %w", err)
+	}
+	b.reopened.Add(1)
+	b.stuck.clear()
+	b.host.admit(srv)
+	return nil
+}
+
+// inspect compares a new server with what this process knows, and brings its
+// log up to the place that was confirmed, should it have lost its end.
+func (b *Broker) inspect(ctx context.Context, srv nats.InProcessConnProvider) error {
+	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
+	defer cancel()
+	opts := []nats.Option{nats.InProcessServer(srv), nats.NoReconnect(), nats.Name(b.o.Name + " inspection")}
+	if b.o.TokenFile != "" {
+		token, err := readToken(b.o.TokenFile)
+		if err != nil {
+			return err
+		}
+		opts = append(opts, nats.Token(token))
+	}
+	nc, err := nats.Connect("", opts...)
+	if err != nil {
+		return fmt.Errorf("inspect the log: %w", err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fmt.Errorf("inspect the log: %w", err)
+	}
+	stream, err := js.Stream(ctx, streamInbound)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return errLostLog
+	}
+	if err != nil {
+		return fmt.Errorf("inspect the log: %w", err)
+	}
+	info := stream.CachedInfo()
+	if generationOf(info) != b.report.Generation {
+		return errLostLog
+	}
+	if err := b.o.ensureStreams(ctx, js); err != nil {
+		return err
+	}
+	last, confirmed := info.State.LastSeq, b.lastSeq.Load()
+	if last < confirmed {
+		b.o.Log.Error("the message log lost its end", "last_seq", last, "expected", confirmed)
+	}
+	return advanceOn(ctx, js, last, confirmed)
+}

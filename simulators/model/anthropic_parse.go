@@ -1,0 +1,389 @@
+package model
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+type anthropicRequest struct {
+	Model        string             `json:"model"`
+	MaxTokens    *int               `json:"max_tokens"`
+	Messages     []anthropicMessage `json:"messages"`
+	System       json.RawMessage    `json:"system"`
+	Tools        []json.RawMessage  `json:"tools"`
+	ToolChoice   json.RawMessage    `json:"tool_choice"`
+	Thinking     json.RawMessage    `json:"thinking"`
+	Stream       bool               `json:"stream"`
+	OutputConfig json.RawMessage    `json:"output_config"`
+
+	// Known, and of no effect here.
+	CacheControl      json.RawMessage `json:"cache_control"`
+	Container         json.RawMessage `json:"container"`
+	ContextManagement json.RawMessage `json:"context_management"`
+	Diagnostics       json.RawMessage `json:"diagnostics"`
+	InferenceGeo      json.RawMessage `json:"inference_geo"`
+	Metadata          json.RawMessage `json:"metadata"`
+	ServiceTier       json.RawMessage `json:"service_tier"`
+	Speed             json.RawMessage `json:"speed"`
+	StopSequences     json.RawMessage `json:"stop_sequences"`
+	Temperature       *float64        `json:"temperature"`
+	TopK              *float64        `json:"top_k"`
+	TopP              *float64        `json:"top_p"`
+}
+
+type anthropicMessage struct {
+	Role    Role            `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+type anthropicBlock struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text"`
+	Thinking     string          `json:"thinking"`
+	Signature    string          `json:"signature"`
+	Data         string          `json:"data"`
+	ID           string          `json:"id"`
+	Name         string          `json:"name"`
+	Input        json.RawMessage `json:"input"`
+	ToolUseID    string          `json:"tool_use_id"`
+	Content      json.RawMessage `json:"content"`
+	IsError      bool            `json:"is_error"`
+	CacheControl *cacheControl   `json:"cache_control"`
+
+	raw json.RawMessage
+}
+
+type cacheControl struct {
+	Type string `json:"type"`
+	TTL  string `json:"ttl"`
+}
+
+func (c *cacheControl) ttl() ttl {
+	switch {
+	case c == nil:
+		return noCache
+	case c.TTL == "1h":
+		return oneHour
+	default:
+		return fiveMinutes
+	}
+}
+
+func (s *Server) parseAnthropic(body []byte) (*Prompt, *Refusal) {
+	var q anthropicRequest
+	unknown, err := decode(body, &q)
+	if err != nil {
+		if field, kind, ok := wrongType(err); ok {
+			return nil, invalid(at("%s: Input should be a valid %s", field, kind))
+		}
+		return nil, invalid("The request body is not valid JSON: " + err.Error())
+	}
+	p := &Prompt{Protocol: Anthropic, Model: q.Model, Stream: q.Stream, Body: body}
+	if unknown != "" {
+		return p, invalid(unknown + ": Extra inputs are not permitted")
+	}
+	switch {
+	case q.Model == "":
+		return p, invalid("model: Field required")
+	case q.MaxTokens == nil:
+		return p, invalid("max_tokens: Field required")
+	case *q.MaxTokens < 1:
+		return p, invalid("max_tokens: must be greater than or equal to 1")
+	case q.Messages == nil:
+		return p, invalid("messages: Field required")
+	case len(q.Messages) == 0:
+		return p, invalid("messages: at least one message is required")
+	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 1):
+		return p, invalid("temperature: range: 0..1")
+	}
+	p.MaxTokens = *q.MaxTokens
+	info, ok := s.model(q.Model)
+	if !ok {
+		return p, unknownModel(Anthropic, q.Model)
+	}
+	if info.MaxOutput > 0 && p.MaxTokens > info.MaxOutput {
+		return p, invalid(at("max_tokens: %d > %d, which is the maximum allowed number of output tokens for %s", p.MaxTokens, info.MaxOutput, q.Model))
+	}
+	if r := p.anthropicTools(&q); r != nil {
+		return p, r
+	}
+	if r := p.anthropicThinking(&q); r != nil {
+		return p, r
+	}
+	if r := p.anthropicSystem(q.System); r != nil {
+		return p, r
+	}
+	all := make([][]anthropicBlock, len(q.Messages))
+	for i := range q.Messages {
+		r := p.anthropicMessage(i, &q.Messages[i], &all[i])
+		if r != nil {
+			return p, r
+		}
+	}
+	if r := s.judgeAnthropic(p, all); r != nil {
+		return p, r
+	}
+	if n := p.inputTokens(); info.Window > 0 && n > info.Window {
+		return p, invalid(at("prompt is too long: %d tokens > %d maximum", n, info.Window))
+	}
+	return p, nil
+}
+
+func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
+	seen := map[string]bool{}
+	for i, raw := range q.Tools {
+		var t struct {
+			Type         string          `json:"type"`
+			Name         string          `json:"name"`
+			Description  string          `json:"description"`
+			InputSchema  json.RawMessage `json:"input_schema"`
+			CacheControl *cacheControl   `json:"cache_control"`
+		}
+		if json.Unmarshal(raw, &t) != nil {
+			return invalid(at("tools.%d: Input should be a valid dictionary", i))
+		}
+		if t.Type == "" || t.Type == "custom" {
+			switch {
+			case !toolName(t.Name, 128):
+				return invalid(at("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i))
+			case !given(t.InputSchema):
+				return invalid(at("tools.%d.custom.input_schema: Field required", i))
+			case !objectSchema(t.InputSchema):
+				return invalid(at("tools.%d.custom.input_schema.type: Input should be 'object'", i))
+			}
+		}
+		if seen[t.Name] {
+			return invalid("tools: Tool names must be unique.")
+		}
+		seen[t.Name] = true
+		p.Tools = append(p.Tools, Tool{t.Name, t.Description, t.InputSchema})
+		// Without cache_control: a moved breakpoint does not change the prefix.
+		p.segment("tool", definition(t.Name, t.Description, t.InputSchema), t.CacheControl.ttl())
+	}
+	if !given(q.ToolChoice) {
+		return nil
+	}
+	var c struct {
+		Type    string `json:"type"`
+		Name    string `json:"name"`
+		OnlyOne bool   `json:"disable_parallel_tool_use"`
+	}
+	if json.Unmarshal(q.ToolChoice, &c) != nil {
+		return invalid("tool_choice: Input should be a valid dictionary")
+	}
+	mode, ok := map[string]ChoiceMode{"auto": ChoiceAuto, "none": ChoiceNone, "any": ChoiceRequired, "tool": ChoiceNamed}[c.Type]
+	switch {
+	case !ok:
+		return invalid(at("tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", c.Type))
+	case len(q.Tools) == 0:
+		return invalid("tool_choice may only be specified while providing tools.")
+	case mode == ChoiceNamed && !seen[c.Name]:
+		return invalid(at("Tool '%s' not found in provided tools", c.Name))
+	}
+	p.Choice = Choice{Mode: mode, Name: c.Name, OnlyOne: c.OnlyOne}
+	return nil
+}
+
+func (p *Prompt) anthropicThinking(q *anthropicRequest) *Refusal {
+	if !given(q.Thinking) {
+		return nil
+	}
+	var t struct {
+		Type   string `json:"type"`
+		Budget *int   `json:"budget_tokens"`
+	}
+	if json.Unmarshal(q.Thinking, &t) != nil {
+		return invalid("thinking: Input should be a valid dictionary")
+	}
+	switch t.Type {
+	case "disabled":
+		return nil
+	case "adaptive":
+	case "enabled":
+		switch {
+		case t.Budget == nil:
+			return invalid("thinking.enabled.budget_tokens: Field required")
+		case *t.Budget < 1024:
+			return invalid("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+		case *t.Budget >= p.MaxTokens:
+			return invalid("`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size")
+		}
+	default:
+		return invalid(at("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", t.Type))
+	}
+	p.Thinking = true
+	if p.Choice.Mode == ChoiceRequired || p.Choice.Mode == ChoiceNamed {
+		return invalid("Thinking may not be enabled when tool_choice forces tool use.")
+	}
+	return nil
+}
+
+func (p *Prompt) anthropicSystem(raw json.RawMessage) *Refusal {
+	if !given(raw) {
+		return nil
+	}
+	if isString(raw) {
+		p.System = unquote(raw)
+		p.segment("system", []byte(p.System), noCache)
+		return nil
+	}
+	var blocks []anthropicBlock
+	if json.Unmarshal(raw, &blocks) != nil {
+		return invalid("system: Input should be a valid list")
+	}
+	texts := make([]string, 0, len(blocks))
+	for i, b := range blocks {
+		if b.Type != "text" {
+			return invalid(at("system.%d.type: Input should be 'text'", i))
+		}
+		if b.Text == "" {
+			return invalid("system: text content blocks must be non-empty")
+		}
+		texts = append(texts, b.Text)
+		p.segment("system", []byte(b.Text), b.CacheControl.ttl())
+	}
+	p.System = strings.Join(texts, "\n\n")
+	return nil
+}
+
+// anthropicMessage reads message i; blocks are what it holds.
+func (p *Prompt) anthropicMessage(i int, m *anthropicMessage, blocks *[]anthropicBlock) *Refusal {
+	switch m.Role {
+	case User, Assistant:
+	case "system":
+		return invalid(`messages: Unexpected role "system". The Messages API accepts a top-level ` + "`system`" + ` parameter, not "system" as an input message role.`)
+	case "":
+		return invalid(at("messages.%d.role: Field required", i))
+	default:
+		return invalid(at("messages.%d.role: Input should be 'user' or 'assistant'", i))
+	}
+	switch raw := m.Content; {
+	case !given(raw):
+		return invalid(at("messages.%d.content: Field required", i))
+	case isString(raw):
+		text := unquote(raw)
+		if text == "" {
+			return emptyMessage(i)
+		}
+		*blocks = []anthropicBlock{{Type: "text", Text: text}}
+	case isArray(raw):
+		var parts []json.RawMessage
+		if err := json.Unmarshal(raw, &parts); err != nil {
+			return invalid(at("messages.%d.content: Input should be a valid list", i))
+		}
+		if len(parts) == 0 {
+			return emptyMessage(i)
+		}
+		*blocks = make([]anthropicBlock, len(parts))
+		for j, part := range parts {
+			b := &(*blocks)[j]
+			if json.Unmarshal(part, b) != nil {
+				return invalid(at("messages.%d.content.%d: Input should be a valid dictionary or object to extract fields from", i, j))
+			}
+			b.raw = part
+		}
+	default:
+		return invalid(at("messages.%d.content: Input should be a valid list", i))
+	}
+	p.Messages = append(p.Messages, Message{Role: m.Role})
+	return p.anthropicBlocks(i, m.Role, *blocks)
+}
+
+func emptyMessage(i int) *Refusal {
+	return invalid(at("messages.%d: all messages must have non-empty content except for the optional final assistant message", i))
+}
+
+// blockRoles are the kinds of blocks that only one role may send.
+var blockRoles = map[string]Role{
+	"thinking": Assistant, "redacted_thinking": Assistant, "tool_use": Assistant, "tool_result": User,
+}
+
+// anthropicBlocks takes over the blocks of message i.
+func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) *Refusal {
+	m := &p.Messages[i]
+	for j := range blocks {
+		b := &blocks[j]
+		if of, ok := blockRoles[b.Type]; ok && of != role {
+			return invalid(at("messages.%d.content.%d: `%s` blocks can only be in `%s` messages", i, j, b.Type, of))
+		}
+		text := []byte(b.raw)
+		switch b.Type {
+		case "text":
+			if b.Text == "" {
+				return invalid("messages: text content blocks must be non-empty")
+			}
+			if blank(b.Text) {
+				return invalid("messages: text content blocks must contain non-whitespace text")
+			}
+			m.paragraph(b.Text)
+			text = []byte(b.Text)
+		case "thinking":
+			m.Thinking += b.Thinking
+			text = []byte(b.Thinking)
+		case "redacted_thinking":
+			text = []byte(b.Data)
+		case "tool_use":
+			if r := goodToolUse(i, j, b); r != nil {
+				return r
+			}
+			m.Calls = append(m.Calls, Call{b.ID, b.Name, b.Input})
+			text = append([]byte(b.Name), b.Input...)
+		case "tool_result":
+			r := p.anthropicResult(i, j, b)
+			if r != nil {
+				return r
+			}
+			text = b.Content
+		case "":
+			return invalid(at("messages.%d.content.%d.type: Field required", i, j))
+		case "image", "document", "search_result", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
+			"code_execution_tool_result", "container_upload", "compaction":
+			m.Others++
+		default:
+			return invalid(at("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type))
+		}
+		p.segment(string(role)+" "+b.Type, text, b.CacheControl.ttl())
+	}
+	return nil
+}
+
+func goodToolUse(i, j int, b *anthropicBlock) *Refusal {
+	switch {
+	case !toolName(b.ID, 1<<10):
+		return invalid(at("messages.%d.content.%d.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", i, j))
+	case !toolName(b.Name, 200):
+		return invalid(at("messages.%d.content.%d.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'", i, j))
+	case !given(b.Input):
+		return invalid(at("messages.%d.content.%d.tool_use.input: Field required", i, j))
+	case !isObject(b.Input):
+		return invalid(at("messages.%d.content.%d.tool_use.input: Input should be a valid dictionary", i, j))
+	}
+	return nil
+}
+
+// anthropicResult takes over a tool_result block.
+func (p *Prompt) anthropicResult(i, j int, b *anthropicBlock) *Refusal {
+	if b.ToolUseID == "" {
+		return invalid(at("messages.%d.content.%d.tool_result.tool_use_id: Field required", i, j))
+	}
+	text := ""
+	switch {
+	case !given(b.Content):
+	case isString(b.Content):
+		text = unquote(b.Content)
+	default:
+		var parts []anthropicBlock
+		if json.Unmarshal(b.Content, &parts) != nil {
+			return invalid(at("messages.%d.content.%d.tool_result.content: Input should be a valid list", i, j))
+		}
+		for _, part := range parts {
+			if part.Type == "text" && part.Text == "" {
+				return invalid("messages: text content blocks must be non-empty")
+			}
+			text += part.Text
+		}
+	}
+	m := &p.Messages[i]
+	m.Results = append(m.Results, Result{CallID: b.ToolUseID, Text: text, Error: b.IsError})
+	return nil
+}

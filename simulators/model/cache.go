@@ -1,0 +1,158 @@
+package model
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// cache remembers prefixes of prompts, as the package comment says.
+type cache struct {
+	seed maphash.Seed
+	min  int
+	now  func() time.Time
+
+	mu    sync.Mutex
+	until map[uint64]remembered // guarded by mu
+}
+
+type remembered struct {
+	until time.Time
+	life  time.Duration
+}
+
+// mostPrefixes bounds the memory: when it is reached, what has expired is
+// forgotten, and everything if that is nothing.
+const mostPrefixes = 1 << 18
+
+const openaiLife = 10 * time.Minute
+
+func newCache(least int, now func() time.Time) *cache {
+	return &cache{seed: maphash.MakeSeed(), min: least, now: now, until: map[uint64]remembered{}}
+}
+
+func (c *cache) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.until)
+}
+
+// input says how the prompt's input tokens are billed and remembers its
+// prefixes.
+func (c *cache) input(p *Prompt) Usage {
+	total := p.inputTokens()
+	if total < c.min {
+		return Usage{Input: int64(total)}
+	}
+	if p.Protocol == OpenAI {
+		return c.automatic(p, total)
+	}
+	return c.explicit(p, total)
+}
+
+// mark is the end of a block: the prefix up to it and what that counts.
+type mark struct {
+	sum    uint64
+	tokens int
+	cache  ttl
+}
+
+func (c *cache) marks(p *Prompt) []mark {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	put := func(s string) { h.WriteString(s); h.WriteByte(0) } //nolint:errcheck // a maphash never fails
+	put(string(p.Protocol))
+	put(p.Model)
+	ms, n := make([]mark, 0, len(p.segments)), 0
+	for i := range p.segments {
+		s := &p.segments[i]
+		put(s.kind)
+		h.Write(s.text) //nolint:errcheck // a maphash never fails
+		h.WriteByte(0)  //nolint:errcheck // a maphash never fails
+		n += tokens(len(s.text))
+		ms = append(ms, mark{h.Sum64(), n, s.cache})
+	}
+	return ms
+}
+
+func (c *cache) explicit(p *Prompt, total int) Usage {
+	last := -1
+	for i := range p.segments {
+		if p.segments[i].cache != noCache {
+			last = i
+		}
+	}
+	if last < 0 {
+		return Usage{Input: int64(total)}
+	}
+	ms, now := c.marks(p), c.now()
+	if ms[last].tokens < c.min {
+		return Usage{Input: int64(total)}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	read := c.longest(ms[:last+1], now)
+	hour := read
+	for _, m := range ms[:last+1] {
+		if m.cache == noCache || m.tokens < c.min {
+			continue
+		}
+		life := 5 * time.Minute
+		if m.cache == oneHour {
+			life, hour = time.Hour, max(hour, m.tokens)
+		}
+		c.keep(m.sum, life, now)
+	}
+	return Usage{
+		Input:        int64(total - ms[last].tokens),
+		CacheRead:    int64(read),
+		CacheWrite1h: int64(hour - read),
+		CacheWrite5m: int64(ms[last].tokens - hour),
+	}
+}
+
+func (c *cache) automatic(p *Prompt, total int) Usage {
+	ms, now := c.marks(p), c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	read := c.longest(ms, now) / 128 * 128
+	if read < c.min {
+		read = 0
+	}
+	for _, m := range ms {
+		if m.tokens >= c.min {
+			c.keep(m.sum, openaiLife, now)
+		}
+	}
+	return Usage{Input: int64(total - read), CacheRead: int64(read)}
+}
+
+// longest finds and renews the longest remembered prefix. c.mu is held.
+func (c *cache) longest(ms []mark, now time.Time) int {
+	for i := len(ms) - 1; i >= 0; i-- {
+		if r, ok := c.until[ms[i].sum]; ok && now.Before(r.until) {
+			r.until = now.Add(r.life)
+			c.until[ms[i].sum] = r
+			return ms[i].tokens
+		}
+	}
+	return 0
+}
+
+// keep remembers a prefix. c.mu is held.
+func (c *cache) keep(sum uint64, life time.Duration, now time.Time) {
+	if len(c.until) >= mostPrefixes {
+		for k, r := range c.until {
+			if !now.Before(r.until) {
+				delete(c.until, k)
+			}
+		}
+		if len(c.until) >= mostPrefixes {
+			clear(c.until)
+		}
+	}
+	if old, ok := c.until[sum]; ok && old.life > life && now.Before(old.until) {
+		return // a longer life is not shortened
+	}
+	c.until[sum] = remembered{now.Add(life), life}
+}

@@ -1,0 +1,45 @@
+// Package model is a model provider as a real HTTP server on loopback: it
+// speaks the wire protocols of Anthropic Messages and of OpenAI Chat
+// Completions, refuses what those providers refuse, breaks on command, and
+// keeps its own bill.
+//
+//	request ─ auth ─ parse and judge ─ fault plan ─ Brain ─ usage ─ render ─ play ─ bill
+//	             └──────── refused ────────┴─────────────────────────────────────┘
+//
+// What is answered is decided by a [Brain], which sees a [Prompt] without any
+// protocol in it and gives an [Answer]. [Echo], [Demo] and [Scripted] are built
+// in.
+//
+// # How tokens are counted
+//
+// Every tool definition, block of the system text, block of a message and
+// block of an answer counts as ceil(bytes/4) tokens, where the bytes are the
+// text itself: for a call its name and arguments, for a result its content as
+// sent, for a tool its name, description and schema, for anything else its
+// JSON. Nothing is added for roles. An answer is cut off at the request's most tokens, as
+// providers do. When a stream is cut, the output that is billed is
+// ceil(output × bytes sent / bytes of the answer); a call whose response head
+// was never sent costs nothing.
+//
+// # How prompt caching is simulated
+//
+// A prefix is all tools, then the system text, then the messages, up to the
+// end of one block; two prefixes are the same when model, roles, kinds and
+// texts are.
+//
+// Anthropic: the longest remembered prefix at or before the last
+// cache_control breakpoint is read; what lies between it and that breakpoint
+// is written, as 1 h up to the last 1 h breakpoint and as 5 m after it. Every
+// breakpoint is then remembered for its time; reading renews it. A breakpoint
+// whose prefix is shorter than Options.MinCacheTokens does nothing.
+//
+// OpenAI: the longest remembered prefix, rounded down to 128 tokens, counts
+// as cached if it has at least Options.MinCacheTokens. The end of every block
+// is remembered for ten minutes.
+//
+// # The control interface
+//
+// Another process may use GET /sim/bill, GET, POST and DELETE /sim/faults, GET
+// /sim/requests and POST /sim/reset. They ask for no key: the server belongs on
+// loopback.
+package model

@@ -1,0 +1,194 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// draft is an answer on its way to the wire.
+type draft struct {
+	s       *Server
+	prompt  *Prompt
+	answer  *Answer
+	full    Usage
+	start   Usage
+	noUsage bool
+	at      time.Time
+
+	id     string // of the message
+	blocks []Block
+	calls  int // of the blocks
+
+	out   stream
+	sent  int
+	first bool // no content yet
+}
+
+// prepare gives the blocks their identifiers and signatures.
+func (d *draft) prepare() {
+	d.id, d.first = d.s.names.message(d.prompt.Protocol), true
+	d.blocks = append([]Block(nil), d.answer.Blocks...)
+	thought := false
+	for i := range d.blocks {
+		b := &d.blocks[i]
+		d.out.total += b.billable()
+		switch b.Kind {
+		case ThinkingBlock:
+			thought = true
+			if b.Signature == "" {
+				b.Signature = d.s.seals.signature(b.Text)
+			} else {
+				d.s.seals.remember(b.Text, b.Signature)
+			}
+		case RedactedBlock:
+			thought = true
+			if b.Signature == "" {
+				b.Signature = d.s.seals.redacted(b.Text)
+			} else {
+				d.s.seals.remember("", b.Signature)
+			}
+		case CallBlock:
+			d.calls++
+			b.ID = cmp.Or(b.ID, d.s.names.call(d.prompt.Protocol))
+			b.Input = cmp.Or(b.Input, "{}")
+			if thought && d.prompt.Protocol == Anthropic {
+				d.s.seals.callAfterThinking(b.ID)
+			}
+		case TextBlock:
+		}
+	}
+}
+
+func (d *draft) finish() Finish {
+	if d.answer.Finish == "" && d.calls > 0 {
+		return ToolUse
+	}
+	return cmp.Or(d.answer.Finish, EndTurn)
+}
+
+// text, number and quoted append to the answer.
+func (d *draft) text(s string)   { d.out.text = append(d.out.text, s...) }
+func (d *draft) number(n int64)  { d.out.text = strconv.AppendInt(d.out.text, n, 10) }
+func (d *draft) quoted(s string) { d.out.text = appendQuoted(d.out.text, s) }
+
+// event ends an event.
+func (d *draft) event(know told) {
+	if n := len(d.out.events); n > 0 && know == toldNothing {
+		know = d.out.events[n-1].told
+	}
+	d.out.events = append(d.out.events, event{end: len(d.out.text), sent: d.sent, told: know})
+}
+
+// content ends an event that brought n billable bytes, at the answer's pace.
+func (d *draft) content(n int) {
+	d.sent += n
+	d.event(toldNothing)
+	e := &d.out.events[len(d.out.events)-1]
+	e.pause = d.answer.Pace
+	if d.first {
+		d.first, e.pause = false, d.answer.FirstToken
+	}
+	d.out.paced = d.out.paced || e.pause > 0
+}
+
+// pieces cuts text into what one event brings: words with the space behind
+// them, or so many bytes, never half a character.
+func (d *draft) pieces(text string, yield func(string)) {
+	for len(text) > 0 {
+		n := d.answer.PieceBytes
+		if n <= 0 {
+			n = wordEnd(text)
+		} else {
+			n = min(n, len(text))
+			for n < len(text) && !utf8.RuneStart(text[n]) {
+				n++
+			}
+		}
+		yield(text[:n])
+		text = text[n:]
+	}
+}
+
+// longestWord bounds a piece that has no space in it.
+const longestWord = 64
+
+func wordEnd(s string) int {
+	for i := 0; i < len(s); i++ {
+		if space(s[i]) {
+			for i < len(s) && space(s[i]) {
+				i++
+			}
+			return i
+		}
+		if i >= longestWord && utf8.RuneStart(s[i]) {
+			return i
+		}
+	}
+	return len(s)
+}
+
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
+
+// arguments cuts the arguments of a call into what one event brings.
+func (d *draft) arguments(input string, yield func(string)) {
+	const size = 24
+	for len(input) > 0 {
+		n := min(size, len(input))
+		for n < len(input) && !utf8.RuneStart(input[n]) {
+			n++
+		}
+		yield(input[:n])
+		input = input[n:]
+	}
+}
+
+const hex = "0123456789abcdef"
+
+// appendQuoted appends s as a JSON string. What is not UTF-8 is replaced.
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				b = append(append(b, s[from:i]...), `\ufffd`...)
+				from = i + 1
+			}
+			i += n
+			continue
+		}
+		if c >= 0x20 && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		b = append(b, s[from:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\r':
+			b = append(b, '\\', 'r')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		from = i
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+// object is input if it is a JSON object, else an empty one.
+func object(input string) string {
+	if isObject(json.RawMessage(input)) && json.Valid([]byte(input)) {
+		return input
+	}
+	return "{}"
+}

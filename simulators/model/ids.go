@@ -1,0 +1,134 @@
+package model
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"math/rand/v2"
+	"sync"
+)
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// names makes identifiers that look like the providers' own. The same seed
+// gives the same ones in the same order.
+type names struct {
+	mu  sync.Mutex
+	rng *rand.Rand // guarded by mu
+}
+
+func newNames(seed uint64) *names {
+	return &names{rng: rand.New(rand.NewPCG(seed, 0x6e616d6573))}
+}
+
+func (n *names) make(prefix string, length int) string {
+	var room [64]byte
+	b := append(room[:0], prefix...)
+	n.mu.Lock()
+	for range length {
+		b = append(b, base62[n.rng.IntN(len(base62))])
+	}
+	n.mu.Unlock()
+	return string(b)
+}
+
+func (n *names) request() string { return n.make("req_011C", 20) }
+
+func (n *names) message(p Protocol) string {
+	if p == Anthropic {
+		return n.make("msg_01", 22)
+	}
+	return n.make("chatcmpl-", 29)
+}
+
+func (n *names) call(p Protocol) string {
+	if p == Anthropic {
+		return n.make("toolu_01", 22)
+	}
+	return n.make("call_", 24)
+}
+
+// seals signs thinking. What the server signs it can check without
+// remembering it; signatures that a brain chose are remembered, as are calls
+// that were made after thinking.
+type seals struct {
+	key []byte
+
+	mu     sync.Mutex
+	chosen map[[2]string]struct{} // guarded by mu: thinking or "", signature or data
+	after  map[string]struct{}    // guarded by mu: ids of calls
+}
+
+// mostSeals bounds what is remembered. When it is reached everything is
+// forgotten, and what is forgotten is taken for altered (chosen) or for free
+// of thinking (after).
+const mostSeals = 1 << 16
+
+func newSeals(key []byte) *seals {
+	if len(key) == 0 {
+		key = []byte("model simulator")
+	}
+	return &seals{key: key, chosen: map[[2]string]struct{}{}, after: map[string]struct{}{}}
+}
+
+func (s *seals) mac(kind, text string) []byte {
+	h := hmac.New(sha256.New, s.key)
+	h.Write([]byte(kind))
+	h.Write([]byte{0})
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+func (s *seals) signature(thinking string) string {
+	return "Eq" + base64.StdEncoding.EncodeToString(s.mac("thinking", thinking))
+}
+
+// redacted is data that hides text: its own check stands before it.
+func (s *seals) redacted(text string) string {
+	hidden := s.mac("hidden", text)
+	return base64.StdEncoding.EncodeToString(append(s.mac("redacted", string(hidden)), hidden...))
+}
+
+func (s *seals) remember(thinking, signature string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.chosen) >= mostSeals {
+		clear(s.chosen)
+	}
+	s.chosen[[2]string{thinking, signature}] = struct{}{}
+}
+
+func (s *seals) known(thinking, signature string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.chosen[[2]string{thinking, signature}]
+	return ok
+}
+
+func (s *seals) validThinking(thinking, signature string) bool {
+	return hmac.Equal([]byte(signature), []byte(s.signature(thinking))) || s.known(thinking, signature)
+}
+
+func (s *seals) validRedacted(data string) bool {
+	raw, err := base64.StdEncoding.Strict().DecodeString(data)
+	if err == nil && len(raw) == 2*sha256.Size && hmac.Equal(raw[:sha256.Size], s.mac("redacted", string(raw[sha256.Size:]))) {
+		return true
+	}
+	return s.known("", data)
+}
+
+func (s *seals) callAfterThinking(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.after) >= mostSeals {
+		clear(s.after)
+	}
+	s.after[id] = struct{}{}
+}
+
+func (s *seals) wasAfterThinking(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.after[id]
+	return ok
+}

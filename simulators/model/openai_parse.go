@@ -1,0 +1,370 @@
+package model
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+type openaiRequest struct {
+	Model         string             `json:"model"`
+	Messages      []openaiMessage    `json:"messages"`
+	Tools         *[]json.RawMessage `json:"tools"`
+	ToolChoice    json.RawMessage    `json:"tool_choice"`
+	Parallel      *bool              `json:"parallel_tool_calls"`
+	MaxTokens     *int               `json:"max_tokens"`
+	MaxCompletion *int               `json:"max_completion_tokens"`
+	Stream        bool               `json:"stream"`
+	StreamOptions *streamOptions     `json:"stream_options"`
+	Effort        *string            `json:"reasoning_effort"`
+	N             *int               `json:"n"`
+	Temperature   *float64           `json:"temperature"`
+
+	// Known, and of no effect here.
+	Audio                json.RawMessage `json:"audio"`
+	FrequencyPenalty     json.RawMessage `json:"frequency_penalty"`
+	FunctionCall         json.RawMessage `json:"function_call"`
+	Functions            json.RawMessage `json:"functions"`
+	LogitBias            json.RawMessage `json:"logit_bias"`
+	Logprobs             json.RawMessage `json:"logprobs"`
+	Metadata             json.RawMessage `json:"metadata"`
+	Modalities           json.RawMessage `json:"modalities"`
+	Moderation           json.RawMessage `json:"moderation"`
+	Prediction           json.RawMessage `json:"prediction"`
+	PresencePenalty      json.RawMessage `json:"presence_penalty"`
+	PromptCacheKey       json.RawMessage `json:"prompt_cache_key"`
+	PromptCacheOptions   json.RawMessage `json:"prompt_cache_options"`
+	PromptCacheRetention json.RawMessage `json:"prompt_cache_retention"`
+	ResponseFormat       json.RawMessage `json:"response_format"`
+	SafetyIdentifier     json.RawMessage `json:"safety_identifier"`
+	Seed                 json.RawMessage `json:"seed"`
+	ServiceTier          json.RawMessage `json:"service_tier"`
+	Stop                 json.RawMessage `json:"stop"`
+	Store                json.RawMessage `json:"store"`
+	TopLogprobs          json.RawMessage `json:"top_logprobs"`
+	TopP                 json.RawMessage `json:"top_p"`
+	User                 json.RawMessage `json:"user"`
+	Verbosity            json.RawMessage `json:"verbosity"`
+	WebSearchOptions     json.RawMessage `json:"web_search_options"`
+}
+
+type streamOptions struct {
+	IncludeUsage       bool  `json:"include_usage"`
+	IncludeObfuscation *bool `json:"include_obfuscation"`
+}
+
+// openaiMessage also knows what compatible servers and answers put into a
+// message.
+type openaiMessage struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	Refusal    json.RawMessage `json:"refusal"`
+	ToolCalls  *[]openaiCall   `json:"tool_calls"`
+	ToolCallID string          `json:"tool_call_id"`
+	Reasoning  string          `json:"reasoning_content"`
+
+	Name         json.RawMessage `json:"name"`
+	Audio        json.RawMessage `json:"audio"`
+	FunctionCall json.RawMessage `json:"function_call"`
+	Annotations  json.RawMessage `json:"annotations"`
+}
+
+type openaiCall struct {
+	ID       string          `json:"id"`
+	Type     string          `json:"type"`
+	Index    json.RawMessage `json:"index"`
+	Function struct {
+		Name      string  `json:"name"`
+		Arguments *string `json:"arguments"`
+	} `json:"function"`
+	Custom json.RawMessage `json:"custom"`
+}
+
+func (s *Server) parseOpenAI(body []byte) (*Prompt, *Refusal) {
+	var q openaiRequest
+	unknown, err := decode(body, &q)
+	if err != nil {
+		if field, kind, ok := wrongType(err); ok {
+			return nil, invalidParam(field, "invalid_type", at("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
+		}
+		return nil, invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
+	}
+	p := &Prompt{Protocol: OpenAI, Model: q.Model, Stream: q.Stream, Body: body}
+	if unknown != "" {
+		return p, invalid("Unrecognized request argument supplied: " + unknown)
+	}
+	switch {
+	case q.Model == "":
+		return p, invalid("you must provide a model parameter")
+	case q.Messages == nil:
+		return p, invalidParam("messages", "missing_required_parameter", "Missing required parameter: 'messages'.")
+	case len(q.Messages) == 0:
+		return p, invalidParam("messages", "empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+	case q.StreamOptions != nil && !q.Stream:
+		return p, invalidParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+	case q.MaxTokens != nil && q.MaxCompletion != nil:
+		return p, invalidParam("max_tokens", "invalid_parameter_combination", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+	case q.N != nil && *q.N != 1:
+		return p, invalidParam("n", "unsupported_value", "This simulated model gives one choice only.")
+	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 2):
+		return p, invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2.")
+	}
+	info, ok := s.model(q.Model)
+	if !ok {
+		return p, unknownModel(OpenAI, q.Model)
+	}
+	for param, n := range map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletion} {
+		switch {
+		case n == nil:
+			continue
+		case *n < 1:
+			return p, invalidParam(param, "integer_below_min_value", at("Invalid '%s': integer below minimum value. Expected a value >= 1, but got %d instead.", param, *n))
+		case info.MaxOutput > 0 && *n > info.MaxOutput:
+			return p, invalidParam(param, "invalid_value", at("%s is too large: %d. This model supports at most %d completion tokens, whereas you provided %d.", param, *n, info.MaxOutput, *n))
+		}
+		p.MaxTokens = *n
+	}
+	p.usageInStream = q.StreamOptions != nil && q.StreamOptions.IncludeUsage
+	p.Thinking = q.Effort != nil && *q.Effort != "none"
+	if r := p.openaiTools(&q); r != nil {
+		return p, r
+	}
+	if r := p.openaiMessages(q.Messages); r != nil {
+		return p, r
+	}
+	if n := p.inputTokens(); info.Window > 0 && n > info.Window {
+		return p, invalidParam("messages", "context_length_exceeded", at("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", info.Window, n))
+	}
+	return p, nil
+}
+
+func (p *Prompt) openaiTools(q *openaiRequest) *Refusal {
+	if q.Tools != nil && len(*q.Tools) == 0 {
+		return invalidParam("tools", "empty_array", "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+	}
+	if q.Tools == nil {
+		switch {
+		case given(q.ToolChoice):
+			return invalidParam("tool_choice", "", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+		case q.Parallel != nil:
+			return invalidParam("parallel_tool_calls", "", "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
+		}
+		return nil
+	}
+	seen := map[string]bool{}
+	for i, raw := range *q.Tools {
+		var t struct {
+			Type     string `json:"type"`
+			Function *struct {
+				Name        string          `json:"name"`
+				Description string          `json:"description"`
+				Parameters  json.RawMessage `json:"parameters"`
+			} `json:"function"`
+		}
+		switch err := json.Unmarshal(raw, &t); {
+		case err != nil || t.Type == "":
+			return invalidParam(at("tools[%d].type", i), "missing_required_parameter", at("Missing required parameter: 'tools[%d].type'.", i))
+		case t.Type != "function":
+			return invalidParam(at("tools[%d].type", i), "invalid_value", at("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type))
+		case t.Function == nil:
+			return invalidParam(at("tools[%d].function", i), "missing_required_parameter", at("Missing required parameter: 'tools[%d].function'.", i))
+		case !toolName(t.Function.Name, 64):
+			return invalidParam(at("tools[%d].function.name", i), "invalid_value", at("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i))
+		case given(t.Function.Parameters) && !objectSchema(t.Function.Parameters):
+			return invalidParam(at("tools[%d].function.parameters", i), "invalid_function_parameters", at("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Function.Name))
+		case seen[t.Function.Name]:
+			return invalidParam("tools", "", at("Tool names must be unique: '%s' is given more than once.", t.Function.Name))
+		}
+		seen[t.Function.Name] = true
+		p.Tools = append(p.Tools, Tool{t.Function.Name, t.Function.Description, t.Function.Parameters})
+		p.segment("tool", definition(t.Function.Name, t.Function.Description, t.Function.Parameters), noCache)
+	}
+	p.Choice.OnlyOne = q.Parallel != nil && !*q.Parallel
+	return p.openaiChoice(q.ToolChoice, seen)
+}
+
+func (p *Prompt) openaiChoice(raw json.RawMessage, tools map[string]bool) *Refusal {
+	if !given(raw) {
+		return nil
+	}
+	if isString(raw) {
+		mode, ok := map[string]ChoiceMode{"auto": ChoiceAuto, "none": ChoiceNone, "required": ChoiceRequired}[unquote(raw)]
+		if !ok {
+			return invalidParam("tool_choice", "invalid_value", at("Invalid value: '%s'. Supported values are: 'none', 'auto', and 'required'.", unquote(raw)))
+		}
+		p.Choice.Mode = mode
+		return nil
+	}
+	var c struct {
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(raw, &c) != nil || !tools[c.Function.Name] {
+		return invalidParam("tool_choice", "", at("Tool choice '%s' not found in 'tools' parameter.", c.Function.Name))
+	}
+	p.Choice.Mode, p.Choice.Name = ChoiceNamed, c.Function.Name
+	return nil
+}
+
+// openaiMessages takes over the messages, and refuses conversations that
+// OpenAI refuses.
+func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
+	var (
+		system  []string
+		waiting []string // calls without a result yet
+		names   = map[string]string{}
+		seen    = map[string]bool{}
+		results = map[string]int{}
+	)
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == "tool" {
+			switch first, again := results[m.ToolCallID]; {
+			case m.ToolCallID == "":
+				return invalidParam(at("messages[%d].tool_call_id", i), "missing_required_parameter", at("Missing required parameter: 'messages[%d].tool_call_id'.", i))
+			case again:
+				return invalidParam(at("messages.[%d].tool_call_id", i), "", at("Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", m.ToolCallID, first, i))
+			case !slices.Contains(waiting, m.ToolCallID):
+				return invalidParam(at("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+			}
+			results[m.ToolCallID] = i
+			waiting = slices.DeleteFunc(waiting, func(id string) bool { return id == m.ToolCallID })
+			if r := p.openaiResult(i, m, names[m.ToolCallID]); r != nil {
+				return r
+			}
+			continue
+		}
+		if len(waiting) > 0 {
+			return waitingCalls(waiting)
+		}
+		text, others, r := openaiContent(i, m)
+		if r != nil {
+			return r
+		}
+		switch m.Role {
+		case "system", "developer":
+			system = append(system, text)
+			p.segment("system", []byte(text), noCache)
+			continue
+		case "user":
+			p.Messages = append(p.Messages, Message{Role: User, Text: text, Others: others})
+			p.segment("user", []byte(text), noCache)
+		case "assistant":
+			p.Messages = append(p.Messages, Message{Role: Assistant, Text: text, Others: others, Thinking: m.Reasoning})
+			p.segment("assistant", []byte(text), noCache)
+			if waiting, r = p.openaiCalls(i, m, seen, names); r != nil {
+				return r
+			}
+		case "":
+			return invalidParam(at("messages[%d].role", i), "missing_required_parameter", at("Missing required parameter: 'messages[%d].role'.", i))
+		default:
+			return invalidParam(at("messages[%d].role", i), "invalid_value", at("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role))
+		}
+	}
+	if len(waiting) > 0 {
+		return waitingCalls(waiting)
+	}
+	p.System = strings.Join(system, "\n\n")
+	return nil
+}
+
+func waitingCalls(ids []string) *Refusal {
+	return invalidParam("messages", "", at("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: %s", listed(ids)))
+}
+
+// openaiResult takes over a message with role tool.
+func (p *Prompt) openaiResult(i int, m *openaiMessage, name string) *Refusal {
+	if !given(m.Content) {
+		return invalidParam(at("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
+	}
+	text, _, r := openaiContent(i, m)
+	if r != nil {
+		return r
+	}
+	if n := len(p.Messages); n == 0 || p.Messages[n-1].Results == nil {
+		p.Messages = append(p.Messages, Message{Role: User})
+	}
+	last := &p.Messages[len(p.Messages)-1]
+	last.Results = append(last.Results, Result{CallID: m.ToolCallID, Name: name, Text: text})
+	p.segment("tool result", []byte(text), noCache)
+	return nil
+}
+
+// openaiCalls takes over the calls of an assistant's message.
+func (p *Prompt) openaiCalls(i int, m *openaiMessage, seen map[string]bool, names map[string]string) ([]string, *Refusal) {
+	if m.ToolCalls == nil {
+		return nil, nil
+	}
+	if len(*m.ToolCalls) == 0 {
+		return nil, invalidParam(at("messages[%d].tool_calls", i), "empty_array", at("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
+	}
+	var ids []string
+	last := &p.Messages[len(p.Messages)-1]
+	for j := range *m.ToolCalls {
+		c := &(*m.ToolCalls)[j]
+		where := at("messages[%d].tool_calls[%d]", i, j)
+		switch {
+		case c.ID == "":
+			return nil, invalidParam(where+".id", "missing_required_parameter", "Missing required parameter: '"+where+".id'.")
+		case c.Type != "function":
+			return nil, invalidParam(where+".type", "invalid_value", at("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", c.Type))
+		case !toolName(c.Function.Name, 64):
+			return nil, invalidParam(where+".function.name", "invalid_value", "Invalid '"+where+".function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
+		case c.Function.Arguments == nil:
+			return nil, invalidParam(where+".function.arguments", "missing_required_parameter", "Missing required parameter: '"+where+".function.arguments'.")
+		case seen[c.ID]:
+			return nil, invalidParam(where+".id", "", "Invalid parameter: Duplicate value for 'tool_calls[].id' of '"+c.ID+"'.")
+		}
+		seen[c.ID], names[c.ID] = true, c.Function.Name
+		ids = append(ids, c.ID)
+		last.Calls = append(last.Calls, Call{c.ID, c.Function.Name, json.RawMessage(*c.Function.Arguments)})
+		p.segment("call", []byte(c.Function.Name+*c.Function.Arguments), noCache)
+	}
+	return ids, nil
+}
+
+// openaiContent reads the content of message i: its text, and how many parts
+// are something else.
+func openaiContent(i int, m *openaiMessage) (text string, others int, _ *Refusal) {
+	raw := m.Content
+	switch {
+	case !given(raw):
+		if m.Role == "assistant" && (m.ToolCalls != nil || given(m.Refusal) || given(m.FunctionCall) || given(m.Audio)) {
+			return "", 0, nil
+		}
+		return "", 0, invalidParam(at("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
+	case isString(raw):
+		return unquote(raw), 0, nil
+	}
+	var parts []struct {
+		Type    string  `json:"type"`
+		Text    *string `json:"text"`
+		Refusal string  `json:"refusal"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return "", 0, invalidParam(at("messages[%d].content", i), "invalid_type", at("Invalid type for 'messages[%d].content': expected one of a string or array of objects, but got something else instead.", i))
+	}
+	if len(parts) == 0 {
+		return "", 0, invalidParam(at("messages[%d].content", i), "empty_array", at("Invalid 'messages[%d].content': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
+	}
+	for j, part := range parts {
+		switch part.Type {
+		case "text":
+			if part.Text == nil || *part.Text == "" {
+				return "", 0, invalidParam(at("messages[%d].content[%d].text", i, j), "", "Invalid content: text content parts must be non-empty.")
+			}
+			if text != "" {
+				text += "\n"
+			}
+			text += *part.Text
+		case "refusal":
+			text += part.Refusal
+		case "image_url", "input_audio", "file":
+			others++
+		default:
+			return "", 0, invalidParam(at("messages[%d].content[%d].type", i, j), "invalid_value", at("Invalid value: '%s'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.", part.Type))
+		}
+	}
+	return text, others, nil
+}

@@ -1,0 +1,122 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// parse reads and judges a request. With a refusal the prompt may be nil, or
+// hold no more than model and stream.
+func (s *Server) parse(p Protocol, body []byte) (*Prompt, *Refusal) {
+	if p == Anthropic {
+		return s.parseAnthropic(body)
+	}
+	return s.parseOpenAI(body)
+}
+
+// decode reads one JSON value whose keys all must be known. unknown is the
+// first key that is not.
+func decode(body []byte, into any) (unknown string, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		// The standard library has no type for this error.
+		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return strings.Trim(name, `"`), nil
+		}
+		return "", err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return "", errors.New("trailing characters")
+	}
+	return "", nil
+}
+
+// wrongType tells a value of the wrong type from broken JSON.
+func wrongType(err error) (field, kind string, ok bool) {
+	t, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return "", "", false
+	}
+	kind = t.Type.String()
+	switch {
+	case strings.HasPrefix(kind, "[]"):
+		kind = "array"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "*int"):
+		kind = "integer"
+	case strings.Contains(kind, "bool"):
+		kind = "boolean"
+	case !strings.Contains(kind, "string"):
+		kind = "object"
+	}
+	return t.Field, kind, true
+}
+
+// given says that a value is there and not null.
+func given(raw json.RawMessage) bool {
+	return len(raw) > 0 && !bytes.Equal(raw, []byte("null"))
+}
+
+func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+func isArray(raw json.RawMessage) bool  { return len(raw) > 0 && raw[0] == '[' }
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+func unquote(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func (p *Prompt) segment(kind string, text []byte, cache ttl) {
+	p.segments = append(p.segments, segment{kind, text, cache})
+}
+
+// definition is what counts of a tool.
+func definition(name, description string, schema []byte) []byte {
+	b := make([]byte, 0, len(name)+len(description)+len(schema))
+	b = append(append(b, name...), description...)
+	return append(b, schema...)
+}
+
+// paragraph adds text to a message.
+func (m *Message) paragraph(text string) {
+	if m.Text != "" {
+		m.Text += "\n"
+	}
+	m.Text += text
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// toolName is whether a provider takes name.
+func toolName(name string, most int) bool {
+	if name == "" || len(name) > most {
+		return false
+	}
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// objectSchema is whether raw is a JSON Schema with type object.
+func objectSchema(raw json.RawMessage) bool {
+	var schema struct {
+		Type string `json:"type"`
+	}
+	return isObject(raw) && json.Unmarshal(raw, &schema) == nil && schema.Type == "object"
+}
+
+func listed(ids []string) string { return strings.Join(ids, ", ") }
+
+func at(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -1,0 +1,283 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options say how a [Server] behaves. The zero value is useful: it echoes, on
+// a free port, for any model and any key.
+type Options struct {
+	Addr  string // to listen on; empty: 127.0.0.1:0
+	Brain Brain  // nil: Echo
+
+	// Models that exist; empty: every model does, without limits.
+	Models []Info
+	// Keys that are accepted; empty: no key is asked for.
+	Keys []string
+	// Prices by model, for the bill.
+	Prices map[string]Price
+
+	// Seed of identifiers and of random faults: the same one gives the same
+	// ones in the same order. 0: a random one, so that the identifiers of a
+	// server that was started again meet no old ones in a conversation.
+	Seed uint64
+	// SignatureKey signs thinking; empty: a fixed one, so that a conversation
+	// survives a restart of the server.
+	SignatureKey []byte
+
+	MaxBody        int64 // most bytes of a request; 0: 32 MiB, as Anthropic
+	MaxBill        int   // most entries kept; 0: 200,000
+	MaxRequests    int   // most requests recorded; 0: 256, negative: none
+	MaxRecorded    int64 // most bytes of bodies recorded; 0: 16 MiB
+	MinCacheTokens int   // shortest prefix that is cached; 0: 1024
+
+	// ReasoningContent makes the OpenAI protocol show thinking as
+	// reasoning_content, as several compatible servers do.
+	ReasoningContent bool
+
+	// OnServed, if set, is called once for every request when nothing more
+	// will be sent for it, with what the bill says. It may be called by many
+	// requests at once and holds its own connection up.
+	OnServed func(Entry)
+
+	Now func() time.Time // nil: time.Now
+}
+
+// Info is a model that exists. Limits of 0 are none.
+type Info struct {
+	Name      string
+	Window    int // most input tokens
+	MaxOutput int // most max_tokens
+}
+
+// Server is a model provider. Its methods may be called by many goroutines at
+// once.
+type Server struct {
+	o      Options
+	names  *names
+	seals  *seals
+	cache  *cache
+	plan   *plan
+	ledger *ledger
+	tape   *tape
+	mux    http.Handler
+
+	mu       sync.Mutex
+	listener net.Listener // guarded by mu
+	ran      bool         // guarded by mu
+	busy     gate
+}
+
+// New wires a server. It starts and opens nothing.
+func New(o Options) *Server {
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
+	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
+	o.MaxBill = cmp.Or(o.MaxBill, 200_000)
+	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
+	o.MaxRecorded = cmp.Or(o.MaxRecorded, 16<<20)
+	o.MinCacheTokens = cmp.Or(o.MinCacheTokens, 1024)
+	o.Models, o.Keys = slices.Clone(o.Models), slices.Clone(o.Keys)
+	if o.Brain == nil {
+		o.Brain = Echo
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Seed == 0 {
+		var b [8]byte
+		crand.Read(b[:]) //nolint:errcheck // never fails, as its documentation says
+		o.Seed = binary.LittleEndian.Uint64(b[:])
+	}
+	s := &Server{
+		o:      o,
+		names:  newNames(o.Seed),
+		seals:  newSeals(o.SignatureKey),
+		cache:  newCache(o.MinCacheTokens, o.Now),
+		plan:   newPlan(o.Seed),
+		ledger: newLedger(o.Prices, o.MaxBill),
+		tape:   &tape{most: o.MaxRequests, mostBytes: o.MaxRecorded},
+	}
+	s.mux = s.routes()
+	return s
+}
+
+// Listen opens the port, so that URL is known before Run. Listening again
+// does nothing.
+func (s *Server) Listen() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener != nil {
+		return nil
+	}
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", s.o.Addr)
+	if err != nil {
+		return fmt.Errorf("listen for model requests: %w", err)
+	}
+	s.listener = l
+	return nil
+}
+
+// URL is where the server is, as http://host:port; empty before Listen.
+// Anthropic clients take it as it is, OpenAI clients with /v1 behind it.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return ""
+	}
+	return "http://" + s.listener.Addr().String()
+}
+
+// Close closes the port of a server that listens but will not run. Run closes
+// it by itself.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil || s.ran {
+		return nil
+	}
+	s.ran = true
+	return s.listener.Close()
+}
+
+// Run serves until ctx ends; it listens first if that was not done. Then it
+// cuts off every request that is still open and returns nil when the last one
+// is gone. A server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Listen(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	listener, ran := s.listener, s.ran
+	s.ran = true
+	s.mu.Unlock()
+	if ran {
+		return errors.New("serve models: the server has already run")
+	}
+	srv := &http.Server{
+		Handler:           s.mux,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener) }()
+	var err error
+	select {
+	case <-ctx.Done():
+		// The requests' contexts descend from ctx: they end by themselves,
+		// except those that are stuck in a write to a client that does not read.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		if srv.Shutdown(end) != nil {
+			srv.Close() //nolint:errcheck // nothing is left to be done about it
+		}
+		cancel()
+		<-failed
+	case err = <-failed:
+		err = fmt.Errorf("serve models: %w", err)
+		srv.Close() //nolint:errcheck // the first error is the one that counts
+	}
+	s.busy.close()
+	return err
+}
+
+// Handler serves requests within the process, for example with httptest. The
+// faults that break connections need a real one.
+func (s *Server) Handler() http.Handler { return s.mux }
+
+// Bill is what was served until now. A request is on it before its last byte
+// is sent, so who has the whole answer finds it there.
+func (s *Server) Bill() Bill { return s.ledger.snapshot() }
+
+// Plan adds faults behind those already planned. If one is invalid none is
+// added.
+func (s *Server) Plan(faults ...Fault) error { return s.plan.add(faults) }
+
+// Faults is the plan, with how often each fault has hit.
+func (s *Server) Faults() []Planned { return s.plan.snapshot() }
+
+// ClearFaults ends the plan.
+func (s *Server) ClearFaults() { s.plan.clear() }
+
+// Requests are the last requests to the two protocols, oldest first.
+func (s *Server) Requests() []Recorded { return s.tape.snapshot() }
+
+// Reset forgets the bill, the recorded requests, the plan and the prompt
+// cache. Requests that are being served will not appear on the new bill.
+func (s *Server) Reset() {
+	s.plan.clear()
+	s.ledger.reset()
+	s.tape.reset()
+	s.cache.reset()
+}
+
+// model finds a model; ok is false when it does not exist.
+func (s *Server) model(name string) (m Info, ok bool) {
+	if len(s.o.Models) == 0 {
+		return Info{Name: name}, true
+	}
+	for _, m := range s.o.Models {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Info{}, false
+}
+
+// gate counts what is being served, and waits for its end.
+type gate struct {
+	mu     sync.Mutex
+	n      int           // guarded by mu
+	closed bool          // guarded by mu
+	idle   chan struct{} // guarded by mu: closed when n is 0 after close
+}
+
+// enter is false when nothing more is served.
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.n++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n--
+	if g.n == 0 && g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
+}
+
+// close lets nobody in and waits until all have left.
+func (g *gate) close() {
+	g.mu.Lock()
+	g.closed = true
+	var idle chan struct{}
+	if g.n > 0 {
+		idle = make(chan struct{})
+		g.idle = idle
+	}
+	g.mu.Unlock()
+	if idle != nil {
+		<-idle
+	}
+}

@@ -1,0 +1,145 @@
+package model_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/simulators/model"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a running server with a client of its own.
+type house struct {
+	*model.Server
+	t      *testing.T
+	client *http.Client
+	served chan model.Entry
+}
+
+// start runs a server until the test ends.
+func start(t *testing.T, o model.Options) *house {
+	t.Helper()
+	served := make(chan model.Entry, 4096)
+	if o.OnServed == nil {
+		o.OnServed = func(e model.Entry) { served <- e }
+	}
+	s := model.New(o)
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	return &house{s, t, &http.Client{Transport: transport}, served}
+}
+
+// send posts a body to a path.
+func (h *house) send(ctx context.Context, path, body string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL()+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("anthropic-version", "2023-06-01")
+	return h.client.Do(r)
+}
+
+// post gives status, header and body; cut says that the body broke off.
+func (h *house) post(path, body string) (status int, header http.Header, text string, cut error) {
+	h.t.Helper()
+	res, err := h.send(h.t.Context(), path, body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res.StatusCode, res.Header, string(b), err
+}
+
+// last is the newest entry of the bill.
+func (h *house) last() model.Entry {
+	h.t.Helper()
+	b := h.Bill()
+	if len(b.Entries) == 0 {
+		h.t.Fatal("nothing on the bill")
+	}
+	return b.Entries[len(b.Entries)-1]
+}
+
+const (
+	messages    = "/v1/messages"
+	completions = "/v1/chat/completions"
+)
+
+// ask is a request with one line of text.
+func ask(path, text string, stream bool) string {
+	q := map[string]any{
+		"model": "m", "max_tokens": 4096, "stream": stream,
+		"messages": []any{map[string]any{"role": "user", "content": text}},
+	}
+	if path == completions && stream {
+		q["stream_options"] = map[string]any{"include_usage": true}
+	}
+	b, _ := json.Marshal(q)
+	return string(b)
+}
+
+// events are the names of a body's SSE events, or what stands in their place
+// in OpenAI's protocol.
+func events(t *testing.T, body string) (names []string, data []map[string]any) {
+	t.Helper()
+	name := ""
+	lines := bufio.NewScanner(strings.NewReader(body))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if n, ok := strings.CutPrefix(line, "event: "); ok {
+			name = n
+		}
+		d, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		if d == "[DONE]" {
+			names, data = append(names, d), append(data, nil)
+			continue
+		}
+		var v map[string]any
+		if err := json.Unmarshal([]byte(d), &v); err != nil {
+			t.Fatalf("event %q: %v", d, err)
+		}
+		if name != "" && v["type"] != name {
+			t.Errorf("event %q holds type %v", name, v["type"])
+		}
+		names, data = append(names, name), append(data, v)
+	}
+	return names, data
+}
+
+func compact(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -157,6 +157,9 @@ type Reply struct {
 	ReplyTo string // message id to answer to; empty: none
 	Body    Body
 	ID      string // our id of this part, for networks that can carry a marker
+	// Repeat: an earlier copy may have arrived. The adapter shows so, visibly
+	// and briefly, in front of the text.
+	Repeat bool
 }
 
 // Receipt proves that the network took a message.

@@ -1,0 +1,63 @@
+// Package commands is what people type in chat and what is answered without a
+// model: /new, /stop, /status, /cost, /help.
+package commands
+
+import "strings"
+
+// Kind says when a command takes effect.
+type Kind int
+
+// Kinds of commands.
+const (
+	AtOnce  Kind = iota // answered by intake, beside whatever runs
+	Queued              // keeps its place among the messages
+	Control             // concerns what runs now: does not queue
+)
+
+// Command is a line that starts with a slash.
+type Command struct {
+	Name string // without the slash, lower case
+	Args string
+}
+
+// Parse says whether text is a command. Anything that starts with a slash and
+// a letter is one, known or not: a mistyped command is never sent to a model.
+func Parse(text string) (Command, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "/")
+	if !ok || rest == "" {
+		return Command{}, false
+	}
+	name, args := rest, ""
+	if n := strings.IndexAny(rest, " \t\r\n"); n >= 0 {
+		name, args = rest[:n], strings.TrimSpace(rest[n:])
+	}
+	name = strings.ToLower(name)
+	for i, r := range name {
+		if !(r >= 'a' && r <= 'z' || i > 0 && (r >= '0' && r <= '9' || r == '_')) {
+			return Command{}, false // a path, a fraction: not a command
+		}
+	}
+	return Command{Name: name, Args: args}, true
+}
+
+// Kind says when c takes effect. Unknown commands are answered at once.
+func (c Command) Kind() Kind {
+	switch c.Name {
+	case "new", "clear":
+		return Queued
+	case "stop":
+		return Control
+	}
+	return AtOnce
+}
+
+// Fresh says whether c, a Queued command, starts a new session.
+func (c Command) Fresh() bool { return c.Name == "new" || c.Name == "clear" }
+
+// String is the command as typed.
+func (c Command) String() string {
+	if c.Args == "" {
+		return "/" + c.Name
+	}
+	return "/" + c.Name + " " + c.Args
+}

@@ -1,0 +1,289 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/channels"
+	"parley/gateway/intake"
+	"parley/gateway/ops"
+	"parley/gateway/worker"
+	"parley/sessionkeys"
+)
+
+// Config is everything an operator says about a gateway. The zero value of a
+// field means its default; a Config that Validate accepts can be built.
+type Config struct {
+	// StateDir holds all that must survive: the database, the message log, and
+	// a workspace for each session. One process uses it at a time.
+	StateDir string `yaml:"state_dir"`
+	// Name is this process's stable name among the workers. Default: the host's
+	// name.
+	Name string `yaml:"name"`
+
+	Log       LogConfig                 `yaml:"log"`
+	Channels  ChannelsConfig            `yaml:"channels"`
+	Providers map[string]ProviderConfig `yaml:"providers"`
+	Agents    map[string]AgentConfig    `yaml:"agents"`
+	Broker    BrokerConfig              `yaml:"broker"`
+	Worker    worker.Config             `yaml:"worker"`
+	Ops       ops.Config                `yaml:"ops"`
+}
+
+// LogConfig is how the process talks to its operator, on standard error.
+type LogConfig struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error; default info
+	Format string `yaml:"format"` // text or json; default text on a terminal, else json
+}
+
+// ChannelsConfig is the bot accounts, by network and by an instance name that
+// becomes a label in the metrics. Instance names are unique over all networks.
+type ChannelsConfig struct {
+	Telegram map[string]TelegramConfig `yaml:"telegram"`
+}
+
+// TelegramConfig is one Telegram bot.
+type TelegramConfig struct {
+	Token  channels.Secret `yaml:"token"`
+	APIURL string          `yaml:"api_url"` // default https://api.telegram.org
+	Agent  string          `yaml:"agent"`   // which agent answers; default main
+	Access intake.Access   `yaml:"access"`
+}
+
+// Kinds of providers.
+const (
+	KindAnthropic = "anthropic" // the Messages API
+	KindOpenAI    = "openai"    // Chat Completions, of OpenAI or any compatible server
+)
+
+// ProviderConfig is one place where models run.
+type ProviderConfig struct {
+	Kind    string          `yaml:"kind"` // default: the provider's own name
+	APIKey  channels.Secret `yaml:"api_key"`
+	BaseURL string          `yaml:"base_url"` // default: the provider's own
+	// Prices names the part of the price catalogue that holds for this
+	// provider's models. Default: its kind.
+	Prices string `yaml:"prices"`
+}
+
+// AgentConfig is who answers.
+type AgentConfig struct {
+	Model         string `yaml:"model"`          // provider/model
+	Prompt        string `yaml:"prompt"`         // added to parley's own short system message
+	MaxIterations int    `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
+	MaxTokens     int    `yaml:"max_tokens"`     // output of one call; default 8192, or less where the model has less
+	// Tools are the tools the agent has. Default: all built-in ones. An empty
+	// list is none.
+	Tools []string `yaml:"tools"`
+}
+
+// BrokerConfig is where the message log is.
+type BrokerConfig struct {
+	// URL of a NATS server or cluster. Default: a server inside this process.
+	URL string `yaml:"url"`
+	// Listen opens the server inside this process to others, host:port.
+	// Default: it has no port at all.
+	Listen string `yaml:"listen"`
+	// CredentialsFile and TokenFile authenticate at URL; TokenFile also guards
+	// Listen. They are read at each connection, so they may be changed.
+	CredentialsFile string `yaml:"credentials_file"`
+	TokenFile       string `yaml:"token_file"`
+	// Sync is strict (default: what was accepted survives a power cut) or
+	// relaxed (it survives the end of the process; a power cut may lose the
+	// last second).
+	Sync string `yaml:"sync"`
+	// MaxBytes limits the log on disk. Default 1 GiB. When it is full nothing
+	// new is accepted, and the networks are not told that it was.
+	MaxBytes int64 `yaml:"max_bytes"`
+}
+
+var instanceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// Problem is one mistake in a Config, with the path of what is wrong.
+type Problem struct {
+	Path string // as in the file: channels.telegram.main.token
+	Err  error
+}
+
+func (p Problem) Error() string { return p.Path + ": " + p.Err.Error() }
+func (p Problem) Unwrap() error { return p.Err }
+
+// Problems are all mistakes of a Config at once.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Defaults fills in what is not said.
+func (c Config) Defaults() Config {
+	c.Worker = c.Worker.Defaults()
+	if c.Ops.Listen == "" {
+		c.Ops.Listen = ops.DefaultListen
+	}
+	if c.Log.Level == "" {
+		c.Log.Level = "info"
+	}
+	if c.Broker.Sync == "" {
+		c.Broker.Sync = "strict"
+	}
+	if c.Broker.MaxBytes == 0 {
+		c.Broker.MaxBytes = 1 << 30
+	}
+	c.Providers = maps.Clone(c.Providers)
+	for name, p := range c.Providers {
+		if p.Kind == "" {
+			p.Kind = name
+		}
+		if p.Prices == "" {
+			p.Prices = p.Kind
+		}
+		c.Providers[name] = p
+	}
+	c.Agents = maps.Clone(c.Agents)
+	for name, a := range c.Agents {
+		if a.MaxIterations == 0 {
+			a.MaxIterations = 20
+		}
+		c.Agents[name] = a
+	}
+	c.Channels.Telegram = maps.Clone(c.Channels.Telegram)
+	for name, t := range c.Channels.Telegram {
+		if t.Agent == "" {
+			t.Agent = "main"
+		}
+		c.Channels.Telegram[name] = t
+	}
+	return c
+}
+
+// Validate reports every mistake at once, as Problems, or nil. It is asked
+// after Defaults.
+func (c Config) Validate() error {
+	var ps Problems
+	add := func(path, format string, args ...any) {
+		ps = append(ps, Problem{path, fmt.Errorf(format, args...)}) //nolint:err113 // the text is for the operator
+	}
+	check := func(path string, err error) {
+		if err != nil {
+			ps = append(ps, Problem{path, err})
+		}
+	}
+	switch {
+	case c.StateDir == "":
+		add("state_dir", "required: the folder that holds the database, the message log and the workspaces")
+	case !filepath.IsAbs(c.StateDir):
+		add("state_dir", "%s is not an absolute path", c.StateDir)
+	}
+	var level slog.Level
+	if level.UnmarshalText([]byte(c.Log.Level)) != nil {
+		add("log.level", "%q is none of debug, info, warn, error", c.Log.Level)
+	}
+	if !slices.Contains([]string{"", "text", "json"}, c.Log.Format) {
+		add("log.format", "%q is neither text nor json", c.Log.Format)
+	}
+	if !slices.Contains([]string{"strict", "relaxed"}, c.Broker.Sync) {
+		add("broker.sync", "%q is neither strict nor relaxed", c.Broker.Sync)
+	}
+	if c.Broker.MaxBytes < 1<<20 {
+		add("broker.max_bytes", "%d is less than a mebibyte", c.Broker.MaxBytes)
+	}
+	if c.Broker.URL != "" && c.Broker.Listen != "" {
+		add("broker.listen", "belongs to the server in this process, but broker.url names another one")
+	}
+	check("worker", c.Worker.Validate())
+
+	if len(c.Channels.Telegram) == 0 {
+		add("channels", "required: no bot account is configured")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Channels.Telegram)) {
+		t, path := c.Channels.Telegram[name], "channels.telegram."+name
+		if !instanceName.MatchString(name) {
+			add(path, "an instance name is %s", instanceName)
+		}
+		if t.Token.IsZero() {
+			add(path+".token", "required: the token that BotFather gave for the bot")
+		}
+		if _, ok := c.Agents[t.Agent]; !ok {
+			add(path+".agent", "there is no agent %q; %s", t.Agent, have(c.Agents))
+		}
+		check(path+".access", t.Access.Validate())
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p, path := c.Providers[name], "providers."+name
+		if !instanceName.MatchString(name) {
+			add(path, "a provider's name is %s", instanceName)
+		}
+		if p.Kind != KindAnthropic && p.Kind != KindOpenAI {
+			add(path+".kind", "%q is neither %s nor %s", p.Kind, KindAnthropic, KindOpenAI)
+		}
+		if p.APIKey.IsZero() && p.BaseURL == "" {
+			add(path+".api_key", "required, unless base_url names a server that takes none")
+		}
+	}
+	if len(c.Agents) == 0 {
+		add("agents", "required: no agent is configured")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		a, path := c.Agents[name], "agents."+name
+		if _, err := sessionkeys.For(name, anAddress); err != nil {
+			add(path, "an agent's name is lower-case letters, digits, - and _, at most 32, and not the word agent")
+		}
+		provider, model, err := SplitModel(a.Model)
+		switch {
+		case a.Model == "":
+			add(path+".model", "required: which model answers, as provider/model")
+		case err != nil:
+			check(path+".model", err)
+		default:
+			if _, ok := c.Providers[provider]; !ok {
+				add(path+".model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
+			}
+		}
+		if a.MaxIterations < 1 || a.MaxIterations > 200 {
+			add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
+		}
+		if a.MaxTokens < 0 {
+			add(path+".max_tokens", "%d is negative", a.MaxTokens)
+		}
+		for i, t := range a.Tools {
+			if !slices.Contains(ToolNames, t) {
+				add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames, ", "))
+			}
+		}
+	}
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+var anAddress = sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "1", Kind: sessionkeys.DM, Peer: "1"}
+
+func have[T any](m map[string]T) string {
+	if len(m) == 0 {
+		return "none is configured"
+	}
+	return "there are " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}
+
+var errNoModel = errors.New("a model is written provider/model")
+
+// SplitModel splits provider/model; the model's own name may hold slashes.
+func SplitModel(s string) (provider, model string, err error) {
+	provider, model, ok := strings.Cut(s, "/")
+	if !ok || provider == "" || model == "" {
+		return "", "", fmt.Errorf("%q: %w", s, errNoModel)
+	}
+	return provider, model, nil
+}

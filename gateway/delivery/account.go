@@ -1,0 +1,194 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/worker"
+	"parley/sessions"
+)
+
+const (
+	scanEvery = time.Second // a lost signal costs this much
+	scanMost  = 512         // deliveries looked at in one scan
+	laneMost  = 64          // previews and signs waiting in one lane; more are dropped
+)
+
+// account sends for one bot account.
+type account struct {
+	d    *Delivery
+	ch   channels.Channel
+	name string
+	wake chan struct{}
+
+	mu       sync.Mutex
+	wg       sync.WaitGroup
+	ctx      context.Context // of the lanes; set by run before anything else
+	inFlight map[string]bool // deliveries that a lane has
+	lanes    map[string]*lane
+	previews map[string]*preview // by turn
+}
+
+// lane is the work for one chat; it exists while there is some.
+type lane struct {
+	chat string
+	jobs []job // guarded by account.mu
+}
+
+// job is one thing to do in a lane: a delivery, or a sign of a running turn.
+type job struct {
+	delivery *sessions.Delivery
+	show     *worker.PreviewSignal
+}
+
+func newAccount(d *Delivery, c channels.Channel) *account {
+	return &account{
+		d: d, ch: c, name: c.Name(), wake: make(chan struct{}, 1),
+		inFlight: map[string]bool{}, lanes: map[string]*lane{}, previews: map[string]*preview{},
+	}
+}
+
+func (a *account) wakeUp() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (a *account) run(ctx context.Context) {
+	lanes, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	a.mu.Lock()
+	a.ctx = lanes
+	a.mu.Unlock()
+
+	tick := time.NewTicker(scanEvery)
+	defer tick.Stop()
+	a.scan(ctx)
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-a.wake:
+			a.scan(ctx)
+		case <-tick.C:
+			a.scan(ctx)
+		}
+	}
+	a.scan(lanes)
+	done := make(chan struct{})
+	go func() {
+		a.wg.Wait()
+		close(done)
+	}()
+	grace := time.NewTimer(a.d.Grace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+		stop()
+		<-done
+	}
+}
+
+// scan gives what waits in the outbox to the lanes of its chats. A delivery
+// that a lane finishes while its older picture is being read may come to a
+// lane again; its first mark is then refused, and nothing is sent.
+func (a *account) scan(ctx context.Context) {
+	ds, err := a.d.Store.Pending(ctx, a.name, scanMost)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.d.Logger.Error("reading the outbox", "channel", a.name, "error", err)
+		}
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range ds {
+		if a.inFlight[d.ID] {
+			continue
+		}
+		a.inFlight[d.ID] = true
+		a.push(d.To.Peer, job{delivery: &d})
+	}
+}
+
+// show queues a sign of a running turn. Of several for one turn only the
+// newest counts, and none after its answer.
+func (a *account) show(p worker.PreviewSignal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ctx == nil || a.ctx.Err() != nil {
+		return
+	}
+	if l := a.lanes[p.To.Peer]; l != nil {
+		if len(l.jobs) >= laneMost {
+			return
+		}
+		for i, j := range l.jobs {
+			switch {
+			case j.delivery != nil && j.delivery.Turn == p.Turn:
+				return
+			case j.show != nil && j.show.Turn == p.Turn:
+				if p.Text != "" {
+					l.jobs[i].show = &p
+				}
+				return
+			}
+		}
+	}
+	a.push(p.To.Peer, job{show: &p})
+}
+
+// push adds a job to the chat's lane and starts the lane if there is none. The
+// caller holds mu.
+func (a *account) push(chat string, j job) {
+	l := a.lanes[chat]
+	if l != nil {
+		if j.delivery != nil {
+			l.jobs = slices.DeleteFunc(l.jobs, func(o job) bool { return o.show != nil && o.show.Turn == j.delivery.Turn })
+		}
+		l.jobs = append(l.jobs, j)
+		return
+	}
+	l = &lane{chat: chat, jobs: []job{j}}
+	a.lanes[chat] = l
+	ctx := a.ctx
+	a.wg.Go(func() { a.work(ctx, l) })
+}
+
+// work does a lane's jobs in order until there are none, or ctx ends.
+func (a *account) work(ctx context.Context, l *lane) {
+	for {
+		a.mu.Lock()
+		if len(l.jobs) == 0 || ctx.Err() != nil {
+			delete(a.lanes, l.chat)
+			a.mu.Unlock()
+			return
+		}
+		j := l.jobs[0]
+		l.jobs = l.jobs[1:]
+		a.mu.Unlock()
+		if j.show != nil {
+			a.showNow(ctx, *j.show)
+			continue
+		}
+		err := a.deliver(ctx, j.delivery)
+		a.mu.Lock()
+		delete(a.inFlight, j.delivery.ID)
+		delete(a.previews, j.delivery.Turn)
+		a.mu.Unlock()
+		switch {
+		case err == nil:
+			if a.d.Delivered != nil {
+				a.d.Delivered(*j.delivery)
+			}
+		case errors.Is(err, errTaken), ctx.Err() != nil:
+		default:
+			a.d.Logger.Error("an answer waits in the outbox", "channel", a.name, "delivery", j.delivery.ID, "error", err)
+		}
+	}
+}

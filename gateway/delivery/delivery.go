@@ -1,0 +1,123 @@
+// Package delivery brings answers back: it renders and splits them for their
+// network, shows running turns, waits out rate limits, and sends each part
+// once.
+//
+// What is to be sent stands in the outbox, in parts, before the first is sent.
+// A part is marked sending before its bytes leave and sent when the network
+// gave its id. One found in sending by a process that did not mark it may have
+// arrived: it is repeated once, marked as a possible repeat, and counted.
+//
+//	account ─ one per bot account: scans the outbox when signalled, or by itself
+//	  lane  ─ one per chat with something to send: one thing after another
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/intake"
+	"parley/gateway/worker"
+	"parley/sessions"
+)
+
+// Store is where answers wait, and where their questions are looked up.
+type Store interface {
+	sessions.Outbox
+	Turn(ctx context.Context, id string) (sessions.Turn, error)
+}
+
+// Log is where signals come from.
+type Log interface {
+	Signals(ctx context.Context, topic string, h func(broker.Signal)) error
+}
+
+// Observer counts. Calls must not block.
+type Observer interface {
+	Sent(channel, outcome string, took time.Duration) // ok, rejected, ambiguous or dropped
+	SendRetried(channel, reason string)
+	FirstReply(channel string, dm bool, took time.Duration)
+}
+
+// Options is what delivery is made of.
+type Options struct {
+	Store    Store
+	Log      Log
+	Channels []channels.Channel
+	Observer Observer
+	Logger   *slog.Logger
+	Now      func() time.Time
+	// Wait sleeps for d or until ctx ends, and then returns its error.
+	Wait func(ctx context.Context, d time.Duration) error
+	// Delivered, if set, is called when a delivery is finished, whatever became
+	// of its parts. It must not block.
+	Delivered func(d sessions.Delivery)
+	// Grace is how long Run goes on sending what is queued after its context
+	// ended. Default 5s.
+	Grace time.Duration
+}
+
+// Delivery sends answers. Make one with New, run it once.
+type Delivery struct {
+	Options
+	accounts map[string]*account
+}
+
+// New checks and wires; it starts nothing.
+func New(o Options) *Delivery {
+	if o.Grace == 0 {
+		o.Grace = 5 * time.Second
+	}
+	d := &Delivery{Options: o, accounts: map[string]*account{}}
+	for _, c := range o.Channels {
+		d.accounts[c.Name()] = newAccount(d, c)
+	}
+	return d
+}
+
+// Run sends until ctx ends, then what is queued for at most Grace longer, and
+// returns nil. A send that is under way is always waited for.
+func (d *Delivery) Run(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return d.Log.Signals(gctx, intake.OutboxTopic, func(s broker.Signal) {
+			var o intake.OutboxSignal
+			if d.read(s, &o) {
+				if a := d.accounts[o.Channel]; a != nil {
+					a.wakeUp()
+				}
+			}
+		})
+	})
+	g.Go(func() error {
+		return d.Log.Signals(gctx, worker.PreviewTopic, func(s broker.Signal) {
+			var p worker.PreviewSignal
+			if d.read(s, &p) {
+				if a := d.accounts[p.Channel]; a != nil {
+					a.show(p)
+				}
+			}
+		})
+	})
+	for _, a := range d.accounts {
+		g.Go(func() error { a.run(gctx); return nil })
+	}
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("delivery: %w", err)
+	}
+	return nil
+}
+
+func (d *Delivery) read(s broker.Signal, into any) bool {
+	if err := json.Unmarshal(s.Body, into); err != nil {
+		d.Logger.Warn("signal that cannot be read", "topic", s.Topic, "error", err)
+		return false
+	}
+	return true
+}

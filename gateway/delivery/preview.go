@@ -1,0 +1,114 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/worker"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+const previewTimeout = 5 * time.Second
+
+// preview is the message that shows a turn's answer so far.
+type preview struct {
+	messageID string
+	seen      bool      // the first visible sign was counted
+	quiet     time.Time // no edits before: the network asked for a pause
+}
+
+func (a *account) state(turn string) *preview {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.previews[turn]
+	if p == nil {
+		p = &preview{}
+		a.previews[turn] = p
+	}
+	return p
+}
+
+// previewOf is the id of the message that d's text goes into, or "".
+func (a *account) previewOf(d *sessions.Delivery) string {
+	if d.Turn == "" {
+		return ""
+	}
+	if p := a.state(d.Turn); p.messageID != "" {
+		return p.messageID
+	}
+	return d.Preview
+}
+
+// showNow makes one sign of a running turn visible. Nothing depends on it:
+// what goes wrong is not tried again.
+func (a *account) showNow(ctx context.Context, s worker.PreviewSignal) {
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	defer cancel()
+	err := a.tryShow(ctx, s)
+	if err != nil {
+		a.d.Logger.Debug("a preview was not shown", "channel", a.name, "error", err)
+	}
+}
+
+func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
+	if s.Text == "" {
+		if t, ok := a.ch.(channels.Typer); ok {
+			return t.Typing(ctx, s.To)
+		}
+		return nil
+	}
+	ed, ok := a.ch.(channels.Editor)
+	if !ok {
+		return nil
+	}
+	p := a.state(s.Turn)
+	if a.d.Now().Before(p.quiet) {
+		return nil
+	}
+	bodies := a.ch.Render(s.Text)
+	if len(bodies) == 0 {
+		return nil
+	}
+	// Only the first message of a long answer is shown before its end.
+	if p.messageID != "" {
+		err := ed.Edit(ctx, s.To, p.messageID, bodies[0])
+		p.pause(a.d.Now(), err)
+		return err
+	}
+	r, err := a.ch.Send(ctx, channels.Reply{To: s.To, ReplyTo: s.ReplyTo, Body: bodies[0], ID: s.Turn + "/preview"})
+	if err != nil {
+		p.pause(a.d.Now(), err)
+		return err
+	}
+	p.messageID = r.MessageID
+	if !p.seen {
+		p.seen = true
+		a.countFirst(ctx, s.Turn, s.To)
+	}
+	return a.d.Store.Preview(context.WithoutCancel(ctx), s.Turn, r.MessageID)
+}
+
+// pause keeps previews away from a chat that the network limits: the answer
+// itself needs the room.
+func (p *preview) pause(now time.Time, err error) {
+	if ce, ok := errorOf(err); ok && ce.Kind == channels.RateLimit {
+		p.quiet = now.Add(max(ce.RetryAfter, time.Second))
+	}
+}
+
+func (a *account) firstReply(ctx context.Context, d *sessions.Delivery) {
+	if d.Turn == "" || a.state(d.Turn).seen {
+		return
+	}
+	a.countFirst(ctx, d.Turn, d.To)
+}
+
+func (a *account) countFirst(ctx context.Context, turn string, to sessionkeys.Address) {
+	t, err := a.d.Store.Turn(ctx, turn)
+	if err != nil || t.ReceivedAt.IsZero() {
+		return
+	}
+	a.d.Observer.FirstReply(a.name, to.Kind == sessionkeys.DM, a.d.Now().Sub(t.ReceivedAt))
+}

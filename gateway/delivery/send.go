@@ -1,0 +1,293 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"parley/channels"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+const (
+	sendTimeout = 60 * time.Second
+	backoffMost = time.Minute
+
+	// onceMore is the problem noted on a part that is sent a second time
+	// because the first may have arrived. It is never sent a third time.
+	onceMore = "sent once more: the first may have arrived"
+)
+
+// deliver brings one delivery to its end, or returns an error and leaves it to
+// the next scan.
+func (a *account) deliver(ctx context.Context, d *sessions.Delivery) error {
+	started := a.d.Now()
+	if len(d.Parts) == 0 {
+		if err := a.prepare(ctx, d); err != nil {
+			return err
+		}
+	}
+	for i := range d.Parts {
+		if err := a.part(ctx, d, i, started); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare renders the text and stores the parts, the first already marked.
+func (a *account) prepare(ctx context.Context, d *sessions.Delivery) error {
+	bodies := a.ch.Render(d.Text)
+	if len(bodies) == 0 {
+		a.d.Observer.Sent(a.name, "dropped", 0)
+		return a.d.Store.Advance(ctx, d.ID, sessions.Progress{Close: true})
+	}
+	p := sessions.Progress{Marks: []sessions.Mark{a.mark(0, sessions.Queued, sessions.Sending)}}
+	for _, b := range bodies {
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return fmt.Errorf("store a rendered message: %w", err)
+		}
+		p.Bodies = append(p.Bodies, raw)
+		d.Parts = append(d.Parts, sessions.Part{Body: raw, State: sessions.Queued})
+	}
+	if err := a.d.Store.Advance(ctx, d.ID, p); err != nil {
+		if errors.Is(err, sessions.ErrFenced) {
+			return errTaken
+		}
+		return fmt.Errorf("store the parts: %w", err)
+	}
+	d.Parts[0].State = marked
+	return nil
+}
+
+// marked is sending, by this very call: only in memory.
+const marked sessions.SendState = "marked"
+
+func (a *account) mark(i int, from, to sessions.SendState) sessions.Mark {
+	return sessions.Mark{Index: i, From: from, To: to, At: a.d.Now()}
+}
+
+// move makes marks durable; done is false when another process or an earlier
+// call was there first, and nothing more is to be done for this delivery.
+func (a *account) move(ctx context.Context, d *sessions.Delivery, ms ...sessions.Mark) (done bool, err error) {
+	err = a.d.Store.Advance(ctx, d.ID, sessions.Progress{Marks: ms})
+	if errors.Is(err, sessions.ErrFenced) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("note how far an answer got: %w", err)
+	}
+	return true, nil
+}
+
+// errTaken ends a delivery that somebody else has brought further.
+var errTaken = errors.New("the delivery was moved on elsewhere")
+
+func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, started time.Time) error {
+	p := &d.Parts[i]
+	to := d.To
+	for try := 1; ; try++ {
+		var m sessions.Mark
+		switch p.State {
+		case sessions.Sent, sessions.Failed:
+			return nil
+		case sessions.Queued:
+			m = a.mark(i, sessions.Queued, sessions.Sending)
+		case sessions.Uncertain:
+			m = a.mark(i, sessions.Uncertain, sessions.Sending)
+			m.Problem = onceMore
+		case sessions.Sending:
+			if err := a.doubt(ctx, d, i, "the process that sent it ended before the answer came"); err != nil {
+				return err
+			}
+			continue
+		}
+		if p.State != marked {
+			ok, err := a.move(ctx, d, m)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return errTaken
+			}
+			p.State, p.Problem = marked, m.Problem
+		}
+		receipt, err := a.send(d, i, to)
+		if err == nil {
+			return a.sent(ctx, d, i, receipt, started)
+		}
+		ce, known := errorOf(err)
+		if !known {
+			ce = &channels.Error{Kind: channels.Ambiguous, Op: "send", Err: err}
+		}
+		if ce.Kind == channels.Moved && ce.MovedTo != "" && to.Peer != ce.MovedTo {
+			to.Peer = ce.MovedTo
+			continue
+		}
+		if err := a.failed(ctx, d, i, ce, try); err != nil {
+			return err
+		}
+	}
+}
+
+// send makes the one call, into the turn's preview where there is one. A call
+// that has begun is not cut off when the process is asked to end.
+func (a *account) send(d *sessions.Delivery, i int, to sessionkeys.Address) (channels.Receipt, error) {
+	var body channels.Body
+	if err := json.Unmarshal(d.Parts[i].Body, &body); err != nil {
+		return channels.Receipt{}, &channels.Error{Kind: channels.Refused, Op: "read the stored message", Err: err}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	defer cancel()
+	if id := a.previewOf(d); id != "" && i == 0 {
+		if r, err, ok := a.into(ctx, to, id, body); ok {
+			return r, err
+		}
+	}
+	reply := channels.Reply{
+		To: to, Body: body, ID: fmt.Sprintf("%s/%d", d.ID, i), Repeat: d.Parts[i].Problem == onceMore,
+	}
+	if i == 0 {
+		reply.ReplyTo = d.ReplyTo
+	}
+	return a.ch.Send(ctx, reply)
+}
+
+// into edits the preview into the final text, which may safely be repeated.
+// ok is false when the preview is no longer there and the text must be sent.
+func (a *account) into(ctx context.Context, to sessionkeys.Address, id string, b channels.Body) (r channels.Receipt, err error, ok bool) {
+	ed, can := a.ch.(channels.Editor)
+	if !can {
+		return r, nil, false
+	}
+	err = ed.Edit(ctx, to, id, b)
+	if ce, known := errorOf(err); known {
+		switch ce.Kind {
+		case channels.Refused:
+			return r, nil, false
+		case channels.Ambiguous: // an edit is no repeat
+			ce = &channels.Error{Kind: channels.Unsent, Op: ce.Op, Status: ce.Status, Message: ce.Message, Err: ce.Err}
+			return r, ce, true
+		}
+	}
+	return channels.Receipt{MessageID: id}, err, true
+}
+
+func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r channels.Receipt, started time.Time) error {
+	m := a.mark(i, sessions.Sending, sessions.Sent)
+	m.MessageID = r.MessageID
+	marks := []sessions.Mark{m}
+	next := i+1 < len(d.Parts) && d.Parts[i+1].State == sessions.Queued
+	if next {
+		marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Sending))
+	}
+	outcome := "ok"
+	if d.Parts[i].Problem == onceMore {
+		outcome = "ambiguous"
+	}
+	a.d.Observer.Sent(a.name, outcome, a.d.Now().Sub(started))
+	ok, err := a.move(context.WithoutCancel(ctx), d, marks...)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errTaken
+	}
+	d.Parts[i].State = sessions.Sent
+	if next {
+		d.Parts[i+1].State = marked
+	}
+	if i == 0 {
+		a.firstReply(ctx, d)
+	}
+	return nil
+}
+
+// failed decides what a failed call means: nil to try again.
+func (a *account) failed(ctx context.Context, d *sessions.Delivery, i int, ce *channels.Error, try int) error {
+	log := a.d.Logger.With("channel", a.name, "delivery", d.ID, "part", i, "error", ce)
+	switch ce.Kind {
+	case channels.Ambiguous:
+		log.Warn("an answer may or may not have arrived")
+		return a.doubt(ctx, d, i, ce.Error())
+	case channels.RateLimit:
+		a.d.Observer.SendRetried(a.name, "rate_limited")
+		log.Info("waiting as the network asks", "wait", ce.RetryAfter)
+		return a.again(ctx, d, i, max(ce.RetryAfter, time.Second))
+	case channels.Unsent, channels.Unauthorized:
+		reason := "network"
+		if ce.Status != 0 {
+			reason = "server"
+		}
+		a.d.Observer.SendRetried(a.name, reason)
+		wait := backoffMost
+		if ce.Kind == channels.Unsent {
+			wait = min(time.Second<<min(try-1, 6), backoffMost)
+		}
+		wait += time.Duration(rand.Int64N(int64(wait/5) + 1)) //nolint:gosec // jitter
+		log.Warn("an answer could not be sent and is tried again", "wait", wait)
+		return a.again(ctx, d, i, wait)
+	}
+	log.Error("the network refuses an answer for good")
+	a.d.Observer.Sent(a.name, "rejected", 0)
+	return a.fail(ctx, d, i, ce.Error())
+}
+
+// again puts the part back, so that a crash while waiting is no doubt, and
+// waits.
+func (a *account) again(ctx context.Context, d *sessions.Delivery, i int, wait time.Duration) error {
+	back := sessions.Queued
+	if d.Parts[i].Problem == onceMore {
+		back = sessions.Uncertain
+	}
+	ok, err := a.move(context.WithoutCancel(ctx), d, a.mark(i, sessions.Sending, back))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errTaken
+	}
+	d.Parts[i].State = back
+	return a.d.Wait(ctx, wait)
+}
+
+// doubt notes that a part may have arrived. One that was sent twice already is
+// given up: nobody gets three copies.
+func (a *account) doubt(ctx context.Context, d *sessions.Delivery, i int, problem string) error {
+	if d.Parts[i].Problem == onceMore {
+		a.d.Observer.Sent(a.name, "ambiguous", 0)
+		return a.fail(ctx, d, i, "sent twice, and neither time is known to have arrived: "+problem)
+	}
+	m := a.mark(i, sessions.Sending, sessions.Uncertain)
+	m.Problem = problem
+	ok, err := a.move(context.WithoutCancel(ctx), d, m)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errTaken
+	}
+	d.Parts[i].State, d.Parts[i].Problem = sessions.Uncertain, problem
+	return nil
+}
+
+func (a *account) fail(ctx context.Context, d *sessions.Delivery, i int, problem string) error {
+	m := a.mark(i, sessions.Sending, sessions.Failed)
+	m.Problem = problem
+	ok, err := a.move(context.WithoutCancel(ctx), d, m)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errTaken
+	}
+	d.Parts[i].State = sessions.Failed
+	return nil
+}
+
+func errorOf(err error) (*channels.Error, bool) { return errors.AsType[*channels.Error](err) }

@@ -1,0 +1,70 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley/costs"
+	"parley/sessions"
+)
+
+// Totals is where the money is read from.
+type Totals interface {
+	Totals(ctx context.Context) ([]sessions.Total, error)
+}
+
+// Costs exports what was spent from the ledger's own totals, which are updated
+// in the same commit as each row. So the counter equals the ledger at every
+// scrape, over restarts and after a kill: it is never counted twice and never
+// starts again at zero. One process of a deployment exports it.
+type Costs struct {
+	Store Totals
+	Known []costs.Labels // exported from the start, at zero
+
+	desc *prometheus.Desc
+}
+
+// NewCosts exports at least the given label sets. What the ledger holds
+// besides is added when it is first seen.
+func NewCosts(store Totals, s Sets) *Costs {
+	c := &Costs{Store: store, desc: prometheus.NewDesc(
+		"parley_llm_cost_usd_total",
+		"Cost by the price table, failed and retried requests included; requests without a known price are not included, see parley_llm_unpriced_requests_total.",
+		[]string{"provider", "model", "channel", "agent_kind"}, nil)}
+	for _, m := range s.Models {
+		for _, ch := range s.Channels {
+			for _, p := range purposes {
+				c.Known = append(c.Known, costs.Labels{Provider: m.Provider, Model: m.Model, Channel: ch, Purpose: p})
+			}
+		}
+	}
+	return c
+}
+
+// Describe is part of prometheus.Collector.
+func (c *Costs) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
+
+// Collect is part of prometheus.Collector. When the ledger cannot be read the
+// series are missing from this scrape, rather than wrong.
+func (c *Costs) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	totals, err := c.Store.Totals(ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(c.desc, err)
+		return
+	}
+	sums := make(map[costs.Labels]costs.Amount, len(c.Known)+len(totals))
+	for _, l := range c.Known {
+		sums[l] = 0
+	}
+	for _, t := range totals {
+		sums[t.Labels] += t.Amount
+	}
+	for l, a := range sums {
+		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, a.Dollars(),
+			l.Provider, l.Model, l.Channel, string(l.Purpose))
+	}
+}

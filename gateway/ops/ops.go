@@ -1,0 +1,150 @@
+// Package ops is what an operator's machines look at: health, readiness and
+// metrics, on a listener of their own.
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Config says where the operator's listener is.
+type Config struct {
+	// Listen is host:port. Default 127.0.0.1:9464; "off" for none. What is
+	// served names nobody and costs nothing, but it has no password: keep it
+	// off public networks.
+	Listen string `yaml:"listen"`
+}
+
+// DefaultListen is where the operator's listener is when nothing is said.
+const DefaultListen = "127.0.0.1:9464"
+
+// Check is one thing readiness depends on; it returns what is wrong.
+type Check struct {
+	Name string
+	Test func(ctx context.Context) error
+}
+
+// Server is the operator's listener. Make one with New, run it once.
+type Server struct {
+	Metrics *Metrics
+	Checks  []Check
+	Logger  *slog.Logger
+
+	listener net.Listener
+	ready    atomic.Bool
+}
+
+// New binds the address, so that a wrong or taken one is said before anything
+// else starts; nothing is served before Run.
+func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger, checks ...Check) (*Server, error) {
+	s := &Server{Metrics: m, Checks: checks, Logger: log}
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.Listen == "off" {
+		return s, nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("ops.listen: %w", err)
+	}
+	s.listener = l
+	return s, nil
+}
+
+// Addr is host:port as bound, or "" when there is no listener.
+func (s *Server) Addr() string {
+	if s.listener == nil {
+		return ""
+	}
+	return s.listener.Addr().String()
+}
+
+// SetReady says whether this process takes part in the work.
+func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	if s.listener == nil {
+		<-ctx.Done()
+		return nil
+	}
+	srv := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(s.listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("operator's listener: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	err := srv.Shutdown(grace)
+	if err != nil {
+		_ = srv.Close()
+	}
+	if serr := <-ended; !errors.Is(serr, http.ErrServerClosed) {
+		return fmt.Errorf("operator's listener: %w", serr)
+	}
+	return nil
+}
+
+// Close gives the address back when Run was never called.
+func (s *Server) Close() error {
+	if s.listener == nil {
+		return nil
+	}
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("operator's listener: %w", err)
+	}
+	return nil
+}
+
+// Handler serves /livez, /readyz and /metrics.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", s.Metrics.Handler())
+	return mux
+}
+
+// readyz is 200 when this process takes part in the work and what it depends
+// on answers. A network being down does not make it unready: the others go on.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	status, report := http.StatusOK, map[string]string{"gateway": "ok"}
+	if !s.ready.Load() {
+		status, report["gateway"] = http.StatusServiceUnavailable, "starting or ending"
+	}
+	for _, c := range s.Checks {
+		report[c.Name] = "ok"
+		if err := c.Test(ctx); err != nil {
+			status, report[c.Name] = http.StatusServiceUnavailable, err.Error()
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(report)
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text))
+}

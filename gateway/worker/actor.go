@@ -1,0 +1,324 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/commands"
+	"parley/gateway/intake"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// actor owns one mailbox for a while. Only its own goroutine touches its
+// fields.
+type actor struct {
+	w      *Worker
+	token  string
+	m      sessions.Mailbox
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	poked  chan struct{} // look for control requests
+	done   chan struct{}
+
+	halted bool // the last turn ended because somebody said stop
+}
+
+// start gives m, which this worker has just taken, an actor. The caller holds
+// the mailbox and a slot; the slot is the actor's from now on.
+func (w *Worker) start(m sessions.Mailbox) {
+	ctx, cancel := context.WithCancelCause(w.actors.base)
+	w.actors.start(&actor{
+		w: w, token: m.Token, m: m, ctx: ctx, cancel: cancel,
+		poked: make(chan struct{}, 1), done: make(chan struct{}),
+	})
+}
+
+func (a *actor) run() {
+	defer a.w.freeSlot()
+	defer a.cancel(nil)
+	defer func() {
+		// What panics keeps the mailbox in this worker's name: it is adopted
+		// again and the attempt counts, until it goes to the dead letters.
+		if p := recover(); p != nil {
+			a.w.Logger.Error("panic in a session", "session", a.m.Session, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	err := a.work()
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, sessions.ErrFenced):
+		a.w.Logger.Info("another worker has the session", "session", a.m.Session)
+		return
+	case !errors.Is(err, agent.ErrHandover):
+		a.w.Logger.Error("a session is given back and tried again", "session", a.m.Session, "error", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), 5*time.Second)
+	defer cancel()
+	if err := a.w.Store.Handover(ctx, a.m.Fence()); err != nil && !errors.Is(err, sessions.ErrFenced) {
+		a.w.Logger.Warn("handing a session over", "session", a.m.Session, "error", err)
+	}
+}
+
+// work goes on until nothing is owed or this process goes away.
+func (a *actor) work() error {
+	for {
+		if a.w.closing.Load() || a.ctx.Err() != nil {
+			return agent.ErrHandover
+		}
+		released, err := a.step()
+		if err != nil || released {
+			return err
+		}
+	}
+}
+
+func (a *actor) step() (released bool, err error) {
+	stop := false
+	if a.m.Controls > 0 {
+		stop = true
+	}
+	switch {
+	case a.m.Turn != nil:
+		return a.resume(stop)
+	case stop:
+		return a.comply()
+	case a.m.Touched > a.m.Read:
+		return a.next()
+	}
+	return a.release()
+}
+
+func (a *actor) release() (bool, error) {
+	m, released, err := a.w.Store.Release(a.ctx, a.m.Fence())
+	if err != nil {
+		return false, fmt.Errorf("release the mailbox: %w", err)
+	}
+	a.m = m
+	return released, nil
+}
+
+// next takes up the first message that no turn has read.
+func (a *actor) next() (bool, error) {
+	e, err := a.w.Log.NextAtLeast(a.ctx, a.token, a.m.Read, a.m.Touched)
+	if errors.Is(err, broker.ErrNone) {
+		// The log knew of messages that it does not have any more.
+		a.w.Observer.Lost(1)
+		a.w.Logger.Error("messages of a session are missing from the log", "key", a.m.Key, "after", a.m.Read, "until", a.m.Touched)
+		return a.skip(a.m.Touched)
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the mailbox: %w", err)
+	}
+	var msg channels.Message
+	if err := json.Unmarshal(e.Body, &msg); err != nil {
+		if err := a.bury(e, "", "encoding", err.Error()); err != nil {
+			return false, err
+		}
+		return a.skip(e.Seq)
+	}
+	if a.m.Attempts > a.w.Config.Attempts {
+		return a.giveUp(e, msg)
+	}
+	if c, ok := commands.Parse(msg.Text); ok && c.Kind() == commands.Queued {
+		return a.command(e, msg, c)
+	}
+	return a.open(e, msg)
+}
+
+func (a *actor) skip(seq uint64) (bool, error) {
+	if err := a.w.Store.Skip(a.ctx, a.m.Fence(), seq); err != nil {
+		return false, fmt.Errorf("pass over a message: %w", err)
+	}
+	return a.release()
+}
+
+// giveUp sends a message that was taken up too often to the dead letters, and
+// tells who sent it, once.
+func (a *actor) giveUp(e broker.Envelope, msg channels.Message) (bool, error) {
+	problem := fmt.Sprintf("taken up %d times without an end", a.m.Attempts-1)
+	if err := a.bury(e, msg.Channel, "attempts", problem); err != nil {
+		return false, err
+	}
+	return a.answer(e, msg, "", gaveUpText)
+}
+
+const gaveUpText = "I could not handle that message: it failed every time I tried. It was put aside for the operator."
+
+func (a *actor) bury(e broker.Envelope, channel, reason, problem string) error {
+	if err := a.w.Log.DeadLetter(a.ctx, broker.DeadLetter{
+		ID: e.ID, Reason: reason, Channel: channel, Key: e.Key, Problem: problem, Body: e.Body, At: a.w.Now(),
+	}); err != nil {
+		return fmt.Errorf("keep a dead letter: %w", err)
+	}
+	a.w.Observer.DeadLettered(channel, reason)
+	return nil
+}
+
+func (a *actor) command(e broker.Envelope, msg channels.Message, c commands.Command) (bool, error) {
+	var fresh sessionkeys.SessionID
+	if c.Fresh() {
+		fresh = sessionkeys.NewSessionID(a.w.Now())
+	}
+	return a.answer(e, msg, fresh, commands.FreshText)
+}
+
+func (a *actor) answer(e broker.Envelope, msg channels.Message, fresh sessionkeys.SessionID, text string) (bool, error) {
+	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), sessions.Command{
+		Seq: e.Seq, Event: intake.Inbox(msg), Fresh: fresh, At: a.w.Now(),
+		Replies: []sessions.Outgoing{{
+			ID: "n-" + a.turnID(e.Seq), Channel: msg.Channel, Session: a.m.Session,
+			To: msg.Address, ReplyTo: intake.ReplyTo(msg), Text: text, At: a.w.Now(),
+		}},
+	})
+	if err != nil {
+		return false, fmt.Errorf("answer a command: %w", err)
+	}
+	if !done {
+		a.w.Observer.Deduplicated(msg.Channel, "message_id")
+	} else {
+		a.w.signal(intake.OutboxTopic, intake.OutboxSignal{Channel: msg.Channel})
+	}
+	return a.release()
+}
+
+// comply carries out /stop: what waits is discarded, and how much is said. A
+// turn that ran has ended before.
+func (a *actor) comply() (bool, error) {
+	cs, err := a.w.Store.Controls(a.ctx, a.token)
+	if err != nil {
+		return false, fmt.Errorf("read control requests: %w", err)
+	}
+	if len(cs) == 0 {
+		return a.release()
+	}
+	read := a.m.Read
+	var ids []string
+	var replies []sessions.Outgoing
+	for _, c := range cs {
+		discarded := 0
+		for c.Through > read {
+			e, err := a.w.Log.NextAtLeast(a.ctx, a.token, read, c.Through)
+			if errors.Is(err, broker.ErrNone) {
+				break
+			}
+			if err != nil {
+				return false, fmt.Errorf("count what is discarded: %w", err)
+			}
+			if e.Seq > c.Through {
+				break
+			}
+			read = e.Seq
+			discarded++
+		}
+		ids = append(ids, c.ID)
+		replies = append(replies, sessions.Outgoing{
+			ID: "n-" + c.ID, Channel: c.Channel, Session: a.m.Session,
+			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(a.halted, discarded), At: a.w.Now(),
+		})
+		a.halted = false
+	}
+	if err := a.w.Store.Comply(a.ctx, a.m.Fence(), ids, read, replies); err != nil {
+		return false, fmt.Errorf("end control requests: %w", err)
+	}
+	for _, c := range cs {
+		a.w.signal(intake.OutboxTopic, intake.OutboxSignal{Channel: c.Channel})
+	}
+	return a.release()
+}
+
+func stoppedText(ran bool, discarded int) string {
+	text := "Nothing was running."
+	if ran {
+		text = "Stopped."
+	}
+	switch discarded {
+	case 0:
+	case 1:
+		text += " One waiting message was dropped."
+	default:
+		text += fmt.Sprintf(" %d waiting messages were dropped.", discarded)
+	}
+	return text
+}
+
+// open commits the message and runs its turn.
+func (a *actor) open(e broker.Envelope, msg channels.Message) (bool, error) {
+	now := a.w.Now()
+	id := a.turnID(e.Seq)
+	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
+		Turn: sessions.Turn{
+			ID: id, Seq: e.Seq, Channel: msg.Channel, From: msg.Address, ReplyTo: intake.ReplyTo(msg),
+			Sender: msg.Sender.ID, ReceivedAt: msg.ReceivedAt, OpenedAt: now,
+		},
+		Event: intake.Inbox(msg),
+		Message: transcript.Message{
+			ID: id + "-user", Role: transcript.User, CreatedAt: now,
+			Parts: []transcript.Part{transcript.Text{Text: said(msg)}},
+		},
+	})
+	if err != nil {
+		return false, fmt.Errorf("open a turn: %w", err)
+	}
+	if !opened {
+		a.w.Observer.Deduplicated(msg.Channel, "message_id")
+		return a.release()
+	}
+	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
+	return a.turn(t, false)
+}
+
+// resume goes on with a turn that an earlier owner left open.
+func (a *actor) resume(stop bool) (bool, error) {
+	t, err := a.w.Store.Resume(a.ctx, a.m.Fence(), a.w.Now())
+	if errors.Is(err, sessions.ErrNotFound) {
+		return a.release()
+	}
+	if err != nil {
+		return false, fmt.Errorf("resume a turn: %w", err)
+	}
+	if t.Attempts > a.w.Config.Attempts && !stop {
+		return a.abandon(t)
+	}
+	return a.turn(t, stop)
+}
+
+// abandon ends a turn that was taken up too often: its message goes to the
+// dead letters, the person is told once.
+func (a *actor) abandon(t sessions.Turn) (bool, error) {
+	problem := fmt.Sprintf("its turn was taken up %d times without an end", t.Attempts-1)
+	e, err := a.w.Log.NextAtLeast(a.ctx, a.token, t.Seq-1, t.Seq)
+	if err == nil {
+		err = a.bury(e, t.Channel, "attempts", problem)
+	}
+	if err != nil && !errors.Is(err, broker.ErrNone) {
+		return false, err
+	}
+	j := a.journal(t)
+	if err := j.Finish(a.ctx, nil, agent.Outcome{
+		Finish: transcript.Failed, Text: gaveUpText, Err: errors.New(problem), Steps: t.Steps, Priced: true,
+	}); err != nil {
+		return false, err
+	}
+	return a.ended(j)
+}
+
+// turnID is a pure function of where the message stands in the log, so that
+// a repeated Open finds its turn.
+func (a *actor) turnID(seq uint64) string {
+	b, _ := json.Marshal([]string{"turn", a.w.Generation, a.token, strconv.FormatUint(seq, 10)})
+	sum := sha256.Sum256(b)
+	return "t-" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,192 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/channels"
+	"parley/costs"
+	"parley/gateway/commands"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// turn runs the open turn t to its end, or leaves it open and returns an
+// error. With stop it is ended without another model call.
+func (a *actor) turn(t sessions.Turn, stop bool) (released bool, err error) {
+	w := a.w
+	ag, ok := w.Agents[a.m.Key.Agent()]
+	if !ok {
+		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
+	}
+	workspace, err := w.Workspace(t.Session)
+	if err != nil {
+		return false, fmt.Errorf("make the workspace: %w", err)
+	}
+	limited, cancelLimit := context.WithTimeoutCause(a.ctx, w.Config.TurnTimeout, agent.ErrTurnTimeout)
+	defer cancelLimit()
+	ctx, cancel := context.WithCancelCause(limited)
+	defer cancel(nil)
+	if stop {
+		cancel(agent.ErrStopped)
+	}
+	done, err := w.Busy.Start(t.Session, cancel)
+	if err != nil {
+		return false, fmt.Errorf("start the turn: %w", err)
+	}
+	defer done()
+
+	w.Observer.TurnRunning(t.Channel, 1)
+	defer w.Observer.TurnRunning(t.Channel, -1)
+
+	j := a.journal(t)
+	s := newShow(a, t, cancel)
+	attended := make(chan struct{})
+	go func() {
+		defer close(attended)
+		s.run(ctx)
+	}()
+	loop := w.Loop
+	loop.Journal = j
+	out, err := loop.Run(ctx, agent.Turn{
+		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
+		Model: ag.Model, System: ag.Prompt(a.m.Key, t.OpenedAt), Tools: ag.Tools,
+		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Steps: t.Steps, Tries: t.Tries,
+	}, func(e agent.Event) { s.see(e) })
+	cancel(nil)
+	<-attended
+	if err != nil {
+		return false, fmt.Errorf("turn %s: %w", t.ID, err)
+	}
+	a.halted = errors.Is(out.Err, agent.ErrStopped) || out.Finish == transcript.Canceled && out.Silent
+	if out.Err != nil {
+		w.Logger.Warn("a turn ended early", "session", t.Session, "turn", t.ID, "finish", out.Finish, "error", out.Err)
+	}
+	w.Observer.TurnEnded(TurnReport{
+		Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
+		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: out.Cost,
+	})
+	return a.ended(j)
+}
+
+// ended takes over what the commit that finished the turn said of the mailbox.
+func (a *actor) ended(j *journal) (bool, error) {
+	a.m = j.after
+	return j.released, nil
+}
+
+// said is what the model reads of a message: who spoke, in a group; what it
+// answers; what came with it.
+func said(m channels.Message) string {
+	var b strings.Builder
+	if q := m.ReplyTo; q != nil && q.Text != "" && !q.FromBot {
+		for line := range strings.Lines(q.Text) {
+			b.WriteString("> " + strings.TrimRight(line, "\r\n") + "\n")
+		}
+	}
+	if m.Address.Kind != sessionkeys.DM {
+		name := m.Sender.Name
+		if name == "" {
+			name = m.Sender.ID
+		}
+		b.WriteString("[" + strings.Map(plainRune, name) + "] ")
+	}
+	b.WriteString(m.Text)
+	for _, f := range m.Attachments {
+		fmt.Fprintf(&b, "\n(attached, not readable here: %s %s)", f.Kind, strings.Map(plainRune, f.Name))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// plainRune keeps a display name from looking like anything but a name.
+func plainRune(r rune) rune {
+	if r < ' ' || r == '[' || r == ']' {
+		return -1
+	}
+	return r
+}
+
+// journal is the loop's memory: the store, under the actor's fence.
+type journal struct {
+	a        *actor
+	f        sessions.Fence
+	t        sessions.Turn
+	after    sessions.Mailbox // the mailbox after Finish
+	released bool
+}
+
+var _ agent.Journal = (*journal)(nil)
+
+func (a *actor) journal(t sessions.Turn) *journal { return &journal{a: a, f: a.m.Fence(), t: t} }
+
+func (j *journal) Messages(ctx context.Context) ([]transcript.Message, error) {
+	return j.a.w.Store.Messages(ctx, j.t.Session)
+}
+
+func (j *journal) Append(ctx context.Context, ms ...transcript.Message) error {
+	return j.a.w.Store.Append(ctx, j.f, j.t.ID, ms...)
+}
+
+func (j *journal) Begin(ctx context.Context, step int, callID string) (bool, error) {
+	return j.a.w.Store.Begin(ctx, j.f, j.t.ID, step, callID)
+}
+
+func (j *journal) Reserve(ctx context.Context, e costs.Estimate) (costs.Reservation, error) {
+	r := costs.Reservation{ID: e.Call.String(), Estimate: e, At: j.a.w.Now()}
+	return r, j.a.w.Store.Reserve(ctx, j.f, sessions.Charge{
+		Session: j.t.Session, Turn: j.t.ID,
+		Scopes: []sessions.Scope{
+			{Kind: "global"},
+			commands.ChatScope(j.a.token),
+			{Kind: "person", ID: j.person()},
+		},
+	}, r)
+}
+
+// person names who pays by network and account too: the same digits are
+// somebody else elsewhere.
+func (j *journal) person() string {
+	b, _ := json.Marshal([]string{j.t.From.Channel, j.t.From.Account, j.t.Sender})
+	return string(b)
+}
+
+func (j *journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error {
+	return j.a.w.Store.Settle(ctx, j.f, s, ms...)
+}
+
+func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
+	e := sessions.Ending{Turn: j.t.ID, Settlement: s, Messages: ms, Outcome: o.Finish, At: j.a.w.Now()}
+	if !o.Silent {
+		e.Replies = []sessions.Outgoing{{
+			ID: j.t.ID, Channel: j.t.Channel, Session: j.t.Session, Turn: j.t.ID,
+			To: j.t.From, ReplyTo: j.t.ReplyTo, Text: o.Text, At: e.At,
+		}}
+	}
+	m, released, err := j.a.w.Store.Finish(ctx, j.f, e)
+	if err != nil {
+		return fmt.Errorf("finish the turn: %w", err)
+	}
+	j.after, j.released = m, released
+	j.a.w.signalOutbox(j.t.Channel)
+	return nil
+}
+
+// signal is a hint; nothing depends on it.
+func (w *Worker) signal(topic string, body any) {
+	b, err := json.Marshal(body)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		err = w.Log.Signal(ctx, broker.Signal{Topic: topic, Body: b})
+	}
+	if err != nil {
+		w.Logger.Debug("signal not sent", "topic", topic, "error", err)
+	}
+}

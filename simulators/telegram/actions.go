@@ -75,11 +75,15 @@ func (s *Server) SetStanding(c Chat, by Person, bot, status string) (Said, error
 	s.people[by.ID] = by
 	r := s.open(c)
 	s.historyOf(r, a.bot.ID)
+	return Said{ChatID: c.ID, Updates: s.stand(r, by, a, status)}, nil
+}
+
+// stand changes a bot's membership and tells it. The caller holds the lock.
+func (s *Server) stand(r *room, by Person, a *account, status string) []Ref {
 	u := wireMemberUpdated{Chat: r.wire, From: by.wire(), Date: s.opts.Now().Unix(), Old: a.member(r)}
 	r.standing[a.bot.ID] = status
 	u.New = a.member(r)
-	refs := s.put(a, "my_chat_member", u, UpdateEntry{ChatID: c.ID, FromID: by.ID, Text: status})
-	return Said{ChatID: c.ID, Updates: refs}, nil
+	return s.put(a, "my_chat_member", u, UpdateEntry{ChatID: r.chat.ID, FromID: by.ID, Text: status})
 }
 
 // Block is a person blocking the bot in their private chat.
@@ -109,7 +113,8 @@ func (s *Server) Migrate(group Chat, by Person) (Chat, []Said, error) {
 	}
 	from := s.service(old, by, func(m *wireMessage) { m.MigrateToChatID = c.ID })
 	to := s.service(fresh, by, func(m *wireMessage) {
-		m.From, m.SenderChat = &groupAnonymousBot, &fresh.wire
+		w := fresh.wire
+		m.From, m.SenderChat = &groupAnonymousBot, &w
 		m.MigrateFromChatID = group.ID
 	})
 	old.migrated = c.ID

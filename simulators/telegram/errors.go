@@ -62,6 +62,7 @@ func migrated(to int64) *refusal {
 const (
 	textOusted     = "terminated by other getUpdates request; make sure that only one bot instance is running"
 	textWebhook    = "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
+	textSetWebhook = "terminated by setWebhook request"
 	textUnmodified = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
 	textOldQuery   = "query is too old and response timeout expired or query ID is invalid"
 )

@@ -39,9 +39,10 @@ const (
 	Oversized Trouble = "oversized"
 
 	// Redelivered falls on updates when they are confirmed: the update
-	// comes again, with its id, AfterPolls polls later.
+	// comes again, with its id, AfterPolls polls (or webhook calls) later.
 	Redelivered Trouble = "redelivered"
-	// Reordered falls on getUpdates: the batch comes shuffled.
+	// Reordered falls on getUpdates, where the batch comes shuffled, and on
+	// webhooks (method "webhook"), where any waiting update comes next.
 	Reordered Trouble = "reordered"
 )
 
@@ -70,7 +71,8 @@ type Fault struct {
 	Delay time.Duration `json:"delay_ns,omitempty"`
 	// Size of Oversized in bytes, default 64 MiB.
 	Size int `json:"size,omitempty"`
-	// AfterPolls of Redelivered, default 0: the next poll.
+	// AfterPolls of Redelivered, default 0: in the answer to the very poll
+	// that confirmed it, 1: in the one after.
 	AfterPolls int `json:"after_polls,omitempty"`
 }
 
@@ -142,7 +144,8 @@ func (s *Server) draw(bot, method string, chat int64, onUpdates bool) *Fault {
 			p.Bot != "" && fold(p.Bot) != fold(bot) ||
 			p.Method != "" && fold(p.Method) != fold(method) ||
 			p.Chat != 0 && p.Chat != chat ||
-			p.Trouble == Reordered && method != "getUpdates" {
+			p.Trouble == Reordered && method != "getUpdates" && method != "webhook" ||
+			method == "webhook" && p.Trouble != Reordered {
 			continue
 		}
 		if p.falls(s.rng) {

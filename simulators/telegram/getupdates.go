@@ -25,10 +25,13 @@ func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
 		s.mu.Unlock()
 		return nil, conflict(textWebhook)
 	}
-	in.oust()
+	in.oust(textOusted)
 	if refused := in.allow(c.args); refused != nil {
 		s.mu.Unlock()
 		return nil, refused
+	}
+	for i := range in.ghosts {
+		in.ghosts[i].polls--
 	}
 	switch {
 	case offset > 0:
@@ -38,9 +41,6 @@ func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
 		if n := int64(len(in.waiting)) + offset; n > 0 {
 			s.confirm(c.account, in.waiting[n].id, true)
 		}
-	}
-	for i := range in.ghosts {
-		in.ghosts[i].polls--
 	}
 	out := s.batch(c.account, limit)
 	if len(out) > 0 || timeout == 0 {
@@ -72,7 +72,7 @@ func (s *Server) wait(ctx context.Context, c *call, me *poller, limit int, timeo
 	defer s.mu.Unlock()
 	select {
 	case <-me.ousted:
-		return nil, conflict(textOusted)
+		return nil, conflict(me.reason)
 	default:
 	}
 	c.account.inbox.poller = nil

@@ -96,7 +96,7 @@ func (p *platform) try(ctx context.Context, token, method string, a args) (reply
 	if err != nil {
 		return reply{}, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
 		return reply{}, err
@@ -222,4 +222,42 @@ func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+func (p *platform) decode(raw []byte, v any) {
+	p.t.Helper()
+	if err := json.Unmarshal(raw, v); err != nil {
+		p.t.Fatalf("decode %s: %v", raw, err)
+	}
+}
+
+func (p *platform) fields(r reply) map[string]any {
+	p.t.Helper()
+	var m map[string]any
+	p.decode(r.Result, &m)
+	return m
+}
+
+// get fetches a path of the server.
+func (p *platform) get(path string) string {
+	p.t.Helper()
+	q, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.URL()+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.do(q)
+}
+
+func (p *platform) do(q *http.Request) string {
+	p.t.Helper()
+	res, err := p.client.Do(q)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(raw)
 }

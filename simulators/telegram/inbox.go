@@ -16,6 +16,7 @@ type inbox struct {
 	allowed []string // nil: the default set
 	poller  *poller
 	hook    webhook
+	hooked  chan<- struct{} // tells deliverHooks that there may be work
 }
 
 type pending struct {
@@ -33,7 +34,8 @@ type ghost struct {
 // poller is the one getUpdates call that may wait.
 type poller struct {
 	wake   chan struct{} // capacity 1
-	ousted chan struct{} // closed when another poll takes over
+	ousted chan struct{} // closed when the poll must end
+	reason string        // why; set before ousted is closed
 }
 
 // webhook is what setWebhook stored. While url is set, getUpdates is refused.
@@ -43,6 +45,7 @@ type webhook struct {
 	maxConnections int64
 	lastErrorDate  int64
 	lastError      string
+	retryAt        time.Time // real clock
 }
 
 // unrequested are the kinds that a bot gets only when it names them.
@@ -56,8 +59,9 @@ func (in *inbox) wants(kind string) bool {
 }
 
 // oust ends the poll that waits, if any.
-func (in *inbox) oust() {
+func (in *inbox) oust(reason string) {
 	if in.poller != nil {
+		in.poller.reason = reason
 		close(in.poller.ousted)
 		in.poller = nil
 	}
@@ -67,6 +71,12 @@ func (in *inbox) wake() {
 	if in.poller != nil {
 		select {
 		case in.poller.wake <- struct{}{}:
+		default:
+		}
+	}
+	if in.hook.url != "" {
+		select {
+		case in.hooked <- struct{}{}:
 		default:
 		}
 	}

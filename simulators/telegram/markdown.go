@@ -7,8 +7,13 @@ import (
 // markdownMarks are the delimiters, longest first, with what MarkdownV2 and
 // the older Markdown make of them.
 var markdownMarks = []struct{ mark, v2, v1 string }{
-	{"```", "pre", "pre"}, {"||", "spoiler", ""}, {"__", "underline", ""},
-	{"*", "bold", "bold"}, {"_", "italic", "italic"}, {"~", "strikethrough", ""}, {"`", "code", "code"},
+	{"```", "pre", "pre"},
+	{"||", "spoiler", ""},
+	{"__", "underline", ""},
+	{"*", "bold", "bold"},
+	{"_", "italic", "italic"},
+	{"~", "strikethrough", ""},
+	{"`", "code", "code"},
 }
 
 const reservedV2 = "_*[]()~`>#+-=|{}.!"

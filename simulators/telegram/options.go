@@ -50,6 +50,9 @@ type Options struct {
 	// History bounds the messages remembered per chat; zero: 10 000. Older
 	// ones can be replied to but not edited.
 	History int
+	// WebhookRetry is the pause after a webhook call that was not answered
+	// with a 2xx; zero: one second. Webhooks are served by Run only.
+	WebhookRetry time.Duration
 	// RateLimits switches on the published limits: one message per second
 	// and chat, 20 per minute and group, 30 per second overall.
 	RateLimits bool
@@ -69,6 +72,7 @@ func (o *Options) complete() error {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.WebhookRetry = cmp.Or(o.WebhookRetry, time.Second)
 	o.Keep = cmp.Or(o.Keep, 100_000)
 	o.History = max(cmp.Or(o.History, 10_000), 1)
 	if len(o.Bots) == 0 {

@@ -76,6 +76,9 @@ func (s *Server) historyOf(r *room, bot int64) *history {
 	h, ok := r.histories[bot]
 	if !ok {
 		h = &history{messages: map[int64]*stored{}, keep: s.opts.History}
+		if bot == 0 {
+			h.last = 1 // the message that says the chat was created
+		}
 		r.histories[bot] = h
 	}
 	return h

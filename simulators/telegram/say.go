@@ -37,6 +37,9 @@ func (s *Server) say(c Chat, p Person, text string, o SayOptions) (Said, error) 
 	if r.migrated != 0 {
 		return Said{}, fmt.Errorf("say in chat %d: %w: it became %d", c.ID, errNoChat, r.migrated)
 	}
+	if r.chat.Kind == Private && r.standing[to.bot.ID] == "kicked" {
+		s.stand(r, p, to, "member")
+	}
 	h := s.historyOf(r, to.bot.ID)
 	m := &wireMessage{Chat: r.wire, Date: s.opts.Now().Unix()}
 	if err := s.place(r, h, to, m, o); err != nil {
@@ -52,7 +55,6 @@ func (s *Server) say(c Chat, p Person, text string, o SayOptions) (Said, error) 
 		kind = "channel_post"
 	}
 	if r.chat.Kind == Private {
-		delete(r.standing, to.bot.ID)
 		return s.told(m, s.put(to, kind, m, entryOf(m))), nil
 	}
 	return s.told(m, s.publish(r, kind, m, 0)), nil
@@ -125,7 +127,8 @@ func (s *Server) dress(r *room, m *wireMessage, p Person, o SayOptions) {
 	m.From = &from
 	switch o.As {
 	case AsAnonymousAdmin:
-		m.From, m.SenderChat = &groupAnonymousBot, &r.wire
+		w := r.wire
+		m.From, m.SenderChat = &groupAnonymousBot, &w
 	case AsChannel, AsAutoForward:
 		ch := Chat{ID: -1009990000001, Kind: Channel, Title: "Channel"}
 		if o.Channel != nil {

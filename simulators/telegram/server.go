@@ -18,6 +18,7 @@ type Server struct {
 	listener net.Listener
 	stop     context.Context // ends when Run does
 	stopped  context.CancelFunc
+	hooked   chan struct{} // capacity 1
 
 	mu       sync.Mutex // guards everything below; never held while writing to a client
 	rng      *rand.Rand
@@ -46,7 +47,7 @@ func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("telegram simulator: %w", err)
 	}
-	s := &Server{opts: o, watchers: map[chan Happening]struct{}{}}
+	s := &Server{opts: o, watchers: map[chan Happening]struct{}{}, hooked: make(chan struct{}, 1)}
 	s.stop, s.stopped = context.WithCancel(context.Background())
 	s.reset()
 	return s, nil
@@ -56,7 +57,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) reset() {
 	s.rng = rand.New(rand.NewPCG(s.opts.Seed, s.opts.Seed^0x9e3779b97f4a7c15))
 	for _, a := range s.accounts {
-		a.inbox.oust()
+		a.inbox.oust(textOusted)
 	}
 	s.accounts = nil
 	for _, b := range s.opts.Bots {
@@ -64,7 +65,7 @@ func (s *Server) reset() {
 		if next == 0 {
 			next = 100_000_000 + s.rng.Int64N(800_000_000)
 		}
-		s.accounts = append(s.accounts, &account{bot: b, self: b.Person().wire(), inbox: inbox{next: next}})
+		s.accounts = append(s.accounts, &account{bot: b, self: b.Person().wire(), inbox: inbox{next: next, hooked: s.hooked}})
 	}
 	s.rooms, s.people = map[int64]*room{}, map[int64]Person{}
 	s.files, s.queries = map[string]*storedFile{}, map[string]bool{}
@@ -85,7 +86,7 @@ func (s *Server) Reset() {
 }
 
 // Listen opens the listening socket, so that URL is known before Run. Run
-// calls it when nobody else did.
+// calls it when nobody else did. Listen and URL may not run at the same time.
 func (s *Server) Listen() error {
 	if s.listener != nil {
 		return nil
@@ -122,6 +123,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(s.listener) }()
+	var hooks sync.WaitGroup
+	hooks.Go(func() { s.deliverHooks(s.stop) })
+	defer hooks.Wait()
 	var err error
 	select {
 	case err = <-served:

@@ -40,11 +40,12 @@ func (s *Server) setWebhook(_ context.Context, c *call) (any, *refusal) {
 	}
 	in.hook = webhook{}
 	if to != "" {
-		in.oust()
+		in.oust(textSetWebhook)
 		in.hook = webhook{url: to, secret: c.args["secret_token"], maxConnections: max(c.args.number("max_connections"), 0)}
 		if in.hook.maxConnections == 0 {
 			in.hook.maxConnections = 40
 		}
+		in.wake()
 	}
 	return true, nil
 }

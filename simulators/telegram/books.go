@@ -20,6 +20,8 @@ type Book struct {
 	Totals  Totals        `json:"totals"`
 	// Pending counts the unconfirmed updates per bot username.
 	Pending map[string]int `json:"pending"`
+	// Polling tells which bots wait in a long poll at this moment.
+	Polling map[string]bool `json:"polling"`
 }
 
 // Totals count since the start or the last reset; they are never trimmed.
@@ -192,13 +194,14 @@ func (s *Server) snapshot() Book {
 	b := Book{
 		Updates: s.books.updates.copy(), Messages: s.books.messages.copy(),
 		Calls: s.books.calls.copy(), Signals: s.books.signals.copy(),
-		Totals: s.books.totals, Pending: map[string]int{},
+		Totals: s.books.totals, Pending: map[string]int{}, Polling: map[string]bool{},
 	}
 	for i := range b.Messages {
 		b.Messages[i].Versions = slices.Clip(b.Messages[i].Versions)
 	}
 	for _, a := range s.accounts {
 		b.Pending[a.bot.Username] = len(a.inbox.waiting)
+		b.Polling[a.bot.Username] = a.inbox.poller != nil
 	}
 	return b
 }

@@ -14,6 +14,32 @@ type sayRequest struct {
 	SayOptions
 }
 
+// editRequest is the body of POST /sim/edit.
+type editRequest struct {
+	ChatID    int64  `json:"chat_id"`
+	MessageID int64  `json:"message_id"`
+	Text      string `json:"text"`
+	SayOptions
+}
+
+// pressRequest is the body of POST /sim/press.
+type pressRequest struct {
+	From      Person `json:"from"`
+	ChatID    int64  `json:"chat_id"`
+	MessageID int64  `json:"message_id"`
+	Data      string `json:"data"`
+	PressOptions
+}
+
+// standingRequest is the body of POST /sim/standing and, without bot and
+// status, of POST /sim/migrate.
+type standingRequest struct {
+	Chat   Chat   `json:"chat"`
+	From   Person `json:"from"`
+	Bot    string `json:"bot,omitempty"`
+	Status string `json:"status,omitempty"`
+}
+
 // injectRequest is the body of POST /sim/inject; bot is optional.
 type injectRequest struct {
 	Bot    string          `json:"bot,omitempty"`
@@ -25,6 +51,10 @@ type injectRequest struct {
 //	GET  /sim/books   the Book
 //	GET  /sim/totals  the Totals, cheap enough to poll
 //	POST /sim/say     a message; answers Said
+//	POST /sim/edit    a changed message; answers Said
+//	POST /sim/press   a pressed button; answers Said
+//	POST /sim/standing  a bot's membership; answers Said
+//	POST /sim/migrate   group to supergroup; answers the new Chat
 //	POST /sim/faults  an array of Fault; DELETE ends all of them
 //	POST /sim/inject  a raw update; answers Ref
 //	POST /sim/reset   a fresh world
@@ -36,6 +66,19 @@ func (s *Server) control() http.Handler {
 	mux.HandleFunc("GET /sim/totals", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Totals(), nil) })
 	mux.HandleFunc("POST /sim/say", take(func(q sayRequest) (any, error) {
 		return s.Say(q.Chat, q.From, q.Text, q.SayOptions)
+	}))
+	mux.HandleFunc("POST /sim/edit", take(func(q editRequest) (any, error) {
+		return s.Edit(q.ChatID, q.MessageID, q.Text, q.SayOptions)
+	}))
+	mux.HandleFunc("POST /sim/press", take(func(q pressRequest) (any, error) {
+		return s.Press(q.From, q.ChatID, q.MessageID, q.Data, q.PressOptions)
+	}))
+	mux.HandleFunc("POST /sim/standing", take(func(q standingRequest) (any, error) {
+		return s.SetStanding(q.Chat, q.From, q.Bot, q.Status)
+	}))
+	mux.HandleFunc("POST /sim/migrate", take(func(q standingRequest) (any, error) {
+		c, _, err := s.Migrate(q.Chat, q.From)
+		return c, err
 	}))
 	mux.HandleFunc("POST /sim/faults", take(func(fs []Fault) (any, error) { return true, s.Plan(fs...) }))
 	mux.HandleFunc("DELETE /sim/faults", func(w http.ResponseWriter, _ *http.Request) {

@@ -38,6 +38,18 @@ func TestAnotherProcessCanDriveTheServer(t *testing.T) {
 	if len(b.Updates) != 2 || b.Updates[0].Text != "hi" || b.Pending["parley_bot"] != 2 || b.Totals.Faults != 1 {
 		t.Errorf("books: %+v", b)
 	}
+	for path, body := range map[string]string{
+		"/sim/edit":     `{"chat_id":1001,"message_id":1,"text":"hello"}`,
+		"/sim/press":    `{"from":{"id":1001},"chat_id":1001,"message_id":1,"data":"go"}`,
+		"/sim/standing": `{"chat":{"id":-500,"kind":"group"},"from":{"id":1001},"bot":"parley_bot","status":"administrator"}`,
+	} {
+		if r := send("POST", path, body); !strings.Contains(r, `"update_id":`) {
+			t.Errorf("%s: %s", path, r)
+		}
+	}
+	if r := send("POST", "/sim/migrate", `{"chat":{"id":-500,"kind":"group"},"from":{"id":1001}}`); !strings.Contains(r, `"kind":"supergroup"`) {
+		t.Errorf("migrate: %s", r)
+	}
 	for _, bad := range []string{`{"chat":{}}`, `{"nonsense":1}`, `[`} {
 		if r := send("POST", "/sim/say", bad); !strings.Contains(r, `"error"`) {
 			t.Errorf("say %s: %s", bad, r)

@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -24,6 +25,10 @@ func TestRefusalsReadLikeThePlatforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.DeleteTopic(forum, other); err != nil {
+		t.Fatal(err)
+	}
+	third, err := p.CreateTopic(forum, ann, "Third", "")
+	if err != nil {
 		t.Fatal(err)
 	}
 	p.say(sim.PrivateChat(bob), bob, "hi")
@@ -65,6 +70,7 @@ func TestRefusalsReadLikeThePlatforms(t *testing.T) {
 		{"blanks outside do not count", "sendMessage", to(dm.ID, args{"text": strings.Repeat("y", 4096) + "\n\n"}), 200, ""},
 		{"entity after the end", "sendMessage", to(dm.ID, args{"entities": bold(9, 1)}), 400, "Bad Request: entity begins after the end of the text at UTF-16 offset 9"},
 		{"entity over the end", "sendMessage", to(dm.ID, args{"entities": bold(1, 5)}), 400, "Bad Request: entity beginning at UTF-16 offset 1 ends after the end of the text at UTF-16 offset 6"},
+		{"entity longer than numbers go", "sendMessage", to(dm.ID, args{"entities": bold(1, math.MaxInt)}), 400, "Bad Request: entity beginning at UTF-16 offset 1 ends after the end of the text at UTF-16 offset 9223372036854775807"},
 		{"entity splits an emoji at its start", "sendMessage", to(dm.ID, args{"text": "🦜x", "entities": bold(1, 2)}), 400, "Bad Request: entity begins in a middle of a UTF-16 symbol at byte offset 0"},
 		{"entity splits an emoji at its end", "sendMessage", to(dm.ID, args{"text": "x🦜", "entities": bold(0, 2)}), 400, "Bad Request: entity ends in a middle of a UTF-16 symbol at byte offset 1"},
 		{"unknown entity", "sendMessage", to(dm.ID, args{"entities": []args{{"type": "blink", "offset": 0, "length": 1}}}), 400, "Bad Request: can't parse MessageEntity: Unsupported type specified"},
@@ -85,7 +91,7 @@ func TestRefusalsReadLikeThePlatforms(t *testing.T) {
 		{"General by number for an action", "sendChatAction", args{"chat_id": forum.ID, "message_thread_id": 1, "action": "typing"}, 200, ""},
 		{"deleted topic", "sendMessage", to(forum.ID, args{"message_thread_id": other}), 400, "Bad Request: message thread not found"},
 		{"topic where there are none", "sendMessage", to(dm.ID, args{"message_thread_id": 5}), 400, "Bad Request: message thread not found"},
-		{"reply across topics, without allowed", "sendMessage", to(forum.ID, args{"reply_parameters": args{"message_id": topic, "allow_sending_without_reply": true}}), 400, "Bad Request: message to be replied not found"},
+		{"reply across topics, without allowed", "sendMessage", to(forum.ID, args{"message_thread_id": third, "reply_parameters": args{"message_id": topic, "allow_sending_without_reply": true}}), 400, "Bad Request: message to be replied not found"},
 		{"button data", "sendMessage", to(dm.ID, args{"reply_markup": args{"inline_keyboard": [][]args{{{"text": "b", "callback_data": strings.Repeat("x", 65)}}}}}), 400, "Bad Request: BUTTON_DATA_INVALID"},
 		{"edit unknown", "editMessageText", to(dm.ID, args{"message_id": 777}), 400, "Bad Request: message to edit not found"},
 		{"edit another's", "editMessageText", to(dm.ID, args{"message_id": hers}), 400, "Bad Request: message can't be edited"},

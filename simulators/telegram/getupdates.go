@@ -50,6 +50,7 @@ func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
 	}
 	me := &poller{wake: make(chan struct{}, 1), ousted: make(chan struct{})}
 	in.poller = me
+	s.books.touch()
 	s.mu.Unlock()
 	return s.wait(ctx, c, me, limit, time.Duration(timeout)*time.Second)
 }

@@ -217,6 +217,14 @@ func (p *platform) say(c sim.Chat, who sim.Person, text string, o ...sim.SayOpti
 	return said
 }
 
+// awaitPoll returns when the first bot waits in a long poll.
+func (p *platform) awaitPoll() {
+	p.t.Helper()
+	if _, err := p.Await(soon(p.t), func(b sim.Book) bool { return b.Polling["parley_bot"] }); err != nil {
+		p.t.Fatalf("no long poll: %v", err)
+	}
+}
+
 // soon bounds what must happen at once.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

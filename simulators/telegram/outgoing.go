@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"encoding/json"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -74,11 +75,11 @@ func normalise(text string, es []Entity) (formatted, *refusal) {
 }
 
 func checkPlace(u []uint16, e Entity) *refusal {
-	end := e.Offset + e.Length
+	end := e.Offset + min(e.Length, math.MaxInt-e.Offset)
 	switch {
 	case e.Offset > len(u):
 		return badRequest("entity begins after the end of the text at UTF-16 offset %d", e.Offset)
-	case end > len(u):
+	case e.Length > len(u)-e.Offset:
 		return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end)
 	case inside(u, e.Offset):
 		return badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, e.Offset))

@@ -121,6 +121,10 @@ func TestAMessageInATopicAnswersTheTopicsFirstMessage(t *testing.T) {
 	if m.MessageThreadID != topic || m.ReplyTo == nil || m.ReplyTo.MessageID != topic {
 		t.Errorf("%+v", m)
 	}
+	r := p.call("sendMessage", args{"chat_id": forum.ID, "text": "answer", "reply_parameters": args{"message_id": m.MessageID}})
+	if got := p.message(r).MessageThreadID; got != topic {
+		t.Errorf("an answer without message_thread_id went to topic %d", got)
+	}
 	p.say(forum, ann, "/new", sim.SayOptions{Thread: 1})
 	if m := p.poll(args{"offset": -1})[0].Message; m.MessageThreadID != 0 {
 		t.Errorf("General: %+v", m)

@@ -58,8 +58,8 @@ type replyParameters struct {
 	Quote                    string `json:"quote"`
 }
 
-// replyOf finds what a message answers. A message of another topic cannot be
-// answered, whatever allow_sending_without_reply says.
+// replyOf finds what a message answers. A message of another topic than the
+// named one cannot be answered, whatever allow_sending_without_reply says.
 func replyOf(h *history, thread int64, c *call) (*wireMessage, *wireQuote, *refusal) {
 	var rp replyParameters
 	if raw := c.args["reply_parameters"]; raw != "" {
@@ -77,7 +77,7 @@ func replyOf(h *history, thread int64, c *call) (*wireMessage, *wireQuote, *refu
 	switch {
 	case st == nil && (rp.AllowSendingWithoutReply || h.forgotten(rp.MessageID)):
 		return nil, nil, nil
-	case st == nil, st.message.MessageThreadID != thread && (st.message.IsTopicMessage || thread != 0):
+	case st == nil, thread != 0 && st.message.MessageThreadID != thread:
 		return nil, nil, badRequest("message to be replied not found")
 	case rp.Quote == "":
 		return st.message, nil, nil
@@ -150,6 +150,9 @@ func (s *Server) sendMessage(_ context.Context, c *call) (any, *refusal) {
 	reply, quote, refused := replyOf(h, thread, c)
 	if refused != nil {
 		return nil, refused
+	}
+	if reply != nil && reply.IsTopicMessage {
+		thread = reply.MessageThreadID // an answer goes where the question stands
 	}
 	if refused := s.paced(c, r); refused != nil {
 		return nil, refused

@@ -48,17 +48,24 @@ func (s *Server) Handler() http.Handler {
 // authorize splits "<token>/rest" and finds the bot.
 func (s *Server) authorize(path string) (*account, string, *refusal) {
 	token, rest, _ := strings.Cut(path, "/")
+	if a := s.accountOf(token); a != nil {
+		return a, rest, nil
+	}
 	if !tokenShape.MatchString(token) {
 		return nil, "", &refusal{code: http.StatusNotFound, text: "Not Found"}
 	}
+	return nil, "", &refusal{code: http.StatusUnauthorized, text: "Unauthorized"}
+}
+
+func (s *Server) accountOf(token string) *account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.accounts {
 		if a.bot.Token == token {
-			return a, rest, nil
+			return a
 		}
 	}
-	return nil, "", &refusal{code: http.StatusUnauthorized, text: "Unauthorized"}
+	return nil
 }
 
 func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[string]namedMethod, path string) {

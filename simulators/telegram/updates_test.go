@@ -51,16 +51,14 @@ func TestALongPollIsWokenByAnUpdate(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	got := make(chan []int64, 1)
-	polling := make(chan struct{})
 	go func() {
-		close(polling)
 		r, err := p.try(soon(t), token, "getUpdates", args{"timeout": 50})
 		if err != nil {
 			t.Error(err)
 		}
 		got <- ids(p.updates(r))
 	}()
-	<-polling
+	p.awaitPoll()
 	p.say(sim.PrivateChat(ann), ann, "wake up")
 	select {
 	case us := <-got:
@@ -91,6 +89,7 @@ func TestTheSecondPollerEndsTheFirstWith409(t *testing.T) {
 		ended <- r
 	}
 	go poll()
+	p.awaitPoll()
 	go poll()
 	var first reply
 	select {
@@ -213,6 +212,7 @@ func TestAPollerThatGoesAwayLeavesTheQueueUsable(t *testing.T) {
 		defer close(gone)
 		_, _ = p.try(ctx, token, "getUpdates", args{"timeout": 50})
 	}()
+	p.awaitPoll()
 	cancel()
 	<-gone
 	p.say(sim.PrivateChat(ann), ann, "hi")

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cmd/parley/try"
+)
+
+func tryCommand(p program) *cobra.Command {
+	var o try.Options
+	var verbose bool
+	c := &cobra.Command{
+		Use:   "try",
+		Short: "Chat with the whole house in this terminal, nothing configured",
+		Long: `try starts a Telegram server on loopback, a gateway with its embedded message
+log and database, and a chat in this terminal that goes the whole real way
+through them. With ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment a real
+model answers; without, a small scripted demonstration model.
+
+It also takes lines from standard input: each waits for its answer, and try ends
+with the last one.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.In, o.Out, o.Terminal, o.Version = p.in, p.out, p.tty(p.in), version()
+			o.Getenv = func(key string) string { v, _ := p.getenv(key); return v }
+			if verbose {
+				o.Logger = slog.New(slog.NewTextHandler(p.err, nil))
+			}
+			return failed(try.Run(cmd.Context(), o))
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Model, "model", "", "which model answers, as provider/model (default: by the key in the environment)")
+	f.StringVar(&o.StateDir, "state", "", "keep the state in this folder (default: a temporary one, removed at the end)")
+	f.StringVar(&o.Ops, "ops", "", "where metrics and health are served, host:port (default: a free port on loopback)")
+	f.DurationVar(&o.Pace, "pace", 20*time.Millisecond, "pause between the demonstration model's words")
+	f.BoolVarP(&verbose, "verbose", "v", false, "show the gateway's log on standard error")
+	return c
+}

@@ -1,0 +1,82 @@
+package try
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"parley/simulators/telegram"
+)
+
+// screen prints what people in the chats see, so that it reads well in a
+// terminal and in a file: a message that grows by edits grows here too.
+type screen struct {
+	out   io.Writer
+	open  bool  // the cursor stands behind something on this line
+	chat  int64 // of the message that was printed last
+	msg   int64
+	shown string
+}
+
+func (s *screen) write(text string) { _, _ = io.WriteString(s.out, text) }
+
+// fresh goes to a new line, where the terminal already did.
+func (s *screen) fresh() {
+	s.open, s.msg = false, 0
+}
+
+// begin leaves the cursor behind text.
+func (s *screen) begin(text string) {
+	s.end()
+	s.write(text)
+	s.open = true
+}
+
+// line prints one whole line.
+func (s *screen) line(text string) {
+	s.end()
+	s.write(text + "\n")
+}
+
+func (s *screen) end() {
+	if s.open {
+		s.write("\n")
+	}
+	s.fresh()
+}
+
+func (s *screen) show(h telegram.Happening) {
+	switch h.Kind {
+	case "sent":
+		s.message(h)
+	case "edited":
+		if s.msg == h.MessageID && s.chat == h.ChatID {
+			s.grow(h.Text)
+			return
+		}
+		s.message(h)
+	}
+}
+
+func (s *screen) message(h telegram.Happening) {
+	s.end()
+	s.write(fmt.Sprintf("%s: %s", bot.Name, h.Text))
+	s.open, s.chat, s.msg, s.shown = true, h.ChatID, h.MessageID, h.Text
+}
+
+// grow prints what an edit added. When it changed earlier text, the line with
+// the change is printed again.
+func (s *screen) grow(text string) {
+	if more, ok := strings.CutPrefix(text, s.shown); ok {
+		s.write(more)
+		s.shown = text
+		return
+	}
+	same := 0
+	for same < min(len(text), len(s.shown)) && text[same] == s.shown[same] {
+		same++
+	}
+	line := strings.LastIndexByte(text[:same], '\n') + 1
+	s.write("\n" + text[line:])
+	s.shown = text
+}

@@ -1,0 +1,131 @@
+// Package try is parley's main job with nothing configured: a chat in the
+// terminal that goes the whole real way, from a Telegram server on loopback
+// through adapter, log, worker and model back to the chat.
+package try
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/gateway"
+	"parley/sessions"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// Options is what the terminal and the environment give.
+type Options struct {
+	In       io.Reader
+	Out      io.Writer
+	Terminal bool // a person types; otherwise each line waits for its answer
+	Getenv   func(string) string
+	Model    string        // provider/model, where a key for it is in the environment; empty: chosen
+	StateDir string        // kept afterwards; empty: a temporary one, removed
+	Ops      string        // where the metrics are; empty: a free port
+	Pace     time.Duration // between the demonstration model's words
+	Logger   *slog.Logger
+	Version  string
+}
+
+// answerWithin is how long a line from a script waits for its answer.
+const answerWithin = 3 * time.Minute
+
+var errNoAnswer = errors.New("no answer came")
+
+// answer is a delivery that has ended, with its session.
+type answer struct {
+	d sessions.Delivery
+	s sessions.Session
+}
+
+// Run chats until the input or ctx ends. Everything it started has stopped
+// when it returns, but for a read of In that still blocks.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	dir := o.StateDir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "parley-try-"); err != nil {
+			return fmt.Errorf("make a temporary folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	} else if dir, err = filepath.Abs(dir); err != nil {
+		return fmt.Errorf("find the state folder: %w", err)
+	}
+	platform, err := telegram.New(telegram.Options{Bots: []telegram.Bot{bot}})
+	if err != nil {
+		return fmt.Errorf("make the chat server: %w", err)
+	}
+	if err := platform.Listen(); err != nil {
+		return fmt.Errorf("start the chat server: %w", err)
+	}
+	demo := model.New(model.Options{Brain: model.Demo(o.Pace)})
+	if err := demo.Listen(); err != nil {
+		return errors.Join(fmt.Errorf("start the demonstration model: %w", err), platform.Close())
+	}
+	mind, err := choose(o, demo.URL())
+	if err != nil {
+		return errors.Join(err, platform.Close(), demo.Close())
+	}
+	delivered := make(chan answer, 256)
+	gw, err := gateway.New(config(dir, o.Ops, platform.URL(), mind), gateway.Options{
+		Logger: o.Logger, Version: o.Version,
+		Delivered: func(d sessions.Delivery, s sessions.Session) {
+			select {
+			case delivered <- answer{d, s}:
+			case <-ctx.Done():
+			}
+		},
+	})
+	if err != nil {
+		return errors.Join(err, platform.Close(), demo.Close())
+	}
+
+	// The gateway ends before the servers it talks to.
+	outer, stopServers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServers()
+	inner, stopGateway := context.WithCancel(ctx)
+	defer stopGateway()
+	var servers, house errgroup.Group
+	servers.Go(func() error { return platform.Run(outer) })
+	servers.Go(func() error { return demo.Run(outer) })
+	house.Go(func() error {
+		defer stopGateway()
+		return gw.Run(inner)
+	})
+	select {
+	case <-gw.Started():
+		c := &conversation{o: o, dir: dir, platform: platform, delivered: delivered, mind: mind, ops: gw.OpsAddr()}
+		err = c.run(inner, lines(o.In))
+	case <-inner.Done():
+	}
+	stopGateway()
+	err = errors.Join(err, house.Wait())
+	stopServers()
+	return errors.Join(err, servers.Wait())
+}
+
+// lines gives the lines of r as they come. A read that blocks cannot be taken
+// back: its goroutine ends with the process.
+func lines(r io.Reader) <-chan string {
+	ch := make(chan string)
+	go func() {
+		defer close(ch)
+		s := bufio.NewScanner(r)
+		s.Buffer(make([]byte, 0, 4096), 1<<20)
+		for s.Scan() {
+			ch <- s.Text()
+		}
+	}()
+	return ch
+}

@@ -1,0 +1,95 @@
+// Package channeltest is what every adapter of a chat network must do, as one
+// suite. An adapter's test opens a [Rig] over a network that behaves, and runs
+// the suite in a few lines; a bug found in one adapter becomes a case for all.
+package channeltest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parley/channels"
+)
+
+// Features says what only some networks can do.
+type Features struct {
+	Edits      bool // channels.Editor
+	Typing     bool // channels.Typer
+	LostAnswer bool // Rig.LoseNextAnswer works
+}
+
+// Rig is a network with one bot account on it and one person who writes to the
+// bot in a direct chat. Its methods may be called while a channel is running.
+type Rig interface {
+	// Open gives a channel for the account, as the start of a new process does:
+	// it knows nothing but what the network tells it. Pauses of the adapter
+	// should be set to a few milliseconds.
+	Open(t testing.TB) channels.Channel
+
+	// Say lets the person, under the given name, write to the bot. Each call
+	// makes one event; events are offered in the order of the calls.
+	Say(t testing.TB, name, text string)
+
+	// SayUnreadable makes one event that the adapter cannot decode.
+	SayUnreadable(t testing.TB)
+
+	// Acknowledged is how many events the network holds for received, and
+	// AwaitAcknowledged waits until it is at least n.
+	Acknowledged() int
+	AwaitAcknowledged(ctx context.Context, n int) error
+
+	// LimitNext makes the network refuse the next message of the bot and ask
+	// to wait for d.
+	LimitNext(t testing.TB, d time.Duration)
+
+	// LoseNextAnswer makes the network take the next message of the bot and
+	// cut the connection instead of saying so.
+	LoseNextAnswer(t testing.TB)
+
+	// Sent is the text of each message that the network took from the bot, in
+	// order.
+	Sent() []string
+}
+
+// Run runs the suite. Each case opens a rig of its own. The test that calls Run
+// must not be parallel: one case counts goroutines.
+func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
+	t.Run("fifty starts and stops leave no goroutine", func(t *testing.T) { startsAndStops(t, open) })
+	for name, test := range map[string]func(*testing.T, Rig){
+		"an event is not acknowledged before it is accepted":            ackAfterAccept,
+		"an event that is not taken is offered again before later ones": refusedAgain,
+		"an event that was not acknowledged comes again under its id":   sameID,
+		"events are offered in their order":                             order,
+		"an unreadable event is handed on raw and holds up nobody":      unreadable,
+		"Receive ends with its context while accept fails":              endsWhileRefusing,
+		"strangers' names and texts make sound events":                  hostile,
+		"a rate limit says how long to wait":                            rateLimit,
+		"what Render gives is taken by Send":                            rendered,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+	optional(t, f.LostAnswer, "a send whose answer is lost is ambiguous", open, lostAnswer)
+	optional(t, f.Edits, "editing to the same content is a success", open, edits)
+	optional(t, f.Typing, "typing can be shown", open, typing)
+}
+
+func optional(t *testing.T, has bool, name string, open func(testing.TB) Rig, test func(*testing.T, Rig)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		if has {
+			test(t, open(t))
+			return
+		}
+		// What a network cannot do its adapter must not offer.
+		ch := open(t).Open(t)
+		_, editor := ch.(channels.Editor)
+		_, typer := ch.(channels.Typer)
+		if name == "typing can be shown" && typer || name == "editing to the same content is a success" && editor {
+			t.Errorf("%s: offered, but not declared as a feature", ch.Name())
+		}
+	})
+}

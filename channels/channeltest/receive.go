@@ -1,0 +1,246 @@
+package channeltest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// patience bounds waits for what must happen; no test takes nearly so long.
+const patience = 30 * time.Second
+
+var errFull = errors.New("channeltest: not taken")
+
+// run is one Receive in the background.
+type run struct {
+	t      testing.TB
+	events chan channels.Message // in the order of being offered
+	stop   func()
+}
+
+// receive starts ch; decide answers each offer, nil for taking it.
+func receive(t testing.TB, ch channels.Channel, decide func(m channels.Message) error) *run {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &run{t: t, events: make(chan channels.Message, 1024)}
+	done := make(chan error, 1)
+	go func() {
+		done <- ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
+			r.events <- m
+			if decide == nil {
+				return nil
+			}
+			return decide(m)
+		})
+	}()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("Receive returned %v after its context ended, want nil", err)
+			}
+		case <-time.After(patience):
+			t.Error("Receive goes on after its context ended")
+		}
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *run) next() channels.Message {
+	r.t.Helper()
+	select {
+	case m := <-r.events:
+		return m
+	case <-time.After(patience):
+		r.t.Fatal("no event came")
+		panic("unreachable")
+	}
+}
+
+func await(t testing.TB, rig Rig, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := rig.AwaitAcknowledged(ctx, n); err != nil {
+		t.Fatalf("%d events acknowledged, want %d: %v", rig.Acknowledged(), n, err)
+	}
+}
+
+func startsAndStops(t *testing.T, open func(testing.TB) Rig) {
+	rig := open(t)
+	ch := rig.Open(t)
+	// The first round lets the network itself start whatever it needs.
+	first := receive(t, ch, nil)
+	rig.Say(t, "Ann", "first")
+	first.next()
+	first.stop()
+	before := goleak.IgnoreCurrent()
+	for i := range 50 {
+		r := receive(t, ch, nil)
+		if i%2 == 0 {
+			text := fmt.Sprintf("message %d", i)
+			rig.Say(t, "Ann", text)
+			// What was taken just before a stop may be offered again.
+			for m := r.next(); m.Text != text; m = r.next() {
+				if m.Kind != channels.Said {
+					t.Fatalf("event %d is %+v", i, m)
+				}
+			}
+		}
+		r.stop()
+	}
+	if c, ok := ch.(interface{ Close() error }); ok {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := goleak.Find(before); err != nil {
+		t.Error(err)
+	}
+}
+
+func ackAfterAccept(t *testing.T, rig Rig) {
+	release := make(chan struct{})
+	r := receive(t, rig.Open(t), func(channels.Message) error {
+		<-release
+		return nil
+	})
+	rig.Say(t, "Ann", "hello")
+	m := r.next()
+	if n := rig.Acknowledged(); n != 0 {
+		t.Errorf("%d events acknowledged while accept was running", n)
+	}
+	close(release)
+	await(t, rig, 1)
+	if m.Text != "hello" || m.Kind != channels.Said || !m.Mentioned || m.Event == "" || m.MessageID == "" || m.Sender.ID == "" {
+		t.Errorf("event %+v", m)
+	}
+	if m.Address.Kind != sessionkeys.DM || m.ReceivedAt.IsZero() {
+		t.Errorf("event %+v", m)
+	}
+}
+
+func refusedAgain(t *testing.T, rig Rig) {
+	refusals := 3
+	r := receive(t, rig.Open(t), func(m channels.Message) error {
+		if m.Text == "second" && refusals > 0 {
+			refusals--
+			return errFull
+		}
+		return nil
+	})
+	for _, text := range []string{"first", "second", "third"} {
+		rig.Say(t, "Ann", text)
+	}
+	for i, want := range []string{"first", "second", "second", "second", "second", "third"} {
+		if got := r.next().Text; got != want {
+			t.Fatalf("offer %d is %q, want %q", i, got, want)
+		}
+		if n := rig.Acknowledged(); i >= 1 && i <= 3 && n > 1 {
+			t.Fatalf("%d events acknowledged although the second was refused", n)
+		}
+	}
+	await(t, rig, 3)
+}
+
+func sameID(t *testing.T, rig Rig) {
+	first := receive(t, rig.Open(t), func(channels.Message) error { return errFull })
+	rig.Say(t, "Ann", "hello")
+	a := first.next()
+	first.stop()
+	if n := rig.Acknowledged(); n != 0 {
+		t.Fatalf("%d events acknowledged, none was taken", n)
+	}
+	b := receive(t, rig.Open(t), nil).next()
+	if a.Event != b.Event || a.Text != b.Text || a.Address != b.Address || a.MessageID != b.MessageID {
+		t.Errorf("the event came as\n%+v and again as\n%+v", a, b)
+	}
+	await(t, rig, 1)
+}
+
+func order(t *testing.T, rig Rig) {
+	r := receive(t, rig.Open(t), nil)
+	const n = 50
+	seen := map[string]bool{}
+	for i := range n {
+		rig.Say(t, "Ann", fmt.Sprint(i))
+	}
+	for i := range n {
+		m := r.next()
+		if m.Text != fmt.Sprint(i) {
+			t.Fatalf("event %d is %q", i, m.Text)
+		}
+		if seen[m.Event] {
+			t.Fatalf("event id %s came twice", m.Event)
+		}
+		seen[m.Event] = true
+	}
+	await(t, rig, n)
+}
+
+func unreadable(t *testing.T, rig Rig) {
+	r := receive(t, rig.Open(t), nil)
+	rig.Say(t, "Ann", "before")
+	rig.SayUnreadable(t)
+	rig.Say(t, "Ann", "after")
+	if m := r.next(); m.Text != "before" {
+		t.Fatalf("first event %+v", m)
+	}
+	m := r.next()
+	if m.Kind != channels.Unreadable || m.Event == "" || m.Problem == "" || !json.Valid(m.Raw) || m.Channel == "" {
+		t.Errorf("unreadable event came as %+v", m)
+	}
+	if m := r.next(); m.Text != "after" {
+		t.Errorf("third event %+v", m)
+	}
+	await(t, rig, 3)
+}
+
+func endsWhileRefusing(t *testing.T, rig Rig) {
+	r := receive(t, rig.Open(t), func(channels.Message) error { return errFull })
+	rig.Say(t, "Ann", "hello")
+	r.next()
+	r.next()
+	r.stop()
+	if n := rig.Acknowledged(); n != 0 {
+		t.Errorf("%d events acknowledged, none was taken", n)
+	}
+}
+
+func hostile(t *testing.T, rig Rig) {
+	r := receive(t, rig.Open(t), nil)
+	for _, s := range []string{
+		"x:group:y", "agent:a:sub:1:", "*.>", "a\u202Eb", "line\nbreak", "\u200b", "%00", strings.Repeat("ä", 60),
+		"👨‍👩‍👧‍👦", "@everyone <!channel>", "{{.}}", "'; DROP TABLE x; --", "\t\v\f",
+	} {
+		rig.Say(t, s, "text "+s)
+		m := r.next()
+		if m.Kind != channels.Said {
+			t.Errorf("name %q: %+v", s, m)
+			continue
+		}
+		if _, err := sessionkeys.For("main", m.Address); err != nil {
+			t.Errorf("name %q: %v", s, err)
+		}
+		if !utf8.ValidString(m.Sender.Name) || strings.ContainsFunc(m.Sender.Name, unicode.IsControl) || strings.ContainsRune(m.Sender.Name, 0x202E) {
+			t.Errorf("name %q is shown as %q", s, m.Sender.Name)
+		}
+		if !utf8.ValidString(m.Text) || !strings.HasPrefix(m.Text, "text") {
+			t.Errorf("text of %q came as %q", s, m.Text)
+		}
+	}
+}

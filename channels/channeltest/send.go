@@ -1,0 +1,114 @@
+package channeltest
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels"
+)
+
+// meet lets the person write first and gives the place to answer in.
+func meet(t *testing.T, rig Rig) (channels.Channel, channels.Message) {
+	t.Helper()
+	ch := rig.Open(t)
+	r := receive(t, ch, nil)
+	rig.Say(t, "Ann", "hello")
+	m := r.next()
+	r.stop()
+	return ch, m
+}
+
+func kindOf(err error) channels.ErrorKind {
+	var e *channels.Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+func rateLimit(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	rig.LimitNext(t, 7*time.Second)
+	_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}})
+	var e *channels.Error
+	if !errors.As(err, &e) || e.Kind != channels.RateLimit || e.RetryAfter != 7*time.Second {
+		t.Errorf("Send gave %v, want a rate limit of 7s", err)
+	}
+	if sent := rig.Sent(); len(sent) != 0 {
+		t.Errorf("sent %q", sent)
+	}
+}
+
+func rendered(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	md := "# Title\n\n**bold** and `code`\n\n```go\nx := 1\n```\n\n" + strings.Repeat("A sentence of some words. 😀 ", 400) + "\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+	bodies := ch.Render(md)
+	if len(bodies) < 2 {
+		t.Fatalf("%d messages", len(bodies))
+	}
+	var want []string
+	for _, b := range bodies {
+		receipt, err := ch.Send(t.Context(), channels.Reply{To: m.Address, ReplyTo: m.MessageID, Body: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if receipt.MessageID == "" {
+			t.Error("a receipt without an id")
+		}
+		want = append(want, b.Text)
+	}
+	if got := rig.Sent(); !slices.Equal(got, want) {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+	for _, md := range []string{"", " \n", "\u200b"} {
+		if bodies := ch.Render(md); len(bodies) != 0 {
+			t.Errorf("Render(%q) = %v, want none", md, bodies)
+		}
+	}
+}
+
+func lostAnswer(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	rig.LoseNextAnswer(t)
+	_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "once"}})
+	if kindOf(err) != channels.Ambiguous {
+		t.Errorf("Send gave %v, want an ambiguous error", err)
+	}
+	if sent := rig.Sent(); !slices.Equal(sent, []string{"once"}) {
+		t.Errorf("sent %q, want it once", sent)
+	}
+}
+
+func edits(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	e, ok := ch.(channels.Editor)
+	if !ok {
+		t.Fatal("the channel cannot edit")
+	}
+	receipt, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "one"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := e.Edit(t.Context(), m.Address, receipt.MessageID, channels.Body{Text: "two"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func typing(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	y, ok := ch.(channels.Typer)
+	if !ok {
+		t.Fatal("the channel cannot show typing")
+	}
+	if err := y.Typing(t.Context(), m.Address); err != nil {
+		t.Error(err)
+	}
+	if y.TypingFor() <= 0 {
+		t.Error("typing never fades")
+	}
+}

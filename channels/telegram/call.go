@@ -1,0 +1,148 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/channels"
+)
+
+// answer is the envelope of every answer of the Bot API.
+type answer struct {
+	OK          *bool           `json:"ok"`
+	Result      json.RawMessage `json:"result"`
+	Description string          `json:"description"`
+	ErrorCode   int             `json:"error_code"`
+	Parameters  struct {
+		RetryAfter      int64 `json:"retry_after"`
+		MigrateToChatID int64 `json:"migrate_to_chat_id"`
+	} `json:"parameters"`
+}
+
+// call runs a method that the library does not offer and gives its result. Its
+// error is a *channels.Error.
+func (c *Channel) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, *exchange, error) {
+	content, err := json.Marshal(params)
+	if err != nil {
+		return nil, &exchange{}, &channels.Error{Kind: channels.Refused, Op: method, Err: err}
+	}
+	x := &exchange{}
+	ctx = context.WithValue(ctx, exchangeKey{}, x)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.APIURL+"/bot"+placeholder+"/"+method, bytes.NewReader(content))
+	if err != nil {
+		return nil, x, &channels.Error{Kind: channels.Unsent, Op: method, Err: err}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if resp, err := c.http.Do(req); err == nil {
+		_ = resp.Body.Close()
+	}
+	result, err := x.result(ctx, method)
+	return result, x, err
+}
+
+// library runs one of the library's calls and judges it by what went over the
+// wire, not by what the library says of it.
+func (c *Channel) viaLibrary(ctx context.Context, method string, run func(ctx context.Context) error) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)
+	defer cancel()
+	x := &exchange{}
+	ctx = context.WithValue(ctx, exchangeKey{}, x)
+	err := run(ctx)
+	if x.err == nil && x.status == 0 {
+		return nil, &channels.Error{Kind: channels.Refused, Op: method, Err: fmt.Errorf("make the request: %w", err)}
+	}
+	return x.result(ctx, method)
+}
+
+// result is what the call gave, or an *channels.Error that says whether it may
+// have had its effect.
+func (x *exchange) result(ctx context.Context, method string) (json.RawMessage, error) {
+	e := &channels.Error{Op: method, Status: x.status, Err: x.err}
+	if x.status == 0 {
+		e.Kind = channels.Unsent
+		if x.left.Load() {
+			e.Kind = channels.Ambiguous
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			e.Err = fmt.Errorf("%w: %w", cause, x.err)
+		}
+		return nil, e
+	}
+	var a answer
+	if !x.whole || json.Unmarshal(x.body, &a) != nil || a.OK == nil {
+		x.withoutAnswer(e)
+		return nil, e
+	}
+	if *a.OK {
+		return a.Result, nil
+	}
+	e.Status = a.ErrorCode
+	if e.Status == 0 {
+		e.Status = x.status
+	}
+	e.Message = brief(a.Description)
+	a.classify(e)
+	return nil, e
+}
+
+// withoutAnswer judges an answer that the Bot API did not give: something in
+// between did, or the answer was cut off.
+func (x *exchange) withoutAnswer(e *channels.Error) {
+	if x.whole {
+		e.Message = brief(string(x.body))
+		if e.Message == "" {
+			e.Message = "an empty answer"
+		}
+	}
+	switch {
+	case x.status == http.StatusTooManyRequests:
+		e.Kind, e.RetryAfter = channels.RateLimit, time.Second
+		if n, err := strconv.Atoi(x.retry); err == nil && n > 0 {
+			e.RetryAfter = time.Duration(n) * time.Second
+		}
+	case x.status >= 300 && x.status < 400:
+		e.Kind = channels.Unsent // a redirect, which is not followed
+	case x.status >= 400 && x.status < 500 && x.status != http.StatusRequestTimeout:
+		e.Kind = channels.Refused
+	default:
+		e.Kind = channels.Ambiguous // a gateway that gave up may have passed the request on
+	}
+}
+
+// classify says what an error of the Bot API means for the message.
+func (a *answer) classify(e *channels.Error) {
+	words := strings.ToLower(a.Description)
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		e.Kind = channels.RateLimit
+		e.RetryAfter = time.Duration(max(a.Parameters.RetryAfter, 1)) * time.Second
+	case a.Parameters.MigrateToChatID != 0:
+		e.Kind, e.MovedTo = channels.Moved, strconv.FormatInt(a.Parameters.MigrateToChatID, 10)
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusNotFound:
+		// Telegram Bot API: a token of a wrong form is answered with Not Found.
+		e.Kind = channels.Unauthorized
+	case e.Status == http.StatusForbidden,
+		e.Status == http.StatusBadRequest && strings.Contains(words, "chat not found"):
+		e.Kind = channels.Gone
+	case e.Status == http.StatusConflict, e.Status >= 500:
+		e.Kind = channels.Unsent
+	default:
+		e.Kind = channels.Refused
+	}
+}
+
+// brief is a stranger's text for an error: one line of bounded length.
+func brief(s string) string {
+	const most = 200
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7F }), " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

@@ -1,0 +1,172 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// errSendTimeout is why a call other than a poll ended without an answer.
+var errSendTimeout = errors.New("no answer in time")
+
+// generalTopic is the topic every forum has. Telegram Bot API: its id must not
+// be given when sending, and must be given to show a chat action in it.
+const generalTopic = "1"
+
+// Send sends one message. When Telegram refuses its entities it is sent as
+// plain text, and when its topic is gone, outside of it; both only after a
+// refusal, so the message never arrives twice. Every other failure is the
+// caller's to repeat or not.
+func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	const method = "sendMessage"
+	chat, thread, err := place(method, r.To)
+	if err != nil {
+		return channels.Receipt{}, err
+	}
+	p := &bot.SendMessageParams{
+		ChatID: chat, Text: r.Body.Text, Entities: entitiesOf(r.Body), LinkPreviewOptions: noPreview(),
+	}
+	if r.To.Thread != generalTopic {
+		p.MessageThreadID = thread
+	}
+	if r.ReplyTo != "" {
+		id, err := strconv.Atoi(r.ReplyTo)
+		if err != nil {
+			return channels.Receipt{}, refused(method, "the id of the message to answer is not a number")
+		}
+		p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
+	}
+	for {
+		result, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
+			_, err := c.library.SendMessage(ctx, p)
+			return err
+		})
+		switch {
+		case err == nil:
+			return receipt(method, result)
+		case len(p.Entities) > 0 && entitiesRefused(err):
+			c.o.Log.Warn("telegram refused entities, sending plain text", "error", err)
+			p.Entities = nil
+		case p.MessageThreadID != 0 && says(err, "message thread not found"):
+			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
+			p.MessageThreadID = 0
+		default:
+			return channels.Receipt{}, err
+		}
+	}
+}
+
+// receipt reads the id of the message that was sent. An answer that says yes
+// but cannot be read leaves a message whose id nobody knows.
+func receipt(method string, result json.RawMessage) (channels.Receipt, error) {
+	var sent struct {
+		MessageID int64 `json:"message_id"`
+	}
+	if err := json.Unmarshal(result, &sent); err != nil || sent.MessageID == 0 {
+		return channels.Receipt{}, &channels.Error{
+			Kind: channels.Ambiguous, Op: method, Status: http.StatusOK, Message: "the answer has no message id",
+		}
+	}
+	return channels.Receipt{MessageID: strconv.FormatInt(sent.MessageID, 10)}, nil
+}
+
+// Edit changes the text of a message. Repeating it is harmless: a message that
+// reads so already is a success.
+func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+	const method = "editMessageText"
+	chat, _, err := place(method, to)
+	if err != nil {
+		return err
+	}
+	id, err := strconv.Atoi(messageID)
+	if err != nil {
+		return refused(method, "the id of the message is not a number")
+	}
+	p := &bot.EditMessageTextParams{
+		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(),
+	}
+	for {
+		_, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
+			_, err := c.library.EditMessageText(ctx, p)
+			return err
+		})
+		switch {
+		case err == nil, says(err, "message is not modified"):
+			return nil
+		case len(p.Entities) > 0 && entitiesRefused(err):
+			p.Entities = nil
+		default:
+			return err
+		}
+	}
+}
+
+// Typing shows that the bot is writing, for TypingFor.
+func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
+	const method = "sendChatAction"
+	chat, thread, err := place(method, to)
+	if err != nil {
+		return err
+	}
+	_, err = c.viaLibrary(ctx, method, func(ctx context.Context) error {
+		_, err := c.library.SendChatAction(ctx, &bot.SendChatActionParams{
+			ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping,
+		})
+		return err
+	})
+	return err
+}
+
+// place reads the numbers of an address.
+func place(method string, a sessionkeys.Address) (chat int64, thread int, err error) {
+	if a.Channel != Network {
+		return 0, 0, refused(method, "the address is of another network")
+	}
+	chat, err = strconv.ParseInt(a.Peer, 10, 64)
+	if err != nil || chat == 0 {
+		return 0, 0, refused(method, "the id of the chat is not a number")
+	}
+	if a.Thread != "" {
+		if thread, err = strconv.Atoi(a.Thread); err != nil {
+			return 0, 0, refused(method, "the id of the topic is not a number")
+		}
+	}
+	return chat, thread, nil
+}
+
+// entitiesOf reads what Render stored. Markup that cannot be read is dropped:
+// the text says the same.
+func entitiesOf(b channels.Body) []models.MessageEntity {
+	var es []models.MessageEntity
+	if len(b.Markup) == 0 || json.Unmarshal(b.Markup, &es) != nil {
+		return nil
+	}
+	return es
+}
+
+func noPreview() *models.LinkPreviewOptions {
+	return &models.LinkPreviewOptions{IsDisabled: bot.True()}
+}
+
+func refused(method, why string) error {
+	return &channels.Error{Kind: channels.Refused, Op: method, Message: why}
+}
+
+// entitiesRefused: "can't parse entities", ENTITY_BOUNDS_INVALID and the like.
+func entitiesRefused(err error) bool { return says(err, "entit") }
+
+// says tells whether Telegram refused a request with these words. It has no
+// finer codes than 400.
+func says(err error, words string) bool {
+	var e *channels.Error
+	return errors.As(err, &e) && e.Status == http.StatusBadRequest && strings.Contains(strings.ToLower(e.Message), words)
+}

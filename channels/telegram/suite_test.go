@@ -1,0 +1,140 @@
+package telegram_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/channels/telegram"
+	sim "parley/simulators/telegram"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const token = "42:secret-token-canary"
+
+var (
+	ann   = sim.Person{ID: 1001, Username: "ann", FirstName: "Ann"}
+	bob   = sim.Person{ID: 1002, Username: "bobby", FirstName: "Bob"}
+	super = sim.Chat{ID: -1001000000500, Kind: sim.Supergroup, Title: "Super"}
+	forum = sim.Chat{ID: -1001000000600, Kind: sim.Forum, Title: "Forum"}
+	team  = sim.Chat{ID: -500, Kind: sim.Group, Title: "Team"}
+)
+
+func TestTelegramIsAChannel(t *testing.T) {
+	channeltest.Run(t, channeltest.Features{Edits: true, Typing: true, LostAnswer: true}, func(t testing.TB) channeltest.Rig {
+		return newRig(t)
+	})
+}
+
+// rig is a simulated Telegram with our bot on it.
+type rig struct{ *sim.Server }
+
+var _ channeltest.Rig = (*rig)(nil)
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	s, err := sim.New(sim.Options{
+		FirstUpdateID: 1000, Seed: 1,
+		Bots: []sim.Bot{
+			{Token: token, Username: "Parley_bot", Name: "Parley", CanReadAllGroupMessages: true},
+			{Token: "43:another", Username: "other_bot"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("simulator: %v", err)
+		}
+	})
+	return &rig{s}
+}
+
+func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
+
+func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
+	t.Helper()
+	o := telegram.Options{
+		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
+		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, ConflictPause: 5 * time.Millisecond,
+		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	ch, err := telegram.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ch.Close() })
+	return ch
+}
+
+func (r *rig) Say(t testing.TB, name, text string) {
+	t.Helper()
+	p := ann
+	p.FirstName = name
+	r.say(t, sim.PrivateChat(p), p, text, sim.SayOptions{})
+}
+
+func (r *rig) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.SayOptions) sim.Said {
+	t.Helper()
+	said, err := r.Server.Say(c, p, text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+func (r *rig) SayUnreadable(t testing.TB) {
+	t.Helper()
+	if _, err := r.Inject("", json.RawMessage(`{"message":{"message_id":"not a number","chat":[]}}`)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) Acknowledged() int { return r.Totals().Confirmed }
+
+func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
+	_, err := r.Await(ctx, func(b sim.Book) bool { return b.Totals.Confirmed >= n })
+	return err
+}
+
+func (r *rig) LimitNext(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "sendMessage", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) LoseNextAnswer(t testing.TB) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "sendMessage", Next: 1})
+}
+
+func (r *rig) plan(t testing.TB, f sim.Fault) {
+	t.Helper()
+	if err := r.Plan(f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) Sent() []string {
+	var out []string
+	for _, m := range r.Books().Messages {
+		out = append(out, m.Text())
+	}
+	return out
+}

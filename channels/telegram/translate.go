@@ -1,0 +1,273 @@
+package telegram
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/sessionkeys"
+)
+
+// Telegram's own accounts, which stand where a person is not known.
+const (
+	anonymousAdmin = 1087968824 // GroupAnonymousBot
+	channelAuthor  = 136817688  // Channel_Bot
+	serviceAccount = 777000     // forwards from a linked channel
+)
+
+var (
+	errNoID      = errors.New("the update has no usable id")
+	errGarbled   = errors.New("the answer of Telegram is not JSON")
+	errNoChat    = errors.New("the update names no chat")
+	errNoMessage = errors.New("the update names no message")
+)
+
+// translate gives the event in a raw update and, for a pressed button, the id
+// by which the press is answered. It never fails: what cannot be read becomes
+// an Unreadable event.
+func (r *receiver) translate(raw json.RawMessage, id int64, known bool) (channels.Message, string) {
+	m := channels.Message{
+		Event: eventID(raw, id, known), Kind: channels.Unhandled, Channel: r.o.Name, ReceivedAt: r.o.Now(),
+	}
+	press, err := r.fill(&m, raw, known)
+	if err != nil {
+		m = channels.Message{
+			Event: m.Event, Kind: channels.Unreadable, Channel: m.Channel, ReceivedAt: m.ReceivedAt,
+			Problem: brief(err.Error()), Raw: raw,
+		}
+	}
+	return m, press
+}
+
+func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (press string, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return "", err
+	}
+	if !known {
+		return "", errNoID
+	}
+	kind := kindOf(fields)
+	switch kind {
+	case "message", "edited_message":
+		var t message
+		if err := json.Unmarshal(fields[kind], &t); err != nil {
+			return "", err
+		}
+		return "", r.said(m, &t, kind == "edited_message")
+	case "callback_query":
+		var t callbackQuery
+		if err := json.Unmarshal(fields[kind], &t); err != nil {
+			return "", err
+		}
+		return t.ID, r.pressed(m, &t)
+	case "my_chat_member":
+		var t memberUpdated
+		if err := json.Unmarshal(fields[kind], &t); err != nil {
+			return "", err
+		}
+		return "", r.member(m, &t)
+	case "garbled":
+		return "", errGarbled
+	}
+	m.Problem = brief("an update of kind " + strconv.Quote(kind))
+	return "", nil
+}
+
+func (r *receiver) said(m *channels.Message, t *message, edited bool) error {
+	if err := r.place(m, &t.Chat, t); err != nil {
+		return err
+	}
+	if t.MessageID == 0 {
+		return errNoMessage
+	}
+	m.MessageID = strconv.FormatInt(t.MessageID, 10)
+	m.SentAt = clock(max(t.Date, t.EditDate))
+	m.Sender = sender(t)
+	switch {
+	case t.MigrateTo != 0:
+		m.Kind, m.MovedTo = channels.Migrated, strconv.FormatInt(t.MigrateTo, 10)
+		return nil
+	case t.MigrateFrom != 0:
+		// The same move, told in the new group.
+		m.Kind, m.MovedTo = channels.Migrated, m.Address.Peer
+		m.Address.Peer, m.Address.Thread = strconv.FormatInt(t.MigrateFrom, 10), ""
+		return nil
+	case m.Address.Kind == sessionkeys.Channel:
+		m.Problem = "a post in a channel"
+		return nil
+	}
+	text, entities := t.Text, t.Entities
+	if text == "" {
+		text, entities = t.Caption, t.CaptionEntities
+	}
+	m.Attachments = attachments(t)
+	if text == "" && len(m.Attachments) == 0 {
+		m.Problem = "a message without text or file"
+		return nil
+	}
+	a := address(text, entities, r.me)
+	m.Text = a.text
+	toUs := r.reply(m, t)
+	m.Mentioned = m.Address.Kind == sessionkeys.DM || a.mentioned || toUs && !a.foreign
+	if a.foreign && !m.Mentioned {
+		m.Problem = "a command for another bot"
+		return nil
+	}
+	m.Kind = channels.Said
+	if edited {
+		m.Kind = channels.Edited
+	}
+	return nil
+}
+
+// place fills the address. Telegram Bot API: message_thread_id names a topic
+// only when is_topic_message is set; elsewhere it numbers the replies to a
+// message. A forum's other messages stand in its General topic, number 1.
+func (r *receiver) place(m *channels.Message, c *chat, t *message) error {
+	if c.ID == 0 {
+		return errNoChat
+	}
+	m.Address = sessionkeys.Address{
+		Channel: Network, Account: strconv.FormatInt(r.me.ID, 10),
+		Kind: sessionkeys.Group, Peer: strconv.FormatInt(c.ID, 10),
+	}
+	topics := c.IsForum
+	switch c.Type {
+	case "private":
+		m.Address.Kind, topics = sessionkeys.DM, r.me.HasTopics
+	case "group", "supergroup":
+	case "channel":
+		m.Address.Kind, topics = sessionkeys.Channel, false
+	default:
+		return fmt.Errorf("the chat is of an unknown type %s", strconv.QuoteToASCII(brief(c.Type)))
+	}
+	switch {
+	case topics && t != nil && t.IsTopic && t.ThreadID != 0:
+		m.Address.Thread = strconv.FormatInt(t.ThreadID, 10)
+	case topics && m.Address.Kind == sessionkeys.Group:
+		m.Address.Thread = generalTopic
+	}
+	return nil
+}
+
+// reply fills ReplyTo and says whether the message answers one of ours. In a
+// topic every message "answers" the one that opened the topic; that is none.
+func (r *receiver) reply(m *channels.Message, t *message) bool {
+	var q message
+	if len(t.ReplyTo) == 0 || json.Unmarshal(t.ReplyTo, &q) != nil || q.MessageID == 0 {
+		return false
+	}
+	if t.IsTopic && q.MessageID == t.ThreadID {
+		return false
+	}
+	ours := q.From != nil && q.From.ID == r.me.ID
+	m.ReplyTo = &channels.Quote{MessageID: strconv.FormatInt(q.MessageID, 10), Text: q.Text, FromBot: ours}
+	if q.Text == "" {
+		m.ReplyTo.Text = q.Caption
+	}
+	if t.Quote != nil && t.Quote.Text != "" {
+		m.ReplyTo.Text = t.Quote.Text
+	}
+	return ours
+}
+
+func (r *receiver) pressed(m *channels.Message, t *callbackQuery) error {
+	if t.Message == nil {
+		m.Problem = "a button on a message that is in no chat of ours"
+		return nil
+	}
+	if err := r.place(m, &t.Message.Chat, t.Message); err != nil {
+		return err
+	}
+	if t.From.ID == 0 {
+		return errors.New("nobody pressed the button")
+	}
+	m.Kind, m.Mentioned = channels.Pressed, true
+	m.MessageID = strconv.FormatInt(t.Message.MessageID, 10)
+	m.Text = t.Data
+	m.Sender = sender(&message{From: &t.From})
+	return nil
+}
+
+func (r *receiver) member(m *channels.Message, t *memberUpdated) error {
+	if err := r.place(m, &t.Chat, nil); err != nil {
+		return err
+	}
+	m.Kind, m.Mentioned = channels.Membership, m.Address.Kind == sessionkeys.DM
+	m.Text = t.New.Status
+	m.SentAt = clock(t.Date)
+	m.Sender = sender(&message{From: &t.From})
+	return nil
+}
+
+// sender says who is behind a message. Where Telegram hides the person, the id
+// is that of the chat or account that stands in, and Anonymous says so.
+func sender(t *message) channels.Sender {
+	s := channels.Sender{Anonymous: true}
+	if u := t.From; u != nil && u.ID != 0 {
+		s = channels.Sender{
+			ID: strconv.FormatInt(u.ID, 10), Name: name(u.FirstName+" "+u.LastName, u.Username), Bot: u.IsBot,
+			Anonymous: u.ID == anonymousAdmin || u.ID == channelAuthor || u.ID == serviceAccount,
+		}
+	}
+	if c := t.SenderChat; c != nil {
+		s.ID, s.Name, s.Anonymous = strconv.FormatInt(c.ID, 10), name(c.Title, ""), true
+	}
+	s.Anonymous = s.Anonymous || t.Forwarded
+	return s
+}
+
+// name makes a name fit to be shown on one line.
+func name(s, fallback string) string {
+	const most = 64
+	for _, s := range []string{s, fallback} {
+		s = strings.Join(strings.Fields(markup.Clean(s)), " ")
+		if r := []rune(s); len(r) > most {
+			s = string(r[:most])
+		}
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func clock(unix int64) time.Time {
+	if unix <= 0 || unix > 1<<40 {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0).UTC()
+}
+
+// attachments lists the files of a message; of a photo's sizes the last, which
+// is the largest.
+func attachments(t *message) []channels.Attachment {
+	var out []channels.Attachment
+	add := func(kind string, f *file) {
+		if f != nil && f.FileID != "" {
+			out = append(out, channels.Attachment{
+				Kind: kind, Name: name(f.FileName, ""), MIME: f.MimeType, Size: max(0, f.FileSize), Ref: f.FileID,
+			})
+		}
+	}
+	if n := len(t.Photo); n > 0 {
+		add("photo", &t.Photo[n-1])
+	}
+	if t.Animation != nil {
+		add("animation", t.Animation) // it comes as a document too
+	} else {
+		add("document", t.Document)
+	}
+	add("audio", t.Audio)
+	add("video", t.Video)
+	add("video_note", t.VideoNote)
+	add("voice", t.Voice)
+	add("sticker", t.Sticker)
+	return out
+}

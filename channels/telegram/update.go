@@ -1,0 +1,157 @@
+package telegram
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// The parts of updates that parley reads. They are few on purpose: whatever
+// Telegram adds or changes elsewhere cannot make an update unreadable.
+
+type user struct {
+	ID        int64  `json:"id"`
+	IsBot     bool   `json:"is_bot"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+	Username  string `json:"username"`
+}
+
+type chat struct {
+	ID      int64  `json:"id"`
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	IsForum bool   `json:"is_forum"`
+}
+
+type entity struct {
+	Type   string `json:"type"`
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+	User   *user  `json:"user"`
+}
+
+type message struct {
+	MessageID int64 `json:"message_id"`
+	ThreadID  int64 `json:"message_thread_id"`
+	IsTopic   bool  `json:"is_topic_message"`
+
+	From       *user `json:"from"`
+	SenderChat *chat `json:"sender_chat"`
+	Chat       chat  `json:"chat"`
+	Date       int64 `json:"date"`
+	EditDate   int64 `json:"edit_date"`
+	Forwarded  bool  `json:"is_automatic_forward"`
+
+	Text            string          `json:"text"`
+	Entities        []entity        `json:"entities"`
+	Caption         string          `json:"caption"`
+	CaptionEntities []entity        `json:"caption_entities"`
+	ReplyTo         json.RawMessage `json:"reply_to_message"`
+	Quote           *struct {
+		Text string `json:"text"`
+	} `json:"quote"`
+
+	MigrateTo   int64 `json:"migrate_to_chat_id"`
+	MigrateFrom int64 `json:"migrate_from_chat_id"`
+
+	Photo     []file `json:"photo"`
+	Document  *file  `json:"document"`
+	Animation *file  `json:"animation"`
+	Audio     *file  `json:"audio"`
+	Video     *file  `json:"video"`
+	VideoNote *file  `json:"video_note"`
+	Voice     *file  `json:"voice"`
+	Sticker   *file  `json:"sticker"`
+}
+
+type file struct {
+	FileID   string `json:"file_id"`
+	FileName string `json:"file_name"`
+	MimeType string `json:"mime_type"`
+	FileSize int64  `json:"file_size"`
+}
+
+type callbackQuery struct {
+	ID      string   `json:"id"`
+	From    user     `json:"from"`
+	Message *message `json:"message"` // date 0: no longer accessible
+	Data    string   `json:"data"`
+}
+
+type memberUpdated struct {
+	Chat chat  `json:"chat"`
+	From user  `json:"from"`
+	Date int64 `json:"date"`
+	New  struct {
+		Status string `json:"status"`
+	} `json:"new_chat_member"`
+}
+
+// peekID reads an update's id and nothing else. An id out of range counts as
+// none: a negative offset would make Telegram forget everything.
+func peekID(raw json.RawMessage) (int64, bool) {
+	var u struct {
+		ID *int64 `json:"update_id"`
+	}
+	if json.Unmarshal(raw, &u) != nil || u.ID == nil || *u.ID <= 0 || *u.ID == math.MaxInt64 {
+		return 0, false
+	}
+	return *u.ID, true
+}
+
+// eventID is the update's id, or for an update without one a hash of it, so
+// that a redelivered event is known again either way.
+func eventID(raw json.RawMessage, id int64, known bool) string {
+	if known {
+		return strconv.FormatInt(id, 10)
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256-" + hex.EncodeToString(sum[:16])
+}
+
+// kindOf names what an update is about: its one field beside the id.
+func kindOf(fields map[string]json.RawMessage) string {
+	var kinds []string
+	for k := range fields {
+		if k != "update_id" {
+			kinds = append(kinds, k)
+		}
+	}
+	slices.Sort(kinds)
+	if len(kinds) == 0 {
+		return ""
+	}
+	for _, k := range kinds {
+		if slices.Contains(allowed[:], k) {
+			return k
+		}
+	}
+	return kinds[0]
+}
+
+// garbled says whether an answer came whole and with success, but is not JSON.
+func (x *exchange) garbled() bool { return x.whole && x.status == 200 && !json.Valid(x.body) }
+
+// only makes of a garbled answer to a poll for one update that update: an
+// object with its id and the answer as text. Where the answer shows no id, next
+// is taken, the least it can be. If it is a greater one the update comes again,
+// and next moves by one each time: it passes this update and no other.
+func (x *exchange) only(next int64) (json.RawMessage, bool) {
+	if !x.garbled() {
+		return nil, false
+	}
+	id := next
+	if found := regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})\b`).FindAllSubmatch(x.body, 2); len(found) == 1 {
+		id, _ = strconv.ParseInt(string(found[0][1]), 10, 64) // 18 digits fit
+	}
+	if id <= 0 {
+		return nil, false
+	}
+	raw, err := json.Marshal(map[string]any{"update_id": id, "garbled": string(x.body)})
+	return raw, err == nil
+}

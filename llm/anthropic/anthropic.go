@@ -1,0 +1,182 @@
+// Package anthropic speaks to Claude models through Anthropic's Messages API,
+// streamed.
+//
+// It sends what the provider said in an earlier turn back byte for byte, as
+// long as provider and model are the same, so that signed thinking stays
+// valid; and it keeps the head of the request stable and marked, so that the
+// provider's prompt cache is used.
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
+
+	"parley/llm"
+	"parley/llm/wire"
+)
+
+// DefaultBaseURL is where requests go when Options do not say.
+const DefaultBaseURL = "https://api.anthropic.com/"
+
+// Options of one model. Nothing is read from the environment or from profile
+// files.
+type Options struct {
+	Provider string // the operator's name for the provider; required
+	Model    string // required
+	APIKey   string // required; it goes out in the header X-Api-Key and nowhere else
+	BaseURL  string // empty: DefaultBaseURL
+	Headers  map[string]string
+
+	// HTTPClient is used for its transport; redirects are never followed and
+	// its Timeout is not used. Nil: http.DefaultTransport.
+	HTTPClient *http.Client
+
+	FirstByteTimeout time.Duration // 0: 60 s
+	IdleTimeout      time.Duration // 0: 60 s; pings of the provider count as life
+	TotalTimeout     time.Duration // 0: 10 min
+
+	// Info replaces what the catalogue says about the model when Window is not 0.
+	Info llm.Info
+}
+
+// Model is one Claude model. It is safe for concurrent use.
+type Model struct {
+	o        Options
+	info     llm.Info
+	limits   wire.Limits
+	messages sdk.MessageService
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New checks o and returns the model. It makes no request.
+func New(o Options) (*Model, error) {
+	for _, required := range []struct{ name, value string }{
+		{"provider", o.Provider}, {"model", o.Model}, {"api key", o.APIKey},
+	} {
+		if required.value == "" {
+			return nil, fmt.Errorf("anthropic model: %s: required", required.name)
+		}
+	}
+	if o.BaseURL == "" {
+		o.BaseURL = DefaultBaseURL
+	}
+	if err := wire.CheckBaseURL(o.BaseURL); err != nil {
+		return nil, fmt.Errorf("anthropic model: base url: %w", err)
+	}
+	m := &Model{
+		o:      o,
+		info:   o.Info,
+		limits: wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
+	}
+	if m.info.Window == 0 {
+		m.info = llm.Lookup(o.Model)
+	}
+	// A bare service, unlike a client, has no defaults of its own: neither from
+	// the environment nor from files. Telemetry is the one thing it would look
+	// up by itself.
+	options := []option.RequestOption{
+		option.WithBaseURL(o.BaseURL),
+		option.WithAPIKey(o.APIKey),
+		option.WithMaxRetries(0),
+		option.WithoutOpenTelemetry(),
+	}
+	for name, value := range o.Headers {
+		options = append(options, option.WithHeader(name, value))
+	}
+	m.messages = sdk.NewMessageService(options...)
+	return m, nil
+}
+
+// Provider is the operator's name for the provider.
+func (m *Model) Provider() string { return m.o.Provider }
+
+// Name is the model's name as the provider knows it.
+func (m *Model) Name() string { return m.o.Model }
+
+// Info is what the model can take and give.
+func (m *Model) Info() llm.Info { return m.info }
+
+// Stream sends r once and yields the answer; see [llm.Model].
+func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		a := &answer{request: r, provider: m.o.Provider, model: m.o.Model, yield: yield}
+		resp, fault := m.run(ctx, r, a)
+		switch {
+		case a.stopped:
+		case fault != nil:
+			fault.Provider, fault.Model = m.o.Provider, m.o.Model
+			fault.Visible, fault.Received = a.visible, a.received
+			if fault.Sent {
+				fault.Usage = a.usage.partial()
+			}
+			fault.RequestID = orElse(fault.RequestID, a.id)
+			yield(llm.Event{}, fault)
+		default:
+			yield(llm.Event{Type: llm.Complete, Response: resp}, nil)
+		}
+	}
+}
+
+// run makes the exchange and feeds a. Both results are nil when the consumer
+// stopped.
+func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Response, *llm.Error) {
+	x := wire.Begin(ctx, m.o.HTTPClient, m.limits, m.secrets()...)
+	defer x.End()
+
+	body, err := m.encode(r)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: err.Error(), Err: err}
+	}
+	stream := m.messages.NewStreaming(x.Context(), sdk.MessageNewParams{},
+		option.WithHTTPClient(x), option.WithRequestBody("application/json", body))
+	if err := stream.Err(); err != nil {
+		return nil, x.Fault(err)
+	}
+	defer stream.Close()
+
+	events := ssestream.NewDecoder(x.Answer())
+	for events.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, x.Fault(err)
+		}
+		done, err := a.take(events.Event().Data)
+		switch {
+		case a.stopped:
+			return nil, nil
+		case errors.Is(err, errReported):
+			return nil, x.Reported(events.Event().Data)
+		case err != nil:
+			return nil, x.Fault(err)
+		case done:
+			return a.response(x.RequestID()), nil
+		}
+	}
+	if err := events.Err(); err != nil {
+		return nil, x.Fault(err)
+	}
+	return nil, x.Ended(a.events)
+}
+
+func (m *Model) secrets() []string {
+	secrets := []string{m.o.APIKey}
+	for _, value := range m.o.Headers {
+		secrets = append(secrets, value)
+	}
+	return secrets
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

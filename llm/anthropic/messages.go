@@ -1,0 +1,239 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"parley/llm/wire"
+	"parley/transcript"
+)
+
+// message is one message on the wire.
+type message struct {
+	Role    string            `json:"role"`
+	Content []json.RawMessage `json:"content"`
+}
+
+// block is a content block that we write; replayed ones stay raw.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	ToolUseID string          `json:"tool_use_id,omitempty"`
+	Content   string          `json:"content,omitempty"`
+	IsError   bool            `json:"is_error,omitempty"`
+	Source    *source         `json:"source,omitempty"`
+	Cache     *cacheControl   `json:"cache_control,omitempty"`
+}
+
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      string `json:"data,omitempty"`
+	URL       string `json:"url,omitempty"`
+}
+
+type cacheControl struct {
+	Type string `json:"type"`
+}
+
+// turn is a message before it is written: raw blocks of the assistant, or our
+// own blocks, which may still get a breakpoint.
+type turn struct {
+	role    string
+	results []block // tool results come first in a user message
+	blocks  []block
+	raw     []json.RawMessage
+}
+
+// messagesJSON writes the history as alternating messages: neighbours of one
+// role become one message, with tool results first. The last block of the last
+// two user messages gets a cache breakpoint: the last one for the next
+// request, the one before because this request finds there what the previous
+// one wrote. Nil when nothing is left to send.
+func (m *Model) messagesJSON(history []transcript.Message) ([]byte, error) {
+	var turns []*turn
+	for _, h := range history {
+		t := m.turn(h)
+		if len(t.results)+len(t.blocks)+len(t.raw) == 0 {
+			continue
+		}
+		if n := len(turns); n > 0 && turns[n-1].role == t.role {
+			turns[n-1].join(t)
+			continue
+		}
+		turns = append(turns, t)
+	}
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	mark(turns)
+	var out []message
+	for _, t := range turns {
+		content, err := t.content()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, message{Role: t.role, Content: content})
+	}
+	return literal(out)
+}
+
+func (t *turn) join(next *turn) {
+	t.results = append(t.results, next.results...)
+	t.blocks = append(t.blocks, next.blocks...)
+	t.raw = append(t.raw, next.raw...)
+}
+
+// mark puts a breakpoint on the last block of the last two user turns.
+func mark(turns []*turn) {
+	free := 2
+	for i := len(turns) - 1; i >= 0 && free > 0; i-- {
+		t := turns[i]
+		if t.role != "user" {
+			continue
+		}
+		last := &t.blocks
+		if len(t.blocks) == 0 {
+			last = &t.results
+		}
+		(*last)[len(*last)-1].Cache = &cacheControl{Type: "ephemeral"}
+		free--
+	}
+}
+
+// content is the turn's blocks in wire order.
+func (t *turn) content() ([]json.RawMessage, error) {
+	out := t.raw
+	for _, b := range append(t.results, t.blocks...) {
+		raw, err := literal(b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw)
+	}
+	return out, nil
+}
+
+func (m *Model) turn(h transcript.Message) *turn {
+	if h.Role == transcript.Assistant {
+		return &turn{role: "assistant", raw: m.assistant(h)}
+	}
+	t := &turn{role: "user"}
+	for _, p := range h.Parts {
+		switch p := p.(type) {
+		case transcript.Text:
+			if strings.TrimSpace(p.Text) != "" {
+				t.blocks = append(t.blocks, block{Type: "text", Text: p.Text})
+			}
+		case transcript.ToolResult:
+			t.results = append(t.results, block{
+				Type: "tool_result", ToolUseID: safeID(p.ToolCallID), Content: p.Content, IsError: p.IsError,
+			})
+		case transcript.Binary:
+			t.blocks = append(t.blocks, m.attachment(p))
+		case transcript.ImageURL:
+			if m.info.Vision {
+				t.blocks = append(t.blocks, block{Type: "image", Source: &source{Type: "url", URL: p.URL}})
+			} else {
+				t.blocks = append(t.blocks, block{Type: "text", Text: "[picture: " + p.URL + "]"})
+			}
+		}
+	}
+	return t
+}
+
+// attachment is a picture as a picture; anything else only by its name, since
+// the model reads files with tools.
+func (m *Model) attachment(b transcript.Binary) block {
+	switch b.MIMEType {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		if m.info.Vision && len(b.Data) > 0 {
+			return block{Type: "image", Source: &source{
+				Type: "base64", MediaType: b.MIMEType, Data: base64.StdEncoding.EncodeToString(b.Data),
+			}}
+		}
+	}
+	return block{Type: "text", Text: wire.Mention(b)}
+}
+
+// assistant is what the model said: in the provider's own words when they come
+// from this provider and model; else rebuilt from the parts, without thinking,
+// which only its maker can verify.
+func (m *Model) assistant(h transcript.Message) []json.RawMessage {
+	if n := h.Native; n != nil && n.Provider == m.o.Provider && n.Model == m.o.Model {
+		var out []json.RawMessage
+		for _, b := range n.Blocks {
+			if !emptyText(b) {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	var out []json.RawMessage
+	for _, p := range h.Parts {
+		var b block
+		switch p := p.(type) {
+		case transcript.Text:
+			if strings.TrimSpace(p.Text) == "" {
+				continue
+			}
+			b = block{Type: "text", Text: p.Text}
+		case transcript.ToolCall:
+			b = block{Type: "tool_use", ID: safeID(p.ID), Name: p.Name, Input: input(p.Input)}
+		default:
+			continue
+		}
+		if raw, err := literal(b); err == nil {
+			out = append(out, raw)
+		}
+	}
+	return out
+}
+
+// emptyText says whether a block is a text without words, which the API
+// returns but does not take.
+func emptyText(raw json.RawMessage) bool {
+	var b struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return json.Unmarshal(raw, &b) == nil && b.Type == "text" && strings.TrimSpace(b.Text) == ""
+}
+
+// input is a tool call's arguments as an object, whatever the model wrote. (F10)
+func input(s string) json.RawMessage {
+	trimmed := strings.TrimSpace(s)
+	if strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)) {
+		return json.RawMessage(trimmed)
+	}
+	if trimmed == "" {
+		return json.RawMessage(`{}`)
+	}
+	raw, _ := literal(map[string]string{"_raw": s}) // a map of strings always encodes
+	return raw
+}
+
+// safeID is a call id in the alphabet that the API takes. Ids from other
+// providers may have dots and colons; the same one always becomes the same,
+// and a hash keeps different ones apart.
+func safeID(id string) string {
+	return wire.SafeID(id)
+}
+
+// literal is JSON without the escaping of <, > and &, so that raw parts stay
+// as they are.
+func literal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode message: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

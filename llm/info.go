@@ -1,0 +1,81 @@
+package llm
+
+import (
+	"maps"
+	"strings"
+)
+
+// Info is what a model can take and give.
+type Info struct {
+	Window    int // most tokens of a request and its answer together
+	MaxOutput int // most output tokens of one answer, thinking included
+
+	Vision   bool     // takes pictures
+	Sampling bool     // takes temperature and top_p; false: they are left out
+	Effort   bool     // takes a reasoning effort
+	Thinking Thinking // how thinking is asked for
+
+	// Source says where the facts come from, "" when they were guessed.
+	Source string
+}
+
+// Thinking is how a model is asked to think before it answers.
+type Thinking string
+
+// How models are asked to think.
+const (
+	NoThinking       Thinking = ""
+	BudgetThinking   Thinking = "budget"   // with a number of tokens
+	AdaptiveThinking Thinking = "adaptive" // decides by itself
+	AlwaysThinking   Thinking = "always"   // adaptive, and cannot be switched off
+)
+
+// What holds for a model that nobody knows. (TX06)
+const (
+	DefaultWindow    = 8192
+	DefaultMaxOutput = 4096
+)
+
+// Models is a catalogue by model name.
+type Models map[string]Info
+
+// Known is the built-in catalogue: a copy, to which the operator's own models
+// may be added or by which they may be replaced.
+func Known() Models { return maps.Clone(known) }
+
+// Lookup is Known().Info(model).
+func Lookup(model string) Info { return known.Info(model) }
+
+// Info finds what model can do: by its exact name; else by the longest name of
+// the catalogue that model begins with (a dated version); else by the longest
+// that it contains (a name with a vendor or region before it); else with a
+// window of 8192 tokens and no abilities but sampling. Upper and lower case
+// are the same. (TX06)
+func (m Models) Info(model string) Info {
+	if info, ok := m[model]; ok {
+		return info
+	}
+	model = strings.ToLower(model)
+	for _, match := range []func(s, name string) bool{equal, strings.HasPrefix, strings.Contains} {
+		if name, ok := m.longest(func(name string) bool { return match(model, strings.ToLower(name)) }); ok {
+			return m[name]
+		}
+	}
+	return Info{Window: DefaultWindow, MaxOutput: DefaultMaxOutput, Sampling: true}
+}
+
+func equal(a, b string) bool { return a == b }
+
+// longest is the longest name for which match holds; of two that are equally
+// long, the first in the alphabet. An empty name matches nothing.
+func (m Models) longest(match func(name string) bool) (best string, found bool) {
+	for name := range m {
+		if name == "" || !match(name) {
+			continue
+		}
+		if !found || len(name) > len(best) || len(name) == len(best) && name < best {
+			best, found = name, true
+		}
+	}
+	return best, found
+}

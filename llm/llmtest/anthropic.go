@@ -1,0 +1,124 @@
+package llmtest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const (
+	anthropicModule = "github.com/anthropics/anthropic-sdk-go"
+	anthropicSpec   = "scripts/mock-spec.json.gz" // Anthropic's OpenAPI document, as the module ships it
+	messageParams   = "#/components/schemas/CreateMessageParams"
+)
+
+// messageSchema is compiled once for all tests of a binary; it takes a moment.
+var messageSchema = sync.OnceValues(compileMessageSchema)
+
+// ValidateAnthropic fails t when body is not a request that Anthropic's own
+// API description allows. It knows the schema only: it does not see a tool
+// result without its call.
+func ValidateAnthropic(t testing.TB, body []byte) {
+	t.Helper()
+	if err := CheckAnthropic(body); err != nil {
+		t.Errorf("request against Anthropic's schema: %v\n%s", err, body)
+	}
+}
+
+// CheckAnthropic says what is wrong with a request body.
+func CheckAnthropic(body []byte) error {
+	schema, err := messageSchema()
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("request body: %w", err)
+	}
+	return schema.Validate(value)
+}
+
+// AnthropicValidator is a transport that checks every request for messages on
+// its way, and fails T for a bad one. Requests go on unchanged.
+type AnthropicValidator struct {
+	T    testing.TB
+	Next http.RoundTripper // nil: http.DefaultTransport
+}
+
+// RoundTrip checks and sends req.
+func (v *AnthropicValidator) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(req.URL.Path, "/messages") && req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, fmt.Errorf("read request body: %w", errors.Join(err, req.Body.Close()))
+		}
+		if err := req.Body.Close(); err != nil {
+			return nil, fmt.Errorf("close request body: %w", err)
+		}
+		ValidateAnthropic(v.T, body)
+		req = req.Clone(req.Context())
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	next := v.Next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return next.RoundTrip(req)
+}
+
+func compileMessageSchema() (*jsonschema.Schema, error) {
+	doc, err := anthropicDocument()
+	if err != nil {
+		return nil, fmt.Errorf("read Anthropic's API description: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020) // what OpenAPI 3.1 uses
+	c.UseRegexpEngine(ecmaRegexp)
+	const name = "https://example.invalid/anthropic.json"
+	if err := c.AddResource(name, doc); err != nil {
+		return nil, fmt.Errorf("add Anthropic's API description: %w", err)
+	}
+	schema, err := c.Compile(name + messageParams)
+	if err != nil {
+		return nil, fmt.Errorf("compile Anthropic's API description: %w", err)
+	}
+	return schema, nil
+}
+
+func anthropicDocument() (any, error) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", anthropicModule).Output()
+	if err != nil {
+		return nil, fmt.Errorf("find module %s: %w", anthropicModule, err)
+	}
+	f, err := os.Open(filepath.Join(strings.TrimSpace(string(dir)), filepath.FromSlash(anthropicSpec)))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return jsonschema.UnmarshalJSON(z)
+}
+
+// ecmaUnicode is a character by its number in ECMA's way, which Go's regular
+// expressions do not know.
+var ecmaUnicode = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`)
+
+func ecmaRegexp(s string) (jsonschema.Regexp, error) {
+	return regexp.Compile(ecmaUnicode.ReplaceAllString(s, `\x{$1}`))
+}

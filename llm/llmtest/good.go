@@ -1,0 +1,209 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/costs"
+	"parley/llm"
+	"parley/transcript"
+)
+
+func goodAnswers(t *testing.T, a Adapter) {
+	t.Run("text arrives piece by piece and then whole, with its usage", func(t *testing.T) {
+		t.Parallel()
+		p := serve(t, stream(a.Wire.Text("Hel", "lo <&> ", "wörld\n")...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		want := []llm.EventType{llm.ContentStart, llm.ContentDelta, llm.ContentDelta, llm.ContentDelta, llm.ContentStop, llm.Complete}
+		if diff := cmp.Diff(want, o.types()); diff != "" {
+			t.Error(diff)
+		}
+		if got := o.response.Message.Words(); got != "Hello <&> wörld" {
+			t.Errorf("words: %q", got)
+		}
+		if o.text(llm.ContentDelta) != "Hello <&> wörld\n" {
+			t.Errorf("deltas: %q", o.text(llm.ContentDelta))
+		}
+		if diff := cmp.Diff(a.Wire.Usage, o.response.Usage); diff != "" {
+			t.Error(diff)
+		}
+		finish, ok := o.response.Message.Parts[len(o.response.Message.Parts)-1].(transcript.Finish)
+		if !ok || finish.Reason != transcript.EndTurn || o.response.Finish != transcript.EndTurn {
+			t.Errorf("finish: %+v, %v", finish, o.response.Finish)
+		}
+		if n := o.response.Message.Native; n == nil || len(n.Blocks) == 0 {
+			t.Error("the provider's own words are lost")
+		}
+	})
+	t.Run("thinking comes before the text and is kept", func(t *testing.T) {
+		t.Parallel()
+		p := serve(t, stream(a.Wire.Thinking("hm <b> & so", "yes")...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		if o.events[0].Type != llm.ThinkingDelta || o.text(llm.ThinkingDelta) != "hm <b> & so" {
+			t.Errorf("events: %+v", o.events)
+		}
+		if got, ok := o.response.Message.Parts[0].(transcript.Reasoning); !ok || got.Thinking != "hm <b> & so" {
+			t.Errorf("first part: %+v", o.response.Message.Parts[0])
+		}
+	})
+	t.Run("a tool call arrives whole, its arguments as the model wrote them", func(t *testing.T) {
+		t.Parallel()
+		p := serve(t, stream(a.Wire.Tool("toolu_1", "look", `{"a" : `, `[1,2`, `]}`)...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), tooled())
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		want := []transcript.ToolCall{{ID: "toolu_1", Name: "look", Input: `{"a" : [1,2]}`, Finished: true}}
+		if diff := cmp.Diff(want, o.response.Message.Calls()); diff != "" {
+			t.Error(diff)
+		}
+		if o.response.Finish != transcript.ToolUse || o.text(llm.ToolUseDelta) != `{"a" : [1,2]}` {
+			t.Errorf("finish %v, deltas %q", o.response.Finish, o.text(llm.ToolUseDelta))
+		}
+		types := o.types()
+		if slices.Index(types, llm.ToolUseStart) >= slices.Index(types, llm.ToolUseStop) {
+			t.Errorf("events: %v", types)
+		}
+	})
+	t.Run("arguments that are not JSON are handed on and can be sent back", func(t *testing.T) {
+		t.Parallel()
+		p := serve(t, stream(a.Wire.Tool("toolu_1", "look", `{"a": oops`)...))
+		m := a.Open(t, p.endpoint())
+		o := ask(t.Context(), t, m, tooled())
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		if got := o.response.Message.Calls(); len(got) != 1 || got[0].Input != `{"a": oops` {
+			t.Errorf("calls: %+v", got)
+		}
+		ask(t.Context(), t, m, answered(o.response.Message))
+		if body := p.requests()[1]; !json.Valid(body) || !strings.Contains(string(body), "_raw") {
+			t.Errorf("next request: %s", body)
+		}
+	})
+	t.Run("usage that was not reported is estimated and says so", func(t *testing.T) {
+		t.Parallel() // TX04
+		p := serve(t, stream(a.Wire.Silent("12345678")...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		u := o.response.Usage
+		if u.Source != costs.Estimated || u.Input != llm.Estimate(hello()) || u.Output != 2 {
+			t.Errorf("usage: %+v", u)
+		}
+		if !slices.Contains(o.types(), llm.Warning) {
+			t.Error("no warning")
+		}
+	})
+	t.Run("many streams at once do not mix", func(t *testing.T) {
+		t.Parallel()
+		var mu sync.Mutex
+		n := 0
+		p := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			n++
+			mine := n
+			mu.Unlock()
+			stream(a.Wire.Text(fmt.Sprint(mine), ":", fmt.Sprint(mine))...)(w, r)
+		})
+		m := a.Open(t, p.endpoint())
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				o := ask(t.Context(), t, m, hello())
+				if o.err != nil {
+					t.Error(o.err)
+					return
+				}
+				if left, right, _ := strings.Cut(o.response.Message.Words(), ":"); left != right {
+					t.Errorf("mixed: %s", o.response.Message.Words())
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func tooled() llm.Request {
+	r := hello()
+	r.Tools = []llm.Definition{{
+		Name: "look", Description: "Looks <around>.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"array"}},"additionalProperties":false}`),
+	}}
+	return r
+}
+
+// answered is the next request after a message with calls.
+func answered(m transcript.Message) llm.Request {
+	r := tooled()
+	results := transcript.Message{Role: transcript.Tool}
+	for _, c := range m.Calls() {
+		results.Parts = append(results.Parts, transcript.ToolResult{ToolCallID: c.ID, Name: c.Name, Content: "seen"})
+	}
+	r.Messages = append(r.Messages, m, results)
+	return r
+}
+
+func requests(t *testing.T, a Adapter) {
+	sent := func(t *testing.T, r llm.Request) map[string]json.RawMessage {
+		t.Helper()
+		p := serve(t, stream(a.Wire.Text("ok")...))
+		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), r); o.err != nil {
+			t.Fatal(o.err)
+		}
+		if len(p.requests()) != 1 {
+			t.Fatalf("%d requests", len(p.requests()))
+		}
+		var body map[string]json.RawMessage
+		if err := json.Unmarshal(p.requests()[0], &body); err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	t.Run("without tools has no tools key and no tool choice", func(t *testing.T) {
+		t.Parallel() // TX01
+		r := hello()
+		r.Tools, r.Choice = []llm.Definition{}, llm.Required
+		body := sent(t, r)
+		for _, key := range []string{"tools", "tool_choice", "functions"} {
+			if raw, ok := body[key]; ok {
+				t.Errorf("%s: %s", key, raw)
+			}
+		}
+	})
+	t.Run("with tools has their schemas as they are", func(t *testing.T) {
+		t.Parallel()
+		if body := sent(t, tooled()); !strings.Contains(string(body["tools"]), string(tooled().Tools[0].Schema)) {
+			t.Errorf("tools: %s", body["tools"])
+		}
+	})
+	t.Run("asks for a stream of the model", func(t *testing.T) {
+		t.Parallel()
+		body := sent(t, hello())
+		if string(body["stream"]) != "true" || len(body["model"]) == 0 {
+			t.Errorf("stream %s, model %s", body["stream"], body["model"])
+		}
+	})
+	t.Run("without any message is refused before it is sent", func(t *testing.T) {
+		t.Parallel()
+		p := serve(t, stream(a.Wire.Text("ok")...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), llm.Request{System: hello().System})
+		if o.err == nil || o.err.Kind != llm.InvalidRequest || o.err.Sent || len(p.requests()) != 0 {
+			t.Errorf("%v after %d requests", o.err, len(p.requests()))
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/costs"
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/llm/openai"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheAdapterKeepsThePromisesOfAModel(t *testing.T) {
+	t.Parallel()
+	llmtest.Run(t, llmtest.Adapter{Open: open, Wire: llmtest.Wire{
+		Text: text, Thinking: thinking, Tool: tool, Silent: silent, Visible: 1,
+		Final: 2, // the usage and [DONE], after the finish reason
+		Usage: costs.Usage{
+			Input: 8, CacheRead: 20, CacheWrite5m: 2, Output: 9, Reasoning: 4, Tier: "default", Source: costs.Reported,
+		},
+		Error:   func(kind llm.Kind, message string) string { return data(errorJSON(kind, message)) },
+		Refusal: errorJSON,
+	}})
+}
+
+func open(t testing.TB, e llmtest.Endpoint) llm.Model {
+	m, err := openai.New(openai.Options{
+		Provider: "main", Model: "gpt-5.6-sol", APIKey: e.Key, BaseURL: e.URL, HTTPClient: e.Client,
+		FirstByteTimeout: e.FirstByte, IdleTimeout: e.Idle, TotalTimeout: e.Total,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func errorJSON(kind llm.Kind, message string) string {
+	code := map[llm.Kind]string{
+		llm.Overloaded: "server_overloaded", llm.RateLimited: "rate_limit_exceeded", llm.Server: "server_error",
+		llm.Auth: "invalid_api_key", llm.Quota: "insufficient_quota", llm.InvalidRequest: "",
+		llm.ContextLength: "context_length_exceeded",
+	}[kind]
+	return fmt.Sprintf(`{"error":{"message":%s,"type":"some_error","param":null,"code":%q}}`, quote(message), code)
+}
+
+func data(s string) string { return "data: " + s + "\n\n" }
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	return string(b)
+}
+
+// chunk is a chunk with one choice; each has another id, as one server does.
+func chunk(delta, finish string) string {
+	return data(fmt.Sprintf(`{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1,"model":"gpt-5.6-sol-2026","service_tier":"default","error":null,"choices":[{"index":0,"delta":%s,"logprobs":null,"finish_reason":%s}],"usage":null}`, len(delta), delta, finish))
+}
+
+const usage = `{"prompt_tokens":30,"completion_tokens":9,"total_tokens":39,"prompt_tokens_details":{"cached_tokens":20,"cache_write_tokens":2},"completion_tokens_details":{"reasoning_tokens":4}}`
+
+func end(reason string) []string {
+	return []string{
+		chunk(`{}`, quote(reason)),
+		data(`{"id":"chatcmpl-9","object":"chat.completion.chunk","created":1,"model":"gpt-5.6-sol-2026","service_tier":"default","choices":[],"usage":` + usage + `}`),
+		data("[DONE]"),
+	}
+}
+
+func text(pieces ...string) []string {
+	out := []string{chunk(`{"role":"assistant","content":"","refusal":null}`, "null")}
+	for _, p := range pieces {
+		out = append(out, chunk(`{"content":`+quote(p)+`}`, "null"))
+	}
+	return append(out, end("stop")...)
+}
+
+func silent(s string) []string {
+	return []string{chunk(`{"role":"assistant","content":`+quote(s)+`}`, "null"), chunk(`{}`, `"stop"`), data("[DONE]")}
+}
+
+func thinking(thought, said string) []string {
+	return append([]string{
+		chunk(`{"role":"assistant","content":null,"reasoning_content":null}`, "null"),
+		chunk(`{"reasoning_content":`+quote(thought)+`}`, "null"),
+		chunk(`{"content":`+quote(said)+`,"reasoning_content":null}`, "null"),
+	}, end("stop")...)
+}
+
+func tool(id, name string, pieces ...string) []string {
+	out := []string{chunk(fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]}`, id, name), "null")}
+	for _, p := range pieces {
+		out = append(out, chunk(`{"tool_calls":[{"index":0,"function":{"arguments":`+quote(p)+`}}]}`, "null"))
+	}
+	return append(out, end("tool_calls")...)
+}

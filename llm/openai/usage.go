@@ -1,0 +1,127 @@
+package openai
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+
+	"parley/costs"
+	"parley/llm"
+)
+
+// counts is a usage object of OpenAI and its kin.
+type counts struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Total      int64 `json:"total_tokens"`
+
+	PromptDetails struct {
+		Cached     int64 `json:"cached_tokens"`
+		CacheWrite int64 `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+	CacheHit int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
+
+	// OpenRouter: what the call really cost, in dollars; with an own key of the
+	// customer, only the fee, and the rest in the details.
+	Cost        json.Number `json:"cost"`
+	OwnKey      bool        `json:"is_byok"`
+	CostDetails struct {
+		Upstream json.Number `json:"upstream_inference_cost"`
+	} `json:"cost_details"`
+}
+
+// buckets are the counts as disjoint buckets. The prompt includes what the
+// cache had and took. The completion includes the reasoning, except with
+// servers whose total shows that they count it beside.
+func (c counts) buckets() costs.Usage {
+	cached := max(c.PromptDetails.Cached, c.CacheHit, 0)
+	written := max(c.PromptDetails.CacheWrite, 0)
+	reasoned := max(c.CompletionDetails.Reasoning, 0)
+	out := max(c.Completion, 0)
+	beside := c.Total == c.Prompt+c.Completion+reasoned
+	unsaid := c.Total == 0 && reasoned > out
+	if beside || unsaid {
+		out += reasoned
+	}
+	u := costs.Usage{
+		Input:        max(c.Prompt-cached-written, 0),
+		CacheRead:    cached,
+		CacheWrite5m: written,
+		Output:       out,
+		Reasoning:    min(reasoned, out),
+		Source:       costs.Reported,
+	}
+	if charged, ok := c.charged(); ok {
+		u.Charged = &charged
+	}
+	return u
+}
+
+func (c counts) charged() (costs.Amount, bool) {
+	cost, ok := pico(c.Cost)
+	if !ok || !c.OwnKey {
+		return cost, ok
+	}
+	upstream, ok := pico(c.CostDetails.Upstream)
+	if !ok {
+		return cost, true
+	}
+	return cost + upstream, true
+}
+
+// longestNumber and largestExponent keep a hostile number from growing when it
+// is written out.
+const (
+	longestNumber   = 40
+	largestExponent = 3 // digits
+)
+
+// pico is a decimal number of dollars, exactly, rounded half up beyond the
+// twelfth place.
+func pico(n json.Number) (costs.Amount, bool) {
+	s := strings.ToLower(n.String())
+	if s == "" || len(s) > longestNumber {
+		return 0, false
+	}
+	if _, exponent, ok := strings.Cut(s, "e"); ok && len(strings.TrimLeft(exponent, "+-")) > largestExponent {
+		return 0, false
+	}
+	r, ok := new(big.Rat).SetString(s)
+	if !ok || r.Sign() < 0 {
+		return 0, false
+	}
+	r.Mul(r, new(big.Rat).SetInt64(int64(costs.USD)))
+	r.Add(r, big.NewRat(1, 2))
+	whole := new(big.Int).Quo(r.Num(), r.Denom())
+	if !whole.IsInt64() || whole.Int64() > int64(costs.USD)*1_000_000 {
+		return 0, false
+	}
+	return costs.Amount(whole.Int64()), true
+}
+
+// used is the usage of a finished answer; estimated when the server sent none.
+func (a *answer) used() costs.Usage {
+	var u costs.Usage
+	if a.usage != nil && a.usage.Prompt+a.usage.Completion > 0 {
+		u = a.usage.buckets()
+	} else {
+		a.warn("no usage reported: estimated")
+		u = costs.Usage{Input: llm.Estimate(a.request), Output: llm.EstimateText(a.received), Source: costs.Estimated}
+	}
+	u.Tier = a.tier
+	return u
+}
+
+// partial is what had been reported when the stream broke, nil when nothing
+// had.
+func (a *answer) partial() *costs.Usage {
+	if a.usage == nil {
+		return nil
+	}
+	u := a.usage.buckets()
+	u.Tier, u.Source = a.tier, costs.Estimated
+	return &u
+}

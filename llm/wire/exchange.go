@@ -1,0 +1,201 @@
+// Package wire is one HTTP exchange with a model's provider, as every adapter
+// needs it: it gives up on a silent or endless answer, follows no redirect,
+// keeps the answer's head, and turns what went wrong into an [llm.Error] that
+// holds no secret.
+//
+// The SDKs have no idle watchdog, read error bodies without a limit, and would
+// let a redirect carry the key to another host; this is why each call hands
+// them an [Exchange] as their HTTP client.
+package wire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// Limits of one exchange.
+type Limits struct {
+	FirstByte time.Duration // from the request to the first byte of the answer's body; 0: 60 s
+	Idle      time.Duration // between two reads of the body that bring something; 0: 60 s
+	Total     time.Duration // for everything; 0: 10 min
+}
+
+// Defaults of [Limits].
+const (
+	DefaultFirstByte = 60 * time.Second
+	DefaultIdle      = 60 * time.Second
+	DefaultTotal     = 10 * time.Minute
+)
+
+const (
+	mostErrorBody = 64 << 10  // read of a body that is not a stream
+	mostBody      = 256 << 20 // read of a stream
+)
+
+// timeoutError is the cause with which an exchange that took too long ends.
+type timeoutError struct {
+	what  string
+	after time.Duration
+}
+
+func (e *timeoutError) Error() string { return fmt.Sprintf("%s within %v", e.what, e.after) }
+
+// Exchange is one request and its answer. It belongs to one goroutine, and
+// sends once: a second Do is refused.
+type Exchange struct {
+	client  *http.Client
+	limits  Limits
+	secrets []string
+
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stop   context.CancelFunc
+	timer  *time.Timer // armed only while the exchange waits for the network
+
+	sent   bool
+	head   bool
+	status int
+	header http.Header
+	bytes  int64 // of the body
+	answer *http.Response
+}
+
+// Begin starts an exchange under ctx. client is not changed; nil is
+// http.DefaultClient's transport. None of secrets appears in an error of this
+// exchange. End must be called.
+func Begin(ctx context.Context, client *http.Client, l Limits, secrets ...string) *Exchange {
+	l.FirstByte = cmp.Or(l.FirstByte, DefaultFirstByte)
+	l.Idle = cmp.Or(l.Idle, DefaultIdle)
+	l.Total = cmp.Or(l.Total, DefaultTotal)
+	own := http.Client{}
+	if client != nil {
+		own = *client
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own.Timeout = 0
+
+	x := &Exchange{client: &own, limits: l, secrets: secrets, parent: ctx}
+	timed, stop := context.WithTimeoutCause(ctx, l.Total, &timeoutError{"answer not finished", l.Total})
+	x.stop = stop
+	x.ctx, x.cancel = context.WithCancelCause(timed)
+	return x
+}
+
+// Context ends when the caller's context does, when a limit is reached, and at
+// End. The request must be made under it.
+func (x *Exchange) Context() context.Context { return x.ctx }
+
+// End cuts the exchange off and frees what it holds. It may be called twice.
+func (x *Exchange) End() {
+	x.disarm()
+	x.cancel(context.Canceled)
+	x.stop()
+}
+
+// Sent says that a response head came.
+func (x *Exchange) Sent() bool { return x.head }
+
+// RequestID is the provider's name of the exchange, from the response head.
+func (x *Exchange) RequestID() string {
+	return cmp.Or(x.header.Get("Request-Id"), x.header.Get("X-Request-Id"), x.header.Get("X-Generation-Id"))
+}
+
+// Do sends req and returns the response when it is a stream; anything else is
+// an error. It is what the SDKs call.
+func (x *Exchange) Do(req *http.Request) (*http.Response, error) {
+	if x.sent {
+		return nil, errors.New("model requests are sent once")
+	}
+	x.sent = true
+	x.arm(x.limits.FirstByte, "no first byte")
+	resp, err := x.client.Do(req)
+	if err != nil {
+		x.disarm()
+		return nil, err
+	}
+	x.head, x.status, x.header = true, resp.StatusCode, resp.Header
+	body := &watched{x: x, body: resp.Body}
+	if resp.StatusCode != http.StatusOK || !streaming(resp.Header) {
+		defer body.Close()
+		text, err := io.ReadAll(io.LimitReader(body, mostErrorBody))
+		if err != nil && len(text) == 0 && resp.StatusCode == http.StatusOK {
+			return nil, err
+		}
+		return nil, &refusal{status: resp.StatusCode, body: text}
+	}
+	resp.Body = body
+	x.answer = resp
+	return resp, nil
+}
+
+// Answer is the stream that Do returned, nil before. The adapters decode its
+// events themselves: the SDKs' stream types fill in zeros for what is missing,
+// and one takes "error": null for an error.
+func (x *Exchange) Answer() *http.Response { return x.answer }
+
+// streaming says whether a body may hold server-sent events. Some compatible
+// servers send them as text/plain or without a type.
+func streaming(h http.Header) bool {
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return h.Get("Content-Type") == ""
+	}
+	switch media {
+	case "text/event-stream", "text/plain", "application/octet-stream", "application/x-ndjson":
+		return true
+	default:
+		return false
+	}
+}
+
+// refusal is a response that is no stream.
+type refusal struct {
+	status int
+	body   []byte
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("HTTP %d without a stream", r.status) }
+
+func (x *Exchange) arm(d time.Duration, what string) {
+	x.timer = time.AfterFunc(d, func() { x.cancel(&timeoutError{what, d}) })
+}
+
+func (x *Exchange) disarm() {
+	if x.timer != nil {
+		x.timer.Stop()
+		x.timer = nil
+	}
+}
+
+// watched reads a response body. The clock runs only while a read waits, so a
+// slow consumer of the stream is not taken for a silent provider.
+type watched struct {
+	x    *Exchange
+	body io.ReadCloser
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if w.x.bytes > 0 {
+		w.x.arm(w.x.limits.Idle, "answer silent: nothing more")
+	}
+	n, err := w.body.Read(p)
+	if n > 0 || err != nil {
+		w.x.disarm()
+	}
+	w.x.bytes += int64(n)
+	if w.x.bytes > mostBody {
+		return n, errTooLong
+	}
+	return n, err
+}
+
+func (w *watched) Close() error { return w.body.Close() }
+
+var errTooLong = errors.New("answer too long")

@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/llm"
+)
+
+// ErrMalformed marks an answer that breaks the protocol.
+var ErrMalformed = errors.New("malformed answer")
+
+// ErrCut says that a stream ended before its end was said.
+var ErrCut = errors.New("answer cut off before its end")
+
+// Fault says what ended the exchange as an error without provider and model,
+// which the adapter adds together with what had been received. err is what
+// came from Do or from reading the stream.
+func (x *Exchange) Fault(err error) *llm.Error {
+	e := x.fault(err)
+	e.Sent, e.RequestID = x.head, x.RequestID()
+	if e.Status == 0 {
+		e.Status = x.status
+	}
+	if e.Status >= 400 {
+		e.RetryAfter = retryAfter(x.header)
+	}
+	e.Message = x.clean(e.Message)
+	return e
+}
+
+func (x *Exchange) fault(err error) *llm.Error {
+	if cause := x.parent.Err(); cause != nil {
+		return &llm.Error{Kind: llm.Canceled, Message: "canceled", Err: cause}
+	}
+	if t, ok := errors.AsType[*timeoutError](context.Cause(x.ctx)); ok {
+		return &llm.Error{Kind: llm.Timeout, Message: t.Error(), Err: context.DeadlineExceeded}
+	}
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.fault()
+	}
+	if malformed(err) {
+		return &llm.Error{Kind: llm.Malformed, Message: err.Error(), Err: ErrMalformed}
+	}
+	return &llm.Error{Kind: llm.Network, Message: x.reason(err), Err: network(err)}
+}
+
+// Reported is the fault that the provider itself reported inside a stream.
+func (x *Exchange) Reported(body []byte) *llm.Error {
+	a, ok := parseAPIError(body)
+	if !ok {
+		return x.Fault(ErrMalformed)
+	}
+	e := x.Failed(kindOf(x.status, a), a.text())
+	e.RequestID = firstOf(e.RequestID, a.requestID)
+	return e
+}
+
+// Failed is a fault that the adapter found in a stream which ended in good
+// order; one of the context comes first.
+func (x *Exchange) Failed(kind llm.Kind, message string) *llm.Error {
+	e := x.Fault(nil)
+	if e.Kind != llm.Canceled && e.Kind != llm.Timeout {
+		e.Kind, e.Message, e.Err = kind, x.clean(message), nil
+	}
+	return e
+}
+
+// Ended is the fault of a stream that stopped without saying so. What came and
+// was no stream at all (a page of a proxy) is malformed, not cut.
+func (x *Exchange) Ended(events int) *llm.Error {
+	if events == 0 && x.bytes > 0 {
+		return x.Fault(ErrMalformed)
+	}
+	return x.Fault(ErrCut)
+}
+
+func (r *refusal) fault() *llm.Error {
+	e := &llm.Error{Status: r.status}
+	if a, ok := parseAPIError(r.body); ok {
+		e.Kind, e.Message, e.RequestID = kindOf(r.status, a), a.text(), a.requestID
+		return e
+	}
+	switch {
+	case r.status < 300:
+		e.Kind, e.Err = llm.Malformed, ErrMalformed
+		e.Message = "the answer is not an event stream"
+	case r.status < 400:
+		e.Kind, e.Message = llm.Other, "redirect refused"
+	default:
+		e.Kind, e.Message = kindOf(r.status, apiError{}), http.StatusText(r.status)
+	}
+	return e
+}
+
+func malformed(err error) bool {
+	if errors.Is(err, ErrMalformed) || errors.Is(err, errTooLong) || errors.Is(err, bufio.ErrTooLong) {
+		return true
+	}
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	return ok
+}
+
+// network is the cause of a failed connection without the URL, which may hold
+// a key.
+func network(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	if err == nil {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (x *Exchange) reason(err error) string { return network(err).Error() }
+
+const longestMessage = 500
+
+// clean makes a text of foreign origin fit for logs: without secrets, without
+// line breaks, not longer than 500 bytes.
+func (x *Exchange) clean(s string) string {
+	for _, secret := range x.secrets {
+		if secret == "" {
+			continue
+		}
+		s = strings.ReplaceAll(s, secret, "***")
+		s = strings.ReplaceAll(s, url.QueryEscape(secret), "***")
+	}
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	if len(s) > longestMessage {
+		s = strings.ToValidUTF8(s[:longestMessage], "") + "…"
+	}
+	return s
+}
+
+// retryAfter reads how long the provider asks to wait: milliseconds, seconds,
+// or a date, which is compared with the provider's own clock when it gave one.
+func retryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return seconds(ms / 1000)
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return seconds(s)
+	}
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return max(at.Sub(now), 0)
+}
+
+// seconds is s as a duration, at most a day, never negative; not a number is 0.
+func seconds(s float64) time.Duration {
+	const day = 24 * 60 * 60
+	if !(s > 0) {
+		return 0
+	}
+	return time.Duration(min(s, day) * float64(time.Second))
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// IsError says whether a JSON object carries an error instead of content.
+func IsError(body []byte) bool {
+	var o struct {
+		Error json.RawMessage `json:"error"`
+	}
+	return json.Unmarshal(body, &o) == nil && len(o.Error) > 0 && !bytes.Equal(o.Error, []byte("null"))
+}

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"parley/transcript"
+)
+
+// Mention names an attachment that the model does not get to see itself.
+func Mention(b transcript.Binary) string {
+	name := b.Path
+	if name == "" {
+		name = fmt.Sprintf("%d bytes", len(b.Data))
+	}
+	return fmt.Sprintf("[attachment: %s (%s)]", name, b.MIMEType)
+}
+
+// longestID is what the strictest provider takes.
+const longestID = 40
+
+// SafeID is a tool-call id of at most 40 letters, digits, _ and -. One that is
+// so already stays as it is; another gets a hash of itself, so that different
+// ids stay different.
+func SafeID(id string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		default:
+			return '_'
+		}
+	}, id)
+	if safe == id && id != "" && len(id) <= longestID {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return safe[:min(len(safe), 23)] + "_" + hex.EncodeToString(sum[:8])
+}
+
+// NewID is an id for a tool call that its provider left without one.
+func NewID() string { return "call_" + rand.Text() }
+
+// CheckBaseURL says what is wrong with an address for requests. The address
+// itself is not in the error.
+func CheckBaseURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return errors.New("not a URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("neither http nor https")
+	case u.Host == "":
+		return errors.New("no host")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("user, query and fragment are not taken")
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package costs
 
-// Price is what a model's tokens cost, in pico-dollars per token.
+// Price is what a model's tokens cost, in pico-dollars per token. A Price that
+// came from a Catalogue is shared by everybody: nobody changes it.
 type Price struct {
 	Provider     string `json:"provider"`
 	Model        string `json:"model"`
@@ -10,12 +11,15 @@ type Price struct {
 	CacheWrite5m Amount `json:"cache_write_5m"`
 	CacheWrite1h Amount `json:"cache_write_1h"`
 
-	// Tiers replace the rates above for a request whose total input is larger
-	// than Above; the highest that applies counts. Sorted by Above.
+	// Tiers replace the rates above, on every token, for a request whose total
+	// input is larger than Above; the highest that applies counts. Sorted by
+	// Above.
 	Tiers []ContextTier `json:"tiers,omitempty"`
 
 	// Multipliers scale the whole token cost by the service tier, speed or
-	// geography that the response names, as exact fractions.
+	// geography that the response names, as exact fractions. Their keys say
+	// which: "tier:batch", "speed:fast", "geo:us". What a response calls
+	// standard, default, global or not_available is the listed price.
 	Multipliers map[string]Fraction `json:"multipliers,omitempty"`
 
 	// ServerTools is the price of one use of a provider-run tool.

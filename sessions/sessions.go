@@ -134,8 +134,16 @@ type Session struct {
 // Scope is something money is counted for besides the session tree: a day is
 // added by the store from the reservation's time, in UTC.
 type Scope struct {
-	Kind string // global, chat (a mailbox token), person
+	Kind string // global, chat (a mailbox token), person; Whole: turn, session
 	ID   string
+	// Whole counts over all time and not by the day: a turn, or a child with a
+	// cap of its own, may last over midnight.
+	Whole bool
+	// Limit is what the scope may settle and hold together; 0: no limit. Reserve
+	// looks at it in the same commit that holds the estimate, so that callers
+	// who race for the last cent never get more than it. It is not part of which
+	// scope this is.
+	Limit costs.Amount
 }
 
 // Total is what was spent under one label set, over all time. The totals are

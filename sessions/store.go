@@ -149,7 +149,9 @@ type Turns interface {
 	Begin(ctx context.Context, f Fence, turn string, step int, callID string) (again bool, err error)
 
 	// Reserve holds the estimate against the session, its ancestors and the
-	// scopes. Reserving the same ID again changes nothing.
+	// scopes. Reserving the same ID again changes nothing. A scope whose Limit
+	// it would pass refuses it with a *costs.BudgetError, and then nothing is
+	// held anywhere.
 	Reserve(ctx context.Context, f Fence, c Charge, r costs.Reservation) error
 	// Settle books the entry: its ledger row, the release of its reservation,
 	// own and subtree totals of the session and all ancestors, scopes and

@@ -1,0 +1,250 @@
+package sessiontest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// house is a store with a clock and the steps that most cases begin with. Its
+// steps end the test when they fail.
+type house struct {
+	t   *testing.T
+	ctx context.Context
+	s   sessions.Store
+	now time.Time
+	ann sessions.Worker // alive for an hour
+}
+
+// noon is when every case begins.
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 123_000_000, time.UTC)
+
+const lease = time.Hour
+
+func newHouse(t *testing.T, s sessions.Store) *house {
+	t.Helper()
+	h := &house{t: t, ctx: t.Context(), s: s, now: noon, ann: sessions.Worker{Name: "ann", Nonce: "ann-1"}}
+	h.alive(h.ann)
+	return h
+}
+
+func (h *house) alive(w sessions.Worker) {
+	h.t.Helper()
+	h.ok(h.s.Heartbeat(h.ctx, w, h.now.Add(lease)))
+}
+
+func (h *house) ok(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) is(err, want error) {
+	h.t.Helper()
+	if !errors.Is(err, want) {
+		h.t.Fatalf("got error %v, want %v", err, want)
+	}
+}
+
+func (h *house) same(what string, got, want any) {
+	h.t.Helper()
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(sessionkeys.Key{})); d != "" {
+		h.t.Fatalf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// place is the address of a chat.
+func place(peer string) sessionkeys.Address {
+	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.Group, Peer: peer}
+}
+
+func keyOf(t testing.TB, peer string) sessionkeys.Key {
+	t.Helper()
+	k, err := sessionkeys.For("helper", place(peer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// touch notes message seq of a chat without taking it.
+func (h *house) touch(peer string, seq uint64) sessions.Mailbox {
+	h.t.Helper()
+	k := keyOf(h.t, peer)
+	m, got, err := h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, Now: h.now})
+	h.ok(err)
+	if got {
+		h.t.Fatal("a touch without take took the mailbox")
+	}
+	return m
+}
+
+// try touches for w, who would take the mailbox.
+func (h *house) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbox, bool) {
+	h.t.Helper()
+	k := keyOf(h.t, peer)
+	m, got, err := h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, By: w, Take: true, Now: h.now})
+	h.ok(err)
+	return m, got
+}
+
+// take touches for w, who must get the mailbox.
+func (h *house) take(w sessions.Worker, peer string, seq uint64) sessions.Mailbox {
+	h.t.Helper()
+	m, got := h.try(w, peer, seq)
+	if !got {
+		h.t.Fatalf("%s did not get the mailbox: %+v", w.Nonce, m)
+	}
+	return m
+}
+
+func (h *house) mailbox(peer string) sessions.Mailbox {
+	h.t.Helper()
+	m, err := h.s.Mailbox(h.ctx, keyOf(h.t, peer).Token())
+	h.ok(err)
+	return m
+}
+
+func event(id string) sessions.InboxID {
+	return sessions.InboxID{Channel: sessionkeys.Telegram, Account: "bot", Chat: "chat", Event: id}
+}
+
+func said(id, text string) transcript.Message {
+	return transcript.Message{ID: id, Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: text}}, CreatedAt: noon}
+}
+
+func answered(id, text string) transcript.Message {
+	m := said(id, text)
+	m.Role, m.Model = transcript.Assistant, "model-1"
+	return m
+}
+
+// opening is message seq of a mailbox as a turn.
+func opening(f sessions.Fence, seq uint64) sessions.Opening {
+	id := fmt.Sprintf("turn-%s-%d", f.Token[:6], seq)
+	return sessions.Opening{
+		Turn: sessions.Turn{
+			ID: id, Seq: seq, Channel: "tg", From: place("chat"), ReplyTo: "m7", Sender: "user-9",
+			ReceivedAt: noon.Add(-time.Second), OpenedAt: noon,
+		},
+		Event:   event(id),
+		Message: said(id+"-said", fmt.Sprint("message ", seq)),
+	}
+}
+
+// open opens a turn for message seq.
+func (h *house) open(f sessions.Fence, seq uint64) sessions.Turn {
+	h.t.Helper()
+	t, opened, err := h.s.Open(h.ctx, f, opening(f, seq))
+	h.ok(err)
+	if !opened {
+		h.t.Fatal("the turn was not opened")
+	}
+	return t
+}
+
+// working is a mailbox of ann's with an open turn.
+func (h *house) working(peer string) (sessions.Fence, sessions.Turn) {
+	h.t.Helper()
+	m := h.take(h.ann, peer, 1)
+	return m.Fence(), h.open(m.Fence(), 1)
+}
+
+func (h *house) finish(f sessions.Fence, turn string) (sessions.Mailbox, bool) {
+	h.t.Helper()
+	m, released, err := h.s.Finish(h.ctx, f, ending(turn))
+	h.ok(err)
+	return m, released
+}
+
+func ending(turn string) sessions.Ending {
+	return sessions.Ending{
+		Turn: turn, Outcome: transcript.EndTurn, At: noon.Add(time.Second),
+		Messages: []transcript.Message{answered(turn+"-answer", "so it is")},
+		Replies:  []sessions.Outgoing{reply(turn+"-reply", turn)},
+	}
+}
+
+func reply(id, turn string) sessions.Outgoing {
+	return sessions.Outgoing{ID: id, Channel: "tg", Turn: turn, To: place("chat"), ReplyTo: "m7", Text: "so *it* is", At: noon}
+}
+
+// labels of the calls that cases make.
+var labels = costs.Labels{Provider: "maker", Model: "model-1", Channel: "tg", Purpose: costs.RootTurn}
+
+// call is the reservation of one attempt: at most upper, at least lower.
+func call(turn string, step, attempt int, upper, lower costs.Amount) costs.Reservation {
+	c := costs.CallID{Turn: turn, Step: step, Attempt: attempt, Purpose: costs.RootTurn}
+	return costs.Reservation{
+		ID: fmt.Sprintf("%s/%d/%d", turn, step, attempt), At: noon,
+		Estimate: costs.Estimate{Call: c, Labels: labels, Upper: upper, Lower: lower, Priced: true},
+	}
+}
+
+// cost settles r for amount.
+func cost(r costs.Reservation, amount costs.Amount) costs.Settlement {
+	return costs.Settlement{Reservation: r, Entry: costs.Entry{
+		ID: r.ID, Call: r.Estimate.Call, Labels: r.Estimate.Labels, Amount: amount, Priced: true, State: costs.Settled,
+		Usage: costs.Usage{Input: 10, Output: 3, Source: costs.Reported}, Outcome: "ok", RequestID: "req-1", At: noon,
+	}}
+}
+
+func (h *house) session(id sessionkeys.SessionID) sessions.Session {
+	h.t.Helper()
+	s, err := h.s.Session(h.ctx, id)
+	h.ok(err)
+	return s
+}
+
+func (h *house) history(id sessionkeys.SessionID) (ids []string) {
+	h.t.Helper()
+	ms, err := h.s.Messages(h.ctx, id)
+	h.ok(err)
+	for _, m := range ms {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// entries is the ledger of a session, or the whole.
+func (h *house) entries(id sessionkeys.SessionID) (es []costs.Entry) {
+	h.t.Helper()
+	h.ok(h.s.Ledger(h.ctx, id, func(_ sessionkeys.SessionID, e costs.Entry) bool {
+		es = append(es, e)
+		return true
+	}))
+	return es
+}
+
+// spawn makes a child of parent.
+func (h *house) spawn(f sessions.Fence, parent sessions.Session, name string) sessions.Session {
+	h.t.Helper()
+	c, made, err := h.s.Spawn(h.ctx, f, childOf(h.t, parent, name))
+	h.ok(err)
+	if !made {
+		h.t.Fatal("the child was there already")
+	}
+	return c
+}
+
+func childOf(t testing.TB, parent sessions.Session, name string) sessions.Session {
+	t.Helper()
+	k, err := parent.Key.Child("helper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sessions.Session{
+		ID: sessionkeys.ChildID(parent.ID, "turn", 1, name), Key: k, Parent: parent.ID, ToolCallID: name,
+		Role: "task", Policy: []byte(`{"depth":1}`), Title: "find " + name, CreatedAt: noon,
+	}
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// sums are queries that yield a row for each thing that does not add up.
+var sums = []struct{ what, query string }{
+	{"sessions whose history is cut or has gaps", `
+		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT session, count(*) AS n, max(seq) AS top FROM messages GROUP BY session) AS m ON m.session = s.id
+		WHERE coalesce(m.n, 0) <> s.messages OR coalesce(m.top, 0) <> s.messages`},
+	{"sessions whose own cost is not the sum of their ledger rows", `
+		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT session, sum(amount) AS a FROM ledger GROUP BY session) AS l ON l.session = s.id
+		WHERE coalesce(l.a, 0) <> s.own`},
+	{"sessions whose subtree is not the sum of their own and their children's", `
+		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT parent, sum(subtree) AS a FROM sessions WHERE parent <> '' GROUP BY parent) AS c ON c.parent = s.id
+		WHERE s.own + coalesce(c.a, 0) <> s.subtree`},
+	{"sessions that hold something else than their reservations and their children", `
+		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT parent, sum(held) AS a FROM sessions WHERE parent <> '' GROUP BY parent) AS c ON c.parent = s.id
+		LEFT JOIN (SELECT session, sum(held) AS a FROM reservations GROUP BY session) AS r ON r.session = s.id
+		WHERE coalesce(r.a, 0) + coalesce(c.a, 0) <> s.held`},
+	{"sessions that count other calls without a price than they have", `
+		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT parent, sum(unpriced) AS n FROM sessions WHERE parent <> '' GROUP BY parent) AS c ON c.parent = s.id
+		LEFT JOIN (SELECT session, sum(NOT priced) AS n FROM ledger GROUP BY session) AS l ON l.session = s.id
+		WHERE coalesce(l.n, 0) + coalesce(c.n, 0) <> s.unpriced`},
+	{"labels whose total is not the sum of their ledger rows", `
+		SELECT coalesce(t.model, l.model) FROM totals AS t FULL JOIN
+			(SELECT provider, model, channel, purpose, sum(amount) AS a, count(*) AS n, sum(NOT priced) AS u FROM ledger GROUP BY provider, model, channel, purpose) AS l
+			ON l.provider = t.provider AND l.model = t.model AND l.channel = t.channel AND l.purpose = t.purpose
+		WHERE l.a IS NOT t.amount OR l.n IS NOT t.calls OR l.u IS NOT t.unknown`},
+	{"ledger rows that were changed", `
+		SELECT id FROM ledger WHERE json_extract(entry, '$.amount') IS NOT amount OR json_extract(entry, '$.id') IS NOT id`},
+	{"ledger rows that are missing", `
+		SELECT name FROM sqlite_sequence WHERE name = 'ledger' AND seq <> (SELECT count(*) FROM ledger)`},
+	{"mailboxes whose open turn or control requests are miscounted", `
+		SELECT m.token FROM mailboxes AS m
+		WHERE m.turn <> coalesce((SELECT t.id FROM turns AS t WHERE t.token = m.token AND t.state <> 'done' AND t.nested = 0), '')
+			OR m.controls <> (SELECT count(*) FROM controls AS c WHERE c.token = m.token AND c.done = 0)`},
+}
+
+// Check implements [sessions.Store]: it reads the whole database, and returns
+// [sessions.ErrDamaged] with what does not fit. It takes time in proportion to
+// the file; writes go on beside it.
+func (s *Store) Check(ctx context.Context) error {
+	var problems []string
+	err := s.snapshot(ctx, func(v *view) error {
+		structure, err := quickCheck(ctx, v.tx)
+		if err != nil {
+			return err
+		}
+		problems = structure
+		for _, c := range sums {
+			found, err := findings(v, c.query)
+			if err != nil {
+				return fmt.Errorf("look for %s: %w", c.what, err)
+			}
+			if found != "" {
+				problems = append(problems, c.what+": "+found)
+			}
+		}
+		changed, err := changedMessages(v)
+		problems = append(problems, changed...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("check the database: %w", err)
+	}
+	if len(problems) > 0 {
+		return damaged(s.path, "%s", strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// findings are the first few rows.
+func findings(v *view, query string) (string, error) {
+	const most = 5
+	var found []string
+	err := v.each(query, nil, func(r scanner) error {
+		var id string
+		err := r.Scan(&id)
+		if len(found) < most {
+			found = append(found, id)
+		}
+		return err
+	})
+	return strings.Join(found, ", "), err
+}
+
+func changedMessages(v *view) (problems []string, err error) {
+	err = v.each("SELECT session, seq, id, role, parts, native, sum FROM messages", nil, func(r scanner) error {
+		var session, id, role string
+		var seq, check int64
+		var parts, native []byte
+		if err := r.Scan(&session, &seq, &id, &role, &parts, &native, &check); err != nil {
+			return err
+		}
+		if sum(id, role, parts, native) != check && len(problems) < 5 {
+			problems = append(problems, fmt.Sprintf("message %d of session %s was changed", seq, session))
+		}
+		return nil
+	})
+	return problems, err
+}

@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"parley/sessions"
+)
+
+// advice ends every report of damage.
+const advice = "nothing was changed; restore a backup, or move the file and those beside it (-wal, -shm, .lock) away to start with none"
+
+func damaged(path, format string, a ...any) error {
+	return fmt.Errorf("%w: %s: %w; %s", sessions.ErrDamaged, path, fmt.Errorf(format, a...), advice)
+}
+
+// explain gives an error of SQLite that means damage its kind.
+func explain(err error) error {
+	var e *driver.Error
+	if !errors.As(err, &e) || errors.Is(err, sessions.ErrDamaged) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return fmt.Errorf("%w: %w; %s", sessions.ErrDamaged, err, advice)
+	}
+	return err
+}
+
+const headerSize = 100
+
+// checkFile looks at the file before SQLite does. fresh says that there is
+// none yet.
+func checkFile(path, left string) (fresh bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if usedBefore(left) {
+			return false, damaged(path, "it is missing although it was used before")
+		}
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read it: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return false, fmt.Errorf("look at it: %w", err)
+	}
+	if st.Size() == 0 {
+		if usedBefore(left) {
+			return false, damaged(path, "it is empty although it was used before")
+		}
+		return true, nil
+	}
+	h := make([]byte, headerSize)
+	if _, err := io.ReadFull(f, h); err != nil {
+		return false, damaged(path, "it is too short for a database (%d bytes)", st.Size())
+	}
+	if string(h[:16]) != "SQLite format 3\x00" {
+		return false, damaged(path, "it is not a SQLite database")
+	}
+	log, err := os.Stat(path + "-wal")
+	if left == leftRunning {
+		if errors.Is(err, os.ErrNotExist) {
+			return false, damaged(path, "it was not closed at its last use, and its log %s-wal, which holds the newest writes, is missing", path)
+		}
+		if err := checkLog(path); err != nil {
+			return false, err
+		}
+	}
+	if err == nil && log.Size() > 0 {
+		return false, nil // its size is settled when the log is merged
+	}
+	return false, checkSize(path, h, st.Size())
+}
+
+// checkSize compares the file with the length that its header names.
+func checkSize(path string, header []byte, size int64) error {
+	page := int64(binary.BigEndian.Uint16(header[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	pages := int64(binary.BigEndian.Uint32(header[28:]))
+	valid := binary.BigEndian.Uint32(header[24:]) == binary.BigEndian.Uint32(header[92:])
+	if valid && pages*page > size {
+		return damaged(path, "it was cut off: %d of %d bytes are there", size, pages*page)
+	}
+	return nil
+}
+
+// application marks our databases: "prly".
+const application = 0x70726c79
+
+// checkIdentity says whether the database is ours, or empty.
+func checkIdentity(ctx context.Context, conn *sql.Conn, path string) error {
+	var id, tables int64
+	if err := conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+		return damaged(path, "read its identity: %w", err)
+	}
+	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return damaged(path, "read its tables: %w", err)
+	}
+	if id != application && (id != 0 || tables > 0) {
+		return damaged(path, "it belongs to another program")
+	}
+	return nil
+}
+
+// checkStructure merges the log into the file and reads its structure, unless
+// it is larger than most.
+func checkStructure(ctx context.Context, conn *sql.Conn, path string, most int64) error {
+	if _, err := conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		return damaged(path, "merge its log: %w", err)
+	}
+	if _, err := checkFile(path, leftUnknown); err != nil {
+		return err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("look at it: %w", err)
+	}
+	if most == 0 {
+		most = defaultCheckSize
+	}
+	if st.Size() > most {
+		return nil
+	}
+	problems, err := quickCheck(ctx, conn)
+	if err != nil {
+		return damaged(path, "check its structure: %w", err)
+	}
+	if len(problems) > 0 {
+		return damaged(path, "its structure is broken: %s", strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func quickCheck(ctx context.Context, q querier) (problems []string, err error) {
+	rows, err := q.QueryContext(ctx, "PRAGMA quick_check(5)")
+	if err != nil {
+		return nil, err
+	}
+	err = drain(rows, func(r scanner) error {
+		var p string
+		if err := r.Scan(&p); err != nil {
+			return err
+		}
+		if p != "ok" {
+			problems = append(problems, p)
+		}
+		return nil
+	})
+	return problems, err
+}

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// How the last process left the database, as its lock file says.
+const (
+	leftUnknown = ""         // no lock file: new, or brought here from elsewhere
+	leftMaking  = "making"   // it ended while the database was being made
+	leftRunning = "running"  // it ended without Close
+	leftClosed  = "closed"  // by Close
+)
+
+// lock is <path>.lock: held with flock(2) for as long as the store is open, so
+// that the system frees it however the process ends. Its text says how the
+// database was left.
+type lock struct{ f *os.File }
+
+// takeLock returns an error when another process holds it.
+func takeLock(path string) (*lock, string, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, "", fmt.Errorf("open the lock file: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, "", errors.New("another process has it open (it holds " + path +
+				"): one process owns a SQLite database; end the other one, or use Redis to run several")
+		}
+		return nil, "", fmt.Errorf("lock %s: %w", path, err)
+	}
+	left, err := io.ReadAll(io.LimitReader(f, 64))
+	if err != nil {
+		f.Close()
+		return nil, "", fmt.Errorf("read the lock file: %w", err)
+	}
+	return &lock{f}, string(left), nil
+}
+
+// mark writes down how the database would be left if the process ended now.
+func (l *lock) mark(left string) error {
+	if _, err := l.f.WriteAt([]byte(left), 0); err != nil {
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	if err := l.f.Truncate(int64(len(left))); err != nil {
+		return fmt.Errorf("cut the lock file: %w", err)
+	}
+	if err := l.f.Sync(); err != nil {
+		return fmt.Errorf("sync the lock file: %w", err)
+	}
+	return nil
+}
+
+func (l *lock) release() error { return l.f.Close() }
+
+// usedBefore says whether there must be a database.
+func usedBefore(left string) bool {
+	return left == leftRunning || left == leftClosed
+}

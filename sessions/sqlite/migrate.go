@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Each file is one step forward, named NNNN_what.sql, numbered from 1 without
+// gaps. A step that was released is never changed.
+//
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+func migrations() ([]string, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list migrations: %w", err)
+	}
+	var steps []string
+	for i, name := range names {
+		no, err := strconv.Atoi(strings.TrimPrefix(name, "migrations/")[:4])
+		if err != nil || no != i+1 {
+			return nil, fmt.Errorf("migration %s is not number %d", name, i+1)
+		}
+		b, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read migration: %w", err)
+		}
+		steps = append(steps, string(b))
+	}
+	return steps, nil
+}
+
+// migrate brings the database to this program's version, each step with its
+// number in one transaction.
+func migrate(ctx context.Context, conn *sql.Conn, path string, now time.Time) error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	version, err := version(ctx, conn)
+	if err != nil {
+		return damaged(path, "read its version: %w", err)
+	}
+	if version > len(steps) {
+		return damaged(path, "its version is %d, and this program knows up to %d: run a newer program", version, len(steps))
+	}
+	for i, step := range steps[version:] {
+		if err := apply(ctx, conn, version+i+1, step, now); err != nil {
+			return fmt.Errorf("migrate to version %d: %w", version+i+1, explain(err))
+		}
+	}
+	return nil
+}
+
+// version is 0 for an empty database.
+func version(ctx context.Context, conn *sql.Conn) (int, error) {
+	var tables int
+	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'").Scan(&tables); err != nil || tables == 0 {
+		return 0, err
+	}
+	var v int
+	err := conn.QueryRowContext(ctx, "SELECT max(version) FROM schema_version").Scan(&v)
+	return v, err
+}
+
+func apply(ctx context.Context, conn *sql.Conn, version int, step string, now time.Time) error {
+	t, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if version == 1 {
+		step = fmt.Sprintf("PRAGMA application_id = %d;\nCREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;\n", application) + step
+	}
+	if _, err := t.ExecContext(ctx, step); err != nil {
+		return err
+	}
+	if _, err := t.ExecContext(ctx, "INSERT INTO schema_version VALUES (?, ?)", version, micros(now)); err != nil {
+		return err
+	}
+	return t.Commit()
+}

@@ -1,0 +1,100 @@
+// Package sqlite keeps sessions in one SQLite file.
+//
+// One process owns the file; a second one is refused. One goroutine writes:
+// whatever waits for it is done in one transaction and one fsync, each write in
+// a savepoint of its own, so that a refused one takes nobody else with it.
+// Reads run on connections of their own, beside the writer, and see everything
+// that was answered before they began.
+//
+// Commits are synchronous=FULL in WAL mode: what was answered survives a crash
+// of the process, of the system and a power cut, as long as the disk honours
+// fsync. What is noticed when the file was damaged, and when:
+//
+//   - at every opening: no database, another program's, a newer version, a file
+//     that is shorter than it says, or that is missing or empty although it was
+//     used before;
+//   - at an opening after an unclean end, besides: a log that is missing or
+//     broken before its last commit, and, up to [Options.CheckSize], the
+//     structure of the whole file;
+//   - when a history is read: a message that is missing or changed;
+//   - by [Store.Check]: all of it, and every sum.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/sessions"
+)
+
+// errClosed is what a store answers after Close.
+var errClosed = errors.New("the store is closed")
+
+// Options says where the database is.
+type Options struct {
+	// Path of the file. It and its directory are made when they are missing,
+	// readable by their owner only. Beside it stand <path>-wal and <path>-shm
+	// while it is open, which belong to it, and <path>.lock, which says who has
+	// it open and how it was left.
+	Path string
+	// Log hears of recovery and of slow or failed housekeeping; nil: nobody.
+	Log *slog.Logger
+	// CheckSize is the size in bytes up to which the structure of the whole file
+	// is read at an opening after an unclean end; 0: 64 MiB; negative: never.
+	CheckSize int64
+	// Now is the clock for what no caller gives a time for: when a migration
+	// ran. nil: time.Now.
+	Now func() time.Time
+}
+
+// Store is a [sessions.Store] in one file.
+type Store struct {
+	path string
+	log  *slog.Logger
+
+	lock   *lock
+	writes *sql.DB
+	reads  *sql.DB
+	w      *writer
+
+	stmts statements
+
+	closing sync.Once
+	closed  error
+}
+
+var _ sessions.Store = (*Store)(nil)
+
+// Open opens the database, making or migrating it when needed, and starts the
+// goroutine that writes; Close ends it and waits. (It is the one exception to
+// the rule that constructors start nothing: a store without its writer is of no
+// use to anybody.) ctx bounds the opening alone.
+//
+// A database that cannot be trusted is [sessions.ErrDamaged], with its path and
+// what to do; nothing in it was changed.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open the database %s: %w", o.Path, err)
+	}
+	return s, nil
+}
+
+// Close performs what is still waiting, and leaves the file so that the next
+// opening is quick. Calls after it return an error. It may be called twice.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.w.stop()
+		err := errors.Join(s.reads.Close(), s.w.close(), s.writes.Close())
+		if err == nil {
+			err = s.lock.mark(leftClosed)
+		}
+		s.closed = errors.Join(err, s.lock.release())
+	})
+	return s.closed
+}

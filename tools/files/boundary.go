@@ -1,0 +1,166 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/tools"
+)
+
+// maxPath is how long a path may be, in bytes.
+const maxPath = 4096
+
+// The two answers for a path that leads nowhere. What lies outside gets the
+// first whether it exists or not.
+var (
+	errNotAllowed = tools.Errorf(tools.Permanent, "path not allowed: only regular files and folders of the workspace can be reached")
+	errNotFound   = tools.Errorf(tools.Permanent, "not found")
+)
+
+// boundary decides which paths are in reach. It opens roots for each call, so
+// it holds nothing open and every session has its own.
+type boundary struct {
+	denied    []string
+	extra     []string
+	hardlinks bool
+}
+
+// place is a path below a root.
+type place struct {
+	root   *os.Root
+	rel    string // cleaned, "." for the root itself
+	abs    string // cleaned, as the text says
+	denied denied
+}
+
+// denied are the paths that are out of reach, as they are written and as they
+// are when their own links are followed.
+type denied []string
+
+func (d denied) holds(abs string) bool {
+	return slices.ContainsFunc(d, func(dir string) bool { return within(dir, abs) })
+}
+
+// deniedNow follows the links of the denied paths as they are at present.
+func (b *boundary) deniedNow() denied {
+	d := slices.Clone(b.denied)
+	for _, path := range b.denied {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			d = append(d, real)
+		}
+	}
+	return d
+}
+
+// locate judges the text of a path and opens its root. The caller closes it.
+func (b *boundary) locate(workspace, path string) (place, error) {
+	if !wellFormed(path) || !filepath.IsAbs(workspace) {
+		return place{}, errNotAllowed
+	}
+	workspace = filepath.Clean(workspace)
+	abs := filepath.Clean(path)
+	if !filepath.IsAbs(path) {
+		abs = filepath.Join(workspace, path)
+	}
+	no := b.deniedNow()
+	if no.holds(abs) {
+		return place{}, errNotAllowed
+	}
+	for _, dir := range append([]string{workspace}, b.extra...) {
+		if !within(dir, abs) {
+			continue
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return place{}, errNotAllowed
+		}
+		rel, err := filepath.Rel(dir, abs)
+		if err != nil {
+			root.Close()
+			return place{}, errNotAllowed
+		}
+		return place{root, rel, abs, no}, nil
+	}
+	return place{}, errNotAllowed
+}
+
+// wellFormed says that path is a path and nothing that another program would
+// read something else into.
+func wellFormed(path string) bool {
+	return path != "" && len(path) <= maxPath && utf8.ValidString(path) &&
+		!strings.ContainsFunc(path, unicode.IsControl) &&
+		!strings.HasPrefix(path, "~") &&
+		!strings.HasPrefix(path, `\\`) &&
+		!strings.HasPrefix(strings.ToLower(path), "file:")
+}
+
+// within says that abs is dir or below it; both are clean.
+func within(dir, abs string) bool {
+	return abs == dir || strings.HasPrefix(abs, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// open opens what p names, without waiting for a peer where it is a pipe, and
+// judges what was opened. The caller closes the file.
+func (b *boundary) open(p place, flags int) (*os.File, fs.FileInfo, error) {
+	f, err := p.root.OpenFile(p.rel, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, p.missing()
+	case errors.Is(err, syscall.ENOTDIR) && flags&syscall.O_DIRECTORY == 0:
+		return nil, nil, p.missing()
+	case err != nil:
+		return nil, nil, errNotAllowed
+	}
+	info, err := f.Stat()
+	if err != nil || !p.allows(f, info, p.abs) {
+		f.Close()
+		return nil, nil, errNotAllowed
+	}
+	return f, info, nil
+}
+
+// allows says that the real place of an open file is known and not denied.
+func (p place) allows(f *os.File, info fs.FileInfo, abs string) bool {
+	real, ok := realPath(f, info, abs)
+	return ok && !p.denied.holds(real)
+}
+
+// missing is the answer for a place where nothing is. That is only told where
+// one may look: not through a link that leads nowhere, and not below a folder
+// that is denied under its real name.
+func (p place) missing() error {
+	for rel, abs := p.rel, p.abs; ; rel, abs = filepath.Dir(rel), filepath.Dir(abs) {
+		f, err := p.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err == nil {
+			info, err := f.Stat()
+			allowed := err == nil && p.allows(f, info, abs)
+			f.Close()
+			if !allowed {
+				return errNotAllowed
+			}
+			return errNotFound
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return errNotAllowed
+		}
+		if info, err := p.root.Lstat(rel); err == nil && info.Mode()&fs.ModeSymlink != 0 || rel == "." {
+			return errNotAllowed
+		}
+	}
+}
+
+// regular says that info is a plain file that has no other name.
+func (b *boundary) regular(info fs.FileInfo) bool {
+	if !info.Mode().IsRegular() {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return b.hardlinks || ok && st.Nlink == 1
+}

@@ -1,0 +1,267 @@
+package files_test
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/tools"
+	"parley/tools/files"
+)
+
+// house is the folders that the cases of paths.json speak of.
+type house struct {
+	ws, out, agent string
+}
+
+func newHouse(t *testing.T) house {
+	t.Helper()
+	// A Unix socket's path must be short, so the folder of the test cannot hold it.
+	top, err := os.MkdirTemp("", "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	if top, err = filepath.EvalSymlinks(top); err != nil {
+		t.Fatal(err)
+	}
+	h := house{filepath.Join(top, "ws"), filepath.Join(top, "out"), filepath.Join(top, "agent")}
+	for path, text := range map[string]string{
+		"ws/a.txt": "A\n", "ws/sub/deep/f": "F\n", "ws/private/key": "KEY\n", "ws/real/secret": "INSIDE",
+		"out/secret": "SECRET", "agent/t.txt": "T\n", "ws-evil/f": "EVIL\n",
+	} {
+		h.write(t, filepath.Join(top, path), text)
+	}
+	return h
+}
+
+func (h house) write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h house) config() files.Config {
+	return files.Config{Denied: []string{filepath.Join(h.ws, "private")}, ExtraRoots: []string{h.agent}}
+}
+
+// untouched checks that nothing outside changed.
+func (h house) untouched(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(h.out)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("outside: %v, %v", entries, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(h.out, "secret")); err != nil || string(b) != "SECRET" {
+		t.Fatalf("outside: %q, %v", b, err)
+	}
+}
+
+// user calls a tool as the loop does.
+type user func(t *testing.T, workspace, name string, args map[string]any) (string, error)
+
+func with(t *testing.T, c files.Config) user {
+	t.Helper()
+	ts, err := files.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := tools.NewSet(ts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T, workspace, name string, args map[string]any) (string, error) {
+		t.Helper()
+		raw, err := json.Marshal(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := tools.DecodeArguments(string(raw))
+		if err != nil {
+			return "", err
+		}
+		if err := set.Check(name, a); err != nil {
+			return "", err
+		}
+		tool, _ := set.Lookup(name)
+		call := tools.Call{Name: name, Arguments: a.JSON(), Workspace: workspace}
+		if cat := tool.Category(call); cat != tools.Read {
+			t.Errorf("%s is of category %s", name, cat)
+		}
+		res, err := tool.Run(t.Context(), call)
+		return res.Content, err
+	}
+}
+
+func use(t *testing.T, c files.Config, workspace, name string, args map[string]any) (string, error) {
+	t.Helper()
+	return with(t, c)(t, workspace, name, args)
+}
+
+// setUp makes what a case names as its setup.
+func (h house) setUp(t *testing.T, setup string) {
+	t.Helper()
+	in := func(name string) string { return filepath.Join(h.ws, name) }
+	kind, rest, _ := strings.Cut(setup, " ")
+	switch kind {
+	case "", "denied":
+	case "symlink":
+		chain := strings.Split(rest, " -> ")
+		for i := range len(chain) - 1 {
+			if err := os.Symlink(chain[i+1], in(chain[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	case "hardlink":
+		name, target, _ := strings.Cut(rest, " = ")
+		if err := os.Link(target, in(name)); err != nil {
+			t.Fatal(err)
+		}
+	case "unix":
+		l, err := net.Listen("unix", in("sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+	default:
+		t.Fatalf("unknown setup %q", setup)
+	}
+}
+
+// verdict says what an answer of a tool means.
+func verdict(err error) string {
+	switch {
+	case err == nil:
+		return "allow"
+	case err.Error() == "not found":
+		return "not_found"
+	case strings.HasPrefix(err.Error(), "path not allowed"):
+		return "deny"
+	default:
+		return err.Error()
+	}
+}
+
+// S6.10, S6.11, S6.12
+func TestEveryAttackOnAPathGetsItsVerdict(t *testing.T) {
+	t.Parallel()
+	var cases []struct{ Input, Expected, Why, Op, Setup string }
+	raw, err := os.ReadFile("testdata/paths.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	toolOf := map[string]string{"read": "read_file", "list": "list_directory"}
+	ran, denials := 0, map[string]bool{}
+	for _, c := range cases {
+		if toolOf[c.Op] == "" || c.Expected == "race" {
+			continue // writing has its own tool; the race is a test of its own
+		}
+		ran++
+		h := newHouse(t)
+		fill := strings.NewReplacer("{WS}", h.ws, "{OUT}", h.out, "{AGENT}", h.agent)
+		h.setUp(t, fill.Replace(c.Setup))
+		got, err := use(t, h.config(), h.ws, toolOf[c.Op], map[string]any{"path": fill.Replace(c.Input)})
+		if v := verdict(err); v != c.Expected {
+			t.Errorf("%s %q (%s): %s, want %s", c.Op, c.Input, c.Why, v, c.Expected)
+		}
+		if err != nil && verdict(err) == "deny" {
+			denials[err.Error()] = true
+		}
+		if strings.Contains(got, "SECRET") || strings.Contains(got, "KEY") || strings.Contains(got, "EVIL") {
+			t.Errorf("%s %q: what is outside came in: %q", c.Op, c.Input, got)
+		}
+		h.untouched(t)
+	}
+	if ran < 40 {
+		t.Errorf("only %d cases ran", ran)
+	}
+	if len(denials) != 1 {
+		t.Errorf("denials differ: %v", denials)
+	}
+}
+
+func TestWhatIsDeniedDoesNotTellWhetherItIsThere(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.setUp(t, "symlink to-private -> private")
+	h.setUp(t, "symlink gone -> private/none")
+	for _, path := range []string{"to-private/key", "to-private/none", "to-private/none/deeper", "gone", "gone/x", "private/none", h.out + "/secret", h.out + "/none"} {
+		if _, err := use(t, h.config(), h.ws, "read_file", map[string]any{"path": path}); verdict(err) != "deny" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := use(t, h.config(), h.ws, "read_file", map[string]any{"path": "sub/none/deeper"}); verdict(err) != "not_found" {
+		t.Errorf("a missing file inside: %v", err)
+	}
+}
+
+func TestADeniedPathHoldsUnderItsRealNameToo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	alias := filepath.Join(filepath.Dir(h.ws), "alias")
+	if err := os.Symlink(filepath.Join(h.ws, "private"), alias); err != nil {
+		t.Fatal(err)
+	}
+	c := files.Config{Denied: []string{alias}}
+	if _, err := use(t, c, h.ws, "read_file", map[string]any{"path": "private/key"}); verdict(err) != "deny" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPipeIsRefusedAndDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	if err := syscall.Mkfifo(filepath.Join(h.ws, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range []string{"read_file", "list_directory"} {
+		if _, err := use(t, h.config(), h.ws, tool, map[string]any{"path": "pipe"}); verdict(err) != "deny" {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
+}
+
+func TestHardLinksAreReadOnlyWhereTheOperatorSaysSo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.setUp(t, "hardlink two = "+filepath.Join(h.ws, "a.txt"))
+	c := h.config()
+	c.AllowHardlinks = true
+	if got, err := use(t, c, h.ws, "read_file", map[string]any{"path": "two"}); err != nil || got != "A\n" {
+		t.Errorf("allowed: %q, %v", got, err)
+	}
+}
+
+func TestAWorkspaceMustBeAbsolute(t *testing.T) {
+	t.Parallel()
+	for _, ws := range []string{"", "testdata", "."} {
+		if _, err := use(t, files.Config{}, ws, "read_file", map[string]any{"path": "paths.json"}); verdict(err) != "deny" {
+			t.Errorf("workspace %q: %v", ws, err)
+		}
+	}
+}
+
+func TestAConfigurationWithoutSenseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]files.Config{
+		"relative denied": {Denied: []string{"etc"}},
+		"relative root":   {ExtraRoots: []string{"~/x"}},
+		"whole machine":   {ExtraRoots: []string{"/tmp/.."}},
+		"negative size":   {MaxBytes: -1},
+	} {
+		if _, err := files.New(c); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

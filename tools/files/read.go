@@ -1,0 +1,158 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"parley/tools"
+)
+
+type readInput struct {
+	Path   string `json:"path" jsonschema:"the file to read"`
+	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to show, from 1" minimum:"1"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"most lines to show" minimum:"1"`
+}
+
+type reader struct {
+	*boundary
+	max int64
+}
+
+func (r reader) read(ctx context.Context, in readInput, c tools.Call) (tools.Result, error) {
+	if strings.HasSuffix(in.Path, "/") {
+		return tools.Result{}, errNotAllowed
+	}
+	p, err := r.locate(c.Workspace, in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer p.root.Close()
+	f, info, err := r.open(p, 0)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer f.Close()
+	if !r.regular(info) {
+		return tools.Result{}, errNotAllowed
+	}
+	head, err := sniff(f)
+	if err != nil {
+		return tools.Result{}, tools.Errorf(tools.Transient, "the file could not be read")
+	}
+	if binary(head) {
+		return tools.Result{Content: fmt.Sprintf("[binary file, %s, %d bytes; not shown]", http.DetectContentType(head), info.Size())}, nil
+	}
+	return r.lines(ctx, f, in)
+}
+
+// sniffed is how much of a file decides whether it is text.
+const sniffed = 8 << 10
+
+// sniff reads the beginning and goes back to it.
+func sniff(f *os.File) ([]byte, error) {
+	head := make([]byte, sniffed)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return head[:n], err
+}
+
+// binary says that the beginning of a file is not text: it holds a zero byte,
+// or more than a few bytes that are not UTF-8.
+func binary(head []byte) bool {
+	if bytes.IndexByte(head, 0) >= 0 {
+		return true
+	}
+	bad := 0
+	for rest := head; len(rest) > 0; {
+		c, n := utf8.DecodeRune(rest)
+		// A character may be cut by the end of what was read.
+		if c == utf8.RuneError && n == 1 && len(rest) >= utf8.UTFMax {
+			bad++
+		}
+		rest = rest[n:]
+	}
+	return bad*20 > len(head)
+}
+
+// lines shows what in asks for, up to the limit of bytes, and says how to go on
+// where something is left.
+func (r reader) lines(ctx context.Context, f io.Reader, in readInput) (tools.Result, error) {
+	first := max(in.Offset, 1)
+	var out bytes.Buffer
+	src := bufio.NewReaderSize(f, 64<<10)
+	line, shown, more := 1, 0, false
+	for !more {
+		if err := ctx.Err(); err != nil {
+			return tools.Result{}, context.Cause(ctx)
+		}
+		piece, err := src.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return tools.Result{}, tools.Errorf(tools.Transient, "the file could not be read")
+		}
+		if len(piece) > 0 && line >= first {
+			if more = in.Limit > 0 && line >= first+in.Limit || int64(out.Len()+len(piece)) > r.max; more {
+				if shown == 0 { // one line is longer than everything
+					return r.longLine(&out, piece, line), nil
+				}
+				break
+			}
+			out.Write(piece)
+		}
+		if bytes.HasSuffix(piece, []byte("\n")) || errors.Is(err, io.EOF) && len(piece) > 0 {
+			if line >= first {
+				shown++
+			}
+			line++
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+	}
+	switch {
+	case line == 1:
+		return tools.Result{Content: "[empty file]"}, nil
+	case shown == 0:
+		return tools.Result{}, tools.Errorf(tools.Permanent, "offset %d is past the end: the file has %d lines", first, line-1)
+	}
+	text := whole(out.Bytes(), shown)
+	if more {
+		text += fmt.Sprintf("\n[lines %d to %d shown; read on with offset %d]", first, first+shown-1, first+shown)
+	}
+	return tools.Result{Content: text}, nil
+}
+
+// whole drops the beginning of a line that did not fit any more.
+func whole(b []byte, shown int) string {
+	end := 0
+	for range shown {
+		i := bytes.IndexByte(b[end:], '\n')
+		if i < 0 {
+			return string(b)
+		}
+		end += i + 1
+	}
+	return string(b[:end])
+}
+
+func (r reader) longLine(out *bytes.Buffer, piece []byte, line int) tools.Result {
+	out.Write(piece)
+	text := out.Bytes()[:min(int64(out.Len()), r.max)]
+	for len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	if n := len(text); n > 0 && !utf8.FullRune(text[n-1:]) {
+		text = text[:n-1]
+	}
+	return tools.Result{Content: fmt.Sprintf("%s\n[line %d is longer than %d bytes and was cut; read on with offset %d]", text, line, r.max, line+1)}
+}

@@ -1,0 +1,40 @@
+package files
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// realPath is where f really is: as the kernel names the descriptor, or, where
+// there is no /proc, as the path resolves now, if that is still the same file.
+// ok is false when neither can be told.
+func realPath(f *os.File, info fs.FileInfo, abs string) (path string, ok bool) {
+	if path, ok := kernelPath(f); ok {
+		return path, true
+	}
+	return resolvedPath(info, abs)
+}
+
+func resolvedPath(info fs.FileInfo, abs string) (path string, ok bool) {
+	path, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", false
+	}
+	now, err := os.Stat(path)
+	return path, err == nil && os.SameFile(now, info)
+}
+
+// kernelPath asks /proc for the name of the descriptor.
+func kernelPath(f *os.File) (path string, ok bool) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return "", false
+	}
+	err = raw.Control(func(fd uintptr) {
+		path, err = os.Readlink("/proc/self/fd/" + strconv.FormatUint(uint64(fd), 10))
+		ok = err == nil && filepath.IsAbs(path)
+	})
+	return path, ok && err == nil
+}

@@ -14,6 +14,7 @@ type mark struct {
 	Generation string `json:"generation"`
 	LastSeq    uint64 `json:"last_seq"` // at least this many were stored
 	Clean      bool   `json:"clean"`    // written at a regular end, and nothing came after
+	Messages   uint64 `json:"messages"` // how many there were, when Clean
 }
 
 const markFile = "mark.json"
@@ -37,22 +38,29 @@ func readMark(dir string) (mark, error) {
 // write replaces the mark as a whole, durably.
 func (m mark) write(dir string) error {
 	b, err := json.Marshal(m)
+	if err == nil {
+		err = writeFile(filepath.Join(dir, markFile), append(b, '\n'))
+	}
 	if err != nil {
 		return fmt.Errorf("write the log's mark: %w", err)
 	}
-	f, err := os.CreateTemp(dir, "mark-*")
+	return nil
+}
+
+// writeFile replaces a file as a whole, durably.
+func writeFile(name string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "new-*")
 	if err != nil {
-		return fmt.Errorf("write the log's mark: %w", err)
+		return err
 	}
-	_, err = f.Write(append(b, '\n'))
+	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, markFile))
+		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("write the log's mark: %w", err)
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(dir)
+	return syncDir(filepath.Dir(name))
 }
 
 func syncDir(dir string) error {

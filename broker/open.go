@@ -60,13 +60,17 @@ type Report struct {
 	// Clean: the last process that had the log ended regularly, or there was
 	// none. Always true for a server at a URL.
 	Clean bool
-	// Problems are signs of damaged files, for people.
+	// Missing is how many messages, at most, damaged files lost. They are
+	// gone, their places stay empty.
+	Missing uint64
+	// Problems are signs of damaged files, for people. Damaged files are kept
+	// in the folder "damaged" of the directory before they are repaired.
 	Problems []string
 }
 
-// Lost reports whether the log is shorter than it was, or another one.
+// Lost reports whether messages are gone, or the log is another one.
 func (r Report) Lost() bool {
-	return r.LastSeq < r.Expected || r.Was != "" && r.Was != r.Generation
+	return r.LastSeq < r.Expected || r.Was != "" && r.Was != r.Generation || r.Missing > 0
 }
 
 // Open starts a server in this process, or dials one, and makes the streams.
@@ -123,6 +127,9 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if report.Generation, report.LastSeq, err = b.Generation(ctx); err != nil {
 		return err
 	}
+	if err := b.count(ctx, &report); err != nil {
+		return err
+	}
 	return b.conclude(report)
 }
 
@@ -139,6 +146,10 @@ func (b *Broker) openHost() (Report, error) {
 		report.Clean = false
 		report.Problems = append(report.Problems, err.Error())
 	}
+	b.marked = was
+	if err := b.survey(&report, was); err != nil {
+		return report, err
+	}
 	srv, err := host.start()
 	if err != nil {
 		return report, err
@@ -148,13 +159,49 @@ func (b *Broker) openHost() (Report, error) {
 	return report, nil
 }
 
+// survey looks through the files before the server does.
+func (b *Broker) survey(r *Report, was mark) error {
+	for _, stream := range []string{streamInbound, streamDead} {
+		s, err := surveyStream(b.o.Dir, stream, was.Clean)
+		if err != nil {
+			return err
+		}
+		r.Problems = append(r.Problems, s.problems...)
+		r.Missing += s.missing
+		if stream == streamInbound && s.last < was.LastSeq {
+			r.Missing += was.LastSeq - s.last
+			r.Problems = append(r.Problems, fmt.Sprintf("the log's files end at place %d, but place %d was stored", s.last, was.LastSeq))
+		}
+	}
+	return nil
+}
+
+// count compares the number of messages, which nobody changed since a regular
+// end, so that a file that is gone is noticed too.
+func (b *Broker) count(ctx context.Context, r *Report) error {
+	if b.host == nil || !b.marked.Clean || r.Was != r.Generation {
+		return nil
+	}
+	return b.try(ctx, "count the log's messages", func(ctx context.Context) error {
+		info, err := b.inbound.Info(ctx)
+		if err != nil {
+			return err
+		}
+		if have, had := info.State.Msgs, b.marked.Messages; have < had && r.Missing < had-have {
+			r.Missing = had - have
+			r.Problems = append(r.Problems, fmt.Sprintf("the log holds %d messages, but held %d", have, had))
+		}
+		return nil
+	})
+}
+
 // conclude keeps the report, tells it, and leaves a mark that says "in use".
 func (b *Broker) conclude(r Report) error {
 	b.report = r
 	b.noteSeq(max(r.LastSeq, r.Expected))
 	if r.Lost() {
-		b.o.Log.Error("the message log lost messages: it is shorter than it was, or another one",
-			"last_seq", r.LastSeq, "expected", r.Expected, "generation", r.Generation, "was", r.Was)
+		b.o.Log.Error("the message log lost messages, or is another one",
+			"missing", r.Missing, "last_seq", r.LastSeq, "expected", r.Expected, "generation", r.Generation, "was", r.Was)
 	}
 	for _, p := range r.Problems {
 		b.o.Log.Error("the message log's files are damaged", "problem", p)
@@ -286,8 +333,10 @@ func (b *Broker) Close(ctx context.Context) error {
 			defer cancel()
 			errs = append(errs, b.nc.FlushWithContext(bounded))
 			if b.host != nil {
-				generation, seq, err := b.state(bounded)
-				last = mark{Generation: generation, LastSeq: seq, Clean: err == nil}
+				info, err := b.inbound.Info(bounded)
+				if err == nil {
+					last = mark{Generation: generationOf(info), LastSeq: info.State.LastSeq, Messages: info.State.Msgs, Clean: true}
+				}
 				errs = append(errs, err)
 			}
 		}

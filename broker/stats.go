@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// Stats are the numbers of one moment. Counters count from Open.
+// Stats are the numbers of one moment; those of the engine may be a few
+// milliseconds behind. Counters count from Open.
 type Stats struct {
 	Pending      uint64 // messages that were delivered to nobody yet
 	AckPending   int    // delivered, not confirmed

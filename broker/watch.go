@@ -189,6 +189,13 @@ func (b *Broker) reopen(ctx context.Context) error {
 	}
 	b.o.Log.Warn("reopening the message server")
 	b.host.shut()
+	var found Report
+	if err := b.survey(&found, mark{LastSeq: b.lastSeq.Load()}); err != nil {
+		return fmt.Errorf("reopen the message server: %w", err)
+	}
+	for _, p := range found.Problems {
+		b.o.Log.Error("the message log's files are damaged", "problem", p)
+	}
 	srv, err := b.host.start()
 	if err != nil {
 		return fmt.Errorf("reopen the message server: %w", err)

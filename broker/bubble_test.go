@@ -1,0 +1,112 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server/ats"
+)
+
+// The server's clock for access times makes a channel when its package is
+// loaded, outside of every bubble; so it must run before the bubble begins.
+func TestWhatAWorkerTookAndNeverConfirmedComesAgainAfterAckWait(t *testing.T) {
+	t.Parallel()
+	ats.Register()
+	defer ats.Unregister()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b, err := Open(t.Context(), Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq, err := b.Publish(t.Context(), envelope(1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		var first time.Time
+		again := make(chan time.Duration, 1)
+		go func() {
+			ended <- b.Deliveries(ctx, func(ctx context.Context, d Delivery) error {
+				if d.Tries == 1 {
+					first = time.Now()
+					<-ctx.Done() // a frozen worker
+					return ctx.Err()
+				}
+				if d.Seq != seq {
+					t.Errorf("delivered %+v", d)
+				}
+				again <- time.Since(first)
+				return nil
+			})
+		}()
+		if d := <-again; d < ackWait || d > ackWait+time.Second {
+			t.Errorf("came again after %v", d)
+		}
+		// An hour in which nothing happens delivers nothing twice.
+		time.Sleep(time.Hour)
+		select {
+		case d := <-again:
+			t.Errorf("came once more, %v after the first", d)
+		default:
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAFrozenLogIsNoticedWithinFiveSeconds(t *testing.T) {
+	t.Parallel()
+	ats.Register()
+	defer ats.Unregister()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b, err := Open(t.Context(), Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Watch(ctx) }()
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		if ok, why := b.Healthy(); !ok {
+			t.Fatal(why)
+		}
+		b.host.mu.Lock()
+		srv := b.host.srv
+		b.host.mu.Unlock()
+		if err := srv.DisableJetStream(); err != nil { // what a full disk does
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for ok, _ := b.Healthy(); ok; ok, _ = b.Healthy() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("noticed after %v", d)
+		}
+		for ok, _ := b.Healthy(); !ok; ok, _ = b.Healthy() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if d := time.Since(began); d > 10*time.Second {
+			t.Errorf("well again after %v", d)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -93,17 +93,17 @@ func TestInvisibleTextGivesNoMessage(t *testing.T) {
 func TestTextThatDeceivesIsMadeHarmless(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"a\x00b":             "ab",
-		"a\xffb":             "a\uFFFDb",
-		"abc\u202Edef":       "abcdef",
-		"a\u2066b\u2069":     "ab",
-		"a &#8238; b":        "a  b",
-		"a\r\nb":             "a\nb",
-		"\x1b[31mred":        "[31mred",
-		"shalom \u200Fx":     "shalom \u200Fx",
-		"&lt;b&gt; \\&amp;":  "<b> &amp;",
-		"1 &amp;lt; 2":       "1 &lt; 2",
-		"family 👨‍👩‍👧‍👦": "family 👨‍👩‍👧‍👦",
+		"a\x00b":            "ab",
+		"a\xffb":            "a\uFFFDb",
+		"abc\u202Edef":      "abcdef",
+		"a\u2066b\u2069":    "ab",
+		"a &#8238; b":       "a  b",
+		"a\r\nb":            "a\nb",
+		"\x1b[31mred":       "[31mred",
+		"shalom \u200Fx":    "shalom \u200Fx",
+		"&lt;b&gt; \\&amp;": "<b> &amp;",
+		"1 &amp;lt; 2":      "1 &lt; 2",
+		"family 👨‍👩‍👧‍👦":    "family 👨‍👩‍👧‍👦",
 	} {
 		got := Telegram(in, TelegramOptions{})
 		if len(got) != 1 || got[0].Text != want {

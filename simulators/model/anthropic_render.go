@@ -32,7 +32,7 @@ func (d *draft) anthropic() *stream {
 }
 
 // anthropicUsage writes a usage with everything.
-func (d *draft) anthropicUsage(u Usage, output int64) {
+func (d *draft) anthropicUsage(u Usage, output, reasoning int64) {
 	d.text(`{"input_tokens":`)
 	d.number(u.Input)
 	d.text(`,"cache_creation_input_tokens":`)
@@ -43,9 +43,18 @@ func (d *draft) anthropicUsage(u Usage, output int64) {
 	d.number(u.CacheWrite5m)
 	d.text(`,"ephemeral_1h_input_tokens":`)
 	d.number(u.CacheWrite1h)
-	d.text(`},"output_tokens":`)
+	d.text(`},`)
+	d.anthropicOutput(output, reasoning)
+	d.text(`,"service_tier":"standard","inference_geo":"global","speed":null}`)
+}
+
+// anthropicOutput writes what both forms of a usage have.
+func (d *draft) anthropicOutput(output, reasoning int64) {
+	d.text(`"output_tokens":`)
 	d.number(output)
-	d.text(`,"service_tier":"standard","inference_geo":"global"}`)
+	d.text(`,"output_tokens_details":{"thinking_tokens":`)
+	d.number(reasoning)
+	d.text(`},"server_tool_use":null`)
 }
 
 func (d *draft) anthropicWhole() {
@@ -60,7 +69,7 @@ func (d *draft) anthropicWhole() {
 		b := &d.blocks[i]
 		switch b.Kind {
 		case TextBlock:
-			d.text(`{"type":"text","text":`)
+			d.text(`{"type":"text","citations":null,"text":`)
 			d.quoted(b.Text)
 		case ThinkingBlock:
 			d.text(`{"type":"thinking","thinking":`)
@@ -78,11 +87,11 @@ func (d *draft) anthropicWhole() {
 	}
 	d.text(`],"stop_reason":`)
 	d.quoted(stopReason(d.finish()))
-	d.text(`,"stop_sequence":null`)
+	d.text(`,"stop_sequence":null,"stop_details":null,"container":null,"diagnostics":null`)
 	know := toldNothing
 	if !d.noUsage {
 		d.text(`,"usage":`)
-		d.anthropicUsage(d.full, d.full.Output)
+		d.anthropicUsage(d.full, d.full.Output, d.full.Reasoning)
 		know = toldAll
 	}
 	d.text("}")
@@ -92,7 +101,7 @@ func (d *draft) anthropicWhole() {
 }
 
 func (d *draft) callStart(b *Block) {
-	d.text(`{"type":"tool_use","id":`)
+	d.text(`{"type":"tool_use","caller":{"type":"direct"},"id":`)
 	d.quoted(b.ID)
 	d.text(`,"name":`)
 	d.quoted(b.Name)
@@ -103,11 +112,11 @@ func (d *draft) anthropicStream() {
 	d.out.text = make([]byte, 0, min(2048+32*d.out.total, 64<<10))
 	d.text("event: message_start\ndata: " + `{"type":"message_start","message":{"id":"` + d.id + `","type":"message","role":"assistant","model":`)
 	d.quoted(d.prompt.Model)
-	d.text(`,"content":[],"stop_reason":null,"stop_sequence":null`)
+	d.text(`,"content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"container":null,"diagnostics":null`)
 	know := toldNothing
 	if !d.noUsage {
 		d.text(`,"usage":`)
-		d.anthropicUsage(d.start, 1)
+		d.anthropicUsage(d.start, 1, 0)
 		know = toldStart
 	}
 	d.text("}}\n\n")
@@ -117,7 +126,7 @@ func (d *draft) anthropicStream() {
 	}
 	d.text("event: message_delta\ndata: " + `{"type":"message_delta","delta":{"stop_reason":`)
 	d.quoted(stopReason(d.finish()))
-	d.text(`,"stop_sequence":null}`)
+	d.text(`,"stop_sequence":null,"stop_details":null,"container":null}`)
 	if !d.noUsage {
 		// Cumulative; how long the cache lives is not told again.
 		d.text(`,"usage":{"input_tokens":`)
@@ -126,8 +135,8 @@ func (d *draft) anthropicStream() {
 		d.number(d.full.CacheWrite5m + d.full.CacheWrite1h)
 		d.text(`,"cache_read_input_tokens":`)
 		d.number(d.full.CacheRead)
-		d.text(`,"output_tokens":`)
-		d.number(d.full.Output)
+		d.text(",")
+		d.anthropicOutput(d.full.Output, d.full.Reasoning)
 		d.text("}")
 		know = toldAll
 	}
@@ -161,7 +170,7 @@ func (d *draft) anthropicBlock(i int, b *Block) {
 	}
 	switch b.Kind {
 	case TextBlock:
-		d.text(`{"type":"text","text":""}`)
+		d.text(`{"type":"text","citations":null,"text":""}`)
 		started(0)
 		d.pieces(b.Text, func(s string) { delta("text_delta", "text", s, len(s)) })
 	case ThinkingBlock:

@@ -81,6 +81,10 @@ func (x *exchange) run() {
 		x.refuse(refusal)
 		return
 	}
+	if p == Anthropic && x.r.Header.Get("Anthropic-Version") == "" {
+		x.refuse(invalid("anthropic-version: header is required"))
+		return
+	}
 	body, err := readBody(x.w, x.r, x.s.o.MaxBody)
 	if err != nil {
 		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {

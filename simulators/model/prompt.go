@@ -80,10 +80,9 @@ type Tool struct {
 
 // Choice says whether a tool may, must or must not be called.
 type Choice struct {
-	Mode     ChoiceMode
-	Name     string // the tool, when Mode is ChoiceNamed
-	OnlyOne  bool   // no parallel calls
-	explicit bool
+	Mode    ChoiceMode
+	Name    string // the tool, when Mode is ChoiceNamed
+	OnlyOne bool   // no parallel calls
 }
 
 // ChoiceMode is the kind of a [Choice].

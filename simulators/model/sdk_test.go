@@ -56,7 +56,7 @@ func rich() model.Answer {
 func (h *house) accumulate(q anthropic.MessageNewParams) (anthropic.Message, error) {
 	client := h.anthropic()
 	stream := client.Messages.NewStreaming(h.t.Context(), q)
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	var m anthropic.Message
 	for stream.Next() {
 		if err := m.Accumulate(stream.Current()); err != nil {
@@ -135,7 +135,7 @@ func TestOpenAIsOwnClientReadsTextAndParallelCallsAndMaySendThemBack(t *testing.
 				return *c
 			}
 			stream := client.Chat.Completions.NewStreaming(t.Context(), q)
-			defer stream.Close()
+			defer func() { _ = stream.Close() }()
 			var a openai.ChatCompletionAccumulator
 			for stream.Next() {
 				if !a.AddChunk(stream.Current()) {
@@ -208,7 +208,7 @@ func TestTheOfficialClientsNoticeBrokenStreams(t *testing.T) {
 			}
 			client := h.openai()
 			stream := client.Chat.Completions.NewStreaming(t.Context(), openaiAsk("one two three four five six"))
-			defer stream.Close()
+			defer func() { _ = stream.Close() }()
 			for stream.Next() { //nolint:revive // only the error matters
 			}
 			if stream.Err() == nil {
@@ -226,7 +226,7 @@ func TestACancelledClientIsNoticedAndBilledForWhatWasSent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client := h.anthropic()
 	stream := client.Messages.NewStreaming(ctx, anthropicAsk("hello there"))
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	text := ""
 	for text == "" && stream.Next() {
 		text = stream.Current().Delta.Text
@@ -261,4 +261,3 @@ func TestModelsAreListedInBothLanguages(t *testing.T) {
 		t.Error("found a model that does not exist")
 	}
 }
-

@@ -68,9 +68,17 @@ func (h *house) post(path, body string) (status int, header http.Header, text st
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	b, err := io.ReadAll(res.Body)
 	return res.StatusCode, res.Header, string(b), err
+}
+
+// tell posts a body when only the books matter.
+func (h *house) tell(path, body string) {
+	h.t.Helper()
+	if _, _, _, err := h.post(path, body); err != nil {
+		h.t.Error(err)
+	}
 }
 
 // last is the newest entry of the bill.
@@ -142,4 +150,15 @@ func compact(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// text is the whole body of a response.
+func text(t *testing.T, res *http.Response) string {
+	t.Helper()
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
 }

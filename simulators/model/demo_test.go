@@ -1,0 +1,136 @@
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"parley/simulators/model"
+)
+
+var fileTools = []model.Tool{
+	{Name: "list_directory", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
+	{Name: "read_file", Schema: json.RawMessage(`{"type":"object","required":["file_path"],"properties":{"file_path":{"type":"string"}}}`)},
+}
+
+// later is a prompt in the middle of a conversation.
+func later(text string) *model.Prompt {
+	return &model.Prompt{Tools: fileTools, Messages: []model.Message{
+		{Role: model.User, Text: "hi"},
+		{Role: model.Assistant, Text: "hello"},
+		{Role: model.User, Text: text},
+	}}
+}
+
+func TestTheDemonstrationKnowsItsTricks(t *testing.T) {
+	t.Parallel()
+	demo := model.Demo(0)
+	for text, want := range map[string]string{
+		"please list files":          `call list_directory {"path":"."}`,
+		"What files are there?":      `call list_directory {"path":"."}`,
+		"show me the directory":      `call list_directory {"path":"."}`,
+		"read notes.txt":             `call read_file {"file_path":"notes.txt"}`,
+		"now read the file `a/b.md`": `call read_file {"file_path":"a/b.md"}`,
+		"Read notes.txt.":            `call read_file {"file_path":"notes.txt"}`,
+		"what is 12*7":               "text 12 * 7 = 84",
+		"12 x 7?":                    "text 12 x 7 = 84",
+		"7/2":                        "text 7 / 2 = 3, and 1 remains.",
+		"1/0":                        "text Nobody can divide by zero",
+		"99999999999999999999 + 1":   "text 99999999999999999999 + 1 = 100000000000000000000",
+		"thanks":                     "text You are welcome.",
+		"The wind is blowing":        "text You said: “The wind is blowing”.",
+		"already along the longing":  "text You said:",
+	} {
+		a := demo(t.Context(), later(text))
+		b := a.Blocks[len(a.Blocks)-1]
+		got := string(b.Kind) + " " + b.Text
+		if b.Kind == model.CallBlock {
+			got = "call " + b.Name + " " + b.Input
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
+func TestTheDemonstrationOnlyCallsToolsThatAreOffered(t *testing.T) {
+	t.Parallel()
+	demo := model.Demo(0)
+	none := later("list files")
+	none.Choice.Mode = model.ChoiceNone
+	bare := later("read a.txt")
+	bare.Tools = nil
+	for _, p := range []*model.Prompt{none, bare} {
+		if a := demo(t.Context(), p); len(a.Blocks) != 1 || !strings.Contains(a.Blocks[0].Text, "nobody gave me a tool") {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+func TestTheDemonstrationSaysAtFirstThatItIsNoRealModel(t *testing.T) {
+	t.Parallel()
+	demo := model.Demo(0)
+	for _, text := range []string{"hello", "list files", "long"} {
+		p := later(text)
+		p.Messages = p.Messages[2:]
+		a := demo(t.Context(), p)
+		if a.Blocks[0].Kind != model.TextBlock || !strings.Contains(a.Blocks[0].Text, "scripted demonstration, not a real model") {
+			t.Errorf("%q: %+v", text, a.Blocks)
+		}
+		if again := demo(t.Context(), later(text)); strings.Contains(again.Blocks[0].Text, "not a real model") {
+			t.Errorf("%q: says it again", text)
+		}
+	}
+}
+
+func TestTheDemonstrationIsLongOrSlowWhenAsked(t *testing.T) {
+	t.Parallel()
+	demo := model.Demo(10 * time.Millisecond)
+	long := demo(t.Context(), later("something long, please"))
+	if n := utf8.RuneCountInString(long.Blocks[0].Text); n <= 4096 || strings.Count(long.Blocks[0].Text, "\n\n") < 10 {
+		t.Errorf("%d characters", n)
+	}
+	if slow := demo(t.Context(), later("slowly")); slow.Pace < 10*long.Pace {
+		t.Errorf("slow %v, else %v", slow.Pace, long.Pace)
+	}
+}
+
+func TestTheDemonstrationTalksThroughToolsOverBothProtocols(t *testing.T) {
+	t.Parallel()
+	h := start(t, model.Options{Brain: model.Demo(time.Microsecond)})
+	listing := "notes.txt\nplan.md"
+	_, _, body, _ := h.post(messages, anth(`{"role":"user","content":"list files"}`, `,"tools":[{"name":"list_directory","input_schema":{"type":"object"}}]`))
+	var m struct {
+		Content []struct{ ID, Type string }
+	}
+	if err := json.Unmarshal([]byte(body), &m); err != nil || len(m.Content) != 2 || m.Content[1].Type != "tool_use" {
+		t.Fatalf("%v %s", err, body)
+	}
+	_, _, body, _ = h.post(messages, anth(`{"role":"user","content":"list files"},{"role":"assistant","content":[{"type":"tool_use","id":"`+m.Content[1].ID+
+		`","name":"list_directory","input":{"path":"."}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+m.Content[1].ID+`","content":`+compact(t, listing)+`}]}`, ""))
+	if !strings.Contains(body, `Here is what I found, 2 lines of it:\n\n`+"```"+`\nnotes.txt\nplan.md`) {
+		t.Errorf("%s", body)
+	}
+	_, _, body, _ = h.post(completions, oai(hi+`,{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"read_file","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"one\ntwo"}`, ""))
+	if !strings.Contains(body, "I got 7 characters in 2 lines from `read_file`") {
+		t.Errorf("%s", body)
+	}
+	_, _, body, _ = h.post(completions, ask(completions, "list files", true))
+	if names, _ := events(t, body); len(names) < 20 || !strings.Contains(body, `"content":"scripted "`) {
+		t.Errorf("not word by word: %s", body)
+	}
+}
+
+func TestTheDemonstrationReportsAToolThatFailed(t *testing.T) {
+	t.Parallel()
+	p := later("read x")
+	p.Messages = append(p.Messages,
+		model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "a", Name: "read_file"}}},
+		model.Message{Role: model.User, Results: []model.Result{{CallID: "a", Name: "read_file", Text: "no such file", Error: true}}})
+	if a := model.Demo(0)(context.Background(), p); !strings.Contains(a.Blocks[0].Text, "did not work: no such file") {
+		t.Errorf("%+v", a)
+	}
+}

@@ -1,0 +1,100 @@
+package model_test
+
+import (
+	"compress/gzip"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"parley/simulators/model"
+)
+
+// unicodeEscape is how ECMA's regular expressions write a character.
+var unicodeEscape = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
+
+// anthropicSchema finds schemas in the description of the API that
+// Anthropic's own client brings along.
+func anthropicSchema(t *testing.T) func(name string) *jsonschema.Schema {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/anthropics/anthropic-sdk-go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(filepath.Join(strings.TrimSpace(string(dir)), "scripts", "mock-spec.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := jsonschema.UnmarshalJSON(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) {
+		return regexp.Compile(unicodeEscape.ReplaceAllString(s, `\x{$1}`))
+	})
+	if err := c.AddResource("spec.json", spec); err != nil {
+		t.Fatal(err)
+	}
+	return func(name string) *jsonschema.Schema {
+		s, err := c.Compile("spec.json#/components/schemas/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+}
+
+func TestAnswersFitAnthropicsOwnDescription(t *testing.T) {
+	t.Parallel()
+	schema := anthropicSchema(t)
+	message, event, problem := schema("Message"), schema("MessageStreamEvent"), schema("ErrorResponse")
+	h := start(t, model.Options{Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+		a := rich()
+		if p.LastText() == "plain" {
+			a = model.Reply(model.Say("plain"))
+		}
+		return a
+	}})
+	for _, text := range []string{"rich", "plain"} {
+		_, _, body, _ := h.post(messages, ask(messages, text, false))
+		conform(t, message, body)
+		_, _, body, _ = h.post(messages, ask(messages, text, true))
+		names, data := events(t, body)
+		for i, name := range names {
+			if name != "ping" { // documented, but not in the description
+				conform(t, event, compact(t, data[i]))
+			}
+		}
+	}
+	for _, status := range []int{400, 401, 402, 403, 404, 429, 500, 504, 529} {
+		h.plan(model.Fault{Kind: model.FaultStatus, Status: status})
+		_, _, body, _ := h.post(messages, ask(messages, "x", true))
+		conform(t, problem, body)
+	}
+	if message.Validate(map[string]any{"id": "x"}) == nil || event.Validate(map[string]any{"type": "frob"}) == nil {
+		t.Error("the description takes anything")
+	}
+}
+
+func conform(t *testing.T, s *jsonschema.Schema, body string) {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+	if err == nil {
+		err = s.Validate(v)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", body, err)
+	}
+}

@@ -181,22 +181,23 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 	defer stopWatching()
 
 	var takers, workers, senders, watchers errgroup.Group
-	part := func(group *errgroup.Group, name string, run func() error) {
+	part := func(ctx context.Context, group *errgroup.Group, name string, run func(context.Context) error) {
 		group.Go(func() error {
-			err := run()
-			if err != nil {
-				err = fmt.Errorf("%s: %w", name, err)
-				fail(err)
+			err := run(ctx)
+			if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return nil
 			}
+			err = fmt.Errorf("%s: %w", name, err)
+			fail(err)
 			return err
 		})
 	}
-	part(&watchers, "ops", func() error { return g.ops.Run(watching) })
-	part(&watchers, "message log", func() error { return b.Watch(watching) })
-	part(&watchers, "janitor", func() error { return g.sweep(watching, b, store) })
-	part(&senders, "delivery", func() error { return out.Run(sending) })
-	part(&workers, "worker", func() error { return w.Run(failed) })
-	part(&takers, "channels", func() error { return g.receive(failed, in.Accept) })
+	part(watching, &watchers, "ops", g.ops.Run)
+	part(watching, &watchers, "message log", b.Watch)
+	part(watching, &watchers, "janitor", func(ctx context.Context) error { return g.sweep(ctx, b, store) })
+	part(sending, &senders, "delivery", out.Run)
+	part(failed, &workers, "worker", w.Run)
+	part(failed, &takers, "channels", func(ctx context.Context) error { return g.receive(ctx, in.Accept) })
 
 	g.ops.SetReady(true)
 	close(g.started)

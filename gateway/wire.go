@@ -30,7 +30,7 @@ func (g *Gateway) wire() error {
 	g.sets.Tools = ToolNames
 	g.sets.Channels = slices.Sorted(maps.Keys(g.cfg.Channels.Telegram))
 	g.agents = map[string]worker.Agent{}
-	builtin, err := files.Tools(files.Config{})
+	builtin, err := files.New(files.Config{})
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}

@@ -56,7 +56,9 @@ type Mailbox struct {
 	Owner   Worker                // zero: nobody
 	Epoch   int64
 	// Attempts counts how often the work at the head was taken up, this time
-	// included. A handover gives its attempt back.
+	// included: an acquisition and Reacquire add one, here and on the open turn;
+	// a handover gives its attempt back. When the head is done with it is 1
+	// again, or 0 when the mailbox was released.
 	Attempts int
 	Turn     *Turn // the open turn, if any
 	Controls int   // pending control requests

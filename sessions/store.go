@@ -39,7 +39,8 @@ type Dispatch interface {
 	StartGeneration(ctx context.Context, name string) (lost int, err error)
 
 	// Heartbeat says that w lives until then. A worker of the same name and
-	// another nonce is dead from now on.
+	// another nonce is dead from now on. It returns ErrFenced to a worker that
+	// left or was followed by another of its name: the dead stay dead.
 	Heartbeat(ctx context.Context, w Worker, until time.Time) error
 	// Leave says that w is gone: what it owns may be taken at once.
 	Leave(ctx context.Context, w Worker) error
@@ -48,14 +49,18 @@ type Dispatch interface {
 	// session when it is the first. With take, a mailbox that is owed work and
 	// has no living owner becomes w's under a higher epoch; got says so. When
 	// got is false and Owner is w, the caller either runs it already or lost an
-	// earlier answer: see Reacquire. seq 0 notes nothing and may take all the
-	// same.
+	// earlier answer: see Reacquire; it is never taken from itself. seq 0 notes
+	// nothing and may take all the same.
+	//
+	// The mailbox of a child (its token is the MailboxToken of the child's id)
+	// feeds the session that Spawn made; before that it is ErrNotFound.
 	Touch(ctx context.Context, t Touch) (m Mailbox, got bool, err error)
 	// Reacquire gives a mailbox that w owns under f a new epoch and counts an
-	// attempt: the way to go on after a lost answer or a panic.
+	// attempt: the way to go on after a lost answer or a panic. Repeated with
+	// the same f it answers the same epoch.
 	Reacquire(ctx context.Context, f Fence, now time.Time) (Mailbox, error)
 	// Recover takes up to limit mailboxes that are owed work and have no living
-	// owner.
+	// owner: first what dead ones left, then what waited longest.
 	Recover(ctx context.Context, w Worker, now time.Time, limit int) ([]Mailbox, error)
 	// Held lists what w owns.
 	Held(ctx context.Context, w Worker) ([]Mailbox, error)
@@ -71,7 +76,8 @@ type Dispatch interface {
 	Mailboxes(ctx context.Context, yield func(Mailbox) bool) error
 
 	// Request stores a control request together with its event's inbox row.
-	// added is false when the event was known: nothing is asked twice.
+	// added is false when the event was known, also from an earlier try of the
+	// same call: nothing is asked twice. The mailbox is made when it is missing.
 	Request(ctx context.Context, c Control) (added bool, err error)
 	// Controls lists the pending ones of a mailbox, oldest first.
 	Controls(ctx context.Context, token string) ([]Control, error)
@@ -91,9 +97,14 @@ type Touch struct {
 }
 
 // Opening opens a turn.
+//
+// Turn.Session is empty, or a descendant of the session that the mailbox works
+// on: a child that runs inside its ancestor's owner. Its turn is nested: it
+// stands beside the mailbox's own, moves neither Read nor attempts, and its end
+// releases nothing; all writes to it carry the mailbox's fence.
 type Opening struct {
-	Turn    Turn // ID, Seq, Channel, From, ReplyTo, Sender, ReceivedAt, OpenedAt are used
-	Event   InboxID
+	Turn    Turn    // ID, Session, Seq, Channel, From, ReplyTo, Sender, ReceivedAt, OpenedAt are used
+	Event   InboxID // zero: none, nothing to know again
 	Message transcript.Message
 }
 
@@ -127,11 +138,13 @@ type Charge struct {
 // fence and return ErrFenced when it does not hold.
 type Turns interface {
 	// Open commits the user's message, the event's inbox row and Read = Seq.
-	// opened is false when the event was known: then only Read moves.
+	// opened is false when the event was known: then only Read moves. Repeated
+	// while the turn is open it answers the same; a second open turn is an error.
 	Open(ctx context.Context, f Fence, o Opening) (t Turn, opened bool, err error)
 	// Resume makes the open turn of a mailbox ready to go on: reservations
-	// that nobody settled become interrupted entries at their lower bound, and
-	// Steps and Tries say where to go on. ErrNotFound when none is open.
+	// that nobody settled, for whichever turn of the mailbox, become interrupted
+	// entries at their lower bound, and Steps and Tries say where to go on.
+	// Nothing of the mailbox may be under way. ErrNotFound when none is open.
 	Resume(ctx context.Context, f Fence, now time.Time) (Turn, error)
 	// Skip moves Read to seq without a turn.
 	Skip(ctx context.Context, f Fence, seq uint64) error
@@ -158,17 +171,21 @@ type Turns interface {
 	// label totals. The money is booked even when the fence does not hold,
 	// because a cost is a fact; the messages are then not added and ErrFenced
 	// is returned. A second entry of the same ID changes nothing. Messages of
-	// an answered call move the turn's Steps on.
+	// an answered call move the turn's Steps on (not those of a title or a
+	// summary). An interrupted entry keeps Upper - Amount held. ErrNotFound when
+	// nothing was reserved under its ID.
 	Settle(ctx context.Context, f Fence, s costs.Settlement, ms ...transcript.Message) error
 
 	// Finish closes the turn: settlement, messages, state and replies in one
 	// commit. When nothing more is owed the mailbox is released by the same
 	// commit, and released says so; otherwise the owner goes on to the next.
+	// As in Settle, the settlement is booked even when the fence does not hold.
+	// Calls of the turn's loop that were not settled become interrupted entries.
 	Finish(ctx context.Context, f Fence, e Ending) (m Mailbox, released bool, err error)
 
 	// Notice queues replies that no turn stands behind, together with the
 	// inbox row of the event that asked for them. added is false when the
-	// event was known.
+	// event was known, also from an earlier try of the same call.
 	Notice(ctx context.Context, e InboxID, replies []Outgoing, at time.Time) (added bool, err error)
 
 	// Spawn makes a child session; made is false when it was there already.
@@ -189,7 +206,15 @@ type Outbox interface {
 	// up to limit.
 	Pending(ctx context.Context, channel string, limit int) ([]Delivery, error)
 	// Advance makes one step of a delivery durable. A delivery all of whose
-	// parts are sent or failed is finished.
+	// parts are sent or failed is finished. Which states follow which:
+	//
+	//	pending   → sending, failed
+	//	sending   → sent, failed, ambiguous, pending
+	//	ambiguous → sending, sent, failed, pending
+	//
+	// Anything else is ErrFenced. A mark that was made already, by an earlier
+	// try of the same step, changes nothing: To, MessageID, Problem and At are
+	// equal to what stands there. Attempts counts the marks to sending.
 	Advance(ctx context.Context, id string, p Progress) error
 	// Preview notes the id of the message that shows a turn's answer so far,
 	// so that the final text goes into it, also after a crash.

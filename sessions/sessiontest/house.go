@@ -68,9 +68,11 @@ func place(peer string) sessionkeys.Address {
 	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.Group, Peer: peer}
 }
 
+func sessionKey(peer string) (sessionkeys.Key, error) { return sessionkeys.For("helper", place(peer)) }
+
 func keyOf(t testing.TB, peer string) sessionkeys.Key {
 	t.Helper()
-	k, err := sessionkeys.For("helper", place(peer))
+	k, err := sessionKey(peer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,5 @@
 package sessiontest
 import "testing"
-func controls(t *testing.T, open opener) {}
-func turns(t *testing.T, open opener) {}
 func messages(t *testing.T, open opener) {}
 func fences(t *testing.T, open opener) {}
 func repeats(t *testing.T, open opener) {}

@@ -10,9 +10,9 @@ import (
 
 // How the last process left the database, as its lock file says.
 const (
-	leftUnknown = ""         // no lock file: new, or brought here from elsewhere
-	leftMaking  = "making"   // it ended while the database was being made
-	leftRunning = "running"  // it ended without Close
+	leftUnknown = ""        // no lock file: new, or brought here from elsewhere
+	leftMaking  = "making"  // it ended while the database was being made
+	leftRunning = "running" // it ended without Close
 	leftClosed  = "closed"  // by Close
 )
 

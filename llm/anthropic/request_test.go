@@ -1,0 +1,379 @@
+package anthropic_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/llm"
+	"parley/llm/anthropic"
+	"parley/llm/llmtest"
+	"parley/transcript"
+)
+
+// server answers each request with the next of answers, or the last one, and
+// keeps the bodies and heads.
+type server struct {
+	*httptest.Server
+	mu      sync.Mutex // guards what follows
+	bodies  []body
+	headers []http.Header
+}
+
+func serve(t *testing.T, answers ...[]string) *server {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		var b body
+		if err == nil {
+			err = json.Unmarshal(raw, &b)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		b.raw = string(raw)
+		s.mu.Lock()
+		s.bodies, s.headers = append(s.bodies, b), append(s.headers, r.Header)
+		answer := answers[min(len(s.bodies), len(answers))-1]
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		w.Header().Set("Request-Id", "req_7")
+		_, _ = io.WriteString(w, strings.Join(answer, ""))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) body(n int) body {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bodies[n]
+}
+
+// body is a request body.
+type body struct {
+	raw        string
+	Model      string          `json:"model"`
+	MaxTokens  int             `json:"max_tokens"`
+	Thinking   json.RawMessage `json:"thinking"`
+	Output     json.RawMessage `json:"output_config"`
+	Metadata   json.RawMessage `json:"metadata"`
+	ToolChoice json.RawMessage `json:"tool_choice"`
+	Temp       *float64        `json:"temperature"`
+	TopP       *float64        `json:"top_p"`
+	System     []struct {
+		Text  string          `json:"text"`
+		Cache json.RawMessage `json:"cache_control"`
+	} `json:"system"`
+	Messages []struct {
+		Role    string            `json:"role"`
+		Content []json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+// outline is the roles and block types, with * behind a cache breakpoint.
+func (b body) outline() (out []string) {
+	for _, m := range b.Messages {
+		line := m.Role
+		for _, raw := range m.Content {
+			var block struct {
+				Type  string          `json:"type"`
+				Cache json.RawMessage `json:"cache_control"`
+			}
+			_ = json.Unmarshal(raw, &block)
+			line += " " + block.Type
+			if block.Cache != nil {
+				line += "*"
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func newModel(t *testing.T, s *server, name string, info llm.Info) *anthropic.Model {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	m, err := anthropic.New(anthropic.Options{
+		Provider: "main", Model: name, APIKey: "key", BaseURL: s.URL, Info: info,
+		HTTPClient: &http.Client{Transport: &llmtest.AnthropicValidator{T: t, Next: transport}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func ask(t *testing.T, m llm.Model, r llm.Request) (resp *llm.Response, warnings []string, fault error) {
+	t.Helper()
+	for e, err := range m.Stream(context.WithoutCancel(t.Context()), r) {
+		if err != nil {
+			return nil, warnings, err
+		}
+		if e.Type == llm.Warning {
+			warnings = append(warnings, e.Text)
+		}
+		resp = e.Response
+	}
+	return resp, warnings, nil
+}
+
+func said(role transcript.Role, parts ...transcript.Part) transcript.Message {
+	return transcript.Message{Role: role, Parts: parts}
+}
+
+func words(s string) transcript.Part { return transcript.Text{Text: s} }
+
+// TX21: what the provider signed comes back to it without a changed byte.
+func TestThinkingGoesBackByteForByteAlsoWhenRedacted(t *testing.T) {
+	t.Parallel()
+	const redacted = `{"type":"redacted_thinking","data":"ENC<>&\u00e9/+=="}`
+	const serverTool = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"a<b","n":1.50}}`
+	answer := join([]string{start(firstUsage)},
+		block(0, `{"type":"thinking","thinking":"","signature":""}`,
+			`{"type":"thinking_delta","thinking":"if a<b && \u201cc\u201d\u2028"}`, `{"type":"thinking_delta","thinking":" then é"}`,
+			`{"type":"signature_delta","signature":"c2ln<+/="}`),
+		block(1, redacted), block(2, serverTool),
+		block(3, `{"type":"text","text":""}`, `{"type":"text_delta","text":"<b>I look & see</b>"}`),
+		block(4, `{"type":"text","text":""}`),
+		block(5, `{"type":"tool_use","id":"toolu_1","name":"look","input":{},"caller":{"type":"direct"}}`,
+			`{"type":"input_json_delta","partial_json":"{\"x\": 1.50, \"y\":\"<>\"}"}`),
+		end("tool_use", lastUsage))
+	s := serve(t, answer, text("ok"))
+	m := newModel(t, s, model, llm.Info{})
+	r := llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}
+	resp, _, err := ask(t, m, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// Through the stored form and back, as a real turn goes.
+	stored, err := resp.Message.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loaded transcript.Message
+	if err := json.Unmarshal(stored, &loaded); err != nil {
+		t.Fatal(err)
+	}
+	r.Messages = append(r.Messages, loaded, said(transcript.Tool, transcript.ToolResult{ToolCallID: "toolu_1", Name: "look", Content: "seen"}))
+	if _, _, err := ask(t, m, r); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`{"type":"thinking","thinking":"if a<b && “c”\u2028 then é","signature":"c2ln<+/="}`,
+		redacted,
+		serverTool,
+		`{"type":"text","text":"<b>I look & see</b>"}`,
+		`{"type":"tool_use","id":"toolu_1","name":"look","input":{"x":1.50,"y":"<>"},"caller":{"type":"direct"}}`,
+	}
+	var got []string
+	for _, raw := range s.body(1).Messages[1].Content {
+		got = append(got, string(raw))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	other := newModel(t, s, "claude-sonnet-5-5", llm.Info{})
+	if _, _, err := ask(t, other, r); err != nil {
+		t.Fatal(err)
+	}
+	wantOther := []string{"user text*", "assistant text tool_use", "user tool_result*"}
+	if diff := cmp.Diff(wantOther, s.body(2).outline()); diff != "" {
+		t.Errorf("to another model thinking is dropped (conflict 26): %s", diff)
+	}
+}
+
+func TestNeighboursBecomeOneMessageWithResultsFirst(t *testing.T) { // conflict 23
+	t.Parallel()
+	s := serve(t, text("ok"))
+	call := func(id string) transcript.Part { return transcript.ToolCall{ID: id, Name: "look", Input: "{}"} }
+	result := func(id string) transcript.Part { return transcript.ToolResult{ToolCallID: id, Content: "seen"} }
+	_, _, err := ask(t, newModel(t, s, model, llm.Info{}), llm.Request{Messages: []transcript.Message{
+		said(transcript.User, words("one")),
+		said(transcript.User, words("two"), transcript.Binary{MIMEType: "image/png", Data: []byte("png")}, transcript.ImageURL{URL: "https://a.b/c"}),
+		said(transcript.Assistant, words(" "), call("a.1"), call("b:2"), call("b_2")),
+		said(transcript.Tool, result("a.1")),
+		said(transcript.User, words("three"), transcript.Binary{Path: "x.pdf", MIMEType: "application/pdf"}),
+		said(transcript.Tool, result("b:2"), result("b_2")),
+		said(transcript.Assistant, transcript.Reasoning{Thinking: "unsigned"}),
+		said(transcript.User, words("four")),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"user text text image image*",
+		"assistant tool_use tool_use tool_use",
+		"user tool_result tool_result tool_result text text text*",
+	}
+	b := s.body(0)
+	if diff := cmp.Diff(want, b.outline()); diff != "" {
+		t.Error(diff)
+	}
+	ids := map[string]int{}
+	for i, m := range b.Messages[1:] {
+		for _, raw := range m.Content[:3] {
+			var block struct {
+				ID     string `json:"id"`
+				Result string `json:"tool_use_id"`
+			}
+			_ = json.Unmarshal(raw, &block)
+			ids[block.ID+block.Result] += i + 1
+		}
+	}
+	if len(ids) != 3 || ids["b_2"] != 3 {
+		t.Errorf("ids of calls and results: %v", ids)
+	}
+}
+
+func TestThereAreNeverMoreThanFourBreakpoints(t *testing.T) {
+	t.Parallel()
+	s := serve(t, text("ok"))
+	var r llm.Request
+	for i := range 6 {
+		r.System = append(r.System, llm.SystemBlock{Text: fmt.Sprint("block ", i), Cache: i != 4}, llm.SystemBlock{Cache: true})
+		r.Messages = append(r.Messages, said(transcript.User, words("q")), said(transcript.Assistant, words("a")))
+	}
+	r.Messages = append(r.Messages, said(transcript.User, words("last")))
+	if _, _, err := ask(t, newModel(t, s, model, llm.Info{}), r); err != nil {
+		t.Fatal(err)
+	}
+	b := s.body(0)
+	if n := strings.Count(b.raw, `"cache_control"`); n != 4 {
+		t.Errorf("%d breakpoints", n)
+	}
+	if len(b.System) != 6 || b.System[5].Cache == nil || b.System[4].Cache != nil || b.System[3].Cache == nil {
+		t.Errorf("system: %+v", b.System)
+	}
+	if got := b.outline(); got[12] != "user text*" || got[10] != "user text*" || got[8] != "user text" {
+		t.Errorf("messages: %q", got)
+	}
+}
+
+// The next request's text begins with the last one's, up to its breakpoint:
+// what the cache is keyed by.
+func TestTheNextRequestContinuesTheLastOne(t *testing.T) {
+	t.Parallel()
+	s := serve(t, tool("toolu_1", "look", "{}"), text("ok"))
+	m := newModel(t, s, model, llm.Info{})
+	r := llm.Request{System: []llm.SystemBlock{{Text: "be", Cache: true}}, Messages: []transcript.Message{said(transcript.User, words("go"))}}
+	resp, _, err := ask(t, m, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Messages = append(r.Messages, resp.Message, said(transcript.Tool, transcript.ToolResult{ToolCallID: "toolu_1", Content: "seen"}))
+	if _, _, err := ask(t, m, r); err != nil {
+		t.Fatal(err)
+	}
+	first, second := s.body(0), s.body(1)
+	if string(first.Messages[0].Content[0]) != string(second.Messages[0].Content[0]) {
+		t.Errorf("%s became %s", first.Messages[0].Content[0], second.Messages[0].Content[0])
+	}
+}
+
+func TestSettingsReachOnlyModelsThatTakeThem(t *testing.T) {
+	t.Parallel()
+	half := 0.5
+	tools := []llm.Definition{{Name: "look"}}
+	for _, c := range []struct {
+		name, model string
+		r           llm.Request
+		want        string // max tokens, thinking, output config, temperature, top_p, tool choice
+	}{
+		{"defaults", "claude-opus-4-8", llm.Request{}, "128000     "},
+		{"less output", "claude-opus-4-8", llm.Request{MaxTokens: 100}, "100     "},
+		{"more output than there is", "claude-haiku-4-5", llm.Request{MaxTokens: 1e6}, "64000     "},
+		{"an unknown model", "claude-x", llm.Request{}, "4096     "},
+		{"effort, adaptive", "claude-opus-5-5", llm.Request{Effort: "low"}, `128000 {"type":"adaptive"} {"effort":"low"}   `},
+		{"effort, as a budget", "claude-haiku-4-5", llm.Request{Effort: "low", Temperature: &half}, `64000 {"budget_tokens":2048,"type":"enabled"}    `},
+		{"effort, no room for a budget", "claude-haiku-4-5", llm.Request{Effort: "high", MaxTokens: 2000}, `2000     `},
+		{"sampling where it is taken", "claude-haiku-4-5", llm.Request{Temperature: &half}, `64000   0.5  `},
+		{"top_p where it is taken", "claude-haiku-4-5", llm.Request{TopP: &half}, `64000    0.5 `},
+		{"sampling where it is not", "claude-opus-5-5", llm.Request{Temperature: &half, TopP: &half}, `128000     `},
+		{"a tool must be called", "claude-opus-5-5", llm.Request{Tools: tools, Choice: llm.Required, Effort: "low"}, `128000  {"effort":"low"}   {"type":"any"}`},
+		{"no tool may be called", "claude-opus-5-5", llm.Request{Tools: tools, Choice: llm.None}, `128000     {"type":"none"}`},
+		{"a choice without tools", "claude-opus-5-5", llm.Request{Choice: llm.Required}, `128000     `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, text("ok"))
+			c.r.Messages = []transcript.Message{said(transcript.User, words("go"))}
+			c.r.CacheKey = "k1"
+			if _, _, err := ask(t, newModel(t, s, c.model, llm.Info{}), c.r); err != nil {
+				t.Fatal(err)
+			}
+			b := s.body(0)
+			number := func(f *float64) string {
+				if f == nil {
+					return ""
+				}
+				return fmt.Sprint(*f)
+			}
+			got := fmt.Sprintf("%d %s %s %s %s %s", b.MaxTokens, b.Thinking, b.Output, number(b.Temp), number(b.TopP), b.ToolChoice)
+			if got != c.want || b.Model != c.model || string(b.Metadata) != `{"user_id":"k1"}` {
+				t.Errorf("got  %q\nwant %q\n%s", got, c.want, b.Metadata)
+			}
+		})
+	}
+}
+
+func TestNothingComesFromTheEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"ANTHROPIC_API_KEY": "sk-env", "ANTHROPIC_AUTH_TOKEN": "token-env", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1/",
+		"ANTHROPIC_CUSTOM_HEADERS": "X-Env: yes", "ANTHROPIC_PROFILE": "nobody", "ANTHROPIC_CONFIG_DIR": t.TempDir(),
+		"ANTHROPIC_FEDERATION_RULE_ID": "r", "ANTHROPIC_ORGANIZATION_ID": "o", "ANTHROPIC_IDENTITY_TOKEN": "i",
+		"ANTHROPIC_WORKSPACE_ID": "w", "ANTHROPIC_OPEN_TELEMETRY": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	s := serve(t, text("ok"))
+	if _, _, err := ask(t, newModel(t, s, model, llm.Info{}), llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}); err != nil {
+		t.Fatal(err)
+	}
+	h := s.headers[0]
+	if h.Get("X-Api-Key") != "key" || h.Get("Authorization") != "" || h.Get("X-Env") != "" || h.Get("Anthropic-Workspace-Id") != "" {
+		t.Errorf("%v", h)
+	}
+	for name, values := range h {
+		if strings.Contains(strings.Join(values, " "), "env") {
+			t.Errorf("%s: %s", name, values)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	whole := anthropic.Options{Provider: "p", Model: "m", APIKey: "sk-canary"}
+	if m, err := anthropic.New(whole); err != nil || m.Provider() != "p" || m.Name() != "m" || m.Info().Window != llm.DefaultWindow {
+		t.Errorf("%v, %v", m, err)
+	}
+	for name, spoil := range map[string]func(*anthropic.Options){
+		"provider":         func(o *anthropic.Options) { o.Provider = "" },
+		"model":            func(o *anthropic.Options) { o.Model = "" },
+		"api key":          func(o *anthropic.Options) { o.APIKey = "" },
+		"no host":          func(o *anthropic.Options) { o.BaseURL = "https:///v1" },
+		"neither http":     func(o *anthropic.Options) { o.BaseURL = "ftp://sk-canary/" },
+		"user, query":      func(o *anthropic.Options) { o.BaseURL = "https://x/?key=sk-canary" },
+		"not a URL":        func(o *anthropic.Options) { o.BaseURL = "https://sk-canary\x7f/" },
+		"user, query and ": func(o *anthropic.Options) { o.BaseURL = "https://u:sk-canary@x/" },
+	} {
+		o := whole
+		spoil(&o)
+		_, err := anthropic.New(o)
+		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "sk-canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

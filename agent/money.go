@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 
 	"parley/costs"
@@ -33,6 +34,9 @@ func (r *run) estimate(req llm.Request) (costs.Estimate, error) {
 		return e, nil
 	}
 	upper, lower, err := p.Worst(llm.Upper(req), int64(req.MaxTokens))
+	if errors.Is(err, costs.ErrNoPrice) {
+		return e, nil
+	}
 	if err != nil {
 		return e, fmt.Errorf("estimate model call: %w", err)
 	}

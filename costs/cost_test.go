@@ -61,6 +61,11 @@ func TestCallsCostWhatTheProviderBills(t *testing.T) {
 			"$0.009",
 		},
 		{
+			"a charge covers its iterations", "anthropic", "claude-sonnet-5",
+			Usage{Charged: charged(7), Iterations: []Iteration{{Model: "claude-99", Usage: Usage{Input: 1000}}}},
+			"$0.000000000007",
+		},
+		{
 			"iterations inherit the tier", "anthropic", "claude-sonnet-5",
 			Usage{Tier: "batch", ServerTools: map[string]int64{"web_search": 1}, Iterations: []Iteration{{Usage: Usage{Input: 1000}}}},
 			"$0.011",

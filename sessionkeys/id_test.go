@@ -33,6 +33,9 @@ func TestAnUnsetClockStillGivesASession(t *testing.T) {
 			t.Errorf("id at %v is %q", at, id)
 		}
 	}
+	if id := NewSessionID(time.Time{}); id[:10] != "0000000000" {
+		t.Errorf("an unset clock does not count as 1970: %s", id)
+	}
 }
 
 func TestChildIDsKeepTheirPartsApart(t *testing.T) {

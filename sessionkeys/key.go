@@ -131,9 +131,6 @@ func Parse(s string) (Key, error) {
 			return Key{}, fmt.Errorf("%w: depth %s is not 1..%d", ErrInvalid, quote(parts[3]), MaxDepth)
 		}
 		depths = append(depths, d)
-		if len(depths) > MaxDepth {
-			return Key{}, fmt.Errorf("%w: more than %d levels", ErrInvalid, MaxDepth)
-		}
 		rest = parts[4]
 	}
 	for i, d := range depths {

@@ -255,6 +255,14 @@ func TestAChildKeyIsItsParentWithOneLevelMore(t *testing.T) {
 	}
 }
 
+func TestATextLongerThanAnyKeyIsRefusedBeforeItIsTakenApart(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(":", 1<<20)
+	if _, err := Parse(long); err == nil || !strings.Contains(err.Error(), "1048576 bytes") {
+		t.Errorf("a megabyte of separators gives %v", err)
+	}
+}
+
 func TestTheLongestKeyIsParsed(t *testing.T) {
 	t.Parallel()
 	all := strings.Repeat("\x00", MaxField)

@@ -142,6 +142,12 @@ func TestHistoriesAreCheckedAndRepaired(t *testing.T) {
 			[]Message{native(asks("1")), {Role: Tool, CreatedAt: at, Parts: filled("1")}},
 		},
 		{
+			"what the provider said is content, even without parts",
+			[]Message{native(asks()), user("x")},
+			"",
+			[]Message{native(asks()), user("x")},
+		},
+		{
 			"a call of the user",
 			[]Message{withResult(user("x"), ToolCall{ID: "1"}), answers("1")},
 			`message 0: a call in a message of role user: id "1"`,

@@ -36,6 +36,7 @@ type Broker struct {
 	redeliveries atomic.Uint64
 	reopened     atomic.Uint64
 
+	link  link
 	stuck stuck // streams that did not confirm lately
 
 	reopenMu sync.Mutex // one reopening, or Close, at a time
@@ -246,11 +247,15 @@ func (b *Broker) dial() (*nats.Conn, error) {
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			b.link.down()
 			if !b.closed() {
 				b.o.Log.Warn("the connection to the message server ended, trying again", "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { b.o.Log.Info("connected to the message server again") }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			b.link.up()
+			b.o.Log.Info("connected to the message server again")
+		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !b.closed() {
 				b.o.Log.Warn("the message server complains", "error", err)
@@ -278,6 +283,7 @@ func (b *Broker) dial() (*nats.Conn, error) {
 	if b.host != nil {
 		opts = append(opts, nats.InProcessServer(b.host))
 	}
+	b.link.up()
 	nc, err := nats.Connect(b.o.URL, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the message server: %w", err)
@@ -342,6 +348,7 @@ func (b *Broker) Close(ctx context.Context) error {
 		}
 		close(b.done)
 		b.nc.Close()
+		b.link.down()
 		if b.host != nil {
 			b.host.shut()
 			if last.Clean && last.Generation == b.marked.Generation && last.LastSeq >= b.marked.LastSeq {
@@ -362,6 +369,7 @@ func (b *Broker) abandon() {
 	if b.nc != nil {
 		b.nc.Close()
 	}
+	b.link.down()
 	if b.host != nil {
 		_ = b.host.close()
 	}

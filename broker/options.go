@@ -19,7 +19,7 @@ const (
 	DefaultMaxBody  = 1 << 20
 	DefaultMaxBytes = 4 << 30
 	DefaultTimeout  = 10 * time.Second
-	DefaultProbe    = 3 * time.Second
+	DefaultProbe    = 2500 * time.Millisecond
 	DefaultHandlers = 64
 )
 
@@ -66,7 +66,7 @@ type Options struct {
 	// Timeout bounds each operation whose context has no earlier end.
 	// Default 10 s.
 	Timeout time.Duration
-	// Probe is the watchdog's interval. Default 3 s: with the 2 s that a
+	// Probe is the watchdog's interval. Default 2.5 s: with the 2 s that a
 	// probe may take, a frozen log is noticed within 5.
 	Probe time.Duration
 

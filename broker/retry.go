@@ -26,7 +26,7 @@ func (b *Broker) try(ctx context.Context, what string, f func(ctx context.Contex
 	defer cancel()
 	pause := firstPause
 	for {
-		attempt, stop := context.WithTimeout(bounded, attemptTimeout)
+		attempt, stop := b.link.whileUp(bounded)
 		err := f(attempt)
 		stop()
 		switch {
@@ -35,6 +35,9 @@ func (b *Broker) try(ctx context.Context, what string, f func(ctx context.Contex
 		case b.closed():
 			return fmt.Errorf("%s: %w", what, ErrClosed)
 		case ctx.Err() != nil:
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				b.suspect()
+			}
 			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 		case !passing(err):
 			return fmt.Errorf("%s: %w", what, err)

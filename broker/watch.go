@@ -45,11 +45,19 @@ func (b *Broker) Watch(ctx context.Context) error {
 			if err := b.reopen(ctx); err != nil {
 				b.ail(err)
 			} else {
-				pause = firstPause
+				failures, pause = 0, 0
+				b.awaitLink(ctx)
 			}
 		}
 		b.awaitProbe(ctx, pause, failures == 0)
 	}
+}
+
+// awaitLink waits for the connection to find the new server.
+func (b *Broker) awaitLink(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	b.link.wait(ctx)
 }
 
 // awaitProbe waits for the time or, where kicked may cut it short, a suspicion.
@@ -107,7 +115,7 @@ func (b *Broker) recovered() {
 
 // probe stores something, with the log's own engine and on its disk.
 func (b *Broker) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	ctx, cancel := b.link.whileUp(ctx)
 	defer cancel()
 	_, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: subjectWatch, Data: []byte{frameVersion}}, jetstream.WithRetryAttempts(0))
 	if err != nil {

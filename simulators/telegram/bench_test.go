@@ -22,7 +22,7 @@ func BenchmarkTurn(b *testing.B) {
 		}
 		h := s.Handler()
 		turns(b, s, func(path, body string) string {
-			q := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+			q := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path, strings.NewReader(body))
 			q.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, q)
@@ -38,7 +38,12 @@ func BenchmarkTurn(b *testing.B) {
 		defer server.Close()
 		client := server.Client()
 		turns(b, s, func(path, body string) string {
-			res, err := client.Post(server.URL+path, "application/json", strings.NewReader(body))
+			q, err := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL+path, strings.NewReader(body))
+			if err != nil {
+				b.Fatal(err)
+			}
+			q.Header.Set("Content-Type", "application/json")
+			res, err := client.Do(q)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -26,7 +26,7 @@ func (s *Server) own(c *call, what string) (*room, *stored, *refusal) {
 }
 
 func (s *Server) editMessageText(_ context.Context, c *call) (any, *refusal) {
-	said, refused := format(c.args, "text", "entities")
+	said, refused := format(c.args)
 	if refused != nil {
 		return nil, refused
 	}

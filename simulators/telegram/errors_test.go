@@ -179,13 +179,13 @@ func TestAllWaysToPassArgumentsAreRead(t *testing.T) {
 		}
 		_ = res.Body.Close()
 		if c.want == "" {
-			if res.StatusCode != 400 {
+			if res.StatusCode != http.StatusBadRequest {
 				t.Errorf("%s: %s", c.name, res.Status)
 			}
 			continue
 		}
 		ms := p.Books().Messages
-		if res.StatusCode != 200 || ms[len(ms)-1].Text() != c.want {
+		if res.StatusCode != http.StatusOK || ms[len(ms)-1].Text() != c.want {
 			t.Errorf("%s: %s, %+v", c.name, res.Status, ms)
 		}
 	}

@@ -33,7 +33,7 @@ func TestMarkupBecomesEntities(t *testing.T) {
 		{"Markdown", "*b* and 2.5!", "b and 2.5!", []Entity{e("bold", 0, 1)}},
 		{"", " \n bare @parley_bot\r\x01 ", "bare @parley_bot", []Entity{e("mention", 5, 11)}},
 	} {
-		got, refused := format(params{"text": c.in, "parse_mode": c.mode}, "text", "entities")
+		got, refused := format(params{"text": c.in, "parse_mode": c.mode})
 		if refused != nil {
 			t.Errorf("%s %q: %s", c.mode, c.in, refused.text)
 			continue
@@ -47,7 +47,7 @@ func TestMarkupBecomesEntities(t *testing.T) {
 func TestEntitiesMoveWithWhatIsTrimmed(t *testing.T) {
 	t.Parallel()
 	in := params{"text": "  a\r\nbold  ", "entities": `[{"type":"bold","offset":5,"length":6},{"type":"italic","offset":0,"length":2}]`}
-	got, refused := format(in, "text", "entities")
+	got, refused := format(in)
 	want := formatted{text: "a\nbold", entities: []Entity{{Type: "bold", Offset: 2, Length: 4}}}
 	if refused != nil || got.text != want.text || !cmp.Equal(got.entities, want.entities) {
 		t.Errorf("%+v, %v", got, refused)
@@ -62,7 +62,7 @@ func FuzzFormat(f *testing.F) {
 	f.Add("Markdown", "*a [b](c", "")
 	f.Add("", " \r\n\x00🦜 ", `[{"type":"code","offset":1,"length":3}]`)
 	f.Fuzz(func(t *testing.T, mode, text, entities string) {
-		got, refused := format(params{"parse_mode": mode, "text": text, "entities": entities}, "text", "entities")
+		got, refused := format(params{"parse_mode": mode, "text": text, "entities": entities})
 		if refused != nil || !utf8.ValidString(text) {
 			return
 		}

@@ -16,12 +16,12 @@ type formatted struct {
 }
 
 // format checks and normalises what a bot wants to say.
-func format(p params, textName, entitiesName string) (formatted, *refusal) {
-	text := p[textName]
+func format(p params) (formatted, *refusal) {
+	text := p["text"]
 	var es []Entity
 	switch mode := p["parse_mode"]; fold(mode) {
 	case "":
-		if raw := p[entitiesName]; raw != "" {
+		if raw := p["entities"]; raw != "" {
 			if err := json.Unmarshal([]byte(raw), &es); err != nil {
 				return formatted{}, badRequest("can't parse entities JSON object")
 			}

@@ -123,7 +123,7 @@ func markupOf(c *call) (json.RawMessage, *refusal) {
 }
 
 func (s *Server) sendMessage(_ context.Context, c *call) (any, *refusal) {
-	said, refused := format(c.args, "text", "entities")
+	said, refused := format(c.args)
 	if refused != nil {
 		return nil, refused
 	}

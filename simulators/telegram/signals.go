@@ -43,7 +43,7 @@ func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
 }
 
 func (s *Server) sendMessageDraft(_ context.Context, c *call) (any, *refusal) {
-	said, refused := format(c.args, "text", "entities")
+	said, refused := format(c.args)
 	if refused != nil {
 		return nil, refused
 	}

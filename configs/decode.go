@@ -10,7 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"parley/channels"
 	"parley/gateway"
 	"parley/tools"
 )
@@ -57,7 +56,7 @@ func (d *decoder) into(cfg *gateway.Config, n *yaml.Node) {
 }
 
 var (
-	secretType   = reflect.TypeFor[channels.Secret]()
+	secretType   = reflect.TypeFor[gateway.Secret]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
@@ -171,7 +170,7 @@ func (d *decoder) scalar(v reflect.Value, n *yaml.Node, path string) {
 			d.add(at(n), path, fmt.Sprintf("holds a secret, but others may read the file (its mode is %04o): chmod 600 it, or write ${NAME} or %s_file", d.mode, last(path)))
 			return
 		}
-		v.Set(reflect.ValueOf(channels.NewSecret(text)))
+		v.Set(reflect.ValueOf(gateway.NewSecret(text)))
 	case v.Type() == durationType:
 		t, err := time.ParseDuration(text)
 		if err != nil {
@@ -220,7 +219,7 @@ func (d *decoder) secretFile(v reflect.Value, n *yaml.Node, path, full string) {
 	case text == "":
 		d.add(at(n), full, fmt.Sprintf("%s is empty", name))
 	default:
-		v.Set(reflect.ValueOf(channels.NewSecret(text)))
+		v.Set(reflect.ValueOf(gateway.NewSecret(text)))
 	}
 }
 

@@ -50,10 +50,10 @@ type ChannelsConfig struct {
 
 // TelegramConfig is one Telegram bot.
 type TelegramConfig struct {
-	Token  channels.Secret `yaml:"token"`
-	APIURL string          `yaml:"api_url"` // default https://api.telegram.org
-	Agent  string          `yaml:"agent"`   // which agent answers; default main
-	Access intake.Access   `yaml:"access"`
+	Token  Secret        `yaml:"token"`
+	APIURL string        `yaml:"api_url"` // default https://api.telegram.org
+	Agent  string        `yaml:"agent"`   // which agent answers; default main
+	Access intake.Access `yaml:"access"`
 }
 
 // Kinds of providers.
@@ -64,9 +64,9 @@ const (
 
 // ProviderConfig is one place where models run.
 type ProviderConfig struct {
-	Kind    string          `yaml:"kind"` // default: the provider's own name
-	APIKey  channels.Secret `yaml:"api_key"`
-	BaseURL string          `yaml:"base_url"` // default: the provider's own
+	Kind    string `yaml:"kind"` // default: the provider's own name
+	APIKey  Secret `yaml:"api_key"`
+	BaseURL string `yaml:"base_url"` // default: the provider's own
 	// Prices names the part of the price catalogue that holds for this
 	// provider's models. Default: its kind.
 	Prices string `yaml:"prices"`
@@ -102,6 +102,12 @@ type BrokerConfig struct {
 	// new is accepted, and the networks are not told that it was.
 	MaxBytes int64 `yaml:"max_bytes"`
 }
+
+// Secret is a token or key in the configuration. Nothing prints it.
+type Secret = channels.Secret
+
+// NewSecret takes s into keeping.
+func NewSecret(s string) Secret { return channels.NewSecret(s) }
 
 var instanceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 

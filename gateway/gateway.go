@@ -47,9 +47,21 @@ type Options struct {
 	Version string
 	Now     func() time.Time // nil: time.Now
 
-	// Delivered, if set, is called when an answer has been sent, with the
-	// session it belongs to as it stands then. It must not block for long.
-	Delivered func(d sessions.Delivery, s sessions.Session)
+	// Delivered, if set, is called when an answer has been sent. It must not
+	// block for long.
+	Delivered func(Answer)
+}
+
+// Answer is an answer that was sent, for programs that run a gateway and show
+// what it does.
+type Answer struct {
+	ID      string
+	Turn    string // empty: the answer of a command
+	Chat    string // the network's id of the chat
+	Parts   int    // messages it took
+	Session string
+	Folder  string       // the session's workspace
+	Cost    costs.Amount // what the session and its descendants cost by now
 }
 
 // Gateway is one process's part of parley. Make one with New, run it once.
@@ -240,11 +252,16 @@ func (g *Gateway) delivered(ctx context.Context, store sessions.Store) func(sess
 		return nil
 	}
 	return func(d sessions.Delivery) {
-		s, err := store.Session(context.WithoutCancel(ctx), d.Session)
-		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-			g.o.Logger.Warn("looking up a session", "error", err)
+		a := Answer{ID: d.ID, Turn: d.Turn, Chat: d.To.Peer, Parts: len(d.Parts), Session: string(d.Session)}
+		if d.Session != "" {
+			a.Folder = g.workspacePath(d.Session)
+			s, err := store.Session(context.WithoutCancel(ctx), d.Session)
+			if err != nil {
+				g.o.Logger.Warn("looking up a session", "error", err)
+			}
+			a.Cost = s.Subtree
 		}
-		g.o.Delivered(d, s)
+		g.o.Delivered(a)
 	}
 }
 
@@ -263,11 +280,15 @@ func (g *Gateway) sources() map[string]intake.Source {
 
 // workspace makes a session's own folder.
 func (g *Gateway) workspace(id sessionkeys.SessionID) (string, error) {
-	dir := filepath.Join(g.cfg.StateDir, "workspaces", string(id))
+	dir := g.workspacePath(id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make a workspace: %w", err)
 	}
 	return dir, nil
+}
+
+func (g *Gateway) workspacePath(id sessionkeys.SessionID) string {
+	return filepath.Join(g.cfg.StateDir, "workspaces", string(id))
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -13,11 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/channels"
 	"parley/gateway"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
-	"parley/sessions"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -103,7 +101,7 @@ func (h *House) Config() gateway.Config {
 		StateDir: filepath.Join(h.Dir, "state"),
 		Name:     "test",
 		Channels: gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
-			"tg": {Token: channels.NewSecret(Token), APIURL: h.Telegram.URL(), Access: intake.Access{Everyone: true}},
+			"tg": {Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: intake.Access{Everyone: true}},
 		}},
 		Providers: map[string]gateway.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
@@ -121,7 +119,7 @@ type Running struct {
 	House *House
 
 	t         testing.TB
-	delivered chan sessions.Delivery
+	delivered chan gateway.Answer
 	stop      context.CancelFunc
 	ended     chan error
 }
@@ -129,10 +127,10 @@ type Running struct {
 // Start runs a gateway until Stop, or until the test ends.
 func (h *House) Start() *Running {
 	h.t.Helper()
-	r := &Running{House: h, t: h.t, delivered: make(chan sessions.Delivery, 1<<16), ended: make(chan error, 1)}
+	r := &Running{House: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}
 	g, err := gateway.New(h.Config(), gateway.Options{
 		Logger: h.o.Log, Version: "test",
-		Delivered: func(d sessions.Delivery, _ sessions.Session) { r.delivered <- d },
+		Delivered: func(a gateway.Answer) { r.delivered <- a },
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -169,7 +167,7 @@ func (r *Running) Stop() {
 }
 
 // Delivered is the next delivery that was finished.
-func (r *Running) Delivered() sessions.Delivery {
+func (r *Running) Delivered() gateway.Answer {
 	r.t.Helper()
 	select {
 	case d := <-r.delivered:
@@ -206,13 +204,13 @@ func (h *House) Say(c telegram.Chat, p telegram.Person, text string) telegram.Sa
 }
 
 // Shown is what a delivery looks like in the chat, by the platform's books.
-func (h *House) Shown(c telegram.Chat, d sessions.Delivery) string {
+func (h *House) Shown(c telegram.Chat, d gateway.Answer) string {
 	h.t.Helper()
 	sent := h.Sent(c)
-	if len(sent) < len(d.Parts) {
-		h.t.Fatalf("%d messages are in the chat, %d were delivered", len(sent), len(d.Parts))
+	if len(sent) < d.Parts {
+		h.t.Fatalf("%d messages are in the chat, %d were delivered", len(sent), d.Parts)
 	}
-	return strings.Join(sent[len(sent)-max(len(d.Parts), 1):], "\n")
+	return strings.Join(sent[len(sent)-max(d.Parts, 1):], "\n")
 }
 
 // Sent is the texts of all messages that the bot sent into c, as they stand.

@@ -10,25 +10,23 @@ import (
 	"strings"
 	"time"
 
-	"parley/costs"
-	"parley/sessionkeys"
+	"parley/gateway"
 	"parley/simulators/telegram"
 )
 
 // conversation is the terminal: who types, where, and what is seen.
 type conversation struct {
 	o         Options
-	dir       string
 	platform  *telegram.Server
-	delivered <-chan answer
+	delivered <-chan gateway.Answer
 	mind      mind
 	ops       string
 
 	who     string // a name in people
 	inGroup bool
 	asked   time.Time
-	pending int // lines whose answer has not come
-	spent   map[sessionkeys.SessionID]costs.Amount
+	pending int                       // lines whose answer has not come
+	last    map[string]gateway.Answer // by session
 	screen  screen
 	seeded  bool
 }
@@ -44,7 +42,7 @@ What starts with : is for this terminal:
 `
 
 func (c *conversation) run(ctx context.Context, in <-chan string) error {
-	c.who, c.spent = "ann", map[sessionkeys.SessionID]costs.Amount{}
+	c.who, c.last = "ann", map[string]gateway.Answer{}
 	c.screen.out = c.o.Out
 	watch, stop := context.WithCancel(ctx)
 	defer stop()
@@ -212,28 +210,27 @@ func (c *conversation) confirmed(ctx context.Context, said telegram.Said) error 
 }
 
 // answered notes that an answer is complete, and says what it cost.
-func (c *conversation) answered(a answer) {
+func (c *conversation) answered(a gateway.Answer) {
 	c.pending = max(0, c.pending-1)
-	if a.d.Turn != "" {
-		before := c.spent[a.s.ID]
-		c.spent[a.s.ID] = a.s.Subtree
+	if a.Turn != "" {
+		before := c.last[a.Session].Cost
+		c.last[a.Session] = a
 		c.screen.line(fmt.Sprintf("   (%.1f s; this answer %s, this conversation %s)",
-			time.Since(c.asked).Seconds(), (a.s.Subtree - before).Display(), a.s.Subtree.Display()))
-		c.seed(a.s.ID)
+			time.Since(c.asked).Seconds(), (a.Cost - before).Display(), a.Cost.Display()))
+		c.seed(a.Folder)
 	}
 	c.prompt()
 }
 
 // seed puts a file into the first conversation's workspace, so that the file
 // tools have something to find.
-func (c *conversation) seed(id sessionkeys.SessionID) {
+func (c *conversation) seed(folder string) {
 	if c.seeded || !c.mind.simulated {
 		return
 	}
 	c.seeded = true
-	path := filepath.Join(c.dir, "workspaces", string(id), "welcome.txt")
 	const text = "This file lies in the workspace of one conversation.\nNo other conversation can read it.\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.WriteFile(filepath.Join(folder, "welcome.txt"), []byte(text), 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
 		c.o.Logger.Warn("the example file could not be written", "error", err)
 	}
 }

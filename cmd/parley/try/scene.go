@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/channels"
 	"parley/gateway"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
@@ -54,7 +53,7 @@ func choose(o Options, demoURL string) (mind, error) {
 		if key == "" || o.Model != "" && wanted != name {
 			continue
 		}
-		m.provider.APIKey = channels.NewSecret(key)
+		m.provider.APIKey = gateway.NewSecret(key)
 		if o.Model != "" {
 			m.model = o.Model
 		}
@@ -82,7 +81,7 @@ func config(dir, listen, api string, m mind) gateway.Config {
 		StateDir: filepath.Clean(dir),
 		Name:     "try",
 		Channels: gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
-			"telegram": {Token: channels.NewSecret(bot.Token), APIURL: api, Access: intake.Access{Everyone: true}},
+			"telegram": {Token: gateway.NewSecret(bot.Token), APIURL: api, Access: intake.Access{Everyone: true}},
 		}},
 		Providers: map[string]gateway.ProviderConfig{provider: m.provider},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: m.model}},

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"parley/gateway"
-	"parley/sessions"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -40,12 +39,6 @@ type Options struct {
 const answerWithin = 3 * time.Minute
 
 var errNoAnswer = errors.New("no answer came")
-
-// answer is a delivery that has ended, with its session.
-type answer struct {
-	d sessions.Delivery
-	s sessions.Session
-}
 
 // Run chats until the input or ctx ends. Everything it started has stopped
 // when it returns, but for a read of In that still blocks.
@@ -77,12 +70,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return errors.Join(err, platform.Close(), demo.Close())
 	}
-	delivered := make(chan answer, 256)
+	delivered := make(chan gateway.Answer, 256)
 	gw, err := gateway.New(config(dir, o.Ops, platform.URL(), mind), gateway.Options{
 		Logger: o.Logger, Version: o.Version,
-		Delivered: func(d sessions.Delivery, s sessions.Session) {
+		Delivered: func(a gateway.Answer) {
 			select {
-			case delivered <- answer{d, s}:
+			case delivered <- a:
 			case <-ctx.Done():
 			}
 		},
@@ -105,7 +98,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	})
 	select {
 	case <-gw.Started():
-		c := &conversation{o: o, dir: dir, platform: platform, delivered: delivered, mind: mind, ops: gw.OpsAddr()}
+		c := &conversation{o: o, platform: platform, delivered: delivered, mind: mind, ops: gw.OpsAddr()}
 		err = c.run(inner, lines(o.In))
 	case <-inner.Done():
 	}

@@ -105,6 +105,7 @@ var openaiRejections = []rejection{
 	{"one of two results", oai(hi+`,{"role":"assistant","tool_calls":[`+callA+`,{"id":"b","type":"function","function":{"name":"f","arguments":""}}]},`+oResult+","+hi, ""), 400, "did not have response messages: b"},
 	{"result without call", oai(hi+","+oResult, ""), 400, "must be a response to a preceeding message with 'tool_calls'"},
 	{"result too late", oai(hi+","+oCalls+","+oResult+","+hi+`,{"role":"tool","tool_call_id":"z","content":"r"}`, ""), 400, "must be a response"},
+	{"result behind another message", oai(hi+","+oCalls+","+hi+","+oResult, ""), 400, "did not have response messages: a"},
 	{"two results", oai(hi+","+oCalls+","+oResult+","+oResult, ""), 400, "Duplicate value for 'tool_call_id' of 'a', in messages[2] and messages[3]."},
 	{"same id twice", oai(hi+`,{"role":"assistant","tool_calls":[`+callA+","+callA+`]},`+oResult, ""), 400, "Duplicate value"},
 	{"no calls", oai(hi+`,{"role":"assistant","content":"x","tool_calls":[]}`, ""), 400, "tool_calls': empty array"},

@@ -31,9 +31,10 @@ func (r *run) call(ctx context.Context, b batch, c call) (*finishedCall, error) 
 		Progress: func(string) {},
 	}
 	v, err := r.Gate(ctx, tool, in)
-	switch {
-	case err != nil && ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil, nil
+	}
+	switch {
 	case err != nil:
 		return nil, fmt.Errorf("decide on tool %s: %w", c.Name, err)
 	case v.Decision == tools.Pending:

@@ -244,7 +244,9 @@ func TestAPausedAnswerGoesOn(t *testing.T) {
 func TestMessagesThatJoinTheTurnReachTheNextCall(t *testing.T) {
 	t.Parallel()
 	var r *rig
-	say := func(context.Context, input, tools.Call) (tools.Result, error) { return tools.Result{Content: "ok"}, nil }
+	say := func(context.Context, input, tools.Call) (tools.Result, error) {
+		return tools.Result{Content: "ok"}, nil
+	}
 	r = newRig(t, setOf(t, tool(t, "say", tools.Read, say)), calls(llmtest.Call{ID: "c", Name: "say"}), text("both"))
 	r.journal.onOp = func(op string) {
 		if op == "messages" && len(r.journal.results()) == 1 {

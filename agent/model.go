@@ -54,12 +54,13 @@ func (r *run) ask(ctx context.Context, req llm.Request) (answered, error) {
 		if budget, ok := errors.AsType[*costs.BudgetError](err); ok {
 			return answered{err: budget}, nil
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return answered{}, err
-		case a.response != nil:
+		}
+		if a.response != nil {
 			return answered{attempt: a}, nil
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return answered{a, context.Cause(ctx)}, nil
 		}
 		pause, again := r.retry(a.err, r.Now().Sub(began))
@@ -71,7 +72,7 @@ func (r *run) ask(ctx context.Context, req llm.Request) (answered, error) {
 		}
 		r.report(a)
 		r.emit(Event{Type: Retrying, Step: r.steps + 1, Wait: pause, Err: a.err})
-		if err := r.Wait(ctx, pause); err != nil && ctx.Err() != nil {
+		if r.Wait(ctx, pause) != nil && ctx.Err() != nil {
 			return answered{err: context.Cause(ctx)}, nil
 		}
 	}

@@ -59,7 +59,7 @@ func (r *run) entry(res costs.Reservation, req llm.Request, a *attempt, received
 		Outcome: okOutcome,
 		At:      r.Now(),
 	}
-	exact := true
+	var exact bool
 	if a.response != nil {
 		e.RequestID = a.response.RequestID
 		e.Usage, exact = answerUsage(a.response, req, received)

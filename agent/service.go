@@ -10,7 +10,8 @@ import (
 	"parley/sessionkeys"
 )
 
-// ErrSessionBusy: something runs for the session already. Nothing was started.
+// ErrSessionBusy says that something runs for the session already. Nothing was
+// started.
 var ErrSessionBusy = errors.New("the session is busy")
 
 // Service knows which sessions of this process are busy, and can stop them.

@@ -9,7 +9,7 @@ import (
 	"parley/llm"
 )
 
-// ErrUnknownTool: the set has no such tool, or it was taken out of it.
+// ErrUnknownTool says that the set has no such tool, or that it was taken out.
 var ErrUnknownTool = errors.New("unknown tool")
 
 // Set is the tools that one agent has, in order. It never changes, so it may be

@@ -52,8 +52,8 @@ func (d denied) holds(abs string) bool {
 func (b *boundary) deniedNow() denied {
 	d := slices.Clone(b.denied)
 	for _, path := range b.denied {
-		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
-			d = append(d, real)
+		if resolved, err := filepath.EvalSymlinks(path); err == nil && resolved != path {
+			d = append(d, resolved)
 		}
 	}
 	return d
@@ -83,7 +83,7 @@ func (b *boundary) locate(workspace, path string) (place, error) {
 		}
 		rel, err := filepath.Rel(dir, abs)
 		if err != nil {
-			root.Close()
+			_ = root.Close()
 			return place{}, errNotAllowed
 		}
 		return place{root, rel, abs, no}, nil
@@ -120,7 +120,7 @@ func (b *boundary) open(p place, flags int) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err != nil || !p.allows(f, info, p.abs) {
-		f.Close()
+		_ = f.Close()
 		return nil, nil, errNotAllowed
 	}
 	return f, info, nil
@@ -128,8 +128,8 @@ func (b *boundary) open(p place, flags int) (*os.File, fs.FileInfo, error) {
 
 // allows says that the real place of an open file is known and not denied.
 func (p place) allows(f *os.File, info fs.FileInfo, abs string) bool {
-	real, ok := realPath(f, info, abs)
-	return ok && !p.denied.holds(real)
+	path, ok := realPath(f, info, abs)
+	return ok && !p.denied.holds(path)
 }
 
 // missing is the answer for a place where nothing is. That is only told where
@@ -141,7 +141,7 @@ func (p place) missing() error {
 		if err == nil {
 			info, err := f.Stat()
 			allowed := err == nil && p.allows(f, info, abs)
-			f.Close()
+			_ = f.Close()
 			if !allowed {
 				return errNotAllowed
 			}

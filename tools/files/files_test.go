@@ -25,7 +25,11 @@ func newHouse(t *testing.T) house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(top) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(top); err != nil {
+			t.Error(err)
+		}
+	})
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +130,11 @@ func (h house) setUp(t *testing.T, setup string) {
 			t.Fatal(err)
 		}
 	case "unix":
-		l, err := net.Listen("unix", in("sock"))
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", in("sock"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { l.Close() })
+		t.Cleanup(func() { _ = l.Close() })
 	default:
 		t.Fatalf("unknown setup %q", setup)
 	}

@@ -29,12 +29,12 @@ func (b *boundary) list(ctx context.Context, in listInput, workspace string) (to
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer p.root.Close()
+	defer func() { _ = p.root.Close() }()
 	dir, info, err := b.open(p, syscall.O_DIRECTORY)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	if !info.IsDir() {
 		return tools.Result{}, errNotAllowed
 	}

@@ -29,9 +29,9 @@ func TestAFolderThatTurnsIntoALinkNeverLetsTheOutsideIn(t *testing.T) {
 				return
 			default:
 			}
-			for _, real := range []string{dir, link} {
-				if os.Rename(real, entry) == nil {
-					os.Rename(entry, real)
+			for _, kind := range []string{dir, link} {
+				if os.Rename(kind, entry) == nil {
+					_ = os.Rename(entry, kind)
 				}
 			}
 		}

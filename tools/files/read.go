@@ -34,12 +34,12 @@ func (r reader) read(ctx context.Context, in readInput, c tools.Call) (tools.Res
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer p.root.Close()
+	defer func() { _ = p.root.Close() }()
 	f, info, err := r.open(p, 0)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if !r.regular(info) {
 		return tools.Result{}, errNotAllowed
 	}

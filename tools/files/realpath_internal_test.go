@@ -21,20 +21,20 @@ func TestWithoutProcAPathIsOnlyBelievedWhileItIsTheSameFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
-	real, err := filepath.EvalSymlinks(name)
+	want, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := resolvedPath(info, link); !ok || got != real {
-		t.Errorf("got %q, %v, want %q", got, ok, real)
+	if got, ok := resolvedPath(info, link); !ok || got != want {
+		t.Errorf("got %q, %v, want %q", got, ok, want)
 	}
-	if got, ok := realPath(f, info, link); !ok || got != real {
-		t.Errorf("by descriptor: %q, %v, want %q", got, ok, real)
+	if got, ok := realPath(f, info, link); !ok || got != want {
+		t.Errorf("by descriptor: %q, %v, want %q", got, ok, want)
 	}
 	if err := os.Rename(name, name+"-old"); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,344 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/tools"
+	"parley/transcript"
+)
+
+// TX12, F08, F09
+func TestAnUnknownToolIsNamedWithItsNeighboursAndTheTurnGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)),
+		calls(llmtest.Call{ID: "c1", Name: "ehco"}, llmtest.Call{ID: "c2", Name: "zzz'\xff" + strings.Repeat("z", 90)}, llmtest.Call{ID: "c3", Name: "echo"}), text("ok"))
+	r.run(t, t.Context())
+	res := r.journal.results()
+	if res[0].Content != "Error: Unknown tool 'ehco'. Did you mean: echo?" || !res[0].IsError {
+		t.Errorf("%+v", res[0])
+	}
+	if !strings.HasPrefix(res[1].Content, "Error: Unknown tool 'zzz") || len(res[1].Content) > 100 {
+		t.Errorf("%+v", res[1])
+	}
+	wantResult(t, res[2], "c3", "echo", false)
+}
+
+func TestToolsOfAnAgentWithoutToolsAreUnknown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil, calls(llmtest.Call{ID: "c1", Name: "echo"}), text("ok"))
+	r.run(t, t.Context())
+	wantResult(t, r.journal.results()[0], "c1", "Unknown tool 'echo'", true)
+}
+
+// TX33, S6.2
+func TestArgumentsThatDoNotFitAreExplainedAndTheToolDoesNotRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ input, args, want string }{
+		{`{"text":`, `{"_raw":"{\"text\":"}`, "not valid JSON"},
+		{`ls "x"`, `{"_raw":"ls \"x\""}`, "not valid JSON"},
+		{`{"text":"a","Text":"b"}`, `{"_raw":"{\"text\":\"a\",\"Text\":\"b\"}"}`, "differ in case only"},
+		{`{"text":1}`, `{"text":1}`, `"text" must be a string, not a whole number`},
+		{`{"txt":"a"}`, `{"txt":"a"}`, `did you mean "text"?`},
+	} {
+		var ran atomic.Int64
+		r := newRig(t, setOf(t, tool(t, "echo", tools.Write, counted(&ran, echo))), calls(llmtest.Call{ID: "c1", Name: "echo", Input: c.input}), text("ok"))
+		r.run(t, t.Context())
+		wantResult(t, r.journal.results()[0], "c1", c.want, true)
+		i := slices.IndexFunc(r.events, func(e agent.Event) bool { return e.Type == agent.ToolCalled })
+		if got := r.events[i].Args; got != c.args {
+			t.Errorf("%s: shown as %s, want %s", c.input, got, c.args)
+		}
+		if ran.Load() != 0 || len(r.journal.begun) != 0 {
+			t.Errorf("%s: it ran", c.input)
+		}
+	}
+}
+
+// TX34, F25
+func TestADoneToolEndsTheTurnAndTheRestOfItsBatchIsAnswered(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	done := func(_ context.Context, in input, _ tools.Call) (tools.Result, error) {
+		return tools.Result{Content: in.Text, Done: true}, nil
+	}
+	for content, want := range map[string]string{"finished": "finished", "": "one moment"} {
+		r := newRig(t, setOf(t, tool(t, "echo", tools.Read, counted(&ran, echo)), tool(t, "done", tools.Read, done)),
+			llmtest.Turn{
+				llmtest.Text("one moment"),
+				llmtest.Call{ID: "c1", Name: "echo"},
+				llmtest.Call{ID: "c2", Name: "done", Input: fmt.Sprintf(`{"text":%q}`, content)},
+				llmtest.Call{ID: "c3", Name: "echo"},
+				llmtest.Call{ID: "c4", Name: "echo"},
+			})
+		ran.Store(0)
+		o := r.run(t, t.Context())
+		if o.Finish != transcript.Done || o.Text != want || ran.Load() != 1 {
+			t.Errorf("%+v, ran %d", o, ran.Load())
+		}
+		res := r.journal.results()
+		if len(res) != 4 {
+			t.Fatalf("%+v", res)
+		}
+		wantResult(t, res[2], "c3", "skipped: task already complete", false)
+		wantResult(t, res[3], "c4", "skipped: task already complete", false)
+		if ts := r.types(); ts[len(ts)-1] != "final" {
+			t.Errorf("events %v", ts)
+		}
+	}
+}
+
+func gate(verdicts map[string]tools.Verdict) tools.Gate {
+	return func(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) { return verdicts[c.ID], nil }
+}
+
+// TX36
+func TestADeniedCallIsToldToTheModelAndTheTurnGoesOn(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Write, counted(&ran, echo))), calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}), text("ok"))
+	r.loop.Gate = gate(map[string]tools.Verdict{"c1": {Decision: tools.Deny, Reason: "not here"}})
+	if o := r.run(t, t.Context()); o.Finish != transcript.EndTurn || ran.Load() != 1 || len(r.journal.begun) != 1 {
+		t.Errorf("%+v, ran %d, begun %v", o, ran.Load(), r.journal.begun)
+	}
+	wantResult(t, r.journal.results()[0], "c1", "Error: Permission denied: not here", true)
+	if !slices.Contains(r.types(), "tool_result echo denied") {
+		t.Errorf("%v", r.types())
+	}
+}
+
+// TX12, K01, conflict 8
+func TestAPersonsNoEndsTheTurnAndCancelsTheRest(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Write, counted(&ran, echo))),
+		calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"}))
+	r.loop.Gate = gate(map[string]tools.Verdict{"c2": {Decision: tools.Deny, Halt: true}})
+	if o := r.run(t, t.Context()); o.Finish != transcript.PermissionDenied || ran.Load() != 1 {
+		t.Errorf("%+v, ran %d", o, ran.Load())
+	}
+	res := r.journal.results()
+	wantResult(t, res[1], "c2", "Error: Permission denied", true)
+	wantResult(t, res[2], "c3", "Tool execution canceled by user", true)
+}
+
+func TestWithoutAGateAdminToolsDoNotRun(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	r := newRig(t, setOf(t, tool(t, "boom", tools.Admin, counted(&ran, echo))), calls(llmtest.Call{ID: "c1", Name: "boom"}), text("ok"))
+	r.run(t, t.Context())
+	wantResult(t, r.journal.results()[0], "c1", "Permission denied", true)
+	if ran.Load() != 0 {
+		t.Error("it ran")
+	}
+}
+
+func TestATurnIsParkedAtTheCallThatWaitsForAPerson(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Admin, counted(&ran, echo))),
+		calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"}), text("all done"))
+	r.loop.Gate = gate(map[string]tools.Verdict{"c2": {Decision: tools.Pending}})
+	if _, err := r.loop.Run(t.Context(), r.turn, r.emit); !errors.Is(err, agent.ErrParked) {
+		t.Fatal(err)
+	}
+	if len(r.journal.results()) != 1 || ran.Load() != 1 || len(r.journal.held) != 0 || len(r.journal.finished) != 0 {
+		t.Fatalf("parked with %+v, ran %d", r.journal, ran.Load())
+	}
+	r.turn = r.journal.resume(r.turn)
+	r.loop.Gate = gate(nil)
+	if o := r.run(t, t.Context()); o.Text != "all done" || o.Steps != 2 || ran.Load() != 3 {
+		t.Errorf("%+v, ran %d", o, ran.Load())
+	}
+}
+
+func TestAGateThatFailsLeavesTheTurnOpen(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("no store")
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)), calls(llmtest.Call{ID: "c1", Name: "echo"}))
+	r.loop.Gate = func(context.Context, tools.Tool, tools.Call) (tools.Verdict, error) { return tools.Verdict{}, boom }
+	if _, err := r.loop.Run(t.Context(), r.turn, r.emit); !errors.Is(err, boom) || len(r.journal.finished) != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TX18
+func TestAPanicInAToolIsAnErrorForTheModel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setOf(t, tool(t, "bad", tools.Read, func(context.Context, input, tools.Call) (tools.Result, error) { panic("secret") })),
+		calls(llmtest.Call{ID: "c1", Name: "bad"}), text("sorry"))
+	r.run(t, t.Context())
+	if got := r.journal.results()[0]; got.Content != "Error: the tool crashed" || !got.IsError {
+		t.Errorf("%+v", got)
+	}
+	i := slices.IndexFunc(r.events, func(e agent.Event) bool { return e.Type == agent.Problem })
+	if _, ok := errors.AsType[*agent.PanicError](r.events[max(i, 0)].Err); !ok {
+		t.Errorf("no problem told: %v", r.types())
+	}
+}
+
+// TX18, B24
+func TestAPanicInTheTurnLeavesItOpenAndIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.model.Reply = func(int, llm.Request) llmtest.Turn { panic("boom") }
+	_, err := r.loop.Run(t.Context(), r.turn, r.emit)
+	if _, ok := errors.AsType[*agent.PanicError](err); !ok || len(r.journal.finished) != 0 || !slices.Contains(r.types(), "error") {
+		t.Errorf("%v, %v", err, r.types())
+	}
+}
+
+func TestS6_4_AToolThatTakesTooLongIsStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context, _ input, _ tools.Call) (tools.Result, error) {
+			<-ctx.Done()
+			return tools.Result{Content: "half"}, context.Cause(ctx)
+		}
+		r := newRig(t, setOf(t, tool(t, "slow", tools.Read, slow)), calls(llmtest.Call{ID: "c1", Name: "slow"}), text("too slow"))
+		began := time.Now()
+		r.run(t, t.Context())
+		if got := time.Since(began); got != 120*time.Second {
+			t.Errorf("stopped after %s", got)
+		}
+		if got := r.journal.results()[0]; got.Content != "Error: the tool took longer than 2m0s and was stopped\n\nhalf" {
+			t.Errorf("%+v", got)
+		}
+		if !slices.Contains(r.types(), "tool_result slow timeout") {
+			t.Errorf("%v", r.types())
+		}
+	})
+}
+
+type timed struct {
+	tools.Tool
+	limit time.Duration
+}
+
+func (t timed) Timeout(tools.Call) time.Duration { return t.limit }
+
+func TestAToolMayHaveItsOwnTimeLimit(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[time.Duration]time.Duration{0: time.Minute, time.Hour: time.Hour, -1: 0} {
+		var got time.Duration
+		look := func(ctx context.Context, _ input, _ tools.Call) (tools.Result, error) {
+			if at, ok := ctx.Deadline(); ok {
+				got = time.Until(at).Round(time.Minute)
+			}
+			return tools.Result{}, nil
+		}
+		r := newRig(t, setOf(t, timed{tool(t, "look", tools.Read, look), limit}), calls(llmtest.Call{ID: "c1", Name: "look"}), text("ok"))
+		r.loop.ToolTimeout = time.Minute
+		r.run(t, t.Context())
+		if got != want {
+			t.Errorf("limit %s: %s, want %s", limit, got, want)
+		}
+	}
+}
+
+// S6.3, I11
+func TestWhatAToolReturnsIsRedactedAndThenCut(t *testing.T) {
+	t.Parallel()
+	leak := func(_ context.Context, _ input, c tools.Call) (tools.Result, error) {
+		c.Progress("hunter2 is near")
+		return tools.Result{Content: strings.Repeat("hunter2 ", 100), Metadata: `{"k":"hunter2"}`}, nil
+	}
+	fail := func(context.Context, input, tools.Call) (tools.Result, error) {
+		return tools.Result{}, errors.New("hunter2 was wrong")
+	}
+	r := newRig(t, setOf(t, tool(t, "leak", tools.Read, leak), tool(t, "fail", tools.Read, fail)),
+		calls(llmtest.Call{ID: "c1", Name: "leak", Input: `{"text":"hunter2"}`}, llmtest.Call{ID: "c2", Name: "fail"}), text("ok"))
+	r.loop.ToolOutput = 120
+	r.loop.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
+	r.run(t, t.Context())
+	for _, res := range r.journal.results() {
+		if s := res.Content + res.Metadata; strings.Contains(s, "hunter") || len(res.Content) > 120 {
+			t.Errorf("%+v", res)
+		}
+	}
+	for _, e := range r.events {
+		if strings.Contains(e.Text+e.Args, "hunter") {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// 2.7.1
+func TestTheSameFailingCallIsNotRunAThirdTime(t *testing.T) {
+	t.Parallel()
+	var ran, worked atomic.Int64
+	same := calls(llmtest.Call{ID: "c", Name: "fail", Input: `{"text":"x"}`})
+	r := newRig(t, setOf(t, tool(t, "fail", tools.Read, counted(&ran, broken)), tool(t, "echo", tools.Read, counted(&worked, echo))),
+		same, same, same, // twice run, once not
+		calls(llmtest.Call{ID: "d", Name: "fail", Input: `{"text":"y"}`}),                                      // another call: runs
+		calls(llmtest.Call{ID: "e", Name: "echo"}, llmtest.Call{ID: "c", Name: "fail", Input: `{"text":"x"}`}), // after a success: runs again
+		text("I give up"))
+	r.run(t, t.Context())
+	if ran.Load() != 4 || worked.Load() != 1 {
+		t.Errorf("ran %d times", ran.Load())
+	}
+	wantResult(t, r.journal.results()[2], "c", "failed 2 times in a row and was not run again", true)
+}
+
+func TestCallsWithoutIdsOfTheirOwnGetThem(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)),
+		calls(llmtest.Call{ID: "x", Name: "echo", Input: `{"text":"1"}`}, llmtest.Call{ID: "x", Name: "echo", Input: `{"text":"2"}`}, llmtest.Call{Name: "echo", Input: `{"text":"3"}`}), text("ok"))
+	r.run(t, t.Context())
+	seen := map[string]bool{}
+	for i, res := range r.journal.results() {
+		if res.ToolCallID == "" || seen[res.ToolCallID] || res.Content != fmt.Sprint("echo ", i+1) {
+			t.Errorf("%+v", res)
+		}
+		seen[res.ToolCallID] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d results", len(seen))
+	}
+}
+
+func TestACallThatTheLengthLimitCutDoesNotRun(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, counted(&ran, echo))), text("ok"))
+	r.journal.add([]transcript.Message{{
+		ID: "t1#1", Role: transcript.Assistant, Parts: []transcript.Part{
+			transcript.ToolCall{ID: "c1", Name: "echo", Input: "{}", Finished: true},
+			transcript.ToolCall{ID: "c2", Name: "echo", Input: "{}"},
+			transcript.Finish{Reason: transcript.MaxTokens},
+		},
+	}})
+	r.turn.Steps = 1
+	r.run(t, t.Context())
+	wantResult(t, r.journal.results()[0], "c1", "echo", false)
+	wantResult(t, r.journal.results()[1], "c2", "was not run", true)
+	if ran.Load() != 1 {
+		t.Errorf("ran %d times", ran.Load())
+	}
+}
+
+func TestAnEarlierTurnsOpenCallsAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Write, counted(&ran, echo))), text("fresh"))
+	r.journal.messages = []transcript.Message{
+		{ID: "u0", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "old"}}},
+		{ID: "t0#1", Role: transcript.Assistant, Parts: []transcript.Part{transcript.ToolCall{ID: "c1", Name: "echo", Input: "{}", Finished: true}}},
+		{ID: "u1", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "new"}}},
+	}
+	o, err := r.loop.Run(t.Context(), r.turn, r.emit)
+	if err != nil || o.Text != "fresh" || ran.Load() != 0 {
+		t.Errorf("%+v, %v, ran %d", o, err, ran.Load())
+	}
+	r.requestsAreSound(t)
+}

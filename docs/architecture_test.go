@@ -1,0 +1,163 @@
+// Package docs holds the code to its drawing.
+package docs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+// block is the lines of a fenced block of architecture.md.
+func block(t *testing.T, name string) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), "```"+name+"\n")
+	body, _, closed := strings.Cut(rest, "```")
+	if !ok || !closed {
+		t.Fatalf("architecture.md has no block %s", name)
+	}
+	m := map[string][]string{}
+	for line := range strings.Lines(body) {
+		if f := strings.Fields(line); len(f) > 0 {
+			m[f[0]] = f[1:]
+		}
+	}
+	return m
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var ps []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return ps
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, p)
+	}
+}
+
+// own is the path inside the module, and false for other modules.
+func own(path string) (string, bool) { return strings.CutPrefix(path, "parley/") }
+
+func top(path string) string { s, _, _ := strings.Cut(path, "/"); return s }
+
+// exempt are packages that no binary holds.
+func exempt(path string) bool {
+	return strings.HasSuffix(path, "test") || top(path) == "bench" || top(path) == "docs"
+}
+
+func TestArrowsPointDownAsDrawn(t *testing.T) {
+	t.Parallel()
+	drawn := block(t, "arrows")
+	found := map[string]map[string]string{}
+	for _, p := range packages(t) {
+		path, ok := own(p.ImportPath)
+		if !ok || exempt(path) {
+			continue
+		}
+		from := top(path)
+		if _, ok := drawn[from]; !ok {
+			t.Errorf("%s is not in the drawing", from)
+			continue
+		}
+		for _, i := range p.Imports {
+			if to, ok := own(i); ok && top(to) != from {
+				if found[from] == nil {
+					found[from] = map[string]string{}
+				}
+				found[from][top(to)] = path + " imports " + to
+			}
+		}
+	}
+	for from, tos := range drawn {
+		for _, to := range tos {
+			if _, ok := drawn[to]; !ok {
+				t.Errorf("the drawing has an arrow from %s to %s, which is not in it", from, to)
+			}
+			if found[from][to] == "" {
+				t.Errorf("the arrow from %s to %s is drawn, but nothing goes that way", from, to)
+			}
+		}
+		for to, who := range found[from] {
+			if !slices.Contains(tos, to) {
+				t.Errorf("%s: there is no arrow from %s to %s in docs/architecture.md", who, from, to)
+			}
+		}
+	}
+}
+
+func TestSiblingsDoNotKnowEachOther(t *testing.T) {
+	t.Parallel()
+	families := map[string][]string{
+		"channels": {"telegram"}, "sessions": {"sqlite"}, "llm": {"anthropic", "openai"}, "simulators": {"telegram", "model"},
+	}
+	for _, p := range packages(t) {
+		path, _ := own(p.ImportPath)
+		if exempt(path) {
+			continue
+		}
+		for parent, children := range families {
+			child, in := strings.CutPrefix(path, parent+"/")
+			if !in || !slices.Contains(children, top(child)) {
+				continue
+			}
+			for _, i := range p.Imports {
+				other, ok := strings.CutPrefix(i, "parley/"+parent+"/")
+				if ok && top(other) != top(child) && slices.Contains(children, top(other)) {
+					t.Errorf("%s imports its sibling %s", path, i)
+				}
+			}
+		}
+	}
+}
+
+func TestThirdPartiesStayInTheirRoom(t *testing.T) {
+	t.Parallel()
+	rooms := block(t, "rooms")
+	used := map[string]bool{}
+	for _, p := range packages(t) {
+		path, _ := own(p.ImportPath)
+		if exempt(path) {
+			continue
+		}
+		for _, i := range p.Imports {
+			for prefix, where := range rooms {
+				if !strings.HasPrefix(i, prefix) {
+					continue
+				}
+				used[prefix] = true
+				if !slices.ContainsFunc(where, func(w string) bool { return path == w || strings.HasPrefix(path, w+"/") }) {
+					t.Errorf("%s imports %s, which stays in %s", path, i, strings.Join(where, ", "))
+				}
+			}
+		}
+	}
+	for prefix := range rooms {
+		if !used[prefix] {
+			t.Errorf("%s has a room, but nobody imports it", prefix)
+		}
+	}
+}

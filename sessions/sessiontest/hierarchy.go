@@ -1,0 +1,276 @@
+package sessiontest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+func hierarchy(t *testing.T, open opener) {
+	cases{
+		"a child knows its place": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			root := h.session(turn.Session)
+			want := childOf(h.t, root, "c")
+			c := h.spawn(f, root, "c")
+			want.Root, want.Depth, want.UpdatedAt = root.ID, 1, noon
+			h.same("child", c, want)
+			g := h.spawn(f, c, "g")
+			h.same("grandchild", []any{g.Parent, g.Root, g.Depth}, []any{c.ID, root.ID, 2})
+		},
+		"a child of nobody is ErrNotFound": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := childOf(h.t, h.session(turn.Session), "c")
+			c.Parent = "nobody"
+			_, _, err := h.s.Spawn(h.ctx, f, c)
+			h.is(err, sessions.ErrNotFound)
+		},
+		"nobody stands below the deepest level": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			at := h.session(turn.Session)
+			for range sessionkeys.MaxDepth {
+				at = h.spawn(f, at, "c")
+			}
+			c := childOf(t, h.session(turn.Session), "x")
+			c.Parent = at.ID
+			if _, _, err := h.s.Spawn(h.ctx, f, c); err == nil {
+				t.Fatal("spawned below the deepest level")
+			}
+		},
+		"a tree lists parents before children": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			root := h.session(turn.Session)
+			a := h.spawn(f, root, "a")
+			b := h.spawn(f, root, "b")
+			c := h.spawn(f, a, "c")
+			h.working("two") // somebody else's
+			h.same("tree", h.tree(root.ID), []sessionkeys.SessionID{root.ID, a.ID, b.ID, c.ID})
+			h.same("subtree", h.tree(a.ID), []sessionkeys.SessionID{a.ID, c.ID})
+		},
+		"a child has a mailbox of its own": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := h.spawn(f, h.session(turn.Session), "c")
+			touch := sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now}
+			m, got, err := h.s.Touch(h.ctx, touch)
+			h.ok(err)
+			h.same("mailbox", []any{got, m.Session, m.Key}, []any{true, c.ID, c.Key})
+			h.same("turn", h.open(m.Fence(), 5).Session, c.ID)
+			touch.Token = "11111111111111111111111111111111"
+			_, _, err = h.s.Touch(h.ctx, touch)
+			h.is(err, sessions.ErrNotFound)
+		},
+		"a child may run inside its ancestor's owner": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 2)
+			c := h.spawn(f, h.spawn(f, h.session(turn.Session), "a"), "c")
+			o := opening(f, 1)
+			o.Turn.ID, o.Turn.Session, o.Event, o.Message.ID = "nested", c.ID, sessions.InboxID{}, "task"
+			before := h.mailbox("one")
+			for range 2 {
+				n, opened, err := h.s.Open(h.ctx, f, o)
+				h.ok(err)
+				h.same("nested", []any{opened, n.Session, n.Token}, []any{true, c.ID, f.Token})
+			}
+			h.same("mailbox", h.mailbox("one"), before)
+			h.ok(h.s.Append(h.ctx, f, "nested", answered("work", "work")))
+			r := call("nested", 1, 1, 100, 10)
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
+			h.ok(h.s.Settle(h.ctx, f, cost(r, 30), answered("more", "more")))
+			for range 2 {
+				_, released := h.finish(f, "nested")
+				h.same("released", released, false)
+			}
+			h.same("mailbox", h.mailbox("one"), before)
+			h.same("history", h.history(c.ID), []string{"task", "work", "more", "nested-answer"})
+			h.same("charged", h.session(turn.Session).Subtree, costs.Amount(30))
+			_, opened, err := h.s.Open(h.ctx, f, o)
+			h.ok(err)
+			h.same("opened after its end", opened, false)
+
+			o.Turn.ID, o.Turn.Session = "stranger", h.touch("two", 1).Session
+			_, _, err = h.s.Open(h.ctx, f, o)
+			h.is(err, sessions.ErrNotFound)
+		},
+		"resume interrupts the calls of nested turns too": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := h.spawn(f, h.session(turn.Session), "c")
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100, 10)))
+			_, err := h.s.Resume(h.ctx, f, h.now)
+			h.ok(err)
+			root := h.session(turn.Session)
+			h.same("subtree and held", []costs.Amount{root.Subtree, root.Held}, []costs.Amount{10, 90})
+		},
+	}.run(t, open)
+}
+
+func (h *house) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
+	h.t.Helper()
+	ss, err := h.s.Tree(h.ctx, id)
+	h.ok(err)
+	for _, s := range ss {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+func money(t *testing.T, open opener) {
+	day := sessions.Scope{Kind: "global"}
+	t.Run("random trees", func(t *testing.T) {
+		t.Parallel()
+		randomTrees(t, open(t))
+	})
+	cases{
+		"a charge reaches every ancestor exactly once": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			root := h.session(turn.Session)
+			a := h.spawn(f, root, "a")
+			b := h.spawn(f, a, "b")
+			r := call(turn.ID, 1, 1, 100, 1)
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: b.ID, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
+			for _, id := range []sessionkeys.SessionID{root.ID, a.ID, b.ID} {
+				h.same("held", h.session(id).Held, costs.Amount(100))
+			}
+			h.ok(h.s.Settle(h.ctx, f, cost(r, 70)))
+			for id, own := range map[sessionkeys.SessionID]costs.Amount{root.ID: 0, a.ID: 0, b.ID: 70} {
+				s := h.session(id)
+				h.same("sums", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{own, 70, 0})
+			}
+			settled, held, err := h.s.Spent(h.ctx, day, noon)
+			h.ok(err)
+			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{70, 0})
+		},
+		"an entry comes back as it was booked": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			r := call(turn.ID, 1, 1, 100, 1)
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+			st := cost(r, 70)
+			charged := costs.Amount(71)
+			st.Entry.Usage.Charged = &charged
+			st.Entry.Usage.ServerTools = map[string]int64{"search": 2}
+			st.Entry.Price = &costs.Price{Provider: "maker", Model: "model-1", Input: 3, Output: 9}
+			h.ok(h.s.Settle(h.ctx, f, st))
+			h.same("ledger", h.entries(turn.Session), []costs.Entry{st.Entry})
+		},
+		"the ledger keeps the order of booking and stops when told": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			var want []string
+			for i := 1; i <= 450; i++ {
+				r := call(turn.ID, i, 1, 2, 1)
+				h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+				h.ok(h.s.Settle(h.ctx, f, cost(r, 1)))
+				want = append(want, r.ID)
+			}
+			for _, id := range []sessionkeys.SessionID{"", turn.Session} {
+				var got []string
+				for _, e := range h.entries(id) {
+					got = append(got, e.ID)
+				}
+				h.same("order", got, want)
+			}
+			n := 0
+			h.ok(h.s.Ledger(h.ctx, "", func(sessionkeys.SessionID, costs.Entry) bool { n++; return n < 5 }))
+			h.same("rows", n, 5)
+		},
+		"an interrupted call keeps what it may have cost": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			r := call(turn.ID, 1, 1, 100, 10)
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
+			st := cost(r, 10)
+			st.Entry.State, st.Entry.Upper = costs.Interrupted, 80
+			h.ok(h.s.Settle(h.ctx, f, st))
+			s := h.session(turn.Session)
+			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{10, 70})
+			settled, held, err := h.s.Spent(h.ctx, day, noon)
+			h.ok(err)
+			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{10, 70})
+		},
+		"a call without a price is counted as unknown": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := h.spawn(f, h.session(turn.Session), "c")
+			r := call(turn.ID, 1, 1, 0, 0)
+			r.Estimate.Priced = false
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: turn.ID}, r))
+			st := cost(r, 0)
+			st.Entry.Priced = false
+			h.ok(h.s.Settle(h.ctx, f, st))
+			h.same("unpriced", []int{h.session(c.ID).Unpriced, h.session(turn.Session).Unpriced}, []int{1, 1})
+			ts, err := h.s.Totals(h.ctx)
+			h.ok(err)
+			h.same("totals", ts, []sessions.Total{{Labels: labels, Calls: 1, Unknown: 1}})
+		},
+		"a day is the reservation's, in UTC": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			r := call(turn.ID, 1, 1, 100, 10)
+			r.At = time.Date(2026, 3, 14, 23, 30, 0, 0, time.FixedZone("west", -3600)) // the 15th in UTC
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
+			st := cost(r, 40)
+			st.Entry.At = r.At.Add(48 * time.Hour)
+			h.ok(h.s.Settle(h.ctx, f, st))
+			for d, want := range map[int]costs.Amount{14: 0, 15: 40, 16: 0, 17: 0} {
+				settled, held, err := h.s.Spent(h.ctx, day, time.Date(2026, 3, d, 1, 0, 0, 0, time.UTC))
+				h.ok(err)
+				h.same(fmt.Sprint("day ", d), []costs.Amount{settled, held}, []costs.Amount{want, 0})
+			}
+		},
+		"a limit is never passed, whoever races for it": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			capped := sessions.Scope{Kind: "turn", ID: turn.ID, Whole: true, Limit: 1000}
+			errs := make(chan error)
+			for i := range 96 {
+				go func() {
+					errs <- h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day, capped}}, call(turn.ID, i, 1, 30, 1))
+				}()
+			}
+			granted := 0
+			for range 96 {
+				var budget *costs.BudgetError
+				switch err := <-errs; {
+				case err == nil:
+					granted++
+				case !asBudget(err, &budget):
+					h.t.Error(err)
+				case budget.Scope != "turn" || budget.Limit != 1000 || budget.Need != 30 || budget.Spent != 990:
+					h.t.Errorf("%+v", budget)
+				}
+			}
+			h.same("granted", granted, 33)
+			_, held, err := h.s.Spent(h.ctx, capped, noon.Add(1000*time.Hour))
+			h.ok(err)
+			h.same("held", held, costs.Amount(990))
+			_, held, err = h.s.Spent(h.ctx, day, noon)
+			h.ok(err)
+			h.same("a refused call holds nothing elsewhere", held, costs.Amount(990))
+			h.same("nor in the tree", h.session(turn.Session).Held, costs.Amount(990))
+		},
+		"no sum wraps around": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
+			const most = costs.Amount(1<<63 - 1)
+			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, most, 0)))
+			h.is(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1, 0)), costs.ErrOverflow)
+			h.same("held", h.session(turn.Session).Held, most)
+			h.ok(h.s.Check(h.ctx))
+		},
+		"what was never reserved cannot be settled": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.is(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 100, 1), 5)), sessions.ErrNotFound)
+			h.same("rows", len(h.entries("")), 0)
+		},
+		"nothing is reserved for a session that is not there": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.is(h.s.Reserve(h.ctx, f, sessions.Charge{Session: "nobody", Turn: turn.ID}, call(turn.ID, 1, 1, 100, 1)), sessions.ErrNotFound)
+		},
+		"the bounds of an estimate are a range": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			for _, b := range [][2]costs.Amount{{-1, -1}, {5, -1}, {5, 6}} {
+				if err := h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 1, 1, b[0], b[1])); err == nil {
+					t.Fatalf("upper %d and lower %d were taken", b[0], b[1])
+				}
+			}
+		},
+	}.run(t, open)
+}

@@ -1,0 +1,77 @@
+package sessiontest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/sessions"
+	"parley/transcript"
+)
+
+func messages(t *testing.T, open opener) {
+	cases{
+		"every kind of part comes back as it was": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			m := transcript.Message{
+				ID: "m1", Role: transcript.Assistant, Model: "model-1", CreatedAt: noon.Add(7 * time.Millisecond),
+				Parts: []transcript.Part{
+					transcript.Text{Text: "naïve \x00 ☃"},
+					transcript.Reasoning{Thinking: "hm"},
+					transcript.ToolCall{ID: "c1", Name: "bash", Input: `{"broken`, Finished: true},
+					transcript.Binary{Path: "a.png", MIMEType: "image/png", Data: []byte{0, 1, 255}},
+					transcript.ImageURL{URL: "https://example.org/x.png", Detail: "low"},
+					transcript.Finish{Reason: transcript.ToolUse, Time: noon.Truncate(time.Second)},
+				},
+				Native: &transcript.Native{Provider: "maker", Model: "model-1", Blocks: []json.RawMessage{json.RawMessage(`{"type":"thinking","signature":"s=="}`)}},
+			}
+			result := transcript.Message{ID: "m2", Role: transcript.Tool, CreatedAt: noon, Parts: []transcript.Part{
+				transcript.ToolResult{ToolCallID: "c1", Name: "bash", Content: "no", Metadata: "{}", IsError: true},
+			}}
+			h.ok(h.s.Append(h.ctx, f, turn.ID, m, result))
+			ms, err := h.s.Messages(h.ctx, turn.Session)
+			h.ok(err)
+			h.same("messages", ms[1:], []transcript.Message{m, result})
+		},
+		"a message is added once and order is that of adding": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.ok(h.s.Append(h.ctx, f, turn.ID, said("b", "b"), said("a", "a")))
+			h.ok(h.s.Append(h.ctx, f, turn.ID, said("a", "other"), said("c", "c"), said("c", "c")))
+			h.same("history", h.history(turn.Session), []string{turn.ID + "-said", "b", "a", "c"})
+			h.same("counted", h.session(turn.Session).Messages, 4)
+		},
+		"two sessions may have messages of one id": func(_ *testing.T, h *house) {
+			for _, p := range []string{"one", "two"} {
+				f, turn := h.working(p)
+				h.ok(h.s.Append(h.ctx, f, turn.ID, said("same", p)))
+				h.same("history", len(h.history(turn.Session)), 2)
+			}
+		},
+		"nothing is appended to a closed turn": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 2)
+			h.finish(f, turn.ID)
+			h.is(h.s.Append(h.ctx, f, turn.ID, said("late", "late")), sessions.ErrFenced)
+			_, err := h.s.Begin(h.ctx, f, turn.ID, 1, "late")
+			h.is(err, sessions.ErrFenced)
+			h.same("history", len(h.history(turn.Session)), 2)
+		},
+		"nothing is appended to another mailbox's turn": func(_ *testing.T, h *house) {
+			f, _ := h.working("one")
+			_, other := h.working("two")
+			h.is(h.s.Append(h.ctx, f, other.ID, said("x", "x")), sessions.ErrFenced)
+			h.same("history", len(h.history(other.Session)), 1)
+		},
+		"a history of 300 messages comes back whole": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			want := []string{turn.ID + "-said"}
+			for i := range 299 {
+				id := fmt.Sprint("m", i)
+				want = append(want, id)
+				h.ok(h.s.Append(h.ctx, f, turn.ID, said(id, id)))
+			}
+			h.same("history", h.history(turn.Session), want)
+		},
+	}.run(t, open)
+}

@@ -1,0 +1,171 @@
+package sessiontest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/sessions"
+)
+
+// queued puts answers into the outbox.
+func (h *house) queued(rs ...sessions.Outgoing) {
+	h.t.Helper()
+	added, err := h.s.Notice(h.ctx, sessions.InboxID{}, rs, h.now)
+	h.ok(err)
+	h.same("added", added, true)
+}
+
+func (h *house) delivery(id string) sessions.Delivery {
+	h.t.Helper()
+	d, err := h.s.Delivery(h.ctx, id)
+	h.ok(err)
+	return d
+}
+
+func (h *house) pending(channel string) (ids []string) {
+	h.t.Helper()
+	ds, err := h.s.Pending(h.ctx, channel, 100)
+	h.ok(err)
+	for _, d := range ds {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+func outbox(t *testing.T, open opener) {
+	cases{
+		"answers of a channel are pending in the order they were queued": func(_ *testing.T, h *house) {
+			var want []string
+			for i := range 20 {
+				r := reply(fmt.Sprint("r", i), "")
+				if i%3 == 0 {
+					r.Channel = "other"
+				} else {
+					want = append(want, r.ID)
+				}
+				h.queued(r)
+			}
+			h.same("pending", h.pending("tg"), want)
+			ds, err := h.s.Pending(h.ctx, "tg", 3)
+			h.ok(err)
+			h.same("limited", len(ds), 3)
+			for i := range ds[1:] {
+				if ds[i].Order >= ds[i+1].Order {
+					h.t.Fatalf("order %d before %d", ds[i].Order, ds[i+1].Order)
+				}
+			}
+		},
+		"an answer comes back as it was queued": func(_ *testing.T, h *house) {
+			r := reply("r", "")
+			r.Session = "s1"
+			h.queued(r)
+			d := h.delivery("r")
+			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order})
+			other := r
+			other.Text = "changed"
+			h.queued(other)
+			h.same("queued again", h.delivery("r"), d)
+		},
+		"parts are set once and walk through their states": func(_ *testing.T, h *house) {
+			h.queued(reply("r", ""))
+			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))
+			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("else")}}))
+			move := func(i int, from, to sessions.SendState, id, problem string) {
+				h.t.Helper()
+				h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{{Index: i, From: from, To: to, MessageID: id, Problem: problem, At: noon}}}))
+			}
+			move(0, sessions.Queued, sessions.Sending, "", "")
+			move(0, sessions.Sending, sessions.Queued, "", "429")
+			move(0, sessions.Queued, sessions.Sending, "", "")
+			move(0, sessions.Sending, sessions.Uncertain, "", "reset")
+			move(0, sessions.Uncertain, sessions.Sent, "id-1", "")
+			h.same("parts", h.delivery("r").Parts, []sessions.Part{
+				{Body: []byte("one"), State: sessions.Sent, Attempts: 2, MessageID: "id-1", At: noon},
+				{Body: []byte("two"), State: sessions.Queued, At: time.Time{}},
+			})
+			h.same("pending", h.pending("tg"), []string{"r"})
+			move(1, sessions.Queued, sessions.Failed, "", "too long")
+			h.same("pending", h.pending("tg"), []string(nil))
+			h.same("parts", len(h.delivery("r").Parts), 2)
+		},
+		"only the states that may follow do": func(_ *testing.T, h *house) {
+			all := []sessions.SendState{sessions.Queued, sessions.Sending, sessions.Sent, sessions.Uncertain, sessions.Failed}
+			allowed := map[sessions.SendState][]sessions.SendState{
+				sessions.Queued:    {sessions.Sending, sessions.Failed},
+				sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Uncertain, sessions.Queued},
+				sessions.Uncertain: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
+			}
+			route := map[sessions.SendState][]sessions.SendState{
+				sessions.Queued:    {},
+				sessions.Sending:   {sessions.Sending},
+				sessions.Sent:      {sessions.Sending, sessions.Sent},
+				sessions.Uncertain: {sessions.Sending, sessions.Uncertain},
+				sessions.Failed:    {sessions.Sending, sessions.Failed},
+			}
+			for _, from := range all {
+				for _, to := range all {
+					id := fmt.Sprint(from, "-", to)
+					h.queued(reply(id, ""))
+					h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Bodies: [][]byte{[]byte("x"), []byte("y")}}))
+					at := sessions.Queued
+					for _, next := range route[from] {
+						h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{{From: at, To: next, At: noon}}}))
+						at = next
+					}
+					err := h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{{From: from, To: to, At: noon.Add(time.Second)}}})
+					want := from
+					if slices.Contains(allowed[from], to) {
+						h.ok(err)
+						want = to
+					} else {
+						h.is(err, sessions.ErrFenced)
+					}
+					h.same(id, h.delivery(id).Parts[0].State, want)
+				}
+			}
+		},
+		"a mark that does not fit leaves nothing of its step": func(_ *testing.T, h *house) {
+			h.queued(reply("r", ""), reply("q", ""))
+			p := sessions.Progress{
+				Bodies: [][]byte{[]byte("one"), []byte("two")},
+				Marks: []sessions.Mark{
+					{Index: 0, From: sessions.Queued, To: sessions.Sending, At: noon},
+					{Index: 1, From: sessions.Sending, To: sessions.Sent, MessageID: "x", At: noon},
+				},
+			}
+			h.is(h.s.Advance(h.ctx, "r", p), sessions.ErrFenced)
+			h.same("parts", h.delivery("r").Parts, []sessions.Part(nil))
+			p.Marks[1] = sessions.Mark{Index: 7, From: sessions.Queued, To: sessions.Sending}
+			h.is(h.s.Advance(h.ctx, "q", p), sessions.ErrNotFound)
+			h.same("parts", h.delivery("q").Parts, []sessions.Part(nil))
+		},
+		"two senders do not both begin": func(_ *testing.T, h *house) {
+			h.queued(reply("r", ""))
+			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("x")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}}))
+			h.is(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon.Add(time.Millisecond)}}}), sessions.ErrFenced)
+		},
+		"an answer with nothing to show is closed": func(t *testing.T, h *house) {
+			h.queued(reply("r", ""), reply("q", ""))
+			for range 2 {
+				h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Close: true}))
+			}
+			h.same("pending", h.pending("tg"), []string{"q"})
+			if err := h.s.Advance(h.ctx, "q", sessions.Progress{Bodies: [][]byte{[]byte("x")}, Close: true}); err == nil {
+				t.Fatal("an answer with parts was closed")
+			}
+			h.same("pending", h.pending("tg"), []string{"q"})
+		},
+		"a preview is known to the turn's answer": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.ok(h.s.Preview(h.ctx, turn.ID, "p1"))
+			h.ok(h.s.Preview(h.ctx, turn.ID, "p2"))
+			h.finish(f, turn.ID)
+			h.queued(reply("plain", ""))
+			ds, err := h.s.Pending(h.ctx, "tg", 10)
+			h.ok(err)
+			h.same("previews", []string{ds[0].Preview, ds[1].Preview}, []string{"p2", ""})
+		},
+	}.run(t, open)
+}

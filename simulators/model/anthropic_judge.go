@@ -145,7 +145,7 @@ func (s *Server) unaltered(p *Prompt, all [][]anthropicBlock) *Refusal {
 	for j := range all[last] {
 		b := &all[last][j]
 		if b.Type == "tool_use" && first != "thinking" && first != "redacted_thinking" && s.seals.wasAfterThinking(b.ID) {
-			return invalid(at("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking", last, first))
+			return invalid(at("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking", last, first)) //nolint:misspell // the provider's own words
 		}
 	}
 	return nil

@@ -5,10 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"parley/simulators/model"
 	"strings"
 	"testing"
-
-	"parley/simulators/model"
 )
 
 // BenchmarkEcho is whole requests over loopback, client included.
@@ -66,7 +65,7 @@ func BenchmarkHandler(b *testing.B) {
 	body := ask(messages, "a question of a dozen words that asks for nothing in particular", true)
 	b.ReportAllocs()
 	for b.Loop() {
-		r := httptest.NewRequest(http.MethodPost, messages, strings.NewReader(body))
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, messages, strings.NewReader(body))
 		r.Header.Set("anthropic-version", "2023-06-01")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

@@ -60,15 +60,15 @@ type mark struct {
 func (c *cache) marks(p *Prompt) []mark {
 	var h maphash.Hash
 	h.SetSeed(c.seed)
-	put := func(s string) { h.WriteString(s); h.WriteByte(0) } //nolint:errcheck // a maphash never fails
+	put := func(s string) { h.WriteString(s); h.WriteByte(0) }
 	put(string(p.Protocol))
 	put(p.Model)
 	ms, n := make([]mark, 0, len(p.segments)), 0
 	for i := range p.segments {
 		s := &p.segments[i]
 		put(s.kind)
-		h.Write(s.text) //nolint:errcheck // a maphash never fails
-		h.WriteByte(0)  //nolint:errcheck // a maphash never fails
+		h.Write(s.text)
+		h.WriteByte(0)
 		n += tokens(len(s.text))
 		ms = append(ms, mark{h.Sum64(), n, s.cache})
 	}

@@ -3,12 +3,11 @@ package model_test
 import (
 	"context"
 	"encoding/json"
+	"parley/simulators/model"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"parley/simulators/model"
 )
 
 var fileTools = []model.Tool{

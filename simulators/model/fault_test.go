@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"parley/simulators/model"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"parley/simulators/model"
 )
 
 func (h *house) plan(faults ...model.Fault) {
@@ -388,7 +387,7 @@ func TestStoppingTheServerEndsWhatIsStillOpen(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	_ = <-answered // cut off, or an empty answer
+	<-answered // cut off, or an empty answer
 	if b := s.Bill(); b.Open != 0 || b.Outcomes[model.Aborted] != 1 {
 		t.Errorf("%+v", b)
 	}

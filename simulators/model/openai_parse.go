@@ -226,7 +226,7 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
 			case again:
 				return invalidParam(at("messages.[%d].tool_call_id", i), "", at("Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", m.ToolCallID, first, i))
 			case !slices.Contains(waiting, m.ToolCallID):
-				return invalidParam(at("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+				return invalidParam(at("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.") //nolint:misspell // the provider's own words
 			}
 			results[m.ToolCallID] = i
 			waiting = slices.DeleteFunc(waiting, func(id string) bool { return id == m.ToolCallID })

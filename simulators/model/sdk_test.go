@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"errors"
+	"parley/simulators/model"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +12,6 @@ import (
 	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/openai/openai-go/v3"
 	openaioption "github.com/openai/openai-go/v3/option"
-
-	"parley/simulators/model"
 )
 
 func (h *house) anthropic() anthropic.Client {
@@ -209,7 +208,7 @@ func TestTheOfficialClientsNoticeBrokenStreams(t *testing.T) {
 			client := h.openai()
 			stream := client.Chat.Completions.NewStreaming(t.Context(), openaiAsk("one two three four five six"))
 			defer func() { _ = stream.Close() }()
-			for stream.Next() { //nolint:revive // only the error matters
+			for stream.Next() {
 			}
 			if stream.Err() == nil {
 				t.Error("openai took it for an answer")

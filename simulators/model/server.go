@@ -97,7 +97,7 @@ func New(o Options) *Server {
 	}
 	if o.Seed == 0 {
 		var b [8]byte
-		crand.Read(b[:]) //nolint:errcheck // never fails, as its documentation says
+		crand.Read(b[:])
 		o.Seed = binary.LittleEndian.Uint64(b[:])
 	}
 	s := &Server{
@@ -186,7 +186,7 @@ func (s *Server) Run(ctx context.Context) error {
 			srv.Close() //nolint:errcheck // nothing is left to be done about it
 		}
 		cancel()
-		_ = <-failed // http.ErrServerClosed
+		<-failed // http.ErrServerClosed
 	case err = <-failed:
 		err = fmt.Errorf("serve models: %w", err)
 		srv.Close() //nolint:errcheck // the first error is the one that counts

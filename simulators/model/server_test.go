@@ -7,12 +7,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"parley/simulators/model"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"parley/simulators/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

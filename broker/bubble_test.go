@@ -28,19 +28,19 @@ func TestWhatAWorkerTookAndNeverConfirmedComesAgainAfterAckWait(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		var first time.Time
+		first := make(chan time.Time, 1)
 		again := make(chan time.Duration, 1)
 		go func() {
 			ended <- b.Deliveries(ctx, func(ctx context.Context, d Delivery) error {
 				if d.Tries == 1 {
-					first = time.Now()
+					first <- time.Now()
 					<-ctx.Done() // a frozen worker
 					return ctx.Err()
 				}
 				if d.Seq != seq {
 					t.Errorf("delivered %+v", d)
 				}
-				again <- time.Since(first)
+				again <- time.Since(<-first)
 				return nil
 			})
 		}()

@@ -29,8 +29,9 @@ func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 	if len(meta)+len(body) > b.maxBody+maxMeta {
 		return fmt.Errorf("store a dead letter: %w: %d bytes", ErrTooLarge, len(meta)+len(body))
 	}
-	id := messageID("", l.ID)
-	_, err = b.store(ctx, "store a dead letter", streamDead, prefixDead+id, id, encodeFrame(body, string(meta)))
+	// A subject of its own, which takes one message: no window of time that ends.
+	subject := prefixDead + messageID("", l.ID)
+	_, err = b.store(ctx, "store a dead letter", streamDead, subject, "", encodeFrame(body, string(meta)))
 	if errors.Is(err, errStoredBefore) {
 		return nil
 	}

@@ -111,6 +111,19 @@ func TestNothingListensUnlessAsked(t *testing.T) {
 	}
 }
 
+func TestTheServerSyncsEachMessageUnlessRelaxed(t *testing.T) {
+	t.Parallel()
+	for _, relaxed := range []time.Duration{0, time.Second} {
+		b := open(t, func(o *Options) { o.Dir, o.Relaxed = t.TempDir(), relaxed })
+		b.host.mu.Lock()
+		cfg := b.host.srv.JetStreamConfig()
+		b.host.mu.Unlock()
+		if cfg.SyncAlways != (relaxed == 0) || relaxed != 0 && cfg.SyncInterval != relaxed {
+			t.Errorf("relaxed %v: %+v", relaxed, cfg)
+		}
+	}
+}
+
 func TestTwoProcessesNeverShareADirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const scanBatch = 500
+const scanBatch = 2000
 
 // scan reads places, not bodies, in rising order, by a consumer that exists
 // only meanwhile. It ends after what was there at the beginning, at an error,

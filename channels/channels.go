@@ -69,10 +69,16 @@ type Observer interface {
 // Nobody observes nothing.
 type Nobody struct{}
 
-// Up, Reconnected, Event and SendRetried do nothing.
-func (Nobody) Up(string, bool)         {}
-func (Nobody) Reconnected(string)      {}
+// Up does nothing.
+func (Nobody) Up(string, bool) {}
+
+// Reconnected does nothing.
+func (Nobody) Reconnected(string) {}
+
+// Event does nothing.
 func (Nobody) Event(string, time.Time) {}
+
+// SendRetried does nothing.
 func (Nobody) SendRetried(_, _ string) {}
 
 // EventKind says what sort of event a Message is. Every kind passes the same

@@ -103,11 +103,6 @@ func startsAndStops(t *testing.T, open func(testing.TB) Rig) {
 		}
 		r.stop()
 	}
-	if c, ok := ch.(interface{ Close() error }); ok {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}
 	if err := goleak.Find(before); err != nil {
 		t.Error(err)
 	}

@@ -78,9 +78,9 @@ type watcher struct {
 
 func (w *watcher) add(s string) { w.mu.Lock(); w.lines = append(w.lines, s); w.mu.Unlock() }
 
-func (w *watcher) Up(_ string, up bool)         { w.add(fmt.Sprint("up ", up)) }
-func (w *watcher) Reconnected(string)           { w.add("reconnected") }
-func (w *watcher) Event(_ string, at time.Time) { w.add("event") }
+func (w *watcher) Up(_ string, up bool)    { w.add(fmt.Sprint("up ", up)) }
+func (w *watcher) Reconnected(string)      { w.add("reconnected") }
+func (w *watcher) Event(string, time.Time) { w.add("event") }
 
 // receiveFor runs Receive over the script for d of the bubble's time.
 func receiveFor(t *testing.T, s *script, d time.Duration, o telegram.Options, accept channels.Accept) error {
@@ -300,7 +300,7 @@ func TestANegativeOrMissingUpdateIDNeverBecomesAnOffset(t *testing.T) {
 func TestABadTokenEndsReceive(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 404} {
-		c := newCanned(t, func(w http.ResponseWriter, r *http.Request) {
+		c := newCanned(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = fmt.Fprintf(w, `{"ok":false,"error_code":%d,"description":"Unauthorized"}`, status)
 		})
@@ -309,6 +309,24 @@ func TestABadTokenEndsReceive(t *testing.T) {
 			t.Errorf("%d: Receive gave %v", status, err)
 		}
 	}
+}
+
+// A goroutine that outlived Receive would make the bubble panic: nothing else
+// ends this context.
+func TestReceiveLeavesNothingRunningWhenItEndsByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{poll: func(context.Context, int) (*http.Response, error) {
+			return answer(401, `{"ok":false,"error_code":401,"description":"Unauthorized"}`), nil
+		}}
+		ch, err := telegram.New(telegram.Options{Name: "tg", Token: channels.NewSecret(token), HTTPClient: &http.Client{Transport: s}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.Receive(context.Background(), nil); wrong(err).Kind != channels.Unauthorized {
+			t.Errorf("Receive gave %v", err)
+		}
+	})
 }
 
 func TestReceiveRunsOnceAtATime(t *testing.T) {

@@ -72,24 +72,16 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}()
 
 	for _, step := range []func(context.Context) error{r.identify, r.dropWebhook} {
-		if err := r.insist(ctx, step); err != nil || ctx.Err() != nil {
-			return r.ended(ctx, err)
+		if err := r.insist(ctx, step); err != nil {
+			return err
 		}
 	}
 	for ctx.Err() == nil {
 		if err := r.insist(ctx, r.poll); err != nil {
-			return r.ended(ctx, err)
+			return err
 		}
 	}
 	return nil
-}
-
-// ended is what Receive returns: nothing is wrong when ctx has ended.
-func (r *receiver) ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // insist repeats step until it succeeds, ctx ends, or the token turns out to
@@ -97,19 +89,18 @@ func (r *receiver) ended(ctx context.Context, err error) error {
 func (r *receiver) insist(ctx context.Context, step func(context.Context) error) error {
 	for ctx.Err() == nil {
 		err := step(ctx)
-		if err == nil {
+		var e *channels.Error
+		switch {
+		case err == nil:
 			r.failures, r.conflict = 0, false
 			return nil
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		r.lost()
-		var e *channels.Error
-		if errors.As(err, &e) && e.Kind == channels.Unauthorized {
+		case ctx.Err() != nil: // that is why
+		case errors.As(err, &e) && e.Kind == channels.Unauthorized:
 			return e
+		default:
+			r.lost()
+			r.rest(ctx, err)
 		}
-		r.rest(ctx, err)
 	}
 	return nil
 }

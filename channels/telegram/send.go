@@ -35,6 +35,9 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 	p := &bot.SendMessageParams{
 		ChatID: chat, Text: r.Body.Text, Entities: entitiesOf(r.Body), LinkPreviewOptions: noPreview(),
 	}
+	if r.Repeat {
+		p.Text, p.Entities = marked(p.Text, p.Entities)
+	}
 	if r.To.Thread != generalTopic {
 		p.MessageThreadID = thread
 	}

@@ -65,22 +65,23 @@ func TestAFailedSendSaysWhetherTheMessageMayHaveArrived(t *testing.T) {
 		after time.Duration
 		moved string
 	}{
-		"limited":               {api(429, "Too Many Requests: retry after 9", `,"parameters":{"retry_after":9}`), channels.RateLimit, 9 * time.Second, ""},
-		"limited by a gateway":  {page(429, "slow down"), channels.RateLimit, time.Second, ""},
-		"refused":               {api(400, "Bad Request: message is too long", ""), channels.Refused, 0, ""},
-		"moved":                 {api(400, "Bad Request: group chat was upgraded to a supergroup chat", `,"parameters":{"migrate_to_chat_id":-1009007199254740993}`), channels.Moved, 0, "-1009007199254740993"},
-		"chat not found":        {api(400, "Bad Request: chat not found", ""), channels.Gone, 0, ""},
-		"blocked":               {api(403, "Forbidden: bot was blocked by the user", ""), channels.Gone, 0, ""},
-		"bad token":             {api(401, "Unauthorized", ""), channels.Unauthorized, 0, ""},
-		"malformed token":       {api(404, "Not Found", ""), channels.Unauthorized, 0, ""},
-		"server error":          {api(500, "Internal Server Error", ""), channels.Unsent, 0, ""},
-		"server in between":     {page(502, "<html>Bad Gateway</html>"), channels.Ambiguous, 0, ""},
-		"server without a word": {page(504, ""), channels.Ambiguous, 0, ""},
-		"page of a proxy":       {page(413, "<html>too large</html>"), channels.Refused, 0, ""},
-		"yes, but no JSON":      {page(200, "<html>ok</html>"), channels.Ambiguous, 0, ""},
-		"yes, but no id":        {page(200, `{"ok":true,"result":{}}`), channels.Ambiguous, 0, ""},
+		"limited":                     {api(429, "Too Many Requests: retry after 9", `,"parameters":{"retry_after":9}`), channels.RateLimit, 9 * time.Second, ""},
+		"limited by a gateway":        {page(429, "slow down"), channels.RateLimit, time.Second, ""},
+		"refused":                     {api(400, "Bad Request: message is too long", ""), channels.Refused, 0, ""},
+		"moved":                       {api(400, "Bad Request: group chat was upgraded to a supergroup chat", `,"parameters":{"migrate_to_chat_id":-1009007199254740993}`), channels.Moved, 0, "-1009007199254740993"},
+		"chat not found":              {api(400, "Bad Request: chat not found", ""), channels.Gone, 0, ""},
+		"blocked":                     {api(403, "Forbidden: bot was blocked by the user", ""), channels.Gone, 0, ""},
+		"bad token":                   {api(401, "Unauthorized", ""), channels.Unauthorized, 0, ""},
+		"malformed token":             {api(404, "Not Found", ""), channels.Unauthorized, 0, ""},
+		"server error":                {api(500, "Internal Server Error", ""), channels.Unsent, 0, ""},
+		"server in between":           {page(502, "<html>Bad Gateway</html>"), channels.Ambiguous, 0, ""},
+		"server without a word":       {page(504, ""), channels.Ambiguous, 0, ""},
+		"page of a proxy":             {page(413, "<html>too large</html>"), channels.Refused, 0, ""},
+		"yes, but no JSON":            {page(200, "<html>ok</html>"), channels.Ambiguous, 0, ""},
+		"yes, but no id":              {page(200, `{"ok":true,"result":{}}`), channels.Ambiguous, 0, ""},
+		"an answer that says nothing": {page(200, `{}`), channels.Ambiguous, 0, ""},
 		"redirected": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/elsewhere"+r.URL.Path, http.StatusTemporaryRedirect)
+			http.Redirect(w, r, "/elsewhere"+r.URL.Path, http.StatusFound)
 		}, channels.Unsent, 0, ""},
 		"cut off": {func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -117,7 +118,7 @@ func TestAFailedSendSaysWhetherTheMessageMayHaveArrived(t *testing.T) {
 
 func TestASendThatNeverLeftIsUnsent(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestRow08_EntitiesThatAreRefusedLeavePlainText(t *testing.T) {
 		f := form(t, r)
 		got = append(got, f)
 		if f["entities"] != "" {
-			w.WriteHeader(400)
+			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"ok":false,"error_code":400,"description":"Bad Request: can't parse entities: unsupported"}`)
 			return
 		}
@@ -263,7 +264,7 @@ func TestAnEditThatChangesNothingIsASuccess(t *testing.T) {
 	t.Parallel()
 	words := "Bad Request: message is not modified: specified new message content is the same"
 	ch := newCanned(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(400)
+		w.WriteHeader(http.StatusBadRequest)
 		_, _ = fmt.Fprintf(w, `{"ok":false,"error_code":400,"description":%q}`, words)
 	})
 	if err := ch.Edit(t.Context(), to(7, "", "").To, "5", channels.Body{Text: "x"}); err != nil {

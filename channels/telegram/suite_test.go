@@ -66,17 +66,13 @@ func newRig(t testing.TB) *rig {
 
 func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
 
-func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
+func (r *rig) open(t testing.TB) *telegram.Channel {
 	t.Helper()
-	o := telegram.Options{
+	ch, err := telegram.New(telegram.Options{
 		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, ConflictPause: 5 * time.Millisecond,
 		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second,
-	}
-	for _, c := range change {
-		c(&o)
-	}
-	ch, err := telegram.New(o)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func (c *Channel) String() string { return "telegram " + c.o.Name }
 
 // Render gives messages with entities: Markup is a JSON array of MessageEntity.
 func (c *Channel) Render(markdown string) []channels.Body {
-	messages := markup.Telegram(markdown, markup.TelegramOptions{Units: c.o.MessageUnits})
+	messages := markup.Telegram(markdown, markup.TelegramOptions{Units: min(cmp.Or(c.o.MessageUnits, 4000), 4096-repeatUnits)})
 	if len(messages) == 0 {
 		return nil
 	}

@@ -133,10 +133,11 @@ func TestRow12_TelegramsOwnAccountsAreNotPersons(t *testing.T) {
 		`"from":{"id":777000,"first_name":"Telegram"}`:                                                     {ID: "777000", Name: "Telegram", Anonymous: true},
 		`"from":{"id":7,"first_name":"Ann"},"is_automatic_forward":true`:                                   {ID: "7", Name: "Ann", Anonymous: true},
 		`"sender_chat":{"id":-9,"title":"N"}`:                                                              {ID: "-9", Name: "N", Anonymous: true},
-		`"date":1`:                                                                                         {Anonymous: true},
-		`"from":{"id":8,"is_bot":true,"username":"helper_bot"}`:                                            {ID: "8", Name: "helper_bot", Bot: true},
-		`"from":{"id":7,"first_name":"\u202eA\u0000n","last_name":"\nn"}`:                                  {ID: "7", Name: "An n"},
-		`"from":{"id":7,"first_name":"` + strings.Repeat("ä", 70_000) + `"}`:                               {ID: "7", Name: strings.Repeat("ä", 64)},
+		`"from":{"id":7,"first_name":"Ann"},"sender_chat":{"id":-9,"title":"N"}`:                           {ID: "-9", Name: "N", Anonymous: true},
+		`"date":1`: {Anonymous: true},
+		`"from":{"id":8,"is_bot":true,"username":"helper_bot"}`:              {ID: "8", Name: "helper_bot", Bot: true},
+		`"from":{"id":7,"first_name":"\u202eA\u0000n","last_name":"\nn"}`:    {ID: "7", Name: "An n"},
+		`"from":{"id":7,"first_name":"` + strings.Repeat("ä", 70_000) + `"}`: {ID: "7", Name: strings.Repeat("ä", 64)},
 	} {
 		m := r.read(fmt.Sprintf(`{"update_id":9,"message":{"message_id":8,"chat":%s,"text":"x",%s}}`, group, from))
 		if m.Kind != channels.Said || m.Sender != want {

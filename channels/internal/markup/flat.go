@@ -78,14 +78,33 @@ func (f *flat) inside(at int, styles ...Style) bool {
 	return false
 }
 
-// sortSpans puts spans in the order that Span promises.
+// sortSpans puts spans in the order that Span promises, also after trimming
+// made some of them equal.
 func sortSpans(spans []Span) {
 	sort.SliceStable(spans, func(i, j int) bool {
 		if spans[i].Start != spans[j].Start {
 			return spans[i].Start < spans[j].Start
 		}
-		return spans[i].End > spans[j].End
+		if spans[i].End != spans[j].End {
+			return spans[i].End > spans[j].End
+		}
+		return depth(spans[i].Style) < depth(spans[j].Style)
 	})
+}
+
+// depth says which of two styles over the same text holds the other: a quote
+// all, a link what is in a line, code nothing.
+func depth(s Style) int {
+	switch s {
+	case Quoted, LongQuoted:
+		return 0
+	case Link:
+		return 1
+	case Mono, Pre:
+		return 3
+	default:
+		return 2
+	}
 }
 
 // indented puts first before the text and rest before its other lines, and

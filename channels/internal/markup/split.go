@@ -168,7 +168,7 @@ func (f *flat) lastCharacter(from, end int, whole bool) int {
 		var cluster string
 		cluster, _, _, state = uniseg.FirstGraphemeClusterInString(f.text[at:], state)
 		at += len(cluster)
-		if at <= end && !(whole && f.inside(at, Link, Mono)) {
+		if at <= end && (!whole || !f.inside(at, Link, Mono)) {
 			found = at
 		}
 	}

@@ -1,0 +1,25 @@
+package telegram
+
+import (
+	"unicode/utf16"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// repeatMark stands before a message that may have arrived already: Telegram
+// has no key by which a bot could send it once, nor a way to ask.
+const repeatMark = "(This may be a repeat.)\n\n"
+
+// repeatUnits is the mark's length in UTF-16 units, kept free in each message.
+const repeatUnits = len(repeatMark)
+
+// marked puts the mark before a text and moves its entities behind it.
+func marked(text string, es []models.MessageEntity) (string, []models.MessageEntity) {
+	shift := len(utf16.Encode([]rune(repeatMark)))
+	moved := make([]models.MessageEntity, len(es))
+	for i, e := range es {
+		e.Offset += shift
+		moved[i] = e
+	}
+	return repeatMark + text, moved
+}

@@ -25,7 +25,7 @@ func (m *Model) encode(r llm.Request) ([]byte, error) {
 		return nil, err
 	}
 	p := sdk.MessageNewParams{
-		Model:     sdk.Model(m.o.Model),
+		Model:     m.o.Model,
 		MaxTokens: int64(m.maxTokens(r)),
 		System:    system(r.System),
 		Tools:     tools(r.Tools),

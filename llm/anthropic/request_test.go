@@ -80,7 +80,7 @@ type body struct {
 	} `json:"messages"`
 }
 
-// outline is the roles and block types, with * behind a cache breakpoint.
+// outline is the roles and block types, joined by +, with * behind a cache breakpoint.
 func (b body) outline() (out []string) {
 	for _, m := range b.Messages {
 		line := m.Role
@@ -90,7 +90,7 @@ func (b body) outline() (out []string) {
 				Cache json.RawMessage `json:"cache_control"`
 			}
 			_ = json.Unmarshal(raw, &block)
-			line += " " + block.Type
+			line += "+" + block.Type
 			if block.Cache != nil {
 				line += "*"
 			}
@@ -100,12 +100,12 @@ func (b body) outline() (out []string) {
 	return out
 }
 
-func newModel(t *testing.T, s *server, name string, info llm.Info) *anthropic.Model {
+func newModel(t *testing.T, s *server, name string) *anthropic.Model {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	m, err := anthropic.New(anthropic.Options{
-		Provider: "main", Model: name, APIKey: "key", BaseURL: s.URL, Info: info,
+		Provider: "main", Model: name, APIKey: "key", BaseURL: s.URL,
 		HTTPClient: &http.Client{Transport: &llmtest.AnthropicValidator{T: t, Next: transport}},
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestThinkingGoesBackByteForByteAlsoWhenRedacted(t *testing.T) {
 			`{"type":"input_json_delta","partial_json":"{\"x\": 1.50, \"y\":\"<>\"}"}`),
 		end("tool_use", lastUsage))
 	s := serve(t, answer, text("ok"))
-	m := newModel(t, s, model, llm.Info{})
+	m := newModel(t, s, model)
 	r := llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}
 	resp, _, err := ask(t, m, r)
 	if err != nil {
@@ -185,11 +185,11 @@ func TestThinkingGoesBackByteForByteAlsoWhenRedacted(t *testing.T) {
 		t.Error(diff)
 	}
 
-	other := newModel(t, s, "claude-sonnet-5-5", llm.Info{})
+	other := newModel(t, s, "claude-sonnet-5-5")
 	if _, _, err := ask(t, other, r); err != nil {
 		t.Fatal(err)
 	}
-	wantOther := []string{"user text*", "assistant text tool_use", "user tool_result*"}
+	wantOther := []string{"user+text*", "assistant+text+tool_use", "user+tool_result*"}
 	if diff := cmp.Diff(wantOther, s.body(2).outline()); diff != "" {
 		t.Errorf("to another model thinking is dropped (conflict 26): %s", diff)
 	}
@@ -200,7 +200,7 @@ func TestNeighboursBecomeOneMessageWithResultsFirst(t *testing.T) { // conflict 
 	s := serve(t, text("ok"))
 	call := func(id string) transcript.Part { return transcript.ToolCall{ID: id, Name: "look", Input: "{}"} }
 	result := func(id string) transcript.Part { return transcript.ToolResult{ToolCallID: id, Content: "seen"} }
-	_, _, err := ask(t, newModel(t, s, model, llm.Info{}), llm.Request{Messages: []transcript.Message{
+	_, _, err := ask(t, newModel(t, s, model), llm.Request{Messages: []transcript.Message{
 		said(transcript.User, words("one")),
 		said(transcript.User, words("two"), transcript.Binary{MIMEType: "image/png", Data: []byte("png")}, transcript.ImageURL{URL: "https://a.b/c"}),
 		said(transcript.Assistant, words(" "), call("a.1"), call("b:2"), call("b_2")),
@@ -214,9 +214,9 @@ func TestNeighboursBecomeOneMessageWithResultsFirst(t *testing.T) { // conflict 
 		t.Fatal(err)
 	}
 	want := []string{
-		"user text text image image*",
-		"assistant tool_use tool_use tool_use",
-		"user tool_result tool_result tool_result text text text*",
+		"user+text+text+image+image*",
+		"assistant+tool_use+tool_use+tool_use",
+		"user+tool_result+tool_result+tool_result+text+text+text*",
 	}
 	b := s.body(0)
 	if diff := cmp.Diff(want, b.outline()); diff != "" {
@@ -247,7 +247,7 @@ func TestThereAreNeverMoreThanFourBreakpoints(t *testing.T) {
 		r.Messages = append(r.Messages, said(transcript.User, words("q")), said(transcript.Assistant, words("a")))
 	}
 	r.Messages = append(r.Messages, said(transcript.User, words("last")))
-	if _, _, err := ask(t, newModel(t, s, model, llm.Info{}), r); err != nil {
+	if _, _, err := ask(t, newModel(t, s, model), r); err != nil {
 		t.Fatal(err)
 	}
 	b := s.body(0)
@@ -257,7 +257,7 @@ func TestThereAreNeverMoreThanFourBreakpoints(t *testing.T) {
 	if len(b.System) != 6 || b.System[5].Cache == nil || b.System[4].Cache != nil || b.System[3].Cache == nil {
 		t.Errorf("system: %+v", b.System)
 	}
-	if got := b.outline(); got[12] != "user text*" || got[10] != "user text*" || got[8] != "user text" {
+	if got := b.outline(); got[12] != "user+text*" || got[10] != "user+text*" || got[8] != "user+text" {
 		t.Errorf("messages: %q", got)
 	}
 }
@@ -267,7 +267,7 @@ func TestThereAreNeverMoreThanFourBreakpoints(t *testing.T) {
 func TestTheNextRequestContinuesTheLastOne(t *testing.T) {
 	t.Parallel()
 	s := serve(t, tool("toolu_1", "look", "{}"), text("ok"))
-	m := newModel(t, s, model, llm.Info{})
+	m := newModel(t, s, model)
 	r := llm.Request{System: []llm.SystemBlock{{Text: "be", Cache: true}}, Messages: []transcript.Message{said(transcript.User, words("go"))}}
 	resp, _, err := ask(t, m, r)
 	if err != nil {
@@ -311,7 +311,7 @@ func TestSettingsReachOnlyModelsThatTakeThem(t *testing.T) {
 			s := serve(t, text("ok"))
 			c.r.Messages = []transcript.Message{said(transcript.User, words("go"))}
 			c.r.CacheKey = "k1"
-			if _, _, err := ask(t, newModel(t, s, c.model, llm.Info{}), c.r); err != nil {
+			if _, _, err := ask(t, newModel(t, s, c.model), c.r); err != nil {
 				t.Fatal(err)
 			}
 			b := s.body(0)
@@ -339,7 +339,7 @@ func TestNothingComesFromTheEnvironment(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	s := serve(t, text("ok"))
-	if _, _, err := ask(t, newModel(t, s, model, llm.Info{}), llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}); err != nil {
+	if _, _, err := ask(t, newModel(t, s, model), llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}); err != nil {
 		t.Fatal(err)
 	}
 	h := s.headers[0]

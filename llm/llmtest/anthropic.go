@@ -3,6 +3,7 @@ package llmtest
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +99,7 @@ func compileMessageSchema() (*jsonschema.Schema, error) {
 }
 
 func anthropicDocument() (any, error) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", anthropicModule).Output()
+	dir, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", anthropicModule).Output()
 	if err != nil {
 		return nil, fmt.Errorf("find module %s: %w", anthropicModule, err)
 	}
@@ -106,12 +107,11 @@ func anthropicDocument() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		return nil, err
 	}
-	defer z.Close()
 	return jsonschema.UnmarshalJSON(z)
 }
 

@@ -92,7 +92,7 @@ func brokenAnswers(t *testing.T, a Adapter) {
 // cut serves events and then ends the connection.
 func cut(t *testing.T, a Adapter, events []string, hard bool) {
 	t.Helper()
-	p := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	p := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		begin(w)
 		for _, e := range events {
 			send(w, e)

@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -129,7 +130,7 @@ func ask(ctx context.Context, t testing.TB, m llm.Model, r llm.Request) outcome 
 			t.Errorf("after its end the stream yields %+v, %v", e, err)
 		}
 		if err != nil {
-			fault, ok := err.(*llm.Error)
+			fault, ok := errors.AsType[*llm.Error](err)
 			if !ok {
 				t.Fatalf("the stream yields a %T: %v", err, err)
 			}

@@ -139,7 +139,7 @@ func interruptions(t *testing.T, a Adapter) {
 		var canceled time.Time
 		for e, err := range m.Stream(ctx, hello()) {
 			if err != nil {
-				fault, _ = err.(*llm.Error)
+				fault, _ = errors.AsType[*llm.Error](err)
 				break
 			}
 			if e.Type == llm.ContentDelta {

@@ -143,9 +143,7 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 	if err := stream.Err(); err != nil {
 		return nil, x.Fault(err)
 	}
-	defer stream.Close()
-
-	events := ssestream.NewDecoder(x.Answer())
+	events := ssestream.NewDecoder(x.Answer()) //nolint:bodyclose // x.End closes it
 	for events.Next() {
 		if err := ctx.Err(); err != nil {
 			return nil, x.Fault(err)

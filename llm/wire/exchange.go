@@ -92,9 +92,13 @@ func Begin(ctx context.Context, client *http.Client, l Limits, secrets ...string
 // End. The request must be made under it.
 func (x *Exchange) Context() context.Context { return x.ctx }
 
-// End cuts the exchange off and frees what it holds. It may be called twice.
+// End cuts the exchange off and frees what it holds, the answer's body with
+// it. It may be called twice.
 func (x *Exchange) End() {
 	x.disarm()
+	if x.answer != nil {
+		_ = x.answer.Body.Close() // only reading could have failed in a way that counts
+	}
 	x.cancel(context.Canceled)
 	x.stop()
 }
@@ -123,7 +127,7 @@ func (x *Exchange) Do(req *http.Request) (*http.Response, error) {
 	x.head, x.status, x.header = true, resp.StatusCode, resp.Header
 	body := &watched{x: x, body: resp.Body}
 	if resp.StatusCode != http.StatusOK || !streaming(resp.Header) {
-		defer body.Close()
+		defer func() { _ = body.Close() }() // what counts has been read
 		text, err := io.ReadAll(io.LimitReader(body, mostErrorBody))
 		if err != nil && len(text) == 0 && resp.StatusCode == http.StatusOK {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"parley/llm"
 )
@@ -130,7 +131,7 @@ func (x *Exchange) reason(err error) string { return network(err).Error() }
 const longestMessage = 500
 
 // clean makes a text of foreign origin fit for logs: without secrets, without
-// line breaks, not longer than 500 bytes.
+// control characters, not longer than 500 bytes.
 func (x *Exchange) clean(s string) string {
 	for _, secret := range x.secrets {
 		if secret == "" {
@@ -139,7 +140,13 @@ func (x *Exchange) clean(s string) string {
 		s = strings.ReplaceAll(s, secret, "***")
 		s = strings.ReplaceAll(s, url.QueryEscape(secret), "***")
 	}
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > longestMessage {
 		s = strings.ToValidUTF8(s[:longestMessage], "") + "…"
 	}

@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"parley/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestRetryAfterIsReadInEveryForm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		header map[string]string
+		want   time.Duration
+	}{
+		{"none", nil, 0},
+		{"seconds", map[string]string{"Retry-After": "7"}, 7 * time.Second},
+		{"parts of seconds", map[string]string{"Retry-After": "0.25"}, 250 * time.Millisecond},
+		{"milliseconds first", map[string]string{"Retry-After": "7", "Retry-After-Ms": "1500"}, 1500 * time.Millisecond},
+		{"a date, by the provider's clock", map[string]string{"Retry-After": "Wed, 21 Oct 2015 07:29:00 GMT", "Date": "Wed, 21 Oct 2015 07:28:00 GMT"}, time.Minute},
+		{"a date that has passed", map[string]string{"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0},
+		{"negative", map[string]string{"Retry-After": "-5"}, 0},
+		{"not a number", map[string]string{"Retry-After": "NaN"}, 0},
+		{"for ever", map[string]string{"Retry-After": "Inf"}, 24 * time.Hour},
+		{"huge", map[string]string{"Retry-After": "1e300"}, 24 * time.Hour},
+		{"words", map[string]string{"Retry-After": "soon"}, 0},
+	} {
+		h := http.Header{}
+		for name, value := range c.header {
+			h.Set(name, value)
+		}
+		if got := retryAfter(h); got != c.want {
+			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAnErrorIsWhatItsNameSaysThenItsSentenceThenItsStatus(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		body   string
+		want   llm.Kind
+	}{
+		{429, `{"error":{"code":"insufficient_quota","type":"insufficient_quota","message":"You exceeded your current quota"}}`, llm.Quota},
+		{429, `{"error":{"code":429,"message":"You exceeded your current quota, try later"}}`, llm.RateLimited}, // a limit per minute at some
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API"}}`, llm.Quota},
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, llm.ContextLength},
+		{400, `{"error":{"message":"This model's maximum context length is 8192 tokens","code":null}}`, llm.ContextLength},
+		{400, `{"error":{"message":"filtered","code":"content_filter"}}`, llm.ContentFilter},
+		{400, `{"error":{"message":"bad","type":"invalid_request_error","code":"unknown_parameter"}}`, llm.InvalidRequest},
+		{403, `{"error":{"type":"permission_error","message":"no"}}`, llm.Auth},
+		{500, `{"error":{"type":"overloaded_error","message":"busy"}}`, llm.Overloaded},
+		{500, `{"error":"prompt is too long"}`, llm.Server},
+		{502, `{"detail":"bad gateway"}`, llm.Server},
+		{200, `{"error":{"code":402,"message":"pay"}}`, llm.Quota},
+		{200, `{"error":{"code":503,"message":"later"}}`, llm.Overloaded},
+		{200, `{"error":{"message":"?"}}`, llm.Server},
+	} {
+		a, ok := parseAPIError([]byte(c.body))
+		if got := kindOf(c.status, a); !ok || got != c.want {
+			t.Errorf("%d %s: %s", c.status, c.body, got)
+		}
+	}
+	for _, body := range []string{``, `<html>`, `{}`, `[]`, `{"error":null}`, `{"choices":[]}`} {
+		if _, ok := parseAPIError([]byte(body)); ok {
+			t.Errorf("taken for an error: %s", body)
+		}
+	}
+}
+
+func TestIdsAreSafeAndDifferentOnesStayDifferent(t *testing.T) {
+	t.Parallel()
+	allowed := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")
+		x, y := SafeID(a), SafeID(b)
+		if !allowed.MatchString(x) || SafeID(x) != x || (a == b) != (x == y) {
+			t.Fatalf("%q became %q, %q became %q", a, x, b, y)
+		}
+		if allowed.MatchString(a) && x != a {
+			t.Fatalf("%q was safe and became %q", a, x)
+		}
+	})
+	if id := NewID(); !allowed.MatchString(id) || id == NewID() {
+		t.Errorf("new id %q", id)
+	}
+}
+
+func TestForeignTextIsFitForLogs(t *testing.T) {
+	t.Parallel()
+	x := Begin(t.Context(), nil, Limits{}, "se/cret", "")
+	defer x.End()
+	got := x.clean("a\n se/cret \x1b[0m se%2Fcret \xff" + strings.Repeat("ü", 400))
+	if strings.Contains(got, "se/cret") || strings.Contains(got, "se%2Fcret") || strings.ContainsAny(got, "\n\x1b") || len(got) > longestMessage+3 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAnExchangeSendsOnce(t *testing.T) {
+	t.Parallel()
+	x := Begin(t.Context(), &http.Client{Transport: refusing{}}, Limits{})
+	defer x.End()
+	for n, want := range []string{"no network", "sent once"} {
+		req, err := http.NewRequestWithContext(x.Context(), http.MethodPost, "https://model.invalid/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Do(req); err == nil || !strings.Contains(err.Error(), want) { //nolint:bodyclose // there is no response
+			t.Errorf("request %d: %v", n, err)
+		}
+	}
+}
+
+type refusing struct{}
+
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNoNetwork }
+
+var errNoNetwork = errors.New("no network")

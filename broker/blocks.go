@@ -21,8 +21,8 @@ import (
 //
 // A file is a row of records (nats-server, server/filestore.go), little endian:
 //
-//	4 length, top bit: has headers · 8 sequence · 8 time · 2 length of subject
-//	subject · [4 length of headers] · headers · payload · 8 checksum
+//	4 length, top bit: has headers · 8 sequence · 8 time · 2 length of the next
+//	the subject itself · [4 length of headers] · headers · payload · 8 checksum
 const (
 	recordHead  = 22
 	recordSum   = 8

@@ -55,14 +55,14 @@ type Signal struct {
 }
 
 var (
-	// ErrFull: the log has no room; nothing was stored and the sender must not
+	// ErrFull says that the log has no room; nothing was stored and the sender must not
 	// be told otherwise.
 	ErrFull = errors.New("the message log is full")
-	// ErrTooLarge: the envelope is larger than the broker takes.
+	// ErrTooLarge says that the envelope is larger than the broker takes.
 	ErrTooLarge = errors.New("message too large")
-	// ErrUnavailable: the engine did not confirm in time. The envelope may or
+	// ErrUnavailable says that the engine did not confirm in time. The envelope may or
 	// may not be stored: publishing it again with the same ID is safe.
 	ErrUnavailable = errors.New("the message log does not answer")
-	// ErrNone: there is no later message for the mailbox.
+	// ErrNone says that there is no later message for the mailbox.
 	ErrNone = errors.New("no message")
 )

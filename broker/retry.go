@@ -16,7 +16,7 @@ const (
 	longestPause   = 500 * time.Millisecond
 )
 
-// ErrClosed: the broker was closed.
+// ErrClosed says that the broker was closed.
 var ErrClosed = errors.New("the message log is closed")
 
 // try runs f until it succeeds, fails for a reason that waiting does not mend,

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ErrInUse: another process has the directory.
+// ErrInUse says that another process has the directory.
 var ErrInUse = errors.New("another process uses this directory")
 
 var errReopening = errors.New("the server in this process is being reopened")

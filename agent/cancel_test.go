@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"parley/agent"
 	"parley/costs"
@@ -75,6 +78,31 @@ func TestS5_8_AStopReachesTheRunningTool(t *testing.T) {
 	}
 	if len(r.journal.results()) != 2 {
 		t.Errorf("%+v", r.journal.results())
+	}
+	want := strings.Fields(strings.Repeat("step_start tool_call tool_result step_complete ", 2))
+	var got []string
+	for _, e := range r.types() {
+		got = append(got, strings.Fields(e)[0])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got)\n%s", diff)
+	}
+}
+
+// L03
+func TestACallThatWasAllowedTooLateDoesNotRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var ran atomic.Int64
+	r := newRig(t, setOf(t, tool(t, "write", tools.Write, counted(&ran, echo))), calls(llmtest.Call{ID: "c1", Name: "write"}))
+	r.loop.Gate = func(context.Context, tools.Tool, tools.Call) (tools.Verdict, error) {
+		cancel(agent.ErrStopped)
+		return tools.Verdict{}, nil
+	}
+	r.run(t, ctx)
+	wantResult(t, r.journal.results()[0], "c1", "canceled by user", true)
+	if ran.Load() != 0 || len(r.journal.begun) != 0 {
+		t.Errorf("ran %d times, begun %v", ran.Load(), r.journal.begun)
 	}
 }
 

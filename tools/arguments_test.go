@@ -23,6 +23,7 @@ func TestArgumentsAreRefusedWhenTwoReadersCouldSeeTwoThings(t *testing.T) {
 		{"same key twice below", `{"a":{"b":1,"b":2}}`, `"a.b" is given twice`},
 		{"same key twice in an array", `{"a":[{},{"b":1,"b":2}]}`, `"a[1].b" is given twice`},
 		{"case variant", `{"command":"ls","Command":"rm"}`, `"command" and "Command" differ in case only`},
+		{"case variant, capitals first", `{"Command":"ls","command":"rm"}`, "differ in case only"},
 		{"letter that folds into ASCII", "{\"task\":\"a\",\"ta\u017fk\":\"b\"}", "differ in case only"},
 		{"Kelvin sign", "{\"k\":\"a\",\"\u212a\":\"b\"}", "differ in case only"},
 		{"trailing object", `{"a":1}{"a":2}`, "something follows"},

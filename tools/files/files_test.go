@@ -223,6 +223,28 @@ func TestADeniedPathHoldsUnderItsRealNameToo(t *testing.T) {
 	}
 }
 
+func TestANameThatOnlyBeginsLikeADeniedOneIsReadable(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.write(t, filepath.Join(h.ws, "private-notes.txt"), "N\n")
+	h.write(t, filepath.Join(h.ws, "draft~"), "D\n")
+	for path, want := range map[string]string{"private-notes.txt": "N\n", "draft~": "D\n"} {
+		if got, err := use(t, h.config(), h.ws, "read_file", map[string]any{"path": path}); err != nil || got != want {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+	}
+}
+
+func TestNobodysHomeIsMeant(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, path := range []string{"~", "~/.ssh/id_rsa", "~root/x", "FILE:a.txt"} {
+		if _, err := use(t, h.config(), h.ws, "read_file", map[string]any{"path": path}); verdict(err) != "deny" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 func TestAPipeIsRefusedAndDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

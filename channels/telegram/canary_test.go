@@ -35,7 +35,7 @@ func deep(err error) string {
 		return ""
 	}
 	text := fmt.Sprintf("%v %+v %#v %q ", err, err, err, err)
-	switch u := err.(type) {
+	switch u := any(err).(type) {
 	case interface{ Unwrap() error }:
 		text += deep(u.Unwrap())
 	case interface{ Unwrap() []error }:

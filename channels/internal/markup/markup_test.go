@@ -132,9 +132,12 @@ func TestOnlySafeAddressesBecomeLinks(t *testing.T) {
 // able to stop the gateway with them.
 func TestHostileTextIsReadInReasonableTime(t *testing.T) {
 	t.Parallel()
-	const n = 20_000
+	const n = 8_000
 	for _, unit := range []string{">", "> ", "- ", "[", "![", "*", "**a ", "_a ", "~~a", "||a", "`", "`a``b", "<", "<a", "[a](", "[a", "a|", "|", "|-", "&", "\\", "1. ", "# ", "\n>", "  - a\n", "[a]: b\n", "![[]()", "*a_", "http://a ", "a@b.c ", "<!--", "(", "]", "$", "\u0301", "👨‍", "-\n", "[x]\n", "```\n", "* * * "} {
 		md := strings.Repeat(unit, n/len(unit))
+		if unit == ">" {
+			md = strings.Repeat(unit, maxParsed) // minutes, were it parsed
+		}
 		start := time.Now()
 		Telegram(md, TelegramOptions{})
 		if d := time.Since(start); d > 10*time.Second {

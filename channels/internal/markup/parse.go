@@ -37,21 +37,22 @@ func Parse(markdown string) []Block {
 
 // hostile says whether a text nests deeper than any writer does.
 func hostile(s string) bool {
-	depth, brackets := 0, 0
+	depth, quotes, brackets := 0, 0, 0
 	for _, c := range []byte(s) {
 		switch c {
 		case '\n':
-			depth = 0
-		case '>', '-', '*', '+', '_', '~', '|', '`':
+			depth, quotes = 0, 0
+		case '>':
+			quotes++
+		case '-', '*', '+', '_', '~', '|', '`':
 			depth++
 		case ' ', '\t':
 		case '[', '!', '<', '(':
 			brackets++
 		default:
-			brackets = 0
-			depth = 0
+			depth, quotes, brackets = 0, 0, 0
 		}
-		if depth > 20*maxNesting || brackets > maxNesting {
+		if depth > 20*maxNesting || quotes > maxNesting || brackets > maxNesting {
 			return true
 		}
 	}

@@ -46,6 +46,13 @@ func TestRow07_LongTextIsPartedWhereAReaderWould(t *testing.T) {
 			"These are enough words so that only a part of [a long label of a link](https://a.example) fits",
 			[]string{"These are enough words so that only a part of", "a long label of a link fits"},
 		},
+		"before a link that no space precedes": {
+			strings.Repeat("a", 50) + "[longlabelofalink](https://a.example)",
+			[]string{strings.Repeat("a", 50), "longlabelofalink"},
+		},
+		"what nobody sees is no message": {
+			strings.Repeat("\u200b", 300) + "word", []string{strings.Repeat("\u200b", 300%64) + "word"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,10 @@ import (
 // Every method but Messages is one durable commit. An error of any of them
 // ends the turn at once and leaves it open for whoever takes the session over.
 type Journal interface {
-	// Messages is the whole history so far, oldest first.
+	// Messages is the whole history so far, oldest first. It is read before each
+	// model call, so messages that arrive during the turn may join it here; but
+	// never while a call of the last answer waits for its result, which has to
+	// follow the answer directly.
 	Messages(ctx context.Context) ([]transcript.Message, error)
 	// Append adds results of tools.
 	Append(ctx context.Context, ms ...transcript.Message) error

@@ -51,7 +51,7 @@ func eventsOf(fs []finishedCall) []Event {
 func (r *run) batch(ctx context.Context, b batch) (*Outcome, error) {
 	for i, c := range b.calls {
 		rest := b.calls[i:]
-		if ctx.Err() != nil {
+		if over(ctx) {
 			return r.cancelled(ctx, nil, r.unrun(b.step, rest, resultCanceled, true))
 		}
 		f, err := r.call(ctx, b, c)

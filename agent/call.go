@@ -31,7 +31,7 @@ func (r *run) call(ctx context.Context, b batch, c call) (*finishedCall, error) 
 		Progress: func(string) {},
 	}
 	v, err := r.Gate(ctx, tool, in)
-	if ctx.Err() != nil {
+	if over(ctx) {
 		return nil, nil
 	}
 	switch {
@@ -122,9 +122,9 @@ func (r *run) refused(b batch, c call, text, status string) *finishedCall {
 // timeout and a panic are answers for the model too. It gives nil when ctx
 // ended the tool.
 func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call) *finishedCall {
-	var over atomic.Bool // progress after the end is nobody's
+	var returned atomic.Bool // progress after the end is nobody's
 	in.Progress = func(text string) {
-		if !over.Load() {
+		if !returned.Load() {
 			r.emit(Event{Type: ToolProgress, Step: b.step, CallID: c.ID, Tool: c.Name, Text: r.Redact(text)})
 		}
 	}
@@ -137,14 +137,14 @@ func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in t
 	began := r.Now()
 	res, err := safely(limited, tool, in)
 	took := r.Now().Sub(began)
-	over.Store(true)
+	returned.Store(true)
 
 	res.Content, res.Metadata = r.Redact(res.Content), r.Redact(res.Metadata)
 	said, status := res, StatusOK
 	switch {
 	case err == nil:
 		said.Content = cmp.Or(tools.Limit(res.Content, r.ToolOutput), resultEmpty)
-	case ctx.Err() != nil:
+	case over(ctx):
 		return nil
 	default:
 		status = StatusError

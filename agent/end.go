@@ -110,3 +110,6 @@ func ends(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, ErrStopped) || errors.Is(cause, ErrTurnTimeout)
 }
+
+// over says that ctx has ended, whatever the cause.
+func over(ctx context.Context) bool { return ctx.Err() != nil }

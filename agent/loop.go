@@ -149,12 +149,12 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 // same code.
 func (r *run) turn(ctx context.Context) (Outcome, error) {
 	for {
-		if ctx.Err() != nil {
+		if over(ctx) {
 			return r.cancelledBetween(ctx)
 		}
 		history, err := r.Journal.Messages(ctx)
 		switch {
-		case err != nil && ctx.Err() != nil:
+		case err != nil && over(ctx):
 			return r.cancelledBetween(ctx)
 		case err != nil:
 			return r.outcome(Outcome{}), fmt.Errorf("read history: %w", err)

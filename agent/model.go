@@ -60,7 +60,7 @@ func (r *run) ask(ctx context.Context, req llm.Request) (answered, error) {
 		if a.response != nil {
 			return answered{attempt: a}, nil
 		}
-		if ctx.Err() != nil {
+		if over(ctx) {
 			return answered{a, context.Cause(ctx)}, nil
 		}
 		pause, again := r.retry(a.err, r.Now().Sub(began))
@@ -72,7 +72,7 @@ func (r *run) ask(ctx context.Context, req llm.Request) (answered, error) {
 		}
 		r.report(a)
 		r.emit(Event{Type: Retrying, Step: r.steps + 1, Wait: pause, Err: a.err})
-		if r.Wait(ctx, pause) != nil && ctx.Err() != nil {
+		if r.Wait(ctx, pause) != nil && over(ctx) {
 			return answered{err: context.Cause(ctx)}, nil
 		}
 	}

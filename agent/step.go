@@ -101,7 +101,7 @@ func noted(text, note string) string { return strings.TrimSpace(text + "\n\n" + 
 
 // unansweredStep ends a turn whose model call gave no answer.
 func (r *run) unansweredStep(ctx context.Context, got answered) (*Outcome, error) {
-	if ctx.Err() != nil {
+	if over(ctx) {
 		return r.cancelled(ctx, got.attempt, nil)
 	}
 	return r.finish(ctx, got.attempt, failed(got.err), nil)
@@ -141,7 +141,7 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message) (Outcome
 	if err != nil {
 		return r.ended(nil, err)
 	}
-	if ctx.Err() != nil && (got.err != nil || errors.Is(context.Cause(ctx), ErrStopped)) {
+	if over(ctx) && (got.err != nil || errors.Is(context.Cause(ctx), ErrStopped)) {
 		return r.ended(r.cancelled(ctx, got.attempt, nil))
 	}
 	m := r.stored(transcript.Message{

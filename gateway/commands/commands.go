@@ -2,7 +2,10 @@
 // model: /new, /stop, /status, /cost, /help.
 package commands
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Kind says when a command takes effect.
 type Kind int
@@ -28,7 +31,7 @@ func Parse(text string) (Command, bool) {
 		return Command{}, false
 	}
 	name, args := rest, ""
-	if n := strings.IndexAny(rest, " \t\r\n"); n >= 0 {
+	if n := strings.IndexFunc(rest, unicode.IsSpace); n >= 0 {
 		name, args = rest[:n], strings.TrimSpace(rest[n:])
 	}
 	name = strings.ToLower(name)

@@ -14,7 +14,7 @@ import (
 
 const (
 	scanEvery = time.Second // a lost signal costs this much
-	scanMost  = 512         // deliveries looked at in one scan
+	scanMost  = 512         // deliveries looked at in one scan, beside those in the lanes
 	laneMost  = 64          // previews and signs waiting in one lane; more are dropped
 )
 
@@ -98,7 +98,11 @@ func (a *account) run(ctx context.Context) {
 // that a lane finishes while its older picture is being read may come to a
 // lane again; its first mark is then refused, and nothing is sent.
 func (a *account) scan(ctx context.Context) {
-	ds, err := a.d.Store.Pending(ctx, a.name, scanMost)
+	a.mu.Lock()
+	waiting := len(a.inFlight) // one chat that must wait keeps none from the others
+	a.forgetPreviews()
+	a.mu.Unlock()
+	ds, err := a.d.Store.Pending(ctx, a.name, scanMost+waiting)
 	if err != nil {
 		if ctx.Err() == nil {
 			a.d.Logger.Error("reading the outbox", "channel", a.name, "error", err)
@@ -160,6 +164,24 @@ func (a *account) push(chat string, j job) {
 	a.wg.Go(func() { a.work(ctx, l) })
 }
 
+// done takes a delivery out of the lane's hands. After an error the ones behind
+// it go back to the outbox too, so that the next scan takes them up in order.
+func (a *account) done(l *lane, d *sessions.Delivery, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.inFlight, d.ID)
+	delete(a.previews, d.Turn)
+	if err == nil || errors.Is(err, errTaken) {
+		return
+	}
+	l.jobs = slices.DeleteFunc(l.jobs, func(j job) bool {
+		if j.delivery != nil {
+			delete(a.inFlight, j.delivery.ID)
+		}
+		return j.delivery != nil
+	})
+}
+
 // work does a lane's jobs in order until there are none, or ctx ends.
 func (a *account) work(ctx context.Context, l *lane) {
 	for {
@@ -177,10 +199,7 @@ func (a *account) work(ctx context.Context, l *lane) {
 			continue
 		}
 		err := a.deliver(ctx, j.delivery)
-		a.mu.Lock()
-		delete(a.inFlight, j.delivery.ID)
-		delete(a.previews, j.delivery.Turn)
-		a.mu.Unlock()
+		a.done(l, j.delivery, err)
 		switch {
 		case err == nil:
 			if a.d.Delivered != nil {

@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"time"
 
 	"parley/channels"
@@ -16,7 +18,24 @@ const previewTimeout = 5 * time.Second
 type preview struct {
 	messageID string
 	seen      bool      // the first visible sign was counted
+	over      bool      // no more of it: a first message may hang in the chat
 	quiet     time.Time // no edits before: the network asked for a pause
+	born      time.Time
+}
+
+const (
+	previewsMost = 1024 // beyond, what is old is forgotten
+	previewOld   = time.Hour
+)
+
+// forgetPreviews forgets those of turns that never had an answer. The caller
+// holds mu.
+func (a *account) forgetPreviews() {
+	if len(a.previews) <= previewsMost {
+		return
+	}
+	before := a.d.Now().Add(-previewOld)
+	maps.DeleteFunc(a.previews, func(_ string, p *preview) bool { return p.born.Before(before) })
 }
 
 func (a *account) state(turn string) *preview {
@@ -24,7 +43,7 @@ func (a *account) state(turn string) *preview {
 	defer a.mu.Unlock()
 	p := a.previews[turn]
 	if p == nil {
-		p = &preview{}
+		p = &preview{born: a.d.Now()}
 		a.previews[turn] = p
 	}
 	return p
@@ -53,6 +72,9 @@ func (a *account) showNow(ctx context.Context, s worker.PreviewSignal) {
 }
 
 func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
+	if over, err := a.over(ctx, s.Turn); over || err != nil {
+		return err
+	}
 	if s.Text == "" {
 		if t, ok := a.ch.(channels.Typer); ok {
 			return t.Typing(ctx, s.To)
@@ -64,7 +86,7 @@ func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
 		return nil
 	}
 	p := a.state(s.Turn)
-	if a.d.Now().Before(p.quiet) {
+	if p.over || a.d.Now().Before(p.quiet) {
 		return nil
 	}
 	bodies := a.ch.Render(s.Text)
@@ -93,9 +115,32 @@ func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
 // pause keeps previews away from a chat that the network limits: the answer
 // itself needs the room.
 func (p *preview) pause(now time.Time, err error) {
-	if ce, ok := errorOf(err); ok && ce.Kind == channels.RateLimit {
+	ce, ok := errorOf(err)
+	switch {
+	case err == nil:
+	case ok && ce.Kind == channels.RateLimit:
 		p.quiet = now.Add(max(ce.RetryAfter, time.Second))
+	case ok && ce.Kind == channels.Unsent, p.messageID != "": // an edit may be repeated
+	default:
+		p.over = true
 	}
+}
+
+// over says whether the turn has ended: signals may come late, and nothing of a
+// turn is shown behind its answer. A turn whose preview stands in the chat has
+// its answer still to come, in the same lane.
+func (a *account) over(ctx context.Context, turn string) (bool, error) {
+	a.mu.Lock()
+	p := a.previews[turn]
+	a.mu.Unlock()
+	if p != nil && p.messageID != "" {
+		return false, nil
+	}
+	t, err := a.d.Store.Turn(ctx, turn)
+	if err != nil {
+		return false, fmt.Errorf("look at the turn: %w", err)
+	}
+	return t.State == sessions.Done, nil
 }
 
 func (a *account) firstReply(ctx context.Context, d *sessions.Delivery) {

@@ -17,6 +17,9 @@ const (
 	sendTimeout = 60 * time.Second
 	backoffMost = time.Minute
 
+	receiptFirst = 100 * time.Millisecond // then doubled
+	receiptMost  = 15 * time.Second
+
 	// onceMore is the problem noted on a part that is sent a second time
 	// because the first may have arrived. It is never sent a third time.
 	onceMore = "sent once more: the first may have arrived"
@@ -90,7 +93,7 @@ var errTaken = errors.New("the delivery was moved on elsewhere")
 
 func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, started time.Time) error {
 	p := &d.Parts[i]
-	to := d.To
+	to, moved := d.To, false
 	for try := 1; ; try++ {
 		var m sessions.Mark
 		switch p.State {
@@ -125,8 +128,8 @@ func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, started
 		if !known {
 			ce = &channels.Error{Kind: channels.Ambiguous, Op: "send", Err: err}
 		}
-		if ce.Kind == channels.Moved && ce.MovedTo != "" && to.Peer != ce.MovedTo {
-			to.Peer = ce.MovedTo
+		if ce.Kind == channels.Moved && ce.MovedTo != "" && !moved {
+			to.Peer, moved = ce.MovedTo, true
 			continue
 		}
 		if err := a.failed(ctx, d, i, ce, try); err != nil {
@@ -166,16 +169,19 @@ func (a *account) into(ctx context.Context, to sessionkeys.Address, id string, b
 		return r, nil, false
 	}
 	err = ed.Edit(ctx, to, id, b)
-	if ce, known := errorOf(err); known {
-		switch ce.Kind {
-		case channels.Refused:
-			return r, nil, false
-		case channels.Ambiguous: // an edit is no repeat
-			ce = &channels.Error{Kind: channels.Unsent, Op: ce.Op, Status: ce.Status, Message: ce.Message, Err: ce.Err}
-			return r, ce, true
-		}
+	if err == nil {
+		return channels.Receipt{MessageID: id}, nil, true
 	}
-	return channels.Receipt{MessageID: id}, err, true
+	ce, known := errorOf(err)
+	switch {
+	case !known: // an edit is no repeat: what is in doubt is done again
+		err = &channels.Error{Kind: channels.Unsent, Op: "edit", Err: err}
+	case ce.Kind == channels.Refused:
+		return r, nil, false
+	case ce.Kind == channels.Ambiguous:
+		err = &channels.Error{Kind: channels.Unsent, Op: ce.Op, Status: ce.Status, Message: ce.Message, Err: ce.Err}
+	}
+	return r, err, true
 }
 
 func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r channels.Receipt, started time.Time) error {
@@ -190,14 +196,15 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 	if d.Parts[i].Problem == onceMore {
 		outcome = "ambiguous"
 	}
-	a.d.Observer.Sent(a.name, outcome, a.d.Now().Sub(started))
-	ok, err := a.move(context.WithoutCancel(ctx), d, marks...)
+	took := a.d.Now().Sub(started)
+	ok, err := a.keep(ctx, d, marks)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return errTaken
 	}
+	a.d.Observer.Sent(a.name, outcome, took)
 	d.Parts[i].State = sessions.Sent
 	if next {
 		d.Parts[i+1].State = marked
@@ -206,6 +213,21 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 		a.firstReply(ctx, d)
 	}
 	return nil
+}
+
+// keep is move for a receipt, which is not given up at the store's first
+// error: without it the message must be sent a second time.
+func (a *account) keep(ctx context.Context, d *sessions.Delivery, ms []sessions.Mark) (done bool, err error) {
+	for wait := receiptFirst; ; wait *= 2 {
+		done, err = a.move(context.WithoutCancel(ctx), d, ms...)
+		if err == nil || wait > receiptMost {
+			return done, err
+		}
+		a.d.Logger.Warn("a receipt could not be stored and is tried again", "channel", a.name, "delivery", d.ID, "error", err)
+		if a.d.Wait(ctx, wait) != nil {
+			return done, err
+		}
+	}
 }
 
 // failed decides what a failed call means: nil to try again.

@@ -2,8 +2,9 @@ package intake
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
+	"unicode/utf8"
 
 	"parley/channels"
 	"parley/sessionkeys"
@@ -33,11 +34,34 @@ func Inbox(m channels.Message) sessions.InboxID {
 }
 
 // eventID is one word for the event behind m, without gluing: "3"+"131" is not
-// "31"+"31". Chats are part of it, because some networks count per chat.
+// "31"+"31", and bytes that are no text stay what they are. Chats are part of
+// it, because some networks count per chat.
 func eventID(m channels.Message) string {
-	b, _ := json.Marshal([]string{m.Channel, m.Address.Channel, m.Address.Account, m.Address.Peer, m.Event})
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
+	h := sha256.New()
+	for _, s := range []string{m.Channel, m.Address.Channel, m.Address.Account, m.Address.Peer, m.Event} {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
+		h.Write([]byte(s))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// unfit says what of m's names for things cannot be used. An event without an
+// id would be taken for every other one without. They travel in JSON, where
+// bytes that are no UTF-8 become one and the same rune: two chats would become
+// one.
+func unfit(m channels.Message) string {
+	if m.Event == "" {
+		return "the event has no id"
+	}
+	for _, f := range []struct{ name, value string }{
+		{"event", m.Event}, {"message", m.MessageID}, {"sender", m.Sender.ID}, {"network", m.Address.Channel},
+		{"account", m.Address.Account}, {"kind", string(m.Address.Kind)}, {"peer", m.Address.Peer}, {"thread", m.Address.Thread},
+	} {
+		if !utf8.ValidString(f.value) {
+			return "the id of the " + f.name + " is not UTF-8"
+		}
+	}
+	return ""
 }
 
 // ReplyTo says which message an answer hangs on: in a direct message there is

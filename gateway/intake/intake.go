@@ -10,10 +10,13 @@ package intake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"parley/broker"
@@ -80,15 +83,15 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	if m.Kind == channels.Unreadable {
 		return i.bury(ctx, m, sessionkeys.Key{}, "unreadable", m.Problem)
 	}
-	dm := m.Address.Kind == sessionkeys.DM
-	i.Observer.Received(m.Channel, dm)
 	src, ok := i.Sources[m.Channel]
 	if !ok {
 		return fmt.Errorf("event of the channel %q, which is not configured", m.Channel)
 	}
+	dm := m.Address.Kind == sessionkeys.DM
+	i.Observer.Received(m.Channel, dm)
 	if v := src.Access.Authorize(m); !v.Allowed {
 		i.Observer.Ignored(m.Channel, v.Reason)
-		i.Logger.Info("refused", "channel", m.Channel, "sender", m.Sender.ID, "chat", m.Address.Peer, "why", v.Hint)
+		i.Logger.Info("refused", "channel", m.Channel, "sender", cut(m.Sender.ID, mostLogged), "chat", cut(m.Address.Peer, mostLogged), "why", v.Hint)
 		return nil
 	}
 	switch {
@@ -107,9 +110,15 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	if err != nil {
 		return i.bury(ctx, m, sessionkeys.Key{}, "address", err.Error())
 	}
+	if problem := unfit(m); problem != "" {
+		return i.bury(ctx, m, sessionkeys.Key{}, "encoding", problem)
+	}
 	if len(m.Text) > MaxText {
-		i.Observer.Ignored(m.Channel, TooLarge)
-		return i.answer(ctx, m, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", len(m.Text), MaxText))
+		err := i.answer(ctx, m, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", len(m.Text), MaxText))
+		if err == nil {
+			i.Observer.Ignored(m.Channel, TooLarge)
+		}
+		return err
 	}
 	if c, ok := commands.Parse(m.Text); ok {
 		return i.command(ctx, m, key, c)
@@ -186,7 +195,16 @@ func (i *Intake) answer(ctx context.Context, m channels.Message, text string) er
 	return nil
 }
 
-// bury gives the event to the dead letters, in full.
+// Bounds of what is kept of an event that is too large even for the dead
+// letters, and of the words about it.
+const (
+	mostBuried  = 256 << 10
+	mostProblem = 2 << 10
+)
+
+// bury gives the event to the dead letters, in full. One that is too large for
+// them is cut: an event that cannot be kept must not come again for ever and
+// hold up all that follow it.
 func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.Key, reason, problem string) error {
 	body := m.Raw
 	if len(body) == 0 {
@@ -195,14 +213,36 @@ func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.K
 			body, _ = json.Marshal(fmt.Sprintf("%+v", m))
 		}
 	}
-	if err := i.Log.DeadLetter(ctx, broker.DeadLetter{
-		ID: eventID(m), Reason: reason, Channel: m.Channel, Key: key.String(), Problem: problem, Body: body, At: i.Now(),
-	}); err != nil {
+	id := eventID(m)
+	if m.Event == "" { // nothing tells it from others but what it says
+		sum := sha256.Sum256(body)
+		id += hex.EncodeToString(sum[:16])
+	}
+	d := broker.DeadLetter{
+		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: cut(problem, mostProblem), Body: body, At: i.Now(),
+	}
+	err := i.Log.DeadLetter(ctx, d)
+	if errors.Is(err, broker.ErrTooLarge) {
+		d.Problem = fmt.Sprintf("%s; kept are the first %d of %d bytes", d.Problem, min(len(body), mostBuried), len(body))
+		d.Body = body[:min(len(body), mostBuried)]
+		err = i.Log.DeadLetter(ctx, d)
+	}
+	if err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
 	i.Observer.DeadLettered(m.Channel, reason)
-	i.Logger.Warn("dead letter", "channel", m.Channel, "event", m.Event, "reason", reason, "problem", problem)
+	i.Logger.Warn("dead letter", "channel", m.Channel, "event", cut(m.Event, mostLogged), "reason", reason, "problem", d.Problem)
 	return nil
+}
+
+// mostLogged bounds a stranger's words in the log.
+const mostLogged = 128
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 func (i *Intake) signal(ctx context.Context, topic string, body any) {

@@ -64,7 +64,11 @@ func (c *Costs) Collect(ch chan<- prometheus.Metric) {
 		sums[t.Labels] += t.Amount
 	}
 	for l, a := range sums {
-		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, a.Dollars(),
+		m, err := prometheus.NewConstMetric(c.desc, prometheus.CounterValue, a.Dollars(),
 			l.Provider, l.Model, l.Channel, string(l.Purpose))
+		if err != nil { // a label that is no text, in an old row
+			m = prometheus.NewInvalidMetric(c.desc, err)
+		}
+		ch <- m
 	}
 }

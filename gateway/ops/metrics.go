@@ -173,6 +173,7 @@ func (m *Metrics) startAtZero(s Sets) {
 		m.firstToken.WithLabelValues(n.Provider, n.Model)
 		for _, e := range errorTypes {
 			m.errors.WithLabelValues(n.Provider, n.Model, string(e))
+			m.retries.WithLabelValues(n.Provider, n.Model, string(e))
 		}
 		for _, r := range []string{"no_price", "no_usage"} {
 			m.unpriced.WithLabelValues(n.Provider, n.Model, r)

@@ -45,37 +45,90 @@ func (w *Worker) start(m sessions.Mailbox) {
 	})
 }
 
+// How long a mailbox rests after work on it failed, before it is given back:
+// what is wrong with the store, the log or the configuration is rarely mended
+// in a moment. It rests without a slot.
+const (
+	restFirst = 100 * time.Millisecond
+	restMost  = 15 * time.Second
+)
+
 func (a *actor) run() {
-	defer a.w.freeSlot()
 	defer a.cancel(nil)
-	defer func() {
-		// What panics keeps the mailbox in this worker's name: it is adopted
-		// again and the attempt counts, until it goes to the dead letters.
-		if p := recover(); p != nil {
-			a.w.Logger.Error("panic in a session", "session", a.m.Session, "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
-	err := a.work()
+	err := a.guarded()
+	a.w.freeSlot()
+	var p *agent.PanicError
 	switch {
 	case err == nil:
+		a.w.actors.well(a.token)
 		return
 	case errors.Is(err, sessions.ErrFenced):
+		a.w.actors.well(a.token)
 		a.w.Logger.Info("another worker has the session", "session", a.m.Session)
 		return
-	case !errors.Is(err, agent.ErrHandover):
-		a.w.Logger.Error("a session is given back and tried again", "session", a.m.Session, "error", err)
+	case errors.As(err, &p):
+		// The mailbox stays in this worker's name: it is adopted again and the
+		// attempt counts, until the message goes to the dead letters.
+		a.w.Logger.Error("panic in a session", "session", a.m.Session, "panic", p.Value, "stack", string(p.Stack))
+		return
+	case errors.Is(err, agent.ErrHandover):
+		a.handover()
+		return
 	}
+	n := a.w.actors.fail(a.token)
+	wait := min(restFirst<<min(n-1, 10), restMost)
+	a.w.Logger.Error("a session is given back and tried again", "session", a.m.Session, "failures", n, "wait", wait, "error", err)
+	a.rest(wait)
+	for !a.handover() && a.rest(wait) {
+		wait = min(2*wait, restMost)
+	}
+	a.w.backlog.Store(true)
+	a.w.lookNow()
+}
+
+// guarded is work, and a panic as an error.
+func (a *actor) guarded() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &agent.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return a.work()
+}
+
+// rest waits for d; false when there is no time left, because the process ends
+// or lost its lease. Somebody who says stop is not kept waiting.
+func (a *actor) rest(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-a.poked:
+	case <-a.ctx.Done():
+		return false
+	case <-a.w.closing:
+		return false
+	}
+	return true
+}
+
+// handover gives the mailbox back with its attempt; false when the store does
+// not do so.
+func (a *actor) handover() bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), 5*time.Second)
 	defer cancel()
-	if err := a.w.Store.Handover(ctx, a.m.Fence()); err != nil && !errors.Is(err, sessions.ErrFenced) {
-		a.w.Logger.Warn("handing a session over", "session", a.m.Session, "error", err)
+	err := a.w.Store.Handover(ctx, a.m.Fence())
+	if err == nil || errors.Is(err, sessions.ErrFenced) {
+		return true
 	}
+	a.w.Logger.Warn("handing a session over", "session", a.m.Session, "error", err)
+	return false
 }
 
 // work goes on until nothing is owed or this process goes away.
 func (a *actor) work() error {
 	for {
-		if a.w.closing.Load() || a.ctx.Err() != nil {
+		if a.w.ending() || a.ctx.Err() != nil {
 			return agent.ErrHandover
 		}
 		released, err := a.step()
@@ -86,10 +139,7 @@ func (a *actor) work() error {
 }
 
 func (a *actor) step() (released bool, err error) {
-	stop := false
-	if a.m.Controls > 0 {
-		stop = true
-	}
+	stop := a.m.Controls > 0
 	switch {
 	case a.m.Turn != nil:
 		return a.resume(stop)
@@ -122,8 +172,8 @@ func (a *actor) next() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read the mailbox: %w", err)
 	}
-	var msg channels.Message
-	if err := json.Unmarshal(e.Body, &msg); err != nil {
+	msg, err := a.read(e)
+	if err != nil {
 		if err := a.bury(e, "", "encoding", err.Error()); err != nil {
 			return false, err
 		}
@@ -136,6 +186,18 @@ func (a *actor) next() (bool, error) {
 		return a.command(e, msg, c)
 	}
 	return a.open(e, msg)
+}
+
+// read is the message in e, which must be one of this conversation: its
+// address is where the answer goes.
+func (a *actor) read(e broker.Envelope) (msg channels.Message, err error) {
+	if err := json.Unmarshal(e.Body, &msg); err != nil {
+		return msg, fmt.Errorf("read the message: %w", err)
+	}
+	if msg.Address != a.m.Key.Address() {
+		return msg, errors.New("the message is not of this conversation")
+	}
+	return msg, nil
 }
 
 func (a *actor) skip(seq uint64) (bool, error) {
@@ -189,7 +251,7 @@ func (a *actor) answer(e broker.Envelope, msg channels.Message, fresh sessionkey
 	if !done {
 		a.w.Observer.Deduplicated(msg.Channel, "message_id")
 	} else {
-		a.w.signal(intake.OutboxTopic, intake.OutboxSignal{Channel: msg.Channel})
+		a.w.signalOutbox(msg.Channel)
 	}
 	return a.release()
 }
@@ -203,6 +265,10 @@ func (a *actor) comply() (bool, error) {
 	}
 	if len(cs) == 0 {
 		return a.release()
+	}
+	halted, err := a.stopped(cs[0])
+	if err != nil {
+		return false, err
 	}
 	read := a.m.Read
 	var ids []string
@@ -226,17 +292,34 @@ func (a *actor) comply() (bool, error) {
 		ids = append(ids, c.ID)
 		replies = append(replies, sessions.Outgoing{
 			ID: "n-" + c.ID, Channel: c.Channel, Session: a.m.Session,
-			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(a.halted, discarded), At: a.w.Now(),
+			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded), At: a.w.Now(),
 		})
-		a.halted = false
+		halted = false
 	}
 	if err := a.w.Store.Comply(a.ctx, a.m.Fence(), ids, read, replies); err != nil {
 		return false, fmt.Errorf("end control requests: %w", err)
 	}
+	a.halted = false
 	for _, c := range cs {
-		a.w.signal(intake.OutboxTopic, intake.OutboxSignal{Channel: c.Channel})
+		a.w.signalOutbox(c.Channel)
 	}
 	return a.release()
+}
+
+// stopped says whether a turn was ended by the request c, also when an earlier
+// owner of the mailbox did so and got no further.
+func (a *actor) stopped(c sessions.Control) (bool, error) {
+	if a.halted || a.m.Read == 0 {
+		return a.halted, nil
+	}
+	t, err := a.w.Store.Turn(a.ctx, a.turnID(a.m.Read))
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the last turn: %w", err)
+	}
+	return t.Outcome == transcript.Canceled && !t.EndedAt.Before(c.At.Truncate(time.Microsecond)), nil
 }
 
 func stoppedText(ran bool, discarded int) string {
@@ -300,7 +383,7 @@ func (a *actor) resume(stop bool) (bool, error) {
 func (a *actor) abandon(t sessions.Turn) (bool, error) {
 	problem := fmt.Sprintf("its turn was taken up %d times without an end", t.Attempts-1)
 	e, err := a.w.Log.NextAtLeast(a.ctx, a.token, t.Seq-1, t.Seq)
-	if err == nil {
+	if err == nil && a.turnID(e.Seq) == t.ID { // else it is gone, or was in another log
 		err = a.bury(e, t.Channel, "attempts", problem)
 	}
 	if err != nil && !errors.Is(err, broker.ErrNone) {
@@ -312,6 +395,9 @@ func (a *actor) abandon(t sessions.Turn) (bool, error) {
 	}); err != nil {
 		return false, err
 	}
+	a.w.Observer.TurnEnded(TurnReport{
+		Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: transcript.Failed, Took: a.w.Now().Sub(t.OpenedAt),
+	})
 	return a.ended(j)
 }
 

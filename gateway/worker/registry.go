@@ -14,6 +14,22 @@ type registry struct {
 
 	mu      sync.Mutex
 	byToken map[string]*entry
+	failed  map[string]int // how often in a row work on a mailbox failed; guarded by mu
+}
+
+// fail counts a failure of the mailbox and says how many there were in a row.
+func (r *registry) fail(token string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed[token]++
+	return r.failed[token]
+}
+
+// well forgets the failures of the mailbox.
+func (r *registry) well(token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.failed, token)
 }
 
 // entry is one mailbox that this process deals with right now.

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/commands"
+	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -23,8 +25,12 @@ import (
 func (a *actor) turn(t sessions.Turn, stop bool) (released bool, err error) {
 	w := a.w
 	ag, ok := w.Agents[a.m.Key.Agent()]
-	if !ok {
+	if !ok && !stop {
 		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
+	}
+	var system []llm.SystemBlock
+	if ag.Prompt != nil {
+		system = ag.Prompt(a.m.Key, t.OpenedAt)
 	}
 	workspace, err := w.Workspace(t.Session)
 	if err != nil {
@@ -57,7 +63,7 @@ func (a *actor) turn(t sessions.Turn, stop bool) (released bool, err error) {
 	loop.Journal = j
 	out, err := loop.Run(ctx, agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
-		Model: ag.Model, System: ag.Prompt(a.m.Key, t.OpenedAt), Tools: ag.Tools,
+		Model: ag.Model, System: system, Tools: ag.Tools,
 		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Steps: t.Steps, Tries: t.Tries,
 	}, func(e agent.Event) { s.see(e) })
 	cancel(nil)
@@ -107,7 +113,7 @@ func said(m channels.Message) string {
 
 // plainRune keeps a display name from looking like anything but a name.
 func plainRune(r rune) rune {
-	if r < ' ' || r == '[' || r == ']' {
+	if !unicode.IsGraphic(r) || r == '[' || r == ']' {
 		return -1
 	}
 	return r

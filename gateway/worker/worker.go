@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -161,7 +162,7 @@ type Worker struct {
 	slots   chan struct{}
 	backlog atomic.Bool   // mailboxes were touched that nobody took
 	nudge   chan struct{} // look for work now
-	closing atomic.Bool
+	closing chan struct{} // closed when the process takes nothing new
 }
 
 // New checks and wires; it starts nothing.
@@ -172,15 +173,17 @@ func New(o Options) (*Worker, error) {
 	}
 	return &Worker{
 		Options: o,
-		actors:  registry{byToken: map[string]*entry{}},
+		actors:  registry{byToken: map[string]*entry{}, failed: map[string]int{}},
 		slots:   make(chan struct{}, o.Config.Turns),
 		nudge:   make(chan struct{}, 1),
+		closing: make(chan struct{}),
 	}, nil
 }
 
 // Run works until ctx ends. Then it takes nothing new, lets running turns end
 // within the grace period, hands over the rest, and returns nil. It returns an
-// error when the log or the store cannot be used at all.
+// error when the log or the store cannot be used at all, or when another
+// process of the same name has taken this one's place.
 func (w *Worker) Run(ctx context.Context) error {
 	beat := func(ctx context.Context) error {
 		return w.Store.Heartbeat(ctx, w.Me, w.Now().Add(w.Config.Lease))
@@ -194,10 +197,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stopWork(nil)
 	w.actors.base = work
 
-	var pulse errgroup.Group
-	pulse.Go(func() error { w.keepLease(life, beat); return nil })
-
 	g, gctx := errgroup.WithContext(ctx)
+	var pulse sync.WaitGroup
+	dead := make(chan error, 1)
+	pulse.Go(func() { dead <- w.keepLease(life, beat) })
+	g.Go(func() error {
+		select {
+		case err := <-dead:
+			return err
+		case <-gctx.Done():
+			return nil
+		}
+	})
 	g.Go(func() error { return w.Log.Deliveries(gctx, w.deliver) })
 	g.Go(func() error {
 		return w.Log.Signals(gctx, intake.ControlTopic, func(s broker.Signal) { w.control(gctx, s) })
@@ -205,7 +216,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	g.Go(func() error { w.lookForWork(gctx); return nil })
 	err := g.Wait()
 
-	w.closing.Store(true)
+	close(w.closing)
 	if !w.actors.idle(life, w.Config.Grace) {
 		stopWork(agent.ErrHandover)
 	}
@@ -216,7 +227,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.Logger.Warn("leaving without saying so", "error", lerr)
 	}
 	die()
-	_ = pulse.Wait()
+	pulse.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -225,15 +236,16 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // keepLease says every fifth of the lease that this worker lives. A worker
 // that could not say so for two thirds of it must assume that others take its
-// mailboxes over, and stops its turns by itself.
-func (w *Worker) keepLease(ctx context.Context, beat func(context.Context) error) {
+// mailboxes over, and stops its turns by itself. It returns an error when this
+// worker is dead for ever.
+func (w *Worker) keepLease(ctx context.Context, beat func(context.Context) error) error {
 	tick := time.NewTicker(w.Config.Lease / 5)
 	defer tick.Stop()
 	last := w.Now()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 		bctx, cancel := context.WithTimeout(ctx, w.Config.Lease/2)
@@ -243,7 +255,10 @@ func (w *Worker) keepLease(ctx context.Context, beat func(context.Context) error
 		case err == nil:
 			last = w.Now()
 		case ctx.Err() != nil:
-			return
+			return nil
+		case errors.Is(err, sessions.ErrFenced):
+			w.actors.cancelAll(agent.ErrHandover)
+			return fmt.Errorf("keep the lease: another worker has the name %s: %w", w.Me.Name, err)
 		default:
 			w.Logger.Error("heartbeat", "error", err)
 			if w.Now().Sub(last) > w.Config.Lease*2/3 {
@@ -257,6 +272,9 @@ func (w *Worker) keepLease(ctx context.Context, beat func(context.Context) error
 // is a free slot.
 func (w *Worker) deliver(ctx context.Context, d broker.Delivery) error {
 	key, err := sessionkeys.Parse(d.Key)
+	if err == nil && key.Depth() == 0 && key.Token() != d.Token {
+		err = errors.New("the key belongs to another mailbox")
+	}
 	if err != nil {
 		return w.buryDelivery(ctx, d, err)
 	}
@@ -265,15 +283,19 @@ func (w *Worker) deliver(ctx context.Context, d broker.Delivery) error {
 
 func (w *Worker) buryDelivery(ctx context.Context, d broker.Delivery, why error) error {
 	e, err := w.Log.NextAtLeast(ctx, d.Token, d.Seq-1, d.Seq)
-	if errors.Is(err, broker.ErrNone) {
+	if errors.Is(err, broker.ErrNone) || err == nil && e.Seq != d.Seq {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("read what cannot be delivered: %w", err)
 	}
-	return w.Log.DeadLetter(ctx, broker.DeadLetter{
+	if err := w.Log.DeadLetter(ctx, broker.DeadLetter{
 		ID: e.ID, Reason: "key", Key: e.Key, Problem: why.Error(), Body: e.Body, At: w.Now(),
-	})
+	}); err != nil {
+		return fmt.Errorf("keep a dead letter: %w", err)
+	}
+	w.Observer.DeadLettered("", "key")
+	return nil
 }
 
 func (w *Worker) touch(ctx context.Context, token string, key sessionkeys.Key, seq uint64) error {
@@ -368,6 +390,9 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	}
 	if n == 0 {
 		w.backlog.Store(true) // looked at again when a slot is freed
+		if len(w.slots) < cap(w.slots) {
+			w.lookNow() // one was, just now
+		}
 		return nil
 	}
 	ms, err := w.Store.Recover(ctx, w.Me, w.Now(), n)
@@ -419,6 +444,10 @@ func (w *Worker) adopt(ctx context.Context, seen map[sessions.Fence]bool) (map[s
 func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {
 	unlock := w.actors.lock(f.Token)
 	defer unlock()
+	if w.actors.has(f.Token) { // since it was looked at
+		w.freeSlot()
+		return nil
+	}
 	m, err := w.Store.Reacquire(ctx, f, w.Now())
 	if errors.Is(err, sessions.ErrFenced) {
 		w.freeSlot()
@@ -433,7 +462,7 @@ func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {
 }
 
 func (w *Worker) grabSlot() bool {
-	if w.closing.Load() {
+	if w.ending() {
 		return false
 	}
 	select {
@@ -448,6 +477,16 @@ func (w *Worker) freeSlot() {
 	<-w.slots
 	if w.backlog.Load() {
 		w.lookNow()
+	}
+}
+
+// ending says whether this process takes nothing new.
+func (w *Worker) ending() bool {
+	select {
+	case <-w.closing:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -46,7 +46,7 @@ var sums = []struct{ what, query string }{
 func (s *Store) Check(ctx context.Context) error {
 	var problems []string
 	err := s.snapshot(ctx, func(v *view) error {
-		structure, err := quickCheck(ctx, v.tx)
+		structure, err := quickCheck(ctx, v.r.conn)
 		if err != nil {
 			return err
 		}

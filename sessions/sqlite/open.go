@@ -63,11 +63,11 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	if s.reads, err = connect(path, "mode=ro", "_pragma=query_only(1)"); err != nil {
+	reads, err := connect(path, "mode=ro", "_pragma=query_only(1)")
+	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	s.reads.SetMaxOpenConns(readers)
-	s.reads.SetMaxIdleConns(readers)
+	s.readers = newPool(reads)
 	if err := l.mark(leftRunning); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -104,10 +104,11 @@ func (s *Store) ready(ctx context.Context, conn *sql.Conn, o Options, left strin
 // abandon undoes a failed opening.
 func (s *Store) abandon() error {
 	var errs []error
-	for _, db := range []*sql.DB{s.reads, s.writes} {
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
+	if s.readers != nil {
+		errs = append(errs, s.readers.close())
+	}
+	if s.writes != nil {
+		errs = append(errs, s.writes.Close())
 	}
 	return errors.Join(append(errs, s.lock.release())...)
 }

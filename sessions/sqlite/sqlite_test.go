@@ -4,14 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"parley/sessions"
 	"parley/sessions/sessiontest"
 	"parley/sessions/sqlite"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheStoreKeepsWhatSessionsPromise(t *testing.T) {
 	t.Parallel()

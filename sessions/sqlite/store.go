@@ -57,12 +57,10 @@ type Store struct {
 	path string
 	log  *slog.Logger
 
-	lock   *lock
-	writes *sql.DB
-	reads  *sql.DB
-	w      *writer
-
-	stmts statements
+	lock    *lock
+	writes  *sql.DB
+	readers *pool
+	w       *writer
 
 	closing sync.Once
 	closed  error
@@ -90,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.w.stop()
-		err := errors.Join(s.reads.Close(), s.w.close(), s.writes.Close())
+		err := errors.Join(s.readers.close(), s.w.close(), s.writes.Close())
 		if err == nil {
 			err = s.lock.mark(leftClosed)
 		}
@@ -98,3 +96,6 @@ func (s *Store) Close() error {
 	})
 	return s.closed
 }
+
+// Path is where the file is.
+func (s *Store) Path() string { return s.path }

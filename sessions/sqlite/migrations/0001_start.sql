@@ -150,6 +150,10 @@ CREATE TABLE ledger (
   entry    TEXT    NOT NULL
 ) STRICT;
 CREATE INDEX ledger_session ON ledger (session, no);
+-- INSERT OR REPLACE deletes without asking the trigger for deletions.
+CREATE TRIGGER ledger_insert BEFORE INSERT ON ledger WHEN EXISTS (SELECT 1 FROM ledger WHERE id = NEW.id OR no = NEW.no) BEGIN
+  SELECT RAISE(ABORT, 'the ledger is append-only');
+END;
 CREATE TRIGGER ledger_update BEFORE UPDATE ON ledger BEGIN
   SELECT RAISE(ABORT, 'the ledger is append-only');
 END;

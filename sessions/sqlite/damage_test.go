@@ -1,0 +1,258 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/sessions"
+	"parley/sessions/sqlite"
+)
+
+// used is a closed database with a few hundred messages.
+func used(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	s := openAt(t, path)
+	w := newDesk(t, s, "ann")
+	for i := range 40 {
+		w.turn(i)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// crashed is a database as kill -9 leaves it: copied while it is open.
+func crashed(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := openAt(t, filepath.Join(t.TempDir(), "parley.db"))
+	w := newDesk(t, s, "ann")
+	for i := range 40 {
+		w.turn(i)
+	}
+	for _, end := range []string{"", "-wal", ".lock"} {
+		copyFile(t, w.path(s)+end, filepath.Join(dir, "parley.db"+end))
+	}
+	return filepath.Join(dir, "parley.db")
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// edit changes a file in place.
+func edit(t *testing.T, path string, f func(b []byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, f(b), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exec(t *testing.T, path string, queries ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, q := range queries {
+		if _, err := db.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
+	t.Parallel()
+	frame := 24 + 4096
+	tests := map[string]struct {
+		made func(t *testing.T) string
+		harm func(t *testing.T, path string)
+		says string
+	}{
+		"not a database": {used, func(t *testing.T, path string) {
+			edit(t, path, func(b []byte) []byte { return []byte(strings.Repeat("hello ", 100)) })
+		}, "not a SQLite database"},
+		"a few bytes": {used, func(t *testing.T, path string) {
+			edit(t, path, func(b []byte) []byte { return b[:50] })
+		}, "too short"},
+		"cut off": {used, func(t *testing.T, path string) {
+			edit(t, path, func(b []byte) []byte { return b[:len(b)/2] })
+		}, "cut off"},
+		"empty": {used, func(t *testing.T, path string) {
+			edit(t, path, func([]byte) []byte { return nil })
+		}, "empty although it was used"},
+		"missing": {used, func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}, "missing although it was used"},
+		"a newer version": {used, func(t *testing.T, path string) {
+			exec(t, path, "INSERT INTO schema_version VALUES (999, 0)")
+		}, "run a newer program"},
+		"another program's": {used, func(t *testing.T, path string) {
+			exec(t, path, "PRAGMA application_id = 7")
+		}, "belongs to another program"},
+		"another program's without a name": {used, func(t *testing.T, path string) {
+			exec(t, path, "PRAGMA application_id = 0")
+		}, "belongs to another program"},
+		"schema page flipped": {used, func(t *testing.T, path string) {
+			edit(t, path, func(b []byte) []byte { copy(b[100:], "\xff\xff\xff\xff\xff\xff\xff\xff"); return b })
+		}, "malformed"},
+		"tree pages flipped before a crash": {crashed, func(t *testing.T, path string) {
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			edit(t, path, func(b []byte) []byte {
+				for p := len(b) / 4096 / 2 * 4096; p < len(b); p += 4096 {
+					b[p] ^= 0x55
+				}
+				return b
+			})
+			if err := os.WriteFile(path+".lock", []byte("running"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path+"-wal", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "malformed"},
+		"log missing after a crash": {crashed, func(t *testing.T, path string) {
+			if err := os.Remove(path + "-wal"); err != nil {
+				t.Fatal(err)
+			}
+		}, "is missing"},
+		"log header broken after a crash": {crashed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func(b []byte) []byte { b[17] ^= 1; return b })
+		}, "header of its log"},
+		"log broken in the middle after a crash": {crashed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func(b []byte) []byte { b[32+frame*(len(b)/frame/2)+500] ^= 1; return b })
+		}, "broken at frame"},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := c.made(t)
+			c.harm(t, path)
+			before := snapshotFiles(t, path)
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+			if err == nil {
+				s.Close()
+				t.Fatal("it was opened")
+			}
+			if !errors.Is(err, sessions.ErrDamaged) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "restore a backup") {
+				t.Fatalf("the error does not say what is wrong, where, and what to do: %v", err)
+			}
+			if name != "tree pages flipped before a crash" && snapshotFiles(t, path) != before {
+				t.Error("something was changed")
+			}
+		})
+	}
+}
+
+func snapshotFiles(t *testing.T, path string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, end := range []string{"", ".lock"} {
+		f, err := os.Open(path + end)
+		if err != nil {
+			continue
+		}
+		if _, err := io.Copy(&all, f); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	return all.String()
+}
+
+func TestATornTailOfTheLogIsNotDamage(t *testing.T) {
+	t.Parallel()
+	for name, tear := range map[string]func(b []byte) []byte{
+		"cut within the last frame": func(b []byte) []byte { return b[:len(b)-100] },
+		"last frame never arrived":  func(b []byte) []byte { b[len(b)-100] ^= 1; return b },
+		"log header half written":   func(b []byte) []byte { return b[:20] },
+		"a tail of an older log":    func(b []byte) []byte { return append(b, make([]byte, 24+4096)...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := crashed(t)
+			edit(t, path+"-wal", tear)
+			s := openAt(t, path)
+			if err := s.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestAHistoryIsNeverSilentlyShorter(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm []string
+		read bool // reading the history notices it, too
+	}{
+		"last message removed":   {[]string{"DELETE FROM messages WHERE id = 'turn-0-answer'"}, true},
+		"first message removed":  {[]string{"DELETE FROM messages WHERE id = 'turn-0-said'"}, true},
+		"a message changed":      {[]string{"UPDATE messages SET parts = CAST(replace(CAST(parts AS TEXT), 'hello', 'jello') AS BLOB) WHERE id = 'turn-0-said'"}, true},
+		"a sum changed":          {[]string{"UPDATE sessions SET subtree = subtree + 1"}, false},
+		"a total changed":        {[]string{"UPDATE totals SET amount = amount - 1"}, false},
+		"a hold forgotten":       {[]string{"UPDATE sessions SET held = 5"}, false},
+		"a ledger row removed":   {[]string{"DROP TRIGGER ledger_delete", "DELETE FROM ledger WHERE no = 1"}, false},
+		"a ledger row rewritten": {[]string{"DROP TRIGGER ledger_update", "UPDATE ledger SET entry = json_set(entry, '$.amount', 1)"}, false},
+		"an open turn forgotten": {[]string{"UPDATE turns SET state = 'open' WHERE id = 'turn-0'"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := used(t)
+			exec(t, path, append([]string{"PRAGMA foreign_keys = OFF"}, c.harm...)...)
+			s := openAt(t, path)
+			if err := s.Check(t.Context()); !errors.Is(err, sessions.ErrDamaged) {
+				t.Fatalf("Check: %v", err)
+			}
+			w := newDesk(t, s, "bob")
+			_, err := s.Messages(t.Context(), w.session())
+			if c.read && !errors.Is(err, sessions.ErrDamaged) {
+				t.Fatalf("Messages: %v", err)
+			}
+		})
+	}
+}
+
+func TestTheLedgerCanOnlyBeAddedTo(t *testing.T) {
+	t.Parallel()
+	path := used(t)
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, q := range []string{"UPDATE ledger SET amount = 0", "DELETE FROM ledger", "INSERT OR REPLACE INTO ledger SELECT * FROM ledger"} {
+		if _, err := db.ExecContext(context.Background(), q); err == nil {
+			t.Errorf("%s was not refused", q)
+		}
+	}
+}

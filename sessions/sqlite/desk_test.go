@@ -1,0 +1,94 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/sqlite"
+	"parley/transcript"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// desk is one conversation that a worker answers.
+type desk struct {
+	tb  testing.TB
+	s   *sqlite.Store
+	w   sessions.Worker
+	key sessionkeys.Key
+}
+
+func newDesk(tb testing.TB, s *sqlite.Store, worker string) *desk {
+	tb.Helper()
+	return deskAt(tb, s, worker, "chat")
+}
+
+func deskAt(tb testing.TB, s *sqlite.Store, worker, peer string) *desk {
+	tb.Helper()
+	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: peer})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &desk{tb: tb, s: s, w: sessions.Worker{Name: worker, Nonce: worker + "-1"}, key: k}
+	d.ok(s.Heartbeat(tb.Context(), d.w, noon.Add(time.Hour)))
+	return d
+}
+
+func (d *desk) ok(err error) {
+	d.tb.Helper()
+	if err != nil {
+		d.tb.Fatal(err)
+	}
+}
+
+func (d *desk) session() sessionkeys.SessionID {
+	d.tb.Helper()
+	m, err := d.s.Mailbox(d.tb.Context(), d.key.Token())
+	d.ok(err)
+	return m.Session
+}
+
+func (d *desk) path(s *sqlite.Store) string { return s.Path() }
+
+// turn answers message i+1 in a whole turn with one model call.
+func (d *desk) turn(i int) {
+	d.tb.Helper()
+	d.named(fmt.Sprint("turn-", i), uint64(i)+1)
+}
+
+// named is a whole turn with one model call: touch, open, reserve, finish with
+// the settlement, and both steps of the delivery.
+func (d *desk) named(id string, seq uint64) {
+	d.tb.Helper()
+	ctx := d.tb.Context()
+	m, _, err := d.s.Touch(ctx, sessions.Touch{Token: d.key.Token(), Key: d.key, Seq: seq, By: d.w, Take: true, Now: noon})
+	d.ok(err)
+	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.Opening{
+		Turn:    sessions.Turn{ID: id, Seq: seq, Channel: "tg", From: d.key.Address(), ReplyTo: "m1", Sender: "u1", ReceivedAt: noon, OpenedAt: noon},
+		Event:   sessions.InboxID{Channel: "telegram", Account: "bot", Chat: d.key.Token(), Event: id},
+		Message: transcript.Message{ID: id + "-said", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "hello"}}, CreatedAt: noon},
+	})
+	d.ok(err)
+	if !opened {
+		d.tb.Fatal("not opened")
+	}
+	labels := costs.Labels{Provider: "maker", Model: "model-1", Channel: "tg", Purpose: costs.RootTurn}
+	r := costs.Reservation{ID: id + "/1/1", At: noon, Estimate: costs.Estimate{
+		Call: costs.CallID{Turn: id, Step: 1, Attempt: 1, Purpose: costs.RootTurn}, Labels: labels, Upper: 100, Lower: 10, Priced: true,
+	}}
+	scopes := []sessions.Scope{{Kind: "global"}, {Kind: "chat", ID: m.Token}, {Kind: "person", ID: "u1"}}
+	d.ok(d.s.Reserve(ctx, m.Fence(), sessions.Charge{Session: t.Session, Turn: id, Scopes: scopes}, r))
+	_, _, err = d.s.Finish(ctx, m.Fence(), sessions.Ending{
+		Turn: id, Outcome: transcript.EndTurn, At: noon,
+		Settlement: &costs.Settlement{Reservation: r, Entry: costs.Entry{ID: r.ID, Call: r.Estimate.Call, Labels: labels, Amount: 40, Priced: true, State: costs.Settled, Outcome: "ok", At: noon}},
+		Messages:   []transcript.Message{{ID: id + "-answer", Role: transcript.Assistant, Model: "model-1", Parts: []transcript.Part{transcript.Text{Text: "hello yourself"}}, CreatedAt: noon}},
+		Replies:    []sessions.Outgoing{{ID: id + "-reply", Channel: "tg", Session: t.Session, Turn: id, To: d.key.Address(), Text: "hello yourself", At: noon}},
+	})
+	d.ok(err)
+	d.ok(d.s.Advance(ctx, id+"-reply", sessions.Progress{Bodies: [][]byte{[]byte(`{"text":"hello yourself"}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}}))
+	d.ok(d.s.Advance(ctx, id+"-reply", sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Sent, MessageID: "n-" + id, At: noon}}}))
+}

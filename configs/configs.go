@@ -3,23 +3,24 @@
 // The types and their rules stand with the packages that obey them; here the
 // file is read strictly, secrets and variables are put in, and every mistake is
 // reported at once, each with file, line, column and what to do. parley never
-// writes its configuration.
+// changes its configuration.
 //
-// In every scalar, ${NAME} is a variable of the environment, ${NAME:-default}
-// one that may be missing, ${file:/path} the content of a file without its
-// last newline, and $$ a dollar sign. What they yield is text: it is never
-// read as YAML. A secret X may also be given as X_file, the path of a file
-// that holds it.
+// In every value, ${NAME} is a variable of the environment, ${NAME:-default}
+// one that may be missing, ${file:/path} the content of a file without its last
+// newline, and $$ a dollar sign. What they yield is text: it is never read as
+// YAML. A secret X may also be given as X_file, the path of a file that holds
+// it. A path that is not absolute starts at the configuration's own folder.
 package configs
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -34,87 +35,106 @@ var Example string
 // maxSize is far more than any configuration.
 const maxSize = 1 << 20
 
-// Load reads the configuration in file. Variables come from lookup. The error,
-// if any, is an *Error with every mistake; no secret is ever part of it.
+// Load reads the configuration in file. Variables come from lookup, which is
+// normally os.LookupEnv. The error, if any, is an *Error with every mistake; no
+// secret is ever part of it.
 func Load(file string, lookup func(string) (string, bool)) (gateway.Config, error) {
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > maxSize {
-		err = fmt.Errorf("%d bytes are more than any configuration has", info.Size())
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(file)
-	}
+	data, mode, err := readAll(file, maxSize)
 	if err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
-			hint = " (name it with --config; configs/example.yaml is a commented example)"
+			hint = " (parley init writes a commented one; another is named with --config)"
 		}
-		return gateway.Config{}, &Error{File: file, Mistakes: []Mistake{{Message: plainPathError(err) + hint}}}
+		return gateway.Config{}, &Error{File: file, Mistakes: []Mistake{{Message: plain(err) + hint}}}
 	}
-	return parse(file, data, info.Mode().Perm(), lookup)
+	return parse(file, data, mode, lookup)
 }
 
 // Parse reads a configuration that is not in a file of its own; name stands
-// for the file in errors.
+// for the file in errors, and its folder is where relative paths start.
 func Parse(name string, data []byte, lookup func(string) (string, bool)) (gateway.Config, error) {
 	return parse(name, data, 0o600, lookup)
 }
 
 func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (string, bool)) (gateway.Config, error) {
-	d := &decoder{
-		lookup: lookup, dir: filepath.Dir(name), places: map[string]place{},
-		open: mode&0o077 != 0, mode: mode,
-	}
+	d := newDecoder(filepath.Dir(name), mode, lookup)
 	var cfg gateway.Config
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return cfg, &Error{File: name, source: data, Mistakes: yamlMistakes(err)}
+	if root := d.document(data); root != nil {
+		d.value(valueOf(&cfg), root, "")
 	}
-	if len(doc.Content) > 0 {
-		d.into(&cfg, doc.Content[0])
-	}
-	d.stateDir(&cfg)
-	cfg = cfg.Defaults()
-	var problems gateway.Problems
-	if err := cfg.Validate(); errors.As(err, &problems) {
-		for _, p := range problems {
-			d.problem(p)
+	if !d.broken {
+		d.absolute(&cfg)
+		cfg = cfg.Defaults()
+		d.replaced(&cfg)
+		var problems gateway.Problems
+		if err := cfg.Validate(); errors.As(err, &problems) {
+			for _, p := range problems {
+				d.problem(p)
+			}
+		} else if err != nil {
+			d.add(place{}, "", err.Error())
 		}
-	} else if err != nil {
-		d.add(place{}, "", err.Error())
 	}
 	if len(d.mistakes) > 0 {
-		e := &Error{File: name, source: data, Mistakes: d.mistakes}
-		e.sort()
-		return gateway.Config{}, e
+		return gateway.Config{}, d.report(name)
 	}
 	return cfg, nil
 }
 
-// stateDir makes the state folder absolute: from home, or from the file's own
-// folder. Without one it is where the service manager or the desktop says.
-func (d *decoder) stateDir(cfg *gateway.Config) {
-	home, _ := d.lookup("HOME")
+// document gives the root of the one document in data, or nil if there is none.
+func (d *decoder) document(data []byte) *yaml.Node {
+	reader := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	err := reader.Decode(&doc)
 	switch {
-	case cfg.StateDir == "":
-		if s, ok := d.lookup("STATE_DIRECTORY"); ok && s != "" {
-			cfg.StateDir = s
-		} else if s, ok := d.lookup("XDG_STATE_HOME"); ok && s != "" {
-			cfg.StateDir = filepath.Join(s, "parley")
-		} else if home != "" {
-			cfg.StateDir = filepath.Join(home, ".local", "state", "parley")
-		}
-	case strings.HasPrefix(cfg.StateDir, "~/") && home != "":
-		cfg.StateDir = filepath.Join(home, cfg.StateDir[2:])
-	case !filepath.IsAbs(cfg.StateDir) && !strings.HasPrefix(cfg.StateDir, "~"):
-		if abs, err := filepath.Abs(filepath.Join(d.dir, cfg.StateDir)); err == nil {
-			cfg.StateDir = abs
-		}
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		d.broken = true
+		d.mistakes = append(d.mistakes, syntaxMistake(data, err))
+		return nil
 	}
+	switch err := reader.Decode(&second); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		d.broken = true
+		d.mistakes = append(d.mistakes, syntaxMistake(data, err))
+		return nil
+	default:
+		d.add(at(&second), "", "a second document begins here (---); a configuration is one")
+	}
+	if len(doc.Content) == 0 {
+		return nil
+	}
+	return doc.Content[0]
 }
 
-func plainPathError(err error) string {
+var errTooLarge = errors.New("far too much")
+
+// readAll reads at most limit bytes, whatever kind of file it is, and says who
+// may read it.
+func readAll(file string, limit int64) ([]byte, fs.FileMode, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, 0, err //nolint:wrapcheck // the caller names the file
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err //nolint:wrapcheck // as above
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, 0, err //nolint:wrapcheck // as above
+	}
+	if int64(len(data)) > limit {
+		return nil, 0, fmt.Errorf("more than %d bytes: %w", limit, errTooLarge)
+	}
+	return data, info.Mode().Perm(), nil
+}
+
+// plain is err without the path, which the caller says.
+func plain(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err.Error()

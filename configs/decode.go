@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
 
@@ -15,44 +15,89 @@ import (
 )
 
 // place is where something stands in the file; the zero place is nowhere.
-type place struct{ line, column int }
+type place struct {
+	line, column int
+	key          string // of the line, if it may be shown
+	keyColumn    int
+}
 
-func at(n *yaml.Node) place { return place{n.Line, n.Column} }
+func at(n *yaml.Node) place { return place{line: n.Line, column: n.Column} }
 
 // decoder fills the configuration's types from a YAML tree. It goes on after a
 // mistake, so that all are reported.
 type decoder struct {
 	lookup   func(string) (string, bool)
 	dir      string
-	open     bool // others than the owner may read the file
 	mode     fs.FileMode
-	places   map[string]place // by path
+	places   map[string]place     // by path: where the key stands, or the item of a list
+	values   map[string]expansion // by path
+	meant    map[string]bool      // paths that an unknown key was probably meant to be
+	zeros    []string             // paths where 0 is written out
+	secrets  []string
 	mistakes []Mistake
+	broken   bool // too much for the parts to be asked
 }
 
-func (d *decoder) add(p place, path, message string) {
-	d.mistakes = append(d.mistakes, Mistake{Line: p.line, Column: p.column, Path: path, Message: message})
+func newDecoder(dir string, mode fs.FileMode, lookup func(string) (string, bool)) *decoder {
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	return &decoder{
+		lookup: lookup, dir: dir, mode: mode,
+		places: map[string]place{}, values: map[string]expansion{}, meant: map[string]bool{},
+	}
 }
+
+func valueOf(cfg *gateway.Config) reflect.Value { return reflect.ValueOf(cfg).Elem() }
+
+func (d *decoder) add(p place, path, message string) {
+	d.mistakes = append(d.mistakes, Mistake{
+		Line: p.line, Column: p.column, Path: path, Message: message, key: p.key, keyColumn: p.keyColumn,
+	})
+}
+
+// wrong reports a mistake in the value n of path.
+func (d *decoder) wrong(n *yaml.Node, path, message string) {
+	p := at(n)
+	if k := d.places[path]; k.line == n.Line {
+		p.key, p.keyColumn = k.key, k.keyColumn
+	}
+	d.add(p, path, message)
+}
+
+var finer = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?): `)
 
 // problem reports a mistake that only the parts could find, at the nearest
 // place that is in the file.
 func (d *decoder) problem(p gateway.Problem) {
+	path, message := p.Path, p.Err.Error()
+	if m := finer.FindStringSubmatch(message); m != nil {
+		if _, ok := d.places[join(path, m[1])]; ok {
+			path, message = join(path, m[1]), message[len(m[0]):]
+		}
+	}
+	if d.meant[path] {
+		return // it is there, under a mistyped key, and that was said
+	}
 	for _, m := range d.mistakes {
-		if m.Path == p.Path {
+		if within(path, m.Path) || within(m.Path, path) && strings.HasPrefix(message, "required") {
 			return // it could not even be read
 		}
 	}
-	path := p.Path
-	where, ok := d.places[path]
-	for !ok && path != "" {
-		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-		where, ok = d.places[path]
+	message = d.values[path].conceal(message)
+	near := path
+	where, ok := d.places[near]
+	for !ok && near != "" {
+		near = near[:max(strings.LastIndexAny(near, ".["), 0)]
+		where, ok = d.places[near]
 	}
-	d.add(where, p.Path, p.Err.Error())
+	d.add(where, path, message)
 }
 
-func (d *decoder) into(cfg *gateway.Config, n *yaml.Node) {
-	d.value(reflect.ValueOf(cfg).Elem(), n, "")
+// within says whether path is parent or stands below it.
+func within(path, parent string) bool {
+	rest, ok := strings.CutPrefix(path, parent)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 var (
@@ -61,9 +106,12 @@ var (
 )
 
 func (d *decoder) value(v reflect.Value, n *yaml.Node, path string) {
-	d.places[path] = at(n)
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		d.wrong(n, path, "tags mean nothing here; a value that begins with ! needs quotes")
+		return
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return // a key with nothing behind it: as if it were not there
@@ -83,24 +131,34 @@ func (d *decoder) value(v reflect.Value, n *yaml.Node, path string) {
 }
 
 // mapping walks the pairs of a mapping and refuses a key that stands twice.
-func (d *decoder) mapping(n *yaml.Node, path string, pair func(key string, k, v *yaml.Node)) {
+func (d *decoder) mapping(n *yaml.Node, path string, pair func(full, key string, p place, v *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		d.add(at(n), path, "a mapping belongs here, with a key and its value on each line")
+		d.broken = d.broken || path == ""
+		d.wrong(n, path, "keys belong here, each on its line with its value, indented")
 		return
 	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
-		if k.Kind != yaml.ScalarNode || k.Tag == "!!merge" {
+		switch {
+		case k.Kind == yaml.ScalarNode && k.Tag == "!!merge":
+			d.add(at(k), path, "merge keys (<<) are not read here: write the keys out")
+			continue
+		case k.Kind != yaml.ScalarNode:
 			d.add(at(k), path, "a plain key belongs here")
 			continue
 		}
+		shown, ok := shownKey(k.Value)
+		p, full := at(k), join(path, shown)
+		if ok {
+			p.key, p.keyColumn = shown, k.Column
+		}
 		if line, twice := seen[k.Value]; twice {
-			d.add(at(k), join(path, k.Value), fmt.Sprintf("stands here a second time; the first is in line %d", line))
+			d.add(p, full, fmt.Sprintf("stands here a second time; the first is in line %d", line))
 			continue
 		}
 		seen[k.Value] = k.Line
-		pair(k.Value, k, n.Content[i+1])
+		pair(full, k.Value, p, n.Content[i+1])
 	}
 }
 
@@ -113,30 +171,40 @@ func (d *decoder) fields(v reflect.Value, n *yaml.Node, path string) {
 			keys = append(keys, key)
 		}
 	}
-	d.mapping(n, path, func(key string, k, value *yaml.Node) {
-		full := join(path, key)
-		if f, ok := byKey[key]; ok {
-			d.value(f, value, full)
-			d.places[full] = at(k)
+	d.mapping(n, path, func(full, key string, p place, value *yaml.Node) {
+		f, known := byKey[key]
+		base, byFile := strings.CutSuffix(key, "_file")
+		if !known && byFile && byKey[base].IsValid() && byKey[base].Type() == secretType {
+			d.secretFile(byKey[base], value, join(path, base), full, p)
 			return
 		}
-		if base, isFile := strings.CutSuffix(key, "_file"); isFile {
-			if f, ok := byKey[base]; ok && f.Type() == secretType {
-				d.secretFile(f, value, join(path, base), full)
-				return
+		if !known {
+			near := tools.Nearest(key, keys)
+			for _, k := range near {
+				d.meant[join(path, k)] = true
 			}
+			d.add(p, full, "there is no such key"+suggestion(near, keys))
+			return
 		}
-		d.add(at(k), full, "there is no such key"+suggest(key, keys))
+		if first, twice := d.places[full]; twice && f.Type() == secretType {
+			d.add(p, full, fmt.Sprintf("it is given by file too, in line %d: only one of the two", first.line))
+			return
+		}
+		d.places[full] = p
+		d.value(f, value, full)
 	})
 }
 
 func (d *decoder) entries(v reflect.Value, n *yaml.Node, path string) {
 	m := reflect.MakeMap(v.Type())
-	d.mapping(n, path, func(key string, k, value *yaml.Node) {
+	d.mapping(n, path, func(full, key string, p place, value *yaml.Node) {
+		if full != join(path, key) {
+			d.add(p, full, "a name is lower-case letters, digits, - and _, at most 32; what stands here is not shown, as it may be a secret")
+			return
+		}
+		d.places[full] = p
 		e := reflect.New(v.Type().Elem()).Elem()
-		full := join(path, key)
 		d.value(e, value, full)
-		d.places[full] = at(k)
 		m.SetMapIndex(reflect.ValueOf(key), e)
 	})
 	v.Set(m)
@@ -144,87 +212,20 @@ func (d *decoder) entries(v reflect.Value, n *yaml.Node, path string) {
 
 func (d *decoder) list(v reflect.Value, n *yaml.Node, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.add(at(n), path, "a list belongs here: [a, b], or one line with a dash for each")
+		d.wrong(n, path, "a list belongs here: [a, b], or a line with a dash for each")
 		return
 	}
 	s := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, e := range n.Content {
-		d.value(s.Index(i), e, fmt.Sprintf("%s[%d]", path, i))
+		item := fmt.Sprintf("%s[%d]", path, i)
+		d.places[item] = at(e)
+		d.value(s.Index(i), e, item)
 	}
 	v.Set(s)
 }
 
-func (d *decoder) scalar(v reflect.Value, n *yaml.Node, path string) {
-	if n.Kind != yaml.ScalarNode {
-		d.add(at(n), path, "a single value belongs here")
-		return
-	}
-	text, expanded, err := d.expand(n.Value)
-	if err != nil {
-		d.add(at(n), path, err.Error())
-		return
-	}
-	switch {
-	case v.Type() == secretType:
-		if !expanded && text != "" && d.open {
-			d.add(at(n), path, fmt.Sprintf("holds a secret, but others may read the file (its mode is %04o): chmod 600 it, or write ${NAME} or %s_file", d.mode, last(path)))
-			return
-		}
-		v.Set(reflect.ValueOf(gateway.NewSecret(text)))
-	case v.Type() == durationType:
-		t, err := time.ParseDuration(text)
-		if err != nil {
-			d.add(at(n), path, fmt.Sprintf("%q is not a duration such as 90s, 10m or 1h30m", text))
-			return
-		}
-		v.SetInt(int64(t))
-	case v.Kind() == reflect.String:
-		v.SetString(text)
-	case v.Kind() == reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		if err != nil || len(text) == 1 {
-			d.add(at(n), path, fmt.Sprintf("%q is neither true nor false", text))
-			return
-		}
-		v.SetBool(b)
-	case v.CanInt():
-		i, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, v.Type().Bits())
-		if err != nil {
-			d.add(at(n), path, fmt.Sprintf("%q is not a whole number", text))
-			return
-		}
-		v.SetInt(i)
-	default:
-		panic("configs: no rule for " + v.Type().String())
-	}
-}
-
-// secretFile reads the secret of path from the file that the value names.
-func (d *decoder) secretFile(v reflect.Value, n *yaml.Node, path, full string) {
-	d.places[full] = at(n)
-	var name string
-	d.scalar(reflect.ValueOf(&name).Elem(), n, full)
-	if name == "" {
-		return
-	}
-	if _, both := d.places[path]; both {
-		d.add(at(n), full, last(path)+" is given too: only one of the two")
-		return
-	}
-	d.places[path] = at(n)
-	text, err := d.read(name)
-	switch {
-	case err != nil:
-		d.add(at(n), full, err.Error())
-	case text == "":
-		d.add(at(n), full, fmt.Sprintf("%s is empty", name))
-	default:
-		v.Set(reflect.ValueOf(gateway.NewSecret(text)))
-	}
-}
-
-func suggest(key string, keys []string) string {
-	if near := tools.Nearest(key, keys); len(near) > 0 {
+func suggestion(near, keys []string) string {
+	if len(near) > 0 {
 		return fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
 	}
 	return "; there are " + strings.Join(keys, ", ")

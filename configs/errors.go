@@ -3,30 +3,30 @@ package configs
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Error is all mistakes of one configuration.
+// Error is all mistakes of one configuration, in the order of the file.
 type Error struct {
 	File     string
 	Mistakes []Mistake
-	source   []byte
 }
 
 // Mistake is one of them. Line and Column count from 1; 0: nowhere in the file.
 type Mistake struct {
 	Line, Column int
-	Path         string
+	Path         string // as channels.telegram.main.token
 	Message      string
+
+	key       string // of the line, if it may be shown
+	keyColumn int
 }
 
-// Error says each mistake as file:line:column: path: message, with the line it
-// stands in, unless that line may hold a secret.
+// Error says each mistake as file:line:column: path: message, and where the
+// line's key is known shows it with a caret. Values are never shown: they may
+// be secrets.
 func (e *Error) Error() string {
-	lines := strings.Split(string(e.source), "\n")
 	var b strings.Builder
 	for i, m := range e.Mistakes {
 		if i > 0 {
@@ -43,37 +43,26 @@ func (e *Error) Error() string {
 			b.WriteString(" " + m.Path + ":")
 		}
 		b.WriteString(" " + m.Message)
-		if m.Line > 0 && m.Line <= len(lines) {
-			excerpt(&b, lines[m.Line-1], m.Column)
-		}
+		m.excerpt(&b)
 	}
 	return b.String()
 }
 
-// excerpt shows the key of a line with a caret under it. The value is left
-// out: it may be a secret in the wrong place.
-func excerpt(b *strings.Builder, line string, column int) {
-	key, _, ok := strings.Cut(line, ":")
-	if !ok || column < 1 || column > len(key) {
+func (m Mistake) excerpt(b *strings.Builder) {
+	caret := m.Column - m.keyColumn
+	if m.key == "" || caret < 0 || caret > len(m.key)+len(": ") {
 		return
 	}
-	fmt.Fprintf(b, "\n    %s: …\n    %s^", key, strings.Repeat(" ", column-1))
+	fmt.Fprintf(b, "\n    %s: …\n    %s^", m.key, strings.Repeat(" ", caret))
 }
 
-func (e *Error) sort() {
-	slices.SortStableFunc(e.Mistakes, func(a, b Mistake) int {
+func (d *decoder) report(file string) *Error {
+	for i, m := range d.mistakes {
+		d.mistakes[i].Message = d.withoutSecrets(m.Message)
+		d.mistakes[i].Path = d.withoutSecrets(m.Path)
+	}
+	slices.SortStableFunc(d.mistakes, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-}
-
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-
-// yamlMistakes puts the YAML reader's own errors into our form.
-func yamlMistakes(err error) []Mistake {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		return []Mistake{{Line: line, Column: 1, Message: "this is not YAML: " + m[2]}}
-	}
-	return []Mistake{{Message: "this is not YAML: " + text}}
+	return &Error{File: file, Mistakes: d.mistakes}
 }

@@ -3,39 +3,64 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var (
+	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	bare     = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
+)
 
-// expand puts variables and files into one scalar. expanded says whether there
-// was anything to put in.
-func (d *decoder) expand(s string) (text string, expanded bool, err error) {
+// The mistakes of one value. None repeats what was written: in the wrong place
+// it may be a secret.
+var (
+	errOpen   = errors.New("${ without its }; write $$ for a dollar sign")
+	errName   = errors.New("between ${ and } belongs the name of a variable (letters, digits and _), or file: and a path")
+	errNested = errors.New("${…} does not stand inside another; put it into a variable of its own")
+	errBare   = errors.New("a variable is written with braces, ${NAME}; a dollar sign itself is $$")
+)
+
+// expansion is a value with its variables put in.
+type expansion struct {
+	text     string
+	put      []string // what was put in
+	fallback bool     // some of it is a default, which stands in the file
+	empty    string   // a variable that is set, but to nothing
+}
+
+func (d *decoder) expand(s string) (expansion, error) {
+	var e expansion
+	if bare.MatchString(s) {
+		return e, errBare
+	}
 	var b strings.Builder
 	for {
-		before, rest, ok := strings.Cut(s, "$")
+		before, rest, more := strings.Cut(s, "$")
 		b.WriteString(before)
-		if !ok {
-			return b.String(), expanded, nil
-		}
 		switch {
+		case !more:
+			e.text = b.String()
+			return e, nil
 		case strings.HasPrefix(rest, "$"):
 			b.WriteByte('$')
 			s = rest[1:]
 		case strings.HasPrefix(rest, "{"):
-			name, after, closed := strings.Cut(rest[1:], "}")
-			if !closed {
-				return "", false, errors.New("${ without its }; write $$ for a dollar sign")
+			inside, after, closed := strings.Cut(rest[1:], "}")
+			switch {
+			case !closed:
+				return e, errOpen
+			case strings.Contains(inside, "${"):
+				return e, errNested
 			}
-			value, err := d.variable(name)
+			text, err := d.substitute(inside, &e)
 			if err != nil {
-				return "", false, err
+				return e, err
 			}
-			b.WriteString(value)
-			s, expanded = after, true
+			e.put = append(e.put, text)
+			b.WriteString(text)
+			s = after
 		default:
 			b.WriteByte('$')
 			s = rest
@@ -43,39 +68,60 @@ func (d *decoder) expand(s string) (text string, expanded bool, err error) {
 	}
 }
 
-func (d *decoder) variable(name string) (string, error) {
-	if path, isFile := strings.CutPrefix(name, "file:"); isFile {
+func (d *decoder) substitute(inside string, e *expansion) (string, error) {
+	if path, isFile := strings.CutPrefix(inside, "file:"); isFile {
 		return d.read(path)
 	}
-	name, fallback, has := strings.Cut(name, ":-")
+	name, fallback, has := strings.Cut(inside, ":-")
 	if !variable.MatchString(name) {
-		return "", fmt.Errorf("${%s}: a variable's name is letters, digits and _; a file is ${file:/path}", name)
+		return "", errName
 	}
-	if v, ok := d.lookup(name); ok && (v != "" || !has) {
+	v, ok := d.lookup(name)
+	switch {
+	case ok && v == "" && !has:
+		e.empty = name
 		return v, nil
-	}
-	if has {
+	case ok && v != "":
+		return v, nil
+	case has:
+		e.fallback = e.fallback || fallback != ""
 		return fallback, nil
 	}
-	return "", fmt.Errorf("${%s}: that variable is not set in the environment; set it, or write ${%s:-default}", name, name)
+	//nolint:err113 // the text is for the operator
+	return "", fmt.Errorf("the variable %s is not set in the environment; set it, or write ${%s:-default}", name, name)
 }
+
+// maxFile is more than any secret has.
+const maxFile = 64 << 10
 
 // read gives the content of a file without its last newline. A path that is
 // not absolute starts at the configuration's own folder, or, for a plain name,
 // at the folder that a service manager gave credentials in.
 func (d *decoder) read(path string) (string, error) {
-	full := path
-	if !filepath.IsAbs(path) {
-		full = filepath.Join(d.dir, path)
-		if dir, ok := d.lookup("CREDENTIALS_DIRECTORY"); ok && dir != "" && filepath.Base(path) == path {
-			if _, err := os.Stat(filepath.Join(dir, path)); err == nil {
-				full = filepath.Join(dir, path)
-			}
+	if path == "" {
+		return "", errors.New("the path of a file is missing") //nolint:err113 // for the operator
+	}
+	places := []string{d.path(path)}
+	if dir, _ := d.lookup("CREDENTIALS_DIRECTORY"); filepath.IsAbs(dir) && filepath.Base(path) == path {
+		places = []string{filepath.Join(dir, path), places[0]}
+	}
+	var err error
+	for _, p := range places {
+		var data []byte
+		if data, _, err = readAll(p, maxFile); err == nil {
+			text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+			d.secret(text)
+			return text, nil
 		}
 	}
-	data, err := os.ReadFile(full)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %s", full, plainPathError(err)) //nolint:err113 // for the operator's eyes
+	return "", fmt.Errorf("%s: %s", shownPath(path), plain(err)) //nolint:err113 // for the operator
+}
+
+// shownPath is path, unless it may be the secret itself, written where the path
+// of its file belongs.
+func shownPath(path string) string {
+	if len(path) > 200 || !strings.Contains(path, "/") {
+		return "the file that is named here"
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
+	return path
 }

@@ -1,0 +1,53 @@
+package configs
+
+import (
+	"path/filepath"
+	"strings"
+
+	"parley/gateway"
+)
+
+// absolute makes the paths of cfg absolute: from home where they begin with ~/,
+// otherwise from the configuration's own folder.
+func (d *decoder) absolute(cfg *gateway.Config) {
+	if cfg.StateDir == "" {
+		cfg.StateDir = d.defaultStateDir()
+	}
+	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile} {
+		*p = d.path(*p)
+	}
+}
+
+func (d *decoder) path(p string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		if home, _ := d.lookup("HOME"); filepath.IsAbs(home) {
+			return filepath.Join(home, rest)
+		}
+		return p
+	}
+	if p == "" || filepath.IsAbs(p) || strings.HasPrefix(p, "~") {
+		return p
+	}
+	if abs, err := filepath.Abs(filepath.Join(d.dir, p)); err == nil {
+		return abs
+	}
+	return p
+}
+
+// defaultStateDir is where the service manager or the desktop says.
+func (d *decoder) defaultStateDir() string {
+	// Several folders of a unit are joined with colons; the first is ours.
+	if s, _ := d.lookup("STATE_DIRECTORY"); s != "" {
+		first, _, _ := strings.Cut(s, ":")
+		return first
+	}
+	// Relative paths are to be ignored, says the XDG base directory
+	// specification.
+	if s, _ := d.lookup("XDG_STATE_HOME"); filepath.IsAbs(s) {
+		return filepath.Join(s, "parley")
+	}
+	if home, _ := d.lookup("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "parley")
+	}
+	return ""
+}

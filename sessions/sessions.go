@@ -11,11 +11,10 @@ package sessions
 
 import (
 	"errors"
-	"time"
-
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/transcript"
+	"time"
 )
 
 var (

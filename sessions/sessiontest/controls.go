@@ -1,9 +1,8 @@
 package sessiontest
 
 import (
-	"testing"
-
 	"parley/sessions"
+	"testing"
 )
 
 // stop is a request to stop what a chat runs, and to discard what waits.

@@ -1,10 +1,9 @@
 package sessiontest
 
 import (
+	"parley/sessions"
 	"testing"
 	"time"
-
-	"parley/sessions"
 )
 
 func dispatch(t *testing.T, open opener) {
@@ -116,7 +115,7 @@ func dispatch(t *testing.T, open opener) {
 				t.Fatalf("%+v", n)
 			}
 		},
-		"mailboxes lists every one until it is told to stop": func(t *testing.T, h *house) {
+		"mailboxes lists every one until it is told to stop": func(_ *testing.T, h *house) {
 			want := map[string]bool{}
 			for i := range 450 {
 				want[h.touch("chat-"+time.Duration(i).String(), 1).Token] = true

@@ -1,10 +1,9 @@
 package sessiontest
 
 import (
-	"testing"
-
 	"parley/costs"
 	"parley/sessions"
+	"testing"
 )
 
 // fencedWrite is one fenced method of the store, called with a fence.
@@ -63,8 +62,8 @@ func fencedWrites() []fencedWrite {
 	}
 }
 
-// state is everything that a write to one chat could change.
-func (h *house) state(peer string, turn sessions.Turn) any {
+// state is everything that a write to chat one could change.
+func (h *house) state(turn sessions.Turn) any {
 	h.t.Helper()
 	stored, err := h.s.Turn(h.ctx, turn.ID)
 	h.ok(err)
@@ -74,7 +73,7 @@ func (h *house) state(peer string, turn sessions.Turn) any {
 	h.ok(err)
 	cs, err := h.s.Controls(h.ctx, turn.Token)
 	h.ok(err)
-	return []any{h.mailbox(peer), stored, tree, ds, cs, h.history(turn.Session), h.entries("")}
+	return []any{h.mailbox("one"), stored, tree, ds, cs, h.history(turn.Session), h.entries("")}
 }
 
 func fences(t *testing.T, open opener) {
@@ -93,28 +92,28 @@ func fences(t *testing.T, open opener) {
 			h.touch("one", 2)
 			_, err := h.s.Request(h.ctx, stop("one", "c1", 1))
 			h.ok(err)
-			before := h.state("one", turn)
+			before := h.state(turn)
 			for _, w := range fencedWrites() {
 				if err := w.call(h, forge(f), turn); err == nil {
 					t.Errorf("%s was not refused", w.name)
 				} else {
 					h.is(err, sessions.ErrFenced)
 				}
-				h.same(w.name+" changed", h.state("one", turn), before)
+				h.same(w.name+" changed", h.state(turn), before)
 			}
 		})
 	}
 	cases{
-		"nobody's mailbox refuses its last owner": func(t *testing.T, h *house) {
+		"nobody's mailbox refuses its last owner": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
 			h.ok(h.s.Handover(h.ctx, f))
-			before := h.state("one", turn)
+			before := h.state(turn)
 			for _, w := range fencedWrites() {
 				if w.name == "handover" || w.name == "release" {
 					continue // repeats: they answer the same
 				}
 				h.is(w.call(h, f, turn), sessions.ErrFenced)
-				h.same(w.name+" changed", h.state("one", turn), before)
+				h.same(w.name+" changed", h.state(turn), before)
 			}
 		},
 		"a late settlement is booked without its messages": func(_ *testing.T, h *house) {

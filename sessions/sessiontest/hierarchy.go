@@ -2,12 +2,11 @@ package sessiontest
 
 import (
 	"fmt"
-	"testing"
-	"time"
-
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"testing"
+	"time"
 )
 
 func hierarchy(t *testing.T, open opener) {
@@ -63,7 +62,7 @@ func hierarchy(t *testing.T, open opener) {
 			_, _, err = h.s.Touch(h.ctx, touch)
 			h.is(err, sessions.ErrNotFound)
 		},
-		"a child may run inside its ancestor's owner": func(t *testing.T, h *house) {
+		"a child may run inside its ancestor's owner": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			c := h.spawn(f, h.spawn(f, h.session(turn.Session), "a"), "c")
@@ -246,7 +245,7 @@ func money(t *testing.T, open opener) {
 			h.same("a refused call holds nothing elsewhere", held, costs.Amount(990))
 			h.same("nor in the tree", h.session(turn.Session).Held, costs.Amount(990))
 		},
-		"no sum wraps around": func(t *testing.T, h *house) {
+		"no sum wraps around": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			const most = costs.Amount(1<<63 - 1)

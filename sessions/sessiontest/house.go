@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // house is a store with a clock and the steps that most cases begin with. Its

@@ -3,11 +3,10 @@ package sessiontest
 import (
 	"encoding/json"
 	"fmt"
-	"testing"
-	"time"
-
 	"parley/sessions"
 	"parley/transcript"
+	"testing"
+	"time"
 )
 
 func messages(t *testing.T, open opener) {

@@ -3,13 +3,12 @@ package sessiontest
 import (
 	"errors"
 	"fmt"
+	"parley/sessions"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"parley/sessions"
 )
 
 // model runs random schedules against a simple model of the mailbox row: lost

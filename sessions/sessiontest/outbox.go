@@ -2,11 +2,10 @@ package sessiontest
 
 import (
 	"fmt"
+	"parley/sessions"
 	"slices"
 	"testing"
 	"time"
-
-	"parley/sessions"
 )
 
 // queued puts answers into the outbox.
@@ -24,9 +23,9 @@ func (h *house) delivery(id string) sessions.Delivery {
 	return d
 }
 
-func (h *house) pending(channel string) (ids []string) {
+func (h *house) pending() (ids []string) {
 	h.t.Helper()
-	ds, err := h.s.Pending(h.ctx, channel, 100)
+	ds, err := h.s.Pending(h.ctx, "tg", 100)
 	h.ok(err)
 	for _, d := range ds {
 		ids = append(ids, d.ID)
@@ -47,7 +46,7 @@ func outbox(t *testing.T, open opener) {
 				}
 				h.queued(r)
 			}
-			h.same("pending", h.pending("tg"), want)
+			h.same("pending", h.pending(), want)
 			ds, err := h.s.Pending(h.ctx, "tg", 3)
 			h.ok(err)
 			h.same("limited", len(ds), 3)
@@ -85,9 +84,9 @@ func outbox(t *testing.T, open opener) {
 				{Body: []byte("one"), State: sessions.Sent, Attempts: 2, MessageID: "id-1", At: noon},
 				{Body: []byte("two"), State: sessions.Queued, At: time.Time{}},
 			})
-			h.same("pending", h.pending("tg"), []string{"r"})
+			h.same("pending", h.pending(), []string{"r"})
 			move(1, sessions.Queued, sessions.Failed, "", "too long")
-			h.same("pending", h.pending("tg"), []string(nil))
+			h.same("pending", h.pending(), []string(nil))
 			h.same("parts", len(h.delivery("r").Parts), 2)
 		},
 		"only the states that may follow do": func(_ *testing.T, h *house) {
@@ -151,11 +150,11 @@ func outbox(t *testing.T, open opener) {
 			for range 2 {
 				h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Close: true}))
 			}
-			h.same("pending", h.pending("tg"), []string{"q"})
+			h.same("pending", h.pending(), []string{"q"})
 			if err := h.s.Advance(h.ctx, "q", sessions.Progress{Bodies: [][]byte{[]byte("x")}, Close: true}); err == nil {
 				t.Fatal("an answer with parts was closed")
 			}
-			h.same("pending", h.pending("tg"), []string{"q"})
+			h.same("pending", h.pending(), []string{"q"})
 		},
 		"a preview is known to the turn's answer": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")

@@ -1,10 +1,9 @@
 package sessiontest
 
 import (
-	"testing"
-
 	"parley/costs"
 	"parley/sessions"
+	"testing"
 )
 
 // repeats calls each write a second time, as after a lost answer.

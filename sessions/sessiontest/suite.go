@@ -4,9 +4,8 @@
 package sessiontest
 
 import (
-	"testing"
-
 	"parley/sessions"
+	"testing"
 )
 
 // Run holds the stores that open makes to the contract. Each call of open

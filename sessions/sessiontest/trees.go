@@ -3,14 +3,13 @@ package sessiontest
 import (
 	"errors"
 	"fmt"
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"parley/costs"
-	"parley/sessionkeys"
-	"parley/sessions"
 )
 
 func asBudget(err error, b **costs.BudgetError) bool { return errors.As(err, b) }

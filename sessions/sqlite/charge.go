@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
+	"time"
 )
 
 // Reserve implements [sessions.Turns].

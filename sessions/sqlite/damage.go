@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"parley/sessions"
 	"strings"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
-
-	"parley/sessions"
 )
 
 // advice ends every report of damage.
@@ -51,7 +50,7 @@ func checkFile(path, left string) (fresh bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read it: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	st, err := f.Stat()
 	if err != nil {
 		return false, fmt.Errorf("look at it: %w", err)

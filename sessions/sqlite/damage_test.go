@@ -6,12 +6,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"parley/sessions"
+	"parley/sessions/sqlite"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"parley/sessions"
-	"parley/sessions/sqlite"
 )
 
 // used is a closed database with a few hundred messages.
@@ -73,7 +72,7 @@ func exec(t *testing.T, path string, queries ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer db.Close() //nolint:errcheck // a test file
 	for _, q := range queries {
 		if _, err := db.ExecContext(t.Context(), q); err != nil {
 			t.Fatal(err)
@@ -90,7 +89,7 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 		says string
 	}{
 		"not a database": {used, func(t *testing.T, path string) {
-			edit(t, path, func(b []byte) []byte { return []byte(strings.Repeat("hello ", 100)) })
+			edit(t, path, func([]byte) []byte { return []byte(strings.Repeat("hello ", 100)) })
 		}, "not a SQLite database"},
 		"a few bytes": {used, func(t *testing.T, path string) {
 			edit(t, path, func(b []byte) []byte { return b[:50] })
@@ -159,7 +158,7 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 			before := snapshotFiles(t, path)
 			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 			if err == nil {
-				s.Close()
+				_ = s.Close()
 				t.Fatal("it was opened")
 			}
 			if !errors.Is(err, sessions.ErrDamaged) || !strings.Contains(err.Error(), c.says) ||
@@ -184,7 +183,7 @@ func snapshotFiles(t *testing.T, path string) string {
 		if _, err := io.Copy(&all, f); err != nil {
 			t.Fatal(err)
 		}
-		f.Close()
+		_ = f.Close()
 	}
 	return all.String()
 }
@@ -249,7 +248,7 @@ func TestTheLedgerCanOnlyBeAddedTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer db.Close() //nolint:errcheck // a test file
 	for _, q := range []string{"UPDATE ledger SET amount = 0", "DELETE FROM ledger", "INSERT OR REPLACE INTO ledger SELECT * FROM ledger"} {
 		if _, err := db.ExecContext(context.Background(), q); err == nil {
 			t.Errorf("%s was not refused", q)

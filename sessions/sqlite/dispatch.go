@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
 	"parley/sessionkeys"
 	"parley/sessions"
+	"time"
 )
 
 // Touch implements [sessions.Dispatch].

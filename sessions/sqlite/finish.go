@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
 	"parley/costs"
 	"parley/sessions"
+	"time"
 )
 
 // Resume implements [sessions.Turns].

@@ -3,9 +3,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"time"
-
 	"parley/sessions"
+	"time"
 )
 
 // inboxRow says what an event became.

@@ -28,7 +28,7 @@ func takeLock(path string) (*lock, string, error) {
 		return nil, "", fmt.Errorf("open the lock file: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
+		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, "", errors.New("another process has it open (it holds " + path +
 				"): one process owns a SQLite database; end the other one, or use Redis to run several")
@@ -37,7 +37,7 @@ func takeLock(path string) (*lock, string, error) {
 	}
 	left, err := io.ReadAll(io.LimitReader(f, 64))
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, "", fmt.Errorf("read the lock file: %w", err)
 	}
 	return &lock{f}, string(left), nil

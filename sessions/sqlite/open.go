@@ -139,7 +139,7 @@ func prepareFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("make it: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // nothing was written
 	st, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("look at it: %w", err)

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
+	"parley/sessions"
+	"parley/sessions/sqlite"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"parley/sessions"
-	"parley/sessions/sqlite"
 )
 
 // childPath tells the test binary that it is the process to be killed.

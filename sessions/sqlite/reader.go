@@ -46,7 +46,7 @@ func (p *pool) close() error {
 
 func (r *reader) close() error {
 	for _, s := range r.stmts {
-		s.Close()
+		_ = s.Close()
 	}
 	return r.conn.Close()
 }

@@ -100,7 +100,7 @@ func (t *tx) each(query string, args []any, f func(scanner) error) error {
 }
 
 func drain(rows *sql.Rows, f func(scanner) error) error {
-	defer rows.Close()
+	defer rows.Close() //nolint:errcheck // rows.Err says it
 	for rows.Next() {
 		if err := f(rows); err != nil {
 			return err

@@ -28,11 +28,11 @@ func checkLog(path string) error {
 	if err != nil {
 		return fmt.Errorf("read its log: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	r := bufio.NewReaderSize(f, 1<<16)
 	head := make([]byte, logHeader)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return nil //nolint:nilerr // an empty log, or one whose first header was being written
+		return nil // an empty log, or one whose first header was being written
 	}
 	order, ok := logOrder(head)
 	if !ok {

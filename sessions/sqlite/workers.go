@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
 	"parley/sessions"
+	"time"
 )
 
 // Heartbeat implements [sessions.Dispatch].

@@ -56,7 +56,7 @@ func (w *writer) stop() {
 
 func (w *writer) close() error {
 	for _, s := range w.tx.stmts {
-		s.Close()
+		_ = s.Close()
 	}
 	return w.conn.Close()
 }

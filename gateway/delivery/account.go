@@ -28,6 +28,7 @@ type account struct {
 	mu       sync.Mutex
 	wg       sync.WaitGroup
 	ctx      context.Context // of the lanes; set by run before anything else
+	began    time.Time       // likewise
 	inFlight map[string]bool // deliveries that a lane has
 	lanes    map[string]*lane
 	previews map[string]*preview // by turn
@@ -64,6 +65,7 @@ func (a *account) run(ctx context.Context) {
 	defer stop()
 	a.mu.Lock()
 	a.ctx = lanes
+	a.began = a.d.Now().Truncate(time.Millisecond) // as the store keeps times
 	a.mu.Unlock()
 
 	tick := time.NewTicker(scanEvery)

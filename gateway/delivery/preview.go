@@ -72,7 +72,7 @@ func (a *account) showNow(ctx context.Context, s worker.PreviewSignal) {
 }
 
 func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
-	if over, err := a.over(ctx, s.Turn); over || err != nil {
+	if over, err := a.over(ctx, s); over || err != nil {
 		return err
 	}
 	if s.Text == "" {
@@ -126,21 +126,23 @@ func (p *preview) pause(now time.Time, err error) {
 	}
 }
 
-// over says whether the turn has ended: signals may come late, and nothing of a
-// turn is shown behind its answer. A turn whose preview stands in the chat has
-// its answer still to come, in the same lane.
-func (a *account) over(ctx context.Context, turn string) (bool, error) {
+// over says whether s is not to be shown any more. Signals may come late, and
+// nothing of a turn stands behind its answer; and a turn that began before this
+// process may have a preview already, which the answer goes into: it gets no
+// second one. A turn whose preview this process has sent has its answer still to
+// come, in the same lane.
+func (a *account) over(ctx context.Context, s worker.PreviewSignal) (bool, error) {
 	a.mu.Lock()
-	p := a.previews[turn]
+	p, began := a.previews[s.Turn], a.began
 	a.mu.Unlock()
 	if p != nil && p.messageID != "" {
 		return false, nil
 	}
-	t, err := a.d.Store.Turn(ctx, turn)
+	t, err := a.d.Store.Turn(ctx, s.Turn)
 	if err != nil {
 		return false, fmt.Errorf("look at the turn: %w", err)
 	}
-	return t.State == sessions.Done, nil
+	return t.State == sessions.Done || s.Text != "" && t.OpenedAt.Before(began), nil
 }
 
 func (a *account) firstReply(ctx context.Context, d *sessions.Delivery) {

@@ -54,8 +54,14 @@ func unfit(m channels.Message) string {
 		return "the event has no id"
 	}
 	for _, f := range []struct{ name, value string }{
-		{"event", m.Event}, {"message", m.MessageID}, {"sender", m.Sender.ID}, {"network", m.Address.Channel},
-		{"account", m.Address.Account}, {"kind", string(m.Address.Kind)}, {"peer", m.Address.Peer}, {"thread", m.Address.Thread},
+		{"event", m.Event},
+		{"message", m.MessageID},
+		{"sender", m.Sender.ID},
+		{"network", m.Address.Channel},
+		{"account", m.Address.Account},
+		{"kind", string(m.Address.Kind)},
+		{"peer", m.Address.Peer},
+		{"thread", m.Address.Thread},
 	} {
 		if !utf8.ValidString(f.value) {
 			return "the id of the " + f.name + " is not UTF-8"

@@ -198,7 +198,7 @@ func (i *Intake) answer(ctx context.Context, m channels.Message, text string) er
 // Bounds of what is kept of an event that is too large even for the dead
 // letters, and of the words about it.
 const (
-	mostBuried  = 256 << 10
+	mostBuried  = 32 << 10
 	mostProblem = 2 << 10
 )
 

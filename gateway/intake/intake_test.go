@@ -1,0 +1,579 @@
+package intake_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/costs"
+	"parley/gateway/commands"
+	"parley/gateway/intake"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+var errDown = errors.New("it does not answer")
+
+// world is the log, the book, the desk's store and the counters of one intake.
+type world struct {
+	mu        sync.Mutex
+	fail      string // the method that fails
+	published []broker.Envelope
+	dead      []broker.DeadLetter
+	notices   []sessions.Outgoing
+	requests  []sessions.Control
+	signals   []string
+	seen      map[sessions.InboxID]bool
+	counts    map[string]int
+	most      int // bytes of a body; 0: any
+}
+
+func (w *world) do(method string, f func()) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fail == method {
+		return errDown
+	}
+	f()
+	return nil
+}
+
+func (w *world) count(words ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[strings.Join(words, " ")]++
+}
+
+func (w *world) Publish(_ context.Context, e broker.Envelope) (uint64, error) {
+	if w.most > 0 && len(e.Body) > w.most {
+		return 0, fmt.Errorf("publish: %w", broker.ErrTooLarge)
+	}
+	return 1, w.do("Publish", func() { w.published = append(w.published, e) })
+}
+
+func (w *world) DeadLetter(_ context.Context, d broker.DeadLetter) error {
+	if w.most > 0 && len(d.Body) > w.most {
+		return fmt.Errorf("dead letter: %w", broker.ErrTooLarge)
+	}
+	return w.do("DeadLetter", func() { w.dead = append(w.dead, d) })
+}
+
+func (w *world) Last(context.Context, string) (uint64, error) { return 7, w.do("Last", func() {}) }
+
+func (w *world) Signal(_ context.Context, s broker.Signal) error {
+	return w.do("Signal", func() { w.signals = append(w.signals, s.Topic) })
+}
+
+func (w *world) known(e sessions.InboxID) bool {
+	was := w.seen[e]
+	w.seen[e] = true
+	return was
+}
+
+func (w *world) Notice(_ context.Context, e sessions.InboxID, rs []sessions.Outgoing, _ time.Time) (added bool, err error) {
+	return added, w.do("Notice", func() {
+		if added = !w.known(e); added {
+			w.notices = append(w.notices, rs...)
+		}
+	})
+}
+
+func (w *world) Request(_ context.Context, c sessions.Control) (added bool, err error) {
+	return added, w.do("Request", func() {
+		if added = !w.known(c.Event); added {
+			w.requests = append(w.requests, c)
+		}
+	})
+}
+
+func (w *world) Mailbox(context.Context, string) (sessions.Mailbox, error) {
+	return sessions.Mailbox{}, errors.Join(sessions.ErrNotFound, w.do("Mailbox", func() {}))
+}
+
+func (w *world) Received(c string, dm bool)    { w.count("received", c, fmt.Sprint(dm)) }
+func (w *world) Ignored(c, why string)         { w.count("ignored", c, why) }
+func (w *world) Deduplicated(c, why string)    { w.count("deduplicated", c, why) }
+func (w *world) DeadLettered(c, reason string) { w.count("dead", c, reason) }
+func (w *world) trace() int { return len(w.published) + len(w.notices) + len(w.requests) }
+
+func (w *world) intake(a intake.Access) *intake.Intake {
+	w.seen, w.counts = map[sessions.InboxID]bool{}, map[string]int{}
+	now := func() time.Time { return time.Unix(1700000000, 0).UTC() }
+	return &intake.Intake{
+		Sources: map[string]intake.Source{"tg": {Agent: "main", Access: a}},
+		Log:     w, Book: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
+		Desk: &commands.Desk{Store: desk{w}, Now: now, Model: func(string) string { return "m" }},
+	}
+}
+
+// desk is the world as the desk sees it; nothing was said in it yet.
+type desk struct{ *world }
+
+func (d desk) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
+	if d.fail == "Mailbox" {
+		return sessions.Mailbox{}, errDown
+	}
+	return d.world.Mailbox(ctx, token)
+}
+
+func (desk) Session(context.Context, sessionkeys.SessionID) (sessions.Session, error) {
+	return sessions.Session{}, sessions.ErrNotFound
+}
+
+func (desk) Spent(context.Context, sessions.Scope, time.Time) (settled, held costs.Amount, err error) {
+	return 0, 0, nil
+}
+
+const (
+	ann     = "1001"
+	ben     = "1002"
+	kitchen = "-2001"
+)
+
+func dm(from, text string) channels.Message {
+	return channels.Message{
+		Event: "e1", Kind: channels.Said, Channel: "tg", MessageID: "m1", Text: text, Mentioned: true,
+		Address: sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: from},
+		Sender:  channels.Sender{ID: from, Name: "somebody"},
+	}
+}
+
+func group(from, text string) channels.Message {
+	m := dm(from, text)
+	m.Address.Kind, m.Address.Peer = sessionkeys.Group, kitchen
+	return m
+}
+
+// kinds are all values of channels.EventKind, read from its source: a kind that
+// is added there and has no case here fails the test.
+func kinds(t *testing.T) []channels.EventKind {
+	t.Helper()
+	src, err := os.ReadFile("../../channels/channels.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ks []channels.EventKind
+	for _, m := range regexp.MustCompile(`(?m)^\s+\w+\s+EventKind = "(\w+)"`).FindAllStringSubmatch(string(src), -1) {
+		ks = append(ks, channels.EventKind(m[1]))
+	}
+	return ks
+}
+
+// What each kind of event of somebody who may talk leads to.
+var leadsTo = map[channels.EventKind]string{
+	channels.Said:       "published",
+	channels.Edited:     "deduplicated tg edit",
+	channels.Pressed:    "ignored tg unsupported",
+	channels.Membership: "ignored tg unsupported",
+	channels.Migrated:   "ignored tg unsupported",
+	channels.Unhandled:  "ignored tg unsupported",
+	channels.Unreadable: "dead tg unreadable",
+}
+
+func TestNoKindOfEventOfSomebodyWhoMayNotTalkLeavesATrace(t *testing.T) {
+	t.Parallel()
+	all := kinds(t)
+	if len(all) != len(leadsTo) {
+		t.Fatalf("there are %d kinds of events, and %d cases: %v", len(all), len(leadsTo), all)
+	}
+	open := intake.Access{Everyone: true}
+	lists := intake.Access{People: []string{ann}, Groups: []string{kitchen}}
+	bot := func(m channels.Message) channels.Message { m.Sender.Bot = true; return m }
+	anonymous := func(m channels.Message) channels.Message { m.Sender.Anonymous = true; return m }
+	nameless := func(m channels.Message) channels.Message { m.Sender.ID = ""; return m }
+	elsewhere := func(m channels.Message) channels.Message { m.Address.Peer = "-3000"; return m }
+	for _, c := range []struct {
+		name    string
+		access  intake.Access
+		message channels.Message
+		allowed bool
+	}{
+		{"the zero access is nobody, in a DM", intake.Access{}, dm(ann, "hi"), false},
+		{"the zero access is nobody, in a group", intake.Access{}, group(ann, "hi"), false},
+		{"groups alone are nobody", intake.Access{Groups: []string{kitchen}}, group(ann, "hi"), false},
+		{"groups alone are nobody in a DM", intake.Access{Groups: []string{ann}}, dm(ann, "hi"), false},
+		{"a listed person in a DM", intake.Access{People: []string{ann}}, dm(ann, "hi"), true},
+		{"an unlisted person in a DM", lists, dm(ben, "hi"), false},
+		{"a listed person in an unlisted group", intake.Access{People: []string{ann}}, group(ann, "hi"), false},
+		{"a listed person in another group", lists, elsewhere(group(ann, "hi")), false},
+		{"a listed person in a listed group", lists, group(ann, "hi"), true},
+		{"an unlisted person in a listed group", lists, group(ben, "hi"), false},
+		{"the id of a listed person with a space", lists, dm(ann+" ", "hi"), false},
+		{"everyone, in a DM", open, dm(ben, "hi"), true},
+		{"everyone, in a group", open, group(ben, "hi"), true},
+		{"a bot, with everyone", open, bot(dm(ben, "hi")), false},
+		{"a bot that is listed", lists, bot(dm(ann, "hi")), false},
+		{"an anonymous sender, with everyone", open, anonymous(group(ben, "hi")), false},
+		{"an anonymous sender that is listed", lists, anonymous(group(ann, "hi")), false},
+		{"no sender, with everyone", open, nameless(dm(ben, "hi")), false},
+		{"no sender, and an empty id is listed", intake.Access{People: []string{""}}, nameless(dm(ben, "hi")), false},
+	} {
+		for _, kind := range all {
+			for _, text := range []string{"hi", "/stop", "/status", "/new", strings.Repeat("x", intake.MaxText+1)} {
+				var w world
+				in := w.intake(c.access)
+				m := c.message
+				m.Kind, m.Text = kind, text
+				if err := in.Accept(t.Context(), m); err != nil {
+					t.Fatalf("%s, %s: %v", c.name, kind, err)
+				}
+				if kind == channels.Unreadable {
+					if w.trace() != 0 || w.counts["dead tg unreadable"] != 1 {
+						t.Errorf("%s, unreadable: %+v", c.name, w.counts)
+					}
+					continue
+				}
+				if !c.allowed {
+					if w.trace()+len(w.dead)+len(w.signals) != 0 {
+						t.Errorf("%s, %s %.10q: left %v %v %v %v", c.name, kind, text, w.published, w.dead, w.notices, w.requests)
+					}
+					if w.counts["ignored tg not_allowed"] != 1 {
+						t.Errorf("%s, %s: counted %v", c.name, kind, w.counts)
+					}
+					continue
+				}
+				want := leadsTo[kind]
+				if kind == channels.Said && text == "hi" {
+					if len(w.published) != 1 {
+						t.Errorf("%s: published %v", c.name, w.published)
+					}
+				} else if kind != channels.Said && (w.counts[want] != 1 || w.trace() != 0) {
+					t.Errorf("%s, %s: want %s, counted %v, left %v", c.name, kind, want, w.counts, w.published)
+				}
+			}
+		}
+	}
+}
+
+func TestInAGroupOnlyWhatMentionsTheBotIsTaken(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"hi", "/stop", "/status", "/new", strings.Repeat("x", intake.MaxText+1)} {
+		var w world
+		m := group(ann, text)
+		m.Mentioned = false
+		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if w.trace() != 0 || w.counts["ignored tg not_mentioned"] != 1 {
+			t.Errorf("%.10q: %v", text, w.counts)
+		}
+	}
+	var w world
+	m := dm(ann, "hi")
+	m.Mentioned = false
+	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil || len(w.published) != 1 {
+		t.Errorf("a direct message: %v, %v", err, w.counts)
+	}
+}
+
+func TestEachTextGoesItsWay(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"hi": "published", "/new": "published", "/clear": "published", "/NEW x": "published", "/usr/bin": "published",
+		"/stop": "request", "/STOP": "request", "/stop now": "request",
+		"/status": "notice", "/cost": "notice", "/help": "notice", "/start": "notice", "/nonsense": "notice",
+		strings.Repeat("x", intake.MaxText): "published", strings.Repeat("x", intake.MaxText+1): "notice",
+		"/stop " + strings.Repeat("x", intake.MaxText): "notice",
+	} {
+		var w world
+		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), dm(ann, text)); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{"published": len(w.published), "request": len(w.requests), "notice": len(w.notices)}
+		for way, n := range got {
+			if (n == 1) != (way == want) {
+				t.Errorf("%.20q: %v, want %s", text, got, want)
+			}
+		}
+	}
+}
+
+func TestAnEmptyMessageIsNotUsedButAFileIs(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(intake.Access{Everyone: true})
+	if err := in.Accept(t.Context(), dm(ann, "")); err != nil || w.trace() != 0 || w.counts["ignored tg unsupported"] != 1 {
+		t.Errorf("%v, %v", err, w.counts)
+	}
+	m := dm(ann, "")
+	m.Attachments = []channels.Attachment{{Kind: "photo", Ref: "x"}}
+	if err := in.Accept(t.Context(), m); err != nil || len(w.published) != 1 {
+		t.Errorf("%v, %v", err, w.counts)
+	}
+}
+
+func TestHostileIDsNeverPanicAndNeverReachAnotherMailbox(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("A", 64<<10)
+	hostile := []string{
+		"", "x", "1001:thread:5", "a:b", "a%3Ab", "*", ">", "in.v1.*", "a.b", "../../etc", "\x00", "\r\nNats-Rollup: all", "\u202e",
+		"\xff", "\xfe", "\xff\xfe", "\ufffd", " ", "1001 ", long, long + "B", strings.Repeat(":", 255), strings.Repeat("\xff", 64<<10),
+	}
+	fields := map[string]func(*channels.Message, string){
+		"event":   func(m *channels.Message, s string) { m.Event = s },
+		"network": func(m *channels.Message, s string) { m.Address.Channel = s },
+		"account": func(m *channels.Message, s string) { m.Address.Account = s },
+		"kind":    func(m *channels.Message, s string) { m.Address.Kind = sessionkeys.Kind(s) },
+		"peer":    func(m *channels.Message, s string) { m.Address.Peer = s },
+		"thread":  func(m *channels.Message, s string) { m.Address.Thread = s },
+		"sender":  func(m *channels.Message, s string) { m.Sender.ID = s },
+		"name":    func(m *channels.Message, s string) { m.Sender.Name = s },
+		"message": func(m *channels.Message, s string) { m.MessageID = s },
+		"quote":   func(m *channels.Message, s string) { m.ReplyTo = &channels.Quote{MessageID: s, Text: s} },
+		"file":    func(m *channels.Message, s string) { m.Attachments = []channels.Attachment{{Kind: s, Name: s, Ref: s}} },
+		"moved":   func(m *channels.Message, s string) { m.MovedTo = s },
+		"problem": func(m *channels.Message, s string) { m.Problem = s },
+		"raw":     func(m *channels.Message, s string) { m.Raw = json.RawMessage(s) },
+	}
+	for name, set := range fields {
+		places := map[string]string{} // token: the address that has it
+		for _, text := range []string{"hi", "/stop", "/status"} {
+			for _, s := range hostile {
+				var w world
+				m := group(ann, text)
+				m.Mentioned = true
+				set(&m, s)
+				if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
+					t.Errorf("%s %.20q: %v", name, s, err)
+				}
+				for _, e := range w.published {
+					var back channels.Message
+					if err := json.Unmarshal(e.Body, &back); err != nil || back.Address != m.Address || back.Event != m.Event || back.Sender.ID != m.Sender.ID {
+						t.Errorf("%s %.20q: published %+v, %v", name, s, back, err)
+					}
+					k, err := sessionkeys.Parse(e.Key)
+					if err != nil || k.Address() != m.Address || k.Token() != e.Token {
+						t.Errorf("%s %.20q: key %.80s, %v", name, s, e.Key, err)
+					}
+					where := fmt.Sprintf("%q", m.Address)
+					if was, ok := places[e.Token]; ok && was != where {
+						t.Errorf("%s: %s and %s share a mailbox", name, was, where)
+					}
+					places[e.Token] = where
+				}
+				for _, d := range w.dead {
+					if len(d.Problem) > 4<<10 || len(d.Key) > 4<<10 {
+						t.Errorf("%s: a dead letter's words have %d and %d bytes", name, len(d.Problem), len(d.Key))
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestEachEventHasAWordOfItsOwn(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	var w world
+	in := w.intake(intake.Access{Everyone: true})
+	in.Sources["tg2"] = in.Sources["tg"]
+	for _, m := range []struct{ channel, account, peer, event string }{
+		{"tg", "1", "3", "131"},
+		{"tg", "1", "31", "31"},
+		{"tg", "13", "1", "31"},
+		{"tg2", "1", "3", "131"},
+		{"tg", "1", "3", `131","`},
+		{"tg", "1", `3","131`, ""},
+		{"tg", "1", "3", "1\ufffd"},
+	} {
+		x := dm(ann, "hi")
+		x.Channel, x.Address.Account, x.Address.Peer, x.Event = m.channel, m.account, m.peer, m.event
+		n, d := len(w.published), len(w.dead)
+		if err := in.Accept(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		id := ""
+		switch {
+		case len(w.published) > n:
+			id = w.published[n].ID
+		case len(w.dead) > d:
+			id = w.dead[d].ID
+		}
+		where := fmt.Sprintf("%q", m)
+		if was, ok := seen[id]; ok || id == "" {
+			t.Errorf("%s and %s have the id %q", was, where, id)
+		}
+		seen[id] = where
+		if err := in.Accept(t.Context(), x); err != nil || len(w.published) > n && w.published[len(w.published)-1].ID != id {
+			t.Errorf("%s: the same event again has another id", where)
+		}
+	}
+}
+
+func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{`{"update_id":1,"x":[]}`, "not JSON \xff\x00", `{"cut":`, ""} {
+		var w world
+		m := channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage(raw), Problem: "no idea"}
+		if err := w.intake(intake.Access{}).Accept(t.Context(), m); err != nil {
+			t.Fatalf("%q: %v", raw, err)
+		}
+		d := w.dead[0]
+		if raw != "" && string(d.Body) != raw || d.Reason != "unreadable" || d.Problem != "no idea" || d.Channel != "tg" || d.ID == "" {
+			t.Errorf("%q: buried %+v", raw, d)
+		}
+	}
+	// Two that have no id at all are two.
+	var w world
+	in := w.intake(intake.Access{})
+	for _, raw := range []string{"a", "b"} {
+		if err := in.Accept(t.Context(), channels.Message{Kind: channels.Unreadable, Channel: "tg", Raw: json.RawMessage(raw)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.dead[0].ID == w.dead[1].ID {
+		t.Error("two events without an id have the same one")
+	}
+}
+
+func TestAnUnreadableEventThatIsNotJSONIsKeptByTheRealLog(t *testing.T) {
+	t.Parallel()
+	b, err := broker.Open(t.Context(), broker.Options{Dir: t.TempDir(), MaxBody: 64 << 10, MaxBytes: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	var w world
+	in := w.intake(intake.Access{Everyone: true})
+	in.Log = b
+	accept := func(m channels.Message) {
+		t.Helper()
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := "<html>\xff"
+	accept(channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage(raw)})
+	// Raw that is no JSON in an ordinary message must not break anything.
+	m := dm(ann, "hi")
+	m.Raw = json.RawMessage("{")
+	accept(m)
+	// What no dead letter holds is cut, and not offered for ever.
+	accept(channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "10", Raw: json.RawMessage(strings.Repeat("x", 300<<10))})
+	letters, err := b.DeadLetters(t.Context(), 0, 10)
+	if err != nil || len(letters) != 3 {
+		t.Fatalf("%d letters, %v", len(letters), err)
+	}
+	var text string
+	if err := json.Unmarshal(letters[0].Body, &text); err != nil || !strings.HasPrefix(text, "<html>") {
+		t.Errorf("kept %q, %v", letters[0].Body, err)
+	}
+	if letters[1].Reason != "encoding" || letters[2].Reason != "unreadable" || !strings.Contains(letters[2].Problem, "of 307200 bytes") {
+		t.Errorf("kept %.200v and %.200v", letters[1], letters[2])
+	}
+}
+
+func TestAMessageTooLargeForTheLogIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	w := world{most: 300 << 10}
+	m := dm(ann, "hi")
+	m.Attachments = []channels.Attachment{{Name: strings.Repeat("n", 512<<10)}}
+	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.dead) != 1 || w.dead[0].Reason != "too_large" || w.counts["dead tg too_large"] != 1 || len(w.published) != 0 {
+		t.Errorf("%v, %v", w.counts, len(w.dead))
+	}
+}
+
+func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fail, text string
+		kind       channels.EventKind
+	}{
+		{"Publish", "hi", channels.Said},
+		{"Publish", "/new", channels.Said},
+		{"DeadLetter", "hi", channels.Unreadable},
+		{"Last", "/stop", channels.Said},
+		{"Request", "/stop", channels.Said},
+		{"Notice", "/help", channels.Said},
+		{"Mailbox", "/status", channels.Said},
+		{"Notice", strings.Repeat("x", intake.MaxText+1), channels.Said},
+	} {
+		w := world{fail: c.fail}
+		in := w.intake(intake.Access{Everyone: true})
+		m := dm(ann, c.text)
+		m.Kind = c.kind
+		if err := in.Accept(t.Context(), m); !errors.Is(err, errDown) {
+			t.Errorf("%s fails for %.10q: %v", c.fail, c.text, err)
+		}
+		// The adapter offers it again.
+		w.fail = ""
+		if err := in.Accept(t.Context(), m); err != nil || w.trace()+len(w.dead) != 1 {
+			t.Errorf("%.10q again: %v, %v", c.text, err, w.counts)
+		}
+	}
+	w := world{fail: "Signal"}
+	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), dm(ann, "/stop")); err != nil {
+		t.Errorf("a lost signal: %v", err)
+	}
+	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), channels.Message{Kind: channels.Said, Channel: "nobody's"}); err == nil {
+		t.Error("an event of a channel that is not configured was taken")
+	}
+}
+
+func TestTheSameEventAgainIsCountedAndNotAnsweredAgain(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(intake.Access{Everyone: true})
+	for _, text := range []string{"/stop", "/help"} {
+		m := dm(ann, text)
+		m.Event = text
+		for range 3 {
+			if err := in.Accept(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(w.requests) != 1 || len(w.notices) != 1 || w.counts["deduplicated tg message_id"] != 4 {
+		t.Errorf("%d requests, %d notices, %v", len(w.requests), len(w.notices), w.counts)
+	}
+	if d := cmp.Diff([]string{"control", "outbox"}, w.signals); d != "" {
+		t.Error(d)
+	}
+	if c := w.requests[0]; c.Through != 7 || c.Sender != ann || c.ReplyTo != "" || c.Kind != "stop" {
+		t.Errorf("the request is %+v", c)
+	}
+}
+
+func TestAnswersInGroupsHangOnTheirQuestion(t *testing.T) {
+	t.Parallel()
+	if got := intake.ReplyTo(group(ann, "")); got != "m1" {
+		t.Errorf("in a group: %q", got)
+	}
+	if got := intake.ReplyTo(dm(ann, "")); got != "" {
+		t.Errorf("in a direct message: %q", got)
+	}
+}
+
+func TestAccessRefusesWhatIsNoID(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "*", "@ann"} {
+		for _, a := range []intake.Access{{People: []string{"1", bad}}, {Groups: []string{"1", bad}}} {
+			if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "[1]") {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
+	}
+	if err := (intake.Access{People: slices.Repeat([]string{"1"}, 3), Groups: []string{"-100"}}).Validate(); err != nil {
+		t.Error(err)
+	}
+}

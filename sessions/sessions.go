@@ -18,13 +18,13 @@ import (
 )
 
 var (
-	// ErrFenced: the caller does not own the mailbox any more, or not under
+	// ErrFenced says that the caller does not own the mailbox any more, or not under
 	// this epoch. Nothing was written (but see Store.Settle). The caller drops
 	// the work: somebody else has it.
 	ErrFenced = errors.New("no longer the owner of this mailbox")
-	// ErrNotFound: there is no such row.
+	// ErrNotFound says that there is no such row.
 	ErrNotFound = errors.New("not found")
-	// ErrDamaged: the database is damaged or of a newer version than this
+	// ErrDamaged says that the database is damaged or of a newer version than this
 	// program. It is said at opening; nothing was changed.
 	ErrDamaged = errors.New("the database cannot be used")
 )

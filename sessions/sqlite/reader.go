@@ -14,7 +14,7 @@ const readers = 8
 // used by one caller at a time.
 type reader struct {
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	stmts map[string]kept
 }
 
 // pool has room for every reader; nil stands for one that is not connected yet.
@@ -72,7 +72,7 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 		p.free <- nil
 		return nil, fmt.Errorf("connect to read: %w", err)
 	}
-	return &reader{conn: conn, stmts: map[string]*sql.Stmt{}}, nil
+	return &reader{conn: conn, stmts: map[string]kept{}}, nil
 }
 
 // read runs f on a reader of its own, where each query sees what is newest.
@@ -113,16 +113,16 @@ type view struct {
 	r   *reader
 }
 
-func (v *view) stmt(query string) (*sql.Stmt, error) {
+func (v *view) stmt(query string) (kept, error) {
 	if s, ok := v.r.stmts[query]; ok {
 		return s, nil
 	}
 	s, err := v.r.conn.PrepareContext(v.ctx, query)
 	if err != nil {
-		return nil, err
+		return kept{}, err
 	}
-	v.r.stmts[query] = s
-	return s, nil
+	v.r.stmts[query] = kept{s}
+	return kept{s}, nil
 }
 
 func (v *view) one(query string, args []any, dest ...any) (found bool, err error) {

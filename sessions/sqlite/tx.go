@@ -10,7 +10,7 @@ import (
 // and kept. Only the writer's goroutine uses it.
 type tx struct {
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	stmts map[string]kept
 
 	highest int64 // highest sequence touched in this generation
 	stored  int64 // what of it the transaction has stored
@@ -23,16 +23,19 @@ type scanner interface{ Scan(dest ...any) error }
 // of many callers.
 var always = context.Background()
 
-func (t *tx) stmt(query string) (*sql.Stmt, error) {
+// kept is a prepared statement that lives as long as its connection.
+type kept struct{ *sql.Stmt }
+
+func (t *tx) stmt(query string) (kept, error) {
 	if s, ok := t.stmts[query]; ok {
 		return s, nil
 	}
 	s, err := t.conn.PrepareContext(always, query)
 	if err != nil {
-		return nil, err
+		return kept{}, err
 	}
-	t.stmts[query] = s
-	return s, nil
+	t.stmts[query] = kept{s}
+	return kept{s}, nil
 }
 
 func (t *tx) begin() error {

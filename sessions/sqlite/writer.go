@@ -35,7 +35,7 @@ type writer struct {
 func newWriter(conn *sql.Conn, highest int64) *writer {
 	w := &writer{
 		conn: conn,
-		tx:   tx{conn: conn, stmts: map[string]*sql.Stmt{}, highest: highest},
+		tx:   tx{conn: conn, stmts: map[string]kept{}, highest: highest},
 		ops:  make(chan op, mostWaiting),
 		done: make(chan struct{}),
 	}

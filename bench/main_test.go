@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"syscall"
+	"testing"
+)
+
+// planVar holds the plan of a process that is a system under test. Without it
+// the binary is an ordinary test binary.
+const planVar = "PARLEY_BENCH_PLAN"
+
+// plan is what a system under test is told.
+type plan struct {
+	System   string
+	Telegram string // the Bot API's root
+	Model    string // the Messages API's root
+	Dir      string // for what must survive
+	Turns    int    // how many turns may run at once
+	Profile  string // file for a CPU profile; empty: none
+}
+
+// token is the bot's.
+const token = "4200000001:AAbenchAAbenchAAbenchAAbenchAAbench"
+
+// systems are what can be measured, from the least to the most.
+var systems = []string{"naked", "durable", "parley"}
+
+// isReady is what a system says, as a line, when it is about to take messages.
+const isReady = "ready"
+
+func TestMain(m *testing.M) {
+	if raw, ok := os.LookupEnv(planVar); ok {
+		if err := serve(raw); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// serve is a system under test. It ends when it is asked to, and when whoever
+// started it is gone.
+func serve(raw string) error {
+	var p plan
+	if err := json.Unmarshal([]byte(raw), &p); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	if p.Profile != "" {
+		f, err := os.Create(p.Profile)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	ready := func() { fmt.Println(isReady) }
+	switch p.System {
+	case "naked":
+		return newBot(p, nil).run(ctx, ready)
+	case "durable":
+		j, err := openJournal(p.Dir)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = j.close() }()
+		return newBot(p, j).run(ctx, ready)
+	case "parley":
+		return runParley(ctx, p, ready)
+	}
+	return fmt.Errorf("there is no system %q", p.System)
+}

@@ -99,7 +99,7 @@ type Estimate struct {
 	Call   CallID `json:"call"`
 	Labels Labels `json:"labels"`
 	Upper  Amount `json:"upper"`  // never less than what the call can cost; 0 when not Priced
-	Lower  Amount `json:"lower"`  // what it costs at least once it was sent: the input
+	Lower  Amount `json:"lower"`  // what it costs at least, whatever becomes of it; 0 unless that is certain
 	Priced bool   `json:"priced"` // false: no price is known for the model
 }
 

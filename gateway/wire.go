@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"time"
@@ -80,10 +81,15 @@ func (g *Gateway) model(s string) (llm.Model, error) {
 		return nil, err
 	}
 	p := g.cfg.Providers[name]
+	// As many connections stay open
+	// as turns may run.
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, g.cfg.Worker.Turns
+	client := &http.Client{Transport: transport}
 	if p.Kind == KindAnthropic {
-		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL})
+		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client})
 	}
-	return openai.New(openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL})
+	return openai.New(openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client})
 }
 
 // key is the provider's key; a server of one's own may take none, but the

@@ -107,7 +107,7 @@ func (w *world) Received(c string, dm bool)    { w.count("received", c, fmt.Spri
 func (w *world) Ignored(c, why string)         { w.count("ignored", c, why) }
 func (w *world) Deduplicated(c, why string)    { w.count("deduplicated", c, why) }
 func (w *world) DeadLettered(c, reason string) { w.count("dead", c, reason) }
-func (w *world) trace() int { return len(w.published) + len(w.notices) + len(w.requests) }
+func (w *world) trace() int                    { return len(w.published) + len(w.notices) + len(w.requests) }
 
 func (w *world) intake(a intake.Access) *intake.Intake {
 	w.seen, w.counts = map[sessions.InboxID]bool{}, map[string]int{}

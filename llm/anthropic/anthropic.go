@@ -155,6 +155,7 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		case err != nil:
 			return nil, x.Fault(err)
 		case done:
+			x.Settle()
 			return a.response(x.RequestID()), nil
 		}
 	}

@@ -150,6 +150,7 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		}
 		data := events.Event().Data
 		if bytes.HasPrefix(data, []byte("[DONE]")) {
+			x.Settle()
 			return m.end(x, a)
 		}
 		if wire.IsError(data) {

@@ -36,6 +36,9 @@ const (
 const (
 	mostErrorBody = 64 << 10  // read of a body that is not a stream
 	mostBody      = 256 << 20 // read of a stream
+
+	settleTime  = 20 * time.Millisecond
+	settleBytes = 4 << 10
 )
 
 // timeoutError is the cause with which an exchange that took too long ends.
@@ -101,6 +104,18 @@ func (x *Exchange) End() {
 	}
 	x.cancel(context.Canceled)
 	x.stop()
+}
+
+// Settle is called after a complete answer: it reads the little that may stand
+// behind the last event, so that the connection can be used again. A provider
+// that sends more, or nothing for a while, loses its connection instead.
+func (x *Exchange) Settle() {
+	if x.answer == nil {
+		return
+	}
+	cut := time.AfterFunc(settleTime, func() { x.cancel(context.Canceled) })
+	defer cut.Stop()
+	_, _ = io.CopyN(io.Discard, x.answer.Body, settleBytes) // the answer is whole already
 }
 
 // Sent says that a response head came.

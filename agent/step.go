@@ -10,10 +10,6 @@ import (
 	"parley/transcript"
 )
 
-// pauseTurn is a finish reason that no message keeps: the provider paused a
-// long answer of its own and goes on when it gets it back.
-const pauseTurn transcript.FinishReason = "pause_turn"
-
 // step makes one model call. It gives the calls that the answer asks for, or
 // how the turn ended.
 func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *Outcome, error) {
@@ -27,7 +23,7 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 	}
 	resp := got.response
 	m := r.stored(resp.Message)
-	goesOn := len(m.Calls()) > 0 && resp.Finish != transcript.Refusal || resp.Finish == pauseTurn
+	goesOn := len(m.Calls()) > 0 && resp.Finish != transcript.Refusal || resp.Finish == llm.PauseTurn
 	if !goesOn {
 		end, err := r.final(ctx, got.attempt, m)
 		return batch{}, end, err

@@ -96,6 +96,11 @@ type Event struct {
 	Response *Response            // Complete
 }
 
+// PauseTurn is a Finish beside those of a turn, which it does not end: the
+// provider paused a long answer of its own tools, and goes on when it gets the
+// message back.
+const PauseTurn transcript.FinishReason = "pause_turn"
+
 // Response is a whole answer.
 type Response struct {
 	// Message has role Assistant, its parts in the order they came, a Finish

@@ -119,6 +119,11 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Bytes is n as JSON with every block byte for byte, which json.Marshal would
+// rewrite: <, > and & would come back as escapes, and a signed block would not
+// be the one that was signed.
+func (n *Native) Bytes() ([]byte, error) { return n.append(nil) }
+
 // append writes n by hand, because an encoder would rewrite the blocks.
 func (n *Native) append(b []byte) ([]byte, error) {
 	var err error

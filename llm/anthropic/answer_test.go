@@ -126,7 +126,7 @@ func TestEveryStopReasonHasAnEnd(t *testing.T) {
 		"max_tokens":                    {transcript.MaxTokens, false},
 		"model_context_window_exceeded": {transcript.ContextLimit, false},
 		"refusal":                       {transcript.Refusal, false},
-		"pause_turn":                    {transcript.EndTurn, true},
+		"pause_turn":                    {llm.PauseTurn, false},
 		"something_new":                 {transcript.ToolUse, true}, // there is a call
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -273,10 +273,7 @@ func (a *answer) finish() transcript.FinishReason {
 	case "refusal":
 		return transcript.Refusal
 	case "pause_turn":
-		// The provider paused a long turn of its own tools; it goes on when it
-		// gets the message back.
-		a.warn("the provider paused the turn")
-		return transcript.EndTurn
+		return llm.PauseTurn
 	}
 	a.warn("unknown stop reason %.40q", a.stopReason)
 	if slices.ContainsFunc(a.blocks, func(b *openBlock) bool { return b.kind == "tool_use" }) {

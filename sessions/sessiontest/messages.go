@@ -23,7 +23,7 @@ func messages(t *testing.T, open opener) {
 					transcript.ImageURL{URL: "https://example.org/x.png", Detail: "low"},
 					transcript.Finish{Reason: transcript.ToolUse, Time: noon.Truncate(time.Second)},
 				},
-				Native: &transcript.Native{Provider: "maker", Model: "model-1", Blocks: []json.RawMessage{json.RawMessage(`{"type":"thinking","signature":"s=="}`)}},
+				Native: &transcript.Native{Provider: "maker", Model: "model-1", Blocks: []json.RawMessage{json.RawMessage(`{"type":"thinking", "thinking":"a<b && b>c", "signature":"s=="}`)}},
 			}
 			result := transcript.Message{ID: "m2", Role: transcript.Tool, CreatedAt: noon, Parts: []transcript.Part{
 				transcript.ToolResult{ToolCallID: "c1", Name: "bash", Content: "no", Metadata: "{}", IsError: true},

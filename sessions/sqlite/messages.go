@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -65,7 +64,7 @@ func insertMessage(x *tx, id sessionkeys.SessionID, seq int, m transcript.Messag
 	}
 	var native []byte
 	if m.Native != nil {
-		if native, err = json.Marshal(m.Native); err != nil {
+		if native, err = m.Native.Bytes(); err != nil {
 			return false, err
 		}
 	}

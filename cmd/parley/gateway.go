@@ -1,13 +1,9 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -16,61 +12,46 @@ import (
 )
 
 func runCommand(p program) *cobra.Command {
-	var file string
-	c := &cobra.Command{
+	return configured(p, &cobra.Command{
 		Use:   "run",
 		Short: "Run the gateway of a configuration until it is told to end",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := load(p, file)
-			if err != nil {
-				return err
-			}
-			log := logger(p, cfg.Log)
-			g, err := gateway.New(cfg, gateway.Options{Logger: log, Version: version()})
-			if err != nil {
-				return &exitError{exitConfig, fmt.Errorf("%s: %w", file, err)}
-			}
-			return failed(g.Run(cmd.Context()))
-		},
-	}
-	configFlag(c, &file)
-	return c
+		Long: `run takes messages until it gets an interrupt or SIGTERM. Then it takes nothing
+new, lets running answers end within worker.grace, and ends with status 0. A
+second signal ends it at once. Status 78 is a mistake in the configuration.`,
+	}, func(ctx context.Context, _ string, g *gateway.Gateway) error { return g.Run(ctx) })
 }
 
 func checkCommand(p program) *cobra.Command {
-	var file string
-	c := &cobra.Command{
+	return configured(p, &cobra.Command{
 		Use:   "check-config",
 		Short: "Say every mistake in a configuration, without starting anything",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			cfg, err := load(p, file)
-			if err != nil {
-				return err
-			}
-			// Building finds what only the parts know, such as a malformed URL.
-			if _, err := gateway.New(cfg, gateway.Options{Logger: logger(p, cfg.Log)}); err != nil {
-				return &exitError{exitConfig, fmt.Errorf("%s: %w", file, err)}
-			}
-			_, err = fmt.Fprintf(p.out, "%s: ok\n", file)
-			return err
-		},
+		Long: `check-config reads a configuration as run does, and says every mistake at once,
+each as file:line:column. Nothing is started and no network is asked. Status 78
+is a mistake.`,
+	}, func(_ context.Context, file string, _ *gateway.Gateway) error {
+		_, err := fmt.Fprintf(p.out, "%s: ok\n", file)
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+}
+
+// configured makes c a command that builds the gateway of a configuration.
+// Building finds what only the parts know, such as a malformed address.
+func configured(p program, c *cobra.Command, do func(ctx context.Context, file string, g *gateway.Gateway) error) *cobra.Command {
+	var file string
+	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration; parley init writes one that explains every key")
+	c.Args = cobra.NoArgs
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := configs.Load(file, p.getenv)
+		if err != nil {
+			return &exitError{exitConfig, err}
+		}
+		g, err := gateway.New(cfg, gateway.Options{Logger: logger(p, cfg.Log), Version: version()})
+		if err != nil {
+			return &exitError{exitConfig, fmt.Errorf("%s: %w", file, err)}
+		}
+		return failed(cmd.Context(), do(cmd.Context(), file, g))
 	}
-	configFlag(c, &file)
 	return c
-}
-
-func configFlag(c *cobra.Command, file *string) {
-	c.Flags().StringVarP(file, "config", "c", "parley.yaml", "the configuration; configs/example.yaml explains every key")
-}
-
-func load(p program, file string) (gateway.Config, error) {
-	cfg, err := configs.Load(file, p.getenv)
-	if err != nil {
-		return cfg, &exitError{exitConfig, err}
-	}
-	return cfg, nil
 }
 
 // logger writes to standard error: text where somebody reads, JSON where a
@@ -79,51 +60,8 @@ func logger(p program, c gateway.LogConfig) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Level)) // validated; info otherwise
 	o := &slog.HandlerOptions{Level: level}
-	if c.Format == "text" || c.Format == "" && terminalWriter(p.err) {
+	if c.Format == "text" || c.Format == "" && terminal(p.err) {
 		return slog.New(slog.NewTextHandler(p.err, o))
 	}
 	return slog.New(slog.NewJSONHandler(p.err, o))
-}
-
-func terminalWriter(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && terminal(f)
-}
-
-func versionCommand(p program) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "Say which parley this is",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := map[string]string{"version": version(), "revision": setting("vcs.revision"), "go": runtime.Version()}
-			if asJSON {
-				return json.NewEncoder(p.out).Encode(v)
-			}
-			_, err := fmt.Fprintf(p.out, "parley %s (revision %s, %s)\n", v["version"], v["revision"], v["go"])
-			return err
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
-}
-
-// version is what the build was made from; "dev" when nobody said.
-func version() string {
-	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" && b.Main.Version != "(devel)" {
-		return b.Main.Version
-	}
-	return "dev"
-}
-
-func setting(key string) string {
-	if b, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range b.Settings {
-			if s.Key == key {
-				return s.Value
-			}
-		}
-	}
-	return "unknown"
 }

@@ -10,7 +10,11 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	// Roots for machines that have none, such as an empty container. Where the
+	// system has its own, those hold.
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 // Exit statuses. 78 is EX_CONFIG of sysexits.h, which service managers are
@@ -28,7 +32,6 @@ type program struct {
 	out    io.Writer
 	err    io.Writer
 	getenv func(string) (string, bool)
-	tty    func(io.Reader) bool
 }
 
 // exitError carries the exit status of a failed command.
@@ -41,7 +44,7 @@ func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
-	os.Exit(run(os.Args[1:], program{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.LookupEnv, tty: terminal}))
+	os.Exit(run(os.Args[1:], program{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.LookupEnv}))
 }
 
 // run is main without the process: it returns the exit status.
@@ -60,11 +63,8 @@ func run(args []string, p program) int {
 	if err == nil {
 		return exitOK
 	}
-	var status *exitError
-	if errors.As(err, &status) {
-		if text := status.Error(); text != "" {
-			_, _ = fmt.Fprintln(p.err, text)
-		}
+	if status, ok := errors.AsType[*exitError](err); ok {
+		_, _ = fmt.Fprintln(p.err, status)
 		return status.status
 	}
 	_, _ = fmt.Fprintf(p.err, "parley: %v\nSee parley --help.\n", err)
@@ -82,25 +82,25 @@ answered twice, and every model call is a row in a ledger.
 Start with:  parley try`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		// Without this an unknown command would be an argument.
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), checkCommand(p), versionCommand(p))
+	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p))
 	return root
 }
 
-// failed is an error of running, not of how the command was called.
-func failed(err error) error {
-	if err == nil {
+// failed is an error of running, not of how the command was called. Being told
+// to end is none.
+func failed(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return &exitError{exitFailed, fmt.Errorf("parley: %w", err)}
 }
 
-func terminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+// terminal says whether stream is one that a person sits at.
+func terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
 }

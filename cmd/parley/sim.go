@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,22 @@ import (
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
+
+// simulated says how to use what runs. The configuration is one that run takes.
+const simulated = `Telegram: %[1]s   (token %[3]s, bot @%[4]s)
+Model:    %[2]s   (Anthropic at %[2]s, OpenAI at %[2]s/v1)
+
+Write to the bot:
+  curl -s %[1]s/sim/say -d '{"chat":{"id":1001,"kind":"private"},"from":{"id":1001,"first_name":"Ann"},"text":"hello"}'
+Read what it answered:
+  curl -s %[1]s/sim/books
+
+A configuration for parley run against both:
+  state_dir: sim-state
+  channels: {telegram: {sim: {token: "%[3]s", api_url: "%[1]s", access: {everyone: true}}}}
+  providers: {sim: {kind: anthropic, base_url: "%[2]s", prices: demo}}
+  agents: {main: {model: sim/demo}}
+`
 
 type simOptions struct {
 	telegram, model string
@@ -31,7 +49,12 @@ who write (POST /sim/say), and a model provider that speaks Anthropic Messages
 and OpenAI Chat Completions. Both keep their own books and break on command:
 GET /sim/books, GET /sim/bill, POST /sim/faults.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failed(simulate(cmd.Context(), p, o)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.brain != "demo" && o.brain != "echo" {
+				return fmt.Errorf("--brain %q is neither demo nor echo", o.brain)
+			}
+			return failed(cmd.Context(), simulate(cmd.Context(), p, o))
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.telegram, "telegram", "127.0.0.1:8081", "where the Telegram server listens")
@@ -47,20 +70,21 @@ GET /sim/books, GET /sim/bill, POST /sim/faults.`,
 }
 
 func simulate(ctx context.Context, p program, o simOptions) error {
-	mo := model.Options{Addr: o.model, Seed: o.seed}
-	switch o.brain {
-	case "demo":
-		mo.Brain = model.Demo(o.pace)
-	case "echo":
+	var first int64
+	if o.seed == 0 {
+		// A gateway that keeps its state must not take these updates for those
+		// of an earlier simulator.
+		o.seed, first = rand.Uint64(), time.Now().UnixMilli()
+	}
+	mo := model.Options{Addr: o.model, Seed: o.seed, Brain: model.Demo(o.pace)}
+	if o.brain == "echo" {
 		mo.Brain = model.Echo
-	default:
-		return fmt.Errorf("--brain %q is neither demo nor echo", o.brain)
 	}
 	if o.key != "" {
 		mo.Keys = []string{o.key}
 	}
 	platform, err := telegram.New(telegram.Options{
-		Addr: o.telegram, Seed: o.seed, RateLimits: o.limits,
+		Addr: o.telegram, Seed: o.seed, FirstUpdateID: first, RateLimits: o.limits,
 		Bots: []telegram.Bot{{Token: o.token, Username: o.username, Name: o.username, CanReadAllGroupMessages: true}},
 	})
 	if err != nil {
@@ -71,18 +95,10 @@ func simulate(ctx context.Context, p program, o simOptions) error {
 	}
 	m := model.New(mo)
 	if err := m.Listen(); err != nil {
-		_ = platform.Close()
-		return fmt.Errorf("model: %w", err)
+		return errors.Join(fmt.Errorf("model: %w", err), platform.Close())
 	}
-	if _, err := fmt.Fprintf(p.out, `Telegram: %[1]s   (token %[3]s, bot @%[4]s)
-Model:    %[2]s   (Anthropic at %[2]s, OpenAI at %[2]s/v1)
-
-Write to the bot:
-  curl -s %[1]s/sim/say -d '{"chat":{"id":1001,"kind":"private"},"from":{"id":1001,"first_name":"Ann"},"text":"hello"}'
-Read what it answered:
-  curl -s %[1]s/sim/books
-`, platform.URL(), m.URL(), o.token, o.username); err != nil {
-		return err
+	if _, err := fmt.Fprintf(p.out, simulated, platform.URL(), m.URL(), o.token, o.username); err != nil {
+		return errors.Join(fmt.Errorf("say where they are: %w", err), platform.Close(), m.Close())
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return platform.Run(ctx) })

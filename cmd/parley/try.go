@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -24,12 +25,16 @@ It also takes lines from standard input: each waits for its answer, and try ends
 with the last one.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.In, o.Out, o.Terminal, o.Version = p.in, p.out, p.tty(p.in), version()
+			o.In, o.Out, o.Terminal, o.Version = p.in, p.out, terminal(p.in), version()
 			o.Getenv = func(key string) string { v, _ := p.getenv(key); return v }
 			if verbose {
 				o.Logger = slog.New(slog.NewTextHandler(p.err, nil))
 			}
-			return failed(try.Run(cmd.Context(), o))
+			err := try.Run(cmd.Context(), o)
+			if errors.Is(err, try.ErrModel) {
+				return err //nolint:wrapcheck // a mistake in the command line: said as it is
+			}
+			return failed(cmd.Context(), err)
 		},
 	}
 	f := c.Flags()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/costs"
 	"parley/gateway"
 	"parley/simulators/telegram"
 )
@@ -24,9 +25,8 @@ type conversation struct {
 
 	who     string // a name in people
 	inGroup bool
-	asked   time.Time
-	pending int                       // lines whose answer has not come
-	last    map[string]gateway.Answer // by session
+	waiting waiting
+	costs   map[string]costs.Amount // of each session, as last seen
 	screen  screen
 	seeded  bool
 }
@@ -42,10 +42,11 @@ What starts with : is for this terminal:
 `
 
 func (c *conversation) run(ctx context.Context, in <-chan string) error {
-	c.who, c.last = "ann", map[string]gateway.Answer{}
+	c.who, c.costs = "ann", map[string]costs.Amount{}
 	c.screen.out = c.o.Out
-	watch, stop := context.WithCancel(ctx)
-	defer stop()
+	defer c.screen.end()
+	watch, unwatch := context.WithCancel(ctx)
+	defer unwatch()
 	seen := c.platform.Watch(watch)
 	c.greet()
 	c.prompt()
@@ -53,7 +54,7 @@ func (c *conversation) run(ctx context.Context, in <-chan string) error {
 	defer limit.Stop()
 	for {
 		from := in
-		if c.pending > 0 && !c.o.Terminal {
+		if len(c.waiting) > 0 && !c.o.Terminal {
 			from = nil
 		}
 		select {
@@ -61,12 +62,12 @@ func (c *conversation) run(ctx context.Context, in <-chan string) error {
 			return nil
 		case line, more := <-from:
 			if !more {
-				if c.pending == 0 {
-					c.screen.line("")
+				if len(c.waiting) == 0 {
 					return nil
 				}
 				in = nil // a person's last words are answered too
 				c.o.Terminal = false
+				limit.Reset(answerWithin)
 				continue
 			}
 			quit, err := c.typed(ctx, line)
@@ -79,11 +80,11 @@ func (c *conversation) run(ctx context.Context, in <-chan string) error {
 		case a := <-c.delivered:
 			drain(seen, c.screen.show)
 			c.answered(a)
-			if in == nil && c.pending == 0 {
+			if in == nil && len(c.waiting) == 0 {
 				return nil
 			}
 		case <-limit.C:
-			if c.pending > 0 && !c.o.Terminal {
+			if len(c.waiting) > 0 && !c.o.Terminal {
 				return fmt.Errorf("%w within %s", errNoAnswer, answerWithin)
 			}
 		}
@@ -167,18 +168,16 @@ func (c *conversation) typed(ctx context.Context, line string) (quit bool, err e
 
 func (c *conversation) say(ctx context.Context, text string) error {
 	who := people[c.who]
-	chat, addressed := telegram.PrivateChat(who), true
+	chat := telegram.PrivateChat(who)
 	if c.inGroup {
 		chat = group
-		addressed = strings.Contains(strings.ToLower(text), "@"+bot.Username)
 	}
 	said, err := c.platform.Say(chat, who, text, telegram.SayOptions{})
 	if err != nil {
 		return fmt.Errorf("write into the chat: %w", err)
 	}
-	if addressed {
-		c.pending++
-		c.asked = time.Now()
+	if !c.inGroup || addressed(text) {
+		c.waiting.ask(chat, text, time.Now())
 		return nil
 	}
 	if err := c.confirmed(ctx, said); err != nil {
@@ -211,12 +210,15 @@ func (c *conversation) confirmed(ctx context.Context, said telegram.Said) error 
 
 // answered notes that an answer is complete, and says what it cost.
 func (c *conversation) answered(a gateway.Answer) {
-	c.pending = max(0, c.pending-1)
-	if a.Turn != "" {
-		before := c.last[a.Session].Cost
-		c.last[a.Session] = a
-		c.screen.line(fmt.Sprintf("   (%.1f s; this answer %s, this conversation %s)",
-			time.Since(c.asked).Seconds(), (a.Cost - before).Display(), a.Cost.Display()))
+	asked, ok := c.waiting.answered(a)
+	if ok && a.Turn != "" {
+		this := ""
+		// What a session from an earlier run had cost before is not known.
+		if before, seen := c.costs[a.Session]; seen || c.o.StateDir == "" {
+			this = fmt.Sprintf("this answer %s, ", (a.Cost - before).Display())
+		}
+		c.costs[a.Session] = a.Cost
+		c.screen.line(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, a.Cost.Display()))
 		c.seed(a.Folder)
 	}
 	c.prompt()

@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/gateway"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
+	"parley/gateway/worker"
 	"parley/simulators/telegram"
 )
 
@@ -39,29 +41,45 @@ type mind struct {
 	simulated bool
 }
 
+// real are the models that answer when their key is in the environment: the
+// cheapest of the present ones, the first that has a key. The rest of what they
+// need is known of their provider.
+func real() []mind {
+	return []mind{
+		{model: "anthropic/claude-haiku-5-5", provider: gateway.ProviderConfig{Kind: gateway.KindAnthropic}, variable: "ANTHROPIC_API_KEY"},
+		{model: "openai/gpt-6-luna", provider: gateway.ProviderConfig{Kind: gateway.KindOpenAI}, variable: "OPENAI_API_KEY"},
+	}
+}
+
 // choose takes the real model whose key is in the environment, or else the
 // demonstration model at demoURL.
 func choose(o Options, demoURL string) (mind, error) {
-	real := []mind{
-		{model: "anthropic/claude-haiku-4-5", provider: gateway.ProviderConfig{Kind: gateway.KindAnthropic}, variable: "ANTHROPIC_API_KEY"},
-		{model: "openai/gpt-5-mini", provider: gateway.ProviderConfig{Kind: gateway.KindOpenAI}, variable: "OPENAI_API_KEY"},
-	}
-	wanted, _, _ := strings.Cut(o.Model, "/")
-	for _, m := range real {
-		name, _, _ := strings.Cut(m.model, "/")
-		key := o.Getenv(m.variable)
-		if key == "" || o.Model != "" && wanted != name {
-			continue
+	wanted := ""
+	if o.Model != "" && o.Model != demoModel {
+		var err error
+		if wanted, _, err = gateway.SplitModel(o.Model); err != nil {
+			return mind{}, fmt.Errorf("%w %w", ErrModel, err)
 		}
-		m.provider.APIKey = gateway.NewSecret(key)
-		if o.Model != "" {
+	}
+	for _, m := range real() {
+		provider, _, _ := strings.Cut(m.model, "/")
+		key := o.Getenv(m.variable)
+		switch {
+		case o.Model == demoModel || wanted != "" && wanted != provider:
+			continue
+		case key == "" && wanted == provider:
+			return mind{}, fmt.Errorf("%w %s: %s is not set in the environment", ErrModel, o.Model, m.variable)
+		case key == "":
+			continue
+		case wanted != "":
 			m.model = o.Model
 		}
+		m.provider.APIKey = gateway.NewSecret(key)
 		m.what = fmt.Sprintf("the real model %s (your %s pays for it)", m.model, m.variable)
 		return m, nil
 	}
-	if o.Model != "" && o.Model != demoModel {
-		return mind{}, fmt.Errorf("--model %s: a real model needs its key in ANTHROPIC_API_KEY or OPENAI_API_KEY, and is written anthropic/… or openai/…", o.Model)
+	if wanted != "" {
+		return mind{}, fmt.Errorf("%w %s: try knows the providers anthropic and openai; parley run knows any", ErrModel, o.Model)
 	}
 	return mind{
 		model: demoModel, simulated: true,
@@ -86,5 +104,7 @@ func config(dir, listen, api string, m mind) gateway.Config {
 		Providers: map[string]gateway.ProviderConfig{provider: m.provider},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: m.model}},
 		Ops:       ops.Config{Listen: listen},
+		// Who quits does not wait for an answer that is on its way.
+		Worker: worker.Config{Grace: time.Second},
 	}
 }

@@ -38,11 +38,18 @@ type Options struct {
 // answerWithin is how long a line from a script waits for its answer.
 const answerWithin = 3 * time.Minute
 
+// ErrModel is a Model that cannot answer.
+var ErrModel = errors.New("--model")
+
 var errNoAnswer = errors.New("no answer came")
 
-// Run chats until the input or ctx ends. Everything it started has stopped
-// when it returns, but for a read of In that still blocks.
+// Run chats until the input or ctx ends, which is no error. Everything it
+// started has stopped when it returns, but for a read of In that still blocks.
+// What the person must mend on the command line is an ErrModel.
 func Run(ctx context.Context, o Options) (err error) {
+	if _, err := choose(o, ""); err != nil {
+		return err
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -55,7 +62,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	} else if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("find the state folder: %w", err)
 	}
-	platform, err := telegram.New(telegram.Options{Bots: []telegram.Bot{bot}})
+	platform, err := telegram.New(telegram.Options{
+		Bots: []telegram.Bot{bot},
+		// Kept state knows the updates of earlier runs: these are later ones.
+		FirstUpdateID: time.Now().UnixMilli(),
+	})
 	if err != nil {
 		return fmt.Errorf("make the chat server: %w", err)
 	}
@@ -99,7 +110,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	select {
 	case <-gw.Started():
 		c := &conversation{o: o, platform: platform, delivered: delivered, mind: mind, ops: gw.OpsAddr()}
-		err = c.run(inner, lines(o.In))
+		err = c.chat(inner)
 	case <-inner.Done():
 	}
 	stopGateway()
@@ -108,17 +119,41 @@ func Run(ctx context.Context, o Options) (err error) {
 	return errors.Join(err, servers.Wait())
 }
 
-// lines gives the lines of r as they come. A read that blocks cannot be taken
-// back: its goroutine ends with the process.
-func lines(r io.Reader) <-chan string {
-	ch := make(chan string)
+// chat runs the conversation over the lines of In.
+func (c *conversation) chat(ctx context.Context) error {
+	over := make(chan struct{})
+	defer close(over)
+	typed, end := lines(c.o.In, over)
+	if err := c.run(ctx, typed); err != nil {
+		return err
+	}
+	select {
+	case err := <-end:
+		return err
+	default:
+		return nil
+	}
+}
+
+// lines gives the lines of r as they come, until over is closed; then what
+// ended them, if it was not their end. A read that blocks cannot be taken back:
+// its goroutine ends when it returns.
+func lines(r io.Reader, over <-chan struct{}) (<-chan string, <-chan error) {
+	typed, end := make(chan string), make(chan error, 1)
 	go func() {
-		defer close(ch)
+		defer close(typed)
 		s := bufio.NewScanner(r)
 		s.Buffer(make([]byte, 0, 4096), 1<<20)
 		for s.Scan() {
-			ch <- s.Text()
+			select {
+			case typed <- s.Text():
+			case <-over:
+				return
+			}
+		}
+		if err := s.Err(); err != nil {
+			end <- fmt.Errorf("read a line: %w", err)
 		}
 	}()
-	return ch
+	return typed, end
 }

@@ -1,0 +1,41 @@
+# syntax=docker/dockerfile:1
+#
+#   docker build -t parley --build-arg VERSION="$(git describe --always --dirty)" .
+#   docker run --rm parley version
+#   docker run -d --name parley -e TELEGRAM_TOKEN -e ANTHROPIC_API_KEY \
+#     -v ./parley.yaml:/etc/parley/parley.yaml:ro -v parley:/var/lib/parley parley
+#
+# The image holds one static program, which brings its own certificate roots,
+# and the folders it writes to. There is no shell in it.
+#
+# No port is exposed. /livez, /readyz and /metrics are on 127.0.0.1:9464 inside
+# the container; for a scraper elsewhere set ops.listen: 0.0.0.0:9464 and
+# publish 9464 where only the scraper reaches it.
+#
+# At the end of the container running turns get worker.grace (20 s): stop it with
+# --stop-timeout 40, or a termination grace period of at least that.
+
+FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+ARG VERSION=dev
+ARG REVISION=unknown
+ARG TARGETOS
+ARG TARGETARCH
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.release=${VERSION} -X main.revision=${REVISION}" -o /out/parley ./cmd/parley
+# What the program may write to: the state, and scratch files of the database.
+RUN mkdir -p -m 0755 /out/root/var/lib && mkdir -m 0700 /out/root/var/lib/parley && mkdir -m 1777 /out/root/tmp
+
+FROM scratch
+COPY --from=build /out/parley /parley
+COPY --from=build --chown=65532:65532 /out/root/ /
+# Where the state is, unless the configuration says otherwise.
+ENV STATE_DIRECTORY=/var/lib/parley
+USER 65532:65532
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/parley"]
+CMD ["run", "--config", "/etc/parley/parley.yaml"]

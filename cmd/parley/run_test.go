@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+func TestSimEndsInOrderWhenToldTo(t *testing.T) {
+	t.Parallel()
+	for _, s := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		p := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--model", "127.0.0.1:0", "--brain", "echo")
+		for _, url := range []string{after(p.await("Telegram: "), "Telegram:"), after(p.await("Model: "), "Model:")} {
+			if !strings.HasPrefix(url, "http://127.0.0.1:") || strings.HasSuffix(url, ":0") {
+				t.Errorf("it says it is at %q", url)
+			}
+		}
+		if status := p.end(s); status != exitOK || p.err.Len() > 0 {
+			t.Errorf("after %v it ended with %d: %s", s, status, p.err.String())
+		}
+	}
+}
+
+// sims starts the two servers in this process.
+func sims(t *testing.T, brain model.Brain) (*telegram.Server, *model.Server) {
+	t.Helper()
+	tg, err := telegram.New(telegram.Options{Bots: []telegram.Bot{{Token: token, Username: "parley_bot", Name: "parley"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := model.New(model.Options{Brain: brain, Keys: []string{key}})
+	for _, listen := range []func() error{tg.Listen, m.Listen} {
+		if err := listen(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- tg.Run(ctx) }()
+	go func() { ended <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Errorf("a simulator ended with: %v", err)
+			}
+		}
+	})
+	return tg, m
+}
+
+const (
+	token = "4200000001:AAcanary7AAcanary7AAcanary7AAcanary7"
+	key   = "sk-canary7"
+)
+
+// written is a file with a configuration for both servers.
+func written(t *testing.T, api, base, ops string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "parley.yaml")
+	text := fmt.Sprintf(`state_dir: state
+log: {level: debug, format: json}
+channels: {telegram: {tg: {token: "${TOKEN}", api_url: %q, access: {people: ["1001"]}}}}
+providers: {sim: {kind: openai, base_url: "%s/v1", api_key: "${KEY}", prices: demo}}
+agents: {main: {model: sim/demo}}
+worker: {grace: 30s}
+ops: {listen: %q}
+`, api, base, ops)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+var environment = []string{"TOKEN=" + token, "KEY=" + key}
+
+var ann = telegram.Person{ID: 1001, FirstName: "Ann"}
+
+func await(t *testing.T, tg *telegram.Server, what string, done func(telegram.Book) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := tg.Await(ctx, done); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+func say(t *testing.T, tg *telegram.Server, text string) {
+	t.Helper()
+	if _, err := tg.Say(telegram.PrivateChat(ann), ann, text, telegram.SayOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func answer(text string) func(telegram.Book) bool {
+	return func(b telegram.Book) bool {
+		for _, m := range b.Messages {
+			if m.Text() == text {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func TestRunAnswersAndFinishesWhatRunsBeforeItEnds(t *testing.T) {
+	t.Parallel()
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	tg, m := sims(t, func(ctx context.Context, p *model.Prompt) model.Answer {
+		a := model.Echo(ctx, p)
+		for _, b := range a.Blocks {
+			if strings.Contains(b.Text, "last words") {
+				close(asked)
+				<-goOn
+			}
+		}
+		return a
+	})
+	p := start(t, environment, "run", "--config", written(t, tg.URL(), m.URL(), "127.0.0.1:0"))
+	say(t, tg, "first words")
+	await(t, tg, "the first answer", answer("first words"))
+
+	say(t, tg, "last words")
+	<-asked
+	status := make(chan int, 1)
+	go func() { status <- p.end(syscall.SIGTERM) }()
+	// It has stopped taking messages, but still works on the last answer.
+	await(t, tg, "the end of polling", func(b telegram.Book) bool { return !b.Polling["parley_bot"] })
+	close(goOn)
+	select {
+	case got := <-status:
+		if got != exitOK {
+			t.Errorf("it ended with %d: %s", got, p.err.String())
+		}
+	case <-time.After(patience):
+		t.Fatal("it did not end within its grace")
+	}
+	if b := tg.Books(); !answer("last words")(b) {
+		t.Errorf("the answer that ran was lost: %+v", b.Messages)
+	}
+	log := p.err.String()
+	if strings.Contains(log, "canary7") {
+		t.Errorf("a secret is in the log:\n%s", log)
+	}
+	for line := range strings.Lines(log) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line of the log is not JSON: %s", line)
+		}
+	}
+}
+
+func TestRunTakesTheConfigurationThatSimPrints(t *testing.T) {
+	t.Parallel()
+	sim := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--model", "127.0.0.1:0", "--pace", "0s")
+	sim.await("A configuration for parley run")
+	from := len(sim.said)
+	sim.await("agents:")
+	file := filepath.Join(t.TempDir(), "parley.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(sim.said[from:], "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, nil, "check-config", "-c", file).await(file + ": ok")
+}
+
+func TestATakenPortIsSaidAndNotTakenForAMistakeInTheConfiguration(t *testing.T) {
+	t.Parallel()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(l)
+	tg, m := sims(t, model.Echo)
+	for _, args := range [][]string{
+		{"run", "-c", written(t, tg.URL(), m.URL(), l.Addr().String())},
+		{"try", "--ops", l.Addr().String()},
+	} {
+		p := start(t, environment, args...)
+		for line := range p.lines {
+			t.Errorf("%s said %q", args[0], line)
+		}
+		_ = p.cmd.Wait()
+		if got := p.cmd.ProcessState.ExitCode(); got != exitFailed {
+			t.Errorf("%s ended with %d", args[0], got)
+		}
+		if said := p.err.String(); !strings.Contains(said, "parley: ops.listen: listen tcp "+l.Addr().String()) || !strings.Contains(said, "address already in use") {
+			t.Errorf("%s said %q", args[0], said)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package try
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/costs"
+	"parley/gateway"
+	"parley/llm"
+)
+
+func TestTheModelsOfferedHaveAPriceAndAreKnown(t *testing.T) {
+	t.Parallel()
+	prices, err := costs.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range real() {
+		provider, name, err := gateway.SplitModel(m.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := prices.Price(provider, name); !ok {
+			t.Errorf("%s has no price", m.model)
+		}
+		if llm.Lookup(name).Source == llm.Lookup("no such model").Source {
+			t.Errorf("%s is not known", m.model)
+		}
+	}
+}
+
+func TestTheModelIsChosenByTheKeyThatIsThere(t *testing.T) {
+	t.Parallel()
+	const canary = "sk-canary7"
+	for _, c := range []struct {
+		wanted, variables string
+		model, complaint  string
+	}{
+		{"", "", "demo/demo", ""},
+		{"", "ANTHROPIC_API_KEY", "anthropic/claude-haiku-5-5", ""},
+		{"", "OPENAI_API_KEY", "openai/gpt-6-luna", ""},
+		{"", "ANTHROPIC_API_KEY OPENAI_API_KEY", "anthropic/claude-haiku-5-5", ""},
+		{"openai/x/y", "ANTHROPIC_API_KEY OPENAI_API_KEY", "openai/x/y", ""},
+		{"demo/demo", "ANTHROPIC_API_KEY", "demo/demo", ""},
+		{"openai/x", "ANTHROPIC_API_KEY", "", "OPENAI_API_KEY is not set"},
+		{"cohere/x", "OPENAI_API_KEY", "", "knows the providers anthropic and openai"},
+		{"x", "OPENAI_API_KEY", "", "a model is written provider/model"},
+	} {
+		m, err := choose(Options{Model: c.wanted, Getenv: func(name string) string {
+			if strings.Contains(c.variables, name) {
+				return canary
+			}
+			return ""
+		}}, "http://127.0.0.1:1")
+		switch {
+		case c.complaint != "":
+			if !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.complaint) {
+				t.Errorf("%q with %s: %v", c.wanted, c.variables, err)
+			}
+		case err != nil || m.model != c.model:
+			t.Errorf("%q with %s: %s, %v", c.wanted, c.variables, m.model, err)
+		}
+		if text := fmt.Sprintf("%+v %v", m, err); strings.Contains(text, canary) {
+			t.Errorf("%q shows the key: %s", c.wanted, text)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package try_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/cmd/parley/try"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 60 * time.Second
+
+// glass is a screen that somebody looks at.
+type glass struct {
+	mu      sync.Mutex
+	all     string
+	changed chan struct{} // closed at the next write
+}
+
+func (g *glass) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all += string(p)
+	close(g.changed)
+	g.changed = make(chan struct{})
+	return len(p), nil
+}
+
+// await waits until text stands after the first from bytes, and gives the place
+// behind it.
+func (g *glass) await(t *testing.T, from int, text string) int {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		g.mu.Lock()
+		all, changed := g.all, g.changed
+		g.mu.Unlock()
+		if i := strings.Index(all[from:], text); i >= 0 {
+			return from + i + len(text)
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			t.Fatalf("%q does not appear; there is:\n%s", text, all[from:])
+		}
+	}
+}
+
+// person sits at a terminal.
+func person(t *testing.T, ctx context.Context, pace time.Duration) (*glass, io.WriteCloser, <-chan error) {
+	t.Helper()
+	in, keys := io.Pipe()
+	g := &glass{changed: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		err := try.Run(ctx, try.Options{In: in, Out: g, Terminal: true, Getenv: func(string) string { return "" }, Pace: pace})
+		_ = in.Close() // lets the reader of a blocked line go
+		ended <- err
+	}()
+	return g, keys, ended
+}
+
+func key(t *testing.T, w io.Writer, line string) {
+	t.Helper()
+	if _, err := io.WriteString(w, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func over(t *testing.T, g *glass, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("it ended with: %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatalf("it did not end:\n%s", g.all)
+	}
+}
+
+func TestAPersonIsPromptedAndCanStopASlowAnswer(t *testing.T) {
+	t.Parallel()
+	g, keys, ended := person(t, t.Context(), 50*time.Millisecond)
+	at := g.await(t, 0, "ann> ")
+	key(t, keys, "what is 6*7")
+	at = g.await(t, at, "6 * 7 = 42")
+	at = g.await(t, at, "this conversation $")
+	at = g.await(t, at, "\nann> ")
+	key(t, keys, ":as ben")
+	at = g.await(t, at, "You are ben")
+	at = g.await(t, at, "\nben> ")
+	key(t, keys, ":group")
+	at = g.await(t, at, "\nben (group)> ")
+	key(t, keys, ":dm")
+	at = g.await(t, at, "\nben> ")
+
+	key(t, keys, "something slow please")
+	at = g.await(t, at, "parley: ")
+	key(t, keys, "/stop")
+	at = g.await(t, at, "parley: Stopped.\n")
+	g.await(t, at, "ben> ")
+	// The stopped answer never comes, and nobody waits for it.
+	if err := keys.Close(); err != nil {
+		t.Fatal(err)
+	}
+	over(t, g, ended)
+}
+
+func TestAPersonsLastWordsAreAnswered(t *testing.T) {
+	t.Parallel()
+	g, keys, ended := person(t, t.Context(), 0)
+	g.await(t, 0, "ann> ")
+	key(t, keys, "what is 6*7")
+	if err := keys.Close(); err != nil {
+		t.Fatal(err)
+	}
+	over(t, g, ended)
+	g.await(t, 0, "6 * 7 = 42")
+}
+
+func TestAnInterruptEndsInOrderAlsoDuringAnAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	g, keys, ended := person(t, ctx, 100*time.Millisecond)
+	at := g.await(t, 0, "ann> ")
+	key(t, keys, "something slow please")
+	g.await(t, at, "parley: ")
+	interrupt()
+	over(t, g, ended)
+}
+
+func TestALineThatCannotBeReadIsSaid(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the tape is torn")
+	err := try.Run(t.Context(), try.Options{
+		In: io.MultiReader(strings.NewReader("hello\n"), torn{broken}), Out: io.Discard, Getenv: func(string) string { return "" },
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("it ended with: %v", err)
+	}
+}
+
+type torn struct{ err error }
+
+func (r torn) Read([]byte) (int, error) { return 0, r.err }

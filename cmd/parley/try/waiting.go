@@ -1,0 +1,90 @@
+package try
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/gateway"
+	"parley/gateway/commands"
+	"parley/simulators/telegram"
+)
+
+// question is a line that was said to the bot and has no answer yet.
+type question struct {
+	chat string
+	kind kind
+	at   time.Time
+}
+
+type kind int
+
+const (
+	message kind = iota // opens a turn
+	atOnce              // a command that does not queue
+	queued              // a command that keeps its place
+	stop                // ends what runs and drops what waits: those have no answer of their own
+)
+
+// waiting is the questions, in the order they were asked.
+type waiting []question
+
+func (w *waiting) ask(chat telegram.Chat, text string, at time.Time) {
+	*w = append(*w, question{chat: strconv.FormatInt(chat.ID, 10), kind: kindOf(text), at: at})
+}
+
+// answered takes out the question that a answers, and every other one that will
+// have no answer any more. It gives the time at which it was asked, or false
+// if nobody asked.
+//
+// An answer does not name its question, but they come in an order: what is
+// answered at once never waits for anything, and stopping comes before what
+// queues.
+func (w *waiting) answered(a gateway.Answer) (time.Time, bool) {
+	order := []kind{atOnce, stop, queued, message}
+	if a.Turn != "" {
+		order = []kind{message}
+	}
+	for _, k := range order {
+		i := slices.IndexFunc(*w, func(q question) bool { return q.chat == a.Chat && q.kind == k })
+		if i < 0 {
+			continue
+		}
+		at := (*w)[i].at
+		*w = slices.Delete(*w, i, i+1)
+		if k == stop {
+			before := slices.DeleteFunc(slices.Clone((*w)[:i]), func(q question) bool { return q.chat == a.Chat })
+			*w = append(before, (*w)[i:]...)
+		}
+		return at, true
+	}
+	return time.Time{}, false
+}
+
+var (
+	mention = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_])@` + bot.Username + `(?:$|[^a-z0-9_])`)
+	command = regexp.MustCompile(`(?i)^/[a-z0-9_]+@` + bot.Username + `(?:$|[^a-z0-9_])`)
+)
+
+// addressed says whether a text in a group is for the bot, as people's programs
+// mark it.
+func addressed(text string) bool { return mention.MatchString(text) || command.MatchString(text) }
+
+func kindOf(text string) kind {
+	at := "@" + bot.Username
+	text = strings.TrimSpace(strings.TrimPrefix(strings.ToLower(text), at))
+	c, ok := commands.Parse(strings.Replace(text, at, "", 1))
+	if !ok {
+		return message
+	}
+	switch c.Kind() {
+	case commands.Control:
+		return stop
+	case commands.Queued:
+		return queued
+	case commands.AtOnce:
+	}
+	return atOnce
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// The linker sets these where the build does not know them from version
+// control: -X main.release=v1.2.3 -X main.revision=0123abc.
+var (
+	release  string
+	revision string
+)
+
+func versionCommand(p program) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Say which parley this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := map[string]string{"version": version(), "revision": builtFrom(), "go": runtime.Version()}
+			if asJSON {
+				return failed(cmd.Context(), json.NewEncoder(p.out).Encode(v))
+			}
+			_, err := fmt.Fprintf(p.out, "parley %s (revision %s, %s)\n", v["version"], v["revision"], v["go"])
+			return failed(cmd.Context(), err)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+// version is what the build was made from; "dev" when nobody said.
+func version() string {
+	if b, ok := debug.ReadBuildInfo(); ok && release == "" && b.Main.Version != "(devel)" {
+		return cmp.Or(b.Main.Version, "dev")
+	}
+	return cmp.Or(release, "dev")
+}
+
+// builtFrom is the commit.
+func builtFrom() string {
+	if b, ok := debug.ReadBuildInfo(); ok && revision == "" {
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return cmp.Or(revision, "unknown")
+}

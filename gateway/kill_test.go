@@ -22,6 +22,7 @@ import (
 	"parley/costs"
 	"parley/gateway/gatewaytest"
 	"parley/sessionkeys"
+	"parley/sessions"
 	"parley/sessions/sqlite"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
@@ -92,6 +93,12 @@ func start(t *testing.T, config string) *process {
 		t.Fatalf("the binary did not start\n%s", p.log)
 	}
 	t.Cleanup(p.kill)
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.kill()
+			t.Logf("its log:\n%s", p.log)
+		}
+	})
 	return p
 }
 
@@ -184,6 +191,11 @@ func TestKilledAtAnyMomentNothingIsLostNothingTwiceAndTheMoneyIsExact(t *testing
 	config := writeConfig(t, house)
 	p := start(t, config)
 
+	t.Cleanup(func() {
+		if t.Failed() {
+			diagnose(t, house)
+		}
+	})
 	words := func(chat, n int) string {
 		return fmt.Sprintf("question-%d-%d with some words to stream slowly", chat, n)
 	}
@@ -285,6 +297,33 @@ func TestKilledAtAnyMomentNothingIsLostNothingTwiceAndTheMoneyIsExact(t *testing
 	}
 	t.Logf("%d questions, %d kills, %d interrupted calls, booked %s, billed %s, at most %s",
 		chats*perChat, kills+2, interrupted, booked, billed, most)
+}
+
+// diagnose shows what the platform and the store say after a failure.
+func diagnose(t *testing.T, h *gatewaytest.House) {
+	t.Helper()
+	b := h.Telegram.Books()
+	for _, u := range b.Updates {
+		if u.Confirmed.IsZero() {
+			t.Logf("not confirmed: %+v", u)
+		}
+	}
+	t.Logf("totals %+v, pending %v, polling %v", b.Totals, b.Pending, b.Polling)
+	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: filepath.Join(h.Dir, "state", "parley.db")})
+	if err != nil {
+		t.Logf("open the store: %v", err)
+		return
+	}
+	defer func() { _ = store.Close() }()
+	_ = store.Mailboxes(context.Background(), func(m sessions.Mailbox) bool {
+		t.Logf("mailbox %s touched %d read %d owner %q epoch %d attempts %d controls %d", m.Key, m.Touched, m.Read, m.Owner.Name, m.Epoch, m.Attempts, m.Controls)
+		if m.Turn != nil {
+			t.Logf("  open turn %+v", *m.Turn)
+		}
+		return true
+	})
+	ds, err := store.Pending(context.Background(), "tg", 100)
+	t.Logf("outbox: %+v (%v)", ds, err)
 }
 
 var question = regexp.MustCompile(`question-\d+-\d+`)

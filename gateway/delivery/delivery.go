@@ -5,7 +5,7 @@
 // What is to be sent stands in the outbox, in parts, before the first is sent.
 // A part is marked sending before its bytes leave and sent when the network
 // gave its id. One found in sending by a process that did not mark it may have
-// arrived: it is repeated once, marked as a possible repeat, and counted.
+// arrived: it is sent again, marked as a possible repeat, and counted.
 //
 //	account ─ one per bot account: scans the outbox when signalled, or by itself
 //	  lane  ─ one per chat with something to send: one thing after another

@@ -20,10 +20,23 @@ const (
 	receiptFirst = 100 * time.Millisecond // then doubled
 	receiptMost  = 15 * time.Second
 
-	// onceMore is the problem noted on a part that is sent a second time
-	// because the first may have arrived. It is never sent a third time.
-	onceMore = "sent once more: the first may have arrived"
+	// repeatNote is the problem noted on a part that is sent again because the
+	// one before may have arrived.
+	repeatNote = "repeat %d: the one before may have arrived"
+
+	// mostRepeats bounds how often that is done. A process that is killed while
+	// it sends does not know whether anything left, so giving up after the
+	// first doubt would lose answers that nobody has seen; a network that never
+	// confirms must not fill a chat for ever.
+	mostRepeats = 5
 )
+
+// repeats is how often the part was sent again, by its note.
+func repeats(p sessions.Part) int {
+	n := 0
+	_, _ = fmt.Sscanf(p.Problem, repeatNote, &n) // any other note: never
+	return n
+}
 
 // deliver brings one delivery to its end, or returns an error and leaves it to
 // the next scan.
@@ -103,7 +116,7 @@ func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, started
 			m = a.mark(i, sessions.Queued, sessions.Sending)
 		case sessions.Uncertain:
 			m = a.mark(i, sessions.Uncertain, sessions.Sending)
-			m.Problem = onceMore
+			m.Problem = fmt.Sprintf(repeatNote, repeats(*p)+1)
 		case sessions.Sending:
 			if err := a.doubt(ctx, d, i, "the process that sent it ended before the answer came"); err != nil {
 				return err
@@ -153,7 +166,7 @@ func (a *account) send(d *sessions.Delivery, i int, to sessionkeys.Address) (cha
 		}
 	}
 	reply := channels.Reply{
-		To: to, Body: body, ID: fmt.Sprintf("%s/%d", d.ID, i), Repeat: d.Parts[i].Problem == onceMore,
+		To: to, Body: body, ID: fmt.Sprintf("%s/%d", d.ID, i), Repeat: repeats(d.Parts[i]) > 0,
 	}
 	if i == 0 {
 		reply.ReplyTo = d.ReplyTo
@@ -193,7 +206,7 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 		marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Sending))
 	}
 	outcome := "ok"
-	if d.Parts[i].Problem == onceMore {
+	if repeats(d.Parts[i]) > 0 {
 		outcome = "ambiguous"
 	}
 	took := a.d.Now().Sub(started)
@@ -264,29 +277,11 @@ func (a *account) failed(ctx context.Context, d *sessions.Delivery, i int, ce *c
 // waits.
 func (a *account) again(ctx context.Context, d *sessions.Delivery, i int, wait time.Duration) error {
 	back := sessions.Queued
-	if d.Parts[i].Problem == onceMore {
-		back = sessions.Uncertain
+	m := a.mark(i, sessions.Sending, back)
+	if n := repeats(d.Parts[i]); n > 0 { // still the same repeat
+		m.To, m.Problem = sessions.Uncertain, fmt.Sprintf(repeatNote, n-1)
+		back = m.To
 	}
-	ok, err := a.move(context.WithoutCancel(ctx), d, a.mark(i, sessions.Sending, back))
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return errTaken
-	}
-	d.Parts[i].State = back
-	return a.d.Wait(ctx, wait)
-}
-
-// doubt notes that a part may have arrived. One that was sent twice already is
-// given up: nobody gets three copies.
-func (a *account) doubt(ctx context.Context, d *sessions.Delivery, i int, problem string) error {
-	if d.Parts[i].Problem == onceMore {
-		a.d.Observer.Sent(a.name, "ambiguous", 0)
-		return a.fail(ctx, d, i, "sent twice, and neither time is known to have arrived: "+problem)
-	}
-	m := a.mark(i, sessions.Sending, sessions.Uncertain)
-	m.Problem = problem
 	ok, err := a.move(context.WithoutCancel(ctx), d, m)
 	if err != nil {
 		return err
@@ -294,7 +289,31 @@ func (a *account) doubt(ctx context.Context, d *sessions.Delivery, i int, proble
 	if !ok {
 		return errTaken
 	}
-	d.Parts[i].State, d.Parts[i].Problem = sessions.Uncertain, problem
+	d.Parts[i].State, d.Parts[i].Problem = back, m.Problem
+	return a.d.Wait(ctx, wait)
+}
+
+// doubt notes that a part may have arrived. It is sent again, marked as a
+// possible repeat; one that was repeated too often is given up.
+func (a *account) doubt(ctx context.Context, d *sessions.Delivery, i int, problem string) error {
+	n := repeats(d.Parts[i])
+	if n >= mostRepeats {
+		a.d.Observer.Sent(a.name, "ambiguous", 0)
+		return a.fail(ctx, d, i, fmt.Sprintf("sent %d times, and not once is it known to have arrived: %s", n+1, problem))
+	}
+	m := a.mark(i, sessions.Sending, sessions.Uncertain)
+	m.Problem = problem
+	if n > 0 {
+		m.Problem = fmt.Sprintf(repeatNote, n)
+	}
+	ok, err := a.move(context.WithoutCancel(ctx), d, m)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errTaken
+	}
+	d.Parts[i].State, d.Parts[i].Problem = sessions.Uncertain, m.Problem
 	return nil
 }
 

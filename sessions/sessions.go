@@ -11,10 +11,11 @@ package sessions
 
 import (
 	"errors"
+	"time"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/transcript"
-	"time"
 )
 
 var (

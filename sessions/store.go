@@ -2,10 +2,11 @@ package sessions
 
 import (
 	"context"
+	"time"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/transcript"
-	"time"
 )
 
 // Store keeps everything that must survive. Each method is one transaction;

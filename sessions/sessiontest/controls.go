@@ -1,8 +1,9 @@
 package sessiontest
 
 import (
-	"parley/sessions"
 	"testing"
+
+	"parley/sessions"
 )
 
 // stop is a request to stop what a chat runs, and to discard what waits.

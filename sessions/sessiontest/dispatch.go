@@ -1,9 +1,10 @@
 package sessiontest
 
 import (
-	"parley/sessions"
 	"testing"
 	"time"
+
+	"parley/sessions"
 )
 
 func dispatch(t *testing.T, open opener) {

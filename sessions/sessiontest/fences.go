@@ -1,9 +1,10 @@
 package sessiontest
 
 import (
+	"testing"
+
 	"parley/costs"
 	"parley/sessions"
-	"testing"
 )
 
 // fencedWrite is one fenced method of the store, called with a fence.

@@ -2,11 +2,12 @@ package sessiontest
 
 import (
 	"fmt"
+	"testing"
+	"time"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
-	"testing"
-	"time"
 )
 
 func hierarchy(t *testing.T, open opener) {

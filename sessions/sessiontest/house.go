@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
+	"time"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
-	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -3,10 +3,11 @@ package sessiontest
 import (
 	"encoding/json"
 	"fmt"
-	"parley/sessions"
-	"parley/transcript"
 	"testing"
 	"time"
+
+	"parley/sessions"
+	"parley/transcript"
 )
 
 func messages(t *testing.T, open opener) {

@@ -3,10 +3,11 @@ package sessiontest
 import (
 	"errors"
 	"fmt"
-	"parley/sessions"
 	"slices"
 	"testing"
 	"time"
+
+	"parley/sessions"
 
 	"pgregory.net/rapid"
 )

@@ -2,10 +2,11 @@ package sessiontest
 
 import (
 	"fmt"
-	"parley/sessions"
 	"slices"
 	"testing"
 	"time"
+
+	"parley/sessions"
 )
 
 // queued puts answers into the outbox.

@@ -1,9 +1,10 @@
 package sessiontest
 
 import (
+	"testing"
+
 	"parley/costs"
 	"parley/sessions"
-	"testing"
 )
 
 // repeats calls each write a second time, as after a lost answer.

@@ -4,8 +4,9 @@
 package sessiontest
 
 import (
-	"parley/sessions"
 	"testing"
+
+	"parley/sessions"
 )
 
 // Run holds the stores that open makes to the contract. Each call of open

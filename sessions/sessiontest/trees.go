@@ -3,11 +3,12 @@ package sessiontest
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"testing"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
-	"slices"
-	"testing"
 
 	"pgregory.net/rapid"
 )

@@ -1,11 +1,12 @@
 package sessiontest
 
 import (
+	"testing"
+	"time"
+
 	"parley/costs"
 	"parley/sessions"
 	"parley/transcript"
-	"testing"
-	"time"
 )
 
 func turns(t *testing.T, open opener) {

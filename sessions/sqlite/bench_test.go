@@ -3,13 +3,14 @@ package sqlite_test
 import (
 	"database/sql"
 	"fmt"
-	"parley/sessions"
-	"parley/sessions/sqlite"
-	"parley/transcript"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"parley/sessions"
+	"parley/sessions/sqlite"
+	"parley/transcript"
 )
 
 // spread runs b.N steps on n goroutines.

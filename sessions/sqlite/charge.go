@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
-	"time"
 )
 
 // Reserve implements [sessions.Turns].

@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"parley/sessions"
 	"strings"
+
+	"parley/sessions"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"parley/sessions"
-	"parley/sessions/sqlite"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/sessions"
+	"parley/sessions/sqlite"
 )
 
 // used is a closed database with a few hundred messages.

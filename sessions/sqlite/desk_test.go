@@ -2,13 +2,14 @@ package sqlite_test
 
 import (
 	"fmt"
+	"testing"
+	"time"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
 	"parley/transcript"
-	"testing"
-	"time"
 )
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"parley/sessionkeys"
 	"parley/sessions"
-	"time"
 )
 
 // Touch implements [sessions.Dispatch].

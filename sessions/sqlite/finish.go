@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"parley/costs"
 	"parley/sessions"
-	"time"
 )
 
 // Resume implements [sessions.Turns].

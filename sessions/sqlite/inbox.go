@@ -3,8 +3,9 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"parley/sessions"
 	"time"
+
+	"parley/sessions"
 )
 
 // inboxRow says what an event became.

@@ -3,9 +3,10 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"time"
+
 	"parley/sessionkeys"
 	"parley/sessions"
-	"time"
 )
 
 // source reads rows: inside the writer's transaction or of one state.

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"time"
+
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
-	"time"
 )
 
 // sum is kept beside a message, so that one that was changed on the disk is

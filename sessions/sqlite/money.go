@@ -3,10 +3,11 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
-	"time"
 )
 
 // Ledger implements [sessions.Money]. yield may use the store.

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
-	"parley/sessions"
-	"parley/sessions/sqlite"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"parley/sessions"
+	"parley/sessions/sqlite"
 
 	"go.uber.org/goleak"
 )

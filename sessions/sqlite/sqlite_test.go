@@ -1,11 +1,12 @@
 package sqlite_test
 
 import (
+	"path/filepath"
+	"testing"
+
 	"parley/sessions"
 	"parley/sessions/sessiontest"
 	"parley/sessions/sqlite"
-	"path/filepath"
-	"testing"
 )
 
 func TestTheStoreKeepsWhatSessionsPromise(t *testing.T) {

@@ -26,9 +26,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"parley/sessions"
 	"sync"
 	"time"
+
+	"parley/sessions"
 )
 
 // errClosed is what a store answers after Close.

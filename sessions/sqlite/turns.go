@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"parley/sessions"
 	"parley/transcript"
 )

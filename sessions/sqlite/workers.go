@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"parley/sessions"
 	"time"
+
+	"parley/sessions"
 )
 
 // Heartbeat implements [sessions.Dispatch].

@@ -5,9 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"parley/simulators/model"
 	"strings"
 	"testing"
+
+	"parley/simulators/model"
 )
 
 // BenchmarkEcho is whole requests over loopback, client included.

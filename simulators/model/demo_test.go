@@ -3,11 +3,12 @@ package model_test
 import (
 	"context"
 	"encoding/json"
-	"parley/simulators/model"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"parley/simulators/model"
 )
 
 var fileTools = []model.Tool{

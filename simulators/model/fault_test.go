@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"parley/simulators/model"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/simulators/model"
 )
 
 func (h *house) plan(faults ...model.Fault) {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"parley/simulators/model"
 	"strings"
 	"testing"
+
+	"parley/simulators/model"
 )
 
 // rejection is a request that is refused with a status and these words.

@@ -5,11 +5,12 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"parley/simulators/model"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"parley/simulators/model"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )

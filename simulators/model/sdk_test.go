@@ -3,10 +3,11 @@ package model_test
 import (
 	"context"
 	"errors"
-	"parley/simulators/model"
 	"strings"
 	"testing"
 	"time"
+
+	"parley/simulators/model"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"

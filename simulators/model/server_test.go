@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"parley/simulators/model"
 	"strings"
 	"testing"
+
+	"parley/simulators/model"
 
 	"go.uber.org/goleak"
 )

@@ -3,11 +3,12 @@ package model_test
 import (
 	"context"
 	"math"
-	"parley/simulators/model"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"parley/simulators/model"
 )
 
 func TestAnthropicsEventsComeInTheirOrderAndTellUsageTwice(t *testing.T) {

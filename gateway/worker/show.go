@@ -111,7 +111,6 @@ func (s *show) run(ctx context.Context) {
 				preview = time.After(previewAfter)
 			}
 		case <-preview:
-			preview = nil
 			s.mu.Lock()
 			text := s.text.String()
 			s.mu.Unlock()

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -230,17 +231,17 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 // others go on; when none is left that is an error.
 func (g *Gateway) receive(ctx context.Context, accept channels.Accept) error {
 	errs := make([]error, len(g.chans))
-	var group errgroup.Group
+	var group sync.WaitGroup
 	for i, c := range g.chans {
-		group.Go(func() error {
-			if err := c.Receive(ctx, accept); err != nil && ctx.Err() == nil {
+		group.Go(func() {
+			err := c.Receive(ctx, accept)
+			if err != nil && ctx.Err() == nil {
 				g.o.Logger.Error("a channel cannot go on", "channel", c.Name(), "error", err)
-				errs[i] = fmt.Errorf("%s: %w", c.Name(), err)
 			}
-			return nil
+			errs[i] = err
 		})
 	}
-	_ = group.Wait()
+	group.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}

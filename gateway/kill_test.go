@@ -65,7 +65,7 @@ func start(t *testing.T, config string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, cmd: exec.Command(path, "run", "--config", config), log: &bytes.Buffer{}, end: make(chan error, 1)}
+	p := &process{t: t, cmd: exec.CommandContext(context.Background(), path, "run", "--config", config), log: &bytes.Buffer{}, end: make(chan error, 1)}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -253,11 +253,10 @@ func TestKilledAtAnyMomentNothingIsLostNothingTwiceAndTheMoneyIsExact(t *testing
 		last[e.ChatID] = max(last[e.ChatID], n)
 	}
 	for id, es := range answered(book) {
-		if len(es) > 2 {
-			t.Errorf("%s was answered %d times", id, len(es))
-		}
-		if len(es) == 2 && strings.HasPrefix(es[1].Text(), "question") {
-			t.Errorf("%s was answered twice, and the second time is not marked: %q, %q", id, es[0].Text(), es[1].Text())
+		for _, again := range es[1:] {
+			if strings.HasPrefix(again.Text(), "question") {
+				t.Errorf("%s was answered again, and not marked as a possible repeat: %q", id, again.Text())
+			}
 		}
 	}
 

@@ -36,7 +36,8 @@ func Parse(text string) (Command, bool) {
 	}
 	name = strings.ToLower(name)
 	for i, r := range name {
-		if !(r >= 'a' && r <= 'z' || i > 0 && (r >= '0' && r <= '9' || r == '_')) {
+		letter, more := r >= 'a' && r <= 'z', r >= '0' && r <= '9' || r == '_'
+		if !letter && (i == 0 || !more) {
 			return Command{}, false // a path, a fraction: not a command
 		}
 	}

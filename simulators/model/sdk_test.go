@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -178,7 +179,7 @@ func TestTheOfficialClientsSeeStatusAndRetryAfterOfA429(t *testing.T) {
 	a := h.anthropic()
 	_, err := a.Messages.New(t.Context(), anthropicAsk("x"))
 	ae, ok := errors.AsType[*anthropic.Error](err)
-	if !ok || ae.StatusCode != 429 || ae.Response.Header.Get("Retry-After") != "7" || ae.RequestID != h.last().ID {
+	if !ok || ae.StatusCode != http.StatusTooManyRequests || ae.Response.Header.Get("Retry-After") != "7" || ae.RequestID != h.last().ID {
 		t.Errorf("anthropic: %v", err)
 	}
 	o := h.openai()
@@ -186,7 +187,7 @@ func TestTheOfficialClientsSeeStatusAndRetryAfterOfA429(t *testing.T) {
 	q.StreamOptions = openai.ChatCompletionStreamOptionsParam{}
 	_, err = o.Chat.Completions.New(t.Context(), q)
 	oe, ok := errors.AsType[*openai.Error](err)
-	if !ok || oe.StatusCode != 429 || oe.Response.Header.Get("Retry-After") != "7" || oe.Code != "rate_limit_exceeded" {
+	if !ok || oe.StatusCode != http.StatusTooManyRequests || oe.Response.Header.Get("Retry-After") != "7" || oe.Code != "rate_limit_exceeded" {
 		t.Errorf("openai: %v", err)
 	}
 	if b := h.Bill(); b.Outcomes[model.Refused] != 2 || b.Usage != (model.Usage{}) {

@@ -242,10 +242,10 @@ func (g *Gateway) receive(ctx context.Context, accept channels.Accept) error {
 		})
 	}
 	group.Wait()
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return fmt.Errorf("no channel is left: %w", errors.Join(errs...))
 	}
-	return fmt.Errorf("no channel is left: %w", errors.Join(errs...))
+	return nil
 }
 
 func (g *Gateway) delivered(ctx context.Context, store sessions.Store) func(sessions.Delivery) {

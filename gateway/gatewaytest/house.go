@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,6 +123,7 @@ type Running struct {
 	delivered chan gateway.Answer
 	stop      context.CancelFunc
 	ended     chan error
+	once      sync.Once
 }
 
 // Start runs a gateway until Stop, or until the test ends.
@@ -155,15 +157,12 @@ func (h *House) Start() *Running {
 // Stop ends the gateway in order and fails the test when it ends otherwise.
 // Further calls do nothing.
 func (r *Running) Stop() {
-	r.stop()
-	if err, ok := <-r.ended; ok && err != nil {
-		r.t.Errorf("the gateway ended with: %v", err)
-	}
-	select {
-	case <-r.ended:
-	default:
-		close(r.ended)
-	}
+	r.once.Do(func() {
+		r.stop()
+		if err := <-r.ended; err != nil {
+			r.t.Errorf("the gateway ended with: %v", err)
+		}
+	})
 }
 
 // Delivered is the next delivery that was finished.

@@ -120,7 +120,6 @@ func (w *world) check() {
 		w.b.Error(s)
 	}
 	for id, q := range w.open {
-		w.note("chat %d got no answer to %q", id, q.text)
 		w.b.Errorf("chat %d got no answer to %q", id, q.text)
 	}
 	if n := w.telegram.Totals().Missed; n > 0 {

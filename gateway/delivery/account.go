@@ -173,8 +173,11 @@ func (a *account) done(l *lane, d *sessions.Delivery, err error) {
 	defer a.mu.Unlock()
 	delete(a.inFlight, d.ID)
 	delete(a.previews, d.Turn)
-	if err == nil || errors.Is(err, errTaken) {
+	if err == nil {
 		return
+	}
+	if errors.Is(err, errTaken) { // often by an older picture of it: look again
+		a.wakeUp()
 	}
 	l.jobs = slices.DeleteFunc(l.jobs, func(j job) bool {
 		if j.delivery != nil {

@@ -7,12 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server/ats"
-
-	"parley/gateway/worker"
 )
 
 // seed is the schedule's; PARLEY_SEED repeats one.
@@ -42,7 +37,9 @@ type schedule struct {
 
 func (s *schedule) begin() {
 	s.born++
-	s.workers = append(s.workers, s.r.start(fmt.Sprint("w", s.born), grace(time.Millisecond), turns(3)))
+	w := s.r.start(fmt.Sprint("w", s.born), grace(time.Millisecond), turns(3))
+	s.r.await("the worker to register", func() bool { return w.store.count() > 0 })
+	s.workers = append(s.workers, w)
 }
 
 func (s *schedule) step() {
@@ -142,40 +139,4 @@ func newSchedule(r *rig, seed uint64) *schedule {
 func TestWhateverHappensEachMessageIsAnsweredOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	newSchedule(newRig(t), seed(t)).run(150)
-}
-
-// The same in fake time: a lease of an hour passes, a log of its own runs, and
-// it is the real one, with the real store.
-func TestWhateverHappensInFakeTime(t *testing.T) {
-	t.Parallel()
-	ats.Register()
-	defer ats.Unregister()
-	dir, s := t.TempDir(), seed(t)
-	synctest.Test(t, func(t *testing.T) {
-		newSchedule(openRig(t, dir), s).run(100)
-	})
-}
-
-func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) {
-	t.Parallel()
-	ats.Register()
-	defer ats.Unregister()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := openRig(t, dir)
-		r.patience = 3 * time.Hour
-		hour := func(o *worker.Options) { o.Config.Lease = time.Hour; o.Config.TurnTimeout = 5 * time.Hour }
-		a := r.start("a", hour)
-		r.say(1, "wait x")
-		r.atGate("x")
-		a.die()
-		died := time.Now()
-		r.open("x")
-		r.start("b", hour)
-		r.wantAnswers(1, "re: wait x")
-		if d := time.Since(died); d < 50*time.Minute || d > time.Hour+time.Minute {
-			t.Errorf("taken over after %s", d)
-		}
-		r.idle()
-	})
 }

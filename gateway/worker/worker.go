@@ -189,6 +189,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return w.Store.Heartbeat(ctx, w.Me, w.Now().Add(w.Config.Lease))
 	}
 	if err := beat(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return fmt.Errorf("register the worker: %w", err)
 	}
 	life, die := context.WithCancel(context.WithoutCancel(ctx))

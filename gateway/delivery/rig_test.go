@@ -1,0 +1,424 @@
+package delivery_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/delivery"
+	"parley/gateway/intake"
+	"parley/gateway/worker"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/sqlite"
+	"parley/transcript"
+)
+
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// call is one call that the network got.
+type call struct {
+	op, chat, text, id, replyTo string
+	repeat                      bool
+}
+
+func (c call) String() string {
+	s := c.op + " " + c.chat + " " + c.text
+	if c.id != "" {
+		s += " in " + c.id
+	}
+	if c.repeat {
+		s += " again"
+	}
+	return s
+}
+
+// net is a network: it answers as script says, and keeps what arrived.
+type net struct {
+	told   func()
+	script func(n int, c call) error // n counts the calls for the chat and op; nil: all is well
+
+	mu      sync.Mutex
+	calls   []call
+	shown   map[string]string // by message id, what stands in the chats
+	order   []string          // message ids
+	perChat map[string]int
+	busy    map[string]bool
+	overlap bool
+}
+
+func newNet() *net {
+	return &net{shown: map[string]string{}, perChat: map[string]int{}, busy: map[string]bool{}, told: func() {}}
+}
+
+// arrives marks an error after which the message stands in the chat.
+type arrives struct{ error }
+
+func (n *net) Name() string                                         { return "tg" }
+func (n *net) Receive(ctx context.Context, _ channels.Accept) error { <-ctx.Done(); return nil }
+func (n *net) TypingFor() time.Duration                             { return 5 * time.Second }
+func (n *net) Typing(_ context.Context, to sessionkeys.Address) error {
+	_, err := n.take(call{op: "type", chat: to.Peer})
+	return err
+}
+
+// Render gives a message for each line.
+func (n *net) Render(text string) (bs []channels.Body) {
+	for l := range strings.Lines(text) {
+		bs = append(bs, channels.Body{Text: strings.TrimSpace(l)})
+	}
+	return bs
+}
+
+func (n *net) Send(_ context.Context, r channels.Reply) (channels.Receipt, error) {
+	id, err := n.take(call{op: "send", chat: r.To.Peer, text: r.Body.Text, replyTo: r.ReplyTo, repeat: r.Repeat})
+	return channels.Receipt{MessageID: id}, err
+}
+
+func (n *net) Edit(_ context.Context, to sessionkeys.Address, id string, b channels.Body) error {
+	_, err := n.take(call{op: "edit", chat: to.Peer, text: b.Text, id: id})
+	return err
+}
+
+func (n *net) take(c call) (id string, err error) {
+	n.mu.Lock()
+	n.overlap = n.overlap || n.busy[c.chat]
+	n.busy[c.chat] = true
+	n.perChat[c.op+c.chat]++
+	nth := n.perChat[c.op+c.chat]
+	n.calls = append(n.calls, c)
+	n.mu.Unlock()
+	if n.script != nil {
+		err = n.script(nth, c)
+	}
+	n.mu.Lock()
+	defer n.told()
+	defer n.mu.Unlock()
+	n.busy[c.chat] = false
+	var there arrives
+	if err == nil || errors.As(err, &there) {
+		switch c.op {
+		case "send":
+			id = fmt.Sprint("id", len(n.order)+1)
+			n.order = append(n.order, id)
+			n.shown[id] = c.text
+		case "edit":
+			n.shown[c.id] = c.text
+		}
+	}
+	if errors.As(err, &there) {
+		err = there.error
+	}
+	return id, err
+}
+
+// log is what happened, without typing.
+func (n *net) log() (ss []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.calls {
+		if c.op != "type" {
+			ss = append(ss, c.String())
+		}
+	}
+	return ss
+}
+
+func (n *net) chat() (ss []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, id := range n.order {
+		ss = append(ss, n.shown[id])
+	}
+	return ss
+}
+
+// plain is a network without edits and typing.
+type plain struct{ n *net }
+
+func (p plain) Name() string                                         { return p.n.Name() }
+func (p plain) Receive(ctx context.Context, a channels.Accept) error { return p.n.Receive(ctx, a) }
+func (p plain) Render(text string) []channels.Body                   { return p.n.Render(text) }
+func (p plain) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	return p.n.Send(ctx, r)
+}
+
+// signals is the log as far as delivery hears it.
+type signals struct {
+	mu       sync.Mutex
+	handlers map[string]func(broker.Signal)
+	ready    chan struct{} // one value for each topic that is heard
+}
+
+func (s *signals) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
+	s.mu.Lock()
+	s.handlers[topic] = h
+	s.mu.Unlock()
+	s.ready <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *signals) send(topic string, body any) {
+	b, _ := json.Marshal(body)
+	s.mu.Lock()
+	h := s.handlers[topic]
+	s.mu.Unlock()
+	h(broker.Signal{Topic: topic, Body: b})
+}
+
+var errStore = errors.New("the store is away")
+
+// faults is the store of one process, which may die or fail.
+type faults struct {
+	delivery.Store
+	told func()
+
+	mu   sync.Mutex
+	n    int
+	die  int // from this write on nothing is written
+	lost bool
+	fail int // this write fails
+}
+
+func (f *faults) write(perform func() error) error {
+	defer f.told()
+	f.mu.Lock()
+	f.n++
+	dead, last, lost, fail := f.die > 0 && f.n >= f.die, f.n == f.die, f.lost, f.n == f.fail
+	f.mu.Unlock()
+	if fail || dead && !(last && lost) {
+		return errStore
+	}
+	err := perform()
+	if dead {
+		return errStore
+	}
+	return err
+}
+
+func (f *faults) Advance(ctx context.Context, id string, p sessions.Progress) error {
+	return f.write(func() error { return f.Store.Advance(ctx, id, p) })
+}
+
+func (f *faults) Preview(ctx context.Context, turn, message string) error {
+	return f.write(func() error { return f.Store.Preview(ctx, turn, message) })
+}
+
+type rig struct {
+	t       testing.TB
+	store   *sqlite.Store
+	net     *net
+	changed chan struct{}
+
+	mu     sync.Mutex
+	counts map[string]int
+	waits  []time.Duration
+	fence  map[string]sessions.Fence
+	turns  map[string]string
+	seq    uint64
+
+	// How the store of the next process behaves; see faults.
+	die, fail int
+	lost      bool
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &rig{t: t, store: s, net: newNet(), changed: make(chan struct{}, 1), counts: map[string]int{}, fence: map[string]sessions.Fence{}, turns: map[string]string{}}
+	r.net.told = r.poke
+	if err := s.Heartbeat(t.Context(), rigWorker, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var rigWorker = sessions.Worker{Name: "w", Nonce: "n"}
+
+func (r *rig) poke() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (r *rig) count(words ...string) {
+	r.mu.Lock()
+	r.counts[strings.Join(words, " ")]++
+	r.mu.Unlock()
+	r.poke()
+}
+
+func (r *rig) counted(what string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts[what]
+}
+
+func (r *rig) Sent(_, outcome string, _ time.Duration)      { r.count("sent", outcome) }
+func (r *rig) SendRetried(_, reason string)                 { r.count("retried", reason) }
+func (r *rig) FirstReply(_ string, _ bool, _ time.Duration) { r.count("first") }
+
+func to(chat string) sessionkeys.Address {
+	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: chat}
+}
+
+// queue puts an answer into the outbox that no turn stands behind.
+func (r *rig) queue(chat, text string) string {
+	r.t.Helper()
+	id := rand.Text()
+	_, err := r.store.Notice(r.t.Context(), sessions.InboxID{Channel: "telegram", Event: id}, []sessions.Outgoing{
+		{ID: id, Channel: "tg", To: to(chat), ReplyTo: "q", Text: text, At: time.Now()},
+	}, time.Now())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// begin opens a turn for the chat.
+func (r *rig) begin(chat, turn string) {
+	r.t.Helper()
+	k, err := sessionkeys.For("main", to(chat))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.seq++
+	now := time.Now()
+	m, got, err := r.store.Touch(r.t.Context(), sessions.Touch{Token: k.Token(), Key: k, Seq: r.seq, By: rigWorker, Take: true, Now: now})
+	if err != nil || !got {
+		r.t.Fatal(got, err)
+	}
+	r.fence[turn] = m.Fence()
+	_, _, err = r.store.Open(r.t.Context(), m.Fence(), sessions.Opening{
+		Turn:    sessions.Turn{ID: turn, Seq: r.seq, Channel: "tg", From: to(chat), ReceivedAt: now, OpenedAt: now},
+		Message: transcript.Message{ID: turn + "-user", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "q"}}},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// finish ends the turn with an answer.
+func (r *rig) finish(chat, turn, text string) {
+	r.t.Helper()
+	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.Ending{
+		Turn: turn, Outcome: transcript.EndTurn, At: time.Now(),
+		Replies: []sessions.Outgoing{{ID: turn, Channel: "tg", Turn: turn, To: to(chat), Text: text, At: time.Now()}},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) await(what string, done func() bool) {
+	r.t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for !done() {
+		select {
+		case <-r.changed:
+		case <-limit.C:
+			r.t.Fatalf("waited in vain for %s; the network got %q; counted %v", what, r.net.log(), r.counts)
+		}
+	}
+}
+
+func (r *rig) pending() []sessions.Delivery {
+	r.t.Helper()
+	ds, err := r.store.Pending(context.Background(), "tg", 1<<20)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return ds
+}
+
+// delivered waits until the outbox is empty.
+func (r *rig) delivered() {
+	r.t.Helper()
+	r.await("the outbox to be empty", func() bool { return len(r.pending()) == 0 })
+}
+
+type process struct {
+	r       *rig
+	signals *signals
+	store   *faults
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func (r *rig) start(change ...func(*delivery.Options)) *process {
+	r.t.Helper()
+	p := &process{
+		r: r, signals: &signals{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 2)},
+		store: &faults{Store: r.store, told: r.poke, die: r.die, lost: r.lost, fail: r.fail}, ended: make(chan error, 1),
+	}
+	o := delivery.Options{
+		Store: p.store, Log: p.signals, Channels: []channels.Channel{r.net}, Observer: r,
+		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Grace: patience,
+		Wait: func(ctx context.Context, d time.Duration) error {
+			r.mu.Lock()
+			r.waits = append(r.waits, d)
+			r.mu.Unlock()
+			return ctx.Err()
+		},
+		Delivered: func(d sessions.Delivery) { r.count("delivered", d.Text) },
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go func() { p.ended <- delivery.New(o).Run(ctx) }()
+	<-p.signals.ready
+	<-p.signals.ready
+	r.t.Cleanup(p.end)
+	return p
+}
+
+func (p *process) end() {
+	p.stop()
+	if err, ok := <-p.ended; ok {
+		if err != nil {
+			p.r.t.Errorf("delivery ended with: %v", err)
+		}
+		close(p.ended)
+	}
+}
+
+func (p *process) wake() { p.signals.send(intake.OutboxTopic, intake.OutboxSignal{Channel: "tg"}) }
+
+func (p *process) show(chat, turn, text string) {
+	p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: turn, Channel: "tg", To: to(chat), Text: text})
+}
+
+func (r *rig) wantCalls(want ...string) {
+	r.t.Helper()
+	if got := r.net.log(); !slices.Equal(got, want) {
+		r.t.Errorf("the network got\n%q, want\n%q", got, want)
+	}
+}

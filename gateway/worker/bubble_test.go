@@ -1,0 +1,63 @@
+package worker_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server/ats"
+
+	"parley/gateway/worker"
+)
+
+// inBubble is set in the process of a test that runs in fake time.
+const inBubble = "PARLEY_TEST_BUBBLE"
+
+// bubble runs f in fake time, in a process of its own: the NATS client keeps
+// timers for the whole process, and one from another bubble is fatal.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv(inBubble) == "" {
+		t.Parallel()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s", "-test.v")
+		cmd.Env = append(os.Environ(), inBubble+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	// The server's clock for access times makes a channel when its package is
+	// loaded, so it must run before the bubble begins.
+	ats.Register()
+	defer ats.Unregister()
+	synctest.Test(t, f)
+}
+
+// The real log and the real store live in the bubble.
+func TestWhateverHappensInFakeTime(t *testing.T) { //nolint:paralleltest // bubble does
+	dir := t.TempDir()
+	bubble(t, func(t *testing.T) { newSchedule(openRig(t, dir), seed(t)).run(100) })
+}
+
+func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) { //nolint:paralleltest // bubble does
+	dir := t.TempDir()
+	bubble(t, func(t *testing.T) {
+		r := openRig(t, dir)
+		r.patience = 3 * time.Hour
+		hour := func(o *worker.Options) { o.Config.Lease, o.Config.TurnTimeout = time.Hour, 5*time.Hour }
+		a := r.start("a", hour)
+		r.say(1, "wait x")
+		r.atGate("x")
+		a.die()
+		died := time.Now()
+		r.open("x")
+		r.start("b", hour)
+		r.wantAnswers(1, "re: wait x")
+		if d := time.Since(died); d < 50*time.Minute || d > time.Hour+time.Minute {
+			t.Errorf("taken over after %s", d)
+		}
+		r.idle()
+	})
+}

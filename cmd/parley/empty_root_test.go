@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -66,8 +65,8 @@ func TestTheImageIsOneStaticProgramOfAnOrdinaryUser(t *testing.T) {
 	if !strings.HasPrefix(lines[0], "FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build") {
 		t.Errorf("it is built by %q", lines[0])
 	}
-	if all := strings.Join(lines, "\n"); strings.Count(all, "--mount=type=cache,target=/go/pkg/mod") != 2 || !strings.Contains(all, "mkdir -m 0700 /out/root/var/lib/parley") {
-		t.Error("the builder does not keep its modules, or makes no state folder")
+	if all := strings.Join(lines, "\n"); strings.Count(all, "--mount=type=cache,target=/go/pkg/mod") != 2 || !strings.Contains(all, "mkdir -m 0700 /out/root/var/lib/parley && mkdir -m 1777 /out/root/tmp") {
+		t.Error("the builder does not keep its modules, or makes no folders to write to")
 	}
 }
 
@@ -116,7 +115,7 @@ func TestTheImagesProgramRunsInAnEmptyFolder(t *testing.T) {
 	})
 	binary := filepath.Join(root, "parley")
 	env, args := buildCommand(t, binary)
-	build := exec.CommandContext(t.Context(), filepath.Join(runtime.GOROOT(), "bin", "go"), args...)
+	build := exec.CommandContext(t.Context(), "go", args...)
 	build.Env = append(os.Environ(), env...)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go %q: %v\n%s", args, err, out)
@@ -132,6 +131,14 @@ func TestTheImagesProgramRunsInAnEmptyFolder(t *testing.T) {
 		}
 	}
 	open(root)
+	// The image has it too: the database writes scratch files there.
+	scratch := filepath.Join(root, "tmp")
+	if err := os.Mkdir(scratch, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(scratch, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
 	state := filepath.Join(root, "state")
 	if err := os.Mkdir(state, 0o700); err != nil {
 		t.Fatal(err)

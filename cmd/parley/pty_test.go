@@ -99,7 +99,8 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 	await("parley: Stopped.")
 	await("ann> ")
 	press("\x03") // Ctrl-C
-	for range pieces { //nolint:revive // until the end
+	for range pieces {
+		continue // until it has ended
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after Ctrl-C: %v", err)

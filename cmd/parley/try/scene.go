@@ -41,10 +41,10 @@ type mind struct {
 	simulated bool
 }
 
-// real are the models that answer when their key is in the environment: the
+// payable are the models that answer when their key is in the environment: the
 // cheapest of the present ones, the first that has a key. The rest of what they
 // need is known of their provider.
-func real() []mind {
+func payable() []mind {
 	return []mind{
 		{model: "anthropic/claude-haiku-5-5", provider: gateway.ProviderConfig{Kind: gateway.KindAnthropic}, variable: "ANTHROPIC_API_KEY"},
 		{model: "openai/gpt-6-luna", provider: gateway.ProviderConfig{Kind: gateway.KindOpenAI}, variable: "OPENAI_API_KEY"},
@@ -61,7 +61,7 @@ func choose(o Options, demoURL string) (mind, error) {
 			return mind{}, fmt.Errorf("%w %w", ErrModel, err)
 		}
 	}
-	for _, m := range real() {
+	for _, m := range payable() {
 		provider, _, _ := strings.Cut(m.model, "/")
 		key := o.Getenv(m.variable)
 		switch {

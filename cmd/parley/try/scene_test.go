@@ -17,7 +17,7 @@ func TestTheModelsOfferedHaveAPriceAndAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range real() {
+	for _, m := range payable() {
 		provider, name, err := gateway.SplitModel(m.model)
 		if err != nil {
 			t.Fatal(err)

@@ -388,7 +388,7 @@ func TestStoppingTheServerEndsWhatIsStillOpen(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	_ = <-answered // cut off, or an empty answer
+	<-answered //nolint:errcheck // cut off, or an empty answer
 	if b := s.Bill(); b.Open != 0 || b.Outcomes[model.Aborted] != 1 {
 		t.Errorf("%+v", b)
 	}

@@ -186,7 +186,7 @@ func (s *Server) Run(ctx context.Context) error {
 			srv.Close() //nolint:errcheck // nothing is left to be done about it
 		}
 		cancel()
-		_ = <-failed // http.ErrServerClosed
+		<-failed //nolint:errcheck // http.ErrServerClosed
 	case err = <-failed:
 		err = fmt.Errorf("serve models: %w", err)
 		srv.Close() //nolint:errcheck // the first error is the one that counts

@@ -34,14 +34,16 @@ func Parse(text string) (Command, bool) {
 	if n := strings.IndexFunc(rest, unicode.IsSpace); n >= 0 {
 		name, args = rest[:n], strings.TrimSpace(rest[n:])
 	}
-	name = strings.ToLower(name)
+	if name == "" {
+		return Command{}, false
+	}
 	for i, r := range name {
-		letter, more := r >= 'a' && r <= 'z', r >= '0' && r <= '9' || r == '_'
+		letter, more := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z', r >= '0' && r <= '9' || r == '_'
 		if !letter && (i == 0 || !more) {
 			return Command{}, false // a path, a fraction: not a command
 		}
 	}
-	return Command{Name: name, Args: args}, true
+	return Command{Name: strings.ToLower(name), Args: args}, true
 }
 
 // Kind says when c takes effect. Unknown commands are answered at once.

@@ -52,7 +52,8 @@ var (
 		llm.RateLimited, llm.Overloaded, llm.Auth, llm.ContextLength, llm.InvalidRequest,
 		llm.ContentFilter, llm.Timeout, llm.Network, llm.Server, llm.Other,
 	}
-	tokenKinds = []string{"input", "cache_read", "cache_write", "output", "reasoning"}
+	deadReasons = []string{"unreadable", "address", "encoding", "too_large", "attempts", "key"}
+	tokenKinds  = []string{"input", "cache_read", "cache_write", "output", "reasoning"}
 )
 
 // Metrics counts what happens. All methods may be called concurrently and none
@@ -158,7 +159,7 @@ func (m *Metrics) startAtZero(s Sets) {
 		for vec, values := range map[*prometheus.CounterVec][]string{
 			m.ignored:      {intake.NotMentioned, intake.NotAllowed, intake.Unsupported, intake.TooLarge, intake.Limited},
 			m.deduplicated: {"message_id", "edit", "echo"},
-			m.deadLettered: {"unreadable", "address", "encoding", "too_large", "attempts", "key"},
+			m.deadLettered: deadReasons,
 			m.sent:         {"ok", "rejected", "ambiguous", "dropped"},
 			m.sendRetries:  {"rate_limited", "network", "server"},
 		} {
@@ -196,6 +197,9 @@ func (m *Metrics) startAtZero(s Sets) {
 			}
 		}
 	}
+	for _, r := range deadReasons { // of what names no channel
+		m.deadLettered.WithLabelValues(Other, r)
+	}
 	for _, l := range []string{"model", "tool"} {
 		m.overflows.WithLabelValues(l)
 	}
@@ -210,6 +214,9 @@ func (m *Metrics) Handler() http.Handler {
 
 // Register adds a collector, such as Costs.
 func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Register(c) }
+
+// Describe names all metrics that are registered, Costs included.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.registry.Describe(ch) }
 
 // Gatherer reads the metrics, for tests.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }

@@ -1,0 +1,176 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/gateway/commands"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/sqlite"
+	"parley/transcript"
+)
+
+func TestWhatIsACommandAndWhatIsNot(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"/stop": "stop", "/STOP": "stop", "/Stop now": "stop now", "  /stop\n": "stop", "/stop\tnow  please ": "stop now  please",
+		"/stop\u00a0now": "stop now", "/stop\u2003": "stop", "/new": "new", "/a_1": "a_1", "/nonsense": "nonsense", "/tmp": "tmp",
+		"": "", "/": "", "/ ": "", "/ stop": "", "//": "", "//stop": "", "stop": "", "a /stop": "", "/usr/bin": "", "/usr/bin ls": "",
+		"/1": "", "/_a": "", "/stop!": "", "/stop,": "", "/stop@bot": "", "/🙂": "", "/stop🙂": "", "/über": "", "🙂 /stop": "",
+		"/\x00stop": "", "/st\xffop": "", "1/2": "", "/\u0130x": "",
+	} {
+		c, ok := commands.Parse(text)
+		if ok != (want != "") || ok && strings.TrimSuffix(c.Name+" "+c.Args, " ") != want {
+			t.Errorf("%q is %+v, %v; want %q", text, c, ok, want)
+		}
+	}
+}
+
+func TestEachCommandTakesEffectWhenItShould(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]commands.Kind{
+		"new": commands.Queued, "clear": commands.Queued, "stop": commands.Control,
+		"help": commands.AtOnce, "status": commands.AtOnce, "cost": commands.AtOnce, "start": commands.AtOnce, "x": commands.AtOnce,
+	} {
+		c := commands.Command{Name: name}
+		if c.Kind() != want || c.Fresh() != (want == commands.Queued) {
+			t.Errorf("/%s: kind %d, fresh %v", name, c.Kind(), c.Fresh())
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"/stop", "/ ", "/usr/bin", "/new  x\n y", "/\u212a", "\u00a0/a\u2028b", "/a\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c, ok := commands.Parse(s)
+		if !ok {
+			if c != (commands.Command{}) {
+				t.Errorf("%q is no command, but %+v", s, c)
+			}
+			return
+		}
+		if !strings.HasPrefix(strings.TrimSpace(s), "/") || c.Name == "" || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+			t.Errorf("%q gives %+v", s, c)
+		}
+		if again, ok := commands.Parse(c.String()); !ok || again != c {
+			t.Errorf("%q gives %+v, and that gives %+v", s, c, again)
+		}
+	})
+}
+
+var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// desk is one over a real store, with the mailbox of one conversation.
+func desk(t *testing.T) (*commands.Desk, *sqlite.Store, sessionkeys.Key) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &commands.Desk{Store: s, Now: func() time.Time { return now }, Model: func(agent string) string { return "the model of " + agent }}, s, k
+}
+
+func ask(t *testing.T, d *commands.Desk, k sessionkeys.Key, name string) string {
+	t.Helper()
+	text, err := d.Answer(t.Context(), k.Token(), commands.Command{Name: name})
+	if err != nil {
+		t.Fatalf("/%s: %v", name, err)
+	}
+	return text
+}
+
+func contains(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q does not say %q", text, w)
+		}
+	}
+}
+
+func TestTheDeskKnowsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	d, s, k := desk(t)
+	ctx := t.Context()
+	for _, name := range []string{"status", "cost"} {
+		contains(t, ask(t, d, k, name), "Nothing was said here yet")
+	}
+	contains(t, ask(t, d, k, "help"), "/new", "/stop", "/status", "/cost")
+	contains(t, ask(t, d, k, "nonsense"), "do not know the command /nonsense", "/help")
+
+	me := sessions.Worker{Name: "w", Nonce: "n"}
+	if err := s.Heartbeat(ctx, me, now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := s.Touch(ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: 1, By: me, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, ask(t, d, k, "status"), "A message is waiting", "the model of main", "0 messages")
+	if m, _, err = s.Touch(ctx, sessions.Touch{Token: k.Token(), Key: k, By: me, Take: true, Now: now}); err != nil {
+		t.Fatal(err)
+	}
+	turn, _, err := s.Open(ctx, m.Fence(), sessions.Opening{
+		Turn:    sessions.Turn{ID: "t", Seq: 1, Channel: "tg", From: k.Address(), OpenedAt: now.Add(-90 * time.Second)},
+		Message: transcript.Message{ID: "u", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "q"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, ask(t, d, k, "status"), "I am working on an answer, for 1m30s now", "1 messages")
+
+	call := costs.CallID{Turn: "t", Purpose: costs.RootTurn, Step: 1, Attempt: 1}
+	labels := costs.Labels{Provider: "p", Model: "m", Channel: "tg", Purpose: costs.RootTurn}
+	r := costs.Reservation{ID: call.String(), At: now, Estimate: costs.Estimate{Call: call, Labels: labels, Upper: 2e12, Priced: true}}
+	if err := s.Reserve(ctx, m.Fence(), sessions.Charge{Session: turn.Session, Turn: "t", Scopes: []sessions.Scope{commands.ChatScope(k.Token())}}, r); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, ask(t, d, k, "cost"), "$0.00", "and $2.00 held for what is running")
+	e := costs.Entry{
+		ID: r.ID, Call: call, Labels: labels, Amount: 5e11, Upper: 5e11, Priced: false, State: costs.Settled,
+		Outcome: "ok", At: now, Usage: costs.Usage{Input: 1, Output: 1, Source: costs.Reported},
+	}
+	if _, _, err := s.Finish(ctx, m.Fence(), sessions.Ending{Turn: "t", Settlement: &costs.Settlement{Reservation: r, Entry: e}, Outcome: transcript.EndTurn, At: now}); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, ask(t, d, k, "cost"), "This conversation: $0.50", "sub-agents: $0.50", "Here today (UTC): $0.5000.", "no known price")
+	contains(t, ask(t, d, k, "status"), "I am idle", "$0.50")
+	d.Now = func() time.Time { return now.Add(24 * time.Hour) }
+	contains(t, ask(t, d, k, "cost"), "This conversation: $0.50", "Here today (UTC): $0.00")
+}
+
+var errAway = errors.New("away")
+
+type away struct{ commands.Reader }
+
+func (away) Mailbox(context.Context, string) (sessions.Mailbox, error) {
+	return sessions.Mailbox{}, errAway
+}
+
+func TestWhenTheStoreIsAwayTheDeskDoesNotMakeAnythingUp(t *testing.T) {
+	t.Parallel()
+	d, _, k := desk(t)
+	d.Store = away{d.Store}
+	for _, name := range []string{"status", "cost"} {
+		if text, err := d.Answer(t.Context(), k.Token(), commands.Command{Name: name}); !errors.Is(err, errAway) || text != "" {
+			t.Errorf("/%s: %q, %v", name, text, err)
+		}
+	}
+}

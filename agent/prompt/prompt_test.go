@@ -25,7 +25,7 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 // Providers cache a prefix byte for byte.
 func TestTheStableBlockIsTheSameInEveryConversationAtEveryTime(t *testing.T) {
 	t.Parallel()
-	for _, own := range []string{"", "You are a pirate.", "  line\nline \n"} {
+	for _, own := range []string{"", "You are a pirate.", "  some\nlines \n"} {
 		want := prompt.Build(own, key(t, sessionkeys.DM, "1"), noon)[0]
 		for _, k := range []sessionkeys.Key{key(t, sessionkeys.DM, "2"), key(t, sessionkeys.Group, "-5")} {
 			for _, at := range []time.Time{noon, noon.Add(24 * time.Hour), noon.In(time.FixedZone("x", 3600))} {

@@ -74,7 +74,7 @@ func TestThePartsAreStoredBeforeTheFirstIsSent(t *testing.T) {
 		for _, d := range r.pending() {
 			s := ""
 			for _, p := range d.Parts {
-				s += string(p.State) + " "
+				s += string(p.State) + ","
 			}
 			states = append(states, s)
 		}
@@ -83,7 +83,7 @@ func TestThePartsAreStoredBeforeTheFirstIsSent(t *testing.T) {
 	r.queue("a", "1\n2\n3")
 	r.start().wake()
 	r.delivered()
-	if want := []string{"sending pending pending ", "sent sending pending ", "sent sent sending "}; !slices.Equal(states, want) {
+	if want := []string{"sending,pending,pending,", "sent,sending,pending,", "sent,sent,sending,"}; !slices.Equal(states, want) {
 		t.Errorf("while sending stood %q", states)
 	}
 }
@@ -321,7 +321,7 @@ func TestWhatMustWaitLongerThanTheGracePeriodIsLeftForTheNext(t *testing.T) {
 	r.net.script = first(limited)
 	p := r.start(func(o *delivery.Options) {
 		o.Grace = time.Millisecond
-		o.Wait = func(ctx context.Context, d time.Duration) error {
+		o.Wait = func(ctx context.Context, _ time.Duration) error {
 			r.count("waiting")
 			<-ctx.Done()
 			return ctx.Err()

@@ -202,7 +202,7 @@ func (f *faults) write(perform func() error) error {
 	f.n++
 	dead, last, lost, fail := f.die > 0 && f.n >= f.die, f.n == f.die, f.lost, f.n == f.fail
 	f.mu.Unlock()
-	if fail || dead && !(last && lost) {
+	if fail || dead && (!last || !lost) {
 		return errStore
 	}
 	err := perform()
@@ -301,7 +301,7 @@ func (r *rig) queue(chat, text string) string {
 }
 
 // begin opens a turn for the chat.
-func (r *rig) begin(chat, turn string) {
+func (r *rig) begin(chat, turn string) { //nolint:unparam // reads better
 	r.t.Helper()
 	k, err := sessionkeys.For("main", to(chat))
 	if err != nil {
@@ -324,7 +324,7 @@ func (r *rig) begin(chat, turn string) {
 }
 
 // finish ends the turn with an answer.
-func (r *rig) finish(chat, turn, text string) {
+func (r *rig) finish(chat, turn, text string) { //nolint:unparam // reads better
 	r.t.Helper()
 	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.Ending{
 		Turn: turn, Outcome: transcript.EndTurn, At: time.Now(),
@@ -412,7 +412,7 @@ func (p *process) end() {
 
 func (p *process) wake() { p.signals.send(intake.OutboxTopic, intake.OutboxSignal{Channel: "tg"}) }
 
-func (p *process) show(chat, turn, text string) {
+func (p *process) show(chat, turn, text string) { //nolint:unparam // reads better
 	p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: turn, Channel: "tg", To: to(chat), Text: text})
 }
 

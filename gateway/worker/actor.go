@@ -341,16 +341,17 @@ func stoppedText(ran bool, discarded int) string {
 func (a *actor) open(e broker.Envelope, msg channels.Message) (bool, error) {
 	now := a.w.Now()
 	id := a.turnID(e.Seq)
+	question := transcript.Message{
+		ID: id + "-user", Role: transcript.User, CreatedAt: now,
+		Parts: []transcript.Part{transcript.Text{Text: said(msg)}},
+	}
 	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
 		Turn: sessions.Turn{
 			ID: id, Seq: e.Seq, Channel: msg.Channel, From: msg.Address, ReplyTo: intake.ReplyTo(msg),
 			Sender: msg.Sender.ID, ReceivedAt: msg.ReceivedAt, OpenedAt: now,
 		},
-		Event: intake.Inbox(msg),
-		Message: transcript.Message{
-			ID: id + "-user", Role: transcript.User, CreatedAt: now,
-			Parts: []transcript.Part{transcript.Text{Text: said(msg)}},
-		},
+		Event:   intake.Inbox(msg),
+		Message: question,
 	})
 	if err != nil {
 		return false, fmt.Errorf("open a turn: %w", err)
@@ -360,7 +361,11 @@ func (a *actor) open(e broker.Envelope, msg channels.Message) (bool, error) {
 		return a.release()
 	}
 	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
-	return a.turn(t, false)
+	j := a.journal(t)
+	if before, ok := a.w.histories.take(t.Session, j.f.Epoch); ok && t.Attempts <= 1 {
+		j.history, j.known = append(before, question), true
+	}
+	return a.turn(t, j, false)
 }
 
 // resume goes on with a turn that an earlier owner left open.
@@ -375,7 +380,7 @@ func (a *actor) resume(stop bool) (bool, error) {
 	if t.Attempts > a.w.Config.Attempts && !stop {
 		return a.abandon(t)
 	}
-	return a.turn(t, stop)
+	return a.turn(t, a.journal(t), stop)
 }
 
 // abandon ends a turn that was taken up too often: its message goes to the

@@ -138,7 +138,7 @@ func (noted) Definition() llm.Definition {
 	return llm.Definition{Name: "noted", Description: "a tool", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)}
 }
 func (noted) Category(tools.Call) tools.Category { return tools.Read }
-func (n noted) Run(_ context.Context, c tools.Call) (tools.Result, error) {
+func (n noted) Run(context.Context, tools.Call) (tools.Result, error) {
 	n.r.count("tool")
 	panic("the tool is broken")
 }
@@ -222,9 +222,9 @@ func (r *rig) poke() {
 
 func (r *rig) Received(string, bool)               { r.count("received") }
 func (r *rig) Ignored(_, why string)               { r.count("ignored", why) }
-func (r *rig) Deduplicated(_, why string)          { r.count("deduplicated") }
+func (r *rig) Deduplicated(_, _ string)            { r.count("deduplicated") }
 func (r *rig) DeadLettered(_, reason string)       { r.count("dead", reason) }
-func (r *rig) Lost(n int)                          { r.count("lost") }
+func (r *rig) Lost(int)                            { r.count("lost") }
 func (r *rig) TurnStarted(string, time.Duration)   { r.count("started") }
 func (r *rig) ModelCalled(agent.CallReport)        { r.count("called") }
 func (r *rig) ModelRetried(costs.Labels, llm.Kind) {}

@@ -32,6 +32,7 @@ type faults struct {
 	fenced int  // writes that were refused to a stale owner
 
 	noComply bool // control requests are not ended
+	reads    int  // of histories
 }
 
 // arm makes the n-th operation from now fail; with lost only its answer is.
@@ -45,6 +46,12 @@ func (f *faults) set(change func(*faults)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(f)
+}
+
+func (f *faults) read() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads
 }
 
 func (f *faults) count() int {
@@ -164,6 +171,7 @@ func (f *faults) Answer(ctx context.Context, x sessions.Fence, c sessions.Comman
 }
 
 func (f *faults) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
+	f.set(func(f *faults) { f.reads++ })
 	return op(f, func() ([]transcript.Message, error) { return f.Store.Messages(ctx, id) })
 }
 

@@ -13,7 +13,6 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/costs"
-	"parley/gateway/commands"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -22,7 +21,7 @@ import (
 
 // turn runs the open turn t to its end, or leaves it open and returns an
 // error. With stop it is ended without another model call.
-func (a *actor) turn(t sessions.Turn, stop bool) (released bool, err error) {
+func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err error) {
 	w := a.w
 	ag, ok := w.Agents[a.m.Key.Agent()]
 	if !ok && !stop {
@@ -52,7 +51,6 @@ func (a *actor) turn(t sessions.Turn, stop bool) (released bool, err error) {
 	w.Observer.TurnRunning(t.Channel, 1)
 	defer w.Observer.TurnRunning(t.Channel, -1)
 
-	j := a.journal(t)
 	s := newShow(a, t, cancel)
 	attended := make(chan struct{})
 	go func() {
@@ -117,71 +115,6 @@ func plainRune(r rune) rune {
 		return -1
 	}
 	return r
-}
-
-// journal is the loop's memory: the store, under the actor's fence.
-type journal struct {
-	a        *actor
-	f        sessions.Fence
-	t        sessions.Turn
-	after    sessions.Mailbox // the mailbox after Finish
-	released bool
-}
-
-var _ agent.Journal = (*journal)(nil)
-
-func (a *actor) journal(t sessions.Turn) *journal { return &journal{a: a, f: a.m.Fence(), t: t} }
-
-func (j *journal) Messages(ctx context.Context) ([]transcript.Message, error) {
-	return j.a.w.Store.Messages(ctx, j.t.Session)
-}
-
-func (j *journal) Append(ctx context.Context, ms ...transcript.Message) error {
-	return j.a.w.Store.Append(ctx, j.f, j.t.ID, ms...)
-}
-
-func (j *journal) Begin(ctx context.Context, step int, callID string) (bool, error) {
-	return j.a.w.Store.Begin(ctx, j.f, j.t.ID, step, callID)
-}
-
-func (j *journal) Reserve(ctx context.Context, e costs.Estimate) (costs.Reservation, error) {
-	r := costs.Reservation{ID: e.Call.String(), Estimate: e, At: j.a.w.Now()}
-	return r, j.a.w.Store.Reserve(ctx, j.f, sessions.Charge{
-		Session: j.t.Session, Turn: j.t.ID,
-		Scopes: []sessions.Scope{
-			{Kind: "global"},
-			commands.ChatScope(j.a.token),
-			{Kind: "person", ID: j.person()},
-		},
-	}, r)
-}
-
-// person names who pays by network and account too: the same digits are
-// somebody else elsewhere.
-func (j *journal) person() string {
-	b, _ := json.Marshal([]string{j.t.From.Channel, j.t.From.Account, j.t.Sender})
-	return string(b)
-}
-
-func (j *journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error {
-	return j.a.w.Store.Settle(ctx, j.f, s, ms...)
-}
-
-func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
-	e := sessions.Ending{Turn: j.t.ID, Settlement: s, Messages: ms, Outcome: o.Finish, At: j.a.w.Now()}
-	if !o.Silent {
-		e.Replies = []sessions.Outgoing{{
-			ID: j.t.ID, Channel: j.t.Channel, Session: j.t.Session, Turn: j.t.ID,
-			To: j.t.From, ReplyTo: j.t.ReplyTo, Text: o.Text, At: e.At,
-		}}
-	}
-	m, released, err := j.a.w.Store.Finish(ctx, j.f, e)
-	if err != nil {
-		return fmt.Errorf("finish the turn: %w", err)
-	}
-	j.after, j.released = m, released
-	j.a.w.signalOutbox(j.t.Channel)
-	return nil
 }
 
 // signal is a hint; nothing depends on it.

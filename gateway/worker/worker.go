@@ -158,11 +158,12 @@ type Options struct {
 // Worker runs turns. Make one with New, run it once.
 type Worker struct {
 	Options
-	actors  registry
-	slots   chan struct{}
-	backlog atomic.Bool   // mailboxes were touched that nobody took
-	nudge   chan struct{} // look for work now
-	closing chan struct{} // closed when the process takes nothing new
+	actors    registry
+	histories *histories
+	slots     chan struct{}
+	backlog   atomic.Bool   // mailboxes were touched that nobody took
+	nudge     chan struct{} // look for work now
+	closing   chan struct{} // closed when the process takes nothing new
 }
 
 // New checks and wires; it starts nothing.
@@ -172,11 +173,12 @@ func New(o Options) (*Worker, error) {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	return &Worker{
-		Options: o,
-		actors:  registry{byToken: map[string]*entry{}, failed: map[string]int{}},
-		slots:   make(chan struct{}, o.Config.Turns),
-		nudge:   make(chan struct{}, 1),
-		closing: make(chan struct{}),
+		Options:   o,
+		histories: newHistories(),
+		actors:    registry{byToken: map[string]*entry{}, failed: map[string]int{}},
+		slots:     make(chan struct{}, o.Config.Turns),
+		nudge:     make(chan struct{}, 1),
+		closing:   make(chan struct{}),
 	}, nil
 }
 

@@ -1,0 +1,105 @@
+package worker
+
+import (
+	"container/list"
+	"sync"
+
+	"parley/sessionkeys"
+	"parley/transcript"
+)
+
+// historiesMost bounds the histories that are kept, in bytes of what people,
+// models and tools said.
+const historiesMost = 32 << 20
+
+// histories remembers the history of sessions that this worker has just worked
+// on, so that the next turn need not read it from the store. An entry holds
+// only while nobody else owned the mailbox: each acquisition raises the epoch
+// by one, so it is good under the epoch it was kept under and under the next.
+type histories struct {
+	mu        sync.Mutex
+	bytes     int
+	bySession map[sessionkeys.SessionID]*list.Element
+	oldest    *list.List // of *kept, longest unused first
+}
+
+type kept struct {
+	session  sessionkeys.SessionID
+	epoch    int64
+	messages []transcript.Message
+	bytes    int
+}
+
+func newHistories() *histories {
+	return &histories{bySession: map[sessionkeys.SessionID]*list.Element{}, oldest: list.New()}
+}
+
+// keep remembers ms, which belong to the caller no more.
+func (h *histories) keep(id sessionkeys.SessionID, epoch int64, ms []transcript.Message) {
+	k := &kept{session: id, epoch: epoch, messages: ms}
+	for _, m := range ms {
+		k.bytes += weight(m)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(h.bySession[id])
+	if k.bytes > historiesMost/4 {
+		return
+	}
+	h.bySession[id] = h.oldest.PushBack(k)
+	h.bytes += k.bytes
+	for h.bytes > historiesMost {
+		h.drop(h.oldest.Front())
+	}
+}
+
+// take gives back what is remembered for an owner under epoch, once.
+func (h *histories) take(id sessionkeys.SessionID, epoch int64) ([]transcript.Message, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.bySession[id]
+	if e == nil {
+		return nil, false
+	}
+	h.drop(e)
+	k := e.Value.(*kept) //nolint:errcheck,forcetypeassert // the list holds nothing else
+	return k.messages, epoch == k.epoch || epoch == k.epoch+1
+}
+
+// drop forgets e; the caller holds mu.
+func (h *histories) drop(e *list.Element) {
+	if e == nil {
+		return
+	}
+	k := h.oldest.Remove(e).(*kept) //nolint:errcheck,forcetypeassert // the list holds nothing else
+	delete(h.bySession, k.session)
+	h.bytes -= k.bytes
+}
+
+// weight is about what m takes in memory.
+func weight(m transcript.Message) int {
+	n := 256
+	for _, p := range m.Parts {
+		n += 64
+		switch p := p.(type) {
+		case transcript.Text:
+			n += len(p.Text)
+		case transcript.Reasoning:
+			n += len(p.Thinking)
+		case transcript.ToolCall:
+			n += len(p.Input)
+		case transcript.ToolResult:
+			n += len(p.Content) + len(p.Metadata)
+		case transcript.Binary:
+			n += len(p.Data)
+		case transcript.Unknown:
+			n += len(p.Data)
+		}
+	}
+	if m.Native != nil {
+		for _, b := range m.Native.Blocks {
+			n += len(b)
+		}
+	}
+	return n
+}

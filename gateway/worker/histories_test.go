@@ -1,0 +1,71 @@
+package worker_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/transcript"
+)
+
+// asked is what the model was asked with last: the words of each message.
+func (r *rig) asked() (texts []string) {
+	qs := r.model.Requests()
+	for _, m := range qs[len(qs)-1].Messages {
+		texts = append(texts, m.Words())
+	}
+	return texts
+}
+
+func TestAHistoryIsReadFromTheStoreOnceForManyTurns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start("w")
+	var want []string
+	for _, text := range []string{"one", "two", "three"} {
+		r.say(1, text)
+		r.await("the answer to "+text, func() bool { return slices.Contains(r.answers(1), "re: "+text) })
+		r.idle()
+		want = append(want, text)
+		if d := cmp.Diff(want, r.asked()); d != "" {
+			t.Errorf("the model was asked with another history:\n%s", d)
+		}
+		want = append(want, "re: "+text)
+	}
+	if n := p.store.read(); n != 1 {
+		t.Errorf("the history was read %d times", n)
+	}
+	stored, err := r.store.Messages(t.Context(), r.mailbox(1).Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, m := range stored {
+		texts = append(texts, m.Words())
+	}
+	if d := cmp.Diff(want, texts); d != "" {
+		t.Errorf("the store holds something else:\n%s", d)
+	}
+}
+
+func TestAHistoryThatAnotherWorkerWentOnWithIsReadAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := r.start("a")
+	r.say(1, "one")
+	r.wantAnswers(1, "re: one")
+	r.idle()
+
+	// Another owner takes a message, as one does after a take-over.
+	b := r.start("b")
+	a.set(func(o *gate) {})
+	r.say(1, "three")
+	r.await("the last answer", func() bool { return slices.Contains(r.answers(1), "re: three") })
+	if got := r.asked(); !slices.Contains(got, "b was here") {
+		t.Errorf("the model was asked with %q", got)
+	}
+	if n := a.store.read(); n < 2 {
+		t.Errorf("the history was read %d times", n)
+	}
+}

@@ -321,7 +321,7 @@ func diagnose(t *testing.T, h *gatewaytest.House) {
 		}
 		return true
 	})
-	ds, err := store.Pending(context.Background(), "tg", 100)
+	ds, err := store.Pending(context.Background(), "tg", 0, 100)
 	t.Logf("outbox: %+v (%v)", ds, err)
 }
 

@@ -202,7 +202,8 @@ type Delivery struct {
 	Outgoing
 	Order   uint64 // deliveries of one channel go out in this order within a chat
 	Parts   []Part
-	Preview string // id of the message that showed the turn's answer so far; empty: none
+	Preview string    // id of the message that showed the turn's answer so far; empty: none
+	Asked   time.Time // when the turn's message was received; zero: no turn
 }
 
 // Part is one message of a delivery, rendered for its network.

@@ -202,9 +202,10 @@ type Turns interface {
 
 // Outbox is answers on their way out.
 type Outbox interface {
-	// Pending lists what is not finished for one channel instance, in order,
-	// up to limit.
-	Pending(ctx context.Context, channel string, limit int) ([]Delivery, error)
+	// Pending lists what is not finished for one channel instance and comes
+	// after the given order, in order, up to limit. What is queued later has a
+	// higher order than all that could be seen before.
+	Pending(ctx context.Context, channel string, after uint64, limit int) ([]Delivery, error)
 	// Advance makes one step of a delivery durable. A delivery all of whose
 	// parts are sent or failed is finished. Which states follow which:
 	//

@@ -120,7 +120,7 @@ func newPoster(token channels.Secret, base http.RoundTripper, most int64) *poste
 			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 10 * time.Second,
 			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 16,
+			MaxIdleConnsPerHost: 256, // as many chats as may be written to at once
 			// Shorter than servers keep connections: a request on one that is
 			// being closed may or may not have arrived.
 			IdleConnTimeout: 30 * time.Second,

@@ -32,6 +32,8 @@ type account struct {
 	inFlight map[string]bool // deliveries that a lane has
 	lanes    map[string]*lane
 	previews map[string]*preview // by turn
+	seen     uint64              // the highest order of a delivery that a scan found
+	returned int                 // how often a lane gave deliveries back to the outbox
 }
 
 // lane is the work for one chat; it exists while there is some.
@@ -70,17 +72,17 @@ func (a *account) run(ctx context.Context) {
 
 	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
-	a.scan(ctx)
+	a.scan(ctx, true)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-a.wake:
-			a.scan(ctx)
+			a.scan(ctx, false)
 		case <-tick.C:
-			a.scan(ctx)
+			a.scan(ctx, true)
 		}
 	}
-	a.scan(lanes)
+	a.scan(lanes, true)
 	done := make(chan struct{})
 	go func() {
 		a.wg.Wait()
@@ -96,24 +98,37 @@ func (a *account) run(ctx context.Context) {
 	}
 }
 
-// scan gives what waits in the outbox to the lanes of its chats. A delivery
+// scan gives what waits in the outbox to the lanes of its chats: all of it, or
+// only what was queued since the last scan. What a lane gave back comes before
+// what was queued later, so a picture from before that is of no use. A delivery
 // that a lane finishes while its older picture is being read may come to a
 // lane again; its first mark is then refused, and nothing is sent.
-func (a *account) scan(ctx context.Context) {
+func (a *account) scan(ctx context.Context, all bool) {
 	a.mu.Lock()
-	waiting := len(a.inFlight) // one chat that must wait keeps none from the others
+	most, after, returned := scanMost, a.seen, a.returned
+	if all {
+		most, after = scanMost+len(a.inFlight), 0 // one chat that must wait keeps none from the others
+	}
 	a.forgetPreviews()
 	a.mu.Unlock()
-	ds, err := a.d.Store.Pending(ctx, a.name, scanMost+waiting)
+	ds, err := a.d.Store.Pending(ctx, a.name, after, most)
 	if err != nil {
 		if ctx.Err() == nil {
 			a.d.Logger.Error("reading the outbox", "channel", a.name, "error", err)
 		}
 		return
 	}
+	if len(ds) == most {
+		a.wakeUp() // there may be more
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.returned != returned {
+		a.wakeUp()
+		return
+	}
 	for _, d := range ds {
+		a.seen = max(a.seen, d.Order)
 		if a.inFlight[d.ID] {
 			continue
 		}
@@ -176,6 +191,8 @@ func (a *account) done(l *lane, d *sessions.Delivery, err error) {
 	if err == nil {
 		return
 	}
+	a.returned++
+	a.seen = min(a.seen, d.Order-1)
 	if errors.Is(err, errTaken) { // often by an older picture of it: look again
 		a.wakeUp()
 	}

@@ -359,3 +359,23 @@ func TestOneChatWithManyWaitingAnswersKeepsNoneFromTheOthers(t *testing.T) {
 	close(gate)
 	r.delivered()
 }
+
+// What a lane gave back is older than what is signalled next.
+func TestASignalledAnswerDoesNotOvertakeThoseThatWereGivenBack(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		r := newRig(t)
+		r.fail = 1
+		p := r.start()
+		for i := range 8 {
+			r.queue("a", fmt.Sprint(i))
+			p.wake()
+		}
+		r.delivered()
+		var want []string
+		for i := range 8 {
+			want = append(want, fmt.Sprint("send a ", i))
+		}
+		r.wantCalls(want...)
+	}
+}

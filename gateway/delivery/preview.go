@@ -107,7 +107,7 @@ func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
 	p.messageID = r.MessageID
 	if !p.seen {
 		p.seen = true
-		a.countFirst(ctx, s.Turn, s.To)
+		a.countFirst(s.To, s.Asked)
 	}
 	return a.d.Store.Preview(context.WithoutCancel(ctx), s.Turn, r.MessageID)
 }
@@ -145,17 +145,13 @@ func (a *account) over(ctx context.Context, s worker.PreviewSignal) (bool, error
 	return t.State == sessions.Done || s.Text != "" && t.OpenedAt.Before(began), nil
 }
 
-func (a *account) firstReply(ctx context.Context, d *sessions.Delivery) {
-	if d.Turn == "" || a.state(d.Turn).seen {
+func (a *account) firstReply(d *sessions.Delivery) {
+	if d.Asked.IsZero() || a.state(d.Turn).seen {
 		return
 	}
-	a.countFirst(ctx, d.Turn, d.To)
+	a.countFirst(d.To, d.Asked)
 }
 
-func (a *account) countFirst(ctx context.Context, turn string, to sessionkeys.Address) {
-	t, err := a.d.Store.Turn(ctx, turn)
-	if err != nil || t.ReceivedAt.IsZero() {
-		return
-	}
-	a.d.Observer.FirstReply(a.name, to.Kind == sessionkeys.DM, a.d.Now().Sub(t.ReceivedAt))
+func (a *account) countFirst(to sessionkeys.Address, asked time.Time) {
+	a.d.Observer.FirstReply(a.name, to.Kind == sessionkeys.DM, a.d.Now().Sub(asked))
 }

@@ -350,7 +350,7 @@ func (r *rig) await(what string, done func() bool) {
 
 func (r *rig) pending() []sessions.Delivery {
 	r.t.Helper()
-	ds, err := r.store.Pending(context.Background(), "tg", 1<<20)
+	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {
 		r.t.Fatal(err)
 	}

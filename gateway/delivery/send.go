@@ -223,7 +223,7 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 		d.Parts[i+1].State = marked
 	}
 	if i == 0 {
-		a.firstReply(ctx, d)
+		a.firstReply(d)
 	}
 	return nil
 }

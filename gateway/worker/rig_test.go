@@ -306,7 +306,7 @@ func (r *rig) publish(person int, body string) uint64 {
 // answers is what waits to be sent to person, in order.
 func (r *rig) answers(person int) (texts []string) {
 	r.t.Helper()
-	ds, err := r.store.Pending(context.Background(), "tg", 1<<20)
+	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type PreviewSignal struct {
 	To      sessionkeys.Address `json:"to"`
 	ReplyTo string              `json:"reply_to,omitempty"`
 	Text    string              `json:"text,omitempty"`
+	Asked   time.Time           `json:"asked"` // when the turn's message was received
 }
 
 // How a running turn shows itself. A quick answer is simply sent: neither a
@@ -126,7 +127,7 @@ func (s *show) run(ctx context.Context) {
 
 func (s *show) send(text string) {
 	s.a.w.signal(PreviewTopic, PreviewSignal{
-		Turn: s.t.ID, Channel: s.t.Channel, To: s.t.From, ReplyTo: s.t.ReplyTo, Text: text,
+		Turn: s.t.ID, Channel: s.t.Channel, To: s.t.From, ReplyTo: s.t.ReplyTo, Text: text, Asked: s.t.ReceivedAt,
 	})
 }
 

@@ -29,6 +29,7 @@ type faults struct {
 	lost   bool // it is performed all the same
 	dead   bool // nothing is performed any more
 	frozen bool // heartbeats are swallowed, as of a process that is paused
+	resume int  // turns that were resumed
 	fenced int  // writes that were refused to a stale owner
 
 	noComply bool // control requests are not ended
@@ -58,6 +59,12 @@ func (f *faults) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ops
+}
+
+func (f *faults) resumed() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resume
 }
 
 func op[T any](f *faults, perform func() (T, error)) (T, error) {
@@ -159,6 +166,7 @@ func (f *faults) Open(ctx context.Context, x sessions.Fence, o sessions.Opening)
 }
 
 func (f *faults) Resume(ctx context.Context, x sessions.Fence, now time.Time) (sessions.Turn, error) {
+	f.set(func(f *faults) { f.resume++ })
 	return op(f, func() (sessions.Turn, error) { return f.Store.Resume(ctx, x, now) })
 }
 

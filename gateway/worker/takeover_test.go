@@ -252,7 +252,7 @@ func TestLimitsThatCannotWorkAreRefused(t *testing.T) {
 // turnsOf are person's turns, by the answers that they gave.
 func (r *rig) turnsOf(person int) (ts []sessions.Turn) {
 	r.t.Helper()
-	ds, err := r.store.Pending(context.Background(), "tg", 1<<20)
+	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func controls(t *testing.T, open opener) {
 			if m := h.mailbox("one"); m.Owed() || m.Read != 4 {
 				t.Fatalf("%+v", m)
 			}
-			ds, err := h.s.Pending(h.ctx, "tg", 10)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			h.same("replies", len(ds), 1)
 		},

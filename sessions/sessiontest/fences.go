@@ -70,7 +70,7 @@ func (h *house) state(turn sessions.Turn) any {
 	h.ok(err)
 	tree, err := h.s.Tree(h.ctx, turn.Session)
 	h.ok(err)
-	ds, err := h.s.Pending(h.ctx, "tg", 100)
+	ds, err := h.s.Pending(h.ctx, "tg", 0, 100)
 	h.ok(err)
 	cs, err := h.s.Controls(h.ctx, turn.Token)
 	h.ok(err)

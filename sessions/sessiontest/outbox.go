@@ -26,7 +26,7 @@ func (h *house) delivery(id string) sessions.Delivery {
 
 func (h *house) pending() (ids []string) {
 	h.t.Helper()
-	ds, err := h.s.Pending(h.ctx, "tg", 100)
+	ds, err := h.s.Pending(h.ctx, "tg", 0, 100)
 	h.ok(err)
 	for _, d := range ds {
 		ids = append(ids, d.ID)
@@ -48,7 +48,7 @@ func outbox(t *testing.T, open opener) {
 				h.queued(r)
 			}
 			h.same("pending", h.pending(), want)
-			ds, err := h.s.Pending(h.ctx, "tg", 3)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 3)
 			h.ok(err)
 			h.same("limited", len(ds), 3)
 			for i := range ds[1:] {
@@ -157,13 +157,24 @@ func outbox(t *testing.T, open opener) {
 			}
 			h.same("pending", h.pending(), []string{"q"})
 		},
+		"what is queued later comes after what was seen": func(t *testing.T, h *house) {
+			h.queued(reply("a", ""), reply("b", ""))
+			seen, err := h.s.Pending(h.ctx, "tg", 0, 10)
+			h.ok(err)
+			h.queued(reply("c", ""))
+			later, err := h.s.Pending(h.ctx, "tg", seen[len(seen)-1].Order, 10)
+			h.ok(err)
+			if len(later) != 1 || later[0].ID != "c" {
+				t.Fatalf("after a and b there are %v", later)
+			}
+		},
 		"a preview is known to the turn's answer": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
 			h.ok(h.s.Preview(h.ctx, turn.ID, "p1"))
 			h.ok(h.s.Preview(h.ctx, turn.ID, "p2"))
 			h.finish(f, turn.ID)
 			h.queued(reply("plain", ""))
-			ds, err := h.s.Pending(h.ctx, "tg", 10)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			h.same("previews", []string{ds[0].Preview, ds[1].Preview}, []string{"p2", ""})
 		},

@@ -141,7 +141,7 @@ func repeats(t *testing.T, open opener) {
 			a := step(h)
 			h.same("answer", a.again, a.first)
 			h.ok(h.s.Check(h.ctx))
-			ds, err := h.s.Pending(h.ctx, "tg", 10)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			if len(ds) > 1 {
 				t.Fatalf("%d replies", len(ds))

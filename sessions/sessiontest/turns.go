@@ -87,7 +87,7 @@ func turns(t *testing.T, open opener) {
 				t.Fatalf("%+v", got)
 			}
 			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
-			ds, err := h.s.Pending(h.ctx, "tg", 10)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			if len(ds) != 1 || ds[0].ID != turn.ID+"-reply" {
 				t.Fatalf("%+v", ds)
@@ -165,7 +165,7 @@ func turns(t *testing.T, open opener) {
 			if done || h.mailbox("one").Read != 2 {
 				t.Fatal(done, h.mailbox("one"))
 			}
-			ds, err := h.s.Pending(h.ctx, "tg", 10)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			h.same("replies", len(ds), 1)
 		},
@@ -262,7 +262,7 @@ func turns(t *testing.T, open opener) {
 				h.ok(err)
 				h.same("added", added, want)
 			}
-			ds, err := h.s.Pending(h.ctx, "tg", 10)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			h.same("notices", len(ds), 1)
 		},

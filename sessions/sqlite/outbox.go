@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 
 	"parley/sessions"
 )
@@ -28,23 +30,27 @@ func queue(x *tx, replies []sessions.Outgoing) error {
 	return nil
 }
 
-const deliveryColumns = `o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, coalesce(t.preview, '')
+const deliveryColumns = `o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, coalesce(t.preview, ''), t.received_at
 	FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> ''`
 
 func scanDelivery(r scanner) (d sessions.Delivery, err error) {
 	var no, at int64
 	var to string
-	if err := r.Scan(&no, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Preview); err != nil {
+	var asked sql.NullInt64
+	if err := r.Scan(&no, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Preview, &asked); err != nil {
 		return d, err
+	}
+	if asked.Valid {
+		d.Asked = instant(asked.Int64)
 	}
 	d.Order, d.At = uint64(no), instant(at)
 	return d, parse(to, &d.To)
 }
 
 // Pending implements [sessions.Outbox].
-func (s *Store) Pending(ctx context.Context, channel string, limit int) (ds []sessions.Delivery, err error) {
+func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
 	err = s.snapshot(ctx, func(v *view) error {
-		err := v.each("SELECT "+deliveryColumns+" WHERE o.channel = ? AND o.done = 0 ORDER BY o.no LIMIT ?", args(channel, limit), func(r scanner) error {
+		err := v.each("SELECT "+deliveryColumns+" WHERE o.channel = ? AND o.no > ? AND o.done = 0 ORDER BY o.no LIMIT ?", args(channel, int64(min(after, math.MaxInt64)), limit), func(r scanner) error {
 			d, err := scanDelivery(r)
 			ds = append(ds, d)
 			return err

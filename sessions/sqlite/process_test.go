@@ -69,7 +69,7 @@ func TestWhatWasAnsweredSurvivesKill9(t *testing.T) {
 		if err := s.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		ds, err := s.Pending(t.Context(), "tg", 1_000_000)
+		ds, err := s.Pending(t.Context(), "tg", 0, 1_000_000)
 		if err != nil {
 			t.Fatal(err)
 		}

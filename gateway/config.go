@@ -77,7 +77,7 @@ type AgentConfig struct {
 	Model         string `yaml:"model"`          // provider/model
 	Prompt        string `yaml:"prompt"`         // added to parley's own short system message
 	MaxIterations int    `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
-	MaxTokens     int    `yaml:"max_tokens"`     // output of one call; default 8192, or less where the model has less
+	MaxTokens     int    `yaml:"max_tokens"`     // output of one call; 0: as much as the model has
 	// Tools are the tools the agent has. Default: all built-in ones. An empty
 	// list is none.
 	Tools []string `yaml:"tools"`

@@ -125,20 +125,11 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err := os.MkdirAll(g.cfg.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state folder: %w", err)
 	}
-	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, "parley.db"), Log: log})
+	store, b, shut, err := g.open(ctx)
+	defer func() { err = errors.Join(err, shut()) }()
 	if err != nil {
-		return fmt.Errorf("open the store: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	b, err := broker.Open(ctx, g.brokerOptions())
-	if err != nil {
-		return fmt.Errorf("open the message log: %w", err)
-	}
-	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		err = errors.Join(err, b.Close(end))
-	}()
 	generation, err := g.reconcile(ctx, store, b)
 	if err != nil {
 		return fmt.Errorf("compare the store with the message log: %w", err)
@@ -181,6 +172,39 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Delivered: g.delivered(ctx, store),
 	})
 	return g.live(ctx, in, w, out, b, store)
+}
+
+// open opens the store and the message log, side by side. shut closes what was
+// opened, also beside an error.
+func (g *Gateway) open(ctx context.Context) (store *sqlite.Store, b *broker.Broker, shut func() error, err error) {
+	var opening errgroup.Group
+	opening.Go(func() (err error) {
+		store, err = sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, "parley.db"), Log: g.o.Logger})
+		if err != nil {
+			return fmt.Errorf("open the store: %w", err)
+		}
+		return nil
+	})
+	opening.Go(func() (err error) {
+		b, err = broker.Open(ctx, g.brokerOptions())
+		if err != nil {
+			return fmt.Errorf("open the message log: %w", err)
+		}
+		return nil
+	})
+	err = opening.Wait()
+	return store, b, func() error {
+		var errs []error
+		if b != nil {
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			errs = append(errs, b.Close(end))
+		}
+		if store != nil {
+			errs = append(errs, store.Close())
+		}
+		return errors.Join(errs...)
+	}, err
 }
 
 // live runs the parts. They end one after another: first what takes messages,

@@ -32,6 +32,9 @@ func (g *Gateway) reconcile(ctx context.Context, store sessions.Store, b *broker
 		return "", err
 	}
 	log := g.o.Logger
+	if r := b.Opened(); r.Lost() {
+		log.Error("the message log is shorter than it was, or another one", "last", r.LastSeq, "expected", r.Expected, "problems", r.Problems)
+	}
 	if known != generation {
 		lost, err := store.StartGeneration(ctx, generation)
 		if err != nil {

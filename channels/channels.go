@@ -18,8 +18,8 @@ import (
 // Accept takes one event. When it returns nil the event is stored durably and
 // the network may be told so. When it returns an error nothing was taken: the
 // adapter must not acknowledge the event and offers it again, after a pause,
-// before any later event of the same account. It may be called concurrently
-// for different accounts only.
+// before any later event of the same chat. It may be called concurrently for
+// different chats and accounts.
 type Accept func(ctx context.Context, m Message) error
 
 // Channel is one bot account on one network.

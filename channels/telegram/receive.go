@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/channels"
@@ -127,18 +129,23 @@ func (r *receiver) rest(ctx context.Context, err error) {
 	}
 }
 
-// backoff is the next pause: doubled by each failure in a row, and spread
-// between half and all of it.
+// backoff is the pause after one more failure in a row.
 func (r *receiver) backoff() time.Duration {
+	r.failures++
+	return r.spread(r.failures - 1)
+}
+
+// spread is the pause after so many failures before: doubled by each, and
+// spread between half and all of it.
+func (r *receiver) spread(failures int) time.Duration {
 	d := r.o.MinPause
-	for range r.failures {
+	for range failures {
 		if d >= r.o.MaxPause/2 {
 			d = r.o.MaxPause
 			break
 		}
 		d *= 2
 	}
-	r.failures++
 	return d/2 + time.Duration(r.o.Jitter()*float64(d/2))
 }
 
@@ -203,16 +210,11 @@ func (r *receiver) poll(ctx context.Context) error {
 		return err
 	}
 	r.found()
-	var last int64
-	for _, raw := range raws {
-		id, known := peekID(raw)
-		if !r.offer(ctx, raw, id, known) {
-			return nil
-		}
-		if known {
-			last = max(last, id)
-		}
+	last, taken := r.offerAll(ctx, raws)
+	if !taken {
+		return nil
 	}
+	r.failures = 0
 	switch {
 	case last > 0:
 		// Not the highest ever seen: after a quiet week ids start anywhere.
@@ -264,23 +266,58 @@ func (r *receiver) fetch(ctx context.Context) ([]json.RawMessage, error) {
 	return nil, fmt.Errorf("%s: read the answer: %w", method, err)
 }
 
+// event is an update of a batch, as offered.
+type event struct {
+	message channels.Message
+	press   string // a button press to answer, once it was taken
+}
+
+// offerAll brings a batch to accept, each chat's updates in their order and the
+// chats side by side, since each waits for a disk. It returns the last id when
+// all were taken; false means that ctx ended before, and that nothing of the
+// batch may be confirmed.
+func (r *receiver) offerAll(ctx context.Context, raws []json.RawMessage) (last int64, taken bool) {
+	byChat := map[string][]event{}
+	for _, raw := range raws {
+		id, known := peekID(raw)
+		if known {
+			last = max(last, id)
+		}
+		m, press := r.translate(raw, id, known)
+		byChat[m.Address.Peer] = append(byChat[m.Address.Peer], event{m, press})
+	}
+	var offering sync.WaitGroup
+	var left atomic.Bool
+	for _, es := range byChat {
+		offering.Go(func() {
+			for _, e := range es {
+				if !r.offer(ctx, e) {
+					left.Store(true)
+					return
+				}
+			}
+		})
+	}
+	offering.Wait()
+	return last, !left.Load()
+}
+
 // offer brings one update to accept until it is taken; false means that ctx
 // ended before.
-func (r *receiver) offer(ctx context.Context, raw json.RawMessage, id int64, known bool) bool {
-	m, press := r.translate(raw, id, known)
-	for ctx.Err() == nil {
+func (r *receiver) offer(ctx context.Context, e event) bool {
+	m := e.message
+	for failures := 0; ctx.Err() == nil; failures++ {
 		err := r.accept(ctx, m)
 		if err == nil {
 			r.o.Observer.Event(r.o.Name, m.ReceivedAt)
-			r.answerLater(press)
-			r.failures = 0
+			r.answerLater(e.press)
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
 		r.o.Log.Warn("event not taken, offering it again", "event", m.Event, "error", err)
-		pause(ctx, r.backoff())
+		pause(ctx, r.spread(failures))
 	}
 	return false
 }

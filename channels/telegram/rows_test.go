@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,8 +81,13 @@ func TestRow02_AnUpdateOfANewTypeSpoilsNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var came []channels.Message
+	for range 5 {
+		came = append(came, next(t, events))
+	}
+	slices.SortFunc(came, func(a, b channels.Message) int { return strings.Compare(a.Event, b.Event) })
 	for i, want := range []channels.EventKind{channels.Said, channels.Unhandled, channels.Unreadable, channels.Unreadable, channels.Said} {
-		m := next(t, events)
+		m := came[i]
 		if m.Kind != want {
 			t.Errorf("event %d is %+v, want %s", i, m, want)
 		}
@@ -278,5 +286,52 @@ func TestRow15_ABotThatWasPutOutIsToldSo(t *testing.T) {
 	}
 	if _, err := ch.Send(t.Context(), to(ann.ID, "", "hi")); wrong(err).Kind != channels.Gone {
 		t.Errorf("send to one who blocked us: %v", err)
+	}
+}
+
+// A chat whose event cannot be stored yet does not hold up the others, and
+// nothing of the batch is confirmed before all of it is.
+func TestChatsOfABatchDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i, chat := range []int{1001, 1002, 1001} {
+		raw := fmt.Sprintf(`{"message":{"message_id":%d,"date":1,"chat":{"id":%d,"type":"private"},"from":{"id":%d},"text":"%d"}}`, i+1, chat, chat, i)
+		if _, err := r.Inject("", json.RawMessage(raw)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stuck, came := make(chan struct{}), make(chan string, 9)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- r.open(t).Receive(ctx, func(ctx context.Context, m channels.Message) error {
+			if m.Text == "0" {
+				select {
+				case <-stuck:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			came <- m.Text
+			return nil
+		})
+	}()
+	if got := <-came; got != "1" {
+		t.Errorf("%s came while the first chat was stuck", got)
+	}
+	if n := r.Acknowledged(); n != 0 {
+		t.Errorf("%d updates were confirmed", n)
+	}
+	close(stuck)
+	if a, b := <-came, <-came; a != "0" || b != "2" {
+		t.Errorf("the first chat's came as %s, %s", a, b)
+	}
+	if err := r.AwaitAcknowledged(t.Context(), 3); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -384,7 +384,7 @@ func TestEachEventHasAWordOfItsOwn(t *testing.T) {
 		{"tg", "1", "3", "131"},
 		{"tg", "1", "31", "31"},
 		{"tg", "13", "1", "31"},
-		{"tg2", "1", "3", "131"},
+		{"tg2", "1", "3", "131"}, {"tg", "1", "4", "131"},
 		{"tg", "1", "3", `131","`},
 		{"tg", "1", `3","131`, ""},
 		{"tg", "1", "3", "1\ufffd"},
@@ -425,6 +425,11 @@ func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
 		if raw != "" && string(d.Body) != raw || d.Reason != "unreadable" || d.Problem != "no idea" || d.Channel != "tg" || d.ID == "" {
 			t.Errorf("%q: buried %+v", raw, d)
 		}
+	}
+	var long world
+	m := channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Problem: strings.Repeat("x", 64<<10)}
+	if err := long.intake(intake.Access{}).Accept(t.Context(), m); err != nil || len(long.dead[0].Problem) > 4<<10 {
+		t.Errorf("%v: the problem has %d bytes", err, len(long.dead[0].Problem))
 	}
 	// Two that have no id at all are two.
 	var w world

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/costs"
 	"parley/gateway"
 	"parley/simulators/telegram"
 )
@@ -26,7 +25,7 @@ type conversation struct {
 	who     string // a name in people
 	inGroup bool
 	waiting waiting
-	costs   map[string]costs.Amount // of each session, as last seen
+	last    map[string]gateway.Answer // of each session
 	screen  screen
 	seeded  bool
 }
@@ -42,7 +41,7 @@ What starts with : is for this terminal:
 `
 
 func (c *conversation) run(ctx context.Context, in <-chan string) error {
-	c.who, c.costs = "ann", map[string]costs.Amount{}
+	c.who, c.last = "ann", map[string]gateway.Answer{}
 	c.screen.out = c.o.Out
 	defer c.screen.end()
 	watch, unwatch := context.WithCancel(ctx)
@@ -214,10 +213,10 @@ func (c *conversation) answered(a gateway.Answer) {
 	if ok && a.Turn != "" {
 		this := ""
 		// What a session from an earlier run had cost before is not known.
-		if before, seen := c.costs[a.Session]; seen || c.o.StateDir == "" {
-			this = fmt.Sprintf("this answer %s, ", (a.Cost - before).Display())
+		if before, seen := c.last[a.Session]; seen || c.o.StateDir == "" {
+			this = fmt.Sprintf("this answer %s, ", (a.Cost - before.Cost).Display())
 		}
-		c.costs[a.Session] = a.Cost
+		c.last[a.Session] = a
 		c.screen.line(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, a.Cost.Display()))
 		c.seed(a.Folder)
 	}

@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,14 +12,32 @@ import (
 	"github.com/nats-io/nats-server/v2/server/ats"
 )
 
-// The server's clock for access times makes a channel when its package is
-// loaded, outside of every bubble; so it must run before the bubble begins.
-func TestWhatAWorkerTookAndNeverConfirmedComesAgainAfterAckWait(t *testing.T) {
-	t.Parallel()
+// inBubble is set in the process of a test that runs in fake time.
+const inBubble = "PARLEY_TEST_BUBBLE"
+
+// bubble runs f in fake time, in a process of its own: the NATS client keeps
+// timers for the whole process, and one from another bubble is fatal.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv(inBubble) == "" {
+		t.Parallel()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s", "-test.v")
+		cmd.Env = append(os.Environ(), inBubble+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	// The server's clock for access times makes a channel when its package is
+	// loaded, outside of every bubble; so it must run before the bubble begins.
 	ats.Register()
 	defer ats.Unregister()
+	synctest.Test(t, f)
+}
+
+func TestWhatAWorkerTookAndNeverConfirmedComesAgainAfterAckWait(t *testing.T) {
 	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		b, err := Open(t.Context(), Options{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
@@ -65,11 +85,8 @@ func TestWhatAWorkerTookAndNeverConfirmedComesAgainAfterAckWait(t *testing.T) {
 }
 
 func TestAFrozenLogIsNoticedWithinFiveSeconds(t *testing.T) {
-	t.Parallel()
-	ats.Register()
-	defer ats.Unregister()
 	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		b, err := Open(t.Context(), Options{Dir: dir})
 		if err != nil {
 			t.Fatal(err)

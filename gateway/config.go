@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,11 +10,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/channels"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/worker"
+	"parley/llm"
 	"parley/sessionkeys"
 )
 
@@ -33,6 +36,7 @@ type Config struct {
 	Agents    map[string]AgentConfig    `yaml:"agents"`
 	Broker    BrokerConfig              `yaml:"broker"`
 	Worker    worker.Config             `yaml:"worker"`
+	Retry     RetryConfig               `yaml:"retry"`
 	Ops       ops.Config                `yaml:"ops"`
 }
 
@@ -70,6 +74,15 @@ type ProviderConfig struct {
 	// Prices names the part of the price catalogue that holds for this
 	// provider's models. Default: its kind.
 	Prices string `yaml:"prices"`
+}
+
+// RetryConfig is how often a failed model call is tried again. A call that has
+// shown a word of its answer never is, nor one that waiting cannot mend.
+type RetryConfig struct {
+	Max    int           `yaml:"max_retries"` // after the first try; default 8, -1 for none
+	Base   time.Duration `yaml:"base"`        // before the first retry, doubled each time; default 2s
+	Cap    time.Duration `yaml:"cap"`         // longest wait, and longest that a provider may ask for; default 60s
+	Window time.Duration `yaml:"window"`      // no try begins later than this after the first; default 2m
 }
 
 // AgentConfig is who answers.
@@ -137,6 +150,10 @@ func (c Config) Defaults() Config {
 	if c.Ops.Listen == "" {
 		c.Ops.Listen = ops.DefaultListen
 	}
+	c.Retry.Max = cmp.Or(c.Retry.Max, llm.DefaultMaxRetries)
+	c.Retry.Base = cmp.Or(c.Retry.Base, llm.DefaultRetryBase)
+	c.Retry.Cap = cmp.Or(c.Retry.Cap, llm.DefaultRetryCap)
+	c.Retry.Window = cmp.Or(c.Retry.Window, llm.DefaultRetryWindow)
 	if c.Log.Level == "" {
 		c.Log.Level = "info"
 	}
@@ -208,6 +225,14 @@ func (c Config) Validate() error {
 		add("broker.listen", "belongs to the server in this process, but broker.url names another one")
 	}
 	check("worker", c.Worker.Validate())
+	if c.Retry.Max < -1 || c.Retry.Max > 100 {
+		add("retry.max_retries", "%d is not -1 to 100", c.Retry.Max)
+	}
+	for path, d := range map[string]time.Duration{"retry.base": c.Retry.Base, "retry.cap": c.Retry.Cap, "retry.window": c.Retry.Window} {
+		if d < 0 {
+			add(path, "%s is negative", d)
+		}
+	}
 
 	if len(c.Channels.Telegram) == 0 {
 		add("channels", "required: no bot account is configured")

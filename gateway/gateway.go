@@ -36,7 +36,6 @@ import (
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/worker"
-	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
@@ -156,7 +155,8 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	w, err := worker.New(worker.Options{
 		Config: g.cfg.Worker, Me: g.identity(), Generation: generation, Log: b, Store: store, Agents: g.agents,
 		Loop: agent.Loop{
-			Prices: priceTable{g.cfg.Providers, g.prices}, Retry: llm.Retry{}, Now: g.o.Now, Log: log,
+			Prices: priceTable{g.cfg.Providers, g.prices}, Retry: g.cfg.Retry.policy(),
+			Redact: g.redactor(), Now: g.o.Now, Log: log,
 		},
 		Busy: &agent.Service{}, Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
 	})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/agent/prompt"
@@ -99,6 +100,27 @@ func (p ProviderConfig) key() string {
 		return "none"
 	}
 	return p.APIKey.Reveal()
+}
+
+func (c RetryConfig) policy() llm.Retry {
+	return llm.Retry{Max: c.Max, Base: c.Base, Cap: c.Cap, Window: c.Window}
+}
+
+// redactor takes the configured secrets out of what tools return.
+func (g *Gateway) redactor() func(string) string {
+	var pairs []string
+	hide := func(s Secret) {
+		if text := s.Reveal(); len(text) >= 8 { // shorter ones would take words out of texts
+			pairs = append(pairs, text, s.String())
+		}
+	}
+	for _, t := range g.cfg.Channels.Telegram {
+		hide(t.Token)
+	}
+	for _, p := range g.cfg.Providers {
+		hide(p.APIKey)
+	}
+	return strings.NewReplacer(pairs...).Replace
 }
 
 // priceTable finds prices by the operator's names for providers.

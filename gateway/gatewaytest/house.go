@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
+	"parley/llm/llmtest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -89,7 +91,19 @@ func Open(t testing.TB, o Options) *House {
 			}
 		}
 	})
-	return &House{Telegram: tg, Model: m, Dir: t.TempDir(), t: t, o: o}
+	h := &House{Telegram: tg, Model: m, Dir: t.TempDir(), t: t, o: o}
+	t.Cleanup(h.checkRequests)
+	return h
+}
+
+// checkRequests holds what the model server recorded to Anthropic's own
+// document of its API.
+func (h *House) checkRequests() {
+	for _, r := range h.Model.Requests() {
+		if r.Protocol == model.Anthropic {
+			llmtest.ValidateAnthropic(h.t, r.Body)
+		}
+	}
 }
 
 // Config is the configuration that Start uses.
@@ -121,6 +135,7 @@ type Running struct {
 
 	t         testing.TB
 	delivered chan gateway.Answer
+	folders   sync.Map // by chat
 	stop      context.CancelFunc
 	ended     chan error
 	once      sync.Once
@@ -132,7 +147,12 @@ func (h *House) Start() *Running {
 	r := &Running{House: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}
 	g, err := gateway.New(h.Config(), gateway.Options{
 		Logger: h.o.Log, Version: "test",
-		Delivered: func(a gateway.Answer) { r.delivered <- a },
+		Delivered: func(a gateway.Answer) {
+			if a.Folder != "" {
+				r.folders.Store(a.Chat, a.Folder)
+			}
+			r.delivered <- a
+		},
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -190,6 +210,16 @@ func (r *Running) AskIn(c telegram.Chat, p telegram.Person, text string) string 
 	r.House.Say(c, p, text)
 	d := r.Delivered()
 	return r.House.Shown(c, d)
+}
+
+// Folder is the workspace of p's conversation, once it was answered.
+func (r *Running) Folder(p telegram.Person) string {
+	r.t.Helper()
+	dir, ok := r.folders.Load(strconv.FormatInt(p.ID, 10))
+	if !ok {
+		r.t.Fatal("the conversation has no workspace yet")
+	}
+	return dir.(string) //nolint:errcheck,forcetypeassert // nothing else is stored
 }
 
 // Say lets p write into c.

@@ -102,7 +102,11 @@ func said(m channels.Message) string {
 		}
 		b.WriteString("[" + strings.Map(plainRune, name) + "] ")
 	}
-	b.WriteString(m.Text)
+	text := m.Text
+	if m.Address.Kind != sessionkeys.DM {
+		text = strings.ReplaceAll(text, "\n[", "\n [") // no line of a message looks like another sender's
+	}
+	b.WriteString(text)
 	for _, f := range m.Attachments {
 		fmt.Fprintf(&b, "\n(attached, not readable here: %s %s)", f.Kind, strings.Map(plainRune, f.Name))
 	}

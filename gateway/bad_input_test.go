@@ -1,0 +1,221 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/gateway"
+	"parley/gateway/gatewaytest"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// quickly makes a failing model fail at once instead of in two minutes.
+func quickly(c *gateway.Config) {
+	c.Retry = gateway.RetryConfig{Max: 2, Base: time.Millisecond, Cap: time.Second, Window: time.Minute}
+}
+
+// Whatever the model server does, the person is told in a plain sentence, the
+// next question is answered, and nothing else is disturbed.
+func TestAModelThatFailsIsToldAndTheNextQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]model.Fault{
+		"overloaded for good":       {Kind: model.FaultStatus, Status: 529, Next: 3},
+		"a key that is refused":     {Kind: model.FaultStatus, Status: 401, Next: 1},
+		"garbage":                   {Kind: model.FaultGarbage, Next: 3},
+		"a web page":                {Kind: model.FaultHTML, Next: 3},
+		"an error inside an answer": {Kind: model.FaultErrorEvent, Next: 3},
+		"cut off without an end":    {Kind: model.FaultCut, Next: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			house := gatewaytest.Open(t, gatewaytest.Options{Change: quickly})
+			gw := house.Start()
+			if err := house.Model.Plan(fault); err != nil {
+				t.Fatal(err)
+			}
+			first := gw.Ask(gatewaytest.Ann, "hello one")
+			if first == "" || strings.Contains(first, "hello one") || strings.Contains(first, "http") {
+				t.Errorf("Ann was told %q", first)
+			}
+			house.Model.ClearFaults()
+			if got := gw.Ask(gatewaytest.Ann, "hello two"); !strings.Contains(got, "hello two") {
+				t.Errorf("then Ann was told %q", got)
+			}
+		})
+	}
+}
+
+func TestAProviderThatCannotBeReachedIsTold(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
+		quickly(c)
+		p := c.Providers["sim"]
+		p.BaseURL = "http://127.0.0.1:1" // nobody listens there
+		c.Providers["sim"] = p
+	}})
+	gw := house.Start()
+	if got := gw.Ask(gatewaytest.Ann, "hello"); got == "" || strings.Contains(got, "127.0.0.1") {
+		t.Errorf("Ann was told %q", got)
+	}
+	if m := gw.Scrape(); !strings.Contains(m, `parley_llm_errors_total{error_type="network",model="demo",provider="sim"} 3`) {
+		t.Error("three tries that failed are not in the metrics")
+	}
+}
+
+func TestAModelWithoutAPriceAnswersAndIsCountedAsUnpriced(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
+		c.Agents = map[string]gateway.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
+	}})
+	gw := house.Start()
+	if got := gw.Ask(gatewaytest.Ann, "hello"); !strings.Contains(got, "hello") {
+		t.Errorf("Ann was told %q", got)
+	}
+	if got := gw.Ask(gatewaytest.Ann, "/cost"); !strings.Contains(got, "no known price") {
+		t.Errorf("/cost says %q", got)
+	}
+	if m := gw.Scrape(); !strings.Contains(m, `parley_llm_unpriced_requests_total{model="nobody-knows-it",provider="sim",reason="no_price"} 1`) {
+		t.Error("the call is not counted as unpriced")
+	}
+}
+
+// What Telegram sends and nobody expects is kept or passed over, and what comes
+// with it is answered.
+func TestUpdatesThatNobodyExpectsDisturbNothing(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{})
+	gw := house.Start()
+	hostile := strings.Repeat(`x:group:*.>\u0000\u202e%3A`, 64<<10/26)
+	for _, raw := range []string{
+		`{"message":"no object"}`,
+		`{"message":{"message_id":"no number","chat":[]}}`,
+		`{"what_is_this":{"id":1}}`,
+		`{"message":{"message_id":1,"date":1,"chat":{"id":1,"type":"hologram"},"text":"x"}}`,
+		`{"message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},"from":{"id":7,"first_name":"` + hostile + `"},"text":"` + hostile + `"}}`,
+		`{"message":{"message_id":2,"date":1,"chat":{"id":-99999999999999,"type":"group","title":"` + hostile + `"},"from":{"id":8,"username":"` + hostile + `"},"text":"@parley_bot hi"}}`,
+		`{"callback_query":{"id":"` + hostile + `","from":{"id":9},"data":"` + hostile + `"}}`,
+	} {
+		if _, err := house.Telegram.Inject("", json.RawMessage(raw)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "still there?")
+	b := house.Await("an answer to Ann, and everything confirmed", func(b telegram.Book) bool {
+		for _, m := range b.Messages {
+			if m.ChatID == gatewaytest.Ann.ID && strings.Contains(m.Text(), "still there?") {
+				return b.Pending[gatewaytest.Username] == 0
+			}
+		}
+		return false
+	})
+	for _, m := range b.Messages {
+		if m.ChatID != gatewaytest.Ann.ID && m.ChatID != 7 && m.ChatID != -99999999999999 {
+			t.Errorf("chat %d got %q", m.ChatID, m.Text())
+		}
+	}
+	if m := gw.Scrape(); !strings.Contains(m, `parley_messages_dead_lettered_total{channel="tg",reason="unreadable"} `) ||
+		strings.Contains(m, `parley_messages_dead_lettered_total{channel="tg",reason="unreadable"} 0`) {
+		t.Error("no unreadable update was kept")
+	}
+}
+
+// lines is a log that a test can read.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// Secrets are in no log line, answer, metric or file, whatever fails. (I11)
+func TestSecretsAreNowhere(t *testing.T) {
+	t.Parallel()
+	const key = "sk-canary-4f1d2c7b9e8a"
+	log := &lines{}
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: model.Demo(0),
+		Log:   slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Change: func(c *gateway.Config) {
+			quickly(c)
+			p := c.Providers["sim"]
+			p.APIKey = gateway.NewSecret(key)
+			c.Providers["sim"] = p
+		},
+	})
+	gw := house.Start()
+	for _, f := range []model.Fault{
+		{Kind: model.FaultStatus, Status: 401, Next: 1}, {Kind: model.FaultGarbage, Next: 3}, {Kind: model.FaultCut, Next: 3},
+	} {
+		if err := house.Model.Plan(f); err != nil {
+			t.Fatal(err)
+		}
+		gw.Ask(gatewaytest.Ann, "hello")
+		house.Model.ClearFaults()
+	}
+	if err := house.Telegram.Plan(
+		telegram.Fault{Trouble: telegram.Dropped, Method: "sendMessage", Next: 1},
+		telegram.Fault{Trouble: telegram.BadGateway, Method: "getUpdates", Next: 1},
+		telegram.Fault{Trouble: telegram.Garbage, Method: "getUpdates", Next: 1},
+	); err != nil {
+		t.Fatal(err)
+	}
+	gw.Ask(gatewaytest.Ann, "hello again")
+
+	// A file in the workspace may hold a secret; the model does not see it.
+	folder := gw.Folder(gatewaytest.Ann)
+	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("the key is "+key+"."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := gw.Ask(gatewaytest.Ann, "read notes.txt"); !strings.Contains(got, "[redacted]") {
+		t.Errorf("the file was read as %q", got)
+	}
+	if err := os.Remove(filepath.Join(folder, "notes.txt")); err != nil {
+		t.Fatal(err)
+	}
+
+	places := map[string]string{"the log": log.String(), "the metrics": gw.Scrape(), "readiness": gw.Get("/readyz", 200)}
+	for _, m := range house.Telegram.Books().Messages {
+		places["the chat"] += m.Text()
+	}
+	gw.Stop()
+	err := filepath.WalkDir(filepath.Join(house.Dir, "state"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		places[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(places) < 6 {
+		t.Fatalf("only %d places were looked at", len(places))
+	}
+	for place, text := range places {
+		for what, secret := range map[string]string{"the model's key": key, "the bot's token": strings.Split(gatewaytest.Token, ":")[1]} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s is in %s", what, place)
+			}
+		}
+	}
+}

@@ -164,14 +164,14 @@ func (j *journal) spent() (sum costs.Amount) {
 }
 
 // resume is what a store does before another worker goes on: reservations that
-// nobody settled are booked at their lower bound.
+// nobody settled are booked at nothing.
 func (j *journal) resume(t agent.Turn) agent.Turn {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(j.held)) {
 		e := j.held[id].Estimate
 		j.entries[id] = costs.Entry{
-			ID: id, Call: e.Call, Labels: e.Labels, Amount: e.Lower, Upper: e.Upper, Priced: e.Priced, State: costs.Interrupted, Outcome: "interrupted",
+			ID: id, Call: e.Call, Labels: e.Labels, Upper: e.Upper, Priced: e.Priced, State: costs.Interrupted, Outcome: "interrupted",
 		}
 		j.order = append(j.order, id)
 		delete(j.held, id)

@@ -33,16 +33,13 @@ func (r *run) estimate(req llm.Request) (costs.Estimate, error) {
 	if !ok {
 		return e, nil
 	}
-	upper, _, err := p.Worst(llm.Upper(req), int64(req.MaxTokens))
+	upper, err := p.Worst(llm.Upper(req), int64(req.MaxTokens))
 	if errors.Is(err, costs.ErrNoPrice) {
 		return e, nil
 	}
 	if err != nil {
 		return e, fmt.Errorf("estimate model call: %w", err)
 	}
-	// Nothing is certain before the request has left: whoever finds this
-	// reservation after a crash cannot tell whether it did, so the least it
-	// cost is nothing.
 	e.Upper, e.Priced = upper, true
 	return e, nil
 }

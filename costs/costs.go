@@ -99,7 +99,6 @@ type Estimate struct {
 	Call   CallID `json:"call"`
 	Labels Labels `json:"labels"`
 	Upper  Amount `json:"upper"`  // never less than what the call can cost; 0 when not Priced
-	Lower  Amount `json:"lower"`  // what it costs at least, whatever becomes of it; 0 unless that is certain
 	Priced bool   `json:"priced"` // false: no price is known for the model
 }
 
@@ -139,7 +138,7 @@ type State string
 // States of an entry.
 const (
 	Settled     State = "settled"     // exact
-	Interrupted State = "interrupted" // a lower bound; see Entry.Upper
+	Interrupted State = "interrupted" // not settled: it may have cost more; see Entry.Upper
 )
 
 // Settlement is a reservation and the entry that settles it.

@@ -5,7 +5,7 @@ import "strings"
 // Worst bounds what a call can cost before it is made, at the standard tier and
 // speed: see WorstAt. An account may have another tier as its default, so
 // whoever relies on the bound names the tier in the request.
-func (p *Price) Worst(inputTokens, maxOutput int64) (upper, lower Amount, err error) {
+func (p *Price) Worst(inputTokens, maxOutput int64) (Amount, error) {
 	return p.WorstAt("", "", inputTokens, maxOutput)
 }
 
@@ -13,74 +13,52 @@ func (p *Price) Worst(inputTokens, maxOutput int64) (upper, lower Amount, err er
 // Cost is never above upper as long as it has at most inputTokens of total
 // input and maxOutput of output, however the input is split over the cache and
 // whichever context tier it falls into, in the dearest geography that p lists.
-// Lower is what inputTokens cost at least once they were sent: all read from
-// the cache, or whatever is cheapest. Server tools and sub-calls of other
-// models come on top of upper: who allows them adds their price. The errors are
-// ErrUsage for negative counts, ErrNoPrice for a tier or speed that p does not
-// list, and ErrOverflow.
-func (p *Price) WorstAt(tier, speed string, inputTokens, maxOutput int64) (upper, lower Amount, err error) {
+// Server tools and sub-calls of other models come on top of upper: who allows
+// them adds their price. The errors are ErrUsage for negative counts,
+// ErrNoPrice for a tier or speed that p does not list, and ErrOverflow.
+func (p *Price) WorstAt(tier, speed string, inputTokens, maxOutput int64) (upper Amount, err error) {
 	reachable := []rates{p.base()}
 	for _, t := range p.Tiers {
 		if inputTokens > t.Above {
 			reachable = append(reachable, t.rates())
 		}
 	}
-	for i, r := range reachable {
+	for _, r := range reachable {
 		in, err := product(inputTokens, max(r.input, r.cacheRead, r.cacheWrite5m, r.cacheWrite1h))
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		out, err := product(maxOutput, r.output)
 		if err != nil {
-			return 0, 0, err
-		}
-		least, err := product(inputTokens, min(r.input, r.cacheRead, r.cacheWrite5m, r.cacheWrite1h))
-		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		both, err := in.Add(out)
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		upper = max(upper, both)
-		if i == 0 || least < lower {
-			lower = least
-		}
 	}
-	dearest, cheapest, err := p.geographies(upper, lower)
+	dearest, err := p.dearest(upper)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	if upper, err = p.scale(upper, "tier:"+tier, "speed:"+speed, dearest); err != nil {
-		return 0, 0, err
-	}
-	if lower, err = p.scale(lower, "tier:"+tier, "speed:"+speed, cheapest); err != nil {
-		return 0, 0, err
-	}
-	return upper, lower, nil
+	return p.scale(upper, "tier:"+tier, "speed:"+speed, dearest)
 }
 
-// geographies are the keys under which upper becomes largest and lower least.
-func (p *Price) geographies(upper, lower Amount) (dearest, cheapest string, err error) {
-	dearest, cheapest = "geo:", "geo:"
-	most, least := upper, lower
+// dearest is the key of the geography under which a becomes largest.
+func (p *Price) dearest(a Amount) (string, error) {
+	dearest, most := "geo:", a
 	for key := range p.Multipliers {
 		if !strings.HasPrefix(key, "geo:") {
 			continue
 		}
-		a, err := p.scale(upper, key)
+		there, err := p.scale(a, key)
 		if err != nil {
-			return "", "", err
+			return "", err
 		}
-		if a > most {
-			dearest, most = key, a
-		}
-		if a, err = p.scale(lower, key); err != nil {
-			return "", "", err
-		}
-		if a < least {
-			cheapest, least = key, a
+		if there > most {
+			dearest, most = key, there
 		}
 	}
-	return dearest, cheapest, nil
+	return dearest, nil
 }

@@ -143,7 +143,8 @@ type Turns interface {
 	Open(ctx context.Context, f Fence, o Opening) (t Turn, opened bool, err error)
 	// Resume makes the open turn of a mailbox ready to go on: reservations
 	// that nobody settled, for whichever turn of the mailbox, become interrupted
-	// entries at their lower bound, and Steps and Tries say where to go on.
+	// entries of nothing, because nobody knows whether their requests left; what
+	// they may have cost stays held. Steps and Tries say where to go on.
 	// Nothing of the mailbox may be under way. ErrNotFound when none is open.
 	Resume(ctx context.Context, f Fence, now time.Time) (Turn, error)
 	// Skip moves Read to seq without a turn.

@@ -50,7 +50,7 @@ func fencedWrites() []fencedWrite {
 			return err
 		}},
 		{"reserve", func(h *house, f sessions.Fence, turn sessions.Turn) error {
-			return h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 7, 1, 9, 1))
+			return h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 7, 1, 9))
 		}},
 		{"finish", func(h *house, f sessions.Fence, turn sessions.Turn) error {
 			_, _, err := h.s.Finish(h.ctx, f, ending(turn.ID))
@@ -119,7 +119,7 @@ func fences(t *testing.T, open opener) {
 		},
 		"a late settlement is booked without its messages": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100, 10)
+			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 			_, err := h.s.Reacquire(h.ctx, f, h.now)
 			h.ok(err)
@@ -135,7 +135,7 @@ func fences(t *testing.T, open opener) {
 		},
 		"a late finish books its settlement and nothing else": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100, 10)
+			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 			_, err := h.s.Reacquire(h.ctx, f, h.now)
 			h.ok(err)

@@ -77,7 +77,7 @@ func hierarchy(t *testing.T, open opener) {
 			}
 			h.same("mailbox", h.mailbox("one"), before)
 			h.ok(h.s.Append(h.ctx, f, "nested", answered("work", "work")))
-			r := call("nested", 1, 1, 100, 10)
+			r := call("nested", 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 30), answered("more", "more")))
 			for range 2 {
@@ -98,11 +98,11 @@ func hierarchy(t *testing.T, open opener) {
 		"resume interrupts the calls of nested turns too": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100, 10)))
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100)))
 			_, err := h.s.Resume(h.ctx, f, h.now)
 			h.ok(err)
 			root := h.session(turn.Session)
-			h.same("subtree and held", []costs.Amount{root.Subtree, root.Held}, []costs.Amount{10, 90})
+			h.same("subtree and held", []costs.Amount{root.Subtree, root.Held}, []costs.Amount{0, 100})
 		},
 	}.run(t, open)
 }
@@ -129,7 +129,7 @@ func money(t *testing.T, open opener) {
 			root := h.session(turn.Session)
 			a := h.spawn(f, root, "a")
 			b := h.spawn(f, a, "b")
-			r := call(turn.ID, 1, 1, 100, 1)
+			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: b.ID, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
 			for _, id := range []sessionkeys.SessionID{root.ID, a.ID, b.ID} {
 				h.same("held", h.session(id).Held, costs.Amount(100))
@@ -145,7 +145,7 @@ func money(t *testing.T, open opener) {
 		},
 		"an entry comes back as it was booked": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100, 1)
+			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 			st := cost(r, 70)
 			charged := costs.Amount(71)
@@ -159,7 +159,7 @@ func money(t *testing.T, open opener) {
 			f, turn := h.working("one")
 			var want []string
 			for i := 1; i <= 450; i++ {
-				r := call(turn.ID, i, 1, 2, 1)
+				r := call(turn.ID, i, 1, 2)
 				h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 				h.ok(h.s.Settle(h.ctx, f, cost(r, 1)))
 				want = append(want, r.ID)
@@ -177,7 +177,7 @@ func money(t *testing.T, open opener) {
 		},
 		"an interrupted call keeps what it may have cost": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100, 10)
+			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
 			st := cost(r, 10)
 			st.Entry.State, st.Entry.Upper = costs.Interrupted, 80
@@ -191,7 +191,7 @@ func money(t *testing.T, open opener) {
 		"a call without a price is counted as unknown": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
-			r := call(turn.ID, 1, 1, 0, 0)
+			r := call(turn.ID, 1, 1, 0)
 			r.Estimate.Priced = false
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: turn.ID}, r))
 			st := cost(r, 0)
@@ -204,7 +204,7 @@ func money(t *testing.T, open opener) {
 		},
 		"a day is the reservation's, in UTC": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100, 10)
+			r := call(turn.ID, 1, 1, 100)
 			r.At = time.Date(2026, 3, 14, 23, 30, 0, 0, time.FixedZone("west", -3600)) // the 15th in UTC
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
 			st := cost(r, 40)
@@ -222,7 +222,7 @@ func money(t *testing.T, open opener) {
 			errs := make(chan error)
 			for i := range 96 {
 				go func() {
-					errs <- h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day, capped}}, call(turn.ID, i, 1, 30, 1))
+					errs <- h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day, capped}}, call(turn.ID, i, 1, 30))
 				}()
 			}
 			granted := 0
@@ -250,26 +250,24 @@ func money(t *testing.T, open opener) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			const most = costs.Amount(1<<63 - 1)
-			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, most, 0)))
-			h.is(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1, 0)), costs.ErrOverflow)
+			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, most)))
+			h.is(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1)), costs.ErrOverflow)
 			h.same("held", h.session(turn.Session).Held, most)
 			h.ok(h.s.Check(h.ctx))
 		},
 		"what was never reserved cannot be settled": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			h.is(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 100, 1), 5)), sessions.ErrNotFound)
+			h.is(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 100), 5)), sessions.ErrNotFound)
 			h.same("rows", len(h.entries("")), 0)
 		},
 		"nothing is reserved for a session that is not there": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			h.is(h.s.Reserve(h.ctx, f, sessions.Charge{Session: "nobody", Turn: turn.ID}, call(turn.ID, 1, 1, 100, 1)), sessions.ErrNotFound)
+			h.is(h.s.Reserve(h.ctx, f, sessions.Charge{Session: "nobody", Turn: turn.ID}, call(turn.ID, 1, 1, 100)), sessions.ErrNotFound)
 		},
-		"the bounds of an estimate are a range": func(t *testing.T, h *house) {
+		"an estimate is not below nothing": func(t *testing.T, h *house) {
 			f, turn := h.working("one")
-			for _, b := range [][2]costs.Amount{{-1, -1}, {5, -1}, {5, 6}} {
-				if err := h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 1, 1, b[0], b[1])); err == nil {
-					t.Fatalf("upper %d and lower %d were taken", b[0], b[1])
-				}
+			if err := h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 1, 1, -1)); err == nil {
+				t.Fatal("-1 was taken")
 			}
 		},
 	}.run(t, open)

@@ -184,12 +184,12 @@ func reply(id, turn string) sessions.Outgoing {
 // labels of the calls that cases make.
 var labels = costs.Labels{Provider: "maker", Model: "model-1", Channel: "tg", Purpose: costs.RootTurn}
 
-// call is the reservation of one attempt: at most upper, at least lower.
-func call(turn string, step, attempt int, upper, lower costs.Amount) costs.Reservation {
+// call is the reservation of one attempt that costs at most upper.
+func call(turn string, step, attempt int, upper costs.Amount) costs.Reservation {
 	c := costs.CallID{Turn: turn, Step: step, Attempt: attempt, Purpose: costs.RootTurn}
 	return costs.Reservation{
 		ID: fmt.Sprintf("%s/%d/%d", turn, step, attempt), At: noon,
-		Estimate: costs.Estimate{Call: c, Labels: labels, Upper: upper, Lower: lower, Priced: true},
+		Estimate: costs.Estimate{Call: c, Labels: labels, Upper: upper, Priced: true},
 	}
 }
 

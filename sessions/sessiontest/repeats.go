@@ -72,17 +72,17 @@ func repeats(t *testing.T, open opener) {
 		"reserve": func(h *house) answer {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global", Limit: 10}}}
-			return both(h, func() any { return pair(h, nil, nil, h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 9, 1))) })
+			return both(h, func() any { return pair(h, nil, nil, h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 9))) })
 		},
 		"settle": func(h *house) answer {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 9, 1)
+			r := call(turn.ID, 1, 1, 9)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 			return both(h, func() any { return pair(h, nil, nil, h.s.Settle(h.ctx, f, cost(r, 5), answered("a", "a"))) })
 		},
 		"reserve after settle": func(h *house) answer {
 			f, turn := h.working("one")
-			c, r := sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 1, 1, 9, 1)
+			c, r := sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 1, 1, 9)
 			h.ok(h.s.Reserve(h.ctx, f, c, r))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 5), answered("a", "a")))
 			return both(h, func() any { return pair(h, nil, nil, h.s.Reserve(h.ctx, f, c, r)) })
@@ -176,7 +176,7 @@ func repeats(t *testing.T, open opener) {
 		},
 		"a second entry of one id books nothing": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 90, 1)
+			r := call(turn.ID, 1, 1, 90)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 50)))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 70)))

@@ -114,7 +114,7 @@ func turns(t *testing.T, open opener) {
 		},
 		"finish can settle the last call": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100, 10)
+			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 			e, st := ending(turn.ID), cost(r, 40)
 			e.Settlement = &st
@@ -128,17 +128,17 @@ func turns(t *testing.T, open opener) {
 		},
 		"finish leaves no call of the loop unsettled": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			r, title := call(turn.ID, 1, 1, 100, 10), call(turn.ID, 9, 1, 7, 1)
+			r, title := call(turn.ID, 1, 1, 100), call(turn.ID, 9, 1, 7)
 			title.Estimate.Call.Purpose = costs.Title
 			for _, r := range []costs.Reservation{r, title} {
 				h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
 			}
 			h.finish(f, turn.ID)
 			s := h.session(turn.Session)
-			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{10, 90 + 7})
+			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{0, 100 + 7})
 			h.is(h.s.Settle(h.ctx, f, cost(title, 3)), sessions.ErrFenced) // the mailbox was released
 			s = h.session(turn.Session)
-			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{13, 90})
+			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{3, 100})
 		},
 		"skip reads without a turn": func(t *testing.T, h *house) {
 			m := h.take(h.ann, "one", 3)
@@ -208,7 +208,7 @@ func turns(t *testing.T, open opener) {
 		"resume interrupts what nobody settled": func(t *testing.T, h *house) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global"}}}
-			done, dangling := call(turn.ID, 1, 1, 50, 5), call(turn.ID, 2, 3, 100, 30)
+			done, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 3, 100)
 			h.ok(h.s.Reserve(h.ctx, f, c, done))
 			h.ok(h.s.Settle(h.ctx, f, cost(done, 20), answered("a1", "step one")))
 			h.ok(h.s.Reserve(h.ctx, f, c, dangling))
@@ -224,14 +224,14 @@ func turns(t *testing.T, open opener) {
 				t.Fatalf("%+v", es)
 			}
 			e := es[1]
-			if e.ID != dangling.ID || e.State != costs.Interrupted || e.Amount != 30 || e.Upper != 100 || !e.Priced || !e.At.Equal(noon.Add(time.Minute)) {
+			if e.ID != dangling.ID || e.State != costs.Interrupted || e.Amount != 0 || e.Upper != 100 || !e.Priced || !e.At.Equal(noon.Add(time.Minute)) {
 				t.Fatalf("%+v", e)
 			}
 			s := h.session(turn.Session)
-			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{50, 70})
+			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{20, 100})
 			settled, held, err := h.s.Spent(h.ctx, sessions.Scope{Kind: "global"}, noon)
 			h.ok(err)
-			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{50, 70})
+			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{20, 100})
 		},
 		"resume without an open turn is ErrNotFound": func(_ *testing.T, h *house) {
 			m := h.take(h.ann, "one", 1)
@@ -242,14 +242,14 @@ func turns(t *testing.T, open opener) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			for try := 1; try <= 2; try++ {
-				r := call(turn.ID, 1, try, 50, 5)
+				r := call(turn.ID, 1, try, 50)
 				h.ok(h.s.Reserve(h.ctx, f, c, r))
 				h.ok(h.s.Settle(h.ctx, f, cost(r, 5))) // failed: no answer
 			}
 			got, err := h.s.Turn(h.ctx, turn.ID)
 			h.ok(err)
 			h.same("after two failures", []int{got.Steps, got.Tries}, []int{0, 2})
-			r := call(turn.ID, 1, 3, 50, 5)
+			r := call(turn.ID, 1, 3, 50)
 			h.ok(h.s.Reserve(h.ctx, f, c, r))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 5), answered("a", "a")))
 			got, err = h.s.Turn(h.ctx, turn.ID)

@@ -78,7 +78,7 @@ func (d *desk) named(id string, seq uint64) {
 	}
 	labels := costs.Labels{Provider: "maker", Model: "model-1", Channel: "tg", Purpose: costs.RootTurn}
 	r := costs.Reservation{ID: id + "/1/1", At: noon, Estimate: costs.Estimate{
-		Call: costs.CallID{Turn: id, Step: 1, Attempt: 1, Purpose: costs.RootTurn}, Labels: labels, Upper: 100, Lower: 10, Priced: true,
+		Call: costs.CallID{Turn: id, Step: 1, Attempt: 1, Purpose: costs.RootTurn}, Labels: labels, Upper: 100, Priced: true,
 	}}
 	scopes := []sessions.Scope{{Kind: "global"}, {Kind: "chat", ID: m.Token}, {Kind: "person", ID: "u1"}}
 	d.ok(d.s.Reserve(ctx, m.Fence(), sessions.Charge{Session: t.Session, Turn: id, Scopes: scopes}, r))

@@ -32,7 +32,8 @@ func (s *Store) Resume(ctx context.Context, f sessions.Fence, now time.Time) (se
 	return t, nil
 }
 
-// interrupt books what is still open at its lower bound.
+// interrupt books what is still open at nothing, because nobody knows whether
+// the request left; what it may have cost stays held.
 func interrupt(x *tx, now time.Time, where string, a ...any) error {
 	var open []costs.Reservation
 	err := x.each("SELECT body FROM reservations WHERE state = 'open' AND "+where+" ORDER BY rowid", a, func(r scanner) error {
@@ -49,7 +50,7 @@ func interrupt(x *tx, now time.Time, where string, a ...any) error {
 	for _, r := range open {
 		e := costs.Entry{
 			ID: r.ID, Call: r.Estimate.Call, Labels: r.Estimate.Labels, Usage: costs.Usage{Source: costs.Estimated},
-			Amount: r.Estimate.Lower, Upper: r.Estimate.Upper, Priced: r.Estimate.Priced,
+			Upper: r.Estimate.Upper, Priced: r.Estimate.Priced,
 			State: costs.Interrupted, Outcome: "interrupted", At: now,
 		}
 		if _, err := book(x, e); err != nil {

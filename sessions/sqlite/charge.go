@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"parley/costs"
 	"parley/sessionkeys"
@@ -29,7 +29,19 @@ func reserve(x *tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) er
 	if r.ID == "" || e.Upper < 0 {
 		return errors.New("it has no id, or its bound is below 0")
 	}
+	if _, there := x.calls.get(r.ID); there {
+		return nil
+	}
 	day := dayOf(r.At)
+	// Refused before anything is written, unless it is there already.
+	after, err := x.reckon(c.Session, c.Scopes, day, change{held: e.Upper}, r.At)
+	if err != nil {
+		there, lookErr := isReserved(x, r.ID)
+		if lookErr != nil || there {
+			return lookErr
+		}
+		return err
+	}
 	body, err := text(r)
 	if err != nil {
 		return err
@@ -39,107 +51,46 @@ func reserve(x *tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) er
 		return err
 	}
 	n, err := x.change(`INSERT INTO reservations (id, token, session, turn, state, held, day, scopes, body)
-		SELECT ?1, ?2, id, ?4, 'open', ?5, ?6, ?7, ?8 FROM sessions
-		WHERE id = ?3 AND NOT EXISTS (SELECT 1 FROM ledger WHERE id = ?1) ON CONFLICT (id) DO NOTHING`,
+		SELECT ?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE id = ?1) ON CONFLICT (id) DO NOTHING`,
 		r.ID, f.Token, c.Session, c.Turn, e.Upper, day, scopes, body)
 	if err != nil {
 		return fmt.Errorf("write it down: %w", err)
 	}
 	if n == 0 {
-		_, err := loadSession(x, c.Session) // else it is there already
-		return err
+		return nil // it is there already
 	}
-	if err := charge(x, c.Session, change{held: e.Upper}, r.At); err != nil {
-		return err
+	after.save(x)
+	x.calls.learn(r.ID, reservation{session: c.Session, turn: c.Turn, held: e.Upper, day: day, scopes: c.Scopes})
+	return begun(x, c.Turn, e.Call)
+}
+
+// isReserved says whether a call was reserved, or is booked already.
+func isReserved(x *tx, id string) (bool, error) {
+	var one int
+	there, err := x.one("SELECT 1 WHERE EXISTS (SELECT 1 FROM ledger WHERE id = ?1) OR EXISTS (SELECT 1 FROM reservations WHERE id = ?1)", args(id), &one)
+	if err != nil {
+		return false, fmt.Errorf("look for it: %w", err)
 	}
-	for _, s := range c.Scopes {
-		if err := count(x, s, day, change{held: e.Upper}); err != nil {
-			return err
-		}
-	}
-	if !ofLoop(e.Call.Purpose) {
+	return there, nil
+}
+
+// begun notes that a call of the turn is open.
+func begun(x *tx, turn string, c costs.CallID) error {
+	t, err := x.turn(turn)
+	if errors.Is(err, sessions.ErrNotFound) {
+		x.early[turn] = true
 		return nil
 	}
-	if err := x.do("UPDATE turns SET tries = max(tries, ?) WHERE id = ? AND steps + 1 = ?", e.Call.Attempt, c.Turn, e.Call.Step); err != nil {
-		return fmt.Errorf("count the try: %w", err)
-	}
-	return nil
-}
-
-func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-
-// change is what is added to the sums.
-type change struct {
-	settled, held costs.Amount
-	unpriced      int
-}
-
-// charge adds c to the session and to every ancestor.
-func charge(x *tx, id sessionkeys.SessionID, c change, now time.Time) error {
-	for at := id; at != ""; {
-		var parent sessionkeys.SessionID
-		var own, subtree, held costs.Amount
-		found, err := x.one("SELECT parent, own, subtree, held FROM sessions WHERE id = ?", args(at), &parent, &own, &subtree, &held)
-		if err != nil {
-			return fmt.Errorf("read session %s: %w", at, err)
-		}
-		if !found {
-			return fmt.Errorf("session %s: %w", at, sessions.ErrNotFound)
-		}
-		if at == id {
-			own, err = own.Add(c.settled)
-		}
-		if err == nil {
-			subtree, err = subtree.Add(c.settled)
-		}
-		if err == nil {
-			held, err = held.Add(c.held)
-		}
-		if err != nil {
-			return fmt.Errorf("charge session %s: %w", at, err)
-		}
-		err = x.do("UPDATE sessions SET own = ?, subtree = ?, held = ?, unpriced = unpriced + ?, updated_at = max(updated_at, ?) WHERE id = ?",
-			own, subtree, held, c.unpriced, micros(now), at)
-		if err != nil {
-			return fmt.Errorf("charge session %s: %w", at, err)
-		}
-		at = parent
-	}
-	return nil
-}
-
-// count adds c to a scope. Only what holds more can be refused by its limit.
-func count(x *tx, s sessions.Scope, day string, c change) error {
-	if s.Whole {
-		day = ""
-	}
-	var settled, held costs.Amount
-	_, err := x.one("SELECT settled, held FROM spend WHERE kind = ? AND id = ? AND day = ?", args(s.Kind, s.ID, day), &settled, &held)
 	if err != nil {
-		return fmt.Errorf("read what the %s spent: %w", s.Kind, err)
+		return err
 	}
-	spent, err := settled.Add(held)
-	if err == nil {
-		settled, err = settled.Add(c.settled)
+	t.calls++
+	if ofLoop(c.Purpose) && t.Steps+1 == c.Step && t.Tries < c.Attempt {
+		t.Tries = c.Attempt
+		t.save(x)
+		return nil
 	}
-	if err == nil {
-		held, err = held.Add(c.held)
-	}
-	var sum costs.Amount
-	if err == nil {
-		sum, err = settled.Add(held)
-	}
-	if err != nil {
-		return fmt.Errorf("count for the %s: %w", s.Kind, err)
-	}
-	if s.Limit > 0 && sum > s.Limit {
-		return &costs.BudgetError{Scope: s.Kind, Limit: s.Limit, Spent: spent, Need: c.held}
-	}
-	err = x.do("INSERT INTO spend VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET settled = excluded.settled, held = excluded.held",
-		s.Kind, s.ID, day, settled, held)
-	if err != nil {
-		return fmt.Errorf("count for the %s: %w", s.Kind, err)
-	}
+	x.turns.amend(turn, func(known *turnRow) { known.calls = t.calls })
 	return nil
 }
 
@@ -168,7 +119,7 @@ func settle(x *tx, f sessions.Fence, e costs.Entry, ms []transcript.Message) (fe
 	if len(ms) == 0 {
 		return false, nil
 	}
-	t, err := loadTurn(x, turn)
+	t, err := x.turn(turn)
 	if err != nil {
 		return false, err
 	}
@@ -178,7 +129,10 @@ func settle(x *tx, f sessions.Fence, e costs.Entry, ms []transcript.Message) (fe
 	if err := appendMessages(x, t.Session, ms, e.At); err != nil {
 		return false, err
 	}
-	return false, stepOn(x, t, e.Call)
+	if t.stepOn(e.Call) {
+		t.save(x)
+	}
+	return false, nil
 }
 
 // reservation is what book needs of one.
@@ -190,29 +144,39 @@ type reservation struct {
 	scopes  []sessions.Scope
 }
 
+// reserved is the reservation of an entry that is to be booked. booked says
+// that this was done already.
+func reserved(x *tx, id string) (r reservation, booked bool, err error) {
+	r, open := x.calls.get(id)
+	if open {
+		return r, false, nil
+	}
+	if booked, err = x.one("SELECT turn FROM ledger WHERE id = ?", args(id), &r.turn); err != nil || booked {
+		return r, booked, err
+	}
+	var scopes string
+	found, err := x.one("SELECT session, turn, held, day, scopes FROM reservations WHERE id = ?", args(id), &r.session, &r.turn, &r.held, &r.day, &scopes)
+	if err == nil && !found {
+		err = sessions.ErrNotFound
+	}
+	if err == nil {
+		err = parse(scopes, &r.scopes)
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("reservation %s: %w", id, err)
+	}
+	return r, false, nil
+}
+
 // book writes the ledger row and moves every sum, once for each entry's id. It
 // returns the turn that the call was made for.
 func book(x *tx, e costs.Entry) (turn string, err error) {
-	if found, err := x.one("SELECT turn FROM ledger WHERE id = ?", args(e.ID), &turn); err != nil || found {
-		return turn, err
+	r, booked, err := reserved(x, e.ID)
+	if err != nil || booked {
+		return r.turn, err
 	}
 	if e.Amount < 0 || e.Upper < 0 {
 		return "", errors.New("the entry's amount is negative")
-	}
-	var r reservation
-	var scopes string
-	found, err := x.one("SELECT session, turn, held, day, scopes FROM reservations WHERE id = ?", args(e.ID), &r.session, &r.turn, &r.held, &r.day, &scopes)
-	if err != nil {
-		return "", fmt.Errorf("read reservation %s: %w", e.ID, err)
-	}
-	if !found {
-		return "", fmt.Errorf("reservation %s: %w", e.ID, sessions.ErrNotFound)
-	}
-	if err := parse(scopes, &r.scopes); err != nil {
-		return "", err
-	}
-	if err := insertEntry(x, r, e); err != nil {
-		return "", err
 	}
 	var keep costs.Amount // what an interrupted call may still have cost
 	if e.State == costs.Interrupted {
@@ -222,16 +186,19 @@ func book(x *tx, e costs.Entry) (turn string, err error) {
 	if !e.Priced {
 		c.unpriced = 1
 	}
-	if err := charge(x, r.session, c, e.At); err != nil {
+	scopes := slices.Clone(r.scopes)
+	for i := range scopes {
+		scopes[i].Limit = 0 // a cost is a fact
+	}
+	after, err := x.reckon(r.session, scopes, r.day, c, e.At)
+	if err != nil {
 		return "", err
 	}
-	for _, s := range r.scopes {
-		s.Limit = 0 // a cost is a fact
-		if err := count(x, s, r.day, c); err != nil {
-			return "", err
-		}
+	if err := insertEntry(x, r, e); err != nil {
+		return "", err
 	}
-	if err := addTotal(x, e, c.unpriced); err != nil {
+	after.save(x)
+	if err := x.addTotal(e, c.unpriced); err != nil {
 		return "", err
 	}
 	if keep > 0 {
@@ -242,6 +209,8 @@ func book(x *tx, e costs.Entry) (turn string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("end reservation %s: %w", e.ID, err)
 	}
+	x.calls.drop(e.ID)
+	x.turns.amend(r.turn, func(t *turnRow) { t.calls-- })
 	return r.turn, nil
 }
 
@@ -255,25 +224,6 @@ func insertEntry(x *tx, r reservation, e costs.Entry) error {
 		e.ID, r.session, r.turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, body)
 	if err != nil {
 		return fmt.Errorf("write ledger row %s: %w", e.ID, err)
-	}
-	return nil
-}
-
-func addTotal(x *tx, e costs.Entry, unknown int) error {
-	l := e.Labels
-	var amount costs.Amount
-	_, err := x.one("SELECT amount FROM totals WHERE provider = ? AND model = ? AND channel = ? AND purpose = ?",
-		args(l.Provider, l.Model, l.Channel, l.Purpose), &amount)
-	if err == nil {
-		amount, err = amount.Add(e.Amount)
-	}
-	if err == nil {
-		err = x.do(`INSERT INTO totals VALUES (?, ?, ?, ?, ?, 1, ?)
-			ON CONFLICT DO UPDATE SET amount = excluded.amount, calls = calls + 1, unknown = unknown + excluded.unknown`,
-			l.Provider, l.Model, l.Channel, l.Purpose, amount, unknown)
-	}
-	if err != nil {
-		return fmt.Errorf("add to the totals: %w", err)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// sums are queries that yield a row for each thing that does not add up.
-var sums = []struct{ what, query string }{
+// checks are queries that yield a row for each thing that does not add up.
+var checks = []struct{ what, query string }{
 	{"sessions whose history is cut or has gaps", `
 		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT session, count(*) AS n, max(seq) AS top FROM messages GROUP BY session) AS m ON m.session = s.id
 		WHERE coalesce(m.n, 0) <> s.messages OR coalesce(m.top, 0) <> s.messages`},
@@ -32,12 +32,13 @@ var sums = []struct{ what, query string }{
 		WHERE l.a IS NOT t.amount OR l.n IS NOT t.calls OR l.u IS NOT t.unknown`},
 	{"ledger rows that were changed", `
 		SELECT id FROM ledger WHERE json_extract(entry, '$.amount') IS NOT amount OR json_extract(entry, '$.id') IS NOT id`},
-	{"ledger rows that are missing", `
-		SELECT name FROM sqlite_sequence WHERE name = 'ledger' AND seq <> (SELECT count(*) FROM ledger)`},
 	{"mailboxes whose open turn or control requests are miscounted", `
 		SELECT m.token FROM mailboxes AS m
-		WHERE m.turn <> coalesce((SELECT t.id FROM turns AS t WHERE t.token = m.token AND t.state <> 'done' AND t.nested = 0), '')
+			LEFT JOIN (SELECT token, max(id) AS id, count(*) AS n FROM turns WHERE state <> 'done' AND nested = 0 GROUP BY token) AS t ON t.token = m.token
+		WHERE m.turn <> coalesce(t.id, '') OR t.n > 1
 			OR m.controls <> (SELECT count(*) FROM controls AS c WHERE c.token = m.token AND c.done = 0)`},
+	{"mailboxes that Recover and Held would not see", `
+		SELECT token FROM mailboxes WHERE hot <> (owner_nonce <> '' OR touched > read OR turn <> '' OR controls > 0)`},
 }
 
 // Check implements [sessions.Store]: it reads the whole database, and returns
@@ -46,12 +47,13 @@ var sums = []struct{ what, query string }{
 func (s *Store) Check(ctx context.Context) error {
 	var problems []string
 	err := s.snapshot(ctx, func(v *view) error {
-		structure, err := quickCheck(ctx, v.r.conn)
+		v.long = true
+		structure, err := quickCheck(ctx, v.conn)
 		if err != nil {
 			return err
 		}
 		problems = structure
-		for _, c := range sums {
+		for _, c := range checks {
 			found, err := findings(v, c.query)
 			if err != nil {
 				return fmt.Errorf("look for %s: %w", c.what, err)

@@ -44,7 +44,8 @@ func (s *Store) Request(ctx context.Context, c sessions.Control) (bool, error) {
 			b.waiting = micros(c.At)
 		}
 		b.Controls++
-		return true, b.save(x)
+		b.save(x)
+		return true, nil
 	})
 	if err != nil {
 		return false, fmt.Errorf("store control request %s: %w", c.ID, err)
@@ -98,7 +99,8 @@ func (s *Store) Comply(ctx context.Context, f sessions.Fence, ids []string, read
 		if err := queue(x, replies); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, b.save(x)
+		b.save(x)
+		return struct{}{}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("end control requests of %s: %w", f.Token, err)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -102,12 +101,12 @@ func checkSize(path string, header []byte, size int64) error {
 const application = 0x70726c79
 
 // checkIdentity says whether the database is ours, or empty.
-func checkIdentity(ctx context.Context, conn *sql.Conn, path string) error {
+func checkIdentity(ctx context.Context, conn *conn, path string) error {
 	var id, tables int64
-	if err := conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+	if _, err := conn.first(ctx, "PRAGMA application_id", nil, &id); err != nil {
 		return damaged(path, "read its identity: %w", err)
 	}
-	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+	if _, err := conn.first(ctx, "SELECT count(*) FROM sqlite_schema", nil, &tables); err != nil {
 		return damaged(path, "read its tables: %w", err)
 	}
 	if id != application && (id != 0 || tables > 0) {
@@ -118,8 +117,8 @@ func checkIdentity(ctx context.Context, conn *sql.Conn, path string) error {
 
 // checkStructure merges the log into the file and reads its structure, unless
 // it is larger than most.
-func checkStructure(ctx context.Context, conn *sql.Conn, path string, most int64) error {
-	if _, err := conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+func checkStructure(ctx context.Context, conn *conn, path string, most int64) error {
+	if err := conn.script(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		return damaged(path, "merge its log: %w", err)
 	}
 	if _, err := checkFile(path, leftUnknown); err != nil {
@@ -145,16 +144,8 @@ func checkStructure(ctx context.Context, conn *sql.Conn, path string, most int64
 	return nil
 }
 
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func quickCheck(ctx context.Context, q querier) (problems []string, err error) {
-	rows, err := q.QueryContext(ctx, "PRAGMA quick_check(5)")
-	if err != nil {
-		return nil, err
-	}
-	err = drain(rows, func(r scanner) error {
+func quickCheck(ctx context.Context, c *conn) (problems []string, err error) {
+	err = c.rows(ctx, "PRAGMA quick_check(5)", nil, func(r scanner) error {
 		var p string
 		if err := r.Scan(&p); err != nil {
 			return err

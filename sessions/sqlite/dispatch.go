@@ -52,14 +52,14 @@ func touch(x *tx, t sessions.Touch) (sessions.Mailbox, bool, error) {
 		}
 	}
 	if got || b.Touched != before {
-		err = b.save(x)
+		b.save(x)
 	}
-	return b.Mailbox, got, err
+	return b.Mailbox, got, nil
 }
 
 // mailboxFor is the mailbox, made with a new session when there is none.
 func mailboxFor(x *tx, token string, key sessionkeys.Key, now time.Time) (box, error) {
-	b, found, err := loadBox(x, token)
+	b, found, err := x.box(token)
 	if err != nil || found {
 		return b, err
 	}
@@ -80,6 +80,7 @@ func mailboxFor(x *tx, token string, key sessionkeys.Key, now time.Time) (box, e
 	if err != nil {
 		return box{}, fmt.Errorf("make mailbox: %w", err)
 	}
+	x.boxes.learn(token, b)
 	return b, nil
 }
 
@@ -97,38 +98,20 @@ func childOf(x *tx, token string) (id sessionkeys.SessionID, err error) {
 
 // mayTake says whether w may have b: its owner does not live, and w does.
 func mayTake(x *tx, b box, w sessions.Worker, now time.Time) (bool, error) {
-	lives, err := alive(x, b.Owner, now)
-	if err != nil || lives {
-		return false, err
+	if b.Owner.Nonce != "" {
+		l, err := x.lease(b.Owner)
+		if err != nil || !l.gone && l.until > micros(now) {
+			return false, err
+		}
 	}
-	gone, err := isGone(x, w)
-	return !gone, err
-}
-
-func alive(x *tx, w sessions.Worker, now time.Time) (bool, error) {
-	if w.Nonce == "" {
-		return false, nil
-	}
-	var until int64
-	found, err := x.one("SELECT until FROM workers WHERE name = ? AND nonce = ? AND gone = 0", args(w.Name, w.Nonce), &until)
-	if err != nil {
-		return false, fmt.Errorf("look at the owner: %w", err)
-	}
-	return found && until > micros(now), nil
-}
-
-func isGone(x *tx, w sessions.Worker) (bool, error) {
-	var gone bool
-	if _, err := x.one("SELECT gone FROM workers WHERE name = ? AND nonce = ?", args(w.Name, w.Nonce), &gone); err != nil {
-		return false, fmt.Errorf("look at the worker: %w", err)
-	}
-	return gone, nil
+	l, err := x.lease(w)
+	return !l.gone, err
 }
 
 // Reacquire implements [sessions.Dispatch].
 func (s *Store) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
 	m, err := write(ctx, s, func(x *tx) (sessions.Mailbox, error) {
-		b, found, err := loadBox(x, f.Token)
+		b, found, err := x.box(f.Token)
 		switch {
 		case err != nil:
 			return sessions.Mailbox{}, err
@@ -137,18 +120,19 @@ func (s *Store) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (s
 		case !found || !b.heldBy(f):
 			return sessions.Mailbox{}, sessions.ErrFenced
 		}
-		gone, err := isGone(x, b.Owner)
+		l, err := x.lease(b.Owner)
 		if err != nil {
 			return sessions.Mailbox{}, err
 		}
-		if gone {
+		if l.gone {
 			return sessions.Mailbox{}, sessions.ErrFenced
 		}
 		b.prior = b.Epoch
 		if err := b.again(x); err != nil {
 			return sessions.Mailbox{}, err
 		}
-		return b.Mailbox, b.save(x)
+		b.save(x)
+		return b.Mailbox, nil
 	})
 	if err != nil {
 		return sessions.Mailbox{}, fmt.Errorf("reacquire mailbox %s: %w", f.Token, err)
@@ -163,7 +147,7 @@ func (s *Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox
 		released bool
 	}
 	r, err := write(ctx, s, func(x *tx) (result, error) {
-		b, found, err := loadBox(x, f.Token)
+		b, found, err := x.box(f.Token)
 		switch {
 		case err != nil:
 			return result{}, err
@@ -176,7 +160,8 @@ func (s *Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox
 		}
 		b.giveUp()
 		b.Attempts = 0
-		return result{b.Mailbox, true}, b.save(x)
+		b.save(x)
+		return result{b.Mailbox, true}, nil
 	})
 	if err != nil {
 		return sessions.Mailbox{}, false, fmt.Errorf("release mailbox %s: %w", f.Token, err)
@@ -187,7 +172,7 @@ func (s *Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox
 // Handover implements [sessions.Dispatch].
 func (s *Store) Handover(ctx context.Context, f sessions.Fence) error {
 	_, err := write(ctx, s, func(x *tx) (struct{}, error) {
-		b, found, err := loadBox(x, f.Token)
+		b, found, err := x.box(f.Token)
 		switch {
 		case err != nil:
 			return struct{}{}, err
@@ -200,7 +185,8 @@ func (s *Store) Handover(ctx context.Context, f sessions.Fence) error {
 			return struct{}{}, err
 		}
 		b.giveUp()
-		return struct{}{}, b.save(x)
+		b.save(x)
+		return struct{}{}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("hand over mailbox %s: %w", f.Token, err)

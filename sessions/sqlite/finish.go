@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/costs"
@@ -20,10 +22,10 @@ func (s *Store) Resume(ctx context.Context, f sessions.Fence, now time.Time) (se
 		if b.turn == "" {
 			return sessions.Turn{}, sessions.ErrNotFound
 		}
-		if err := interrupt(x, now, "token = ?", f.Token); err != nil {
+		if err := interrupt(x, now, anyCall, "token = ?", f.Token); err != nil {
 			return sessions.Turn{}, err
 		}
-		t, err := loadTurn(x, b.turn)
+		t, err := x.turn(b.turn)
 		return t.Turn, err
 	})
 	if err != nil {
@@ -32,21 +34,32 @@ func (s *Store) Resume(ctx context.Context, f sessions.Fence, now time.Time) (se
 	return t, nil
 }
 
+func anyCall(costs.Purpose) bool { return true }
+
 // interrupt books what is still open at nothing, because nobody knows whether
 // the request left; what it may have cost stays held.
-func interrupt(x *tx, now time.Time, where string, a ...any) error {
+func interrupt(x *tx, now time.Time, which func(costs.Purpose) bool, where string, a ...any) error {
 	var open []costs.Reservation
-	err := x.each("SELECT body FROM reservations WHERE state = 'open' AND "+where+" ORDER BY rowid", a, func(r scanner) error {
+	err := x.each("SELECT body FROM reservations WHERE state = 'open' AND "+where, a, func(r scanner) error {
 		var body string
 		if err := r.Scan(&body); err != nil {
 			return err
 		}
-		open = append(open, costs.Reservation{})
-		return parse(body, &open[len(open)-1])
+		var call costs.Reservation
+		if err := parse(body, &call); err != nil {
+			return err
+		}
+		if which(call.Estimate.Call.Purpose) {
+			open = append(open, call)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("find calls that nobody settled: %w", err)
 	}
+	slices.SortFunc(open, func(a, b costs.Reservation) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Estimate.Call.Step, b.Estimate.Call.Step), cmp.Compare(a.ID, b.ID))
+	})
 	for _, r := range open {
 		e := costs.Entry{
 			ID: r.ID, Call: r.Estimate.Call, Labels: r.Estimate.Labels, Usage: costs.Usage{Source: costs.Estimated},
@@ -85,11 +98,11 @@ func finish(x *tx, f sessions.Fence, e sessions.Ending) (finished, error) {
 			return finished{}, err
 		}
 	}
-	b, found, err := loadBox(x, f.Token)
+	b, found, err := x.box(f.Token)
 	if err != nil {
 		return finished{}, err
 	}
-	t, err := loadTurn(x, e.Turn)
+	t, err := x.turn(e.Turn)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound) && (!found || !b.heldBy(f)):
 		return finished{fenced: true}, nil
@@ -104,51 +117,39 @@ func finish(x *tx, f sessions.Fence, e sessions.Ending) (finished, error) {
 	if err := appendMessages(x, t.Session, e.Messages, e.At); err != nil {
 		return finished{}, err
 	}
-	if e.Settlement != nil && len(e.Messages) > 0 {
-		if err := stepOn(x, t, e.Settlement.Entry.Call); err != nil {
+	if t.calls != 0 {
+		if err := interrupt(x, e.At, ofLoop, "token = ? AND turn = ?", t.Token, t.ID); err != nil {
 			return finished{}, err
 		}
-	}
-	if err := interruptLoop(x, t, e.At); err != nil {
-		return finished{}, err
 	}
 	if err := queue(x, e.Replies); err != nil {
 		return finished{}, err
 	}
-	released := false
+	if e.Settlement != nil && len(e.Messages) > 0 {
+		t.stepOn(e.Settlement.Entry.Call)
+	}
+	t.State, t.Outcome, t.EndedAt, t.ended = sessions.Done, e.Outcome, instant(micros(e.At)), f
 	if !t.nested {
 		b.turn, b.Turn, b.Attempts = "", nil, 1
-		if released = !b.owed(); released {
+		if t.released = !b.owed(); t.released {
 			b.giveUp()
 			b.Attempts = 0
 		}
-		if err := b.save(x); err != nil {
-			return finished{}, err
-		}
+		b.save(x)
 	}
-	err = x.do("UPDATE turns SET state = ?, outcome = ?, ended_at = ?, end_epoch = ?, end_nonce = ?, released = ? WHERE id = ?",
-		sessions.Done, e.Outcome, micros(e.At), f.Epoch, f.Nonce, released, t.ID)
-	if err != nil {
-		return finished{}, fmt.Errorf("close turn: %w", err)
-	}
-	return finished{m: b.Mailbox, released: released}, nil
+	t.save(x)
+	return finished{m: b.Mailbox, released: t.released}, nil
 }
 
-// interruptLoop ends the calls of a turn's own loop, which is over. A title or
-// a summary may still be under way.
-func interruptLoop(x *tx, t turnRow, now time.Time) error {
-	return interrupt(x, now, `token = ? AND turn = ? AND json_extract(body, '$.estimate.call.purpose') NOT IN ('title', 'summary')`, t.Token, t.ID)
-}
-
-// stepOn notes that a call of the turn's loop was answered.
-func stepOn(x *tx, t turnRow, c costs.CallID) error {
+// stepOn notes that a call of the turn's loop was answered, unless it is known.
+func (t *turnRow) stepOn(c costs.CallID) bool {
 	if !ofLoop(c.Purpose) || c.Step <= t.Steps {
-		return nil
+		return false
 	}
-	if err := x.do("UPDATE turns SET steps = ?, tries = 0 WHERE id = ?", c.Step, t.ID); err != nil {
-		return fmt.Errorf("note step %d: %w", c.Step, err)
-	}
-	return nil
+	t.Steps, t.Tries = c.Step, 0
+	return true
 }
 
+// ofLoop says whether the turn waits for such calls. A title or a summary may
+// still be under way when it ends.
 func ofLoop(p costs.Purpose) bool { return p != costs.Title && p != costs.Summary }

@@ -30,6 +30,26 @@ func received(x *tx, e sessions.InboxID, r inboxRow) (fresh bool, err error) {
 	return n == 1, nil
 }
 
+// unreceive takes back what received has just noted.
+func unreceive(x *tx, e sessions.InboxID) error {
+	err := x.do(`DELETE FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?`, e.Channel, e.Account, e.Chat, e.Event)
+	if err != nil {
+		return fmt.Errorf("forget the event: %w", err)
+	}
+	return nil
+}
+
+// isReceived says whether the event is known.
+func isReceived(x *tx, e sessions.InboxID) (bool, error) {
+	var one int
+	known, err := x.one(`SELECT 1 FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?`,
+		args(e.Channel, e.Account, e.Chat, e.Event), &one)
+	if err != nil {
+		return false, fmt.Errorf("look the event up: %w", err)
+	}
+	return known, nil
+}
+
 // receivedBy says whether exactly r noted the event.
 func receivedBy(x *tx, e sessions.InboxID, r inboxRow) (bool, error) {
 	var was inboxRow

@@ -9,7 +9,8 @@ import (
 	"parley/sessions"
 )
 
-// source reads rows: inside the writer's transaction or of one state.
+// source reads rows: inside the writer's transaction or of one state. What the
+// writer has put and not stored yet is not among them.
 type source interface {
 	one(query string, args []any, dest ...any) (found bool, err error)
 	each(query string, args []any, f func(scanner) error) error
@@ -24,17 +25,20 @@ type box struct {
 	waiting int64  // since when work is owed
 }
 
-const boxColumns = `token, key, session, touched, read, owner_name, owner_nonce, epoch, attempts, controls, turn, last_nonce, prior, waiting`
+const boxWidth = 14
+
+const boxColumns = `m.token, m.key, m.session, m.touched, m.read, m.owner_name, m.owner_nonce, m.epoch, m.attempts, m.controls, m.turn, m.last_nonce, m.prior, m.waiting`
+
+func (b *box) columns(key *string) []any {
+	return args(&b.Token, key, &b.Session, &b.Touched, &b.Read, &b.Owner.Name, &b.Owner.Nonce,
+		&b.Epoch, &b.Attempts, &b.Controls, &b.turn, &b.last, &b.prior, &b.waiting)
+}
 
 func scanBox(r scanner) (b box, err error) {
 	var key string
-	var touched, read int64
-	err = r.Scan(&b.Token, &key, &b.Session, &touched, &read, &b.Owner.Name, &b.Owner.Nonce,
-		&b.Epoch, &b.Attempts, &b.Controls, &b.turn, &b.last, &b.prior, &b.waiting)
-	if err != nil {
+	if err := r.Scan(b.columns(&key)...); err != nil {
 		return box{}, err
 	}
-	b.Touched, b.Read = uint64(touched), uint64(read)
 	if b.Key, err = sessionkeys.Parse(key); err != nil {
 		return box{}, fmt.Errorf("mailbox %s: %w", b.Token, err)
 	}
@@ -59,44 +63,70 @@ func single(s source, query string, args ...any) rowFunc {
 	}
 }
 
-func loadBox(s source, token string) (b box, found bool, err error) {
-	b, err = scanBox(single(s, "SELECT "+boxColumns+" FROM mailboxes WHERE token = ?", token))
-	if errors.Is(err, errNone) {
-		return box{}, false, nil
+// box is the mailbox with its open turn.
+func (t *tx) box(token string) (b box, found bool, err error) {
+	b, found = t.boxes.get(token)
+	if !found {
+		b, err = scanBox(single(t, "SELECT "+boxColumns+" FROM mailboxes AS m WHERE token = ?", token))
+		if errors.Is(err, errNone) {
+			return box{}, false, nil
+		}
+		if err != nil {
+			return box{}, false, fmt.Errorf("read mailbox: %w", err)
+		}
+		t.boxes.learn(token, b)
 	}
-	if err != nil {
-		return box{}, false, fmt.Errorf("read mailbox: %w", err)
-	}
-	return b, true, b.addTurn(s)
+	return b, true, b.addTurn(t)
 }
 
-func (b *box) addTurn(s source) error {
+func (b *box) addTurn(t *tx) error {
 	b.Turn = nil
 	if b.turn == "" {
 		return nil
 	}
-	t, err := loadTurn(s, b.turn)
+	row, err := t.turn(b.turn)
 	if err != nil {
 		return err
 	}
-	b.Turn = &t.Turn
+	b.Turn = &row.Turn
 	return nil
 }
 
-func (b *box) save(t *tx) error {
-	err := t.do(`UPDATE mailboxes SET session = ?, touched = ?, read = ?, owner_name = ?, owner_nonce = ?, epoch = ?,
-		attempts = ?, controls = ?, turn = ?, last_nonce = ?, prior = ?, waiting = ? WHERE token = ?`,
-		b.Session, int64(b.Touched), int64(b.Read), b.Owner.Name, b.Owner.Nonce, b.Epoch,
-		b.Attempts, b.Controls, b.turn, b.last, b.prior, b.waiting, b.Token)
-	if err != nil {
-		return fmt.Errorf("write mailbox: %w", err)
+// save notes the mailbox, but not its turn.
+func (b box) save(t *tx) {
+	t.changed = true
+	b.Turn = nil
+	t.boxes.put(b.Token, b)
+}
+
+func (t *tx) storeBoxes(rows []*kept[box]) error {
+	for _, e := range rows {
+		if err := t.storeBox(e.now, e.before); err != nil {
+			return fmt.Errorf("write mailbox: %w", err)
+		}
 	}
 	return nil
 }
 
+// storeBox leaves the columns alone that the index is made of when they did not
+// change.
+func (t *tx) storeBox(b box, before *box) error {
+	if before != nil && before.Owner == b.Owner && before.waiting == b.waiting && before.hot() == b.hot() {
+		return t.do(`UPDATE mailboxes SET session = ?, touched = ?, read = ?, epoch = ?, attempts = ?, controls = ?, turn = ?, last_nonce = ?, prior = ? WHERE token = ?`,
+			b.Session, b.Touched, b.Read, b.Epoch, b.Attempts, b.Controls, b.turn, b.last, b.prior, b.Token)
+	}
+	return t.do(`UPDATE mailboxes SET session = ?, touched = ?, read = ?, owner_name = ?, owner_nonce = ?, epoch = ?,
+		attempts = ?, controls = ?, turn = ?, last_nonce = ?, prior = ?, waiting = ?, hot = ? WHERE token = ?`,
+		b.Session, b.Touched, b.Read, b.Owner.Name, b.Owner.Nonce, b.Epoch,
+		b.Attempts, b.Controls, b.turn, b.last, b.prior, b.waiting, b.hot(), b.Token)
+}
+
+// hot says whether the mailbox has an owner or needs one.
+func (b *box) hot() bool { return b.Owner.Nonce != "" || b.owed() }
+
 // owned is the mailbox of f if f holds, else ErrFenced.
-func owned(s source, f sessions.Fence) (box, error) {
-	b, found, err := loadBox(s, f.Token)
+func owned(t *tx, f sessions.Fence) (box, error) {
+	b, found, err := t.box(f.Token)
 	if err != nil {
 		return box{}, err
 	}
@@ -161,10 +191,13 @@ func (b *box) attempt(t *tx, n int) error {
 	if b.Turn == nil {
 		return nil
 	}
-	b.Turn.Attempts = max(0, b.Turn.Attempts+n)
-	if err := t.do("UPDATE turns SET attempts = ? WHERE id = ?", b.Turn.Attempts, b.turn); err != nil {
-		return fmt.Errorf("count an attempt: %w", err)
+	row, err := t.turn(b.turn)
+	if err != nil {
+		return err
 	}
+	b.Turn.Attempts = max(0, b.Turn.Attempts+n)
+	row.Attempts = b.Turn.Attempts
+	row.save(t)
 	return nil
 }
 

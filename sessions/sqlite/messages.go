@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -27,30 +28,23 @@ func appendMessages(x *tx, id sessionkeys.SessionID, ms []transcript.Message, no
 	if len(ms) == 0 {
 		return nil
 	}
-	var count int
-	found, err := x.one("SELECT messages FROM sessions WHERE id = ?", args(id), &count)
+	a, err := x.account(id)
 	if err != nil {
-		return fmt.Errorf("read session: %w", err)
+		return err
 	}
-	if !found {
-		return fmt.Errorf("session %s: %w", id, sessions.ErrNotFound)
-	}
-	before := count
+	before := a.messages
 	for _, m := range ms {
-		added, err := insertMessage(x, id, count+1, m)
+		added, err := insertMessage(x, id, a.messages+1, m)
 		if err != nil {
 			return fmt.Errorf("add message %s: %w", m.ID, err)
 		}
 		if added {
-			count++
+			a.messages++
 		}
 	}
-	if count == before {
-		return nil
-	}
-	err = x.do("UPDATE sessions SET messages = ?, updated_at = max(updated_at, ?) WHERE id = ?", count, micros(now), id)
-	if err != nil {
-		return fmt.Errorf("count messages: %w", err)
+	if a.messages > before {
+		a.updated = max(a.updated, micros(now))
+		a.save(x)
 	}
 	return nil
 }
@@ -79,54 +73,68 @@ func insertMessage(x *tx, id sessionkeys.SessionID, seq int, m transcript.Messag
 // changed is ErrDamaged, never a shorter one.
 func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
 	var ms []transcript.Message
-	err := s.snapshot(ctx, func(v *view) error {
-		var count int
-		found, err := v.one("SELECT messages FROM sessions WHERE id = ?", args(id), &count)
-		if err != nil {
+	found, count := false, 0
+	err := s.each(ctx, `SELECT s.messages, m.seq, m.id, m.role, m.parts, m.model, m.native, m.created_at, m.sum
+		FROM sessions AS s LEFT JOIN messages AS m ON m.session = s.id WHERE s.id = ? ORDER BY m.seq`, args(id), func(r scanner) error {
+		var m stored
+		if err := m.scan(r); err != nil {
 			return err
 		}
 		if !found {
-			return sessions.ErrNotFound
+			found, count = true, m.count
+			ms = make([]transcript.Message, 0, count)
 		}
-		ms = make([]transcript.Message, 0, count)
-		err = v.each("SELECT seq, id, role, parts, model, native, created_at, sum FROM messages WHERE session = ? ORDER BY seq", args(id), func(r scanner) error {
-			m, err := scanMessage(s.path, r, len(ms)+1)
-			ms = append(ms, m)
-			return err
-		})
-		if err == nil && len(ms) != count {
-			err = damaged(s.path, "%d of %d messages are there", len(ms), count)
+		if m.seq == 0 {
+			return nil // the session alone
 		}
+		read, err := m.message(s.path, len(ms)+1)
+		ms = append(ms, read)
 		return err
 	})
+	switch {
+	case err == nil && !found:
+		err = sessions.ErrNotFound
+	case err == nil && len(ms) != count:
+		err = damaged(s.path, "%d of %d messages are there", len(ms), count)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
 	}
 	return ms, nil
 }
 
-func scanMessage(path string, r scanner, want int) (m transcript.Message, err error) {
-	var seq int
-	var parts, native []byte
-	var created, check int64
-	if err := r.Scan(&seq, &m.ID, &m.Role, &parts, &m.Model, &native, &created, &check); err != nil {
-		return m, err
+// stored is a message as it stands in the database.
+type stored struct {
+	count         int // of the whole session
+	seq           int
+	id, role      string
+	parts, native []byte
+	model         string
+	created, sum  int64
+}
+
+func (m *stored) scan(r scanner) error {
+	return r.Scan(&m.count, orNothing{&m.seq}, orNothing{&m.id}, orNothing{&m.role}, &m.parts, orNothing{&m.model}, &m.native, orNothing{&m.created}, orNothing{&m.sum})
+}
+
+// message is number want of its session.
+func (m *stored) message(path string, want int) (transcript.Message, error) {
+	if m.seq != want {
+		return transcript.Message{}, damaged(path, "message %d is missing", want)
 	}
-	if seq != want {
-		return m, damaged(path, "message %d is missing", want)
+	if sum(m.id, m.role, m.parts, m.native) != m.sum {
+		return transcript.Message{}, damaged(path, "message %d was changed", m.seq)
 	}
-	if sum(m.ID, string(m.Role), parts, native) != check {
-		return m, damaged(path, "message %d was changed", seq)
+	parts, err := transcript.UnmarshalParts(m.parts)
+	if err != nil {
+		return transcript.Message{}, err
 	}
-	m.CreatedAt = instant(created)
-	if m.Parts, err = transcript.UnmarshalParts(parts); err != nil {
-		return m, err
+	read := transcript.Message{ID: m.id, Role: transcript.Role(m.role), Parts: parts, Model: m.model, CreatedAt: instant(m.created)}
+	if len(m.native) > 0 {
+		read.Native = new(transcript.Native)
+		err = json.Unmarshal(m.native, read.Native)
 	}
-	if len(native) > 0 {
-		m.Native = new(transcript.Native)
-		err = parse(string(native), m.Native)
-	}
-	return m, err
+	return read, err
 }
 
 // Append implements [sessions.Turns].

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -39,7 +38,7 @@ func migrations() ([]string, error) {
 
 // migrate brings the database to this program's version, each step with its
 // number in one transaction.
-func migrate(ctx context.Context, conn *sql.Conn, path string, now time.Time) error {
+func migrate(ctx context.Context, conn *conn, path string, now time.Time) error {
 	steps, err := migrations()
 	if err != nil {
 		return err
@@ -60,30 +59,23 @@ func migrate(ctx context.Context, conn *sql.Conn, path string, now time.Time) er
 }
 
 // version is 0 for an empty database.
-func version(ctx context.Context, conn *sql.Conn) (int, error) {
-	var tables int
-	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'").Scan(&tables); err != nil || tables == 0 {
+func version(ctx context.Context, conn *conn) (int, error) {
+	var tables, v int
+	if _, err := conn.first(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'", nil, &tables); err != nil || tables == 0 {
 		return 0, err
 	}
-	var v int
-	err := conn.QueryRowContext(ctx, "SELECT max(version) FROM schema_version").Scan(&v)
+	_, err := conn.first(ctx, "SELECT max(version) FROM schema_version", nil, &v)
 	return v, err
 }
 
-func apply(ctx context.Context, conn *sql.Conn, version int, step string, now time.Time) error {
-	t, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer t.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+func apply(ctx context.Context, conn *conn, version int, step string, now time.Time) error {
 	if version == 1 {
 		step = fmt.Sprintf("PRAGMA application_id = %d;\nCREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;\n", application) + step
 	}
-	if _, err := t.ExecContext(ctx, step); err != nil {
+	step = fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nINSERT INTO schema_version VALUES (%d, %d);\nCOMMIT", step, version, micros(now))
+	if err := conn.script(ctx, step); err != nil {
+		_ = conn.script(always, "ROLLBACK") // nothing to roll back when it did not begin
 		return err
 	}
-	if _, err := t.ExecContext(ctx, "INSERT INTO schema_version VALUES (?, ?)", version, micros(now)); err != nil {
-		return err
-	}
-	return t.Commit()
+	return nil
 }

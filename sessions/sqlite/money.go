@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"parley/costs"
@@ -12,9 +13,9 @@ import (
 
 // Ledger implements [sessions.Money]. yield may use the store.
 func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
-	query := "SELECT no, session, entry FROM ledger WHERE no > ? ORDER BY no LIMIT ?"
+	query := "SELECT no, session, entry FROM ledger WHERE no > ? ORDER BY no LIMIT " + strconv.Itoa(page)
 	if id != "" {
-		query = "SELECT no, session, entry FROM ledger WHERE session = ?3 AND no > ?1 ORDER BY no LIMIT ?2"
+		query = "SELECT no, session, entry FROM ledger WHERE no > ? AND session = ? ORDER BY no LIMIT " + strconv.Itoa(page)
 	}
 	type row struct {
 		session sessionkeys.SessionID
@@ -22,7 +23,7 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 	}
 	var after int64
 	for {
-		a := args(after, page)
+		a := args(after)
 		if id != "" {
 			a = append(a, id)
 		}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
 const defaultCheckSize = 64 << 20
@@ -35,7 +32,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	s := &Store{path: path, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lock: l}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.abandon())
+			err = errors.Join(err, l.release())
 		}
 	}()
 
@@ -51,41 +48,36 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := prepareFile(path); err != nil {
 		return nil, err
 	}
-	if s.writes, err = connect(path, "_txlock=immediate", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=foreign_keys(1)", "_pragma=wal_autocheckpoint(2000)"); err != nil {
-		return nil, err
-	}
-	s.writes.SetMaxOpenConns(1)
-	conn, err := s.writes.Conn(ctx)
+	c, err := connect(path, url.Values{"_pragma": {
+		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)",
+		"cache_size(-16000)", "temp_store(MEMORY)",
+	}})
 	if err != nil {
 		return nil, explain(err)
 	}
-	highest, err := s.ready(ctx, conn, o, left)
+	highest, early, err := s.ready(ctx, c, o, left)
+	if err == nil {
+		err = l.mark(leftRunning)
+	}
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, c.close())
 	}
-	reads, err := connect(path, "mode=ro", "_pragma=query_only(1)")
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	s.readers = newPool(reads)
-	if err := l.mark(leftRunning); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	s.w = newWriter(conn, highest)
+	s.readers = newPool(path)
+	s.w = newWriter(c, highest, early)
 	return s, nil
 }
 
 // ready checks and migrates the database, before anybody uses it.
-func (s *Store) ready(ctx context.Context, conn *sql.Conn, o Options, left string) (highest int64, err error) {
+func (s *Store) ready(ctx context.Context, conn *conn, o Options, left string) (highest int64, early map[string]bool, err error) {
 	if left == leftRunning {
 		s.log.InfoContext(ctx, "the database was not closed at its last use; recovering", "path", s.path)
 	}
 	if err := checkIdentity(ctx, conn, s.path); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if left == leftRunning {
 		if err := checkStructure(ctx, conn, s.path, o.CheckSize); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 	}
 	now := o.Now
@@ -93,43 +85,22 @@ func (s *Store) ready(ctx context.Context, conn *sql.Conn, o Options, left strin
 		now = time.Now
 	}
 	if err := migrate(ctx, conn, s.path, now()); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	if err := conn.QueryRowContext(ctx, "SELECT highest FROM generation").Scan(&highest); err != nil {
-		return 0, damaged(s.path, "read its generation: %w", err)
+	if _, err := conn.first(ctx, "SELECT highest FROM generation", nil, &highest); err != nil {
+		return 0, nil, damaged(s.path, "read its generation: %w", err)
 	}
-	return highest, nil
-}
-
-// abandon undoes a failed opening.
-func (s *Store) abandon() error {
-	var errs []error
-	if s.readers != nil {
-		errs = append(errs, s.readers.close())
-	}
-	if s.writes != nil {
-		errs = append(errs, s.writes.Close())
-	}
-	return errors.Join(append(errs, s.lock.release())...)
-}
-
-func connect(path string, params ...string) (*sql.DB, error) {
-	q := url.Values{"_busy_timeout": {"5000"}, "_dqs": {"0"}}
-	for _, p := range params {
-		v, err := url.ParseQuery(p)
-		if err != nil {
-			return nil, fmt.Errorf("connection parameter %s: %w", p, err)
-		}
-		for k := range v {
-			q.Add(k, v.Get(k))
-		}
-	}
-	u := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}
-	db, err := sql.Open("sqlite", u.String())
+	early = map[string]bool{}
+	err = conn.rows(ctx, "SELECT turn FROM reservations WHERE state = 'open'", nil, func(r scanner) error {
+		var turn string
+		err := r.Scan(&turn)
+		early[turn] = true
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return 0, nil, damaged(s.path, "read its open calls: %w", err)
 	}
-	return db, nil
+	return highest, early, nil
 }
 
 // prepareFile makes the file, because SQLite gives those beside it the same

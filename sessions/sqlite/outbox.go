@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"parley/sessions"
 )
@@ -20,51 +20,65 @@ func queue(x *tx, replies []sessions.Outgoing) error {
 		if err != nil {
 			return err
 		}
-		err = x.do(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at)
+		n, no, err := x.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
 			o.ID, o.Channel, o.Session, o.Turn, to, o.ReplyTo, o.Text, micros(o.At))
 		if err != nil {
 			return fmt.Errorf("queue answer %s: %w", o.ID, err)
 		}
+		if n == 1 {
+			x.outbox.learn(o.ID, sending{no: no})
+		}
 	}
 	return nil
 }
 
-const deliveryColumns = `o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, coalesce(t.preview, ''), t.received_at
-	FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> ''`
-
-func scanDelivery(r scanner) (d sessions.Delivery, err error) {
-	var no, at int64
-	var to string
-	var asked sql.NullInt64
-	if err := r.Scan(&no, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Preview, &asked); err != nil {
-		return d, err
-	}
-	if asked.Valid {
-		d.Asked = instant(asked.Int64)
-	}
-	d.Order, d.At = uint64(no), instant(at)
-	return d, parse(to, &d.To)
-}
-
-// Pending implements [sessions.Outbox].
-func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
-	err = s.snapshot(ctx, func(v *view) error {
-		err := v.each("SELECT "+deliveryColumns+" WHERE o.channel = ? AND o.no > ? AND o.done = 0 ORDER BY o.no LIMIT ?", args(channel, int64(min(after, math.MaxInt64)), limit), func(r scanner) error {
-			d, err := scanDelivery(r)
-			ds = append(ds, d)
-			return err
-		})
+// deliveries are up to limit answers with their parts, in order.
+func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Delivery, err error) {
+	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, t.preview, t.received_at,
+			p.idx, p.body, p.state, p.attempts, p.message_id, p.problem, p.at
+		FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> '' LEFT JOIN outbox_parts AS p ON p.outbox = o.no
+		WHERE ` + where + ` ORDER BY o.no, p.idx`
+	err = s.each(query, a, func(r scanner) error {
+		var d sessions.Delivery
+		var p sessions.Part
+		var to string
+		var at, partAt int64
+		asked, idx := int64(math.MinInt64), -1
+		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, orNothing{&d.Preview}, orNothing{&asked},
+			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Problem}, orNothing{&partAt})
 		if err != nil {
 			return err
 		}
-		for i := range ds {
-			if ds[i].Parts, err = parts(v, int64(ds[i].Order)); err != nil {
+		if len(ds) == 0 || ds[len(ds)-1].Order != d.Order {
+			d.At = instant(at)
+			if asked != math.MinInt64 {
+				d.Asked = instant(asked)
+			}
+			if len(ds) == limit {
+				return errEnough
+			}
+			if err := parse(to, &d.To); err != nil {
 				return err
 			}
+			ds = append(ds, d)
+		}
+		if idx >= 0 {
+			p.At = instant(partAt)
+			last := &ds[len(ds)-1]
+			last.Parts = append(last.Parts, p)
 		}
 		return nil
 	})
+	return ds, err
+}
+
+// Pending implements [sessions.Outbox].
+func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) ([]sessions.Delivery, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	ds, err := deliveries(direct{ctx, s}, limit, "o.channel = ? AND o.no > ? AND o.done = 0", channel, min(after, math.MaxInt64))
 	if err != nil {
 		return nil, fmt.Errorf("list pending answers of %s: %w", channel, err)
 	}
@@ -72,33 +86,15 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 }
 
 // Delivery implements [sessions.Outbox].
-func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, err error) {
-	err = s.snapshot(ctx, func(v *view) (err error) {
-		d, err = scanDelivery(single(v, "SELECT "+deliveryColumns+" WHERE o.id = ?", id))
-		if errors.Is(err, errNone) {
-			return sessions.ErrNotFound
-		}
-		if err == nil {
-			d.Parts, err = parts(v, int64(d.Order))
-		}
-		return err
-	})
+func (s *Store) Delivery(ctx context.Context, id string) (sessions.Delivery, error) {
+	ds, err := deliveries(direct{ctx, s}, 1, "o.id = ?", id)
+	if err == nil && len(ds) == 0 {
+		err = sessions.ErrNotFound
+	}
 	if err != nil {
 		return sessions.Delivery{}, fmt.Errorf("read answer %s: %w", id, err)
 	}
-	return d, nil
-}
-
-func parts(s source, no int64) (ps []sessions.Part, err error) {
-	err = s.each("SELECT body, state, attempts, message_id, problem, at FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(no), func(r scanner) error {
-		var p sessions.Part
-		var at int64
-		err := r.Scan(&p.Body, &p.State, &p.Attempts, &p.MessageID, &p.Problem, &at)
-		p.At = instant(at)
-		ps = append(ps, p)
-		return err
-	})
-	return ps, err
+	return ds[0], nil
 }
 
 // Preview implements [sessions.Outbox].
@@ -125,54 +121,87 @@ func (s *Store) Advance(ctx context.Context, id string, p sessions.Progress) err
 	return nil
 }
 
+// sending is what the writer knows of an answer on its way out: its parts
+// without their bodies.
+type sending struct {
+	no    int64
+	done  bool
+	parts []sessions.Part
+}
+
+func (t *tx) sending(id string) (s sending, err error) {
+	if s, ok := t.outbox.get(id); ok {
+		return s, nil
+	}
+	found, err := t.one("SELECT no, done FROM outbox WHERE id = ?", args(id), &s.no, &s.done)
+	if err != nil {
+		return s, err
+	}
+	if !found {
+		return s, sessions.ErrNotFound
+	}
+	err = t.each("SELECT state, attempts, message_id, problem, at FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(s.no), func(r scanner) error {
+		var p sessions.Part
+		var at int64
+		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Problem, &at)
+		p.At = instant(at)
+		s.parts = append(s.parts, p)
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("read its parts: %w", err)
+	}
+	t.outbox.learn(id, s)
+	return s, nil
+}
+
 func advance(x *tx, id string, p sessions.Progress) error {
-	var no int64
-	var done bool
-	found, err := x.one("SELECT no, done FROM outbox WHERE id = ?", args(id), &no, &done)
+	s, err := x.sending(id)
 	if err != nil {
 		return err
 	}
-	if !found {
-		return sessions.ErrNotFound
-	}
-	ps, err := parts(x, no)
-	if err != nil {
-		return fmt.Errorf("read its parts: %w", err)
-	}
-	if len(ps) == 0 && !done {
-		if ps, err = render(x, no, p.Bodies); err != nil {
-			return err
+	before := len(s.parts)
+	s.parts = slices.Clone(s.parts)
+	if before == 0 && !s.done {
+		for range p.Bodies {
+			s.parts = append(s.parts, sessions.Part{State: sessions.Queued})
 		}
 	}
-	if p.Close && len(ps) > 0 {
+	if p.Close && len(s.parts) > 0 {
 		return errors.New("close it: it has parts")
 	}
+	moved := make([]bool, len(s.parts))
 	for _, m := range p.Marks {
-		if err := mark(x, no, ps, m); err != nil {
+		if err := mark(s.parts, moved, m); err != nil {
 			return err
 		}
 	}
-	if done || !p.Close && !finishedParts(ps) {
+	for i, part := range s.parts {
+		switch {
+		case i >= before:
+			err = insertPart(x, s.no, i, p.Bodies[i], part)
+		case moved[i]:
+			err = x.do("UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, problem = ?, at = ? WHERE outbox = ? AND idx = ?",
+				part.State, part.Attempts, part.MessageID, part.Problem, micros(part.At), s.no, i)
+		}
+		if err != nil {
+			return fmt.Errorf("store part %d: %w", i, err)
+		}
+	}
+	if s.done || !p.Close && !finishedParts(s.parts) {
+		x.outbox.learn(id, s)
 		return nil
 	}
-	return x.do("UPDATE outbox SET done = 1 WHERE no = ?", no)
+	x.outbox.drop(id)
+	return x.do("UPDATE outbox SET done = 1 WHERE no = ?", s.no)
 }
 
-// render stores the parts.
-func render(x *tx, no int64, bodies [][]byte) ([]sessions.Part, error) {
-	ps := make([]sessions.Part, 0, len(bodies))
-	for i, body := range bodies {
-		p := sessions.Part{Body: body, State: sessions.Queued}
-		if body == nil {
-			p.Body = []byte{}
-		}
-		err := x.do("INSERT INTO outbox_parts (outbox, idx, body, state, at) VALUES (?, ?, ?, ?, ?)", no, i, p.Body, p.State, micros(p.At))
-		if err != nil {
-			return nil, fmt.Errorf("store part %d: %w", i, err)
-		}
-		ps = append(ps, p)
+func insertPart(x *tx, no int64, idx int, body []byte, p sessions.Part) error {
+	if body == nil {
+		body = []byte{}
 	}
-	return ps, nil
+	return x.do("INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, problem, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		no, idx, body, p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At))
 }
 
 // follows says which states may follow which. What was sent or has failed stays
@@ -192,7 +221,7 @@ func follows(from, to sessions.SendState) bool {
 
 // mark moves one part. One that was made by an earlier try of the same step
 // changes nothing.
-func mark(x *tx, no int64, ps []sessions.Part, m sessions.Mark) error {
+func mark(ps []sessions.Part, moved []bool, m sessions.Mark) error {
 	if m.Index < 0 || m.Index >= len(ps) {
 		return fmt.Errorf("part %d of %d: %w", m.Index, len(ps), sessions.ErrNotFound)
 	}
@@ -210,11 +239,7 @@ func mark(x *tx, no int64, ps []sessions.Part, m sessions.Mark) error {
 	if m.To == sessions.Sending {
 		p.Attempts++
 	}
-	err := x.do("UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, problem = ?, at = ? WHERE outbox = ? AND idx = ?",
-		p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At), no, m.Index)
-	if err != nil {
-		return fmt.Errorf("mark part %d: %w", m.Index, err)
-	}
+	moved[m.Index] = true
 	return nil
 }
 

@@ -2,30 +2,23 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 )
 
 // readers is how many reads may run at once; more wait for their turn.
 const readers = 8
 
-// reader is one connection that reads, with its prepared statements. It is
-// used by one caller at a time.
-type reader struct {
-	conn  *sql.Conn
-	stmts map[string]kept
-}
-
 // pool has room for every reader; nil stands for one that is not connected yet.
 type pool struct {
-	db   *sql.DB
-	free chan *reader
+	path string
+	free chan *conn
 	shut chan struct{} // closed when no more reads are begun
 }
 
-func newPool(db *sql.DB) *pool {
-	p := &pool{db: db, free: make(chan *reader, readers), shut: make(chan struct{})}
+func newPool(path string) *pool {
+	p := &pool{path: path, free: make(chan *conn, readers), shut: make(chan struct{})}
 	for range readers {
 		p.free <- nil
 	}
@@ -41,17 +34,10 @@ func (p *pool) close() error {
 			errs = append(errs, r.close())
 		}
 	}
-	return errors.Join(append(errs, p.db.Close())...)
+	return errors.Join(errs...)
 }
 
-func (r *reader) close() error {
-	for _, s := range r.stmts {
-		_ = s.Close()
-	}
-	return r.conn.Close()
-}
-
-func (p *pool) take(ctx context.Context) (*reader, error) {
+func (p *pool) take(ctx context.Context) (*conn, error) {
 	select {
 	case <-p.shut:
 		return nil, errClosed
@@ -67,86 +53,64 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 			return r, nil
 		}
 	}
-	conn, err := p.db.Conn(ctx)
+	c, err := connect(p.path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)"}})
 	if err != nil {
 		p.free <- nil
 		return nil, fmt.Errorf("connect to read: %w", err)
 	}
-	return &reader{conn: conn, stmts: map[string]kept{}}, nil
+	return c, nil
 }
 
-// read runs f on a reader of its own, where each query sees what is newest.
+// read runs f on a connection of its own, where each query sees what is newest.
 func (s *Store) read(ctx context.Context, f func(*view) error) error {
-	r, err := s.readers.take(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c, err := s.readers.take(ctx)
 	if err != nil {
 		return explain(err)
 	}
-	defer func() { s.readers.free <- r }()
-	return explain(f(&view{ctx: ctx, r: r}))
+	defer func() { s.readers.free <- c }()
+	return explain(f(&view{ctx: ctx, conn: c}))
 }
 
 // snapshot runs f over one state of the database, whatever is written meanwhile.
 func (s *Store) snapshot(ctx context.Context, f func(*view) error) error {
 	return s.read(ctx, func(v *view) error {
-		begin, err := v.stmt("BEGIN")
-		if err != nil {
+		if _, err := v.conn.run("BEGIN"); err != nil {
 			return fmt.Errorf("begin to read: %w", err)
 		}
-		end, err := v.stmt("ROLLBACK")
-		if err != nil {
-			return fmt.Errorf("begin to read: %w", err)
-		}
-		if _, err := begin.ExecContext(context.WithoutCancel(ctx)); err != nil {
-			return fmt.Errorf("begin to read: %w", err)
-		}
-		err = f(v)
-		if _, e := end.ExecContext(context.WithoutCancel(ctx)); e != nil {
+		err := f(v)
+		if _, e := v.conn.run("ROLLBACK"); e != nil {
 			err = errors.Join(err, fmt.Errorf("end reading: %w", e))
 		}
 		return err
 	})
 }
 
-// view reads on one connection.
+// view reads on one connection. A long statement of it is interrupted when ctx
+// ends; others end with the row that they are at.
 type view struct {
-	ctx context.Context
-	r   *reader
-}
-
-func (v *view) stmt(query string) (kept, error) {
-	if s, ok := v.r.stmts[query]; ok {
-		return s, nil
-	}
-	s, err := v.r.conn.PrepareContext(v.ctx, query)
-	if err != nil {
-		return kept{}, err
-	}
-	v.r.stmts[query] = kept{s}
-	return kept{s}, nil
+	ctx  context.Context
+	conn *conn
+	long bool
 }
 
 func (v *view) one(query string, args []any, dest ...any) (found bool, err error) {
-	s, err := v.stmt(query)
-	if err != nil {
-		return false, err
-	}
-	err = s.QueryRowContext(v.ctx, args...).Scan(dest...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return v.conn.first(always, query, args, dest...)
 }
 
 func (v *view) each(query string, args []any, f func(scanner) error) error {
-	s, err := v.stmt(query)
-	if err != nil {
-		return err
+	ctx := always
+	if v.long {
+		ctx = v.ctx
 	}
-	rows, err := s.QueryContext(v.ctx, args...)
-	if err != nil {
-		return err
-	}
-	return drain(rows, f)
+	return v.conn.rows(ctx, query, args, func(r scanner) error {
+		if v.ctx.Err() != nil {
+			return context.Cause(v.ctx)
+		}
+		return f(r)
+	})
 }
 
 // direct reads with one query at a time.

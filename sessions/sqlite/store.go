@@ -1,8 +1,9 @@
 // Package sqlite keeps sessions in one SQLite file.
 //
 // One process owns the file; a second one is refused. One goroutine writes:
-// whatever waits for it is done in one transaction and one fsync, each write in
-// a savepoint of its own, so that a refused one takes nobody else with it.
+// whatever waits for it is done in one transaction and one fsync. A write that is
+// refused takes nobody else with it. The writer remembers the rows that it used
+// lately: nobody else changes them.
 // Reads run on connections of their own, beside the writer, and see everything
 // that was answered before they began.
 //
@@ -22,7 +23,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,7 +58,6 @@ type Store struct {
 	log  *slog.Logger
 
 	lock    *lock
-	writes  *sql.DB
 	readers *pool
 	w       *writer
 
@@ -88,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.w.stop()
-		err := errors.Join(s.readers.close(), s.w.close(), s.writes.Close())
+		err := errors.Join(s.readers.close(), s.w.close())
 		if err == nil {
 			err = s.lock.mark(leftClosed)
 		}

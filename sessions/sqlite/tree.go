@@ -46,6 +46,7 @@ func insertSession(x *tx, s sessions.Session, token string) error {
 	if err != nil {
 		return fmt.Errorf("make session %s: %w", s.ID, err)
 	}
+	x.sessions.learn(s.ID, account{id: s.ID, parent: s.Parent, updated: micros(s.CreatedAt)})
 	return nil
 }
 
@@ -72,6 +73,9 @@ func spawn(x *tx, f sessions.Fence, child sessions.Session) (sessions.Session, b
 	if child.ID == "" || child.Key.IsZero() || child.Parent == "" {
 		return sessions.Session{}, false, errors.New("it has no id, no key or no parent")
 	}
+	if err := x.flush(); err != nil {
+		return sessions.Session{}, false, err
+	}
 	there, err := loadSession(x, child.ID)
 	if err == nil && there.Parent != child.Parent {
 		return sessions.Session{}, false, fmt.Errorf("it is there with the parent %s", there.Parent)
@@ -97,15 +101,14 @@ func spawn(x *tx, f sessions.Fence, child sessions.Session) (sessions.Session, b
 // descends returns ErrNotFound unless id stands somewhere below ancestor.
 func descends(x *tx, id, ancestor sessionkeys.SessionID) error {
 	for at := id; at != ""; {
-		var parent sessionkeys.SessionID
-		found, err := x.one("SELECT parent FROM sessions WHERE id = ?", args(at), &parent)
+		a, err := x.account(at)
 		if err != nil {
-			return fmt.Errorf("read session %s: %w", at, err)
+			return err
 		}
-		if found && parent == ancestor {
+		if a.parent == ancestor {
 			return nil
 		}
-		at = parent
+		at = a.parent
 	}
 	return fmt.Errorf("session %s is no descendant of %s: %w", id, ancestor, sessions.ErrNotFound)
 }

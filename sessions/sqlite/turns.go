@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
+	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -15,34 +17,79 @@ type turnRow struct {
 	nested   bool
 	ended    sessions.Fence // that ended it
 	released bool           // what it was told
+	calls    int            // how many of its calls are open; far below 0: nobody knows
 }
 
-const turnColumns = `id, token, session, nested, seq, state, attempts, channel, origin, reply_to, sender,
-	received_at, opened_at, ended_at, outcome, steps, tries, end_epoch, end_nonce, released`
+const turnColumns = `t.id, t.token, t.session, t.nested, t.seq, t.state, t.attempts, t.channel, t.origin, t.reply_to, t.sender,
+	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released`
 
-func scanTurn(r scanner) (t turnRow, err error) {
-	var seq, received, opened, ended int64
-	var from string
-	err = r.Scan(&t.ID, &t.Token, &t.Session, &t.nested, &seq, &t.State, &t.Attempts, &t.Channel, &from, &t.ReplyTo, &t.Sender,
-		&received, &opened, &ended, &t.Outcome, &t.Steps, &t.Tries, &t.ended.Epoch, &t.ended.Nonce, &t.released)
-	if err != nil {
-		return turnRow{}, err
-	}
-	t.Seq, t.ReceivedAt, t.OpenedAt, t.EndedAt = uint64(seq), instant(received), instant(opened), instant(ended)
-	t.ended.Token = t.Token
-	return t, parse(from, &t.From)
+// turnRead is a turn as its columns say it.
+type turnRead struct {
+	turnRow
+	from                    string
+	received, opened, ended int64
 }
+
+func (t *turnRead) columns() []any {
+	return args(&t.ID, &t.Token, &t.Session, &t.nested, &t.Seq, &t.State, &t.Attempts, &t.Channel, &t.from, &t.ReplyTo, &t.Sender,
+		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.turnRow.ended.Epoch, &t.turnRow.ended.Nonce, &t.released)
+}
+
+func (t *turnRead) turn() (turnRow, error) {
+	row := t.turnRow
+	row.ReceivedAt, row.OpenedAt, row.EndedAt = instant(t.received), instant(t.opened), instant(t.ended)
+	row.ended.Token, row.calls = row.Token, unknownCalls
+	return row, parse(t.from, &row.From)
+}
+
+// unknownCalls is of turns that were not opened while they were known: they
+// may have open calls.
+const unknownCalls = math.MinInt / 2
 
 // loadTurn returns ErrNotFound when there is none.
 func loadTurn(s source, id string) (turnRow, error) {
-	t, err := scanTurn(single(s, "SELECT "+turnColumns+" FROM turns WHERE id = ?", id))
-	if errors.Is(err, errNone) {
+	var t turnRead
+	found, err := s.one("SELECT "+turnColumns+" FROM turns AS t WHERE id = ?", args(id), t.columns()...)
+	if err == nil && !found {
 		err = sessions.ErrNotFound
+	}
+	var row turnRow
+	if err == nil {
+		row, err = t.turn()
 	}
 	if err != nil {
 		return turnRow{}, fmt.Errorf("read turn %s: %w", id, err)
 	}
-	return t, nil
+	return row, nil
+}
+
+// turn is loadTurn of what is known.
+func (t *tx) turn(id string) (turnRow, error) {
+	if row, ok := t.turns.get(id); ok {
+		return row, nil
+	}
+	row, err := loadTurn(t, id)
+	if err == nil {
+		t.turns.learn(id, row)
+	}
+	return row, err
+}
+
+func (r turnRow) save(t *tx) {
+	t.changed = true
+	t.turns.put(r.ID, r)
+}
+
+func (t *tx) storeTurns(rows []*kept[turnRow]) error {
+	for _, e := range rows {
+		r := e.now
+		err := t.do(`UPDATE turns SET state = ?, attempts = ?, ended_at = ?, outcome = ?, steps = ?, tries = ?, end_epoch = ?, end_nonce = ?, released = ? WHERE id = ?`,
+			r.State, r.Attempts, micros(r.EndedAt), r.Outcome, r.Steps, r.Tries, r.ended.Epoch, r.ended.Nonce, r.released, r.ID)
+		if err != nil {
+			return fmt.Errorf("write turn %s: %w", r.ID, err)
+		}
+	}
+	return nil
 }
 
 // Turn implements [sessions.Turns].
@@ -84,50 +131,76 @@ func openTurn(x *tx, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool,
 		base = b.Turn.Session
 	}
 	nested := o.Turn.Session != "" && o.Turn.Session != base
-	if t, err := loadTurn(x, o.Turn.ID); err == nil {
-		return reopen(x, b, t, seq)
-	} else if !errors.Is(err, sessions.ErrNotFound) {
-		return sessions.Turn{}, false, err
+	if nested || b.turn != "" {
+		if t, err := x.turn(o.Turn.ID); !errors.Is(err, sessions.ErrNotFound) {
+			return reopen(x, b, t, seq, err)
+		}
+		if err := mayOpen(x, b, o, base, nested); err != nil {
+			return sessions.Turn{}, false, err
+		}
 	}
 	fresh, err := received(x, o.Event, inboxRow{token: f.Token, turn: o.Turn.ID, seq: seq, fence: f})
-	switch {
-	case err != nil:
+	if err != nil {
 		return sessions.Turn{}, false, err
-	case !fresh && nested:
-		return sessions.Turn{}, false, nil
-	case !fresh:
-		return sessions.Turn{}, false, b.skip(x, seq)
-	case nested:
-		if err := descends(x, o.Turn.Session, base); err != nil {
-			return sessions.Turn{}, false, err
+	}
+	if !fresh {
+		t, err := x.turn(o.Turn.ID)
+		if !errors.Is(err, sessions.ErrNotFound) {
+			return reopen(x, b, t, seq, err)
 		}
-	case b.turn != "":
-		return sessions.Turn{}, false, fmt.Errorf("turn %s is open in this mailbox", b.turn)
+		if !nested {
+			b.skip(x, seq)
+		}
+		return sessions.Turn{}, false, nil
 	}
 
-	t := o.Turn
+	t := clean(o.Turn)
 	t.Token, t.State = f.Token, sessions.Open
 	t.Attempts, t.Steps, t.Tries = 1, 0, 0
-	t.EndedAt, t.Outcome = instant(micros(t.EndedAt)), ""
+	t.Outcome = ""
 	if !nested {
 		t.Session, t.Attempts = b.Session, max(1, b.Attempts)
-		b.pass(x, seq)
-		b.turn = t.ID
-		if err := b.save(x); err != nil {
+	}
+	made, err := insertTurn(x, t, nested, seq)
+	if err != nil {
+		return sessions.Turn{}, false, err
+	}
+	if !made { // it was opened for another event
+		if err := unreceive(x, o.Event); err != nil {
 			return sessions.Turn{}, false, err
 		}
+		t, err := x.turn(o.Turn.ID)
+		return reopen(x, b, t, seq, err)
 	}
-	if err := insertTurn(x, t, nested, seq); err != nil {
-		return sessions.Turn{}, false, err
+	if !nested {
+		b.pass(x, seq)
+		b.turn = t.ID
+		b.save(x)
 	}
 	if err := appendMessages(x, t.Session, []transcript.Message{o.Message}, t.OpenedAt); err != nil {
 		return sessions.Turn{}, false, err
 	}
-	return clean(t), true, nil
+	return t, true, nil
+}
+
+// mayOpen refuses what would be opened if its event were new.
+func mayOpen(x *tx, b box, o sessions.Opening, base sessionkeys.SessionID, nested bool) error {
+	known, err := isReceived(x, o.Event)
+	switch {
+	case err != nil || known:
+		return err
+	case nested:
+		return descends(x, o.Turn.Session, base)
+	default:
+		return fmt.Errorf("turn %s is open in this mailbox", b.turn)
+	}
 }
 
 // reopen answers an opening whose turn is there already.
-func reopen(x *tx, b box, t turnRow, seq int64) (sessions.Turn, bool, error) {
+func reopen(x *tx, b box, t turnRow, seq int64, err error) (sessions.Turn, bool, error) {
+	if err != nil {
+		return sessions.Turn{}, false, err
+	}
 	if t.Token != b.Token {
 		return sessions.Turn{}, false, errors.New("another mailbox has a turn of this id")
 	}
@@ -137,18 +210,19 @@ func reopen(x *tx, b box, t turnRow, seq int64) (sessions.Turn, bool, error) {
 	if t.nested {
 		return sessions.Turn{}, false, nil
 	}
-	return sessions.Turn{}, false, b.skip(x, seq)
+	b.skip(x, seq)
+	return sessions.Turn{}, false, nil
 }
 
 // skip passes a message over: what is at the head now is taken up for the first
 // time.
-func (b *box) skip(x *tx, seq int64) error {
+func (b *box) skip(x *tx, seq int64) {
 	if uint64(seq) <= b.Read {
-		return nil
+		return
 	}
 	b.pass(x, seq)
 	b.restart()
-	return b.save(x)
+	b.save(x)
 }
 
 // restart counts the attempts of another head.
@@ -158,19 +232,28 @@ func (b *box) restart() {
 	}
 }
 
-func insertTurn(x *tx, t sessions.Turn, nested bool, seq int64) error {
+// insertTurn returns false when there is one of this id.
+func insertTurn(x *tx, t sessions.Turn, nested bool, seq int64) (bool, error) {
 	from, err := text(t.From)
 	if err != nil {
-		return err
+		return false, err
 	}
-	err = x.do(`INSERT INTO turns (id, token, session, nested, seq, state, attempts, channel, origin, reply_to, sender, received_at, opened_at, ended_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	n, err := x.change(`INSERT INTO turns (id, token, session, nested, seq, state, attempts, channel, origin, reply_to, sender, received_at, opened_at, ended_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
 		t.ID, t.Token, t.Session, nested, seq, t.State, t.Attempts, t.Channel, from, t.ReplyTo, t.Sender,
 		micros(t.ReceivedAt), micros(t.OpenedAt), micros(t.EndedAt))
 	if err != nil {
-		return fmt.Errorf("write turn: %w", err)
+		return false, fmt.Errorf("write turn: %w", err)
 	}
-	return nil
+	if n == 0 {
+		return false, nil
+	}
+	row := turnRow{Turn: t, nested: nested, ended: sessions.Fence{Token: t.Token}}
+	if x.early[t.ID] {
+		row.calls = unknownCalls
+	}
+	x.turns.learn(t.ID, row)
+	return true, nil
 }
 
 // clean is t with its times as they will be read back.
@@ -190,7 +273,8 @@ func (s *Store) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
 		if err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, b.skip(x, n)
+		b.skip(x, n)
+		return struct{}{}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("skip message %d of %s: %w", seq, f.Token, err)
@@ -226,7 +310,8 @@ func answer(x *tx, f sessions.Fence, c sessions.Command) (bool, error) {
 		if err != nil || mine {
 			return mine, err // mine: its answer was lost
 		}
-		return false, b.skip(x, seq)
+		b.skip(x, seq)
+		return false, nil
 	}
 	if c.Fresh != "" && c.Fresh != b.Session {
 		err := insertSession(x, sessions.Session{ID: c.Fresh, Key: b.Key, Root: c.Fresh, Role: mainRole, CreatedAt: c.At}, "")
@@ -237,9 +322,7 @@ func answer(x *tx, f sessions.Fence, c sessions.Command) (bool, error) {
 	}
 	b.pass(x, seq)
 	b.restart()
-	if err := b.save(x); err != nil {
-		return false, err
-	}
+	b.save(x)
 	return true, queue(x, c.Replies)
 }
 
@@ -270,7 +353,7 @@ func openTurnOf(x *tx, f sessions.Fence, id string) (turnRow, error) {
 	if _, err := owned(x, f); err != nil {
 		return turnRow{}, err
 	}
-	t, err := loadTurn(x, id)
+	t, err := x.turn(id)
 	if err != nil {
 		return turnRow{}, err
 	}

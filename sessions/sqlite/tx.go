@@ -1,61 +1,58 @@
 package sqlite
 
-import (
-	"context"
-	"database/sql"
-	"errors"
-)
-
-// tx is the open transaction of the writer. Its statements are prepared once
-// and kept. Only the writer's goroutine uses it.
+// tx is the transaction of the writer, begun by its first statement. Only the
+// writer's goroutine uses it.
 type tx struct {
-	conn  *sql.Conn
-	stmts map[string]kept
+	conn *conn
+	known
+	begun   bool
+	changed bool // since it was last set to false, in the database or in what is known
 
 	highest int64 // highest sequence touched in this generation
-	stored  int64 // what of it the transaction has stored
-}
-
-// scanner is a row: of a single answer or of many.
-type scanner interface{ Scan(dest ...any) error }
-
-// Statements of the writer are never interrupted: a transaction has the writes
-// of many callers.
-var always = context.Background()
-
-// kept is a prepared statement that lives as long as its connection.
-type kept struct{ *sql.Stmt }
-
-func (t *tx) stmt(query string) (kept, error) {
-	if s, ok := t.stmts[query]; ok {
-		return s, nil
-	}
-	s, err := t.conn.PrepareContext(always, query)
-	if err != nil {
-		return kept{}, err
-	}
-	t.stmts[query] = kept{s}
-	return kept{s}, nil
+	stored  int64 // what of it the database has
 }
 
 func (t *tx) begin() error {
-	t.stored = t.highest
-	return t.do("BEGIN IMMEDIATE")
+	if t.begun {
+		return nil
+	}
+	if _, err := t.conn.run("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	t.begun = true
+	return nil
 }
 
+// commit writes down what is known and not stored yet, and ends the
+// transaction.
 func (t *tx) commit() error {
+	if err := t.flush(); err != nil {
+		return err
+	}
 	if t.highest != t.stored {
 		if err := t.do("UPDATE generation SET highest = ?", t.highest); err != nil {
 			return err
 		}
 	}
-	return t.do("COMMIT")
+	if t.begun {
+		if _, err := t.conn.run("COMMIT"); err != nil {
+			return err
+		}
+	}
+	t.begun, t.stored = false, t.highest
+	t.age()
+	return nil
 }
 
-// rollback ends the transaction as far as SQLite has not done so itself.
+// rollback ends the transaction as far as SQLite has not done so itself, and
+// forgets all that was known of it.
 func (t *tx) rollback() {
 	t.highest = t.stored
-	_ = t.do("ROLLBACK")
+	t.forget()
+	if t.begun {
+		_, _ = t.conn.run("ROLLBACK")
+	}
+	t.begun = false
 }
 
 func (t *tx) do(query string, args ...any) error {
@@ -65,52 +62,38 @@ func (t *tx) do(query string, args ...any) error {
 
 // change is do, and says how many rows it changed.
 func (t *tx) change(query string, args ...any) (int64, error) {
-	s, err := t.stmt(query)
-	if err != nil {
-		return 0, err
+	n, _, err := t.insert(query, args...)
+	return n, err
+}
+
+// insert is change, and says which row was inserted last.
+func (t *tx) insert(query string, args ...any) (n, no int64, err error) {
+	if err := t.begin(); err != nil {
+		return 0, 0, err
 	}
-	r, err := s.ExecContext(always, args...)
+	t.changed = true
+	r, err := t.conn.run(query, args...)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return r.RowsAffected()
+	if n, err = r.RowsAffected(); err == nil && n > 0 {
+		no, err = r.LastInsertId()
+	}
+	return n, no, err
 }
 
 // one reads a single row; found is false when there is none.
 func (t *tx) one(query string, args []any, dest ...any) (found bool, err error) {
-	s, err := t.stmt(query)
-	if err != nil {
+	if err := t.begin(); err != nil {
 		return false, err
 	}
-	err = s.QueryRowContext(always, args...).Scan(dest...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return t.conn.first(always, query, args, dest...)
 }
 
 // each calls f for every row.
 func (t *tx) each(query string, args []any, f func(scanner) error) error {
-	s, err := t.stmt(query)
-	if err != nil {
+	if err := t.begin(); err != nil {
 		return err
 	}
-	rows, err := s.QueryContext(always, args...)
-	if err != nil {
-		return err
-	}
-	return drain(rows, f)
+	return t.conn.rows(always, query, args, f)
 }
-
-func drain(rows *sql.Rows, f func(scanner) error) error {
-	defer rows.Close() //nolint:errcheck // rows.Err says it
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// args is a row of arguments.
-func args(a ...any) []any { return a }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,7 +13,8 @@ const (
 	mostInBatch = 256
 )
 
-// op is one write: run inside a savepoint, then answered after the commit.
+// op is one write. It may be run twice, and is answered after the commit. An
+// error means that it changes nothing.
 type op struct {
 	ctx    context.Context
 	run    func(*tx) error
@@ -23,7 +23,6 @@ type op struct {
 
 // writer owns the one connection that writes.
 type writer struct {
-	conn *sql.Conn
 	tx   tx
 	ops  chan op
 	done chan struct{} // closed when the goroutine has ended
@@ -32,13 +31,13 @@ type writer struct {
 	stopped bool
 }
 
-func newWriter(conn *sql.Conn, highest int64) *writer {
+func newWriter(c *conn, highest int64, early map[string]bool) *writer {
 	w := &writer{
-		conn: conn,
-		tx:   tx{conn: conn, stmts: map[string]kept{}, highest: highest},
+		tx:   tx{conn: c, known: newKnown(), highest: highest, stored: highest},
 		ops:  make(chan op, mostWaiting),
 		done: make(chan struct{}),
 	}
+	w.tx.early = early
 	go w.loop()
 	return w
 }
@@ -54,23 +53,15 @@ func (w *writer) stop() {
 	<-w.done
 }
 
-func (w *writer) close() error {
-	for _, s := range w.tx.stmts {
-		_ = s.Close()
-	}
-	return w.conn.Close()
-}
+func (w *writer) close() error { return w.tx.conn.close() }
 
-// write performs run as one transaction. Its result travels with the answer,
-// so that a caller who left early shares nothing with the writer.
+// write performs run as one transaction. A caller who left early does not look
+// at the result any more.
 func write[T any](ctx context.Context, s *Store, run func(*tx) (T, error)) (T, error) {
 	var none T
-	answers := make(chan T, 1)
-	o := op{ctx: ctx, answer: make(chan error, 1), run: func(t *tx) error {
-		v, err := run(t)
-		if err == nil {
-			answers <- v
-		}
+	result := new(T)
+	o := op{ctx: ctx, answer: make(chan error, 1), run: func(t *tx) (err error) {
+		*result, err = run(t)
 		return err
 	}}
 	if err := s.w.submit(ctx, o); err != nil {
@@ -81,7 +72,7 @@ func write[T any](ctx context.Context, s *Store, run func(*tx) (T, error)) (T, e
 		if err != nil {
 			return none, err
 		}
-		return <-answers, nil
+		return *result, nil
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}
@@ -123,19 +114,14 @@ func (w *writer) loop() {
 	}
 }
 
-// commit performs a batch and answers everybody in it.
+// commit performs a batch and answers everybody in it. Hardly any op fails once
+// it has changed something, so that they all run without a savepoint at first.
+// When one does, everything is taken back and done again with savepoints.
 func (w *writer) commit(batch []op) {
 	errs := make([]error, len(batch))
-	err := w.tx.begin()
-	if err == nil {
-		err = w.perform(batch, errs)
-	}
-	if err == nil {
-		err = w.tx.commit()
-	}
-	if err != nil {
-		w.tx.rollback()
-		err = fmt.Errorf("commit: %w", explain(err))
+	err := w.attempt(batch, errs, w.quickly)
+	if errors.Is(err, errCarefully) {
+		err = w.attempt(batch, errs, w.carefully)
 	}
 	for i, o := range batch {
 		if errs[i] == nil {
@@ -145,9 +131,47 @@ func (w *writer) commit(batch []op) {
 	}
 }
 
-// perform runs each op in its savepoint. An error of its own means that the
-// transaction as a whole cannot go on.
-func (w *writer) perform(batch []op, errs []error) error {
+// attempt performs a batch as one transaction.
+func (w *writer) attempt(batch []op, errs []error, perform func([]op, []error) error) error {
+	clear(errs)
+	err := perform(batch, errs)
+	if err == nil {
+		err = w.tx.commit()
+	}
+	if err == nil {
+		return nil
+	}
+	w.tx.rollback()
+	return fmt.Errorf("commit: %w", explain(err))
+}
+
+// errCarefully says that a batch is to be done again with savepoints.
+var errCarefully = errors.New("a write failed half-way")
+
+// quickly runs each op and stores all that they changed at the end.
+func (w *writer) quickly(batch []op, errs []error) error {
+	for i, o := range batch {
+		if o.ctx.Err() != nil {
+			errs[i] = context.Cause(o.ctx)
+			continue
+		}
+		w.tx.changed = false
+		if errs[i] = o.run(&w.tx); errs[i] != nil && w.tx.changed {
+			return errCarefully
+		}
+	}
+	if err := w.tx.flush(); err != nil {
+		return errCarefully
+	}
+	return nil
+}
+
+// carefully runs each op in a savepoint of its own. An error of its own means
+// that the transaction as a whole cannot go on.
+func (w *writer) carefully(batch []op, errs []error) error {
+	if err := w.tx.begin(); err != nil {
+		return err
+	}
 	for i, o := range batch {
 		if o.ctx.Err() != nil {
 			errs[i] = context.Cause(o.ctx)
@@ -157,8 +181,12 @@ func (w *writer) perform(batch []op, errs []error) error {
 			return err
 		}
 		before := w.tx.highest
-		if errs[i] = o.run(&w.tx); errs[i] != nil {
+		if errs[i] = o.run(&w.tx); errs[i] == nil {
+			errs[i] = w.tx.flush()
+		}
+		if errs[i] != nil {
 			w.tx.highest = before
+			w.tx.forget()
 			if err := w.tx.do("ROLLBACK TO op"); err != nil {
 				return errors.Join(errs[i], err)
 			}

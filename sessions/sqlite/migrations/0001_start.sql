@@ -56,10 +56,9 @@ CREATE TABLE mailboxes (
   controls    INTEGER NOT NULL DEFAULT 0 CHECK (controls >= 0),
   turn        TEXT    NOT NULL DEFAULT '', -- the open turn
   waiting     INTEGER NOT NULL DEFAULT 0,  -- since when work is owed
-  owed        INTEGER NOT NULL GENERATED ALWAYS AS (touched > read OR turn <> '' OR controls > 0) VIRTUAL
+  hot         INTEGER NOT NULL DEFAULT 0   -- it has an owner, or is owed work
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX mailboxes_owed ON mailboxes (owner_nonce, waiting) WHERE owed;
-CREATE INDEX mailboxes_held ON mailboxes (owner_nonce) WHERE owner_nonce <> '';
+CREATE INDEX mailboxes_hot ON mailboxes (owner_nonce, waiting) WHERE hot;
 
 CREATE TABLE turns (
   id          TEXT    PRIMARY KEY,
@@ -83,8 +82,7 @@ CREATE TABLE turns (
   end_epoch   INTEGER NOT NULL DEFAULT 0, -- the fence that ended it, and what it was told
   end_nonce   TEXT    NOT NULL DEFAULT '',
   released    INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE UNIQUE INDEX turns_open ON turns (token) WHERE state <> 'done' AND nested = 0;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE begun (
   turn  TEXT    NOT NULL,
@@ -118,9 +116,9 @@ CREATE TABLE messages (
   model      TEXT    NOT NULL,
   native     BLOB,
   created_at INTEGER NOT NULL,
-  sum        INTEGER NOT NULL  -- CRC-32C of id, role, parts and native
-) STRICT;
-CREATE UNIQUE INDEX messages_seq ON messages (session, seq);
+  sum        INTEGER NOT NULL, -- CRC-32C of id, role, parts and native
+  PRIMARY KEY (session, seq)
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX messages_id ON messages (session, id);
 
 CREATE TABLE reservations (
@@ -133,11 +131,11 @@ CREATE TABLE reservations (
   day     TEXT    NOT NULL,
   scopes  TEXT    NOT NULL,
   body    TEXT    NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX reservations_open ON reservations (token, turn) WHERE state = 'open';
 
 CREATE TABLE ledger (
-  no       INTEGER PRIMARY KEY AUTOINCREMENT,
+  no       INTEGER PRIMARY KEY,
   id       TEXT    NOT NULL UNIQUE,
   session  TEXT    NOT NULL REFERENCES sessions (id),
   turn     TEXT    NOT NULL,
@@ -199,7 +197,7 @@ CREATE TABLE controls (
 CREATE INDEX controls_pending ON controls (token, no) WHERE done = 0;
 
 CREATE TABLE outbox (
-  no       INTEGER PRIMARY KEY AUTOINCREMENT,
+  no       INTEGER PRIMARY KEY,
   id       TEXT    NOT NULL UNIQUE,
   channel  TEXT    NOT NULL,
   session  TEXT    NOT NULL,

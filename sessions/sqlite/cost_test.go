@@ -1,0 +1,61 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// spent is what this process used so far: processor time in microseconds, and what it
+// wrote in bytes.
+func spent(tb testing.TB) (cpu, written float64) {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	io, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for line := range bytes.Lines(io) {
+		if n, ok := bytes.CutPrefix(line, []byte("wchar: ")); ok {
+			written, err = strconv.ParseFloat(string(bytes.TrimSpace(n)), 64)
+			if err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3, written
+}
+
+func BenchmarkCost(b *testing.B) {
+	for _, n := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint("chats=", n), func(b *testing.B) {
+			s := openAt(b, filepath.Join(b.TempDir(), "parley.db"))
+			desks, seqs := make([]*desk, n), make([]uint64, n)
+			for g := range desks {
+				desks[g] = deskAt(b, s, "ann", fmt.Sprint("chat-", g))
+			}
+			cpu, written := spent(b)
+			spread(b, n, func(g, i int) {
+				seqs[g]++
+				desks[g].named(fmt.Sprint("turn-", i), seqs[g])
+				id := fmt.Sprint("turn-", i)
+				if _, err := s.Turn(b.Context(), id); err != nil {
+					b.Error(err)
+				}
+				if _, err := s.Pending(b.Context(), "tg", 0, 100); err != nil {
+					b.Error(err)
+				}
+			})
+			cpu2, written2 := spent(b)
+			b.ReportMetric((cpu2-cpu)/float64(b.N), "cpu_us/op")
+			b.ReportMetric((written2-written)/4120/float64(b.N), "pages/op")
+		})
+	}
+}

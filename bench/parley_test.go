@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"parley/gateway"
 	"parley/gateway/intake"
@@ -16,6 +17,7 @@ import (
 // runParley is the gateway as an operator runs it: message log and database
 // synced, metrics on. Only the number of turns at once is raised.
 func runParley(ctx context.Context, p plan, ready func()) error {
+	debug.SetGCPercent(gateway.GCPercent) // as parley run does
 	g, err := gateway.New(gateway.Config{
 		StateDir: filepath.Join(p.Dir, "state"),
 		Name:     "bench",

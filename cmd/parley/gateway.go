@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,12 @@ func runCommand(p program) *cobra.Command {
 		Long: `run takes messages until it gets an interrupt or SIGTERM. Then it takes nothing
 new, lets running answers end within worker.grace, and ends with status 0. A
 second signal ends it at once. Status 78 is a mistake in the configuration.`,
-	}, func(ctx context.Context, _ string, g *gateway.Gateway) error { return g.Run(ctx) })
+	}, func(ctx context.Context, _ string, g *gateway.Gateway) error {
+		if _, said := p.getenv("GOGC"); !said {
+			debug.SetGCPercent(gateway.GCPercent)
+		}
+		return g.Run(ctx)
+	})
 }
 
 func checkCommand(p program) *cobra.Command {

@@ -219,7 +219,7 @@ func (r *Running) Folder(p telegram.Person) string {
 	if !ok {
 		r.t.Fatal("the conversation has no workspace yet")
 	}
-	return dir.(string) //nolint:errcheck,forcetypeassert // nothing else is stored
+	return dir.(string)
 }
 
 // Say lets p write into c.

@@ -62,7 +62,7 @@ func (h *histories) take(id sessionkeys.SessionID, epoch int64) ([]transcript.Me
 		return nil, false
 	}
 	h.drop(e)
-	k := e.Value.(*kept) //nolint:errcheck,forcetypeassert // the list holds nothing else
+	k := e.Value.(*kept)
 	return k.messages, epoch == k.epoch || epoch == k.epoch+1
 }
 
@@ -71,7 +71,7 @@ func (h *histories) drop(e *list.Element) {
 	if e == nil {
 		return
 	}
-	k := h.oldest.Remove(e).(*kept) //nolint:errcheck,forcetypeassert // the list holds nothing else
+	k := h.oldest.Remove(e).(*kept)
 	delete(h.bySession, k.session)
 	h.bytes -= k.bytes
 }

@@ -89,7 +89,7 @@ func TestTheValidatingTransportFailsTheTestAndSendsTheRequestUnchanged(t *testin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v.RoundTrip(req); err != nil { //nolint:bodyclose // there is no response
+		if _, err := v.RoundTrip(req); err != nil {
 			t.Fatal(err)
 		}
 		if r.failed != want || string(sent) != `{"bad":1}` {

@@ -116,7 +116,7 @@ func TestAnExchangeSendsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.Do(req); err == nil || !strings.Contains(err.Error(), want) { //nolint:bodyclose // there is no response
+		if _, err := x.Do(req); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("request %d: %v", n, err)
 		}
 	}

@@ -54,8 +54,40 @@ func BenchmarkCost(b *testing.B) {
 				}
 			})
 			cpu2, written2 := spent(b)
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			statements, commits := s.Work()
+			b.ReportMetric(float64(statements)/float64(b.N), "statements/op")
+			b.ReportMetric(float64(commits)/float64(b.N), "commits/op")
 			b.ReportMetric((cpu2-cpu)/float64(b.N), "cpu_us/op")
 			b.ReportMetric((written2-written)/4120/float64(b.N), "pages/op")
 		})
+	}
+}
+
+func TestATurnTakesFewStatements(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	work := func(turns int) (statements, commits int64) {
+		s := openAt(t, fmt.Sprint(path, turns))
+		d := newDesk(t, s, "ann")
+		for i := range turns {
+			d.turn(i)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return s.Work()
+	}
+	few, fewCommits := work(5)
+	many, commits := work(25)
+	// Six writes of a lonely turn are six transactions, each of which begins and
+	// ends; a busy writer shares those and every row that several turns change.
+	if perTurn := (many - few) / 20; perTurn > 36 {
+		t.Errorf("%d statements for each turn", perTurn)
+	}
+	if perTurn := (commits - fewCommits) / 20; perTurn > 6 {
+		t.Errorf("%d transactions for each turn", perTurn)
 	}
 }

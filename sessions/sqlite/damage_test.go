@@ -44,6 +44,18 @@ func crashed(t *testing.T) string {
 	return filepath.Join(dir, "parley.db")
 }
 
+// copied is a database like that one, for a test of its own.
+func copied(t *testing.T, from string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	for _, end := range []string{"", "-wal", ".lock"} {
+		if _, err := os.Stat(from + end); err == nil {
+			copyFile(t, from+end, path+end)
+		}
+	}
+	return path
+}
+
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
@@ -84,8 +96,9 @@ func exec(t *testing.T, path string, queries ...string) {
 func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 	t.Parallel()
 	frame := 24 + 4096
+	used, crashed := used(t), crashed(t)
 	tests := map[string]struct {
-		made func(t *testing.T) string
+		made string
 		harm func(t *testing.T, path string)
 		says string
 	}{
@@ -154,7 +167,7 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := c.made(t)
+			path := copied(t, c.made)
 			c.harm(t, path)
 			before := snapshotFiles(t, path)
 			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
@@ -191,6 +204,7 @@ func snapshotFiles(t *testing.T, path string) string {
 
 func TestATornTailOfTheLogIsNotDamage(t *testing.T) {
 	t.Parallel()
+	made := crashed(t)
 	for name, tear := range map[string]func(b []byte) []byte{
 		"cut within the last frame": func(b []byte) []byte { return b[:len(b)-100] },
 		"last frame never arrived":  func(b []byte) []byte { b[len(b)-100] ^= 1; return b },
@@ -199,7 +213,7 @@ func TestATornTailOfTheLogIsNotDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := crashed(t)
+			path := copied(t, made)
 			edit(t, path+"-wal", tear)
 			s := openAt(t, path)
 			if err := s.Check(t.Context()); err != nil {
@@ -211,6 +225,7 @@ func TestATornTailOfTheLogIsNotDamage(t *testing.T) {
 
 func TestAHistoryIsNeverSilentlyShorter(t *testing.T) {
 	t.Parallel()
+	made := used(t)
 	for name, c := range map[string]struct {
 		harm []string
 		read bool // reading the history notices it, too
@@ -227,7 +242,7 @@ func TestAHistoryIsNeverSilentlyShorter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := used(t)
+			path := copied(t, made)
 			exec(t, path, append([]string{"PRAGMA foreign_keys = OFF"}, c.harm...)...)
 			s := openAt(t, path)
 			if err := s.Check(t.Context()); !errors.Is(err, sessions.ErrDamaged) {

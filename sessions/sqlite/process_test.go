@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	osexec "os/exec"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"parley/costs"
 	"parley/sessions"
 	"parley/sessions/sqlite"
 
@@ -21,11 +23,34 @@ import (
 // childPath tells the test binary that it is the process to be killed.
 const childPath = "PARLEY_TEST_SQLITE_CHILD"
 
+// longTests makes the race detector's run as long as the other one: set it to 1.
+// Every case runs either way; random ones are tried more often.
+const longTests = "PARLEY_LONG"
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childPath); path != "" {
 		os.Exit(beKilled(path))
 	}
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if short() && !asked {
+		if err := flag.Set("rapid.checks", "30"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
 	goleak.VerifyTestMain(m)
+}
+
+func short() bool { return underRace && os.Getenv(longTests) == "" }
+
+// fewer is n, or a part of it where the detector makes each one slow.
+func fewer(n, brief int) int {
+	if short() {
+		return brief
+	}
+	return n
 }
 
 // beKilled writes from several goroutines and says what was answered, until
@@ -62,7 +87,7 @@ func TestWhatWasAnsweredSurvivesKill9(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	acknowledged := map[string]bool{}
 	for round := range 4 {
-		for id := range killAfter(t, fmt.Sprintf("%s-%d", path, round), 200+round*150) {
+		for id := range killAfter(t, fmt.Sprintf("%s-%d", path, round), fewer(200, 60)+round*fewer(150, 40)) {
 			acknowledged[fmt.Sprint(round, "/", id)] = true
 		}
 		s := openAt(t, fmt.Sprintf("%s-%d", path, round))
@@ -275,11 +300,12 @@ func TestACallerWhoLeavesEarlyHarmsNobody(t *testing.T) {
 func TestSixtyFourConversationsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "parley.db"))
+	turns := fewer(5, 2)
 	var wg sync.WaitGroup
 	for g := range 64 {
 		d := deskAt(t, s, "ann", fmt.Sprint("chat-", g))
 		wg.Go(func() {
-			for i := range 5 {
+			for i := range turns {
 				d.named(fmt.Sprintf("turn-%d-%d", g, i), uint64(i)+1)
 				if ms, err := s.Messages(t.Context(), d.session()); err != nil || len(ms) != 2*(i+1) {
 					t.Errorf("%d messages after turn %d: %v", len(ms), i, err)
@@ -292,7 +318,7 @@ func TestSixtyFourConversationsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts, err := s.Totals(t.Context())
-	if err != nil || len(ts) != 1 || ts[0].Calls != 64*5 || ts[0].Amount != 64*5*40 {
+	if err != nil || len(ts) != 1 || ts[0].Calls != int64(64*turns) || ts[0].Amount != costs.Amount(64*turns*40) {
 		t.Fatalf("%+v, %v", ts, err)
 	}
 }

@@ -10,6 +10,8 @@ type tx struct {
 
 	highest int64 // highest sequence touched in this generation
 	stored  int64 // what of it the database has
+
+	commits int64
 }
 
 func (t *tx) begin() error {
@@ -38,6 +40,7 @@ func (t *tx) commit() error {
 		if _, err := t.conn.run("COMMIT"); err != nil {
 			return err
 		}
+		t.commits++
 	}
 	t.begun, t.stored = false, t.highest
 	t.age()

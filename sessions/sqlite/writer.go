@@ -155,10 +155,15 @@ func (w *writer) quickly(batch []op, errs []error) error {
 			errs[i] = context.Cause(o.ctx)
 			continue
 		}
+		before := w.tx.highest
 		w.tx.changed = false
-		if errs[i] = o.run(&w.tx); errs[i] != nil && w.tx.changed {
+		if errs[i] = o.run(&w.tx); errs[i] == nil {
+			continue
+		}
+		if w.tx.changed {
 			return errCarefully
 		}
+		w.tx.highest = before
 	}
 	if err := w.tx.flush(); err != nil {
 		return errCarefully

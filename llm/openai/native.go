@@ -59,3 +59,24 @@ func literal(v any) (json.RawMessage, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// native is what the provider really said, if it was this model there.
+func (b *base) native(h transcript.Message) []json.RawMessage {
+	if n := h.Native; n != nil && n.Provider == b.o.Provider && n.Model == b.o.Model {
+		return n.Blocks
+	}
+	return nil
+}
+
+// itemType tells the blocks of the two protocols apart, which a history holds
+// both of when its provider has been moved from one to the other: every item
+// of Responses has a type, and no message of Chat Completions has.
+func itemType(raw json.RawMessage) string {
+	var item struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(raw, &item) != nil {
+		return ""
+	}
+	return item.Type
+}

@@ -1,5 +1,7 @@
-// Package openai speaks to OpenAI models, and to every server that speaks the
-// Chat Completions protocol like it, streamed.
+// Package openai speaks to OpenAI models, and to every server that speaks one
+// of its two protocols, streamed: Chat Completions ([New]), which everybody
+// knows, and Responses ([NewResponses]), in which OpenAI's own models keep
+// their reasoning from one request to the next. (D09)
 //
 // The servers differ in details that cost money or lose text: chunk ids that
 // change, usage that is missing or counts reasoning elsewhere, thinking in
@@ -10,7 +12,6 @@ package openai
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"iter"
 	"net/http"
 	"time"
@@ -31,7 +32,7 @@ type Options struct {
 	Provider string // the operator's name for the provider; required
 	Model    string // required
 	APIKey   string // required with DefaultBaseURL; a local server may need none
-	BaseURL  string // of a compatible server, up to and without "chat/completions"; empty: DefaultBaseURL
+	BaseURL  string // of a compatible server, up to and without "chat/completions" or "responses"; empty: DefaultBaseURL
 	Headers  map[string]string
 
 	// HTTPClient is used for its transport; redirects are never followed and
@@ -45,87 +46,43 @@ type Options struct {
 	// Info replaces what the catalogue says about the model when Window is not 0.
 	Info llm.Info
 
-	LegacyMaxTokens bool // send max_tokens, not max_completion_tokens, to servers that know only that
+	LegacyMaxTokens bool // Chat: send max_tokens, not max_completion_tokens, to servers that know only that
 	PromptCacheKey  bool // send Request.CacheKey to another server than OpenAI's
 	DropReasoning   bool // do not send reasoning back to servers that refuse it
+
+	// ReasoningSummary asks a model that reasons for a readable summary: auto,
+	// concise or detailed. Only Responses. Empty: none, because OpenAI refuses
+	// it to organizations that it has not verified.
+	ReasoningSummary string
 }
 
 // Model is one model behind the Chat Completions protocol. It is safe for
 // concurrent use.
 type Model struct {
-	o      Options
-	info   llm.Info
-	limits wire.Limits
-	chat   sdk.ChatCompletionService
+	base
+	chat sdk.ChatCompletionService
 }
 
 var _ llm.Model = (*Model)(nil)
 
 // New checks o and returns the model. It makes no request.
 func New(o Options) (*Model, error) {
-	if o.BaseURL == "" {
-		o.BaseURL, o.PromptCacheKey = DefaultBaseURL, true
+	b, err := newBase(o)
+	if err != nil {
+		return nil, err
 	}
-	for _, required := range []struct{ name, value string }{
-		{"provider", o.Provider}, {"model", o.Model},
-	} {
-		if required.value == "" {
-			return nil, fmt.Errorf("openai model: %s: required", required.name)
-		}
-	}
-	if o.BaseURL == DefaultBaseURL && o.APIKey == "" {
-		return nil, fmt.Errorf("openai model: api key: required")
-	}
-	if err := wire.CheckBaseURL(o.BaseURL); err != nil {
-		return nil, fmt.Errorf("openai model: base url: %w", err)
-	}
-	m := &Model{
-		o:      o,
-		info:   o.Info,
-		limits: wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
-	}
-	if m.info.Window == 0 {
-		m.info = llm.Lookup(o.Model)
-	}
-	// A bare service, unlike a client, reads nothing from the environment.
-	options := []option.RequestOption{option.WithBaseURL(o.BaseURL), option.WithMaxRetries(0)}
-	if o.APIKey != "" {
-		options = append(options, option.WithAPIKey(o.APIKey))
-	}
-	for name, value := range o.Headers {
-		options = append(options, option.WithHeader(name, value))
-	}
-	m.chat = sdk.NewChatCompletionService(options...)
-	return m, nil
+	return &Model{base: b, chat: sdk.NewChatCompletionService(b.options()...)}, nil
 }
-
-// Provider is the operator's name for the provider.
-func (m *Model) Provider() string { return m.o.Provider }
-
-// Name is the model's name as the provider knows it.
-func (m *Model) Name() string { return m.o.Model }
-
-// Info is what the model can take and give.
-func (m *Model) Info() llm.Info { return m.info }
 
 // Stream sends r once and yields the answer; see [llm.Model].
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		a := &answer{request: r, provider: m.o.Provider, model: m.o.Model, yield: yield}
+		a := &answer{request: r, provider: m.o.Provider, model: m.o.Model, sink: sink{yield: yield}}
 		resp, fault := m.run(ctx, r, a)
-		switch {
-		case a.stopped:
-		case fault != nil:
-			fault.Provider, fault.Model = m.o.Provider, m.o.Model
-			fault.Visible, fault.Received = a.visible, a.received
+		if fault != nil {
 			fault.Usage = a.partial()
-			if fault.RequestID == "" {
-				fault.RequestID = a.id
-			}
-			yield(llm.Event{}, fault)
-		default:
-			yield(llm.Event{Type: llm.Complete, Response: resp}, nil)
 		}
+		a.sink.end(&m.base, resp, fault, a.id)
 	}
 }
 
@@ -192,12 +149,4 @@ func (m *Model) end(x *wire.Exchange, a *answer) (*llm.Response, *llm.Error) {
 		return nil, x.Fault(err)
 	}
 	return resp, nil
-}
-
-func (m *Model) secrets() []string {
-	secrets := []string{m.o.APIKey}
-	for _, value := range m.o.Headers {
-		secrets = append(secrets, value)
-	}
-	return secrets
 }

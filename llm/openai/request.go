@@ -39,6 +39,7 @@ func (m *Model) params(r llm.Request) sdk.ChatCompletionNewParams {
 	if m.o.PromptCacheKey && r.CacheKey != "" {
 		p.PromptCacheKey = param.NewOpt(r.CacheKey)
 	}
+	p.ServiceTier = sdk.ChatCompletionNewParamsServiceTier(m.tier())
 	for _, d := range r.Tools {
 		p.Tools = append(p.Tools, tool(d))
 	}
@@ -46,18 +47,6 @@ func (m *Model) params(r llm.Request) sdk.ChatCompletionNewParams {
 		p.ToolChoice.OfAuto = param.NewOpt(string(r.Choice))
 	}
 	return p
-}
-
-// maxTokens is what r asks for, but no more than the model gives.
-func (m *Model) maxTokens(r llm.Request) int {
-	switch {
-	case r.MaxTokens <= 0:
-		return m.info.MaxOutput
-	case m.info.MaxOutput > 0:
-		return min(r.MaxTokens, m.info.MaxOutput)
-	default:
-		return r.MaxTokens
-	}
 }
 
 func tool(d llm.Definition) sdk.ChatCompletionToolUnionParam {
@@ -149,8 +138,8 @@ func (m *Model) others(h transcript.Message) []sdk.ChatCompletionMessageParamUni
 // assistant is what the model said: in the provider's own words when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
 func (m *Model) assistant(h transcript.Message) []sdk.ChatCompletionMessageParamUnion {
-	if n := h.Native; n != nil && n.Provider == m.o.Provider && n.Model == m.o.Model && len(n.Blocks) == 1 {
-		raw := n.Blocks[0]
+	if n := m.native(h); len(n) == 1 && itemType(n[0]) == "" {
+		raw := n[0]
 		if m.o.DropReasoning {
 			raw = withoutReasoning(raw)
 		}

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,13 +37,10 @@ type chunk struct {
 type answer struct {
 	request         llm.Request
 	provider, model string
-	yield           func(llm.Event, error) bool
+	sink
 
-	stopped  bool // the consumer does not want more
-	visible  bool
-	received int // bytes of text, thinking and arguments
-	chunks   int
-	choice   bool // at least one choice came
+	chunks int
+	choice bool // at least one choice came
 
 	id, reported, tier string
 	finishReason       string
@@ -55,7 +51,6 @@ type answer struct {
 	open      bool // ContentStart was sent
 	reasoning reasoning
 	calls     []*call
-	warned    map[string]bool
 }
 
 // call is a tool call that is being received.
@@ -65,31 +60,6 @@ type call struct {
 	started  bool // ToolUseStart was sent
 	input    strings.Builder
 	extra    map[string]json.RawMessage
-}
-
-func (a *answer) emit(e llm.Event) {
-	if a.stopped {
-		return
-	}
-	if e.Type != llm.Warning {
-		a.visible = true
-	}
-	a.stopped = !a.yield(e, nil)
-}
-
-func (a *answer) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if a.warned == nil {
-		a.warned = map[string]bool{}
-	}
-	if !a.warned[text] {
-		a.warned[text] = true
-		a.emit(llm.Event{Type: llm.Warning, Text: text})
-	}
-}
-
-func broken(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", wire.ErrMalformed, fmt.Sprintf(format, args...))
 }
 
 // done says that the answer said why it stopped.
@@ -131,8 +101,7 @@ func (a *answer) take(raw []byte) error {
 
 func (a *answer) add(delta map[string]json.RawMessage) error {
 	if thought := a.reasoning.add(delta); thought != "" {
-		a.received += len(thought)
-		a.emit(llm.Event{Type: llm.ThinkingDelta, Text: thought})
+		a.piece(llm.ThinkingDelta, thought)
 	}
 	text, thought, err := content(delta["content"])
 	if err != nil {
@@ -140,8 +109,7 @@ func (a *answer) add(delta map[string]json.RawMessage) error {
 	}
 	if thought != "" {
 		a.reasoning.text.WriteString(thought)
-		a.received += len(thought)
-		a.emit(llm.Event{Type: llm.ThinkingDelta, Text: thought})
+		a.piece(llm.ThinkingDelta, thought)
 	}
 	a.say(text)
 	refusal, _, err := content(delta["refusal"])
@@ -167,8 +135,7 @@ func (a *answer) say(text string) {
 		a.emit(llm.Event{Type: llm.ContentStart})
 	}
 	a.text.WriteString(text)
-	a.received += len(text)
-	a.emit(llm.Event{Type: llm.ContentDelta, Text: text})
+	a.piece(llm.ContentDelta, text)
 }
 
 // content reads a text: a string, null, or a list of typed pieces, of which
@@ -254,11 +221,11 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 		return nil
 	}
 	c.input.WriteString(piece)
-	a.received += len(piece)
 	if c.input.Len() > mostArguments {
+		a.received += len(piece)
 		return broken("arguments longer than %d bytes", mostArguments)
 	}
-	a.emit(llm.Event{Type: llm.ToolUseDelta, Text: piece})
+	a.piece(llm.ToolUseDelta, piece)
 	return nil
 }
 
@@ -371,11 +338,4 @@ func (a *answer) finish() transcript.FinishReason {
 		return transcript.Refusal
 	}
 	return transcript.EndTurn
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

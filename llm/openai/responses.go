@@ -1,0 +1,122 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"iter"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
+
+	"parley/llm"
+	"parley/llm/wire"
+)
+
+// Responses is one model behind the Responses protocol, used without any state
+// at the provider: nothing is stored there, and every request brings the whole
+// history. What the model reasoned comes encrypted and goes back as it came,
+// item by item. It is safe for concurrent use.
+type Responses struct {
+	base
+	service responses.ResponseService
+}
+
+var _ llm.Model = (*Responses)(nil)
+
+// NewResponses checks o as [New] does and returns the model. It makes no
+// request. Encrypted reasoning is asked for when Info says that the model takes
+// an effort: OpenAI refuses the wish for a model that does not reason.
+func NewResponses(o Options) (*Responses, error) {
+	b, err := newBase(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Responses{base: b, service: responses.NewResponseService(b.options()...)}, nil
+}
+
+// Stream sends r once and yields the answer; see [llm.Model].
+func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		a := &turn{request: r, provider: m.o.Provider, model: m.o.Model, sink: sink{yield: yield}}
+		resp, fault := m.run(ctx, r, a)
+		if fault != nil {
+			fault.Usage = a.partial()
+		}
+		a.sink.end(&m.base, resp, fault, a.id)
+	}
+}
+
+// run makes the exchange and feeds a. Both results are nil when the consumer
+// stopped.
+func (m *Responses) run(ctx context.Context, r llm.Request, a *turn) (*llm.Response, *llm.Error) {
+	x := wire.Begin(ctx, m.o.HTTPClient, m.limits, m.secrets()...)
+	defer x.End()
+
+	input := m.input(r)
+	if len(input) == 0 {
+		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "no messages"}
+	}
+	body, err := m.body(r, input)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
+	}
+	// The SDK would write the body anew, and an item that must come back byte
+	// for byte with it.
+	stream := m.service.NewStreaming(x.Context(), responses.ResponseNewParams{},
+		option.WithRequestBody("application/json", body), option.WithHTTPClient(x))
+	if err := stream.Err(); err != nil {
+		return nil, x.Fault(err)
+	}
+	events := ssestream.NewDecoder(x.Answer()) //nolint:bodyclose // x.End closes it
+	for events.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, x.Fault(err)
+		}
+		data := events.Event().Data
+		if bytes.HasPrefix(data, []byte("[DONE]")) { // of servers that made this protocol out of the other one
+			return nil, x.Ended(a.events)
+		}
+		e, err := decodeEvent(events.Event().Type, data)
+		if err != nil {
+			return nil, x.Fault(err)
+		}
+		if e.Type == "error" || given(e.Error) {
+			return nil, reported(x, data)
+		}
+		err = a.take(e)
+		switch {
+		case a.stopped:
+			return nil, nil
+		case err != nil:
+			return nil, x.Fault(err)
+		case a.status != "":
+			x.Settle()
+			return a.settle(x)
+		}
+	}
+	if err := events.Err(); err != nil {
+		return nil, x.Fault(err)
+	}
+	return nil, x.Ended(a.events)
+}
+
+// settle is what comes of a stream that said how it ended.
+func (a *turn) settle(x *wire.Exchange) (*llm.Response, *llm.Error) {
+	switch {
+	case a.status == "failed":
+		return nil, reported(x, a.failure)
+	case a.status == "cancelled":
+		return nil, x.Failed(llm.Server, "the provider cancelled the answer")
+	case a.status == "completed" && len(a.items) == 0:
+		return nil, x.Failed(llm.Empty, "an answer without any output")
+	}
+	resp, err := a.response(x.RequestID())
+	switch {
+	case a.stopped:
+		return nil, nil
+	case err != nil:
+		return nil, x.Fault(err)
+	}
+	return resp, nil
+}

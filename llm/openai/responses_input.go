@@ -1,0 +1,143 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"parley/llm"
+	"parley/llm/wire"
+	"parley/transcript"
+)
+
+// input is the history as items.
+func (m *Responses) input(r llm.Request) []json.RawMessage {
+	var in []json.RawMessage
+	for _, h := range r.Messages {
+		if h.Role == transcript.Assistant {
+			in = append(in, m.assistant(h)...)
+		} else {
+			in = append(in, m.others(h)...)
+		}
+	}
+	return in
+}
+
+// contentPart is a piece of a message of the person.
+type contentPart struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL string `json:"image_url,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+}
+
+// others is a user or tool message: first one item for each result, then one
+// with everything else.
+func (m *Responses) others(h transcript.Message) []json.RawMessage {
+	var in []json.RawMessage
+	var parts []contentPart
+	var words []string
+	text := func(s string) {
+		if s != "" {
+			words = append(words, s)
+			parts = append(parts, contentPart{Type: "input_text", Text: s})
+		}
+	}
+	image := func(url, detail string) {
+		parts = append(parts, contentPart{Type: "input_image", ImageURL: url, Detail: firstOf(detail, "auto")})
+	}
+	for _, p := range h.Parts {
+		switch p := p.(type) {
+		case transcript.Text:
+			text(p.Text)
+		case transcript.ToolResult:
+			in = append(in, object(map[string]any{
+				"type": "function_call_output", "call_id": wire.SafeID(p.ToolCallID), "output": p.Content,
+			}))
+		case transcript.Binary:
+			if m.info.Vision && strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
+				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), "")
+			} else {
+				text(wire.Mention(p))
+			}
+		case transcript.ImageURL:
+			if m.info.Vision {
+				image(p.URL, p.Detail)
+			} else {
+				text("[picture: " + p.URL + "]")
+			}
+		}
+	}
+	switch {
+	case len(parts) == 0:
+	case len(words) == len(parts): // small servers take only a string
+		in = append(in, message("user", strings.Join(words, "\n")))
+	default:
+		in = append(in, message("user", parts))
+	}
+	return in
+}
+
+// assistant is what the model said: in the provider's own items when they come
+// from this provider and model, else rebuilt from the parts, without thinking.
+func (m *Responses) assistant(h transcript.Message) []json.RawMessage {
+	if native := m.native(h); len(native) > 0 && itemType(native[0]) != "" {
+		return m.replay(native)
+	}
+	var in []json.RawMessage
+	for _, p := range h.Parts {
+		switch p := p.(type) {
+		case transcript.Text:
+			if p.Text != "" {
+				in = append(in, message("assistant", p.Text))
+			}
+		case transcript.ToolCall:
+			in = append(in, functionCall(wire.SafeID(p.ID), p.Name, p.Input))
+		}
+	}
+	return in
+}
+
+// replay is what goes back of an answer's items: all of them as they came,
+// except reasoning that the provider would refuse. It stores nothing, so it
+// finds no reasoning that comes without its content; and it wants behind
+// reasoning what was said or done because of it, which an answer that was cut
+// off while the model reasoned has not. (B05, E04, TX21)
+func (m *Responses) replay(native []json.RawMessage) []json.RawMessage {
+	var in []json.RawMessage
+	said := 0 // items up to the last that is no reasoning
+	for _, raw := range native {
+		if itemType(raw) == "reasoning" {
+			if m.o.DropReasoning || !hasReasoning(raw) {
+				continue
+			}
+			in = append(in, raw)
+			continue
+		}
+		in = append(in, raw)
+		said = len(in)
+	}
+	return in[:said]
+}
+
+func hasReasoning(raw json.RawMessage) bool {
+	var item struct {
+		Encrypted string            `json:"encrypted_content"`
+		Content   []json.RawMessage `json:"content"`
+	}
+	return json.Unmarshal(raw, &item) == nil && (item.Encrypted != "" || len(item.Content) > 0)
+}
+
+func message(role string, content any) json.RawMessage {
+	return object(map[string]any{"type": "message", "role": role, "content": content})
+}
+
+func functionCall(id, name, input string) json.RawMessage {
+	return object(map[string]any{"type": "function_call", "call_id": id, "name": name, "arguments": arguments(input)})
+}
+
+// object is an item of our own.
+func object(fields map[string]any) json.RawMessage {
+	raw, _ := literal(fields) // strings, and structs of them, always encode
+	return raw
+}

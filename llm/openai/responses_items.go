@@ -1,0 +1,196 @@
+package openai
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// item is an item of the output that is being received.
+type item struct {
+	index   int
+	id      string
+	kind    string // message, reasoning, function_call, or what the provider did by itself
+	done    bool
+	status  string
+	raw     json.RawMessage // as it came when it was done
+	text    strings.Builder // text, thinking or arguments
+	refused bool
+
+	source string // of the thinking
+	part   int    // of the summary
+
+	callID, name string
+	started      bool // ToolUseStart was sent
+}
+
+// itemState is an item as events have it, as far as we read it.
+type itemState struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	Status    string          `json:"status"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Content   json.RawMessage `json:"content"`
+	Summary   json.RawMessage `json:"summary"`
+}
+
+func decodeItem(raw json.RawMessage) (itemState, error) {
+	var s itemState
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, broken("item: %v", err)
+	}
+	if s.Type == "" {
+		return s, broken("item without a type")
+	}
+	return s, nil
+}
+
+// add begins a new item.
+func (a *turn) add(raw json.RawMessage) (*item, error) {
+	s, err := decodeItem(raw)
+	if err != nil {
+		return nil, err
+	}
+	return a.begin(&item{index: len(a.items), id: s.ID, kind: s.Type, callID: s.CallID, name: s.Name})
+}
+
+func (a *turn) begin(it *item) (*item, error) {
+	if len(a.items) >= mostItems {
+		return nil, broken("more than %d items", mostItems)
+	}
+	a.items = append(a.items, it)
+	return it, nil
+}
+
+// find is the item that raw is the end of; a new one if nothing of it came.
+func (a *turn) find(e responseEvent, raw json.RawMessage) (*item, error) {
+	s, err := decodeItem(raw)
+	if err != nil {
+		return nil, err
+	}
+	e.ItemID = s.ID
+	return a.item(e, s.Type)
+}
+
+// item is the item of a kind that an event belongs to: that of its id, else the
+// open one in its place, else a new one. There are servers that name an item
+// differently in each event, others that number every item 0, and others that
+// do not announce it.
+func (a *turn) item(e responseEvent, kind string) (*item, error) {
+	for _, it := range a.items {
+		if e.ItemID != "" && it.id == e.ItemID && it.kind == kind {
+			return it, nil
+		}
+	}
+	for _, it := range slices.Backward(a.items) {
+		if !it.done && it.kind == kind && (e.Index == nil || *e.Index == it.index) {
+			return it, nil
+		}
+	}
+	it := &item{index: len(a.items), id: e.ItemID, kind: kind}
+	if e.Index != nil {
+		it.index = *e.Index
+	}
+	return a.begin(it)
+}
+
+// finish takes over an item that is whole, and shows what no delta brought.
+func (a *turn) finish(it *item, raw json.RawMessage) error {
+	s, err := decodeItem(raw)
+	if err != nil {
+		return err
+	}
+	it.raw, it.status = raw, s.Status
+	switch it.kind {
+	case "message":
+		whole, refused, err := said(s.Content)
+		if err != nil {
+			return err
+		}
+		it.refused = it.refused || refused
+		if err := a.say(it, rest(&it.text, whole)); err != nil {
+			return err
+		}
+		a.close()
+	case "reasoning":
+		err = a.thought(it, s)
+	case "function_call":
+		it.name = firstOf(it.name, s.Name)
+		if !it.started {
+			it.callID = firstOf(it.callID, firstOf(s.CallID, s.ID))
+		}
+		err = a.call(it, rest(&it.text, argumentPiece(s.Arguments)))
+	}
+	it.done = true
+	return err
+}
+
+// thought shows thinking that came without deltas.
+func (a *turn) thought(it *item, s itemState) error {
+	if it.text.Len() > 0 {
+		return nil
+	}
+	for _, raw := range []json.RawMessage{s.Content, s.Summary} {
+		parts, err := contentParts(raw)
+		if err != nil {
+			return err
+		}
+		for i, p := range parts {
+			if err := a.think(it, "item", i, p.Text); err != nil {
+				return err
+			}
+		}
+		if it.text.Len() > 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// rest is what have lacks of whole. When what came before is no beginning of
+// whole, whole counts, and nothing of it can be shown again.
+func rest(have *strings.Builder, whole string) string {
+	if tail, ok := strings.CutPrefix(whole, have.String()); ok {
+		return tail
+	}
+	if whole != "" {
+		have.Reset()
+		have.WriteString(whole)
+	}
+	return ""
+}
+
+type outputPart struct {
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	Refusal string `json:"refusal"`
+}
+
+// said is the text of a message.
+func said(content json.RawMessage) (text string, refused bool, err error) {
+	if json.Unmarshal(content, &text) == nil {
+		return text, false, nil
+	}
+	parts, err := contentParts(content)
+	for _, p := range parts {
+		text += p.Text + p.Refusal
+		refused = refused || p.Type == "refusal"
+	}
+	return text, refused, err
+}
+
+func contentParts(raw json.RawMessage) ([]outputPart, error) {
+	var parts []outputPart
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return nil, broken("content of an item: %v", err)
+	}
+	return parts, nil
+}
+
+// given says that a value is there and not null.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

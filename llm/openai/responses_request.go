@@ -1,0 +1,108 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	"parley/llm"
+)
+
+// leastOutput is the least max_output_tokens that OpenAI takes in this
+// protocol.
+const leastOutput = 16
+
+// settings are a request without its input.
+type settings struct {
+	Model           string             `json:"model"`
+	Stream          bool               `json:"stream"`
+	Store           bool               `json:"store"`
+	Include         []string           `json:"include,omitempty"`
+	ServiceTier     string             `json:"service_tier,omitempty"`
+	PromptCacheKey  string             `json:"prompt_cache_key,omitempty"`
+	MaxOutputTokens int                `json:"max_output_tokens,omitempty"`
+	Temperature     *float64           `json:"temperature,omitempty"`
+	TopP            *float64           `json:"top_p,omitempty"`
+	Reasoning       *reasoningSettings `json:"reasoning,omitempty"`
+	Tools           []functionTool     `json:"tools,omitempty"`
+	ToolChoice      string             `json:"tool_choice,omitempty"`
+	Instructions    string             `json:"instructions,omitempty"`
+}
+
+type reasoningSettings struct {
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+// functionTool is a tool. Strict must be said: left out it means yes here,
+// and then most schemas are refused.
+type functionTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
+}
+
+// body is the request with its input written byte for byte.
+func (m *Responses) body(r llm.Request, input []json.RawMessage) ([]byte, error) {
+	head, err := literal(m.settings(r))
+	if err != nil {
+		return nil, err
+	}
+	size := len(head) + len(`,"input":[]}`)
+	for _, item := range input {
+		size += len(item) + 1
+	}
+	body := make([]byte, 0, size)
+	body = append(append(body, head[:len(head)-1]...), `,"input":[`...)
+	for i, item := range input {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, item...)
+	}
+	return append(body, "]}"...), nil
+}
+
+func (m *Responses) settings(r llm.Request) settings {
+	s := settings{Model: m.o.Model, Stream: true, ServiceTier: m.tier(), Instructions: instructions(r)}
+	if most := m.maxTokens(r); most > 0 {
+		s.MaxOutputTokens = max(most, leastOutput)
+	}
+	if m.info.Sampling {
+		s.Temperature, s.TopP = r.Temperature, r.TopP
+	}
+	if m.info.Effort {
+		if !m.o.DropReasoning {
+			s.Include = []string{"reasoning.encrypted_content"}
+		}
+		if wish := (reasoningSettings{r.Effort, m.o.ReasoningSummary}); wish != (reasoningSettings{}) {
+			s.Reasoning = &wish
+		}
+	}
+	if m.o.PromptCacheKey {
+		s.PromptCacheKey = r.CacheKey
+	}
+	for _, d := range r.Tools {
+		schema := d.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		s.Tools = append(s.Tools, functionTool{Type: "function", Name: d.Name, Description: d.Description, Parameters: schema})
+	}
+	if len(s.Tools) > 0 {
+		s.ToolChoice = string(r.Choice)
+	}
+	return s
+}
+
+// instructions is the system message.
+func instructions(r llm.Request) string {
+	var system []string
+	for _, b := range r.System {
+		if b.Text != "" {
+			system = append(system, b.Text)
+		}
+	}
+	return strings.Join(system, "\n\n")
+}

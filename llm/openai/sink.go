@@ -1,0 +1,70 @@
+package openai
+
+import (
+	"fmt"
+
+	"parley/llm"
+	"parley/llm/wire"
+)
+
+// sink is where the events of an answer go, and what has gone there.
+type sink struct {
+	yield    func(llm.Event, error) bool
+	stopped  bool // the consumer does not want more
+	visible  bool
+	received int // bytes of text, thinking and arguments
+	warned   map[string]bool
+}
+
+func (s *sink) emit(e llm.Event) {
+	if s.stopped {
+		return
+	}
+	if e.Type != llm.Warning {
+		s.visible = true
+	}
+	s.stopped = !s.yield(e, nil)
+}
+
+// piece is an event that brings bytes for which the output is paid.
+func (s *sink) piece(kind llm.EventType, text string) {
+	s.received += len(text)
+	s.emit(llm.Event{Type: kind, Text: text})
+}
+
+func (s *sink) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if s.warned == nil {
+		s.warned = map[string]bool{}
+	}
+	if !s.warned[text] {
+		s.warned[text] = true
+		s.emit(llm.Event{Type: llm.Warning, Text: text})
+	}
+}
+
+// end yields what the exchange came to: the answer, or the fault together with
+// what had been received. id is the answer's name where the head had none.
+func (s *sink) end(b *base, resp *llm.Response, fault *llm.Error, id string) {
+	switch {
+	case s.stopped:
+	case fault != nil:
+		fault.Provider, fault.Model = b.o.Provider, b.o.Model
+		fault.Visible, fault.Received = s.visible, s.received
+		fault.RequestID = firstOf(fault.RequestID, id)
+		s.yield(llm.Event{}, fault)
+	default:
+		s.yield(llm.Event{Type: llm.Complete, Response: resp}, nil)
+	}
+}
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", wire.ErrMalformed, fmt.Sprintf(format, args...))
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

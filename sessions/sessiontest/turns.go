@@ -136,6 +136,10 @@ func turns(t *testing.T, open opener) {
 			h.finish(f, turn.ID)
 			s := h.session(turn.Session)
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{0, 100 + 7})
+			es := h.entries(turn.Session)
+			if len(es) != 1 || es[0].ID != r.ID || es[0].State != costs.Interrupted || es[0].Upper != 100 {
+				h.t.Fatalf("%+v", es)
+			}
 			h.is(h.s.Settle(h.ctx, f, cost(title, 3)), sessions.ErrFenced) // the mailbox was released
 			s = h.session(turn.Session)
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{3, 100})
@@ -232,6 +236,20 @@ func turns(t *testing.T, open opener) {
 			settled, held, err := h.s.Spent(h.ctx, sessions.Scope{Kind: "global"}, noon)
 			h.ok(err)
 			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{20, 100})
+		},
+		"finish interrupts a call that was reserved before its turn was opened": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := h.spawn(f, h.session(turn.Session), "c")
+			r := call("nested", 1, 1, 100)
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
+			o := opening(f, 1)
+			o.Turn.ID, o.Turn.Session, o.Event, o.Message.ID = "nested", c.ID, sessions.InboxID{}, "task"
+			_, _, err := h.s.Open(h.ctx, f, o)
+			h.ok(err)
+			h.finish(f, "nested")
+			if es := h.entries(c.ID); len(es) != 1 || es[0].State != costs.Interrupted {
+				t.Fatalf("%+v", es)
+			}
 		},
 		"resume without an open turn is ErrNotFound": func(_ *testing.T, h *house) {
 			m := h.take(h.ann, "one", 1)

@@ -253,32 +253,34 @@ func (s *Store) StartGeneration(ctx context.Context, name string) (int, error) {
 	if name == "" {
 		return 0, errors.New("start a generation: it has no name")
 	}
-	lost, err := write(ctx, s, func(x *tx) (lost int, err error) {
-		var present string
-		if _, err := x.one("SELECT name, lost FROM generation", nil, &present, &lost); err != nil || present == name {
-			return lost, err
-		}
-		if err := x.flush(); err != nil {
-			return 0, err
-		}
-		x.boxes.forget()
-		if _, err := x.one("SELECT count(*) FROM mailboxes WHERE touched > read", nil, &lost); err != nil {
-			return 0, err
-		}
-		for _, q := range []string{
-			"UPDATE mailboxes SET attempts = 0 WHERE touched > read AND turn = ''",
-			"UPDATE mailboxes SET touched = 0, read = 0, hot = (owner_nonce <> '' OR turn <> '' OR controls > 0) WHERE touched > 0",
-			"UPDATE controls SET through = 0 WHERE done = 0",
-		} {
-			if err := x.do(q); err != nil {
-				return 0, err
-			}
-		}
-		x.highest = 0
-		return lost, x.do("UPDATE generation SET name = ?, lost = ?, highest = 0", name, lost)
-	})
+	lost, err := write(ctx, s, func(x *tx) (int, error) { return startGeneration(x, name) })
 	if err != nil {
 		return 0, fmt.Errorf("start generation %s: %w", name, err)
 	}
 	return lost, nil
+}
+
+func startGeneration(x *tx, name string) (lost int, err error) {
+	var present string
+	if _, err := x.one("SELECT name, lost FROM generation", nil, &present, &lost); err != nil || present == name {
+		return lost, err
+	}
+	if err := x.flush(); err != nil {
+		return 0, err
+	}
+	x.boxes.forget()
+	if _, err := x.one("SELECT count(*) FROM mailboxes WHERE touched > read", nil, &lost); err != nil {
+		return 0, err
+	}
+	for _, q := range []string{
+		"UPDATE mailboxes SET attempts = 0 WHERE touched > read AND turn = ''",
+		"UPDATE mailboxes SET touched = 0, read = 0, hot = (owner_nonce <> '' OR turn <> '' OR controls > 0) WHERE touched > 0",
+		"UPDATE controls SET through = 0 WHERE done = 0",
+	} {
+		if err := x.do(q); err != nil {
+			return 0, err
+		}
+	}
+	x.highest = 0
+	return lost, x.do("UPDATE generation SET name = ?, lost = ?, highest = 0", name, lost)
 }

@@ -153,7 +153,7 @@ name: kill-test
 channels: {telegram: {tg: {token: "%s", api_url: %s, access: {everyone: true}}}}
 providers: {sim: {kind: anthropic, base_url: %s, prices: demo}}
 agents: {main: {model: sim/demo}}
-worker: {turns: 64}
+worker: {turns: 64, attempts: 20} # a turn that was killed four times is not poison here
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 `, filepath.Join(h.Dir, "state"), gatewaytest.Token, h.Telegram.URL(), h.Model.URL())
@@ -305,6 +305,11 @@ func diagnose(t *testing.T, h *gatewaytest.House) {
 	for _, u := range b.Updates {
 		if u.Confirmed.IsZero() {
 			t.Logf("not confirmed: %+v", u)
+		}
+	}
+	for _, m := range b.Messages {
+		if questionIn(m.Text()) == "" {
+			t.Logf("chat %d was told %q", m.ChatID, m.Text())
 		}
 	}
 	t.Logf("totals %+v, pending %v, polling %v", b.Totals, b.Pending, b.Polling)

@@ -57,7 +57,13 @@ func (l *lock) mark(left string) error {
 	return nil
 }
 
-func (l *lock) release() error { return l.f.Close() }
+// release unlocks before it closes: a process that is being started at this
+// moment has a copy of the file until it runs, and closing would leave that one
+// locked.
+func (l *lock) release() error {
+	err := syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN)
+	return errors.Join(err, l.f.Close())
+}
 
 // usedBefore says whether there must be a database.
 func usedBefore(left string) bool {

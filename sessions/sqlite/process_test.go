@@ -159,6 +159,22 @@ func TestASecondProcessIsRefused(t *testing.T) {
 	openAt(t, path)
 }
 
+func TestAClosedDatabaseIsFreeAlthoughAProcessIsStarting(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	s := openAt(t, path)
+	// A child between fork and exec has a copy of every file, as this one has.
+	held, err := s.DupLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close() //nolint:errcheck // nothing was written
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, path)
+}
+
 func TestTheFilesAreTheirOwnersAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "parley.db")

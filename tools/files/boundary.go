@@ -61,19 +61,12 @@ func (b *boundary) deniedNow() denied {
 
 // locate judges the text of a path and opens its root. The caller closes it.
 func (b *boundary) locate(workspace, path string) (place, error) {
-	if !wellFormed(path) || !filepath.IsAbs(workspace) {
-		return place{}, errNotAllowed
-	}
-	workspace = filepath.Clean(workspace)
-	abs := filepath.Clean(path)
-	if !filepath.IsAbs(path) {
-		abs = filepath.Join(workspace, path)
-	}
+	abs, ok := clean(workspace, path)
 	no := b.deniedNow()
-	if no.holds(abs) {
+	if !ok || no.holds(abs) {
 		return place{}, errNotAllowed
 	}
-	for _, dir := range append([]string{workspace}, b.extra...) {
+	for _, dir := range append([]string{filepath.Clean(workspace)}, b.extra...) {
 		if !within(dir, abs) {
 			continue
 		}
@@ -89,6 +82,18 @@ func (b *boundary) locate(workspace, path string) (place, error) {
 		return place{root, rel, abs, no}, nil
 	}
 	return place{}, errNotAllowed
+}
+
+// clean is the absolute form of a path that is written relative to a workspace
+// or absolute; ok is false where it is none. It looks at the text alone.
+func clean(workspace, path string) (abs string, ok bool) {
+	if !wellFormed(path) || !filepath.IsAbs(workspace) {
+		return "", false
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), true
+	}
+	return filepath.Join(workspace, path), true
 }
 
 // wellFormed says that path is a path and nothing that another program would

@@ -1,13 +1,17 @@
-// Package files is the tools by which an agent looks at files: read_file and
-// list_directory. They reach the session's own workspace and the roots an
-// operator adds, and nothing else: not by "..", not by a link, not by a race
-// between a check and a use.
+// Package files is the tools by which an agent works with files. [New] makes
+// those that look at one file or folder, [Searching] those that look through
+// many, [Writing] those that change them. They reach the session's own
+// workspace and, to look only, the roots an operator adds, and nothing else:
+// not by "..", not by a link, not by a race between a check and a use.
 //
 // A path is judged in three steps. Its text is cleaned and must lie below a
 // root and outside the denied list. It is then opened through [os.Root], which
 // follows no link out of the root. What was opened is judged again by its
 // descriptor: only a regular file or a directory, of one name only, whose real
 // place is not on the denied list.
+//
+// What is written goes into a folder that is held open and was judged like
+// that; see [Writing].
 package files
 
 import (
@@ -16,6 +20,8 @@ import (
 	_ "embed"
 	"fmt"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"parley/tools"
 )
@@ -23,8 +29,12 @@ import (
 // Limits of one answer.
 const (
 	DefaultMaxBytes = 190_000 // of a file: what fits below tools.DefaultOutput
-	maxEntries      = 1000    // shown of a directory
-	maxNames        = 100_000 // read of a directory
+
+	DefaultMaxWrite   = 4 << 20
+	DefaultSearchTime = 20 * time.Second
+
+	maxEntries = 1000    // shown of a directory
+	maxNames   = 100_000 // read of a directory
 )
 
 // Config says what the file tools may reach. The workspace of the session is
@@ -38,6 +48,17 @@ type Config struct {
 	ExtraRoots []string
 	// MaxBytes is how much of a file one call shows; 0: DefaultMaxBytes.
 	MaxBytes int64
+	// MaxWrite is how many bytes a file may have that write_file or edit_file
+	// leaves; 0: DefaultMaxWrite.
+	MaxWrite int64
+	// SearchTime is how long one search looks; what it found until then is its
+	// answer. 0: DefaultSearchTime.
+	SearchTime time.Duration
+	// Trusted are further names of files and folders that something outside the
+	// session believes, such as the file that a memory is kept in. Upper and
+	// lower case are the same. Writing them, or anything below them, is of
+	// category Admin.
+	Trusted []string
 	// AllowHardlinks lets files with several names be read. Such a file may be
 	// a file from outside under another name, so it is off by default; trees of
 	// package managers need it.
@@ -59,6 +80,17 @@ func (c Config) Validate() error {
 	if c.MaxBytes < 0 {
 		return fmt.Errorf("max bytes %d: must not be negative", c.MaxBytes)
 	}
+	if c.MaxWrite < 0 {
+		return fmt.Errorf("max write %d: must not be negative", c.MaxWrite)
+	}
+	if c.SearchTime < 0 {
+		return fmt.Errorf("search time %s: must not be negative", c.SearchTime)
+	}
+	for _, name := range c.Trusted {
+		if name == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("trusted name %q: must be the name of a file or folder, without a path", name)
+		}
+	}
 	return nil
 }
 
@@ -70,10 +102,10 @@ var listDoc string
 
 // New makes read_file and list_directory, both of category Read.
 func New(c Config) ([]tools.Tool, error) {
-	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("file tools: %w", err)
+	b, err := c.boundary()
+	if err != nil {
+		return nil, err
 	}
-	b := &boundary{denied: cleaned(c.Denied), extra: cleaned(c.ExtraRoots), hardlinks: c.AllowHardlinks}
 	r := reader{b, cmp.Or(c.MaxBytes, DefaultMaxBytes)}
 	read, err := tools.New("read_file", readDoc, nil, r.read)
 	if err != nil {
@@ -86,6 +118,13 @@ func New(c Config) ([]tools.Tool, error) {
 		return nil, err
 	}
 	return []tools.Tool{read, list}, nil
+}
+
+func (c Config) boundary() (*boundary, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("file tools: %w", err)
+	}
+	return &boundary{denied: cleaned(c.Denied), extra: cleaned(c.ExtraRoots), hardlinks: c.AllowHardlinks}, nil
 }
 
 func cleaned(paths []string) []string {

@@ -89,8 +89,13 @@ func describe(info fs.FileInfo, name string) string {
 	case info.Mode()&fs.ModeSymlink != 0:
 		kind = "link"
 	}
+	return fmt.Sprintf("%-5s %10s  %s", kind, size, shown(name))
+}
+
+// shown is a name on one line, whatever it is made of.
+func shown(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		name = strconv.Quote(name)
+		return strconv.Quote(name)
 	}
-	return fmt.Sprintf("%-5s %10s  %s", kind, size, name)
+	return name
 }

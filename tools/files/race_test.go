@@ -1,58 +1,179 @@
 package files_test
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-// The entry "race" is by turns a folder inside and a link to the outside, while
-// it is read and listed.
-func TestAFolderThatTurnsIntoALinkNeverLetsTheOutsideIn(t *testing.T) {
-	t.Parallel()
-	const rounds = 4000
-	h := newHouse(t)
-	entry := filepath.Join(h.ws, "race")
-	dir, link := filepath.Join(h.ws, "race-dir"), filepath.Join(h.ws, "race-link")
+// rounds is how often a race is run: a fixed number of times, or for 2 seconds
+// with PARLEY_LONG=1.
+func rounds(n int) iter.Seq[int] {
+	long := os.Getenv("PARLEY_LONG") == "1"
+	end := time.Now().Add(2 * time.Second)
+	return func(yield func(int) bool) {
+		for i := 0; long && time.Now().Before(end) || !long && i < n; i++ {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// flip runs turn again and again until the returned function was called.
+func flip(t *testing.T, turn func()) (stop func()) {
+	t.Helper()
+	var flipper sync.WaitGroup
+	done := make(chan struct{})
+	flipper.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				turn()
+			}
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		close(done)
+		flipper.Wait()
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// flipFolder makes the entry by turns a folder inside and a link to the outside.
+func (h house) flipFolder(t *testing.T, name string) (stop func()) {
+	t.Helper()
+	entry := filepath.Join(h.ws, name)
+	dir, link := entry+"-dir", entry+"-link"
 	h.write(t, filepath.Join(dir, "secret"), "INSIDE, AND LONGER")
 	if err := os.Symlink("../out", link); err != nil {
 		t.Fatal(err)
 	}
-	var flipper sync.WaitGroup
-	stop := make(chan struct{})
-	flipper.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
+	return flip(t, func() {
+		for _, kind := range []string{dir, link} {
+			if os.Rename(kind, entry) != nil {
+				_ = os.RemoveAll(entry) // a tool was quicker and made it
+				continue
 			}
-			for _, kind := range []string{dir, link} {
-				if os.Rename(kind, entry) == nil {
-					_ = os.Rename(entry, kind)
-				}
-			}
+			_ = os.Rename(entry, kind)
 		}
 	})
+}
+
+// S6.12
+func TestAFolderThatTurnsIntoALinkNeverLetsTheOutsideIn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	stop := h.flipFolder(t, "race")
 	call := with(t, h.config())
 	seen := map[string]int{}
-	for range rounds {
-		for _, tool := range []string{"read_file", "list_directory"} {
-			path := "race/secret"
-			if tool == "list_directory" {
-				path = "race"
-			}
-			got, err := call(t, h.ws, tool, map[string]any{"path": path})
+	for range rounds(1000) {
+		for tool, args := range map[string]map[string]any{
+			"read_file":      {"path": "race/secret"},
+			"view":           {"path": "race/secret"},
+			"list_directory": {"path": "race"},
+			"grep":           {"path": ".", "pattern": "SECRET", "literal": true},
+			"glob":           {"path": "race", "pattern": "*"},
+		} {
+			got, err := call(t, h.ws, tool, args)
 			seen[tool+" "+verdict(err)]++
 			if strings.Contains(got, "SECRET") || strings.Contains(got, " 6  secret") {
 				t.Fatalf("%s read the outside: %q", tool, got)
 			}
 		}
 	}
-	close(stop)
-	flipper.Wait()
+	stop()
 	t.Log(seen)
 	h.untouched(t)
+}
+
+// S6.12
+func TestAFolderThatTurnsIntoALinkNeverLetsAnythingOut(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	stop := h.flipFolder(t, "racew")
+	call := with(t, h.config())
+	seen := map[string]int{}
+	for range rounds(400) {
+		for _, c := range []struct {
+			tool string
+			args map[string]any
+		}{
+			{"write_file", map[string]any{"path": "racew/new", "content": "x"}},
+			{"write_file", map[string]any{"path": "racew/made/new", "content": "x", "create_parents": true}},
+			{"write_file", map[string]any{"path": "racew/secret", "content": "INSIDE"}},
+			{"edit_file", map[string]any{"path": "racew/secret", "old_text": "S", "new_text": "$", "replace_all": true}},
+			{"delete_file", map[string]any{"path": "racew/secret"}},
+		} {
+			_, err := call(t, h.ws, c.tool, c.args)
+			seen[c.tool+" "+verdict(err)]++
+		}
+	}
+	stop()
+	t.Log(seen)
+	h.untouched(t)
+	if seen["write_file allow"] == 0 {
+		t.Error("nothing was written at all")
+	}
+}
+
+// S6.12
+func TestAFileThatTurnsIntoALinkIsNeverFollowed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	entry, next := filepath.Join(h.ws, "target"), filepath.Join(h.ws, "target-next")
+	// A file is closed when the next has its name: to give up the last hold on
+	// one takes time, and that time is to pass while a file is there.
+	var old *os.File
+	file := func() {
+		f, err := os.Create(next)
+		if err != nil {
+			return
+		}
+		_, _ = f.WriteString("SINSIDE")
+		_ = os.Rename(next, entry)
+		_ = old.Close()
+		old = f
+	}
+	stop := flip(t, func() {
+		file()
+		if os.Symlink("../out/secret", next) == nil {
+			_ = os.Rename(next, entry)
+		}
+		file()
+		if os.Link(filepath.Join(h.out, "secret"), next) == nil {
+			_ = os.Rename(next, entry)
+		}
+	})
+	defer func() { _ = old.Close() }()
+	defer stop()
+	call := with(t, h.config())
+	seen := map[string]int{}
+	for range rounds(400) {
+		for tool, args := range map[string]map[string]any{
+			"write_file":  {"path": "target", "content": "x"},
+			"edit_file":   {"path": "target", "old_text": "S", "new_text": "$", "replace_all": true},
+			"delete_file": {"path": "target"},
+			"grep":        {"path": "target", "pattern": "SECRET"},
+		} {
+			got, err := call(t, h.ws, tool, args)
+			seen[tool+" "+verdict(err)]++
+			if tool == "grep" && strings.Contains(got, "target") {
+				t.Fatalf("grep read the outside: %q", got)
+			}
+		}
+	}
+	stop()
+	t.Log(seen)
+	h.untouched(t)
+	if seen["write_file allow"] == 0 {
+		t.Error("nothing was written at all")
+	}
 }

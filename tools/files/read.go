@@ -27,31 +27,48 @@ type reader struct {
 }
 
 func (r reader) read(ctx context.Context, in readInput, c tools.Call) (tools.Result, error) {
-	if strings.HasSuffix(in.Path, "/") {
-		return tools.Result{}, errNotAllowed
+	f, notice, err := r.text(c.Workspace, in.Path)
+	if err != nil || notice != "" {
+		return tools.Result{Content: notice}, err
 	}
-	p, err := r.locate(c.Workspace, in.Path)
+	defer func() { _ = f.Close() }()
+	return r.lines(ctx, f, in)
+}
+
+// text opens a file to show its lines. Where they are not for showing, there is
+// no file and a notice instead. The caller closes the file.
+func (r reader) text(workspace, path string) (f *os.File, notice string, err error) {
+	if strings.HasSuffix(path, "/") {
+		return nil, "", errNotAllowed
+	}
+	p, err := r.locate(workspace, path)
 	if err != nil {
-		return tools.Result{}, err
+		return nil, "", err
 	}
 	defer func() { _ = p.root.Close() }()
 	f, info, err := r.open(p, 0)
 	if err != nil {
-		return tools.Result{}, err
+		return nil, "", err
 	}
-	defer func() { _ = f.Close() }()
 	if !r.regular(info) {
-		return tools.Result{}, errNotAllowed
+		_ = f.Close()
+		return nil, "", errNotAllowed
 	}
 	head, err := sniff(f)
-	if err != nil {
-		return tools.Result{}, tools.Errorf(tools.Transient, "the file could not be read")
+	switch {
+	case err != nil:
+		err = errUnreadable
+	case binary(head):
+		notice = fmt.Sprintf("[binary file, %s, %d bytes; not shown]", http.DetectContentType(head), info.Size())
+	default:
+		return f, "", nil
 	}
-	if binary(head) {
-		return tools.Result{Content: fmt.Sprintf("[binary file, %s, %d bytes; not shown]", http.DetectContentType(head), info.Size())}, nil
-	}
-	return r.lines(ctx, f, in)
+	_ = f.Close()
+	return nil, notice, err
 }
+
+// errUnreadable is for what the disk does, not the caller.
+var errUnreadable = tools.Errorf(tools.Transient, "the file could not be read")
 
 // sniffed is how much of a file decides whether it is text.
 const sniffed = 8 << 10
@@ -98,7 +115,7 @@ func (r reader) lines(ctx context.Context, f io.Reader, in readInput) (tools.Res
 		}
 		piece, err := src.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
-			return tools.Result{}, tools.Errorf(tools.Transient, "the file could not be read")
+			return tools.Result{}, errUnreadable
 		}
 		if len(piece) > 0 && line >= first {
 			if more = in.Limit > 0 && line >= first+in.Limit || int64(out.Len()+len(piece)) > r.max; more {

@@ -1,0 +1,80 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"parley/tools"
+)
+
+type globInput struct {
+	Pattern string `json:"pattern" jsonschema:"which files, such as **/*.go or *.{yaml,yml}" minLength:"1" maxLength:"1000"`
+	Path    string `json:"path,omitempty" jsonschema:"the folder to search; the workspace itself when left out"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"most files to show; 200 when left out" minimum:"1" maximum:"1000"`
+}
+
+const globLimit = 200
+
+func (s searcher) glob(ctx context.Context, in globInput, c tools.Call) (tools.Result, error) {
+	re, err := compileGlob(in.Pattern)
+	if err != nil {
+		return tools.Result{}, tools.Errorf(tools.Permanent, "%w", err)
+	}
+	p, dir, err := s.start(c.Workspace, in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer func() { _ = dir.Close() }()
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	limit := globLimit
+	if in.Limit > 0 {
+		limit = in.Limit
+	}
+	out := newAnswer(s.max)
+	err = p.walker(func(f found) error {
+		if !re.MatchString(f.rel) {
+			return nil
+		}
+		if out.lines == limit {
+			return errEnough
+		}
+		return out.add(name(c.Workspace, filepath.Join(f.dir.abs, f.name)))
+	}).walk(ctx, dir, "", 0)
+	return out.result("[no file matches]", err)
+}
+
+// answer collects lines up to a limit of bytes.
+type answer struct {
+	text  strings.Builder
+	lines int
+	max   int64
+}
+
+func newAnswer(most int64) *answer { return &answer{max: most} }
+
+// add takes one more line, or returns errEnough.
+func (a *answer) add(line string) error {
+	if int64(a.text.Len()+len(line)+1) > a.max {
+		return errEnough
+	}
+	a.text.WriteString(line)
+	a.text.WriteByte('\n')
+	a.lines++
+	return nil
+}
+
+// result is the answer of a search that ended with err.
+func (a *answer) result(nothing string, err error) (tools.Result, error) {
+	note, err := cutShort(err)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	text := a.text.String()
+	if a.lines == 0 {
+		text = nothing + "\n"
+	}
+	return tools.Result{Content: strings.TrimSuffix(fmt.Sprintf("%s%s", text, note), "\n")}, nil
+}

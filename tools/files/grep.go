@@ -1,0 +1,206 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"parley/tools"
+)
+
+type grepInput struct {
+	Pattern    string `json:"pattern" jsonschema:"what to look for in each line: a regular expression (RE2)" minLength:"1" maxLength:"1000"`
+	Path       string `json:"path,omitempty" jsonschema:"the file or folder to search; the workspace itself when left out"`
+	Include    string `json:"include,omitempty" jsonschema:"only files that match this glob, such as *.go or docs/**/*.md" maxLength:"1000"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"take upper and lower case as the same"`
+	Literal    bool   `json:"literal,omitempty" jsonschema:"take the pattern as plain text"`
+	FilesOnly  bool   `json:"files_only,omitempty" jsonschema:"name the files that match, not their lines"`
+	Context    int    `json:"context,omitempty" jsonschema:"lines to show before and after each match" minimum:"0" maximum:"20"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"most matching lines, or files with files_only; 100 when left out" minimum:"1" maximum:"1000"`
+}
+
+const (
+	grepLimit       = 100
+	maxInstructions = 2000 // of a compiled pattern: the time for a line is the product
+	maxShown        = 500  // bytes of a line
+)
+
+func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.Result, error) {
+	re, err := in.compile()
+	if err != nil {
+		return tools.Result{}, tools.Errorf(tools.Permanent, "%w", err)
+	}
+	filter, err := compileGlob(cmp.Or(in.Include, "*"))
+	if err != nil {
+		return tools.Result{}, tools.Errorf(tools.Permanent, "include: %w", err)
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	g := &grepper{in: in, re: re, out: newAnswer(s.max), lines: newLineReader(), limit: grepLimit}
+	if in.Limit > 0 {
+		g.limit = in.Limit
+	}
+	p, dir, err := s.start(c.Workspace, in.Path)
+	if errors.Is(err, errNoDirectory) {
+		return s.grepFile(ctx, g, c.Workspace)
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer func() { _ = dir.Close() }()
+	err = p.walker(func(f found) error {
+		if !filter.MatchString(f.rel) || !s.regular(f.info) {
+			return nil
+		}
+		file, err := f.open()
+		if err != nil {
+			return nil
+		}
+		defer func() { _ = file.Close() }()
+		if info, err := file.Stat(); err != nil || !s.regular(info) {
+			return nil
+		}
+		if head, err := sniff(file); err != nil || binary(head) {
+			return nil
+		}
+		return g.search(ctx, file, name(c.Workspace, filepath.Join(f.dir.abs, f.name)))
+	}).walk(ctx, dir, "", 0)
+	return g.result(err)
+}
+
+// grepFile searches the one file that is named.
+func (s searcher) grepFile(ctx context.Context, g *grepper, workspace string) (tools.Result, error) {
+	f, notice, err := s.text(workspace, g.in.Path)
+	if err != nil || notice != "" {
+		return tools.Result{Content: notice}, err
+	}
+	defer func() { _ = f.Close() }()
+	abs, _ := clean(workspace, g.in.Path)
+	return g.result(g.search(ctx, f, name(workspace, abs)))
+}
+
+// compile makes the matcher. The error is for the model.
+func (in grepInput) compile() (*regexp.Regexp, error) {
+	text := in.Pattern
+	if in.Literal {
+		text = regexp.QuoteMeta(text)
+	}
+	if in.IgnoreCase {
+		text = "(?i)" + text
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern is no regular expression (RE2): %w; escape it, or set literal", err)
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil || len(prog.Inst) > maxInstructions {
+		return nil, errors.New("the pattern is too large; use fewer or shorter repetitions")
+	}
+	return regexp.Compile(text)
+}
+
+// grepper is one search.
+type grepper struct {
+	in      grepInput
+	re      *regexp.Regexp
+	out     *answer
+	lines   *lineReader
+	limit   int
+	matches int
+	files   int
+	long    int // lines of which only the beginning was looked at
+}
+
+// search looks through one file. errEnough ends everything.
+func (g *grepper) search(ctx context.Context, f *os.File, name string) error {
+	g.lines.reset(f)
+	g.files++
+	var before []string // context not yet shown
+	last, after := 0, 0 // last line shown; lines still to show
+	for {
+		line, cut, err := g.lines.next(ctx)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, errUnreadable):
+			return nil
+		case err != nil:
+			return err
+		}
+		if cut {
+			g.long++
+		}
+		n := g.lines.n
+		if !g.re.Match(line) {
+			switch {
+			case after > 0:
+				after--
+				last = n
+				if err := g.out.add(shownLine(name, '-', n, line)); err != nil {
+					return err
+				}
+			case g.in.Context > 0:
+				if len(before) == g.in.Context {
+					before = before[1:]
+				}
+				before = append(before, shownLine(name, '-', n, line))
+			}
+			continue
+		}
+		if g.matches == g.limit {
+			return errEnough
+		}
+		g.matches++
+		if g.in.FilesOnly {
+			return g.out.add(name)
+		}
+		if err := g.show(before, last, shownLine(name, ':', n, line), n); err != nil {
+			return err
+		}
+		before, last, after = nil, n, g.in.Context
+	}
+}
+
+// show adds the match on line n and what comes before it. last is the line that
+// was shown before, 0 for none of this file.
+func (g *grepper) show(before []string, last int, match string, n int) error {
+	if g.in.Context > 0 && g.out.lines > 0 && (last == 0 || n-len(before) > last+1) {
+		before = append([]string{"--"}, before...)
+	}
+	for _, line := range append(before, match) {
+		if err := g.out.add(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *grepper) result(err error) (tools.Result, error) {
+	nothing := fmt.Sprintf("[no match in %d files]", g.files)
+	if g.files == 1 {
+		nothing = "[no match in 1 file]"
+	}
+	res, err := g.out.result(nothing, err)
+	if err == nil && g.long > 0 {
+		res.Content += fmt.Sprintf("\n[of %d long lines only the first %d bytes were searched]", g.long, maxLine)
+	}
+	return res, err
+}
+
+// shownLine is a line as grep -n writes it, shortened.
+func shownLine(name string, mark byte, n int, line []byte) string {
+	return fmt.Sprintf("%s%c%d%c%s", name, mark, n, mark, shortened(line, maxShown))
+}
+
+// shortened is at most n bytes of a line as text, and a mark where it goes on.
+func shortened(line []byte, n int) string {
+	if len(line) <= n {
+		return strings.ToValidUTF8(string(line), "\uFFFD")
+	}
+	return strings.ToValidUTF8(string(line[:n]), "") + " [...]"
+}

@@ -1,0 +1,121 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"parley/tools"
+)
+
+//go:embed glob.md
+var globDoc string
+
+//go:embed grep.md
+var grepDoc string
+
+//go:embed view.md
+var viewDoc string
+
+// Searching makes glob, grep and view, all of category Read: with
+// list_directory they are what an agent needs that only looks things up.
+//
+// A search goes down real folders only, 64 deep at most. It follows no link and
+// leaves out what is denied and the insides of .git. It ends when it found what
+// may be shown, after c.SearchTime or 300,000 entries, and says so after what it
+// found; when its context ends it returns the cause. An answer has at most
+// c.MaxBytes bytes and a note.
+func Searching(c Config) ([]tools.Tool, error) {
+	b, err := c.boundary()
+	if err != nil {
+		return nil, err
+	}
+	s := searcher{reader{b, cmp.Or(c.MaxBytes, DefaultMaxBytes)}, cmp.Or(c.SearchTime, DefaultSearchTime)}
+	glob, err := tools.New("glob", globDoc, nil, s.glob)
+	if err != nil {
+		return nil, err
+	}
+	grep, err := tools.New("grep", grepDoc, nil, s.grep)
+	if err != nil {
+		return nil, err
+	}
+	view, err := tools.New("view", viewDoc, nil, s.view)
+	if err != nil {
+		return nil, err
+	}
+	return []tools.Tool{glob, grep, view}, nil
+}
+
+type searcher struct {
+	reader
+	time time.Duration
+}
+
+// Why a search ends before everything was looked at. The text is for the model.
+var (
+	errEnough  = errors.New("more was found than is shown")
+	errTooMany = fmt.Errorf("there are more than %d files and folders", maxVisited)
+	errSlow    = errors.New("it took too long")
+)
+
+// bounded ends ctx when the search has had its time.
+func (s searcher) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.time, errSlow)
+}
+
+// cutShort is the note about a search that ended with err. What is no limit of
+// a search is an error still.
+func cutShort(err error) (note string, _ error) {
+	switch {
+	case err == nil:
+		return "", nil
+	case errors.Is(err, errEnough), errors.Is(err, errTooMany), errors.Is(err, errSlow):
+		return fmt.Sprintf("[the search was cut short: %v; narrow it by path or pattern]", err), nil
+	}
+	return "", err
+}
+
+// start opens the folder that a search begins in. The caller closes it; the
+// place's root is closed already. Where path names a plain file, the error is
+// errNoDirectory.
+func (s searcher) start(workspace, path string) (place, folder, error) {
+	p, err := s.locate(workspace, cmp.Or(path, "."))
+	if err != nil {
+		return place{}, folder{}, err
+	}
+	defer func() { _ = p.root.Close() }()
+	dir, err := p.enter(p.root, p.rel, p.abs)
+	switch {
+	case err == nil:
+		return p, dir, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return place{}, folder{}, p.missing()
+	case !errors.Is(err, syscall.ENOTDIR):
+		return place{}, folder{}, errNotAllowed
+	}
+	f, info, err := s.open(p, 0) // what is it, if it may be known?
+	if err != nil {
+		return place{}, folder{}, err
+	}
+	_ = f.Close()
+	if !s.regular(info) {
+		return place{}, folder{}, errNotAllowed
+	}
+	return place{}, folder{}, errNoDirectory
+}
+
+var errNoDirectory = tools.Errorf(tools.Permanent, "the path is a file, not a folder")
+
+// name is how an answer calls abs: as the model would have to.
+func name(workspace, abs string) string {
+	if rel, ok := below(filepath.Clean(workspace), abs); ok {
+		return shown(rel)
+	}
+	return shown(abs)
+}

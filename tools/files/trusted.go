@@ -1,0 +1,61 @@
+package files
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// trusted says that a path leads to what something else believes or runs later:
+// a shell that starts, a version control hook, an editor, another agent. It
+// judges every name of rel, which is below a root and clean.
+func (w *writer) trusted(rel string) bool {
+	for name := range strings.SplitSeq(rel, "/") {
+		name = fold(name)
+		if believed(name) || strings.HasPrefix(name, ".env.") || slices.Contains(w.names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// fold is one spelling for all that a file system may take for the same name:
+// some do not tell cases apart, or pass over characters that nobody sees.
+func fold(name string) string {
+	return strings.ToLower(strings.ToUpper(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, name)))
+}
+
+// believed knows the names, folded.
+func believed(name string) bool {
+	switch name {
+	case ".git", ".hg", ".svn", ".bzr", ".jj", ".gitconfig", ".gitmodules", ".gitattributes", ".hgrc",
+		".githooks", ".husky", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml": // version control
+		return true
+	case ".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".buildkite", ".travis.yml", "jenkinsfile": // builders
+		return true
+	case ".profile", ".login", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
+		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc",
+		".inputrc", ".xprofile", ".xinitrc", ".xsession", ".tmux.conf", ".screenrc", ".config", ".local": // shells
+		return true
+	case ".env", ".envrc", ".direnv", ".tool-versions", ".mise.toml", "mise.toml": // environments
+		return true
+	case ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el", ".gdbinit", ".lldbinit",
+		".vscode", ".idea", ".zed", ".devcontainer", ".devcontainer.json", ".editorconfig": // editors
+		return true
+	case ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".pythonrc", ".pythonstartup", "sitecustomize.py",
+		"usercustomize.py", ".irbrc", ".gemrc", ".cargo", ".m2", ".curlrc", ".wgetrc", ".netrc": // programs
+		return true
+	case ".ssh", "authorized_keys", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".rhosts", "crontab": // identities
+		return true
+	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "soul.md", "memory.md", "heartbeat.md",
+		".claude", ".codex", ".gemini", ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo",
+		".goosehints", ".aider.conf.yml", ".mcp.json", "mcp.json": // agents
+		return true
+	}
+	return false
+}

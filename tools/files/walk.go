@@ -1,0 +1,106 @@
+package files
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Limits of one search.
+const (
+	maxVisited = 300_000 // files and folders looked at
+	maxDepth   = 64      // folders in each other, each held open
+)
+
+// found is a plain file that a walk came to. It can be opened during the visit.
+type found struct {
+	dir  folder
+	name string
+	info fs.FileInfo
+	rel  string // from where the walk began
+}
+
+// walker goes through all plain files below a folder.
+type walker struct {
+	denied denied
+	place  place
+	left   int // entries
+	visit  func(found) error
+}
+
+func (p place) walker(visit func(found) error) *walker {
+	return &walker{p.denied, p, maxVisited, visit}
+}
+
+// walk visits the files below dir in the order of their names, folder by folder,
+// until visit returns an error, which it returns. What vanishes meanwhile or
+// cannot be read is passed over.
+func (w *walker) walk(ctx context.Context, dir folder, rel string, depth int) error {
+	for _, entry := range names(dir, w.left+1) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if w.left--; w.left < 0 {
+			return errTooMany
+		}
+		if w.denied.holds(filepath.Join(dir.abs, entry)) || w.denied.holds(filepath.Join(dir.real, entry)) {
+			continue
+		}
+		info, err := dir.Lstat(entry)
+		if err != nil {
+			continue
+		}
+		switch {
+		case info.Mode().IsRegular():
+			err = w.visit(found{dir, entry, info, filepath.Join(rel, entry)})
+		case info.IsDir() && entry != ".git" && depth < maxDepth:
+			err = w.descend(ctx, dir, entry, info, rel, depth)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// descend walks through the folder entry of dir if it is still the one that was
+// looked at, and no link that took its place.
+func (w *walker) descend(ctx context.Context, dir folder, entry string, info fs.FileInfo, rel string, depth int) error {
+	sub, err := w.place.enter(dir.Root, entry, filepath.Join(dir.abs, entry))
+	if err != nil {
+		return nil // gone, or out of reach
+	}
+	defer func() { _ = sub.Close() }()
+	if now, err := sub.Stat("."); err != nil || !os.SameFile(now, info) {
+		return nil
+	}
+	return w.walk(ctx, sub, filepath.Join(rel, entry), depth+1)
+}
+
+// names is what can be read of a folder, at most so many names, sorted.
+func names(dir folder, most int) []string {
+	f, err := dir.OpenFile(".", os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	all, _ := f.Readdirnames(most) // what came before an error counts
+	slices.Sort(all)
+	return all
+}
+
+// open opens the file for reading, if it is still the one that was looked at.
+func (f found) open() (*os.File, error) {
+	file, err := f.dir.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := file.Stat(); err != nil || !os.SameFile(now, f.info) {
+		_ = file.Close()
+		return nil, errNotFound
+	}
+	return file, nil
+}

@@ -1,0 +1,114 @@
+package files
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"parley/tools"
+)
+
+//go:embed write_file.md
+var writeDoc string
+
+//go:embed edit_file.md
+var editDoc string
+
+//go:embed delete_file.md
+var deleteDoc string
+
+// Writing makes write_file, edit_file and delete_file. They change the session's
+// workspace only, never an extra root.
+//
+// Each opens the folder first and works in that very folder, so a name exchanged
+// for a link meanwhile leads nowhere else; a target that is a link or anything
+// but a plain file is refused. A file is written beside its name, brought to
+// the disk, and then given the name: readers see the old text or the new one,
+// and another name of the old file keeps the old text. A process that is killed
+// in between leaves a file .parley-*.tmp behind.
+//
+// A call is of category Write, but Admin where its path names what something
+// else trusts later (.git, .bashrc, .env, CLAUDE.md, .mcp.json and the like, and
+// the names of c.Trusted) or leads out of the workspace, which Run refuses. A
+// path that comes to such a file by a link is refused too: it has to be named.
+//
+// Two calls at a time for one file are safe: the later finds the file changed
+// and says so, or replaces it whole.
+func Writing(c Config) ([]tools.Tool, error) {
+	b, err := c.boundary()
+	if err != nil {
+		return nil, err
+	}
+	b.extra = nil
+	w := &writer{boundary: b, max: cmp.Or(c.MaxWrite, DefaultMaxWrite)}
+	for _, name := range c.Trusted {
+		w.names = append(w.names, fold(name))
+	}
+	write, err := tools.New("write_file", writeDoc, changes[writeInput], w.write)
+	if err != nil {
+		return nil, err
+	}
+	edit, err := tools.New("edit_file", editDoc, changes[editInput], w.edit)
+	if err != nil {
+		return nil, err
+	}
+	remove, err := tools.New("delete_file", deleteDoc, changes[deleteInput], w.remove)
+	if err != nil {
+		return nil, err
+	}
+	ts := []tools.Tool{write, edit, remove}
+	for i, t := range ts {
+		if ts[i], err = w.judge(t); err != nil {
+			return nil, err
+		}
+	}
+	return ts, nil
+}
+
+func changes[In any](In) tools.Category { return tools.Write }
+
+// writer changes files inside a boundary.
+type writer struct {
+	*boundary
+	max   int64
+	names []string // trusted by this operator, folded
+}
+
+// judged is a tool whose category depends on where its path leads.
+type judged struct {
+	tools.Tool
+	tools.Checker
+	writer *writer
+}
+
+func (w *writer) judge(t tools.Tool) (tools.Tool, error) {
+	c, ok := t.(tools.Checker)
+	if !ok {
+		return nil, fmt.Errorf("tool %s: does not check its arguments", t.Definition().Name)
+	}
+	return judged{t, c, w}, nil
+}
+
+// Category looks at the text of the path, as Run does. Where links lead is not
+// known before the call; Run refuses a path that another category would suit.
+func (j judged) Category(c tools.Call) tools.Category {
+	if cat := j.Tool.Category(c); cat != tools.Write {
+		return cat
+	}
+	var in struct {
+		Path string `json:"path"`
+	}
+	if json.Unmarshal(c.Arguments, &in) != nil {
+		return tools.Admin
+	}
+	abs, ok := clean(c.Workspace, in.Path)
+	if !ok {
+		return tools.Admin
+	}
+	if rel, ok := below(filepath.Clean(c.Workspace), abs); !ok || j.writer.trusted(rel) {
+		return tools.Admin
+	}
+	return tools.Write
+}

@@ -70,6 +70,7 @@ type row struct {
 
 type modelTurn struct {
 	id       string
+	seq      uint64
 	attempts int
 	done     bool
 	ended    sessions.Fence
@@ -237,7 +238,7 @@ func (w *world) work(t *rapid.T) {
 	}
 	seq := r.read + 1
 	if r.turn != nil {
-		seq = r.read
+		seq = r.turn.seq // more may have been skipped since
 	}
 	for range times(t) {
 		o := opening(f, seq)
@@ -253,7 +254,7 @@ func (w *world) work(t *rapid.T) {
 		}
 		if r.turn == nil {
 			r.read = seq
-			r.turn = &modelTurn{id: o.Turn.ID, attempts: max(1, r.attempts)}
+			r.turn = &modelTurn{id: o.Turn.ID, seq: seq, attempts: max(1, r.attempts)}
 			r.turns = append(r.turns, r.turn)
 			r.history = append(r.history, o.Message.ID)
 		}
@@ -589,7 +590,7 @@ func (w *world) lastOpen(r *row) {
 		w.rt.Fatalf("turn %s was not opened", o.Turn.ID)
 	}
 	r.read++
-	r.turn = &modelTurn{id: o.Turn.ID, attempts: r.attempts}
+	r.turn = &modelTurn{id: o.Turn.ID, seq: r.read, attempts: r.attempts}
 	r.turns = append(r.turns, r.turn)
 	r.history = append(r.history, o.Message.ID)
 }

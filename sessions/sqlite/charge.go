@@ -215,15 +215,44 @@ func book(x *tx, e costs.Entry) (turn string, err error) {
 }
 
 func insertEntry(x *tx, r reservation, e costs.Entry) error {
+	price, err := x.price(e.Price)
+	if err != nil {
+		return err
+	}
+	e.Price = nil
 	body, err := text(e)
 	if err != nil {
 		return err
 	}
 	l := e.Labels
-	err = x.do("INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		e.ID, r.session, r.turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, body)
+	err = x.do("INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry, price) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		e.ID, r.session, r.turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, body, price)
 	if err != nil {
 		return fmt.Errorf("write ledger row %s: %w", e.ID, err)
 	}
 	return nil
+}
+
+// price is the number of the row that is a copy of p, or nil when p is.
+func (t *tx) price(p *costs.Price) (any, error) {
+	if p == nil {
+		return nil, nil //nolint:nilnil // NULL
+	}
+	body, err := text(p)
+	if err != nil {
+		return nil, err
+	}
+	if id, ok := t.prices.get(body); ok {
+		return id, nil
+	}
+	var id int64
+	found, err := t.one("SELECT id FROM prices WHERE body = ?", args(body), &id)
+	if err == nil && !found {
+		_, id, err = t.insert("INSERT INTO prices (body) VALUES (?)", body)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep the price: %w", err)
+	}
+	t.prices.learn(body, id)
+	return id, nil
 }

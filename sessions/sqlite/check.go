@@ -32,6 +32,8 @@ var checks = []struct{ what, query string }{
 		WHERE l.a IS NOT t.amount OR l.n IS NOT t.calls OR l.u IS NOT t.unknown`},
 	{"ledger rows that were changed", `
 		SELECT id FROM ledger WHERE json_extract(entry, '$.amount') IS NOT amount OR json_extract(entry, '$.id') IS NOT id`},
+	{"ledger rows whose price is missing", `
+		SELECT l.id FROM ledger AS l LEFT JOIN prices AS p ON p.id = l.price WHERE l.price IS NOT NULL AND p.id IS NULL`},
 	{"mailboxes whose open turn or control requests are miscounted", `
 		SELECT m.token FROM mailboxes AS m
 			LEFT JOIN (SELECT token, max(id) AS id, count(*) AS n FROM turns WHERE state <> 'done' AND nested = 0 GROUP BY token) AS t ON t.token = m.token

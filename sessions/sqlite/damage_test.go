@@ -238,6 +238,7 @@ func TestAHistoryIsNeverSilentlyShorter(t *testing.T) {
 		"a hold forgotten":       {[]string{"UPDATE sessions SET held = 5"}, false},
 		"a ledger row removed":   {[]string{"DROP TRIGGER ledger_delete", "DELETE FROM ledger WHERE no = 1"}, false},
 		"a ledger row rewritten": {[]string{"DROP TRIGGER ledger_update", "UPDATE ledger SET entry = json_set(entry, '$.amount', 1)"}, false},
+		"a price removed":        {[]string{"DROP TRIGGER prices_delete", "DELETE FROM prices"}, false},
 		"an open turn forgotten": {[]string{"UPDATE turns SET state = 'open' WHERE id = 'turn-0'"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +266,8 @@ func TestTheLedgerCanOnlyBeAddedTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close() //nolint:errcheck // a test file
-	for _, q := range []string{"UPDATE ledger SET amount = 0", "DELETE FROM ledger", "INSERT OR REPLACE INTO ledger SELECT * FROM ledger"} {
+	for _, q := range []string{"UPDATE ledger SET amount = 0", "DELETE FROM ledger", "INSERT OR REPLACE INTO ledger SELECT * FROM ledger",
+		"UPDATE prices SET body = '{}'", "DELETE FROM prices", "INSERT OR REPLACE INTO prices SELECT * FROM prices"} {
 		if _, err := db.ExecContext(context.Background(), q); err == nil {
 			t.Errorf("%s was not refused", q)
 		}

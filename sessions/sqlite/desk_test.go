@@ -14,6 +14,14 @@ import (
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
+// price is copied into each entry.
+var price = costs.Price{
+	Provider: "maker", Model: "model-1", Input: 3_000_000, Output: 15_000_000, CacheRead: 300_000, CacheWrite5m: 3_750_000, CacheWrite1h: 6_000_000,
+	Tiers:       []costs.ContextTier{{Above: 200_000, Input: 6_000_000, Output: 22_500_000, CacheRead: 600_000, CacheWrite5m: 7_500_000, CacheWrite1h: 12_000_000}},
+	Multipliers: map[string]costs.Fraction{"tier:batch": {Num: 1, Den: 2}, "geo:us": {Num: 11, Den: 10}},
+	ServerTools: map[string]costs.Amount{"web_search": 10_000_000_000}, Source: "the maker's list of prices", Date: "2026-03-01",
+}
+
 // desk is one conversation that a worker answers.
 type desk struct {
 	tb  testing.TB
@@ -84,7 +92,7 @@ func (d *desk) named(id string, seq uint64) {
 	d.ok(d.s.Reserve(ctx, m.Fence(), sessions.Charge{Session: t.Session, Turn: id, Scopes: scopes}, r))
 	_, _, err = d.s.Finish(ctx, m.Fence(), sessions.Ending{
 		Turn: id, Outcome: transcript.EndTurn, At: noon,
-		Settlement: &costs.Settlement{Reservation: r, Entry: costs.Entry{ID: r.ID, Call: r.Estimate.Call, Labels: labels, Amount: 40, Priced: true, State: costs.Settled, Outcome: "ok", At: noon}},
+		Settlement: &costs.Settlement{Reservation: r, Entry: costs.Entry{ID: r.ID, Call: r.Estimate.Call, Labels: labels, Price: &price, Amount: 40, Priced: true, State: costs.Settled, Outcome: "ok", At: noon}},
 		Messages:   []transcript.Message{{ID: id + "-answer", Role: transcript.Assistant, Model: "model-1", Parts: []transcript.Part{transcript.Text{Text: "hello yourself"}}, CreatedAt: noon}},
 		Replies:    []sessions.Outgoing{{ID: id + "-reply", Channel: "tg", Session: t.Session, Turn: id, To: d.key.Address(), Text: "hello yourself", At: noon}},
 	})

@@ -11,6 +11,7 @@ const (
 	mostChats  = 2048
 	mostCalls  = 8192
 	mostScopes = 4096
+	mostPrices = 256
 )
 
 // known is what the writer knows of the database.
@@ -21,6 +22,7 @@ type known struct {
 	calls    table[string, reservation] // open reservations
 	scopes   table[scopeKey, spending]
 	totals   table[costs.Labels, total]
+	prices   table[string, int64] // their numbers
 	workers  table[sessions.Worker, lease]
 	outbox   table[string, sending] // answers that are not done
 
@@ -36,6 +38,7 @@ func newKnown() known {
 		calls:    newTable[string, reservation](mostCalls),
 		scopes:   newTable[scopeKey, spending](mostScopes),
 		totals:   newTable[costs.Labels, total](mostScopes),
+		prices:   newTable[string, int64](mostPrices),
 		workers:  newTable[sessions.Worker, lease](mostChats),
 		outbox:   newTable[string, sending](mostCalls),
 		early:    map[string]bool{},
@@ -66,6 +69,7 @@ func (k *known) age() {
 	k.calls.age()
 	k.scopes.age()
 	k.totals.age()
+	k.prices.age()
 	k.workers.age()
 	k.outbox.age()
 }
@@ -77,6 +81,7 @@ func (k *known) forget() {
 	k.calls.forget()
 	k.scopes.forget()
 	k.totals.forget()
+	k.prices.forget()
 	k.workers.forget()
 	k.outbox.forget()
 }

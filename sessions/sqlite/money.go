@@ -11,11 +11,13 @@ import (
 	"parley/sessions"
 )
 
+const ledgerRows = "SELECT l.no, l.session, l.entry, p.body FROM ledger AS l LEFT JOIN prices AS p ON p.id = l.price "
+
 // Ledger implements [sessions.Money]. yield may use the store.
 func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
-	query := "SELECT no, session, entry FROM ledger WHERE no > ? ORDER BY no LIMIT " + strconv.Itoa(page)
+	query := ledgerRows + "WHERE l.no > ? ORDER BY l.no LIMIT " + strconv.Itoa(page)
 	if id != "" {
-		query = "SELECT no, session, entry FROM ledger WHERE no > ? AND session = ? ORDER BY no LIMIT " + strconv.Itoa(page)
+		query = ledgerRows + "WHERE l.no > ? AND l.session = ? ORDER BY l.no LIMIT " + strconv.Itoa(page)
 	}
 	type row struct {
 		session sessionkeys.SessionID
@@ -31,10 +33,15 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 		err := s.each(ctx, query, a, func(r scanner) error {
 			var row row
 			var body string
-			if err := r.Scan(&after, &row.session, &body); err != nil {
+			var price []byte
+			if err := r.Scan(&after, &row.session, &body, &price); err != nil {
 				return err
 			}
 			err := parse(body, &row.entry)
+			if err == nil && price != nil {
+				row.entry.Price = new(costs.Price)
+				err = parse(string(price), row.entry.Price)
+			}
 			rows = append(rows, row)
 			return err
 		})

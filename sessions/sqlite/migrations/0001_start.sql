@@ -134,6 +134,22 @@ CREATE TABLE reservations (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reservations_open ON reservations (token, turn) WHERE state = 'open';
 
+-- The prices that entries were booked with, each kept once. They are never
+-- changed either.
+CREATE TABLE prices (
+  id   INTEGER PRIMARY KEY,
+  body TEXT    NOT NULL UNIQUE
+) STRICT;
+CREATE TRIGGER prices_insert BEFORE INSERT ON prices WHEN EXISTS (SELECT 1 FROM prices WHERE id = NEW.id OR body = NEW.body) BEGIN
+  SELECT RAISE(ABORT, 'prices are append-only');
+END;
+CREATE TRIGGER prices_update BEFORE UPDATE ON prices BEGIN
+  SELECT RAISE(ABORT, 'prices are append-only');
+END;
+CREATE TRIGGER prices_delete BEFORE DELETE ON prices BEGIN
+  SELECT RAISE(ABORT, 'prices are append-only');
+END;
+
 CREATE TABLE ledger (
   no       INTEGER PRIMARY KEY,
   id       TEXT    NOT NULL UNIQUE,
@@ -145,7 +161,8 @@ CREATE TABLE ledger (
   purpose  TEXT    NOT NULL,
   amount   INTEGER NOT NULL,
   priced   INTEGER NOT NULL,
-  entry    TEXT    NOT NULL
+  entry    TEXT    NOT NULL, -- without its price
+  price    INTEGER REFERENCES prices (id) -- NULL: none was known
 ) STRICT;
 CREATE INDEX ledger_session ON ledger (session, no);
 -- INSERT OR REPLACE deletes without asking the trigger for deletions.

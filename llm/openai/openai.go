@@ -82,7 +82,7 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, 
 		if fault != nil {
 			fault.Usage = a.partial()
 		}
-		a.sink.end(&m.base, resp, fault, a.id)
+		a.conclude(&m.base, resp, fault, a.id)
 	}
 }
 

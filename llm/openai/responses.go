@@ -43,7 +43,7 @@ func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Eve
 		if fault != nil {
 			fault.Usage = a.partial()
 		}
-		a.sink.end(&m.base, resp, fault, a.id)
+		a.conclude(&m.base, resp, fault, a.id)
 	}
 }
 

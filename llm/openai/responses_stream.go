@@ -192,10 +192,10 @@ func (a *turn) delta(e responseEvent, kind string) error {
 		return err
 	}
 	piece := argumentPiece(e.Delta)
-	switch {
-	case kind == "function_call":
+	switch kind {
+	case "function_call":
 		return a.call(it, piece)
-	case kind == "reasoning":
+	case "reasoning":
 		return a.think(it, strings.TrimSuffix(e.Type, ".delta"), e.Part, piece)
 	}
 	it.refused = it.refused || e.Type == "response.refusal.delta"

@@ -43,9 +43,9 @@ func (s *sink) warn(format string, args ...any) {
 	}
 }
 
-// end yields what the exchange came to: the answer, or the fault together with
+// conclude yields what the exchange came to: the answer, or the fault together with
 // what had been received. id is the answer's name where the head had none.
-func (s *sink) end(b *base, resp *llm.Response, fault *llm.Error, id string) {
+func (s *sink) conclude(b *base, resp *llm.Response, fault *llm.Error, id string) {
 	switch {
 	case s.stopped:
 	case fault != nil:

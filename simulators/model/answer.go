@@ -39,12 +39,12 @@ type Finish string
 
 // Finishes.
 const (
-	EndTurn  Finish = "end"    // end_turn, stop
-	ToolUse  Finish = "tools"  // tool_use, tool_calls
-	Length   Finish = "length" // max_tokens, length
-	Declined Finish = "filter" // refusal, content_filter
-	Stopped  Finish = "stop"   // stop_sequence, stop
-	Paused   Finish = "pause"  // pause_turn; stop for OpenAI
+	EndTurn  Finish = "end"    // end_turn, stop, completed
+	ToolUse  Finish = "tools"  // tool_use, tool_calls, completed
+	Length   Finish = "length" // max_tokens, length, incomplete for max_output_tokens
+	Declined Finish = "filter" // refusal, content_filter, incomplete for content_filter
+	Stopped  Finish = "stop"   // stop_sequence, stop, completed
+	Paused   Finish = "pause"  // pause_turn; stop and completed for OpenAI
 )
 
 // Kind is what a [Block] is.
@@ -58,8 +58,10 @@ const (
 	CallBlock     Kind = "call"
 )
 
-// Block is a part of an answer. OpenAI's protocol shows no thinking: it only
-// counts as reasoning, unless Options.ReasoningContent is set.
+// Block is a part of an answer. OpenAI's Chat Completions shows no thinking: it
+// only counts as reasoning, unless Options.ReasoningContent is set. Responses
+// shows it as a summary if the request asks for one, and gives it encrypted if
+// the request asks for that.
 type Block struct {
 	Kind Kind
 	Text string // text or thinking; for a redacted block what is hidden
@@ -68,8 +70,9 @@ type Block struct {
 	Name  string // of the tool
 	Input string // arguments, normally a JSON object; empty: {}
 
-	// Signature of thinking, or data of a redacted block; empty: made by the
-	// server. Either must come back unaltered.
+	// Signature of thinking, data of a redacted block, or encrypted content of
+	// either in Responses; empty: made by the server. It must come back
+	// unaltered.
 	Signature string
 }
 

@@ -44,10 +44,10 @@ func (c *cache) input(p *Prompt) Usage {
 	if total < c.min {
 		return Usage{Input: int64(total)}
 	}
-	if p.Protocol == OpenAI {
-		return c.automatic(p, total)
+	if p.Protocol == Anthropic {
+		return c.explicit(p, total)
 	}
-	return c.explicit(p, total)
+	return c.automatic(p, total)
 }
 
 // mark is the end of a block: the prefix up to it and what that counts.

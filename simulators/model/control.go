@@ -67,6 +67,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/messages", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Anthropic) })
 	mux.HandleFunc("/v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, OpenAI) })
+	mux.HandleFunc("/v1/responses", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, OpenAIResponses) })
 	mux.HandleFunc("GET /v1/models", s.serveModels)
 	mux.HandleFunc("GET /v1/models/{name...}", s.serveModel)
 
@@ -107,7 +108,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) //nolint:errcheck // the client has left
 }
 
-// protocolOf tells the two protocols' listings of models apart.
+// protocolOf tells the two providers' listings of models apart.
 func protocolOf(r *http.Request) Protocol {
 	if r.Header.Get("Anthropic-Version") != "" || r.Header.Get("X-Api-Key") != "" {
 		return Anthropic

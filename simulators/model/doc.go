@@ -1,6 +1,6 @@
 // Package model is a model provider as a real HTTP server on loopback: it
-// speaks the wire protocols of Anthropic Messages and of OpenAI Chat
-// Completions, refuses what those providers refuse, breaks on command, and
+// speaks the wire protocols of Anthropic Messages, OpenAI Chat Completions and
+// OpenAI Responses, refuses what those providers refuse, breaks on command, and
 // keeps its own bill.
 //
 //	request ─ auth ─ parse and judge ─ fault plan ─ Brain ─ usage ─ render ─ play ─ bill
@@ -36,6 +36,14 @@
 // OpenAI: the longest remembered prefix, rounded down to 128 tokens, counts
 // as cached if it has at least Options.MinCacheTokens. The end of every block
 // is remembered for ten minutes.
+//
+// # What Responses leaves out
+//
+// Nothing is stored, whatever store says: previous responses and items are not
+// found, and reasoning must come back with its encrypted content, which holds
+// its id and summary to what they were. The tools and instructions of a request
+// are not repeated in the answer. Of the provider's own tools there are none;
+// items of theirs are taken and count as their JSON.
 //
 // # The control interface
 //

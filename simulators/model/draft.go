@@ -20,7 +20,9 @@ type draft struct {
 
 	id     string // of the message
 	blocks []Block
-	calls  int // of the blocks
+	items  []string // ids of the blocks as items of Responses
+	calls  int      // of the blocks
+	before int      // events of Responses that are not in out
 
 	out   stream
 	sent  int
@@ -35,6 +37,10 @@ func (d *draft) prepare() {
 	for i := range d.blocks {
 		b := &d.blocks[i]
 		d.out.total += b.billable()
+		if d.prompt.Protocol == OpenAIResponses {
+			d.prepareItem(b)
+			continue
+		}
 		switch b.Kind {
 		case ThinkingBlock:
 			thought = true
@@ -51,15 +57,19 @@ func (d *draft) prepare() {
 				d.s.seals.remember("", b.Signature)
 			}
 		case CallBlock:
-			d.calls++
-			b.ID = cmp.Or(b.ID, d.s.names.call(d.prompt.Protocol))
-			b.Input = cmp.Or(b.Input, "{}")
+			d.prepareCall(b)
 			if thought && d.prompt.Protocol == Anthropic {
 				d.s.seals.callAfterThinking(b.ID)
 			}
 		case TextBlock:
 		}
 	}
+}
+
+func (d *draft) prepareCall(b *Block) {
+	d.calls++
+	b.ID = cmp.Or(b.ID, d.s.names.call(d.prompt.Protocol))
+	b.Input = cmp.Or(b.Input, "{}")
 }
 
 func (d *draft) finish() Finish {

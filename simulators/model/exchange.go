@@ -145,9 +145,12 @@ func (x *exchange) respond(p *Prompt, a *Answer) {
 	d := &draft{s: x.s, prompt: p, answer: a, full: x.full, start: x.start, noUsage: x.fault.Kind == FaultNoUsage, at: x.entry.At}
 	d.prepare()
 	x.entry.Message = d.id
-	if p.Protocol == Anthropic {
+	switch p.Protocol {
+	case Anthropic:
 		x.answer = d.anthropic()
-	} else {
+	case OpenAIResponses:
+		x.answer = d.responses()
+	default:
 		x.answer = d.openai()
 	}
 	x.play()
@@ -268,8 +271,11 @@ func (s *Server) authorise(p Protocol, r *http.Request) *Refusal {
 }
 
 func unknownModel(p Protocol, name string) *Refusal {
-	if p == Anthropic {
+	switch p {
+	case Anthropic:
 		return &Refusal{Status: 404, Message: "model: " + name}
+	case OpenAIResponses:
+		return invalidParam("model", "model_not_found", "The requested model '"+name+"' does not exist.")
 	}
 	return &Refusal{
 		Status: 404, Type: "invalid_request_error", Code: "model_not_found",

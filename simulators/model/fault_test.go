@@ -41,6 +41,8 @@ func TestPlannedErrorsHaveTheProvidersWords(t *testing.T) {
 		{completions, model.Fault{Status: 429}, `"rate_limit_exceeded"`, ""},
 		{completions, model.Fault{Status: 503, Header: map[string]string{"Retry-After": "soon"}}, `"type":"server_error"`, "soon"},
 		{completions, model.Fault{Status: 401}, `"code":"invalid_api_key"`, ""},
+		{answers, model.Fault{Status: 429, RetryAfter: model.Duration(2 * time.Second)}, `"rate_limit_exceeded"`, "2"},
+		{answers, model.Fault{Status: 502, HTMLBody: true}, `<h1>502 Bad Gateway</h1>`, ""},
 	} {
 		c.fault.Kind = model.FaultStatus
 		h.plan(c.fault)
@@ -82,6 +84,14 @@ func TestABrokenStreamIsBilledForWhatWasSent(t *testing.T) {
 		{model.FaultGarbage, messages, 5, model.Spoiled, 4, true, 6, false},
 		{model.FaultNoUsage, messages, 0, model.Complete, 16, false, 14, false},
 		{model.FaultNoUsage, completions, 0, model.Complete, 16, false, 11, false},
+		{model.FaultCut, answers, 0, model.Cut, 0, false, 0, true},
+		{model.FaultCut, answers, 6, model.Cut, 4, false, 6, true},
+		{model.FaultCut, answers, 99, model.Cut, 16, false, 15, true},
+		{model.FaultClose, answers, 6, model.Cut, 4, false, 6, true},
+		{model.FaultEnd, answers, 6, model.Cut, 4, false, 6, false},
+		{model.FaultErrorEvent, answers, 6, model.Cut, 4, false, 8, false},
+		{model.FaultGarbage, answers, 6, model.Spoiled, 4, false, 7, false},
+		{model.FaultNoUsage, answers, 0, model.Complete, 16, false, 16, false},
 	} {
 		t.Run(string(c.kind)+c.path, func(t *testing.T) {
 			t.Parallel()
@@ -96,13 +106,14 @@ func TestABrokenStreamIsBilledForWhatWasSent(t *testing.T) {
 				t.Errorf("not reset: %v", err)
 			}
 			if strings.Contains(body, "message_stop") != (c.kind == model.FaultNoUsage && c.path == messages) ||
-				strings.Contains(body, "[DONE]") != (c.kind == model.FaultNoUsage && c.path == completions) {
+				strings.Contains(body, "[DONE]") != (c.kind == model.FaultNoUsage && c.path == completions) ||
+				strings.Contains(body, "response.completed") != (c.kind == model.FaultNoUsage && c.path == answers) {
 				t.Errorf("body %s", body)
 			}
-			if c.kind == model.FaultNoUsage && strings.Contains(body, "tokens") {
+			if c.kind == model.FaultNoUsage && strings.Contains(strings.ReplaceAll(body, "max_output_tokens", ""), "tokens") {
 				t.Errorf("told usage: %s", body)
 			}
-			if c.kind == model.FaultErrorEvent && !strings.Contains(body, map[string]string{messages: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"", completions: `data: {"error":{`}[c.path]) {
+			if c.kind == model.FaultErrorEvent && !strings.Contains(body, map[string]string{messages: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"", completions: `data: {"error":{`, answers: `event: error` + "\ndata: " + `{"type":"error","sequence_number":6,"code":"server_error"`}[c.path]) {
 				t.Errorf("body %s", body)
 			}
 			e := h.last()

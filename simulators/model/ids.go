@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"math/rand/v2"
+	"strings"
 	"sync"
 )
 
@@ -35,10 +36,19 @@ func (n *names) make(prefix string, length int) string {
 func (n *names) request() string { return n.make("req_011C", 20) }
 
 func (n *names) message(p Protocol) string {
-	if p == Anthropic {
+	switch p {
+	case Anthropic:
 		return n.make("msg_01", 22)
+	case OpenAIResponses:
+		return n.make("resp_", 50)
+	default:
+		return n.make("chatcmpl-", 29)
 	}
-	return n.make("chatcmpl-", 29)
+}
+
+// item is an id of an item of Responses.
+func (n *names) item(k Kind) string {
+	return n.make(itemPrefix[itemType[k]]+"_", 50)
 }
 
 func (n *names) call(p Protocol) string {
@@ -115,6 +125,25 @@ func (s *seals) validRedacted(data string) bool {
 		return true
 	}
 	return s.known("", data)
+}
+
+// encrypted is the content of a reasoning item, which hides text and holds the
+// item's id and summary to what they were.
+func (s *seals) encrypted(id, summary, text string) string {
+	hidden := s.mac("hidden", text)
+	return sealedPrefix + base64.URLEncoding.EncodeToString(append(s.mac("encrypted", id+"\x00"+summary+"\x00"+string(hidden)), hidden...))
+}
+
+const sealedPrefix = "gAAAAAB"
+
+func (s *seals) validEncrypted(id, summary, data string) bool {
+	sealed, ok := strings.CutPrefix(data, sealedPrefix)
+	raw, err := base64.URLEncoding.Strict().DecodeString(sealed)
+	if ok && err == nil && len(raw) == 2*sha256.Size &&
+		hmac.Equal(raw[:sha256.Size], s.mac("encrypted", id+"\x00"+summary+"\x00"+string(raw[sha256.Size:]))) {
+		return true
+	}
+	return s.known(id+"\x00"+summary, data)
 }
 
 func (s *seals) callAfterThinking(id string) {

@@ -12,10 +12,14 @@ import (
 // parse reads and judges a request. With a refusal the prompt may be nil, or
 // hold no more than model and stream.
 func (s *Server) parse(p Protocol, body []byte) (*Prompt, *Refusal) {
-	if p == Anthropic {
+	switch p {
+	case Anthropic:
 		return s.parseAnthropic(body)
+	case OpenAIResponses:
+		return s.parseResponses(body)
+	default:
+		return s.parseOpenAI(body)
 	}
-	return s.parseOpenAI(body)
 }
 
 // decode reads one JSON value whose keys all must be known. unknown is the

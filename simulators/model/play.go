@@ -24,6 +24,9 @@ type stream struct {
 	events []event
 	total  int // billable bytes of the whole answer
 	paced  bool
+
+	// fail is what ends a broken answer of Responses instead of its end.
+	fail func(r *Refusal, number int) (text []byte, events int)
 }
 
 type event struct {
@@ -249,6 +252,9 @@ func page(status int) []byte {
 func (x *exchange) errorEvent(part []byte) []byte {
 	r := Refusal{Status: cmp.Or(x.fault.Status, 529), Message: x.fault.Message}
 	p := x.entry.Protocol
+	if x.answer.fail != nil {
+		return x.failed(part, &r)
+	}
 	body := r.body(p, "")
 	if !x.entry.Stream {
 		x.told = toldNothing
@@ -264,6 +270,17 @@ func (x *exchange) errorEvent(part []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
+// failed is part with the failure of Responses behind it.
+func (x *exchange) failed(part []byte, r *Refusal) []byte {
+	text, events := x.answer.fail(r, x.entry.Events)
+	if !x.entry.Stream {
+		x.told = toldNothing
+		return text
+	}
+	x.entry.Events += events
+	return append(append([]byte(nil), part...), text...)
+}
+
 func (x *exchange) garbage() []byte {
 	if !x.entry.Stream {
 		return []byte(`{"}]`)
@@ -271,6 +288,9 @@ func (x *exchange) garbage() []byte {
 	x.entry.Events++
 	if x.entry.Protocol == Anthropic {
 		return []byte("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"ty\n\n")
+	}
+	if x.entry.Protocol == OpenAIResponses {
+		return []byte("event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequ\n\n")
 	}
 	return []byte("data: {\"id\":\"chatcmpl-\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"del\n\n")
 }

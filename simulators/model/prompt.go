@@ -12,9 +12,11 @@ type Protocol string
 const (
 	Anthropic Protocol = "anthropic" // POST /v1/messages
 	OpenAI    Protocol = "openai"    // POST /v1/chat/completions
+
+	OpenAIResponses Protocol = "openai-responses" // POST /v1/responses
 )
 
-// Role is who speaks. Tool results have the role of the person in both
+// Role is who speaks. Tool results have the role of the person in all
 // protocols' prompts; System appears in no message.
 type Role string
 
@@ -24,7 +26,7 @@ const (
 	Assistant Role = "assistant"
 )
 
-// Prompt is a request as a [Brain] sees it, the same for both protocols. A
+// Prompt is a request as a [Brain] sees it, the same for all protocols. A
 // brain must not change what it points to.
 type Prompt struct {
 	ID        string // request id, as in the bill and the response header
@@ -40,12 +42,14 @@ type Prompt struct {
 	Body      []byte // the request as it came
 
 	usageInStream bool // OpenAI: stream_options.include_usage
+	responses     responsesWishes
 	segments      []segment
 }
 
 // Message is one message: its text blocks joined with a line break, and what
 // else it holds. OpenAI's tool messages that follow each other are one message
-// here, as they are in Anthropic's protocol.
+// here, as they are in Anthropic's protocol; so are the items of Responses that
+// came from the model one after the other.
 type Message struct {
 	Role     Role
 	Text     string

@@ -106,6 +106,16 @@ func orNull(s string) *string {
 	return &s
 }
 
+// words are the message and the code that an event of Responses has for r. The
+// code is never empty there.
+func (r *Refusal) words() (message, code string) {
+	known, ok := openaiErrors[r.Status]
+	if !ok {
+		known = [3]string{"server_error", "", http.StatusText(r.Status)}
+	}
+	return cmp.Or(r.Message, known[2]), cmp.Or(r.Code, known[1], known[0])
+}
+
 // invalid is a refusal with status 400.
 func invalid(message string) *Refusal { return &Refusal{Status: 400, Message: message} }
 

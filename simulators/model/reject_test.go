@@ -120,7 +120,7 @@ var openaiRejections = []rejection{
 
 func TestWhatProvidersRefuseIsRefusedInTheirWords(t *testing.T) {
 	t.Parallel()
-	for path, table := range map[string][]rejection{messages: anthropicRejections, completions: openaiRejections} {
+	for path, table := range map[string][]rejection{messages: anthropicRejections, completions: openaiRejections, answers: responsesRejections} {
 		h := start(t, model.Options{Models: []model.Info{{Name: "m", Window: 10_000, MaxOutput: 4096}}, MaxBody: 64 << 10})
 		for _, c := range table {
 			t.Run(path+" "+c.name, func(t *testing.T) {
@@ -248,6 +248,8 @@ func TestKeysAndVersionsAreAskedFor(t *testing.T) {
 		{completions, nil, 401, "You didn't provide an API key"},
 		{completions, map[string]string{"Authorization": "Bearer wrong"}, 401, "invalid_api_key"},
 		{completions, map[string]string{"Authorization": "Bearer secret-key"}, 200, "chat.completion"},
+		{answers, nil, 401, "You didn't provide an API key"},
+		{answers, map[string]string{"Authorization": "Bearer secret-key"}, 200, `"object":"response"`},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+c.path, strings.NewReader(ask(c.path, "hi", false)))
 		if err != nil {

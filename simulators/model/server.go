@@ -213,7 +213,7 @@ func (s *Server) Faults() []Planned { return s.plan.snapshot() }
 // ClearFaults ends the plan.
 func (s *Server) ClearFaults() { s.plan.clear() }
 
-// Requests are the last requests to the two protocols, oldest first.
+// Requests are the last requests in any protocol, oldest first.
 func (s *Server) Requests() []Recorded { return s.tape.snapshot() }
 
 // Reset forgets the bill, the recorded requests, the plan and the prompt

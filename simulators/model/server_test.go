@@ -94,6 +94,7 @@ func (h *house) last() model.Entry {
 const (
 	messages    = "/v1/messages"
 	completions = "/v1/chat/completions"
+	answers     = "/v1/responses"
 )
 
 // ask is a request with one line of text.
@@ -101,6 +102,9 @@ func ask(path, text string, stream bool) string {
 	q := map[string]any{
 		"model": "m", "max_tokens": 4096, "stream": stream,
 		"messages": []any{map[string]any{"role": "user", "content": text}},
+	}
+	if path == answers {
+		q = map[string]any{"model": "m", "max_output_tokens": 4096, "stream": stream, "input": text, "store": false}
 	}
 	if path == completions && stream {
 		q["stream_options"] = map[string]any{"include_usage": true}

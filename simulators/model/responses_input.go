@@ -1,0 +1,293 @@
+package model
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// itemType is what the blocks of an answer are called as items, and itemPrefix
+// how the ids of items begin.
+var (
+	itemType   = map[Kind]string{TextBlock: "message", ThinkingBlock: "reasoning", RedactedBlock: "reasoning", CallBlock: "function_call"}
+	itemPrefix = map[string]string{"message": "msg", "reasoning": "rs", "function_call": "fc", "function_call_output": "fc"}
+)
+
+// foreignItems are those of tools that the provider runs itself.
+var foreignItems = []string{
+	"file_search_call", "computer_call", "computer_call_output", "web_search_call", "tool_search_call", "tool_search_output",
+	"additional_tools", "configuration_update", "compaction", "image_generation_call", "code_interpreter_call",
+	"local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output",
+	"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "mcp_call", "custom_tool_call_output", "custom_tool_call",
+	"compaction_trigger", "program", "program_output",
+}
+
+type responsesItem struct {
+	Type      string          `json:"type"`
+	ID        *string         `json:"id"`
+	Status    json.RawMessage `json:"status"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments *string         `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+	Encrypted *string         `json:"encrypted_content"`
+	Summary   *[]struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"summary"`
+
+	// Known, and of no effect here.
+	Phase     json.RawMessage `json:"phase"`
+	Async     json.RawMessage `json:"async"`
+	Caller    json.RawMessage `json:"caller"`
+	Namespace json.RawMessage `json:"namespace"`
+}
+
+// itemReader takes over a list of items.
+type itemReader struct {
+	s       *Server
+	p       *Prompt
+	system  []string
+	calls   []string          // without a result yet
+	names   map[string]string // of the tools of all calls
+	results map[string]bool   // that came
+	after   string            // id of reasoning with nothing behind it yet
+}
+
+// responsesInput takes over the input, and refuses what OpenAI refuses.
+func (s *Server) responsesInput(p *Prompt, raw json.RawMessage) *Refusal {
+	rd := &itemReader{s: s, p: p, names: map[string]string{}, results: map[string]bool{}}
+	if p.System != "" {
+		rd.system = []string{p.System}
+	}
+	if isString(raw) {
+		rd.person(unquote(raw), 0)
+		return nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return invalidParam("input", "invalid_type", "Invalid type for 'input': expected one of an array of objects or a string, but got something else instead.")
+	}
+	for i, raw := range items {
+		if r := rd.item(at("input[%d]", i), raw); r != nil {
+			return r
+		}
+	}
+	switch {
+	case rd.after != "":
+		return lonely(rd.after)
+	case len(rd.calls) > 0:
+		return invalidParam("input", "", at("No tool output found for function call %s.", rd.calls[0]))
+	}
+	p.System = strings.Join(rd.system, "\n\n")
+	return nil
+}
+
+func lonely(id string) *Refusal {
+	return invalidParam("input", "", at("Item '%s' of type 'reasoning' was provided without its required following item.", id))
+}
+
+func notFound(id string) *Refusal {
+	return &Refusal{
+		Status: 404, Type: "invalid_request_error", Param: "input",
+		Message: "Item with id '" + id + "' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+	}
+}
+
+func (rd *itemReader) item(where string, raw json.RawMessage) *Refusal {
+	var kind struct {
+		Type string `json:"type"`
+		Role string `json:"role"`
+		ID   string `json:"id"`
+	}
+	if !isObject(raw) || json.Unmarshal(raw, &kind) != nil {
+		return invalidParam(where, "invalid_type", at("Invalid type for '%s': expected an object, but got something else instead.", where))
+	}
+	if kind.Type == "" && kind.Role != "" {
+		kind.Type = "message"
+	}
+	switch {
+	case kind.Type == "item_reference":
+		return notFound(kind.ID)
+	case slices.Contains(foreignItems, kind.Type):
+		rd.after = ""
+		rd.model().Others++
+		rd.p.segment("item", raw, noCache)
+		return nil
+	case kind.Type != "function_call_output" && itemPrefix[kind.Type] == "":
+		return invalidParam(where, "invalid_value", at("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', 'item_reference', and those of other tools.", kind.Type))
+	}
+	var it responsesItem
+	switch unknown, err := decode(raw, &it); {
+	case unknown != "":
+		return invalidParam(where+"."+unknown, "unknown_parameter", at("Unknown parameter: '%s.%s'.", where, unknown))
+	case err != nil:
+		return invalidParam(where, "invalid_type", at("Invalid type for '%s': expected another shape.", where))
+	}
+	if prefix := itemPrefix[kind.Type]; it.ID != nil && !strings.HasPrefix(*it.ID, prefix) {
+		return invalidParam(where+".id", "invalid_value", at("Invalid '%s.id': '%s'. Expected an ID that begins with '%s'.", where, *it.ID, prefix))
+	}
+	if byPerson := kind.Type == "function_call_output" || kind.Type == "message" && it.Role != "assistant"; byPerson && rd.after != "" {
+		return lonely(rd.after)
+	}
+	switch kind.Type {
+	case "message":
+		return rd.message(where, &it)
+	case "reasoning":
+		return rd.reasoning(where, &it, raw)
+	case "function_call":
+		return rd.call(where, &it)
+	default:
+		return rd.result(where, &it)
+	}
+}
+
+// model is the message of the model that an item belongs to.
+func (rd *itemReader) model() *Message {
+	p := rd.p
+	if n := len(p.Messages); n == 0 || p.Messages[n-1].Role != Assistant {
+		p.Messages = append(p.Messages, Message{Role: Assistant})
+	}
+	return &p.Messages[len(p.Messages)-1]
+}
+
+func (rd *itemReader) person(text string, others int) {
+	rd.p.Messages = append(rd.p.Messages, Message{Role: User, Text: text, Others: others})
+	rd.p.segment("user", []byte(text), noCache)
+}
+
+func (rd *itemReader) message(where string, it *responsesItem) *Refusal {
+	if !given(it.Content) {
+		return missing(where + ".content")
+	}
+	text, others, r := responsesContent(where, it.Role, it.Content)
+	if r != nil {
+		return r
+	}
+	switch it.Role {
+	case "system", "developer":
+		rd.system = append(rd.system, text)
+		rd.p.segment("system", []byte(text), noCache)
+	case "user":
+		rd.person(text, others)
+	case "assistant":
+		rd.after = ""
+		rd.model().paragraph(text)
+		rd.p.segment("assistant", []byte(text), noCache)
+	default:
+		return invalidParam(where+".role", "invalid_value", at("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", it.Role))
+	}
+	return nil
+}
+
+func (rd *itemReader) reasoning(where string, it *responsesItem, raw json.RawMessage) *Refusal {
+	switch {
+	case it.ID == nil:
+		return missing(where + ".id")
+	case it.Summary == nil:
+		return missing(where + ".summary")
+	case it.Encrypted == nil || *it.Encrypted == "":
+		return notFound(*it.ID)
+	}
+	var summary []string
+	for _, part := range *it.Summary {
+		summary = append(summary, part.Text)
+	}
+	read := strings.Join(summary, "\n\n")
+	if !rd.s.seals.validEncrypted(*it.ID, read, *it.Encrypted) {
+		return invalidParam("", "invalid_encrypted_content", at("The encrypted content for item %s could not be verified. Reason: Encrypted content could not be decrypted or parsed.", *it.ID))
+	}
+	rd.after = *it.ID
+	rd.model().Thinking += read
+	rd.p.segment("reasoning", raw, noCache)
+	return nil
+}
+
+func (rd *itemReader) call(where string, it *responsesItem) *Refusal {
+	switch {
+	case it.CallID == "":
+		return missing(where + ".call_id")
+	case len(it.CallID) > 64:
+		return invalidParam(where+".call_id", "string_above_max_length", at("Invalid '%s.call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", where, len(it.CallID)))
+	case !toolName(it.Name, 128):
+		return invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
+	case it.Arguments == nil:
+		return missing(where + ".arguments")
+	case rd.names[it.CallID] != "":
+		return invalidParam(where+".call_id", "", at("Duplicate function call with call_id %s.", it.CallID))
+	}
+	rd.after = ""
+	rd.calls, rd.names[it.CallID] = append(rd.calls, it.CallID), it.Name
+	m := rd.model()
+	m.Calls = append(m.Calls, Call{it.CallID, it.Name, json.RawMessage(*it.Arguments)})
+	rd.p.segment("call", []byte(it.Name+*it.Arguments), noCache)
+	return nil
+}
+
+func (rd *itemReader) result(where string, it *responsesItem) *Refusal {
+	switch {
+	case it.CallID == "":
+		return missing(where + ".call_id")
+	case !given(it.Output):
+		return missing(where + ".output")
+	case rd.names[it.CallID] == "":
+		return invalidParam("input", "", at("No tool call found for function call output with call_id %s.", it.CallID))
+	case rd.results[it.CallID]:
+		return invalidParam("input", "", at("Duplicate function call output with call_id %s.", it.CallID))
+	}
+	text, _, r := responsesContent(where, "user", it.Output)
+	if r != nil {
+		return r
+	}
+	rd.results[it.CallID] = true
+	rd.calls = slices.DeleteFunc(rd.calls, func(id string) bool { return id == it.CallID })
+	p := rd.p
+	if n := len(p.Messages); n == 0 || p.Messages[n-1].Results == nil {
+		p.Messages = append(p.Messages, Message{Role: User})
+	}
+	last := &p.Messages[len(p.Messages)-1]
+	last.Results = append(last.Results, Result{CallID: it.CallID, Name: rd.names[it.CallID], Text: text})
+	p.segment("tool result", []byte(text), noCache)
+	return nil
+}
+
+// responsesContent reads the content of a message or result: its text, and how
+// many parts are something else.
+func responsesContent(where, role string, raw json.RawMessage) (text string, others int, _ *Refusal) {
+	if isString(raw) {
+		return unquote(raw), 0, nil
+	}
+	var parts []struct {
+		Type    string  `json:"type"`
+		Text    *string `json:"text"`
+		Refusal string  `json:"refusal"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return "", 0, invalidParam(where+".content", "invalid_type", at("Invalid type for '%s.content': expected one of an array of objects or a string, but got something else instead.", where))
+	}
+	supported := []string{"input_text", "input_image", "input_file", "input_audio", "computer_screenshot"}
+	if role == "assistant" {
+		supported = []string{"output_text", "refusal"}
+	}
+	for j, part := range parts {
+		place := at("%s.content[%d]", where, j)
+		switch {
+		case !slices.Contains(supported, part.Type):
+			return "", 0, invalidParam(place, "invalid_value", "Invalid value: '"+part.Type+"'. Supported values are: '"+strings.Join(supported, "', '")+"'.")
+		case strings.HasSuffix(part.Type, "_text") && part.Text == nil:
+			return "", 0, missing(place + ".text")
+		case part.Text != nil:
+			if text != "" {
+				text += "\n"
+			}
+			text += *part.Text
+		case part.Type == "refusal":
+			text += part.Refusal
+		default:
+			others++
+		}
+	}
+	return text, others, nil
+}

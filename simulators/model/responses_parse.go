@@ -1,0 +1,237 @@
+package model
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+type responsesRequest struct {
+	Model           string             `json:"model"`
+	Input           json.RawMessage    `json:"input"`
+	Instructions    *string            `json:"instructions"`
+	Tools           *[]json.RawMessage `json:"tools"`
+	ToolChoice      json.RawMessage    `json:"tool_choice"`
+	Parallel        *bool              `json:"parallel_tool_calls"`
+	MaxOutputTokens *int               `json:"max_output_tokens"`
+	Stream          bool               `json:"stream"`
+	StreamOptions   *streamOptions     `json:"stream_options"`
+	Include         []string           `json:"include"`
+	Temperature     *float64           `json:"temperature"`
+	ServiceTier     *string            `json:"service_tier"`
+	PreviousID      *string            `json:"previous_response_id"`
+	Conversation    json.RawMessage    `json:"conversation"`
+	Store           *bool              `json:"store"`
+	Reasoning       *struct {
+		Effort  *string         `json:"effort"`
+		Summary *string         `json:"summary"`
+		Context json.RawMessage `json:"context"`
+		Mode    json.RawMessage `json:"mode"`
+		Legacy  json.RawMessage `json:"generate_summary"`
+	} `json:"reasoning"`
+
+	// Known, and of no effect here.
+	AccessPrograms       json.RawMessage `json:"access_programs"`
+	Background           json.RawMessage `json:"background"`
+	ContextManagement    json.RawMessage `json:"context_management"`
+	MaxToolCalls         json.RawMessage `json:"max_tool_calls"`
+	Metadata             json.RawMessage `json:"metadata"`
+	Moderation           json.RawMessage `json:"moderation"`
+	Prompt               json.RawMessage `json:"prompt"`
+	PromptCacheKey       json.RawMessage `json:"prompt_cache_key"`
+	PromptCacheOptions   json.RawMessage `json:"prompt_cache_options"`
+	PromptCacheRetention json.RawMessage `json:"prompt_cache_retention"`
+	SafetyIdentifier     json.RawMessage `json:"safety_identifier"`
+	Text                 json.RawMessage `json:"text"`
+	TopLogprobs          json.RawMessage `json:"top_logprobs"`
+	TopP                 json.RawMessage `json:"top_p"`
+	Truncation           json.RawMessage `json:"truncation"`
+	User                 json.RawMessage `json:"user"`
+}
+
+// responsesWishes are what the answer needs of the request.
+type responsesWishes struct {
+	encrypted bool // reasoning with its content
+	summary   bool // and to be read
+	padded    bool // deltas with obfuscation
+	store     bool
+	tier      string
+}
+
+var includable = []string{
+	"web_search_call.action.sources", "web_search_call.results", "code_interpreter_call.outputs", "computer_call_output.output.image_url",
+	"file_search_call.results", "message.input_image.image_url", "message.output_text.logprobs", "reasoning.encrypted_content",
+}
+
+func (s *Server) parseResponses(body []byte) (*Prompt, *Refusal) {
+	var q responsesRequest
+	unknown, err := decode(body, &q)
+	if err != nil {
+		if field, kind, ok := wrongType(err); ok {
+			return nil, invalidParam(field, "invalid_type", at("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
+		}
+		return nil, invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
+	}
+	p := &Prompt{Protocol: OpenAIResponses, Model: q.Model, Stream: q.Stream, Body: body}
+	if unknown != "" {
+		return p, invalidParam(unknown, "unknown_parameter", at("Unknown parameter: '%s'.", unknown))
+	}
+	if r := s.responsesSettings(p, &q); r != nil {
+		return p, r
+	}
+	if r := p.responsesTools(&q); r != nil {
+		return p, r
+	}
+	if q.Instructions != nil && *q.Instructions != "" {
+		p.System = *q.Instructions
+		p.segment("system", []byte(p.System), noCache)
+	}
+	if r := s.responsesInput(p, q.Input); r != nil {
+		return p, r
+	}
+	info, _ := s.model(q.Model)
+	if info.Window > 0 && p.inputTokens() > info.Window {
+		return p, invalidParam("input", "context_length_exceeded", "Your input exceeds the context window of this model. Please adjust your input and try again.")
+	}
+	return p, nil
+}
+
+// responsesSettings judges everything but tools and input.
+func (s *Server) responsesSettings(p *Prompt, q *responsesRequest) *Refusal {
+	switch {
+	case q.Model == "":
+		return invalidParam("model", "missing_required_parameter", "Missing required parameter: 'model'.")
+	case !given(q.Input) || string(q.Input) == `""` || string(q.Input) == "[]":
+		return invalidParam("input", "missing_required_parameter", "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided.")
+	case q.StreamOptions != nil && !q.Stream:
+		return invalidParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 2):
+		return invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2.")
+	case q.PreviousID != nil:
+		return invalidParam("previous_response_id", "previous_response_not_found", at("Previous response with id '%s' not found.", *q.PreviousID))
+	case given(q.Conversation):
+		return invalidParam("conversation", "", "Conversation not found.")
+	}
+	for i, name := range q.Include {
+		if !slices.Contains(includable, name) {
+			return invalidParam(at("include[%d]", i), "invalid_value", at("Invalid value: '%s'. Supported values are: %s.", name, "'"+strings.Join(includable, "', '")+"'"))
+		}
+	}
+	info, ok := s.model(q.Model)
+	if !ok {
+		return unknownModel(OpenAIResponses, q.Model)
+	}
+	if n := q.MaxOutputTokens; n != nil {
+		switch {
+		case *n < 16:
+			return invalidParam("max_output_tokens", "integer_below_min_value", at("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *n))
+		case info.MaxOutput > 0 && *n > info.MaxOutput:
+			return invalidParam("max_output_tokens", "integer_above_max_value", at("Invalid 'max_output_tokens': integer above maximum value. Expected a value <= %d, but got %d instead.", info.MaxOutput, *n))
+		}
+		p.MaxTokens = *n
+	}
+	tier, r := responsesTier(q.ServiceTier)
+	if r != nil {
+		return r
+	}
+	p.responses = responsesWishes{
+		encrypted: slices.Contains(q.Include, "reasoning.encrypted_content"),
+		padded:    q.StreamOptions == nil || q.StreamOptions.IncludeObfuscation == nil || *q.StreamOptions.IncludeObfuscation,
+		store:     q.Store == nil || *q.Store,
+		tier:      tier,
+	}
+	if q.Reasoning != nil {
+		p.Thinking = q.Reasoning.Effort != nil && *q.Reasoning.Effort != "none"
+		p.responses.summary = q.Reasoning.Summary != nil
+	}
+	return nil
+}
+
+// responsesTier is the tier in which a request is served.
+func responsesTier(asked *string) (string, *Refusal) {
+	if asked == nil {
+		return "default", nil
+	}
+	switch *asked {
+	case "auto", "default":
+		return "default", nil
+	case "priority", "fast":
+		return "priority", nil
+	case "flex", "scale", "ultrafast":
+		return *asked, nil
+	default:
+		return "", invalidParam("service_tier", "invalid_value", at("Invalid value: '%s'. Supported values are: 'auto', 'default', 'flex', 'scale', 'priority', 'fast', and 'ultrafast'.", *asked))
+	}
+}
+
+func (p *Prompt) responsesTools(q *responsesRequest) *Refusal {
+	seen := map[string]bool{}
+	if q.Tools != nil {
+		for i, raw := range *q.Tools {
+			if r := p.responsesTool(i, raw, seen); r != nil {
+				return r
+			}
+		}
+	}
+	p.Choice.OnlyOne = q.Parallel != nil && !*q.Parallel
+	if !given(q.ToolChoice) {
+		return nil
+	}
+	if isString(q.ToolChoice) {
+		if unquote(q.ToolChoice) == "required" && len(p.Tools) == 0 {
+			return invalidParam("tool_choice", "", "Tool choice 'required' must be specified with 'tools' parameter.")
+		}
+		return p.openaiChoice(q.ToolChoice, seen)
+	}
+	var c struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(q.ToolChoice, &c) != nil || !seen[c.Name] {
+		return invalidParam("tool_choice", "", at("Tool choice '%s' not found in 'tools' parameter.", c.Name))
+	}
+	p.Choice.Mode, p.Choice.Name = ChoiceNamed, c.Name
+	return nil
+}
+
+func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool) *Refusal {
+	var t struct {
+		Type        string          `json:"type"`
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Strict      *bool           `json:"strict"`
+	}
+	where := at("tools[%d]", i)
+	switch err := json.Unmarshal(raw, &t); {
+	case err != nil || t.Type == "":
+		return missing(where + ".type")
+	case t.Type != "function":
+		return invalidParam(where+".type", "invalid_value", at("Invalid value: '%s'. This simulated model has functions only.", t.Type))
+	case t.Name == "":
+		return missing(where + ".name")
+	case !toolName(t.Name, 64):
+		return invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
+	case given(t.Parameters) && !objectSchema(t.Parameters):
+		return invalidParam(where+".parameters", "invalid_function_parameters", at("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Name))
+	case (t.Strict == nil || *t.Strict) && !closedSchema(t.Parameters):
+		return invalidParam(where+".parameters", "invalid_function_parameters", at("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.", t.Name))
+	case seen[t.Name]:
+		return invalidParam("tools", "", at("Tool names must be unique: '%s' is given more than once.", t.Name))
+	}
+	seen[t.Name] = true
+	p.Tools = append(p.Tools, Tool{t.Name, t.Description, t.Parameters})
+	p.segment("tool", definition(t.Name, t.Description, t.Parameters), noCache)
+	return nil
+}
+
+// closedSchema is what a strict tool needs, as far as its first level goes.
+func closedSchema(raw json.RawMessage) bool {
+	var schema struct {
+		Additional *bool `json:"additionalProperties"`
+	}
+	return json.Unmarshal(raw, &schema) == nil && schema.Additional != nil && !*schema.Additional
+}
+
+func missing(param string) *Refusal {
+	return invalidParam(param, "missing_required_parameter", "Missing required parameter: '"+param+"'.")
+}

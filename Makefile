@@ -6,7 +6,7 @@ BIN           := $(CURDIR)/.bin
 LINT_VERSION  := v2.15.0
 LINT          := $(BIN)/golangci-lint-$(LINT_VERSION)
 
-.PHONY: run build test lint unit tools fmt bench cover
+.PHONY: run build test test-long lint unit tools fmt bench
 
 run:
 	@$(GO) run ./cmd/parley try
@@ -24,6 +24,10 @@ lint: $(LINT)
 
 unit:
 	$(GO) test -race -shuffle=on -timeout 20m ./...
+
+# The same, with the sizes that take long: more kills, longer schedules.
+test-long: tools lint
+	PARLEY_LONG=1 $(GO) test -race -shuffle=on -timeout 80m ./...
 
 fmt: $(LINT)
 	$(LINT) fmt

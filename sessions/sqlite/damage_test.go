@@ -266,8 +266,10 @@ func TestTheLedgerCanOnlyBeAddedTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close() //nolint:errcheck // a test file
-	for _, q := range []string{"UPDATE ledger SET amount = 0", "DELETE FROM ledger", "INSERT OR REPLACE INTO ledger SELECT * FROM ledger",
-		"UPDATE prices SET body = '{}'", "DELETE FROM prices", "INSERT OR REPLACE INTO prices SELECT * FROM prices"} {
+	for _, q := range []string{
+		"UPDATE ledger SET amount = 0", "DELETE FROM ledger", "INSERT OR REPLACE INTO ledger SELECT * FROM ledger",
+		"UPDATE prices SET body = '{}'", "DELETE FROM prices", "INSERT OR REPLACE INTO prices SELECT * FROM prices",
+	} {
 		if _, err := db.ExecContext(context.Background(), q); err == nil {
 			t.Errorf("%s was not refused", q)
 		}

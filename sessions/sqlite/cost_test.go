@@ -33,6 +33,9 @@ func spent(tb testing.TB) (cpu, written float64) {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3, written
 }
 
+// BenchmarkCost is what a whole turn costs with the reads that go with it. Compare
+// two versions by running them in turns: the processor's speed changes more from
+// one minute to the next than most improvements gain.
 func BenchmarkCost(b *testing.B) {
 	for _, n := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint("chats=", n), func(b *testing.B) {

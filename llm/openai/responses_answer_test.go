@@ -101,6 +101,23 @@ func TestAnAnswerIsWholeHoweverItsEventsCome(t *testing.T) {
 	}
 }
 
+func TestCallsWithoutNamesAndNumbersStayApart(t *testing.T) {
+	t.Parallel()
+	stream := respond(calling(0, "a", "look", `{"q":1}`), calling(0, "b", "look", `{"q":2}`))
+	for i := range stream {
+		stream[i] = strings.NewReplacer(`"output_index":0,`, "", `"fc_a"`, fmt.Sprintf(`"a%d"`, i), `"fc_b"`, fmt.Sprintf(`"b%d"`, i)).Replace(stream[i])
+	}
+	for name, s := range map[string][]string{"announced": stream, "not announced": without(stream, "response.output_item.added")} {
+		resp, _, err := ask(t, newResponses(t, serve(t, s), openai.Options{}), greeting())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{`calls a look {"q":1} true`, `calls b look {"q":2} true`}, parts(resp)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestWhatIsShownIsOpenedAndClosed(t *testing.T) {
 	t.Parallel()
 	two := respond(reasoning(0, "ENC", "hm"), saying(1, "a"), output{messageItem("b"), spoiled(saying(2, "b").events, "msg_1", "msg_2")}, calling(3, "c", "look", "{}"))
@@ -202,6 +219,7 @@ func TestFailuresOfAResponseAreNamed(t *testing.T) {
 		{"failed by a picture", failed("failed_to_download_image"), llm.InvalidRequest},
 		{"failed without a reason", ending("failed", `"usage":null`), llm.Server},
 		{"failed that calls itself completed", spoiled(failed("rate_limit_exceeded"), "response.failed", "response.completed"), llm.RateLimited},
+		{"completed with an error", spoiled(ending("completed", `"usage":null`, saying(0, "a")), `"error":null`, `"error":{"code":"rate_limit_exceeded","message":"no luck"}`)[1:], llm.RateLimited},
 		{"cancelled", ending("cancelled", `"usage":null`), llm.Server},
 		{"an error as documented", []string{event("error", `"code":"rate_limit_exceeded","message":"no luck","param":null`)}, llm.RateLimited},
 		{"an error inside of an error", []string{event("error", `"error":{"type":"too_many_requests","code":"too_many_requests","message":"no luck","param":null}`)}, llm.RateLimited},

@@ -127,10 +127,24 @@ func TestReasoningThatWouldBeRefusedStaysBehind(t *testing.T) {
 	}
 }
 
+func TestTheItemThatWasDoneCountsMoreThanTheListAtTheEnd(t *testing.T) {
+	t.Parallel()
+	stream := respond(reasoning(0, "ENC"), saying(1, "ok"))
+	end := len(stream) - 1
+	stream[end] = strings.ReplaceAll(stream[end], "ENC", "OTHER")
+	resp, _, err := ask(t, newResponses(t, serve(t, stream), openai.Options{}), greeting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{reasoningItem("ENC"), messageItem("ok")}, texts(resp.Message.Native.Blocks)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAProviderMayMoveFromOneProtocolToTheOther(t *testing.T) {
 	t.Parallel()
 	chat := serve(t, tool("call_1", "look", `{}`), text("ok"))
-	responses := serve(t, respond(reasoning(0, "ENC"), calling(1, "call_2", "look", `{}`)), respond(saying(0, "ok")))
+	responses := serve(t, respond(calling(0, "call_2", "look", `{}`)), respond(saying(0, "ok")))
 	before, _, err := ask(t, newModel(t, chat, openai.Options{}), greeting())
 	if err != nil {
 		t.Fatal(err)

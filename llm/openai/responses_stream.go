@@ -97,7 +97,7 @@ func (a *turn) take(e responseEvent) error {
 		return a.added(e)
 	case "response.output_item.done":
 		it, err := a.find(e, e.Item)
-		if err != nil || it.done {
+		if err != nil {
 			return err
 		}
 		return a.finish(it, e.Item)
@@ -128,7 +128,8 @@ func (a *turn) learn(r *responseState) {
 }
 
 // end notes how the answer ended, and finishes what no event of its own has:
-// a server may leave those out, or the list of the output, but not both.
+// a server may leave those out, or the list of the output, but not both. Where
+// they differ the event counts, as the provider says of reasoning.
 func (a *turn) end(e responseEvent) error {
 	a.status = strings.TrimPrefix(e.Type, "response.")
 	r := e.Response

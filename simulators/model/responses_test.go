@@ -208,7 +208,10 @@ func TestReasoningMustComeBackAsItWasEncrypted(t *testing.T) {
 		"other summary":      {set(0, "summary", []any{}), "invalid_encrypted_content"},
 		"chosen, other":      {set(1, "encrypted_content", "Chosen"), "invalid_encrypted_content"},
 		"no content":         {set(2, "encrypted_content", nil), "not found"},
-		"out of its place":   {func(items []map[string]any) []map[string]any { return slices.Concat(items[3:], items[:3]) }, "without its required following item"},
+		"before the person": {func(items []map[string]any) []map[string]any {
+			return slices.Concat(items[:1], []map[string]any{{"role": "user", "content": "and"}}, items[3:])
+		}, "without its required following item"},
+		"out of its place": {func(items []map[string]any) []map[string]any { return slices.Concat(items[3:], items[:3]) }, "without its required following item"},
 	} {
 		if status, text := again(c.change); status < 400 || !strings.Contains(text, c.words) {
 			t.Errorf("%s: %d %s", name, status, text)

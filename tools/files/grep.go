@@ -56,7 +56,7 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 	}
 	defer func() { _ = dir.Close() }()
 	err = p.walker(func(f found) error {
-		if !filter.MatchString(f.rel) || !s.regular(f.info) {
+		if !filter.MatchString(f.rel) {
 			return nil
 		}
 		file, err := f.open()

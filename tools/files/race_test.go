@@ -119,8 +119,8 @@ func TestAFolderThatTurnsIntoALinkNeverLetsAnythingOut(t *testing.T) {
 	stop()
 	t.Log(seen)
 	h.untouched(t)
-	if seen["write_file allow"] == 0 {
-		t.Error("nothing was written at all")
+	if _, err := call(t, h.ws, "write_file", map[string]any{"path": "after", "content": "x"}); err != nil {
+		t.Errorf("in peace: %v", err)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestAFileThatTurnsIntoALinkIsNeverFollowed(t *testing.T) {
 	stop()
 	t.Log(seen)
 	h.untouched(t)
-	if seen["write_file allow"] == 0 {
-		t.Error("nothing was written at all")
+	if _, err := call(t, h.ws, "write_file", map[string]any{"path": "after", "content": "x"}); err != nil {
+		t.Errorf("in peace: %v", err)
 	}
 }

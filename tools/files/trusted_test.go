@@ -88,6 +88,35 @@ func TestALinkIsNoWayAroundThePerson(t *testing.T) {
 	}
 }
 
+// S6.11
+func TestADeniedFileIsOutOfReachByALinkToItsFolderToo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.setUp(t, "symlink deep -> sub/deep")
+	c := h.config()
+	c.Denied = append(c.Denied, filepath.Join(h.ws, "sub", "deep", "f"))
+	for _, folder := range []string{"deep", "sub/deep"} {
+		for tool, args := range map[string]map[string]any{
+			"write_file": {"content": "B"}, "edit_file": {"old_text": "F", "new_text": "B"}, "delete_file": {},
+			"read_file": {}, "view": {}, "grep": {"pattern": "F"},
+		} {
+			args["path"] = folder + "/f"
+			if _, err := use(t, c, h.ws, tool, args); verdict(err) != "deny" {
+				t.Errorf("%s %s: %v", tool, args["path"], err)
+			}
+		}
+		for tool, want := range map[string]string{"glob": "[no file matches]", "grep": "[no match in 0 files]"} {
+			got, err := use(t, c, h.ws, tool, map[string]any{"path": folder, "pattern": "[fF]"})
+			if got != want || err != nil {
+				t.Errorf("%s %s: %q, %v", tool, folder, got, err)
+			}
+		}
+	}
+	if got := h.read(t, "sub/deep/f"); got != "F\n" {
+		t.Errorf("it holds %q", got)
+	}
+}
+
 func TestACheckedCallIsStillCheckedBehindTheJudge(t *testing.T) {
 	t.Parallel()
 	tool := lookup(t, files.Config{}, "edit_file")

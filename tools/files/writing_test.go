@@ -59,6 +59,7 @@ func TestAFileIsWrittenWhole(t *testing.T) {
 		{path: "a.txt/f", err: "a part of the path is a file, not a folder"},
 		{path: "a.txt/g/f", parents: true, err: "a part of the path is a file, not a folder"},
 		{path: h.agent + "/t.txt", err: "path not allowed: only regular files and folders of the workspace can be reached"},
+		{path: "b/", err: "path not allowed: only regular files and folders of the workspace can be reached"},
 		{path: "private/made/f", parents: true, err: "path not allowed: only regular files and folders of the workspace can be reached"},
 	} {
 		got, err := use(t, h.config(), h.ws, "write_file", map[string]any{"path": c.path, "content": "hello\n", "create_parents": c.parents})
@@ -169,6 +170,7 @@ func TestLimitsOfSizeAreToldBeforeAnythingIsWritten(t *testing.T) {
 		{"edit_file", "the file would have 10 bytes; the most is 8", map[string]any{"path": "lines", "old_text": "a", "new_text": "a\n\n"}},
 		{"edit_file", "the file has 9 bytes; files of up to 8 can be edited", map[string]any{"path": "big", "old_text": "1", "new_text": ""}},
 		{"edit_file", "the file is binary and cannot be edited", map[string]any{"path": "zero", "old_text": "a", "new_text": "b"}},
+		{"edit_file", "path not allowed: only regular files and folders of the workspace can be reached", map[string]any{"path": "eight/", "old_text": "a", "new_text": "b", "replace_all": true}},
 		{"edit_file", "not found", map[string]any{"path": "none", "old_text": "a", "new_text": "b"}},
 		{"edit_file", "old_text and new_text are the same: nothing would change", map[string]any{"path": "eight", "old_text": "a", "new_text": "a"}},
 	} {

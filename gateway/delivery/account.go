@@ -27,7 +27,7 @@ type account struct {
 
 	mu       sync.Mutex
 	wg       sync.WaitGroup
-	ctx      context.Context // of the lanes; set by run before anything else
+	ctx      context.Context // of the lanes; set by begin, before anything else
 	began    time.Time       // likewise
 	inFlight map[string]bool // deliveries that a lane has
 	lanes    map[string]*lane
@@ -62,14 +62,20 @@ func (a *account) wakeUp() {
 	}
 }
 
-func (a *account) run(ctx context.Context) {
-	lanes, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+// begin lets the account take jobs; stop ends its lanes at once. It comes before
+// the first signal is heard, so that none falls on an account that is not there.
+func (a *account) begin(ctx context.Context) (stop func()) {
 	a.mu.Lock()
-	a.ctx = lanes
+	defer a.mu.Unlock()
+	a.ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
 	a.began = a.d.Now().Truncate(time.Millisecond) // as the store keeps times
-	a.mu.Unlock()
+	return stop
+}
 
+// run sends until ctx ends, and what is queued then for the grace period.
+func (a *account) run(ctx context.Context, stop func()) {
+	defer stop()
+	lanes := a.ctx
 	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
 	a.scan(ctx, true)

@@ -85,6 +85,10 @@ func New(o Options) *Delivery {
 // returns nil. A send that is under way is always waited for.
 func (d *Delivery) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
+	for _, a := range d.accounts {
+		stop := a.begin(ctx)
+		g.Go(func() error { a.run(gctx, stop); return nil })
+	}
 	g.Go(func() error {
 		return d.Log.Signals(gctx, intake.OutboxTopic, func(s broker.Signal) {
 			var o intake.OutboxSignal
@@ -105,9 +109,6 @@ func (d *Delivery) Run(ctx context.Context) error {
 			}
 		})
 	})
-	for _, a := range d.accounts {
-		g.Go(func() error { a.run(gctx); return nil })
-	}
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("delivery: %w", err)
 	}

@@ -161,11 +161,17 @@ func (p place) missing() error {
 	}
 }
 
-// regular says that info is a plain file that has no other name.
-func (b *boundary) regular(info fs.FileInfo) bool {
+// regular says that f, of which info was read after it was opened, is a plain
+// file that has no other name.
+//
+// That it has one name only is not enough: a file outside that was opened
+// through a hard link has one name again as soon as the link is gone. So the
+// name by which it was opened must still be there, after info was read; without
+// /proc that cannot be told.
+func (b *boundary) regular(f *os.File, info fs.FileInfo) bool {
 	if !info.Mode().IsRegular() {
 		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return b.hardlinks || ok && st.Nlink == 1
+	return b.hardlinks || ok && st.Nlink == 1 && named(f)
 }

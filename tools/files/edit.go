@@ -70,7 +70,7 @@ func (w *writer) content(t target) ([]byte, error) {
 		return nil, errUnreadable
 	case !os.SameFile(info, t.info):
 		return nil, errChanged
-	case !w.regular(info):
+	case !w.regular(f, info):
 		return nil, errNotAllowed
 	case info.Size() > w.max:
 		return nil, tools.Errorf(tools.Permanent, "the file has %d bytes; files of up to %d can be edited", info.Size(), w.max)

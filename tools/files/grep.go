@@ -64,7 +64,7 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 			return nil
 		}
 		defer func() { _ = file.Close() }()
-		if info, err := file.Stat(); err != nil || !s.regular(info) {
+		if info, err := file.Stat(); err != nil || !s.regular(file, info) {
 			return nil
 		}
 		if head, err := sniff(file); err != nil || binary(head) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -35,6 +36,26 @@ func (r reader) read(ctx context.Context, in readInput, c tools.Call) (tools.Res
 	return r.lines(ctx, f, in)
 }
 
+// alone opens a plain file that has no other name. One that is being replaced
+// at this very moment is looked at again.
+func (r reader) alone(p place) (*os.File, fs.FileInfo, error) {
+	for range 3 {
+		f, info, err := r.open(p, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r.regular(f, info) {
+			return f, info, nil
+		}
+		again := !named(f)
+		_ = f.Close()
+		if !again {
+			break
+		}
+	}
+	return nil, nil, errNotAllowed
+}
+
 // text opens a file to show its lines. Where they are not for showing, there is
 // no file and a notice instead. The caller closes the file.
 func (r reader) text(workspace, path string) (f *os.File, notice string, err error) {
@@ -46,13 +67,9 @@ func (r reader) text(workspace, path string) (f *os.File, notice string, err err
 		return nil, "", err
 	}
 	defer func() { _ = p.root.Close() }()
-	f, info, err := r.open(p, 0)
+	f, info, err := r.alone(p)
 	if err != nil {
 		return nil, "", err
-	}
-	if !r.regular(info) {
-		_ = f.Close()
-		return nil, "", errNotAllowed
 	}
 	head, err := sniff(f)
 	switch {

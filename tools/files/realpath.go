@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // realPath is where f really is: as the kernel names the descriptor, or, where
@@ -24,6 +25,13 @@ func resolvedPath(info fs.FileInfo, abs string) (path string, ok bool) {
 	}
 	now, err := os.Stat(path)
 	return path, err == nil && os.SameFile(now, info)
+}
+
+// named says that the name by which f was opened is still there. The kernel
+// marks one that is gone; a file that really ends so is taken for one, too.
+func named(f *os.File) bool {
+	path, ok := kernelPath(f)
+	return !ok || !strings.HasSuffix(path, " (deleted)")
 }
 
 // kernelPath asks /proc for the name of the descriptor.

@@ -103,8 +103,8 @@ func (s searcher) start(workspace, path string) (place, folder, error) {
 	if err != nil {
 		return place{}, folder{}, err
 	}
-	_ = f.Close()
-	if !s.regular(info) {
+	defer func() { _ = f.Close() }()
+	if !s.regular(f, info) {
 		return place{}, folder{}, errNotAllowed
 	}
 	return place{}, folder{}, errNoDirectory

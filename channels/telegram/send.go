@@ -50,7 +50,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 	}
 	for {
 		result, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
-			_, err := c.library.SendMessage(ctx, p)
+			_, err := c.bot.SendMessage(ctx, p)
 			return err
 		})
 		switch {
@@ -99,7 +99,7 @@ func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID st
 	}
 	for {
 		_, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
-			_, err := c.library.EditMessageText(ctx, p)
+			_, err := c.bot.EditMessageText(ctx, p)
 			return err
 		})
 		switch {
@@ -121,7 +121,7 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 		return err
 	}
 	_, err = c.viaLibrary(ctx, method, func(ctx context.Context) error {
-		_, err := c.library.SendChatAction(ctx, &bot.SendChatActionParams{
+		_, err := c.bot.SendChatAction(ctx, &bot.SendChatActionParams{
 			ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping,
 		})
 		return err

@@ -65,7 +65,7 @@ type Options struct {
 type Channel struct {
 	o         Options
 	http      *poster
-	library   *bot.Bot
+	bot       *bot.Bot
 	receiving atomic.Bool
 }
 
@@ -117,7 +117,7 @@ func New(o Options) (*Channel, error) {
 		base = o.HTTPClient.Transport
 	}
 	c := &Channel{o: o, http: newPoster(o.Token, base, o.MaxAnswer)}
-	c.library, err = bot.New(placeholder,
+	c.bot, err = bot.New(placeholder,
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(o.APIURL),
 		bot.WithHTTPClient(o.SendTimeout, c.http),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -140,22 +141,15 @@ func testSignalDrops(t *testing.T, open opener) {
 			t.Fatal(err)
 		}
 	}
-	// Whoever listens later on the same connection hears its signal after all
-	// of those were handed out.
-	after, err := b.Listen(t.Context(), "after")
-	if err != nil {
-		t.Fatal(err)
+	// Nobody takes any, so all beyond the queue are dropped, sooner or later.
+	for end := time.Now().Add(time.Minute); b.signalDrops.Load() < sent-signalQueue && time.Now().Before(end); {
+		runtime.Gosched()
 	}
-	if err := b.Signal(t.Context(), Signal{Topic: "after"}); err != nil {
-		t.Fatal(err)
-	}
-	receive(t, after.queue)
-	after.Close()
 	for range signalQueue {
 		receive(t, l.queue)
 	}
 	stats, err := b.Stats(t.Context())
-	if err != nil || stats.SignalDrops == 0 || stats.SignalDrops > sent-signalQueue {
+	if err != nil || stats.SignalDrops != sent-signalQueue {
 		t.Errorf("%d dropped, %v", stats.SignalDrops, err)
 	}
 }

@@ -43,7 +43,7 @@ func (p *Price) at(totalInput int64) rates {
 // what p does not list, ErrUsage and ErrOverflow.
 func (p *Price) Cost(u Usage) (Amount, error) {
 	return p.cost(u, func(model string) (*Price, error) {
-		if model == p.Model {
+		if model == p.Model || p.Ceiling {
 			return p, nil
 		}
 		return nil, fmt.Errorf("iteration of model %s: %w", quote(model), ErrNoPrice)
@@ -143,6 +143,9 @@ func (p *Price) tools(used map[string]int64) (Amount, error) {
 
 // scale multiplies a by the multipliers of all keys and rounds up once.
 func (p *Price) scale(a Amount, keys ...string) (Amount, error) {
+	if p.Ceiling {
+		return a, nil
+	}
 	var num, den *big.Int
 	for _, key := range keys {
 		if standard(key) {

@@ -99,7 +99,7 @@ type Estimate struct {
 	Call   CallID `json:"call"`
 	Labels Labels `json:"labels"`
 	Upper  Amount `json:"upper"`  // never less than what the call can cost; 0 when not Priced
-	Priced bool   `json:"priced"` // false: no price is known for the model
+	Priced bool   `json:"priced"` // false: no price is known for the model, so nothing bounds it
 }
 
 // Reservation is an estimate that was written down before its call, and is
@@ -123,8 +123,11 @@ type Entry struct {
 	Priced bool   `json:"priced"` // false: the true cost is unknown, not zero
 	State  State  `json:"state"`
 
-	// For an interrupted call the true bill lies in [Amount, Upper]; what is
-	// above Amount stays held against budgets until it is reconciled.
+	// For an interrupted call the true bill lies in [Lower, Upper], of which Amount
+	// is the best guess: Lower is what was reported, Amount besides what was seen
+	// of the call. What is above Amount stays held against budgets until it is
+	// reconciled.
+	Lower Amount `json:"lower,omitempty"`
 	Upper Amount `json:"upper,omitempty"`
 
 	Outcome   string    `json:"outcome"`              // ok, or the error kind of package llm
@@ -145,17 +148,4 @@ const (
 type Settlement struct {
 	Reservation Reservation
 	Entry       Entry
-}
-
-// BudgetError refuses a reservation. Its text is one clear sentence for the
-// person who asked.
-type BudgetError struct {
-	Scope string // turn, session, person, global, …
-	Limit Amount
-	Spent Amount // settled and held
-	Need  Amount
-}
-
-func (e *BudgetError) Error() string {
-	return "the " + e.Scope + " budget is used up"
 }

@@ -36,6 +36,12 @@ var ErrPrices = errors.New("bad price list")
 // Names are exact, and nothing may be unknown, negative or there twice. All
 // mistakes are reported at once, each with name and its row.
 func Load(r io.Reader, name string) (*Catalogue, error) {
+	return LoadAt(r, name, func(i int) string { return "row " + strconv.Itoa(i+1) })
+}
+
+// LoadAt is Load of what was made from another form: place says where row i,
+// from 0, stands in it.
+func LoadAt(r io.Reader, name string, place func(i int) string) (*Catalogue, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -51,14 +57,14 @@ func Load(r io.Reader, name string) (*Catalogue, error) {
 			return nil, fmt.Errorf("%w: %s: prices: %w", ErrPrices, name, err)
 		}
 	}
-	c := &Catalogue{prices: map[string]map[string]*Price{}}
 	errs := top.rest()
 	if rows == nil {
 		errs = append(errs, errors.New("prices: required"))
 	}
+	c := &Catalogue{prices: map[string]map[string]*Price{}}
 	for i, raw := range rows {
 		if err := c.load(raw); err != nil {
-			errs = append(errs, fmt.Errorf("row %d %w", i+1, err))
+			errs = append(errs, fmt.Errorf("%s %w", place(i), err))
 		}
 	}
 	for i, err := range errs {
@@ -205,6 +211,10 @@ func parsePrice(raw json.RawMessage, decimals int) (Amount, error) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return 0, errors.New(`must be a decimal in quotes, like "2.50"`)
 	}
+	return parseDecimal(s, decimals)
+}
+
+func parseDecimal(s string, decimals int) (Amount, error) {
 	if strings.ContainsAny(s, "$-") {
 		return 0, fmt.Errorf("%s must be digits and a point, and not negative", quote(s))
 	}

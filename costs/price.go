@@ -25,6 +25,10 @@ type Price struct {
 	// ServerTools is the price of one use of a provider-run tool.
 	ServerTools map[string]Amount `json:"server_tools,omitempty"`
 
+	// Ceiling: it is not the price of a model, but the most that one without a
+	// price is reckoned to cost; see the function of that name.
+	Ceiling bool `json:"ceiling,omitempty"`
+
 	Source string `json:"source"` // where the row was read
 	Date   string `json:"date"`   // when, YYYY-MM-DD
 }

@@ -45,6 +45,27 @@ func (p *Price) WorstAt(tier, speed string, inputTokens, maxOutput int64) (upper
 	return p.scale(upper, "tier:"+tier, "speed:"+speed, dearest)
 }
 
+// MostOutput is how many output tokens a call may have, at most atMost, so that
+// its Worst is not above room; false: not even its input fits.
+func (p *Price) MostOutput(inputTokens, atMost int64, room Amount) (int64, bool) {
+	fits := func(n int64) bool {
+		upper, err := p.Worst(inputTokens, n)
+		return err == nil && upper <= room
+	}
+	if !fits(0) {
+		return 0, false
+	}
+	low, high := int64(0), atMost+1 // low fits, high is not asked for or does not
+	for high-low > 1 {
+		if mid := low + (high-low)/2; fits(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low, true
+}
+
 // dearest is the key of the geography under which a becomes largest.
 func (p *Price) dearest(a Amount) (string, error) {
 	dearest, most := "geo:", a

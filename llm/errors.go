@@ -40,7 +40,8 @@ type Error struct {
 	Message    string
 
 	// Sent says that a response head came, so the call may be billed. A call
-	// that failed before one costs nothing. (llm.md 5.3.4)
+	// that failed before one costs nothing; of one that was canceled nobody
+	// knows whether a head was on its way.
 	Sent bool
 	// Visible says that content had been yielded before the failure: such a
 	// call is never tried again.

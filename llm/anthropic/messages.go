@@ -4,18 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"parley/llm/wire"
 	"parley/transcript"
 )
-
-// message is one message on the wire.
-type message struct {
-	Role    string            `json:"role"`
-	Content []json.RawMessage `json:"content"`
-}
 
 // block is a content block that we write; replayed ones stay raw.
 type block struct {
@@ -73,15 +66,18 @@ func (m *Model) messagesJSON(history []transcript.Message) ([]byte, error) {
 		return nil, nil
 	}
 	mark(turns)
-	var out []message
+	var w writer
+	w.begin('[')
 	for _, t := range turns {
-		content, err := t.content()
-		if err != nil {
+		w.next()
+		w.WriteString(`{"role":"` + t.role + `","content":`)
+		if err := t.content(&w); err != nil {
 			return nil, err
 		}
-		out = append(out, message{Role: t.role, Content: content})
+		w.WriteByte('}')
 	}
-	return literal(out)
+	w.end(']')
+	return w.Bytes(), nil
 }
 
 func (t *turn) join(next *turn) {
@@ -107,17 +103,24 @@ func mark(turns []*turn) {
 	}
 }
 
-// content is the turn's blocks in wire order.
-func (t *turn) content() ([]json.RawMessage, error) {
-	out := t.raw
-	for _, b := range append(t.results, t.blocks...) {
-		raw, err := literal(b)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, raw)
+// content writes the turn's blocks in wire order. What the provider said
+// itself goes out as it came, byte for byte.
+func (t *turn) content(w *writer) error {
+	w.begin('[')
+	for _, raw := range t.raw {
+		w.next()
+		w.Write(raw)
 	}
-	return out, nil
+	for _, bs := range [][]block{t.results, t.blocks} {
+		for _, b := range bs {
+			w.next()
+			if err := w.value(b); err != nil {
+				return err
+			}
+		}
+	}
+	w.end(']')
+	return nil
 }
 
 func (m *Model) turn(h transcript.Message) *turn {
@@ -199,6 +202,10 @@ func (m *Model) assistant(h transcript.Message) []json.RawMessage {
 // emptyText says whether a block is a text without words, which the API
 // returns but does not take.
 func emptyText(raw json.RawMessage) bool {
+	const usual = `{"type":"text","text":"`
+	if rest, ok := bytes.CutPrefix(raw, []byte(usual)); ok && len(rest) > 0 && rest[0] > ' ' && rest[0] < 0x80 && rest[0] != '"' && rest[0] != '\\' {
+		return false // as nearly all begin
+	}
 	var b struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
@@ -224,16 +231,4 @@ func input(s string) json.RawMessage {
 // and a hash keeps different ones apart.
 func safeID(id string) string {
 	return wire.SafeID(id)
-}
-
-// literal is JSON without the escaping of <, > and &, so that raw parts stay
-// as they are.
-func literal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode message: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

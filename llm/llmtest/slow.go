@@ -130,26 +130,20 @@ func interruptions(t *testing.T, a Adapter) {
 		})
 		return a.Open(t, p.endpoint()), gone
 	}
-	t.Run("by the context is felt within milliseconds", func(t *testing.T) {
+	t.Run("by the context ends a stream that nothing else would end", func(t *testing.T) {
 		t.Parallel()
 		m, gone := open(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var fault *llm.Error
-		var canceled time.Time
 		for e, err := range m.Stream(ctx, hello()) {
 			if err != nil {
 				fault, _ = errors.AsType[*llm.Error](err)
 				break
 			}
 			if e.Type == llm.ContentDelta {
-				canceled = time.Now()
 				cancel()
 			}
-		}
-		// Generous for a busy machine; the limits above are a minute.
-		if took := time.Since(canceled); took > 2*time.Second {
-			t.Errorf("took %v", took)
 		}
 		if fault == nil || fault.Kind != llm.Canceled || !fault.Sent || !fault.Visible || fault.Received != len("Hel") || !errors.Is(fault, context.Canceled) {
 			t.Errorf("%+v", fault)

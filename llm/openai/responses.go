@@ -38,12 +38,8 @@ func NewResponses(o Options) (*Responses, error) {
 // Stream sends r once and yields the answer; see [llm.Model].
 func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		a := &turn{request: r, provider: m.o.Provider, model: m.o.Model, sink: sink{yield: yield}}
-		resp, fault := m.run(ctx, r, a)
-		if fault != nil {
-			fault.Usage = a.partial()
-		}
-		a.conclude(&m.base, resp, fault, a.id)
+		a := &turn{incoming: m.incoming(r, yield)}
+		a.conclude(m.run(ctx, r, a))
 	}
 }
 

@@ -69,15 +69,11 @@ var knownEvents = []string{
 
 // turn is an answer that is being received.
 type turn struct {
-	sink
-	request         llm.Request
-	provider, model string
+	incoming
 
-	events             int
-	id, reported, tier string
-	status, reason     string // how it ended, empty before
-	failure            json.RawMessage
-	usage              *responseCounts
+	events         int
+	status, reason string // how it ended, empty before
+	failure        json.RawMessage
 
 	items []*item
 	open  *item // the message whose text is being shown
@@ -123,7 +119,7 @@ func (a *turn) learn(r *responseState) {
 	a.reported = firstOf(r.Model, a.reported)
 	a.tier = firstOf(r.Tier, a.tier)
 	if r.Usage != nil {
-		a.usage = r.Usage
+		a.usage = r.Usage.plain()
 	}
 }
 

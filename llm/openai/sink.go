@@ -43,21 +43,6 @@ func (s *sink) warn(format string, args ...any) {
 	}
 }
 
-// conclude yields what the exchange came to: the answer, or the fault together with
-// what had been received. id is the answer's name where the head had none.
-func (s *sink) conclude(b *base, resp *llm.Response, fault *llm.Error, id string) {
-	switch {
-	case s.stopped:
-	case fault != nil:
-		fault.Provider, fault.Model = b.o.Provider, b.o.Model
-		fault.Visible, fault.Received = s.visible, s.received
-		fault.RequestID = firstOf(fault.RequestID, id)
-		s.yield(llm.Event{}, fault)
-	default:
-		s.yield(llm.Event{Type: llm.Complete, Response: resp}, nil)
-	}
-}
-
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", wire.ErrMalformed, fmt.Sprintf(format, args...))
 }

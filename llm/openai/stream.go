@@ -35,16 +35,11 @@ type chunk struct {
 
 // answer is an assistant message that is being received.
 type answer struct {
-	request         llm.Request
-	provider, model string
-	sink
+	incoming
 
-	chunks int
-	choice bool // at least one choice came
-
-	id, reported, tier string
-	finishReason       string
-	usage              *counts
+	chunks       int
+	choice       bool // at least one choice came
+	finishReason string
 
 	text      strings.Builder
 	refused   bool

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"parley/costs"
-	"parley/llm"
 )
 
 // counts is a usage object of OpenAI and its kin.
@@ -31,6 +30,31 @@ type counts struct {
 	CostDetails struct {
 		Upstream json.Number `json:"upstream_inference_cost"`
 	} `json:"cost_details"`
+}
+
+// responseCounts is a usage object of Responses: the same counts under other
+// names.
+type responseCounts struct {
+	Input        int64 `json:"input_tokens"`
+	Output       int64 `json:"output_tokens"`
+	InputDetails struct {
+		Cached     int64 `json:"cached_tokens"`
+		CacheWrite int64 `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+
+	counts // the total, and what OpenRouter says of the cost
+}
+
+// plain are the counts under the names of Chat Completions.
+func (c responseCounts) plain() *counts {
+	same := c.counts
+	same.Prompt, same.Completion = c.Input, c.Output
+	same.PromptDetails.Cached, same.PromptDetails.CacheWrite = c.InputDetails.Cached, c.InputDetails.CacheWrite
+	same.CompletionDetails.Reasoning = c.OutputDetails.Reasoning
+	return &same
 }
 
 // buckets are the counts as disjoint buckets. The prompt includes what the
@@ -100,28 +124,4 @@ func pico(n json.Number) (costs.Amount, bool) {
 		return 0, false
 	}
 	return costs.Amount(whole.Int64()), true
-}
-
-// used is the usage of a finished answer; estimated when the server sent none.
-func (a *answer) used() costs.Usage {
-	var u costs.Usage
-	if a.usage != nil && a.usage.Prompt+a.usage.Completion > 0 {
-		u = a.usage.buckets()
-	} else {
-		a.warn("no usage reported: estimated")
-		u = costs.Usage{Input: llm.Estimate(a.request), Output: llm.EstimateText(a.received), Source: costs.Estimated}
-	}
-	u.Tier = a.tier
-	return u
-}
-
-// partial is what had been reported when the stream broke, nil when nothing
-// had.
-func (a *answer) partial() *costs.Usage {
-	if a.usage == nil {
-		return nil
-	}
-	u := a.usage.buckets()
-	u.Tier, u.Source = a.tier, costs.Estimated
-	return &u
 }

@@ -1,0 +1,221 @@
+package llm
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"math"
+	"unicode/utf8"
+
+	"parley/transcript"
+)
+
+// Frame is what a request says besides its messages and how long the answer may
+// be: who is asked, the system message, the tools, the options. Few calls differ
+// in it, so it is kept once for many. CacheKey is no part of it: it is a hint to
+// the provider that no model sees.
+type Frame struct {
+	Provider    string
+	Model       string
+	System      []SystemBlock
+	Tools       []Definition
+	Choice      ToolChoice
+	Temperature *float64
+	TopP        *float64
+	Effort      string
+}
+
+// FrameOf is what r says to m besides its messages.
+func FrameOf(m Model, r Request) Frame {
+	return Frame{
+		Provider: m.Provider(), Model: m.Name(), System: r.System, Tools: r.Tools, Choice: r.Choice,
+		Temperature: r.Temperature, TopP: r.TopP, Effort: r.Effort,
+	}
+}
+
+// Request is a request of this frame again.
+func (f Frame) Request(ms []transcript.Message, maxTokens int, cacheKey string) Request {
+	return Request{
+		System: f.System, Messages: ms, Tools: f.Tools, Choice: f.Choice, MaxTokens: maxTokens,
+		Temperature: f.Temperature, TopP: f.TopP, Effort: f.Effort, CacheKey: cacheKey,
+	}
+}
+
+// Name is 64 hex digits that only this frame has.
+func (f Frame) Name() string {
+	d := newDigest("parley frame 1")
+	d.text(f.Provider, f.Model)
+	d.number(len(f.System))
+	for _, b := range f.System {
+		d.text(b.Text)
+		d.flag(b.Cache)
+	}
+	d.number(len(f.Tools))
+	for _, t := range f.Tools {
+		d.text(t.Name, t.Description, string(t.Schema))
+	}
+	d.text(string(f.Choice), f.Effort)
+	d.float(f.Temperature)
+	d.float(f.TopP)
+	return d.sum()
+}
+
+// Digest is 64 hex digits that stand for all that a model is asked: the frame of
+// that name with these messages. What no model sees of a message is no part of
+// it: its id, its times, what a tool result says to people only.
+func Digest(frame string, ms []transcript.Message) string {
+	d := newDigest("parley request 1")
+	d.text(frame)
+	d.number(len(ms))
+	for _, m := range ms {
+		d.text(string(m.Role))
+		d.number(len(m.Parts))
+		for _, p := range m.Parts {
+			d.part(p)
+		}
+		d.flag(m.Native != nil)
+		if n := m.Native; n != nil {
+			d.text(n.Provider, n.Model)
+			d.number(len(n.Blocks))
+			for _, b := range n.Blocks {
+				d.bytes(b)
+			}
+		}
+	}
+	return d.sum()
+}
+
+// frame is Frame as it is kept. Schemas are texts, so that they stay as they
+// are to the byte.
+type frame struct {
+	Provider    string       `json:"provider"`
+	Model       string       `json:"model"`
+	System      []block      `json:"system"`
+	Tools       []definition `json:"tools"`
+	Choice      ToolChoice   `json:"choice,omitempty"`
+	Temperature *float64     `json:"temperature,omitempty"`
+	TopP        *float64     `json:"top_p,omitempty"`
+	Effort      string       `json:"effort,omitempty"`
+}
+
+type block struct {
+	Text  string `json:"text"`
+	Cache bool   `json:"cache,omitempty"`
+}
+
+type definition struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Schema      string `json:"schema"`
+}
+
+// MarshalJSON is the form in which stores keep a frame; what UnmarshalJSON
+// makes of it has the same Name.
+func (f Frame) MarshalJSON() ([]byte, error) {
+	w := frame{
+		Provider: f.Provider, Model: f.Model, System: []block{}, Tools: []definition{}, Choice: f.Choice,
+		Temperature: f.Temperature, TopP: f.TopP, Effort: f.Effort,
+	}
+	for _, b := range f.System {
+		w.System = append(w.System, block(b))
+	}
+	for _, t := range f.Tools {
+		w.Tools = append(w.Tools, definition{t.Name, t.Description, string(t.Schema)})
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (f *Frame) UnmarshalJSON(b []byte) error {
+	var w frame
+	if err := json.Unmarshal(b, &w); err != nil {
+		return fmt.Errorf("decode a frame: %w", err)
+	}
+	*f = Frame{Provider: w.Provider, Model: w.Model, Choice: w.Choice, Temperature: w.Temperature, TopP: w.TopP, Effort: w.Effort}
+	for _, b := range w.System {
+		f.System = append(f.System, SystemBlock(b))
+	}
+	for _, t := range w.Tools {
+		f.Tools = append(f.Tools, Definition{t.Name, t.Description, json.RawMessage(t.Schema)})
+	}
+	return nil
+}
+
+// digest hashes values so that no two lists of them look alike.
+type digest struct {
+	h   hash.Hash
+	buf [9]byte
+}
+
+func newDigest(what string) *digest {
+	d := &digest{h: sha256.New()}
+	d.text(what)
+	return d
+}
+
+func (d *digest) sum() string { return hex.EncodeToString(d.h.Sum(nil)) }
+
+func (d *digest) number(n int) {
+	binary.BigEndian.PutUint64(d.buf[:8], uint64(n))
+	_, _ = d.h.Write(d.buf[:8]) // a hash takes everything
+}
+
+func (d *digest) flag(b bool) {
+	n := 0
+	if b {
+		n = 1
+	}
+	d.number(n)
+}
+
+func (d *digest) float(f *float64) {
+	d.flag(f != nil)
+	if f != nil {
+		binary.BigEndian.PutUint64(d.buf[:8], math.Float64bits(*f))
+		_, _ = d.h.Write(d.buf[:8])
+	}
+}
+
+func (d *digest) bytes(b []byte) {
+	d.number(len(b))
+	_, _ = d.h.Write(b)
+}
+
+// text takes texts as JSON keeps them: a byte that is no UTF-8 is U+FFFD there.
+func (d *digest) text(ss ...string) {
+	for _, s := range ss {
+		if !utf8.ValidString(s) {
+			s = string([]rune(s))
+		}
+		d.number(len(s))
+		_, _ = d.h.Write([]byte(s))
+	}
+}
+
+func (d *digest) part(p transcript.Part) {
+	switch p := p.(type) {
+	case transcript.Text:
+		d.text("text", p.Text)
+	case transcript.Reasoning:
+		d.text("reasoning", p.Thinking)
+	case transcript.ToolCall:
+		d.text("tool_call", p.ID, p.Name, p.Input)
+		d.flag(p.Finished)
+	case transcript.ToolResult:
+		d.text("tool_result", p.ToolCallID, p.Name, p.Content)
+		d.flag(p.IsError)
+	case transcript.Finish:
+		d.text("finish", string(p.Reason))
+	case transcript.Binary:
+		d.text("binary", p.Path, p.MIMEType)
+		d.bytes(p.Data)
+	case transcript.ImageURL:
+		d.text("image_url", p.URL, p.Detail)
+	case transcript.Unknown:
+		d.text("unknown", p.Type)
+		d.bytes(p.Data)
+	}
+}

@@ -1,0 +1,102 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"parley/llm"
+	"parley/transcript"
+)
+
+func aFrame() llm.Frame {
+	t := 0.5
+	return llm.Frame{
+		Provider: "maker", Model: "model-1", System: []llm.SystemBlock{{Text: "be\xff kind <&>", Cache: true}, {Text: "today"}},
+		Tools:  []llm.Definition{{Name: "look", Description: "looks", Schema: json.RawMessage(`{"type": "object"}`)}},
+		Choice: llm.None, Temperature: &t, Effort: "low",
+	}
+}
+
+func TestAFrameThatWasKeptHasTheSameName(t *testing.T) {
+	t.Parallel()
+	f := aFrame()
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back llm.Frame
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Name() != f.Name() {
+		t.Errorf("the name is %s, was %s", back.Name(), f.Name())
+	}
+	if got := string(back.Tools[0].Schema); got != `{"type": "object"}` {
+		t.Errorf("the schema is %s", got)
+	}
+}
+
+func TestEveryPieceOfAFrameChangesItsName(t *testing.T) {
+	t.Parallel()
+	half := 0.25
+	seen := map[string]string{aFrame().Name(): "nothing"}
+	for what, change := range map[string]func(*llm.Frame){
+		"provider":     func(f *llm.Frame) { f.Provider = "other" },
+		"model":        func(f *llm.Frame) { f.Model = "other" },
+		"system text":  func(f *llm.Frame) { f.System[1].Text = "today." },
+		"system cache": func(f *llm.Frame) { f.System[1].Cache = true },
+		"a block less": func(f *llm.Frame) { f.System = f.System[:1] },
+		"tool name":    func(f *llm.Frame) { f.Tools[0].Name = "see" },
+		"description":  func(f *llm.Frame) { f.Tools[0].Description = "sees" },
+		"schema":       func(f *llm.Frame) { f.Tools[0].Schema = json.RawMessage(`{"type":"object"}`) },
+		"no tools":     func(f *llm.Frame) { f.Tools = nil },
+		"choice":       func(f *llm.Frame) { f.Choice = llm.Auto },
+		"temperature":  func(f *llm.Frame) { f.Temperature = nil },
+		"top p":        func(f *llm.Frame) { f.TopP = &half },
+		"effort":       func(f *llm.Frame) { f.Effort = "high" },
+	} {
+		f := aFrame()
+		change(&f)
+		if before, ok := seen[f.Name()]; ok {
+			t.Errorf("a change of %s looks like a change of %s", what, before)
+		}
+		seen[f.Name()] = what
+	}
+}
+
+func TestADigestSeesWhatAModelSees(t *testing.T) {
+	t.Parallel()
+	text := func(role transcript.Role, s ...string) transcript.Message {
+		m := transcript.Message{Role: role}
+		for _, s := range s {
+			m.Parts = append(m.Parts, transcript.Text{Text: s})
+		}
+		return m
+	}
+	result := func(r transcript.ToolResult) []transcript.Message {
+		return []transcript.Message{{Role: transcript.Tool, Parts: []transcript.Part{r}}}
+	}
+	for what, pair := range map[string]struct {
+		a, b []transcript.Message
+		same bool
+	}{
+		"the same":              {[]transcript.Message{text(transcript.User, "a")}, []transcript.Message{text(transcript.User, "a")}, true},
+		"another text":          {[]transcript.Message{text(transcript.User, "a")}, []transcript.Message{text(transcript.User, "b")}, false},
+		"another role":          {[]transcript.Message{text(transcript.User, "a")}, []transcript.Message{text(transcript.Assistant, "a")}, false},
+		"parts glued":           {[]transcript.Message{text(transcript.User, "a", "b")}, []transcript.Message{text(transcript.User, "ab")}, false},
+		"a message more":        {[]transcript.Message{text(transcript.User, "a")}, []transcript.Message{text(transcript.User, "a"), text(transcript.User)}, false},
+		"an id":                 {[]transcript.Message{{ID: "1", Role: transcript.User}}, []transcript.Message{{ID: "2", Role: transcript.User}}, true},
+		"what people see of it": {result(transcript.ToolResult{Content: "x", Metadata: "1"}), result(transcript.ToolResult{Content: "x", Metadata: "2"}), true},
+		"an error":              {result(transcript.ToolResult{Content: "x"}), result(transcript.ToolResult{Content: "x", IsError: true}), false},
+		"a native form": {[]transcript.Message{{Role: transcript.Assistant, Native: &transcript.Native{Blocks: []json.RawMessage{json.RawMessage("1")}}}}, []transcript.Message{
+			{Role: transcript.Assistant, Native: &transcript.Native{Blocks: []json.RawMessage{json.RawMessage("2")}}},
+		}, false},
+	} {
+		if got := llm.Digest("f", pair.a) == llm.Digest("f", pair.b); got != pair.same {
+			t.Errorf("%s: the digests are the same: %v, want %v", what, got, pair.same)
+		}
+	}
+	if llm.Digest("f", nil) == llm.Digest("g", nil) {
+		t.Error("the frame is no part of the digest")
+	}
+}

@@ -11,6 +11,7 @@ package sessions
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"parley/costs"
@@ -79,6 +80,24 @@ type InboxID struct {
 	Event   string
 }
 
+// KnownError says that some of the events of an opening, but not all, were
+// known. Nothing was written.
+type KnownError struct{ Events []InboxID }
+
+func (e *KnownError) Error() string {
+	return fmt.Sprintf("%d of the events are known, but not all", len(e.Events))
+}
+
+// Wording is what a message of a network said when it was taken into a turn, so
+// that an edit that changes nothing is known as such.
+type Wording struct {
+	Channel string // network
+	Account string
+	Chat    string
+	Message string // the network's id of it
+	Sum     string // of its text; the caller says how
+}
+
 // TurnState says where a turn stands.
 type TurnState string
 
@@ -106,6 +125,7 @@ type Turn struct {
 	OpenedAt   time.Time
 	EndedAt    time.Time
 	Outcome    transcript.FinishReason // when Done
+	Refused    *costs.BudgetError      // when Done: what of its money was refused; nil: nothing
 
 	// What has been committed: answered model calls, and attempts made of the
 	// next one.
@@ -133,14 +153,18 @@ type Session struct {
 	UpdatedAt  time.Time
 }
 
-// Scope is something money is counted for besides the session tree: a day is
-// added by the store from the reservation's time, in UTC.
+// Scope is something money is counted for besides the session tree, over a
+// window of time. The reservation's time says which day or month a call counts
+// in, also when it ends in the next.
+//
+// What an interrupted call may have cost stays held: in a day or a month until
+// that is over; in a scope over all time until the end of the day (UTC) on
+// which it was found interrupted, so that calls of which nobody will ever know
+// more do not use up a conversation's budget for good.
 type Scope struct {
-	Kind string // global, chat (a mailbox token), person; Whole: turn, session
-	ID   string
-	// Whole counts over all time and not by the day: a turn, or a child with a
-	// cap of its own, may last over midnight.
-	Whole bool
+	Kind   string // global, channel, chat, group, person; Always: session, turn, …; tree is the store's own
+	ID     string
+	Window costs.Window
 	// Limit is what the scope may settle and hold together; 0: no limit. Reserve
 	// looks at it in the same commit that holds the estimate, so that callers
 	// who race for the last cent never get more than it. It is not part of which
@@ -182,6 +206,9 @@ type Outgoing struct {
 	ReplyTo string
 	Text    string
 	At      time.Time
+	// Again: it may have been given before, by a process whose store was not this
+	// one. Each message of it is sent with the mark of a possible repeat.
+	Again bool
 }
 
 // SendState says how far a part of an answer got.
@@ -196,13 +223,18 @@ const (
 	Failed    SendState = "failed"
 )
 
+// PreviewBegun is noted, in place of an id, before the message that shows a
+// turn's answer so far is sent. Where it still stands when the turn's answer is
+// sent, that message may be in the chat, and hold the whole answer.
+const PreviewBegun = "?"
+
 // Delivery is an Outgoing with its parts. Parts is empty until it was
 // rendered.
 type Delivery struct {
 	Outgoing
 	Order   uint64 // deliveries of one channel go out in this order within a chat
 	Parts   []Part
-	Preview string    // id of the message that showed the turn's answer so far; empty: none
+	Preview string    // id of the message that showed the turn's answer so far, or PreviewBegun; empty: none
 	Asked   time.Time // when the turn's message was received; zero: no turn
 }
 
@@ -214,6 +246,7 @@ type Part struct {
 	MessageID string // Sent: the network's id
 	Problem   string // why it failed, or is uncertain
 	At        time.Time
+	By        string // who made the last mark
 }
 
 // Progress is one step of a delivery, made durable in one commit.
@@ -232,4 +265,7 @@ type Mark struct {
 	MessageID string
 	Problem   string
 	At        time.Time
+	// By is who makes the mark, a process by a name that no other has: two who
+	// make the same mark in the same moment are not one who repeats it.
+	By string
 }

@@ -21,10 +21,21 @@ type Store interface {
 	Dispatch
 	Turns
 	Outbox
+	Chats
 	Money
+	Survey
+	Queries
+	Recordings
 
 	// Check reads through the store's own integrity checks, as opening does.
 	Check(ctx context.Context) error
+	// Probe writes something of no meaning, as durably as all else: nil says that
+	// the store takes writes. A disk without room is disks.ErrFull where the
+	// driver can tell.
+	Probe(ctx context.Context) error
+	// Clock is the store's own time, by which workers judge each other's leases:
+	// the machine of one of them may have another time.
+	Clock(ctx context.Context) (time.Time, error)
 	Close() error
 }
 
@@ -60,7 +71,8 @@ type Dispatch interface {
 	// the same f it answers the same epoch.
 	Reacquire(ctx context.Context, f Fence, now time.Time) (Mailbox, error)
 	// Recover takes up to limit mailboxes that are owed work and have no living
-	// owner: first what dead ones left, then what waited longest.
+	// owner: first what dead ones left, then what waited longest, counted from
+	// when the work came or, when it was yielded since, from then.
 	Recover(ctx context.Context, w Worker, now time.Time, limit int) ([]Mailbox, error)
 	// Held lists what w owns.
 	Held(ctx context.Context, w Worker) ([]Mailbox, error)
@@ -69,6 +81,11 @@ type Dispatch interface {
 	Release(ctx context.Context, f Fence) (m Mailbox, released bool, err error)
 	// Handover gives it up with whatever is owed; the attempt does not count.
 	Handover(ctx context.Context, f Fence) error
+	// Yield is a Handover that lets others go first: when a mailbox that is not the
+	// same worker's is owed work and has no living owner, the mailbox is given up,
+	// and Recover finds it after all that wait now. When none waits, yielded is
+	// false and nothing changes.
+	Yield(ctx context.Context, f Fence, now time.Time) (yielded bool, err error)
 
 	// Mailbox looks one up, or returns ErrNotFound. Mailboxes calls yield for
 	// each until it returns false.
@@ -103,8 +120,22 @@ type Touch struct {
 // stands beside the mailbox's own, moves neither Read nor attempts, and its end
 // releases nothing; all writes to it carry the mailbox's fence.
 type Opening struct {
-	Turn    Turn    // ID, Session, Seq, Channel, From, ReplyTo, Sender, ReceivedAt, OpenedAt are used
-	Event   InboxID // zero: none, nothing to know again
+	Turn Turn // ID, Session, Seq, Channel, From, ReplyTo, Sender, ReceivedAt, OpenedAt are used
+	// Events are what the message was made of: mostly one, several for an album
+	// or a message that came in pieces. None: there is nothing to know again.
+	Events  []InboxID
+	Through uint64    // messages up to this one are read with it; 0: Turn.Seq
+	Words   []Wording // what the network's messages said, see Said
+	Message transcript.Message
+}
+
+// Joining adds what a person said to the mailbox's open turn.
+type Joining struct {
+	Turn    string // the mailbox's own open turn
+	Seq     uint64 // of the message, in the mailbox
+	Events  []InboxID
+	Through uint64 // messages up to this one are read with it; 0: Seq
+	Words   []Wording
 	Message transcript.Message
 }
 
@@ -116,12 +147,19 @@ type Ending struct {
 	Outcome    transcript.FinishReason
 	Replies    []Outgoing
 	At         time.Time
+	// Refused is why the budgets did not let the turn go on; nil: they did.
+	Refused *costs.BudgetError
+	// Nested closes the nested turns of the mailbox that are still open, as
+	// canceled and with their open calls interrupted: nobody will go on with
+	// them. It is for the mailbox's own turn only.
+	Nested bool
 }
 
 // Command is a queued message that was answered without a model.
 type Command struct {
 	Seq     uint64
 	Event   InboxID
+	With    []InboxID             // others that were answered with it, and are known from then on
 	Fresh   sessionkeys.SessionID // not empty: the mailbox feeds this new session from now on
 	Replies []Outgoing
 	At      time.Time
@@ -132,25 +170,44 @@ type Charge struct {
 	Session sessionkeys.SessionID
 	Turn    string
 	Scopes  []Scope
+	// Asked is kept by the commit that reserves; see [Recordings]. nil: nothing
+	// is.
+	Asked *transcript.Asked
 }
 
 // Turns is the history of sessions and the turns that make it. Writes carry a
 // fence and return ErrFenced when it does not hold.
 type Turns interface {
-	// Open commits the user's message, the event's inbox row and Read = Seq.
-	// opened is false when the event was known: then only Read moves. Repeated
-	// while the turn is open it answers the same; a second open turn is an error.
+	// Open commits the user's message, the inbox rows of its events, its wordings
+	// and Read = Through. opened is false when all events were known: then only
+	// Read moves. When some were known and others not, nothing is written and the
+	// error is a *KnownError that names the known ones: a message made of the
+	// others loses nothing and says nothing twice. Repeated while the turn is open
+	// it answers the same; a second open turn is an error.
 	Open(ctx context.Context, f Fence, o Opening) (t Turn, opened bool, err error)
+	// Join commits a message that joins the open turn: the message behind the
+	// turn's history, the inbox rows of its events, its wordings and
+	// Read = Through; the attempts stay what they are. As in Open, joined is false
+	// when all events were known, and then only Read moves; and when some were
+	// known and others not, nothing is written and the error is a *KnownError.
+	// Repeated under the same fence it answers the same. A turn that is not the
+	// mailbox's own open one is ErrFenced.
+	Join(ctx context.Context, f Fence, j Joining) (joined bool, err error)
 	// Resume makes the open turn of a mailbox ready to go on: reservations
 	// that nobody settled, for whichever turn of the mailbox, become interrupted
 	// entries of nothing, because nobody knows whether their requests left; what
 	// they may have cost stays held. Steps and Tries say where to go on.
 	// Nothing of the mailbox may be under way. ErrNotFound when none is open.
 	Resume(ctx context.Context, f Fence, now time.Time) (Turn, error)
+	// Said is the Sum of the wording that was opened last for the message, and
+	// false when none ever was.
+	Said(ctx context.Context, w Wording) (sum string, found bool, err error)
+	// Known says of each event whether it has an inbox row.
+	Known(ctx context.Context, events ...InboxID) ([]bool, error)
 	// Skip moves Read to seq without a turn.
 	Skip(ctx context.Context, f Fence, seq uint64) error
-	// Answer commits a command: its inbox row, Read, and its replies. done is
-	// false when the event was known: then only Read moves.
+	// Answer commits a command: the inbox rows of its events, Read, and its
+	// replies. done is false when Event was known: then only Read moves.
 	Answer(ctx context.Context, f Fence, c Command) (done bool, err error)
 
 	// Messages is a session's history, oldest first.
@@ -163,9 +220,10 @@ type Turns interface {
 	Begin(ctx context.Context, f Fence, turn string, step int, callID string) (again bool, err error)
 
 	// Reserve holds the estimate against the session, its ancestors and the
-	// scopes. Reserving the same ID again changes nothing. A scope whose Limit
-	// it would pass refuses it with a *costs.BudgetError, and then nothing is
-	// held anywhere.
+	// scopes. Reserving the same ID again changes nothing. The first scope whose
+	// Limit it would pass refuses it with a *costs.BudgetError, and then nothing
+	// is held anywhere. An estimate without a price has no bound: any scope with
+	// a Limit refuses it.
 	Reserve(ctx context.Context, f Fence, c Charge, r costs.Reservation) error
 	// Settle books the entry: its ledger row, the release of its reservation,
 	// own and subtree totals of the session and all ancestors, scopes and
@@ -182,6 +240,8 @@ type Turns interface {
 	// commit, and released says so; otherwise the owner goes on to the next.
 	// As in Settle, the settlement is booked even when the fence does not hold.
 	// Calls of the turn's loop that were not settled become interrupted entries.
+	// Repeated under its fence it answers the same; but ErrFenced when the mailbox
+	// was not released and the fence ended since: m would carry somebody else's.
 	Finish(ctx context.Context, f Fence, e Ending) (m Mailbox, released bool, err error)
 
 	// Notice queues replies that no turn stands behind, together with the
@@ -215,12 +275,16 @@ type Outbox interface {
 	//	ambiguous → sending, sent, failed, pending
 	//
 	// Anything else is ErrFenced. A mark that was made already, by an earlier
-	// try of the same step, changes nothing: To, MessageID, Problem and At are
-	// equal to what stands there. Attempts counts the marks to sending.
+	// try of the same step, changes nothing: To, MessageID, Problem, At and By
+	// are equal to what stands there. Attempts counts the marks to sending.
 	Advance(ctx context.Context, id string, p Progress) error
 	// Preview notes the id of the message that shows a turn's answer so far,
-	// so that the final text goes into it, also after a crash.
+	// so that the final text goes into it, also after a crash; PreviewBegun
+	// before that message is sent, and "" when it surely did not arrive. The
+	// last note counts, and is known to every Pending after it.
 	Preview(ctx context.Context, turn, messageID string) error
+	// Previewed is the last note of Preview, or "". ErrNotFound: no such turn.
+	Previewed(ctx context.Context, turn string) (messageID string, err error)
 	// Delivery looks one up, or returns ErrNotFound.
 	Delivery(ctx context.Context, id string) (Delivery, error)
 }
@@ -232,6 +296,6 @@ type Money interface {
 	Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error
 	// Totals are the sums by labels over the whole ledger.
 	Totals(ctx context.Context) ([]Total, error)
-	// Spent is what a scope settled and still holds on the day of at, in UTC.
+	// Spent is what a scope settled and still holds in the window of at.
 	Spent(ctx context.Context, s Scope, at time.Time) (settled, held costs.Amount, err error)
 }

@@ -146,6 +146,8 @@ func dispatch(t *testing.T, open opener) {
 			h.is(err, sessions.ErrNotFound)
 			h.is(h.s.Advance(h.ctx, "nobody", sessions.Progress{Close: true}), sessions.ErrNotFound)
 			h.is(h.s.Preview(h.ctx, "nobody", "m"), sessions.ErrNotFound)
+			_, err = h.s.Previewed(h.ctx, "nobody")
+			h.is(err, sessions.ErrNotFound)
 		},
 	}.run(t, open)
 }

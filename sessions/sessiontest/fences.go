@@ -26,11 +26,20 @@ func fencedWrites() []fencedWrite {
 			return err
 		}},
 		{"handover", func(h *house, f sessions.Fence, _ sessions.Turn) error { return h.s.Handover(h.ctx, f) }},
+		{"yield", func(h *house, f sessions.Fence, _ sessions.Turn) error {
+			h.touch("another", 1)
+			_, err := h.s.Yield(h.ctx, f, h.now)
+			return err
+		}},
 		{"comply", func(h *house, f sessions.Fence, _ sessions.Turn) error {
 			return h.s.Comply(h.ctx, f, []string{"c1"}, 9, []sessions.Outgoing{reply("late", "")})
 		}},
 		{"open", func(h *house, f sessions.Fence, _ sessions.Turn) error {
 			_, _, err := h.s.Open(h.ctx, f, opening(f, 2))
+			return err
+		}},
+		{"join", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+			_, err := h.s.Join(h.ctx, f, joined(turn.ID, 2, 0, "late"))
 			return err
 		}},
 		{"resume", func(h *house, f sessions.Fence, _ sessions.Turn) error {
@@ -110,7 +119,7 @@ func fences(t *testing.T, open opener) {
 			h.ok(h.s.Handover(h.ctx, f))
 			before := h.state(turn)
 			for _, w := range fencedWrites() {
-				if w.name == "handover" || w.name == "release" {
+				if w.name == "handover" || w.name == "release" || w.name == "yield" {
 					continue // repeats: they answer the same
 				}
 				h.is(w.call(h, f, turn), sessions.ErrFenced)

@@ -8,6 +8,7 @@ import (
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/transcript"
 )
 
 func hierarchy(t *testing.T, open opener) {
@@ -68,7 +69,7 @@ func hierarchy(t *testing.T, open opener) {
 			h.touch("one", 2)
 			c := h.spawn(f, h.spawn(f, h.session(turn.Session), "a"), "c")
 			o := opening(f, 1)
-			o.Turn.ID, o.Turn.Session, o.Event, o.Message.ID = "nested", c.ID, sessions.InboxID{}, "task"
+			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
 			before := h.mailbox("one")
 			for range 2 {
 				n, opened, err := h.s.Open(h.ctx, f, o)
@@ -94,6 +95,32 @@ func hierarchy(t *testing.T, open opener) {
 			o.Turn.ID, o.Turn.Session = "stranger", h.touch("two", 1).Session
 			_, _, err = h.s.Open(h.ctx, f, o)
 			h.is(err, sessions.ErrNotFound)
+		},
+		"the end of a turn can close what is nested in it": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			g, _ := h.working("two")
+			for i, at := range []sessions.Fence{f, f, g} {
+				c := h.spawn(at, h.session(h.mailbox([]string{"one", "one", "two"}[i]).Session), fmt.Sprint("c", i))
+				o := opening(at, 1)
+				o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = fmt.Sprint("nested", i), c.ID, nil, "task"
+				_, _, err := h.s.Open(h.ctx, at, o)
+				h.ok(err)
+				h.ok(h.s.Reserve(h.ctx, at, sessions.Charge{Session: c.ID, Turn: o.Turn.ID}, call(o.Turn.ID, 1, 1, 100)))
+			}
+			h.finish(f, "nested0")
+			for range 2 {
+				_, released, err := h.s.Finish(h.ctx, f, sessions.Ending{Turn: turn.ID, Outcome: transcript.Canceled, At: noon, Nested: true})
+				h.ok(err)
+				h.same("released", released, true)
+			}
+			for id, want := range map[string]transcript.FinishReason{"nested0": transcript.EndTurn, "nested1": transcript.Canceled, "nested2": ""} {
+				n, err := h.s.Turn(h.ctx, id)
+				h.ok(err)
+				h.same("outcome of "+id, n.Outcome, want)
+				h.same("state of "+id, n.State == sessions.Done, want != "")
+			}
+			h.same("held and booked", []any{h.session(turn.Session).Held, len(h.entries(""))}, []any{costs.Amount(200), 2})
+			h.is(h.s.Append(h.ctx, f, "nested1", answered("late", "late")), sessions.ErrFenced)
 		},
 		"resume interrupts the calls of nested turns too": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
@@ -215,36 +242,6 @@ func money(t *testing.T, open opener) {
 				h.ok(err)
 				h.same(fmt.Sprint("day ", d), []costs.Amount{settled, held}, []costs.Amount{want, 0})
 			}
-		},
-		"a limit is never passed, whoever races for it": func(_ *testing.T, h *house) {
-			f, turn := h.working("one")
-			capped := sessions.Scope{Kind: "turn", ID: turn.ID, Whole: true, Limit: 1000}
-			errs := make(chan error)
-			for i := range 96 {
-				go func() {
-					errs <- h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day, capped}}, call(turn.ID, i, 1, 30))
-				}()
-			}
-			granted := 0
-			for range 96 {
-				var budget *costs.BudgetError
-				switch err := <-errs; {
-				case err == nil:
-					granted++
-				case !asBudget(err, &budget):
-					h.t.Error(err)
-				case budget.Scope != "turn" || budget.Limit != 1000 || budget.Need != 30 || budget.Spent != 990:
-					h.t.Errorf("%+v", budget)
-				}
-			}
-			h.same("granted", granted, 33)
-			_, held, err := h.s.Spent(h.ctx, capped, noon.Add(1000*time.Hour))
-			h.ok(err)
-			h.same("held", held, costs.Amount(990))
-			_, held, err = h.s.Spent(h.ctx, day, noon)
-			h.ok(err)
-			h.same("a refused call holds nothing elsewhere", held, costs.Amount(990))
-			h.same("nor in the tree", h.session(turn.Session).Held, costs.Amount(990))
 		},
 		"no sum wraps around": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")

@@ -139,7 +139,7 @@ func opening(f sessions.Fence, seq uint64) sessions.Opening {
 			ID: id, Seq: seq, Channel: "tg", From: place("chat"), ReplyTo: "m7", Sender: "user-9",
 			ReceivedAt: noon.Add(-time.Second), OpenedAt: noon,
 		},
-		Event:   event(id),
+		Events:  []sessions.InboxID{event(id)},
 		Message: said(id+"-said", fmt.Sprint("message ", seq)),
 	}
 }

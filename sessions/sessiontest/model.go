@@ -24,7 +24,7 @@ import (
 func model(t *testing.T, open opener) {
 	s := open(t)
 	run := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	randomly(t, func(rt *rapid.T) {
 		run++
 		w := newWorld(t, rt, s, run)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -34,10 +34,12 @@ func model(t *testing.T, open opener) {
 			"take more": w.take,
 			"work":      w.work,
 			"work more": w.work,
+			"join":      w.join,
 			"finish":    w.finish,
 			"skip":      w.skip,
 			"release":   w.release,
 			"handover":  w.handover,
+			"yield":     w.yield,
 			"append":    w.append,
 			"late":      w.late,
 			"reconcile": w.reconcile,
@@ -54,18 +56,15 @@ func model(t *testing.T, open opener) {
 
 // row is the model of a mailbox.
 type row struct {
-	peer, token   string
-	log           uint64 // messages in the broker
-	touched, read uint64
-	owner         sessions.Worker
-	last          string
-	epoch, prior  int64
-	attempts      int
-	turn          *modelTurn
-	history       []string
-	skipped       map[uint64]bool
-	fences        []sessions.Fence // that somebody was told of, old ones too
-	turns         []*modelTurn
+	core
+	peer    string
+	log     uint64 // messages in the broker
+	turn    *modelTurn
+	history []string
+	skipped map[uint64]bool
+	joined  map[uint64]bool
+	fences  []sessions.Fence // that somebody was told of, old ones too
+	turns   []*modelTurn
 }
 
 type modelTurn struct {
@@ -80,21 +79,11 @@ type modelTurn struct {
 
 func (r *row) owed() bool { return r.touched > r.read || r.turn != nil }
 
-func (r *row) fence() sessions.Fence {
-	return sessions.Fence{Token: r.token, Epoch: r.epoch, Nonce: r.owner.Nonce}
-}
-
-func (r *row) holds(f sessions.Fence) bool { return f.Nonce != "" && f == r.fence() }
-
 func (r *row) attempt(n int) {
 	r.attempts = max(0, r.attempts+n)
 	if r.turn != nil {
 		r.turn.attempts = max(0, r.turn.attempts+n)
 	}
-}
-
-func (r *row) giveUp() {
-	r.last, r.owner, r.prior = r.owner.Nonce, sessions.Worker{}, 0
 }
 
 // pass is reading seq without a turn.
@@ -108,7 +97,8 @@ func (r *row) pass(seq uint64) {
 	}
 }
 
-// world is two mailboxes and three workers.
+// world is two mailboxes and three workers. Each run has a day of its own, so
+// that the workers of a run that was given up are dead for the next ones.
 type world struct {
 	h       *house
 	rt      *rapid.T
@@ -123,12 +113,12 @@ type world struct {
 func newWorld(t *testing.T, rt *rapid.T, s sessions.Store, run int) *world {
 	t.Helper()
 	w := &world{
-		h: &house{t: t, ctx: t.Context(), s: s, now: noon}, rt: rt, run: run,
+		h: &house{t: t, ctx: t.Context(), s: s, now: noon.Add(time.Duration(run) * 24 * time.Hour)}, rt: rt, run: run,
 		lives: map[string]time.Time{}, gone: map[string]bool{},
 	}
 	for i := range 2 {
 		peer := fmt.Sprintf("run-%d-%d", run, i)
-		w.rows = append(w.rows, &row{peer: peer, token: keyOf(t, peer).Token(), skipped: map[uint64]bool{}})
+		w.rows = append(w.rows, &row{core: core{token: keyOf(t, peer).Token()}, peer: peer, skipped: map[uint64]bool{}, joined: map[uint64]bool{}})
 		w.h.touch(peer, 0)
 	}
 	for i := range 3 {
@@ -243,7 +233,7 @@ func (w *world) work(t *rapid.T) {
 	for range times(t) {
 		o := opening(f, seq)
 		o.Turn.ID = fmt.Sprintf("%s-%d", r.peer, seq)
-		o.Event, o.Message.ID = event(o.Turn.ID), o.Turn.ID+"-said"
+		o.Events, o.Message.ID = []sessions.InboxID{event(o.Turn.ID)}, o.Turn.ID+"-said"
 		_, opened, err := w.h.s.Open(w.h.ctx, f, o)
 		w.expect("open", err, !r.holds(f))
 		if err != nil {
@@ -320,7 +310,7 @@ func (w *world) release(t *rapid.T) {
 	f := w.anyFence(t, r)
 	for range times(t) {
 		_, released, err := w.h.s.Release(w.h.ctx, f)
-		if w.gaveUp(r, f) {
+		if r.gaveUp(f) {
 			w.expect("release again", err, false)
 			continue
 		}
@@ -338,16 +328,12 @@ func (w *world) release(t *rapid.T) {
 	}
 }
 
-func (w *world) gaveUp(r *row, f sessions.Fence) bool {
-	return r.owner.Nonce == "" && r.last == f.Nonce && r.epoch == f.Epoch
-}
-
 func (w *world) handover(t *rapid.T) {
 	r := w.anyRow(t)
 	f := w.anyFence(t, r)
 	for range times(t) {
 		err := w.h.s.Handover(w.h.ctx, f)
-		if w.gaveUp(r, f) {
+		if r.gaveUp(f) {
 			w.expect("handover again", err, false)
 			continue
 		}
@@ -358,6 +344,41 @@ func (w *world) handover(t *rapid.T) {
 		r.attempt(-1)
 		r.giveUp()
 	}
+}
+
+// yield gives up the mailbox if another waits for an owner.
+func (w *world) yield(t *rapid.T) {
+	r := w.anyRow(t)
+	f := w.anyFence(t, r)
+	for range times(t) {
+		yielded, err := w.h.s.Yield(w.h.ctx, f, w.h.now)
+		if r.gaveUp(f) {
+			w.expect("yield again", err, false)
+			continue
+		}
+		w.expect("yield", err, !r.holds(f))
+		if err != nil {
+			return
+		}
+		if want := w.waits(r, f.Nonce); yielded != want {
+			w.rt.Fatalf("yielded: %v, another waits: %v", yielded, want)
+		}
+		if yielded {
+			r.attempt(-1)
+			r.giveUp()
+		}
+	}
+}
+
+// waits says whether a mailbox besides r is owed work and has no living owner.
+// One that the worker has itself does not count, even when its lease ended.
+func (w *world) waits(r *row, nonce string) bool {
+	found := false
+	w.ok(w.h.s.Mailboxes(w.h.ctx, func(m sessions.Mailbox) bool {
+		found = m.Token != r.token && m.Owed() && m.Owner.Nonce != nonce && !w.alive(m.Owner.Nonce)
+		return !found
+	}))
+	return found
 }
 
 func (w *world) append(t *rapid.T) {
@@ -385,7 +406,7 @@ func (w *world) late(t *rapid.T) {
 	r := w.anyRow(t)
 	var old []sessions.Fence
 	for _, f := range r.fences {
-		if !r.holds(f) && !w.gaveUp(r, f) {
+		if !r.holds(f) && !r.gaveUp(f) {
 			old = append(old, f)
 		}
 	}
@@ -399,9 +420,13 @@ func (w *world) late(t *rapid.T) {
 	}
 	_, _, err := w.h.s.Finish(w.h.ctx, f, ending(turn.id))
 	w.expect("late finish", err, true)
+	_, err = w.h.s.Join(w.h.ctx, f, joined(turn.id, r.log+1, 0, "late"))
+	w.expect("late join", err, true)
 	w.expect("late skip", w.h.s.Skip(w.h.ctx, f, r.log+1), true)
 	w.expect("late append", w.h.s.Append(w.h.ctx, f, turn.id, said("late", "late")), true)
 	w.expect("late handover", w.h.s.Handover(w.h.ctx, f), true)
+	_, err = w.h.s.Yield(w.h.ctx, f, w.h.now)
+	w.expect("late yield", err, true)
 	_, _, err = w.h.s.Release(w.h.ctx, f)
 	w.expect("late release", err, true)
 }

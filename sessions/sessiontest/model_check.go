@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"pgregory.net/rapid"
+
+	"parley/sessions"
 )
 
 // check compares rows and histories with the model.
@@ -12,8 +14,8 @@ func (w *world) check(*rapid.T) {
 	for _, r := range w.rows {
 		m, err := w.h.s.Mailbox(w.h.ctx, r.token)
 		w.ok(err)
-		got := row{touched: m.Touched, read: m.Read, owner: m.Owner, epoch: m.Epoch, attempts: m.Attempts}
-		want := row{touched: r.touched, read: r.read, owner: r.owner, epoch: r.epoch, attempts: r.attempts}
+		got := core{touched: m.Touched, read: m.Read, owner: m.Owner, epoch: m.Epoch, attempts: m.Attempts}
+		want := core{touched: r.touched, read: r.read, owner: r.owner, epoch: r.epoch, attempts: r.attempts}
 		if a, b := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); a != b {
 			w.rt.Fatalf("mailbox\n got %s\nwant %s", a, b)
 		}
@@ -44,7 +46,7 @@ func (w *world) drain() {
 		}
 		want := []uint64{}
 		for seq := uint64(1); seq <= r.log; seq++ {
-			if !r.skipped[seq] {
+			if !r.skipped[seq] && !r.joined[seq] {
 				want = append(want, seq)
 			}
 		}
@@ -66,7 +68,7 @@ func (w *world) drain() {
 func (w *world) lastOpen(r *row) {
 	o := opening(r.fence(), r.read+1)
 	o.Turn.ID = fmt.Sprintf("%s-%d", r.peer, r.read+1)
-	o.Event, o.Message.ID = event(o.Turn.ID), o.Turn.ID+"-said"
+	o.Events, o.Message.ID = []sessions.InboxID{event(o.Turn.ID)}, o.Turn.ID+"-said"
 	_, opened, err := w.h.s.Open(w.h.ctx, r.fence(), o)
 	w.ok(err)
 	if !opened {

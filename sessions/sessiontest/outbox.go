@@ -57,6 +57,15 @@ func outbox(t *testing.T, open opener) {
 				}
 			}
 		},
+		"an answer that may have been given before says so": func(_ *testing.T, h *house) {
+			r := reply("r", "")
+			h.queued(r)
+			again := reply("again", "")
+			again.Again = true
+			h.queued(again)
+			h.same("first", h.delivery("r").Again, false)
+			h.same("again", h.delivery("again").Again, true)
+		},
 		"an answer comes back as it was queued": func(_ *testing.T, h *house) {
 			r := reply("r", "")
 			r.Session = "s1"
@@ -141,6 +150,18 @@ func outbox(t *testing.T, open opener) {
 			h.is(h.s.Advance(h.ctx, "q", p), sessions.ErrNotFound)
 			h.same("parts", h.delivery("q").Parts, []sessions.Part(nil))
 		},
+		"two senders do not both begin in the same moment": func(_ *testing.T, h *house) {
+			h.queued(reply("r", ""))
+			begin := func(by string) error {
+				return h.s.Advance(h.ctx, "r", sessions.Progress{
+					Bodies: [][]byte{[]byte("x")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon, By: by}},
+				})
+			}
+			h.ok(begin("ann"))
+			h.is(begin("bob"), sessions.ErrFenced)
+			h.ok(begin("ann")) // its answer was lost
+			h.same("part", h.delivery("r").Parts, []sessions.Part{{Body: []byte("x"), State: sessions.Sending, Attempts: 1, At: noon, By: "ann"}})
+		},
 		"two senders do not both begin": func(_ *testing.T, h *house) {
 			h.queued(reply("r", ""))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("x")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}}))
@@ -166,6 +187,20 @@ func outbox(t *testing.T, open opener) {
 			h.ok(err)
 			if len(later) != 1 || later[0].ID != "c" {
 				t.Fatalf("after a and b there are %v", later)
+			}
+		},
+		"a preview that began is known until its id is, or it is taken back": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.finish(f, turn.ID)
+			for _, note := range []string{sessions.PreviewBegun, "p1", sessions.PreviewBegun, ""} {
+				h.ok(h.s.Preview(h.ctx, turn.ID, note))
+				ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
+				h.ok(err)
+				h.same("preview", ds[0].Preview, note)
+				h.same("preview, looked up", h.delivery(ds[0].ID).Preview, note)
+				noted, err := h.s.Previewed(h.ctx, turn.ID)
+				h.ok(err)
+				h.same("preview of the turn", noted, note)
 			}
 		},
 		"a preview is known to the turn's answer": func(_ *testing.T, h *house) {

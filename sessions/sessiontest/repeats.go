@@ -43,6 +43,14 @@ func repeats(t *testing.T, open opener) {
 				return pair(h, nil, nil, h.s.Handover(h.ctx, f))
 			})
 		},
+		"yield": func(h *house) answer {
+			f, _ := h.working("one")
+			h.touch("two", 1)
+			return both(h, func() any {
+				yielded, err := h.s.Yield(h.ctx, f, h.now)
+				return pair(h, yielded, nil, err)
+			})
+		},
 		"comply": func(h *house) answer {
 			_, err := h.s.Request(h.ctx, stop("one", "c1", 1))
 			h.ok(err)
@@ -56,6 +64,14 @@ func repeats(t *testing.T, open opener) {
 			return both(h, func() any {
 				turn, opened, err := h.s.Open(h.ctx, f, opening(f, 1))
 				return pair(h, turn, opened, err)
+			})
+		},
+		"join": func(h *house) answer {
+			f, turn := h.working("one")
+			h.touch("one", 2)
+			return both(h, func() any {
+				ok, err := h.s.Join(h.ctx, f, joined(turn.ID, 2, 0, "b"))
+				return pair(h, ok, nil, err)
 			})
 		},
 		"answer": func(h *house) answer {
@@ -172,6 +188,22 @@ func repeats(t *testing.T, open opener) {
 			h.finish(f, turn.ID)
 			m := h.take(h.ann, "one", 2)
 			_, _, err := h.s.Finish(h.ctx, m.Fence(), ending(turn.ID))
+			h.is(err, sessions.ErrFenced)
+		},
+		"a finish whose answer was lost gives nobody the fence of a later owner": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 2) // more is owed: the mailbox is not released
+			_, released, err := h.s.Finish(h.ctx, f, ending(turn.ID))
+			h.ok(err)
+			h.same("released", released, false)
+			m, _, err := h.s.Finish(h.ctx, f, ending(turn.ID))
+			h.ok(err)
+			h.same("fence", m.Fence(), f)
+			h.ok(h.s.Handover(h.ctx, f))
+			bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
+			h.alive(bob)
+			h.take(bob, "one", 2)
+			_, _, err = h.s.Finish(h.ctx, f, ending(turn.ID))
 			h.is(err, sessions.ErrFenced)
 		},
 		"a second entry of one id books nothing": func(_ *testing.T, h *house) {

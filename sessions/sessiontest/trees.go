@@ -1,7 +1,6 @@
 package sessiontest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,14 +12,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-func asBudget(err error, b **costs.BudgetError) bool { return errors.As(err, b) }
-
 // randomTrees spends at random in random trees, all in one store, and holds
 // every sum to the books that it keeps itself, after every step.
 func randomTrees(t *testing.T, s sessions.Store) {
 	h := newHouse(t, s)
 	run := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	randomly(t, func(rt *rapid.T) {
 		run++
 		b := newBooks(h, fmt.Sprint("chat-", run))
 		rt.Repeat(map[string]func(*rapid.T){

@@ -35,7 +35,7 @@ func turns(t *testing.T, open opener) {
 			h.touch("one", 2)
 			h.finish(f, turn.ID)
 			o := opening(f, 2)
-			o.Event = event(turn.ID)
+			o.Events = []sessions.InboxID{event(turn.ID)}
 			_, opened, err := h.s.Open(h.ctx, f, o)
 			h.ok(err)
 			m := h.mailbox("one")
@@ -48,7 +48,7 @@ func turns(t *testing.T, open opener) {
 			h.working("one")
 			m := h.take(h.ann, "two", 1)
 			o := opening(m.Fence(), 1)
-			o.Event = opening(h.mailbox("one").Fence(), 1).Event
+			o.Events = opening(h.mailbox("one").Fence(), 1).Events
 			_, opened, err := h.s.Open(h.ctx, m.Fence(), o)
 			h.ok(err)
 			if opened {
@@ -172,6 +172,15 @@ func turns(t *testing.T, open opener) {
 			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			h.same("replies", len(ds), 1)
+			h.touch("one", 5)
+			done, err = h.s.Answer(h.ctx, m.Fence(), sessions.Command{
+				Seq: 4, Event: event("e3"), With: []sessions.InboxID{event("e1"), event("e5")}, Replies: []sessions.Outgoing{reply("r3", "")}, At: noon,
+			})
+			h.ok(err)
+			h.same("with others: done", done, true)
+			known, err := h.s.Known(h.ctx, event("e3"), event("e4"), event("e5"))
+			h.ok(err)
+			h.same("known", known, []bool{true, false, true})
 		},
 		"a command can begin a new session": func(t *testing.T, h *house) {
 			f, turn := h.working("one")
@@ -243,7 +252,7 @@ func turns(t *testing.T, open opener) {
 			r := call("nested", 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
 			o := opening(f, 1)
-			o.Turn.ID, o.Turn.Session, o.Event, o.Message.ID = "nested", c.ID, sessions.InboxID{}, "task"
+			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
 			_, _, err := h.s.Open(h.ctx, f, o)
 			h.ok(err)
 			h.finish(f, "nested")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"parley/costs"
 	"parley/sessionkeys"
@@ -32,9 +33,8 @@ func reserve(x *tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) er
 	if _, there := x.calls.get(r.ID); there {
 		return nil
 	}
-	day := dayOf(r.At)
 	// Refused before anything is written, unless it is there already.
-	after, err := x.reckon(c.Session, c.Scopes, day, change{held: e.Upper}, r.At)
+	after, err := x.reckon(c.Session, c.Scopes, r.At, change{held: e.Upper, unbound: !e.Priced}, r.At)
 	if err != nil {
 		there, lookErr := isReserved(x, r.ID)
 		if lookErr != nil || there {
@@ -52,15 +52,20 @@ func reserve(x *tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) er
 	}
 	n, err := x.change(`INSERT INTO reservations (id, token, session, turn, state, held, day, scopes, body)
 		SELECT ?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE id = ?1) ON CONFLICT (id) DO NOTHING`,
-		r.ID, f.Token, c.Session, c.Turn, e.Upper, day, scopes, body)
+		r.ID, f.Token, c.Session, c.Turn, e.Upper, costs.Day.Name(r.At), scopes, body)
 	if err != nil {
 		return fmt.Errorf("write it down: %w", err)
 	}
 	if n == 0 {
 		return nil // it is there already
 	}
+	if c.Asked != nil {
+		if err := record(x, c, r); err != nil {
+			return err
+		}
+	}
 	after.save(x)
-	x.calls.learn(r.ID, reservation{session: c.Session, turn: c.Turn, held: e.Upper, day: day, scopes: c.Scopes})
+	x.calls.learn(r.ID, reservation{session: c.Session, turn: c.Turn, held: e.Upper, at: r.At, scopes: c.Scopes})
 	return begun(x, c.Turn, e.Call)
 }
 
@@ -140,7 +145,7 @@ type reservation struct {
 	session sessionkeys.SessionID
 	turn    string
 	held    costs.Amount
-	day     string
+	at      time.Time // its day is what counts
 	scopes  []sessions.Scope
 }
 
@@ -154,13 +159,16 @@ func reserved(x *tx, id string) (r reservation, booked bool, err error) {
 	if booked, err = x.one("SELECT turn FROM ledger WHERE id = ?", args(id), &r.turn); err != nil || booked {
 		return r, booked, err
 	}
-	var scopes string
-	found, err := x.one("SELECT session, turn, held, day, scopes FROM reservations WHERE id = ?", args(id), &r.session, &r.turn, &r.held, &r.day, &scopes)
+	var day, scopes string
+	found, err := x.one("SELECT session, turn, held, day, scopes FROM reservations WHERE id = ?", args(id), &r.session, &r.turn, &r.held, &day, &scopes)
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
 	if err == nil {
 		err = parse(scopes, &r.scopes)
+	}
+	if err == nil {
+		r.at, err = time.Parse(time.DateOnly, day)
 	}
 	if err != nil {
 		return r, false, fmt.Errorf("reservation %s: %w", id, err)
@@ -182,7 +190,7 @@ func book(x *tx, e costs.Entry) (turn string, err error) {
 	if e.State == costs.Interrupted {
 		keep = max(0, e.Upper-e.Amount)
 	}
-	c := change{settled: e.Amount, held: keep - r.held}
+	c := change{settled: e.Amount, held: -r.held, doubt: keep}
 	if !e.Priced {
 		c.unpriced = 1
 	}
@@ -190,7 +198,7 @@ func book(x *tx, e costs.Entry) (turn string, err error) {
 	for i := range scopes {
 		scopes[i].Limit = 0 // a cost is a fact
 	}
-	after, err := x.reckon(r.session, scopes, r.day, c, e.At)
+	after, err := x.reckon(r.session, scopes, r.at, c, e.At)
 	if err != nil {
 		return "", err
 	}
@@ -225,8 +233,12 @@ func insertEntry(x *tx, r reservation, e costs.Entry) error {
 		return err
 	}
 	l := e.Labels
-	err = x.do("INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry, price) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		e.ID, r.session, r.turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, body, price)
+	u := e.Usage
+	err = x.do(`INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry, price,
+			at, interrupted, input, cache_read, cache_write, output, reasoning)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, r.session, r.turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, body, price,
+		micros(e.At), e.State == costs.Interrupted, u.Input, u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.Output, u.Reasoning)
 	if err != nil {
 		return fmt.Errorf("write ledger row %s: %w", e.ID, err)
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// checks are queries that yield a row for each thing that does not add up.
+// checks are queries that yield a row for each thing that does not add up. The
+// first is of histories.
 var checks = []struct{ what, query string }{
 	{"sessions whose history is cut or has gaps", `
 		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT session, count(*) AS n, max(seq) AS top FROM messages GROUP BY session) AS m ON m.session = s.id
@@ -30,8 +31,14 @@ var checks = []struct{ what, query string }{
 			(SELECT provider, model, channel, purpose, sum(amount) AS a, count(*) AS n, sum(NOT priced) AS u FROM ledger GROUP BY provider, model, channel, purpose) AS l
 			ON l.provider = t.provider AND l.model = t.model AND l.channel = t.channel AND l.purpose = t.purpose
 		WHERE l.a IS NOT t.amount OR l.n IS NOT t.calls OR l.u IS NOT t.unknown`},
+	{"trees whose days are not the sum of what they spent and hold", `
+		SELECT s.id FROM sessions AS s LEFT JOIN (SELECT id, sum(settled) AS a, sum(held) AS h FROM spend WHERE kind = 'tree' GROUP BY id) AS d ON d.id = s.id
+		WHERE s.parent = '' AND (coalesce(d.a, 0) <> s.subtree OR coalesce(d.h, 0) <> s.held)`},
 	{"ledger rows that were changed", `
-		SELECT id FROM ledger WHERE json_extract(entry, '$.amount') IS NOT amount OR json_extract(entry, '$.id') IS NOT id`},
+		SELECT id FROM ledger WHERE CASE WHEN NOT json_valid(entry) THEN 1 -- the functions below would fail
+			ELSE json_extract(entry, '$.amount') IS NOT amount OR json_extract(entry, '$.id') IS NOT id
+			OR json_extract(entry, '$.usage.input') IS NOT input OR json_extract(entry, '$.usage.output') IS NOT output
+			OR abs(unixepoch(json_extract(entry, '$.at'), 'subsec') * 1000000 - at) > 2000 END`},
 	{"ledger rows whose price is missing", `
 		SELECT l.id FROM ledger AS l LEFT JOIN prices AS p ON p.id = l.price WHERE l.price IS NOT NULL AND p.id IS NULL`},
 	{"mailboxes whose open turn or control requests are miscounted", `
@@ -47,34 +54,41 @@ var checks = []struct{ what, query string }{
 // [sessions.ErrDamaged] with what does not fit. It takes time in proportion to
 // the file; writes go on beside it.
 func (s *Store) Check(ctx context.Context) error {
-	var problems []string
-	err := s.snapshot(ctx, func(v *view) error {
-		v.long = true
-		structure, err := quickCheck(ctx, v.conn)
-		if err != nil {
-			return err
-		}
-		problems = structure
-		for _, c := range checks {
-			found, err := findings(v, c.query)
-			if err != nil {
-				return fmt.Errorf("look for %s: %w", c.what, err)
-			}
-			if found != "" {
-				problems = append(problems, c.what+": "+found)
-			}
-		}
-		changed, err := changedMessages(v)
-		problems = append(problems, changed...)
-		return err
-	})
+	broken, wrong, err := s.look(ctx)
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
-	if len(problems) > 0 {
-		return damaged(s.path, "%s", strings.Join(problems, "; "))
+	if all := append(broken, wrong...); len(all) > 0 {
+		return damaged(s.path, "%s", strings.Join(all, "; "))
 	}
 	return nil
+}
+
+// look reads the whole database. broken is what would make a history shorter or
+// another one, wrong what does not add up beside it.
+func (s *Store) look(ctx context.Context) (broken, wrong []string, err error) {
+	err = s.snapshot(ctx, func(v *view) (err error) {
+		v.long = true
+		if broken, err = quickCheck(ctx, v.conn); err != nil {
+			return err
+		}
+		for i, c := range checks {
+			found, err := findings(v, c.query)
+			switch {
+			case err != nil:
+				return fmt.Errorf("look for %s: %w", c.what, err)
+			case found == "":
+			case i == 0:
+				broken = append(broken, c.what+": "+found)
+			default:
+				wrong = append(wrong, c.what+": "+found)
+			}
+		}
+		changed, err := changedMessages(v)
+		broken = append(broken, changed...)
+		return err
+	})
+	return broken, wrong, err
 }
 
 // findings are the first few rows.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"parley/disks"
 	"parley/sessions"
 
 	driver "modernc.org/sqlite"
@@ -22,7 +23,16 @@ func damaged(path, format string, a ...any) error {
 	return fmt.Errorf("%w: %s: %w; %s", sessions.ErrDamaged, path, fmt.Errorf(format, a...), advice)
 }
 
-// explain gives an error of SQLite that means damage its kind.
+// unread is an error of reading the database at its opening. Only what means
+// damage is said to be some: a disk that is full, or does not answer, is none.
+func unread(path, what string, err error) error {
+	if known := explain(err); !errors.Is(known, sessions.ErrDamaged) {
+		return fmt.Errorf("%s: %w", what, known)
+	}
+	return damaged(path, "%s: %w", what, err)
+}
+
+// explain gives an error of SQLite that means damage, or a full disk, its kind.
 func explain(err error) error {
 	var e *driver.Error
 	if !errors.As(err, &e) || errors.Is(err, sessions.ErrDamaged) {
@@ -31,6 +41,8 @@ func explain(err error) error {
 	switch e.Code() & 0xff {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return fmt.Errorf("%w: %w; %s", sessions.ErrDamaged, err, advice)
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("%w: %w", disks.ErrFull, err)
 	}
 	return err
 }
@@ -69,13 +81,13 @@ func checkFile(path, left string) (fresh bool, err error) {
 		return false, damaged(path, "it is not a SQLite database")
 	}
 	log, err := os.Stat(path + "-wal")
-	if left == leftRunning {
-		if errors.Is(err, os.ErrNotExist) {
-			return false, damaged(path, "it was not closed at its last use, and its log %s-wal, which holds the newest writes, is missing", path)
-		}
+	switch {
+	case err == nil:
 		if err := checkLog(path); err != nil {
 			return false, err
 		}
+	case left == leftRunning && errors.Is(err, os.ErrNotExist):
+		return false, damaged(path, "it was not closed at its last use, and its log %s-wal, which holds the newest writes, is missing", path)
 	}
 	if err == nil && log.Size() > 0 {
 		return false, nil // its size is settled when the log is merged
@@ -104,10 +116,10 @@ const application = 0x70726c79
 func checkIdentity(ctx context.Context, conn *conn, path string) error {
 	var id, tables int64
 	if _, err := conn.first(ctx, "PRAGMA application_id", nil, &id); err != nil {
-		return damaged(path, "read its identity: %w", err)
+		return unread(path, "read its identity", err)
 	}
 	if _, err := conn.first(ctx, "SELECT count(*) FROM sqlite_schema", nil, &tables); err != nil {
-		return damaged(path, "read its tables: %w", err)
+		return unread(path, "read its tables", err)
 	}
 	if id != application && (id != 0 || tables > 0) {
 		return damaged(path, "it belongs to another program")
@@ -119,7 +131,7 @@ func checkIdentity(ctx context.Context, conn *conn, path string) error {
 // it is larger than most.
 func checkStructure(ctx context.Context, conn *conn, path string, most int64) error {
 	if err := conn.script(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		return damaged(path, "merge its log: %w", err)
+		return unread(path, "merge its log", err)
 	}
 	if _, err := checkFile(path, leftUnknown); err != nil {
 		return err
@@ -128,15 +140,12 @@ func checkStructure(ctx context.Context, conn *conn, path string, most int64) er
 	if err != nil {
 		return fmt.Errorf("look at it: %w", err)
 	}
-	if most == 0 {
-		most = defaultCheckSize
-	}
 	if st.Size() > most {
 		return nil
 	}
 	problems, err := quickCheck(ctx, conn)
 	if err != nil {
-		return damaged(path, "check its structure: %w", err)
+		return unread(path, "check its structure", err)
 	}
 	if len(problems) > 0 {
 		return damaged(path, "its structure is broken: %s", strings.Join(problems, "; "))

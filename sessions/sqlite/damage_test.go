@@ -1,10 +1,12 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,8 +31,19 @@ func used(t *testing.T) string {
 	return path
 }
 
-// crashed is a database as kill -9 leaves it: copied while it is open.
+// crashed is a database as a power cut leaves it: copied while it is open.
 func crashed(t *testing.T) string {
+	t.Helper()
+	return torn(t, "", "-wal", ".lock")
+}
+
+// killed is one as kill -9 leaves it.
+func killed(t *testing.T) string {
+	t.Helper()
+	return torn(t, "", "-wal", "-shm", ".lock")
+}
+
+func torn(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	s := openAt(t, filepath.Join(t.TempDir(), "parley.db"))
@@ -38,7 +51,7 @@ func crashed(t *testing.T) string {
 	for i := range 40 {
 		w.turn(i)
 	}
-	for _, end := range []string{"", "-wal", ".lock"} {
+	for _, end := range files {
 		copyFile(t, w.path(s)+end, filepath.Join(dir, "parley.db"+end))
 	}
 	return filepath.Join(dir, "parley.db")
@@ -48,7 +61,7 @@ func crashed(t *testing.T) string {
 func copied(t *testing.T, from string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "parley.db")
-	for _, end := range []string{"", "-wal", ".lock"} {
+	for _, end := range []string{"", "-wal", "-shm", ".lock"} {
 		if _, err := os.Stat(from + end); err == nil {
 			copyFile(t, from+end, path+end)
 		}
@@ -96,7 +109,7 @@ func exec(t *testing.T, path string, queries ...string) {
 func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 	t.Parallel()
 	frame := 24 + 4096
-	used, crashed := used(t), crashed(t)
+	used, crashed, killed := used(t), crashed(t), killed(t)
 	tests := map[string]struct {
 		made string
 		harm func(t *testing.T, path string)
@@ -140,7 +153,7 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 			edit(t, path, func(b []byte) []byte {
-				for p := len(b) / 4096 / 2 * 4096; p < len(b); p += 4096 {
+				for p := 4096; p < len(b); p += 4096 { // all but the first
 					b[p] ^= 0x55
 				}
 				return b
@@ -162,7 +175,22 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 		}, "header of its log"},
 		"log broken in the middle after a crash": {crashed, func(t *testing.T, path string) {
 			edit(t, path+"-wal", func(b []byte) []byte { b[32+frame*(len(b)/frame/2)+500] ^= 1; return b })
-		}, "broken at frame"},
+		}, "broken or cut off at frame"},
+		"log cut off by a commit after a kill": {killed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func(b []byte) []byte { return b[:len(b)-frame] })
+		}, "broken or cut off at frame"},
+		"a bit in the last commit of the log after a kill": {killed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func(b []byte) []byte { b[len(b)-100] ^= 1; return b })
+		}, "broken or cut off at frame"},
+		"log emptied after a kill": {killed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func([]byte) []byte { return nil })
+		}, "was cut off"},
+		"the salts of a frame in the middle": {crashed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func(b []byte) []byte { b[32+frame*(len(b)/frame/2)+8] ^= 1; return b })
+		}, "broken or cut off at frame"},
+		"a closed file, a bit in what somebody said": {used, func(t *testing.T, path string) {
+			edit(t, path, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hello"), []byte("hellm")) })
+		}, "was changed"},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -178,6 +206,9 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 			if !errors.Is(err, sessions.ErrDamaged) || !strings.Contains(err.Error(), c.says) ||
 				!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "restore a backup") {
 				t.Fatalf("the error does not say what is wrong, where, and what to do: %v", err)
+			}
+			if _, again := sqlite.Open(t.Context(), sqlite.Options{Path: path}); !errors.Is(again, sessions.ErrDamaged) || !strings.Contains(again.Error(), c.says) {
+				t.Errorf("the next opening says: %v", again)
 			}
 			if name != "tree pages flipped before a crash" && snapshotFiles(t, path) != before {
 				t.Error("something was changed")
@@ -245,16 +276,44 @@ func TestAHistoryIsNeverSilentlyShorter(t *testing.T) {
 			t.Parallel()
 			path := copied(t, made)
 			exec(t, path, append([]string{"PRAGMA foreign_keys = OFF"}, c.harm...)...)
-			s := openAt(t, path)
+			var said bytes.Buffer
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Log: slog.New(slog.NewTextHandler(&said, nil))})
+			switch {
+			case c.read && !errors.Is(err, sessions.ErrDamaged):
+				t.Fatalf("Open: %v", err)
+			case !c.read && (err != nil || !strings.Contains(said.String(), "level=ERROR") || !strings.Contains(said.String(), "was changed or replaced")):
+				t.Fatalf("Open: %v\n%s", err, said.String())
+			case err == nil:
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err = sqlite.Open(t.Context(), sqlite.Options{Path: path, CheckSize: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close() //nolint:errcheck // a damaged file
 			if err := s.Check(t.Context()); !errors.Is(err, sessions.ErrDamaged) {
 				t.Fatalf("Check: %v", err)
 			}
 			w := newDesk(t, s, "bob")
-			_, err := s.Messages(t.Context(), w.session())
+			_, err = s.Messages(t.Context(), w.session())
 			if c.read && !errors.Is(err, sessions.ErrDamaged) {
 				t.Fatalf("Messages: %v", err)
 			}
 		})
+	}
+}
+
+// A flipped bit in what a row says is found as one in its numbers is: it is said,
+// and does not fail the look through the file. (F22)
+func TestARowOfTheLedgerThatCannotBeReadIsSaid(t *testing.T) {
+	t.Parallel()
+	path := used(t)
+	exec(t, path, "DROP TRIGGER ledger_update", "UPDATE ledger SET entry = replace(entry, '}', '|') WHERE no = 3")
+	s := openAt(t, path)
+	if err := s.Check(t.Context()); !errors.Is(err, sessions.ErrDamaged) || !strings.Contains(err.Error(), "ledger rows that were changed") {
+		t.Errorf("the check says %v", err)
 	}
 }
 

@@ -77,7 +77,7 @@ func (d *desk) named(id string, seq uint64) {
 	d.ok(err)
 	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.Opening{
 		Turn:    sessions.Turn{ID: id, Seq: seq, Channel: "tg", From: d.key.Address(), ReplyTo: "m1", Sender: "u1", ReceivedAt: noon, OpenedAt: noon},
-		Event:   sessions.InboxID{Channel: "telegram", Account: "bot", Chat: d.key.Token(), Event: id},
+		Events:  []sessions.InboxID{{Channel: "telegram", Account: "bot", Chat: d.key.Token(), Event: id}},
 		Message: transcript.Message{ID: id + "-said", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "hello"}}, CreatedAt: noon},
 	})
 	d.ok(err)

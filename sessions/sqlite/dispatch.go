@@ -181,15 +181,20 @@ func (s *Store) Handover(ctx context.Context, f sessions.Fence) error {
 		case !found || !b.heldBy(f):
 			return struct{}{}, sessions.ErrFenced
 		}
-		if err := b.attempt(x, -1); err != nil {
-			return struct{}{}, err
-		}
-		b.giveUp()
-		b.save(x)
-		return struct{}{}, nil
+		return struct{}{}, b.handOver(x)
 	})
 	if err != nil {
 		return fmt.Errorf("hand over mailbox %s: %w", f.Token, err)
 	}
+	return nil
+}
+
+// handOver leaves the mailbox with its attempt to nobody, and saves it.
+func (b *box) handOver(x *tx) error {
+	if err := b.attempt(x, -1); err != nil {
+		return err
+	}
+	b.giveUp()
+	b.save(x)
 	return nil
 }

@@ -3,6 +3,9 @@ package sqlite
 import (
 	"os"
 	"syscall"
+
+	"parley/sessionkeys"
+	"parley/sessions"
 )
 
 // DupLock is another descriptor of the open lock file.
@@ -19,4 +22,20 @@ func (s *Store) DupLock() (*os.File, error) {
 func (s *Store) Work() (statements, commits int64) {
 	<-s.w.done
 	return s.w.tx.conn.ran, s.w.tx.commits
+}
+
+// Statements are what the queries of people run, with their arguments.
+func Statements() map[string][]any {
+	all := map[string][]any{turnsOf: args("s")}
+	for _, q := range []sessions.SessionQuery{{}, {ByCost: true}, {Channel: "tg"}, {Channel: "tg", ByCost: true}} {
+		query, a := sessionsStatement(q)
+		all[query] = a
+	}
+	for _, by := range sessions.Groupings() {
+		for _, tree := range []sessionkeys.SessionID{"", "s"} {
+			query, a, _ := usageStatement(sessions.UsageQuery{By: by, Tree: tree})
+			all[query] = a
+		}
+	}
+	return all
 }

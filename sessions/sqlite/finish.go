@@ -10,6 +10,7 @@ import (
 
 	"parley/costs"
 	"parley/sessions"
+	"parley/transcript"
 )
 
 // Resume implements [sessions.Turns].
@@ -109,7 +110,8 @@ func finish(x *tx, f sessions.Fence, e sessions.Ending) (finished, error) {
 	case err != nil:
 		return finished{}, err
 	case t.State == sessions.Done && t.ended == f:
-		return finished{m: b.Mailbox, released: t.released}, nil // its answer was lost
+		// Its answer was lost. Whose mailbox somebody took since must not go on with it.
+		return finished{m: b.Mailbox, released: t.released, fenced: !t.released && !b.heldBy(f)}, nil
 	case !found || !b.heldBy(f) || t.Token != f.Token || t.State == sessions.Done:
 		return finished{fenced: true}, nil
 	}
@@ -129,7 +131,13 @@ func finish(x *tx, f sessions.Fence, e sessions.Ending) (finished, error) {
 		t.stepOn(e.Settlement.Entry.Call)
 	}
 	t.State, t.Outcome, t.EndedAt, t.ended = sessions.Done, e.Outcome, instant(micros(e.At)), f
+	t.Refused = e.Refused
 	if !t.nested {
+		if e.Nested {
+			if err := closeNested(x, f, e.At); err != nil {
+				return finished{}, err
+			}
+		}
 		b.turn, b.Turn, b.Attempts = "", nil, 1
 		if t.released = !b.owed(); t.released {
 			b.giveUp()
@@ -139,6 +147,35 @@ func finish(x *tx, f sessions.Fence, e sessions.Ending) (finished, error) {
 	}
 	t.save(x)
 	return finished{m: b.Mailbox, released: t.released}, nil
+}
+
+// closeNested ends the nested turns of a mailbox that are open.
+func closeNested(x *tx, f sessions.Fence, at time.Time) error {
+	if err := x.flush(); err != nil {
+		return err
+	}
+	var ids []string
+	err := x.each("SELECT id FROM turns WHERE token = ? AND nested = 1 AND state = 'open'", args(f.Token), func(r scanner) error {
+		var id string
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("find nested turns: %w", err)
+	}
+	for _, id := range ids {
+		if err := interrupt(x, at, ofLoop, "token = ? AND turn = ?", f.Token, id); err != nil {
+			return err
+		}
+		t, err := x.turn(id)
+		if err != nil {
+			return err
+		}
+		t.State, t.Outcome, t.EndedAt, t.ended = sessions.Done, transcript.Canceled, instant(micros(at)), f
+		t.save(x)
+	}
+	return nil
 }
 
 // stepOn notes that a call of the turn's loop was answered, unless it is known.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/sessions"
@@ -30,24 +31,51 @@ func received(x *tx, e sessions.InboxID, r inboxRow) (fresh bool, err error) {
 	return n == 1, nil
 }
 
-// unreceive takes back what received has just noted.
-func unreceive(x *tx, e sessions.InboxID) error {
-	err := x.do(`DELETE FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?`, e.Channel, e.Account, e.Chat, e.Event)
-	if err != nil {
-		return fmt.Errorf("forget the event: %w", err)
+// receivedOf are those of the events that are known, each once.
+func receivedOf(x source, events []sessions.InboxID) (known []sessions.InboxID, err error) {
+	for _, e := range events {
+		if slices.Contains(known, e) {
+			continue
+		}
+		yes, err := isReceived(x, e)
+		if err != nil {
+			return nil, err
+		}
+		if yes {
+			known = append(known, e)
+		}
 	}
-	return nil
+	return known, nil
+}
+
+// allOf says whether each of the events is among known.
+func allOf(events, known []sessions.InboxID) bool {
+	return !slices.ContainsFunc(events, func(e sessions.InboxID) bool { return !slices.Contains(known, e) })
 }
 
 // isReceived says whether the event is known.
-func isReceived(x *tx, e sessions.InboxID) (bool, error) {
+func isReceived(s source, e sessions.InboxID) (bool, error) {
 	var one int
-	known, err := x.one(`SELECT 1 FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?`,
+	known, err := s.one(`SELECT 1 FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?`,
 		args(e.Channel, e.Account, e.Chat, e.Event), &one)
 	if err != nil {
 		return false, fmt.Errorf("look the event up: %w", err)
 	}
 	return known, nil
+}
+
+// Known implements [sessions.Turns].
+func (s *Store) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
+	known := make([]bool, len(events))
+	err := s.read(ctx, func(v *view) (err error) {
+		for i, e := range events {
+			if known[i], err = isReceived(v, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return known, err
 }
 
 // receivedBy says whether exactly r noted the event.

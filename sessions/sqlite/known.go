@@ -23,6 +23,7 @@ type known struct {
 	scopes   table[scopeKey, spending]
 	totals   table[costs.Labels, total]
 	prices   table[string, int64] // their numbers
+	frames   table[string, int64] // likewise, by name
 	workers  table[sessions.Worker, lease]
 	outbox   table[string, sending] // answers that are not done
 
@@ -39,6 +40,7 @@ func newKnown() known {
 		scopes:   newTable[scopeKey, spending](mostScopes),
 		totals:   newTable[costs.Labels, total](mostScopes),
 		prices:   newTable[string, int64](mostPrices),
+		frames:   newTable[string, int64](mostPrices),
 		workers:  newTable[sessions.Worker, lease](mostChats),
 		outbox:   newTable[string, sending](mostCalls),
 		early:    map[string]bool{},
@@ -70,6 +72,7 @@ func (k *known) age() {
 	k.scopes.age()
 	k.totals.age()
 	k.prices.age()
+	k.frames.age()
 	k.workers.age()
 	k.outbox.age()
 }
@@ -82,6 +85,7 @@ func (k *known) forget() {
 	k.scopes.forget()
 	k.totals.forget()
 	k.prices.forget()
+	k.frames.forget()
 	k.workers.forget()
 	k.outbox.forget()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -13,7 +14,7 @@ const (
 	leftUnknown = ""        // no lock file: new, or brought here from elsewhere
 	leftMaking  = "making"  // it ended while the database was being made
 	leftRunning = "running" // it ended without Close
-	leftClosed  = "closed"  // by Close
+	leftClosed  = "closed"  // by Close; behind it stands what the file was then, see sealOf
 )
 
 // lock is <path>.lock: held with flock(2) for as long as the store is open, so
@@ -21,26 +22,28 @@ const (
 // database was left.
 type lock struct{ f *os.File }
 
-// takeLock returns an error when another process holds it.
-func takeLock(path string) (*lock, string, error) {
+// takeLock returns an error when another process holds it. left is how the
+// database was left, and seal what was written behind it.
+func takeLock(path string) (l *lock, left, seal string, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, "", fmt.Errorf("open the lock file: %w", err)
+		return nil, "", "", fmt.Errorf("open the lock file: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, "", errors.New("another process has it open (it holds " + path +
-				"): one process owns a SQLite database; end the other one, or use Redis to run several")
+			return nil, "", "", errors.New("another process has it open (it holds " + path +
+				"): one process owns a SQLite database; end the other one")
 		}
-		return nil, "", fmt.Errorf("lock %s: %w", path, err)
+		return nil, "", "", fmt.Errorf("lock %s: %w", path, err)
 	}
-	left, err := io.ReadAll(io.LimitReader(f, 64))
+	text, err := io.ReadAll(io.LimitReader(f, 128))
 	if err != nil {
 		_ = f.Close()
-		return nil, "", fmt.Errorf("read the lock file: %w", err)
+		return nil, "", "", fmt.Errorf("read the lock file: %w", err)
 	}
-	return &lock{f}, string(left), nil
+	left, seal, _ = strings.Cut(string(text), " ")
+	return &lock{f}, left, seal, nil
 }
 
 // mark writes down how the database would be left if the process ended now.

@@ -36,8 +36,8 @@ func migrations() ([]string, error) {
 	return steps, nil
 }
 
-// migrate brings the database to this program's version, each step with its
-// number in one transaction.
+// migrate brings the database to this program's version, all steps in one
+// transaction: it is of the old version or of the new, never between.
 func migrate(ctx context.Context, conn *conn, path string, now time.Time) error {
 	steps, err := migrations()
 	if err != nil {
@@ -45,15 +45,26 @@ func migrate(ctx context.Context, conn *conn, path string, now time.Time) error 
 	}
 	version, err := version(ctx, conn)
 	if err != nil {
-		return damaged(path, "read its version: %w", err)
+		return unread(path, "read its version", err)
 	}
 	if version > len(steps) {
 		return damaged(path, "its version is %d, and this program knows up to %d: run a newer program", version, len(steps))
 	}
+	if version == len(steps) {
+		return nil
+	}
+	if err := conn.script(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin to migrate: %w", explain(err))
+	}
 	for i, step := range steps[version:] {
 		if err := apply(ctx, conn, version+i+1, step, now); err != nil {
+			_ = conn.script(always, "ROLLBACK") // nothing to roll back when it has ended by itself
 			return fmt.Errorf("migrate to version %d: %w", version+i+1, explain(err))
 		}
+	}
+	if err := conn.script(ctx, "COMMIT"); err != nil {
+		_ = conn.script(always, "ROLLBACK")
+		return fmt.Errorf("migrate to version %d: %w", len(steps), explain(err))
 	}
 	return nil
 }
@@ -72,10 +83,5 @@ func apply(ctx context.Context, conn *conn, version int, step string, now time.T
 	if version == 1 {
 		step = fmt.Sprintf("PRAGMA application_id = %d;\nCREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;\n", application) + step
 	}
-	step = fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nINSERT INTO schema_version VALUES (%d, %d);\nCOMMIT", step, version, micros(now))
-	if err := conn.script(ctx, step); err != nil {
-		_ = conn.script(always, "ROLLBACK") // nothing to roll back when it did not begin
-		return err
-	}
-	return nil
+	return conn.script(ctx, fmt.Sprintf("%s\nINSERT INTO schema_version VALUES (%d, %d)", step, version, micros(now)))
 }

@@ -75,13 +75,13 @@ func (s *Store) Totals(ctx context.Context) (ts []sessions.Total, err error) {
 
 // Spent implements [sessions.Money].
 func (s *Store) Spent(ctx context.Context, sc sessions.Scope, at time.Time) (settled, held costs.Amount, err error) {
-	day := dayOf(at)
-	if sc.Whole {
-		day = ""
-	}
-	_, err = s.one(ctx, "SELECT settled, held FROM spend WHERE kind = ? AND id = ? AND day = ?", args(sc.Kind, sc.ID, day), &settled, &held)
-	if err != nil {
+	k := keyOf(sc, at)
+	p := spending{key: k}
+	if _, err := s.one(ctx, findSpending, args(k.kind, k.id, k.window), p.columns()...); err != nil {
 		return 0, 0, fmt.Errorf("read what the %s spent: %w", sc.Kind, err)
 	}
-	return settled, held, nil
+	if held, err = p.held.Add(p.doubtful(at)); err != nil {
+		return 0, 0, fmt.Errorf("add up what the %s holds: %w", sc.Kind, err)
+	}
+	return p.settled, held, nil
 }

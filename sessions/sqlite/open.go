@@ -9,7 +9,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"parley/sessions"
 )
 
 const defaultCheckSize = 64 << 20
@@ -25,11 +28,17 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make its directory: %w", err)
 	}
-	l, left, err := takeLock(path + ".lock")
+	l, left, seal, err := takeLock(path + ".lock")
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lock: l}
+	s := &Store{path: path, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lock: l, now: o.Now}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.checkSize = o.CheckSize; o.CheckSize == 0 {
+		s.checkSize = defaultCheckSize
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.release())
@@ -39,6 +48,14 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	fresh, err := checkFile(path, left)
 	if err != nil {
 		return nil, err
+	}
+	other := false // than the one that was closed
+	if left == leftClosed && seal != "" {
+		now, err := sealOf(path, s.checkSize)
+		if err != nil {
+			return nil, err
+		}
+		other = now != seal
 	}
 	if fresh {
 		if err := l.mark(leftMaking); err != nil {
@@ -53,22 +70,63 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		"cache_size(-16000)", "temp_store(MEMORY)",
 	}})
 	if err != nil {
-		return nil, explain(err)
+		err = explain(err)
+		return nil, errors.Join(err, s.markDamaged(err, left))
 	}
-	highest, early, err := s.ready(ctx, c, o, left)
+	s.readers = newPool(path)
+	highest, early, err := s.ready(ctx, c, left, other)
 	if err == nil {
 		err = l.mark(leftRunning)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, s.readers.close(), c.close(), s.markDamaged(err, left))
 	}
-	s.readers = newPool(path)
 	s.w = newWriter(c, highest, early)
 	return s, nil
 }
 
+// markDamaged keeps an opening that found damage from looking like an orderly
+// end: SQLite merged the log, so that the next opening, which must find the same,
+// would miss it.
+func (s *Store) markDamaged(err error, left string) error {
+	if _, gone := os.Stat(s.path + "-wal"); left == leftRunning && errors.Is(err, sessions.ErrDamaged) && errors.Is(gone, os.ErrNotExist) {
+		return s.lock.mark(leftClosed + " damaged") // a seal that no file has
+	}
+	return nil
+}
+
+// lookThrough is Check where there is reason for it and the file is not too
+// large. What makes no history shorter is only said: nobody is served by a
+// gateway that does not start because of a sum.
+func (s *Store) lookThrough(ctx context.Context, left string, other bool) error {
+	if left != leftRunning && !other {
+		return nil
+	}
+	st, err := os.Stat(s.path)
+	if err != nil {
+		return fmt.Errorf("look at it: %w", err)
+	}
+	if st.Size() > s.checkSize {
+		return nil
+	}
+	broken, wrong, err := s.look(ctx)
+	if err != nil {
+		return unread(s.path, "look through it", err)
+	}
+	if len(broken) > 0 {
+		return damaged(s.path, "%s", strings.Join(append(broken, wrong...), "; "))
+	}
+	for _, w := range wrong {
+		s.log.ErrorContext(ctx, "the database does not add up; restore a backup if one is at hand", "path", s.path, "problem", w)
+	}
+	if other {
+		s.log.WarnContext(ctx, "the database is not as this program left it: it was changed or replaced since; no history in it is broken", "path", s.path)
+	}
+	return nil
+}
+
 // ready checks and migrates the database, before anybody uses it.
-func (s *Store) ready(ctx context.Context, conn *conn, o Options, left string) (highest int64, early map[string]bool, err error) {
+func (s *Store) ready(ctx context.Context, conn *conn, left string, other bool) (highest int64, early map[string]bool, err error) {
 	if left == leftRunning {
 		s.log.InfoContext(ctx, "the database was not closed at its last use; recovering", "path", s.path)
 	}
@@ -76,20 +134,28 @@ func (s *Store) ready(ctx context.Context, conn *conn, o Options, left string) (
 		return 0, nil, err
 	}
 	if left == leftRunning {
-		if err := checkStructure(ctx, conn, s.path, o.CheckSize); err != nil {
+		if err := checkStructure(ctx, conn, s.path, s.checkSize); err != nil {
 			return 0, nil, err
 		}
 	}
-	now := o.Now
-	if now == nil {
-		now = time.Now
-	}
-	if err := migrate(ctx, conn, s.path, now()); err != nil {
+	if err := migrate(ctx, conn, s.path, s.now()); err != nil {
 		return 0, nil, err
 	}
-	if _, err := conn.first(ctx, "SELECT highest FROM generation", nil, &highest); err != nil {
-		return 0, nil, damaged(s.path, "read its generation: %w", err)
+	if err := s.lookThrough(ctx, left, other); err != nil {
+		return 0, nil, err
 	}
+	// Whoever had the file before this process has ended, whatever its lease says.
+	if _, err := conn.run("UPDATE workers SET until = 0 WHERE until > 0"); err != nil {
+		return 0, nil, fmt.Errorf("end the leases of earlier processes: %w", explain(err))
+	}
+	if _, err := conn.first(ctx, "SELECT highest FROM generation", nil, &highest); err != nil {
+		return 0, nil, unread(s.path, "read its generation", err)
+	}
+	var some bool
+	if _, err := conn.first(ctx, "SELECT EXISTS (SELECT 1 FROM moves) OR EXISTS (SELECT 1 FROM shut)", nil, &some); err != nil {
+		return 0, nil, unread(s.path, "read its chats", err)
+	}
+	s.chats.Store(some)
 	early = map[string]bool{}
 	err = conn.rows(ctx, "SELECT turn FROM reservations WHERE state = 'open'", nil, func(r scanner) error {
 		var turn string
@@ -98,7 +164,7 @@ func (s *Store) ready(ctx context.Context, conn *conn, o Options, left string) (
 		return err
 	})
 	if err != nil {
-		return 0, nil, damaged(s.path, "read its open calls: %w", err)
+		return 0, nil, unread(s.path, "read its open calls", err)
 	}
 	return highest, early, nil
 }

@@ -20,9 +20,9 @@ func queue(x *tx, replies []sessions.Outgoing) error {
 		if err != nil {
 			return err
 		}
-		n, no, err := x.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-			o.ID, o.Channel, o.Session, o.Turn, to, o.ReplyTo, o.Text, micros(o.At))
+		n, no, err := x.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at, again)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+			o.ID, o.Channel, o.Session, o.Turn, to, o.ReplyTo, o.Text, micros(o.At), o.Again)
 		if err != nil {
 			return fmt.Errorf("queue answer %s: %w", o.ID, err)
 		}
@@ -35,8 +35,8 @@ func queue(x *tx, replies []sessions.Outgoing) error {
 
 // deliveries are up to limit answers with their parts, in order.
 func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Delivery, err error) {
-	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, t.preview, t.received_at,
-			p.idx, p.body, p.state, p.attempts, p.message_id, p.problem, p.at
+	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, o.again, t.preview, t.received_at,
+			p.idx, p.body, p.state, p.attempts, p.message_id, p.problem, p.at, p.by
 		FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> '' LEFT JOIN outbox_parts AS p ON p.outbox = o.no
 		WHERE ` + where + ` ORDER BY o.no, p.idx`
 	err = s.each(query, a, func(r scanner) error {
@@ -45,8 +45,8 @@ func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Deli
 		var to string
 		var at, partAt int64
 		asked, idx := int64(math.MinInt64), -1
-		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, orNothing{&d.Preview}, orNothing{&asked},
-			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Problem}, orNothing{&partAt})
+		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Again, orNothing{&d.Preview}, orNothing{&asked},
+			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Problem}, orNothing{&partAt}, orNothing{&p.By})
 		if err != nil {
 			return err
 		}
@@ -112,6 +112,18 @@ func (s *Store) Preview(ctx context.Context, turn, messageID string) error {
 	return nil
 }
 
+// Previewed implements [sessions.Outbox].
+func (s *Store) Previewed(ctx context.Context, turn string) (messageID string, err error) {
+	found, err := direct{ctx, s}.one("SELECT preview FROM turns WHERE id = ?", args(turn), &messageID)
+	if err == nil && !found {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the preview of turn %s: %w", turn, err)
+	}
+	return messageID, nil
+}
+
 // Advance implements [sessions.Outbox].
 func (s *Store) Advance(ctx context.Context, id string, p sessions.Progress) error {
 	_, err := write(ctx, s, func(x *tx) (struct{}, error) { return struct{}{}, advance(x, id, p) })
@@ -140,10 +152,10 @@ func (t *tx) sending(id string) (s sending, err error) {
 	if !found {
 		return s, sessions.ErrNotFound
 	}
-	err = t.each("SELECT state, attempts, message_id, problem, at FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(s.no), func(r scanner) error {
+	err = t.each("SELECT state, attempts, message_id, problem, at, by FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(s.no), func(r scanner) error {
 		var p sessions.Part
 		var at int64
-		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Problem, &at)
+		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Problem, &at, &p.By)
 		p.At = instant(at)
 		s.parts = append(s.parts, p)
 		return err
@@ -181,8 +193,8 @@ func advance(x *tx, id string, p sessions.Progress) error {
 		case i >= before:
 			err = insertPart(x, s.no, i, p.Bodies[i], part)
 		case moved[i]:
-			err = x.do("UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, problem = ?, at = ? WHERE outbox = ? AND idx = ?",
-				part.State, part.Attempts, part.MessageID, part.Problem, micros(part.At), s.no, i)
+			err = x.do("UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, problem = ?, at = ?, by = ? WHERE outbox = ? AND idx = ?",
+				part.State, part.Attempts, part.MessageID, part.Problem, micros(part.At), part.By, s.no, i)
 		}
 		if err != nil {
 			return fmt.Errorf("store part %d: %w", i, err)
@@ -200,8 +212,8 @@ func insertPart(x *tx, no int64, idx int, body []byte, p sessions.Part) error {
 	if body == nil {
 		body = []byte{}
 	}
-	return x.do("INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, problem, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		no, idx, body, p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At))
+	return x.do("INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, problem, at, by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		no, idx, body, p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At), p.By)
 }
 
 // follows says which states may follow which. What was sent or has failed stays
@@ -229,13 +241,13 @@ func mark(ps []sessions.Part, moved []bool, m sessions.Mark) error {
 		return fmt.Errorf("part %d from %s to %s: %w", m.Index, m.From, m.To, sessions.ErrFenced)
 	}
 	p := &ps[m.Index]
-	if p.State == m.To && p.MessageID == m.MessageID && p.Problem == m.Problem && micros(p.At) == micros(m.At) {
+	if p.State == m.To && p.MessageID == m.MessageID && p.Problem == m.Problem && micros(p.At) == micros(m.At) && p.By == m.By {
 		return nil
 	}
 	if p.State != m.From {
 		return fmt.Errorf("part %d is %s, not %s: %w", m.Index, p.State, m.From, sessions.ErrFenced)
 	}
-	p.State, p.MessageID, p.Problem, p.At = m.To, m.MessageID, m.Problem, m.At
+	p.State, p.MessageID, p.Problem, p.At, p.By = m.To, m.MessageID, m.Problem, m.At, m.By
 	if m.To == sessions.Sending {
 		p.Attempts++
 	}

@@ -150,7 +150,7 @@ func TestASecondProcessIsRefused(t *testing.T) {
 	cmd := osexec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childPath+"="+path)
 	out, err := cmd.Output()
-	if err == nil || !strings.Contains(string(out), "another process has it open") || !strings.Contains(string(out), "Redis") {
+	if err == nil || !strings.Contains(string(out), "another process has it open") || !strings.Contains(string(out), "end the other one") {
 		t.Fatalf("a second process: %v: %s", err, out)
 	}
 	if err := s.Close(); err != nil {

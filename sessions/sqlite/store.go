@@ -14,9 +14,11 @@
 //   - at every opening: no database, another program's, a newer version, a file
 //     that is shorter than it says, or that is missing or empty although it was
 //     used before;
-//   - at an opening after an unclean end, besides: a log that is missing or
-//     broken before its last commit, and, up to [Options.CheckSize], the
-//     structure of the whole file;
+//   - at an opening after an unclean end, besides: a log that is missing, cut off
+//     or broken (after a power cut: broken before its last commit); and, up to
+//     [Options.CheckSize], all that Check finds;
+//   - at an opening of a file that is not as Close left it, up to the same size:
+//     the same; where nothing is found that is only said, since it may be a backup;
 //   - when a history is read: a message that is missing or changed;
 //   - by [Store.Check]: all of it, and every sum.
 package sqlite
@@ -26,7 +28,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/sessions"
@@ -44,11 +48,12 @@ type Options struct {
 	Path string
 	// Log hears of recovery and of slow or failed housekeeping; nil: nobody.
 	Log *slog.Logger
-	// CheckSize is the size in bytes up to which the structure of the whole file
-	// is read at an opening after an unclean end; 0: 64 MiB; negative: never.
+	// CheckSize is the size in bytes up to which the whole file is read at closing,
+	// at opening, and looked through at an opening after an unclean end; 0: 64 MiB;
+	// negative: never.
 	CheckSize int64
 	// Now is the clock for what no caller gives a time for: when a migration
-	// ran. nil: time.Now.
+	// ran, and what Clock answers. nil: time.Now.
 	Now func() time.Time
 }
 
@@ -57,9 +62,12 @@ type Store struct {
 	path string
 	log  *slog.Logger
 
-	lock    *lock
-	readers *pool
-	w       *writer
+	lock      *lock
+	checkSize int64
+	readers   *pool
+	w         *writer
+	chats     atomic.Bool // some chat moved or was shut; never false again
+	now       func() time.Time
 
 	closing sync.Once
 	closed  error
@@ -88,12 +96,23 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.w.stop()
 		err := errors.Join(s.readers.close(), s.w.close())
-		if err == nil {
-			err = s.lock.mark(leftClosed)
+		if _, e := os.Stat(s.path + "-wal"); err == nil && e == nil {
+			// As on a full disk. The next opening then looks through the log.
+			s.log.Warn("the database was closed, but its log could not be merged into it", "path", s.path)
+		} else if err == nil {
+			err = s.markClosed()
 		}
 		s.closed = errors.Join(err, s.lock.release())
 	})
 	return s.closed
+}
+
+func (s *Store) markClosed() error {
+	seal, err := sealOf(s.path, s.checkSize)
+	if err != nil {
+		return err
+	}
+	return s.lock.mark(leftClosed + " " + seal)
 }
 
 // Path is where the file is.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"parley/sessionkeys"
+	"parley/costs"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -21,24 +21,30 @@ type turnRow struct {
 }
 
 const turnColumns = `t.id, t.token, t.session, t.nested, t.seq, t.state, t.attempts, t.channel, t.origin, t.reply_to, t.sender,
-	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released`
+	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released, t.refused`
 
 // turnRead is a turn as its columns say it.
 type turnRead struct {
 	turnRow
-	from                    string
+	from, refused           string
 	received, opened, ended int64
 }
 
 func (t *turnRead) columns() []any {
 	return args(&t.ID, &t.Token, &t.Session, &t.nested, &t.Seq, &t.State, &t.Attempts, &t.Channel, &t.from, &t.ReplyTo, &t.Sender,
-		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.turnRow.ended.Epoch, &t.turnRow.ended.Nonce, &t.released)
+		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.turnRow.ended.Epoch, &t.turnRow.ended.Nonce, &t.released, &t.refused)
 }
 
 func (t *turnRead) turn() (turnRow, error) {
 	row := t.turnRow
 	row.ReceivedAt, row.OpenedAt, row.EndedAt = instant(t.received), instant(t.opened), instant(t.ended)
 	row.ended.Token, row.calls = row.Token, unknownCalls
+	if t.refused != "" {
+		row.Refused = new(costs.BudgetError)
+		if err := parse(t.refused, row.Refused); err != nil {
+			return row, err
+		}
+	}
 	return row, parse(t.from, &row.From)
 }
 
@@ -83,8 +89,15 @@ func (r turnRow) save(t *tx) {
 func (t *tx) storeTurns(rows []*kept[turnRow]) error {
 	for _, e := range rows {
 		r := e.now
-		err := t.do(`UPDATE turns SET state = ?, attempts = ?, ended_at = ?, outcome = ?, steps = ?, tries = ?, end_epoch = ?, end_nonce = ?, released = ? WHERE id = ?`,
-			r.State, r.Attempts, micros(r.EndedAt), r.Outcome, r.Steps, r.Tries, r.ended.Epoch, r.ended.Nonce, r.released, r.ID)
+		refused := ""
+		if r.Refused != nil {
+			var err error
+			if refused, err = text(r.Refused); err != nil {
+				return err
+			}
+		}
+		err := t.do(`UPDATE turns SET state = ?, attempts = ?, ended_at = ?, outcome = ?, steps = ?, tries = ?, end_epoch = ?, end_nonce = ?, released = ?, refused = ? WHERE id = ?`,
+			r.State, r.Attempts, micros(r.EndedAt), r.Outcome, r.Steps, r.Tries, r.ended.Epoch, r.ended.Nonce, r.released, refused, r.ID)
 		if err != nil {
 			return fmt.Errorf("write turn %s: %w", r.ID, err)
 		}
@@ -126,38 +139,46 @@ func openTurn(x *tx, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool,
 	if err != nil {
 		return sessions.Turn{}, false, err
 	}
+	through, err := number(max(o.Through, o.Turn.Seq))
+	if err != nil {
+		return sessions.Turn{}, false, err
+	}
 	base := b.Session
 	if b.Turn != nil {
 		base = b.Turn.Session
 	}
 	nested := o.Turn.Session != "" && o.Turn.Session != base
-	if nested || b.turn != "" {
-		if t, err := x.turn(o.Turn.ID); !errors.Is(err, sessions.ErrNotFound) {
-			return reopen(x, b, t, seq, err)
-		}
-		if err := mayOpen(x, b, o, base, nested); err != nil {
-			return sessions.Turn{}, false, err
-		}
-	}
-	fresh, err := received(x, o.Event, inboxRow{token: f.Token, turn: o.Turn.ID, seq: seq, fence: f})
+	known, err := receivedOf(x, o.Events)
 	if err != nil {
 		return sessions.Turn{}, false, err
 	}
-	if !fresh {
+	fresh := len(known) == 0
+	if nested || b.turn != "" || !fresh {
 		t, err := x.turn(o.Turn.ID)
-		if !errors.Is(err, sessions.ErrNotFound) {
-			return reopen(x, b, t, seq, err)
+		switch {
+		case !errors.Is(err, sessions.ErrNotFound):
+			return reopen(x, b, t, through, err)
+		case !fresh && !allOf(o.Events, known):
+			return sessions.Turn{}, false, &sessions.KnownError{Events: known}
+		case !fresh:
+			if !nested {
+				b.skip(x, through)
+			}
+			return sessions.Turn{}, false, nil
+		case nested:
+			err = descends(x, o.Turn.Session, base)
+		default:
+			err = fmt.Errorf("turn %s is open in this mailbox", b.turn)
 		}
-		if !nested {
-			b.skip(x, seq)
+		if err != nil {
+			return sessions.Turn{}, false, err
 		}
-		return sessions.Turn{}, false, nil
 	}
 
 	t := clean(o.Turn)
 	t.Token, t.State = f.Token, sessions.Open
 	t.Attempts, t.Steps, t.Tries = 1, 0, 0
-	t.Outcome = ""
+	t.Outcome, t.Refused = "", nil
 	if !nested {
 		t.Session, t.Attempts = b.Session, max(1, b.Attempts)
 	}
@@ -166,14 +187,19 @@ func openTurn(x *tx, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool,
 		return sessions.Turn{}, false, err
 	}
 	if !made { // it was opened for another event
-		if err := unreceive(x, o.Event); err != nil {
+		t, err := x.turn(o.Turn.ID)
+		return reopen(x, b, t, through, err)
+	}
+	for _, e := range o.Events {
+		if _, err := received(x, e, inboxRow{token: f.Token, turn: t.ID, seq: seq, fence: f}); err != nil {
 			return sessions.Turn{}, false, err
 		}
-		t, err := x.turn(o.Turn.ID)
-		return reopen(x, b, t, seq, err)
+	}
+	if err := word(x, o.Words); err != nil {
+		return sessions.Turn{}, false, err
 	}
 	if !nested {
-		b.pass(x, seq)
+		b.pass(x, through)
 		b.turn = t.ID
 		b.save(x)
 	}
@@ -181,19 +207,6 @@ func openTurn(x *tx, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool,
 		return sessions.Turn{}, false, err
 	}
 	return t, true, nil
-}
-
-// mayOpen refuses what would be opened if its event were new.
-func mayOpen(x *tx, b box, o sessions.Opening, base sessionkeys.SessionID, nested bool) error {
-	known, err := isReceived(x, o.Event)
-	switch {
-	case err != nil || known:
-		return err
-	case nested:
-		return descends(x, o.Turn.Session, base)
-	default:
-		return fmt.Errorf("turn %s is open in this mailbox", b.turn)
-	}
 }
 
 // reopen answers an opening whose turn is there already.
@@ -312,6 +325,11 @@ func answer(x *tx, f sessions.Fence, c sessions.Command) (bool, error) {
 		}
 		b.skip(x, seq)
 		return false, nil
+	}
+	for _, e := range c.With {
+		if _, err := received(x, e, row); err != nil {
+			return false, err
+		}
 	}
 	if c.Fresh != "" && c.Fresh != b.Session {
 		err := insertSession(x, sessions.Session{ID: c.Fresh, Key: b.Key, Root: c.Fresh, Role: mainRole, CreatedAt: c.At}, "")

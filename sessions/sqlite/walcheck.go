@@ -14,7 +14,9 @@ import (
 // synced. After damage it would be a silently shorter history. The two can be
 // told apart: each commit is synced before the next one begins, so a frame that
 // was written after the broken frame's own commit means that this commit was
-// synced, and answered.
+// synced, and answered. The last commits tell nothing of that kind; but the index
+// beside the log (walindex.go) is brought up to date after each commit was synced,
+// and is found again after everything but a power cut.
 
 const (
 	logHeader   = 32
@@ -32,7 +34,11 @@ func checkLog(path string) error {
 	r := bufio.NewReaderSize(f, 1<<16)
 	head := make([]byte, logHeader)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return nil // an empty log, or one whose first header was being written
+		// An empty log, or one whose first header was being written.
+		if answeredFrames(path, nil) > 0 {
+			return damaged(path, "its log %s-wal, which holds the newest writes, was cut off", path)
+		}
+		return nil
 	}
 	order, ok := logOrder(head)
 	if !ok {
@@ -43,12 +49,12 @@ func checkLog(path string) error {
 	if !c.is(head[24:]) {
 		return damaged(path, "the header of its log %s-wal, which holds the newest writes, is broken", path)
 	}
-	broken, err := scanLog(r, head, c)
+	whole, broken, err := scanLog(r, head, c)
 	if err != nil {
 		return fmt.Errorf("read its log: %w", err)
 	}
-	if broken >= 0 {
-		return damaged(path, "its log %s-wal is broken at frame %d, before writes that were answered", path, broken)
+	if answered := answeredFrames(path, head[16:24]); broken || whole < answered {
+		return damaged(path, "its log %s-wal is broken or cut off at frame %d, before writes that were answered", path, whole)
 	}
 	return nil
 }
@@ -63,32 +69,33 @@ func logOrder(head []byte) (binary.ByteOrder, bool) {
 	return nil, false
 }
 
-// scanLog returns the broken frame that an answered commit follows, or -1.
-func scanLog(r io.Reader, head []byte, c checksum) (int, error) {
+// scanLog counts the whole frames before the first broken one. broken says that
+// an answered commit follows it.
+func scanLog(r io.Reader, head []byte, c checksum) (whole int, broken bool, err error) {
 	frame := make([]byte, frameHeader+int(binary.BigEndian.Uint32(head[8:])))
-	broken := -1
-	over := false // the broken frame's commit has ended
-	for no := 0; ; no++ {
+	ended := false // whole is final
+	over := false  // the broken frame's commit has ended
+	for {
 		switch _, err := io.ReadFull(r, frame); {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return -1, nil
+			return whole, false, nil
 		case err != nil:
-			return -1, err
+			return whole, false, err
 		}
 		ours := string(frame[8:16]) == string(head[16:24]) // else it is left from before the log began anew
 		commits := binary.BigEndian.Uint32(frame[4:]) != 0
 		switch {
-		case broken < 0:
+		case !ended:
 			c.add(frame[:8])
 			c.add(frame[frameHeader:])
-			if !ours {
-				return -1, nil // the frames of this log end here, or are too broken to tell
+			if ours && c.is(frame[16:]) {
+				whole++
+				continue
 			}
-			if !c.is(frame[16:]) {
-				broken, over = no, commits
-			}
+			// Whether a frame that is not ours ended a commit, it does not say.
+			ended, over = true, ours && commits
 		case ours && over:
-			return broken, nil
+			return whole, true, nil
 		case ours && commits:
 			over = true
 		}

@@ -126,6 +126,11 @@ func recoverFor(x *tx, w sessions.Worker, now time.Time, limit int) ([]sessions.
 	return ms, nil
 }
 
+// leftByDead chooses among mailboxes AS m those that are owed work by an owner
+// that does not live; it takes a nonce to leave out, and the time.
+const leftByDead = `hot AND owner_nonce > '' AND owner_nonce <> ? AND (touched > read OR turn <> '' OR controls > 0)
+	AND NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.name = m.owner_name AND w.nonce = m.owner_nonce AND w.gone = 0 AND w.until > ?)`
+
 // unattended are mailboxes that are owed work and have no living owner. It
 // returns ErrFenced to a worker that is gone.
 func unattended(s source, w sessions.Worker, now time.Time, limit int) (found []box, err error) {
@@ -147,9 +152,7 @@ func unattended(s source, w sessions.Worker, now time.Time, limit int) (found []
 		return nil
 	}
 	err = s.each(`SELECT `+boxColumns+` FROM mailboxes AS m
-		WHERE hot AND owner_nonce > '' AND owner_nonce <> ? AND (touched > read OR turn <> '' OR controls > 0)
-			AND NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.name = m.owner_name AND w.nonce = m.owner_nonce AND w.gone = 0 AND w.until > ?)
-		ORDER BY waiting`, args(w.Nonce, micros(now)), collect)
+		WHERE `+leftByDead+` ORDER BY waiting`, args(w.Nonce, micros(now)), collect)
 	if err == nil && len(found) < limit {
 		err = s.each(`SELECT `+boxColumns+` FROM mailboxes AS m WHERE hot AND owner_nonce = '' ORDER BY waiting`, nil, collect)
 	}
@@ -282,5 +285,5 @@ func startGeneration(x *tx, name string) (lost int, err error) {
 		}
 	}
 	x.highest = 0
-	return lost, x.do("UPDATE generation SET name = ?, lost = ?, highest = 0", name, lost)
+	return lost, x.do("UPDATE generation SET name = ?, lost = ?, highest = 0, doubt = 0", name, lost)
 }

@@ -1,0 +1,104 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/transcript"
+)
+
+// Journal is one open turn's side of a store, a root's or a nested one's: what
+// the turn does is committed under its owner's fence, and charged to its
+// session and to Scopes. What was committed is also kept here, so that a history
+// is read from the store once and not for each model call. One goroutine uses it
+// at a time.
+type Journal struct {
+	Store   Turns
+	Fence   Fence
+	Turn    string
+	Session sessionkeys.SessionID
+	Scopes  func() []Scope   // asked at each reservation; nil: none
+	Now     func() time.Time // when reservations are made
+
+	history []transcript.Message
+	known   bool // history is what the store holds
+}
+
+// Know tells what the store holds of the session, which belongs to the journal
+// from now on.
+func (j *Journal) Know(ms []transcript.Message) { j.history, j.known = ms, true }
+
+// Known is what the store holds, as far as the journal has seen it.
+func (j *Journal) Known() ([]transcript.Message, bool) { return j.history, j.known }
+
+// Messages is the history so far, oldest first. It is not to be changed.
+func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
+	if !j.known {
+		ms, err := j.Store.Messages(ctx, j.Session)
+		if err != nil {
+			return nil, err
+		}
+		j.Know(ms)
+	}
+	return slices.Clip(j.history), nil
+}
+
+// committed takes ms into the history when err is nil. After an error nobody
+// knows what the store holds, until it is read again.
+func (j *Journal) committed(err error, ms []transcript.Message) error {
+	if err != nil {
+		j.history, j.known = nil, false
+		return err
+	}
+	if j.known {
+		j.history = append(j.history, ms...)
+	}
+	return nil
+}
+
+// Append is [Turns].Append.
+func (j *Journal) Append(ctx context.Context, ms ...transcript.Message) error {
+	return j.committed(j.Store.Append(ctx, j.Fence, j.Turn, ms...), ms)
+}
+
+// Join is [Turns].Join. It fills in o.Turn.
+func (j *Journal) Join(ctx context.Context, o Joining) (bool, error) {
+	o.Turn = j.Turn
+	joined, err := j.Store.Join(ctx, j.Fence, o)
+	if _, some := errors.AsType[*KnownError](err); some || err == nil && !joined {
+		return false, err // nothing was written
+	}
+	return joined, j.committed(err, []transcript.Message{o.Message})
+}
+
+// Begin is [Turns].Begin.
+func (j *Journal) Begin(ctx context.Context, step int, callID string) (bool, error) {
+	return j.Store.Begin(ctx, j.Fence, j.Turn, step, callID)
+}
+
+// Reserve is [Turns].Reserve for a call that is about to be made, with what the
+// model is asked.
+func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Asked) (costs.Reservation, error) {
+	r := costs.Reservation{ID: e.Call.String(), Estimate: e, At: j.Now()}
+	c := Charge{Session: j.Session, Turn: j.Turn, Asked: &a}
+	if j.Scopes != nil {
+		c.Scopes = j.Scopes()
+	}
+	return r, j.Store.Reserve(ctx, j.Fence, c, r)
+}
+
+// Settle is [Turns].Settle.
+func (j *Journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error {
+	return j.committed(j.Store.Settle(ctx, j.Fence, s, ms...), ms)
+}
+
+// End is [Turns].Finish. It fills in e.Turn.
+func (j *Journal) End(ctx context.Context, e Ending) (Mailbox, bool, error) {
+	e.Turn = j.Turn
+	m, released, err := j.Store.Finish(ctx, j.Fence, e)
+	return m, released, j.committed(err, e.Messages)
+}

@@ -1,0 +1,85 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+)
+
+// Queries is what people ask who run a gateway; the work itself needs none of
+// it. Each answer is one state of the store, whatever is written meanwhile.
+type Queries interface {
+	// Sessions lists root sessions; their Subtree holds what their descendants
+	// cost. Nothing fits: an empty slice.
+	Sessions(ctx context.Context, q SessionQuery) ([]Session, error)
+	// Find lists up to limit ids, of roots and children, that begin with prefix,
+	// in their order. An empty prefix finds none.
+	Find(ctx context.Context, prefix string, limit int) ([]sessionkeys.SessionID, error)
+	// TurnsOf lists a session's turns, oldest first; none when the session is
+	// not there.
+	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]Turn, error)
+	// Usage sums the ledger up, the dearest group first, days in their order.
+	// The sums of all groups are the ledger's, whatever it is grouped by.
+	Usage(ctx context.Context, q UsageQuery) ([]Usage, error)
+	// Backlog counts what is owed now.
+	Backlog(ctx context.Context) (Backlog, error)
+}
+
+// SessionQuery says which root sessions are listed.
+type SessionQuery struct {
+	Since   time.Time // those that changed then or later, themselves or below; zero: all
+	Channel string    // those with a turn that came by this instance; empty: all
+	ByCost  bool      // the dearest subtree first; else what changed last first
+	Limit   int       // at most so many; 0: none
+}
+
+// Grouping says what usage is summed up by.
+type Grouping string
+
+// What usage can be summed up by.
+const (
+	ByModel   Grouping = "model"   // provider/model
+	ByChannel Grouping = "channel" // instance name
+	ByAgent   Grouping = "agent"   // the agent whose session made the call
+	ByPurpose Grouping = "purpose"
+	ByDay     Grouping = "day"     // YYYY-MM-DD in UTC
+	BySession Grouping = "session" // the session that made the call, not its ancestors
+)
+
+// Groupings are all there are.
+func Groupings() []Grouping {
+	return []Grouping{ByModel, ByChannel, ByAgent, ByPurpose, ByDay, BySession}
+}
+
+// UsageQuery says which entries of the ledger are summed up, and by what.
+type UsageQuery struct {
+	Since, Until time.Time             // booked in [Since, Until); zero: no bound
+	Tree         sessionkeys.SessionID // only calls of it and its descendants; empty: all
+	By           Grouping
+}
+
+// Usage is the sums of one group of ledger entries.
+type Usage struct {
+	Group       string
+	Amount      costs.Amount
+	Calls       int64 // every attempt
+	Unpriced    int64 // of those, calls whose cost is unknown and not in Amount
+	Interrupted int64 // of those, calls that may have cost more than Amount says
+
+	// Tokens; only Reasoning is counted twice, because it is part of Output.
+	Input, CacheRead, CacheWrite, Output, Reasoning int64
+}
+
+// Backlog is what is owed at one moment.
+type Backlog struct {
+	Running    int       // conversations with an open turn
+	Parked     int       // of those, turns that wait for a person's decision
+	Waiting    int       // conversations that are owed work and have no open turn
+	WaitsSince time.Time // since when the first of them waits; zero: none
+
+	Pending      int       // answers that are not finished
+	PendingSince time.Time // when the first of them was queued; zero: none
+	Ambiguous    int       // messages of those that may have arrived already
+}

@@ -1,0 +1,151 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley/sessions"
+)
+
+// errEra is what a script answers to a client that has not heard of a failover.
+var errEra = errors.New("the database is another one than before")
+
+// errHeld is what a script answers when the fact was applied by an earlier try, and
+// the answer cannot be given again.
+var errHeld = errors.New("it was done before")
+
+// errRefused is any other refusal; it carries the script's own words.
+type errRefused struct{ text string }
+
+func (e *errRefused) Error() string { return e.text }
+
+// refusal is the error of a script that refused. Kinds that carry data are the
+// business of whoever calls the script: it gets them as *refusedWith.
+func refusal(kind, text string, data answer) error {
+	var err error
+	switch kind {
+	case "fenced":
+		err = sessions.ErrFenced
+	case "notfound":
+		err = sessions.ErrNotFound
+	case "era":
+		return errEra
+	case "held":
+		return errHeld
+	case "refused":
+		return &errRefused{text}
+	default:
+		return &refusedWith{kind, data}
+	}
+	if text != "" {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return err
+}
+
+// refusedWith is a refusal of another kind, with what the script says about it.
+type refusedWith struct {
+	kind string
+	data answer
+}
+
+func (e *refusedWith) Error() string { return "refused: " + e.kind }
+
+// answer is what a script returned. Reading what is not there gives nothing.
+type answer []any
+
+func (a answer) at(i int) any {
+	if i >= len(a) {
+		return nil
+	}
+	return a[i]
+}
+
+// text is element i.
+func (a answer) text(i int) string {
+	switch v := a.at(i).(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+func (a answer) yes(i int) bool { return a.text(i) == "1" }
+
+func (a answer) int(i int) (int64, error) { return number(a.text(i)) }
+
+// list is element i.
+func (a answer) list(i int) answer {
+	l, _ := a.at(i).([]any)
+	return l
+}
+
+// texts is element i as a list of texts; nil: none.
+func (a answer) texts(i int) []string {
+	var ts []string
+	l := a.list(i)
+	for k := range l {
+		ts = append(ts, l.text(k))
+	}
+	return ts
+}
+
+// row is element i as names and texts.
+func (a answer) row(i int) row {
+	l := a.list(i)
+	r := make(row, len(l)/2)
+	for k := 0; k+1 < len(l); k += 2 {
+		r[l.text(k)] = l.text(k + 1)
+	}
+	return r
+}
+
+// row is a hash of Redis. Its numbers are read through a reader.
+type row map[string]string
+
+// reader reads a row's numbers and keeps the first error.
+type reader struct {
+	row
+	err error
+}
+
+func (r *reader) int(name string) int64 {
+	n, err := number(r.row[name])
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("%s: %w", name, err)
+	}
+	return n
+}
+
+// time is the zero time for an empty text.
+func (r *reader) time(name string) time.Time {
+	if r.row[name] == "" {
+		return time.Time{}
+	}
+	return instant(r.int(name))
+}
+
+// number is 0 for an empty text.
+func number(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// Times are kept in microseconds; the zero time is one of them.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+func instant(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// list is s, never nil: nil would be null in a request.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,80 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// oldest is the first version of Redis that has all that the scripts use.
+const oldest = 7
+
+// errServer is a server that a store cannot trust with what it keeps.
+var errServer = errors.New("this Redis server cannot be used")
+
+// inspect says whether the server keeps what it is told. What its configuration
+// does not let us see is not held against it.
+func (s *Store) inspect(ctx context.Context) error {
+	info, err := s.info(ctx)
+	if err != nil {
+		return err
+	}
+	major, _, _ := strings.Cut(info["redis_version"], ".")
+	version, err := strconv.Atoi(major)
+	switch {
+	case info["redis_mode"] == "sentinel":
+		return unusable("it is a Sentinel; write its address as redis://host:26379/0?master_name=NAME")
+	case info["cluster_enabled"] == "1" || info["redis_mode"] == "cluster":
+		return unusable("it is a node of a Redis Cluster, which cannot change a conversation's tree and its budgets in one step; use one primary, with replicas and Sentinels if it is to survive the loss of a machine")
+	case err != nil || version < oldest:
+		return unusable("its version is %s; Redis %d.0 or newer is needed (Valkey too)", info["redis_version"], oldest)
+	case info["role"] != "master":
+		return unusable("it is a replica, which is read only; give the address of the primary, or of the Sentinels with ?master_name=NAME")
+	case info["maxmemory_policy"] != "noeviction":
+		return unusable("when its memory is full it forgets keys (maxmemory-policy %s), among them messages and money; set: maxmemory-policy noeviction", info["maxmemory_policy"])
+	case info["aof_enabled"] == "0":
+		return unusable("it does not write down what it is told (appendonly no), so a restart loses everything since the last snapshot; set: appendonly yes")
+	}
+	return s.inspectSync(ctx)
+}
+
+// inspectSync refuses a server that leaves the writing to the operating system.
+func (s *Store) inspectSync(ctx context.Context) error {
+	set, err := s.plain.ConfigGet(ctx, "appendfsync").Result()
+	if err != nil {
+		if ctx.Err() != nil {
+			return explain(err)
+		}
+		s.log.Warn("redis: CONFIG GET is not allowed, so nobody knows how often its file is synced; appendfsync should be everysec or always")
+		return nil
+	}
+	if set["appendfsync"] == "no" {
+		return unusable("it leaves to the operating system when its file reaches the disk (appendfsync no), which may be half a minute; set: appendfsync everysec, or always")
+	}
+	return nil
+}
+
+func unusable(format string, a ...any) error {
+	return fmt.Errorf("%w: %w", errServer, fmt.Errorf(format, a...))
+}
+
+// info is what the server says of itself.
+func (s *Store) info(ctx context.Context) (map[string]string, error) {
+	text, err := s.plain.Info(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("ask the server: %w", explain(err))
+	}
+	return infoOf(text), nil
+}
+
+func infoOf(text string) map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			m[k] = v
+		}
+	}
+	return m
+}

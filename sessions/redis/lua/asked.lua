@@ -1,0 +1,1 @@
+return call('LRANGE', P .. 'asked:' .. R.session, R.after, R.after + R.limit - 1)

@@ -1,0 +1,2 @@
+-- uses: outbox
+return outbox.answer(R.id)

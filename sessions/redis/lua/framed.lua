@@ -1,0 +1,1 @@
+return { call('HEXISTS', P .. 'frames', R.name) }

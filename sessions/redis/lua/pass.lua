@@ -1,0 +1,1 @@
+-- A fact that there is nothing to do for.

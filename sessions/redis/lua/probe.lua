@@ -1,0 +1,1 @@
+call('HSET', P .. 'meta', 'probe', R.at)

@@ -1,0 +1,1 @@
+box.skip(box.owned(R.fence), R.seq)

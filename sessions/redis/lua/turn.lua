@@ -1,0 +1,1 @@
+return { call('HGETALL', P .. 'turn:' .. R.id) }

@@ -1,0 +1,1 @@
+return call('ZRANGE', P .. 'used', R.from, R.to, 'BYLEX', 'LIMIT', 0, R.limit)

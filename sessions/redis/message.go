@@ -1,0 +1,140 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// message is one that session.append adds: body is what is stored.
+type message struct {
+	ID   string `json:"id"`
+	Body string `json:"body"`
+}
+
+func messagesOf(ms []transcript.Message) ([]message, error) {
+	bodies := make([]message, len(ms))
+	for i, m := range ms {
+		if m.ID == "" {
+			return nil, errors.New("add a message: it has no id")
+		}
+		b, err := m.MarshalJSON() // json.Marshal would write native parts in another way
+		if err != nil {
+			return nil, fmt.Errorf("add message %s: %w", m.ID, err)
+		}
+		bodies[i] = message{m.ID, sum(b) + string(b)}
+	}
+	return bodies, nil
+}
+
+const sumWidth = 8
+
+// sum is kept before a message, so that one that was changed is noticed.
+func sum(body []byte) string {
+	return fmt.Sprintf("%0*x", sumWidth, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+func unchanged(stored string) bool {
+	return len(stored) >= sumWidth && sum([]byte(stored[sumWidth:])) == stored[:sumWidth]
+}
+
+// readMessage is number no of its session, as it is stored.
+func readMessage(stored string, no int) (m transcript.Message, err error) {
+	if !unchanged(stored) {
+		return m, damaged("message %d was changed", no)
+	}
+	if err := json.Unmarshal([]byte(stored[sumWidth:]), &m); err != nil {
+		return m, fmt.Errorf("message %d: %w", no, err)
+	}
+	return m, nil
+}
+
+// advice ends every report of damage.
+const advice = "nothing was changed; restore a backup of the Redis data, or choose another prefix to start with none"
+
+func damaged(format string, a ...any) error {
+	return fmt.Errorf("%w: %w; %s", sessions.ErrDamaged, fmt.Errorf(format, a...), advice)
+}
+
+// Messages implements [sessions.Turns]. A history with a message missing or
+// changed is ErrDamaged, never a shorter one.
+func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
+	ms, count, err := s.history(ctx, id, 0, -1)
+	if err == nil && len(ms) != count {
+		err = damaged("%d of %d messages are there", len(ms), count)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
+	}
+	return ms, nil
+}
+
+// MessagesAfter implements [sessions.Recordings].
+func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	ms, _, err := s.history(ctx, id, after, after+limit-1)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
+	}
+	return ms, nil
+}
+
+// history is the messages from first to last, counted from 0, and how many the
+// session has.
+func (s *Store) history(ctx context.Context, id sessionkeys.SessionID, first, last int) ([]transcript.Message, int, error) {
+	a, err := s.look(ctx, "messages", struct {
+		ID    sessionkeys.SessionID `json:"id"`
+		First int                   `json:"first"`
+		Last  int                   `json:"last"`
+	}{id, first, last})
+	if err != nil {
+		return nil, 0, err
+	}
+	count, err := a.int(0)
+	if err != nil {
+		return nil, 0, err
+	}
+	stored := a.list(1)
+	ms := make([]transcript.Message, len(stored))
+	for i := range stored {
+		if ms[i], err = readMessage(stored.text(i), first+i+1); err != nil {
+			return nil, 0, err
+		}
+	}
+	return ms, int(count), nil
+}
+
+// Append implements [sessions.Turns].
+func (s *Store) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
+	bodies, err := messagesOf(ms)
+	if err == nil {
+		var now time.Time
+		for _, m := range ms {
+			if m.CreatedAt.After(now) {
+				now = m.CreatedAt
+			}
+		}
+		_, err = s.record(ctx, "append", &f, struct {
+			Fence    fence     `json:"fence"`
+			Turn     string    `json:"turn"`
+			Messages []message `json:"messages"`
+			Now      int64     `json:"now"`
+		}{of(f), turn, bodies, micros(now)})
+	}
+	if err != nil {
+		return fmt.Errorf("append to turn %s: %w", turn, err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+const defaultPrefix = "parley:"
+
+// Options says which database it is.
+type Options struct {
+	// URL of the server: redis://user@host:6379/0, or rediss:// with TLS. One that
+	// is watched by Sentinels is redis://sentinel:26379/0?master_name=parley, with
+	// more Sentinels as &addr=host:26379. Other parameters are those of go-redis.
+	URL string
+	// PasswordFile holds the password alone; white space around it does not count.
+	// It goes before one in the URL. Empty: the URL's, if any.
+	PasswordFile string
+	// Prefix of all keys; empty: "parley:". Two gateways in one database need two.
+	Prefix string
+	// Facts is where what must not be forgotten is written down before the
+	// database has it, so that it survives a failover. nil: nowhere, and a failover
+	// may lose the last writes.
+	Facts Facts
+	// Log hears of failovers and of what is done about them; nil: nobody.
+	Log *slog.Logger
+	// Now is the clock for what no caller gives a time for; nil: time.Now.
+	Now func() time.Time
+}
+
+// Validate says what cannot be right, without looking at the server or the file.
+// No error names a password.
+func (o Options) Validate() error {
+	_, err := o.client()
+	if err == nil && strings.ContainsAny(o.Prefix, " \t\r\n*?[]\\") {
+		err = errors.New("prefix: it may not hold spaces or any of *?[]\\")
+	}
+	return err
+}
+
+// client is how the server is reached, without the password of the file.
+func (o Options) client() (*goredis.FailoverOptions, error) {
+	if o.URL == "" {
+		return nil, errors.New("url: required, as redis://host:6379/0")
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, errors.New("url: it is no URL; write redis://host:6379/0") // the error of Parse repeats it with its password
+	}
+	if u.Query().Get("master_name") == "" {
+		p, err := goredis.ParseURL(o.URL)
+		if err != nil {
+			return nil, fmt.Errorf("url: %w", withoutSecrets(err, u))
+		}
+		if p.Network != "tcp" && p.Network != "unix" {
+			return nil, fmt.Errorf("url: a network %q is not supported", p.Network)
+		}
+		return nil, nil //nolint:nilnil // no Sentinels
+	}
+	f, err := goredis.ParseFailoverURL(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", withoutSecrets(err, u))
+	}
+	return f, nil
+}
+
+// withoutSecrets is err without the password of u.
+func withoutSecrets(err error, u *url.URL) error {
+	p, has := u.User.Password()
+	if has && p != "" && (strings.Contains(err.Error(), p) || strings.Contains(err.Error(), url.QueryEscape(p))) {
+		return errors.New("it cannot be used; write redis://host:6379/0")
+	}
+	return err
+}
+
+// dial makes a client that asks greet of each new connection; it does not
+// connect.
+func (o Options) dial(greet func(ctx context.Context, cn *goredis.Conn) error) (*goredis.Client, error) {
+	password, err := o.password()
+	if err != nil {
+		return nil, err
+	}
+	f, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	if f != nil {
+		f.OnConnect, f.ContextTimeoutEnabled, f.Protocol, f.DisableIdentity = greet, true, 2, true
+		if password != "" {
+			f.Password = password
+		}
+		return goredis.NewFailoverClient(f), nil
+	}
+	p, err := goredis.ParseURL(o.URL)
+	if err != nil {
+		return nil, errors.New("url: it cannot be used; write redis://host:6379/0")
+	}
+	p.OnConnect, p.ContextTimeoutEnabled, p.Protocol, p.DisableIdentity = greet, true, 2, true
+	if password != "" {
+		p.Password = password
+	}
+	return goredis.NewClient(p), nil
+}
+
+func (o Options) password() (string, error) {
+	if o.PasswordFile == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(o.PasswordFile)
+	if err != nil {
+		return "", fmt.Errorf("password_file: %w", err)
+	}
+	p := strings.TrimSpace(string(b))
+	if p == "" {
+		return "", fmt.Errorf("password_file: %s is empty", o.PasswordFile)
+	}
+	return p, nil
+}

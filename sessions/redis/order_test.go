@@ -1,0 +1,55 @@
+package redis_test
+
+import (
+	"slices"
+	"testing"
+
+	"parley/sessions"
+)
+
+// notice queues an answer and returns the highest order of all that wait.
+func (p *pair) notice(id string) (highest uint64) {
+	p.t.Helper()
+	_, err := p.s.Notice(p.t.Context(), sessions.InboxID{Channel: "telegram", Account: "bot", Chat: "7", Event: id},
+		[]sessions.Outgoing{{ID: id, Channel: "tg", Text: id, At: noon}}, noon)
+	p.ok(err)
+	ds, err := p.s.Pending(p.t.Context(), "tg", 0, 100)
+	p.ok(err)
+	for _, d := range ds {
+		highest = max(highest, d.Order)
+	}
+	return highest
+}
+
+// Who sends looks behind the last answer that it saw, and would otherwise find one
+// that is queued after a failover later than the one that follows it. (F8)
+func TestAnAnswerThatIsQueuedAfterAFailoverComesBehindAllThatWereEverQueued(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		log  *facts
+		want []string
+	}{
+		"with a log of facts": {&facts{}, []string{"lost", "lost too", "after"}},
+		"without one":         {nil, []string{"after"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, c.log)
+			p.notice("kept")
+			p.cutOff()
+			p.notice("lost")
+			seen := p.notice("lost too")
+			p.failOver()
+			p.notice("after")
+			ds, err := p.s.Pending(t.Context(), "tg", seen, 100)
+			p.ok(err)
+			var found []string
+			for _, d := range ds {
+				found = append(found, d.ID)
+			}
+			if !slices.Equal(found, c.want) {
+				t.Errorf("behind the last that was seen are %q, not %q", found, c.want)
+			}
+		})
+	}
+}

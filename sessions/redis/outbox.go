@@ -1,0 +1,210 @@
+package redis
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// reply is a sessions.Outgoing in a request.
+type reply struct {
+	ID      string                `json:"id"`
+	Channel string                `json:"channel"`
+	Session sessionkeys.SessionID `json:"session"`
+	Turn    string                `json:"turn"`
+	Target  string                `json:"target"` // JSON
+	ReplyTo string                `json:"reply_to"`
+	Text    string                `json:"text"`
+	At      int64                 `json:"at"`
+	Again   int                   `json:"again,omitempty"` // 1: it may have been given before
+}
+
+func repliesOf(os []sessions.Outgoing) ([]reply, error) {
+	rs := make([]reply, len(os))
+	for i, o := range os {
+		if o.ID == "" {
+			return nil, errors.New("queue an answer: it has no id")
+		}
+		to, err := text(o.To)
+		if err != nil {
+			return nil, err
+		}
+		rs[i] = reply{ID: o.ID, Channel: o.Channel, Session: o.Session, Turn: o.Turn, Target: to, ReplyTo: o.ReplyTo, Text: o.Text, At: micros(o.At)}
+		if o.Again {
+			rs[i].Again = 1
+		}
+	}
+	return rs, nil
+}
+
+// Pending implements [sessions.Outbox].
+func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	a, err := s.look(ctx, "pending", struct {
+		Channel string `json:"channel"`
+		After   uint64 `json:"after"`
+		Limit   int    `json:"limit"`
+	}{channel, min(after, mostExact), limit})
+	if err == nil {
+		ds, err = deliveries(a)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list pending answers of %s: %w", channel, err)
+	}
+	return ds, nil
+}
+
+// Delivery implements [sessions.Outbox].
+func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, err error) {
+	a, err := s.look(ctx, "delivery", one{id})
+	if err == nil {
+		d, err = deliveryOf(a)
+	}
+	if err != nil {
+		return sessions.Delivery{}, fmt.Errorf("read answer %s: %w", id, err)
+	}
+	return d, nil
+}
+
+func deliveries(a answer) (ds []sessions.Delivery, err error) {
+	for i := range a {
+		d, err := deliveryOf(a.list(i))
+		if err != nil {
+			return nil, err
+		}
+		ds = append(ds, d)
+	}
+	return ds, nil
+}
+
+// deliveryOf is an answer as outbox.answer makes it; no row is ErrNotFound.
+func deliveryOf(a answer) (sessions.Delivery, error) {
+	r := reader{row: a.row(0)}
+	if len(r.row) == 0 {
+		return sessions.Delivery{}, sessions.ErrNotFound
+	}
+	d := sessions.Delivery{
+		Outgoing: sessions.Outgoing{
+			ID: r.row["id"], Channel: r.row["channel"], Session: sessionkeys.SessionID(r.row["session"]), Turn: r.row["turn"],
+			ReplyTo: r.row["reply_to"], Text: r.row["text"], At: r.time("at"), Again: r.row["again"] != "",
+		},
+		Order: uint64(r.int("no")), Preview: a.text(1),
+	}
+	asked := reader{row: row{"at": a.text(2)}}
+	d.Asked = asked.time("at")
+	err := errors.Join(asked.err, json.Unmarshal([]byte(r.row["target"]), &d.To))
+	for i := 1; i <= int(r.int("parts")); i++ {
+		n := strconv.Itoa(i)
+		body, bad := base64.StdEncoding.DecodeString(r.row["b"+n])
+		err = errors.Join(err, bad)
+		d.Parts = append(d.Parts, sessions.Part{
+			Body: body, State: sessions.SendState(r.row["s"+n]), Attempts: int(r.int("a" + n)),
+			MessageID: r.row["m"+n], Problem: r.row["p"+n], At: r.time("t" + n), By: r.row["w"+n],
+		})
+	}
+	if err = errors.Join(r.err, err); err != nil {
+		return sessions.Delivery{}, fmt.Errorf("answer %s: %w", d.ID, err)
+	}
+	return d, nil
+}
+
+// Preview implements [sessions.Outbox].
+func (s *Store) Preview(ctx context.Context, turn, messageID string) error {
+	_, err := s.record(ctx, "preview", nil, struct {
+		Turn    string `json:"turn"`
+		Message string `json:"message"`
+	}{turn, messageID})
+	if err != nil {
+		return fmt.Errorf("note the preview of turn %s: %w", turn, err)
+	}
+	return nil
+}
+
+// Previewed implements [sessions.Outbox].
+func (s *Store) Previewed(ctx context.Context, turn string) (messageID string, err error) {
+	a, err := s.look(ctx, "turn", one{turn})
+	if err == nil && len(a.row(0)) == 0 {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the preview of turn %s: %w", turn, err)
+	}
+	return a.row(0)["preview"], nil
+}
+
+// mark is a sessions.Mark in a request.
+type mark struct {
+	Index     int                `json:"index"`
+	From      sessions.SendState `json:"from"`
+	To        sessions.SendState `json:"to"`
+	MessageID string             `json:"message_id"`
+	Problem   string             `json:"problem"`
+	At        string             `json:"at"`
+	By        string             `json:"by"`
+}
+
+// Advance implements [sessions.Outbox].
+func (s *Store) Advance(ctx context.Context, id string, p sessions.Progress) error {
+	bodies := make([][]byte, len(p.Bodies))
+	for i, b := range p.Bodies {
+		bodies[i] = list(b) // nil would be null
+	}
+	marks := make([]mark, len(p.Marks))
+	for i, m := range p.Marks {
+		marks[i] = mark{m.Index, m.From, m.To, m.MessageID, m.Problem, timeText(m.At), m.By}
+	}
+	_, err := s.record(ctx, "advance", nil, struct {
+		ID     string   `json:"id"`
+		Bodies [][]byte `json:"bodies"`
+		Marks  []mark   `json:"marks"`
+		Close  bool     `json:"close"`
+	}{id, bodies, marks, p.Close})
+	if err != nil {
+		return fmt.Errorf("advance answer %s: %w", id, err)
+	}
+	return nil
+}
+
+// timeText is a time as it is stored in a row; the zero time is none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(micros(t), 10)
+}
+
+// Deliveries implements [sessions.Recordings].
+func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
+	const most = 64
+	for first := 0; ; first += most {
+		a, err := s.look(ctx, "deliveries", struct {
+			ID    sessionkeys.SessionID `json:"id"`
+			First int                   `json:"first"`
+			Last  int                   `json:"last"`
+		}{id, first, first + most - 1})
+		var ds []sessions.Delivery
+		if err == nil {
+			ds, err = deliveries(a)
+		}
+		if err != nil {
+			return fmt.Errorf("read the answers of session %s: %w", id, err)
+		}
+		for _, d := range ds {
+			if !yield(d) {
+				return nil
+			}
+		}
+		if len(ds) < most {
+			return nil
+		}
+	}
+}

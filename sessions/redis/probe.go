@@ -1,0 +1,39 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/disks"
+)
+
+// Probe implements [sessions.Store]. A server that cannot write its append-only
+// file says so; one that only has too little memory is not disks.ErrFull.
+func (s *Store) Probe(ctx context.Context) error {
+	_, err := s.change(ctx, "probe", struct {
+		At int64 `json:"at"`
+	}{micros(s.now())})
+	if err != nil {
+		return fmt.Errorf("write to Redis: %w", err)
+	}
+	return nil
+}
+
+// Clock implements [sessions.Store]: the server's time.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	t, err := s.client.Time(ctx).Result()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask Redis for the time: %w", explain(err))
+	}
+	return t.UTC(), nil
+}
+
+// full says whether the server has no room to write its file.
+func full(err error) error {
+	if text := err.Error(); strings.HasPrefix(text, "MISCONF") && strings.Contains(text, "No space left") {
+		return fmt.Errorf("%w: %w", disks.ErrFull, err)
+	}
+	return err
+}

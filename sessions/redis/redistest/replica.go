@@ -1,0 +1,154 @@
+package redistest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Replica runs another server that replicates s, and returns when it has all of
+// it. Replication is asynchronous.
+func (s *Server) Replica(t testing.TB) *Server {
+	t.Helper()
+	r := &Server{t: t, o: s.o, dir: t.TempDir(), leader: s.port}
+	t.Cleanup(r.Kill)
+	r.port = freePort(t)
+	if err := r.start(); err != nil {
+		t.Fatal(err)
+	}
+	r.URL = fmt.Sprintf("redis://%s127.0.0.1:%d/0", userinfo(r.o.Password), r.port)
+	r.CatchUp()
+	return r
+}
+
+// CatchUp waits until a replica has everything that its primary has written by
+// now.
+func (s *Server) CatchUp() {
+	s.t.Helper()
+	primary := &Server{t: s.t, o: s.o, port: s.leader}
+	s.until("replicate", func() bool {
+		mine, theirs := s.info(), primary.info()
+		return mine["master_link_status"] == "up" && mine["master_repl_offset"] == theirs["master_repl_offset"]
+	})
+}
+
+// CutOff ends a replica's replication where it is: what the primary writes from
+// now on it will not have. It serves what it has, and is no primary yet.
+func (s *Server) CutOff() {
+	s.t.Helper()
+	// Nobody listens on the port 1, and a replica keeps what it has until another
+	// primary sends it something else.
+	s.do("REPLICAOF", "127.0.0.1", "1")
+	s.until("cut off", func() bool { return s.info()["master_link_status"] == "down" })
+}
+
+// Promote makes a replica a primary.
+func (s *Server) Promote() {
+	s.t.Helper()
+	s.do("REPLICAOF", "NO", "ONE")
+	s.leader = 0
+	s.until("promote", func() bool { return s.info()["role"] == "master" })
+}
+
+// Follow makes s a replica of primary, whose data take the place of its own.
+func (s *Server) Follow(primary *Server) {
+	s.t.Helper()
+	s.do("REPLICAOF", "127.0.0.1", strconv.Itoa(primary.port))
+	s.leader = primary.port
+	s.CatchUp()
+}
+
+func (s *Server) until(what string, ok func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); !ok(); {
+		if time.Now().After(end) {
+			s.t.Fatalf("%s: it takes too long:\n%s", what, s.Log())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// info is INFO replication.
+func (s *Server) info() map[string]string {
+	m := map[string]string{}
+	answer, err := s.ask("INFO", "replication")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(answer)) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			m[k] = v
+		}
+	}
+	return m
+}
+
+// do sends one command, which must be answered without an error.
+func (s *Server) do(args ...string) {
+	s.t.Helper()
+	answer, err := s.ask(args...)
+	if err == nil && bytes.HasPrefix(answer, []byte("-")) {
+		err = fmt.Errorf("%s", answer)
+	}
+	if err != nil {
+		s.t.Fatalf("%s: %v", args[0], err)
+	}
+}
+
+// Do sends one command and returns the raw answer.
+func (s *Server) Do(args ...string) string {
+	s.t.Helper()
+	answer, err := s.ask(args...)
+	if err != nil {
+		s.t.Fatalf("%s: %v", args[0], err)
+	}
+	return string(answer)
+}
+
+// ask sends one command on a connection of its own. An answer is a line, or a
+// bulk of text with it.
+func (s *Server) ask(args ...string) ([]byte, error) {
+	conn, err := net.DialTimeout("tcp", s.Addr(), patience) //nolint:noctx // it ends by itself
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close() //nolint:errcheck // the answer was read
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	r := bufio.NewReader(conn)
+	if s.o.Password != "" {
+		if _, err := exchange(conn, r, "AUTH", s.o.Password); err != nil {
+			return nil, err
+		}
+	}
+	return exchange(conn, r, args...)
+}
+
+func exchange(w io.Writer, r *bufio.Reader, args ...string) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return nil, err
+	}
+	line, err := r.ReadBytes('\n')
+	if err != nil || line[0] != '$' {
+		return line, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(line[1:])))
+	if err != nil || n < 0 {
+		return nil, err
+	}
+	body := make([]byte, n)
+	_, err = io.ReadFull(r, body)
+	return body, err
+}

@@ -1,0 +1,264 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"parley/sessions"
+)
+
+// mustJSON is of what cannot fail to encode: texts and numbers.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// replayed counts what was done again.
+type replayed struct{ applied, void int }
+
+// given is a fence as a fact proves it.
+type given struct {
+	epoch int64
+	base  uint64
+}
+
+// verdicts say of facts that may not have been applied whether they held.
+//
+// A fact held unless it is known that it did not. It is, when
+//   - its refusal was written down;
+//   - a later fence of its mailbox was given before it was applied: the facts of
+//     that fence name the last fact that was applied by then;
+//   - it carries a fence of an era that was over when it was written down.
+//
+// Of a refusal that was written down nowhere nobody was told, and no later owner
+// has done anything: then the fact holds after all.
+type verdicts struct {
+	voids map[uint64]bool
+	later map[string][]given // by token
+
+	eras []eraFact // in order
+}
+
+type eraFact struct {
+	number uint64
+	era    int64
+}
+
+func (v *verdicts) note(number uint64, f fact) {
+	switch f.Script {
+	case factVoid:
+		v.voids[f.Void] = true
+	case factEra:
+		v.eras = append(v.eras, eraFact{number, f.Era})
+	}
+	if f.Box != nil && f.Box.Base < voidsNothing {
+		v.later[f.Box.Token] = append(v.later[f.Box.Token], given{f.Box.Epoch, f.Box.Base})
+	}
+}
+
+// mode is how a fact is applied again; "" is not at all.
+func (v *verdicts) mode(number uint64, f fact) string {
+	switch {
+	case f.Script == factVoid || f.Script == factEra:
+		return ""
+	case f.Box == nil && v.voids[number]:
+		return ""
+	case f.Box == nil:
+		return replay
+	case v.voids[number] || v.overtaken(number, *f.Box):
+		return late
+	}
+	return replay
+}
+
+func (v *verdicts) overtaken(number uint64, b factOf) bool {
+	for _, g := range v.later[b.Token] {
+		if g.epoch > b.Epoch && g.base < number {
+			return true
+		}
+	}
+	for _, e := range v.eras {
+		if e.number < number && e.era > b.Epoch/eraShift {
+			return true
+		}
+	}
+	return false
+}
+
+// replay begins an era in the log, and applies all facts before it that the
+// database does not have. mark is the fact up to which it has all.
+func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (done replayed, err error) {
+	if err := s.checkLog(ctx, mark); err != nil {
+		return done, err
+	}
+	body, err := fact{Script: factEra, Era: era}.encode()
+	if err != nil {
+		return done, err
+	}
+	end, err := s.facts.Append(ctx, "era-"+me, body)
+	if err != nil {
+		return done, fmt.Errorf("write an era down: %w", err)
+	}
+	v := verdicts{voids: map[uint64]bool{}, later: map[string][]given{}}
+	err = s.tail(ctx, mark, end, func(number uint64, f fact) error {
+		v.note(number, f)
+		return nil
+	})
+	if err != nil {
+		return done, err
+	}
+	last := mark
+	err = s.tail(ctx, mark, end, func(number uint64, f fact) error {
+		for ; last+1 < number; last++ { // numbers that were never given
+			if err := s.again(ctx, last+1, fact{}, ""); err != nil {
+				return err
+			}
+		}
+		last = number
+		mode := v.mode(number, f)
+		if mode == replay {
+			done.applied++
+		} else {
+			done.void++
+		}
+		if done.applied%64 == 0 {
+			if err := s.locked(ctx, me); err != nil {
+				return err
+			}
+		}
+		return s.again(ctx, number, f, mode)
+	})
+	return done, err
+}
+
+// again applies a fact in the given way. What the script itself refuses it refused
+// before, or it was repeated then.
+func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) error {
+	r := run{script: f.Script, request: f.Request, fact: number, box: f.Box}
+	if mode == "" {
+		r, mode = run{script: "pass", request: []byte("{}"), fact: number}, late
+	}
+	if _, err := s.call(ctx, s.plain, r, "", mode); err != nil && !told(err) {
+		return fmt.Errorf("apply fact %d (%s) again: %w", number, f.Script, err)
+	}
+	return nil
+}
+
+// tail calls do for the facts behind mark, up to end.
+func (s *Store) tail(ctx context.Context, mark, end uint64, do func(number uint64, f fact) error) error {
+	var failed error
+	err := s.facts.After(ctx, mark, func(number uint64, body []byte) bool {
+		if number > end {
+			return false
+		}
+		f, err := readFact(body)
+		if err != nil {
+			failed = fmt.Errorf("%w: fact %d cannot be read: %w", sessions.ErrDamaged, number, err)
+			return false
+		}
+		failed = do(number, f)
+		return failed == nil
+	})
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return fmt.Errorf("read the facts: %w", err)
+	}
+	return nil
+}
+
+// lastEra is the highest era in the log; -1: there is none.
+func (s *Store) lastEra(ctx context.Context) (era int64, err error) {
+	last, err := s.facts.Last(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("ask for the last fact: %w", err)
+	}
+	era = -1
+	err = s.tail(ctx, 0, last, func(_ uint64, f fact) error {
+		if f.Script == factEra {
+			era = max(era, f.Era)
+		}
+		return nil
+	})
+	return era, err
+}
+
+// checkLog says whether the log has all that the database may lack.
+func (s *Store) checkLog(ctx context.Context, mark uint64) error {
+	last, err := s.facts.Last(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for the last fact: %w", err)
+	}
+	if last < mark {
+		return damaged("the log of facts ends at %d, and the database has facts up to %d: the log was replaced or lost its end; give it its data back", last, mark)
+	}
+	first := uint64(0)
+	err = s.facts.After(ctx, 0, func(number uint64, _ []byte) bool {
+		first = number
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("read the first fact: %w", err)
+	}
+	if first > mark+1 {
+		return damaged("the database has facts up to %d, and the log begins with %d: what is between is forgotten; to start with none, take the log away too", mark, first)
+	}
+	return nil
+}
+
+// Applied is the fact up to which the database has all. Older ones may be pruned
+// when no failover can lose them any more.
+func (s *Store) Applied(ctx context.Context) (uint64, error) {
+	t, err := s.timeline(ctx)
+	return t.facts, err
+}
+
+// CatchUp applies facts that were written down by processes that ended before
+// they could apply them: as if it happened now, so that those whose fence does not
+// hold any more are refused. It is to be called every minute or so.
+func (s *Store) CatchUp(ctx context.Context) error {
+	if s.facts == nil {
+		return nil
+	}
+	mark, err := s.Applied(ctx)
+	if err != nil {
+		return fmt.Errorf("catch up with the facts: %w", err)
+	}
+	last, err := s.facts.Last(ctx)
+	if err != nil {
+		return fmt.Errorf("catch up with the facts: %w", err)
+	}
+	at, until := mark, s.seen.Swap(last)
+	err = s.tail(ctx, mark, until, func(number uint64, f fact) error {
+		for ; at+1 < number; at++ {
+			if _, err := s.run(ctx, run{script: "pass", request: []byte("{}"), fact: at + 1}); err != nil {
+				return err
+			}
+		}
+		at = number
+		a, err := s.run(ctx, run{script: "passed", request: mustJSON(struct {
+			Fact uint64 `json:"fact"`
+		}{number})})
+		if err != nil || a.yes(0) {
+			return err
+		}
+		if f.Script == factVoid || f.Script == factEra {
+			_, err := s.run(ctx, run{script: "pass", request: []byte("{}"), fact: number})
+			return err
+		}
+		if _, err = s.apply(ctx, number, f); errors.Is(err, errEra) || !told(err) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("catch up with the facts: %w", err)
+	}
+	return nil
+}

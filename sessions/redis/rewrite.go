@@ -1,0 +1,60 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// mostRewrites is how often a server is asked for a rewrite that fails.
+const mostRewrites = 3
+
+// rewrite has a server that restarted write its append-only file anew, and waits
+// for it. Redis (7.0 at least) drops the unfinished half of a script's writes
+// from memory when it loads a file that was cut by a kill, but not from the file
+// when the cut is in the middle of a command; at the start after that, the half
+// would be the beginning of the first script that was written behind it. So
+// nothing may be written behind it: nobody has yet, because every client greets
+// the server first.
+func (s *Store) rewrite(ctx context.Context) error {
+	for asked := 0; ; {
+		info, err := s.info(ctx)
+		if err != nil {
+			return err
+		}
+		busy := info["aof_rewrite_in_progress"] == "1" || info["aof_rewrite_scheduled"] == "1"
+		switch {
+		case info["aof_enabled"] != "1":
+			return nil
+		case busy:
+			// The lock must not end; a single command writes nothing that is half.
+			if err := s.plain.PExpire(ctx, s.key("takeover"), lockFor).Err(); err != nil {
+				return fmt.Errorf("hold the database: %w", explain(err))
+			}
+			if err := pause(ctx, 10*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		case info["aof_last_bgrewrite_status"] == "ok" && (asked > 0 || info["aof_rewrites"] != "0" && info["aof_rewrites"] != ""):
+			return nil // one since it started is enough
+		case asked == mostRewrites:
+			return errors.New("the server cannot rewrite its append-only file (BGREWRITEAOF); its log says why, mostly that the disk is full")
+		}
+		asked++
+		err = s.plain.BgRewriteAOF(ctx).Err()
+		if ctx.Err() != nil {
+			return explain(err)
+		}
+		if err != nil {
+			now, infoErr := s.info(ctx)
+			if infoErr != nil {
+				return infoErr
+			}
+			if now["aof_rewrite_in_progress"] != "1" && now["aof_rewrite_scheduled"] != "1" {
+				s.log.Warn("redis: BGREWRITEAOF is refused; run redis-check-aof --fix before each start of the server, or a write that a kill cut in two may come back in part", "err", err)
+				return nil
+			}
+		}
+	}
+}

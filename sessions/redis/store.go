@@ -1,0 +1,187 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/sessions"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// errClosed is what a store answers after Close.
+var errClosed = errors.New("the store is closed")
+
+// Store is a [sessions.Store] in one Redis database.
+type Store struct {
+	client  *goredis.Client // greets each connection: see timeline.go
+	plain   *goredis.Client // greets none; for what is done about a failover
+	scripts scripts
+	prefix  string
+	log     *slog.Logger
+	now     func() time.Time
+	facts   Facts
+
+	era    atomic.Pointer[string] // of the database as this store knows it
+	settle chan struct{}          // held by who looks what became of the server
+	lanes  lanes                  // for facts
+	seen   atomic.Uint64          // the last fact at the last CatchUp
+	forgot chan struct{}          // holds one when the database may have forgotten; see Tend
+	frames frameNames             // that need not be sent again
+
+	closing sync.Once
+	closed  error
+}
+
+// Open connects and looks whether the server keeps what it is told: see
+// [Options] and refuse.go for what is refused. With Facts, those that the
+// database does not have are applied first. ctx bounds the opening alone.
+//
+// No error names a password.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open the Redis database: %w", err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, o Options) (_ *Store, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		prefix: cmp.Or(o.Prefix, defaultPrefix), log: o.Log, now: o.Now, facts: o.Facts,
+		settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.scripts, err = loadScripts(); err != nil {
+		return nil, err
+	}
+	if s.client, err = o.dial(s.greet); err != nil {
+		return nil, err
+	}
+	if s.plain, err = o.dial(nil); err != nil {
+		return nil, errors.Join(err, s.client.Close())
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// begin checks the server and makes the store ready.
+func (s *Store) begin(ctx context.Context) error {
+	if err := s.inspect(ctx); err != nil {
+		return err
+	}
+	return s.reconcile(ctx)
+}
+
+// Close ends all connections. Calls after it return an error. It may be called
+// twice.
+func (s *Store) Close() error {
+	s.closing.Do(func() { s.closed = errors.Join(s.client.Close(), s.plain.Close()) })
+	return s.closed
+}
+
+// key is one of the store's keys that is made of plain words.
+func (s *Store) key(name string) string { return s.prefix + name }
+
+// look runs a script that only reads.
+func (s *Store) look(ctx context.Context, script string, request any) (answer, error) {
+	return s.change(ctx, script, request)
+}
+
+// change runs a script that writes what a failover may forget.
+func (s *Store) change(ctx context.Context, script string, request any) (answer, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", request, err)
+	}
+	return s.run(ctx, run{script: script, request: body})
+}
+
+// run is a call of a script.
+type run struct {
+	script  string
+	request []byte
+	fact    uint64  // its number; 0: it is none
+	box     *factOf // a fenced fact: of which mailbox
+}
+
+// run calls a script, after a failover once the database is ready again.
+func (s *Store) run(ctx context.Context, r run) (answer, error) {
+	for {
+		a, err := s.call(ctx, s.client, r, *s.era.Load(), live)
+		if !errors.Is(err, errEra) {
+			return a, err
+		}
+		if err := s.reconcile(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// How a script is run.
+const (
+	live   = "live"
+	replay = "replay" // a fact that held
+	late   = "late"   // a fact that was refused as fenced
+)
+
+func (s *Store) call(ctx context.Context, c *goredis.Client, r run, era, mode string) (answer, error) {
+	script := s.scripts[r.script]
+	if script == nil {
+		return nil, fmt.Errorf("there is no script %s", r.script)
+	}
+	fact, box := "", ""
+	if r.fact > 0 {
+		fact = fmt.Sprint(r.fact)
+	}
+	if r.box != nil {
+		b, err := json.Marshal(r.box)
+		if err != nil {
+			return nil, fmt.Errorf("encode %T: %w", r.box, err)
+		}
+		box = string(b)
+	}
+	got, err := script.Run(ctx, c, []string{s.prefix}, r.request, era, fact, mode, box).Slice()
+	if err != nil {
+		return nil, explain(err)
+	}
+	a := answer(got)
+	if kind := a.text(0); kind != "ok" {
+		return nil, refusal(kind, a.text(1), a.list(2))
+	}
+	return a.list(2), nil
+}
+
+// explain gives errors of the client their kind.
+func explain(err error) error {
+	if errors.Is(err, goredis.ErrClosed) {
+		return errClosed
+	}
+	return full(err)
+}
+
+// fence is a sessions.Fence in a request.
+type fence struct {
+	Token string `json:"token"`
+	Epoch int64  `json:"epoch"`
+	Nonce string `json:"nonce"`
+}
+
+func of(f sessions.Fence) fence { return fence(f) }

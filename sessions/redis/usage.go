@@ -1,0 +1,215 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/costs"
+	"parley/sessions"
+)
+
+// Usage implements [sessions.Queries]. The ledger only grows, so what is read in
+// pages is one state of it when what was booked since the first page is left out.
+func (s *Store) Usage(ctx context.Context, q sessions.UsageQuery) ([]sessions.Usage, error) {
+	sums := usageSums{}
+	group, err := groupOf(q.By)
+	if err == nil && q.Tree != "" {
+		err = s.useTree(ctx, q, group, sums)
+	} else if err == nil {
+		err = s.useAll(ctx, q, group, sums)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sum up the ledger: %w", err)
+	}
+	return sums.sorted(q.By), nil
+}
+
+// place is where and when an entry was booked.
+type place struct {
+	session, agent string
+	at             time.Time
+}
+
+// groupOf says what the group of an entry is.
+func groupOf(by sessions.Grouping) (func(u used, p place) string, error) {
+	switch by {
+	case sessions.ByModel:
+		return func(u used, _ place) string { return u.labels.Provider + "/" + u.labels.Model }, nil
+	case sessions.ByChannel:
+		return func(u used, _ place) string { return u.labels.Channel }, nil
+	case sessions.ByAgent:
+		return func(_ used, p place) string { return p.agent }, nil
+	case sessions.ByPurpose:
+		return func(u used, _ place) string { return string(u.labels.Purpose) }, nil
+	case sessions.ByDay:
+		return func(_ used, p place) string { return costs.Day.Name(p.at) }, nil
+	case sessions.BySession:
+		return func(_ used, p place) string { return p.session }, nil
+	}
+	return nil, errors.New("nothing is grouped by " + string(by))
+}
+
+// usageSums are the groups by name.
+type usageSums map[string]*sessions.Usage
+
+func (us usageSums) add(group string, u used) error {
+	g := us[group]
+	if g == nil {
+		g = &sessions.Usage{Group: group}
+		us[group] = g
+	}
+	for _, sum := range []struct {
+		of *int64
+		n  int64
+	}{
+		{(*int64)(&g.Amount), int64(u.amount)},
+		{&g.Calls, 1},
+		{&g.Unpriced, u.unpriced},
+		{&g.Interrupted, u.interrupted},
+		{&g.Input, u.input},
+		{&g.CacheRead, u.cacheRead},
+		{&g.CacheWrite, u.cacheWrite},
+		{&g.Output, u.output},
+		{&g.Reasoning, u.reasoning},
+	} {
+		n, err := costs.Amount(*sum.of).Add(costs.Amount(sum.n)) // tokens overflow as money does
+		if err != nil {
+			return fmt.Errorf("group %q: %w", group, err)
+		}
+		*sum.of = int64(n)
+	}
+	return nil
+}
+
+func (us usageSums) sorted(by sessions.Grouping) []sessions.Usage {
+	var all []sessions.Usage
+	for _, u := range us {
+		all = append(all, *u)
+	}
+	slices.SortFunc(all, func(a, b sessions.Usage) int {
+		if by == sessions.ByDay {
+			return cmp.Compare(a.Group, b.Group)
+		}
+		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Group, b.Group))
+	})
+	return all
+}
+
+// usedRows is how many entries are read at a time to be summed up.
+const usedRows = 1000
+
+// useAll reads in the order of time, from the bounds of the question on.
+func (s *Store) useAll(ctx context.Context, q sessions.UsageQuery, group func(used, place) string, sums usageSums) error {
+	from, to := "-", "+"
+	if !q.Since.IsZero() {
+		from = "[" + order(q.Since)
+	}
+	if !q.Until.IsZero() {
+		to = "(" + order(q.Until)
+	}
+	last, err := s.lastBooked(ctx)
+	if err != nil {
+		return err
+	}
+	return s.eachUsed(ctx, from, to, last, func(u used, p place) error { return sums.add(group(u, p), u) })
+}
+
+// lastBooked is the number of the last entry.
+func (s *Store) lastBooked(ctx context.Context) (int64, error) {
+	_, last, err := s.totals(ctx)
+	return last, err
+}
+
+// eachUsed calls f for the entries between two bounds of their order that were
+// booked up to number last.
+func (s *Store) eachUsed(ctx context.Context, from, to string, last int64, f func(used, place) error) error {
+	for {
+		a, err := s.look(ctx, "used", struct {
+			From  string `json:"from"`
+			To    string `json:"to"`
+			Limit int    `json:"limit"`
+		}{from, to, usedRows})
+		if err != nil {
+			return err
+		}
+		for i := range a {
+			if err := useMember(a.text(i), last, f); err != nil {
+				return err
+			}
+		}
+		if len(a) < usedRows {
+			return nil
+		}
+		from = "(" + a.text(len(a)-1)
+	}
+}
+
+// orderWidth is how long an order is.
+const orderWidth = 20
+
+// useMember reads one that charge.lua made: order, number, columns.
+func useMember(m string, last int64, f func(used, place) error) error {
+	if len(m) < orderWidth {
+		return fmt.Errorf("%q is no entry", m)
+	}
+	no, columns, _ := strings.Cut(m[orderWidth:], ":")
+	n, err := number(no)
+	if err != nil {
+		return fmt.Errorf("number of an entry: %w", err)
+	}
+	if n > last {
+		return nil
+	}
+	at, err := timeOf(m[:orderWidth])
+	if err != nil {
+		return err
+	}
+	u, session, agent, err := readUsed(columns)
+	if err != nil {
+		return err
+	}
+	return f(u, place{session, agent, at})
+}
+
+// useTree reads all entries of a session and its descendants.
+func (s *Store) useTree(ctx context.Context, q sessions.UsageQuery, group func(used, place) string, sums usageSums) error {
+	last, err := s.lastBooked(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := s.tree(ctx, q.Tree)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, node := range tree {
+		if err := s.useNode(ctx, node, last, q, group, sums); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) useNode(ctx context.Context, node sessions.Session, last int64, q sessions.UsageQuery, group func(used, place) string, sums usageSums) error {
+	var failed error
+	err := s.bookings(ctx, node.ID, func(b booking) bool {
+		at := b.entry.At
+		if b.no > last {
+			return false
+		}
+		if !q.Since.IsZero() && micros(at) < micros(q.Since) || !q.Until.IsZero() && micros(at) >= micros(q.Until) {
+			return true
+		}
+		u := usedOf(b.entry)
+		failed = sums.add(group(u, place{string(node.ID), node.Key.Agent(), at}), u)
+		return failed == nil
+	})
+	return cmp.Or(err, failed)
+}

@@ -1,0 +1,205 @@
+package sessiontest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+func budgets(t *testing.T, open opener) {
+	t.Run("random spending", func(t *testing.T) {
+		t.Parallel()
+		randomSpending(t, open(t))
+	})
+	cases{
+		"96 callers of one turn never pass its dollar": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			root := h.session(turn.Session)
+			ids := []sessionkeys.SessionID{root.ID, h.spawn(f, root, "a").ID, h.spawn(f, root, "b").ID}
+			limit := sessions.Scope{Kind: "turn", ID: turn.ID, Window: costs.Always, Limit: costs.USD}
+			race(h, limit, func(i int) (sessions.Fence, sessions.Charge) {
+				return f, sessions.Charge{Session: ids[i%len(ids)], Turn: turn.ID}
+			})
+			h.same("held in the tree", h.session(root.ID).Held, 33*3*costs.USD/100)
+		},
+		"96 callers of one person in many conversations never pass his dollar": func(_ *testing.T, h *house) {
+			fs, turns := make([]sessions.Fence, 6), make([]sessions.Turn, 6)
+			for i := range fs {
+				fs[i], turns[i] = h.working(fmt.Sprint("chat-", i))
+			}
+			limit := sessions.Scope{Kind: "person", ID: "ann", Limit: costs.USD}
+			race(h, limit, func(i int) (sessions.Fence, sessions.Charge) {
+				t := turns[i%len(turns)]
+				return fs[i%len(fs)], sessions.Charge{Session: t.Session, Turn: t.ID}
+			})
+		},
+		"what was settled for less leaves room": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
+			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 90)))
+			h.refused(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 80)), costs.BudgetError{Scope: "global", Limit: 100, Spent: 90, Need: 80, Free: midnight})
+			h.ok(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 90), 20)))
+			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 80)))
+		},
+		"a cost above its bound is booked and counts": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			day := sessions.Scope{Kind: "global", Limit: 100}
+			c := charged(turn, day)
+			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 90)))
+			h.ok(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 90), 120)))
+			h.spent(day, noon, 120, 0)
+			h.refused(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1)), costs.BudgetError{Scope: "global", Limit: 100, Spent: 120, Need: 1, Free: midnight})
+		},
+		"the first scope that does not allow it refuses, and nothing is held anywhere": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			wide, tight, tighter := sessions.Scope{Kind: "global"}, sessions.Scope{Kind: "person", ID: "ann", Limit: 50}, sessions.Scope{Kind: "chat", ID: "c", Limit: 10}
+			r := call(turn.ID, 1, 1, 60)
+			h.refused(h.s.Reserve(h.ctx, f, charged(turn, wide, tight, tighter), r), costs.BudgetError{Scope: "person", Limit: 50, Need: 60, Free: midnight})
+			for _, s := range []sessions.Scope{wide, tight, tighter} {
+				h.spent(s, noon, 0, 0)
+			}
+			h.same("held", h.session(turn.Session).Held, costs.Amount(0))
+			h.is(h.s.Settle(h.ctx, f, cost(r, 5)), sessions.ErrNotFound)
+			h.same("ledger", len(h.entries("")), 0)
+			got, err := h.s.Turn(h.ctx, turn.ID)
+			h.ok(err)
+			h.same("tries", got.Tries, 0)
+		},
+		"what is reserved already is not refused": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
+			for range 2 {
+				h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 60)))
+			}
+		},
+		"no limit allows a call without a price": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			r := call(turn.ID, 1, 1, 0)
+			r.Estimate.Priced = false
+			var budget *costs.BudgetError
+			err := h.s.Reserve(h.ctx, f, charged(turn, sessions.Scope{Kind: "chat", ID: "c"}, sessions.Scope{Kind: "global", Limit: 1 << 60}), r)
+			if !errors.As(err, &budget) || !budget.Unpriced || budget.Scope != "global" {
+				t.Fatal(err)
+			}
+			h.ok(h.s.Reserve(h.ctx, f, charged(turn, sessions.Scope{Kind: "global"}), r))
+		},
+		"a month is the reservation's, in UTC": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			day, month := sessions.Scope{Kind: "global", Limit: 100}, sessions.Scope{Kind: "global", Window: costs.Month, Limit: 150}
+			c := charged(turn, day, month)
+			first := call(turn.ID, 1, 1, 100)
+			first.At = time.Date(2026, 3, 31, 23, 30, 0, 0, time.FixedZone("east", 3600)) // still March in UTC
+			h.ok(h.s.Reserve(h.ctx, f, c, first))
+			second := call(turn.ID, 2, 1, 60)
+			second.At = time.Date(2026, 3, 30, 1, 0, 0, 0, time.UTC)
+			april := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
+			h.refused(h.s.Reserve(h.ctx, f, c, second), costs.BudgetError{Scope: "global", Window: costs.Month, Limit: 150, Spent: 100, Need: 60, Free: april})
+			second.At = april
+			h.ok(h.s.Reserve(h.ctx, f, c, second))
+			st := cost(first, 40)
+			st.Entry.At = april.Add(time.Hour)
+			h.ok(h.s.Settle(h.ctx, f, st))
+			h.spent(month, first.At, 40, 0)
+			h.spent(day, first.At, 40, 0)
+			h.spent(day, second.At.Add(-25*time.Hour), 0, 0)
+			h.spent(month, april, 0, 60)
+		},
+		"an interrupted call holds a conversation's money for the rest of the day": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			whole, day := sessions.Scope{Kind: "session", ID: string(turn.Session), Window: costs.Always, Limit: 100}, sessions.Scope{Kind: "person", ID: "ann"}
+			c := charged(turn, whole, day)
+			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 70)))
+			h.ok(h.s.Settle(h.ctx, f, interrupted(call(turn.ID, 1, 1, 70), 10, 65)))
+			late := midnight.Add(-time.Minute)
+			for _, s := range []sessions.Scope{whole, day} {
+				h.spent(s, late, 10, 55)
+			}
+			r := call(turn.ID, 2, 1, 40)
+			r.At = late
+			h.refused(h.s.Reserve(h.ctx, f, c, r), costs.BudgetError{Scope: "session", Window: costs.Always, Limit: 100, Spent: 65, Need: 40})
+			r.At = midnight
+			h.ok(h.s.Reserve(h.ctx, f, c, r))
+			h.spent(whole, midnight, 10, 40)
+			h.spent(day, midnight, 0, 40)
+			h.spent(day, noon, 10, 55)
+		},
+		"what a call holds while it may be settled is held over midnight": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			whole := sessions.Scope{Kind: "turn", ID: turn.ID, Window: costs.Always}
+			h.ok(h.s.Reserve(h.ctx, f, charged(turn, whole), call(turn.ID, 1, 1, 70)))
+			h.spent(whole, midnight.Add(100*24*time.Hour), 0, 70)
+		},
+	}.run(t, open)
+}
+
+// midnight is the end of the day of noon.
+var midnight = time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
+
+func charged(turn sessions.Turn, scopes ...sessions.Scope) sessions.Charge {
+	return sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: scopes}
+}
+
+// interrupted settles r for something between amount and upper.
+func interrupted(r costs.Reservation, amount, upper costs.Amount) costs.Settlement {
+	st := cost(r, amount)
+	st.Entry.State, st.Entry.Upper = costs.Interrupted, upper
+	return st
+}
+
+func (h *house) refused(err error, want costs.BudgetError) {
+	h.t.Helper()
+	var budget *costs.BudgetError
+	if !errors.As(err, &budget) {
+		h.t.Fatalf("not refused by a budget: %v", err)
+	}
+	h.same("refusal", *budget, want)
+}
+
+func (h *house) spent(s sessions.Scope, at time.Time, settled, held costs.Amount) {
+	h.t.Helper()
+	gotSettled, gotHeld, err := h.s.Spent(h.ctx, s, at)
+	h.ok(err)
+	h.same(fmt.Sprintf("settled and held of %s on %s", s.Kind, at.Format(time.DateTime)), []costs.Amount{gotSettled, gotHeld}, []costs.Amount{settled, held})
+}
+
+// race lets 96 callers reserve three cents each against a dollar, and looks
+// after each that no more is held.
+func race(h *house, limit sessions.Scope, of func(i int) (sessions.Fence, sessions.Charge)) {
+	const callers, each = 96, 3 * costs.USD / 100
+	day := sessions.Scope{Kind: "global"}
+	var mu sync.Mutex // guards granted
+	granted := 0
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			f, c := of(i)
+			c.Scopes = []sessions.Scope{day, limit}
+			err := h.s.Reserve(h.ctx, f, c, call(c.Turn, i+1, 1, each))
+			var budget *costs.BudgetError
+			switch {
+			case err == nil:
+				mu.Lock()
+				granted++
+				mu.Unlock()
+			case !errors.As(err, &budget):
+				h.t.Error(err)
+			case budget.Scope != limit.Kind || budget.Limit != costs.USD || budget.Need != each || budget.Left() >= each:
+				h.t.Errorf("%+v", budget)
+			}
+			settled, held, err := h.s.Spent(h.ctx, limit, noon)
+			if err != nil || settled+held > costs.USD {
+				h.t.Errorf("%s is spent and %s held of a dollar, %v", settled, held, err)
+			}
+		})
+	}
+	all.Wait()
+	h.same("granted", granted, 33)
+	h.spent(limit, noon, 0, 33*each)
+	h.spent(day, noon, 0, 33*each)
+}

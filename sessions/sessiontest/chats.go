@@ -1,0 +1,176 @@
+package sessiontest
+
+import (
+	"testing"
+	"time"
+
+	"parley/sessions"
+)
+
+func chatID(peer string) sessions.ChatID {
+	return sessions.ChatID{Channel: "telegram", Account: "bot", Peer: peer}
+}
+
+func (h *house) chat(peer string) sessions.Chat {
+	h.t.Helper()
+	c, err := h.s.Chat(h.ctx, chatID(peer))
+	h.ok(err)
+	return c
+}
+
+func (h *house) move(from, to string) sessions.Chat {
+	h.t.Helper()
+	c, err := h.s.Move(h.ctx, chatID(from), to, h.now)
+	h.ok(err)
+	return c
+}
+
+func (h *house) shut(id, peer string) (sessions.Closing, bool) {
+	h.t.Helper()
+	c, shut, err := h.s.Shut(h.ctx, sessions.Shutting{ID: id, Chat: chatID(peer), At: h.now})
+	h.ok(err)
+	return c, shut
+}
+
+// waits puts an answer for a chat into the outbox.
+func (h *house) waits(id, peer string) {
+	h.t.Helper()
+	o := reply(id, "")
+	o.To = place(peer)
+	_, err := h.s.Notice(h.ctx, event(id), []sessions.Outgoing{o}, h.now)
+	h.ok(err)
+}
+
+func (h *house) unsent() (ids []string) {
+	h.t.Helper()
+	ds, err := h.s.Pending(h.ctx, "tg", 0, 100)
+	h.ok(err)
+	for _, d := range ds {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+func chats(t *testing.T, open opener) {
+	cases{
+		"a chat that nothing is known of is open and has one id": func(_ *testing.T, h *house) {
+			h.same("chat", h.chat("a"), sessions.Chat{IDs: []string{"a"}})
+			h.move("x", "y")
+			h.same("chat", h.chat("a"), sessions.Chat{IDs: []string{"a"}})
+		},
+		"a chat that moved is found by all of its ids, whatever was heard first": func(_ *testing.T, h *house) {
+			want := sessions.Chat{IDs: []string{"a", "b", "c"}, MovedAt: noon}
+			for i, moves := range [][][2]string{
+				{{"a", "b"}, {"b", "c"}},
+				{{"b", "c"}, {"a", "b"}},
+				{{"a", "b"}, {"a", "b"}, {"b", "c"}, {"a", "b"}, {"b", "c"}},
+				{{"a", "b"}, {"a", "c"}},
+				{{"a", "b"}, {"b", "c"}, {"b", "a"}, {"c", "a"}, {"c", "b"}, {"a", "a"}, {"a", "c"}},
+			} {
+				named := func(s string) string { return s + string(rune('0'+i)) }
+				for _, m := range moves {
+					h.move(named(m[0]), named(m[1]))
+				}
+				want.IDs = []string{named("a"), named("b"), named("c")}
+				for _, id := range want.IDs {
+					h.same("chat "+id, h.chat(id), want)
+				}
+			}
+		},
+		"no chat takes the id of another": func(_ *testing.T, h *house) {
+			h.move("a", "b")
+			h.same("answered", h.move("evil", "b"), sessions.Chat{IDs: []string{"evil"}})
+			h.same("chat", h.chat("b").IDs, []string{"a", "b"})
+			h.same("the other", h.chat("evil").IDs, []string{"evil"})
+		},
+		"a chat is one of a network and an account": func(_ *testing.T, h *house) {
+			h.move("a", "b")
+			h.shut("s", "a")
+			for _, id := range []sessions.ChatID{{Channel: "slack", Account: "bot", Peer: "a"}, {Channel: "telegram", Account: "other", Peer: "a"}} {
+				c, err := h.s.Chat(h.ctx, id)
+				h.ok(err)
+				h.same("chat", c, sessions.Chat{IDs: []string{"a"}})
+			}
+		},
+		"shut drops what is queued, under any id, and leaves the rest": func(_ *testing.T, h *house) {
+			h.waits("r1", "one")
+			h.waits("r2", "two")
+			h.waits("r3", "moved")
+			h.move("one", "moved")
+			mark := sessions.Mark{From: sessions.Queued, To: sessions.Sending, At: noon}
+			h.ok(h.s.Advance(h.ctx, "r1", sessions.Progress{Bodies: [][]byte{[]byte("1"), []byte("2")}, Marks: []sessions.Mark{mark}}))
+			c, shut := h.shut("s1", "moved")
+			h.same("closing", []any{c, shut}, []any{sessions.Closing{Dropped: 2}, true})
+			h.same("pending", h.unsent(), []string{"r2"})
+			d, err := h.s.Delivery(h.ctx, "r1")
+			h.ok(err)
+			h.same("parts", []sessions.SendState{d.Parts[0].State, d.Parts[1].State}, []sessions.SendState{sessions.Failed, sessions.Failed})
+			// Who was sending it finds that out.
+			sent := sessions.Mark{From: sessions.Sending, To: sessions.Sent, MessageID: "m", At: noon}
+			h.is(h.s.Advance(h.ctx, "r1", sessions.Progress{Marks: []sessions.Mark{sent}}), sessions.ErrFenced)
+			for _, id := range []string{"one", "moved"} {
+				h.same(id, h.chat(id).Shut, true)
+			}
+			h.same("two", h.chat("two").Shut, false)
+		},
+		"shut asks the chat's mailboxes to stop what they are owed": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 3)
+			h.touch("two", 4)
+			k := keyOf(t, "one")
+			c, _ := h.shut("s1", "one")
+			h.same("mailboxes", c.Mailboxes, []string{k.Token()})
+			h.same("again", func() any { c, _ := h.shut("s1", "one"); return c }(), any(c))
+			cs, err := h.s.Controls(h.ctx, k.Token())
+			h.ok(err)
+			if len(cs) != 1 || cs[0].Kind != sessions.KindShut || cs[0].Through != 3 || cs[0].Key != k || cs[0].From != place("one") {
+				t.Fatalf("%+v", cs)
+			}
+			h.same("two", h.mailbox("two").Controls, 0)
+			if _, released := h.finish(f, turn.ID); released {
+				t.Error("the request is forgotten")
+			}
+			h.ok(h.s.Comply(h.ctx, f, []string{cs[0].ID}, 3, nil))
+			h.same("owed", h.mailbox("one").Owed(), false)
+		},
+		"a mailbox that is owed nothing is not asked": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.finish(f, turn.ID)
+			c, shut := h.shut("s1", "one")
+			h.same("closing", []any{len(c.Mailboxes), shut}, []any{0, true})
+			h.same("owed", h.mailbox("one").Owed(), false)
+		},
+		"a shutting answers the same again, and another one finds it done": func(_ *testing.T, h *house) {
+			h.waits("r1", "one")
+			first, _ := h.shut("s1", "one")
+			h.same("dropped", first.Dropped, 1)
+			h.waits("r2", "one")
+			again, shut := h.shut("s1", "one")
+			h.same("again", []any{again, shut}, []any{first, true})
+			other, shut := h.shut("s2", "one")
+			h.same("another", []any{other, shut}, []any{sessions.Closing{}, true})
+			h.same("pending", h.unsent(), []string{"r2"})
+		},
+		"an opened chat stays open for what was noticed before": func(_ *testing.T, h *house) {
+			h.shut("s1", "one")
+			h.waits("r1", "one")
+			for range 2 {
+				h.ok(h.s.Reopen(h.ctx, chatID("one"), noon.Add(time.Minute)))
+			}
+			h.same("chat", h.chat("one").Shut, false)
+			_, shut := h.shut("s2", "one")
+			h.same("shut", []any{shut, h.chat("one").Shut}, []any{false, false})
+			h.same("pending", h.unsent(), []string{"r1"})
+			h.now = noon.Add(2 * time.Minute)
+			c, shut := h.shut("s3", "one")
+			h.same("shut", []any{c.Dropped, shut, h.chat("one").Shut}, []any{1, true, true})
+		},
+		"a chat is opened under any of its ids": func(_ *testing.T, h *house) {
+			h.shut("s1", "b")
+			h.move("a", "b")
+			h.same("shut", []bool{h.chat("a").Shut, h.chat("b").Shut}, []bool{true, true})
+			h.ok(h.s.Reopen(h.ctx, chatID("a"), noon))
+			h.same("shut", []bool{h.chat("a").Shut, h.chat("b").Shut}, []bool{false, false})
+		},
+	}.run(t, open)
+}

@@ -1,0 +1,329 @@
+package sessiontest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+
+	"parley/sessions"
+)
+
+// table is the whole of what histories are about: a few mailboxes, and who
+// lives. It is a value, so that a step is a changed copy and two are compared
+// with ==. The mailboxes are one state and not a partition each, because Recover
+// and Yield look at all of them.
+type table struct {
+	boxes   [3]slot // those without a token are not there
+	workers [4]life
+}
+
+// slot is a mailbox of a history.
+type slot struct {
+	core
+	turn         string // the open one
+	turnAttempts int
+	since        int64  // µs: since when it waits
+	said         string // message ids, each with a space behind it
+}
+
+type life struct {
+	sessions.Worker
+	until       int64
+	known, gone bool
+}
+
+// request is what a client asks.
+type request struct {
+	what  string
+	box   int
+	by    sessions.Worker
+	fence sessions.Fence
+	seq   uint64
+	now   int64 // µs
+	limit int
+	id    string // of a message
+}
+
+// answer is what it was told; unknown when it was not.
+type answer struct {
+	unknown, fenced, yes bool
+	rows                 []shownRow
+	said                 string
+}
+
+// shownRow is a mailbox as its readers see it.
+type shownRow struct {
+	token         string
+	touched, read uint64
+	owner         sessions.Worker
+	epoch         int64
+	attempts      int
+	turn          string
+	turnAttempts  int
+}
+
+func (a answer) equal(o answer) bool {
+	return a.fenced == o.fenced && a.yes == o.yes && a.said == o.said && slices.Equal(a.rows, o.rows)
+}
+
+func (b *slot) owed() bool { return b.touched > b.read || b.turn != "" }
+
+func (b *slot) attempt(n int) {
+	b.attempts = max(0, b.attempts+n)
+	if b.turn != "" {
+		b.turnAttempts = max(0, b.turnAttempts+n)
+	}
+}
+
+func (b *slot) take(w sessions.Worker) {
+	b.owner, b.prior = w, 0
+	b.epoch++
+	b.attempt(1)
+}
+
+func (b *slot) row() shownRow {
+	return shownRow{
+		token: b.token, touched: b.touched, read: b.read, owner: b.owner, epoch: b.epoch, attempts: b.attempts,
+		turn: b.turn, turnAttempts: b.turnAttempts,
+	}
+}
+
+func (t *table) life(w sessions.Worker) *life {
+	for i := range t.workers {
+		if t.workers[i].Worker == w {
+			return &t.workers[i]
+		}
+	}
+	return &life{}
+}
+
+func (t *table) alive(w sessions.Worker, now int64) bool {
+	l := t.life(w)
+	return l.known && !l.gone && l.until > now
+}
+
+// rank is 0 for what a dead worker left, which goes first.
+func (b *slot) rank() int {
+	if b.owner.Nonce != "" {
+		return 0
+	}
+	return 1
+}
+
+// unattended are the mailboxes, but for those of nonce, that are owed work and
+// have no living owner, in the order in which they are taken.
+func (t *table) unattended(nonce string, now int64) (found []*slot) {
+	for i := range t.boxes {
+		b := &t.boxes[i]
+		if b.token != "" && b.owed() && (b.owner.Nonce == "" || b.owner.Nonce != nonce && !t.alive(b.owner, now)) {
+			found = append(found, b)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *slot) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.since, b.since))
+	})
+	return found
+}
+
+// does makes the call as if nobody else were there. Where the contract leaves
+// open which of several mailboxes comes first, it is as the client heard.
+func (t *table) does(c request, heard answer) answer {
+	b := &t.boxes[c.box]
+	switch c.what {
+	case "touch", "take":
+		return t.touch(b, c)
+	case "recover":
+		return t.recover(c, heard)
+	case "heartbeat", "leave":
+		return t.live(c)
+	case "mailbox":
+		return answer{rows: []shownRow{b.row()}}
+	case "messages":
+		return answer{said: b.said}
+	case "reacquire":
+		return t.reacquire(b, c)
+	case "release", "handover", "yield":
+		return t.letGo(b, c)
+	}
+	return b.commit(c)
+}
+
+func (t *table) touch(b *slot, c request) answer {
+	if c.seq > b.touched {
+		if !b.owed() {
+			b.since = c.now
+		}
+		b.touched = c.seq
+	}
+	got := c.what == "take" && b.owed() && b.owner != c.by && !t.alive(b.owner, c.now) && !t.life(c.by).gone
+	if got {
+		b.take(c.by)
+	}
+	return answer{yes: got, rows: []shownRow{b.row()}}
+}
+
+func (t *table) recover(c request, heard answer) (a answer) {
+	if t.life(c.by).gone {
+		return answer{fenced: true}
+	}
+	found := t.unattended(c.by.Nonce, c.now)
+	told := func(b *slot) int {
+		i := slices.IndexFunc(heard.rows, func(r shownRow) bool { return r.token == b.token })
+		if i < 0 {
+			return len(t.boxes)
+		}
+		return i
+	}
+	slices.SortStableFunc(found, func(a, b *slot) int {
+		if a.rank() == b.rank() && (a.rank() == 0 || a.since == b.since) {
+			return cmp.Compare(told(a), told(b))
+		}
+		return 0 // they are in order
+	})
+	for _, b := range found[:min(len(found), c.limit)] {
+		b.take(c.by)
+		a.rows = append(a.rows, b.row())
+	}
+	return a
+}
+
+func (t *table) live(c request) answer {
+	l := t.life(c.by)
+	switch {
+	case c.what == "leave":
+		l.known, l.gone = true, true
+		return answer{}
+	case l.gone:
+		return answer{fenced: true}
+	}
+	for i := range t.workers {
+		if o := &t.workers[i]; o.known && o.Name == l.Name && o.Nonce != l.Nonce {
+			o.gone = true
+		}
+	}
+	l.known, l.until = true, max(l.until, c.now+lease.Microseconds())
+	return answer{}
+}
+
+func (t *table) reacquire(b *slot, c request) answer {
+	again := b.prior != 0 && b.prior == c.fence.Epoch && b.epoch == b.prior+1 && b.owner.Nonce == c.fence.Nonce
+	if !again {
+		if !b.holds(c.fence) || t.life(b.owner).gone {
+			return answer{fenced: true}
+		}
+		b.prior = b.epoch
+		b.epoch++
+		b.attempt(1)
+	}
+	return answer{rows: []shownRow{b.row()}}
+}
+
+// letGo is release, handover and yield.
+func (t *table) letGo(b *slot, c request) (a answer) {
+	defer func() {
+		if c.what == "release" && !a.fenced {
+			a.rows = []shownRow{b.row()}
+		}
+	}()
+	switch {
+	case b.gaveUp(c.fence):
+		return answer{yes: c.what != "handover"}
+	case !b.holds(c.fence):
+		return answer{fenced: true}
+	}
+	switch c.what {
+	case "release":
+		if b.owed() {
+			return answer{}
+		}
+		b.attempts = 0
+		b.giveUp()
+		return answer{yes: true}
+	case "yield":
+		others := t.unattended(c.fence.Nonce, c.now)
+		if len(others) == 0 {
+			return answer{}
+		}
+		last := int64(0)
+		for _, o := range others {
+			if o.owner.Nonce == "" {
+				last = max(last, o.since)
+			}
+		}
+		b.since = max(c.now, last+1) // clocks differ
+		a.yes = true
+	}
+	b.attempt(-1)
+	b.giveUp()
+	return a
+}
+
+// commit is skip and append.
+func (b *slot) commit(c request) answer {
+	switch {
+	case !b.holds(c.fence):
+		return answer{fenced: true}
+	case c.what == "append":
+		if !strings.Contains(" "+b.said, " "+c.id+" ") {
+			b.said += c.id + " "
+		}
+	case c.seq > b.read:
+		b.read, b.touched = c.seq, max(b.touched, c.seq)
+		if b.turn == "" {
+			b.attempts = 1
+		}
+	}
+	return answer{}
+}
+
+// mailboxModel begins with start. An answer that was lost allows everything: its
+// operation never returns, so that it may be put at any later moment, or behind
+// all that was seen, which is as if it never were.
+func mailboxModel(start table) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return start },
+		Step: func(state, input, output any) (bool, any) {
+			t, heard := state.(table), output.(answer)
+			said := t.does(input.(request), heard)
+			return heard.unknown || said.equal(heard), t
+		},
+		DescribeOperation: func(input, output any) string { return fmt.Sprint(input, " -> ", output) },
+		DescribeState: func(state any) string {
+			s := ""
+			for _, b := range state.(table).boxes {
+				if b.token != "" {
+					s += fmt.Sprintf("%+v; ", b)
+				}
+			}
+			return s
+		},
+	}
+}
+
+func (c request) String() string {
+	s := fmt.Sprintf("%s of box %d", c.what, c.box)
+	if c.by.Nonce != "" {
+		s += " by " + c.by.Nonce
+	}
+	if c.fence.Nonce != "" {
+		s += fmt.Sprintf(" as %s/%d", c.fence.Nonce, c.fence.Epoch)
+	}
+	return s + fmt.Sprintf(" seq %d %s at %d", c.seq, c.id, c.now/1e6)
+}
+
+func (a answer) String() string {
+	switch {
+	case a.unknown:
+		return "?"
+	case a.fenced:
+		return "fenced"
+	}
+	s := fmt.Sprint(a.yes, " ", a.said)
+	for _, r := range a.rows {
+		s += fmt.Sprintf("%d/%d %s/%d tried %d/%d; ", r.read, r.touched, r.owner.Nonce, r.epoch, r.attempts, r.turnAttempts)
+	}
+	return s
+}

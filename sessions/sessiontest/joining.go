@@ -1,0 +1,169 @@
+package sessiontest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley/sessions"
+)
+
+// joined is message seq of a mailbox as it joins a turn: seq and those up to
+// through, of the events by their names.
+func joined(turn string, seq, through uint64, names ...string) sessions.Joining {
+	return sessions.Joining{
+		Turn: turn, Seq: seq, Through: through, Events: events(names...),
+		Words: []sessions.Wording{wording(fmt.Sprint("m", seq), "1")}, Message: said(fmt.Sprintf("%s-joined-%d", turn, seq), "and this"),
+	}
+}
+
+func (h *house) join(f sessions.Fence, j sessions.Joining) bool {
+	h.t.Helper()
+	ok, err := h.s.Join(h.ctx, f, j)
+	h.ok(err)
+	return ok
+}
+
+// joining is messages that join a turn which runs.
+func joining(t *testing.T, open opener) {
+	cases{
+		"join stores the message, knows its events and moves what was read": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 3)
+			before := h.mailbox("one")
+			if !h.join(f, joined(turn.ID, 2, 3, "b", "c")) {
+				t.Fatal("it did not join")
+			}
+			want := before
+			want.Read = 3
+			h.same("mailbox", h.mailbox("one"), want)
+			h.same("known", h.known("b", "c", "d"), []bool{true, true, false})
+			h.same("history", h.history(turn.Session), []string{turn.ID + "-said", turn.ID + "-joined-2"})
+			sum, found, err := h.s.Said(h.ctx, wording("m2", ""))
+			h.ok(err)
+			h.same("said", []any{sum, found}, []any{"1", true})
+			stored, err := h.s.Turn(h.ctx, turn.ID)
+			h.ok(err)
+			h.same("turn", stored, turn)
+			h.same("messages counted", h.session(turn.Session).Messages, 2)
+			if _, released := h.finish(f, turn.ID); !released {
+				t.Error("something is still owed")
+			}
+		},
+		"messages join in order, each by itself, without an event too": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 4)
+			for seq := uint64(2); seq <= 3; seq++ {
+				h.same("joined", h.join(f, joined(turn.ID, seq, 0, fmt.Sprint("e", seq))), true)
+				h.same("read", h.mailbox("one").Read, seq)
+			}
+			h.same("joined", h.join(f, joined(turn.ID, 4, 0)), true)
+			h.same("history", h.history(turn.Session),
+				[]string{turn.ID + "-said", turn.ID + "-joined-2", turn.ID + "-joined-3", turn.ID + "-joined-4"})
+		},
+		"what is not known yet of the mailbox may join": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.join(f, joined(turn.ID, 5, 0, "e"))
+			m := h.mailbox("one")
+			h.same("touched and read", []uint64{m.Touched, m.Read}, []uint64{5, 5})
+			_, highest, err := h.s.Generation(h.ctx)
+			h.ok(err)
+			h.same("highest", highest, uint64(5))
+		},
+		"what joined leaves the attempts and the take of the turn alone": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			m, err := h.s.Reacquire(h.ctx, f, h.now)
+			h.ok(err)
+			h.touch("one", 2)
+			h.join(m.Fence(), joined(turn.ID, 2, 0, "b"))
+			m = h.mailbox("one")
+			h.same("attempts", []int{m.Attempts, m.Turn.Attempts}, []int{2, 2})
+		},
+		"a join that is repeated answers the same and adds nothing": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 4)
+			for range 2 {
+				h.same("joined", h.join(f, joined(turn.ID, 2, 3, "b", "c")), true)
+			}
+			h.join(f, joined(turn.ID, 4, 0, "d"))
+			h.same("joined", h.join(f, joined(turn.ID, 2, 3, "b", "c")), true)
+			h.same("read", h.mailbox("one").Read, uint64(4))
+			h.same("history", len(h.history(turn.Session)), 3)
+		},
+		"events that are known already are only read": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 3)
+			_, err := h.s.Notice(h.ctx, event("b"), nil, h.now)
+			h.ok(err)
+			h.same("joined", h.join(f, joined(turn.ID, 2, 0, "b")), false)
+			h.same("read", h.mailbox("one").Read, uint64(2))
+			h.same("history", len(h.history(turn.Session)), 1)
+			h.same("joined", h.join(f, joined(turn.ID, 3, 0, turn.ID)), false) // the turn's own
+			h.same("read", h.mailbox("one").Read, uint64(3))
+		},
+		"when only some events are known nothing joins and they are named": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.touch("one", 3)
+			_, err := h.s.Notice(h.ctx, event("b"), nil, h.now)
+			h.ok(err)
+			before := h.state(turn)
+			ok, err := h.s.Join(h.ctx, f, joined(turn.ID, 2, 3, "a", "b"))
+			ke, is := errors.AsType[*sessions.KnownError](err)
+			if !is || ok {
+				t.Fatalf("joined=%v, error %v", ok, err)
+			}
+			h.same("named", ke.Events, events("b"))
+			h.same("state", h.state(turn), before)
+			h.same("known", h.known("a"), []bool{false})
+		},
+		"nothing joins a turn that is over, another's or a nested one": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			other, theirs := h.working("two")
+			c := h.spawn(f, h.session(turn.Session), "c")
+			o := opening(f, 1)
+			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
+			_, _, err := h.s.Open(h.ctx, f, o)
+			h.ok(err)
+			h.touch("two", 2)
+			h.finish(other, theirs.ID)
+			for f, id := range map[sessions.Fence]string{f: "nested", other: theirs.ID} {
+				_, err := h.s.Join(h.ctx, f, joined(id, 2, 0, "late"))
+				h.is(err, sessions.ErrFenced)
+			}
+			for _, id := range []string{theirs.ID, "", "unknown"} {
+				_, err := h.s.Join(h.ctx, f, joined(id, 2, 0, "late"))
+				h.is(err, sessions.ErrFenced)
+			}
+			h.same("known", h.known("late"), []bool{false})
+			h.same("read", h.mailbox("one").Read, uint64(1))
+		},
+	}.run(t, open)
+}
+
+// join adds the next message of a model's mailbox to its open turn.
+func (w *world) join(t *rapid.T) {
+	r := w.anyRow(t)
+	f := w.anyFence(t, r)
+	if r.turn == nil || r.touched == r.read {
+		t.Skip("nothing waits for a turn that runs")
+	}
+	seq := r.read + 1
+	for i := range times(t) {
+		j := joined(r.turn.id, seq, 0)
+		j.Events = []sessions.InboxID{event(fmt.Sprintf("%s-%d", r.peer, seq))}
+		ok, err := w.h.s.Join(w.h.ctx, f, j)
+		w.expect("join", err, !r.holds(f))
+		if err != nil {
+			return
+		}
+		if !ok {
+			w.rt.Fatalf("message %d did not join", seq)
+		}
+		if i == 0 {
+			r.read, r.joined[seq] = seq, true
+			r.history = append(r.history, j.Message.ID)
+		}
+	}
+}

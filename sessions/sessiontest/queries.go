@@ -1,0 +1,189 @@
+package sessiontest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// listed is the ids of the sessions that q finds.
+func (h *house) listed(q sessions.SessionQuery) (ids []sessionkeys.SessionID) {
+	h.t.Helper()
+	ss, err := h.s.Sessions(h.ctx, q)
+	h.ok(err)
+	for _, s := range ss {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// conversation is a finished turn of a chat that came by channel, ended at, and
+// cost amount in one call.
+func (h *house) conversation(peer, channel string, at time.Time, amount costs.Amount) sessions.Turn {
+	h.t.Helper()
+	m := h.take(h.ann, peer, 1)
+	f := m.Fence()
+	o := opening(f, 1)
+	o.Turn.Channel, o.Turn.OpenedAt = channel, at.Add(-time.Second)
+	o.Events = []sessions.InboxID{event(peer)}
+	turn, _, err := h.s.Open(h.ctx, f, o)
+	h.ok(err)
+	r := call(turn.ID, 1, 1, 1000)
+	r.At, r.Estimate.Labels.Channel = at, channel
+	h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+	st := cost(r, 0)
+	st.Entry.Amount, st.Entry.At = amount, at
+	h.ok(h.s.Settle(h.ctx, f, st))
+	e := ending(turn.ID)
+	e.At = at
+	_, _, err = h.s.Finish(h.ctx, f, e)
+	h.ok(err)
+	return turn
+}
+
+func queries(t *testing.T, open opener) {
+	lists(t, open)
+	backlog(t, open)
+	cases{
+		"ids are found by how they begin": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			root := h.session(turn.Session)
+			a, b := h.spawn(f, root, "a"), h.spawn(f, root, "b")
+			children := []sessionkeys.SessionID{a.ID, b.ID}
+			slices.Sort(children)
+			for prefix, want := range map[string][]sessionkeys.SessionID{
+				string(root.ID): {root.ID}, string(root.ID[:20]): {root.ID}, "c-": children, string(a.ID): {a.ID},
+				string(a.ID) + "0": nil, "": nil, "%": nil, "_": nil, "c": children, "C-": nil, "\xff": nil, "'; --": nil,
+			} {
+				got, err := h.s.Find(h.ctx, prefix, 10)
+				h.ok(err)
+				h.same(fmt.Sprintf("%q", prefix), got, want)
+			}
+			got, err := h.s.Find(h.ctx, "c-", 1)
+			h.ok(err)
+			h.same("limited", got, children[:1])
+		},
+		"the turns of a session are its own, oldest first": func(_ *testing.T, h *house) {
+			f, first := h.working("one")
+			c := h.spawn(f, h.session(first.Session), "c")
+			o := opening(f, 1)
+			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
+			nested, _, err := h.s.Open(h.ctx, f, o)
+			h.ok(err)
+			h.finish(f, first.ID)
+			m := h.take(h.ann, "one", 2)
+			o = opening(m.Fence(), 2)
+			o.Turn.OpenedAt = noon.Add(time.Minute)
+			second, _, err := h.s.Open(h.ctx, m.Fence(), o)
+			h.ok(err)
+			h.working("two")
+			want := []sessions.Turn{first, second}
+			want[0].State, want[0].Outcome, want[0].EndedAt = sessions.Done, ending("").Outcome, ending("").At
+			turns, err := h.s.TurnsOf(h.ctx, first.Session)
+			h.ok(err)
+			h.same("turns", turns, want)
+			turns, err = h.s.TurnsOf(h.ctx, c.ID)
+			h.ok(err)
+			h.same("nested", turns, []sessions.Turn{nested})
+			turns, err = h.s.TurnsOf(h.ctx, "nobody")
+			h.ok(err)
+			h.same("nobody's", len(turns), 0)
+		},
+	}.run(t, open)
+}
+
+func lists(t *testing.T, open opener) {
+	cases{
+		"sessions are listed by activity or by cost, and roots only": func(_ *testing.T, h *house) {
+			var ids []sessionkeys.SessionID
+			for i, amount := range []costs.Amount{30, 50, 10, 40} {
+				ids = append(ids, h.conversation(fmt.Sprint("chat-", i), "tg", noon.Add(time.Duration(i)*time.Hour), amount).Session)
+			}
+			h.same("lately", h.listed(sessions.SessionQuery{Limit: 9}), []sessionkeys.SessionID{ids[3], ids[2], ids[1], ids[0]})
+			h.same("dearest", h.listed(sessions.SessionQuery{Limit: 9, ByCost: true}), []sessionkeys.SessionID{ids[1], ids[3], ids[0], ids[2]})
+			h.same("lately, two", h.listed(sessions.SessionQuery{Limit: 2}), []sessionkeys.SessionID{ids[3], ids[2]})
+			h.same("dearest, two", h.listed(sessions.SessionQuery{Limit: 2, ByCost: true}), []sessionkeys.SessionID{ids[1], ids[3]})
+			from := noon.Add(2 * time.Hour)
+			h.same("since", h.listed(sessions.SessionQuery{Limit: 9, Since: from}), []sessionkeys.SessionID{ids[3], ids[2]})
+			h.same("since, dearest", h.listed(sessions.SessionQuery{Limit: 1, Since: from, ByCost: true}), []sessionkeys.SessionID{ids[3]})
+			h.same("nothing since", len(h.listed(sessions.SessionQuery{Limit: 9, Since: noon.Add(9 * time.Hour)})), 0)
+			h.same("none", len(h.listed(sessions.SessionQuery{})), 0)
+			ss, err := h.s.Sessions(h.ctx, sessions.SessionQuery{Limit: 1})
+			h.ok(err)
+			h.same("the whole row", ss[0], h.session(ids[3]))
+		},
+		"a child is not listed, and what it costs lists its root": func(_ *testing.T, h *house) {
+			other := h.conversation("other", "tg", noon.Add(time.Hour), 20).Session
+			f, turn := h.working("one")
+			c := h.spawn(f, h.session(turn.Session), "c")
+			r := call(turn.ID, 1, 1, 100)
+			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: turn.ID}, r))
+			st := cost(r, 70)
+			st.Entry.At = noon.Add(2 * time.Hour)
+			h.ok(h.s.Settle(h.ctx, f, st))
+			for _, byCost := range []bool{false, true} {
+				h.same("listed", h.listed(sessions.SessionQuery{Limit: 9, ByCost: byCost}), []sessionkeys.SessionID{turn.Session, other})
+			}
+		},
+		"sessions are found by the instance they came by": func(_ *testing.T, h *house) {
+			a := h.conversation("a", "tg", noon, 1).Session
+			b := h.conversation("b", "second", noon.Add(time.Hour), 2).Session
+			for channel, want := range map[string][]sessionkeys.SessionID{"tg": {a}, "second": {b}, "": {b, a}, "third": nil, "%": nil} {
+				for _, byCost := range []bool{false, true} {
+					h.same(channel, h.listed(sessions.SessionQuery{Limit: 9, Channel: channel, ByCost: byCost}), want)
+				}
+			}
+		},
+	}.run(t, open)
+}
+
+func backlog(t *testing.T, open opener) {
+	cases{
+		"what is owed is counted": func(_ *testing.T, h *house) {
+			is := func(want sessions.Backlog) {
+				h.t.Helper()
+				got, err := h.s.Backlog(h.ctx)
+				h.ok(err)
+				h.same("backlog", got, want)
+			}
+			is(sessions.Backlog{})
+			f, turn := h.working("one")
+			h.touch("one", 2) // behind the running turn: nobody waits for a worker
+			is(sessions.Backlog{Running: 1})
+			h.now = noon.Add(time.Minute)
+			h.touch("two", 3)
+			h.now = noon.Add(2 * time.Minute)
+			h.touch("three", 4)
+			h.touch("three", 5)
+			is(sessions.Backlog{Running: 1, Waiting: 2, WaitsSince: noon.Add(time.Minute)})
+
+			h.finish(f, turn.ID)
+			late := reply("late", "")
+			late.At = noon.Add(time.Hour)
+			h.queued(late)
+			b, err := h.s.Backlog(h.ctx)
+			h.ok(err)
+			h.same("pending", []any{b.Running, b.Waiting, b.Pending, b.PendingSince, b.Ambiguous}, []any{0, 3, 2, noon, 0})
+			id := ending(turn.ID).Replies[0].ID
+			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{
+				Bodies: [][]byte{[]byte(`{}`), []byte(`{}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}},
+			}))
+			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Uncertain, At: noon}}}))
+			b, err = h.s.Backlog(h.ctx)
+			h.ok(err)
+			h.same("ambiguous", []any{b.Pending, b.Ambiguous}, []any{2, 1})
+			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{
+				{From: sessions.Uncertain, To: sessions.Failed, At: noon},
+				{Index: 1, From: sessions.Queued, To: sessions.Failed, At: noon},
+			}}))
+			b, err = h.s.Backlog(h.ctx)
+			h.ok(err)
+			h.same("finished", []any{b.Pending, b.PendingSince, b.Ambiguous}, []any{1, late.At, 0})
+		},
+	}.run(t, open)
+}

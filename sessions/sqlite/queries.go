@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+var _ sessions.Queries = (*Store)(nil)
+
+// Sessions implements [sessions.Queries].
+func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) (found []sessions.Session, err error) {
+	if q.Limit <= 0 {
+		return nil, nil
+	}
+	query, a := sessionsStatement(q)
+	err = s.each(ctx, query, a, func(r scanner) error {
+		if len(found) == q.Limit {
+			return errEnough
+		}
+		row, err := scanSession(r)
+		found = append(found, row)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	return found, nil
+}
+
+func sessionsStatement(q sessions.SessionQuery) (query string, a []any) {
+	where := "parent = '' AND updated_at >= ?"
+	a = args(since(q.Since))
+	if q.Channel != "" {
+		where += " AND EXISTS (SELECT 1 FROM turns WHERE turns.session = sessions.id AND turns.channel = ?)"
+		a = append(a, q.Channel)
+	}
+	if !q.ByCost {
+		return "SELECT " + sessionColumns + " FROM sessions WHERE " + where + " ORDER BY updated_at DESC, subtree DESC, rowid DESC", a
+	}
+	const order = " ORDER BY subtree DESC, updated_at DESC, rowid DESC"
+	// The dearest are found in the index alone, and only those are read. The
+	// limit is one of a few, because each is another statement.
+	most := 32
+	for most < q.Limit && most < 1<<24 {
+		most *= 8
+	}
+	return "SELECT " + sessionColumns + " FROM sessions WHERE rowid IN (SELECT rowid FROM sessions WHERE " + where +
+		order + " LIMIT " + strconv.Itoa(most) + ")" + order, a
+}
+
+// since is t, or before everything.
+func since(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MinInt64
+	}
+	return micros(t)
+}
+
+// Find implements [sessions.Queries].
+func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessionkeys.SessionID, err error) {
+	if prefix == "" || limit <= 0 {
+		return nil, nil
+	}
+	err = s.each(ctx, "SELECT id FROM sessions WHERE id >= ? ORDER BY id", args(prefix), func(r scanner) error {
+		var id sessionkeys.SessionID
+		if err := r.Scan(&id); err != nil {
+			return err
+		}
+		if len(ids) == limit || !strings.HasPrefix(string(id), prefix) {
+			return errEnough
+		}
+		ids = append(ids, id)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find sessions: %w", err)
+	}
+	return ids, nil
+}
+
+const turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? ORDER BY t.opened_at, t.seq, t.id"
+
+// TurnsOf implements [sessions.Queries].
+func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, err error) {
+	err = s.each(ctx, turnsOf, args(id), func(r scanner) error {
+		var t turnRead
+		if err := r.Scan(t.columns()...); err != nil {
+			return err
+		}
+		row, err := t.turn()
+		ts = append(ts, row.Turn)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the turns of session %s: %w", id, err)
+	}
+	return ts, nil
+}
+
+// Backlog implements [sessions.Queries].
+func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
+	err = s.snapshot(ctx, func(v *view) error {
+		var waits, pending int64
+		_, err := v.one(`SELECT count(turn <> '' OR NULL), count(turn = '' AND (touched > read OR controls > 0) OR NULL),
+				coalesce(min(CASE WHEN turn = '' AND (touched > read OR controls > 0) THEN waiting END), 0)
+			FROM mailboxes WHERE hot`, nil, &b.Running, &b.Waiting, &waits)
+		if err == nil {
+			_, err = v.one("SELECT count(*) FROM mailboxes AS m JOIN turns AS t ON t.id = m.turn WHERE m.hot AND t.state = 'parked'", nil, &b.Parked)
+		}
+		if err == nil {
+			_, err = v.one("SELECT count(*), coalesce(min(at), 0) FROM outbox WHERE done = 0", nil, &b.Pending, &pending)
+		}
+		if err == nil {
+			_, err = v.one("SELECT count(*) FROM outbox AS o JOIN outbox_parts AS p ON p.outbox = o.no WHERE o.done = 0 AND p.state = 'ambiguous'", nil, &b.Ambiguous)
+		}
+		if b.Waiting > 0 {
+			b.WaitsSince = instant(waits)
+		}
+		if b.Pending > 0 {
+			b.PendingSince = instant(pending)
+		}
+		return err
+	})
+	if err != nil {
+		return sessions.Backlog{}, fmt.Errorf("count what is owed: %w", err)
+	}
+	return b, nil
+}

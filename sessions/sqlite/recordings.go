@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// record keeps what a call that is reserved now asks.
+func record(x *tx, c sessions.Charge, r costs.Reservation) error {
+	a := c.Asked
+	frame, err := x.frame(*a)
+	if err != nil {
+		return err
+	}
+	tail := ""
+	if len(a.Tail) > 0 {
+		if tail, err = text(a.Tail); err != nil {
+			return err
+		}
+	}
+	err = x.do(`INSERT INTO asked (session, no, id, turn, at, upper, frame, upto, tail, max_tokens, digest)
+		SELECT ?1, coalesce((SELECT max(no) FROM asked WHERE session = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`,
+		c.Session, r.ID, c.Turn, micros(r.At), r.Estimate.Upper, frame, a.Upto, tail, a.MaxTokens, a.Digest)
+	if err != nil {
+		return fmt.Errorf("write down what is asked: %w", err)
+	}
+	return nil
+}
+
+var errNoFrame = errors.New("what is asked has no frame")
+
+// frame is the number of the row that holds a frame.
+func (t *tx) frame(a transcript.Asked) (id int64, err error) {
+	if a.Frame == "" || a.Body == nil {
+		return 0, errNoFrame
+	}
+	if id, ok := t.frames.get(a.Frame); ok {
+		return id, nil
+	}
+	found, err := t.one("SELECT id FROM frames WHERE name = ?", args(a.Frame), &id)
+	if err == nil && !found {
+		var body []byte
+		if body, err = a.Body(); err != nil {
+			return 0, fmt.Errorf("encode the frame of a request: %w", err)
+		}
+		_, id, err = t.insert("INSERT INTO frames (name, body) VALUES (?, ?)", a.Frame, body)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("keep the frame of a request: %w", err)
+	}
+	t.frames.learn(a.Frame, id)
+	return id, nil
+}
+
+// Asked implements [sessions.Recordings].
+func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
+	query := `SELECT a.no, a.id, a.turn, a.at, a.upper, f.name, a.upto, a.tail, a.max_tokens, a.digest
+		FROM asked AS a JOIN frames AS f ON f.id = a.frame WHERE a.session = ? AND a.no > ? ORDER BY a.no LIMIT ` + strconv.Itoa(page)
+	var after int64
+	for {
+		var rs []sessions.Recording
+		err := s.each(ctx, query, args(id, after), func(row scanner) error {
+			var r sessions.Recording
+			var at int64
+			var tail string
+			if err := row.Scan(&after, &r.ID, &r.Turn, &at, &r.Upper, &r.Frame, &r.Upto, &tail, &r.MaxTokens, &r.Digest); err != nil {
+				return err
+			}
+			r.At = instant(at)
+			rs = append(rs, r)
+			if tail == "" {
+				return nil
+			}
+			return parse(tail, &rs[len(rs)-1].Tail)
+		})
+		if err != nil {
+			return fmt.Errorf("read what session %s asked: %w", id, err)
+		}
+		for _, r := range rs {
+			if !yield(r) {
+				return nil
+			}
+		}
+		if len(rs) < page {
+			return nil
+		}
+	}
+}
+
+// Frame implements [sessions.Recordings].
+func (s *Store) Frame(ctx context.Context, name string) (body []byte, err error) {
+	found, err := s.one(ctx, "SELECT body FROM frames WHERE name = ?", args(name), &body)
+	if err == nil && !found {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the frame %s: %w", name, err)
+	}
+	return body, nil
+}
+
+// MessagesAfter implements [sessions.Recordings].
+func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) (ms []transcript.Message, err error) {
+	err = s.each(ctx, `SELECT 0, seq, id, role, parts, model, native, created_at, sum FROM messages
+		WHERE session = ? AND seq > ? ORDER BY seq`, args(id, after), func(r scanner) error {
+		if len(ms) >= limit {
+			return errEnough
+		}
+		var m stored
+		if err := m.scan(r); err != nil {
+			return err
+		}
+		read, err := m.message(s.path, after+len(ms)+1)
+		ms = append(ms, read)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
+	}
+	return ms, nil
+}
+
+// Deliveries implements [sessions.Recordings]. It reads through the whole
+// outbox: an index for it would cost every answer something.
+func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
+	const most = 64
+	var after uint64
+	for {
+		var ds []sessions.Delivery
+		err := s.read(ctx, func(v *view) (err error) {
+			v.long = true
+			ds, err = deliveries(v, most, "o.session = ? AND o.no > ?", id, min(after, math.MaxInt64))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("list the answers of session %s: %w", id, err)
+		}
+		for _, d := range ds {
+			after = d.Order
+			if !yield(d) {
+				return nil
+			}
+		}
+		if len(ds) < most {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Dearest implements [sessions.Survey].
+func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Amount, err error) {
+	query := "SELECT settled FROM spend WHERE kind = '" + treeScope + "' AND day = ? AND settled > 0 ORDER BY settled DESC LIMIT ?"
+	err = s.each(ctx, query, args(costs.Day.Name(at), max(n, 0)), func(r scanner) error {
+		var a costs.Amount
+		err := r.Scan(&a)
+		as = append(as, a)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the dearest sessions: %w", err)
+	}
+	return as, nil
+}
+
+// Active implements [sessions.Survey].
+func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Activity, err error) {
+	const query = `SELECT t.channel, t.kind, count(*) FROM
+			(SELECT DISTINCT session, channel, origin ->> 'kind' AS kind FROM turns WHERE nested = 0 AND opened_at >= ?) AS t
+		JOIN sessions AS s ON s.id = t.session WHERE s.parent = '' GROUP BY t.channel, t.kind`
+	err = s.each(ctx, query, args(micros(since)), func(r scanner) error {
+		var a sessions.Activity
+		err := r.Scan(&a.Channel, &a.Kind, &a.Sessions)
+		as = append(as, a)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count active sessions: %w", err)
+	}
+	return as, nil
+}
+
+// Queues implements [sessions.Survey].
+func (s *Store) Queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
+	err = s.snapshot(ctx, func(v *view) error {
+		if _, err := v.one("SELECT count(*) FROM mailboxes WHERE hot AND touched > read", nil, &total); err != nil {
+			return err
+		}
+		query := "SELECT token, key, touched, read FROM mailboxes WHERE hot AND touched > read ORDER BY waiting, token LIMIT ?"
+		return v.each(query, args(max(limit, 0)), func(r scanner) error {
+			var q sessions.Queue
+			var key string
+			if err := r.Scan(&q.Token, &key, &q.Touched, &q.Read); err != nil {
+				return err
+			}
+			k, err := sessionkeys.Parse(key)
+			q.Address = k.Address()
+			qs = append(qs, q)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list what waits: %w", err)
+	}
+	return qs, total, nil
+}

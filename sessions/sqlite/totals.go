@@ -1,0 +1,47 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"parley/costs"
+	"parley/sessions"
+)
+
+// total is what was spent under one label set.
+type total struct{ sessions.Total }
+
+func (t *tx) addTotal(e costs.Entry, unknown int) error {
+	sum, known := t.totals.get(e.Labels)
+	if !known {
+		l := e.Labels
+		sum.Labels = l
+		_, err := t.one("SELECT amount, calls, unknown FROM totals WHERE provider = ? AND model = ? AND channel = ? AND purpose = ?",
+			args(l.Provider, l.Model, l.Channel, l.Purpose), &sum.Amount, &sum.Calls, &sum.Unknown)
+		if err != nil {
+			return fmt.Errorf("read the totals: %w", err)
+		}
+	}
+	amount, err := sum.Amount.Add(e.Amount)
+	if err != nil {
+		return fmt.Errorf("add to the totals: %w", err)
+	}
+	sum.Amount = amount
+	sum.Calls++
+	sum.Unknown += int64(unknown)
+	t.changed = true
+	t.totals.put(e.Labels, sum)
+	return nil
+}
+
+func (t *tx) storeTotals(rows []*kept[total]) error {
+	for _, e := range rows {
+		l := e.now.Labels
+		err := t.do(`INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET amount = excluded.amount, calls = excluded.calls, unknown = excluded.unknown`,
+			l.Provider, l.Model, l.Channel, l.Purpose, e.now.Amount, e.now.Calls, e.now.Unknown)
+		if err != nil {
+			return fmt.Errorf("add to the totals: %w", err)
+		}
+	}
+	return nil
+}

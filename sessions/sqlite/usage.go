@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"parley/sessions"
+)
+
+// agentOfKey is the agent's name in a session's key: agent:<name>:sub:… or
+// <name>:…; no agent is called agent.
+const agentOfKey = `CASE WHEN substr(s.key, 1, 6) = 'agent:' THEN substr(s.key, 7, instr(substr(s.key, 7), ':') - 1)
+	ELSE substr(s.key, 1, instr(s.key, ':') - 1) END`
+
+// groups says what of a ledger row, l, its group is.
+var groups = map[sessions.Grouping]string{
+	sessions.ByModel:   "l.provider || '/' || l.model",
+	sessions.ByChannel: "l.channel",
+	sessions.ByAgent:   agentOfKey,
+	sessions.ByPurpose: "l.purpose",
+	sessions.ByDay:     "date(l.at / 1000000, 'unixepoch')",
+	sessions.BySession: "l.session",
+}
+
+// Usage implements [sessions.Queries].
+func (s *Store) Usage(ctx context.Context, q sessions.UsageQuery) (us []sessions.Usage, err error) {
+	query, a, err := usageStatement(q)
+	if err == nil {
+		err = s.read(ctx, func(v *view) error {
+			v.long = true // all of the ledger may be asked for
+			return v.each(query, a, func(r scanner) error {
+				var u sessions.Usage
+				err := r.Scan(&u.Group, &u.Amount, &u.Calls, &u.Unpriced, &u.Interrupted,
+					&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning)
+				us = append(us, u)
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sum up the ledger: %w", err)
+	}
+	slices.SortStableFunc(us, func(a, b sessions.Usage) int {
+		if q.By == sessions.ByDay {
+			return cmp.Compare(a.Group, b.Group)
+		}
+		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Group, b.Group))
+	})
+	return us, nil
+}
+
+// usageStatement always has bounds, so that SQLite reads the entries in the order
+// of their time, and not all of the ledger in the order of the groups.
+func usageStatement(q sessions.UsageQuery) (query string, a []any, err error) {
+	group, ok := groups[q.By]
+	if !ok {
+		return "", nil, errors.New("nothing is grouped by " + string(q.By))
+	}
+	from := "ledger AS l"
+	where := "l.at >= ? AND l.at < ?"
+	a = args(since(q.Since), int64(math.MaxInt64))
+	if !q.Until.IsZero() {
+		a[1] = micros(q.Until)
+	}
+	with := ""
+	if q.Tree != "" {
+		with = `WITH RECURSIVE below (n) AS (
+			SELECT id FROM sessions WHERE id = ?
+			UNION ALL SELECT sessions.id FROM below JOIN sessions ON sessions.parent = below.n AND sessions.parent <> '') `
+		from = "below CROSS JOIN ledger AS l ON l.session = below.n"
+		a = append(args(q.Tree), a...)
+	}
+	if q.By == sessions.ByAgent {
+		from += " JOIN sessions AS s ON s.id = l.session"
+	}
+	return with + "SELECT " + group + ` AS g, sum(l.amount), count(*), sum(NOT l.priced), sum(l.interrupted),
+		sum(l.input), sum(l.cache_read), sum(l.cache_write), sum(l.output), sum(l.reasoning)
+		FROM ` + from + " WHERE " + where + " GROUP BY g", a, nil
+}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,6 +31,24 @@ func (b *Broker) state(ctx context.Context) (generation string, lastSeq uint64, 
 
 func generationOf(info *jetstream.StreamInfo) string {
 	return info.Created.UTC().Format(time.RFC3339Nano)
+}
+
+// Confirmed is a place up to which every message of a mailbox was confirmed by
+// [Broker.Deliveries], so that whoever confirmed it had noted it durably. A few more
+// may have been.
+func (b *Broker) Confirmed(ctx context.Context) (seq uint64, err error) {
+	err = b.try(ctx, "ask what was confirmed", func(ctx context.Context) error {
+		cons, err := b.js.Consumer(ctx, streamInbound, consumerDispatch)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		seq = cons.CachedInfo().AckFloor.Stream
+		return nil
+	})
+	return seq, err
 }
 
 // Advance raises the log's last place to at least to, with messages that no

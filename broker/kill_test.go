@@ -148,7 +148,9 @@ func fillAndFree(b *Broker) error {
 		short, stop := context.WithTimeout(ctx, 5*time.Second)
 		err := put(short, i)
 		stop()
-		if err != nil {
+		if ok, _ := b.Healthy(); err != nil && ok {
+			i-- // the disk is slow, not full: once more, with its id
+		} else if err != nil {
 			fmt.Println("refused", len(stored), errors.Is(err, context.DeadlineExceeded))
 			break
 		}

@@ -81,24 +81,29 @@ type leaderRequest struct {
 	LastFor string `json:"last_by_subj,omitempty"`
 }
 
-// askLeader reads one message where nothing can be stale. The client library
-// never does for a stream that any server may answer for.
 func (b *Broker) askLeader(ctx context.Context, r leaderRequest) (*jetstream.RawStreamMsg, error) {
+	return b.askLeaderOf(ctx, streamInbound, r)
+}
+
+// askLeaderOf reads one message where nothing can be stale. The client library
+// never does for a stream that any server may answer for.
+func (b *Broker) askLeaderOf(ctx context.Context, stream string, r leaderRequest) (*jetstream.RawStreamMsg, error) {
 	request, err := json.Marshal(r)
 	if err != nil {
-		return nil, fmt.Errorf("ask the log's leader: %w", err)
+		return nil, fmt.Errorf("ask the leader: %w", err)
 	}
 	var answer struct {
 		Error   *jetstream.APIError `json:"error"`
 		Message *struct {
 			Subject string    `json:"subject"`
 			Seq     uint64    `json:"seq"`
+			Header  []byte    `json:"hdrs"`
 			Data    []byte    `json:"data"`
 			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
-	err = b.try(ctx, "ask the log's leader", func(ctx context.Context) error {
-		m, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+streamInbound, request)
+	err = b.try(ctx, "ask the leader", func(ctx context.Context) error {
+		m, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
 		if err != nil {
 			return err
 		}
@@ -121,7 +126,13 @@ func (b *Broker) askLeader(ctx context.Context, r leaderRequest) (*jetstream.Raw
 		return nil, err
 	}
 	m := answer.Message
-	return &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Data: m.Data, Time: m.Time}, nil
+	raw := &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Data: m.Data, Time: m.Time}
+	if len(m.Header) > 0 {
+		if raw.Header, err = nats.DecodeHeadersMsg(m.Header); err != nil {
+			return nil, fmt.Errorf("ask the leader: %w", err)
+		}
+	}
+	return raw, nil
 }
 
 // Last is the place of the mailbox's newest message, 0 when it has none. The

@@ -15,9 +15,20 @@ type mark struct {
 	LastSeq    uint64 `json:"last_seq"` // at least this many were stored
 	Clean      bool   `json:"clean"`    // written at a regular end, and nothing came after
 	Messages   uint64 `json:"messages"` // how many there were, when Clean
+	// Store is a number that a store beside the log has reached; see [Broker.NoteStore].
+	Store uint64 `json:"store,omitempty"`
 }
 
 const markFile = "mark.json"
+
+// NoteStore keeps a number beside the log, of a server in this process, that a store
+// beside it has reached and which only grows. Opened has it when the log is opened
+// again: a store that says less by then is an older copy of itself. It is written
+// down with the watchdog's next look, and by Close; a lower one changes nothing.
+func (b *Broker) NoteStore(n uint64) {
+	for was := b.storeAt.Load(); n > was && !b.storeAt.CompareAndSwap(was, n); was = b.storeAt.Load() {
+	}
+}
 
 // readMark returns the zero mark when there is none yet.
 func readMark(dir string) (mark, error) {

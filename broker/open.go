@@ -24,6 +24,7 @@ type Broker struct {
 	js      jetstream.JetStream
 	inbound jetstream.Stream
 	dead    jetstream.Stream
+	facts   jetstream.Stream
 	report  Report
 
 	done      chan struct{} // closed by Close
@@ -31,6 +32,7 @@ type Broker struct {
 	closeErr  error
 
 	lastSeq      atomic.Uint64 // highest place this process saw confirmed
+	storeAt      atomic.Uint64 // what NoteStore was told
 	kick         chan struct{} // an operation had to be repeated: look now
 	signalDrops  atomic.Uint64
 	redeliveries atomic.Uint64
@@ -51,7 +53,7 @@ type Report struct {
 	// Generation and LastSeq as in Broker.Generation, at the time of opening.
 	Generation string
 	LastSeq    uint64
-	// Expected is the place that this log is known to have reached before, 0
+	// Expected is the place that the log Was is known to have reached before, 0
 	// when nothing is known. LastSeq below it, or another Was, means that
 	// messages were lost and that sequence numbers would be used again: see
 	// Advance.
@@ -61,6 +63,9 @@ type Report struct {
 	// Clean: the last process that had the log ended regularly, or there was
 	// none. Always true for a server at a URL.
 	Clean bool
+	// Store is what [Broker.NoteStore] was last told by those who had the log
+	// before; 0: nothing is known. Always 0 for a server at a URL.
+	Store uint64
 	// Missing is how many messages, at most, damaged files lost. They are
 	// gone, their places stay empty.
 	Missing uint64
@@ -79,7 +84,7 @@ func (r Report) Lost() bool {
 // same, and says so in Opened and in the log.
 func Open(ctx context.Context, o Options) (*Broker, error) {
 	if err := o.Validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("broker: %w", err)
 	}
 	o = o.filled()
 	b := &Broker{o: o, done: make(chan struct{}), kick: make(chan struct{}, 1)}
@@ -116,7 +121,10 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		if b.inbound, err = b.js.Stream(ctx, streamInbound); err != nil {
 			return err
 		}
-		b.dead, err = b.js.Stream(ctx, streamDead)
+		if b.dead, err = b.js.Stream(ctx, streamDead); err != nil {
+			return err
+		}
+		b.facts, err = b.js.Stream(ctx, streamFacts)
 		return err
 	})
 	if err != nil {
@@ -141,8 +149,11 @@ func (b *Broker) openHost() (Report, error) {
 		return Report{}, err
 	}
 	b.host = host
+	if err := host.writable(); err != nil {
+		return Report{}, err
+	}
 	was, err := readMark(b.o.Dir)
-	report := Report{Clean: was.Clean || was == (mark{}), Expected: was.LastSeq, Was: was.Generation}
+	report := Report{Clean: was.Clean || was == (mark{}), Expected: was.LastSeq, Was: was.Generation, Store: was.Store}
 	if err != nil {
 		report.Clean = false
 		report.Problems = append(report.Problems, err.Error())
@@ -162,7 +173,7 @@ func (b *Broker) openHost() (Report, error) {
 
 // survey looks through the files before the server does.
 func (b *Broker) survey(r *Report, was mark) error {
-	for _, stream := range []string{streamInbound, streamDead} {
+	for _, stream := range []string{streamInbound, streamDead, streamFacts} {
 		s, err := surveyStream(b.o.Dir, stream, was.Clean)
 		if err != nil {
 			return err
@@ -199,7 +210,6 @@ func (b *Broker) count(ctx context.Context, r *Report) error {
 // conclude keeps the report, tells it, and leaves a mark that says "in use".
 func (b *Broker) conclude(r Report) error {
 	b.report = r
-	b.noteSeq(max(r.LastSeq, r.Expected))
 	if r.Lost() {
 		b.o.Log.Error("the message log lost messages, or is another one",
 			"missing", r.Missing, "last_seq", r.LastSeq, "expected", r.Expected, "generation", r.Generation, "was", r.Was)
@@ -207,15 +217,16 @@ func (b *Broker) conclude(r Report) error {
 	for _, p := range r.Problems {
 		b.o.Log.Error("the message log's files are damaged", "problem", p)
 	}
+	// Until the log has passed it, the mark keeps its word; of another log it said nothing.
+	reached := r.LastSeq
+	if r.Was == r.Generation {
+		reached = max(reached, r.Expected)
+	}
+	b.noteSeq(reached)
 	if b.host == nil {
 		return nil
 	}
-	b.marked = mark{Generation: r.Generation, LastSeq: r.LastSeq}
-	if !r.Lost() {
-		return b.marked.write(b.o.Dir)
-	}
-	// The mark keeps its word until the log has passed it.
-	b.marked.LastSeq = max(r.LastSeq, r.Expected)
+	b.marked = mark{Generation: r.Generation, LastSeq: reached, Store: r.Store}
 	return b.marked.write(b.o.Dir)
 }
 
@@ -281,7 +292,8 @@ func (b *Broker) dial() (*nats.Conn, error) {
 		opts = append(opts, nats.RootCAs(b.o.CAFile))
 	}
 	if b.host != nil {
-		opts = append(opts, nats.InProcessServer(b.host))
+		// Nothing is between: who does not answer is busy, not away.
+		opts = append(opts, nats.InProcessServer(b.host), nats.Timeout(max(b.o.Timeout, dialTimeout)))
 	}
 	b.link.up()
 	nc, err := nats.Connect(b.o.URL, opts...)
@@ -341,7 +353,7 @@ func (b *Broker) Close(ctx context.Context) error {
 			if b.host != nil {
 				info, err := b.inbound.Info(bounded)
 				if err == nil {
-					last = mark{Generation: generationOf(info), LastSeq: info.State.LastSeq, Messages: info.State.Msgs, Clean: true}
+					last = mark{Generation: generationOf(info), LastSeq: info.State.LastSeq, Messages: info.State.Msgs, Clean: true, Store: max(b.marked.Store, b.storeAt.Load())}
 				}
 				errs = append(errs, err)
 			}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -76,10 +77,11 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Validate reports every mistake at once.
+// Validate reports every mistake at once, joined, each beginning with its field
+// in lower case as listen: …, and none with a value: it may hold a password.
 func (o Options) Validate() error {
 	var errs []error
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("broker: "+format, a...)) }
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	switch {
 	case o.URL == "" && o.Dir == "":
 		bad("dir: required when there is no url")
@@ -94,22 +96,25 @@ func (o Options) Validate() error {
 	}
 	for u := range strings.SplitSeq(o.URL, ",") {
 		if o.URL != "" && !serverURL(strings.TrimSpace(u)) {
-			bad("url: want nats://host:port or tls://host:port") // without the text: it may hold a password
+			bad("url: want nats://host:port or tls://host:port")
 		}
 	}
 	if o.Listen != "" {
-		host, _, err := net.SplitHostPort(o.Listen)
-		if err != nil {
+		host, port, err := net.SplitHostPort(o.Listen)
+		if _, bits := strconv.ParseUint(port, 10, 16); err != nil || bits != nil {
 			bad("listen: want host:port")
 		} else if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && o.TokenFile == "" {
 			bad("listen: an address that is not loopback needs a token_file")
 		}
 	}
 	if o.CredentialsFile != "" && o.TokenFile != "" {
-		bad("credentials_file, token_file: only one of them")
+		bad("token_file: there is a credentials_file already, and only one of them is used")
 	}
-	if o.URL == "" && (o.CredentialsFile != "" || o.CAFile != "") {
-		bad("credentials_file, ca_file: need a url")
+	if o.URL == "" && o.CredentialsFile != "" {
+		bad("credentials_file: needs a url")
+	}
+	if o.URL == "" && o.CAFile != "" {
+		bad("ca_file: needs a url")
 	}
 	if o.Relaxed != 0 && (o.Relaxed < 100*time.Millisecond || o.Relaxed > 10*time.Second) {
 		bad("relaxed: want 100ms to 10s, or nothing for strict")

@@ -34,6 +34,8 @@ func TestOptionsAreCheckedAllAtOnceAndWithoutSecrets(t *testing.T) {
 		{Options{Dir: "d", Listen: "0.0.0.0:4222"}, []string{"listen:"}},
 		{Options{Dir: "d", Listen: "localhost:4222"}, []string{"listen:"}}, // a name may be anybody
 		{Options{Dir: "d", Listen: "4222"}, []string{"listen:"}},
+		{Options{Dir: "d", Listen: "127.0.0.1:99999"}, []string{"listen:"}},
+		{Options{Dir: "d", CAFile: "c"}, []string{"ca_file:"}},
 		{Options{Dir: "d", CredentialsFile: "c"}, []string{"credentials_file"}},
 		{Options{URL: "nats://a:1", CredentialsFile: "c", TokenFile: "t"}, []string{"token_file"}},
 		{

@@ -6,23 +6,31 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 const scanBatch = 2000
 
-// scan reads places, not bodies, in rising order, by a consumer that exists
-// only meanwhile. It ends after what was there at the beginning, at an error,
-// or when yield says false.
+// scan reads places of the log, not bodies, in rising order. It ends after what
+// was there at the beginning, at an error, or when yield says false.
 func (b *Broker) scan(ctx context.Context, what string, cfg jetstream.ConsumerConfig, yield func(subject string, meta *jetstream.MsgMetadata) bool) error {
-	cfg.AckPolicy = jetstream.AckNonePolicy
 	cfg.HeadersOnly = true
+	return b.read(ctx, what, streamInbound, cfg, func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+		return yield(m.Subject(), meta)
+	})
+}
+
+// read is scan for any stream, by a consumer that exists only meanwhile. In a
+// cluster the server that holds the consumer may be a moment behind the leader.
+func (b *Broker) read(ctx context.Context, what, stream string, cfg jetstream.ConsumerConfig, yield func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool) error {
+	cfg.AckPolicy = jetstream.AckNonePolicy
 	cfg.MemoryStorage = true
 	cfg.InactiveThreshold = time.Minute
 	cfg.Replicas = 1
 	var cons jetstream.Consumer
 	err := b.try(ctx, what, func(ctx context.Context) (err error) {
-		cons, err = b.js.CreateConsumer(ctx, streamInbound, cfg)
+		cons, err = b.js.CreateConsumer(ctx, stream, cfg)
 		return err
 	})
 	if err != nil {
@@ -33,9 +41,10 @@ func (b *Broker) scan(ctx context.Context, what string, cfg jetstream.ConsumerCo
 		// Best effort: it goes away by itself.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 		defer cancel()
-		_ = b.js.DeleteConsumer(ctx, streamInbound, info.Name)
+		_ = b.js.DeleteConsumer(ctx, stream, info.Name)
 	}()
 	next := uint64(1)
+	patience := b.o.Timeout / stalePause // of requests that nobody took
 	for left := info.NumPending; left > 0; {
 		batch, err := cons.FetchNoWait(int(min(left, scanBatch)))
 		if err != nil {
@@ -53,12 +62,20 @@ func (b *Broker) scan(ctx context.Context, what string, cfg jetstream.ConsumerCo
 			next++
 			got++
 			left = min(left-1, meta.NumPending)
-			if !yield(m.Subject(), meta) {
+			if !yield(m, meta) {
 				return nil
 			}
 			if left == 0 {
 				return nil
 			}
+		}
+		if got == 0 && errors.Is(batch.Error(), nats.ErrNoResponders) && patience > 0 {
+			// In a cluster its server may not listen for a new consumer yet.
+			patience--
+			if !sleep(ctx, b.done, stalePause) {
+				return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+			}
+			continue
 		}
 		if err := batch.Error(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"parley/disks"
 )
 
 // ErrInUse says that another process has the directory.
@@ -186,17 +188,10 @@ func (h *host) addr() net.Addr {
 }
 
 // writable tries what the server will need: a file that is written and synced.
-// Reopening on a full disk would only do harm.
+// Starting it on a full disk would only do harm.
 func (h *host) writable() error {
-	f, err := os.CreateTemp(h.o.Dir, "probe-*")
-	if err != nil {
-		return fmt.Errorf("write to the log's directory: %w", err)
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(make([]byte, 1<<20))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return fmt.Errorf("write to the log's directory: %w", err)
+	if err := disks.Write(h.o.Dir); err != nil {
+		return fmt.Errorf("use the log's directory: %w", err)
 	}
 	return nil
 }

@@ -8,6 +8,9 @@ import (
 // Stats are the numbers of one moment; those of the engine may be a few
 // milliseconds behind. Counters count from Open.
 type Stats struct {
+	Stream   string // the name of the log's stream, always the same
+	Consumer string // and of what hands its messages out
+
 	Pending      uint64 // messages that were delivered to nobody yet
 	AckPending   int    // delivered, not confirmed
 	Redelivered  int    // of those, delivered more than once
@@ -23,6 +26,7 @@ type Stats struct {
 // Stats asks the engine. The counters are filled also beside an error.
 func (b *Broker) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{
+		Stream: streamInbound, Consumer: consumerDispatch,
 		Redeliveries: b.redeliveries.Load(),
 		SignalDrops:  b.signalDrops.Load(),
 		Reopened:     b.reopened.Load(),

@@ -75,16 +75,31 @@ func (o Options) streamConfigs() []jetstream.StreamConfig {
 	dead.MaxMsgsPerSubject = 1 // with the next line: an id is stored once, for ever
 	dead.DiscardNewPerSubject = true
 
+	facts := inbound
+	facts.Name, facts.Description = streamFacts, "what a store may not forget"
+	facts.Subjects = []string{subjectFacts}
+	facts.MaxBytes = o.factsBytes()
+
+	leases := inbound
+	leases.Name, leases.Description = streamLeases, "who may do what only one process may"
+	leases.Subjects = []string{prefixLease + ">"}
+	leases.MaxBytes, leases.MaxMsgsPerSubject = smallBytes, 1
+	leases.AllowMsgTTL, leases.SubjectDeleteMarkerTTL = true, time.Second
+	leases.AllowRollup, leases.DenyDelete = true, true
+	leases.Duplicates = time.Second
+
 	watch := inbound
 	watch.Name, watch.Description = streamWatch, "the watchdog's last probe"
 	watch.Subjects = []string{subjectWatch}
 	watch.Discard = jetstream.DiscardOld
-	watch.MaxBytes, watch.MaxMsgs = watchBytes, 1
+	watch.MaxBytes, watch.MaxMsgs = smallBytes, 1
 	watch.Duplicates = time.Second
-	return []jetstream.StreamConfig{inbound, dead, watch}
+	return []jetstream.StreamConfig{inbound, dead, facts, leases, watch}
 }
 
-const watchBytes = 1 << 20
+const smallBytes = 1 << 20
+
+func (o Options) factsBytes() int64 { return max(o.MaxBytes/2, 64<<10) }
 
 func (o Options) deadBytes() int64 { return max(o.MaxBytes/8, 64<<10) }
 
@@ -95,18 +110,18 @@ func (o Options) ensureStreams(ctx context.Context, js jetstream.JetStream) erro
 		s, err := js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			if s, err = js.CreateStream(ctx, want); err != nil {
-				return fmt.Errorf("create stream %s: %w", want.Name, err)
+				return fmt.Errorf("create stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
 			}
 		} else if err != nil {
 			return fmt.Errorf("look for stream %s: %w", want.Name, err)
 		}
 		have := s.CachedInfo().Config
-		if have.PersistMode == jetstream.AsyncPersistMode {
-			return fmt.Errorf("stream %s has persist mode async, which confirms what is not stored; delete or recreate it", want.Name)
+		if err := usable(have, want); err != nil {
+			return fmt.Errorf("stream %s %w; delete or recreate it", want.Name, err)
 		}
 		if next, differs := merged(have, want); differs {
 			if _, err := js.UpdateStream(ctx, next); err != nil {
-				return fmt.Errorf("update stream %s: %w", want.Name, err)
+				return fmt.Errorf("update stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
 			}
 		}
 	}
@@ -117,16 +132,47 @@ func (o Options) ensureStreams(ctx context.Context, js jetstream.JetStream) erro
 	return nil
 }
 
+// usable says what of a stream that is there cannot be mended by an update.
+func usable(have, want jetstream.StreamConfig) error {
+	switch {
+	case have.PersistMode == jetstream.AsyncPersistMode:
+		return errors.New("has persist mode async, which confirms what is not stored")
+	case have.Storage != want.Storage:
+		return errors.New("is kept in memory, and all of it is lost when its servers end")
+	case have.Retention != want.Retention:
+		return fmt.Errorf("has the retention %s, and forgets what is still needed", have.Retention)
+	}
+	return nil
+}
+
+// The server's words for more replicas than servers.
+const (
+	errCodeNoPeers     = 10005
+	errCodeNoResources = 10074 // it is no cluster
+)
+
+func tooFewServers(err error, replicas int) error {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && replicas > 1 &&
+		(api.ErrorCode == errCodeNoPeers || api.ErrorCode == errCodeNoResources) {
+		return fmt.Errorf("%d copies of each message (broker.replicas) need as many nats servers in one cluster, all running: %w", replicas, err)
+	}
+	return err
+}
+
 func merged(have, want jetstream.StreamConfig) (jetstream.StreamConfig, bool) {
 	next := have
 	next.Subjects, next.Retention, next.Discard = want.Subjects, want.Retention, want.Discard
 	next.DiscardNewPerSubject, next.MaxMsgsPerSubject = want.DiscardNewPerSubject, want.MaxMsgsPerSubject
 	next.MaxBytes, next.MaxMsgs, next.MaxAge = want.MaxBytes, want.MaxMsgs, 0
 	next.Replicas, next.Duplicates, next.AllowDirect = want.Replicas, want.Duplicates, true
+	next.AllowMsgTTL, next.SubjectDeleteMarkerTTL = want.AllowMsgTTL, want.SubjectDeleteMarkerTTL
+	next.AllowRollup, next.DenyDelete = want.AllowRollup, want.DenyDelete
 	differs := strings.Join(have.Subjects, " ") != strings.Join(next.Subjects, " ") ||
 		have.Retention != next.Retention || have.Discard != next.Discard ||
 		have.DiscardNewPerSubject != next.DiscardNewPerSubject || have.MaxMsgsPerSubject != next.MaxMsgsPerSubject ||
 		have.MaxBytes != next.MaxBytes || have.MaxMsgs != next.MaxMsgs || have.MaxAge != 0 ||
+		have.AllowMsgTTL != next.AllowMsgTTL || have.SubjectDeleteMarkerTTL != next.SubjectDeleteMarkerTTL ||
+		have.AllowRollup != next.AllowRollup || have.DenyDelete != next.DenyDelete ||
 		have.Replicas != next.Replicas || have.Duplicates != next.Duplicates || !have.AllowDirect
 	return next, differs
 }

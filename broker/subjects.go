@@ -12,6 +12,8 @@ import (
 const (
 	streamInbound = "INBOUND"
 	streamDead    = "DEAD"
+	streamFacts   = "FACTS"
+	streamLeases  = "KV_LEASES" // as tools that look at key-value buckets expect it
 	streamWatch   = "WATCH"
 
 	consumerDispatch = "dispatch"
@@ -22,7 +24,9 @@ const (
 	prefixInbound   = "in.v1."
 	prefixDead      = "dead.v1."
 	subjectsDead    = "dead.v1.*"
+	subjectFacts    = "facts.v1"
 	subjectWatch    = "watch.v1.probe"
+	prefixLease     = "$KV.LEASES."
 	prefixSignal    = "sig.v1."
 )
 

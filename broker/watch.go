@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/disks"
 )
 
 const longestReopenPause = 5 * time.Second
@@ -113,8 +115,14 @@ func (b *Broker) recovered() {
 	b.remark()
 }
 
-// probe stores something, with the log's own engine and on its disk.
+// probe stores something, with the log's own engine and on its disk. The few bytes
+// of it may find room where a message finds none, so the disk is asked too.
 func (b *Broker) probe(ctx context.Context) error {
+	if b.host != nil {
+		if err := disks.Check(b.o.Dir); err != nil {
+			return fmt.Errorf("look at the log's disk: %w", err)
+		}
+	}
 	ctx, cancel := b.link.whileUp(ctx)
 	defer cancel()
 	_, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: subjectWatch, Data: []byte{frameVersion}}, jetstream.WithRetryAttempts(0))
@@ -131,6 +139,9 @@ func (b *Broker) probe(ctx context.Context) error {
 	}
 	if b.host != nil && b.stuck.has(streamDead) {
 		return errors.New("dead letters are not stored")
+	}
+	if b.host != nil && b.stuck.has(streamFacts) {
+		return errors.New("facts are not stored")
 	}
 	return nil
 }
@@ -172,11 +183,11 @@ func (b *Broker) remark() {
 		return
 	}
 	defer b.reopenMu.Unlock()
-	seq := b.lastSeq.Load()
-	if b.closed() || seq <= b.marked.LastSeq {
+	seq, store := b.lastSeq.Load(), b.storeAt.Load()
+	if b.closed() || seq <= b.marked.LastSeq && store <= b.marked.Store {
 		return
 	}
-	next := mark{Generation: b.marked.Generation, LastSeq: seq}
+	next := mark{Generation: b.marked.Generation, LastSeq: max(seq, b.marked.LastSeq), Store: max(store, b.marked.Store)}
 	if err := next.write(b.o.Dir); err != nil {
 		b.o.Log.Warn("the log's mark was not written", "error", err)
 		return

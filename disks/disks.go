@@ -1,0 +1,59 @@
+// Package disks says whether there is room on the disk of a folder.
+package disks
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// ErrFull says that a disk has no room left, or that a quota is used up.
+var ErrFull = errors.New("no space left on the disk")
+
+// Spare is how many bytes a disk must have free to be worth writing to: with
+// less, the next write fails if this one did not.
+const Spare = 1 << 20
+
+// Full reports whether err means that a disk has no room: ErrFull, or what the
+// system says.
+func Full(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// Check returns ErrFull when the disk of dir has less than Spare bytes free for
+// this process. A quota is not seen: only writing tells. It costs no write.
+func Check(dir string) error {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return fmt.Errorf("ask for the free space at %s: %w", dir, err)
+	}
+	blocks := s.Bavail
+	if os.Geteuid() == 0 { // may use what is kept for root
+		blocks = s.Bfree
+	}
+	if free := uint64(blocks) * uint64(s.Bsize); free < Spare { //nolint:gosec,unconvert // of different types elsewhere
+		return fmt.Errorf("%w: %d bytes are free at %s, %d are needed", ErrFull, free, dir, Spare)
+	}
+	return nil
+}
+
+// Write tries what Check only asks: it writes and syncs a file of Spare bytes in
+// dir, and removes it. A disk without room is ErrFull.
+func Write(dir string) error {
+	f, err := os.CreateTemp(dir, "probe-*")
+	if err == nil {
+		_, err = f.Write(make([]byte, Spare))
+		if err == nil {
+			err = f.Sync()
+		}
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	switch {
+	case err == nil:
+		return nil
+	case Full(err):
+		return fmt.Errorf("write to %s: %w: %w", dir, ErrFull, err)
+	}
+	return fmt.Errorf("write to %s: %w", dir, err)
+}

@@ -1,0 +1,52 @@
+package disks_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"parley/disks"
+	"parley/disks/diskstest"
+)
+
+func TestADiskIsFullAndThenIsNot(t *testing.T) {
+	t.Parallel()
+	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
+		d := mount(8 << 20)
+		for _, look := range []func(string) error{disks.Check, disks.Write} {
+			if err := look(d.Dir); err != nil {
+				t.Errorf("with room: %v", err)
+			}
+			d.Fill()
+			if err := look(d.Dir); !errors.Is(err, disks.ErrFull) || !disks.Full(err) {
+				t.Errorf("without room: %v", err)
+			}
+			d.Free()
+			if err := look(d.Dir); err != nil {
+				t.Errorf("with room again: %v", err)
+			}
+		}
+		left, err := filepath.Glob(filepath.Join(d.Dir, "*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+}
+
+func TestAFolderThatIsNotThereIsNotAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "gone")
+	for _, look := range []func(string) error{disks.Check, disks.Write} {
+		if err := look(dir); !errors.Is(err, fs.ErrNotExist) || disks.Full(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, err := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		if !disks.Full(fmt.Errorf("write: %w", err)) {
+			t.Errorf("%v is a full disk", err)
+		}
+	}
+}

@@ -18,6 +18,12 @@ const (
 // than it may. (S6.4)
 var ErrTimeout = errors.New("the tool took too long")
 
+// ErrUnfinished is returned, possibly wrapped, by the Run of a Resumable tool
+// whose work must be gone on with by a later take of the turn: the store or the
+// worker failed under it. It is no answer for the model; the turn is left open
+// at this very call.
+var ErrUnfinished = errors.New("the tool's work is not finished")
+
 // Errorf makes an error of a kind. Its text is for the model: a sentence that
 // says what to do differently, without paths or names that the model must not
 // learn.

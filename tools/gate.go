@@ -32,12 +32,15 @@ func CategoryGate(allowed ...Category) Gate {
 }
 
 // Interactive lets reading and writing pass, and asks ask about everything
-// else. (F03)
+// else: a nil ask denies, and what ask returns as an error ends the turn before
+// the call. (F03)
 func Interactive(ask Gate) Gate {
 	return func(ctx context.Context, t Tool, c Call) (Verdict, error) {
-		switch t.Category(c) {
-		case Read, Write:
+		switch cat := t.Category(c); {
+		case cat == Read, cat == Write:
 			return Verdict{}, nil
+		case ask == nil:
+			return Verdict{Decision: Deny, Reason: c.Name + " needs a person's approval, and there is nobody to ask"}, nil
 		default:
 			return ask(ctx, t, c)
 		}

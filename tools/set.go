@@ -30,23 +30,40 @@ type member struct {
 // [a-zA-Z0-9_-]{1,64}, which every provider takes; each schema must be one that
 // arguments can be checked against.
 func NewSet(ts ...Tool) (*Set, error) {
-	s := &Set{index: map[string]int{}}
+	var all []member
+	seen := map[string]bool{}
 	for _, t := range ts {
 		def := t.Definition()
 		if err := checkName(def.Name); err != nil {
 			return nil, err
 		}
-		if _, ok := s.index[def.Name]; ok {
+		if seen[def.Name] {
 			return nil, fmt.Errorf("two tools are named %q", def.Name)
 		}
+		seen[def.Name] = true
 		schema, err := ParseSchema(def.Schema)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", def.Name, err)
 		}
-		s.index[def.Name] = len(s.tools)
-		s.tools = append(s.tools, member{t, def, schema})
+		all = append(all, member{t, def, schema})
 	}
-	return s, nil
+	return setOf(all), nil
+}
+
+// setOf is the set of all, with their other names.
+func setOf(all []member) *Set {
+	s := &Set{tools: all, index: map[string]int{}}
+	for i, m := range all {
+		if a, ok := m.tool.(Aliased); ok {
+			for _, name := range a.Aliases() {
+				s.index[name] = i
+			}
+		}
+	}
+	for i, m := range all {
+		s.index[m.def.Name] = i
+	}
+	return s
 }
 
 var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -87,7 +104,7 @@ func (s *Set) Names() []string {
 	return names
 }
 
-// Lookup finds a tool by its exact name.
+// Lookup finds a tool by its exact name, or by one of its other names.
 func (s *Set) Lookup(name string) (Tool, bool) {
 	if s.Len() == 0 {
 		return nil, false
@@ -125,14 +142,36 @@ func (s *Set) Check(name string, a Arguments) error {
 // Where is the set of those tools whose name fits; order is kept. The narrower
 // set both hides and refuses the others.
 func (s *Set) Where(fits func(name string) bool) *Set {
-	n := &Set{index: map[string]int{}}
+	var kept []member
 	for i := range s.Len() {
 		if m := s.tools[i]; fits(m.def.Name) {
-			n.index[m.def.Name] = len(n.tools)
-			n.tools = append(n.tools, m)
+			kept = append(kept, m)
 		}
 	}
-	return n
+	return setOf(kept)
+}
+
+// Bind is s with each of ts in the place of the tool of its name: the same
+// definition and schema, run by another value, for one turn for example. What
+// is not in s stays out: binding never adds rights.
+func (s *Set) Bind(ts ...Tool) *Set {
+	bound := slices.Clone(s.all())
+	for _, t := range ts {
+		name := t.Definition().Name
+		for i := range bound {
+			if bound[i].def.Name == name {
+				bound[i].tool = t
+			}
+		}
+	}
+	return setOf(bound)
+}
+
+func (s *Set) all() []member {
+	if s == nil {
+		return nil
+	}
+	return s.tools
 }
 
 // Only keeps the named tools. Names that are not in s are passed over: a list

@@ -11,7 +11,7 @@ import (
 )
 
 type deleteInput struct {
-	Path string `json:"path" jsonschema:"the file or empty folder to delete"`
+	Path string `json:"path"`
 }
 
 func (w *writer) remove(ctx context.Context, in deleteInput, c tools.Call) (tools.Result, error) {

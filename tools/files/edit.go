@@ -14,10 +14,10 @@ import (
 )
 
 type editInput struct {
-	Path       string `json:"path" jsonschema:"the file to change"`
-	OldText    string `json:"old_text" jsonschema:"the text to replace, exactly as it is in the file" minLength:"1"`
-	NewText    string `json:"new_text" jsonschema:"what takes its place; empty to take it out"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence, not the only one"`
+	Path       string `json:"path"`
+	OldText    string `json:"old_text" jsonschema:"exactly as in the file" minLength:"1"`
+	NewText    string `json:"new_text" jsonschema:"empty: take it out"`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
 // Validate is asked with the schema.

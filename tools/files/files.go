@@ -1,6 +1,6 @@
 // Package files is the tools by which an agent works with files. [New] makes
 // those that look at one file or folder, [Searching] those that look through
-// many, [Writing] those that change them. They reach the session's own
+// many, [Writing] those that change them, [All] all of these. They reach the session's own
 // workspace and, to look only, the roots an operator adds, and nothing else:
 // not by "..", not by a link, not by a race between a check and a use.
 //
@@ -20,7 +20,6 @@ import (
 	_ "embed"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"parley/tools"
@@ -36,63 +35,6 @@ const (
 	maxEntries = 1000    // shown of a directory
 	maxNames   = 100_000 // read of a directory
 )
-
-// Config says what the file tools may reach. The workspace of the session is
-// always a root; it comes with each call.
-type Config struct {
-	// Denied are absolute paths that are out of reach with everything below
-	// them, also inside a root. Denied wins.
-	Denied []string
-	// ExtraRoots are absolute paths of further folders that every session may
-	// read. A root that is not there is out of reach.
-	ExtraRoots []string
-	// MaxBytes is how much of a file one call shows; 0: DefaultMaxBytes.
-	MaxBytes int64
-	// MaxWrite is how many bytes a file may have that write_file or edit_file
-	// leaves; 0: DefaultMaxWrite.
-	MaxWrite int64
-	// SearchTime is how long one search looks; what it found until then is its
-	// answer. 0: DefaultSearchTime.
-	SearchTime time.Duration
-	// Trusted are further names of files and folders that something outside the
-	// session believes, such as the file that a memory is kept in. Upper and
-	// lower case are the same. Writing them, or anything below them, is of
-	// category Admin.
-	Trusted []string
-	// AllowHardlinks lets files with several names be read. Such a file may be
-	// a file from outside under another name, so it is off by default; trees of
-	// package managers need it.
-	AllowHardlinks bool
-}
-
-// Validate says what is wrong with c.
-func (c Config) Validate() error {
-	for name, paths := range map[string][]string{"denied": c.Denied, "extra root": c.ExtraRoots} {
-		for _, p := range paths {
-			if !filepath.IsAbs(p) {
-				return fmt.Errorf("%s path %q: must be absolute", name, p)
-			}
-			if filepath.Clean(p) == "/" && name == "extra root" {
-				return fmt.Errorf("extra root path %q: the whole machine is no root", p)
-			}
-		}
-	}
-	if c.MaxBytes < 0 {
-		return fmt.Errorf("max bytes %d: must not be negative", c.MaxBytes)
-	}
-	if c.MaxWrite < 0 {
-		return fmt.Errorf("max write %d: must not be negative", c.MaxWrite)
-	}
-	if c.SearchTime < 0 {
-		return fmt.Errorf("search time %s: must not be negative", c.SearchTime)
-	}
-	for _, name := range c.Trusted {
-		if name == "" || strings.Contains(name, "/") {
-			return fmt.Errorf("trusted name %q: must be the name of a file or folder, without a path", name)
-		}
-	}
-	return nil
-}
 
 //go:embed read_file.md
 var readDoc string
@@ -118,6 +60,19 @@ func New(c Config) ([]tools.Tool, error) {
 		return nil, err
 	}
 	return []tools.Tool{read, list}, nil
+}
+
+// All makes the tools of [New], [Searching] and [Writing], in this order.
+func All(c Config) ([]tools.Tool, error) {
+	var all []tools.Tool
+	for _, some := range []func(Config) ([]tools.Tool, error){New, Searching, Writing} {
+		ts, err := some(c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ts...)
+	}
+	return all, nil
 }
 
 func (c Config) boundary() (*boundary, error) {

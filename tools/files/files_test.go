@@ -74,13 +74,9 @@ type user func(t *testing.T, workspace, name string, args map[string]any) (strin
 
 func with(t *testing.T, c files.Config) user {
 	t.Helper()
-	var ts []tools.Tool
-	for _, some := range []func(files.Config) ([]tools.Tool, error){files.New, files.Searching, files.Writing} {
-		made, err := some(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ts = append(ts, made...)
+	ts, err := files.All(c)
+	if err != nil {
+		t.Fatal(err)
 	}
 	set, err := tools.NewSet(ts...)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 type globInput struct {
-	Pattern string `json:"pattern" jsonschema:"which files, such as **/*.go or *.{yaml,yml}" minLength:"1" maxLength:"1000"`
-	Path    string `json:"path,omitempty" jsonschema:"the folder to search; the workspace itself when left out"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"most files to show; 200 when left out" minimum:"1" maximum:"1000"`
+	Pattern string `json:"pattern" jsonschema:"like **/*.go or *.{yaml,yml}" minLength:"1" maxLength:"1000"`
+	Path    string `json:"path,omitempty" jsonschema:"folder to search; default: the workspace"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"most files; default 200" minimum:"1" maximum:"1000"`
 }
 
 const globLimit = 200

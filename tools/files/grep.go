@@ -16,14 +16,14 @@ import (
 )
 
 type grepInput struct {
-	Pattern    string `json:"pattern" jsonschema:"what to look for in each line: a regular expression (RE2)" minLength:"1" maxLength:"1000"`
-	Path       string `json:"path,omitempty" jsonschema:"the file or folder to search; the workspace itself when left out"`
-	Include    string `json:"include,omitempty" jsonschema:"only files that match this glob, such as *.go or docs/**/*.md" maxLength:"1000"`
-	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"take upper and lower case as the same"`
-	Literal    bool   `json:"literal,omitempty" jsonschema:"take the pattern as plain text"`
-	FilesOnly  bool   `json:"files_only,omitempty" jsonschema:"name the files that match, not their lines"`
-	Context    int    `json:"context,omitempty" jsonschema:"lines to show before and after each match" minimum:"0" maximum:"20"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"most matching lines, or files with files_only; 100 when left out" minimum:"1" maximum:"1000"`
+	Pattern    string `json:"pattern" jsonschema:"RE2 regular expression" minLength:"1" maxLength:"1000"`
+	Path       string `json:"path,omitempty" jsonschema:"file or folder; default: the workspace"`
+	Include    string `json:"include,omitempty" jsonschema:"only files that match this glob" maxLength:"1000"`
+	IgnoreCase bool   `json:"ignore_case,omitempty"`
+	Literal    bool   `json:"literal,omitempty" jsonschema:"the pattern is plain text"`
+	FilesOnly  bool   `json:"files_only,omitempty" jsonschema:"names of matching files only"`
+	Context    int    `json:"context,omitempty" jsonschema:"lines around each match" minimum:"0" maximum:"20"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"most matches; default 100" minimum:"1" maximum:"1000"`
 }
 
 const (

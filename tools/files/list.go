@@ -18,7 +18,7 @@ import (
 )
 
 type listInput struct {
-	Path string `json:"path,omitempty" jsonschema:"the folder to list; the workspace itself when left out"`
+	Path string `json:"path,omitempty" jsonschema:"default: the workspace"`
 }
 
 func (b *boundary) list(ctx context.Context, in listInput, workspace string) (tools.Result, error) {

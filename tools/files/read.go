@@ -17,9 +17,9 @@ import (
 )
 
 type readInput struct {
-	Path   string `json:"path" jsonschema:"the file to read"`
-	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to show, from 1" minimum:"1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"most lines to show" minimum:"1"`
+	Path   string `json:"path"`
+	Offset int    `json:"offset,omitempty" jsonschema:"first line, from 1" minimum:"1"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"most lines" minimum:"1"`
 }
 
 type reader struct {

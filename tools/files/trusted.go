@@ -52,7 +52,8 @@ func believed(name string) bool {
 		return true
 	case ".ssh", "authorized_keys", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".rhosts", "crontab": // identities
 		return true
-	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "soul.md", "memory.md", "heartbeat.md",
+	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md",
+		"tools.md", "soul.md", "identity.md", "bootstrap.md", "heartbeat.md", "memory.md", ".memory",
 		".claude", ".codex", ".gemini", ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo",
 		".goosehints", ".aider.conf.yml", ".mcp.json", "mcp.json": // agents
 		return true

@@ -41,7 +41,7 @@ func TestAPersonDecidesAboutWhatSomethingElseTrusts(t *testing.T) {
 		".GIT/hooks/x": tools.Admin, ".g\u200cit/config": tools.Admin, ".ba\u017fhrc": tools.Admin, ".EnV": tools.Admin,
 		"./sub/../.git/x": tools.Admin, "sub//..//.env": tools.Admin, ws + "/.env": tools.Admin, "../ws/.env": tools.Admin,
 		".vscode/tasks.json": tools.Admin, ".github/workflows/x.yml": tools.Admin, ".ssh/config": tools.Admin,
-		"persona.MD": tools.Admin, "MEMORY.md": tools.Admin,
+		"persona.MD": tools.Admin, "MEMORY.md": tools.Admin, "TOOLS.md": tools.Admin, "sub/Tools.md": tools.Admin, "SOUL.md": tools.Admin,
 
 		"/etc/passwd": tools.Admin, "../other/x": tools.Admin, "~/x": tools.Admin, "": tools.Admin, "a\x00": tools.Admin,
 	} {

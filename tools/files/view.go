@@ -10,9 +10,9 @@ import (
 )
 
 type viewInput struct {
-	Path   string `json:"path" jsonschema:"the file to show"`
-	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to show, from 1" minimum:"1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"most lines to show; 2000 when left out" minimum:"1" maximum:"10000"`
+	Path   string `json:"path"`
+	Offset int    `json:"offset,omitempty" jsonschema:"first line, from 1" minimum:"1"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"most lines; default 2000" minimum:"1" maximum:"10000"`
 }
 
 const (

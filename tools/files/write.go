@@ -12,9 +12,9 @@ import (
 var errReadOnly = tools.Errorf(tools.Permanent, "the file is marked read-only")
 
 type writeInput struct {
-	Path          string `json:"path" jsonschema:"the file to write"`
-	Content       string `json:"content" jsonschema:"all that the file is to hold"`
-	CreateParents bool   `json:"create_parents,omitempty" jsonschema:"make the folders above the file that are missing"`
+	Path          string `json:"path"`
+	Content       string `json:"content"`
+	CreateParents bool   `json:"create_parents,omitempty" jsonschema:"make missing folders"`
 }
 
 func (w *writer) write(ctx context.Context, in writeInput, c tools.Call) (tools.Result, error) {

@@ -23,6 +23,8 @@ func TestOnlyLookingIsInTheFirstSet(t *testing.T) {
 		"read_file list_directory":         files.New,
 		"glob grep view":                   files.Searching,
 		"write_file edit_file delete_file": files.Writing,
+
+		"read_file list_directory glob grep view write_file edit_file delete_file": files.All,
 	} {
 		ts, err := some(files.Config{})
 		if err != nil {
@@ -263,15 +265,13 @@ func TestAStoppedCallWritesNothing(t *testing.T) {
 // lookup is one of all tools.
 func lookup(t testing.TB, c files.Config, name string) tools.Tool {
 	t.Helper()
-	for _, some := range []func(files.Config) ([]tools.Tool, error){files.New, files.Searching, files.Writing} {
-		made, err := some(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tool := range made {
-			if tool.Definition().Name == name {
-				return tool
-			}
+	all, err := files.All(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range all {
+		if tool.Definition().Name == name {
+			return tool
 		}
 	}
 	t.Fatalf("no tool %s", name)

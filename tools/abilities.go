@@ -1,0 +1,47 @@
+package tools
+
+import (
+	"context"
+	"time"
+)
+
+// What only some tools need is an interface of its own, which the loop or the
+// set looks for.
+
+// Timed is what a tool implements that needs another time than the default:
+// one that waits for a sub-agent, for example. Timeout is asked for each call;
+// 0 means the default, less than 0 that only the turn limits it.
+type Timed interface {
+	Timeout(c Call) time.Duration
+}
+
+// Parallel is what a tool implements whose calls may run side by side:
+// consecutive calls of one answer to such tools do, and their results are still
+// committed in the order of the calls. It only counts for calls that may run
+// again after a crash, because they are of category Read or Resumable.
+type Parallel interface {
+	Parallel() bool
+}
+
+// Admitter is what a tool implements that must decide on calls one after the
+// other, in their order, before those that run side by side begin: of too many
+// calls the first may run, whichever is the quickest. Admit is called in place
+// of Run; run does what Run would have done. An error is the call's result, as
+// from Run. What is admitted is run.
+type Admitter interface {
+	Admit(ctx context.Context, c Call) (run func(context.Context) (Result, error), err error)
+}
+
+// Resumable is what a tool implements whose calls find again, after a crash,
+// what they had begun, and go on with it. Such a call runs again although it
+// has side effects; any other gets the result "interrupted, outcome unknown".
+type Resumable interface {
+	Resumable() bool
+}
+
+// Aliased is what a tool implements that also answers to other names. They are
+// accepted wherever its own name is and never shown. A tool of that very name
+// goes before.
+type Aliased interface {
+	Aliases() []string
+}

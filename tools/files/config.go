@@ -1,0 +1,84 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Config says what the file tools may reach. The workspace of the session is
+// always a root; it comes with each call. The zero Config is the workspace and
+// nothing else.
+type Config struct {
+	// Denied are absolute paths that are out of reach with everything below
+	// them, also inside a root. Denied wins.
+	Denied []string `yaml:"denied"`
+	// ExtraRoots are absolute paths of further folders that every session may
+	// read. A root that is not there is out of reach.
+	ExtraRoots []string `yaml:"extra_roots"`
+	// Trusted are further names of files and folders that something outside the
+	// session believes, such as the file that a memory is kept in. Upper and
+	// lower case are the same. Writing them, or anything below them, is of
+	// category Admin.
+	Trusted []string `yaml:"trusted"`
+	// AllowHardlinks lets files with several names be read. Such a file may be
+	// a file from outside under another name, so it is off by default; trees of
+	// package managers need it.
+	AllowHardlinks bool `yaml:"allow_hardlinks"`
+	// MaxBytes is how much of a file one call shows; 0: DefaultMaxBytes.
+	MaxBytes int64 `yaml:"max_bytes"`
+	// MaxWrite is how many bytes a file may have that write_file or edit_file
+	// leaves; 0: DefaultMaxWrite.
+	MaxWrite int64 `yaml:"max_write"`
+	// SearchTime is how long one search looks; what it found until then is its
+	// answer. 0: DefaultSearchTime.
+	SearchTime time.Duration `yaml:"search_time"`
+}
+
+// Defaults fills in what is not said.
+func (c Config) Defaults() Config {
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.MaxWrite = cmp.Or(c.MaxWrite, DefaultMaxWrite)
+	c.SearchTime = cmp.Or(c.SearchTime, DefaultSearchTime)
+	return c
+}
+
+// Validate says what is wrong with c: all mistakes joined, each with its place,
+// as in denied[0].
+func (c Config) Validate() error {
+	var errs []error
+	add := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf(format, args...)) //nolint:err113 // the text is for the operator
+	}
+	for i, p := range c.Denied {
+		if !filepath.IsAbs(p) {
+			add("denied[%d]: %q is not an absolute path", i, p)
+		}
+	}
+	for i, p := range c.ExtraRoots {
+		switch {
+		case !filepath.IsAbs(p):
+			add("extra_roots[%d]: %q is not an absolute path", i, p)
+		case filepath.Clean(p) == "/":
+			add("extra_roots[%d]: the whole machine is no root", i)
+		}
+	}
+	for i, name := range c.Trusted {
+		if name == "" || strings.Contains(name, "/") {
+			add("trusted[%d]: %q is not the name of a file or folder, without a path", i, name)
+		}
+	}
+	if c.MaxBytes < 0 || c.MaxBytes > DefaultMaxBytes {
+		add("max_bytes: %d is not 1 to %d, which is what one answer of a tool holds", c.MaxBytes, DefaultMaxBytes)
+	}
+	if c.MaxWrite < 0 {
+		add("max_write: %d is negative", c.MaxWrite)
+	}
+	if c.SearchTime < 0 {
+		add("search_time: %s is negative", c.SearchTime)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,17 @@
+package tools
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Untrusted frames what somebody else said, so that a model takes it as material
+// and not as orders: the words of a sub-agent or of another conversation. who is
+// the caller's own word for whose they are. The marks of the frame are made from
+// a hash of the text, so the text cannot hold them, and the same text is always
+// framed alike.
+func Untrusted(who, text string) string {
+	sum := sha256.Sum256([]byte(who + "\x00" + text))
+	mark := hex.EncodeToString(sum[:8])
+	return "What " + who + " said, untrusted, up to the mark " + mark + ":\n" + text + "\n" + mark
+}

@@ -23,19 +23,18 @@ import (
 // Every method but Messages is one durable commit. An error of any of them
 // ends the turn at once and leaves it open for whoever takes the session over.
 type Journal interface {
-	// Messages is the whole history so far, oldest first. It is read before each
-	// model call, so messages that arrive during the turn may join it here; but
-	// never while a call of the last answer waits for its result, which has to
-	// follow the answer directly.
+	// Messages is the whole history so far, oldest first, with what joined it
+	// (see Steering). It is read before each model call.
 	Messages(ctx context.Context) ([]transcript.Message, error)
 	// Append adds results of tools.
 	Append(ctx context.Context, ms ...transcript.Message) error
 	// Begin is called before a tool with side effects runs. It reports whether
 	// the same call was begun before: then it must not run again.
 	Begin(ctx context.Context, step int, callID string) (again bool, err error)
-	// Reserve writes down the worst case of a call before it is made. It
-	// returns a *costs.BudgetError when the money is not there.
-	Reserve(ctx context.Context, e costs.Estimate) (costs.Reservation, error)
+	// Reserve writes down the worst case of a call before it is made, and what
+	// the model is asked. It returns a *costs.BudgetError when the money is not
+	// there.
+	Reserve(ctx context.Context, e costs.Estimate, a transcript.Asked) (costs.Reservation, error)
 	// Settle books what a call cost and adds its answer, if it has one, in one
 	// commit.
 	Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error
@@ -72,6 +71,8 @@ type Turn struct {
 	MaxTokens int // most output tokens of one call; 0: the model's own most
 	MaxSteps  int // most model calls; 0: 20 (C01)
 
+	Steering Steering // nil: nothing joins the turn
+
 	// Where a turn that another worker left goes on: Steps model calls were
 	// answered and committed, and Tries attempts were made of the next one.
 	Steps int
@@ -89,6 +90,12 @@ type Outcome struct {
 	Priced bool         // false: at least one call has no known price
 }
 
+// Refused is what the budgets refused, if that is why the turn ended early.
+func (o Outcome) Refused() *costs.BudgetError {
+	refused, _ := errors.AsType[*costs.BudgetError](o.Err)
+	return refused
+}
+
 // EventType names what happens during a turn. (W01, 2.4)
 type EventType string
 
@@ -104,8 +111,9 @@ const (
 	ToolResulted   EventType = "tool_result"
 	StepComplete   EventType = "step_complete"
 	FinalResponse  EventType = "final"
-	ModelCalled    EventType = "model_call" // one attempt ended: Call is filled
-	Retrying       EventType = "llm_retry"  // Wait says how long
+	ModelCalled    EventType = "model_call"  // one attempt ended: Call is filled
+	Retrying       EventType = "llm_retry"   // Wait says how long
+	Interrupted    EventType = "interrupted" // what the step said so far is void: it is asked anew
 	Problem        EventType = "error"
 )
 

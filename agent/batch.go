@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"parley/costs"
 	"parley/tools"
@@ -45,43 +46,160 @@ func eventsOf(fs []finishedCall) []Event {
 	return es
 }
 
-// batch runs the calls of an answer one after the other. Each result is
-// committed before the next call begins; one that ends the turn is committed
-// with the end.
+// batch runs the calls of an answer, one after the other, and side by side
+// those that stand together and may. Each result is committed in the order of
+// the calls, and before the next group begins; one that ends the turn is
+// committed with the end. For a new message, the calls that have not begun are
+// not run.
 func (r *run) batch(ctx context.Context, b batch) (*Outcome, error) {
-	for i, c := range b.calls {
-		rest := b.calls[i:]
+	for len(b.calls) > 0 {
 		if over(ctx) {
-			return r.cancelled(ctx, nil, r.unrun(b.step, rest, resultCanceled, true))
+			return r.cancelled(ctx, nil, r.unrun(b.step, b.calls, resultCanceled, true))
 		}
-		f, err := r.call(ctx, b, c)
+		if r.interrupted() {
+			return nil, r.supersede(ctx, b)
+		}
+		end, err := r.group(ctx, &b)
+		if end != nil || err != nil {
+			return end, err
+		}
+	}
+	return nil, nil
+}
+
+// group runs the calls at the head of b that go together, and takes them from
+// b. What stops the turn at a call, a person who must decide or said no, does so
+// after the calls before it have ended.
+func (r *run) group(ctx context.Context, b *batch) (*Outcome, error) {
+	started, stop := r.prepare(ctx, *b)
+	running, settled := ctx, func() {}
+	if mayRunAgain(started) {
+		running, settled = r.interruptible(ctx)
+	}
+	defer settled()
+	side := begin(running, started)
+	defer side.end()
+	for i := range started {
+		f, err := side.result(i)
+		rest := b.calls[i:]
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, fmt.Errorf("tool %s: %w", rest[0].Name, err)
+		case f == nil && !over(ctx): // a new message came first
+			all, err := r.others(side, b.step, rest, i, len(started), resultSuperseded, false)
+			if err != nil {
+				return nil, err
+			}
+			b.calls = nil
+			return nil, r.keep(ctx, all)
 		case f == nil: // ctx ended before there was a result
-			all := r.unrun(b.step, rest, resultCanceled, true)
-			all[0].events = all[0].events[2:] // its start was told
+			all, err := r.others(side, b.step, rest, i, len(started), resultCanceled, true)
+			if err != nil {
+				return nil, err
+			}
 			return r.cancelled(ctx, nil, all)
 		case f.done != nil:
-			all := append([]finishedCall{*f}, r.unrun(b.step, rest[1:], resultSkipped, false)...)
+			all, err := r.others(side, b.step, rest, i, len(started), resultSkipped, false)
+			if err != nil {
+				return nil, err
+			}
 			text := cmp.Or(f.done.Content, b.words, textDone)
 			return r.finish(ctx, nil, Outcome{Finish: transcript.Done, Text: text}, messagesOf(all), eventsOf(all)...)
-		case f.halt:
-			all := append([]finishedCall{*f}, r.unrun(b.step, rest[1:], resultCanceled, true)...)
-			return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: textDenied}, messagesOf(all), eventsOf(all)...)
 		}
 		commit, done := r.commit(ctx)
 		err = r.Journal.Append(commit, f.message)
 		done()
 		if err != nil {
-			return nil, fmt.Errorf("store result of tool %s: %w", c.Name, err)
+			return nil, fmt.Errorf("store result of tool %s: %w", rest[0].Name, err)
 		}
-		b.failed.note(c.ToolCall, f.status != StatusOK)
+		b.failed.note(rest[0].ToolCall, f.status != StatusOK)
 		for _, e := range f.events {
 			r.emit(e)
 		}
 	}
+	b.calls = b.calls[len(started):]
+	switch {
+	case stop.err != nil:
+		return nil, stop.err
+	case stop.over:
+		all := r.unrun(b.step, b.calls, resultCanceled, true)
+		all[0].events = all[0].events[2:] // its start was told
+		return r.cancelled(ctx, nil, all)
+	case stop.halted != nil:
+		all := append([]finishedCall{*stop.halted}, r.unrun(b.step, b.calls[1:], resultCanceled, true)...)
+		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: textDenied}, messagesOf(all), eventsOf(all)...)
+	}
 	return nil, nil
+}
+
+// mayRunAgain says whether nothing is lost when the calls are cancelled.
+func mayRunAgain(started []prepared) bool {
+	return !slices.ContainsFunc(started, func(p prepared) bool { return !p.again })
+}
+
+// others are the results of rest, whose first is number i of the n that were
+// started: what they really gave, and the given words for those that were not
+// started; those that gave nothing were cancelled, or given up for a new message.
+func (r *run) others(side *side, step int, rest []call, i, n int, words string, isError bool) ([]finishedCall, error) {
+	var all []finishedCall
+	for k := i; k < n; k++ {
+		f, err := side.result(k)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", rest[k-i].Name, err)
+		}
+		if f == nil {
+			none := r.unrun(step, rest[k-i:k-i+1], resultCanceled, true)
+			if words == resultSuperseded {
+				none = r.unrun(step, rest[k-i:k-i+1], words, isError)
+			}
+			none[0].events = none[0].events[2:] // its start was told
+			f = &none[0]
+		}
+		all = append(all, *f)
+	}
+	return append(all, r.unrun(step, rest[n-i:], words, isError)...), nil
+}
+
+// stop is why the calls of an answer end before the last.
+type stop struct {
+	over   bool          // the turn's context ended while the gate decided
+	halted *finishedCall // a person said no
+	err    error         // of the gate or the journal; ErrParked
+}
+
+// prepare decides on the calls at the head of b that may run side by side, or
+// on one. stop is what is in the way of the call after the last of them.
+func (r *run) prepare(ctx context.Context, b batch) (started []prepared, s stop) {
+	for i, c := range b.calls {
+		if i > 0 && (!r.parallel(b.step, b.calls[0]) || !r.parallel(b.step, c)) {
+			break
+		}
+		p, err := r.call(ctx, b, c)
+		switch {
+		case err != nil:
+			return started, stop{err: err}
+		case p == nil:
+			return started, stop{over: true}
+		case p.ready != nil && p.ready.halt:
+			return started, stop{halted: p.ready}
+		}
+		started = append(started, *p)
+	}
+	return started, s
+}
+
+// parallel says whether c may run beside its neighbours: its tool says so, and
+// it may run again, so that nobody needs to know which of them had begun.
+func (r *run) parallel(step int, c call) bool {
+	t, ok := r.t.Tools.Lookup(c.Name)
+	if !ok {
+		return false
+	}
+	if p, ok := t.(tools.Parallel); !ok || !p.Parallel() {
+		return false
+	}
+	args, err := tools.DecodeArguments(c.Input)
+	return err == nil && r.again(t, r.toolCall(step, c, args))
 }
 
 // unrun gives results to calls that did not run and will not.
@@ -124,5 +242,3 @@ func settlementOf(a *attempt) *costs.Settlement {
 	}
 	return &a.settlement
 }
-
-func budgetText(err error) string { return fmt.Sprintf(textBudget, err) }

@@ -11,25 +11,23 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/faultpoint"
 	"parley/tools"
 )
 
-// call runs one call of a tool, or says to the model why it does not run. It
-// gives nil when ctx ended before there was a result, ErrParked when a person
-// must decide first, and else the error of the gate or the journal.
-func (r *run) call(ctx context.Context, b batch, c call) (*finishedCall, error) {
+// call decides on one call of a tool: it is ready to run, or its result says to
+// the model why it does not. It gives nil when ctx ended before that was decided,
+// ErrParked when a person must decide first, and else the error of the gate or
+// the journal.
+func (r *run) call(ctx context.Context, b batch, c call) (*prepared, error) {
 	r.emit(Event{Type: StepStart, Step: b.step, CallID: c.ID, Tool: c.Name})
 	args, shown, err := r.arguments(c)
 	r.emit(Event{Type: ToolCalled, Step: b.step, CallID: c.ID, Tool: c.Name, Args: shown})
 	if refusal := r.refusal(b, c, args, err); refusal != "" {
-		return r.refused(b, c, refusal, StatusError), nil
+		return &prepared{ready: r.refused(b, c, refusal, StatusError)}, nil
 	}
 	tool, _ := r.t.Tools.Lookup(c.Name)
-	in := tools.Call{
-		ID: c.ID, Name: c.Name, Arguments: args.JSON(),
-		Session: r.t.Session, Key: r.t.Key, Turn: r.t.ID, Step: b.step, Workspace: r.t.Workspace,
-		Progress: func(string) {},
-	}
+	in := r.toolCall(b.step, c, args)
 	v, err := r.Gate(ctx, tool, in)
 	if over(ctx) {
 		return nil, nil
@@ -42,20 +40,62 @@ func (r *run) call(ctx context.Context, b batch, c call) (*finishedCall, error) 
 	case v.Decision != tools.Allow:
 		f := r.refused(b, c, denial(v.Reason), StatusDenied)
 		f.halt = v.Halt
-		return f, nil
+		return &prepared{ready: f}, nil
 	}
-	if tool.Category(in) != tools.Read {
+	again := r.again(tool, in)
+	if !again {
 		commit, done := r.commit(ctx)
-		again, err := r.Journal.Begin(commit, b.step, c.ID)
+		begun, err := r.Journal.Begin(commit, b.step, c.ID)
 		done()
 		if err != nil {
 			return nil, fmt.Errorf("begin tool %s: %w", c.Name, err)
 		}
-		if again {
-			return r.refused(b, c, resultInterrupted, StatusError), nil
+		if begun {
+			return &prepared{ready: r.refused(b, c, resultInterrupted, StatusError)}, nil
 		}
+		faultpoint.HitOn("agent.tool.begun", c.Name)
 	}
-	return r.invoke(ctx, b, c, tool, in), nil
+	do := admitted(ctx, tool, in)
+	return &prepared{again: again, run: func(ctx context.Context) (*finishedCall, error) { return r.invoke(ctx, b, c, tool, in, do) }}, nil
+}
+
+// work is what a call does.
+type work func(ctx context.Context, in tools.Call) (tools.Result, error)
+
+// admitted is the work of a call, after its tool has decided on it, if it wants to.
+func admitted(ctx context.Context, tool tools.Tool, in tools.Call) work {
+	a, ok := tool.(tools.Admitter)
+	if !ok {
+		return tool.Run
+	}
+	var run func(context.Context) (tools.Result, error)
+	_, err := safely(ctx, in, func(ctx context.Context, in tools.Call) (res tools.Result, err error) {
+		run, err = a.Admit(ctx, in)
+		return res, err
+	})
+	return func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return run(ctx)
+	}
+}
+
+func (r *run) toolCall(step int, c call, args tools.Arguments) tools.Call {
+	return tools.Call{
+		ID: c.ID, Name: c.Name, Arguments: args.JSON(),
+		Session: r.t.Session, Key: r.t.Key, Turn: r.t.ID, Step: step, Workspace: r.t.Workspace,
+		Progress: func(string) {},
+	}
+}
+
+// again says whether the call may run again after a crash.
+func (r *run) again(tool tools.Tool, in tools.Call) bool {
+	if tool.Category(in) == tools.Read {
+		return true
+	}
+	t, ok := tool.(tools.Resumable)
+	return ok && t.Resumable()
 }
 
 // arguments decodes what the model wrote, once, and says how it is shown: as
@@ -120,8 +160,8 @@ func (r *run) refused(b batch, c call, text, status string) *finishedCall {
 
 // invoke runs the tool and makes a result of whatever comes of it: an error, a
 // timeout and a panic are answers for the model too. It gives nil when ctx
-// ended the tool.
-func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call) *finishedCall {
+// ended the tool, and an error when the tool cannot say how it ended.
+func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call, do work) (*finishedCall, error) {
 	var returned atomic.Bool // progress after the end is nobody's
 	in.Progress = func(text string) {
 		if !returned.Load() {
@@ -135,7 +175,8 @@ func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in t
 	}
 	defer cancel()
 	began := r.Now()
-	res, err := safely(limited, tool, in)
+	res, err := safely(limited, in, do)
+	faultpoint.HitOn("agent.tool.effect", c.Name) // it happened, and nobody has noted it yet
 	took := r.Now().Sub(began)
 	returned.Store(true)
 
@@ -145,7 +186,9 @@ func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in t
 	case err == nil:
 		said.Content = cmp.Or(tools.Limit(res.Content, r.ToolOutput), resultEmpty)
 	case over(ctx):
-		return nil
+		return nil, nil
+	case errors.Is(err, tools.ErrUnfinished):
+		return nil, err
 	default:
 		status = StatusError
 		if errors.Is(context.Cause(limited), tools.ErrTimeout) {
@@ -158,7 +201,7 @@ func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in t
 	if err == nil && res.Done {
 		f.done = &res
 	}
-	return &f
+	return &f, nil
 }
 
 // timeout is how long the tool may take; 0: as long as the turn.
@@ -188,11 +231,11 @@ func (r *run) toolError(c call, content string, err error) string {
 	return text
 }
 
-func safely(ctx context.Context, tool tools.Tool, in tools.Call) (res tools.Result, err error) {
+func safely(ctx context.Context, in tools.Call, do work) (res tools.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = tools.Result{}, &PanicError{v, debug.Stack()}
 		}
 	}()
-	return tool.Run(ctx, in)
+	return do(ctx, in)
 }

@@ -58,6 +58,22 @@ func TestS5_5_AStopInTheMiddleOfTheStreamEndsTheTurnCleanly(t *testing.T) {
 	}
 }
 
+func TestACallGivenUpBeforeItsAnswerBeganMayHaveCostSomething(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reached := make(chan struct{})
+	r := newRig(t, nil, llmtest.Turn{llmtest.Reach(reached), llmtest.Wait(nil)})
+	go func() {
+		<-reached
+		cancel(agent.ErrStopped)
+	}()
+	r.run(t, ctx)
+	e := r.journal.ledger()[0]
+	if e.State != costs.Interrupted || e.Lower != 0 || e.Upper == 0 || e.Upper < e.Amount || e.Outcome != "canceled" {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestS5_8_AStopReachesTheRunningTool(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())

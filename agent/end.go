@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"parley/transcript"
 )
@@ -13,21 +12,10 @@ import (
 // grace period, because what happened must be written down also when the turn
 // was ended meanwhile. done must be called. (L12)
 func (r *run) commit(ctx context.Context) (_ context.Context, done func()) {
-	c, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		t := time.NewTimer(r.Grace)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			cancel(errors.New("the turn was ended and its last commit took too long"))
-		case <-c.Done():
-		}
-	})
-	return c, func() {
-		stop()
-		cancel(nil)
-	}
+	return Outlast(ctx, r.Grace, errLateCommit)
 }
+
+var errLateCommit = errors.New("the turn was ended and its last commit took too long")
 
 // outcome fills in what every outcome of this take says.
 func (r *run) outcome(o Outcome) Outcome {

@@ -121,7 +121,7 @@ func TestABudgetThatIsUsedUpEndsTheTurn(t *testing.T) {
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)), calls(llmtest.Call{ID: "c1", Name: "echo"}), text("never"))
 	r.journal.limit = 3 * costs.USD / 100
 	o := r.run(t, t.Context())
-	if o.Finish != transcript.Budget || o.Text != "I cannot go on: the session budget is used up." || r.model.Left() != 1 || o.Steps != 1 {
+	if o.Finish != transcript.Budget || !strings.HasPrefix(o.Text, "never\n\n(I had to stop: the session budget is used up: ") || o.Steps != 2 {
 		t.Errorf("%+v, spent %d", o, r.journal.spent())
 	}
 	if _, ok := errors.AsType[*costs.BudgetError](o.Err); !ok {

@@ -31,6 +31,8 @@ type journal struct {
 	tries    int
 	finished []agent.Outcome
 	limit    costs.Amount // 0: none
+	reserved []costs.Amount
+	asked    []transcript.Asked
 
 	ops     int
 	killAt  int  // the operation that fails; 0: none
@@ -91,15 +93,17 @@ func (j *journal) Begin(ctx context.Context, step int, callID string) (again boo
 	return again, err
 }
 
-func (j *journal) Reserve(ctx context.Context, e costs.Estimate) (r costs.Reservation, err error) {
+func (j *journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Asked) (r costs.Reservation, err error) {
 	err = j.op(ctx, "reserve", func() error {
 		r = costs.Reservation{ID: fmt.Sprintf("%+v", e.Call), Estimate: e}
 		if _, ok := j.entries[r.ID]; ok || j.held[r.ID].ID != "" {
 			return fmt.Errorf("attempt %s was made before", r.ID)
 		}
-		if j.limit > 0 && j.spent()+e.Upper > j.limit {
-			return &costs.BudgetError{Scope: "session", Limit: j.limit, Spent: j.spent(), Need: e.Upper}
+		if j.limit > 0 && (j.spent()+e.Upper > j.limit || !e.Priced) {
+			return &costs.BudgetError{Scope: "session", Limit: j.limit, Spent: j.spent(), Need: e.Upper, Unpriced: !e.Priced}
 		}
+		j.reserved = append(j.reserved, e.Upper)
+		j.asked = append(j.asked, a)
 		j.held[r.ID] = r
 		j.tries++
 		return nil

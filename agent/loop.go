@@ -10,6 +10,7 @@ import (
 
 	"parley/costs"
 	"parley/tools"
+	"parley/transcript"
 )
 
 // ErrParked is returned by Run when a person has to decide about a call before
@@ -24,7 +25,9 @@ const DefaultSteps = 20
 // DefaultGrace is how long the last commits may take after a turn was ended.
 const DefaultGrace = 5 * time.Second
 
-// Prices is what the loop must know about money. *costs.Catalogue is one.
+// Prices is what the loop must know about money. *costs.Catalogue is one. They
+// may change meanwhile if they have a method Snapshot() Prices: each attempt of
+// a call keeps those of its beginning.
 type Prices interface {
 	// Price finds the price of a model's tokens; false: there is none.
 	Price(provider, model string) (*costs.Price, bool)
@@ -52,6 +55,10 @@ type Loop struct {
 	ToolOutput  int           // bytes of one result; 0: tools.DefaultOutput
 	Grace       time.Duration // for the last commits of a turn that was ended; 0: DefaultGrace
 
+	// Why tells the person why a call was refused, as the end of a sentence:
+	// "you may spend $5.00 a day here, …". nil: the error's own text.
+	Why func(*costs.BudgetError) string
+
 	// Redact takes secrets out of what tools return, before it is stored, shown
 	// or sent. nil: it is left as it is.
 	Redact func(string) string
@@ -78,7 +85,8 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // With an error the turn is open and nothing of this take runs any more:
 // [ErrParked] when a person must decide first; one that wraps [ErrHandover]
 // when ctx ended with another cause than ErrStopped or ErrTurnTimeout; a
-// *PanicError; or what the journal or a gate returned. Calling Run again with
+// *PanicError; or what the journal, a gate, or a tool with
+// [tools.ErrUnfinished] returned. Calling Run again with
 // the same turn, its Steps and Tries as committed, goes on where it stopped:
 // everything that it must know is in the history.
 //
@@ -89,7 +97,11 @@ func (l *Loop) Run(ctx context.Context, t Turn, emit func(Event)) (o Outcome, er
 	r := newRun(l, t, emit)
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
+			p, ok := v.(*PanicError) // of a call that ran beside the turn
+			if !ok {
+				p = &PanicError{v, debug.Stack()}
+			}
+			err = p
 			r.log.Error("turn panicked", "turn", t.ID, "session", string(t.Session), "err", err)
 			r.emit(Event{Type: Problem, Text: textInternal, Err: err})
 			o = r.outcome(Outcome{})
@@ -105,14 +117,18 @@ type run struct {
 	log  *slog.Logger
 	out  *events
 
-	steps  int // model calls answered and committed
-	tries  int // attempts made of the next one
+	prices Prices // of the present attempt; nil: none is known
+	steps  int    // model calls answered and committed
+	tries  int    // attempts made of the next one
+	gone   int    // of them, given up for a new message in this take
+	cut    bool   // something is to join before the turn goes on
+	least  int    // output tokens that a call is worth making for
 	cost   costs.Amount
 	priced bool
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
-	r := &run{Loop: *l, t: t, log: l.Log, steps: t.Steps, tries: t.Tries, priced: true}
+	r := &run{Loop: *l, t: t, log: l.Log, steps: t.Steps, tries: t.Tries, least: leastOutput, priced: true}
 	if r.t.MaxSteps <= 0 {
 		r.t.MaxSteps = DefaultSteps
 	}
@@ -124,6 +140,9 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	}
 	if r.ToolTimeout <= 0 {
 		r.ToolTimeout = tools.DefaultTimeout
+	}
+	if r.Why == nil {
+		r.Why = (*costs.BudgetError).Error
 	}
 	if r.Grace <= 0 {
 		r.Grace = DefaultGrace
@@ -162,7 +181,16 @@ func (r *run) turn(ctx context.Context) (Outcome, error) {
 		b := unanswered(history, r.t)
 		if b.empty() {
 			if r.steps >= r.t.MaxSteps {
-				return r.wrapUp(ctx, history)
+				return r.wrapUp(ctx, history, lastWords{
+					instruction: instructionWrapUp, finish: transcript.MaxIterations, text: textMaxSteps,
+					events: func(err error) []Event { return []Event{{Type: Problem, Text: problemMaxSteps, Err: err}} },
+				})
+			}
+			if history, err = r.join(ctx, history); err != nil {
+				if over(ctx) {
+					return r.cancelledBetween(ctx)
+				}
+				return r.outcome(Outcome{}), err
 			}
 			var end *Outcome
 			if b, end, err = r.step(ctx, history); end != nil || err != nil {

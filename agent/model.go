@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"parley/costs"
+	"parley/faultpoint"
 	"parley/llm"
 	"parley/transcript"
 )
@@ -29,15 +31,22 @@ type answered struct {
 	err error
 }
 
-// request is what is sent for the next step of the turn.
-func (r *run) request(history []transcript.Message) llm.Request {
+// Sent is what of a history a model is sent: messages of one role in a row are
+// one, and each call has its result.
+func Sent(history []transcript.Message) []transcript.Message {
+	return transcript.Repair(transcript.Merge(history), resultMissing)
+}
+
+// request is what is sent for the next step of the turn. tail is of this call
+// alone and not stored.
+func (r *run) request(history []transcript.Message, tail ...transcript.Message) llm.Request {
 	most := r.t.MaxTokens
 	if most <= 0 {
 		most = llm.Lookup(r.t.Model.Name()).MaxOutput
 	}
 	return llm.Request{
 		System:    r.t.System,
-		Messages:  transcript.Repair(transcript.Merge(history), resultMissing),
+		Messages:  Sent(append(slices.Clip(history), tail...)),
 		Tools:     r.t.Tools.Definitions(),
 		MaxTokens: most,
 		CacheKey:  r.t.Session.MailboxToken(),
@@ -46,11 +55,18 @@ func (r *run) request(history []transcript.Message) llm.Request {
 
 // ask makes one model call with as many attempts as the rule allows. All of
 // them but the last are booked; the last is booked by the caller together with
-// what follows from it. The error is the journal's.
-func (r *run) ask(ctx context.Context, req llm.Request) (answered, error) {
+// what follows from it. req was made of the first upto messages of the history
+// and tail. The error is the journal's. Before what has no tail a new message
+// may come: then the answer's err is errInterrupted.
+func (r *run) ask(ctx context.Context, req llm.Request, upto int, tail ...transcript.Message) (answered, error) {
+	yields := len(tail) == 0
 	began := r.Now()
+	what := r.asked(req, upto, tail)
 	for {
-		a, err := r.attempt(ctx, req)
+		if yields && r.interrupted() {
+			return answered{err: errInterrupted}, nil
+		}
+		a, err := r.attempt(ctx, req, what, yields)
 		if budget, ok := errors.AsType[*costs.BudgetError](err); ok {
 			return answered{err: budget}, nil
 		}
@@ -62,6 +78,9 @@ func (r *run) ask(ctx context.Context, req llm.Request) (answered, error) {
 		}
 		if over(ctx) {
 			return answered{a, context.Cause(ctx)}, nil
+		}
+		if yields && r.cut {
+			return answered{a, errInterrupted}, nil
 		}
 		pause, again := r.retry(a.err, r.Now().Sub(began))
 		if !again {
@@ -82,28 +101,45 @@ func (r *run) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool)
 	if r.Retry == nil || err.Visible {
 		return 0, false
 	}
-	return r.Retry.Next(r.tries, elapsed, err)
+	return r.Retry.Next(r.tries-r.gone, elapsed, err)
 }
 
 // attempt reserves the worst case, streams, and makes the entry. Its error is
 // what Reserve returned.
-func (r *run) attempt(ctx context.Context, req llm.Request) (*attempt, error) {
-	e, err := r.estimate(req)
-	if err != nil {
-		return nil, err
+func (r *run) attempt(ctx context.Context, req llm.Request, what transcript.Asked, yields bool) (*attempt, error) {
+	r.prices = r.Prices
+	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
+		r.prices = p.Snapshot()
 	}
 	commit, done := r.commit(ctx)
 	defer done()
-	res, err := r.Journal.Reserve(commit, e)
+	res, req, err := r.reserve(commit, req, what)
 	if err != nil {
-		return nil, fmt.Errorf("reserve model call: %w", err)
+		return nil, err
 	}
+	faultpoint.Hit("agent.reserve.after")
 	r.tries++
-	a, received := r.stream(ctx, req)
+	streaming, stop := ctx, func() {}
+	if yields {
+		streaming, stop = r.interruptible(ctx)
+	}
+	defer stop()
+	a, received := r.stream(streaming, req)
+	stop()
 	a.settlement = costs.Settlement{Reservation: res, Entry: r.entry(res, req, a, received)}
 	r.cost += a.settlement.Entry.Amount
 	r.priced = r.priced && a.settlement.Entry.Priced
 	return a, nil
+}
+
+// asked is req as it is kept: made of the first upto messages of the history,
+// and tail.
+func (r *run) asked(req llm.Request, upto int, tail []transcript.Message) transcript.Asked {
+	f := llm.FrameOf(r.t.Model, req)
+	name := f.Name()
+	return transcript.Asked{
+		Frame: name, Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: llm.Digest(name, req.Messages),
+	}
 }
 
 // stream makes the one HTTP request and hands the pieces on as they come. The
@@ -122,6 +158,7 @@ func (r *run) stream(ctx context.Context, req llm.Request) (a *attempt, received
 			return a, received
 		}
 		n := r.piece(ev)
+		faultpoint.HitOn("agent.delta", ev.Text)
 		if received == 0 && n > 0 {
 			a.firstToken = max(r.Now().Sub(began), 1)
 		}

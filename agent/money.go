@@ -20,28 +20,25 @@ func (r *run) labels() costs.Labels {
 	}
 }
 
-// estimate is the worst case of the next attempt.
-func (r *run) estimate(req llm.Request) (costs.Estimate, error) {
-	e := costs.Estimate{
+// estimate is the worst case of the next attempt, and the price by which; nil:
+// none is known.
+func (r *run) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err error) {
+	e = costs.Estimate{
 		Call:   costs.CallID{Turn: r.t.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.t.Purpose},
 		Labels: r.labels(),
 	}
-	if r.Prices == nil {
-		return e, nil
-	}
-	p, ok := r.Prices.Price(e.Labels.Provider, e.Labels.Model)
-	if !ok {
-		return e, nil
+	if p = r.price(e.Labels); p == nil {
+		return e, nil, nil
 	}
 	upper, err := p.Worst(llm.Upper(req), int64(req.MaxTokens))
 	if errors.Is(err, costs.ErrNoPrice) {
-		return e, nil
+		return e, nil, nil
 	}
 	if err != nil {
-		return e, fmt.Errorf("estimate model call: %w", err)
+		return e, nil, fmt.Errorf("estimate model call: %w", err)
 	}
 	e.Upper, e.Priced = upper, true
-	return e, nil
+	return e, p, nil
 }
 
 // entry is the ledger's row of an attempt.
@@ -67,42 +64,60 @@ func (r *run) entry(res costs.Reservation, req llm.Request, a *attempt, received
 		}
 		e.Usage, exact = failureUsage(a.err, req)
 	}
-	r.charge(&e)
-	if !exact {
+	if known := r.charge(&e); !exact || !known && res.Estimate.Priced {
 		e.State = costs.Interrupted
 		e.Upper = max(res.Estimate.Upper, e.Amount)
+		e.Lower = min(r.reported(&e, a), e.Amount)
 	}
 	return e
 }
 
-// charge fills in what e.Usage costs. A model without a price costs an unknown
-// amount, not nothing.
-func (r *run) charge(e *costs.Entry) {
-	if r.Prices == nil {
-		return
+// charge fills in what e.Usage costs; false: nobody knows. A model without a
+// price costs an unknown amount, not nothing.
+func (r *run) charge(e *costs.Entry) (known bool) {
+	if r.prices == nil {
+		return false
 	}
-	amount, price, err := r.Prices.Cost(e.Labels.Provider, e.Labels.Model, e.Usage)
+	amount, price, err := r.prices.Cost(e.Labels.Provider, e.Labels.Model, e.Usage)
 	if err != nil {
 		r.log.Warn("model call has no price", "turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "err", err)
-		return
+		return false
 	}
-	e.Amount, e.Price, e.Priced = amount, price, true
+	e.Amount, e.Price, e.Priced = amount, price, price == nil || !price.Ceiling
+	return true
+}
+
+// reported is what the provider told of a call that broke off: the input, mostly.
+func (r *run) reported(e *costs.Entry, a *attempt) costs.Amount {
+	if a.err == nil || a.err.Usage == nil || r.prices == nil {
+		return 0
+	}
+	known := *a.err.Usage
+	if known.Source != costs.Reported {
+		known.Output, known.Reasoning = 0, 0 // what was seen of it, at best
+	}
+	amount, _, err := r.prices.Cost(e.Labels.Provider, e.Labels.Model, known)
+	if err != nil {
+		return 0
+	}
+	return amount
 }
 
 func (r *run) price(l costs.Labels) *costs.Price {
-	if r.Prices == nil {
+	if r.prices == nil {
 		return nil
 	}
-	if p, ok := r.Prices.Price(l.Provider, l.Model); ok {
+	if p, ok := r.prices.Price(l.Provider, l.Model); ok {
 		return p
 	}
 	return nil
 }
 
 // free says that a failed call cost nothing: no answer began, or the answer was
-// an HTTP error.
+// an HTTP error. One that was given up here is not free: its answer may have been
+// on the way, and the provider will bill it.
 func free(e *llm.Error) bool {
-	return !e.Sent || e.Status >= 400 && e.Usage == nil && e.Received == 0
+	return !e.Sent && e.Kind != llm.Canceled || e.Status >= 400 && e.Usage == nil && e.Received == 0
 }
 
 // answerUsage is the usage of an answer, guessed where the provider sent none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,8 +23,10 @@ import (
 // whose booking was lost is given again.
 type plan struct {
 	steps  [][]llmtest.Call
+	mu     sync.Mutex     // guards the runs, some of which go side by side
 	reads  map[string]int // runs by what the call says
 	writes map[string]int
+	sides  map[string]int
 	asked  int // requests
 }
 
@@ -48,22 +51,25 @@ func (p *plan) model() *llmtest.Script {
 func (p *plan) tools(t testing.TB) *tools.Set {
 	count := func(m map[string]int) runFunc {
 		return func(_ context.Context, in input, _ tools.Call) (tools.Result, error) {
+			p.mu.Lock()
 			m[in.Text]++
+			p.mu.Unlock()
 			if strings.Contains(in.Text, "bad") {
 				return tools.Result{}, errors.New("bad")
 			}
 			return tools.Result{Content: in.Text, Done: strings.Contains(in.Text, "done")}, nil
 		}
 	}
-	return setOf(t, tool(t, "look", tools.Read, count(p.reads)), tool(t, "write", tools.Write, count(p.writes)))
+	return setOf(t, tool(t, "look", tools.Read, count(p.reads)), tool(t, "write", tools.Write, count(p.writes)),
+		beside{tool(t, "side", tools.Write, count(p.sides))})
 }
 
 func drawPlan(rt *rapid.T) *plan {
-	p := &plan{reads: map[string]int{}, writes: map[string]int{}}
+	p := &plan{reads: map[string]int{}, writes: map[string]int{}, sides: map[string]int{}}
 	for s := range rapid.IntRange(0, 4).Draw(rt, "steps") {
 		var batch []llmtest.Call
 		for i := range rapid.IntRange(1, 4).Draw(rt, "calls") {
-			name := rapid.SampledFrom([]string{"look", "write", "write", "unknown"}).Draw(rt, "tool")
+			name := rapid.SampledFrom([]string{"look", "write", "write", "side", "side", "side", "unknown"}).Draw(rt, "tool")
 			how := rapid.SampledFrom([]string{"good", "good", "good", "bad", "done"}).Draw(rt, "how")
 			batch = append(batch, llmtest.Call{ID: fmt.Sprint("c", i), Name: name, Input: fmt.Sprintf(`{"text":"%d.%d %s"}`, s, i, how)})
 		}
@@ -150,7 +156,7 @@ func TestATurnThatNobodyInterruptsDoesEverythingOnce(t *testing.T) {
 		if err != nil || o.Cost != j.spent() || len(j.entries) != p.asked || len(j.held) != 0 {
 			rt.Fatalf("%+v, %v: %d rows for %d requests", o, err, len(j.entries), p.asked)
 		}
-		for _, runs := range []map[string]int{p.reads, p.writes} {
+		for _, runs := range []map[string]int{p.reads, p.writes, p.sides} {
 			for what, n := range runs {
 				if n != 1 {
 					rt.Fatalf("%q ran %d times", what, n)

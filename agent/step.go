@@ -3,9 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
+	"parley/costs"
+	"parley/faultpoint"
 	"parley/llm"
 	"parley/transcript"
 )
@@ -13,12 +14,14 @@ import (
 // step makes one model call. It gives the calls that the answer asks for, or
 // how the turn ended.
 func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *Outcome, error) {
-	got, err := r.ask(ctx, r.request(history))
+	got, err := r.ask(ctx, r.request(history), len(history))
 	switch {
 	case err != nil:
 		return batch{}, nil, err
+	case errors.Is(got.err, errInterrupted):
+		return batch{}, nil, r.givenUp(ctx, got.attempt)
 	case got.err != nil:
-		end, err := r.unansweredStep(ctx, got)
+		end, err := r.unansweredStep(ctx, history, got)
 		return batch{}, end, err
 	}
 	resp := got.response
@@ -28,9 +31,11 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 		end, err := r.final(ctx, got.attempt, m)
 		return batch{}, end, err
 	}
+	faultpoint.Hit("agent.settle.before")
 	if err := r.settle(ctx, got.attempt, m); err != nil {
 		return batch{}, nil, err
 	}
+	faultpoint.Hit("agent.settle.after")
 	r.steps, r.tries = r.steps+1, 0
 	r.announce(got.attempt, false)
 	b := asked(m, r.steps)
@@ -96,20 +101,24 @@ func said(m transcript.Message, text string) transcript.Message {
 func noted(text, note string) string { return strings.TrimSpace(text + "\n\n" + note) }
 
 // unansweredStep ends a turn whose model call gave no answer.
-func (r *run) unansweredStep(ctx context.Context, got answered) (*Outcome, error) {
+func (r *run) unansweredStep(ctx context.Context, history []transcript.Message, got answered) (*Outcome, error) {
 	if over(ctx) {
 		return r.cancelled(ctx, got.attempt, nil)
+	}
+	if budget, ok := errors.AsType[*costs.BudgetError](got.err); ok {
+		return r.overBudget(ctx, history, budget)
 	}
 	return r.finish(ctx, got.attempt, failed(got.err), nil)
 }
 
 // failed is the outcome when err is why there is no answer.
 func failed(err error) Outcome {
+	o := Outcome{Finish: transcript.Failed, Text: textInternal, Err: err}
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return Outcome{Finish: transcript.Budget, Text: budgetText(err), Err: err}
+		return o
 	}
-	o := Outcome{Finish: transcript.Failed, Text: failureText(e.Kind), Err: err}
+	o.Text = failureText(e.Kind)
 	if e.Kind == llm.ContextLength {
 		o.Finish = transcript.ContextLimit
 	}
@@ -117,39 +126,4 @@ func failed(err error) Outcome {
 		o.Text = "The answer broke off. " + o.Text
 	}
 	return o
-}
-
-// wrapUp makes the last call of a turn that has used its steps: without tools,
-// on a copy of the history with an instruction that is never stored. (C05)
-func (r *run) wrapUp(ctx context.Context, history []transcript.Message) (Outcome, error) {
-	req := r.request(append(slices.Clone(history), transcript.Message{
-		Role:      transcript.User,
-		Parts:     []transcript.Part{transcript.Text{Text: instructionWrapUp}},
-		CreatedAt: r.Now(),
-	}))
-	// Definitions must stay where the history has calls: Anthropic refuses such
-	// a history without them.
-	req.Choice = llm.None
-	if !slices.ContainsFunc(history, func(m transcript.Message) bool { return len(m.Calls()) > 0 }) {
-		req.Tools, req.Choice = nil, llm.Auto
-	}
-	got, err := r.ask(ctx, req)
-	if err != nil {
-		return r.ended(nil, err)
-	}
-	if over(ctx) && (got.err != nil || errors.Is(context.Cause(ctx), ErrStopped)) {
-		return r.ended(r.cancelled(ctx, got.attempt, nil))
-	}
-	m := r.stored(transcript.Message{
-		Parts: []transcript.Part{transcript.Text{Text: textMaxSteps}, transcript.Finish{Reason: transcript.MaxIterations, Time: r.Now()}},
-	})
-	o := Outcome{Finish: transcript.MaxIterations, Text: textMaxSteps, Err: got.err}
-	if got.err == nil && got.response.Message.Words() != "" && got.response.Finish != transcript.Refusal {
-		m = said(r.stored(got.response.Message), "")
-		o.Text = m.Words()
-	}
-	r.steps, r.tries = r.steps+1, 0
-	return r.ended(r.finish(ctx, got.attempt, o, []transcript.Message{m}, Event{
-		Type: Problem, Text: problemMaxSteps, Err: got.err,
-	}))
 }

@@ -7,6 +7,7 @@ const (
 	resultCanceled    = "Tool execution canceled by user"
 	resultSkipped     = "skipped: task already complete"
 	resultInterrupted = "Error: interrupted, outcome unknown"
+	resultSuperseded  = "Not run: a new message came first. Ask again if it is still needed."
 	resultCut         = "Error: the answer reached the output limit inside this call; it was not run"
 	resultPanic       = "Error: the tool crashed"
 	resultEmpty       = "(no output)"
@@ -22,7 +23,8 @@ const (
 	textRefusal      = "I cannot help with that."
 	textContextLimit = "This conversation has become too long for me. Start a new one, or have it summarised."
 	textInternal     = "Something went wrong on my side."
-	textBudget       = "I cannot go on: %s."
+	textRefused      = "I cannot answer: %s."
+	textBudget       = "I had to stop: %s."
 	textDone         = "Done."
 
 	noteMaxTokens    = "(The answer was cut at the length limit.)"
@@ -34,6 +36,10 @@ const (
 // instructionWrapUp asks for the answer when the steps of a turn are used up.
 const instructionWrapUp = "You have used all the steps you have for this request. " +
 	"Do not call any more tools. Answer now with what you know, and say what is left undone."
+
+// instructionBudget asks for the answer when the money of a turn is used up.
+const instructionBudget = "The budget of this request is used up. " +
+	"Do not call any more tools. Answer now, briefly, with what you know, and say what is left undone."
 
 // failureText is what a person is told when the model could not be reached or
 // did not answer.

@@ -7,8 +7,6 @@ import (
 
 	"parley/agent/prompt"
 	"parley/sessionkeys"
-	"parley/tools"
-	"parley/tools/files"
 )
 
 func key(t *testing.T, kind sessionkeys.Kind, peer string) sessionkeys.Key {
@@ -59,28 +57,5 @@ func TestWhatChangesSaysWhereAndWhen(t *testing.T) {
 	// Within a day the whole message stays the same.
 	if text(key(t, sessionkeys.DM, "1"), noon) != text(key(t, sessionkeys.DM, "2"), noon.Add(11*time.Hour)) {
 		t.Error("it changes within a day")
-	}
-}
-
-func TestThePromptAndTheToolsAreSmall(t *testing.T) {
-	t.Parallel()
-	builtin, err := files.New(files.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := tools.NewSet(builtin...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	size := 0
-	for _, b := range prompt.Build("", key(t, sessionkeys.Group, "-5"), noon) {
-		size += len(b.Text)
-	}
-	for _, d := range set.Definitions() {
-		size += len(d.Name) + len(d.Description) + len(d.Schema)
-	}
-	t.Logf("%d bytes", size)
-	if size > 8<<10 {
-		t.Errorf("the system message and the tools have %d bytes", size)
 	}
 }

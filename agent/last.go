@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley/costs"
+	"parley/llm"
+	"parley/transcript"
+)
+
+// lastWords is how a turn ends that may not go on.
+type lastWords struct {
+	instruction string // what the model is asked for; never stored
+	finish      transcript.FinishReason
+	text        string // what the person is told if the model says nothing
+	note        string // what the person is told behind the model's words
+	err         error
+	events      func(err error) []Event // to be told besides; nil: none
+}
+
+// overBudget ends a turn whose next call the budgets do not allow. One that has
+// got somewhere sums up, if a short answer still fits. (Y01)
+func (r *run) overBudget(ctx context.Context, history []transcript.Message, budget *costs.BudgetError) (*Outcome, error) {
+	format := textRefused
+	if r.steps > 0 || r.tries > 0 {
+		format = textBudget
+	}
+	text := fmt.Sprintf(format, r.Why(budget))
+	if r.steps == 0 || budget.Unpriced {
+		return r.finish(ctx, nil, Outcome{Finish: transcript.Budget, Text: text, Err: budget}, nil)
+	}
+	r.least = leastFinal
+	o, err := r.wrapUp(ctx, history, lastWords{
+		instruction: instructionBudget, finish: transcript.Budget, text: text, note: "(" + text + ")", err: budget,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &o, nil
+}
+
+// wrapUp makes the last call of a turn: without tools, on a copy of the history
+// with an instruction. (C05)
+func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w lastWords) (Outcome, error) {
+	instruction := transcript.Message{
+		Role:      transcript.User,
+		Parts:     []transcript.Part{transcript.Text{Text: w.instruction}},
+		CreatedAt: r.Now(),
+	}
+	req := r.request(history, instruction)
+	// Definitions must stay where the history has calls: Anthropic refuses such
+	// a history without them.
+	req.Choice = llm.None
+	if !slices.ContainsFunc(history, func(m transcript.Message) bool { return len(m.Calls()) > 0 }) {
+		req.Tools, req.Choice = nil, llm.Auto
+	}
+	got, err := r.ask(ctx, req, len(history), instruction)
+	if err != nil {
+		return r.ended(nil, err)
+	}
+	if over(ctx) && (got.err != nil || errors.Is(context.Cause(ctx), ErrStopped)) {
+		return r.ended(r.cancelled(ctx, got.attempt, nil))
+	}
+	o := Outcome{Finish: w.finish, Text: w.text, Err: cmp.Or(w.err, got.err)}
+	var ms []transcript.Message
+	if got.err == nil && got.response.Message.Words() != "" && got.response.Finish != transcript.Refusal {
+		m := said(r.stored(got.response.Message), "")
+		ms, o.Text = append(ms, m), noted(m.Words(), w.note)
+	} else if w.finish == transcript.MaxIterations {
+		ms = append(ms, r.stored(transcript.Message{
+			Parts: []transcript.Part{transcript.Text{Text: w.text}, transcript.Finish{Reason: w.finish, Time: r.Now()}},
+		}))
+	}
+	if got.attempt != nil || w.finish == transcript.MaxIterations {
+		r.steps, r.tries = r.steps+1, 0
+	}
+	var events []Event
+	if w.events != nil {
+		events = w.events(got.err)
+	}
+	return r.ended(r.finish(ctx, got.attempt, o, ms, events...))
+}

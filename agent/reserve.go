@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley/costs"
+	"parley/llm"
+	"parley/transcript"
+)
+
+// How few output tokens a call is worth making for when the money for more is
+// not there. A thinking model needs some for its thoughts too.
+const (
+	leastOutput = 1024
+	leastFinal  = 256 // for the last words of a turn that has to end
+)
+
+// goodOutput is output that does for almost any answer. A call that does not
+// fit as it was asked for takes at most half of what is left, so that others
+// beside it find something too, but as far as it can no less than this.
+const goodOutput = 8192
+
+// reserve holds the worst case of the next attempt, and gives the request as it
+// may be sent. One that the budgets refuse is tried with fewer output tokens
+// and reserved for those: what is held always covers what is sent.
+func (r *run) reserve(ctx context.Context, req llm.Request, what transcript.Asked) (costs.Reservation, llm.Request, error) {
+	for {
+		e, price, err := r.estimate(req)
+		if err != nil {
+			return costs.Reservation{}, req, err
+		}
+		what.MaxTokens = req.MaxTokens
+		res, err := r.Journal.Reserve(ctx, e, what)
+		if err == nil {
+			return res, req, nil
+		}
+		refused, ok := errors.AsType[*costs.BudgetError](err)
+		if !ok {
+			return res, req, fmt.Errorf("reserve model call: %w", err)
+		}
+		if refused.Unpriced {
+			r.log.Error("a model call was refused: the model has no known price, and a budget applies",
+				"turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model)
+		}
+		if price == nil {
+			return res, req, refused
+		}
+		fewer, ok := r.fewer(price, req, refused.Left())
+		if !ok {
+			final := *refused
+			if need, err := price.Worst(llm.Upper(req), int64(r.least)); err == nil {
+				final.Need = need
+			}
+			return res, req, &final
+		}
+		req.MaxTokens = fewer
+	}
+}
+
+// fewer is how many output tokens, fewer than before, a call may have with that
+// much money left; false: too few to make it.
+func (r *run) fewer(p *costs.Price, req llm.Request, left costs.Amount) (int, bool) {
+	input, before := llm.Upper(req), int64(req.MaxTokens)-1
+	most, ok := p.MostOutput(input, before, left)
+	if !ok || most < int64(r.least) {
+		return 0, false
+	}
+	share, _ := p.MostOutput(input, before, left/2)
+	return int(max(share, min(most, goodOutput))), true
+}

@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"parley/transcript"
+)
+
+// Steering is what a person says while their turn runs.
+type Steering interface {
+	// Join commits what waits behind the history, in order, and says whether
+	// there was anything. It is called before each model call of a turn but its
+	// first, and before that when it is interrupted before it begins; never while
+	// a tool call waits for its result, and not before the last words of a turn
+	// that may not go on: what waits then is a turn of its own. Its error ends the
+	// turn like one of the Journal.
+	Join(ctx context.Context) (joined bool, err error)
+	// Interrupts has a value when what waits is to join now: the model call
+	// under way is given up and booked, tools that may run again are cancelled,
+	// tools with side effects end, calls that have not begun are not run, and the
+	// turn goes on with what joins. nil: never.
+	Interrupts() <-chan struct{}
+}
+
+// errInterrupted ends what is given up for a new message. Sub-agents take it for
+// a stop: nobody will ask for what they found.
+var errInterrupted = fmt.Errorf("a new message came first: %w", ErrStopped)
+
+// join lets what waits join the turn, and gives the history with it.
+func (r *run) join(ctx context.Context, history []transcript.Message) ([]transcript.Message, error) {
+	if r.t.Steering == nil || r.steps+r.tries == 0 && !r.cut {
+		return history, nil
+	}
+	r.cut = false // whatever joins: else no call would ever be made
+	if n := len(history); n > 0 && history[n-1].Role == transcript.Assistant {
+		return history, nil // an answer that the model goes on with itself
+	}
+	joined, err := r.t.Steering.Join(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("let messages join: %w", err)
+	}
+	if !joined {
+		return history, nil
+	}
+	if history, err = r.Journal.Messages(ctx); err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	return history, nil
+}
+
+func (r *run) interrupts() <-chan struct{} {
+	if r.t.Steering == nil {
+		return nil
+	}
+	return r.t.Steering.Interrupts()
+}
+
+// interrupted says whether something is to join now.
+func (r *run) interrupted() bool {
+	select {
+	case <-r.interrupts():
+		r.cut = true
+	default:
+	}
+	return r.cut
+}
+
+// interruptible gives a context that ends when something is to join now. stop
+// must be called; then r.cut says whether it did.
+func (r *run) interruptible(ctx context.Context) (_ context.Context, stop func()) {
+	c := r.interrupts()
+	if c == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	over, ended := make(chan struct{}), make(chan bool)
+	go func() {
+		select {
+		case <-c:
+			cancel(errInterrupted)
+			ended <- true
+		case <-over:
+			ended <- false
+		}
+	}()
+	stopped := false
+	return ctx, func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		close(over)
+		r.cut = <-ended || r.cut
+		cancel(nil)
+	}
+}
+
+// supersede gives results to the calls of b, which are not run any more.
+func (r *run) supersede(ctx context.Context, b batch) error {
+	return r.keep(ctx, r.unrun(b.step, b.calls, resultSuperseded, false))
+}
+
+// keep commits results, and tells them.
+func (r *run) keep(ctx context.Context, fs []finishedCall) error {
+	commit, done := r.commit(ctx)
+	defer done()
+	if err := r.Journal.Append(commit, messagesOf(fs)...); err != nil {
+		return fmt.Errorf("store results of tools: %w", err)
+	}
+	for _, e := range eventsOf(fs) {
+		r.emit(e)
+	}
+	return nil
+}
+
+// givenUp books a model call that was given up for a new message.
+func (r *run) givenUp(ctx context.Context, a *attempt) error {
+	if a == nil {
+		return nil
+	}
+	if err := r.settle(ctx, a); err != nil {
+		return err
+	}
+	r.gone++
+	r.report(a)
+	r.emit(Event{Type: Interrupted, Step: a.settlement.Entry.Call.Step})
+	return nil
+}

@@ -1,0 +1,204 @@
+package subagents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/faultpoint"
+	"parley/sessions"
+	"parley/tools"
+	"parley/transcript"
+)
+
+// job is a turn that a child is to take.
+type job struct {
+	turn    string
+	text    string
+	timeout time.Duration // 0: what the child's row says
+	// create makes the child, once there is a slot for it; nil: it is there.
+	create func(ctx context.Context) (sessions.Session, error)
+}
+
+// do runs the job's turn to its end and says how it went. A turn that an
+// earlier take has ended is only told again; one that it left open goes on from
+// its last committed step. ErrConcurrency: there was no slot, and nothing was
+// stored.
+func (m *member) do(ctx context.Context, child sessions.Session, j job) (tools.Result, error) {
+	r := m.f.r
+	t, err := r.o.Store.Turn(ctx, j.turn)
+	begun := err == nil
+	switch {
+	case begun && t.State == sessions.Done:
+		return m.told(ctx, child, t)
+	case err != nil && !errors.Is(err, sessions.ErrNotFound):
+		return tools.Result{}, unfinished("look for the sub-agent's turn", err)
+	}
+	rights, err := parseRights(child)
+	if err != nil {
+		return tools.Result{}, err
+	}
+
+	m.wait.begin()
+	defer m.wait.end(ctx)
+	left := shorter(rights.Timeout, j.timeout)
+	if begun {
+		left -= max(0, r.o.Now().Sub(t.OpenedAt)) // a clock that was set back gives no more time
+	}
+	limited, cancelLimit := context.WithTimeoutCause(ctx, left, ErrTimeout)
+	defer cancelLimit()
+	seat := &slot{slots: r.slots}
+	seat.Return(limited)
+	defer seat.Leave()
+	switch {
+	case ctx.Err() != nil && !begun:
+		return tools.Result{}, context.Cause(ctx)
+	case !seat.held && !begun:
+		return tools.Result{}, ErrConcurrency
+	}
+	running, cancel := context.WithCancelCause(limited)
+	defer cancel(nil)
+	release, err := r.o.Busy.Start(child.ID, cancel)
+	if err != nil {
+		return tools.Result{}, tools.Errorf(tools.Transient, "the sub-agent works on something else: %w", err)
+	}
+	defer release()
+	t, err = m.run(running, child, rights, j, seat)
+	switch {
+	case err != nil:
+		return tools.Result{}, err
+	case ctx.Err() != nil && (t.Outcome == transcript.Canceled || t.Outcome == timedOut):
+		return tools.Result{}, context.Cause(ctx) // with its parent: the loop has the words for that
+	}
+	return m.told(ctx, child, t)
+}
+
+func shorter(most, asked time.Duration) time.Duration {
+	if asked > 0 && asked < most {
+		return asked
+	}
+	return most
+}
+
+// run makes the child if need be, opens its turn, and runs it to its end.
+func (m *member) run(ctx context.Context, child sessions.Session, rights rights, j job, seat Seat) (sessions.Turn, error) {
+	r, root := m.f.r, m.f.root
+	t, err := m.open(ctx, child, j)
+	if err != nil || t.State == sessions.Done {
+		return t, err
+	}
+	kid := &member{
+		f: m.f, id: child.ID, key: child.Key, depth: child.Depth, turn: t.ID,
+		tools: m.f.root.Tools.Only(rights.Tools...), rights: rights, wait: waiting{seat: seat},
+	}
+	who, ok := r.o.Agents(child.Key.Agent())
+	if !ok {
+		return t, unfinished("run the sub-agent", fmt.Errorf("the agent %q is not configured", child.Key.Agent()))
+	}
+	r.o.Observer.SubagentRunning(child.Depth, 1)
+	defer r.o.Observer.SubagentRunning(child.Depth, -1)
+	r.watch(ctx, t)
+
+	log := &journal{Journal: sessions.Journal{
+		Store: r.o.Store, Fence: root.Fence, Turn: t.ID, Session: child.ID, Scopes: kid.scopes, Now: r.o.Now,
+	}}
+	loop := r.o.Loop
+	loop.Journal = log
+	faultpoint.Hit("subagents.open.after")
+	out, err := loop.Run(ctx, agent.Turn{
+		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
+		Model: who.Model, System: r.prompt(root.Workspace), Tools: kid.bound(), MaxTokens: who.MaxTokens, MaxSteps: rights.MaxSteps,
+		Steps: t.Steps, Tries: t.Tries,
+	}, kid.see)
+	if _, ok := errors.AsType[*agent.PanicError](err); ok {
+		// What made it panic is not the parent's fault, nor its other children's.
+		out = agent.Outcome{Finish: transcript.Failed, Text: "The sub-agent crashed.", Err: err}
+		c, done := commit(ctx)
+		err = log.Finish(c, nil, out)
+		done()
+	}
+	if err != nil {
+		return t, unfinished("the sub-agent's turn", err)
+	}
+	faultpoint.Hit("subagents.ended") // its parent does not know yet
+	if r.o.Ended != nil {
+		r.o.Ended(out)
+	}
+	if out.Err != nil {
+		r.o.Logger.Info("a sub-agent ended early", "session", child.ID, "turn", t.ID, "finish", out.Finish, "error", out.Err)
+	}
+	c, done := commit(ctx)
+	defer done()
+	if t, err = r.o.Store.Turn(c, t.ID); err != nil {
+		return t, unfinished("read the sub-agent's turn", err)
+	}
+	r.watch(c, t)
+	return t, nil
+}
+
+// watch tells who watches, if somebody does. What cannot be told is logged: the
+// child goes on.
+func (r *Runner) watch(ctx context.Context, t sessions.Turn) {
+	if r.o.Watch == nil {
+		return
+	}
+	child, err := r.o.Store.Session(ctx, t.Session)
+	if err != nil {
+		r.o.Logger.Warn("a sub-agent is not shown", "session", t.Session, "error", err)
+		return
+	}
+	r.o.Watch(child, t)
+}
+
+// open gives the open turn of the job, with its child; or the turn as it was
+// ended meanwhile.
+func (m *member) open(ctx context.Context, child sessions.Session, j job) (sessions.Turn, error) {
+	r, root := m.f.r, m.f.root
+	c, done := commit(ctx)
+	defer done()
+	if j.create != nil {
+		if _, err := j.create(c); err != nil {
+			return sessions.Turn{}, unfinished("make the sub-agent", err)
+		}
+	}
+	now := r.o.Now()
+	t, opened, err := r.o.Store.Open(c, root.Fence, sessions.Opening{
+		Turn: sessions.Turn{
+			ID: j.turn, Session: child.ID, Seq: root.Turn.Seq, Channel: root.Turn.Channel, From: root.Turn.From, ReplyTo: root.Turn.ReplyTo,
+			Sender: root.Turn.Sender, ReceivedAt: root.Turn.ReceivedAt, OpenedAt: now,
+		},
+		Message: transcript.Message{
+			ID: j.turn + "-user", Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: j.text}},
+		},
+	})
+	if err == nil && !opened {
+		t, err = r.o.Store.Turn(c, j.turn)
+	}
+	if err != nil {
+		return sessions.Turn{}, unfinished("open the sub-agent's turn", err)
+	}
+	return t, nil
+}
+
+// scopes is what the member's calls count for.
+func (m *member) scopes() []sessions.Scope {
+	var all []sessions.Scope
+	if m.f.root.Scopes != nil {
+		all = m.f.root.Scopes()
+	}
+	for _, l := range m.rights.Caps {
+		all = append(all, l.scope())
+	}
+	return all
+}
+
+// see takes the events of a child's turn. What it says is nobody's preview.
+func (m *member) see(e agent.Event) {
+	agent.Measure(m.f.r.o.Observer, costs.Subagent, e)
+	if e.Type == agent.ModelCalled {
+		m.f.tree.charge(e.Call.Entry.Amount)
+	}
+}

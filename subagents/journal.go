@@ -1,0 +1,59 @@
+package subagents
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// timedOut is the outcome of a child's turn that took too long: by it a later
+// take can tell it from one that was stopped.
+const timedOut transcript.FinishReason = "timeout"
+
+// journal is a child's. Its turn always ends with words, so that they can be
+// read again, and a later task can follow them.
+type journal struct{ sessions.Journal }
+
+var _ agent.Journal = (*journal)(nil)
+
+func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
+	e := sessions.Ending{Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.Refused(), At: j.Now()}
+	if errors.Is(o.Err, agent.ErrTurnTimeout) {
+		e.Outcome = timedOut
+	}
+	if n := len(ms); n == 0 || ms[n-1].Role != transcript.Assistant {
+		text := o.Text
+		if text == "" {
+			text = "(stopped)"
+		}
+		e.Messages = append(ms[:n:n], transcript.Message{
+			ID: closingID(j.Turn), Role: transcript.Assistant, CreatedAt: e.At,
+			Parts: []transcript.Part{transcript.Text{Text: text}, transcript.Finish{Reason: o.Finish, Time: e.At}},
+		})
+	}
+	_, _, err := j.End(ctx, e)
+	return err
+}
+
+func closingID(turn string) string { return turn + "#end" }
+
+// said is the words at the end of the turn, and how many model calls and calls
+// of tools led to them.
+func said(ms []transcript.Message, turn string) (words string, answers, calls int) {
+	for _, m := range ms {
+		if m.Role != transcript.Assistant || !strings.HasPrefix(m.ID, turn+"#") {
+			continue
+		}
+		if m.ID != closingID(turn) {
+			answers++
+		}
+		calls += len(m.Calls())
+		words = m.Words()
+	}
+	return words, answers, calls
+}

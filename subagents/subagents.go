@@ -1,0 +1,178 @@
+// Package subagents is the tools by which an agent hands a task to a smaller
+// one, a child, and waits for what it says.
+//
+//	a person's turn ──► sessions_spawn ──► slot ──► child session ──► nested turn
+//	      │ gives its slot back, waits            ▲        │ may spawn, in turn
+//	      └──────────── result ◄──────────────────┴────────┘
+//
+// A child is a session of its own below its parent's: own transcript, own money,
+// the parent's workspace, and of the parent's tools the few that its row names.
+// What it may is written into the row when it is made and read from there ever
+// after. Its turns are nested in the turn of the person who asked, under the
+// same owner's fence. Every id is a function of the call that asked, so that
+// after a crash a call finds its child, and goes on with it or reads its result
+// again; nothing is spawned or paid twice.
+//
+// A turn that waits for children holds no slot, so turns and children can never
+// wait for each other's.
+package subagents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/llm"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// Names of the tools of this package.
+const (
+	SpawnName = "sessions_spawn"
+	SendName  = "sessions_send"
+)
+
+// Role is what a child's row says it is.
+const Role = "task"
+
+// Store is the part of the store that children are kept in.
+type Store interface {
+	sessions.Turns
+	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
+}
+
+// Observer counts. Calls must not block.
+type Observer interface {
+	agent.Meter
+	SubagentSpawned(depth int)
+	SubagentDenied(reason string)
+	SubagentRunning(depth, delta int)
+}
+
+// Seat is what a turn holds while it works and gives back while it only waits.
+// One goroutine uses it at a time.
+type Seat interface {
+	// Leave gives it back; on one that is not held it does nothing.
+	Leave()
+	// Return takes it again, or waits until it can, or until ctx ends.
+	Return(ctx context.Context)
+}
+
+// Agent is what a child of an agent's name runs on.
+type Agent struct {
+	Model     llm.Model
+	MaxTokens int
+}
+
+// Options is what sub-agents are made of. All but Logger, Watch and Ended is required.
+type Options struct {
+	Config   Config
+	Store    Store
+	Agents   func(name string) (Agent, bool)
+	Loop     agent.Loop // without a Journal
+	Busy     *agent.Service
+	Observer Observer
+	Now      func() time.Time
+	Logger   *slog.Logger // nil: silence
+
+	// Watch, if set, is told of a child's turn when this process takes it up and
+	// when it has ended, with the child as it then is in the store. Several may be
+	// told at once. It must not block for long.
+	Watch func(child sessions.Session, t sessions.Turn)
+	// Ended, if set, is told how a child's turn ended. Several may be told at
+	// once. It must not block.
+	Ended func(o agent.Outcome)
+}
+
+// Runner runs the children of one process. All methods may be called by many
+// goroutines at once.
+type Runner struct {
+	o     Options
+	slots chan struct{}
+}
+
+// New checks and wires; it starts nothing.
+func New(o Options) (*Runner, error) {
+	o.Config = o.Config.Defaults()
+	if err := o.Config.Validate(); err != nil {
+		return nil, fmt.Errorf("subagents: %w", err)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Runner{o: o, slots: make(chan struct{}, o.Config.MaxConcurrent)}, nil
+}
+
+// Root is the turn of a person that may have children.
+type Root struct {
+	Turn      sessions.Turn
+	Key       sessionkeys.Key
+	Fence     sessions.Fence
+	Workspace string
+	Tools     *tools.Set              // all that its agent has
+	Scopes    func() []sessions.Scope // what the turn is counted for; its children too
+	Seat      Seat
+}
+
+// Family is a person's turn and all that is spawned below it.
+type Family struct {
+	r    *Runner
+	root Root
+	top  *member
+	tree tree
+}
+
+// Family makes the one of a turn. Nothing is read or started before a tool is
+// called.
+func (r *Runner) Family(root Root) *Family {
+	f := &Family{r: r, root: root}
+	f.top = &member{
+		f: f, id: root.Turn.Session, key: root.Key, turn: root.Turn.ID, tools: root.Tools,
+		rights: rights{MaxDepth: r.o.Config.MaxDepth}, wait: waiting{seat: root.Seat},
+	}
+	return f
+}
+
+// Tools is the root's tools, with those of this package bound to the family.
+func (f *Family) Tools() *tools.Set { return f.top.bound() }
+
+// Spent is what the calls of children cost, as far as this take made them.
+func (f *Family) Spent() costs.Amount { return f.tree.spent() }
+
+// Any says whether the family has a child, as far as this take knows.
+func (f *Family) Any() bool { return f.tree.any() }
+
+// member is a running turn that may have children: the root's or a child's.
+type member struct {
+	f      *Family
+	id     sessionkeys.SessionID
+	key    sessionkeys.Key
+	depth  int
+	turn   string
+	tools  *tools.Set // not bound
+	rights rights
+	wait   waiting
+}
+
+func (m *member) bound() *tools.Set { return m.tools.Bind(spawn{m: m}, send{m}) }
+
+// unfinished says that the turn cannot go on, not that the tool failed.
+func unfinished(what string, err error) error {
+	return fmt.Errorf("%s: %w: %w", what, tools.ErrUnfinished, err)
+}
+
+// grace is how long a commit may take after the turn was ended.
+const grace = 10 * time.Second
+
+// commit gives a context for a commit, which outlives the end of ctx by grace.
+func commit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), grace, errSlow)
+}
+
+var errSlow = errors.New("a commit took too long")

@@ -10,6 +10,8 @@ package channels
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"time"
 
 	"parley/sessionkeys"
@@ -49,11 +51,66 @@ type Editor interface {
 	Edit(ctx context.Context, to sessionkeys.Address, messageID string, b Body) error
 }
 
+// Streamer is an Editor whose network has a way of its own to show an answer that
+// grows. Where that cannot be used its methods send and edit as the others do.
+type Streamer interface {
+	// Begin is Send for the first of a growing answer.
+	Begin(ctx context.Context, r Reply) (Receipt, error)
+	// Grow shows more of what Begin sent. What it shows is passing: Edit with the
+	// final text ends the growing, in whatever process, and may be repeated.
+	Grow(ctx context.Context, to sessionkeys.Address, messageID string, b Body) error
+	// End ends the growing of what Begin sent, in whatever process, and leaves what
+	// it shows: no Edit will follow. What does not grow is left alone, with success.
+	End(ctx context.Context, to sessionkeys.Address, messageID string) error
+}
+
+// Finder can look up what became of a send whose answer was lost.
+type Finder interface {
+	// Find looks for the message that was sent to the place as Reply.ID id, not
+	// before since. It is false when no such message is there; a send whose request
+	// is still under way may yet bring one. An error says that it cannot be known,
+	// or not now.
+	Find(ctx context.Context, to sessionkeys.Address, id string, since time.Time) (Receipt, bool, error)
+}
+
+// Fetcher can bring the files that came with messages.
+type Fetcher interface {
+	// Fetch writes the file into w while it comes; what was written before an error
+	// is worth nothing. The error is an *Error.
+	Fetch(ctx context.Context, a Attachment, w io.Writer) error
+}
+
 // Typer can show that the bot is at work; the sign fades by itself after
 // TypingFor.
 type Typer interface {
 	Typing(ctx context.Context, to sessionkeys.Address) error
 	TypingFor() time.Duration
+}
+
+// Hooked is a channel to whom the network comes with HTTP requests.
+type Hooked interface {
+	// Hook gives the path of those requests and what answers them; an empty
+	// path means that this channel, as configured, has none. The handler tells
+	// by itself who may come, limits what it reads, and tells the network to
+	// come again while Receive does not run. It may be served at any time.
+	Hook() (path string, h http.Handler)
+}
+
+// Runner is a channel with something of its own that must run while messages are
+// sent, and not only while they are received, such as a program that speaks the
+// network's protocol.
+type Runner interface {
+	// Run keeps it running until ctx ends, and returns when it has ended. Receive
+	// runs it too, so that who only receives need not call Run. Without either,
+	// Send fails as Unsent.
+	Run(ctx context.Context)
+}
+
+// Noted is a channel that, as it is configured, promises less than a Channel
+// does.
+type Noted interface {
+	// Note is one line for the operator, or empty.
+	Note() string
 }
 
 // Observer is told what happens on the wire, for metrics. Calls must not
@@ -88,10 +145,13 @@ type EventKind string
 // Kinds of events.
 const (
 	Said       EventKind = "message"
-	Edited     EventKind = "edited"
+	Edited     EventKind = "edited"     // MessageID is the message's own, Text what it says now, perhaps the same as before
 	Pressed    EventKind = "pressed"    // a button
-	Membership EventKind = "membership" // the bot was added, removed, blocked
-	Migrated   EventKind = "migrated"   // the chat has a new id: Message.MovedTo
+	Membership EventKind = "membership" // the bot was added, removed, blocked: Message.Closed says which
+	// Migrated: the chat Address has a new id, Message.MovedTo. It is the
+	// network that says so, whoever the sender is, who may be anonymous. It may
+	// come twice, once from either side of the move.
+	Migrated   EventKind = "migrated"
 	Unreadable EventKind = "unreadable" // cannot be decoded: only Channel, Event, Raw and Problem are set
 	Unhandled  EventKind = "unhandled"  // well-formed, but of a sort parley does not use
 )
@@ -106,6 +166,10 @@ type Message struct {
 	Address sessionkeys.Address `json:"address"`
 	Sender  Sender              `json:"sender"`
 
+	// Origin is the chat's id as the event named it, when Address has an older one
+	// of the same chat, which has moved. Adapters leave it empty.
+	Origin string `json:"origin,omitempty"`
+
 	MessageID string `json:"message_id"` // the network's id of the message, to reply to
 	Text      string `json:"text"`       // plain text, UTF-8, without the mention of the bot at its start
 
@@ -114,7 +178,18 @@ type Message struct {
 	Mentioned   bool         `json:"mentioned"`
 	ReplyTo     *Quote       `json:"reply_to,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
-	MovedTo     string       `json:"moved_to,omitempty"` // Migrated: the chat's new id
+	MovedTo     string       `json:"moved_to,omitempty"` // Migrated: the chat's new id, of the same kind and without a thread
+
+	// Album is the network's id of a group of messages that were sent as one;
+	// empty: the message stands alone. It is unique within a chat. Each message
+	// of the group is an event of its own, they follow one another within a
+	// second or so, and at most one of them has a text.
+	Album string `json:"album,omitempty"`
+
+	// Closed, with Membership: from now on sends to the chat are refused,
+	// because the bot was removed, blocked or muted there. A later Membership
+	// that is not Closed opens the chat again.
+	Closed bool `json:"closed,omitempty"`
 
 	SentAt     time.Time `json:"sent_at"`     // by the network's clock; zero when it says nothing
 	ReceivedAt time.Time `json:"received_at"` // by ours
@@ -128,6 +203,9 @@ type Message struct {
 type Sender struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
+	// Alias is another id that the network has for the same person and vouches
+	// for, such as a number: who is allowed by it is allowed.
+	Alias string `json:"alias,omitempty"`
 	// Bot: another bot. Anonymous: the person behind it is unknown (an
 	// anonymous admin, a channel, an automatic forward); ID is not a person's.
 	Bot       bool `json:"bot,omitempty"`

@@ -14,8 +14,8 @@ const (
 	RateLimit    ErrorKind = "rate_limited" // surely did not arrive; wait RetryAfter
 	Ambiguous    ErrorKind = "ambiguous"    // may have arrived: time-out or cut off after the request left
 	Refused      ErrorKind = "refused"      // the network will never take this message
-	Gone         ErrorKind = "gone"         // the chat is closed to us: kicked, blocked, deleted
-	Moved        ErrorKind = "moved"        // the chat has a new id, MovedTo
+	Gone         ErrorKind = "gone"         // surely did not arrive: the chat is closed to us (removed, blocked, deactivated, unknown), and every later call to it fails too until a Membership opens it
+	Moved        ErrorKind = "moved"        // surely did not arrive: the chat has a new id, MovedTo; the message may be sent there
 	Unauthorized ErrorKind = "unauthorized" // the account's token is no good
 )
 
@@ -25,7 +25,7 @@ type Error struct {
 	Op         string // what was attempted, as the network calls it
 	Status     int
 	RetryAfter time.Duration // RateLimit
-	MovedTo    string        // Moved
+	MovedTo    string        // Moved: the peer to put into the address, whose thread no longer holds
 	Message    string        // the network's words
 	Err        error
 }

@@ -25,11 +25,22 @@ func NewSessionID(t time.Time) SessionID {
 // It is a pure function of its arguments, so a replay after a crash finds the
 // child that it already made.
 func ChildID(parent SessionID, turn string, step int, toolCallID string) SessionID {
+	return SessionID("c-" + token("session-child-v1\x00"+sized(parent, turn, step, toolCallID)))
+}
+
+// NestedTurn is the id of the turn that a tool call of another session's turn
+// opens in a child: as ChildID a pure function, so that a replay finds the turn
+// that it already opened.
+func NestedTurn(child SessionID, turn string, step int, toolCallID string) string {
+	return "t-" + token("nested-turn-v1\x00"+sized(child, turn, step, toolCallID))
+}
+
+func sized(id SessionID, turn string, step int, toolCallID string) string {
 	var b []byte
-	for _, s := range []string{string(parent), turn, strconv.Itoa(step), toolCallID} {
+	for _, s := range []string{string(id), turn, strconv.Itoa(step), toolCallID} {
 		b = appendSized(b, s)
 	}
-	return SessionID("c-" + token("session-child-v1\x00"+string(b)))
+	return string(b)
 }
 
 // MailboxToken is the token of a child's own mailbox: siblings share a key, so

@@ -92,3 +92,21 @@ func TestDifferentSpawnsNeverShareAChild(t *testing.T) {
 		}
 	})
 }
+
+func TestANestedTurnIsNamedByTheCallThatOpenedIt(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, child := range []SessionID{"c-1", "c-11"} {
+		for _, turn := range []string{"t1", "1t1"} {
+			for _, step := range []int{1, 11} {
+				for _, call := range []string{"c", "1c"} {
+					id := NestedTurn(child, turn, step, call)
+					if seen[id] || id != NestedTurn(child, turn, step, call) || id[2:] == string(ChildID(child, turn, step, call))[2:] {
+						t.Errorf("%s of %s, %s, %d, %s", id, child, turn, step, call)
+					}
+					seen[id] = true
+				}
+			}
+		}
+	}
+}

@@ -16,6 +16,12 @@ type Features struct {
 	Edits      bool // channels.Editor
 	Typing     bool // channels.Typer
 	LostAnswer bool // Rig.LoseNextAnswer works
+	Finds      bool // channels.Finder; needs LostAnswer
+	Streams    bool // channels.Streamer
+	Unordered  bool // the network itself brings events in any order
+	// AtMostOnce: the network forgets an event once it has brought it, whether or
+	// not it was taken, so that one which is not is lost with the process.
+	AtMostOnce bool
 }
 
 // Rig is a network with one bot account on it and one person who writes to the
@@ -54,8 +60,8 @@ type Rig interface {
 // Run runs the suite. Each case opens a rig of its own. The test that calls Run
 // must not be parallel: one case counts goroutines.
 func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
-	t.Run("fifty starts and stops leave no goroutine", func(t *testing.T) { startsAndStops(t, open) })
-	for name, test := range map[string]func(*testing.T, Rig){
+	t.Run("fifty starts and stops leave no goroutine", func(t *testing.T) { startsAndStops(t, f, open) })
+	for name, test := range map[string]func(*testing.T, Rig, Features){
 		"an event is not acknowledged before it is accepted":            ackAfterAccept,
 		"an event that is not taken is offered again before later ones": refusedAgain,
 		"an event that was not acknowledged comes again under its id":   sameID,
@@ -68,12 +74,14 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, open(t))
+			test(t, open(t), f)
 		})
 	}
 	optional(t, f.LostAnswer, "a send whose answer is lost is ambiguous", open, lostAnswer)
 	optional(t, f.Edits, "editing to the same content is a success", open, edits)
 	optional(t, f.Typing, "typing can be shown", open, typing)
+	optional(t, f.Finds, "a send whose answer is lost is found", open, finds)
+	optional(t, f.Streams, "an answer grows to its end", open, streams)
 }
 
 func optional(t *testing.T, has bool, name string, open func(testing.TB) Rig, test func(*testing.T, Rig)) {
@@ -88,7 +96,12 @@ func optional(t *testing.T, has bool, name string, open func(testing.TB) Rig, te
 		ch := open(t).Open(t)
 		_, editor := ch.(channels.Editor)
 		_, typer := ch.(channels.Typer)
-		if name == "typing can be shown" && typer || name == "editing to the same content is a success" && editor {
+		_, finder := ch.(channels.Finder)
+		_, streamer := ch.(channels.Streamer)
+		if map[string]bool{
+			"typing can be shown": typer, "editing to the same content is a success": editor,
+			"a send whose answer is lost is found": finder, "an answer grows to its end": streamer,
+		}[name] {
 			t.Errorf("%s: offered, but not declared as a feature", ch.Name())
 		}
 	})

@@ -29,7 +29,7 @@ func kindOf(err error) channels.ErrorKind {
 	return ""
 }
 
-func rateLimit(t *testing.T, rig Rig) {
+func rateLimit(t *testing.T, rig Rig, _ Features) {
 	ch, m := meet(t, rig)
 	rig.LimitNext(t, 7*time.Second)
 	_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}})
@@ -42,7 +42,7 @@ func rateLimit(t *testing.T, rig Rig) {
 	}
 }
 
-func rendered(t *testing.T, rig Rig) {
+func rendered(t *testing.T, rig Rig, _ Features) {
 	ch, m := meet(t, rig)
 	md := "# Title\n\n**bold** and `code`\n\n```go\nx := 1\n```\n\n" + strings.Repeat("A sentence of some words. 😀 ", 400) + "\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
 	bodies := ch.Render(md)
@@ -110,5 +110,65 @@ func typing(t *testing.T, rig Rig) {
 	}
 	if y.TypingFor() <= 0 {
 		t.Error("typing never fades")
+	}
+}
+
+func finds(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	f, ok := ch.(channels.Finder)
+	if !ok {
+		t.Fatal("the channel cannot find")
+	}
+	since := time.Now()
+	rig.LoseNextAnswer(t)
+	reply := channels.Reply{To: m.Address, Body: channels.Body{Text: "once"}, ID: "answer/0"}
+	if _, err := ch.Send(t.Context(), reply); kindOf(err) != channels.Ambiguous {
+		t.Fatalf("Send gave %v, want an ambiguous error", err)
+	}
+	r, found, err := f.Find(t.Context(), m.Address, "answer/0", since)
+	if err != nil || !found || r.MessageID == "" {
+		t.Errorf("Find gave %+v, %v, %v", r, found, err)
+	}
+	if r, found, err = f.Find(t.Context(), m.Address, "answer/1", since); found || err != nil {
+		t.Errorf("Find of what was never sent gave %+v, %v, %v", r, found, err)
+	}
+}
+
+func streams(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	s, ok := ch.(channels.Streamer)
+	if !ok {
+		t.Fatal("the channel cannot stream")
+	}
+	e, ok := ch.(channels.Editor)
+	if !ok {
+		t.Fatal("a channel that streams must edit")
+	}
+	body := func(md string) channels.Body { return ch.Render(md)[0] }
+	r, err := s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("one "), ID: "turn/preview"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Grow(t.Context(), m.Address, r.MessageID, body("one two ")); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := e.Edit(t.Context(), m.Address, r.MessageID, body("one two three")); err != nil {
+			t.Error(err)
+		}
+	}
+	// What gets no answer ends as it stands, in whatever process.
+	r, err = s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("four "), ID: "turn2/preview"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, _ := rig.Open(t).(channels.Streamer)
+	for _, s := range []channels.Streamer{s, s, next} {
+		if err := s.End(t.Context(), m.Address, r.MessageID); err != nil {
+			t.Error(err)
+		}
+	}
+	if sent := rig.Sent(); len(sent) != 2 || sent[0] != "one two three" || strings.TrimSpace(sent[1]) != "four" {
+		t.Errorf("sent %q", sent)
 	}
 }

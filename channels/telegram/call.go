@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/markup"
 )
 
 // answer is the envelope of every answer of the Bot API.
@@ -86,7 +88,7 @@ func (x *exchange) result(ctx context.Context, method string) (json.RawMessage, 
 	if e.Status == 0 {
 		e.Status = x.status
 	}
-	e.Message = brief(a.Description)
+	e.Message = markup.Brief(a.Description)
 	a.classify(e)
 	return nil, e
 }
@@ -95,7 +97,7 @@ func (x *exchange) result(ctx context.Context, method string) (json.RawMessage, 
 // between did, or the answer was cut off.
 func (x *exchange) withoutAnswer(e *channels.Error) {
 	if x.whole {
-		e.Message = brief(string(x.body))
+		e.Message = markup.Brief(string(x.body))
 		if e.Message == "" {
 			e.Message = "an empty answer"
 		}
@@ -127,8 +129,7 @@ func (a *answer) classify(e *channels.Error) {
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusNotFound:
 		// Telegram Bot API: a token of a wrong form is answered with Not Found.
 		e.Kind = channels.Unauthorized
-	case e.Status == http.StatusForbidden,
-		e.Status == http.StatusBadRequest && strings.Contains(words, "chat not found"):
+	case e.Status == http.StatusForbidden, e.Status == http.StatusBadRequest && closed(words):
 		e.Kind = channels.Gone
 	case e.Status == http.StatusConflict, e.Status >= 500:
 		e.Kind = channels.Unsent
@@ -137,12 +138,10 @@ func (a *answer) classify(e *channels.Error) {
 	}
 }
 
-// brief is a stranger's text for an error: one line of bounded length.
-func brief(s string) string {
-	const most = 200
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7F }), " ")
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+// closed: the words of a 400 that speak of the chat and not of the message.
+func closed(words string) bool {
+	return slices.ContainsFunc([]string{
+		"chat not found", "peer_id_invalid", "chat_write_forbidden", "user_is_blocked", "group chat was deactivated",
+		"not enough rights to send text messages", "have no rights to send a message",
+	}, func(w string) bool { return strings.Contains(words, w) })
 }

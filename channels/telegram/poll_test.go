@@ -29,10 +29,14 @@ type script struct {
 	asked []map[string]any // and what it asked
 	// poll answers the n-th poll, from 0.
 	poll func(ctx context.Context, n int) (*http.Response, error)
+	// other answers what is neither a poll nor getMe; nil: true to everything.
+	other func(method string, params map[string]any) *http.Response
 }
 
 func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(req.Body)
+	var params map[string]any
+	_ = json.Unmarshal(body, &params)
 	switch path.Base(req.URL.Path) {
 	case "getMe":
 		return answer(200, `{"ok":true,"result":{"id":42,"is_bot":true,"username":"parley_bot"}}`), nil
@@ -40,11 +44,14 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 		s.mu.Lock()
 		n := len(s.polls)
 		s.polls = append(s.polls, time.Since(s.start))
-		var params map[string]any
-		_ = json.Unmarshal(body, &params)
 		s.asked = append(s.asked, params)
 		s.mu.Unlock()
 		return s.poll(req.Context(), n)
+	}
+	if s.other != nil {
+		if res := s.other(path.Base(req.URL.Path), params); res != nil {
+			return res, nil
+		}
 	}
 	return answer(200, `{"ok":true,"result":true}`), nil
 }
@@ -108,24 +115,35 @@ func seconds(ds []time.Duration) string {
 	return strings.Join(out, " ")
 }
 
-func TestRow04_ASecondPollerIsOneClearErrorAndSlowRetries(t *testing.T) {
+func TestRow04_ASecondPollerOrAWebhookIsOneClearErrorAndSlowRetries(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		s := &script{poll: func(context.Context, int) (*http.Response, error) {
-			return answer(409, `{"ok":false,"error_code":409,"description":"Conflict: terminated by other getUpdates request"}`), nil
-		}}
-		err := receiveFor(t, s, 100*time.Second, telegram.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
-		if err != nil {
-			t.Errorf("Receive: %v", err)
-		}
-		if got := seconds(s.polls); got != "0 30 60 90" {
-			t.Errorf("polls at %s", got)
-		}
-		if n := strings.Count(log.String(), "another program"); n != 1 {
-			t.Errorf("%d log lines:\n%s", n, log.String())
-		}
-	})
+	for _, words := range []string{
+		"terminated by other getUpdates request; make sure that only one bot instance is running",
+		"can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
+	} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { conflict(t, words) })
+		})
+	}
+}
+
+func conflict(t *testing.T, words string) {
+	t.Helper()
+	var log bytes.Buffer
+	s := &script{poll: func(context.Context, int) (*http.Response, error) {
+		return answer(409, fmt.Sprintf(`{"ok":false,"error_code":409,"description":%q}`, "Conflict: "+words)), nil
+	}}
+	err := receiveFor(t, s, 100*time.Second, telegram.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+	if err != nil {
+		t.Errorf("Receive: %v", err)
+	}
+	if got := seconds(s.polls); got != "0 30 60 90" {
+		t.Errorf("polls at %s", got)
+	}
+	if n := strings.Count(log.String(), "another program"); n != 1 {
+		t.Errorf("%d log lines:\n%s", n, log.String())
+	}
 }
 
 func TestRow05_APollThatIsLimitedWaitsExactlyAsLongAsAsked(t *testing.T) {
@@ -174,6 +192,29 @@ func TestFailuresAreRetriedAfterGrowingPausesAndTheNextOneStartsAnew(t *testing.
 		}
 		if got := strings.Join(w.lines, ", "); got != "up true, up false, up true, reconnected, up false" {
 			t.Errorf("observed %s", got)
+		}
+	})
+}
+
+func TestPollingRemovesAWebhookAndKeepsWhatWaitsForIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls []string
+		s := &script{
+			poll: func(ctx context.Context, _ int) (*http.Response, error) {
+				calls = append(calls, "getUpdates")
+				return hang(ctx)
+			},
+			other: func(method string, params map[string]any) *http.Response {
+				calls = append(calls, fmt.Sprint(method, params))
+				return nil
+			},
+		}
+		if err := receiveFor(t, s, time.Second, telegram.Options{}, nil); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(calls, " "); got != "deleteWebhookmap[drop_pending_updates:false] getUpdates" {
+			t.Errorf("called %s", got)
 		}
 	})
 }
@@ -338,5 +379,74 @@ func TestReceiveRunsOnceAtATime(t *testing.T) {
 	next(t, events)
 	if err := ch.Receive(t.Context(), nil); err == nil {
 		t.Error("a second Receive ran")
+	}
+}
+
+func TestRow02_AnUpdateThatIsTooLargeForAnAnswerIsBuriedAndTheRestGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		huge := `{"update_id":5,"message":{"text":"` + strings.Repeat("x", 17<<20) + `"}}`
+		s := &script{}
+		s.poll = func(ctx context.Context, n int) (*http.Response, error) {
+			offset, _ := s.asked[n]["offset"].(float64)
+			limit, _ := s.asked[n]["limit"].(float64)
+			switch {
+			case offset > 6:
+				return hang(ctx)
+			case offset == 6:
+				return batch(said(6, "after it")), nil
+			case offset == 5 && limit == 1:
+				return batch(huge), nil
+			case limit == 1:
+				return batch(said(4, "before it")), nil
+			}
+			return batch(said(4, "before it"), huge, said(6, "after it")), nil
+		}
+		var got []channels.Message
+		err := receiveFor(t, s, time.Minute, telegram.Options{}, func(_ context.Context, m channels.Message) error {
+			got = append(got, m)
+			return nil
+		})
+		if err != nil || len(got) != 3 {
+			t.Fatalf("took %d events, %v", len(got), err)
+		}
+		if m := got[1]; m.Kind != channels.Unreadable || m.Event != "5" || len(m.Raw) > 64<<10 || !strings.Contains(string(m.Raw), "xxx") {
+			t.Errorf("the second is %s %s with %d bytes", m.Kind, m.Event, len(m.Raw))
+		}
+		if got[0].Text != "before it" || got[2].Text != "after it" {
+			t.Errorf("%q, %q", got[0].Text, got[2].Text)
+		}
+	})
+}
+
+func TestAnAnswerThatIsNotTelegramsPassesNoUpdate(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]string{"a page": "<html>sign in here</html>", "a long page": strings.Repeat(" ", 17<<20)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{}
+				s.poll = func(ctx context.Context, n int) (*http.Response, error) {
+					offset, _ := s.asked[n]["offset"].(float64)
+					switch {
+					case offset == 0:
+						return batch(said(4, "before it")), nil
+					case n < 8:
+						return answer(200, page), nil
+					case offset == 5:
+						return batch(said(5, "after it")), nil
+					}
+					return hang(ctx)
+				}
+				var got []string
+				err := receiveFor(t, s, time.Hour, telegram.Options{}, func(_ context.Context, m channels.Message) error {
+					got = append(got, string(m.Kind)+" "+m.Text)
+					return nil
+				})
+				if want := "message before it, message after it"; err != nil || strings.Join(got, ", ") != want {
+					t.Errorf("took %q, %v", got, err)
+				}
+			})
+		})
 	}
 }

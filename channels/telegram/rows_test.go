@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"parley/channels"
 	"parley/channels/telegram"
@@ -41,7 +41,7 @@ func next(t *testing.T, events <-chan channels.Message) channels.Message {
 	select {
 	case m := <-events:
 		return m
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no event came")
 		panic("unreachable")
 	}
@@ -53,7 +53,7 @@ func join(t *testing.T, r *rig, events <-chan channels.Message, c sim.Chat) {
 	if _, err := r.SetStanding(c, ann, "Parley_bot", "member"); err != nil {
 		t.Fatal(err)
 	}
-	if m := next(t, events); m.Kind != channels.Membership {
+	if m := next(t, events); m.Kind != channels.Membership || m.Closed {
 		t.Fatalf("joining gave %+v", m)
 	}
 }
@@ -143,6 +143,45 @@ func TestRow06_AGroupThatMovesIsToldByEventAndByRefusal(t *testing.T) {
 	}
 }
 
+func TestRow07_LongAnswersArePartsThatTelegramTakes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ch := r.open(t, func(o *telegram.Options) { o.MessageUnits = 4096 })
+	events := listen(t, ch)
+	r.Say(t, "Ann", "hi")
+	m := next(t, events)
+	lines := strings.Repeat("x := \"😀👨‍👩‍👧‍👦\" // a line\n", 400)
+	for _, md := range []string{
+		"**" + strings.Repeat("😀", 5000) + "**",
+		"Look:\n\n```go\n" + lines + "```\n\nThat was it.",
+		strings.Repeat("word ", 2000) + "[link](https://example.org)",
+	} {
+		before := len(r.Books().Messages)
+		bodies := ch.Render(md)
+		for i, b := range bodies {
+			// A repeat is longer by its mark.
+			if _, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: b, Repeat: true}); err != nil {
+				t.Errorf("part %d of %d: %v", i, len(bodies), err)
+			}
+		}
+		sent := r.Books().Messages[before:]
+		if len(sent) < 2 || len(sent) != len(bodies) {
+			t.Errorf("%d parts, %d sent", len(bodies), len(sent))
+		}
+		for _, s := range sent {
+			v := s.Versions[0]
+			if !utf8.ValidString(v.Text) || len(v.Entities) == 0 && strings.HasPrefix(md, "**") {
+				t.Errorf("sent %q with %v", v.Text, v.Entities)
+			}
+			for _, e := range v.Entities {
+				if e.Type == "pre" && e.Language != "go" {
+					t.Errorf("a part of the code lost its language: %+v", e)
+				}
+			}
+		}
+	}
+}
+
 func TestRow10_TopicsAreAddressesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -186,152 +225,5 @@ func TestRow10_TopicsAreAddressesOfTheirOwn(t *testing.T) {
 	}
 	if len(threads) != 3 || threads[1] != topic || threads[2] == topic {
 		t.Errorf("sent to threads %v", threads)
-	}
-}
-
-func TestRow12_NobodyStandsInForAPerson(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	events := listen(t, r.open(t))
-	join(t, r, events, super)
-	other := sim.Chat{ID: -1001000000900, Kind: sim.Channel, Title: "News"}
-	for guise, id := range map[sim.Guise]string{
-		sim.AsAnonymousAdmin: decimal(super.ID), sim.AsChannel: decimal(other.ID), sim.AsAutoForward: decimal(other.ID),
-	} {
-		r.say(t, super, ann, "hi", sim.SayOptions{As: guise, Channel: &other})
-		if m := next(t, events); !m.Sender.Anonymous || m.Sender.ID != id {
-			t.Errorf("%s: %+v", guise, m.Sender)
-		}
-	}
-	r.say(t, super, ann, "hi", sim.SayOptions{})
-	if m := next(t, events); m.Sender.Anonymous || m.Sender.ID != "1001" {
-		t.Errorf("a person came as %+v", m.Sender)
-	}
-}
-
-func TestRow13_AnEditIsAnEventOfItsOwnKind(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	events := listen(t, r.open(t))
-	c := sim.PrivateChat(ann)
-	said := r.say(t, c, ann, "one", sim.SayOptions{})
-	a := next(t, events)
-	if _, err := r.Edit(c.ID, said.MessageID, "two", sim.SayOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	b := next(t, events)
-	if b.Kind != channels.Edited || b.Text != "two" || b.MessageID != a.MessageID || b.Event == a.Event {
-		t.Errorf("the edit of %+v came as %+v", a, b)
-	}
-}
-
-func TestRow14_EveryPressIsAnsweredAlsoOnAnOldMessage(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ch := r.open(t)
-	events := listen(t, ch)
-	r.Say(t, "Ann", "hi")
-	m := next(t, events)
-	receipt, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "press"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := r.Books().Messages[0]
-	for _, o := range []sim.PressOptions{{}, {}, {Inaccessible: true}} {
-		if _, err := r.Press(ann, ann.ID, sent.MessageID, "approve:1", o); err != nil {
-			t.Fatal(err)
-		}
-		p := next(t, events)
-		if p.Kind != channels.Pressed || p.Text != "approve:1" || p.MessageID != receipt.MessageID || p.Sender.ID != "1001" || p.Address != m.Address {
-			t.Errorf("press %+v came as %+v", o, p)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if _, err := r.Await(ctx, func(b sim.Book) bool {
-		n := 0
-		for _, s := range b.Signals {
-			if s.Kind == "callback_answer" {
-				n++
-			}
-		}
-		return n == 3
-	}); err != nil {
-		t.Errorf("not every press was answered: %v", err)
-	}
-}
-
-func TestRow15_ABotThatWasPutOutIsToldSo(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ch := r.open(t)
-	events := listen(t, ch)
-	join(t, r, events, super)
-	if _, err := r.Kick(super, ann, "Parley_bot"); err != nil {
-		t.Fatal(err)
-	}
-	if m := next(t, events); m.Kind != channels.Membership || m.Text != "kicked" || m.Sender.ID != "1001" {
-		t.Errorf("got %+v", m)
-	}
-	if _, err := ch.Send(t.Context(), to(super.ID, "", "hi")); wrong(err).Kind != channels.Gone {
-		t.Errorf("send to a group we were put out of: %v", err)
-	}
-	r.Say(t, "Ann", "hi")
-	next(t, events)
-	if _, err := r.Block(ann, "Parley_bot"); err != nil {
-		t.Fatal(err)
-	}
-	if m := next(t, events); m.Kind != channels.Membership {
-		t.Errorf("got %+v", m)
-	}
-	if _, err := ch.Send(t.Context(), to(ann.ID, "", "hi")); wrong(err).Kind != channels.Gone {
-		t.Errorf("send to one who blocked us: %v", err)
-	}
-}
-
-// A chat whose event cannot be stored yet does not hold up the others, and
-// nothing of the batch is confirmed before all of it is.
-func TestChatsOfABatchDoNotWaitForEachOther(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	for i, chat := range []int{1001, 1002, 1001} {
-		raw := fmt.Sprintf(`{"message":{"message_id":%d,"date":1,"chat":{"id":%d,"type":"private"},"from":{"id":%d},"text":"%d"}}`, i+1, chat, chat, i)
-		if _, err := r.Inject("", json.RawMessage(raw)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stuck, came := make(chan struct{}), make(chan string, 9)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- r.open(t).Receive(ctx, func(ctx context.Context, m channels.Message) error {
-			if m.Text == "0" {
-				select {
-				case <-stuck:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			came <- m.Text
-			return nil
-		})
-	}()
-	if got := <-came; got != "1" {
-		t.Errorf("%s came while the first chat was stuck", got)
-	}
-	if n := r.Acknowledged(); n != 0 {
-		t.Errorf("%d updates were confirmed", n)
-	}
-	close(stuck)
-	if a, b := <-came, <-came; a != "0" || b != "2" {
-		t.Errorf("the first chat's came as %s, %s", a, b)
-	}
-	if err := r.AwaitAcknowledged(t.Context(), 3); err != nil {
-		t.Error(err)
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }

@@ -49,7 +49,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 	}
 	for {
-		result, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
+		result, err := c.inChat(ctx, method, chat, func(ctx context.Context) error {
 			_, err := c.bot.SendMessage(ctx, p)
 			return err
 		})
@@ -59,7 +59,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		case len(p.Entities) > 0 && entitiesRefused(err):
 			c.o.Log.Warn("telegram refused entities, sending plain text", "error", err)
 			p.Entities = nil
-		case p.MessageThreadID != 0 && says(err, "message thread not found"):
+		case p.MessageThreadID != 0 && (says(err, "message thread not found") || says(err, "topic_deleted")):
 			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
 			p.MessageThreadID = 0
 		default:
@@ -98,7 +98,7 @@ func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID st
 		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(),
 	}
 	for {
-		_, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
+		_, err := c.inChat(ctx, method, chat, func(ctx context.Context) error {
 			_, err := c.bot.EditMessageText(ctx, p)
 			return err
 		})
@@ -120,7 +120,7 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.viaLibrary(ctx, method, func(ctx context.Context) error {
+	_, err = c.inChat(ctx, method, chat, func(ctx context.Context) error {
 		_, err := c.bot.SendChatAction(ctx, &bot.SendChatActionParams{
 			ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping,
 		})

@@ -3,6 +3,9 @@ package telegram_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,9 +30,15 @@ var (
 )
 
 func TestTelegramIsAChannel(t *testing.T) {
-	channeltest.Run(t, channeltest.Features{Edits: true, Typing: true, LostAnswer: true}, func(t testing.TB) channeltest.Rig {
-		return newRig(t)
-	})
+	for name, open := range map[string]func(t testing.TB) channeltest.Rig{
+		"by polling":              func(t testing.TB) channeltest.Rig { return newRig(t) },
+		"by webhook":              func(t testing.TB) channeltest.Rig { return newHookRig(t, 1) },
+		"by webhook, ten at once": func(t testing.TB) channeltest.Rig { return newHookRig(t, 10) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			channeltest.Run(t, channeltest.Features{Edits: true, Typing: true, LostAnswer: true}, open)
+		})
+	}
 }
 
 // rig is a simulated Telegram with our bot on it.
@@ -40,7 +49,7 @@ var _ channeltest.Rig = (*rig)(nil)
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	s, err := sim.New(sim.Options{
-		FirstUpdateID: 1000, Seed: 1,
+		FirstUpdateID: 1000, Seed: 1, WebhookRetry: time.Millisecond,
 		Bots: []sim.Bot{
 			{Token: token, Username: "Parley_bot", Name: "Parley", CanReadAllGroupMessages: true},
 			{Token: "43:another", Username: "other_bot"},
@@ -66,17 +75,63 @@ func newRig(t testing.TB) *rig {
 
 func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
 
-func (r *rig) open(t testing.TB) *telegram.Channel {
+func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
 	t.Helper()
-	ch, err := telegram.New(telegram.Options{
+	o := telegram.Options{
 		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, ConflictPause: 5 * time.Millisecond,
 		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second,
-	})
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	ch, err := telegram.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ch.Close() })
+	return ch
+}
+
+// hookRig is a rig whose bot has a webhook: a listener that stays, behind which
+// one channel follows another, as processes do.
+type hookRig struct {
+	*rig
+	front *httptest.Server
+	most  int // connections
+	now   atomic.Pointer[telegram.Channel]
+}
+
+func newHookRig(t testing.TB, most int) *hookRig {
+	t.Helper()
+	h := &hookRig{rig: newRig(t), most: most}
+	h.front = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ch := h.now.Load()
+		if ch == nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		path, handler := ch.Hook()
+		if r.URL.Path != path {
+			t.Errorf("a request came for %s", r.URL.Path)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	h.front.Config.SetKeepAlivesEnabled(false) // one case counts goroutines
+	h.front.Start()
+	t.Cleanup(h.front.Close)
+	return h
+}
+
+func (h *hookRig) Open(t testing.TB) channels.Channel { return h.open(t) }
+
+func (h *hookRig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
+	t.Helper()
+	hooked := func(o *telegram.Options) {
+		o.Webhook = telegram.Webhook{URL: h.front.URL + "/front", MaxConnections: h.most}
+	}
+	ch := h.rig.open(t, append([]func(*telegram.Options){hooked}, change...)...)
+	h.now.Store(ch)
 	return ch
 }
 

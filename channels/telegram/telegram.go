@@ -2,11 +2,19 @@
 //
 // It polls for updates with a loop of its own, because an update is confirmed
 // by the offset of the next poll and that must not move before the update is
-// stored. Each update is decoded by itself: one that cannot be read is handed
-// on raw and holds up nobody.
+// stored. Or it has Telegram bring them to a webhook, where an update is
+// confirmed by the status of the answer. Each update is decoded by itself: one
+// that cannot be read is handed on raw and holds up nobody.
 //
 //	getUpdates ── each raw update ──> translate ──> accept ── nil ──> offset moves
 //	                                                   └── error ──> pause, the same update again
+//	webhook ── secret ── one update ──> translate ──> accept ── nil ──> 200
+//	                                                     └── error ──> 503, Telegram brings it again
+//
+// Within a chat, updates are offered in the order in which Telegram gives them,
+// and none before an earlier one was taken. A webhook's process remembers for
+// three minutes what it refused, and only while it runs; beyond that the order
+// is Telegram's.
 //
 // The token is known to the HTTP transport alone. Everything else, including
 // every error, works with addresses that do not hold it.
@@ -18,9 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,6 +34,7 @@ import (
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
+	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
 )
 
@@ -40,6 +47,10 @@ type Options struct {
 	Token  channels.Secret // as BotFather gave it
 	APIURL string          // default https://api.telegram.org; another for a local Bot API server
 
+	// Webhook, unless it is zero, has Telegram bring updates to Hook instead of
+	// polling.
+	Webhook Webhook
+
 	// HTTPClient gives the transport, e.g. one with a proxy. Its time-out,
 	// cookies and rule for redirects are not used. The default dials directly
 	// and takes no proxy from the environment.
@@ -51,6 +62,7 @@ type Options struct {
 	MinPause      time.Duration // first pause after a failure, doubled by each further one; default 500 ms
 	MaxPause      time.Duration // default 30 s
 	ConflictPause time.Duration // pause while another program polls this account; default 30 s
+	WebhookCheck  time.Duration // how often Telegram is asked how it fares with the webhook; default 1 min
 	MaxAnswer     int64         // longest answer in bytes; default 16 MiB
 	MessageUnits  int           // longest message in UTF-16 units; default 4000, at most 4096
 
@@ -60,12 +72,19 @@ type Options struct {
 	Jitter   func() float64    // in [0,1); default random
 }
 
+// pauses are those between tries of one thing.
+func (o Options) pauses() backoff.Pauses {
+	return backoff.Pauses{Min: o.MinPause, Max: o.MaxPause, Jitter: o.Jitter}
+}
+
 // Channel is one account. Its methods may be called concurrently, but Receive
 // only once at a time.
 type Channel struct {
 	o         Options
 	http      *poster
 	bot       *bot.Bot
+	hook      *hook // nil: it polls
+	limits    limits
 	receiving atomic.Bool
 }
 
@@ -73,7 +92,10 @@ var (
 	_ channels.Channel = (*Channel)(nil)
 	_ channels.Editor  = (*Channel)(nil)
 	_ channels.Typer   = (*Channel)(nil)
+	_ channels.Hooked  = (*Channel)(nil)
 )
+
+const publicAPI = "https://api.telegram.org"
 
 // placeholder stands in addresses where the transport puts the token.
 const placeholder = "_"
@@ -84,14 +106,12 @@ func New(o Options) (*Channel, error) {
 	if o.Name == "" {
 		return nil, errors.New("telegram: name is required")
 	}
-	if !wellFormed(o.Token.Reveal()) {
-		return nil, fmt.Errorf("telegram %s: the token is not of the form 123456:ABC-def", o.Name)
+	if err := errors.Join(CheckToken(o.Token), CheckAPIURL(o.APIURL), o.Webhook.Validate(o.APIURL)); err != nil {
+		return nil, fmt.Errorf("telegram %s: %w", o.Name, err)
 	}
-	o.APIURL = strings.TrimRight(cmp.Or(o.APIURL, "https://api.telegram.org"), "/")
-	u, err := url.Parse(o.APIURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("telegram %s: the address of the Bot API is not http(s)://host[:port][/path]", o.Name)
-	}
+	o.APIURL = strings.TrimRight(cmp.Or(o.APIURL, publicAPI), "/")
+	o.Webhook.MaxConnections = cmp.Or(o.Webhook.MaxConnections, 1)
+	o.WebhookCheck = cmp.Or(o.WebhookCheck, time.Minute)
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
 	o.PollMargin = cmp.Or(o.PollMargin, 20*time.Second)
 	o.SendTimeout = cmp.Or(o.SendTimeout, 30*time.Second)
@@ -109,14 +129,12 @@ func New(o Options) (*Channel, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Jitter == nil {
-		o.Jitter = rand.Float64
-	}
 	var base http.RoundTripper
 	if o.HTTPClient != nil {
 		base = o.HTTPClient.Transport
 	}
-	c := &Channel{o: o, http: newPoster(o.Token, base, o.MaxAnswer)}
+	c := &Channel{o: o, http: newPoster(o.Token, base, o.MaxAnswer), hook: newHook(o)}
+	var err error
 	c.bot, err = bot.New(placeholder,
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(o.APIURL),
@@ -130,18 +148,19 @@ func New(o Options) (*Channel, error) {
 	return c, nil
 }
 
-// wellFormed accepts what can stand in an address as it is: a token is digits,
-// a colon, and letters, digits, - and _.
-func wellFormed(token string) bool {
-	id, key, ok := strings.Cut(token, ":")
-	plain := func(s, more string) bool {
-		return s != "" && strings.Trim(s, "0123456789"+more) == ""
-	}
-	return ok && plain(id, "") && plain(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
-}
-
 // Name is the configured instance name.
 func (c *Channel) Name() string { return c.o.Name }
+
+// Hook is where Telegram brings updates, and the handler for it, which may be
+// served before, while and after Receive runs. The path is the account's own
+// and cannot be guessed; it is the same in every process that has the token.
+// Without a webhook the path is empty.
+func (c *Channel) Hook() (path string, h http.Handler) {
+	if c.hook == nil {
+		return "", nil
+	}
+	return c.hook.path, c.hook
+}
 
 // Close lets go of connections that are kept for later. The channel can still
 // be used.

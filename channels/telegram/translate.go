@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"parley/channels"
@@ -22,7 +21,7 @@ const (
 
 var (
 	errNoID      = errors.New("the update has no usable id")
-	errGarbled   = errors.New("the answer of Telegram is not JSON")
+	errGarbled   = errors.New("what Telegram sent is not JSON, or too long")
 	errNoChat    = errors.New("the update names no chat")
 	errNoMessage = errors.New("the update names no message")
 )
@@ -38,7 +37,7 @@ func (r *receiver) translate(raw json.RawMessage, id int64, known bool) (channel
 	if err != nil {
 		m = channels.Message{
 			Event: m.Event, Kind: channels.Unreadable, Channel: m.Channel, ReceivedAt: m.ReceivedAt,
-			Problem: brief(err.Error()), Raw: raw,
+			Problem: markup.Brief(err.Error()), Raw: raw,
 		}
 	}
 	return m, press
@@ -48,6 +47,9 @@ func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (p
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return "", err
+	}
+	if _, ok := fields["garbled"]; ok {
+		return "", errGarbled
 	}
 	if !known {
 		return "", errNoID
@@ -72,10 +74,8 @@ func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (p
 			return "", err
 		}
 		return "", r.member(m, &t)
-	case "garbled":
-		return "", errGarbled
 	}
-	m.Problem = brief("an update of kind " + strconv.Quote(kind))
+	m.Problem = markup.Brief("an update of kind " + strconv.Quote(kind))
 	return "", nil
 }
 
@@ -88,7 +88,7 @@ func (r *receiver) said(m *channels.Message, t *message, edited bool) error {
 	}
 	m.MessageID = strconv.FormatInt(t.MessageID, 10)
 	m.SentAt = clock(max(t.Date, t.EditDate))
-	m.Sender = sender(t)
+	m.Sender, m.Album = sender(t), t.Album
 	switch {
 	case t.MigrateTo != 0:
 		m.Kind, m.MovedTo = channels.Migrated, strconv.FormatInt(t.MigrateTo, 10)
@@ -145,7 +145,7 @@ func (r *receiver) place(m *channels.Message, c *chat, t *message) error {
 	case "channel":
 		m.Address.Kind, topics = sessionkeys.Channel, false
 	default:
-		return fmt.Errorf("the chat is of an unknown type %s", strconv.QuoteToASCII(brief(c.Type)))
+		return fmt.Errorf("the chat is of an unknown type %s", strconv.QuoteToASCII(markup.Brief(c.Type)))
 	}
 	switch {
 	case topics && t != nil && t.IsTopic && t.ThreadID != 0:
@@ -200,7 +200,7 @@ func (r *receiver) member(m *channels.Message, t *memberUpdated) error {
 		return err
 	}
 	m.Kind, m.Mentioned = channels.Membership, m.Address.Kind == sessionkeys.DM
-	m.Text = t.New.Status
+	m.Text, m.Closed = t.New.Status, t.New.closed()
 	m.SentAt = clock(t.Date)
 	m.Sender = sender(&message{From: &t.From})
 	return nil
@@ -212,30 +212,15 @@ func sender(t *message) channels.Sender {
 	s := channels.Sender{Anonymous: true}
 	if u := t.From; u != nil && u.ID != 0 {
 		s = channels.Sender{
-			ID: strconv.FormatInt(u.ID, 10), Name: name(u.FirstName+" "+u.LastName, u.Username), Bot: u.IsBot,
+			ID: strconv.FormatInt(u.ID, 10), Name: markup.Name(u.FirstName+" "+u.LastName, u.Username), Bot: u.IsBot,
 			Anonymous: u.ID == anonymousAdmin || u.ID == channelAuthor || u.ID == serviceAccount,
 		}
 	}
 	if c := t.SenderChat; c != nil {
-		s.ID, s.Name, s.Anonymous = strconv.FormatInt(c.ID, 10), name(c.Title, ""), true
+		s.ID, s.Name, s.Anonymous = strconv.FormatInt(c.ID, 10), markup.Name(c.Title, ""), true
 	}
 	s.Anonymous = s.Anonymous || t.Forwarded
 	return s
-}
-
-// name makes a name fit to be shown on one line.
-func name(s, fallback string) string {
-	const most = 64
-	for _, s := range []string{s, fallback} {
-		s = strings.Join(strings.Fields(markup.Clean(s)), " ")
-		if r := []rune(s); len(r) > most {
-			s = string(r[:most])
-		}
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 func clock(unix int64) time.Time {
@@ -252,7 +237,7 @@ func attachments(t *message) []channels.Attachment {
 	add := func(kind string, f *file) {
 		if f != nil && f.FileID != "" {
 			out = append(out, channels.Attachment{
-				Kind: kind, Name: name(f.FileName, ""), MIME: f.MimeType, Size: max(0, f.FileSize), Ref: f.FileID,
+				Kind: kind, Name: markup.Name(f.FileName, ""), MIME: f.MimeType, Size: max(0, f.FileSize), Ref: f.FileID,
 			})
 		}
 	}

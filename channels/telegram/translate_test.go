@@ -146,6 +146,28 @@ func TestRow12_TelegramsOwnAccountsAreNotPersons(t *testing.T) {
 	}
 }
 
+func TestRow15_AChatIsClosedWhereTheBotMayNotWrite(t *testing.T) {
+	t.Parallel()
+	r := translator(t)
+	for standing, closed := range map[string]bool{
+		`"status":"member"`:        false,
+		`"status":"administrator"`: false,
+		`"status":"creator"`:       false,
+		`"status":"left"`:          true,
+		`"status":"kicked"`:        true,
+		`"status":"restricted","is_member":true,"can_send_messages":true`:  false,
+		`"status":"restricted","is_member":true,"can_send_messages":false`: true,
+		`"status":"restricted","is_member":false,"can_send_messages":true`: true,
+		`"status":"restricted"`: false,
+		`"status":"new"`:        false,
+	} {
+		m := r.read(fmt.Sprintf(`{"update_id":9,"my_chat_member":{"chat":%s,"from":{"id":7},"date":1,"new_chat_member":{%s}}}`, group, standing))
+		if m.Kind != channels.Membership || m.Closed != closed {
+			t.Errorf("%s: %+v", standing, m)
+		}
+	}
+}
+
 func TestEveryFileOfAMessageIsNamed(t *testing.T) {
 	t.Parallel()
 	r := translator(t)
@@ -221,6 +243,29 @@ func FuzzNoUpdateBreaksTheTranslation(f *testing.F) {
 			if m.Sender.ID == "" && !m.Sender.Anonymous || !utf8.ValidString(m.Text) || !utf8.ValidString(m.Sender.Name) {
 				t.Fatalf("%+v", m)
 			}
+		}
+	})
+}
+
+func FuzzNoRequestBreaksTheWebhook(f *testing.F) {
+	for _, s := range []string{
+		`{"update_id":9,"message":{"message_id":8,"date":1,"chat":{"id":7,"type":"private"},"from":{"id":7},"text":"x"}}`,
+		`{"update_id": 8, oops`, `"update_id": 1 "update_id": 2`, "", "\xff\x00", `[]`, `null`, `{"garbled":1,"update_id":3}`, `{"update_id":1}{}`,
+	} {
+		f.Add([]byte(s))
+	}
+	r := translator(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e, again := r.decode(whole(body)), r.decode(whole(body))
+		m := e.message
+		if m.Event == "" || m.Kind == "" || m.Event != again.message.Event || e.id < 0 {
+			t.Fatalf("%+v", m)
+		}
+		if m.Kind == channels.Unreadable && (m.Problem == "" || !json.Valid(m.Raw)) {
+			t.Fatalf("%+v", m)
+		}
+		if !json.Valid(body) && m.Kind != channels.Unreadable {
+			t.Fatalf("no JSON came as %+v", m)
 		}
 	})
 }

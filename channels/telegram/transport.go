@@ -98,7 +98,7 @@ func (e *cleanedError) Unwrap() error { return e.kind }
 type exchange struct {
 	left     atomic.Bool // some of the request may have gone out
 	status   int         // 0: no answer
-	body     []byte      // the whole answer, if whole
+	body     []byte      // the whole answer, if whole; of one that is too large the beginning
 	whole    bool
 	tooLarge bool
 	retry    string // the Retry-After header
@@ -181,7 +181,8 @@ func (p *poster) do(req *http.Request, x *exchange) (*http.Response, error) {
 		return nil, fmt.Errorf("read the answer: %w", p.transport.cleanError(err))
 	}
 	if int64(len(body)) > p.most {
-		x.tooLarge = true
+		body = p.transport.clean(body)
+		x.tooLarge, x.body = true, body[:min(len(body), maxGarbled)]
 		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, p.most)
 	}
 	x.body, x.whole = p.transport.clean(body), true

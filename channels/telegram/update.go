@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The parts of updates that parley reads. They are few on purpose: whatever
@@ -55,6 +56,7 @@ type message struct {
 	Quote           *struct {
 		Text string `json:"text"`
 	} `json:"quote"`
+	Album string `json:"media_group_id"`
 
 	MigrateTo   int64 `json:"migrate_to_chat_id"`
 	MigrateFrom int64 `json:"migrate_from_chat_id"`
@@ -84,12 +86,28 @@ type callbackQuery struct {
 }
 
 type memberUpdated struct {
-	Chat chat  `json:"chat"`
-	From user  `json:"from"`
-	Date int64 `json:"date"`
-	New  struct {
-		Status string `json:"status"`
-	} `json:"new_chat_member"`
+	Chat chat   `json:"chat"`
+	From user   `json:"from"`
+	Date int64  `json:"date"`
+	New  member `json:"new_chat_member"`
+}
+
+type member struct {
+	Status  string `json:"status"`
+	Member  *bool  `json:"is_member"`         // of a restricted one
+	CanSend *bool  `json:"can_send_messages"` // of a restricted one
+}
+
+// closed says whether the bot can no longer write to the chat. In a private
+// chat "kicked" means that the person blocked the bot.
+func (m member) closed() bool {
+	switch m.Status {
+	case "left", "kicked":
+		return true
+	case "restricted":
+		return m.Member != nil && !*m.Member || m.CanSend != nil && !*m.CanSend
+	}
+	return false
 }
 
 // peekID reads an update's id and nothing else. An id out of range counts as
@@ -137,21 +155,47 @@ func kindOf(fields map[string]json.RawMessage) string {
 // garbled says whether an answer came whole and with success, but is not JSON.
 func (x *exchange) garbled() bool { return x.whole && x.status == 200 && !json.Valid(x.body) }
 
-// only makes of a garbled answer to a poll for one update that update: an
-// object with its id and the answer as text. Where the answer shows no id, next
-// is taken, the least it can be. If it is a greater one the update comes again,
-// and next moves by one each time: it passes this update and no other.
+// only makes of an answer to a poll for one update, which is garbled or too
+// large, that update. Where the answer shows no id, next is taken, the least it
+// can be. If it is a greater one the update comes again, and next moves by one
+// each time: it passes this update and no other. What does not begin like an
+// answer of the Bot API, as of a proxy, holds no update, and passes none.
 func (x *exchange) only(next int64) (json.RawMessage, bool) {
-	if !x.garbled() {
+	spoilt := x.garbled() || x.tooLarge && x.status == 200
+	if !spoilt || !answerBegins.Match(x.body) {
 		return nil, false
 	}
+	return garbled(x.body, next)
+}
+
+var answerBegins = regexp.MustCompile(`^\s*\{\s*"ok"\s*:\s*true\b`)
+
+var shownID = regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})\b`)
+
+// maxGarbled is how much is kept of an update that cannot be read, in bytes.
+const maxGarbled = 32 << 10
+
+// garbled makes an update of text that is none: an object with the text and its
+// id, or next where it does not show one. It is false where both are missing;
+// the object then has no id.
+func garbled(text []byte, next int64) (json.RawMessage, bool) {
+	fields := map[string]any{"garbled": strings.ToValidUTF8(string(text[:min(len(text), maxGarbled)]), "\uFFFD")}
 	id := next
-	if found := regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})\b`).FindAllSubmatch(x.body, 2); len(found) == 1 {
+	if found := shownID.FindAllSubmatch(text, 2); len(found) == 1 {
 		id, _ = strconv.ParseInt(string(found[0][1]), 10, 64) // 18 digits fit
 	}
-	if id <= 0 {
-		return nil, false
+	if id > 0 {
+		fields["update_id"] = id
 	}
-	raw, err := json.Marshal(map[string]any{"update_id": id, "garbled": string(x.body)})
-	return raw, err == nil
+	raw, err := json.Marshal(fields)
+	return raw, err == nil && id > 0
+}
+
+// whole is an update as a request brought it, or made one.
+func whole(raw []byte) json.RawMessage {
+	if json.Valid(raw) {
+		return raw
+	}
+	raw, _ = garbled(raw, 0)
+	return raw
 }

@@ -51,3 +51,29 @@ func visible(r rune) bool {
 	}
 	return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me)
 }
+
+// Name makes a name fit to be shown on one line: the first of the given ones of
+// which anything is left.
+func Name(names ...string) string {
+	const most = 64
+	for _, s := range names {
+		s = strings.Join(strings.Fields(Clean(s)), " ")
+		if r := []rune(s); len(r) > most {
+			s = string(r[:most])
+		}
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Brief is a stranger's text for an error: one line of bounded length.
+func Brief(s string) string {
+	const most = 200
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7F }), " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

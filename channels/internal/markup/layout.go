@@ -11,10 +11,16 @@ import (
 type layout struct {
 	tableWidth int // wider tables become lists
 	longQuote  int // bytes from which a quote is folded
+	// spelled: the network has no links and no quotes, so the text says what
+	// they are.
+	spelled bool
 }
 
 // rule is what a thematic break looks like.
 const rule = "———"
+
+// quoteMark stands before each line of a quote that is spelled.
+const quoteMark = "> "
 
 func (l layout) flatten(blocks []Block) flat {
 	var f sheet
@@ -31,11 +37,25 @@ func (l layout) flatten(blocks []Block) flat {
 		f.spans = append(f.spans, Span{Start: quoteStart, End: len(f.text), Style: style})
 		quote = 0
 	}
+	quoted := 0 // the quote of the piece before, where quotes are spelled
 	for _, b := range blocks {
+		number := b.Quote
+		if l.spelled {
+			b, b.Quote = b.spelled(), 0
+		}
 		for _, p := range l.pieces(b) {
 			sep := "\n\n"
 			if p.tight {
 				sep = "\n"
+			}
+			if l.spelled && number != 0 {
+				p.text, p.spans = indented(p.text, p.spans, quoteMark, quoteMark)
+				if number == quoted && !p.tight {
+					sep = "\n>\n"
+				}
+			}
+			if l.spelled {
+				quoted = number
 			}
 			if b.Quote != quote {
 				endQuote()

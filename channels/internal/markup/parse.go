@@ -4,16 +4,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 )
 
-// maxNesting is how many quotes and lists may open on one line, and how many
-// brackets a document may open in a row, before the document is taken for
-// plain text: the parser's time grows with the square of it.
+// maxNesting is how many quotes and lists may open on one line before the
+// document is taken for plain text: the parser's time grows with the square of
+// it.
 const maxNesting = 100
 
 // maxParsed is the longest document in bytes that is read as Markdown; what is
@@ -25,38 +23,54 @@ const maxParsed = 128 << 10
 // still being written reads as far as it goes.
 func Parse(markdown string) []Block {
 	markdown = Clean(markdown)
-	if len(markdown) > maxParsed || hostile(markdown) {
-		return []Block{{Text: markdown}}
+	return parse(markdown, &effort{maxSteps})
+}
+
+func parse(clean string, e *effort) []Block {
+	if len(clean) > maxParsed || nested(clean) {
+		return []Block{{Text: clean}}
 	}
-	source := []byte(markdown)
-	doc := goldmark.New(goldmark.WithExtensions(extension.GFM, spoilers{})).Parser().Parse(text.NewReader(source))
+	source := []byte(clean)
 	p := &builder{source: source}
-	p.blocks(doc)
+	p.blocks(e.parser().Parse(text.NewReader(source)))
 	return p.out
 }
 
-// hostile says whether a text nests deeper than any writer does.
-func hostile(s string) bool {
-	depth, quotes, brackets := 0, 0, 0
-	for _, c := range []byte(s) {
-		switch c {
-		case '\n':
-			depth, quotes = 0, 0
-		case '>':
-			quotes++
-		case '-', '*', '+', '_', '~', '|', '`':
-			depth++
-		case ' ', '\t':
-		case '[', '!', '<', '(':
-			brackets++
-		default:
-			depth, quotes, brackets = 0, 0, 0
-		}
-		if depth > 20*maxNesting || quotes > maxNesting || brackets > maxNesting {
-			return true
+// nested says whether a line opens more quotes and lists than any writer does.
+func nested(s string) bool {
+	for line := range strings.Lines(s) {
+		for opened := 0; ; opened++ {
+			line = strings.TrimLeft(line, " \t")
+			n := opening(line)
+			if n == 0 {
+				break
+			}
+			if opened == maxNesting {
+				return true
+			}
+			line = line[n:]
 		}
 	}
 	return false
+}
+
+// opening is how many bytes at the beginning of a line open a quote or a list.
+func opening(line string) int {
+	if strings.HasPrefix(line, ">") {
+		return 1
+	}
+	n := len(line) - len(strings.TrimLeft(line, "0123456789"))
+	marks := ".)"
+	if n == 0 {
+		marks = "-+*"
+	}
+	if n == len(line) || strings.IndexByte(marks, line[n]) < 0 {
+		return 0
+	}
+	if n++; n < len(line) && strings.IndexByte(" \t\n", line[n]) < 0 {
+		return 0
+	}
+	return n
 }
 
 type builder struct {

@@ -23,6 +23,9 @@ func UTF16(r rune) int {
 	return 1
 }
 
+// UTF8 counts the bytes of r.
+func UTF8(r rune) int { return max(1, utf8.RuneLen(r)) }
+
 func isSpace(r rune) bool { return unicode.IsSpace(r) }
 
 // split parts f into messages within the limits, in order, none of them
@@ -33,6 +36,7 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) }
 func split(f flat, l limits) []flat {
 	var parts []flat
 	for at := f.lead(0); at < len(f.text); {
+		f.forget(at)
 		end := f.window(at, l)
 		if end < len(f.text) {
 			end = f.place(at, end)
@@ -44,6 +48,16 @@ func split(f flat, l limits) []flat {
 		at = f.lead(end)
 	}
 	return parts
+}
+
+// forget drops the spans that end before at: nothing looks back at them, and
+// looking past them at every place takes long where there are many.
+func (f *flat) forget(at int) {
+	kept := 0
+	for kept < len(f.spans) && f.spans[kept].End <= at {
+		kept++
+	}
+	f.spans = f.spans[kept:]
 }
 
 // lead skips what a message cannot begin with: space, but inside code only

@@ -1,19 +1,13 @@
 package markup
 
 import (
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
 )
 
 // spoilers adds ||hidden text|| to the grammar.
 type spoilers struct{}
-
-func (spoilers) Extend(m goldmark.Markdown) {
-	m.Parser().AddOptions(parser.WithInlineParsers(util.Prioritized(spoilers{}, 500)))
-}
 
 var spoilerKind = ast.NewNodeKind("Spoiler")
 

@@ -87,7 +87,7 @@ func entities(p flat) []Entity {
 	units := unitsAt(p.text, spans)
 	var out []Entity
 	for _, s := range spans {
-		if label := p.text[s.Start:s.End]; s.Bare && (s.URL == label || s.URL == "http://"+label || s.URL == "mailto:"+label) {
+		if s.Bare && shows(p.text[s.Start:s.End], s.URL) {
 			continue
 		}
 		out = append(out, Entity{

@@ -1,0 +1,56 @@
+// Package backoff is the pauses between tries that fail: each longer than the one
+// before, and spread, so that many who failed together do not come back together.
+package backoff
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Pauses are those of one thing that is tried again and again. It is one
+// goroutine's.
+type Pauses struct {
+	Min, Max time.Duration  // the first and the longest, before they are spread
+	Jitter   func() float64 // in [0,1); nil: random
+
+	failed int // in a row
+}
+
+// Next counts one more failure and gives the pause that it asks for: twice the one
+// before, up to Max, spread between half and all of it.
+func (p *Pauses) Next() time.Duration {
+	d := p.Min
+	for range p.failed {
+		if d >= p.Max/2 {
+			d = p.Max
+			break
+		}
+		d *= 2
+	}
+	p.failed++
+	jitter := p.Jitter
+	if jitter == nil {
+		jitter = rand.Float64
+	}
+	return d/2 + time.Duration(jitter()*float64(d/2))
+}
+
+// Wait is Next, waited for; or the end of ctx.
+func (p *Pauses) Wait(ctx context.Context) { Sleep(ctx, p.Next()) }
+
+// Failed is how many failures there were since Reset.
+func (p *Pauses) Failed() int { return p.failed }
+
+// Reset forgets the failures: something worked.
+func (p *Pauses) Reset() { p.failed = 0 }
+
+// Sleep waits for d or the end of ctx.
+func Sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

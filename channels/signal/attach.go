@@ -1,0 +1,241 @@
+package signal
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels/internal/backoff"
+)
+
+// attached listens to a daemon that somebody else runs, again whenever it is cut
+// off. What comes meanwhile is lost, and so is what was read and not taken when
+// ctx ends.
+func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
+	r.o.Log.Warn("attached to a signal-cli that parley does not run: what is said while parley does not listen is lost (at most once)")
+	if err := r.insist(ctx, r.identify); err != nil {
+		return err
+	}
+	listen := r.listenHTTP
+	if u, err := url.Parse(r.o.URL); err == nil && (u.Scheme == "unix" || u.Scheme == "tcp") {
+		listen = r.listenSocket
+	}
+	seen := &recent{}
+	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
+	for ctx.Err() == nil {
+		err := r.insist(ctx, func(ctx context.Context) error {
+			return listen(ctx, func(line []byte, problem error) bool { return r.heard(ctx, seen, line, problem) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heard offers one event, unless it was taken before: a daemon that receives by
+// itself tells a socket that asked to hear it everything twice.
+func (r *receiver) heard(ctx context.Context, seen *recent, line []byte, problem error) bool {
+	var who struct {
+		Account string `json:"account"`
+	}
+	if json.Unmarshal(line, &who) == nil && who.Account != "" && who.Account != r.o.Account && !strings.EqualFold(who.Account, r.me.aci) {
+		return true // of another account of the same daemon
+	}
+	e := r.translate(line, problem)
+	if e.nothing != "" || seen.has(e.message.Event) {
+		return true
+	}
+	if !r.offer(ctx, e) {
+		return false
+	}
+	seen.note(e.message.Event)
+	return true
+}
+
+// recent are the events that were taken last.
+type recent struct{ ids []string }
+
+const mostRecent = 256
+
+func (s *recent) has(id string) bool { return slices.Contains(s.ids, id) }
+
+func (s *recent) note(id string) {
+	if s.ids = append(s.ids, id); len(s.ids) > mostRecent {
+		s.ids = s.ids[1:]
+	}
+}
+
+var errSilent = errors.New("signal-cli fell silent")
+
+// listenHTTP reads the stream of events, until it is cut off; that is its error.
+func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) bool) error {
+	ctx, silent := newSilence(ctx, r.o.Silence)
+	defer silent.stop()
+	address := strings.TrimRight(r.o.URL, "/") + "/api/v1/events?account=" + url.QueryEscape(r.o.Account)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask signal-cli for events: %w", err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	p, _ := r.rpc.(*poster)
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask signal-cli for events: %w", cmpCause(ctx, err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
+		return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, brief(kind), brief(string(text)))
+	}
+	r.found()
+	r.pauses.Reset()
+	in := bufio.NewReaderSize(resp.Body, 64<<10)
+	var data []byte
+	var problem error
+	for {
+		line, _, err := bounded(in, int64(r.o.MaxLine))
+		silent.heard()
+		if err != nil && !errors.Is(err, errTooLarge) {
+			return fmt.Errorf("listen to signal-cli: %w", cmpCause(ctx, err))
+		}
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			if len(data) > 0 {
+				data = append(data, '\n')
+			}
+			data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
+			if err != nil || len(data) > r.o.MaxLine {
+				data, problem = data[:min(len(data), maxGarbled)], errTooLong
+			}
+		}
+		if len(line) > 0 || len(data) == 0 {
+			continue
+		}
+		silent.hold()
+		if !heard(data, problem) {
+			return ctx.Err() //nolint:wrapcheck // the caller asks it too
+		}
+		silent.heard()
+		data, problem = nil, nil
+	}
+}
+
+// listenSocket asks for events on a connection of its own, so that a call never
+// waits behind an event that is not taken.
+func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) bool) error {
+	ctx, silent := newSilence(ctx, r.o.Silence)
+	defer silent.stop()
+	l, _ := r.rpc.(*line)
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, l.network, l.address)
+	if err != nil {
+		return fmt.Errorf("reach signal-cli: %w", cmpCause(ctx, err))
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	var calls ids
+	send := func(method string) error {
+		_, text, err := calls.request(method, r.params(nil))
+		if err == nil {
+			_, err = conn.Write(text)
+		}
+		return err //nolint:wrapcheck // as below
+	}
+	if err := send("subscribeReceive"); err != nil {
+		return fmt.Errorf("ask signal-cli for events: %w", cmpCause(ctx, err))
+	}
+	// Nothing is said on a socket while nobody writes, but answers.
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asked, stop := context.WithCancel(ctx)
+	defer stop()
+	asking.Go(func() {
+		for asked.Err() == nil {
+			if backoff.Sleep(asked, r.o.Silence/3); asked.Err() == nil && send("version") != nil {
+				return
+			}
+		}
+	})
+	in := bufio.NewReaderSize(conn, 64<<10)
+	for {
+		text, _, err := bounded(in, int64(r.o.MaxLine))
+		silent.heard()
+		if err != nil && !errors.Is(err, errTooLarge) {
+			return fmt.Errorf("listen to signal-cli: %w", cmpCause(ctx, err))
+		}
+		r.found()
+		r.pauses.Reset()
+		event, ok := told(text, err)
+		if !ok {
+			continue
+		}
+		if err != nil {
+			err = errTooLong
+			event = event[:min(len(event), maxGarbled)]
+		}
+		silent.hold()
+		if !heard(event, err) {
+			return ctx.Err() //nolint:wrapcheck // the caller asks it too
+		}
+		silent.heard()
+	}
+}
+
+// told is the event in a line of a socket; false: it is an answer.
+func told(line []byte, problem error) ([]byte, bool) {
+	if problem != nil {
+		return line, notification(line)
+	}
+	var r response
+	if json.Unmarshal(line, &r) != nil {
+		return line, true // it becomes an unreadable event
+	}
+	if r.Method != "receive" {
+		return nil, false
+	}
+	var subscribed struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(r.Params, &subscribed) == nil && len(subscribed.Result) > 0 {
+		return subscribed.Result, true
+	}
+	return r.Params, true
+}
+
+// silence ends a context when nothing was heard for too long.
+type silence struct {
+	most   time.Duration
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+func newSilence(ctx context.Context, most time.Duration) (context.Context, *silence) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return ctx, &silence{most, time.AfterFunc(most, func() { cancel(errSilent) }), cancel}
+}
+
+func (s *silence) heard() { s.timer.Reset(s.most) }
+func (s *silence) hold()  { s.timer.Stop() } // it is we who do not listen
+func (s *silence) stop()  { s.timer.Stop(); s.cancel(nil) }
+
+// cmpCause is why a context ended, if it has, and else err.
+func cmpCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}

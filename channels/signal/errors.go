@@ -1,0 +1,190 @@
+package signal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+)
+
+// Codes of signal-cli's errors.
+const (
+	codeUser      = -1
+	codeIO        = -3
+	codeUntrusted = -4
+	codeRateLimit = -5
+	codeCaptcha   = -6
+	codeParams    = -32602
+)
+
+// What became of a message for one recipient.
+const (
+	success      = "SUCCESS"
+	networkFail  = "NETWORK_FAILURE"
+	unregistered = "UNREGISTERED_FAILURE"
+	identityFail = "IDENTITY_FAILURE"
+	rateLimited  = "RATE_LIMIT_FAILURE"
+)
+
+// sendResult is what signal-cli says of a send.
+type sendResult struct {
+	Timestamp int64       `json:"timestamp"`
+	Results   []recipient `json:"results"`
+}
+
+type recipient struct {
+	Address struct {
+		UUID   string `json:"uuid"`
+		Number string `json:"number"`
+	} `json:"recipientAddress"`
+	Type       string `json:"type"`
+	Token      string `json:"token"`
+	RetryAfter int64  `json:"retryAfterSeconds"`
+}
+
+func (r recipient) who() string { return cmp.Or(r.Address.UUID, r.Address.Number, "somebody") }
+
+// failed are the recipients that did not get it.
+func (s sendResult) failed() []recipient {
+	return slices.DeleteFunc(slices.Clone(s.Results), func(r recipient) bool { return r.Type == success })
+}
+
+// reached says whether anybody got it. Nobody to send it to is nobody missed.
+func (s sendResult) reached() bool {
+	return len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r recipient) bool { return r.Type == success })
+}
+
+// first is the first recipient with that outcome, or nil.
+func (s sendResult) first(kind string) *recipient {
+	if i := slices.IndexFunc(s.Results, func(r recipient) bool { return r.Type == kind }); i >= 0 {
+		return &s.Results[i]
+	}
+	return nil
+}
+
+// judge makes of a failed call an *channels.Error.
+func (c *Channel) judge(op string, err error) *channels.Error {
+	e := &channels.Error{Op: op, Err: err}
+	var lost *lostError
+	var said *rpcError
+	switch {
+	case errors.As(err, &lost):
+		e.Kind = channels.Unsent
+		if lost.left {
+			e.Kind = channels.Ambiguous
+		}
+	case errors.As(err, &said):
+		e.Status, e.Message = said.Code, brief(said.Message)
+		c.classify(e, said)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		e.Kind = channels.Unsent
+	default:
+		e.Kind = channels.Ambiguous
+	}
+	return e
+}
+
+// classify says what an error of signal-cli means for the message.
+func (c *Channel) classify(e *channels.Error, said *rpcError) {
+	results := said.Data.Response
+	words := strings.ToLower(said.Message)
+	switch {
+	case said.Code == codeRateLimit, said.Code == codeCaptcha:
+		c.limited(e, results.first(rateLimited))
+	case said.Code == codeUntrusted:
+		c.untrusted(e, results)
+	case len(results.Results) > 0 && !results.reached():
+		c.classifyResults(e, results)
+	case said.Code == codeIO:
+		// It was on its way to the service, and what became of it nobody knows.
+		e.Kind = channels.Ambiguous
+	case said.Code == codeParams && strings.Contains(words, "account does not exist"):
+		e.Kind = channels.Unauthorized
+		e.Message += "; register or link the account with signal-cli first"
+	case said.Code == codeUser && (strings.Contains(words, "group not found") || strings.Contains(words, "not a member in group") || strings.Contains(words, "is not registered")):
+		e.Kind = channels.Gone
+	case said.Code == codeUser, said.Code <= -32600 && said.Code > -32700 && said.Code != -32603:
+		e.Kind = channels.Refused
+	default:
+		// An internal error may come before or after the message left.
+		e.Kind = channels.Ambiguous
+	}
+}
+
+// classifyResults judges a message that reached nobody. What can be mended by
+// waiting goes before what cannot.
+func (c *Channel) classifyResults(e *channels.Error, s sendResult) {
+	switch {
+	case s.first(rateLimited) != nil:
+		c.limited(e, s.first(rateLimited))
+	case s.first(networkFail) != nil:
+		e.Kind = channels.Ambiguous
+		e.Message = cmp.Or(e.Message, "signal-cli has no connection to Signal")
+	case s.first(identityFail) != nil:
+		c.untrusted(e, s)
+	case !slices.ContainsFunc(s.Results, func(r recipient) bool { return r.Type != unregistered }):
+		e.Kind = channels.Gone
+		e.Message = cmp.Or(e.Message, "the person is not registered with Signal any more")
+	default:
+		e.Kind = channels.Refused
+		e.Message = cmp.Or(e.Message, "Signal took it for nobody: "+brief(s.Results[0].Type))
+	}
+}
+
+// limited is a refusal because too much was sent. With a token the service wants
+// a captcha to be solved, which only a person can.
+func (c *Channel) limited(e *channels.Error, r *recipient) {
+	e.Kind = channels.RateLimit
+	if r != nil && r.RetryAfter > 0 {
+		e.RetryAfter = time.Duration(r.RetryAfter) * time.Second
+	}
+	if e.RetryAfter == 0 {
+		e.RetryAfter = c.o.Challenge
+	}
+	if r == nil || r.Token == "" {
+		return
+	}
+	e.Message = "Signal asks for a captcha before it takes more"
+	c.o.Log.Error("signal asks for a captcha before it takes more messages from this account: solve one at https://signalcaptchas.org/challenge/generate.html "+
+		"and give it to signal-cli with submitRateLimitChallenge", "account", c.o.Account, "challenge", brief(r.Token), "wait", e.RetryAfter)
+}
+
+// untrusted is a refusal because somebody's key is another than before.
+func (c *Channel) untrusted(e *channels.Error, s sendResult) {
+	e.Kind = channels.Refused
+	who := "the recipient"
+	if r := s.first(identityFail); r != nil {
+		who = r.who()
+	}
+	e.Message = "the key of " + brief(who) + " is not trusted"
+	c.o.Log.Error("the key of somebody is not the one that signal-cli trusts, so nothing is sent to them: make sure of their safety number, and trust it with signal-cli trust",
+		"account", c.o.Account, "person", brief(who))
+}
+
+// missed tells the operator who of a group did not get a message that others
+// got: it is not sent again, since they would get it twice.
+func (c *Channel) missed(to string, s sendResult) {
+	for _, r := range s.failed() {
+		c.o.Log.Warn("somebody in a group did not get a message that others got", "group", to, "person", brief(r.who()), "why", brief(r.Type), "what_to_do", remedy(r.Type))
+	}
+}
+
+// remedy is what an operator can do.
+func remedy(kind string) string {
+	switch kind {
+	case identityFail:
+		return "make sure of their safety number, and trust it with signal-cli trust"
+	case unregistered:
+		return "nothing: they left Signal"
+	case rateLimited:
+		return "solve a captcha and give it to signal-cli with submitRateLimitChallenge"
+	case networkFail:
+		return "look at the connection of signal-cli"
+	}
+	return fmt.Sprintf("look at signal-cli's own log for %s", brief(kind))
+}

@@ -1,0 +1,104 @@
+package signal
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// How much of the journal is under way at once. More is read when some was taken.
+const (
+	mostLines = 256
+	mostBytes = 4 << 20 // but for a single longer line
+)
+
+// lanes is what was read of the journal and is not known to be taken. Each chat's
+// lines are offered in their order, one after another, and the chats side by side:
+// who has to wait, for a look-up or a file, holds up only what is said behind them
+// in the same chat. The position follows the first line that is not taken; what was
+// taken behind that comes again under its id when the process dies.
+//
+// One goroutine calls its methods.
+type lanes struct {
+	offer func(context.Context, event) bool
+
+	order   []*flight // by their place in the journal
+	bytes   int64
+	moved   chan struct{} // something was taken; holds one
+	working sync.WaitGroup
+
+	mu      sync.Mutex // guards waiting
+	waiting map[string][]*flight
+}
+
+// flight is a line on its way.
+type flight struct {
+	line  entryLine
+	event event
+	taken atomic.Bool
+}
+
+func newLanes(offer func(context.Context, event) bool) *lanes {
+	return &lanes{offer: offer, moved: make(chan struct{}, 1), waiting: map[string][]*flight{}}
+}
+
+// room says whether more may be read.
+func (l *lanes) room() bool { return len(l.order) < mostLines && l.bytes < mostBytes }
+
+// add sends a line on its way. What it says is offered until it is taken or ctx
+// ends.
+func (l *lanes) add(ctx context.Context, line entryLine, e event) {
+	f := &flight{line: line, event: e}
+	l.order = append(l.order, f)
+	l.bytes += int64(len(line.text))
+	if e.nothing != "" {
+		f.taken.Store(true)
+		return
+	}
+	chat := e.message.Address.Peer
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ahead, busy := l.waiting[chat]
+	l.waiting[chat] = append(ahead, f)
+	if !busy {
+		l.working.Go(func() { l.work(ctx, chat) })
+	}
+}
+
+// work offers what waits of one chat until nothing does.
+func (l *lanes) work(ctx context.Context, chat string) {
+	for {
+		l.mu.Lock()
+		if len(l.waiting[chat]) == 0 {
+			delete(l.waiting, chat)
+			l.mu.Unlock()
+			return
+		}
+		f := l.waiting[chat][0]
+		l.waiting[chat] = l.waiting[chat][1:]
+		l.mu.Unlock()
+		if !l.offer(ctx, f.event) {
+			return // ctx has ended
+		}
+		f.taken.Store(true)
+		select {
+		case l.moved <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// front is the last line up to which all are taken; false: not even the first is.
+func (l *lanes) front() (entryLine, bool) {
+	n := 0
+	for n < len(l.order) && l.order[n].taken.Load() {
+		l.bytes -= int64(len(l.order[n].line.text))
+		n++
+	}
+	if n == 0 {
+		return entryLine{}, false
+	}
+	last := l.order[n-1].line
+	l.order = l.order[n:]
+	return last, true
+}

@@ -1,0 +1,150 @@
+package signal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels"
+)
+
+// status is a part of what signal-cli says of a number.
+type status struct {
+	Number string `json:"number"`
+	UUID   string `json:"uuid"`
+}
+
+// identify finds the account's own ACI, by which it is mentioned.
+func (r *receiver) identify(ctx context.Context) error {
+	if r.me.aci != "" {
+		return nil
+	}
+	found, err := r.ask(ctx, r.o.Account)
+	if err != nil {
+		return err
+	}
+	aci := found[r.o.Account]
+	if aci == "" {
+		return fmt.Errorf("signal-cli does not know the ACI of %s: is it registered? It may also be given as aci", r.o.Account) //nolint:err113 // for the operator
+	}
+	r.me.aci = aci
+	if r.daemon != nil {
+		r.people.again()
+		return r.storePeople()
+	}
+	return nil
+}
+
+// ask asks the service whose numbers these are.
+func (r *receiver) ask(ctx context.Context, numbers ...string) (map[string]string, error) {
+	const op = "getUserStatus"
+	raw, err := r.call(ctx, op, r.params(map[string]any{"recipient": numbers}))
+	if err != nil {
+		return nil, r.judge(op, err)
+	}
+	var all []status
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("%s: read the answer: %w", op, err)
+	}
+	found := map[string]string{}
+	for _, s := range all {
+		if numberForm.MatchString(s.Number) && aciForm.MatchString(s.UUID) {
+			found[s.Number] = strings.ToLower(s.UUID)
+		}
+	}
+	return found, nil
+}
+
+// How soon the service is asked again for the ACIs of numbers that it did not know,
+// or could not be asked for.
+const (
+	unknownAgain = 10 * time.Minute
+	failedAgain  = time.Minute
+)
+
+// lookups is when which numbers may be asked for again.
+type lookups struct {
+	mu   sync.Mutex // held while the service is asked: who needs the answer waits for it
+	next map[string]time.Time
+}
+
+// due says whether a number is to be asked for. The caller holds mu.
+func (l *lookups) due(number string, now time.Time) bool {
+	at, ok := l.next[number]
+	return !ok || !now.Before(at) || at.Sub(now) > unknownAgain // the clock was set back
+}
+
+// note says when numbers may be asked for again. The caller holds mu.
+func (l *lookups) note(numbers []string, at time.Time) {
+	if l.next == nil || len(l.next) > mostPeople {
+		l.next = map[string]time.Time{}
+	}
+	for _, n := range numbers {
+		l.next[n] = at
+	}
+}
+
+// introduce makes sure, before what somebody says is offered, that they are known
+// by the ids by which others know them: who hides their number by the number that
+// is listed, and who shows nothing but a number by their ACI. It says whether
+// more is known of them than e has. Only chats of people who are unknown in that
+// way wait for the service, and not for ever.
+func (r *receiver) introduce(ctx context.Context, e event) bool {
+	switch {
+	case e.aci != "" && e.message.Sender.Alias == "":
+		r.lookUp(ctx, r.o.Numbers)
+		return r.people.number(e.aci) != ""
+	case e.aci == "" && e.number != "" && e.message.Sender.ID == e.number:
+		r.lookUp(ctx, []string{e.number})
+		return r.people.aci(e.number) != ""
+	}
+	return false
+}
+
+// lookUp asks whose those numbers are that nobody is known to have.
+func (r *receiver) lookUp(ctx context.Context, numbers []string) {
+	r.lookups.mu.Lock()
+	defer r.lookups.mu.Unlock()
+	var due []string
+	for _, n := range numbers {
+		if r.people.aci(n) == "" && r.lookups.due(n, r.o.Now()) {
+			due = append(due, n)
+		}
+	}
+	if len(due) == 0 {
+		return
+	}
+	found, err := r.askPatiently(ctx, due)
+	if ctx.Err() != nil {
+		return
+	}
+	for n, aci := range found {
+		r.people.note(aci, n)
+	}
+	again := unknownAgain
+	if err != nil {
+		again = failedAgain
+	}
+	r.lookups.note(due, r.o.Now().Add(again))
+	if err != nil || len(found) < len(due) {
+		r.o.Log.Warn("the ACIs of some numbers are not known, so who hides their number is refused although listed by it: list them by ACI, which the log shows when somebody is refused",
+			"unknown", len(due)-len(found), "error", err)
+	}
+}
+
+// askPatiently asks again while signal-cli cannot be reached, for LookUpWithin.
+func (r *receiver) askPatiently(ctx context.Context, numbers []string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.o.LookUpWithin, errTimeout)
+	defer cancel()
+	for pauses := r.o.pauses(); ; pauses.Wait(ctx) {
+		found, err := r.ask(ctx, numbers...)
+		var e *channels.Error
+		if err == nil || ctx.Err() != nil || !errors.As(err, &e) || e.Kind != channels.Unsent && e.Kind != channels.Ambiguous {
+			return found, err
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package signal
+
+import (
+	"context"
+	"errors"
+
+	"parley/channels"
+)
+
+// offer brings one event to accept until it is taken; false means that ctx ended
+// before.
+func (r *receiver) offer(ctx context.Context, e event) bool {
+	if e.nothing == "" && e.message.Kind != channels.Unreadable && r.introduce(ctx, e) {
+		e = r.translate(e.raw, e.problem)
+	}
+	if e.longText != "" && !r.complete(ctx, &e) {
+		return false
+	}
+	m := e.message
+	pauses := r.o.pauses()
+	for ctx.Err() == nil {
+		err := r.accept(ctx, m)
+		if err == nil {
+			r.taken(e)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		r.o.Log.Warn("event not taken, offering it again", "event", m.Event, "error", err)
+		pauses.Wait(ctx)
+	}
+	return false
+}
+
+// mostFetches is how often a text is asked for that travels as a file, while
+// signal-cli does not answer. What is said behind it in the chat waits.
+const mostFetches = 8
+
+// cutNote stands where the rest of a text could not be had.
+const cutNote = "… [the rest of this message could not be fetched]"
+
+// complete puts the whole text into an event; false means that ctx ended before.
+func (r *receiver) complete(ctx context.Context, e *event) bool {
+	for pauses := r.o.pauses(); ; pauses.Wait(ctx) {
+		text, err := r.longText(ctx, *e)
+		if ctx.Err() != nil {
+			return false
+		}
+		var lost *lostError
+		switch {
+		case err == nil:
+			r.speak(e, text, e.mentions)
+			return true
+		case !errors.As(err, &lost) || pauses.Failed()+1 >= mostFetches:
+			r.o.Log.Warn("the rest of a long message could not be fetched", "event", e.message.Event, "error", err)
+			e.message.Text += cutNote
+			return true
+		}
+	}
+}
+
+// taken is what is done once accept took an event.
+func (r *receiver) taken(e event) {
+	m := e.message
+	r.o.Observer.Event(r.o.Name, m.ReceivedAt)
+	if m.MessageID != "" && m.Text != "" {
+		r.said.note(m.Address.Peer, m.MessageID, m.Text)
+	}
+	if r.o.ReadReceipts && e.receipt {
+		select {
+		case r.receipts <- m:
+		default:
+			r.o.Log.Debug("not confirmed as read: too many wait")
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package signal
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/channels/internal/backoff"
+)
+
+var errReceiving = errors.New("signal: Receive is running already")
+
+// receiver is one run of Receive. One goroutine owns it.
+type receiver struct {
+	*Channel
+	accept channels.Accept
+	me     self
+
+	pauses   backoff.Pauses
+	up, was  bool // attached: connected now, ever
+	lookups  lookups
+	receipts chan channels.Message
+}
+
+// Run keeps the daemon running. See channels.Runner. An attached one is not
+// ours.
+func (c *Channel) Run(ctx context.Context) {
+	defer c.use()()
+	if c.daemon != nil {
+		_, release := c.daemon.hold()
+		defer release()
+	}
+	<-ctx.Done()
+}
+
+// use is for who needs the connection to signal-cli; the last one that leaves
+// closes it. Receive ends before everything is sent: if it closed what others send
+// on, each of those messages would be in doubt, and be sent again.
+func (c *Channel) use() (leave func()) {
+	c.users.Add(1)
+	return func() {
+		if c.users.Add(-1) == 0 {
+			_ = c.Close()
+		}
+	}
+}
+
+// asked says whether the daemon answers.
+func (c *Channel) asked(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Health, errTimeout)
+	defer cancel()
+	_, err := c.rpc.call(ctx, "version", nil)
+	return err
+}
+
+// Receive brings what people write until ctx ends. See channels.Channel.
+func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
+	if !c.receiving.CompareAndSwap(false, true) {
+		return errReceiving
+	}
+	defer c.receiving.Store(false)
+	r := &receiver{
+		Channel: c, accept: accept, me: self{account: c.o.Account, aci: c.o.ACI},
+		pauses: c.o.pauses(), receipts: make(chan channels.Message, 64),
+	}
+	inner, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer stop()
+	beside.Go(func() { r.confirm(inner) })
+	defer c.use()()
+	if c.daemon == nil {
+		defer r.lost()
+		return r.attached(inner, &beside)
+	}
+	mine, release := c.daemon.hold()
+	defer release()
+	select {
+	case <-mine:
+		return r.supervised(inner, &beside)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// supervised takes what the journal has.
+func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error {
+	if err := r.insist(ctx, func(context.Context) error { return r.remember() }); err != nil || ctx.Err() != nil {
+		return err
+	}
+	defer r.daemon.journal.close()
+	if err := r.insist(ctx, r.identify); err != nil || ctx.Err() != nil {
+		return err
+	}
+	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
+	l := newLanes(r.offer)
+	for ctx.Err() == nil {
+		if err := r.advance(ctx, l); err != nil {
+			return err
+		}
+		var lines []entryLine
+		if l.room() {
+			var err error
+			if lines, err = r.daemon.journal.next(); err != nil {
+				r.rest(ctx, err)
+				continue
+			}
+		}
+		for _, line := range lines {
+			e := r.translate(line.text, line.problem)
+			if e.nothing != "" {
+				r.o.Log.Debug("not offered", "why", e.nothing)
+			}
+			l.add(ctx, line, e)
+		}
+		if len(lines) == 0 {
+			look := time.NewTimer(r.o.Look)
+			select {
+			case <-l.moved:
+			case <-look.C:
+			case <-ctx.Done():
+			}
+			look.Stop()
+		}
+	}
+	l.working.Wait()
+	return r.advance(ctx, l)
+}
+
+// advance stores the position behind what was taken.
+func (r *receiver) advance(ctx context.Context, l *lanes) error {
+	line, ok := l.front()
+	if !ok {
+		return nil
+	}
+	return r.insist(ctx, func(context.Context) error { return r.store(line) })
+}
+
+// remembered is what is known of the account and of people, in a file.
+type remembered struct {
+	Account string            `json:"account"`
+	ACI     string            `json:"aci"`
+	Numbers map[string]string `json:"numbers"` // ACI by number
+}
+
+const peopleFile = "people.json"
+
+// remember reads what an earlier process stored.
+func (r *receiver) remember() error {
+	if err := r.daemon.journal.open(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.said.recall(r.daemon.journal.at.Edits)
+	var was remembered
+	err := readJSON(filepath.Join(r.o.Dir, peopleFile), &was)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		r.o.Log.Error("what was known of people cannot be read, and is asked for again", "error", err)
+		return nil
+	}
+	for number, aci := range was.Numbers {
+		r.people.note(aci, number)
+	}
+	if was.Account == r.o.Account && r.me.aci == "" && CheckACI(was.ACI) == nil {
+		r.me.aci = was.ACI
+	}
+	r.people.all() // it is stored
+	return nil
+}
+
+// store makes durable that all up to and with line was taken.
+func (r *receiver) store(line entryLine) error {
+	if err := r.storePeople(); err != nil {
+		return err
+	}
+	return r.daemon.journal.take(line, r.said.remembered())
+}
+
+func (r *receiver) storePeople() error {
+	numbers, changed := r.people.all()
+	if !changed {
+		return nil
+	}
+	err := writeJSON(filepath.Join(r.o.Dir, peopleFile), remembered{r.o.Account, r.me.aci, numbers})
+	if err != nil {
+		r.people.again()
+		return fmt.Errorf("store what is known of people: %w", err)
+	}
+	return nil
+}
+
+// insist repeats step until it succeeds, ctx ends, or the account turns out to
+// be none; only that last is an error. It is tried once in any case: what was
+// accepted while ctx ended is noted, and does not come again.
+func (r *receiver) insist(ctx context.Context, step func(context.Context) error) error {
+	for first := true; first || ctx.Err() == nil; first = false {
+		err := step(ctx)
+		var e *channels.Error
+		switch {
+		case err == nil:
+			r.pauses.Reset()
+			return nil
+		case ctx.Err() != nil: // that is why
+		case errors.As(err, &e) && e.Kind == channels.Unauthorized:
+			return e
+		default:
+			r.lost()
+			r.rest(ctx, err)
+		}
+	}
+	return nil
+}
+
+// rest waits as long as err asks for.
+func (r *receiver) rest(ctx context.Context, err error) {
+	var e *channels.Error
+	if errors.As(err, &e) && e.Kind == channels.RateLimit {
+		r.o.Log.Warn("signal asks to wait", "op", e.Op, "wait", e.RetryAfter)
+		backoff.Sleep(ctx, e.RetryAfter)
+		return
+	}
+	if r.pauses.Failed() == 0 {
+		r.o.Log.Warn("signal-cli is out of reach, trying again", "error", err)
+	}
+	r.pauses.Wait(ctx)
+}
+
+func (r *receiver) found() {
+	if r.up {
+		return
+	}
+	r.o.Observer.Up(r.o.Name, true)
+	if r.was {
+		r.o.Observer.Reconnected(r.o.Name)
+		r.o.Log.Info("signal-cli is back")
+	}
+	r.up, r.was = true, true
+}
+
+func (r *receiver) lost() {
+	if r.up {
+		r.o.Observer.Up(r.o.Name, false)
+	}
+	r.up = false
+}
+
+// confirm tells people that what they wrote was read. It is courtesy.
+func (r *receiver) confirm(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-r.receipts:
+			_, err := r.call(ctx, "sendReceipt", r.params(map[string]any{
+				"recipient": m.Address.Peer, "targetTimestamp": []int64{m.SentAt.UnixMilli()}, "type": "read",
+			}))
+			if err != nil && ctx.Err() == nil {
+				r.o.Log.Debug("not confirmed as read", "error", err)
+			}
+		}
+	}
+}
+
+// mostLongText is the longest text in a file that is read, in bytes.
+const mostLongText = 1 << 20
+
+var errLongText = errors.New("the file of the text is too long or is none")
+
+// longText fetches the whole text of a message.
+func (r *receiver) longText(ctx context.Context, e event) (string, error) {
+	const op = "getAttachment"
+	p := map[string]any{"id": e.longText}
+	to, err := target(op, e.message.Address)
+	if err != nil {
+		return "", err
+	}
+	for k, v := range to {
+		p[k] = v
+	}
+	if list, ok := p["recipient"].([]string); ok {
+		p["recipient"] = list[0]
+	}
+	raw, err := r.call(ctx, op, r.params(p))
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Data string `json:"data"`
+	}
+	if json.Unmarshal(raw, &answer) != nil || answer.Data == "" {
+		return "", errLongText
+	}
+	text, err := base64.StdEncoding.DecodeString(answer.Data)
+	if err != nil || len(text) > mostLongText {
+		return "", errLongText
+	}
+	return strings.ToValidUTF8(string(text), "\uFFFD"), nil
+}

@@ -1,0 +1,123 @@
+package signal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// caller makes the calls of JSON-RPC to a daemon, any number at once. Errors
+// are of one of three kinds: *rpcError, an answer that says no; *lostError, no
+// usable answer; or the context's own, before anything left.
+type caller interface {
+	call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error)
+	close()
+}
+
+// rpcError is an answer that says no.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    struct {
+		Response sendResult `json:"response"`
+	} `json:"data"`
+}
+
+func (e *rpcError) Error() string {
+	return "signal-cli refuses (" + strconv.Itoa(e.Code) + "): " + brief(e.Message)
+}
+
+// lostError is a call without a usable answer. left says whether the request
+// may have reached the daemon.
+type lostError struct {
+	left bool
+	err  error
+}
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+var (
+	errTimeout  = errors.New("signal-cli gave no answer in time")
+	errTooLarge = errors.New("the answer of signal-cli is too large")
+	errGarbage  = errors.New("what signal-cli answered is no JSON-RPC")
+	errCut      = errors.New("the connection to signal-cli was cut")
+)
+
+// request is one call on the wire.
+type request struct {
+	Version string         `json:"jsonrpc"`
+	ID      string         `json:"id"`
+	Method  string         `json:"method"`
+	Params  map[string]any `json:"params,omitempty"`
+}
+
+// response is an answer, or a notification, which has a method.
+type response struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// outcome is what an answer says. A data field of an unknown form makes no
+// error unreadable.
+func (r *response) outcome() (json.RawMessage, error) {
+	if len(r.Error) == 0 || string(r.Error) == "null" {
+		if r.Result == nil {
+			return nil, &lostError{true, errGarbage}
+		}
+		return r.Result, nil
+	}
+	var e rpcError
+	if json.Unmarshal(r.Error, &e) != nil {
+		var plain struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		}
+		if err := json.Unmarshal(r.Error, &plain); err != nil {
+			return nil, &lostError{true, errGarbage}
+		}
+		e = rpcError{Code: plain.Code, Message: plain.Message}
+	}
+	return nil, &e
+}
+
+// ids gives each call of a client an id of its own.
+type ids struct{ last atomic.Uint64 }
+
+func (i *ids) request(method string, params map[string]any) (id string, line []byte, err error) {
+	id = strconv.FormatUint(i.last.Add(1), 10)
+	line, err = json.Marshal(request{"2.0", id, method, params})
+	if err != nil {
+		return "", nil, &lostError{false, fmt.Errorf("make the request: %w", err)}
+	}
+	return id, append(line, '\n'), nil
+}
+
+// is says whether a raw id of an answer is id.
+func is(raw json.RawMessage, id string) bool {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s == id
+	}
+	return string(raw) == id
+}
+
+// dialer is the client for the daemon at o.URL, which CheckURL accepts.
+func dialer(o Options) caller {
+	u, _ := url.Parse(o.URL)
+	switch u.Scheme {
+	case "unix":
+		return newLine(o, "unix", u.Path)
+	case "tcp":
+		return newLine(o, "tcp", u.Host)
+	}
+	return newPoster(o, strings.TrimRight(o.URL, "/"))
+}

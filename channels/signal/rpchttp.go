@@ -1,0 +1,75 @@
+package signal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+)
+
+// poster calls a daemon over HTTP.
+type poster struct {
+	base   string
+	most   int64
+	client *http.Client
+	ids    ids
+}
+
+func newPoster(o Options, base string) *poster {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil // it is a neighbour; the environment's proxies are for the world
+	return &poster{base: base, most: o.MaxAnswer, client: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func (p *poster) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	id, text, err := p.ids.request(method, params)
+	if err != nil {
+		return nil, err
+	}
+	var left atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { left.Store(true) }})
+	lost := func(err error) (json.RawMessage, error) {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		return nil, &lostError{left.Load(), err}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/api/v1/rpc", bytes.NewReader(text))
+	if err != nil {
+		return lost(fmt.Errorf("make the request: %w", err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return lost(fmt.Errorf("reach signal-cli: %w", err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, p.most+1))
+	switch {
+	case err != nil:
+		return lost(fmt.Errorf("read the answer of signal-cli: %w", err))
+	case int64(len(body)) > p.most:
+		return lost(errTooLarge)
+	case resp.StatusCode != http.StatusOK:
+		// 4xx: signal-cli or a proxy before it looked at no more than the form of
+		// the request. Any other status says nothing of what was done.
+		if resp.StatusCode >= 300 && resp.StatusCode < 500 && resp.StatusCode != http.StatusRequestTimeout {
+			left.Store(false)
+		}
+		return lost(fmt.Errorf("%w: HTTP %d: %s", errGarbage, resp.StatusCode, brief(string(body))))
+	}
+	var r response
+	if json.Unmarshal(body, &r) != nil || !is(r.ID, id) && string(r.ID) != "null" && len(r.ID) > 0 {
+		return lost(errGarbage)
+	}
+	return r.outcome()
+}
+
+func (p *poster) close() { p.client.CloseIdleConnections() }

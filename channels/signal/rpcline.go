@@ -1,0 +1,251 @@
+package signal
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// line calls a daemon over a socket, on which each line is a request or an
+// answer. It connects when it is needed. What the daemon tells everybody it
+// drops: a client that does not read holds up the daemon's receiving.
+type line struct {
+	network, address string
+	most             int64
+	dialer           net.Dialer
+	ids              ids
+
+	dialing sync.Mutex // one dials at a time
+
+	mu   sync.Mutex // guards conn
+	conn *lineConn
+}
+
+// lineConn is one connection with the calls that wait on it.
+type lineConn struct {
+	net.Conn
+	writing sync.Mutex
+
+	mu      sync.Mutex // guards what is below
+	waiting map[string]chan<- answered
+	broken  error
+	done    chan struct{} // closed when nothing more is read
+}
+
+type answered struct {
+	result json.RawMessage
+	err    error
+}
+
+func newLine(o Options, network, address string) *line {
+	return &line{network: network, address: address, most: o.MaxAnswer}
+}
+
+func (l *line) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	id, text, err := l.ids.request(method, params)
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.connect(ctx)
+	if err != nil {
+		return nil, &lostError{false, fmt.Errorf("reach signal-cli: %w", err)}
+	}
+	answer := make(chan answered, 1)
+	if err := c.expect(id, answer); err != nil {
+		return nil, &lostError{false, err}
+	}
+	defer c.forget(id)
+	if n, err := c.write(ctx, text); err != nil {
+		l.drop(c, err)
+		// What is read at the end of a connection without its line's end is
+		// taken for a line by signal-cli, if it is one.
+		return nil, &lostError{n >= len(text)-1, fmt.Errorf("ask signal-cli: %w", err)}
+	}
+	select {
+	case a := <-answer:
+		return a.result, a.err
+	case <-ctx.Done():
+		return nil, &lostError{true, context.Cause(ctx)}
+	}
+}
+
+func (l *line) connect(ctx context.Context) (*lineConn, error) {
+	l.dialing.Lock()
+	defer l.dialing.Unlock()
+	l.mu.Lock()
+	c := l.conn
+	l.mu.Unlock()
+	if c != nil && c.err() == nil {
+		return c, nil
+	}
+	conn, err := l.dialer.DialContext(ctx, l.network, l.address)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what for
+	}
+	c = &lineConn{Conn: conn, waiting: map[string]chan<- answered{}, done: make(chan struct{})}
+	l.mu.Lock()
+	l.conn = c
+	l.mu.Unlock()
+	go func() {
+		defer close(c.done)
+		l.drop(c, c.read(l.most))
+	}()
+	return c, nil
+}
+
+// drop gives up a connection and every call that waits on it.
+func (l *line) drop(c *lineConn, why error) {
+	l.mu.Lock()
+	if l.conn == c {
+		l.conn = nil
+	}
+	l.mu.Unlock()
+	c.fail(why)
+}
+
+// close ends the connection and waits until nothing reads it.
+func (l *line) close() {
+	l.dialing.Lock()
+	defer l.dialing.Unlock()
+	l.mu.Lock()
+	c := l.conn
+	l.mu.Unlock()
+	if c != nil {
+		l.drop(c, net.ErrClosed)
+		<-c.done
+	}
+}
+
+func (c *lineConn) err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+func (c *lineConn) expect(id string, answer chan<- answered) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken == nil {
+		c.waiting[id] = answer
+	}
+	return c.broken
+}
+
+func (c *lineConn) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, id)
+}
+
+func (c *lineConn) fail(why error) {
+	c.mu.Lock()
+	if c.broken == nil {
+		c.broken = fmt.Errorf("%w: %w", errCut, why)
+	}
+	waiting := c.waiting
+	c.waiting = map[string]chan<- answered{}
+	c.mu.Unlock()
+	_ = c.Close()
+	for _, w := range waiting {
+		w <- answered{err: &lostError{true, c.broken}}
+	}
+}
+
+// write sends one whole line. It may take as long as ctx.
+func (c *lineConn) write(ctx context.Context, text []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	deadline, _ := ctx.Deadline()
+	if err := c.SetWriteDeadline(deadline); err != nil {
+		return 0, err //nolint:wrapcheck // the caller says what for
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.SetWriteDeadline(time.Unix(1, 0)) })()
+	n, err := c.Write(text)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return n, err //nolint:wrapcheck // as above
+}
+
+// read brings answers to who waits for them, until the connection ends.
+func (c *lineConn) read(most int64) error {
+	lines := bufio.NewReaderSize(c, 64<<10)
+	for {
+		text, _, err := bounded(lines, most)
+		switch {
+		case errors.Is(err, errTooLarge):
+			// Whose answer it is nobody knows, so everybody's is in doubt; a
+			// notification is of no interest here.
+			if !notification(text) {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		var r response
+		if json.Unmarshal(text, &r) != nil {
+			return errGarbage
+		}
+		if r.Method == "" {
+			c.deliver(&r)
+		}
+	}
+}
+
+func (c *lineConn) deliver(r *response) {
+	c.mu.Lock()
+	var to chan<- answered
+	for id, w := range c.waiting {
+		if is(r.ID, id) {
+			to = w
+			delete(c.waiting, id)
+		}
+	}
+	c.mu.Unlock()
+	if to != nil {
+		result, err := r.outcome()
+		to <- answered{result, err}
+	}
+}
+
+// notification says whether the beginning of a line is that of one, which has
+// its method among its first keys.
+func notification(start []byte) bool {
+	const most = 256
+	return bytes.Contains(start[:min(len(start), most)], []byte(`"method"`))
+}
+
+// bounded reads a line of so many bytes at most, without its end, and says how many
+// bytes it read. Of a longer one it reads all, and gives the beginning with
+// errTooLarge; at the end of r it gives what is left with r's error.
+func bounded(r *bufio.Reader, most int64) (text []byte, n int64, err error) {
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		n += int64(len(part))
+		if err == nil {
+			part = part[:len(part)-1]
+		}
+		if room := most - int64(len(text)); int64(len(part)) > room {
+			long = true
+			part = part[:max(0, room)]
+		}
+		text = append(text, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil:
+			return text, n, err //nolint:wrapcheck // the caller knows what it reads
+		case long:
+			return text, n, errTooLarge
+		default:
+			return text, n, nil
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package signal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/sessionkeys"
+)
+
+// maxBody is the longest text in bytes that travels as a text. Longer ones
+// become files.
+const maxBody = markup.SignalBytes
+
+// repeatMark stands before a message that may have arrived already: signal-cli
+// gives each send a new timestamp, by which programs would know it, and cannot
+// be asked what it sent.
+const repeatMark = "(This may be a repeat.)\n\n"
+
+// Send sends one message, once. In a group a message that reached anybody is a
+// success: it would come twice to them if it were repeated; who missed it is
+// logged. After a send that was cut off by the network, nothing is sent until a
+// sign of typing gets through, so that an outage leaves one message in doubt and
+// not one for each try.
+func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	const op = "send"
+	to, err := target(op, r.To)
+	if err != nil {
+		return channels.Receipt{}, err
+	}
+	text, styles := r.Body.Text, stylesOf(r.Body)
+	if r.Repeat {
+		text, styles = marked(text, styles)
+	}
+	p := c.params(to)
+	p["message"] = text
+	if len(styles) > 0 {
+		p["textStyle"] = ranges(styles)
+	}
+	if r.ReplyTo != "" {
+		at, author, ok := parseID(r.ReplyTo)
+		if !ok {
+			return channels.Receipt{}, refused(op, "the id of the message to answer is none of Signal's")
+		}
+		p["quoteTimestamp"], p["quoteAuthor"] = at, author
+		p["quoteMessage"] = c.said.text(r.To.Peer, r.ReplyTo)
+	}
+	if err := c.mayCall(ctx, op, r.To, to); err != nil {
+		return channels.Receipt{}, err
+	}
+	raw, err := c.call(ctx, op, p)
+	var result sendResult
+	if err == nil {
+		if json.Unmarshal(raw, &result) != nil || result.Timestamp == 0 {
+			return channels.Receipt{}, &channels.Error{Kind: channels.Ambiguous, Op: op, Message: "the answer has no timestamp"}
+		}
+	} else {
+		var said *rpcError
+		if errors.As(err, &said) {
+			result = said.Data.Response
+		}
+	}
+	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reached() {
+		c.missed(r.To.Peer, result)
+		c.holds.through()
+		return channels.Receipt{MessageID: messageID(result.Timestamp, c.o.Account)}, nil
+	}
+	var e *channels.Error
+	if err != nil {
+		e = c.judge(op, err)
+	} else {
+		e = &channels.Error{Op: op}
+		c.classifyResults(e, result)
+	}
+	c.learn(r.To, e, result)
+	return channels.Receipt{}, e
+}
+
+// Typing shows that the bot is writing, for TypingFor.
+func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
+	const op = "sendTyping"
+	t, err := target(op, to)
+	if err != nil {
+		return err
+	}
+	if left := c.holds.left(to.Peer, c.o.Now()); left > 0 {
+		return waiting(op, left)
+	}
+	return c.typing(ctx, to, t)
+}
+
+func (c *Channel) typing(ctx context.Context, to sessionkeys.Address, t map[string]any) error {
+	const op = "sendTyping"
+	raw, err := c.call(ctx, op, c.params(t))
+	if err != nil {
+		e := c.judge(op, err)
+		c.learn(to, e, sendResult{})
+		return e
+	}
+	var result sendResult
+	if json.Unmarshal(raw, &result) == nil && !result.reached() {
+		e := &channels.Error{Op: op}
+		c.classifyResults(e, result)
+		c.learn(to, e, result)
+		return e
+	}
+	return nil
+}
+
+// mayCall says whether a message may be tried now.
+func (c *Channel) mayCall(ctx context.Context, op string, to sessionkeys.Address, t map[string]any) error {
+	if left := c.holds.left(to.Peer, c.o.Now()); left > 0 {
+		return waiting(op, left)
+	}
+	if !c.holds.inDoubt() {
+		return nil
+	}
+	err := c.typing(ctx, to, t)
+	var e *channels.Error
+	switch {
+	case err == nil:
+		c.holds.through()
+	case errors.As(err, &e) && (e.Kind == channels.Ambiguous || e.Kind == channels.Unsent):
+		// The sign may have left; the message has not.
+		return &channels.Error{Kind: channels.Unsent, Op: op, Message: "signal-cli has no connection to Signal yet", Err: e}
+	}
+	return nil // what else is wrong the message itself finds out
+}
+
+// learn keeps what a failure says of later calls.
+func (c *Channel) learn(to sessionkeys.Address, e *channels.Error, result sendResult) {
+	switch e.Kind {
+	case channels.RateLimit:
+		r := result.first(rateLimited)
+		c.holds.asked(to.Peer, r != nil && r.Token != "" || e.Status == codeRateLimit || e.Status == codeCaptcha, e.RetryAfter, c.o.Now())
+	case channels.Ambiguous:
+		if e.Status == codeIO || result.first(networkFail) != nil {
+			c.holds.doubt()
+		}
+	}
+}
+
+// call makes a call with the bound of SendTimeout.
+func (c *Channel) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errTimeout)
+	defer cancel()
+	return c.rpc.call(ctx, method, params)
+}
+
+// params are those that name the account, beside others. A daemon that parley
+// runs has only the one.
+func (c *Channel) params(others map[string]any) map[string]any {
+	p := map[string]any{}
+	if c.daemon == nil {
+		p["account"] = c.o.Account
+	}
+	for k, v := range others {
+		p[k] = v
+	}
+	return p
+}
+
+// target is whom a call is for, as its parameters.
+func target(op string, a sessionkeys.Address) (map[string]any, error) {
+	switch {
+	case a.Channel != Network:
+		return nil, refused(op, "the address is of another network")
+	case a.Thread != "":
+		return nil, refused(op, "Signal has no threads")
+	case a.Kind == sessionkeys.DM && CheckPerson(a.Peer) == nil:
+		return map[string]any{"recipient": []string{a.Peer}}, nil
+	case a.Kind == sessionkeys.Group && CheckGroup(a.Peer) == nil:
+		return map[string]any{"groupId": a.Peer}, nil
+	}
+	return nil, refused(op, "the id of the chat is none of Signal's")
+}
+
+// messageID names a message by when it was sent and by whom.
+func messageID(at int64, author string) string { return strconv.FormatInt(at, 10) + "." + author }
+
+func parseID(id string) (at int64, author string, ok bool) {
+	left, author, ok := strings.Cut(id, ".")
+	at, err := strconv.ParseInt(left, 10, 64)
+	return at, author, ok && err == nil && at > 0 && CheckPerson(author) == nil
+}
+
+// stylesOf reads what Render stored. Markup that cannot be read is dropped: the
+// text says the same.
+func stylesOf(b channels.Body) []markup.SignalStyle {
+	var styles []markup.SignalStyle
+	if len(b.Markup) == 0 || json.Unmarshal(b.Markup, &styles) != nil {
+		return nil
+	}
+	return styles
+}
+
+// ranges writes styles as signal-cli reads them.
+func ranges(styles []markup.SignalStyle) []string {
+	out := make([]string, len(styles))
+	for i, s := range styles {
+		out[i] = fmt.Sprintf("%d:%d:%s", s.Start, s.Length, s.Style)
+	}
+	return out
+}
+
+// marked puts the mark before a text and moves its styles behind it.
+func marked(text string, styles []markup.SignalStyle) (string, []markup.SignalStyle) {
+	shift := len(utf16.Encode([]rune(repeatMark)))
+	moved := make([]markup.SignalStyle, len(styles))
+	for i, s := range styles {
+		s.Start += shift
+		moved[i] = s
+	}
+	return repeatMark + text, moved
+}
+
+func refused(op, why string) error {
+	return &channels.Error{Kind: channels.Refused, Op: op, Message: why}
+}

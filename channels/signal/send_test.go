@@ -1,0 +1,264 @@
+package signal_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/channels/signal"
+	"parley/sessionkeys"
+	sim "parley/simulators/signal"
+)
+
+func direct(p sim.Person) sessionkeys.Address {
+	return sessionkeys.Address{Channel: "signal", Account: number, Kind: sessionkeys.DM, Peer: p.ACI}
+}
+
+func group(c sim.Chat) sessionkeys.Address {
+	return sessionkeys.Address{Channel: "signal", Account: number, Kind: sessionkeys.Group, Peer: c.Group}
+}
+
+func failed(t testing.TB, err error) *channels.Error {
+	t.Helper()
+	var e *channels.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("Send gave %v", err)
+	}
+	return e
+}
+
+// page is a log that can be read.
+type page struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *page) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+// await waits until text was written.
+func (p *page) await(t testing.TB, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !strings.Contains(p.String(), text); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q is never said:\n%s", text, p.String())
+		}
+	}
+}
+
+func logged(p *page) func(*signal.Options) {
+	return func(o *signal.Options) { o.Log = slog.New(slog.NewTextHandler(p, nil)) }
+}
+
+// G30.
+func TestWhatSignalRefusesSaysWhatItMeansAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault sim.Fault
+		to    sessionkeys.Address
+		want  channels.ErrorKind
+		told  string // in the log
+	}{
+		"an untrusted key":               {sim.Fault{Trouble: sim.Untrusted}, direct(ann), channels.Refused, "signal-cli trust"},
+		"somebody who left":              {sim.Fault{Trouble: sim.Unregistered}, direct(ann), channels.Gone, ""},
+		"a challenge":                    {sim.Fault{Trouble: sim.RateLimited}, direct(ann), channels.RateLimit, "submitRateLimitChallenge"},
+		"a broken key":                   {sim.Fault{Trouble: sim.PreKeyFailure}, direct(ann), channels.Refused, ""},
+		"no network for signal-cli":      {sim.Fault{Trouble: sim.NetworkFailure}, direct(ann), channels.Ambiguous, ""},
+		"an error of input and output":   {sim.Fault{Trouble: sim.IOError}, direct(ann), channels.Ambiguous, ""},
+		"an internal error":              {sim.Fault{Trouble: sim.InternalError}, direct(ann), channels.Ambiguous, ""},
+		"a mistake of ours":              {sim.Fault{Trouble: sim.UserError}, direct(ann), channels.Refused, ""},
+		"a cut before":                   {sim.Fault{Trouble: sim.Dropped}, direct(ann), channels.Ambiguous, ""},
+		"a cut after":                    {sim.Fault{Trouble: sim.Ambiguous}, direct(ann), channels.Ambiguous, ""},
+		"half an answer":                 {sim.Fault{Trouble: sim.Truncated}, direct(ann), channels.Ambiguous, ""},
+		"an answer that is none":         {sim.Fault{Trouble: sim.Garbage}, direct(ann), channels.Ambiguous, ""},
+		"a daemon that is killed before": {sim.Fault{Trouble: sim.KilledBefore}, direct(ann), channels.Ambiguous, ""},
+		"a daemon that is killed after":  {sim.Fault{Trouble: sim.KilledAfter}, direct(ann), channels.Ambiguous, ""},
+		"a group that is not there":      {sim.Fault{}, group(sim.Chat{Group: sim.MadeUpGroup(9)}), channels.Gone, ""},
+		"a place that is none":           {sim.Fault{}, group(sim.Chat{Group: "x"}), channels.Refused, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			if err := r.Meet(ann); err != nil {
+				t.Fatal(err)
+			}
+			var log page
+			ch := r.open(t, logged(&log))
+			if c.fault.Trouble != "" {
+				c.fault.Method, c.fault.Next = "send", 1
+				r.plan(t, c.fault)
+			}
+			_, err := ch.Send(t.Context(), channels.Reply{To: c.to, Body: channels.Body{Text: "hi"}})
+			if e := failed(t, err); e.Kind != c.want {
+				t.Errorf("Send gave %v, want %s", err, c.want)
+			}
+			if !strings.Contains(log.String(), c.told) {
+				t.Errorf("the operator is not told of %q:\n%s", c.told, log.String())
+			}
+		})
+	}
+}
+
+// G30. Nothing is sent there any more until somebody speaks there again.
+func TestAPersonWhoLeftAndAGroupThatWeLeftAreGone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ch := r.open(t)
+	if err := errors.Join(r.Meet(ann), r.SetRegistered(ann, false)); err != nil {
+		t.Fatal(err)
+	}
+	r.say(t, team, bob, "hello", sim.SayOptions{})
+	did(t)(r.Remove(team, bob, ourACI))
+	for _, to := range []sessionkeys.Address{direct(ann), group(team)} {
+		_, err := ch.Send(t.Context(), channels.Reply{To: to, Body: channels.Body{Text: "hi"}})
+		if e := failed(t, err); e.Kind != channels.Gone {
+			t.Errorf("Send to %s gave %v", to.Peer, err)
+		}
+		if e := failed(t, ch.Typing(t.Context(), to)); e.Kind != channels.Gone {
+			t.Errorf("Typing to %s gave %v", to.Peer, e)
+		}
+	}
+}
+
+// G30.
+func TestAGroupMessageThatReachedAnybodyIsSentAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var log page
+	ch := r.open(t, logged(&log))
+	got := take(t, ch, nil)
+	r.say(t, team, bob, "me too", sim.SayOptions{})
+	r.say(t, team, ann, "hello", sim.SayOptions{})
+	got.texts(2)
+	if err := r.Reinstall(bob); err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := ch.Send(t.Context(), channels.Reply{To: group(team), Body: channels.Body{Text: "hi"}})
+	if err != nil || receipt.MessageID == "" {
+		t.Fatalf("%+v, %v", receipt, err)
+	}
+	if m := r.Books().Messages; len(m) != 1 || m[0].Results[ann.ACI] != "SUCCESS" || m[0].Results[bob.ACI] != "IDENTITY_FAILURE" {
+		t.Errorf("%+v", m)
+	}
+	if !strings.Contains(log.String(), "somebody in a group did not get") || !strings.Contains(log.String(), bob.ACI) || !strings.Contains(log.String(), "signal-cli trust") {
+		t.Errorf("the operator is not told:\n%s", log.String())
+	}
+}
+
+// G30.
+func TestWhileSignalWaitsForACaptchaNothingIsAskedOfIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := errors.Join(r.Meet(ann), r.Meet(bob)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Limit(number, 0); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	ch := r.open(t, func(o *signal.Options) { o.Now = func() time.Time { return now } })
+	_, err := ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}})
+	if e := failed(t, err); e.Kind != channels.RateLimit || e.RetryAfter != 5*time.Minute {
+		t.Errorf("Send gave %v, %v", err, e.RetryAfter)
+	}
+	calls := r.Totals().Calls
+	now = now.Add(time.Minute)
+	_, err = ch.Send(t.Context(), channels.Reply{To: direct(bob), Body: channels.Body{Text: "hi"}})
+	if e := failed(t, err); e.Kind != channels.RateLimit || e.RetryAfter != 4*time.Minute {
+		t.Errorf("Send gave %v, %v", err, e.RetryAfter)
+	}
+	if n := r.Totals().Calls; n != calls {
+		t.Errorf("%d calls in the meantime", n-calls)
+	}
+	r.ClearFaults()
+	now = now.Add(4 * time.Minute)
+	if _, err = ch.Send(t.Context(), channels.Reply{To: direct(bob), Body: channels.Body{Text: "hi"}}); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// G30.
+func TestAnOutageLeavesOneMessageInDoubtAndNotOneForEachTry(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.Meet(ann); err != nil {
+		t.Fatal(err)
+	}
+	ch := r.open(t)
+	r.plan(t, sim.Fault{Trouble: sim.NetworkFailure})
+	send := func() error {
+		_, err := ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}})
+		return err
+	}
+	if e := failed(t, send()); e.Kind != channels.Ambiguous {
+		t.Errorf("the first try: %v", e)
+	}
+	for range 3 {
+		if e := failed(t, send()); e.Kind != channels.Unsent {
+			t.Errorf("a further try: %v", e)
+		}
+	}
+	tried := 0
+	for _, c := range r.Books().Calls {
+		if c.Method == "send" {
+			tried++
+		}
+	}
+	if tried != 1 {
+		t.Errorf("%d messages were tried", tried)
+	}
+	r.ClearFaults()
+	if err := send(); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestWhatMayBeARepeatSaysSoInFrontOfItsStyles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.Meet(ann); err != nil {
+		t.Fatal(err)
+	}
+	ch := r.open(t)
+	body := ch.Render("😀 **bold** [a site](https://a.example/x)")[0]
+	for _, repeat := range []bool{false, true} {
+		if _, err := ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: body, Repeat: repeat}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ms := r.Books().Messages
+	if ms[0].Text() != "😀 bold a site (https://a.example/x)" || ms[1].Text() != "(This may be a repeat.)\n\n"+ms[0].Text() {
+		t.Errorf("sent %q and %q", ms[0].Text(), ms[1].Text())
+	}
+	for i, start := range []int{3, 28} {
+		if s := ms[i].Versions[0].Styles; len(s) != 1 || s[0] != (sim.Style{Style: "BOLD", Start: start, Length: 4}) {
+			t.Errorf("styles %+v", s)
+		}
+	}
+}
+
+func TestWithoutADaemonNothingIsInDoubt(t *testing.T) {
+	t.Parallel()
+	ch, err := signal.New(signal.Options{Name: "sig", Account: number, Command: []string{"/nowhere/signal-cli"}, Dir: shortDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}})
+	if e := failed(t, err); e.Kind != channels.Unsent {
+		t.Errorf("Send gave %v", err)
+	}
+}

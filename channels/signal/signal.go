@@ -1,0 +1,224 @@
+// Package signal is one bot account on Signal, by way of signal-cli.
+//
+// signal-cli tells Signal's service "received" before it tells anybody else,
+// and forgets a message whether or not somebody heard of it. So what is
+// promised depends on who runs it:
+//
+//	supervised   parley starts the daemon and gives it a file for its output, the
+//	             journal. Lines of the journal are offered, and the stored
+//	             position moves past a line only after accept returned nil. What
+//	             is said while parley, or the daemon, or both do not run waits in
+//	             the journal or at the service.
+//	attached     somebody else runs the daemon, and parley listens to its HTTP
+//	             events or its socket. What comes while nobody listens is lost:
+//	             at most once.
+//
+//	signal-cli ── stdout ──> journal ── line ──> translate ──> accept ── nil ──> position moves
+//	     ▲                                                       └── error ──> pause, the same line again
+//	     └── JSON-RPC over a Unix socket: send, typing, receipts
+//
+// People are known by their ACI, the UUID of their account, which is stable;
+// numbers are aliases, which the network often does not show. A message is known
+// by its author and its timestamp.
+package signal
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/channels"
+	"parley/channels/internal/backoff"
+	"parley/channels/internal/markup"
+)
+
+// Network is the name of the network in addresses.
+const Network = "signal"
+
+// Options says how to reach one account. Name and Account are required, and
+// either Command with Dir, or URL.
+type Options struct {
+	Name    string // the instance name
+	Account string // the bot's own number, +491511234567
+	// ACI is the account's own UUID. Default: signal-cli is asked for it, which
+	// asks the service.
+	ACI string
+
+	// Command starts signal-cli, as a program and its first arguments; parley
+	// adds what makes it a daemon. Dir is a folder of this account alone, for
+	// the journal, the position in it and the socket; it is made.
+	Command []string
+	Dir     string
+	// Trust says what becomes of keys that signal-cli has not seen:
+	// on-first-use, always or never. Default on-first-use. Supervised only.
+	Trust string
+
+	// URL attaches to a daemon that somebody else runs: http(s)://host:port,
+	// unix:///path or tcp://host:port.
+	URL string
+
+	// Numbers are those by which people are allowed to talk to the bot. Their
+	// ACIs are asked for, since events often name nobody's number.
+	Numbers []string
+	// ReadReceipts tells people in direct messages that what they wrote was
+	// read, once accept took it.
+	ReadReceipts bool
+
+	SendTimeout time.Duration // for every call; default 90 s: large groups are slow
+	StartWithin time.Duration // how long the daemon may take to answer at first; default 90 s
+	StopWithin  time.Duration // how long it may take to end; default 10 s
+	Health      time.Duration // how often the daemon is asked whether it lives; default 30 s
+	Silence     time.Duration // attached: longest silence of the events, which say something each 15 s; default 45 s
+	Look        time.Duration // how often the journal is looked at; default 50 ms
+	Room        time.Duration // how often the journal's disk is asked for room, and a folder that another process has, for it; default 1 s
+	// LookUpWithin is how long what somebody says waits while the ACIs of Numbers
+	// cannot be asked for; default 30 s.
+	LookUpWithin time.Duration
+	MinPause     time.Duration // first pause after a failure, doubled by each further one; default 500 ms
+	MaxPause     time.Duration // default 1 min
+	// Challenge is how long nothing is sent after the service asked for a
+	// captcha, which only an operator can solve; default 5 min.
+	Challenge time.Duration
+
+	MaxLine      int   // longest event in bytes; a longer one is handed on cut; default 4 MiB
+	MaxAnswer    int64 // longest answer to a call in bytes; default 4 MiB
+	MessageBytes int   // longest message in bytes; default 1900, at most 2000 with the mark of a repeat
+	Reclaim      int64 // bytes of consumed journal that are given back to the disk at once; default 1 MiB
+
+	Observer channels.Observer // default channels.Nobody
+	Log      *slog.Logger      // default: no log
+	Now      func() time.Time  // default time.Now
+	Jitter   func() float64    // in [0,1); default random
+}
+
+// pauses are those between tries of one thing.
+func (o Options) pauses() backoff.Pauses {
+	return backoff.Pauses{Min: o.MinPause, Max: o.MaxPause, Jitter: o.Jitter}
+}
+
+// Channel is one account. Its methods may be called concurrently, but Receive
+// only once at a time.
+type Channel struct {
+	o         Options
+	rpc       caller
+	daemon    *daemon // nil: attached
+	people    *people
+	said      *said
+	holds     holds
+	receiving atomic.Bool
+	users     atomic.Int32 // of the connection
+}
+
+var (
+	_ channels.Channel = (*Channel)(nil)
+	_ channels.Typer   = (*Channel)(nil)
+	_ channels.Runner  = (*Channel)(nil)
+	_ channels.Noted   = (*Channel)(nil)
+)
+
+var (
+	errWhich  = errors.New("give command, to have parley run signal-cli, or url, to use one that runs, not both")
+	errNoDir  = errors.New("a folder for the journal is required")
+	errSocket = errors.New("the path of the daemon's socket is too long for the system: choose a shorter state_dir or instance name")
+)
+
+// New checks the options and starts nothing.
+func New(o Options) (*Channel, error) {
+	if o.Name == "" {
+		return nil, errors.New("signal: name is required")
+	}
+	fail := func(err error) (*Channel, error) { return nil, fmt.Errorf("signal %s: %w", o.Name, err) }
+	if err := errors.Join(CheckAccount(o.Account), CheckACI(o.ACI), CheckTrust(o.Trust), CheckURL(o.URL)); err != nil {
+		return fail(err)
+	}
+	o.ACI = strings.ToLower(o.ACI)
+	o.Trust = cmp.Or(o.Trust, "on-first-use")
+	o.SendTimeout = cmp.Or(o.SendTimeout, 90*time.Second)
+	o.StartWithin = cmp.Or(o.StartWithin, 90*time.Second)
+	o.StopWithin = cmp.Or(o.StopWithin, 10*time.Second)
+	o.Health = cmp.Or(o.Health, 30*time.Second)
+	o.Silence = cmp.Or(o.Silence, 45*time.Second)
+	o.Look = cmp.Or(o.Look, 50*time.Millisecond)
+	o.Room = cmp.Or(o.Room, time.Second)
+	o.LookUpWithin = cmp.Or(o.LookUpWithin, 30*time.Second)
+	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
+	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, time.Minute))
+	o.Challenge = cmp.Or(o.Challenge, 5*time.Minute)
+	o.MaxLine = cmp.Or(o.MaxLine, 4<<20)
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, 4<<20)
+	o.Reclaim = cmp.Or(o.Reclaim, 1<<20)
+	if o.Observer == nil {
+		o.Observer = channels.Nobody{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Log = o.Log.With("channel", o.Name)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Channel{o: o, people: newPeople(), said: &said{}}
+	switch {
+	case (len(o.Command) > 0) == (o.URL != ""):
+		return fail(errWhich)
+	case o.URL != "":
+		c.rpc = dialer(o)
+		return c, nil
+	case o.Dir == "":
+		return fail(errNoDir)
+	}
+	if err := CheckDir(o.Dir); err != nil {
+		return fail(err)
+	}
+	c.daemon = newDaemon(o)
+	c.rpc = newLine(o, "unix", c.daemon.socket())
+	c.daemon.version = c.asked
+	return c, nil
+}
+
+// Name is the configured instance name.
+func (c *Channel) Name() string { return c.o.Name }
+
+// String names the account without saying more about it.
+func (c *Channel) String() string { return "signal " + c.o.Name }
+
+// Note says what an operator should know of an attached account: that what is
+// said while nobody listens is lost. A supervised one has none.
+func (c *Channel) Note() string {
+	if c.daemon != nil {
+		return ""
+	}
+	return "at most once: what is said while parley does not listen to this signal-cli is lost"
+}
+
+// Close lets go of connections that are kept for later. The channel can still
+// be used.
+func (c *Channel) Close() error {
+	c.rpc.close()
+	return nil
+}
+
+// Render gives messages with styles: Markup is a JSON array of ranges.
+func (c *Channel) Render(markdown string) []channels.Body {
+	most := maxBody - len(repeatMark)
+	messages := markup.Signal(markdown, markup.SignalOptions{Bytes: min(cmp.Or(c.o.MessageBytes, most), most)})
+	if len(messages) == 0 {
+		return nil
+	}
+	out := make([]channels.Body, len(messages))
+	for i, m := range messages {
+		out[i].Text = m.Text
+		if len(m.Styles) > 0 {
+			out[i].Markup, _ = json.Marshal(m.Styles) // strings and numbers: cannot fail
+		}
+	}
+	return out
+}
+
+// TypingFor is how long Signal shows that somebody writes.
+func (*Channel) TypingFor() time.Duration { return 15 * time.Second }

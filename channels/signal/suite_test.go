@@ -1,0 +1,375 @@
+package signal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/channels/signal"
+	sim "parley/simulators/signal"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(sim.WorldVariable) != "" {
+		os.Exit(sim.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 4 && os.Args[1] == aParley {
+		beParley(os.Args[2:])
+		os.Exit(1) // it is to be killed
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is what only a failing test waits for.
+const patience = 60 * time.Second
+
+const number = "+4915550000001"
+
+var (
+	ourACI = "b0700000-0000-4000-8000-000000000001"
+	ann    = sim.Person{ACI: sim.MadeUpACI(1), Number: "+4915550001001", Name: "Ann"}
+	bob    = sim.Person{ACI: sim.MadeUpACI(2), Number: "+4915550001002", Name: "Bob"}
+	team   = sim.Chat{Group: sim.MadeUpGroup(1), Name: "Team"}
+)
+
+func TestSignalIsAChannel(t *testing.T) {
+	for name, test := range map[string]struct {
+		features channeltest.Features
+		open     func(t testing.TB) channeltest.Rig
+	}{
+		"supervised": {
+			channeltest.Features{Typing: true, LostAnswer: true},
+			func(t testing.TB) channeltest.Rig { return newRig(t) },
+		},
+		"attached by HTTP": {
+			channeltest.Features{Typing: true, LostAnswer: true, AtMostOnce: true},
+			func(t testing.TB) channeltest.Rig { return newAttached(t, "http") },
+		},
+		"attached by a socket": {
+			channeltest.Features{Typing: true, LostAnswer: true, AtMostOnce: true},
+			func(t testing.TB) channeltest.Rig { return newAttached(t, "unix") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) { channeltest.Run(t, test.features, test.open) })
+	}
+}
+
+// rig is a simulated Signal with our account on it, whose signal-cli parley
+// runs.
+type rig struct {
+	*sim.Server
+	t       testing.TB
+	program string
+	dir     string // of the channel
+	seen    *watched
+	end     func() // of the channel that was opened last
+}
+
+var _ channeltest.Rig = (*rig)(nil)
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	o := sim.Options{
+		Seed: 1, NoReceipts: true, KeepAlive: 100 * time.Millisecond,
+		Accounts: []sim.Account{{Number: number, ACI: ourACI, Name: "Parley"}, {Number: "+4915550000002", Name: "Other"}},
+	}
+	s, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("simulator: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("books: %+v, pending %v, receiving %v", s.Totals(), s.Books().Pending, s.Books().Receiving)
+		}
+	})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := sim.Install(t.TempDir(), s.URL(), self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{Server: s, t: t, program: program, dir: shortDir(t), seen: &watched{}}
+	return r
+}
+
+// shortDir is a folder in which a socket can be bound: t.TempDir has the test's
+// name in it.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
+
+// options are those of a channel on the account.
+func (r *rig) options() signal.Options {
+	return signal.Options{
+		Name: "sig", Account: number, ACI: ourACI,
+		Command: []string{r.program, "--config", filepath.Join(r.dir, "config")}, Dir: filepath.Join(r.dir, "state"),
+		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Look: time.Millisecond, SendTimeout: 30 * time.Second,
+		Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience, Observer: r.seen,
+	}
+}
+
+func (r *rig) open(t testing.TB, change ...func(*signal.Options)) *signal.Channel {
+	t.Helper()
+	ch := r.start(t, r.options(), change)
+	r.seen.await(t, "signal-cli runs", func(w *watched) bool { return w.up })
+	return ch
+}
+
+// start opens a channel as a new process does: the one before has ended.
+func (r *rig) start(t testing.TB, o signal.Options, change []func(*signal.Options)) *signal.Channel {
+	t.Helper()
+	r.stop()
+	o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	for _, c := range change {
+		c(&o)
+	}
+	ch, err := signal.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Who sends needs the daemon, as in a gateway.
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() { defer close(ran); ch.Run(ctx) }()
+	r.end = sync.OnceFunc(func() {
+		stop()
+		<-ran
+		_ = ch.Close()
+	})
+	t.Cleanup(r.end)
+	return ch
+}
+
+// stop ends the channel that was opened last.
+func (r *rig) stop() {
+	if r.end != nil {
+		r.end()
+	}
+}
+
+func (r *rig) Say(t testing.TB, name, text string) {
+	t.Helper()
+	p := ann
+	p.Name = name
+	r.say(t, sim.Chat{}, p, text, sim.SayOptions{})
+}
+
+func (r *rig) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.SayOptions) sim.Said {
+	t.Helper()
+	said, err := r.Server.Say(c, p, text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+func (r *rig) SayUnreadable(t testing.TB) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.Broken, Chat: bob.ACI, Next: 1})
+	r.say(t, sim.Chat{}, bob, "cannot be decrypted", sim.SayOptions{})
+}
+
+// Acknowledged is how many lines of the journal are taken.
+func (r *rig) Acknowledged() int {
+	var at struct {
+		Lines int `json:"lines"`
+	}
+	text, err := os.ReadFile(filepath.Join(r.dir, "state", "position.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	if err != nil {
+		r.t.Errorf("the stored position: %v", err)
+	}
+	return at.Lines
+}
+
+func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
+	for r.Acknowledged() < n {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (r *rig) LimitNext(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.RateLimited, Method: "send", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) LoseNextAnswer(t testing.TB) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "send", Next: 1})
+}
+
+func (r *rig) plan(t testing.TB, f sim.Fault) {
+	t.Helper()
+	if err := r.Plan(f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) Sent() []string {
+	var out []string
+	for _, m := range r.Books().Messages {
+		out = append(out, m.Text())
+	}
+	return out
+}
+
+func (r *rig) await(t testing.TB, what string, done func(sim.Book) bool) sim.Book {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	b, err := r.Await(ctx, done)
+	if err != nil {
+		t.Fatalf("%s: %v; %+v", what, err, b.Totals)
+	}
+	return b
+}
+
+// attachedRig is a rig whose signal-cli somebody else runs.
+type attachedRig struct {
+	*rig
+	url string
+}
+
+func newAttached(t testing.TB, by string) *attachedRig {
+	t.Helper()
+	r := newRig(t)
+	o := sim.DaemonOptions{World: r.URL(), Config: filepath.Join(r.dir, "config"), JSON: true, ReceiveMode: sim.Manual}
+	url := "unix://" + filepath.Join(r.dir, "rpc.sock")
+	if by == "http" {
+		o.HTTP = "127.0.0.1:0"
+	} else {
+		o.Socket = filepath.Join(r.dir, "rpc.sock")
+	}
+	d, err := sim.NewDaemon(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the daemon: %v", err)
+		}
+	})
+	select {
+	case <-d.Ready():
+	case <-time.After(patience):
+		t.Fatal("the daemon is not ready")
+	}
+	if by == "http" {
+		url = "http://" + d.HTTPAddr()
+	}
+	return &attachedRig{r, url}
+}
+
+func (a *attachedRig) Open(t testing.TB) channels.Channel { return a.open(t) }
+
+func (a *attachedRig) open(t testing.TB, change ...func(*signal.Options)) *signal.Channel {
+	t.Helper()
+	return a.start(t, signal.Options{
+		Name: "sig", Account: number, ACI: ourACI, URL: a.url,
+		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, SendTimeout: 30 * time.Second, Observer: a.seen,
+	}, change)
+}
+
+// Acknowledged is how many events the daemon brought: it does not wait for more.
+func (a *attachedRig) Acknowledged() int { return a.Books().Totals.Acked }
+
+func (a *attachedRig) AwaitAcknowledged(ctx context.Context, n int) error {
+	_, err := a.Await(ctx, func(b sim.Book) bool { return b.Totals.Acked >= n })
+	return err
+}
+
+// watched is an observer that remembers.
+type watched struct {
+	mu     sync.Mutex
+	up     bool
+	ups    int
+	downs  int
+	again  int
+	events int
+}
+
+// await waits until what was observed is so.
+func (w *watched) await(t testing.TB, what string, so func(*watched) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		w.mu.Lock()
+		done := so(w)
+		w.mu.Unlock()
+		if done {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func (w *watched) Up(_ string, up bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.up = up; up {
+		w.ups++
+	} else {
+		w.downs++
+	}
+}
+
+func (w *watched) Reconnected(string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.again++
+}
+
+func (w *watched) Event(string, time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events++
+}
+
+func (w *watched) SendRetried(_, _ string) {}

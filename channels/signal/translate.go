@@ -1,0 +1,287 @@
+package signal
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+var (
+	errNoEnvelope = errors.New("the event has no envelope")
+	errNoSender   = errors.New("the event names no sender")
+	errNoTime     = errors.New("the event has no timestamp")
+	errGroupID    = errors.New("the id of the group is none of Signal's")
+	errBinary     = errors.New("what signal-cli wrote is not JSON, or it was cut off")
+	errTooLong    = errors.New("the event is longer than one may be")
+)
+
+// event is a line of signal-cli, as offered, with what is known of people by now.
+type event struct {
+	message channels.Message
+	// raw and problem are what it was made of; aci and number are how raw names the
+	// sender.
+	raw         []byte
+	problem     error
+	aci, number string
+	// nothing: it is nobody's doing, or our own, and is not offered.
+	nothing string
+	// longText is the file that holds the whole text, of which message has the
+	// beginning.
+	longText string
+	mentions []mention // of longText
+	receipt  bool      // it can be confirmed as read
+}
+
+// self is who we are: the account, and its ACI.
+type self struct{ account, aci string }
+
+func (s self) is(aci, number string) bool {
+	return aci != "" && strings.EqualFold(aci, s.aci) || number != "" && number == s.account
+}
+
+// translate gives the event in a line. It never fails: what cannot be read
+// becomes an Unreadable event.
+func (r *receiver) translate(raw []byte, problem error) event {
+	e := event{message: channels.Message{Kind: channels.Unhandled, Channel: r.o.Name, ReceivedAt: r.o.Now()}, raw: raw, problem: problem}
+	err := problem
+	if err == nil {
+		err = r.fill(&e, raw)
+	}
+	if err != nil {
+		id := e.message.Event
+		if id == "" {
+			id = sumID(raw)
+		}
+		return event{message: channels.Message{
+			Event: id, Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: e.message.ReceivedAt,
+			Problem: brief(err.Error()), Raw: whole(raw),
+		}}
+	}
+	return e
+}
+
+func (r *receiver) fill(e *event, raw []byte) error {
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return errBinary
+	}
+	var t entry
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("read the event: %w", err)
+	}
+	v := t.Envelope
+	if v == nil {
+		if t.Exception != nil {
+			return r.exception(&t)
+		}
+		return errNoEnvelope
+	}
+	aci, number := strings.ToLower(cmp.Or(aciOf(v.SourceUUID), aciOf(v.Source))), cmp.Or(numberOf(v.SourceNumber), numberOf(v.Source))
+	// The event is named by what the line says and by nothing that is known beside
+	// it, so that it has the same name when it is read again by who knows more.
+	source := cmp.Or(aci, number)
+	if t.Exception != nil {
+		if source != "" && v.Timestamp > 0 {
+			e.message.Event = eventID(source, v.SourceDevice, v.Timestamp, "exception")
+		}
+		return r.exception(&t)
+	}
+	if reason := r.ofNobody(v, aci, number); reason != "" {
+		e.nothing = reason
+		return nil
+	}
+	data, kind, target := v.Data, "message", int64(0)
+	if v.Edit != nil {
+		data, kind, target = v.Edit.Data, "edit", v.Edit.Target
+	}
+	if data == nil {
+		e.nothing = "an event without a message"
+		return nil
+	}
+	at := cmp.Or(data.Timestamp, v.Timestamp)
+	switch {
+	case source == "":
+		return errNoSender
+	case at <= 0 || kind == "edit" && target <= 0:
+		return errNoTime
+	}
+	r.people.note(aci, number)
+	e.aci, e.number = aci, number
+	id, alias := r.people.same(aci, number)
+	m := &e.message
+	m.Event = eventID(source, v.SourceDevice, at, kind)
+	m.Sender = channels.Sender{ID: id, Name: name(v.SourceName), Alias: alias}
+	m.SentAt = clock(at)
+	m.Address = sessionkeys.Address{Channel: Network, Account: r.o.Account, Kind: sessionkeys.DM, Peer: id}
+	if g := data.Group; g != nil {
+		if CheckGroup(g.ID) != nil {
+			return errGroupID
+		}
+		m.Address.Kind, m.Address.Peer = sessionkeys.Group, g.ID
+	}
+	m.MessageID = messageID(at, id)
+	if kind == "edit" {
+		m.MessageID = r.said.edited(messageID(at, id), messageID(target, id))
+	}
+	r.contents(e, data)
+	if m.Kind == channels.Said && kind == "edit" {
+		m.Kind = channels.Edited
+	}
+	return nil
+}
+
+// ofNobody says why an event is nobody's message to us, or "".
+func (r *receiver) ofNobody(v *envelope, aci, number string) string {
+	switch {
+	case present(v.Sync):
+		return "what another device of the account did"
+	case r.me.is(aci, number):
+		return "what the account itself wrote"
+	case there(v.Receipt):
+		return "a receipt"
+	case there(v.Typing):
+		return "a sign of typing"
+	case there(v.Story):
+		return "a story"
+	case there(v.Call):
+		return "a call"
+	}
+	return ""
+}
+
+// exception tells the operator of what signal-cli could not read.
+func (r *receiver) exception(t *entry) error {
+	x := t.Exception
+	who := "somebody"
+	if t.Envelope != nil {
+		who = cmp.Or(t.Envelope.SourceUUID, t.Envelope.Source, who)
+	}
+	log := r.o.Log.With("person", brief(who), "type", brief(x.Type), "problem", brief(x.Message))
+	if strings.Contains(x.Type, "UntrustedIdentity") {
+		log.Error("signal-cli keeps back what somebody wrote, since their key is another than before: make sure of their safety number, and trust it with signal-cli trust; then it comes")
+	} else {
+		log.Error("signal-cli could not read what somebody wrote; they may have to write it again")
+	}
+	return fmt.Errorf("signal-cli could not read it: %s: %s", brief(x.Type), brief(x.Message)) //nolint:err113 // for the operator
+}
+
+// contents fills in what a message says, or why it is not used.
+func (r *receiver) contents(e *event, d *dataMessage) {
+	m := &e.message
+	switch {
+	case d.Group != nil && d.Group.Type != "" && d.Group.Type != "DELIVER":
+		m.Problem = "a change of a group"
+	case there(d.Reaction):
+		m.Problem = "a reaction"
+	case there(d.Delete):
+		m.Problem = "a message was deleted"
+	case there(d.Story):
+		m.Problem = "an answer to a story"
+	case d.Timer:
+		m.Problem = "a change of the timer"
+	case d.ViewOnce:
+		m.Problem = "a message to be seen once"
+	}
+	if m.Problem != "" {
+		return
+	}
+	text := ""
+	if d.Message != nil {
+		text = *d.Message
+	}
+	for _, a := range d.Attachments {
+		if a.ContentType == longTextType && a.ID != "" {
+			e.longText = a.ID
+			continue
+		}
+		if f, ok := file(a); ok {
+			m.Attachments = append(m.Attachments, f)
+		}
+	}
+	if text == "" && e.longText == "" && len(m.Attachments) == 0 {
+		m.Problem = "a message without text or file"
+		return
+	}
+	m.Kind = channels.Said
+	r.speak(e, text, d.Mentions)
+	toUs := r.reply(m, d.Quote)
+	if m.Address.Kind == sessionkeys.DM {
+		m.Mentioned = true
+		e.receipt = true
+	}
+	m.Mentioned = m.Mentioned || toUs
+	e.mentions = d.Mentions
+}
+
+// speak fills in the text.
+func (r *receiver) speak(e *event, text string, mentions []mention) {
+	a := address(text, mentions, func(m mention) bool { return r.me.is(m.UUID, m.Number) })
+	e.message.Text = a.text
+	e.message.Mentioned = e.message.Mentioned || a.mentioned
+}
+
+// reply fills ReplyTo and says whether the message answers one of ours.
+func (r *receiver) reply(m *channels.Message, q *quote) bool {
+	if q == nil || q.ID <= 0 {
+		return false
+	}
+	aci, number := cmp.Or(q.AuthorUUID, aciOf(q.Author)), cmp.Or(q.AuthorNumber, numberOf(q.Author))
+	ours := r.me.is(aci, number)
+	author, _ := r.people.same(aci, number)
+	if ours {
+		author = r.o.Account
+	}
+	if author == "" {
+		return false
+	}
+	text := address(q.Text, q.Mentions, func(mention) bool { return false }).text
+	m.ReplyTo = &channels.Quote{MessageID: messageID(q.ID, author), Text: text, FromBot: ours}
+	return ours
+}
+
+// file is an attachment by reference.
+func file(a attachment) (channels.Attachment, bool) {
+	if a.ID == "" {
+		return channels.Attachment{}, false // signal-cli could not fetch it
+	}
+	kind, _, _ := strings.Cut(a.ContentType, "/")
+	switch kind {
+	case "image":
+		kind = "photo"
+	case "audio", "video":
+	default:
+		kind = "document"
+	}
+	return channels.Attachment{
+		Kind: kind, Name: name(a.Filename), MIME: brief(a.ContentType), Size: max(0, a.Size), Ref: a.ID,
+	}, true
+}
+
+// aciOf and numberOf read a source that may be either.
+func aciOf(s string) string {
+	if aciForm.MatchString(s) {
+		return s
+	}
+	return ""
+}
+
+func numberOf(s string) string {
+	if numberForm.MatchString(s) {
+		return s
+	}
+	return ""
+}
+
+// clock reads a timestamp in milliseconds.
+func clock(ms int64) time.Time {
+	if ms <= 0 || ms > 1<<50 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

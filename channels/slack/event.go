@@ -1,0 +1,288 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/sessionkeys"
+)
+
+// The parts of events that parley reads. They are few on purpose: whatever Slack
+// adds or changes elsewhere cannot make an event unreadable.
+
+// callback is the payload of the Events API, over either way.
+type callback struct {
+	Type           string          `json:"type"`
+	Challenge      string          `json:"challenge"` // url_verification
+	TeamID         string          `json:"team_id"`
+	ContextTeamID  string          `json:"context_team_id"`
+	EnterpriseID   string          `json:"enterprise_id"`
+	EventID        string          `json:"event_id"`
+	Event          json.RawMessage `json:"event"`
+	Authorizations []struct {
+		TeamID       string `json:"team_id"`
+		EnterpriseID string `json:"enterprise_id"`
+	} `json:"authorizations"`
+}
+
+// inner is an event: a message, a mention, or what became of a channel.
+type inner struct {
+	Type        string          `json:"type"`
+	Subtype     string          `json:"subtype"`
+	Channel     channelRef      `json:"channel"`
+	ChannelType string          `json:"channel_type"`
+	User        userRef         `json:"user"`
+	EventTS     string          `json:"event_ts"`
+	Message     *authored       `json:"message"` // message_changed
+	Previous    *authored       `json:"previous_message"`
+	OldChannel  string          `json:"old_channel_id"`
+	NewChannel  string          `json:"new_channel_id"`
+	Assistant   assistantThread `json:"assistant_thread"`
+	post
+}
+
+// post is a message as it stands in a channel.
+type post struct {
+	TS         string     `json:"ts"`
+	ThreadTS   string     `json:"thread_ts"`
+	Text       string     `json:"text"`
+	BotID      string     `json:"bot_id"`
+	Username   string     `json:"username"`
+	Team       string     `json:"team"`
+	UserTeam   string     `json:"user_team"`
+	SourceTeam string     `json:"source_team"`
+	ParentUser string     `json:"parent_user_id"`
+	Hidden     bool       `json:"hidden"`
+	Edited     *edit      `json:"edited"`
+	Files      []fileRef  `json:"files"`
+	Shared     []attached `json:"attachments"`
+}
+
+// authored is a post inside another event.
+type authored struct {
+	User userRef `json:"user"`
+	post
+}
+
+type edit struct {
+	TS string `json:"ts"`
+}
+
+// attached is what a message quotes or shows of another place.
+type attached struct {
+	Fallback string `json:"fallback"`
+	Text     string `json:"text"`
+}
+
+type fileRef struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	MIME     string `json:"mimetype"`
+	Size     int64  `json:"size"`
+	Mode     string `json:"mode"` // tombstone, hidden_by_limit, external …
+	Access   string `json:"file_access"`
+	External bool   `json:"is_external"`
+	URL      string `json:"url_private_download"`
+	Private  string `json:"url_private"`
+}
+
+type assistantThread struct {
+	UserID   string `json:"user_id"`
+	Channel  string `json:"channel_id"`
+	ThreadTS string `json:"thread_ts"`
+}
+
+// channelRef is a channel, by its id or with it.
+type channelRef string
+
+// UnmarshalJSON reads both forms.
+func (c *channelRef) UnmarshalJSON(b []byte) error { return readRef(b, (*string)(c)) }
+
+// userRef is a person, by the id or with it.
+type userRef string
+
+// UnmarshalJSON reads both forms.
+func (u *userRef) UnmarshalJSON(b []byte) error { return readRef(b, (*string)(u)) }
+
+func readRef(b []byte, into *string) error {
+	if len(b) > 0 && b[0] == '{' {
+		var o struct {
+			ID string `json:"id"`
+		}
+		err := json.Unmarshal(b, &o)
+		*into = o.ID
+		return err
+	}
+	return json.Unmarshal(b, into)
+}
+
+// event is what one envelope brought, as offered.
+type event struct {
+	line    string // events of one line are taken one after another
+	message channels.Message
+	// complete, if set, asks Slack for what the event does not say. Its error
+	// means: not now.
+	complete func(ctx context.Context, m *channels.Message) error
+	// after, if set, is called when the event was taken. It must not block.
+	after func(m channels.Message)
+}
+
+// own is the line of our own posts, which are not offered: they say what was
+// sent.
+const own = "\x00own"
+
+var (
+	errNoInner   = errors.New("the event holds nothing")
+	errNoID      = errors.New("the event has no id")
+	errNoChannel = errors.New("the event names no channel")
+	errNoTS      = errors.New("the message has no ts")
+	errNobody    = errors.New("the event names nobody")
+)
+
+// decode gives the event in the payload of an envelope of a type. It never fails:
+// what cannot be read becomes an Unreadable event.
+func (r *receiver) decode(kind string, payload json.RawMessage) event {
+	m := channels.Message{Kind: channels.Unhandled, Channel: r.o.Name, ReceivedAt: r.o.Now()}
+	e := event{message: m}
+	var err error
+	switch kind {
+	case "events_api", "event_callback":
+		err = r.callback(&e, payload)
+	case "slash_commands":
+		err = r.slash(&e, payload)
+	case "interactive":
+		err = r.interactive(&e, payload)
+	default:
+		e.message.Event = hashed(payload)
+		e.message.Problem = "an envelope of type " + strconv.Quote(markup.Brief(kind))
+	}
+	if err != nil {
+		if !json.Valid(payload) {
+			payload, _ = json.Marshal(map[string]string{"garbled": string(payload)})
+		}
+		m.Kind, m.Problem, m.Raw = channels.Unreadable, markup.Brief(err.Error()), payload
+		m.Event = cmp.Or(e.message.Event, hashed(payload))
+		e = event{message: m}
+	}
+	return e
+}
+
+// callback reads an event of the Events API.
+func (r *receiver) callback(e *event, payload json.RawMessage) error {
+	var c callback
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return err
+	}
+	m := &e.message
+	m.Event = c.EventID
+	if len(c.Event) == 0 {
+		if c.Type == "app_rate_limited" {
+			r.o.Log.Warn("slack holds events of this app back: there are more than 30,000 in an hour")
+			m.Event, m.Problem = cmp.Or(m.Event, hashed(payload)), "slack limits the events of the app"
+			return nil
+		}
+		return errNoInner
+	}
+	if m.Event == "" {
+		return errNoID
+	}
+	var in inner
+	if err := json.Unmarshal(c.Event, &in); err != nil {
+		return err
+	}
+	e.line = string(in.Channel)
+	switch in.Type {
+	case "message":
+		return r.posted(e, &c, &in, false)
+	case "app_mention":
+		return r.posted(e, &c, &in, true)
+	case "member_joined_channel", "channel_unarchive", "group_unarchive",
+		"channel_left", "group_left", "channel_archive", "group_archive", "channel_deleted", "group_deleted", "member_left_channel":
+		return r.membership(e, &in)
+	case "channel_id_changed":
+		return r.movedChannel(e, &in)
+	case "agent_session_stopped":
+		return r.stopped(e, &c, &in)
+	case "assistant_thread_started":
+		return r.started(e, &in)
+	case "app_uninstalled", "tokens_revoked":
+		r.o.Log.Error("the slack app was removed from the workspace, or its tokens were revoked", "event", in.Type)
+	}
+	m.Problem = "an event of type " + strconv.Quote(markup.Brief(in.Type))
+	m.Sender = r.sender(&c, string(in.User), &in.post)
+	return nil
+}
+
+// hashed is an id for an event without one, the same when it comes again.
+func hashed(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return "sha256-" + hex.EncodeToString(sum[:16])
+}
+
+// place is the address of a conversation. Slack tells channels, private channels
+// and group direct messages apart in some events only, so they are of one kind:
+// whatever brought a post, its conversation is the same. In them each thread is a
+// conversation, and a post that stands alone begins one.
+func (r *receiver) place(channel, channelType, thread, ts string) sessionkeys.Address {
+	a := sessionkeys.Address{Channel: Network, Account: r.me.account(), Kind: sessionkeys.Group, Peer: channel, Thread: cmp.Or(thread, ts)}
+	if channelType == "im" || strings.HasPrefix(channel, "D") {
+		a.Kind, a.Thread = sessionkeys.DM, thread
+	}
+	return a
+}
+
+// sender says who is behind a post. Somebody of another workspace, in a shared
+// channel, has the id of that in front: ids are unique only within one.
+func (r *receiver) sender(c *callback, user string, p *post) channels.Sender {
+	s := channels.Sender{ID: user}
+	switch {
+	case p.BotID != "" || user == "USLACKBOT":
+		s.Bot, s.ID = true, cmp.Or(user, p.BotID)
+		s.Name = markup.Name(p.Username)
+	case user != "" && !r.home(c, cmp.Or(p.UserTeam, p.SourceTeam, p.Team)):
+		s.ID = cmp.Or(p.UserTeam, p.SourceTeam, p.Team) + "/" + user
+	}
+	return s
+}
+
+// home says whether a team is the bot's own workspace or organisation, or that
+// as which this event was given to the bot.
+func (r *receiver) home(c *callback, team string) bool {
+	if team == "" || team == r.me.TeamID || team == r.me.EnterpriseID {
+		return true
+	}
+	if !r.me.OrgInstall {
+		return false
+	}
+	for _, a := range c.Authorizations {
+		if team == a.TeamID || a.EnterpriseID == r.me.EnterpriseID && team == cmp.Or(c.ContextTeamID, c.TeamID) {
+			return true
+		}
+	}
+	return false
+}
+
+// clock reads a ts, whose first part is Unix time. The whole is never read as a
+// number: its digits are an id.
+func clock(ts string) time.Time {
+	seconds, micros, _ := strings.Cut(ts, ".")
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || n <= 0 || n > 1<<40 {
+		return time.Time{}
+	}
+	u, err := strconv.ParseInt(micros, 10, 64)
+	if err != nil || u < 0 || u > 999999 {
+		u = 0
+	}
+	return time.Unix(n, u*1000).UTC()
+}

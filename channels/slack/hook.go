@@ -1,0 +1,191 @@
+package slack
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/channels"
+)
+
+const (
+	maxRequest = 4 << 20 // bytes
+	skew       = 5 * time.Minute
+)
+
+// hook answers the requests by which Slack brings events, interactions and slash
+// commands. They are taken while Receive runs.
+//
+//	method, body, signature ── wrong ──> 405, 413, 401
+//	url_verification ──────────────────> the challenge, also while Receive does not run
+//	Receive does not run ──────────────> 503
+//	accept ── nil, in time ──> 200
+//	       └─ else ──────────> 503: Slack brings it again
+//
+// What was not taken in time is still offered: when Slack brings it again it is
+// known.
+type hook struct {
+	path      string
+	secret    channels.Secret
+	now       func() time.Time
+	within    time.Duration
+	strangers atomic.Int64 // requests that were not signed
+
+	mu       sync.Mutex
+	receiver *receiver       // nil: Receive does not run
+	ctx      context.Context // of Receive
+	inside   sync.WaitGroup  // requests that are being taken; grows under mu only
+}
+
+func newHook(o Options) *hook {
+	return &hook{path: "/slack/" + o.Name, secret: o.SigningSecret, now: o.Now, within: o.AnswerWithin}
+}
+
+// open lets requests in, and shut keeps them out and waits for those inside.
+func (h *hook) open(ctx context.Context, r *receiver) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ctx, h.receiver = ctx, r
+}
+
+func (h *hook) shut() {
+	h.mu.Lock()
+	h.ctx, h.receiver = nil, nil
+	h.mu.Unlock()
+	h.inside.Wait()
+}
+
+// enter gives the running receiver, or nil.
+func (h *hook) enter() (*receiver, context.Context, func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.receiver == nil {
+		return nil, nil, nil
+	}
+	h.inside.Add(1)
+	return h.receiver, h.ctx, h.inside.Done
+}
+
+// ServeHTTP answers one request. It may be called concurrently.
+func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		h.refuse(w, http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxRequest))
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		h.refuse(w, http.StatusRequestEntityTooLarge)
+		return
+	case err != nil:
+		h.refuse(w, http.StatusBadRequest)
+		return
+	case !h.signed(req.Header, body):
+		h.strangers.Add(1)
+		h.refuse(w, http.StatusUnauthorized)
+		return
+	}
+	kind, payload, ok := payloadOf(req.Header.Get("Content-Type"), body)
+	if !ok {
+		h.refuse(w, http.StatusUnsupportedMediaType)
+		return
+	}
+	var c callback
+	if kind == "event_callback" && json.Unmarshal(payload, &c) == nil && c.Type == "url_verification" {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, c.Challenge) // a request that is gone
+		return
+	}
+	w.WriteHeader(h.take(req.Context(), kind, payload))
+}
+
+// refuse answers without reading what is left of the request.
+func (h *hook) refuse(w http.ResponseWriter, status int) {
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(status)
+}
+
+// signed says whether Slack signed the request, within the last five minutes. The
+// signatures are compared in a time that tells nothing about them. slack-go's
+// verifier reads the machine's clock, which tests cannot set.
+func (h *hook) signed(head http.Header, body []byte) bool {
+	stamp := head.Get("X-Slack-Request-Timestamp")
+	n, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil || n <= 0 || n > 1<<40 || h.now().Sub(time.Unix(n, 0)).Abs() > skew {
+		return false
+	}
+	mac := hmac.New(sha256.New, []byte(h.secret.Reveal()))
+	mac.Write([]byte("v0:" + stamp + ":"))
+	mac.Write(body)
+	want := "v0=" + hex.EncodeToString(mac.Sum(nil))
+	return hmac.Equal([]byte(head.Get("X-Slack-Signature")), []byte(want))
+}
+
+// payloadOf says what a request brings: an event as JSON, an interaction in a
+// form, or a slash command as one.
+func payloadOf(contentType string, body []byte) (kind string, payload json.RawMessage, ok bool) {
+	t, _, err := mime.ParseMediaType(contentType)
+	switch {
+	case err != nil:
+		return "", nil, false
+	case t == "application/json":
+		return "event_callback", body, true
+	case t != "application/x-www-form-urlencoded":
+		return "", nil, false
+	}
+	values, err := url.ParseQuery(string(body))
+	if err != nil {
+		return "", nil, false
+	}
+	if values.Has("payload") {
+		return "interactive", json.RawMessage(values.Get("payload")), true
+	}
+	one := map[string]string{}
+	for k := range values {
+		one[k] = values.Get(k)
+	}
+	payload, err = json.Marshal(one)
+	return "slash_commands", payload, err == nil
+}
+
+// take brings one event to accept and gives the status to answer.
+func (h *hook) take(ctx context.Context, kind string, payload json.RawMessage) int {
+	r, receiving, leave := h.enter()
+	if r == nil {
+		return http.StatusServiceUnavailable
+	}
+	defer leave()
+	e := r.decode(kind, payload)
+	if e.line == own { // our own post: there is nothing to take
+		return http.StatusOK
+	}
+	settled := make(chan bool, 1)
+	r.queue.push(e, func(taken bool) { settled <- taken })
+	t := time.NewTimer(h.within)
+	defer t.Stop()
+	select {
+	case taken := <-settled:
+		if taken {
+			return http.StatusOK
+		}
+	case <-t.C:
+		r.o.Log.Warn("event not stored in time, slack brings it again", "event", e.message.Event)
+	case <-ctx.Done():
+	case <-receiving.Done():
+	}
+	return http.StatusServiceUnavailable
+}

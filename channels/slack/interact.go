@@ -1,0 +1,154 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/sessionkeys"
+)
+
+// slashed is the payload of a slash command.
+type slashed struct {
+	Command   string `json:"command"`
+	Text      string `json:"text"`
+	ChannelID string `json:"channel_id"`
+	UserID    string `json:"user_id"`
+	UserName  string `json:"user_name"`
+	TeamID    string `json:"team_id"`
+	TriggerID string `json:"trigger_id"`
+}
+
+// slash takes a slash command. Its first word is a command if it is one of the
+// bot's; the whole is said to the bot otherwise. Slack tells no thread, so in a
+// channel it is of the channel itself.
+func (r *receiver) slash(e *event, payload json.RawMessage) error {
+	var s slashed
+	if err := json.Unmarshal(payload, &s); err != nil {
+		return err
+	}
+	switch {
+	case s.ChannelID == "":
+		return errNoChannel
+	case s.UserID == "":
+		return errNobody
+	}
+	m := &e.message
+	e.line = s.ChannelID
+	m.Event = "c-" + cmp.Or(s.TriggerID, hashed(payload))
+	m.Kind, m.Mentioned = channels.Said, true
+	m.Address = r.place(s.ChannelID, "", "", "")
+	m.Sender = r.sender(&callback{TeamID: s.TeamID, ContextTeamID: s.TeamID}, s.UserID, &post{Team: s.TeamID})
+	text := strings.TrimSpace(r.plain(s.Text).text)
+	word, rest, _ := strings.Cut(text, " ")
+	word = strings.ToLower(strings.TrimPrefix(word, "/"))
+	switch {
+	case text == "":
+		m.Text = "/help"
+	case slices.Contains(r.o.Commands, word):
+		m.Text = strings.TrimSpace("/" + word + " " + rest)
+	default:
+		m.Text = text
+	}
+	e.complete = func(ctx context.Context, m *channels.Message) error {
+		r.nameOf(ctx, m, s.UserID)
+		return nil
+	}
+	return nil
+}
+
+// pressed is the payload of an interaction, as far as it is used.
+type pressed struct {
+	Type    string     `json:"type"`
+	Team    channelRef `json:"team"`
+	User    userRef    `json:"user"`
+	Channel channelRef `json:"channel"`
+	Actions []struct {
+		ActionID string `json:"action_id"`
+		ActionTS string `json:"action_ts"`
+		Value    string `json:"value"`
+	} `json:"actions"`
+	Container struct {
+		MessageTS string `json:"message_ts"`
+		ThreadTS  string `json:"thread_ts"`
+		ChannelID string `json:"channel_id"`
+	} `json:"container"`
+	Message struct {
+		ThreadTS string `json:"thread_ts"`
+	} `json:"message"`
+	TriggerID string `json:"trigger_id"`
+}
+
+// interactive takes a press of a button. Pressing twice is two events.
+func (r *receiver) interactive(e *event, payload json.RawMessage) error {
+	var p pressed
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return err
+	}
+	m := &e.message
+	channel := cmp.Or(string(p.Channel), p.Container.ChannelID)
+	e.line = channel
+	m.Event = "a-" + cmp.Or(p.TriggerID, hashed(payload))
+	m.Sender = r.sender(&callback{TeamID: string(p.Team), ContextTeamID: string(p.Team)}, string(p.User), &post{Team: string(p.Team)})
+	switch {
+	case p.Type != "block_actions" || len(p.Actions) == 0:
+		m.Problem = "an interaction of type " + strconv.Quote(markup.Brief(p.Type))
+		return nil
+	case channel == "":
+		m.Problem = "a button that is in no channel"
+		return nil
+	case p.User == "":
+		return errNobody
+	}
+	m.Kind, m.Mentioned = channels.Pressed, true
+	m.MessageID = p.Container.MessageTS
+	m.Address = r.place(channel, "", cmp.Or(p.Container.ThreadTS, p.Message.ThreadTS), m.MessageID)
+	m.Text, m.SentAt = p.Actions[0].Value, clock(p.Actions[0].ActionTS)
+	return nil
+}
+
+// MostPrompts is how many suggestions Slack shows.
+const MostPrompts = 4
+
+// started takes the opening of an assistant thread, in which nothing was said
+// yet.
+func (r *receiver) started(e *event, in *inner) error {
+	t := in.Assistant
+	m := &e.message
+	e.line = t.Channel
+	m.Problem = "an assistant thread was opened"
+	m.Sender = channels.Sender{ID: t.UserID}
+	if t.Channel == "" || t.ThreadTS == "" {
+		return errNoChannel
+	}
+	m.Address = r.place(t.Channel, "im", t.ThreadTS, "")
+	if len(r.o.Prompts) > 0 {
+		e.after = func(m channels.Message) {
+			at := m.Address
+			r.queue.working.Go(func() { r.suggest(r.queue.ctx, at) })
+		}
+	}
+	return nil
+}
+
+// suggest shows what could be asked. It is courtesy: nothing is tried again.
+func (r *receiver) suggest(ctx context.Context, at sessionkeys.Address) {
+	p := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: at.Peer, ThreadTS: at.Thread}
+	for _, s := range r.o.Prompts[:min(len(r.o.Prompts), MostPrompts)] {
+		p.AddPrompt(s, s)
+	}
+	const method = "assistant.threads.setSuggestedPrompts"
+	_, err := r.call(ctx, method, at.Peer, func(ctx context.Context) error {
+		return r.api.SetAssistantThreadsSuggestedPromptsContext(ctx, p)
+	})
+	if err != nil && ctx.Err() == nil {
+		r.o.Log.Debug("suggestions not shown", "error", err)
+	}
+}

@@ -1,0 +1,91 @@
+package slack
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// spoken is what a text says.
+type spoken struct {
+	text      string // plain, without the mention of us at its start
+	mentioned bool
+}
+
+// token is what Slack puts into a text for whatever is not plain: a mention, a
+// channel, a link. What a person typed cannot look so, because their < and > are
+// escaped.
+var token = regexp.MustCompile(`<([^<>]*)>`)
+
+var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+// plain makes plain text of mrkdwn. Only tokens are mentions, so nothing that
+// somebody typed is taken for one.
+func (r *receiver) plain(s string) spoken {
+	var out strings.Builder
+	var said spoken
+	at := 0
+	for _, m := range token.FindAllStringSubmatchIndex(s, -1) {
+		out.WriteString(unescape.Replace(s[at:m[0]]))
+		at = m[1]
+		body, label, labelled := strings.Cut(s[m[2]:m[3]], "|")
+		if id, ok := strings.CutPrefix(body, "@"); ok && id == r.me.UserID {
+			said.mentioned = true
+			if strings.TrimSpace(out.String()) == "" {
+				out.Reset()
+				at = skipGreeting(s, at)
+				continue
+			}
+			label, labelled = r.me.User, r.me.User != ""
+		}
+		out.WriteString(unescape.Replace(r.shown(body, label, labelled)))
+	}
+	out.WriteString(unescape.Replace(s[at:]))
+	said.text = out.String()
+	return said
+}
+
+// shown is a token as people read it.
+func (r *receiver) shown(body, label string, labelled bool) string {
+	if body == "" {
+		return ""
+	}
+	rest := body[1:]
+	switch body[0] {
+	case '@':
+		if !labelled || label == "" {
+			label = r.people.known(rest)
+		}
+		return "@" + or(strings.TrimPrefix(label, "@"), rest)
+	case '#':
+		return "#" + or(label, rest)
+	case '!':
+		word, _, _ := strings.Cut(rest, "^")
+		switch {
+		case word == "date":
+			return label
+		case labelled && label != "":
+			return "@" + strings.TrimPrefix(label, "@")
+		}
+		return "@" + word
+	}
+	if !labelled || label == "" || label == body || "http://"+label == body || "https://"+label == body || "mailto:"+label == body {
+		return or(strings.TrimPrefix(body, "mailto:"), label)
+	}
+	return label + " (" + body + ")"
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// skipGreeting passes over "," or ":" and the spaces after a mention.
+func skipGreeting(s string, at int) int {
+	if at < len(s) && (s[at] == ',' || s[at] == ':') {
+		at++
+	}
+	return len(s) - len(strings.TrimLeftFunc(s[at:], unicode.IsSpace))
+}

@@ -1,0 +1,97 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+)
+
+const (
+	nameTimeout = time.Second      // a name is for showing: nobody waits longer for it
+	nameOld     = 12 * time.Hour   // then it is asked for again
+	nameAgain   = 10 * time.Minute // after a failure
+	mostPeople  = 4096             // beyond, all are forgotten
+)
+
+// people remembers what users are called: events say their ids only.
+type people struct {
+	mu    sync.Mutex
+	names map[string]called
+}
+
+type called struct {
+	name string
+	ask  time.Time // again, from then on
+}
+
+// known is the name of a user, or "" when it is not known yet.
+func (p *people) known(user string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names[user].name
+}
+
+func (p *people) get(user string, now time.Time) (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, ok := p.names[user]
+	return c.name, ok && now.Before(c.ask) && c.ask.Sub(now) <= nameOld
+}
+
+func (p *people) put(user, name string, ask time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.names == nil || len(p.names) >= mostPeople {
+		p.names = map[string]called{}
+	}
+	p.names[user] = called{name, ask}
+}
+
+// nameOf fills in what the sender is called, if Slack says so soon.
+func (r *receiver) nameOf(ctx context.Context, m *channels.Message, user string) {
+	if m.Sender.Bot || user == "" {
+		return
+	}
+	name, ok := r.people.get(user, r.o.Now())
+	if !ok {
+		name = r.askName(ctx, user, name)
+	}
+	m.Sender.Name = name
+}
+
+func (r *receiver) askName(ctx context.Context, user, before string) string {
+	const method = "users.info"
+	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
+	defer cancel()
+	result, err := r.call(ctx, method, "", func(ctx context.Context) error {
+		_, err := r.api.GetUserInfoContext(ctx, user)
+		return err
+	})
+	var u struct {
+		User struct {
+			Name     string `json:"name"`
+			RealName string `json:"real_name"`
+			Profile  struct {
+				DisplayName string `json:"display_name"`
+				RealName    string `json:"real_name"`
+			} `json:"profile"`
+		} `json:"user"`
+	}
+	if err == nil {
+		err = json.Unmarshal(result, &u)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			r.o.Log.Debug("a person's name is not known", "error", err)
+		}
+		r.people.put(user, before, r.o.Now().Add(nameAgain))
+		return before
+	}
+	name := markup.Name(u.User.Profile.DisplayName, u.User.RealName, u.User.Profile.RealName, u.User.Name)
+	r.people.put(user, name, r.o.Now().Add(nameOld))
+	return name
+}

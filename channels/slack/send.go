@@ -1,0 +1,191 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/slack-go/slack"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// repeatMark stands before a message that may have arrived already, when Slack
+// could not be asked.
+const repeatMark = "(This may be a repeat.)\n\n"
+
+// marker is the type of the metadata by which a message of ours is found again.
+const (
+	marker   = "parley_message"
+	markerID = "id"
+)
+
+// blocksRefused are the words with which Slack refuses what a message looks like
+// and not what it says.
+var blocksRefused = []string{
+	"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_many_blocks", "markdown_text_conflict", "block_mismatch", "blocks_too_large",
+}
+
+// Send sends one message. When Slack refuses its block it is sent as text, and
+// when its thread is gone, outside of it; both only after a refusal, so the
+// message never arrives twice. Every other failure is the caller's to repeat or
+// not. The message carries Reply.ID, by which Find finds it.
+func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	const method = "chat.postMessage"
+	if err := place(method, r.To); err != nil {
+		return channels.Receipt{}, err
+	}
+	text, markdown := r.Body.Text, markdownOf(r.Body)
+	if r.Repeat {
+		text = repeatMark + text
+		if markdown != "" {
+			markdown = repeatMark + markdown
+		}
+	}
+	thread := r.To.Thread
+	for {
+		options := append(appearance(text, markdown),
+			slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(), slack.MsgOptionParse(false))
+		if thread != "" {
+			options = append(options, slack.MsgOptionTS(thread))
+		}
+		if r.ID != "" {
+			options = append(options, slack.MsgOptionMetadata(slack.SlackMetadata{EventType: marker, EventPayload: map[string]any{markerID: r.ID}}))
+		}
+		result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
+			_, _, err := c.api.PostMessageContext(ctx, r.To.Peer, options...)
+			return err
+		})
+		switch {
+		case err == nil:
+			c.threads.posted(r.To)
+			c.status.over(r.To)
+			return receipt(method, result)
+		case markdown != "" && says(err, blocksRefused...):
+			c.o.Log.Warn("slack refused a block, sending text", "error", err)
+			markdown = ""
+		case thread != "" && says(err, "thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"):
+			c.o.Log.Warn("the thread is gone, sending outside of it", "error", err)
+			thread = ""
+		default:
+			return channels.Receipt{}, err
+		}
+	}
+}
+
+// mostEdited is how many characters chat.update takes as a text, as opposed to a
+// block; chat.postMessage takes ten times as many.
+const mostEdited = 4000
+
+// Edit changes the text of a message, and ends the growing of one that Begin
+// sent. Repeating it is harmless. What Slack would take as a message only, because
+// it takes no block, is refused.
+func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+	if err := place("chat.update", to); err != nil {
+		return err
+	}
+	if done, err := c.endStream(ctx, to, messageID, markdownOf(b)); done || err != nil {
+		return err
+	}
+	return c.update(ctx, to, messageID, b)
+}
+
+func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+	const method = "chat.update"
+	markdown, stopped := markdownOf(b), false
+	for {
+		text := b.Text
+		switch {
+		case markdown != "":
+			text = beginning(text, mostEdited) // only what a notification shows
+		case utf8.RuneCountInString(text) > mostEdited:
+			return refused(method, "the text is too long for an edit")
+		}
+		// Without blocks in the call Slack would keep the ones that are there.
+		options := append(appearance(text, markdown), slack.MsgOptionParse(false))
+		_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {
+			_, _, _, err := c.api.UpdateMessageContext(ctx, to.Peer, messageID, options...)
+			return err
+		})
+		switch {
+		case err == nil:
+			c.threads.posted(to)
+			return nil
+		case markdown != "" && says(err, blocksRefused...):
+			markdown = ""
+		case !stopped && says(err, "streaming_state_conflict"): // of a process that is no more
+			stopped = true
+			if err := c.stopStream(ctx, to, messageID, ""); err != nil && !isRefused(err) {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// beginning is as much of mrkdwn as has at most that many characters, whole words
+// if it must be cut, and no half of an escape or a link.
+func beginning(mrkdwn string, most int) string {
+	if utf8.RuneCountInString(mrkdwn) <= most {
+		return mrkdwn
+	}
+	cut := string([]rune(mrkdwn)[:most-1])
+	if i := strings.LastIndexByte(cut, '<'); i > strings.LastIndexByte(cut, '>') {
+		cut = cut[:i]
+	}
+	if i := strings.LastIndexFunc(cut, unicode.IsSpace); i > 0 {
+		cut = cut[:i]
+	} else if i := strings.LastIndexByte(cut, '&'); i > strings.LastIndexByte(cut, ';') {
+		cut = cut[:i]
+	}
+	return strings.TrimRightFunc(cut, unicode.IsSpace) + "…"
+}
+
+// appearance is what a message shows.
+func appearance(text, markdown string) []slack.MsgOption {
+	options := []slack.MsgOption{slack.MsgOptionText(text, false)}
+	if markdown != "" {
+		return append(options, slack.MsgOptionBlocks(slack.NewMarkdownBlock("", markdown)))
+	}
+	return append(options, slack.MsgOptionBlocks([]slack.Block{}...))
+}
+
+// receipt reads the ts of the message that was sent. An answer that says yes but
+// cannot be read leaves a message whose id nobody knows.
+func receipt(method string, result json.RawMessage) (channels.Receipt, error) {
+	var sent struct {
+		TS string `json:"ts"`
+	}
+	if err := json.Unmarshal(result, &sent); err != nil || sent.TS == "" {
+		return channels.Receipt{}, &channels.Error{
+			Kind: channels.Ambiguous, Op: method, Status: http.StatusOK, Message: "the answer has no ts",
+		}
+	}
+	return channels.Receipt{MessageID: sent.TS}, nil
+}
+
+// place checks an address.
+func place(method string, a sessionkeys.Address) error {
+	switch {
+	case a.Channel != Network:
+		return refused(method, "the address is of another network")
+	case a.Peer == "":
+		return refused(method, "the address names no channel")
+	}
+	return nil
+}
+
+// markdownOf reads what Render stored. Markup that cannot be read is dropped: the
+// text says the same.
+func markdownOf(b channels.Body) string {
+	var f form
+	if len(b.Markup) == 0 || json.Unmarshal(b.Markup, &f) != nil {
+		return ""
+	}
+	return f.Markdown
+}

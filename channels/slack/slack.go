@@ -1,0 +1,211 @@
+// Package slack is one Slack app's bot in one workspace, or in one Enterprise
+// Grid organisation.
+//
+// Events come over a WebSocket that parley opens (Socket Mode), or as HTTP
+// requests that Slack signs (Events API). Either way the loop is parley's own and
+// reads envelopes as they came: what slack-go cannot parse it hands on without
+// the id by which it is acknowledged. slack-go makes the calls of the Web API.
+//
+//	socket  ── envelope ──┐
+//	                      ├─> queue of its channel ──> translate ──> accept ── nil ──> ack, or 200
+//	request ── signature ─┘                                           └── error ──> pause, the same event again
+//
+// Within a channel events are offered in the order in which they came, and none
+// before an earlier one was taken. One that is not taken in time is not
+// acknowledged: Slack brings it again, under the same id. Events that are still
+// held when a process ends come again, too, up to three times within about six
+// minutes; that is all that Slack does.
+//
+// A post is known by its channel and ts, whatever brought it: a mention comes
+// twice, as app_mention and as message, and is one event.
+//
+// The tokens are known to the HTTP transport alone.
+package slack
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"parley/channels"
+	"parley/channels/internal/backoff"
+	"parley/channels/internal/markup"
+	"parley/sessionkeys"
+)
+
+// Network is the name of the network in addresses.
+const Network = sessionkeys.Slack
+
+// Mode is how events come.
+type Mode string
+
+// The two ways.
+const (
+	Socket Mode = "socket" // parley opens a WebSocket; needs the app's token
+	Events Mode = "events" // Slack sends HTTP requests; needs the signing secret
+)
+
+// Options says how to reach one app. Name and BotToken are required, and of the
+// others what Mode needs.
+type Options struct {
+	Name          string          // the instance name
+	Mode          Mode            // default Socket
+	BotToken      channels.Secret // xoxb-…
+	AppToken      channels.Secret // xapp-…, of Socket
+	SigningSecret channels.Secret // of Events
+	APIURL        string          // default https://slack.com/api
+
+	// Commands are the words after a slash command that are commands of the bot:
+	// "/parley stop" is "/stop". Other words are said to it.
+	Commands []string
+	// Prompts are suggested in a new assistant thread; at most four.
+	Prompts []string
+	// NoStream shows growing answers by edits also where Slack can stream them.
+	NoStream bool
+
+	// HTTPClient gives the transport, e.g. one with a proxy. Its time-out,
+	// cookies and rule for redirects are not used. The default dials directly
+	// and takes no proxy from the environment.
+	HTTPClient *http.Client
+
+	SendTimeout  time.Duration // for every call; default 30 s
+	HelloTimeout time.Duration // to open a WebSocket; default 20 s
+	IdleTimeout  time.Duration // a WebSocket on which nothing comes, no ping either, is given up; default 45 s
+	DrainTimeout time.Duration // how long a replaced WebSocket may still bring events; default 2 s
+	AnswerWithin time.Duration // how long a request waits to be stored; default 2.5 s, since Slack waits for 3
+	CheckEvery   time.Duration // of Events: how often the token is tried; default 5 min
+	MinPause     time.Duration // first pause after a failure, doubled by each further one; default 500 ms
+	MaxPause     time.Duration // default 30 s
+	MaxAnswer    int64         // longest answer in bytes; default 16 MiB
+
+	Observer channels.Observer // default channels.Nobody
+	Log      *slog.Logger      // default: no log
+	Now      func() time.Time  // default time.Now
+	Jitter   func() float64    // in [0,1); default random
+}
+
+// pauses are those between tries of one thing.
+func (o Options) pauses() backoff.Pauses {
+	return backoff.Pauses{Min: o.MinPause, Max: o.MaxPause, Jitter: o.Jitter}
+}
+
+// Channel is one app. Its methods may be called concurrently, but Receive only
+// once at a time.
+type Channel struct {
+	o         Options
+	http      *poster
+	api       *slack.Client
+	hook      *hook // nil: Socket
+	limits    limits
+	people    people
+	threads   threads
+	streams   streams
+	status    status
+	me        atomic.Pointer[self] // as auth.test said last; nil before
+	receiving atomic.Bool
+}
+
+var (
+	_ channels.Channel  = (*Channel)(nil)
+	_ channels.Editor   = (*Channel)(nil)
+	_ channels.Streamer = (*Channel)(nil)
+	_ channels.Typer    = (*Channel)(nil)
+	_ channels.Hooked   = (*Channel)(nil)
+	_ channels.Finder   = (*Channel)(nil)
+	_ channels.Fetcher  = (*Channel)(nil)
+)
+
+const publicAPI = "https://slack.com/api"
+
+// New checks the options and starts nothing; it does not reach for the network,
+// so a wrong token shows in Receive.
+func New(o Options) (*Channel, error) {
+	if o.Name == "" {
+		return nil, errors.New("slack: name is required")
+	}
+	o.Mode = cmp.Or(o.Mode, Socket)
+	if err := errors.Join(CheckMode(o.Mode, o.AppToken, o.SigningSecret), CheckBotToken(o.BotToken), CheckAPIURL(o.APIURL)); err != nil {
+		return nil, fmt.Errorf("slack %s: %w", o.Name, err)
+	}
+	o.APIURL = strings.TrimRight(cmp.Or(o.APIURL, publicAPI), "/") + "/"
+	o.SendTimeout = cmp.Or(o.SendTimeout, 30*time.Second)
+	o.HelloTimeout = cmp.Or(o.HelloTimeout, 20*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 45*time.Second)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 2*time.Second)
+	o.AnswerWithin = cmp.Or(o.AnswerWithin, 2500*time.Millisecond)
+	o.CheckEvery = cmp.Or(o.CheckEvery, 5*time.Minute)
+	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
+	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, 30*time.Second))
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
+	if o.Observer == nil {
+		o.Observer = channels.Nobody{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Log = o.Log.With("channel", o.Name)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	var base http.RoundTripper
+	if o.HTTPClient != nil {
+		base = o.HTTPClient.Transport
+	}
+	c := &Channel{o: o, http: newPoster(o, base)}
+	c.api = slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(c.http))
+	if o.Mode == Events {
+		c.hook = newHook(o)
+	}
+	return c, nil
+}
+
+// Name is the configured instance name.
+func (c *Channel) Name() string { return c.o.Name }
+
+// Hook is where Slack brings events, interactions and slash commands, and the
+// handler for them, which may be served before, while and after Receive runs.
+// With Socket the path is empty.
+func (c *Channel) Hook() (path string, h http.Handler) {
+	if c.hook == nil {
+		return "", nil
+	}
+	return c.hook.path, c.hook
+}
+
+// Close lets go of connections that are kept for later. The channel can still be
+// used.
+func (c *Channel) Close() error {
+	c.http.client.CloseIdleConnections()
+	return nil
+}
+
+// String names the app without saying more about it.
+func (c *Channel) String() string { return "slack " + c.o.Name }
+
+// form is the Markup of a Body: the same text for a markdown block.
+type form struct {
+	Markdown string `json:"markdown"`
+}
+
+// Render gives messages with a markdown block each; their Text is the same as
+// mrkdwn.
+func (c *Channel) Render(markdown string) []channels.Body {
+	messages := markup.Slack(markdown)
+	if len(messages) == 0 {
+		return nil
+	}
+	out := make([]channels.Body, len(messages))
+	for i, m := range messages {
+		out[i].Text = m.Text
+		out[i].Markup, _ = json.Marshal(form{m.Markdown}) // a string: cannot fail
+	}
+	return out
+}

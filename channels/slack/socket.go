@@ -1,0 +1,333 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"parley/channels"
+	"parley/channels/internal/backoff"
+	"parley/channels/internal/markup"
+)
+
+const (
+	maxEnvelope = 4 << 20         // bytes; a longer one is cut
+	ackTimeout  = 5 * time.Second // to write one
+	steady      = 10 * time.Second
+)
+
+var (
+	errHelloTimeout = errors.New("no hello in time")
+	errNoHello      = errors.New("the WebSocket did not begin with a hello")
+	errNoSocket     = errors.New("the answer names no WebSocket")
+)
+
+// socket is one WebSocket. One goroutine reads; acknowledgements are written by
+// whoever has one.
+type socket struct {
+	conn   *websocket.Conn
+	opened time.Time
+
+	writing sync.Mutex
+	owed    sync.WaitGroup // events of it of which it is not known whether they are taken
+
+	mu    sync.Mutex
+	until time.Time // when reading ends whatever comes; zero: it goes on
+}
+
+// frame is what comes on a WebSocket.
+type frame struct {
+	Type       string          `json:"type"`
+	EnvelopeID string          `json:"envelope_id"`
+	Payload    json.RawMessage `json:"payload"`
+	Reason     string          `json:"reason"` // disconnect
+}
+
+// takeEnvelopes keeps a WebSocket open until ctx ends. When Slack announces that
+// it will close one, the next is opened first, and read when the old one brings
+// nothing more: several that are read at once would mix up the order.
+func (r *receiver) takeEnvelopes(ctx context.Context) error {
+	var next *socket
+	hasty := r.o.pauses() // connections in a row that ended at once
+	wait := time.Duration(0)
+	for ctx.Err() == nil {
+		if next == nil {
+			err := r.insist(ctx, func(ctx context.Context) (err error) {
+				next, err = r.connect(ctx)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		now := next
+		r.found()
+		var err error
+		next, err = r.read(ctx, now, wait)
+		if r.o.Now().Sub(now.opened) > steady {
+			hasty.Reset()
+		}
+		wait = hasty.Next()
+		if next == nil && ctx.Err() == nil {
+			r.lost()
+			r.o.Log.Info("the connection to slack ended", "error", err)
+			backoff.Sleep(ctx, wait)
+		}
+	}
+	if next != nil {
+		_ = next.conn.Close()
+	}
+	return nil
+}
+
+// connect opens a WebSocket and waits for the hello.
+func (r *receiver) connect(ctx context.Context) (*socket, error) {
+	var address string
+	result, err := r.call(ctx, openMethod, "", func(ctx context.Context) error {
+		_, _, err := r.api.StartSocketModeContext(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, withHint(err, "app_token")
+	}
+	var opened struct {
+		URL string `json:"url"`
+	}
+	if err := json.Unmarshal(result, &opened); err == nil {
+		address = opened.URL
+	}
+	// The address holds a ticket: no error may quote it.
+	if u, err := url.Parse(address); err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "" {
+		return nil, fmt.Errorf("%s: %w", openMethod, errNoSocket)
+	}
+	dialing, cancel := context.WithTimeoutCause(ctx, r.o.HelloTimeout, errHelloTimeout)
+	defer cancel()
+	d := websocket.Dialer{NetDialContext: dialer().DialContext, HandshakeTimeout: r.o.HelloTimeout}
+	conn, resp, err := d.DialContext(dialing, address, nil)
+	if resp != nil {
+		_ = resp.Body.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open a WebSocket to slack: %w", r.http.transport.cleanError(err))
+	}
+	s := &socket{conn: conn, opened: r.o.Now()}
+	s.keepAlive(r.o.IdleTimeout)
+	stop := context.AfterFunc(dialing, func() { s.endReading(atOnce) })
+	raw, _, err := s.next()
+	if !stop() || err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("open a WebSocket to slack: %w", errors.Join(context.Cause(dialing), err))
+	}
+	var f frame
+	if json.Unmarshal(raw, &f) != nil || f.Type != "hello" {
+		_ = conn.Close()
+		if f.Type == "disconnect" {
+			return nil, fmt.Errorf("open a WebSocket to slack: %w: %s", errNoHello, markup.Brief(f.Reason))
+		}
+		return nil, fmt.Errorf("open a WebSocket to slack: %w", errNoHello)
+	}
+	return s, nil
+}
+
+// keepAlive gives the connection up when nothing comes, Slack's pings included.
+func (s *socket) keepAlive(idle time.Duration) {
+	s.extend(idle)
+	s.conn.SetPingHandler(func(data string) error {
+		s.extend(idle)
+		err := s.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(ackTimeout))
+		if errors.Is(err, websocket.ErrCloseSent) {
+			return nil
+		}
+		return err
+	})
+}
+
+// extend lets a read wait for as long, unless the end of reading is fixed.
+func (s *socket) extend(idle time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until.IsZero() {
+		_ = s.conn.SetReadDeadline(time.Now().Add(idle))
+	}
+}
+
+// endReading fixes when reading ends. What was read can still be acknowledged.
+func (s *socket) endReading(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until.IsZero() || at.Before(s.until) {
+		s.until = at
+		_ = s.conn.SetReadDeadline(at)
+	}
+}
+
+// atOnce ends a read that waits.
+var atOnce = time.Unix(1, 0)
+
+// next reads one message; of one that is too long the beginning.
+func (s *socket) next() (raw []byte, whole bool, err error) {
+	_, reader, err := s.conn.NextReader()
+	if err != nil {
+		return nil, false, err
+	}
+	raw, err = io.ReadAll(io.LimitReader(reader, maxEnvelope))
+	if err != nil {
+		return nil, false, err
+	}
+	rest, err := io.Copy(io.Discard, reader)
+	return raw, rest == 0, err
+}
+
+// read brings what comes on now into the queue until the connection ends. When
+// Slack announced the end it returns the connection that takes its place.
+func (r *receiver) read(ctx context.Context, now *socket, wait time.Duration) (*socket, error) {
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	defer context.AfterFunc(ctx, func() { now.endReading(atOnce) })()
+	var opening chan *socket
+	var last error
+	for ctx.Err() == nil {
+		raw, whole, err := now.next()
+		if err != nil {
+			last = err
+			break
+		}
+		now.extend(r.o.IdleTimeout)
+		if !r.frame(now, raw, whole) || opening != nil {
+			continue
+		}
+		opening = make(chan *socket, 1)
+		go func() {
+			opening <- r.replacement(reading, wait)
+			now.endReading(time.Now().Add(r.o.DrainTimeout))
+		}()
+	}
+	var next *socket
+	if opening != nil {
+		next = <-opening
+	}
+	r.finish(now)
+	return next, last
+}
+
+// replacement opens the connection that follows one whose end was announced; nil
+// when that fails, which is then for the one who opens the next. Of connections
+// that end at once each is opened only after a wait.
+func (r *receiver) replacement(ctx context.Context, wait time.Duration) *socket {
+	backoff.Sleep(ctx, wait)
+	s, err := r.connect(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.o.Log.Warn("the next connection to slack could not be opened", "error", err)
+		}
+		return nil
+	}
+	return s
+}
+
+// finish closes a connection when the events that it brought are acknowledged,
+// or after the drain time: Slack brings again what was not.
+func (r *receiver) finish(s *socket) {
+	settled := make(chan struct{})
+	r.queue.working.Go(func() {
+		s.owed.Wait()
+		close(settled)
+	})
+	r.queue.working.Go(func() {
+		t := time.NewTimer(r.o.DrainTimeout)
+		defer t.Stop()
+		select {
+		case <-settled:
+		case <-t.C:
+		}
+		_ = s.conn.Close()
+	})
+}
+
+// frame takes one message of the WebSocket. It is true when the connection is to
+// be replaced.
+func (r *receiver) frame(s *socket, raw []byte, whole bool) (replace bool) {
+	var f frame
+	if !whole || json.Unmarshal(raw, &f) != nil {
+		f = frame{EnvelopeID: shownEnvelope(raw)}
+		r.enqueue(s, f, r.garbled(raw))
+		return false
+	}
+	switch {
+	case f.EnvelopeID != "":
+		r.enqueue(s, f, r.decode(f.Type, f.Payload))
+	case f.Type == "disconnect":
+		if f.Reason == "link_disabled" {
+			r.o.Log.Error("socket mode was switched off for this slack app; switch it on again, or use mode events")
+		} else {
+			r.o.Log.Debug("slack will close the connection", "reason", markup.Brief(f.Reason))
+		}
+		return f.Reason != "link_disabled"
+	case f.Type == "hello":
+	default:
+		r.o.Log.Debug("message without an envelope", "type", markup.Brief(f.Type))
+	}
+	return false
+}
+
+// enqueue puts an event into the queue; it is acknowledged when it was taken.
+func (r *receiver) enqueue(s *socket, f frame, e event) {
+	if e.line == own { // our own post: there is nothing to take
+		s.ack(r, f.EnvelopeID)
+		return
+	}
+	s.owed.Add(1)
+	r.queue.push(e, func(taken bool) {
+		if taken {
+			s.ack(r, f.EnvelopeID)
+		}
+		s.owed.Done()
+	})
+}
+
+// ack tells Slack that an envelope was taken. When that cannot be said Slack
+// brings the event again, and it is known.
+func (s *socket) ack(r *receiver, envelope string) {
+	if envelope == "" {
+		return
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_ = s.conn.SetWriteDeadline(time.Now().Add(ackTimeout))
+	if err := s.conn.WriteJSON(map[string]string{"envelope_id": envelope}); err != nil {
+		r.o.Log.Debug("envelope not acknowledged, slack brings it again", "error", err)
+	}
+}
+
+var envelopeID = regexp.MustCompile(`"envelope_id"\s*:\s*"([0-9A-Za-z_.:-]{1,128})"`)
+
+// shownEnvelope finds the id of an envelope that is no JSON, or too long.
+func shownEnvelope(raw []byte) string {
+	if m := envelopeID.FindSubmatch(raw); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// maxGarbled is how much is kept of an event that cannot be read, in bytes.
+const maxGarbled = 32 << 10
+
+// garbled makes an event of what is no JSON.
+func (r *receiver) garbled(raw []byte) event {
+	kept, _ := json.Marshal(map[string]string{"garbled": string(raw[:min(len(raw), maxGarbled)])})
+	return event{message: channels.Message{
+		Event: hashed(envelopeID.ReplaceAll(raw, nil)), Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: r.o.Now(),
+		Problem: "what slack sent is not JSON, or too long", Raw: kept,
+	}}
+}

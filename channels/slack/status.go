@@ -1,0 +1,89 @@
+package slack
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"parley/sessionkeys"
+)
+
+const (
+	// Slack: a status fades two minutes after it was set, or when the bot posts.
+	statusFades = 2 * time.Minute
+	statusAgain = time.Minute // one that is younger is not set again
+	working     = "is working on it…"
+	mostStatus  = 1024
+)
+
+// status remembers in which threads a status stands, and where there can be none.
+type status struct {
+	mu    sync.Mutex
+	off   map[sessionkeys.Kind]bool
+	shown map[thread]time.Time
+}
+
+// begin says whether a status is to be set.
+func (s *status) begin(to sessionkeys.Address, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.off[to.Kind] {
+		return false
+	}
+	k := thread{to.Peer, to.Thread}
+	if ago := now.Sub(s.shown[k]); ago >= 0 && ago < statusAgain {
+		return false
+	}
+	if s.shown == nil || len(s.shown) >= mostStatus {
+		s.shown = map[thread]time.Time{}
+	}
+	s.shown[k] = now
+	return true
+}
+
+// over notes that the bot posted, which takes the status away.
+func (s *status) over(to sessionkeys.Address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.shown, thread{to.Peer, to.Thread})
+}
+
+func (s *status) turnOff(kind sessionkeys.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.off == nil {
+		s.off = map[sessionkeys.Kind]bool{}
+	}
+	s.off[kind] = true
+}
+
+// Typing sets the status of a thread, for TypingFor or until the bot posts there.
+// Slack has no such sign outside of threads, and then nothing is shown.
+func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
+	const method = "assistant.threads.setStatus"
+	if err := place(method, to); err != nil {
+		return err
+	}
+	if to.Thread == "" || !c.status.begin(to, c.o.Now()) {
+		return nil
+	}
+	_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {
+		return c.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
+			ChannelID: to.Peer, ThreadTS: to.Thread, Status: working,
+		})
+	})
+	if isRefused(err) {
+		c.status.turnOff(to.Kind)
+		c.o.Log.Info("slack shows no status of this app", "where", to.Kind, "error", err)
+		return nil
+	}
+	if err != nil {
+		c.status.over(to)
+	}
+	return err
+}
+
+// TypingFor is how long Slack shows a status.
+func (*Channel) TypingFor() time.Duration { return statusFades }

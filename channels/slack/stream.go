@@ -1,0 +1,233 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/slack-go/slack"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// streams are the messages that grow at present, by their ts. Only the process
+// that began one can make it longer; any can end it.
+type streams struct {
+	mu  sync.Mutex
+	off bool // the app or the workspace cannot do it
+	all map[stream]*growing
+}
+
+type stream struct{ channel, ts string }
+
+type growing struct {
+	thread string
+	text   string // what was sent of it
+	stuck  bool   // what is there is not how the answer begins, or not known
+}
+
+// mostStreams bounds what is remembered: one whose end was never told stays
+// behind, and Slack ends it by itself.
+const mostStreams = 1024
+
+func (s *streams) begin(to sessionkeys.Address, ts, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil || len(s.all) >= mostStreams {
+		s.all = map[stream]*growing{}
+	}
+	s.all[stream{to.Peer, ts}] = &growing{thread: to.Thread, text: text}
+}
+
+// use runs f with the message, under the lock; it is false when it does not grow.
+func (s *streams) use(to sessionkeys.Address, ts string, f func(g *growing)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.all[stream{to.Peer, ts}]
+	if g != nil {
+		f(g)
+	}
+	return g != nil
+}
+
+func (s *streams) end(to sessionkeys.Address, ts string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, stream{to.Peer, ts})
+}
+
+// halted forgets what grew in a thread: a person has stopped it.
+func (s *streams) halted(at sessionkeys.Address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, g := range s.all {
+		if k.channel == at.Peer && g.thread == at.Thread {
+			delete(s.all, k)
+		}
+	}
+}
+
+func (s *streams) isOff() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.off
+}
+
+func (s *streams) turnOff() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.off = true
+}
+
+// cannotStream are the words with which Slack says that it never will.
+var cannotStream = []string{"unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "no_permission", "access_denied", "feature_not_enabled", "team_not_found"}
+
+// Begin sends the first of a growing answer: as a stream in a thread, where Slack
+// knows for whom it is, and as a message elsewhere or when Slack refuses to.
+func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	const method = "chat.startStream"
+	user := c.threads.latest(r.To)
+	me := c.me.Load()
+	if c.o.NoStream || me == nil || c.streams.isOff() || r.To.Thread == "" || r.Repeat || r.To.Kind != sessionkeys.DM && user == "" {
+		return c.Send(ctx, r)
+	}
+	if err := place(method, r.To); err != nil {
+		return channels.Receipt{}, err
+	}
+	text := settled(markdownOf(r.Body))
+	options := []slack.MsgOption{slack.MsgOptionTS(r.To.Thread)}
+	if text != "" {
+		options = append(options, slack.MsgOptionMarkdownText(text))
+	}
+	if user != "" {
+		options = append(options, slack.MsgOptionRecipientTeamID(me.TeamID), slack.MsgOptionRecipientUserID(user))
+	}
+	result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
+		_, _, err := c.api.StartStreamContext(ctx, r.To.Peer, options...)
+		return err
+	})
+	switch {
+	case err == nil:
+		sent, err := receipt(method, result)
+		if err == nil {
+			c.streams.begin(r.To, sent.MessageID, text)
+			c.threads.posted(r.To)
+			c.status.over(r.To)
+		}
+		return sent, err
+	case isRefused(err):
+		if says(err, cannotStream...) {
+			c.streams.turnOff()
+			c.o.Log.Info("slack does not stream for this app, answers grow by edits", "error", err)
+		}
+		return c.Send(ctx, r)
+	}
+	return channels.Receipt{}, err
+}
+
+// isRefused says whether Slack understood a call and did not do it.
+func isRefused(err error) bool {
+	var e *channels.Error
+	return errors.As(err, &e) && (e.Kind == channels.Refused || e.Kind == channels.Unauthorized)
+}
+
+// Grow shows more of what Begin sent.
+func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+	const method = "chat.appendStream"
+	more, stuck := "", false
+	grows := c.streams.use(to, messageID, func(g *growing) {
+		rest, ok := strings.CutPrefix(settled(markdownOf(b)), g.text)
+		if !ok {
+			g.stuck = true // Markdown that reads otherwise by now; the end mends it
+		}
+		more, stuck = rest, g.stuck
+	})
+	switch {
+	case !grows:
+		return c.update(ctx, to, messageID, b)
+	case stuck || more == "":
+		return nil
+	}
+	_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {
+		_, _, err := c.api.AppendStreamContext(ctx, to.Peer, messageID, slack.MsgOptionMarkdownText(more))
+		return err
+	})
+	var e *channels.Error
+	switch errors.As(err, &e); {
+	case err == nil:
+		c.streams.use(to, messageID, func(g *growing) { g.text += more })
+	case isRefused(err): // it expired, or somebody stopped it
+		c.streams.end(to, messageID)
+		return c.update(ctx, to, messageID, b)
+	case e != nil && e.Kind == channels.Ambiguous:
+		c.streams.use(to, messageID, func(g *growing) { g.stuck = true })
+	}
+	return err
+}
+
+// endStream ends a message that grows with the rest of its text. It is false when
+// the text must still be written over what is there.
+func (c *Channel) endStream(ctx context.Context, to sessionkeys.Address, messageID, markdown string) (done bool, err error) {
+	rest, fits := "", false
+	grows := c.streams.use(to, messageID, func(g *growing) {
+		rest, fits = strings.CutPrefix(markdown, g.text)
+		fits = fits && !g.stuck && markdown != ""
+		g.stuck = true // until it is known what became of the call
+	})
+	if !grows {
+		return false, nil
+	}
+	if !fits {
+		rest = ""
+	}
+	err = c.stopStream(ctx, to, messageID, rest)
+	var e *channels.Error
+	switch errors.As(err, &e); {
+	case err == nil, isRefused(err):
+		c.streams.end(to, messageID)
+		return err == nil && fits, nil
+	case fits && e != nil && e.Kind != channels.Ambiguous: // it surely did not arrive
+		c.streams.use(to, messageID, func(g *growing) { g.stuck = false })
+	}
+	return false, err
+}
+
+// End ends a message that grows as it stands.
+func (c *Channel) End(ctx context.Context, to sessionkeys.Address, messageID string) error {
+	if err := place("chat.stopStream", to); err != nil {
+		return err
+	}
+	if to.Thread == "" { // only in threads do messages grow
+		return nil
+	}
+	err := c.stopStream(ctx, to, messageID, "")
+	var e *channels.Error
+	over := errors.As(err, &e) && e.Kind == channels.Refused || says(err, cannotStream...)
+	if err == nil || over { // it ended before, or never was one
+		c.streams.end(to, messageID)
+		return nil
+	}
+	return err
+}
+
+func (c *Channel) stopStream(ctx context.Context, to sessionkeys.Address, messageID, rest string) error {
+	var options []slack.MsgOption
+	if rest != "" {
+		options = append(options, slack.MsgOptionMarkdownText(rest))
+	}
+	_, err := c.call(ctx, "chat.stopStream", to.Peer, func(ctx context.Context) error {
+		_, _, err := c.api.StopStreamContext(ctx, to.Peer, messageID, options...)
+		return err
+	})
+	return err
+}
+
+// settled is the beginning of a text that is still being written which will
+// stay as it is: without its last word, behind which marks may be closed that
+// are not closed yet.
+func settled(markdown string) string {
+	return markdown[:strings.LastIndexFunc(markdown, unicode.IsSpace)+1]
+}

@@ -1,0 +1,337 @@
+package slack_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/channels"
+	"parley/channels/channeltest"
+	"parley/channels/slack"
+	sim "parley/simulators/slack"
+)
+
+func TestMain(m *testing.M) {
+	// slack-go's own server hands messages on in a goroutine that never ends.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/slack-go/slack/slacktest.handlePendingMessages"))
+}
+
+const (
+	botToken = "xoxb-1-bot-canary"
+	appToken = "xapp-1-app-canary"
+	signing  = "0123456789abcdefcanary0123456789"
+	botUser  = "U0PARLEY"
+	botID    = "B0PARLEY"
+	patience = time.Minute // only a failing test waits for so long
+)
+
+var (
+	ann     = sim.Person{ID: "U0ANN", Name: "ann"}
+	bob     = sim.Person{ID: "U0BOB", Name: "bob"}
+	general = sim.Channel{ID: "C0GENERAL", Kind: sim.Public, Name: "general"}
+	secretC = sim.Channel{ID: "C0SECRET", Kind: sim.Private, Name: "secret"}
+	three   = sim.Channel{ID: "G0THREE", Kind: sim.Group, Name: "mpdm-ann--bob-1"}
+)
+
+func TestSlackIsAChannel(t *testing.T) {
+	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true}
+	t.Run("by socket mode", func(t *testing.T) {
+		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newRig(t) })
+	})
+	can.Unordered = true // Slack's requests come side by side
+	t.Run("by the events API", func(t *testing.T) {
+		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newHookRig(t) })
+	})
+}
+
+// rig is a simulated workspace with our app in it.
+type rig struct {
+	*sim.Server
+	hooked bool // events come by HTTP
+	open1  func(t testing.TB, change ...func(*slack.Options)) *slack.Channel
+}
+
+var _ channeltest.Rig = (*rig)(nil)
+
+func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
+	t.Helper()
+	// No acknowledgement is late by itself: Lapse says when.
+	o := sim.Options{
+		Seed: 1, AckTimeout: -1, Retries: slices.Repeat([]time.Duration{10 * time.Millisecond}, 10000), WarningGrace: patience,
+		Apps: []sim.App{
+			{Name: "parley", ID: "A0PARLEY", BotID: botID, UserID: botUser, BotToken: botToken, AppToken: appToken, SigningSecret: signing},
+			{Name: "other", BotToken: "xoxb-2"},
+		},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("simulator: %v", err)
+		}
+	})
+	r := &rig{Server: s}
+	lapsing := make(chan struct{})
+	go func() {
+		defer close(lapsing)
+		r.lapse(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-lapsing
+	})
+	r.open1 = r.make
+	return r
+}
+
+// lapse lets what was sent on a connection come again when that has ended.
+func (r *rig) lapse(ctx context.Context) {
+	for seen := 0; ; {
+		_, err := r.Await(ctx, func(b sim.Book) bool {
+			n := 0
+			for _, c := range b.Connections {
+				if !c.Closed.IsZero() {
+					n++
+				}
+			}
+			more := n > seen
+			seen = max(seen, n)
+			return more
+		})
+		if err != nil {
+			return
+		}
+		r.Lapse()
+	}
+}
+
+// Open is a new process: what the one before did not acknowledge comes again.
+func (r *rig) Open(t testing.TB) channels.Channel {
+	r.Lapse()
+	return r.open1(t)
+}
+
+func (r *rig) open(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
+	t.Helper()
+	return r.open1(t, change...)
+}
+
+func (r *rig) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
+	t.Helper()
+	o := slack.Options{
+		Name: "sl", BotToken: channels.NewSecret(botToken), AppToken: channels.NewSecret(appToken), SigningSecret: channels.NewSecret(signing), APIURL: r.APIURL(),
+		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, DrainTimeout: 20 * time.Millisecond, AnswerWithin: patience,
+		Commands: []string{"new", "stop", "status", "help"},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	ch, err := slack.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ch.Close() })
+	return ch
+}
+
+// hookRig is a rig to whose app events come by HTTP: a listener that stays,
+// behind which one channel follows another, as processes do.
+type hookRig struct {
+	*rig
+	now atomic.Pointer[slack.Channel]
+}
+
+func newHookRig(t testing.TB) *hookRig {
+	t.Helper()
+	h := &hookRig{}
+	front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ch := h.now.Load()
+		if ch == nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		path, handler := ch.Hook()
+		if r.URL.Path != path {
+			t.Errorf("a request came for %s", r.URL.Path)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	front.Config.SetKeepAlivesEnabled(false) // one case counts goroutines
+	front.Start()
+	t.Cleanup(front.Close)
+	h.rig = newRig(t, func(o *sim.Options) {
+		o.Apps[0].RequestURL = front.URL + "/slack/sl"
+		o.Retries = slices.Repeat([]time.Duration{10 * time.Millisecond}, 10000)
+	})
+	h.hooked = true
+	h.open1 = func(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
+		ch := h.make(t, append([]func(*slack.Options){func(o *slack.Options) { o.Mode = slack.Events }}, change...)...)
+		h.now.Store(ch)
+		return ch
+	}
+	return h
+}
+
+func (r *rig) Say(t testing.TB, name, text string) {
+	t.Helper()
+	r.connected(t) // what is said before comes by retries, each by itself
+	p := ann
+	p.RealName, p.Name = name, name
+	r.say(t, r.dm(t, p), p, text, sim.SayOptions{})
+}
+
+// connected waits for a connection, where there are any.
+func (r *rig) connected(t testing.TB) {
+	t.Helper()
+	if !r.hooked {
+		r.until(t, func(b sim.Book) bool { return b.Connected["parley"] > 0 })
+	}
+}
+
+func (r *rig) dm(t testing.TB, p sim.Person) sim.Channel {
+	t.Helper()
+	c, err := r.DMWith(p, "parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (r *rig) say(t testing.TB, c sim.Channel, p sim.Person, text string, o sim.SayOptions) sim.Said {
+	t.Helper()
+	said, err := r.Server.Say(c, p, text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+func (r *rig) SayUnreadable(t testing.TB) {
+	t.Helper()
+	r.inject(t, `{"type":"message","channel":["no","id"],"ts":17,"text":{}}`)
+}
+
+func (r *rig) inject(t testing.TB, event string) sim.Said {
+	t.Helper()
+	said, err := r.Inject("parley", json.RawMessage(event))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+func (r *rig) Acknowledged() int { return r.Totals().Acknowledged }
+
+func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
+	_, err := r.Await(ctx, func(b sim.Book) bool { return b.Totals.Acknowledged >= n })
+	return err
+}
+
+func (r *rig) LimitNext(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "chat.postMessage", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) LoseNextAnswer(t testing.TB) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "chat.postMessage", Next: 1})
+}
+
+func (r *rig) plan(t testing.TB, f ...sim.Fault) {
+	t.Helper()
+	if err := r.Plan(f...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) Sent() []string {
+	var out []string
+	for _, m := range r.Books().Messages {
+		out = append(out, m.Versions[len(m.Versions)-1].Text)
+	}
+	return out
+}
+
+func (r *rig) until(t testing.TB, done func(b sim.Book) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	b, err := r.Await(ctx, done)
+	if err != nil {
+		t.Fatalf("%v; totals %+v", err, b.Totals)
+	}
+}
+
+// running is a Receive in the background.
+type running struct {
+	*slack.Channel
+	t      testing.TB
+	events chan channels.Message
+	seen   map[string]bool // events, by said
+	ended  chan error
+	stop   func()
+}
+
+// run starts a channel, which takes every event.
+func (r *rig) run(t testing.TB, change ...func(*slack.Options)) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &running{Channel: r.open(t, change...), t: t, seen: map[string]bool{}, events: make(chan channels.Message, 1024), ended: make(chan error, 1)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.ended <- x.Receive(ctx, func(_ context.Context, m channels.Message) error {
+			x.events <- m
+			return nil
+		})
+	}()
+	x.stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	t.Cleanup(x.stop)
+	return x
+}
+
+func (x *running) next() channels.Message {
+	x.t.Helper()
+	select {
+	case m := <-x.events:
+		return m
+	case <-time.After(patience):
+		x.t.Fatal("no event came")
+		panic("unreachable")
+	}
+}
+
+// said is the next event that somebody said, and that was not seen yet: what is
+// not acknowledged when a connection ends comes again.
+func (x *running) said() channels.Message {
+	x.t.Helper()
+	for {
+		if m := x.next(); m.Kind == channels.Said && !x.seen[m.Event] {
+			x.seen[m.Event] = true
+			return m
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/sessionkeys"
+)
+
+// contents are the subtypes of messages that somebody said.
+var contents = []string{"", "file_share", "thread_broadcast", "me_message", "bot_message"}
+
+// posted takes a message, or the mention that Slack tells of beside it.
+func (r *receiver) posted(e *event, c *callback, in *inner, mention bool) error {
+	if in.Channel == "" {
+		return errNoChannel
+	}
+	p, user := &in.post, string(in.User)
+	switch {
+	case in.Subtype == "message_changed":
+		return r.changed(e, c, in)
+	case in.Subtype == "message_deleted", in.Hidden, !slices.Contains(contents, in.Subtype):
+		e.message.Problem = "a message of subtype " + strconv.Quote(markup.Brief(in.Subtype))
+		e.message.Sender = r.sender(c, user, p)
+		e.message.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
+		if r.ours(user, p) {
+			e.line = own
+		}
+		return nil
+	}
+	return r.said(e, c, in, p, user, channels.Said, mention)
+}
+
+// changed takes an edit. Slack also says so when it unfurls a link or keeps books
+// of its own: only what a person changed has another edited.ts.
+func (r *receiver) changed(e *event, c *callback, in *inner) error {
+	if in.Message == nil {
+		return errNoInner
+	}
+	m, p, user := &e.message, &in.Message.post, string(in.Message.User)
+	if r.ours(user, p) {
+		e.line = own
+		return nil
+	}
+	before := ""
+	if in.Previous != nil && in.Previous.Edited != nil {
+		before = in.Previous.Edited.TS
+	}
+	if p.Edited == nil || p.Edited.TS == "" || p.Edited.TS == before {
+		m.Problem = "a message that nobody edited"
+		m.Sender = r.sender(c, user, p)
+		m.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
+		return nil
+	}
+	if err := r.said(e, c, in, p, user, channels.Edited, false); err != nil {
+		return err
+	}
+	if m.Kind == channels.Edited {
+		m.Event = "e-" + p.TS + "-" + p.Edited.TS
+		m.SentAt = clock(p.Edited.TS)
+	}
+	return nil
+}
+
+// said fills in what somebody said.
+func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, kind channels.EventKind, mention bool) error {
+	m := &e.message
+	switch {
+	case r.ours(user, p):
+		e.line = own
+		return nil
+	case p.TS == "":
+		return errNoTS
+	case user == "" && p.BotID == "":
+		return errNobody
+	}
+	m.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
+	// One post is one event, whatever brought it, and however often.
+	m.Event, m.MessageID, m.SentAt = "m-"+p.TS, p.TS, clock(p.TS)
+	m.Sender = r.sender(c, user, p)
+	m.Attachments = attachments(p.Files)
+	said := p.Text
+	if said == "" {
+		for _, a := range p.Shared { // forwarded posts have no text of their own
+			said = cmp.Or(a.Text, a.Fallback)
+			if said != "" {
+				break
+			}
+		}
+	}
+	t := r.plain(said)
+	m.Text = t.text
+	if m.Text == "" && len(m.Attachments) == 0 {
+		if !t.mentioned && !mention {
+			m.Problem = "a message without text or file"
+			return nil
+		}
+		m.Text = "@" + cmp.Or(r.me.User, "bot") // a mention and nothing else is a greeting
+	}
+	m.Kind = kind
+	m.Mentioned = m.Address.Kind == sessionkeys.DM || mention || t.mentioned || p.ParentUser != "" && p.ParentUser == r.me.UserID
+	e.complete = func(ctx context.Context, m *channels.Message) error {
+		r.nameOf(ctx, m, user)
+		return r.inThread(ctx, m, p)
+	}
+	e.after = func(m channels.Message) {
+		if m.Mentioned && m.Address.Kind != sessionkeys.DM {
+			r.threads.asked(m.Address, user)
+		}
+	}
+	return nil
+}
+
+// ours says whether the bot itself posted it.
+func (r *receiver) ours(user string, p *post) bool {
+	return user != "" && user == r.me.UserID || p.BotID != "" && p.BotID == r.me.BotID
+}
+
+// membership takes what became of a channel, or of the bot in it.
+func (r *receiver) membership(e *event, in *inner) error {
+	m := &e.message
+	if in.Channel == "" {
+		return errNoChannel
+	}
+	m.Address = r.place(string(in.Channel), in.ChannelType, "", "")
+	m.Sender = channels.Sender{ID: string(in.User)}
+	m.Text, m.SentAt = in.Type, clock(in.EventTS)
+	joins := in.Type == "member_joined_channel" || in.Type == "member_left_channel"
+	if joins && string(in.User) != r.me.UserID {
+		m.Problem = "somebody joined or left a channel"
+		return nil
+	}
+	m.Kind = channels.Membership
+	m.Closed = !slices.Contains([]string{"member_joined_channel", "channel_unarchive", "group_unarchive"}, in.Type)
+	return nil
+}
+
+// movedChannel takes the news that a channel has another id, as one does that
+// becomes shared.
+func (r *receiver) movedChannel(e *event, in *inner) error {
+	if in.OldChannel == "" || in.NewChannel == "" {
+		return errNoChannel
+	}
+	m := &e.message
+	m.Kind, m.MovedTo, m.SentAt = channels.Migrated, in.NewChannel, clock(in.EventTS)
+	m.Address = r.place(in.OldChannel, "", "", "")
+	e.line = in.OldChannel
+	return nil
+}
+
+// stopped takes the press of the button that ends an agent's session. It means
+// what /stop means.
+func (r *receiver) stopped(e *event, c *callback, in *inner) error {
+	if in.Channel == "" || in.User == "" {
+		return errNobody
+	}
+	m := &e.message
+	m.Kind, m.Text, m.Mentioned, m.MessageID = channels.Said, "/stop", true, in.ThreadTS
+	m.Address = r.place(string(in.Channel), in.ChannelType, in.ThreadTS, in.EventTS)
+	m.Sender, m.SentAt = r.sender(c, string(in.User), &in.post), clock(in.EventTS)
+	at := m.Address
+	e.after = func(channels.Message) { r.streams.halted(at) }
+	return nil
+}
+
+// attachments lists the files of a message that are there.
+func attachments(files []fileRef) []channels.Attachment {
+	var out []channels.Attachment
+	for _, f := range files {
+		if f.ID == "" || slices.Contains([]string{"tombstone", "hidden_by_limit"}, f.Mode) {
+			continue
+		}
+		out = append(out, channels.Attachment{
+			Kind: "document", Name: markup.Name(f.Name, f.Title), MIME: f.MIME, Size: max(0, f.Size), Ref: f.ID,
+		})
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+package telegram
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/channels"
+)
+
+const (
+	// maxUpdate is the longest update that a request may bring, in bytes.
+	maxUpdate = 1 << 20
+
+	// takeTimeout bounds how long a request waits to be stored. Telegram brings
+	// the update again.
+	takeTimeout = 30 * time.Second
+
+	secretHeader = "X-Telegram-Bot-Api-Secret-Token" //nolint:gosec // its name
+)
+
+var errTakeTimeout = errors.New("the update was not stored in time")
+
+// hook answers the requests by which Telegram brings updates. They are taken
+// while Receive runs.
+//
+//	method, secret, content type ── wrong ──> 405, 401, 415: nothing is read
+//	Receive does not run         ──────────> 503
+//	accept ── nil ──> 200
+//	       └─ error, or an earlier update of the chat is owed ──> 503: Telegram brings it again
+type hook struct {
+	url, path string
+	secret    channels.Secret
+	digest    [sha256.Size]byte // of the secret
+	turns     turns
+	strangers atomic.Int64 // requests that did not know the secret
+
+	mu       sync.Mutex
+	receiver *receiver       // nil: Receive does not run
+	ctx      context.Context // of Receive
+	inside   sync.WaitGroup  // requests that are being taken; grows under mu only
+}
+
+func newHook(o Options) *hook {
+	if o.Webhook.URL == "" {
+		return nil
+	}
+	h := &hook{
+		url:    strings.TrimRight(o.Webhook.URL, "/") + "/telegram/" + derive(o.Token, "path")[:32],
+		secret: channels.NewSecret(derive(o.Token, "secret")),
+		turns:  turns{chats: map[string]*line{}},
+	}
+	if u, err := url.Parse(h.url); err == nil { // Validate has read it
+		h.path = u.Path
+	}
+	h.digest = sha256.Sum256([]byte(h.secret.Reveal()))
+	return h
+}
+
+// open lets requests in, and shut keeps them out and waits for those that are
+// inside; ctx has ended by then, or they end by themselves.
+func (h *hook) open(ctx context.Context, r *receiver) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ctx, h.receiver = ctx, r
+}
+
+func (h *hook) shut() {
+	h.mu.Lock()
+	h.ctx, h.receiver = nil, nil
+	h.mu.Unlock()
+	h.inside.Wait()
+}
+
+// enter gives the running receiver, or nil, and a context that ends with it,
+// with the request, or after takeTimeout.
+func (h *hook) enter(req context.Context) (*receiver, context.Context, func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.receiver == nil {
+		return nil, nil, nil
+	}
+	h.inside.Add(1)
+	ctx, cancel := context.WithTimeoutCause(req, takeTimeout, errTakeTimeout)
+	stop := context.AfterFunc(h.ctx, cancel)
+	return h.receiver, ctx, func() {
+		stop()
+		cancel()
+		h.inside.Done()
+	}
+}
+
+// ServeHTTP answers one request. It may be called concurrently.
+func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if status := h.unfit(req); status != 0 {
+		if status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", http.MethodPost)
+		}
+		// Otherwise the server would read what is left of the body.
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(status)
+		return
+	}
+	r, ctx, leave := h.enter(req.Context())
+	if r == nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	w.WriteHeader(h.take(ctx, r, http.MaxBytesReader(w, req.Body, maxUpdate)))
+}
+
+// unfit is the status of a request that cannot be Telegram's, or 0. The secret
+// is compared in a time that tells nothing about it.
+func (h *hook) unfit(req *http.Request) int {
+	if req.Method != http.MethodPost {
+		return http.StatusMethodNotAllowed
+	}
+	given := sha256.Sum256([]byte(req.Header.Get(secretHeader)))
+	if subtle.ConstantTimeCompare(given[:], h.digest[:]) != 1 {
+		h.strangers.Add(1)
+		return http.StatusUnauthorized
+	}
+	if t, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return http.StatusUnsupportedMediaType
+	}
+	return 0
+}
+
+// take brings one update to accept, once, and gives the status to answer.
+func (h *hook) take(ctx context.Context, r *receiver, body io.Reader) int {
+	raw, err := io.ReadAll(body)
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		// It would come again for ever and hold up its chat: what fits is kept.
+		raw, _ = garbled(raw, 0)
+	case err != nil:
+		return http.StatusBadRequest
+	}
+	u := r.decode(whole(raw))
+	end, ok := h.turns.begin(ctx, u, r.o.Now())
+	if !ok {
+		return http.StatusServiceUnavailable
+	}
+	err = r.accept(ctx, u.message)
+	end(err == nil, r.o.Now())
+	if err != nil {
+		if ctx.Err() == nil {
+			r.o.Log.Warn("event not taken, telegram brings it again", "event", u.message.Event, "error", err)
+		}
+		return http.StatusServiceUnavailable
+	}
+	r.taken(u)
+	return http.StatusOK
+}

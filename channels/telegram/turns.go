@@ -1,0 +1,143 @@
+package telegram
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/channels"
+)
+
+// owedFor is how long the later updates of a chat wait for one that was
+// refused. Telegram tries again after at most a minute.
+const owedFor = 3 * time.Minute
+
+// turns lets the updates of a chat be taken one at a time, and after one was
+// refused none that came later, until that one is there again. Chats do not
+// wait for each other.
+type turns struct {
+	mu    sync.Mutex
+	chats map[string]*line
+}
+
+type line struct {
+	turn  chan struct{}       // capacity 1: full while an update is being taken
+	users int                 // that have the turn or wait for it
+	owed  map[int64]time.Time // refused updates, and until when they are waited for
+}
+
+// begin waits for u's turn and gives the function that ends it. It is false
+// when ctx ends before, or an earlier update of the chat is owed. An update
+// that names no chat waits for nothing. The news that a chat moved is of both
+// its ids: what is said under the new one must find that it is the old chat.
+func (t *turns) begin(ctx context.Context, u event, now time.Time) (end func(taken bool, now time.Time), ok bool) {
+	var held []seat
+	for _, chat := range chatsOf(u.message) {
+		l, ok := t.enter(ctx, chat, u.id, now)
+		if !ok {
+			for _, p := range held {
+				t.exit(p)
+			}
+			return nil, false
+		}
+		held = append(held, seat{chat, l})
+	}
+	return func(taken bool, now time.Time) {
+		for _, p := range held {
+			t.mu.Lock()
+			if taken {
+				delete(p.line.owed, u.id)
+			} else {
+				p.line.owed[u.id] = now.Add(owedFor)
+			}
+			t.mu.Unlock()
+			t.exit(p)
+		}
+	}, true
+}
+
+// seat is a turn that is held.
+type seat struct {
+	chat string
+	line *line
+}
+
+// chatsOf are the chats that m is of, in an order that all keep to.
+func chatsOf(m channels.Message) []string {
+	chats := []string{m.Address.Peer}
+	if m.Kind == channels.Migrated {
+		chats = append(chats, m.MovedTo)
+	}
+	chats = slices.DeleteFunc(chats, func(c string) bool { return c == "" })
+	slices.Sort(chats)
+	return slices.Compact(chats)
+}
+
+// enter waits for the turn of the update id in one chat.
+func (t *turns) enter(ctx context.Context, chat string, id int64, now time.Time) (*line, bool) {
+	t.mu.Lock()
+	l := t.chats[chat]
+	if l == nil {
+		l = &line{turn: make(chan struct{}, 1), owed: map[int64]time.Time{}}
+		t.chats[chat] = l
+	}
+	l.users++
+	t.mu.Unlock()
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		t.leave(chat, l)
+		return nil, false
+	}
+	if t.owes(l, id, now) {
+		t.exit(seat{chat, l})
+		return nil, false
+	}
+	return l, true
+}
+
+func (t *turns) exit(p seat) {
+	<-p.line.turn
+	t.leave(p.chat, p.line)
+}
+
+// owes says whether an update before id is owed.
+func (t *turns) owes(l *line, id int64, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for other, until := range l.owed {
+		if other < id && until.After(now) && until.Sub(now) <= owedFor {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *turns) leave(chat string, l *line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.users--
+	t.drop(chat, l)
+}
+
+// drop forgets a chat in which nothing happens. The caller holds mu.
+func (t *turns) drop(chat string, l *line) {
+	if l.users == 0 && len(l.owed) == 0 {
+		delete(t.chats, chat)
+	}
+}
+
+// sweep forgets what is no longer waited for.
+func (t *turns) sweep(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for chat, l := range t.chats {
+		for id, until := range l.owed {
+			if !until.After(now) || until.Sub(now) > owedFor { // or the clock was set back
+				delete(l.owed, id)
+			}
+		}
+		t.drop(chat, l)
+	}
+}

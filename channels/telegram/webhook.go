@@ -1,0 +1,155 @@
+package telegram
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/channels"
+	"parley/channels/internal/backoff"
+	"parley/channels/internal/markup"
+)
+
+// Webhook says where Telegram brings updates to, instead of being asked for
+// them. The zero Webhook is none: the channel polls.
+type Webhook struct {
+	// URL is where Telegram reaches the listener: https://host[:port][/path],
+	// on one of the ports 443, 80, 88 and 8443. A path of the account's own,
+	// /telegram/…, is put behind it and must arrive as it is. A Bot API server
+	// of one's own may use http and any port.
+	URL string `yaml:"url"`
+	// MaxConnections is how many updates Telegram brings at the same time, 1
+	// to 100. Default 1, with which they come one after another. With more,
+	// chats do not wait for each other; within a chat Telegram promises no
+	// order then, though the adapter still takes one at a time.
+	MaxConnections int `yaml:"max_connections"`
+}
+
+var (
+	errHookAddress = errors.New("url: the public address is https://host[:port][/path], without a password, a query or a fragment")
+	errHookPlain   = errors.New("url: Telegram brings updates by https only; http is for a Bot API server of your own (api_url)")
+	errHookPort    = errors.New("url: Telegram brings updates to the ports 443, 80, 88 and 8443 only")
+	errHookMissing = errors.New("url: required: the public address to which Telegram brings updates")
+)
+
+// Validate says everything that cannot work, joined. apiURL is that of the
+// account; empty is Telegram's own.
+func (w Webhook) Validate(apiURL string) error {
+	if w == (Webhook{}) {
+		return nil
+	}
+	var errs []error
+	u, err := url.Parse(w.URL)
+	switch {
+	case w.URL == "":
+		errs = append(errs, errHookMissing)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		errs = append(errs, errHookAddress) // err would quote the address, and with it a password
+	case apiURL != "" && strings.TrimRight(apiURL, "/") != publicAPI: // its own rules
+	case u.Scheme != "https":
+		errs = append(errs, errHookPlain)
+	case !slices.Contains([]string{"", "443", "80", "88", "8443"}, u.Port()):
+		errs = append(errs, errHookPort)
+	}
+	if w.MaxConnections < 0 || w.MaxConnections > 100 {
+		errs = append(errs, fmt.Errorf("max_connections: %d is not 1 to 100", w.MaxConnections))
+	}
+	return errors.Join(errs...)
+}
+
+// derive makes a word from the token that shows nothing of it. Every process
+// that knows the token makes the same one, so that several may stand behind one
+// address, and a restart refuses nothing that is on its way.
+func derive(token channels.Secret, what string) string {
+	h := hmac.New(sha256.New, []byte(token.Reveal()))
+	h.Write([]byte("parley webhook " + what))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// takeRequests has Telegram bring updates until ctx ends. The webhook stays set
+// then: what comes while no process runs is kept by Telegram and brought to the
+// next one.
+func (r *receiver) takeRequests(ctx context.Context) error {
+	r.hook.open(ctx, r)
+	defer r.hook.shut()
+	if err := r.insist(ctx, r.setWebhook); err != nil {
+		return err
+	}
+	w := &watch{receiver: r, seen: r.o.Now().Unix()}
+	for ctx.Err() == nil {
+		backoff.Sleep(ctx, r.o.WebhookCheck)
+		if ctx.Err() != nil {
+			break
+		}
+		if err := r.insist(ctx, w.check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *receiver) setWebhook(ctx context.Context) error {
+	_, err := r.short(ctx, "setWebhook", map[string]any{
+		"url": r.hook.url, "secret_token": r.hook.secret.Reveal(), "max_connections": r.o.Webhook.MaxConnections,
+		"allowed_updates": allowed, "drop_pending_updates": false,
+	})
+	if err != nil {
+		return err
+	}
+	r.found()
+	r.o.Log.Info("telegram brings updates to the webhook", "url", r.o.Webhook.URL, "max_connections", r.o.Webhook.MaxConnections)
+	return nil
+}
+
+// watch looks now and then how Telegram fares with the webhook, since a request
+// that never arrives shows only there.
+type watch struct {
+	*receiver
+	seen int64 // when Telegram's last error that is known was, Unix time
+}
+
+func (w *watch) check(ctx context.Context) error {
+	w.hook.turns.sweep(w.o.Now())
+	if n := w.hook.strangers.Swap(0); n > 0 {
+		w.o.Log.Warn("requests to the webhook did not know its secret and were refused", "requests", n)
+	}
+	result, err := w.short(ctx, "getWebhookInfo", nil)
+	if err != nil {
+		return err
+	}
+	var info struct {
+		URL       string `json:"url"`
+		Pending   int    `json:"pending_update_count"`
+		ErrorDate int64  `json:"last_error_date"`
+		Error     string `json:"last_error_message"`
+	}
+	if err := json.Unmarshal(result, &info); err != nil {
+		return fmt.Errorf("getWebhookInfo: read the answer: %w", err)
+	}
+	if info.URL != w.hook.url {
+		w.lost()
+		w.o.Log.Error("another program has removed the webhook of this telegram account or set its own; only one may, stop the other")
+		return w.setWebhook(ctx)
+	}
+	failing := info.ErrorDate > w.seen
+	w.seen = max(w.seen, info.ErrorDate)
+	switch {
+	case failing:
+		w.o.Log.Warn("telegram could not bring an update to the webhook", "problem", markup.Brief(info.Error), "pending", info.Pending)
+	case info.Pending > 0:
+		w.o.Log.Debug("updates wait for the webhook", "pending", info.Pending)
+	}
+	if failing && info.Pending > 0 {
+		w.lost()
+	} else {
+		w.found()
+	}
+	return nil
+}

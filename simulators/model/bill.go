@@ -27,6 +27,7 @@ type Entry struct {
 	Protocol Protocol  `json:"protocol"`
 	Model    string    `json:"model,omitempty"`
 	At       time.Time `json:"at"`
+	Client   string    `json:"client,omitempty"` // address, without the port, from which it came
 	Stream   bool      `json:"stream"`
 	Outcome  Outcome   `json:"outcome"`
 	Status   int       `json:"status"` // 0: no response head was sent

@@ -14,7 +14,7 @@ import (
 
 const (
 	demoNotice = "Hello! To be plain about it: I am a small scripted demonstration, not a real model. I only know a few tricks, and everything you see around me works the same with a real one.\n\n"
-	demoTricks = "Ask me to **list files**, to **read** one of them, for something **long** or something **slow**, or what **12*7** is."
+	demoTricks = "Ask me to **list files**, to **read** one of them, for something **long** or something **slow**, what **12*7** is, or to **research** something with sub-agents."
 )
 
 //go:embed demo_long.md
@@ -30,13 +30,14 @@ var (
 // Demo is the scripted demonstration model. At its first answer it says plainly
 // that it is no real model. It calls list_directory and read_file when asked
 // about files and they are offered, and then comments on what came back. "long"
-// gives more than 4096 characters of Markdown, "slow" a slow answer, and it can
-// do sums. Words come at pace; 0: all at once.
+// gives more than 4096 characters of Markdown, "slow" a slow answer, it can do
+// sums, and to "research …" it has two sub-agents work with sessions_spawn, one of
+// which has a helper of its own. Words come at pace; 0: all at once.
 func Demo(pace time.Duration) Brain {
 	return func(_ context.Context, p *Prompt) Answer {
 		a := Answer{Pace: pace, FirstToken: 4 * pace}
 		if rs := p.Answering(); len(rs) > 0 {
-			a.Blocks = []Block{Say(demoComment(rs))}
+			a.Blocks = []Block{Say(demoComment(p, rs))}
 			return a
 		}
 		a.Blocks = demoAnswer(p)
@@ -44,7 +45,7 @@ func Demo(pace time.Duration) Brain {
 		if w := strings.ToLower(demoWord.FindString(text)); strings.HasPrefix(w, "slow") {
 			a.Pace = max(20*pace, 300*time.Millisecond)
 		}
-		if p.First() {
+		if p.First() && !strings.HasPrefix(text, demoPart) {
 			if a.Blocks[0].Kind == TextBlock {
 				a.Blocks[0].Text = demoNotice + a.Blocks[0].Text
 			} else {
@@ -58,6 +59,9 @@ func Demo(pace time.Duration) Brain {
 // demoAnswer has at least one block.
 func demoAnswer(p *Prompt) []Block {
 	text := p.LastText()
+	if blocks := demoResearch(p, text); blocks != nil {
+		return blocks
+	}
 	if m := demoRead.FindStringSubmatch(text); m != nil {
 		path := strings.TrimRight(m[1], ".")
 		if tool, ok := p.Offers("read_file"); ok && path != "" {
@@ -111,7 +115,7 @@ func demoInput(t Tool, path string) map[string]string {
 }
 
 // demoComment says something about what tools gave back.
-func demoComment(rs []Result) string {
+func demoComment(p *Prompt, rs []Result) string {
 	var b strings.Builder
 	for i, r := range rs {
 		if i > 0 {
@@ -123,6 +127,8 @@ func demoComment(rs []Result) string {
 			b.WriteString("That did not work: " + demoShort(r.Text, 400))
 		case blank(r.Text):
 			b.WriteString("`" + r.Name + "` found nothing: it is empty.")
+		case r.Name == demoSpawn:
+			b.WriteString(demoReport(p, r))
 		case r.Name == "list_directory":
 			b.WriteString("Here is what I found, " + plural(lines, "line") + " of it:\n\n```\n" + fenced(r.Text) + "\n```\n\nTell me to read one of them, if you like.")
 		default:

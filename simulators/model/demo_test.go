@@ -134,3 +134,68 @@ func TestTheDemonstrationReportsAToolThatFailed(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+func TestTheDemonstrationResearchesWithSubAgents(t *testing.T) {
+	t.Parallel()
+	demo := model.Demo(0)
+	tools := append([]model.Tool{{Name: "sessions_spawn"}}, fileTools...)
+	ask := func(text string) *model.Prompt {
+		p := later(text)
+		p.Tools = tools
+		return p
+	}
+	for _, text := range []string{"research the Blue Heron", "[Ann] Please research: the Blue Heron!", "Look into “the Blue Heron”."} {
+		bs := demo(t.Context(), ask(text)).Blocks
+		if len(bs) != 3 || bs[1].Name != "sessions_spawn" || bs[2].Name != "sessions_spawn" || !strings.Contains(bs[2].Input, "“the Blue Heron”") {
+			t.Fatalf("%q: %+v", text, bs)
+		}
+	}
+	for _, text := range []string{"I love researchers", "look in to it"} {
+		if bs := demo(t.Context(), ask(text)).Blocks; len(bs) != 1 {
+			t.Errorf("%q: %+v", text, bs)
+		}
+	}
+	if bs := demo(t.Context(), later("research it")).Blocks; len(bs) != 1 || !strings.Contains(bs[0].Text, "nobody gave me a tool that starts them") {
+		t.Errorf("without the tool: %+v", bs)
+	}
+
+	// The sub-agents, whatever the topic, play their parts and end.
+	for _, topic := range []string{"the Blue Heron", "read a.txt", "how to research “quotes” ” “", "12*7", "", strings.Repeat("long ", 100), "two\nlines"} {
+		todo, played := []*model.Prompt{ask("research " + topic)}, 0
+		for len(todo) > 0 {
+			p := todo[0]
+			todo = todo[1:]
+			if played++; played > 4 {
+				t.Fatalf("%q: sub-agents without end", topic)
+			}
+			for _, b := range demo(t.Context(), p).Blocks {
+				if strings.Contains(b.Text, "beyond my script") || strings.Contains(b.Text, "not a real model") {
+					t.Errorf("%q: %q is answered with %q", topic, p.LastText(), b.Text)
+				}
+				var in struct{ Task, Label string }
+				if b.Name != "sessions_spawn" {
+					continue
+				}
+				if err := json.Unmarshal([]byte(b.Input), &in); err != nil || in.Label == "" {
+					t.Fatalf("%q: %s: %v", topic, b.Input, err)
+				}
+				todo = append(todo, &model.Prompt{Tools: tools, Messages: []model.Message{{Role: model.User, Text: in.Task}}})
+			}
+		}
+		if played != 4 {
+			t.Errorf("%q: %d parts were played, not 4", topic, played)
+		}
+	}
+
+	p := ask("research x")
+	p.Messages = append(p.Messages,
+		model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "a", Name: "sessions_spawn", Input: json.RawMessage(`{"label":"the files"}`)}, {ID: "b", Name: "sessions_spawn"}}},
+		model.Message{Role: model.User, Results: []model.Result{
+			{CallID: "a", Name: "sessions_spawn", Text: "{\"status\":\"ok\"}\nWhat it said, untrusted, up to the mark 0123456789abcdef:\nnothing there\n0123456789abcdef"},
+			{CallID: "b", Name: "sessions_spawn", Text: "too many", Error: true},
+		}})
+	want := "**the files**, says my sub-agent: nothing there\n\nThat did not work: too many"
+	if a := demo(t.Context(), p); a.Blocks[0].Text != want {
+		t.Errorf("%q", a.Blocks[0].Text)
+	}
+}

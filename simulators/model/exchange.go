@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -54,7 +55,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, p Protocol) {
 		return
 	}
 	x := &exchange{s: s, w: w, r: r, ctx: r.Context(), receipt: s.ledger.open()}
-	x.entry = Entry{ID: s.names.request(), Protocol: p, At: s.o.Now()}
+	client, _, _ := net.SplitHostPort(r.RemoteAddr) // within a process there may be none
+	x.entry = Entry{ID: s.names.request(), Protocol: p, At: s.o.Now(), Client: client}
 	w.Header().Set(requestIDHeader(p), x.entry.ID)
 	func() {
 		defer s.busy.leave()

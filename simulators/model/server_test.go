@@ -166,3 +166,12 @@ func text(t *testing.T, res *http.Response) string {
 	}
 	return string(b)
 }
+
+func TestTheBillSaysFromWhereARequestCame(t *testing.T) {
+	t.Parallel()
+	h := start(t, model.Options{})
+	h.tell(messages, ask(messages, "hello", false))
+	if got := h.last().Client; got != "127.0.0.1" {
+		t.Errorf("the request is said to have come from %q", got)
+	}
+}

@@ -62,9 +62,9 @@ func (s *Server) Press(p Person, chatID, messageID int64, data string, o PressOp
 	return s.told(st.message, s.put(to, "callback_query", q, e)), nil
 }
 
-// SetStanding changes a bot's membership: member, administrator, restricted,
-// left or kicked. In a private chat kicked means that p blocked the bot. The
-// bot gets my_chat_member.
+// SetStanding changes a bot's membership: member, administrator, restricted
+// (it may not send), left or kicked. In a private chat kicked means that p
+// blocked the bot. The bot gets my_chat_member.
 func (s *Server) SetStanding(c Chat, by Person, bot, status string) (Said, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,6 +15,8 @@ type Book struct {
 	Messages []MessageEntry `json:"messages"`
 	// Calls of methods, in the order they were answered.
 	Calls []CallEntry `json:"calls"`
+	// Hooks are calls of webhooks, in the order they were answered.
+	Hooks []HookEntry `json:"hooks"`
 	// Signals are chat actions, drafts, callback answers and reactions.
 	Signals []SignalEntry `json:"signals"`
 	Totals  Totals        `json:"totals"`
@@ -39,6 +41,9 @@ type Totals struct {
 	Unconfirmed int `json:"unconfirmed"`
 	// Violations counts calls made before a retry_after had passed.
 	Violations int `json:"violations"`
+	// Hooked counts calls of webhooks, Unhooked those that got no 2xx.
+	Hooked   int `json:"hooked"`
+	Unhooked int `json:"unhooked"`
 	// Forgotten counts entries that fell out of the bounded lists, Missed
 	// happenings that a slow watcher did not get.
 	Forgotten int `json:"forgotten"`
@@ -89,6 +94,9 @@ type Version struct {
 	Entities []Entity  `json:"entities,omitempty"`
 	Markup   string    `json:"reply_markup,omitempty"` // JSON
 	At       time.Time `json:"at"`
+	// Client is the address, without a port, from which the call came that
+	// made it.
+	Client string `json:"client,omitempty"`
 }
 
 // CallEntry is one call of a method. Status 0 means that the connection was
@@ -103,6 +111,22 @@ type CallEntry struct {
 	Violation   bool          `json:"violation,omitempty"`
 	At          time.Time     `json:"at"`
 	Took        time.Duration `json:"took_ns"`
+}
+
+// HookEntry is one call of a bot's webhook.
+type HookEntry struct {
+	Bot      string  `json:"bot"`
+	UpdateID int64   `json:"update_id"`
+	ChatID   int64   `json:"chat_id,omitempty"`
+	Status   int     `json:"status"`            // 0: no response
+	Problem  string  `json:"problem,omitempty"` // why it is no success, as in getWebhookInfo
+	Fault    Trouble `json:"fault,omitempty"`
+	// Again: the update had been handed out before.
+	Again bool `json:"again,omitempty"`
+	// Beside is how many calls of the bot were under way, this one included.
+	Beside int           `json:"beside"`
+	At     time.Time     `json:"at"`
+	Took   time.Duration `json:"took_ns"`
 }
 
 // SignalEntry is something a bot showed that is not a message.
@@ -153,6 +177,7 @@ type books struct {
 	updates  shelf[UpdateEntry]
 	messages shelf[MessageEntry]
 	calls    shelf[CallEntry]
+	hooks    shelf[HookEntry]
 	signals  shelf[SignalEntry]
 	totals   Totals
 	changed  chan struct{} // closed at the next change; nil when nobody waits
@@ -164,6 +189,7 @@ func newBooks(keep int) *books {
 	b.updates = shelf[UpdateEntry]{keep: keep, lost: lost}
 	b.messages = shelf[MessageEntry]{keep: keep, lost: lost}
 	b.calls = shelf[CallEntry]{keep: keep, lost: lost}
+	b.hooks = shelf[HookEntry]{keep: keep, lost: lost}
 	b.signals = shelf[SignalEntry]{keep: keep, lost: lost}
 	return b
 }
@@ -193,7 +219,7 @@ func (s *Server) Totals() Totals {
 func (s *Server) snapshot() Book {
 	b := Book{
 		Updates: s.books.updates.copy(), Messages: s.books.messages.copy(),
-		Calls: s.books.calls.copy(), Signals: s.books.signals.copy(),
+		Calls: s.books.calls.copy(), Hooks: s.books.hooks.copy(), Signals: s.books.signals.copy(),
 		Totals: s.books.totals, Pending: map[string]int{}, Polling: map[string]bool{},
 	}
 	for i := range b.Messages {

@@ -50,8 +50,12 @@ func (a *account) member(r *room) wireMember {
 		status = "member"
 	}
 	m := wireMember{User: a.self, Status: status}
-	if status == "kicked" {
+	switch status {
+	case "kicked":
 		m.UntilDate = new(int64)
+	case "restricted":
+		yes, no := true, false
+		m.UntilDate, m.IsMember, m.CanSend = new(int64), &yes, &no
 	}
 	return m
 }

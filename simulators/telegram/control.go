@@ -14,6 +14,13 @@ type sayRequest struct {
 	SayOptions
 }
 
+// albumRequest is the body of POST /sim/album: as sayRequest, with the number of
+// photos.
+type albumRequest struct {
+	sayRequest
+	Count int `json:"count"`
+}
+
 // editRequest is the body of POST /sim/edit.
 type editRequest struct {
 	ChatID    int64  `json:"chat_id"`
@@ -51,6 +58,8 @@ type injectRequest struct {
 //	GET  /sim/books   the Book
 //	GET  /sim/totals  the Totals, cheap enough to poll
 //	POST /sim/say     a message; answers Said
+//	POST /sim/paste   a long text, split as clients do; answers an array of Said
+//	POST /sim/album   count photos sent as one, text being the caption; an array of Said
 //	POST /sim/edit    a changed message; answers Said
 //	POST /sim/press   a pressed button; answers Said
 //	POST /sim/standing  a bot's membership; answers Said
@@ -66,6 +75,12 @@ func (s *Server) control() http.Handler {
 	mux.HandleFunc("GET /sim/totals", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Totals(), nil) })
 	mux.HandleFunc("POST /sim/say", take(func(q sayRequest) (any, error) {
 		return s.Say(q.Chat, q.From, q.Text, q.SayOptions)
+	}))
+	mux.HandleFunc("POST /sim/paste", take(func(q sayRequest) (any, error) {
+		return s.Paste(q.Chat, q.From, q.Text, q.SayOptions)
+	}))
+	mux.HandleFunc("POST /sim/album", take(func(q albumRequest) (any, error) {
+		return s.Album(q.Chat, q.From, q.Text, q.Count, q.SayOptions)
 	}))
 	mux.HandleFunc("POST /sim/edit", take(func(q editRequest) (any, error) {
 		return s.Edit(q.ChatID, q.MessageID, q.Text, q.SayOptions)

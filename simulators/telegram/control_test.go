@@ -39,6 +39,8 @@ func TestAnotherProcessCanDriveTheServer(t *testing.T) {
 		t.Errorf("books: %+v", b)
 	}
 	for path, body := range map[string]string{
+		"/sim/paste":    `{"chat":{"id":1001,"kind":"private"},"from":{"id":1001},"text":"long"}`,
+		"/sim/album":    `{"chat":{"id":1001,"kind":"private"},"from":{"id":1001},"text":"caption","count":2}`,
 		"/sim/edit":     `{"chat_id":1001,"message_id":1,"text":"hello"}`,
 		"/sim/press":    `{"from":{"id":1001},"chat_id":1001,"message_id":1,"data":"go"}`,
 		"/sim/standing": `{"chat":{"id":-500,"kind":"group"},"from":{"id":1001},"bot":"parley_bot","status":"administrator"}`,

@@ -78,7 +78,7 @@ func (s *Server) change(c *call, r *room, st *stored, said formatted, markup jso
 	m := *old
 	m.Text, m.Entities, m.ReplyMarkup, m.EditDate = said.text, said.entities, markup, now.Unix()
 	st.message = &m
-	st.entry.Versions = append(st.entry.Versions, Version{Text: m.Text, Entities: m.Entities, Markup: string(markup), At: now})
+	st.entry.Versions = append(st.entry.Versions, Version{Text: m.Text, Entities: m.Entities, Markup: string(markup), At: now, Client: c.client})
 	c.message = st.entry
 	s.books.totals.Edited++
 	s.show(Happening{

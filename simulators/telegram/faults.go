@@ -11,7 +11,9 @@ import (
 // Trouble is what goes wrong.
 type Trouble string
 
-// Troubles. Those under "applied" change the chat although the bot gets no
+// Troubles. On calls of a webhook (method "webhook") fall Dropped, Slow,
+// Ambiguous, whose answer Telegram does not get, Reordered and Redelivered.
+// Those under "applied" change the chat although the bot gets no
 // usable answer; a message or edit they fall on is marked Unconfirmed.
 const (
 	// TooManyRequests answers 429 with RetryAfter and holds the bot to it.
@@ -39,7 +41,8 @@ const (
 	Oversized Trouble = "oversized"
 
 	// Redelivered falls on updates when they are confirmed: the update
-	// comes again, with its id, AfterPolls polls (or webhook calls) later.
+	// comes again, with its id, AfterPolls polls (or webhook calls) and After
+	// later, Copies times.
 	Redelivered Trouble = "redelivered"
 	// Reordered falls on getUpdates, where the batch comes shuffled, and on
 	// webhooks (method "webhook"), where any waiting update comes next.
@@ -74,6 +77,10 @@ type Fault struct {
 	// AfterPolls of Redelivered, default 0: in the answer to the very poll
 	// that confirmed it, 1: in the one after.
 	AfterPolls int `json:"after_polls,omitempty"`
+	// After of Redelivered: and not before so much time has passed.
+	After time.Duration `json:"after_ns,omitempty"`
+	// Copies of Redelivered, default 1.
+	Copies int `json:"copies,omitempty"`
 }
 
 var errFault = errors.New("fault cannot be planned")
@@ -86,7 +93,7 @@ func (f Fault) check() error {
 	if !slices.Contains(known, f.Trouble) {
 		return fmt.Errorf("%w: unknown trouble %q", errFault, f.Trouble)
 	}
-	if f.Probability < 0 || f.Probability > 1 || min(f.Skip, f.Next, f.Every, f.RetryAfter, f.Size, f.AfterPolls) < 0 || f.Delay < 0 {
+	if f.Probability < 0 || f.Probability > 1 || min(f.Skip, f.Next, f.Every, f.RetryAfter, f.Size, f.AfterPolls, f.Copies) < 0 || min(f.Delay, f.After) < 0 {
 		return fmt.Errorf("%w: %s: a number is out of range", errFault, f.Trouble)
 	}
 	return nil
@@ -137,6 +144,9 @@ func (s *Server) ClearFaults() {
 	clear(s.holds)
 }
 
+// onHooks are the troubles that fall on calls of webhooks.
+var onHooks = []Trouble{Reordered, Dropped, Slow, Ambiguous}
+
 // draw finds the fault for a call, if any. The caller holds the lock.
 func (s *Server) draw(bot, method string, chat int64, onUpdates bool) *Fault {
 	for i, p := range s.plans {
@@ -145,7 +155,7 @@ func (s *Server) draw(bot, method string, chat int64, onUpdates bool) *Fault {
 			p.Method != "" && fold(p.Method) != fold(method) ||
 			p.Chat != 0 && p.Chat != chat ||
 			p.Trouble == Reordered && method != "getUpdates" && method != "webhook" ||
-			method == "webhook" && p.Trouble != Reordered {
+			method == "webhook" && !onUpdates && !slices.Contains(onHooks, p.Trouble) {
 			continue
 		}
 		if p.falls(s.rng) {

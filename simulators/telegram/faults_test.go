@@ -1,9 +1,6 @@
 package telegram_test
 
 import (
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -204,37 +201,5 @@ func TestRealisticRatesAllowOneMessagePerSecondAndChat(t *testing.T) {
 	}
 	if n := send(team.ID); n != 40 {
 		t.Errorf("the 21st in a minute waits %d s, want 40", n)
-	}
-}
-
-func TestAWebhookGetsEachUpdateUntilItConfirms(t *testing.T) {
-	t.Parallel()
-	p := start(t, func(o *sim.Options) { o.WebhookRetry = time.Millisecond })
-	var calls, failed atomic.Int64
-	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var u update
-		if err := json.NewDecoder(r.Body).Decode(&u); err != nil || u.Message == nil {
-			t.Errorf("body: %v", err)
-		}
-		if r.Header.Get("X-Telegram-Bot-Api-Secret-Token") != "s3cret" {
-			t.Error("secret missing")
-		}
-		if calls.Add(1) <= 2 {
-			failed.Add(1)
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	}))
-	defer hook.Close()
-	p.plan(sim.Fault{Trouble: sim.Redelivered, Next: 1})
-	p.say(sim.PrivateChat(ann), ann, "before")
-	if r := p.call("setWebhook", args{"url": hook.URL, "secret_token": "s3cret"}); !r.OK {
-		t.Fatal(r.Description)
-	}
-	p.say(sim.PrivateChat(ann), ann, "after")
-	b, err := p.Await(soon(t), func(b sim.Book) bool {
-		return b.Totals.Confirmed == 2 && b.Updates[0].Handed+b.Updates[1].Handed == 5
-	})
-	if err != nil || failed.Load() != 2 {
-		t.Errorf("%v, %d failed, %+v", err, failed.Load(), b.Updates)
 	}
 }

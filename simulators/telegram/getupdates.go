@@ -48,11 +48,12 @@ func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
 		s.mu.Unlock()
 		return raw, nil
 	}
+	wait := in.haunted(s.opts.Now(), time.Duration(timeout)*time.Second)
 	me := &poller{wake: make(chan struct{}, 1), ousted: make(chan struct{})}
 	in.poller = me
 	s.books.touch()
 	s.mu.Unlock()
-	return s.wait(ctx, c, me, limit, time.Duration(timeout)*time.Second)
+	return s.wait(ctx, c, me, limit, wait)
 }
 
 // wait blocks until an update, the timeout, or a rival poll.

@@ -161,7 +161,8 @@ type update struct {
 	} `json:"callback_query"`
 	MyChatMember *struct {
 		New struct {
-			Status string `json:"status"`
+			Status  string `json:"status"`
+			CanSend *bool  `json:"can_send_messages"`
 		} `json:"new_chat_member"`
 	} `json:"my_chat_member"`
 	Reaction json.RawMessage `json:"message_reaction"`
@@ -225,9 +226,9 @@ func (p *platform) awaitPoll() {
 	}
 }
 
-// soon bounds what must happen at once.
+// soon bounds a wait for what happens at once, unless something hangs.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

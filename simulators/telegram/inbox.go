@@ -15,7 +15,7 @@ type inbox struct {
 	ghosts  []ghost
 	allowed []string // nil: the default set
 	poller  *poller
-	hook    webhook
+	hook    *webhook        // never nil
 	hooked  chan<- struct{} // tells deliverHooks that there may be work
 }
 
@@ -28,7 +28,21 @@ type pending struct {
 // ghost is a confirmed update that a fault brings back.
 type ghost struct {
 	pending
-	polls int // still to pass before it appears
+	polls int       // still to pass before it appears
+	at    time.Time // and not before; zero: whenever
+}
+
+func (g ghost) due(now time.Time) bool { return g.polls <= 0 && !g.at.After(now) }
+
+// haunted is how long until the next ghost that only time keeps away, at most
+// most.
+func (in *inbox) haunted(now time.Time, most time.Duration) time.Duration {
+	for _, g := range in.ghosts {
+		if g.polls <= 0 && g.at.After(now) {
+			most = min(most, g.at.Sub(now))
+		}
+	}
+	return most
 }
 
 // poller is the one getUpdates call that may wait.
@@ -38,14 +52,30 @@ type poller struct {
 	reason string        // why; set before ousted is closed
 }
 
-// webhook is what setWebhook stored. While url is set, getUpdates is refused.
+// webhook is what setWebhook stored, and how its calls fare. While url is set,
+// getUpdates is refused.
 type webhook struct {
-	url            string
-	secret         string
-	maxConnections int64
-	lastErrorDate  int64
-	lastError      string
-	retryAt        time.Time // real clock
+	url           string
+	secret        string
+	most          int // max_connections
+	lastErrorDate int64
+	lastError     string
+	flying        int             // calls under way
+	sending       map[int64]bool  // the updates in them
+	lanes         map[int64]*lane // by chat
+}
+
+func newWebhook() *webhook {
+	return &webhook{sending: map[int64]bool{}, lanes: map[int64]*lane{}}
+}
+
+func (w *webhook) lane(p pending) *lane {
+	l := w.lanes[p.entry.ChatID]
+	if l == nil {
+		l = &lane{}
+		w.lanes[p.entry.ChatID] = l
+	}
+	return l
 }
 
 // unrequested are the kinds that a bot gets only when it names them.
@@ -177,8 +207,18 @@ func (s *Server) settle(a *account, p pending, now time.Time, dropped bool) {
 	}
 	p.entry.Confirmed = now
 	s.books.totals.Confirmed++
-	if f := s.draw(a.bot.Username, "getUpdates", p.entry.ChatID, true); f != nil {
-		a.inbox.ghosts = append(a.inbox.ghosts, ghost{pending: p, polls: f.AfterPolls})
+	by := "getUpdates"
+	if a.inbox.hook.url != "" {
+		by = "webhook"
+	}
+	if f := s.draw(a.bot.Username, by, p.entry.ChatID, true); f != nil {
+		g := ghost{pending: p, polls: f.AfterPolls}
+		if f.After > 0 {
+			g.at = now.Add(f.After)
+		}
+		for range max(f.Copies, 1) {
+			a.inbox.ghosts = append(a.inbox.ghosts, g)
+		}
 		s.books.totals.Faults++
 	}
 }
@@ -189,7 +229,7 @@ func (s *Server) batch(a *account, limit int) []pending {
 	var out []pending
 	kept := in.ghosts[:0]
 	for _, g := range in.ghosts {
-		if g.polls <= 0 && len(out) < limit {
+		if g.due(s.opts.Now()) && len(out) < limit {
 			out = append(out, g.pending)
 			continue
 		}

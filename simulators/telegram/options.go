@@ -50,8 +50,9 @@ type Options struct {
 	// History bounds the messages remembered per chat; zero: 10 000. Older
 	// ones can be replied to but not edited.
 	History int
-	// WebhookRetry is the pause after a webhook call that was not answered
-	// with a 2xx; zero: one second. Webhooks are served by Run only.
+	// WebhookRetry is the pause of a chat after a webhook call that was not
+	// answered with a 2xx, doubled by each further one up to 64 times as much;
+	// zero: one second. Webhooks are served by Run only.
 	WebhookRetry time.Duration
 	// RateLimits switches on the published limits: one message per second
 	// and chat, 20 per minute and group, 30 per second overall.

@@ -190,6 +190,11 @@ func TestABotEditsTheVersionAndBooksKeepAll(t *testing.T) {
 	if len(m.Versions) != 2 || m.Versions[0].Text != "one" || m.Text() != "two" || m.Deleted.IsZero() {
 		t.Errorf("%+v", m)
 	}
+	for _, v := range m.Versions {
+		if v.Client != "127.0.0.1" {
+			t.Errorf("%q is said to have come from %q", v.Text, v.Client)
+		}
+	}
 }
 
 func TestAPressIsAnsweredAndAnOldOneCannotBe(t *testing.T) {

@@ -28,7 +28,11 @@ func (s *Server) target(c *call) (*room, *refusal) {
 		return nil, badRequest("chat not found")
 	}
 	c.chat = r.chat.ID
-	return r, r.barred(c.account.bot.ID)
+	refused := r.barred(c.account.bot.ID)
+	if refused == nil && c.method == "sendMessage" && r.standing[c.account.bot.ID] == "restricted" {
+		refused = badRequest("not enough rights to send text messages to the chat")
+	}
+	return r, refused
 }
 
 // topicOf checks message_thread_id. The General topic is addressed by leaving
@@ -184,7 +188,7 @@ func (s *Server) post(c *call, r *room, h *history, m *wireMessage) *wireMessage
 	m.MessageID, m.Date, m.Chat, m.From = h.last, now.Unix(), r.wire, &c.account.self
 	e := MessageEntry{
 		Bot: c.account.bot.Username, ChatID: r.chat.ID, MessageID: m.MessageID, ThreadID: m.MessageThreadID,
-		Versions: []Version{{Text: m.Text, Entities: m.Entities, Markup: string(m.ReplyMarkup), At: now}},
+		Versions: []Version{{Text: m.Text, Entities: m.Entities, Markup: string(m.ReplyMarkup), At: now, Client: c.client}},
 	}
 	if m.ReplyTo != nil {
 		e.ReplyTo = m.ReplyTo.MessageID

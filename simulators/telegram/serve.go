@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ type call struct {
 	args    params
 	chat    int64
 	began   time.Time
+	client  string // address of the caller, without the port
 	fault   *Fault
 	early   bool // came before a retry_after had passed
 	cut     bool // the caller has gone, or shall be cut off
@@ -85,6 +87,7 @@ func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[stri
 		return
 	}
 	c := &call{account: a, method: m.name, args: args}
+	c.client, _, _ = net.SplitHostPort(r.RemoteAddr) // within a process there may be none
 	refused = s.begin(c)
 	if refused == nil && c.fault != nil {
 		refused = s.strike(r.Context(), c)

@@ -65,7 +65,7 @@ func (s *Server) reset() {
 		if next == 0 {
 			next = 100_000_000 + s.rng.Int64N(800_000_000)
 		}
-		s.accounts = append(s.accounts, &account{bot: b, self: b.Person().wire(), inbox: inbox{next: next, hooked: s.hooked}})
+		s.accounts = append(s.accounts, &account{bot: b, self: b.Person().wire(), inbox: inbox{next: next, hooked: s.hooked, hook: newWebhook()}})
 	}
 	s.rooms, s.people = map[int64]*room{}, map[int64]Person{}
 	s.files, s.queries = map[string]*storedFile{}, map[string]bool{}

@@ -12,7 +12,7 @@ type wireWebhookInfo struct {
 	PendingUpdateCount   int      `json:"pending_update_count"`
 	LastErrorDate        int64    `json:"last_error_date,omitempty"`
 	LastErrorMessage     string   `json:"last_error_message,omitempty"`
-	MaxConnections       int64    `json:"max_connections,omitempty"`
+	MaxConnections       int      `json:"max_connections,omitempty"`
 	AllowedUpdates       []string `json:"allowed_updates,omitempty"`
 }
 
@@ -38,12 +38,13 @@ func (s *Server) setWebhook(_ context.Context, c *call) (any, *refusal) {
 	if c.args.bool("drop_pending_updates") {
 		s.confirm(c.account, in.next, true)
 	}
-	in.hook = webhook{}
+	in.hook = newWebhook()
 	if to != "" {
 		in.oust(textSetWebhook)
-		in.hook = webhook{url: to, secret: c.args["secret_token"], maxConnections: max(c.args.number("max_connections"), 0)}
-		if in.hook.maxConnections == 0 {
-			in.hook.maxConnections = 40
+		in.hook.url, in.hook.secret = to, c.args["secret_token"]
+		in.hook.most = int(min(c.args.number("max_connections"), 100))
+		if in.hook.most <= 0 {
+			in.hook.most = 40
 		}
 		in.wake()
 	}
@@ -53,7 +54,7 @@ func (s *Server) setWebhook(_ context.Context, c *call) (any, *refusal) {
 func (s *Server) deleteWebhook(_ context.Context, c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.account.inbox.hook = webhook{}
+	c.account.inbox.hook = newWebhook()
 	if c.args.bool("drop_pending_updates") {
 		s.confirm(c.account, c.account.inbox.next, true)
 	}
@@ -66,6 +67,6 @@ func (s *Server) getWebhookInfo(_ context.Context, c *call) (any, *refusal) {
 	in := &c.account.inbox
 	return wireWebhookInfo{
 		URL: in.hook.url, PendingUpdateCount: len(in.waiting), LastErrorDate: in.hook.lastErrorDate,
-		LastErrorMessage: in.hook.lastError, MaxConnections: in.hook.maxConnections, AllowedUpdates: in.allowed,
+		LastErrorMessage: in.hook.lastError, MaxConnections: in.hook.most, AllowedUpdates: in.allowed,
 	}, nil
 }

@@ -127,6 +127,8 @@ type wireMember struct {
 	User      wireUser `json:"user"`
 	Status    string   `json:"status"`
 	UntilDate *int64   `json:"until_date,omitempty"`
+	IsMember  *bool    `json:"is_member,omitempty"`
+	CanSend   *bool    `json:"can_send_messages,omitempty"`
 }
 
 type wireMemberUpdated struct {

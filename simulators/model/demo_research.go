@@ -1,0 +1,97 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a sub-agent of the demonstration is told to do, about a topic in
+// quotation marks. It is played by the same brain, which knows its part by these
+// words.
+const (
+	demoPart  = "Your part: "
+	demoFiles = demoPart + "list the files of the workspace that may tell of “%s”."
+	demoAsk   = demoPart + "find out how long “%s” is, with a helper of your own."
+	demoCount = demoPart + "count the characters and the words of “%s”."
+
+	demoSpawn = "sessions_spawn"
+)
+
+var (
+	demoTopic = regexp.MustCompile(`(?is)\b(?:research|investigate|look into)\b[\s:,]*(.*)`)
+	demoQuote = regexp.MustCompile(`(?s)“(.*)”`)
+	demoFrame = regexp.MustCompile(`(?s)up to the mark [0-9a-f]+:\n(.*)\n[0-9a-f]+`)
+)
+
+// demoResearch hands a request to two sub-agents side by side, of which one has
+// a helper of its own; nil: text asks for nothing of the kind.
+func demoResearch(p *Prompt, text string) []Block {
+	if part, ok := demoPlay(p, text); ok {
+		return part
+	}
+	m := demoTopic.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	if _, ok := p.Offers(demoSpawn); !ok {
+		return []Block{Say("I would hand that to sub-agents, but nobody gave me a tool that starts them.")}
+	}
+	topic := strings.NewReplacer("“", "'", "”", "'").Replace(strings.Trim(m[1], " \t\n.?!\"'`“”"))
+	topic = cmp.Or(demoShort(topic, 120), "it")
+	return []Block{
+		Say("I hand that to two sub-agents, who work side by side."),
+		Use(demoSpawn, map[string]string{"label": "the files", "task": at(demoFiles, topic)}),
+		Use(demoSpawn, map[string]string{"label": "the question", "task": at(demoAsk, topic)}),
+	}
+}
+
+// demoPlay is the answer of a sub-agent that was given its part.
+func demoPlay(p *Prompt, text string) ([]Block, bool) {
+	m := demoQuote.FindStringSubmatch(text)
+	if m == nil {
+		return nil, false
+	}
+	topic := m[1]
+	counted := "“" + topic + "” has " + plural(utf8.RuneCountInString(topic), "character") + " in " + plural(len(strings.Fields(topic)), "word") + "."
+	switch text {
+	case at(demoFiles, topic):
+		tool, ok := p.Offers("list_directory")
+		if !ok {
+			return []Block{Say("I have no tool that lists files.")}, true
+		}
+		return []Block{Say("Let me look."), Use("list_directory", demoInput(tool, "."))}, true
+	case at(demoAsk, topic):
+		if _, ok := p.Offers(demoSpawn); !ok {
+			return []Block{Say(counted)}, true
+		}
+		return []Block{Use(demoSpawn, map[string]string{"label": "the counting", "task": at(demoCount, topic)})}, true
+	case at(demoCount, topic):
+		return []Block{Say(counted)}, true
+	}
+	return nil, false
+}
+
+// demoReport tells what sub-agents came back with, each under its label.
+func demoReport(p *Prompt, r Result) string {
+	words := r.Text
+	if m := demoFrame.FindStringSubmatch(words); m != nil {
+		words = m[1]
+	}
+	return "**" + demoLabel(p, r.CallID) + "**, says my sub-agent: " + demoShort(words, 1000)
+}
+
+// demoLabel is the label in the input of a call.
+func demoLabel(p *Prompt, id string) string {
+	for _, m := range p.Messages {
+		for _, c := range m.Calls {
+			var in struct{ Label string }
+			if c.ID == id && json.Unmarshal(c.Input, &in) == nil && in.Label != "" {
+				return in.Label
+			}
+		}
+	}
+	return "The task"
+}

@@ -1,0 +1,76 @@
+package signal
+
+// arrive is what an account's message sets off: it reaches other accounts, and
+// people's programs confirm it. The caller holds the lock.
+func (s *Server) arrive(c *call, t target, out outgoing, results []wireResult) {
+	me := Person{ACI: c.account.ACI, Number: c.account.Number, SharesNumber: true, Name: c.account.profile}
+	at := out.version.Timestamp
+	if t.self {
+		if c.args.flag("notifySelf") {
+			s.tell(place{chat: t.place.chat, audience: []*account{c.account}}, me, at, nil, EnvelopeEntry{Kind: "echo", Text: out.version.Text}, s.asData(t.place, out))
+		}
+		return
+	}
+	for i, r := range results {
+		if r.Type != resultSuccess {
+			continue
+		}
+		if other := s.held(t.to[i].ACI); other != nil {
+			pl := place{chat: t.place.chat, group: t.place.group, audience: []*account{other}}
+			if pl.group == nil {
+				// It is the other's conversation with this account.
+				pl.chat = s.direct(other, c.account.ACI)
+				pl.chat.add(msgKey{me.ACI, at}, &stored{text: out.version.Text})
+			}
+			kind := "message"
+			if out.edit != 0 {
+				kind = "edit"
+			}
+			s.tell(pl, me, at, nil, EnvelopeEntry{Kind: kind, Text: out.version.Text, Target: out.edit}, s.asData(pl, out))
+			continue
+		}
+		if who := s.people[t.to[i].ACI]; who != nil && !s.opts.NoReceipts {
+			s.receipt(c.account, who.Person, "delivery", []int64{at})
+		}
+	}
+}
+
+// asData is an account's message as another account gets it.
+func (s *Server) asData(pl place, out outgoing) func(*wireEnvelope) {
+	d := s.data(pl, out.version.Timestamp)
+	text := out.version.Text
+	if text != "" {
+		d.Message = &text
+	}
+	d.TextStyles = wireStyles(out.version.Styles)
+	for _, m := range out.version.Mentions {
+		a := s.addressOf(m.ACI)
+		d.Mentions = append(d.Mentions, wireMention{Name: a.legacy(), Number: orNull(a.Number), UUID: orNull(a.ACI), Start: m.Start, Length: m.Length})
+	}
+	if out.quote != nil {
+		d.Quote = s.quote(pl.chat, *out.quote)
+	}
+	return func(e *wireEnvelope) {
+		if out.edit != 0 {
+			e.EditMessage = &wireEdit{TargetSentTimestamp: out.edit, DataMessage: d}
+			return
+		}
+		e.DataMessage = d
+	}
+}
+
+// receipt is a confirmation by a person.
+func (s *Server) receipt(a *account, p Person, kind string, of []int64) Ref {
+	at := s.stamp()
+	e := s.envelope(p, at)
+	e.ReceiptMessage = &wireReceipt{When: at, IsDelivery: kind == "delivery", IsRead: kind == "read", IsViewed: kind == "viewed", Timestamps: of}
+	return s.put(a, wireEntry{Envelope: e, Account: a.ID()}, nil, EnvelopeEntry{Kind: "receipt", Text: kind, Source: p.ACI, Timestamp: at, Target: of[0]})
+}
+
+// held is the account with that ACI, or nil.
+func (s *Server) held(aci string) *account {
+	if aci == "" {
+		return nil
+	}
+	return s.account(aci)
+}

@@ -1,0 +1,294 @@
+package signal
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Book is what happened. The entries of each list stand in the order in which they
+// came to be; times are the server's.
+type Book struct {
+	// Envelopes is what was put into the accounts' queues.
+	Envelopes []EnvelopeEntry `json:"envelopes"`
+	// Messages is what accounts wrote, as people see it.
+	Messages []MessageEntry `json:"messages"`
+	Calls    []CallEntry    `json:"calls"`
+	Signals  []SignEntry    `json:"signals"`
+	Daemons  []DaemonEntry  `json:"daemons"`
+	Totals   Totals         `json:"totals"`
+	// Pending is how much waits in each account's queue.
+	Pending map[string]int `json:"pending"`
+	// Receiving tells for each account whether a daemon receives.
+	Receiving map[string]bool `json:"receiving"`
+}
+
+// Totals count everything since the beginning; no bound applies.
+type Totals struct {
+	Envelopes int `json:"envelopes"`
+	Acked     int `json:"acked"`
+	// Handled counts envelopes that a daemon was done with.
+	Handled int `json:"handled"`
+	Sent    int `json:"sent"`
+	Edited  int `json:"edited"`
+	Deleted int `json:"deleted"`
+	// StrayEdits counts edits of messages that nobody has: people see nothing.
+	StrayEdits int `json:"stray_edits"`
+	Calls      int `json:"calls"`
+	Refused    int `json:"refused"`
+	Faults     int `json:"faults"`
+	// Unconfirmed counts calls that were applied although the caller got no
+	// usable answer.
+	Unconfirmed int `json:"unconfirmed"`
+	// Forgotten counts entries that fell out of the bounded lists, Missed
+	// happenings that a slow watcher did not get.
+	Forgotten int `json:"forgotten"`
+	Missed    int `json:"missed"`
+}
+
+// EnvelopeEntry is one envelope for one account.
+type EnvelopeEntry struct {
+	Account string `json:"account"`
+	ID      int64  `json:"id"`
+	// Kind is message, edit, delete, sticker, reaction, typing, receipt, timer,
+	// group, story, call, sync, echo, raw or broken.
+	Kind string `json:"kind"`
+	// Group is the group's id; empty: the direct conversation with Source.
+	Group     string `json:"group,omitempty"`
+	Source    string `json:"source,omitempty"` // ACI
+	Timestamp int64  `json:"timestamp,omitempty"`
+	// Target is the timestamp of the message that an edit, a deletion or a
+	// reaction is about.
+	Target  int64     `json:"target,omitempty"`
+	Text    string    `json:"text,omitempty"`
+	Created time.Time `json:"created"`
+	// Handed counts how often a daemon got it.
+	Handed int `json:"handed"`
+	// Acked is zero until a daemon had it on its disk; Process is which.
+	Acked   time.Time `json:"acked,omitzero"`
+	Process int       `json:"process,omitempty"`
+	// Journal counts the lines of standard output that it became, Clients the
+	// connections that it was written to without an error.
+	Journal int `json:"journal"`
+	Clients int `json:"clients"`
+}
+
+// MessageEntry is one message of an account in one chat, with all its versions.
+type MessageEntry struct {
+	Account string `json:"account"`
+	// Chat is the group's id, or the ACI of the person.
+	Chat string `json:"chat"`
+	// Timestamp is the message's id, that of its first version.
+	Timestamp int64     `json:"timestamp"`
+	Quote     *Quote    `json:"quote,omitempty"`
+	ExpiresIn int       `json:"expires_in,omitempty"` // seconds
+	Versions  []Version `json:"versions"`
+	// Results has for each recipient, by ACI or number, SUCCESS or what failed.
+	// Only they who have SUCCESS see it.
+	Results map[string]string `json:"results"`
+	// Process is the daemon that sent it.
+	Process int `json:"process"`
+	// Unconfirmed: it was sent or edited, but the answer never reached the
+	// client in usable form.
+	Unconfirmed bool      `json:"unconfirmed,omitempty"`
+	Deleted     time.Time `json:"deleted,omitzero"`
+}
+
+// Text is the latest version of the message.
+func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Text }
+
+// Version is a message as it stood from At on.
+type Version struct {
+	Timestamp   int64            `json:"timestamp"`
+	Text        string           `json:"text"`
+	Styles      []Style          `json:"styles,omitempty"`
+	Mentions    []MentionEntry   `json:"mentions,omitempty"`
+	Attachments []AttachmentSent `json:"attachments,omitempty"`
+	Previews    []Preview        `json:"previews,omitempty"`
+	// LongText: the text travelled as a file, being longer than 2000 bytes.
+	LongText bool      `json:"long_text,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// MentionEntry is a range of an account's text that stands for somebody.
+type MentionEntry struct {
+	ACI    string `json:"aci"`
+	Start  int    `json:"start"`
+	Length int    `json:"length"`
+}
+
+// AttachmentSent is a file that an account sent.
+type AttachmentSent struct {
+	ContentType string `json:"content_type"`
+	Filename    string `json:"filename,omitempty"`
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256"`
+}
+
+// CallEntry is one call of a method.
+type CallEntry struct {
+	Account   string `json:"account,omitempty"`
+	Process   int    `json:"process"`
+	Transport string `json:"transport"` // http, tcp, unix
+	Method    string `json:"method"`
+	// Chats are group ids, ACIs and numbers that it was meant for.
+	Chats []string `json:"chats,omitempty"`
+	// Code and Message are the error's; 0 is success.
+	Code    int           `json:"code"`
+	Message string        `json:"message,omitempty"`
+	Fault   Trouble       `json:"fault,omitempty"`
+	At      time.Time     `json:"at"`
+	Took    time.Duration `json:"took_ns"`
+}
+
+// SignEntry is something an account showed that is not a message.
+type SignEntry struct {
+	Account string `json:"account"`
+	Kind    string `json:"kind"` // typing, typing_stopped, reaction, reaction_removed, receipt
+	Chat    string `json:"chat"`
+	// Author and Target are the message that a reaction or a receipt is about.
+	Author  string    `json:"author,omitempty"`
+	Target  int64     `json:"target,omitempty"`
+	Text    string    `json:"text,omitempty"` // the emoji, or read or viewed
+	Process int       `json:"process"`
+	At      time.Time `json:"at"`
+}
+
+// DaemonEntry is one run of a daemon.
+type DaemonEntry struct {
+	Process  int       `json:"process"`
+	PID      int       `json:"pid"`
+	Accounts []string  `json:"accounts"`
+	Mode     string    `json:"mode"`
+	Started  time.Time `json:"started"`
+	Ended    time.Time `json:"ended,omitzero"`
+	// Killed: the simulator ended it, by Kill or by a fault.
+	Killed bool `json:"killed,omitempty"`
+}
+
+// shelf is a list that forgets its oldest entries.
+type shelf[T any] struct {
+	items []*T
+	keep  int
+	lost  *int
+}
+
+func (s *shelf[T]) add(v T) *T {
+	if s.keep < 0 {
+		*s.lost++
+		return &v
+	}
+	if len(s.items) >= 2*s.keep {
+		gone := len(s.items) - s.keep
+		s.items = append(make([]*T, 0, 2*s.keep), s.items[gone:]...)
+	}
+	if len(s.items) >= s.keep {
+		*s.lost++
+	}
+	s.items = append(s.items, &v)
+	return &v
+}
+
+func (s *shelf[T]) copy() []T {
+	from := max(len(s.items)-max(s.keep, 0), 0)
+	out := make([]T, 0, len(s.items)-from)
+	for _, v := range s.items[from:] {
+		out = append(out, *v)
+	}
+	return out
+}
+
+type books struct {
+	envelopes shelf[EnvelopeEntry]
+	messages  shelf[MessageEntry]
+	calls     shelf[CallEntry]
+	signs     shelf[SignEntry]
+	daemons   shelf[DaemonEntry]
+	totals    Totals
+	changed   chan struct{} // closed at the next change; nil when nobody waits
+}
+
+func newBooks(keep int) *books {
+	b := &books{}
+	lost := &b.totals.Forgotten
+	b.envelopes = shelf[EnvelopeEntry]{keep: keep, lost: lost}
+	b.messages = shelf[MessageEntry]{keep: keep, lost: lost}
+	b.calls = shelf[CallEntry]{keep: keep, lost: lost}
+	b.signs = shelf[SignEntry]{keep: keep, lost: lost}
+	b.daemons = shelf[DaemonEntry]{keep: keep, lost: lost}
+	return b
+}
+
+// touch wakes whoever waits for a change. The caller holds the lock.
+func (b *books) touch() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// Books returns a snapshot.
+func (s *Server) Books() Book {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot()
+}
+
+// Totals is the cheap part of Books.
+func (s *Server) Totals() Totals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.books.totals
+}
+
+func (s *Server) snapshot() Book {
+	b := Book{
+		Envelopes: s.books.envelopes.copy(), Messages: s.books.messages.copy(), Calls: s.books.calls.copy(),
+		Signals: s.books.signs.copy(), Daemons: s.books.daemons.copy(),
+		Totals: s.books.totals, Pending: map[string]int{}, Receiving: map[string]bool{},
+	}
+	for i := range b.Messages {
+		b.Messages[i].Versions = slices.Clip(b.Messages[i].Versions)
+		b.Messages[i].Results = maps.Clone(b.Messages[i].Results)
+	}
+	for _, a := range s.accounts {
+		b.Pending[a.ID()] = len(a.queue.waiting)
+		b.Receiving[a.ID()] = a.queue.receiver != nil
+	}
+	return b
+}
+
+// Await returns the first snapshot that satisfies done, or the cause of the
+// context's end together with the snapshot at that moment. Changes that come
+// while done runs are seen together.
+func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
+	for {
+		s.mu.Lock()
+		b := s.snapshot()
+		if s.books.changed == nil {
+			s.books.changed = make(chan struct{})
+		}
+		changed := s.books.changed
+		s.mu.Unlock()
+		if done(b) {
+			return b, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return b, context.Cause(ctx)
+		}
+	}
+}
+
+// envelope finds an entry by its id, which grows along the list.
+func (b *books) envelope(id int64) *EnvelopeEntry {
+	items := b.envelopes.items
+	i, ok := slices.BinarySearchFunc(items, id, func(e *EnvelopeEntry, id int64) int { return cmp.Compare(e.ID, id) })
+	if !ok {
+		return nil
+	}
+	return items[i]
+}

@@ -1,0 +1,173 @@
+package signal
+
+import (
+	"fmt"
+	"slices"
+)
+
+// chatKey names a conversation: a group, or an account and a person.
+type chatKey struct {
+	group           string
+	account, person string // ACIs; empty for a group
+}
+
+// conversation is what was written in a place.
+type conversation struct {
+	key      chatKey
+	timer    int // seconds until a message expires; 0: never
+	messages map[msgKey]*stored
+	order    []msgKey
+	keep     int
+}
+
+// msgKey is a message's id in Signal.
+type msgKey struct {
+	author string // ACI
+	at     int64
+}
+
+type stored struct {
+	text    string
+	own     *MessageEntry // of an account's message
+	latest  int64         // timestamp of the newest version
+	deleted bool
+}
+
+func (c *conversation) add(k msgKey, m *stored) {
+	m.latest = k.at
+	c.messages[k] = m
+	c.order = append(c.order, k)
+	if len(c.order) > c.keep {
+		delete(c.messages, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
+// find gives the message with that id, or the one of which it is a version.
+func (c *conversation) find(k msgKey) *stored { return c.messages[k] }
+
+// group is a group as its members have it.
+type group struct {
+	id         string
+	name       string
+	revision   int
+	members    []string // ACIs, in the order they came
+	admins     []string
+	about      string // its description
+	onlyAdmins bool   // may write
+}
+
+func (g *group) has(aci string) bool { return slices.Contains(g.members, aci) }
+
+func (g *group) join(aci string) {
+	if !g.has(aci) {
+		g.members = append(g.members, aci)
+	}
+}
+
+func (g *group) leave(aci string) {
+	drop := func(from []string) []string { return slices.DeleteFunc(from, func(m string) bool { return m == aci }) }
+	g.members, g.admins = drop(g.members), drop(g.admins)
+}
+
+func (g *group) wire(kind string) *wireGroup {
+	return &wireGroup{GroupID: g.id, GroupName: orNull(g.name), Revision: g.revision, Type: kind}
+}
+
+// direct finds or opens the conversation of an account with a person.
+func (s *Server) direct(a *account, aci string) *conversation {
+	return s.open(chatKey{account: a.ACI, person: aci})
+}
+
+func (s *Server) open(k chatKey) *conversation {
+	c := s.chats[k]
+	if c == nil {
+		c = &conversation{key: k, messages: map[msgKey]*stored{}, keep: s.opts.History}
+		s.chats[k] = c
+	}
+	return c
+}
+
+// enter finds or opens a group for somebody who writes there: it has every
+// account in it when it is new.
+func (s *Server) enter(chat Chat, aci string) (*group, error) {
+	if err := checkGroup(chat.Group); err != nil {
+		return nil, err
+	}
+	g := s.groups[chat.Group]
+	if g == nil {
+		g = &group{id: chat.Group, revision: 1, admins: []string{aci}}
+		for _, a := range s.accounts {
+			g.join(a.ACI)
+		}
+		s.groups[chat.Group] = g
+	}
+	if chat.Name != "" {
+		g.name = chat.Name
+	}
+	g.join(aci)
+	return g, nil
+}
+
+// place is where something happens: the conversation, its group if it is one, and
+// the accounts that see it.
+type place struct {
+	chat     *conversation
+	group    *group
+	audience []*account
+}
+
+// at finds the place of a chat for a person.
+func (s *Server) at(chat Chat, p Person) (place, error) {
+	if err := check(p.ACI, p.Number); err != nil {
+		return place{}, err
+	}
+	s.meet(p)
+	a := s.account(chat.Account)
+	if a == nil {
+		return place{}, fmt.Errorf("%w: %q", errNoAccount, chat.Account)
+	}
+	if chat.Group == "" {
+		return place{chat: s.direct(a, p.ACI), audience: []*account{a}}, nil
+	}
+	g, err := s.enter(chat, p.ACI)
+	if err != nil {
+		return place{}, err
+	}
+	return s.within(g, p.ACI), nil
+}
+
+// within is a group seen by the accounts in it, but for the author.
+func (s *Server) within(g *group, author string) place {
+	pl := place{chat: s.open(chatKey{group: g.id}), group: g}
+	for _, a := range s.accounts {
+		if g.has(a.ACI) && a.ACI != author {
+			pl.audience = append(pl.audience, a)
+		}
+	}
+	return pl
+}
+
+// meet remembers a person, and what is new about them.
+func (s *Server) meet(p Person) *person {
+	known := s.people[p.ACI]
+	if known == nil {
+		known = &person{}
+		s.people[p.ACI] = known
+	}
+	known.Person = p
+	return known
+}
+
+// addressOf is somebody as accounts know them.
+func (s *Server) addressOf(aci string) address {
+	if p := s.people[aci]; p != nil {
+		return p.address()
+	}
+	for _, a := range s.accounts {
+		if a.ACI == aci {
+			return address{ACI: aci, Number: a.Number}
+		}
+	}
+	return address{ACI: aci}
+}

@@ -1,0 +1,221 @@
+package signal
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Trouble is what goes wrong.
+type Trouble string
+
+// Troubles of calls. Those under "applied" send although the client gets no usable
+// answer; a message they fall on is marked Unconfirmed.
+const (
+	// HTTPError answers 500 without a JSON-RPC answer; a socket is closed.
+	HTTPError Trouble = "http_error"
+	// InternalError answers -32603, IOError -3, UserError -1.
+	InternalError Trouble = "internal_error"
+	IOError       Trouble = "io_error"
+	UserError     Trouble = "user_error"
+	// Dropped cuts the connection before anything is applied.
+	Dropped Trouble = "dropped"
+	// Slow answers after Delay.
+	Slow Trouble = "slow"
+	// Hanging never answers, and applies nothing.
+	Hanging Trouble = "hanging"
+	// Hung lets the whole daemon hang from this call on, as [Server.Hang] does.
+	Hung Trouble = "hung"
+	// KilledBefore ends the daemon before anything is applied.
+	KilledBefore Trouble = "killed_before"
+
+	// RateLimited fails for every recipient, and holds the account to it until
+	// submitRateLimitChallenge brings the token back.
+	RateLimited Trouble = "rate_limited"
+	// Untrusted, Unregistered, NetworkFailure and PreKeyFailure fail for the
+	// recipient named by Chat, in direct conversations and in groups, or for all.
+	Untrusted      Trouble = "untrusted"
+	Unregistered   Trouble = "unregistered"
+	NetworkFailure Trouble = "network_failure"
+	PreKeyFailure  Trouble = "pre_key_failure"
+
+	// Ambiguous applies, then cuts the connection.
+	Ambiguous Trouble = "ambiguous"
+	// Truncated applies, then cuts the answer in the middle.
+	Truncated Trouble = "truncated"
+	// Garbage applies, then answers with what is not JSON.
+	Garbage Trouble = "garbage"
+	// Silent applies and never answers.
+	Silent Trouble = "silent"
+	// KilledAfter applies, then ends the daemon.
+	KilledAfter Trouble = "killed_after"
+)
+
+// Troubles of what is received.
+const (
+	// Reordered hands out any waiting envelope next.
+	Reordered Trouble = "reordered"
+	// Redelivered loses the acknowledgement: the envelope comes again.
+	Redelivered Trouble = "redelivered"
+	// Broken makes an envelope one that cannot be decrypted.
+	Broken Trouble = "broken"
+	// StreamCut cuts every client's stream in the middle of the envelope.
+	StreamCut Trouble = "stream_cut"
+	// KilledCached, KilledDecrypted and KilledShown end the daemon when the
+	// envelope is on its disk and acknowledged, when it is decrypted, and when it
+	// is written to the journal and to every client.
+	KilledCached    Trouble = "killed_cached"
+	KilledDecrypted Trouble = "killed_decrypted"
+	KilledShown     Trouble = "killed_shown"
+)
+
+// Fault plans trouble. Without Next, Every and Probability it falls on every
+// matching call or envelope until faults are cleared. Of several plans that match
+// the first in order falls.
+type Fault struct {
+	Trouble Trouble `json:"trouble"`
+	// Account, Method and Chat narrow the calls; Account and Chat the envelopes,
+	// too. Chat is a group's id, an ACI or a number. Zero values match all.
+	Account string `json:"account,omitempty"`
+	Method  string `json:"method,omitempty"`
+	Chat    string `json:"chat,omitempty"`
+	// Skip lets that many matching ones pass first.
+	Skip int `json:"skip,omitempty"`
+	// Next ends the plan after n falls.
+	Next int `json:"next,omitempty"`
+	// Every falls on each k-th matching one, Probability on a seeded draw.
+	Every       int     `json:"every,omitempty"`
+	Probability float64 `json:"probability,omitempty"`
+	// Delay of Slow.
+	Delay time.Duration `json:"delay_ns,omitempty"`
+	// RetryAfter of RateLimited, in seconds; zero: -1, which signal-cli gives
+	// when the service did not say.
+	RetryAfter int `json:"retry_after,omitempty"`
+}
+
+// partial says whether the trouble is a recipient's, so that in a group it can be
+// one member's.
+func (t Trouble) partial() bool {
+	return t == Untrusted || t == Unregistered || t == NetworkFailure || t == PreKeyFailure
+}
+
+// scene is where a fault falls.
+type scene int
+
+const (
+	onCall  scene = iota
+	onQueue       // an envelope leaves the service
+	onShow        // an envelope goes through the daemon
+)
+
+// scene is where the trouble falls, and false for one that is not known.
+func (t Trouble) scene() (scene, bool) {
+	switch t {
+	case HTTPError, InternalError, IOError, UserError, Dropped, Slow, Hanging, Hung, KilledBefore, RateLimited, Untrusted, Unregistered,
+		NetworkFailure, PreKeyFailure, Ambiguous, Truncated, Garbage, Silent, KilledAfter:
+		return onCall, true
+	case Reordered, Redelivered, Broken:
+		return onQueue, true
+	case StreamCut, KilledCached, KilledDecrypted, KilledShown:
+		return onShow, true
+	}
+	return 0, false
+}
+
+var errFault = errors.New("fault cannot be planned")
+
+func (f Fault) check() error {
+	if _, ok := f.Trouble.scene(); !ok {
+		return fmt.Errorf("%w: unknown trouble %q", errFault, f.Trouble)
+	}
+	if f.Probability < 0 || f.Probability > 1 || min(f.Skip, f.Next, f.Every, f.RetryAfter) < 0 || f.Delay < 0 {
+		return fmt.Errorf("%w: %s: a number is out of range", errFault, f.Trouble)
+	}
+	return nil
+}
+
+type plan struct {
+	Fault
+	seen, fell int
+}
+
+// falls counts a match and tells whether the plan strikes it.
+func (p *plan) falls(rng *rand.Rand) bool {
+	p.seen++
+	if p.seen <= p.Skip {
+		return false
+	}
+	if p.Every > 0 && (p.seen-p.Skip)%p.Every != 0 {
+		return false
+	}
+	if p.Probability > 0 && rng.Float64() >= p.Probability {
+		return false
+	}
+	p.fell++
+	return true
+}
+
+// Plan adds faults. Nothing is added when one of them is unknown or has a
+// number out of range.
+func (s *Server) Plan(fs ...Fault) error {
+	for _, f := range fs {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range fs {
+		s.plans = append(s.plans, &plan{Fault: f})
+	}
+	return nil
+}
+
+// ClearFaults ends all plans and every rate limit that still holds. Calls that
+// hang go on hanging.
+func (s *Server) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plans = nil
+	for _, a := range s.accounts {
+		a.limited = nil
+	}
+}
+
+// draw finds the fault for a call or an envelope, if any, that is about chats; only,
+// when given, is the trouble that is asked about. The caller holds the lock.
+func (s *Server) draw(a *account, where scene, method string, chats []string, only ...Trouble) *Fault {
+	members := slices.Clone(chats)
+	for _, id := range chats {
+		if g := s.groups[id]; g != nil {
+			for _, m := range g.members {
+				members = append(members, m)
+				if p := s.people[m]; p != nil {
+					members = append(members, p.Number)
+				}
+			}
+		}
+	}
+	for i, p := range s.plans {
+		chats := chats
+		if p.Trouble.partial() {
+			chats = members
+		}
+		if at, _ := p.Trouble.scene(); at != where || len(only) > 0 && !slices.Contains(only, p.Trouble) ||
+			p.Account != "" && (a == nil || p.Account != a.Number && p.Account != a.ACI) ||
+			p.Method != "" && p.Method != method ||
+			p.Chat != "" && !slices.Contains(chats, p.Chat) {
+			continue
+		}
+		if p.falls(s.rng) {
+			if p.Next > 0 && p.fell >= p.Next {
+				s.plans = slices.Delete(s.plans, i, i+1)
+			}
+			s.books.totals.Faults++
+			return &p.Fault
+		}
+	}
+	return nil
+}

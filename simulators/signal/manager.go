@@ -1,0 +1,348 @@
+package signal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// manager is one account in a daemon: who listens, and the thread that receives
+// while somebody does.
+type manager struct {
+	d    *Daemon
+	self Account
+
+	mu      sync.Mutex // guards what follows
+	strong  []*handler // they keep the thread alive
+	weak    []*handler // they only hear what it gets
+	cancel  context.CancelFunc
+	done    chan struct{} // of the thread; nil when there is none
+	last    chan struct{} // of the newest thread, which may be ending
+	closed  bool
+	showing sync.Mutex // handlers are called one after another
+}
+
+// handler hears what an account receives. Its write blocks the thread, as a slow
+// client does in signal-cli; after an error it is not called again.
+type handler struct {
+	journal bool
+	write   func(self Account, entry json.RawMessage) error
+	// cut ends a stream in the middle of the entry; nil: cannot be cut.
+	cut func(entry json.RawMessage)
+}
+
+func newManager(d *Daemon, a Account) *manager { return &manager{d: d, self: a} }
+
+// add begins to tell h; unless it is weak, the account receives from now on.
+func (m *manager) add(h *handler, weak bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if weak {
+		m.weak = append(m.weak, h)
+		return
+	}
+	m.strong = append(m.strong, h)
+	if m.done == nil && !m.closed {
+		var ctx context.Context
+		ctx, m.cancel = context.WithCancel(m.d.ctx)
+		before, done := m.last, make(chan struct{})
+		m.done, m.last = done, done
+		m.d.wg.Go(func() {
+			defer close(done)
+			if before != nil {
+				<-before // it may still be busy with an envelope
+			}
+			m.receiveAll(ctx)
+		})
+	}
+}
+
+// drop stops telling h. When nobody is left the account does not receive any more
+// when it returns, unless it is called by the thread itself, which then ends.
+func (m *manager) drop(h *handler, fromThread bool) {
+	m.mu.Lock()
+	gone := func(l []*handler) []*handler { return slices.DeleteFunc(l, func(o *handler) bool { return o == h }) }
+	m.strong, m.weak = gone(m.strong), gone(m.weak)
+	var wait chan struct{}
+	if len(m.strong) == 0 && m.done != nil {
+		m.cancel()
+		wait, m.done = m.done, nil
+	}
+	m.mu.Unlock()
+	if wait != nil && !fromThread {
+		<-wait
+	}
+}
+
+func (m *manager) close() {
+	m.mu.Lock()
+	m.closed = true
+	if m.done != nil {
+		m.cancel()
+		m.done = nil
+	}
+	m.mu.Unlock()
+}
+
+func (m *manager) receiving() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.done != nil
+}
+
+// reconnect is the pause before the first new attempt to reach the service; it
+// doubles up to its 512-fold, as signal-cli's does.
+const reconnect = 100 * time.Millisecond
+
+// receiveAll receives until ctx ends.
+func (m *manager) receiveAll(ctx context.Context) {
+	m.replay(ctx)
+	for n := 0; ctx.Err() == nil; n = min(n+1, 9) {
+		err := m.receive(ctx, 0, func(*cached) { n = 0 })
+		if ctx.Err() != nil {
+			return
+		}
+		pause := reconnect << n
+		m.d.log("WARN", "ReceiveHelper", "Connection closed unexpectedly, reconnecting in "+strconv.FormatInt(pause.Milliseconds(), 10)+" ms: "+errText(err))
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "end of stream"
+	}
+	return err.Error()
+}
+
+// receive takes envelopes from the service until ctx ends, the connection does, or
+// most were taken (0: no bound). each is called after one was handled.
+func (m *manager) receive(ctx context.Context, most int, each func(*cached)) error {
+	l, err := m.d.link.open(ctx, "/link/queue", url.Values{"process": {strconv.Itoa(m.d.hello.Process)}, "account": {m.self.ID()}})
+	if err != nil {
+		return err
+	}
+	// Only the writing half is closed: the service reads to the end what was
+	// acknowledged before it lets go, so nothing comes twice for no reason.
+	stop := context.AfterFunc(ctx, func() { _ = l.Conn.(*net.TCPConn).CloseWrite() })
+	defer func() {
+		stop()
+		_ = l.Close()
+	}()
+	for {
+		var h handOut
+		if err := l.in.Decode(&h); err != nil {
+			return err
+		}
+		if m.d.pass(); ctx.Err() != nil {
+			continue
+		}
+		if h.Empty {
+			if most > 0 {
+				return nil
+			}
+			continue
+		}
+		// On disk first, then acknowledged: what dies here is replayed.
+		c, err := m.d.dir.cache(m.self.ID(), h)
+		if err != nil {
+			m.d.log("ERROR", "ReceiveHelper", "Failed to store message, not acknowledged: "+err.Error())
+			return err
+		}
+		if err := l.out.Encode(handBack{Ack: h.ID}); err != nil {
+			return err
+		}
+		m.handle(c, l)
+		each(c)
+		if most--; most == 0 {
+			return nil
+		}
+	}
+}
+
+// replay handles what an earlier run left in the cache.
+func (m *manager) replay(ctx context.Context) {
+	left, err := m.d.dir.leftovers(m.self.ID())
+	if err != nil {
+		m.d.log("WARN", "MessageCache", err.Error())
+	}
+	for _, c := range left {
+		c.Trouble = ""
+		if c.Decrypted {
+			// Signal-cli cannot decrypt it again, and forgets it.
+			m.forget(c)
+			continue
+		}
+		if c.Untrusted {
+			yes, err := m.d.link.trusts(ctx, m.d.hello.Process, m.self.ID(), c.Source)
+			if err != nil || !yes {
+				continue
+			}
+			c.Untrusted = false
+		}
+		m.handle(c, nil)
+	}
+}
+
+func (m *manager) forget(c *cached) {
+	if err := c.remove(); err != nil {
+		m.d.log("WARN", "MessageCache", err.Error())
+	}
+}
+
+// handle decrypts an envelope, shows it and takes it out of the cache.
+func (m *manager) handle(c *cached, l *lines) {
+	m.d.debug("ReceiveHelper", "New message received from server")
+	if c.Trouble == KilledCached {
+		m.d.die()
+		return
+	}
+	entry := m.decrypt(m.d.ctx, c)
+	if entry == nil {
+		m.forget(c)
+		return
+	}
+	if c.Trouble == KilledDecrypted {
+		c.Decrypted = true
+		if err := c.write(); err != nil {
+			m.d.log("WARN", "MessageCache", err.Error())
+		}
+		m.d.die()
+		return
+	}
+	m.d.pass()
+	back := m.show(entry, c)
+	back.Read = m.d.o.SendReadReceipts && c.Exception == nil && !c.Untrusted
+	if !c.Untrusted && c.Trouble != KilledShown {
+		m.forget(c)
+	}
+	back.Handled = c.ID
+	if l != nil {
+		_ = l.out.Encode(back) // for the books; a lost connection shows at the next read
+	}
+	if c.Trouble == KilledShown {
+		m.d.die()
+	}
+}
+
+// decrypt gives the entry as it is shown: bare, with an exception, when it cannot be
+// read; nil when it is ignored.
+func (m *manager) decrypt(ctx context.Context, c *cached) json.RawMessage {
+	failure := c.Exception
+	if failure == nil && c.Untrusted {
+		failure = &wireException{Type: "UntrustedIdentityException", Message: "Untrusted identity: " + c.Source}
+	}
+	if failure == nil {
+		if m.d.o.IgnoreStories && isStory(c.Entry) {
+			return nil
+		}
+		m.download(ctx, c)
+		return c.Entry
+	}
+	var e wireEntry
+	if err := json.Unmarshal(c.Entry, &e); err != nil || e.Envelope == nil {
+		return c.Entry // a raw one, shown as it is
+	}
+	full := e.Envelope
+	e.Exception = failure
+	e.Envelope = &wireEnvelope{
+		Source: full.Source, SourceNumber: full.SourceNumber, SourceUUID: full.SourceUUID, SourceName: full.SourceName,
+		SourceDevice: full.SourceDevice, Timestamp: full.Timestamp, ServerReceived: full.ServerReceived, ServerDelivered: full.ServerDelivered,
+	}
+	raw, err := json.Marshal(e)
+	if err != nil {
+		panic("signal simulator: encode envelope: " + err.Error()) // own types only
+	}
+	return raw
+}
+
+func isStory(raw json.RawMessage) bool {
+	var e struct {
+		Envelope struct {
+			StoryMessage json.RawMessage `json:"storyMessage"`
+		} `json:"envelope"`
+	}
+	return json.Unmarshal(raw, &e) == nil && e.Envelope.StoryMessage != nil
+}
+
+// download puts the attachments into the folder. One that fails is missing there.
+func (m *manager) download(ctx context.Context, c *cached) {
+	if m.d.dir == nil || m.d.o.IgnoreAttachments {
+		return
+	}
+	for _, id := range c.Files {
+		if err := m.d.link.fetch(ctx, id, m.d.dir.attachment(id)); err != nil {
+			m.d.log("WARN", "AttachmentHelper", "Failed to download attachment: "+err.Error())
+		}
+	}
+}
+
+// show tells every handler, one after another. One that fails is dropped: what it
+// did not get it never gets.
+func (m *manager) show(entry json.RawMessage, c *cached) handBack {
+	m.showing.Lock()
+	defer m.showing.Unlock()
+	m.mu.Lock()
+	all := slices.Concat(m.strong, m.weak)
+	m.mu.Unlock()
+	var back handBack
+	for _, h := range all {
+		if c.Trouble == StreamCut && h.cut != nil {
+			h.cut(entry)
+			m.drop(h, true)
+			continue
+		}
+		err := h.write(m.self, entry)
+		switch {
+		case err == nil && h.journal && !m.d.o.NoReceiveStdout:
+			back.Journal++
+		case err == nil && !h.journal:
+			back.Clients++
+		case err != nil && h.journal:
+			// Signal-cli goes on: the line is lost.
+			m.d.log("ERROR", "ManagerImpl", "Message handler failed, ignoring: "+err.Error())
+		case err != nil:
+			m.drop(h, true)
+		}
+	}
+	return back
+}
+
+// fetchSome is the method receive: what waits or comes within the time, bounded by
+// most unless that is 0.
+func (m *manager) fetchSome(ctx context.Context, within time.Duration, most int) ([]json.RawMessage, *rpcError) {
+	if m.receiving() {
+		return nil, userError("Receive command cannot be used if messages are already being received.")
+	}
+	out := []json.RawMessage{}
+	h := &handler{write: func(_ Account, raw json.RawMessage) error {
+		out = append(out, raw)
+		return nil
+	}}
+	m.mu.Lock()
+	m.weak = append(m.weak, h)
+	m.mu.Unlock()
+	defer m.drop(h, true)
+	if within >= 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, within)
+		defer cancel()
+	}
+	m.replay(ctx)
+	err := m.receive(ctx, most, func(*cached) {})
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, &rpcError{Code: codeIO, Message: "Error while receiving messages: " + err.Error()}
+	}
+	return out, nil
+}

@@ -1,0 +1,126 @@
+package signal
+
+// method is one that JSON-RPC offers.
+type method struct {
+	run   func(s *Server, c *call) (any, *rpcError)
+	whole bool // needs no account
+}
+
+// methods is what an account can do. Those that are about the connection or the
+// folder, subscribeReceive, receive and getAttachment, are the daemon's.
+func methods() map[string]method {
+	return map[string]method{
+		"send":                       {run: send},
+		"sendReaction":               {run: sendReaction},
+		"sendTyping":                 {run: sendTyping},
+		"sendReceipt":                {run: sendReceipt},
+		"remoteDelete":               {run: remoteDelete},
+		"updateGroup":                {run: updateGroup},
+		"quitGroup":                  {run: quitGroup},
+		"listGroups":                 {run: listGroups},
+		"listContacts":               {run: listContacts},
+		"listIdentities":             {run: listIdentities},
+		"listDevices":                {run: listDevices},
+		"getUserStatus":              {run: getUserStatus},
+		"trust":                      {run: trust},
+		"updateProfile":              {run: updateProfile},
+		"updateContact":              {run: updateContact},
+		"sendMessageRequestResponse": {run: anyRecipient},
+		"block":                      {run: nothingToSay},
+		"unblock":                    {run: nothingToSay},
+		"sendContacts":               {run: nothingToSay},
+		"sendSyncRequest":            {run: nothingToSay},
+		"updateAccount":              {run: nothingToSay},
+		"updateConfiguration":        {run: nothingToSay},
+		"submitRateLimitChallenge":   {run: submitChallenge},
+		"listAccounts":               {run: listAccounts, whole: true},
+		"version":                    {run: version, whole: true},
+	}
+}
+
+func version(s *Server, _ *call) (any, *rpcError) {
+	return map[string]string{"version": s.opts.Version}, nil
+}
+
+func nothingToSay(*Server, *call) (any, *rpcError) { return nil, nil } //nolint:nilnil // an empty result
+
+// submitChallenge ends a rate limit. The captcha "wrong" is rejected.
+func submitChallenge(s *Server, c *call) (any, *rpcError) {
+	token, captcha := c.args.text("challenge"), c.args.text("captcha")
+	if token == "" || captcha == "" {
+		return nil, userError("Challenge and captcha are required")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if captcha == "wrong" || c.account.limited == nil || c.account.limited.token != token {
+		return nil, &rpcError{Code: codeNoCaptcha, Message: "Captcha rejected, it may be outdated, already used or solved from a different IP address."}
+	}
+	c.account.limited = nil
+	s.books.touch()
+	return nil, nil //nolint:nilnil // an empty result
+}
+
+// updateProfile changes the name that people see.
+func updateProfile(s *Server, c *call) (any, *rpcError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.args.has("givenName") || c.args.has("name") {
+		name := c.args.text("givenName")
+		if name == "" {
+			name = c.args.text("name")
+		}
+		if family := c.args.text("familyName"); family != "" {
+			name += " " + family
+		}
+		c.account.profile = name
+	}
+	return nil, nil //nolint:nilnil // an empty result
+}
+
+// updateContact sets the timer of a direct conversation.
+func updateContact(s *Server, c *call) (any, *rpcError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, refused := s.recipient(c.args.text("recipient"))
+	if refused != nil {
+		return nil, refused
+	}
+	seconds, refused := c.args.number("expiration")
+	if refused != nil {
+		return nil, refused
+	}
+	if c.args.has("expiration") && a.ACI != "" {
+		s.direct(c.account, a.ACI).timer = int(seconds)
+	}
+	return nil, nil //nolint:nilnil // an empty result
+}
+
+// anyRecipient checks whom it is for, and does nothing.
+func anyRecipient(s *Server, c *call) (any, *rpcError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, refused := s.targets(c)
+	return nil, refused
+}
+
+// trust takes the key that somebody has now.
+func trust(s *Server, c *call) (any, *rpcError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, refused := s.recipient(c.args.text("recipient"))
+	if refused != nil {
+		return nil, refused
+	}
+	if !c.args.flag("trustAllKnownKeys") && c.args.text("verifiedSafetyNumber") == "" {
+		return nil, userError("You need to specify the fingerprint/safety number you have verified with -v SAFETY_NUMBER")
+	}
+	who := s.people[a.ACI]
+	if who == nil {
+		return nil, userError("Failed to set the trust for this number, make sure the number is correct.")
+	}
+	if v := c.args.text("verifiedSafetyNumber"); v != "" && v != who.safetyNumber() {
+		return nil, userError("Failed to set the trust for the safety number of this phone number, make sure the phone number and the safety number are correct.")
+	}
+	c.account.trusts[a.ACI] = who.key
+	return nil, nil //nolint:nilnil // an empty result
+}

@@ -1,0 +1,135 @@
+package signal
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// The versions of signal-cli that are spoken. They differ in what an envelope says
+// about timers, in when the stream of events sends its headers, and in whether the
+// Host header is held to the address.
+const (
+	Version013 = "0.13.19"
+	Version014 = "0.14.6"
+)
+
+// Account is a registered number that a daemon may hold.
+type Account struct {
+	// Number in E.164. An account without one is named by its ACI.
+	Number string `json:"number,omitempty"`
+	// ACI is the account's id, a UUID; empty: made up from its place.
+	ACI  string `json:"aci"`
+	Name string `json:"name,omitempty"`
+}
+
+// ID is the number, or the ACI of an account that has none.
+func (a Account) ID() string { return cmp.Or(a.Number, a.ACI) }
+
+// Options configure a [Server]. Only Accounts is required.
+type Options struct {
+	// Addr is where daemons and the control interface connect; empty: a free
+	// port of 127.0.0.1.
+	Addr string
+	// Accounts are the numbers that daemons hold. Numbers and ACIs must differ.
+	Accounts []Account
+	// Version is what the daemons speak: Version013, which is the default, or
+	// Version014.
+	Version string
+	// Seed drives every random choice. Equal seeds and equal calls give equal
+	// runs.
+	Seed uint64
+	// Now is the clock of timestamps; nil: time.Now. Slow answers wait on the
+	// real clock.
+	Now func() time.Time
+	// KeepAlive is the pause between the comments in a stream of events; zero:
+	// 15 seconds, as signal-cli has it.
+	KeepAlive time.Duration
+	// NoReceipts silences people's programs, which otherwise confirm every
+	// message that reaches them with a delivery receipt.
+	NoReceipts bool
+	// Keep bounds each list of the books; the oldest entries go first and are
+	// counted in Totals.Forgotten. Zero: 100 000. Negative: no entries.
+	Keep int
+	// History bounds the messages remembered per conversation; zero: 10 000.
+	History int
+}
+
+var (
+	errNoAccounts  = errors.New("at least one account is required")
+	errTwoAccounts = errors.New("two accounts share a number or an ACI")
+	errNumber      = errors.New("a number is + and 7 to 15 digits")
+	errACI         = errors.New("an ACI is a UUID in lower case")
+	errGroupID     = errors.New("a group's id is 32 bytes in base64")
+	errVersion     = errors.New("version is neither " + Version013 + " nor " + Version014)
+
+	numberShape = regexp.MustCompile(`^\+[0-9]{7,15}$`)
+	aciShape    = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+)
+
+// MadeUpACI is the n-th of the ACIs that nobody has.
+func MadeUpACI(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// MadeUpGroup is the n-th of the group ids that nobody has.
+func MadeUpGroup(n int) string {
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "group %026d", n))
+}
+
+func (o *Options) complete() error {
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
+	o.Version = cmp.Or(o.Version, Version013)
+	if o.Version != Version013 && o.Version != Version014 {
+		return errVersion
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
+	o.Keep = cmp.Or(o.Keep, 100_000)
+	o.History = max(cmp.Or(o.History, 10_000), 1)
+	if len(o.Accounts) == 0 {
+		return errNoAccounts
+	}
+	seen := map[string]bool{}
+	accounts := make([]Account, 0, len(o.Accounts))
+	for i, a := range o.Accounts {
+		a.ACI = cmp.Or(a.ACI, fmt.Sprintf("b0700000-0000-4000-8000-%012d", i+1))
+		if err := check(a.ACI, a.Number); err != nil {
+			return fmt.Errorf("account %d: %w", i, err)
+		}
+		for _, k := range []string{a.ACI, a.Number} {
+			if k != "" && seen[k] {
+				return fmt.Errorf("account %d: %w", i, errTwoAccounts)
+			}
+			seen[k] = true
+		}
+		accounts = append(accounts, a)
+	}
+	o.Accounts = accounts
+	return nil
+}
+
+// check holds the ids of a person or an account to their shapes.
+func check(aci, number string) error {
+	if !aciShape.MatchString(aci) {
+		return fmt.Errorf("%w: %q", errACI, aci)
+	}
+	if number != "" && !numberShape.MatchString(number) {
+		return fmt.Errorf("%w: %q", errNumber, number)
+	}
+	return nil
+}
+
+func checkGroup(id string) error {
+	if raw, err := base64.StdEncoding.DecodeString(id); err != nil || len(raw) != 32 {
+		return fmt.Errorf("%w: %q", errGroupID, id)
+	}
+	return nil
+}
+
+// at014 tells whether the daemons speak 0.14.
+func (o *Options) at014() bool { return !strings.HasPrefix(o.Version, "0.13.") }

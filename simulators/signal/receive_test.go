@@ -1,0 +1,289 @@
+package signal_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sim "parley/simulators/signal"
+)
+
+func mode(m string) func(*sim.DaemonOptions) {
+	return func(o *sim.DaemonOptions) { o.ReceiveMode = m }
+}
+
+func v014(o *sim.Options) { o.Version = sim.Version014 }
+
+func TestG26WithoutAClientAManualDaemonLeavesMessagesWithTheService(t *testing.T) {
+	t.Parallel()
+	w := start(t, v014)
+	d := w.daemon(mode(sim.Manual))
+	w.say(sim.Chat{}, ann, "one")
+	w.say(sim.Chat{}, ann, "two")
+	if b := w.Books(); b.Pending[number] != 2 || b.Receiving[number] || b.Envelopes[0].Handed != 0 {
+		t.Errorf("books: %+v", b)
+	}
+	e := d.events("")
+	for _, want := range []string{"one", "two"} {
+		if got := e.next(); !strings.Contains(got, want) {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+	// The journal hears what a client made it receive.
+	if l := d.journal.await(t, 2); len(l) != 2 {
+		t.Errorf("journal: %q", l)
+	}
+}
+
+func TestG26AClientThatIsGoneLosesWhatTheDaemonWroteToIt(t *testing.T) {
+	t.Parallel()
+	w := start(t, v014)
+	d := w.daemon(mode(sim.Manual), func(o *sim.DaemonOptions) { o.NoReceiveStdout = true })
+	e := d.events("")
+	w.await("receiving", func(b sim.Book) bool { return b.Receiving[number] })
+	e.close()
+	said := 0
+	for {
+		w.say(sim.Chat{}, ann, fmt.Sprintf("message %d", said))
+		said++
+		b := w.await("handled or left", func(b sim.Book) bool { return b.Totals.Handled == said || !b.Receiving[number] })
+		if !b.Receiving[number] {
+			break
+		}
+	}
+	b := w.Books()
+	lost := b.Totals.Acked
+	if lost == 0 {
+		t.Fatalf("nothing is lost: %+v", b.Totals)
+	}
+	w.say(sim.Chat{}, ann, "after")
+	e = d.events("")
+	for got := e.next(); !strings.Contains(got, "after"); got = e.next() {
+		for i := range lost {
+			if strings.Contains(got, fmt.Sprintf(`"message %d"`, i)) {
+				t.Errorf("what was acknowledged comes again: %s", got)
+			}
+		}
+	}
+}
+
+func TestG26OnStartTheJournalHasEverythingAndALateClientNothing(t *testing.T) {
+	t.Parallel()
+	w := start(t, v014)
+	d := w.daemon()
+	w.say(sim.Chat{}, ann, "early")
+	d.journal.await(t, 1)
+	e := d.events("")
+	w.say(sim.Chat{}, ann, "late")
+	if got := e.next(); !strings.Contains(got, "late") {
+		t.Errorf("the client got %s", got)
+	}
+	if l := d.journal.await(t, 2); !strings.Contains(l[0], "early") || !strings.Contains(l[1], "late") {
+		t.Errorf("journal: %q", l)
+	}
+}
+
+func TestG26WhereADaemonDiesDecidesWhetherAMessageComesAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		trouble       sim.Trouble
+		before, after int // lines of the journal of the killed daemon and the next
+	}{
+		{sim.KilledCached, 0, 1},
+		{sim.KilledDecrypted, 0, 0},
+		{sim.KilledShown, 1, 1},
+	} {
+		t.Run(string(c.trouble), func(t *testing.T) {
+			t.Parallel()
+			w := start(t)
+			dir := t.TempDir()
+			in := func(o *sim.DaemonOptions) { o.Config = dir }
+			if err := w.Plan(sim.Fault{Trouble: c.trouble, Next: 1}); err != nil {
+				t.Fatal(err)
+			}
+			first := w.daemon(in)
+			w.say(sim.Chat{}, ann, "precious")
+			b := w.await("dead", func(b sim.Book) bool { return !b.Daemons[0].Ended.IsZero() && b.Totals.Acked == 1 })
+			if err := first.end(); !errors.Is(err, sim.ErrKilled) || !b.Daemons[0].Killed {
+				t.Errorf("it ended with %v: %+v", err, b.Daemons)
+			}
+			if b.Totals.Acked != 1 || b.Pending[number] != 0 {
+				t.Errorf("not acknowledged: %+v", b.Totals)
+			}
+			if got := count(first.journal, "precious"); got != c.before {
+				t.Errorf("the killed one wrote it %d times", got)
+			}
+			second := w.daemon(in)
+			w.say(sim.Chat{}, ann, "marker")
+			second.journal.await(t, 1+c.after)
+			if got := count(second.journal, "precious"); got != c.after {
+				t.Errorf("the next one wrote it %d times", got)
+			}
+			w.await("handled", func(b sim.Book) bool { return b.Pending[number] == 0 && b.Envelopes[1].Journal == 1 })
+			if left, err := os.ReadDir(filepath.Join(dir, "msg-cache")); err != nil || len(left) != 0 {
+				t.Errorf("the cache holds %v %v", left, err)
+			}
+		})
+	}
+}
+
+func count(p *page, text string) int {
+	n := 0
+	ls, _ := p.lines()
+	for _, l := range ls {
+		if strings.Contains(l, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWhatAnUntrustedPersonWritesComesAfterTrust(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	dir := t.TempDir()
+	d := w.daemon(func(o *sim.DaemonOptions) { o.Config = dir })
+	w.say(sim.Chat{}, ann, "first")
+	d.journal.await(t, 1)
+	if err := w.Reinstall(ann); err != nil {
+		t.Fatal(err)
+	}
+	w.say(sim.Chat{}, ann, "secret")
+	l := d.journal.await(t, 2)[1]
+	if !strings.Contains(l, `"exception":{"message":"Untrusted identity: `) || !strings.Contains(l, `"type":"UntrustedIdentityException"`) ||
+		strings.Contains(l, "secret") || strings.Contains(l, "dataMessage") {
+		t.Errorf("journal: %s", l)
+	}
+	if r := d.call("send", args{"recipient": ann.ACI, "message": "x"}); r.Error == nil || r.Error.Code != -4 || !strings.Contains(string(r.Error.Data), "IDENTITY_FAILURE") {
+		t.Errorf("send: %+v", r.Error)
+	}
+	w.await("handled", func(b sim.Book) bool { return b.Totals.Handled == 2 })
+	if left, err := os.ReadDir(filepath.Join(dir, "msg-cache")); err != nil || len(left) != 1 {
+		t.Errorf("the cache holds %v %v", left, err)
+	}
+	if r := d.call("trust", args{"recipient": ann.ACI, "trustAllKnownKeys": true}); r.Error != nil {
+		t.Fatalf("trust: %+v", r.Error)
+	}
+	if l := d.journal.await(t, 3)[2]; !strings.Contains(l, "secret") || strings.Contains(l, "exception") {
+		t.Errorf("journal: %s", l)
+	}
+	d.send(args{"recipient": ann.ACI, "message": "x"})
+
+	careless := start(t)
+	d = careless.daemon(func(o *sim.DaemonOptions) { o.Trust = "always" })
+	careless.say(sim.Chat{}, ann, "first")
+	if err := careless.Reinstall(ann); err != nil {
+		t.Fatal(err)
+	}
+	careless.say(sim.Chat{}, ann, "second")
+	if l := d.journal.await(t, 2)[1]; !strings.Contains(l, "second") {
+		t.Errorf("with trust always: %s", l)
+	}
+}
+
+func TestFaultsOfTheServiceReachTheJournal(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	if err := w.Plan(
+		sim.Fault{Trouble: sim.Redelivered, Next: 1},
+		sim.Fault{Trouble: sim.Broken, Skip: 1, Next: 1, Chat: bob.ACI},
+		sim.Fault{Trouble: sim.Reordered},
+	); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		w.say(sim.Chat{}, []sim.Person{ann, bob}[i%2], fmt.Sprintf("message %d", i))
+	}
+	d := w.daemon()
+	l := d.journal.await(t, 9)
+	w.await("handled", func(b sim.Book) bool { return b.Totals.Handled == 9 && b.Pending[number] == 0 })
+	all := strings.Join(l, "\n")
+	seen := 0
+	for i := range 8 {
+		seen += strings.Count(all, fmt.Sprintf("message %d", i))
+	}
+	if seen != 8 || strings.Count(all, "ProtocolInvalidMessageException") != 1 {
+		t.Errorf("%d messages:\n%s", seen, all)
+	}
+	if slices.IsSorted(l) {
+		t.Error("they came in order")
+	}
+}
+
+func TestAStreamThatIsCutEndsInHalfALine(t *testing.T) {
+	t.Parallel()
+	w := start(t, v014)
+	d := w.daemon()
+	e := d.events("")
+	if err := w.Plan(sim.Fault{Trouble: sim.StreamCut, Next: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.say(sim.Chat{}, ann, "whole only in the journal")
+	if got := e.next(); strings.Contains(got, "journal") || !strings.HasPrefix(got, `{"envelope":`) {
+		t.Errorf("the client got %s", got)
+	}
+	if l := d.journal.await(t, 1); !strings.Contains(l[0], "whole only in the journal") {
+		t.Errorf("journal: %q", l)
+	}
+	b := w.await("handled", func(b sim.Book) bool { return b.Totals.Handled == 1 })
+	if b.Envelopes[0].Clients != 0 || b.Envelopes[0].Journal != 1 {
+		t.Errorf("books: %+v", b.Envelopes)
+	}
+}
+
+func TestTheMethodReceiveTakesWhatWaits(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	d := w.daemon(mode(sim.Manual), func(o *sim.DaemonOptions) { o.NoReceiveStdout = true })
+	for i := range 3 {
+		w.say(sim.Chat{}, ann, fmt.Sprintf("message %d", i))
+	}
+	r := d.call("receive", args{"timeout": -1, "maxMessages": 2})
+	if got := decode[[]struct{ Account string }](t, r.Result); len(got) != 2 || got[0].Account != number {
+		t.Errorf("receive: %s", r.Result)
+	}
+	// As long as a stream is open, the account receives already.
+	first, cancel := w.daemonStream(d)
+	defer cancel()
+	if got := first(); !strings.Contains(got, "message 2") {
+		t.Errorf("the stream: %s", got)
+	}
+	if r := d.call("receive", args{}); r.Error == nil || r.Error.Code != -1 || !strings.Contains(r.Error.Message, "already being received") {
+		t.Errorf("receive beside a stream: %+v", r)
+	}
+}
+
+// daemonStream opens a stream of events of 0.13, which answers only with the first
+// event.
+func (w *world) daemonStream(d *daemon) (next func() string, cancel func()) {
+	opened := make(chan *events, 1)
+	go func() { opened <- d.events("") }()
+	var e *events
+	return func() string {
+			if e == nil {
+				select {
+				case e = <-opened:
+				case <-time.After(patience):
+					w.t.Fatal("the stream does not begin")
+				}
+			}
+			return e.next()
+		}, func() {
+			if e == nil {
+				e = <-opened
+			}
+			e.close()
+		}
+}
+
+func TestKeepAlivesCarryTheHeadOf013(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(o *sim.Options) { o.KeepAlive = time.Millisecond })
+	d := w.daemon()
+	d.events("").close() // it opens though nothing is received
+}

@@ -1,0 +1,298 @@
+package signal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// wireRequest is a JSON-RPC request or notification.
+type wireRequest struct {
+	JSONRPC string          `json:"jsonrpc"`
+	Method  *string         `json:"method"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   json.RawMessage `json:"error,omitempty"`
+}
+
+// wireResponse is an answer. One of Result and Error is set.
+type wireResponse struct {
+	JSONRPC string          `json:"jsonrpc"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+	ID      json.RawMessage `json:"id"`
+}
+
+// outcome is what becomes of a line or a body: the bytes to answer, nil for none,
+// and what a fault makes of them.
+type outcome struct {
+	body    []byte
+	trouble Trouble
+}
+
+func failure(code int, text string, id json.RawMessage) *wireResponse {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return &wireResponse{JSONRPC: "2.0", Error: &rpcError{Code: code, Message: text}, ID: id}
+}
+
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("signal simulator: encode answer: " + err.Error()) // own types and raw JSON only
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// rpcClient is where calls come from. subscribe is nil where a client cannot
+// subscribe.
+type rpcClient struct {
+	transport   string
+	subscribe   func(managers []*manager) int
+	unsubscribe func(id int) bool
+}
+
+// answerTo reads one message, or a batch of them, and gives the answer.
+func (d *Daemon) answerTo(ctx context.Context, from rpcClient, text []byte) outcome {
+	d.pass()
+	text = bytes.TrimSpace(text)
+	switch {
+	case len(text) == 0:
+		return outcome{body: encode(failure(codeParse, "Empty input line", nil))}
+	case !json.Valid(text):
+		return outcome{body: encode(failure(codeParse, "Unexpected character or end of input: not a JSON value", nil))}
+	}
+	switch text[0] {
+	case '{':
+		r, t := d.one(ctx, from, text)
+		if r == nil {
+			return outcome{trouble: t}
+		}
+		return outcome{body: encode(r), trouble: t}
+	case '[':
+		return d.batch(ctx, from, text)
+	}
+	return outcome{body: encode(failure(codeRequest, "unexpected type: "+nodeType(text[0]), nil))}
+}
+
+// nodeType is what signal-cli's parser calls a value.
+func nodeType(first byte) string {
+	switch first {
+	case '"':
+		return "STRING"
+	case 't', 'f':
+		return "BOOLEAN"
+	case 'n':
+		return "NULL"
+	}
+	return "NUMBER"
+}
+
+// batch runs the requests side by side; answers come in any order, notifications
+// have none.
+func (d *Daemon) batch(ctx context.Context, from rpcClient, text []byte) outcome {
+	var all []json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil || len(all) == 0 {
+		return outcome{body: encode(failure(codeRequest, "invalid request", nil))}
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var out []*wireResponse
+	var trouble Trouble
+	for _, one := range all {
+		wg.Go(func() {
+			r, t := d.one(ctx, from, one)
+			mu.Lock()
+			defer mu.Unlock()
+			if t != "" {
+				trouble = t
+			}
+			if r != nil {
+				out = append(out, r)
+			}
+		})
+	}
+	wg.Wait()
+	if len(out) == 0 {
+		return outcome{trouble: trouble}
+	}
+	return outcome{body: encode(out), trouble: trouble}
+}
+
+// one answers one request; nil for a notification, or a response that a client
+// sent.
+func (d *Daemon) one(ctx context.Context, from rpcClient, text []byte) (*wireResponse, Trouble) {
+	var q wireRequest
+	if err := json.Unmarshal(text, &q); err != nil {
+		var loose struct {
+			ID json.RawMessage `json:"id"`
+		}
+		_ = json.Unmarshal(text, &loose)
+		return failure(codeRequest, "Cannot deserialize the request: "+err.Error(), loose.ID), ""
+	}
+	switch {
+	case q.Result != nil || q.Error != nil:
+		return nil, ""
+	case q.JSONRPC != "2.0":
+		return failure(codeRequest, "only jsonrpc version 2.0 is supported", q.ID), ""
+	case q.Method == nil:
+		return failure(codeRequest, "method field must be set", q.ID), ""
+	case len(q.Params) > 0 && string(q.Params) != "null" && q.Params[0] != '{' && q.Params[0] != '[':
+		return failure(codeRequest, "Cannot deserialize params: neither an object nor an array", q.ID), ""
+	}
+	d.debug("JsonRpcReader", "Received json rpc request, method: "+*q.Method)
+	result, refused, trouble := d.run(ctx, from, *q.Method, q.Params)
+	if q.ID == nil || string(q.ID) == "null" {
+		return nil, trouble
+	}
+	if refused != nil {
+		return &wireResponse{JSONRPC: "2.0", Error: refused, ID: q.ID}, trouble
+	}
+	return &wireResponse{JSONRPC: "2.0", Result: result, ID: q.ID}, trouble
+}
+
+// run finds the account and runs the method: the daemon's own, or one of the
+// world.
+func (d *Daemon) run(ctx context.Context, from rpcClient, method string, raw json.RawMessage) (json.RawMessage, *rpcError, Trouble) {
+	args := params{}
+	if len(raw) > 0 && raw[0] == '{' {
+		var err error
+		if args, err = readParams(raw); err != nil {
+			return nil, &rpcError{Code: codeRequest, Message: err.Error()}, ""
+		}
+	}
+	m := d.only()
+	if m == nil {
+		if id := args.text("account"); id != "" {
+			if m = d.manager(id); m == nil {
+				return nil, &rpcError{Code: codeParams, Message: textNoAccount}, ""
+			}
+		}
+	}
+	switch method {
+	case "subscribeReceive", "unsubscribeReceive":
+		return d.subscription(from, m, method, args, raw)
+	case "receive":
+		if m == nil {
+			return nil, &rpcError{Code: codeParams, Message: textNeedsOne}, ""
+		}
+		return m.receiveCall(ctx, args)
+	case "getAttachment":
+		if m == nil {
+			return nil, &rpcError{Code: codeParams, Message: textNeedsOne}, ""
+		}
+		return d.getAttachment(args)
+	}
+	q := callRequest{Process: d.hello.Process, Transport: from.transport, Method: method, Params: raw}
+	if len(raw) > 0 && raw[0] == '[' {
+		q.Params = nil
+	}
+	if m != nil {
+		q.Account = m.self.ID()
+	}
+	if wd, err := os.Getwd(); err == nil {
+		q.Dir = wd
+	}
+	a, result, err := d.link.call(ctx, q)
+	if err != nil {
+		return nil, &rpcError{Code: codeIO, Message: err.Error()}, ""
+	}
+	if a.Trouble == KilledBefore || a.Trouble == KilledAfter {
+		d.die()
+	}
+	if a.Trouble == Hung {
+		d.hang(true)
+	}
+	if method == "trust" && a.Error == nil && m != nil {
+		m.retry(ctx)
+	}
+	return result, a.Error, a.Trouble
+}
+
+// retry replays what was kept because its sender was not trusted.
+func (m *manager) retry(ctx context.Context) {
+	if m.receiving() {
+		m.replay(ctx)
+	}
+}
+
+func (d *Daemon) subscription(from rpcClient, m *manager, method string, args params, raw json.RawMessage) (json.RawMessage, *rpcError, Trouble) {
+	if from.subscribe == nil {
+		return nil, &rpcError{Code: codeNoMethod, Message: textNoMethod}, ""
+	}
+	if method == "subscribeReceive" {
+		managers := d.managers
+		if m != nil {
+			managers = []*manager{m}
+		}
+		return encode(from.subscribe(managers)), nil, ""
+	}
+	var ids []int
+	id, refused := args.number("subscription")
+	switch {
+	case refused != nil:
+		return nil, refused, ""
+	case len(raw) > 0 && raw[0] == '[':
+		if err := json.Unmarshal(raw, &ids); err != nil || len(ids) == 0 {
+			return nil, userError("Unknown subscription id"), ""
+		}
+		id = int64(ids[0])
+	case !args.has("subscription"):
+		return nil, userError("Missing subscription parameter with subscription id"), ""
+	}
+	if !from.unsubscribe(int(id)) {
+		return nil, userError("Unknown subscription id"), ""
+	}
+	return json.RawMessage("{}"), nil, ""
+}
+
+func (m *manager) receiveCall(ctx context.Context, args params) (json.RawMessage, *rpcError, Trouble) {
+	within, most := 3*time.Second, 0
+	if args.has("timeout") {
+		var seconds float64
+		raw, _ := args.get("timeout")
+		if err := json.Unmarshal(raw, &seconds); err != nil {
+			return nil, &rpcError{Code: codeInternal, Message: "value of timeout cannot be cast to class java.lang.Double"}, ""
+		}
+		within = time.Duration(seconds * float64(time.Second))
+	}
+	n, refused := args.number("maxMessages")
+	if refused != nil {
+		return nil, refused, ""
+	}
+	if n > 0 {
+		most = int(n)
+	}
+	got, refused := m.fetchSome(ctx, within, most)
+	if refused != nil {
+		return nil, refused, ""
+	}
+	return encode(got), nil, ""
+}
+
+// getAttachment reads a file from the folder.
+func (d *Daemon) getAttachment(args params) (json.RawMessage, *rpcError, Trouble) {
+	id := args.text("id")
+	switch {
+	case id == "":
+		return nil, userError("No attachment id given"), ""
+	case d.dir == nil:
+		return nil, userError("Could not find attachment with ID: " + id), ""
+	}
+	data, err := os.ReadFile(d.dir.attachment(id))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, userError("Could not find attachment with ID: " + id), ""
+	}
+	if err != nil {
+		return nil, &rpcError{Code: codeInternal, Message: "An error occurred reading attachment with ID: " + id}, ""
+	}
+	return encode(map[string][]byte{"data": data}), nil, ""
+}

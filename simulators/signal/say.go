@@ -1,0 +1,230 @@
+package signal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// What people cannot do.
+var (
+	errNoAccount = errors.New("no such account")
+	errNoMessage = errors.New("no such message")
+	errNoName    = errors.New("the text does not hold the name that stands for somebody")
+	errAbsent    = errors.New("not a member of the group")
+)
+
+// longText is how many bytes of a text travel in the message itself; a longer one
+// is an attachment.
+const longText = 2000
+
+// longTextType is the content type of that attachment.
+const longTextType = "text/x-signal-plain"
+
+// Say lets p write into a chat. People and groups are known from their first
+// appearance on; a new group has every account in it.
+func (s *Server) Say(chat Chat, p Person, text string, o SayOptions) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pl, err := s.at(chat, p)
+	if err != nil {
+		return Said{}, fmt.Errorf("say: %w", err)
+	}
+	at := o.Timestamp
+	if at == 0 {
+		at = s.stamp()
+	}
+	d, text, files, err := s.compose(pl, at, text, o)
+	if err != nil {
+		return Said{}, fmt.Errorf("say: %w", err)
+	}
+	pl.chat.add(msgKey{p.ACI, at}, &stored{text: text})
+	return s.tell(pl, p, at, files, EnvelopeEntry{Kind: kindOf(d), Text: text}, func(e *wireEnvelope) {
+		e.DataMessage = d
+	}), nil
+}
+
+// kindOf names what a data message is.
+func kindOf(d *wireData) string {
+	if d.Sticker != nil {
+		return "sticker"
+	}
+	return "message"
+}
+
+// compose makes the data message, and gives the text as it stands in it.
+func (s *Server) compose(pl place, at int64, text string, o SayOptions) (*wireData, string, []string, error) {
+	d := s.data(pl, at)
+	text, mentions, err := s.mention(text, o.Mentions)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	d.Mentions, d.TextStyles = mentions, wireStyles(o.Styles)
+	*d.ViewOnce = o.ViewOnce
+	var files []string
+	shown := text
+	if len(text) > longText {
+		// People's programs send the beginning, and the whole as a file.
+		shown = cut(text, longText)
+		a, id := s.store(Attachment{ContentType: longTextType, Data: []byte(text)}, at)
+		d.Attachments, files = append(d.Attachments, a), append(files, id)
+	}
+	if shown != "" {
+		d.Message = &shown
+	}
+	for _, f := range o.Attachments {
+		a, id := s.store(f, at)
+		d.Attachments, files = append(d.Attachments, a), append(files, id)
+	}
+	for _, p := range o.Previews {
+		d.Previews = append(d.Previews, wirePreview{URL: p.URL, Title: p.Title, Description: p.Description})
+	}
+	if o.Sticker != "" {
+		d.Sticker = &wireSticker{PackID: o.Sticker, StickerID: 1}
+	}
+	if q := o.Quote; q != nil {
+		d.Quote = s.quote(pl.chat, *q)
+	}
+	if r := o.StoryReply; r != nil {
+		a := s.addressOf(r.Author)
+		d.StoryContext = &wireStoryContext{AuthorNumber: orNull(a.Number), AuthorUUID: orNull(a.ACI), SentTimestamp: r.Timestamp}
+	}
+	return d, text, files, nil
+}
+
+// data is the data message that says nothing yet.
+func (s *Server) data(pl place, at int64) *wireData {
+	d := &wireData{Timestamp: at, ExpiresInSeconds: pl.chat.timer, ViewOnce: new(bool)}
+	if s.opts.at014() {
+		d.IsExpirationUpdate = new(bool)
+	}
+	if pl.group != nil {
+		d.GroupInfo = pl.group.wire("DELIVER")
+	}
+	return d
+}
+
+// cut shortens a text to at most n bytes, between two characters.
+func cut(text string, n int) string {
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// mention puts the replacement character in the place of each name.
+func (s *Server) mention(text string, ms []Mention) (string, []wireMention, error) {
+	var out []wireMention
+	for _, m := range ms {
+		i := strings.Index(text, m.Name)
+		if i < 0 || m.Name == "" {
+			return "", nil, fmt.Errorf("%w: %q", errNoName, m.Name)
+		}
+		text = text[:i] + "\uFFFC" + text[i+len(m.Name):]
+		// What stands behind it moves.
+		shift, start := 1-units(m.Name), units(text[:i])
+		for j := range out {
+			if out[j].Start > start {
+				out[j].Start += shift
+			}
+		}
+		a := s.addressOf(m.ACI)
+		out = append(out, wireMention{Name: a.legacy(), Number: orNull(a.Number), UUID: orNull(a.ACI), Start: start, Length: 1})
+	}
+	return text, out, nil
+}
+
+func wireStyles(ss []Style) []wireStyle {
+	var out []wireStyle
+	for _, st := range ss {
+		out = append(out, wireStyle(st))
+	}
+	return out
+}
+
+func (s *Server) quote(c *conversation, q Quote) *wireQuote {
+	text := q.Text
+	if m := c.find(msgKey{q.Author, q.Timestamp}); m != nil && text == "" && !m.deleted {
+		text = m.text
+	}
+	a := s.addressOf(q.Author)
+	w := &wireQuote{ID: q.Timestamp, Author: a.legacy(), AuthorNumber: orNull(a.Number), AuthorUUID: orNull(a.ACI), Attachments: []wireAttachment{}}
+	// A quote of what is gone has the empty text, not none.
+	w.Text = &text
+	return w
+}
+
+// Edit lets the author change a message; target is the timestamp of its first or
+// its newest version. The edit has a timestamp of its own.
+func (s *Server) Edit(chat Chat, p Person, target int64, text string, o SayOptions) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pl, err := s.at(chat, p)
+	if err != nil {
+		return Said{}, fmt.Errorf("edit: %w", err)
+	}
+	m := pl.chat.find(msgKey{p.ACI, target})
+	if m == nil {
+		return Said{}, fmt.Errorf("edit: %w: %d", errNoMessage, target)
+	}
+	at := o.Timestamp
+	if at == 0 {
+		at = s.stamp()
+	}
+	d, text, files, err := s.compose(pl, at, text, o)
+	if err != nil {
+		return Said{}, fmt.Errorf("edit: %w", err)
+	}
+	m.text, m.latest = text, at
+	// The next edit may name this version.
+	pl.chat.messages[msgKey{p.ACI, at}] = m
+	return s.tell(pl, p, at, files, EnvelopeEntry{Kind: "edit", Text: text, Target: target}, func(e *wireEnvelope) {
+		e.EditMessage = &wireEdit{TargetSentTimestamp: target, DataMessage: d}
+	}), nil
+}
+
+// Delete lets the author delete a message for everybody.
+func (s *Server) Delete(chat Chat, p Person, target int64) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pl, err := s.at(chat, p)
+	if err != nil {
+		return Said{}, fmt.Errorf("delete: %w", err)
+	}
+	m := pl.chat.find(msgKey{p.ACI, target})
+	if m == nil {
+		return Said{}, fmt.Errorf("delete: %w: %d", errNoMessage, target)
+	}
+	m.deleted = true
+	at := s.stamp()
+	d := s.data(pl, at)
+	d.RemoteDelete = &wireDelete{Timestamp: target}
+	return s.tell(pl, p, at, nil, EnvelopeEntry{Kind: "delete", Target: target}, func(e *wireEnvelope) { e.DataMessage = d }), nil
+}
+
+// tell puts an envelope from p into the queue of everybody in the place.
+func (s *Server) tell(pl place, p Person, at int64, files []string, entry EnvelopeEntry, fill func(*wireEnvelope)) Said {
+	said := Said{Timestamp: at, Author: p.ACI}
+	for _, a := range pl.audience {
+		e := s.envelope(p, at)
+		fill(e)
+		entry := entry
+		entry.Timestamp, entry.Source = at, p.ACI
+		if pl.group != nil {
+			entry.Group = pl.group.id
+		}
+		said.Envelopes = append(said.Envelopes, s.put(a, wireEntry{Envelope: e, Account: a.ID()}, files, entry))
+	}
+	return said
+}
+
+// envelope is one from p that holds nothing yet.
+func (s *Server) envelope(p Person, at int64) *wireEnvelope {
+	a := p.address()
+	device := max(p.Device, 1)
+	return &wireEnvelope{
+		Source: orNull(a.legacy()), SourceNumber: orNull(a.Number), SourceUUID: orNull(a.ACI),
+		SourceName: &p.Name, SourceDevice: &device, Timestamp: at, ServerReceived: at,
+	}
+}

@@ -1,0 +1,48 @@
+package signal
+
+import "fmt"
+
+// Meet makes somebody known to the service, so that accounts can write to them
+// first. Who is known already keeps what was said.
+func (s *Server) Meet(p Person) error {
+	if err := check(p.ACI, p.Number); err != nil {
+		return fmt.Errorf("meet: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meet(p)
+	return nil
+}
+
+// Reinstall gives p a new key, as a new telephone does: until an account trusts it,
+// what p writes stays in the daemon's cache, and what is sent to p fails.
+func (s *Server) Reinstall(p Person) error {
+	return s.alter("reinstall", p, func(who *person) { who.key++ })
+}
+
+// SetRegistered lets p leave Signal, or come back.
+func (s *Server) SetRegistered(p Person, registered bool) error {
+	return s.alter("set registered", p, func(who *person) { who.gone = !registered })
+}
+
+func (s *Server) alter(what string, p Person, do func(*person)) error {
+	if err := check(p.ACI, p.Number); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do(s.meet(p))
+	return nil
+}
+
+// Limit begins a rate limit of the account and gives the token of its challenge.
+func (s *Server) Limit(account string, retryAfter int) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(account)
+	if a == nil {
+		return "", fmt.Errorf("limit: %w: %q", errNoAccount, account)
+	}
+	s.limit(a, retryAfter)
+	return a.limited.token, nil
+}

@@ -1,0 +1,193 @@
+package signal
+
+import "unicode/utf16"
+
+// The JSON of signal-cli. A field without omitempty is written as null when it
+// is empty, because signal-cli does.
+
+// wireEntry is one line of the journal, one event of the stream, and the params of
+// a notification.
+type wireEntry struct {
+	Envelope  *wireEnvelope  `json:"envelope,omitempty"`
+	Account   string         `json:"account"`
+	Exception *wireException `json:"exception,omitempty"`
+}
+
+type wireException struct {
+	Message string `json:"message"`
+	Type    string `json:"type"`
+}
+
+type wireEnvelope struct {
+	Source          *string      `json:"source"`
+	SourceNumber    *string      `json:"sourceNumber"`
+	SourceUUID      *string      `json:"sourceUuid"`
+	SourceName      *string      `json:"sourceName"`
+	SourceDevice    *int         `json:"sourceDevice"`
+	Timestamp       int64        `json:"timestamp"`
+	ServerReceived  int64        `json:"serverReceivedTimestamp"`
+	ServerDelivered int64        `json:"serverDeliveredTimestamp"`
+	DataMessage     *wireData    `json:"dataMessage,omitempty"`
+	EditMessage     *wireEdit    `json:"editMessage,omitempty"`
+	StoryMessage    *wireStory   `json:"storyMessage,omitempty"`
+	SyncMessage     *wireSync    `json:"syncMessage,omitempty"`
+	CallMessage     any          `json:"callMessage,omitempty"`
+	ReceiptMessage  *wireReceipt `json:"receiptMessage,omitempty"`
+	TypingMessage   *wireTyping  `json:"typingMessage,omitempty"`
+}
+
+type wireData struct {
+	Timestamp          int64             `json:"timestamp"`
+	Message            *string           `json:"message"`
+	ExpiresInSeconds   int               `json:"expiresInSeconds"`
+	IsExpirationUpdate *bool             `json:"isExpirationUpdate,omitempty"` // 0.14
+	ViewOnce           *bool             `json:"viewOnce,omitempty"`
+	Reaction           *wireReaction     `json:"reaction,omitempty"`
+	Quote              *wireQuote        `json:"quote,omitempty"`
+	Mentions           []wireMention     `json:"mentions,omitempty"`
+	Previews           []wirePreview     `json:"previews,omitempty"`
+	Attachments        []wireAttachment  `json:"attachments,omitempty"`
+	Sticker            *wireSticker      `json:"sticker,omitempty"`
+	RemoteDelete       *wireDelete       `json:"remoteDelete,omitempty"`
+	TextStyles         []wireStyle       `json:"textStyles,omitempty"`
+	GroupInfo          *wireGroup        `json:"groupInfo,omitempty"`
+	StoryContext       *wireStoryContext `json:"storyContext,omitempty"`
+}
+
+type wireReaction struct {
+	Emoji               string  `json:"emoji"`
+	TargetAuthor        string  `json:"targetAuthor"`
+	TargetAuthorNumber  *string `json:"targetAuthorNumber"`
+	TargetAuthorUUID    *string `json:"targetAuthorUuid"`
+	TargetSentTimestamp int64   `json:"targetSentTimestamp"`
+	IsRemove            bool    `json:"isRemove"`
+}
+
+type wireQuote struct {
+	ID           int64            `json:"id"`
+	Author       string           `json:"author"`
+	AuthorNumber *string          `json:"authorNumber"`
+	AuthorUUID   *string          `json:"authorUuid"`
+	Text         *string          `json:"text"`
+	Mentions     []wireMention    `json:"mentions,omitempty"`
+	Attachments  []wireAttachment `json:"attachments"`
+	TextStyles   []wireStyle      `json:"textStyles,omitempty"`
+}
+
+type wireMention struct {
+	Name   string  `json:"name"`
+	Number *string `json:"number"`
+	UUID   *string `json:"uuid"`
+	Start  int     `json:"start"`
+	Length int     `json:"length"`
+}
+
+type wirePreview struct {
+	URL         string          `json:"url"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Image       *wireAttachment `json:"image"`
+}
+
+type wireAttachment struct {
+	ContentType     string  `json:"contentType"`
+	Filename        *string `json:"filename"`
+	ID              *string `json:"id"`
+	Size            *int64  `json:"size"`
+	Width           *int    `json:"width"`
+	Height          *int    `json:"height"`
+	Caption         *string `json:"caption"`
+	UploadTimestamp *int64  `json:"uploadTimestamp"`
+}
+
+type wireSticker struct {
+	PackID    string `json:"packId"`
+	StickerID int    `json:"stickerId"`
+}
+
+type wireDelete struct {
+	Timestamp int64 `json:"timestamp"`
+}
+
+type wireStyle struct {
+	Style  string `json:"style"`
+	Start  int    `json:"start"`
+	Length int    `json:"length"`
+}
+
+type wireGroup struct {
+	GroupID   string  `json:"groupId"`
+	GroupName *string `json:"groupName"`
+	Revision  int     `json:"revision"`
+	Type      string  `json:"type"` // DELIVER or UPDATE
+}
+
+type wireStoryContext struct {
+	AuthorNumber  *string `json:"authorNumber"`
+	AuthorUUID    *string `json:"authorUuid"`
+	SentTimestamp int64   `json:"sentTimestamp"`
+}
+
+type wireEdit struct {
+	TargetSentTimestamp int64     `json:"targetSentTimestamp"`
+	DataMessage         *wireData `json:"dataMessage"`
+}
+
+type wireStory struct {
+	AllowsReplies  bool            `json:"allowsReplies"`
+	GroupID        string          `json:"groupId,omitempty"`
+	TextAttachment *wireTextStory  `json:"textAttachment,omitempty"`
+	FileAttachment *wireAttachment `json:"fileAttachment,omitempty"`
+}
+
+type wireTextStory struct {
+	Text  string `json:"text"`
+	Style string `json:"style"`
+}
+
+// wireSync is {} for what signal-cli handles without telling.
+type wireSync struct {
+	SentMessage     *wireSent         `json:"sentMessage,omitempty"`
+	BlockedNumbers  []string          `json:"blockedNumbers,omitempty"`
+	BlockedGroupIDs []string          `json:"blockedGroupIds,omitempty"`
+	ReadMessages    []wireReadMessage `json:"readMessages,omitempty"`
+	Type            string            `json:"type,omitempty"`
+}
+
+type wireSent struct {
+	Destination       *string   `json:"destination"`
+	DestinationNumber *string   `json:"destinationNumber"`
+	DestinationUUID   *string   `json:"destinationUuid"`
+	EditMessage       *wireEdit `json:"editMessage,omitempty"`
+	*wireData
+}
+
+type wireReadMessage struct {
+	Sender       string  `json:"sender"`
+	SenderNumber *string `json:"senderNumber"`
+	SenderUUID   *string `json:"senderUuid"`
+	Timestamp    int64   `json:"timestamp"`
+}
+
+type wireReceipt struct {
+	When       int64   `json:"when"`
+	IsDelivery bool    `json:"isDelivery"`
+	IsRead     bool    `json:"isRead"`
+	IsViewed   bool    `json:"isViewed"`
+	Timestamps []int64 `json:"timestamps"`
+}
+
+type wireTyping struct {
+	Action    string `json:"action"` // STARTED or STOPPED
+	Timestamp int64  `json:"timestamp"`
+	GroupID   string `json:"groupId,omitempty"`
+}
+
+// units counts the UTF-16 code units of s.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += max(utf16.RuneLen(r), 1)
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package slack
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Context is the channel that somebody looks at beside an assistant thread.
+type Context struct {
+	ChannelID    string `json:"channel_id,omitempty"`
+	TeamID       string `json:"team_id,omitempty"`
+	EnterpriseID string `json:"enterprise_id,omitempty"`
+}
+
+// OpenAssistant lets p open a new thread with the app's assistant: the app gets
+// assistant_thread_started, or on the agent surface app_home_opened. What p says
+// then goes into the thread Said.ThreadTS.
+func (s *Server) OpenAssistant(app string, p Person, at Context) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.app(app)
+	if a == nil {
+		return Said{}, fmt.Errorf("open assistant: %w: %q", errNoApp, app)
+	}
+	s.people[p.ID] = p
+	r := s.dm(p.ID, a)
+	said := Said{Channel: r.channel.ID}
+	if a.AgentView {
+		s.publish(a, r, map[string]any{
+			"type": "app_home_opened", "user": p.ID, "channel": r.channel.ID, "tab": "messages", "event_ts": s.stamp(),
+		}, EventEntry{Kind: "app_home_opened", Channel: r.channel.ID, User: p.ID})
+		said.note(s.newest())
+		return said, nil
+	}
+	ts := s.stamp()
+	r.add(&stored{author: a, message: &wireMessage{
+		Type: "message", Subtype: "assistant_app_thread", Text: "New Assistant Thread", User: a.UserID, BotID: a.BotID, TS: ts, ThreadTS: ts,
+		Team: s.opts.Team.ID, Assistant: &wireAssistant{Title: "New Assistant Thread", TitleBlocks: json.RawMessage("[]"), Artifacts: []string{}},
+	}})
+	said.TS, said.ThreadTS = ts, ts
+	s.assist(a, r, p, ts, at, "assistant_thread_started", &said)
+	return said, nil
+}
+
+// ChangeContext lets p look at something else beside an assistant thread.
+func (s *Server) ChangeContext(app string, p Person, thread string, at Context) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.app(app)
+	if a == nil {
+		return Said{}, fmt.Errorf("change context: %w: %q", errNoApp, app)
+	}
+	r := s.dm(p.ID, a)
+	said := Said{Channel: r.channel.ID, ThreadTS: thread}
+	if a.AgentView {
+		s.publish(a, r, map[string]any{
+			"type": "app_context_changed", "user": p.ID, "channel": r.channel.ID, "event_ts": s.stamp(),
+			"context": map[string]any{"entities": []any{map[string]any{"type": "slack#/types/channel_id", "value": at.ChannelID}}},
+		}, EventEntry{Kind: "app_context_changed", Channel: r.channel.ID, User: p.ID})
+		said.note(s.newest())
+		return said, nil
+	}
+	if r.messages[thread] == nil {
+		return Said{}, fmt.Errorf("change context: %w: thread %s", errNoMessage, thread)
+	}
+	s.assist(a, r, p, thread, at, "assistant_thread_context_changed", &said)
+	return said, nil
+}
+
+func (s *Server) assist(a *app, r *room, p Person, thread string, at Context, kind string, said *Said) {
+	if !a.subscribed(kind, "") {
+		return
+	}
+	s.publish(a, r, map[string]any{
+		"type": kind, "event_ts": s.stamp(), "assistant_thread": map[string]any{
+			"user_id": p.ID, "context": at, "channel_id": r.channel.ID, "thread_ts": thread,
+		},
+	}, EventEntry{Kind: kind, Channel: r.channel.ID, ThreadTS: thread, User: p.ID})
+	said.note(s.newest())
+}
+
+// StopStreams lets p press stop in a thread: what streams there ends, and the
+// app gets agent_session_stopped.
+func (s *Server) StopStreams(p Person, channel, thread string) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rooms[channel]
+	if r == nil {
+		return Said{}, fmt.Errorf("stop: %w: %q", errNoChannel, channel)
+	}
+	said := Said{Channel: channel, ThreadTS: thread}
+	for _, a := range s.apps {
+		if !s.present(r, a) {
+			continue
+		}
+		stopped := []string{}
+		for _, ts := range r.order {
+			st := r.messages[ts]
+			if st.author == a && st.message.ThreadTS == thread && st.stream.live(s.opts.Now()) {
+				st.stream.state, st.entry.Stream = "stopped", "stopped"
+				stopped = append(stopped, ts)
+			}
+		}
+		if !a.subscribed("agent_session_stopped", "") {
+			continue
+		}
+		s.publish(a, r, map[string]any{
+			"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": p.ID, "event_ts": s.stamp(), "streaming_message_ts": stopped,
+		}, EventEntry{Kind: "agent_session_stopped", Channel: channel, ThreadTS: thread, User: p.ID})
+		said.note(s.newest())
+	}
+	s.books.touch()
+	return said, nil
+}
+
+// linkTo is the address of a message.
+func (s *Server) linkTo(r *room, ts string) string {
+	return fmt.Sprintf("https://%s.slack.com/archives/%s/p%s%s", s.opts.Team.Domain, r.channel.ID, ts[:10], ts[11:])
+}

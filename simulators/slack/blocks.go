@@ -1,0 +1,239 @@
+package slack
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// block is what the limits and the books want to know of one.
+type block struct {
+	Type     string          `json:"type"`
+	Text     json.RawMessage `json:"text"`
+	Fields   []textObject    `json:"fields"`
+	Elements json.RawMessage `json:"elements"`
+	Rows     [][]cell        `json:"rows"`
+	AltText  string          `json:"alt_text"`
+	Title    json.RawMessage `json:"title"`
+}
+
+type textObject struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// cell of a table: raw_text or rich_text.
+type cell struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Elements json.RawMessage `json:"elements"`
+}
+
+// blockTypes that a message may hold.
+var blockTypes = []string{
+	"section", "divider", "image", "actions", "context", "input", "file", "header", "video", "rich_text", "markdown",
+	"table", "context_actions", "call", "task_card", "plan",
+}
+
+const (
+	maxBlocks  = 50
+	maxSection = 3000
+	maxField   = 2000
+	maxHeader  = 150
+	maxRows    = 100
+	maxColumns = 20
+)
+
+// readBlocks holds blocks to Slack's limits and says what people read in them.
+func readBlocks(raw json.RawMessage) (string, *refusal) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return "", refuse("invalid_blocks_format")
+	}
+	if len(list) > maxBlocks {
+		return "", invalid("", "no more than 50 items allowed")
+	}
+	var lines []string
+	markdown, tables := 0, 0
+	for i, b := range list {
+		line, err := readBlock(fmt.Sprintf("/%d", i), b, &markdown, &tables)
+		if err != nil {
+			return "", err
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	switch {
+	case markdown > maxMarkdown:
+		return "", refuse("msg_blocks_too_long")
+	case tables > 1:
+		return "", refuse("invalid_attachments", "[ERROR] only_one_table_allowed")
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func invalid(at, text string) *refusal {
+	return refuse("invalid_blocks", "[ERROR] "+text+" [json-pointer:/blocks"+at+"]")
+}
+
+func readBlock(at string, raw json.RawMessage, markdown, tables *int) (string, *refusal) {
+	var b block
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return "", invalid(at, "failed to match all allowed schemas")
+	}
+	switch {
+	case b.Type == "":
+		return "", invalid(at, "missing required field: type")
+	case !slices.Contains(blockTypes, b.Type):
+		return "", invalid(at+"/type", "unsupported type: "+b.Type)
+	}
+	switch b.Type {
+	case "markdown":
+		return readMarkdown(at, b, markdown)
+	case "section":
+		return readSection(at, b)
+	case "header":
+		var t textObject
+		if json.Unmarshal(b.Text, &t) != nil || t.Type != "plain_text" || t.Text == "" {
+			return "", invalid(at+"/text", "missing required field: text")
+		}
+		return t.Text, tooLong(at+"/text/text", t.Text, maxHeader)
+	case "table":
+		*tables++
+		return readTable(at, b)
+	case "image":
+		return b.AltText, nil
+	case "rich_text", "context":
+		return flat(b.Elements), nil
+	}
+	return "", nil
+}
+
+func tooLong(at, text string, most int) *refusal {
+	if utf8.RuneCountInString(text) <= most {
+		return nil
+	}
+	return invalid(at, fmt.Sprintf("must be less than %d characters", most+1))
+}
+
+func readMarkdown(at string, b block, sum *int) (string, *refusal) {
+	var text string
+	if json.Unmarshal(b.Text, &text) != nil || text == "" {
+		return "", invalid(at+"/text", "missing required field: text")
+	}
+	*sum += utf8.RuneCountInString(text)
+	return text, nil
+}
+
+func readSection(at string, b block) (string, *refusal) {
+	var lines []string
+	if len(b.Text) > 0 {
+		var t textObject
+		if json.Unmarshal(b.Text, &t) != nil || t.Type != "mrkdwn" && t.Type != "plain_text" || t.Text == "" {
+			return "", invalid(at+"/text", "failed to match all allowed schemas")
+		}
+		if e := tooLong(at+"/text/text", t.Text, maxSection); e != nil {
+			return "", e
+		}
+		lines = append(lines, t.Text)
+	}
+	if len(b.Fields) > 10 {
+		return "", invalid(at+"/fields", "no more than 10 items allowed")
+	}
+	for i, f := range b.Fields {
+		if e := tooLong(fmt.Sprintf("%s/fields/%d/text", at, i), f.Text, maxField); e != nil {
+			return "", e
+		}
+		lines = append(lines, f.Text)
+	}
+	if len(lines) == 0 {
+		return "", invalid(at, "missing required field: text")
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func readTable(at string, b block) (string, *refusal) {
+	if len(b.Rows) == 0 {
+		return "", invalid(at+"/rows", "missing required field: rows")
+	}
+	if len(b.Rows) > maxRows {
+		return "", invalid(at+"/rows", "no more than 100 items allowed")
+	}
+	var lines []string
+	for i, row := range b.Rows {
+		if len(row) > maxColumns {
+			return "", invalid(fmt.Sprintf("%s/rows/%d", at, i), "no more than 20 items allowed")
+		}
+		var cells []string
+		for _, c := range row {
+			text := c.Text
+			if len(c.Elements) > 0 {
+				text = flat(c.Elements)
+			}
+			cells = append(cells, text)
+		}
+		lines = append(lines, strings.Join(cells, " | "))
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// flat is what people read in the elements of rich text or of a context.
+func flat(raw json.RawMessage) string {
+	var es []struct {
+		Type     string          `json:"type"`
+		Text     json.RawMessage `json:"text"`
+		URL      string          `json:"url"`
+		UserID   string          `json:"user_id"`
+		Range    string          `json:"range"`
+		Name     string          `json:"name"`
+		Elements json.RawMessage `json:"elements"`
+	}
+	if json.Unmarshal(raw, &es) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, e := range es {
+		var text string
+		if json.Unmarshal(e.Text, &text) != nil {
+			var t textObject
+			_ = json.Unmarshal(e.Text, &t) // an element without text
+			text = t.Text
+		}
+		switch {
+		case text != "":
+			b.WriteString(text)
+		case e.UserID != "":
+			b.WriteString("<@" + e.UserID + ">")
+		case e.Range != "":
+			b.WriteString("<!" + e.Range + ">")
+		case e.URL != "":
+			b.WriteString(e.URL)
+		case e.Name != "":
+			b.WriteString(":" + e.Name + ":")
+		}
+		b.WriteString(flat(e.Elements))
+		if len(e.Elements) > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+var pingShape = regexp.MustCompile(`<(?:!(channel|here|everyone)|!subteam\^(S[A-Z0-9]+)|@([UW][A-Z0-9]+))(?:\|[^>]*)?>`)
+
+// pings lists whom texts notify when they are shown.
+func pings(texts ...string) []string {
+	var out []string
+	for _, text := range texts {
+		for _, m := range pingShape.FindAllStringSubmatch(text, -1) {
+			if who := m[1] + m[2] + m[3]; !slices.Contains(out, who) {
+				out = append(out, who)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,313 @@
+package slack
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// delivery is one event on its way to one app.
+type delivery struct {
+	app      *app
+	entry    *EventEntry
+	envelope string // events_api, slash_commands or interactive
+	payload  json.RawMessage
+	tries    int
+	reason   string // of the retry
+	done     bool   // acknowledged or given up
+	fault    *Fault
+}
+
+// attempt is one envelope of a delivery.
+type attempt struct {
+	delivery *delivery
+	index    int // in the entry's attempts
+	failed   bool
+	lose     bool // the next acknowledgement is lost
+}
+
+func (t *attempt) entry() *AttemptEntry { return &t.delivery.entry.Attempts[t.index] }
+
+// publish makes an event for an app and begins to deliver it. The caller holds
+// the lock.
+func (s *Server) publish(a *app, r *room, inner any, e EventEntry) {
+	e.App, e.EventID, e.Created = a.Name, s.makeID("Ev"), s.opts.Now()
+	d := &delivery{app: a, envelope: "events_api", payload: s.callback(a, r, inner, e.EventID, e.Created)}
+	s.enter(d, e)
+	s.send(d)
+}
+
+// enter books a delivery.
+func (s *Server) enter(d *delivery, e EventEntry) {
+	d.entry = s.books.events.add(e)
+	s.books.totals.Events++
+	d.app.owed++
+	s.books.touch()
+}
+
+// callback is the outer event around inner.
+func (s *Server) callback(a *app, r *room, inner any, id string, at time.Time) json.RawMessage {
+	t := s.opts.Team
+	out := struct {
+		Token               string           `json:"token"`
+		TeamID              string           `json:"team_id"`
+		EnterpriseID        string           `json:"enterprise_id,omitempty"`
+		ContextTeamID       string           `json:"context_team_id"`
+		ContextEnterpriseID *string          `json:"context_enterprise_id"`
+		AppID               string           `json:"api_app_id"`
+		Event               any              `json:"event"`
+		Type                string           `json:"type"`
+		EventID             string           `json:"event_id"`
+		EventTime           int64            `json:"event_time"`
+		Authorizations      []map[string]any `json:"authorizations"`
+		External            bool             `json:"is_ext_shared_channel"`
+		EventContext        string           `json:"event_context"`
+	}{
+		Token: "verification", TeamID: t.ID, EnterpriseID: t.EnterpriseID, ContextTeamID: t.ID, AppID: a.ID, Event: inner,
+		Type: "event_callback", EventID: id, EventTime: at.Unix(), EventContext: "4-" + id,
+	}
+	authorization := map[string]any{
+		"enterprise_id": nil, "team_id": t.ID, "user_id": a.UserID, "is_bot": true, "is_enterprise_install": a.OrgWide,
+	}
+	if t.EnterpriseID != "" {
+		out.ContextEnterpriseID = &t.EnterpriseID
+		authorization["enterprise_id"] = t.EnterpriseID
+	}
+	if a.OrgWide {
+		authorization["team_id"] = nil
+	}
+	if r != nil {
+		out.External = r.channel.External
+		if r.channel.ContextTeam != "" {
+			out.ContextTeamID = r.channel.ContextTeam
+			out.TeamID = r.channel.ContextTeam
+		}
+	}
+	out.Authorizations = []map[string]any{authorization}
+	return must(out)
+}
+
+// send makes the next attempt to deliver d. The caller holds the lock.
+func (s *Server) send(d *delivery) {
+	f := s.draw(struck{app: d.app.Name, method: deliveries, channel: d.entry.Channel, kind: d.entry.Kind})
+	if f == nil {
+		s.dispatch(d, nil)
+		s.release(d.app)
+		return
+	}
+	switch f.Trouble {
+	case Slow:
+		s.agenda.after(f.Delay, s.locked(func() { s.dispatch(d, f) }))
+	case Reordered:
+		d.fault = f
+		d.app.late = append(d.app.late, d)
+		delay := f.Delay
+		if delay == 0 {
+			delay = 100 * time.Millisecond
+		}
+		s.agenda.after(delay, s.locked(func() { s.release(d.app) }))
+	default:
+		s.dispatch(d, f)
+		s.release(d.app)
+	}
+}
+
+// locked is do under the lock.
+func (s *Server) locked(do func()) func() {
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		do()
+	}
+}
+
+// release delivers what was held back.
+func (s *Server) release(a *app) {
+	late := a.late
+	a.late = nil
+	for _, d := range late {
+		s.dispatch(d, d.fault)
+	}
+}
+
+// dispatch hands d to a connection or posts it.
+func (s *Server) dispatch(d *delivery, f *Fault) {
+	if d.done || s.stop.Err() != nil {
+		return
+	}
+	copies := 1
+	if f != nil && f.Trouble == Duplicated {
+		copies += max(f.Copies, 1)
+	}
+	for i := range copies {
+		if i > 0 {
+			d.reason = "timeout"
+		}
+		t := s.try(d, f)
+		if d.app.RequestURL != "" {
+			s.post(t, f)
+		} else {
+			s.push(t, f)
+		}
+	}
+}
+
+// try books an attempt.
+func (s *Server) try(d *delivery, f *Fault) *attempt {
+	e := AttemptEntry{Retry: d.tries, Reason: d.reason, At: s.opts.Now()}
+	if f != nil {
+		e.Fault = f.Trouble
+	}
+	if d.tries > 0 {
+		s.books.totals.Retried++
+	}
+	d.tries++
+	d.entry.Attempts = append(d.entry.Attempts, e)
+	s.books.touch()
+	return &attempt{delivery: d, index: len(d.entry.Attempts) - 1}
+}
+
+// push sends an attempt over one of the app's connections.
+func (s *Server) push(t *attempt, f *Fault) {
+	d, e := t.delivery, t.entry()
+	c := s.choose(d.app)
+	if c == nil {
+		e.Problem = "no connection"
+		s.miss(t, "timeout")
+		return
+	}
+	e.EnvelopeID, e.Connection, e.Process = s.uuid(), c.entry.ID, c.entry.Process
+	trouble := Trouble("")
+	if f != nil {
+		trouble = f.Trouble
+	}
+	if trouble == Dropped {
+		e.Problem = "connection cut"
+		c.cut()
+		s.miss(t, "timeout")
+		return
+	}
+	t.lose = trouble == LostAck
+	frame := map[string]any{
+		"envelope_id": e.EnvelopeID, "payload": d.payload, "type": d.envelope, "accepts_response_payload": d.envelope != "events_api",
+	}
+	if d.envelope == "events_api" {
+		frame["retry_attempt"], frame["retry_reason"] = e.Retry, e.Reason
+	}
+	d.app.pending[e.EnvelopeID] = t
+	c.write(must(frame))
+	c.entry.Envelopes++
+	s.books.totals.Delivered++
+	switch trouble {
+	case Ambiguous:
+		c.cutAfterwards()
+	case Disconnect:
+		s.warn(c, f.Reason)
+	}
+	if s.opts.AckTimeout > 0 {
+		s.agenda.after(s.opts.AckTimeout, s.locked(func() { s.miss(t, "timeout") }))
+	}
+}
+
+// miss is an attempt that failed: the event comes again, or is given up. The
+// caller holds the lock.
+func (s *Server) miss(t *attempt, reason string) {
+	d := t.delivery
+	if t.failed || d.done || !t.entry().Acknowledged.IsZero() {
+		return
+	}
+	t.failed = true
+	// Only of the newest attempt: a copy has no retries of its own.
+	if t.index != len(d.entry.Attempts)-1 {
+		return
+	}
+	if n := d.tries - 1; d.envelope == "events_api" && n < len(s.opts.Retries) {
+		d.reason = reason
+		s.agenda.after(s.opts.Retries[n], s.locked(func() {
+			if !d.done && d.tries == n+1 {
+				s.send(d)
+			}
+		}))
+		return
+	}
+	for _, e := range d.entry.Attempts {
+		delete(d.app.pending, e.EnvelopeID)
+	}
+	d.entry.GivenUp = true
+	s.books.totals.GivenUp++
+	s.close(d)
+}
+
+// close ends a delivery.
+func (s *Server) close(d *delivery) {
+	d.done = true
+	d.app.owed--
+	s.books.touch()
+}
+
+// acknowledge takes an acknowledgement that came on c.
+func (s *Server) acknowledge(c *conn, envelopeID string, payload json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := c.app
+	t := a.pending[envelopeID]
+	c.entry.Acks++
+	s.books.touch()
+	if t == nil {
+		s.books.totals.Unsolicited++
+		return
+	}
+	if t.lose {
+		return
+	}
+	delete(a.pending, envelopeID)
+	e, d := t.entry(), t.delivery
+	e.Acknowledged, e.By = s.opts.Now(), c.entry.ID
+	// What comes late does not undo the retry that is on its way.
+	if !t.failed {
+		s.acknowledged(d)
+	}
+	if len(payload) > 0 && string(payload) != "null" && string(payload) != "{}" {
+		s.signal(SignalEntry{
+			App: a.Name, Kind: "ack", Channel: d.entry.Channel, Text: d.entry.Kind, Payload: slices.Clone(payload), Process: c.entry.Process,
+		})
+		s.answered(d, payload, c.entry.Process)
+	}
+}
+
+func (s *Server) acknowledged(d *delivery) {
+	if d.done {
+		return
+	}
+	d.entry.Acknowledged = s.opts.Now()
+	s.books.totals.Acknowledged++
+	s.close(d)
+}
+
+// Lapse treats every delivery that is not acknowledged as if AckTimeout had
+// passed, and says how many there were.
+func (s *Server) Lapse() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, a := range s.apps {
+		var waiting []*attempt
+		for _, t := range a.pending {
+			if !t.failed && !t.delivery.done {
+				waiting = append(waiting, t)
+			}
+		}
+		slices.SortFunc(waiting, func(x, y *attempt) int { return x.entry().At.Compare(y.entry().At) })
+		for _, t := range waiting {
+			s.miss(t, "timeout")
+		}
+		n += len(waiting)
+	}
+	return n
+}
+
+func (s *Server) uuid() string {
+	hi, lo := s.rng.Uint64(), s.rng.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, 0x8000|lo>>48&0x3fff, lo&0xffffffffffff)
+}

@@ -1,0 +1,206 @@
+package slack
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// File is something that a person shares.
+type File struct {
+	Name     string `json:"name"`
+	Mimetype string `json:"mimetype,omitempty"`
+	Data     []byte `json:"data"`
+	// External is a file from another workspace: events hold only its id until
+	// files.info is asked.
+	External bool `json:"external,omitempty"`
+	// Remote is a file that another service keeps, at that address.
+	Remote string `json:"remote,omitempty"`
+	// Gone is a file that was deleted meanwhile.
+	Gone bool `json:"gone,omitempty"`
+}
+
+type storedFile struct {
+	wire wireFile
+	data []byte
+	app  *app // who uploads it
+}
+
+// share stores a file of a person and is what the event says of it. The caller
+// holds the lock.
+func (s *Server) share(r *room, p Person, f File) wireFile {
+	id := s.makeID("F")
+	if f.Gone {
+		return wireFile{ID: id, Mode: "tombstone"}
+	}
+	kind := f.Mimetype
+	if kind == "" {
+		kind = mime.TypeByExtension(path.Ext(f.Name))
+	}
+	w := s.describeFile(id, f.Name, kind, len(f.Data))
+	w.User, w.UserTeam = p.ID, s.teamOf(p)
+	if f.Remote != "" {
+		w.Mode, w.IsExternal, w.ExternalType, w.URLPrivate, w.URLPrivateDownload = "external", yes(true), "gdrive", f.Remote, ""
+	}
+	s.files[id] = &storedFile{wire: w, data: f.Data}
+	if f.External || r.channel.External {
+		return wireFile{ID: id, FileAccess: "check_file_info", Mode: "file_access"}
+	}
+	return w
+}
+
+func (s *Server) describeFile(id, name, kind string, size int) wireFile {
+	now := s.opts.Now().Unix()
+	ext := strings.TrimPrefix(path.Ext(name), ".")
+	private := fmt.Sprintf("%s/files-pri/%s-%s/", s.URL(), s.opts.Team.ID, id)
+	return wireFile{
+		ID: id, Created: now, Timestamp: now, Name: name, Title: name, Mimetype: kind, Filetype: ext, PrettyType: strings.ToUpper(ext),
+		Editable: yes(false), Size: size, Mode: "hosted", IsExternal: yes(false), IsPublic: yes(false), PublicURLShared: yes(false),
+		DisplayAsBot: yes(false), URLPrivate: private + name, URLPrivateDownload: private + "download/" + name,
+		Permalink: fmt.Sprintf("https://%s.slack.com/files/%s/%s", s.opts.Team.Domain, id, name), HasRichPreview: yes(false), FileAccess: "visible",
+	}
+}
+
+// serveFile answers a download: the file for who may read it, and the sign-in
+// page, with status 200, for everybody else.
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, at string) {
+	parts := strings.Split(strings.TrimPrefix(at, "/files-pri/"), "/")
+	_, id, _ := strings.Cut(parts[0], "-")
+	token := bearer(r)
+	s.mu.Lock()
+	f := s.files[id]
+	may := false
+	for _, a := range s.apps {
+		may = may || a.BotToken == token && a.revoked == "" && a.may("files:read")
+	}
+	s.mu.Unlock()
+	switch {
+	case !may:
+		http.Redirect(w, r, "/?redir="+url.QueryEscape(at), http.StatusFound)
+	case f == nil:
+		http.NotFound(w, r)
+	default:
+		w.Header().Set("Content-Type", f.wire.Mimetype)
+		w.Header().Set("Content-Length", strconv.Itoa(len(f.data)))
+		_, _ = w.Write(f.data)
+	}
+}
+
+// signIn is the page that people without a session get, with status 200.
+func signIn(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte("<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body>Sign in to your workspace</body></html>"))
+}
+
+func (s *Server) fileInfo(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[c.args["file"]]
+	if f == nil {
+		return nil, refuse("file_not_found")
+	}
+	return map[string]any{"file": f.wire, "comments": []any{}, "response_metadata": map[string]string{"next_cursor": ""}}, nil
+}
+
+func (s *Server) uploadURL(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := c.args.int("length", 0)
+	if c.args["filename"] == "" || size < 1 {
+		return nil, refuse("invalid_arguments", "[ERROR] missing required field: length")
+	}
+	id := s.makeID("F")
+	w := s.describeFile(id, c.args["filename"], mime.TypeByExtension(path.Ext(c.args["filename"])), size)
+	w.User, w.Username = c.app.UserID, c.app.Name
+	s.uploads[id] = &storedFile{wire: w, app: c.app}
+	return map[string]any{"upload_url": s.URL() + "/upload/v1/" + id, "file_id": id}, nil
+}
+
+// serveUpload takes the bytes of a file: as they are, or as the first file of a
+// form.
+func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, id string) {
+	body := io.Reader(http.MaxBytesReader(w, r.Body, 1<<30))
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		m, err := r.MultipartReader()
+		for err == nil {
+			part, e := m.NextPart()
+			if err = e; e == nil && part.FileName() != "" {
+				body = part
+				break
+			}
+		}
+		if err != nil {
+			http.Error(w, "no file", http.StatusBadRequest)
+			return
+		}
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	f := s.uploads[id]
+	if f != nil {
+		f.data, f.wire.Size = data, len(data)
+	}
+	s.mu.Unlock()
+	if f == nil {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "OK - %d", len(data))
+}
+
+func (s *Server) completeUpload(c *call) (any, *refusal) {
+	var list []struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+	}
+	if json.Unmarshal([]byte(c.args["files"]), &list) != nil || len(list) == 0 {
+		return nil, refuse("invalid_arguments", "[ERROR] missing required field: files")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var files []wireFile
+	for _, x := range list {
+		f := s.uploads[x.ID]
+		if f == nil || f.app != c.app || f.data == nil {
+			return nil, refuse("file_not_found")
+		}
+		if x.Title != "" {
+			f.wire.Title = x.Title
+		}
+		files = append(files, f.wire)
+	}
+	if c.channel() != "" {
+		r, refused := s.target(c, true)
+		if refused != nil {
+			return nil, refused
+		}
+		p := post{text: c.args["initial_comment"], shown: c.args["initial_comment"]}
+		p.pings = pings(p.text)
+		if raw := c.args["blocks"]; raw != "" {
+			p.blocks = json.RawMessage(raw)
+			if p.shown, refused = readBlocks(p.blocks); refused != nil {
+				return nil, refused
+			}
+		}
+		m, refused := s.compose(c, r, p)
+		if refused != nil {
+			return nil, refused
+		}
+		m.Subtype, m.Files, m.Upload = "file_share", files, yes(true)
+		s.put(c, r, m, p, nil)
+	}
+	for _, f := range files {
+		s.files[f.ID] = s.uploads[f.ID]
+		delete(s.uploads, f.ID)
+	}
+	return map[string]any{"files": files}, nil
+}

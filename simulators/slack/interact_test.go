@@ -1,0 +1,193 @@
+package slack_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	sim "parley/simulators/slack"
+)
+
+// respond posts to a response URL.
+func (w *workspace) respond(to string, v any) (int, string) {
+	w.t.Helper()
+	body, err := json.Marshal(v)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.fetch(http.MethodPost, to, string(body))
+}
+
+func TestACommandIsAnsweredByItsURLFiveTimes(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	w := start(t, func(o *sim.Options) { o.Now = clock.now })
+	s := w.connect()
+	said, err := w.Command("", general, ann, "/parley", "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := s.read()
+	var c map[string]string
+	if err := json.Unmarshal(f.Payload, &c); err != nil || f.Type != "slash_commands" || !f.Accepts || f.Attempt != nil {
+		t.Fatalf("frame %+v %v", f, err)
+	}
+	if c["command"] != "/parley" || c["text"] != "status" || c["response_url"] != said.ResponseURL || c["channel_id"] != general.ID {
+		t.Errorf("command %v", c)
+	}
+	s.ack(f, map[string]any{"text": "working"})
+	w.until(func(b sim.Book) bool { return len(b.Messages) == 1 })
+	for i, how := range []string{"ephemeral", "in_channel", "in_channel", "ephemeral", "ephemeral"} {
+		if status, text := w.respond(said.ResponseURL, map[string]any{"text": "done", "response_type": how}); status != 200 || text != "ok" {
+			t.Errorf("answer %d: %d %s", i, status, text)
+		}
+	}
+	if status, text := w.respond(said.ResponseURL, map[string]any{"text": "more"}); status != 404 || !strings.Contains(text, "used_url") {
+		t.Errorf("the sixth: %d %s", status, text)
+	}
+	b := w.Books()
+	if len(b.Messages) != 6 || b.Messages[0].Ephemeral != ann.ID || b.Messages[2].Ephemeral != "" || b.Messages[0].Text() != "working" {
+		t.Errorf("messages %+v", b.Messages)
+	}
+	late, err := w.Command("", general, ann, "/parley", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.pass(30 * time.Minute)
+	if status, text := w.respond(late.ResponseURL, map[string]any{"text": "late"}); status != 404 || !strings.Contains(text, "expired_url") {
+		t.Errorf("too late: %d %s", status, text)
+	}
+}
+
+func TestACommandIsNotDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.connect()
+	if _, err := w.Command("", general, ann, "/parley", ""); err != nil {
+		t.Fatal(err)
+	}
+	s.read()
+	w.Lapse()
+	b := w.until(func(b sim.Book) bool { return b.Totals.GivenUp == 1 })
+	if len(b.Events[0].Attempts) != 1 {
+		t.Errorf("attempts %+v", b.Events[0].Attempts)
+	}
+}
+
+func TestAPressedButtonCanOpenAViewAndReplaceItsMessage(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.say(general, ann, "hello")
+	a := w.call("chat.postMessage", map[string]any{"channel": general.ID, "text": "sure?", "blocks": []any{button}})
+	s := w.connect()
+	said, err := w.Press(ann, general.ID, a.TS, "stop", "now")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := s.read()
+	for f.Type != "interactive" {
+		f = s.read()
+	}
+	var p struct {
+		Type    string `json:"type"`
+		Trigger string `json:"trigger_id"`
+		Actions []struct {
+			ActionID string `json:"action_id"`
+			BlockID  string `json:"block_id"`
+			Value    string `json:"value"`
+		} `json:"actions"`
+		Container struct {
+			TS string `json:"message_ts"`
+		} `json:"container"`
+	}
+	if err := json.Unmarshal(f.Payload, &p); err != nil || p.Type != "block_actions" || len(p.Actions) != 1 || p.Actions[0].ActionID != "stop" ||
+		p.Actions[0].BlockID != "b" || p.Actions[0].Value != "now" || p.Container.TS != a.TS {
+		t.Errorf("payload %s %v", f.Payload, err)
+	}
+	s.ack(f)
+	view := map[string]any{"type": "modal", "title": map[string]any{"type": "plain_text", "text": "x"}, "blocks": []any{}}
+	for i, want := range []string{"", "invalid_trigger_id"} {
+		if a := w.call("views.open", map[string]any{"trigger_id": p.Trigger, "view": view}); a.Error != want {
+			t.Errorf("open %d: %s", i, a.raw)
+		}
+	}
+	if status, text := w.respond(said.ResponseURL, map[string]any{"text": "stopped", "replace_original": true}); status != 200 {
+		t.Errorf("replace: %d %s", status, text)
+	}
+	b := w.Books()
+	if len(b.Messages) != 1 || b.Messages[0].Text() != "stopped" {
+		t.Errorf("messages %+v", b.Messages)
+	}
+}
+
+// page is what a browser without a session is shown.
+const page = "Sign in"
+
+func TestFilesNeedTheToken(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.connect()
+	w.say(general, ann, "see", sim.SayOptions{Files: []sim.File{{Name: "a.txt", Mimetype: "text/plain", Data: []byte("secret")}}})
+	m, raw := s.message()
+	if m.SubType != "file_share" || len(m.Message.Files) != 1 || m.Message.Files[0].Size != 6 {
+		t.Fatalf("event %s", raw)
+	}
+	for token, want := range map[string]string{botToken: "secret", "": page, "xoxb-9": page} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.Message.Files[0].URLPrivateDownload, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+token)
+		res, err := w.client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(text), want) || want == page && !strings.HasPrefix(string(text), "<!DOCTYPE") {
+			t.Errorf("with %q: %d %s %v", token, res.StatusCode, text, err)
+		}
+	}
+}
+
+func TestAnotherProcessCanDriveTheWorkspace(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	post := func(path, body string) (int, string) { return w.fetch(http.MethodPost, w.URL()+path, body) }
+	status, text := post("/sim/say", `{"channel":{"id":"C0GENERAL","kind":"channel"},"from":{"id":"U0ANN","name":"ann"},"text":"@parley hi"}`)
+	var said sim.Said
+	if err := json.Unmarshal([]byte(text), &said); err != nil || status != 200 || len(said.Events) != 2 {
+		t.Fatalf("say: %d %s %v", status, text, err)
+	}
+	ts := `"channel":"C0GENERAL","ts":"` + said.TS + `"`
+	for path, body := range map[string]string{
+		"/sim/edit":       `{` + ts + `,"text":"@parley hello"}`,
+		"/sim/unfurl":     `{` + ts + `,"text":"https://example.com"}`,
+		"/sim/react":      `{` + ts + `,"text":"eyes","from":{"id":"U0ANN"}}`,
+		"/sim/command":    `{"channel":{"id":"C0GENERAL","kind":"channel"},"from":{"id":"U0ANN"},"command":"/parley"}`,
+		"/sim/join":       `{"channel":{"id":"C0GENERAL","kind":"channel"},"from":{"id":"U0BOB"}}`,
+		"/sim/assistant":  `{"from":{"id":"U0ANN"}}`,
+		"/sim/stop":       `{"from":{"id":"U0ANN"},"channel":"C0GENERAL","thread":"1.2"}`,
+		"/sim/disconnect": `{"reason":"warning"}`,
+		"/sim/cut":        `{}`,
+		"/sim/lapse":      `{}`,
+		"/sim/inject":     `{"event":{"type":"new"}}`,
+		"/sim/faults":     `[{"trouble":"lost_ack"}]`,
+		"/sim/enable":     `{}`,
+		"/sim/revoke":     `{}`,
+		"/sim/member":     `{"channel":{"id":"C0GENERAL","kind":"channel"},"member":true}`,
+	} {
+		if status, text := post(path, body); status != 200 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+		if status, _ := post(path, `{"nonsense":1}`); status != 400 && path != "/sim/lapse" {
+			t.Errorf("%s took nonsense", path)
+		}
+	}
+	if status, _ := post("/sim/reset", `{}`); status != 200 || len(w.Books().Events) != 0 {
+		t.Errorf("reset: %d, %d events", status, len(w.Books().Events))
+	}
+}

@@ -1,0 +1,151 @@
+package slack
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// maxRequest bounds the body of a call.
+const maxRequest = 8 << 20
+
+// params are the arguments of one call: a JSON string as it reads, anything else
+// as JSON.
+type params map[string]string
+
+func (p params) bool(name string) bool {
+	v := strings.ToLower(p[name])
+	return v == "true" || v == "1"
+}
+
+func (p params) int(name string, otherwise int) int {
+	n, err := strconv.Atoi(p[name])
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// readParams takes the query and a body of any of the media types.
+func readParams(w http.ResponseWriter, r *http.Request) (params, *refusal) {
+	p := params{}
+	p.addForm(r.URL.Query())
+	if r.Method != http.MethodPost || r.Body == nil || r.ContentLength == 0 {
+		return p, nil
+	}
+	body := http.MaxBytesReader(w, r.Body, maxRequest)
+	kind, args, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind == "multipart/form-data" {
+		return p, p.addMultipart(multipart.NewReader(body, args["boundary"]))
+	}
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return nil, refuse("request_timeout")
+	}
+	switch kind {
+	case "application/json":
+		return p, p.addJSON(raw)
+	case "application/x-www-form-urlencoded":
+		form, err := url.ParseQuery(string(raw))
+		if err != nil {
+			return nil, refuse("invalid_form_data")
+		}
+		p.addForm(form)
+		return p, nil
+	case "":
+		return nil, refuse("missing_post_type")
+	}
+	return nil, refuse("invalid_post_type")
+}
+
+func (p params) addForm(form url.Values) {
+	for k, v := range form {
+		p[k] = v[0]
+	}
+}
+
+func (p params) addJSON(raw []byte) *refusal {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		if json.Valid(raw) {
+			return refuse("json_not_object")
+		}
+		return refuse("invalid_json")
+	}
+	delete(fields, "token") // of a JSON body only the header counts
+	for k, v := range fields {
+		switch {
+		case string(v) == "null":
+		case v[0] == '"':
+			var s string
+			if err := json.Unmarshal(v, &s); err != nil {
+				return refuse("invalid_json")
+			}
+			p[k] = s
+		default:
+			p[k] = string(v)
+		}
+	}
+	return nil
+}
+
+func (p params) addMultipart(m *multipart.Reader) *refusal {
+	for {
+		part, err := m.NextPart()
+		if err == io.EOF { //nolint:errorlint // NextPart returns it bare
+			return nil
+		}
+		if err != nil {
+			return refuse("invalid_form_data")
+		}
+		v, err := io.ReadAll(part)
+		if err != nil {
+			return refuse("invalid_form_data")
+		}
+		p[part.FormName()] = string(v)
+	}
+}
+
+// asForm is a flat JSON object as a form.
+func asForm(raw json.RawMessage) string {
+	var fields map[string]string
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		panic("slack simulator: a command is not flat: " + err.Error())
+	}
+	form := url.Values{}
+	for k, v := range fields {
+		form.Set(k, v)
+	}
+	return form.Encode()
+}
+
+// asJSON is an answer of an app: JSON, or a text.
+func asJSON(body []byte) json.RawMessage {
+	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '{' && json.Valid(body) {
+		return body
+	}
+	return must(map[string]string{"text": string(body)})
+}
+
+// echoes tells whether the answer to a challenge holds it: as text, form or JSON.
+func echoes(body []byte, challenge string) bool {
+	text := strings.TrimSpace(string(body))
+	var fields struct {
+		Challenge string `json:"challenge"`
+	}
+	if json.Unmarshal(body, &fields) == nil && fields.Challenge == challenge {
+		return true
+	}
+	form, err := url.ParseQuery(text)
+	return text == challenge || err == nil && form.Get("challenge") == challenge
+}

@@ -1,0 +1,143 @@
+package slack
+
+import "fmt"
+
+// Kind of a conversation.
+type Kind string
+
+// Kinds, as channel_type names them.
+const (
+	Public  Kind = "channel"
+	Private Kind = "group"
+	Group   Kind = "mpim" // a direct message of several people
+	IM      Kind = "im"
+)
+
+// Channel is a conversation. It is known from its first appearance on; apps are
+// members of it until [Server.SetMember] says otherwise.
+type Channel struct {
+	ID   string `json:"id"`
+	Kind Kind   `json:"kind"`
+	Name string `json:"name,omitempty"`
+	// App whose direct message it is; empty: the first.
+	App string `json:"app,omitempty"`
+	// External is a Slack Connect channel, shared with another organisation.
+	External bool `json:"external,omitempty"`
+	// OrgShared is a channel of several workspaces of one Enterprise Grid.
+	OrgShared bool `json:"org_shared,omitempty"`
+	// ContextTeam is the workspace in which an event of a shared channel
+	// happened; empty: the simulated one.
+	ContextTeam string `json:"context_team,omitempty"`
+}
+
+// DM is the direct message of p with the first app.
+func DM(p Person) Channel { return Channel{ID: "D" + tail(p.ID), Kind: IM} }
+
+// DMWith is the direct message of p with the app of that name.
+func (s *Server) DMWith(p Person, app string) (Channel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, a := range s.apps {
+		if a.Name == app {
+			return dmOf(p.ID, i, app), nil
+		}
+	}
+	return Channel{}, fmt.Errorf("direct message with %q: %w", app, errNoApp)
+}
+
+func dmOf(user string, index int, app string) Channel {
+	id := "D" + tail(user)
+	if index > 0 {
+		id = fmt.Sprintf("%sX%d", id, index)
+	}
+	return Channel{ID: id, Kind: IM, App: app}
+}
+
+func tail(id string) string {
+	if id == "" {
+		return ""
+	}
+	return id[1:]
+}
+
+// Person is somebody who writes.
+type Person struct {
+	// ID is the user id, U… or, on an Enterprise Grid, W….
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	RealName string `json:"real_name,omitempty"`
+	// Team of a stranger from another workspace; empty: the simulated one.
+	Team string `json:"team,omitempty"`
+	// IsBot is a user that is somebody else's bot.
+	IsBot bool `json:"is_bot,omitempty"`
+	// Guest is a restricted user of this workspace.
+	Guest bool `json:"guest,omitempty"`
+}
+
+// room is a conversation as the platform keeps it.
+type room struct {
+	channel  Channel
+	person   string          // whose direct message it is
+	absent   map[string]bool // apps that are no members
+	archived bool
+	messages map[string]*stored
+	order    []string // timestamps
+	keep     int
+	posted   int // by apps
+}
+
+// stored is one message with what is not part of it on the wire.
+type stored struct {
+	message *wireMessage // replaced, never changed: an event may hold it
+	author  *app
+	entry   *MessageEntry
+	stream  *stream
+}
+
+func (r *room) add(st *stored) {
+	r.messages[st.message.TS] = st
+	r.order = append(r.order, st.message.TS)
+	if len(r.order) > r.keep {
+		delete(r.messages, r.order[0])
+		r.order = r.order[1:]
+	}
+}
+
+// open finds or opens a conversation. The caller holds the lock.
+func (s *Server) open(c Channel, person string) *room {
+	r, ok := s.rooms[c.ID]
+	if !ok {
+		r = &room{channel: c, person: person, absent: map[string]bool{}, messages: map[string]*stored{}, keep: s.opts.History}
+		s.rooms[c.ID] = r
+	}
+	if c.Name != "" {
+		r.channel.Name = c.Name
+	}
+	return r
+}
+
+// present tells whether the app reads and writes in the conversation.
+func (s *Server) present(r *room, a *app) bool {
+	if r.channel.Kind == IM {
+		return a == s.app(r.channel.App)
+	}
+	return !r.absent[a.Name]
+}
+
+// prefix of the scopes and of the events that are about a kind.
+func (k Kind) plural() string {
+	switch k {
+	case Public:
+		return "channels"
+	case Private:
+		return "groups"
+	}
+	return string(k)
+}
+
+func (s *Server) teamOf(p Person) string {
+	if p.Team != "" {
+		return p.Team
+	}
+	return s.opts.Team.ID
+}

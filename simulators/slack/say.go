@@ -1,0 +1,352 @@
+package slack
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// What people cannot do.
+var (
+	errNoApp        = errors.New("no such app")
+	errNoChannel    = errors.New("no such conversation")
+	errNoMessage    = errors.New("no such message")
+	errChannel      = errors.New("conversation is not usable like this")
+	errNoConnection = errors.New("the app has no connection")
+	errRaw          = errors.New("the event is not JSON")
+)
+
+// SayOptions are what else there is to a message.
+type SayOptions struct {
+	// ThreadTS is the thread that it belongs to; Broadcast shows it in the
+	// channel too.
+	ThreadTS  string `json:"thread_ts,omitempty"`
+	Broadcast bool   `json:"broadcast,omitempty"`
+	// Raw takes the text as Slack's markup (<@U…>, &amp;). Otherwise it is what
+	// somebody typed: @name of a known app or person and links are marked up, and
+	// the rest is escaped.
+	Raw bool `json:"raw,omitempty"`
+	// Subtype of the message, such as me_message, bot_message or huddle_thread.
+	// Files and Broadcast bring their own.
+	Subtype string `json:"subtype,omitempty"`
+	// Files that are shared with it.
+	Files []File `json:"files,omitempty"`
+	// Bare leaves out the blocks, as some clients do.
+	Bare bool `json:"bare,omitempty"`
+	// AppContext is what the person looks at, on the agent surface.
+	AppContext json.RawMessage `json:"app_context,omitempty"`
+}
+
+// Ref names an event of an app.
+type Ref struct {
+	App     string `json:"app"`
+	EventID string `json:"event_id,omitempty"`
+	Kind    string `json:"kind"`
+}
+
+// Said tells what came of something that people did.
+type Said struct {
+	Channel  string `json:"channel"`
+	TS       string `json:"ts,omitempty"`
+	ThreadTS string `json:"thread_ts,omitempty"`
+	// Events are what the apps are told, in order.
+	Events []Ref `json:"events,omitempty"`
+	// ResponseURL of a command or an action.
+	ResponseURL string `json:"response_url,omitempty"`
+}
+
+// note adds an event; it does nothing without somebody to tell.
+func (x *Said) note(e *EventEntry) {
+	if x != nil && e != nil {
+		x.Events = append(x.Events, Ref{App: e.App, EventID: e.EventID, Kind: e.Kind})
+	}
+}
+
+// Say lets p write into c. Conversations and people are known from their first
+// appearance on.
+func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.ID == "" || c.Kind == "" || p.ID == "" {
+		return Said{}, fmt.Errorf("say in %q: %w: it needs an id, a kind and a person with an id", c.ID, errChannel)
+	}
+	if s.app(c.App) == nil {
+		return Said{}, fmt.Errorf("say in %q: %w: %q", c.ID, errNoApp, c.App)
+	}
+	s.people[p.ID] = p
+	person := ""
+	if c.Kind == IM {
+		person = p.ID
+	}
+	r := s.open(c, person)
+	if r.archived {
+		return Said{}, fmt.Errorf("say in %q: %w: it is archived", c.ID, errChannel)
+	}
+	m, err := s.written(r, p, text, o)
+	if err != nil {
+		return Said{}, fmt.Errorf("say in %q: %w", c.ID, err)
+	}
+	r.add(&stored{message: m})
+	r.reply(m)
+	said := Said{Channel: c.ID, TS: m.TS, ThreadTS: m.ThreadTS}
+	s.tell(r, m, &said)
+	return said, nil
+}
+
+// written makes the message of a person.
+func (s *Server) written(r *room, p Person, text string, o SayOptions) (*wireMessage, error) {
+	if !o.Raw {
+		text = s.markUp(text)
+	}
+	m := &wireMessage{Type: "message", Subtype: o.Subtype, Text: text, User: p.ID, Team: s.teamOf(p), AppContext: o.AppContext}
+	if p.Team != "" && p.Team != s.opts.Team.ID {
+		m.UserTeam, m.SourceTeam = p.Team, p.Team
+	}
+	if !o.Bare && text != "" {
+		m.Blocks = richText(text, s.makeID(""))
+	}
+	if o.ThreadTS != "" {
+		root := r.messages[o.ThreadTS]
+		if root == nil {
+			return nil, fmt.Errorf("%w: thread %s", errNoMessage, o.ThreadTS)
+		}
+		m.ThreadTS, m.ParentUserID = o.ThreadTS, root.message.User
+		if o.Broadcast {
+			m.Subtype, m.Root = "thread_broadcast", root.message.bare()
+		}
+	}
+	switch {
+	case o.Subtype == "bot_message":
+		m.Username, m.BotID, m.User = p.Name, "B"+tail(p.ID), ""
+	case p.IsBot:
+		m.BotID, m.AppID = "B"+tail(p.ID), "A"+tail(p.ID)
+		m.BotProfile = &wireProfile{ID: m.BotID, AppID: m.AppID, Name: p.Name, Icons: map[string]string{}, TeamID: s.teamOf(p)}
+	}
+	if len(o.Files) > 0 {
+		m.Subtype, m.Upload, m.DisplayAsBot = "file_share", yes(false), yes(false)
+		for _, f := range o.Files {
+			m.Files = append(m.Files, s.share(r, p, f))
+		}
+	}
+	m.TS = s.stamp()
+	if m.Subtype == "" && m.BotID == "" {
+		m.ClientMsgID = s.uuid()
+	}
+	return m, nil
+}
+
+// at finds a message.
+func (s *Server) at(channel, ts string) (*room, *stored, error) {
+	r := s.rooms[channel]
+	if r == nil {
+		return nil, nil, fmt.Errorf("%w: %q", errNoChannel, channel)
+	}
+	st := r.messages[ts]
+	if st == nil {
+		return r, nil, fmt.Errorf("%w: %s in %s", errNoMessage, ts, channel)
+	}
+	return r, st, nil
+}
+
+// Edit lets the author change a message of theirs: apps get message_changed.
+func (s *Server) Edit(channel, ts, text string, o SayOptions) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, st, err := s.at(channel, ts)
+	if err != nil {
+		return Said{}, fmt.Errorf("edit: %w", err)
+	}
+	if !o.Raw {
+		text = s.markUp(text)
+	}
+	w := *st.message
+	w.Text, w.Edited = text, &wireEdited{User: w.User, TS: s.whole()}
+	if !o.Bare {
+		w.Blocks = richText(text, s.makeID(""))
+	}
+	return s.became(r, st, &w), nil
+}
+
+// became stores a message's next version and tells the apps.
+func (s *Server) became(r *room, st *stored, now *wireMessage) Said {
+	before := st.message
+	st.message = now
+	said := Said{Channel: r.channel.ID, TS: now.TS, ThreadTS: now.ThreadTS}
+	s.changed(r, now, before, &said)
+	return said
+}
+
+// Unfurl attaches a preview of a link to a message: message_changed without an
+// edit.
+func (s *Server) Unfurl(channel, ts, link string) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, st, err := s.at(channel, ts)
+	if err != nil {
+		return Said{}, fmt.Errorf("unfurl: %w", err)
+	}
+	w := *st.message
+	w.Attachments = must([]map[string]any{{
+		"id": 1, "from_url": link, "original_url": link, "fallback": "A page", "title": "A page", "title_link": link, "service_name": "example",
+	}})
+	return s.became(r, st, &w), nil
+}
+
+// Delete takes a message away: apps get message_deleted.
+func (s *Server) Delete(channel, ts string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, st, err := s.at(channel, ts)
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	s.erase(r, st)
+	return nil
+}
+
+// Join makes p a member of c: apps get member_joined_channel.
+func (s *Server) Join(c Channel, p Person) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Kind == IM || c.ID == "" {
+		return Said{}, fmt.Errorf("join %q: %w", c.ID, errChannel)
+	}
+	s.people[p.ID] = p
+	r := s.open(c, "")
+	return s.joined(r, p.ID, "member_joined_channel"), nil
+}
+
+// joined publishes that a user came or left.
+func (s *Server) joined(r *room, user, kind string) Said {
+	said := Said{Channel: r.channel.ID}
+	letter := map[Kind]string{Public: "C", Private: "G", Group: "G"}[r.channel.Kind]
+	for _, a := range s.apps {
+		if !s.present(r, a) && user != a.UserID || !a.subscribed(kind, "") {
+			continue
+		}
+		s.publish(a, r, map[string]any{
+			"type": kind, "user": user, "channel": r.channel.ID, "channel_type": letter, "team": s.opts.Team.ID, "event_ts": s.stamp(),
+		}, EventEntry{Kind: kind, Channel: r.channel.ID, User: user})
+		said.note(s.newest())
+	}
+	return said
+}
+
+// SetMember puts the app into a conversation or takes it out of it. The app is
+// told by member_joined_channel or channel_left.
+func (s *Server) SetMember(c Channel, app string, member bool) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.app(app)
+	if a == nil {
+		return Said{}, fmt.Errorf("set member: %w: %q", errNoApp, app)
+	}
+	if c.Kind == IM || c.ID == "" {
+		return Said{}, fmt.Errorf("set member of %q: %w", c.ID, errChannel)
+	}
+	r := s.open(c, "")
+	if member {
+		delete(r.absent, a.Name)
+		return s.joined(r, a.UserID, "member_joined_channel"), nil
+	}
+	said := Said{Channel: c.ID}
+	kind := "channel_left"
+	if c.Kind != Public {
+		kind = "group_left"
+	}
+	if a.subscribed(kind, "") && !r.absent[a.Name] {
+		s.publish(a, r, map[string]any{
+			"type": kind, "channel": c.ID, "actor_id": "U0ADMIN", "event_ts": s.stamp(),
+		}, EventEntry{Kind: kind, Channel: c.ID, User: a.UserID})
+		said.note(s.newest())
+	}
+	r.absent[a.Name] = true
+	return said, nil
+}
+
+// Archive closes a channel: nobody writes there any more.
+func (s *Server) Archive(c Channel) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Kind == IM || c.ID == "" {
+		return fmt.Errorf("archive %q: %w", c.ID, errChannel)
+	}
+	r := s.open(c, "")
+	r.archived = true
+	kind := "channel_archive"
+	if c.Kind != Public {
+		kind = "group_archive"
+	}
+	for _, a := range s.apps {
+		if s.present(r, a) && a.subscribed(kind, "") {
+			s.publish(a, r, map[string]any{"type": kind, "channel": c.ID, "user": "U0ADMIN", "event_ts": s.stamp()},
+				EventEntry{Kind: kind, Channel: c.ID})
+		}
+	}
+	return nil
+}
+
+// React lets p put an emoji on a message, or take it away again.
+func (s *Server) React(p Person, channel, ts, name string, remove bool) (Said, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, st, err := s.at(channel, ts)
+	if err != nil {
+		return Said{}, fmt.Errorf("react: %w", err)
+	}
+	s.people[p.ID] = p
+	if !st.react(name, p.ID, remove) {
+		return Said{}, fmt.Errorf("react: %w: nothing changes", errNoMessage)
+	}
+	return s.reacted(r, st, p.ID, name, remove), nil
+}
+
+// react changes a message's reactions; false when there is nothing to change.
+func (st *stored) react(name, user string, remove bool) bool {
+	w := *st.message
+	w.Reactions = nil
+	found := false
+	for _, x := range st.message.Reactions {
+		if x.Name == name {
+			found = slices.Contains(x.Users, user)
+			users := slices.DeleteFunc(slices.Clone(x.Users), func(u string) bool { return u == user })
+			if !remove {
+				users = append(users, user)
+			}
+			x = wireReaction{Name: name, Users: users, Count: len(users)}
+			if len(users) > 0 {
+				w.Reactions = append(w.Reactions, x)
+			}
+			continue
+		}
+		w.Reactions = append(w.Reactions, x)
+	}
+	if found != remove {
+		return false
+	}
+	if !remove && !slices.ContainsFunc(w.Reactions, func(x wireReaction) bool { return x.Name == name }) {
+		w.Reactions = append(w.Reactions, wireReaction{Name: name, Users: []string{user}, Count: 1})
+	}
+	st.message = &w
+	return true
+}
+
+// reacted publishes a reaction.
+func (s *Server) reacted(r *room, st *stored, user, name string, removed bool) Said {
+	kind := "reaction_added"
+	if removed {
+		kind = "reaction_removed"
+	}
+	said := Said{Channel: r.channel.ID, TS: st.message.TS}
+	for _, a := range s.apps {
+		if s.present(r, a) && a.subscribed(kind, "") {
+			s.publish(a, r, map[string]any{
+				"type": kind, "user": user, "reaction": name, "item_user": st.message.User, "event_ts": s.stamp(),
+				"item": map[string]string{"type": "message", "channel": r.channel.ID, "ts": st.message.TS},
+			}, EventEntry{Kind: kind, Channel: r.channel.ID, TS: st.message.TS, User: user, Text: name})
+			said.note(s.newest())
+		}
+	}
+	return said
+}

@@ -1,0 +1,161 @@
+package slack
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// signal books and shows something that is not a message. The caller holds the
+// lock.
+func (s *Server) signal(e SignalEntry) {
+	e.At = s.opts.Now()
+	s.books.signals.add(e)
+	s.show(Happening{Kind: e.Kind, App: e.App, Channel: e.Channel, ThreadTS: e.ThreadTS, TS: e.TS, Text: e.Text, At: e.At})
+	s.books.touch()
+}
+
+func (s *Server) addReaction(c *call) (any, *refusal)    { return s.reaction(c, false) }
+func (s *Server) removeReaction(c *call) (any, *refusal) { return s.reaction(c, true) }
+
+func (s *Server) reaction(c *call, remove bool) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, refused := s.target(c, false)
+	if refused != nil {
+		return nil, refused
+	}
+	name := strings.Trim(c.args["name"], ":")
+	st := r.messages[c.args["timestamp"]]
+	switch {
+	case st == nil:
+		return nil, refuse("message_not_found")
+	case name == "":
+		return nil, refuse("invalid_name")
+	case !s.present(r, c.app):
+		return nil, refuse("not_in_channel")
+	}
+	kind, code := "reaction", "already_reacted"
+	if remove {
+		kind, code = "unreaction", "no_reaction"
+	}
+	if !st.react(name, c.app.UserID, remove) {
+		return nil, refuse(code)
+	}
+	c.ts = st.message.TS
+	s.signal(SignalEntry{
+		App: c.app.Name, Kind: kind, Channel: r.channel.ID, ThreadTS: st.message.ThreadTS, TS: st.message.TS, Text: name, Process: c.process,
+	})
+	s.reacted(r, st, c.app.UserID, name, remove)
+	return nil, nil
+}
+
+func (s *Server) setStatus(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, refused := s.target(c, true)
+	switch {
+	case refused != nil:
+		return nil, refused
+	case !stampShape.MatchString(c.args["thread_ts"]):
+		return nil, refuse("invalid_thread_ts")
+	}
+	var loading []string
+	if raw := c.args["loading_messages"]; raw != "" && json.Unmarshal([]byte(raw), &loading) != nil {
+		loading = strings.Split(raw, ",")
+	}
+	if len(loading) > 10 {
+		return nil, refuse("invalid_arguments", "[ERROR] no more than 10 items allowed [json-pointer:/loading_messages]")
+	}
+	s.signal(SignalEntry{
+		App: c.app.Name, Kind: "status", Channel: r.channel.ID, ThreadTS: c.args["thread_ts"], Text: c.args["status"], Process: c.process,
+	})
+	return nil, nil
+}
+
+func (s *Server) setTitle(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, root, refused := s.assistantThread(c)
+	if refused != nil {
+		return nil, refused
+	}
+	before := root.message
+	w := *before
+	title := c.args["title"]
+	w.Text = title
+	w.Assistant = &wireAssistant{Title: title, TitleBlocks: richText(escaper.Replace(title), s.makeID("")), Artifacts: []string{}}
+	root.message = &w
+	s.signal(SignalEntry{App: c.app.Name, Kind: "title", Channel: r.channel.ID, ThreadTS: w.TS, Text: title, Process: c.process})
+	// The bookkeeping of the thread's first message reaches the app as a change.
+	s.changed(r, root.message, before, nil)
+	return nil, nil
+}
+
+func (s *Server) setPrompts(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var prompts []struct {
+		Title   string `json:"title"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal([]byte(c.args["prompts"]), &prompts) != nil {
+		return nil, refuse("invalid_arguments")
+	}
+	for _, p := range prompts {
+		if p.Title == "" || p.Message == "" {
+			return nil, refuse("invalid_arguments", "[ERROR] missing required field: message [json-pointer:/prompts]")
+		}
+	}
+	if !c.app.AgentView && c.args["thread_ts"] == "" {
+		return nil, refuse("not_agent_app")
+	}
+	if c.app.AgentView {
+		r, refused := s.target(c, true)
+		if refused != nil {
+			return nil, refused
+		}
+		s.signal(SignalEntry{App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, Payload: must(prompts), Process: c.process})
+		return nil, nil
+	}
+	r, root, refused := s.assistantThread(c)
+	if refused != nil {
+		return nil, refused
+	}
+	s.signal(SignalEntry{
+		App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, ThreadTS: root.message.TS, Text: c.args["title"], Payload: must(prompts), Process: c.process,
+	})
+	return nil, nil
+}
+
+// assistantThread is the thread that a call is about.
+func (s *Server) assistantThread(c *call) (*room, *stored, *refusal) {
+	r, refused := s.target(c, true)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	root := r.messages[c.args["thread_ts"]]
+	switch {
+	case !stampShape.MatchString(c.args["thread_ts"]):
+		return nil, nil, refuse("invalid_thread_ts")
+	case root == nil || r.channel.Kind != IM:
+		return nil, nil, refuse("channel_not_found")
+	}
+	return r, root, nil
+}
+
+func (s *Server) openView(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var view map[string]any
+	if json.Unmarshal([]byte(c.args["view"]), &view) != nil || view["type"] == nil {
+		return nil, refuse("invalid_arguments", "[ERROR] missing required field: type [json-pointer:/view]")
+	}
+	if c.method == "views.open" && !s.spend(c.app, c.args["trigger_id"]) {
+		return nil, refuse("invalid_trigger_id")
+	}
+	id := s.makeID("V")
+	s.signal(SignalEntry{App: c.app.Name, Kind: "view", Text: id, Payload: json.RawMessage(c.args["view"]), Process: c.process})
+	view["id"], view["team_id"], view["app_id"], view["bot_id"], view["hash"] = id, s.opts.Team.ID, c.app.ID, c.app.BotID, s.stamp()
+	view["state"], view["root_view_id"] = map[string]any{"values": map[string]any{}}, id
+	return map[string]any{"view": view}, nil
+}

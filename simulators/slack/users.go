@@ -1,0 +1,68 @@
+package slack
+
+import "cmp"
+
+func (s *Server) user(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := c.args["user"]
+	if p, ok := s.people[id]; ok {
+		return map[string]any{"user": s.profile(p)}, nil
+	}
+	for _, a := range s.apps {
+		if a.UserID == id {
+			u := s.profile(Person{ID: id, Name: a.Name, IsBot: true})
+			u["profile"].(map[string]any)["bot_id"] = a.BotID
+			u["profile"].(map[string]any)["api_app_id"] = a.ID
+			return map[string]any{"user": u}, nil
+		}
+	}
+	return nil, refuse("user_not_found")
+}
+
+// profile is a person as users.info shows them.
+func (s *Server) profile(p Person) map[string]any {
+	name := cmp.Or(p.RealName, p.Name)
+	out := map[string]any{
+		"id": p.ID, "team_id": s.teamOf(p), "name": p.Name, "deleted": false, "color": "9f69e7", "real_name": name,
+		"tz": "Europe/Berlin", "tz_label": "Central European Time", "tz_offset": 3600, "is_bot": p.IsBot, "is_app_user": false,
+		"is_admin": false, "is_owner": false, "is_primary_owner": false, "is_restricted": p.Guest, "is_ultra_restricted": false,
+		"updated": s.opts.Now().Unix(), "is_email_confirmed": true,
+		"profile": map[string]any{
+			"real_name": name, "real_name_normalized": name, "display_name": p.Name, "display_name_normalized": p.Name,
+			"status_text": "", "status_emoji": "", "avatar_hash": "0", "team": s.teamOf(p),
+		},
+	}
+	if p.Team != "" && p.Team != s.opts.Team.ID {
+		out["is_stranger"] = true
+	}
+	if t := s.opts.Team; t.EnterpriseID != "" {
+		out["enterprise_user"] = map[string]any{
+			"id": p.ID, "enterprise_id": t.EnterpriseID, "enterprise_name": t.EnterpriseName, "is_admin": false, "is_owner": false,
+			"teams": []string{t.ID},
+		}
+	}
+	return out
+}
+
+func (s *Server) bot(c *call) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.apps {
+		if a.BotID == c.args["bot"] {
+			return map[string]any{"bot": map[string]any{
+				"id": a.BotID, "deleted": false, "name": a.Name, "updated": s.opts.Now().Unix(), "app_id": a.ID, "user_id": a.UserID,
+				"icons": map[string]string{},
+			}}, nil
+		}
+	}
+	for _, p := range s.people {
+		if p.IsBot && "B"+tail(p.ID) == c.args["bot"] {
+			return map[string]any{"bot": map[string]any{
+				"id": "B" + tail(p.ID), "deleted": false, "name": p.Name, "updated": s.opts.Now().Unix(), "app_id": "A" + tail(p.ID),
+				"user_id": p.ID, "icons": map[string]string{},
+			}}, nil
+		}
+	}
+	return nil, refuse("bot_not_found")
+}

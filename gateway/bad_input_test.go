@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/gateway"
+	"parley/gateway/budgets"
 	"parley/gateway/gatewaytest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
@@ -71,10 +72,11 @@ func TestAProviderThatCannotBeReachedIsTold(t *testing.T) {
 	}
 }
 
-func TestAModelWithoutAPriceAnswersAndIsCountedAsUnpriced(t *testing.T) {
+func TestWithoutBudgetsAModelWithoutAPriceAnswersAndIsCountedAsUnpriced(t *testing.T) {
 	t.Parallel()
 	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
 		c.Agents = map[string]gateway.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
+		c.Budgets = budgets.Off()
 	}})
 	gw := house.Start()
 	if got := gw.Ask(gatewaytest.Ann, "hello"); !strings.Contains(got, "hello") {

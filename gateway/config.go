@@ -13,31 +13,51 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/admin"
+	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
+	"parley/gateway/prices"
+	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/llm"
+	"parley/llm/wire"
 	"parley/sessionkeys"
+	"parley/subagents"
+	"parley/tools/files"
 )
 
 // Config is everything an operator says about a gateway. The zero value of a
 // field means its default; a Config that Validate accepts can be built.
 type Config struct {
 	// StateDir holds all that must survive: the database, the message log, and
-	// a workspace for each session. One process uses it at a time.
+	// a workspace for each session. One process uses it at a time, unless log and
+	// database are elsewhere.
 	StateDir string `yaml:"state_dir"`
 	// Name is this process's stable name among the workers. Default: the host's
 	// name.
 	Name string `yaml:"name"`
+	// Roles are what this process does: gateway (channels) and worker (turns).
+	// Default both. One alone needs others with the rest, on a message log and a
+	// store that they share.
+	Roles []string `yaml:"roles"`
 
 	Log       LogConfig                 `yaml:"log"`
 	Channels  ChannelsConfig            `yaml:"channels"`
 	Providers map[string]ProviderConfig `yaml:"providers"`
 	Agents    map[string]AgentConfig    `yaml:"agents"`
+	Files     files.Config              `yaml:"files"`
 	Broker    BrokerConfig              `yaml:"broker"`
+	Store     StoreConfig               `yaml:"store"`
 	Worker    worker.Config             `yaml:"worker"`
+	Subagents subagents.Config          `yaml:"subagents"`
 	Retry     RetryConfig               `yaml:"retry"`
+	Budgets   budgets.Config            `yaml:"budgets"`
+	Limits    intake.Limits             `yaml:"limits"`
+	Prices    prices.Config             `yaml:"prices"`
 	Ops       ops.Config                `yaml:"ops"`
+	Admin     admin.Config              `yaml:"admin"`
+	Webhooks  webhooks.Config           `yaml:"webhooks"`
 }
 
 // LogConfig is how the process talks to its operator, on standard error.
@@ -46,25 +66,14 @@ type LogConfig struct {
 	Format string `yaml:"format"` // text or json; default text on a terminal, else json
 }
 
-// ChannelsConfig is the bot accounts, by network and by an instance name that
-// becomes a label in the metrics. Instance names are unique over all networks.
-type ChannelsConfig struct {
-	Telegram map[string]TelegramConfig `yaml:"telegram"`
-}
-
-// TelegramConfig is one Telegram bot.
-type TelegramConfig struct {
-	Token  Secret        `yaml:"token"`
-	APIURL string        `yaml:"api_url"` // default https://api.telegram.org
-	Agent  string        `yaml:"agent"`   // which agent answers; default main
-	Access intake.Access `yaml:"access"`
-}
-
 // Kinds of providers.
 const (
-	KindAnthropic = "anthropic" // the Messages API
-	KindOpenAI    = "openai"    // Chat Completions, of OpenAI or any compatible server
+	KindAnthropic       = "anthropic"        // the Messages API
+	KindOpenAI          = "openai"           // Chat Completions, of OpenAI or any compatible server
+	KindOpenAIResponses = "openai-responses" // Responses, in which OpenAI's models keep their reasoning
 )
+
+func kinds() []string { return []string{KindAnthropic, KindOpenAI, KindOpenAIResponses} }
 
 // ProviderConfig is one place where models run.
 type ProviderConfig struct {
@@ -72,7 +81,7 @@ type ProviderConfig struct {
 	APIKey  Secret `yaml:"api_key"`
 	BaseURL string `yaml:"base_url"` // default: the provider's own
 	// Prices names the part of the price catalogue that holds for this
-	// provider's models. Default: its kind.
+	// provider's models. Default: its kind; openai for both of OpenAI's.
 	Prices string `yaml:"prices"`
 }
 
@@ -114,6 +123,9 @@ type BrokerConfig struct {
 	// MaxBytes limits the log on disk. Default 1 GiB. When it is full nothing
 	// new is accepted, and the networks are not told that it was.
 	MaxBytes int64 `yaml:"max_bytes"`
+	// Replicas is how many servers of the cluster at URL keep each message, 1 to
+	// 5; with three, one of them may be lost. Default 1.
+	Replicas int `yaml:"replicas"`
 }
 
 // Secret is a token or key in the configuration. Nothing prints it.
@@ -146,7 +158,15 @@ func (ps Problems) Error() string {
 
 // Defaults fills in what is not said.
 func (c Config) Defaults() Config {
+	if len(c.Roles) == 0 {
+		c.Roles = roles()
+	}
 	c.Worker = c.Worker.Defaults()
+	c.Files = c.Files.Defaults()
+	c.Admin = c.Admin.Defaults(c.StateDir)
+	c.Subagents = c.Subagents.Defaults()
+	c.Budgets = c.Budgets.Defaults()
+	c.Limits = c.Limits.Defaults()
 	if c.Ops.Listen == "" {
 		c.Ops.Listen = ops.DefaultListen
 	}
@@ -160,6 +180,7 @@ func (c Config) Defaults() Config {
 	if c.Broker.Sync == "" {
 		c.Broker.Sync = "strict"
 	}
+	c.Broker.Replicas = cmp.Or(c.Broker.Replicas, 1)
 	if c.Broker.MaxBytes == 0 {
 		c.Broker.MaxBytes = 1 << 30
 	}
@@ -170,6 +191,9 @@ func (c Config) Defaults() Config {
 		}
 		if p.Prices == "" {
 			p.Prices = p.Kind
+			if p.Kind == KindOpenAIResponses {
+				p.Prices = KindOpenAI // another protocol, the same models
+			}
 		}
 		c.Providers[name] = p
 	}
@@ -182,10 +206,15 @@ func (c Config) Defaults() Config {
 	}
 	c.Channels.Telegram = maps.Clone(c.Channels.Telegram)
 	for name, t := range c.Channels.Telegram {
-		if t.Agent == "" {
-			t.Agent = "main"
-		}
-		c.Channels.Telegram[name] = t
+		c.Channels.Telegram[name] = t.defaults()
+	}
+	c.Channels.Slack = maps.Clone(c.Channels.Slack)
+	for name, s := range c.Channels.Slack {
+		c.Channels.Slack[name] = s.defaults()
+	}
+	c.Channels.Signal = maps.Clone(c.Channels.Signal)
+	for name, s := range c.Channels.Signal {
+		c.Channels.Signal[name] = s.defaults()
 	}
 	return c
 }
@@ -198,8 +227,8 @@ func (c Config) Validate() error {
 		ps = append(ps, Problem{path, fmt.Errorf(format, args...)}) //nolint:err113 // the text is for the operator
 	}
 	check := func(path string, err error) {
-		if err != nil {
-			ps = append(ps, Problem{path, err})
+		for _, e := range each(err) {
+			ps = append(ps, Problem{path, e})
 		}
 	}
 	switch {
@@ -221,10 +250,25 @@ func (c Config) Validate() error {
 	if c.Broker.MaxBytes < 1<<20 {
 		add("broker.max_bytes", "%d is less than a mebibyte", c.Broker.MaxBytes)
 	}
-	if c.Broker.URL != "" && c.Broker.Listen != "" {
-		add("broker.listen", "belongs to the server in this process, but broker.url names another one")
+	if c.Broker.URL != "" && c.Broker.Sync == "relaxed" {
+		add("broker.sync", "belongs to the server in this process, but broker.url names another one")
 	}
+	log := c.broker()
+	log.MaxBytes, log.Relaxed = 0, 0 // said above
+	check("broker", log.Validate())
+	c.validateRoles(add, check)
+	check("ops", c.Ops.Validate())
 	check("worker", c.Worker.Validate())
+	if filepath.IsAbs(c.StateDir) { // else that is said
+		check("admin", c.Admin.Validate())
+	}
+	c.validateSubagents(add, check)
+	_, err := c.Prices.Ceiling.Price()
+	check("prices.ceiling", err)
+	check("limits", c.Limits.Validate())
+	for key, err := range c.Budgets.Mistakes() {
+		check("budgets."+key, err)
+	}
 	if c.Retry.Max < -1 || c.Retry.Max > 100 {
 		add("retry.max_retries", "%d is not -1 to 100", c.Retry.Max)
 	}
@@ -234,32 +278,20 @@ func (c Config) Validate() error {
 		}
 	}
 
-	if len(c.Channels.Telegram) == 0 {
-		add("channels", "required: no bot account is configured")
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Channels.Telegram)) {
-		t, path := c.Channels.Telegram[name], "channels.telegram."+name
-		if !instanceName.MatchString(name) {
-			add(path, "an instance name is %s", instanceName)
-		}
-		if t.Token.IsZero() {
-			add(path+".token", "required: the token that BotFather gave for the bot")
-		}
-		if _, ok := c.Agents[t.Agent]; !ok {
-			add(path+".agent", "there is no agent %q; %s", t.Agent, have(c.Agents))
-		}
-		check(path+".access", t.Access.Validate())
-	}
+	c.validateChannels(add, check)
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p, path := c.Providers[name], "providers."+name
 		if !instanceName.MatchString(name) {
 			add(path, "a provider's name is %s", instanceName)
 		}
-		if p.Kind != KindAnthropic && p.Kind != KindOpenAI {
-			add(path+".kind", "%q is neither %s nor %s", p.Kind, KindAnthropic, KindOpenAI)
+		if !slices.Contains(kinds(), p.Kind) {
+			add(path+".kind", "%q is none of %s", p.Kind, strings.Join(kinds(), ", "))
 		}
 		if p.APIKey.IsZero() && p.BaseURL == "" {
 			add(path+".api_key", "required, unless base_url names a server that takes none")
+		}
+		if p.BaseURL != "" {
+			check(path+".base_url", wire.CheckBaseURL(p.BaseURL))
 		}
 	}
 	if len(c.Agents) == 0 {
@@ -288,15 +320,42 @@ func (c Config) Validate() error {
 			add(path+".max_tokens", "%d is negative", a.MaxTokens)
 		}
 		for i, t := range a.Tools {
-			if !slices.Contains(ToolNames, t) {
-				add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames, ", "))
+			if !slices.Contains(ToolNames(), t) {
+				add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
 			}
+		}
+	}
+	check("files", c.Files.Validate())
+	for i, root := range c.Files.ExtraRoots {
+		if overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {
+			add(fmt.Sprintf("files.extra_roots[%d]", i), "%s and the state folder %s lie in each other: every conversation could read all others", root, c.StateDir)
 		}
 	}
 	if len(ps) == 0 {
 		return nil
 	}
 	return ps
+}
+
+// overlap says whether one of two clean, absolute paths is the other or lies in
+// it.
+func overlap(a, b string) bool {
+	in := func(dir, path string) bool {
+		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	}
+	return filepath.IsAbs(a) && filepath.IsAbs(b) && (in(a, b) || in(b, a))
+}
+
+// each is the errors that errors.Join made one of, or err itself.
+func each(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return []error{err}
+	}
+	return joined.Unwrap()
 }
 
 var anAddress = sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "1", Kind: sessionkeys.DM, Peer: "1"}

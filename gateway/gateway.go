@@ -22,23 +22,23 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"parley/agent"
-	"parley/broker"
 	"parley/channels"
 	"parley/costs"
+	"parley/gateway/admin"
+	"parley/gateway/budgets"
 	"parley/gateway/commands"
 	"parley/gateway/delivery"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
+	"parley/gateway/prices"
+	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
-	"parley/sessions/sqlite"
 )
 
 // GCPercent is a good target of the garbage collector (debug.SetGCPercent) for
@@ -53,34 +53,34 @@ type Options struct {
 	Version string
 	Now     func() time.Time // nil: time.Now
 
+	// ParsePrices reads the content of the file of prices; nil: as JSON.
+	ParsePrices func(name string, data []byte) (*costs.Catalogue, error)
+
 	// Delivered, if set, is called when an answer has been sent. It must not
 	// block for long.
 	Delivered func(Answer)
-}
-
-// Answer is an answer that was sent, for programs that run a gateway and show
-// what it does.
-type Answer struct {
-	ID      string
-	Turn    string // empty: the answer of a command
-	Chat    string // the network's id of the chat
-	Parts   int    // messages it took
-	Session string
-	Folder  string       // the session's workspace
-	Cost    costs.Amount // what the session and its descendants cost by now
+	// Subagent, if set, is called when a sub-agent begins and when it has ended,
+	// by several of them at once. It must not block for long.
+	Subagent func(Subagent)
 }
 
 // Gateway is one process's part of parley. Make one with New, run it once.
 type Gateway struct {
 	cfg     Config
 	o       Options
-	prices  *costs.Catalogue
+	limits  budgets.Limits
+	prices  *prices.Table
 	agents  map[string]worker.Agent
 	metrics *ops.Metrics
 	sets    ops.Sets
 	chans   []channels.Channel
+	leases  map[string]string // of the bot accounts, by instance
 	started chan struct{}
 	ops     *ops.Server
+	watched *admin.Channels
+	admin   *admin.Server
+	hooks   *webhooks.Server
+	exports atomic.Bool // this process is the one that exports the cost
 }
 
 // New checks the configuration and wires what needs no disk and no network; it
@@ -96,11 +96,11 @@ func New(cfg Config, o Options) (*Gateway, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	prices, err := costs.Embedded()
+	limits, err := cfg.limits()
 	if err != nil {
-		return nil, fmt.Errorf("read the price catalogue: %w", err)
+		return nil, err
 	}
-	g := &Gateway{cfg: cfg, o: o, prices: prices, started: make(chan struct{})}
+	g := &Gateway{cfg: cfg, o: o, limits: limits, started: make(chan struct{})}
 	if err := g.wire(); err != nil {
 		return nil, err
 	}
@@ -109,6 +109,10 @@ func New(cfg Config, o Options) (*Gateway, error) {
 
 // Started is closed when the gateway takes messages.
 func (g *Gateway) Started() <-chan struct{} { return g.started }
+
+// Reload makes a gateway that runs read the files again that it may read while
+// it runs: the prices. What else is configured needs a restart.
+func (g *Gateway) Reload() { g.prices.Reload() }
 
 // OpsAddr is where the operator's listener is, host:port, or "" when there is
 // none. It is known once Started is closed.
@@ -121,179 +125,83 @@ func (g *Gateway) OpsAddr() string {
 	}
 }
 
+// WebhooksAddr is where networks bring their events, host:port, or "" when there
+// is no such listener. It is known once Started is closed.
+func (g *Gateway) WebhooksAddr() string {
+	select {
+	case <-g.started:
+		return g.hooks.Addr()
+	default:
+		return ""
+	}
+}
+
 // Run opens the store and the log, and works until ctx ends. Then the channels
 // stop taking, running turns end or are handed over, queued answers are sent
 // for a while, and everything is closed, last opened first. It returns nil
 // after an orderly end, and what failed otherwise.
 func (g *Gateway) Run(ctx context.Context) (err error) {
 	log := g.o.Logger
-	if err := os.MkdirAll(g.cfg.StateDir, 0o700); err != nil {
-		return fmt.Errorf("make the state folder: %w", err)
-	}
-	store, b, shut, err := g.open(ctx)
-	defer func() { err = errors.Join(err, shut()) }()
+	opened, err := g.openWithRoom(ctx)
+	defer func() { err = errors.Join(err, opened.close(ctx)) }()
 	if err != nil {
 		return err
 	}
-	generation, err := g.reconcile(ctx, store, b)
+	store, b := opened.store, opened.log
+	stands, err := g.reconcile(ctx, store, b)
 	if err != nil {
 		return fmt.Errorf("compare the store with the message log: %w", err)
 	}
-	g.ops, err = ops.New(ctx, g.cfg.Ops, g.metrics, log,
-		ops.Check{Name: "message log", Test: func(context.Context) error {
-			if ok, why := b.Healthy(); !ok {
-				return errors.New(why) //nolint:err113 // the watchdog's own words
-			}
-			return nil
-		}},
-		ops.Check{Name: "store", Test: func(ctx context.Context) error {
-			_, _, err := store.Generation(ctx)
-			return err
-		}},
-	)
+	vital := g.vitals(store, b)
+	checks := vital.checks()
+	g.ops, err = ops.New(ctx, g.cfg.Ops, g.metrics, log, checks...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
-	if err := g.metrics.Register(ops.NewCosts(store, g.sets)); err != nil {
-		return fmt.Errorf("export the ledger: %w", err)
+	g.hooks, err = g.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.hooks.Close()) }()
+	if err := g.export(store, b, checks); err != nil {
+		return err
+	}
+	desk := &commands.Desk{Store: store, Limits: g.limits, Now: g.o.Now, Model: func(agent string) string { return g.cfg.Agents[agent].Model }}
+	if err := g.arm(store, desk); err != nil {
+		return err
+	}
+	loop := agent.Loop{
+		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: policy(), Why: budgets.Why,
+		Redact: g.redactor(), Now: g.o.Now, Log: log,
+	}
+	busy := &agent.Service{}
+	children, err := g.children(store, loop, busy)
+	if err != nil {
+		return err
 	}
 	w, err := worker.New(worker.Options{
-		Config: g.cfg.Worker, Me: g.identity(), Generation: generation, Log: b, Store: store, Agents: g.agents,
-		Loop: agent.Loop{
-			Prices: priceTable{g.cfg.Providers, g.prices}, Retry: g.cfg.Retry.policy(),
-			Redact: g.redactor(), Now: g.o.Now, Log: log,
-		},
-		Busy: &agent.Service{}, Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Config: g.cfg.Worker, Me: g.identity(), Generation: stands.generation, Doubt: stands.doubt, Log: b, Store: ops.Books{Store: store, Metrics: g.metrics}, Agents: g.agents,
+		Loop: loop, Subagents: children,
+		Busy: busy, Limits: g.limits, Waiting: g.cfg.waiting(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
 	})
 	if err != nil {
 		return err
 	}
 	in := &intake.Intake{
-		Sources: g.sources(), Log: b, Book: store, Observer: g.metrics, Logger: log, Now: g.o.Now,
-		Desk: &commands.Desk{Store: store, Now: g.o.Now, Model: func(agent string) string { return g.cfg.Agents[agent].Model }},
+		Sources: g.sources(), Log: b, Book: store, Observer: g.metrics, Logger: log, Now: g.o.Now, Limits: g.cfg.Limits,
+		Desk: desk,
 	}
+	g.admin, err = g.administer(ctx, opened, in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.admin.Close()) }()
 	out := delivery.New(delivery.Options{
 		Store: store, Log: b, Channels: g.chans, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: wait,
 		Delivered: g.delivered(ctx, store),
 	})
-	return g.live(ctx, in, w, out, b, store)
-}
-
-// open opens the store and the message log, side by side. shut closes what was
-// opened, also beside an error.
-func (g *Gateway) open(ctx context.Context) (store *sqlite.Store, b *broker.Broker, shut func() error, err error) {
-	var opening errgroup.Group
-	opening.Go(func() (err error) {
-		store, err = sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, "parley.db"), Log: g.o.Logger})
-		if err != nil {
-			return fmt.Errorf("open the store: %w", err)
-		}
-		return nil
-	})
-	opening.Go(func() (err error) {
-		b, err = broker.Open(ctx, g.brokerOptions())
-		if err != nil {
-			return fmt.Errorf("open the message log: %w", err)
-		}
-		return nil
-	})
-	err = opening.Wait()
-	return store, b, func() error {
-		var errs []error
-		if b != nil {
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-			defer cancel()
-			errs = append(errs, b.Close(end))
-		}
-		if store != nil {
-			errs = append(errs, store.Close())
-		}
-		return errors.Join(errs...)
-	}, err
-}
-
-// live runs the parts. They end one after another: first what takes messages,
-// then what answers them, then what sends the answers, then what watches.
-func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, b *broker.Broker, store *sqlite.Store) error {
-	failed, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopSending()
-	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWatching()
-
-	var takers, workers, senders, watchers errgroup.Group
-	part := func(ctx context.Context, group *errgroup.Group, name string, run func(context.Context) error) {
-		group.Go(func() error {
-			err := run(ctx)
-			if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return nil
-			}
-			err = fmt.Errorf("%s: %w", name, err)
-			fail(err)
-			return err
-		})
-	}
-	part(watching, &watchers, "ops", g.ops.Run)
-	part(watching, &watchers, "message log", b.Watch)
-	part(watching, &watchers, "janitor", func(ctx context.Context) error { return g.sweep(ctx, b, store) })
-	part(sending, &senders, "delivery", out.Run)
-	part(failed, &workers, "worker", w.Run)
-	part(failed, &takers, "channels", func(ctx context.Context) error { return g.receive(ctx, in.Accept) })
-
-	g.ops.SetReady(true)
-	close(g.started)
-	g.o.Logger.Info("started", "version", g.o.Version, "ops", g.ops.Addr(), "state", g.cfg.StateDir)
-	<-failed.Done()
-	g.ops.SetReady(false)
-	g.o.Logger.Info("ending")
-
-	errs := []error{takers.Wait(), workers.Wait()}
-	stopSending()
-	errs = append(errs, senders.Wait())
-	stopWatching()
-	errs = append(errs, watchers.Wait())
-	return errors.Join(errs...)
-}
-
-// receive runs every channel. One whose account cannot go on is logged and the
-// others go on; when none is left that is an error.
-func (g *Gateway) receive(ctx context.Context, accept channels.Accept) error {
-	errs := make([]error, len(g.chans))
-	var group sync.WaitGroup
-	for i, c := range g.chans {
-		group.Go(func() {
-			err := c.Receive(ctx, accept)
-			if err != nil && ctx.Err() == nil {
-				g.o.Logger.Error("a channel cannot go on", "channel", c.Name(), "error", err)
-			}
-			errs[i] = err
-		})
-	}
-	group.Wait()
-	if ctx.Err() == nil {
-		return fmt.Errorf("no channel is left: %w", errors.Join(errs...))
-	}
-	return nil
-}
-
-func (g *Gateway) delivered(ctx context.Context, store sessions.Store) func(sessions.Delivery) {
-	if g.o.Delivered == nil {
-		return nil
-	}
-	return func(d sessions.Delivery) {
-		a := Answer{ID: d.ID, Turn: d.Turn, Chat: d.To.Peer, Parts: len(d.Parts), Session: string(d.Session)}
-		if d.Session != "" {
-			a.Folder = g.workspacePath(d.Session)
-			s, err := store.Session(context.WithoutCancel(ctx), d.Session)
-			if err != nil {
-				g.o.Logger.Warn("looking up a session", "error", err)
-			}
-			a.Cost = s.Subtree
-		}
-		g.o.Delivered(a)
-	}
+	return g.live(ctx, in, w, out, b, store, vital)
 }
 
 func (g *Gateway) identity() sessions.Worker {
@@ -303,8 +211,8 @@ func (g *Gateway) identity() sessions.Worker {
 
 func (g *Gateway) sources() map[string]intake.Source {
 	m := map[string]intake.Source{}
-	for name, t := range g.cfg.Channels.Telegram {
-		m[name] = intake.Source{Agent: t.Agent, Access: t.Access}
+	for _, a := range g.cfg.accounts() {
+		m[a.name] = intake.Source{Agent: a.agent, Access: a.access}
 	}
 	return m
 }
@@ -318,8 +226,11 @@ func (g *Gateway) workspace(id sessionkeys.SessionID) (string, error) {
 	return dir, nil
 }
 
+// workspaces is the folder of all of them, in the state folder.
+const workspaces = "workspaces"
+
 func (g *Gateway) workspacePath(id sessionkeys.SessionID) string {
-	return filepath.Join(g.cfg.StateDir, "workspaces", string(id))
+	return filepath.Join(g.cfg.StateDir, workspaces, string(id))
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,69 +12,83 @@ import (
 
 	"parley/agent/prompt"
 	"parley/broker"
-	"parley/channels/telegram"
-	"parley/costs"
+	"parley/channels"
+	"parley/gateway/admin"
 	"parley/gateway/ops"
+	"parley/gateway/prices"
+	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/anthropic"
 	"parley/llm/openai"
 	"parley/sessionkeys"
-	"parley/tools"
-	"parley/tools/files"
 )
-
-// ToolNames are the built-in tools an agent may have.
-var ToolNames = []string{"read_file", "list_directory"}
 
 // wire makes everything that needs neither disk nor network.
 func (g *Gateway) wire() error {
 	g.sets.Version = g.o.Version
-	g.sets.Tools = ToolNames
-	g.sets.Channels = slices.Sorted(maps.Keys(g.cfg.Channels.Telegram))
-	g.agents = map[string]worker.Agent{}
-	builtin, err := files.New(files.Config{})
-	if err != nil {
-		return fmt.Errorf("make the tools: %w", err)
+	g.sets.Tools = ToolNames()
+	g.sets.Depth = max(g.cfg.Subagents.MaxDepth, 1)
+	accounts := g.cfg.accounts()
+	for _, a := range accounts {
+		g.sets.Channels = append(g.sets.Channels, a.name)
 	}
-	all, err := tools.NewSet(builtin...)
-	if err != nil {
-		return fmt.Errorf("make the tools: %w", err)
-	}
+	g.agents, g.leases = map[string]worker.Agent{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(g.cfg.Agents)) {
 		a := g.cfg.Agents[name]
 		m, err := g.model(a.Model)
 		if err != nil {
-			return fmt.Errorf("agents.%s.model: %w", name, err)
-		}
-		set := all
-		if a.Tools != nil {
-			set = all.Only(a.Tools...)
+			return Problems{{"agents." + name + ".model", err}}
 		}
 		g.agents[name] = worker.Agent{
-			Model: m, Tools: set, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens,
+			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens,
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
 		}
 		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
 		if !slices.Contains(g.sets.Models, n) {
 			g.sets.Models = append(g.sets.Models, n)
 		}
-		if _, ok := (priceTable{g.cfg.Providers, g.prices}).Price(n.Provider, n.Model); !ok {
-			g.o.Logger.Warn("the model has no known price: its cost is not in the ledger's sums, it is counted as unpriced", "model", a.Model)
-		}
 	}
 	g.metrics = ops.NewMetrics(g.sets)
-	for _, name := range g.sets.Channels {
-		t := g.cfg.Channels.Telegram[name]
-		c, err := telegram.New(telegram.Options{
-			Name: name, Token: t.Token, APIURL: t.APIURL, Observer: g.metrics, Log: g.o.Logger, Now: g.o.Now,
-		})
+	g.watched = admin.NewChannels(g.metrics, g.sets.Channels)
+	g.metrics.Reloaded(true, g.o.Now())
+	var err error
+	if g.prices, err = prices.Open(prices.Options{
+		Config: g.cfg.Prices, Families: g.cfg.families(), Parse: g.o.ParsePrices,
+		Observer: g.metrics, Log: g.o.Logger, Now: g.o.Now,
+	}); err != nil {
+		return Problems{{"prices.file", err}}
+	}
+	g.metrics.PricesFrom(g.prices.View().Newest())
+	g.warn()
+	for _, a := range accounts {
+		c, err := a.open(g)
 		if err != nil {
-			return fmt.Errorf("channels.telegram.%s: %w", name, err)
+			return fmt.Errorf("%s: %w", a.path, err)
+		}
+		if n, ok := c.(channels.Noted); ok {
+			g.watched.Note(a.name, n.Note())
 		}
 		g.chans = append(g.chans, c)
+		g.leases[a.name] = a.lease
 	}
 	return nil
+}
+
+// listen opens the listener of the webhooks, if any channel has one.
+func (g *Gateway) listen(ctx context.Context) (*webhooks.Server, error) {
+	hooks := map[string]http.Handler{}
+	for _, c := range g.chans {
+		if !g.cfg.has(RoleGateway) {
+			break
+		}
+		if h, ok := c.(channels.Hooked); ok {
+			if path, handler := h.Hook(); path != "" {
+				hooks[path] = handler
+			}
+		}
+	}
+	return webhooks.New(ctx, g.cfg.Webhooks, hooks, g.o.Logger)
 }
 
 func (g *Gateway) model(s string) (llm.Model, error) {
@@ -82,15 +97,19 @@ func (g *Gateway) model(s string) (llm.Model, error) {
 		return nil, err
 	}
 	p := g.cfg.Providers[name]
-	// As many connections stay open
-	// as turns may run.
+	// As many connections stay open as turns may run.
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, g.cfg.Worker.Turns
 	client := &http.Client{Transport: transport}
-	if p.Kind == KindAnthropic {
+	o := openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client}
+	switch p.Kind {
+	case KindAnthropic:
 		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client})
+	case KindOpenAIResponses:
+		return openai.NewResponses(o)
+	default:
+		return openai.New(o)
 	}
-	return openai.New(openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client})
 }
 
 // key is the provider's key; a server of one's own may take none, but the
@@ -114,8 +133,10 @@ func (g *Gateway) redactor() func(string) string {
 			pairs = append(pairs, text, s.String())
 		}
 	}
-	for _, t := range g.cfg.Channels.Telegram {
-		hide(t.Token)
+	for _, a := range g.cfg.accounts() {
+		for _, s := range a.secrets {
+			hide(s)
+		}
 	}
 	for _, p := range g.cfg.Providers {
 		hide(p.APIKey)
@@ -123,30 +144,20 @@ func (g *Gateway) redactor() func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// priceTable finds prices by the operator's names for providers.
-type priceTable struct {
-	providers map[string]ProviderConfig
-	catalogue *costs.Catalogue
-}
-
-// Price finds the price of a model's tokens; false: there is none.
-func (t priceTable) Price(provider, model string) (*costs.Price, bool) {
-	return t.catalogue.Price(t.providers[provider].Prices, model)
-}
-
-// Cost is what u cost, and the price by which.
-func (t priceTable) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
-	return t.catalogue.Cost(t.providers[provider].Prices, model, u)
-}
-
 func (g *Gateway) brokerOptions() broker.Options {
-	c := g.cfg.Broker
+	o := g.cfg.broker()
+	o.Log, o.Now = g.o.Logger, g.o.Now
+	return o
+}
+
+// broker is how the message log is opened.
+func (cfg Config) broker() broker.Options {
+	c := cfg.Broker
 	o := broker.Options{
-		URL: c.URL, Listen: c.Listen, MaxBytes: c.MaxBytes, CredentialsFile: c.CredentialsFile, TokenFile: c.TokenFile,
-		Log: g.o.Logger, Now: g.o.Now,
+		URL: c.URL, Listen: c.Listen, MaxBytes: c.MaxBytes, Replicas: c.Replicas, CredentialsFile: c.CredentialsFile, TokenFile: c.TokenFile,
 	}
 	if c.URL == "" {
-		o.Dir = filepath.Join(g.cfg.StateDir, "log")
+		o.Dir = filepath.Join(cfg.StateDir, "log")
 	}
 	if c.Sync == "relaxed" {
 		o.Relaxed = time.Second

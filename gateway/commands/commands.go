@@ -1,5 +1,5 @@
 // Package commands is what people type in chat and what is answered without a
-// model: /new, /stop, /status, /cost, /help.
+// model: /new, /stop, /status, /cost, /agents, /help.
 package commands
 
 import (
@@ -44,6 +44,11 @@ func Parse(text string) (Command, bool) {
 		}
 	}
 	return Command{Name: strings.ToLower(name), Args: args}, true
+}
+
+// Names are all commands there are.
+func Names() []string {
+	return []string{"new", "clear", "stop", "status", "cost", "agents", "help"}
 }
 
 // Kind says when c takes effect. Unknown commands are answered at once.

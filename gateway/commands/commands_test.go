@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/gateway/budgets"
 	"parley/gateway/commands"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -36,7 +37,7 @@ func TestEachCommandTakesEffectWhenItShould(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]commands.Kind{
 		"new": commands.Queued, "clear": commands.Queued, "stop": commands.Control,
-		"help": commands.AtOnce, "status": commands.AtOnce, "cost": commands.AtOnce, "start": commands.AtOnce, "x": commands.AtOnce,
+		"help": commands.AtOnce, "status": commands.AtOnce, "cost": commands.AtOnce, "agents": commands.AtOnce, "start": commands.AtOnce, "x": commands.AtOnce,
 	} {
 		c := commands.Command{Name: name}
 		if c.Kind() != want || c.Fresh() != (want == commands.Queued) {
@@ -87,9 +88,14 @@ func desk(t *testing.T) (*commands.Desk, *sqlite.Store, sessionkeys.Key) {
 	return &commands.Desk{Store: s, Now: func() time.Time { return now }, Model: func(agent string) string { return "the model of " + agent }}, s, k
 }
 
+// asker is the one who has the conversation.
+func asker(k sessionkeys.Key) commands.Asker {
+	return commands.Asker{Token: k.Token(), From: k.Address(), Sender: "1"}
+}
+
 func ask(t *testing.T, d *commands.Desk, k sessionkeys.Key, name string) string {
 	t.Helper()
-	text, err := d.Answer(t.Context(), k.Token(), commands.Command{Name: name})
+	text, err := d.Answer(t.Context(), asker(k), commands.Command{Name: name})
 	if err != nil {
 		t.Fatalf("/%s: %v", name, err)
 	}
@@ -140,7 +146,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 	call := costs.CallID{Turn: "t", Purpose: costs.RootTurn, Step: 1, Attempt: 1}
 	labels := costs.Labels{Provider: "p", Model: "m", Channel: "tg", Purpose: costs.RootTurn}
 	r := costs.Reservation{ID: call.String(), At: now, Estimate: costs.Estimate{Call: call, Labels: labels, Upper: 2e12, Priced: true}}
-	if err := s.Reserve(ctx, m.Fence(), sessions.Charge{Session: turn.Session, Turn: "t", Scopes: []sessions.Scope{commands.ChatScope(k.Token())}}, r); err != nil {
+	if err := s.Reserve(ctx, m.Fence(), sessions.Charge{Session: turn.Session, Turn: "t", Scopes: []sessions.Scope{budgets.OfChat(k.Token())}}, r); err != nil {
 		t.Fatal(err)
 	}
 	contains(t, ask(t, d, k, "cost"), "$0.00", "and $2.00 held for what is running")
@@ -157,6 +163,44 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 	contains(t, ask(t, d, k, "cost"), "This conversation: $0.50", "Here today (UTC): $0.00")
 }
 
+func TestWhoAsksIsToldWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	d, s, k := desk(t)
+	ctx := t.Context()
+	d.Limits = budgets.Limits{Session: 20 * costs.USD, Person: 5 * costs.USD, Group: 10 * costs.USD, Day: 50 * costs.USD}
+	me := sessions.Worker{Name: "w", Nonce: "n"}
+	if err := s.Heartbeat(ctx, me, now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := s.Touch(ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: 1, By: me, Take: true, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, ask(t, d, k, "cost"), "\nLeft (days are UTC): $20.00 of $20.00 for this conversation, $5.00 of $5.00 for you today")
+	turn := sessions.Turn{ID: "t", Session: m.Session, Channel: "tg", From: k.Address(), Sender: "1"}
+	call := costs.CallID{Turn: "t", Purpose: costs.RootTurn, Step: 1, Attempt: 1}
+	r := costs.Reservation{ID: call.String(), At: now, Estimate: costs.Estimate{Call: call, Upper: 4200_000_000_001, Priced: true}}
+	if err := s.Reserve(ctx, m.Fence(), sessions.Charge{Session: m.Session, Turn: "t", Scopes: d.Limits.Scopes(k.Token(), turn)}, r); err != nil {
+		t.Fatal(err)
+	}
+	text := ask(t, d, k, "cost")
+	contains(t, text, "$15.79 of $20.00 for this conversation", "$0.7999 of $5.00 for you today")
+	if strings.Contains(text, "group") || strings.Contains(text, "50") {
+		t.Errorf("%q says what nobody here asked", text)
+	}
+	inGroup := k.Address()
+	inGroup.Kind = sessionkeys.Group
+	text, err = d.Answer(ctx, commands.Asker{Token: k.Token(), From: inGroup, Sender: "2"}, commands.Command{Name: "cost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, text, "$5.00 of $5.00 for you today, $10.00 of $10.00 for this group today")
+	d.Limits = budgets.Limits{}
+	if text := ask(t, d, k, "cost"); strings.Contains(text, "Left") {
+		t.Errorf("without limits: %q", text)
+	}
+}
+
 var errAway = errors.New("away")
 
 type away struct{ commands.Reader }
@@ -170,7 +214,7 @@ func TestWhenTheStoreIsAwayTheDeskDoesNotMakeAnythingUp(t *testing.T) {
 	d, _, k := desk(t)
 	d.Store = away{d.Store}
 	for _, name := range []string{"status", "cost"} {
-		if text, err := d.Answer(t.Context(), k.Token(), commands.Command{Name: name}); !errors.Is(err, errAway) || text != "" {
+		if text, err := d.Answer(t.Context(), asker(k), commands.Command{Name: name}); !errors.Is(err, errAway) || text != "" {
 			t.Errorf("/%s: %q, %v", name, text, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/gateway/budgets"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -16,6 +17,8 @@ import (
 type Reader interface {
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
+	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
+	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
 }
 
@@ -24,36 +27,44 @@ type Desk struct {
 	Store Reader
 	Model func(agent string) string // which model answers for an agent, for showing
 	Now   func() time.Time
+	// Limits are told to who asks what something has cost.
+	Limits budgets.Limits
 }
 
-// ChatScope is the spending scope of one conversation, over all its sessions.
-func ChatScope(token string) sessions.Scope { return sessions.Scope{Kind: "chat", ID: token} }
+// Asker is who asks, and where.
+type Asker struct {
+	Token  string // of the conversation's mailbox
+	From   sessionkeys.Address
+	Sender string // stable id
+}
 
 const help = `I answer when you write to me here, or mention me in a group.
 
 /new – start a new conversation; I forget what was said
 /stop – stop what I am doing, and drop what waits
 /status – what I am doing, and with which model
-/cost – what this conversation has cost
+/cost – what this conversation and its sub-agents have cost, and what is left
+/agents – the sub-agents of this conversation, and what they do
 /help – this list`
 
 // Texts that more than one place says.
 const (
 	FreshText     = "A new conversation. I have forgotten what was said before."
 	nothingYet    = "Nothing was said here yet."
-	unknownPrices = " Some calls have no known price and are not in these figures."
+	unknownPrices = " Some calls have no known price: they are counted at the most that the operator reckons with, or not at all."
 )
 
-// Answer is the text that answers c in the conversation whose mailbox is
-// token. Only commands of kind AtOnce are answered here.
-func (d *Desk) Answer(ctx context.Context, token string, c Command) (string, error) {
+// Answer is the text that answers c. Only commands of kind AtOnce are answered here.
+func (d *Desk) Answer(ctx context.Context, by Asker, c Command) (string, error) {
 	switch c.Name {
 	case "help", "start":
 		return help, nil
 	case "status":
-		return d.status(ctx, token)
+		return d.status(ctx, by.Token)
 	case "cost":
-		return d.cost(ctx, token)
+		return d.cost(ctx, by)
+	case "agents":
+		return d.agents(ctx, by.Token)
 	}
 	return fmt.Sprintf("I do not know the command /%s. /help lists what I know.", c.Name), nil
 }
@@ -95,15 +106,15 @@ func (d *Desk) status(ctx context.Context, token string) (string, error) {
 	return b.String(), nil
 }
 
-func (d *Desk) cost(ctx context.Context, token string) (string, error) {
-	_, s, found, err := d.find(ctx, token)
+func (d *Desk) cost(ctx context.Context, by Asker) (string, error) {
+	_, s, found, err := d.find(ctx, by.Token)
 	if err != nil {
 		return "", err
 	}
 	if !found {
 		return nothingYet, nil
 	}
-	settled, held, err := d.Store.Spent(ctx, ChatScope(token), d.Now())
+	settled, held, err := d.Store.Spent(ctx, budgets.OfChat(by.Token), d.Now())
 	if err != nil {
 		return "", err
 	}
@@ -114,6 +125,20 @@ func (d *Desk) cost(ctx context.Context, token string) (string, error) {
 	}
 	if s.Unpriced > 0 {
 		text += "." + unknownPrices
+	}
+	left, err := d.Left(ctx, by, s, "you")
+	if err != nil {
+		return "", err
+	}
+	if left != "" {
+		text += "\nLeft (days are UTC): " + left
+	}
+	tree, err := d.Store.Tree(ctx, s.ID)
+	if err != nil {
+		return "", err
+	}
+	if costs := CostTree(tree); costs != "" {
+		text += "\n\n" + costs
 	}
 	return text, nil
 }

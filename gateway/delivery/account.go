@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/broker"
 	"parley/channels"
 	"parley/gateway/worker"
 	"parley/sessions"
@@ -27,7 +28,9 @@ type account struct {
 
 	mu       sync.Mutex
 	wg       sync.WaitGroup
-	ctx      context.Context // of the lanes; set by begin, before anything else
+	ctx      context.Context // of the lanes; nil when nothing is taken. Set by begin
+	stop     func()          // ends ctx; likewise
+	running  context.Context // of run: it ends before ctx, by the grace period. Set by begin, and by run to its own
 	began    time.Time       // likewise
 	inFlight map[string]bool // deliveries that a lane has
 	lanes    map[string]*lane
@@ -51,7 +54,6 @@ type job struct {
 func newAccount(d *Delivery, c channels.Channel) *account {
 	return &account{
 		d: d, ch: c, name: c.Name(), wake: make(chan struct{}, 1),
-		inFlight: map[string]bool{}, lanes: map[string]*lane{}, previews: map[string]*preview{},
 	}
 }
 
@@ -62,31 +64,63 @@ func (a *account) wakeUp() {
 	}
 }
 
-// begin lets the account take jobs; stop ends its lanes at once. It comes before
-// the first signal is heard, so that none falls on an account that is not there.
-func (a *account) begin(ctx context.Context) (stop func()) {
+// begin lets the account take jobs, with nothing left of an earlier run. It does
+// nothing when it was called before run.
+func (a *account) begin(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
+	if a.ctx != nil {
+		return
+	}
+	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
+	a.running = ctx                                // a preview that comes before run looks at the outbox, too
 	a.began = a.d.Now().Truncate(time.Millisecond) // as the store keeps times
-	return stop
+	a.inFlight, a.lanes, a.previews = map[string]bool{}, map[string]*lane{}, map[string]*preview{}
+	a.seen = 0
+}
+
+// end stops the lanes and waits for them. Nothing is taken after it.
+func (a *account) end() {
+	a.mu.Lock()
+	stop := a.stop
+	a.mu.Unlock()
+	stop()
+	a.wg.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ctx, a.stop, a.running = nil, nil, nil
 }
 
 // run sends until ctx ends, and what is queued then for the grace period.
-func (a *account) run(ctx context.Context, stop func()) {
-	defer stop()
-	lanes := a.ctx
+func (a *account) run(ctx context.Context) {
+	a.begin(ctx)
+	defer a.end()
+	a.mu.Lock()
+	lanes, stop := a.ctx, a.stop
+	a.running = ctx
+	a.mu.Unlock()
 	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
 	a.scan(ctx, true)
 	for ctx.Err() == nil {
+		all := false
 		select {
 		case <-ctx.Done():
+			continue
 		case <-a.wake:
-			a.scan(ctx, false)
 		case <-tick.C:
-			a.scan(ctx, true)
+			all = true
 		}
+		select { // one scan is for both
+		case <-a.wake:
+		case <-tick.C:
+			all = true
+		default:
+		}
+		a.scan(ctx, all)
+	}
+	if errors.Is(context.Cause(ctx), broker.ErrLeaseLost) {
+		return
 	}
 	a.scan(lanes, true)
 	done := make(chan struct{})
@@ -108,8 +142,9 @@ func (a *account) run(ctx context.Context, stop func()) {
 // only what was queued since the last scan. What a lane gave back comes before
 // what was queued later, so a picture from before that is of no use. A delivery
 // that a lane finishes while its older picture is being read may come to a
-// lane again; its first mark is then refused, and nothing is sent.
-func (a *account) scan(ctx context.Context, all bool) {
+// lane again; its first mark is then refused, and nothing is sent. It returns
+// whether nothing was left out.
+func (a *account) scan(ctx context.Context, all bool) bool {
 	a.mu.Lock()
 	most, after, returned := scanMost, a.seen, a.returned
 	if all {
@@ -122,7 +157,7 @@ func (a *account) scan(ctx context.Context, all bool) {
 		if ctx.Err() == nil {
 			a.d.Logger.Error("reading the outbox", "channel", a.name, "error", err)
 		}
-		return
+		return false
 	}
 	if len(ds) == most {
 		a.wakeUp() // there may be more
@@ -131,7 +166,7 @@ func (a *account) scan(ctx context.Context, all bool) {
 	defer a.mu.Unlock()
 	if a.returned != returned {
 		a.wakeUp()
-		return
+		return false
 	}
 	for _, d := range ds {
 		a.seen = max(a.seen, d.Order)
@@ -141,10 +176,22 @@ func (a *account) scan(ctx context.Context, all bool) {
 		a.inFlight[d.ID] = true
 		a.push(d.To.Peer, job{delivery: &d})
 	}
+	return len(ds) < most
+}
+
+// owes says whether an answer may wait for a chat, in its lane or in the outbox.
+func (a *account) owes(ctx context.Context, chat string) bool {
+	if !a.scan(ctx, false) {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.lanes[chat]
+	return l != nil && slices.ContainsFunc(l.jobs, func(j job) bool { return j.delivery != nil })
 }
 
 // show queues a sign of a running turn. Of several for one turn only the
-// newest counts, and none after its answer.
+// newest counts, and none after its answer or its end.
 func (a *account) show(p worker.PreviewSignal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,7 +199,7 @@ func (a *account) show(p worker.PreviewSignal) {
 		return
 	}
 	if l := a.lanes[p.To.Peer]; l != nil {
-		if len(l.jobs) >= laneMost {
+		if len(l.jobs) >= laneMost && !p.Over {
 			return
 		}
 		for i, j := range l.jobs {
@@ -160,7 +207,7 @@ func (a *account) show(p worker.PreviewSignal) {
 			case j.delivery != nil && j.delivery.Turn == p.Turn:
 				return
 			case j.show != nil && j.show.Turn == p.Turn:
-				if p.Text != "" {
+				if p.Over || p.Text != "" && !j.show.Over {
 					l.jobs[i].show = &p
 				}
 				return
@@ -194,7 +241,7 @@ func (a *account) done(l *lane, d *sessions.Delivery, err error) {
 	defer a.mu.Unlock()
 	delete(a.inFlight, d.ID)
 	delete(a.previews, d.Turn)
-	if err == nil {
+	if err == nil || errors.Is(err, errDropped) {
 		return
 	}
 	a.returned++
@@ -229,11 +276,11 @@ func (a *account) work(ctx context.Context, l *lane) {
 		err := a.deliver(ctx, j.delivery)
 		a.done(l, j.delivery, err)
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, errDropped):
 			if a.d.Delivered != nil {
 				a.d.Delivered(*j.delivery)
 			}
-		case errors.Is(err, errTaken), ctx.Err() != nil:
+		case errors.Is(err, errTaken), errors.Is(err, errEnding), ctx.Err() != nil:
 		default:
 			a.d.Logger.Error("an answer waits in the outbox", "channel", a.name, "delivery", j.delivery.ID, "error", err)
 		}

@@ -13,6 +13,7 @@ package delivery
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -30,11 +31,13 @@ import (
 // Store is where answers wait, and where their questions are looked up.
 type Store interface {
 	sessions.Outbox
+	sessions.Chats
 	Turn(ctx context.Context, id string) (sessions.Turn, error)
 }
 
-// Log is where signals come from.
+// Log is where signals come from, and where workers are told of requests.
 type Log interface {
+	Signal(ctx context.Context, s broker.Signal) error
 	Signals(ctx context.Context, topic string, h func(broker.Signal)) error
 }
 
@@ -56,7 +59,8 @@ type Options struct {
 	// Wait sleeps for d or until ctx ends, and then returns its error.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Delivered, if set, is called when a delivery is finished, whatever became
-	// of its parts. It must not block.
+	// of its parts; not for what is dropped with others because its chat was
+	// closed. It must not block.
 	Delivered func(d sessions.Delivery)
 	// Grace is how long Run goes on sending what is queued after its context
 	// ended. Default 5s.
@@ -66,6 +70,7 @@ type Options struct {
 // Delivery sends answers. Make one with New, run it once.
 type Delivery struct {
 	Options
+	me       string // a name that no other process has
 	accounts map[string]*account
 }
 
@@ -74,21 +79,31 @@ func New(o Options) *Delivery {
 	if o.Grace == 0 {
 		o.Grace = 5 * time.Second
 	}
-	d := &Delivery{Options: o, accounts: map[string]*account{}}
+	d := &Delivery{Options: o, me: rand.Text(), accounts: map[string]*account{}}
 	for _, c := range o.Channels {
 		d.accounts[c.Name()] = newAccount(d, c)
 	}
 	return d
 }
 
-// Run sends until ctx ends, then what is queued for at most Grace longer, and
-// returns nil. A send that is under way is always waited for.
+// Run is Listen, and Send for every channel. It returns nil when ctx has ended.
 func (d *Delivery) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
-	for _, a := range d.accounts {
-		stop := a.begin(ctx)
-		g.Go(func() error { a.run(gctx, stop); return nil })
+	for name, a := range d.accounts {
+		a.begin(ctx) // before a signal comes, so that none falls on an account that is not there
+		g.Go(func() error { return d.Send(gctx, name) })
 	}
+	g.Go(func() error { return d.Listen(gctx) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// Listen hears of new answers and of running turns, for the channels that Send
+// sends for, and returns ctx's error when it has ended.
+func (d *Delivery) Listen(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return d.Log.Signals(gctx, intake.OutboxTopic, func(s broker.Signal) {
 			var o intake.OutboxSignal
@@ -109,9 +124,23 @@ func (d *Delivery) Run(ctx context.Context) error {
 			}
 		})
 	})
-	if err := g.Wait(); err != nil && ctx.Err() == nil {
+	if err := g.Wait(); err != nil {
 		return fmt.Errorf("delivery: %w", err)
 	}
+	return nil
+}
+
+// Send sends what waits for one channel, until ctx ends; then what is queued for
+// at most Grace longer, and returns nil. When ctx ends because the right to send
+// was lost (its cause is broker.ErrLeaseLost) nothing more is begun. A send that
+// is under way is always waited for. Send may be called again after it returned,
+// not at the same time for the same channel.
+func (d *Delivery) Send(ctx context.Context, channel string) error {
+	a := d.accounts[channel]
+	if a == nil {
+		return fmt.Errorf("delivery: there is no channel %q", channel)
+	}
+	a.run(ctx)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/channels"
@@ -61,9 +62,7 @@ func TestAnswersOfOneChatGoOutInOrderAndChatsDoNotWaitForEachOther(t *testing.T)
 	if r.net.overlap {
 		t.Error("two calls for one chat at once")
 	}
-	if n := r.counted("sent ok"); n != 30 {
-		t.Errorf("%d were counted as sent", n)
-	}
+	r.await("all to be counted as sent", func() bool { return r.counted("sent ok") == 30 })
 }
 
 func TestThePartsAreStoredBeforeTheFirstIsSent(t *testing.T) {
@@ -92,6 +91,8 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 	t.Parallel()
 	limited := kind(channels.RateLimit)
 	limited.RetryAfter = 7 * time.Second
+	briefly := kind(channels.RateLimit)
+	briefly.RetryAfter = 300 * time.Millisecond
 	moved := kind(channels.Moved)
 	moved.MovedTo = "b"
 	movedBack := kind(channels.Moved)
@@ -114,15 +115,15 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			sessions.Sent,
 		},
 		{
-			"a rate limit is waited out exactly",
-			[]error{limited, limited},
-			[]string{"send a x", "send a x", "send a x"},
-			[][2]time.Duration{{7 * time.Second, 7 * time.Second}, {7 * time.Second, 7 * time.Second}},
-			map[string]int{"retried rate_limited": 2, "sent ok": 1},
+			"a rate limit is waited out exactly, and one that names no time for a second",
+			[]error{limited, briefly, kind(channels.RateLimit)},
+			[]string{"send a x", "send a x", "send a x", "send a x"},
+			[][2]time.Duration{{7 * time.Second, 7 * time.Second}, {300 * time.Millisecond, 300 * time.Millisecond}, {time.Second, time.Second}},
+			map[string]int{"retried rate_limited": 3, "sent ok": 1},
 			sessions.Sent,
 		},
 		{"what is refused fails", []error{kind(channels.Refused)}, []string{"send a x"}, nil, map[string]int{"sent rejected": 1}, sessions.Failed},
-		{"a chat that is gone fails", []error{kind(channels.Gone)}, []string{"send a x"}, nil, map[string]int{"sent rejected": 1}, sessions.Failed},
+		{"a chat that is gone drops it", []error{kind(channels.Gone)}, []string{"send a x"}, nil, map[string]int{"sent dropped": 1}, sessions.Failed},
 		{"a chat that moved gets it", []error{moved}, []string{"send a x", "send b x"}, nil, map[string]int{"sent ok": 1}, sessions.Sent},
 		{
 			"an unauthorised account keeps it",
@@ -239,7 +240,11 @@ func TestACrashLosesNothingAndEachFurtherCopyIsMarked(t *testing.T) {
 		for die := 1; die <= 5; die++ {
 			t.Run(fmt.Sprintf("write %d lost=%v", die, lost), func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t)
+				open := newRig
+				if lost {
+					open = realStore
+				}
+				r := open(t)
 				r.queue("a", "1\n2")
 				r.queue("a", "3\n4")
 				for range 2 { // the next one may die as well
@@ -363,19 +368,21 @@ func TestOneChatWithManyWaitingAnswersKeepsNoneFromTheOthers(t *testing.T) {
 // What a lane gave back is older than what is signalled next.
 func TestASignalledAnswerDoesNotOvertakeThoseThatWereGivenBack(t *testing.T) {
 	t.Parallel()
-	for range 20 {
-		r := newRig(t)
-		r.fail = 1
-		p := r.start()
-		for i := range 8 {
-			r.queue("a", fmt.Sprint(i))
-			p.wake()
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 {
+			r := newRig(t)
+			r.fail = 1
+			p := r.start()
+			for i := range 8 {
+				r.queue("a", fmt.Sprint(i))
+				p.wake()
+			}
+			r.delivered()
+			var want []string
+			for i := range 8 {
+				want = append(want, fmt.Sprint("send a ", i))
+			}
+			r.wantCalls(want...)
 		}
-		r.delivered()
-		var want []string
-		for i := range 8 {
-			want = append(want, fmt.Sprint("send a ", i))
-		}
-		r.wantCalls(want...)
-	}
+	})
 }

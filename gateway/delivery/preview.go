@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -17,10 +18,13 @@ const previewTimeout = 5 * time.Second
 // preview is the message that shows a turn's answer so far.
 type preview struct {
 	messageID string
+	tried     bool      // this process sent one, so that it knows more than the store
+	doubt     bool      // and whether one arrived is not known
 	seen      bool      // the first visible sign was counted
 	over      bool      // no more of it: a first message may hang in the chat
 	quiet     time.Time // no edits before: the network asked for a pause
 	born      time.Time
+	chat      string // the id of the chat that it stands in
 }
 
 const (
@@ -49,15 +53,25 @@ func (a *account) state(turn string) *preview {
 	return p
 }
 
-// previewOf is the id of the message that d's text goes into, or "".
-func (a *account) previewOf(d *sessions.Delivery) string {
+// previewOf is the id of the message that d's text goes into, or "". A preview
+// from before the chat moved cannot be changed any more. In doubt there may be
+// one whose id nobody knows.
+func (a *account) previewOf(d *sessions.Delivery, at place) (id string, doubt bool) {
 	if d.Turn == "" {
-		return ""
+		return "", false
 	}
-	if p := a.state(d.Turn); p.messageID != "" {
-		return p.messageID
+	p := a.state(d.Turn)
+	switch {
+	case p.messageID != "" && p.chat == at.to.Peer:
+		return p.messageID, false
+	case p.tried:
+		return "", p.doubt
+	case d.Preview == sessions.PreviewBegun: // its sender ended, and noted no more
+		return "", true
+	case at.movedSince(asked(d)):
+		return "", false
 	}
-	return d.Preview
+	return d.Preview, false
 }
 
 // showNow makes one sign of a running turn visible. Nothing depends on it:
@@ -65,19 +79,37 @@ func (a *account) previewOf(d *sessions.Delivery) string {
 func (a *account) showNow(ctx context.Context, s worker.PreviewSignal) {
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
-	err := a.tryShow(ctx, s)
+	began := a.d.Now()
+	at, err := a.find(ctx, s.To)
+	if err == nil && !at.chat.Shut {
+		err = a.tryShow(ctx, s, at)
+	}
+	ce, ok := errorOf(err)
+	if ok && ce.Kind == channels.Moved && ce.MovedTo != "" {
+		if err = a.follow(ctx, &at, ce.MovedTo); err == nil {
+			err = a.tryShow(ctx, s, at)
+		}
+	}
+	if ok && ce.Kind == channels.Gone {
+		if _, shutErr := a.shut(ctx, s.To, s.Turn+" preview", began); shutErr != nil {
+			err = shutErr
+		}
+	}
 	if err != nil {
 		a.d.Logger.Debug("a preview was not shown", "channel", a.name, "error", err)
 	}
 }
 
-func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
+func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal, at place) error {
+	if s.Over {
+		return a.leave(ctx, s.Turn, s.Asked, at)
+	}
 	if over, err := a.over(ctx, s); over || err != nil {
 		return err
 	}
 	if s.Text == "" {
 		if t, ok := a.ch.(channels.Typer); ok {
-			return t.Typing(ctx, s.To)
+			return t.Typing(ctx, at.to)
 		}
 		return nil
 	}
@@ -94,22 +126,82 @@ func (a *account) tryShow(ctx context.Context, s worker.PreviewSignal) error {
 		return nil
 	}
 	// Only the first message of a long answer is shown before its end.
-	if p.messageID != "" {
-		err := ed.Edit(ctx, s.To, p.messageID, bodies[0])
+	if p.messageID != "" && p.chat == at.to.Peer {
+		grow := ed.Edit
+		if st, ok := a.ch.(channels.Streamer); ok {
+			grow = st.Grow
+		}
+		err := grow(ctx, at.to, p.messageID, bodies[0])
 		p.pause(a.d.Now(), err)
 		return err
 	}
-	r, err := a.ch.Send(ctx, channels.Reply{To: s.To, ReplyTo: s.ReplyTo, Body: bodies[0], ID: s.Turn + "/preview"})
+	// The turn before has queued its answer, of which this process may not have
+	// heard, or which it gave back after an error: that one stands above.
+	if a.owes(ctx, s.To.Peer) {
+		return nil
+	}
+	reply := channels.Reply{To: at.to, Body: bodies[0], ID: s.Turn + "/preview"}
+	if !at.movedSince(s.Asked) {
+		reply.ReplyTo = s.ReplyTo
+	}
+	// It may hold the whole answer already: without a note of it the answer would
+	// be sent again, unmarked, by who follows a process that dies now.
+	if err := a.d.Store.Preview(ctx, s.Turn, sessions.PreviewBegun); err != nil {
+		return fmt.Errorf("note that a preview begins: %w", err)
+	}
+	p.tried, p.doubt = true, true
+	begin := a.ch.Send
+	if st, ok := a.ch.(channels.Streamer); ok {
+		begin = st.Begin
+	}
+	r, err := begin(ctx, reply)
 	if err != nil {
 		p.pause(a.d.Now(), err)
-		return err
+		return a.unsent(ctx, s.Turn, p, err)
 	}
-	p.messageID = r.MessageID
+	p.messageID, p.chat, p.doubt = r.MessageID, at.to.Peer, false
 	if !p.seen {
 		p.seen = true
 		a.countFirst(s.To, s.Asked)
 	}
 	return a.d.Store.Preview(context.WithoutCancel(ctx), s.Turn, r.MessageID)
+}
+
+// leave ends the preview of a turn that has no answer to go into it, also one that
+// another process began. What it shows stays.
+func (a *account) leave(ctx context.Context, turn string, asked time.Time, at place) error {
+	st, ok := a.ch.(channels.Streamer)
+	if !ok {
+		return nil
+	}
+	a.mu.Lock()
+	delete(a.previews, turn)
+	a.mu.Unlock()
+	if at.movedSince(asked) { // it stands in another chat
+		return nil
+	}
+	id, err := a.d.Store.Previewed(ctx, turn)
+	if err != nil {
+		return fmt.Errorf("look for the preview of a turn: %w", err)
+	}
+	if id == "" || id == sessions.PreviewBegun {
+		return nil
+	}
+	return st.End(ctx, at.to, id)
+}
+
+// unsent takes back the note that a preview begins, if the failure says that it
+// surely did not arrive, and returns the failure.
+func (a *account) unsent(ctx context.Context, turn string, p *preview, failure error) error {
+	ce, ok := errorOf(failure)
+	if !ok || ce.Kind == channels.Ambiguous {
+		return failure
+	}
+	p.doubt = false
+	if err := a.d.Store.Preview(context.WithoutCancel(ctx), turn, p.messageID); err != nil {
+		return errors.Join(failure, fmt.Errorf("note that a preview did not arrive: %w", err))
+	}
+	return failure
 }
 
 // pause keeps previews away from a chat that the network limits: the answer
@@ -120,7 +212,7 @@ func (p *preview) pause(now time.Time, err error) {
 	case err == nil:
 	case ok && ce.Kind == channels.RateLimit:
 		p.quiet = now.Add(max(ce.RetryAfter, time.Second))
-	case ok && ce.Kind == channels.Unsent, p.messageID != "": // an edit may be repeated
+	case ok && (ce.Kind == channels.Unsent || ce.Kind == channels.Moved), p.messageID != "": // an edit may be repeated
 	default:
 		p.over = true
 	}

@@ -1,12 +1,18 @@
 package delivery_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"parley/channels"
 	"parley/gateway/delivery"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
 )
 
 func TestAPreviewGrowsAndBecomesTheAnswer(t *testing.T) {
@@ -39,6 +45,40 @@ func TestAPreviewGrowsAndBecomesTheAnswer(t *testing.T) {
 	if got := r.net.chat(); len(got) != 3 || got[2] != "the end" {
 		t.Errorf("in the chat stands %q", got)
 	}
+}
+
+// No signal came of the first answer, or its sender gave it back after an error:
+// the next turn's preview waits until it stands in the chat. (F8)
+func TestAPreviewIsNotShownAboveAnAnswerThatWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start()
+	r.begin("a", "t1")
+	r.finish("a", "t1", "first")
+	r.begin("a", "t2")
+	p.show("a", "t2", "sec")
+	r.delivered()
+	p.show("a", "t2", "seco")
+	r.await("a preview", func() bool { return len(r.net.log()) == 2 })
+	r.finish("a", "t2", "second")
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a first", "send a seco", "edit a second in id2")
+}
+
+func TestEachPartOfAnAnswerThatMayHaveBeenGivenBeforeIsMarked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start()
+	_, err := r.store.Notice(t.Context(), sessions.InboxID{Channel: "telegram", Event: "e"}, []sessions.Outgoing{
+		{ID: "d", Channel: "tg", To: to("a"), Text: "one\ntwo", At: time.Now(), Again: true},
+	}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a one again", "send a two again")
 }
 
 func TestPreviewsThatWaitAreOne(t *testing.T) {
@@ -108,9 +148,7 @@ func TestAnEditIsRepeatedWithoutAMark(t *testing.T) {
 	p.wake()
 	r.delivered()
 	r.wantCalls("send a half", "edit a whole in id1", "edit a whole in id1")
-	if r.counted("sent ok") != 1 {
-		t.Errorf("counted %v", r.counts)
-	}
+	r.await("it to be counted", func() bool { return r.counted("sent ok") == 1 })
 }
 
 func TestWhenThePreviewIsGoneTheAnswerIsSent(t *testing.T) {
@@ -144,7 +182,102 @@ func TestAPreviewThatMayHaveArrivedIsTheLast(t *testing.T) {
 	r.finish("a", "t1", "1 2 3")
 	p.wake()
 	r.delivered()
-	r.wantCalls("send a 1", "send a 1 2 3")
+	r.wantCalls("send a 1", "send a 1 2 3 again")
+	r.await("the doubt to be counted", func() bool { return r.counted("sent ambiguous") == 1 })
+}
+
+// A preview that was sent may hold the whole answer, and its id is lost with the
+// process: before the id is stored, or with the write that stores it.
+func TestAfterACrashBetweenAPreviewAndItsIDTheAnswerIsMarked(t *testing.T) {
+	t.Parallel()
+	for name, die := range map[string]struct {
+		write int
+		lost  bool
+		want  []string
+	}{
+		"before anything is noted":         {1, false, []string{"send a whole"}},
+		"between the note and the preview": {1, true, []string{"send a whole again"}},
+		"before the id is noted":           {2, false, []string{"send a whole", "send a whole again"}},
+		"after the id is noted":            {2, true, []string{"send a whole", "edit a whole in id1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.die, r.lost = die.write, die.lost
+			began := r.start()
+			r.begin("a", "t1")
+			began.show("a", "t1", "whole")
+			r.await("it to die", func() bool {
+				began.store.mu.Lock()
+				defer began.store.mu.Unlock()
+				return began.store.n >= die.write
+			})
+			began.end()
+			r.die, r.lost = 0, false
+			r.finish("a", "t1", "whole")
+			r.start()
+			r.delivered()
+			r.wantCalls(die.want...)
+			outcome := "sent ok"
+			if strings.HasSuffix(die.want[len(die.want)-1], " again") {
+				outcome = "sent ambiguous"
+			}
+			r.await("it to be counted", func() bool { return r.counted(outcome) == 1 })
+		})
+	}
+}
+
+// What a preview left in doubt stays so while the network pauses the answer, and
+// when the process dies after the answer, the mark is there again.
+func TestTheMarkOfALostPreviewOutlivesAPause(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.net.script = func(n int, c call) error {
+		switch {
+		case c.op == "send" && n == 1:
+			return arrives{kind(channels.Ambiguous)}
+		case c.op == "send" && n == 2:
+			return kind(channels.RateLimit)
+		}
+		return nil
+	}
+	p := r.start()
+	r.begin("a", "t1")
+	p.show("a", "t1", "whole")
+	r.await("a preview", func() bool { return len(r.net.log()) == 1 })
+	r.finish("a", "t1", "whole")
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a whole", "send a whole again", "send a whole again")
+}
+
+func TestAPreviewThatSurelyDidNotArriveLeavesNoDoubt(t *testing.T) {
+	t.Parallel()
+	for _, k := range []channels.ErrorKind{channels.RateLimit, channels.Unsent, channels.Refused, channels.Unauthorized} {
+		for _, crash := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, crash %v", k, crash), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				r.net.script = first(kind(k))
+				p := r.start()
+				r.begin("a", "t1")
+				p.show("a", "t1", "half")
+				r.await("the note to be taken back", func() bool {
+					p.store.mu.Lock()
+					defer p.store.mu.Unlock()
+					return p.store.n == 2
+				})
+				if crash {
+					p.end()
+					p = r.start()
+				}
+				r.finish("a", "t1", "whole")
+				p.wake()
+				r.delivered()
+				r.wantCalls("send a half", "send a whole")
+			})
+		}
+	}
 }
 
 func TestANetworkWithoutEditsGetsNoPreviews(t *testing.T) {
@@ -158,6 +291,129 @@ func TestANetworkWithoutEditsGetsNoPreviews(t *testing.T) {
 	p.wake()
 	r.delivered()
 	r.wantCalls("send a whole")
+}
+
+// streamer is a network of which a growing answer must be ended.
+type streamer struct{ *net }
+
+func (s streamer) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	return s.Send(ctx, r)
+}
+
+func (s streamer) Grow(ctx context.Context, to sessionkeys.Address, id string, b channels.Body) error {
+	return s.Edit(ctx, to, id, b)
+}
+
+func (s streamer) End(_ context.Context, to sessionkeys.Address, id string) error {
+	_, err := s.take(call{op: "end", chat: to.Peer, id: id})
+	return err
+}
+
+func streams(n *net) func(o *delivery.Options) {
+	return func(o *delivery.Options) { o.Channels = []channels.Channel{streamer{n}} }
+}
+
+// silence ends the turn without an answer.
+func (r *rig) silence(turn string) {
+	r.t.Helper()
+	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.Ending{Turn: turn, Outcome: transcript.Canceled, At: time.Now()})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestAStreamWhoseTurnHasNoAnswerIsEnded(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(r *rig, p *process) *process{
+		"by the process that began it": func(_ *rig, p *process) *process { return p },
+		"by the next one": func(r *rig, p *process) *process {
+			p.end()
+			return r.start(streams(r.net))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p := r.start(streams(r.net))
+			r.begin("a", "t1")
+			p.show("a", "t1", "half")
+			r.await("a preview", func() bool { return r.counted("first") == 1 })
+			p = change(r, p)
+			r.silence("t1")
+			p.over("a", "t1")
+			r.await("its end", func() bool { return len(r.net.log()) == 2 })
+			// Signals that come late show nothing any more.
+			p.show("a", "t1", "half of it")
+			r.queue("a", "Stopped.")
+			p.wake()
+			r.delivered()
+			r.wantCalls("send a half", "end a  in id1", "send a Stopped.")
+		})
+	}
+}
+
+func TestTheEndOfATurnIsNotLostBehindItsPreviews(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	gate, reached := make(chan struct{}), make(chan struct{}, 1)
+	r.net.script = func(n int, c call) error {
+		if n == 1 && c.op == "send" {
+			reached <- struct{}{}
+			<-gate
+		}
+		return nil
+	}
+	p := r.start(streams(r.net))
+	r.begin("a", "t1")
+	p.show("a", "t1", "1")
+	<-reached
+	p.show("a", "t1", "2")
+	r.silence("t1")
+	p.over("a", "t1")
+	p.show("a", "t1", "3") // late
+	close(gate)
+	r.await("its end", func() bool { return len(r.net.log()) == 2 })
+	r.wantCalls("send a 1", "end a  in id1")
+}
+
+func TestAStreamWhoseAnswerShowsNothingIsEnded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start(streams(r.net))
+	r.begin("a", "t1")
+	p.show("a", "t1", "half")
+	r.await("a preview", func() bool { return r.counted("first") == 1 })
+	r.finish("a", "t1", "")
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a half", "end a  in id1")
+}
+
+// Without a stream there is nothing to end: none began, or nobody knows its id.
+func TestTheEndOfATurnWithoutAStreamIsNoCall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.net.script = func(_ int, c call) error {
+		if c.text == "half" {
+			return arrives{kind(channels.Ambiguous)}
+		}
+		return nil
+	}
+	p := r.start(streams(r.net))
+	for i, turn := range []string{"t1", "t2"} {
+		chat := fmt.Sprint("c", i)
+		r.begin(chat, turn)
+		if turn == "t1" {
+			p.show(chat, turn, "half")
+			r.await("a preview", func() bool { return len(r.net.log()) == 1 })
+		}
+		r.silence(turn)
+		p.over(chat, turn)
+		r.queue(chat, "Stopped.")
+		p.wake()
+		r.delivered()
+	}
+	r.wantCalls("send c0 half", "send c0 Stopped.", "send c1 Stopped.")
 }
 
 func clockBehind(now func() time.Time) func() time.Time {

@@ -23,6 +23,7 @@ import (
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/memtest"
 	"parley/sessions/sqlite"
 	"parley/transcript"
 )
@@ -162,6 +163,8 @@ func (p plain) Send(ctx context.Context, r channels.Reply) (channels.Receipt, er
 type signals struct {
 	mu       sync.Mutex
 	handlers map[string]func(broker.Signal)
+	sent     []string
+	told     func()
 	ready    chan struct{} // one value for each topic that is heard
 }
 
@@ -172,6 +175,15 @@ func (s *signals) Signals(ctx context.Context, topic string, h func(broker.Signa
 	s.ready <- struct{}{}
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// Signal is a hint to workers, of which there are none here.
+func (s *signals) Signal(_ context.Context, x broker.Signal) error {
+	defer s.told()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, x.Topic)
+	return nil
 }
 
 func (s *signals) send(topic string, body any) {
@@ -222,7 +234,7 @@ func (f *faults) Preview(ctx context.Context, turn, message string) error {
 
 type rig struct {
 	t       testing.TB
-	store   *sqlite.Store
+	store   sessions.Store
 	net     *net
 	changed chan struct{}
 
@@ -238,7 +250,14 @@ type rig struct {
 	lost      bool
 }
 
+// newRig is a rig over the specification of the store.
 func newRig(t testing.TB) *rig {
+	t.Helper()
+	return rigOn(t, memtest.New(memtest.Every))
+}
+
+// realStore is a rig over a real store.
+func realStore(t testing.TB) *rig {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
 	if err != nil {
@@ -249,6 +268,11 @@ func newRig(t testing.TB) *rig {
 			t.Error(err)
 		}
 	})
+	return rigOn(t, s)
+}
+
+func rigOn(t testing.TB, s sessions.Store) *rig {
+	t.Helper()
 	r := &rig{t: t, store: s, net: newNet(), changed: make(chan struct{}, 1), counts: map[string]int{}, fence: map[string]sessions.Fence{}, turns: map[string]string{}}
 	r.net.told = r.poke
 	if err := s.Heartbeat(t.Context(), rigWorker, time.Now().Add(time.Hour)); err != nil {
@@ -301,7 +325,7 @@ func (r *rig) queue(chat, text string) string {
 }
 
 // begin opens a turn for the chat.
-func (r *rig) begin(chat, turn string) { //nolint:unparam // reads better
+func (r *rig) begin(chat, turn string) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", to(chat))
 	if err != nil {
@@ -374,7 +398,7 @@ type process struct {
 func (r *rig) start(change ...func(*delivery.Options)) *process {
 	r.t.Helper()
 	p := &process{
-		r: r, signals: &signals{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 2)},
+		r: r, signals: &signals{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 2), told: r.poke},
 		store: &faults{Store: r.store, told: r.poke, die: r.die, lost: r.lost, fail: r.fail}, ended: make(chan error, 1),
 	}
 	o := delivery.Options{
@@ -412,8 +436,13 @@ func (p *process) end() {
 
 func (p *process) wake() { p.signals.send(intake.OutboxTopic, intake.OutboxSignal{Channel: "tg"}) }
 
-func (p *process) show(chat, turn, text string) { //nolint:unparam // reads better
+func (p *process) show(chat, turn, text string) {
 	p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: turn, Channel: "tg", To: to(chat), Text: text})
+}
+
+// over says that the turn ended without an answer.
+func (p *process) over(chat, turn string) {
+	p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: turn, Channel: "tg", To: to(chat), Over: true})
 }
 
 func (r *rig) wantCalls(want ...string) {

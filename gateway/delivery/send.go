@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/faultpoint"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -42,13 +43,20 @@ func repeats(p sessions.Part) int {
 // the next scan.
 func (a *account) deliver(ctx context.Context, d *sessions.Delivery) error {
 	started := a.d.Now()
+	at, err := a.find(ctx, d.To)
+	if err != nil {
+		return err
+	}
+	if at.chat.Shut {
+		return a.drop(ctx, d)
+	}
 	if len(d.Parts) == 0 {
-		if err := a.prepare(ctx, d); err != nil {
+		if err := a.prepare(ctx, d, at); err != nil {
 			return err
 		}
 	}
 	for i := range d.Parts {
-		if err := a.part(ctx, d, i, started); err != nil {
+		if err := a.part(ctx, d, i, &at, started); err != nil {
 			return err
 		}
 	}
@@ -56,13 +64,19 @@ func (a *account) deliver(ctx context.Context, d *sessions.Delivery) error {
 }
 
 // prepare renders the text and stores the parts, the first already marked.
-func (a *account) prepare(ctx context.Context, d *sessions.Delivery) error {
+func (a *account) prepare(ctx context.Context, d *sessions.Delivery, at place) error {
 	bodies := a.ch.Render(d.Text)
 	if len(bodies) == 0 {
+		if d.Turn != "" {
+			if err := a.leave(ctx, d.Turn, asked(d), at); err != nil {
+				a.d.Logger.Debug("a preview was not ended", "channel", a.name, "error", err)
+			}
+		}
 		a.d.Observer.Sent(a.name, "dropped", 0)
 		return a.d.Store.Advance(ctx, d.ID, sessions.Progress{Close: true})
 	}
-	p := sessions.Progress{Marks: []sessions.Mark{a.mark(0, sessions.Queued, sessions.Sending)}}
+	m := a.begun(d, 0, at)
+	p := sessions.Progress{Marks: []sessions.Mark{m}}
 	for _, b := range bodies {
 		raw, err := json.Marshal(b)
 		if err != nil {
@@ -72,12 +86,12 @@ func (a *account) prepare(ctx context.Context, d *sessions.Delivery) error {
 		d.Parts = append(d.Parts, sessions.Part{Body: raw, State: sessions.Queued})
 	}
 	if err := a.d.Store.Advance(ctx, d.ID, p); err != nil {
-		if errors.Is(err, sessions.ErrFenced) {
+		if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) { // it has no parts any more
 			return errTaken
 		}
 		return fmt.Errorf("store the parts: %w", err)
 	}
-	d.Parts[0].State = marked
+	d.Parts[0].State, d.Parts[0].Problem = marked, m.Problem
 	return nil
 }
 
@@ -85,7 +99,26 @@ func (a *account) prepare(ctx context.Context, d *sessions.Delivery) error {
 const marked sessions.SendState = "marked"
 
 func (a *account) mark(i int, from, to sessions.SendState) sessions.Mark {
-	return sessions.Mark{Index: i, From: from, To: to, At: a.d.Now()}
+	return sessions.Mark{Index: i, From: from, To: to, At: a.d.Now(), By: a.d.me}
+}
+
+// begun is the mark of a part that is sent for the first time. If a preview that
+// nobody knows the id of may stand in the chat, the text repeats that; and all of
+// an answer that may have been given before is a repeat.
+func (a *account) begun(d *sessions.Delivery, i int, at place) sessions.Mark {
+	m := a.mark(i, sessions.Queued, sessions.Sending)
+	if d.Again {
+		m.Problem = fmt.Sprintf(repeatNote, 1)
+		return m
+	}
+	if i > 0 {
+		return m
+	}
+	if _, doubt := a.previewOf(d, at); doubt {
+		m.Problem = fmt.Sprintf(repeatNote, 1)
+		a.d.Logger.Warn("a preview of an answer may or may not have arrived", "channel", a.name, "delivery", d.ID)
+	}
+	return m
 }
 
 // move makes marks durable; done is false when another process or an earlier
@@ -104,17 +137,26 @@ func (a *account) move(ctx context.Context, d *sessions.Delivery, ms ...sessions
 // errTaken ends a delivery that somebody else has brought further.
 var errTaken = errors.New("the delivery was moved on elsewhere")
 
-func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, started time.Time) error {
+func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, at *place, started time.Time) error {
 	p := &d.Parts[i]
-	to, moved := d.To, false
+	moved, looked := false, false
 	for try := 1; ; try++ {
 		var m sessions.Mark
 		switch p.State {
 		case sessions.Sent, sessions.Failed:
 			return nil
 		case sessions.Queued:
-			m = a.mark(i, sessions.Queued, sessions.Sending)
+			m = a.begun(d, i, *at)
 		case sessions.Uncertain:
+			if !looked {
+				looked = true // once for each doubt
+				if err := a.resolve(ctx, d, i, *at, started); err != nil {
+					return err
+				}
+				if p.State != sessions.Uncertain {
+					continue
+				}
+			}
 			m = a.mark(i, sessions.Uncertain, sessions.Sending)
 			m.Problem = fmt.Sprintf(repeatNote, repeats(*p)+1)
 		case sessions.Sending:
@@ -133,17 +175,33 @@ func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, started
 			}
 			p.State, p.Problem = marked, m.Problem
 		}
-		receipt, err := a.send(d, i, to)
+		began := a.d.Now()
+		looked = false
+		faultpoint.HitOn("delivery.marked", d.Text)
+		receipt, err := a.send(d, i, *at)
 		if err == nil {
+			faultpoint.HitOn("delivery.accepted", d.Text) // by the network; nothing here says so yet
 			return a.sent(ctx, d, i, receipt, started)
 		}
 		ce, known := errorOf(err)
 		if !known {
 			ce = &channels.Error{Kind: channels.Ambiguous, Op: "send", Err: err}
 		}
-		if ce.Kind == channels.Moved && ce.MovedTo != "" && !moved {
-			to.Peer, moved = ce.MovedTo, true
+		switch {
+		case ce.Kind == channels.Moved && ce.MovedTo != "" && !moved:
+			moved = true
+			if err := a.follow(ctx, at, ce.MovedTo); err != nil {
+				return err
+			}
 			continue
+		case ce.Kind == channels.Gone:
+			gone, err := a.shut(ctx, d.To, d.ID, began)
+			if err != nil {
+				return err
+			}
+			if gone {
+				return errDropped
+			}
 		}
 		if err := a.failed(ctx, d, i, ce, try); err != nil {
 			return err
@@ -153,22 +211,22 @@ func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, started
 
 // send makes the one call, into the turn's preview where there is one. A call
 // that has begun is not cut off when the process is asked to end.
-func (a *account) send(d *sessions.Delivery, i int, to sessionkeys.Address) (channels.Receipt, error) {
+func (a *account) send(d *sessions.Delivery, i int, at place) (channels.Receipt, error) {
 	var body channels.Body
 	if err := json.Unmarshal(d.Parts[i].Body, &body); err != nil {
 		return channels.Receipt{}, &channels.Error{Kind: channels.Refused, Op: "read the stored message", Err: err}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 	defer cancel()
-	if id := a.previewOf(d); id != "" && i == 0 {
-		if r, err, ok := a.into(ctx, to, id, body); ok {
+	if id, _ := a.previewOf(d, at); id != "" && i == 0 {
+		if r, err, ok := a.into(ctx, at.to, id, body); ok {
 			return r, err
 		}
 	}
 	reply := channels.Reply{
-		To: to, Body: body, ID: fmt.Sprintf("%s/%d", d.ID, i), Repeat: repeats(d.Parts[i]) > 0,
+		To: at.to, Body: body, ID: partID(d, i), Repeat: repeats(d.Parts[i]) > 0,
 	}
-	if i == 0 {
+	if i == 0 && !at.movedSince(asked(d)) {
 		reply.ReplyTo = d.ReplyTo
 	}
 	return a.ch.Send(ctx, reply)
@@ -203,7 +261,7 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 	marks := []sessions.Mark{m}
 	next := i+1 < len(d.Parts) && d.Parts[i+1].State == sessions.Queued
 	if next {
-		marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Sending))
+		marks = append(marks, a.begun(d, i+1, place{}))
 	}
 	outcome := "ok"
 	if repeats(d.Parts[i]) > 0 {
@@ -217,10 +275,11 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 	if !ok {
 		return errTaken
 	}
+	faultpoint.HitOn("delivery.receipt.after", d.Text)
 	a.d.Observer.Sent(a.name, outcome, took)
 	d.Parts[i].State = sessions.Sent
 	if next {
-		d.Parts[i+1].State = marked
+		d.Parts[i+1].State, d.Parts[i+1].Problem = marked, marks[1].Problem
 	}
 	if i == 0 {
 		a.firstReply(d)
@@ -228,13 +287,14 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 	return nil
 }
 
-// keep is move for a receipt, which is not given up at the store's first
-// error: without it the message must be sent a second time.
+// keep is move for a receipt, which is not given up while this process lives,
+// however long the store takes no writes: without it the message must be sent a
+// second time. Its chat waits for it; nothing could be noted of what comes next.
 func (a *account) keep(ctx context.Context, d *sessions.Delivery, ms []sessions.Mark) (done bool, err error) {
-	for wait := receiptFirst; ; wait *= 2 {
+	for wait := receiptFirst; ; wait = min(2*wait, receiptMost) {
 		done, err = a.move(context.WithoutCancel(ctx), d, ms...)
-		if err == nil || wait > receiptMost {
-			return done, err
+		if err == nil {
+			return done, nil
 		}
 		a.d.Logger.Warn("a receipt could not be stored and is tried again", "channel", a.name, "delivery", d.ID, "error", err)
 		if a.d.Wait(ctx, wait) != nil {
@@ -252,8 +312,12 @@ func (a *account) failed(ctx context.Context, d *sessions.Delivery, i int, ce *c
 		return a.doubt(ctx, d, i, ce.Error())
 	case channels.RateLimit:
 		a.d.Observer.SendRetried(a.name, "rate_limited")
-		log.Info("waiting as the network asks", "wait", ce.RetryAfter)
-		return a.again(ctx, d, i, max(ce.RetryAfter, time.Second))
+		wait := ce.RetryAfter
+		if wait <= 0 { // it did not say how long
+			wait = time.Second
+		}
+		log.Info("waiting as the network asks", "wait", wait)
+		return a.again(ctx, d, i, wait)
 	case channels.Unsent, channels.Unauthorized:
 		reason := "network"
 		if ce.Status != 0 {

@@ -1,6 +1,6 @@
-// Package gatewaytest sets up a whole house for tests: a Telegram server and a
-// model server on loopback, and a gateway between them with its real log and
-// database in a temporary folder.
+// Package gatewaytest sets up a whole house for tests: the servers of chat
+// networks and a model server on loopback, and a gateway between them with its
+// real log and database in a temporary folder.
 package gatewaytest
 
 import (
@@ -20,6 +20,8 @@ import (
 	"parley/gateway/ops"
 	"parley/llm/llmtest"
 	"parley/simulators/model"
+	"parley/simulators/signal"
+	"parley/simulators/slack"
 	"parley/simulators/telegram"
 )
 
@@ -46,52 +48,65 @@ type Options struct {
 	Prices map[string]model.Price
 	// OpenAI makes the gateway speak Chat Completions to the model server.
 	OpenAI bool
+	// Networks are those of the house; nil: Telegram alone. With Signal the test's
+	// TestMain calls SignalCLI.
+	Networks []Network
+	// Webhook makes Telegram and Slack bring what is said, through House.Front;
+	// default: the gateway polls, and opens a socket.
+	Webhook bool
+	// Twin is a second bot on each network, for StartTwin; the bots hear each
+	// other.
+	Twin bool
+	// OnSlack adapts the workspace before it is made.
+	OnSlack func(*slack.Options)
 	// Change adapts the configuration before the gateway is made.
 	Change func(*gateway.Config)
 	Log    *slog.Logger
 	Keep   int // of the books; see the simulators
 }
 
-// House is two servers that outlive gateways, and the state that gateways
-// share when one follows another.
+// House is servers that outlive gateways, and the state that gateways share when
+// one follows another. The server of a network that it does not have is nil.
 type House struct {
 	Telegram *telegram.Server
+	Slack    *slack.Server
+	Signal   *signal.Server
 	Model    *model.Server
+	Front    *Front // with Options.Webhook
 	Dir      string
 
-	t testing.TB
-	o Options
+	t         testing.TB
+	o         Options
+	signalCLI string // the program
 }
 
 // Open starts the servers; they end with the test.
 func Open(t testing.TB, o Options) *House {
 	t.Helper()
-	tg, err := telegram.New(telegram.Options{
-		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
-		Keep: o.Keep,
-	})
-	if err != nil {
-		t.Fatal(err)
+	if o.Log == nil && len(o.Networks) > 0 {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil)) // for who must find out why it failed
 	}
-	m := model.New(model.Options{Brain: o.Brain, Prices: o.Prices, MaxRequests: o.Keep})
-	for _, listen := range []func() error{tg.Listen, m.Listen} {
-		if err := listen(); err != nil {
+	h := &House{Model: model.New(model.Options{Brain: o.Brain, Prices: o.Prices, MaxRequests: o.Keep}), Dir: t.TempDir(), t: t, o: o}
+	if o.Webhook {
+		h.Front = newFront(t)
+	}
+	servers := append(h.serve(), h.Model)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, len(servers))
+	for _, s := range servers {
+		if err := s.Listen(); err != nil {
 			t.Fatal(err)
 		}
+		go func() { ended <- s.Run(ctx) }()
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
-	go func() { ended <- tg.Run(ctx) }()
-	go func() { ended <- m.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		for range 2 {
+		for range servers {
 			if err := <-ended; err != nil {
 				t.Errorf("a simulator ended with: %v", err)
 			}
 		}
 	})
-	h := &House{Telegram: tg, Model: m, Dir: t.TempDir(), t: t, o: o}
 	t.Cleanup(h.checkRequests)
 	return h
 }
@@ -113,14 +128,16 @@ func (h *House) Config() gateway.Config {
 		kind, base = gateway.KindOpenAI, base+"/v1"
 	}
 	c := gateway.Config{
-		StateDir: filepath.Join(h.Dir, "state"),
-		Name:     "test",
-		Channels: gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
-			"tg": {Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: intake.Access{Everyone: true}},
-		}},
+		StateDir:  filepath.Join(h.Dir, "state"),
+		Name:      "test",
+		Channels:  h.channels(),
 		Providers: map[string]gateway.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
 		Ops:       ops.Config{Listen: "127.0.0.1:0"},
+		Limits:    intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+	}
+	if h.Front != nil {
+		h.Front.configure(&c)
 	}
 	if h.o.Change != nil {
 		h.o.Change(&c)
@@ -144,8 +161,19 @@ type Running struct {
 // Start runs a gateway until Stop, or until the test ends.
 func (h *House) Start() *Running {
 	h.t.Helper()
+	return h.StartAs(nil)
+}
+
+// StartAs is Start with a change of this gateway's configuration, after that of
+// the house: one of several that run at the same time.
+func (h *House) StartAs(change func(*gateway.Config)) *Running {
+	h.t.Helper()
 	r := &Running{House: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}
-	g, err := gateway.New(h.Config(), gateway.Options{
+	cfg := h.Config()
+	if change != nil {
+		change(&cfg)
+	}
+	g, err := gateway.New(cfg, gateway.Options{
 		Logger: h.o.Log, Version: "test",
 		Delivered: func(a gateway.Answer) {
 			if a.Folder != "" {
@@ -169,6 +197,10 @@ func (h *House) Start() *Running {
 	case <-time.After(Patience):
 		stop()
 		h.t.Fatal("the gateway did not start")
+	}
+	if h.Front != nil {
+		addr := g.WebhooksAddr()
+		h.Front.behind.Store(&addr)
 	}
 	h.t.Cleanup(r.Stop)
 	return r
@@ -268,8 +300,37 @@ func (h *House) Await(what string, done func(telegram.Book) bool) telegram.Book 
 // Scrape reads /metrics.
 func (r *Running) Scrape() string { return r.Get("/metrics", http.StatusOK) }
 
+// Until reads a page of the operator's listener again and again, until it has
+// the status.
+func (r *Running) Until(path string, status int) {
+	r.t.Helper()
+	limit := time.After(Patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got, body := r.page(path)
+		if got == status {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			r.t.Fatalf("%s answers %d, not %d: %s", path, got, status, body)
+		}
+	}
+}
+
 // Get reads a page of the operator's listener.
 func (r *Running) Get(path string, status int) string {
+	r.t.Helper()
+	got, body := r.page(path)
+	if got != status {
+		r.t.Fatalf("%s answered %d: %s", path, got, body)
+	}
+	return body
+}
+
+func (r *Running) page(path string) (int, string) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+r.OpsAddr()+path, nil)
 	if err != nil {
@@ -284,8 +345,5 @@ func (r *Running) Get(path string, status int) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if resp.StatusCode != status {
-		r.t.Fatalf("%s answered %s: %s", path, resp.Status, body)
-	}
-	return string(body)
+	return resp.StatusCode, string(body)
 }

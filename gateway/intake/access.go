@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,22 +22,41 @@ type Access struct {
 }
 
 // Validate refuses what cannot be a stable id, such as a @name that its owner
-// can give away.
-func (a Access) Validate() error {
+// can give away. What ids look like on a network say person and group, or nil
+// where anything goes. All mistakes are joined, each with its place: people[0].
+func (a Access) Validate(person, group func(id string) error) error {
+	var errs []error
 	for _, list := range []struct {
-		name string
-		ids  []string
-	}{{"people", a.People}, {"groups", a.Groups}} {
+		name  string
+		ids   []string
+		check func(string) error
+	}{{"people", a.People, person}, {"groups", a.Groups, group}} {
 		for i, id := range list.ids {
-			switch {
-			case id == "":
-				return fmt.Errorf("%s[%d]: empty", list.name, i)
-			case id == "*":
-				return fmt.Errorf("%s[%d]: * is not an id; write everyone: true to let everybody talk to the bot", list.name, i)
-			case id[0] == '@':
-				return fmt.Errorf("%s[%d]: %s is a name, which can change hands; use the stable id (the log shows it when that person writes to the bot)", list.name, i, id)
+			err := unstable(id)
+			if err == nil && list.check != nil {
+				err = list.check(id)
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s[%d]: %w", list.name, i, err))
 			}
 		}
+	}
+	return errors.Join(errs...)
+}
+
+var (
+	errEmpty = errors.New("empty")
+	errStar  = errors.New("* is not an id; write everyone: true to let everybody talk to the bot")
+)
+
+func unstable(id string) error {
+	switch {
+	case id == "":
+		return errEmpty
+	case id == "*":
+		return errStar
+	case id[0] == '@':
+		return fmt.Errorf("%s is a name, which can change hands; use the stable id (the log shows it when that person writes to the bot)", id)
 	}
 	return nil
 }
@@ -50,8 +70,9 @@ type Verdict struct {
 }
 
 // Authorize decides whether the sender of m may cause anything. Every kind of
-// event passes here, before anything else looks at it.
-func (a Access) Authorize(m channels.Message) Verdict {
+// event of a person passes here, before anything else looks at it. A group that
+// moved is listed when one of its ids is.
+func (a Access) Authorize(m channels.Message, ids ...string) Verdict {
 	refuse := func(hint string) Verdict { return Verdict{Reason: NotAllowed, Hint: hint} }
 	switch {
 	case m.Sender.Bot:
@@ -61,10 +82,25 @@ func (a Access) Authorize(m channels.Message) Verdict {
 	case m.Sender.ID == "":
 		return refuse("the event names no sender")
 	case a.Everyone:
-	case !slices.Contains(a.People, m.Sender.ID):
+	case !a.knows(m.Sender):
 		return refuse("the sender is not in access.people")
-	case m.Address.Kind != sessionkeys.DM && !slices.Contains(a.Groups, m.Address.Peer):
+	case !a.serves(m.Address, ids...):
 		return refuse("the group is not in access.groups")
 	}
 	return Verdict{Allowed: true}
+}
+
+// knows says whether a person is listed, by whichever of their ids.
+func (a Access) knows(s channels.Sender) bool {
+	return slices.Contains(a.People, s.ID) || s.Alias != "" && slices.Contains(a.People, s.Alias)
+}
+
+// serves says whether the bot is used in the chat at all. A direct message is
+// judged by its sender.
+func (a Access) serves(at sessionkeys.Address, ids ...string) bool {
+	if a.Everyone || at.Kind == sessionkeys.DM {
+		return true
+	}
+	listed := func(id string) bool { return slices.Contains(a.Groups, id) }
+	return listed(at.Peer) || slices.ContainsFunc(ids, listed)
 }

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -30,15 +31,19 @@ type OutboxSignal struct {
 
 // Inbox names the event behind m for ever.
 func Inbox(m channels.Message) sessions.InboxID {
-	return sessions.InboxID{Channel: m.Address.Channel, Account: m.Address.Account, Chat: m.Address.Peer, Event: m.Event}
+	return sessions.InboxID{Channel: m.Address.Channel, Account: m.Address.Account, Chat: named(m), Event: m.Event}
 }
+
+// named is the id by which the network named the chat of m: ids of events and
+// messages count under it, also after the chat was found to have an older one.
+func named(m channels.Message) string { return cmp.Or(m.Origin, m.Address.Peer) }
 
 // eventID is one word for the event behind m, without gluing: "3"+"131" is not
 // "31"+"31", and bytes that are no text stay what they are. Chats are part of
 // it, because some networks count per chat.
 func eventID(m channels.Message) string {
 	h := sha256.New()
-	for _, s := range []string{m.Channel, m.Address.Channel, m.Address.Account, m.Address.Peer, m.Event} {
+	for _, s := range []string{m.Channel, m.Address.Channel, m.Address.Account, named(m), m.Event} {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
 		h.Write([]byte(s))
 	}
@@ -62,6 +67,7 @@ func unfit(m channels.Message) string {
 		{"kind", string(m.Address.Kind)},
 		{"peer", m.Address.Peer},
 		{"thread", m.Address.Thread},
+		{"chat it moved to", m.MovedTo},
 	} {
 		if !utf8.ValidString(f.value) {
 			return "the id of the " + f.name + " is not UTF-8"

@@ -21,6 +21,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/faultpoint"
 	"parley/gateway/commands"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -36,6 +37,7 @@ const (
 	Unsupported  = "unsupported"
 	TooLarge     = "too_large"
 	Limited      = "rate_limited"
+	Closed       = "chat_closed"
 )
 
 // Log is where messages are queued.
@@ -43,6 +45,7 @@ type Log interface {
 	Publish(ctx context.Context, e broker.Envelope) (uint64, error)
 	DeadLetter(ctx context.Context, d broker.DeadLetter) error
 	Last(ctx context.Context, token string) (uint64, error)
+	Waiting(ctx context.Context, token string, after uint64) (int, error)
 	Signal(ctx context.Context, s broker.Signal) error
 }
 
@@ -50,6 +53,8 @@ type Log interface {
 type Book interface {
 	Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (bool, error)
 	Request(ctx context.Context, c sessions.Control) (bool, error)
+	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
+	sessions.Chats
 }
 
 // Observer counts. Calls must not block.
@@ -58,6 +63,7 @@ type Observer interface {
 	Ignored(channel, reason string)
 	Deduplicated(channel, reason string)
 	DeadLettered(channel, reason string)
+	Sent(channel, outcome string, took time.Duration)
 }
 
 // Source is one bot account as intake knows it.
@@ -75,6 +81,13 @@ type Intake struct {
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time
+
+	Limits Limits // zero: none
+
+	pieces  pieces
+	limiter limiter
+	loops   loops
+	knocks  knocks
 }
 
 // Accept is a channels.Accept. A nil error means that the event is durably
@@ -89,22 +102,28 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	}
 	dm := m.Address.Kind == sessionkeys.DM
 	i.Observer.Received(m.Channel, dm)
-	if v := src.Access.Authorize(m); !v.Allowed {
-		i.Observer.Ignored(m.Channel, v.Reason)
-		i.Logger.Info("refused", "channel", m.Channel, "sender", cut(m.Sender.ID, mostLogged), "chat", cut(m.Address.Peer, mostLogged), "why", v.Hint)
-		return nil
+	chat, err := i.Book.Chat(ctx, chatID(m.Address))
+	if err != nil {
+		return fmt.Errorf("look at the chat: %w", err)
 	}
-	switch {
-	case m.Kind == channels.Edited:
-		i.Observer.Deduplicated(m.Channel, "edit")
-		return nil
-	case m.Kind != channels.Said || m.Text == "" && len(m.Attachments) == 0:
-		i.Observer.Ignored(m.Channel, Unsupported)
+	if m.Kind == channels.Migrated || m.Kind == channels.Membership {
+		return i.chatChanged(ctx, m, src.Access, chat)
+	}
+	if id := chat.Canonical(); id != m.Address.Peer {
+		m.Origin, m.Address.Peer = m.Address.Peer, id
+	}
+	if v := src.Access.Authorize(m, chat.IDs...); !v.Allowed {
+		return i.refuse(m, v)
+	}
+	if reason := i.unused(m); reason != "" {
+		i.Observer.Ignored(m.Channel, reason)
 		i.Logger.Debug("not used", "channel", m.Channel, "kind", m.Kind, "problem", m.Problem)
 		return nil
-	case !dm && !m.Mentioned:
-		i.Observer.Ignored(m.Channel, NotMentioned)
-		return nil
+	}
+	if chat.Shut {
+		if refused, err := i.knock(ctx, m); refused || err != nil {
+			return err
+		}
 	}
 	key, err := sessionkeys.For(src.Agent, m.Address)
 	if err != nil {
@@ -113,6 +132,19 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	if problem := unfit(m); problem != "" {
 		return i.bury(ctx, m, sessionkeys.Key{}, "encoding", problem)
 	}
+	command, isCommand := commands.Parse(m.Text)
+	if m.Kind == channels.Edited && (isCommand || len(m.Text) > MaxText) {
+		// Commands are carried out as they were sent. That a message is too long
+		// was said when it came.
+		i.Observer.Deduplicated(m.Channel, "edit")
+		return nil
+	}
+	control := isCommand && command.Kind() == commands.Control && ForBot(m) // works at any time
+	if !control {
+		if refused, err := i.limited(ctx, m); refused || err != nil {
+			return err
+		}
+	}
 	if len(m.Text) > MaxText {
 		err := i.answer(ctx, m, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", len(m.Text), MaxText))
 		if err == nil {
@@ -120,10 +152,32 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 		}
 		return err
 	}
-	if c, ok := commands.Parse(m.Text); ok {
-		return i.command(ctx, m, key, c)
+	if isCommand && ForBot(m) {
+		return i.command(ctx, m, key, command)
 	}
-	return i.publish(ctx, m, key)
+	if err := i.publish(ctx, m, key); err != nil {
+		return err
+	}
+	i.pieces.note(m)
+	return nil
+}
+
+// unused says why nothing is done with m, which is of somebody who may talk to
+// the bot, or "". Of what is sent as one only one message need be for the bot;
+// which the others belong to is known when they are together, in the worker.
+func (i *Intake) unused(m channels.Message) string {
+	said := m.Kind == channels.Said || m.Kind == channels.Edited
+	switch {
+	case !said || m.Text == "" && len(m.Attachments) == 0:
+		return Unsupported
+	case ForBot(m):
+	case len(m.Text) > MaxText: // no piece is so long
+		return NotMentioned
+	case m.Kind == channels.Said && (m.Album != "" || Long(m) || i.pieces.goesOn(m)):
+	default:
+		return NotMentioned
+	}
+	return ""
 }
 
 func (i *Intake) command(ctx context.Context, m channels.Message, key sessionkeys.Key, c commands.Command) error {
@@ -134,7 +188,7 @@ func (i *Intake) command(ctx context.Context, m channels.Message, key sessionkey
 		return i.stop(ctx, m, key)
 	case commands.AtOnce:
 	}
-	text, err := i.Desk.Answer(ctx, key.Token(), c)
+	text, err := i.Desk.Answer(ctx, commands.Asker{Token: key.Token(), From: m.Address, Sender: m.Sender.ID}, c)
 	if err != nil {
 		return fmt.Errorf("answer %s: %w", c, err)
 	}
@@ -165,10 +219,14 @@ func (i *Intake) stop(ctx context.Context, m channels.Message, key sessionkeys.K
 }
 
 func (i *Intake) publish(ctx context.Context, m channels.Message, key sessionkeys.Key) error {
+	if refused, err := i.crowded(ctx, m, key.Token()); refused || err != nil {
+		return err
+	}
 	body, err := json.Marshal(m)
 	if err != nil {
 		return i.bury(ctx, m, key, "encoding", err.Error())
 	}
+	faultpoint.Hit("intake.publish.before")
 	_, err = i.Log.Publish(ctx, broker.Envelope{ID: eventID(m), Token: key.Token(), Key: key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
 		return i.bury(ctx, m, key, "too_large", err.Error())
@@ -176,6 +234,7 @@ func (i *Intake) publish(ctx context.Context, m channels.Message, key sessionkey
 	if err != nil {
 		return fmt.Errorf("queue the message: %w", err)
 	}
+	faultpoint.Hit("intake.publish.after") // the network is not told yet
 	return nil
 }
 

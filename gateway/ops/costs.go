@@ -22,6 +22,8 @@ type Totals interface {
 type Costs struct {
 	Store Totals
 	Known []costs.Labels // exported from the start, at zero
+	// Mine says whether this process is the one that exports; nil: it is.
+	Mine func() bool
 
 	desc *prometheus.Desc
 }
@@ -51,7 +53,13 @@ func (c *Costs) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
 func (c *Costs) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	if c.Mine != nil && !c.Mine() {
+		return
+	}
 	totals, err := c.Store.Totals(ctx)
+	if c.Mine != nil && !c.Mine() { // not any more: another does
+		return
+	}
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(c.desc, err)
 		return

@@ -22,13 +22,25 @@ type Config struct {
 	Listen string `yaml:"listen"`
 }
 
+// Validate says what cannot work. It is asked after Listen was filled in.
+func (c Config) Validate() error {
+	if c.Listen == "off" {
+		return nil
+	}
+	if err := CheckAddress(c.Listen); err != nil {
+		return fmt.Errorf("listen: %w, or off", err)
+	}
+	return nil
+}
+
 // DefaultListen is where the operator's listener is when nothing is said.
 const DefaultListen = "127.0.0.1:9464"
 
 // Check is one thing readiness depends on; it returns what is wrong.
 type Check struct {
-	Name string
-	Test func(ctx context.Context) error
+	Name   string // as readiness says it
+	Metric string // as parley_dependency_up names it
+	Test   func(ctx context.Context) error
 }
 
 // Server is the operator's listener. Make one with New, run it once.
@@ -82,21 +94,8 @@ func (s *Server) Run(ctx context.Context) error {
 		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(s.listener) }()
-	select {
-	case err := <-ended:
+	if err := Serve(ctx, srv, s.listener); err != nil {
 		return fmt.Errorf("operator's listener: %w", err)
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	err := srv.Shutdown(grace)
-	if err != nil {
-		_ = srv.Close()
-	}
-	if serr := <-ended; !errors.Is(serr, http.ErrServerClosed) {
-		return fmt.Errorf("operator's listener: %w", serr)
 	}
 	return nil
 }
@@ -121,20 +120,31 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// readyz is 200 when this process takes part in the work and what it depends
-// on answers. A network being down does not make it unready: the others go on.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+// Report says whether this process takes part in the work and what it depends
+// on answers; and of each thing "ok", or what is wrong. A network being down
+// does not make it unready: the others go on. It takes two seconds at most.
+func (s *Server) Report(ctx context.Context) (ready bool, report map[string]string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	status, report := http.StatusOK, map[string]string{"gateway": "ok"}
+	ready, report = true, map[string]string{"gateway": "ok"}
 	if !s.ready.Load() {
-		status, report["gateway"] = http.StatusServiceUnavailable, "starting or ending"
+		ready, report["gateway"] = false, "starting or ending"
 	}
 	for _, c := range s.Checks {
 		report[c.Name] = "ok"
 		if err := c.Test(ctx); err != nil {
-			status, report[c.Name] = http.StatusServiceUnavailable, err.Error()
+			ready, report[c.Name] = false, err.Error()
 		}
+	}
+	return ready, report
+}
+
+// readyz is 200 when this process is ready.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ready, report := s.Report(r.Context())
+	status := http.StatusOK
+	if !ready {
+		status = http.StatusServiceUnavailable
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"go.uber.org/goleak"
 
 	"parley/agent"
@@ -56,9 +55,7 @@ func (l *ledger) Totals(context.Context) ([]sessions.Total, error) { return l.to
 func metrics(t *testing.T) (*ops.Metrics, *ledger) {
 	t.Helper()
 	m, l := ops.NewMetrics(sets()), &ledger{}
-	if err := m.Register(ops.NewCosts(l, sets())); err != nil {
-		t.Fatal(err)
-	}
+	register(t, m, l, house{}, sets())
 	return m, l
 }
 
@@ -88,22 +85,6 @@ func gather(t *testing.T, m *ops.Metrics) map[string][]sample {
 		}
 	}
 	return byName
-}
-
-func TestTheMetricsAreWellFormed(t *testing.T) {
-	t.Parallel()
-	m, _ := metrics(t)
-	fs, err := m.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := promlint.NewWithMetricFamilies(fs).Lint()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
-	}
 }
 
 // increase() over a series that begins at 5 is 0.
@@ -205,6 +186,17 @@ func TestWhatIsCountedStandsInASeriesThatWasThere(t *testing.T) {
 			m.ToolCalled(tool, costs.RootTurn, s, time.Second)
 		}
 	}
+	for d := range ops.MaxDepth + 2 {
+		m.SubagentSpawned(d)
+		m.SubagentRunning(d, 1)
+	}
+	for _, r := range []string{"depth", "fanout", "concurrency", "budget", "policy"} {
+		m.SubagentDenied(r)
+	}
+	for _, scope := range []string{"global", "channel", "peer", "session", "turn"} {
+		m.BudgetDenied(scope, "refused")
+		m.BudgetDenied(scope, "stopped")
+	}
 	after := series()
 	for s := range before {
 		delete(after, s)
@@ -236,25 +228,6 @@ func TestNamesOutsideTheSetsBecomeOther(t *testing.T) {
 		if !slices.Contains(fs[want.metric], sample{want.labels, true, want.value}) {
 			t.Errorf("%s{%s} is not %v", want.metric, want.labels, want.value)
 		}
-	}
-}
-
-// What three networks, four models and nine tools may cost at the most,
-// histograms counted once.
-func TestTheSeriesStayWithinTheirBudget(t *testing.T) {
-	t.Parallel()
-	m, _ := metrics(t)
-	n := 0
-	per := map[string]int{}
-	for name, f := range gather(t, m) {
-		if strings.HasPrefix(name, "parley_") {
-			n += len(f)
-			per[name] = len(f)
-		}
-	}
-	t.Logf("%d series: %v", n, per)
-	if n > 900 {
-		t.Errorf("%d series", n)
 	}
 }
 

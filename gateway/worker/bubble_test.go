@@ -38,14 +38,13 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 // The real log and the real store live in the bubble.
 func TestWhateverHappensInFakeTime(t *testing.T) { //nolint:paralleltest // bubble does
 	dir := t.TempDir()
-	bubble(t, func(t *testing.T) { newSchedule(openRig(t, dir), seed(t)).run(100) })
+	bubble(t, func(t *testing.T) { newSchedule(realRig(t, dir), seed(t)).run(100) })
 }
 
-func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) { //nolint:paralleltest // bubble does
-	dir := t.TempDir()
-	bubble(t, func(t *testing.T) {
-		r := openRig(t, dir)
-		r.patience = 3 * time.Hour
+func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
 		hour := func(o *worker.Options) { o.Config.Lease, o.Config.TurnTimeout = time.Hour, 5*time.Hour }
 		a := r.start("a", hour)
 		r.say(1, "wait x")
@@ -62,10 +61,30 @@ func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) { //nolint:paralleltest //
 	})
 }
 
-func TestWhatCannotBeDoneAtPresentIsTriedEverMoreRarely(t *testing.T) { //nolint:paralleltest // bubble does
-	dir := t.TempDir()
-	bubble(t, func(t *testing.T) {
-		r := openRig(t, dir)
+func TestAStoreThatIsAwayIsNotAskedWithoutAPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start("w")
+		r.say(1, "hello")
+		r.wantAnswers(1, "re: hello")
+		p.store.arm(0, false)
+		p.store.set(func(f *faults) { f.dead = true })
+		time.Sleep(10 * time.Minute)
+		// A heartbeat each 0.4 s and a look each second.
+		if n := p.store.count(); n < 10*60 || n > 10*60*6 {
+			t.Errorf("a store that is away was asked %d times in ten minutes", n)
+		}
+		p.store.set(func(f *faults) { f.dead = false })
+		r.say(1, "again")
+		r.wantAnswers(1, "re: hello", "re: again")
+	})
+}
+
+func TestWhatCannotBeDoneAtPresentIsTriedEverMoreRarely(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
 		p := r.start("w", func(o *worker.Options) { o.Agents, o.Config.Turns = nil, 1 })
 		r.say(1, "hello")
 		r.say(2, "hello")

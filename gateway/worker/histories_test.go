@@ -3,6 +3,7 @@ package worker_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,55 +19,59 @@ func (r *rig) asked() (texts []string) {
 
 func TestAHistoryIsReadFromTheStoreOnceForManyTurns(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	p := r.start("w")
-	var want []string
-	for _, text := range []string{"one", "two", "three"} {
-		r.say(1, text)
-		r.await("the answer to "+text, func() bool { return slices.Contains(r.answers(1), "re: "+text) })
-		r.idle()
-		want = append(want, text)
-		if d := cmp.Diff(want, r.asked()); d != "" {
-			t.Errorf("the model was asked with another history:\n%s", d)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start("w")
+		var want []string
+		for _, text := range []string{"one", "two", "three"} {
+			r.say(1, text)
+			r.await("the answer to "+text, func() bool { return slices.Contains(r.answers(1), "re: "+text) })
+			r.idle()
+			want = append(want, text)
+			if d := cmp.Diff(want, r.asked()); d != "" {
+				t.Errorf("the model was asked with another history:\n%s", d)
+			}
+			want = append(want, "re: "+text)
 		}
-		want = append(want, "re: "+text)
-	}
-	if n := p.store.read(); n != 1 {
-		t.Errorf("the history was read %d times", n)
-	}
-	stored, err := r.store.Messages(t.Context(), r.mailbox(1).Session)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, m := range stored {
-		texts = append(texts, m.Words())
-	}
-	if d := cmp.Diff(want, texts); d != "" {
-		t.Errorf("the store holds something else:\n%s", d)
-	}
+		if n := p.store.read(); n != 1 {
+			t.Errorf("the history was read %d times", n)
+		}
+		stored, err := r.store.Messages(t.Context(), r.mailbox(1).Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, m := range stored {
+			texts = append(texts, m.Words())
+		}
+		if d := cmp.Diff(want, texts); d != "" {
+			t.Errorf("the store holds something else:\n%s", d)
+		}
+	})
 }
 
 func TestAHistoryThatAnotherWorkerWentOnWithIsReadAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	a := r.start("a")
-	r.say(1, "one")
-	r.wantAnswers(1, "re: one")
-	r.idle()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		a := r.start("a")
+		r.say(1, "one")
+		r.wantAnswers(1, "re: one")
+		r.idle()
 
-	// While a is cut off, b takes a message; then b goes.
-	a.store.set(func(f *faults) { f.dead = true })
-	b := r.start("b")
-	r.say(1, "two")
-	r.await("b's answer", func() bool { return slices.Contains(r.answers(1), "re: two") })
-	r.idle()
-	b.end(t)
-	a.store.set(func(f *faults) { f.dead = false })
+		// While a is cut off, b takes a message; then b goes.
+		a.store.set(func(f *faults) { f.dead = true })
+		b := r.start("b")
+		r.say(1, "two")
+		r.await("b's answer", func() bool { return slices.Contains(r.answers(1), "re: two") })
+		r.idle()
+		b.end(t)
+		a.store.set(func(f *faults) { f.dead = false })
 
-	r.say(1, "three")
-	r.await("the last answer", func() bool { return slices.Contains(r.answers(1), "re: three") })
-	if d := cmp.Diff([]string{"one", "re: one", "two", "re: two", "three"}, r.asked()); d != "" {
-		t.Errorf("the model was asked with another history:\n%s", d)
-	}
+		r.say(1, "three")
+		r.await("the last answer", func() bool { return slices.Contains(r.answers(1), "re: three") })
+		if d := cmp.Diff([]string{"one", "re: one", "two", "re: two", "three"}, r.asked()); d != "" {
+			t.Errorf("the model was asked with another history:\n%s", d)
+		}
+	})
 }

@@ -10,9 +10,10 @@ import (
 // one touch of a mailbox run at a time.
 type registry struct {
 	base context.Context // parent of every actor's context; set once, before use
-	wg   sync.WaitGroup
 
 	mu      sync.Mutex
+	running int           // actors; guarded by mu
+	none    chan struct{} // closed when the last of them ended; guarded by mu
 	byToken map[string]*entry
 	failed  map[string]int // how often in a row work on a mailbox failed; guarded by mu
 }
@@ -34,9 +35,9 @@ func (r *registry) well(token string) {
 
 // entry is one mailbox that this process deals with right now.
 type entry struct {
-	touch sync.Mutex // one touch at a time
-	refs  int        // touches waiting or running, and the actor; guarded by registry.mu
-	actor *actor     // guarded by registry.mu
+	touch chan struct{} // full while a touch runs; a channel, so that a test in fake time sees who waits
+	refs  int           // touches waiting or running, and the actor; guarded by registry.mu
+	actor *actor        // guarded by registry.mu
 }
 
 // lock holds the mailbox for one touch until the returned function is called.
@@ -44,14 +45,14 @@ func (r *registry) lock(token string) (unlock func()) {
 	r.mu.Lock()
 	e := r.byToken[token]
 	if e == nil {
-		e = &entry{}
+		e = &entry{touch: make(chan struct{}, 1)}
 		r.byToken[token] = e
 	}
 	e.refs++
 	r.mu.Unlock()
-	e.touch.Lock()
+	e.touch <- struct{}{}
 	return func() {
-		e.touch.Unlock()
+		<-e.touch
 		r.drop(token, e)
 	}
 }
@@ -81,7 +82,12 @@ func (r *registry) start(a *actor) {
 	before := e.actor
 	e.actor = a
 	e.refs++
-	r.wg.Go(func() {
+	if r.running == 0 {
+		r.none = make(chan struct{})
+	}
+	r.running++
+	go func() {
+		defer r.ended()
 		if before != nil {
 			<-before.done
 		}
@@ -93,12 +99,33 @@ func (r *registry) start(a *actor) {
 		r.mu.Unlock()
 		close(a.done)
 		r.drop(a.token, e)
-	})
+	}()
+}
+
+func (r *registry) ended() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running--; r.running == 0 {
+		close(r.none)
+	}
 }
 
 // poke tells the mailbox's actor to look for control requests; false when
 // there is none here.
 func (r *registry) poke(token string) bool {
+	return r.tell(token, func(a *actor) chan struct{} { return a.poked })
+}
+
+// more tells the mailbox's actor, if there is one here, that there are more
+// messages, up to seq.
+func (r *registry) more(token string, seq uint64) {
+	r.tell(token, func(a *actor) chan struct{} {
+		a.hear(seq)
+		return a.news
+	})
+}
+
+func (r *registry) tell(token string, by func(*actor) chan struct{}) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.byToken[token]
@@ -106,7 +133,7 @@ func (r *registry) poke(token string) bool {
 		return false
 	}
 	select {
-	case e.actor.poked <- struct{}{}:
+	case by(e.actor) <- struct{}{}:
 	default:
 	}
 	return true
@@ -124,15 +151,10 @@ func (r *registry) cancelAll(cause error) {
 
 // idle waits until no actor runs; false when that takes longer than d.
 func (r *registry) idle(ctx context.Context, d time.Duration) bool {
-	done := make(chan struct{})
-	go func() {
-		r.wg.Wait()
-		close(done)
-	}()
 	limit := time.NewTimer(d)
 	defer limit.Stop()
 	select {
-	case <-done:
+	case <-r.empty():
 		return true
 	case <-limit.C:
 	case <-ctx.Done():
@@ -140,4 +162,16 @@ func (r *registry) idle(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-func (r *registry) wait() { r.wg.Wait() }
+func (r *registry) wait() { <-r.empty() }
+
+// empty is closed when no actor runs of those that do now.
+func (r *registry) empty() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running == 0 {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	return r.none
+}

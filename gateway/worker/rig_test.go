@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/agent"
@@ -25,27 +27,28 @@ import (
 	"parley/llm/llmtest"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/memtest"
 	"parley/sessions/sqlite"
 	"parley/tools"
 	"parley/transcript"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+// patience is how long a test waits for what must come, in fake time.
+const patience = time.Hour
 
-// rig is the real log and the real store, an intake before them, and a model
-// that does what the message says: "wait x" waits until gate x is opened,
-// "panic" panics, "tool x" calls a tool; the answer is "re: " and the message.
+// rig is a log and a store, an intake before them, and a model that does what
+// the message says: "wait x" waits until gate x is opened, "panic" panics,
+// "tool x" calls a tool; the answer is "re: " and the message. It lives in fake
+// time: no test depends on how fast the machine is.
 type rig struct {
 	t       testing.TB
 	log     *logger
-	store   *sqlite.Store
+	store   sessions.Store
+	space   string
 	intake  *intake.Intake
 	model   *llmtest.Script
 	tools   *tools.Set
 	changed chan struct{} // something was stored
-
-	patience time.Duration
 
 	mu      sync.Mutex
 	events  int
@@ -54,15 +57,35 @@ type rig struct {
 	gates   map[string]chan struct{}
 	running int
 	most    int
+	alive   map[sessions.Worker]bool
+}
+
+// messageLog is what workers, the intake and tests ask of a log.
+type messageLog interface {
+	worker.Log
+	intake.Log
+	DeadLetters(ctx context.Context, after uint64, limit int) ([]broker.DeadLetter, error)
 }
 
 // logger is the log as a worker sees it.
 type logger struct {
-	*broker.Broker
-	deaf bool // signals to control get lost
+	messageLog
+	deaf   bool   // signals get lost
+	looked func() // the log is read
 
 	mu   sync.Mutex
-	gone map[uint64]bool // messages that are not there any more
+	gone map[uint64]bool   // messages that are not there any more
+	last map[string]uint64 // by mailbox, what was published last
+}
+
+func (l *logger) Publish(ctx context.Context, e broker.Envelope) (uint64, error) {
+	seq, err := l.messageLog.Publish(ctx, e)
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.last[e.Token] = max(l.last[e.Token], seq)
+	}
+	return seq, err
 }
 
 func (l *logger) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
@@ -70,12 +93,13 @@ func (l *logger) Signals(ctx context.Context, topic string, h func(broker.Signal
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return l.Broker.Signals(ctx, topic, h)
+	return l.messageLog.Signals(ctx, topic, h)
 }
 
 func (l *logger) NextAtLeast(ctx context.Context, token string, after, expect uint64) (broker.Envelope, error) {
+	l.looked()
 	for {
-		e, err := l.Broker.NextAtLeast(ctx, token, after, expect)
+		e, err := l.messageLog.NextAtLeast(ctx, token, after, expect)
 		l.mu.Lock()
 		gone := err == nil && l.gone[e.Seq]
 		l.mu.Unlock()
@@ -89,17 +113,22 @@ func (l *logger) NextAtLeast(ctx context.Context, token string, after, expect ui
 	}
 }
 
+// newRig is a rig over the specification of the store and a log in memory.
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	return openRig(t, t.TempDir())
+	return rigOn(t, newMemoryLog(), memtest.New(memtest.Every))
 }
 
-func openRig(t testing.TB, dir string) *rig {
+// realStore is a rig over a real store.
+func realStore(t testing.TB) *rig {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(dir, "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return rigOn(t, newMemoryLog(), openStore(t, t.TempDir()))
+}
+
+// realRig is a rig over the real log and the real store.
+func realRig(t testing.TB, dir string) *rig {
+	t.Helper()
+	s := openStore(t, dir)
 	b, err := broker.Open(t.Context(), broker.Options{Dir: filepath.Join(dir, "log"), MaxBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +137,18 @@ func openRig(t testing.TB, dir string) *rig {
 		if err := b.Close(context.Background()); err != nil {
 			t.Errorf("close the log: %v", err)
 		}
+	})
+	return rigOn(t, b, s)
+}
+
+// openStore is a real store, which is found to be sound at the end.
+func openStore(t testing.TB, dir string) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(dir, "parley.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
 		if err := s.Check(context.Background()); err != nil {
 			t.Errorf("check the store: %v", err)
 		}
@@ -115,17 +156,24 @@ func openRig(t testing.TB, dir string) *rig {
 			t.Errorf("close the store: %v", err)
 		}
 	})
+	return s
+}
+
+func rigOn(t testing.TB, log messageLog, s sessions.Store) *rig {
+	t.Helper()
 	r := &rig{
-		t: t, patience: patience, store: s, log: &logger{Broker: b, gone: map[uint64]bool{}}, changed: make(chan struct{}, 1),
-		counts: map[string]int{}, reached: map[string]chan struct{}{}, gates: map[string]chan struct{}{},
+		t: t, store: s, space: t.TempDir(), log: &logger{messageLog: log, gone: map[uint64]bool{}, last: map[string]uint64{}}, changed: make(chan struct{}, 1),
+		counts: map[string]int{}, alive: map[sessions.Worker]bool{}, reached: map[string]chan struct{}{}, gates: map[string]chan struct{}{},
 	}
+	r.log.looked = func() { r.count("read of the log") }
 	r.model = &llmtest.Script{Reply: r.reply}
+	var err error
 	if r.tools, err = tools.NewSet(noted{r}); err != nil {
 		t.Fatal(err)
 	}
 	r.intake = &intake.Intake{
 		Sources: map[string]intake.Source{"tg": {Agent: "main", Access: intake.Access{Everyone: true}}},
-		Log:     b, Book: s, Observer: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Log:     r.log, Book: s, Observer: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Desk: &commands.Desk{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
 	}
 	return r
@@ -220,14 +268,15 @@ func (r *rig) poke() {
 	}
 }
 
-func (r *rig) Received(string, bool)               { r.count("received") }
-func (r *rig) Ignored(_, why string)               { r.count("ignored", why) }
-func (r *rig) Deduplicated(_, _ string)            { r.count("deduplicated") }
-func (r *rig) DeadLettered(_, reason string)       { r.count("dead", reason) }
-func (r *rig) Lost(int)                            { r.count("lost") }
-func (r *rig) TurnStarted(string, time.Duration)   { r.count("started") }
-func (r *rig) ModelCalled(agent.CallReport)        { r.count("called") }
-func (r *rig) ModelRetried(costs.Labels, llm.Kind) {}
+func (r *rig) Received(string, bool)                   { r.count("received") }
+func (r *rig) Ignored(_, why string)                   { r.count("ignored", why) }
+func (r *rig) Deduplicated(_, _ string)                { r.count("deduplicated") }
+func (r *rig) DeadLettered(_, reason string)           { r.count("dead", reason) }
+func (r *rig) Lost(int)                                { r.count("lost") }
+func (r *rig) Sent(_, outcome string, _ time.Duration) { r.count("sent", outcome) }
+func (r *rig) TurnStarted(string, time.Duration)       { r.count("started") }
+func (r *rig) ModelCalled(agent.CallReport)            { r.count("called") }
+func (r *rig) ModelRetried(costs.Labels, llm.Kind)     {}
 func (r *rig) TurnEnded(t worker.TurnReport) {
 	r.count("ended", string(t.Outcome))
 	if t.TimedOut {
@@ -239,6 +288,8 @@ func (r *rig) ToolCalled(tool string, _ costs.Purpose, status string, _ time.Dur
 	r.count("tool", tool, status)
 }
 
+func (r *rig) BudgetDenied(scope, action string) { r.count("budget", scope, action) }
+
 func (r *rig) TurnRunning(_ string, delta int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -247,18 +298,35 @@ func (r *rig) TurnRunning(_ string, delta int) {
 	r.poke()
 }
 
-// await waits until done; it is asked after everything that is stored.
+// await waits until done, which is asked after everything that is stored, and
+// until everybody has come to rest: what was counted for it is counted then.
 func (r *rig) await(what string, done func() bool) {
 	r.t.Helper()
-	limit := time.NewTimer(r.patience)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for !done() {
 		select {
 		case <-r.changed:
 		case <-limit.C:
-			r.t.Fatalf("waited in vain for %s; counted %v", what, r.counts)
+			r.t.Fatalf("waited in vain for %s; counted %v\n%s", what, r.counts, r.boxes())
 		}
 	}
+	synctest.Wait()
+}
+
+// boxes shows all mailboxes, and what was published into them last.
+func (r *rig) boxes() string {
+	var b strings.Builder
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	err := r.store.Mailboxes(context.Background(), func(m sessions.Mailbox) bool {
+		fmt.Fprintf(&b, "%s: published %d, %+v\n", m.Key, r.log.last[m.Token], m)
+		return true
+	})
+	if err != nil {
+		fmt.Fprintln(&b, err)
+	}
+	return b.String()
 }
 
 func address(person int) sessionkeys.Address {
@@ -292,10 +360,10 @@ func (r *rig) say(person int, text string) {
 	}
 }
 
-// publish puts body into person's mailbox behind intake's back.
-func (r *rig) publish(person int, body string) uint64 {
+// publish puts body into the first person's mailbox behind intake's back.
+func (r *rig) publish(body string) uint64 {
 	r.t.Helper()
-	k := key(r.t, person)
+	k := key(r.t, 1)
 	seq, err := r.log.Publish(context.Background(), broker.Envelope{ID: rand.Text(), Token: k.Token(), Key: k.String(), Body: json.RawMessage(body)})
 	if err != nil {
 		r.t.Fatal(err)
@@ -327,17 +395,29 @@ func (r *rig) wantAnswers(person int, want ...string) {
 	}
 }
 
-// idle waits until nothing is owed to anybody.
+// idle waits until all that was published is read and nothing is owed to anybody.
 func (r *rig) idle() {
 	r.t.Helper()
 	r.await("all mailboxes to be done", func() bool {
+		r.log.mu.Lock()
+		unread := maps.Clone(r.log.last)
+		r.log.mu.Unlock()
 		done := true
 		err := r.store.Mailboxes(context.Background(), func(m sessions.Mailbox) bool {
-			done = !m.Owed() && m.Owner == sessions.Worker{}
+			if m.Read >= unread[m.Token] {
+				delete(unread, m.Token)
+			}
+			done = !m.Owed() && !r.lives(m.Owner) // one that is owed nothing may lie with the dead
 			return done
 		})
-		return err == nil && done
+		return err == nil && done && len(unread) == 0
 	})
+}
+
+func (r *rig) lives(w sessions.Worker) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.alive[w]
 }
 
 func (r *rig) mailbox(person int) sessions.Mailbox {
@@ -365,7 +445,7 @@ func (r *rig) start(name string, change ...func(*worker.Options)) *process {
 		Me:     sessions.Worker{Name: name, Nonce: rand.Text()}, Generation: "g", Log: r.log, Store: p.store,
 		Agents:    map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: func(sessionkeys.Key, time.Time) []llm.SystemBlock { return nil }}},
 		Busy:      &agent.Service{},
-		Workspace: func(sessionkeys.SessionID) (string, error) { return r.t.TempDir(), nil },
+		Workspace: func(sessionkeys.SessionID) (string, error) { return r.space, nil },
 		Observer:  r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 	}
 	for _, c := range change {
@@ -378,8 +458,21 @@ func (r *rig) start(name string, change ...func(*worker.Options)) *process {
 	p.Worker = w
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	go func() { p.ended <- w.Run(ctx) }()
-	r.t.Cleanup(func() { p.end(r.t) })
+	r.mu.Lock()
+	r.alive[o.Me] = true
+	r.mu.Unlock()
+	go func() {
+		err := w.Run(ctx)
+		r.mu.Lock()
+		delete(r.alive, o.Me)
+		r.mu.Unlock()
+		p.ended <- err
+		r.poke()
+	}()
+	r.t.Cleanup(func() {
+		p.end(r.t)
+		p.store.late.Wait()
+	})
 	return p
 }
 
@@ -405,8 +498,37 @@ func (p *process) die() {
 	}
 }
 
+func waits(c worker.Waiting) func(*worker.Options) {
+	return func(o *worker.Options) { o.Waiting = map[string]worker.Waiting{"tg": c} }
+}
+
 func turns(n int) func(*worker.Options) { return func(o *worker.Options) { o.Config.Turns = n } }
 
 func grace(d time.Duration) func(*worker.Options) {
 	return func(o *worker.Options) { o.Config.Grace = d }
+}
+
+// publishMessage puts messages into person's mailbox behind intake's back.
+func (r *rig) publishMessage(person int, ms ...channels.Message) {
+	r.t.Helper()
+	for _, m := range ms {
+		m.Address = address(person)
+		r.publishIn(m)
+	}
+}
+
+// publishIn puts m into its mailbox behind intake's back.
+func (r *rig) publishIn(m channels.Message) {
+	r.t.Helper()
+	k, err := sessionkeys.For("main", m.Address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := r.log.Publish(context.Background(), broker.Envelope{ID: rand.Text(), Token: k.Token(), Key: k.String(), Body: body}); err != nil {
+		r.t.Fatal(err)
+	}
 }

@@ -2,7 +2,7 @@ package worker
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -10,7 +10,6 @@ import (
 	"parley/agent"
 	"parley/costs"
 	"parley/gateway/intake"
-	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -19,14 +18,15 @@ import (
 const PreviewTopic = "preview"
 
 // PreviewSignal shows what a running turn does, in the chat it answers: that
-// the bot is typing (Text empty), or the answer so far. It may be lost; the
-// answer itself never travels this way.
+// the bot is typing (Text empty), or the answer so far; or that it ended without
+// an answer (Over). It may be lost; the answer itself never travels this way.
 type PreviewSignal struct {
 	Turn    string              `json:"turn"`
 	Channel string              `json:"channel"`
 	To      sessionkeys.Address `json:"to"`
 	ReplyTo string              `json:"reply_to,omitempty"`
 	Text    string              `json:"text,omitempty"`
+	Over    bool                `json:"over,omitempty"`
 	Asked   time.Time           `json:"asked"` // when the turn's message was received
 }
 
@@ -43,34 +43,33 @@ const (
 // show is what people see of a turn while it runs; it also notices that
 // somebody said stop.
 type show struct {
-	a      *actor
-	t      sessions.Turn
-	cancel context.CancelCauseFunc
-	fresh  chan struct{} // there is text to show
+	a        *actor
+	t        sessions.Turn
+	fence    sessions.Fence
+	cancel   context.CancelCauseFunc
+	steering *steering     // nil: nothing joins the turn
+	fresh    chan struct{} // there is text to show
 
 	mu   sync.Mutex
 	step int
 	text strings.Builder // the words of this step so far
 }
 
-func newShow(a *actor, t sessions.Turn, cancel context.CancelCauseFunc) *show {
-	return &show{a: a, t: t, cancel: cancel, fresh: make(chan struct{}, 1)}
+func newShow(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *show {
+	return &show{a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1)}
 }
 
 // see takes the loop's events, for metrics and for the preview.
 func (s *show) see(e agent.Event) {
-	o := s.a.w.Observer
+	agent.Measure(s.a.w.Observer, costs.RootTurn, e)
 	switch e.Type {
-	case agent.ModelCalled:
-		o.ModelCalled(*e.Call)
-	case agent.Retrying:
-		if le, ok := errors.AsType[*llm.Error](e.Err); ok {
-			o.ModelRetried(costs.Labels{Provider: le.Provider, Model: le.Model}, le.Kind)
-		}
-	case agent.ToolResulted:
-		o.ToolCalled(e.Tool, costs.RootTurn, e.Status, e.Took)
 	case agent.TextDelta:
 		s.add(e)
+	case agent.Interrupted:
+		s.mu.Lock()
+		s.text.Reset()
+		s.mu.Unlock()
+	default:
 	}
 }
 
@@ -101,9 +100,12 @@ func (s *show) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.a.poked:
-			s.lookForStop(ctx)
+			s.look(ctx)
+		case <-s.a.news:
+			s.steering.news(ctx)
 		case <-control.C:
-			s.lookForStop(ctx)
+			s.look(ctx)
+			s.steering.news(ctx)
 		case <-typing.C:
 			s.send("")
 			typing.Reset(typingEvery)
@@ -126,21 +128,38 @@ func (s *show) run(ctx context.Context) {
 }
 
 func (s *show) send(text string) {
-	s.a.w.signal(PreviewTopic, PreviewSignal{
-		Turn: s.t.ID, Channel: s.t.Channel, To: s.t.From, ReplyTo: s.t.ReplyTo, Text: text, Asked: s.t.ReceivedAt,
-	})
+	if text != "" && s.t.Seq <= s.a.w.Doubt {
+		return // a preview cannot say that it may be a repeat
+	}
+	s.signal(PreviewSignal{Text: text})
 }
 
-func (s *show) lookForStop(ctx context.Context) {
-	cs, err := s.a.w.Store.Controls(ctx, s.a.token)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.a.w.Logger.Warn("reading control requests", "error", err)
-		}
-		return
-	}
-	if len(cs) > 0 {
+// over says that nothing follows what was shown.
+func (s *show) over() { s.signal(PreviewSignal{Over: true}) }
+
+func (s *show) signal(p PreviewSignal) {
+	p.Turn, p.Channel, p.To, p.ReplyTo, p.Asked = s.t.ID, s.t.Channel, s.t.From, s.t.ReplyTo, s.t.ReceivedAt
+	s.a.w.signal(PreviewTopic, p)
+}
+
+// errLost ends the turn of a worker that was paused for longer than its lease,
+// and finds that another has its mailbox.
+var errLost = fmt.Errorf("%w: %w", agent.ErrHandover, sessions.ErrFenced)
+
+// look finds in the store what no signal may have told: a request to stop,
+// messages, and that another worker has the mailbox.
+func (s *show) look(ctx context.Context) {
+	m, err := s.a.w.Store.Mailbox(ctx, s.a.token)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.a.w.Logger.Warn("looking at the mailbox of a turn", "session", s.t.Session, "error", err)
+	case err != nil:
+	case m.Fence() != s.fence:
+		s.cancel(errLost)
+	case m.Controls > 0:
 		s.cancel(agent.ErrStopped)
+	default:
+		s.a.hear(m.Touched)
 	}
 }
 

@@ -1,112 +1,174 @@
 package worker_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
+	"parley/broker"
 	"parley/gateway/worker"
 	"parley/transcript"
 )
 
 func TestStopEndsWhatRunsDropsWhatWaitsAndSaysHowMuch(t *testing.T) {
 	t.Parallel()
-	for dropped, want := range []string{
-		"Stopped.", "Stopped. One waiting message was dropped.", "Stopped. 2 waiting messages were dropped.",
-	} {
+	synctest.Test(t, func(t *testing.T) {
+		for dropped, want := range []string{
+			"Stopped.", "Stopped. One waiting message was dropped.", "Stopped. 2 waiting messages were dropped.",
+		} {
+			r := newRig(t)
+			r.start("w")
+			r.say(1, "wait x")
+			r.atGate("x")
+			for i := range dropped {
+				r.say(1, fmt.Sprint("waiting ", i))
+			}
+			r.say(1, "/stop")
+			r.wantAnswers(1, want)
+			r.say(1, "hello")
+			r.wantAnswers(1, want, "re: hello")
+			r.idle()
+			if r.counted("ended "+string(transcript.Canceled)) != 1 {
+				t.Errorf("counted %v", r.counts)
+			}
+		}
+	})
+}
+
+// An answer ends what was shown of its turn; a turn that is stopped has none.
+func TestTheLastSignOfAStoppedTurnIsThatItIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
+		signs := make(chan worker.PreviewSignal, 64)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() {
+			_ = r.log.Signals(ctx, worker.PreviewTopic, func(s broker.Signal) {
+				var p worker.PreviewSignal
+				if err := json.Unmarshal(s.Body, &p); err != nil {
+					t.Error(err)
+				}
+				signs <- p
+			})
+		}()
 		r.start("w")
-		r.say(1, "wait x")
-		r.atGate("x")
-		for i := range dropped {
-			r.say(1, fmt.Sprint("waiting ", i))
+		for i, stopped := range []bool{false, true} {
+			gate := fmt.Sprint("g", i)
+			r.say(1, "wait "+gate)
+			r.atGate(gate)
+			first := <-signs
+			if first.Turn == "" || first.Over {
+				t.Errorf("the first sign is %+v", first)
+			}
+			if stopped {
+				r.say(1, "/stop")
+				r.wantAnswers(1, "re: wait g0", "Stopped.")
+			} else {
+				r.open(gate)
+				r.wantAnswers(1, "re: wait g0")
+			}
+			r.idle()
+			synctest.Wait()
+			last := first
+			for len(signs) > 0 {
+				last = <-signs
+			}
+			if last.Turn != first.Turn || last.To != first.To || last.Over != stopped {
+				t.Errorf("stopped %v: the last sign is %+v", stopped, last)
+			}
 		}
-		r.say(1, "/stop")
-		r.wantAnswers(1, want)
-		r.say(1, "hello")
-		r.wantAnswers(1, want, "re: hello")
-		r.idle()
-		if r.counted("ended "+string(transcript.Canceled)) != 1 {
-			t.Errorf("counted %v", r.counts)
-		}
-	}
+	})
 }
 
 func TestStopWhenNothingRunsSaysSo(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.start("w")
-	r.say(1, "/stop")
-	r.wantAnswers(1, "Nothing was running.")
-	r.say(1, "hello")
-	r.wantAnswers(1, "Nothing was running.", "re: hello")
-	r.say(1, "/stop")
-	r.wantAnswers(1, "Nothing was running.", "re: hello", "Nothing was running.")
-	r.idle()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start("w")
+		r.say(1, "/stop")
+		r.wantAnswers(1, "Nothing was running.")
+		r.say(1, "hello")
+		r.wantAnswers(1, "Nothing was running.", "re: hello")
+		r.say(1, "/stop")
+		r.wantAnswers(1, "Nothing was running.", "re: hello", "Nothing was running.")
+		r.idle()
+	})
 }
 
 func TestAStopWhoseSignalIsLostIsFoundByLooking(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.log.deaf = true
-	r.start("w")
-	r.say(1, "wait x")
-	r.atGate("x")
-	r.say(1, "/stop")
-	r.say(2, "/stop")
-	r.wantAnswers(1, "Stopped.")
-	r.wantAnswers(2, "Nothing was running.")
-	r.idle()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.log.deaf = true
+		r.start("w")
+		r.say(1, "wait x")
+		r.atGate("x")
+		r.say(1, "/stop")
+		r.say(2, "/stop")
+		r.wantAnswers(1, "Stopped.")
+		r.wantAnswers(2, "Nothing was running.")
+		r.idle()
+	})
 }
 
 func TestTwoStopsAreAnsweredOnceEach(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.say(1, "hello")
-	r.say(1, "/stop")
-	r.say(1, "/stop")
-	r.say(1, "after")
-	r.start("w")
-	r.wantAnswers(1, "Nothing was running. One waiting message was dropped.", "Nothing was running.", "re: after")
-	r.idle()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.say(1, "hello")
+		r.say(1, "/stop")
+		r.say(1, "/stop")
+		r.say(1, "after")
+		r.start("w")
+		r.wantAnswers(1, "Nothing was running. One waiting message was dropped.", "Nothing was running.", "re: after")
+		r.idle()
+	})
 }
 
 // The process dies after the turn was ended and before that was said.
 func TestAStopThatAnotherWorkerCarriesOutToItsEndSaysThatItStopped(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	p := r.start("a")
-	r.say(1, "wait x")
-	r.atGate("x")
-	p.store.set(func(f *faults) { f.noComply = true })
-	r.say(1, "waiting")
-	r.say(1, "/stop")
-	r.await("the turn to end", func() bool { return r.counted("ended "+string(transcript.Canceled)) == 1 })
-	p.die()
-	r.start("b")
-	r.wantAnswers(1, "Stopped. One waiting message was dropped.")
-	r.idle()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start("a")
+		r.say(1, "wait x")
+		r.atGate("x")
+		p.store.set(func(f *faults) { f.noComply = true })
+		r.say(1, "waiting")
+		r.say(1, "/stop")
+		r.await("the turn to end", func() bool { return r.counted("ended "+string(transcript.Canceled)) == 1 })
+		p.die()
+		r.start("b")
+		r.wantAnswers(1, "Stopped. One waiting message was dropped.")
+		r.idle()
+	})
 }
 
 func TestAnAgentThatIsNotConfiguredAnyMoreKeepsItsMessagesAndWaits(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	none := func(o *worker.Options) { o.Agents, o.Config.Turns = nil, 1 }
-	p := r.start("w", none)
-	r.say(1, "hello")
-	r.say(2, "hello")
-	r.await("both to be taken up", func() bool { return r.counted("started") == 2 })
-	p.store.arm(0, false)
-	// It is not a matter of one conversation: a stop still works, and takes the
-	// time in which the other one could spin.
-	r.say(1, "/stop")
-	r.wantAnswers(1, "Stopped.")
-	if n := p.store.count(); n > 200 {
-		t.Errorf("%d operations while there was nothing that could be done", n)
-	}
-	p.end(t)
-	r.start("w")
-	r.wantAnswers(2, "re: hello")
-	r.say(1, "again")
-	r.wantAnswers(1, "Stopped.", "re: again")
-	r.idle()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		none := func(o *worker.Options) { o.Agents, o.Config.Turns = nil, 1 }
+		p := r.start("w", none)
+		r.say(1, "hello")
+		r.say(2, "hello")
+		r.await("both to be taken up", func() bool { return r.counted("started") == 2 })
+		p.store.arm(0, false)
+		// It is not a matter of one conversation: a stop still works, and takes the
+		// time in which the other one could spin.
+		r.say(1, "/stop")
+		r.wantAnswers(1, "Stopped.")
+		if n := p.store.count(); n > 200 {
+			t.Errorf("%d operations while there was nothing that could be done", n)
+		}
+		p.end(t)
+		r.start("w")
+		r.wantAnswers(2, "re: hello")
+		r.say(1, "again")
+		r.wantAnswers(1, "Stopped.", "re: again")
+		r.idle()
+	})
 }

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ var (
 // and stops answering at all, as told.
 type faults struct {
 	sessions.Store
-	told func() // after each operation
+	told func()         // after each operation
+	late sync.WaitGroup // operations that are under way, perhaps for nobody
 
 	mu     sync.Mutex
 	ops    int
@@ -32,8 +34,16 @@ type faults struct {
 	resume int  // turns that were resumed
 	fenced int  // writes that were refused to a stale owner
 
-	noComply bool // control requests are not ended
-	reads    int  // of histories
+	yield    func(perform func() (bool, error)) (bool, error) // in place of Yield
+	held     func()                                           // before Held
+	noComply bool                                             // control requests are not ended
+	finish   func()                                           // before Finish
+	handed   int                                              // how often Handover was tried
+	reads    int                                              // of histories
+	takes    time.Duration                                    // how long an operation takes at most
+	left     bool                                             // Leave was performed
+	tardy    int                                              // operations after that
+	touch    func()                                           // before Touch
 }
 
 // arm makes the n-th operation from now fail; with lost only its answer is.
@@ -61,16 +71,59 @@ func (f *faults) count() int {
 	return f.ops
 }
 
+func (f *faults) refused() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fenced
+}
+
+func (f *faults) handovers() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.handed
+}
+
 func (f *faults) resumed() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.resume
 }
 
-func op[T any](f *faults, perform func() (T, error)) (T, error) {
+func op[T any](ctx context.Context, f *faults, perform func() (T, error)) (T, error) {
+	f.mu.Lock()
+	takes := f.takes
+	f.mu.Unlock()
+	if takes == 0 {
+		return once(f, perform)
+	}
+	// Who gives up does not know what became of it.
+	type answer struct {
+		v   T
+		err error
+	}
+	answered := make(chan answer, 1)
+	f.late.Go(func() {
+		time.Sleep(rand.N(takes) / 2)
+		v, err := once(f, perform)
+		time.Sleep(rand.N(takes) / 2)
+		answered <- answer{v, err}
+	})
+	select {
+	case a := <-answered:
+		return a.v, a.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+func once[T any](f *faults, perform func() (T, error)) (T, error) {
 	var none T
 	f.mu.Lock()
 	f.ops++
+	if f.left {
+		f.tardy++
+	}
 	fails, lost, dead := f.at > 0 && f.ops == f.at, f.lost, f.dead
 	f.mu.Unlock()
 	switch {
@@ -96,16 +149,16 @@ type both[A, B any] struct {
 	b B
 }
 
-func op2[A, B any](f *faults, perform func() (A, B, error)) (A, B, error) {
-	v, err := op(f, func() (both[A, B], error) {
+func op2[A, B any](ctx context.Context, f *faults, perform func() (A, B, error)) (A, B, error) {
+	v, err := op(ctx, f, func() (both[A, B], error) {
 		a, b, err := perform()
 		return both[A, B]{a, b}, err
 	})
 	return v.a, v.b, err
 }
 
-func op0(f *faults, perform func() error) error {
-	_, err := op(f, func() (struct{}, error) { return struct{}{}, perform() })
+func op0(ctx context.Context, f *faults, perform func() error) error {
+	_, err := op(ctx, f, func() (struct{}, error) { return struct{}{}, perform() })
 	return err
 }
 
@@ -116,39 +169,69 @@ func (f *faults) Heartbeat(ctx context.Context, w sessions.Worker, until time.Ti
 	if frozen {
 		return nil
 	}
-	return op0(f, func() error { return f.Store.Heartbeat(ctx, w, until) })
+	return op0(ctx, f, func() error { return f.Store.Heartbeat(ctx, w, until) })
 }
 
 func (f *faults) Leave(ctx context.Context, w sessions.Worker) error {
-	return op0(f, func() error { return f.Store.Leave(ctx, w) })
+	defer f.set(func(f *faults) { f.left = true })
+	return op0(ctx, f, func() error { return f.Store.Leave(ctx, w) })
 }
 
 func (f *faults) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
-	return op2(f, func() (sessions.Mailbox, bool, error) { return f.Store.Touch(ctx, t) })
+	f.mu.Lock()
+	before := f.touch
+	f.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return op2(ctx, f, func() (sessions.Mailbox, bool, error) { return f.Store.Touch(ctx, t) })
 }
 
 func (f *faults) Reacquire(ctx context.Context, x sessions.Fence, now time.Time) (sessions.Mailbox, error) {
-	return op(f, func() (sessions.Mailbox, error) { return f.Store.Reacquire(ctx, x, now) })
+	return op(ctx, f, func() (sessions.Mailbox, error) { return f.Store.Reacquire(ctx, x, now) })
 }
 
 func (f *faults) Recover(ctx context.Context, w sessions.Worker, now time.Time, n int) ([]sessions.Mailbox, error) {
-	return op(f, func() ([]sessions.Mailbox, error) { return f.Store.Recover(ctx, w, now, n) })
+	return op(ctx, f, func() ([]sessions.Mailbox, error) { return f.Store.Recover(ctx, w, now, n) })
 }
 
 func (f *faults) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mailbox, error) {
-	return op(f, func() ([]sessions.Mailbox, error) { return f.Store.Held(ctx, w) })
+	f.mu.Lock()
+	before := f.held
+	f.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return op(ctx, f, func() ([]sessions.Mailbox, error) { return f.Store.Held(ctx, w) })
 }
 
 func (f *faults) Release(ctx context.Context, x sessions.Fence) (sessions.Mailbox, bool, error) {
-	return op2(f, func() (sessions.Mailbox, bool, error) { return f.Store.Release(ctx, x) })
+	return op2(ctx, f, func() (sessions.Mailbox, bool, error) { return f.Store.Release(ctx, x) })
 }
 
 func (f *faults) Handover(ctx context.Context, x sessions.Fence) error {
-	return op0(f, func() error { return f.Store.Handover(ctx, x) })
+	f.set(func(f *faults) { f.handed++ })
+	defer f.told()
+	return op0(ctx, f, func() error { return f.Store.Handover(ctx, x) })
+}
+
+func (f *faults) Yield(ctx context.Context, x sessions.Fence, now time.Time) (bool, error) {
+	f.mu.Lock()
+	instead := f.yield
+	f.mu.Unlock()
+	perform := func() (bool, error) { return op(ctx, f, func() (bool, error) { return f.Store.Yield(ctx, x, now) }) }
+	if instead != nil {
+		return instead(perform)
+	}
+	return perform()
+}
+
+func (f *faults) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
+	return op(ctx, f, func() (sessions.Mailbox, error) { return f.Store.Mailbox(ctx, token) })
 }
 
 func (f *faults) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
-	return op(f, func() ([]sessions.Control, error) { return f.Store.Controls(ctx, token) })
+	return op(ctx, f, func() ([]sessions.Control, error) { return f.Store.Controls(ctx, token) })
 }
 
 func (f *faults) Comply(ctx context.Context, x sessions.Fence, ids []string, read uint64, rs []sessions.Outgoing) error {
@@ -158,51 +241,69 @@ func (f *faults) Comply(ctx context.Context, x sessions.Fence, ids []string, rea
 	if no {
 		return errBroken
 	}
-	return op0(f, func() error { return f.Store.Comply(ctx, x, ids, read, rs) })
+	return op0(ctx, f, func() error { return f.Store.Comply(ctx, x, ids, read, rs) })
 }
 
 func (f *faults) Open(ctx context.Context, x sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
-	return op2(f, func() (sessions.Turn, bool, error) { return f.Store.Open(ctx, x, o) })
+	return op2(ctx, f, func() (sessions.Turn, bool, error) { return f.Store.Open(ctx, x, o) })
+}
+
+func (f *faults) Join(ctx context.Context, x sessions.Fence, j sessions.Joining) (bool, error) {
+	return op(ctx, f, func() (bool, error) { return f.Store.Join(ctx, x, j) })
 }
 
 func (f *faults) Resume(ctx context.Context, x sessions.Fence, now time.Time) (sessions.Turn, error) {
 	f.set(func(f *faults) { f.resume++ })
-	return op(f, func() (sessions.Turn, error) { return f.Store.Resume(ctx, x, now) })
+	return op(ctx, f, func() (sessions.Turn, error) { return f.Store.Resume(ctx, x, now) })
 }
 
 func (f *faults) Skip(ctx context.Context, x sessions.Fence, seq uint64) error {
-	return op0(f, func() error { return f.Store.Skip(ctx, x, seq) })
+	return op0(ctx, f, func() error { return f.Store.Skip(ctx, x, seq) })
 }
 
 func (f *faults) Answer(ctx context.Context, x sessions.Fence, c sessions.Command) (bool, error) {
-	return op(f, func() (bool, error) { return f.Store.Answer(ctx, x, c) })
+	return op(ctx, f, func() (bool, error) { return f.Store.Answer(ctx, x, c) })
 }
 
 func (f *faults) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
 	f.set(func(f *faults) { f.reads++ })
-	return op(f, func() ([]transcript.Message, error) { return f.Store.Messages(ctx, id) })
+	return op(ctx, f, func() ([]transcript.Message, error) { return f.Store.Messages(ctx, id) })
 }
 
 func (f *faults) Append(ctx context.Context, x sessions.Fence, turn string, ms ...transcript.Message) error {
-	return op0(f, func() error { return f.Store.Append(ctx, x, turn, ms...) })
+	return op0(ctx, f, func() error { return f.Store.Append(ctx, x, turn, ms...) })
 }
 
 func (f *faults) Begin(ctx context.Context, x sessions.Fence, turn string, step int, call string) (bool, error) {
-	return op(f, func() (bool, error) { return f.Store.Begin(ctx, x, turn, step, call) })
+	return op(ctx, f, func() (bool, error) { return f.Store.Begin(ctx, x, turn, step, call) })
 }
 
 func (f *faults) Reserve(ctx context.Context, x sessions.Fence, c sessions.Charge, r costs.Reservation) error {
-	return op0(f, func() error { return f.Store.Reserve(ctx, x, c, r) })
+	return op0(ctx, f, func() error { return f.Store.Reserve(ctx, x, c, r) })
 }
 
 func (f *faults) Settle(ctx context.Context, x sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
-	return op0(f, func() error { return f.Store.Settle(ctx, x, s, ms...) })
+	return op0(ctx, f, func() error { return f.Store.Settle(ctx, x, s, ms...) })
 }
 
 func (f *faults) Finish(ctx context.Context, x sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
-	return op2(f, func() (sessions.Mailbox, bool, error) { return f.Store.Finish(ctx, x, e) })
+	f.mu.Lock()
+	before := f.finish
+	f.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return op2(ctx, f, func() (sessions.Mailbox, bool, error) { return f.Store.Finish(ctx, x, e) })
 }
 
 func (f *faults) Turn(ctx context.Context, id string) (sessions.Turn, error) {
-	return op(f, func() (sessions.Turn, error) { return f.Store.Turn(ctx, id) })
+	return op(ctx, f, func() (sessions.Turn, error) { return f.Store.Turn(ctx, id) })
+}
+
+func (f *faults) Said(ctx context.Context, w sessions.Wording) (string, bool, error) {
+	return op2(ctx, f, func() (string, bool, error) { return f.Store.Said(ctx, w) })
+}
+
+func (f *faults) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
+	return op(ctx, f, func() ([]bool, error) { return f.Store.Known(ctx, events...) })
 }

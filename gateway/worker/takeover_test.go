@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/gateway/worker"
@@ -17,43 +18,47 @@ import (
 // F20
 func TestAMessageThatPanicsGoesToTheDeadLettersAndItsSenderIsToldOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.start("w")
-	r.say(1, "panic")
-	r.say(1, "after it")
-	for i := range 5 {
-		r.say(2, fmt.Sprint("other ", i))
-	}
-	r.await("two answers", func() bool { return len(r.answers(1)) >= 2 })
-	r.idle()
-	got := r.answers(1)
-	if len(got) != 2 || !strings.Contains(got[0], "failed every time") || got[1] != "re: after it" {
-		t.Errorf("told %q", got)
-	}
-	if n := r.counted("panic"); n != 3 {
-		t.Errorf("the message was tried %d times", n)
-	}
-	letters, err := r.log.DeadLetters(t.Context(), 0, 10)
-	if err != nil || len(letters) != 1 || letters[0].Reason != "attempts" || !strings.Contains(string(letters[0].Body), `"panic"`) {
-		t.Errorf("dead letters %v, %v", letters, err)
-	}
-	if n := len(r.answers(2)); n != 5 {
-		t.Errorf("the other conversation has %d answers", n)
-	}
-	if r.counted("ended failed")+r.counted("ended error") != 1 {
-		t.Errorf("counted %v", r.counts)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start("w")
+		r.say(1, "panic")
+		r.say(1, "after it")
+		for i := range 5 {
+			r.say(2, fmt.Sprint("other ", i))
+		}
+		r.await("two answers", func() bool { return len(r.answers(1)) >= 2 })
+		r.idle()
+		got := r.answers(1)
+		if len(got) != 2 || !strings.Contains(got[0], "failed every time") || got[1] != "re: after it" {
+			t.Errorf("told %q", got)
+		}
+		if n := r.counted("panic"); n != 3 {
+			t.Errorf("the message was tried %d times", n)
+		}
+		letters, err := r.log.DeadLetters(t.Context(), 0, 10)
+		if err != nil || len(letters) != 1 || letters[0].Reason != "attempts" || !strings.Contains(string(letters[0].Body), `"panic"`) {
+			t.Errorf("dead letters %v, %v", letters, err)
+		}
+		if n := len(r.answers(2)); n != 5 {
+			t.Errorf("the other conversation has %d answers", n)
+		}
+		if r.counted("ended failed")+r.counted("ended error") != 1 {
+			t.Errorf("counted %v", r.counts)
+		}
+	})
 }
 
 func TestAToolThatPanicsIsAResultForTheModel(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.start("w")
-	r.say(1, "tool x")
-	r.wantAnswers(1, "re: tool x")
-	if r.counted("tool") != 1 || r.counted("tool noted error") != 1 {
-		t.Errorf("counted %v", r.counts)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start("w")
+		r.say(1, "tool x")
+		r.wantAnswers(1, "re: tool x")
+		if r.counted("tool") != 1 || r.counted("tool noted error") != 1 {
+			t.Errorf("counted %v", r.counts)
+		}
+	})
 }
 
 // Each operation of a worker's store fails once, before or after it was
@@ -63,24 +68,26 @@ func TestAnOperationThatFailsOrLosesItsAnswerCostsNoAnswer(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
-			p := r.start("w")
-			r.say(0, "it has begun")
-			r.wantAnswers(0, "re: it has begun")
-			for n := 1; n <= 30; n++ {
-				p.store.arm(n, lost)
-				r.say(n, "tool a")
-				r.say(n, "/new")
-				r.say(n, "second")
-				r.await(fmt.Sprint("answers with operation ", n, " failing"), func() bool { return len(r.answers(n)) >= 3 })
-				if got := r.answers(n); len(got) != 3 || got[0] != "re: tool a" || got[2] != "re: second" {
-					t.Errorf("operation %d: told %q", n, got)
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				p := r.start("w")
+				r.say(0, "it has begun")
+				r.wantAnswers(0, "re: it has begun")
+				for n := 1; n <= 30; n++ {
+					p.store.arm(n, lost)
+					r.say(n, "tool a")
+					r.say(n, "/new")
+					r.say(n, "second")
+					r.await(fmt.Sprint("answers with operation ", n, " failing"), func() bool { return len(r.answers(n)) >= 3 })
+					if got := r.answers(n); len(got) != 3 || got[0] != "re: tool a" || got[2] != "re: second" {
+						t.Errorf("operation %d: told %q", n, got)
+					}
 				}
-			}
-			r.idle()
-			if r.counted("dead attempts") != 0 {
-				t.Error("an outage was counted as an attempt")
-			}
+				r.idle()
+				if r.counted("dead attempts") != 0 {
+					t.Error("an outage was counted as an attempt")
+				}
+			})
 		})
 	}
 }
@@ -90,149 +97,189 @@ func TestAStopIsAnsweredOnceWhicheverOperationFails(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
-			p := r.start("w")
-			for n := 1; n <= 8; n++ {
-				gate := fmt.Sprint("gate", n)
-				r.say(n, "wait "+gate)
-				r.atGate(gate)
-				r.say(n, "waiting")
-				p.store.arm(n, lost)
-				r.say(n, "/stop")
-				r.wantAnswers(n, "Stopped. One waiting message was dropped.")
-			}
-			r.idle()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				p := r.start("w")
+				for n := 1; n <= 8; n++ {
+					gate := fmt.Sprint("gate", n)
+					r.say(n, "wait "+gate)
+					r.atGate(gate)
+					r.say(n, "waiting")
+					p.store.arm(n, lost)
+					r.say(n, "/stop")
+					r.wantAnswers(n, "Stopped. One waiting message was dropped.")
+				}
+				r.idle()
+			})
 		})
 	}
 }
 
 func TestAnotherWorkerTakesOverWhenTheLeaseOfADeadOneHasPassed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	a := r.start("a")
-	r.say(1, "wait x")
-	r.say(1, "second")
-	r.atGate("x")
-	b := r.start("b")
-	a.die()
-	r.open("x")
-	r.wantAnswers(1, "re: wait x", "re: second")
-	r.idle()
-	if n := b.store.count(); n == 0 {
-		t.Error("b did nothing")
-	}
-	turn := r.turnsOf(1)
-	if turn[0].Attempts != 2 {
-		t.Errorf("the turn was taken up %d times, a death counts", turn[0].Attempts)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		a := r.start("a")
+		r.say(1, "wait x")
+		r.say(1, "second")
+		r.atGate("x")
+		b := r.start("b")
+		a.die()
+		r.open("x")
+		r.wantAnswers(1, "re: wait x", "re: second")
+		r.idle()
+		if n := b.store.count(); n == 0 {
+			t.Error("b did nothing")
+		}
+		turn := r.turnsOf(1)
+		if turn[0].Attempts != 2 {
+			t.Errorf("the turn was taken up %d times, a death counts", turn[0].Attempts)
+		}
+	})
 }
 
 // A paused process finds, when it goes on, that everything it had is another's.
 func TestAWorkerThatWakesUpAfterItsLeaseWritesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	a := r.start("a")
-	a.store.set(func(f *faults) { f.frozen = true })
-	r.say(1, "wait first")
-	r.atGate("first")
-	r.start("b", func(o *worker.Options) {
-		other := &llmtest.Script{Reply: func(int, llm.Request) llmtest.Turn { return llmtest.Turn{llmtest.Text("from b")} }}
-		ag := o.Agents["main"]
-		ag.Model = other
-		o.Agents = map[string]worker.Agent{"main": ag}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		a := r.start("a")
+		a.store.set(func(f *faults) { f.frozen = true })
+		r.say(1, "wait first")
+		r.atGate("first")
+		r.start("b", func(o *worker.Options) {
+			other := &llmtest.Script{Reply: func(int, llm.Request) llmtest.Turn { return llmtest.Turn{llmtest.Text("from b")} }}
+			ag := o.Agents["main"]
+			ag.Model = other
+			o.Agents = map[string]worker.Agent{"main": ag}
+		})
+		r.wantAnswers(1, "from b") // after the lease
+		r.open("first")
+		r.await("a to be refused", func() bool {
+			a.store.mu.Lock()
+			defer a.store.mu.Unlock()
+			return a.store.fenced > 0
+		})
+		r.wantAnswers(1, "from b")
+		r.idle()
+		ms, err := r.store.Messages(t.Context(), r.mailbox(1).Session)
+		if err != nil || len(ms) != 2 {
+			t.Errorf("the history has %d messages, %v", len(ms), err)
+		}
 	})
-	r.wantAnswers(1, "from b") // after the lease
-	r.open("first")
-	r.await("a to be refused", func() bool {
-		a.store.mu.Lock()
-		defer a.store.mu.Unlock()
-		return a.store.fenced > 0
-	})
-	r.wantAnswers(1, "from b")
-	r.idle()
-	ms, err := r.store.Messages(t.Context(), r.mailbox(1).Session)
-	if err != nil || len(ms) != 2 {
-		t.Errorf("the history has %d messages, %v", len(ms), err)
-	}
 }
 
 func TestAWorkerWhosePlaceWasTakenByOneOfItsNameEnds(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	a := r.start("w")
-	r.say(1, "wait x")
-	r.atGate("x")
-	r.start("w")
-	err := <-a.ended
-	close(a.ended)
-	if !errors.Is(err, sessions.ErrFenced) {
-		t.Errorf("it ended with %v", err)
-	}
-	r.open("x")
-	r.wantAnswers(1, "re: wait x")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		a := r.start("w")
+		r.say(1, "wait x")
+		r.atGate("x")
+		r.start("w")
+		err := <-a.ended
+		close(a.ended)
+		if !errors.Is(err, sessions.ErrFenced) {
+			t.Errorf("it ended with %v", err)
+		}
+		r.open("x")
+		r.wantAnswers(1, "re: wait x")
+	})
 }
 
 func TestAWorkerThatCannotKeepItsLeaseStopsItsTurnsByItself(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	a := r.start("a")
-	r.say(1, "wait x")
-	r.atGate("x")
-	a.store.set(func(f *faults) { f.dead = true })
-	r.await("the turn to be given up", func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.running == 0
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		a := r.start("a")
+		r.say(1, "wait x")
+		r.atGate("x")
+		a.store.set(func(f *faults) { f.dead = true })
+		r.await("the turn to be given up", func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.running == 0
+		})
+		a.die()
 	})
-	a.die()
 }
 
 func TestAtTheEndRunningTurnsFinishWithinTheGracePeriod(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	p := r.start("w", grace(patience))
-	r.say(1, "wait x")
-	r.say(1, "left for the next")
-	r.atGate("x")
-	p.stop()
-	r.open("x")
-	p.end(t)
-	if got := r.answers(1); len(got) != 1 || got[0] != "re: wait x" {
-		t.Errorf("told %q", got)
-	}
-	if m := r.mailbox(1); m.Owner != (sessions.Worker{}) || m.Attempts != 0 || !m.Owed() {
-		t.Errorf("left %+v", m)
-	}
-	r.start("w")
-	r.wantAnswers(1, "re: wait x", "re: left for the next")
-	r.idle()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start("w", grace(patience))
+		r.say(1, "wait x")
+		r.say(1, "left for the next")
+		r.atGate("x")
+		r.queued(1, 1)
+		p.stop()
+		synctest.Wait() // the worker has heard of it
+		r.open("x")
+		p.end(t)
+		if got := r.answers(1); len(got) != 1 || got[0] != "re: wait x" {
+			t.Errorf("told %q", got)
+		}
+		if m := r.mailbox(1); m.Owner != (sessions.Worker{}) || m.Attempts != 0 || !m.Owed() {
+			t.Errorf("left %+v", m)
+		}
+		r.start("w")
+		r.wantAnswers(1, "re: wait x", "re: left for the next")
+		r.idle()
+	})
+}
+
+// What a stop woke up is taken in the last moment.
+func TestAWorkerLeavesAfterAllThatItWasAboutToTake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start("w", hears(false, true))
+		asked, goOn := make(chan struct{}), make(chan struct{})
+		p.store.set(func(f *faults) { f.touch = func() { close(asked); <-goOn } })
+		synctest.Wait() // it listens
+		r.say(1, "/stop")
+		<-asked
+		p.stop()
+		synctest.Wait() // it has done all that it can
+		close(goOn)
+		p.end(t)
+		if n := p.store.tardy; n != 0 {
+			t.Errorf("%d operations after it left", n)
+		}
+		if m := r.mailbox(1); m.Owner != (sessions.Worker{}) || m.Attempts != 0 || m.Controls != 1 {
+			t.Errorf("left %+v", m)
+		}
+	})
 }
 
 func TestWhatOutlastsTheGracePeriodIsHandedOverAndCountsNoAttempt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	p := r.start("w", grace(time.Millisecond))
-	for i := range 4 {
-		r.say(i, "wait x")
-	}
-	r.atGate("x")
-	r.await("turns", func() bool { return r.counted("started") == 4 })
-	p.end(t)
-	for i := range 4 {
-		m := r.mailbox(i)
-		if m.Owner != (sessions.Worker{}) || m.Turn == nil || m.Turn.Attempts != 0 || m.Attempts != 0 {
-			t.Errorf("left %+v with turn %+v", m, m.Turn)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start("w", grace(time.Millisecond))
+		for i := range 4 {
+			r.say(i, "wait x")
 		}
-		if got := r.answers(i); len(got) != 0 {
-			t.Errorf("told %q", got)
+		r.atGate("x")
+		r.await("turns", func() bool { return r.counted("started") == 4 })
+		p.end(t)
+		for i := range 4 {
+			m := r.mailbox(i)
+			if m.Owner != (sessions.Worker{}) || m.Turn == nil || m.Turn.Attempts != 0 || m.Attempts != 0 {
+				t.Errorf("left %+v with turn %+v", m, m.Turn)
+			}
+			if got := r.answers(i); len(got) != 0 {
+				t.Errorf("told %q", got)
+			}
 		}
-	}
-	r.open("x")
-	r.start("w")
-	for i := range 4 {
-		r.wantAnswers(i, "re: wait x")
-	}
-	r.idle()
+		r.open("x")
+		r.start("w")
+		for i := range 4 {
+			r.wantAnswers(i, "re: wait x")
+		}
+		r.idle()
+	})
 }
 
 func TestLimitsThatCannotWorkAreRefused(t *testing.T) {

@@ -13,9 +13,11 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/costs"
+	"parley/gateway/budgets"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/subagents"
 	"parley/transcript"
 )
 
@@ -51,38 +53,60 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	w.Observer.TurnRunning(t.Channel, 1)
 	defer w.Observer.TurnRunning(t.Channel, -1)
 
-	s := newShow(a, t, cancel)
+	steering := a.steer(j)
+	s := newShow(a, j, cancel, steering)
 	attended := make(chan struct{})
 	go func() {
 		defer close(attended)
 		s.run(ctx)
 	}()
+	set := ag.Tools
+	if w.Subagents != nil && set != nil {
+		j.family = w.Subagents.Family(subagents.Root{
+			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Seat: &a.seat,
+		})
+		set = j.family.Tools()
+	}
 	loop := w.Loop
 	loop.Journal = j
-	out, err := loop.Run(ctx, agent.Turn{
+	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
-		Model: ag.Model, System: system, Tools: ag.Tools,
+		Model: ag.Model, System: system, Tools: set,
 		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Steps: t.Steps, Tries: t.Tries,
-	}, func(e agent.Event) { s.see(e) })
+	}
+	if steering != nil {
+		turn.Steering = steering
+	}
+	out, err := loop.Run(ctx, turn, s.see)
 	cancel(nil)
 	<-attended
 	if err != nil {
 		return false, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
+	if out.Silent {
+		s.over()
+	}
 	a.halted = errors.Is(out.Err, agent.ErrStopped) || out.Finish == transcript.Canceled && out.Silent
 	if out.Err != nil {
 		w.Logger.Warn("a turn ended early", "session", t.Session, "turn", t.ID, "finish", out.Finish, "error", out.Err)
 	}
+	if scope, action, ok := budgets.Denied(out); ok {
+		w.Observer.BudgetDenied(scope, action)
+	}
+	cost := out.Cost
+	if j.family != nil {
+		cost += j.family.Spent()
+	}
 	w.Observer.TurnEnded(TurnReport{
-		Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
-		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: out.Cost,
+		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
+		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
 	})
 	return a.ended(j)
 }
 
 // ended takes over what the commit that finished the turn said of the mailbox.
 func (a *actor) ended(j *journal) (bool, error) {
-	a.m = j.after
+	a.m, a.served = j.after, true
 	return j.released, nil
 }
 

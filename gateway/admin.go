@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"parley/gateway/admin"
+	"parley/gateway/intake"
+)
+
+// AdminSocket is the path of the operator's socket, or "" when there is none.
+// It is known once Started is closed.
+func (g *Gateway) AdminSocket() string {
+	select {
+	case <-g.started:
+		return g.admin.Socket()
+	default:
+		return ""
+	}
+}
+
+// administer binds the operator's socket.
+func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Intake) (*admin.Server, error) {
+	total := []admin.Budget{
+		{Name: "budgets.global_per_day", Scope: g.limits.OfDay()},
+		{Name: "budgets.global_per_month", Scope: g.limits.OfMonth()},
+	}
+	for _, a := range g.cfg.accounts() {
+		total = append(total, admin.Budget{Name: a.path + ".budget_per_day", Scope: g.limits.OfChannel(a.name)})
+	}
+	return admin.New(ctx, admin.Options{
+		Config: g.cfg.Admin, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
+		Record: g.recorder(opened.store, opened.log).Write,
+		Ready:  g.ops.Report, Channels: g.watched, Budgets: total, Redact: g.redactor(), Logger: g.o.Logger, Now: g.o.Now,
+		StoreSize: opened.size,
+	})
+}
+
+// sizeOf is the bytes of those files that are there.
+func sizeOf(files ...string) (sum int64, err error) {
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("look at the size of the store: %w", err)
+		}
+		sum += info.Size()
+	}
+	return sum, nil
+}

@@ -1,0 +1,174 @@
+// Package admin is what an operator asks of a running gateway, and does to it:
+// a server on a Unix socket, and the [Client] behind parley's own commands.
+//
+//	parley status ── Client ── <state_dir>/admin.sock ── Server ── store, message log
+//
+// It speaks JSON over HTTP under /v1. Who may connect is the user that runs the
+// gateway, and root: the socket's mode says so, and the credentials of every
+// connection are looked at. Texts that people wrote are in an answer only where
+// it says so.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"parley/broker"
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// Config says where the operator's socket is.
+type Config struct {
+	// Socket is its path. Default: admin.sock in the state folder; "off" for
+	// none, and then the commands that ask a running gateway do not work.
+	Socket string `yaml:"socket"`
+}
+
+// Off is the path that stands for no socket.
+const Off = "off"
+
+// Defaults fills in what is not said.
+func (c Config) Defaults(stateDir string) Config {
+	if c.Socket == "" && stateDir != "" {
+		c.Socket = filepath.Join(stateDir, "admin.sock")
+	}
+	return c
+}
+
+// Validate says what is wrong with c, after Defaults.
+func (c Config) Validate() error {
+	switch {
+	case c.Socket == Off || c.Socket == "":
+		return nil
+	case !filepath.IsAbs(c.Socket):
+		return fmt.Errorf("socket: %s is not an absolute path", c.Socket)
+	}
+	if _, err := shorten(c.Socket, 0); err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	return nil
+}
+
+// Store is what is looked up and summed up.
+type Store interface {
+	sessions.Queries
+	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
+	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
+	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
+	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
+	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
+}
+
+// Log is the message log with its dead letters.
+type Log interface {
+	Stats(ctx context.Context) (broker.Stats, error)
+	DeadLetters(ctx context.Context, after uint64, limit int) ([]broker.DeadLetter, error)
+	ForgetDead(ctx context.Context, seq uint64) error
+}
+
+// Options is what a server stands on. All fields but Logger are required.
+type Options struct {
+	Config   Config // after Defaults
+	Version  string
+	StateDir string
+	Store    Store
+	Log      Log
+	Intake   Redeliverer
+	// Ready says whether the gateway takes part in the work, and what each
+	// thing that this depends on says: "ok" or what is wrong.
+	Ready     func(ctx context.Context) (ready bool, report map[string]string)
+	Channels  *Channels
+	Budgets   []Budget              // Name and Scope of those that hold for everybody
+	StoreSize func() (int64, error) // bytes on disk
+	Redact    func(string) string   // takes configured secrets out of a text
+	// Record writes the recording of the tree that a session stands in.
+	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
+	Logger *slog.Logger // nil: silence
+	Now    func() time.Time
+}
+
+// Server is the operator's socket. Make one with New, run it once.
+type Server struct {
+	o       Options
+	started time.Time
+	socket  *socket // nil: none
+}
+
+// New binds the socket, so that what stands in the way is said before anything
+// else starts; nothing is answered before Run. A socket that a dead gateway left
+// is replaced, one that somebody answers on is an error.
+func New(ctx context.Context, o Options) (*Server, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{o: o, started: o.Now()}
+	if o.Config.Socket == Off {
+		return s, nil
+	}
+	l, err := listen(ctx, o.Config.Socket, o.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("admin.socket: %w", err)
+	}
+	s.socket = l
+	return s, nil
+}
+
+// Socket is the socket's path, or "" when there is none.
+func (s *Server) Socket() string {
+	if s.socket == nil {
+		return ""
+	}
+	return s.socket.path
+}
+
+// Run serves until ctx ends, then ends what is under way and removes the
+// socket.
+func (s *Server) Run(ctx context.Context) error {
+	if s.socket == nil {
+		<-ctx.Done()
+		return nil
+	}
+	srv := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: answerWithin + 10*time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog:    slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
+		ConnContext: s.socket.remember,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(s.socket) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("operator's socket: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if err := srv.Shutdown(grace); err != nil {
+		_ = srv.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("operator's socket: %w", err)
+	}
+	return nil
+}
+
+// Close removes the socket. It may be called twice, and after Run.
+func (s *Server) Close() error {
+	if s.socket == nil {
+		return nil
+	}
+	if err := s.socket.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("operator's socket: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Why a gateway cannot be asked.
+var (
+	// ErrNoGateway says that no gateway answers on the socket.
+	ErrNoGateway = errors.New("no gateway runs")
+	// ErrNotYours says that the socket belongs to somebody else.
+	ErrNotYours = errors.New("the gateway runs as another user")
+)
+
+// Client asks the gateway that runs. It may be used concurrently.
+type Client struct {
+	socket string
+	http   http.Client
+}
+
+// NewClient asks on the socket at path. Nothing is connected before the first
+// question.
+func NewClient(path string) *Client {
+	return &Client{socket: path, http: http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dial(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			return &asked{Conn: conn}, nil
+		},
+	}}}
+}
+
+// Status asks how the gateway is.
+func (c *Client) Status(ctx context.Context) (st Status, err error) {
+	err = c.ask(ctx, http.MethodGet, "/v1/status", nil, &st)
+	return st, err
+}
+
+// Sessions lists root sessions.
+func (c *Client) Sessions(ctx context.Context, q SessionQuery) (l SessionList, err error) {
+	ask := url.Values{}
+	set(ask, "since", since(q.Since))
+	set(ask, "channel", q.Channel)
+	if q.ByCost {
+		ask.Set("sort", "cost")
+	}
+	if q.Limit != 0 {
+		ask.Set("limit", strconv.Itoa(q.Limit))
+	}
+	err = c.ask(ctx, http.MethodGet, "/v1/sessions", ask, &l)
+	return l, err
+}
+
+// Session is one session in its tree, whose id begins with id; with what was
+// said in it when transcript is true.
+func (c *Client) Session(ctx context.Context, id string, transcript bool) (d SessionDetail, err error) {
+	if err := wellFormed(id); err != nil {
+		return d, err
+	}
+	ask := url.Values{}
+	if transcript {
+		ask.Set("transcript", "1")
+	}
+	err = c.ask(ctx, http.MethodGet, "/v1/sessions/"+id, ask, &d)
+	return d, err
+}
+
+// Usage sums the ledger up.
+func (c *Client) Usage(ctx context.Context, q UsageQuery) (u UsageReport, err error) {
+	ask := url.Values{"by": {string(q.By)}}
+	set(ask, "since", since(q.Since))
+	err = c.ask(ctx, http.MethodGet, "/v1/usage", ask, &u)
+	return u, err
+}
+
+// DeadLetters calls yield for each dead letter, oldest first, until it returns
+// false.
+func (c *Client) DeadLetters(ctx context.Context, yield func(DeadLetter) bool) error {
+	ask := url.Values{}
+	for {
+		var page DeadLetterPage
+		if err := c.ask(ctx, http.MethodGet, "/v1/dead-letters", ask, &page); err != nil {
+			return err
+		}
+		for _, l := range page.Letters {
+			if !yield(l) {
+				return nil
+			}
+		}
+		if page.Next == 0 {
+			return nil
+		}
+		ask.Set("after", strconv.FormatUint(page.Next, 10))
+	}
+}
+
+// DeadLetter is the one whose id begins with id; with what is kept of it when
+// body is true.
+func (c *Client) DeadLetter(ctx context.Context, id string, body bool) (d DeadLetterDetail, err error) {
+	if err := wellFormed(id); err != nil {
+		return d, err
+	}
+	ask := url.Values{}
+	if body {
+		ask.Set("body", "1")
+	}
+	err = c.ask(ctx, http.MethodGet, "/v1/dead-letters/"+id, ask, &d)
+	return d, err
+}
+
+// Redeliver gives a dead letter to the bot again: its message is queued as if
+// it had just come, and then the letter is forgotten. Doing it again, whatever
+// happened the first time, adds nothing. A letter that cannot be redelivered is
+// an [Error] of kind Refused, and stays. place is that of the letter, or 0 to
+// look for the one whose id begins with id.
+func (c *Client) Redeliver(ctx context.Context, id string, place uint64) (DeadLetter, error) {
+	return c.change(ctx, http.MethodPost, id, "/redeliver", place)
+}
+
+// Drop forgets a dead letter, named as for Redeliver.
+func (c *Client) Drop(ctx context.Context, id string, place uint64) (DeadLetter, error) {
+	return c.change(ctx, http.MethodDelete, id, "", place)
+}
+
+func (c *Client) change(ctx context.Context, method, id, what string, place uint64) (l DeadLetter, err error) {
+	if err := wellFormed(id); err != nil {
+		return l, err
+	}
+	ask := url.Values{}
+	if place > 0 {
+		ask.Set("place", strconv.FormatUint(place, 10))
+	}
+	err = c.ask(ctx, method, "/v1/dead-letters/"+id+what, ask, &l)
+	return l, err
+}
+
+func set(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
+}
+
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// mostAnswer bounds what is read: more than any answer has.
+const mostAnswer = 256 << 20
+
+// ask sends one question. Its error is an *[Error] when the gateway answered
+// one, and ErrNoGateway or ErrNotYours when none can be asked.
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin+20*time.Second)
+	defer cancel()
+	u := url.URL{Scheme: "http", Host: "gateway", Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return fmt.Errorf("ask the gateway: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachable(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer+1))
+	if err == nil && len(body) > mostAnswer {
+		err = fmt.Errorf("it has more than %d bytes", mostAnswer)
+	}
+	if err != nil {
+		return fmt.Errorf("read the gateway's answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return errorIn(resp, body)
+	}
+	if err := json.Unmarshal(body, answer); err != nil {
+		return fmt.Errorf("read the gateway's answer: %w", err)
+	}
+	return nil
+}
+
+// refusal is the error that the gateway answered with.
+func refusal(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostBody))
+	if err != nil {
+		return fmt.Errorf("read the gateway's answer: %w", err)
+	}
+	return errorIn(resp, body)
+}
+
+func errorIn(resp *http.Response, body []byte) error {
+	e := &Error{Status: resp.StatusCode}
+	if json.Unmarshal(body, e) != nil || e.Message == "" {
+		e.Kind, e.Message = Failed, "the gateway answered "+resp.Status
+	}
+	return e
+}
+
+func (c *Client) unreachable(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
+		return ErrNoGateway
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, ErrNotYours):
+		return fmt.Errorf("%w: only that user and root may use %s", ErrNotYours, c.socket)
+	}
+	// The address in front says nothing: it is always the same.
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return fmt.Errorf("ask the gateway on %s: %w", c.socket, err)
+}

@@ -1,0 +1,121 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// exportContent is the type of an export, so that it is not taken for an answer
+// in one piece.
+const exportContent = "application/x-ndjson"
+
+// errExportCut says that the gateway ended before the export did.
+var errExportCut = fmt.Errorf("the export broke off: the gateway's log says why, or it ended")
+
+// export answers with the recording of a session's tree, line by line. One that
+// fails half-way has no last line.
+func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+	for name := range r.URL.Query() {
+		s.write(w, r, nil, problem(Invalid, "this gateway does not know %q here", name))
+		return
+	}
+	id, err := s.resolve(r.Context(), r.PathValue("id"))
+	if err != nil {
+		s.write(w, r, nil, err)
+		return
+	}
+	out := &exporting{w: w, control: http.NewResponseController(w)}
+	err = s.o.Record(r.Context(), out, id)
+	switch {
+	case err != nil && !out.begun:
+		s.write(w, r, nil, err)
+	case err != nil:
+		if r.Context().Err() == nil {
+			s.o.Logger.Warn("exporting a session", "session", id, "error", err)
+		}
+		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
+	}
+}
+
+// exporting is an answer that may take as long as it is read.
+type exporting struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	begun   bool
+}
+
+func (e *exporting) Write(b []byte) (int, error) {
+	if !e.begun {
+		e.begun = true
+		e.w.Header().Set("Content-Type", exportContent)
+		e.w.Header().Set("Cache-Control", "no-store")
+	}
+	if err := e.control.SetWriteDeadline(time.Now().Add(answerWithin)); err != nil {
+		return 0, fmt.Errorf("give the export time: %w", err)
+	}
+	return e.w.Write(b) //nolint:wrapcheck // the recording says what it wrote
+}
+
+// Export writes the recording of the tree that a session stands in, whose id
+// begins with id, as go doc parley/gateway/recording describes it. After an
+// error what was written is not the whole. It takes as long as ctx allows.
+func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
+	if err := wellFormed(id); err != nil {
+		return err
+	}
+	u := url.URL{Scheme: "http", Host: "gateway", Path: "/v1/sessions/" + id + "/export"}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return fmt.Errorf("ask the gateway: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachable(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return refusal(resp)
+	}
+	last := &lastLine{to: to}
+	if _, err := io.Copy(last, resp.Body); err != nil {
+		if last.failed != nil {
+			return fmt.Errorf("write the export: %w", last.failed)
+		}
+		return fmt.Errorf("%w: %w", errExportCut, err)
+	}
+	if !bytes.HasPrefix(last.line, []byte(`{"type":"end"`)) {
+		return errExportCut
+	}
+	return nil
+}
+
+// lastLine hands on what is written and remembers how the last line begins.
+type lastLine struct {
+	to     io.Writer
+	failed error
+	line   []byte
+	over   bool // the line has ended
+}
+
+func (l *lastLine) Write(b []byte) (int, error) {
+	n, err := l.to.Write(b)
+	if err != nil {
+		l.failed = err
+		return n, err //nolint:wrapcheck // the caller says what failed
+	}
+	for part := range bytes.Lines(b) {
+		if l.over {
+			l.line, l.over = l.line[:0], false
+		}
+		if room := 64 - len(l.line); room > 0 {
+			l.line = append(l.line, part[:min(room, len(part))]...)
+		}
+		l.over = part[len(part)-1] == '\n'
+	}
+	return n, nil
+}

@@ -1,0 +1,110 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"parley/sessions"
+)
+
+// Bounds of a question and of its answer.
+const (
+	mostBody     = 64 << 10
+	answerWithin = 2 * time.Minute // all of a large ledger may be summed up
+)
+
+// Error is what the gateway answered instead.
+type Error struct {
+	Status  int    `json:"-"` // of HTTP
+	Kind    Kind   `json:"kind"`
+	Message string `json:"error"` // a sentence for the operator
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Kind says what an [Error] means.
+type Kind string
+
+// Kinds of errors.
+const (
+	Invalid   Kind = "invalid"   // the question makes no sense
+	NotFound  Kind = "not_found" // there is no such thing
+	Ambiguous Kind = "ambiguous" // the beginning of an id fits several
+	Refused   Kind = "refused"   // it is there, and may not be done
+	Failed    Kind = "failed"    // the gateway could not: trying again may help
+)
+
+var statuses = map[Kind]int{
+	Invalid: http.StatusBadRequest, NotFound: http.StatusNotFound, Ambiguous: http.StatusConflict,
+	Refused: http.StatusUnprocessableEntity, Failed: http.StatusInternalServerError,
+}
+
+func problem(kind Kind, format string, a ...any) *Error {
+	return &Error{Status: statuses[kind], Kind: kind, Message: fmt.Sprintf(format, a...)}
+}
+
+// Handler answers under /v1. It does not ask who asks: the socket does.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	// A question names nothing that its answer does not know: a flag without
+	// effect would be a lie.
+	handle := func(pattern string, answer func(r *http.Request) (any, error), known ...string) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+			defer cancel()
+			r = r.WithContext(ctx)
+			r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+			for name := range r.URL.Query() {
+				if !slices.Contains(known, name) {
+					s.write(w, r, nil, problem(Invalid, "this gateway does not know %q here", name))
+					return
+				}
+			}
+			v, err := answer(r)
+			s.write(w, r, v, err)
+		})
+	}
+	handle("GET /v1/status", s.status)
+	handle("GET /v1/sessions", s.sessions, "since", "sort", "limit", "channel")
+	handle("GET /v1/sessions/{id}", s.session, "transcript")
+	handle("GET /v1/usage", s.usage, "since", "by")
+	handle("GET /v1/dead-letters", s.deadLetters, "after")
+	handle("GET /v1/dead-letters/{id}", s.deadLetter, "place", "body")
+	handle("DELETE /v1/dead-letters/{id}", s.drop, "place")
+	handle("POST /v1/dead-letters/{id}/redeliver", s.redeliver, "place")
+	mux.HandleFunc("GET /v1/sessions/{id}/export", s.export)
+	handle("/", func(r *http.Request) (any, error) {
+		return nil, problem(NotFound, "this gateway, version %s, does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)
+	})
+	return mux
+}
+
+func (s *Server) write(w http.ResponseWriter, r *http.Request, v any, err error) {
+	status := http.StatusOK
+	if err != nil {
+		e := asError(err)
+		if e.Kind == Failed {
+			s.o.Logger.Warn("answering an operator", "asked", r.Method+" "+r.URL.Path, "error", err)
+		}
+		v, status = e, e.Status
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // whoever asked may have gone
+}
+
+func asError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if errors.Is(err, sessions.ErrNotFound) {
+		return problem(NotFound, "%v", err)
+	}
+	return problem(Failed, "%v", err)
+}

@@ -1,0 +1,66 @@
+package admin_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/gateway/admin"
+	"parley/gateway/gatewaytest"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// house is a gateway that runs, and its operator.
+func house(t *testing.T, o gatewaytest.Options) (*gatewaytest.Running, *admin.Client) {
+	t.Helper()
+	gw := gatewaytest.Open(t, o).Start()
+	return gw, admin.NewClient(gw.AdminSocket())
+}
+
+func TestTheStatusOfAHouseThatAnswered(t *testing.T) {
+	t.Parallel()
+	gw, ask := house(t, gatewaytest.Options{Brain: model.Demo(0)})
+	gw.House.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "what is 12*7")
+	answer := gw.Delivered()
+	st, err := ask.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case !st.Fine || !st.Ready || len(st.Problems) > 0:
+		t.Errorf("it is not fine: %q", st.Problems)
+	case st.Version != "test" || st.PID == 0 || st.StateDir != gw.House.Config().StateDir || !st.Since.Before(st.Now) || st.Now.Location() != time.UTC:
+		t.Errorf("who it is: %+v", st)
+	case len(st.Channels) != 1 || !st.Channels[0].Up || st.Channels[0].LastEvent.IsZero():
+		t.Errorf("channels: %+v", st.Channels)
+	case costs.Amount(st.Spend.Settled) != answer.Cost || st.Spend.Settled == 0 || len(st.Spend.Budgets) != 1 || st.Spend.Budgets[0].Limit != admin.USD(50*costs.USD) || st.Spend.Budgets[0].Spent != st.Spend.Settled || st.Spend.Day != st.Now.Format(time.DateOnly):
+		t.Errorf("it cost %s, spent is %+v", answer.Cost, st.Spend)
+	case st.Work != admin.Work{} || st.DeadLetters != 0:
+		t.Errorf("work: %+v", st)
+	case st.Log.Messages == 0 || st.Log.Bytes == 0 || st.Log.MaxBytes != 1<<30 || st.StoreBytes < 4096:
+		t.Errorf("sizes: %+v, %d", st.Log, st.StoreBytes)
+	}
+}
+
+func TestATurnThatRunsIsInTheStatus(t *testing.T) {
+	t.Parallel()
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	gw, ask := house(t, gatewaytest.Options{Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+		close(asked)
+		<-goOn
+		return model.Echo(ctx, p)
+	}})
+	gw.House.Say(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" hello")
+	<-asked
+	st, err := ask.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Work.Running != 1 || st.Work.Waiting != 0 || st.Spend.Held <= 0 || !st.Fine {
+		t.Errorf("while it works: %+v %+v %q", st.Work, st.Spend, st.Problems)
+	}
+	close(goOn)
+	gw.Delivered()
+}

@@ -1,0 +1,304 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/subagents/overview"
+)
+
+// MostSessions is how many sessions one answer lists.
+const MostSessions = 1000
+
+// SessionState says what a session does at present.
+type SessionState string
+
+// States of a session.
+const (
+	Running SessionState = "running"     // a turn is open
+	Parked  SessionState = "parked"      // a turn waits for a person's decision
+	Waiting SessionState = "waiting"     // a message waits for its turn
+	Idle    SessionState = "idle"        // it answers when somebody writes
+	Ended   SessionState = "ended"       // a root: another session follows it; a sub-agent: its task is done
+	Fresh   SessionState = "not started" // a sub-agent whose first turn did not begin
+)
+
+// SessionQuery says which root sessions are listed.
+type SessionQuery struct {
+	Since   time.Time // worked on then or later; zero: all
+	Channel string    // with a turn that came by this instance; empty: all
+	ByCost  bool      // the dearest first; else the latest
+	Limit   int       // 1 to MostSessions; 0: 20
+}
+
+// SessionList is an answer of [Client.Sessions].
+type SessionList struct {
+	Now      time.Time `json:"now"`
+	Sessions []Session `json:"sessions"`
+}
+
+// Session is one session with its money. Whose words it holds is not in it.
+type Session struct {
+	ID       sessionkeys.SessionID `json:"id"`
+	Parent   sessionkeys.SessionID `json:"parent,omitempty"` // none: a root
+	Key      string                `json:"key"`
+	Agent    string                `json:"agent"`
+	Depth    int                   `json:"depth"`
+	Role     string                `json:"role"`
+	State    SessionState          `json:"state"`
+	Outcome  string                `json:"outcome,omitempty"` // of the last turn of a sub-agent that ended
+	Messages int                   `json:"messages"`
+	Own      USD                   `json:"own_usd"`     // its own calls
+	Subtree  USD                   `json:"subtree_usd"` // and those of all sub-agents below it
+	Held     USD                   `json:"held_usd"`    // for calls under way, in the subtree
+	Unpriced int                   `json:"unpriced"`    // calls in the subtree whose cost is not in these sums
+	Created  time.Time             `json:"created"`
+	Updated  time.Time             `json:"updated"`
+	// Title is what a sub-agent was given to do, in the model's words: only with
+	// the transcript.
+	Title string `json:"title,omitempty"`
+}
+
+// SessionDetail is an answer of [Client.Session].
+type SessionDetail struct {
+	Now   time.Time             `json:"now"`
+	Asked sessionkeys.SessionID `json:"asked"`
+	// Tree is the whole tree that the session asked for stands in, each node
+	// followed by what is below it.
+	Tree []Node `json:"tree"`
+	// Turns are those of the session asked for, oldest first.
+	Turns []Turn `json:"turns"`
+	// Transcript is what was said in it, when it was asked for.
+	Transcript []Message `json:"transcript,omitempty"`
+}
+
+// Node is a session in its tree, with what its own calls used.
+type Node struct {
+	Session
+	Usage Usage `json:"usage"`
+}
+
+// Turn is one message of a person, or one task, and what followed from it.
+type Turn struct {
+	ID       string    `json:"id"`
+	State    string    `json:"state"`             // open, parked or done
+	Outcome  string    `json:"outcome,omitempty"` // when done: end_turn, error, canceled, budget, …
+	Channel  string    `json:"channel"`
+	Sender   string    `json:"sender"` // the network's stable id
+	Opened   time.Time `json:"opened"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Steps    int       `json:"steps"`    // answered model calls
+	Attempts int       `json:"attempts"` // how often work on it was taken up
+}
+
+func (s *Server) sessions(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	ask := sessions.SessionQuery{Channel: q.Get("channel"), ByCost: q.Get("sort") == "cost", Limit: 20}
+	if sort := q.Get("sort"); sort != "" && sort != "cost" && sort != "recent" {
+		return nil, problem(Invalid, "sessions are sorted by cost or recent, not %q", sort)
+	}
+	var err error
+	if ask.Since, err = instant(q.Get("since")); err != nil {
+		return nil, err
+	}
+	if text := q.Get("limit"); text != "" {
+		if ask.Limit, err = strconv.Atoi(text); err != nil || ask.Limit < 1 || ask.Limit > MostSessions {
+			return nil, problem(Invalid, "the limit %q is not 1 to %d", text, MostSessions)
+		}
+	}
+	found, err := s.o.Store.Sessions(r.Context(), ask)
+	if err != nil {
+		return nil, err
+	}
+	list := SessionList{Now: s.o.Now().UTC(), Sessions: []Session{}}
+	for _, f := range found {
+		one := about(f)
+		if one.State, err = s.rootState(r.Context(), f); err != nil {
+			return nil, err
+		}
+		list.Sessions = append(list.Sessions, one)
+	}
+	return list, nil
+}
+
+func about(s sessions.Session) Session {
+	return Session{
+		ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Agent: s.Key.Agent(), Depth: s.Depth, Role: s.Role, Messages: s.Messages,
+		Own: USD(s.Own), Subtree: USD(s.Subtree), Held: USD(s.Held), Unpriced: s.Unpriced, Created: s.CreatedAt, Updated: s.UpdatedAt,
+	}
+}
+
+func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionState, error) {
+	m, err := s.o.Store.Mailbox(ctx, root.Key.Token())
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return Idle, nil
+	case err != nil:
+		return "", err
+	case m.Session != root.ID:
+		return Ended, nil
+	case m.Turn != nil && m.Turn.State == sessions.Parked:
+		return Parked, nil
+	case m.Turn != nil:
+		return Running, nil
+	case m.Owed():
+		return Waiting, nil
+	}
+	return Idle, nil
+}
+
+func (s *Server) session(r *http.Request) (any, error) {
+	ctx := r.Context()
+	full, err := yes(r.URL.Query().Get("transcript"))
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.resolve(ctx, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	asked, err := s.o.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d := SessionDetail{Now: s.o.Now().UTC(), Asked: id, Turns: []Turn{}}
+	if d.Tree, err = s.tree(ctx, asked.Root, full); err != nil {
+		return nil, err
+	}
+	turns, err := s.o.Store.TurnsOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range turns {
+		one := Turn{
+			ID: t.ID, State: string(t.State), Outcome: string(t.Outcome), Channel: t.Channel, Sender: t.Sender,
+			Opened: t.OpenedAt, Steps: t.Steps, Attempts: t.Attempts,
+		}
+		if t.State == sessions.Done {
+			one.Ended = t.EndedAt
+		}
+		d.Turns = append(d.Turns, one)
+	}
+	if full {
+		d.Transcript, err = s.transcript(ctx, id)
+	}
+	return d, err
+}
+
+func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool) (nodes []Node, err error) {
+	tree, err := s.o.Store.Tree(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	used, err := s.o.Store.Usage(ctx, sessions.UsageQuery{Tree: root, By: sessions.BySession})
+	if err != nil {
+		return nil, err
+	}
+	usage := map[string]sessions.Usage{}
+	for _, u := range used {
+		usage[u.Group] = u
+	}
+	for _, t := range overview.Descending(tree, nil) {
+		n := Node{Session: about(t), Usage: usageOf(usage[string(t.ID)])}
+		if t.Parent == "" {
+			n.State, err = s.rootState(ctx, t)
+		} else {
+			n.State, n.Outcome, err = s.childState(ctx, t.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if full {
+			n.Title = s.o.Redact(t.Title)
+		}
+		n.Usage.Group = ""
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+func (s *Server) childState(ctx context.Context, id sessionkeys.SessionID) (SessionState, string, error) {
+	turns, err := s.o.Store.TurnsOf(ctx, id)
+	if err != nil {
+		return "", "", err
+	}
+	a := overview.ActivityOf(turns)
+	states := map[overview.State]SessionState{overview.Fresh: Fresh, overview.Running: Running, overview.Waiting: Parked, overview.Ended: Ended}
+	return states[a.State], string(a.Outcome), nil
+}
+
+// resolve finds the one session whose id begins with text.
+func (s *Server) resolve(ctx context.Context, text string) (sessionkeys.SessionID, error) {
+	if err := wellFormed(text); err != nil {
+		return "", err
+	}
+	const most = 6
+	ids, err := s.o.Store.Find(ctx, text, most)
+	if err == nil && len(ids) == 0 && text != strings.ToUpper(text) {
+		ids, err = s.o.Store.Find(ctx, strings.ToUpper(text), most) // roots' ids are read in either case
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", problem(NotFound, "there is no session %s", text)
+	case len(ids) == 1 || string(ids[0]) == text:
+		return ids[0], nil
+	}
+	return "", several("session", text, ids, most)
+}
+
+// several says which ones begin alike.
+func several[ID ~string](what, text string, ids []ID, most int) *Error {
+	var names []string
+	for _, id := range ids {
+		names = append(names, string(id))
+	}
+	more := ""
+	if len(names) == most {
+		names, more = names[:most-1], " and others"
+	}
+	return problem(Ambiguous, "several %ss begin with %s: %s%s", what, text, strings.Join(names, ", "), more)
+}
+
+// wellFormed says whether text may be an id or the beginning of one.
+func wellFormed(text string) error {
+	if text == "" || len(text) > 80 {
+		return problem(Invalid, "an id has 1 to 80 characters")
+	}
+	for _, c := range []byte(text) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '-' {
+			return problem(Invalid, "an id has letters, digits and -, not %q", text)
+		}
+	}
+	return nil
+}
+
+// instant reads a time of a question; none is the zero one.
+func instant(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, problem(Invalid, "%q is no time as 2006-01-02T15:04:05Z", text)
+	}
+	return t, nil
+}
+
+func yes(text string) (bool, error) {
+	switch text {
+	case "", "0":
+		return false, nil
+	case "1":
+		return true, nil
+	}
+	return false, problem(Invalid, "%q is neither 0 nor 1", text)
+}

@@ -1,0 +1,198 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"parley/costs"
+	"parley/gateway/budgets"
+	"parley/sessions"
+)
+
+// Status is how a gateway is, at one moment. It names nobody and quotes
+// nothing.
+type Status struct {
+	Version  string    `json:"version"`
+	Since    time.Time `json:"since"` // it started
+	Now      time.Time `json:"now"`   // by the gateway's clock
+	PID      int       `json:"pid"`
+	StateDir string    `json:"state_dir"`
+
+	Fine     bool     `json:"fine"`
+	Problems []string `json:"problems"` // what is not fine, a sentence each
+
+	Ready    bool            `json:"ready"`
+	Checks   []Check         `json:"checks"`
+	Channels []ChannelStatus `json:"channels"`
+	Work     Work            `json:"work"`
+	Outbox   Outbox          `json:"outbox"`
+	Spend    Spend           `json:"spend"`
+	// DeadLetters is how many messages were given up and wait for a person.
+	DeadLetters uint64  `json:"dead_letters"`
+	Log         LogSize `json:"log"`
+	StoreBytes  int64   `json:"store_bytes"`
+}
+
+// Check is one thing that readiness depends on.
+type Check struct {
+	Name    string `json:"name"`
+	OK      bool   `json:"ok"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// ChannelStatus is one bot account.
+type ChannelStatus struct {
+	Name      string    `json:"name"`
+	Up        bool      `json:"up"`
+	LastEvent time.Time `json:"last_event,omitzero"` // since the start; none: nothing came yet
+	Elsewhere bool      `json:"elsewhere,omitempty"` // another process receives for it
+	Note      string    `json:"note,omitempty"`      // what it promises less than others
+}
+
+// Work is what is being answered and what waits for it.
+type Work struct {
+	Running    int       `json:"running"` // conversations with an open turn
+	Parked     int       `json:"parked"`  // of those, turns that wait for a person's decision
+	Waiting    int       `json:"waiting"` // conversations with a message that no turn has taken up
+	WaitsSince time.Time `json:"waits_since,omitzero"`
+}
+
+// Outbox is answers on their way out.
+type Outbox struct {
+	Pending      int       `json:"pending"`
+	PendingSince time.Time `json:"pending_since,omitzero"`
+	Ambiguous    int       `json:"ambiguous"` // messages that may have arrived already
+}
+
+// Spend is what was spent today, in UTC, by everybody.
+type Spend struct {
+	Day     string   `json:"day"`
+	Settled USD      `json:"settled_usd"`
+	Held    USD      `json:"held_usd"` // for calls under way, and for those whose end nobody saw
+	Budgets []Budget `json:"budgets"`
+}
+
+// Budget is a limit that holds for everybody together.
+type Budget struct {
+	Name  string `json:"name"` // its path in the configuration
+	Limit USD    `json:"limit_usd"`
+	Spent USD    `json:"spent_usd"` // settled and held
+
+	Scope sessions.Scope `json:"-"`
+}
+
+// LogSize is the message log on disk.
+type LogSize struct {
+	Bytes    uint64 `json:"bytes"`
+	MaxBytes int64  `json:"max_bytes"` // 0: no limit
+	Messages uint64 `json:"messages"`
+}
+
+// Beyond these a gateway is not fine.
+const (
+	longWait  = 5 * time.Minute
+	fullParts = 90 // of a hundred: of the log
+	usedParts = 95 // of a budget, because a call must fit into what is left
+)
+
+func (s *Server) status(r *http.Request) (any, error) {
+	ctx := r.Context()
+	now := s.o.Now().UTC()
+	st := Status{
+		Version: s.o.Version, Since: s.started.UTC(), Now: now, PID: os.Getpid(), StateDir: s.o.StateDir,
+		Channels: s.o.Channels.Status(), Problems: []string{},
+	}
+	ready, report := s.o.Ready(ctx)
+	st.Ready = ready
+	for _, name := range slices.Sorted(maps.Keys(report)) {
+		c := Check{Name: name, OK: report[name] == "ok"}
+		if !c.OK {
+			c.Problem = report[name]
+		}
+		st.Checks = append(st.Checks, c)
+	}
+	if err := s.count(ctx, &st); err != nil {
+		return nil, err
+	}
+	st.judge()
+	return st, nil
+}
+
+// count asks the store and the log.
+func (s *Server) count(ctx context.Context, st *Status) error {
+	b, err := s.o.Store.Backlog(ctx)
+	if err != nil {
+		return err
+	}
+	st.Work = Work{Running: b.Running, Parked: b.Parked, Waiting: b.Waiting, WaitsSince: b.WaitsSince}
+	st.Outbox = Outbox{Pending: b.Pending, PendingSince: b.PendingSince, Ambiguous: b.Ambiguous}
+	settled, held, err := s.o.Store.Spent(ctx, budgets.Limits{}.OfDay(), st.Now)
+	if err != nil {
+		return err
+	}
+	st.Spend = Spend{Day: st.Now.Format(time.DateOnly), Settled: USD(settled), Held: USD(held), Budgets: []Budget{}}
+	for _, limit := range s.o.Budgets {
+		if limit.Scope.Limit == 0 {
+			continue
+		}
+		limit.Limit = USD(limit.Scope.Limit)
+		settled, held, err := s.o.Store.Spent(ctx, limit.Scope, st.Now)
+		if err != nil {
+			return err
+		}
+		sum, err := costs.SumOf(settled, held)
+		if err != nil {
+			return fmt.Errorf("add up the budget %s: %w", limit.Name, err)
+		}
+		limit.Spent = USD(sum)
+		st.Spend.Budgets = append(st.Spend.Budgets, limit)
+	}
+	stats, err := s.o.Log.Stats(ctx)
+	if err != nil {
+		// A log that does not answer is what readiness tells, with the reason.
+		st.Problems = append(st.Problems, "the message log does not say how full it is: "+err.Error())
+	}
+	st.DeadLetters = stats.DeadLetters
+	st.Log = LogSize{Bytes: stats.Bytes, MaxBytes: stats.MaxBytes, Messages: stats.Messages}
+	st.StoreBytes, err = s.o.StoreSize()
+	return err
+}
+
+// judge says what is not fine. Dead letters are not among it: a stranger can
+// cause one.
+func (st *Status) judge() {
+	not := func(format string, a ...any) { st.Problems = append(st.Problems, fmt.Sprintf(format, a...)) }
+	for _, c := range st.Checks {
+		if !c.OK {
+			not("%s: %s", c.Name, c.Problem)
+		}
+	}
+	if !st.Ready && len(st.Problems) == 0 {
+		not("it is not ready")
+	}
+	for _, c := range st.Channels {
+		if !c.Up && !c.Elsewhere {
+			not("the channel %s is not connected; the log says why", c.Name)
+		}
+	}
+	if w := st.Work; w.Waiting > 0 && st.Now.Sub(w.WaitsSince) > longWait {
+		not("a conversation waits for %s", st.Now.Sub(w.WaitsSince).Round(time.Second))
+	}
+	if o := st.Outbox; o.Pending > 0 && st.Now.Sub(o.PendingSince) > longWait {
+		not("an answer waits for %s to be sent", st.Now.Sub(o.PendingSince).Round(time.Second))
+	}
+	if l := st.Log; l.MaxBytes > 0 && l.Bytes >= uint64(l.MaxBytes)/100*fullParts {
+		not("the message log is nearly full: when it is, nothing new is accepted (broker.max_bytes)")
+	}
+	for _, b := range st.Spend.Budgets {
+		if b.Limit > 0 && b.Spent >= b.Limit/100*usedParts {
+			not("the budget %s is used up or nearly: %s of %s", b.Name, b.Spent, b.Limit)
+		}
+	}
+	st.Fine = len(st.Problems) == 0
+}

@@ -1,0 +1,86 @@
+package admin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/costs"
+)
+
+func TestAStatusSaysWhatIsNotFine(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	fine := func() Status {
+		return Status{
+			Now: now, Ready: true, Checks: []Check{{Name: "store", OK: true}}, Channels: []ChannelStatus{{Name: "tg", Up: true}},
+			Work: Work{Running: 3, Waiting: 2, WaitsSince: now.Add(-time.Minute)}, Outbox: Outbox{Pending: 9, PendingSince: now.Add(-time.Minute), Ambiguous: 1},
+			DeadLetters: 5, Log: LogSize{Bytes: 1 << 29, MaxBytes: 1 << 30}, Spend: Spend{Budgets: []Budget{{Name: "day", Limit: USD(costs.USD)}}},
+		}
+	}
+	for want, change := range map[string]func(*Status){
+		"":                       func(*Status) {},
+		"store: gone":            func(s *Status) { s.Ready, s.Checks[0] = false, Check{Name: "store", Problem: "gone"} },
+		"it is not ready":        func(s *Status) { s.Ready = false },
+		"the channel tg":         func(s *Status) { s.Channels[0].Up = false },
+		"a conversation waits":   func(s *Status) { s.Work.WaitsSince = now.Add(-6 * time.Minute) },
+		"an answer waits":        func(s *Status) { s.Outbox.PendingSince = now.Add(-6 * time.Minute) },
+		"the message log is nea": func(s *Status) { s.Log.Bytes = 1 << 30 },
+		"the budget day is used": func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
+	} {
+		st := fine()
+		change(&st)
+		st.judge()
+		if want == "" && (!st.Fine || len(st.Problems) > 0) || want != "" && (st.Fine || len(st.Problems) != 1 || !strings.HasPrefix(st.Problems[0], want)) {
+			t.Errorf("%q: %v %q", want, st.Fine, st.Problems)
+		}
+	}
+}
+
+func TestChannelsRememberWhatTheyPassOn(t *testing.T) {
+	t.Parallel()
+	var next recorder
+	c := NewChannels(&next, []string{"b", "a"})
+	at := time.Date(2026, 3, 14, 12, 0, 0, 0, time.FixedZone("west", -3600))
+	c.Up("a", true)
+	c.Event("a", at)
+	c.Event("a", at.Add(-time.Hour)) // chats go side by side
+	c.Up("b", true)
+	c.Up("b", false)
+	c.Up("unknown", true)
+	c.Reconnected("a")
+	want := []ChannelStatus{{Name: "b"}, {Name: "a", Up: true, LastEvent: at.UTC()}}
+	if got := c.Status(); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := strings.Join(next, ","); got != "up,event,event,up,up,up,reconnected" {
+		t.Errorf("passed on: %s", got)
+	}
+}
+
+type recorder []string
+
+func (r *recorder) Up(string, bool)            { *r = append(*r, "up") }
+func (r *recorder) Reconnected(string)         { *r = append(*r, "reconnected") }
+func (r *recorder) Event(string, time.Time)    { *r = append(*r, "event") }
+func (r *recorder) SendRetried(string, string) { *r = append(*r, "retried") }
+
+var _ channels.Observer = (*recorder)(nil)
+
+func TestDollarsAreExactInJSON(t *testing.T) {
+	t.Parallel()
+	for a, want := range map[USD]string{
+		0: "0.00", 1: "0.000000000001", USD(costs.USD): "1.00", -1: "-0.000000000001", 1<<63 - 1: "9223372.036854775807", -1 << 63: "-9223372.036854775808",
+	} {
+		b, err := a.MarshalText()
+		if err != nil || string(b) != want {
+			t.Errorf("%d is %s, %v", int64(a), b, err)
+		}
+		var back USD
+		if err := back.UnmarshalText(b); err != nil || back != a {
+			t.Errorf("%s is %d, %v", b, int64(back), err)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/broker"
+)
+
+// leaseTTL is how long the lease of a process that died is kept from others.
+// Longer than servers of a cluster need to choose a leader, mostly, and short
+// enough that a bot is received for again within ten seconds.
+const leaseTTL = 8 * time.Second
+
+// Leases, by name. Those of channels carry the bot's own id, since instances may
+// be named differently in different processes.
+const (
+	leaseExport  = "export"  // of the cost
+	leaseJanitor = "janitor" // of the message log
+	leaseSQLite  = "sqlite"  // of a process with a database of its own
+)
+
+// alone runs f in one at a time of all processes that share the message log, and
+// again each time it is this one's turn, until ctx ends or f returns by itself.
+// Nobody shares a log that is inside this process.
+func (g *Gateway) alone(ctx context.Context, b *broker.Broker, lease string, f func(ctx context.Context) error) error {
+	if g.cfg.Broker.URL == "" {
+		return f(ctx)
+	}
+	if err := b.Hold(ctx, lease, leaseTTL, func(ctx context.Context, _ uint64) error { return f(ctx) }); err != nil {
+		return fmt.Errorf("only one process at a time: %w", err)
+	}
+	return nil
+}
+
+var errSharedLog = errors.New("another process uses this message log with a database of its own, so each would answer a part of every conversation: " +
+	"let it end first, or give all of them store.redis")
+
+// claimLog makes sure that a process with SQLite is the only one of its kind on
+// the message log that it shares: no other could see its conversations. The log
+// of a process that was killed is free when its lease has ended.
+func (g *Gateway) claimLog(ctx context.Context, b *broker.Broker) (release func(), err error) {
+	if g.cfg.Broker.URL == "" || g.cfg.Store.Redis.used() {
+		return func() {}, nil
+	}
+	held, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var holding sync.WaitGroup
+	release = func() { stop(); holding.Wait() }
+	mine, ended := make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	holding.Go(func() {
+		ended <- b.Hold(held, leaseSQLite, leaseTTL, func(ctx context.Context, _ uint64) error {
+			once.Do(func() { close(mine) })
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	})
+	late := time.NewTimer(2 * leaseTTL)
+	defer late.Stop()
+	select {
+	case <-mine:
+		return release, nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case err = <-ended:
+	case <-late.C:
+		err = errSharedLog
+	}
+	release()
+	return func() {}, fmt.Errorf("open the message log: %w", err)
+}

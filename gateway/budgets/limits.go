@@ -1,0 +1,123 @@
+package budgets
+
+import (
+	"encoding/json"
+	"errors"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Kinds of scopes.
+const (
+	Turn    = "turn"    // a root turn's id
+	Session = "session" // a root session's id
+	Person  = "person"  // who asked, by network and account
+	Group   = "group"   // a group chat with all its topics
+	Channel = "channel" // a configured instance
+	Chat    = "chat"    // a conversation's mailbox; counted, never limited
+	Global  = "global"
+)
+
+// Limits are what may be spent; 0 is no limit.
+type Limits struct {
+	Turn, Session    costs.Amount
+	Person, Group    costs.Amount // a day
+	Day, Month       costs.Amount // everything
+	ChannelsByTheDay map[string]costs.Amount
+}
+
+// Any says whether there is a limit at all. Then a model without a price cannot
+// be used, unless a ceiling was given.
+func (l Limits) Any() bool {
+	sum := l.Turn | l.Session | l.Person | l.Group | l.Day | l.Month
+	for _, a := range l.ChannelsByTheDay {
+		sum |= a
+	}
+	return sum != 0
+}
+
+// Scopes is what a root turn of a mailbox is counted for besides its session's
+// tree. What its sub-agents spend counts in the same ones. They stand in the
+// order in which they refuse, the narrowest first. Days, months and channels
+// are counted also where nothing limits them, turns and sessions are not.
+func (l Limits) Scopes(token string, t sessions.Turn) []sessions.Scope {
+	s := make([]sessions.Scope, 0, 8)
+	if l.Turn > 0 {
+		s = append(s, sessions.Scope{Kind: Turn, ID: t.ID, Window: costs.Always, Limit: l.Turn})
+	}
+	if l.Session > 0 {
+		s = append(s, l.OfSession(t.Session))
+	}
+	s = append(s, l.OfPerson(t.From, t.Sender))
+	if t.From.Kind != sessionkeys.DM {
+		s = append(s, l.OfGroup(t.From))
+	}
+	return append(s, OfChat(token), l.OfChannel(t.Channel), l.OfDay(), l.OfMonth())
+}
+
+// OfSession is the scope of a conversation, given its root session.
+func (l Limits) OfSession(root sessionkeys.SessionID) sessions.Scope {
+	return sessions.Scope{Kind: Session, ID: string(root), Window: costs.Always, Limit: l.Session}
+}
+
+// OfPerson is the scope of who sent something to at: the same digits are
+// somebody else on another network or account.
+func (l Limits) OfPerson(at sessionkeys.Address, sender string) sessions.Scope {
+	return sessions.Scope{Kind: Person, ID: id(at.Channel, at.Account, sender), Limit: l.Person}
+}
+
+// OfGroup is the scope of a group chat, whatever its topic.
+func (l Limits) OfGroup(at sessionkeys.Address) sessions.Scope {
+	return sessions.Scope{Kind: Group, ID: id(at.Channel, at.Account, at.Peer), Limit: l.Group}
+}
+
+// OfChat is the scope of one conversation, over all its sessions.
+func OfChat(token string) sessions.Scope { return sessions.Scope{Kind: Chat, ID: token} }
+
+// OfChannel is the scope of a configured instance.
+func (l Limits) OfChannel(name string) sessions.Scope {
+	return sessions.Scope{Kind: Channel, ID: name, Limit: l.ChannelsByTheDay[name]}
+}
+
+// OfDay is the scope of everything, by the day.
+func (l Limits) OfDay() sessions.Scope { return sessions.Scope{Kind: Global, Limit: l.Day} }
+
+// OfMonth is the scope of everything, by the month.
+func (l Limits) OfMonth() sessions.Scope {
+	return sessions.Scope{Kind: Global, Window: costs.Month, Limit: l.Month}
+}
+
+// Label is the value of the metrics' label scope for a kind of scope.
+func Label(kind string) string {
+	switch kind {
+	case Global, Channel, Turn:
+		return kind
+	case Person, Group, Chat:
+		return "peer"
+	default: // Session, and caps of single sessions in its tree
+		return "session"
+	}
+}
+
+// Denied says which budget ended a turn, as values of the metrics' labels scope
+// and action: it was refused before it got anywhere, or stopped. ok is false when
+// none did.
+func Denied(o agent.Outcome) (scope, action string, ok bool) {
+	budget, ok := errors.AsType[*costs.BudgetError](o.Err)
+	if !ok {
+		return "", "", false
+	}
+	if o.Steps == 0 {
+		return Label(budget.Scope), "refused", true
+	}
+	return Label(budget.Scope), "stopped", true
+}
+
+// id never makes the same text of different parts.
+func id(parts ...string) string {
+	b, _ := json.Marshal(parts)
+	return string(b)
+}

@@ -1,0 +1,65 @@
+package budgets
+
+import (
+	"fmt"
+	"time"
+
+	"parley/costs"
+)
+
+// Why is the reason for the person whose call did not fit, as the end of a
+// sentence: which budget, how much of it is used, when it is free again, and
+// what to do. Of budgets that people share without knowing each other it says
+// no amounts.
+func Why(e *costs.BudgetError) string {
+	if e.Unpriced {
+		return "nobody told me what my model costs, and spending is limited here, so please tell the operator"
+	}
+	switch e.Scope {
+	case Global, Channel:
+		now := "today"
+		if e.Window == costs.Month {
+			now = "this month"
+		}
+		return "the budget of this bot for " + now + " is used up" + again(e.Free)
+	case Turn:
+		return used("one message may cost", e, "; write again to go on", "; it costs less in a new conversation, which /new starts")
+	case Session:
+		return used("one conversation may cost", e, "; /new starts a new one", tell)
+	case Person:
+		return used("you may spend", e, again(e.Free), tell)
+	case Group:
+		return used("this group may spend", e, again(e.Free), tell)
+	}
+	return used("this task may cost", e, again(e.Free), tell)
+}
+
+const tell = "; please tell the operator"
+
+// used says how much is left too little, and then what to do; or that there
+// would never be enough, and then never.
+func used(what string, e *costs.BudgetError, then, never string) string {
+	per := ""
+	if !e.Free.IsZero() {
+		per = " a " + span(e.Window)
+	}
+	limit := e.Limit.Display()
+	if e.Need > e.Limit {
+		return "even a short answer to this may cost more than " + limit + ", which is the most that " + what + per + " here" + never
+	}
+	return fmt.Sprintf("%s %s%s here, %s of it is used or set aside, and the rest is not enough for this%s", what, limit, per, e.Spent.Display(), then)
+}
+
+func span(w costs.Window) string {
+	if w == costs.Month {
+		return "month"
+	}
+	return "day"
+}
+
+func again(free time.Time) string {
+	if free.IsZero() {
+		return ""
+	}
+	return ", until " + free.UTC().Format("15:04 UTC on 2 January")
+}

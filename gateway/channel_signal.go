@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/channels/signal"
+	"parley/gateway/budgets"
+	"parley/gateway/intake"
+	"parley/gateway/worker"
+)
+
+// SignalConfig is one account on Signal, by way of signal-cli.
+type SignalConfig struct {
+	Account string `yaml:"account"` // the bot's own number, as +491511234567
+	// ACI is the account's own UUID. Default: signal-cli is asked for it.
+	ACI string `yaml:"aci"`
+	// Command starts signal-cli, which parley keeps running: the program and its
+	// first arguments. Default signal-cli, unless there is a URL.
+	Command []string `yaml:"command"`
+	// URL is where a signal-cli daemon listens that somebody else runs. What is
+	// said while parley does not listen to it is lost.
+	URL string `yaml:"url"`
+	// TrustNewIdentities is what becomes of keys that signal-cli has not seen:
+	// on-first-use (default), always or never. With Command only.
+	TrustNewIdentities string `yaml:"trust_new_identities"`
+	// ReadReceipts tells who wrote a direct message that it was read. Default
+	// false.
+	ReadReceipts bool          `yaml:"read_receipts"`
+	Agent        string        `yaml:"agent"` // which agent answers; default main
+	Access       intake.Access `yaml:"access"`
+	// BudgetPerDay, WhileBusy, Debounce and DebounceMax are as for TelegramConfig.
+	BudgetPerDay string           `yaml:"budget_per_day"`
+	WhileBusy    worker.WhileBusy `yaml:"while_busy"`
+	Debounce     time.Duration    `yaml:"debounce"`
+	DebounceMax  time.Duration    `yaml:"debounce_max"`
+}
+
+func (s SignalConfig) waiting() worker.Waiting {
+	return worker.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
+}
+
+// account is what is common to accounts of all networks.
+func (s SignalConfig) account(name string) account {
+	return account{
+		name: name, path: "channels.signal." + name, agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay,
+		waiting: s.waiting(), person: signal.CheckPerson, group: signal.CheckGroup,
+		lease: "channel.signal." + strings.TrimPrefix(s.Account, "+"),
+		open: func(g *Gateway) (channels.Channel, error) {
+			return signal.New(s.options(name, g))
+		},
+	}
+}
+
+func (s SignalConfig) options(name string, g *Gateway) signal.Options {
+	o := signal.Options{
+		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
+		ReadReceipts: s.ReadReceipts, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+	}
+	if s.URL == "" {
+		o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
+	}
+	for _, id := range s.Access.People {
+		if strings.HasPrefix(id, "+") {
+			o.Numbers = append(o.Numbers, id)
+		}
+	}
+	return o
+}
+
+// signalDir is the folder of all journals, in the state folder.
+const signalDir = "signal"
+
+// journals says whether this process keeps a signal-cli running.
+func (c Config) journals() bool {
+	for _, s := range c.Channels.Signal {
+		if s.URL == "" && c.has(RoleGateway) {
+			return true
+		}
+	}
+	return false
+}
+
+// defaults fills in what is not said.
+func (s SignalConfig) defaults() SignalConfig {
+	if s.URL == "" {
+		s.TrustNewIdentities = cmp.Or(s.TrustNewIdentities, "on-first-use")
+		if len(s.Command) == 0 {
+			s.Command = []string{"signal-cli"}
+		}
+	}
+	s.WhileBusy = s.waiting().Defaults().WhileBusy
+	s.Agent = cmp.Or(s.Agent, "main")
+	s.BudgetPerDay = cmp.Or(s.BudgetPerDay, budgets.None)
+	return s
+}
+
+func (c Config) validateSignal(add func(path, format string, args ...any), check func(path string, err error)) {
+	numbers := map[string]string{}
+	for _, name := range named(c.Channels.Signal) {
+		s, path := c.Channels.Signal[name], "channels.signal."+name
+		if s.Account == "" {
+			add(path+".account", "required: the bot's own number with its country, as +491511234567; docs/signal.md says how to register it")
+		} else {
+			check(path+".account", signal.CheckAccount(s.Account))
+		}
+		if other, twice := numbers[s.Account]; twice && s.Account != "" {
+			add(path+".account", "the account is that of channels.signal.%s already; only one may receive for it", other)
+		}
+		numbers[s.Account] = name
+		check(path+".aci", signal.CheckACI(s.ACI))
+		check(path+".url", signal.CheckURL(s.URL))
+		check(path+".trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
+		switch {
+		case s.URL != "" && len(s.Command) > 0:
+			add(path+".command", "there is a url already: parley runs signal-cli itself, or uses one that runs, not both")
+		case s.URL != "" && s.TrustNewIdentities != "":
+			add(path+".trust_new_identities", "belongs to who runs signal-cli, which with a url is not parley")
+		case s.URL == "" && slices.Contains(s.Command, ""):
+			add(path+".command", "holds an empty word")
+		case s.URL == "" && filepath.IsAbs(c.StateDir):
+			check(path, signal.CheckDir(filepath.Join(c.StateDir, signalDir, name)))
+		}
+	}
+}

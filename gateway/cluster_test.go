@@ -1,0 +1,312 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/broker/brokertest"
+	"parley/gateway"
+	"parley/gateway/gatewaytest"
+	"parley/sessionkeys"
+	"parley/sessions/redis"
+	"parley/sessions/redis/redistest"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+
+	"parley/costs"
+)
+
+// cluster is what several processes share: three servers of a log, and Redis.
+type cluster struct {
+	nodes *brokertest.Nodes
+	redis *redistest.Server
+	house *gatewaytest.House
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{nodes: brokertest.Cluster(t, 3), redis: redistest.Start(t, redistest.Options{})}
+	c.house = gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			a := model.Reply(model.Say("you said " + p.LastText()))
+			a.Latency = 20 * time.Millisecond
+			return a
+		},
+		Change: func(cfg *gateway.Config) {
+			cfg.Broker.URL, cfg.Broker.Replicas = c.nodes.URL(), 3
+			cfg.Store.Redis.URL = gateway.NewSecret(c.redis.URL)
+		},
+	})
+	return c
+}
+
+// as starts one more gateway, a process of its own but for the process.
+func (c *cluster) as(name string, roles ...string) *gatewaytest.Running {
+	return c.house.StartAs(func(cfg *gateway.Config) {
+		cfg.Name, cfg.Roles, cfg.StateDir = name, roles, filepath.Join(c.house.Dir, name)
+	})
+}
+
+// ledger is what the store says was spent.
+func (c *cluster) ledger(t *testing.T) float64 {
+	t.Helper()
+	store, err := redis.Open(t.Context(), redis.Options{URL: c.redis.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	var sum costs.Amount
+	if err := store.Ledger(t.Context(), "", func(_ sessionkeys.SessionID, e costs.Entry) bool { sum += e.Amount; return true }); err != nil {
+		t.Fatal(err)
+	}
+	return sum.Dollars()
+}
+
+var costSeries = regexp.MustCompile(`(?m)^parley_llm_cost_usd_total\{[^}]*\} (\S+)$`)
+
+var question = regexp.MustCompile(`question-\d+-\d+`)
+
+func questionIn(text string) string { return question.FindString(text) }
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+// exporters are how many of the pages of metrics show the cost, and its sum over
+// all of them.
+func exporters(pages ...string) (n int, sum float64) {
+	for _, page := range pages {
+		series := costSeries.FindAllStringSubmatch(page, -1)
+		if len(series) > 0 {
+			n++
+		}
+		for _, m := range series {
+			var v float64
+			_, _ = fmt.Sscan(m[1], &v)
+			sum += v
+		}
+	}
+	return n, sum
+}
+
+// eventually asks again until the patience is over.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(gatewaytest.Patience); !ok(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited for %s", what)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+}
+
+// conflicts are the polls that met another: two received for the bot at once.
+func conflicts(b telegram.Book) (n int) {
+	for _, c := range b.Calls {
+		if c.Method == "getUpdates" && c.Status == http.StatusConflict {
+			n++
+		}
+	}
+	return n
+}
+
+// Two gateways and two workers answer as one: each conversation in its order, the
+// work spread, one receiving at a time, the cost exported once; also when the
+// gateway that receives and exports ends, and a server of the log is killed.
+func TestSeveralProcessesAnswerAsOne(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	front, w1 := c.as("front-1", gateway.RoleGateway), c.as("worker-1", gateway.RoleWorker)
+	eventually(t, "the first to receive", func() bool { return c.house.Telegram.Books().Polling[gatewaytest.Username] })
+	second, w2 := c.as("front-2", gateway.RoleGateway), c.as("worker-2", gateway.RoleWorker)
+
+	const chats, each = 8, 6
+	asked := 0
+	round := func(from, to int) {
+		t.Helper()
+		for n := from; n < to; n++ {
+			for chat := range chats {
+				p := telegram.Person{ID: int64(7000 + chat), FirstName: "P"}
+				c.house.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", chat, n))
+				asked++
+			}
+		}
+		c.house.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == asked })
+	}
+	round(0, each/2)
+	pages := func(rs ...*gatewaytest.Running) (ps []string) {
+		for _, r := range rs {
+			ps = append(ps, r.Scrape())
+		}
+		return ps
+	}
+	all := []*gatewaytest.Running{front, second, w1, w2}
+	if n, sum := exporters(pages(all...)...); n != 1 || !near(sum, c.ledger(t)) || sum == 0 {
+		t.Errorf("%d processes export the cost, together %v; the ledger says %v", n, sum, c.ledger(t))
+	}
+	for _, r := range []*gatewaytest.Running{w1, w2} {
+		if strings.Contains(r.Scrape(), `parley_turns_total{channel="tg",chat="dm",outcome="ok"} 0`) {
+			t.Error("a worker had nothing to do")
+		}
+	}
+	if m := second.Scrape(); !strings.Contains(m, `parley_channel_up{channel="tg"} 0`) {
+		t.Error("two receive for the bot")
+	}
+
+	c.nodes.Kill(c.nodes.Leader("INBOUND"))
+	front.Stop() // in order: the other takes over at once
+	round(each/2, each)
+	all = all[1:]
+	eventually(t, "one to export what the ledger holds", func() bool {
+		n, sum := exporters(pages(all...)...)
+		if n > 1 {
+			t.Fatalf("%d processes export the cost", n)
+		}
+		return n == 1 && near(sum, c.ledger(t))
+	})
+
+	book := c.house.Telegram.Books()
+	if n := conflicts(book); n != 0 {
+		t.Errorf("two received for the bot at the same time, %d times", n)
+	}
+	inOrder(t, book)
+}
+
+// answersOf are the questions that were answered.
+func answersOf(b telegram.Book) map[string]int {
+	m := map[string]int{}
+	for _, e := range b.Messages {
+		if id := questionIn(e.Text()); id != "" {
+			m[id]++
+		}
+	}
+	return m
+}
+
+// inOrder holds each chat's first answers to the order of its questions, and
+// every repeat to its mark.
+func inOrder(t *testing.T, b telegram.Book) {
+	t.Helper()
+	next := map[int64]int{}
+	seen := map[string]bool{}
+	for _, e := range b.Messages {
+		id := questionIn(e.Text())
+		var chat int64
+		var n int
+		if _, err := fmt.Sscanf(id, "question-%d-%d", &chat, &n); err != nil {
+			t.Errorf("chat %d was told %q", e.ChatID, e.Text())
+			continue
+		}
+		if seen[id] {
+			if strings.HasPrefix(e.Text(), "you said") {
+				t.Errorf("%s was answered twice, and not marked so", id)
+			}
+			continue
+		}
+		seen[id] = true
+		if e.ChatID != 7000+chat || n != next[chat] {
+			t.Errorf("chat %d got the answer %s, and not number %d", e.ChatID, id, next[chat])
+		}
+		next[chat]++
+	}
+}
+
+// The real binary that receives and exports is killed. Another one receives, what
+// was said meanwhile is answered, and the cost stays the ledger's.
+func TestAKilledProcessIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	config := func(name string) string {
+		path := filepath.Join(c.house.Dir, name+".yaml")
+		text := fmt.Sprintf(`
+state_dir: %s
+name: %s
+broker: {url: "%s", replicas: 3}
+store: {redis: {url: "%s"}}
+channels: {telegram: {tg: {token: "%s", api_url: %s, access: {everyone: true}, while_busy: queue}}}
+providers: {sim: {kind: anthropic, base_url: %s, prices: demo}}
+agents: {main: {model: sim/demo}}
+ops: {listen: "127.0.0.1:0"}
+log: {format: json}
+limits: {person_per_minute: -1, queue: -1}
+`, filepath.Join(c.house.Dir, name), name, c.nodes.URL(), c.redis.URL, gatewaytest.Token, c.house.Telegram.URL(), c.house.Model.URL())
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	polling := func() bool { return c.house.Telegram.Books().Polling[gatewaytest.Username] }
+	first := start(t, config("one"))
+	eventually(t, "the first to receive", polling)
+	second := start(t, config("two"))
+	said := 0
+	say := func(n int) {
+		for range n {
+			p := telegram.Person{ID: int64(7000 + said%3), FirstName: "P"}
+			c.house.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", said%3, said/3))
+			said++
+		}
+	}
+	say(6)
+	c.house.Await("the first answers", func(b telegram.Book) bool { return len(answersOf(b)) == said })
+	say(3)
+	killed := time.Now()
+	first.kill()
+	say(3)
+	eventually(t, "another to receive", polling)
+	t.Logf("received for again %s after the kill", time.Since(killed).Round(10*time.Millisecond))
+	book := c.house.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == said })
+	t.Logf("all answered %s after the kill", time.Since(killed).Round(10*time.Millisecond))
+	inOrder(t, book)
+	eventually(t, "the cost to be exported again", func() bool {
+		n, sum := exporters(second.scrape())
+		return n == 1 && near(sum, c.ledger(t))
+	})
+	// The dead one comes back, and stands by.
+	first = start(t, config("one"))
+	if n, _ := exporters(first.scrape()); n != 0 {
+		t.Error("two processes export the cost")
+	}
+	say(3)
+	c.house.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == said })
+	if n := conflicts(c.house.Telegram.Books()); n != 0 {
+		t.Errorf("two received for the bot at the same time, %d times", n)
+	}
+}
+
+// Two processes with a database each on one log: the second is refused.
+func TestASecondDatabaseOnTheSameLogIsRefused(t *testing.T) {
+	t.Parallel()
+	nodes := brokertest.Cluster(t, 1)
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(cfg *gateway.Config) { cfg.Broker.URL = nodes.URL() }})
+	one := house.Start()
+	if got := one.Ask(gatewaytest.Ann, "hello"); got == "" {
+		t.Error("no answer")
+	}
+	cfg := house.Config()
+	cfg.Name, cfg.StateDir = "two", filepath.Join(house.Dir, "two")
+	g, err := gateway.New(cfg, gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "give all of them store.redis") {
+		t.Errorf("the second ended with %v", err)
+	}
+	// And the same folder cannot be used twice at all.
+	cfg.StateDir, cfg.Broker.URL = house.Config().StateDir, ""
+	if g, err = gateway.New(cfg, gateway.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another process has it open") {
+		t.Errorf("in the same folder it ended with %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package delivery_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/delivery"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// finder is a network that can be asked.
+type finder struct {
+	*net
+	find func(n int, id string) (channels.Receipt, bool, error)
+	n    int
+}
+
+func (f *finder) Find(_ context.Context, _ sessionkeys.Address, id string, _ time.Time) (channels.Receipt, bool, error) {
+	f.n++
+	return f.find(f.n, id)
+}
+
+// An ending process does not wait for the network to settle, in a period that is
+// for what can be sent in it: the next one asks.
+func TestTheWaitBeforeANetworkIsAskedEndsWithTheProcess(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.net.script = first(arrives{kind(channels.Ambiguous)})
+	f := &finder{net: r.net, find: func(int, string) (channels.Receipt, bool, error) {
+		return channels.Receipt{MessageID: "id1"}, true, nil
+	}}
+	waiting := make(chan struct{}, 2)
+	p := r.start(func(o *delivery.Options) {
+		o.Channels, o.Grace = []channels.Channel{f}, time.Hour
+		o.Wait = func(ctx context.Context, _ time.Duration) error {
+			waiting <- struct{}{}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(patience):
+				t.Error("it still waits, though the process ends")
+				return nil
+			}
+		}
+	})
+	id := r.queue("a", "x")
+	r.queue("a", "y")
+	p.wake()
+	<-waiting
+	p.end()
+	r.wantCalls("send a x")
+	if d, err := r.store.Delivery(t.Context(), id); err != nil || d.Parts[0].State != sessions.Uncertain || f.n != 0 {
+		t.Errorf("it was left as %+v, %v; asked %d times", d.Parts, err, f.n)
+	}
+	r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{f} })
+	r.delivered()
+	r.wantCalls("send a x", "send a y")
+}
+
+// F3: a network that can be asked gets no second copy.
+func TestANetworkThatCanBeAskedIsAskedBeforeAnAnswerIsRepeated(t *testing.T) {
+	t.Parallel()
+	const settle = 10 * time.Second
+	for name, c := range map[string]struct {
+		err    error // of the first send
+		find   func(n int, id string) (channels.Receipt, bool, error)
+		calls  []string
+		waits  []time.Duration
+		counts string
+	}{
+		"it arrived": {
+			arrives{kind(channels.Ambiguous)},
+			func(int, string) (channels.Receipt, bool, error) {
+				return channels.Receipt{MessageID: "id1"}, true, nil
+			},
+			[]string{"send a x"},
+			[]time.Duration{settle},
+			"sent ok",
+		},
+		"it did not": {
+			kind(channels.Ambiguous),
+			func(int, string) (channels.Receipt, bool, error) { return channels.Receipt{}, false, nil },
+			[]string{"send a x", "send a x"},
+			[]time.Duration{settle},
+			"sent ok",
+		},
+		"it cannot say": {
+			kind(channels.Ambiguous),
+			func(int, string) (channels.Receipt, bool, error) {
+				return channels.Receipt{}, false, kind(channels.Refused)
+			},
+			[]string{"send a x", "send a x again"},
+			[]time.Duration{settle},
+			"sent ambiguous",
+		},
+		"it says so later": {
+			arrives{kind(channels.Ambiguous)},
+			func(n int, _ string) (channels.Receipt, bool, error) {
+				if n == 1 {
+					return channels.Receipt{}, false, &channels.Error{Kind: channels.RateLimit, RetryAfter: 7 * time.Second}
+				}
+				return channels.Receipt{MessageID: "id1"}, true, nil
+			},
+			[]string{"send a x"},
+			[]time.Duration{settle, 7 * time.Second},
+			"sent ok",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.net.script = func(n int, _ call) error {
+				if n == 1 {
+					return c.err
+				}
+				return nil
+			}
+			id := ""
+			f := &finder{net: r.net, find: func(n int, asked string) (channels.Receipt, bool, error) {
+				if asked != id+"/0" {
+					t.Errorf("asked for %q", asked)
+				}
+				return c.find(n, asked)
+			}}
+			id = r.queue("a", "x")
+			r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{f} }).wake()
+			r.delivered()
+			r.wantCalls(c.calls...)
+			d, err := r.store.Delivery(t.Context(), id)
+			if err != nil || d.Parts[0].State != sessions.Sent || d.Parts[0].MessageID == "" {
+				t.Errorf("it ended as %+v, %v", d.Parts, err)
+			}
+			r.mu.Lock()
+			waits := slices.Clone(r.waits)
+			r.mu.Unlock()
+			if !slices.Equal(waits, c.waits) || r.counted(c.counts) != 1 {
+				t.Errorf("waited %v, counted %v", waits, r.counts)
+			}
+		})
+	}
+}

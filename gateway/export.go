@@ -1,0 +1,47 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/broker"
+	"parley/costs"
+	"parley/gateway/ops"
+	"parley/sessions"
+)
+
+// export registers what is read from the store and the log at a scrape.
+func (g *Gateway) export(store sessions.Store, b *broker.Broker, checks []ops.Check) error {
+	shared := ops.NewShared(g.metrics, g.sets)
+	shared.Store, shared.Log, shared.Checks, shared.Now = store, b, checks, g.o.Now
+	shared.Budgets = g.budgets(store)
+	money := ops.NewCosts(store, g.sets)
+	money.Mine = g.exports.Load
+	if err := errors.Join(g.metrics.Register(money), g.metrics.Register(shared)); err != nil {
+		return fmt.Errorf("export what the store knows: %w", err)
+	}
+	return nil
+}
+
+// budgets are those that have metrics: of everything, and of each channel.
+func (g *Gateway) budgets(store sessions.Money) []ops.Budget {
+	watch := func(scope, name, window string, of sessions.Scope) ops.Budget {
+		return ops.Budget{
+			Scope: scope, Name: name, Window: window, Limit: of.Limit,
+			Spent: func(ctx context.Context, at time.Time) (costs.Amount, error) {
+				settled, _, err := store.Spent(ctx, of, at)
+				return settled, err
+			},
+		}
+	}
+	bs := []ops.Budget{
+		watch("global", ops.BudgetAll, "day", g.limits.OfDay()),
+		watch("global", ops.BudgetAll, "month", g.limits.OfMonth()),
+	}
+	for _, name := range g.sets.Channels[:min(len(g.sets.Channels), ops.MaxChannels)] {
+		bs = append(bs, watch("channel", name, "day", g.limits.OfChannel(name)))
+	}
+	return bs
+}

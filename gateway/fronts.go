@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/delivery"
+)
+
+// yieldEvery is how often a process that takes nothing any more looks whether
+// another waits for a channel.
+const yieldEvery = 500 * time.Millisecond
+
+// fronts are the channels of this process. Each is received for and sent to by
+// one process at a time, which holds the lease of the bot account; what a network
+// brings to a webhook is taken by every process, since nobody knows which of them
+// it comes to.
+type fronts struct {
+	g      *Gateway
+	log    *broker.Broker
+	out    *delivery.Delivery
+	accept channels.Accept
+	broken chan error // one for each channel that cannot go on
+}
+
+func newFronts(g *Gateway, b *broker.Broker, out *delivery.Delivery, accept channels.Accept) *fronts {
+	return &fronts{g: g, log: b, out: out, accept: accept, broken: make(chan error, len(g.chans))}
+}
+
+// watch returns an error when no channel is left that can go on, and nil when
+// ctx ends.
+func (f *fronts) watch(ctx context.Context) error {
+	var errs []error
+	for range f.g.chans {
+		select {
+		case err := <-f.broken:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return fmt.Errorf("no channel is left: %w", errors.Join(errs...))
+}
+
+// run receives until taking ends, and sends until sending does.
+func (f *fronts) run(taking, sending context.Context) error {
+	var group errgroup.Group
+	for _, c := range f.g.chans {
+		group.Go(func() error { return f.front(taking, sending, c) })
+	}
+	return group.Wait()
+}
+
+// front is one channel, each time it is this process's turn.
+func (f *fronts) front(taking, sending context.Context, c channels.Channel) error {
+	var once sync.Once
+	broke := func(err error) { once.Do(func() { f.broken <- err }) }
+	var hooked sync.WaitGroup
+	defer hooked.Wait()
+	if isHooked(c) {
+		hooked.Go(func() { f.receive(taking, c, broke) })
+	}
+	// Who does not have the lease when the process is to end needs it no more.
+	waiting, giveUp := context.WithCancel(sending)
+	defer giveUp()
+	var mine atomic.Bool
+	defer context.AfterFunc(taking, func() {
+		if !mine.Load() {
+			giveUp()
+		}
+	})()
+	f.elsewhere(c, true)
+	err := f.g.alone(waiting, f.log, f.g.leases[c.Name()], func(held context.Context) error {
+		mine.Store(true)
+		f.elsewhere(c, false)
+		defer f.elsewhere(c, true)
+		defer func() {
+			if mine.Store(false); taking.Err() != nil {
+				giveUp()
+			}
+		}()
+		if taking.Err() == nil {
+			f.own(taking, held, c, broke)
+		}
+		return nil
+	})
+	if err != nil && waiting.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// elsewhere notes that another process has the channel.
+func (f *fronts) elsewhere(c channels.Channel, is bool) {
+	if f.g.cfg.Broker.URL != "" {
+		f.g.watched.Elsewhere(c.Name(), is)
+	}
+}
+
+// own receives and sends while the channel is this process's. It returns when
+// held ends; or when the process takes nothing any more and another waits to.
+func (f *fronts) own(taking, held context.Context, c channels.Channel, broke func(error)) {
+	receiving, stopReceiving := context.WithCancel(held)
+	defer context.AfterFunc(taking, stopReceiving)()
+	sending, stopSending := context.WithCancelCause(held)
+	if r, ok := c.(channels.Runner); ok { // as long as anything is received or sent
+		running, stopRunning := context.WithCancel(context.WithoutCancel(held))
+		var run sync.WaitGroup
+		run.Go(func() { r.Run(running) })
+		defer run.Wait()
+		defer stopRunning()
+	}
+	var parts sync.WaitGroup
+	parts.Go(func() {
+		if err := f.out.Send(sending, c.Name()); err != nil {
+			f.g.o.Logger.Error("sending", "channel", c.Name(), "error", err)
+		}
+	})
+	if !isHooked(c) {
+		parts.Go(func() { f.receive(receiving, c, broke) })
+	}
+	f.keep(taking, held, c)
+	stopReceiving()
+	stopSending(broker.ErrLeaseLost) // unless held has ended: it was given away
+	parts.Wait()
+}
+
+// keep waits for the end of what own does.
+func (f *fronts) keep(taking, held context.Context, c channels.Channel) {
+	select {
+	case <-held.Done():
+		return
+	case <-taking.Done():
+	}
+	if f.g.cfg.Broker.URL == "" {
+		<-held.Done()
+		return
+	}
+	tick := time.NewTicker(yieldEvery)
+	defer tick.Stop()
+	for {
+		wanted, err := f.log.Wanted(held, f.g.leases[c.Name()])
+		switch {
+		case held.Err() != nil:
+			return
+		case err != nil:
+			f.g.o.Logger.Warn("asking whether another process waits for a channel", "channel", c.Name(), "error", err)
+		case wanted:
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-held.Done():
+			return
+		}
+	}
+}
+
+// receive runs until ctx ends. A channel whose account cannot go on is logged,
+// and the others go on.
+func (f *fronts) receive(ctx context.Context, c channels.Channel, broke func(error)) {
+	err := c.Receive(ctx, f.accept)
+	if ctx.Err() != nil {
+		return
+	}
+	f.g.o.Logger.Error("a channel cannot go on", "channel", c.Name(), "error", err)
+	broke(fmt.Errorf("%s: %w", c.Name(), err))
+}
+
+// isHooked says whether the network brings what is said to a webhook.
+func isHooked(c channels.Channel) bool {
+	h, ok := c.(channels.Hooked)
+	if !ok {
+		return false
+	}
+	path, _ := h.Hook()
+	return path != ""
+}

@@ -1,0 +1,212 @@
+package gatewaytest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/gateway"
+	"parley/gateway/intake"
+	"parley/gateway/worker"
+	"parley/simulators/signal"
+	"parley/simulators/slack"
+	"parley/simulators/telegram"
+)
+
+// Network is a chat network, by the name that its channel has in the
+// configuration of a house.
+type Network string
+
+// The networks.
+const (
+	Telegram Network = "tg"
+	Slack    Network = "sl"
+	Signal   Network = "sig"
+)
+
+// AllNetworks are all three.
+func AllNetworks() []Network { return []Network{Telegram, Slack, Signal} }
+
+// What the bot is on Slack and Signal.
+const (
+	SlackBotToken = "xoxb-4200000001-AAtest"
+	slackAppToken = "xapp-4200000001-AAtest"
+	slackSigning  = "0123456789abcdef0123456789abcdef"
+	SlackUser     = "U4200000001"
+
+	SignalNumber = "+4200000001"
+	SignalACI    = "42000000-0000-4000-8000-000000000001"
+)
+
+// The twin is another bot, on every network: the account of another gateway.
+const (
+	TwinToken    = "4200000002:AAtwinAAtwinAAtwinAAtwinAAtwinAAtwin"
+	TwinUsername = "twin_bot"
+
+	twinBotToken = "xoxb-4200000002-AAtwin"
+	twinAppToken = "xapp-4200000002-AAtwin"
+	TwinNumber   = "+4200000002"
+	TwinACI      = "42000000-0000-4000-8000-000000000002"
+)
+
+// SignalCLI makes this process a simulated signal-cli if it was started as one,
+// and does not return then. TestMain of a package whose tests open houses with
+// Signal calls it first: the test binary is the program that they supervise.
+func SignalCLI() {
+	if os.Getenv(signal.WorldVariable) != "" {
+		os.Exit(signal.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	}
+}
+
+// server is a simulator.
+type server interface {
+	Listen() error
+	Run(ctx context.Context) error
+}
+
+func (o *Options) on(n Network) bool {
+	return len(o.Networks) == 0 && n == Telegram || slices.Contains(o.Networks, n)
+}
+
+// serve opens a house's networks.
+func (h *House) serve() (all []server) {
+	h.t.Helper()
+	must := func(err error) {
+		h.t.Helper()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	var err error
+	if h.o.on(Telegram) {
+		h.Telegram, err = telegram.New(h.telegramOptions())
+		must(err)
+		all = append(all, h.Telegram)
+	}
+	if h.o.on(Slack) {
+		h.Slack, err = slack.New(h.slackOptions())
+		must(err)
+		all = append(all, h.Slack)
+	}
+	if h.o.on(Signal) {
+		h.Dir = shortDir(h.t)
+		h.Signal, err = signal.New(h.signalOptions())
+		must(err)
+		must(h.Signal.Listen())
+		self, err := os.Executable()
+		must(err)
+		h.signalCLI, err = signal.Install(h.Dir, h.Signal.URL(), self)
+		must(err)
+		all = append(all, h.Signal)
+	}
+	return all
+}
+
+func (h *House) telegramOptions() telegram.Options {
+	o := telegram.Options{
+		WebhookRetry: time.Millisecond, Keep: h.o.Keep,
+		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
+	}
+	if h.o.Twin {
+		o.Bots = append(o.Bots, telegram.Bot{Token: TwinToken, Username: TwinUsername, Name: "twin", CanReadAllGroupMessages: true})
+		for i := range o.Bots {
+			o.Bots[i].HearsBots = true
+		}
+	}
+	return o
+}
+
+func (h *House) slackOptions() slack.Options {
+	o := slack.Options{
+		Keep: h.o.Keep,
+		// What is said while no gateway runs waits for one.
+		Retries: slices.Repeat([]time.Duration{100 * time.Millisecond}, 10_000),
+		Apps: []slack.App{{
+			Name: Username, BotToken: SlackBotToken, AppToken: slackAppToken, SigningSecret: slackSigning, UserID: SlackUser,
+		}},
+	}
+	if h.o.Webhook {
+		o.Apps[0].RequestURL = h.Front.server.URL + "/slack/" + string(Slack)
+	}
+	if h.o.Twin {
+		o.Apps = append(o.Apps, slack.App{Name: TwinUsername, BotToken: twinBotToken, AppToken: twinAppToken})
+	}
+	if h.o.OnSlack != nil {
+		h.o.OnSlack(&o)
+	}
+	return o
+}
+
+func (h *House) signalOptions() signal.Options {
+	o := signal.Options{
+		Keep: h.o.Keep, NoReceipts: true, Accounts: []signal.Account{{Number: SignalNumber, ACI: SignalACI, Name: "parley"}},
+	}
+	if h.o.Twin {
+		o.Accounts = append(o.Accounts, signal.Account{Number: TwinNumber, ACI: TwinACI, Name: "twin"})
+	}
+	return o
+}
+
+// shortDir is a folder in which a socket can be bound: that of a test has the
+// test's name in it.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "house")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// channels configures the networks of the house. Everybody may talk to the bot,
+// and each message has an answer of its own, which tests count.
+func (h *House) channels() (c gateway.ChannelsConfig) {
+	access := intake.Access{Everyone: true}
+	if h.Telegram != nil {
+		c.Telegram = map[string]gateway.TelegramConfig{string(Telegram): {
+			Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: worker.Queue,
+		}}
+	}
+	if h.Slack != nil {
+		c.Slack = map[string]gateway.SlackConfig{string(Slack): {
+			BotToken: gateway.NewSecret(SlackBotToken), AppToken: gateway.NewSecret(slackAppToken), SigningSecret: gateway.NewSecret(slackSigning),
+			APIURL: h.Slack.APIURL(), Access: access, WhileBusy: worker.Queue,
+		}}
+	}
+	if h.Signal != nil {
+		c.Signal = map[string]gateway.SignalConfig{string(Signal): {
+			Account: SignalNumber, ACI: SignalACI, Command: []string{h.signalCLI, "--config", filepath.Join(h.Dir, "cli")},
+			Access: access, WhileBusy: worker.Queue,
+		}}
+	}
+	return c
+}
+
+// StartTwin runs the gateway of the other bot beside the first, with a state of
+// its own. The house has Options.Twin.
+func (h *House) StartTwin() *Running {
+	h.t.Helper()
+	return h.StartAs(func(c *gateway.Config) {
+		c.StateDir, c.Name = filepath.Join(h.Dir, "twin"), "twin"
+		if h.Telegram != nil {
+			tg := c.Channels.Telegram[string(Telegram)]
+			tg.Token = gateway.NewSecret(TwinToken)
+			c.Channels.Telegram[string(Telegram)] = tg
+		}
+		if h.Slack != nil {
+			sl := c.Channels.Slack[string(Slack)]
+			sl.BotToken, sl.AppToken = gateway.NewSecret(twinBotToken), gateway.NewSecret(twinAppToken)
+			c.Channels.Slack[string(Slack)] = sl
+		}
+		if h.Signal != nil {
+			sig := c.Channels.Signal[string(Signal)]
+			sig.Account, sig.ACI = TwinNumber, TwinACI
+			sig.Command = []string{h.signalCLI, "--config", filepath.Join(h.Dir, "twin-cli")}
+			c.Channels.Signal[string(Signal)] = sig
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package gatewaytest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/simulators/signal"
+	"parley/simulators/slack"
+	"parley/simulators/telegram"
+)
+
+// Place is where somebody speaks with the bot, on whichever network: for tests
+// that hold for all of them.
+type Place struct {
+	Network Network
+	// ID is the network's id of the chat; Thread that of the topic or the thread
+	// in it, or "".
+	ID, Thread string
+
+	h     *House
+	say   func(text string) error
+	shown func() []string
+	await func(ctx context.Context, done func([]string) bool) ([]string, error)
+}
+
+// String names the place.
+func (p *Place) String() string { return fmt.Sprintf("%s %s/%s", p.Network, p.ID, p.Thread) }
+
+// Say says text to the bot, by mentioning it where it does not listen to
+// everything.
+func (p *Place) Say(text string) {
+	p.h.t.Helper()
+	if err := p.say(text); err != nil {
+		p.h.t.Fatal(err)
+	}
+}
+
+// Shown is what the bot said there, message by message, by the network's books as
+// they stand.
+func (p *Place) Shown() []string { return p.shown() }
+
+// Await waits until what the bot said there satisfies done.
+func (p *Place) Await(what string, done func(shown []string) bool) []string {
+	p.h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*Patience) // much may be under way elsewhere
+	defer cancel()
+	shown, err := p.await(ctx, done)
+	if err != nil {
+		p.h.t.Fatalf("waiting in %s for %s: %v; it shows %q", p, what, err, shown)
+	}
+	return shown
+}
+
+// AwaitWords waits until the bot has said each of the words there.
+func (p *Place) AwaitWords(words ...string) []string {
+	p.h.t.Helper()
+	return p.Await(strings.Join(words, ", "), func(shown []string) bool {
+		for _, w := range words {
+			if !slices.ContainsFunc(shown, func(s string) bool { return strings.Contains(s, w) }) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// AskAt says text there and returns the answer. Nobody else may be answered
+// meanwhile.
+func (r *Running) AskAt(p *Place, text string) string {
+	r.t.Helper()
+	p.Say(text)
+	return p.last(r.Delivered().Parts)
+}
+
+// last is the last n messages that the place shows.
+func (p *Place) last(n int) string {
+	p.h.t.Helper()
+	shown := p.Shown()
+	if len(shown) < n {
+		p.h.t.Fatalf("%s shows %d messages, %d were delivered", p, len(shown), n)
+	}
+	return strings.Join(shown[len(shown)-max(n, 1):], "\n")
+}
+
+// InTelegram is where p speaks with the bot in c; thread is a topic of a forum, or
+// 0.
+func (h *House) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Place {
+	pl := &Place{Network: Telegram, ID: fmt.Sprint(c.ID), h: h}
+	if thread != 0 {
+		pl.Thread = fmt.Sprint(thread)
+	}
+	pl.say = func(text string) error {
+		if c.Kind != telegram.Private {
+			text = "@" + Username + " " + text
+		}
+		_, err := h.Telegram.Say(c, p, text, telegram.SayOptions{Thread: thread})
+		return err
+	}
+	of := func(b telegram.Book) (out []string) {
+		for _, m := range b.Messages {
+			if m.Bot == Username && m.ChatID == c.ID && m.ThreadID == thread && m.Deleted.IsZero() {
+				out = append(out, m.Text())
+			}
+		}
+		return out
+	}
+	pl.shown = func() []string { return of(h.Telegram.Books()) }
+	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
+		b, err := h.Telegram.Await(ctx, func(b telegram.Book) bool { return done(of(b)) })
+		return of(b), err
+	}
+	return pl
+}
+
+// InSlack is where p speaks with the bot in c. Outside of direct messages that is
+// a thread, which what is said first begins.
+func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
+	pl := &Place{Network: Slack, ID: c.ID, h: h}
+	pl.say = func(text string) error {
+		if c.Kind != slack.IM {
+			text = "@" + Username + " " + text
+		}
+		said, err := h.Slack.Say(c, p, text, slack.SayOptions{ThreadTS: pl.Thread})
+		if c.Kind != slack.IM && pl.Thread == "" {
+			pl.Thread = said.TS
+		}
+		return err
+	}
+	of := func(b slack.Book) (out []string) {
+		for _, m := range b.Messages {
+			if m.App == Username && m.Channel == c.ID && m.ThreadTS == pl.Thread && m.Deleted.IsZero() {
+				out = append(out, m.Text())
+			}
+		}
+		return out
+	}
+	pl.shown = func() []string { return of(h.Slack.Books()) }
+	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
+		b, err := h.Slack.Await(ctx, func(b slack.Book) bool { return done(of(b)) })
+		return of(b), err
+	}
+	return pl
+}
+
+// InSignal is where p speaks with the bot: directly, or in the group of c.
+func (h *House) InSignal(c signal.Chat, p signal.Person) *Place {
+	pl := &Place{Network: Signal, ID: c.Group, h: h}
+	if c.Group == "" {
+		pl.ID = p.ACI
+	}
+	pl.say = func(text string) error {
+		var o signal.SayOptions
+		if c.Group != "" {
+			const us = "@parley"
+			text, o.Mentions = us+" "+text, []signal.Mention{{Name: us, ACI: SignalACI}}
+		}
+		_, err := h.Signal.Say(c, p, text, o)
+		return err
+	}
+	of := func(b signal.Book) (out []string) {
+		for _, m := range b.Messages {
+			if m.Account == SignalNumber && m.Chat == pl.ID && m.Deleted.IsZero() {
+				out = append(out, m.Text())
+			}
+		}
+		return out
+	}
+	pl.shown = func() []string { return of(h.Signal.Books()) }
+	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
+		b, err := h.Signal.Await(ctx, func(b signal.Book) bool { return done(of(b)) })
+		return of(b), err
+	}
+	return pl
+}
+
+// Direct is where a person speaks with the bot directly: person n of each
+// network, who has the same number and the same name on all of them.
+func (h *House) Direct(n Network, person int) *Place {
+	switch n {
+	case Slack:
+		p := SlackPerson(person)
+		return h.InSlack(slack.DM(p), p)
+	case Signal:
+		return h.InSignal(signal.Chat{}, SignalPerson(person))
+	}
+	p := TelegramPerson(person)
+	return h.InTelegram(telegram.PrivateChat(p), p, 0)
+}
+
+// Group is where person n mentions the bot in group g of a network. The groups of
+// all networks have the same names.
+func (h *House) Group(n Network, g, person int) *Place {
+	name := fmt.Sprintf("group %d", g)
+	switch n {
+	case Slack:
+		return h.InSlack(slack.Channel{ID: fmt.Sprintf("C%d", g), Kind: slack.Public, Name: strings.ReplaceAll(name, " ", "-")}, SlackPerson(person))
+	case Signal:
+		return h.InSignal(signal.Chat{Group: signal.MadeUpGroup(g), Name: name}, SignalPerson(person))
+	}
+	return h.InTelegram(telegram.Chat{ID: -int64(g), Kind: telegram.Group, Title: name}, TelegramPerson(person), 0)
+}
+
+// TelegramPerson is person n of Telegram; they have the same number and name on
+// the other networks.
+func TelegramPerson(n int) telegram.Person {
+	return telegram.Person{ID: int64(n), FirstName: fmt.Sprintf("Person %d", n)}
+}
+
+// SlackPerson is person n of Slack.
+func SlackPerson(n int) slack.Person {
+	name := fmt.Sprintf("Person %d", n)
+	return slack.Person{ID: fmt.Sprintf("U%d", n), Name: strings.ToLower(strings.ReplaceAll(name, " ", "")), RealName: name}
+}
+
+// SignalPerson is person n of Signal.
+func SignalPerson(n int) signal.Person {
+	return signal.Person{ACI: signal.MadeUpACI(n), Name: fmt.Sprintf("Person %d", n)}
+}

@@ -1,0 +1,315 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/gateway"
+	"parley/gateway/gatewaytest"
+	"parley/gateway/intake"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+const mention = "@" + gatewaytest.Username + " "
+
+// questions is how many requests for an answer the model server got.
+func questions(h *gatewaytest.House) int { return len(h.Model.Requests()) }
+
+func TestRow11_AnAlbumIsOneTurn(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo})
+	gw := house.Start()
+	album := func(c telegram.Chat, p telegram.Person, caption string, n int) {
+		if _, err := house.Telegram.Album(c, p, caption, n, telegram.SayOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// In a group only one of its messages has the mention.
+	album(gatewaytest.Kitchen, gatewaytest.Ann, "not for the bot", 3)
+	album(gatewaytest.Kitchen, gatewaytest.Ann, mention+"what is this?", 4)
+	got := house.Shown(gatewaytest.Kitchen, gw.Delivered())
+	if !strings.Contains(got, "what is this?") || strings.Count(got, "attached") != 4 {
+		t.Errorf("the group was told %q", got)
+	}
+	album(telegram.PrivateChat(gatewaytest.Ben), gatewaytest.Ben, "", 10)
+	if got := house.Shown(telegram.PrivateChat(gatewaytest.Ben), gw.Delivered()); strings.Count(got, "attached") != 10 {
+		t.Errorf("Ben was told %q", got)
+	}
+	if n := questions(house); n != 2 {
+		t.Errorf("two albums were %d questions", n)
+	}
+}
+
+func TestRow11_ALongPasteIsOneTurn(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo})
+	gw := house.Start()
+	long := strings.Repeat("x", 4090)
+	for _, piece := range []string{mention + long, long, "the end"} {
+		house.Say(gatewaytest.Kitchen, gatewaytest.Ann, piece)
+	}
+	if got := house.Shown(gatewaytest.Kitchen, gw.Delivered()); !strings.Contains(got, "the end") {
+		t.Errorf("the group was told %q", got)
+	}
+	if n := questions(house); n != 1 {
+		t.Errorf("one paste was %d questions", n)
+	}
+	// The mention may stand in the last piece.
+	for _, piece := range []string{"the beginning " + long[:4060], long, mention + "the end"} {
+		house.Say(gatewaytest.Kitchen, gatewaytest.Ann, piece)
+	}
+	if got := house.Shown(gatewaytest.Kitchen, gw.Delivered()); !strings.Contains(got, "the beginning") {
+		t.Errorf("the group was told %.200q", got)
+	}
+	if n := questions(house); n != 2 {
+		t.Errorf("two pastes were %d questions", n)
+	}
+}
+
+// Limits hold for one person at one bot, and nobody else notices.
+func TestWhoSendsTooMuchIsToldOnceAndTheRestIsAnswered(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *gateway.Config) {
+		c.Limits = intake.Limits{PersonPerMinute: 1, PersonBurst: 4, GroupPerMinute: -1, Queue: -1}
+	}})
+	gw := house.Start()
+	ann, ben := telegram.PrivateChat(gatewaytest.Ann), telegram.PrivateChat(gatewaytest.Ben)
+	const burst, taken = 12, 4
+	for i := range burst {
+		house.Say(ann, gatewaytest.Ann, fmt.Sprintf("<%d>", i))
+		if i%6 == 0 {
+			house.Say(ben, gatewaytest.Ben, fmt.Sprintf("<%d>", i))
+		}
+	}
+	for range taken + 1 + 2 {
+		gw.Delivered()
+	}
+	house.Say(ann, gatewaytest.Ann, "/stop")
+	gw.Delivered()
+	answers, notices, stops := 0, 0, 0
+	for _, text := range house.Sent(ann) {
+		switch {
+		case strings.Contains(text, "more than I can take"):
+			notices++
+		case strings.Contains(text, "Nothing was running"):
+			stops++
+		default:
+			answers++
+		}
+	}
+	if answers != taken || notices != 1 || stops != 1 {
+		t.Errorf("Ann got %d answers, %d notices, %d about her stop: %q", answers, notices, stops, house.Sent(ann))
+	}
+	if got := house.Sent(ben); len(got) != 2 {
+		t.Errorf("Ben got %q", got)
+	}
+	if m := gw.Scrape(); !strings.Contains(m, fmt.Sprintf(`parley_messages_ignored_total{channel="tg",reason="rate_limited"} %d`, burst-taken)) {
+		t.Error("what was refused is not counted")
+	}
+	gw.Stop()
+	if b := house.Telegram.Books(); b.Pending[gatewaytest.Username] != 0 {
+		t.Errorf("%d updates are not confirmed", b.Pending[gatewaytest.Username])
+	}
+}
+
+func TestRow13_AnEditWithoutAChangeAsksNothingAndOneWithAsksAgain(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo})
+	gw := house.Start()
+	ann := telegram.PrivateChat(gatewaytest.Ann)
+	said := house.Say(ann, gatewaytest.Ann, "what is 6*7")
+	gw.Delivered()
+	edit := func(text string) {
+		if _, err := house.Telegram.Edit(ann.ID, said.MessageID, text, telegram.SayOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gw.Stop()
+	gw = house.Start()
+	edit("what is 6*7") // as a link preview or a keyboard causes it
+	gw.Ask(gatewaytest.Ann, "and 1*1")
+	edit("what is 6*8")
+	if got := house.Shown(ann, gw.Delivered()); !strings.Contains(got, "6*8") {
+		t.Errorf("the correction was answered with %q", got)
+	}
+	if n := questions(house); n != 3 {
+		t.Errorf("two questions and one correction were %d questions", n)
+	}
+	if m := gw.Scrape(); !strings.Contains(m, `parley_messages_deduplicated_total{channel="tg",reason="edit"} 1`) {
+		t.Error("the edit without a change is not counted")
+	}
+}
+
+// held answers like Echo, but what says "hold" only when the test lets it.
+func held() (brain model.Brain, asked, canceled <-chan struct{}, release func()) {
+	came, left, gate := make(chan struct{}, 16), make(chan struct{}, 16), make(chan struct{})
+	return func(ctx context.Context, p *model.Prompt) model.Answer {
+		if strings.HasSuffix(p.LastText(), "hold on") {
+			came <- struct{}{}
+			select {
+			case <-gate:
+			case <-ctx.Done():
+				left <- struct{}{}
+			}
+		}
+		return model.Echo(ctx, p)
+	}, came, left, func() { close(gate) }
+}
+
+func TestRow6_AGroupMovesWhileItIsBusyAndNothingIsLostDoubledOrOutOfOrder(t *testing.T) {
+	t.Parallel()
+	brain, asked, _, release := held()
+	group := gatewaytest.Kitchen
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: func(c *gateway.Config) {
+		tg := c.Channels.Telegram["tg"]
+		tg.Access = intake.Access{People: []string{fmt.Sprint(gatewaytest.Ann.ID)}, Groups: []string{fmt.Sprint(group.ID)}}
+		c.Channels.Telegram["tg"] = tg
+	}})
+	gw := house.Start()
+	said := 0
+	say := func(c telegram.Chat, words string) {
+		said++
+		house.Say(c, gatewaytest.Ann, fmt.Sprintf("%s<%d> %s", mention, said, words))
+	}
+	say(group, "quickly")
+	gw.Delivered()
+	say(group, "hold on")
+	<-asked
+	say(group, "waits")
+	say(group, "waits too")
+	fresh, _, err := house.Telegram.Migrate(group, gatewaytest.Ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(fresh, "in the new group")
+	say(fresh, "again")
+	release()
+	gw.Delivered()
+	gw.Delivered()
+	gw.Stop()
+	say(fresh, "while nobody listens")
+	house.Start()
+	say(fresh, "at the end")
+	answers := func(n int) {
+		t.Helper()
+		house.Await("all answers", func(b telegram.Book) bool {
+			n := n
+			for _, m := range b.Messages {
+				if m.ChatID == group.ID || m.ChatID == fresh.ID {
+					n--
+				}
+			}
+			return n <= 0
+		})
+	}
+	answers(said)
+	got := append(house.Sent(group), house.Sent(fresh)...)
+	if len(house.Sent(group)) != 1 || len(got) != said {
+		t.Fatalf("the old group got %q, the new one %q", house.Sent(group), house.Sent(fresh))
+	}
+	for i, text := range got {
+		if !strings.Contains(text, fmt.Sprintf("<%d>", i+1)) {
+			t.Errorf("answer %d is %q", i+1, text)
+		}
+	}
+	// It is one conversation, under the key that it always had.
+	if n := questions(house); n != said {
+		t.Errorf("%d questions were asked for %d messages", n, said)
+	}
+	house.Say(fresh, gatewaytest.Ann, mention+"/status")
+	answers(said + 1)
+	got = house.Sent(fresh)
+	if last := got[len(got)-1]; !strings.Contains(last, fmt.Sprintf("%d messages", 2*said)) {
+		t.Errorf("the conversation has not all messages: %q", last)
+	}
+}
+
+func TestRow6_OnlyASendTellsThatTheGroupMoved(t *testing.T) {
+	t.Parallel()
+	brain, asked, _, release := held()
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain})
+	gw := house.Start()
+	house.Say(gatewaytest.Kitchen, gatewaytest.Ann, mention+"hold on")
+	<-asked
+	gw.Stop() // the service messages are not heard yet when the answer is sent
+	fresh, _, err := house.Telegram.Migrate(gatewaytest.Kitchen, gatewaytest.Ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	gw = house.Start()
+	if got := house.Shown(fresh, gw.Delivered()); !strings.Contains(got, "hold on") {
+		t.Errorf("the new group got %q", got)
+	}
+}
+
+func TestRow15_AChatThatShutsTheBotOutIsLeftAloneUntilItOpensAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		chat telegram.Chat
+		text string
+	}{"kicked": {gatewaytest.Kitchen, mention}, "blocked": {telegram.PrivateChat(gatewaytest.Ben), ""}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			brain, asked, canceled, release := held()
+			defer release()
+			house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain})
+			gw := house.Start()
+			house.Say(c.chat, gatewaytest.Ben, c.text+"hello")
+			gw.Delivered()
+			house.Say(c.chat, gatewaytest.Ben, c.text+"hold on")
+			<-asked
+			stand := func(status string) {
+				if _, err := house.Telegram.SetStanding(c.chat, gatewaytest.Ben, gatewaytest.Username, status); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := len(house.Telegram.Books().Calls)
+			stand("kicked")
+			// The running turn ends without anybody releasing it.
+			<-canceled
+			gw.Stop()
+			gw = house.Start()
+			stand("member")
+			house.Say(c.chat, gatewaytest.Ben, c.text+"back")
+			if got := house.Shown(c.chat, gw.Delivered()); !strings.Contains(got, "back") {
+				t.Errorf("after it opened the chat got %q", got)
+			}
+			for _, call := range house.Telegram.Books().Calls[before:] {
+				if call.Status == 403 && call.Method == "sendMessage" {
+					t.Errorf("%s was called in a closed chat", call.Method)
+				}
+			}
+			if sent := house.Sent(c.chat); len(sent) != 2 {
+				t.Errorf("the chat got %q", sent)
+			}
+		})
+	}
+}
+
+func TestRow15_ARefusedSendShutsTheChat(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{})
+	gw := house.Start()
+	gw.Ask(gatewaytest.Ben, "hello")
+	if err := house.Telegram.Plan(telegram.Fault{Trouble: telegram.Forbidden, Method: "sendMessage", Next: 1}); err != nil {
+		t.Fatal(err)
+	}
+	house.Say(telegram.PrivateChat(gatewaytest.Ben), gatewaytest.Ben, "you will not read this")
+	gw.Delivered()
+	if m := gw.Scrape(); !strings.Contains(m, `parley_messages_sent_total{channel="tg",outcome="dropped"} 1`) {
+		t.Error("the dropped answer is not counted")
+	}
+	gw.Stop()
+	gw = house.Start()
+	if got := gw.Ask(gatewaytest.Ben, "and now?"); !strings.Contains(got, "and now?") {
+		t.Errorf("Ben was told %q", got)
+	}
+	if sent := house.Sent(telegram.PrivateChat(gatewaytest.Ben)); len(sent) != 2 || slices.Contains(sent, "") {
+		t.Errorf("the chat got %q", sent)
+	}
+}

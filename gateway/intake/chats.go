@@ -1,0 +1,146 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+func chatID(a sessionkeys.Address) sessions.ChatID {
+	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
+}
+
+func (i *Intake) refuse(m channels.Message, v Verdict) error {
+	i.Observer.Ignored(m.Channel, v.Reason)
+	i.Logger.Info("refused", "channel", m.Channel, "sender", cut(m.Sender.ID, mostLogged), "chat", cut(m.Address.Peer, mostLogged), "why", v.Hint)
+	return nil
+}
+
+// chatChanged takes what the network itself says of a chat, whoever caused it:
+// that it has another id, or that the bot was removed or is back. Only of chats
+// where somebody may talk to the bot: of others nothing is kept.
+func (i *Intake) chatChanged(ctx context.Context, m channels.Message, access Access, chat sessions.Chat) error {
+	switch {
+	case unfit(m) != "":
+		return i.bury(ctx, m, sessionkeys.Key{}, "encoding", unfit(m))
+	case m.Address.Kind == sessionkeys.DM && !access.Everyone && !slices.Contains(access.People, m.Address.Peer):
+		return i.refuse(m, Verdict{Reason: NotAllowed, Hint: "the chat is with nobody in access.people"})
+	case m.Kind == channels.Membership && !access.serves(m.Address, chat.IDs...),
+		m.Kind == channels.Migrated && !access.serves(m.Address, append(chat.IDs, m.MovedTo)...):
+		return i.refuse(m, Verdict{Reason: NotAllowed, Hint: "the group is not in access.groups"})
+	}
+	switch {
+	case m.Kind == channels.Migrated:
+		return i.moved(ctx, m, chat)
+	case m.Closed:
+		return i.shut(ctx, m)
+	case chat.Shut:
+		if err := i.Book.Reopen(ctx, chatID(m.Address), i.Now()); err != nil {
+			return fmt.Errorf("open the chat again: %w", err)
+		}
+		i.knocks.forget(knockKey(m.Channel, chat.Canonical()))
+		i.Logger.Info("the bot is in the chat again", "channel", m.Channel, "chat", m.Address.Peer)
+	}
+	return nil
+}
+
+// moved notes another id of a chat, whose conversations go on as they are.
+func (i *Intake) moved(ctx context.Context, m channels.Message, chat sessions.Chat) error {
+	if m.Address.Kind == sessionkeys.DM || m.MovedTo == "" {
+		i.Observer.Ignored(m.Channel, Unsupported)
+		return nil
+	}
+	now, err := i.Book.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
+	if err != nil {
+		return fmt.Errorf("note that the chat moved: %w", err)
+	}
+	if now.Current() != chat.Current() {
+		i.Logger.Info("a group has a new id", "channel", m.Channel, "before", chat.Current(), "now", now.Current(), "known_as", now.Canonical())
+	}
+	return nil
+}
+
+// shut notes that nothing can be sent to a chat any more. What it still runs is
+// stopped: nobody would read the answer, and it costs money.
+func (i *Intake) shut(ctx context.Context, m channels.Message) error {
+	c, shut, err := i.Book.Shut(ctx, sessions.Shutting{ID: eventID(m), Chat: chatID(m.Address), At: i.Now()})
+	if err != nil {
+		return fmt.Errorf("note that the chat is closed: %w", err)
+	}
+	if !shut {
+		return nil
+	}
+	for range c.Dropped {
+		i.Observer.Sent(m.Channel, "dropped", 0)
+	}
+	for _, token := range c.Mailboxes {
+		i.signal(ctx, ControlTopic, ControlSignal{Token: token})
+	}
+	i.Logger.Warn("a chat is closed to the bot", "channel", m.Channel, "chat", m.Address.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
+	return nil
+}
+
+// knockEvery is how often a closed group is opened because somebody speaks to
+// the bot there. Each time costs a turn, whose answer is refused when the bot
+// still may not write.
+const knockEvery = 10 * time.Minute
+
+// knocks remembers which groups were opened lately by somebody who spoke there.
+// What is forgotten, by a restart or when there are too many, costs a turn.
+type knocks struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func knockKey(channel, peer string) string { return strings.Join([]string{channel, peer}, "\x00") }
+
+// wait says whether the group k was opened too lately to be opened again.
+func (s *knocks) wait(k string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, ok := s.last[k]
+	ago := now.Sub(last)
+	return ok && ago >= 0 && ago < knockEvery
+}
+
+func (s *knocks) note(k string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || len(s.last) >= mostBuckets {
+		s.last = map[string]time.Time{}
+	}
+	s.last[k] = now
+}
+
+func (s *knocks) forget(k string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.last, k)
+}
+
+// knock opens a closed chat because somebody who may talks to the bot there,
+// which the network allows before it says that the bot may write. In a direct
+// message that is certain; a group is opened once in a while, and what is said
+// until then is refused, as is what does not speak to the bot.
+func (i *Intake) knock(ctx context.Context, m channels.Message) (refused bool, err error) {
+	k, now, group := knockKey(m.Channel, m.Address.Peer), i.Now(), m.Address.Kind != sessionkeys.DM
+	if !ForBot(m) || group && i.knocks.wait(k, now) {
+		i.Observer.Ignored(m.Channel, Closed)
+		i.Logger.Info("said in a chat that is closed to the bot", "channel", m.Channel, "chat", cut(m.Address.Peer, mostLogged))
+		return true, nil
+	}
+	if err := i.Book.Reopen(ctx, chatID(m.Address), now); err != nil {
+		return false, fmt.Errorf("open the chat again: %w", err)
+	}
+	if group {
+		i.knocks.note(k, now)
+	}
+	return false, nil
+}

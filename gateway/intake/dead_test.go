@@ -1,0 +1,97 @@
+package intake_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/intake"
+)
+
+func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{`{"update_id":1,"x":[]}`, "not JSON \xff\x00", `{"cut":`, ""} {
+		var w world
+		m := channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage(raw), Problem: "no idea"}
+		if err := w.intake(intake.Access{}).Accept(t.Context(), m); err != nil {
+			t.Fatalf("%q: %v", raw, err)
+		}
+		d := w.dead[0]
+		if raw != "" && string(d.Body) != raw || d.Reason != "unreadable" || d.Problem != "no idea" || d.Channel != "tg" || d.ID == "" {
+			t.Errorf("%q: buried %+v", raw, d)
+		}
+	}
+	var long world
+	m := channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Problem: strings.Repeat("x", 64<<10)}
+	if err := long.intake(intake.Access{}).Accept(t.Context(), m); err != nil || len(long.dead[0].Problem) > 4<<10 {
+		t.Errorf("%v: the problem has %d bytes", err, len(long.dead[0].Problem))
+	}
+	// Two that have no id at all are two.
+	var w world
+	in := w.intake(intake.Access{})
+	for _, raw := range []string{"a", "b"} {
+		if err := in.Accept(t.Context(), channels.Message{Kind: channels.Unreadable, Channel: "tg", Raw: json.RawMessage(raw)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.dead[0].ID == w.dead[1].ID {
+		t.Error("two events without an id have the same one")
+	}
+}
+
+func TestAnUnreadableEventThatIsNotJSONIsKeptByTheRealLog(t *testing.T) {
+	t.Parallel()
+	b, err := broker.Open(t.Context(), broker.Options{Dir: t.TempDir(), MaxBody: 64 << 10, MaxBytes: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	var w world
+	in := w.intake(intake.Access{Everyone: true})
+	in.Log = b
+	accept := func(m channels.Message) {
+		t.Helper()
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := "<html>\xff"
+	accept(channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage(raw)})
+	// Raw that is no JSON in an ordinary message must not break anything.
+	m := dm(ann, "hi")
+	m.Raw = json.RawMessage("{")
+	accept(m)
+	// What no dead letter holds is cut, and not offered for ever.
+	accept(channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "10", Raw: json.RawMessage(strings.Repeat("x", 300<<10))})
+	letters, err := b.DeadLetters(t.Context(), 0, 10)
+	if err != nil || len(letters) != 3 {
+		t.Fatalf("%d letters, %v", len(letters), err)
+	}
+	var text string
+	if err := json.Unmarshal(letters[0].Body, &text); err != nil || !strings.HasPrefix(text, "<html>") {
+		t.Errorf("kept %q, %v", letters[0].Body, err)
+	}
+	if letters[1].Reason != "encoding" || letters[2].Reason != "unreadable" || !strings.Contains(letters[2].Problem, "of 307200 bytes") {
+		t.Errorf("kept %.200v and %.200v", letters[1], letters[2])
+	}
+}
+
+func TestAMessageTooLargeForTheLogIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	w := world{most: 300 << 10}
+	m := dm(ann, "hi")
+	m.Attachments = []channels.Attachment{{Name: strings.Repeat("n", 512<<10)}}
+	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.dead) != 1 || w.dead[0].Reason != "too_large" || w.counts["dead tg too_large"] != 1 || len(w.published) != 0 {
+		t.Errorf("%v, %v", w.counts, len(w.dead))
+	}
+}

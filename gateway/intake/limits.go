@@ -1,0 +1,235 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Limits are how much people may send. What is over a limit is not stored, and
+// its sender is told once, until something is taken again. In each, -1 is no
+// limit; 0 is the default where a configuration is read, and no limit elsewhere.
+type Limits struct {
+	// PersonPerMinute is how many messages of one person are taken in a minute,
+	// in all chats of one bot account; PersonBurst how many at once after a
+	// quiet time. An album or a long paste is one message.
+	PersonPerMinute int `yaml:"person_per_minute"` // default 10
+	PersonBurst     int `yaml:"person_burst"`      // default 5
+	// GroupPerMinute is how many are taken from one group, all at once too.
+	GroupPerMinute int `yaml:"group_per_minute"` // default 20
+	// Queue is how many messages of one conversation may wait.
+	Queue int `yaml:"queue"` // default 32
+	// BotLoop is how many messages of one person in one chat are taken in a row
+	// that come faster than anybody types, where the network does not say who is
+	// a bot (Signal). What comes then is refused until one comes more slowly.
+	BotLoop int `yaml:"bot_loop"` // default 10
+}
+
+// Defaults fills in what is not said.
+func (l Limits) Defaults() Limits {
+	l.PersonPerMinute = cmp.Or(l.PersonPerMinute, 10)
+	l.PersonBurst = cmp.Or(l.PersonBurst, 5)
+	l.GroupPerMinute = cmp.Or(l.GroupPerMinute, 20)
+	l.Queue = cmp.Or(l.Queue, 32)
+	l.BotLoop = cmp.Or(l.BotLoop, 10)
+	return l
+}
+
+// Validate says what cannot be meant.
+func (l Limits) Validate() error {
+	for _, f := range []struct {
+		name string
+		n    int
+	}{
+		{"person_per_minute", l.PersonPerMinute},
+		{"person_burst", l.PersonBurst},
+		{"group_per_minute", l.GroupPerMinute},
+		{"queue", l.Queue},
+		{"bot_loop", l.BotLoop},
+	} {
+		if f.n < -1 {
+			return fmt.Errorf("%s: %d is less than -1, which is no limit", f.name, f.n)
+		}
+	}
+	return nil
+}
+
+// mostBuckets bounds the limiter's memory, of people and groups each.
+const mostBuckets = 4096
+
+// limiter counts what people and groups sent lately.
+type limiter struct {
+	mu      sync.Mutex
+	buckets map[string]*bucket // by person, and by group
+	told    map[string]bool    // conversations that were told that their queue is full
+}
+
+// bucket is filled evenly over time, and emptied by one for each message.
+type bucket struct {
+	left   float64
+	at     time.Time
+	told   bool
+	last   channels.Message // the last one that was taken
+	pieces int              // taken with it for nothing
+}
+
+func (b *bucket) fill(now time.Time, perMinute, most float64) {
+	d := now.Sub(b.at)
+	b.left = min(most, b.left+max(0, d.Minutes())*perMinute)
+	b.at = now // also of a clock that was set back, else nothing is let in until it has caught up
+}
+
+// take says whether m is within the limit of the bucket k. A message that is
+// offered again, and the pieces of one that was taken, cost nothing.
+func (l *limiter) take(k string, m channels.Message, now time.Time, perMinute, most int) (ok, tell bool) {
+	if perMinute <= 0 || most <= 0 {
+		return true, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.buckets[k]
+	if b == nil {
+		l.makeRoom(now, float64(perMinute), float64(most))
+		b = &bucket{left: float64(most), at: now}
+		l.buckets[k] = b
+	}
+	b.fill(now, float64(perMinute), float64(most))
+	piece := b.pieces < mostFree && Joins(b.last, m)
+	switch {
+	case b.last.Event == m.Event && named(b.last) == named(m):
+		return true, false
+	case piece:
+		b.pieces++
+	case b.left < 1:
+		tell, b.told = !b.told, true
+		return false, tell
+	default:
+		b.left--
+		b.told, b.pieces = false, 0
+	}
+	b.last = m
+	b.last.Raw, b.last.Attachments = nil, nil
+	return true, false
+}
+
+// mostFree is how many pieces come with one message: an album has ten messages,
+// and so much text as one message may have comes in eight.
+const mostFree = 9
+
+// makeRoom forgets who may send as much as ever, and somebody when all are busy.
+// The caller holds mu.
+func (l *limiter) makeRoom(now time.Time, perMinute, most float64) {
+	if l.buckets == nil {
+		l.buckets = map[string]*bucket{}
+	}
+	if len(l.buckets) < mostBuckets {
+		return
+	}
+	for k, b := range l.buckets {
+		if b.fill(now, perMinute, most); b.left >= most {
+			delete(l.buckets, k)
+		}
+	}
+	for k := range l.buckets {
+		if len(l.buckets) < mostBuckets {
+			break
+		}
+		delete(l.buckets, k)
+	}
+}
+
+// again forgets that the notice of k was given, which could not be stored.
+func (l *limiter) again(k string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.buckets[k]; b != nil {
+		b.told = false
+	}
+	delete(l.told, k)
+}
+
+// full notes whether the queue of k is full; tell is true for the first time.
+func (l *limiter) full(k string, full bool) (tell bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !full {
+		delete(l.told, k)
+		return false
+	}
+	if l.told == nil || len(l.told) >= mostBuckets {
+		l.told = map[string]bool{}
+	}
+	tell = !l.told[k]
+	l.told[k] = true
+	return tell
+}
+
+// limited refuses m when it is over a limit. Nothing is stored of it but the
+// one notice.
+func (i *Intake) limited(ctx context.Context, m channels.Message) (refused bool, err error) {
+	person := strings.Join([]string{"person", m.Channel, m.Sender.ID}, "\x00")
+	ok, tell := i.limiter.take(person, m, i.Now(), i.Limits.PersonPerMinute, i.Limits.PersonBurst)
+	if !ok {
+		return true, i.over(ctx, m, person, tell, fmt.Sprintf(
+			"That is more than I can take at once: I read at most %d messages a minute from one person. I have not read this one; please wait a little and send it again.", i.Limits.PersonPerMinute))
+	}
+	if m.Address.Kind == sessionkeys.DM {
+		return i.looping(ctx, m)
+	}
+	group := strings.Join([]string{"group", m.Channel, m.Address.Peer}, "\x00")
+	ok, tell = i.limiter.take(group, m, i.Now(), i.Limits.GroupPerMinute, i.Limits.GroupPerMinute)
+	if !ok {
+		return true, i.over(ctx, m, group, tell, fmt.Sprintf(
+			"That is more than I can take at once: I read at most %d messages a minute from one group. I have not read this one; please wait a little and send it again.", i.Limits.GroupPerMinute))
+	}
+	return i.looping(ctx, m)
+}
+
+// crowded refuses m when too much of its conversation waits already: every
+// message in the log that no turn has read, pieces and edits too. The log is
+// asked only when the mailbox is owed something, so a few more may slip in
+// before the first of them was noticed.
+func (i *Intake) crowded(ctx context.Context, m channels.Message, token string) (refused bool, err error) {
+	if i.Limits.Queue <= 0 {
+		return false, nil
+	}
+	box, err := i.Book.Mailbox(ctx, token)
+	if errors.Is(err, sessions.ErrNotFound) || err == nil && box.Touched <= box.Read {
+		i.limiter.full(token, false)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the queue: %w", err)
+	}
+	n, err := i.Log.Waiting(ctx, token, box.Read)
+	if err != nil {
+		return false, fmt.Errorf("count what waits: %w", err)
+	}
+	tell := i.limiter.full(token, n >= i.Limits.Queue)
+	if n < i.Limits.Queue {
+		return false, nil
+	}
+	return true, i.over(ctx, m, token, tell, fmt.Sprintf(
+		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or /stop to drop what waits.", n))
+}
+
+func (i *Intake) over(ctx context.Context, m channels.Message, k string, tell bool, notice string) error {
+	if tell && !ForBot(m) { // its sender did not ask for an answer
+		i.limiter.again(k)
+	} else if tell {
+		if err := i.answer(ctx, m, notice); err != nil {
+			i.limiter.again(k)
+			return err
+		}
+	}
+	i.Observer.Ignored(m.Channel, Limited)
+	return nil
+}

@@ -1,0 +1,176 @@
+package intake_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/intake"
+)
+
+// limited is an intake with limits and a clock.
+func limited(w *world, l intake.Limits) (*intake.Intake, *time.Time) {
+	in := w.intake(intake.Access{Everyone: true})
+	now := received
+	in.Limits, in.Now = l, func() time.Time { return now }
+	return in, &now
+}
+
+func TestAPersonIsTakenUpToALimitAndToldOnce(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, now := limited(&w, intake.Limits{PersonPerMinute: 10, PersonBurst: 5})
+	n := 0
+	say := func(m channels.Message) {
+		t.Helper()
+		n++
+		m.Event, m.MessageID = fmt.Sprint("e", n), fmt.Sprint("m", n)
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(published, notices, ignored int) {
+		t.Helper()
+		if len(w.published) != published || len(w.notices) != notices || w.counts["ignored tg rate_limited"] != ignored {
+			t.Fatalf("%d published, %d notices, counted %v; want %d, %d, %d", len(w.published), len(w.notices), w.counts, published, notices, ignored)
+		}
+	}
+	for range 8 {
+		say(dm(ann, "hi"))
+	}
+	want(5, 1, 3)
+	say(dm(ben, "hi")) // somebody else is not concerned
+	want(6, 1, 3)
+	say(dm(ann, "/stop")) // always
+	if len(w.requests) != 1 {
+		t.Error("a stop was refused")
+	}
+	*now = now.Add(6 * time.Second) // one more
+	say(dm(ann, "hi"))
+	want(7, 1, 3)
+	say(dm(ann, "hi")) // another burst, another notice
+	say(dm(ann, "/help"))
+	want(7, 2, 5)
+	*now = now.Add(time.Hour)
+	for range 3 { // an album is one message
+		say(ofAlbum("a", dm(ann, "")))
+	}
+	for range 9 {
+		m := ofAlbum("b", dm(ann, ""))
+		m.Attachments = []channels.Attachment{{Kind: "photo"}}
+		say(m)
+	}
+	for range 4 {
+		say(dm(ann, "hi"))
+	}
+	want(7+9+4, 2, 5)
+	say(dm(ann, "hi"))
+	want(7+9+4, 3, 6)
+}
+
+func TestWhatIsOfferedAgainAfterAnErrorCostsNothing(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, _ := limited(&w, intake.Limits{PersonPerMinute: 1, PersonBurst: 1})
+	w.fail = "Publish"
+	for range 3 {
+		if err := in.Accept(t.Context(), dm(ann, "hi")); !errors.Is(err, errDown) {
+			t.Fatal(err)
+		}
+	}
+	w.fail = ""
+	if err := in.Accept(t.Context(), dm(ann, "hi")); err != nil || len(w.published) != 1 {
+		t.Fatalf("%v, %v", err, w.counts)
+	}
+	// A notice that could not be stored is given when it is offered again.
+	w.fail = "Notice"
+	m := dm(ann, "hi")
+	m.Event = "e2"
+	if err := in.Accept(t.Context(), m); !errors.Is(err, errDown) {
+		t.Fatal(err)
+	}
+	w.fail = ""
+	if err := in.Accept(t.Context(), m); err != nil || len(w.notices) != 1 {
+		t.Fatalf("%v, %v", err, w.notices)
+	}
+}
+
+func TestAGroupIsTakenUpToALimit(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, _ := limited(&w, intake.Limits{GroupPerMinute: 20})
+	for i := range 30 {
+		m := group(fmt.Sprint(5000+i), "hi")
+		m.Event = fmt.Sprint("e", i)
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.published) != 20 || len(w.notices) != 1 || !strings.Contains(w.notices[0].Text, "one group") {
+		t.Errorf("%d published, told %v", len(w.published), w.notices)
+	}
+}
+
+func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, _ := limited(&w, intake.Limits{Queue: 32})
+	for i, waiting := range []int{0, 31, 32, 40, 31, 33} {
+		w.waiting = waiting
+		m := dm(ann, "hi")
+		m.Event = fmt.Sprint("e", i)
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.published) != 3 || len(w.notices) != 2 || w.counts["ignored tg rate_limited"] != 3 {
+		t.Errorf("%d published, told %v, counted %v", len(w.published), w.notices, w.counts)
+	}
+}
+
+func TestTheLimiterForgetsWhoIsQuietAndNeverGrows(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, _ := limited(&w, intake.Limits{PersonPerMinute: 1, PersonBurst: 1})
+	for i := range 10_000 {
+		m := dm(fmt.Sprint(i), "hi")
+		m.Event = fmt.Sprint("e", i)
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := in.Remembered(); n > 4096 || n == 0 {
+		t.Errorf("it remembers %d people", n)
+	}
+}
+
+func TestLimitsSayWhatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	if err := (intake.Limits{}).Defaults().Validate(); err != nil {
+		t.Error(err)
+	}
+	if err := (intake.Limits{Queue: -2}).Validate(); err == nil || !strings.Contains(err.Error(), "queue") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNobodyIsToldOfALimitWhoDidNotSpeakToTheBot(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, _ := limited(&w, intake.Limits{PersonPerMinute: 1, PersonBurst: 1})
+	long := strings.Repeat("x", 4000)
+	for i, m := range []channels.Message{
+		group(ann, "hi"), unmentioned(group(ann, "not for the bot "+long)), unmentioned(group(ann, "this neither "+long)), group(ann, "hi"), group(ann, "hi"),
+	} {
+		m.Event = fmt.Sprint("e", i)
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.published) != 1 || len(w.notices) != 1 || w.counts["ignored tg rate_limited"] != 4 {
+		t.Errorf("%d published, told %v, counted %v", len(w.published), w.notices, w.counts)
+	}
+}

@@ -1,0 +1,111 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// Signal does not say who is a bot, and two bots that answer each other never
+// stop. What gives one away is that it writes more than anybody types in the time:
+// nobody does so ten times in a row. Two that write a line every minute are not
+// noticed; the limits and the budget of a person end that.
+const (
+	typed  = 10              // characters that somebody types in a second, who types very fast
+	begins = 2 * time.Second // and in which nobody has read what was said before
+)
+
+// tells says whether the network of m says of its senders which are bots.
+func tells(m channels.Message) bool { return m.Address.Channel != sessionkeys.Signal }
+
+// loops remembers how people wrote lately, each in each chat.
+type loops struct {
+	mu  sync.Mutex
+	all map[string]*pace
+}
+
+// pace is how somebody writes.
+type pace struct {
+	last channels.Message
+	fast int // messages in a row that came too fast
+	told bool
+}
+
+// note says whether m is one too many of those that come faster than anybody
+// types, and whether that is to be said. A message that is offered again, and
+// the pieces of one, count as that one.
+func (l *loops) note(k string, m channels.Message, most int) (refused, tell bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.all[k]
+	if p == nil {
+		if l.all == nil || len(l.all) >= mostBuckets {
+			l.all = map[string]*pace{}
+		}
+		p = &pace{}
+		l.all[k] = p
+	}
+	switch took := said(m).Sub(said(p.last)); {
+	case p.last.Event == m.Event || Joins(p.last, m):
+	case p.last.Event == "": // the first
+	case took < 0: // brought again
+		return p.fast >= most, false
+	case took < begins+time.Duration(utf8.RuneCountInString(m.Text))*time.Second/typed:
+		p.fast++
+	default:
+		p.fast, p.told = 0, false
+	}
+	p.last = m
+	p.last.Raw, p.last.Attachments = nil, nil
+	if p.fast < most {
+		return false, false
+	}
+	tell, p.told = !p.told, true
+	return true, tell
+}
+
+// again forgets that the notice of k was given, which could not be stored.
+func (l *loops) again(k string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.all[k]; p != nil {
+		p.told = false
+	}
+}
+
+// said is when somebody said m, by the network's clock.
+func said(m channels.Message) time.Time {
+	if m.SentAt.IsZero() {
+		return m.ReceivedAt
+	}
+	return m.SentAt
+}
+
+// looping refuses m when its sender seems to be a bot that answers ours.
+func (i *Intake) looping(ctx context.Context, m channels.Message) (refused bool, err error) {
+	if i.Limits.BotLoop <= 0 || tells(m) {
+		return false, nil
+	}
+	k := strings.Join([]string{m.Channel, m.Sender.ID, m.Address.Peer}, "\x00")
+	refused, tell := i.loops.note(k, m, i.Limits.BotLoop)
+	if !refused {
+		return false, nil
+	}
+	if tell {
+		i.Logger.Warn("somebody writes faster than people do, as a bot would that answers ours: not answered until that ends",
+			"channel", m.Channel, "sender", cut(m.Sender.ID, mostLogged), "chat", cut(m.Address.Peer, mostLogged))
+		if err := i.answer(ctx, m, fmt.Sprintf(
+			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", i.Limits.BotLoop)); err != nil {
+			i.loops.again(k)
+			return true, err
+		}
+	}
+	i.Observer.Ignored(m.Channel, Limited)
+	return true, nil
+}

@@ -1,0 +1,89 @@
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/commands"
+	"parley/sessionkeys"
+)
+
+// RefusedError says why a dead letter is not given to the bot again: a sentence
+// for the operator.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }
+
+func refuse(format string, a ...any) error { return &RefusedError{fmt.Sprintf(format, a...)} }
+
+// Redeliver queues the message of a dead letter again, as one that was just
+// received, for the conversation it came from. Nil means that it is stored; the
+// letter is the caller's to forget, afterwards. Redelivering the same letter
+// again, also after a crash between the two, adds nothing: the message's new
+// event id comes from the letter's own, and is known like any other. A letter
+// that the message ends as once more has another id.
+//
+// Who sent it must still be allowed to. What cannot be read, or may not be
+// delivered, is a *RefusedError; of other errors nobody knows whether the
+// message was stored.
+func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
+	m, key, err := i.Again(l)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return refuse("it cannot be written down: %v", err)
+	}
+	_, err = i.Log.Publish(ctx, broker.Envelope{ID: eventID(m), Token: key.Token(), Key: key.String(), Body: body})
+	if errors.Is(err, broker.ErrTooLarge) {
+		return refuse("it is larger than a message may be")
+	}
+	if err != nil {
+		return fmt.Errorf("queue the message again: %w", err)
+	}
+	return nil
+}
+
+// Again is the message that Redeliver would queue, and where. It asks nobody.
+func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys.Key, err error) {
+	bad := func(err error) (channels.Message, sessionkeys.Key, error) {
+		return channels.Message{}, sessionkeys.Key{}, err
+	}
+	if l.ID == "" || json.Unmarshal(l.Body, &m) != nil || m.Event == "" || m.Channel == "" || m.Kind == channels.Unreadable {
+		return bad(refuse("it could not be read when it came, and what is kept is no message that parley can give to the bot: " +
+			"look at it with dead-letters show --body, ask its sender to write again, and drop it"))
+	}
+	src, ok := i.Sources[m.Channel]
+	if !ok {
+		return bad(refuse("it came by the channel %q, which is not configured any more", m.Channel))
+	}
+	if v := src.Access.Authorize(m, m.Origin); !v.Allowed {
+		return bad(refuse("it may not be answered: %s", v.Hint))
+	}
+	if m.Kind != channels.Said && m.Kind != channels.Edited || m.Text == "" && len(m.Attachments) == 0 {
+		return bad(refuse("it says nothing that could be answered"))
+	}
+	if c, ok := commands.Parse(m.Text); ok && c.Kind() != commands.Queued {
+		return bad(refuse("it is the command /%s, which would mean something else now", c.Name))
+	}
+	m.Event = "redelivered-" + l.ID
+	// It is to be answered by itself: as a piece of something it had no mention,
+	// and as an edit it would change nothing that was said.
+	m.Kind, m.Mentioned = channels.Said, true
+	m.ReceivedAt = i.Now()
+	if key, err = sessionkeys.For(src.Agent, m.Address); err != nil {
+		return bad(refuse("its conversation cannot be named: %v", err))
+	}
+	if problem := unfit(m); problem != "" {
+		return bad(refuse("%s", problem))
+	}
+	if len(m.Text) > MaxText {
+		return bad(refuse("it has %d bytes of text, and at most %d are read", len(m.Text), MaxText))
+	}
+	return m, key, nil
+}

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/broker"
+	"parley/faultpoint"
+	"parley/gateway/delivery"
+	"parley/gateway/intake"
+	"parley/gateway/prices"
+	"parley/gateway/worker"
+	"parley/sessions"
+)
+
+// live runs the parts of this process's roles. They end one after another: first
+// what takes messages, then what answers them, then what sends the answers, then
+// what watches.
+func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, b *broker.Broker, store sessions.Store, vital *vitals) error {
+	failed, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSending()
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWatching()
+
+	var takers, workers, senders, watchers errgroup.Group
+	part := func(ctx context.Context, group *errgroup.Group, name string, run func(context.Context) error) {
+		group.Go(func() error {
+			err := run(ctx)
+			if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return nil
+			}
+			err = fmt.Errorf("%s: %w", name, err)
+			fail(err)
+			return err
+		})
+	}
+	part(watching, &watchers, "ops", g.ops.Run)
+	part(watching, &watchers, "admin", g.admin.Run)
+	part(watching, &watchers, "webhooks", g.hooks.Run) // to the end, to refuse in words
+	part(watching, &watchers, "message log", b.Watch)
+	part(watching, &watchers, "vitals", vital.run)
+	part(watching, &watchers, "prices", func(ctx context.Context) error {
+		tick := time.NewTicker(prices.Interval)
+		defer tick.Stop()
+		g.prices.Watch(ctx, tick.C)
+		return nil
+	})
+	part(watching, &watchers, "janitor", func(ctx context.Context) error {
+		return g.alone(ctx, b, leaseJanitor, func(ctx context.Context) error { return g.sweep(ctx, b, store) })
+	})
+	part(watching, &watchers, "store", func(ctx context.Context) error { return g.tend(ctx, store, b) })
+	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, b) })
+	if g.cfg.has(RoleGateway) {
+		f := newFronts(g, b, out, vital.guard(in.Accept))
+		part(sending, &senders, "delivery", out.Listen)
+		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
+		part(failed, &takers, "channels", f.watch)
+	}
+	if g.cfg.has(RoleWorker) {
+		part(failed, &workers, "worker", w.Run)
+	}
+
+	g.ops.SetReady(true)
+	g.hooks.SetReady(true)
+	if faultpoint.Enabled {
+		g.o.Logger.Warn("this binary was built for tests: a variable of its environment can kill it", "tag", "faultpoints")
+	}
+	close(g.started)
+	g.o.Logger.Info("started", "version", g.o.Version, "ops", g.ops.Addr(), "state", g.cfg.StateDir, "roles", g.cfg.Roles)
+	<-failed.Done()
+	g.ops.SetReady(false)
+	g.hooks.SetReady(false)
+	g.o.Logger.Info("ending")
+
+	errs := []error{takers.Wait(), workers.Wait()}
+	stopSending()
+	errs = append(errs, senders.Wait())
+	stopWatching()
+	errs = append(errs, watchers.Wait())
+	g.lastTick(ctx, store, b)
+	return errors.Join(errs...)
+}
+
+// exportCost lets this process export the cost while no other does.
+func (g *Gateway) exportCost(ctx context.Context, b *broker.Broker) error {
+	return g.alone(ctx, b, leaseExport, func(ctx context.Context) error {
+		g.exports.Store(true)
+		defer g.exports.Store(false)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+}

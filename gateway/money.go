@@ -1,0 +1,87 @@
+package gateway
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"parley/costs"
+	"parley/gateway/budgets"
+	"parley/gateway/prices"
+)
+
+// limits are the budgets of c, which Validate accepts.
+func (c Config) limits() (budgets.Limits, error) {
+	l, err := c.Budgets.Limits()
+	if err != nil {
+		return l, fmt.Errorf("budgets: %w", err)
+	}
+	l.ChannelsByTheDay = map[string]costs.Amount{}
+	for _, a := range c.accounts() {
+		if l.ChannelsByTheDay[a.name], err = budgets.Parse(a.budgetPerDay); err != nil {
+			return l, fmt.Errorf("%s.budget_per_day: %w", a.path, err)
+		}
+	}
+	return l, nil
+}
+
+// families says which part of the price list holds for a provider.
+func (c Config) families() map[string]string {
+	m := map[string]string{}
+	for name, p := range c.Providers {
+		m[name] = p.Prices
+	}
+	return m
+}
+
+// Prices are the prices that a gateway with this configuration uses. parse
+// reads the file that cfg names; nil: as JSON.
+func Prices(cfg Config, parse func(name string, data []byte) (*costs.Catalogue, error)) (*prices.Table, error) {
+	cfg = cfg.Defaults()
+	t, err := prices.Open(prices.Options{Config: cfg.Prices, Families: cfg.families(), Parse: parse})
+	if err != nil {
+		return nil, Problems{{"prices.file", err}}
+	}
+	return t, nil
+}
+
+// Unpriced are the models of a configuration that have no price but perhaps the
+// ceiling, by the agents that use them.
+type Unpriced struct {
+	Agent, Model string
+	Ceiling      bool // they are reckoned by it
+	Refused      bool // a budget applies, so they are refused
+}
+
+// UnpricedModels are the configured models without a price, by agent.
+func (c Config) UnpricedModels(v *prices.View) (us []Unpriced) {
+	c = c.Defaults()
+	limits, err := c.limits()
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		a := c.Agents[name]
+		provider, model, splitErr := SplitModel(a.Model)
+		if splitErr != nil {
+			continue
+		}
+		p, ok := v.Price(provider, model)
+		if ok && !p.Ceiling {
+			continue
+		}
+		us = append(us, Unpriced{Agent: name, Model: a.Model, Ceiling: ok, Refused: !ok && err == nil && limits.Any()})
+	}
+	return us
+}
+
+// warn tells the operator of models without a price.
+func (g *Gateway) warn() {
+	for _, u := range g.cfg.UnpricedModels(g.prices.View()) {
+		switch {
+		case u.Refused:
+			g.o.Logger.Error("the model has no known price and budgets apply, so it is refused: list it in prices.file, or give prices.ceiling", "agent", u.Agent, "model", u.Model)
+		case u.Ceiling:
+			g.o.Logger.Warn("the model has no known price: it is reckoned at prices.ceiling", "agent", u.Agent, "model", u.Model)
+		default:
+			g.o.Logger.Warn("the model has no known price: its cost is not in the ledger's sums, it is counted as unpriced", "agent", u.Agent, "model", u.Model)
+		}
+	}
+}

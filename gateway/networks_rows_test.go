@@ -1,0 +1,269 @@
+package gateway_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/gateway"
+	"parley/gateway/gatewaytest"
+	"parley/gateway/intake"
+	"parley/simulators/model"
+	"parley/simulators/signal"
+	"parley/simulators/slack"
+	"parley/simulators/telegram"
+)
+
+// asking is what people say in rows that count: each question once, and each
+// answer has its question in it.
+type asking struct {
+	places []*gatewaytest.Place
+	asked  map[*gatewaytest.Place][]string
+	n      int
+}
+
+// ask says one more question in a place.
+func (a *asking) ask(p *gatewaytest.Place) {
+	if a.asked == nil {
+		a.asked = map[*gatewaytest.Place][]string{}
+	}
+	word := fmt.Sprintf("question%dend", a.n)
+	a.n++
+	p.Say(word)
+	a.asked[p] = append(a.asked[p], word)
+}
+
+// await waits for all answers.
+func (a *asking) await() {
+	for p, words := range a.asked {
+		p.AwaitWords(words...)
+	}
+}
+
+// repeatMark is how an answer begins that may have been given before.
+const repeatMark = "may be a repeat"
+
+// check counts the answers: one for each question, in their order, and further
+// ones only with the mark of a repeat, of which it says how many there are.
+func (a *asking) check(t *testing.T) (repeats int) {
+	t.Helper()
+	for p, words := range a.asked {
+		next := 0
+		seen := map[string]int{}
+		for _, text := range p.Shown() {
+			i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(text, w) })
+			switch {
+			case i < 0:
+				t.Errorf("%s shows %q", p, text)
+			case seen[words[i]] > 0 && strings.Contains(text, repeatMark):
+				repeats++
+			case seen[words[i]] > 0:
+				t.Errorf("%s shows %q again, unmarked", p, text)
+			case i != next:
+				t.Errorf("%s shows %q instead of an answer to %q", p, text, words[next])
+			default:
+				next++
+			}
+			if i >= 0 {
+				seen[words[i]]++
+			}
+		}
+		if next != len(words) {
+			t.Errorf("%s has %d answers to %d questions in order", p, next, len(words))
+		}
+	}
+	return repeats
+}
+
+// signal-cli dies, again and again, wherever it is; and so does the real binary
+// that tails its journal. Nothing is lost, and nothing is there twice without its
+// mark. (F13)
+func TestF13_KilledDaemonsAndReceiversLoseNothing(t *testing.T) {
+	t.Parallel()
+	seed := seedOf(t)
+	rng := rand.New(rand.NewPCG(seed, 0x13)) //nolint:gosec // it must repeat
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(house.Dir, "parley.yaml")
+	text := fmt.Sprintf(`
+state_dir: %[1]s/state
+name: test
+channels: {signal: {sig: {account: "%[2]s", aci: "%[3]s", access: {everyone: true}, while_busy: queue,
+  command: [%[4]s, sim, signal-cli, --world, "%[5]s", --config, %[1]s/cli]}}}
+providers: {sim: {kind: anthropic, base_url: "%[6]s", prices: demo}}
+agents: {main: {model: sim/demo}}
+ops: {listen: "127.0.0.1:0"}
+log: {format: json}
+limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -1, bot_loop: -1}
+`, house.Dir, gatewaytest.SignalNumber, gatewaytest.SignalACI, program, house.Signal.URL(), house.Model.URL())
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var a asking
+	for i := range 3 {
+		a.places = append(a.places, house.Direct(gatewaytest.Signal, 7001+i), house.Group(gatewaytest.Signal, 8001+i, 7001))
+	}
+	gw := start(t, config)
+	kills := map[string]int{}
+	for round := range size(100) {
+		before := house.Signal.Totals()
+		said := 2 + rng.IntN(4)
+		for range said {
+			a.ask(a.places[rng.IntN(len(a.places))])
+		}
+		// A moment at which some of it is on its way in, or out.
+		some := 1 + rng.IntN(said)
+		moments := []struct {
+			name string
+			come func(signal.Totals) bool
+		}{
+			{"taken from the service", func(n signal.Totals) bool { return n.Acked >= before.Acked+some }},
+			{"written to the journal", func(n signal.Totals) bool { return n.Handled >= before.Handled+some }},
+			{"answered", func(n signal.Totals) bool { return n.Sent >= before.Sent+some }},
+		}
+		moment := moments[rng.IntN(len(moments))]
+		inSignal(t, house, moment.name, func(b signal.Book) bool { return moment.come(b.Totals) })
+		if round%2 == 0 {
+			kills["daemon"]++
+			if _, err := house.Signal.Kill(""); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		kills["parley"]++
+		gw.kill()
+		a.ask(a.places[rng.IntN(len(a.places))]) // while nobody runs
+		gw = start(t, config)
+	}
+	a.await()
+	gw.kill()
+	repeats := a.check(t)
+	b := house.Signal.Books()
+	unconfirmed := 0
+	for _, m := range b.Messages {
+		if m.Unconfirmed {
+			unconfirmed++
+		}
+	}
+	t.Logf("%d questions, killed: %v; %d daemons; %d marked repeats, %d sends of which nobody heard", a.n, kills, len(b.Daemons), repeats, unconfirmed)
+}
+
+// Slack brings each event up to five times, shuffled, and some much later than
+// the log remembers ids. Each is answered once. (F15)
+func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	late, people := 2*time.Second, 30
+	if size(10) == 10 {
+		late, people = 150*time.Second, 1000 // the log's own memory is 120 s long
+	}
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Networks: []gatewaytest.Network{gatewaytest.Slack}, Webhook: true, Brain: model.Echo,
+		OnSlack: func(o *slack.Options) {
+			o.Retries = append([]time.Duration{0}, slices.Repeat([]time.Duration{late}, 1000)...)
+		},
+	})
+	if err := house.Slack.Plan(
+		slack.Fault{Trouble: slack.Duplicated, Probability: 0.3, Copies: 4},
+		slack.Fault{Trouble: slack.LostAck, Probability: 0.3},
+		slack.Fault{Trouble: slack.Reordered, Probability: 0.3, Delay: 50 * time.Millisecond},
+		slack.Fault{Trouble: slack.MentionFirst, Probability: 0.5},
+	); err != nil {
+		t.Fatal(err)
+	}
+	gw := house.Start()
+	var a asking
+	for i := range people {
+		a.places = append(a.places, house.Direct(gatewaytest.Slack, 7001+i), house.Group(gatewaytest.Slack, 8001+i%10, 7001+i))
+	}
+	for i, p := range a.places {
+		a.ask(p)
+		if i%2 == 0 {
+			a.ask(p)
+		}
+	}
+	a.await()
+	b := inSlack(t, house, "the last copies", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	gw.Stop() // what a copy made begins and ends before
+	for p, words := range a.asked {
+		for _, w := range words {
+			answers, repeats := 0, 0
+			for _, text := range p.Shown() {
+				switch {
+				case !strings.Contains(text, w):
+				case strings.Contains(text, repeatMark):
+					repeats++ // of a preview that may or may not have arrived
+				default:
+					answers++
+				}
+			}
+			if answers > 1 || answers+repeats == 0 {
+				t.Errorf("%s was answered %d times, and %d times with a mark", w, answers, repeats)
+			}
+		}
+	}
+	if n := questions(house); n != a.n {
+		t.Errorf("%d questions were asked for %d", n, a.n)
+	}
+	t.Logf("%d questions in %d events, brought %d times", a.n, b.Totals.Events, b.Totals.Delivered)
+	if b.Totals.Delivered <= b.Totals.Events || b.Totals.GivenUp > 0 {
+		t.Errorf("brought %d times, %d given up", b.Totals.Delivered, b.Totals.GivenUp)
+	}
+}
+
+// Somebody sends a flood on every network at once. They get what the limits
+// allow and one note on each; everybody else is answered. (F17)
+func TestF17_AFloodCostsItsSenderAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Networks: gatewaytest.AllNetworks(),
+		OnSlack:  func(o *slack.Options) { o.AckTimeout = -1 }, // however long it takes
+		Change: func(c *gateway.Config) {
+			c.Limits = intake.Limits{PersonPerMinute: 1, PersonBurst: 5, GroupPerMinute: -1, Queue: -1, BotLoop: -1}
+		},
+	})
+	gw := house.Start()
+	began := time.Now()
+	var others asking
+	flood := size(10_000) / 3
+	for _, n := range gatewaytest.AllNetworks() {
+		flooder := house.Direct(n, 6666)
+		for i := range flood {
+			flooder.Say(fmt.Sprintf("flood%dend", i))
+			if i%(flood/5) == 0 {
+				others.ask(house.Direct(n, 7001+i))
+			}
+		}
+		last := house.Direct(n, 7000) // behind the flood
+		others.ask(last)
+		last.AwaitWords(others.asked[last]...)
+	}
+	others.await()
+	took := time.Since(began)
+	inSlack(t, house, "the end of the flood", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	house.Await("the end of the flood", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	gw.Stop()
+	others.check(t)
+	minutes := int(time.Since(began).Minutes()) + 1
+	for _, n := range gatewaytest.AllNetworks() {
+		answers, notes := 0, 0
+		for _, text := range house.Direct(n, 6666).Shown() {
+			if strings.Contains(text, "more than I can take") {
+				notes++
+			} else {
+				answers++
+			}
+		}
+		if answers < 5 || answers > 5+minutes || notes < 1 || notes > 1+answers-5 {
+			t.Errorf("on %s the flood of %d got %d answers and %d notes in %d minutes", n, flood, answers, notes, minutes)
+		}
+	}
+	t.Logf("%d messages of one person on each network, %d of others, in %s", flood, others.n, took.Round(10*time.Millisecond))
+}

@@ -1,0 +1,182 @@
+package gateway_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/gateway"
+	"parley/gateway/gatewaytest"
+	"parley/gateway/intake"
+	"parley/simulators/model"
+	"parley/simulators/slack"
+)
+
+// onEach runs a test on every network.
+func onEach(t *testing.T, run func(t *testing.T, n gatewaytest.Network)) {
+	t.Helper()
+	t.Parallel()
+	for _, n := range gatewaytest.AllNetworks() {
+		t.Run(string(n), func(t *testing.T) {
+			t.Parallel()
+			run(t, n)
+		})
+	}
+}
+
+// Whatever the network: a question in a direct message, a mention in a group, a
+// tool, commands, and what is said while no gateway runs.
+func TestTheWholeHouseOnEveryNetwork(t *testing.T) {
+	onEach(t, func(t *testing.T, n gatewaytest.Network) {
+		house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: model.Demo(0)})
+		gw := house.Start()
+		direct, group := house.Direct(n, 7001), house.Group(n, 8001, 7002)
+		for _, c := range []struct {
+			place     *gatewaytest.Place
+			say, want string
+		}{
+			{direct, "what is 12*7", "84"},
+			{group, "what is 5*5", "25"},
+			{direct, "list files", "empty"},
+			{direct, "/status", "messages"},
+			{group, "/cost", "$0.00"},
+			{direct, "/new", "new conversation"},
+			{direct, "/help", "/stop"},
+			{direct, "/stop", "Nothing was running"},
+		} {
+			if got := gw.AskAt(c.place, c.say); !strings.Contains(got, c.want) {
+				t.Errorf("in %s %q was answered with %q", c.place, c.say, got)
+			}
+		}
+		if m := gw.Scrape(); !strings.Contains(m, fmt.Sprintf(`parley_turns_total{channel="%s",chat="dm",outcome="ok"} 2`, n)) ||
+			!strings.Contains(m, fmt.Sprintf(`parley_turns_total{channel="%s",chat="group",outcome="ok"} 1`, n)) {
+			t.Error("two turns in direct messages and one in a group are not in the metrics")
+		}
+		gw.Stop()
+		direct.Say("what is 6*7")
+		group.Say("what is 6*8")
+		again := house.Start()
+		again.Delivered()
+		again.Delivered()
+		if got := direct.Shown(); !strings.Contains(got[len(got)-1], "42") {
+			t.Errorf("after a restart the person was told %q", got)
+		}
+		if got := group.Shown(); !strings.Contains(got[len(got)-1], "48") || len(got) != 3 {
+			t.Errorf("after a restart the group was told %q", got)
+		}
+	})
+}
+
+// allow lets the people and groups talk to the bot, and nobody else.
+func allow(people, groups []string) func(*gateway.Config) {
+	access := intake.Access{People: people, Groups: groups}
+	return func(c *gateway.Config) {
+		for name, tg := range c.Channels.Telegram {
+			tg.Access = access
+			c.Channels.Telegram[name] = tg
+		}
+		for name, sl := range c.Channels.Slack {
+			sl.Access = access
+			c.Channels.Slack[name] = sl
+		}
+		for name, sig := range c.Channels.Signal {
+			sig.Access = access
+			c.Channels.Signal[name] = sig
+		}
+	}
+}
+
+// personID is the stable id of person n.
+func personID(network gatewaytest.Network, n int) string {
+	switch network {
+	case gatewaytest.Slack:
+		return gatewaytest.SlackPerson(n).ID
+	case gatewaytest.Signal:
+		return gatewaytest.SignalPerson(n).ACI
+	}
+	return fmt.Sprint(gatewaytest.TelegramPerson(n).ID)
+}
+
+// Who is not listed, or speaks in a group that is not, costs nothing and hears
+// nothing, whatever they are called and whatever they say.
+func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
+	onEach(t, func(t *testing.T, n gatewaytest.Network) {
+		var house *gatewaytest.House
+		house = gatewaytest.Open(t, gatewaytest.Options{
+			Networks: []gatewaytest.Network{n},
+			Change: func(c *gateway.Config) {
+				allow([]string{personID(n, 7001)}, []string{house.Group(n, 8001, 7001).ID})(c)
+			},
+		})
+		gw := house.Start()
+		strangers := []*gatewaytest.Place{house.Direct(n, 7002), house.Group(n, 8001, 7002), house.Group(n, 8002, 7001)}
+		for _, p := range strangers {
+			p.Say("hello")
+			p.Say("/status")
+			p.Say("/stop")
+		}
+		if n == gatewaytest.Slack {
+			// The same id in another workspace is somebody else.
+			other := gatewaytest.SlackPerson(7001)
+			other.Team = "T0ELSEWHERE"
+			shared := house.InSlack(slack.Channel{ID: "C8001", Kind: slack.Public, External: true}, other)
+			shared.Say("hello")
+			strangers = append(strangers, shared)
+		}
+		friends := []*gatewaytest.Place{house.Direct(n, 7001), house.Group(n, 8001, 7001)}
+		for _, p := range friends {
+			if got := gw.AskAt(p, "good morning"); !strings.Contains(got, "good morning") {
+				t.Errorf("in %s the answer was %q", p, got)
+			}
+		}
+		refused := fmt.Sprintf(`parley_messages_ignored_total{channel="%s",reason="not_allowed"} `, n)
+		if m := gw.Scrape(); !strings.Contains(m, refused) || strings.Contains(m, refused+"0\n") {
+			t.Error("who was refused is not counted")
+		}
+		gw.Stop() // what runs ends first
+		for _, p := range strangers {
+			if got := p.Shown(); n == gatewaytest.Slack && len(got) > 0 || slices.ContainsFunc(got, func(s string) bool { return !strings.Contains(s, "good morning") }) {
+				t.Errorf("%s shows %q", p, got)
+			}
+		}
+		if got := questions(house); got != len(friends) {
+			t.Errorf("%d questions were asked for %d messages", got, len(friends))
+		}
+	})
+}
+
+// An answer goes where its question came from, whatever the person does
+// meanwhile; and /stop ends what runs where it is said, and nothing else.
+func TestAnAnswerGoesWhereItsQuestionCameFromOnEveryNetwork(t *testing.T) {
+	onEach(t, func(t *testing.T, n gatewaytest.Network) {
+		brain, asked, canceled, release := held()
+		house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain})
+		gw := house.Start()
+		first, second, direct := house.Group(n, 8001, 7001), house.Group(n, 8002, 7001), house.Direct(n, 7001)
+		for _, p := range []*gatewaytest.Place{first, second} {
+			p.Say("in " + p.ID + " please hold on")
+			<-asked
+		}
+		if got := gw.AskAt(direct, "quick"); !strings.Contains(got, "quick") {
+			t.Errorf("meanwhile the person was told %q", got)
+		}
+		if got := gw.AskAt(second, "/stop"); !strings.Contains(got, "Stopped") {
+			t.Errorf("/stop was answered with %q", got)
+		}
+		<-canceled
+		release()
+		if d := gw.Delivered(); d.Chat != first.ID {
+			t.Errorf("the last answer went to %s", d.Chat)
+		}
+		if got := first.Shown(); len(got) != 1 || !strings.Contains(got[0], "in "+first.ID) {
+			t.Errorf("%s shows %q", first, got)
+		}
+		if got := second.Shown(); len(got) != 1 {
+			t.Errorf("%s shows %q", second, got)
+		}
+		if got := direct.Shown(); len(got) != 1 {
+			t.Errorf("%s shows %q", direct, got)
+		}
+	})
+}

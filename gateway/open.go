@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/broker"
+	"parley/disks"
+	"parley/sessions"
+	"parley/sessions/redis"
+	"parley/sessions/sqlite"
+)
+
+// opened is what outlives all parts, and is closed after them. What was not
+// opened is nil.
+type opened struct {
+	store sessions.Store
+	size  func() (int64, error) // bytes of the store on this machine's disk
+	log   *broker.Broker
+	claim func() // gives back what only one process may have; see claim
+}
+
+// roomEvery is how often a gateway that was started on a full disk looks again.
+const roomEvery = 2 * time.Second
+
+// openWithRoom is open, which waits as long as a disk is full: who started the
+// gateway may have no more tries, and nobody is there to see it.
+func (g *Gateway) openWithRoom(ctx context.Context) (o opened, err error) {
+	for told := false; ; told = true {
+		if err = os.MkdirAll(filepath.Join(g.cfg.StateDir, workspaces), 0o700); err == nil {
+			o, err = g.open(ctx)
+		} else {
+			o, err = opened{}, fmt.Errorf("make the state folder: %w", err)
+		}
+		if !disks.Full(err) || ctx.Err() != nil {
+			return o, err
+		}
+		if !told {
+			g.o.Logger.Error("a disk is full; starting when it has room", "state", g.cfg.StateDir, "error", err)
+		}
+		if e := o.close(ctx); e != nil {
+			return opened{}, errors.Join(err, e)
+		}
+		if wait(ctx, roomEvery) != nil {
+			return opened{}, fmt.Errorf("%w while a disk is full: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// open opens the store and the message log. What it returns is to be closed also
+// beside an error.
+func (g *Gateway) open(ctx context.Context) (o opened, err error) {
+	var opening errgroup.Group
+	shared := g.cfg.Store.Redis.used()
+	if !shared {
+		opening.Go(func() error { return g.openSQLite(ctx, &o) })
+	}
+	opening.Go(func() (err error) {
+		o.log, err = broker.Open(ctx, g.brokerOptions())
+		if err != nil {
+			return fmt.Errorf("open the message log: %w", err)
+		}
+		return nil
+	})
+	if err := opening.Wait(); err != nil {
+		return o, err
+	}
+	if shared { // it reads its facts from the log
+		return o, g.openRedis(ctx, &o)
+	}
+	o.claim, err = g.claimLog(ctx, o.log)
+	return o, err
+}
+
+func (g *Gateway) openSQLite(ctx context.Context, o *opened) error {
+	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, database), Log: g.o.Logger, Now: g.o.Now})
+	if err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	o.store = store
+	o.size = func() (int64, error) { return sizeOf(store.Path(), store.Path()+"-wal") }
+	return nil
+}
+
+// openRedis opens the store that other processes share, and looks for processes
+// that do not share it.
+func (g *Gateway) openRedis(ctx context.Context, o *opened) error {
+	if _, err := os.Stat(filepath.Join(g.cfg.StateDir, database)); err == nil {
+		g.o.Logger.Warn("there is an SQLite database in the state folder, and it is not used: conversations are in Redis", "state", g.cfg.StateDir)
+	}
+	options := g.cfg.Store.Redis.options()
+	options.Facts, options.Log, options.Now = facts{o.log}, g.o.Logger, g.o.Now
+	store, err := redis.Open(ctx, options)
+	if err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	o.store = store
+	o.size = func() (int64, error) { return 0, nil } // not on this machine
+	return nil
+}
+
+// database is SQLite's file in the state folder.
+const database = "parley.db"
+
+// facts is the part of the log in which a Redis store writes down what a failover
+// must not forget.
+type facts struct{ log *broker.Broker }
+
+func (f facts) Append(ctx context.Context, id string, body []byte) (uint64, error) {
+	return f.log.AppendFact(ctx, id, body)
+}
+
+func (f facts) After(ctx context.Context, number uint64, yield func(number uint64, body []byte) bool) error {
+	return f.log.Facts(ctx, number, func(f broker.Fact) bool { return yield(f.Seq, f.Body) })
+}
+
+func (f facts) Last(ctx context.Context) (uint64, error) { return f.log.LastFact(ctx) }
+
+// close closes what was opened, last opened first.
+func (o opened) close(ctx context.Context) error {
+	var errs []error
+	if o.claim != nil {
+		o.claim()
+	}
+	if o.log != nil {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		errs = append(errs, o.log.Close(end))
+	}
+	if o.store != nil {
+		errs = append(errs, o.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,39 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley/costs"
+)
+
+// BudgetAll names the budget of the whole house.
+const BudgetAll = "all"
+
+// Budget is spending that is watched: of the whole house or of one channel, in
+// a window of time.
+type Budget struct {
+	Scope  string       // global or channel
+	Name   string       // BudgetAll, or the channel's
+	Window string       // day or month, in UTC
+	Limit  costs.Amount // 0: none was configured
+	// Spent is what was settled in the window of at.
+	Spent func(ctx context.Context, at time.Time) (costs.Amount, error)
+}
+
+func (s *Shared) budgets(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
+	for _, b := range s.Budgets {
+		if b.Limit > 0 {
+			ms = append(ms, gauge(s.descs.limit, b.Limit.Dollars(), b.Scope, b.Name, b.Window))
+		}
+		spent, err := b.Spent(ctx, now)
+		if err != nil {
+			ms = append(ms, missing(err, s.descs.spent)...)
+			continue
+		}
+		ms = append(ms, gauge(s.descs.spent, spent.Dollars(), b.Scope, b.Name, b.Window))
+	}
+	return ms
+}

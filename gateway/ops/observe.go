@@ -1,0 +1,212 @@
+package ops
+
+import (
+	"time"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/gateway/worker"
+	"parley/llm"
+	"parley/transcript"
+)
+
+func chat(dm bool) string {
+	if dm {
+		return "dm"
+	}
+	return "group"
+}
+
+// channel is Other for one that has no series of its own.
+func (m *Metrics) channel(name string) string {
+	if m.channels[name] {
+		return name
+	}
+	return Other
+}
+
+func (m *Metrics) model(provider, model string) (string, string) {
+	if m.models[ModelName{provider, model}] {
+		return provider, model
+	}
+	m.overflows.WithLabelValues("model").Inc()
+	return Other, Other
+}
+
+// Received counts a message before anything is decided about it.
+func (m *Metrics) Received(channel string, dm bool) {
+	m.received.WithLabelValues(m.channel(channel), chat(dm)).Inc()
+}
+
+// Ignored counts a message that is not answered.
+func (m *Metrics) Ignored(channel, reason string) {
+	m.ignored.WithLabelValues(m.channel(channel), reason).Inc()
+}
+
+// Deduplicated counts a message that was known.
+func (m *Metrics) Deduplicated(channel, reason string) {
+	m.deduplicated.WithLabelValues(m.channel(channel), reason).Inc()
+}
+
+// DeadLettered counts a message that was given up.
+func (m *Metrics) DeadLettered(channel, reason string) {
+	m.deadLettered.WithLabelValues(m.channel(channel), reason).Inc()
+}
+
+// Lost counts accepted messages that are gone.
+func (m *Metrics) Lost(n int) { m.lost.Add(float64(n)) }
+
+// Up says whether a channel is connected.
+func (m *Metrics) Up(channel string, up bool) {
+	v := 0.0
+	if up {
+		v = 1
+	}
+	m.up.WithLabelValues(m.channel(channel)).Set(v)
+}
+
+// Reconnected counts a connection that came back.
+func (m *Metrics) Reconnected(channel string) { m.reconnects.WithLabelValues(m.channel(channel)).Inc() }
+
+// Event notes when a channel last brought something.
+func (m *Metrics) Event(channel string, at time.Time) {
+	m.lastEvent.WithLabelValues(m.channel(channel)).Set(float64(at.UnixMilli()) / 1000)
+}
+
+// SendRetried counts a send attempt after the first.
+func (m *Metrics) SendRetried(channel, reason string) {
+	m.sendRetries.WithLabelValues(m.channel(channel), reason).Inc()
+}
+
+// Sent counts a message by its final outcome.
+func (m *Metrics) Sent(channel, outcome string, took time.Duration) {
+	m.sent.WithLabelValues(m.channel(channel), outcome).Inc()
+	if took > 0 {
+		m.sendTook.WithLabelValues(m.channel(channel)).Observe(took.Seconds())
+	}
+}
+
+// FirstReply notes when a person first saw something of an answer.
+func (m *Metrics) FirstReply(channel string, dm bool, took time.Duration) {
+	m.firstReply.WithLabelValues(m.channel(channel), chat(dm)).Observe(took.Seconds())
+}
+
+// TurnStarted notes how long a message waited.
+func (m *Metrics) TurnStarted(channel string, waited time.Duration) {
+	m.queueWait.WithLabelValues(m.channel(channel)).Observe(max(waited, 0).Seconds())
+}
+
+// TurnRunning counts turns that run now.
+func (m *Metrics) TurnRunning(channel string, delta int) {
+	m.inFlight.WithLabelValues(m.channel(channel)).Add(float64(delta))
+}
+
+// TurnEnded counts a finished turn.
+func (m *Metrics) TurnEnded(t worker.TurnReport) {
+	channel, c := m.channel(t.Channel), chat(t.DM)
+	m.turns.WithLabelValues(channel, c, turnOutcome(t)).Inc()
+	m.observe(m.turnTook.WithLabelValues(channel, c), t.Took.Seconds(), t.Turn, t.Session)
+	m.observe(m.turnCost.WithLabelValues(channel, c), t.Cost.Dollars(), t.Turn, t.Session)
+}
+
+func turnOutcome(t worker.TurnReport) string {
+	switch {
+	case t.TimedOut:
+		return "timeout"
+	case t.Outcome == transcript.Canceled, t.Outcome == transcript.PermissionDenied:
+		return "cancelled"
+	case t.Outcome == transcript.Budget:
+		return "budget"
+	case t.Outcome == transcript.Failed, t.Outcome == transcript.ContextLimit:
+		return "error"
+	}
+	return "ok"
+}
+
+// ModelCalled counts one attempt of a model call.
+func (m *Metrics) ModelCalled(r agent.CallReport) {
+	e := r.Entry
+	provider, model := m.model(e.Labels.Provider, e.Labels.Model)
+	purpose := string(e.Labels.Purpose)
+	m.answered(e.Labels.Provider, r.Err)
+	outcome := "ok"
+	if r.Err != nil {
+		outcome = "error"
+		m.errors.WithLabelValues(provider, model, string(errorType(r.Err.Kind))).Inc()
+	}
+	m.requests.WithLabelValues(provider, model, purpose, outcome).Inc()
+	m.callTook.WithLabelValues(provider, model).Observe(r.Took.Seconds())
+	if r.FirstToken > 0 {
+		m.firstToken.WithLabelValues(provider, model).Observe(r.FirstToken.Seconds())
+	}
+	u := e.Usage
+	for kind, n := range map[string]int64{
+		"input": u.Input, "cache_read": u.CacheRead, "cache_write": u.CacheWrite5m + u.CacheWrite1h,
+		"output": u.Output - u.Reasoning, "reasoning": u.Reasoning,
+	} {
+		if n > 0 {
+			m.tokens.WithLabelValues(provider, model, purpose, kind).Add(float64(n))
+		}
+	}
+	if !e.Priced {
+		m.unpriced.WithLabelValues(provider, model, "no_price").Inc()
+	}
+	if u.Source == costs.Estimated {
+		m.unpriced.WithLabelValues(provider, model, "no_usage").Inc()
+	}
+}
+
+// answered notes whether a provider served its last call. One that refuses a
+// request, or asks to slow down, is there; a call that we ended says nothing.
+func (m *Metrics) answered(provider string, err *llm.Error) {
+	p := m.providers[provider]
+	if p == nil || err != nil && err.Kind == llm.Canceled {
+		return
+	}
+	up := true
+	if err != nil {
+		switch err.Kind {
+		case llm.Network, llm.Timeout, llm.Server, llm.Overloaded, llm.Auth, llm.Quota:
+			up = false
+		default:
+		}
+	}
+	p.Store(up)
+}
+
+// PricesFrom notes the day of the newest price in use.
+func (m *Metrics) PricesFrom(newest time.Time) {
+	m.priceTable.Set(float64(newest.UnixMilli()) / 1000)
+}
+
+// LedgerWriteFailed counts a booking that has to be repeated.
+func (m *Metrics) LedgerWriteFailed() { m.ledgerErrors.Inc() }
+
+// errorType folds the kinds that have no label value of their own.
+func errorType(k llm.Kind) llm.Kind {
+	for _, t := range errorTypes {
+		if t == k {
+			return k
+		}
+	}
+	if k == llm.Quota {
+		return llm.Auth
+	}
+	return llm.Other
+}
+
+// ModelRetried counts an attempt after the first.
+func (m *Metrics) ModelRetried(l costs.Labels, reason llm.Kind) {
+	provider, model := m.model(l.Provider, l.Model)
+	m.retries.WithLabelValues(provider, model, string(errorType(reason))).Inc()
+}
+
+// ToolCalled counts a tool call.
+func (m *Metrics) ToolCalled(tool string, p costs.Purpose, status string, took time.Duration) {
+	if !m.tools[tool] {
+		m.overflows.WithLabelValues("tool").Inc()
+		tool = Other
+	}
+	m.toolCalls.WithLabelValues(tool, string(p), status).Inc()
+	m.toolTook.WithLabelValues(tool).Observe(took.Seconds())
+}

@@ -1,0 +1,55 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// endGrace is what requests under way are given when a listener ends.
+const endGrace = 2 * time.Second
+
+var errAddress = errors.New("an address is host:port, or :port for every interface, and a port 0 (any) to 65535")
+
+// CheckAddress says whether one can listen at s, as far as its text tells.
+func CheckAddress(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return errAddress
+	}
+	return nil
+}
+
+// Serve answers requests on l until ctx ends, and lets those under way end for
+// two seconds more; then nil is returned. With a TLSConfig it speaks TLS. A
+// listener that fails is an error.
+func Serve(ctx context.Context, srv *http.Server, l net.Listener) error {
+	ended := make(chan error, 1)
+	go func() {
+		if srv.TLSConfig != nil {
+			ended <- srv.ServeTLS(l, "", "")
+			return
+		}
+		ended <- srv.Serve(l)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), endGrace)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		_ = srv.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package ops
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley/costs"
+	"parley/gateway/intake"
+	"parley/llm"
+)
+
+// Other stands in a label for every value outside its closed set.
+const Other = "other"
+
+// ModelName is a model under the two labels that name it.
+type ModelName struct{ Provider, Model string }
+
+// How many values a label has at most, beside Other. What is configured beyond
+// is counted as Other, so that no configuration makes too many series.
+const (
+	MaxChannels = 8
+	MaxModels   = 15
+	MaxTools    = 64
+)
+
+// Sets are the closed sets of label values, known when the gateway starts.
+// Every counter of them starts at zero, because increase() over a series that
+// begins at 0.5 is 0.
+type Sets struct {
+	Channels []string
+	Models   []ModelName
+	Tools    []string
+	Depth    int // how deep sub-agents may go, at most MaxDepth; 0: MaxDepth
+	Version  string
+}
+
+var (
+	stepBuckets    = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
+	secondsBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
+	dollarBuckets  = []float64{.0001, .001, .005, .01, .05, .1, .25, .5, 1, 5, 10}
+	chatKinds      = []string{"dm", "group"}
+	purposes       = []costs.Purpose{costs.RootTurn, costs.Subagent, costs.Title, costs.Summary}
+	errorTypes     = []llm.Kind{
+		llm.RateLimited, llm.Overloaded, llm.Auth, llm.ContextLength, llm.InvalidRequest,
+		llm.ContentFilter, llm.Timeout, llm.Network, llm.Server, llm.Other,
+	}
+	deadReasons = []string{"unreadable", "address", "encoding", "too_large", "attempts", "key"}
+	tokenKinds  = []string{"input", "cache_read", "cache_write", "output", "reasoning"}
+)
+
+func (s Sets) capped() Sets {
+	s.Channels = s.Channels[:min(len(s.Channels), MaxChannels)]
+	s.Models = s.Models[:min(len(s.Models), MaxModels)]
+	s.Tools = s.Tools[:min(len(s.Tools), MaxTools)]
+	return s
+}
+
+func (m *Metrics) startAtZero(s Sets) {
+	for _, c := range s.Channels {
+		m.channels[c] = true
+		m.up.WithLabelValues(c)
+		m.reconnects.WithLabelValues(c)
+		m.lastEvent.WithLabelValues(c)
+		m.inFlight.WithLabelValues(c)
+		m.queueWait.WithLabelValues(c)
+		m.sendTook.WithLabelValues(c)
+		for _, k := range chatKinds {
+			m.received.WithLabelValues(c, k)
+			m.turnTook.WithLabelValues(c, k)
+			m.firstReply.WithLabelValues(c, k)
+			m.turnCost.WithLabelValues(c, k)
+			for _, o := range []string{"ok", "error", "cancelled", "timeout", "budget"} {
+				m.turns.WithLabelValues(c, k, o)
+			}
+		}
+		for vec, values := range map[*prometheus.CounterVec][]string{
+			m.ignored:      {intake.NotMentioned, intake.NotAllowed, intake.Unsupported, intake.TooLarge, intake.Limited, intake.Closed},
+			m.deduplicated: {"message_id", "edit", "echo"},
+			m.deadLettered: deadReasons,
+			m.sent:         {"ok", "rejected", "ambiguous", "dropped"},
+			m.sendRetries:  {"rate_limited", "network", "server"},
+		} {
+			for _, v := range values {
+				vec.WithLabelValues(c, v)
+			}
+		}
+	}
+	for _, n := range s.Models {
+		if m.providers[n.Provider] == nil {
+			m.providers[n.Provider] = &atomic.Bool{}
+			m.providers[n.Provider].Store(true)
+		}
+	}
+	for _, n := range append([]ModelName{{Other, Other}}, s.Models...) {
+		m.models[n] = true
+		m.callTook.WithLabelValues(n.Provider, n.Model)
+		m.firstToken.WithLabelValues(n.Provider, n.Model)
+		for _, e := range errorTypes {
+			m.errors.WithLabelValues(n.Provider, n.Model, string(e))
+			m.retries.WithLabelValues(n.Provider, n.Model, string(e))
+		}
+		for _, r := range []string{"no_price", "no_usage"} {
+			m.unpriced.WithLabelValues(n.Provider, n.Model, r)
+		}
+		for _, p := range purposes {
+			for _, o := range []string{"ok", "error"} {
+				m.requests.WithLabelValues(n.Provider, n.Model, string(p), o)
+			}
+			for _, k := range tokenKinds {
+				m.tokens.WithLabelValues(n.Provider, n.Model, string(p), k)
+			}
+		}
+	}
+	for _, t := range append([]string{Other}, s.Tools...) {
+		m.tools[t] = true
+		m.toolTook.WithLabelValues(t)
+		for _, k := range []string{"root", "subagent"} {
+			for _, o := range []string{"ok", "error", "timeout", "denied", "cancelled"} {
+				m.toolCalls.WithLabelValues(t, k, o)
+			}
+		}
+	}
+	for _, r := range deadReasons { // of what names no channel
+		m.deadLettered.WithLabelValues(Other, r)
+	}
+	for _, l := range []string{"model", "tool"} {
+		m.overflows.WithLabelValues(l)
+	}
+}

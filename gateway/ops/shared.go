@@ -1,0 +1,266 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley/broker"
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Log is the part of the message log that is looked at.
+type Log interface {
+	Stats(ctx context.Context) (broker.Stats, error)
+	Waiting(ctx context.Context, token string, after uint64) (int, error)
+	NextAtLeast(ctx context.Context, token string, after, expect uint64) (broker.Envelope, error)
+}
+
+const (
+	ranks        = 10               // of the dearest sessions
+	activeFor    = 15 * time.Minute // a session, after its turn began
+	readMost     = 4 * time.Second  // one reading takes
+	queuesListed = 10_000           // conversations with waiting messages
+	queuesRead   = 256              // of those, whose messages are counted
+)
+
+// DefaultRead is how long a reading is good for.
+const DefaultRead = 5 * time.Second
+
+// Shared exports what the store and the log know, which every process of a
+// deployment sees alike: aggregate with max, never sum. It is read at a scrape,
+// at most once in a while; what cannot be read is missing from the scrape.
+type Shared struct {
+	Store   sessions.Survey
+	Log     Log
+	Checks  []Check // by name: dependency_up
+	Budgets []Budget
+	Now     func() time.Time
+	// Every is how long a reading is good for. 0: DefaultRead.
+	Every time.Duration
+
+	m        *Metrics
+	channels []string
+	descs    sharedDescs
+
+	mu        sync.Mutex // guards the rest
+	read      time.Time
+	last      []prometheus.Metric
+	instances map[[2]string]string // by network and account
+}
+
+type sharedDescs struct {
+	queued, active, rank, pending, unconfirmed, redeliveries, dependency, limit, spent *prometheus.Desc
+}
+
+// NewShared is for the channels of s. The answers of providers are m's.
+func NewShared(m *Metrics, s Sets) *Shared {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("parley_"+name, help, labels, nil)
+	}
+	return &Shared{
+		m: m, channels: s.capped().Channels, Now: time.Now, instances: map[[2]string]string{},
+		descs: sharedDescs{
+			queued:       desc("queue_messages", "Messages waiting for their session's turn.", "channel"),
+			active:       desc("sessions_active", "Sessions with a turn in the last 15 minutes.", "channel", "chat"),
+			rank:         desc("session_cost_rank_usd", "Cost today of the n-th dearest session; the operator page says which.", "rank"),
+			pending:      desc("jetstream_consumer_pending_messages", "Not delivered; aggregate with max.", "stream", "consumer"),
+			unconfirmed:  desc("jetstream_consumer_ack_pending_messages", "Not acknowledged; aggregate with max.", "stream", "consumer"),
+			redeliveries: desc("jetstream_redeliveries_total", "Received with delivery count above one.", "stream", "consumer"),
+			limit:        desc("budget_limit_usd", "Configured budget (absent when none).", "scope", "name", "window"),
+			spent:        desc("budget_spent_usd", "Spend in the window, from the ledger; aggregate with max.", "scope", "name", "window"),
+			dependency:   desc("dependency_up", "Last check succeeded.", "dependency"),
+		},
+	}
+}
+
+// Describe is part of prometheus.Collector.
+func (s *Shared) Describe(ch chan<- *prometheus.Desc) {
+	d := s.descs
+	for _, d := range []*prometheus.Desc{d.queued, d.active, d.rank, d.pending, d.unconfirmed, d.redeliveries, d.dependency, d.limit, d.spent} {
+		ch <- d
+	}
+}
+
+// Collect is part of prometheus.Collector.
+func (s *Shared) Collect(ch chan<- prometheus.Metric) {
+	now := s.Now()
+	for _, m := range s.reading(now) {
+		ch <- m
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readMost)
+	defer cancel()
+	for _, m := range s.budgets(ctx, now) { // money is never old
+		ch <- m
+	}
+	for name, up := range s.m.providers {
+		ch <- gauge(s.descs.dependency, truth(up.Load()), dependencyName(name, s.Checks))
+	}
+}
+
+// dependencyName keeps a provider apart from what parley itself depends on.
+func dependencyName(provider string, checks []Check) string {
+	if slices.ContainsFunc(checks, func(c Check) bool { return c.Metric == provider }) {
+		return "provider_" + provider
+	}
+	return provider
+}
+
+func (s *Shared) reading(now time.Time) []prometheus.Metric {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	every := s.Every
+	if every == 0 {
+		every = DefaultRead
+	}
+	if s.last == nil || now.Before(s.read) || now.Sub(s.read) >= every {
+		ctx, cancel := context.WithTimeout(context.Background(), readMost)
+		defer cancel()
+		s.last = slices.Concat(s.dependencies(ctx), s.ranking(ctx, now), s.activity(ctx, now), s.queues(ctx), s.consumer(ctx))
+		s.read = now
+	}
+	return s.last
+}
+
+func (s *Shared) dependencies(ctx context.Context) (ms []prometheus.Metric) {
+	for _, c := range s.Checks {
+		ms = append(ms, gauge(s.descs.dependency, truth(c.Test(ctx) == nil), c.Metric))
+	}
+	return ms
+}
+
+func (s *Shared) ranking(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
+	as, err := s.Store.Dearest(ctx, now, ranks)
+	if err != nil {
+		return missing(err, s.descs.rank)
+	}
+	for i := range ranks {
+		var a costs.Amount
+		if i < len(as) {
+			a = as[i]
+		}
+		ms = append(ms, gauge(s.descs.rank, a.Dollars(), strconv.Itoa(i+1)))
+	}
+	return ms
+}
+
+func (s *Shared) activity(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
+	as, err := s.Store.Active(ctx, now.Add(-activeFor))
+	if err != nil {
+		return missing(err, s.descs.active)
+	}
+	n := map[[2]string]int{}
+	for _, c := range s.channels {
+		for _, k := range chatKinds {
+			n[[2]string{c, k}] = 0
+		}
+	}
+	for _, a := range as {
+		n[[2]string{s.m.channel(a.Channel), chat(a.Kind == sessionkeys.DM)}] += a.Sessions
+	}
+	for l, v := range n {
+		ms = append(ms, gauge(s.descs.active, float64(v), l[0], l[1]))
+	}
+	return ms
+}
+
+// queues counts what waits. When very many conversations wait, those that wait
+// longest are counted, and of the others one message each: that many at least.
+func (s *Shared) queues(ctx context.Context) (ms []prometheus.Metric) {
+	qs, _, err := s.Store.Queues(ctx, queuesListed)
+	if err != nil {
+		return missing(err, s.descs.queued)
+	}
+	n := map[string]int{}
+	for _, c := range s.channels {
+		n[c] = 0
+	}
+	for i, q := range qs {
+		var channel string
+		if channel, err = s.instance(ctx, q); err != nil {
+			break
+		}
+		waiting := 1
+		if i < queuesRead {
+			if waiting, err = s.Log.Waiting(ctx, q.Token, q.Read); err != nil {
+				break
+			}
+		}
+		n[channel] += waiting
+	}
+	if err != nil {
+		return missing(err, s.descs.queued)
+	}
+	for c, v := range n {
+		ms = append(ms, gauge(s.descs.queued, float64(v), c))
+	}
+	return ms
+}
+
+// instance is the configured name of the account that a conversation is with:
+// its waiting messages carry it. Other: there is none any more.
+func (s *Shared) instance(ctx context.Context, q sessions.Queue) (string, error) {
+	account := [2]string{q.Address.Channel, q.Address.Account}
+	if name, ok := s.instances[account]; ok {
+		return name, nil
+	}
+	e, err := s.Log.NextAtLeast(ctx, q.Token, q.Read, 0)
+	if errors.Is(err, broker.ErrNone) {
+		return Other, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read what waits: %w", err)
+	}
+	var body struct {
+		Channel string `json:"channel"`
+	}
+	_ = json.Unmarshal(e.Body, &body) // what is no message of ours names no channel of ours
+	if !s.m.channels[body.Channel] {
+		return Other, nil
+	}
+	s.instances[account] = body.Channel
+	return body.Channel, nil
+}
+
+func (s *Shared) consumer(ctx context.Context) []prometheus.Metric {
+	d := s.descs
+	st, err := s.Log.Stats(ctx)
+	redeliveries := prometheus.MustNewConstMetric(d.redeliveries, prometheus.CounterValue, float64(st.Redeliveries), st.Stream, st.Consumer)
+	if err != nil {
+		return append(missing(err, d.pending, d.unconfirmed), redeliveries)
+	}
+	return []prometheus.Metric{
+		gauge(d.pending, float64(st.Pending), st.Stream, st.Consumer),
+		gauge(d.unconfirmed, float64(st.AckPending), st.Stream, st.Consumer),
+		redeliveries,
+	}
+}
+
+// gauge is a value of d. The labels are text of ours, as many as d has.
+func gauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// missing says at the scrape why there is nothing.
+func missing(err error, ds ...*prometheus.Desc) (ms []prometheus.Metric) {
+	for _, d := range ds {
+		ms = append(ms, prometheus.NewInvalidMetric(d, err))
+	}
+	return ms
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,269 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/costs"
+	"parley/gateway/ops"
+	"parley/llm"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// house is a store and a log that a test fills.
+type house struct {
+	quietLog
+	*houseState
+}
+
+type houseState struct {
+	err     error
+	reads   int
+	dearest []costs.Amount
+	active  []sessions.Activity
+	queues  []sessions.Queue
+	waiting map[string]int
+	since   time.Time
+}
+
+func (h house) state() houseState {
+	if h.houseState == nil {
+		return houseState{}
+	}
+	h.reads++
+	return *h.houseState
+}
+
+func (h house) Dearest(context.Context, time.Time, int) ([]costs.Amount, error) {
+	s := h.state()
+	return s.dearest, s.err
+}
+
+func (h house) Active(_ context.Context, since time.Time) ([]sessions.Activity, error) {
+	s := h.state()
+	if h.houseState != nil {
+		h.since = since
+	}
+	return s.active, s.err
+}
+
+func (h house) Queues(context.Context, int) ([]sessions.Queue, int, error) {
+	s := h.state()
+	return s.queues, len(s.queues), s.err
+}
+
+func (h house) Waiting(_ context.Context, token string, _ uint64) (int, error) {
+	return h.waiting[token], nil
+}
+
+func (h house) NextAtLeast(_ context.Context, token string, _, _ uint64) (broker.Envelope, error) {
+	return broker.Envelope{Body: fmt.Appendf(nil, `{"channel":%q}`, strings.TrimRight(token, "0123456789"))}, nil
+}
+
+func register(t testing.TB, m *ops.Metrics, l *ledger, h house, s ops.Sets) *ops.Shared {
+	t.Helper()
+	shared := ops.NewShared(m, s)
+	shared.Store, shared.Log = h, ops.Log(h)
+	if h.houseState == nil {
+		shared.Log = quietLog{}
+	}
+	fine := func(context.Context) error { return nil }
+	shared.Checks = []ops.Check{{Metric: "nats", Test: fine}, {Metric: "store", Test: fine}}
+	spent := func(context.Context, time.Time) (costs.Amount, error) { return 3e12, nil }
+	for _, w := range []string{"day", "month"} {
+		shared.Budgets = append(shared.Budgets, ops.Budget{Scope: "global", Name: ops.BudgetAll, Window: w, Limit: 4e12, Spent: spent})
+		for _, c := range s.Channels[:min(len(s.Channels), ops.MaxChannels)] {
+			shared.Budgets = append(shared.Budgets, ops.Budget{Scope: "channel", Name: c, Window: w, Limit: 5e12, Spent: spent})
+		}
+	}
+	if err := errors.Join(m.Register(ops.NewCosts(l, s)), m.Register(shared)); err != nil {
+		t.Fatal(err)
+	}
+	return shared
+}
+
+// values is every series of a metric that is a gauge.
+func values(t *testing.T, m *ops.Metrics, name string) map[string]float64 {
+	t.Helper()
+	all := map[string]float64{}
+	fs, _ := m.Gatherer().Gather() // what is missing is seen as missing
+	for _, f := range fs {
+		if f.GetName() != "parley_"+name {
+			continue
+		}
+		for _, s := range f.GetMetric() {
+			var ls []string
+			for _, l := range s.GetLabel() {
+				ls = append(ls, l.GetValue())
+			}
+			all[strings.Join(ls, " ")] = s.GetGauge().GetValue()
+		}
+	}
+	return all
+}
+
+func TestWhatTheStoreAndTheLogKnowIsReadAtAScrape(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	at := func(peer string) sessionkeys.Address {
+		return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: peer, Kind: sessionkeys.DM, Peer: "p"}
+	}
+	h := house{houseState: &houseState{
+		dearest: []costs.Amount{3e12, 2e12},
+		active:  []sessions.Activity{{Channel: "slack", Kind: sessionkeys.Group, Sessions: 4}, {Channel: "gone", Kind: sessionkeys.DM, Sessions: 1}},
+		queues:  []sessions.Queue{{Token: "slack1", Address: at("a")}, {Token: "slack2", Address: at("a")}, {Token: "signal1", Address: at("b")}, {Token: "gone1", Address: at("c")}},
+		waiting: map[string]int{"slack1": 3, "slack2": 1, "signal1": 5, "gone1": 2},
+	}}
+	m := ops.NewMetrics(sets())
+	s := register(t, m, &ledger{}, h, sets())
+	s.Now = func() time.Time { return now }
+
+	if got := values(t, m, "session_cost_rank_usd"); len(got) != 10 || got["1"] != 3 || got["2"] != 2 || got["3"] != 0 {
+		t.Errorf("ranks %v", got)
+	}
+	if got := values(t, m, "sessions_active"); len(got) != 7 || got["slack group"] != 4 || got["slack dm"] != 0 || got["other dm"] != 1 {
+		t.Errorf("active %v", got)
+	}
+	if !h.since.Equal(now.Add(-15 * time.Minute)) {
+		t.Errorf("active since %s", h.since)
+	}
+	if got := values(t, m, "queue_messages"); len(got) != 4 || got["slack"] != 4 || got["signal"] != 5 || got["telegram"] != 0 || got["other"] != 2 {
+		t.Errorf("queues %v", got)
+	}
+
+	reads := h.reads
+	values(t, m, "queue_messages")
+	now = now.Add(ops.DefaultRead - 1)
+	values(t, m, "queue_messages")
+	if h.reads != reads {
+		t.Error("a reading is not used again")
+	}
+	h.err = errors.New("away")
+	now = now.Add(1)
+	for _, name := range []string{"session_cost_rank_usd", "sessions_active", "queue_messages"} {
+		if got := values(t, m, name); len(got) != 0 {
+			t.Errorf("with the store away %s is %v", name, got)
+		}
+	}
+	if got := values(t, m, "jetstream_consumer_pending_messages"); len(got) != 1 {
+		t.Errorf("with the store away the log's numbers are %v", got)
+	}
+	if h.reads == reads {
+		t.Error("a reading is used for ever")
+	}
+}
+
+func TestAnOverfullQueueIsReadInBoundedTime(t *testing.T) {
+	t.Parallel()
+	h := house{houseState: &houseState{waiting: map[string]int{}}}
+	for i := range 1000 {
+		token := fmt.Sprint("slack", i)
+		h.queues = append(h.queues, sessions.Queue{Token: token})
+		h.waiting[token] = 3
+	}
+	m := ops.NewMetrics(sets())
+	register(t, m, &ledger{}, h, sets())
+	if got := values(t, m, "queue_messages")["slack"]; got != 256*3+744 {
+		t.Errorf("%v messages wait", got)
+	}
+}
+
+func TestADependencyIsUpWhenItsLastCallWasServed(t *testing.T) {
+	t.Parallel()
+	s := sets()
+	s.Models = append(s.Models, ops.ModelName{Provider: "nats", Model: "m"})
+	m := ops.NewMetrics(s)
+	shared := register(t, m, &ledger{}, house{}, s)
+	shared.Checks[1].Test = func(context.Context) error { return errors.New("away") }
+	up := func() map[string]float64 { t.Helper(); return values(t, m, "dependency_up") }
+	if got := up(); got["nats"] != 1 || got["store"] != 0 || got["provider_nats"] != 1 || got["openai"] != 1 || len(got) != 6 {
+		t.Errorf("at first %v", got)
+	}
+	for _, c := range []struct {
+		kind llm.Kind
+		up   float64
+	}{
+		{llm.Network, 0},
+		{llm.RateLimited, 1},
+		{llm.Server, 0},
+		{llm.Canceled, 0},
+		{llm.InvalidRequest, 1},
+		{llm.Canceled, 1},
+		{llm.Auth, 0},
+		{llm.ContextLength, 1},
+		{llm.Timeout, 0},
+		{"", 1},
+		{llm.Overloaded, 0},
+	} {
+		r := agent.CallReport{Entry: costs.Entry{Labels: costs.Labels{Provider: "openai", Model: "large"}}}
+		if c.kind != "" {
+			r.Err = &llm.Error{Kind: c.kind}
+		}
+		m.ModelCalled(r)
+		if got := up(); got["openai"] != c.up || got["anthropic"] != 1 {
+			t.Errorf("after %q: %v", c.kind, got)
+		}
+	}
+}
+
+// What ought to be nowhere: names of people, chats and sessions.
+func TestNothingIdentifiesAnybody(t *testing.T) {
+	t.Parallel()
+	const canary = "canary"
+	h := house{houseState: &houseState{
+		queues:  []sessions.Queue{{Token: canary + "1", Address: sessionkeys.Address{Channel: sessionkeys.Telegram, Account: canary, Kind: sessionkeys.DM, Peer: canary}}},
+		active:  []sessions.Activity{{Channel: canary, Kind: canary, Sessions: 1}},
+		waiting: map[string]int{canary + "1": 1},
+	}}
+	m := ops.NewMetrics(sets())
+	register(t, m, &ledger{}, h, sets())
+	m.TurnEnded(report(canary))
+	m.Received(canary, true)
+	m.Up(canary, true)
+	m.DeadLettered(canary, "key")
+	m.ToolCalled(canary, costs.RootTurn, agent.StatusOK, time.Second)
+	m.ModelRetried(costs.Labels{Provider: canary, Model: canary}, canary)
+	fs, err := m.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(fs, func(f *dto.MetricFamily) bool { return strings.Contains(f.String(), canary) }); i >= 0 {
+		t.Errorf("%s carries it", fs[i].GetName())
+	}
+}
+
+func TestABudgetIsShownBesideWhatWasSpent(t *testing.T) {
+	t.Parallel()
+	m := ops.NewMetrics(sets())
+	s := register(t, m, &ledger{}, house{}, sets())
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	s.Now = func() time.Time { return now }
+	var asked time.Time
+	s.Budgets = []ops.Budget{
+		{Scope: "global", Name: ops.BudgetAll, Window: "day", Limit: 2e12, Spent: func(_ context.Context, at time.Time) (costs.Amount, error) {
+			asked = at
+			return 1e12, nil
+		}},
+		{Scope: "channel", Name: "slack", Window: "month", Spent: func(context.Context, time.Time) (costs.Amount, error) { return 5, nil }},
+		{Scope: "channel", Name: "signal", Window: "day", Limit: 3e12, Spent: func(context.Context, time.Time) (costs.Amount, error) { return 0, errors.New("away") }},
+	}
+	if got := values(t, m, "budget_limit_usd"); len(got) != 2 || got["all global day"] != 2 || got["signal channel day"] != 3 {
+		t.Errorf("limits %v", got)
+	}
+	if got := values(t, m, "budget_spent_usd"); len(got) != 2 || got["all global day"] != 1 || got["slack channel month"] != 5e-12 {
+		t.Errorf("spent %v", got)
+	}
+	if !asked.Equal(now) {
+		t.Errorf("asked for %s", asked)
+	}
+}

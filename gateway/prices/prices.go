@@ -1,0 +1,174 @@
+// Package prices knows what models cost a gateway: the list that came with this
+// version, the operator's file laid over it, and the ceiling for models that
+// stand in neither. The file may be changed while the gateway runs.
+package prices
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"parley/agent"
+	"parley/costs"
+)
+
+// Config is what an operator says of prices.
+type Config struct {
+	// File is a price list of the form that costs.Load reads, laid over the
+	// built-in one: its rows replace, or come besides. It is read again when its
+	// content changes.
+	File string `yaml:"file"`
+	// Ceiling is for models without a price. Without it they are refused while
+	// any budget applies.
+	Ceiling Ceiling `yaml:"ceiling"`
+}
+
+// Ceiling is the most that the operator reckons a model without a price to
+// cost, in dollars per million tokens. Both or neither are given.
+type Ceiling struct {
+	Input  string `yaml:"input"`
+	Output string `yaml:"output"`
+}
+
+var errHalf = errors.New("input and output are given together, in dollars per million tokens")
+
+// Price is the price that c stands for; nil: none is given.
+func (c Ceiling) Price() (*costs.Price, error) {
+	switch {
+	case c == Ceiling{}:
+		return nil, nil //nolint:nilnil // none is no mistake
+	case c.Input == "" || c.Output == "":
+		return nil, errHalf
+	}
+	return costs.Ceiling(c.Input, c.Output) //nolint:wrapcheck // it names the field
+}
+
+// Observer counts.
+type Observer interface {
+	// Reloaded: the file was read again.
+	Reloaded(ok bool, at time.Time)
+	// PricesFrom: the date of the newest row.
+	PricesFrom(newest time.Time)
+}
+
+// Options is what a Table is made of.
+type Options struct {
+	Config Config
+	// Families says which part of the list holds for a provider, by the
+	// operator's names.
+	Families map[string]string
+	// Parse reads the file's content; nil: as JSON, by costs.Load.
+	Parse    func(name string, data []byte) (*costs.Catalogue, error)
+	Observer Observer // nil: nobody
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Table is what models cost now. Its methods may be called concurrently.
+type Table struct {
+	o    Options
+	base *costs.Catalogue
+	now  atomic.Pointer[View]
+	look chan struct{}
+
+	// Only of the goroutine that watches.
+	content []byte // of the file as it was read last
+	changed []byte // what the last look found instead; nil: nothing else
+	unread  string // why it could not be read since then; empty: it could
+}
+
+var (
+	_ agent.Prices                         = (*Table)(nil)
+	_ interface{ Snapshot() agent.Prices } = (*Table)(nil)
+)
+
+// Open reads the list and the file. An error is a mistake in the configuration
+// or in the file.
+func Open(o Options) (*Table, error) {
+	if o.Parse == nil {
+		o.Parse = func(name string, data []byte) (*costs.Catalogue, error) {
+			return costs.Load(bytes.NewReader(data), name)
+		}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	base, err := costs.Embedded()
+	if err != nil {
+		return nil, fmt.Errorf("read the price catalogue: %w", err)
+	}
+	ceiling, err := o.Config.Ceiling.Price()
+	if err != nil {
+		return nil, fmt.Errorf("ceiling: %w", err)
+	}
+	t := &Table{o: o, base: base, look: make(chan struct{}, 1)}
+	all := base
+	if o.Config.File != "" {
+		if t.content, err = read(o.Config.File); err != nil {
+			return nil, err
+		}
+		over, err := o.Parse(o.Config.File, t.content)
+		if err != nil {
+			return nil, err
+		}
+		all = base.With(over)
+	}
+	t.now.Store(&View{families: o.Families, all: all, ceiling: ceiling})
+	return t, nil
+}
+
+// maxFile is far more than any list of prices.
+const maxFile = 4 << 20
+
+var (
+	errTooLarge = errors.New("it is far too large for a list of prices")
+	errNoFile   = errors.New("it is no regular file, which can be read again and again")
+)
+
+func read(file string) ([]byte, error) {
+	st, err := os.Stat(file)
+	if err == nil && !st.Mode().IsRegular() { // opening a pipe waits for its writer
+		err = fmt.Errorf("%s: %w", file, errNoFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the prices: %w", err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the prices: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s: %w", file, errTooLarge)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the prices: %w", err)
+	}
+	return data, nil
+}
+
+// View is the prices as they are now; it never changes.
+func (t *Table) View() *View { return t.now.Load() }
+
+// Snapshot is View, for a model call that keeps its price.
+func (t *Table) Snapshot() agent.Prices { return t.View() }
+
+// Price finds the price of a model's tokens, the ceiling where it has none;
+// false: there is none either.
+func (t *Table) Price(provider, model string) (*costs.Price, bool) {
+	return t.View().Price(provider, model)
+}
+
+// Cost is what u cost, and the price by which.
+func (t *Table) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
+	return t.View().Cost(provider, model, u)
+}

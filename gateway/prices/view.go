@@ -1,0 +1,39 @@
+package prices
+
+import (
+	"errors"
+	"time"
+
+	"parley/costs"
+)
+
+// View is what models cost at one time. It never changes, so many may read it
+// at once. Providers have the operator's names.
+type View struct {
+	families map[string]string
+	all      *costs.Catalogue
+	ceiling  *costs.Price // nil: none
+}
+
+// Price finds the price of a model's tokens, the ceiling where it has none;
+// false: there is none either.
+func (v *View) Price(provider, model string) (*costs.Price, bool) {
+	if p, ok := v.all.Price(v.families[provider], model); ok {
+		return p, true
+	}
+	return v.ceiling, v.ceiling != nil
+}
+
+// Cost is what u cost, and the price by which. The ceiling is only for models
+// that have no price at all.
+func (v *View) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
+	a, p, err := v.all.Cost(v.families[provider], model, u)
+	if err == nil || !errors.Is(err, costs.ErrNoPrice) || p != nil || v.ceiling == nil {
+		return a, p, err //nolint:wrapcheck // the catalogue's own
+	}
+	a, err = v.ceiling.Cost(u)
+	return a, v.ceiling, err //nolint:wrapcheck // as above
+}
+
+// Newest is the date of the newest row.
+func (v *View) Newest() time.Time { return v.all.Newest() }

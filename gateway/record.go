@@ -1,0 +1,33 @@
+package gateway
+
+import (
+	"context"
+
+	"parley/broker"
+	"parley/gateway/recording"
+	"parley/gateway/worker"
+	"parley/sessions"
+)
+
+// recorder is what sessions are exported by.
+func (g *Gateway) recorder(store sessions.Store, b *broker.Broker) *recording.Source {
+	return &recording.Source{
+		Store: store, Log: b, Version: g.o.Version, TurnID: worker.TurnID, Redact: g.redactor(), Now: g.o.Now, Price: g.prices.Price,
+		Generation: func(ctx context.Context) (string, error) {
+			name, _, err := b.Generation(ctx)
+			return name, err
+		},
+		Agents: func(name string) (recording.Agent, bool) {
+			a, ok := g.cfg.Agents[name]
+			if !ok {
+				return recording.Agent{}, false
+			}
+			m := g.agents[name].Model
+			return recording.Agent{
+				Provider: m.Provider(), Model: m.Name(), Family: g.cfg.families()[m.Provider()], Prompt: a.Prompt,
+				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Tools: a.Tools,
+			}, true
+		},
+		Subagents: func() recording.Setup { return recording.Setup{Subagents: g.cfg.Subagents.Defaults()} },
+	}
+}

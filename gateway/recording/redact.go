@@ -1,0 +1,77 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// redacted is line, one JSON value, with redact applied to each text in it. What
+// redact leaves alone stays as it is to the byte.
+func redacted(line []byte, redact func(string) string) ([]byte, error) {
+	var out []byte // nil: as line, so far
+	done := 0
+	for i := 0; i < len(line); i++ {
+		if line[i] != '"' {
+			continue
+		}
+		end := i + 1
+		for end < len(line) && line[end] != '"' {
+			if line[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end >= len(line) {
+			return nil, fmt.Errorf("take secrets out of a line: it is no JSON") //nolint:err113 // a bug, not a kind
+		}
+		var text string
+		if err := json.Unmarshal(line[i:end+1], &text); err != nil {
+			return nil, fmt.Errorf("take secrets out of a line: %w", err)
+		}
+		clean, err := cleaned(text, redact)
+		if err != nil {
+			return nil, err
+		}
+		if clean != text {
+			quoted, err := encode(clean)
+			if err != nil {
+				return nil, err
+			}
+			out = append(append(out, line[done:i]...), quoted...)
+			done = end + 1
+		}
+		i = end
+	}
+	if out == nil {
+		return line, nil
+	}
+	return append(out, line[done:]...), nil
+}
+
+// cleaned is text without secrets, also where it is JSON in its turn, in which a
+// secret may be spelt otherwise: the arguments of a call.
+func cleaned(text string, redact func(string) string) (string, error) {
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		if inner := []byte(text); json.Valid(inner) {
+			clean, err := redacted(inner, redact)
+			if err != nil {
+				return "", err
+			}
+			text = string(clean)
+		}
+	}
+	return redact(text), nil
+}
+
+// encode is v as JSON without the escapes that only HTML needs.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}

@@ -1,0 +1,290 @@
+package recording
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// messagesAtOnce is how many messages of a transcript are read at a time.
+const messagesAtOnce = 64
+
+// track writes one session: its streams, each in its own order, woven into the
+// order in which they happened.
+type track struct {
+	w     *writer
+	s     sessions.Session
+	turns []sessions.Turn // that were not written, oldest first
+
+	messages     []transcript.Message // that were read and not written
+	said         int                  // messages that were written
+	requests     *stream[sessions.Recording]
+	costs        *stream[costs.Entry]
+	answers      *stream[sessions.Delivery]
+	stopRequests func()
+	stopCosts    func()
+	stopAnswers  func()
+	err          error // of the streams
+
+	logged  uint64 // envelopes up to this place were written
+	logDone bool   // those that follow are another session's
+}
+
+func (t *track) write() error {
+	for {
+		r, ok := t.requests.peek()
+		if !ok {
+			break
+		}
+		t.requests.take()
+		if err := t.saidUpTo(r.Upto); err != nil {
+			return err
+		}
+		if err := t.request(r); err != nil {
+			return err
+		}
+		if err := t.booked(r); err != nil {
+			return err
+		}
+	}
+	if err := t.saidUpTo(-1); err != nil {
+		return err
+	}
+	for len(t.turns) > 0 { // opened, and nothing was said
+		if err := t.turn(); err != nil {
+			return err
+		}
+	}
+	if err := t.envelopes(0); err != nil {
+		return err
+	}
+	for {
+		e, ok := t.costs.peek()
+		if !ok {
+			break
+		}
+		if err := t.cost(e); err != nil {
+			return err
+		}
+	}
+	return t.delivered(func(sessions.Delivery) bool { return true })
+}
+
+// saidUpTo writes the messages up to number n, or all when n is -1.
+func (t *track) saidUpTo(n int) error {
+	for n < 0 || t.said < n {
+		if len(t.messages) == 0 {
+			ms, err := t.w.s.Store.MessagesAfter(t.w.ctx, t.s.ID, t.said, messagesAtOnce)
+			if err != nil {
+				return err
+			}
+			if len(ms) == 0 {
+				return nil
+			}
+			t.messages = ms
+		}
+		m := t.messages[0]
+		t.messages = t.messages[1:]
+		if len(t.turns) > 0 && m.ID == t.turns[0].ID+"-user" {
+			if err := t.turn(); err != nil {
+				return err
+			}
+		}
+		if err := t.message(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn writes the next turn, with what came before it.
+func (t *track) turn() error {
+	turn := t.turns[0]
+	if err := t.delivered(func(d sessions.Delivery) bool { return d.At.Before(turn.OpenedAt) }); err != nil {
+		return err
+	}
+	t.turns = t.turns[1:]
+	if t.s.Parent == "" {
+		if err := t.opener(turn); err != nil {
+			return err
+		}
+	}
+	return t.w.line(Turn{
+		Type: TypeTurn, Session: t.s.ID, ID: turn.ID, Seq: turn.Seq, State: string(turn.State), Outcome: turn.Outcome,
+		Attempts: turn.Attempts, Steps: turn.Steps, Tries: turn.Tries, Channel: turn.Channel, From: turn.From, ReplyTo: turn.ReplyTo,
+		Sender: turn.Sender, Received: turn.ReceivedAt, Opened: turn.OpenedAt, Ended: ended(turn), Refused: turn.Refused,
+	})
+}
+
+// opener writes the envelopes up to the one that opened the turn, which may be
+// in another log than the present one, or in none any more.
+func (t *track) opener(turn sessions.Turn) error {
+	if t.w.s.TurnID(t.w.generation, turn.Token, turn.Seq) != turn.ID {
+		return t.w.line(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: turn.Seq, Pruned: true})
+	}
+	if t.logged == 0 {
+		t.logged = turn.Seq - 1
+	}
+	return t.envelopes(turn.Seq)
+}
+
+// envelopes writes what is in the log up to the place seq, or, when that is 0,
+// all that belongs to the session.
+func (t *track) envelopes(seq uint64) error {
+	if t.s.Parent != "" || t.logDone || seq == 0 && t.logged == 0 {
+		return nil
+	}
+	token := t.s.Key.Token()
+	last := seq
+	if seq == 0 {
+		m, err := t.w.s.Store.Mailbox(t.w.ctx, token)
+		if err != nil {
+			return fmt.Errorf("look how far the log is read: %w", err)
+		}
+		last = m.Read
+	}
+	for t.logged < last {
+		e, err := t.w.s.Log.NextAtLeast(t.w.ctx, token, t.logged, last)
+		if errors.Is(err, broker.ErrNone) || err == nil && e.Seq > last {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+		t.logged = e.Seq
+		if err := t.w.line(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: e.Seq, ID: e.ID, At: e.At.UTC(), Body: e.Body}); err != nil {
+			return err
+		}
+		var m channels.Message
+		if json.Unmarshal(e.Body, &m) == nil && m.Kind != channels.Edited && fresh(m.Text) {
+			t.logDone = seq == 0
+			if t.logDone {
+				return nil
+			}
+		}
+	}
+	if seq > 0 && t.logged < seq {
+		t.logged = seq
+		return t.w.line(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: seq, Pruned: true})
+	}
+	return nil
+}
+
+// message writes one entry of the transcript, and behind its calls the
+// sub-agents that they started.
+func (t *track) message(m transcript.Message) error {
+	t.said++
+	// Encoded by hand: the encoder would change the provider's own form.
+	body, err := m.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("encode message %d: %w", t.said, err)
+	}
+	id, err := encode(t.s.ID)
+	if err != nil {
+		return err
+	}
+	line := fmt.Appendf(nil, `{"type":%q,"session":%s,"no":%d,"message":`, TypeMessage, id, t.said)
+	if err := t.w.raw(append(append(line, body...), '}')); err != nil {
+		return err
+	}
+	turn, rest, _ := strings.Cut(m.ID, "#")
+	step, err := strconv.Atoi(rest)
+	if err != nil {
+		return nil //nolint:nilerr // not an answer
+	}
+	for _, c := range m.Calls() {
+		child, ok := t.w.children[sessionkeys.ChildID(t.s.ID, turn, step, c.ID)]
+		if !ok {
+			continue
+		}
+		delete(t.w.children, child.ID)
+		if err := t.w.session(child); err != nil {
+			return fmt.Errorf("record sub-agent %s: %w", child.ID, err)
+		}
+	}
+	return nil
+}
+
+func (t *track) request(r sessions.Recording) error {
+	if !t.w.frames[r.Frame] {
+		t.w.frames[r.Frame] = true
+		body, err := t.w.s.Store.Frame(t.w.ctx, r.Frame)
+		if err != nil {
+			return err
+		}
+		if err := t.w.line(Frame{Type: TypeFrame, Name: r.Frame, Frame: body}); err != nil {
+			return err
+		}
+	}
+	line := Request{
+		Type: TypeRequest, Session: t.s.ID, Turn: r.Turn, ID: r.ID, At: r.At, Upper: r.Upper, Frame: r.Frame,
+		Messages: r.Upto, MaxTokens: r.MaxTokens, Digest: r.Digest,
+	}
+	for _, m := range r.Tail {
+		b, err := m.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("encode what request %s ends with: %w", r.ID, err)
+		}
+		line.Tail = append(line.Tail, b)
+	}
+	return t.w.line(line)
+}
+
+// booked writes the rows of the ledger up to that of the request.
+func (t *track) booked(r sessions.Recording) error {
+	for {
+		e, ok := t.costs.peek()
+		if !ok || e.ID != r.ID && !e.At.Before(r.At) {
+			return nil
+		}
+		if err := t.cost(e); err != nil || e.ID == r.ID {
+			return err
+		}
+	}
+}
+
+func (t *track) cost(e costs.Entry) error {
+	t.costs.take()
+	return t.w.line(Cost{Type: TypeCost, Session: t.s.ID, Entry: e})
+}
+
+// delivered writes the next answers as long as they fit.
+func (t *track) delivered(fits func(sessions.Delivery) bool) error {
+	for {
+		d, ok := t.answers.peek()
+		if !ok || !fits(d) {
+			return nil
+		}
+		t.answers.take()
+		line := Delivery{
+			Type: TypeDelivery, Session: t.s.ID, ID: d.ID, Turn: d.Turn, Channel: d.Channel, To: d.To, ReplyTo: d.ReplyTo, Text: d.Text,
+			At: d.At, Parts: []Part{},
+		}
+		for _, p := range d.Parts {
+			line.Parts = append(line.Parts, Part{
+				Body: p.Body, State: string(p.State), Attempts: p.Attempts, MessageID: p.MessageID, Problem: p.Problem, At: p.At,
+			})
+		}
+		if err := t.w.line(line); err != nil {
+			return err
+		}
+	}
+}
+
+// ended is when the turn ended, and zero while it is open.
+func ended(t sessions.Turn) (at time.Time) {
+	if t.State == sessions.Done {
+		at = t.EndedAt
+	}
+	return at
+}

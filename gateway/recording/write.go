@@ -1,0 +1,197 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"parley/broker"
+	"parley/costs"
+	"parley/gateway/commands"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Store is what a recording is made from.
+type Store interface {
+	sessions.Recordings
+	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
+	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
+	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
+	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
+	Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error
+}
+
+// Log is where the envelopes are.
+type Log interface {
+	NextAtLeast(ctx context.Context, token string, after, expect uint64) (broker.Envelope, error)
+}
+
+// Source is what a Writer reads from. All fields are required.
+type Source struct {
+	Store      Store
+	Log        Log
+	Version    string // of the program
+	Generation func(ctx context.Context) (string, error)
+	// TurnID is the id of the turn that the message at seq of a mailbox opens.
+	TurnID func(generation, token string, seq uint64) string
+	Agents func(name string) (Agent, bool)
+	// Subagents is the configuration that children are started by.
+	Subagents func() Setup
+	Price     func(provider, model string) (*costs.Price, bool)
+	Redact    func(string) string // takes configured secrets out of a text
+	Now       func() time.Time
+}
+
+// Write writes the recording of the tree that the session stands in. It holds
+// turns and sessions in memory, and of everything else a few at a time. What is
+// written while it reads may be in the recording or not.
+func (s *Source) Write(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error {
+	asked, err := s.Store.Session(ctx, id)
+	if err != nil {
+		return fmt.Errorf("record a session: %w", err)
+	}
+	tree, err := s.Store.Tree(ctx, asked.Root)
+	if err != nil {
+		return fmt.Errorf("record a session: %w", err)
+	}
+	generation, err := s.Generation(ctx)
+	if err != nil {
+		return fmt.Errorf("record a session: %w", err)
+	}
+	out := &writer{s: s, ctx: ctx, to: w, generation: generation, frames: map[string]bool{}, children: map[sessionkeys.SessionID]sessions.Session{}}
+	for _, c := range tree[1:] {
+		out.children[c.ID] = c
+	}
+	if err := out.header(tree); err != nil {
+		return err
+	}
+	if err := out.session(tree[0]); err != nil {
+		return fmt.Errorf("record session %s: %w", tree[0].ID, err)
+	}
+	return out.line(End{Type: TypeEnd, Lines: out.lines})
+}
+
+type writer struct {
+	s          *Source
+	ctx        context.Context
+	to         io.Writer
+	generation string
+	lines      int
+	frames     map[string]bool // that were written
+	children   map[sessionkeys.SessionID]sessions.Session
+}
+
+func (w *writer) line(v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return w.raw(b)
+}
+
+// raw writes one line. White space between tokens may hold an end of line.
+func (w *writer) raw(b []byte) error {
+	b, err := redacted(b, w.s.Redact)
+	if err != nil {
+		return err
+	}
+	b = bytes.ReplaceAll(b, []byte{'\n'}, []byte{' '})
+	if _, err := w.to.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("write the recording: %w", err)
+	}
+	w.lines++
+	return nil
+}
+
+func (w *writer) header(tree []sessions.Session) error {
+	root := tree[0]
+	h := Header{
+		Type: TypeHeader, Format: Format, Version: Version, Parley: w.s.Version, Exported: w.s.Now().UTC(),
+		Session: root.ID, Key: root.Key.String(), Agent: root.Key.Agent(), Generation: w.generation, Setup: w.s.Subagents(), Prices: []Price{},
+	}
+	h.Setup.Agents = map[string]Agent{}
+	names := h.Setup.Subagents.Agents
+	for _, t := range tree {
+		names = append(names[:len(names):len(names)], t.Key.Agent())
+	}
+	priced := map[string]bool{}
+	for _, name := range names {
+		a, ok := w.s.Agents(name)
+		if !ok {
+			continue // configured no more: it can be read, not replayed
+		}
+		h.Setup.Agents[name] = a
+		model := a.Provider + "/" + a.Model
+		if name == h.Agent {
+			h.Model = model
+		}
+		if p, ok := w.s.Price(a.Provider, a.Model); ok && !priced[model] {
+			priced[model] = true
+			h.Prices = append(h.Prices, Price{a.Provider, a.Model, p})
+		}
+	}
+	return w.line(h)
+}
+
+// session writes one session, and those that it started.
+func (w *writer) session(s sessions.Session) error {
+	err := w.line(Session{
+		Type: TypeSession, ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Depth: s.Depth, Role: s.Role, Title: s.Title,
+		ToolCall: s.ToolCallID, Policy: s.Policy, Messages: s.Messages, Own: s.Own, Subtree: s.Subtree, Held: s.Held,
+		Unpriced: s.Unpriced, Created: s.CreatedAt,
+	})
+	if err != nil {
+		return err
+	}
+	turns, err := w.s.Store.TurnsOf(w.ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	one := &track{w: w, s: s, turns: turns}
+	one.requests, one.stopRequests = pull(func(yield func(sessions.Recording) bool) error { return w.s.Store.Asked(w.ctx, s.ID, yield) }, &one.err)
+	defer one.stopRequests()
+	one.costs, one.stopCosts = pull(func(yield func(costs.Entry) bool) error {
+		return w.s.Store.Ledger(w.ctx, s.ID, func(_ sessionkeys.SessionID, e costs.Entry) bool { return yield(e) })
+	}, &one.err)
+	defer one.stopCosts()
+	one.answers, one.stopAnswers = pull(func(yield func(sessions.Delivery) bool) error { return w.s.Store.Deliveries(w.ctx, s.ID, yield) }, &one.err)
+	defer one.stopAnswers()
+	return errors.Join(one.write(), one.err)
+}
+
+// pull is each as a stream that is read piece by piece, and a look at the next.
+func pull[T any](each func(yield func(T) bool) error, failed *error) (*stream[T], func()) {
+	next, stop := iter.Pull(func(yield func(T) bool) {
+		if err := each(yield); err != nil {
+			*failed = err
+		}
+	})
+	return &stream[T]{next: next}, stop
+}
+
+type stream[T any] struct {
+	next func() (T, bool)
+	head T
+	has  bool
+}
+
+// peek is the next one, which take then takes; false: there is none.
+func (s *stream[T]) peek() (T, bool) {
+	if !s.has {
+		s.head, s.has = s.next()
+	}
+	return s.head, s.has
+}
+
+func (s *stream[T]) take() { s.has = false }
+
+// fresh says whether an envelope is a command that starts another session.
+func fresh(text string) bool {
+	c, ok := commands.Parse(text)
+	return ok && c.Kind() == commands.Queued && c.Fresh()
+}

@@ -1,0 +1,67 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// mostShown is how much of a line is shown around the first difference, on
+// either side of it.
+const mostShown = 60
+
+// changed shows where two texts part: the line, as it was and as it is.
+func changed(what, was, is string) string {
+	if was == is {
+		return ""
+	}
+	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	place := what
+	if len(a) > 1 || len(b) > 1 {
+		place += fmt.Sprintf(", line %d", n+1)
+	}
+	old, now := lineOf(a, n), lineOf(b, n)
+	at := 0
+	for at < len(old) && at < len(now) && old[at] == now[at] {
+		at++
+	}
+	return fmt.Sprintf("%s:\n- %s\n+ %s\n", place, around(old, at), around(now, at))
+}
+
+func lineOf(lines []string, n int) string {
+	if n < len(lines) {
+		return lines[n]
+	}
+	return "(nothing)"
+}
+
+// around is s near the byte at.
+func around(s string, at int) string {
+	from, to := max(0, at-mostShown), min(len(s), at+mostShown)
+	for from > 0 && !utf8.RuneStart(s[from]) {
+		from--
+	}
+	for to < len(s) && !utf8.RuneStart(s[to]) {
+		to++
+	}
+	out := s[from:to]
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(s) {
+		out += "…"
+	}
+	return out
+}
+
+// value shows two values of the same thing.
+func value(what string, was, is any) string {
+	if was == is {
+		return ""
+	}
+	return fmt.Sprintf("%s:\n- %v\n+ %v\n", what, was, is)
+}

@@ -1,0 +1,181 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/llm"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// model gives the recorded answers.
+type model struct {
+	s              *stage
+	provider, name string
+}
+
+var _ llm.Model = (*model)(nil)
+
+func (m *model) Provider() string { return m.provider }
+func (m *model) Name() string     { return m.name }
+
+// errAgain marks a failed call that was tried again.
+var errAgain = errors.New("it was tried again")
+
+// asRecorded tries again what was tried again.
+type asRecorded struct{}
+
+func (asRecorded) Next(_ int, _ time.Duration, err error) (time.Duration, bool) {
+	return 0, errors.Is(err, errAgain)
+}
+
+// Stream implements [llm.Model]: it holds what is asked to what was asked, and
+// answers as it was answered.
+func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		id, ok := m.s.call(r.CacheKey)
+		if !ok {
+			yield(llm.Event{}, m.failure(llm.Other, "nobody reserved for this call"))
+			return
+		}
+		q := m.s.script.requests[id]
+		if q == nil {
+			yield(llm.Event{}, m.failure(llm.Other, "the recording has no answer to this request"))
+			return
+		}
+		f, was, err := m.s.script.request(q)
+		if err != nil {
+			yield(llm.Event{}, m.failure(llm.Other, err.Error()))
+			return
+		}
+		m.s.compareRequests(q, f, was, llm.FrameOf(m, r), r)
+		m.answer(ctx, id, yield)
+	}
+}
+
+func (m *model) failure(k llm.Kind, why string) *llm.Error {
+	return &llm.Error{Kind: k, Provider: m.provider, Model: m.name, Message: why, Sent: true, Usage: &costs.Usage{Source: costs.Reported}}
+}
+
+// call is the call that the session with that cache key makes now.
+func (s *stage) call(cacheKey string) (id string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for session, call := range s.pending {
+		if session.MailboxToken() == cacheKey {
+			return call, true
+		}
+	}
+	return "", false
+}
+
+func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, error) bool) {
+	s := m.s
+	e, booked := s.script.r.Costs[id]
+	c, _ := costs.ParseCallID(id)
+	if !booked { // it was under way at the export
+		s.end(c.Turn)
+		<-ctx.Done()
+		yield(llm.Event{}, m.failure(llm.Canceled, "the recording ends here"))
+		return
+	}
+	if b := s.script.breaks[id]; b != nil {
+		s.wait(id)
+		<-ctx.Done()
+		yield(llm.Event{}, m.failed(e, false))
+		return
+	}
+	s.reach(e.At)
+	s.feedUntil(e.At)
+	said, answered := s.script.messages[fmt.Sprintf("%s#%d", c.Turn, c.Step)]
+	switch {
+	case e.Outcome != outcomeOK && e.Outcome == string(llm.Canceled):
+		s.cancel(ctx, c.Turn)
+		yield(llm.Event{}, m.failed(e, false))
+	case e.Outcome != outcomeOK:
+		if e.Usage.Source == costs.Estimated && e.Usage.Output > 0 && !yield(llm.Event{Type: llm.ContentDelta, Text: "…"}, nil) {
+			return
+		}
+		yield(llm.Event{}, m.failed(e, s.script.follows(id)))
+	case !answered: // it was stopped while the last bytes came
+		s.cancel(ctx, c.Turn)
+		yield(llm.Event{Type: llm.Complete, Response: &llm.Response{Usage: e.Usage, RequestID: e.RequestID}}, nil)
+	default:
+		yield(llm.Event{Type: llm.Complete, Response: &llm.Response{
+			Message: said, Finish: finishOf(said), Usage: e.Usage, Model: said.Model, RequestID: e.RequestID,
+		}}, nil)
+	}
+}
+
+// failed is the error by which a call ended that cost what e says.
+func (m *model) failed(e costs.Entry, again bool) *llm.Error {
+	err := &llm.Error{Kind: llm.Kind(e.Outcome), Provider: m.provider, Model: m.name, RequestID: e.RequestID, Message: "as recorded"}
+	if again {
+		err.Err = errAgain
+	}
+	free := e.State == costs.Settled && e.Amount == 0 && e.Usage.Total() == 0
+	if !free {
+		usage := e.Usage
+		err.Sent, err.Usage = true, &usage
+	}
+	return err
+}
+
+func finishOf(m transcript.Message) transcript.FinishReason {
+	for _, p := range m.Parts {
+		if f, ok := p.(transcript.Finish); ok {
+			return f.Reason
+		}
+	}
+	return transcript.EndTurn
+}
+
+// cancel ends the tree of a turn as it was ended: because somebody said stop, or
+// because it took too long. It returns when ctx has ended.
+func (s *stage) cancel(ctx context.Context, turn string) {
+	root := s.rootOf(turn)
+	if root == nil {
+		return
+	}
+	if d := s.script.stops[root.ID]; d != nil {
+		s.stop(ctx, root, d)
+	} else {
+		cause := agent.ErrStopped
+		if s.script.answers[root.ID] != nil {
+			cause = agent.ErrTurnTimeout
+		}
+		s.busy.Cancel(root.Session, cause)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(s.o.Patience):
+	}
+}
+
+// stop says stop as it was said: everything up to what was in the log is to be
+// dropped.
+func (s *stage) stop(ctx context.Context, root *turn, d *delivered) {
+	var through uint64
+	for _, e := range s.script.r.Envelopes {
+		if !e.At.After(root.Ended) && e.Seq > through {
+			through = e.Seq
+		}
+	}
+	s.feedUntil(root.Ended)
+	id := strings.TrimPrefix(d.ID, "n-")
+	_, err := s.o.Store.Request(context.WithoutCancel(ctx), sessions.Control{
+		ID: id, Event: sessions.InboxID{Channel: "replay", Event: id}, Token: s.script.key.Token(), Key: s.script.key, Kind: "stop",
+		Through: through, Channel: d.Channel, From: d.To, ReplyTo: d.ReplyTo, At: root.Ended,
+	})
+	if err != nil {
+		s.differ(Turns, "turn "+root.ID, fmt.Sprintf("it cannot be stopped: %v", err))
+	}
+	s.signalControl(ctx)
+}

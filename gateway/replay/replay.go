@@ -1,0 +1,201 @@
+// Package replay runs a recording again, offline, and says what is different.
+//
+//	recording ─ envelopes ─► log ─► worker ─► loop ─► outbox ─► delivery ─► channel
+//	          └ answers, results of tools, times ──────┘ │
+//	            requests, calls, costs, replies ◄────────┘ compared
+//
+// Worker, loop, sub-agents, outbox and delivery are the real ones, on a store of
+// their own. What comes from outside is taken from the recording: what people
+// wrote, what models answered, what tools gave. No tool runs again but those
+// that start sub-agents, and nothing is sent.
+//
+// What the recording decides instead of the code:
+//
+//   - whether a failed model call is tried again, and when a turn is stopped or
+//     takes too long: as it was;
+//   - what budgets refuse: as it was, because what others spent meanwhile is not
+//     in the recording;
+//   - where a call was interrupted because its process died, the replay's worker
+//     dies there too, and another takes the turn over; where the process handed
+//     the turn over, it does. A crash between two calls leaves nothing to see and
+//     is not repeated, and a tool that was interrupted gives its recorded result;
+//   - a turn that was open at the export goes as far as the recording does;
+//   - what was answered at once, as /status, is not asked again.
+//
+// The clock follows the recording: each thing happens when it happened.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/agent"
+	"parley/channels"
+	"parley/gateway/delivery"
+	"parley/gateway/ops"
+	"parley/gateway/recording"
+	"parley/gateway/worker"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/subagents"
+	"parley/tools"
+)
+
+// Options is what a replay is made of. All but Logger and Patience is required.
+type Options struct {
+	Recording *recording.Recording
+	Store     sessions.Store // empty, and the replay's own
+	// Agents are those of the recording as the present program makes them,
+	// without a model; their tools are replaced by recorded results.
+	Agents map[string]worker.Agent
+	Prices agent.Prices
+	Gate   tools.Gate
+	// Render is how the network of a channel shows an answer.
+	Render    func(network, markdown string) []channels.Body
+	Workspace func(sessionkeys.SessionID) (string, error) // an empty folder
+	Logger    *slog.Logger                                // nil: silence
+	// Patience is how long nothing may happen before the replay is given up as
+	// stuck; 0: 20 s.
+	Patience time.Duration
+}
+
+// ErrNotReplayable says that a recording can be read, but lacks what a replay
+// needs.
+var ErrNotReplayable = errors.New("the recording cannot be replayed")
+
+// Run replays a recording. The report says what is different; an error that
+// nothing could be compared.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Patience == 0 {
+		o.Patience = 20 * time.Second
+	}
+	s, err := newStage(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.compare(ctx); err != nil {
+		return nil, err
+	}
+	return s.report, nil
+}
+
+// stage is one replay.
+type stage struct {
+	o        Options
+	script   *script
+	report   *Report
+	log      *log
+	busy     *agent.Service
+	metrics  *ops.Metrics
+	prompt   map[string]worker.Agent
+	progress chan struct{} // something was committed; has room for one
+
+	mu      sync.Mutex // guards what follows
+	now     time.Time
+	done    map[string]bool // ids of messages, calls and turns that were committed
+	pending map[sessionkeys.SessionID]string
+	waiting map[string]bool // calls that wait to be interrupted
+	broken  *breach         // where the worker is to end now
+	last    *breach         // where one ended last
+	inexact int             // requests that cannot be made again to the letter
+}
+
+func newStage(o Options) (*stage, error) {
+	sc, err := newScript(o.Recording)
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{
+		o: o, script: sc, report: &Report{Header: o.Recording.Header}, log: newLog(), busy: &agent.Service{},
+		metrics: ops.NewMetrics(ops.Sets{}), progress: make(chan struct{}, 1), now: sc.begins,
+		done: map[string]bool{}, pending: map[sessionkeys.SessionID]string{}, waiting: map[string]bool{},
+		prompt: map[string]worker.Agent{},
+	}
+	for name, a := range o.Agents {
+		setup, ok := o.Recording.Header.Setup.Agents[name]
+		if !ok {
+			continue
+		}
+		a.Model = &model{s: s, provider: setup.Provider, name: setup.Model}
+		a.Tools = s.given(a.Tools)
+		s.prompt[name] = a
+	}
+	for _, sess := range o.Recording.Sessions {
+		k, err := sessionkeys.Parse(sess.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%w: session %s: %w", ErrNotReplayable, sess.ID, err)
+		}
+		if _, ok := s.prompt[k.Agent()]; !ok {
+			return nil, fmt.Errorf("%w: its agent %q was not configured any more when it was exported", ErrNotReplayable, k.Agent())
+		}
+	}
+	return s, nil
+}
+
+// clock is the time of the recording.
+func (s *stage) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// reach moves the clock on to t. It never goes back.
+func (s *stage) reach(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.After(s.now) {
+		s.now = t
+	}
+}
+
+// loop is how turns run.
+func (s *stage) loop() agent.Loop {
+	return agent.Loop{
+		Prices: s.o.Prices, Retry: asRecorded{}, Gate: s.o.Gate, Why: s.script.why, ToolOutput: 1 << 30, Now: s.clock,
+		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
+	}
+}
+
+// worker makes the worker of one life.
+func (s *stage) worker(l *life) (*worker.Worker, error) {
+	loop := s.loop()
+	setup := s.o.Recording.Header.Setup
+	children, err := subagents.New(subagents.Options{
+		Config: setup.Subagents, Store: l, Loop: loop, Busy: s.busy, Observer: s.metrics, Now: s.clock, Logger: s.o.Logger,
+		Agents: func(name string) (subagents.Agent, bool) {
+			a, ok := s.prompt[name]
+			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens}, ok
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: its setup: %w", ErrNotReplayable, err)
+	}
+	return worker.New(worker.Options{
+		Config: worker.Config{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
+		Me:     sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
+		Log: s.log, Store: l, Agents: s.prompt, Loop: loop, Subagents: children, Busy: s.busy,
+		Workspace: s.o.Workspace, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+	})
+}
+
+// sender makes what brings answers back.
+func (s *stage) sender() *delivery.Delivery {
+	var all []channels.Channel
+	for name, network := range s.script.channels {
+		all = append(all, &channel{s: s, name: name, network: network})
+	}
+	return delivery.New(delivery.Options{
+		Store: s.o.Store, Log: s.log, Channels: all, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	})
+}

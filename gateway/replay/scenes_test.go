@@ -1,0 +1,236 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/gateway"
+	"parley/gateway/admin"
+	"parley/gateway/gatewaytest"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// scenes are the conversations behind the golden recordings, by their names.
+var scenes = map[string]func(t *testing.T) []byte{
+	"commands":  commands,
+	"tools":     toolsSideBySide,
+	"subagents": subagents,
+	"group":     group,
+	"edited":    edited,
+	"crash":     crash,
+	"handover":  handover,
+	"stop":      stop,
+	"retry":     retried,
+	"budget":    budget,
+	"summary":   summary,
+}
+
+func quick(c *gateway.Config) {
+	c.Worker.Grace = time.Millisecond
+	c.Retry.Base = time.Millisecond
+}
+
+// oldest is the recording of the conversation that began first.
+func oldest(t *testing.T, gw *gatewaytest.Running) []byte {
+	t.Helper()
+	ask := admin.NewClient(gw.AdminSocket())
+	list, err := ask.Sessions(t.Context(), admin.SessionQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := slices.MinFunc(list.Sessions, func(a, b admin.Session) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	var b bytes.Buffer
+	if err := ask.Export(t.Context(), string(first.ID), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func commands(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Change: quick}).Start()
+	for _, text := range []string{"what is 12*7", "/status", "/cost", "**bold** <b> & _odd_", "/new", "what is 1+1"} {
+		gw.Ask(gatewaytest.Ann, text)
+	}
+	return oldest(t, gw)
+}
+
+func toolsSideBySide(t *testing.T) []byte {
+	list := func(path string) model.Block { return model.Use("list_directory", map[string]string{"path": path}) }
+	gw := gatewaytest.Open(t, gatewaytest.Options{Change: quick, Brain: model.Scripted(
+		model.Reply(model.Think("where is it"), model.Say("I look."), list("."), model.Use("read_file", map[string]string{"path": "none.txt"}), list("/etc")),
+		model.Reply(model.Use("write_file", map[string]string{"path": "a.txt", "content": "one\ntwo\n"}), model.Use("no_such_tool", map[string]string{})),
+		model.Reply(model.Use("grep", map[string]string{"pattern": "two"}), model.Use("write_file", map[string]string{"path": ".git/config", "content": "x"})),
+		model.Reply(model.Say("# Found\n\nIt is in `a.txt`:\n\n- line *2*\n- `two`\n\n```\ntwo\n```")),
+	)}).Start()
+	gw.Ask(gatewaytest.Ann, "find two")
+	return oldest(t, gw)
+}
+
+func subagents(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Change: quick}).Start()
+	gw.Ask(gatewaytest.Ann, "research the weather")
+	gw.Ask(gatewaytest.Ann, "what is 2+2")
+	return oldest(t, gw)
+}
+
+func group(t *testing.T) []byte {
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
+	gw := house.Start()
+	forum := telegram.Chat{ID: -1002000000001, Kind: telegram.Forum, Title: "plans"}
+	topic, err := house.Telegram.CreateTopic(forum, gatewaytest.Ann, "Dinner", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(p telegram.Person, text string, o telegram.SayOptions) telegram.Said {
+		o.Thread = topic
+		said, err := house.Telegram.Say(forum, p, text, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	first := say(gatewaytest.Ben, "who cooks?", telegram.SayOptions{})
+	say(gatewaytest.Ann, "@"+gatewaytest.Username+" please say\n[Ben] nothing", telegram.SayOptions{ReplyTo: first.MessageID})
+	gw.Delivered()
+	say(gatewaytest.Ben, "@"+gatewaytest.Username+" and me?", telegram.SayOptions{})
+	gw.Delivered()
+	return oldest(t, gw)
+}
+
+func edited(t *testing.T) []byte {
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
+	gw := house.Start()
+	ann := telegram.PrivateChat(gatewaytest.Ann)
+	said := house.Say(ann, gatewaytest.Ann, "what is 6*7")
+	gw.Delivered()
+	for _, text := range []string{"what is 6*7", "what is 6*8"} { // the first changes nothing
+		if _, err := house.Telegram.Edit(ann.ID, said.MessageID, text, telegram.SayOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gw.Delivered()
+	return oldest(t, gw)
+}
+
+// holding answers as brain, but what says "hold on" for the first time not at
+// all.
+func holding(brain model.Brain) (model.Brain, <-chan struct{}) {
+	held := make(chan struct{}, 1)
+	first := true
+	return func(ctx context.Context, p *model.Prompt) model.Answer {
+		if strings.HasSuffix(p.LastText(), "hold on") && first {
+			first = false
+			held <- struct{}{}
+			<-ctx.Done()
+		}
+		return brain(ctx, p)
+	}, held
+}
+
+// The state is taken while a call is under way, as a process that dies then
+// leaves it; another gateway goes on with it.
+func crash(t *testing.T) []byte {
+	brain, held := holding(model.Echo)
+	state := filepath.Join(t.TempDir(), "state")
+	o := gatewaytest.Options{Brain: brain, Change: quick}
+	o.Change = func(c *gateway.Config) {
+		quick(c)
+		if _, err := os.Stat(state); err == nil {
+			c.StateDir = state
+		}
+	}
+	house := gatewaytest.Open(t, o)
+	gw := house.Start()
+	gw.Ask(gatewaytest.Ann, "hello")
+	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
+	<-held
+	copied := filepath.Join(t.TempDir(), "copied")
+	if err := os.CopyFS(copied, withoutSockets{os.DirFS(house.Config().StateDir)}); err != nil {
+		t.Fatal(err)
+	}
+	gw.Stop()
+	if err := os.Rename(copied, state); err != nil {
+		t.Fatal(err)
+	}
+	gw = house.Start()
+	gw.Delivered()
+	gw.Ask(gatewaytest.Ann, "bye")
+	return oldest(t, gw)
+}
+
+func handover(t *testing.T) []byte {
+	brain, held := holding(model.Echo)
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: quick})
+	gw := house.Start()
+	gw.Ask(gatewaytest.Ann, "hello")
+	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
+	<-held
+	gw.Stop()
+	gw = house.Start()
+	gw.Delivered()
+	return oldest(t, gw)
+}
+
+func stop(t *testing.T) []byte {
+	brain, held := holding(model.Echo)
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: quick})
+	gw := house.Start()
+	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
+	<-held
+	gw.Ask(gatewaytest.Ann, "/stop")
+	gw.Ask(gatewaytest.Ann, "thanks")
+	return oldest(t, gw)
+}
+
+func retried(t *testing.T) []byte {
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
+	if err := house.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 529, Next: 2}); err != nil {
+		t.Fatal(err)
+	}
+	gw := house.Start()
+	gw.Ask(gatewaytest.Ann, "hello")
+	if err := house.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 400, Next: 1}); err != nil {
+		t.Fatal(err)
+	}
+	gw.Ask(gatewaytest.Ann, "hello again")
+	if err := house.Model.Plan(model.Fault{Kind: model.FaultCut, After: 5, Next: 1}); err != nil {
+		t.Fatal(err)
+	}
+	gw.Ask(gatewaytest.Ann, "a third time, with more words than before so that it is cut")
+	return oldest(t, gw)
+}
+
+func budget(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *gateway.Config) {
+		quick(c)
+		c.Budgets.PersonPerDay = "0.045"
+	}}).Start()
+	for range 4 {
+		gw.Ask(gatewaytest.Ann, "hello "+strings.Repeat("and so on ", 400))
+	}
+	return oldest(t, gw)
+}
+
+func summary(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			if p.Choice.Mode == "none" {
+				return model.Reply(model.Say("so far"))
+			}
+			return model.Reply(model.Say(strings.Repeat("thinking aloud ", 200)), model.Use("list_directory", map[string]string{"path": "."}))
+		},
+		Change: func(c *gateway.Config) {
+			quick(c)
+			c.Budgets.Turn = "0.08"
+		},
+	}).Start()
+	gw.Ask(gatewaytest.Ann, "look around")
+	return oldest(t, gw)
+}

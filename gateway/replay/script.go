@@ -1,0 +1,204 @@
+package replay
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/gateway/budgets"
+	"parley/gateway/recording"
+	"parley/gateway/worker"
+	"parley/llm"
+	"parley/sessionkeys"
+	"parley/transcript"
+)
+
+// script is the recording as the parts of a replay look things up in it.
+type script struct {
+	r        *recording.Recording
+	key      sessionkeys.Key
+	begins   time.Time
+	turns    map[string]*recording.Turn
+	roots    []*recording.Turn // of the root session, as they were opened
+	requests map[string]*recording.Request
+	messages map[string]transcript.Message // by id; ids are of one turn alone
+	sessions map[sessionkeys.SessionID]*recording.Session
+	answers  map[string]*recording.Delivery
+	stops    map[string]*recording.Delivery // what a turn's stop was answered with
+	channels map[string]string              // networks by the instances' names
+	breaches []*breach
+	breaks   map[string]*breach // by call
+	last     map[string]int     // the last step of a turn that was asked for
+}
+
+// breach is a moment at which work was interrupted.
+type breach struct {
+	at       time.Time
+	handover bool // in order; else the process died
+	calls    []string
+	before   []string // what had been committed until then
+}
+
+func newScript(r *recording.Recording) (*script, error) {
+	s := &script{
+		r: r, turns: map[string]*recording.Turn{}, requests: map[string]*recording.Request{}, messages: map[string]transcript.Message{},
+		sessions: map[sessionkeys.SessionID]*recording.Session{}, answers: map[string]*recording.Delivery{}, stops: map[string]*recording.Delivery{},
+		channels: map[string]string{}, breaks: map[string]*breach{}, last: map[string]int{},
+	}
+	var err error
+	if s.key, err = sessionkeys.Parse(r.Header.Key); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotReplayable, err)
+	}
+	for i := range r.Sessions {
+		s.sessions[r.Sessions[i].ID] = &r.Sessions[i]
+	}
+	root, ok := s.sessions[r.Header.Session]
+	if !ok {
+		return nil, fmt.Errorf("%w: it has no root session", ErrNotReplayable)
+	}
+	s.begins = root.Created
+	for i := range r.Turns {
+		t := &r.Turns[i]
+		s.turns[t.ID] = t
+		if t.Session == root.ID {
+			s.roots = append(s.roots, t)
+		}
+		s.channels[t.Channel] = t.From.Channel
+	}
+	if len(s.roots) == 0 {
+		return nil, fmt.Errorf("%w: no turn is in it", ErrNotReplayable)
+	}
+	slices.SortStableFunc(s.roots, func(a, b *recording.Turn) int { return a.Opened.Compare(b.Opened) })
+	for _, ms := range r.Messages {
+		for _, m := range ms {
+			s.messages[m.ID] = m
+		}
+	}
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		s.requests[q.ID] = q
+		c, err := costs.ParseCallID(q.ID)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotReplayable, err)
+		}
+		s.last[c.Turn] = max(s.last[c.Turn], c.Step)
+	}
+	for i := range r.Deliveries {
+		d := &r.Deliveries[i]
+		s.answers[d.ID] = d
+		s.channels[d.Channel] = d.To.Channel
+	}
+	s.findStops()
+	s.findBreaches()
+	return s, nil
+}
+
+// findStops finds what stops were answered with.
+func (s *script) findStops() {
+	used := map[string]bool{}
+	for _, t := range s.roots {
+		if t.Outcome != transcript.Canceled || s.answers[t.ID] != nil {
+			continue
+		}
+		for _, d := range s.r.Deliveries {
+			if d.Turn == "" && !used[d.ID] && !d.At.Before(t.Ended) && strings.HasPrefix(d.Text, "Stopped.") {
+				used[d.ID] = true
+				s.stops[t.ID] = s.answers[d.ID]
+				break
+			}
+		}
+	}
+}
+
+// Outcomes of calls that did not end by themselves.
+const (
+	outcomeInterrupted = "interrupted"
+	outcomeOK          = "ok"
+)
+
+// togetherWithin is how far apart the ends of calls are that one handover ended.
+const togetherWithin = agent.DefaultGrace
+
+func (s *script) findBreaches() {
+	ids := slices.Sorted(maps.Keys(s.r.Costs))
+	slices.SortStableFunc(ids, func(a, b string) int { return s.r.Costs[a].At.Compare(s.r.Costs[b].At) })
+	var last *breach
+	for _, id := range ids {
+		e := s.r.Costs[id]
+		handover := e.Outcome == string(llm.Canceled) && s.follows(id)
+		if !handover && e.Outcome != outcomeInterrupted || s.requests[id] == nil {
+			continue
+		}
+		together := last != nil && last.handover == handover &&
+			(e.At.Equal(last.at) || handover && e.At.Sub(last.at) < togetherWithin)
+		if !together {
+			last = &breach{at: e.At, handover: handover}
+			s.breaches = append(s.breaches, last)
+		}
+		last.calls = append(last.calls, id)
+		s.breaks[id] = last
+	}
+	for _, b := range s.breaches {
+		for id, e := range s.r.Costs {
+			if e.At.Before(b.at) && s.requests[id] != nil {
+				b.before = append(b.before, id)
+			}
+		}
+		for id, m := range s.messages {
+			if m.CreatedAt.Before(b.at) && m.Role != transcript.User {
+				b.before = append(b.before, id)
+			}
+		}
+	}
+}
+
+// follows says whether another attempt of the same step was made after the call.
+func (s *script) follows(id string) bool {
+	c, err := costs.ParseCallID(id)
+	if err != nil {
+		return false
+	}
+	c.Attempt++
+	return s.requests[c.String()] != nil
+}
+
+// request is what a call asked, as it is made again from the transcript.
+func (s *script) request(q *recording.Request) (llm.Frame, llm.Request, error) {
+	f := s.r.Frames[q.Frame]
+	tail, err := q.TailMessages()
+	if err != nil {
+		return f, llm.Request{}, err
+	}
+	history := s.r.Messages[q.Session]
+	if q.Messages > len(history) {
+		return f, llm.Request{}, fmt.Errorf("%w: request %s sends more messages than there are", ErrNotReplayable, q.ID)
+	}
+	ms := agent.Sent(append(slices.Clip(history[:q.Messages]), tail...))
+	return f, f.Request(ms, q.MaxTokens, q.Session.MailboxToken()), nil
+}
+
+// why words a refusal.
+func (s *script) why(e *costs.BudgetError) string { return budgets.Why(e) }
+
+// answered says whether an answer can be made again: those of turns, of queued
+// commands and of stops.
+func (s *script) answered(d *recording.Delivery) bool {
+	if d.Turn != "" {
+		return true
+	}
+	for _, e := range s.r.Envelopes {
+		if d.ID == "n-"+worker.TurnID(s.r.Header.Generation, s.key.Token(), e.Seq) {
+			return true
+		}
+	}
+	for _, stop := range s.stops {
+		if stop == d {
+			return true
+		}
+	}
+	return false
+}

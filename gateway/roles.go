@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+
+	"parley/sessions/redis"
+)
+
+// Roles of a process.
+const (
+	RoleGateway = "gateway" // channels: receives, decides who is answered, and sends
+	RoleWorker  = "worker"  // runs turns
+)
+
+func roles() []string { return []string{RoleGateway, RoleWorker} }
+
+// has says whether this process has a role. It is asked after Defaults.
+func (c Config) has(role string) bool { return slices.Contains(c.Roles, role) }
+
+// StoreConfig is where conversations, money and answers are kept. Nothing said:
+// an SQLite database in the state folder, which one process uses at a time.
+type StoreConfig struct {
+	Redis RedisConfig `yaml:"redis"`
+}
+
+// RedisConfig is a Redis database that any number of processes share. They need a
+// message log at a broker.url in common, too.
+type RedisConfig struct {
+	// URL is redis://host:6379/0, or rediss:// with TLS; with Sentinels
+	// redis://sentinel:26379/0?master_name=parley. It may hold a password.
+	URL Secret `yaml:"url"`
+	// PasswordFile holds the password alone, and goes before one in URL.
+	PasswordFile string `yaml:"password_file"`
+	// Prefix of all keys. Two deployments in one database need two. Default
+	// "parley:".
+	Prefix string `yaml:"prefix"`
+}
+
+// used says whether anything is said of Redis.
+func (c RedisConfig) used() bool { return !c.URL.IsZero() || c.PasswordFile != "" || c.Prefix != "" }
+
+func (c RedisConfig) options() redis.Options {
+	return redis.Options{URL: c.URL.Reveal(), PasswordFile: c.PasswordFile, Prefix: c.Prefix}
+}
+
+// validateRoles holds the roles to what processes must share to have only some
+// of them.
+func (c Config) validateRoles(add func(path, format string, args ...any), check func(path string, err error)) {
+	if c.Store.Redis.used() {
+		check("store.redis", c.Store.Redis.options().Validate())
+	}
+	seen := map[string]bool{}
+	for _, r := range c.Roles {
+		switch {
+		case !slices.Contains(roles(), r):
+			add("roles", "%q is none of %s", r, strings.Join(roles(), ", "))
+		case seen[r]:
+			add("roles", "%s is there twice", r)
+		}
+		seen[r] = true
+	}
+	if c.has(RoleGateway) && c.has(RoleWorker) || len(c.Roles) == 0 {
+		return
+	}
+	role, other := RoleGateway, RoleWorker
+	if c.has(RoleWorker) {
+		role, other = other, role
+	}
+	if c.Broker.URL == "" {
+		add("roles", "a process that is only %s needs a %s that reads the same message log: give all of them the same broker.url", role, other)
+	}
+	if !c.Store.Redis.used() {
+		add("roles", "a process that is only %s shares its conversations with a %s, and SQLite is one process's own: give all of them the same store.redis", role, other)
+	}
+}

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"parley/costs"
+	"parley/gateway/commands"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// Answer is an answer that was sent, for programs that run a gateway and show
+// what it does.
+type Answer struct {
+	ID      string
+	Turn    string // empty: the answer of a command
+	Chat    string // the network's id of the chat
+	Parts   int    // messages it took
+	Session string
+	Folder  string       // the session's workspace
+	Cost    costs.Amount // what the session and its descendants cost by now
+	// Tree is the session and its descendants by now, parents before children.
+	// Their own costs add up to Cost.
+	Tree []sessions.Session
+}
+
+// Subagent is a sub-agent that began or has ended, for the same programs.
+type Subagent struct {
+	ID     string
+	Parent string // the session that started it
+	Label  string // what a model called it, on one line
+	Depth  int    // 1: started by a person's turn
+	Chat   string // the network's id of the chat that it works for
+
+	Ended   bool
+	Outcome transcript.FinishReason // when Ended
+	Took    time.Duration           // when Ended
+	Cost    costs.Amount            // with all below it, by now
+}
+
+func (g *Gateway) delivered(ctx context.Context, store sessions.Store) func(sessions.Delivery) {
+	if g.o.Delivered == nil {
+		return nil
+	}
+	return func(d sessions.Delivery) {
+		a := Answer{ID: d.ID, Turn: d.Turn, Chat: d.To.Peer, Parts: len(d.Parts), Session: string(d.Session)}
+		if d.Session != "" {
+			a.Folder = g.workspacePath(d.Session)
+			tree, err := store.Tree(context.WithoutCancel(ctx), d.Session)
+			if err != nil {
+				g.o.Logger.Warn("looking up a session", "error", err)
+			} else {
+				a.Tree, a.Cost = tree, tree[0].Subtree
+			}
+		}
+		g.o.Delivered(a)
+	}
+}
+
+func (g *Gateway) watch() func(sessions.Session, sessions.Turn) {
+	if g.o.Subagent == nil {
+		return nil
+	}
+	return func(s sessions.Session, t sessions.Turn) {
+		e := Subagent{
+			ID: string(s.ID), Parent: string(s.Parent), Label: commands.Label(s), Depth: s.Depth, Chat: t.From.Peer, Cost: s.Subtree,
+		}
+		if t.State == sessions.Done {
+			e.Ended, e.Outcome, e.Took = true, t.Outcome, t.EndedAt.Sub(t.OpenedAt)
+		}
+		g.o.Subagent(e)
+	}
+}

@@ -1,0 +1,95 @@
+package gateway_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/gateway/gatewaytest"
+	"parley/simulators/signal"
+)
+
+// inSignal waits until the books of Signal satisfy done.
+func inSignal(t *testing.T, house *gatewaytest.House, what string, done func(signal.Book) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), gatewaytest.Patience)
+	defer cancel()
+	if b, err := house.Signal.Await(ctx, done); err != nil {
+		t.Fatalf("waiting for %s: %v; %+v", what, err, b.Totals)
+	}
+}
+
+func sayInSignal(t *testing.T, house *gatewaytest.House, c signal.Chat, p signal.Person, text string, o signal.SayOptions) signal.Said {
+	t.Helper()
+	said, err := house.Signal.Say(c, p, text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// In a group of Signal who mentions the bot, or quotes it, is answered by a quote
+// of what they said.
+func TestSignalAnswersAMentionAndAQuoteByQuotingIt(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
+	gw := house.Start()
+	group := signal.Chat{Group: signal.MadeUpGroup(8001), Name: "kitchen"}
+	ann, ben := gatewaytest.SignalPerson(7001), gatewaytest.SignalPerson(7002)
+	last := func() signal.MessageEntry {
+		t.Helper()
+		gw.Delivered()
+		all := house.Signal.Books().Messages
+		return all[len(all)-1]
+	}
+	sayInSignal(t, house, group, ann, "who makes dinner, @parley?", signal.SayOptions{}) // only typed
+	// A mention anywhere in the text, behind a character of two units.
+	said := sayInSignal(t, house, group, ben, "🍕 one, @bot", signal.SayOptions{Mentions: []signal.Mention{{Name: "@bot", ACI: gatewaytest.SignalACI}}})
+	first := last()
+	if first.Quote == nil || first.Quote.Timestamp != said.Timestamp || first.Quote.Author != ben.ACI || first.Chat != group.Group || !strings.Contains(first.Text(), "🍕 one") {
+		t.Errorf("the answer to %d is %+v", said.Timestamp, first)
+	}
+	quote := signal.SayOptions{Quote: &signal.Quote{Timestamp: first.Timestamp, Author: gatewaytest.SignalACI}}
+	said = sayInSignal(t, house, group, ann, "two", quote)
+	if m := last(); m.Quote == nil || m.Quote.Timestamp != said.Timestamp || m.Quote.Author != ann.ACI || !strings.Contains(m.Text(), "two") {
+		t.Errorf("the answer to a quote is %+v", m)
+	}
+	if n := questions(house); n != 2 {
+		t.Errorf("%d questions were asked", n)
+	}
+}
+
+func TestSignalShowsThatTheBotWritesAndStops(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}, Brain: long})
+	gw := house.Start()
+	for _, place := range []*gatewaytest.Place{house.Direct(gatewaytest.Signal, 7001), house.Group(gatewaytest.Signal, 8001, 7001)} {
+		place.Say("tell me a story")
+		inSignal(t, house, "a sign of typing", func(b signal.Book) bool {
+			return slices.ContainsFunc(b.Signals, func(s signal.SignEntry) bool { return s.Kind == "typing" && s.Chat == place.ID })
+		})
+		if got := gw.AskAt(place, "/stop"); !strings.Contains(got, "Stopped") {
+			t.Errorf("/stop was answered with %q", got)
+		}
+	}
+}
+
+// A signal-cli that dies is started again, and what is said meanwhile is
+// answered.
+func TestASignalCLIThatDiesCostsNothing(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
+	gw := house.Start()
+	place := house.Direct(gatewaytest.Signal, 7001)
+	gw.AskAt(place, "before")
+	if n, err := house.Signal.Kill(""); n != 1 || err != nil {
+		t.Fatalf("%d daemons were killed: %v", n, err)
+	}
+	if got := gw.AskAt(place, "meanwhile"); !strings.Contains(got, "meanwhile") {
+		t.Errorf("the person was told %q", got)
+	}
+	if b := house.Signal.Books(); len(b.Daemons) < 2 {
+		t.Errorf("%d daemons ran", len(b.Daemons))
+	}
+}

@@ -1,0 +1,111 @@
+package gateway_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/gateway/gatewaytest"
+	"parley/simulators/model"
+	"parley/simulators/slack"
+)
+
+// inSlack waits until the workspace's books satisfy done.
+func inSlack(t *testing.T, house *gatewaytest.House, what string, done func(slack.Book) bool) slack.Book {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), gatewaytest.Patience)
+	defer cancel()
+	b, err := house.Slack.Await(ctx, done)
+	if err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+	return b
+}
+
+func sayInSlack(t *testing.T, house *gatewaytest.House, c slack.Channel, p slack.Person, text string, o slack.SayOptions) slack.Said {
+	t.Helper()
+	said, err := house.Slack.Say(c, p, text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+var slackChannel = slack.Channel{ID: "C8001", Kind: slack.Public, Name: "kitchen"}
+
+// In a channel a question gets its answer in a thread of its own, in which
+// everybody speaks to the bot from then on.
+func TestSlackAnswersInTheThreadOfTheQuestion(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}})
+	gw := house.Start()
+	ann, ben := gatewaytest.SlackPerson(7001), gatewaytest.SlackPerson(7002)
+	last := func() slack.MessageEntry {
+		t.Helper()
+		gw.Delivered()
+		all := house.Slack.Books().Messages
+		return all[len(all)-1]
+	}
+	sayInSlack(t, house, slackChannel, ann, "who makes dinner?", slack.SayOptions{})
+	question := sayInSlack(t, house, slackChannel, ann, "@"+gatewaytest.Username+" one", slack.SayOptions{})
+	if m := last(); m.ThreadTS != question.TS || m.Channel != slackChannel.ID || !strings.Contains(m.Text(), "one") {
+		t.Errorf("the answer to %s is %+v", question.TS, m)
+	}
+	// Neither needs a mention any more, there.
+	for _, p := range []slack.Person{ann, ben} {
+		sayInSlack(t, house, slackChannel, p, "two", slack.SayOptions{ThreadTS: question.TS})
+		if m := last(); m.ThreadTS != question.TS || !strings.Contains(m.Text(), "two") {
+			t.Errorf("the answer in the thread is %+v", m)
+		}
+	}
+	other := sayInSlack(t, house, slackChannel, ben, "@"+gatewaytest.Username+" three", slack.SayOptions{})
+	if m := last(); m.ThreadTS != other.TS {
+		t.Errorf("the answer to %s is %+v", other.TS, m)
+	}
+	// It is another conversation.
+	rs := house.Model.Requests()
+	if body := string(rs[len(rs)-1].Body); strings.Contains(body, "one") && strings.Contains(body, "two") || len(rs) != 4 {
+		t.Errorf("%d questions; the last one was asked with %s", len(rs), body)
+	}
+	// A slash command asks, too.
+	if _, err := house.Slack.Command(gatewaytest.Username, slack.DM(ann), ann, "/parley", "status"); err != nil {
+		t.Fatal(err)
+	}
+	if m := last(); m.Channel != slack.DM(ann).ID || !strings.Contains(m.Text(), "Nothing") && !strings.Contains(m.Text(), "messages") {
+		t.Errorf("the slash command was answered with %+v", m)
+	}
+}
+
+// long is an answer that takes a minute, word by word, of which what was shown
+// can be seen; a test stops it when it has seen enough.
+func long(context.Context, *model.Prompt) model.Answer {
+	a := model.Reply(model.Say(strings.Repeat("and so on, ", 200)))
+	a.Pace = 100 * time.Millisecond
+	return a
+}
+
+func TestSlackShowsThatTheBotIsAtWorkAndHowTheAnswerGrows(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: long})
+	gw := house.Start()
+	place := house.Group(gatewaytest.Slack, 8001, 7001)
+	place.Say("tell me a story")
+	inSlack(t, house, "the status of the thread", func(b slack.Book) bool {
+		return slices.ContainsFunc(b.Signals, func(s slack.SignalEntry) bool {
+			return s.Kind == "status" && s.Channel == place.ID && s.ThreadTS == place.Thread && s.Text != ""
+		})
+	})
+	inSlack(t, house, "an answer that grows", func(b slack.Book) bool {
+		return slices.ContainsFunc(b.Messages, func(m slack.MessageEntry) bool {
+			return m.ThreadTS == place.Thread && m.Stream == "streaming" && len(m.Versions) > 1
+		})
+	})
+	if got := gw.AskAt(place, "/stop"); !strings.Contains(got, "Stopped") {
+		t.Errorf("/stop was answered with %q", got)
+	}
+	if got := place.Shown(); len(got) != 2 || !strings.HasPrefix(got[0], "and so on") {
+		t.Errorf("the thread shows %q", got)
+	}
+}

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/gateway/commands"
+	"parley/sessions"
+	"parley/subagents"
+	"parley/subagents/overview"
+	"parley/tools"
+	"parley/tools/files"
+)
+
+// ToolNames are the built-in tools an agent may have, in the order in which a
+// model sees them.
+func ToolNames() []string {
+	return append(append([]string{
+		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file",
+	}, overview.Names()...), subagents.SpawnName, subagents.SendName)
+}
+
+// arm gives the agents their tools: those that the operator named, or all.
+func (g *Gateway) arm(store sessions.Store, desk *commands.Desk) error {
+	if err := g.rootsApart(); err != nil {
+		return err
+	}
+	all, err := g.builtin(store, desk)
+	if err != nil {
+		return fmt.Errorf("make the tools: %w", err)
+	}
+	for name, a := range g.agents {
+		a.Tools = all
+		if named := g.cfg.Agents[name].Tools; named != nil {
+			a.Tools = all.Only(named...)
+		}
+		g.agents[name] = a
+	}
+	return nil
+}
+
+// builtin makes the tools of ToolNames; those for sub-agents when there may be
+// some.
+func (g *Gateway) builtin(store sessions.Store, desk *commands.Desk) (*tools.Set, error) {
+	all, err := files.All(g.cfg.Files)
+	if err != nil {
+		return nil, err
+	}
+	look, err := overview.New(overview.Options{
+		Store: store, Log: g.o.Logger,
+		Model:  func(s sessions.Session) string { return g.cfg.Agents[s.Key.Agent()].Model },
+		Agents: g.startable,
+		Left: func(ctx context.Context, s sessions.Session, turn string) (string, error) {
+			t, err := store.Turn(ctx, turn)
+			if err != nil {
+				return "", err
+			}
+			return desk.Left(ctx, commands.Asker{Token: t.Token, From: t.From, Sender: t.Sender}, s, "who asks")
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tools.NewSet(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents))...)
+}
+
+// startable are the agents that a session may start: another of its own kind,
+// and those that the operator names. A child says how deep it may go in its own
+// row; what it is shown here holds for the present configuration.
+func (g *Gateway) startable(s sessions.Session) []overview.Agent {
+	own, c := s.Key.Agent(), g.cfg.Subagents
+	if a, ok := g.agents[own]; !ok || s.Depth >= c.MaxDepth {
+		return nil
+	} else if _, ok := a.Tools.Lookup(subagents.SpawnName); !ok {
+		return nil
+	}
+	some := []overview.Agent{{Name: own, Model: g.cfg.Agents[own].Model, About: "when agent is left out"}}
+	for _, name := range c.Agents {
+		if name != own {
+			some = append(some, overview.Agent{Name: name, Model: g.cfg.Agents[name].Model})
+		}
+	}
+	return some
+}
+
+// rootsApart refuses an extra root that leads by a link to where the state is:
+// Validate sees the text only.
+func (g *Gateway) rootsApart() error {
+	state, err := filepath.EvalSymlinks(g.cfg.StateDir)
+	if err != nil {
+		return fmt.Errorf("find the state folder: %w", err)
+	}
+	for i, root := range g.cfg.Files.ExtraRoots {
+		leads, err := filepath.EvalSymlinks(root)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			g.o.Logger.Warn("a folder that every conversation may read is not there", "key", fmt.Sprintf("files.extra_roots[%d]", i), "path", root)
+		case err != nil:
+			return fmt.Errorf("files.extra_roots[%d]: %w", i, err)
+		case overlap(leads, state):
+			return fmt.Errorf("files.extra_roots[%d]: %s leads to %s, which and the state folder lie in each other", i, root, leads)
+		}
+	}
+	return nil
+}
+
+// policy decides what a tool may do in a conversation: what reads and what
+// writes in the session's own workspace runs, everything else a person has to
+// allow. (F03, K03)
+func policy() tools.Gate { return tools.Interactive(nobodyToAsk) }
+
+// nobodyToAsk denies: no chat can carry a question for permission yet.
+func nobodyToAsk(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) {
+	return tools.Verdict{Decision: tools.Deny, Reason: fmt.Sprintf(
+		"this call of %s needs a person's approval, which cannot be asked for in this chat; it was not run. Do it in another way, or say what the person can do",
+		strings.ToValidUTF8(c.Name, "\uFFFD"))}, nil
+}

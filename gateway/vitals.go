@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/disks"
+	"parley/gateway/ops"
+	"parley/sessions"
+)
+
+// What a gateway cannot work without is looked at so often, and is given so long
+// to answer: together less than five seconds.
+const (
+	vitalEvery = 2 * time.Second
+	vitalWait  = 2 * time.Second
+)
+
+var errUnwell = errors.New("nothing is taken at the moment")
+
+// vitals are what a gateway cannot work without. While one of them fails it is
+// not ready, and takes nothing: what people say waits at their network, which
+// brings it again.
+type vitals struct {
+	all []*vital
+	log *slog.Logger
+}
+
+// vital is one of them.
+type vital struct {
+	name, metric string
+	look         func(ctx context.Context) error
+	known        func() error // instead of look: somebody else looks
+
+	mu    sync.Mutex
+	err   error     // of the last look; guarded by mu, like what follows
+	since time.Time // when a look began that has not ended
+	told  bool
+}
+
+// vitals are those of this gateway. A disk that is full fails before somebody's
+// message has to find out.
+func (g *Gateway) vitals(store sessions.Store, b *broker.Broker) *vitals {
+	v := &vitals{log: g.o.Logger, all: []*vital{
+		{name: "message log", metric: "nats", known: func() error {
+			if ok, why := b.Healthy(); !ok {
+				return errors.New(why) //nolint:err113 // the watchdog's own words
+			}
+			return nil
+		}},
+		{name: "store", metric: "store", look: func(ctx context.Context) error { return tick(ctx, store, b) }},
+		{name: "workspaces", metric: "workspaces", look: func(context.Context) error {
+			return disks.Check(filepath.Join(g.cfg.StateDir, workspaces))
+		}},
+	}}
+	if g.cfg.journals() {
+		v.all = append(v.all, &vital{name: "journals of signal-cli", metric: "journals", look: func(context.Context) error {
+			err := disks.Check(filepath.Join(g.cfg.StateDir, signalDir))
+			if errors.Is(err, fs.ErrNotExist) { // nothing was written yet
+				return nil
+			}
+			return err
+		}})
+	}
+	return v
+}
+
+// run looks at each until ctx ends, side by side, so that none that hangs hides
+// another.
+func (v *vitals) run(ctx context.Context) error {
+	var looking sync.WaitGroup
+	for _, c := range v.all {
+		looking.Go(func() {
+			tick := time.NewTicker(vitalEvery)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				c.check(ctx)
+				v.tell(c)
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	looking.Wait()
+	return nil
+}
+
+// tell logs what changed.
+func (v *vitals) tell(c *vital) {
+	err := c.state()
+	c.mu.Lock()
+	was := c.told
+	c.told = err != nil
+	c.mu.Unlock()
+	switch {
+	case err != nil && !was:
+		v.log.Error("not ready, and nothing is taken until this works again", "what", c.name, "error", err)
+	case err == nil && was:
+		v.log.Info("works again", "what", c.name)
+	}
+}
+
+func (c *vital) check(ctx context.Context) {
+	if c.look == nil {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, vitalWait)
+	defer cancel()
+	c.mu.Lock()
+	c.since = time.Now()
+	c.mu.Unlock()
+	err := c.look(bounded)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.since = time.Time{}
+	if ctx.Err() == nil {
+		c.err = err
+	}
+}
+
+// state is what is wrong, as of the last look; a look that does not end is wrong
+// too.
+func (c *vital) state() error {
+	if c.known != nil {
+		return c.known()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if took := time.Since(c.since); !c.since.IsZero() && took > vitalWait+time.Second {
+		return fmt.Errorf("no answer for %s", took.Round(time.Second)) //nolint:err113 // the text is all there is
+	}
+	return c.err
+}
+
+// checks are what readiness shows.
+func (v *vitals) checks() []ops.Check {
+	checks := make([]ops.Check, 0, len(v.all))
+	for _, c := range v.all {
+		checks = append(checks, ops.Check{Name: c.name, Metric: c.metric, Test: func(context.Context) error { return c.state() }})
+	}
+	return checks
+}
+
+// guard is accept, which nothing reaches while something is wrong.
+func (v *vitals) guard(accept channels.Accept) channels.Accept {
+	return func(ctx context.Context, m channels.Message) error {
+		for _, c := range v.all {
+			if err := c.state(); err != nil {
+				return fmt.Errorf("%w: %s: %w", errUnwell, c.name, err)
+			}
+		}
+		return accept(ctx, m)
+	}
+}

@@ -1,0 +1,48 @@
+package gateway
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"parley/disks"
+	"parley/disks/diskstest"
+)
+
+// F9, for what signal-cli writes.
+func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
+	t.Parallel()
+	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
+		d := mount(8 << 20)
+		journal := func(c SignalConfig, roles ...string) *vital {
+			g := &Gateway{cfg: Config{StateDir: d.Dir, Roles: roles, Channels: ChannelsConfig{Signal: map[string]SignalConfig{"phone": c}}}}
+			all := g.vitals(nil, nil).all
+			i := slices.IndexFunc(all, func(v *vital) bool { return v.metric == "journals" })
+			if i < 0 {
+				return nil
+			}
+			return all[i]
+		}
+		if journal(SignalConfig{}, RoleWorker) != nil || journal(SignalConfig{URL: "http://127.0.0.1:1"}, RoleGateway) != nil {
+			t.Error("who writes no journal asks for room for one")
+		}
+		v := journal(SignalConfig{}, RoleGateway)
+		check := func(when string, full bool) {
+			t.Helper()
+			v.check(t.Context())
+			if err := v.state(); disks.Full(err) != full || err != nil && !full {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		check("before anything was written", false)
+		if err := os.Mkdir(filepath.Join(d.Dir, signalDir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		check("with room", false)
+		d.Fill()
+		check("without room", true)
+		d.Free()
+		check("with room again", false)
+	})
+}

@@ -1,0 +1,146 @@
+// Package webhooks is the listener to which networks bring their events.
+//
+// It is the one that faces the world, so it has an address of its own, apart
+// from the operator's, and serves nothing but the paths of the channels that
+// have a webhook. Who may come and what is taken is decided by each channel's
+// handler.
+package webhooks
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"parley/gateway/ops"
+)
+
+// Config says where networks bring their events.
+type Config struct {
+	// Listen is host:port. Networks come by https, so either a proxy in front
+	// speaks it and passes requests on with their path unchanged, or CertFile
+	// and KeyFile let this listener speak it.
+	Listen string `yaml:"listen"`
+	// CertFile and KeyFile hold a certificate chain and its key, in PEM. They
+	// are read again when they change.
+	CertFile string `yaml:"cert_file"`
+	KeyFile  string `yaml:"key_file"`
+}
+
+var (
+	errNoKey    = errors.New("key_file: required beside cert_file")
+	errNoCert   = errors.New("cert_file: required beside key_file")
+	errNoListen = errors.New("listen: required: where the certificate is for, host:port")
+)
+
+// Validate says everything that cannot work, joined.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Listen != "" {
+		if err := ops.CheckAddress(c.Listen); err != nil {
+			errs = append(errs, fmt.Errorf("listen: %w", err))
+		}
+	}
+	switch {
+	case c.CertFile != "" && c.KeyFile == "":
+		errs = append(errs, errNoKey)
+	case c.CertFile == "" && c.KeyFile != "":
+		errs = append(errs, errNoCert)
+	case c.CertFile != "" && c.Listen == "":
+		errs = append(errs, errNoListen)
+	}
+	return errors.Join(errs...)
+}
+
+// Server is the listener. Make one with New, run it once.
+type Server struct {
+	hooks    map[string]http.Handler
+	tls      *tls.Config // nil: plain HTTP
+	log      *slog.Logger
+	listener net.Listener
+	ready    atomic.Bool
+}
+
+// New reads the certificate and binds the address, so that what is wrong is
+// said before anything else starts; nothing is served before Run. hooks are the
+// handlers by their paths; without any there is no listener.
+func New(ctx context.Context, c Config, hooks map[string]http.Handler, log *slog.Logger) (*Server, error) {
+	s := &Server{hooks: hooks, log: log}
+	if len(hooks) == 0 {
+		return s, nil
+	}
+	if c.CertFile != "" {
+		kept, err := loadCertificate(c.CertFile, c.KeyFile, log)
+		if err != nil {
+			return nil, fmt.Errorf("webhooks.cert_file: %w", err)
+		}
+		s.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: kept.get}
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("webhooks.listen: %w", err)
+	}
+	s.listener = l
+	return s, nil
+}
+
+// Addr is host:port as bound, or "" when there is no listener.
+func (s *Server) Addr() string {
+	if s.listener == nil {
+		return ""
+	}
+	return s.listener.Addr().String()
+}
+
+// SetReady says whether events are taken. While they are not, every request is
+// answered 503, on which networks come again.
+func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	if s.listener == nil {
+		<-ctx.Done()
+		return nil
+	}
+	srv := &http.Server{
+		Handler: s.Handler(), TLSConfig: s.tls, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	if err := ops.Serve(ctx, srv, s.listener); err != nil {
+		return fmt.Errorf("listener of the webhooks: %w", err)
+	}
+	return nil
+}
+
+// Handler serves the hooks while the server is ready.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, ok := s.hooks[r.URL.Path]
+		switch {
+		case !s.ready.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case !ok:
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			h.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Close gives the address back when Run was never called.
+func (s *Server) Close() error {
+	if s.listener == nil {
+		return nil
+	}
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("listener of the webhooks: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/intake"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// batch is the messages of a mailbox that become one turn, or join one
+// together: the head, what belongs to it, and edits of them, whose newest text
+// counts.
+type batch struct {
+	rules   Waiting
+	items   []item             // messages with their newest text, in order
+	starts  []int              // where in items something begins that is said by itself; an album or a paste is one
+	events  []sessions.InboxID // of all that was taken, edits too
+	through uint64             // everything up to here was taken, or was known
+	edits   int                // edits that were taken, up to through
+	closed  bool               // no piece can belong to it any more
+	broken  bool               // something else came, behind which nothing may follow
+}
+
+// pick takes from items, which begin with the head, what becomes one turn with
+// it. Events that are known already are passed over.
+func pick(items []item, known []sessions.InboxID, rules Waiting) batch {
+	b := batch{rules: rules}
+	var last channels.Message // of the same sender
+	bytes := 0
+	add := func(it item, begins bool) {
+		bytes += len(it.msg.Text)
+		last = it.msg
+		if slices.Contains(b.events, intake.Inbox(it.msg)) { // a second copy
+			return
+		}
+		if begins {
+			b.starts = append(b.starts, len(b.items))
+		}
+		b.items = append(b.items, it)
+		b.events = append(b.events, intake.Inbox(it.msg))
+	}
+	for i, it := range items {
+		taken := false
+		switch {
+		case it.err != nil:
+		case slices.Contains(known, intake.Inbox(it.msg)):
+			taken = true
+		case i == 0:
+			taken = true
+			add(it, true)
+		case len(b.items) == 0: // the head cannot be read
+		case !b.full(bytes+len(it.msg.Text)) && intake.Joins(last, it.msg):
+			taken = true
+			add(it, false)
+		case !b.broken && b.more(bytes+len(it.msg.Text)) && rules.follows(b.items[0].msg, last, it.msg):
+			taken = true
+			add(it, true)
+		case it.msg.Kind == channels.Edited:
+			if taken = b.amend(it.msg); taken && !b.broken {
+				b.edits++
+			}
+		case it.msg.Sender.ID == last.Sender.ID:
+			b.closed = true
+			if last.Album == "" { // a text goes on in the very next message
+				last = channels.Message{Sender: last.Sender}
+			}
+		}
+		b.broken = b.broken || !taken
+		if !b.broken {
+			b.through = it.e.Seq
+		}
+		if _, ok := it.command(); ok && i > 0 { // what comes later may be of another session
+			b.closed = true
+			break
+		}
+	}
+	return b
+}
+
+// utterance is the messages that are said as one, number i.
+func (b *batch) utterance(i int) []item {
+	end := len(b.items)
+	if i+1 < len(b.starts) {
+		end = b.starts[i+1]
+	}
+	return b.items[b.starts[i]:end]
+}
+
+// full says whether no further piece, with which there were so many bytes, can
+// belong to the last utterance.
+func (b *batch) full(bytes int) bool {
+	u := b.utterance(len(b.starts) - 1)
+	if u[0].msg.Album != "" {
+		return len(u) >= mostAlbum
+	}
+	return len(u) >= mostPaste || bytes > intake.MaxText
+}
+
+// more says whether a further utterance, with which there were so many bytes,
+// fits.
+func (b *batch) more(bytes int) bool { return len(b.starts) < mostCollected && bytes <= intake.MaxText }
+
+// amend gives a message of the batch the text of its edit; false when it is of
+// another message.
+func (b *batch) amend(edit channels.Message) bool {
+	for i, it := range b.items {
+		if it.msg.MessageID == edit.MessageID && it.msg.Sender.ID == edit.Sender.ID {
+			b.items[i].msg.Text, b.items[i].msg.Attachments = edit.Text, edit.Attachments
+			b.items[i].msg.Mentioned = it.msg.Mentioned || edit.Mentioned
+			b.events = append(b.events, intake.Inbox(edit))
+			return true
+		}
+	}
+	return false
+}
+
+// wait is how long to wait for more that belongs to b.
+func (b *batch) wait(now time.Time) time.Duration {
+	if len(b.items) == 0 {
+		return 0
+	}
+	return max(b.waitForPieces(now), b.waitForQuiet(now))
+}
+
+func (b *batch) waitForPieces(now time.Time) time.Duration {
+	u := b.utterance(len(b.starts) - 1)
+	first, last := u[0].msg, u[len(u)-1].msg
+	idle, maybe := intake.MoreUntil(last)
+	if b.closed || !maybe || b.full(len(b.text())) {
+		return 0
+	}
+	d := min(last.ReceivedAt.Add(idle).Sub(now), idle)
+	return min(d, first.ReceivedAt.Add(longestGather).Sub(now))
+}
+
+func (b *batch) waitForQuiet(now time.Time) time.Duration {
+	if b.broken || !b.more(len(b.text())) {
+		return 0
+	}
+	return b.rules.quiet(b.items[0].msg, b.items[len(b.items)-1].msg, now)
+}
+
+func (b *batch) text() string { return textOf(b.items) }
+
+func textOf(items []item) string {
+	var texts []string
+	for _, it := range items {
+		if it.msg.Text != "" {
+			texts = append(texts, it.msg.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// mentioned is the message by which the bot is addressed; false: by none.
+func (b *batch) mentioned() (channels.Message, bool) {
+	for _, it := range b.items {
+		if intake.ForBot(it.msg) {
+			return it.msg, true
+		}
+	}
+	return channels.Message{}, false
+}
+
+// parts is the batch as the model reads it.
+func (b *batch) parts(correction bool) (ps []transcript.Part) {
+	for i := range b.starts {
+		m := whole(b.utterance(i))
+		if correction && i == 0 {
+			m.Text = corrected + m.Text
+		}
+		ps = append(ps, transcript.Text{Text: said(m)})
+	}
+	return ps
+}
+
+// whole is an utterance as one message.
+func whole(items []item) channels.Message {
+	m := items[0].msg
+	m.Text, m.Attachments = textOf(items), nil
+	for _, it := range items {
+		if m.ReplyTo == nil {
+			m.ReplyTo = it.msg.ReplyTo
+		}
+		m.Attachments = append(m.Attachments, it.msg.Attachments...)
+	}
+	return m
+}
+
+func (b *batch) words() (ws []sessions.Wording) {
+	for _, it := range b.items {
+		ws = append(ws, intake.Wording(it.msg))
+	}
+	return ws
+}

@@ -1,0 +1,76 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"parley/broker"
+	"parley/gateway/intake"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// elsewhere deals with a head that is not to be taken up here, because of what
+// became known of its chat since it was queued; done is false when it is.
+//
+// A chat that is closed reads no answer: what was queued before it was closed,
+// and was not known yet when it was, is passed over. Whoever speaks to the bot
+// there now has opened the chat before. And what was queued under a new id of a
+// chat before anybody knew that it moved belongs to the older conversation.
+func (a *actor) elsewhere(it item) (done, released bool, err error) {
+	at := a.m.Key.Address()
+	chat, err := a.chat(a.ctx)
+	switch {
+	case err != nil:
+		return true, false, err
+	case chat.Shut:
+		a.w.Observer.Ignored(it.msg.Channel, intake.Closed)
+	case chat.Canonical() != at.Peer:
+		if err := a.forward(it, chat.Canonical()); err != nil {
+			return true, false, err
+		}
+	default:
+		return false, false, nil
+	}
+	released, err = a.skip(it.e.Seq)
+	return true, released, err
+}
+
+func (a *actor) chat(ctx context.Context) (sessions.Chat, error) {
+	at := a.m.Key.Address()
+	chat, err := a.w.Store.Chat(ctx, sessions.ChatID{Channel: at.Channel, Account: at.Account, Peer: at.Peer})
+	if err != nil {
+		return chat, fmt.Errorf("look at the chat: %w", err)
+	}
+	return chat, nil
+}
+
+// here says whether what waits is still to be taken up here.
+func (a *actor) here(ctx context.Context) (bool, error) {
+	chat, err := a.chat(ctx)
+	return err == nil && !chat.Shut && chat.Canonical() == a.m.Key.Address().Peer, err
+}
+
+// forward queues a message under the id by which its chat is known. It keeps
+// the id of its event, so doing so again adds nothing.
+func (a *actor) forward(it item, peer string) error {
+	m := it.msg
+	if m.Origin == "" {
+		m.Origin = m.Address.Peer
+	}
+	m.Address.Peer = peer
+	key, err := sessionkeys.For(a.m.Key.Agent(), m.Address)
+	if err != nil {
+		return fmt.Errorf("name the conversation of a chat that moved: %w", err)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("write a message of a chat that moved: %w", err)
+	}
+	if _, err := a.w.Log.Publish(a.ctx, broker.Envelope{ID: it.e.ID, Token: key.Token(), Key: key.String(), Body: body}); err != nil {
+		return fmt.Errorf("queue a message of a chat that moved: %w", err)
+	}
+	a.w.Logger.Info("a message goes to the conversation of its chat, which has moved", "channel", m.Channel, "chat", m.Origin, "known_as", peer)
+	return nil
+}

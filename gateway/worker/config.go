@@ -1,0 +1,66 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config is the limits of one worker process.
+type Config struct {
+	// Turns is how many turns run at once; messages beyond wait in the log, and
+	// their conversations take turns. Default 32.
+	Turns int `yaml:"turns"`
+	// Lease is how long a worker that says nothing keeps its conversations.
+	// Default 10s.
+	Lease time.Duration `yaml:"lease"`
+	// TurnTimeout ends a turn that takes longer, and tells the person. Default
+	// 10m.
+	TurnTimeout time.Duration `yaml:"turn_timeout"`
+	// Grace is how long running turns may go on after the process was asked to
+	// end; then they are handed over. Default 20s.
+	Grace time.Duration `yaml:"grace"`
+	// Attempts is how often the same message is taken up before it goes to the
+	// dead letters. Default 3.
+	Attempts int `yaml:"attempts"`
+}
+
+// Defaults fills in what is zero.
+func (c Config) Defaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if c.Turns == 0 {
+		c.Turns = 32
+	}
+	if c.Attempts == 0 {
+		c.Attempts = 3
+	}
+	set(&c.Lease, 10*time.Second)
+	set(&c.TurnTimeout, 10*time.Minute)
+	set(&c.Grace, 20*time.Second)
+	return c
+}
+
+// Validate says everything that cannot work, joined.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Turns < 1 {
+		errs = append(errs, fmt.Errorf("turns: %d is not at least 1", c.Turns))
+	}
+	if c.Attempts < 1 {
+		errs = append(errs, fmt.Errorf("attempts: %d is not at least 1", c.Attempts))
+	}
+	if c.Lease < time.Second {
+		errs = append(errs, fmt.Errorf("lease: %s is shorter than a second", c.Lease))
+	}
+	if c.TurnTimeout < time.Second {
+		errs = append(errs, fmt.Errorf("turn_timeout: %s is shorter than a second", c.TurnTimeout))
+	}
+	if c.Grace < 0 {
+		errs = append(errs, fmt.Errorf("grace: %s is negative", c.Grace))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,162 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/gateway/intake"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+const gaveUpText = "I could not handle that message: it failed every time I tried. It was put aside for the operator."
+
+// giveUp sends a message that was taken up too often, without a turn ever being
+// opened, to the dead letters with all that would have been one with it, and
+// tells who sent it, once. When finding that out fails too, the head goes alone.
+func (a *actor) giveUp(head item) (bool, error) {
+	b := pick([]item{head}, nil, Waiting{})
+	if a.m.Attempts == a.w.Config.Attempts+1 {
+		var err error
+		b, _, err = a.gather(a.ctx, true, a.poked)
+		if errors.Is(err, errPoked) {
+			return a.release()
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	known, err := a.w.Store.Known(a.ctx, b.events...)
+	if err != nil {
+		return false, fmt.Errorf("look which messages are given up: %w", err)
+	}
+	var fresh []sessions.InboxID
+	for i, e := range b.events {
+		if !known[i] {
+			fresh = append(fresh, e)
+		}
+	}
+	if known[0] { // the head was ended before; what else there is comes next
+		a.w.Observer.Deduplicated(head.msg.Channel, "message_id")
+		return a.skip(head.e.Seq)
+	}
+	problem := fmt.Sprintf("taken up %d times without an end", a.m.Attempts-1)
+	if err := a.buryAll(a.ahead, fresh, head.msg.Channel, problem); err != nil {
+		return false, err
+	}
+	lead, ok := b.mentioned()
+	if !ok { // nobody expects an answer
+		return a.skip(b.through)
+	}
+	return a.answer(sessions.Command{Seq: b.through, Event: fresh[0], With: fresh[1:]}, head.e.Seq, lead, gaveUpText)
+}
+
+func (a *actor) bury(e broker.Envelope, channel, reason, problem string) error {
+	if err := a.w.Log.DeadLetter(a.ctx, broker.DeadLetter{
+		ID: e.ID, Reason: reason, Channel: channel, Key: e.Key, Problem: problem, Body: e.Body, At: a.w.Now(),
+	}); err != nil {
+		return fmt.Errorf("keep a dead letter: %w", err)
+	}
+	a.w.Observer.DeadLettered(channel, reason)
+	return nil
+}
+
+// abandon ends a turn that was taken up too often: its message goes to the
+// dead letters, the person is told once.
+func (a *actor) abandon(t sessions.Turn, j *journal) (bool, error) {
+	problem := fmt.Sprintf("its turn was taken up %d times without an end", t.Attempts-1)
+	if err := a.buryTurn(t, problem); err != nil {
+		return false, err
+	}
+	if err := j.Finish(a.ctx, nil, agent.Outcome{
+		Finish: transcript.Failed, Text: gaveUpText, Err: errors.New(problem), Steps: t.Steps, Priced: true,
+	}); err != nil {
+		return false, err
+	}
+	a.w.Observer.TurnEnded(TurnReport{
+		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: transcript.Failed, Took: a.w.Now().Sub(t.OpenedAt),
+	})
+	return a.ended(j)
+}
+
+// buryTurn gives the messages of a turn to the dead letters, with those that
+// joined it. What the log has no more, or was in another log, is gone.
+func (a *actor) buryTurn(t sessions.Turn, problem string) error {
+	if a.turnID(t.Seq) != t.ID {
+		return nil
+	}
+	seqs, err := a.joined(t)
+	if err != nil {
+		return err
+	}
+	for _, seq := range append([]uint64{t.Seq}, seqs...) {
+		if err := a.buryAt(seq, t.Channel, problem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joined is where in the log the messages stand that joined a turn.
+func (a *actor) joined(t sessions.Turn) (seqs []uint64, err error) {
+	ms, err := a.w.Store.Messages(a.ctx, t.Session)
+	if err != nil {
+		return nil, fmt.Errorf("look which messages joined a turn: %w", err)
+	}
+	for _, m := range ms {
+		if turn, seq, ok := turnOf(m.ID); ok && turn == t.ID && seq > 0 {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs, nil
+}
+
+// buryAt gives message seq, which was taken up, to the dead letters, with what
+// was taken as one with it.
+func (a *actor) buryAt(seq uint64, channel, problem string) error {
+	var items []item
+	for after := seq - 1; len(items) < mostAhead; {
+		e, err := a.w.Log.NextAtLeast(a.ctx, a.token, after, seq)
+		if errors.Is(err, broker.ErrNone) || err == nil && len(items) == 0 && e.Seq != seq {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read the messages of a turn: %w", err)
+		}
+		msg, err := a.read(e)
+		items = append(items, item{e, msg, err})
+		after = e.Seq
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	b := pick(items, nil, a.w.rules(channel))
+	known, err := a.w.Store.Known(a.ctx, b.events...)
+	if err != nil {
+		return fmt.Errorf("look which messages the turn is of: %w", err)
+	}
+	var of []sessions.InboxID
+	for i, e := range b.events {
+		if known[i] {
+			of = append(of, e)
+		}
+	}
+	return a.buryAll(items, of, channel, problem)
+}
+
+// buryAll gives those of the items that are of these events to the dead letters.
+func (a *actor) buryAll(items []item, events []sessions.InboxID, channel, problem string) error {
+	for _, it := range items {
+		if it.err != nil || !slices.Contains(events, intake.Inbox(it.msg)) {
+			continue
+		}
+		if err := a.bury(it.e, channel, "attempts", problem); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// LostText is said in a chat some of whose messages the log has lost.
+const LostText = "Something that was written here was lost by a failure before I read it. Please send it again."
+
+// Teller is the part of a store by which people are told of what was lost.
+type Teller interface {
+	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
+	Turn(ctx context.Context, id string) (sessions.Turn, error)
+	Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (added bool, err error)
+}
+
+// TellLost queues LostText for the chat of m, whose messages after m.Read up to
+// m.Touched the log of that generation has lost. known says that this was done
+// before; then nothing is added. Which account answers in the chat is known from
+// the turn before: where there was none nobody is told.
+func TellLost(ctx context.Context, s Teller, generation string, m sessions.Mailbox, now time.Time) (known bool, err error) {
+	t, err := turnBefore(ctx, s, generation, m)
+	if errors.Is(err, sessions.ErrNotFound) || err == nil && t.Channel == "" {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for who lost messages: %w", err)
+	}
+	id, at := TurnID(generation, m.Token, m.Touched), m.Key.Address()
+	added, err := s.Notice(ctx, sessions.InboxID{Channel: at.Channel, Account: at.Account, Chat: at.Peer, Event: "lost " + id},
+		[]sessions.Outgoing{{ID: "lost-" + id, Channel: t.Channel, Session: m.Session, To: t.From, Text: LostText, At: now}}, now)
+	if err != nil {
+		return false, fmt.Errorf("tell of messages that were lost: %w", err)
+	}
+	return !added, nil
+}
+
+// turnBefore is the open turn of m or, if there is none, the one that took, or was
+// joined by, the message that was read last, or ErrNotFound.
+func turnBefore(ctx context.Context, s Teller, generation string, m sessions.Mailbox) (sessions.Turn, error) {
+	if m.Turn != nil {
+		return *m.Turn, nil
+	}
+	t, err := s.Turn(ctx, TurnID(generation, m.Token, m.Read))
+	if !errors.Is(err, sessions.ErrNotFound) {
+		return t, err
+	}
+	ms, err := s.Messages(ctx, m.Session)
+	if err != nil {
+		return t, err
+	}
+	for _, said := range slices.Backward(ms) {
+		id, seq, ok := turnOf(said.ID)
+		switch {
+		case !ok || said.Role != transcript.User:
+		case seq == m.Read:
+			return s.Turn(ctx, id)
+		default:
+			return t, sessions.ErrNotFound
+		}
+	}
+	return t, sessions.ErrNotFound
+}

@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/commands"
+	"parley/gateway/intake"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// next takes up the first message that no turn has read.
+func (a *actor) next() (bool, error) {
+	it, err := a.head(a.ctx)
+	if errors.Is(err, broker.ErrNone) {
+		return a.missing()
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the mailbox: %w", err)
+	}
+	if it.err != nil {
+		if err := a.bury(it.e, "", "encoding", it.err.Error()); err != nil {
+			return false, err
+		}
+		return a.skip(it.e.Seq)
+	}
+	if done, released, err := a.elsewhere(it); done || err != nil {
+		return released, err
+	}
+	if a.m.Attempts > a.w.Config.Attempts {
+		return a.giveUp(it)
+	}
+	if c, ok := it.command(); ok {
+		return a.command(it.e, it.msg, c)
+	}
+	return a.take()
+}
+
+// missing passes over messages that the log held and does not hold any more, and
+// says so in the chat.
+func (a *actor) missing() (bool, error) {
+	known, err := TellLost(a.ctx, a.w.Store, a.w.Generation, a.m, a.w.Now())
+	if err != nil {
+		return false, err
+	}
+	if !known {
+		a.w.Observer.Lost(1)
+		a.w.Logger.Error("messages of a session are missing from the log", "key", a.m.Key, "after", a.m.Read, "until", a.m.Touched)
+	}
+	return a.skip(a.m.Touched)
+}
+
+// read is the message in e, which must be one of this conversation: its
+// address is where the answer goes.
+func (a *actor) read(e broker.Envelope) (channels.Message, error) {
+	return readFor(a.m.Key.Address(), e)
+}
+
+func readFor(at sessionkeys.Address, e broker.Envelope) (msg channels.Message, err error) {
+	if err := json.Unmarshal(e.Body, &msg); err != nil {
+		return msg, fmt.Errorf("read the message: %w", err)
+	}
+	if msg.Address != at {
+		return msg, errors.New("the message is not of this conversation")
+	}
+	return msg, nil
+}
+
+func (a *actor) skip(seq uint64) (bool, error) {
+	if err := a.w.Store.Skip(a.ctx, a.m.Fence(), seq); err != nil {
+		return false, fmt.Errorf("pass over a message: %w", err)
+	}
+	return a.release()
+}
+
+func (a *actor) command(e broker.Envelope, msg channels.Message, c commands.Command) (bool, error) {
+	var fresh sessionkeys.SessionID
+	if c.Fresh() {
+		fresh = sessionkeys.NewSessionID(a.w.Now())
+	}
+	return a.answer(sessions.Command{Seq: e.Seq, Event: intake.Inbox(msg), Fresh: fresh}, e.Seq, msg, commands.FreshText)
+}
+
+// answer ends c, whose first message stands at seq in the log, with one reply
+// to msg.
+func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {
+	c.At = a.w.Now()
+	c.Replies = []sessions.Outgoing{{
+		ID: "n-" + a.turnID(seq), Channel: msg.Channel, Session: a.m.Session,
+		To: msg.Address, ReplyTo: intake.ReplyTo(msg), Text: text, At: c.At, Again: seq <= a.w.Doubt,
+	}}
+	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), c)
+	if err != nil {
+		return false, fmt.Errorf("answer a command: %w", err)
+	}
+	a.served = true
+	if !done {
+		a.w.Observer.Deduplicated(msg.Channel, "message_id")
+	} else {
+		a.w.signalOutbox(msg.Channel)
+	}
+	return a.release()
+}
+
+// resume goes on with a turn that an earlier owner left open.
+func (a *actor) resume(stop bool) (bool, error) {
+	t, err := a.w.Store.Resume(a.ctx, a.m.Fence(), a.w.Now())
+	if errors.Is(err, sessions.ErrNotFound) {
+		return a.release()
+	}
+	if err != nil {
+		return false, fmt.Errorf("resume a turn: %w", err)
+	}
+	j := a.journal(t)
+	j.resumed = true
+	if t.Attempts > a.w.Config.Attempts && !stop {
+		return a.abandon(t, j)
+	}
+	return a.turn(t, j, stop)
+}

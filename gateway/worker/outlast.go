@@ -1,0 +1,34 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/agent"
+)
+
+// lastMoment is how long the end of a worker waits for the store.
+const lastMoment = 5 * time.Second
+
+var errTooLate = errors.New("the worker has ended, and the store took too long")
+
+// taking is a context for what takes a mailbox: it ends a moment after ctx. Who
+// gives up without the answer does not know whether the mailbox is its own,
+// cannot give it back, and leaves an attempt behind that nobody made.
+func taking(ctx context.Context) (context.Context, context.CancelFunc) {
+	return agent.Outlast(ctx, lastMoment, errTooLate)
+}
+
+// takeNoMore waits until nothing that this worker is about to take can become
+// its own any more, at the end, when it takes nothing new: all that do hold a
+// slot.
+func (w *Worker) takeNoMore(ctx context.Context) {
+	for range cap(w.slots) {
+		select {
+		case w.slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

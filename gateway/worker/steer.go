@@ -1,0 +1,269 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/intake"
+	"parley/sessions"
+)
+
+// steering lets what waits in the mailbox join the turn that its actor runs, as
+// long as it is of the person whose turn it is: the answer hangs on their
+// message, and money and rights are theirs. The first message that cannot join,
+// somebody else's, a command, holds back all that are behind it, and becomes the
+// next turn. All of it is of one conversation, so the answer goes where the
+// turn's first message came from.
+//
+// What waits is known from deliveries, in memory: a turn to which nobody says
+// anything reads nothing more.
+type steering struct {
+	a     *actor
+	j     *journal
+	rules Waiting
+	cuts  chan struct{} // nil: a new message waits for the next model call
+
+	mu   sync.Mutex
+	read uint64 // how far the mailbox was read, as the turn has it
+	last uint64 // for which message it was interrupted
+}
+
+var _ agent.Steering = (*steering)(nil)
+
+// steer is the steering of j's turn; nil when nothing may join it.
+func (a *actor) steer(j *journal) *steering {
+	rules := a.w.rules(j.t.Channel)
+	if !rules.joins() || j.t.Attempts > 1 {
+		return nil // what failed before may do so again, and is to take nothing with it
+	}
+	s := &steering{a: a, j: j, rules: rules, read: a.m.Read}
+	if rules.WhileBusy == Interrupt {
+		s.cuts = make(chan struct{}, 1)
+	}
+	return s
+}
+
+// Interrupts implements [agent.Steering].
+func (s *steering) Interrupts() <-chan struct{} { return s.cuts }
+
+// Join implements [agent.Steering].
+func (s *steering) Join(ctx context.Context) (joined bool, err error) {
+	a := s.a
+	a.seat.Return(ctx) // a wait for sub-agents that was given up may have lost it
+	defer s.caughtUp()
+	for goesOn := true; goesOn && a.waits() && !a.w.ending() && ctx.Err() == nil; {
+		var one bool
+		if one, goesOn, err = s.next(ctx); err != nil {
+			return joined, err
+		}
+		joined = joined || one
+	}
+	return joined, nil
+}
+
+// caughtUp forgets what asked for what has joined, and looks again at what came
+// meanwhile.
+func (s *steering) caughtUp() {
+	s.mu.Lock()
+	s.read = s.a.m.Read
+	select {
+	case <-s.cuts:
+	default:
+	}
+	s.mu.Unlock()
+	if s.a.waits() {
+		s.a.w.actors.more(s.a.token, 0)
+	}
+}
+
+// next lets the head of the mailbox join, or passes it over; goesOn is false
+// when what is there stays for another turn.
+func (s *steering) next(ctx context.Context) (joined, goesOn bool, err error) {
+	a := s.a
+	it, err := a.head(ctx)
+	if errors.Is(err, broker.ErrNone) {
+		return false, false, nil // said when the next turn looks for it
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("read the mailbox: %w", err)
+	}
+	if v := s.verdict(it); v == stays {
+		return false, false, nil
+	}
+	if here, err := a.here(ctx); !here || err != nil {
+		return false, false, err
+	}
+	b, ripe, err := a.gather(ctx, s.cuts != nil, nil)
+	if !ripe || err != nil {
+		return false, false, err
+	}
+	return s.take(ctx, b)
+}
+
+// verdict is what is to be done with a message while the turn runs.
+type verdict int
+
+const (
+	stays verdict = iota // with all that are behind it
+	passed
+	wanted
+)
+
+func (s *steering) verdict(it item) verdict {
+	switch {
+	case it.err != nil || it.msg.Channel != s.j.t.Channel:
+		return stays
+	case !intake.ForBot(it.msg):
+		return passed // unless it is a piece of something that is
+	case it.msg.Sender.ID != s.j.t.Sender || it.msg.Sender.Anonymous:
+		return stays
+	}
+	if _, ok := it.command(); ok {
+		return stays
+	}
+	return wanted
+}
+
+// take commits b to the turn, or passes it over.
+func (s *steering) take(ctx context.Context, b batch) (joined, goesOn bool, err error) {
+	a, head := s.a, b.items[0].msg
+	for {
+		q, ok, err := a.ask(ctx, b)
+		if err != nil {
+			return false, false, err
+		}
+		if !ok {
+			return false, true, a.pass(ctx, b.through)
+		}
+		if s.verdict(item{msg: q.lead}) != wanted { // an album of somebody else
+			return false, false, nil
+		}
+		joined, err := s.commit(ctx, q)
+		ke, some := errors.AsType[*sessions.KnownError](err)
+		if !some {
+			return joined, true, err
+		}
+		if a.knewHead(ke.Events, head) {
+			return false, true, a.pass(ctx, b.items[0].e.Seq)
+		}
+		b = pick(a.ahead, ke.Events, s.rules)
+	}
+}
+
+func (s *steering) commit(ctx context.Context, q question) (bool, error) {
+	a, first, seq := s.a, q.items[0].msg, q.items[0].e.Seq
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), agent.DefaultGrace)
+	defer done()
+	joined, err := s.j.Join(ctx, sessions.Joining{
+		Seq: seq, Events: q.events, Through: q.through, Words: q.words(), Message: q.message(joinedID(s.j.t.ID, seq), a.w.Now()),
+	})
+	if err != nil {
+		return false, fmt.Errorf("join a turn: %w", err)
+	}
+	a.m.Read = max(a.m.Read, q.through, seq)
+	if !joined {
+		a.repeated(first.Channel, "message_id", len(q.items))
+		return false, nil
+	}
+	a.repeated(first.Channel, "edit", q.edits)
+	a.w.Logger.Debug("a message joins the turn that runs", "session", s.j.t.Session, "turn", s.j.t.ID)
+	return true, nil
+}
+
+// pass passes the mailbox over up to seq while a turn runs.
+func (a *actor) pass(ctx context.Context, seq uint64) error {
+	if err := a.w.Store.Skip(ctx, a.m.Fence(), seq); err != nil {
+		return fmt.Errorf("pass over a message: %w", err)
+	}
+	a.m.Read = max(a.m.Read, seq)
+	return nil
+}
+
+// news looks whether what came is to interrupt the turn. It is called beside the
+// turn, by one goroutine.
+func (s *steering) news(ctx context.Context) {
+	if s == nil || s.cuts == nil {
+		return
+	}
+	s.mu.Lock()
+	after := s.read
+	s.mu.Unlock()
+	until := s.a.touched.Load()
+	for after < until {
+		e, err := s.a.w.Log.NextAtLeast(ctx, s.a.token, after, until)
+		if err != nil { // it joins before the next model call
+			return
+		}
+		after = e.Seq
+		msg, err := readFor(s.j.t.From, e)
+		it := item{e, msg, err}
+		v := s.verdict(it)
+		if v == wanted {
+			v = s.isNew(ctx, it.msg)
+		}
+		switch v {
+		case stays:
+			return
+		case passed:
+			continue
+		case wanted:
+			s.cut(e.Seq)
+			return
+		}
+	}
+}
+
+// isNew looks whether the event is known, or an edit that changes nothing.
+func (s *steering) isNew(ctx context.Context, m channels.Message) verdict {
+	if known, err := s.a.w.Store.Known(ctx, intake.Inbox(m)); err != nil || known[0] {
+		return passed
+	}
+	if m.Kind == channels.Edited {
+		w := intake.Wording(m)
+		if sum, found, err := s.a.w.Store.Said(ctx, w); err != nil || found && sum == w.Sum {
+			return passed
+		}
+	}
+	return wanted
+}
+
+// cut interrupts the turn, unless message seq was read meanwhile. A message does
+// so once: one that does not join, because this process ends or for whatever
+// reason, must not have call after call given up and paid for.
+func (s *steering) cut(seq uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if seq <= max(s.read, s.last) || s.a.w.ending() {
+		return
+	}
+	s.last = seq
+	select {
+	case s.cuts <- struct{}{}:
+	default:
+	}
+}
+
+// Ids of the messages of people say which turn they are of, and where those that
+// joined it stand in the mailbox.
+const userSuffix = "-user"
+
+func joinedID(turn string, seq uint64) string {
+	return turn + userSuffix + "-" + strconv.FormatUint(seq, 10)
+}
+
+// turnOf undoes both; seq is 0 of the message that opened the turn.
+func turnOf(messageID string) (turn string, seq uint64, ok bool) {
+	turn, rest, ok := strings.Cut(messageID, userSuffix)
+	if !ok || rest == "" {
+		return turn, 0, ok
+	}
+	seq, err := strconv.ParseUint(strings.TrimPrefix(rest, "-"), 10, 64)
+	return turn, seq, err == nil
+}

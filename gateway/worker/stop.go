@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/broker"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// comply carries out /stop: what waits is discarded, and how much is said. A
+// turn that ran has ended before.
+func (a *actor) comply() (bool, error) {
+	cs, err := a.w.Store.Controls(a.ctx, a.token)
+	if err != nil {
+		return false, fmt.Errorf("read control requests: %w", err)
+	}
+	if len(cs) == 0 {
+		return a.release()
+	}
+	halted, err := a.stopped(cs[0])
+	if err != nil {
+		return false, err
+	}
+	read := a.m.Read
+	var ids []string
+	var replies []sessions.Outgoing
+	for _, c := range cs {
+		var passed []broker.Envelope
+		for c.Through > read {
+			e, err := a.w.Log.NextAtLeast(a.ctx, a.token, read, c.Through)
+			if errors.Is(err, broker.ErrNone) {
+				break
+			}
+			if err != nil {
+				return false, fmt.Errorf("count what is discarded: %w", err)
+			}
+			if e.Seq > c.Through {
+				break
+			}
+			read = e.Seq
+			passed = append(passed, e)
+		}
+		discarded, err := a.discarded(passed)
+		if err != nil {
+			return false, err
+		}
+		ids = append(ids, c.ID)
+		if c.Kind == sessions.KindShut { // nobody can be told
+			continue
+		}
+		replies = append(replies, sessions.Outgoing{
+			ID: "n-" + c.ID, Channel: c.Channel, Session: a.m.Session,
+			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded), At: a.w.Now(), Again: c.Through > 0 && c.Through <= a.w.Doubt,
+		})
+		halted = false
+	}
+	if err := a.w.Store.Comply(a.ctx, a.m.Fence(), ids, read, replies); err != nil {
+		return false, fmt.Errorf("end control requests: %w", err)
+	}
+	a.halted = false
+	for _, r := range replies {
+		a.w.signalOutbox(r.Channel)
+	}
+	return a.release()
+}
+
+// stopped says whether a turn was ended by the request c, also when an earlier
+// owner of the mailbox did so and got no further.
+func (a *actor) stopped(c sessions.Control) (bool, error) {
+	if a.halted || a.m.Read == 0 {
+		return a.halted, nil
+	}
+	t, err := a.lastTurn()
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the last turn: %w", err)
+	}
+	return t.Outcome == transcript.Canceled && !t.EndedAt.Before(c.At.Truncate(time.Microsecond)), nil
+}
+
+// lastTurn is the turn that took, or was joined by, the message that was read
+// last, or ErrNotFound.
+func (a *actor) lastTurn() (sessions.Turn, error) {
+	m := a.m
+	m.Turn = nil
+	return turnBefore(a.ctx, a.w.Store, a.w.Generation, m)
+}
+
+func stoppedText(ran bool, discarded int) string {
+	text := "Nothing was running."
+	if ran {
+		text = "Stopped."
+	}
+	switch discarded {
+	case 0:
+	case 1:
+		text += " One waiting message was dropped."
+	default:
+		text += fmt.Sprintf(" %d waiting messages were dropped.", discarded)
+	}
+	return text
+}

@@ -1,0 +1,165 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/faultpoint"
+	"parley/gateway/intake"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// corrected stands before the new text of a message that was answered, or is
+// being answered, as it stood before.
+const corrected = "(I have edited what I wrote before. It now reads:)\n"
+
+// take makes one turn of the head of the mailbox and what belongs to it.
+func (a *actor) take() (bool, error) {
+	b, _, err := a.gather(a.ctx, true, a.poked)
+	if errors.Is(err, errPoked) {
+		return a.release() // which says whether a request is there
+	}
+	if err != nil {
+		return false, err
+	}
+	q, ok, err := a.ask(a.ctx, b)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return a.skip(b.through)
+	}
+	return a.open(q)
+}
+
+// question is a batch that a turn is to answer.
+type question struct {
+	batch
+	lead       channels.Message // by which the bot is addressed
+	correction bool             // of what was answered, or is being answered, before
+}
+
+func (q *question) message(id string, now time.Time) transcript.Message {
+	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: q.parts(q.correction)}
+}
+
+// ask says what b asks; ok is false when nothing: it is to be passed over.
+func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err error) {
+	first := b.items[0].msg
+	lead, ok := b.mentioned()
+	if !ok {
+		a.w.Observer.Ignored(first.Channel, intake.NotMentioned)
+		return q, false, nil
+	}
+	if first.Kind != channels.Edited {
+		return question{b, lead, false}, true, nil
+	}
+	w := intake.Wording(first)
+	sum, found, err := a.w.Store.Said(ctx, w)
+	if err != nil {
+		return q, false, fmt.Errorf("look at what was edited: %w", err)
+	}
+	if found && sum == w.Sum {
+		a.repeated(first.Channel, "edit", b.edits+1)
+		return q, false, nil
+	}
+	return question{b, lead, found}, true, nil
+}
+
+// repeated counts n events that were known already.
+func (a *actor) repeated(channel, reason string, n int) {
+	for range n {
+		a.w.Observer.Deduplicated(channel, reason)
+	}
+}
+
+// open commits the messages of q as one and runs their turn.
+func (a *actor) open(q question) (bool, error) {
+	now := a.w.Now()
+	first, seq := q.items[0].msg, q.items[0].e.Seq
+	id := a.turnID(seq)
+	asked := q.message(id+userSuffix, now)
+	faultpoint.HitOn("worker.open.before", q.text())
+	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
+		Turn: sessions.Turn{
+			ID: id, Seq: seq, Channel: first.Channel, From: first.Address, ReplyTo: intake.ReplyTo(q.lead),
+			Sender: first.Sender.ID, ReceivedAt: first.ReceivedAt, OpenedAt: now,
+		},
+		Events: q.events, Through: q.through, Words: q.words(), Message: asked,
+	})
+	if ke, ok := errors.AsType[*sessions.KnownError](err); ok {
+		return a.without(ke.Events, first)
+	}
+	if err != nil {
+		return false, fmt.Errorf("open a turn: %w", err)
+	}
+	if !opened {
+		a.repeated(first.Channel, "message_id", len(q.items))
+		return a.release()
+	}
+	faultpoint.HitOn("worker.open.after", q.text())
+	a.repeated(first.Channel, "edit", q.edits)
+	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
+	a.m.Read = max(a.m.Read, q.through, seq)
+	j := a.journal(t)
+	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
+		j.Know(append(before, asked))
+	}
+	return a.turn(t, j, false)
+}
+
+// without takes the head up again when some of what was gathered with it was
+// known before, or passes the head over when it was.
+func (a *actor) without(known []sessions.InboxID, head channels.Message) (bool, error) {
+	seq := a.ahead[0].e.Seq
+	if a.knewHead(known, head) {
+		return a.skip(seq)
+	}
+	b := pick(a.ahead, known, a.w.rules(head.Channel))
+	q, ok, err := a.ask(a.ctx, b)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return a.skip(b.through)
+	}
+	return a.open(q)
+}
+
+// knewHead says whether the head is among the known events, and counts them.
+func (a *actor) knewHead(known []sessions.InboxID, head channels.Message) bool {
+	a.repeated(head.Channel, "message_id", len(known))
+	return slices.Contains(known, intake.Inbox(head))
+}
+
+// discarded is how many messages a stop drops when it passes over es. Edits are
+// none, nor is what was taken into a turn ahead of its place, nor what was not
+// for the bot.
+func (a *actor) discarded(es []broker.Envelope) (int, error) {
+	n := 0
+	var events []sessions.InboxID
+	for _, e := range es {
+		switch msg, err := a.read(e); {
+		case err != nil:
+			n++
+		case msg.Kind != channels.Edited && intake.ForBot(msg):
+			events = append(events, intake.Inbox(msg))
+		}
+	}
+	known, err := a.w.Store.Known(a.ctx, events...)
+	if err != nil {
+		return 0, fmt.Errorf("count what is discarded: %w", err)
+	}
+	for _, k := range known {
+		if !k {
+			n++
+		}
+	}
+	return n, nil
+}

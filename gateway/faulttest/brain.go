@@ -1,0 +1,130 @@
+package faulttest
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/simulators/model"
+)
+
+// end is the last word of every whole answer.
+const end = "fin"
+
+// effects is the file that the load's tools write. Its last line is mark; each
+// call puts its name before it, so a call that ran twice shows twice.
+const (
+	effects = "effects.txt"
+	mark    = "END"
+)
+
+var (
+	canaryIn   = regexp.MustCompile(`canary[0-9a-f]{12}`)
+	questionIn = regexp.MustCompile(`question m(\d+)x(\d+) (canary[0-9a-f]{12})(?: tools(\d))?( first)?( spawn)?( audit)?`)
+	partIn     = regexp.MustCompile(`part m(\d+)x(\d+) (canary[0-9a-f]{12}) depth(\d)`)
+	answerIn   = regexp.MustCompile(`answer m(\d+)x(\d+) (canary[0-9a-f]{12})`)
+)
+
+// Brain is the model of the load: it does what the question says, keeps nothing,
+// and takes the time that the shape says, of which half passes before its first
+// word.
+func (l *Load) Brain(_ context.Context, p *model.Prompt) model.Answer {
+	text := p.LastText()
+	done := callsSince(p)
+	a := l.answer(text, done, p)
+	span := l.Shape.Slowest - l.Shape.Fastest
+	took := l.Shape.Fastest + time.Duration(l.pick(1000, "time", text, done))*span/1000
+	a.Latency = took / 2
+	pieces := 1
+	for _, b := range a.Blocks {
+		pieces += strings.Count(b.Text, " ")
+	}
+	a.Pace = took / 2 / time.Duration(pieces)
+	return a
+}
+
+func (l *Load) answer(text string, done int, p *model.Prompt) model.Answer {
+	if m := last(partIn, text); m != nil {
+		if m[4] == "1" && done == 0 {
+			return model.Reply(spawn(m[1], m[2], m[3], 2))
+		}
+		return model.Reply(model.Say(fmt.Sprintf("the part of m%sx%s %s is done", m[1], m[2], m[3])))
+	}
+	m := last(questionIn, text)
+	if m == nil {
+		return model.Answer{Refuse: &model.Refusal{Status: 400, Message: "the load has no such question: " + text}}
+	}
+	tag := fmt.Sprintf("m%sx%s", m[1], m[2])
+	tools, _ := strconv.Atoi(m[4])
+	switch {
+	case done < tools:
+		return model.Reply(write(fmt.Sprintf("%sc%d", tag, done), m[5] != "" && done == 0))
+	case m[6] != "" && done == 0:
+		return model.Reply(spawn(m[1], m[2], m[3], 1))
+	case m[7] != "" && done == 0:
+		return model.Reply(model.Use("read_file", map[string]any{"path": effects}))
+	}
+	said := []string{"answer", tag, m[3]}
+	if m[7] != "" {
+		for _, r := range p.Answering() {
+			said = append(append(said, "effects"), callIn.FindAllString(r.Text, -1)...)
+		}
+	}
+	for n := range l.Shape.Words {
+		said = append(said, vocabulary[l.pick(len(vocabulary), "word", tag, n)])
+	}
+	return model.Reply(model.Say(strings.Join(append(said, end), " ")))
+}
+
+// notice says whether text is words of the gateway's own: neither an answer nor
+// a part of one.
+func notice(text string) bool {
+	text = strings.TrimPrefix(text, repeatMark)
+	return text != "" && !strings.HasPrefix(text, "answer")
+}
+
+// marked says whether the text says that it may have been seen before.
+func marked(text string) bool { return strings.HasPrefix(text, repeatMark) }
+
+// repeatMark stands before an answer that may have arrived before.
+const repeatMark = "(This may be a repeat.)\n\n"
+
+// callIn finds the names that calls leave in the file.
+var callIn = regexp.MustCompile(`m\d+x\d+c\d`)
+
+func write(name string, first bool) model.Block {
+	if first {
+		return model.Use("write_file", map[string]any{"path": effects, "content": name + "\n" + mark + "\n"})
+	}
+	return model.Use("edit_file", map[string]any{"path": effects, "old_text": mark, "new_text": name + "\n" + mark})
+}
+
+func spawn(conversation, number, canary string, depth int) model.Block {
+	return model.Use("sessions_spawn", map[string]any{
+		"task": fmt.Sprintf("part m%sx%s %s depth%d", conversation, number, canary, depth),
+	})
+}
+
+// callsSince is how many calls the model made since the person said something.
+func callsSince(p *model.Prompt) int {
+	n := 0
+	for i := len(p.Messages) - 1; i >= 0; i-- {
+		m := p.Messages[i]
+		if m.Role == model.User && m.Text != "" {
+			break
+		}
+		n += len(m.Calls)
+	}
+	return n
+}
+
+func last(re *regexp.Regexp, text string) []string {
+	all := re.FindAllStringSubmatch(text, -1)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1]
+}

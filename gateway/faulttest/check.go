@@ -1,0 +1,257 @@
+package faulttest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/simulators/telegram"
+)
+
+// Check holds the books to the promises. It believes nothing that parley says,
+// but for the ledger, which it compares with the bill. Nor does it measure time:
+// what explains a repeat is what was done to the life that did it first, and what
+// that life is seen to have done afterwards.
+func Check(l *Load, b Books) *Report {
+	r := &Report{Questions: l.Questions()}
+	for _, f := range b.Faults {
+		if f.Stall {
+			r.Stalls++
+		} else {
+			r.Faults++
+		}
+	}
+	r.answers(l, b)
+	r.pauses(b)
+	r.strays(l, b)
+	seen := r.requests(b)
+	r.effects(l, b, seen)
+	r.money(b)
+	return r
+}
+
+// copies are the whole answers to one question, in the order they were accepted.
+type copies []telegram.MessageEntry
+
+// firstWhole is the version in which m was first a whole answer, and to which
+// question.
+func firstWhole(m telegram.MessageEntry) (v telegram.Version, tag string, ok bool) {
+	for _, v := range m.Versions {
+		if of := answerIn.FindStringSubmatch(v.Text); of != nil && whole.MatchString(v.Text) {
+			return v, "m" + of[1] + "x" + of[2], true
+		}
+	}
+	return v, "", false
+}
+
+// sends are the answers that each chat was given, as steps, and at which of them
+// each message stands, by chat and message.
+func sends(b Books) (steps map[int64][]step, at map[[2]int64]int) {
+	steps, at = map[int64][]step{}, map[[2]int64]int{}
+	for _, m := range b.Telegram.Messages {
+		if v, _, ok := firstWhole(m); ok {
+			steps[m.ChatID] = append(steps[m.ChatID], step{Life(v.Client), v.At})
+		}
+	}
+	for _, s := range steps {
+		slices.SortFunc(s, func(a, b step) int { return a.at.Compare(b.at) })
+	}
+	for _, m := range b.Telegram.Messages {
+		if v, _, ok := firstWhole(m); ok {
+			at[[2]int64{m.ChatID, m.MessageID}] = slices.Index(steps[m.ChatID], step{Life(v.Client), v.At})
+		}
+	}
+	return steps, at
+}
+
+// answers looks at what people see: each question answered once, whole, and in
+// its order.
+func (r *Report) answers(l *Load, b Books) {
+	asked := map[[2]int64]string{} // by chat and message
+	for _, u := range b.Telegram.Updates {
+		if m := questionIn.FindStringSubmatch(u.Text); m != nil {
+			asked[[2]int64{u.ChatID, u.MessageID}] = "m" + m[1] + "x" + m[2]
+		}
+	}
+	chats := map[int64]int{}
+	for i, c := range l.Conversations {
+		chats[c.Chat.ID] = i
+	}
+	done := doneTo(b.Faults)
+	steps, at := sends(b)
+	answers, told := map[string]copies{}, map[string]bool{}
+	var torn []telegram.MessageEntry
+	loose := map[int64]int{} // words that reply to nothing, by chat
+	for _, m := range b.Telegram.Messages {
+		if !m.Deleted.IsZero() {
+			continue
+		}
+		unsure := m.Unconfirmed
+		if i, ok := at[[2]int64{m.ChatID, m.MessageID}]; ok {
+			unsure = unsure || done.unsure(steps[m.ChatID], i, time.Time{})
+		}
+		if unsure {
+			r.Ambiguous++
+		}
+		of := answerIn.FindStringSubmatch(m.Text())
+		switch {
+		case of == nil && notice(m.Text()):
+			if tag := asked[[2]int64{m.ChatID, m.ReplyTo}]; tag != "" {
+				told[tag] = true
+			} else {
+				loose[m.ChatID]++
+			}
+		case of == nil || !whole.MatchString(m.Text()):
+			torn = append(torn, m)
+		default:
+			tag := "m" + of[1] + "x" + of[2]
+			answers[tag] = append(answers[tag], m)
+		}
+	}
+	for _, m := range torn {
+		if left(m, answers, done) {
+			r.Left++
+		} else {
+			r.add(Half, "chat %d still shows %q", m.ChatID, m.Text())
+		}
+	}
+	for _, c := range l.Conversations {
+		newest := int64(0)
+		for _, q := range c.Questions {
+			all := answers[q.Tag()]
+			switch {
+			case len(all) > 0:
+				r.Answered++
+			case told[q.Tag()]:
+				r.Told++
+			case loose[c.Chat.ID] > 0:
+				loose[c.Chat.ID]--
+				r.Told++
+			default:
+				r.add(Lost, "%s, asked in chat %d, was never answered", q.Tag(), c.Chat.ID)
+			}
+			if len(all) == 0 {
+				continue
+			}
+			for i, m := range all[1:] {
+				r.again(q, all[i], m, !all[i].Unconfirmed &&
+					!done.unsure(steps[m.ChatID], at[[2]int64{m.ChatID, all[i].MessageID}], m.Versions[0].At))
+			}
+			if first := all[0].MessageID; first < newest {
+				r.add(Disordered, "%s was answered by message %d of chat %d, after message %d had answered a later question", q.Tag(), first, c.Chat.ID, newest)
+			}
+			newest = max(newest, all[0].MessageID)
+		}
+	}
+}
+
+// pauses measures how long people waited. The load always has somebody who waits.
+func (r *Report) pauses(b Books) {
+	answered := map[string]time.Time{} // the first copy
+	var ats []time.Time
+	for _, m := range b.Telegram.Messages {
+		of := answerIn.FindStringSubmatch(m.Text())
+		if of == nil || !whole.MatchString(m.Text()) {
+			continue
+		}
+		at := m.Versions[len(m.Versions)-1].At
+		ats = append(ats, at)
+		tag := "m" + of[1] + "x" + of[2]
+		if first, ok := answered[tag]; !ok || at.Before(first) {
+			answered[tag] = at
+		}
+	}
+	slices.SortFunc(ats, time.Time.Compare)
+	for i := range max(len(ats)-1, 0) {
+		r.Pause = max(r.Pause, ats[i+1].Sub(ats[i]))
+	}
+	for _, u := range b.Telegram.Updates {
+		if m := questionIn.FindStringSubmatch(u.Text); m != nil {
+			if at, ok := answered["m"+m[1]+"x"+m[2]]; ok {
+				r.Waited = max(r.Waited, at.Sub(u.Created))
+			}
+		}
+	}
+}
+
+// again judges a further copy of an answer; sure is that who sent the one before
+// knows that it arrived.
+func (r *Report) again(q Question, before, m telegram.MessageEntry, sure bool) {
+	switch {
+	case !marked(m.Text()):
+		r.add(Duplicated, "%s was answered again by message %d, which is not marked as a repeat", q.Tag(), m.MessageID)
+	case sure:
+		r.add(Duplicated, "%s was answered again by message %d of %s, after message %d of %s, with which nothing went wrong",
+			q.Tag(), m.MessageID, m.Versions[0].Client, before.MessageID, before.Versions[0].Client)
+	default:
+		r.Repeats++
+	}
+}
+
+// left says whether m is a preview whose id was lost with the life that sent it,
+// before that could store it: then nobody can change it, and the answer comes as a
+// message of its own, with the mark of a repeat.
+func left(m telegram.MessageEntry, answers map[string]copies, done done) bool {
+	of := answerIn.FindStringSubmatch(m.Text())
+	if of == nil || len(m.Versions) > 1 {
+		return false
+	}
+	v := m.Versions[0]
+	return slices.ContainsFunc(answers["m"+of[1]+"x"+of[2]], func(a telegram.MessageEntry) bool {
+		return a.ChatID == m.ChatID && a.MessageID > m.MessageID && marked(a.Text()) &&
+			(m.Unconfirmed || done.unsure([]step{{Life(v.Client), v.At}}, 0, a.Versions[0].At))
+	})
+}
+
+// strays looks for words of one conversation in another's chat.
+func (r *Report) strays(l *Load, b Books) {
+	canaries := map[int64]string{}
+	for _, c := range l.Conversations {
+		canaries[c.Chat.ID] = c.Canary
+	}
+	for _, m := range b.Telegram.Messages {
+		for _, v := range m.Versions {
+			for _, found := range canaryIn.FindAllString(v.Text, -1) {
+				if found != canaries[m.ChatID] {
+					r.add(Stray, "chat %d was shown %s, which is another's", m.ChatID, found)
+				}
+			}
+		}
+	}
+}
+
+// effects looks at what the tools did to the outside: each call once at most, and
+// once exactly if the model was told that it was done.
+func (r *Report) effects(l *Load, b Books, seen map[string]conversation) {
+	for i, c := range l.Conversations {
+		audit := c.Questions[len(c.Questions)-1]
+		if !audit.Audit {
+			continue
+		}
+		text := ""
+		for _, m := range b.Telegram.Messages {
+			if m.ChatID == c.Chat.ID && strings.Contains(m.Text(), "answer "+audit.Tag()+" ") && whole.MatchString(m.Text()) {
+				text = m.Text()
+			}
+		}
+		if text == "" {
+			continue // that is lost, or told
+		}
+		count := map[string]int{}
+		for _, name := range callIn.FindAllString(text, -1) {
+			count[name]++
+			if !strings.HasPrefix(name, fmt.Sprintf("m%dx", i)) {
+				r.add(Stray, "the file of conversation %d holds the call %s of another", i, name)
+			}
+			if count[name] == 2 {
+				r.add(Effect, "the call %s ran twice", name)
+			}
+		}
+		for name := range seen[c.Canary].done {
+			if count[name] == 0 {
+				r.add(Effect, "the model was told that the call %s was done, and it was not", name)
+			}
+		}
+	}
+}

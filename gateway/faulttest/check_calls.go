@@ -1,0 +1,173 @@
+package faulttest
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// call is one request to the model, as the books have it.
+type call struct {
+	step
+	canary, question string
+	history          [32]byte // of its messages
+}
+
+// calls are all requests, with what shows that an answer was stored: a request
+// that goes on from it, or the answer to its question in the chat.
+type calls struct {
+	done done
+	of   map[string]call // by request
+	// steps are those of each conversation, by canary: it does one thing after the
+	// other, its sub-agents too.
+	steps map[string][]step
+	// beyond is when a history was first sent with more behind it, and answered
+	// when the whole answer to a question was first accepted.
+	beyond   map[[32]byte]time.Time
+	answered map[string]time.Time
+}
+
+func newCalls(b Books) *calls {
+	c := &calls{doneTo(b.Faults), map[string]call{}, map[string][]step{}, map[[32]byte]time.Time{}, map[string]time.Time{}}
+	clients := map[string]Life{}
+	for _, e := range b.Bill.Entries {
+		clients[e.ID] = Life(e.Client)
+	}
+	for tag, at := range finals(b.Telegram) {
+		c.answered[tag] = at
+	}
+	for _, q := range b.Requests {
+		one := call{step: step{clients[q.ID], q.At}, canary: string(canaryIn.Find(q.Body)), question: asks(q.Body)}
+		for i, h := range histories(q) {
+			if i > 0 {
+				earliest(c.beyond, one.history, q.At)
+			}
+			one.history = h
+		}
+		c.of[q.ID] = one
+		c.steps[one.canary] = append(c.steps[one.canary], one.step)
+	}
+	for _, s := range c.steps {
+		slices.SortFunc(s, func(a, b step) int { return a.at.Compare(b.at) })
+	}
+	return c
+}
+
+// finals is when each question was answered. A preview may show the whole answer
+// while the end of its turn is on its way to a store that does not answer; so it
+// is the last try to change the message, also one that Telegram refused because
+// there was nothing to change, before the chat's next message.
+func finals(b telegram.Book) map[string]time.Time {
+	edits, chats := map[int64][]time.Time{}, map[int64][]telegram.MessageEntry{}
+	for _, c := range b.Calls {
+		if c.Method == "editMessageText" {
+			edits[c.ChatID] = append(edits[c.ChatID], c.At)
+		}
+	}
+	for _, m := range b.Messages {
+		chats[m.ChatID] = append(chats[m.ChatID], m)
+	}
+	at := map[string]time.Time{}
+	for chat, ms := range chats {
+		slices.SortFunc(ms, func(a, b telegram.MessageEntry) int { return a.Versions[0].At.Compare(b.Versions[0].At) })
+		for i, m := range ms {
+			v, tag, ok := firstWhole(m)
+			if !ok {
+				continue
+			}
+			final := v.At
+			for _, e := range edits[chat] {
+				if e.After(final) && (i+1 == len(ms) || e.Before(ms[i+1].Versions[0].At)) {
+					final = e
+				}
+			}
+			earliest(at, tag, final)
+		}
+	}
+	return at
+}
+
+func earliest[K comparable](m map[K]time.Time, k K, at time.Time) {
+	if was, ok := m[k]; !ok || at.Before(was) {
+		m[k] = at
+	}
+}
+
+// asks is the question that a request is about: the newest one.
+func asks(body []byte) (tag string) {
+	newest := -1
+	for _, re := range []*regexp.Regexp{questionIn, partIn} {
+		for _, at := range re.FindAllSubmatchIndex(body, -1) {
+			if at[0] > newest {
+				newest, tag = at[0], fmt.Sprintf("m%sx%s", body[at[2]:at[3]], body[at[4]:at[5]])
+			}
+		}
+	}
+	return tag
+}
+
+// histories are the names of what a request says up to each of its messages.
+func histories(q model.Recorded) (names [][32]byte) {
+	var body struct {
+		Messages []message `json:"messages"`
+	}
+	if json.Unmarshal(q.Body, &body) != nil {
+		return nil // that is said elsewhere
+	}
+	var name [32]byte
+	for _, m := range body.Messages {
+		bs, err := m.blocks() // without the marks of the cache, which move
+		if err != nil {
+			return nil
+		}
+		text, err := json.Marshal(bs)
+		if err != nil {
+			return nil
+		}
+		name = sha256.Sum256(append(append(name[:], m.Role...), text...))
+		names = append(names, name)
+	}
+	return names
+}
+
+// repaid says why the answer to a request must have been stored although it was
+// asked again, "" if it may not have been.
+func (c *calls) repaid(first, again string) string {
+	f, a := c.of[first], c.of[again]
+	steps := c.steps[f.canary]
+	// Who was held up between writing the call down and making it makes it late.
+	if i := slices.Index(steps, a.step); f.life != a.life && c.done.late(steps, i) {
+		return ""
+	}
+	if at, ok := c.beyond[f.history]; ok && at.Before(a.at) {
+		return "a request went on from it before"
+	}
+	if at, ok := c.answered[f.question]; ok && at.Before(a.at) {
+		return "the answer was sent before"
+	}
+	if !c.done.unsure(steps, slices.Index(steps, f.step), a.at) {
+		return "nothing was done to who asked first"
+	}
+	return ""
+}
+
+// Followed says whether another life has asked the model in a conversation in
+// which l had asked before.
+func (r *Run) Followed(l Life) bool {
+	c := newCalls(Books{Bill: r.Model.Bill(), Requests: r.Model.Requests()})
+	for _, steps := range c.steps {
+		i := slices.IndexFunc(steps, func(s step) bool { return s.life == l })
+		if i >= 0 && slices.ContainsFunc(steps[i:], func(s step) bool {
+			return s.life != "" && s.life != l // nobody's: it is not on the bill yet
+		}) {
+			return true
+		}
+	}
+	return false
+}

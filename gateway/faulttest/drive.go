@@ -1,0 +1,262 @@
+package faulttest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"testing"
+	"time"
+
+	"parley/simulators/telegram"
+)
+
+// whole is an answer that is all there; a preview of it is not.
+var whole = regexp.MustCompile(`^(?s:.*)answer m\d+x\d+ canary[0-9a-f]{12} (?s:.*)\b` + end + `$`)
+
+// Drive lets people say everything, each conversation with some messages ahead
+// of its answers, and returns when all are answered: with an answer, or with
+// words that reply to the question. Meanwhile it calls each of the disturbances
+// in a goroutine of its own and waits for them; their context ends when
+// everything was said and answered.
+//
+// It gives up, and leaves the verdict to Finish, when nothing was answered for
+// Patience.
+func (r *Run) Drive(disturb ...func(ctx context.Context)) {
+	r.t.Helper()
+	ctx, stop := context.WithCancel(r.t.Context())
+	defer stop()
+	ended := make(chan struct{}, len(disturb))
+	for _, d := range disturb {
+		go func() {
+			defer func() { r.hurry(); ended <- struct{}{} }() // also when it ends the test
+			d(ctx)
+		}()
+	}
+	r.sayAll(ctx)
+	stop()
+	for range disturb {
+		<-ended
+	}
+}
+
+func (r *Run) sayAll(ctx context.Context) {
+	seen := r.Telegram.Watch(ctx)
+	f := &feeder{r: r, said: make([]int, len(r.Load.Conversations)), answered: map[string]bool{}, of: map[[2]int64]string{}, noticed: map[[2]int64]bool{}, loose: map[string]bool{}}
+	f.count = make([]int, len(r.Load.Conversations))
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	progress := time.Now()
+	for f.sayMore(); len(f.answered) < r.Load.Questions(); f.sayMore() {
+		before := len(f.answered)
+		select {
+		case h := <-seen:
+			if h.Kind == "sent" || h.Kind == "edited" {
+				f.see(h.ChatID, h.MessageID, h.ReplyTo, h.Text)
+			}
+		case <-tick.C: // a watcher may miss some; the books do not
+			for _, m := range r.Telegram.Books().Messages {
+				f.see(m.ChatID, m.MessageID, m.ReplyTo, m.Text())
+			}
+		case <-ctx.Done():
+			return
+		}
+		if len(f.answered) > before {
+			progress = time.Now()
+		}
+		if r.o.Expect != "" && time.Since(progress) > Patience/3 {
+			return
+		}
+		if time.Since(progress) > Patience {
+			r.t.Errorf("nothing was answered for %s; %d of %d questions are", Patience, len(f.answered), r.Load.Questions())
+			return
+		}
+	}
+}
+
+// feeder is what was said, and what was answered.
+type feeder struct {
+	r        *Run
+	said     []int               // by conversation
+	count    []int               // answered, by conversation
+	answered map[string]bool     // by tag
+	of       map[[2]int64]string // questions by chat and message
+	noticed  map[[2]int64]bool
+	loose    map[string]bool // answered by words that reply to nothing
+}
+
+func (f *feeder) sayMore() {
+	for c := range f.r.Load.Conversations {
+		conv := &f.r.Load.Conversations[c]
+		for f.said[c] < len(conv.Questions) && f.said[c] < f.count[c]+f.r.Load.Shape.Ahead && f.r.next() {
+			q := conv.Questions[f.said[c]]
+			said, err := f.r.Telegram.Say(conv.Chat, q.From, q.Text, telegram.SayOptions{})
+			if err != nil {
+				f.r.t.Errorf("say %q: %v", q.Text, err)
+				return
+			}
+			f.of[[2]int64{conv.Chat.ID, said.MessageID}] = q.Tag()
+			f.said[c]++
+		}
+	}
+}
+
+func (f *feeder) see(chat, message, replyTo int64, text string) {
+	tag := ""
+	switch m := answerIn.FindStringSubmatch(text); {
+	case m != nil && whole.MatchString(text):
+		tag = "m" + m[1] + "x" + m[2]
+	case notice(text) && !f.noticed[[2]int64{chat, message}]:
+		f.noticed[[2]int64{chat, message}] = true
+		tag = f.about(chat, replyTo)
+	}
+	if f.loose[tag] && whole.MatchString(text) { // the words were about another
+		delete(f.loose, tag)
+		tag = f.about(chat, 0)
+	}
+	if tag == "" || f.answered[tag] {
+		return
+	}
+	f.answered[tag] = true
+	c := 0
+	if _, err := fmt.Sscanf(tag, "m%dx", &c); err == nil && c < len(f.count) {
+		f.count[c]++
+	}
+}
+
+// about is which question words are about that reply to a message, or to none:
+// then the oldest of the chat that has no answer.
+func (f *feeder) about(chat, replyTo int64) string {
+	if tag := f.of[[2]int64{chat, replyTo}]; tag != "" {
+		return tag
+	}
+	for c, conv := range f.r.Load.Conversations {
+		if conv.Chat.ID != chat {
+			continue
+		}
+		for _, q := range conv.Questions[:f.said[c]] {
+			if !f.answered[q.Tag()] {
+				f.loose[q.Tag()] = true
+				return q.Tag()
+			}
+		}
+	}
+	return ""
+}
+
+// KillRandomly is a disturbance for Drive: n times it waits until a random number
+// of further messages, at most most, was sent, and kills a random process.
+func (r *Run) KillRandomly(n, most int) func(context.Context) {
+	type moment struct{ after, process int }
+	var moments []moment
+	for range n {
+		moments = append(moments, moment{1 + r.Rand.IntN(most), r.Rand.IntN(len(r.slots))})
+	}
+	return func(ctx context.Context) {
+		r.Rounds(n)
+		for i, m := range moments {
+			if !r.Sent(ctx, m.after) {
+				r.t.Errorf("the load ended after %d of %d kills", i, n)
+				return
+			}
+			r.Kill(m.process)
+		}
+	}
+}
+
+// Rounds says how often the row will call Sent, at least: the load is dealt out
+// over them. Without it that is four times.
+func (r *Run) Rounds(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pace.rounds = n
+}
+
+// Sent waits until n more messages were sent; false when ctx ended before. Until it
+// is called again, or the disturbance is over, people say no more than this round's
+// share of what they have to say yet: however long the machine takes for what is
+// done now, the load is not over by then.
+func (r *Run) Sent(ctx context.Context, n int) bool {
+	r.deal(n)
+	target := r.Telegram.Totals().Sent + n
+	ok := r.Until(ctx, func() bool { return r.Telegram.Totals().Sent >= target })
+	r.deal(0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pace.rounds = max(r.pace.rounds-1, 1)
+	return ok
+}
+
+// pace is how much may be said.
+type pace struct {
+	said   int
+	slow   bool // only left more
+	left   int
+	rounds int // to come, at least
+}
+
+// deal lets people say need more messages, each of which has an answer, and half of
+// a round's share: it is dealt before and after what is waited for.
+func (r *Run) deal(need int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pace.slow = true
+	r.pace.left = need + max(r.Load.Questions()-r.pace.said-need*r.pace.rounds, 0)/(2*r.pace.rounds+2)
+}
+
+// hurry lets people say all they have to say.
+func (r *Run) hurry() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pace.slow = false
+}
+
+// next says whether another message may be said now, and counts it.
+func (r *Run) next() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pace.slow {
+		if r.pace.left == 0 {
+			return false
+		}
+		r.pace.left--
+	}
+	r.pace.said++
+	return true
+}
+
+// Until waits until done; false when ctx ended before.
+func (r *Run) Until(ctx context.Context, done func() bool) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return done()
+		case <-tick.C:
+		}
+	}
+	return true
+}
+
+// Await waits for what must come; the test fails when it does not within
+// Patience.
+func (r *Run) Await(what string, done func() bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), Patience)
+	defer cancel()
+	if !r.Until(ctx, done) {
+		r.t.Fatalf("waiting for %s", what)
+	}
+}
+
+// freeAddr is an address of loopback on which nobody listens.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}

@@ -1,0 +1,189 @@
+package faulttest
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"strconv"
+
+	"parley/costs"
+	"parley/gateway/admin"
+)
+
+// idle is what a process holds while nothing is asked of it.
+type idle struct{ files, goroutines int }
+
+// slack is what a process that did a lot may hold more than one that just
+// started: connections of pools, blocks of the log that are open.
+const slack = 32
+
+// Finish ends the run in order and gives the checker's report; whatever it found
+// fails the test. The processes are asked to end and must do so with status 0.
+func (r *Run) Finish() *Report {
+	r.t.Helper()
+	r.settle()
+	var leaks []Violation
+	if r.o.Expect == "" {
+		leaks = r.leaks()
+	}
+	usage := r.usage()
+	exported := r.exported(costs.Amount(usage.Cost))
+	for i, s := range r.slots {
+		s.end(func(p *Process) {
+			if err := p.Term(); err != nil {
+				if _, fault := p.killed(); !fault {
+					r.t.Errorf("process %d did not end in order: %v\n%s", i, err, tail(p.Log))
+				}
+			}
+		})
+	}
+	store, err := r.Base.Store(r.t.Context())
+	if err != nil {
+		r.t.Fatalf("open the store: %v", err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			r.t.Errorf("close the store: %v", err)
+		}
+	}()
+	rows, err := ledger(r.t.Context(), store)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	report := Check(r.Load, Books{
+		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.Faults(), Ledger: rows,
+	})
+	report.Extra = report.Calls - r.Load.Calls()
+	report.Violations = append(report.Violations, leaks...)
+	for _, p := range living(r.id) {
+		report.add(Orphan, "%s", p)
+	}
+	if err := report.trees(r.t.Context(), r.Load, store); err != nil {
+		r.t.Error(err)
+	}
+	report.shown(rows, exported, usage)
+	r.t.Logf("%s, seed %d: %s", r.o.Engine.Name, r.o.Seed, report)
+	if r.o.Expect != "" {
+		if !report.Has(r.o.Expect) {
+			r.t.Errorf("seed %d: nothing is %s, so this row proves nothing", r.o.Seed, r.o.Expect)
+		}
+		return report
+	}
+	if len(report.Violations) > 0 {
+		r.t.Errorf("seed %d:\n%s", r.o.Seed, report.list())
+		for i := range r.slots {
+			r.t.Logf("the end of the log of process %d:\n%s", i, tail(r.Process(i).Log))
+		}
+	}
+	return report
+}
+
+// settle waits until nothing is under way: nobody asks the model, every update is
+// confirmed, every process is up.
+func (r *Run) settle() {
+	r.t.Helper()
+	r.Await("the end of all work", func() bool {
+		return r.Up() && r.Model.Bill().Open == 0 && r.Telegram.Books().Pending[Username] == 0
+	})
+}
+
+// leaks compares what each process holds with what a fresh one may hold. Idle
+// connections are cut first: they are no leak.
+func (r *Run) leaks() []Violation {
+	r.t.Helper()
+	var found Report
+	for i := range r.slots {
+		p := r.Process(i)
+		var now idle
+		ctx, cancel := context.WithTimeout(r.t.Context(), Patience/4)
+		ok := r.Until(ctx, func() bool {
+			r.ModelLine.ResetIdle()
+			r.TelegramLine.ResetIdle()
+			r.held(ctx, p, &now)
+			return now.files > 0 && now.files <= r.fresh.files+slack && now.goroutines <= r.fresh.goroutines+slack
+		})
+		cancel()
+		r.t.Logf("process %d at rest: %d files, %d goroutines; fresh: %d, %d", i, now.files, now.goroutines, r.fresh.files, r.fresh.goroutines)
+		if !ok {
+			found.add(Leak, "process %d holds %d files and %d goroutines although nothing is asked of it; a fresh one %d and %d",
+				i, now.files, now.goroutines, r.fresh.files, r.fresh.goroutines)
+		}
+	}
+	return found.Violations
+}
+
+var goroutinesIn = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
+
+// held reads what the process holds into now, if it can be asked.
+func (r *Run) held(ctx context.Context, p *Process, now *idle) {
+	page, err := p.Get(ctx, "/metrics")
+	if err != nil {
+		return
+	}
+	if m := goroutinesIn.FindStringSubmatch(page); m != nil {
+		now.goroutines, _ = strconv.Atoi(m[1])
+	}
+	if n, err := p.Descriptors(); err == nil {
+		now.files = n
+	}
+}
+
+var costIn = regexp.MustCompile(`(?m)^parley_llm_cost_usd_total\{[^}]*\} (\S+)$`)
+
+// exported is the sum of the cost counters of all processes, in dollars. It waits
+// for the one that is to come: of several processes one exports, by a lease.
+func (r *Run) exported(want costs.Amount) (sum float64) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), Patience)
+	defer cancel()
+	r.Until(ctx, func() bool {
+		sum = 0
+		for i := range r.slots {
+			page, err := r.Process(i).Get(r.t.Context(), "/metrics")
+			if err != nil {
+				r.t.Errorf("process %d: %v", i, err)
+				return true
+			}
+			for _, m := range costIn.FindAllStringSubmatch(page, -1) {
+				v, err := strconv.ParseFloat(m[1], 64)
+				if err != nil {
+					r.t.Errorf("process %d exports the cost %q", i, m[1])
+				}
+				sum += v
+			}
+		}
+		return near(sum, want)
+	})
+	return sum
+}
+
+func near(dollars float64, a costs.Amount) bool { return math.Abs(dollars-a.Dollars()) < 1e-9 }
+
+// Admin asks process 0 what its operator may.
+func (r *Run) Admin() *admin.Client { return admin.NewClient(r.Base.Socket(0)) }
+
+// usage is what parley usage says.
+func (r *Run) usage() admin.Usage {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), Patience)
+	defer cancel()
+	report, err := r.Admin().Usage(ctx, admin.UsageQuery{By: "model"})
+	if err != nil {
+		r.t.Errorf("ask process 0 for the usage: %v", err)
+	}
+	return report.Total
+}
+
+// shown holds what operators are shown to the ledger's rows.
+func (r *Report) shown(rows []costs.Entry, exported float64, usage admin.Usage) {
+	var sum costs.Amount
+	for _, row := range rows {
+		sum += row.Amount
+	}
+	if costs.Amount(usage.Cost) != sum || usage.Calls != int64(len(rows)) {
+		r.add(Money, "parley usage says %s for %d calls, the ledger %s for %d", costs.Amount(usage.Cost), usage.Calls, sum, len(rows))
+	}
+	if !near(exported, sum) {
+		r.add(Money, "Prometheus shows %v dollars, the ledger holds %v", exported, sum.Dollars())
+	}
+}

@@ -1,0 +1,199 @@
+package faulttest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"parley/simulators/telegram"
+)
+
+// Long says whether the sizes of the fault matrix are asked for (make
+// test-long) and not a small part of them.
+func Long() bool { return os.Getenv("PARLEY_LONG") != "" }
+
+// Size is full when Long, and else a twentieth of it, at least 1.
+func Size(full int) int {
+	if Long() {
+		return full
+	}
+	return max(full/20, 1)
+}
+
+// Shape is how much people say, and what the model does about it. The zero value
+// of each field is that of the standard load L, or of a small part of it.
+type Shape struct {
+	Conversations int // default 150; 30 in the small part
+	Groups        int // of them; default a fifth
+	Messages      int // of each; default 20; 6 in the small part
+	// Ahead is how many messages of a conversation wait unanswered at most;
+	// default 2, so that there is something to bring out of order.
+	Ahead int
+	// Tools is the share of messages that have 1 to 3 calls of tools, Spawns of
+	// those that have two generations of sub-agents. Default 0.2 and 0.05;
+	// negative: none.
+	Tools, Spawns float64
+	// Fastest and Slowest bound the time that one answer of the model takes.
+	// Default 50 ms and 800 ms; in the small part 20 ms and 200 ms.
+	Fastest, Slowest time.Duration
+	// Words is how long answers are; default 12.
+	Words int
+}
+
+func (s Shape) defaults() Shape {
+	set := func(v *int, full, part int) {
+		switch {
+		case *v != 0:
+		case Long():
+			*v = full
+		default:
+			*v = part
+		}
+	}
+	set(&s.Conversations, 150, 30)
+	set(&s.Groups, s.Conversations/5, s.Conversations/5)
+	set(&s.Messages, 20, 6)
+	set(&s.Ahead, 2, 2)
+	set(&s.Words, 12, 12)
+	share := func(v *float64, d float64) {
+		if *v == 0 {
+			*v = d
+		}
+		*v = max(*v, 0)
+	}
+	share(&s.Tools, 0.2)
+	share(&s.Spawns, 0.05)
+	if s.Fastest == 0 {
+		s.Fastest, s.Slowest = 50*time.Millisecond, 800*time.Millisecond
+		if !Long() {
+			s.Fastest, s.Slowest = 20*time.Millisecond, 200*time.Millisecond
+		}
+	}
+	return s
+}
+
+// Load is what is said, all of it a function of shape and seed.
+type Load struct {
+	Shape Shape
+	Seed  uint64
+	// Conversations in their order.
+	Conversations []Conversation
+}
+
+// Conversation is one chat with the bot.
+type Conversation struct {
+	Chat   telegram.Chat
+	People []telegram.Person
+	// Canary is a word that stands in everything of this conversation and in
+	// nothing of any other.
+	Canary    string
+	Questions []Question
+}
+
+// Question is one message to the bot.
+type Question struct {
+	Conversation, Number int
+	From                 telegram.Person
+	// Tools is how many calls the model makes, one after the other; First that
+	// they are the conversation's first.
+	Tools int
+	First bool
+	// Spawns: the model hands a task to a sub-agent, which hands a part of it to
+	// one of its own.
+	Spawns bool
+	// Audit: the model reads the file that the calls wrote, and says what is in it.
+	Audit bool
+	Text  string
+}
+
+// Tag names the question in every text about it.
+func (q Question) Tag() string { return tag(q.Conversation, q.Number) }
+
+func tag(conversation, number int) string { return fmt.Sprintf("m%dx%d", conversation, number) }
+
+// NewLoad draws a load.
+func NewLoad(s Shape, seed uint64) *Load {
+	s = s.defaults()
+	l := &Load{Shape: s, Seed: seed}
+	rng := rand.New(rand.NewPCG(seed, 0x10ad))
+	for c := range s.Conversations {
+		conv := Conversation{Canary: fmt.Sprintf("canary%012x", rng.Uint64()>>16)}
+		if c < s.Groups {
+			conv.Chat = telegram.Chat{ID: -int64(20_000 + c), Kind: telegram.Group, Title: fmt.Sprintf("group %d", c)}
+			for p := range 3 {
+				conv.People = append(conv.People, telegram.Person{ID: int64(50_000 + 10*c + p), FirstName: fmt.Sprintf("G%dP%d", c, p)})
+			}
+		} else {
+			p := telegram.Person{ID: int64(10_000 + c), FirstName: fmt.Sprintf("P%d", c)}
+			conv.Chat, conv.People = telegram.PrivateChat(p), []telegram.Person{p}
+		}
+		written := false
+		for n := range s.Messages {
+			q := Question{Conversation: c, Number: n, From: conv.People[rng.IntN(len(conv.People))]}
+			switch draw := rng.Float64(); {
+			case n == s.Messages-1 && written:
+				q.Audit = true
+			case draw < s.Tools:
+				q.Tools, q.First, written = 1+rng.IntN(3), !written, true
+			case draw < s.Tools+s.Spawns:
+				q.Spawns = true
+			}
+			q.Text = q.words(conv)
+			conv.Questions = append(conv.Questions, q)
+		}
+		l.Conversations = append(l.Conversations, conv)
+	}
+	return l
+}
+
+func (q Question) words(c Conversation) string {
+	text := fmt.Sprintf("question %s %s", q.Tag(), c.Canary)
+	if len(c.People) > 1 {
+		text = "@" + Username + " " + text
+	}
+	if q.Tools > 0 {
+		text += fmt.Sprintf(" tools%d", q.Tools)
+	}
+	if q.First {
+		text += " first"
+	}
+	if q.Spawns {
+		text += " spawn"
+	}
+	if q.Audit {
+		text += " audit"
+	}
+	return text
+}
+
+// Questions is how many there are.
+func (l *Load) Questions() int { return l.Shape.Conversations * l.Shape.Messages }
+
+// Calls is how many calls the model must answer when nothing goes wrong.
+func (l *Load) Calls() int {
+	n := 0
+	for _, c := range l.Conversations {
+		for _, q := range c.Questions {
+			n += 1 + q.Tools
+			if q.Audit {
+				n++
+			}
+			if q.Spawns {
+				n += 1 + 2 + 1 // its own call, a child's two, a grandchild's one
+			}
+		}
+	}
+	return n
+}
+
+// pick is a number below n that is a function of the seed and what.
+func (l *Load) pick(n int, what ...any) int {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintln(h, append([]any{l.Seed}, what...)...)
+	return rand.New(rand.NewPCG(h.Sum64(), 1)).IntN(n) //nolint:gosec // n is small
+}
+
+var vocabulary = strings.Fields("alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra tango uniform victor whiskey xray yankee zulu")

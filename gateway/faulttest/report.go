@@ -1,0 +1,113 @@
+package faulttest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/costs"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// Books are what the checker reads: what the two counterparts wrote down, what
+// was done to the processes, and the ledger, which is held against the bill.
+type Books struct {
+	Telegram telegram.Book
+	Bill     model.Bill
+	Requests []model.Recorded
+	Faults   []Fault
+	Ledger   []costs.Entry
+}
+
+// Kind is a kind of violation.
+type Kind string
+
+// What must never be.
+const (
+	Lost       Kind = "lost"       // a question without an answer and without a word about it
+	Duplicated Kind = "duplicated" // a second answer that no fault explains, or without its mark
+	Half       Kind = "half"       // a part of an answer was left standing
+	Disordered Kind = "disordered" // an answer before the one to an earlier question
+	Stray      Kind = "stray"      // a word of one conversation in another
+	History    Kind = "history"    // a request that no provider would take
+	Doubled    Kind = "doubled"    // a question twice, or out of order, before the model
+	Repaid     Kind = "repaid"     // the same call of the model, finished twice without need
+	Effect     Kind = "effect"     // a tool that ran twice, or not at all although it was told so
+	Money      Kind = "money"      // ledger and bill differ
+	Orphan     Kind = "orphan"     // a process that outlived the run
+	Leak       Kind = "leak"       // open files or goroutines that were not given back
+)
+
+// Violation is one thing that must not be.
+type Violation struct {
+	Kind Kind
+	Text string
+}
+
+// Report is what the checker found.
+type Report struct {
+	Violations []Violation
+
+	Questions int // that were asked
+	Answered  int // with a whole answer
+	Told      int // without one, but with words in reply
+	Repeats   int // further copies of answers: marked, and explained by a fault
+	Left      int // previews whose id was lost with their sender: the answer is another message
+	Ambiguous int // messages whose sender may not know that they arrived
+	Faults    int
+	Stalls    int // how often the machine stood still
+	Calls     int // requests on the bill that were not refused
+	Extra     int // of them beyond what the load needs
+	Aborted   int // of them given up by the client
+	Unknown   int // calls of tools of which the model was told that nobody knows whether they ran
+	Settled   int // rows of the ledger that are exact
+	Doubts    int // rows that are not
+	Billed    costs.Amount
+	// Pause is the longest time in which nobody was answered, and Waited the
+	// longest that one question waited for its answer.
+	Pause, Waited time.Duration
+	// Resumed is, for each call of the model that a fault cut off, the time from
+	// the fault to the next call of the same conversation; ascending.
+	Resumed []time.Duration
+}
+
+func (r *Report) add(k Kind, format string, args ...any) {
+	r.Violations = append(r.Violations, Violation{k, fmt.Sprintf(format, args...)})
+}
+
+// Has says whether there is a violation of the kind.
+func (r *Report) Has(k Kind) bool {
+	return slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Kind == k })
+}
+
+// String is the numbers in one line.
+func (r *Report) String() string {
+	s := fmt.Sprintf("%d questions, %d answered, %d told, %d faults, %d repeats of %d in doubt; %d model calls, %d extra, %d cut off; ledger: %d exact, %d in doubt, bill %s",
+		r.Questions, r.Answered, r.Told, r.Faults, r.Repeats, r.Ambiguous, r.Calls, r.Extra, r.Aborted, r.Settled, r.Doubts, r.Billed)
+	if n := len(r.Resumed); n > 0 {
+		s += fmt.Sprintf("; %d calls went on after %s (median), %s (longest)", n, r.Resumed[n/2].Round(10*time.Millisecond), r.Resumed[n-1].Round(10*time.Millisecond))
+	}
+	return s
+}
+
+// listed is how many violations of each kind are shown.
+const listed = 10
+
+// list is the violations, a line each.
+func (r *Report) list() string {
+	var b strings.Builder
+	seen := map[Kind]int{}
+	for _, v := range r.Violations {
+		if seen[v.Kind]++; seen[v.Kind] <= listed {
+			fmt.Fprintf(&b, "%s: %s\n", v.Kind, v.Text)
+		}
+	}
+	for k, c := range seen {
+		if c > listed {
+			fmt.Fprintf(&b, "%s: %d more\n", k, c-listed)
+		}
+	}
+	return b.String()
+}

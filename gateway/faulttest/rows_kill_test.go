@@ -1,0 +1,132 @@
+package faulttest_test
+
+import (
+	"testing"
+
+	"parley/gateway/faulttest"
+)
+
+// A process is killed while a model's answer streams, each time at another
+// piece, while the load goes on. (F1)
+func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) {
+	t.Parallel()
+	faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+		run := faulttest.Open(t, faulttest.Options{Engine: e})
+		kills := faulttest.Size(100)
+		most := 300
+		if faulttest.Long() { // five times as many answers stream at a time
+			most = 800
+		}
+		run.KillAt(kills, 1, most, "agent.delta")
+		killed(t, run, kills)
+	})
+}
+
+// A process is killed before a tool's effect, which is noted to have begun, and
+// after it, before its result is noted. No call runs twice, and the model is told
+// that the outcome is unknown. (F2)
+func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
+	t.Parallel()
+	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6}})
+		kills := faulttest.Size(100)
+		run.KillAt(kills, 1, 30, "agent.tool.begun", "agent.tool.effect[edit_file]") // what only reads runs again
+		report := killed(t, run, kills)
+		if report.Unknown < report.Faults {
+			t.Errorf("the model was told of %d calls with an unknown outcome; %d were cut off", report.Unknown, report.Faults)
+		}
+	})
+}
+
+// A process is killed when the network has accepted an answer and nothing here
+// says so yet. It is sent once more, marked. (F3)
+func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.T) {
+	t.Parallel()
+	faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+		run := faulttest.Open(t, faulttest.Options{Engine: e})
+		kills := faulttest.Size(100)
+		run.KillAt(kills, 8, 30, "delivery.accepted") // not the repeat itself
+		report := killed(t, run, kills)
+		if report.Repeats < report.Faults {
+			t.Errorf("%d answers were repeated, and %d were in doubt for certain", report.Repeats, report.Faults)
+		}
+	})
+}
+
+// A process is killed between the final text and the commit that ends the turn.
+// Nothing was sent, so nothing is repeated. (F4)
+func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
+	t.Parallel()
+	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+		run := faulttest.Open(t, faulttest.Options{Engine: e})
+		kills := faulttest.Size(100)
+		run.KillAt(kills, 1, 30, "worker.finish.before")
+		killed(t, run, kills)
+	})
+}
+
+// Processes are killed whatever they are doing, and each message takes its time
+// until it is stored, so that some are always on their way. (F5)
+func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
+	t.Parallel()
+	faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+		shape := faulttest.Shape{Spawns: 0.2}
+		if !faulttest.Long() {
+			shape.Messages = 10 // enough for the kills, however long it takes to start again
+		}
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
+		kills := max(faulttest.Size(25), 3)
+		run.Always("intake.publish.before=delay:50ms")
+		run.Start()
+		run.Drive(run.KillRandomly(kills, 30))
+		for i := range run.Processes() { // what operators are shown afterwards survives that, too
+			run.Kill(i)
+		}
+		run.Await("all processes to be there again", run.Up)
+		report := run.Finish()
+		if report.Faults != kills+run.Processes() || report.Told > 0 {
+			t.Errorf("%d kills, not %d; %d questions were only told of", report.Faults, kills, report.Told)
+		}
+	})
+}
+
+// Each named point of the code, in turn. (F1 to F5)
+func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
+	t.Parallel()
+	points := []string{
+		"intake.publish.before", "intake.publish.after", "worker.touch.after", "worker.open.before", "worker.open.after",
+		"agent.reserve.after", "agent.settle.before", "agent.settle.after", "agent.tool.begun", "agent.tool.effect",
+		"subagents.open.after", "subagents.ended", "worker.finish.before", "worker.finish.after",
+		"delivery.marked", "delivery.accepted", "delivery.receipt.after",
+	}
+	faulttest.On(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
+		shape := faulttest.Shape{Tools: 0.4, Spawns: 0.3}
+		if !faulttest.Long() {
+			shape.Messages = 10 // there are many points to come to
+		}
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
+		kills := len(points)
+		if faulttest.Long() {
+			kills *= 6
+		}
+		run.KillAt(kills, 1, 12, points...)
+		killed(t, run, kills)
+	})
+}
+
+// killed runs the load through the kills that are planned.
+func killed(t *testing.T, run *faulttest.Run, kills int) *faulttest.Report {
+	t.Helper()
+	run.Start()
+	run.Drive()
+	report := run.Finish()
+	// Of several processes one may wait to the end at a point to which only
+	// another comes: one at a time receives.
+	if report.Faults <= kills-run.Processes() {
+		t.Errorf("%d kills, not %d: the load was over before", report.Faults, kills)
+	}
+	if report.Told > 0 {
+		t.Errorf("%d questions were only told of", report.Told)
+	}
+	return report
+}

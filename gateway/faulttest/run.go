@@ -1,0 +1,225 @@
+package faulttest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// The bot of every run.
+const (
+	Token    = "4200000001:AAtestAAtestAAtestAAtestAAtestAAtest"
+	Username = "parley_bot"
+)
+
+// Lease is how long a worker that says nothing keeps its conversations: longer
+// than any process of a run waits for its turn on a busy machine, since one that
+// lost its conversations while it lived would do nothing wrong. Who is killed is
+// followed at once by who bears its name.
+const Lease = time.Minute
+
+// Options shape a run. The zero value is the standard load on the embedded
+// engine, and nothing goes wrong.
+type Options struct {
+	Engine Engine // default: Embedded
+	Shape  Shape
+	// Seed of load and faults. 0: PARLEY_SEED, or else a random one. It is logged.
+	Seed uint64
+	// Webhook makes Telegram bring what is said; default: the gateway polls.
+	Webhook bool
+	// Config is what the configuration has besides, or instead: top-level keys
+	// with their values as YAML in one line.
+	Config map[string]string
+	// Lease is how long a worker that says nothing keeps its conversations; 0: the
+	// constant of that name.
+	Lease time.Duration
+	// Clock lets the row move the clock of all processes, see SetClock.
+	Clock bool
+	// Expect is a violation that must be found, in a row that takes a promise
+	// away to show that it would be seen; the others are then not looked at, and
+	// Drive gives up soon. Empty: none may be found.
+	Expect Kind
+	// Brain stands before the load's; nil: the load's alone.
+	Brain func(l *Load) model.Brain
+}
+
+// Run is a load on processes of the real binary between two simulators. One
+// goroutine uses it.
+type Run struct {
+	// What happens in it, and the counterparts, whose books are checked.
+	Load     *Load
+	Telegram *telegram.Server
+	Model    *model.Server
+	// TelegramLine and ModelLine are the processes' only way to the two.
+	TelegramLine, ModelLine *Proxy
+	// Base is what the processes share.
+	Base *Base
+	// Rand draws the row's own faults; it is seeded.
+	Rand *rand.Rand
+	Dir  string
+
+	t     testing.TB
+	o     Options
+	id    string
+	hooks string // where the gateway's webhooks listen
+	slots []*slot
+	fresh idle // what a process holds that has just started
+
+	mu      sync.Mutex
+	faults  []Fault
+	planned []string // PARLEY_FAULTS of the lives to come
+	always  string   // of each
+	pace    pace
+}
+
+// Open starts the simulators and what the engine needs. Nothing of parley runs
+// before Start.
+func Open(t testing.TB, o Options) *Run {
+	t.Helper()
+	if o.Engine.Open == nil {
+		o.Engine = Embedded()
+	}
+	if o.Seed == 0 {
+		o.Seed = seed(t)
+	}
+	if o.Lease == 0 {
+		o.Lease = Lease
+	}
+	t.Logf("seed %d: PARLEY_SEED=%d repeats the load and the faults of this row", o.Seed, o.Seed)
+	r := &Run{
+		t: t, o: o, Dir: t.TempDir(), Load: NewLoad(o.Shape, o.Seed), Rand: rand.New(rand.NewPCG(o.Seed, 0xfa17)), //nolint:gosec // it must repeat
+		id: fmt.Sprintf("%d-%d", os.Getpid(), rand.Uint64()), pace: pace{rounds: 4},
+	}
+	brain := model.Brain(r.Load.Brain)
+	if o.Brain != nil {
+		brain = o.Brain(r.Load)
+	}
+	tg, err := telegram.New(telegram.Options{
+		Seed: o.Seed, WebhookRetry: 10 * time.Millisecond, Keep: 1 << 20,
+		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Telegram = tg
+	r.Model = model.New(model.Options{Brain: brain, Prices: prices(t), MaxRequests: 1 << 20, MaxRecorded: 1 << 30})
+	r.serve()
+	r.TelegramLine = NewProxy(t, strings.TrimPrefix(tg.URL(), "http://"))
+	r.ModelLine = NewProxy(t, strings.TrimPrefix(r.Model.URL(), "http://"))
+	if o.Webhook {
+		r.hooks = freeAddr(t)
+	}
+	if o.Clock {
+		r.SetClock(0)
+	}
+	r.Base = o.Engine.Open(t, r.Dir)
+	for i := range max(o.Engine.Processes, 1) {
+		r.slots = append(r.slots, &slot{r: r, number: i})
+	}
+	return r
+}
+
+func seed(t testing.TB) uint64 {
+	t.Helper()
+	text := os.Getenv("PARLEY_SEED")
+	if text == "" {
+		return rand.Uint64() //nolint:gosec // any will do
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("PARLEY_SEED: %v", err)
+	}
+	return n
+}
+
+// serve runs the simulators until the test ends.
+func (r *Run) serve() {
+	for _, listen := range []func() error{r.Telegram.Listen, r.Model.Listen} {
+		if err := listen(); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- r.Telegram.Run(ctx) }()
+	go func() { ended <- r.Model.Run(ctx) }()
+	r.t.Cleanup(func() {
+		stop()
+		for range 2 {
+			if err := <-ended; err != nil {
+				r.t.Errorf("a simulator ended with: %v", err)
+			}
+		}
+	})
+}
+
+// prices are those that the gateway knows for the simulated model.
+func prices(t testing.TB) map[string]model.Price {
+	t.Helper()
+	c, err := costs.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := c.Price("demo", "demo")
+	if !ok {
+		t.Fatal("the demonstration model has no price")
+	}
+	return map[string]model.Price{"demo": {
+		Input: int64(p.Input), Output: int64(p.Output), CacheRead: int64(p.CacheRead),
+		CacheWrite5m: int64(p.CacheWrite5m), CacheWrite1h: int64(p.CacheWrite1h),
+	}}
+}
+
+// config writes the configuration of process number i, which reaches Telegram and
+// the model at these addresses, and returns its path.
+func (r *Run) config(i int, tg, llm string) (string, error) {
+	webhook := ""
+	if r.o.Webhook {
+		webhook = fmt.Sprintf(", webhook: {url: http://%s, max_connections: 8}", r.hooks)
+	}
+	all := map[string]string{
+		"name":      fmt.Sprintf("process-%d", i),
+		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue%s}}}", Token, tg, webhook),
+		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
+		"agents":    "{main: {model: sim/demo, tools: [read_file, write_file, edit_file, sessions_spawn]}}",
+		"subagents": "{max_concurrent: 64}",
+		// A turn that was killed many times is not poison here.
+		"worker": fmt.Sprintf("{turns: 64, attempts: 1000, lease: %s, grace: %s}", r.o.Lease, r.o.Lease),
+		"retry":  "{base: 200ms}",
+		"limits": "{person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -1}",
+		// What killed calls may have cost stays held all day.
+		"budgets": "{turn: 1000, session: 10000, person_per_day: 100000, group_per_day: 100000, global_per_day: 1000000}",
+		"ops":     `{listen: "127.0.0.1:0"}`,
+		"log":     "{format: json}",
+	}
+	if r.o.Webhook {
+		listen := r.hooks
+		if i > 0 { // Telegram's way leads to the first
+			listen = "127.0.0.1:0"
+		}
+		all["webhooks"] = fmt.Sprintf("{listen: %q}", listen)
+	}
+	maps.Copy(all, r.o.Config)
+	text := r.Base.Config(i)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		text += key + ": " + all[key] + "\n"
+	}
+	path := filepath.Join(r.Dir, fmt.Sprintf("process-%d.yaml", i))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("write the configuration: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,300 @@
+package faulttest
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// slot is one process after the other: when one was killed the next is started.
+type slot struct {
+	r      *Run
+	number int
+
+	mu      sync.Mutex
+	now     *Process // nil before the first
+	lives   int
+	asked   bool          // to end, and to be started again
+	before  func()        // what happens before the next life; nil: nothing
+	down    bool          // it is not to be started again
+	changed chan struct{} // closed when another life begins, or none does
+	done    chan struct{} // closed when the slot is given up
+}
+
+// Start starts all processes and keeps them running: one that is killed, by a
+// fault point or by the row, is started again, with the next plan that Plan gave.
+// One that ends in any other way fails the test.
+func (r *Run) Start() {
+	r.t.Helper()
+	r.watchStalls()
+	r.t.Cleanup(func() {
+		for _, s := range r.slots {
+			if s.done == nil || s.now == nil {
+				continue
+			}
+			s.end(func(p *Process) { p.Kill() })
+		}
+	})
+	for _, s := range r.slots {
+		s.done, s.changed = make(chan struct{}), make(chan struct{})
+		first, err := s.start()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		select {
+		case <-first.Ended():
+			if _, killed := first.killed(); !killed {
+				r.t.Fatalf("process %d ended while it started: %v\n%s", s.number, first.err, tail(first.Log))
+			}
+		default:
+			r.held(r.t.Context(), first, &r.fresh)
+		}
+		go s.keep(first)
+	}
+}
+
+// start begins one life. A process that finds no answer at servers of the log says
+// so and ends; it is started again, as whoever supervises one does: on a busy machine
+// those servers may need longer to agree than it waits for them.
+func (s *slot) start() (*Process, error) {
+	plan := s.r.nextPlan()
+	for end := time.Now().Add(Patience); ; {
+		p, err := s.launch(plan)
+		if err != nil {
+			return nil, err
+		}
+		if s.r.Base.Nodes == nil || !p.unheard() || time.Now().After(end) {
+			s.mu.Lock()
+			s.now = p
+			close(s.changed)
+			s.changed = make(chan struct{})
+			s.mu.Unlock()
+			return p, nil
+		}
+		s.r.t.Logf("process %d is started again: %s", s.number, tail(p.Log))
+	}
+}
+
+func (s *slot) launch(plan string) (*Process, error) {
+	s.mu.Lock()
+	s.lives++
+	life := s.lives
+	s.mu.Unlock()
+	name := lifeOf(s.number, life)
+	config, err := s.r.config(s.number, s.r.TelegramLine.Door(s.r.t, string(name)), s.r.ModelLine.Door(s.r.t, string(name)))
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"run", "--config", config}
+	if s.r.Base.Args != nil {
+		args = append(args, s.r.Base.Args(s.number)...)
+	}
+	p, err := launch(s.r.t, command{
+		args: args, run: s.r.id, faults: plan, clock: s.r.clock(),
+		log: filepath.Join(s.r.Dir, fmt.Sprintf("process-%d-life-%d.log", s.number, life)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Life = name
+	return p, nil
+}
+
+// keep starts the next life whenever one was killed.
+func (s *slot) keep(p *Process) {
+	defer close(s.done)
+	for {
+		<-p.Ended()
+		by, killed := p.killed()
+		s.mu.Lock()
+		down, asked := s.down, s.asked
+		s.asked = false
+		s.mu.Unlock()
+		switch {
+		case by != "":
+			s.r.note(Fault{At: p.gone, Life: p.Life, Killed: true, What: by})
+		case down:
+		case asked && p.err == nil:
+		case !killed:
+			s.r.t.Errorf("process %d ended by itself: %v\n%s", s.number, p.err, tail(p.Log))
+			return
+		}
+		if down {
+			return
+		}
+		s.mu.Lock()
+		before := s.before
+		s.before = nil
+		s.mu.Unlock()
+		if before != nil {
+			before()
+		}
+		next, err := s.start()
+		if err != nil {
+			s.r.t.Errorf("start process %d again: %v", s.number, err)
+			return
+		}
+		p = next
+	}
+}
+
+// end lets the slot start no further life, ends the present one, and waits.
+func (s *slot) end(how func(*Process)) {
+	s.mu.Lock()
+	s.down = true
+	p := s.now
+	s.mu.Unlock()
+	how(p)
+	<-s.done
+	s.mu.Lock()
+	late := s.now // started while it was said
+	s.mu.Unlock()
+	if late != p {
+		how(late)
+	}
+}
+
+// Processes is how many processes the run has.
+func (r *Run) Processes() int { return len(r.slots) }
+
+// Process is the present life of process number i.
+func (r *Run) Process(i int) *Process {
+	s := r.slots[i]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// Up says whether every process is there.
+func (r *Run) Up() bool {
+	for i := range r.slots {
+		if !r.there(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// await waits until process number i is there.
+func (r *Run) await(i int) {
+	r.t.Helper()
+	r.Await(fmt.Sprintf("process %d to be there", i), func() bool { return r.there(i) })
+}
+
+func (r *Run) there(i int) bool {
+	select {
+	case <-r.Process(i).Ended():
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends process number i by SIGKILL; it is started again. One that is just
+// being started again is waited for, so that each kill ends one that lives.
+func (r *Run) Kill(i int) {
+	r.await(i)
+	p, at := r.Process(i), time.Now()
+	p.Kill()
+	r.note(Fault{At: at, Life: p.Life, Killed: true, What: "killed"})
+}
+
+// KillAnd is Kill, and f before the process is started again, which has happened
+// when it returns.
+func (r *Run) KillAnd(i int, f func()) {
+	r.await(i)
+	s := r.slots[i]
+	s.mu.Lock()
+	s.before = f
+	changed := s.changed
+	s.mu.Unlock()
+	r.Kill(i)
+	select {
+	case <-changed:
+	case <-s.done:
+	}
+}
+
+// Restart asks process number i to end in order, as a rolling update does, and
+// returns when the next one has started. That is no fault: nothing that follows
+// from it is excused.
+func (r *Run) Restart(i int) {
+	s := r.slots[i]
+	s.mu.Lock()
+	p, changed := s.now, s.changed
+	s.asked = true
+	s.mu.Unlock()
+	if err := p.Term(); err != nil {
+		if _, killed := p.killed(); !killed {
+			r.t.Errorf("process %d did not end in order: %v\n%s", i, err, tail(p.Log))
+		}
+	}
+	select {
+	case <-changed:
+	case <-s.done:
+	}
+}
+
+// Note writes down that something is done to process number i, or to what it
+// alone stands on: what it has under way in this moment may be in doubt. Something
+// that lasts is noted before it begins and before it is over.
+func (r *Run) Note(i int, what string) {
+	r.note(Fault{At: time.Now(), Life: r.Process(i).Life, What: what})
+}
+
+// NoteAll is Note for what all processes stand on.
+func (r *Run) NoteAll(what string) { r.note(Fault{At: time.Now(), What: what}) }
+
+func (r *Run) note(f Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults = append(r.faults, f)
+}
+
+// lifeOf is the name of a life, by the number of its slot and its own: an address
+// of loopback that no other has.
+func lifeOf(slot, life int) Life {
+	return Life(fmt.Sprintf("127.%d.%d.%d", 1+slot, life/250, 1+life%250))
+}
+
+// Faults are those until now.
+func (r *Run) Faults() []Fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Fault(nil), r.faults...)
+}
+
+// Plan gives each of the next lives one plan, as PARLEY_FAULTS has it. Lives
+// after those have none.
+func (r *Run) Plan(plans ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.planned = append(r.planned, plans...)
+}
+
+// Always gives every life a plan besides its own.
+func (r *Run) Always(plan string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.always = plan
+}
+
+// KillAt plans n kills, each at a hit between least and most, by the seed, of one
+// of the points in turn.
+func (r *Run) KillAt(n, least, most int, points ...string) {
+	for i := range n {
+		r.Plan(fmt.Sprintf("%s=kill@%d", points[i%len(points)], least+r.Rand.IntN(most-least+1)))
+	}
+}
+
+func (r *Run) nextPlan() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.planned) == 0 {
+		return r.always
+	}
+	p := r.planned[0]
+	r.planned = r.planned[1:]
+	return p + "," + r.always
+}

@@ -1,0 +1,109 @@
+package simtest
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/gateway/worker"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// audit is what must hold when nothing is owed to anybody any more: whatever
+// was said was answered, put aside and told, or dropped by a stop that says so.
+func (w *world) audit() {
+	told := map[string]int{} // by answer, how often a part of it arrived
+	for _, a := range w.arrived {
+		id, _, _ := strings.Cut(a.part, "/")
+		told[id]++
+	}
+	for _, p := range w.people {
+		turns := w.turnsOf(p)
+		stopped := false
+		for id := range w.books.stops {
+			stopped = stopped || strings.HasPrefix(id, "stop-"+p.name)
+		}
+		for n := 1; n <= p.said; n++ {
+			w.auditEvent(p, fmt.Sprintf("%s%d", p.name, n), turns, stopped, told)
+		}
+	}
+	for id := range w.books.stops {
+		if told["n-"+id] == 0 && !w.refused("n-"+id) {
+			w.fail("I5: nobody was told what became of %s", id)
+		}
+	}
+}
+
+// turnsOf are a person's turns by the events that opened or joined them.
+func (w *world) turnsOf(p *person) map[string]sessions.Turn {
+	turns := map[string]sessions.Turn{}
+	for _, id := range w.books.sessions[p.token] {
+		ms, _ := w.store.Messages(nowhere, id)
+		var at sessions.Turn // which is running where the history has come to
+		for _, m := range ms {
+			if m.Role != transcript.User {
+				continue
+			}
+			if t, err := w.store.Turn(nowhere, strings.TrimSuffix(m.ID, "-user")); err == nil {
+				at = t
+			}
+			for _, event := range eventsOf(m) {
+				turns[event] = at
+			}
+		}
+	}
+	return turns
+}
+
+// refused says whether a part of the answer failed for good.
+func (w *world) refused(id string) bool {
+	d, err := w.store.Delivery(nowhere, id)
+	return err == nil && failedPart(d)
+}
+
+func (w *world) auditEvent(p *person, event string, turns map[string]sessions.Turn, stopped bool, told map[string]int) {
+	t, opened := turns[event]
+	known, _ := w.store.Known(nowhere, inbox(p, event))
+	switch {
+	case opened && t.State != sessions.Done:
+		w.fail("I5: the turn of %s is still open", event)
+	case opened && t.Outcome == transcript.Canceled:
+		if !stopped {
+			w.fail("I5: the turn of %s was cancelled, and nobody said stop", event)
+		}
+	case opened:
+		if told[t.ID] == 0 && !w.refused(t.ID) {
+			w.fail("I5: %s was answered and the answer never arrived", event)
+		}
+		w.auditText(event, t, turns)
+	case known[0]: // a command, or given up before a turn
+		if !w.log.buried(event) && w.books.texts[event] != "/new" {
+			w.fail("I5: %s is known, and has no turn", event)
+		}
+	case w.books.discarded[event], w.log.buried(event):
+	default:
+		w.fail("I5: nothing became of %s", event)
+	}
+}
+
+// auditText holds an answer to its question.
+func (w *world) auditText(event string, t sessions.Turn, turns map[string]sessions.Turn) {
+	d, err := w.store.Delivery(nowhere, t.ID)
+	switch {
+	case err != nil:
+		w.fail("I5: the turn of %s ended without an answer", event)
+	case t.Outcome == transcript.EndTurn && turns[answered(d.Text)].ID != t.ID:
+		w.fail("I1: %s was answered with %q", event, d.Text)
+	case w.log.buried(event) && t.Outcome != transcript.Failed && w.busy != worker.Collect:
+		// What is collected is buried together before the end is committed, and
+		// by an owner whom somebody followed the rest of it may be answered yet.
+		w.fail("I5: %s was answered and put aside", event)
+	}
+	w.counts["turn "+string(t.Outcome)]++
+}
+
+// answered is the message that an answer names.
+func answered(text string) string {
+	line, _, _ := strings.Cut(strings.TrimPrefix(text, "re: "), "\n")
+	return line
+}

@@ -1,0 +1,317 @@
+package simtest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/tools"
+	"parley/transcript"
+)
+
+// books is what the checks remember of a run.
+type books struct {
+	texts     map[string]string                  // by event, what was said
+	discarded map[string]bool                    // events that a stop passed over
+	stops     map[string]bool                    // requests that were stored
+	doubts    map[string]int                     // by answer: how often nobody could know whether a part arrived
+	runs      map[string]int                     // of tools with side effects, by call
+	panics    map[string]int                     // by event
+	sessions  map[string][]sessionkeys.SessionID // by mailbox, in order
+	together  bool                               // two processes sent at once
+}
+
+func newBooks() books {
+	return books{
+		texts: map[string]string{}, discarded: map[string]bool{}, stops: map[string]bool{}, doubts: map[string]int{}, runs: map[string]int{},
+		panics: map[string]int{}, sessions: map[string][]sessionkeys.SessionID{},
+	}
+}
+
+func (b *books) heard(event, text string, _ uint64) { b.texts[event] = text }
+
+var nowhere = context.Background()
+
+// picture is what a write to one mailbox may change.
+type picture struct {
+	box      sessions.Mailbox
+	turn     sessions.Turn
+	controls []sessions.Control
+	messages int
+	outbox   int
+}
+
+func (w *world) picture(token string) (p picture) {
+	p.box, _ = w.store.Mailbox(nowhere, token) // none yet: the zero one
+	if p.box.Turn != nil {
+		p.turn, p.box.Turn = *p.box.Turn, nil
+	}
+	p.controls, _ = w.store.Controls(nowhere, token)
+	p.messages = w.store.Length(w.books.sessions[token]...)
+	p.outbox = w.store.Queued()
+	return p
+}
+
+// perform does o and holds what it did to the rules.
+func (w *world) perform(o *op) {
+	w.counts[o.kind]++
+	before := make([]picture, len(w.people))
+	for i, p := range w.people {
+		if o.touches(p) {
+			before[i] = w.picture(p.token)
+		}
+	}
+	arrived := len(w.arrived)
+	o.do()
+	for i, p := range w.people {
+		if o.touches(p) {
+			w.compare(o, p, before[i], w.picture(p.token))
+		}
+	}
+	if len(w.arrived) > arrived {
+		w.checkArrival(w.arrived[len(w.arrived)-1])
+	}
+	if o.kind == "ack" {
+		w.checkTouched()
+	}
+}
+
+// touches says whether o may change the mailbox of p.
+func (o *op) touches(p *person) bool { return o.token == p.token || o.kind == "recover" }
+
+// compare holds one step of a mailbox to the rules.
+func (w *world) compare(o *op, p *person, was, is picture) {
+	a, b := was.box, is.box
+	if b.Session != "" && !slices.Contains(w.books.sessions[p.token], b.Session) {
+		w.books.sessions[p.token] = append(w.books.sessions[p.token], b.Session)
+	}
+	if o.fence != nil && o.fence.Token == p.token && (a.Owner.Nonce != o.fence.Nonce || a.Epoch != o.fence.Epoch) && !reflect.DeepEqual(was, is) {
+		w.fail("I3: %s, stale, changed mailbox %s: %s; before: %s", o.what, p.name, show(b), show(a))
+	}
+	if b.Epoch < a.Epoch {
+		w.fail("I2: the epoch of %s fell from %d to %d", p.name, a.Epoch, b.Epoch)
+	}
+	if b.Owner != a.Owner && b.Owner.Nonce != "" {
+		if b.Epoch <= a.Epoch {
+			w.fail("I2: %s took mailbox %s without a higher epoch", b.Owner.Nonce, p.name)
+		}
+		if a.Owner.Nonce != "" && w.lives(a.Owner) {
+			w.fail("I2: %s took mailbox %s from %s, who lives", b.Owner.Nonce, p.name, a.Owner.Nonce)
+		}
+	}
+	if a.Owner.Nonce != "" && b.Owner.Nonce == "" {
+		owed := b.Touched > b.Read || is.turn.ID != "" || b.Controls > 0
+		if owed && o.kind != "handover" && o.kind != "yield" {
+			w.fail("I3: %s left mailbox %s to nobody with work owed: %s", o.what, p.name, show(b))
+		}
+	}
+	if b.Read < a.Read {
+		w.fail("I1: mailbox %s was read back from %d to %d", p.name, a.Read, b.Read)
+	}
+	if is.turn.ID != was.turn.ID && was.turn.ID != "" && is.turn.ID != "" {
+		w.fail("I2: mailbox %s has another open turn beside %s", p.name, w.part(was.turn.ID))
+	}
+	w.checkPassed(o, p, a.Read, b.Read)
+	if is.messages != was.messages {
+		w.checkHistory(p)
+	}
+}
+
+// lives says whether the worker holds its lease: the one thing that the checks
+// believe the store about, because the lease is the store's.
+func (w *world) lives(x sessions.Worker) bool { return w.store.Lives(x, time.Now()) }
+
+// checkPassed says of every message that was read what became of it.
+func (w *world) checkPassed(o *op, p *person, from, to uint64) {
+	for seq := from + 1; seq <= to; seq++ {
+		e := w.log.at(seq)
+		if e == nil || e.Token != p.token {
+			continue
+		}
+		known, _ := w.store.Known(nowhere, inbox(p, e.event))
+		switch {
+		case known[0]:
+		case o.kind == "comply":
+			w.books.discarded[e.event] = true
+		case w.log.buried(e.event):
+		default:
+			w.fail("I1: %s passed over %s, which is nobody's answer", o.what, e.event)
+		}
+	}
+}
+
+func inbox(p *person, event string) sessions.InboxID {
+	a := address(p.name)
+	return sessions.InboxID{Channel: a.Channel, Account: a.Account, Chat: a.Peer, Event: event}
+}
+
+// checkHistory holds the messages of a person to the order of the stream, each
+// once.
+func (w *world) checkHistory(p *person) {
+	seen, last := map[string]bool{}, uint64(0)
+	for _, id := range w.books.sessions[p.token] {
+		ms, _ := w.store.Messages(nowhere, id)
+		for _, m := range ms {
+			if m.Role != transcript.User {
+				continue
+			}
+			turn, err := w.store.Turn(nowhere, strings.TrimSuffix(m.ID, "-user"))
+			if opens := err == nil; opens && turn.Seq <= last {
+				w.fail("I1: %s stands behind a later message", m.Words())
+			} else if opens {
+				last = turn.Seq
+			}
+			for _, event := range eventsOf(m) {
+				if seen[event] {
+					w.fail("I1: %s stands twice in the history", event)
+				}
+				seen[event] = true
+			}
+		}
+	}
+}
+
+// eventsOf are the messages of a person that m was made of.
+func eventsOf(m transcript.Message) (events []string) {
+	for line := range strings.Lines(m.Words()) {
+		event, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		events = append(events, event)
+	}
+	return events
+}
+
+// checkTouched: what was confirmed is known of.
+func (w *world) checkTouched() {
+	for _, e := range w.log.entries {
+		if m, err := w.store.Mailbox(nowhere, e.Token); e.acked && (err != nil || m.Touched < e.Seq) {
+			w.fail("I3: message %s@%d is confirmed and nobody knows of it: a wake-up is lost", w.name(e.Token), e.Seq)
+		}
+	}
+}
+
+// watch is what must hold between any two steps.
+func (w *world) watch() {
+	now := time.Now()
+	found := w.store.Unattended(now)
+	for _, m := range w.mailboxes() {
+		owed := m.Touched > m.Read || m.Turn != nil || m.Controls > 0
+		if owed && (m.Owner.Nonce == "" || !w.lives(m.Owner)) && !slices.Contains(found, m.Token) {
+			w.fail("I3: mailbox %s is owed work that nobody finds: %s", w.name(m.Token), show(m))
+		}
+	}
+	w.mu.Lock()
+	running := map[string]string{}
+	var twice string
+	for _, o := range w.parked {
+		if (o.kind == "model" || o.kind == "tool") && o.token != "" {
+			k := o.p.name + " " + o.token
+			if running[k] != "" {
+				twice = fmt.Sprintf("I2: %s runs %s and %s at once", o.p.name, running[k], o.what)
+			}
+			running[k] = o.what
+		}
+	}
+	w.mu.Unlock()
+	if twice != "" {
+		w.fail("%s", twice)
+	}
+	for _, p := range w.procs {
+		if p.over() {
+			if s := p.endedWell(); s != "" {
+				w.fail("%s", s)
+			}
+		}
+	}
+}
+
+// asked notes a model call.
+func (w *world) asked(_ *process, event, verb string) {
+	if verb != "poison" {
+		return
+	}
+	w.books.panics[event]++
+	// A worker that ends gives back what it holds with its attempt, also what it
+	// had just panicked over.
+	if n := w.books.panics[event]; n > attempts+w.counts["leaves"] {
+		w.fail("I5: %s was taken up %d times", event, n)
+	}
+}
+
+// struck notes that a tool ran.
+func (w *world) struck(t *tool, c tools.Call) {
+	if t.name != "strike" {
+		return
+	}
+	w.books.runs[c.ID]++
+	if w.books.runs[c.ID] > 1 {
+		w.fail("I4: %s ran twice", c.ID)
+	}
+}
+
+// disturbed notes that an operation did not end as its process must believe.
+func (w *world) disturbed(o *op) {
+	if o.kind == "send" || o.kind == "advance" {
+		w.books.doubts[o.answerID]++
+	}
+}
+
+// rivals notes that a process which sends begins while answers are on their
+// way, or beside another one: it cannot know of them.
+func (w *world) rivals() {
+	ds, _ := w.store.Pending(nowhere, channel, 0, 1000)
+	for _, d := range ds {
+		w.books.doubts[d.ID]++
+	}
+	if len(w.some(func(p *process) bool { return !p.worker })) > 1 {
+		w.books.together = true
+	}
+}
+
+// checkArrival holds what stands in a chat to the rules: a part once, more
+// only with a mark and a reason, and answers in their order.
+func (w *world) checkArrival(a arrival) {
+	id, _, _ := strings.Cut(a.part, "/")
+	d, err := w.store.Delivery(nowhere, id)
+	if err != nil {
+		w.fail("I4: %s was sent and is nobody's answer", a.part)
+		return
+	}
+	plain, marked := 0, 0
+	for _, x := range w.arrived {
+		switch {
+		case x.part != a.part:
+		case x.repeat:
+			marked++
+		default:
+			plain++
+		}
+	}
+	first := plain+marked == 1
+	switch {
+	case plain > 1:
+		w.fail("I4: %s arrived %d times without a mark", w.part(a.part), plain)
+	case plain+marked > 1 && w.books.doubts[id] == 0 && !w.books.together:
+		w.fail("I4: %s arrived %d times, and nothing was ever in doubt", w.part(a.part), plain+marked)
+	case marked > w.books.doubts[id] && !w.books.together:
+		w.fail("I4: %s was repeated %d times for %d doubts", w.part(a.part), marked, w.books.doubts[id])
+	}
+	if !first {
+		return
+	}
+	for _, x := range w.arrived[:len(w.arrived)-1] {
+		other, _, _ := strings.Cut(x.part, "/")
+		o, err := w.store.Delivery(nowhere, other)
+		if err == nil && x.chat == a.chat && o.Order > d.Order && !failedPart(d) {
+			w.fail("I4: %s arrived after %s, which was queued later", w.part(a.part), w.part(x.part))
+		}
+	}
+}
+
+func failedPart(d sessions.Delivery) bool {
+	return slices.ContainsFunc(d.Parts, func(p sessions.Part) bool { return p.State == sessions.Failed })
+}

@@ -1,0 +1,225 @@
+package simtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/delivery"
+	"parley/gateway/worker"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// process is one process of parley: the real worker, or the real delivery.
+// Whatever it does to the world goes through the gate.
+type process struct {
+	w      *world
+	name   string // with the number of its start: w1#2
+	worker bool
+
+	dead   bool // nothing of it reaches the world any more; guarded by world.mu
+	frozen bool // its operations wait; guarded by world.mu
+	ending bool // it was asked to end
+
+	ears  map[string]chan broker.Signal // guarded by world.mu
+	take  chan broker.Delivery
+	busy  int // deliveries in its hands; guarded by world.mu
+	stop  context.CancelFunc
+	ended chan struct{}
+	err   error // of Run; known once ended is closed
+}
+
+// The limits of a simulated worker. Two slots for three conversations make
+// them wait for each other.
+const (
+	slots    = 2
+	lease    = 5 * time.Second
+	attempts = 3
+)
+
+func (w *world) spawn(name string, isWorker bool) {
+	w.births[name]++
+	p := &process{
+		w: w, name: fmt.Sprintf("%s#%d", name, w.births[name]), worker: isWorker,
+		ears: map[string]chan broker.Signal{}, take: make(chan broker.Delivery, 64), ended: make(chan struct{}),
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	run := p.deliverer()
+	if isWorker {
+		run = p.workerRun(name)
+	}
+	go func() {
+		defer close(p.ended)
+		p.err = run(ctx)
+	}()
+	w.procs = append(w.procs, p)
+	w.note("%s starts", p.name)
+}
+
+func (p *process) workerRun(name string) func(context.Context) error {
+	w, err := worker.New(worker.Options{
+		Config: worker.Config{Turns: slots, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
+		Me:     sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: &store{p.w.store, p},
+		Agents:    map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.tools(p)}},
+		Waiting:   map[string]worker.Waiting{channel: {WhileBusy: p.w.busy}},
+		Loop:      agent.Loop{Now: time.Now},
+		Busy:      &agent.Service{},
+		Workspace: func(sessionkeys.SessionID) (string, error) { return "/", nil },
+		Observer:  nobody{}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+	if err != nil {
+		return func(context.Context) error { return err }
+	}
+	return w.Run
+}
+
+func (p *process) deliverer() func(context.Context) error {
+	return delivery.New(delivery.Options{
+		Store: &store{p.w.store, p}, Log: p, Channels: []channels.Channel{&network{p}}, Observer: nobody{},
+		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Wait: pause,
+	}).Run
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// kill ends p as SIGKILL does: what it asked the world for and was not done is
+// not done, and nobody hears of the rest.
+func (p *process) kill() {
+	p.w.mu.Lock()
+	p.dead, p.frozen = true, false
+	var mine []*op
+	for _, o := range p.w.parked {
+		if o.p == p {
+			mine = append(mine, o)
+		}
+	}
+	p.w.mu.Unlock()
+	p.stop()
+	for _, o := range mine {
+		p.w.let(o, errDead)
+	}
+}
+
+// over says whether p has ended by itself, and with what.
+func (p *process) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Deliveries implements [worker.Log]: each delivery in a goroutine of its own.
+func (p *process) Deliveries(ctx context.Context, h func(context.Context, broker.Delivery) error) error {
+	var handlers sync.WaitGroup
+	defer handlers.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case d := <-p.take:
+			handlers.Go(func() { p.handle(ctx, d, h) })
+		}
+	}
+}
+
+func (p *process) handle(ctx context.Context, d broker.Delivery, h func(context.Context, broker.Delivery) error) {
+	name := p.w.name(d.Token)
+	if p.w.o.AckFirst {
+		_ = p.park(ctx, &op{kind: "ack", what: fmt.Sprintf("ack %s@%d", name, d.Seq), do: func() { p.w.log.ack(d.Seq) }})
+	}
+	err := h(ctx, d)
+	if err == nil && !p.w.o.AckFirst {
+		_ = p.park(ctx, &op{kind: "ack", what: fmt.Sprintf("ack %s@%d", name, d.Seq), do: func() { p.w.log.ack(d.Seq) }})
+	}
+	p.w.log.back(p, d.Seq)
+}
+
+// NextAtLeast implements [worker.Log].
+func (p *process) NextAtLeast(ctx context.Context, token string, after, expect uint64) (broker.Envelope, error) {
+	o := &op{kind: "read", what: fmt.Sprintf("read %s after %d", p.w.name(token), after), token: token}
+	return call(ctx, p, o, func() (broker.Envelope, error) { return p.w.log.next(token, after, expect, p.w.behind()) })
+}
+
+// Publish implements [worker.Log].
+func (p *process) Publish(ctx context.Context, e broker.Envelope) (uint64, error) {
+	o := &op{kind: "publish", what: "publish " + p.w.name(e.Token), token: e.Token}
+	return call(ctx, p, o, func() (uint64, error) { return p.w.log.publish(e), nil })
+}
+
+// DeadLetter implements [worker.Log].
+func (p *process) DeadLetter(ctx context.Context, d broker.DeadLetter) error {
+	return call0(ctx, p, &op{kind: "bury", what: "bury " + d.ID}, func() error {
+		p.w.log.bury(d)
+		return nil
+	})
+}
+
+// Signal implements [worker.Log] and [delivery.Log]. What it says waits until
+// the scheduler brings it to somebody, or loses it.
+func (p *process) Signal(_ context.Context, s broker.Signal) error {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	if p.dead {
+		return errDead
+	}
+	if s.Topic != worker.PreviewTopic { // the network shows none
+		p.w.signals[signalKey{s.Topic, string(s.Body)}] = true
+	}
+	return nil
+}
+
+// Signals implements [worker.Log] and [delivery.Log].
+func (p *process) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
+	ear := make(chan broker.Signal, 8)
+	p.w.mu.Lock()
+	p.ears[topic] = ear
+	p.w.mu.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case s := <-ear:
+			h(s)
+		}
+	}
+}
+
+// tools are one that may only begin once, and one that may run again.
+func (w *world) tools(p *process) *tools.Set {
+	set, err := tools.NewSet(&tool{p, "strike", tools.Write}, &tool{p, "look", tools.Read})
+	if err != nil {
+		w.fail("the tools: %v", err)
+	}
+	return set
+}
+
+// endedWell says what is wrong with how p ended by itself, or "".
+func (p *process) endedWell() string {
+	if p.err == nil || p.dead || errors.Is(p.err, sessions.ErrFenced) { // fenced: another one of its name started
+		return ""
+	}
+	if p.ending {
+		return fmt.Sprintf("%s was asked to end and failed: %v", p.name, p.err)
+	}
+	return ""
+}

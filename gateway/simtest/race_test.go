@@ -1,0 +1,6 @@
+//go:build race
+
+package simtest_test
+
+// raced: the race detector is at work.
+const raced = true

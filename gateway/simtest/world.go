@@ -1,0 +1,329 @@
+package simtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/worker"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/memtest"
+)
+
+// Options is one run.
+type Options struct {
+	Seed  uint64
+	Steps int // decisions before the quiet end; 0: some hundred, by the seed
+
+	Without  memtest.Rule // a rule that the store leaves out
+	AckFirst bool         // deliveries are confirmed before they are touched
+}
+
+// Result is what became of a run.
+type Result struct {
+	Seed      uint64
+	Violation string   // what must hold and did not; empty: all held
+	Trace     []string // every decision of the scheduler
+	Counts    map[string]int
+}
+
+// Run is one schedule of a few conversations over worker and delivery
+// processes. The same options give the same schedule, see the package comment.
+func Run(t *testing.T, o Options) (r Result) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { r = newWorld(o).run() })
+	return r
+}
+
+// world is all there is besides the processes. One goroutine, the scheduler,
+// decides and performs; mu guards what processes touch by themselves.
+type world struct {
+	o      Options
+	random *rand.Rand
+	faults faults
+	busy   worker.WhileBusy
+	began  time.Time
+	step   int
+	quiet  bool
+
+	store   *memtest.Store
+	log     *stream
+	arrived []arrival
+	people  []*person
+	procs   []*process
+	births  map[string]int
+	flying  []*op // given up by who asked, and yet to be performed
+
+	books   books
+	trace   []string
+	counts  map[string]int
+	problem string // guarded by mu
+
+	mu      sync.Mutex
+	parked  []*op
+	signals map[signalKey]bool
+	names   map[string]string // of turns, for the trace
+}
+
+type signalKey struct{ topic, body string }
+
+// person is one conversation.
+type person struct {
+	name, token string
+	key         sessionkeys.Key
+	said        int
+	stops       int
+}
+
+func newWorld(o Options) *world {
+	w := &world{
+		o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), began: time.Now(), //nolint:gosec // a schedule
+		store: memtest.New(o.Without), births: map[string]int{}, counts: map[string]int{},
+		signals: map[signalKey]bool{}, names: map[string]string{}, books: newBooks(),
+	}
+	w.log = &stream{w: w}
+	w.faults = drawFaults(w.random)
+	w.busy = pick(w, []worker.WhileBusy{worker.Queue, worker.Queue, worker.Steer, worker.Steer, worker.Collect, worker.Interrupt})
+	if w.o.Steps == 0 {
+		w.o.Steps = 60 + w.random.IntN(240)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		k, err := sessionkeys.For("main", address(name))
+		if err != nil {
+			w.fail("a key: %v", err)
+		}
+		w.people = append(w.people, &person{name: name, token: k.Token(), key: k})
+	}
+	return w
+}
+
+// fail keeps the first thing that went wrong.
+func (w *world) fail(format string, a ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.problem == "" {
+		w.problem = fmt.Sprintf(format, a...)
+	}
+}
+
+func (w *world) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.problem != ""
+}
+
+func (w *world) note(format string, a ...any) {
+	w.trace = append(w.trace, fmt.Sprintf("%4d %7s ", w.step, time.Since(w.began).Round(time.Millisecond))+fmt.Sprintf(format, a...))
+}
+
+func (w *world) run() Result {
+	defer w.end()
+	w.note("while busy: %s", w.busy)
+	for i, name := range []string{"w1", "w2", "w3"} {
+		if i > 0 {
+			time.Sleep(137 * time.Millisecond) // so that no two tick at once
+		}
+		w.spawn(name, true)
+	}
+	w.spawn("d1", false)
+	for w.step < w.o.Steps && !w.failed() {
+		synctest.Wait()
+		if w.giveUpEnded() {
+			continue
+		}
+		w.step++
+		w.decide()
+		w.watch()
+	}
+	if !w.failed() {
+		w.settle()
+	}
+	if !w.failed() {
+		w.audit()
+	}
+	if w.problem != "" {
+		w.note("VIOLATION %s", w.problem)
+	}
+	return Result{Seed: w.o.Seed, Violation: w.problem, Trace: w.trace, Counts: w.counts}
+}
+
+// end lets every process go, so that the bubble can end.
+func (w *world) end() {
+	for _, p := range w.procs {
+		p.kill()
+	}
+	for _, p := range w.procs {
+		<-p.ended
+	}
+}
+
+// settle is the quiet end: nothing fails any more, and everything that is owed
+// must come to its end in a time that no back-off exceeds.
+func (w *world) settle() {
+	w.note("quiet")
+	w.quiet = true
+	for _, p := range w.procs {
+		w.thaw(p)
+	}
+	for len(w.flying) > 0 {
+		w.land(0)
+	}
+	w.rivals()
+	last := w.step // at which time passed
+	for limit := time.Now().Add(30 * time.Minute); !w.failed(); {
+		synctest.Wait()
+		w.step++
+		if w.step-last > 5000 {
+			w.fail("I5: work without an end in one moment")
+		}
+		if w.giveUpEnded() || w.calm() {
+			w.watch()
+			continue
+		}
+		if w.done() {
+			return
+		}
+		if time.Now().After(limit) {
+			w.fail("I5: half an hour after the last fault: %s", w.owed())
+			return
+		}
+		time.Sleep(250 * time.Millisecond)
+		last = w.step
+	}
+}
+
+// calm does one thing that is to be done, and says whether there was one.
+func (w *world) calm() bool {
+	if ops := w.waiting(); len(ops) > 0 {
+		w.grant(ops[0], true)
+		return true
+	}
+	for i, name := range []string{"w1", "w2", "w3"} {
+		if w.process(name) == nil {
+			w.spawn(name, i < 3)
+			return true
+		}
+	}
+	if w.process("d") == nil {
+		w.spawn("d1", false)
+		return true
+	}
+	for _, e := range w.log.open(false) {
+		w.deliver(e, w.process("w1"))
+		return true
+	}
+	return w.signal()
+}
+
+// done says whether nothing is owed to anybody.
+func (w *world) done() bool { return w.owed() == "" }
+
+// owed says what is.
+func (w *world) owed() string {
+	var owes []string
+	if es := w.log.open(true); len(es) > 0 {
+		owes = append(owes, fmt.Sprintf("%d messages are not confirmed", len(es)))
+	}
+	for _, m := range w.mailboxes() {
+		if m.Owed() || w.lives(m.Owner) { // one that a dead worker left with nothing owed may lie
+			owes = append(owes, fmt.Sprintf("mailbox %s: %s", w.name(m.Token), show(m)))
+		}
+	}
+	ds, _ := w.store.Pending(nowhere, channel, 0, 1000)
+	for _, d := range ds {
+		owes = append(owes, "answer "+w.part(d.ID)+" is not sent")
+	}
+	return strings.Join(owes, "; ")
+}
+
+// process is the living one of that name, or that begins so; nil: none.
+func (w *world) process(name string) *process {
+	for _, p := range slices.Backward(w.procs) {
+		if strings.HasPrefix(p.name, name) && !p.dead && !p.over() {
+			return p
+		}
+	}
+	return nil
+}
+
+// body is what a person says, as the log keeps it.
+func body(m channels.Message) json.RawMessage {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // a struct of strings
+	}
+	return b
+}
+
+// eventIn is the name of the message in a body.
+func (*world) eventIn(b json.RawMessage) string {
+	var m struct {
+		Event string `json:"event"`
+	}
+	_ = json.Unmarshal(b, &m) // body made it
+	return m.Event
+}
+
+// name is the person whose mailbox it is.
+func (w *world) name(token string) string {
+	for _, p := range w.people {
+		if p.token == token {
+			return p.name
+		}
+	}
+	return "?"
+}
+
+// tokenOf is the mailbox of an event: its name begins with the person's.
+func (w *world) tokenOf(event string) string {
+	for _, p := range w.people {
+		if strings.HasPrefix(event, p.name) {
+			return p.token
+		}
+	}
+	return ""
+}
+
+// part is an answer's or a part's id for people.
+func (w *world) part(id string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	base, rest, _ := strings.Cut(id, "/")
+	prefix := ""
+	if b, ok := strings.CutPrefix(base, "n-"); ok {
+		base, prefix = b, "n-"
+	}
+	if n, ok := w.names[base]; ok {
+		base = n
+	} else if len(base) > 10 {
+		base = base[:10]
+	}
+	if rest != "" {
+		rest = "/" + rest
+	}
+	return prefix + base + rest
+}
+
+func (w *world) mailboxes() (ms []sessions.Mailbox) {
+	_ = w.store.Mailboxes(nowhere, func(m sessions.Mailbox) bool {
+		ms = append(ms, m)
+		return true
+	})
+	return ms
+}
+
+func show(m sessions.Mailbox) string {
+	turn := "-"
+	if m.Turn != nil {
+		turn = fmt.Sprintf("%d/%d", m.Turn.Seq, m.Turn.Attempts)
+	}
+	return fmt.Sprintf("touched %d read %d owner %s epoch %d attempts %d turn %s controls %d", m.Touched, m.Read, m.Owner.Nonce, m.Epoch, m.Attempts, turn, m.Controls)
+}

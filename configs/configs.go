@@ -39,15 +39,46 @@ const maxSize = 1 << 20
 // normally os.LookupEnv. The error, if any, is an *Error with every mistake; no
 // secret is ever part of it.
 func Load(file string, lookup func(string) (string, bool)) (gateway.Config, error) {
+	data, mode, err := load(file)
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	return parse(file, data, mode, lookup)
+}
+
+// Locate says where in file the mistakes are that building a gateway found in a
+// configuration that Load accepted: an *Error if err is gateway.Problems,
+// and else err with the file's name.
+func Locate(file string, lookup func(string) (string, bool), err error) error {
+	var problems gateway.Problems
+	if !errors.As(err, &problems) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	data, mode, loadErr := load(file)
+	if loadErr != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	d := newDecoder(filepath.Dir(file), mode, lookup)
+	var cfg gateway.Config
+	if root := d.document(data); root != nil {
+		d.value(valueOf(&cfg), root, "")
+	}
+	for _, p := range problems {
+		d.problem(p)
+	}
+	return d.report(file)
+}
+
+func load(file string) ([]byte, fs.FileMode, error) {
 	data, mode, err := readAll(file, maxSize)
 	if err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = " (parley init writes a commented one; another is named with --config)"
 		}
-		return gateway.Config{}, &Error{File: file, Mistakes: []Mistake{{Message: plain(err) + hint}}}
+		return nil, 0, &Error{File: file, Mistakes: []Mistake{{Message: plain(err) + hint}}}
 	}
-	return parse(file, data, mode, lookup)
+	return data, mode, nil
 }
 
 // Parse reads a configuration that is not in a file of its own; name stands

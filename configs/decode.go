@@ -72,8 +72,9 @@ var finer = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?): `)
 func (d *decoder) problem(p gateway.Problem) {
 	path, message := p.Path, p.Err.Error()
 	if m := finer.FindStringSubmatch(message); m != nil {
-		if _, ok := d.places[join(path, m[1])]; ok {
-			path, message = join(path, m[1]), message[len(m[0]):]
+		rest := message[len(m[0]):]
+		if _, ok := d.places[join(path, m[1])]; ok || strings.HasPrefix(rest, "required") {
+			path, message = join(path, m[1]), rest
 		}
 	}
 	if d.meant[path] {

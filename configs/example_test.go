@@ -114,8 +114,11 @@ func TestTheExampleHasEveryKeyAndNoOther(t *testing.T) {
 		}
 	}
 	// With everything in force only what excludes each other may be wrong.
-	_, err := configs.Parse("example.yaml", []byte(uncommented(true)), environ(home))
-	if err == nil || strings.Count(err.Error(), "example.yaml:") != 1 || !strings.Contains(err.Error(), "broker.listen: belongs to the server in this process") {
+	vars := maps.Clone(home)
+	vars["OPENAI_API_KEY"] = "key-of-a-sample"
+	_, err := configs.Parse("example.yaml", []byte(uncommented(true)), environ(vars))
+	if err == nil || strings.Count(err.Error(), "example.yaml:") != 2 || !strings.Contains(err.Error(), "broker.listen: belongs to a server in this process") ||
+		!strings.Contains(err.Error(), "broker.token_file: there is a credentials_file already") {
 		t.Errorf("all keys together: %v", err)
 	}
 }
@@ -143,7 +146,7 @@ func keysOf(t reflect.Type) map[string]bool {
 }
 
 // names are the mappings whose keys the operator chooses.
-var names = []string{".channels.telegram", ".providers", ".agents"}
+var names = []string{".channels.telegram", ".channels.slack", ".channels.signal", ".providers", ".agents"}
 
 func collect(n *yaml.Node, path string, into map[string]bool) {
 	if n.Kind != yaml.MappingNode {

@@ -87,17 +87,18 @@ func TestSecretsComeFromFilesAndCredentials(t *testing.T) {
 channels:
   telegram:
     a: {token_file: secrets/token}
-    b: {token: "${file:secrets/token}"}
-    c: {token_file: credential}
-    d: {token: 4200000001:AA$$x$y}
-providers: {anthropic: {api_key: "${A:-}${file:/dev/null}k${N:-e}y"}}
+providers:
+  anthropic: {api_key: "${A:-}${file:/dev/null}k${N:-e}y"}
+  b: {kind: openai, api_key: "${file:secrets/token}"}
+  c: {kind: openai, api_key_file: credential}
+  d: {kind: openai, api_key: 4200000001:AA$$x$y}
 agents: {main: {model: anthropic/m}}
-broker: {credentials_file: nats.creds, token_file: ~/token}
+broker: {token_file: ~/token}
 state_dir: state
 `
 	file := written(t, text, 0o600)
 	dir := filepath.Dir(file)
-	for name, secret := range map[string]string{"secrets/token": "from-a-file\r\n", "given/credential": "from-the-manager"} {
+	for name, secret := range map[string]string{"secrets/token": "42:from-a-file\r\n", "given/credential": "from-the-manager"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -109,15 +110,13 @@ state_dir: state
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"a": "from-a-file", "b": "from-a-file", "c": "from-the-manager", "d": "4200000001:AA$x$y"} {
-		if got := cfg.Channels.Telegram[name].Token.Reveal(); got != want {
-			t.Errorf("%s is %q, not %q", name, got, want)
-		}
-	}
 	for _, c := range []struct{ got, want string }{
+		{cfg.Channels.Telegram["a"].Token.Reveal(), "42:from-a-file"},
 		{cfg.Providers["anthropic"].APIKey.Reveal(), "key"},
+		{cfg.Providers["b"].APIKey.Reveal(), "42:from-a-file"},
+		{cfg.Providers["c"].APIKey.Reveal(), "from-the-manager"},
+		{cfg.Providers["d"].APIKey.Reveal(), "4200000001:AA$x$y"},
 		{cfg.StateDir, filepath.Join(dir, "state")},
-		{cfg.Broker.CredentialsFile, filepath.Join(dir, "nats.creds")},
 		{cfg.Broker.TokenFile, "/home/ann/token"},
 	} {
 		if c.got != c.want {
@@ -136,12 +135,12 @@ func TestTheStateFolderIsWhereTheServiceManagerSays(t *testing.T) {
 		{"desktop", "/x/parley", map[string]string{"XDG_STATE_HOME": "/x", "HOME": "/h"}},
 		{"a relative folder counts as none", "/h/.local/state/parley", map[string]string{"XDG_STATE_HOME": "x", "HOME": "/h"}},
 	} {
-		c.vars["TELEGRAM_TOKEN"], c.vars["ANTHROPIC_API_KEY"] = "t", "k"
+		c.vars["TELEGRAM_TOKEN"], c.vars["ANTHROPIC_API_KEY"] = "1:t", "k"
 		if got := mustParse(t, configs.Example, c.vars).StateDir; got != c.want {
 			t.Errorf("%s: %s, not %s", c.name, got, c.want)
 		}
 	}
-	_, err := configs.Parse("f", []byte(configs.Example), environ(map[string]string{"TELEGRAM_TOKEN": "t", "ANTHROPIC_API_KEY": "k"}))
+	_, err := configs.Parse("f", []byte(configs.Example), environ(map[string]string{"TELEGRAM_TOKEN": "1:t", "ANTHROPIC_API_KEY": "k"}))
 	if err == nil || !strings.Contains(err.Error(), "state_dir: required") {
 		t.Errorf("without any: %v", err)
 	}
@@ -152,8 +151,8 @@ func TestAnEmptyListIsNobodyAndNothing(t *testing.T) {
 	cfg := mustParse(t, `
 channels:
   telegram:
-    said: {token: t, access: {people: [], groups: []}}
-    unsaid: {token: t}
+    said: {token: "1:t", access: {people: [], groups: []}}
+    unsaid: {token: "2:t"}
 providers: {anthropic: {api_key: k}}
 agents:
   main: {model: anthropic/m, tools: []}

@@ -35,7 +35,7 @@ func TestEveryMistakeIsSaidAtOnceWithItsPlaceAndNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"good": canary + "\n", "empty": "\n", "lines": canary + "\n\n", "huge": strings.Repeat("x", 1<<17)} {
+	for name, text := range map[string]string{"good": "4200000002:" + canary + "\n", "empty": "\n", "lines": canary + "\n\n", "huge": strings.Repeat("x", 1<<17)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

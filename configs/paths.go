@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley/gateway"
+	"parley/gateway/admin"
 )
 
 // absolute makes the paths of cfg absolute: from home where they begin with ~/,
@@ -13,8 +14,16 @@ func (d *decoder) absolute(cfg *gateway.Config) {
 	if cfg.StateDir == "" {
 		cfg.StateDir = d.defaultStateDir()
 	}
-	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile} {
+	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile, &cfg.Store.Redis.PasswordFile, &cfg.Prices.File, &cfg.Webhooks.CertFile, &cfg.Webhooks.KeyFile} {
 		*p = d.path(*p)
+	}
+	for _, list := range [][]string{cfg.Files.Denied, cfg.Files.ExtraRoots} {
+		for i, p := range list {
+			list[i] = d.path(p)
+		}
+	}
+	if cfg.Admin.Socket != admin.Off {
+		cfg.Admin.Socket = d.path(cfg.Admin.Socket)
 	}
 }
 

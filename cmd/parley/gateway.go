@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/configs"
+	"parley/faultpoint"
 	"parley/gateway"
 )
 
@@ -18,11 +19,14 @@ func runCommand(p program) *cobra.Command {
 		Short: "Run the gateway of a configuration until it is told to end",
 		Long: `run takes messages until it gets an interrupt or SIGTERM. Then it takes nothing
 new, lets running answers end within worker.grace, and ends with status 0. A
-second signal ends it at once. Status 78 is a mistake in the configuration.`,
+second signal ends it at once. SIGHUP makes it read the file of prices again;
+what else is configured needs a restart. Status 78 is a mistake in the
+configuration.`,
 	}, func(ctx context.Context, _ string, g *gateway.Gateway) error {
 		if _, said := p.getenv("GOGC"); !said {
 			debug.SetGCPercent(gateway.GCPercent)
 		}
+		defer onHangup(g.Reload)()
 		return g.Run(ctx)
 	})
 }
@@ -44,6 +48,9 @@ is a mistake.`,
 // Building finds what only the parts know, such as a malformed address.
 func configured(p program, c *cobra.Command, do func(ctx context.Context, file string, g *gateway.Gateway) error) *cobra.Command {
 	var file string
+	var roles []string
+	c.Flags().StringSliceVar(&roles, "role", nil, "what this process does, instead of what the configuration says: gateway (receives and sends), worker (runs turns), or both as gateway,worker")
+	complete(c, "role", gateway.RoleGateway, gateway.RoleWorker, gateway.RoleGateway+","+gateway.RoleWorker)
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration; parley init writes one that explains every key")
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -51,9 +58,15 @@ func configured(p program, c *cobra.Command, do func(ctx context.Context, file s
 		if err != nil {
 			return &exitError{exitConfig, err}
 		}
-		g, err := gateway.New(cfg, gateway.Options{Logger: logger(p, cfg.Log), Version: version()})
+		if cmd.Flags().Changed("role") {
+			if len(roles) == 0 {
+				return misused("--role says nothing; it is gateway, worker, or both as gateway,worker")
+			}
+			cfg.Roles = roles
+		}
+		g, err := gateway.New(cfg, gateway.Options{Logger: logger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock()})
 		if err != nil {
-			return &exitError{exitConfig, fmt.Errorf("%s: %w", file, err)}
+			return &exitError{exitConfig, configs.Locate(file, p.getenv, err)}
 		}
 		return failed(cmd.Context(), do(cmd.Context(), file, g))
 	}

@@ -17,12 +17,13 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
-// Exit statuses. 78 is EX_CONFIG of sysexits.h, which service managers are
-// told not to restart on.
+// Exit statuses. 69 and 78 are EX_UNAVAILABLE and EX_CONFIG of sysexits.h; on
+// 78 service managers are told not to restart.
 const (
 	exitOK     = 0
-	exitFailed = 1
+	exitFailed = 1 // it was tried and failed, or status found something wrong
 	exitUsage  = 2
+	exitNobody = 69 // no gateway runs that could be asked
 	exitConfig = 78
 )
 
@@ -87,6 +88,7 @@ Start with:  parley try`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p))
+	root.AddCommand(statusCommand(p), sessionsCommand(p), usageCommand(p), deadLettersCommand(p), replayCommand(p), pricesCommand(p))
 	return root
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,6 +16,15 @@ func TestMain(m *testing.M) {
 
 func TestCommandsSayAndEndAsTheirScriptsTell(t *testing.T) {
 	t.Parallel()
+	recordings, err := filepath.Abs("../../gateway/replay/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := os.ReadFile(filepath.Join(recordings, "tools.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed = bytes.ReplaceAll(changed, []byte("You are an assistant"), []byte("You were an assistant"))
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -20,6 +32,10 @@ func TestCommandsSayAndEndAsTheirScriptsTell(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("RECORDINGS", recordings)
+			if err := os.WriteFile(filepath.Join(e.WorkDir, "changed.jsonl"), changed, 0o600); err != nil {
+				return err
+			}
 			for _, key := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "STATE_DIRECTORY", "XDG_STATE_HOME"} {
 				e.Setenv(key, "")
 			}

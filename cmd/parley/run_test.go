@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +21,8 @@ import (
 func TestSimEndsInOrderWhenToldTo(t *testing.T) {
 	t.Parallel()
 	for _, s := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
-		p := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--model", "127.0.0.1:0", "--brain", "echo")
-		for _, url := range []string{after(p.await("Telegram: "), "Telegram:"), after(p.await("Model: "), "Model:")} {
+		p := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--slack", "127.0.0.1:0", "--signal", "127.0.0.1:0", "--signal-cli", "127.0.0.1:0", "--model", "127.0.0.1:0", "--brain", "echo")
+		for _, url := range []string{after(p.await("Telegram: "), "Telegram:"), after(p.await("Slack: "), "Slack:"), after(p.await("Signal: "), "Signal:"), after(p.await("Model: "), "Model:")} {
 			if !strings.HasPrefix(url, "http://127.0.0.1:") || strings.HasSuffix(url, ":0") {
 				t.Errorf("it says it is at %q", url)
 			}
@@ -28,6 +30,24 @@ func TestSimEndsInOrderWhenToldTo(t *testing.T) {
 		if status := p.end(s); status != exitOK || p.err.Len() > 0 {
 			t.Errorf("after %v it ended with %d: %s", s, status, p.err.String())
 		}
+	}
+}
+
+func TestASupervisorRunsTheSignalCLIOfSim(t *testing.T) {
+	t.Parallel()
+	sim := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--slack", "127.0.0.1:0", "--signal", "127.0.0.1:0", "--signal-cli", "127.0.0.1:0", "--model", "127.0.0.1:0")
+	world := after(sim.await("Signal: "), "Signal:")
+	cli := start(t, nil, "sim", "signal-cli", "--world", world, "-a", "+4915550000001", "-o", "json", "daemon", "--http=127.0.0.1:0")
+	request(t, http.MethodPost, world+"/sim/say", `{"from":{"aci":"00000000-0000-4000-8000-000000000001"},"text":"hello"}`)
+	cli.await(`"message":"hello"`)
+	if status := cli.end(syscall.SIGTERM); status != exitOK {
+		t.Errorf("it ended with %d: %s", status, cli.err.String())
+	}
+	if status := sim.end(syscall.SIGTERM); status != exitOK {
+		t.Errorf("sim ended with %d: %s", status, sim.err.String())
+	}
+	if status := start(t, nil, "sim", "signal-cli", "--world="+world, "daemon").end(syscall.Signal(0)); status != 1 {
+		t.Errorf("without a channel it ended with %d", status)
 	}
 }
 
@@ -159,17 +179,72 @@ func TestRunAnswersAndFinishesWhatRunsBeforeItEnds(t *testing.T) {
 	}
 }
 
-func TestRunTakesTheConfigurationThatSimPrints(t *testing.T) {
+// As somebody new does it: what sim prints becomes a file, run takes it, and
+// whoever writes in a simulated network is answered there.
+func TestRunAnswersEverywhereWithTheConfigurationThatSimPrints(t *testing.T) {
 	t.Parallel()
-	sim := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--model", "127.0.0.1:0", "--pace", "0s")
+	sim := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--slack", "127.0.0.1:0", "--signal", "127.0.0.1:0", "--signal-cli", "127.0.0.1:0", "--model", "127.0.0.1:0", "--pace", "0s")
+	var worlds []string
+	for _, name := range []string{"Telegram:", "Slack:", "Signal:"} {
+		worlds = append(worlds, after(sim.await(name), name))
+	}
 	sim.await("A configuration for parley run")
 	from := len(sim.said)
 	sim.await("agents:")
-	file := filepath.Join(t.TempDir(), "parley.yaml")
-	if err := os.WriteFile(file, []byte(strings.Join(sim.said[from:], "\n")), 0o600); err != nil {
+	// Not below t.TempDir: a socket in the folder has a bounded path.
+	dir, err := os.MkdirTemp("", "sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file := filepath.Join(dir, "parley.yaml")
+	config := append(sim.said[from:], "  ops: {listen: \"127.0.0.1:0\"}")
+	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	start(t, nil, "check-config", "-c", file).await(file + ": ok")
+	p := start(t, nil, "run", "-c", file)
+	books := func(i int, want string) {
+		t.Helper()
+		for limit := time.Now().Add(patience); !strings.Contains(request(t, http.MethodGet, worlds[i]+"/sim/books", ""), want); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("%s never has %s", worlds[i], want)
+			}
+		}
+	}
+	books(1, `"connected":{"sim_bot":1}`) // Slack forgets soon what nobody takes
+	for i, hello := range []string{
+		`{"chat":{"id":1001,"kind":"private"},"from":{"id":1001,"first_name":"Ann"},"text":"what is 6*7"}`,
+		`{"channel":{"id":"D0ANN","kind":"im"},"from":{"id":"U0ANN","name":"ann"},"text":"what is 6*7"}`,
+		`{"from":{"aci":"00000000-0000-4000-8000-000000000001","name":"Ann"},"text":"what is 6*7"}`,
+	} {
+		request(t, http.MethodPost, worlds[i]+"/sim/say", hello)
+	}
+	for i := range worlds {
+		books(i, "= 42")
+	}
+	if status := p.end(syscall.SIGTERM); status != exitOK {
+		t.Errorf("it ended with %d: %s", status, p.err.String())
+	}
+}
+
+// request is what a server answers.
+func request(t *testing.T, method, url, body string) string {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(res.Body)
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s %v: %s", method, url, res.Status, err, text)
+	}
+	return string(text)
 }
 
 func TestATakenPortIsSaidAndNotTakenForAMistakeInTheConfiguration(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"parley/gateway"
-	"parley/simulators/telegram"
 )
 
 // conversation is the terminal: who types, where, and what is seen.
 type conversation struct {
 	o         Options
-	platform  *telegram.Server
+	network   network
 	delivered <-chan gateway.Answer
+	helpers   <-chan gateway.Subagent
 	mind      mind
 	ops       string
 
@@ -31,6 +31,7 @@ type conversation struct {
 }
 
 const usage = `Type to talk to the bot. What starts with / is a command of the bot: /help shows them.
+To see sub-agents at work, and what each of them costs, say: research the weather
 What starts with : is for this terminal:
   :as NAME   be another person (%s)
   :dm        write to the bot directly
@@ -40,13 +41,20 @@ What starts with : is for this terminal:
   :quit      end
 `
 
-func (c *conversation) run(ctx context.Context, in <-chan string) error {
+// converse is the conversation over the lines of in and over what watch gives, of
+// which look tells what people see.
+func converse[H any](ctx context.Context, c *conversation, in <-chan string, watch func(context.Context) <-chan H, look func(H) (sight, bool)) error {
+	show := func(h H) {
+		if s, ok := look(h); ok {
+			c.screen.show(s)
+		}
+	}
 	c.who, c.last = "ann", map[string]gateway.Answer{}
 	c.screen.out = c.o.Out
 	defer c.screen.end()
-	watch, unwatch := context.WithCancel(ctx)
+	watching, unwatch := context.WithCancel(ctx)
 	defer unwatch()
-	seen := c.platform.Watch(watch)
+	seen := watch(watching)
 	c.greet()
 	c.prompt()
 	limit := time.NewTimer(answerWithin)
@@ -75,9 +83,12 @@ func (c *conversation) run(ctx context.Context, in <-chan string) error {
 			}
 			limit.Reset(answerWithin)
 		case h := <-seen:
-			c.screen.show(h)
+			show(h)
+		case h := <-c.helpers:
+			c.helped(h)
 		case a := <-c.delivered:
-			drain(seen, c.screen.show)
+			drain(c.helpers, c.helped) // they came before it
+			drain(seen, show)
 			c.answered(a)
 			if in == nil && len(c.waiting) == 0 {
 				return nil
@@ -90,7 +101,7 @@ func (c *conversation) run(ctx context.Context, in <-chan string) error {
 	}
 }
 
-func drain(seen <-chan telegram.Happening, show func(telegram.Happening)) {
+func drain[T any](seen <-chan T, show func(T)) {
 	for {
 		select {
 		case h, ok := <-seen:
@@ -109,13 +120,13 @@ func (c *conversation) greet() {
 	c.screen.line("Answers come from " + c.mind.what + ".")
 	c.screen.line("Metrics: http://" + c.ops + "/metrics")
 	c.screen.line("")
-	c.screen.line(strings.TrimRight(fmt.Sprintf(usage, names(), bot.Username), "\n"))
+	c.screen.line(strings.TrimRight(fmt.Sprintf(usage, names(), botUsername), "\n"))
 	c.screen.line("")
 }
 
 func (c *conversation) place() string {
 	if c.inGroup {
-		return "in the group “" + group.Title + "”"
+		return "in the group “" + groupTitle + "”"
 	}
 	return "in a direct message"
 }
@@ -157,7 +168,7 @@ func (c *conversation) typed(ctx context.Context, line string) (quit bool, err e
 	case word == ":who":
 		c.screen.line("You are " + c.who + ", " + c.place() + ".")
 	case strings.HasPrefix(word, ":"):
-		c.screen.line(strings.TrimRight(fmt.Sprintf(usage, names(), bot.Username), "\n"))
+		c.screen.line(strings.TrimRight(fmt.Sprintf(usage, names(), botUsername), "\n"))
 	default:
 		return false, c.say(ctx, line)
 	}
@@ -166,44 +177,21 @@ func (c *conversation) typed(ctx context.Context, line string) (quit bool, err e
 }
 
 func (c *conversation) say(ctx context.Context, text string) error {
-	who := people[c.who]
-	chat := telegram.PrivateChat(who)
-	if c.inGroup {
-		chat = group
-	}
-	said, err := c.platform.Say(chat, who, text, telegram.SayOptions{})
+	said, err := c.network.say(c.who, c.inGroup, text)
 	if err != nil {
-		return fmt.Errorf("write into the chat: %w", err)
-	}
-	if !c.inGroup || addressed(text) {
-		c.waiting.ask(chat, text, time.Now())
-		return nil
-	}
-	if err := c.confirmed(ctx, said); err != nil {
 		return err
 	}
-	c.screen.line("   (read and passed over: in a group the bot answers when you mention @" + bot.Username + ")")
-	c.prompt()
-	return nil
-}
-
-// confirmed waits until the bot has taken what was said.
-func (c *conversation) confirmed(ctx context.Context, said telegram.Said) error {
+	if !c.inGroup || addressed(text) {
+		c.waiting.ask(said.chat, text, time.Now())
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerWithin, errNoAnswer)
 	defer cancel()
-	_, err := c.platform.Await(ctx, func(b telegram.Book) bool {
-		for _, u := range b.Updates {
-			for _, r := range said.Updates {
-				if u.UpdateID == r.UpdateID && u.Confirmed.IsZero() {
-					return false
-				}
-			}
-		}
-		return true
-	})
-	if err != nil {
+	if err := said.taken(ctx); err != nil {
 		return fmt.Errorf("wait for the bot to read it: %w", err)
 	}
+	c.screen.line("   (read and passed over: in a group the bot answers when you mention @" + botUsername + ")")
+	c.prompt()
 	return nil
 }
 
@@ -213,11 +201,13 @@ func (c *conversation) answered(a gateway.Answer) {
 	if ok && a.Turn != "" {
 		this := ""
 		// What a session from an earlier run had cost before is not known.
-		if before, seen := c.last[a.Session]; seen || c.o.StateDir == "" {
+		before, seen := c.last[a.Session]
+		if seen || c.o.StateDir == "" {
 			this = fmt.Sprintf("this answer %s, ", (a.Cost - before.Cost).Display())
 		}
 		c.last[a.Session] = a
 		c.screen.line(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, a.Cost.Display()))
+		c.tree(a, before)
 		c.seed(a.Folder)
 	}
 	c.prompt()

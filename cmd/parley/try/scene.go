@@ -12,23 +12,25 @@ import (
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/worker"
-	"parley/simulators/telegram"
 )
 
 // The scene: a bot, three people, and a group.
-var (
-	bot = telegram.Bot{
-		Token: "4200000001:AAtryAAtryAAtryAAtryAAtryAAtryAAtry", Username: "parley_bot", Name: "parley",
-		// Privacy mode is off, so that the mention rule is parley's own.
-		CanReadAllGroupMessages: true,
-	}
-	people = map[string]telegram.Person{
-		"ann":   {ID: 1001, FirstName: "Ann", Username: "ann"},
-		"ben":   {ID: 1002, FirstName: "Ben", Username: "ben"},
-		"carla": {ID: 1003, FirstName: "Carla"},
-	}
-	group = telegram.Chat{ID: -2001, Kind: telegram.Group, Title: "kitchen table"}
+const (
+	botName, botUsername = "parley", "parley_bot"
+	groupTitle           = "kitchen table"
 )
+
+// person is somebody who writes, in any network.
+type person struct {
+	number       int64
+	name, handle string
+}
+
+var people = map[string]person{
+	"ann":   {1001, "Ann", "ann"},
+	"ben":   {1002, "Ben", "ben"},
+	"carla": {1003, "Carla", ""},
+}
 
 func names() string { return strings.Join(slices.Sorted(maps.Keys(people)), ", ") }
 
@@ -90,17 +92,16 @@ func choose(o Options, demoURL string) (mind, error) {
 
 const demoModel = "demo/demo"
 
-func config(dir, listen, api string, m mind) gateway.Config {
+func config(dir, listen string, n network, m mind) gateway.Config {
 	provider, _, _ := strings.Cut(m.model, "/")
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
 	return gateway.Config{
-		StateDir: filepath.Clean(dir),
-		Name:     "try",
-		Channels: gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
-			"telegram": {Token: gateway.NewSecret(bot.Token), APIURL: api, Access: intake.Access{Everyone: true}},
-		}},
+		StateDir:  filepath.Clean(dir),
+		Name:      "try",
+		Limits:    intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		Channels:  n.config(dir),
 		Providers: map[string]gateway.ProviderConfig{provider: m.provider},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: m.model}},
 		Ops:       ops.Config{Listen: listen},

@@ -4,17 +4,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"parley/simulators/telegram"
 )
 
 // screen prints what people in the chats see, so that it reads well in a
 // terminal and in a file: a message that grows by edits grows here too.
 type screen struct {
 	out   io.Writer
-	open  bool  // the cursor stands behind something on this line
-	chat  int64 // of the message that was printed last
-	msg   int64
+	open  bool   // the cursor stands behind something on this line
+	chat  string // of the message that was printed last
+	msg   string
 	shown string
 }
 
@@ -22,7 +20,7 @@ func (s *screen) write(text string) { _, _ = io.WriteString(s.out, text) }
 
 // fresh goes to a new line, where the terminal already did.
 func (s *screen) fresh() {
-	s.open, s.msg = false, 0
+	s.open, s.msg = false, ""
 }
 
 // begin leaves the cursor behind text.
@@ -45,23 +43,14 @@ func (s *screen) end() {
 	s.fresh()
 }
 
-func (s *screen) show(h telegram.Happening) {
-	switch h.Kind {
-	case "sent":
-		s.message(h)
-	case "edited":
-		if s.msg == h.MessageID && s.chat == h.ChatID {
-			s.grow(h.Text)
-			return
-		}
-		s.message(h)
+func (s *screen) show(h sight) {
+	if h.edited && s.msg == h.id && s.chat == h.chat {
+		s.grow(h.text)
+		return
 	}
-}
-
-func (s *screen) message(h telegram.Happening) {
 	s.end()
-	s.write(fmt.Sprintf("%s: %s", bot.Name, h.Text))
-	s.open, s.chat, s.msg, s.shown = true, h.ChatID, h.MessageID, h.Text
+	s.write(fmt.Sprintf("%s: %s", botName, h.text))
+	s.open, s.chat, s.msg, s.shown = true, h.chat, h.id, h.text
 }
 
 // grow prints what an edit added. When it changed earlier text, the line with

@@ -8,29 +8,39 @@ import (
 	"parley/simulators/telegram"
 )
 
-func sent(id int64, text string) telegram.Happening {
-	return telegram.Happening{Kind: "sent", ChatID: 1, MessageID: id, Text: text}
+func sent(id int64, text string) sight {
+	s, _ := inTelegram(telegram.Happening{Kind: "sent", ChatID: 1, MessageID: id, Text: text})
+	return s
 }
 
-func edited(id int64, text string) telegram.Happening {
-	return telegram.Happening{Kind: "edited", ChatID: 1, MessageID: id, Text: text}
+func edited(id int64, text string) sight {
+	s, _ := inTelegram(telegram.Happening{Kind: "edited", ChatID: 1, MessageID: id, Text: text})
+	return s
+}
+
+func TestOnlyMessagesAreSeen(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]bool{"sent": true, "edited": true, "action": false, "reaction": false, "deleted": false, "draft": false} {
+		if _, seen := inTelegram(telegram.Happening{Kind: kind, Text: "typing"}); seen != want {
+			t.Errorf("%s is seen: %v", kind, seen)
+		}
+	}
 }
 
 func TestWhatGrowsInTheChatGrowsOnTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		seen []telegram.Happening
+		seen []sight
 		want string
 	}{
-		{"grows", []telegram.Happening{sent(1, "one"), edited(1, "one two"), edited(1, "one two"), edited(1, "one two\nthree")}, "parley: one two\nthree\n"},
-		{"a changed line is printed again", []telegram.Happening{sent(1, "a\nbc"), edited(1, "a\nbd e")}, "parley: a\nbc\nbd e\n"},
-		{"a changed first line", []telegram.Happening{sent(1, "ab"), edited(1, "cb\nd")}, "parley: ab\ncb\nd\n"},
-		{"shorter", []telegram.Happening{sent(1, "ab"), edited(1, "a")}, "parley: ab\na\n"},
-		{"letters that share their first byte", []telegram.Happening{sent(1, "é\nü"), edited(1, "é\nö")}, "parley: é\nü\nö\n"},
-		{"two messages", []telegram.Happening{sent(1, "a"), sent(2, "b"), edited(2, "bc")}, "parley: a\nparley: bc\n"},
-		{"an earlier message", []telegram.Happening{sent(1, "a"), sent(2, "b"), edited(1, "c")}, "parley: a\nparley: b\nparley: c\n"},
-		{"nothing to see", []telegram.Happening{{Kind: "action", Text: "typing"}, {Kind: "reaction"}}, ""},
+		{"grows", []sight{sent(1, "one"), edited(1, "one two"), edited(1, "one two"), edited(1, "one two\nthree")}, "parley: one two\nthree\n"},
+		{"a changed line is printed again", []sight{sent(1, "a\nbc"), edited(1, "a\nbd e")}, "parley: a\nbc\nbd e\n"},
+		{"a changed first line", []sight{sent(1, "ab"), edited(1, "cb\nd")}, "parley: ab\ncb\nd\n"},
+		{"shorter", []sight{sent(1, "ab"), edited(1, "a")}, "parley: ab\na\n"},
+		{"letters that share their first byte", []sight{sent(1, "é\nü"), edited(1, "é\nö")}, "parley: é\nü\nö\n"},
+		{"two messages", []sight{sent(1, "a"), sent(2, "b"), edited(2, "bc")}, "parley: a\nparley: bc\n"},
+		{"an earlier message", []sight{sent(1, "a"), sent(2, "b"), edited(1, "c")}, "parley: a\nparley: b\nparley: c\n"},
 	} {
 		var out strings.Builder
 		s := screen{out: &out}
@@ -74,9 +84,7 @@ func FuzzScreen(f *testing.F) {
 		s := screen{out: w}
 		for i, text := range []string{a, b, c} {
 			h := edited(1, text)
-			if i == 0 {
-				h.Kind = "sent"
-			}
+			h.edited = i > 0
 			s.show(h)
 		}
 		if line := c[strings.LastIndexByte(c, '\n')+1:]; !strings.HasSuffix(w.all, line) {

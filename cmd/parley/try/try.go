@@ -1,6 +1,6 @@
 // Package try is parley's main job with nothing configured: a chat in the
-// terminal that goes the whole real way, from a Telegram server on loopback
-// through adapter, log, worker and model back to the chat.
+// terminal that goes the whole real way, from a Telegram, Slack or Signal server on
+// loopback through adapter, log, worker and model back to the chat.
 package try
 
 import (
@@ -18,7 +18,6 @@ import (
 
 	"parley/gateway"
 	"parley/simulators/model"
-	"parley/simulators/telegram"
 )
 
 // Options is what the terminal and the environment give.
@@ -27,27 +26,38 @@ type Options struct {
 	Out      io.Writer
 	Terminal bool // a person types; otherwise each line waits for its answer
 	Getenv   func(string) string
+	Channel  string        // telegram, slack or signal; empty: telegram
 	Model    string        // provider/model, where a key for it is in the environment; empty: chosen
 	StateDir string        // kept afterwards; empty: a temporary one, removed
 	Ops      string        // where the metrics are; empty: a free port
 	Pace     time.Duration // between the demonstration model's words
 	Logger   *slog.Logger
 	Version  string
+	// SignalCLI is the command that runs signal-cli of a simulated world at a URL;
+	// for Channel signal only. Arguments of signal-cli are put behind it.
+	SignalCLI func(world string) []string
 }
 
 // answerWithin is how long a line from a script waits for its answer.
 const answerWithin = 3 * time.Minute
 
-// ErrModel is a Model that cannot answer.
-var ErrModel = errors.New("--model")
+// ErrModel is a Model that cannot answer, ErrChannel a Channel that there is not.
+var (
+	ErrModel   = errors.New("--model")
+	ErrChannel = errors.New("--channel")
+)
 
 var errNoAnswer = errors.New("no answer came")
 
 // Run chats until the input or ctx ends, which is no error. Everything it
 // started has stopped when it returns, but for a read of In that still blocks.
-// What the person must mend on the command line is an ErrModel.
+// What the person must mend on the command line is an ErrModel or an ErrChannel.
 func Run(ctx context.Context, o Options) (err error) {
 	if _, err := choose(o, ""); err != nil {
+		return err
+	}
+	platform, err := open(o)
+	if err != nil {
 		return err
 	}
 	if o.Logger == nil {
@@ -62,14 +72,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	} else if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("find the state folder: %w", err)
 	}
-	platform, err := telegram.New(telegram.Options{
-		Bots: []telegram.Bot{bot},
-		// Kept state knows the updates of earlier runs: these are later ones.
-		FirstUpdateID: time.Now().UnixMilli(),
-	})
-	if err != nil {
-		return fmt.Errorf("make the chat server: %w", err)
-	}
 	if err := platform.Listen(); err != nil {
 		return fmt.Errorf("start the chat server: %w", err)
 	}
@@ -81,12 +83,18 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return errors.Join(err, platform.Close(), demo.Close())
 	}
-	delivered := make(chan gateway.Answer, 256)
-	gw, err := gateway.New(config(dir, o.Ops, platform.URL(), mind), gateway.Options{
+	delivered, helpers := make(chan gateway.Answer, 256), make(chan gateway.Subagent, 256)
+	gw, err := gateway.New(config(dir, o.Ops, platform, mind), gateway.Options{
 		Logger: o.Logger, Version: o.Version,
 		Delivered: func(a gateway.Answer) {
 			select {
 			case delivered <- a:
+			case <-ctx.Done():
+			}
+		},
+		Subagent: func(s gateway.Subagent) {
+			select {
+			case helpers <- s:
 			case <-ctx.Done():
 			}
 		},
@@ -109,7 +117,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	})
 	select {
 	case <-gw.Started():
-		c := &conversation{o: o, platform: platform, delivered: delivered, mind: mind, ops: gw.OpsAddr()}
+		c := &conversation{o: o, network: platform, delivered: delivered, helpers: helpers, mind: mind, ops: gw.OpsAddr()}
 		err = c.chat(inner)
 	case <-inner.Done():
 	}
@@ -124,7 +132,7 @@ func (c *conversation) chat(ctx context.Context) error {
 	over := make(chan struct{})
 	defer close(over)
 	typed, end := lines(c.o.In, over)
-	if err := c.run(ctx, typed); err != nil {
+	if err := c.network.converse(ctx, c, typed); err != nil {
 		return err
 	}
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,9 +13,16 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/cmd/parley/try"
+	"parley/simulators/signal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The tests' own binary is signal-cli, too.
+func TestMain(m *testing.M) {
+	if os.Getenv(signal.WorldVariable) != "" {
+		os.Exit(signal.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 60 * time.Second
 
@@ -113,6 +121,62 @@ func TestAPersonIsPromptedAndCanStopASlowAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	over(t, g, ended)
+}
+
+func TestTheSameTalkGoesThroughSlackAndSignal(t *testing.T) {
+	t.Parallel()
+	for channel, costs := range map[string]string{
+		"slack":  "Nothing was said here yet.", // in this thread
+		"signal": "This conversation: $",
+	} {
+		t.Run(channel, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			err := try.Run(t.Context(), try.Options{
+				Channel: channel, Out: &out, Getenv: func(string) string { return "" }, SignalCLI: signalCLI(t),
+				In: strings.NewReader("what is 6*7\n/cost\n:as ben\n:group\nanybody there?\n@@Parley_bot @ what is 5*5\n/cost@parley_bot\n:dm\n/stop\n"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := 0
+			for _, want := range []string{
+				"ann> what is 6*7\n", "6 * 7 = 42\n", "ann> /cost\nparley: This conversation: $", "(read and passed over: ", "5 * 5 = 25\n",
+				"ben> /cost@parley_bot\nparley: " + costs, "parley: Nothing was running.",
+			} {
+				n := strings.Index(out.String()[at:], want)
+				if n < 0 {
+					t.Fatalf("%q is missing or too early in:\n%s", want, out.String())
+				}
+				at += n + len(want)
+			}
+		})
+	}
+}
+
+// signalCLI is this binary, as TestMain has it.
+func signalCLI(t *testing.T) func(world string) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	return func(world string) []string {
+		program, err := signal.Install(dir, world, self)
+		if err != nil {
+			t.Error(err)
+		}
+		return []string{program}
+	}
+}
+
+func TestANetworkThatThereIsNotIsAMistakeOfThePerson(t *testing.T) {
+	t.Parallel()
+	err := try.Run(t.Context(), try.Options{Channel: "pigeon", In: strings.NewReader(""), Out: io.Discard, Getenv: func(string) string { return "" }})
+	if !errors.Is(err, try.ErrChannel) {
+		t.Errorf("it ended with: %v", err)
+	}
 }
 
 func TestAPersonsLastWordsAreAnswered(t *testing.T) {

@@ -3,13 +3,11 @@ package try
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"parley/gateway"
 	"parley/gateway/commands"
-	"parley/simulators/telegram"
 )
 
 // question is a line that was said to the bot and has no answer yet.
@@ -31,8 +29,8 @@ const (
 // waiting is the questions, in the order they were asked.
 type waiting []question
 
-func (w *waiting) ask(chat telegram.Chat, text string, at time.Time) {
-	*w = append(*w, question{chat: strconv.FormatInt(chat.ID, 10), kind: kindOf(text), at: at})
+func (w *waiting) ask(chat, text string, at time.Time) {
+	*w = append(*w, question{chat: chat, kind: kindOf(text), at: at})
 }
 
 // answered takes out the question that a answers, and every other one that will
@@ -64,8 +62,8 @@ func (w *waiting) answered(a gateway.Answer) (time.Time, bool) {
 }
 
 var (
-	mention = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_])@` + bot.Username + `(?:$|[^a-z0-9_])`)
-	command = regexp.MustCompile(`(?i)^/[a-z0-9_]+@` + bot.Username + `(?:$|[^a-z0-9_])`)
+	mention = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_])(@` + botUsername + `)(?:$|[^a-z0-9_])`)
+	command = regexp.MustCompile(`(?i)^/[a-z0-9_]+@` + botUsername + `(?:$|[^a-z0-9_])`)
 )
 
 // addressed says whether a text in a group is for the bot, as people's programs
@@ -73,7 +71,7 @@ var (
 func addressed(text string) bool { return mention.MatchString(text) || command.MatchString(text) }
 
 func kindOf(text string) kind {
-	at := "@" + bot.Username
+	at := "@" + botUsername
 	text = strings.TrimSpace(strings.TrimPrefix(strings.ToLower(text), at))
 	c, ok := commands.Parse(strings.Replace(text, at, "", 1))
 	if !ok {

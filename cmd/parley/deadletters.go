@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+func deadLettersCommand(p program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dead-letters",
+		Short: "Look at messages that were given up, and give them to the bot again",
+		Long: `A message that could not be read, or that failed three times, is kept as a dead
+letter until somebody redelivers or drops it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(listLetters(p), showLetter(p), redeliverLetters(p), dropLetter(p))
+	return c
+}
+
+// letters are those of a reason, or all.
+func letters(ctx context.Context, ask *admin.Client, reason string) (ls []admin.DeadLetter, err error) {
+	err = ask.DeadLetters(ctx, func(l admin.DeadLetter) bool {
+		if reason == "" || l.Reason == reason {
+			ls = append(ls, l)
+		}
+		return true
+	})
+	return ls, err //nolint:wrapcheck // it names what was asked
+}
+
+func offeredLetters(p program) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return offered(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+			ls, err := letters(ctx, ask, "")
+			for _, l := range ls {
+				ids = append(ids, l.ID)
+			}
+			return ids, err
+		})
+	}
+}
+
+func listLetters(p program) *cobra.Command {
+	var reason string
+	c := asking(p, &cobra.Command{
+		Use:   "ls",
+		Short: "List dead letters, oldest first",
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		ls, err := letters(ctx, ask, reason)
+		if err != nil {
+			return err
+		}
+		if o.json {
+			return o.printJSON(map[string]any{"letters": append([]admin.DeadLetter{}, ls...)})
+		}
+		if len(ls) == 0 {
+			_, err := fmt.Fprintln(o.out, "There are no dead letters.")
+			return err //nolint:wrapcheck // the caller says what failed
+		}
+		t := newTable("LETTER", "GIVEN UP", "REASON", "CHANNEL", ">SIZE", "CONVERSATION")
+		for _, l := range ls {
+			t.add(l.ID, stamp(l.At), visible(l.Reason), visible(l.Channel), size(uint64(l.Bytes)), visible(l.Key))
+		}
+		return t.print(o.out)
+	})
+	c.Flags().StringVar(&reason, "reason", "", "only those of this reason: unreadable, address, encoding, too_large, attempts, key")
+	return c
+}
+
+func showLetter(p program) *cobra.Command {
+	var body bool
+	c := asking(p, &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a dead letter, and whether it can be redelivered",
+		Long: `show takes the id of a dead letter, or as much of its beginning as no other has.
+What the message says is shown with --body only.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: offeredLetters(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		d, err := ask.DeadLetter(ctx, args[0], body)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(d)
+		}
+		return printLetter(o.out, d)
+	})
+	c.Flags().BoolVar(&body, "body", false, "with what is kept of it")
+	return c
+}
+
+func printLetter(w io.Writer, d admin.DeadLetterDetail) error {
+	var b bytes.Buffer
+	line := func(name, value string) {
+		if value != "" {
+			_, _ = fmt.Fprintf(&b, "%-13s %s\n", name, visible(value))
+		}
+	}
+	line("letter", d.ID)
+	line("given up", stamp(d.At))
+	line("reason", d.Reason)
+	line("problem", d.Problem)
+	line("channel", d.Channel)
+	line("conversation", d.Key)
+	line("sender", d.Sender)
+	line("event", d.Event)
+	if !d.Received.IsZero() {
+		line("received", stamp(d.Received))
+	}
+	line("size", size(uint64(d.Bytes)))
+	again := "yes, with parley dead-letters redeliver " + d.ID
+	if d.Refused != "" {
+		again = "no: " + d.Refused
+	}
+	line("redeliver", again)
+	line("body", d.Body)
+	_, err := w.Write(b.Bytes())
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+// redelivered is what redeliver did, as JSON.
+type redelivered struct {
+	Redelivered []admin.DeadLetter `json:"redelivered"`
+	Refused     []refusedLetter    `json:"refused"`
+}
+
+type refusedLetter struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+func redeliverLetters(p program) *cobra.Command {
+	var all bool
+	var reason string
+	c := asking(p, &cobra.Command{
+		Use:   "redeliver ID | --all",
+		Short: "Give dead letters to the bot again",
+		Long: `redeliver queues the message of a dead letter as if it had just come: its sender
+must still be allowed, the answer goes to where it was written, and the letter is
+forgotten once the message is stored. Doing it twice answers once. What cannot be
+redelivered stays, and then the status is 1.`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: offeredLetters(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		if all == (len(args) == 1) || reason != "" && !all {
+			return misused("name one dead letter, or all of them with --all, or all of one reason with --all --reason")
+		}
+		var chosen []admin.DeadLetter
+		var err error
+		if all {
+			chosen, err = letters(ctx, ask, reason)
+		} else {
+			chosen = []admin.DeadLetter{{ID: args[0]}}
+		}
+		if err != nil {
+			return err
+		}
+		return o.redeliver(ctx, ask, chosen, all)
+	})
+	c.Flags().BoolVar(&all, "all", false, "all there are")
+	c.Flags().StringVar(&reason, "reason", "", "with --all: only those of this reason")
+	return c
+}
+
+// redeliver goes on after a letter that is refused, or that somebody else has
+// taken meanwhile, and after nothing else.
+func (o *operator) redeliver(ctx context.Context, ask *admin.Client, chosen []admin.DeadLetter, all bool) error {
+	done := redelivered{Redelivered: []admin.DeadLetter{}, Refused: []refusedLetter{}}
+	var failed error
+	for _, l := range chosen {
+		now, err := ask.Redeliver(ctx, l.ID, l.Place)
+		e, known := errors.AsType[*admin.Error](err)
+		switch {
+		case err == nil:
+			done.Redelivered = append(done.Redelivered, now)
+			if !o.json {
+				_, err = fmt.Fprintf(o.out, "redelivered %s\n", now.ID)
+			}
+		case known && all && e.Kind == admin.NotFound:
+			err = nil // somebody else took it meanwhile
+		case known && e.Kind == admin.Refused:
+			done.Refused = append(done.Refused, refusedLetter{l.ID, e.Message})
+			err = nil
+		}
+		if err != nil {
+			failed = err
+			break
+		}
+	}
+	if o.json {
+		failed = errors.Join(failed, o.printJSON(done))
+	}
+	for _, r := range done.Refused {
+		failed = errors.Join(failed, errors.New(visible(r.Error))) //nolint:err113 // for the operator
+	}
+	if failed == nil && len(chosen) == 0 && !o.json {
+		_, failed = fmt.Fprintln(o.out, "There are no such dead letters.")
+	}
+	return failed
+}
+
+func dropLetter(p program) *cobra.Command {
+	return asking(p, &cobra.Command{
+		Use:               "drop ID",
+		Short:             "Forget a dead letter for ever",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: offeredLetters(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		l, err := ask.Drop(ctx, args[0], 0)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(l)
+		}
+		_, err = fmt.Fprintf(o.out, "dropped %s\n", l.ID)
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+}

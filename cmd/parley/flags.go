@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+func misused(format string, a ...any) error { return &usageError{fmt.Errorf(format, a...)} }
+
+// oneOf wants value to be one of those that a flag takes.
+func oneOf(flag, value string, known ...string) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return misused("%s %q is none of %s", flag, value, strings.Join(known, ", "))
+}
+
+// since reads how far back somebody looks: a duration, days, a day in UTC, or a
+// time; nothing is the beginning.
+func since(now time.Time, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 36500 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(-d), nil
+	}
+	for _, form := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, misused("--since %q is neither a duration as 24h or 7d, nor a day as 2026-01-01", text)
+}
+
+// complete offers the values of a flag to shells.
+func complete(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is there, and has no other completion
+	}
+}
+
+// offered asks the gateway that runs what a shell may complete; nothing when
+// none can be asked.
+func offered(cmd *cobra.Command, p program, args []string, list func(context.Context, *admin.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	o := &operator{program: p}
+	var err error
+	if o.config, err = cmd.Flags().GetString("config"); err != nil || len(args) > 0 {
+		return nil, none
+	}
+	if o.state, err = cmd.Flags().GetString("state"); err != nil {
+		return nil, none
+	}
+	place, err := o.place()
+	if err != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	ids, err := list(ctx, admin.NewClient(place.Socket))
+	if err != nil {
+		return nil, none
+	}
+	return ids, none
+}

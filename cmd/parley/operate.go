@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"parley/configs"
+	"parley/gateway/admin"
+)
+
+// operator is a command that asks the gateway that runs.
+type operator struct {
+	program
+	config string
+	state  string
+	json   bool
+}
+
+// asking makes c a command that asks the gateway that runs. do prints what was
+// answered, as JSON if that is wanted.
+func asking(p program, c *cobra.Command, do func(ctx context.Context, o *operator, ask *admin.Client, args []string) error) *cobra.Command {
+	o := &operator{program: p}
+	c.Flags().BoolVar(&o.json, "json", false, "as JSON; go doc parley/gateway/admin explains it")
+	return o.asks(c, do)
+}
+
+// asks makes c a command that asks the gateway that runs.
+func (o *operator) asks(c *cobra.Command, do func(ctx context.Context, o *operator, ask *admin.Client, args []string) error) *cobra.Command {
+	f := c.Flags()
+	f.StringVarP(&o.config, "config", "c", "parley.yaml", "the configuration that the gateway runs with")
+	f.StringVar(&o.state, "state", "", "instead of a configuration: the gateway's state folder")
+	c.MarkFlagsMutuallyExclusive("config", "state")
+	if c.Args == nil {
+		c.Args = cobra.NoArgs
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	if err := errors.Join(c.MarkFlagFilename("config", "yaml", "yml"), c.MarkFlagDirname("state")); err != nil {
+		panic(err) // the flags are those above
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		place, err := o.place()
+		if err != nil {
+			return &exitError{exitConfig, err}
+		}
+		err = do(cmd.Context(), o, admin.NewClient(place.Socket), args)
+		if errors.Is(err, admin.ErrNoGateway) {
+			return &exitError{exitNobody, fmt.Errorf("parley: no gateway runs on %s: start it with parley run", place.StateDir)}
+		}
+		if errors.Is(err, admin.ErrNotYours) {
+			return &exitError{exitNobody, fmt.Errorf("parley: %w", err)}
+		}
+		if e, ok := errors.AsType[*usageError](err); ok {
+			return e // said as a mistake in the command line
+		}
+		if e, ok := errors.AsType[*admin.Error](err); ok && e.Kind == admin.Invalid {
+			return e
+		}
+		return failed(cmd.Context(), err)
+	}
+	return c
+}
+
+// usageError is a mistake in how the command was called.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+var errOff = errors.New("parley: admin.socket is off in the configuration, so the gateway cannot be asked")
+
+// place is where the gateway is.
+func (o *operator) place() (configs.Place, error) {
+	if o.state == "" {
+		place, err := configs.LoadPlace(o.config, o.getenv)
+		if err == nil && place.Socket == admin.Off {
+			err = errOff
+		}
+		return place, err
+	}
+	dir, err := filepath.Abs(o.state)
+	if err != nil {
+		return configs.Place{}, fmt.Errorf("parley: --state: %w", err)
+	}
+	return configs.Place{StateDir: dir, Socket: admin.Config{}.Defaults(dir).Socket}, nil
+}
+
+// printJSON prints v with an end of line.
+func (o *operator) printJSON(v any) error {
+	e := json.NewEncoder(o.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v) //nolint:wrapcheck // the caller says what failed
+}

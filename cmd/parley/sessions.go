@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+func sessionsCommand(p program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "sessions",
+		Short: "List sessions, show one with its sub-agents and what they cost, export it",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(listSessions(p), showSession(p), exportSession(p))
+	return c
+}
+
+func listSessions(p program) *cobra.Command {
+	var q admin.SessionQuery
+	var from, sort string
+	c := asking(p, &cobra.Command{
+		Use:   "ls",
+		Short: "List sessions, the latest or the dearest first",
+		Long: `ls lists the sessions that people talk to; what their sub-agents cost is in their
+cost. Nothing that anybody said is shown.`,
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		var err error
+		if q.Since, err = since(time.Now(), from); err != nil {
+			return err
+		}
+		if err := oneOf("--sort", sort, "recent", "cost"); err != nil {
+			return err
+		}
+		if q.Limit < 1 || q.Limit > admin.MostSessions {
+			return misused("--limit %d is not 1 to %d", q.Limit, admin.MostSessions)
+		}
+		q.ByCost = sort == "cost"
+		list, err := ask.Sessions(ctx, q)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(list)
+		}
+		t := newTable("SESSION", "STATE", "LAST CHANGE", ">MESSAGES", ">COST", ">HELD", "KEY")
+		unpriced := 0
+		for _, s := range list.Sessions {
+			t.add(string(s.ID), string(s.State), stamp(s.Updated), strconv.Itoa(s.Messages), s.Subtree.String(), s.Held.String(), visible(s.Key))
+			unpriced += s.Unpriced
+		}
+		return printTable(o.out, t, unpriced)
+	})
+	f := c.Flags()
+	f.StringVar(&from, "since", "", "only those that changed since: 24h, 7d, or a day as 2026-01-01 (UTC)")
+	f.StringVar(&sort, "sort", "recent", "what is first: recent or cost")
+	f.IntVar(&q.Limit, "limit", 20, "how many")
+	f.StringVar(&q.Channel, "channel", "", "only those that people talk to by this instance")
+	complete(c, "sort", "recent", "cost")
+	return c
+}
+
+// printTable prints rows, and says when calls are missing from their sums.
+func printTable[N int | int64](w io.Writer, t *table, unpriced N) error {
+	if err := t.print(w); err != nil {
+		return err
+	}
+	if unpriced == 0 {
+		return nil
+	}
+	have := "have"
+	if unpriced == 1 {
+		have = "has"
+	}
+	_, err := fmt.Fprintf(w, "%s %s no known price: what that cost is not in these sums.\n", count(unpriced, "call"), have)
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+func showSession(p program) *cobra.Command {
+	var transcript bool
+	c := asking(p, &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a session: its tree of sub-agents with their costs, and its turns",
+		Long: `show takes the id of a session or of a sub-agent, or as much of its beginning as
+no other has. What was said is shown with --transcript only.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: offerSessions(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		d, err := ask.Session(ctx, args[0], transcript)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(d)
+		}
+		return printSession(o.out, d)
+	})
+	c.Flags().BoolVar(&transcript, "transcript", false, "with what was said, and what sub-agents were given to do")
+	return c
+}
+
+// offerSessions completes the id of a session.
+func offerSessions(p program) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return offered(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+			list, err := ask.Sessions(ctx, admin.SessionQuery{Limit: 100})
+			for _, s := range list.Sessions {
+				ids = append(ids, string(s.ID))
+			}
+			return ids, err //nolint:wrapcheck // nobody reads it
+		})
+	}
+}
+
+func printSession(w io.Writer, d admin.SessionDetail) error {
+	var b bytes.Buffer
+	tree := newTable("SESSION", "ROLE", "AGENT", "STATE", ">MESSAGES", ">CALLS", ">OWN", ">SUBTREE", ">HELD")
+	unpriced := 0
+	for i, n := range d.Tree {
+		if n.ID == d.Asked {
+			_, _ = fmt.Fprintf(&b, "session %s\nkey     %s\nsince   %s, last change %s\n\n", n.ID, visible(n.Key), stamp(n.Created), stamp(n.Updated))
+		}
+		if i == 0 {
+			unpriced = n.Unpriced
+		}
+		state := string(n.State)
+		if n.Outcome != "" {
+			state += ": " + n.Outcome
+		}
+		tree.add(strings.Repeat("  ", n.Depth)+string(n.ID), visible(n.Role), visible(n.Agent), state, strconv.Itoa(n.Messages),
+			strconv.FormatInt(n.Usage.Calls, 10), n.Own.String(), n.Subtree.String(), n.Held.String())
+	}
+	if err := printTable(&b, tree, unpriced); err != nil {
+		return err
+	}
+	for _, n := range d.Tree {
+		if n.Title != "" {
+			_, _ = fmt.Fprintf(&b, "%s was given: %s\n", n.ID, visible(n.Title))
+		}
+	}
+	if len(d.Turns) > 0 {
+		_, _ = fmt.Fprintln(&b)
+		if err := turnTable(d).print(&b); err != nil {
+			return err
+		}
+	}
+	for _, m := range d.Transcript {
+		printMessage(&b, m)
+	}
+	_, err := w.Write(b.Bytes())
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+func turnTable(d admin.SessionDetail) *table {
+	t := newTable("TURN", "OPENED", ">TOOK", "OUTCOME", ">STEPS", ">ATTEMPTS", "CHANNEL")
+	for _, one := range d.Turns {
+		took, outcome := d.Now.Sub(one.Opened), one.State
+		if !one.Ended.IsZero() {
+			took, outcome = one.Ended.Sub(one.Opened), one.Outcome
+		}
+		t.add(one.ID, stamp(one.Opened), took.Round(10*time.Millisecond).String(), outcome, strconv.Itoa(one.Steps), strconv.Itoa(one.Attempts), visible(one.Channel))
+	}
+	return t
+}
+
+// printMessage shows what was said, each line behind who said it.
+func printMessage(b *bytes.Buffer, m admin.Message) {
+	_, _ = fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(stamp(m.At)+"  "+m.Role+" "+visible(m.Model)))
+	for _, p := range m.Parts {
+		head := ""
+		if p.Type != "text" {
+			head = "[" + strings.TrimSpace(visible(p.Type+" "+p.Tool)) + "] "
+		}
+		if p.Error {
+			head += "error: "
+		}
+		for line := range strings.Lines(p.Text) {
+			_, _ = fmt.Fprintln(b, "    "+head+visible(strings.TrimRight(line, "\n")))
+			head = ""
+		}
+		if head != "" {
+			_, _ = fmt.Fprintln(b, "    "+strings.TrimSpace(head))
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+func statusCommand(p program) *cobra.Command {
+	return asking(p, &cobra.Command{
+		Use:   "status",
+		Short: "Say how the gateway that runs is",
+		Long: `status asks the gateway that runs on the configuration's state folder. It ends with
+0 when all is well, with 1 when something is wrong, which it says, and with 69
+when no gateway runs there.`,
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		st, err := ask.Status(ctx)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			err = o.printJSON(st)
+		} else {
+			err = printStatus(o.out, st)
+		}
+		if err == nil && !st.Fine {
+			err = errors.New("something is wrong: " + visible(strings.Join(st.Problems, "; ")))
+		}
+		return err
+	})
+}
+
+func printStatus(w io.Writer, st admin.Status) error {
+	var b bytes.Buffer
+	line := func(format string, a ...any) { _, _ = fmt.Fprintf(&b, format+"\n", a...) }
+	line("parley %s, process %d, on %s", visible(st.Version), st.PID, visible(st.StateDir))
+	line("running since  %s (%s)", stamp(st.Since), span(st.Now.Sub(st.Since)))
+	line("ready          %s", readiness(st))
+	for _, c := range st.Channels {
+		state := "not connected"
+		switch {
+		case c.Up:
+			state = "up"
+		case c.Elsewhere:
+			state = "another process has it"
+		}
+		note := ""
+		if c.Note != "" {
+			note = " (" + visible(c.Note) + ")"
+		}
+		line("channel        %s: %s, last event %s%s", c.Name, state, ago(st.Now, c.LastEvent), note)
+	}
+	work := count(st.Work.Running, "turn") + " running"
+	if st.Work.Parked > 0 {
+		work += fmt.Sprintf(" (%d for somebody's decision)", st.Work.Parked)
+	}
+	work += ", " + count(st.Work.Waiting, "conversation") + " waiting"
+	if st.Work.Waiting > 0 {
+		work += ", the first for " + span(st.Now.Sub(st.Work.WaitsSince))
+	}
+	line("work           %s", work)
+	line("answers        %d to send, %d that may have arrived already", st.Outbox.Pending, st.Outbox.Ambiguous)
+	dead := "none"
+	if st.DeadLetters > 0 {
+		dead = fmt.Sprintf("%d (parley dead-letters ls)", st.DeadLetters)
+	}
+	line("dead letters   %s", dead)
+	spent := st.Spend.Settled.String()
+	if st.Spend.Held > 0 {
+		spent += fmt.Sprintf(", and %s held", st.Spend.Held)
+	}
+	line("spent today    %s (%s UTC)", spent, st.Spend.Day)
+	for _, l := range st.Spend.Budgets {
+		line("budget         %s of %s (%s)", l.Spent, l.Limit, l.Name)
+	}
+	limit := ""
+	if st.Log.MaxBytes > 0 {
+		limit = " of " + size(uint64(st.Log.MaxBytes))
+	}
+	line("message log    %s%s, %s", size(st.Log.Bytes), limit, count(st.Log.Messages, "message"))
+	line("database       %s", size(uint64(st.StoreBytes)))
+	_, err := w.Write(b.Bytes())
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+func readiness(st admin.Status) string {
+	if st.Ready {
+		return "yes"
+	}
+	var why []string
+	for _, c := range st.Checks {
+		if !c.OK {
+			why = append(why, c.Name+": "+c.Problem)
+		}
+	}
+	return "no: " + visible(strings.Join(why, "; "))
+}

@@ -1,0 +1,101 @@
+package try
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/gateway"
+	"parley/gateway/intake"
+	"parley/simulators/signal"
+)
+
+// overSignal is the scene in Signal, where the gateway keeps a signal-cli running
+// as it does for real: a process of its own, and its journal.
+type overSignal struct {
+	*signal.Server
+	cli func(world string) []string
+}
+
+const (
+	signalNumber = "+4915550000001"
+	signalACI    = "b0700000-0000-4000-8000-000000000001"
+	// placeholder stands in a text where the bot is mentioned, as people's
+	// programs put it there.
+	placeholder = "\uFFFC"
+)
+
+func newSignal(cli func(world string) []string) (network, error) {
+	if cli == nil {
+		return nil, fmt.Errorf("%w signal: there is no signal-cli", ErrChannel)
+	}
+	s, err := signal.New(signal.Options{Accounts: []signal.Account{{Number: signalNumber, ACI: signalACI, Name: botName}}})
+	if err != nil {
+		return nil, fmt.Errorf("make the chat server: %w", err)
+	}
+	return overSignal{s, cli}, nil
+}
+
+func (n overSignal) config(dir string) gateway.ChannelsConfig {
+	return gateway.ChannelsConfig{Signal: map[string]gateway.SignalConfig{
+		"signal": {
+			Account: signalNumber, Command: append(n.cli(n.URL()), "--config", filepath.Join(dir, "signal-cli")),
+			Access: intake.Access{Everyone: true},
+		},
+	}}
+}
+
+func (n overSignal) say(who string, inGroup bool, text string) (said, error) {
+	from := signal.Person{ACI: signal.MadeUpACI(int(people[who].number)), Name: people[who].name}
+	chat, id := signal.Chat{}, from.ACI
+	var o signal.SayOptions
+	if inGroup {
+		id = signal.MadeUpGroup(1)
+		chat = signal.Chat{Group: id, Name: groupTitle}
+		if with, ok := mentioning(text); ok {
+			text, o.Mentions = with, []signal.Mention{{Name: placeholder, ACI: signalACI}}
+		}
+	}
+	told, err := n.Say(chat, from, text, o)
+	if err != nil {
+		return said{}, fmt.Errorf("write into the chat: %w", err)
+	}
+	return said{chat: id, taken: func(ctx context.Context) error {
+		// Once it is in the journal the bot passes it over by itself.
+		return ignore(n.Await(ctx, func(b signal.Book) bool {
+			return !slices.ContainsFunc(b.Envelopes, func(e signal.EnvelopeEntry) bool {
+				return slices.Contains(told.Envelopes, signal.Ref{Account: e.Account, ID: e.ID}) && e.Journal == 0
+			})
+		}))
+	}}, nil
+}
+
+// mentioning puts the placeholder where a text in a group names the bot. Signal
+// knows no /command@bot: there one mentions the bot first.
+func mentioning(text string) (string, bool) {
+	if command.MatchString(text) {
+		word, rest, _ := strings.Cut(text, " ")
+		word, _, _ = strings.Cut(word, "@")
+		return placeholder + " " + word + " " + rest, true
+	}
+	at := mention.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text, false
+	}
+	return text[:at[2]] + placeholder + text[at[3]:], true
+}
+
+func (n overSignal) converse(ctx context.Context, c *conversation, typed <-chan string) error {
+	return converse(ctx, c, typed, n.Watch, inSignal)
+}
+
+// inSignal is what people see of something that happens, if it is a message.
+func inSignal(h signal.Happening) (sight, bool) {
+	id := h.Timestamp
+	if h.Kind == "edited" {
+		id = h.Target
+	}
+	return sight{chat: h.Chat, id: fmt.Sprint(id), text: h.Text, edited: h.Kind == "edited"}, h.Kind == "sent" || h.Kind == "edited"
+}

@@ -1,0 +1,87 @@
+package try
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/gateway"
+	"parley/gateway/intake"
+	"parley/simulators/slack"
+)
+
+// overSlack is the scene in Slack: the group is a channel, where answers go into
+// the thread of their question.
+type overSlack struct{ *slack.Server }
+
+const (
+	slackBotToken = "xoxb-try"
+	slackAppToken = "xapp-try"
+)
+
+// kitchen is the channel.
+var kitchen = slack.Channel{ID: "C0KITCHEN", Kind: slack.Public, Name: strings.ReplaceAll(groupTitle, " ", "-")}
+
+func newSlack() (network, error) {
+	s, err := slack.New(slack.Options{
+		Apps: []slack.App{{Name: botUsername, BotToken: slackBotToken, AppToken: slackAppToken}},
+		// What is said before the bot is connected waits for it.
+		Retries: slices.Repeat([]time.Duration{100 * time.Millisecond}, int(answerWithin/(100*time.Millisecond))),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the chat server: %w", err)
+	}
+	return overSlack{s}, nil
+}
+
+func (n overSlack) config(string) gateway.ChannelsConfig {
+	return gateway.ChannelsConfig{Slack: map[string]gateway.SlackConfig{
+		"slack": {
+			BotToken: gateway.NewSecret(slackBotToken), AppToken: gateway.NewSecret(slackAppToken), APIURL: n.APIURL(),
+			Access: intake.Access{Everyone: true},
+		},
+	}}
+}
+
+func (n overSlack) say(who string, inGroup bool, text string) (said, error) {
+	from := slack.Person{ID: "U0TRY" + strings.ToUpper(who), Name: who, RealName: people[who].name}
+	chat := slack.DM(from)
+	if inGroup {
+		chat = kitchen
+		// Slack knows no /command@bot: there one mentions the bot first.
+		if at := command.FindString(text); at != "" {
+			word, rest, _ := strings.Cut(text, " ")
+			word, _, _ = strings.Cut(word, "@")
+			text = "@" + botUsername + " " + word + " " + rest
+		}
+	}
+	told, err := n.Say(chat, from, text, slack.SayOptions{})
+	if err != nil {
+		return said{}, fmt.Errorf("write into the chat: %w", err)
+	}
+	return said{chat: chat.ID, taken: func(ctx context.Context) error {
+		return ignore(n.Await(ctx, func(b slack.Book) bool {
+			return !slices.ContainsFunc(b.Events, func(e slack.EventEntry) bool {
+				return e.Channel == told.Channel && e.TS == told.TS && e.Acknowledged.IsZero()
+			})
+		}))
+	}}, nil
+}
+
+func (n overSlack) converse(ctx context.Context, c *conversation, typed <-chan string) error {
+	return converse(ctx, c, typed, n.Watch, inSlack)
+}
+
+var (
+	slackText    = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "  \n", "\n")
+	slackEscapes = regexp.MustCompile(`\\([[:punct:]])`)
+)
+
+// inSlack is what people see of something that happens, if it is a message.
+func inSlack(h slack.Happening) (sight, bool) {
+	s := sight{chat: h.Channel, id: h.TS, text: slackEscapes.ReplaceAllString(slackText.Replace(h.Text), "$1"), edited: h.Kind != "posted"}
+	return s, h.Kind == "posted" || h.Kind == "edited" || h.Kind == "streamed"
+}

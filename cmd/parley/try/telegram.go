@@ -1,0 +1,76 @@
+package try
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley/gateway"
+	"parley/gateway/intake"
+	"parley/simulators/telegram"
+)
+
+// overTelegram is the scene in Telegram.
+type overTelegram struct{ *telegram.Server }
+
+func newTelegram() (network, error) {
+	s, err := telegram.New(telegram.Options{
+		Bots: []telegram.Bot{{
+			Token: telegramToken, Username: botUsername, Name: botName,
+			// Privacy mode is off, so that the mention rule is parley's own.
+			CanReadAllGroupMessages: true,
+		}},
+		// Kept state knows the updates of earlier runs: these are later ones.
+		FirstUpdateID: time.Now().UnixMilli(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the chat server: %w", err)
+	}
+	return overTelegram{s}, nil
+}
+
+const telegramToken = "4200000001:AAtryAAtryAAtryAAtryAAtryAAtryAAtry"
+
+func (n overTelegram) config(string) gateway.ChannelsConfig {
+	return gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
+		"telegram": {Token: gateway.NewSecret(telegramToken), APIURL: n.URL(), Access: intake.Access{Everyone: true}},
+	}}
+}
+
+func (n overTelegram) say(who string, inGroup bool, text string) (said, error) {
+	p := people[who]
+	from := telegram.Person{ID: p.number, FirstName: p.name, Username: p.handle}
+	chat := telegram.PrivateChat(from)
+	if inGroup {
+		chat = telegram.Chat{ID: -2001, Kind: telegram.Group, Title: groupTitle}
+	}
+	told, err := n.Say(chat, from, text, telegram.SayOptions{})
+	if err != nil {
+		return said{}, fmt.Errorf("write into the chat: %w", err)
+	}
+	return said{chat: strconv.FormatInt(chat.ID, 10), taken: func(ctx context.Context) error {
+		return ignore(n.Await(ctx, func(b telegram.Book) bool {
+			for _, u := range b.Updates {
+				for _, r := range told.Updates {
+					if u.UpdateID == r.UpdateID && u.Confirmed.IsZero() {
+						return false
+					}
+				}
+			}
+			return true
+		}))
+	}}, nil
+}
+
+func (n overTelegram) converse(ctx context.Context, c *conversation, typed <-chan string) error {
+	return converse(ctx, c, typed, n.Watch, inTelegram)
+}
+
+// inTelegram is what people see of something that happens, if it is a message.
+func inTelegram(h telegram.Happening) (sight, bool) {
+	s := sight{
+		chat: strconv.FormatInt(h.ChatID, 10), id: strconv.FormatInt(h.MessageID, 10), text: h.Text, edited: h.Kind == "edited",
+	}
+	return s, h.Kind == "sent" || h.Kind == "edited"
+}

@@ -1,0 +1,29 @@
+package configs_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"parley/configs"
+	"parley/gateway"
+)
+
+func TestTheExampleOfManyMachinesIsSound(t *testing.T) {
+	t.Parallel()
+	vars := maps.Clone(home)
+	vars["PARLEY_REDIS"] = "redis://redis.internal:6379/0"
+	cfg, err := configs.Load("cluster.yaml", environ(vars))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Broker.Replicas != 3 || cfg.Store.Redis.URL.IsZero() || !slices.Equal(cfg.Roles, []string{gateway.RoleGateway, gateway.RoleWorker}) {
+		t.Errorf("replicas %d, roles %q", cfg.Broker.Replicas, cfg.Roles)
+	}
+	for _, role := range []string{gateway.RoleGateway, gateway.RoleWorker} {
+		cfg.Roles = []string{role}
+		if _, err := gateway.New(cfg, gateway.Options{}); err != nil {
+			t.Errorf("as %s alone: %v", role, err)
+		}
+	}
+}

@@ -30,17 +30,34 @@ type child struct {
 	over  bool
 }
 
-// start runs system against w and returns when it is ready. It ends with the
-// benchmark at the latest.
+// start runs system against w, with nothing stored, and returns when it is
+// ready. It ends with the benchmark at the latest.
 func start(b *testing.B, w *world, system string, turns int) *child {
+	b.Helper()
+	return startIn(b, w, system, turns, b.TempDir())
+}
+
+// startIn is start with what an earlier one left in dir.
+func startIn(b *testing.B, w *world, system string, turns int, dir string) *child {
+	b.Helper()
+	return launch(b, w, plan{System: system, Dir: dir, Turns: turns})
+}
+
+// launch is start of a process with its whole plan, but for the world.
+func launch(b *testing.B, w *world, p plan) *child {
 	b.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := plan{System: system, Telegram: w.telegram.URL(), Model: w.model.URL(), Dir: b.TempDir(), Turns: turns}
+	p.Model = w.model.URL()
+	if w.other == nil {
+		p.Telegram = w.telegram.URL()
+	} else if err := w.other.join(&p); err != nil {
+		b.Fatal(err)
+	}
 	if dir := os.Getenv(profileVar); dir != "" {
-		p.Profile = filepath.Join(dir, strings.NewReplacer("/", "-", "=", "-").Replace(b.Name())+".pprof")
+		p.Profile = filepath.Join(dir, strings.NewReplacer("/", "-", "=", "-").Replace(b.Name()+p.Name)+".pprof")
 	}
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -77,9 +94,9 @@ func start(b *testing.B, w *world, system string, turns int) *child {
 	case c.ready = <-lines:
 	case err := <-c.ended:
 		c.over = true
-		b.Fatalf("%s ended while starting: %v", system, err)
+		b.Fatalf("%s ended while starting: %v", p.System, err)
 	case <-time.After(patience):
-		b.Fatalf("%s did not start", system)
+		b.Fatalf("%s did not start", p.System)
 	}
 	return c
 }
@@ -103,7 +120,18 @@ func (c *child) stop() {
 	_ = c.life.Close()
 }
 
-// usage is what a child has spent so far.
+// kill ends the child by SIGKILL, and returns when it is gone.
+func (c *child) kill() {
+	if c.over {
+		return
+	}
+	c.over = true
+	_ = c.cmd.Process.Kill()
+	<-c.ended //nolint:errcheck // killed: always an error
+	_ = c.life.Close()
+}
+
+// usage is what a system has spent so far.
 type usage struct {
 	at  time.Time
 	cpu time.Duration
@@ -114,4 +142,10 @@ func (c *child) usage() usage {
 	c.b.Helper()
 	cpu, ok := cpuTime(c.b, c.cmd.Process.Pid)
 	return usage{time.Now(), cpu, ok}
+}
+
+// memory is what the child holds, and the most it ever held, in bytes.
+func (c *child) memory() (now, peak int64, ok bool) {
+	c.b.Helper()
+	return memory(c.b, c.cmd.Process.Pid)
 }

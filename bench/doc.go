@@ -2,9 +2,10 @@
 //
 //	go test -run '^$' -bench . ./bench/...
 //
-// It holds nothing but benchmarks. Each system under test is a process of its
-// own, which the test binary starts from itself; the benchmark's process plays
-// Telegram, the people and the model on loopback:
+// It holds nothing but benchmarks, and a test of what judges them. Each system
+// under test is a process of its own, or several, which the test binary starts
+// from itself; the benchmark's process plays Telegram, the people and the model
+// on loopback, and NATS and Redis are real servers:
 //
 //	benchmark ── people ──► Telegram ──► naked | durable | parley
 //	    ▲                      │              │       ▲
@@ -16,7 +17,8 @@
 // bot that loses nothing can leave out: history, order within a chat, and one
 // append-only file that is synced before the network hears that a message is
 // taken and before an answer is sent. parley is the whole gateway, with its
-// log, its database, its ledger, its outbox and all metrics on.
+// log, its database, its ledger, its outbox and all metrics on, in one process or
+// in the several of a deployment.
 //
 // A benchmark fails when an answer is missing, wrong or repeated, and never
 // because something was slow. README.md says what each figure means.

@@ -10,6 +10,9 @@ import (
 	"runtime/pprof"
 	"syscall"
 	"testing"
+	"time"
+
+	simsignal "parley/simulators/signal"
 )
 
 // planVar holds the plan of a process that is a system under test. Without it
@@ -22,8 +25,22 @@ type plan struct {
 	Telegram string // the Bot API's root
 	Model    string // the Messages API's root
 	Dir      string // for what must survive
-	Turns    int    // how many turns may run at once
+	Turns    int    // how many turns may run at once; 0: parley's default
 	Profile  string // file for a CPU profile; empty: none
+
+	// What follows is parley's alone.
+	Name      string        // of the process; empty: bench
+	Roles     []string      // nil: all
+	Log       string        // address of a message log; empty: inside
+	Replicas  int           // of each of its messages
+	Redis     string        // address of the store; empty: SQLite
+	Relaxed   bool          // the message log inside is not synced at each message
+	WhileBusy string        // empty: parley's default
+	Lease     time.Duration // 0: parley's default
+	Grace     time.Duration // 0: parley's default
+	Signed    bool          // the model is told which process asks, see signature
+	Slack     string        // the Web API's root, instead of Telegram
+	SignalCLI string        // the program, instead of Telegram
 }
 
 // token is the bot's.
@@ -32,10 +49,16 @@ const token = "4200000001:AAbenchAAbenchAAbenchAAbenchAAbench"
 // systems are what can be measured, from the least to the most.
 var systems = []string{"naked", "durable", "parley"}
 
+// relaxed is parley whose message log is synced once a second.
+const relaxed = "relaxed"
+
 // isReady is what a system says, as a line, when it is about to take messages.
 const isReady = "ready"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(simsignal.WorldVariable) != "" {
+		os.Exit(simsignal.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	}
 	if raw, ok := os.LookupEnv(planVar); ok {
 		if err := serve(raw); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -81,7 +104,7 @@ func serve(raw string) error {
 		}
 		defer func() { _ = j.close() }()
 		return newBot(p, j).run(ctx, ready)
-	case "parley":
+	case "parley", relaxed:
 		return runParley(ctx, p, ready)
 	}
 	return fmt.Errorf("there is no system %q", p.System)

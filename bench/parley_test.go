@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,26 +10,71 @@ import (
 	"runtime/debug"
 
 	"parley/gateway"
+	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/worker"
+	"parley/subagents"
 )
 
-// runParley is the gateway as an operator runs it: message log and database
-// synced, metrics on. Only the number of turns at once is raised.
-func runParley(ctx context.Context, p plan, ready func()) error {
-	debug.SetGCPercent(gateway.GCPercent) // as parley run does
-	g, err := gateway.New(gateway.Config{
-		StateDir: filepath.Join(p.Dir, "state"),
-		Name:     "bench",
-		Channels: gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
-			"tg": {Token: gateway.NewSecret(token), APIURL: p.Telegram, Access: intake.Access{Everyone: true}},
-		}},
+// config is parley as an operator runs it: message log and database synced,
+// metrics on. Only the number of turns at once is raised where the plan says so,
+// and the budgets.
+func (p plan) config() gateway.Config {
+	c := gateway.Config{
+		StateDir:  filepath.Join(p.Dir, "state"),
+		Name:      cmp.Or(p.Name, "bench"),
+		Roles:     p.Roles,
+		Limits:    intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		Channels:  p.channels(),
 		Providers: map[string]gateway.ProviderConfig{"sim": {Kind: gateway.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
-		Worker:    worker.Config{Turns: p.Turns},
+		Broker:    gateway.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
+		Worker:    worker.Config{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
+		Subagents: subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
 		Ops:       ops.Config{Listen: "127.0.0.1:0"},
-	}, gateway.Options{
+		// Counted as always, and never reached.
+		Budgets: budgets.Config{Turn: "100", Session: "1000000", PersonPerDay: "1000000", GroupPerDay: "1000000", GlobalPerDay: "1000000"},
+	}
+	if p.Redis != "" {
+		c.Store.Redis.URL = gateway.NewSecret(p.Redis)
+	}
+	if p.Relaxed || p.System == relaxed {
+		c.Broker.Sync = "relaxed"
+	}
+	if p.Signed {
+		c.Agents["main"] = gateway.AgentConfig{Model: "sim/demo", Prompt: signature + p.Name}
+	}
+	return c
+}
+
+// channels is the one account, which everybody may talk to.
+func (p plan) channels() (c gateway.ChannelsConfig) {
+	access, busy := intake.Access{Everyone: true}, worker.WhileBusy(p.WhileBusy)
+	switch {
+	case p.Slack != "":
+		c.Slack = map[string]gateway.SlackConfig{"slack": {
+			BotToken: gateway.NewSecret(slackBotToken), AppToken: gateway.NewSecret(slackAppToken), APIURL: p.Slack, Access: access, WhileBusy: busy,
+		}}
+	case p.SignalCLI != "":
+		c.Signal = map[string]gateway.SignalConfig{"signal": {
+			Account: signalNumber, ACI: signalACI, Command: []string{p.SignalCLI, "--config", filepath.Join(p.Dir, "cli")},
+			Access: access, WhileBusy: busy,
+		}}
+	default:
+		c.Telegram = map[string]gateway.TelegramConfig{"tg": {
+			Token: gateway.NewSecret(token), APIURL: p.Telegram, Access: access, WhileBusy: busy,
+		}}
+	}
+	return c
+}
+
+// signature stands before the name of the process that asks the model.
+const signature = "You are process "
+
+func runParley(ctx context.Context, p plan, ready func()) error {
+	debug.SetGCPercent(gateway.GCPercent) // as parley run does
+	g, err := gateway.New(p.config(), gateway.Options{
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Version: "bench",
 	})

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -29,7 +30,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 }
 
-func median(ds []time.Duration) time.Duration {
+func median[T cmp.Ordered](ds []T) T {
 	slices.Sort(ds)
 	return ds[len(ds)/2]
 }

@@ -15,12 +15,14 @@ import (
 // world is everything around a system under test.
 type world struct {
 	b        *testing.B
-	telegram *telegram.Server
+	telegram *telegram.Server // nil: people write on another network
+	other    network
 	model    *model.Server
 
 	mu    sync.Mutex
 	open  map[int64]*question // by chat
 	wrong []string
+	audit *audit // guards itself; nil: what a chat shows is judged at once
 }
 
 // question is a message that waits for its answer.
@@ -28,20 +30,44 @@ type question struct {
 	text     string
 	asked    time.Time
 	answered chan time.Time
+
+	// When something was visible first: that the bot is at work, and a text. They
+	// are read after answered.
+	sign, first time.Time
 }
 
 // worldOptions are what differs between benchmarks.
 type worldOptions struct {
 	Latency time.Duration // how long the model thinks
 	Record  bool          // keep the last request to the model
+	Brain   model.Brain   // nil: model.Echo
+	// Audit judges what the chats show at the end, from the platform's books:
+	// several questions of one chat may be open then, and an answer that may have
+	// arrived before may be there again with a mark.
+	Audit bool
+	// Network on which people write; empty: Telegram.
+	Network string
 }
 
 // newWorld opens the platform and the model. They end with the benchmark.
 func newWorld(b *testing.B, o worldOptions) *world {
 	b.Helper()
-	tg, err := telegram.New(telegram.Options{
-		Bots: []telegram.Bot{{Token: token, Username: "bench_bot", Name: "bench"}}, Keep: -1, History: 64,
-	})
+	keep := -1
+	if o.Audit {
+		keep = 1 << 20
+	}
+	var tg *telegram.Server
+	var people interface {
+		Listen() error
+		Run(ctx context.Context) error
+	}
+	other, err := otherNetwork(o.Network)
+	if people = other; other == nil && err == nil {
+		tg, err = telegram.New(telegram.Options{
+			Bots: []telegram.Bot{{Token: token, Username: "bench_bot", Name: "bench"}}, Keep: keep, History: 64,
+		})
+		people = tg
+	}
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,35 +75,37 @@ func newWorld(b *testing.B, o worldOptions) *world {
 	if o.Record {
 		record = 1
 	}
+	brain := o.Brain
+	if brain == nil {
+		brain = model.Echo
+	}
 	m := model.New(model.Options{
 		MaxRequests: record, MaxBill: 1,
 		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
-			a := model.Echo(ctx, p)
+			a := brain(ctx, p)
 			a.Latency = o.Latency
 			return a
 		},
 	})
-	for _, listen := range []func() error{tg.Listen, m.Listen} {
+	for _, listen := range []func() error{people.Listen, m.Listen} {
 		if err := listen(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	w := &world{b: b, telegram: tg, model: m, open: map[int64]*question{}}
+	w := &world{b: b, telegram: tg, other: other, model: m, open: map[int64]*question{}}
+	if o.Audit {
+		w.audit = &audit{open: map[string]*question{}}
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
-	for _, run := range []func(context.Context) error{tg.Run, m.Run} {
+	for _, run := range []func(context.Context) error{people.Run, m.Run} {
 		parts.Go(func() {
 			if err := run(ctx); err != nil {
 				b.Errorf("a simulator ended with: %v", err)
 			}
 		})
 	}
-	shown := tg.Watch(ctx)
-	parts.Go(func() {
-		for h := range shown {
-			w.see(h)
-		}
-	})
+	parts.Go(w.watch(ctx))
 	b.Cleanup(func() {
 		stop()
 		parts.Wait()
@@ -86,22 +114,59 @@ func newWorld(b *testing.B, o worldOptions) *world {
 	return w
 }
 
-// see compares what a chat shows with what it should.
-func (w *world) see(h telegram.Happening) {
-	if h.Kind != "sent" && h.Kind != "edited" {
-		return
+// watch begins to watch what people see, and gives what goes on with that until
+// ctx ends.
+func (w *world) watch(ctx context.Context) func() {
+	if w.other != nil {
+		return w.other.watch(ctx, w.see)
 	}
+	shown := w.telegram.Watch(ctx)
+	return func() {
+		for h := range shown {
+			switch {
+			case h.Kind == "action":
+				w.see(sight{chat: h.ChatID, sign: true, at: h.At})
+			case h.Kind != "sent" && h.Kind != "edited":
+			case w.audit != nil:
+				w.audit.see(h)
+			default:
+				w.see(sight{chat: h.ChatID, text: h.Text, at: h.At})
+			}
+		}
+	}
+}
+
+// sight is what people see in a chat.
+type sight struct {
+	chat int64 // the person's number
+	sign bool  // that the bot is at work; else a text
+	text string
+	at   time.Time
+}
+
+// see compares what a chat shows with what it should.
+func (w *world) see(s sight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	q := w.open[h.ChatID]
+	q := w.open[s.chat]
 	switch {
+	case s.sign:
+		if q != nil && q.sign.IsZero() {
+			q.sign = s.at
+		}
+		return
 	case q == nil:
-		w.note("chat %d shows %q, which nobody asked for", h.ChatID, h.Text)
-	case q.text == h.Text:
-		delete(w.open, h.ChatID)
-		q.answered <- h.At
-	case !strings.HasPrefix(q.text, h.Text): // else a preview
-		w.note("chat %d shows %q instead of %q", h.ChatID, h.Text, q.text)
+		w.note("chat %d shows %q, which nobody asked for", s.chat, s.text)
+		return
+	case q.first.IsZero():
+		q.first = s.at
+	}
+	switch {
+	case q.text == s.text:
+		delete(w.open, s.chat)
+		q.answered <- s.at
+	case !strings.HasPrefix(q.text, s.text): // else a preview
+		w.note("chat %d shows %q instead of %q", s.chat, s.text, q.text)
 	}
 }
 
@@ -114,6 +179,9 @@ func (w *world) note(format string, args ...any) {
 
 func (w *world) check() {
 	w.b.Helper()
+	if w.audit != nil {
+		w.audit.check(w.b, w.telegram.Books())
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.wrong {
@@ -122,24 +190,54 @@ func (w *world) check() {
 	for id, q := range w.open {
 		w.b.Errorf("chat %d got no answer to %q", id, q.text)
 	}
-	if n := w.telegram.Totals().Missed; n > 0 {
+	if n := w.missed(); n > 0 {
 		w.b.Errorf("the benchmark was too slow to see %d messages", n)
 	}
+}
+
+// missed is how much the benchmark did not see.
+func (w *world) missed() int {
+	if w.other != nil {
+		return w.other.missed()
+	}
+	return w.telegram.Totals().Missed
 }
 
 // say lets a person write to the bot. The answer must be the text itself.
 func (w *world) say(person int64, text string) *question {
 	w.b.Helper()
+	return w.bring(person, text, nil)
+}
+
+// bring is say with a file.
+func (w *world) bring(person int64, text string, file []byte) *question {
+	w.b.Helper()
 	q := &question{text: text, answered: make(chan time.Time, 1)}
-	w.mu.Lock()
-	w.open[person] = q
-	w.mu.Unlock()
-	p := telegram.Person{ID: person, FirstName: "P"}
+	if w.audit != nil {
+		w.audit.ask(person, q)
+	} else {
+		w.mu.Lock()
+		w.open[person] = q
+		w.mu.Unlock()
+	}
 	q.asked = time.Now()
-	if _, err := w.telegram.Say(telegram.PrivateChat(p), p, text, telegram.SayOptions{}); err != nil {
+	if err := w.write(person, text, file); err != nil {
 		w.b.Errorf("say: %v", err)
 	}
 	return q
+}
+
+// write brings a message, with a file if there is one, to the network.
+func (w *world) write(person int64, text string, file []byte) error {
+	if w.other != nil {
+		return w.other.say(person, text, file)
+	}
+	p, o := telegram.Person{ID: person, FirstName: "P"}, telegram.SayOptions{}
+	if file != nil {
+		o.Media, o.File, o.FileName = "document", file, fileName
+	}
+	_, err := w.telegram.Say(telegram.PrivateChat(p), p, text, o)
+	return err
 }
 
 // wait is how long the answer took, by the clock of the platform that took it.
@@ -164,10 +262,14 @@ const turnsPerChat = 32
 type lane struct {
 	w     *world
 	no, n int64
+	more  string // said after it
+	file  []byte // comes with it
 }
 
-func (l *lane) ask(ctx context.Context) (time.Duration, error) {
+func (l *lane) ask(ctx context.Context) (time.Duration, error) { return l.say().wait(ctx) }
+
+func (l *lane) say() *question {
 	person := 1 + l.no*1_000_000 + l.n/turnsPerChat
 	l.n++
-	return l.w.say(person, fmt.Sprintf("hello for the time %d", l.n)).wait(ctx)
+	return l.w.bring(person, fmt.Sprintf("hello for the time %d%s", l.n, l.more), l.file)
 }

@@ -75,9 +75,22 @@ type Finder interface {
 
 // Fetcher can bring the files that came with messages.
 type Fetcher interface {
-	// Fetch writes the file into w while it comes; what was written before an error
-	// is worth nothing. The error is an *Error.
-	Fetch(ctx context.Context, a Attachment, w io.Writer) error
+	// Fetch writes the file a, which came to the place in, into w while it comes;
+	// what was written before an error is worth nothing. The error is an *Error:
+	// Refused when the network will never hand it out. An error of w is in its
+	// chain.
+	Fetch(ctx context.Context, in sessionkeys.Address, a Attachment, w io.Writer) error
+}
+
+// FileSender can send files.
+type FileSender interface {
+	// LargestFile is what the network takes, in bytes.
+	LargestFile() int64
+	// SendFile is Send for a file, which is a message of its own: r has no Body.
+	// Where r is a Repeat, a text beside the file says so. content gives f.Size
+	// bytes, and is not read after SendFile returned; an error of it is Unsent and
+	// in the chain of the error.
+	SendFile(ctx context.Context, r Reply, f File, content io.Reader) (Receipt, error)
 }
 
 // Typer can show that the bot is at work; the sign fades by itself after
@@ -233,6 +246,13 @@ type Attachment struct {
 type Body struct {
 	Text   string          `json:"text"`             // what is read; also the plain-text fallback
 	Markup json.RawMessage `json:"markup,omitempty"` // the adapter's own: entities, blocks, styles
+}
+
+// File is what is said of a file on its way out.
+type File struct {
+	Name string `json:"name"` // without a folder; adapters take from it what their network does not like
+	MIME string `json:"mime,omitempty"`
+	Size int64  `json:"size"` // in bytes, more than 0
 }
 
 // Reply is one rendered message on its way out.

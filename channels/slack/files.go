@@ -11,12 +11,13 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/sessionkeys"
 )
 
 // Fetch writes a file that came with a message. It is asked for by its id, so a
 // file of another workspace (Slack Connect), of which an event says nothing but
 // that, is as good as any. The file is never whole in memory.
-func (c *Channel) Fetch(ctx context.Context, a channels.Attachment, w io.Writer) error {
+func (c *Channel) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.Attachment, w io.Writer) error {
 	f, err := c.fileInfo(ctx, a.Ref)
 	if err != nil {
 		return err

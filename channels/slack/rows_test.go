@@ -186,7 +186,7 @@ func TestS20_OnlyWhatPeopleSayAndChangeCounts(t *testing.T) {
 		t.Errorf("a file came as %+v", m)
 	}
 	var b strings.Builder
-	if err := x.Fetch(t.Context(), m.Attachments[0], &b); err != nil || b.String() != "content" {
+	if err := x.Fetch(t.Context(), m.Address, m.Attachments[0], &b); err != nil || b.String() != "content" {
 		t.Errorf("Fetch gave %q, %v", b.String(), err)
 	}
 	root := r.say(t, general, ann, "<@"+botUser+"> hi", sim.SayOptions{Raw: true})
@@ -423,7 +423,7 @@ func TestS25_AFileThatMayNotBeReadIsAClearError(t *testing.T) {
 	r.say(t, r.dm(t, ann), ann, "a file", sim.SayOptions{Files: []sim.File{{Name: "a.txt", Mimetype: "text/plain", Data: []byte("content"), External: true}}})
 	m := x.said()
 	var b strings.Builder
-	err := x.Fetch(t.Context(), m.Attachments[0], &b)
+	err := x.Fetch(t.Context(), m.Address, m.Attachments[0], &b)
 	if kindOf(err) != channels.Unauthorized || !strings.Contains(err.Error(), "files:read") || b.Len() != 0 {
 		t.Errorf("Fetch gave %q, %v", b.String(), err)
 	}

@@ -18,6 +18,7 @@ type Features struct {
 	LostAnswer bool // Rig.LoseNextAnswer works
 	Finds      bool // channels.Finder; needs LostAnswer
 	Streams    bool // channels.Streamer
+	Files      bool // channels.FileSender; needs a FileRig
 	Unordered  bool // the network itself brings events in any order
 	// AtMostOnce: the network forgets an event once it has brought it, whether or
 	// not it was taken, so that one which is not is lost with the process.
@@ -82,6 +83,10 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 	optional(t, f.Typing, "typing can be shown", open, typing)
 	optional(t, f.Finds, "a send whose answer is lost is found", open, finds)
 	optional(t, f.Streams, "an answer grows to its end", open, streams)
+	optional(t, f.Files, "files can be sent", open, func(t *testing.T, rig Rig) { meetWithFiles(t, rig) })
+	if f.Files {
+		files(t, f, open)
+	}
 }
 
 func optional(t *testing.T, has bool, name string, open func(testing.TB) Rig, test func(*testing.T, Rig)) {
@@ -98,9 +103,10 @@ func optional(t *testing.T, has bool, name string, open func(testing.TB) Rig, te
 		_, typer := ch.(channels.Typer)
 		_, finder := ch.(channels.Finder)
 		_, streamer := ch.(channels.Streamer)
+		_, fileSender := ch.(channels.FileSender)
 		if map[string]bool{
 			"typing can be shown": typer, "editing to the same content is a success": editor,
-			"a send whose answer is lost is found": finder, "an answer grows to its end": streamer,
+			"a send whose answer is lost is found": finder, "an answer grows to its end": streamer, "files can be sent": fileSender,
 		}[name] {
 			t.Errorf("%s: offered, but not declared as a feature", ch.Name())
 		}

@@ -20,6 +20,7 @@ type call struct {
 	fault   *Fault
 	early   bool // came before a Retry-After had passed
 	cut     bool // the caller has gone, or shall be cut off
+	token   bool // came with an upload
 	ts      string
 	message *MessageEntry
 }
@@ -72,7 +73,7 @@ func (s *Server) Handler() http.Handler {
 		case strings.HasPrefix(path, "/files-pri/"):
 			s.serveFile(w, r, path)
 		case strings.HasPrefix(path, "/upload/v1/"):
-			s.serveUpload(w, r, path[len("/upload/v1/"):])
+			s.serveUpload(w, r, path[len("/upload/v1/"):], process)
 		case strings.HasPrefix(path, "/actions/"), strings.HasPrefix(path, "/commands/"):
 			s.serveAnswerURL(w, r, path, process)
 		case strings.HasPrefix(path, "/sim/"):
@@ -111,7 +112,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, table map[stri
 		refused.write(w)
 		return
 	}
-	s.reply(w, c, result)
+	s.reply(w, c, inJSON, okay(result))
 }
 
 // bearer is the token in the header.
@@ -134,11 +135,8 @@ func (s *Server) begin(c *call, m method, r *http.Request) *refusal {
 	if refused := s.authorize(c, m, token); refused != nil {
 		return refused
 	}
-	k := holdKey{app: c.app.Name, method: c.method, channel: c.heldChannel()}
-	if left := s.holds[k].Sub(c.began); left > 0 {
-		c.early = true
-		s.books.totals.Violations++
-		return tooMany(seconds(left))
+	if refused := s.held(c); refused != nil {
+		return refused
 	}
 	c.fault = s.draw(struck{
 		app: c.app.Name, method: c.method, channel: c.channel(),
@@ -146,11 +144,23 @@ func (s *Server) begin(c *call, m method, r *http.Request) *refusal {
 	})
 	if c.fault == nil && s.opts.RateLimits {
 		if wait := s.limited(c, m); wait > 0 {
-			s.holds[k] = c.began.Add(wait)
+			s.holds[c.hold()] = c.began.Add(wait)
 			return tooMany(seconds(wait))
 		}
 	}
 	return nil
+}
+
+// held refuses a call that comes before a Retry-After had passed. The caller holds
+// the lock.
+func (s *Server) held(c *call) *refusal {
+	left := s.holds[c.hold()].Sub(c.began)
+	if left <= 0 {
+		return nil
+	}
+	c.early = true
+	s.books.totals.Violations++
+	return tooMany(seconds(left))
 }
 
 // authorize finds the app of the token and holds the method to its scopes.
@@ -207,7 +217,7 @@ func (s *Server) strike(r *http.Request, c *call) *refusal {
 		after := max(f.RetryAfter, 1)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.holds[holdKey{app: c.app.Name, method: c.method, channel: c.heldChannel()}] = s.opts.Now().Add(time.Duration(after) * time.Second)
+		s.holds[c.hold()] = s.opts.Now().Add(time.Duration(after) * time.Second)
 		return tooMany(after)
 	case InternalError:
 		return &refusal{status: http.StatusInternalServerError, code: "internal_error"}
@@ -238,8 +248,7 @@ func (s *Server) strike(r *http.Request, c *call) *refusal {
 }
 
 // reply writes a success, or what a fault makes of it.
-func (s *Server) reply(w http.ResponseWriter, c *call, result any) {
-	body := okay(result)
+func (s *Server) reply(w http.ResponseWriter, c *call, kind string, body []byte) {
 	var trouble Trouble
 	if c.fault != nil {
 		trouble = c.fault.Trouble
@@ -250,7 +259,7 @@ func (s *Server) reply(w http.ResponseWriter, c *call, result any) {
 		panic(http.ErrAbortHandler)
 	case Truncated:
 		s.finish(c, http.StatusOK, nil)
-		writeHead(w, http.StatusOK, len(body))
+		writeHead(w, http.StatusOK, kind, len(body))
 		_, _ = w.Write(body[:len(body)/2])
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -263,10 +272,13 @@ func (s *Server) reply(w http.ResponseWriter, c *call, result any) {
 		if len(c.app.Scopes) > 0 {
 			w.Header().Set("X-OAuth-Scopes", strings.Join(c.app.Scopes, ","))
 		}
-		writeHead(w, http.StatusOK, len(body))
+		writeHead(w, http.StatusOK, kind, len(body))
 		_, _ = w.Write(body)
 	}
 }
+
+// inJSON is the type of what methods answer.
+const inJSON = "application/json; charset=utf-8"
 
 // okay is a result with ok in front.
 func okay(result any) []byte {
@@ -277,8 +289,8 @@ func okay(result any) []byte {
 	return append([]byte(`{"ok":true,`), raw[1:]...)
 }
 
-func writeHead(w http.ResponseWriter, status, size int) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+func writeHead(w http.ResponseWriter, status int, kind string, size int) {
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(size))
 	w.WriteHeader(status)
 }
@@ -308,7 +320,7 @@ func (e *refusal) write(w http.ResponseWriter) {
 		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
 	}
 	body, _ := json.Marshal(out)
-	writeHead(w, e.httpStatus(), len(body))
+	writeHead(w, e.httpStatus(), inJSON, len(body))
 	_, _ = w.Write(body)
 }
 
@@ -319,7 +331,7 @@ func (s *Server) finish(c *call, status int, e *refusal) {
 	defer s.mu.Unlock()
 	now := s.opts.Now()
 	entry := CallEntry{
-		Method: c.method, Channel: c.channel(), TS: c.ts, Status: status, Violation: c.early,
+		Method: c.method, Channel: c.channel(), TS: c.ts, Status: status, Violation: c.early, Token: c.token,
 		Process: c.process, Remote: c.remote, At: c.began, Took: now.Sub(c.began),
 	}
 	if c.app != nil {

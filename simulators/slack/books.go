@@ -15,6 +15,9 @@ type Book struct {
 	Events []EventEntry `json:"events"`
 	// Messages that apps showed, in the order in which they were accepted.
 	Messages []MessageEntry `json:"messages"`
+	// Files that apps shared in conversations, in the order in which they
+	// appeared there.
+	Files []FileEntry `json:"files"`
 	// Calls of methods, in the order in which they were answered.
 	Calls []CallEntry `json:"calls"`
 	// Connections of Socket Mode, in the order in which they were opened.
@@ -140,21 +143,39 @@ type Version struct {
 	At      time.Time `json:"at"`
 }
 
-// CallEntry is one call of a method. Status 0 means that the connection was cut
-// without an answer.
+// FileEntry is a file that an app shared in a conversation.
+type FileEntry struct {
+	ID       string `json:"id"`
+	App      string `json:"app"`
+	Channel  string `json:"channel"`
+	TS       string `json:"ts"` // of its message
+	ThreadTS string `json:"thread_ts,omitempty"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Mimetype string `json:"mimetype,omitempty"`
+	// Text of the message that shares it.
+	Text string    `json:"text,omitempty"`
+	Data []byte    `json:"data"`
+	At   time.Time `json:"at"`
+}
+
+// CallEntry is one call of a method, or, as method upload, a file that was posted
+// to the URL for it. Status 0 means that the connection was cut without an answer.
 type CallEntry struct {
-	App       string        `json:"app,omitempty"`
-	Method    string        `json:"method"`
-	Channel   string        `json:"channel,omitempty"`
-	TS        string        `json:"ts,omitempty"` // the message it made or was about
-	Status    int           `json:"status"`
-	Error     string        `json:"error,omitempty"`
-	Fault     Trouble       `json:"fault,omitempty"`
-	Violation bool          `json:"violation,omitempty"`
-	Process   string        `json:"process,omitempty"`
-	Remote    string        `json:"remote,omitempty"`
-	At        time.Time     `json:"at"`
-	Took      time.Duration `json:"took_ns"`
+	App       string  `json:"app,omitempty"`
+	Method    string  `json:"method"`
+	Channel   string  `json:"channel,omitempty"`
+	TS        string  `json:"ts,omitempty"` // the message it made or was about
+	Status    int     `json:"status"`
+	Error     string  `json:"error,omitempty"`
+	Fault     Trouble `json:"fault,omitempty"`
+	Violation bool    `json:"violation,omitempty"`
+	// Token: a token came with an upload, which needs none.
+	Token   bool          `json:"token,omitempty"`
+	Process string        `json:"process,omitempty"`
+	Remote  string        `json:"remote,omitempty"`
+	At      time.Time     `json:"at"`
+	Took    time.Duration `json:"took_ns"`
 }
 
 // ConnectionEntry is one Socket Mode connection.
@@ -221,6 +242,7 @@ func (s *shelf[T]) copy() []T {
 type books struct {
 	events      shelf[EventEntry]
 	messages    shelf[MessageEntry]
+	files       shelf[FileEntry]
 	calls       shelf[CallEntry]
 	connections shelf[ConnectionEntry]
 	signals     shelf[SignalEntry]
@@ -233,6 +255,7 @@ func newBooks(keep int) *books {
 	lost := &b.totals.Forgotten
 	b.events = shelf[EventEntry]{keep: keep, lost: lost}
 	b.messages = shelf[MessageEntry]{keep: keep, lost: lost}
+	b.files = shelf[FileEntry]{keep: keep, lost: lost}
 	b.calls = shelf[CallEntry]{keep: keep, lost: lost}
 	b.connections = shelf[ConnectionEntry]{keep: keep, lost: lost}
 	b.signals = shelf[SignalEntry]{keep: keep, lost: lost}
@@ -263,7 +286,7 @@ func (s *Server) Totals() Totals {
 
 func (s *Server) snapshot() Book {
 	b := Book{
-		Events: s.books.events.copy(), Messages: s.books.messages.copy(), Calls: s.books.calls.copy(),
+		Events: s.books.events.copy(), Messages: s.books.messages.copy(), Files: s.books.files.copy(), Calls: s.books.calls.copy(),
 		Connections: s.books.connections.copy(), Signals: s.books.signals.copy(),
 		Totals: s.books.totals, Pending: map[string]int{}, Connected: map[string]int{},
 	}

@@ -29,6 +29,10 @@ const (
 	// time or a person does, before the call is looked at.
 	StreamExpired Trouble = "stream_expired"
 	StreamStopped Trouble = "stream_stopped"
+	// LateShare lets files.completeUploadExternal succeed and the files appear only
+	// after Delay, in their conversation and in files.info; without one they never
+	// do. Slack shares files in its own time.
+	LateShare Trouble = "late_share"
 	// Dropped cuts the connection before anything is applied.
 	Dropped Trouble = "dropped"
 	// Slow answers, or delivers, after Delay.
@@ -66,7 +70,7 @@ var both = []Trouble{Slow, Dropped, Ambiguous}
 
 var onCalls = []Trouble{
 	TooManyRequests, InternalError, BadGateway, Unavailable, Refused, BlocksRefused, StreamExpired, StreamStopped,
-	Dropped, Slow, Ambiguous, Truncated, Garbage,
+	LateShare, Dropped, Slow, Ambiguous, Truncated, Garbage,
 }
 
 // Fault plans trouble. Without Next, Every and Probability it falls on every
@@ -76,7 +80,8 @@ type Fault struct {
 	Trouble Trouble `json:"trouble"`
 	// App, Method and Channel narrow the calls; zero values match all. The
 	// method "event" is deliveries, which a fault without a method hits only if
-	// its trouble falls on nothing else.
+	// its trouble falls on nothing else; "upload" is what is posted to the URL that
+	// files.getUploadURLExternal gave.
 	App     string `json:"app,omitempty"`
 	Method  string `json:"method,omitempty"`
 	Channel string `json:"channel,omitempty"`
@@ -94,7 +99,7 @@ type Fault struct {
 	// RetryAfter in seconds, default 1. Calls of the same app and method that
 	// come earlier are answered 429 again and counted as violations.
 	RetryAfter int `json:"retry_after,omitempty"`
-	// Delay of Slow and Reordered.
+	// Delay of Slow, Reordered and LateShare.
 	Delay time.Duration `json:"delay_ns,omitempty"`
 	// Copies of Duplicated, default 1.
 	Copies int `json:"copies,omitempty"`
@@ -190,6 +195,8 @@ func (p *plan) matches(x struck) bool {
 		return x.blocks
 	case p.Trouble == StreamExpired || p.Trouble == StreamStopped:
 		return x.stream
+	case p.Trouble == LateShare:
+		return x.method == completion
 	}
 	return slices.Contains(onCalls, p.Trouble)
 }

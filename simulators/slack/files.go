@@ -1,9 +1,7 @@
 package slack
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -106,101 +104,4 @@ func (s *Server) fileInfo(c *call) (any, *refusal) {
 		return nil, refuse("file_not_found")
 	}
 	return map[string]any{"file": f.wire, "comments": []any{}, "response_metadata": map[string]string{"next_cursor": ""}}, nil
-}
-
-func (s *Server) uploadURL(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	size := c.args.int("length", 0)
-	if c.args["filename"] == "" || size < 1 {
-		return nil, refuse("invalid_arguments", "[ERROR] missing required field: length")
-	}
-	id := s.makeID("F")
-	w := s.describeFile(id, c.args["filename"], mime.TypeByExtension(path.Ext(c.args["filename"])), size)
-	w.User, w.Username = c.app.UserID, c.app.Name
-	s.uploads[id] = &storedFile{wire: w, app: c.app}
-	return map[string]any{"upload_url": s.URL() + "/upload/v1/" + id, "file_id": id}, nil
-}
-
-// serveUpload takes the bytes of a file: as they are, or as the first file of a
-// form.
-func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, id string) {
-	body := io.Reader(http.MaxBytesReader(w, r.Body, 1<<30))
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		m, err := r.MultipartReader()
-		for err == nil {
-			part, e := m.NextPart()
-			if err = e; e == nil && part.FileName() != "" {
-				body = part
-				break
-			}
-		}
-		if err != nil {
-			http.Error(w, "no file", http.StatusBadRequest)
-			return
-		}
-	}
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	f := s.uploads[id]
-	if f != nil {
-		f.data, f.wire.Size = data, len(data)
-	}
-	s.mu.Unlock()
-	if f == nil {
-		http.NotFound(w, r)
-		return
-	}
-	_, _ = fmt.Fprintf(w, "OK - %d", len(data))
-}
-
-func (s *Server) completeUpload(c *call) (any, *refusal) {
-	var list []struct {
-		ID    string `json:"id"`
-		Title string `json:"title"`
-	}
-	if json.Unmarshal([]byte(c.args["files"]), &list) != nil || len(list) == 0 {
-		return nil, refuse("invalid_arguments", "[ERROR] missing required field: files")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var files []wireFile
-	for _, x := range list {
-		f := s.uploads[x.ID]
-		if f == nil || f.app != c.app || f.data == nil {
-			return nil, refuse("file_not_found")
-		}
-		if x.Title != "" {
-			f.wire.Title = x.Title
-		}
-		files = append(files, f.wire)
-	}
-	if c.channel() != "" {
-		r, refused := s.target(c, true)
-		if refused != nil {
-			return nil, refused
-		}
-		p := post{text: c.args["initial_comment"], shown: c.args["initial_comment"]}
-		p.pings = pings(p.text)
-		if raw := c.args["blocks"]; raw != "" {
-			p.blocks = json.RawMessage(raw)
-			if p.shown, refused = readBlocks(p.blocks); refused != nil {
-				return nil, refused
-			}
-		}
-		m, refused := s.compose(c, r, p)
-		if refused != nil {
-			return nil, refused
-		}
-		m.Subtype, m.Files, m.Upload = "file_share", files, yes(true)
-		s.put(c, r, m, p, nil)
-	}
-	for _, f := range files {
-		s.files[f.ID] = s.uploads[f.ID]
-		delete(s.uploads, f.ID)
-	}
-	return map[string]any{"files": files}, nil
 }

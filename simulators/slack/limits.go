@@ -14,6 +14,11 @@ func (c *call) heldChannel() string {
 	return ""
 }
 
+// hold is what a Retry-After that this call gets holds back.
+func (c *call) hold() holdKey {
+	return holdKey{app: c.app.Name, method: c.method, channel: c.heldChannel()}
+}
+
 // tiers are the calls per minute that Slack promises to take.
 var tiers = [...]int{1: 1, 2: 20, 3: 50, 4: 100}
 
@@ -27,7 +32,7 @@ func (s *Server) limited(c *call, m method) time.Duration {
 	if most == 0 {
 		return 0
 	}
-	k := holdKey{app: c.app.Name, method: c.method, channel: c.heldChannel()}
+	k := c.hold()
 	sent := s.rates[k]
 	for len(sent) > 0 && !sent[0].Add(window).After(c.began) {
 		sent = sent[1:]

@@ -107,6 +107,26 @@ type wireFile struct {
 	PermalinkPublic    string `json:"permalink_public,omitempty"`
 	HasRichPreview     *bool  `json:"has_rich_preview,omitempty"`
 	FileAccess         string `json:"file_access,omitempty"`
+	// Only in files.info.
+	Channels []string `json:"channels,omitempty"`
+	Groups   []string `json:"groups,omitempty"`
+	IMs      []string `json:"ims,omitempty"`
+	Shares   shares   `json:"shares,omitempty"`
+}
+
+// shares say where a file is shown: public or private, by channel.
+type shares map[string]map[string][]wireShare
+
+type wireShare struct {
+	ReplyUsers  []string `json:"reply_users"`
+	ReplyUsersN int      `json:"reply_users_count"`
+	ReplyCount  int      `json:"reply_count"`
+	TS          string   `json:"ts"`
+	ThreadTS    string   `json:"thread_ts,omitempty"`
+	ChannelName string   `json:"channel_name,omitempty"`
+	TeamID      string   `json:"team_id"`
+	ShareUserID string   `json:"share_user_id"`
+	Source      string   `json:"source"`
 }
 
 // event is the message as an event brings it.

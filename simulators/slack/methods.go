@@ -45,9 +45,9 @@ func methods() map[string]method {
 		"assistant.threads.setTitle":            {run: (*Server).setTitle, scopes: []string{"assistant:write"}},
 		"assistant.threads.setSuggestedPrompts": {run: (*Server).setPrompts, scopes: []string{"assistant:write"}},
 
-		"files.info":                   {run: (*Server).fileInfo, scopes: []string{"files:read"}, tier: 4},
-		"files.getUploadURLExternal":   {run: (*Server).uploadURL, scopes: []string{"files:write"}, tier: 4},
-		"files.completeUploadExternal": {run: (*Server).completeUpload, scopes: []string{"files:write"}, tier: 4},
+		"files.info":                 {run: (*Server).fileInfo, scopes: []string{"files:read"}, tier: 4},
+		"files.getUploadURLExternal": {run: (*Server).uploadURL, scopes: []string{"files:write"}, tier: 4},
+		completion:                   {run: (*Server).completeUpload, scopes: []string{"files:write"}, tier: 4},
 
 		"views.open":   {run: (*Server).openView, tier: 4},
 		"views.update": {run: (*Server).openView, tier: 4},

@@ -1,5 +1,6 @@
 // Package broker carries envelopes: durably, and in order for each session;
-// and short-lived signals to everybody who listens now.
+// short-lived signals to everybody who listens now; and files from one process
+// to another.
 //
 // It is NATS JetStream, in this process or at a URL; nobody outside this
 // package sees which. What is promised: when Publish returns nil the envelope
@@ -58,7 +59,7 @@ var (
 	// ErrFull says that the log has no room; nothing was stored and the sender must not
 	// be told otherwise.
 	ErrFull = errors.New("the message log is full")
-	// ErrTooLarge says that the envelope is larger than the broker takes.
+	// ErrTooLarge says that an envelope or a file is larger than is taken.
 	ErrTooLarge = errors.New("message too large")
 	// ErrUnavailable says that the engine did not confirm in time. The envelope may or
 	// may not be stored: publishing it again with the same ID is safe.

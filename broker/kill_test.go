@@ -27,8 +27,11 @@ func child(dir string) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv(childDo) == "full" {
+	switch os.Getenv(childDo) {
+	case "full":
 		return fillAndFree(b)
+	case "file":
+		return halfAFile(b)
 	}
 	return publishUntilKilled(b)
 }

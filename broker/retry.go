@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -62,10 +64,14 @@ func passing(err error) bool {
 		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
 		nats.ErrConnectionReconnecting, nats.ErrConnectionClosed, nats.ErrStaleConnection,
 		jetstream.ErrNoStreamResponse, jetstream.ErrInvalidJSAck, context.DeadlineExceeded, context.Canceled,
+		io.ErrClosedPipe, // of the server in this process, while a message larger than the buffer was written
 	} {
 		if errors.Is(err, e) {
 			return true
 		}
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok { // the same, of one at a URL
+		return true
 	}
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled)

@@ -107,27 +107,34 @@ func (o Options) deadBytes() int64 { return max(o.MaxBytes/8, 64<<10) }
 // operator set beyond them, such as placement, is left.
 func (o Options) ensureStreams(ctx context.Context, js jetstream.JetStream) error {
 	for _, want := range o.streamConfigs() {
-		s, err := js.Stream(ctx, want.Name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			if s, err = js.CreateStream(ctx, want); err != nil {
-				return fmt.Errorf("create stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
-			}
-		} else if err != nil {
-			return fmt.Errorf("look for stream %s: %w", want.Name, err)
-		}
-		have := s.CachedInfo().Config
-		if err := usable(have, want); err != nil {
-			return fmt.Errorf("stream %s %w; delete or recreate it", want.Name, err)
-		}
-		if next, differs := merged(have, want); differs {
-			if _, err := js.UpdateStream(ctx, next); err != nil {
-				return fmt.Errorf("update stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
-			}
+		if err := o.ensureStream(ctx, js, want); err != nil {
+			return err
 		}
 	}
 	_, err := js.CreateOrUpdateConsumer(ctx, streamInbound, dispatchConfig())
 	if err != nil {
 		return fmt.Errorf("create consumer %s: %w", consumerDispatch, err)
+	}
+	return nil
+}
+
+func (o Options) ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+	s, err := js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if s, err = js.CreateStream(ctx, want); err != nil {
+			return fmt.Errorf("create stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
+		}
+	} else if err != nil {
+		return fmt.Errorf("look for stream %s: %w", want.Name, err)
+	}
+	have := s.CachedInfo().Config
+	if err := usable(have, want); err != nil {
+		return fmt.Errorf("stream %s %w; delete or recreate it", want.Name, err)
+	}
+	if next, differs := merged(have, want); differs {
+		if _, err := js.UpdateStream(ctx, next); err != nil {
+			return fmt.Errorf("update stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
+		}
 	}
 	return nil
 }
@@ -163,14 +170,14 @@ func merged(have, want jetstream.StreamConfig) (jetstream.StreamConfig, bool) {
 	next := have
 	next.Subjects, next.Retention, next.Discard = want.Subjects, want.Retention, want.Discard
 	next.DiscardNewPerSubject, next.MaxMsgsPerSubject = want.DiscardNewPerSubject, want.MaxMsgsPerSubject
-	next.MaxBytes, next.MaxMsgs, next.MaxAge = want.MaxBytes, want.MaxMsgs, 0
+	next.MaxBytes, next.MaxMsgs, next.MaxAge = want.MaxBytes, want.MaxMsgs, want.MaxAge
 	next.Replicas, next.Duplicates, next.AllowDirect = want.Replicas, want.Duplicates, true
 	next.AllowMsgTTL, next.SubjectDeleteMarkerTTL = want.AllowMsgTTL, want.SubjectDeleteMarkerTTL
 	next.AllowRollup, next.DenyDelete = want.AllowRollup, want.DenyDelete
 	differs := strings.Join(have.Subjects, " ") != strings.Join(next.Subjects, " ") ||
 		have.Retention != next.Retention || have.Discard != next.Discard ||
 		have.DiscardNewPerSubject != next.DiscardNewPerSubject || have.MaxMsgsPerSubject != next.MaxMsgsPerSubject ||
-		have.MaxBytes != next.MaxBytes || have.MaxMsgs != next.MaxMsgs || have.MaxAge != 0 ||
+		have.MaxBytes != next.MaxBytes || have.MaxMsgs != next.MaxMsgs || have.MaxAge != next.MaxAge ||
 		have.AllowMsgTTL != next.AllowMsgTTL || have.SubjectDeleteMarkerTTL != next.SubjectDeleteMarkerTTL ||
 		have.AllowRollup != next.AllowRollup || have.DenyDelete != next.DenyDelete ||
 		have.Replicas != next.Replicas || have.Duplicates != next.Duplicates || !have.AllowDirect

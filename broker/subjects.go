@@ -15,6 +15,8 @@ const (
 	streamFacts   = "FACTS"
 	streamLeases  = "KV_LEASES" // as tools that look at key-value buckets expect it
 	streamWatch   = "WATCH"
+	bucketFiles   = "FILES"
+	streamFiles   = "OBJ_" + bucketFiles // as tools that look at object stores expect it
 
 	consumerDispatch = "dispatch"
 
@@ -28,6 +30,7 @@ const (
 	subjectWatch    = "watch.v1.probe"
 	prefixLease     = "$KV.LEASES."
 	prefixSignal    = "sig.v1."
+	prefixFile      = "$O." + bucketFiles + "."
 )
 
 // tokenOK reports whether s is 32 lower case hex digits.
@@ -73,7 +76,12 @@ func messageID(token, id string) string {
 
 // topicOK reports whether s is [a-z0-9_.-]+ without empty parts.
 func topicOK(s string) bool {
-	if s == "" || len(s) > 200 || s[0] == '.' || s[len(s)-1] == '.' || strings.Contains(s, "..") {
+	return fileNameOK(s) && s[0] != '.' && s[len(s)-1] != '.' && !strings.Contains(s, "..")
+}
+
+// fileNameOK reports whether s is [a-z0-9_.-]+.
+func fileNameOK(s string) bool {
+	if s == "" || len(s) > 200 {
 		return false
 	}
 	for i := range len(s) {

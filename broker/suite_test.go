@@ -177,6 +177,12 @@ func cases() []suiteCase {
 		{"a signal reaches whoever listens and no other topic", testSignals},
 		{"a slow listener loses signals, which are counted", testSignalDrops},
 		{"numbers tell what waits", testStats},
+		{"a file comes back as it was put, until it is replaced or deleted", testFiles},
+		{"what cannot be put leaves nothing, and the file that was there", testFilesRefused},
+		{"putting and reading a file end with their context", testFilesCancelled},
+		{"no piece of a file waits in memory", testFilesBounded},
+		{"a damaged file is never taken for a whole one", testFilesDamaged},
+		{"other tools read and put files", testFilesForTools},
 		{"closing ends whoever still waits", testCloseEnds},
 	}
 }

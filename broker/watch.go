@@ -143,6 +143,9 @@ func (b *Broker) probe(ctx context.Context) error {
 	if b.host != nil && b.stuck.has(streamFacts) {
 		return errors.New("facts are not stored")
 	}
+	if b.host != nil && b.stuck.has(streamFiles) {
+		return errors.New("files are not stored")
+	}
 	return nil
 }
 

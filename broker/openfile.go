@@ -1,0 +1,128 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// errDamagedFile: the bytes are not those that were put.
+var errDamagedFile = errors.New("the file in the message log is damaged, or was replaced or deleted while it was read")
+
+// OpenFile is a file that was put, and its size; ErrNoFile when there is none. Reading
+// ends with io.EOF only when all bytes came as they were put: otherwise, also when the
+// file is replaced or deleted meanwhile, it ends in an error. One piece of it is in
+// memory at a time. Reading survives a server that goes and comes back, and ends with
+// ctx. The reader is for one goroutine; Close never fails.
+func (b *Broker) OpenFile(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+	f, err := b.openFile(ctx, name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open the file %s: %w", name, err)
+	}
+	return f, f.left, nil
+}
+
+func (b *Broker) openFile(ctx context.Context, name string) (*file, error) {
+	info, err := b.fileInfo(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := jetstream.DecodeObjectDigest(info.Digest)
+	if err != nil || info.Size > 1<<60 {
+		return nil, errDamagedFile
+	}
+	f := &file{b: b, ctx: ctx, name: name, subject: chunkSubject(info.NUID), left: int64(info.Size), want: digest, sum: sha256.New()} //nolint:gosec // see above
+	err = b.try(ctx, "look for the stream", func(ctx context.Context) error {
+		f.stream, err = b.js.Stream(ctx, streamFiles)
+		return err
+	})
+	return f, err
+}
+
+// file is a file that is being read.
+type file struct {
+	b       *Broker
+	ctx     context.Context //nolint:containedctx // a Read has none
+	stream  jetstream.Stream
+	name    string
+	subject string
+	want    []byte // the digest
+
+	at   uint64 // place of the last piece
+	rest []byte // of it
+	left int64  // behind rest
+	sum  hash.Hash
+	err  error
+}
+
+func (f *file) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if f.err == nil && len(f.rest) == 0 {
+		f.err = f.next()
+	}
+	if f.err != nil {
+		if errors.Is(f.err, io.EOF) {
+			return 0, io.EOF
+		}
+		return 0, fmt.Errorf("read the file %s: %w", f.name, f.err)
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+// next takes the next piece, or ends the file.
+func (f *file) next() error {
+	if f.left == 0 {
+		if !bytes.Equal(f.sum.Sum(nil), f.want) {
+			return errDamagedFile
+		}
+		return io.EOF
+	}
+	m, err := f.piece()
+	if errors.Is(err, ErrNone) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return errDamagedFile
+	}
+	if err != nil {
+		return err
+	}
+	if len(m.Data) == 0 || int64(len(m.Data)) > f.left || m.Sequence <= f.at {
+		return errDamagedFile
+	}
+	_, _ = f.sum.Write(m.Data)
+	f.rest, f.at, f.left = m.Data, m.Sequence, f.left-int64(len(m.Data))
+	return nil
+}
+
+// piece is the first one behind the last, from whatever server; where that one has
+// none it may be behind, and the leader is asked.
+func (f *file) piece() (m *jetstream.RawStreamMsg, err error) {
+	err = f.b.try(f.ctx, "read a piece", func(ctx context.Context) error {
+		m, err = f.stream.GetMsg(ctx, f.at+1, jetstream.WithGetMsgSubject(f.subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			m, err = nil, nil
+		}
+		return err
+	})
+	if err == nil && m == nil {
+		return f.b.askLeaderOf(f.ctx, streamFiles, leaderRequest{Seq: f.at + 1, NextFor: f.subject})
+	}
+	return m, err
+}
+
+// Close ends the reading.
+func (f *file) Close() error {
+	if f.err == nil {
+		f.err = errors.New("it was closed")
+	}
+	f.rest = nil
+	return nil
+}

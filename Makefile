@@ -13,6 +13,7 @@ LINT          := $(BIN)/golangci-lint-$(LINT_VERSION)
 REST          := $$($(GO) list ./... | grep -v '/gateway/faulttest$$')
 FAULTS        := $(GO) test -race -shuffle=on -parallel 4
 SCRATCH       := sh scripts/scratch.sh
+TELL          := bash scripts/failures.sh
 
 .PHONY: run build test test-long lint unit monitoring tools fmt bench
 
@@ -31,16 +32,16 @@ lint: $(LINT)
 	$(LINT) run ./...
 
 unit:
-	$(SCRATCH) $(GO) test -race -shuffle=on -timeout 20m $(REST)
-	$(SCRATCH) $(FAULTS) -timeout 20m ./gateway/faulttest
-	$(GO) test ./gateway/simtest # ten times as many schedules as with the race detector
+	$(TELL) $(SCRATCH) $(GO) test -race -shuffle=on -timeout 20m $(REST)
+	$(TELL) $(SCRATCH) $(FAULTS) -timeout 20m ./gateway/faulttest
+	$(TELL) $(GO) test ./gateway/simtest # ten times as many schedules as with the race detector
 	$(GO) test -tags faultpoints ./faultpoint
 
 # The same, with the sizes that take long: more kills, longer schedules; and on disk.
 test-long: tools lint
-	PARLEY_LONG=1 $(GO) test -race -shuffle=on -timeout 80m $(REST)
-	PARLEY_LONG=1 $(FAULTS) -timeout 160m ./gateway/faulttest
-	PARLEY_LONG=1 $(GO) test -timeout 80m ./gateway/simtest
+	PARLEY_LONG=1 $(TELL) $(GO) test -race -shuffle=on -timeout 80m $(REST)
+	PARLEY_LONG=1 $(TELL) $(FAULTS) -timeout 160m ./gateway/faulttest
+	PARLEY_LONG=1 $(TELL) $(GO) test -timeout 80m ./gateway/simtest
 	$(GO) test -tags faultpoints ./faultpoint
 
 # The rules, alerts and dashboards that are shipped.

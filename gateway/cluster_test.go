@@ -129,50 +129,59 @@ func TestSeveralProcessesAnswerAsOne(t *testing.T) {
 	eventually(t, "the first to receive", func() bool { return c.house.Telegram.Books().Polling[gatewaytest.Username] })
 	second, w2 := c.as("front-2", gateway.RoleGateway), c.as("worker-2", gateway.RoleWorker)
 
-	const chats, each = 8, 6
-	asked := 0
-	round := func(from, to int) {
+	const chats = 8
+	said, asked := 0, 0
+	round := func() { // three messages in each chat
 		t.Helper()
-		for n := from; n < to; n++ {
+		for to := said + 3; said < to; said++ {
 			for chat := range chats {
 				p := telegram.Person{ID: int64(7000 + chat), FirstName: "P"}
-				c.house.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", chat, n))
+				c.house.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", chat, said))
 				asked++
 			}
 		}
 		c.house.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == asked })
 	}
-	round(0, each/2)
+	round()
 	pages := func(rs ...*gatewaytest.Running) (ps []string) {
 		for _, r := range rs {
 			ps = append(ps, r.Scrape())
 		}
 		return ps
 	}
-	all := []*gatewaytest.Running{front, second, w1, w2}
-	if n, sum := exporters(pages(all...)...); n != 1 || !near(sum, c.ledger(t)) || sum == 0 {
-		t.Errorf("%d processes export the cost, together %v; the ledger says %v", n, sum, c.ledger(t))
+	// The pages are read one after another, and meanwhile another process may have
+	// taken the export over: two that are seen twice export at the same time.
+	exported := func(all ...*gatewaytest.Running) {
+		t.Helper()
+		eventually(t, "one to export what the ledger holds", func() bool {
+			n, sum := exporters(pages(all...)...)
+			if n > 1 {
+				if n, _ := exporters(pages(all...)...); n > 1 {
+					t.Fatalf("%d processes export the cost", n)
+				}
+			}
+			return n == 1 && sum > 0 && near(sum, c.ledger(t))
+		})
 	}
-	for _, r := range []*gatewaytest.Running{w1, w2} {
-		if strings.Contains(r.Scrape(), `parley_turns_total{channel="tg",chat="dm",outcome="ok"} 0`) {
-			t.Error("a worker had nothing to do")
+	exported(front, second, w1, w2)
+	// A worker that has just started may come too late for the first of them.
+	eventually(t, "both workers to have had something to do", func() bool {
+		for _, r := range []*gatewaytest.Running{w1, w2} {
+			if strings.Contains(r.Scrape(), `parley_turns_total{channel="tg",chat="dm",outcome="ok"} 0`) {
+				round()
+				return false
+			}
 		}
-	}
-	if m := second.Scrape(); !strings.Contains(m, `parley_channel_up{channel="tg"} 0`) {
-		t.Error("two receive for the bot")
-	}
+		return true
+	})
+	eventually(t, "one to receive for the bot", func() bool {
+		return strings.Count(strings.Join(pages(front, second), ""), `parley_channel_up{channel="tg"} 1`) == 1
+	})
 
 	c.nodes.Kill(c.nodes.Leader("INBOUND"))
 	front.Stop() // in order: the other takes over at once
-	round(each/2, each)
-	all = all[1:]
-	eventually(t, "one to export what the ledger holds", func() bool {
-		n, sum := exporters(pages(all...)...)
-		if n > 1 {
-			t.Fatalf("%d processes export the cost", n)
-		}
-		return n == 1 && near(sum, c.ledger(t))
-	})
+	round()
+	exported(second, w1, w2)
 
 	book := c.house.Telegram.Books()
 	if n := conflicts(book); n != 0 {

@@ -4,6 +4,7 @@ package brokertest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -165,7 +166,19 @@ func (n *node) log() string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(b[max(0, len(b)-4000):])
+	var kept []byte
+	for line := range bytes.Lines(b) {
+		if !routeNoise(line) {
+			kept = append(kept, line...)
+		}
+	}
+	return string(kept[max(0, len(kept)-1500):])
+}
+
+// routeNoise is what a server says again and again of another that is down, and
+// of every connection between two.
+func routeNoise(line []byte) bool {
+	return bytes.Contains(line, []byte("connect to route")) || bytes.Contains(line, []byte(" - rid:"))
 }
 
 // stop signals server i, if it runs, and waits for its end.

@@ -65,6 +65,7 @@ func (s *Server) wait(ctx context.Context, c *call, me *poller, limit int, timeo
 	case <-me.wake:
 	case <-timer.C:
 	case <-me.ousted:
+		gone = hungUp(ctx)
 	case <-ctx.Done():
 		gone = true
 	case <-s.stop.Done():
@@ -74,6 +75,10 @@ func (s *Server) wait(ctx context.Context, c *call, me *poller, limit int, timeo
 	defer s.mu.Unlock()
 	select {
 	case <-me.ousted:
+		if gone {
+			c.cut = true
+			return rawResult("[]"), nil
+		}
 		return nil, conflict(me.reason)
 	default:
 	}
@@ -83,6 +88,24 @@ func (s *Server) wait(ctx context.Context, c *call, me *poller, limit int, timeo
 		return rawResult("[]"), nil
 	}
 	return s.hand(s.batch(c.account, limit), c.fault), nil
+}
+
+// notice is how long the end of a connection may go unnoticed.
+const notice = time.Second
+
+// hungUp says whether whoever polled had left before the rival came. A client
+// that hangs up and is followed at once by another, which polls, is no conflict;
+// but the end of the one's connection and the other's request are read by two
+// goroutines, in any order.
+func hungUp(ctx context.Context) bool {
+	t := time.NewTimer(notice)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return true
+	case <-t.C:
+		return false
+	}
 }
 
 // hand renders a batch. The caller holds the lock.

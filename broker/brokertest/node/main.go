@@ -24,7 +24,7 @@ func main() {
 
 func run(args []string) error {
 	o := &server.Options{
-		Host: loopback, NoSigs: true, JetStream: true, MaxPayload: 2 << 20,
+		Host: loopback, NoSigs: true, JetStream: true, MaxPayload: 2 << 20, Logtime: true,
 		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 64 << 20,
 		HTTPHost: loopback,
 	}
@@ -51,7 +51,7 @@ func run(args []string) error {
 	}
 	srv.ConfigureLogger()
 	srv.Start()
-	if !srv.ReadyForConnections(30 * time.Second) {
+	if !srv.ReadyForConnections(60 * time.Second) {
 		return fmt.Errorf("the server does not start")
 	}
 	fmt.Println("ready")

@@ -39,9 +39,7 @@ func TestTheWholeHouse(t *testing.T) {
 	if got := gw.Ask(gatewaytest.Ann, "/cost"); !strings.Contains(got, "$0.00") {
 		t.Errorf("/cost says %q", got)
 	}
-	if m := gw.Scrape(); !strings.Contains(m, `parley_turns_total{channel="tg",chat="dm",outcome="ok"} 3`) {
-		t.Error("three turns in direct messages are not in the metrics")
-	}
+	gw.AwaitMetrics(`parley_turns_total{channel="tg",chat="dm",outcome="ok"} 3`)
 	gw.Get("/readyz", 200)
 
 	// A new conversation forgets; another gateway on the same state remembers.

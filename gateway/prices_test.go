@@ -70,9 +70,7 @@ func TestAGatewayThatRunsTakesNewPricesAndKeepsTheOldOnesOfABrokenFile(t *testin
 		t.Errorf("the log says %s", line)
 	}
 	cost("This conversation: $0.00\n")
-	if m := r.Scrape(); !strings.Contains(m, "parley_config_last_reload_successful 0\n") {
-		t.Error("the metrics do not show the broken file")
-	}
+	r.AwaitMetrics("parley_config_last_reload_successful 0")
 	write("10") // not so dear that the budgets refuse it
 	r.Reload()
 	log.await(t, "were read again")
@@ -80,11 +78,8 @@ func TestAGatewayThatRunsTakesNewPricesAndKeepsTheOldOnesOfABrokenFile(t *testin
 	if got := r.Ask(gatewaytest.Ann, "/cost"); strings.Contains(got, "conversation: $0.00\n") {
 		t.Errorf("/cost says %q", got)
 	}
-	m := r.Scrape()
-	newest := fmt.Sprintf("parley_llm_price_table_timestamp_seconds %g\n", float64(time.Date(2031, 2, 3, 0, 0, 0, 0, time.UTC).Unix()))
-	if !strings.Contains(m, "parley_config_last_reload_successful 1\n") || !strings.Contains(m, newest) {
-		t.Error("the metrics do not show the new file")
-	}
+	r.AwaitMetrics("parley_config_last_reload_successful 1",
+		fmt.Sprintf("parley_llm_price_table_timestamp_seconds %g", float64(time.Date(2031, 2, 3, 0, 0, 0, 0, time.UTC).Unix())))
 }
 
 func TestAModelWithoutAPriceIsReckonedAtTheCeiling(t *testing.T) {
@@ -104,7 +99,5 @@ func TestAModelWithoutAPriceIsReckonedAtTheCeiling(t *testing.T) {
 	if got := r.Ask(gatewaytest.Ann, "/cost"); strings.Contains(got, "conversation: $0.00\n") || !strings.Contains(got, "no known price") {
 		t.Errorf("/cost says %q", got)
 	}
-	if m := r.Scrape(); !strings.Contains(m, `parley_llm_unpriced_requests_total{model="nobody-knows-it",provider="sim",reason="no_price"} 1`) {
-		t.Error("the call is not counted as unpriced")
-	}
+	r.AwaitMetrics(`parley_llm_unpriced_requests_total{model="nobody-knows-it",provider="sim",reason="no_price"} 1`)
 }

@@ -172,10 +172,7 @@ func TestAnAgentWorksWithFilesAndAPersonDecidesAboutTheRest(t *testing.T) {
 	if text == "" || !strings.HasSuffix(text, "END") {
 		t.Errorf("the turn ended with %q", text)
 	}
-	denied := `parley_tool_calls_total{agent_kind="root",outcome="denied",tool="write_file"} 3`
-	if m := gw.Scrape(); !strings.Contains(m, denied) {
-		t.Errorf("the metrics do not have %s", denied)
-	}
+	gw.AwaitMetrics(`parley_tool_calls_total{agent_kind="root",outcome="denied",tool="write_file"} 3`)
 	if _, err := os.Stat(filepath.Join(folder, ".env")); err == nil {
 		t.Error(".env was written")
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -299,6 +300,30 @@ func (h *House) Await(what string, done func(telegram.Book) bool) telegram.Book 
 
 // Scrape reads /metrics.
 func (r *Running) Scrape() string { return r.Get("/metrics", http.StatusOK) }
+
+// AwaitMetrics reads /metrics until each of the lines is on the page, and returns
+// it: an answer may be in the chat before the process that gave it has counted
+// it.
+func (r *Running) AwaitMetrics(lines ...string) string {
+	r.t.Helper()
+	limit := time.After(Patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		page := r.Scrape()
+		missing := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+			return strings.Contains("\n"+page, "\n"+line+"\n")
+		})
+		if len(missing) == 0 {
+			return page
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			r.t.Fatalf("the metrics never have %q", missing)
+		}
+	}
+}
 
 // Until reads a page of the operator's listener again and again, until it has
 // the status.

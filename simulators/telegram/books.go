@@ -73,12 +73,14 @@ type UpdateEntry struct {
 
 // MessageEntry is one message of a bot, with all its versions.
 type MessageEntry struct {
-	Bot       string    `json:"bot"`
-	ChatID    int64     `json:"chat_id"`
-	MessageID int64     `json:"message_id"`
-	ThreadID  int64     `json:"thread_id,omitempty"`
-	ReplyTo   int64     `json:"reply_to,omitempty"`
-	Versions  []Version `json:"versions"`
+	Bot       string `json:"bot"`
+	ChatID    int64  `json:"chat_id"`
+	MessageID int64  `json:"message_id"`
+	ThreadID  int64  `json:"thread_id,omitempty"`
+	ReplyTo   int64  `json:"reply_to,omitempty"`
+	// Document is the file of a message that is one; its caption is the text.
+	Document *DocumentEntry `json:"document,omitempty"`
+	Versions []Version      `json:"versions"`
 	// Unconfirmed: a send or an edit was applied but its answer never
 	// reached the bot in usable form.
 	Unconfirmed bool      `json:"unconfirmed,omitempty"`
@@ -87,6 +89,15 @@ type MessageEntry struct {
 
 // Text is the latest version of the message.
 func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Text }
+
+// DocumentEntry is a file that a bot uploaded.
+type DocumentEntry struct {
+	FileID string `json:"file_id"`
+	Name   string `json:"name"`
+	MIME   string `json:"mime,omitempty"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"` // in hex
+}
 
 // Version is a message as it stood from At on.
 type Version struct {

@@ -3,6 +3,8 @@ package telegram
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"path"
@@ -12,7 +14,8 @@ import (
 type storedFile struct {
 	wire    wireFile
 	mime    string
-	content []byte
+	content []byte // of one that is never handed out: nil
+	sum     string // SHA-256 in hex
 }
 
 // maxDownload is the largest file that getFile hands out.
@@ -23,7 +26,7 @@ func (s *Server) attach(m *wireMessage, o SayOptions) {
 	id := s.id()
 	name := path.Base(cmp.Or(o.FileName, fmt.Sprintf("file_%d", id)))
 	f := &storedFile{
-		content: o.File, mime: cmp.Or(o.MIME, "application/octet-stream"),
+		content: o.File, sum: digest(o.File), mime: cmp.Or(o.MIME, "application/octet-stream"),
 		wire: wireFile{
 			FileID: fmt.Sprintf("SIM%08d", id), FileUniqueID: fmt.Sprintf("U%d", id),
 			FileSize: int64(len(o.File)), FilePath: fmt.Sprintf("%s/%d_%s", o.Media, id, name),
@@ -55,6 +58,22 @@ func (s *Server) attach(m *wireMessage, o SayOptions) {
 	}
 }
 
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Content is the content of a file that somebody sent, and nil where there is none
+// or it is too large to be handed out.
+func (s *Server) Content(fileID string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.files[fileID]; f != nil {
+		return f.content
+	}
+	return nil
+}
+
 func (s *Server) getFile(_ context.Context, c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +81,7 @@ func (s *Server) getFile(_ context.Context, c *call) (any, *refusal) {
 	switch {
 	case f == nil:
 		return nil, badRequest("wrong file_id or the file is temporarily unavailable")
-	case len(f.content) > maxDownload:
+	case f.wire.FileSize > maxDownload:
 		return nil, badRequest("file is too big")
 	}
 	return f.wire, nil

@@ -18,6 +18,7 @@ func methods() map[string]namedMethod {
 		"deleteWebhook":          (*Server).deleteWebhook,
 		"getWebhookInfo":         (*Server).getWebhookInfo,
 		"sendMessage":            (*Server).sendMessage,
+		"sendDocument":           (*Server).sendDocument,
 		"editMessageText":        (*Server).editMessageText,
 		"editMessageReplyMarkup": (*Server).editMessageReplyMarkup,
 		"deleteMessage":          (*Server).deleteMessage,

@@ -16,12 +16,14 @@ type formatted struct {
 }
 
 // format checks and normalises what a bot wants to say.
-func format(p params) (formatted, *refusal) {
-	text := p["text"]
+func format(p params) (formatted, *refusal) { return formatField(p, "text", "entities") }
+
+func formatField(p params, field, entities string) (formatted, *refusal) {
+	text := p[field]
 	var es []Entity
 	switch mode := p["parse_mode"]; fold(mode) {
 	case "":
-		if raw := p["entities"]; raw != "" {
+		if raw := p[entities]; raw != "" {
 			if err := json.Unmarshal([]byte(raw), &es); err != nil {
 				return formatted{}, badRequest("can't parse entities JSON object")
 			}

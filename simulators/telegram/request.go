@@ -1,6 +1,8 @@
 package telegram
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,7 +14,7 @@ import (
 	"strings"
 )
 
-// maxRequest is the largest upload that the public server takes.
+// maxRequest is the largest request that the public server takes.
 const maxRequest = 50 << 20
 
 // params are the arguments of one call. As on the real server every value is
@@ -39,8 +41,20 @@ func (p params) bool(name string) bool {
 	return v == "true" || v == "yes" || v == "1"
 }
 
+// uploads are the files of one call, by the name of their field.
+type uploads map[string]*upload
+
+// upload is a file as it came. The content of one that is never handed out is not
+// kept.
+type upload struct {
+	name, mime string
+	content    []byte
+	size       int64
+	sum        [sha256.Size]byte
+}
+
 // readParams takes the query and a body of any of the three media types.
-func readParams(w http.ResponseWriter, r *http.Request) (params, error) {
+func readParams(w http.ResponseWriter, r *http.Request, files uploads) (params, error) {
 	p := params{}
 	if r.URL.RawQuery != "" {
 		p.addForm(r.URL.Query())
@@ -62,7 +76,7 @@ func readParams(w http.ResponseWriter, r *http.Request) (params, error) {
 		p.addForm(form)
 		return p, err
 	case "multipart/form-data":
-		return p, p.addMultipart(multipart.NewReader(body, args["boundary"]))
+		return p, p.addMultipart(multipart.NewReader(body, args["boundary"]), files)
 	default:
 		_, err := io.Copy(io.Discard, body)
 		return p, err
@@ -100,7 +114,7 @@ func (p params) addJSON(r io.Reader) error {
 	return nil
 }
 
-func (p params) addMultipart(m *multipart.Reader) error {
+func (p params) addMultipart(m *multipart.Reader, files uploads) error {
 	for {
 		part, err := m.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -109,12 +123,33 @@ func (p params) addMultipart(m *multipart.Reader) error {
 		if err != nil {
 			return err
 		}
+		if part.FileName() != "" {
+			if files[part.FormName()], err = readFile(part); err != nil {
+				return err
+			}
+			continue
+		}
 		v, err := io.ReadAll(part)
 		if err != nil {
 			return err
 		}
-		if part.FileName() == "" {
-			p[part.FormName()] = string(v)
-		}
+		p[part.FormName()] = string(v)
 	}
+}
+
+func readFile(part *multipart.Part) (*upload, error) {
+	u := &upload{name: part.FileName(), mime: part.Header.Get("Content-Type")}
+	var kept bytes.Buffer
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(sum, &kept), io.LimitReader(part, maxDownload+1))
+	if err != nil {
+		return nil, err
+	}
+	if u.content = kept.Bytes(); n > maxDownload {
+		u.content = nil
+	}
+	more, err := io.Copy(sum, part)
+	u.size = n + more
+	sum.Sum(u.sum[:0])
+	return u, err
 }

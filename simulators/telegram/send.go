@@ -29,8 +29,13 @@ func (s *Server) target(c *call) (*room, *refusal) {
 	}
 	c.chat = r.chat.ID
 	refused := r.barred(c.account.bot.ID)
-	if refused == nil && c.method == "sendMessage" && r.standing[c.account.bot.ID] == "restricted" {
-		refused = badRequest("not enough rights to send text messages to the chat")
+	if refused == nil && r.standing[c.account.bot.ID] == "restricted" {
+		switch c.method {
+		case "sendMessage":
+			refused = badRequest("not enough rights to send text messages to the chat")
+		case "sendDocument":
+			refused = badRequest("not enough rights to send documents to the chat")
+		}
 	}
 	return r, refused
 }
@@ -146,6 +151,12 @@ func (s *Server) sendMessage(_ context.Context, c *call) (any, *refusal) {
 	case units(said.text) > maxText:
 		return nil, badRequest("message is too long")
 	}
+	return s.lay(c, r, &wireMessage{Text: said.text, Entities: said.entities, ReplyMarkup: markup}, nil)
+}
+
+// lay finds the place of a bot's message in its chat and posts it there. The caller
+// holds the lock.
+func (s *Server) lay(c *call, r *room, m *wireMessage, d *DocumentEntry) (any, *refusal) {
 	thread, refused := topicOf(r, c.account, c, false)
 	if refused != nil {
 		return nil, refused
@@ -161,10 +172,8 @@ func (s *Server) sendMessage(_ context.Context, c *call) (any, *refusal) {
 	if refused := s.paced(c, r); refused != nil {
 		return nil, refused
 	}
-	return s.post(c, r, h, &wireMessage{
-		MessageThreadID: thread, IsTopicMessage: thread != 0, ReplyTo: reply, Quote: quote,
-		Text: said.text, Entities: said.entities, ReplyMarkup: markup,
-	}), nil
+	m.MessageThreadID, m.IsTopicMessage, m.ReplyTo, m.Quote = thread, thread != 0, reply, quote
+	return s.post(c, r, h, m, d), nil
 }
 
 // paced applies the realistic rates.
@@ -182,13 +191,18 @@ func (s *Server) paced(c *call, r *room) *refusal {
 }
 
 // post puts a bot's message into the chat and the books.
-func (s *Server) post(c *call, r *room, h *history, m *wireMessage) *wireMessage {
+func (s *Server) post(c *call, r *room, h *history, m *wireMessage, d *DocumentEntry) *wireMessage {
 	now := s.opts.Now()
+	text, entities := m.Text, m.Entities
+	if d != nil {
+		text, entities = m.Caption, m.CaptionEntities
+	}
 	h.last++
 	m.MessageID, m.Date, m.Chat, m.From = h.last, now.Unix(), r.wire, &c.account.self
 	e := MessageEntry{
 		Bot: c.account.bot.Username, ChatID: r.chat.ID, MessageID: m.MessageID, ThreadID: m.MessageThreadID,
-		Versions: []Version{{Text: m.Text, Entities: m.Entities, Markup: string(m.ReplyMarkup), At: now, Client: c.client}},
+		Document: d,
+		Versions: []Version{{Text: text, Entities: entities, Markup: string(m.ReplyMarkup), At: now, Client: c.client}},
 	}
 	if m.ReplyTo != nil {
 		e.ReplyTo = m.ReplyTo.MessageID
@@ -199,7 +213,7 @@ func (s *Server) post(c *call, r *room, h *history, m *wireMessage) *wireMessage
 	h.add(m, c.account.bot.ID, c.message)
 	s.show(Happening{
 		Kind: "sent", Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, MessageID: e.MessageID,
-		ReplyTo: e.ReplyTo, Text: m.Text, Entities: m.Entities, At: now,
+		ReplyTo: e.ReplyTo, Text: text, Entities: entities, Document: d, At: now,
 	})
 	if r.chat.Kind != Private {
 		s.publish(r, "message", m, c.account.bot.ID)

@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"strconv"
@@ -15,6 +16,7 @@ type call struct {
 	account *account
 	method  string
 	args    params
+	files   uploads
 	chat    int64
 	began   time.Time
 	client  string // address of the caller, without the port
@@ -81,12 +83,17 @@ func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[stri
 		refuse(w, &refusal{code: http.StatusNotFound, text: "Not Found: method not found"})
 		return
 	}
-	args, err := readParams(w, r)
+	files := uploads{}
+	args, err := readParams(w, r, files)
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		refuse(w, &refusal{code: http.StatusRequestEntityTooLarge, text: "Request Entity Too Large"})
+		return
+	}
 	if err != nil {
 		refuse(w, badRequest("can't parse request"))
 		return
 	}
-	c := &call{account: a, method: m.name, args: args}
+	c := &call{account: a, method: m.name, args: args, files: files}
 	c.client, _, _ = net.SplitHostPort(r.RemoteAddr) // within a process there may be none
 	refused = s.begin(c)
 	if refused == nil && c.fault != nil {

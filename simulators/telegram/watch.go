@@ -18,6 +18,7 @@ type Happening struct {
 	// Text of the message or draft, the chat action, or the answer.
 	Text     string
 	Entities []Entity
+	Document *DocumentEntry // of a message that is one
 	At       time.Time
 }
 

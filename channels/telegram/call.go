@@ -106,7 +106,7 @@ func (x *exchange) withoutAnswer(e *channels.Error) {
 	case x.status == http.StatusTooManyRequests:
 		e.Kind, e.RetryAfter = channels.RateLimit, time.Second
 		if n, err := strconv.Atoi(x.retry); err == nil && n > 0 {
-			e.RetryAfter = time.Duration(n) * time.Second
+			e.RetryAfter = seconds(int64(n))
 		}
 	case x.status >= 300 && x.status < 400:
 		e.Kind = channels.Unsent // a redirect, which is not followed
@@ -123,7 +123,7 @@ func (a *answer) classify(e *channels.Error) {
 	switch {
 	case e.Status == http.StatusTooManyRequests:
 		e.Kind = channels.RateLimit
-		e.RetryAfter = time.Duration(max(a.Parameters.RetryAfter, 1)) * time.Second
+		e.RetryAfter = seconds(max(a.Parameters.RetryAfter, 1))
 	case a.Parameters.MigrateToChatID != 0:
 		e.Kind, e.MovedTo = channels.Moved, strconv.FormatInt(a.Parameters.MigrateToChatID, 10)
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusNotFound:
@@ -145,3 +145,5 @@ func closed(words string) bool {
 		"not enough rights to send text messages", "have no rights to send a message",
 	}, func(w string) bool { return strings.Contains(words, w) })
 }
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -124,6 +124,20 @@ func TestTheTokenShowsInNoErrorAndNoLog(t *testing.T) {
 			all += deep(err)
 			all += deep(ch.Edit(t.Context(), to(7, "", "").To, "5", channels.Body{Text: "x"}))
 			all += deep(ch.Typing(t.Context(), to(7, "", "").To))
+			_, err = ch.SendFile(t.Context(), to(7, "2", ""), channels.File{Name: "a", Size: 1}, strings.NewReader("x"))
+			all += deep(err)
+			all += deep(ch.Fetch(t.Context(), to(7, "", "").To, channels.Attachment{Ref: "a"}, io.Discard))
+			o.HTTPClient = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, "/getFile") {
+					return answer(200, `{"ok":true,"result":{"file_path":"a"}}`), nil
+				}
+				return f(r)
+			})}
+			fetching, err := telegram.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += deep(fetching.Fetch(t.Context(), to(7, "", "").To, channels.Attachment{Ref: "a"}, io.Discard))
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			all += deep(ch.Receive(ctx, func(context.Context, channels.Message) error { return nil }))

@@ -70,13 +70,19 @@ func (l *limits) follow(now time.Time) {
 	l.seen = now
 }
 
-// inChat runs one of the library's calls for a chat, unless Telegram has asked
-// to wait; then nothing is sent, and the error says how long is left.
+// inChat runs one of the library's calls for a chat, when Telegram wants to hear
+// of it.
 func (c *Channel) inChat(ctx context.Context, method string, chat int64, run func(ctx context.Context) error) (json.RawMessage, error) {
+	return c.paced(method, chat, func() (json.RawMessage, error) { return c.viaLibrary(ctx, method, run) })
+}
+
+// paced makes a call for a chat, unless Telegram has asked to wait; then nothing is
+// sent, and the error says how long is left.
+func (c *Channel) paced(method string, chat int64, call func() (json.RawMessage, error)) (json.RawMessage, error) {
 	if left := c.limits.left(chat, c.o.Now()); left > 0 {
 		return nil, &channels.Error{Kind: channels.RateLimit, Op: method, RetryAfter: left, Message: "telegram has asked to wait"}
 	}
-	result, err := c.viaLibrary(ctx, method, run)
+	result, err := call()
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.RateLimit {
 		c.limits.asked(chat, e.RetryAfter, c.o.Now())

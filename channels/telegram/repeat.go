@@ -8,7 +8,10 @@ import (
 
 // repeatMark stands before a message that may have arrived already: Telegram
 // has no key by which a bot could send it once, nor a way to ask.
-const repeatMark = "(This may be a repeat.)\n\n"
+const repeatMark = repeatCaption + "\n\n"
+
+// repeatCaption stands beside a file that may have arrived already.
+const repeatCaption = "(This may be a repeat.)"
 
 // repeatUnits is the mark's length in UTF-16 units, kept free in each message.
 const repeatUnits = len(repeatMark)

@@ -59,7 +59,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		case len(p.Entities) > 0 && entitiesRefused(err):
 			c.o.Log.Warn("telegram refused entities, sending plain text", "error", err)
 			p.Entities = nil
-		case p.MessageThreadID != 0 && (says(err, "message thread not found") || says(err, "topic_deleted")):
+		case p.MessageThreadID != 0 && topicGone(err):
 			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
 			p.MessageThreadID = 0
 		default:
@@ -162,6 +162,10 @@ func noPreview() *models.LinkPreviewOptions {
 
 func refused(method, why string) error {
 	return &channels.Error{Kind: channels.Refused, Op: method, Message: why}
+}
+
+func topicGone(err error) bool {
+	return says(err, "message thread not found") || says(err, "topic_deleted")
 }
 
 // entitiesRefused: "can't parse entities", ENTITY_BOUNDS_INVALID and the like.

@@ -36,7 +36,7 @@ func TestTelegramIsAChannel(t *testing.T) {
 		"by webhook, ten at once": func(t testing.TB) channeltest.Rig { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			channeltest.Run(t, channeltest.Features{Edits: true, Typing: true, LostAnswer: true}, open)
+			channeltest.Run(t, channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Files: true}, open)
 		})
 	}
 }
@@ -44,7 +44,7 @@ func TestTelegramIsAChannel(t *testing.T) {
 // rig is a simulated Telegram with our bot on it.
 type rig struct{ *sim.Server }
 
-var _ channeltest.Rig = (*rig)(nil)
+var _ channeltest.FileRig = (*rig)(nil)
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
@@ -175,6 +175,16 @@ func (r *rig) LoseNextAnswer(t testing.TB) {
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "sendMessage", Next: 1})
 }
 
+func (r *rig) LimitNextFile(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "sendDocument", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) LoseNextFile(t testing.TB) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "sendDocument", Next: 1})
+}
+
 func (r *rig) plan(t testing.TB, f sim.Fault) {
 	t.Helper()
 	if err := r.Plan(f); err != nil {
@@ -186,6 +196,16 @@ func (r *rig) Sent() []string {
 	var out []string
 	for _, m := range r.Books().Messages {
 		out = append(out, m.Text())
+	}
+	return out
+}
+
+func (r *rig) SentFiles() []channeltest.SentFile {
+	var out []channeltest.SentFile
+	for i, m := range r.Books().Messages {
+		if d := m.Document; d != nil {
+			out = append(out, channeltest.SentFile{Name: d.Name, Data: r.Content(d.FileID), At: i})
+		}
 	}
 	return out
 }

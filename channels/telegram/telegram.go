@@ -58,7 +58,7 @@ type Options struct {
 
 	PollTimeout   time.Duration // how long Telegram may hold a poll that has nothing; default 50 s
 	PollMargin    time.Duration // how much later a poll without an answer is given up; default 20 s
-	SendTimeout   time.Duration // for every other call; default 30 s
+	SendTimeout   time.Duration // for every other call, and how long a file may stand still; default 30 s
 	MinPause      time.Duration // first pause after a failure, doubled by each further one; default 500 ms
 	MaxPause      time.Duration // default 30 s
 	ConflictPause time.Duration // pause while another program polls this account; default 30 s
@@ -89,10 +89,12 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel = (*Channel)(nil)
-	_ channels.Editor  = (*Channel)(nil)
-	_ channels.Typer   = (*Channel)(nil)
-	_ channels.Hooked  = (*Channel)(nil)
+	_ channels.Channel    = (*Channel)(nil)
+	_ channels.Editor     = (*Channel)(nil)
+	_ channels.Typer      = (*Channel)(nil)
+	_ channels.Hooked     = (*Channel)(nil)
+	_ channels.Fetcher    = (*Channel)(nil)
+	_ channels.FileSender = (*Channel)(nil)
 )
 
 const publicAPI = "https://api.telegram.org"

@@ -169,7 +169,12 @@ func (p *poster) do(req *http.Request, x *exchange) (*http.Response, error) {
 	once := req.Clone(ctx)
 	once.Body, once.GetBody = io.NopCloser(bytes.NewReader(content)), nil
 	once.ContentLength = int64(len(content))
-	resp, err := p.client.Do(once)
+	return p.answer(once, x)
+}
+
+// answer sends a request and keeps the whole answer.
+func (p *poster) answer(req *http.Request, x *exchange) (*http.Response, error) {
+	resp, err := p.client.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,192 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"time"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/channels/internal/transfer"
+)
+
+// What a Bot API server takes. Telegram says MB, and not which; so it is the
+// smaller one, which leaves room for what stands around the file.
+const (
+	largestUpload      = 50e6
+	largestLocalUpload = 2000e6
+)
+
+// LargestFile is what Telegram's own server takes, or a local one where the account
+// has one.
+func (c *Channel) LargestFile() int64 {
+	if c.o.APIURL == publicAPI {
+		return largestUpload
+	}
+	return largestLocalUpload
+}
+
+// SendFile sends a file as a document, byte for byte as it is. When its topic is
+// gone, and the content can be read from its beginning again (io.Seeker), it is sent
+// outside of the topic. See channels.FileSender.
+func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.File, content io.Reader) (channels.Receipt, error) {
+	const method = "sendDocument"
+	chat, thread, err := place(method, r.To)
+	switch {
+	case err != nil:
+		return channels.Receipt{}, err
+	case f.Size <= 0:
+		return channels.Receipt{}, refused(method, "the file is empty, which telegram does not take")
+	case f.Size > c.LargestFile():
+		return channels.Receipt{}, refused(method, fmt.Sprintf("the file is too large: it has %d bytes, and telegram takes %d", f.Size, c.LargestFile()))
+	}
+	p := documentParams{chat: chat, repeat: r.Repeat}
+	if r.To.Thread != generalTopic {
+		p.thread = thread
+	}
+	if r.ReplyTo != "" {
+		if p.replyTo, err = strconv.Atoi(r.ReplyTo); err != nil {
+			return channels.Receipt{}, refused(method, "the id of the message to answer is not a number")
+		}
+	}
+	again := rewinder(content)
+	for {
+		result, err := c.paced(method, chat, func() (json.RawMessage, error) { return c.upload(ctx, method, p, f, content) })
+		switch {
+		case err == nil:
+			return receipt(method, result)
+		case p.thread != 0 && topicGone(err) && again():
+			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
+			p.thread = 0
+		default:
+			return channels.Receipt{}, err
+		}
+	}
+}
+
+// rewinder gives what sets content back to where it stands now; false: it cannot.
+func rewinder(content io.Reader) func() bool {
+	s, ok := content.(io.Seeker)
+	if !ok {
+		return func() bool { return false }
+	}
+	at, err := s.Seek(0, io.SeekCurrent)
+	return func() bool {
+		if err != nil {
+			return false
+		}
+		_, err := s.Seek(at, io.SeekStart)
+		return err == nil
+	}
+}
+
+// upload makes one request that carries the file. The library would do so without a
+// length, so that a file which breaks off might pass for a whole one, would read
+// content after the call has ended, and its requests are kept in memory.
+func (c *Channel) upload(ctx context.Context, method string, p documentParams, f channels.File, content io.Reader) (json.RawMessage, error) {
+	fail := func(err error) (json.RawMessage, error) {
+		return nil, &channels.Error{Kind: channels.Unsent, Op: method, Err: err}
+	}
+	head, tail, kind, err := p.form(f)
+	if err != nil {
+		return fail(err)
+	}
+	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errSendTimeout)
+	defer patience.Stop()
+	file := transfer.NewContent(content, f.Size)
+	x := &exchange{}
+	body := &form{
+		Reader: io.MultiReader(bytes.NewReader(head), file, bytes.NewReader(tail)),
+		left:   int64(len(head)) + f.Size + int64(len(tail)),
+		moved:  patience.Moved,
+		gone: func() {
+			x.left.Store(true)
+			patience.Within(c.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6))
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.APIURL+"/bot"+placeholder+"/"+method, io.NopCloser(body))
+	if err != nil {
+		return fail(err)
+	}
+	req.ContentLength = body.left
+	req.Header.Set("Content-Type", kind)
+	resp, err := c.http.answer(req, x)
+	if x.err = err; err == nil {
+		_ = resp.Body.Close()
+	}
+	file.Stop() // the request may still be written while its answer is there
+	if err := file.Err(); err != nil {
+		return fail(fmt.Errorf("read the file: %w", err))
+	}
+	return x.result(ctx, method)
+}
+
+// perMegabyte is how much longer the answer may take for each MB of a file: the Bot
+// API server answers after it has brought the file to Telegram's.
+const perMegabyte = time.Second
+
+// form is the body of a request. It knows when it has left: the server cannot have
+// the whole before.
+type form struct {
+	io.Reader
+	left        int64
+	moved, gone func()
+}
+
+func (f *form) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	f.left -= int64(n)
+	if f.left == 0 {
+		f.gone()
+	} else {
+		f.moved()
+	}
+	return n, err //nolint:wrapcheck // net/http looks for io.EOF
+}
+
+// documentParams are those of sendDocument, beside the file.
+type documentParams struct {
+	chat            int64
+	thread, replyTo int
+	repeat          bool
+}
+
+// form is what stands before and behind the file in the body of a request, and the
+// body's type.
+func (p documentParams) form(f channels.File) (head, tail []byte, kind string, err error) {
+	var text bytes.Buffer
+	w := multipart.NewWriter(&text)
+	fields := [][2]string{
+		{"chat_id", strconv.FormatInt(p.chat, 10)},
+		// Otherwise Telegram makes a film of a GIF.
+		{"disable_content_type_detection", "true"},
+	}
+	if p.thread != 0 {
+		fields = append(fields, [2]string{"message_thread_id", strconv.Itoa(p.thread)})
+	}
+	if p.replyTo != 0 {
+		fields = append(fields, [2]string{"reply_parameters", fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, p.replyTo)})
+	}
+	if p.repeat {
+		fields = append(fields, [2]string{"caption", repeatCaption})
+	}
+	for _, f := range fields {
+		err = errors.Join(err, w.WriteField(f[0], f[1]))
+	}
+	_, e := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {multipart.FileContentDisposition("document", markup.FileName(f.Name))},
+		"Content-Type":        {transfer.Type(f.MIME)},
+	})
+	head = bytes.Clone(text.Bytes())
+	text.Reset()
+	err = errors.Join(err, e, w.Close())
+	return head, text.Bytes(), w.FormDataContentType(), err
+}

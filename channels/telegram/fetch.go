@@ -1,0 +1,126 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/channels/internal/transfer"
+	"parley/sessionkeys"
+)
+
+// Fetch writes a file that came with a message. The file is never whole in memory.
+// Telegram's own server hands out files of up to 20 MB.
+func (c *Channel) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.Attachment, w io.Writer) error {
+	path, err := c.filePath(ctx, a.Ref)
+	if err != nil {
+		return err
+	}
+	return c.download(ctx, path, w)
+}
+
+// filePath asks where a file can be fetched; the answer holds for an hour.
+func (c *Channel) filePath(ctx context.Context, id string) (string, error) {
+	const method = "getFile"
+	if id == "" {
+		return "", refused(method, "the attachment names no file")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)
+	defer cancel()
+	result, _, err := c.call(ctx, method, map[string]any{"file_id": id})
+	var e *channels.Error
+	switch {
+	case says(err, "file is too big"):
+		return "", &channels.Error{
+			Kind: channels.Refused, Op: method, Status: http.StatusBadRequest,
+			Message: "the file is too large: telegram hands out files of up to 20 MB",
+		}
+	case errors.As(err, &e) && e.Kind == channels.Ambiguous:
+		e.Kind = channels.Unsent // to ask does nothing
+		return "", e
+	case err != nil:
+		return "", err
+	}
+	var file struct {
+		Path string `json:"file_path"`
+	}
+	switch {
+	case json.Unmarshal(result, &file) != nil || file.Path == "":
+		return "", refused(method, "telegram names no place of the file")
+	case strings.HasPrefix(file.Path, "/"):
+		return "", refused(method, "the Bot API server keeps the file on its own disk: it runs with --local, with which parley cannot fetch files")
+	case !fs.ValidPath(file.Path) || strings.Contains("/"+file.Path, "/bot"+placeholder+"/"):
+		return "", refused(method, "the place of the file is none that a Bot API server has")
+	}
+	return file.Path, nil
+}
+
+func (c *Channel) download(ctx context.Context, path string, w io.Writer) error {
+	const op = "download a file"
+	at, err := url.Parse(c.o.APIURL)
+	if err != nil {
+		return &channels.Error{Kind: channels.Unsent, Op: op, Err: errAddress}
+	}
+	at.Path, at.RawPath = at.Path+"/file/bot"+placeholder+"/"+path, ""
+	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errSendTimeout)
+	defer patience.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
+	if err != nil {
+		return &channels.Error{Kind: channels.Unsent, Op: op, Err: err}
+	}
+	resp, err := c.http.client.Do(req)
+	if err != nil {
+		return &channels.Error{Kind: channels.Unsent, Op: op, Err: causeOf(ctx, err)}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return c.withoutFile(op, resp)
+	}
+	_, reading, writing := transfer.Copy(w, resp.Body, patience)
+	switch {
+	case writing != nil:
+		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: writing}
+	case reading != nil:
+		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: c.http.transport.cleanError(causeOf(ctx, reading))}
+	}
+	return nil
+}
+
+// withoutFile judges an answer that is not the file.
+func (c *Channel) withoutFile(op string, resp *http.Response) error {
+	x := &exchange{status: resp.StatusCode, retry: resp.Header.Get("Retry-After")}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxGarbled))
+	if x.body, x.whole = c.http.transport.clean(body), err == nil; !x.whole {
+		x.err = c.http.transport.cleanError(err)
+	}
+	e := &channels.Error{Op: op, Status: x.status, Err: x.err}
+	x.withoutAnswer(e)
+	var a answer
+	if x.whole && json.Unmarshal(x.body, &a) == nil && a.Description != "" {
+		e.Message = markup.Brief(a.Description)
+		e.RetryAfter = max(e.RetryAfter, seconds(a.Parameters.RetryAfter))
+	}
+	switch {
+	case x.status == http.StatusUnauthorized:
+		e.Kind = channels.Unauthorized
+	case e.Kind == channels.Ambiguous:
+		e.Kind = channels.Unsent // to ask does nothing
+	}
+	return e
+}
+
+// causeOf says also why a context ended, if it did.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}

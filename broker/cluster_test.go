@@ -55,6 +55,46 @@ func jetStreamAt(t *testing.T, url string) jetstream.JetStream {
 	return js
 }
 
+// An engine that stands still when somebody begins to listen delays that, for
+// longer than an attempt takes, and no more.
+func TestSignalsAreHeardWhenTheEngineIsThereAgain(t *testing.T) {
+	t.Parallel()
+	nodes := brokertest.Cluster(t, 1)
+	var lines logLines
+	b := open(t, func(o *Options) { o.URL, o.Timeout, o.Log = nodes.URL(), time.Second, lines.logger() })
+	nodes.Pause(0)
+	heard := make(chan Signal, 1)
+	background(t, func(ctx context.Context) error {
+		return b.Signals(ctx, "late", func(s Signal) {
+			select {
+			case heard <- s:
+			default:
+			}
+		})
+	})
+	awaitLine(t, &lines, "signals cannot be heard yet")
+	nodes.Resume(0)
+	for end := time.Now().Add(brokertest.Patience); time.Now().Before(end); {
+		_ = b.Signal(t.Context(), Signal{Topic: "late"}) // refused while the connection is made anew
+		select {
+		case <-heard:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Error("nothing was heard")
+}
+
+// awaitLine waits until the broker has logged something.
+func awaitLine(t *testing.T, lines *logLines, words string) {
+	t.Helper()
+	for end := time.Now().Add(brokertest.Patience); !lines.has(words); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it never said %q", words)
+		}
+	}
+}
+
 // The server that leads the log is killed again and again while messages are
 // published and taken: what was confirmed is there, in its order, and is
 // delivered; and it goes on when the others have chosen a leader.

@@ -28,10 +28,15 @@ func (b *Broker) Signal(_ context.Context, s Signal) error {
 	return nil
 }
 
-// Signals is Listen and Run in one. A signal that is sent while it begins may
-// be missed; use Listen where that matters.
+// Signals is Listen and Run in one, and begins when the engine is there, however
+// long that takes. A signal that is sent while it begins may be missed; use Listen
+// where that matters.
 func (b *Broker) Signals(ctx context.Context, topic string, h func(Signal)) error {
 	l, err := b.Listen(ctx, topic)
+	for errors.Is(err, ErrUnavailable) {
+		b.o.Log.Warn("signals cannot be heard yet, trying again", "topic", topic, "error", err)
+		l, err = b.Listen(ctx, topic)
+	}
 	if err != nil {
 		return err
 	}

@@ -107,8 +107,40 @@ func (c *Nodes) Restart(i int) {
 	c.start(i)
 }
 
-// Pause freezes server i (SIGSTOP) until Resume, or Kill.
-func (c *Nodes) Pause(i int) { c.signal(i, syscall.SIGSTOP) }
+// Pause freezes server i (SIGSTOP) until Resume, or Kill. When it returns the
+// server does nothing any more.
+func (c *Nodes) Pause(i int) {
+	c.t.Helper()
+	c.signal(i, syscall.SIGSTOP)
+	n := c.nodes[i]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for end := time.Now().Add(Patience); !stopped(n.cmd.Process.Pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("server %d does not stop", i)
+		}
+	}
+}
+
+// stopped says whether each thread of a process stands still: the signal reaches
+// one that runs on another processor a moment later.
+func stopped(pid int) bool {
+	states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(states) == 0 {
+		return false
+	}
+	for _, path := range states {
+		b, err := os.ReadFile(path) //nolint:gosec // of a process of ours
+		if err != nil {
+			return false
+		}
+		// pid (name) state …, and a name may hold anything.
+		if _, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " "); !strings.HasPrefix(rest, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume lets a paused server go on.
 func (c *Nodes) Resume(i int) { c.signal(i, syscall.SIGCONT) }

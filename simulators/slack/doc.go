@@ -17,7 +17,9 @@
 // Known differences from the real service: a message keeps the blocks it was
 // posted with (Slack turns markdown blocks into rich_text when it stores them),
 // and text without blocks gets none; links are not unfurled unless [Server.Unfurl]
-// says so; an app sees only conversations of its own workspace; views are opened
-// but nobody fills them in; a tier's rate limit is a sliding minute; an event that
-// was given up is only counted, subscriptions are never disabled.
+// says so; a file is looked through in no time unless LateShare says otherwise,
+// and whoever has an upload's URL may post to it until the file is shared; an app
+// sees only conversations of its own workspace; views are opened but nobody fills
+// them in; a tier's rate limit is a sliding minute; an event that was given up is
+// only counted, subscriptions are never disabled.
 package slack

@@ -137,6 +137,8 @@ func TestTheClientLibraryUnderstandsEveryAnswer(t *testing.T) {
 		Filename: "b.txt", FileSize: 3, Content: "abc", Channel: ch, ThreadTimestamp: root.TS, InitialComment: "here",
 	})
 	check("upload", err == nil && up.ID != "", err)
+	file, _, _, err = api.GetFileInfoContext(ctx, up.ID, 0, 0)
+	check("where it is shown", err == nil && len(file.Shares.Public[ch]) == 1 && file.Shares.Public[ch][0].ThreadTs == root.TS, err)
 	_, _, err = api.DeleteMessageContext(ctx, ch, ts)
 	check("delete", true, err)
 

@@ -32,8 +32,8 @@ type answer struct {
 // has asked to wait; then the error says how long is left. Its error is a
 // *channels.Error.
 func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx context.Context) error) (json.RawMessage, error) {
-	if left := c.limits.left(method, chat, c.o.Now()); left > 0 {
-		return nil, &channels.Error{Kind: channels.RateLimit, Op: method, RetryAfter: left, Message: "slack has asked to wait"}
+	if err := c.mayCall(method, chat); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)
 	defer cancel()
@@ -48,6 +48,15 @@ func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx co
 		c.limits.asked(method, chat, e.RetryAfter, c.o.Now())
 	}
 	return result, err
+}
+
+// mayCall is an error while Slack wants to hear nothing of a method.
+func (c *Channel) mayCall(method, chat string) error {
+	left := c.limits.left(method, chat, c.o.Now())
+	if left <= 0 {
+		return nil
+	}
+	return &channels.Error{Kind: channels.RateLimit, Op: method, RetryAfter: left, Message: "slack has asked to wait"}
 }
 
 // result is what the call gave, or a *channels.Error that says whether it may
@@ -135,6 +144,7 @@ var meanings = map[channels.ErrorKind][]string{
 	channels.Gone: {
 		"channel_not_found", "not_in_channel", "is_archived", "user_not_found", "user_disabled", "cannot_dm_bot", "messages_tab_disabled",
 		"restricted_action", "restricted_action_read_only_channel", "restricted_action_non_threadable_channel", "channel_is_limited_access",
+		"invalid_channel", "posting_to_channel_denied",
 	},
 	// Slack: "It's possible some aspect of the operation succeeded before the
 	// error was raised."

@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -16,13 +17,20 @@ import (
 
 // Fetch writes a file that came with a message. It is asked for by its id, so a
 // file of another workspace (Slack Connect), of which an event says nothing but
-// that, is as good as any. The file is never whole in memory.
+// that, is as good as any. The file is never whole in memory. It is given up when
+// nothing of it comes for Options.SendTimeout.
 func (c *Channel) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.Attachment, w io.Writer) error {
-	f, err := c.fileInfo(ctx, a.Ref)
-	if err != nil {
+	const op = "download a file"
+	if a.Ref == "" {
+		return refused(op, "the attachment names no file")
+	}
+	var info struct {
+		File fileRef `json:"file"`
+	}
+	if err := c.askFile(ctx, a.Ref, &info); err != nil {
 		return err
 	}
-	const op = "download a file"
+	f := info.File
 	from := or(f.URL, f.Private)
 	u, err := url.Parse(from)
 	switch {
@@ -30,51 +38,67 @@ func (c *Channel) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.A
 		return refused(op, "the file is kept outside of slack")
 	case from == "":
 		return refused(op, "slack names no address of the file")
-	case err != nil || !c.mayHaveToken(u):
+	case err != nil || !c.isSlacks(u):
 		return refused(op, "the address of the file is not slack's")
 	}
+	ctx, moves, stop := stalls(ctx, c.o.SendTimeout)
+	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
 	if err != nil {
 		return &channels.Error{Kind: channels.Unsent, Op: op, Err: err}
 	}
 	resp, err := c.http.client.Do(req)
 	if err != nil {
-		return &channels.Error{Kind: channels.Unsent, Op: op, Err: err}
+		return &channels.Error{Kind: channels.Unsent, Op: op, Err: cause(ctx, err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if err := unfit(resp, f); err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, resp.Body); err != nil {
-		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: c.http.transport.cleanError(err)}
+	into := &writing{to: w, moves: moves}
+	_, err = io.Copy(into, resp.Body)
+	switch {
+	case into.err != nil:
+		return &channels.Error{Kind: channels.Unsent, Op: op, Err: fmt.Errorf("write the file: %w", into.err)}
+	case err != nil:
+		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: cause(ctx, c.http.transport.cleanError(err))}
 	}
 	return nil
 }
 
-func (c *Channel) fileInfo(ctx context.Context, id string) (fileRef, error) {
+// writing tells what is wrong with the writer from what is wrong with the reader.
+type writing struct {
+	to    io.Writer
+	moves func()
+	err   error
+}
+
+func (w *writing) Write(b []byte) (n int, err error) {
+	n, w.err = w.to.Write(b)
+	w.moves()
+	return n, w.err
+}
+
+// askFile asks what is known of a file.
+func (c *Channel) askFile(ctx context.Context, id string, into any) error {
 	const method = "files.info"
-	if id == "" {
-		return fileRef{}, refused(method, "the attachment names no file")
-	}
 	result, err := c.call(ctx, method, "", func(ctx context.Context) error {
 		_, _, _, err := c.api.GetFileInfoContext(ctx, id, 0, 0)
 		return err
 	})
 	if err != nil {
-		return fileRef{}, err
+		return err
 	}
-	var info struct {
-		File fileRef `json:"file"`
+	if err := json.Unmarshal(result, into); err != nil {
+		return &channels.Error{Kind: channels.Refused, Op: method, Message: "the answer cannot be read", Err: err}
 	}
-	if err := json.Unmarshal(result, &info); err != nil {
-		return fileRef{}, &channels.Error{Kind: channels.Refused, Op: method, Message: "the answer cannot be read", Err: err}
-	}
-	return info.File, nil
+	return nil
 }
 
-// mayHaveToken says whether the token may go to an address, which is whatever
-// somebody who shared a file chose.
-func (c *Channel) mayHaveToken(u *url.URL) bool {
+// isSlacks says whether an address is one of Slack's, or of the API that is
+// configured. It may be whatever somebody who shared a file chose, and no token and
+// no file goes anywhere else.
+func (c *Channel) isSlacks(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	if u.Scheme == "https" && (host == "slack.com" || strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-gov.com")) {
 		return true

@@ -18,8 +18,15 @@ const (
 )
 
 // Find looks for a message of ours by the id that it carries, in its thread or
-// its channel.
+// its channel. One that shares a file carries none. This process remembers the files
+// of its own that are in doubt, and asks Slack whether they are shown; that they
+// never will be Slack cannot say. A process that does not remember a send, and sees
+// files of the bot there, cannot know whether it is one of them.
 func (c *Channel) Find(ctx context.Context, to sessionkeys.Address, id string, since time.Time) (channels.Receipt, bool, error) {
+	file, known := c.doubts.of(id)
+	if file != "" {
+		return c.findFile(ctx, to, file)
+	}
 	method := "conversations.history"
 	if to.Thread != "" {
 		method = "conversations.replies"
@@ -28,7 +35,7 @@ func (c *Channel) Find(ctx context.Context, to sessionkeys.Address, id string, s
 		return channels.Receipt{}, false, err
 	}
 	oldest := fmt.Sprintf("%d.000000", max(0, since.Add(-findSkew).Unix()))
-	cursor := ""
+	cursor, files := "", false
 	for range findPages {
 		result, err := c.call(ctx, method, to.Peer, func(ctx context.Context) (err error) {
 			if to.Thread != "" {
@@ -47,7 +54,10 @@ func (c *Channel) Find(ctx context.Context, to sessionkeys.Address, id string, s
 		}
 		var page struct {
 			Messages []struct {
-				TS       string `json:"ts"`
+				TS       string            `json:"ts"`
+				User     userRef           `json:"user"`
+				BotID    string            `json:"bot_id"`
+				Files    []json.RawMessage `json:"files"`
 				Metadata struct {
 					Type    string         `json:"event_type"`
 					Payload map[string]any `json:"event_payload"`
@@ -64,10 +74,34 @@ func (c *Channel) Find(ctx context.Context, to sessionkeys.Address, id string, s
 			if m.Metadata.Type == marker && m.Metadata.Payload[markerID] == id && m.TS != "" {
 				return channels.Receipt{MessageID: m.TS}, true, nil
 			}
+			files = files || len(m.Files) > 0 && c.maybeOurs(string(m.User), m.BotID)
 		}
-		if cursor = page.Next.Cursor; cursor == "" {
-			return channels.Receipt{}, false, nil
+		if cursor = page.Next.Cursor; cursor != "" {
+			continue
 		}
+		if files && !known {
+			return channels.Receipt{}, false, refused(method, "there are files of the bot, which carry no id")
+		}
+		return channels.Receipt{}, false, nil
 	}
 	return channels.Receipt{}, false, refused(method, "there are too many messages to look through")
+}
+
+// findFile asks whether a file is shown in a place.
+func (c *Channel) findFile(ctx context.Context, to sessionkeys.Address, id string) (channels.Receipt, bool, error) {
+	f, err := c.sharedFile(ctx, id)
+	if err != nil {
+		return channels.Receipt{}, false, err
+	}
+	if ts := f.in(to.Peer); ts != "" {
+		return channels.Receipt{MessageID: ts}, true, nil
+	}
+	return channels.Receipt{}, false, refused("files.info", "slack does not show the file, and may yet")
+}
+
+// maybeOurs says whether the bot may have posted a message. Before Receive nobody
+// knows which bot that is.
+func (c *Channel) maybeOurs(user, bot string) bool {
+	me := c.me.Load()
+	return me == nil || me.posted(user, bot)
 }

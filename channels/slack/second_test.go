@@ -26,7 +26,7 @@ import (
 // It is a small one. It speaks auth.test, users.info, chat.postMessage and the way
 // to a WebSocket; but what comes on that are messages of RTM, which Slack has given
 // up for apps like ours, without envelope or acknowledgement. It has no
-// chat.update, streams, conversations.history or .replies, files.info and files.*,
+// chat.update, streams, conversations.history or .replies, nor any of files.*,
 // no signed requests, checks no token, and refuses nothing. What of it is missing
 // here, the conformance suite over the simulator covers.
 func TestSlackGosOwnServerUnderstandsWhatWeSend(t *testing.T) {

@@ -30,6 +30,9 @@ var blocksRefused = []string{
 	"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_many_blocks", "markdown_text_conflict", "block_mismatch", "blocks_too_large",
 }
 
+// threadGone are the words with which Slack says that there is no such thread.
+var threadGone = []string{"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"}
+
 // Send sends one message. When Slack refuses its block it is sent as text, and
 // when its thread is gone, outside of it; both only after a refusal, so the
 // message never arrives twice. Every other failure is the caller's to repeat or
@@ -68,10 +71,11 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		case markdown != "" && says(err, blocksRefused...):
 			c.o.Log.Warn("slack refused a block, sending text", "error", err)
 			markdown = ""
-		case thread != "" && says(err, "thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"):
+		case thread != "" && says(err, threadGone...):
 			c.o.Log.Warn("the thread is gone, sending outside of it", "error", err)
 			thread = ""
 		default:
+			c.doubts.note(r.ID, "", err)
 			return channels.Receipt{}, err
 		}
 	}

@@ -76,7 +76,8 @@ type Options struct {
 	// and takes no proxy from the environment.
 	HTTPClient *http.Client
 
-	SendTimeout  time.Duration // for every call; default 30 s
+	SendTimeout  time.Duration // for every call, and how long a file may stand still on its way; default 30 s
+	ShareWithin  time.Duration // how long a file that Slack took is awaited in its conversation; default 10 s
 	HelloTimeout time.Duration // to open a WebSocket; default 20 s
 	IdleTimeout  time.Duration // a WebSocket on which nothing comes, no ping either, is given up; default 45 s
 	DrainTimeout time.Duration // how long a replaced WebSocket may still bring events; default 2 s
@@ -109,18 +110,20 @@ type Channel struct {
 	threads   threads
 	streams   streams
 	status    status
+	doubts    doubts
 	me        atomic.Pointer[self] // as auth.test said last; nil before
 	receiving atomic.Bool
 }
 
 var (
-	_ channels.Channel  = (*Channel)(nil)
-	_ channels.Editor   = (*Channel)(nil)
-	_ channels.Streamer = (*Channel)(nil)
-	_ channels.Typer    = (*Channel)(nil)
-	_ channels.Hooked   = (*Channel)(nil)
-	_ channels.Finder   = (*Channel)(nil)
-	_ channels.Fetcher  = (*Channel)(nil)
+	_ channels.Channel    = (*Channel)(nil)
+	_ channels.Editor     = (*Channel)(nil)
+	_ channels.Streamer   = (*Channel)(nil)
+	_ channels.Typer      = (*Channel)(nil)
+	_ channels.Hooked     = (*Channel)(nil)
+	_ channels.Finder     = (*Channel)(nil)
+	_ channels.Fetcher    = (*Channel)(nil)
+	_ channels.FileSender = (*Channel)(nil)
 )
 
 const publicAPI = "https://slack.com/api"
@@ -137,6 +140,7 @@ func New(o Options) (*Channel, error) {
 	}
 	o.APIURL = strings.TrimRight(cmp.Or(o.APIURL, publicAPI), "/") + "/"
 	o.SendTimeout = cmp.Or(o.SendTimeout, 30*time.Second)
+	o.ShareWithin = cmp.Or(o.ShareWithin, 10*time.Second)
 	o.HelloTimeout = cmp.Or(o.HelloTimeout, 20*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 45*time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 2*time.Second)

@@ -42,7 +42,7 @@ var (
 )
 
 func TestSlackIsAChannel(t *testing.T) {
-	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true}
+	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true, Files: true}
 	t.Run("by socket mode", func(t *testing.T) {
 		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newRig(t) })
 	})
@@ -59,7 +59,7 @@ type rig struct {
 	open1  func(t testing.TB, change ...func(*slack.Options)) *slack.Channel
 }
 
-var _ channeltest.Rig = (*rig)(nil)
+var _ channeltest.FileRig = (*rig)(nil)
 
 func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 	t.Helper()
@@ -140,7 +140,7 @@ func (r *rig) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel 
 	t.Helper()
 	o := slack.Options{
 		Name: "sl", BotToken: channels.NewSecret(botToken), AppToken: channels.NewSecret(appToken), SigningSecret: channels.NewSecret(signing), APIURL: r.APIURL(),
-		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, DrainTimeout: 20 * time.Millisecond, AnswerWithin: patience,
+		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, DrainTimeout: 20 * time.Millisecond, AnswerWithin: patience, ShareWithin: patience,
 		Commands: []string{"new", "stop", "status", "help"},
 	}
 	for _, c := range change {
@@ -255,6 +255,29 @@ func (r *rig) LimitNext(t testing.TB, d time.Duration) {
 func (r *rig) LoseNextAnswer(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "chat.postMessage", Next: 1})
+}
+
+func (r *rig) LimitNextFile(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "files.completeUploadExternal", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) LoseNextFile(t testing.TB) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "files.completeUploadExternal", Next: 1})
+}
+
+func (r *rig) SentFiles() []channeltest.SentFile {
+	b := r.Books()
+	at := map[string]int{}
+	for i, m := range b.Messages {
+		at[m.TS] = i
+	}
+	var out []channeltest.SentFile
+	for _, f := range b.Files {
+		out = append(out, channeltest.SentFile{Name: f.Name, Data: f.Data, At: at[f.TS]})
+	}
+	return out
 }
 
 func (r *rig) plan(t testing.TB, f ...sim.Fault) {

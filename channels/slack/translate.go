@@ -116,8 +116,11 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 }
 
 // ours says whether the bot itself posted it.
-func (r *receiver) ours(user string, p *post) bool {
-	return user != "" && user == r.me.UserID || p.BotID != "" && p.BotID == r.me.BotID
+func (r *receiver) ours(user string, p *post) bool { return r.me.posted(user, p.BotID) }
+
+// posted says whether the bot posted what a user or a bot did.
+func (s *self) posted(user, bot string) bool {
+	return user != "" && user == s.UserID || bot != "" && bot == s.BotID
 }
 
 // membership takes what became of a channel, or of the bot in it.

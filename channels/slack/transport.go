@@ -107,6 +107,7 @@ type exchangeKey struct{}
 // poster sends requests. It is the library's HTTP client as well as ours.
 type poster struct {
 	client    *http.Client
+	bare      *http.Client // the same without a token
 	transport *tokenTransport
 	most      int64
 }
@@ -124,11 +125,10 @@ func newPoster(o Options, base http.RoundTripper) *poster {
 		}
 	}
 	t := newTokenTransport(o, base)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &poster{
-		client: &http.Client{
-			Transport:     t,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		client:    &http.Client{Transport: t, CheckRedirect: stay},
+		bare:      &http.Client{Transport: base, CheckRedirect: stay},
 		transport: t,
 		most:      o.MaxAnswer,
 	}

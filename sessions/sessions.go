@@ -196,7 +196,8 @@ type Control struct {
 	At      time.Time
 }
 
-// Outgoing is an answer on its way out: text in Markdown for exactly one place.
+// Outgoing is an answer on its way out: text in Markdown, or a file, for exactly
+// one place.
 type Outgoing struct {
 	ID      string // unique; adding the same one again changes nothing
 	Channel string // instance name
@@ -205,10 +206,19 @@ type Outgoing struct {
 	To      sessionkeys.Address
 	ReplyTo string
 	Text    string
+	File    *File // nil: it is a text. Else Text is empty
 	At      time.Time
 	// Again: it may have been given before, by a process whose store was not this
 	// one. Each message of it is sent with the mark of a possible repeat.
 	Again bool
+}
+
+// File is what an Outgoing sends in place of a text. Its content is elsewhere.
+type File struct {
+	Name   string `json:"name"` // as people see it, without a folder
+	MIME   string `json:"mime,omitempty"`
+	Size   int64  `json:"size"`   // in bytes
+	Object string `json:"object"` // what the content is kept as, until it is sent
 }
 
 // SendState says how far a part of an answer got.

@@ -219,6 +219,10 @@ type Turns interface {
 	// that it was noted by an earlier take of the turn.
 	Begin(ctx context.Context, f Fence, turn string, step int, callID string) (again bool, err error)
 
+	// Post queues answers of the open turn before its end, in front of all that is
+	// queued later.
+	Post(ctx context.Context, f Fence, turn string, replies ...Outgoing) error
+
 	// Reserve holds the estimate against the session, its ancestors and the
 	// scopes. Reserving the same ID again changes nothing. The first scope whose
 	// Limit it would pass refuses it with a *costs.BudgetError, and then nothing

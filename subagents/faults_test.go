@@ -70,6 +70,10 @@ func (m *mortal) Messages(ctx context.Context, id sessionkeys.SessionID) ([]tran
 	return op(m, func() ([]transcript.Message, error) { return m.Store.Messages(ctx, id) })
 }
 
+func (m *mortal) Post(ctx context.Context, f sessions.Fence, turn string, rs ...sessions.Outgoing) error {
+	return act(m, func() error { return m.Store.Post(ctx, f, turn, rs...) })
+}
+
 func (m *mortal) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
 	return act(m, func() error { return m.Store.Append(ctx, f, turn, ms...) })
 }

@@ -117,6 +117,10 @@ func (s *store) Append(ctx context.Context, f sessions.Fence, turn string, ms ..
 	return call0(ctx, s.p, s.fenced("append", f, len(ms)), func() error { return s.Store.Append(ctx, f, turn, ms...) })
 }
 
+func (s *store) Post(ctx context.Context, f sessions.Fence, turn string, rs ...sessions.Outgoing) error {
+	return call0(ctx, s.p, s.fenced("post", f, len(rs)), func() error { return s.Store.Post(ctx, f, turn, rs...) })
+}
+
 func (s *store) Begin(ctx context.Context, f sessions.Fence, turn string, step int, id string) (bool, error) {
 	return call(ctx, s.p, s.fenced("begin", f, id), func() (bool, error) { return s.Store.Begin(ctx, f, turn, step, id) })
 }

@@ -274,6 +274,10 @@ func (f *faults) Append(ctx context.Context, x sessions.Fence, turn string, ms .
 	return op0(ctx, f, func() error { return f.Store.Append(ctx, x, turn, ms...) })
 }
 
+func (f *faults) Post(ctx context.Context, x sessions.Fence, turn string, rs ...sessions.Outgoing) error {
+	return op0(ctx, f, func() error { return f.Store.Post(ctx, x, turn, rs...) })
+}
+
 func (f *faults) Begin(ctx context.Context, x sessions.Fence, turn string, step int, call string) (bool, error) {
 	return op(ctx, f, func() (bool, error) { return f.Store.Begin(ctx, x, turn, step, call) })
 }

@@ -26,6 +26,10 @@ func (s *Store) queue(replies []sessions.Outgoing) {
 			continue
 		}
 		o.At = stamp(o.At)
+		if o.File != nil { // the caller's may change
+			file := *o.File
+			o.File = &file
+		}
 		d := &sessions.Delivery{Outgoing: o, Order: uint64(len(s.outbox) + 1)}
 		s.outbox = append(s.outbox, d)
 		s.byID[o.ID] = &answer{Delivery: d}

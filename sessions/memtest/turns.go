@@ -137,6 +137,20 @@ func (s *Store) Append(_ context.Context, f sessions.Fence, id string, ms ...tra
 	return nil
 }
 
+// Post implements [sessions.Turns].
+func (s *Store) Post(_ context.Context, f sessions.Fence, id string, replies ...sessions.Outgoing) error {
+	if err := sendable(replies); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.openTurnOf(f, id); err != nil {
+		return err
+	}
+	s.queue(replies)
+	return nil
+}
+
 // Begin implements [sessions.Turns].
 func (s *Store) Begin(_ context.Context, f sessions.Fence, id string, step int, callID string) (bool, error) {
 	s.mu.Lock()

@@ -24,6 +24,7 @@ type reply struct {
 	Text    string                `json:"text"`
 	At      int64                 `json:"at"`
 	Again   int                   `json:"again,omitempty"` // 1: it may have been given before
+	File    string                `json:"file,omitempty"`  // JSON
 }
 
 func repliesOf(os []sessions.Outgoing) ([]reply, error) {
@@ -40,8 +41,29 @@ func repliesOf(os []sessions.Outgoing) ([]reply, error) {
 		if o.Again {
 			rs[i].Again = 1
 		}
+		if o.File != nil {
+			if rs[i].File, err = text(o.File); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return rs, nil
+}
+
+// Post implements [sessions.Turns].
+func (s *Store) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
+	rs, err := repliesOf(replies)
+	if err == nil {
+		_, err = s.record(ctx, "post", &f, struct {
+			Fence   fence   `json:"fence"`
+			Turn    string  `json:"turn"`
+			Replies []reply `json:"replies"`
+		}{of(f), turn, rs})
+	}
+	if err != nil {
+		return fmt.Errorf("queue answers of turn %s: %w", turn, err)
+	}
+	return nil
 }
 
 // Pending implements [sessions.Outbox].
@@ -102,6 +124,9 @@ func deliveryOf(a answer) (sessions.Delivery, error) {
 	asked := reader{row: row{"at": a.text(2)}}
 	d.Asked = asked.time("at")
 	err := errors.Join(asked.err, json.Unmarshal([]byte(r.row["target"]), &d.To))
+	if file := r.row["file"]; file != "" {
+		err = errors.Join(err, json.Unmarshal([]byte(file), &d.File))
+	}
 	for i := 1; i <= int(r.int("parts")); i++ {
 		n := strconv.Itoa(i)
 		body, bad := base64.StdEncoding.DecodeString(r.row["b"+n])

@@ -54,6 +54,9 @@ func fencedWrites() []fencedWrite {
 		{"append", func(h *house, f sessions.Fence, turn sessions.Turn) error {
 			return h.s.Append(h.ctx, f, turn.ID, said("late", "late"))
 		}},
+		{"post", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+			return h.s.Post(h.ctx, f, turn.ID, reply("late", turn.ID))
+		}},
 		{"begin", func(h *house, f sessions.Fence, turn sessions.Turn) error {
 			_, err := h.s.Begin(h.ctx, f, turn.ID, 1, "late")
 			return err

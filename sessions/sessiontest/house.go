@@ -181,6 +181,14 @@ func reply(id, turn string) sessions.Outgoing {
 	return sessions.Outgoing{ID: id, Channel: "tg", Turn: turn, To: place("chat"), ReplyTo: "m7", Text: "so *it* is", At: noon}
 }
 
+// fileOf is a file that a turn sends.
+func fileOf(id string, turn sessions.Turn) sessions.Outgoing {
+	o := reply(id, turn.ID)
+	o.Session, o.Text = turn.Session, ""
+	o.File = &sessions.File{Name: "überblick \"1\".pdf", MIME: "application/pdf", Size: 20 << 20, Object: "o-" + id}
+	return o
+}
+
 // labels of the calls that cases make.
 var labels = costs.Labels{Provider: "maker", Model: "model-1", Channel: "tg", Purpose: costs.RootTurn}
 

@@ -77,6 +77,37 @@ func outbox(t *testing.T, open opener) {
 			h.queued(other)
 			h.same("queued again", h.delivery("r"), d)
 		},
+		"a file comes back as it was queued, also among the pending": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			r := fileOf("r", turn)
+			h.ok(h.s.Post(h.ctx, f, turn.ID, r))
+			d := h.delivery("r")
+			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order, Asked: turn.ReceivedAt})
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
+			h.ok(err)
+			h.same("pending", ds, []sessions.Delivery{d})
+			h.queued(reply("text", ""))
+			if h.delivery("text").File != nil {
+				t.Fatal("a text has a file")
+			}
+		},
+		"what a turn posts stands before its answer": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("a", turn), fileOf("b", turn)))
+			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("b", turn), fileOf("c", turn)))
+			h.finish(f, turn.ID)
+			h.same("pending", h.pending(), []string{"a", "b", "c", turn.ID + "-reply"})
+		},
+		"nothing is posted for a turn that is done, or another mailbox's": func(_ *testing.T, h *house) {
+			f, turn := h.working("one")
+			other, otherTurn := h.working("two")
+			h.is(h.s.Post(h.ctx, f, otherTurn.ID, fileOf("a", turn)), sessions.ErrFenced)
+			h.is(h.s.Post(h.ctx, f, "nobody's", fileOf("a", turn)), sessions.ErrNotFound)
+			h.touch("two", 2) // so that it is not released
+			h.finish(other, otherTurn.ID)
+			h.is(h.s.Post(h.ctx, other, otherTurn.ID, fileOf("a", otherTurn)), sessions.ErrFenced)
+			h.same("pending", h.pending(), []string{otherTurn.ID + "-reply"})
+		},
 		"parts are set once and walk through their states": func(_ *testing.T, h *house) {
 			h.queued(reply("r", ""))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))

@@ -190,6 +190,7 @@ var exportCases = cases{
 			r.Session = turn.Session
 			e.Replies = append(e.Replies, r)
 		}
+		e.Replies[1] = fileOf("r2", turn)
 		_, _, err := h.s.Finish(h.ctx, f, e)
 		h.ok(err)
 		g, other := h.working("two")
@@ -197,11 +198,13 @@ var exportCases = cases{
 		h.ok(h.s.Advance(h.ctx, "r1", sessions.Progress{Bodies: [][]byte{[]byte("a")}, Marks: []sessions.Mark{{To: sessions.Sending, From: sessions.Queued, At: noon}}}))
 		h.ok(h.s.Advance(h.ctx, "r1", sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Sent, MessageID: "m9", At: noon}}}))
 		var got []string
+		var file *sessions.File
 		h.ok(h.s.Deliveries(h.ctx, turn.Session, func(d sessions.Delivery) bool {
-			got = append(got, fmt.Sprint(d.ID, len(d.Parts)))
+			got, file = append(got, fmt.Sprint(d.ID, len(d.Parts))), d.File
 			return true
 		}))
 		h.same("answers", got, []string{"r11", "r20"})
+		h.same("file", file, e.Replies[1].File)
 		got = nil
 		h.ok(h.s.Deliveries(h.ctx, turn.Session, func(d sessions.Delivery) bool {
 			got = append(got, d.ID)

@@ -85,6 +85,10 @@ func repeats(t *testing.T, open opener) {
 			f, turn := h.working("one")
 			return both(h, func() any { return pair(h, nil, nil, h.s.Append(h.ctx, f, turn.ID, said("a", "a"), said("b", "b"))) })
 		},
+		"post": func(h *house) answer {
+			f, turn := h.working("one")
+			return both(h, func() any { return pair(h, nil, nil, h.s.Post(h.ctx, f, turn.ID, reply("r", turn.ID))) })
+		},
 		"reserve": func(h *house) answer {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global", Limit: 10}}}

@@ -20,9 +20,15 @@ func queue(x *tx, replies []sessions.Outgoing) error {
 		if err != nil {
 			return err
 		}
-		n, no, err := x.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at, again)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-			o.ID, o.Channel, o.Session, o.Turn, to, o.ReplyTo, o.Text, micros(o.At), o.Again)
+		file := ""
+		if o.File != nil {
+			if file, err = text(o.File); err != nil {
+				return err
+			}
+		}
+		n, no, err := x.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at, again, file)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+			o.ID, o.Channel, o.Session, o.Turn, to, o.ReplyTo, o.Text, micros(o.At), o.Again, file)
 		if err != nil {
 			return fmt.Errorf("queue answer %s: %w", o.ID, err)
 		}
@@ -33,19 +39,33 @@ func queue(x *tx, replies []sessions.Outgoing) error {
 	return nil
 }
 
+// Post implements [sessions.Turns].
+func (s *Store) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
+	_, err := write(ctx, s, func(x *tx) (struct{}, error) {
+		if _, err := openTurnOf(x, f, turn); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, queue(x, replies)
+	})
+	if err != nil {
+		return fmt.Errorf("queue answers of turn %s: %w", turn, err)
+	}
+	return nil
+}
+
 // deliveries are up to limit answers with their parts, in order.
 func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Delivery, err error) {
-	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, o.again, t.preview, t.received_at,
+	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, o.again, o.file, t.preview, t.received_at,
 			p.idx, p.body, p.state, p.attempts, p.message_id, p.problem, p.at, p.by
 		FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> '' LEFT JOIN outbox_parts AS p ON p.outbox = o.no
 		WHERE ` + where + ` ORDER BY o.no, p.idx`
 	err = s.each(query, a, func(r scanner) error {
 		var d sessions.Delivery
 		var p sessions.Part
-		var to string
+		var to, file string
 		var at, partAt int64
 		asked, idx := int64(math.MinInt64), -1
-		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Again, orNothing{&d.Preview}, orNothing{&asked},
+		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Again, &file, orNothing{&d.Preview}, orNothing{&asked},
 			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Problem}, orNothing{&partAt}, orNothing{&p.By})
 		if err != nil {
 			return err
@@ -60,6 +80,11 @@ func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Deli
 			}
 			if err := parse(to, &d.To); err != nil {
 				return err
+			}
+			if file != "" {
+				if err := parse(file, &d.File); err != nil {
+					return err
+				}
 			}
 			ds = append(ds, d)
 		}

@@ -3,7 +3,6 @@ package slack
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -55,28 +54,10 @@ func (c *Channel) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.A
 	if err := unfit(resp, f); err != nil {
 		return err
 	}
-	into := &writing{to: w, moves: moves}
-	_, err = io.Copy(into, resp.Body)
-	switch {
-	case into.err != nil:
-		return &channels.Error{Kind: channels.Unsent, Op: op, Err: fmt.Errorf("write the file: %w", into.err)}
-	case err != nil:
+	if _, err := io.Copy(&moving{to: w, moves: moves}, resp.Body); err != nil {
 		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: cause(ctx, c.http.transport.cleanError(err))}
 	}
 	return nil
-}
-
-// writing tells what is wrong with the writer from what is wrong with the reader.
-type writing struct {
-	to    io.Writer
-	moves func()
-	err   error
-}
-
-func (w *writing) Write(b []byte) (n int, err error) {
-	n, w.err = w.to.Write(b)
-	w.moves()
-	return n, w.err
 }
 
 // askFile asks what is known of a file.

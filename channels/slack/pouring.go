@@ -23,6 +23,18 @@ func stalls(ctx context.Context, d time.Duration) (_ context.Context, moves, sto
 	}
 }
 
+// moving says of each piece that is written that something moves.
+type moving struct {
+	to    io.Writer
+	moves func()
+}
+
+func (m *moving) Write(b []byte) (int, error) {
+	n, err := m.to.Write(b)
+	m.moves()
+	return n, err
+}
+
 // errStopped is what a reader gets that goes on behind our back.
 var errStopped = errors.New("the request has ended")
 

@@ -140,13 +140,17 @@ func TestAnUploadTakesNoTokenAndFollowsNoRedirect(t *testing.T) {
 	base, away := plain(t), atomic.Bool{}
 	x := r.open(t, through(func(req *http.Request) (*http.Response, error) {
 		upload := strings.HasPrefix(req.URL.Path, "/upload/")
+		if req.URL.Host == "evil.example" {
+			t.Error("the redirect was followed")
+			return nil, io.ErrUnexpectedEOF
+		}
 		if token := req.Header.Get("Authorization"); upload == (token != "") || strings.Contains(req.URL.String(), botToken) {
 			t.Errorf("%s has the token %q", req.URL.Path, token)
 		}
 		if upload && away.Load() {
 			_, _ = io.Copy(io.Discard, req.Body)
 			return &http.Response{
-				StatusCode: http.StatusTemporaryRedirect, Status: "307", Header: http.Header{"Location": {"https://evil.example/"}}, Body: http.NoBody, Request: req,
+				StatusCode: http.StatusFound, Status: "302 Found", Header: http.Header{"Location": {"https://evil.example/"}}, Body: http.NoBody, Request: req,
 			}, nil
 		}
 		return base.RoundTrip(req)
@@ -219,6 +223,19 @@ func TestEachStepOfAFileFailsAsItIs(t *testing.T) {
 		r.plan(t, sim.Fault{Trouble: trouble, Method: shareMethod})
 		if _, err := sendFile(t, r.open(t), to, "a/0", "a.txt", "data"); kindOf(err) != channels.Ambiguous {
 			t.Errorf("an answer that is %s gave %v", trouble, err)
+		}
+	}
+}
+
+func TestAFileThatSlackNeverTakesIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	to, x := r.inGeneral(t), r.open(t)
+	for _, size := range []int64{-1, 0, 1<<30 + 1} {
+		c := &watched{Reader: zeros{}}
+		_, err := x.SendFile(t.Context(), channels.Reply{To: to}, channels.File{Name: "a", Size: size}, c)
+		if n := len(r.Books().Calls); kindOf(err) != channels.Refused || n != 0 || c.read.Load() != 0 {
+			t.Errorf("a file of %d bytes gave %v, after %d calls", size, err, n)
 		}
 	}
 }
@@ -298,7 +315,22 @@ func TestFindNeverDeniesAFile(t *testing.T) {
 		t.Fatalf("SendFile gave %v", err)
 	}
 	find("a file that is not shown", x, "a/0", "", true)
-	// Or after that.
+	// Or when it has it and has shown nothing yet.
+	cut := plain(t)
+	y := r.open(t, through(func(req *http.Request) (*http.Response, error) {
+		resp, err := cut.RoundTrip(req)
+		if err == nil && strings.HasSuffix(req.URL.Path, shareMethod) {
+			_ = resp.Body.Close()
+			return nil, io.ErrUnexpectedEOF
+		}
+		return resp, err
+	}))
+	r.plan(t, sim.Fault{Trouble: sim.LateShare, Next: 1})
+	if _, err := sendFile(t, y, to, "a/0", "a.txt", "data"); kindOf(err) != channels.Ambiguous {
+		t.Fatalf("SendFile gave %v", err)
+	}
+	find("a file that is not shown yet", y, "a/0", "", true)
+	// Or has shown it.
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: shareMethod, Next: 1})
 	if _, err := sendFile(t, x, to, "a/1", "a.txt", "data"); kindOf(err) != channels.Ambiguous {
 		t.Fatalf("SendFile gave %v", err)
@@ -525,6 +557,34 @@ func TestADownloadEndsWithItsWriterOrItsContextAndIsNeverWhole(t *testing.T) {
 	}
 	if err := x.Fetch(ctx, m.Address, m.Attachments[0], io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended gave %v", err)
+	}
+}
+
+func TestADownloadThatStandsStillIsGivenUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	base := plain(t)
+	x := r.run(t)
+	r.say(t, r.dm(t, ann), ann, "a file", sim.SayOptions{Files: []sim.File{{Name: "a.bin", Data: []byte("x")}}})
+	m := x.said()
+	y := r.open(t, func(o *slack.Options) { o.SendTimeout = 100 * time.Millisecond }, through(func(req *http.Request) (*http.Response, error) {
+		if req.Method != http.MethodGet {
+			return base.RoundTrip(req)
+		}
+		still := readFunc(func([]byte) (int, error) {
+			<-req.Context().Done()
+			return 0, req.Context().Err()
+		})
+		return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(still), Request: req}, nil
+	}))
+	var err error
+	for range 100 { // the call before may take as long on a slow machine
+		if err = y.Fetch(t.Context(), m.Address, m.Attachments[0], io.Discard); !strings.Contains(err.Error(), "no answer in time") {
+			break
+		}
+	}
+	if kindOf(err) != channels.Unsent || !strings.Contains(err.Error(), "nothing moved in time") {
+		t.Errorf("Fetch gave %v", err)
 	}
 }
 

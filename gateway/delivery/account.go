@@ -35,6 +35,7 @@ type account struct {
 	inFlight map[string]bool // deliveries that a lane has
 	lanes    map[string]*lane
 	previews map[string]*preview // by turn
+	ends     map[string]*ending  // likewise
 	seen     uint64              // the highest order of a delivery that a scan found
 	returned int                 // how often a lane gave deliveries back to the outbox
 }
@@ -76,6 +77,7 @@ func (a *account) begin(ctx context.Context) {
 	a.running = ctx                                // a preview that comes before run looks at the outbox, too
 	a.began = a.d.Now().Truncate(time.Millisecond) // as the store keeps times
 	a.inFlight, a.lanes, a.previews = map[string]bool{}, map[string]*lane{}, map[string]*preview{}
+	a.ends = map[string]*ending{}
 	a.seen = 0
 }
 
@@ -117,6 +119,7 @@ func (a *account) run(ctx context.Context) {
 			all = true
 		default:
 		}
+		a.endAgain()
 		a.scan(ctx, all)
 	}
 	if errors.Is(context.Cause(ctx), broker.ErrLeaseLost) {

@@ -74,8 +74,8 @@ func (a *account) previewOf(d *sessions.Delivery, at place) (id string, doubt bo
 	return d.Preview, false
 }
 
-// showNow makes one sign of a running turn visible. Nothing depends on it:
-// what goes wrong is not tried again.
+// showNow makes one sign of a running turn visible. Nothing depends on it: what goes
+// wrong is not tried again, but for the end of a preview.
 func (a *account) showNow(ctx context.Context, s worker.PreviewSignal) {
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
@@ -94,6 +94,9 @@ func (a *account) showNow(ctx context.Context, s worker.PreviewSignal) {
 		if _, shutErr := a.shut(ctx, s.To, s.Turn+" preview", began); shutErr != nil {
 			err = shutErr
 		}
+	}
+	if s.Over {
+		a.ended(s, err)
 	}
 	if err != nil {
 		a.d.Logger.Debug("a preview was not shown", "channel", a.name, "error", err)

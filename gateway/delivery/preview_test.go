@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -348,6 +349,70 @@ func TestAStreamWhoseTurnHasNoAnswerIsEnded(t *testing.T) {
 			p.wake()
 			r.delivered()
 			r.wantCalls("send a half", "end a  in id1", "send a Stopped.")
+		})
+	}
+}
+
+// An end that the network puts off is asked for again, some times; one that it
+// refuses is not.
+func TestAStreamThatCouldNotBeEndedIsEndedLater(t *testing.T) {
+	t.Parallel()
+	later := &channels.Error{Kind: channels.RateLimit, RetryAfter: time.Nanosecond}
+	for name, c := range map[string]struct {
+		says func(n int) error
+		want int
+	}{
+		"put off once": {func(n int) error {
+			if n == 1 {
+				return later
+			}
+			return nil
+		}, 2},
+		"put off for ever": {func(int) error { return later }, 6},
+		"cut off once": {func(n int) error {
+			if n == 1 {
+				return kind(channels.Ambiguous)
+			}
+			return nil
+		}, 2},
+		"refused": {func(int) error { return kind(channels.Refused) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.net.script = func(n int, call call) error {
+				if call.op == "end" {
+					return c.says(n)
+				}
+				return nil
+			}
+			var minutes atomic.Int64 // that have passed
+			p := r.start(streams(r.net), func(o *delivery.Options) {
+				o.Now = func() time.Time { return time.Now().Add(time.Duration(minutes.Load()) * time.Minute) }
+			})
+			r.begin("a", "t1")
+			p.show("a", "t1", "half")
+			r.await("a preview", func() bool { return r.counted("first") == 1 })
+			r.silence("t1")
+			p.over("a", "t1")
+			ends := func() (n int) {
+				for _, l := range r.net.log() {
+					if l == "end a  in id1" {
+						n++
+					}
+				}
+				return n
+			}
+			r.await("its ends", func() bool { minutes.Add(1); p.wake(); return ends() >= c.want })
+			for range 3 { // what is due is queued before an answer is
+				minutes.Add(1)
+				r.queue("a", "on")
+				p.wake()
+				r.delivered()
+			}
+			if n := ends(); n != c.want {
+				t.Errorf("it was asked for %d times, want %d", n, c.want)
+			}
 		})
 	}
 }

@@ -1,0 +1,75 @@
+package delivery
+
+import (
+	"slices"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/worker"
+)
+
+const (
+	endsMost = 256 // previews that still have to end; of more only the first are
+	endTries = 6
+)
+
+// final are the failures after which a preview cannot be ended, ever.
+var final = []channels.ErrorKind{channels.Refused, channels.Gone, channels.Moved, channels.Unauthorized}
+
+// ending is a preview that still has to end. One of a process that ends is left to
+// the network, which ends by itself what does not grow any more.
+type ending struct {
+	signal worker.PreviewSignal
+	due    time.Time
+	tries  int
+	asked  bool // it is in its lane
+}
+
+// ended notes what came of ending the preview of a turn that has no answer. What
+// failed and may do better is tried again: nobody else will.
+func (a *account) ended(s worker.PreviewSignal, err error) {
+	ce, known := errorOf(err)
+	now := a.d.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.ends[s.Turn]
+	if err == nil || known && slices.Contains(final, ce.Kind) || e == nil && len(a.ends) >= endsMost {
+		delete(a.ends, s.Turn)
+		return
+	}
+	if e == nil {
+		e = &ending{}
+		a.ends[s.Turn] = e
+	}
+	e.tries++
+	if e.tries >= endTries {
+		delete(a.ends, s.Turn)
+		return
+	}
+	wait := time.Second << e.tries
+	if known && ce.Kind == channels.RateLimit {
+		wait = ce.RetryAfter
+	}
+	e.signal, e.due, e.asked = s, now.Add(wait), false
+}
+
+// endAgain queues what is due to be ended.
+func (a *account) endAgain() {
+	now := a.d.Now()
+	var due []worker.PreviewSignal
+	a.mu.Lock()
+	for turn, e := range a.ends {
+		switch {
+		case now.Before(e.due):
+		case !e.asked:
+			e.asked = true
+			due = append(due, e.signal)
+		case now.Sub(e.due) > previewOld: // an answer went before it after all
+			delete(a.ends, turn)
+		}
+	}
+	a.mu.Unlock()
+	for _, s := range due {
+		a.show(s)
+	}
+}

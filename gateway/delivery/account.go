@@ -52,6 +52,12 @@ type job struct {
 	show     *worker.PreviewSignal
 }
 
+// answers says whether the job is the answer of a turn, after which nothing more
+// is shown of it. A file that a turn sends is not.
+func (j job) answers(turn string) bool {
+	return j.delivery != nil && j.delivery.Turn == turn && j.delivery.File == nil
+}
+
 func newAccount(d *Delivery, c channels.Channel) *account {
 	return &account{
 		d: d, ch: c, name: c.Name(), wake: make(chan struct{}, 1),
@@ -207,7 +213,7 @@ func (a *account) show(p worker.PreviewSignal) {
 		}
 		for i, j := range l.jobs {
 			switch {
-			case j.delivery != nil && j.delivery.Turn == p.Turn:
+			case j.answers(p.Turn):
 				return
 			case j.show != nil && j.show.Turn == p.Turn:
 				if p.Over || p.Text != "" && !j.show.Over {
@@ -225,7 +231,7 @@ func (a *account) show(p worker.PreviewSignal) {
 func (a *account) push(chat string, j job) {
 	l := a.lanes[chat]
 	if l != nil {
-		if j.delivery != nil {
+		if j.delivery != nil && j.answers(j.delivery.Turn) {
 			l.jobs = slices.DeleteFunc(l.jobs, func(o job) bool { return o.show != nil && o.show.Turn == j.delivery.Turn })
 		}
 		l.jobs = append(l.jobs, j)
@@ -243,7 +249,9 @@ func (a *account) done(l *lane, d *sessions.Delivery, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.inFlight, d.ID)
-	delete(a.previews, d.Turn)
+	if d.File == nil {
+		delete(a.previews, d.Turn)
+	}
 	if err == nil || errors.Is(err, errDropped) {
 		return
 	}
@@ -280,10 +288,15 @@ func (a *account) work(ctx context.Context, l *lane) {
 		a.done(l, j.delivery, err)
 		switch {
 		case err == nil, errors.Is(err, errDropped):
+			a.forget(ctx, j.delivery)
 			if a.d.Delivered != nil {
 				a.d.Delivered(*j.delivery)
 			}
-		case errors.Is(err, errTaken), errors.Is(err, errEnding), ctx.Err() != nil:
+		case errors.Is(err, errTaken):
+			if j.delivery.File != nil && a.finished(ctx, j.delivery) {
+				a.forget(ctx, j.delivery)
+			}
+		case errors.Is(err, errEnding), ctx.Err() != nil:
 		default:
 			a.d.Logger.Error("an answer waits in the outbox", "channel", a.name, "delivery", j.delivery.ID, "error", err)
 		}

@@ -53,6 +53,7 @@ type Options struct {
 	Store    Store
 	Log      Log
 	Channels []channels.Channel
+	Files    Files // nil: no file can be sent
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time

@@ -56,12 +56,19 @@ func (a *account) resolve(ctx context.Context, d *sessions.Delivery, i int, at p
 		log.Warn("the network cannot say whether an answer arrived", "error", err)
 		return nil
 	}
+	if !found && d.File != nil && i == 0 {
+		return nil // a file carries no id, and may be shown later than it was taken
+	}
 	log.Info("the network was asked whether an answer arrived", "arrived", found)
 	m := a.mark(i, sessions.Uncertain, sessions.Queued)
 	if found {
 		m.To, m.MessageID = sessions.Sent, r.MessageID
 	}
-	moved, err := a.keep(ctx, d, []sessions.Mark{m})
+	marks := []sessions.Mark{m}
+	if found && d.File != nil && i == 0 {
+		marks = append(marks, a.unneeded(1))
+	}
+	moved, err := a.keep(ctx, d, marks)
 	if err != nil {
 		return err
 	}
@@ -69,6 +76,9 @@ func (a *account) resolve(ctx context.Context, d *sessions.Delivery, i int, at p
 		return errTaken
 	}
 	d.Parts[i].State, d.Parts[i].Problem = m.To, ""
+	if len(marks) > 1 {
+		d.Parts[1].State, d.Parts[1].Problem = sessions.Failed, unneeded
+	}
 	if found {
 		a.d.Observer.Sent(a.name, "ok", a.d.Now().Sub(started))
 		if i == 0 {

@@ -57,7 +57,7 @@ func (a *account) state(turn string) *preview {
 // from before the chat moved cannot be changed any more. In doubt there may be
 // one whose id nobody knows.
 func (a *account) previewOf(d *sessions.Delivery, at place) (id string, doubt bool) {
-	if d.Turn == "" {
+	if d.Turn == "" || d.File != nil { // a file is a message of its own
 		return "", false
 	}
 	p := a.state(d.Turn)
@@ -241,9 +241,14 @@ func (a *account) over(ctx context.Context, s worker.PreviewSignal) (bool, error
 }
 
 func (a *account) firstReply(d *sessions.Delivery) {
-	if d.Asked.IsZero() || a.state(d.Turn).seen {
+	if d.Asked.IsZero() {
 		return
 	}
+	p := a.state(d.Turn)
+	if p.seen {
+		return
+	}
+	p.seen = true // the answer comes after a file
 	a.countFirst(d.To, d.Asked)
 }
 

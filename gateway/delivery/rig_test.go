@@ -114,7 +114,7 @@ func (n *net) take(c call) (id string, err error) {
 	var there arrives
 	if err == nil || errors.As(err, &there) {
 		switch c.op {
-		case "send":
+		case "send", "file":
 			id = fmt.Sprint("id", len(n.order)+1)
 			n.order = append(n.order, id)
 			n.shown[id] = c.text
@@ -236,6 +236,7 @@ type rig struct {
 	t       testing.TB
 	store   sessions.Store
 	net     *net
+	files   *fileStore
 	changed chan struct{}
 
 	mu     sync.Mutex
@@ -273,7 +274,7 @@ func realStore(t testing.TB) *rig {
 
 func rigOn(t testing.TB, s sessions.Store) *rig {
 	t.Helper()
-	r := &rig{t: t, store: s, net: newNet(), changed: make(chan struct{}, 1), counts: map[string]int{}, fence: map[string]sessions.Fence{}, turns: map[string]string{}}
+	r := &rig{t: t, store: s, net: newNet(), files: &fileStore{kept: map[string]string{}}, changed: make(chan struct{}, 1), counts: map[string]int{}, fence: map[string]sessions.Fence{}, turns: map[string]string{}}
 	r.net.told = r.poke
 	if err := s.Heartbeat(t.Context(), rigWorker, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
@@ -402,7 +403,7 @@ func (r *rig) start(change ...func(*delivery.Options)) *process {
 		store: &faults{Store: r.store, told: r.poke, die: r.die, lost: r.lost, fail: r.fail}, ended: make(chan error, 1),
 	}
 	o := delivery.Options{
-		Store: p.store, Log: p.signals, Channels: []channels.Channel{r.net}, Observer: r,
+		Store: p.store, Log: p.signals, Channels: []channels.Channel{r.net}, Files: r.files, Observer: r,
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Grace: patience,
 		Wait: func(ctx context.Context, d time.Duration) error {
 			r.mu.Lock()
@@ -410,7 +411,13 @@ func (r *rig) start(change ...func(*delivery.Options)) *process {
 			r.mu.Unlock()
 			return ctx.Err()
 		},
-		Delivered: func(d sessions.Delivery) { r.count("delivered", d.Text) },
+		Delivered: func(d sessions.Delivery) {
+			if d.File != nil {
+				r.count("delivered", d.File.Name)
+				return
+			}
+			r.count("delivered", d.Text)
+		},
 	}
 	for _, c := range change {
 		c(&o)

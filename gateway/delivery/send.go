@@ -65,7 +65,12 @@ func (a *account) deliver(ctx context.Context, d *sessions.Delivery) error {
 
 // prepare renders the text and stores the parts, the first already marked.
 func (a *account) prepare(ctx context.Context, d *sessions.Delivery, at place) error {
-	bodies := a.ch.Render(d.Text)
+	var bodies []channels.Body
+	if d.File != nil {
+		bodies = a.fileBodies(d.File)
+	} else {
+		bodies = a.ch.Render(d.Text)
+	}
 	if len(bodies) == 0 {
 		if d.Turn != "" {
 			if err := a.leave(ctx, d.Turn, asked(d), at); err != nil {
@@ -177,10 +182,10 @@ func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, at *pla
 		}
 		began := a.d.Now()
 		looked = false
-		faultpoint.HitOn("delivery.marked", d.Text)
-		receipt, err := a.send(d, i, *at)
+		faultpoint.HitOn("delivery.marked", shown(d))
+		receipt, err := a.send(ctx, d, i, *at, try)
 		if err == nil {
-			faultpoint.HitOn("delivery.accepted", d.Text) // by the network; nothing here says so yet
+			faultpoint.HitOn("delivery.accepted", shown(d)) // by the network; nothing here says so yet
 			return a.sent(ctx, d, i, receipt, started)
 		}
 		ce, known := errorOf(err)
@@ -211,12 +216,15 @@ func (a *account) part(ctx context.Context, d *sessions.Delivery, i int, at *pla
 
 // send makes the one call, into the turn's preview where there is one. A call
 // that has begun is not cut off when the process is asked to end.
-func (a *account) send(d *sessions.Delivery, i int, at place) (channels.Receipt, error) {
-	var body channels.Body
-	if err := json.Unmarshal(d.Parts[i].Body, &body); err != nil {
-		return channels.Receipt{}, &channels.Error{Kind: channels.Refused, Op: "read the stored message", Err: err}
+func (a *account) send(lane context.Context, d *sessions.Delivery, i int, at place, try int) (channels.Receipt, error) {
+	if d.File != nil && i == 0 {
+		return a.sendFile(lane, d, at, try)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	body, err := a.bodyOf(d, i)
+	if err != nil {
+		return channels.Receipt{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(lane), sendTimeout)
 	defer cancel()
 	if id, _ := a.previewOf(d, at); id != "" && i == 0 {
 		if r, err, ok := a.into(ctx, at.to, id, body); ok {
@@ -226,7 +234,7 @@ func (a *account) send(d *sessions.Delivery, i int, at place) (channels.Receipt,
 	reply := channels.Reply{
 		To: at.to, Body: body, ID: partID(d, i), Repeat: repeats(d.Parts[i]) > 0,
 	}
-	if i == 0 && !at.movedSince(asked(d)) {
+	if (i == 0 || d.File != nil) && !at.movedSince(asked(d)) {
 		reply.ReplyTo = d.ReplyTo
 	}
 	return a.ch.Send(ctx, reply)
@@ -260,7 +268,10 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 	m.MessageID = r.MessageID
 	marks := []sessions.Mark{m}
 	next := i+1 < len(d.Parts) && d.Parts[i+1].State == sessions.Queued
-	if next {
+	switch {
+	case next && d.File != nil:
+		marks = append(marks, a.unneeded(i+1))
+	case next:
 		marks = append(marks, a.begun(d, i+1, place{}))
 	}
 	outcome := "ok"
@@ -275,10 +286,13 @@ func (a *account) sent(ctx context.Context, d *sessions.Delivery, i int, r chann
 	if !ok {
 		return errTaken
 	}
-	faultpoint.HitOn("delivery.receipt.after", d.Text)
+	faultpoint.HitOn("delivery.receipt.after", shown(d))
 	a.d.Observer.Sent(a.name, outcome, took)
 	d.Parts[i].State = sessions.Sent
-	if next {
+	switch {
+	case next && d.File != nil:
+		d.Parts[i+1].State, d.Parts[i+1].Problem = sessions.Failed, unneeded
+	case next:
 		d.Parts[i+1].State, d.Parts[i+1].Problem = marked, marks[1].Problem
 	}
 	if i == 0 {
@@ -334,6 +348,9 @@ func (a *account) failed(ctx context.Context, d *sessions.Delivery, i int, ce *c
 	}
 	log.Error("the network refuses an answer for good")
 	a.d.Observer.Sent(a.name, "rejected", 0)
+	if d.File != nil && i == 0 {
+		return a.fail(ctx, d, i, whyNot(ce))
+	}
 	return a.fail(ctx, d, i, ce.Error())
 }
 
@@ -363,7 +380,7 @@ func (a *account) doubt(ctx context.Context, d *sessions.Delivery, i int, proble
 	n := repeats(d.Parts[i])
 	if n >= mostRepeats {
 		a.d.Observer.Sent(a.name, "ambiguous", 0)
-		return a.fail(ctx, d, i, fmt.Sprintf("sent %d times, and not once is it known to have arrived: %s", n+1, problem))
+		return a.fail(ctx, d, i, fmt.Sprintf(sentInVain+"%d times, and not once is it known to have arrived: %s", n+1, problem))
 	}
 	m := a.mark(i, sessions.Sending, sessions.Uncertain)
 	m.Problem = problem
@@ -391,8 +408,19 @@ func (a *account) fail(ctx context.Context, d *sessions.Delivery, i int, problem
 	if !ok {
 		return errTaken
 	}
-	d.Parts[i].State = sessions.Failed
+	d.Parts[i].State, d.Parts[i].Problem = sessions.Failed, problem
 	return nil
+}
+
+// sentInVain begins the problem of a part that was given up after repeats.
+const sentInVain = "sent "
+
+// shown is what people see of a delivery, for tests.
+func shown(d *sessions.Delivery) string {
+	if d.File != nil {
+		return d.File.Name
+	}
+	return d.Text
 }
 
 func errorOf(err error) (*channels.Error, bool) { return errors.AsType[*channels.Error](err) }

@@ -1,0 +1,240 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/sessions"
+)
+
+// A file on its way out is a delivery of two parts: the file, and a sentence that
+// stands in its place when it could not be sent. One of the two is sent; the other
+// fails. Why a file failed is noted with its part, so that the sentence is the same
+// after a restart.
+
+// Files is what files on their way out hold. What is opened gives ErrNoFile of
+// package broker when it is there no more.
+type Files interface {
+	OpenFile(ctx context.Context, name string) (content io.ReadCloser, size int64, err error)
+	DeleteFile(ctx context.Context, name string) error
+}
+
+const (
+	fileRate      = 64 << 10 // bytes a second that a slow network takes at least
+	forgetTimeout = 5 * time.Second
+	unreadTries   = 5 // of a file whose content cannot be read
+)
+
+// refusal is why a file can never be sent, in words for people, without a colon.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// Why files are not sent.
+const (
+	noSender   refusal = "files cannot be sent from here to this chat"
+	noContent  refusal = "it is not kept any more"
+	notAsItWas refusal = "it is not kept as it was"
+	refusedFor refusal = "the network refuses it"
+)
+
+// unneeded is the problem of a sentence whose file was sent.
+const unneeded = "not needed: the file was sent"
+
+// unneeded is the mark of the sentence when its file was sent.
+func (a *account) unneeded(i int) sessions.Mark {
+	m := a.mark(i, sessions.Queued, sessions.Failed)
+	m.Problem = unneeded
+	return m
+}
+
+// fileBodies are the parts of a file as they are stored.
+func (a *account) fileBodies(f *sessions.File) []channels.Body {
+	bodies := []channels.Body{{Text: "[file] " + f.Name}, {}}
+	if said := a.ch.Render(fmt.Sprintf("The file %s could not be sent.", literal(f.Name))); len(said) > 0 {
+		bodies[1] = said[0]
+	}
+	return bodies
+}
+
+// inPlace is the sentence in place of a file, which failed for a reason.
+func (a *account) inPlace(d *sessions.Delivery) (channels.Body, bool) {
+	reason, _, _ := strings.Cut(d.Parts[0].Problem, ": ")
+	text := fmt.Sprintf("The file %s could not be sent: %s.", literal(d.File.Name), reason)
+	if strings.HasPrefix(reason, sentInVain) {
+		text = fmt.Sprintf("The file %s was %s.", literal(d.File.Name), reason)
+	}
+	said := a.ch.Render(text)
+	if len(said) == 0 {
+		return channels.Body{}, false
+	}
+	return said[0], true
+}
+
+// literal is a name as Markdown that shows it as it is.
+func literal(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if strings.ContainsRune("\\`*_{}[]()<>#+-.!|~&$:/@=^\"'", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// whyNot is the problem of a file that failed: the reason, and behind a colon what
+// an operator wants to know.
+func whyNot(ce *channels.Error) string {
+	reason := refusedFor
+	if r, ok := errors.AsType[refusal](ce.Err); ok {
+		reason = r
+	}
+	return string(reason) + ": " + ce.Error()
+}
+
+// never is the error of a file that can never be sent.
+func never(r refusal) error {
+	return &channels.Error{Kind: channels.Refused, Op: "send a file", Err: r}
+}
+
+// sendFile makes the one call for a file. try says how often it was tried.
+func (a *account) sendFile(ctx context.Context, d *sessions.Delivery, at place, try int) (channels.Receipt, error) {
+	fs, ok := a.ch.(channels.FileSender)
+	if !ok {
+		return channels.Receipt{}, never(noSender)
+	}
+	if most := fs.LargestFile(); d.File.Size > most {
+		return channels.Receipt{}, never(refusal(fmt.Sprintf("it has %d bytes, and the network takes %d", d.File.Size, most)))
+	}
+	ctx, cancel := fileTime(ctx, d.File.Size)
+	defer cancel()
+	if a.d.Files == nil {
+		return channels.Receipt{}, never(noContent)
+	}
+	open := func() (io.ReadCloser, int64, error) { return a.d.Files.OpenFile(ctx, d.File.Object) }
+	opened, size, err := open()
+	switch {
+	case errors.Is(err, broker.ErrNoFile):
+		return channels.Receipt{}, never(noContent)
+	case err != nil && unreadable(err, try):
+		return channels.Receipt{}, never(notAsItWas)
+	case err != nil:
+		return channels.Receipt{}, &channels.Error{Kind: channels.Unsent, Op: "open the file", Err: err}
+	}
+	content := &watched{r: opened, open: open}
+	defer func() { _ = content.r.Close() }()
+	if size != d.File.Size {
+		return channels.Receipt{}, never(notAsItWas)
+	}
+	reply := channels.Reply{To: at.to, ID: partID(d, 0), Repeat: repeats(d.Parts[0]) > 0}
+	if !at.movedSince(asked(d)) {
+		reply.ReplyTo = d.ReplyTo
+	}
+	r, err := fs.SendFile(ctx, reply, channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
+	if ce, ok := errorOf(err); ok && ce.Kind == channels.Unsent && content.err != nil && unreadable(content.err, try) {
+		return r, never(notAsItWas)
+	}
+	return r, err
+}
+
+// unreadable says whether trying again is in vain: something else fails than the
+// log being away, again and again.
+func unreadable(err error, try int) bool {
+	return try >= unreadTries && !errors.Is(err, broker.ErrUnavailable) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// watched is the content of a file. It remembers why reading failed, and can be read
+// again from its beginning, as [io.Seeker]: an adapter may try twice.
+type watched struct {
+	r    io.ReadCloser
+	open func() (io.ReadCloser, int64, error)
+	at   int64
+	err  error
+}
+
+var _ io.ReadSeeker = (*watched)(nil)
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	w.at += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err //nolint:wrapcheck // io.EOF is told by identity
+}
+
+// Seek says where it stands, or goes to the beginning.
+func (w *watched) Seek(offset int64, whence int) (int64, error) {
+	switch {
+	case whence == io.SeekCurrent && offset == 0, whence == io.SeekStart && offset == w.at:
+		return w.at, nil
+	case whence != io.SeekStart || offset != 0:
+		return w.at, errors.New("a file in the message log is read from its beginning only")
+	}
+	r, _, err := w.open()
+	if err != nil {
+		w.err = err
+		return w.at, err
+	}
+	_ = w.r.Close()
+	w.r, w.at = r, 0
+	return 0, nil
+}
+
+// fileTime is how long sending a file may take: the longer, the larger it is. When
+// the process has to end, no longer than a message may.
+func fileTime(lane context.Context, size int64) (context.Context, context.CancelFunc) {
+	most := sendTimeout + time.Duration(size/fileRate)*time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(lane), most)
+	ending := context.AfterFunc(lane, func() {
+		late := time.NewTimer(min(sendTimeout, most))
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { ending(); cancel() }
+}
+
+// forget deletes what a file held, when its delivery is over. What it misses ends
+// by itself after some days.
+func (a *account) forget(ctx context.Context, d *sessions.Delivery) {
+	if d.File == nil || a.d.Files == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
+	defer cancel()
+	if err := a.d.Files.DeleteFile(ctx, d.File.Object); err != nil {
+		a.d.Logger.Warn("a file that was sent is still in the message log, for some days", "channel", a.name, "delivery", d.ID, "error", err)
+	}
+}
+
+// finished says whether nothing more is to be sent of a delivery, by the store.
+func (a *account) finished(ctx context.Context, d *sessions.Delivery) bool {
+	ds, err := a.d.Store.Pending(ctx, a.name, d.Order-1, 1)
+	return err == nil && (len(ds) == 0 || ds[0].ID != d.ID)
+}
+
+// bodyOf is a part as it is to be sent.
+func (a *account) bodyOf(d *sessions.Delivery, i int) (channels.Body, error) {
+	if d.File != nil && i == 1 {
+		if b, ok := a.inPlace(d); ok {
+			return b, nil
+		}
+	}
+	var body channels.Body
+	if err := json.Unmarshal(d.Parts[i].Body, &body); err != nil {
+		return body, &channels.Error{Kind: channels.Refused, Op: "read the stored message", Err: err}
+	}
+	return body, nil
+}

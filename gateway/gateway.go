@@ -180,9 +180,13 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	sends, err := g.sends(b)
+	if err != nil {
+		return err
+	}
 	w, err := worker.New(worker.Options{
 		Config: g.cfg.Worker, Me: g.identity(), Generation: stands.generation, Doubt: stands.doubt, Log: b, Store: ops.Books{Store: store, Metrics: g.metrics}, Agents: g.agents,
-		Loop: loop, Subagents: children,
+		Loop: loop, Subagents: children, Files: sends,
 		Busy: busy, Limits: g.limits, Waiting: g.cfg.waiting(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
 	})
 	if err != nil {
@@ -198,7 +202,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.admin.Close()) }()
 	out := delivery.New(delivery.Options{
-		Store: store, Log: b, Channels: g.chans, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: wait,
+		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: wait,
 		Delivered: g.delivered(ctx, store),
 	})
 	return g.live(ctx, in, w, out, b, store, vital)

@@ -18,25 +18,33 @@ import (
 	"parley/gateway/gatewaytest"
 )
 
+// programs is where the programs of this run are.
+var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "parley-test-") })
+
 // binary builds the real program once.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "parley-test-")
+var binary = sync.OnceValues(func() (string, error) { return build("parley") })
+
+// mortal builds the program that can be told where to die, once.
+var mortal = sync.OnceValues(func() (string, error) { return build("mortal", "-tags", "faultpoints") })
+
+func build(name string, args ...string) (string, error) {
+	dir, err := programs()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "parley")
-	out, err := exec.Command("go", "build", "-o", path, "parley/cmd/parley").CombinedOutput()
+	path := filepath.Join(dir, name)
+	out, err := exec.CommandContext(context.Background(), "go", append(append([]string{"build"}, args...), "-o", path, "parley/cmd/parley")...).CombinedOutput() //nolint:gosec // of this test
 	if err != nil {
 		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 func TestMain(m *testing.M) {
 	gatewaytest.SignalCLI()
 	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if dir, err := programs(); err == nil {
+		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }
@@ -56,7 +64,14 @@ func start(t *testing.T, config string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startAs(t, path, config)
+}
+
+// startAs starts a program, with more in its environment.
+func startAs(t *testing.T, path, config string, env ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.CommandContext(context.Background(), path, "run", "--config", config), log: &bytes.Buffer{}, end: make(chan error, 1)}
+	p.cmd.Env = append(os.Environ(), env...)
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +113,20 @@ func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	if _, ok := <-p.end; ok {
 		close(p.end)
+	}
+}
+
+// died waits until the process has died by itself.
+func (p *process) died() {
+	p.t.Helper()
+	select {
+	case err := <-p.end:
+		close(p.end)
+		if err == nil {
+			p.t.Fatalf("it ended in order\n%s", p.log)
+		}
+	case <-time.After(gatewaytest.Patience):
+		p.t.Fatalf("it lives on\n%s", p.log)
 	}
 }
 

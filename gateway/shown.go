@@ -16,6 +16,7 @@ type Answer struct {
 	ID      string
 	Turn    string // empty: the answer of a command
 	Chat    string // the network's id of the chat
+	File    string // the name of a file that a turn sends before its answer; empty: it is a text
 	Parts   int    // messages it took
 	Session string
 	Folder  string       // the session's workspace
@@ -45,6 +46,9 @@ func (g *Gateway) delivered(ctx context.Context, store sessions.Store) func(sess
 	}
 	return func(d sessions.Delivery) {
 		a := Answer{ID: d.ID, Turn: d.Turn, Chat: d.To.Peer, Parts: len(d.Parts), Session: string(d.Session)}
+		if d.File != nil {
+			a.Parts, a.File = 1, d.File.Name
+		}
 		if d.Session != "" {
 			a.Folder = g.workspacePath(d.Session)
 			tree, err := store.Tree(context.WithoutCancel(ctx), d.Session)

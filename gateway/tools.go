@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"parley/channels"
 	"parley/gateway/commands"
+	"parley/gateway/worker"
 	"parley/sessions"
 	"parley/subagents"
 	"parley/subagents/overview"
@@ -21,7 +23,7 @@ import (
 // model sees them.
 func ToolNames() []string {
 	return append(append([]string{
-		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file",
+		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file", files.SendName,
 	}, overview.Names()...), subagents.SpawnName, subagents.SendName)
 }
 
@@ -66,7 +68,31 @@ func (g *Gateway) builtin(store sessions.Store, desk *commands.Desk) (*tools.Set
 	if err != nil {
 		return nil, err
 	}
+	send, err := files.Sending(g.cfg.Files)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, send.Tool())
 	return tools.NewSet(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents))...)
+}
+
+// sends is how turns send files into their chats.
+func (g *Gateway) sends(b worker.FileStore) (*worker.Files, error) {
+	s, err := files.Sending(g.cfg.Files)
+	if err != nil {
+		return nil, err
+	}
+	largest := map[string]int64{}
+	for _, c := range g.chans {
+		largest[c.Name()] = 0
+		if f, ok := c.(channels.FileSender); ok {
+			largest[c.Name()] = f.LargestFile()
+		}
+	}
+	return &worker.Files{Sender: s, Store: b, Largest: func(channel string) (int64, bool) {
+		most, known := largest[channel]
+		return most, known
+	}}, nil
 }
 
 // startable are the agents that a session may start: another of its own kind,

@@ -35,6 +35,21 @@ func NestedTurn(child SessionID, turn string, step int, toolCallID string) strin
 	return "t-" + token("nested-turn-v1\x00"+sized(child, turn, step, toolCallID))
 }
 
+// FileID is the id of the answer by which a tool call of the session's turn sends a
+// file: as ChildID a pure function, so that a call that runs again sends nothing
+// twice.
+func FileID(id SessionID, turn string, step int, toolCallID string) string {
+	return "f-" + token("sent-file-v1\x00"+sized(id, turn, step, toolCallID))
+}
+
+// FileObject is the name under which an owner of the mailbox, by its fence, keeps
+// the content of that file. No other owner writes it, however late.
+func FileObject(file string, epoch int64, nonce string) string {
+	b := appendSized(nil, file)
+	b = appendSized(b, strconv.FormatInt(epoch, 10))
+	return "out-" + token("sent-object-v1\x00"+string(appendSized(b, nonce)))
+}
+
 func sized(id SessionID, turn string, step int, toolCallID string) string {
 	var b []byte
 	for _, s := range []string{string(id), turn, strconv.Itoa(step), toolCallID} {

@@ -10,16 +10,17 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/tools"
+	"parley/tools/files"
 )
 
 // What children never have, unless the operator lifts a single one. (U06)
 var always = []string{
 	"gateway", "agents_list", "whatsapp_login", "session_status", "cron", "memory_search", "memory_get", SendName,
-	"message", "message_send",
+	"message", "message_send", files.SendName,
 }
 
 // sending is what cannot be lifted: a child has no voice of its own.
-var sending = []string{"message", "message_send"}
+var sending = []string{"message", "message_send", files.SendName}
 
 // What a child at the last level has no use for; nothing lifts it. (U07)
 var leaf = []string{"sessions_list", "sessions_history", SpawnName, SendName}

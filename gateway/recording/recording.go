@@ -197,12 +197,21 @@ type Delivery struct {
 	Channel string                `json:"channel"`
 	To      sessionkeys.Address   `json:"to"`
 	ReplyTo string                `json:"reply_to,omitempty"`
-	Text    string                `json:"text"` // Markdown
+	Text    string                `json:"text"`           // Markdown
+	File    *File                 `json:"file,omitempty"` // in place of a text
 	At      time.Time             `json:"at"`
 	Parts   []Part                `json:"parts"`
 }
 
-// Part is one message of a delivery.
+// File is a file that was sent. What it held is not in a recording.
+type File struct {
+	Name string `json:"name"`
+	MIME string `json:"mime,omitempty"`
+	Size int64  `json:"size"`
+}
+
+// Part is one message of a delivery. A file has two: itself, and a sentence that
+// stands in its place when it could not be sent; one of them fails.
 type Part struct {
 	Body      json.RawMessage `json:"body"`
 	State     string          `json:"state"`

@@ -270,6 +270,9 @@ func (t *track) delivered(fits func(sessions.Delivery) bool) error {
 			Type: TypeDelivery, Session: t.s.ID, ID: d.ID, Turn: d.Turn, Channel: d.Channel, To: d.To, ReplyTo: d.ReplyTo, Text: d.Text,
 			At: d.At, Parts: []Part{},
 		}
+		if d.File != nil {
+			line.File = &File{d.File.Name, d.File.MIME, d.File.Size}
+		}
 		for _, p := range d.Parts {
 			line.Parts = append(line.Parts, Part{
 				Body: p.Body, State: string(p.State), Attempts: p.Attempts, MessageID: p.MessageID, Problem: p.Problem, At: p.At,

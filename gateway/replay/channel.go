@@ -2,9 +2,12 @@ package replay
 
 import (
 	"context"
+	"io"
+	"math"
 	"strconv"
 	"strings"
 
+	"parley/broker"
 	"parley/channels"
 )
 
@@ -15,7 +18,10 @@ type channel struct {
 	name, network string
 }
 
-var _ channels.Channel = (*channel)(nil)
+var (
+	_ channels.Channel    = (*channel)(nil)
+	_ channels.FileSender = (*channel)(nil)
+)
 
 // Name implements [channels.Channel].
 func (c *channel) Name() string { return c.name }
@@ -46,3 +52,25 @@ func (c *channel) Send(_ context.Context, r channels.Reply) (channels.Receipt, e
 	}
 	return channels.Receipt{MessageID: d.Parts[part].MessageID}, nil
 }
+
+// LargestFile implements [channels.FileSender]. What was too large fails as it did.
+func (*channel) LargestFile() int64 { return math.MaxInt64 }
+
+// SendFile implements [channels.FileSender].
+func (c *channel) SendFile(ctx context.Context, r channels.Reply, _ channels.File, _ io.Reader) (channels.Receipt, error) {
+	return c.Send(ctx, r)
+}
+
+// contents is what files hold, of which a recording has nothing but the sizes.
+type contents struct{ s *script }
+
+// OpenFile implements delivery.Files.
+func (c contents) OpenFile(_ context.Context, id string) (io.ReadCloser, int64, error) {
+	if d := c.s.answers[id]; d != nil && d.File != nil {
+		return io.NopCloser(strings.NewReader("")), d.File.Size, nil
+	}
+	return nil, 0, broker.ErrNoFile
+}
+
+// DeleteFile implements delivery.Files.
+func (contents) DeleteFile(context.Context, string) error { return nil }

@@ -179,7 +179,7 @@ func (s *stage) compareReplies(ctx context.Context) error {
 		is, err := s.o.Store.Delivery(ctx, was.ID)
 		where := "answer " + was.ID
 		if errors.Is(err, sessions.ErrNotFound) {
-			s.differ(Replies, where, value("text", was.Text, "(it is not given)"))
+			s.differ(Replies, where, missing(was))
 			continue
 		}
 		if err != nil {
@@ -204,7 +204,32 @@ func (s *stage) compareReplies(ctx context.Context) error {
 	return nil
 }
 
+// missing is an answer that is not given now.
+func missing(was *recording.Delivery) string {
+	if was.File != nil {
+		return value("file", fileOf(was.File), "(it is not sent)")
+	}
+	return value("text", was.Text, "(it is not given)")
+}
+
+func fileOf(f *recording.File) string {
+	if f == nil {
+		return "(none)"
+	}
+	return fmt.Sprintf("%s, %s, %d bytes", f.Name, f.MIME, f.Size)
+}
+
+func fileIs(f *sessions.File) string {
+	if f == nil {
+		return fileOf(nil)
+	}
+	return fileOf(&recording.File{Name: f.Name, MIME: f.MIME, Size: f.Size})
+}
+
 func (s *stage) compareReply(where string, was *recording.Delivery, is sessions.Delivery) {
+	if d := value("file", fileOf(was.File), fileIs(is.File)); d != "" {
+		s.differ(Replies, where, d)
+	}
 	if d := changed("text", was.Text, is.Text); d != "" {
 		s.differ(Replies, where, d)
 	}

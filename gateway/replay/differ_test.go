@@ -40,6 +40,7 @@ func TestWhatIsDifferentIsSaidInItsPlace(t *testing.T) {
 		"an answer's text":             {"commands", `"text":"A new conversation`, `"text":"The new conversation`, replay.Replies, "- The new conversation"},
 		"how an answer is shown":       {"tools", `{"type":"bold"`, `{"type":"italic"`, replay.Replies, "part 1 as it is sent"},
 		"how a turn ended":             {"tools", `"state":"done","outcome":"end_turn"`, `"state":"done","outcome":"max_tokens"`, replay.Turns, "outcome:\n- max_tokens\n+ end_turn"},
+		"a file that is not sent":      {"files", `"tools":null`, `"tools":["write_file"]`, replay.Replies, "file:\n- a_1.txt, text/plain; charset=utf-8, 4 bytes\n+ (it is not sent)"},
 		"a denial":                     {"tools", "Error: Permission denied", "Error: Permission refused", replay.ToolCalls, "Permission"},
 	} {
 		t.Run(name, func(t *testing.T) {

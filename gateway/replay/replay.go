@@ -195,7 +195,7 @@ func (s *stage) sender() *delivery.Delivery {
 		all = append(all, &channel{s: s, name: name, network: network})
 	}
 	return delivery.New(delivery.Options{
-		Store: s.o.Store, Log: s.log, Channels: all, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+		Store: s.o.Store, Log: s.log, Channels: all, Files: contents{s.script}, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 }

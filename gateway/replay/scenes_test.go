@@ -30,6 +30,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"retry":     retried,
 	"budget":    budget,
 	"summary":   summary,
+	"files":     files,
 }
 
 func quick(c *gateway.Config) {
@@ -70,6 +71,18 @@ func toolsSideBySide(t *testing.T) []byte {
 		model.Reply(model.Say("# Found\n\nIt is in `a.txt`:\n\n- line *2*\n- `two`\n\n```\ntwo\n```")),
 	)}).Start()
 	gw.Ask(gatewaytest.Ann, "find two")
+	return oldest(t, gw)
+}
+
+func files(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{Change: quick, Brain: model.Scripted(
+		model.Reply(model.Use("write_file", map[string]string{"path": "a_1.txt", "content": "one\n"})),
+		model.Reply(model.Say("I send it."), model.Use("send_file", map[string]string{"path": "a_1.txt"}), model.Use("send_file", map[string]string{"path": "none"})),
+		model.Reply(model.Say("There it is.")),
+	)}).Start()
+	gw.House.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "a file, please")
+	gw.Delivered()
+	gw.Delivered()
 	return oldest(t, gw)
 }
 

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"parley/sessionkeys"
+	"parley/sessions"
 	"parley/subagents"
 	"parley/tools"
+	"parley/tools/files"
 	"parley/transcript"
 )
 
@@ -84,12 +87,38 @@ func (g given) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	text, isError := strings.CutPrefix(was.Content, "Error: ")
 	switch {
 	case !was.IsError:
+		if c.Name == files.SendName {
+			if err := g.s.sendFile(ctx, c); err != nil {
+				return tools.Result{}, err
+			}
+		}
 		return tools.Result{Content: was.Content, Metadata: was.Metadata}, nil
 	case isError:
 		return tools.Result{Metadata: was.Metadata}, errors.New(text) //nolint:err113 // as it was
 	}
 	g.s.cancel(ctx, c.Turn) // only the end of a turn words a result so
 	return tools.Result{}, context.Cause(ctx)
+}
+
+// sendFile queues the file that a call sent, for the answer's place. Its content is
+// in no recording.
+func (s *stage) sendFile(ctx context.Context, c tools.Call) error {
+	id := sessionkeys.FileID(c.Session, c.Turn, c.Step, c.ID)
+	was := s.script.answers[id]
+	if was == nil || was.File == nil {
+		return nil // the call said that it was, and it was not; there is nothing to compare
+	}
+	t, err := s.o.Store.Turn(ctx, c.Turn)
+	if err == nil {
+		_, err = s.o.Store.Notice(ctx, sessions.InboxID{}, []sessions.Outgoing{{
+			ID: id, Channel: t.Channel, Session: t.Session, Turn: t.ID, To: t.From, ReplyTo: t.ReplyTo, At: s.clock(),
+			File: &sessions.File{Name: was.File.Name, MIME: was.File.MIME, Size: was.File.Size, Object: id},
+		}}, s.clock())
+	}
+	if err != nil {
+		return fmt.Errorf("%w: send the file of call %s again: %w", tools.ErrUnfinished, c.ID, err)
+	}
+	return nil
 }
 
 // result is what a call gave, and when.

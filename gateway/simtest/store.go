@@ -141,6 +141,10 @@ func (s *store) Turn(ctx context.Context, id string) (sessions.Turn, error) {
 	return call(ctx, s.p, &op{kind: "turn", what: "turn"}, func() (sessions.Turn, error) { return s.Store.Turn(ctx, id) })
 }
 
+func (s *store) Delivery(ctx context.Context, id string) (sessions.Delivery, error) {
+	return call(ctx, s.p, &op{kind: "delivery", what: "delivery"}, func() (sessions.Delivery, error) { return s.Store.Delivery(ctx, id) })
+}
+
 func (s *store) Pending(ctx context.Context, channel string, after uint64, limit int) ([]sessions.Delivery, error) {
 	o := &op{kind: "pending", what: fmt.Sprint("pending after ", after)}
 	return call(ctx, s.p, o, func() ([]sessions.Delivery, error) { return s.Store.Pending(ctx, channel, after, limit) })

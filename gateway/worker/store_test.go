@@ -278,6 +278,10 @@ func (f *faults) Post(ctx context.Context, x sessions.Fence, turn string, rs ...
 	return op0(ctx, f, func() error { return f.Store.Post(ctx, x, turn, rs...) })
 }
 
+func (f *faults) Delivery(ctx context.Context, id string) (sessions.Delivery, error) {
+	return op(ctx, f, func() (sessions.Delivery, error) { return f.Store.Delivery(ctx, id) })
+}
+
 func (f *faults) Begin(ctx context.Context, x sessions.Fence, turn string, step int, call string) (bool, error) {
 	return op(ctx, f, func() (bool, error) { return f.Store.Begin(ctx, x, turn, step, call) })
 }

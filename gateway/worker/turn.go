@@ -18,6 +18,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents"
+	"parley/tools"
 	"parley/transcript"
 )
 
@@ -36,6 +37,12 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	workspace, err := w.Workspace(t.Session)
 	if err != nil {
 		return false, fmt.Errorf("make the workspace: %w", err)
+	}
+	var send tools.Tool
+	if w.Files != nil {
+		if send, err = a.sender(a.ctx, j); err != nil {
+			return false, err
+		}
 	}
 	limited, cancelLimit := context.WithTimeoutCause(a.ctx, w.Config.TurnTimeout, agent.ErrTurnTimeout)
 	defer cancelLimit()
@@ -66,6 +73,9 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Seat: &a.seat,
 		})
 		set = j.family.Tools()
+	}
+	if send != nil {
+		set = set.Bind(send)
 	}
 	loop := w.Loop
 	loop.Journal = j

@@ -49,6 +49,7 @@ type Store interface {
 	sessions.Turns
 	Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error)
 	Clock(ctx context.Context) (time.Time, error)
+	Delivery(ctx context.Context, id string) (sessions.Delivery, error)
 }
 
 // Observer counts. Calls must not block.
@@ -101,6 +102,7 @@ type Options struct {
 	Agents    map[string]Agent   // by name
 	Loop      agent.Loop         // without a Journal
 	Subagents *subagents.Runner  // nil: agents' tools to start some do nothing
+	Files     *Files             // nil: agents' tool to send some does nothing
 	Limits    budgets.Limits     // the zero value limits nothing
 	Waiting   map[string]Waiting // by channel instance; the zero Waiting where nothing is said
 	Busy      *agent.Service

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/tools/files"
 )
 
 // attack is a row of paths.json.
@@ -58,7 +60,7 @@ func (a attacked) try(t *testing.T, tool string, args map[string]any) (string, e
 // S6.10, S6.11, S6.12
 func TestEveryAttackOnAPathGetsItsVerdict(t *testing.T) {
 	t.Parallel()
-	toolsOf := map[string][]string{"read": {"read_file", "view"}, "list": {"list_directory"}, "write": {"write_file"}}
+	toolsOf := map[string][]string{"read": {"read_file", "view", files.SendName}, "list": {"list_directory"}, "write": {"write_file"}}
 	ran, denials := 0, map[string]bool{}
 	for _, c := range attacks(t) {
 		for _, tool := range toolsOf[c.Op] {
@@ -115,6 +117,7 @@ func TestNoToolIsAWayAroundAnother(t *testing.T) {
 			"delete_file":    {},
 			"view":           {},
 			"read_file":      {},
+			files.SendName:   {},
 			"list_directory": {},
 			"glob":           {"pattern": "**"},
 			"grep":           {"pattern": "E"},

@@ -33,6 +33,11 @@ type Config struct {
 	// MaxWrite is how many bytes a file may have that write_file or edit_file
 	// leaves; 0: DefaultMaxWrite.
 	MaxWrite int64 `yaml:"max_write"`
+	// MaxSend is how many bytes a file may have that send_file sends; 0:
+	// DefaultMaxSend. A network may take less.
+	MaxSend int64 `yaml:"max_send"`
+	// MaxSends is how many files one turn may send; 0: DefaultMaxSends.
+	MaxSends int `yaml:"max_sends"`
 	// SearchTime is how long one search looks; what it found until then is its
 	// answer. 0: DefaultSearchTime.
 	SearchTime time.Duration `yaml:"search_time"`
@@ -42,6 +47,8 @@ type Config struct {
 func (c Config) Defaults() Config {
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
 	c.MaxWrite = cmp.Or(c.MaxWrite, DefaultMaxWrite)
+	c.MaxSend = cmp.Or(c.MaxSend, DefaultMaxSend)
+	c.MaxSends = cmp.Or(c.MaxSends, DefaultMaxSends)
 	c.SearchTime = cmp.Or(c.SearchTime, DefaultSearchTime)
 	return c
 }
@@ -76,6 +83,12 @@ func (c Config) Validate() error {
 	}
 	if c.MaxWrite < 0 {
 		add("max_write: %d is negative", c.MaxWrite)
+	}
+	if c.MaxSend < 0 {
+		add("max_send: %d is negative", c.MaxSend)
+	}
+	if c.MaxSends < 0 {
+		add("max_sends: %d is negative; an agent whose tools do not include %s sends none", c.MaxSends, SendName)
 	}
 	if c.SearchTime < 0 {
 		add("search_time: %s is negative", c.SearchTime)

@@ -1,6 +1,7 @@
 // Package files is the tools by which an agent works with files. [New] makes
 // those that look at one file or folder, [Searching] those that look through
-// many, [Writing] those that change them, [All] all of these. They reach the session's own
+// many, [Writing] those that change them, [All] all of these; [Sending] the one that sends a file
+// into the chat. They reach the session's own
 // workspace and, to look only, the roots an operator adds, and nothing else:
 // not by "..", not by a link, not by a race between a check and a use.
 //
@@ -30,6 +31,8 @@ const (
 	DefaultMaxBytes = 190_000 // of a file: what fits below tools.DefaultOutput
 
 	DefaultMaxWrite   = 4 << 20
+	DefaultMaxSend    = 20 << 20
+	DefaultMaxSends   = 8
 	DefaultSearchTime = 20 * time.Second
 
 	maxEntries = 1000    // shown of a directory

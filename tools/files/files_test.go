@@ -1,7 +1,10 @@
 package files_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -78,7 +81,11 @@ func with(t *testing.T, c files.Config) user {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.NewSet(ts...)
+	sender, err := files.Sending(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := tools.NewSet(append(ts, sender.Tool())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,14 +102,37 @@ func with(t *testing.T, c files.Config) user {
 		if err := set.Check(name, a); err != nil {
 			return "", err
 		}
-		tool, _ := set.Lookup(name)
+		chat := &mirror{known: true, most: 1 << 30}
+		tool, _ := set.Bind(sender.For(chat, 0)).Lookup(name)
 		call := tools.Call{Name: name, Arguments: a.JSON(), Workspace: workspace}
 		if cat := tool.Category(call); (cat == tools.Read) == strings.HasSuffix(name, "_file") && name != "read_file" {
 			t.Errorf("%s is of category %s", name, cat)
 		}
 		res, err := tool.Run(t.Context(), call)
-		return res.Content, err
+		return res.Content + chat.got, err
 	}
+}
+
+// mirror is a chat that keeps what it gets.
+type mirror struct {
+	most  int64
+	known bool
+	sent  []files.Outfile
+	got   string
+}
+
+func (m *mirror) Takes() (int64, bool) { return m.most, m.known }
+
+func (m *mirror) Send(_ context.Context, _ tools.Call, f files.Outfile, content io.Reader, most int64) (files.Outfile, error) {
+	b, err := io.ReadAll(content)
+	if err != nil {
+		return f, fmt.Errorf("keep it: %w", err)
+	}
+	if int64(len(b)) > most {
+		return f, fmt.Errorf("keep it: %w", files.ErrTooLarge)
+	}
+	m.sent, m.got = append(m.sent, f), m.got+string(b)
+	return f, nil
 }
 
 func use(t *testing.T, c files.Config, workspace, name string, args map[string]any) (string, error) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"parley/tools/files"
 )
 
 // rounds is how often a race is run: for two seconds, twenty with PARLEY_LONG=1,
@@ -80,6 +82,7 @@ func TestAFolderThatTurnsIntoALinkNeverLetsTheOutsideIn(t *testing.T) {
 	for range rounds(200) {
 		for tool, args := range map[string]map[string]any{
 			"read_file":      {"path": "race/secret"},
+			files.SendName:   {"path": "race/secret"},
 			"view":           {"path": "race/secret"},
 			"list_directory": {"path": "race"},
 			"grep":           {"path": ".", "pattern": "SECRET", "literal": true},
@@ -161,12 +164,13 @@ func TestAFileThatTurnsIntoALinkIsNeverFollowed(t *testing.T) {
 	seen := map[string]int{}
 	for range rounds(200) {
 		for tool, args := range map[string]map[string]any{
-			"write_file":  {"path": "target", "content": "x"},
-			"edit_file":   {"path": "target", "old_text": "S", "new_text": "$", "replace_all": true},
-			"delete_file": {"path": "target"},
-			"grep":        {"path": "target", "pattern": "SECRET"},
-			"read_file":   {"path": "target"},
-			"view":        {"path": "target"},
+			"write_file":   {"path": "target", "content": "x"},
+			"edit_file":    {"path": "target", "old_text": "S", "new_text": "$", "replace_all": true},
+			"delete_file":  {"path": "target"},
+			"grep":         {"path": "target", "pattern": "SECRET"},
+			"read_file":    {"path": "target"},
+			files.SendName: {"path": "target"},
+			"view":         {"path": "target"},
 		} {
 			got, err := call(t, h.ws, tool, args)
 			seen[tool+" "+verdict(err)]++

@@ -197,6 +197,10 @@ func (c *conversation) say(ctx context.Context, text string) error {
 
 // answered notes that an answer is complete, and says what it cost.
 func (c *conversation) answered(a gateway.Answer) {
+	if a.File != "" { // the answer is still to come
+		c.screen.line("   [file] " + a.File)
+		return
+	}
 	asked, ok := c.waiting.answered(a)
 	if ok && a.Turn != "" {
 		this := ""

@@ -1,0 +1,114 @@
+package gateway_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/gateway/gatewaytest"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// shownIn is what the bot sent into a chat, in order: texts, and files as their
+// names and what their bytes add up to.
+func shownIn(b telegram.Book, c telegram.Chat) (all []string) {
+	for _, m := range b.Messages {
+		switch {
+		case m.ChatID != c.ID || !m.Deleted.IsZero():
+		case m.Document != nil:
+			all = append(all, strings.TrimSpace("file "+m.Document.Name+" "+m.Document.SHA256+" "+m.Text()))
+		default:
+			all = append(all, m.Text())
+		}
+	}
+	return all
+}
+
+// sumOf is a file as shownIn shows it.
+func sumOf(name, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "file " + name + " " + hex.EncodeToString(sum[:])
+}
+
+// A file of the workspace goes into the chat that asked, and into no other.
+func TestAnAgentSendsFilesIntoTheChatThatAsked(t *testing.T) {
+	t.Parallel()
+	report := strings.Repeat("eggs, flour and milk\n", 100_000) // several pieces of the log
+	brain := func(ctx context.Context, p *model.Prompt) model.Answer {
+		if p.LastText() == "hello" {
+			return model.Reply(model.Say("hello"))
+		}
+		return asked(nil,
+			model.Use("send_file", map[string]string{"path": "./report.txt"}),
+			model.Use("write_file", map[string]string{"path": "empty", "content": ""}),
+			model.Use("send_file", map[string]string{"path": "empty"}),
+			model.Use("send_file", map[string]string{"path": "../../parley.db"}),
+			model.Use("send_file", map[string]string{"path": "report.txt"}),
+		)(ctx, p)
+	}
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain})
+	gw := house.Start()
+	ann := telegram.PrivateChat(gatewaytest.Ann)
+	gw.Ask(gatewaytest.Ann, "hello")
+	if err := os.WriteFile(filepath.Join(gw.Folder(gatewaytest.Ann), "report.txt"), []byte(report), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	house.Say(ann, gatewaytest.Ann, "the report, please")
+	for range 3 {
+		gw.Delivered()
+	}
+	got := shownIn(house.Telegram.Books(), ann)[1:]
+	want := sumOf("report.txt", report)
+	if len(got) != 3 || !slices.Equal(got[:2], []string{want, want}) {
+		t.Fatalf("Ann got %q", got)
+	}
+	for said, n := range map[string]int{
+		"report.txt (2100000 bytes) is on its way into the chat": 2, "the file is empty": 1, "path not allowed": 1,
+	} {
+		if strings.Count(got[2], said) != n {
+			t.Errorf("%q is not %d times in %q", said, n, got[2])
+		}
+	}
+	if all := house.Telegram.Books().Messages; len(all) != 4 {
+		t.Errorf("%d messages were sent", len(all))
+	}
+}
+
+// U06: a child has no voice of its own.
+func TestAChildCannotSendAFile(t *testing.T) {
+	t.Parallel()
+	prompts := make(chan []string, 10)
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+		var names []string
+		for _, tool := range p.Tools {
+			names = append(names, tool.Name)
+		}
+		prompts <- names
+		last := ""
+		for _, m := range p.Messages {
+			for _, r := range m.Results {
+				last = r.Text
+			}
+		}
+		switch {
+		case last != "":
+			return model.Reply(model.Say("it said: " + last))
+		case slices.Contains(names, "write_file"):
+			return model.Reply(model.Use("sessions_spawn", map[string]string{"task": "send it"}))
+		}
+		return model.Reply(model.Use("send_file", map[string]string{"path": "a.txt"}))
+	}})
+	got := house.Start().Ask(gatewaytest.Ann, "go")
+	if !strings.Contains(got, "Unknown tool 'send_file'") {
+		t.Errorf("the child was told %q", got)
+	}
+	if root, child := <-prompts, <-prompts; !slices.Contains(root, "send_file") || slices.Contains(child, "send_file") {
+		t.Errorf("the root sees %q, the child %q", root, child)
+	}
+}

@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"parley/broker"
+	"parley/faultpoint"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/files"
+	"parley/transcript"
+)
+
+// FileStore keeps what files on their way out hold, until they are sent.
+type FileStore interface {
+	PutFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error)
+}
+
+// Files is how turns send files. All fields are required.
+type Files struct {
+	Sender *files.Sender
+	Store  FileStore
+	// Largest is how many bytes a file may have that is sent by a channel instance;
+	// 0: it sends none. known is false for one that is not of this process.
+	Largest func(channel string) (most int64, known bool)
+}
+
+// chatFiles is the chat that a turn answers, as files go there.
+type chatFiles struct {
+	a *actor
+	j *journal
+}
+
+var _ files.Chat = chatFiles{}
+
+// sender is the tool that sends files, for the turn of j.
+func (a *actor) sender(ctx context.Context, j *journal) (tools.Tool, error) {
+	sent := 0
+	if j.t.Steps > 0 {
+		ms, err := j.Messages(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("count the files that a turn sent: %w", err)
+		}
+		sent = filesSent(ms, j.t.ID)
+	}
+	return a.w.Files.Sender.For(chatFiles{a, j}, sent), nil
+}
+
+// filesSent counts the files that a turn sent, by the results of its calls.
+func filesSent(ms []transcript.Message, turn string) (n int) {
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].ID == turn+"-user" {
+			break
+		}
+		for _, r := range ms[i].Results() {
+			if r.Name == files.SendName && !r.IsError {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Takes implements [files.Chat].
+func (c chatFiles) Takes() (most int64, known bool) { return c.a.w.Files.Largest(c.j.t.Channel) }
+
+// postGrace is how long it may take to queue a file, also when the turn is ended
+// meanwhile.
+const postGrace = 10 * time.Second
+
+// Send implements [files.Chat]: the content goes into the log, and then the file
+// into the outbox, by an id that the call makes. The content that one owner of the
+// mailbox kept is never another's, so that a late one changes nothing that is
+// queued.
+func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, content io.Reader, most int64) (files.Outfile, error) {
+	t, w := c.j.t, c.a.w
+	if call.Session != t.Session || call.Turn != t.ID {
+		return f, tools.Errorf(tools.Permanent, "only the turn of the person who asked sends files")
+	}
+	id := sessionkeys.FileID(t.Session, t.ID, call.Step, call.ID)
+	d, err := w.Store.Delivery(ctx, id)
+	switch {
+	case err == nil && d.File != nil: // an earlier take of the turn came so far
+		return files.Outfile{Name: d.File.Name, MIME: d.File.MIME, Size: d.File.Size}, nil
+	case err != nil && !errors.Is(err, sessions.ErrNotFound):
+		return f, unfinished("look for a file that was sent", err)
+	}
+	object := sessionkeys.FileObject(id, c.j.Fence.Epoch, c.j.Fence.Nonce)
+	f.Size, err = w.Files.Store.PutFile(ctx, object, content, most)
+	switch {
+	case errors.Is(err, broker.ErrTooLarge):
+		return f, fmt.Errorf("keep the file: %w", files.ErrTooLarge)
+	case ctx.Err() != nil:
+		return f, context.Cause(ctx)
+	case err != nil:
+		w.Logger.Warn("a file that a turn sends could not be kept", "session", t.Session, "turn", t.ID, "error", err)
+		return f, tools.Errorf(tools.Transient, "the file could not be taken on its way; try again")
+	case f.Size == 0: // it was emptied meanwhile
+		return f, files.ErrEmpty
+	}
+	faultpoint.HitOn("worker.file.kept", f.Name)
+	commit, done := context.WithTimeout(context.WithoutCancel(ctx), postGrace)
+	defer done()
+	err = w.Store.Post(commit, c.j.Fence, t.ID, sessions.Outgoing{
+		ID: id, Channel: t.Channel, Session: t.Session, Turn: t.ID, To: t.From, ReplyTo: t.ReplyTo, At: w.Now(), Again: t.Seq <= w.Doubt,
+		File: &sessions.File{Name: f.Name, MIME: f.MIME, Size: f.Size, Object: object},
+	})
+	if err != nil {
+		return f, unfinished("queue a file", err)
+	}
+	faultpoint.HitOn("worker.file.posted", f.Name)
+	w.signalOutbox(t.Channel)
+	return f, nil
+}
+
+// unfinished says that the turn cannot go on, not that the tool failed.
+func unfinished(what string, err error) error {
+	return fmt.Errorf("%s: %w: %w", what, tools.ErrUnfinished, err)
+}

@@ -1,0 +1,209 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"parley/tools"
+)
+
+// SendName is the name of the tool that sends a file.
+const SendName = "send_file"
+
+//go:embed send_file.md
+var sendDoc string
+
+// Outfile is what is said of a file on its way out.
+type Outfile struct {
+	Name string // without a folder
+	MIME string
+	Size int64
+}
+
+// Chat is where the files of one turn go: always the chat that the turn answers.
+type Chat interface {
+	// Takes is how many bytes a file may have there; known is false when that
+	// cannot be told here. 0 and known: no files can be sent there.
+	Takes() (most int64, known bool)
+	// Send takes the file of a call on its way and says what is sent. A call that
+	// comes again sends nothing again and answers the same; then content is not read. It is
+	// [ErrTooLarge] when content gives more than most bytes. An error that wraps
+	// tools.ErrUnfinished says that the turn cannot go on.
+	Send(ctx context.Context, c tools.Call, f Outfile, content io.Reader, most int64) (Outfile, error)
+}
+
+// ErrTooLarge says that a file has more bytes than it may.
+var ErrTooLarge = errors.New("the file is too large")
+
+// ErrEmpty is the refusal of a file without content: not every network takes one.
+var ErrEmpty = tools.Errorf(tools.Permanent, "the file is empty, and an empty file cannot be sent; write something into it first")
+
+// Sender makes the tool send_file, of category Write. It obeys what is said of
+// those that read: a path that they do not open is not sent.
+//
+// A call is known again by its Chat, so it may run again after a crash.
+type Sender struct {
+	tool tools.Tool // that sends nothing
+	r    reader
+	most int64
+	max  int
+}
+
+type sendInput struct {
+	Path string `json:"path"`
+}
+
+// Sending makes a Sender.
+func Sending(c Config) (*Sender, error) {
+	b, err := c.boundary()
+	if err != nil {
+		return nil, err
+	}
+	s := &Sender{r: reader{boundary: b}, most: cmp.Or(c.MaxSend, DefaultMaxSend), max: cmp.Or(c.MaxSends, DefaultMaxSends)}
+	s.tool, err = s.bound(nil, 0)
+	return s, err
+}
+
+// Tool is the tool as a model sees it. It sends nothing until For binds it to a
+// turn.
+func (s *Sender) Tool() tools.Tool { return s.tool }
+
+// For is the tool for one turn, which has sent some files already. One goroutine
+// uses it at a time.
+func (s *Sender) For(c Chat, sent int) tools.Tool {
+	t, err := s.bound(c, sent)
+	if err != nil {
+		return s.tool // the same was made before
+	}
+	return t
+}
+
+func (s *Sender) bound(chat Chat, sent int) (tools.Tool, error) {
+	t, err := tools.New(SendName, sendDoc, func(sendInput) tools.Category { return tools.Write }, func(ctx context.Context, in sendInput, c tools.Call) (tools.Result, error) {
+		if chat == nil {
+			return tools.Result{}, errNoChat
+		}
+		if sent >= s.max {
+			return tools.Result{}, tools.Errorf(tools.Permanent, "%d files were sent for this message, and more are not possible; put several into one, or let the person ask again", sent)
+		}
+		res, err := s.send(ctx, chat, in, c)
+		if err == nil {
+			sent++
+		}
+		return res, err
+	})
+	return sending{t}, err
+}
+
+// sending is the tool, whose calls are known again.
+type sending struct{ tools.Tool }
+
+var (
+	_ tools.Resumable = sending{}
+	_ tools.Checker   = sending{}
+)
+
+func (sending) Resumable() bool { return true }
+
+// Check implements [tools.Checker].
+func (s sending) Check(a tools.Arguments) error {
+	if c, ok := s.Tool.(tools.Checker); ok {
+		return c.Check(a)
+	}
+	return nil
+}
+
+var (
+	errNoChat  = tools.Errorf(tools.Permanent, "no file can be sent from here")
+	errNoFiles = tools.Errorf(tools.Permanent, "files cannot be sent into this chat; give what matters of it as text")
+)
+
+func (s *Sender) send(ctx context.Context, chat Chat, in sendInput, c tools.Call) (tools.Result, error) {
+	most := s.most
+	if takes, known := chat.Takes(); known {
+		if takes <= 0 {
+			return tools.Result{}, errNoFiles
+		}
+		most = min(most, takes)
+	}
+	if strings.HasSuffix(in.Path, "/") {
+		return tools.Result{}, errNotAllowed
+	}
+	p, err := s.r.locate(c.Workspace, in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer func() { _ = p.root.Close() }()
+	f, info, err := s.r.alone(p)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer func() { _ = f.Close() }()
+	switch size := info.Size(); {
+	case size == 0:
+		return tools.Result{}, ErrEmpty
+	case size > most:
+		return tools.Result{}, tooLarge(most)
+	}
+	head, err := sniff(f)
+	if err != nil {
+		return tools.Result{}, errUnreadable
+	}
+	out := Outfile{Name: shownName(p.rel), MIME: kindOf(p.rel, head), Size: info.Size()}
+	content := &watched{r: f}
+	sent, err := chat.Send(ctx, c, out, content, most)
+	switch {
+	case errors.Is(err, ErrTooLarge):
+		return tools.Result{}, tooLarge(most)
+	case content.failed && !errors.Is(err, tools.ErrUnfinished):
+		return tools.Result{}, errUnreadable
+	case err != nil:
+		return tools.Result{}, err
+	}
+	return tools.Result{Content: fmt.Sprintf("%s (%d bytes) is on its way into the chat; it comes before your answer.", sent.Name, sent.Size)}, nil
+}
+
+func tooLarge(most int64) error {
+	return tools.Errorf(tools.Permanent, "the file is too large: at most %d bytes can be sent here; make it smaller, or send it in pieces", most)
+}
+
+// shownName is the last name of a path as people see it: without what is not
+// seen, by which one name can look like another.
+func shownName(rel string) string {
+	name := strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return -1
+		}
+		return r
+	}, filepath.Base(rel))
+	return cmp.Or(strings.TrimSpace(name), "file")
+}
+
+// kindOf is the MIME type of a file, by its name or else by how it begins.
+func kindOf(rel string, head []byte) string {
+	if t := mime.TypeByExtension(filepath.Ext(rel)); t != "" {
+		return t
+	}
+	return http.DetectContentType(head)
+}
+
+// watched knows whether reading failed.
+type watched struct {
+	r      io.Reader
+	failed bool
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	w.failed = w.failed || err != nil && !errors.Is(err, io.EOF)
+	return n, err //nolint:wrapcheck // io.EOF is told by identity
+}

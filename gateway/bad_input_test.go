@@ -137,6 +137,12 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
+func (l *lines) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b.Reset()
+}
+
 func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

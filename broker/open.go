@@ -345,19 +345,11 @@ func (b *Broker) Close(ctx context.Context) error {
 		b.reopenMu.Lock()
 		defer b.reopenMu.Unlock()
 		var errs []error
-		var last mark
-		if b.nc.IsConnected() {
-			bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
-			defer cancel()
-			errs = append(errs, b.nc.FlushWithContext(bounded))
-			if b.host != nil {
-				info, err := b.inbound.Info(bounded)
-				if err == nil {
-					last = mark{Generation: generationOf(info), LastSeq: info.State.LastSeq, Messages: info.State.Msgs, Clean: true, Store: max(b.marked.Store, b.storeAt.Load())}
-				}
-				errs = append(errs, err)
-			}
+		last, err := b.finish(ctx)
+		for tries := 1; errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && tries < closeTries; tries++ {
+			last, err = b.finish(ctx)
 		}
+		errs = append(errs, err)
 		close(b.done)
 		b.nc.Close()
 		b.link.down()
@@ -373,6 +365,27 @@ func (b *Broker) Close(ctx context.Context) error {
 		}
 	})
 	return b.closeErr
+}
+
+// finish sends what is under way and reads what the mark of a regular end says:
+// one attempt, which fails where everything stands still for its time.
+func (b *Broker) finish(ctx context.Context) (last mark, err error) {
+	if !b.nc.IsConnected() {
+		return mark{}, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if err := b.nc.FlushWithContext(bounded); err != nil || b.host == nil {
+		return mark{}, err
+	}
+	info, err := b.inbound.Info(bounded)
+	if err != nil {
+		return mark{}, err
+	}
+	return mark{
+		Generation: generationOf(info), LastSeq: info.State.LastSeq, Messages: info.State.Msgs,
+		Clean: true, Store: max(b.marked.Store, b.storeAt.Load()),
+	}, nil
 }
 
 // abandon gives back what a failed Open took.

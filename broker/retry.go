@@ -16,6 +16,7 @@ const (
 	attemptTimeout = 2 * time.Second
 	firstPause     = 25 * time.Millisecond
 	longestPause   = 500 * time.Millisecond
+	closeTries     = 3
 )
 
 // ErrClosed says that the broker was closed.

@@ -14,6 +14,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/admin"
+	"parley/gateway/attachments"
 	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
@@ -42,22 +43,23 @@ type Config struct {
 	// store that they share.
 	Roles []string `yaml:"roles"`
 
-	Log       LogConfig                 `yaml:"log"`
-	Channels  ChannelsConfig            `yaml:"channels"`
-	Providers map[string]ProviderConfig `yaml:"providers"`
-	Agents    map[string]AgentConfig    `yaml:"agents"`
-	Files     files.Config              `yaml:"files"`
-	Broker    BrokerConfig              `yaml:"broker"`
-	Store     StoreConfig               `yaml:"store"`
-	Worker    worker.Config             `yaml:"worker"`
-	Subagents subagents.Config          `yaml:"subagents"`
-	Retry     RetryConfig               `yaml:"retry"`
-	Budgets   budgets.Config            `yaml:"budgets"`
-	Limits    intake.Limits             `yaml:"limits"`
-	Prices    prices.Config             `yaml:"prices"`
-	Ops       ops.Config                `yaml:"ops"`
-	Admin     admin.Config              `yaml:"admin"`
-	Webhooks  webhooks.Config           `yaml:"webhooks"`
+	Log         LogConfig                 `yaml:"log"`
+	Channels    ChannelsConfig            `yaml:"channels"`
+	Providers   map[string]ProviderConfig `yaml:"providers"`
+	Agents      map[string]AgentConfig    `yaml:"agents"`
+	Files       files.Config              `yaml:"files"`
+	Attachments attachments.Config        `yaml:"attachments"`
+	Broker      BrokerConfig              `yaml:"broker"`
+	Store       StoreConfig               `yaml:"store"`
+	Worker      worker.Config             `yaml:"worker"`
+	Subagents   subagents.Config          `yaml:"subagents"`
+	Retry       RetryConfig               `yaml:"retry"`
+	Budgets     budgets.Config            `yaml:"budgets"`
+	Limits      intake.Limits             `yaml:"limits"`
+	Prices      prices.Config             `yaml:"prices"`
+	Ops         ops.Config                `yaml:"ops"`
+	Admin       admin.Config              `yaml:"admin"`
+	Webhooks    webhooks.Config           `yaml:"webhooks"`
 }
 
 // LogConfig is how the process talks to its operator, on standard error.
@@ -163,6 +165,7 @@ func (c Config) Defaults() Config {
 	}
 	c.Worker = c.Worker.Defaults()
 	c.Files = c.Files.Defaults()
+	c.Attachments = c.Attachments.Defaults()
 	c.Admin = c.Admin.Defaults(c.StateDir)
 	c.Subagents = c.Subagents.Defaults()
 	c.Budgets = c.Budgets.Defaults()
@@ -326,6 +329,7 @@ func (c Config) Validate() error {
 		}
 	}
 	check("files", c.Files.Validate())
+	check("attachments", c.Attachments.Validate())
 	for i, root := range c.Files.ExtraRoots {
 		if overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {
 			add(fmt.Sprintf("files.extra_roots[%d]", i), "%s and the state folder %s lie in each other: every conversation could read all others", root, c.StateDir)

@@ -12,6 +12,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/attachments"
 	"parley/gateway/delivery"
 )
 
@@ -27,12 +28,14 @@ type fronts struct {
 	g      *Gateway
 	log    *broker.Broker
 	out    *delivery.Delivery
+	files  *attachments.Server
 	accept channels.Accept
 	broken chan error // one for each channel that cannot go on
 }
 
 func newFronts(g *Gateway, b *broker.Broker, out *delivery.Delivery, accept channels.Accept) *fronts {
-	return &fronts{g: g, log: b, out: out, accept: accept, broken: make(chan error, len(g.chans))}
+	files := &attachments.Server{Log: b, MaxBytes: g.cfg.Attachments.MaxBytes, Logger: g.o.Logger}
+	return &fronts{g: g, log: b, out: out, files: files, accept: accept, broken: make(chan error, len(g.chans))}
 }
 
 // watch returns an error when no channel is left that can go on, and nil when
@@ -124,6 +127,7 @@ func (f *fronts) own(taking, held context.Context, c channels.Channel, broke fun
 			f.g.o.Logger.Error("sending", "channel", c.Name(), "error", err)
 		}
 	})
+	parts.Go(func() { f.files.Serve(sending, c) })
 	if !isHooked(c) {
 		parts.Go(func() { f.receive(receiving, c, broke) })
 	}

@@ -19,6 +19,8 @@
 //     dies there too, and another takes the turn over; where the process handed
 //     the turn over, it does. A crash between two calls leaves nothing to see and
 //     is not repeated, and a tool that was interrupted gives its recorded result;
+//   - what became of files that came with messages: the model reads of them what
+//     it read, and none is fetched;
 //   - a turn that was open at the export goes as far as the recording does;
 //   - what was answered at once, as /status, is not asked again.
 //
@@ -183,7 +185,7 @@ func (s *stage) worker(l *life) (*worker.Worker, error) {
 	return worker.New(worker.Options{
 		Config: worker.Config{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Me:     sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
-		Log: s.log, Store: l, Agents: s.prompt, Loop: loop, Subagents: children, Busy: s.busy,
+		Log: s.log, Store: l, Agents: s.prompt, Loop: loop, Subagents: children, Busy: s.busy, Attachments: s,
 		Workspace: s.o.Workspace, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }

@@ -31,6 +31,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"budget":    budget,
 	"summary":   summary,
 	"files":     files,
+	"received":  received,
 }
 
 func quick(c *gateway.Config) {
@@ -245,5 +246,40 @@ func summary(t *testing.T) []byte {
 		},
 	}).Start()
 	gw.Ask(gatewaytest.Ann, "look around")
+	return oldest(t, gw)
+}
+
+// What people sent is read, and could not be had.
+func received(t *testing.T) []byte {
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			_, path, saved := strings.Cut(p.LastText(), "saved as ")
+			switch {
+			case len(p.Answering()) > 0:
+				return model.Reply(model.Say("I have seen " + p.Answering()[0].Text))
+			case saved:
+				path, _, _ = strings.Cut(path, ",")
+				return model.Reply(model.Use("read_file", map[string]string{"path": path}))
+			}
+			return model.Reply(model.Say("you said " + p.LastText()))
+		},
+		Change: func(c *gateway.Config) {
+			quick(c)
+			c.Attachments.MaxBytes = 1000
+		},
+	})
+	gw := house.Start()
+	send := func(text, name, data string) {
+		t.Helper()
+		o := telegram.SayOptions{Media: "document", File: []byte(data), FileName: name, MIME: "text/plain"}
+		if _, err := house.Telegram.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, text, o); err != nil {
+			t.Fatal(err)
+		}
+		gw.Delivered()
+	}
+	send("what is in it?", "notes.txt", "the oven is at 220 degrees")
+	send("too much", "large.txt", strings.Repeat("x", 1001))
+	send("", "more.txt", "and at 180 later")
+	gw.Ask(gatewaytest.Ann, "thanks")
 	return oldest(t, gw)
 }

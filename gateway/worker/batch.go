@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/attachments"
 	"parley/gateway/intake"
 	"parley/sessions"
 	"parley/transcript"
@@ -166,14 +167,15 @@ func (b *batch) mentioned() (channels.Message, bool) {
 	return channels.Message{}, false
 }
 
-// parts is the batch as the model reads it.
-func (b *batch) parts(correction bool) (ps []transcript.Part) {
+// parts is the batch as the model reads it; files is what it reads of what came with
+// each utterance.
+func (b *batch) parts(correction bool, files [][]string) (ps []transcript.Part) {
 	for i := range b.starts {
 		m := whole(b.utterance(i))
 		if correction && i == 0 {
 			m.Text = corrected + m.Text
 		}
-		ps = append(ps, transcript.Text{Text: said(m)})
+		ps = append(ps, transcript.Text{Text: said(m, files[i])})
 	}
 	return ps
 }
@@ -186,9 +188,26 @@ func whole(items []item) channels.Message {
 		if m.ReplyTo == nil {
 			m.ReplyTo = it.msg.ReplyTo
 		}
-		m.Attachments = append(m.Attachments, it.msg.Attachments...)
 	}
 	return m
+}
+
+// attached are the files that came with each utterance.
+func (b *batch) attached() (all [][]attachments.File) {
+	for i := range b.starts {
+		var fs []attachments.File
+		for _, it := range b.utterance(i) {
+			in := it.msg.Address
+			if it.msg.Origin != "" {
+				in.Peer = it.msg.Origin
+			}
+			for _, a := range it.msg.Attachments {
+				fs = append(fs, attachments.File{Channel: it.msg.Channel, In: in, Message: it.msg.MessageID, Attachment: a})
+			}
+		}
+		all = append(all, fs)
+	}
+	return all
 }
 
 func (b *batch) words() (ws []sessions.Wording) {

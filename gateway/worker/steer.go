@@ -145,6 +145,12 @@ func (s *steering) take(ctx context.Context, b batch) (joined, goesOn bool, err 
 		if s.verdict(item{msg: q.lead}) != wanted { // an album of somebody else
 			return false, false, nil
 		}
+		switch err := a.bring(ctx, &q, joinedID(s.j.t.ID, b.items[0].e.Seq), nil); {
+		case errors.Is(err, agent.ErrHandover):
+			return false, false, nil // it stays where it is
+		case err != nil:
+			return false, false, err
+		}
 		joined, err := s.commit(ctx, q)
 		ke, some := errors.AsType[*sessions.KnownError](err)
 		if !some {

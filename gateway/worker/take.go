@@ -43,10 +43,11 @@ type question struct {
 	batch
 	lead       channels.Message // by which the bot is addressed
 	correction bool             // of what was answered, or is being answered, before
+	files      [][]string       // what the model reads of what came with it; see bring
 }
 
 func (q *question) message(id string, now time.Time) transcript.Message {
-	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: q.parts(q.correction)}
+	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: q.parts(q.correction, q.files)}
 }
 
 // ask says what b asks; ok is false when nothing: it is to be passed over.
@@ -58,7 +59,7 @@ func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err erro
 		return q, false, nil
 	}
 	if first.Kind != channels.Edited {
-		return question{b, lead, false}, true, nil
+		return question{batch: b, lead: lead}, true, nil
 	}
 	w := intake.Wording(first)
 	sum, found, err := a.w.Store.Said(ctx, w)
@@ -69,7 +70,7 @@ func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err erro
 		a.repeated(first.Channel, "edit", b.edits+1)
 		return q, false, nil
 	}
-	return question{b, lead, found}, true, nil
+	return question{batch: b, lead: lead, correction: found}, true, nil
 }
 
 // repeated counts n events that were known already.
@@ -81,9 +82,15 @@ func (a *actor) repeated(channel, reason string, n int) {
 
 // open commits the messages of q as one and runs their turn.
 func (a *actor) open(q question) (bool, error) {
-	now := a.w.Now()
 	first, seq := q.items[0].msg, q.items[0].e.Seq
 	id := a.turnID(seq)
+	switch err := a.bring(a.ctx, &q, id+userSuffix, a.poked); {
+	case errors.Is(err, errPoked):
+		return a.release() // which says whether a request is there
+	case err != nil:
+		return false, err
+	}
+	now := a.w.Now()
 	asked := q.message(id+userSuffix, now)
 	faultpoint.HitOn("worker.open.before", q.text())
 	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{

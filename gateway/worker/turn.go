@@ -121,8 +121,8 @@ func (a *actor) ended(j *journal) (bool, error) {
 }
 
 // said is what the model reads of a message: who spoke, in a group; what it
-// answers; what came with it.
-func said(m channels.Message) string {
+// answers; what came with it, of which each has a line of files.
+func said(m channels.Message, files []string) string {
 	var b strings.Builder
 	if q := m.ReplyTo; q != nil && q.Text != "" && !q.FromBot {
 		for line := range strings.Lines(q.Text) {
@@ -141,8 +141,8 @@ func said(m channels.Message) string {
 		text = strings.ReplaceAll(text, "\n[", "\n [") // no line of a message looks like another sender's
 	}
 	b.WriteString(text)
-	for _, f := range m.Attachments {
-		fmt.Fprintf(&b, "\n(attached, not readable here: %s %s)", f.Kind, strings.Map(plainRune, f.Name))
+	for _, f := range files {
+		b.WriteString("\n" + f)
 	}
 	return strings.TrimSpace(b.String())
 }

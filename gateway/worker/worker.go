@@ -96,20 +96,21 @@ type Options struct {
 	// Doubt: messages up to this place of the log may have been answered by a
 	// process whose store was a newer one. Their answers are marked as possible
 	// repeats, and no preview is shown of them.
-	Doubt     uint64
-	Log       Log
-	Store     Store
-	Agents    map[string]Agent   // by name
-	Loop      agent.Loop         // without a Journal
-	Subagents *subagents.Runner  // nil: agents' tools to start some do nothing
-	Files     *Files             // nil: agents' tool to send some does nothing
-	Limits    budgets.Limits     // the zero value limits nothing
-	Waiting   map[string]Waiting // by channel instance; the zero Waiting where nothing is said
-	Busy      *agent.Service
-	Workspace func(sessionkeys.SessionID) (string, error)
-	Observer  Observer
-	Logger    *slog.Logger
-	Now       func() time.Time
+	Doubt       uint64
+	Log         Log
+	Store       Store
+	Agents      map[string]Agent   // by name
+	Loop        agent.Loop         // without a Journal
+	Subagents   *subagents.Runner  // nil: agents' tools to start some do nothing
+	Files       *Files             // nil: agents' tool to send some does nothing
+	Limits      budgets.Limits     // the zero value limits nothing
+	Waiting     map[string]Waiting // by channel instance; the zero Waiting where nothing is said
+	Busy        *agent.Service
+	Attachments Attachments // nil: no file is brought
+	Workspace   func(sessionkeys.SessionID) (string, error)
+	Observer    Observer
+	Logger      *slog.Logger
+	Now         func() time.Time
 }
 
 // Worker runs turns. Make one with New, run it once.

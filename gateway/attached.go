@@ -1,0 +1,22 @@
+package gateway
+
+import (
+	"slices"
+
+	"parley/broker"
+	"parley/gateway/attachments"
+)
+
+// bringer brings the files that came with messages to agents that can read them.
+func (g *Gateway) bringer(b *broker.Broker) *attachments.Bringer {
+	return &attachments.Bringer{
+		Config: g.cfg.Attachments, Log: b, Files: g.cfg.Files, Logger: g.o.Logger,
+		Reads: func(agent string) bool {
+			set := g.agents[agent].Tools
+			return set != nil && slices.ContainsFunc([]string{"read_file", "view"}, func(tool string) bool {
+				_, ok := set.Lookup(tool)
+				return ok
+			})
+		},
+	}
+}

@@ -1,0 +1,215 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/broker/brokertest"
+	"parley/gateway"
+	"parley/gateway/gatewaytest"
+	"parley/gateway/recording"
+	"parley/sessions/redis/redistest"
+	"parley/simulators/model"
+	"parley/simulators/slack"
+	"parley/simulators/telegram"
+)
+
+var savedAs = regexp.MustCompile(`saved as (attachments/[^,]+),`)
+
+// opening reads the files that it is told of, and says what is in them; and says
+// back what it is told otherwise.
+func opening(_ context.Context, p *model.Prompt) model.Answer {
+	if rs := p.Answering(); len(rs) > 0 {
+		text := ""
+		for _, r := range rs {
+			text += r.Text + "\n"
+		}
+		return model.Reply(model.Say("it holds " + text))
+	}
+	var calls []model.Block
+	for _, m := range savedAs.FindAllStringSubmatch(p.LastText(), -1) {
+		calls = append(calls, model.Use("read_file", map[string]string{"path": m[1]}))
+	}
+	if len(calls) > 0 {
+		return model.Reply(calls...)
+	}
+	return model.Reply(model.Say("you said " + p.LastText()))
+}
+
+// attached is what somebody sends.
+type attached struct {
+	name, mime string
+	data       string
+}
+
+// sendFiles lets person 7001 send files with a question, in one message.
+func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, text string, files ...attached) {
+	t.Helper()
+	var err error
+	switch n {
+	case gatewaytest.Slack:
+		var fs []slack.File
+		for _, f := range files {
+			fs = append(fs, slack.File{Name: f.name, Mimetype: f.mime, Data: []byte(f.data)})
+		}
+		p := gatewaytest.SlackPerson(7001)
+		_, err = house.Slack.Say(slack.DM(p), p, text, slack.SayOptions{Files: fs})
+	case gatewaytest.Telegram:
+		p := gatewaytest.TelegramPerson(7001)
+		_, err = house.Telegram.Say(telegram.PrivateChat(p), p, text, telegram.SayOptions{
+			Media: "document", File: []byte(files[0].data), FileName: files[0].name, MIME: files[0].mime,
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A person sends a file with a question; the model is told where it lies, and reads
+// it. What was recorded of it replays the same, without the network.
+func TestAFileOfAMessageIsRead(t *testing.T) {
+	t.Parallel()
+	for _, n := range []gatewaytest.Network{gatewaytest.Slack, gatewaytest.Telegram} {
+		t.Run(string(n), func(t *testing.T) {
+			t.Parallel()
+			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: opening})
+			gw := house.Start()
+			place := house.Direct(n, 7001)
+			sendFiles(t, house, n, "what is in it?", attached{"notes.txt", "text/plain", "the oven is at 220 degrees"})
+			d := gw.Delivered()
+			place.AwaitWords("the oven is at 220 degrees")
+			if files, err := filepath.Glob(filepath.Join(d.Folder, "attachments", "*-notes.txt")); err != nil || len(files) != 1 {
+				t.Errorf("in the workspace lies %q, %v", files, err)
+			}
+			var question string
+			for _, m := range promptTexts(house) {
+				if strings.Contains(m, "what is in it?") {
+					question = m
+				}
+			}
+			if !strings.Contains(question, ", text/plain, 26 bytes)") {
+				t.Errorf("the model was told %q", question)
+			}
+			gw.AskAt(place, "thanks")
+
+			file := recordingOf(t, gw, d.Session)
+			gw.Stop()
+			r, err := recording.Read(bytes.NewReader(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := gateway.Replay(t.Context(), r, gateway.ReplayOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !report.Same() || report.Calls != 3 || report.Replies != 2 {
+				var b strings.Builder
+				_ = report.Print(&b)
+				t.Error(b.String())
+			}
+		})
+	}
+}
+
+// promptTexts are the bodies of all requests.
+func promptTexts(house *gatewaytest.House) (all []string) {
+	for _, r := range house.Model.Requests() {
+		all = append(all, string(r.Body))
+	}
+	return all
+}
+
+// Whatever the names are, and however large the files, the question is answered.
+func TestFilesWithHostileNamesAndSizes(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening,
+		Change: func(c *gateway.Config) { c.Attachments.MaxBytes, c.Attachments.MaxPerTurn = 1000, 6 },
+	})
+	gw := house.Start()
+	place := house.Direct(gatewaytest.Slack, 7001)
+	sendFiles(t, house, gatewaytest.Slack, "look",
+		attached{"../../etc/passwd", "text/plain", "first"}, attached{"b\u202egpj;.exe", "text/plain", "second"},
+		attached{strings.Repeat("ж", 300) + ".txt", "text/plain", "third"}, attached{"", "text/plain", "fourth"},
+		attached{"same.txt", "text/plain", "fifth"}, attached{"same.txt", "text/plain", "sixth"},
+	)
+	d := gw.Delivered()
+	for _, w := range []string{"first", "second", "third", "fourth", "fifth", "sixth"} {
+		if !strings.Contains(strings.Join(place.Shown(), "\n"), w) {
+			t.Errorf("%s is not in %q; the model was told %q", w, place.Shown(), promptTexts(house)[0])
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(d.Folder, "attachments"))
+	if err != nil || len(entries) != 6 {
+		t.Errorf("in the folder lie %v, %v", entries, err)
+	}
+	all, err := os.ReadDir(d.Folder)
+	if err != nil || len(all) != 1 {
+		t.Errorf("in the workspace lie %v, %v", all, err)
+	}
+	sendFiles(t, house, gatewaytest.Slack, "and this?", attached{"film.mp4", "video/mp4", strings.Repeat("x", 1001)})
+	gw.Delivered()
+	place.AwaitWords("film.mp4, not saved: larger than 1000 bytes, which is the most")
+}
+
+// An agent without tools for files is told that there was one.
+func TestFilesAreNotFetchedForWhoCannotReadThem(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*gateway.Config){
+		"no tools": func(c *gateway.Config) {
+			a := c.Agents["main"]
+			a.Tools = []string{"grep", "write_file"}
+			c.Agents["main"] = a
+		},
+		"off": func(c *gateway.Config) { c.Attachments.Off = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening, Change: change})
+			gw := house.Start()
+			sendFiles(t, house, gatewaytest.Slack, "look", attached{"notes.txt", "text/plain", "x"})
+			gw.Delivered()
+			house.Direct(gatewaytest.Slack, 7001).AwaitWords("(attached, not readable here: ")
+		})
+	}
+}
+
+// The channel runs in one process and the turn in another, which share a log of
+// three servers and Redis.
+func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
+	t.Parallel()
+	nodes, store := brokertest.Cluster(t, 3), redistest.Start(t, redistest.Options{})
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening,
+		Change: func(c *gateway.Config) {
+			c.Broker.URL, c.Broker.Replicas = nodes.URL(), 3
+			c.Store.Redis.URL = gateway.NewSecret(store.URL)
+		},
+	})
+	as := func(name, role string) {
+		house.StartAs(func(c *gateway.Config) {
+			c.Name, c.Roles, c.StateDir = name, []string{role}, filepath.Join(house.Dir, name)
+		})
+	}
+	as("front", gateway.RoleGateway)
+	as("worker", gateway.RoleWorker)
+	data := strings.Repeat("a long line of text that is there again and again\n", 3000)
+	sendFiles(t, house, gatewaytest.Slack, "what is in it?", attached{"notes.txt", "text/plain", data})
+	house.Direct(gatewaytest.Slack, 7001).AwaitWords("a long line of text")
+	for name, want := range map[string]int{"front": 0, "worker": 1} {
+		files, err := filepath.Glob(filepath.Join(house.Dir, name, "workspaces", "*", "attachments", "*-notes.txt"))
+		if err != nil || len(files) != want {
+			t.Fatalf("%s has %q, %v", name, files, err)
+		}
+		for _, f := range files {
+			if got, err := os.ReadFile(f); err != nil || string(got) != data { //nolint:gosec // a test's
+				t.Errorf("%s has %d of %d bytes, %v", f, len(got), len(data), err)
+			}
+		}
+	}
+}

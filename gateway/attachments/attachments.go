@@ -1,0 +1,131 @@
+// Package attachments brings the files that came with messages into the
+// workspaces of conversations.
+//
+// A file can be fetched only by the process that runs its channel, and is wanted by
+// the one that runs the turn. The worker asks by a signal, and asks again until it
+// has an answer, since signals may be lost; who owns the channel fetches the file
+// into the log; the worker copies it from there into the workspace.
+//
+//	Bring ──ask──► Serve ──► channels.Fetcher ──┐
+//	  ▲  ▲            │                         ▼
+//	  │  └───answer───┘              files in the log (broker)
+//	  └──────────────────────────────────────┘
+//
+// The file's name in the log is a function of what is asked for, so that asking
+// twice, also after a crash, is one file.
+package attachments
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// Config says which files are brought.
+type Config struct {
+	// Off: none are. Models are told that there was one.
+	Off bool `yaml:"off"`
+	// MaxBytes is how large a file may be. Default 20 MiB.
+	MaxBytes int64 `yaml:"max_bytes"`
+	// MaxPerTurn is how many are brought of what is said as one. Default 8.
+	MaxPerTurn int `yaml:"max_per_turn"`
+	// Timeout is how long a question waits for its files, all together. Default
+	// 60s.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// Defaults fills in what is not said.
+func (c Config) Defaults() Config {
+	c.MaxBytes = cmp.Or(c.MaxBytes, 20<<20)
+	c.MaxPerTurn = cmp.Or(c.MaxPerTurn, 8)
+	c.Timeout = cmp.Or(c.Timeout, time.Minute)
+	return c
+}
+
+// Validate says everything that cannot work, joined.
+func (c Config) Validate() error {
+	var errs []error
+	if c.MaxBytes < 1 || c.MaxBytes > 1<<30 {
+		errs = append(errs, fmt.Errorf("max_bytes: %d is not 1 to %d", c.MaxBytes, 1<<30))
+	}
+	if c.MaxPerTurn < 1 || c.MaxPerTurn > 100 {
+		errs = append(errs, fmt.Errorf("max_per_turn: %d is not 1 to 100", c.MaxPerTurn))
+	}
+	if c.Timeout < time.Second || c.Timeout > 10*time.Minute {
+		errs = append(errs, fmt.Errorf("timeout: %s is not 1s to 10m", c.Timeout))
+	}
+	return errors.Join(errs...)
+}
+
+// Log is the part of the broker by which the two sides meet.
+type Log interface {
+	Signal(ctx context.Context, s broker.Signal) error
+	Listen(ctx context.Context, topic string) (*broker.Listener, error)
+	PutFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error)
+	OpenFile(ctx context.Context, name string) (io.ReadCloser, int64, error)
+	DeleteFile(ctx context.Context, name string) error
+}
+
+// File is a file that came with a message.
+type File struct {
+	Channel string              `json:"channel"` // instance name
+	In      sessionkeys.Address `json:"in"`      // the place that it came to, as the network knows it
+	Message string              `json:"message"` // the network's id of the message
+	channels.Attachment
+}
+
+// object is the file's name in the log.
+func (f File) object() string {
+	b, err := json.Marshal(f)
+	if err != nil { // not of texts and numbers
+		b = fmt.Append(nil, f)
+	}
+	sum := sha256.Sum256(b)
+	return "in-" + hex.EncodeToString(sum[:16])
+}
+
+// ask wants a file to be in the log, under the name.
+type ask struct {
+	Object string `json:"object"`
+	File   File   `json:"file"`
+}
+
+// answer says what became of an ask: with no Problem the file is in the log.
+type answer struct {
+	Problem problem `json:"problem,omitempty"`
+}
+
+func askTopic(channel string) string { return "attachments.ask." + channel }
+
+func answerTopic(object string) string { return "attachments.answer." + object }
+
+// problem is why a file cannot be had.
+type problem string
+
+const (
+	tooLarge   problem = "too_large"
+	refused    problem = "refused"    // the network does not hand it out
+	unreadable problem = "unreadable" // the channel can fetch none, or the agent read none
+	noRoom     problem = "no_room"    // in the log
+	late       problem = "late"
+	unkept     problem = "unkept" // the workspace does not take it
+	tooMany    problem = "too_many"
+)
+
+func signal(ctx context.Context, l Log, topic string, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return l.Signal(ctx, broker.Signal{Topic: topic, Body: body})
+}

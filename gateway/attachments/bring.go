@@ -1,0 +1,173 @@
+package attachments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/broker"
+	"parley/tools/files"
+)
+
+// askEvery is how often a worker asks again.
+const askEvery = 2 * time.Second
+
+// Bringer brings files into workspaces.
+type Bringer struct {
+	Config Config // after Defaults
+	Log    Log
+	Files  files.Config            // what of a workspace may be reached
+	Reads  func(agent string) bool // whether an agent can read files
+	Logger *slog.Logger
+}
+
+// Request is what is said as one.
+type Request struct {
+	// ID is that of the message to the model that all of it becomes.
+	ID        string
+	Agent     string
+	Workspace string
+	// Files are those of each part of the message.
+	Files [][]File
+}
+
+var errLate = errors.New("the files of the question did not come in time")
+
+// Bring brings the files of r into its workspace, as far as they are to be had within
+// the configured time, and returns what the model reads of each, a line without a
+// line break. An error is ctx's cause: then nothing is known, and bringing them again
+// makes no second copy of any.
+func (b *Bringer) Bring(ctx context.Context, r Request) ([][]string, error) {
+	said := Unreadable(r.Files)
+	if b.Config.Off || !b.Reads(r.Agent) {
+		return said, nil
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, b.Config.Timeout, errLate)
+	defer cancel()
+	var work sync.WaitGroup
+	n := 0
+	for i, fs := range r.Files {
+		for k, f := range fs {
+			if f.Ref == "" { // a place, a contact
+				continue
+			}
+			if n++; n > b.Config.MaxPerTurn {
+				said[i][k] = b.words(f, outcome{problem: tooMany})
+				continue
+			}
+			work.Go(func() { said[i][k] = b.words(f, b.one(limited, r.Workspace, f)) })
+		}
+	}
+	work.Wait()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("bring files: %w", context.Cause(ctx))
+	}
+	return said, nil
+}
+
+// outcome is what became of a file.
+type outcome struct {
+	path    string // in the workspace
+	size    int64
+	problem problem
+}
+
+// one brings f, until ctx ends.
+func (b *Bringer) one(ctx context.Context, workspace string, f File) outcome {
+	if f.Size > b.Config.MaxBytes {
+		return outcome{problem: tooLarge}
+	}
+	log := b.Logger.With("channel", f.Channel, "message", f.Message, "kind", f.Kind)
+	answers := make(chan answer, 1)
+	l, err := b.Log.Listen(ctx, answerTopic(f.object()))
+	if err != nil {
+		log.Warn("a file that came with a message cannot be asked for", "error", err)
+		return outcome{problem: late}
+	}
+	listening, stop := context.WithCancel(ctx)
+	var ear sync.WaitGroup
+	ear.Go(func() { _ = l.Run(listening, func(s broker.Signal) { hear(s, answers) }) }) // it ends when told to
+	defer ear.Wait()
+	defer stop()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		o, err := b.take(ctx, workspace, f)
+		switch {
+		case err == nil:
+			return o
+		case ctx.Err() != nil:
+			return outcome{problem: late}
+		case !errors.Is(err, broker.ErrNoFile):
+			log.Warn("a file that came with a message was not copied yet", "error", err)
+		}
+		if err := signal(ctx, b.Log, askTopic(f.Channel), ask{f.object(), f}); err != nil {
+			log.Debug("signal not sent", "error", err)
+		}
+		select {
+		case a := <-answers:
+			if a.Problem != "" {
+				return outcome{problem: a.Problem}
+			}
+		case <-tick.C:
+		case <-ctx.Done():
+			log.Warn("a file that came with a message did not come in time", "error", context.Cause(ctx))
+			return outcome{problem: late}
+		}
+	}
+}
+
+// hear keeps the newest answer.
+func hear(s broker.Signal, answers chan answer) {
+	var a answer
+	if json.Unmarshal(s.Body, &a) != nil {
+		return
+	}
+	select {
+	case <-answers:
+	default:
+	}
+	answers <- a // there is room: nobody else puts any in
+}
+
+// take copies f from the log into the workspace, or returns ErrNoFile or what else
+// may be different the next time.
+func (b *Bringer) take(ctx context.Context, workspace string, f File) (outcome, error) {
+	from, size, err := b.Log.OpenFile(ctx, f.object())
+	if err != nil {
+		return outcome{}, err
+	}
+	defer func() { _ = from.Close() }()
+	source := &reader{r: from}
+	path, err := files.Keep(ctx, b.Files, workspace, folder+"/"+f.place(), source)
+	if err != nil && (source.err != nil || ctx.Err() != nil) {
+		return outcome{}, err
+	}
+	if err := b.Log.DeleteFile(ctx, f.object()); err != nil {
+		b.Logger.Warn("a file that was copied stays in the message log for some days", "error", err)
+	}
+	if err != nil {
+		b.Logger.Error("a file that came with a message cannot be kept in its workspace", "workspace", workspace, "message", f.Message, "error", err)
+		return outcome{problem: unkept}, nil
+	}
+	return outcome{path: path, size: size}, nil
+}
+
+// reader remembers how reading failed.
+type reader struct {
+	r   io.Reader
+	err error // but for the end
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}

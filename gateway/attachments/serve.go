@@ -1,0 +1,182 @@
+package attachments
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/broker"
+	"parley/channels"
+)
+
+const (
+	atOnce     = 4 // files of a channel that are fetched at the same time
+	forgotten  = 10 * askEvery
+	firstPause = time.Second
+	mostPause  = 10 * time.Second
+)
+
+// Server fetches what is asked for.
+type Server struct {
+	Log      Log
+	MaxBytes int64
+	Logger   *slog.Logger
+	// Forget is how long a file is fetched of which nobody says that it is still
+	// wanted. Default 20s: ten times as often it is said.
+	Forget time.Duration
+}
+
+// Serve answers what is asked of the channel until ctx ends, and has ended what it
+// fetched when it returns. One process serves a channel at a time; two do no harm.
+func (s *Server) Serve(ctx context.Context, c channels.Channel) {
+	for {
+		err := s.serve(ctx, c)
+		if ctx.Err() != nil {
+			return
+		}
+		s.Logger.Error("fetching what comes with messages", "channel", c.Name(), "error", err)
+		if !sleep(ctx, firstPause) {
+			return
+		}
+	}
+}
+
+func (s *Server) serve(ctx context.Context, c channels.Channel) error {
+	l, err := s.Log.Listen(ctx, askTopic(c.Name()))
+	if err != nil {
+		return err
+	}
+	w := &window{Server: s, c: c, wanted: map[string]*time.Timer{}, slots: make(chan struct{}, atOnce)}
+	w.fetcher, _ = c.(channels.Fetcher)
+	defer w.work.Wait()
+	return l.Run(ctx, func(sig broker.Signal) {
+		var a ask
+		if err := json.Unmarshal(sig.Body, &a); err != nil {
+			s.Logger.Warn("signal that cannot be read", "topic", sig.Topic, "error", err)
+			return
+		}
+		w.take(ctx, a)
+	})
+}
+
+// window is where a channel's files are handed out.
+type window struct {
+	*Server
+	c       channels.Channel
+	fetcher channels.Fetcher // nil: the network has no files for us
+	slots   chan struct{}
+	work    sync.WaitGroup
+
+	mu     sync.Mutex
+	wanted map[string]*time.Timer // by object; fires when it is forgotten
+}
+
+// take begins to fetch what is asked for, or notes that it is still wanted.
+func (w *window) take(ctx context.Context, a ask) {
+	if w.fetcher == nil {
+		w.tell(ctx, a, unreadable)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t, ok := w.wanted[a.Object]; ok {
+		t.Reset(cmp.Or(w.Forget, forgotten))
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w.wanted[a.Object] = time.AfterFunc(cmp.Or(w.Forget, forgotten), cancel)
+	w.work.Go(func() {
+		defer cancel()
+		p, ok := w.fetch(ctx, a)
+		w.mu.Lock()
+		w.wanted[a.Object].Stop()
+		delete(w.wanted, a.Object)
+		w.mu.Unlock()
+		if ok {
+			w.tell(ctx, a, p)
+		}
+	})
+}
+
+func (w *window) tell(ctx context.Context, a ask, p problem) {
+	if err := signal(ctx, w.Log, answerTopic(a.Object), answer{Problem: p}); err != nil {
+		w.Logger.Debug("signal not sent", "topic", answerTopic(a.Object), "error", err)
+	}
+}
+
+// fetch puts the file into the log, and tries again what may succeed. ok is false when ctx
+// ended before there was a result.
+func (w *window) fetch(ctx context.Context, a ask) (p problem, ok bool) {
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		select {
+		case w.slots <- struct{}{}:
+		case <-ctx.Done():
+			return "", false
+		}
+		err := w.once(ctx, a)
+		<-w.slots
+		if err == nil {
+			return "", true
+		}
+		if ctx.Err() != nil {
+			return "", false
+		}
+		p, wait := verdict(err)
+		w.Logger.Warn("a file that came with a message was not fetched", "channel", w.c.Name(), "message", a.File.Message, "kind", a.File.Kind, "for_good", p != "", "error", err)
+		if p != "" {
+			return p, true
+		}
+		if !sleep(ctx, max(wait, pause)) {
+			return "", false
+		}
+	}
+}
+
+// once fetches the file into the log while it comes.
+func (w *window) once(ctx context.Context, a ask) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, in := io.Pipe()
+	var fetching sync.WaitGroup
+	fetching.Go(func() { _ = in.CloseWithError(w.fetcher.Fetch(ctx, a.File.In, a.File.Attachment, in)) })
+	_, err := w.Log.PutFile(ctx, a.Object, r, w.MaxBytes)
+	_ = r.Close() // the adapter's next Write fails
+	cancel()
+	fetching.Wait()
+	return err
+}
+
+// verdict says why a file will never be had; p is empty when it may be, after wait.
+func verdict(err error) (p problem, wait time.Duration) {
+	switch {
+	case errors.Is(err, broker.ErrTooLarge):
+		return tooLarge, 0
+	case errors.Is(err, broker.ErrFull):
+		return noRoom, 0
+	}
+	e, ok := errors.AsType[*channels.Error](err)
+	if !ok {
+		return "", 0
+	}
+	switch e.Kind {
+	case channels.Refused, channels.Gone, channels.Unauthorized:
+		return refused, 0
+	}
+	return "", e.RetryAfter
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,145 @@
+package attachments
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"mime"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// folder is where files lie in a workspace.
+const folder = "attachments"
+
+// How long the parts of a name may be, in bytes.
+const (
+	mostName    = 100
+	mostEnding  = 12
+	mostMessage = 40
+)
+
+// Unreadable is what models read of files that are not brought.
+func Unreadable(fs [][]File) [][]string {
+	said := make([][]string, len(fs))
+	for i := range fs {
+		said[i] = make([]string, len(fs[i]))
+		for k, f := range fs[i] {
+			said[i][k] = f.unreadable()
+		}
+	}
+	return said
+}
+
+func (f File) unreadable() string {
+	return fmt.Sprintf("(attached, not readable here: %s %s)", shown(f.Kind), shown(f.Name))
+}
+
+// words are what the model reads.
+func (b *Bringer) words(f File, o outcome) string {
+	if o.problem == "" {
+		about := []string{"attached " + shown(f.Kind), "saved as " + o.path}
+		if t, _, err := mime.ParseMediaType(f.MIME); err == nil && strings.Contains(t, "/") && len(t) <= mostName {
+			about = append(about, t)
+		}
+		return "(" + strings.Join(append(about, size(o.size)), ", ") + ")"
+	}
+	why := map[problem]string{
+		tooLarge: "larger than " + size(b.Config.MaxBytes) + ", which is the most",
+		refused:  "the network does not hand it out",
+		noRoom:   "there is no room for it at present",
+		late:     "it did not come in time",
+		unkept:   "the workspace does not take it",
+		tooMany:  fmt.Sprintf("more than %d came at once", b.Config.MaxPerTurn),
+	}[o.problem]
+	if why == "" {
+		return f.unreadable()
+	}
+	return strings.TrimSpace("(attached "+shown(f.Kind)+" "+shown(f.Name)) + ", not saved: " + why + ")"
+}
+
+// shown keeps a name from looking like anything but a name.
+func shown(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) || r == '[' || r == ']' {
+			return -1
+		}
+		return r
+	}, name)
+	return cut(name, mostName)
+}
+
+// cut is s within n bytes, of whole characters.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func size(n int64) string {
+	switch {
+	case n == 1:
+		return "1 byte"
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%d KB", (n+1<<9)>>10)
+	}
+	return strings.Replace(fmt.Sprintf("%.1f MB", float64(n)/(1<<20)), ".0 ", " ", 1)
+}
+
+// place is the name of the file in its folder: the id of its message, and its own
+// as far as it is fit to be one.
+func (f File) place() string {
+	id := strings.Map(plain, f.Message)
+	if id != f.Message || id == "" || len(id) > mostMessage { // told apart by the rest
+		sum := sha256.Sum256([]byte(f.Message))
+		id = cut(id, mostMessage/2) + hex.EncodeToString(sum[:4])
+	}
+	return id + "-" + f.fileName()
+}
+
+func (f File) fileName() string {
+	name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
+	name = strings.Trim(strings.Map(fit, strings.ToValidUTF8(name, "_")), " ._-")
+	if name == "" {
+		name = cmp.Or(strings.Map(plain, f.Kind), "file") + endings[f.MIME]
+	}
+	ending := path.Ext(name)
+	if len(ending) > mostEnding {
+		ending = ""
+	}
+	return cut(strings.TrimSuffix(name, ending), mostName-len(ending)) + ending
+}
+
+// endings of files that came without a name.
+var endings = map[string]string{
+	"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf",
+	"audio/ogg": ".ogg", "audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/aac": ".aac", "video/mp4": ".mp4", "text/plain": ".txt",
+}
+
+// plain keeps letters and digits of ASCII.
+func plain(r rune) rune {
+	switch {
+	case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r == '.', r == '_', r == '-':
+		return r
+	}
+	return '_'
+}
+
+// fit keeps what people write names with: no sign that means something to a shell, in
+// a line of text or to a path.
+func fit(r rune) rune {
+	switch {
+	case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), strings.ContainsRune("._-+", r):
+		return r
+	}
+	return '_'
+}

@@ -399,9 +399,28 @@ func TestWhatNobodyWantsIsGivenUp(t *testing.T) {
 	asking.Go(func() {
 		_, _ = r.b.Bring(ctx, attachments.Request{Agent: "main", Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}})
 	})
-	<-ended // although it is asked for: not often enough
+	select {
+	case <-ended: // although it is asked for: not often enough
+	case <-time.After(patience):
+		t.Error("it is still fetched")
+	}
 	cancel()
 	asking.Wait()
+}
+
+func TestAConfigurationWithoutSenseIsRefused(t *testing.T) {
+	t.Parallel()
+	if err := (attachments.Config{}).Defaults().Validate(); err != nil {
+		t.Error(err)
+	}
+	for field, c := range map[string]attachments.Config{
+		"max_bytes: ": {MaxBytes: -1}, "max_bytes: 2": {MaxBytes: 2 << 30}, "max_per_turn: ": {MaxPerTurn: 101},
+		"timeout: ": {Timeout: time.Millisecond}, "timeout: 1h": {Timeout: time.Hour},
+	} {
+		if err := c.Defaults().Validate(); err == nil || !strings.HasPrefix(err.Error(), field) {
+			t.Errorf("%s%v", field, err)
+		}
+	}
 }
 
 // Who stops waits for nobody.

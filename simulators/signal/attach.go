@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -12,17 +13,55 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // maxAttachment is what the service takes.
 const maxAttachment = 100 << 20
 
+// maxContents is how many bytes of what accounts sent are kept: the latest ones.
+const maxContents = 64 << 20
+
+// contents are files that accounts sent, by their digest.
+type contents struct {
+	mu    sync.Mutex // guards what is below
+	data  map[string][]byte
+	order []string
+	size  int
+}
+
+func (c *contents) keep(sum string, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, there := c.data[sum]; there {
+		return
+	}
+	if c.data == nil {
+		c.data = map[string][]byte{}
+	}
+	c.data[sum] = data
+	c.order = append(c.order, sum)
+	for c.size += len(data); c.size > maxContents; c.order = c.order[1:] {
+		c.size -= len(c.data[c.order[0]])
+		delete(c.data, c.order[0])
+	}
+}
+
+// Content is a file that an account sent, by its digest in the books, and nil when it
+// is forgotten: the latest 64 MiB are kept.
+func (s *Server) Content(sha256 string) []byte {
+	s.contents.mu.Lock()
+	defer s.contents.mu.Unlock()
+	return s.contents.data[sha256]
+}
+
 // attachments reads the files of a send: paths on the daemon's machine, and data
-// URIs. Only what they are is kept, not their content.
-func attachments(c *call) ([]AttachmentSent, *rpcError) {
+// URIs.
+func (s *Server) attachments(c *call) ([]AttachmentSent, *rpcError) {
 	var sent []AttachmentSent
 	for _, spec := range c.args.list("attachment") {
-		f, size, sum, err := attachment(c, spec)
+		var data bytes.Buffer
+		f, size, sum, err := attachment(c, spec, &data)
 		if err != nil {
 			name := spec
 			if strings.HasPrefix(spec, "data:") {
@@ -30,6 +69,7 @@ func attachments(c *call) ([]AttachmentSent, *rpcError) {
 			}
 			return nil, &rpcError{Code: codeInternal, Message: "Failed to send message: " + name + ": " + err.Error() + " (AttachmentInvalidException)"}
 		}
+		s.contents.keep(sum, data.Bytes())
 		sent = append(sent, AttachmentSent{ContentType: f.ContentType, Filename: f.Filename, Size: size, SHA256: sum})
 	}
 	return sent, nil
@@ -40,7 +80,8 @@ var (
 	errDataURI  = errors.New("data URI is not well-formed")
 )
 
-func attachment(c *call, spec string) (f Attachment, size int64, sum string, err error) {
+// attachment reads one file, whose content it writes into kept.
+func attachment(c *call, spec string, kept io.Writer) (f Attachment, size int64, sum string, err error) {
 	var from io.Reader
 	if rest, ok := strings.CutPrefix(spec, "data:"); ok {
 		head, data, ok := strings.Cut(rest, ",")
@@ -48,17 +89,16 @@ func attachment(c *call, spec string) (f Attachment, size int64, sum string, err
 			return f, 0, "", errDataURI
 		}
 		from = strings.NewReader(data)
-		for i, part := range strings.Split(head, ";") {
-			switch name, isName := strings.CutPrefix(part, "filename="); {
-			case i == 0:
-				f.ContentType = part
-			case part == "base64":
-				from = base64.NewDecoder(base64.StdEncoding, from)
-			case isName:
-				f.Filename = name
-				if plain, err := url.PathUnescape(name); err == nil {
-					f.Filename = plain
-				}
+		if plain, ok := strings.CutSuffix(head, ";base64"); ok {
+			head, from = plain, base64.NewDecoder(base64.StdEncoding, from)
+		}
+		var args string
+		f.ContentType, args, _ = strings.Cut(head, ";")
+		// As signal-cli reads it: of several parameters it takes all but the last
+		// value for one key.
+		if i := strings.LastIndexByte(args, '='); i >= 0 && args[:i] == "filename" {
+			if f.Filename, err = url.QueryUnescape(args[i+1:]); err != nil {
+				return f, 0, "", errDataURI
 			}
 		}
 	} else {
@@ -73,7 +113,8 @@ func attachment(c *call, spec string) (f Attachment, size int64, sum string, err
 		from, f.Filename = file, filepath.Base(spec)
 		f.ContentType = mime.TypeByExtension(filepath.Ext(spec))
 	}
-	h := sha256.New()
+	sums := sha256.New()
+	h := io.MultiWriter(sums, kept)
 	var first [512]byte
 	n, err := io.ReadFull(from, first[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -90,5 +131,5 @@ func attachment(c *call, spec string) (f Attachment, size int64, sum string, err
 	if size = int64(n) + rest; size > maxAttachment {
 		return f, 0, "", errTooLarge
 	}
-	return f, size, hex.EncodeToString(h.Sum(nil)), nil
+	return f, size, hex.EncodeToString(sums.Sum(nil)), nil
 }

@@ -128,7 +128,7 @@ func (s *Server) outgoing(c *call) (outgoing, *rpcError) {
 	if o.edit, refused = c.args.number("editTimestamp"); refused != nil {
 		return o, refused
 	}
-	if v.Attachments, refused = attachments(c); refused != nil {
+	if v.Attachments, refused = s.attachments(c); refused != nil {
 		return o, refused
 	}
 	if url := c.args.text("previewUrl"); url != "" {

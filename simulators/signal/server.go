@@ -20,6 +20,7 @@ type Server struct {
 	stop     context.Context // ends when Run does
 	stopped  context.CancelFunc
 	links    sync.WaitGroup // hijacked connections
+	contents contents
 
 	mu        sync.Mutex // guards everything below; never held while writing to a client
 	rng       *rand.Rand

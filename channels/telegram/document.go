@@ -102,26 +102,20 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errSendTimeout)
 	defer patience.Stop()
 	file := transfer.NewContent(content, f.Size)
-	x := &exchange{}
-	body := &form{
-		Reader: io.MultiReader(bytes.NewReader(head), file, bytes.NewReader(tail)),
-		left:   int64(len(head)) + f.Size + int64(len(tail)),
-		moved:  patience.Moved,
-		gone: func() {
-			x.left.Store(true)
-			patience.Within(c.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6))
-		},
-	}
+	answer := c.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6)
+	body := transfer.NewBody(patience, answer, int64(len(head))+f.Size+int64(len(tail)), bytes.NewReader(head), file, bytes.NewReader(tail))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.APIURL+"/bot"+placeholder+"/"+method, io.NopCloser(body))
 	if err != nil {
 		return fail(err)
 	}
-	req.ContentLength = body.left
+	req.ContentLength = body.Size()
 	req.Header.Set("Content-Type", kind)
+	x := &exchange{}
 	resp, err := c.http.answer(req, x)
 	if x.err = err; err == nil {
 		_ = resp.Body.Close()
 	}
+	x.left.Store(body.Whole())
 	file.Stop() // the request may still be written while its answer is there
 	if err := file.Err(); err != nil {
 		return fail(fmt.Errorf("read the file: %w", err))
@@ -132,25 +126,6 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 // perMegabyte is how much longer the answer may take for each MB of a file: the Bot
 // API server answers after it has brought the file to Telegram's.
 const perMegabyte = time.Second
-
-// form is the body of a request. It knows when it has left: the server cannot have
-// the whole before.
-type form struct {
-	io.Reader
-	left        int64
-	moved, gone func()
-}
-
-func (f *form) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	f.left -= int64(n)
-	if f.left == 0 {
-		f.gone()
-	} else {
-		f.moved()
-	}
-	return n, err //nolint:wrapcheck // net/http looks for io.EOF
-}
 
 // documentParams are those of sendDocument, beside the file.
 type documentParams struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -121,6 +122,41 @@ func (p *Patience) Stop() {
 	p.timer.Stop()
 	p.cancel(nil)
 }
+
+// Body is a request that carries a file. It knows when it has left: nobody can have
+// the whole before its last byte was read.
+type Body struct {
+	parts    io.Reader
+	size     int64
+	left     int64 // the reader's own
+	whole    atomic.Bool
+	patience *Patience
+	answer   time.Duration
+}
+
+// NewBody gives a request of size bytes. It tells p of what moves, and gives p
+// another time once all has left: the answer may take longer than one piece.
+func NewBody(p *Patience, answer time.Duration, size int64, parts ...io.Reader) *Body {
+	return &Body{parts: io.MultiReader(parts...), size: size, left: size, patience: p, answer: answer}
+}
+
+func (b *Body) Read(p []byte) (int, error) {
+	n, err := b.parts.Read(p)
+	b.left -= int64(n)
+	if b.left == 0 {
+		b.whole.Store(true)
+		b.patience.Within(b.answer)
+	} else {
+		b.patience.Moved()
+	}
+	return n, err //nolint:wrapcheck // who reads looks for io.EOF
+}
+
+// Size is how many bytes it has.
+func (b *Body) Size() int64 { return b.size }
+
+// Whole says whether all of it may have left.
+func (b *Body) Whole() bool { return b.whole.Load() }
 
 // Copy writes what r gives into w, and tells p of it; the time that w takes does
 // not count. Of its errors reading is r's, and writing is w's.

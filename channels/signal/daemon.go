@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,24 @@ func newDaemon(o Options) *daemon {
 }
 
 func (d *daemon) socket() string { return socketIn(d.o.Dir) }
+
+// outgoing is the folder of files that are being sent.
+func (d *daemon) outgoing() string { return filepath.Join(d.o.Dir, "outgoing") }
+
+// ours says whether the folder is ours by now.
+func (d *daemon) ours() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.users == 0 {
+		return false
+	}
+	select {
+	case <-d.mine:
+		return true
+	default:
+		return false
+	}
+}
 
 // hold has the daemon run until release is called by everybody who holds it; the
 // last one returns when it has ended. The journal may be read once mine is closed,
@@ -76,6 +95,9 @@ func (d *daemon) run(ctx context.Context) {
 		return
 	}
 	defer func() { _ = own.Close() }()
+	if err := os.RemoveAll(d.outgoing()); err != nil {
+		d.o.Log.Error("files that an earlier parley was about to send cannot be removed", "error", err)
+	}
 	close(d.mine)
 	pauses := d.o.pauses()
 	for ctx.Err() == nil {

@@ -100,6 +100,8 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 		c.untrusted(e, results)
 	case len(results.Results) > 0 && !results.reached():
 		c.classifyResults(e, results)
+	case strings.Contains(words, "attachmentinvalidexception"):
+		e.Kind = channels.Refused // files are looked at before anything is sent
 	case said.Code == codeIO:
 		// It was on its way to the service, and what became of it nobody knows.
 		e.Kind = channels.Ambiguous

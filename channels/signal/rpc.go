@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"parley/channels/internal/transfer"
 )
 
 // caller makes the calls of JSON-RPC to a daemon, any number at once. Errors
@@ -16,6 +19,11 @@ import (
 // usable answer; or the context's own, before anything left.
 type caller interface {
 	call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error)
+	// exchange makes a call that carries a file, or whose answer does, on a
+	// connection of its own. It sends the request and has its answer read, and
+	// nothing of the request is read after it returned. An error that is not read's
+	// is a *lostError.
+	exchange(ctx context.Context, request *transfer.Body, read func(*bufio.Reader) error) error
 	close()
 }
 

@@ -58,9 +58,7 @@ func (p *poster) call(ctx context.Context, method string, params map[string]any)
 	case int64(len(body)) > p.most:
 		return lost(errTooLarge)
 	case resp.StatusCode != http.StatusOK:
-		// 4xx: signal-cli or a proxy before it looked at no more than the form of
-		// the request. Any other status says nothing of what was done.
-		if resp.StatusCode >= 300 && resp.StatusCode < 500 && resp.StatusCode != http.StatusRequestTimeout {
+		if !mayHaveActed(resp.StatusCode) {
 			left.Store(false)
 		}
 		return lost(fmt.Errorf("%w: HTTP %d: %s", errGarbage, resp.StatusCode, brief(string(body))))

@@ -21,7 +21,10 @@ const maxBody = markup.SignalBytes
 // repeatMark stands before a message that may have arrived already: signal-cli
 // gives each send a new timestamp, by which programs would know it, and cannot
 // be asked what it sent.
-const repeatMark = "(This may be a repeat.)\n\n"
+const repeatMark = repeatText + "\n\n"
+
+// repeatText stands beside a file that may have arrived already.
+const repeatText = "(This may be a repeat.)"
 
 // Send sends one message, once. In a group a message that reached anybody is a
 // success: it would come twice to them if it were repeated; who missed it is
@@ -43,18 +46,32 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 	if len(styles) > 0 {
 		p["textStyle"] = ranges(styles)
 	}
-	if r.ReplyTo != "" {
-		at, author, ok := parseID(r.ReplyTo)
-		if !ok {
-			return channels.Receipt{}, refused(op, "the id of the message to answer is none of Signal's")
-		}
-		p["quoteTimestamp"], p["quoteAuthor"] = at, author
-		p["quoteMessage"] = c.said.text(r.To.Peer, r.ReplyTo)
+	if err := c.quote(op, p, r); err != nil {
+		return channels.Receipt{}, err
 	}
 	if err := c.mayCall(ctx, op, r.To, to); err != nil {
 		return channels.Receipt{}, err
 	}
 	raw, err := c.call(ctx, op, p)
+	return c.became(op, r.To, raw, err)
+}
+
+// quote adds what a message answers.
+func (c *Channel) quote(op string, p map[string]any, r channels.Reply) error {
+	if r.ReplyTo == "" {
+		return nil
+	}
+	at, author, ok := parseID(r.ReplyTo)
+	if !ok {
+		return refused(op, "the id of the message to answer is none of Signal's")
+	}
+	p["quoteTimestamp"], p["quoteAuthor"] = at, author
+	p["quoteMessage"] = c.said.text(r.To.Peer, r.ReplyTo)
+	return nil
+}
+
+// became is what became of a message, by signal-cli's answer.
+func (c *Channel) became(op string, to sessionkeys.Address, raw json.RawMessage, err error) (channels.Receipt, error) {
 	var result sendResult
 	if err == nil {
 		if json.Unmarshal(raw, &result) != nil || result.Timestamp == 0 {
@@ -67,7 +84,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		}
 	}
 	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reached() {
-		c.missed(r.To.Peer, result)
+		c.missed(to.Peer, result)
 		c.holds.through()
 		return channels.Receipt{MessageID: messageID(result.Timestamp, c.o.Account)}, nil
 	}
@@ -78,7 +95,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		e = &channels.Error{Op: op}
 		c.classifyResults(e, result)
 	}
-	c.learn(r.To, e, result)
+	c.learn(to, e, result)
 	return channels.Receipt{}, e
 }
 

@@ -69,7 +69,7 @@ type Options struct {
 	// read, once accept took it.
 	ReadReceipts bool
 
-	SendTimeout time.Duration // for every call; default 90 s: large groups are slow
+	SendTimeout time.Duration // for every call, and how long a file may stand still; default 90 s: large groups are slow
 	StartWithin time.Duration // how long the daemon may take to answer at first; default 90 s
 	StopWithin  time.Duration // how long it may take to end; default 10 s
 	Health      time.Duration // how often the daemon is asked whether it lives; default 30 s
@@ -87,6 +87,7 @@ type Options struct {
 
 	MaxLine      int   // longest event in bytes; a longer one is handed on cut; default 4 MiB
 	MaxAnswer    int64 // longest answer to a call in bytes; default 4 MiB
+	MaxFile      int64 // largest file that signal-cli is asked for; default 128 MiB, which is more than Signal takes
 	MessageBytes int   // longest message in bytes; default 1900, at most 2000 with the mark of a repeat
 	Reclaim      int64 // bytes of consumed journal that are given back to the disk at once; default 1 MiB
 
@@ -115,10 +116,12 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel = (*Channel)(nil)
-	_ channels.Typer   = (*Channel)(nil)
-	_ channels.Runner  = (*Channel)(nil)
-	_ channels.Noted   = (*Channel)(nil)
+	_ channels.Channel    = (*Channel)(nil)
+	_ channels.Typer      = (*Channel)(nil)
+	_ channels.Runner     = (*Channel)(nil)
+	_ channels.Noted      = (*Channel)(nil)
+	_ channels.Fetcher    = (*Channel)(nil)
+	_ channels.FileSender = (*Channel)(nil)
 )
 
 var (
@@ -151,6 +154,7 @@ func New(o Options) (*Channel, error) {
 	o.Challenge = cmp.Or(o.Challenge, 5*time.Minute)
 	o.MaxLine = cmp.Or(o.MaxLine, 4<<20)
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 4<<20)
+	o.MaxFile = cmp.Or(o.MaxFile, 128<<20)
 	o.Reclaim = cmp.Or(o.Reclaim, 1<<20)
 	if o.Observer == nil {
 		o.Observer = channels.Nobody{}

@@ -48,15 +48,15 @@ func TestSignalIsAChannel(t *testing.T) {
 		open     func(t testing.TB) channeltest.Rig
 	}{
 		"supervised": {
-			channeltest.Features{Typing: true, LostAnswer: true},
+			channeltest.Features{Typing: true, LostAnswer: true, Files: true},
 			func(t testing.TB) channeltest.Rig { return newRig(t) },
 		},
 		"attached by HTTP": {
-			channeltest.Features{Typing: true, LostAnswer: true, AtMostOnce: true},
+			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true},
 			func(t testing.TB) channeltest.Rig { return newAttached(t, "http") },
 		},
 		"attached by a socket": {
-			channeltest.Features{Typing: true, LostAnswer: true, AtMostOnce: true},
+			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true},
 			func(t testing.TB) channeltest.Rig { return newAttached(t, "unix") },
 		},
 	} {
@@ -75,7 +75,7 @@ type rig struct {
 	end     func() // of the channel that was opened last
 }
 
-var _ channeltest.Rig = (*rig)(nil)
+var _ channeltest.FileRig = (*rig)(nil)
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
@@ -238,6 +238,20 @@ func (r *rig) LimitNext(t testing.TB, d time.Duration) {
 func (r *rig) LoseNextAnswer(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "send", Next: 1})
+}
+
+// To Signal a file is a message like another.
+func (r *rig) LimitNextFile(t testing.TB, d time.Duration) { r.LimitNext(t, d) }
+func (r *rig) LoseNextFile(t testing.TB)                   { r.LoseNextAnswer(t) }
+
+func (r *rig) SentFiles() []channeltest.SentFile {
+	var out []channeltest.SentFile
+	for i, m := range r.Books().Messages {
+		for _, f := range m.Versions[0].Attachments {
+			out = append(out, channeltest.SentFile{Name: f.Filename, Data: r.Content(f.SHA256), At: i})
+		}
+	}
+	return out
 }
 
 func (r *rig) plan(t testing.TB, f sim.Fault) {

@@ -1,0 +1,149 @@
+package signal
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/channels"
+	"parley/channels/internal/transfer"
+	"parley/sessionkeys"
+)
+
+var errLargeFile = errors.New("the file is larger than any that Signal takes")
+
+// Fetch writes a file that came with a message. signal-cli has it on its disk. Where
+// parley runs it, the file is read there; else, or where it is not found, signal-cli
+// is asked for it. The file is never whole in memory here; in signal-cli that is asked
+// it is.
+func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.Attachment, w io.Writer) error {
+	const op = "getAttachment"
+	to, err := target(op, in)
+	if err != nil {
+		return err
+	}
+	if !plainName(a.Ref) {
+		return refused(op, "the id of the file is none of signal-cli's")
+	}
+	if c.daemon != nil {
+		if f := openAttachment(attachmentsOf(c.o.Command, os.Getenv), a.Ref); f != nil {
+			defer func() { _ = f.Close() }()
+			if _, err := io.Copy(w, &until{ctx, f}); err != nil {
+				return &channels.Error{Kind: channels.Unsent, Op: op, Err: err}
+			}
+			return nil
+		}
+	}
+	return c.askFor(ctx, op, to, a.Ref, w)
+}
+
+// plainName says whether id is a name of a file without a folder.
+func plainName(id string) bool {
+	return id != "" && len(id) <= 255 && id != "." && id != ".." && !strings.ContainsAny(id, "/\\\x00")
+}
+
+// attachmentsOf is where a signal-cli that is started with command keeps files, as
+// its manual says: below what --config names, or its place among the user's data.
+func attachmentsOf(command []string, getenv func(string) string) string {
+	for i, arg := range command {
+		if arg == "--config" || arg == "-c" {
+			if i+1 < len(command) {
+				return filepath.Join(command[i+1], "attachments")
+			}
+		}
+		if dir, ok := strings.CutPrefix(arg, "--config="); ok {
+			return filepath.Join(dir, "attachments")
+		}
+	}
+	data := getenv("XDG_DATA_HOME")
+	if data == "" && getenv("HOME") != "" {
+		data = filepath.Join(getenv("HOME"), ".local", "share")
+	}
+	if data == "" {
+		return ""
+	}
+	return filepath.Join(data, "signal-cli", "attachments")
+}
+
+// openAttachment opens a plain file of a folder, and nothing that lies outside of it;
+// nil: there is none that can be read.
+func openAttachment(dir, name string) *os.File {
+	if dir == "" {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = root.Close() }()
+	is, err := root.Lstat(name)
+	if err != nil || !is.Mode().IsRegular() {
+		return nil
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil
+	}
+	if now, err := f.Stat(); err != nil || !os.SameFile(is, now) {
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+// askFor has signal-cli hand out a file.
+func (c *Channel) askFor(ctx context.Context, op string, to map[string]any, id string, w io.Writer) error {
+	p := c.params(to)
+	p["id"] = id
+	if list, ok := p["recipient"].([]string); ok {
+		p["recipient"] = list[0]
+	}
+	_, text, err := new(ids).request(op, p)
+	if err != nil {
+		return c.unsent(op, err)
+	}
+	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errTimeout)
+	defer patience.Stop()
+	var said *response
+	err = c.rpc.exchange(ctx, transfer.NewBody(patience, c.o.SendTimeout, int64(len(text)), bytes.NewReader(text)), func(in *bufio.Reader) (err error) {
+		a := answers{in, int(c.o.MaxAnswer)}
+		said, err = a.next(func(text io.Reader) error {
+			n, reading, writing := transfer.Copy(w, io.LimitReader(base64.NewDecoder(base64.StdEncoding, text), c.o.MaxFile+1), patience)
+			if n > c.o.MaxFile {
+				return errLargeFile
+			}
+			return errors.Join(reading, writing)
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, errLargeFile):
+		return refused(op, errLargeFile.Error())
+	case err != nil:
+		return c.unsent(op, fmt.Errorf("read the file from signal-cli: %w", cmpCause(ctx, err)))
+	}
+	raw, err := said.outcome()
+	if err == nil && string(raw) != "{}" {
+		err = &lostError{true, errGarbage}
+	}
+	if err != nil {
+		return c.unsent(op, err)
+	}
+	return nil
+}
+
+// unsent judges a call that only asks: it does nothing, so it may be made again.
+func (c *Channel) unsent(op string, err error) error {
+	e := c.judge(op, err)
+	if e.Kind == channels.Ambiguous {
+		e.Kind = channels.Unsent
+	}
+	return e
+}

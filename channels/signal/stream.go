@@ -1,0 +1,256 @@
+package signal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"unicode"
+)
+
+// answers reads answers of which one may be larger than memory should hold: the
+// string data in its result is handed on while it comes. The connection is one
+// call's own, so that whatever is no notification is its answer.
+type answers struct {
+	in   *bufio.Reader
+	most int // of what is kept of one value, in bytes
+}
+
+// next passes over notifications to the next answer. data, unless it is nil, gets
+// the string; what it does not read is passed over, and the answer has a result that
+// says nothing.
+func (a *answers) next(data func(io.Reader) error) (*response, error) {
+	for {
+		r, err := a.message(data)
+		if err != nil || r.Method == "" {
+			return r, err
+		}
+	}
+}
+
+func (a *answers) message(data func(io.Reader) error) (*response, error) {
+	r := &response{}
+	err := a.object(func(key string) (err error) {
+		switch {
+		case key == "result" && data != nil:
+			r.Result, err = a.result(data)
+		case key == "result":
+			r.Result, err = a.value(true)
+		case key == "error":
+			r.Error, err = a.value(true)
+		case key == "method":
+			var raw []byte
+			if raw, err = a.value(true); err == nil && json.Unmarshal(raw, &r.Method) != nil {
+				err = errGarbage
+			}
+		default:
+			_, err = a.value(false)
+		}
+		return err
+	})
+	return r, err
+}
+
+// result reads the value of that key.
+func (a *answers) result(data func(io.Reader) error) (json.RawMessage, error) {
+	if c, err := a.peek(); err != nil || c != '{' {
+		if err != nil {
+			return nil, err
+		}
+		return a.value(true)
+	}
+	out := json.RawMessage("null")
+	err := a.object(func(key string) error {
+		c, err := a.peek()
+		if err != nil || key != "data" || c != '"' {
+			if err == nil {
+				_, err = a.value(false)
+			}
+			return err
+		}
+		_, _ = a.in.Discard(1)
+		text := &text{in: a.in}
+		if err := data(text); err != nil {
+			return err
+		}
+		out = json.RawMessage("{}")
+		_, err = io.Copy(io.Discard, text)
+		return err //nolint:wrapcheck // the caller knows what it reads
+	})
+	return out, err
+}
+
+// object reads an object; member reads the value of each key.
+func (a *answers) object(member func(key string) error) error {
+	if err := a.expect('{'); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		c, err := a.peek()
+		switch {
+		case err != nil:
+			return err
+		case c == '}':
+			_, _ = a.in.Discard(1)
+			return nil
+		case !first && c != ',', first && c != '"':
+			return errGarbage
+		case c == ',':
+			_, _ = a.in.Discard(1)
+			if c, err = a.peek(); err != nil || c != '"' {
+				return cmpGarbage(err)
+			}
+		}
+		raw, err := a.value(true)
+		var key string
+		if err != nil || json.Unmarshal(raw, &key) != nil {
+			return cmpGarbage(err)
+		}
+		if err := a.expect(':'); err != nil {
+			return err
+		}
+		if err := member(key); err != nil {
+			return err
+		}
+	}
+}
+
+// value reads one value, and gives it as it stands if it is to be kept.
+func (a *answers) value(keep bool) ([]byte, error) {
+	first, err := a.peek()
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	depth, inString, escaped := 0, false, false
+	plain := first != '{' && first != '[' && first != '"'
+	for {
+		c, err := a.in.ReadByte()
+		if err != nil {
+			return nil, cut(err)
+		}
+		if plain && (c == ',' || c == '}' || c == ']' || unicode.IsSpace(rune(c))) {
+			if len(out) == 0 {
+				return nil, errGarbage
+			}
+			return out, a.in.UnreadByte() //nolint:wrapcheck // a byte was read
+		}
+		if keep || len(out) == 0 {
+			if out = append(out, c); len(out) > a.most {
+				return nil, errTooLarge
+			}
+		}
+		switch {
+		case escaped:
+			escaped = false
+		case inString && c == '\\':
+			escaped = true
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		if !plain && !inString && depth == 0 {
+			return out, nil
+		}
+	}
+}
+
+// peek is the next byte that is no white space.
+func (a *answers) peek() (byte, error) {
+	for {
+		b, err := a.in.Peek(1)
+		if err != nil {
+			return 0, cut(err)
+		}
+		if !bytes.ContainsAny(b, " \t\r\n") {
+			return b[0], nil
+		}
+		_, _ = a.in.Discard(1)
+	}
+}
+
+func (a *answers) expect(want byte) error {
+	if c, err := a.peek(); err != nil || c != want {
+		return cmpGarbage(err)
+	}
+	_, _ = a.in.Discard(1)
+	return nil
+}
+
+func cmpGarbage(err error) error {
+	if err != nil {
+		return err
+	}
+	return errGarbage
+}
+
+func cut(err error) error { return fmt.Errorf("%w: %w", errCut, err) }
+
+// text reads the inside of a JSON string and its end.
+type text struct {
+	in    *bufio.Reader
+	ended bool
+}
+
+func (t *text) Read(p []byte) (int, error) {
+	if t.ended {
+		return 0, io.EOF
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if _, err := t.in.Peek(1); err != nil {
+		return 0, cut(err)
+	}
+	there, _ := t.in.Peek(min(t.in.Buffered(), len(p)))
+	n := bytes.IndexAny(there, `"\`)
+	if n < 0 {
+		n = len(there)
+	}
+	if n > 0 {
+		copy(p, there[:n])
+		_, _ = t.in.Discard(n)
+		return n, nil
+	}
+	c, _ := t.in.ReadByte()
+	if c == '"' {
+		t.ended = true
+		return 0, io.EOF
+	}
+	c, err := t.escaped()
+	if err != nil {
+		return 0, err
+	}
+	p[0] = c
+	return 1, nil
+}
+
+// escaped reads what stands behind a backslash. Only what base64 has can come.
+func (t *text) escaped() (byte, error) {
+	c, err := t.in.ReadByte()
+	if err != nil {
+		return 0, cut(err)
+	}
+	switch c {
+	case '/', '"', '\\':
+		return c, nil
+	case 'n', 'r', 't':
+		return '\n', nil // base64 passes over it
+	case 'u':
+		var four [4]byte
+		if _, err := io.ReadFull(t.in, four[:]); err != nil {
+			return 0, cut(err)
+		}
+		b, err := hex.DecodeString(string(four[:]))
+		if err == nil && b[0] == 0 && b[1] < 0x80 {
+			return b[1], nil
+		}
+	}
+	return 0, errGarbage
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
@@ -80,11 +81,13 @@ func TestAnAgentSendsFilesIntoTheChatThatAsked(t *testing.T) {
 	}
 }
 
-// U06: a child has no voice of its own.
+// U06: a child has no voice of its own, whatever the operator says.
 func TestAChildCannotSendAFile(t *testing.T) {
 	t.Parallel()
 	prompts := make(chan []string, 10)
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
+		c.Subagents.Tools, c.Subagents.AlsoAllow = []string{"read_file", "send_file"}, []string{"send_file"}
+	}, Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 		var names []string
 		for _, tool := range p.Tools {
 			names = append(names, tool.Name)

@@ -412,6 +412,27 @@ func TestAFileThatIsNotFoundIsRepeatedWithAMark(t *testing.T) {
 	}
 }
 
+// A preview that may stand in the chat is a doubt of the answer, not of a file.
+func TestAPreviewInDoubtMarksTheAnswerAndNotAFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.net.script = func(_ int, c call) error {
+		if c.text == "I write" {
+			return arrives{kind(channels.Ambiguous)}
+		}
+		return nil
+	}
+	p := r.start()
+	r.begin("a", "t1")
+	p.show("a", "t1", "I write")
+	r.await("the preview", func() bool { return len(r.net.chat()) == 1 })
+	r.posted("a", "t1", "1.txt", "ONE")
+	r.finish("a", "t1", "There it is.")
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a I write", "file a 1.txt=ONE", "send a There it is. again")
+}
+
 // A file of a turn stands before its answer, and the turn goes on to show itself.
 func TestAFileOfATurnLeavesItsPreviewToTheAnswer(t *testing.T) {
 	t.Parallel()

@@ -481,6 +481,35 @@ func TestAPreviewIsNotShownAboveAFileThatWaits(t *testing.T) {
 	r.wantCalls("file a 1.txt=ONE", "send a The answer so f", "edit a The answer so far. in id2")
 }
 
+// A file that waits in its lane is not the end of its turn.
+func TestATurnShowsItselfBehindAFileThatWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	begun, held := make(chan struct{}), make(chan struct{})
+	r.net.script = func(_ int, c call) error {
+		if c.text == "x" {
+			close(begun)
+			<-held
+		}
+		return nil
+	}
+	p := r.start()
+	r.begin("a", "t1")
+	r.queue("a", "x")
+	p.wake()
+	<-begun
+	r.posted("a", "t1", "1.txt", "ONE")
+	r.queue("b", "seen after the file")
+	p.wake()
+	r.await("the other chat", func() bool { return r.counted("delivered seen after the file") == 1 })
+	p.show("a", "t1", "The answer so f")
+	close(held)
+	r.await("the preview", func() bool { return slices.Contains(r.net.chat(), "The answer so f") })
+	if got := r.net.chat(); !slices.Equal(got, []string{"seen after the file", "x", "1.txt=ONE", "The answer so f"}) {
+		t.Errorf("in the chats stand %q", got)
+	}
+}
+
 // What waits for a chat that is shut goes with it, and so does what it held.
 func TestFilesOfAClosedChatAreDropped(t *testing.T) {
 	t.Parallel()

@@ -73,20 +73,31 @@ func (c chatFiles) Takes() (most int64, known bool) { return c.a.w.Files.Largest
 // meanwhile.
 const postGrace = 10 * time.Second
 
+// Sent implements [files.Chat]: an earlier take of the turn may have queued it.
+func (c chatFiles) Sent(ctx context.Context, call tools.Call) (f files.Outfile, ok bool, err error) {
+	d, err := c.a.w.Store.Delivery(ctx, c.id(call))
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return f, false, nil
+	case err != nil:
+		return f, false, unfinished("look for a file that was sent", err)
+	case d.File == nil:
+		return f, false, nil
+	}
+	return files.Outfile{Name: d.File.Name, MIME: d.File.MIME, Size: d.File.Size}, true, nil
+}
+
+func (c chatFiles) id(call tools.Call) string {
+	return sessionkeys.FileID(c.j.t.Session, c.j.t.ID, call.Step, call.ID)
+}
+
 // Send implements [files.Chat]: the content goes into the log, and then the file
 // into the outbox, by an id that the call makes. The content that one owner of the
 // mailbox kept is never another's, so that a late one changes nothing that is
 // queued.
-func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, content io.Reader, most int64) (files.Outfile, error) {
+func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, content io.Reader, most int64) (_ files.Outfile, err error) {
 	t, w := c.j.t, c.a.w
-	id := sessionkeys.FileID(t.Session, t.ID, call.Step, call.ID)
-	d, err := w.Store.Delivery(ctx, id)
-	switch {
-	case err == nil && d.File != nil: // an earlier take of the turn came so far
-		return files.Outfile{Name: d.File.Name, MIME: d.File.MIME, Size: d.File.Size}, nil
-	case err != nil && !errors.Is(err, sessions.ErrNotFound):
-		return f, unfinished("look for a file that was sent", err)
-	}
+	id := c.id(call)
 	object := sessionkeys.FileObject(id, c.j.Fence.Epoch, c.j.Fence.Nonce)
 	f.Size, err = w.Files.Store.PutFile(ctx, object, content, most)
 	switch {

@@ -168,6 +168,44 @@ func TestATurnThatDiesAnywhereSendsItsFilesOnce(t *testing.T) {
 	}
 }
 
+// A turn that goes on after a crash tells the model of what was sent, also when the
+// file is not there any more.
+func TestTheModelIsToldThatAFileIsOnItsWayExactlyIfItIs(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, o, with := sendingRig(t, files.Config{})
+				path := filepath.Join(r.space, "a.txt")
+				o.put = func() error { return os.Rename(path, path+".gone") } // it is open already
+				p := r.start("w", with)
+				r.say(0, "it has begun")
+				r.wantAnswers(0, "re: it has begun")
+				told := map[int]int{}
+				for n := 1; n <= 20; n++ {
+					if err := os.WriteFile(path, []byte("AAA"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					p.store.arm(n, lost)
+					r.say(n, "files 1")
+					r.await(fmt.Sprint("the answer with operation ", n, " failing"), func() bool { ds := r.sentTo(n); return len(ds) > 0 && ds[len(ds)-1].File == nil })
+					ds := r.sentTo(n)
+					sent := len(ds) - 1
+					if said := strings.Count(ds[sent].Text, "is on its way"); said != sent {
+						t.Errorf("operation %d: %d files wait, and the model was told %q", n, sent, ds[sent].Text)
+					}
+					told[sent]++
+				}
+				if told[1] == 0 || !lost && told[0] == 0 {
+					t.Errorf("so many files were sent so often: %v", told)
+				}
+				r.idle()
+			})
+		})
+	}
+}
+
 // A worker that was paused between keeping a file and queuing it wakes up when
 // another has sent the file, and changes nothing of it.
 func TestALateOwnerNeitherSendsAFileNorChangesOne(t *testing.T) {

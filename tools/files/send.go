@@ -34,10 +34,12 @@ type Chat interface {
 	// Takes is how many bytes a file may have there; known is false when that
 	// cannot be told here. 0 and known: no files can be sent there.
 	Takes() (most int64, known bool)
-	// Send takes the file of a call on its way and says what is sent. A call that
-	// comes again sends nothing again and answers the same; then content is not read. It is
-	// [ErrTooLarge] when content gives more than most bytes. An error that wraps
-	// tools.ErrUnfinished says that the turn cannot go on.
+	// Sent is what a call sent when it came before; false: nothing. Its errors, and
+	// those of Send, say that the turn cannot go on when they wrap
+	// tools.ErrUnfinished.
+	Sent(ctx context.Context, c tools.Call) (f Outfile, ok bool, err error)
+	// Send takes the file of a call on its way and says what is sent. It is
+	// [ErrTooLarge] when content gives more than most bytes.
 	Send(ctx context.Context, c tools.Call, f Outfile, content io.Reader, most int64) (Outfile, error)
 }
 
@@ -91,6 +93,14 @@ func (s *Sender) bound(chat Chat, sent int) (tools.Tool, error) {
 	t, err := tools.New(SendName, sendDoc, func(sendInput) tools.Category { return tools.Write }, func(ctx context.Context, in sendInput, c tools.Call) (tools.Result, error) {
 		if chat == nil {
 			return tools.Result{}, errNoChat
+		}
+		f, again, err := chat.Sent(ctx, c)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if again { // whatever has become of the file since
+			sent++
+			return onItsWay(f), nil
 		}
 		if sent >= s.max {
 			return tools.Result{}, tools.Errorf(tools.Permanent, "%d files were sent for this message, and more are not possible; put several into one, or let the person ask again", sent)
@@ -169,7 +179,11 @@ func (s *Sender) send(ctx context.Context, chat Chat, in sendInput, c tools.Call
 	case err != nil:
 		return tools.Result{}, err
 	}
-	return tools.Result{Content: fmt.Sprintf("%s (%d bytes) is on its way into the chat; it comes before your answer.", sent.Name, sent.Size)}, nil
+	return onItsWay(sent), nil
+}
+
+func onItsWay(f Outfile) tools.Result {
+	return tools.Result{Content: fmt.Sprintf("%s (%d bytes) is on its way into the chat; it comes before your answer.", f.Name, f.Size)}
 }
 
 func tooLarge(most int64) error {

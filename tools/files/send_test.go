@@ -84,6 +84,10 @@ func TestWhatCannotBeSentIsRefusedInWords(t *testing.T) {
 		"more than the operator's": {config: files.Config{MaxSend: 3}, paths: []string{"four"}, want: []string{"too large: at most 3 bytes"}},
 		"more than the network's":  {chat: mirror{known: true, most: 2}, paths: []string{"four"}, want: []string{"too large: at most 2 bytes"}},
 		"a chat without files":     {chat: mirror{known: true}, paths: []string{"four"}, want: []string{"files cannot be sent into this chat"}},
+		"what the call sent before": {
+			config: files.Config{MaxSends: 1}, chat: mirror{before: files.Outfile{Name: "b.txt", Size: 7}}, sent: 1, paths: []string{"none"},
+			want: []string{"b.txt (7 bytes) is on its way"},
+		},
 		"too many": {
 			config: files.Config{MaxSends: 3}, sent: 1, paths: []string{"four", "none", "four", "four", "four"},
 			want: []string{"is on its way", "not found", "is on its way", "3 files were sent", "3 files were sent"},
@@ -98,7 +102,7 @@ func TestWhatCannotBeSentIsRefusedInWords(t *testing.T) {
 				if !strings.Contains(said[i], want) {
 					t.Errorf("%s: told %q, want %q", c.paths[i], said[i], want)
 				}
-				if want == "is on its way" {
+				if want == "is on its way" { // and it was not before
 					n++
 				}
 			}

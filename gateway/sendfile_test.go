@@ -86,7 +86,7 @@ func TestAChildCannotSendAFile(t *testing.T) {
 	t.Parallel()
 	prompts := make(chan []string, 10)
 	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
-		c.Subagents.Tools, c.Subagents.AlsoAllow = []string{"read_file", "send_file"}, []string{"send_file"}
+		c.Subagents.Tools = []string{"read_file", "send_file"}
 	}, Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 		var names []string
 		for _, tool := range p.Tools {

@@ -126,7 +126,7 @@ func (r *rig) send(chat, name, content string) string { //nolint:unparam // read
 }
 
 // posted puts a file into the outbox that an open turn sends.
-func (r *rig) posted(chat, turn, name, content string) {
+func (r *rig) posted(chat, turn, name, content string) { //nolint:unparam // reads better
 	r.t.Helper()
 	id := rand.Text()
 	r.files.put("o-"+id, content)

@@ -13,6 +13,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/recording"
 	"parley/gateway/replay"
+	"parley/gateway/worker"
 )
 
 var update = flag.Bool("update", false, "record the golden conversations again")
@@ -77,6 +78,20 @@ func TestAConversationOfNowReplaysTheSame(t *testing.T) {
 	t.Parallel()
 	if r := run(t, subagents(t)); !r.Same() || len(r.Notes) > 0 || r.Calls != 8 {
 		t.Error(said(t, r))
+	}
+}
+
+// When a message joined a turn hangs on the moment; where it joins in a replay does
+// not.
+func TestWhatJoinedATurnJoinsAgainAtTheSamePlace(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []worker.WhileBusy{worker.Steer, worker.Queue} {
+		recorded := meanwhile(t, busy)
+		for range 4 {
+			if r := run(t, recorded); !r.Same() || len(r.Notes) > 0 {
+				t.Fatalf("%s: %s", busy, said(t, r))
+			}
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 type log struct {
 	mu        sync.Mutex // guards what follows
 	envelopes []broker.Envelope
+	heard     int           // of those, by the worker that lives
 	wake      chan struct{} // closed and made anew when there is more
 	listeners map[int]listener
 	next      int
@@ -40,6 +41,7 @@ func (l *log) feed(es ...broker.Envelope) {
 func (l *log) Deliveries(ctx context.Context, h func(context.Context, broker.Delivery) error) error {
 	for told := 0; ; {
 		l.mu.Lock()
+		l.heard = told
 		fresh, wake := l.envelopes[told:], l.wake
 		l.mu.Unlock()
 		for _, e := range fresh {
@@ -48,12 +50,22 @@ func (l *log) Deliveries(ctx context.Context, h func(context.Context, broker.Del
 			}
 		}
 		told += len(fresh)
+		if len(fresh) > 0 {
+			continue
+		}
 		select {
 		case <-wake:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// caughtUp says whether the worker has heard of everything.
+func (l *log) caughtUp() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard == len(l.envelopes)
 }
 
 // NextAtLeast implements worker.Log.

@@ -93,7 +93,7 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 		return
 	}
 	s.reach(e.At)
-	s.feedUntil(e.At)
+	s.feedFor(ctx, s.script.joins.next[id])
 	said, answered := s.script.messages[fmt.Sprintf("%s#%d", c.Turn, c.Step)]
 	switch {
 	case e.Outcome != outcomeOK && e.Outcome == string(llm.Canceled):

@@ -149,7 +149,12 @@ func (s *stage) offer(ctx context.Context, l *life, t *turn) (died bool, err err
 		}
 		s.give(b)
 	}
-	s.feedUntil(t.Opened)
+	until := s.script.joins.until(t.Seq) // what joined it comes when it did
+	for _, e := range s.script.r.Envelopes {
+		if !e.Pruned && e.Seq < until && !e.At.After(t.Opened) {
+			s.give(s.envelope(e))
+		}
+	}
 	s.mu.Lock()
 	fed := s.done[envelopeID(t.Seq)]
 	s.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/worker"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -32,6 +33,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"summary":   summary,
 	"files":     files,
 	"received":  received,
+	"joined":    joined,
 }
 
 func quick(c *gateway.Config) {
@@ -250,6 +252,73 @@ func summary(t *testing.T) []byte {
 }
 
 // What people sent is read, and could not be had.
+// joined is a conversation in which more is said while a turn runs, one thing for
+// each model call: it joins before the next one, or before one later, and what is
+// said last perhaps not at all.
+func joined(t *testing.T) []byte { return meanwhile(t, worker.Steer) }
+
+func meanwhile(t *testing.T, busy worker.WhileBusy) []byte {
+	t.Helper()
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	give := func(ctx context.Context, c chan<- struct{}) {
+		select {
+		case c <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
+	take := func(ctx context.Context, c <-chan struct{}) {
+		select {
+		case <-c:
+		case <-ctx.Done():
+		}
+	}
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+			if text := p.LastText(); strings.Contains(text, "thank you") {
+				return model.Reply(model.Say("you said " + text))
+			}
+			give(ctx, asked)
+			take(ctx, goOn)
+			if strings.Contains(p.LastText(), "go on") {
+				return model.Reply(model.Say("that was all"))
+			}
+			look := model.Reply(model.Use("list_directory", map[string]string{"path": "."}))
+			look.Latency = 20 * time.Millisecond // meanwhile the worker hears of what was said
+			return look
+		},
+		Change: func(c *gateway.Config) {
+			quick(c)
+			for name, tg := range c.Channels.Telegram {
+				tg.WhileBusy = busy
+				c.Channels.Telegram[name] = tg
+			}
+		},
+	})
+	gw := house.Start()
+	chat := telegram.PrivateChat(gatewaytest.Ann)
+	say := make(chan string, 6)
+	go func() {
+		for t.Context().Err() == nil {
+			take(t.Context(), asked)
+			if len(say) > 0 {
+				house.Say(chat, gatewaytest.Ann, <-say)
+				house.Await("it to be taken", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+			}
+			give(t.Context(), goOn)
+		}
+	}()
+	for n := range 2 {
+		for _, text := range []string{"and then", "go on", "thank you"} {
+			say <- text
+		}
+		house.Say(chat, gatewaytest.Ann, "hello")
+		house.Await("the answer to the last", func(telegram.Book) bool {
+			return strings.Count(strings.Join(house.Sent(chat), "\n"), "you said thank you") > n
+		})
+	}
+	return oldest(t, gw)
+}
+
 func received(t *testing.T) []byte {
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(_ context.Context, p *model.Prompt) model.Answer {

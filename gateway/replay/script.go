@@ -33,6 +33,7 @@ type script struct {
 	breaches []*breach
 	breaks   map[string]*breach // by call
 	last     map[string]int     // the last step of a turn that was asked for
+	joins    joins
 }
 
 // breach is a moment at which work was interrupted.
@@ -94,6 +95,7 @@ func newScript(r *recording.Recording) (*script, error) {
 	}
 	s.findStops()
 	s.findBreaches()
+	s.joins = newJoins(s)
 	return s, nil
 }
 

@@ -78,6 +78,9 @@ func (l *life) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (
 		t, opened, err = l.Store.Open(ctx, f, o)
 		return err
 	}, ids...)
+	if err == nil && opened {
+		l.s.feedFor(ctx, l.s.script.joins.first[t.ID])
+	}
 	return t, opened, err
 }
 

@@ -83,7 +83,6 @@ func (g given) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{}, errNoResult
 	}
 	g.s.reach(at)
-	g.s.feedUntil(at)
 	text, isError := strings.CutPrefix(was.Content, "Error: ")
 	switch {
 	case !was.IsError:

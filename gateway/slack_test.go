@@ -13,15 +13,13 @@ import (
 )
 
 // inSlack waits until the workspace's books satisfy done.
-func inSlack(t *testing.T, house *gatewaytest.House, what string, done func(slack.Book) bool) slack.Book {
+func inSlack(t *testing.T, house *gatewaytest.House, what string, done func(slack.Book) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), gatewaytest.Patience)
 	defer cancel()
-	b, err := house.Slack.Await(ctx, done)
-	if err != nil {
+	if _, err := house.Slack.Await(ctx, done); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
-	return b
 }
 
 func sayInSlack(t *testing.T, house *gatewaytest.House, c slack.Channel, p slack.Person, text string, o slack.SayOptions) slack.Said {

@@ -34,7 +34,7 @@ var slackMutations = []mutation{
 	},
 	{
 		"Slack: the bot does not hear itself",
-		"channels/slack/translate.go", "	return user != \"\" && user == r.me.UserID || p.BotID != \"\" && p.BotID == r.me.BotID", "	return false",
+		"channels/slack/translate.go", "	return user != \"\" && user == s.UserID || bot != \"\" && bot == s.BotID", "	return false",
 		"./channels/slack", "TestS21_OurOwnPostsAreNotOfferedAndBotsAreCalledSo",
 	},
 	{

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"parley/gateway"
+	"parley/gateway/attachments"
 	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
@@ -22,17 +23,18 @@ import (
 // and the budgets.
 func (p plan) config() gateway.Config {
 	c := gateway.Config{
-		StateDir:  filepath.Join(p.Dir, "state"),
-		Name:      cmp.Or(p.Name, "bench"),
-		Roles:     p.Roles,
-		Limits:    intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
-		Channels:  p.channels(),
-		Providers: map[string]gateway.ProviderConfig{"sim": {Kind: gateway.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
-		Agents:    map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
-		Broker:    gateway.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
-		Worker:    worker.Config{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
-		Subagents: subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
-		Ops:       ops.Config{Listen: "127.0.0.1:0"},
+		StateDir:    filepath.Join(p.Dir, "state"),
+		Name:        cmp.Or(p.Name, "bench"),
+		Roles:       p.Roles,
+		Limits:      intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		Channels:    p.channels(),
+		Providers:   map[string]gateway.ProviderConfig{"sim": {Kind: gateway.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
+		Agents:      map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
+		Broker:      gateway.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
+		Worker:      worker.Config{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
+		Subagents:   subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
+		Ops:         ops.Config{Listen: "127.0.0.1:0"},
+		Attachments: attachments.Config{MaxBytes: 64 << 20},
 		// Counted as always, and never reached.
 		Budgets: budgets.Config{Turn: "100", Session: "1000000", PersonPerDay: "1000000", GroupPerDay: "1000000", GlobalPerDay: "1000000"},
 	}

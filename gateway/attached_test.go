@@ -15,6 +15,7 @@ import (
 	"parley/gateway/recording"
 	"parley/sessions/redis/redistest"
 	"parley/simulators/model"
+	"parley/simulators/signal"
 	"parley/simulators/slack"
 	"parley/simulators/telegram"
 )
@@ -59,6 +60,12 @@ func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, te
 		}
 		p := gatewaytest.SlackPerson(7001)
 		_, err = house.Slack.Say(slack.DM(p), p, text, slack.SayOptions{Files: fs})
+	case gatewaytest.Signal:
+		var as []signal.Attachment
+		for _, f := range files {
+			as = append(as, signal.Attachment{Filename: f.name, ContentType: f.mime, Data: []byte(f.data)})
+		}
+		_, err = house.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(7001), text, signal.SayOptions{Attachments: as})
 	case gatewaytest.Telegram:
 		p := gatewaytest.TelegramPerson(7001)
 		_, err = house.Telegram.Say(telegram.PrivateChat(p), p, text, telegram.SayOptions{
@@ -74,7 +81,7 @@ func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, te
 // it. What was recorded of it replays the same, without the network.
 func TestAFileOfAMessageIsRead(t *testing.T) {
 	t.Parallel()
-	for _, n := range []gatewaytest.Network{gatewaytest.Slack, gatewaytest.Telegram} {
+	for _, n := range gatewaytest.AllNetworks() {
 		t.Run(string(n), func(t *testing.T) {
 			t.Parallel()
 			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: opening})

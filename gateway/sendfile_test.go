@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -79,6 +80,80 @@ func TestAnAgentSendsFilesIntoTheChatThatAsked(t *testing.T) {
 	if all := house.Telegram.Books().Messages; len(all) != 4 {
 		t.Errorf("%d messages were sent", len(all))
 	}
+}
+
+// In direct messages and in groups of every network a file is in the place of its
+// question, before the answer.
+func TestAFileIsSentWhereItWasAskedForOnEveryNetwork(t *testing.T) {
+	t.Parallel()
+	const text = "eggs, flour and milk\n"
+	for _, n := range gatewaytest.AllNetworks() {
+		t.Run(string(n), func(t *testing.T) {
+			t.Parallel()
+			house := gatewaytest.Open(t, gatewaytest.Options{
+				Networks: []gatewaytest.Network{n},
+				Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+					rs := p.Answering()
+					switch {
+					case len(rs) == 0:
+						return model.Reply(model.Use("write_file", map[string]string{"path": "list.txt", "content": text}))
+					case strings.Contains(rs[0].Text, "on its way"):
+						return model.Reply(model.Say("there it is"))
+					}
+					return model.Reply(model.Use("send_file", map[string]string{"path": "list.txt"}))
+				},
+			})
+			gw := house.Start()
+			places := []*gatewaytest.Place{house.Direct(n, 7001), house.Group(n, 8001, 7001)}
+			for _, p := range places {
+				p.Say("the list, please")
+				if d := gw.Delivered(); d.File != "list.txt" {
+					t.Errorf("in %s the first to be delivered was %+v", p, d)
+				}
+				if d := gw.Delivered(); d.File != "" {
+					t.Errorf("in %s the second to be delivered was %+v", p, d)
+				}
+				if shown := p.AwaitWords("there it is"); strings.Join(shown, "") != "there it is" {
+					t.Errorf("%s shows %q", p, shown)
+				}
+			}
+			var want []string
+			for _, p := range places {
+				want = append(want, p.ID+" "+p.Thread+" "+sumOf("list.txt", text))
+			}
+			if got := filesIn(house); !slices.Equal(got, want) {
+				t.Errorf("the files are %q, not %q", got, want)
+			}
+		})
+	}
+}
+
+// filesIn are the files that the bot sent on the network of the house: where, and
+// what.
+func filesIn(house *gatewaytest.House) (all []string) {
+	add := func(chat, thread, name, sum string) { all = append(all, chat+" "+thread+" file "+name+" "+sum) }
+	switch {
+	case house.Slack != nil:
+		for _, f := range house.Slack.Books().Files {
+			sum := sha256.Sum256(f.Data)
+			add(f.Channel, f.ThreadTS, f.Name, hex.EncodeToString(sum[:]))
+		}
+	case house.Signal != nil:
+		for _, m := range house.Signal.Books().Messages {
+			for _, v := range m.Versions {
+				for _, f := range v.Attachments {
+					add(m.Chat, "", f.Filename, f.SHA256)
+				}
+			}
+		}
+	default:
+		for _, m := range house.Telegram.Books().Messages {
+			if m.Document != nil {
+				add(strconv.FormatInt(m.ChatID, 10), "", m.Document.Name, m.Document.SHA256)
+			}
+		}
+	}
+	return all
 }
 
 // U06: a child has no voice of its own, whatever the operator says.

@@ -19,6 +19,7 @@
 //     dies there too, and another takes the turn over; where the process handed
 //     the turn over, it does. A crash between two calls leaves nothing to see and
 //     is not repeated, and a tool that was interrupted gives its recorded result;
+//   - which model call a message came before that joined a running turn: as it was;
 //   - what became of files that came with messages: the model reads of them what
 //     it read, and none is fetched;
 //   - a turn that was open at the export goes as far as the recording does;

@@ -170,8 +170,8 @@ func (s *Server) answers() error {
 	return fmt.Errorf("redis-server does not answer: %w:\n%s", last, s.Log())
 }
 
-// Kill ends the server with SIGKILL and waits for its end. A dead one stays
-// dead.
+// Kill ends the server with SIGKILL, and with it the copies of itself by which it
+// writes a file anew, and waits for their end. A dead one stays dead.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	proc, done, log := s.proc, s.done, s.log
@@ -183,6 +183,50 @@ func (s *Server) Kill() {
 	_ = proc.Process.Kill() // it may have ended by itself
 	<-done
 	_ = log.Close()
+	s.endCopies()
+}
+
+// endCopies ends what still works in the server's folder.
+func (s *Server) endCopies() {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		pids, err := worksIn(s.dir)
+		if err != nil {
+			s.t.Errorf("look for what redis-server left running: %v", err)
+			return
+		}
+		if len(pids) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Errorf("redis-server left processes that do not end: %v", pids)
+			return
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+		}
+	}
+}
+
+// worksIn are the processes whose working directory is dir.
+func worksIn(dir string) (pids []int, err error) {
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		return nil, err
+	}
+	for _, link := range links {
+		if at, err := os.Readlink(link); err != nil || at != dir { // gone, or somebody else's
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
 }
 
 // Restart runs the server again on the same port and the same data; one that

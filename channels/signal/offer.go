@@ -17,6 +17,9 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 		return false
 	}
 	m := e.message
+	if m.MessageID != "" && m.Text != "" { // it may be answered, and quoted, before accept returns
+		r.said.note(m.Address.Peer, m.MessageID, m.Text)
+	}
 	pauses := r.o.pauses()
 	for ctx.Err() == nil {
 		err := r.accept(ctx, m)
@@ -64,9 +67,6 @@ func (r *receiver) complete(ctx context.Context, e *event) bool {
 func (r *receiver) taken(e event) {
 	m := e.message
 	r.o.Observer.Event(r.o.Name, m.ReceivedAt)
-	if m.MessageID != "" && m.Text != "" {
-		r.said.note(m.Address.Peer, m.MessageID, m.Text)
-	}
 	if r.o.ReadReceipts && e.receipt {
 		select {
 		case r.receipts <- m:

@@ -275,6 +275,22 @@ func TestQuotesSayWhatIsAnsweredAlsoOfWhatIsGone(t *testing.T) {
 	}
 }
 
+// An answer may be sent while its question is still being taken.
+func TestAnAnswerQuotesAQuestionThatIsStillBeingTaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ch := r.open(t)
+	got := take(t, ch, func(m channels.Message) error {
+		_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, ReplyTo: m.MessageID, Body: channels.Body{Text: "an answer"}})
+		return err
+	})
+	r.say(t, team, ann, "a question", sim.SayOptions{})
+	got.next()
+	if q := r.Books().Messages[0].Quote; q == nil || q.Text != "a question" {
+		t.Errorf("sent with the quote %+v", q)
+	}
+}
+
 func TestFilesComeByReference(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -27,12 +27,17 @@ type answer struct {
 	} `json:"parameters"`
 }
 
-// call runs a method that the library does not offer and gives its result. Its
-// error is a *channels.Error.
+// call runs a method that the library does not offer and gives its result. Nil
+// params are sent as an empty object, since Telegram reads a JSON body as an
+// object or not at all, and refuses null (tdlib, HttpReader::parse_json_parameters).
+// Its error is a *channels.Error.
 func (c *Channel) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, *exchange, error) {
-	content, err := json.Marshal(params)
-	if err != nil {
-		return nil, &exchange{}, &channels.Error{Kind: channels.Refused, Op: method, Err: err}
+	content := []byte("{}")
+	if params != nil {
+		var err error
+		if content, err = json.Marshal(params); err != nil {
+			return nil, &exchange{}, &channels.Error{Kind: channels.Refused, Op: method, Err: err}
+		}
 	}
 	x := &exchange{}
 	ctx = context.WithValue(ctx, exchangeKey{}, x)

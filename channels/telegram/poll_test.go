@@ -385,7 +385,7 @@ func TestReceiveRunsOnceAtATime(t *testing.T) {
 func TestRow02_AnUpdateThatIsTooLargeForAnAnswerIsBuriedAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		huge := `{"update_id":5,"message":{"text":"` + strings.Repeat("x", 17<<20) + `"}}`
+		huge := `{"update_id":5,"message":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
 		s := &script{}
 		s.poll = func(ctx context.Context, n int) (*http.Response, error) {
 			offset, _ := s.asked[n]["offset"].(float64)
@@ -403,7 +403,7 @@ func TestRow02_AnUpdateThatIsTooLargeForAnAnswerIsBuriedAndTheRestGoesOn(t *test
 			return batch(said(4, "before it"), huge, said(6, "after it")), nil
 		}
 		var got []channels.Message
-		err := receiveFor(t, s, time.Minute, telegram.Options{}, func(_ context.Context, m channels.Message) error {
+		err := receiveFor(t, s, time.Minute, telegram.Options{MaxAnswer: 1 << 19}, func(_ context.Context, m channels.Message) error {
 			got = append(got, m)
 			return nil
 		})
@@ -421,7 +421,7 @@ func TestRow02_AnUpdateThatIsTooLargeForAnAnswerIsBuriedAndTheRestGoesOn(t *test
 
 func TestAnAnswerThatIsNotTelegramsPassesNoUpdate(t *testing.T) {
 	t.Parallel()
-	for name, page := range map[string]string{"a page": "<html>sign in here</html>", "a long page": strings.Repeat(" ", 17<<20)} {
+	for name, page := range map[string]string{"a page": "<html>sign in here</html>", "a long page": strings.Repeat(" ", 1<<20)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -439,7 +439,7 @@ func TestAnAnswerThatIsNotTelegramsPassesNoUpdate(t *testing.T) {
 					return hang(ctx)
 				}
 				var got []string
-				err := receiveFor(t, s, time.Hour, telegram.Options{}, func(_ context.Context, m channels.Message) error {
+				err := receiveFor(t, s, time.Hour, telegram.Options{MaxAnswer: 1 << 19}, func(_ context.Context, m channels.Message) error {
 					got = append(got, string(m.Kind)+" "+m.Text)
 					return nil
 				})

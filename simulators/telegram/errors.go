@@ -25,6 +25,8 @@ type wireErrorExtra struct {
 	RetryAfter      int   `json:"retry_after,omitempty"`
 }
 
+func (e *refusal) Error() string { return e.text }
+
 func (e *refusal) wire() wireError {
 	w := wireError{ErrorCode: e.code, Description: e.text}
 	if e.retryAfter != 0 || e.migrateTo != 0 {

@@ -190,3 +190,25 @@ func TestAllWaysToPassArgumentsAreRead(t *testing.T) {
 		}
 	}
 }
+
+// firstday T0: a body that says JSON is an object, or there is none.
+func TestBodiesOfJSONAreObjects(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for _, method := range []string{"getMe", "getWebhookInfo", "deleteWebhook", "sendMessage"} {
+		for _, body := range []string{"null", " null\n", "[]", "7", "true", "  "} {
+			r, err := p.post(t.Context(), token, method, []byte(body))
+			if err != nil || r.OK || r.ErrorCode != http.StatusBadRequest || r.Description != "Bad Request: JSON object expected" {
+				t.Errorf("%s with the body %q: %+v, %v", method, body, r, err)
+			}
+		}
+		if r, err := p.post(t.Context(), token, method, []byte(`{} {}`)); err != nil || r.OK || r.ErrorCode != http.StatusBadRequest {
+			t.Errorf("%s with two objects: %+v, %v", method, r, err)
+		}
+	}
+	for _, body := range []string{"", "{}", " {}\n"} {
+		if r, err := p.post(t.Context(), token, "getMe", []byte(body)); err != nil || !r.OK {
+			t.Errorf("getMe with the body %q: %+v, %v", body, r, err)
+		}
+	}
+}

@@ -83,10 +83,18 @@ type args = map[string]any
 
 // try calls a method with a JSON body.
 func (p *platform) try(ctx context.Context, token, method string, a args) (reply, error) {
+	if a == nil {
+		a = args{}
+	}
 	body, err := json.Marshal(a)
 	if err != nil {
 		return reply{}, err
 	}
+	return p.post(ctx, token, method, body)
+}
+
+// post calls a method with a body that is said to be JSON.
+func (p *platform) post(ctx context.Context, token, method string, body []byte) (reply, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/bot"+token+"/"+method, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err

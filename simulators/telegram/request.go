@@ -89,27 +89,33 @@ func (p params) addForm(form url.Values) {
 	}
 }
 
+// addJSON reads a body as tdlib's HttpReader::parse_json_parameters does: nothing,
+// or one object. Any other value is refused, null too, which is what a nil map
+// becomes in many a client. (The public server also takes one string; no method of
+// the Bot API has a use for it.) A null in the object stays the text "null", as it
+// does there.
 func (p params) addJSON(r io.Reader) error {
 	raw, err := io.ReadAll(r)
 	if err != nil || len(raw) == 0 {
 		return err
+	}
+	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		return badRequest("JSON object expected")
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return err
 	}
 	for k, v := range fields {
-		switch {
-		case string(v) == "null":
-		case v[0] == '"':
-			var s string
-			if err := json.Unmarshal(v, &s); err != nil {
-				return err
-			}
-			p[k] = s
-		default:
+		if v[0] != '"' {
 			p[k] = string(v)
+			continue
 		}
+		var s string
+		if err := json.Unmarshal(v, &s); err != nil {
+			return err
+		}
+		p[k] = s
 	}
 	return nil
 }

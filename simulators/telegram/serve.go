@@ -89,6 +89,10 @@ func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[stri
 		refuse(w, &refusal{code: http.StatusRequestEntityTooLarge, text: "Request Entity Too Large"})
 		return
 	}
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		refuse(w, refused)
+		return
+	}
 	if err != nil {
 		refuse(w, badRequest("can't parse request"))
 		return

@@ -49,30 +49,37 @@ type Dispatch interface {
 	// Open turns stay open.
 	StartGeneration(ctx context.Context, name string) (lost int, err error)
 
-	// Heartbeat says that w lives until then. A worker of the same name and
-	// another nonce is dead from now on. It returns ErrFenced to a worker that
-	// left or was followed by another of its name: the dead stay dead.
+	// Heartbeat says that w lives until then; before its first a worker does not
+	// live. A worker of the same name and another nonce is dead from now on. It
+	// returns ErrFenced to a worker that left or was followed by another of its
+	// name: the dead stay dead.
 	Heartbeat(ctx context.Context, w Worker, until time.Time) error
 	// Leave says that w is gone: what it owns may be taken at once.
 	Leave(ctx context.Context, w Worker) error
 
 	// Touch notes that the mailbox has a message seq, creating it with a new
 	// session when it is the first. With take, a mailbox that is owed work and
-	// has no living owner becomes w's under a higher epoch; got says so. When
-	// got is false and Owner is w, the caller either runs it already or lost an
-	// earlier answer: see Reacquire; it is never taken from itself. seq 0 notes
-	// nothing and may take all the same.
+	// has no living owner becomes w's under a higher epoch; got says so. Who takes
+	// must live: a worker whose own lease does not hold at Now gets nothing, since
+	// others could take it from that worker at once. When got is false and Owner
+	// is w, the caller either runs it already or lost an earlier answer: see
+	// Reacquire; it is never taken from itself. seq 0 notes nothing and may take
+	// all the same.
 	//
 	// The mailbox of a child (its token is the MailboxToken of the child's id)
 	// feeds the session that Spawn made; before that it is ErrNotFound.
 	Touch(ctx context.Context, t Touch) (m Mailbox, got bool, err error)
 	// Reacquire gives a mailbox that w owns under f a new epoch and counts an
 	// attempt: the way to go on after a lost answer or a panic. Repeated with
-	// the same f it answers the same epoch.
+	// the same f it answers the same epoch. Like every write under a fence it
+	// does not ask whether the owner's lease holds: the fence holds until another
+	// takes the mailbox, and ErrFenced says that it never will again.
 	Reacquire(ctx context.Context, f Fence, now time.Time) (Mailbox, error)
 	// Recover takes up to limit mailboxes that are owed work and have no living
 	// owner: first what dead ones left, then what waited longest, counted from
-	// when the work came or, when it was yielded since, from then.
+	// when the work came or, when it was yielded since, from then. As in Touch, a
+	// worker whose own lease does not hold at now gets nothing; one that is gone
+	// gets ErrFenced.
 	Recover(ctx context.Context, w Worker, now time.Time, limit int) ([]Mailbox, error)
 	// Held lists what w owns.
 	Held(ctx context.Context, w Worker) ([]Mailbox, error)

@@ -48,6 +48,21 @@ func (w *Worker) start(m sessions.Mailbox) {
 	w.actors.start(a)
 }
 
+// begin is start, unless the answer that m was taken came after this worker's
+// lease had ended: others may take m from it at once, and a model call that is
+// begun would be paid twice. Then m is given back, which is no attempt.
+func (w *Worker) begin(ctx context.Context, m sessions.Mailbox) (started bool) {
+	if w.leases.holds() {
+		w.start(m)
+		return true
+	}
+	if err := w.Store.Handover(ctx, m.Fence()); err != nil && !errors.Is(err, sessions.ErrFenced) {
+		w.Logger.Warn("giving back what was taken too late", "session", m.Session, "error", err) // it is adopted
+	}
+	w.tellOthers()
+	return false
+}
+
 // hear notes that the mailbox has a message seq.
 func (a *actor) hear(seq uint64) {
 	for {

@@ -58,8 +58,8 @@ func (w *Worker) buryDelivery(ctx context.Context, d broker.Delivery, why error)
 }
 
 func (w *Worker) touch(ctx context.Context, token string, key sessionkeys.Key, seq uint64) error {
-	take := !w.waits() && w.grabSlot() // not before those that wait already
-	started, err := w.touchLocked(ctx, sessions.Touch{Token: token, Key: key, Seq: seq, By: w.Me, Take: take, Now: w.leases.now()})
+	take := !w.waits() && w.leases.holds() && w.grabSlot() // not before those that wait already
+	started, err := w.touchLocked(ctx, sessions.Touch{Token: token, Key: key, Seq: seq, By: w.Me, Take: take})
 	if take && !started {
 		w.freeSlot()
 	}
@@ -72,6 +72,7 @@ func (w *Worker) touch(ctx context.Context, token string, key sessionkeys.Key, s
 func (w *Worker) touchLocked(ctx context.Context, t sessions.Touch) (started bool, err error) {
 	unlock := w.actors.lock(t.Token)
 	defer unlock()
+	t.Now = w.leases.now()
 	if t.Take {
 		var cancel context.CancelFunc
 		ctx, cancel = taking(ctx)
@@ -81,19 +82,18 @@ func (w *Worker) touchLocked(ctx context.Context, t sessions.Touch) (started boo
 	if err != nil {
 		return false, fmt.Errorf("touch the mailbox: %w", err)
 	}
-	if !got && t.Take && m.Owner == w.Me && m.Owed() && !w.actors.has(t.Token) && !w.recovering.Load() {
+	if !got && t.Take && m.Owner == w.Me && m.Owed() && w.leases.holds() && !w.actors.has(t.Token) && !w.recovering.Load() {
 		if m, err = w.Store.Reacquire(ctx, m.Fence(), w.leases.now()); err != nil {
 			return false, fmt.Errorf("reacquire the mailbox: %w", err)
 		}
 		got = true
 	}
 	if got {
-		w.start(m)
-		return true, nil
+		return w.begin(ctx, m), nil
 	}
 	w.actors.more(t.Token, m.Touched)
 	switch {
-	case m.Owner == (sessions.Worker{}) && m.Owed() && !t.Take:
+	case m.Owner == (sessions.Worker{}) && m.Owed(): // no slot was free, or this worker's lease does not hold
 		w.owe()
 		w.lookNow()
 		w.tellOthers()

@@ -46,6 +46,9 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	if before == 0 && !always {
 		return nil
 	}
+	if !w.leases.holds() {
+		return nil // the next heartbeat that gets through looks again
+	}
 	n := 0
 	for n < 64 && w.grabSlot() {
 		n++
@@ -61,15 +64,18 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	defer cancel()
 	w.recovering.Store(true)
 	ms, err := w.Store.Recover(ctx, w.Me, w.leases.now(), n)
+	started := 0
 	for _, m := range ms {
 		unlock := w.actors.lock(m.Token)
-		w.start(m)
+		if w.begin(ctx, m) {
+			started++
+		}
 		unlock()
 	}
 	w.recovering.Store(false)
 	if err != nil {
 		w.owe()
-		for range n - len(ms) {
+		for range n - started {
 			<-w.slots // without a nudge: the next tick looks again, not the next moment
 		}
 		return fmt.Errorf("recover mailboxes: %w", err)
@@ -80,7 +86,7 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	} else {
 		w.backlog.CompareAndSwap(before, 0)
 	}
-	for range n - len(ms) {
+	for range n - started {
 		w.freeSlot()
 	}
 	return nil
@@ -112,7 +118,7 @@ func (w *Worker) adopt(ctx context.Context, seen map[sessions.Fence]bool) (map[s
 		f := m.Fence()
 		switch {
 		case w.actors.has(m.Token):
-		case !seen[f]:
+		case !seen[f], !w.leases.holds():
 			now[f] = true
 		case w.grabSlot():
 			if err := w.readopt(ctx, f); err != nil {
@@ -144,6 +150,8 @@ func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {
 		return fmt.Errorf("take up an orphaned mailbox: %w", err)
 	}
 	w.Logger.Warn("an own mailbox had no actor and was taken up again", "key", m.Key)
-	w.start(m)
+	if !w.begin(ctx, m) {
+		w.freeSlot()
+	}
 	return nil
 }

@@ -21,12 +21,21 @@ import (
 // process of the same name has taken this one's place.
 func (w *Worker) Run(ctx context.Context) error {
 	beat := func(ctx context.Context) error {
+		sent := time.Now()
 		now, err := w.Store.Clock(ctx)
 		if err != nil {
 			return fmt.Errorf("ask the store for its time: %w", err)
 		}
 		w.leases.set(now)
-		return w.Store.Heartbeat(ctx, w.Me, now.Add(w.Config.Lease))
+		if err := w.Store.Heartbeat(ctx, w.Me, now.Add(w.Config.Lease)); err != nil {
+			return err
+		}
+		if w.leases.extend(sent.Add(w.Config.Lease)) {
+			// Nothing was to be had in between.
+			w.owe()
+			w.lookNow()
+		}
+		return nil
 	}
 	if err := beat(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -118,6 +118,7 @@ func TestAWorkerThatWasPausedForTooLongStopsByItself(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				a := r.start("a", r.talking(tools.Read))
+				synctest.Wait() // it said that it lives
 				a.store.set(func(f *faults) { f.frozen = true })
 				r.say(1, at+" x")
 				r.atGate("x")
@@ -149,6 +150,7 @@ func TestAWorkerThatWasPausedBeforeItsLastCommitChangesNothing(t *testing.T) {
 		r := newRig(t)
 		a := r.start("a")
 		paused, on := make(chan struct{}), make(chan struct{})
+		synctest.Wait() // it said that it lives
 		a.store.set(func(f *faults) {
 			f.frozen = true
 			f.finish = func() { close(paused); <-on }

@@ -31,6 +31,7 @@ type faults struct {
 	lost   bool // it is performed all the same
 	dead   bool // nothing is performed any more
 	frozen bool // heartbeats are swallowed, as of a process that is paused
+	mute   bool // heartbeats fail
 	resume int  // turns that were resumed
 	fenced int  // writes that were refused to a stale owner
 
@@ -164,10 +165,13 @@ func op0(ctx context.Context, f *faults, perform func() error) error {
 
 func (f *faults) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time) error {
 	f.mu.Lock()
-	frozen := f.frozen
+	frozen, mute := f.frozen, f.mute
 	f.mu.Unlock()
-	if frozen {
+	switch {
+	case frozen:
 		return nil
+	case mute:
+		return errBroken
 	}
 	return op0(ctx, f, func() error { return f.Store.Heartbeat(ctx, w, until) })
 }

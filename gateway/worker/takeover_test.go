@@ -144,6 +144,7 @@ func TestAWorkerThatWakesUpAfterItsLeaseWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		a := r.start("a")
+		synctest.Wait() // it said that it lives
 		a.store.set(func(f *faults) { f.frozen = true })
 		r.say(1, "wait first")
 		r.atGate("first")

@@ -94,7 +94,7 @@ func (s *Store) Touch(_ context.Context, t sessions.Touch) (sessions.Mailbox, bo
 		}
 		b.Touched = t.Seq
 	}
-	got := t.Take && s.owed(b) && b.Owner.Nonce != t.By.Nonce && s.unowned(b, t.Now) && !s.gone(t.By)
+	got := t.Take && s.owed(b) && b.Owner.Nonce != t.By.Nonce && s.unowned(b, t.Now) && s.mayTake(t.By, t.Now)
 	if got {
 		s.take(b, t.By)
 	}
@@ -104,6 +104,11 @@ func (s *Store) Touch(_ context.Context, t sessions.Touch) (sessions.Mailbox, bo
 // unowned is whether nobody lives who owns the mailbox.
 func (s *Store) unowned(b *box, now time.Time) bool {
 	return b.Owner.Nonce == "" || !s.lives(b.Owner, now) || !s.obeys(LeaseCheck)
+}
+
+// mayTake is whether a worker lives, and so may take what has no living owner.
+func (s *Store) mayTake(w sessions.Worker, now time.Time) bool {
+	return s.lives(w, now) || !s.gone(w) && !s.obeys(TakerCheck)
 }
 
 // Reacquire implements [sessions.Dispatch].
@@ -131,6 +136,9 @@ func (s *Store) Recover(_ context.Context, w sessions.Worker, now time.Time, lim
 	}
 	if s.gone(w) {
 		return nil, sessions.ErrFenced
+	}
+	if !s.mayTake(w, now) {
+		return nil, nil
 	}
 	var ms []sessions.Mailbox
 	for _, b := range s.unattended(w.Nonce, now) {

@@ -30,6 +30,7 @@ const (
 	EpochCheck   Rule = "epoch check"       // a write needs no more than a fence of the mailbox
 	EpochGrows   Rule = "epoch grows"       // who takes a mailbox gets a higher epoch
 	LeaseCheck   Rule = "lease check"       // a mailbox is taken from the dead only
+	TakerCheck   Rule = "taker check"       // a mailbox is taken by the living only
 	InboxDedupe  Rule = "inbox dedupe"      // an event makes one turn
 	ReleaseCheck Rule = "release condition" // a mailbox that is owed work is not released
 	OpenTurnOwed Rule = "open turn owed"    // an open turn is work that is owed

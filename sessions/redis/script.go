@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -25,7 +26,8 @@ func library() []string {
 // scripts are all of them, by name.
 type scripts map[string]*goredis.Script
 
-func loadScripts() (scripts, error) {
+// loadScripts composes them, once in a process.
+var loadScripts = sync.OnceValues(func() (scripts, error) {
 	all := scripts{}
 	files, err := fs.Glob(lua, "lua/*.lua")
 	if err != nil {
@@ -43,7 +45,7 @@ func loadScripts() (scripts, error) {
 		all[name] = goredis.NewScript(text)
 	}
 	return all, nil
-}
+})
 
 // compose is the whole text of a script.
 func compose(file string) (string, error) {

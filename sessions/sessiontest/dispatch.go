@@ -211,6 +211,59 @@ func workers(t *testing.T, open opener) {
 				t.Fatal("a dead worker took a mailbox")
 			}
 		},
+		"a worker whose lease ended takes nothing until it lives again": func(t *testing.T, h *house) {
+			h.alive(bob)
+			h.take(bob, "left by bob", 1)
+			h.touch("free", 1)
+			h.now = h.now.Add(lease)
+			for _, peer := range []string{"free", "left by bob", "new"} {
+				before := h.touch(peer, 1)
+				m, got := h.try(h.ann, peer, 2)
+				if got || m.Owner != before.Owner || m.Epoch != before.Epoch || m.Touched != 2 {
+					t.Fatalf("%s: got=%v %+v", peer, got, m)
+				}
+				h.same("looked up", h.mailbox(peer), m)
+			}
+			ms, err := h.s.Recover(h.ctx, h.ann, h.now, 10)
+			h.ok(err)
+			h.same("found by who does not live", len(ms), 0)
+			h.alive(h.ann)
+			h.take(h.ann, "free", 2)
+			ms, err = h.s.Recover(h.ctx, h.ann, h.now, 10)
+			h.ok(err)
+			h.same("found by who lives again", len(ms), 2)
+		},
+		"a worker that never said that it lives takes nothing": func(t *testing.T, h *house) {
+			h.touch("one", 1)
+			if m, got := h.try(bob, "one", 2); got || m.Owner != (sessions.Worker{}) || m.Touched != 2 {
+				t.Fatalf("got=%v %+v", got, m)
+			}
+			ms, err := h.s.Recover(h.ctx, bob, h.now, 10)
+			h.ok(err)
+			h.same("found", len(ms), 0)
+			h.alive(bob)
+			h.take(bob, "one", 2)
+		},
+		"a worker that is gone is refused what it would recover": func(t *testing.T, h *house) {
+			h.touch("one", 1)
+			h.ok(h.s.Leave(h.ctx, h.ann))
+			if _, got := h.try(h.ann, "one", 1); got {
+				t.Fatal("a worker that left took a mailbox")
+			}
+			_, err := h.s.Recover(h.ctx, h.ann, h.now, 10)
+			h.is(err, sessions.ErrFenced)
+		},
+		"a worker whose lease ended may reacquire what nobody took since": func(t *testing.T, h *house) {
+			f, _ := h.working("one")
+			h.now = h.now.Add(2 * lease)
+			for range 2 {
+				m, err := h.s.Reacquire(h.ctx, f, h.now)
+				h.ok(err)
+				if m.Owner != h.ann || m.Epoch != f.Epoch+1 || m.Attempts != 2 {
+					t.Fatalf("%+v", m)
+				}
+			}
+		},
 		"what a worker leaves may be taken at once": func(t *testing.T, h *house) {
 			h.working("one")
 			h.ok(h.s.Leave(h.ctx, h.ann))

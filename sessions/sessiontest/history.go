@@ -64,10 +64,17 @@ func crew() [4]life {
 	}
 }
 
-// newScene makes n mailboxes. The first has an open turn, which nobody owns.
+// newScene makes n mailboxes. The first has an open turn, which nobody owns. All
+// workers live but the second.
 func newScene(h *house, n int) *scene {
 	h.t.Helper()
 	sc := &scene{h: h, start: table{workers: crew()}}
+	for i := range sc.start.workers {
+		if w := &sc.start.workers[i]; w.Nonce != "amy-2" {
+			h.alive(w.Worker)
+			w.known, w.until = true, h.now.Add(lease).UnixMicro()
+		}
+	}
 	for i := range n {
 		peer := fmt.Sprint("box-", i)
 		sc.peers = append(sc.peers, peer)
@@ -131,7 +138,7 @@ func (sc *scene) draw(r *rand.Rand, id string) request {
 		box: r.IntN(len(sc.peers)), by: sc.start.workers[r.IntN(len(sc.start.workers))].Worker, now: sc.now().UnixMicro(),
 		seq: uint64(r.IntN(8)), limit: 1 + r.IntN(3), id: id,
 	}
-	c.what = pick("touch", "take", "take", "take", "recover", "heartbeat", "heartbeat", "mailbox", "messages", "fenced", "fenced", "fenced", "fenced", "fenced")
+	c.what = pick("touch", "take", "take", "take", "recover", "heartbeat", "heartbeat", "heartbeat", "mailbox", "messages", "fenced", "fenced", "fenced", "fenced", "fenced")
 	if r.IntN(40) == 0 {
 		c.what = "leave"
 	}

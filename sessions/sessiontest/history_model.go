@@ -158,7 +158,7 @@ func (t *table) touch(b *slot, c request) answer {
 		}
 		b.touched = c.seq
 	}
-	got := c.what == "take" && b.owed() && b.owner != c.by && !t.alive(b.owner, c.now) && !t.life(c.by).gone
+	got := c.what == "take" && b.owed() && b.owner != c.by && !t.alive(b.owner, c.now) && t.alive(c.by, c.now)
 	if got {
 		b.take(c.by)
 	}
@@ -168,6 +168,9 @@ func (t *table) touch(b *slot, c request) answer {
 func (t *table) recover(c request, heard answer) (a answer) {
 	if t.life(c.by).gone {
 		return answer{fenced: true}
+	}
+	if !t.alive(c.by, c.now) {
+		return answer{}
 	}
 	found := t.unattended(c.by.Nonce, c.now)
 	told := func(b *slot) int {

@@ -48,7 +48,8 @@ func ofMarks(h *house, seed uint64) (*recorder, porcupine.Model) {
 func TestAHistoryShowsWhichRuleAStoreForgot(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []memtest.Rule{
-		memtest.EpochCheck, memtest.EpochGrows, memtest.LeaseCheck, memtest.ReleaseCheck, memtest.OpenTurnOwed, memtest.AttemptCount,
+		memtest.EpochCheck, memtest.EpochGrows, memtest.LeaseCheck, memtest.TakerCheck, memtest.ReleaseCheck,
+		memtest.OpenTurnOwed, memtest.AttemptCount,
 	} {
 		t.Run(string(rule), func(t *testing.T) {
 			t.Parallel()

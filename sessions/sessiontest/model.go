@@ -18,7 +18,7 @@ import (
 //
 //	I1 a history is the messages that were read, in order, each once;
 //	I2 an epoch never decreases, and late commits are refused;
-//	I3 what is owed and has no living owner is found by Recover.
+//	I3 what is owed and has no living owner is found by Recover, for who lives.
 //
 // At the end a new worker does what is left, and nothing may be missing.
 func model(t *testing.T, open opener) {
@@ -200,7 +200,7 @@ func (w *world) take(t *rapid.T) {
 	for range times(t) {
 		m, got := w.h.try(by, r.peer, seq)
 		r.touched = max(r.touched, seq)
-		want := r.owed() && r.owner.Nonce != by.Nonce && !w.alive(r.owner.Nonce) && !w.gone[by.Nonce]
+		want := r.owed() && r.owner.Nonce != by.Nonce && !w.alive(r.owner.Nonce) && w.alive(by.Nonce)
 		if got != want {
 			w.rt.Fatalf("%s got the mailbox: %v, should be %v: %+v", by.Nonce, got, want, m)
 		}
@@ -488,11 +488,11 @@ func (w *world) rowOf(token string) *row {
 
 func (w *world) recover(t *rapid.T) { w.recoverFor(w.anyWorker(t), heard(t)) }
 
-// recoverFor finds exactly what is owed and has no living owner.
+// recoverFor finds exactly what is owed and has no living owner, if by lives.
 func (w *world) recoverFor(by sessions.Worker, told bool) int {
 	want := map[string]bool{}
 	for _, r := range w.rows {
-		if r.owed() && r.owner.Nonce != by.Nonce && !w.alive(r.owner.Nonce) {
+		if w.alive(by.Nonce) && r.owed() && r.owner.Nonce != by.Nonce && !w.alive(r.owner.Nonce) {
 			want[r.token] = true
 		}
 	}
@@ -508,7 +508,7 @@ func (w *world) recoverFor(by sessions.Worker, told bool) int {
 			continue // of an earlier run that was given up
 		}
 		if !want[m.Token] {
-			w.rt.Fatalf("recovered %+v, which has a living owner or nothing to do", m)
+			w.rt.Fatalf("%s recovered %+v: it does not live, or the owner does, or nothing is owed", by.Nonce, m)
 		}
 		found++
 		w.taken(r, by)
@@ -522,8 +522,9 @@ func (w *world) recoverFor(by sessions.Worker, told bool) int {
 	return found
 }
 
-func (w *world) heartbeat(t *rapid.T) {
-	by := w.anyWorker(t)
+func (w *world) heartbeat(t *rapid.T) { w.beat(w.anyWorker(t)) }
+
+func (w *world) beat(by sessions.Worker) {
 	err := w.h.s.Heartbeat(w.h.ctx, by, w.h.now.Add(lease))
 	w.expect("heartbeat", err, w.gone[by.Nonce])
 	if err == nil {
@@ -546,6 +547,12 @@ func (w *world) leave(t *rapid.T) {
 	w.gone[by.Nonce] = true
 }
 
+// time passes, and most of those who live say so; the others are paused.
 func (w *world) time(t *rapid.T) {
 	w.h.now = w.h.now.Add(time.Duration(rapid.IntRange(1, 3).Draw(t, "half leases")) * lease / 2)
+	for _, by := range w.workers {
+		if rapid.IntRange(0, 2).Draw(t, "beats") > 0 {
+			w.beat(by)
+		}
+	}
 }

@@ -33,6 +33,7 @@ func order(t *testing.T, open opener) {
 			h.touch("two", 1)
 			h.same("yielded", yield(h, m.Fence()), true)
 			h.now = h.now.Add(2 * time.Minute)
+			h.alive(h.ann)
 			h.touch("three", 1)
 			h.same("first", found(h, 2), []string{"two", "one"})
 			h.same("then", found(h, 3), []string{"flood", "three"})

@@ -8,8 +8,8 @@ import (
 )
 
 // often is how many random runs a property has without PARLEY_LONG: each is
-// hundreds of writes that wait for a disk.
-const often = 25
+// hundreds of writes that wait for a disk. Every run of the tests makes others.
+const often = 8
 
 func long() bool { return os.Getenv("PARLEY_LONG") != "" }
 

@@ -100,12 +100,12 @@ func childOf(x *tx, token string) (id sessionkeys.SessionID, err error) {
 func mayTake(x *tx, b box, w sessions.Worker, now time.Time) (bool, error) {
 	if b.Owner.Nonce != "" {
 		l, err := x.lease(b.Owner)
-		if err != nil || !l.gone && l.until > micros(now) {
+		if err != nil || l.holds(now) {
 			return false, err
 		}
 	}
 	l, err := x.lease(w)
-	return !l.gone, err
+	return l.holds(now), err
 }
 
 // Reacquire implements [sessions.Dispatch].

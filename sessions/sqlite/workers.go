@@ -17,6 +17,8 @@ type lease struct {
 	gone  bool
 }
 
+func (l lease) holds(now time.Time) bool { return !l.gone && l.until > micros(now) }
+
 func loadLease(s source, w sessions.Worker) (l lease, err error) {
 	if _, err := s.one("SELECT until, gone FROM workers WHERE name = ? AND nonce = ?", args(w.Name, w.Nonce), &l.until, &l.gone); err != nil {
 		return l, fmt.Errorf("look at the worker: %w", err)
@@ -131,8 +133,8 @@ func recoverFor(x *tx, w sessions.Worker, now time.Time, limit int) ([]sessions.
 const leftByDead = `hot AND owner_nonce > '' AND owner_nonce <> ? AND (touched > read OR turn <> '' OR controls > 0)
 	AND NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.name = m.owner_name AND w.nonce = m.owner_nonce AND w.gone = 0 AND w.until > ?)`
 
-// unattended are mailboxes that are owed work and have no living owner. It
-// returns ErrFenced to a worker that is gone.
+// unattended are mailboxes that are owed work and have no living owner: none for
+// a worker that does not live itself. It returns ErrFenced to one that is gone.
 func unattended(s source, w sessions.Worker, now time.Time, limit int) (found []box, err error) {
 	l, err := loadLease(s, w)
 	if err != nil {
@@ -140,6 +142,9 @@ func unattended(s source, w sessions.Worker, now time.Time, limit int) (found []
 	}
 	if l.gone {
 		return nil, sessions.ErrFenced
+	}
+	if !l.holds(now) {
+		return nil, nil
 	}
 	collect := func(r scanner) error {
 		b, err := scanBox(r)

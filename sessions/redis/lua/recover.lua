@@ -1,5 +1,6 @@
 -- uses: worker
 if worker.gone(R.name, R.nonce) then refuse('fenced') end
+if not worker.lives(R.name, R.nonce, R.now) then return {} end
 local left = {}
 for _, token in ipairs(worker.left(R.name, R.nonce, R.now, R.limit)) do left[#left + 1] = token end
 if #left < R.limit then

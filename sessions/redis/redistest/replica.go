@@ -18,10 +18,7 @@ func (s *Server) Replica(t testing.TB) *Server {
 	t.Helper()
 	r := &Server{t: t, o: s.o, dir: t.TempDir(), leader: s.port}
 	t.Cleanup(r.Kill)
-	r.port = freePort(t)
-	if err := r.start(); err != nil {
-		t.Fatal(err)
-	}
+	r.begin()
 	r.URL = fmt.Sprintf("redis://%s127.0.0.1:%d/0", userinfo(r.o.Password), r.port)
 	r.CatchUp()
 	return r
@@ -70,7 +67,7 @@ func (s *Server) until(what string, ok func() bool) {
 		if time.Now().After(end) {
 			s.t.Fatalf("%s: it takes too long:\n%s", what, s.Log())
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 

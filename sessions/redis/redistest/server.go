@@ -12,10 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/cmd/cmdtest"
 )
 
 // patience is how long a server may take to say something; only a test that
@@ -57,19 +60,28 @@ type Server struct {
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{t: t, o: o, dir: t.TempDir()}
-	t.Cleanup(s.Kill)
-	for try := 0; ; try++ {
-		s.port = freePort(t)
-		err := s.start()
-		if err == nil {
-			break
-		}
-		if try == 4 || !errors.Is(err, errEnded) { // the port was taken meanwhile
-			t.Fatal(err)
-		}
-	}
+	t.Cleanup(func() {
+		s.Kill()
+		cmdtest.KeepLog(t, "redis", filepath.Join(s.dir, "log"))
+	})
+	s.begin()
 	s.URL = fmt.Sprintf("redis://%s127.0.0.1:%d/0", userinfo(o.Password), s.port)
 	return s
+}
+
+// begin starts the server on a free port.
+func (s *Server) begin() {
+	s.t.Helper()
+	for try := 0; ; try++ {
+		s.port = freePort(s.t)
+		err := s.start()
+		if err == nil {
+			return
+		}
+		if try == 4 || !errors.Is(err, errEnded) { // the port was taken meanwhile
+			s.t.Fatal(err)
+		}
+	}
 }
 
 func userinfo(password string) string {
@@ -145,9 +157,11 @@ func (s *Server) start() error {
 	return s.answers()
 }
 
-// answers waits until the server has loaded its data and answers.
+// answers waits until the server has loaded its data and answers. Another server
+// may have its port, in which case ours ends.
 func (s *Server) answers() error {
 	var last error
+	me := fmt.Sprintf("process_id:%d\r\n", s.PID())
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		select {
 		case <-s.done:
@@ -156,7 +170,10 @@ func (s *Server) answers() error {
 		}
 		answer, err := s.ask("PING")
 		if err == nil && bytes.HasPrefix(answer, []byte("+PONG")) {
-			return nil
+			answer, err = s.ask("INFO", "server")
+			if bytes.Contains(answer, []byte(me)) {
+				return nil
+			}
 		}
 		last = err
 		if err == nil {
@@ -230,12 +247,19 @@ func worksIn(dir string) (pids []int, err error) {
 }
 
 // Restart runs the server again on the same port and the same data; one that
-// lives is killed first.
+// lives is killed first. A connection of somebody else may have got the port
+// meanwhile, for as long as it lives.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	if err := s.start(); err != nil {
-		s.t.Fatal(err)
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		err := s.start()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errEnded) || !strings.Contains(s.Log(), "in use") || time.Now().After(end) {
+			s.t.Fatal(err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"parley/agent"
 	"parley/gateway/attachments"
@@ -18,7 +19,7 @@ type Attachments interface {
 // bring brings the files of q, which is to be the message id, before anything of it
 // is committed: whoever takes q up after a crash brings them again, to the same
 // names. It gives its slot back meanwhile. It is ended by ctx, by the end of the
-// process, and by poked, with errPoked.
+// process, and with errPoked: by poked, or by a request that no signal told of.
 func (a *actor) bring(ctx context.Context, q *question, id string, poked <-chan struct{}) error {
 	wanted := q.attached()
 	q.files = attachments.Unreadable(wanted)
@@ -34,12 +35,22 @@ func (a *actor) bring(ctx context.Context, q *question, id string, poked <-chan 
 	ended := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		select {
-		case <-poked:
-			cancel(errPoked)
-		case <-a.w.closing:
-			cancel(agent.ErrHandover)
-		case <-ended:
+		look := time.NewTicker(controlEvery)
+		defer look.Stop()
+		for {
+			select {
+			case <-poked:
+				cancel(errPoked)
+			case <-look.C:
+				if poked == nil || !a.untold(working) { // a turn that runs looks for itself
+					continue
+				}
+				cancel(errPoked)
+			case <-a.w.closing:
+				cancel(agent.ErrHandover)
+			case <-ended:
+			}
+			return
 		}
 	})
 	a.seat.Leave() // others need not wait for what has not come
@@ -57,6 +68,19 @@ func (a *actor) bring(ctx context.Context, q *question, id string, poked <-chan 
 	}
 	q.files = got
 	return nil
+}
+
+// untold finds in the store what no signal may have told before a turn runs: a
+// control request, and that another worker has the mailbox.
+func (a *actor) untold(ctx context.Context) bool {
+	m, err := a.w.Store.Mailbox(ctx, a.token)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.w.Logger.Warn("looking at the mailbox of a message that waits for its files", "session", a.m.Session, "error", err)
+		}
+		return false
+	}
+	return m.Controls > 0 || m.Fence() != a.m.Fence()
 }
 
 func some(files [][]attachments.File) bool {

@@ -116,21 +116,27 @@ func TestWhoWaitsForFilesHoldsNoSlot(t *testing.T) {
 
 func TestStopDoesNotWaitForFiles(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		p := newPorter(r, true)
-		r.start("w", p.with)
-		r.send("look", "a")
-		<-p.came
-		r.say(1, "/stop")
-		r.wantAnswers(1, "Nothing was running. One waiting message was dropped.")
-		if p.ended() != 1 {
-			t.Errorf("%d ended", p.ended())
-		}
-		r.say(1, "hello")
-		r.wantAnswers(1, "Nothing was running. One waiting message was dropped.", "re: hello")
-		r.idle()
-	})
+	for _, deaf := range []bool{false, true} {
+		t.Run(fmt.Sprint("signals get lost ", deaf), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.log.deaf = deaf
+				p := newPorter(r, true)
+				r.start("w", p.with)
+				r.send("look", "a")
+				<-p.came
+				r.say(1, "/stop")
+				r.wantAnswers(1, "Nothing was running. One waiting message was dropped.")
+				if p.ended() != 1 {
+					t.Errorf("%d ended", p.ended())
+				}
+				r.say(1, "hello")
+				r.wantAnswers(1, "Nothing was running. One waiting message was dropped.", "re: hello")
+				r.idle()
+			})
+		})
+	}
 }
 
 // A process that ends waits for no file, and one that dies brings none twice into
@@ -183,6 +189,7 @@ func TestAFileJoinsTheTurnThatRuns(t *testing.T) {
 				r.say(1, "wait x")
 				r.atGate("x")
 				r.send("see", "a")
+				synctest.Wait() // the turn has heard of it
 				r.open("x")
 				<-p.came
 				if stop {

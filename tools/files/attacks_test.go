@@ -40,9 +40,9 @@ type attacked struct {
 	path string // as the row writes it
 }
 
-func (a attack) house(t *testing.T) attacked {
+func (a attack) house(t *testing.T, top string) attacked {
 	t.Helper()
-	h := newHouse(t)
+	h := build(t, top)
 	fill := strings.NewReplacer("{WS}", h.ws, "{OUT}", h.out, "{AGENT}", h.agent)
 	h.setUp(t, fill.Replace(a.Setup))
 	return attacked{h, with(t, h.config()), fill.Replace(a.Input)}
@@ -61,7 +61,7 @@ func (a attacked) try(t *testing.T, tool string, args map[string]any) (string, e
 func TestEveryAttackOnAPathGetsItsVerdict(t *testing.T) {
 	t.Parallel()
 	toolsOf := map[string][]string{"read": {"read_file", "view", files.SendName}, "list": {"list_directory"}, "write": {"write_file"}}
-	ran, denials := 0, map[string]bool{}
+	ran, denials, top := 0, map[string]bool{}, ground(t)
 	for _, c := range attacks(t) {
 		for _, tool := range toolsOf[c.Op] {
 			ran++
@@ -69,7 +69,7 @@ func TestEveryAttackOnAPathGetsItsVerdict(t *testing.T) {
 			if c.Op == "write" {
 				args["content"] = "W"
 			}
-			h := c.house(t)
+			h := c.house(t, top)
 			got, err := h.try(t, tool, args)
 			if v := verdict(err); v != c.Expected {
 				t.Errorf("%s %q (%s): %s, want %s", tool, c.Input, c.Why, v, c.Expected)
@@ -109,8 +109,9 @@ var fits = map[string][]string{
 func TestNoToolIsAWayAroundAnother(t *testing.T) {
 	t.Parallel()
 	denials, denied := map[string]bool{}, 0
+	still, changed := ground(t), ground(t)
 	for _, c := range attacks(t) {
-		look := c.house(t) // of those that change nothing
+		look := c.house(t, still) // of those that change nothing
 		for tool, args := range map[string]map[string]any{
 			"write_file":     {"content": "W", "create_parents": true},
 			"edit_file":      {"old_text": "E", "new_text": "W", "replace_all": true},
@@ -124,7 +125,7 @@ func TestNoToolIsAWayAroundAnother(t *testing.T) {
 		} {
 			h := look
 			if slices.Contains([]string{"write_file", "edit_file", "delete_file"}, tool) {
-				h = c.house(t)
+				h = c.house(t, changed)
 			}
 			got, err := h.try(t, tool, args)
 			if c.Expected == "deny" && !slices.Contains(fits[c.Input], tool) {

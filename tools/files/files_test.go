@@ -8,7 +8,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -23,6 +25,12 @@ type house struct {
 
 func newHouse(t *testing.T) house {
 	t.Helper()
+	return build(t, ground(t))
+}
+
+// ground is a folder in which a house can be built.
+func ground(t *testing.T) (top string) {
+	t.Helper()
 	// A Unix socket's path must be short, so the folder of the test cannot hold it.
 	top, err := os.MkdirTemp("", "f")
 	if err != nil {
@@ -36,7 +44,18 @@ func newHouse(t *testing.T) house {
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		t.Fatal(err)
 	}
+	return top
+}
+
+// build makes a house, in the place of the one that was there before.
+func build(t *testing.T, top string) house {
+	t.Helper()
 	h := house{filepath.Join(top, "ws"), filepath.Join(top, "out"), filepath.Join(top, "agent")}
+	for _, old := range []string{h.ws, h.out, h.agent, h.ws + "-evil"} {
+		if err := os.RemoveAll(old); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for path, text := range map[string]string{
 		"ws/a.txt": "A\n", "ws/sub/deep/f": "F\n", "ws/private/key": "KEY\n", "ws/real/secret": "INSIDE",
 		"out/secret": "SECRET", "agent/t.txt": "T\n", "ws-evil/f": "EVIL\n",
@@ -75,20 +94,48 @@ func (h house) untouched(t *testing.T) {
 // user calls a tool as the loop does.
 type user func(t *testing.T, workspace, name string, args map[string]any) (string, error)
 
+// kit is the tools of a configuration, as a process has them: made once, and used
+// by all at once.
+type kit struct {
+	all    []tools.Tool
+	sender *files.Sender
+	set    *tools.Set
+}
+
+var (
+	kitsMu sync.Mutex
+	kits   = map[string]kit{} // by configuration; to make the tools takes longer than to use them
+)
+
+func kitOf(t testing.TB, c files.Config) kit {
+	t.Helper()
+	kitsMu.Lock()
+	defer kitsMu.Unlock()
+	name := fmt.Sprintf("%+v", c)
+	k, ok := kits[name]
+	if ok {
+		return k
+	}
+	var err error
+	if k.all, err = files.All(c); err != nil {
+		t.Fatal(err)
+	}
+	if k.sender, err = files.Sending(c); err != nil {
+		t.Fatal(err)
+	}
+	if k.set, err = tools.NewSet(append(slices.Clone(k.all), k.sender.Tool())...); err != nil {
+		t.Fatal(err)
+	}
+	if len(kits) == 256 { // a fuzzer makes houses without end
+		clear(kits)
+	}
+	kits[name] = k
+	return k
+}
+
 func with(t *testing.T, c files.Config) user {
 	t.Helper()
-	ts, err := files.All(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sender, err := files.Sending(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := tools.NewSet(append(ts, sender.Tool())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := kitOf(t, c)
 	return func(t *testing.T, workspace, name string, args map[string]any) (string, error) {
 		t.Helper()
 		raw, err := json.Marshal(args)
@@ -99,11 +146,11 @@ func with(t *testing.T, c files.Config) user {
 		if err != nil {
 			return "", err
 		}
-		if err := set.Check(name, a); err != nil {
+		if err := k.set.Check(name, a); err != nil {
 			return "", err
 		}
 		chat := &mirror{known: true, most: 1 << 30}
-		tool, _ := set.Bind(sender.For(chat, 0)).Lookup(name)
+		tool, _ := k.set.Bind(k.sender.For(chat, 0)).Lookup(name)
 		call := tools.Call{Name: name, Arguments: a.JSON(), Workspace: workspace}
 		if cat := tool.Category(call); (cat == tools.Read) == strings.HasSuffix(name, "_file") && name != "read_file" {
 			t.Errorf("%s is of category %s", name, cat)

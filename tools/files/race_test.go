@@ -7,21 +7,23 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"parley/tools/files"
 )
 
-// rounds is how often a race is run: for two seconds, twenty with PARLEY_LONG=1,
-// and n times at least, however slow the machine is.
-func rounds(n int) iter.Seq[int] {
-	length := 2 * time.Second
-	if os.Getenv("PARLEY_LONG") == "1" {
-		length = 20 * time.Second
+// rounds is how often a race is run: a number of times, a hundred times that with
+// PARLEY_LONG, and until the tool has met the entry both as what it may use and as
+// what it may not.
+func rounds(t *testing.T, seen map[string]int, tool string) iter.Seq[int] {
+	least := 50
+	if os.Getenv("PARLEY_LONG") != "" {
+		least = 5000
 	}
 	return func(yield func(int) bool) {
-		end := time.Now().Add(length)
-		for i := 0; i < n || time.Now().Before(end); i++ {
+		for i := 0; i < least || seen[tool+" allow"] == 0 || seen[tool+" deny"] == 0; i++ {
+			if i == 100*least {
+				t.Fatalf("in %d rounds %s did not meet both: %v", i, tool, seen)
+			}
 			if !yield(i) {
 				return
 			}
@@ -79,7 +81,7 @@ func TestAFolderThatTurnsIntoALinkNeverLetsTheOutsideIn(t *testing.T) {
 	stop := h.flipFolder(t, "race")
 	call := with(t, h.config())
 	seen := map[string]int{}
-	for range rounds(200) {
+	for range rounds(t, seen, "read_file") {
 		for tool, args := range map[string]map[string]any{
 			"read_file":      {"path": "race/secret"},
 			files.SendName:   {"path": "race/secret"},
@@ -107,7 +109,7 @@ func TestAFolderThatTurnsIntoALinkNeverLetsAnythingOut(t *testing.T) {
 	stop := h.flipFolder(t, "racew")
 	call := with(t, h.config())
 	seen := map[string]int{}
-	for range rounds(200) {
+	for range rounds(t, seen, "write_file") {
 		for _, c := range []struct {
 			tool string
 			args map[string]any
@@ -162,7 +164,7 @@ func TestAFileThatTurnsIntoALinkIsNeverFollowed(t *testing.T) {
 	defer stop()
 	call := with(t, h.config())
 	seen := map[string]int{}
-	for range rounds(200) {
+	for range rounds(t, seen, "read_file") {
 		for tool, args := range map[string]map[string]any{
 			"write_file":   {"path": "target", "content": "x"},
 			"edit_file":    {"path": "target", "old_text": "S", "new_text": "$", "replace_all": true},

@@ -29,9 +29,23 @@ func resolvedPath(info fs.FileInfo, abs string) (path string, ok bool) {
 
 // named says that the name by which f was opened is still there. The kernel
 // marks one that is gone; a file that really ends so is taken for one, too.
+//
+// What takes a name's place counts the names of the file that had it first, and
+// marks the name a moment later, all with the folder locked. So the folder is read
+// in between, which waits for the lock.
 func named(f *os.File) bool {
 	path, ok := kernelPath(f)
-	return !ok || !strings.HasSuffix(path, " (deleted)")
+	if !ok {
+		return true
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return false
+	}
+	_, err = dir.Readdirnames(1)
+	_ = dir.Close()
+	now, _ := kernelPath(f)
+	return err == nil && now == path && !strings.HasSuffix(now, " (deleted)")
 }
 
 // kernelPath asks /proc for the name of the descriptor.

@@ -265,11 +265,7 @@ func TestAStoppedCallWritesNothing(t *testing.T) {
 // lookup is one of all tools.
 func lookup(t testing.TB, c files.Config, name string) tools.Tool {
 	t.Helper()
-	all, err := files.All(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tool := range all {
+	for _, tool := range kitOf(t, c).all {
 		if tool.Definition().Name == name {
 			return tool
 		}

@@ -15,16 +15,16 @@ import (
 	"net/http"
 	"time"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
-
 	"parley/llm"
 	"parley/llm/wire"
 )
 
 // DefaultBaseURL is where requests go when Options do not say.
 const DefaultBaseURL = "https://api.anthropic.com/"
+
+// version is the version of the API. Anthropic changes nothing in one that its
+// clients must know.
+const version = "2023-06-01"
 
 // Options of one model. Nothing is read from the environment or from profile
 // files.
@@ -52,7 +52,8 @@ type Model struct {
 	o        Options
 	info     llm.Info
 	limits   wire.Limits
-	messages sdk.MessageService
+	endpoint string
+	header   http.Header
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -69,30 +70,25 @@ func New(o Options) (*Model, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
-	if err := wire.CheckBaseURL(o.BaseURL); err != nil {
+	endpoint, err := wire.Endpoint(o.BaseURL, "v1/messages")
+	if err != nil {
 		return nil, fmt.Errorf("anthropic model: base url: %w", err)
 	}
 	m := &Model{
-		o:      o,
-		info:   o.Info,
-		limits: wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
+		o:        o,
+		info:     o.Info,
+		limits:   wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
+		endpoint: endpoint,
+		header:   http.Header{},
 	}
 	if m.info.Window == 0 {
 		m.info = llm.Lookup(o.Model)
 	}
-	// A bare service, unlike a client, has no defaults of its own: neither from
-	// the environment nor from files. Telemetry is the one thing it would look
-	// up by itself.
-	options := []option.RequestOption{
-		option.WithBaseURL(o.BaseURL),
-		option.WithAPIKey(o.APIKey),
-		option.WithMaxRetries(0),
-		option.WithoutOpenTelemetry(),
-	}
+	m.header.Set("X-Api-Key", o.APIKey)
+	m.header.Set("Anthropic-Version", version)
 	for name, value := range o.Headers {
-		options = append(options, option.WithHeader(name, value))
+		m.header.Set(name, value)
 	}
-	m.messages = sdk.NewMessageService(options...)
 	return m, nil
 }
 
@@ -136,31 +132,28 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: err.Error(), Err: err}
 	}
-	stream := m.messages.NewStreaming(x.Context(), sdk.MessageNewParams{},
-		option.WithHTTPClient(x), option.WithRequestBody("application/json", body))
-	if err := stream.Err(); err != nil {
+	if err := x.Post(m.endpoint, m.header, body); err != nil {
 		return nil, x.Fault(err)
 	}
-	events := ssestream.NewDecoder(x.Answer()) //nolint:bodyclose // x.End closes it
-	for events.Next() {
-		if err := ctx.Err(); err != nil {
+	for e, err := range x.Events() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return nil, x.Fault(err)
 		}
-		done, err := a.take(events.Event().Data)
+		done, err := a.take(e.Data)
 		switch {
 		case a.stopped:
 			return nil, nil
 		case errors.Is(err, errReported):
-			return nil, x.Reported(events.Event().Data)
+			return nil, x.Reported(e.Data)
 		case err != nil:
 			return nil, x.Fault(err)
 		case done:
 			x.Settle()
 			return a.response(x.RequestID()), nil
 		}
-	}
-	if err := events.Err(); err != nil {
-		return nil, x.Fault(err)
 	}
 	return nil, x.Ended(a.events)
 }

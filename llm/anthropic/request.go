@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"parley/llm"
 )
@@ -16,42 +12,83 @@ import (
 // free for the messages.
 const systemBreakpoints = 2
 
-// encode writes the body of r. The messages are put into it beside the SDK's
-// parameters, because the SDK rewrites raw JSON on its way (it escapes <, >
-// and &), and a replayed block must not change by a byte.
+// settings are a request without its messages.
+type settings struct {
+	MaxTokens    int           `json:"max_tokens"`
+	Model        string        `json:"model"`
+	Temperature  *float64      `json:"temperature,omitempty"`
+	TopP         *float64      `json:"top_p,omitempty"`
+	Metadata     *metadata     `json:"metadata,omitempty"`
+	OutputConfig *outputConfig `json:"output_config,omitempty"`
+	System       []block       `json:"system,omitempty"`
+	Thinking     *thinking     `json:"thinking,omitempty"`
+	ToolChoice   *toolChoice   `json:"tool_choice,omitempty"`
+	Tools        []tool        `json:"tools,omitempty"`
+	Stream       bool          `json:"stream"`
+}
+
+type metadata struct {
+	UserID string `json:"user_id"`
+}
+
+type outputConfig struct {
+	Effort string `json:"effort"`
+}
+
+type thinking struct {
+	BudgetTokens int    `json:"budget_tokens,omitempty"`
+	Type         string `json:"type"`
+}
+
+type toolChoice struct {
+	Type string `json:"type"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+// encode writes the body of r. The messages are put into it beside the
+// settings, because encoding/json takes the spaces out of raw JSON on its way,
+// and a replayed block must not change by a byte.
 func (m *Model) encode(r llm.Request) ([]byte, error) {
 	messages, err := m.messagesJSON(r.Messages)
 	if err != nil {
 		return nil, err
 	}
-	p := sdk.MessageNewParams{
-		Model:     m.o.Model,
-		MaxTokens: int64(m.maxTokens(r)),
-		System:    system(r.System),
-		Tools:     tools(r.Tools),
-	}
-	m.think(&p, r)
-	m.sample(&p, r)
-	if len(r.Tools) > 0 {
-		p.ToolChoice = choice(r.Choice)
-	}
-	if r.CacheKey != "" {
-		p.Metadata = sdk.MetadataParam{UserID: param.NewOpt(r.CacheKey)}
-	}
-	head, err := p.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	head, ok := bytes.CutPrefix(head, []byte("{"))
-	if !ok || len(messages) == 0 {
+	if len(messages) == 0 {
 		return nil, errors.New("encode request: no messages")
 	}
-	body := bytes.NewBuffer(make([]byte, 0, len(head)+len(messages)+32))
-	body.WriteString(`{"messages":`)
-	body.Write(messages)
-	body.WriteByte(',')
-	body.Write(head)
-	return body.Bytes(), nil
+	head, err := literal(m.settings(r))
+	if err != nil {
+		return nil, err
+	}
+	const first = `{"messages":`
+	body := make([]byte, 0, len(first)+len(messages)+len(head))
+	body = append(append(body, first...), messages...)
+	body = append(body, ',')
+	return append(body, head[1:]...), nil
+}
+
+func (m *Model) settings(r llm.Request) settings {
+	s := settings{
+		Model:     m.o.Model,
+		MaxTokens: m.maxTokens(r),
+		System:    system(r.System),
+		Tools:     tools(r.Tools),
+		Stream:    true,
+	}
+	m.think(&s, r)
+	m.sample(&s, r)
+	if len(r.Tools) > 0 {
+		s.ToolChoice = choice(r.Choice)
+	}
+	if r.CacheKey != "" {
+		s.Metadata = &metadata{UserID: r.CacheKey}
+	}
+	return s
 }
 
 // maxTokens is what r asks for, but no more than the model gives.
@@ -67,12 +104,12 @@ func (m *Model) maxTokens(r llm.Request) int {
 
 // system is the system blocks in order, the last two of those that ask for it
 // with a breakpoint. Empty blocks are refused by the API and left out.
-func system(blocks []llm.SystemBlock) []sdk.TextBlockParam {
-	var out []sdk.TextBlockParam
+func system(blocks []llm.SystemBlock) []block {
+	var out []block
 	free := systemBreakpoints
 	for _, b := range blocks {
 		if b.Text != "" {
-			out = append(out, sdk.TextBlockParam{Text: b.Text})
+			out = append(out, block{Type: "text", Text: b.Text})
 		}
 	}
 	next := len(out)
@@ -82,22 +119,17 @@ func system(blocks []llm.SystemBlock) []sdk.TextBlockParam {
 		}
 		next--
 		if blocks[i].Cache {
-			out[next].CacheControl = sdk.NewCacheControlEphemeralParam()
+			out[next].Cache = &cacheControl{Type: "ephemeral"}
 			free--
 		}
 	}
 	return out
 }
 
-func tools(ds []llm.Definition) []sdk.ToolUnionParam {
-	var out []sdk.ToolUnionParam
+func tools(ds []llm.Definition) []tool {
+	var out []tool
 	for _, d := range ds {
-		t := sdk.ToolParam{Name: d.Name}
-		if d.Description != "" {
-			t.Description = param.NewOpt(d.Description)
-		}
-		t.InputSchema = param.Override[sdk.ToolInputSchemaParam](schema(d.Schema))
-		out = append(out, sdk.ToolUnionParam{OfTool: &t})
+		out = append(out, tool{Name: d.Name, Description: d.Description, InputSchema: schema(d.Schema)})
 	}
 	return out
 }
@@ -111,14 +143,14 @@ func schema(s json.RawMessage) json.RawMessage {
 	return s
 }
 
-func choice(c llm.ToolChoice) sdk.ToolChoiceUnionParam {
+func choice(c llm.ToolChoice) *toolChoice {
 	switch c {
 	case llm.None:
-		return sdk.ToolChoiceUnionParam{OfNone: &sdk.ToolChoiceNoneParam{}}
+		return &toolChoice{Type: "none"}
 	case llm.Required:
-		return sdk.ToolChoiceUnionParam{OfAny: &sdk.ToolChoiceAnyParam{}}
+		return &toolChoice{Type: "any"}
 	default:
-		return sdk.ToolChoiceUnionParam{}
+		return nil
 	}
 }
 
@@ -131,37 +163,35 @@ const leastBudget = 1024
 
 // think asks for thinking when r names an effort, in the model's own way.
 // Forced tool use excludes it on models that can be without.
-func (m *Model) think(p *sdk.MessageNewParams, r llm.Request) {
+func (m *Model) think(s *settings, r llm.Request) {
 	if r.Effort == "" {
 		return
 	}
 	if m.info.Effort {
-		p.OutputConfig = sdk.OutputConfigParam{Effort: sdk.OutputConfigEffort(r.Effort)}
+		s.OutputConfig = &outputConfig{Effort: r.Effort}
 	}
 	if r.Choice == llm.Required && len(r.Tools) > 0 {
 		return
 	}
 	switch m.info.Thinking {
 	case llm.AdaptiveThinking, llm.AlwaysThinking:
-		p.Thinking = sdk.ThinkingConfigParamUnion{OfAdaptive: &sdk.ThinkingConfigAdaptiveParam{}}
+		s.Thinking = &thinking{Type: "adaptive"}
 	case llm.BudgetThinking:
-		budget := min(budgets[r.Effort], int(p.MaxTokens)/2)
+		budget := min(budgets[r.Effort], s.MaxTokens/2)
 		if budget >= leastBudget {
-			p.Thinking = sdk.ThinkingConfigParamUnion{OfEnabled: &sdk.ThinkingConfigEnabledParam{BudgetTokens: int64(budget)}}
+			s.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
 		}
 	}
 }
 
 // sample sets temperature and top_p where the model takes them; with thinking
 // it does not.
-func (m *Model) sample(p *sdk.MessageNewParams, r llm.Request) {
-	if !m.info.Sampling || !param.IsOmitted(p.Thinking) {
+func (m *Model) sample(s *settings, r llm.Request) {
+	if !m.info.Sampling || s.Thinking != nil {
 		return
 	}
-	if r.Temperature != nil {
-		p.Temperature = param.NewOpt(*r.Temperature)
-	}
-	if r.TopP != nil && r.Temperature == nil { // newer models refuse both at once
-		p.TopP = param.NewOpt(*r.TopP)
+	s.Temperature = r.Temperature
+	if r.Temperature == nil { // newer models refuse both at once
+		s.TopP = r.TopP
 	}
 }

@@ -198,12 +198,16 @@ func requests(t *testing.T, a Adapter) {
 			t.Errorf("stream %s, model %s", body["stream"], body["model"])
 		}
 	})
-	t.Run("without any message is refused before it is sent", func(t *testing.T) {
-		t.Parallel()
-		p := serve(t, stream(a.Wire.Text("ok")...))
-		o := ask(t.Context(), t, a.Open(t, p.endpoint()), llm.Request{System: hello().System})
-		if o.err == nil || o.err.Kind != llm.InvalidRequest || o.err.Sent || len(p.requests()) != 0 {
-			t.Errorf("%v after %d requests", o.err, len(p.requests()))
-		}
-	})
+	broken := tooled()
+	broken.Tools[0].Schema = json.RawMessage(`{"type":`)
+	for name, r := range map[string]llm.Request{"without any message": {System: hello().System}, "with a schema that is no JSON": broken} {
+		t.Run(name+" is refused before it is sent", func(t *testing.T) {
+			t.Parallel()
+			p := serve(t, stream(a.Wire.Text("ok")...))
+			o := ask(t.Context(), t, a.Open(t, p.endpoint()), r)
+			if o.err == nil || o.err.Kind != llm.InvalidRequest || o.err.Sent || len(p.requests()) != 0 {
+				t.Errorf("%v after %d requests", o.err, len(p.requests()))
+			}
+		})
+	}
 }

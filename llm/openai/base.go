@@ -1,10 +1,10 @@
 package openai
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
-
-	"github.com/openai/openai-go/v3/option"
 
 	"parley/llm"
 	"parley/llm/wire"
@@ -12,13 +12,16 @@ import (
 
 // base is a model apart from its protocol.
 type base struct {
-	o      Options
-	info   llm.Info
-	limits wire.Limits
-	own    bool // at OpenAI itself
+	o        Options
+	info     llm.Info
+	limits   wire.Limits
+	own      bool // at OpenAI itself
+	endpoint string
+	header   http.Header
 }
 
-func newBase(o Options) (base, error) {
+// newBase checks o. method is what the protocol adds to the base URL.
+func newBase(o Options, method string) (base, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
@@ -36,30 +39,24 @@ func newBase(o Options) (base, error) {
 	if own && o.APIKey == "" {
 		return base{}, fmt.Errorf("openai model: api key: required")
 	}
-	if err := wire.CheckBaseURL(o.BaseURL); err != nil {
+	endpoint, err := wire.Endpoint(o.BaseURL, method)
+	if err != nil {
 		return base{}, fmt.Errorf("openai model: base url: %w", err)
 	}
 	b := base{
-		o: o, info: o.Info, own: own,
+		o: o, info: o.Info, own: own, endpoint: endpoint, header: http.Header{},
 		limits: wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
 	}
 	if b.info.Window == 0 {
 		b.info = llm.Lookup(o.Model)
 	}
+	if o.APIKey != "" {
+		b.header.Set("Authorization", "Bearer "+o.APIKey)
+	}
+	for name, value := range o.Headers {
+		b.header.Set(name, value)
+	}
 	return b, nil
-}
-
-// options are for a bare service of the SDK, which unlike a client reads
-// nothing from the environment.
-func (b *base) options() []option.RequestOption {
-	options := []option.RequestOption{option.WithBaseURL(b.o.BaseURL), option.WithMaxRetries(0)}
-	if b.o.APIKey != "" {
-		options = append(options, option.WithAPIKey(b.o.APIKey))
-	}
-	for name, value := range b.o.Headers {
-		options = append(options, option.WithHeader(name, value))
-	}
-	return options
 }
 
 // Provider is the operator's name for the provider.
@@ -100,4 +97,26 @@ func (b *base) secrets() []string {
 		secrets = append(secrets, value)
 	}
 	return secrets
+}
+
+// join is a request body: settings, and last, under key, the items, byte for
+// byte. encoding/json would take the spaces out of them on its way.
+func join(settings any, key string, items []json.RawMessage) ([]byte, error) {
+	head, err := literal(settings)
+	if err != nil {
+		return nil, err
+	}
+	size := len(head) + len(key) + len(`,"":[]}`)
+	for _, item := range items {
+		size += len(item) + 1
+	}
+	body := make([]byte, 0, size)
+	body = append(append(append(append(body, head[:len(head)-1]...), `,"`...), key...), `":[`...)
+	for i, item := range items {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, item...)
+	}
+	return append(body, "]}"...), nil
 }

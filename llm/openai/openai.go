@@ -16,10 +16,6 @@ import (
 	"net/http"
 	"time"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
 	"parley/llm"
 	"parley/llm/wire"
 )
@@ -58,20 +54,17 @@ type Options struct {
 
 // Model is one model behind the Chat Completions protocol. It is safe for
 // concurrent use.
-type Model struct {
-	base
-	chat sdk.ChatCompletionService
-}
+type Model struct{ base }
 
 var _ llm.Model = (*Model)(nil)
 
 // New checks o and returns the model. It makes no request.
 func New(o Options) (*Model, error) {
-	b, err := newBase(o)
+	b, err := newBase(o, "chat/completions")
 	if err != nil {
 		return nil, err
 	}
-	return &Model{base: b, chat: sdk.NewChatCompletionService(b.options()...)}, nil
+	return &Model{base: b}, nil
 }
 
 // Stream sends r once and yields the answer; see [llm.Model].
@@ -88,37 +81,38 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 	x := wire.Begin(ctx, m.o.HTTPClient, m.limits, m.secrets()...)
 	defer x.End()
 
-	params := m.params(r)
-	if len(params.Messages) == 0 {
+	messages := m.messages(r)
+	if len(messages) == 0 {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "no messages"}
 	}
-	stream := m.chat.NewStreaming(x.Context(), params, option.WithHTTPClient(x))
-	if err := stream.Err(); err != nil {
+	body, err := join(m.settings(r), "messages", messages)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
+	}
+	if err := x.Post(m.endpoint, m.header, body); err != nil {
 		return nil, x.Fault(err)
 	}
-	events := ssestream.NewDecoder(x.Answer()) //nolint:bodyclose // x.End closes it
-	for events.Next() {
-		if err := ctx.Err(); err != nil {
+	for e, err := range x.Events() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return nil, x.Fault(err)
 		}
-		data := events.Event().Data
-		if bytes.HasPrefix(data, []byte("[DONE]")) {
+		if bytes.HasPrefix(e.Data, []byte("[DONE]")) {
 			x.Settle()
 			return m.end(x, a)
 		}
-		if wire.IsError(data) {
-			return nil, x.Reported(data)
+		if wire.IsError(e.Data) {
+			return nil, x.Reported(e.Data)
 		}
-		err := a.take(data)
+		err = a.take(e.Data)
 		switch {
 		case a.stopped:
 			return nil, nil
 		case err != nil:
 			return nil, x.Fault(err)
 		}
-	}
-	if err := events.Err(); err != nil {
-		return nil, x.Fault(err)
 	}
 	if !a.done() {
 		return nil, x.Ended(a.chunks)

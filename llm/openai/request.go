@@ -3,114 +3,137 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 
 	"parley/llm"
 	"parley/llm/wire"
 	"parley/transcript"
 )
 
-func (m *Model) params(r llm.Request) sdk.ChatCompletionNewParams {
-	p := sdk.ChatCompletionNewParams{
-		Model:         m.o.Model,
-		Messages:      m.messages(r),
-		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-	}
-	if most := int64(m.maxTokens(r)); m.o.LegacyMaxTokens {
-		p.MaxTokens = param.NewOpt(most)
+// chatSettings are a request without its messages. Which of the two limits is
+// sent, the options say.
+type chatSettings struct {
+	Model               string        `json:"model"`
+	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int           `json:"max_tokens,omitempty"`
+	Temperature         *float64      `json:"temperature,omitempty"`
+	TopP                *float64      `json:"top_p,omitempty"`
+	PromptCacheKey      string        `json:"prompt_cache_key,omitempty"`
+	ReasoningEffort     string        `json:"reasoning_effort,omitempty"`
+	ServiceTier         string        `json:"service_tier,omitempty"`
+	StreamOptions       streamOptions `json:"stream_options"`
+	ToolChoice          string        `json:"tool_choice,omitempty"`
+	Tools               []chatTool    `json:"tools,omitempty"`
+	Stream              bool          `json:"stream"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type chatTool struct {
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// chatMessage is a message that we write; replayed ones stay raw.
+type chatMessage struct {
+	Role       string `json:"role"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	Content    any    `json:"content"` // a text, or []chatPart
+}
+
+type chatPart struct {
+	Type     string     `json:"type"`
+	Text     string     `json:"text,omitempty"`
+	ImageURL *chatImage `json:"image_url,omitempty"`
+}
+
+type chatImage struct {
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (m *Model) settings(r llm.Request) chatSettings {
+	s := chatSettings{Model: m.o.Model, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}, ServiceTier: m.tier()}
+	if most := m.maxTokens(r); m.o.LegacyMaxTokens {
+		s.MaxTokens = most
 	} else {
-		p.MaxCompletionTokens = param.NewOpt(most)
+		s.MaxCompletionTokens = most
 	}
 	if m.info.Sampling {
-		if r.Temperature != nil {
-			p.Temperature = param.NewOpt(*r.Temperature)
-		}
-		if r.TopP != nil {
-			p.TopP = param.NewOpt(*r.TopP)
-		}
+		s.Temperature, s.TopP = r.Temperature, r.TopP
 	}
-	if m.info.Effort && r.Effort != "" {
-		p.ReasoningEffort = shared.ReasoningEffort(r.Effort)
+	if m.info.Effort {
+		s.ReasoningEffort = r.Effort
 	}
-	if m.o.PromptCacheKey && r.CacheKey != "" {
-		p.PromptCacheKey = param.NewOpt(r.CacheKey)
+	if m.o.PromptCacheKey {
+		s.PromptCacheKey = r.CacheKey
 	}
-	p.ServiceTier = sdk.ChatCompletionNewParamsServiceTier(m.tier())
 	for _, d := range r.Tools {
-		p.Tools = append(p.Tools, tool(d))
+		s.Tools = append(s.Tools, chatTool{Type: "function", Function: chatFunction{Name: d.Name, Description: d.Description, Parameters: d.Schema}})
 	}
-	if len(p.Tools) > 0 && r.Choice != llm.Auto {
-		p.ToolChoice.OfAuto = param.NewOpt(string(r.Choice))
+	if len(s.Tools) > 0 {
+		s.ToolChoice = string(r.Choice)
 	}
-	return p
+	return s
 }
 
-func tool(d llm.Definition) sdk.ChatCompletionToolUnionParam {
-	f := shared.FunctionDefinitionParam{Name: d.Name}
-	if d.Description != "" {
-		f.Description = param.NewOpt(d.Description)
-	}
-	if schema := d.Schema; len(schema) > 0 {
-		f.SetExtraFields(map[string]any{"parameters": schema})
-	}
-	return sdk.ChatCompletionFunctionTool(f)
-}
-
-func (m *Model) messages(r llm.Request) []sdk.ChatCompletionMessageParamUnion {
-	var out []sdk.ChatCompletionMessageParamUnion
-	var system []string
+// system is the system message, empty when there is none.
+func system(r llm.Request) string {
+	var texts []string
 	for _, b := range r.System {
 		if b.Text != "" {
-			system = append(system, b.Text)
+			texts = append(texts, b.Text)
 		}
 	}
-	if len(system) > 0 {
-		out = append(out, sdk.SystemMessage(strings.Join(system, "\n\n")))
-	}
-	said := 0
+	return strings.Join(texts, "\n\n")
+}
+
+// messages is the history behind the system message, nil when it is empty.
+func (m *Model) messages(r llm.Request) []json.RawMessage {
+	var out []json.RawMessage
 	for _, h := range r.Messages {
-		var next []sdk.ChatCompletionMessageParamUnion
 		if h.Role == transcript.Assistant {
-			next = m.assistant(h)
+			out = append(out, m.assistant(h)...)
 		} else {
-			next = m.others(h)
+			out = append(out, m.others(h)...)
 		}
-		said += len(next)
-		out = append(out, next...)
 	}
-	if said == 0 {
-		return nil
+	if text := system(r); text != "" && len(out) > 0 {
+		out = slices.Insert(out, 0, object(chatMessage{Role: "system", Content: text}))
 	}
 	return out
 }
 
 // others is a user or tool message: first one message for each result, then
 // one with everything else.
-func (m *Model) others(h transcript.Message) []sdk.ChatCompletionMessageParamUnion {
-	var out []sdk.ChatCompletionMessageParamUnion
-	var parts []sdk.ChatCompletionContentPartUnionParam
+func (m *Model) others(h transcript.Message) []json.RawMessage {
+	var out []json.RawMessage
+	var parts []chatPart
 	var words []string
-	plain := true
 	text := func(s string) {
 		if s != "" {
 			words = append(words, s)
-			parts = append(parts, sdk.TextContentPart(s))
+			parts = append(parts, chatPart{Type: "text", Text: s})
 		}
 	}
 	image := func(url, detail string) {
-		plain = false
-		parts = append(parts, sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: url, Detail: detail}))
+		parts = append(parts, chatPart{Type: "image_url", ImageURL: &chatImage{URL: url, Detail: detail}})
 	}
 	for _, p := range h.Parts {
 		switch p := p.(type) {
 		case transcript.Text:
 			text(p.Text)
 		case transcript.ToolResult:
-			out = append(out, sdk.ToolMessage(p.Content, wire.SafeID(p.ToolCallID)))
+			out = append(out, object(chatMessage{Role: "tool", ToolCallID: wire.SafeID(p.ToolCallID), Content: p.Content}))
 		case transcript.Binary:
 			if m.info.Vision && strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
 				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), "")
@@ -127,25 +150,23 @@ func (m *Model) others(h transcript.Message) []sdk.ChatCompletionMessageParamUni
 	}
 	switch {
 	case len(parts) == 0:
-	case plain: // small servers take only a string
-		out = append(out, sdk.UserMessage(strings.Join(words, "\n")))
+	case len(words) == len(parts): // small servers take only a string
+		out = append(out, object(chatMessage{Role: "user", Content: strings.Join(words, "\n")}))
 	default:
-		out = append(out, sdk.UserMessage(parts))
+		out = append(out, object(chatMessage{Role: "user", Content: parts}))
 	}
 	return out
 }
 
 // assistant is what the model said: in the provider's own words when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
-func (m *Model) assistant(h transcript.Message) []sdk.ChatCompletionMessageParamUnion {
+func (m *Model) assistant(h transcript.Message) []json.RawMessage {
 	if n := m.native(h); len(n) == 1 && itemType(n[0]) == "" {
 		raw := n[0]
 		if m.o.DropReasoning {
 			raw = withoutReasoning(raw)
 		}
-		return []sdk.ChatCompletionMessageParamUnion{
-			param.Override[sdk.ChatCompletionMessageParamUnion](raw),
-		}
+		return []json.RawMessage{raw}
 	}
 	var words []string
 	var calls []nativeCall
@@ -162,11 +183,7 @@ func (m *Model) assistant(h transcript.Message) []sdk.ChatCompletionMessageParam
 	if len(words)+len(calls) == 0 {
 		return nil
 	}
-	raw, err := literal(nativeMessage(strings.Join(words, "\n"), calls, nil))
-	if err != nil {
-		return nil
-	}
-	return []sdk.ChatCompletionMessageParamUnion{param.Override[sdk.ChatCompletionMessageParamUnion](raw)}
+	return []json.RawMessage{object(nativeMessage(strings.Join(words, "\n"), calls, nil))}
 }
 
 // arguments is a call's input as the text of a JSON object, whatever the model

@@ -190,6 +190,7 @@ func TestSettingsReachOnlyServersAndModelsThatTakeThem(t *testing.T) {
 		{"an unknown model", openai.Options{Model: "llama"}, llm.Request{Effort: "low", Temperature: &half, TopP: &half}, "4096 0  0.5 0.5  "},
 		{"a model that the operator describes", openai.Options{Model: "x", Info: llm.Info{Window: 9000, MaxOutput: 500, Effort: true}}, llm.Request{MaxTokens: 900, Effort: "low", Temperature: &half}, "500 0 low    "},
 		{"a reasoning model", openai.Options{}, llm.Request{Effort: "high", Temperature: &half}, "128000 0 high    "},
+		{"a model whose most nobody knows", openai.Options{Info: llm.Info{Window: 9000}}, llm.Request{}, "0 0     "},
 		{"a cache key, elsewhere", openai.Options{}, llm.Request{CacheKey: "k"}, "128000 0     "},
 		{"a cache key where wanted", openai.Options{PromptCacheKey: true}, llm.Request{CacheKey: "k"}, "128000 0    k "},
 		{"a tool must be called", openai.Options{}, llm.Request{Tools: tools, Choice: llm.Required}, `128000 0     "required"`},
@@ -211,7 +212,7 @@ func TestSettingsReachOnlyServersAndModelsThatTakeThem(t *testing.T) {
 				return fmt.Sprint(*f)
 			}
 			got := fmt.Sprintf("%d %d %s %s %s %s %s", b.Most, b.OldMost, b.Effort, number(b.Temp), number(b.TopP), b.CacheKey, b.Choice)
-			if got != c.want || string(b.StreamOpt) != `{"include_usage":true}` || s.paths[0] != "/api/v1/chat/completions" {
+			if got != c.want || strings.Contains(b.raw, "tokens\":0") || string(b.StreamOpt) != `{"include_usage":true}` || s.paths[0] != "/api/v1/chat/completions" {
 				t.Errorf("got  %q\nwant %q\n%s %s", got, c.want, b.StreamOpt, s.paths)
 			}
 		})

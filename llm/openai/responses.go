@@ -5,10 +5,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/responses"
-
 	"parley/llm"
 	"parley/llm/wire"
 )
@@ -17,10 +13,7 @@ import (
 // at the provider: nothing is stored there, and every request brings the whole
 // history. What the model reasoned comes encrypted and goes back as it came,
 // item by item. It is safe for concurrent use.
-type Responses struct {
-	base
-	service responses.ResponseService
-}
+type Responses struct{ base }
 
 var _ llm.Model = (*Responses)(nil)
 
@@ -28,11 +21,11 @@ var _ llm.Model = (*Responses)(nil)
 // request. Encrypted reasoning is asked for when Info says that the model takes
 // an effort: OpenAI refuses the wish for a model that does not reason.
 func NewResponses(o Options) (*Responses, error) {
-	b, err := newBase(o)
+	b, err := newBase(o, "responses")
 	if err != nil {
 		return nil, err
 	}
-	return &Responses{base: b, service: responses.NewResponseService(b.options()...)}, nil
+	return &Responses{base: b}, nil
 }
 
 // Stream sends r once and yields the answer; see [llm.Model].
@@ -53,32 +46,29 @@ func (m *Responses) run(ctx context.Context, r llm.Request, a *turn) (*llm.Respo
 	if len(input) == 0 {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "no messages"}
 	}
-	body, err := m.body(r, input)
+	body, err := join(m.settings(r), "input", input)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
 	}
-	// The SDK would write the body anew, and an item that must come back byte
-	// for byte with it.
-	stream := m.service.NewStreaming(x.Context(), responses.ResponseNewParams{},
-		option.WithRequestBody("application/json", body), option.WithHTTPClient(x))
-	if err := stream.Err(); err != nil {
+	if err := x.Post(m.endpoint, m.header, body); err != nil {
 		return nil, x.Fault(err)
 	}
-	events := ssestream.NewDecoder(x.Answer()) //nolint:bodyclose // x.End closes it
-	for events.Next() {
-		if err := ctx.Err(); err != nil {
+	for sent, err := range x.Events() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return nil, x.Fault(err)
 		}
-		data := events.Event().Data
-		if bytes.HasPrefix(data, []byte("[DONE]")) { // of servers that made this protocol out of the other one
+		if bytes.HasPrefix(sent.Data, []byte("[DONE]")) { // of servers that made this protocol out of the other one
 			return nil, x.Ended(a.events)
 		}
-		e, err := decodeEvent(events.Event().Type, data)
+		e, err := decodeEvent(sent.Name, sent.Data)
 		if err != nil {
 			return nil, x.Fault(err)
 		}
 		if e.Type == "error" || given(e.Error) {
-			return nil, reported(x, data)
+			return nil, reported(x, sent.Data)
 		}
 		err = a.take(e)
 		switch {
@@ -90,9 +80,6 @@ func (m *Responses) run(ctx context.Context, r llm.Request, a *turn) (*llm.Respo
 			x.Settle()
 			return a.settle(x)
 		}
-	}
-	if err := events.Err(); err != nil {
-		return nil, x.Fault(err)
 	}
 	return nil, x.Ended(a.events)
 }

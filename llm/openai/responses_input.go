@@ -136,8 +136,8 @@ func functionCall(id, name, input string) json.RawMessage {
 	return object(map[string]any{"type": "function_call", "call_id": id, "name": name, "arguments": arguments(input)})
 }
 
-// object is an item of our own.
-func object(fields map[string]any) json.RawMessage {
-	raw, _ := literal(fields) // strings, and structs of them, always encode
+// object is a message or an item of our own.
+func object(fields any) json.RawMessage {
+	raw, _ := literal(fields) // strings, and structs and maps of them, always encode
 	return raw
 }

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"strings"
 
 	"parley/llm"
 )
@@ -11,8 +10,8 @@ import (
 // protocol.
 const leastOutput = 16
 
-// settings are a request without its input.
-type settings struct {
+// responsesSettings are a request without its input.
+type responsesSettings struct {
 	Model           string             `json:"model"`
 	Stream          bool               `json:"stream"`
 	Store           bool               `json:"store"`
@@ -43,29 +42,8 @@ type functionTool struct {
 	Strict      bool            `json:"strict"`
 }
 
-// body is the request with its input written byte for byte.
-func (m *Responses) body(r llm.Request, input []json.RawMessage) ([]byte, error) {
-	head, err := literal(m.settings(r))
-	if err != nil {
-		return nil, err
-	}
-	size := len(head) + len(`,"input":[]}`)
-	for _, item := range input {
-		size += len(item) + 1
-	}
-	body := make([]byte, 0, size)
-	body = append(append(body, head[:len(head)-1]...), `,"input":[`...)
-	for i, item := range input {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, item...)
-	}
-	return append(body, "]}"...), nil
-}
-
-func (m *Responses) settings(r llm.Request) settings {
-	s := settings{Model: m.o.Model, Stream: true, ServiceTier: m.tier(), Instructions: instructions(r)}
+func (m *Responses) settings(r llm.Request) responsesSettings {
+	s := responsesSettings{Model: m.o.Model, Stream: true, ServiceTier: m.tier(), Instructions: system(r)}
 	if most := m.maxTokens(r); most > 0 {
 		s.MaxOutputTokens = max(most, leastOutput)
 	}
@@ -94,15 +72,4 @@ func (m *Responses) settings(r llm.Request) settings {
 		s.ToolChoice = string(r.Choice)
 	}
 	return s
-}
-
-// instructions is the system message.
-func instructions(r llm.Request) string {
-	var system []string
-	for _, b := range r.System {
-		if b.Text != "" {
-			system = append(system, b.Text)
-		}
-	}
-	return strings.Join(system, "\n\n")
 }

@@ -1,19 +1,24 @@
 // Package wire is one HTTP exchange with a model's provider, as every adapter
-// needs it: it gives up on a silent or endless answer, follows no redirect,
-// keeps the answer's head, and turns what went wrong into an [llm.Error] that
-// holds no secret.
+// needs it: it posts a body and splits the answer into events, gives up on a
+// silent or endless answer, follows no redirect, keeps the answer's head, and
+// turns what went wrong into an [llm.Error] that holds no secret.
 //
-// The SDKs have no idle watchdog, read error bodies without a limit, and would
-// let a redirect carry the key to another host; this is why each call hands
-// them an [Exchange] as their HTTP client.
+// The providers' own clients would save little of this: they have no idle
+// watchdog, read error bodies without a limit, let a redirect carry the key to
+// another host, and write raw JSON anew, where an adapter must send back byte
+// for byte what the provider signed. Tests hold parley to what they send and
+// read (build tag judges).
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"mime"
 	"net/http"
 	"time"
@@ -50,7 +55,7 @@ type timeoutError struct {
 func (e *timeoutError) Error() string { return fmt.Sprintf("%s within %v", e.what, e.after) }
 
 // Exchange is one request and its answer. It belongs to one goroutine, and
-// sends once: a second Do is refused.
+// sends once: a second Post is refused.
 type Exchange struct {
 	client  *http.Client
 	limits  Limits
@@ -67,7 +72,7 @@ type Exchange struct {
 	status int
 	header http.Header
 	bytes  int64 // of the body
-	answer *http.Response
+	body   *watched
 }
 
 // Begin starts an exchange under ctx. client is not changed; nil is
@@ -91,16 +96,12 @@ func Begin(ctx context.Context, client *http.Client, l Limits, secrets ...string
 	return x
 }
 
-// Context ends when the caller's context does, when a limit is reached, and at
-// End. The request must be made under it.
-func (x *Exchange) Context() context.Context { return x.ctx }
-
 // End cuts the exchange off and frees what it holds, the answer's body with
 // it. It may be called twice.
 func (x *Exchange) End() {
 	x.disarm()
-	if x.answer != nil {
-		_ = x.answer.Body.Close() // only reading could have failed in a way that counts
+	if x.body != nil {
+		_ = x.body.Close() // only reading could have failed in a way that counts
 	}
 	x.cancel(context.Canceled)
 	x.stop()
@@ -110,12 +111,12 @@ func (x *Exchange) End() {
 // behind the last event, so that the connection can be used again. A provider
 // that sends more, or nothing for a while, loses its connection instead.
 func (x *Exchange) Settle() {
-	if x.answer == nil {
+	if x.body == nil {
 		return
 	}
 	cut := time.AfterFunc(settleTime, func() { x.cancel(context.Canceled) })
 	defer cut.Stop()
-	_, _ = io.CopyN(io.Discard, x.answer.Body, settleBytes) // the answer is whole already
+	_, _ = io.CopyN(io.Discard, x.body, settleBytes) // the answer is whole already
 }
 
 // Sent says that a response head came.
@@ -126,38 +127,46 @@ func (x *Exchange) RequestID() string {
 	return cmp.Or(x.header.Get("Request-Id"), x.header.Get("X-Request-Id"), x.header.Get("X-Generation-Id"))
 }
 
-// Do sends req and returns the response when it is a stream; anything else is
-// an error. It is what the SDKs call.
-func (x *Exchange) Do(req *http.Request) (*http.Response, error) {
+// Post sends body, which is JSON, and takes the head of the answer, which must
+// be a stream: anything else is an error for [Exchange.Fault]. The stream is
+// then read with Events.
+func (x *Exchange) Post(url string, header http.Header, body []byte) error {
 	if x.sent {
-		return nil, errors.New("model requests are sent once")
+		return errors.New("model request sent before")
 	}
 	x.sent = true
+	req, err := http.NewRequestWithContext(x.ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = http.Header{
+		"Content-Type": {"application/json"},
+		"Accept":       {"application/json"}, // as the providers' own clients ask for streams
+		"User-Agent":   {"parley"},
+	}
+	maps.Copy(req.Header, header)
 	x.arm(x.limits.FirstByte, "no first byte")
-	resp, err := x.client.Do(req)
+	resp, err := x.client.Do(req) //nolint:bodyclose // End closes it
 	if err != nil {
 		x.disarm()
-		return nil, err
+		return err
 	}
 	x.head, x.status, x.header = true, resp.StatusCode, resp.Header
-	body := &watched{x: x, body: resp.Body}
-	if resp.StatusCode != http.StatusOK || !streaming(resp.Header) {
-		defer func() { _ = body.Close() }() // what counts has been read
-		text, err := io.ReadAll(io.LimitReader(body, mostErrorBody))
-		if err != nil && len(text) == 0 && resp.StatusCode == http.StatusOK {
-			return nil, err
-		}
-		return nil, &refusal{status: resp.StatusCode, body: text}
+	x.body = &watched{x: x, body: resp.Body}
+	if resp.StatusCode == http.StatusOK && streaming(resp.Header) {
+		return nil
 	}
-	resp.Body = body
-	x.answer = resp
-	return resp, nil
+	text, err := io.ReadAll(io.LimitReader(x.body, mostErrorBody))
+	if err != nil && len(text) == 0 && resp.StatusCode == http.StatusOK {
+		return err
+	}
+	return &refusal{status: resp.StatusCode, body: text}
 }
 
-// Answer is the stream that Do returned, nil before. The adapters decode its
-// events themselves: the SDKs' stream types fill in zeros for what is missing,
-// and one takes "error": null for an error.
-func (x *Exchange) Answer() *http.Response { return x.answer }
+// Events yields the events of the answer, after Post returned nil. An error that
+// ends the stream comes last, for [Exchange.Fault]; a stream that ends without
+// one may still have ended too early, which the adapter sees.
+func (x *Exchange) Events() iter.Seq2[Event, error] { return readEvents(x.body, mostEvent) }
 
 // streaming says whether a body may hold server-sent events. Some compatible
 // servers send them as text/plain or without a type.

@@ -2,12 +2,15 @@ package wire
 
 import (
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -111,13 +114,61 @@ func TestAnExchangeSendsOnce(t *testing.T) {
 	t.Parallel()
 	x := Begin(t.Context(), &http.Client{Transport: refusing{}}, Limits{})
 	defer x.End()
-	for n, want := range []string{"no network", "sent once"} {
-		req, err := http.NewRequestWithContext(x.Context(), http.MethodPost, "https://model.invalid/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := x.Do(req); err == nil || !strings.Contains(err.Error(), want) {
+	for n, want := range []string{"no network", "sent before"} {
+		if err := x.Post("https://model.invalid/", nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("request %d: %v", n, err)
+		}
+	}
+}
+
+func TestARequestIsJSONUnlessItsHeaderSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got, body = r.Header, nil
+		body, _ = io.ReadAll(r.Body)
+	}))
+	defer server.Close()
+	x := Begin(t.Context(), server.Client(), Limits{})
+	defer x.End()
+	header := http.Header{"Authorization": {"Bearer k"}, "User-Agent": {"mine"}}
+	if err := x.Post(server.URL, header, []byte(`{"a":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range x.Events() {
+		t.Errorf("%+v, %v", e, err)
+	}
+	got.Del("Accept-Encoding") // of the transport
+	want := http.Header{
+		"Accept": {"application/json"}, "Content-Type": {"application/json"}, "Content-Length": {"7"},
+		"Authorization": {"Bearer k"}, "User-Agent": {"mine"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || string(body) != `{"a":1}` || len(header) != 2 {
+		t.Errorf("%s, %v\n%s", body, header, diff)
+	}
+}
+
+func TestAMethodStandsUnderTheBaseURL(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"https://a.b":             "https://a.b/v1/messages",
+		"https://a.b/":            "https://a.b/v1/messages",
+		"https://a.b//":           "https://a.b/v1/messages",
+		"http://a.b:1/x/v1":       "http://a.b:1/x/v1/v1/messages",
+		"http://a.b:1/x/v1/":      "http://a.b:1/x/v1/v1/messages",
+		"https://a.b/acc%2Fount":  "https://a.b/acc%2Fount/v1/messages",
+		"https://a.b/x/../y":      "https://a.b/y/v1/messages",
+		"https://a.b?":            "",
+		"https://a.b#":            "",
+		"https://u:p@a.b":         "",
+		"a.b/v1":                  "",
+		"https://":                "",
+		"https://a.b/?key=canary": "",
+	} {
+		got, err := Endpoint(base, "v1/messages")
+		if got != want || (err == nil) != (want != "") || err != nil && (strings.Contains(err.Error(), "canary") || err.Error() != CheckBaseURL(base).Error()) {
+			t.Errorf("%s: %q, %v", base, got, err)
 		}
 	}
 }

@@ -82,6 +82,7 @@ func TestABrokenStreamIsBilledForWhatWasSent(t *testing.T) {
 		{model.FaultErrorEvent, messages, 5, model.Cut, 4, true, 6, false},
 		{model.FaultErrorEvent, completions, 3, model.Cut, 4, false, 4, false},
 		{model.FaultGarbage, messages, 5, model.Spoiled, 4, true, 6, false},
+		{model.FaultGarbage, completions, 3, model.Spoiled, 4, false, 4, false},
 		{model.FaultNoUsage, messages, 0, model.Complete, 16, false, 14, false},
 		{model.FaultNoUsage, completions, 0, model.Complete, 16, false, 11, false},
 		{model.FaultCut, answers, 0, model.Cut, 0, false, 0, true},

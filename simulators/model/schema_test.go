@@ -1,11 +1,8 @@
 package model_test
 
 import (
-	"compress/gzip"
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,24 +15,16 @@ import (
 // unicodeEscape is how ECMA's regular expressions write a character.
 var unicodeEscape = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
 
-// anthropicSchema finds schemas in the description of the API that
-// Anthropic's own client brings along.
+// anthropicSchema finds schemas in what parley's tests keep of Anthropic's own
+// description of its API.
 func anthropicSchema(t *testing.T) func(name string) *jsonschema.Schema {
 	t.Helper()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/anthropics/anthropic-sdk-go").Output()
+	file, err := os.Open("../../llm/llmtest/anthropic.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join(strings.TrimSpace(string(dir)), "scripts", "mock-spec.json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := jsonschema.UnmarshalJSON(unzipped)
+	defer func() { _ = file.Close() }() // it was only read
+	spec, err := jsonschema.UnmarshalJSON(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,6 +113,15 @@ func ask(path, text string, stream bool) string {
 	return string(b)
 }
 
+// rich holds everything an answer may hold.
+func rich() model.Answer {
+	return model.Reply(
+		model.Think("first I think, ünïcode and all"), model.Redact("secret"),
+		model.Say("two calls: \"quoted\" \\ <b>\n\t\x01 end"),
+		model.Use("a", map[string]any{"path": "über/den/Fluß/und/in/die/Wälder.txt"}), model.Use("b", map[string]any{"n": 7}),
+	)
+}
+
 // events are the names of a body's SSE events, or what stands in their place
 // in OpenAI's protocol.
 func events(t *testing.T, body string) (names []string, data []map[string]any) {

@@ -21,7 +21,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv(inBubble) == "" {
 		t.Parallel()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s", "-test.v")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=10m", "-test.v")
 		cmd.Env = append(os.Environ(), inBubble+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

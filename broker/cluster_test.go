@@ -16,21 +16,28 @@ import (
 	"parley/broker/brokertest"
 )
 
-// All that the broker promises, with each message on three servers. The cases
+// What the broker promises, with each message on three servers. The cases
 // come one after another, since they share the servers and the streams' names.
 func TestInACluster(t *testing.T) {
 	t.Parallel()
 	nodes := brokertest.Cluster(t, 3)
 	js := jetStreamAt(t, nodes.URL())
 	clean := func() {
-		for name := range js.StreamNames(context.Background()).Name() {
-			if err := js.DeleteStream(context.Background(), name); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), brokertest.Patience)
+		defer cancel()
+		for name := range js.StreamNames(ctx).Name() {
+			err := js.DeleteStream(ctx, name)
+			for unled(err) && ctx.Err() == nil { // the servers choose a leader
+				err = js.DeleteStream(ctx, name)
+			}
+			if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 				t.Errorf("delete stream %s: %v", name, err)
 			}
 		}
 	}
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
+			oneOf(t, c.copied)
 			t.Cleanup(clean) // after the broker was closed
 			c.f(t, func(t *testing.T, change ...func(*Options)) *Broker {
 				return open(t, append([]func(*Options){func(o *Options) {
@@ -41,6 +48,12 @@ func TestInACluster(t *testing.T) {
 	}
 }
 
+// unled reports whether err is of servers that have no leader now.
+func unled(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == 503
+}
+
 func jetStreamAt(t *testing.T, url string) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(url)
@@ -48,7 +61,7 @@ func jetStreamAt(t *testing.T, url string) jetstream.JetStream {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(brokertest.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}

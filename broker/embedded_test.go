@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -202,4 +203,29 @@ func (l *logLines) has(s string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(l.buf.String(), s)
+}
+
+// A process that is being started has copies of all files, until it runs.
+func TestADirectoryIsFreeAlthoughAProcessIsBeingStarted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := Open(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inherited, err := syscall.Dup(int(b.host.lock.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(inherited) })
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b, err = Open(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

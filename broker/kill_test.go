@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/broker/brokertest"
 )
 
 // The test binary is its own child, see TestMain: childDo says what it does.
@@ -23,7 +24,7 @@ const (
 )
 
 func child(dir string) error {
-	b, err := Open(context.Background(), Options{Dir: dir, Probe: 200 * time.Millisecond})
+	b, err := Open(context.Background(), Options{Dir: dir, Probe: 200 * time.Millisecond, Timeout: brokertest.Patience})
 	if err != nil {
 		return err
 	}
@@ -148,20 +149,19 @@ func fillAndFree(b *Broker) error {
 	}
 	i := 0
 	for ; ; i++ {
-		short, stop := context.WithTimeout(ctx, 5*time.Second)
-		err := put(short, i)
+		well, stop := whileWell(ctx, b)
+		err := put(well, i)
+		noticed := well.Err() != nil
 		stop()
-		if ok, _ := b.Healthy(); err != nil && ok {
-			i-- // the disk is slow, not full: once more, with its id
-		} else if err != nil {
-			fmt.Println("refused", len(stored), errors.Is(err, context.DeadlineExceeded))
-			break
+		if err == nil {
+			continue
 		}
+		if !noticed {
+			return fmt.Errorf("refused before it was noticed: %w", err)
+		}
+		fmt.Println("noticed, and refused after", len(stored))
+		break
 	}
-	for ok, _ := b.Healthy(); ok; ok, _ = b.Healthy() {
-		time.Sleep(10 * time.Millisecond)
-	}
-	fmt.Println("unhealthy")
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
@@ -194,6 +194,20 @@ func fillAndFree(b *Broker) error {
 	return b.Close(context.Background())
 }
 
+// whileWell is ctx until b is not healthy.
+func whileWell(ctx context.Context, b *Broker) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		for ctx.Err() == nil {
+			if ok, _ := b.Healthy(); !ok {
+				stop()
+			}
+			sleep(ctx, b.done, 10*time.Millisecond)
+		}
+	}()
+	return ctx, stop
+}
+
 func TestADiskThatTakesNoMoreIsNoticedAndForgivenOnceFreed(t *testing.T) {
 	t.Parallel()
 	cmd, lines := startChild(t, t.TempDir(), "full")
@@ -205,7 +219,7 @@ func TestADiskThatTakesNoMoreIsNoticedAndForgivenOnceFreed(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(said, " "); got != "refused unhealthy healthy all" {
+	if got := strings.Join(said, " "); got != "noticed, healthy all" {
 		t.Error(got)
 	}
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -131,7 +132,8 @@ const (
 // keep renews the lease until ctx ends, and returns true; or false when it is
 // lost: somebody else has it, or it was not renewed in time.
 func (l *lease) keep(ctx context.Context) bool {
-	tick := time.NewTicker(l.ttl / leaseRenewals)
+	pause := cmp.Or(l.b.o.renewal, l.ttl/leaseRenewals)
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		select {
@@ -151,9 +153,9 @@ func (l *lease) keep(ctx context.Context) bool {
 			return false
 		case err != nil:
 			l.b.o.Log.Warn("a lease was not renewed yet, trying again", "lease", l.name, "error", err)
-			tick.Reset(l.ttl / leaseRenewals / 4)
+			tick.Reset(pause / 4)
 		default:
-			tick.Reset(l.ttl / leaseRenewals)
+			tick.Reset(pause)
 		}
 	}
 }

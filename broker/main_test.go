@@ -17,5 +17,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	// Of the children, which are this binary: the race detector would keep each
+	// for a second longer after its end.
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	goleak.VerifyTestMain(m)
 }

@@ -75,6 +75,8 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock of marks and ages. Default time.Now.
 	Now func() time.Time
+
+	renewal time.Duration // between two renewals of a lease; 0: a fifth of its ttl
 }
 
 // Validate reports every mistake at once, joined, each beginning with its field

@@ -171,10 +171,12 @@ func stop(srv *server.Server) {
 	}
 }
 
-// close stops the server and gives the directory free.
+// close stops the server and gives the directory free. It unlocks before it closes:
+// a process that is being started at this moment has a copy of the file until it
+// runs, and closing alone would leave that one locked.
 func (h *host) close() error {
 	h.shut()
-	return h.lock.Close()
+	return errors.Join(syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN), h.lock.Close())
 }
 
 // addr is where the server listens, nil when it does not.

@@ -10,11 +10,6 @@ import (
 	"parley/broker"
 )
 
-// leaseTTL is how long the lease of a process that died is kept from others.
-// Longer than servers of a cluster need to choose a leader, mostly, and short
-// enough that a bot is received for again within ten seconds.
-const leaseTTL = 8 * time.Second
-
 // Leases, by name. Those of channels carry the bot's own id, since instances may
 // be named differently in different processes.
 const (
@@ -30,7 +25,7 @@ func (g *Gateway) alone(ctx context.Context, b *broker.Broker, lease string, f f
 	if g.cfg.Broker.URL == "" {
 		return f(ctx)
 	}
-	if err := b.Hold(ctx, lease, leaseTTL, func(ctx context.Context, _ uint64) error { return f(ctx) }); err != nil {
+	if err := b.Hold(ctx, lease, g.cfg.Broker.Lease, func(ctx context.Context, _ uint64) error { return f(ctx) }); err != nil {
 		return fmt.Errorf("only one process at a time: %w", err)
 	}
 	return nil
@@ -52,13 +47,13 @@ func (g *Gateway) claimLog(ctx context.Context, b *broker.Broker) (release func(
 	mine, ended := make(chan struct{}), make(chan error, 1)
 	var once sync.Once
 	holding.Go(func() {
-		ended <- b.Hold(held, leaseSQLite, leaseTTL, func(ctx context.Context, _ uint64) error {
+		ended <- b.Hold(held, leaseSQLite, g.cfg.Broker.Lease, func(ctx context.Context, _ uint64) error {
 			once.Do(func() { close(mine) })
 			<-ctx.Done()
 			return ctx.Err()
 		})
 	})
-	late := time.NewTimer(2 * leaseTTL)
+	late := time.NewTimer(2 * g.cfg.Broker.Lease)
 	defer late.Stop()
 	select {
 	case <-mine:

@@ -128,6 +128,12 @@ type BrokerConfig struct {
 	// Replicas is how many servers of the cluster at URL keep each message, 1 to
 	// 5; with three, one of them may be lost. Default 1.
 	Replicas int `yaml:"replicas"`
+	// Lease is how long what only one process may do (receive for a bot, export
+	// the cost) is kept from the others when that process dies, in whole seconds
+	// from 2 to 60. Default 8 s: longer than the servers of a cluster need to choose
+	// a leader, mostly, and short enough that a bot is received for again within ten
+	// seconds. Only with URL.
+	Lease time.Duration `yaml:"lease"`
 }
 
 // Secret is a token or key in the configuration. Nothing prints it.
@@ -184,6 +190,7 @@ func (c Config) Defaults() Config {
 		c.Broker.Sync = "strict"
 	}
 	c.Broker.Replicas = cmp.Or(c.Broker.Replicas, 1)
+	c.Broker.Lease = cmp.Or(c.Broker.Lease, 8*time.Second)
 	if c.Broker.MaxBytes == 0 {
 		c.Broker.MaxBytes = 1 << 30
 	}
@@ -252,6 +259,9 @@ func (c Config) Validate() error {
 	}
 	if c.Broker.MaxBytes < 1<<20 {
 		add("broker.max_bytes", "%d is less than a mebibyte", c.Broker.MaxBytes)
+	}
+	if l := c.Broker.Lease; l < 2*time.Second || l > time.Minute || l%time.Second != 0 {
+		add("broker.lease", "%s is not a whole number of seconds from 2s to 60s", l)
 	}
 	if c.Broker.URL != "" && c.Broker.Sync == "relaxed" {
 		add("broker.sync", "belongs to the server in this process, but broker.url names another one")

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/cmd/cmdtest"
 )
 
 // Patience is how long a server or a cluster may take to be there. Only a test
@@ -47,7 +49,7 @@ type node struct {
 // none outlives this one.
 func Cluster(t testing.TB, n int) *Nodes {
 	t.Helper()
-	program, err := build()
+	program, err := cmdtest.Program(cmdtest.Node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,41 +233,12 @@ func (c *Nodes) stop(i int, s syscall.Signal) {
 	n.cmd, n.stdin = nil, nil
 }
 
-// end kills all, and shows their logs when the test failed.
+// end kills all, and keeps their logs when the test failed.
 func (c *Nodes) end() {
 	for i := range c.nodes {
 		c.Kill(i)
 	}
-	if c.t.Failed() {
-		for _, n := range c.nodes {
-			c.t.Logf("the end of the log of server %s:\n%s", n.name, n.log())
-		}
+	for _, n := range c.nodes {
+		cmdtest.KeepLog(c.t, "nats-"+n.name, n.dir+".log")
 	}
-}
-
-// build makes the program of the servers, once for this module: what is up to
-// date is left.
-func build() (string, error) {
-	module, err := exec.CommandContext(context.Background(), "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
-	}
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("parley-brokertest-%d", os.Getuid()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make a folder for the servers' program: %w", err)
-	}
-	path := filepath.Join(dir, "node-"+strings.NewReplacer("/", "-", "\n", "").Replace(string(module)))
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("lock the servers' program: %w", err)
-	}
-	defer func() { _ = lock.Close() }()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("lock the servers' program: %w", err)
-	}
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", path, "parley/broker/brokertest/node")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the servers' program: %w\n%s", err, out)
-	}
-	return path, nil
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -146,34 +143,4 @@ func (c *Nodes) get(i int, path string, into any) error {
 		return fmt.Errorf("ask server %d for %s: %w", i, strings.TrimSpace(path), err)
 	}
 	return nil
-}
-
-// freePorts are three ports for each of n servers. They are not of the range
-// from which the kernel takes ports for others, so that a server that is down
-// for a while finds its own again.
-func freePorts(t testing.TB, n int) [][3]int {
-	t.Helper()
-	all := make([][3]int, n)
-	taken := map[int]bool{}
-	for i := range all {
-		for k := range 3 {
-			for tries := 0; ; tries++ {
-				if tries == 1000 {
-					t.Fatal("there is no free port")
-				}
-				port := 12_000 + rand.IntN(20_000)
-				if taken[port] {
-					continue
-				}
-				l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(port))
-				if err != nil {
-					continue
-				}
-				_ = l.Close()
-				taken[port], all[i][k] = true, port
-				break
-			}
-		}
-	}
-	return all
 }

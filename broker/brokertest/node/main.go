@@ -23,6 +23,9 @@ func main() {
 }
 
 func run(args []string) error {
+	if err := hasten(); err != nil {
+		return err
+	}
 	o := &server.Options{
 		Host: loopback, NoSigs: true, JetStream: true, MaxPayload: 2 << 20, Logtime: true,
 		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 64 << 20,

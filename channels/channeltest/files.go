@@ -209,7 +209,7 @@ var errContent = errors.New("channeltest: the disk is gone")
 
 func fileFails(t *testing.T, rig FileRig) {
 	s := meetWithFiles(t, rig)
-	data := random(1 << 20)
+	data := random(256 << 10)
 	whole := channels.File{Name: "a.bin", Size: int64(len(data))}
 	_, err := s.file(t.Context(), channels.Reply{ID: "a/0"}, whole, &content{t: t, data: data, halted: func() error { return errContent }})
 	if kindOf(err) != channels.Unsent || !errors.Is(err, errContent) {
@@ -248,7 +248,7 @@ func fileOfNoSize(t *testing.T, rig FileRig) {
 func fileCancelled(t *testing.T, rig FileRig) {
 	s := meetWithFiles(t, rig)
 	ctx, cancel := context.WithCancel(t.Context())
-	data := random(1 << 20)
+	data := random(256 << 10)
 	f := channels.File{Name: "a.bin", Size: int64(len(data))}
 	// What reads from a store is cut off by the same end.
 	_, err := s.file(ctx, channels.Reply{ID: "a/0"}, f, &content{t: t, data: data, halted: func() error {

@@ -78,11 +78,11 @@ func (r *run) next() channels.Message {
 func (r *run) hear(rig Rig, f Features, text string) {
 	r.t.Helper()
 	deadline := time.After(patience)
-	for {
+	for pause := 2 * time.Millisecond; ; pause *= 2 {
 		rig.Say(r.t, "Ann", text)
 		var again <-chan time.Time
 		if f.AtMostOnce {
-			again = time.After(100 * time.Millisecond)
+			again = time.After(pause)
 		}
 		for heard := true; heard; {
 			select {

@@ -69,9 +69,9 @@ func TestAFileIsAMessageLikeAnother(t *testing.T) {
 		got := take(t, ch, nil)
 		said := r.say(t, sim.Chat{}, ann, "the picture, please", sim.SayOptions{})
 		m := got.next()
-		content := noise(1 << 20)
+		content := noise(200_000)
 		reply := channels.Reply{To: m.Address, ReplyTo: m.MessageID, Repeat: true}
-		receipt, err := ch.SendFile(t.Context(), reply, channels.File{Name: "a b.png", MIME: "image/png", Size: 1 << 20}, bytes.NewReader(content))
+		receipt, err := ch.SendFile(t.Context(), reply, channels.File{Name: "a b.png", MIME: "image/png", Size: 200_000}, bytes.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestWhatPeopleSendCanBeFetched(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r *rig, ch *signal.Channel) {
 		got := take(t, ch, nil)
-		content := noise(1<<20 + 1)
+		content := noise(200_001)
 		for _, chat := range []sim.Chat{{}, team} {
 			r.say(t, chat, ann, "look", sim.SayOptions{Attachments: []sim.Attachment{{ContentType: "image/png", Filename: "a.png", Data: content}}})
 			m := got.next()
@@ -513,7 +513,7 @@ func TestWhatCannotBeSentIsRefusedWithoutARequest(t *testing.T) {
 // It is not parallel: it counts what the whole process allocates. The simulator
 // would count too, so what answers is canned.
 func TestFilesAreNeverWholeInMemory(t *testing.T) {
-	const size, most = 48_000_000, 4 << 20
+	const size, most = 12_000_000, 4 << 20
 	chunk := []byte(base64.StdEncoding.EncodeToString(make([]byte, 48_000)))
 	answer := func(w io.Writer) {
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","result":{"data":"`)

@@ -267,8 +267,16 @@ func TestWithoutItsPositionAJournalIsReadFromWhatIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := take(t, r.open(t, change), nil).next(); m.Kind != channels.Said || m.Text != "the last" {
+	got = take(t, r.open(t, change), nil)
+	if m := got.next(); m.Kind != channels.Said || m.Text != "the last" {
 		t.Errorf("first came %+v", m)
+	}
+	// The event without a sender and the person's message are offered side by side, in either order.
+	if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.events) > 0 {
+		t.Errorf("beside it came %+v", <-got.events)
 	}
 }
 

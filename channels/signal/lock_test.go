@@ -90,6 +90,8 @@ func TestOnAFullDiskNothingIsConfirmedAndItGoesOnByItself(t *testing.T) {
 		if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
+		// A line may be taken before the daemon says that it wrote it down.
+		r.await(t, "it is confirmed", func(b sim.Book) bool { return b.Totals.Acked == 1 })
 		small.Fill()
 		r.seen.await(t, "the channel is down", func(w *watched) bool { return !w.up })
 		r.await(t, "signal-cli has ended", func(b sim.Book) bool {

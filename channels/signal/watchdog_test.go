@@ -22,7 +22,7 @@ func TestADaemonThatHangsIsNoticedAndReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			got := take(t, r.open(t, func(o *signal.Options) { o.Health = 300 * time.Millisecond }), nil)
+			got := take(t, r.open(t, func(o *signal.Options) { o.Health = 150 * time.Millisecond }), nil)
 			if err := hang(r); err != nil {
 				t.Fatal(err)
 			}

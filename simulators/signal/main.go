@@ -81,7 +81,8 @@ func Main(args []string, getenv func(string) string, out, errs io.Writer) int {
 func Install(dir, world, program string, args ...string) (string, error) {
 	path := filepath.Join(dir, "signal-cli")
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\nexec env %s=%s %s", WorldVariable, quoteShell(world), quoteShell(program))
+	// A program with the race detector would sleep for a second before it exits.
+	fmt.Fprintf(&b, "#!/bin/sh\nexec env GORACE=atexit_sleep_ms=0 %s=%s %s", WorldVariable, quoteShell(world), quoteShell(program))
 	for _, a := range args {
 		b.WriteString(" " + quoteShell(a))
 	}

@@ -129,6 +129,19 @@ func (s *Server) Run(ctx context.Context) error {
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return s.stop },
 	}
+	// Shutdown would wait for connections on which nothing was ever asked.
+	var unused sync.Map
+	h.ConnState = func(c net.Conn, is http.ConnState) {
+		if unused.Delete(c); is == http.StateNew {
+			unused.Store(c, nil)
+		}
+	}
+	h.RegisterOnShutdown(func() {
+		unused.Range(func(c, _ any) bool {
+			_ = c.(net.Conn).Close()
+			return true
+		})
+	})
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(s.listener) }()
 	var err error
@@ -140,7 +153,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.stopped()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	// What is left after that are connections on which nothing was ever asked.
+	// What is left after that are connections that came at the last moment.
 	if err = h.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // hostileTexts are what the parser takes longest for, each as long as a document
-// that is read at all.
+// that is read at all, or a part of that.
 func hostileTexts() map[string]string {
 	out := map[string]string{
 		"a table of few wide and many short rows": strings.Repeat("|a", 3000) + "\n" + strings.Repeat("|-", 3000) + "\n" + strings.Repeat("|a\n", 30_000),
@@ -17,10 +17,10 @@ func hostileTexts() map[string]string {
 		"\n>", "  - a\n", "[a]: b\n", "![[]()", "*a_", "_*a", "http://a ", "a@b.c ", "<!--", "(", "]", "$", "\u0301", "👨‍", "-\n", "[x]\n", "```\n", "* * * ",
 		"[a](b", "[a](<b", "![a](", "a**b", "***a", "**a**b", "[a]\n", "<a b=", "> - ", "~a~b",
 	} {
-		out[fmt.Sprintf("%q repeated", unit)] = strings.Repeat(unit, maxParsed/len(unit))
+		out[fmt.Sprintf("%q repeated", unit)] = strings.Repeat(unit, longest/len(unit))
 	}
 	for name, md := range out {
-		out[name] = md[:min(len(md), maxParsed)]
+		out[name] = md[:min(len(md), longest)]
 	}
 	return out
 }

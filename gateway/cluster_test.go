@@ -306,7 +306,7 @@ func TestASecondDatabaseOnTheSameLogIsRefused(t *testing.T) {
 	log := &lines{}
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Log:    slog.New(slog.NewTextHandler(log, nil)),
-		Change: func(cfg *gateway.Config) { cfg.Broker.URL = nodes.URL() },
+		Change: func(cfg *gateway.Config) { cfg.Broker.URL, cfg.Broker.Lease = nodes.URL(), 2*time.Second },
 	})
 	one := house.Start()
 	if got := one.Ask(gatewaytest.Ann, "hello"); got == "" {

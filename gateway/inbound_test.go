@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
@@ -227,7 +228,7 @@ func TestRow6_AGroupMovesWhileItIsBusyAndNothingIsLostDoubledOrOutOfOrder(t *tes
 func TestRow6_OnlyASendTellsThatTheGroupMoved(t *testing.T) {
 	t.Parallel()
 	brain, asked, _, release := held()
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain})
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: func(c *gateway.Config) { c.Worker.Grace = time.Millisecond }})
 	gw := house.Start()
 	house.Say(gatewaytest.Kitchen, gatewaytest.Ann, mention+"hold on")
 	<-asked

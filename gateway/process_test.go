@@ -5,48 +5,27 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"parley/cmd/cmdtest"
 	"parley/gateway/gatewaytest"
 )
 
-// programs is where the programs of this run are.
-var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "parley-test-") })
-
-// binary builds the real program once.
-var binary = sync.OnceValues(func() (string, error) { return build("parley") })
-
-// mortal builds the program that can be told where to die, once.
-var mortal = sync.OnceValues(func() (string, error) { return build("mortal", "-tags", "faultpoints") })
-
-func build(name string, args ...string) (string, error) {
-	dir, err := programs()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, name)
-	out, err := exec.CommandContext(context.Background(), "go", append(append([]string{"build"}, args...), "-o", path, "parley/cmd/parley")...).CombinedOutput() //nolint:gosec // of this test
-	if err != nil {
-		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
-	}
-	return path, nil
-}
+// binary is the real program, and mortal the one that can be told where to die.
+var (
+	binary = sync.OnceValues(func() (string, error) { return cmdtest.Program(cmdtest.Parley) })
+	mortal = sync.OnceValues(func() (string, error) { return cmdtest.Program(cmdtest.Parley, cmdtest.FaultPoints) })
+)
 
 func TestMain(m *testing.M) {
 	gatewaytest.SignalCLI()
-	code := m.Run()
-	if dir, err := programs(); err == nil {
-		_ = os.RemoveAll(dir)
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // process is the real binary, running.

@@ -98,7 +98,7 @@ func (s *standing) engine() jetstream.JetStream {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(nc.Close)
-	if s.raw, err = jetstream.New(nc); err != nil {
+	if s.raw, err = jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
 	return s.raw

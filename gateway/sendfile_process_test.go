@@ -50,7 +50,7 @@ func TestAFileArrivesWhereverAProcessIsKilled(t *testing.T) {
 state_dir: %s
 name: %s
 roles: [%s]
-broker: {url: "%s"}
+broker: {url: "%s", lease: 2s}
 store: {redis: {url: "%s"}}
 channels: {telegram: {tg: {token: "%s", api_url: %s, access: {everyone: true}}}}
 providers: {sim: {kind: anthropic, base_url: %s, prices: demo}}
@@ -73,14 +73,18 @@ log: {format: json}
 		role, point string
 		copies      int
 		marked      bool // the last of them
+		long        bool // only in make test-long: another moment of a role that the others cover
 	}{
-		{"worker", "worker.file.kept", 1, false},
-		{"worker", "worker.file.posted", 1, false},
-		{"worker", "agent.tool.effect[send_file]", 1, false},
-		{"gateway", "delivery.marked[report.txt]", 1, true},
-		{"gateway", "delivery.accepted[report.txt]", 2, true},
-		{"gateway", "delivery.receipt.after[report.txt]", 1, false},
+		{"worker", "worker.file.kept", 1, false, true},
+		{"worker", "worker.file.posted", 1, false, false},
+		{"worker", "agent.tool.effect[send_file]", 1, false, true},
+		{"gateway", "delivery.marked[report.txt]", 1, true, true},
+		{"gateway", "delivery.accepted[report.txt]", 2, true, false},
+		{"gateway", "delivery.receipt.after[report.txt]", 1, false, true},
 	} {
+		if c.long && os.Getenv("PARLEY_LONG") == "" {
+			continue
+		}
 		alive[c.role].kill()
 		doomed := startAs(t, program, config(c.role), "PARLEY_FAULTS="+c.point+"=kill")
 		ann := telegram.Person{ID: int64(9000 + i), FirstName: "Ann"}

@@ -41,8 +41,8 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 	defer discard(screen)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "parley", "try", "--pace", "30ms")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
+	cmd := exec.CommandContext(ctx, "parley", "try", "--pace", "1ms")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), atOnce}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

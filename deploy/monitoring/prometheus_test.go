@@ -42,14 +42,14 @@ func digging(ctx context.Context, p *model.Prompt) model.Answer {
 // rules work, and every panel shows something.
 func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 	t.Parallel()
+	d := newDoor(t)
+	p := startPrometheus(t, strings.TrimPrefix(d.URL, "http://")) // it knows its targets after 5 s
 	house := gatewaytest.Open(t, gatewaytest.Options{Brain: digging, Change: func(c *gateway.Config) {
 		c.Subagents.MaxDepth = 3
 		c.Retry.Base, c.Retry.Cap = time.Millisecond, 10*time.Millisecond
 	}})
-	d := newDoor(t)
 	gw := house.Start()
 	d.open(gw.OpsAddr())
-	p := startPrometheus(t, strings.TrimPrefix(d.URL, "http://"))
 	p.scraped()
 
 	gw.Ask(gatewaytest.Ann, "what is 12*7")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -15,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,8 +28,8 @@ import (
 const patience = 60 * time.Second
 
 const (
-	scrapeEvery   = 2 * time.Second
-	evaluateEvery = 250 * time.Millisecond
+	scrapeEvery   = time.Second
+	evaluateEvery = 100 * time.Millisecond
 )
 
 // watcher is a Prometheus of its own, with the rules that are shipped.
@@ -76,11 +76,10 @@ scrape_configs:
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
-	p := &watcher{t: t, url: "http://" + address, log: &output{}}
+	p := &watcher{t: t, log: &output{}}
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, "--config.file="+filepath.Join(dir, "prometheus.yml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--enable-feature=exemplar-storage")
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0", "--enable-feature=exemplar-storage")
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -91,6 +90,13 @@ scrape_configs:
 		stop()
 		_ = cmd.Wait() // it was told to end
 	})
+	p.await("prometheus to say where it listens", func() bool {
+		said := listening.FindStringSubmatch(p.log.String())
+		if said != nil {
+			p.url = "http://" + said[1]
+		}
+		return said != nil
+	})
 	p.await("prometheus to be ready", func() bool {
 		_, err := p.get("/-/ready")
 		return err == nil
@@ -98,16 +104,8 @@ scrape_configs:
 	return p
 }
 
-// freeAddress is one that nobody has now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
+// listening is what Prometheus logs with the address that it got.
+var listening = regexp.MustCompile(`msg="Listening on" address=(127\.0\.0\.1:\d+)`)
 
 func (p *watcher) get(path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -181,7 +179,7 @@ func (p *watcher) scraped() {
 			return false
 		}
 		p.at = time.Time{}
-		seen := last.LastScrape.Add(time.Duration(last.LastScrapeDuration*1e9) + evaluateEvery + 100*time.Millisecond)
+		seen := last.LastScrape.Add(time.Duration(last.LastScrapeDuration*1e9) + evaluateEvery + 50*time.Millisecond)
 		gs := p.groups()
 		for _, g := range gs {
 			if !g.LastEvaluation.After(seen) || g.LastEvaluation.After(last.LastScrape.Add(scrapeEvery-100*time.Millisecond)) {

@@ -29,8 +29,11 @@
 //		})
 //	}
 //
+// make test has one row for each kind of fault, on one engine; ForLong and On say
+// which rows make test-long has besides, and why.
+//
 // Sizes: Size(100) is 100 with PARLEY_LONG=1 and 5 without; Shape is the load,
-// 3,000 messages in 150 conversations, or 180 in 30. Everything is drawn
+// 3,000 messages in 150 conversations, or 120 in 20. Everything is drawn
 // from one seed, which is logged; PARLEY_SEED repeats load and faults, though not
 // how the processes interleave.
 //

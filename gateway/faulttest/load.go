@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"testing"
 	"time"
 
 	"parley/simulators/telegram"
@@ -14,6 +15,15 @@ import (
 // Long says whether the sizes of the fault matrix are asked for (make
 // test-long) and not a small part of them.
 func Long() bool { return os.Getenv("PARLEY_LONG") != "" }
+
+// ForLong skips a row in make test, which has one row for each kind of fault:
+// covered says which, and what else proves the same there.
+func ForLong(t testing.TB, covered string) {
+	t.Helper()
+	if !Long() {
+		t.Skip("make test-long has this row; in make test: " + covered)
+	}
+}
 
 // Size is full when Long, and else a twentieth of it, at least 1.
 func Size(full int) int {
@@ -26,7 +36,7 @@ func Size(full int) int {
 // Shape is how much people say, and what the model does about it. The zero value
 // of each field is that of the standard load L, or of a small part of it.
 type Shape struct {
-	Conversations int // default 150; 30 in the small part
+	Conversations int // default 150; 20 in the small part
 	Groups        int // of them; default a fifth
 	Messages      int // of each; default 20; 6 in the small part
 	// Ahead is how many messages of a conversation wait unanswered at most;
@@ -53,7 +63,7 @@ func (s Shape) defaults() Shape {
 			*v = part
 		}
 	}
-	set(&s.Conversations, 150, 30)
+	set(&s.Conversations, 150, 20)
 	set(&s.Groups, s.Conversations/5, s.Conversations/5)
 	set(&s.Messages, 20, 6)
 	set(&s.Ahead, 2, 2)

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/cmd/cmdtest"
 )
 
 // Patience is how long a test waits for what must come. It is no measure of
@@ -229,4 +231,15 @@ func tail(path string) string {
 		b = b[len(b)-most:]
 	}
 	return string(b)
+}
+
+// keepLogs keeps what the processes of all lives said, if the row has failed.
+func (r *Run) keepLogs() {
+	paths, err := filepath.Glob(filepath.Join(r.Dir, "process-*.log"))
+	if err != nil {
+		r.t.Logf("the logs of the processes are not kept: %v", err)
+	}
+	for _, path := range paths {
+		cmdtest.KeepLog(r.t, strings.TrimSuffix(filepath.Base(path), ".log"), path)
+	}
 }

@@ -23,6 +23,7 @@ func steady() faulttest.Shape {
 // rolling update, and then the one that leads the inbound stream is killed. (F7)
 func TestServersOfTheLogComeAndGoUnderLoad(t *testing.T) {
 	t.Parallel()
+	faulttest.ForLong(t, "TestSeveralProcessesAnswerAsOne (gateway) and TestALeaderThatIsKilledCostsTimeAndNothingElse (broker) kill servers of the log")
 	run := faulttest.Open(t, faulttest.Options{Engine: faulttest.Cluster(), Shape: steady()})
 	nodes := run.Base.Nodes
 	run.Start()

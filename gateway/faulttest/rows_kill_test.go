@@ -10,10 +10,10 @@ import (
 // piece, while the load goes on. (F1)
 func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) {
 	t.Parallel()
-	faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e})
 		kills := faulttest.Size(100)
-		most := 300
+		most := 200
 		if faulttest.Long() { // five times as many answers stream at a time
 			most = 800
 		}
@@ -27,6 +27,7 @@ func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) 
 // that the outcome is unknown. (F2)
 func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 	t.Parallel()
+	faulttest.ForLong(t, "F1 and F5 kill the process, and TestATurnThatDiesAnywhereIsTakenOverWithoutPayingOrActingTwice (agent) stops at each tool's begin and effect")
 	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6}})
 		kills := faulttest.Size(100)
@@ -42,10 +43,10 @@ func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 // says so yet. It is sent once more, marked. (F3)
 func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.T) {
 	t.Parallel()
-	faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e})
 		kills := faulttest.Size(100)
-		run.KillAt(kills, 8, 30, "delivery.accepted") // not the repeat itself
+		run.KillAt(kills, 8, 20, "delivery.accepted") // not the repeat itself
 		report := killed(t, run, kills)
 		if report.Repeats < report.Faults {
 			t.Errorf("%d answers were repeated, and %d were in doubt for certain", report.Repeats, report.Faults)
@@ -57,6 +58,7 @@ func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.
 // Nothing was sent, so nothing is repeated. (F4)
 func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 	t.Parallel()
+	faulttest.ForLong(t, "F1, F3 and F5 kill the process, and gateway/simtest stops it before each commit")
 	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e})
 		kills := faulttest.Size(100)
@@ -69,7 +71,7 @@ func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 // until it is stored, so that some are always on their way. (F5)
 func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 	t.Parallel()
-	faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+	faulttest.On(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
 		shape := faulttest.Shape{Spawns: 0.2}
 		if !faulttest.Long() {
 			shape.Messages = 10 // enough for the kills, however long it takes to start again
@@ -93,6 +95,7 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 // Each named point of the code, in turn. (F1 to F5)
 func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
 	t.Parallel()
+	faulttest.ForLong(t, "F5 kills processes of a cluster at any moment")
 	points := []string{
 		"intake.publish.before", "intake.publish.after", "worker.touch.after", "worker.open.before", "worker.open.after",
 		"agent.reserve.after", "agent.settle.before", "agent.settle.after", "agent.tool.begun", "agent.tool.effect",

@@ -154,6 +154,7 @@ func obeyed(t *testing.T, run *faulttest.Run, word string, wait time.Duration) {
 // or told. (F11)
 func TestAModelThatBreaksOffIsNeverTakenForOneThatAnswered(t *testing.T) {
 	t.Parallel()
+	faulttest.ForLong(t, "F10 is the row of the model, and the suite of package llmtest breaks off each answer in each way")
 	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		hold, timeout := 500*time.Millisecond, 20*time.Second // a turn that is well is never near it
 		if faulttest.Long() {

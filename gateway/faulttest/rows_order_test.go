@@ -23,6 +23,9 @@ func TestBroughtAgainAndOutOfOrderEachMessageIsAnsweredOnce(t *testing.T) {
 	}{{"polled", false}, {"brought", true}} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
+			if !way.webhook {
+				faulttest.ForLong(t, "updates come again and out of order by webhook")
+			}
 			faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 				// Telegram may change the order only of what it has at one time.
 				run := faulttest.Open(t, faulttest.Options{Engine: e, Webhook: way.webhook, Shape: faulttest.Shape{Ahead: 1}})
@@ -131,7 +134,7 @@ func TestAMessageThatPanicsEachTimeIsPutAsideAndOthersAreAnswered(t *testing.T) 
 // load goes on. Nobody sees more than a pause. (F21)
 func TestRestartedInOrderUnderLoadNobodySeesMoreThanAPause(t *testing.T) {
 	t.Parallel()
-	faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		shape := faulttest.Shape{}
 		if !faulttest.Long() {
 			shape.Messages = 10 // enough for the restarts, however long they take

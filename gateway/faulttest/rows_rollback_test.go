@@ -199,6 +199,7 @@ func notedIn(t *testing.T, run *faulttest.Run) uint64 {
 // are told in their chat, and nothing is said twice.
 func TestAnOlderCopyOfTheMessageLogIsNoticedAndWhoLostAMessageIsTold(t *testing.T) {
 	t.Parallel()
+	faulttest.ForLong(t, "an older copy of the database is put back, and TestWhateverCopiesOfStoreAndLogComeTogether (gateway) has all pairs")
 	hold := gates{1: make(chan struct{}), 4: make(chan struct{})}
 	run := faulttest.Open(t, faulttest.Options{
 		Engine: faulttest.Embedded(), Brain: hold.brain,

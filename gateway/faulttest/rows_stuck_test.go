@@ -74,6 +74,7 @@ func (s *stubborn) brain(l *faulttest.Load) model.Brain {
 // else is answered meanwhile. (F24)
 func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 	t.Parallel()
+	faulttest.ForLong(t, "the packages subagents, worker and files end what is stuck, and cut what floods, by a clock of their own")
 	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		dir := t.TempDir()
 		bot := &stubborn{flood: filepath.Join(dir, "yes.txt")}

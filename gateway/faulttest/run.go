@@ -103,6 +103,7 @@ func Open(t testing.TB, o Options) *Run {
 		t: t, o: o, Dir: t.TempDir(), Load: NewLoad(o.Shape, o.Seed), Rand: rand.New(rand.NewPCG(o.Seed, 0xfa17)), //nolint:gosec // it must repeat
 		id: fmt.Sprintf("%d-%d", os.Getpid(), rand.Uint64()), pace: pace{rounds: 4},
 	}
+	t.Cleanup(r.keepLogs)
 	brain := model.Brain(r.Load.Brain)
 	if o.Brain != nil {
 		brain = o.Brain(r.Load)

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -181,7 +182,11 @@ func TestAfterADayWithRestartsAndSubagentsTheExportIsTheLedger(t *testing.T) {
 	}
 	d.start()
 	var last costs.Amount
-	for range 100 {
+	turns := 40
+	if os.Getenv("PARLEY_LONG") != "" { // make test-long
+		turns = 100 // each reads the whole ledger again
+	}
+	for range turns {
 		d.turn()
 		total := d.compare()
 		if total < last {

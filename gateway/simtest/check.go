@@ -103,6 +103,9 @@ func (w *world) compare(o *op, p *person, was, is picture) {
 		if a.Owner.Nonce != "" && w.lives(a.Owner) {
 			w.fail("I2: %s took mailbox %s from %s, who lives", b.Owner.Nonce, p.name, a.Owner.Nonce)
 		}
+		if !w.store.Lives(b.Owner, o.now) {
+			w.fail("I2: %s took mailbox %s and did not live", b.Owner.Nonce, p.name)
+		}
 	}
 	if a.Owner.Nonce != "" && b.Owner.Nonce == "" {
 		owed := b.Touched > b.Read || is.turn.ID != "" || b.Controls > 0

@@ -12,7 +12,8 @@
 // passes. What must hold is checked after every decision:
 //
 //	I1 each event becomes at most one message of its history, in the log's order
-//	I2 a mailbox has one owner, an epoch never falls, nobody is robbed who lives
+//	I2 a mailbox has one owner, an epoch never falls, nobody is robbed who lives,
+//	   and who takes lives
 //	I3 a stale write changes nothing; what is confirmed and owed is always found
 //	I4 calls have their results, a tool with side effects runs once, an answer
 //	   arrives once and again only with a mark and a reason, in its chat's order

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"parley/sessions"
 )
@@ -23,8 +24,9 @@ type op struct {
 	what     string // for the trace: the kind and what it is about
 	token    string // the mailbox it is about, if any
 	fence    *sessions.Fence
-	answerID string // of the outbox, if it is about one
-	do       func() // performs it; may be called twice, and after the answer was given up
+	now      time.Time // when it takes, by the clock of who takes
+	answerID string    // of the outbox, if it is about one
+	do       func()    // performs it; may be called twice, and after the answer was given up
 
 	performed bool
 	err       error

@@ -89,7 +89,7 @@ func TestTheSimulationNoticesARuleThatIsLeftOut(t *testing.T) { //nolint:paralle
 	}
 	all := []broken{{simtest.Options{AckFirst: true}, "touch, then confirm", "I3"}}
 	for rule, says := range map[memtest.Rule]string{
-		memtest.EpochCheck: "I3", memtest.EpochGrows: "I2", memtest.LeaseCheck: "I2", memtest.InboxDedupe: "I1",
+		memtest.EpochCheck: "I3", memtest.EpochGrows: "I2", memtest.LeaseCheck: "I2", memtest.TakerCheck: "I2", memtest.InboxDedupe: "I1",
 		memtest.ReleaseCheck: "I3", memtest.OpenTurnOwed: "I3", memtest.AttemptCount: "I5", memtest.BeginNote: "I4",
 		memtest.SendingMark: "I4", memtest.OutboxOrder: "I4",
 	} {

@@ -41,6 +41,7 @@ func (s *store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, 
 	o := s.op("touch", t.Token, "@", t.Seq)
 	if t.Take {
 		o.what += " take"
+		o.now = t.Now
 	}
 	return call2(ctx, s.p, o, func() (sessions.Mailbox, bool, error) { return s.Store.Touch(ctx, t) })
 }
@@ -50,7 +51,7 @@ func (s *store) Reacquire(ctx context.Context, f sessions.Fence, now time.Time) 
 }
 
 func (s *store) Recover(ctx context.Context, w sessions.Worker, now time.Time, n int) ([]sessions.Mailbox, error) {
-	o := &op{kind: "recover", what: fmt.Sprint("recover ", n)}
+	o := &op{kind: "recover", what: fmt.Sprint("recover ", n), now: now}
 	return call(ctx, s.p, o, func() ([]sessions.Mailbox, error) { return s.Store.Recover(ctx, w, now, n) })
 }
 

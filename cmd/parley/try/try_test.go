@@ -97,7 +97,7 @@ func over(t *testing.T, g *glass, ended <-chan error) {
 
 func TestAPersonIsPromptedAndCanStopASlowAnswer(t *testing.T) {
 	t.Parallel()
-	g, keys, ended := person(t, t.Context(), 50*time.Millisecond)
+	g, keys, ended := person(t, t.Context(), time.Millisecond)
 	at := g.await(t, 0, "ann> ")
 	key(t, keys, "what is 6*7")
 	at = g.await(t, at, "6 * 7 = 42")
@@ -194,7 +194,7 @@ func TestAPersonsLastWordsAreAnswered(t *testing.T) {
 func TestAnInterruptEndsInOrderAlsoDuringAnAnswer(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
-	g, keys, ended := person(t, ctx, 100*time.Millisecond)
+	g, keys, ended := person(t, ctx, time.Millisecond)
 	at := g.await(t, 0, "ann> ")
 	key(t, keys, "something slow please")
 	g.await(t, at, "parley: ")

@@ -1,21 +1,41 @@
-# make run   chats with the whole house in this terminal
-# make test  checks everything; installs what it needs, or says what is missing
+# make run      chats with the whole house in this terminal
+# make test     checks everything; installs what it needs, or says what is missing
+#               (make test-long: for longer; make test-rough: on a machine that is
+#               busy or stands still; make mutants: the tests themselves)
+# make check    checks what was changed, in between
 
 GO            ?= go
 BIN           := $(CURDIR)/.bin
 LINT_VERSION  := v2.15.0
 LINT          := $(BIN)/golangci-lint-$(LINT_VERSION)
 
-# The fault rows run up to seven processes each, some of them under two engines.
-# They come after the other packages: beside them each would take the processor
-# from the other. They mostly wait, so more of them run at a time than there are
-# processors.
-REST          := $$($(GO) list ./... | grep -v '/gateway/faulttest$$')
-FAULTS        := $(GO) test -race -shuffle=on -parallel 4
-SCRATCH       := sh scripts/scratch.sh
-TELL          := bash scripts/failures.sh
+# What is not a test is compiled as the released program is, also for vet, lint and
+# the programs that tests run: so packages are compiled twice on a fresh machine,
+# with the race detector and without, and not four times.
+PLAIN         := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
+PROGRAMS      := $(BIN)/programs
+BUILD         := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w'
 
-.PHONY: run build test test-long lint unit monitoring tools fmt bench
+# SQLite in Go is a translation of the C program, and the race detector makes it
+# twenty times slower. Here it is compiled without: who calls it is watched all
+# the same, and make test-long watches SQLite too.
+RACE          := -race -gcflags='modernc.org/...=-d=checkptr=0' -gcflags='modernc.org/sqlite/lib=-race=false -d=checkptr=0'
+
+# A program with the race detector sleeps for a second before it exits, unless it
+# is told otherwise.
+export GORACE := atexit_sleep_ms=0 $(GORACE)
+
+# Tests wait more than they work (for servers that choose a leader, leases of killed
+# processes, disks), so more of them run at a time than there are processors. They
+# are linked without symbols, which nobody reads.
+JOBS          := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+LOGS          := $(BIN)/test
+TEST           = $(GO) test -json -p $(JOBS) -parallel $(JOBS) -shuffle=on -vet=off -ldflags='-s -w' -artifacts -outputdir=$(LOGS)
+PLAINLY       := ./gateway/simtest ./channels/internal/markup ./faultpoint
+SCRATCH       := sh scripts/scratch.sh
+SHOW          := $(GO) run -trimpath ./scripts/showtest
+
+.PHONY: run build test test-long test-rough check lint unit programs monitoring tools fmt bench
 
 run:
 	@$(GO) run ./cmd/parley try
@@ -28,21 +48,45 @@ test: tools lint unit
 
 lint: $(LINT)
 	@out="$$($(LINT) fmt --diff)"; test -z "$$out" || { echo "$$out"; echo 'make fmt mends the format'; exit 1; }
-	$(GO) vet ./...
-	$(LINT) run ./...
+	$(PLAIN) $(GO) vet ./...
+	$(PLAIN) $(LINT) run ./...
 
-unit:
-	$(TELL) $(SCRATCH) $(GO) test -race -shuffle=on -timeout 20m $(REST)
-	$(TELL) $(SCRATCH) $(FAULTS) -timeout 20m ./gateway/faulttest
-	$(TELL) $(GO) test ./gateway/simtest # ten times as many schedules as with the race detector
-	$(GO) test -tags faultpoints ./faultpoint
+# The real binaries that tests run, built once for all packages; see cmd/cmdtest.
+programs:
+	@mkdir -p $(PROGRAMS) $(LOGS)
+	@$(BUILD) -o $(PROGRAMS)/parley ./cmd/parley
+	@$(BUILD) -tags faultpoints -o $(PROGRAMS)/parley-faultpoints ./cmd/parley
+	@$(BUILD) -o $(PROGRAMS)/node ./broker/brokertest/node
 
-# The same, with the sizes that take long: more kills, longer schedules; and on disk.
-test-long: tools lint
-	PARLEY_LONG=1 $(TELL) $(GO) test -race -shuffle=on -timeout 80m $(REST)
-	PARLEY_LONG=1 $(TELL) $(FAULTS) -timeout 160m ./gateway/faulttest
-	PARLEY_LONG=1 $(TELL) $(GO) test -timeout 80m ./gateway/simtest
-	$(GO) test -tags faultpoints ./faultpoint
+unit: programs
+	PARLEY_PROGRAMS=$(PROGRAMS) $(SCRATCH) $(SHOW) -log $(LOGS)/test.log $(TEST) -timeout 20m $(RACE) ./...
+	# Ten times as many schedules, and texts thirty times as long, as with the race
+	# detector; and the fault points, which are nothing without their tag.
+	$(PLAIN) $(SHOW) -log $(LOGS)/plain.log $(TEST) -tags faultpoints $(PLAINLY)
+
+# The same, with the sizes that take long: more kills, longer schedules, both
+# engines, SQLite under the race detector too; and on disk. And the official SDKs of
+# the model providers judge what parley sends and reads.
+test-long: export PARLEY_LONG := 1
+test-long: tools lint programs
+	$(PLAIN) $(LINT) run --build-tags judges ./llm/... ./simulators/model
+	$(SHOW) -log $(LOGS)/judges.log $(TEST) -tags judges ./llm/... ./simulators/model
+	PARLEY_PROGRAMS=$(PROGRAMS) $(SHOW) -log $(LOGS)/long.log $(TEST) -p 1 -timeout 160m -race $$($(GO) list ./... | grep -v '/gateway/faulttest$$')
+	PARLEY_PROGRAMS=$(PROGRAMS) $(SHOW) -log $(LOGS)/faults.log $(TEST) -timeout 160m -race ./gateway/faulttest
+	$(PLAIN) $(SHOW) -log $(LOGS)/plain.log $(TEST) -timeout 80m -tags faultpoints $(PLAINLY)
+
+# The tests on a machine that is busy, and on one that stands still again and again.
+ROUNDS        ?= 3
+test-rough: tools
+	@for round in $$(seq $(ROUNDS)); do for mode in load freeze; do \
+		echo "$$mode, round $$round of $(ROUNDS)"; bash scripts/rough.sh $$mode $(MAKE) --no-print-directory unit || exit 1; \
+	done; done
+
+# What was changed since BASE, and is not committed yet: format, vet, lint, the
+# drawing, and the tests of the packages with a change.
+BASE          ?= HEAD
+check: $(LINT) programs
+	@GO='$(GO)' LINT='$(LINT)' PARLEY_PROGRAMS=$(PROGRAMS) sh scripts/check.sh '$(BASE)' $(SHOW) -log $(LOGS)/check.log $(TEST) -timeout 20m $(RACE)
 
 # The rules, alerts and dashboards that are shipped.
 monitoring:
@@ -65,3 +109,10 @@ $(LINT):
 	@mkdir -p $(BIN)
 	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	@mv $(BIN)/golangci-lint $@
+
+# Takes what matters out of the code, one patch of mutants/ after another: each
+# must turn the test red that it names, as make test runs it. ONLY=name tries one
+# and shows what its test says; LONG=1 tries the fault rows that are named, too.
+.PHONY: mutants
+mutants: tools
+	$(SCRATCH) $(GO) run ./mutants $(if $(LONG),-long) $(if $(ONLY),-only $(ONLY))

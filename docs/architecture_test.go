@@ -14,8 +14,9 @@ import (
 )
 
 type pkg struct {
-	ImportPath string
-	Imports    []string
+	ImportPath                string
+	Imports                   []string
+	TestImports, XTestImports []string
 }
 
 // block is the lines of a fenced block of architecture.md.
@@ -39,9 +40,10 @@ func block(t *testing.T, name string) map[string][]string {
 	return m
 }
 
-func packages(t *testing.T) []pkg {
+// packages are all of the module, with the files that these build tags choose.
+func packages(t *testing.T, tags ...string) []pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags="+strings.Join(tags, ","), "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {
@@ -66,7 +68,7 @@ func top(path string) string { s, _, _ := strings.Cut(path, "/"); return s }
 
 // exempt are packages that no binary holds.
 func exempt(path string) bool {
-	return strings.HasSuffix(path, "test") || slices.Contains([]string{"bench", "deploy", "docs"}, top(path))
+	return strings.HasSuffix(path, "test") || slices.Contains([]string{"bench", "deploy", "docs", "mutants"}, top(path))
 }
 
 func TestArrowsPointDownAsDrawn(t *testing.T) {
@@ -158,6 +160,52 @@ func TestThirdPartiesStayInTheirRoom(t *testing.T) {
 	for prefix := range rooms {
 		if !used[prefix] {
 			t.Errorf("%s has a room, but nobody imports it", prefix)
+		}
+	}
+}
+
+func TestJudgesAreSeenByTestsOfTheirTagOnly(t *testing.T) {
+	t.Parallel()
+	judges := block(t, "judges")
+	judge := func(path string) (string, bool) {
+		for prefix := range judges {
+			if strings.HasPrefix(path, prefix) {
+				return prefix, true
+			}
+		}
+		return "", false
+	}
+	for _, p := range packages(t) {
+		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if _, ok := judge(i); ok {
+				t.Errorf("%s imports %s, which is for tests with the build tag judges", p.ImportPath, i)
+			}
+		}
+	}
+	used := map[string]bool{}
+	for _, p := range packages(t, "judges") {
+		path, _ := own(p.ImportPath)
+		for _, i := range p.Imports {
+			if _, ok := judge(i); ok {
+				t.Errorf("%s imports %s outside of its tests", path, i)
+			}
+		}
+		for _, i := range slices.Concat(p.TestImports, p.XTestImports) {
+			prefix, ok := judge(i)
+			if !ok {
+				continue
+			}
+			used[prefix+" "+path] = true
+			if !slices.Contains(judges[prefix], path) {
+				t.Errorf("the tests of %s import %s, which judges %s", path, i, strings.Join(judges[prefix], ", "))
+			}
+		}
+	}
+	for prefix, rooms := range judges {
+		for _, room := range rooms {
+			if !used[prefix+" "+room] {
+				t.Errorf("%s judges nothing in %s", prefix, room)
+			}
 		}
 	}
 }

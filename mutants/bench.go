@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// patience is how long one test may take; it ends a test that hangs.
+const patience = "-test.timeout=10m"
+
+// verdict is what became of a mutant.
+type verdict struct {
+	killed bool
+	line   string
+	shown  string // of the test's output
+}
+
+// bench tries mutants. What the tests say of the code as it is, it asks once.
+type bench struct {
+	dir      string        // for files of its own
+	builders chan struct{} // one for each processor; a test mostly waits
+
+	tried atomic.Int64 // gives each trial files of its own
+
+	mu    sync.Mutex
+	built map[string]func() (string, error) // test binaries, by package
+	sound map[target]func() verdict         // by test
+}
+
+func newBench(dir string) *bench {
+	return &bench{dir: dir, builders: make(chan struct{}, runtime.GOMAXPROCS(0)), built: map[string]func() (string, error){}, sound: map[target]func() verdict{}}
+}
+
+// try takes the guard out and runs the test.
+func (b *bench) try(ctx context.Context, t trial) verdict {
+	texts, err := t.apply()
+	if err != nil {
+		return verdict{line: "does not apply", shown: indent(err.Error())}
+	}
+	if v := b.passes(ctx, t.target); !v.killed {
+		return v
+	}
+	name := fmt.Sprintf("mutant%d", b.tried.Add(1))
+	overlay, err := b.overlay(name, texts)
+	if err != nil {
+		return verdict{line: err.Error()}
+	}
+	binary, err := b.build(ctx, name, t.pkg, overlay)
+	if err != nil {
+		return verdict{line: "does not compile", shown: indent(err.Error())}
+	}
+	defer func() { _ = os.Remove(binary) }()
+	r := runTest(ctx, binary, t.target, overlay)
+	hung := strings.Contains(r.out, "panic: test timed out")
+	v := verdict{shown: indent(r.tail())}
+	switch {
+	case r.err == nil:
+		return verdict{line: fmt.Sprintf("SURVIVED %s: %s", t.target, t.guard)}
+	case hung && !t.hang:
+		v.line = fmt.Sprintf("%s does not end with it", t.target)
+	case !hung && !r.says("FAIL", t.target):
+		v.line = fmt.Sprintf("%s does not run with it", t.target)
+	default:
+		v.killed, v.line = true, fmt.Sprintf("killed by %s in %.1f s", t.target, r.took.Seconds())
+	}
+	return v
+}
+
+// passes is a verdict that has killed set when the test passes without any
+// mutant.
+func (b *bench) passes(ctx context.Context, t target) verdict {
+	b.mu.Lock()
+	if b.built[t.pkg] == nil {
+		name := fmt.Sprintf("sound%d", len(b.built))
+		b.built[t.pkg] = sync.OnceValues(func() (string, error) { return b.build(ctx, name, t.pkg, "") })
+	}
+	built := b.built[t.pkg]
+	if b.sound[t] == nil {
+		b.sound[t] = sync.OnceValue(func() verdict {
+			binary, err := built()
+			if err != nil {
+				return verdict{line: t.pkg + " does not compile without it", shown: indent(err.Error())}
+			}
+			r := runTest(ctx, binary, t, "")
+			switch {
+			case r.err != nil:
+				return verdict{line: fmt.Sprintf("%s is red without it too", t), shown: indent(r.tail())}
+			case !r.says("PASS", t):
+				return verdict{line: fmt.Sprintf("%s is not there, or was skipped", t)}
+			}
+			return verdict{killed: true}
+		})
+	}
+	sound := b.sound[t]
+	b.mu.Unlock()
+	return sound()
+}
+
+// overlay writes the patched files, and for the go command which they replace.
+func (b *bench) overlay(name string, texts map[string]string) (string, error) {
+	replace := map[string]string{}
+	for file, text := range texts {
+		old, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			return "", err
+		}
+		by := filepath.Join(b.dir, fmt.Sprintf("%s%d.go", name, len(replace)))
+		if err := os.WriteFile(by, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[old] = by
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.dir, name+".json")
+	return path, os.WriteFile(path, list, 0o600)
+}
+
+// build makes the package's test binary.
+func (b *bench) build(ctx context.Context, name, pkg, overlay string) (string, error) {
+	b.builders <- struct{}{}
+	defer func() { <-b.builders }()
+	path := filepath.Join(b.dir, name+".test")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", path, pkg) //nolint:gosec // a package of this module
+	cmd.Dir, cmd.Env = root, environment(overlay)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", errors.New("there are no tests")
+	}
+	return path, nil
+}
+
+// environment is that of make test. A test that builds a binary of its own
+// builds it with the overlay too.
+func environment(overlay string) []string {
+	env := append(os.Environ(), "PARLEY_LONG=")
+	if overlay != "" {
+		env = append(env, "GOFLAGS=-overlay="+overlay)
+	}
+	return env
+}
+
+// result is what a run of a test said.
+type result struct {
+	err  error
+	out  string
+	took time.Duration
+}
+
+func runTest(ctx context.Context, binary string, t target, overlay string) result {
+	var levels []string
+	for level := range strings.SplitSeq(printed(t.name), "/") {
+		levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
+	}
+	started := time.Now()
+	cmd := exec.CommandContext(ctx, binary, "-test.v", patience, "-test.run="+strings.Join(levels, "/")) //nolint:gosec // built here
+	cmd.Dir, cmd.Env = filepath.Join(root, t.pkg), environment(overlay)
+	out, err := cmd.CombinedOutput()
+	return result{err, string(out), time.Since(started)}
+}
+
+// printed is a test's name as it is printed.
+func printed(test string) string { return strings.ReplaceAll(test, " ", "_") }
+
+// says is whether the run ended the test so.
+func (r result) says(how string, t target) bool {
+	return strings.Contains(r.out, "--- "+how+": "+printed(t.name)+" (")
+}
+
+// tail is the end of the output, without who ran and passed.
+func (r result) tail() string {
+	var lines []string
+	for line := range strings.Lines(r.out) {
+		switch first, _, _ := strings.Cut(strings.TrimSpace(line), ":"); first {
+		case "--- PASS", "PASS", "FAIL":
+		default:
+			if !strings.HasPrefix(first, "=== ") {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-40):], "")
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+}

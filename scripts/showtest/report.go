@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mostLines is how long the end of a failed run is at most.
+const mostLines = 100
+
+// test names a test of a package; "" is the package itself.
+type test struct{ pkg, name string }
+
+// report collects what tests print, until it is known how they end.
+type report struct {
+	out, log io.Writer
+	printed  map[test][]string
+	failed   []test
+	built    map[string][]string // what the compiler said of a package
+}
+
+func newReport(out, log io.Writer) *report {
+	return &report{out: out, log: log, printed: map[test][]string{}, built: map[string][]string{}}
+}
+
+func (r *report) print(s string) {
+	_, _ = io.WriteString(r.out, s)
+	_, _ = io.WriteString(r.log, s)
+}
+
+// take notes an event, and prints the line with which a package ends.
+func (r *report) take(e event) {
+	t := test{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		r.built[e.ImportPath] = append(r.built[e.ImportPath], e.Output)
+		r.print(e.Output)
+	case "output":
+		_, _ = io.WriteString(r.log, e.Output)
+		r.printed[t] = append(r.printed[t], e.Output)
+		if e.Test == "" && packageLine.MatchString(e.Output) {
+			_, _ = io.WriteString(r.out, e.Output)
+		}
+	case "pass", "skip":
+		delete(r.printed, t)
+	case "fail":
+		r.failed = append(r.failed, t)
+		if e.FailedBuild != "" {
+			r.printed[t] = append(r.printed[t], r.built[e.FailedBuild]...)
+		}
+	}
+}
+
+// packageLine is how go test says how a package ended.
+var packageLine = regexp.MustCompile(`^(ok  |FAIL|\?   |---)\s?\t?`)
+
+// finish prints the end of a run in which something failed.
+func (r *report) finish(logPath string) {
+	// Of a package that was cut off (a panic, a timeout) the tests that ran have no
+	// end; go test then says what ran in the output of one of them.
+	leaves := slices.DeleteFunc(slices.Clone(r.failed), func(t test) bool {
+		return slices.ContainsFunc(r.failed, func(o test) bool {
+			return o.pkg == t.pkg && o.name != t.name && (t.name == "" || strings.HasPrefix(o.name, t.name+"/"))
+		})
+	})
+	if len(leaves) == 0 {
+		return
+	}
+	lines := []string{fmt.Sprintf("%d failed; all that was printed is in %s", len(leaves), logPath)}
+	const mostTests = 12
+	each := (mostLines - 2) / min(len(leaves), mostTests)
+	for i, t := range leaves {
+		if i == mostTests {
+			lines = append(lines, fmt.Sprintf("… and %d more", len(leaves)-i))
+			break
+		}
+		lines = append(lines, r.said(t, each)...)
+	}
+	_, _ = io.WriteString(r.out, "\n"+strings.Join(lines, "\n")+"\n")
+}
+
+// said is what a failed test is told of, in at most n lines: its name, and what
+// matters of its own output.
+func (r *report) said(t test, n int) []string {
+	name := strings.TrimSuffix("--- FAIL: "+t.pkg+" "+t.name, " ")
+	var kept []string
+	for line := range strings.Lines(strings.Join(r.printed[t], "")) {
+		line = strings.TrimRight(line, "\n")
+		if line != "" && !noise.MatchString(line) {
+			const widest = 300
+			kept = append(kept, string([]rune(line)[:min(len([]rune(line)), widest)]))
+		}
+	}
+	if room := n - 1; len(kept) > room {
+		// What was wrong is said first; a panic, or where it hung, last.
+		isSeed := func(l string) bool { return seed.MatchString(l) }
+		rest := slices.DeleteFunc(slices.Clone(kept), isSeed)
+		seeds := slices.DeleteFunc(kept, func(l string) bool { return !isSeed(l) })
+		seeds = seeds[:min(len(seeds), 2)]
+		room -= 1 + len(seeds)
+		head, tail := min(len(rest), room-room/3), room/3
+		if len(rest) > head+tail {
+			cut := fmt.Sprintf("    … %d lines are left out", len(rest)-head-tail)
+			rest = slices.Concat(rest[:head], []string{cut}, rest[len(rest)-tail:])
+		}
+		kept = append(seeds, rest...)
+	}
+	return append([]string{name}, kept...)
+}
+
+// noise is what says nothing about why a test failed: go test's own marks, and logs
+// below a warning.
+var noise = regexp.MustCompile(`^\s*(=== (RUN|PAUSE|CONT|NAME)|--- FAIL: |FAIL\s*$)|level=(INFO|DEBUG)|"level":"(INFO|DEBUG)"|\[(INF|DBG|TRC)\]`)
+
+// seed is a line by which a run can be repeated.
+var seed = regexp.MustCompile(`(?i)\bseed\b|PARLEY_SEED`)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,16 +71,17 @@ func (w *writer) keep(ctx context.Context, t target, temp string, r io.Reader) (
 	given := t.name
 	for n := 1; n <= mostNames; n++ {
 		t.name = numbered(given, n)
+		err := t.claim(temp)
+		if err == nil {
+			return t.name, t.sync()
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
 		if t.info, err = t.look(); err != nil {
 			return "", err
 		}
-		switch {
-		case t.info == nil:
-			if err := errors.Join(t.unchanged(), t.Rename(temp, t.name)); err != nil {
-				return "", err
-			}
-			return t.name, t.sync()
-		case w.same(t, f):
+		if t.info != nil && w.same(t, f) {
 			return t.name, t.Remove(temp)
 		}
 	}

@@ -16,7 +16,7 @@ func replace(text string, in editInput, most int64) (changed string, lines []int
 	pairs := strings.Count(text, "\r\n")
 	crlf := pairs > 0 && pairs == breaks
 	if crlf || pairs == 0 {
-		text, old, with = unix(text), unix(old), unix(with)
+		text, old, with = unixEnds(text), unixEnds(old), unixEnds(with)
 	}
 	at := occurrences(text, old, in.ReplaceAll)
 	switch {
@@ -39,7 +39,7 @@ func replace(text string, in editInput, most int64) (changed string, lines []int
 	return changed, lines, nil
 }
 
-func unix(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+func unixEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // shownLines is how many places an answer names.
 const shownLines = 5

@@ -32,7 +32,7 @@ const (
 // ErrNoFile says that there is no file of that name.
 var ErrNoFile = errors.New("no such file in the message log")
 
-// PutFile stores what r gives, until io.EOF, under name ([a-z0-9_.-]+, at most 200
+// PutFile stores what r gives, until io.EOF itself, under name ([a-z0-9_.-]+, at most 200
 // bytes), for seven days at most. Nil means stored, as durably as an envelope; a file
 // that was there under the name is replaced. More than most bytes are ErrTooLarge, no
 // room is ErrFull, and an error of r is in the chain. After an error the earlier file
@@ -93,7 +93,7 @@ func (b *Broker) putChunks(ctx context.Context, info *jetstream.ObjectInfo, r io
 	chunk := make([]byte, info.Opts.ChunkSize)
 	for more := true; more; {
 		n, err := fillPiece(r, chunk)
-		if err != nil && !errors.Is(err, io.EOF) {
+		if err != nil && err != io.EOF { //nolint:errorlint // one that wraps io.EOF is a line that broke off, not the end
 			return 0, err
 		}
 		more = err == nil

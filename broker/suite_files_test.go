@@ -126,6 +126,7 @@ func testFilesRefused(t *testing.T, open opener) {
 		{"no room", bytes.NewReader(noise(1, 3<<20)), 4 << 20, ErrFull},
 		{"an error", io.MultiReader(bytes.NewReader(noise(1, fileChunk+5)), iotest.ErrReader(broken)), 1 << 20, broken},
 		{"a connection that broke off", io.MultiReader(bytes.NewReader(noise(1, 5)), iotest.ErrReader(io.ErrUnexpectedEOF)), 1 << 20, io.ErrUnexpectedEOF},
+		{"one whose error wraps the end (abuse M9)", io.MultiReader(bytes.NewReader(noise(1, 5)), iotest.ErrReader(fmt.Errorf("%w: %w", broken, io.EOF))), 1 << 20, broken},
 	}
 	for _, c := range cases {
 		for _, name := range []string{"old", "new"} {

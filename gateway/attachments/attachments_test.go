@@ -382,6 +382,37 @@ func TestFetchingIsRepeatedSharedAndBounded(t *testing.T) {
 	}
 }
 
+// abuse M9: a download that breaks off is fetched again, however its adapter says so,
+// and when it does not say so but the network had named a size.
+func TestADownloadThatBreaksOffIsFetchedAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		size int64
+		err  error
+	}{
+		"an error that wraps the end": {0, &channels.Error{Kind: channels.Unsent, Op: "download", Err: fmt.Errorf("read: %w", io.EOF)}},
+		"no error":                    {5, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			r.net.has("f", func(_ context.Context, w io.Writer) error {
+				if r.net.called("f") == 1 {
+					_, _ = io.WriteString(w, "who")
+					return c.err
+				}
+				_, err := io.WriteString(w, "whole")
+				return err
+			})
+			f := file("1", "f", "a", "")
+			f.Size = c.size
+			if got := r.bring(f); got[0] != "(attached photo, saved as attachments/1-a, 5 bytes)" || r.content("attachments/1-a") != "whole" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 // What nobody wants any more is given up.
 func TestWhatNobodyWantsIsGivenUp(t *testing.T) {
 	t.Parallel()

@@ -166,7 +166,7 @@ type reader struct {
 
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && err != io.EOF { // one that wraps io.EOF is a line that broke off, not the end
 		r.err = err
 	}
 	return n, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -143,12 +144,34 @@ func (w *window) once(ctx context.Context, a ask) error {
 	defer cancel()
 	r, in := io.Pipe()
 	var fetching sync.WaitGroup
-	fetching.Go(func() { _ = in.CloseWithError(w.fetcher.Fetch(ctx, a.File.In, a.File.Attachment, in)) })
+	fetching.Go(func() {
+		counted := &counter{w: in}
+		err := w.fetcher.Fetch(ctx, a.File.In, a.File.Attachment, counted)
+		if err == nil && counted.n < a.File.Size {
+			err = fmt.Errorf("%w: %d of %d bytes", errShort, counted.n, a.File.Size)
+		}
+		_ = in.CloseWithError(err)
+	})
 	_, err := w.Log.PutFile(ctx, a.Object, r, w.MaxBytes)
 	_ = r.Close() // the adapter's next Write fails
 	cancel()
 	fetching.Wait()
 	return err
+}
+
+// errShort means that a file ended before the size that its network had named.
+var errShort = errors.New("the file ended too early")
+
+// counter counts what it passes on.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err //nolint:wrapcheck // whoever fetches looks for it in the chain
 }
 
 // verdict says why a file will never be had; p is empty when it may be, after wait.

@@ -53,7 +53,7 @@ func (c *Content) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	switch {
-	case err != nil && !errors.Is(err, io.EOF):
+	case err != nil && err != io.EOF: // one that wraps io.EOF is a line that broke off, not the end
 		c.err = err
 	case c.left == 0 && err == nil:
 		// Nobody gets the last bytes before it is sure that they are the last.
@@ -74,7 +74,7 @@ func (c *Content) ends() error {
 	switch {
 	case n > 0:
 		return fmt.Errorf("%w of %d bytes", ErrLong, c.size)
-	case errors.Is(err, io.EOF):
+	case err == io.EOF: // one that wraps io.EOF is a line that broke off, not the end
 		return nil
 	}
 	return err //nolint:wrapcheck // the reader's own
@@ -177,7 +177,7 @@ func Copy(w io.Writer, r io.Reader, p *Patience) (n int64, reading, writing erro
 		}
 		p.Moved()
 		switch {
-		case errors.Is(err, io.EOF):
+		case err == io.EOF: // one that wraps io.EOF is a line that broke off, not the end
 			return n, nil, nil
 		case err != nil:
 			return n, err, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -14,7 +15,10 @@ import (
 	"parley/channels/internal/transfer"
 )
 
-var errDisk = errors.New("the disk is gone")
+var (
+	errDisk = errors.New("the disk is gone")
+	errLine = fmt.Errorf("the line broke off: %w", io.EOF)
+)
 
 func TestAContentIsWholeOrAnErrorBeforeItsLastByte(t *testing.T) {
 	t.Parallel()
@@ -33,6 +37,7 @@ func TestAContentIsWholeOrAnErrorBeforeItsLastByte(t *testing.T) {
 		"too long":                      {strings.NewReader(text), 9, transfer.ErrLong},
 		"too long, byte by byte":        {iotest.OneByteReader(strings.NewReader(text)), 9, transfer.ErrLong},
 		"an error in the middle":        {io.MultiReader(strings.NewReader(text), iotest.ErrReader(errDisk)), 20, errDisk},
+		"an error that wraps the end":   {io.MultiReader(strings.NewReader(text), iotest.ErrReader(errLine)), 10, errLine},
 		"an error at the end":           {io.MultiReader(strings.NewReader(text), iotest.ErrReader(errDisk)), 10, errDisk},
 	} {
 		content := transfer.NewContent(c.r, c.size)

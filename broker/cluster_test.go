@@ -56,7 +56,7 @@ func unled(err error) bool {
 
 func jetStreamAt(t *testing.T, url string) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(brokertest.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}

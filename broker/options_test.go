@@ -96,7 +96,7 @@ func TestAServerThatWillNotDoIsRefusedClearly(t *testing.T) {
 func TestAStreamThatConfirmsWhatIsNotStoredIsRefused(t *testing.T) {
 	t.Parallel()
 	url := natsServer(t)
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

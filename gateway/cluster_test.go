@@ -59,7 +59,7 @@ func (c *cluster) as(name string, roles ...string) *gatewaytest.Running {
 // ledger is what the store says was spent.
 func (c *cluster) ledger(t *testing.T) float64 {
 	t.Helper()
-	store, err := redis.Open(t.Context(), redis.Options{URL: c.redis.URL})
+	store, err := redis.Open(t.Context(), redis.Options{URL: c.redis.Unhurried()})
 	if err != nil {
 		t.Fatal(err)
 	}

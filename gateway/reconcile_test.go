@@ -93,7 +93,7 @@ func (s *standing) engine() jetstream.JetStream {
 	if s.raw != nil {
 		return s.raw
 	}
-	nc, err := nats.Connect("nats://" + s.log.Addr().String())
+	nc, err := nats.Connect("nats://"+s.log.Addr().String(), nats.Timeout(time.Minute))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func Cluster() Engine {
 				filepath.Join(dir, "state"), b.Socket(i), strings.Join(log, ","), b.Lines[i].Redis.Addr())
 		}
 		b.Store = func(ctx context.Context) (sessions.Store, error) {
-			return redis.Open(ctx, redis.Options{URL: b.Redis.URL}) //nolint:wrapcheck // it names the server
+			return redis.Open(ctx, redis.Options{URL: b.Redis.Unhurried()}) //nolint:wrapcheck // it names the server
 		}
 		return b
 	}}

@@ -41,7 +41,7 @@ func TestMoneyThatDoesNotAddUpIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			prefix := strings.ReplaceAll(name, " ", "-") + ":"
-			d := newDesk(t, openAt(t, redis.Options{URL: server.URL, Prefix: prefix}), "chat")
+			d := newDesk(t, openAt(t, redis.Options{URL: server.Unhurried(), Prefix: prefix}), "chat")
 			d.turn("done")
 			f, turn := d.open("open")
 			d.ok(d.s.Reserve(t.Context(), f, sessions.Charge{Session: turn.Session, Turn: "open"}, call("open", 1, 70)))

@@ -20,7 +20,7 @@ const longTests = "PARLEY_LONG"
 // patient makes the client try again until a server that was killed is back. A
 // try takes half a second while nobody listens. More tries would not be better: a
 // client greets the server as often on a connection that broke meanwhile, in vain.
-const patient = "?max_retries=100&min_retry_backoff=2ms&max_retry_backoff=5ms&pool_size=5000"
+const patient = "?dial_timeout=1m&read_timeout=1m&write_timeout=1m&max_retries=100&min_retry_backoff=2ms&max_retry_backoff=5ms&pool_size=5000"
 
 // killing runs work, which sends to done after each of its steps, and kills the
 // server again and again, each time after a random number of steps up to most. It

@@ -32,7 +32,7 @@ func (s *shared) open(t testing.TB) *redis.Store {
 func (s *shared) openWith(t testing.TB, log redis.Facts) (*redis.Store, string) {
 	t.Helper()
 	prefix := fmt.Sprintf("t%d:", s.n.Add(1))
-	return openAt(t, redis.Options{URL: s.server.URL, Prefix: prefix, Facts: log}), prefix
+	return openAt(t, redis.Options{URL: s.server.Unhurried(), Prefix: prefix, Facts: log}), prefix
 }
 
 // openAt opens a store that ends with the test.
@@ -53,7 +53,7 @@ func openAt(t testing.TB, o redis.Options) *redis.Store {
 // raw is a client that knows nothing of stores.
 func raw(t testing.TB, server *redistest.Server) *goredis.Client {
 	t.Helper()
-	o, err := goredis.ParseURL(server.URL)
+	o, err := goredis.ParseURL(server.Unhurried())
 	if err != nil {
 		t.Fatal(err)
 	}

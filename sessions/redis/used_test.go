@@ -15,7 +15,7 @@ import (
 func TestUsageLeavesOutWhatWasBookedSinceItBegan(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s, err := Open(ctx, Options{URL: redistest.Start(t, redistest.Options{}).URL})
+	s, err := Open(ctx, Options{URL: redistest.Start(t, redistest.Options{}).Unhurried()})
 	ok := func(err error) {
 		t.Helper()
 		if err != nil {

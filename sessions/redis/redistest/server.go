@@ -263,6 +263,12 @@ func (s *Server) Restart() {
 	}
 }
 
+// Unhurried is URL for a client that waits a minute for an answer, where go-redis
+// waits for 3 s: a machine that stands still meanwhile fails no test.
+func (s *Server) Unhurried() string {
+	return s.URL + "?dial_timeout=1m&read_timeout=1m&write_timeout=1m"
+}
+
 // Pause stops the process where it stands, as a machine that hangs: connections
 // stay open and nothing is answered. Resume lets it go on.
 func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }

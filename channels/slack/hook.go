@@ -6,28 +6,25 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"parley/channels"
-)
+	"golang.org/x/sync/semaphore"
 
-const (
-	maxRequest = 4 << 20 // bytes
-	skew       = 5 * time.Minute
+	"parley/channels"
 )
 
 // hook answers the requests by which Slack brings events, interactions and slash
 // commands. They are taken while Receive runs.
 //
-//	method, body, signature ── wrong ──> 405, 413, 401
+//	method, headers, length ── wrong ──> 405, 401, 413: nothing is read
+//	no room for the body ──────────────> 503
+//	body, signature, type ──── wrong ──> 413, 401, 415
 //	url_verification ──────────────────> the challenge, also while Receive does not run
 //	Receive does not run ──────────────> 503
 //	accept ── nil, in time ──> 200
@@ -40,7 +37,8 @@ type hook struct {
 	secret    channels.Secret
 	now       func() time.Time
 	within    time.Duration
-	strangers atomic.Int64 // requests that were not signed
+	strangers atomic.Int64        // requests that were not signed
+	unsigned  *semaphore.Weighted // bytes of requests whose signature is not known yet
 
 	mu       sync.Mutex
 	receiver *receiver       // nil: Receive does not run
@@ -49,7 +47,7 @@ type hook struct {
 }
 
 func newHook(o Options) *hook {
-	return &hook{path: "/slack/" + o.Name, secret: o.SigningSecret, now: o.Now, within: o.AnswerWithin}
+	return &hook{path: "/slack/" + o.Name, secret: o.SigningSecret, now: o.Now, within: o.AnswerWithin, unsigned: semaphore.NewWeighted(maxUnsigned)}
 }
 
 // open lets requests in, and shut keeps them out and waits for those inside.
@@ -80,22 +78,18 @@ func (h *hook) enter() (*receiver, context.Context, func()) {
 // ServeHTTP answers one request. It may be called concurrently.
 func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if req.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		h.refuse(w, http.StatusMethodNotAllowed)
+	if status := h.unfit(req); status != 0 {
+		h.refuse(w, status)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxRequest))
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
-		h.refuse(w, http.StatusRequestEntityTooLarge)
+	body, leave, status := h.read(w, req)
+	if status != 0 {
+		h.refuse(w, status)
 		return
-	case err != nil:
-		h.refuse(w, http.StatusBadRequest)
-		return
-	case !h.signed(req.Header, body):
-		h.strangers.Add(1)
+	}
+	signed := h.signed(req.Header, body)
+	leave()
+	if !signed {
 		h.refuse(w, http.StatusUnauthorized)
 		return
 	}
@@ -115,24 +109,25 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // refuse answers without reading what is left of the request.
 func (h *hook) refuse(w http.ResponseWriter, status int) {
+	switch status {
+	case http.StatusUnauthorized:
+		h.strangers.Add(1)
+	case http.StatusMethodNotAllowed:
+		w.Header().Set("Allow", http.MethodPost)
+	}
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)
 }
 
-// signed says whether Slack signed the request, within the last five minutes. The
-// signatures are compared in a time that tells nothing about them. slack-go's
-// verifier reads the machine's clock, which tests cannot set.
+// signed reports whether Slack signed the body. The signatures are compared in a time
+// that tells nothing about them. slack-go's verifier reads the machine's clock, which
+// tests cannot set.
 func (h *hook) signed(head http.Header, body []byte) bool {
-	stamp := head.Get("X-Slack-Request-Timestamp")
-	n, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || n <= 0 || n > 1<<40 || h.now().Sub(time.Unix(n, 0)).Abs() > skew {
-		return false
-	}
 	mac := hmac.New(sha256.New, []byte(h.secret.Reveal()))
-	mac.Write([]byte("v0:" + stamp + ":"))
+	mac.Write([]byte("v0:" + head.Get(stampHeader) + ":"))
 	mac.Write(body)
 	want := "v0=" + hex.EncodeToString(mac.Sum(nil))
-	return hmac.Equal([]byte(head.Get("X-Slack-Signature")), []byte(want))
+	return hmac.Equal([]byte(head.Get(signatureHeader)), []byte(want))
 }
 
 // payloadOf says what a request brings: an event as JSON, an interaction in a

@@ -7,12 +7,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,7 +47,14 @@ func hello(at time.Time) posted {
 
 // bring makes the request and gives the answer.
 func bring(ctx context.Context, ch *slack.Channel, p posted) *httptest.ResponseRecorder {
-	path, handler := ch.Hook()
+	_, handler := ch.Hook()
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, p.request(ctx, ch))
+	return w
+}
+
+func (p posted) request(ctx context.Context, ch *slack.Channel) *http.Request {
+	path, _ := ch.Hook()
 	req := httptest.NewRequestWithContext(ctx, p.method, path, strings.NewReader(p.body))
 	stamp := strconv.FormatInt(p.at.Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(p.secret))
@@ -57,9 +66,7 @@ func bring(ctx context.Context, ch *slack.Channel, p posted) *httptest.ResponseR
 	req.Header.Set("X-Slack-Request-Timestamp", stamp)
 	req.Header.Set("X-Slack-Signature", p.signature)
 	req.Header.Del(p.without)
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, req)
-	return w
+	return req
 }
 
 var errDiskFull = errors.New("the disk is full")
@@ -97,6 +104,83 @@ func hooked(t *testing.T, now time.Time, accept channels.Accept, change ...func(
 	return ch
 }
 
+// half is a body of which a piece comes, and no more until it is closed.
+type half struct {
+	began chan<- struct{}
+	ends  <-chan struct{}
+	once  sync.Once
+}
+
+func (h *half) Read(p []byte) (n int, err error) {
+	h.once.Do(func() { n = copy(p, "{"); h.began <- struct{}{} })
+	if n > 0 {
+		return n, nil
+	}
+	<-h.ends
+	return 0, io.ErrUnexpectedEOF
+}
+
+// abuse H2: who cannot sign holds no memory: what their headers show is not read, and
+// what must be read for its signature has room for 32 MiB in all.
+func TestUnsignedRequestsHoldLittleMemory(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	ch := hooked(t, now, func(context.Context, channels.Message) error { return nil })
+	_, handler := ch.Hook()
+	const room = 32 // requests of the longest body
+	began, ends := make(chan struct{}, room+20), make(chan struct{})
+	ask := func(ctx context.Context, change func(*http.Request)) int {
+		p := hello(now)
+		p.signature = "v0=" + strings.Repeat("0", 64)
+		req := p.request(ctx, ch)
+		req.Body, req.ContentLength = io.NopCloser(&half{began: began, ends: ends}), 1<<20
+		change(req)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		return w.Code
+	}
+	for name, change := range map[string]func(*http.Request){
+		"no signature":                func(r *http.Request) { r.Header.Del("X-Slack-Signature") },
+		"a signature of one byte":     func(r *http.Request) { r.Header.Set("X-Slack-Signature", "v0=00") },
+		"a signature not in hex":      func(r *http.Request) { r.Header.Set("X-Slack-Signature", "v0="+strings.Repeat("x", 64)) },
+		"an old time":                 func(r *http.Request) { r.Header.Set("X-Slack-Request-Timestamp", "1600000000") },
+		"a length that is no event's": func(r *http.Request) { r.ContentLength = 1<<20 + 1 },
+	} {
+		if status := ask(t.Context(), change); status != http.StatusUnauthorized && status != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: answered %d", name, status)
+		}
+		if len(began) > 0 {
+			t.Fatalf("%s: the body was read", name)
+		}
+	}
+	var held sync.WaitGroup
+	for i := range room {
+		held.Go(func() {
+			status := ask(t.Context(), func(r *http.Request) {
+				if i%2 == 0 {
+					r.ContentLength = -1 // not said: as much as it may be
+				}
+			})
+			if status != http.StatusBadRequest {
+				t.Errorf("one that broke off is answered %d", status)
+			}
+		})
+	}
+	for range room {
+		<-began
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if status := ask(gone, func(*http.Request) {}); status != http.StatusServiceUnavailable || len(began) > 0 {
+		t.Errorf("one more is answered %d, and %d were read", status, len(began))
+	}
+	close(ends)
+	held.Wait()
+	if w := bring(t.Context(), ch, hello(now)); w.Code != http.StatusOK {
+		t.Errorf("slack's own is answered %d afterwards", w.Code)
+	}
+}
+
 func TestRequestsThatSlackDidNotMakeAreRefusedAndNothingIsStored(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
@@ -117,7 +201,7 @@ func TestRequestsThatSlackDidNotMakeAreRefusedAndNothingIsStored(t *testing.T) {
 		"signed more than five minutes ago":   {func(p *posted) { p.at = now.Add(-5*time.Minute - time.Second) }, http.StatusUnauthorized},
 		"signed in five minutes":              {func(p *posted) { p.at = now.Add(5*time.Minute + time.Second) }, http.StatusUnauthorized},
 		"signed long before all time":         {func(p *posted) { p.at = time.Unix(-1, 0) }, http.StatusUnauthorized},
-		"too long":                            {func(p *posted) { p.body = strings.Repeat("x", 4<<20+1) }, http.StatusRequestEntityTooLarge},
+		"too long":                            {func(p *posted) { p.body = strings.Repeat("x", 1<<20+1) }, http.StatusRequestEntityTooLarge},
 		"a GET":                               {func(p *posted) { p.method = http.MethodGet }, http.StatusMethodNotAllowed},
 		"a PUT":                               {func(p *posted) { p.method = http.MethodPut }, http.StatusMethodNotAllowed},
 		"plain text":                          {func(p *posted) { p.kind = "text/plain" }, http.StatusUnsupportedMediaType},
@@ -159,7 +243,7 @@ func TestRequestsOfSlackAreTaken(t *testing.T) {
 		"signed almost five minutes ago":   {func(p *posted) { p.at = now.Add(-5 * time.Minute) }, "hello"},
 		"with a character set":             {func(p *posted) { p.kind = "application/json; charset=utf-8" }, "hello"},
 		"a slash command, which is a form": {func(p *posted) { p.kind, p.body = asForm, slashForm("/parley", "hello").Encode() }, "hello"},
-		"a long event, but not too long":   {func(p *posted) { p.body += strings.Repeat(" ", 4<<20-len(p.body)) }, "hello"},
+		"a long event, but not too long":   {func(p *posted) { p.body += strings.Repeat(" ", 1<<20-len(p.body)) }, "hello"},
 		"with an escape":                   {func(p *posted) { p.body = strings.Replace(p.body, "hello", "&lt;hello&gt;", 1) }, "<hello>"},
 	} {
 		p := hello(now)

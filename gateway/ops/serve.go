@@ -7,7 +7,14 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
+
+// MaxConnections is how many connections a listener of this process has at once; who
+// comes when they are used up waits. One that asks nothing is closed by the timeouts
+// of its server, so that it cannot use up the descriptors that everything else needs.
+const MaxConnections = 256
 
 // endGrace is what requests under way are given when a listener ends.
 const endGrace = 2 * time.Second
@@ -26,10 +33,11 @@ func CheckAddress(s string) error {
 	return nil
 }
 
-// Serve answers requests on l until ctx ends, and lets those under way end for
-// two seconds more; then nil is returned. With a TLSConfig it speaks TLS. A
-// listener that fails is an error.
+// Serve answers requests on l, on MaxConnections at once, until ctx ends, and lets
+// those under way end for two seconds more; then nil is returned. With a TLSConfig it
+// speaks TLS. A listener that fails is an error.
 func Serve(ctx context.Context, srv *http.Server, l net.Listener) error {
+	l = netutil.LimitListener(l, MaxConnections)
 	ended := make(chan error, 1)
 	go func() {
 		if srv.TLSConfig != nil {

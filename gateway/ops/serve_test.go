@@ -1,0 +1,70 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"parley/gateway/ops"
+)
+
+// abuse L1: connections on which nothing is asked do not use up the descriptors.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	t.Run("has no more connections than its limit", func(t *testing.T) {
+		t.Parallel()
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted := make(chan struct{}, 2*ops.MaxConnections)
+		srv := &http.Server{ //nolint:gosec // half-open connections are what this is about
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "well") }),
+			ConnState: func(_ net.Conn, s http.ConnState) {
+				if s == http.StateNew {
+					accepted <- struct{}{}
+				}
+			},
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- ops.Serve(ctx, srv, l) }()
+		defer func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
+		open := func() net.Conn {
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			return c
+		}
+		first := open()
+		for range ops.MaxConnections - 1 {
+			open()
+		}
+		for range ops.MaxConnections {
+			<-accepted
+		}
+		late := open()
+		if _, err := io.WriteString(late, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(accepted); n != 0 {
+			t.Errorf("%d more were accepted", n)
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(late); err != nil && !errors.Is(err, net.ErrClosed) || len(b) == 0 {
+			t.Errorf("who waited got %q, %v", b, err)
+		}
+	})
+}

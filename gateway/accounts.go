@@ -2,8 +2,8 @@ package gateway
 
 import (
 	"cmp"
-	"maps"
 	"slices"
+	"strings"
 
 	"parley/channels"
 	"parley/gateway/budgets"
@@ -13,6 +13,7 @@ import (
 
 // account is what every bot account has, whatever its network.
 type account struct {
+	network      network
 	name         string // of the instance
 	path         string // in the configuration: channels.telegram.main
 	agent        string
@@ -22,25 +23,38 @@ type account struct {
 	secrets      []Secret
 	person       func(id string) error // whether id can be a person's on this network
 	group        func(id string) error // and a group's
+	hook         string                // the key that asks for a webhook; empty: it has none
 
-	// lease names the account itself, so that one process receives and sends
-	// for it, under whatever instance name.
-	lease string
+	// id names the account itself at its network, under whatever instance name;
+	// empty: that is not known. idKey is the key that says it, and idNoun what it
+	// is the id of.
+	id, idKey, idNoun string
+
 	// open makes the adapter. It starts nothing.
 	open func(g *Gateway) (channels.Channel, error)
+	// validateOwn reports mistakes in what only its network has.
+	validateOwn func(add func(path, format string, args ...any), check func(path string, err error))
+}
+
+// at is the path of one of the account's keys; "" is the account itself.
+func (a account) at(key string) string {
+	if key == "" {
+		return a.path
+	}
+	return a.path + "." + key
+}
+
+// lease names the lease under which one process receives and sends for the
+// account. Such a name takes no plus, with which numbers begin.
+func (a account) lease() string {
+	return "channel." + a.network.name + "." + strings.TrimPrefix(a.id, "+")
 }
 
 // accounts are all bot accounts, by their names.
 func (c Config) accounts() []account {
 	var all []account
-	for name, t := range c.Channels.Telegram {
-		all = append(all, t.account(name))
-	}
-	for name, s := range c.Channels.Slack {
-		all = append(all, s.account(name))
-	}
-	for name, s := range c.Channels.Signal {
-		all = append(all, s.account(name))
+	for _, n := range networks() {
+		all = append(all, n.accounts(c)...)
 	}
 	slices.SortFunc(all, func(a, b account) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path)) })
 	return all
@@ -69,7 +83,7 @@ func (a account) validate(agents map[string]AgentConfig, add func(path, format s
 	check(a.path, a.waiting.Validate())
 }
 
-// validateChannels is the part of Validate that knows the networks.
+// validateChannels reports the mistakes in the bot accounts.
 func (c Config) validateChannels(add func(path, format string, args ...any), check func(path string, err error)) {
 	all := c.accounts()
 	if len(all) == 0 {
@@ -83,8 +97,20 @@ func (c Config) validateChannels(add func(path, format string, args ...any), che
 		named[a.name] = a.path
 		a.validate(c.Agents, add, check)
 	}
-	hooked := append(c.validateTelegram(add, check), c.validateSlack(add, check)...)
-	c.validateSignal(add, check)
+	var hooked []string
+	for _, n := range networks() {
+		owners := map[string]string{} // the paths of accounts by their ids
+		for _, a := range n.accounts(c) {
+			a.validateOwn(add, check)
+			if other, twice := owners[a.id]; twice && a.id != "" {
+				add(a.at(a.idKey), "the %s is that of %s already; only one may receive for it", a.idNoun, other)
+			}
+			owners[a.id] = a.path
+			if a.hook != "" {
+				hooked = append(hooked, a.at(a.hook))
+			}
+		}
+	}
 	check("webhooks", c.Webhooks.Validate())
 	switch {
 	case len(hooked) > 0 && c.Webhooks.Listen == "":
@@ -93,6 +119,3 @@ func (c Config) validateChannels(add func(path, format string, args ...any), che
 		add("webhooks.listen", "no channel has a webhook, so nothing would be served there")
 	}
 }
-
-// named are the names of a network's accounts, in their order.
-func named[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

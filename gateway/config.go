@@ -214,17 +214,8 @@ func (c Config) Defaults() Config {
 		}
 		c.Agents[name] = a
 	}
-	c.Channels.Telegram = maps.Clone(c.Channels.Telegram)
-	for name, t := range c.Channels.Telegram {
-		c.Channels.Telegram[name] = t.defaults()
-	}
-	c.Channels.Slack = maps.Clone(c.Channels.Slack)
-	for name, s := range c.Channels.Slack {
-		c.Channels.Slack[name] = s.defaults()
-	}
-	c.Channels.Signal = maps.Clone(c.Channels.Signal)
-	for name, s := range c.Channels.Signal {
-		c.Channels.Signal[name] = s.defaults()
+	for _, n := range networks() {
+		n.setDefaults(&c.Channels)
 	}
 	return c
 }

@@ -7,14 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"parley/agent/prompt"
-	"parley/channels"
-	"parley/channels/signal"
-	"parley/channels/slack"
-	"parley/channels/telegram"
 	"parley/gateway/commands"
 	"parley/gateway/recording"
 	"parley/gateway/replay"
@@ -87,17 +82,4 @@ func replayed(r *recording.Recording, store *sqlite.Store) (map[string]worker.Ag
 		g.agents[name] = a
 	}
 	return g.agents, nil
-}
-
-// render is how a network shows an answer.
-func render(network, markdown string) []channels.Body {
-	switch network {
-	case telegram.Network:
-		return new(telegram.Channel).Render(markdown)
-	case slack.Network:
-		return new(slack.Channel).Render(markdown)
-	case signal.Network:
-		return new(signal.Channel).Render(markdown)
-	}
-	return []channels.Body{{Text: strings.TrimSpace(markdown)}}
 }

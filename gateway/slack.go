@@ -48,10 +48,10 @@ func (s SlackConfig) waiting() worker.Waiting {
 
 // account is what is common to accounts of all networks.
 func (s SlackConfig) account(name string) account {
-	return account{
-		name: name, path: "channels.slack." + name, agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay,
-		waiting: s.waiting(), secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, person: slack.CheckPerson, group: slack.CheckGroup,
-		lease: "channel.slack." + slack.Bot(s.BotToken),
+	a := account{
+		agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(),
+		secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, person: slack.CheckPerson, group: slack.CheckGroup,
+		idKey: "bot_token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL,
@@ -60,6 +60,13 @@ func (s SlackConfig) account(name string) account {
 			})
 		},
 	}
+	if !s.BotToken.IsZero() {
+		a.id = slack.Bot(s.BotToken)
+	}
+	if s.Mode == slack.Events {
+		a.hook = "mode"
+	}
+	return a
 }
 
 // defaults fills in what is not said.
@@ -72,32 +79,18 @@ func (s SlackConfig) defaults() SlackConfig {
 	return s
 }
 
-// validateSlack returns the paths of the apps to which Slack brings events.
-func (c Config) validateSlack(add func(path, format string, args ...any), check func(path string, err error)) (hooked []string) {
-	bots := map[string]string{} // by their tokens
-	for _, name := range named(c.Channels.Slack) {
-		s, path := c.Channels.Slack[name], "channels.slack."+name
-		if s.BotToken.IsZero() {
-			add(path+".bot_token", "required: the token of the bot, xoxb-…, from the page \"OAuth & Permissions\" of the app")
-		} else {
-			check(path, slack.CheckBotToken(s.BotToken))
-			bot := slack.Bot(s.BotToken)
-			if other, twice := bots[bot]; twice {
-				add(path+".bot_token", "the bot is that of channels.slack.%s already; only one may receive for it", other)
-			}
-			bots[bot] = name
-		}
-		check(path, slack.CheckMode(s.Mode, s.AppToken, s.SigningSecret))
-		check(path+".api_url", slack.CheckAPIURL(s.APIURL))
-		if s.Streaming != streamNative && s.Streaming != streamEdits {
-			add(path+".streaming", "%q is neither native nor edits", s.Streaming)
-		}
-		if len(s.Prompts) > slack.MostPrompts {
-			add(path+".prompts", "Slack shows at most %d", slack.MostPrompts)
-		}
-		if s.Mode == slack.Events {
-			hooked = append(hooked, path+".mode")
-		}
+func (s SlackConfig) validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
+	if s.BotToken.IsZero() {
+		add("bot_token", "required: the token of the bot, xoxb-…, from the page \"OAuth & Permissions\" of the app")
+	} else {
+		check("", slack.CheckBotToken(s.BotToken))
 	}
-	return hooked
+	check("", slack.CheckMode(s.Mode, s.AppToken, s.SigningSecret))
+	check("api_url", slack.CheckAPIURL(s.APIURL))
+	if s.Streaming != streamNative && s.Streaming != streamEdits {
+		add("streaming", "%q is neither native nor edits", s.Streaming)
+	}
+	if len(s.Prompts) > slack.MostPrompts {
+		add("prompts", "Slack shows at most %d", slack.MostPrompts)
+	}
 }

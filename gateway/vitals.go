@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -61,14 +60,13 @@ func (g *Gateway) vitals(store sessions.Store, b *broker.Broker) *vitals {
 			return disks.Check(filepath.Join(g.cfg.StateDir, workspaces))
 		}},
 	}}
-	if g.cfg.journals() {
-		v.all = append(v.all, &vital{name: "journals of signal-cli", metric: "journals", look: func(context.Context) error {
-			err := disks.Check(filepath.Join(g.cfg.StateDir, signalDir))
-			if errors.Is(err, fs.ErrNotExist) { // nothing was written yet
-				return nil
-			}
-			return err
-		}})
+	for _, n := range networks() {
+		if n.vital == nil {
+			continue
+		}
+		if own := n.vital(g.cfg); own != nil {
+			v.all = append(v.all, own)
+		}
 	}
 	return v
 }

@@ -70,7 +70,7 @@ func (g *Gateway) wire() error {
 			g.watched.Note(a.name, n.Note())
 		}
 		g.chans = append(g.chans, c)
-		g.leases[a.name] = a.lease
+		g.leases[a.name] = a.lease()
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func tryCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "try",
 		Short: "Chat with the whole house in this terminal, nothing configured",
-		Long: `try starts a Telegram, Slack or Signal server on loopback, a gateway with its embedded
+		Long: `try starts a ` + try.List(try.Networks(), "or") + ` server on loopback, a gateway with its embedded
 message log and database, and a chat in this terminal that goes the whole real way
 through them. With ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment a real
 model answers; without, a small scripted demonstration model. Sub-agents are seen
@@ -40,8 +41,9 @@ with the last one.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Channel, "channel", "telegram", "through which chat network: telegram, slack or signal")
-	complete(c, "channel", "telegram", "slack", "signal")
+	networks := strings.Fields(strings.ToLower(strings.Join(try.Networks(), " ")))
+	f.StringVar(&o.Channel, "channel", networks[0], "through which chat network: "+try.List(networks, "or"))
+	complete(c, "channel", networks...)
 	f.StringVar(&o.Model, "model", "", "which model answers, as provider/model (default: by the key in the environment)")
 	f.StringVar(&o.StateDir, "state", "", "keep the state in this folder (default: a temporary one, removed at the end)")
 	f.StringVar(&o.Ops, "ops", "", "where metrics and health are served, host:port (default: a free port on loopback)")

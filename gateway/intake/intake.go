@@ -70,6 +70,9 @@ type Observer interface {
 type Source struct {
 	Agent  string // which agent answers
 	Access Access
+	// MarksBots: its network says which senders are bots. Where it does not, who
+	// writes as a bot would is taken for one (Limits.BotLoop).
+	MarksBots bool
 }
 
 // Intake takes events. Its fields are set before the first Accept.

@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 
 	"parley/channels"
-	"parley/sessionkeys"
 )
 
-// Signal does not say who is a bot, and two bots that answer each other never
+// A network may not say who is a bot, and two bots that answer each other never
 // stop. What gives one away is that it writes more than anybody types in the time:
 // nobody does so ten times in a row. Two that write a line every minute are not
 // noticed; the limits and the budget of a person end that.
@@ -20,9 +19,6 @@ const (
 	typed  = 10              // characters that somebody types in a second, who types very fast
 	begins = 2 * time.Second // and in which nobody has read what was said before
 )
-
-// tells says whether the network of m says of its senders which are bots.
-func tells(m channels.Message) bool { return m.Address.Channel != sessionkeys.Signal }
 
 // loops remembers how people wrote lately, each in each chat.
 type loops struct {
@@ -89,7 +85,7 @@ func said(m channels.Message) time.Time {
 
 // looping refuses m when its sender seems to be a bot that answers ours.
 func (i *Intake) looping(ctx context.Context, m channels.Message) (refused bool, err error) {
-	if i.Limits.BotLoop <= 0 || tells(m) {
+	if i.Limits.BotLoop <= 0 || i.Sources[m.Channel].MarksBots {
 		return false, nil
 	}
 	k := strings.Join([]string{m.Channel, m.Sender.ID, m.Address.Peer}, "\x00")

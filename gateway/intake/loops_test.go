@@ -61,24 +61,23 @@ func TestPeopleAreNotTakenForBots(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  func(n int) string
 		after func(n int) time.Duration
-		other string // another network
+		marks bool // the network says who is a bot
 	}{
-		"who types":                           {func(n int) string { return fmt.Sprint("and then what about ", n) }, func(n int) time.Duration { return time.Duration(n) * 6 * time.Second }, ""},
-		"who pastes, but not ten times":       {func(int) string { return long }, func(n int) time.Duration { return time.Duration(n)*5*time.Second + time.Duration(n/9)*time.Hour }, ""},
-		"who is late, and all comes at once":  {func(int) string { return "next" }, func(n int) time.Duration { return time.Duration(n) * 3 * time.Second }, ""},
-		"where the network says who is a bot": {func(int) string { return long }, func(n int) time.Duration { return time.Duration(n) * 5 * time.Second }, sessionkeys.Telegram},
+		"who types":                           {func(n int) string { return fmt.Sprint("and then what about ", n) }, func(n int) time.Duration { return time.Duration(n) * 6 * time.Second }, false},
+		"who pastes, but not ten times":       {func(int) string { return long }, func(n int) time.Duration { return time.Duration(n)*5*time.Second + time.Duration(n/9)*time.Hour }, false},
+		"who is late, and all comes at once":  {func(int) string { return "next" }, func(n int) time.Duration { return time.Duration(n) * 3 * time.Second }, false},
+		"where the network says who is a bot": {func(int) string { return long }, func(n int) time.Duration { return time.Duration(n) * 5 * time.Second }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var w world
 			in, _ := limited(&w, intake.Limits{BotLoop: 10})
+			src := in.Sources["tg"]
+			src.MarksBots = c.marks
+			in.Sources["tg"] = src
 			const all = 100
 			for n := range all {
-				m := onSignal(n, c.after(n), c.text(n))
-				if c.other != "" {
-					m.Address.Channel = c.other
-				}
-				if err := in.Accept(t.Context(), m); err != nil {
+				if err := in.Accept(t.Context(), onSignal(n, c.after(n), c.text(n))); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -3,6 +3,7 @@ package try
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"parley/gateway"
 )
@@ -21,17 +22,39 @@ type network interface {
 	converse(ctx context.Context, c *conversation, typed <-chan string) error
 }
 
+// maker makes a simulated network, of which nothing is started yet.
+type maker struct {
+	name string
+	make func(Options) (network, error)
+}
+
+func makers() []maker {
+	return []maker{{"Telegram", newTelegram}, {"Slack", newSlack}, {"Signal", newSignal}}
+}
+
+// Networks names the networks that try knows, the default first. In lower case
+// they are the values of Options.Channel.
+func Networks() (names []string) {
+	for _, m := range makers() {
+		names = append(names, m.name)
+	}
+	return names
+}
+
 // open makes the network of that name, which nothing is started of yet.
 func open(o Options) (network, error) {
-	switch o.Channel {
-	case "", "telegram":
-		return newTelegram()
-	case "slack":
-		return newSlack()
-	case "signal":
-		return newSignal(o.SignalCLI)
+	for _, m := range makers() {
+		if o.Channel == "" || o.Channel == strings.ToLower(m.name) {
+			return m.make(o)
+		}
 	}
-	return nil, fmt.Errorf("%w %s: try knows telegram, slack and signal", ErrChannel, o.Channel)
+	return nil, fmt.Errorf("%w %s: try knows %s", ErrChannel, o.Channel, strings.ToLower(List(Networks(), "and")))
+}
+
+// List joins words as people do: a, b and c.
+func List(words []string, last string) string {
+	n := len(words) - 1
+	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
 }
 
 // said is a line that was written into a chat.

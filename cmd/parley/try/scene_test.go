@@ -3,6 +3,8 @@ package try
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +31,20 @@ func TestTheModelsOfferedHaveAPriceAndAreKnown(t *testing.T) {
 			t.Errorf("%s is not known", m.model)
 		}
 	}
+}
+
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	t.Run("try knows each network that can be configured", func(t *testing.T) {
+		t.Parallel()
+		var configured []string
+		for f := range reflect.TypeFor[gateway.ChannelsConfig]().Fields() {
+			configured = append(configured, f.Name)
+		}
+		if !slices.Equal(Networks(), configured) {
+			t.Errorf("try knows %v, a configuration %v", Networks(), configured)
+		}
+	})
 }
 
 func TestTheModelIsChosenByTheKeyThatIsThere(t *testing.T) {

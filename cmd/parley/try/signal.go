@@ -27,15 +27,15 @@ const (
 	placeholder = "\uFFFC"
 )
 
-func newSignal(cli func(world string) []string) (network, error) {
-	if cli == nil {
+func newSignal(o Options) (network, error) {
+	if o.SignalCLI == nil {
 		return nil, fmt.Errorf("%w signal: there is no signal-cli", ErrChannel)
 	}
 	s, err := signal.New(signal.Options{Accounts: []signal.Account{{Number: signalNumber, ACI: signalACI, Name: botName}}})
 	if err != nil {
 		return nil, fmt.Errorf("make the chat server: %w", err)
 	}
-	return overSignal{s, cli}, nil
+	return overSignal{s, o.SignalCLI}, nil
 }
 
 func (n overSignal) config(dir string) gateway.ChannelsConfig {

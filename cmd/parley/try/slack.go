@@ -25,7 +25,7 @@ const (
 // kitchen is the channel.
 var kitchen = slack.Channel{ID: "C0KITCHEN", Kind: slack.Public, Name: strings.ReplaceAll(groupTitle, " ", "-")}
 
-func newSlack() (network, error) {
+func newSlack(Options) (network, error) {
 	s, err := slack.New(slack.Options{
 		Apps: []slack.App{{Name: botUsername, BotToken: slackBotToken, AppToken: slackAppToken}},
 		// What is said before the bot is connected waits for it.

@@ -14,7 +14,7 @@ import (
 // overTelegram is the scene in Telegram.
 type overTelegram struct{ *telegram.Server }
 
-func newTelegram() (network, error) {
+func newTelegram(Options) (network, error) {
 	s, err := telegram.New(telegram.Options{
 		Bots: []telegram.Bot{{
 			Token: telegramToken, Username: botUsername, Name: botName,

@@ -1,6 +1,6 @@
 // Package try is parley's main job with nothing configured: a chat in the
-// terminal that goes the whole real way, from a Telegram, Slack or Signal server on
-// loopback through adapter, log, worker and model back to the chat.
+// terminal that goes the whole real way, from a chat network's server on loopback
+// through adapter, log, worker and model back to the chat.
 package try
 
 import (
@@ -26,7 +26,7 @@ type Options struct {
 	Out      io.Writer
 	Terminal bool // a person types; otherwise each line waits for its answer
 	Getenv   func(string) string
-	Channel  string        // telegram, slack or signal; empty: telegram
+	Channel  string        // one of Networks, in lower case; empty: the first
 	Model    string        // provider/model, where a key for it is in the environment; empty: chosen
 	StateDir string        // kept afterwards; empty: a temporary one, removed
 	Ops      string        // where the metrics are; empty: a free port

@@ -11,14 +11,6 @@ import (
 	"parley/gateway/worker"
 )
 
-// ChannelsConfig is the bot accounts, by network and by an instance name that
-// becomes a label in the metrics. Instance names are unique over all networks.
-type ChannelsConfig struct {
-	Telegram map[string]TelegramConfig `yaml:"telegram"`
-	Slack    map[string]SlackConfig    `yaml:"slack"`
-	Signal   map[string]SignalConfig   `yaml:"signal"`
-}
-
 // TelegramConfig is one Telegram bot.
 type TelegramConfig struct {
 	Token  Secret `yaml:"token"`
@@ -48,16 +40,19 @@ func (t TelegramConfig) waiting() worker.Waiting {
 
 // account is what is common to accounts of all networks.
 func (t TelegramConfig) account(name string) account {
-	return account{
-		name: name, path: "channels.telegram." + name, agent: t.Agent, access: t.Access, budgetPerDay: t.BudgetPerDay,
-		waiting: t.waiting(), secrets: []Secret{t.Token}, person: telegram.CheckPerson, group: telegram.CheckGroup,
-		lease: "channel.telegram." + telegram.Bot(t.Token),
+	a := account{
+		agent: t.Agent, access: t.Access, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), secrets: []Secret{t.Token},
+		person: telegram.CheckPerson, group: telegram.CheckGroup, id: telegram.Bot(t.Token), idKey: "token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
 			return telegram.New(telegram.Options{
 				Name: name, Token: t.Token, APIURL: t.APIURL, Webhook: t.Webhook, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
 	}
+	if t.Webhook.URL != "" {
+		a.hook = "webhook"
+	}
+	return a
 }
 
 // defaults fills in what is not said.
@@ -68,27 +63,12 @@ func (t TelegramConfig) defaults() TelegramConfig {
 	return t
 }
 
-// validateTelegram returns the paths of the webhooks.
-func (c Config) validateTelegram(add func(path, format string, args ...any), check func(path string, err error)) (hooked []string) {
-	bots := map[string]string{} // by their own id
-	for _, name := range named(c.Channels.Telegram) {
-		t, path := c.Channels.Telegram[name], "channels.telegram."+name
-		if t.Token.IsZero() {
-			add(path+".token", "required: the token that BotFather gave for the bot")
-		} else {
-			check(path+".token", telegram.CheckToken(t.Token))
-		}
-		if id := telegram.Bot(t.Token); id != "" {
-			if other, twice := bots[id]; twice {
-				add(path+".token", "the bot is that of channels.telegram.%s already; only one may receive for it", other)
-			}
-			bots[id] = name
-		}
-		check(path+".api_url", telegram.CheckAPIURL(t.APIURL))
-		check(path+".webhook", t.Webhook.Validate(t.APIURL))
-		if t.Webhook.URL != "" {
-			hooked = append(hooked, path+".webhook")
-		}
+func (t TelegramConfig) validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
+	if t.Token.IsZero() {
+		add("token", "required: the token that BotFather gave for the bot")
+	} else {
+		check("token", telegram.CheckToken(t.Token))
 	}
-	return hooked
+	check("api_url", telegram.CheckAPIURL(t.APIURL))
+	check("webhook", t.Webhook.Validate(t.APIURL))
 }

@@ -2,6 +2,9 @@ package gateway
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +12,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/signal"
+	"parley/disks"
 	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/worker"
@@ -47,9 +51,8 @@ func (s SignalConfig) waiting() worker.Waiting {
 // account is what is common to accounts of all networks.
 func (s SignalConfig) account(name string) account {
 	return account{
-		name: name, path: "channels.signal." + name, agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay,
-		waiting: s.waiting(), person: signal.CheckPerson, group: signal.CheckGroup,
-		lease: "channel.signal." + strings.TrimPrefix(s.Account, "+"),
+		agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(),
+		person: signal.CheckPerson, group: signal.CheckGroup, id: s.Account, idKey: "account", idNoun: "account",
 		open: func(g *Gateway) (channels.Channel, error) {
 			return signal.New(s.options(name, g))
 		},
@@ -75,14 +78,21 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 // signalDir is the folder of all journals, in the state folder.
 const signalDir = "signal"
 
-// journals says whether this process keeps a signal-cli running.
-func (c Config) journals() bool {
+// signalJournals returns the vital of the disk on which this process keeps the
+// journals of signal-cli, or nil when it keeps no signal-cli running.
+func (c Config) signalJournals() *vital {
 	for _, s := range c.Channels.Signal {
 		if s.URL == "" && c.has(RoleGateway) {
-			return true
+			return &vital{name: "journals of signal-cli", metric: "journals", look: func(context.Context) error {
+				err := disks.Check(filepath.Join(c.StateDir, signalDir))
+				if errors.Is(err, fs.ErrNotExist) { // nothing was written yet
+					return nil
+				}
+				return err
+			}}
 		}
 	}
-	return false
+	return nil
 }
 
 // defaults fills in what is not said.
@@ -99,31 +109,23 @@ func (s SignalConfig) defaults() SignalConfig {
 	return s
 }
 
-func (c Config) validateSignal(add func(path, format string, args ...any), check func(path string, err error)) {
-	numbers := map[string]string{}
-	for _, name := range named(c.Channels.Signal) {
-		s, path := c.Channels.Signal[name], "channels.signal."+name
-		if s.Account == "" {
-			add(path+".account", "required: the bot's own number with its country, as +491511234567; docs/signal.md says how to register it")
-		} else {
-			check(path+".account", signal.CheckAccount(s.Account))
-		}
-		if other, twice := numbers[s.Account]; twice && s.Account != "" {
-			add(path+".account", "the account is that of channels.signal.%s already; only one may receive for it", other)
-		}
-		numbers[s.Account] = name
-		check(path+".aci", signal.CheckACI(s.ACI))
-		check(path+".url", signal.CheckURL(s.URL))
-		check(path+".trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
-		switch {
-		case s.URL != "" && len(s.Command) > 0:
-			add(path+".command", "there is a url already: parley runs signal-cli itself, or uses one that runs, not both")
-		case s.URL != "" && s.TrustNewIdentities != "":
-			add(path+".trust_new_identities", "belongs to who runs signal-cli, which with a url is not parley")
-		case s.URL == "" && slices.Contains(s.Command, ""):
-			add(path+".command", "holds an empty word")
-		case s.URL == "" && filepath.IsAbs(c.StateDir):
-			check(path, signal.CheckDir(filepath.Join(c.StateDir, signalDir, name)))
-		}
+func (s SignalConfig) validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error)) {
+	if s.Account == "" {
+		add("account", "required: the bot's own number with its country, as +491511234567; docs/signal.md says how to register it")
+	} else {
+		check("account", signal.CheckAccount(s.Account))
+	}
+	check("aci", signal.CheckACI(s.ACI))
+	check("url", signal.CheckURL(s.URL))
+	check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
+	switch {
+	case s.URL != "" && len(s.Command) > 0:
+		add("command", "there is a url already: parley runs signal-cli itself, or uses one that runs, not both")
+	case s.URL != "" && s.TrustNewIdentities != "":
+		add("trust_new_identities", "belongs to who runs signal-cli, which with a url is not parley")
+	case s.URL == "" && slices.Contains(s.Command, ""):
+		add("command", "holds an empty word")
+	case s.URL == "" && filepath.IsAbs(c.StateDir):
+		check("", signal.CheckDir(filepath.Join(c.StateDir, signalDir, name)))
 	}
 }

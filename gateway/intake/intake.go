@@ -158,11 +158,11 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	if isCommand && ForBot(m) {
 		return i.command(ctx, m, key, command)
 	}
-	if err := i.publish(ctx, m, key); err != nil {
-		return err
+	queued, err := i.publish(ctx, m, key)
+	if queued {
+		i.pieces.note(m)
 	}
-	i.pieces.note(m)
-	return nil
+	return err
 }
 
 // unused says why nothing is done with m, which is of somebody who may talk to
@@ -186,7 +186,8 @@ func (i *Intake) unused(m channels.Message) string {
 func (i *Intake) command(ctx context.Context, m channels.Message, key sessionkeys.Key, c commands.Command) error {
 	switch c.Kind() {
 	case commands.Queued:
-		return i.publish(ctx, m, key)
+		_, err := i.publish(ctx, m, key)
+		return err
 	case commands.Control:
 		return i.stop(ctx, m, key)
 	case commands.AtOnce:
@@ -221,24 +222,25 @@ func (i *Intake) stop(ctx context.Context, m channels.Message, key sessionkeys.K
 	return nil
 }
 
-func (i *Intake) publish(ctx context.Context, m channels.Message, key sessionkeys.Key) error {
+// publish queues m, unless too much waits already or it cannot be kept.
+func (i *Intake) publish(ctx context.Context, m channels.Message, key sessionkeys.Key) (queued bool, err error) {
 	if refused, err := i.crowded(ctx, m, key.Token()); refused || err != nil {
-		return err
+		return false, err
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
-		return i.bury(ctx, m, key, "encoding", err.Error())
+		return false, i.bury(ctx, m, key, "encoding", err.Error())
 	}
 	faultpoint.Hit("intake.publish.before")
 	_, err = i.Log.Publish(ctx, broker.Envelope{ID: eventID(m), Token: key.Token(), Key: key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
-		return i.bury(ctx, m, key, "too_large", err.Error())
+		return false, i.bury(ctx, m, key, "too_large", err.Error())
 	}
 	if err != nil {
-		return fmt.Errorf("queue the message: %w", err)
+		return false, fmt.Errorf("queue the message: %w", err)
 	}
 	faultpoint.Hit("intake.publish.after") // the network is not told yet
-	return nil
+	return true, nil
 }
 
 func (i *Intake) answer(ctx context.Context, m channels.Message, text string) error {

@@ -76,6 +76,25 @@ func (w *world) texts(t *testing.T) (texts []string) {
 	return texts
 }
 
+func TestAcceptOfPieces(t *testing.T) {
+	t.Parallel()
+	t.Run("ignores the rest of a text whose first piece was refused", func(t *testing.T) {
+		t.Parallel()
+		w := world{waiting: 32}
+		in, _ := limited(&w, intake.Limits{Queue: 32})
+		if err := in.Accept(t.Context(), at(0, group(ann, strings.Repeat("x", 4000)))); err != nil {
+			t.Fatal(err)
+		}
+		w.waiting = 0
+		if err := in.Accept(t.Context(), at(time.Second, unmentioned(group(ann, "rest")))); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.published) != 0 || w.counts["ignored tg rate_limited"] != 1 || w.counts["ignored tg not_mentioned"] != 1 {
+			t.Errorf("%d published, counted %v", len(w.published), w.counts)
+		}
+	})
+}
+
 func TestInAGroupThePiecesOfWhatMentionsTheBotAreTaken(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 4000)

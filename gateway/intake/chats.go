@@ -17,38 +17,39 @@ func chatID(a sessionkeys.Address) sessions.ChatID {
 	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
 }
 
-func (i *Intake) refuse(m channels.Message, v Verdict) error {
-	i.Observer.Ignored(m.Channel, v.Reason)
-	i.Logger.Info("refused", "channel", m.Channel, "sender", cut(m.Sender.ID, mostLogged), "chat", cut(m.Address.Peer, mostLogged), "why", v.Hint)
-	return nil
+// authorizeChange refuses what the network says of chats where nobody may talk to
+// the bot, whoever caused it: of them nothing is kept.
+func (i *Intake) authorizeChange(_ context.Context, e *event) (outcome, error) {
+	access, ids := e.source.Access, e.chat.IDs
+	if e.Kind == channels.Migrated {
+		ids = append(slices.Clip(ids), e.MovedTo)
+	}
+	v := Verdict{Allowed: true}
+	switch {
+	case e.Address.Kind == sessionkeys.DM && !access.Everyone && !slices.Contains(access.People, e.Address.Peer):
+		v = Verdict{Reason: NotAllowed, Hint: "the chat is with nobody in access.people"}
+	case !access.serves(e.Address, ids...):
+		v = Verdict{Reason: NotAllowed, Hint: "the group is not in access.groups"}
+	}
+	return i.admit(e, v), nil
 }
 
-// chatChanged takes what the network itself says of a chat, whoever caused it:
-// that it has another id, or that the bot was removed or is back. Only of chats
-// where somebody may talk to the bot: of others nothing is kept.
-func (i *Intake) chatChanged(ctx context.Context, m channels.Message, access Access, chat sessions.Chat) error {
+// changeChat notes what the network says of a chat: that it has another id, or
+// that the bot was removed or is back.
+func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
 	switch {
-	case unfit(m) != "":
-		return i.bury(ctx, m, sessionkeys.Key{}, "encoding", unfit(m))
-	case m.Address.Kind == sessionkeys.DM && !access.Everyone && !slices.Contains(access.People, m.Address.Peer):
-		return i.refuse(m, Verdict{Reason: NotAllowed, Hint: "the chat is with nobody in access.people"})
-	case m.Kind == channels.Membership && !access.serves(m.Address, chat.IDs...),
-		m.Kind == channels.Migrated && !access.serves(m.Address, append(chat.IDs, m.MovedTo)...):
-		return i.refuse(m, Verdict{Reason: NotAllowed, Hint: "the group is not in access.groups"})
-	}
-	switch {
-	case m.Kind == channels.Migrated:
-		return i.moved(ctx, m, chat)
-	case m.Closed:
-		return i.shut(ctx, m)
-	case chat.Shut:
-		if err := i.Book.Reopen(ctx, chatID(m.Address), i.Now()); err != nil {
-			return fmt.Errorf("open the chat again: %w", err)
+	case e.Kind == channels.Migrated:
+		return stop, i.moved(ctx, e.Message, e.chat)
+	case e.Closed:
+		return stop, i.shut(ctx, e.Message)
+	case e.chat.Shut:
+		if err := i.Book.Reopen(ctx, chatID(e.Address), i.Now()); err != nil {
+			return stop, fmt.Errorf("open the chat again: %w", err)
 		}
-		i.knocks.forget(knockKey(m.Channel, chat.Canonical()))
-		i.Logger.Info("the bot is in the chat again", "channel", m.Channel, "chat", m.Address.Peer)
+		i.knocks.forget(knockKey(e.Channel, e.chat.Canonical()))
+		i.Logger.Info("the bot is in the chat again", "channel", e.Channel, "chat", e.Address.Peer)
 	}
-	return nil
+	return stop, nil
 }
 
 // moved notes another id of a chat, whose conversations go on as they are.
@@ -125,22 +126,25 @@ func (s *knocks) forget(k string) {
 	delete(s.last, k)
 }
 
-// knock opens a closed chat because somebody who may talks to the bot there,
+// reopenChat opens a closed chat because somebody who may talks to the bot there,
 // which the network allows before it says that the bot may write. In a direct
 // message that is certain; a group is opened once in a while, and what is said
 // until then is refused, as is what does not speak to the bot.
-func (i *Intake) knock(ctx context.Context, m channels.Message) (refused bool, err error) {
-	k, now, group := knockKey(m.Channel, m.Address.Peer), i.Now(), m.Address.Kind != sessionkeys.DM
-	if !ForBot(m) || group && i.knocks.wait(k, now) {
-		i.Observer.Ignored(m.Channel, Closed)
-		i.Logger.Info("said in a chat that is closed to the bot", "channel", m.Channel, "chat", cut(m.Address.Peer, mostLogged))
-		return true, nil
+func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
+	if !e.chat.Shut {
+		return pass, nil
 	}
-	if err := i.Book.Reopen(ctx, chatID(m.Address), now); err != nil {
-		return false, fmt.Errorf("open the chat again: %w", err)
+	k, now, group := knockKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
+	if !ForBot(e.Message) || group && i.knocks.wait(k, now) {
+		i.Observer.Ignored(e.Channel, Closed)
+		i.Logger.Info("said in a chat that is closed to the bot", "channel", e.Channel, "chat", cut(e.Address.Peer, mostLogged))
+		return stop, nil
+	}
+	if err := i.Book.Reopen(ctx, chatID(e.Address), now); err != nil {
+		return stop, fmt.Errorf("open the chat again: %w", err)
 	}
 	if group {
 		i.knocks.note(k, now)
 	}
-	return false, nil
+	return pass, nil
 }

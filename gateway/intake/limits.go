@@ -172,55 +172,62 @@ func (l *limiter) full(k string, full bool) (tell bool) {
 	return tell
 }
 
-// limited refuses m when it is over a limit. Nothing is stored of it but the
-// one notice.
-func (i *Intake) limited(ctx context.Context, m channels.Message) (refused bool, err error) {
-	person := strings.Join([]string{"person", m.Channel, m.Sender.ID}, "\x00")
-	ok, tell := i.limiter.take(person, m, i.Now(), i.Limits.PersonPerMinute, i.Limits.PersonBurst)
-	if !ok {
-		return true, i.over(ctx, m, person, tell, fmt.Sprintf(
-			"That is more than I can take at once: I read at most %d messages a minute from one person. I have not read this one; please wait a little and send it again.", i.Limits.PersonPerMinute))
-	}
-	if m.Address.Kind == sessionkeys.DM {
-		return i.looping(ctx, m)
-	}
-	group := strings.Join([]string{"group", m.Channel, m.Address.Peer}, "\x00")
-	ok, tell = i.limiter.take(group, m, i.Now(), i.Limits.GroupPerMinute, i.Limits.GroupPerMinute)
-	if !ok {
-		return true, i.over(ctx, m, group, tell, fmt.Sprintf(
-			"That is more than I can take at once: I read at most %d messages a minute from one group. I have not read this one; please wait a little and send it again.", i.Limits.GroupPerMinute))
-	}
-	return i.looping(ctx, m)
+// limitPerson refuses what is more than one person may send. Nothing is stored of
+// it but the one notice.
+func (i *Intake) limitPerson(ctx context.Context, e *event) (outcome, error) {
+	k := strings.Join([]string{"person", e.Channel, e.Sender.ID}, "\x00")
+	return i.limitRate(ctx, e, k, "person", i.Limits.PersonPerMinute, i.Limits.PersonBurst)
 }
 
-// crowded refuses m when too much of its conversation waits already: every
-// message in the log that no turn has read, pieces and edits too. The log is
-// asked only when the mailbox is owed something, so a few more may slip in
-// before the first of them was noticed.
-func (i *Intake) crowded(ctx context.Context, m channels.Message, token string) (refused bool, err error) {
-	if i.Limits.Queue <= 0 {
-		return false, nil
+// limitGroup does the same for a group.
+func (i *Intake) limitGroup(ctx context.Context, e *event) (outcome, error) {
+	if e.Address.Kind == sessionkeys.DM {
+		return pass, nil
 	}
+	k := strings.Join([]string{"group", e.Channel, e.Address.Peer}, "\x00")
+	return i.limitRate(ctx, e, k, "group", i.Limits.GroupPerMinute, i.Limits.GroupPerMinute)
+}
+
+func (i *Intake) limitRate(ctx context.Context, e *event, k, whose string, perMinute, most int) (outcome, error) {
+	ok, tell := i.limiter.take(k, e.Message, i.Now(), perMinute, most)
+	if ok {
+		return pass, nil
+	}
+	return stop, i.over(ctx, e.Message, k, tell, fmt.Sprintf(
+		"That is more than I can take at once: I read at most %d messages a minute from one %s. I have not read this one; please wait a little and send it again.", perMinute, whose))
+}
+
+// limitQueue refuses what comes when too much of its conversation waits already:
+// every message in the log that no turn has read, pieces and edits too. The log is
+// asked only when the mailbox is owed something, so a few more may slip in before
+// the first of them was noticed.
+func (i *Intake) limitQueue(ctx context.Context, e *event) (outcome, error) {
+	if i.Limits.Queue <= 0 {
+		return pass, nil
+	}
+	token := e.key.Token()
 	box, err := i.Book.Mailbox(ctx, token)
 	if errors.Is(err, sessions.ErrNotFound) || err == nil && box.Touched <= box.Read {
 		i.limiter.full(token, false)
-		return false, nil
+		return pass, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at the queue: %w", err)
+		return stop, fmt.Errorf("look at the queue: %w", err)
 	}
 	n, err := i.Log.Waiting(ctx, token, box.Read)
 	if err != nil {
-		return false, fmt.Errorf("count what waits: %w", err)
+		return stop, fmt.Errorf("count what waits: %w", err)
 	}
 	tell := i.limiter.full(token, n >= i.Limits.Queue)
 	if n < i.Limits.Queue {
-		return false, nil
+		return pass, nil
 	}
-	return true, i.over(ctx, m, token, tell, fmt.Sprintf(
+	return stop, i.over(ctx, e.Message, token, tell, fmt.Sprintf(
 		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or /stop to drop what waits.", n))
 }
 
+// over counts a refused message, and tells its sender of it when that is due and
+// they spoke to the bot.
 func (i *Intake) over(ctx context.Context, m channels.Message, k string, tell bool, notice string) error {
 	if tell && !ForBot(m) { // its sender did not ask for an answer
 		i.limiter.again(k)

@@ -83,25 +83,26 @@ func said(m channels.Message) time.Time {
 	return m.SentAt
 }
 
-// looping refuses m when its sender seems to be a bot that answers ours.
-func (i *Intake) looping(ctx context.Context, m channels.Message) (refused bool, err error) {
-	if i.Limits.BotLoop <= 0 || i.Sources[m.Channel].MarksBots {
-		return false, nil
+// limitBot refuses what comes from somebody who seems to be a bot that answers
+// ours.
+func (i *Intake) limitBot(ctx context.Context, e *event) (outcome, error) {
+	if i.Limits.BotLoop <= 0 || e.source.MarksBots {
+		return pass, nil
 	}
-	k := strings.Join([]string{m.Channel, m.Sender.ID, m.Address.Peer}, "\x00")
-	refused, tell := i.loops.note(k, m, i.Limits.BotLoop)
+	k := strings.Join([]string{e.Channel, e.Sender.ID, e.Address.Peer}, "\x00")
+	refused, tell := i.loops.note(k, e.Message, i.Limits.BotLoop)
 	if !refused {
-		return false, nil
+		return pass, nil
 	}
 	if tell {
 		i.Logger.Warn("somebody writes faster than people do, as a bot would that answers ours: not answered until that ends",
-			"channel", m.Channel, "sender", cut(m.Sender.ID, mostLogged), "chat", cut(m.Address.Peer, mostLogged))
-		if err := i.answer(ctx, m, fmt.Sprintf(
+			"channel", e.Channel, "sender", cut(e.Sender.ID, mostLogged), "chat", cut(e.Address.Peer, mostLogged))
+		if err := i.answer(ctx, e.Message, fmt.Sprintf(
 			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", i.Limits.BotLoop)); err != nil {
 			i.loops.again(k)
-			return true, err
+			return stop, err
 		}
 	}
-	i.Observer.Ignored(m.Channel, Limited)
-	return true, nil
+	i.Observer.Ignored(e.Channel, Limited)
+	return stop, nil
 }

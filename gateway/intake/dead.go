@@ -1,0 +1,65 @@
+package intake
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// Bounds of what is kept of an event that is too large even for the dead
+// letters, and of the words about it.
+const (
+	mostBuried  = 32 << 10
+	mostProblem = 2 << 10
+)
+
+// bury gives the event to the dead letters, in full. One that is too large for
+// them is cut: an event that cannot be kept must not come again for ever and
+// hold up all that follow it.
+func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.Key, reason, problem string) error {
+	body := m.Raw
+	if len(body) == 0 {
+		var err error
+		if body, err = json.Marshal(m); err != nil {
+			body, _ = json.Marshal(fmt.Sprintf("%+v", m))
+		}
+	}
+	id := eventID(m)
+	if m.Event == "" { // nothing tells it from others but what it says
+		sum := sha256.Sum256(body)
+		id += hex.EncodeToString(sum[:16])
+	}
+	d := broker.DeadLetter{
+		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: cut(problem, mostProblem), Body: body, At: i.Now(),
+	}
+	err := i.Log.DeadLetter(ctx, d)
+	if errors.Is(err, broker.ErrTooLarge) {
+		d.Problem = fmt.Sprintf("%s; kept are the first %d of %d bytes", d.Problem, min(len(body), mostBuried), len(body))
+		d.Body = body[:min(len(body), mostBuried)]
+		err = i.Log.DeadLetter(ctx, d)
+	}
+	if err != nil {
+		return fmt.Errorf("keep a dead letter: %w", err)
+	}
+	i.Observer.DeadLettered(m.Channel, reason)
+	i.Logger.Warn("dead letter", "channel", m.Channel, "event", cut(m.Event, mostLogged), "reason", reason, "problem", d.Problem)
+	return nil
+}
+
+// mostLogged bounds a stranger's words in the log.
+const mostLogged = 128
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

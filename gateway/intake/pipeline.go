@@ -1,0 +1,66 @@
+package intake
+
+import (
+	"context"
+
+	"parley/channels"
+	"parley/gateway/commands"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// event is an event on its way through the stages, with what they found out.
+type event struct {
+	channels.Message
+	source  Source
+	chat    sessions.Chat
+	key     sessionkeys.Key
+	command commands.Command // without a name: it is none
+}
+
+// changesChat reports whether the network itself says something of the chat.
+func (e *event) changesChat() bool {
+	return e.Kind == channels.Migrated || e.Kind == channels.Membership
+}
+
+// isCommand reports whether the event is a command for the bot.
+func (e *event) isCommand() bool { return e.command.Name != "" && ForBot(e.Message) }
+
+// isLimited reports whether limits hold for the event. What concerns a running
+// turn works at any time.
+func (e *event) isLimited() bool { return !e.isCommand() || e.command.Kind() != commands.Control }
+
+// stage does one thing with an event. After an error the network must bring the
+// event again.
+type stage func(ctx context.Context, e *event) (outcome, error)
+
+// outcome says where an event goes after a stage.
+type outcome bool
+
+const (
+	pass outcome = true  // to the next stage
+	stop outcome = false // nowhere: what is to be kept of it is stored
+)
+
+// pipeline is stages in their order.
+type pipeline []stage
+
+// run takes e through the stages, until one stops it or fails.
+func (p pipeline) run(ctx context.Context, e *event) (outcome, error) {
+	for _, s := range p {
+		if o, err := s(ctx, e); o == stop || err != nil {
+			return stop, err
+		}
+	}
+	return pass, nil
+}
+
+// only takes events of one sort through stages, and lets the others pass.
+func only(sort func(*event) bool, stages ...stage) stage {
+	return func(ctx context.Context, e *event) (outcome, error) {
+		if !sort(e) {
+			return pass, nil
+		}
+		return pipeline(stages).run(ctx, e)
+	}
+}

@@ -1,0 +1,106 @@
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/faultpoint"
+	"parley/gateway/commands"
+	"parley/sessions"
+)
+
+// carryOutCommand does what a command for the bot says, unless it keeps its place
+// among the messages.
+func (i *Intake) carryOutCommand(ctx context.Context, e *event) (outcome, error) {
+	switch {
+	case !e.isCommand() || e.command.Kind() == commands.Queued:
+		return pass, nil
+	case e.command.Kind() == commands.Control:
+		return stop, i.requestStop(ctx, e)
+	}
+	text, err := i.Desk.Answer(ctx, commands.Asker{Token: e.key.Token(), From: e.Address, Sender: e.Sender.ID}, e.command)
+	if err != nil {
+		return stop, fmt.Errorf("answer %s: %w", e.command, err)
+	}
+	return stop, i.answer(ctx, e.Message, text)
+}
+
+// requestStop stores the request before it is signalled: a lost signal only costs
+// time.
+func (i *Intake) requestStop(ctx context.Context, e *event) error {
+	token := e.key.Token()
+	through, err := i.Log.Last(ctx, token)
+	if err != nil && !errors.Is(err, broker.ErrNone) {
+		return fmt.Errorf("find the end of the queue: %w", err)
+	}
+	added, err := i.Book.Request(ctx, sessions.Control{
+		ID: eventID(e.Message), Event: Inbox(e.Message), Token: token, Key: e.key, Kind: "stop", Through: through,
+		Channel: e.Channel, From: e.Address, ReplyTo: ReplyTo(e.Message), Sender: e.Sender.ID, At: i.Now(),
+	})
+	if err != nil {
+		return fmt.Errorf("store the request to stop: %w", err)
+	}
+	if !added {
+		i.Observer.Deduplicated(e.Channel, "message_id")
+		return nil
+	}
+	i.signal(ctx, ControlTopic, ControlSignal{Token: token})
+	return nil
+}
+
+// publish queues the message under its key.
+func (i *Intake) publish(ctx context.Context, e *event) (outcome, error) {
+	body, err := json.Marshal(e.Message)
+	if err != nil {
+		return stop, i.bury(ctx, e.Message, e.key, "encoding", err.Error())
+	}
+	faultpoint.Hit("intake.publish.before")
+	_, err = i.Log.Publish(ctx, broker.Envelope{ID: eventID(e.Message), Token: e.key.Token(), Key: e.key.String(), Body: body})
+	if errors.Is(err, broker.ErrTooLarge) {
+		return stop, i.bury(ctx, e.Message, e.key, "too_large", err.Error())
+	}
+	if err != nil {
+		return stop, fmt.Errorf("queue the message: %w", err)
+	}
+	faultpoint.Hit("intake.publish.after") // the network is not told yet
+	return pass, nil
+}
+
+// rememberPiece remembers what was queued if its text may go on in the next
+// message.
+func (i *Intake) rememberPiece(_ context.Context, e *event) (outcome, error) {
+	if !e.isCommand() {
+		i.pieces.note(e.Message)
+	}
+	return pass, nil
+}
+
+func (i *Intake) answer(ctx context.Context, m channels.Message, text string) error {
+	id := Inbox(m)
+	added, err := i.Book.Notice(ctx, id, []sessions.Outgoing{{
+		ID: "n-" + eventID(m), Channel: m.Channel, To: m.Address, ReplyTo: ReplyTo(m), Text: text, At: i.Now(),
+	}}, i.Now())
+	if err != nil {
+		return fmt.Errorf("queue an answer: %w", err)
+	}
+	if !added {
+		i.Observer.Deduplicated(m.Channel, "message_id")
+		return nil
+	}
+	i.signal(ctx, OutboxTopic, OutboxSignal{Channel: m.Channel})
+	return nil
+}
+
+func (i *Intake) signal(ctx context.Context, topic string, body any) {
+	b, err := json.Marshal(body)
+	if err == nil {
+		err = i.Log.Signal(ctx, broker.Signal{Topic: topic, Body: b})
+	}
+	if err != nil {
+		i.Logger.Debug("signal not sent", "topic", topic, "error", err)
+	}
+}

@@ -1,0 +1,137 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+
+	"parley/channels"
+	"parley/gateway/commands"
+	"parley/sessionkeys"
+)
+
+// buryUnreadable gives what no adapter could decode to the dead letters.
+func (i *Intake) buryUnreadable(ctx context.Context, e *event) (outcome, error) {
+	if e.Kind != channels.Unreadable {
+		return pass, nil
+	}
+	return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
+}
+
+// findSource finds the bot account by which the event came.
+func (i *Intake) findSource(_ context.Context, e *event) (outcome, error) {
+	src, ok := i.Sources[e.Channel]
+	if !ok {
+		return stop, fmt.Errorf("event of the channel %q, which is not configured", e.Channel)
+	}
+	e.source = src
+	return pass, nil
+}
+
+func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
+	i.Observer.Received(e.Channel, e.Address.Kind == sessionkeys.DM)
+	return pass, nil
+}
+
+// findChat looks up the chat's ids, and whether it is closed to the bot.
+func (i *Intake) findChat(ctx context.Context, e *event) (_ outcome, err error) {
+	if e.chat, err = i.Book.Chat(ctx, chatID(e.Address)); err != nil {
+		return stop, fmt.Errorf("look at the chat: %w", err)
+	}
+	return pass, nil
+}
+
+// nameChatAsKnown puts the id under which the chat's conversations go on in the
+// place of the one that the network named.
+func nameChatAsKnown(_ context.Context, e *event) (outcome, error) {
+	if id := e.chat.Canonical(); id != e.Address.Peer {
+		e.Origin, e.Address.Peer = e.Address.Peer, id
+	}
+	return pass, nil
+}
+
+// authorizeSender refuses what comes from somebody who may not talk to the bot.
+func (i *Intake) authorizeSender(_ context.Context, e *event) (outcome, error) {
+	return i.admit(e, e.source.Access.Authorize(e.Message, e.chat.IDs...)), nil
+}
+
+// admit lets an event pass that is allowed, and counts and logs any other.
+func (i *Intake) admit(e *event, v Verdict) outcome {
+	if v.Allowed {
+		return pass
+	}
+	i.Observer.Ignored(e.Channel, v.Reason)
+	i.Logger.Info("refused", "channel", e.Channel, "sender", cut(e.Sender.ID, mostLogged), "chat", cut(e.Address.Peer, mostLogged), "why", v.Hint)
+	return stop
+}
+
+// ignoreUnused ends what says nothing to the bot.
+func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
+	reason := i.unused(e.Message)
+	if reason == "" {
+		return pass, nil
+	}
+	i.Observer.Ignored(e.Channel, reason)
+	i.Logger.Debug("not used", "channel", e.Channel, "kind", e.Kind, "problem", e.Problem)
+	return stop, nil
+}
+
+// unused says why nothing is done with m, which is of somebody who may talk to
+// the bot, or "". Of what is sent as one only one message need be for the bot;
+// which the others belong to is known when they are together, in the worker.
+func (i *Intake) unused(m channels.Message) string {
+	said := m.Kind == channels.Said || m.Kind == channels.Edited
+	switch {
+	case !said || m.Text == "" && len(m.Attachments) == 0:
+		return Unsupported
+	case ForBot(m):
+	case len(m.Text) > MaxText: // no piece is so long
+		return NotMentioned
+	case m.Kind == channels.Said && (m.Album != "" || Long(m) || i.pieces.goesOn(m)):
+	default:
+		return NotMentioned
+	}
+	return ""
+}
+
+// findKey finds the conversation to which the event belongs.
+func (i *Intake) findKey(ctx context.Context, e *event) (_ outcome, err error) {
+	if e.key, err = sessionkeys.For(e.source.Agent, e.Address); err != nil {
+		return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "address", err.Error())
+	}
+	return pass, nil
+}
+
+// buryUnfit gives what bears names that cannot be used to the dead letters.
+func (i *Intake) buryUnfit(ctx context.Context, e *event) (outcome, error) {
+	if problem := unfit(e.Message); problem != "" {
+		return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
+	}
+	return pass, nil
+}
+
+func findCommand(_ context.Context, e *event) (outcome, error) {
+	e.command, _ = commands.Parse(e.Text)
+	return pass, nil
+}
+
+// ignoreEdit ends edits of commands, which are carried out as they were sent, and
+// of messages that are too long, as was said when they came.
+func (i *Intake) ignoreEdit(_ context.Context, e *event) (outcome, error) {
+	if e.Kind != channels.Edited || e.command.Name == "" && len(e.Text) <= MaxText {
+		return pass, nil
+	}
+	i.Observer.Deduplicated(e.Channel, "edit")
+	return stop, nil
+}
+
+// refuseLong tells the sender of more text than is read so.
+func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
+	if len(e.Text) <= MaxText {
+		return pass, nil
+	}
+	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", len(e.Text), MaxText))
+	if err == nil {
+		i.Observer.Ignored(e.Channel, TooLarge)
+	}
+	return stop, err
+}

@@ -7,8 +7,11 @@
 // gave its id. One found in sending by a process that did not mark it may have
 // arrived: it is sent again, marked as a possible repeat, and counted.
 //
-//	account ─ one per bot account: scans the outbox when signalled, or by itself
-//	  lane  ─ one per chat with something to send: one thing after another
+//	lanes    ─ one per bot account: scans the outbox when signalled, or by itself,
+//	           and does in each chat one thing after another
+//	attempt  ─ one per delivery that a lane takes up: moves its parts from state to
+//	           state, in the store first
+//	previews ─ one per bot account: shows turns that run
 package delivery
 
 import (
@@ -71,8 +74,7 @@ type Options struct {
 // Delivery sends answers. Make one with New, run it once.
 type Delivery struct {
 	Options
-	me       string // a name that no other process has
-	accounts map[string]*account
+	lanes map[string]*lanes // by channel
 }
 
 // New checks and wires; it starts nothing.
@@ -80,9 +82,10 @@ func New(o Options) *Delivery {
 	if o.Grace == 0 {
 		o.Grace = 5 * time.Second
 	}
-	d := &Delivery{Options: o, me: rand.Text(), accounts: map[string]*account{}}
+	d := &Delivery{Options: o, lanes: map[string]*lanes{}}
+	me := rand.Text()
 	for _, c := range o.Channels {
-		d.accounts[c.Name()] = newAccount(d, c)
+		d.lanes[c.Name()] = newLanes(&account{Options: &d.Options, me: me, ch: c, name: c.Name()})
 	}
 	return d
 }
@@ -90,8 +93,8 @@ func New(o Options) *Delivery {
 // Run is Listen, and Send for every channel. It returns nil when ctx has ended.
 func (d *Delivery) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
-	for name, a := range d.accounts {
-		a.begin(ctx) // before a signal comes, so that none falls on an account that is not there
+	for name, l := range d.lanes {
+		l.begin(ctx) // before a signal comes, so that none falls on an account that is not there
 		g.Go(func() error { return d.Send(gctx, name) })
 	}
 	g.Go(func() error { return d.Listen(gctx) })
@@ -109,8 +112,8 @@ func (d *Delivery) Listen(ctx context.Context) error {
 		return d.Log.Signals(gctx, intake.OutboxTopic, func(s broker.Signal) {
 			var o intake.OutboxSignal
 			if d.read(s, &o) {
-				if a := d.accounts[o.Channel]; a != nil {
-					a.wakeUp()
+				if l := d.lanes[o.Channel]; l != nil {
+					l.wakeUp()
 				}
 			}
 		})
@@ -119,8 +122,8 @@ func (d *Delivery) Listen(ctx context.Context) error {
 		return d.Log.Signals(gctx, worker.PreviewTopic, func(s broker.Signal) {
 			var p worker.PreviewSignal
 			if d.read(s, &p) {
-				if a := d.accounts[p.Channel]; a != nil {
-					a.show(p)
+				if l := d.lanes[p.Channel]; l != nil {
+					l.show(p)
 				}
 			}
 		})
@@ -137,11 +140,11 @@ func (d *Delivery) Listen(ctx context.Context) error {
 // is under way is always waited for. Send may be called again after it returned,
 // not at the same time for the same channel.
 func (d *Delivery) Send(ctx context.Context, channel string) error {
-	a := d.accounts[channel]
-	if a == nil {
+	l := d.lanes[channel]
+	if l == nil {
 		return fmt.Errorf("delivery: there is no channel %q", channel)
 	}
-	a.run(ctx)
+	l.run(ctx)
 	return nil
 }
 

@@ -27,23 +27,23 @@ type ending struct {
 
 // ended notes what came of ending the preview of a turn that has no answer. What
 // failed and may do better is tried again: nobody else will.
-func (a *account) ended(s worker.PreviewSignal, err error) {
+func (ps *previews) ended(s worker.PreviewSignal, err error) {
 	ce, known := errorOf(err)
-	now := a.d.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.ends[s.Turn]
-	if err == nil || known && slices.Contains(final, ce.Kind) || e == nil && len(a.ends) >= endsMost {
-		delete(a.ends, s.Turn)
+	now := ps.Now()
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	e := ps.ends[s.Turn]
+	if err == nil || known && slices.Contains(final, ce.Kind) || e == nil && len(ps.ends) >= endsMost {
+		delete(ps.ends, s.Turn)
 		return
 	}
 	if e == nil {
 		e = &ending{}
-		a.ends[s.Turn] = e
+		ps.ends[s.Turn] = e
 	}
 	e.tries++
 	if e.tries >= endTries {
-		delete(a.ends, s.Turn)
+		delete(ps.ends, s.Turn)
 		return
 	}
 	wait := time.Second << e.tries
@@ -53,23 +53,20 @@ func (a *account) ended(s worker.PreviewSignal, err error) {
 	e.signal, e.due, e.asked = s, now.Add(wait), false
 }
 
-// endAgain queues what is due to be ended.
-func (a *account) endAgain() {
-	now := a.d.Now()
-	var due []worker.PreviewSignal
-	a.mu.Lock()
-	for turn, e := range a.ends {
+// due takes the signals whose previews are to be ended now.
+func (ps *previews) due() (due []worker.PreviewSignal) {
+	now := ps.Now()
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for turn, e := range ps.ends {
 		switch {
 		case now.Before(e.due):
 		case !e.asked:
 			e.asked = true
 			due = append(due, e.signal)
 		case now.Sub(e.due) > previewOld: // an answer went before it after all
-			delete(a.ends, turn)
+			delete(ps.ends, turn)
 		}
 	}
-	a.mu.Unlock()
-	for _, s := range due {
-		a.show(s)
-	}
+	return due
 }

@@ -11,7 +11,6 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/sessions"
 )
 
 // A file on its way out is a delivery of two parts: the file, and a sentence that
@@ -48,24 +47,21 @@ const (
 // unneeded is the problem of a sentence whose file was sent.
 const unneeded = "not needed: the file was sent"
 
-// unneeded is the mark of the sentence when its file was sent.
-func (a *account) unneeded(i int) sessions.Mark {
-	m := a.mark(i, sessions.Queued, sessions.Failed)
-	m.Problem = unneeded
-	return m
-}
+// isFile reports whether part i is the file itself.
+func (a *attempt) isFile(i int) bool { return a.d.File != nil && i == 0 }
 
 // fileBodies are the parts of a file as they are stored.
-func (a *account) fileBodies(f *sessions.File) []channels.Body {
-	bodies := []channels.Body{{Text: "[file] " + f.Name}, {}}
-	if said := a.ch.Render(fmt.Sprintf("The file %s could not be sent.", literal(f.Name))); len(said) > 0 {
+func (a *attempt) fileBodies() []channels.Body {
+	bodies := []channels.Body{{Text: "[file] " + a.d.File.Name}, {}}
+	if said := a.ch.Render(fmt.Sprintf("The file %s could not be sent.", literal(a.d.File.Name))); len(said) > 0 {
 		bodies[1] = said[0]
 	}
 	return bodies
 }
 
 // inPlace is the sentence in place of a file, which failed for a reason.
-func (a *account) inPlace(d *sessions.Delivery) (channels.Body, bool) {
+func (a *attempt) inPlace() (channels.Body, bool) {
+	d := a.d
 	reason, _, _ := strings.Cut(d.Parts[0].Problem, ": ")
 	text := fmt.Sprintf("The file %s could not be sent: %s.", literal(d.File.Name), reason)
 	if strings.HasPrefix(reason, sentInVain) {
@@ -106,7 +102,8 @@ func never(r refusal) error {
 }
 
 // sendFile makes the one call for a file. try says how often it was tried.
-func (a *account) sendFile(ctx context.Context, d *sessions.Delivery, at place, try int) (channels.Receipt, error) {
+func (a *attempt) sendFile(ctx context.Context, try int) (channels.Receipt, error) {
+	d := a.d
 	fs, ok := a.ch.(channels.FileSender)
 	if !ok {
 		return channels.Receipt{}, never(noSender)
@@ -116,10 +113,10 @@ func (a *account) sendFile(ctx context.Context, d *sessions.Delivery, at place, 
 	}
 	ctx, cancel := fileTime(ctx, d.File.Size)
 	defer cancel()
-	if a.d.Files == nil {
+	if a.Files == nil {
 		return channels.Receipt{}, never(noContent)
 	}
-	open := func() (io.ReadCloser, int64, error) { return a.d.Files.OpenFile(ctx, d.File.Object) }
+	open := func() (io.ReadCloser, int64, error) { return a.Files.OpenFile(ctx, d.File.Object) }
 	opened, size, err := open()
 	switch {
 	case errors.Is(err, broker.ErrNoFile):
@@ -134,11 +131,7 @@ func (a *account) sendFile(ctx context.Context, d *sessions.Delivery, at place, 
 	if size != d.File.Size {
 		return channels.Receipt{}, never(notAsItWas)
 	}
-	reply := channels.Reply{To: at.to, ID: partID(d, 0), Repeat: repeats(d.Parts[0]) > 0}
-	if !at.movedSince(asked(d)) {
-		reply.ReplyTo = d.ReplyTo
-	}
-	r, err := fs.SendFile(ctx, reply, channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
+	r, err := fs.SendFile(ctx, a.reply(0), channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
 	if ce, ok := errorOf(err); ok && ce.Kind == channels.Unsent && content.err != nil && unreadable(content.err, try) {
 		return r, never(notAsItWas)
 	}
@@ -206,34 +199,35 @@ func fileTime(lane context.Context, size int64) (context.Context, context.Cancel
 	return ctx, func() { ending(); cancel() }
 }
 
-// forget deletes what a file held, when its delivery is over. What it misses ends
-// by itself after some days.
-func (a *account) forget(ctx context.Context, d *sessions.Delivery) {
-	if d.File == nil || a.d.Files == nil {
+// forgetFile deletes what the file held, when its delivery is over. What it misses
+// ends by itself after some days.
+func (a *attempt) forgetFile(ctx context.Context) {
+	if a.d.File == nil || a.Files == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
-	if err := a.d.Files.DeleteFile(ctx, d.File.Object); err != nil {
-		a.d.Logger.Warn("a file that was sent is still in the message log, for some days", "channel", a.name, "delivery", d.ID, "error", err)
+	if err := a.Files.DeleteFile(ctx, a.d.File.Object); err != nil {
+		a.Logger.Warn("a file that was sent is still in the message log, for some days", "channel", a.name, "delivery", a.d.ID, "error", err)
 	}
 }
 
-// finished says whether nothing more is to be sent of a delivery, by the store.
-func (a *account) finished(ctx context.Context, d *sessions.Delivery) bool {
-	ds, err := a.d.Store.Pending(ctx, a.name, d.Order-1, 1)
-	return err == nil && (len(ds) == 0 || ds[0].ID != d.ID)
+// finished reports whether nothing more is to be sent of the delivery, by the
+// store.
+func (a *attempt) finished(ctx context.Context) bool {
+	ds, err := a.Store.Pending(ctx, a.name, a.d.Order-1, 1)
+	return err == nil && (len(ds) == 0 || ds[0].ID != a.d.ID)
 }
 
 // bodyOf is a part as it is to be sent.
-func (a *account) bodyOf(d *sessions.Delivery, i int) (channels.Body, error) {
-	if d.File != nil && i == 1 {
-		if b, ok := a.inPlace(d); ok {
+func (a *attempt) bodyOf(i int) (channels.Body, error) {
+	if a.d.File != nil && i == 1 {
+		if b, ok := a.inPlace(); ok {
 			return b, nil
 		}
 	}
 	var body channels.Body
-	if err := json.Unmarshal(d.Parts[i].Body, &body); err != nil {
+	if err := json.Unmarshal(a.d.Parts[i].Body, &body); err != nil {
 		return body, &channels.Error{Kind: channels.Refused, Op: "read the stored message", Err: err}
 	}
 	return body, nil

@@ -1,0 +1,197 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/channels"
+	"parley/faultpoint"
+	"parley/sessions"
+)
+
+// attempt brings one delivery as far as it gets: it moves its parts from state to
+// state, each in the store first.
+type attempt struct {
+	*account
+	previews *previews
+	running  func() context.Context // its end begins the grace period
+	d        *sessions.Delivery
+	at       place
+	started  time.Time
+}
+
+// errTaken ends an attempt at a delivery that somebody else has brought further.
+var errTaken = errors.New("the delivery was moved on elsewhere")
+
+// errDropped ends an attempt at a delivery whose chat is closed to the bot.
+var errDropped = errors.New("the chat is closed to the bot")
+
+// run brings the delivery to its end, or returns an error and leaves it to the
+// next scan.
+func (a *attempt) run(ctx context.Context) (err error) {
+	a.started = a.Now()
+	if a.at, err = a.find(ctx, a.d.To); err != nil {
+		return err
+	}
+	if a.at.chat.Shut {
+		return a.drop(ctx)
+	}
+	if len(a.d.Parts) == 0 {
+		if err := a.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	for i := range a.d.Parts {
+		if err := a.part(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude tells of the delivery's end, when err of run says that it came.
+func (a *attempt) conclude(ctx context.Context, err error) {
+	switch {
+	case err == nil, errors.Is(err, errDropped):
+		a.forgetFile(ctx)
+		if a.Delivered != nil {
+			a.Delivered(*a.d)
+		}
+	case errors.Is(err, errTaken):
+		if a.d.File != nil && a.finished(ctx) {
+			a.forgetFile(ctx)
+		}
+	case errors.Is(err, errEnding), ctx.Err() != nil:
+	default:
+		a.Logger.Error("an answer waits in the outbox", "channel", a.name, "delivery", a.d.ID, "error", err)
+	}
+}
+
+// prepare renders the text and stores the parts, the first already marked.
+func (a *attempt) prepare(ctx context.Context) error {
+	d := a.d
+	var bodies []channels.Body
+	if d.File != nil {
+		bodies = a.fileBodies()
+	} else {
+		bodies = a.ch.Render(d.Text)
+	}
+	if len(bodies) == 0 {
+		if d.Turn != "" {
+			if err := a.previews.leave(ctx, d.Turn, asked(d), a.at); err != nil {
+				a.Logger.Debug("a preview was not ended", "channel", a.name, "error", err)
+			}
+		}
+		a.Observer.Sent(a.name, "dropped", 0)
+		return a.Store.Advance(ctx, d.ID, sessions.Progress{Close: true})
+	}
+	var p sessions.Progress
+	for _, b := range bodies {
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return fmt.Errorf("store a rendered message: %w", err)
+		}
+		p.Bodies = append(p.Bodies, raw)
+		d.Parts = append(d.Parts, sessions.Part{Body: raw, State: sessions.Queued})
+	}
+	p.Marks = []sessions.Mark{a.begun(0)}
+	if err := a.Store.Advance(ctx, d.ID, p); err != nil {
+		if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) { // it has no parts any more
+			return errTaken
+		}
+		return fmt.Errorf("store the parts: %w", err)
+	}
+	a.note(p.Marks)
+	return nil
+}
+
+// drop ends a delivery that was queued for a chat after it was shut.
+func (a *attempt) drop(ctx context.Context) error {
+	d := a.d
+	var p sessions.Progress
+	if len(d.Parts) == 0 { // one part, never sent, says why
+		p.Bodies, d.Parts = [][]byte{{}}, []sessions.Part{{State: sessions.Queued}}
+	}
+	for i, part := range d.Parts {
+		if part.State == sessions.Sent || part.State == sessions.Failed {
+			continue
+		}
+		p.Marks = append(p.Marks, a.mark(i, part.State, sessions.Failed, errDropped.Error()))
+	}
+	err := a.Store.Advance(ctx, d.ID, p)
+	if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) {
+		return errTaken // it was dropped when the chat was shut
+	}
+	if err != nil {
+		return fmt.Errorf("drop an answer: %w", err)
+	}
+	a.Observer.Sent(a.name, "dropped", 0)
+	return errDropped
+}
+
+// part brings a part to Sent or Failed.
+func (a *attempt) part(ctx context.Context, i int) error {
+	p := &a.d.Parts[i]
+	moved, looked := false, false
+	for try := 1; ; try++ {
+		switch p.State {
+		case sessions.Sent, sessions.Failed:
+			return nil
+		case sessions.Uncertain:
+			if looked {
+				break
+			}
+			looked = true // once for each doubt
+			if err := a.resolve(ctx, i); err != nil {
+				return err
+			}
+			if p.State != sessions.Uncertain {
+				continue
+			}
+		case sessions.Sending:
+			if err := a.doubt(ctx, i, "the process that sent it ended before the answer came"); err != nil {
+				return err
+			}
+			continue
+		}
+		if p.State != marked {
+			if err := a.advance(ctx, a.begun(i)); err != nil {
+				return err
+			}
+		}
+		began := a.Now()
+		looked = false
+		faultpoint.HitOn("delivery.marked", shown(a.d))
+		receipt, err := a.send(ctx, i, try)
+		if err == nil {
+			faultpoint.HitOn("delivery.accepted", shown(a.d)) // by the network; nothing here says so yet
+			return a.sent(ctx, i, receipt)
+		}
+		ce, known := errorOf(err)
+		if !known {
+			ce = &channels.Error{Kind: channels.Ambiguous, Op: "send", Err: err}
+		}
+		switch {
+		case ce.Kind == channels.Moved && ce.MovedTo != "" && !moved:
+			moved = true
+			if err := a.follow(ctx, &a.at, ce.MovedTo); err != nil {
+				return err
+			}
+			continue
+		case ce.Kind == channels.Gone:
+			gone, err := a.shut(ctx, a.d.To, a.d.ID, began)
+			if err != nil {
+				return err
+			}
+			if gone {
+				return errDropped
+			}
+		}
+		if err := a.failed(ctx, i, ce, try); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"parley/gateway/worker"
+	"parley/sessions"
+)
+
+const laneMost = 64 // previews and signs waiting in one lane; more are dropped
+
+// lanes sends what waits in the outbox of one bot account: to each chat one thing
+// after another, to different chats side by side.
+type lanes struct {
+	*account
+	previews *previews
+	wake     chan struct{}
+
+	wg       sync.WaitGroup
+	mu       sync.Mutex       // guards what follows
+	ctx      context.Context  // of the lanes; nil when nothing is taken. Set by begin
+	stop     func()           // ends ctx; likewise
+	running  context.Context  // of run: it ends before ctx, by the grace period. Set by begin, and by run to its own
+	inFlight map[string]bool  // deliveries that a lane has
+	chats    map[string]*lane // by the id that answers are addressed to
+	seen     uint64           // the highest order of a delivery that a scan found
+	returned int              // how often a lane gave deliveries back to the outbox
+}
+
+// lane is the work for one chat; it exists while there is some.
+type lane struct {
+	chat string
+	jobs []job // guarded by lanes.mu
+}
+
+// job is one thing to do in a lane: a delivery, or a sign of a running turn.
+type job struct {
+	delivery *sessions.Delivery
+	show     *worker.PreviewSignal
+}
+
+// answers says whether the job is the answer of a turn, after which nothing more
+// is shown of it. A file that a turn sends is not.
+func (j job) answers(turn string) bool {
+	return j.delivery != nil && j.delivery.Turn == turn && j.delivery.File == nil
+}
+
+func newLanes(a *account) *lanes {
+	l := &lanes{account: a, wake: make(chan struct{}, 1)}
+	l.previews = &previews{account: a, owes: l.owes}
+	return l
+}
+
+func (l *lanes) wakeUp() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// owes says whether an answer may wait for a chat, in its lane or in the outbox.
+func (l *lanes) owes(ctx context.Context, chat string) bool {
+	if !l.scan(ctx, false) {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.chats[chat]
+	return c != nil && slices.ContainsFunc(c.jobs, func(j job) bool { return j.delivery != nil })
+}
+
+// show queues a sign of a running turn. Of several for one turn only the
+// newest counts, and none after its answer or its end.
+func (l *lanes) show(p worker.PreviewSignal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil || l.ctx.Err() != nil {
+		return
+	}
+	if c := l.chats[p.To.Peer]; c != nil {
+		if len(c.jobs) >= laneMost && !p.Over {
+			return
+		}
+		for i, j := range c.jobs {
+			switch {
+			case j.answers(p.Turn):
+				return
+			case j.show != nil && j.show.Turn == p.Turn:
+				if p.Over || p.Text != "" && !j.show.Over {
+					c.jobs[i].show = &p
+				}
+				return
+			}
+		}
+	}
+	l.push(p.To.Peer, job{show: &p})
+}
+
+// push adds a job to the chat's lane and starts the lane if there is none. The
+// caller holds mu.
+func (l *lanes) push(chat string, j job) {
+	c := l.chats[chat]
+	if c != nil {
+		if j.delivery != nil && j.answers(j.delivery.Turn) {
+			c.jobs = slices.DeleteFunc(c.jobs, func(o job) bool { return o.show != nil && o.show.Turn == j.delivery.Turn })
+		}
+		c.jobs = append(c.jobs, j)
+		return
+	}
+	c = &lane{chat: chat, jobs: []job{j}}
+	l.chats[chat] = c
+	ctx := l.ctx
+	l.wg.Go(func() { l.work(ctx, c) })
+}
+
+// done takes a delivery out of the lane's hands. After an error the ones behind
+// it go back to the outbox too, so that the next scan takes them up in order.
+func (l *lanes) done(c *lane, d *sessions.Delivery, err error) {
+	if d.File == nil {
+		l.previews.forget(d.Turn)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.inFlight, d.ID)
+	if err == nil || errors.Is(err, errDropped) {
+		return
+	}
+	l.returned++
+	l.seen = min(l.seen, d.Order-1)
+	if errors.Is(err, errTaken) { // often by an older picture of it: look again
+		l.wakeUp()
+	}
+	c.jobs = slices.DeleteFunc(c.jobs, func(j job) bool {
+		if j.delivery != nil {
+			delete(l.inFlight, j.delivery.ID)
+		}
+		return j.delivery != nil
+	})
+}
+
+// work does a lane's jobs in order until there are none, or ctx ends.
+func (l *lanes) work(ctx context.Context, c *lane) {
+	for {
+		l.mu.Lock()
+		if len(c.jobs) == 0 || ctx.Err() != nil {
+			delete(l.chats, c.chat)
+			l.mu.Unlock()
+			return
+		}
+		j := c.jobs[0]
+		c.jobs = c.jobs[1:]
+		l.mu.Unlock()
+		if j.show != nil {
+			l.previews.show(ctx, *j.show)
+			continue
+		}
+		a := &attempt{account: l.account, previews: l.previews, running: l.life, d: j.delivery}
+		err := a.run(ctx)
+		l.done(c, j.delivery, err)
+		a.conclude(ctx, err)
+	}
+}

@@ -1,0 +1,100 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessions"
+)
+
+const (
+	receiptFirst = 100 * time.Millisecond // then doubled
+	receiptMost  = 15 * time.Second
+
+	// repeatNote is the problem noted on a part that is sent again because the
+	// one before may have arrived.
+	repeatNote = "repeat %d: the one before may have arrived"
+
+	// mostRepeats bounds how often that is done. A process that is killed while
+	// it sends does not know whether anything left, so giving up after the
+	// first doubt would lose answers that nobody has seen; a network that never
+	// confirms must not fill a chat for ever.
+	mostRepeats = 5
+)
+
+// repeats is how often the part was sent again, by its note.
+func repeats(p sessions.Part) int {
+	n := 0
+	_, _ = fmt.Sscanf(p.Problem, repeatNote, &n) // any other note: never
+	return n
+}
+
+// marked is sending, by this very call: only in memory.
+const marked sessions.SendState = "marked"
+
+func (a *attempt) mark(i int, from, to sessions.SendState, problem string) sessions.Mark {
+	return sessions.Mark{Index: i, From: from, To: to, Problem: problem, At: a.Now(), By: a.me}
+}
+
+// begun is the mark of a part that is sent now. If a preview that nobody knows the
+// id of may stand in the chat, the text repeats that; and all of an answer that may
+// have been given before is a repeat.
+func (a *attempt) begun(i int) sessions.Mark {
+	p := a.d.Parts[i]
+	m := a.mark(i, p.State, sessions.Sending, "")
+	switch {
+	case p.State == sessions.Uncertain:
+		m.Problem = fmt.Sprintf(repeatNote, repeats(p)+1)
+	case a.d.Again:
+		m.Problem = fmt.Sprintf(repeatNote, 1)
+	case i == 0:
+		if _, doubt := a.previews.target(a.d, a.at); doubt {
+			m.Problem = fmt.Sprintf(repeatNote, 1)
+			a.Logger.Warn("a preview of an answer may or may not have arrived", "channel", a.name, "delivery", a.d.ID)
+		}
+	}
+	return m
+}
+
+// advance makes marks durable. It returns errTaken when another process or an
+// earlier call was there first, and nothing more is to be done here.
+func (a *attempt) advance(ctx context.Context, ms ...sessions.Mark) error {
+	err := a.Store.Advance(ctx, a.d.ID, sessions.Progress{Marks: ms})
+	if errors.Is(err, sessions.ErrFenced) {
+		return errTaken
+	}
+	if err != nil {
+		return fmt.Errorf("note how far an answer got: %w", err)
+	}
+	a.note(ms)
+	return nil
+}
+
+// note brings the parts in memory to where marks brought them in the store.
+func (a *attempt) note(ms []sessions.Mark) {
+	for _, m := range ms {
+		p := &a.d.Parts[m.Index]
+		p.State, p.Problem = m.To, m.Problem
+		if m.To == sessions.Sending {
+			p.State = marked
+		}
+	}
+}
+
+// keep is advance for a receipt, which is not given up while this process lives,
+// however long the store takes no writes: without it the message must be sent a
+// second time. Its chat waits for it; nothing could be noted of what comes next.
+func (a *attempt) keep(ctx context.Context, ms ...sessions.Mark) error {
+	for wait := receiptFirst; ; wait = min(2*wait, receiptMost) {
+		err := a.advance(context.WithoutCancel(ctx), ms...)
+		if err == nil || errors.Is(err, errTaken) {
+			return err
+		}
+		a.Logger.Warn("a receipt could not be stored and is tried again", "channel", a.name, "delivery", a.d.ID, "error", err)
+		if a.Wait(ctx, wait) != nil {
+			return err
+		}
+	}
+}

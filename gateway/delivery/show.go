@@ -1,0 +1,154 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/worker"
+	"parley/sessions"
+)
+
+const previewTimeout = 5 * time.Second
+
+// show makes one sign of a running turn visible. Nothing depends on it: what goes
+// wrong is not tried again, but for the end of a preview.
+func (ps *previews) show(ctx context.Context, s worker.PreviewSignal) {
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	defer cancel()
+	began := ps.Now()
+	at, err := ps.find(ctx, s.To)
+	if err == nil && !at.chat.Shut {
+		err = ps.try(ctx, s, at)
+	}
+	ce, ok := errorOf(err)
+	if ok && ce.Kind == channels.Moved && ce.MovedTo != "" {
+		if err = ps.follow(ctx, &at, ce.MovedTo); err == nil {
+			err = ps.try(ctx, s, at)
+		}
+	}
+	if ok && ce.Kind == channels.Gone {
+		if _, shutErr := ps.shut(ctx, s.To, s.Turn+" preview", began); shutErr != nil {
+			err = shutErr
+		}
+	}
+	if s.Over {
+		ps.ended(s, err)
+	}
+	if err != nil {
+		ps.Logger.Debug("a preview was not shown", "channel", ps.name, "error", err)
+	}
+}
+
+func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) error {
+	if s.Over {
+		return ps.leave(ctx, s.Turn, s.Asked, at)
+	}
+	if over, err := ps.over(ctx, s); over || err != nil {
+		return err
+	}
+	if s.Text == "" {
+		if t, ok := ps.ch.(channels.Typer); ok {
+			return t.Typing(ctx, at.to)
+		}
+		return nil
+	}
+	ed, ok := ps.ch.(channels.Editor)
+	if !ok {
+		return nil
+	}
+	p := ps.of(s.Turn)
+	if p.over || ps.Now().Before(p.quiet) {
+		return nil
+	}
+	bodies := ps.ch.Render(s.Text)
+	if len(bodies) == 0 {
+		return nil
+	}
+	// Only the first message of a long answer is shown before its end.
+	if p.messageID != "" && p.chat == at.to.Peer {
+		grow := ed.Edit
+		if st, ok := ps.ch.(channels.Streamer); ok {
+			grow = st.Grow
+		}
+		err := grow(ctx, at.to, p.messageID, bodies[0])
+		p.pause(ps.Now(), err)
+		return err
+	}
+	// The turn before has queued its answer, of which this process may not have
+	// heard, or which it gave back after an error: that one stands above.
+	if ps.owes(ctx, s.To.Peer) {
+		return nil
+	}
+	reply := channels.Reply{To: at.to, Body: bodies[0], ID: s.Turn + "/preview"}
+	if !at.movedSince(s.Asked) {
+		reply.ReplyTo = s.ReplyTo
+	}
+	// It may hold the whole answer already: without a note of it the answer would
+	// be sent again, unmarked, by who follows a process that dies now.
+	if err := ps.Store.Preview(ctx, s.Turn, sessions.PreviewBegun); err != nil {
+		return fmt.Errorf("note that a preview begins: %w", err)
+	}
+	p.tried, p.doubt = true, true
+	begin := ps.ch.Send
+	if st, ok := ps.ch.(channels.Streamer); ok {
+		begin = st.Begin
+	}
+	r, err := begin(ctx, reply)
+	if err != nil {
+		p.pause(ps.Now(), err)
+		return ps.unsent(ctx, s.Turn, p, err)
+	}
+	p.messageID, p.chat, p.doubt = r.MessageID, at.to.Peer, false
+	ps.countFirst(p, s.To, s.Asked)
+	return ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, r.MessageID)
+}
+
+// unsent takes back the note that a preview begins, if the failure says that it
+// surely did not arrive, and returns the failure.
+func (ps *previews) unsent(ctx context.Context, turn string, p *preview, failure error) error {
+	ce, ok := errorOf(failure)
+	if !ok || ce.Kind == channels.Ambiguous {
+		return failure
+	}
+	p.doubt = false
+	if err := ps.Store.Preview(context.WithoutCancel(ctx), turn, p.messageID); err != nil {
+		return errors.Join(failure, fmt.Errorf("note that a preview did not arrive: %w", err))
+	}
+	return failure
+}
+
+// pause keeps previews away from a chat that the network limits: the answer
+// itself needs the room.
+func (p *preview) pause(now time.Time, err error) {
+	ce, ok := errorOf(err)
+	switch {
+	case err == nil:
+	case ok && ce.Kind == channels.RateLimit:
+		p.quiet = now.Add(max(ce.RetryAfter, time.Second))
+	case ok && (ce.Kind == channels.Unsent || ce.Kind == channels.Moved), p.messageID != "": // an edit may be repeated
+	default:
+		p.over = true
+	}
+}
+
+// over says whether s is not to be shown any more. Signals may come late, and
+// nothing of a turn stands behind its answer; and a turn that began before this
+// process may have a preview already, which the answer goes into: it gets no
+// second one. A turn whose preview this process has sent has its answer still to
+// come, in the same lane.
+func (ps *previews) over(ctx context.Context, s worker.PreviewSignal) (bool, error) {
+	ps.mu.Lock()
+	p, began := ps.turns[s.Turn], ps.began
+	ps.mu.Unlock()
+	if p != nil && p.messageID != "" {
+		return false, nil
+	}
+	t, err := ps.Store.Turn(ctx, s.Turn)
+	if err != nil {
+		return false, fmt.Errorf("look at the turn: %w", err)
+	}
+	return t.State == sessions.Done || s.Text != "" && t.OpenedAt.Before(began), nil
+}

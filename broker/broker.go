@@ -46,6 +46,11 @@ type DeadLetter struct {
 	Body    json.RawMessage `json:"body"`          // what came, byte for byte where it is JSON, else as a JSON string
 	At      time.Time       `json:"at"`
 	Seq     uint64          `json:"seq,omitempty"`
+
+	// Event: nothing was lost that anybody was promised, such as an event of a network
+	// that could not be read. It gives way to every other letter, and to newer ones of
+	// its sort, and is kept for thirty days.
+	Event bool `json:"event,omitempty"`
 }
 
 // Signal is a hint: whoever listens at the moment gets it, unless its queue is

@@ -5,14 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// deadEventTTL is how long letters are kept that give way.
+const deadEventTTL = 30 * 24 * time.Hour
+
 // DeadLetter stores l for people to look at. The same ID again stores nothing,
 // however late. A Body that is not JSON is kept too and read back as a JSON
-// string. ErrFull and ErrTooLarge as for Publish; here id, key, texts and body
-// together may be as large as an envelope.
+// string. Where there is no room, the oldest letters with Event make it, and what
+// they make none for is ErrFull. ErrTooLarge as for Publish; here id, key, texts and
+// body together may be as large as an envelope.
 func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 	if l.ID == "" {
 		return errors.New("store a dead letter: it has no id")
@@ -30,12 +36,49 @@ func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 		return fmt.Errorf("store a dead letter: %w: %d bytes", ErrTooLarge, len(meta)+len(body))
 	}
 	// A subject of its own, which takes one message: no window of time that ends.
-	subject := prefixDead + messageID("", l.ID)
-	_, err = b.store(ctx, "store a dead letter", streamDead, subject, "", encodeFrame(body, string(meta)))
+	subject, header := prefixDead+messageID("", l.ID), nats.Header(nil)
+	if l.Event {
+		subject, header = prefixDeadEvent+messageID("", l.ID), nats.Header{jetstream.MsgTTLHeader: {deadEventTTL.String()}}
+	}
+	for {
+		_, err = b.store(ctx, "store a dead letter", streamDead, subject, "", encodeFrame(body, string(meta)), header)
+		if !errors.Is(err, ErrFull) {
+			break
+		}
+		if made, merr := b.dropOldestEvent(ctx); merr != nil || !made {
+			err = errors.Join(err, merr)
+			break
+		}
+	}
+	if !l.Event {
+		b.deadFull.Store(errors.Is(err, ErrFull))
+	}
 	if errors.Is(err, errStoredBefore) {
 		return nil
 	}
 	return err
+}
+
+// dropOldestEvent deletes the oldest letter that gives way; false when there is none.
+func (b *Broker) dropOldestEvent(ctx context.Context) (dropped bool, err error) {
+	err = b.try(ctx, "make room among the dead letters", func(ctx context.Context) error {
+		m, err := b.dead.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(deadEvents))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		dropped = true
+		if err = b.dead.DeleteMsg(ctx, m.Sequence); errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+			return nil // another process did
+		}
+		return err
+	})
+	if err == nil && dropped {
+		b.deadDropped.Add(1)
+	}
+	return dropped, err
 }
 
 // DeadLetters are up to limit dead letters above place after, oldest first.
@@ -46,7 +89,7 @@ func (b *Broker) DeadLetters(ctx context.Context, after uint64, limit int) ([]De
 	for len(letters) < limit {
 		var m *jetstream.RawStreamMsg
 		err := b.try(ctx, "read dead letters", func(ctx context.Context) (err error) {
-			m, err = b.dead.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subjectsDead))
+			m, err = b.dead.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(">"))
 			return err
 		})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -32,7 +32,7 @@ func (b *Broker) AppendFact(ctx context.Context, id string, body []byte) (seq ui
 	case len(id) > maxMeta:
 		return 0, fmt.Errorf("append a fact: %w: an id of %d bytes", ErrTooLarge, len(id))
 	}
-	return b.store(ctx, "append a fact", streamFacts, subjectFacts, messageID("", id), encodeFrame(body, id))
+	return b.store(ctx, "append a fact", streamFacts, subjectFacts, messageID("", id), encodeFrame(body, id), nil)
 }
 
 // Facts calls yield with each fact above place after, in their order, until it

@@ -62,7 +62,7 @@ func (b *Broker) Advance(ctx context.Context, to uint64) error {
 		return err
 	}
 	for last < to {
-		if last, err = b.store(ctx, "advance the log", streamInbound, subjectFiller, "", []byte{frameVersion}); err != nil {
+		if last, err = b.store(ctx, "advance the log", streamInbound, subjectFiller, "", []byte{frameVersion}, nil); err != nil {
 			return err
 		}
 	}

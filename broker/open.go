@@ -37,6 +37,8 @@ type Broker struct {
 	signalDrops  atomic.Uint64
 	redeliveries atomic.Uint64
 	reopened     atomic.Uint64
+	deadDropped  atomic.Uint64
+	deadFull     atomic.Bool // the last letter that must be kept found no room
 
 	link  link
 	stuck stuck // streams that did not confirm lately

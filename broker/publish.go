@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -38,7 +39,7 @@ func (b *Broker) Publish(ctx context.Context, e Envelope) (seq uint64, err error
 	case len(e.ID)+len(e.Key) > maxMeta:
 		return 0, fmt.Errorf("publish: %w: id and key of %d bytes", ErrTooLarge, len(e.ID)+len(e.Key))
 	}
-	seq, err = b.store(ctx, "publish", streamInbound, mailbox(e.Token), messageID(e.Token, e.ID), e.encode())
+	seq, err = b.store(ctx, "publish", streamInbound, mailbox(e.Token), messageID(e.Token, e.ID), e.encode(), nil)
 	if err == nil {
 		b.noteSeq(seq)
 	}
@@ -46,9 +47,10 @@ func (b *Broker) Publish(ctx context.Context, e Envelope) (seq uint64, err error
 }
 
 // store publishes until there is a clear answer.
-func (b *Broker) store(ctx context.Context, what, stream, subject, id string, data []byte) (seq uint64, err error) {
+func (b *Broker) store(ctx context.Context, what, stream, subject, id string, data []byte, header nats.Header) (seq uint64, err error) {
 	err = b.try(ctx, what, func(ctx context.Context) error {
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
+		maps.Copy(m.Header, header)
 		opts := []jetstream.PublishOpt{jetstream.WithExpectStream(stream), jetstream.WithRetryAttempts(0)}
 		if id != "" {
 			opts = append(opts, jetstream.WithMsgID(id))

@@ -18,6 +18,10 @@ type Stats struct {
 	Bytes        uint64 // of the log
 	MaxBytes     int64  // what it may hold, 0 for any
 	DeadLetters  uint64 // waiting for people
+	DeadBytes    uint64 // of dead letters
+	DeadMaxBytes int64  // what they may have, 0 for any
+	DeadFull     bool   // the last that must be kept found no room
+	DeadDropped  uint64 // counter: dead letters that gave way to others
 	Redeliveries uint64 // counter: deliveries to this process that were not the first
 	SignalDrops  uint64 // counter: signals dropped because a listener was slow
 	Reopened     uint64 // counter: times the server in this process was reopened
@@ -30,6 +34,8 @@ func (b *Broker) Stats(ctx context.Context) (Stats, error) {
 		Redeliveries: b.redeliveries.Load(),
 		SignalDrops:  b.signalDrops.Load(),
 		Reopened:     b.reopened.Load(),
+		DeadFull:     b.deadFull.Load(),
+		DeadDropped:  b.deadDropped.Load(),
 	}
 	err := b.try(ctx, "read the log's numbers", func(ctx context.Context) error {
 		cons, err := b.js.Consumer(ctx, streamInbound, consumerDispatch)
@@ -44,7 +50,7 @@ func (b *Broker) Stats(ctx context.Context) (Stats, error) {
 		info := cons.CachedInfo()
 		s.Pending, s.AckPending, s.Redelivered = info.NumPending, info.NumAckPending, info.NumRedelivered
 		s.Messages, s.Bytes, s.MaxBytes = log.State.Msgs, log.State.Bytes, max(log.Config.MaxBytes, 0)
-		s.DeadLetters = dead.State.Msgs
+		s.DeadLetters, s.DeadBytes, s.DeadMaxBytes = dead.State.Msgs, dead.State.Bytes, max(dead.Config.MaxBytes, 0)
 		return nil
 	})
 	return s, err

@@ -70,7 +70,8 @@ func (o Options) streamConfigs() []jetstream.StreamConfig {
 	}
 	dead := inbound
 	dead.Name, dead.Description = streamDead, "what was given up"
-	dead.Subjects = []string{subjectsDead}
+	dead.Subjects = []string{subjectsDead, deadEvents}
+	dead.AllowMsgTTL = true
 	dead.MaxBytes = o.deadBytes()
 	dead.MaxMsgsPerSubject = 1 // with the next line: an id is stored once, for ever
 	dead.DiscardNewPerSubject = true

@@ -26,6 +26,8 @@ const (
 	prefixInbound   = "in.v1."
 	prefixDead      = "dead.v1."
 	subjectsDead    = "dead.v1.*"
+	prefixDeadEvent = "dead-event.v1." // of letters that give way
+	deadEvents      = "dead-event.v1.*"
 	subjectFacts    = "facts.v1"
 	subjectWatch    = "watch.v1.probe"
 	prefixLease     = "$KV.LEASES."

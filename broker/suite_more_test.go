@@ -57,6 +57,72 @@ func testDeadLetters(t *testing.T, open opener) {
 	}
 }
 
+// abuse H1: what strangers can fill stops nobody.
+func testDeadEvents(t *testing.T, open opener) {
+	b := open(t, func(o *Options) { o.MaxBytes = 4 << 20 }) // 512 KiB of it for dead letters
+	body, _ := json.Marshal(strings.Repeat("x", 20<<10))
+	letter := func(kind string, i int) DeadLetter {
+		return DeadLetter{ID: fmt.Sprint(kind, i), Reason: "unreadable", Body: body, Event: kind == "event"}
+	}
+	ids := func() (ids []string) {
+		ls, err := b.DeadLetters(t.Context(), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range ls {
+			ids = append(ids, l.ID)
+		}
+		return ids
+	}
+	const events = 40
+	for i := range events {
+		if err := b.DeadLetter(t.Context(), letter("event", i)); err != nil {
+			t.Fatalf("event %d: %v", i, err)
+		}
+	}
+	st, err := b.Stats(t.Context())
+	left := ids()
+	if err != nil || len(left) == events || left[len(left)-1] != fmt.Sprint("event", events-1) || left[0] != fmt.Sprint("event", events-len(left)) {
+		t.Errorf("left are %q, %v", left, err)
+	}
+	if st.DeadDropped != uint64(events-len(left)) || st.DeadFull || st.DeadBytes == 0 || int64(st.DeadBytes) > st.DeadMaxBytes {
+		t.Errorf("the numbers are %+v", st)
+	}
+	kept := 0
+	for err = nil; err == nil && kept < 2*events; kept++ {
+		err = b.DeadLetter(t.Context(), letter("turn", kept))
+	}
+	kept--
+	if !errors.Is(err, ErrFull) || kept < len(left) {
+		t.Errorf("%d were kept, then %v", kept, err)
+	}
+	if err := b.DeadLetter(t.Context(), letter("event", events)); !errors.Is(err, ErrFull) {
+		t.Errorf("an event where all must be kept: %v", err)
+	}
+	for i, id := range ids() {
+		if id != fmt.Sprint("turn", i) {
+			t.Errorf("place %d has %s", i, id)
+		}
+	}
+	if st, err = b.Stats(t.Context()); err != nil || !st.DeadFull || st.DeadLetters != uint64(kept) {
+		t.Errorf("the numbers are %+v, %v", st, err)
+	}
+	// Room that people make is seen.
+	first, err := b.DeadLetters(t.Context(), 0, 1)
+	if err != nil || len(first) != 1 {
+		t.Fatalf("%v, %v", first, err)
+	}
+	if err := b.ForgetDead(t.Context(), first[0].Seq); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DeadLetter(t.Context(), letter("turn", 1000)); err != nil {
+		t.Error(err)
+	}
+	if st, err = b.Stats(t.Context()); err != nil || st.DeadFull {
+		t.Errorf("the numbers are %+v, %v", st, err)
+	}
+}
+
 func testForeign(t *testing.T, open opener) {
 	b := open(t)
 	publish(t, b, envelope(1, 0))

@@ -178,6 +178,7 @@ func cases() []suiteCase {
 		{"last places of all mailboxes are listed", true, testLastAll},
 		{"advance raises the last place and fills no mailbox", true, testAdvance},
 		{"a dead letter is kept once and byte for byte", true, testDeadLetters},
+		{"a dead letter that must be kept finds room where others give way", true, testDeadEvents},
 		{"a message of somebody else reaches no handler and becomes a dead letter", false, testForeign},
 		{"facts are kept once, byte for byte and in order", true, testFacts},
 		{"a fact that was confirmed is found by whoever reads after", true, testFactsConfirmed},

@@ -164,9 +164,11 @@ const (
 	// Migrated: the chat Address has a new id, Message.MovedTo. It is the
 	// network that says so, whoever the sender is, who may be anonymous. It may
 	// come twice, once from either side of the move.
-	Migrated   EventKind = "migrated"
-	Unreadable EventKind = "unreadable" // cannot be decoded: only Channel, Event, Raw and Problem are set
-	Unhandled  EventKind = "unhandled"  // well-formed, but of a sort parley does not use
+	Migrated EventKind = "migrated"
+	// Unreadable: it cannot be decoded. Only Channel, Event, Raw and Problem are set,
+	// and Sender where the event says so much.
+	Unreadable EventKind = "unreadable"
+	Unhandled  EventKind = "unhandled" // well-formed, but of a sort parley does not use
 )
 
 // Message is one event of a network, as far as parley understands it.

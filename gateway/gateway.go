@@ -153,7 +153,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("compare the store with the message log: %w", err)
 	}
 	vital := g.vitals(store, b)
-	checks := vital.checks()
+	checks := append(vital.checks(), deadLetters(b))
 	g.ops, err = ops.New(ctx, g.cfg.Ops, g.metrics, log, checks...)
 	if err != nil {
 		return err

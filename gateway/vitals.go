@@ -23,6 +23,8 @@ const (
 	vitalWait  = 2 * time.Second
 )
 
+var errDeadFull = errors.New("a message that cannot be answered finds no room among the dead letters, and holds up its conversation; deal with some (parley dead-letters ls)")
+
 var errUnwell = errors.New("nothing is taken at the moment")
 
 // vitals are what a gateway cannot work without. While one of them fails it is
@@ -147,6 +149,20 @@ func (v *vitals) checks() []ops.Check {
 		checks = append(checks, ops.Check{Name: c.name, Metric: c.metric, Test: func(context.Context) error { return c.state() }})
 	}
 	return checks
+}
+
+// deadLetters is ready while there is room for what must be kept. Without it one
+// conversation is held up, and no other, so it keeps nobody out.
+func deadLetters(b *broker.Broker) ops.Check {
+	return ops.Check{Name: "dead letters", Metric: "dead_letters", Test: func(ctx context.Context) error {
+		switch st, err := b.Stats(ctx); {
+		case err != nil:
+			return err //nolint:wrapcheck // it names the log
+		case st.DeadFull:
+			return errDeadFull
+		}
+		return nil
+	}}
 }
 
 // guard is accept, which nothing reaches while something is wrong.

@@ -37,7 +37,8 @@ type Rig interface {
 	// makes one event; events are offered in the order of the calls.
 	Say(t testing.TB, name, text string)
 
-	// SayUnreadable makes one event that the adapter cannot decode.
+	// SayUnreadable makes one event that the adapter cannot decode, but for who
+	// caused it.
 	SayUnreadable(t testing.TB)
 
 	// Acknowledged is how many events the network holds for received, and

@@ -252,6 +252,9 @@ func unreadable(t *testing.T, rig Rig, f Features) {
 		if m.Event == "" || m.Problem == "" || !json.Valid(m.Raw) || m.Channel == "" {
 			t.Errorf("unreadable event came as %+v", m)
 		}
+		if m.Sender.ID == "" { // abuse H1: who may not talk to the bot leaves nothing behind
+			t.Errorf("unreadable event of somebody came without its sender: %+v", m)
+		}
 	}
 	if f.Unordered {
 		slices.SortFunc(said, func(a, b string) int { return strings.Compare(b, a) })

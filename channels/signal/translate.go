@@ -60,11 +60,31 @@ func (r *receiver) translate(raw []byte, problem error) event {
 			id = sumID(raw)
 		}
 		return event{message: channels.Message{
-			Event: id, Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: e.message.ReceivedAt,
+			Event: id, Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: e.message.ReceivedAt, Sender: r.senderOf(raw),
 			Problem: brief(err.Error()), Raw: whole(raw),
 		}}
 	}
 	return e
+}
+
+// senderOf returns who sent what cannot be read otherwise, as far as its envelope
+// says.
+func (r *receiver) senderOf(raw []byte) channels.Sender {
+	var t struct {
+		Envelope struct {
+			Source string `json:"source"`
+			Number string `json:"sourceNumber"`
+			UUID   string `json:"sourceUuid"`
+		} `json:"envelope"`
+	}
+	_ = json.Unmarshal(raw, &t) // what cannot be read stays empty
+	v := t.Envelope
+	aci, number := strings.ToLower(cmp.Or(aciOf(v.UUID), aciOf(v.Source))), cmp.Or(numberOf(v.Number), numberOf(v.Source))
+	if aci == "" && number == "" {
+		return channels.Sender{}
+	}
+	id, alias := r.people.same(aci, number)
+	return channels.Sender{ID: id, Alias: alias}
 }
 
 func (r *receiver) fill(e *event, raw []byte) error {

@@ -172,9 +172,21 @@ func (r *receiver) decode(kind string, payload json.RawMessage) event {
 		}
 		m.Kind, m.Problem, m.Raw = channels.Unreadable, markup.Brief(err.Error()), payload
 		m.Event = cmp.Or(e.message.Event, hashed(payload))
+		m.Sender = senderOf(payload)
 		e = event{message: m}
 	}
 	return e
+}
+
+// senderOf returns who caused an event that cannot be read otherwise, as far as it
+// says.
+func senderOf(payload json.RawMessage) channels.Sender {
+	var c, in map[string]json.RawMessage
+	_ = json.Unmarshal(payload, &c) // what cannot be read stays empty
+	_ = json.Unmarshal(c["event"], &in)
+	var id string
+	_ = json.Unmarshal(in["user"], &id)
+	return channels.Sender{ID: id}
 }
 
 // callback reads an event of the Events API.

@@ -228,7 +228,7 @@ func (r *rig) say(t testing.TB, c sim.Channel, p sim.Person, text string, o sim.
 
 func (r *rig) SayUnreadable(t testing.TB) {
 	t.Helper()
-	r.inject(t, `{"type":"message","channel":["no","id"],"ts":17,"text":{}}`)
+	r.inject(t, `{"type":"message","user":"U0ANN","channel":["no","id"],"ts":17,"text":{}}`)
 }
 
 func (r *rig) inject(t testing.TB, event string) sim.Said {

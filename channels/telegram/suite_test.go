@@ -153,7 +153,7 @@ func (r *rig) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.Say
 
 func (r *rig) SayUnreadable(t testing.TB) {
 	t.Helper()
-	if _, err := r.Inject("", json.RawMessage(`{"message":{"message_id":"not a number","chat":[]}}`)); err != nil {
+	if _, err := r.Inject("", json.RawMessage(`{"message":{"message_id":"not a number","from":{"id":7,"is_bot":false,"first_name":"Ann"},"chat":[]}}`)); err != nil {
 		t.Fatal(err)
 	}
 }

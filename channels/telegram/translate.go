@@ -37,10 +37,27 @@ func (r *receiver) translate(raw json.RawMessage, id int64, known bool) (channel
 	if err != nil {
 		m = channels.Message{
 			Event: m.Event, Kind: channels.Unreadable, Channel: m.Channel, ReceivedAt: m.ReceivedAt,
-			Problem: markup.Brief(err.Error()), Raw: raw,
+			Problem: markup.Brief(err.Error()), Raw: raw, Sender: senderOf(raw),
 		}
 	}
 	return m, press
+}
+
+// senderOf returns who caused an update that cannot be read otherwise, as far as it
+// says.
+func senderOf(raw json.RawMessage) channels.Sender {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &fields) // what cannot be read stays empty
+	var inner map[string]json.RawMessage
+	_ = json.Unmarshal(fields[kindOf(fields)], &inner)
+	var from struct {
+		ID  int64 `json:"id"`
+		Bot bool  `json:"is_bot"`
+	}
+	if json.Unmarshal(inner["from"], &from) != nil || from.ID == 0 {
+		return channels.Sender{}
+	}
+	return channels.Sender{ID: strconv.FormatInt(from.ID, 10), Bot: from.Bot}
 }
 
 func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (press string, err error) {

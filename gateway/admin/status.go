@@ -34,6 +34,7 @@ type Status struct {
 	Spend    Spend           `json:"spend"`
 	// DeadLetters is how many messages were given up and wait for a person.
 	DeadLetters uint64  `json:"dead_letters"`
+	Dead        LogSize `json:"dead"` // their size
 	Log         LogSize `json:"log"`
 	StoreBytes  int64   `json:"store_bytes"`
 }
@@ -158,6 +159,7 @@ func (s *Server) count(ctx context.Context, st *Status) error {
 		st.Problems = append(st.Problems, "the message log does not say how full it is: "+err.Error())
 	}
 	st.DeadLetters = stats.DeadLetters
+	st.Dead = LogSize{Bytes: stats.DeadBytes, MaxBytes: stats.DeadMaxBytes, Messages: stats.DeadLetters}
 	st.Log = LogSize{Bytes: stats.Bytes, MaxBytes: stats.MaxBytes, Messages: stats.Messages}
 	st.StoreBytes, err = s.o.StoreSize()
 	return err
@@ -188,6 +190,9 @@ func (st *Status) judge() {
 	}
 	if l := st.Log; l.MaxBytes > 0 && l.Bytes >= uint64(l.MaxBytes)/100*fullParts {
 		not("the message log is nearly full: when it is, nothing new is accepted (broker.max_bytes)")
+	}
+	if l := st.Dead; l.MaxBytes > 0 && l.Bytes >= uint64(l.MaxBytes)/100*usedParts {
+		not("the dead letters are nearly full: when they are, a message that cannot be answered holds up its conversation (parley dead-letters ls)")
 	}
 	for _, b := range st.Spend.Budgets {
 		if b.Limit > 0 && b.Spent >= b.Limit/100*usedParts {

@@ -73,22 +73,29 @@ type Verdict struct {
 // event of a person passes here, before anything else looks at it. A group that
 // moved is listed when one of its ids is.
 func (a Access) Authorize(m channels.Message, ids ...string) Verdict {
-	refuse := func(hint string) Verdict { return Verdict{Reason: NotAllowed, Hint: hint} }
+	v := a.authorizePerson(m.Sender)
+	if v.Allowed && !a.serves(m.Address, ids...) {
+		return denied("the group is not in access.groups")
+	}
+	return v
+}
+
+// authorizePerson decides whether somebody may cause anything in any chat.
+func (a Access) authorizePerson(s channels.Sender) Verdict {
 	switch {
-	case m.Sender.Bot:
-		return refuse("the sender is a bot")
-	case m.Sender.Anonymous:
-		return refuse("the person behind the sender is not known")
-	case m.Sender.ID == "":
-		return refuse("the event names no sender")
-	case a.Everyone:
-	case !a.knows(m.Sender):
-		return refuse("the sender is not in access.people")
-	case !a.serves(m.Address, ids...):
-		return refuse("the group is not in access.groups")
+	case s.Bot:
+		return denied("the sender is a bot")
+	case s.Anonymous:
+		return denied("the person behind the sender is not known")
+	case s.ID == "":
+		return denied("the event names no sender")
+	case !a.Everyone && !a.knows(s):
+		return denied("the sender is not in access.people")
 	}
 	return Verdict{Allowed: true}
 }
+
+func denied(hint string) Verdict { return Verdict{Reason: NotAllowed, Hint: hint} }
 
 // knows says whether a person is listed, by whichever of their ids.
 func (a Access) knows(s channels.Sender) bool {

@@ -21,9 +21,10 @@ const (
 	mostProblem = 2 << 10
 )
 
-// bury gives the event to the dead letters, in full. One that is too large for
-// them is cut: an event that cannot be kept must not come again for ever and
-// hold up all that follow it.
+// bury gives the event to the dead letters, in full, where it gives way to what was
+// accepted and given up. One that is too large for them is cut, and one for which
+// there is no room is counted and gone: an event that cannot be kept must not come
+// again for ever and hold up all that follow it.
 func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.Key, reason, problem string) error {
 	body := m.Raw
 	if len(body) == 0 {
@@ -38,13 +39,18 @@ func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.K
 		id += hex.EncodeToString(sum[:16])
 	}
 	d := broker.DeadLetter{
-		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: cut(problem, mostProblem), Body: body, At: i.Now(),
+		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: cut(problem, mostProblem), Body: body, At: i.Now(), Event: true,
 	}
 	err := i.Log.DeadLetter(ctx, d)
 	if errors.Is(err, broker.ErrTooLarge) {
 		d.Problem = fmt.Sprintf("%s; kept are the first %d of %d bytes", d.Problem, min(len(body), mostBuried), len(body))
 		d.Body = body[:min(len(body), mostBuried)]
 		err = i.Log.DeadLetter(ctx, d)
+	}
+	if errors.Is(err, broker.ErrFull) {
+		i.Observer.Ignored(m.Channel, NoRoom)
+		i.Logger.Error("event not kept: the dead letters have no room", "channel", m.Channel, "event", cut(m.Event, mostLogged), "reason", reason, "problem", d.Problem)
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)

@@ -9,6 +9,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/sessionkeys"
 )
 
 func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
@@ -40,6 +41,60 @@ func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
 	if w.dead[0].ID == w.dead[1].ID {
 		t.Error("two events without an id have the same one")
 	}
+}
+
+// abuse H1: authorised before anything is stored, and what finds no room holds up
+// nobody.
+func TestUnreadableEvents(t *testing.T) {
+	t.Parallel()
+	event := func(s channels.Sender) channels.Message {
+		return channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage("{}"), Sender: s}
+	}
+	for name, c := range map[string]struct {
+		access intake.Access
+		sender channels.Sender
+		kept   bool
+	}{
+		"of somebody who is listed":             {intake.Access{People: []string{"7"}}, channels.Sender{ID: "7"}, true},
+		"of somebody listed by their other id":  {intake.Access{People: []string{"+49"}}, channels.Sender{ID: "7", Alias: "+49"}, true},
+		"of nobody that it names":               {intake.Access{People: []string{"7"}}, channels.Sender{}, true},
+		"of somebody where everybody may speak": {intake.Access{Everyone: true}, channels.Sender{ID: "8"}, true},
+		"of somebody who is not listed":         {intake.Access{People: []string{"7"}}, channels.Sender{ID: "8"}, false},
+		"of a bot":                              {intake.Access{Everyone: true}, channels.Sender{ID: "8", Bot: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var w world
+			if err := w.intake(c.access).Accept(t.Context(), event(c.sender)); err != nil {
+				t.Fatal(err)
+			}
+			if kept := len(w.dead) == 1; kept != c.kept || kept && !w.dead[0].Event {
+				t.Errorf("kept %+v", w.dead)
+			}
+			if refused := w.counts["ignored tg not_allowed"] == 1; refused == c.kept {
+				t.Errorf("counted %v", w.counts)
+			}
+		})
+	}
+	t.Run("for which there is no room", func(t *testing.T) {
+		t.Parallel()
+		w := world{full: true}
+		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), event(channels.Sender{})); err != nil {
+			t.Errorf("it comes again: %v", err)
+		}
+		if w.counts["ignored tg no_room"] != 1 {
+			t.Errorf("counted %v", w.counts)
+		}
+	})
+	t.Run("a change of a chat of strangers with a name that cannot be used", func(t *testing.T) {
+		t.Parallel()
+		var w world
+		m := dm(ann, "")
+		m.Kind, m.Address.Kind, m.Address.Peer = channels.Membership, sessionkeys.Group, "-5\xff"
+		if err := w.intake(intake.Access{People: []string{ann}}).Accept(t.Context(), m); err != nil || len(w.dead) > 0 {
+			t.Errorf("%v, kept %+v", err, w.dead)
+		}
+	})
 }
 
 func TestAnUnreadableEventThatIsNotJSONIsKeptByTheRealLog(t *testing.T) {

@@ -29,6 +29,7 @@ const (
 	TooLarge     = "too_large"
 	Limited      = "rate_limited"
 	Closed       = "chat_closed"
+	NoRoom       = "no_room" // among the dead letters
 )
 
 // Log is where messages are queued.
@@ -94,13 +95,16 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 // stages returns all that is done with an event, in order.
 func (i *Intake) stages() pipeline {
 	return pipeline{
-		i.buryUnreadable,
 		i.findSource,
+		only((*event).isUnreadable,
+			i.authorizeUnreadable,
+			i.buryUnreadable,
+		),
 		i.countReceived,
 		i.findChat,
 		only((*event).changesChat,
-			i.buryUnfit,
 			i.authorizeChange,
+			i.buryUnfit,
 			i.changeChat,
 		),
 		nameChatAsKnown,

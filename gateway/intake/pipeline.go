@@ -23,6 +23,8 @@ func (e *event) changesChat() bool {
 	return e.Kind == channels.Migrated || e.Kind == channels.Membership
 }
 
+func (e *event) isUnreadable() bool { return e.Kind == channels.Unreadable }
+
 // isCommand reports whether the event is a command for the bot.
 func (e *event) isCommand() bool { return e.command.Name != "" && ForBot(e.Message) }
 

@@ -9,11 +9,17 @@ import (
 	"parley/sessionkeys"
 )
 
-// buryUnreadable gives what no adapter could decode to the dead letters.
-func (i *Intake) buryUnreadable(ctx context.Context, e *event) (outcome, error) {
-	if e.Kind != channels.Unreadable {
+// authorizeUnreadable refuses what no adapter could decode but for its sender, who may
+// not talk to the bot: nothing is kept of it. What names no sender may be anybody's.
+func (i *Intake) authorizeUnreadable(_ context.Context, e *event) (outcome, error) {
+	if e.Sender.ID == "" {
 		return pass, nil
 	}
+	return i.admit(e, e.source.Access.authorizePerson(e.Sender)), nil
+}
+
+// buryUnreadable gives what no adapter could decode to the dead letters.
+func (i *Intake) buryUnreadable(ctx context.Context, e *event) (outcome, error) {
 	return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
 }
 

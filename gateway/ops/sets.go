@@ -75,7 +75,7 @@ func (m *Metrics) startAtZero(s Sets) {
 			}
 		}
 		for vec, values := range map[*prometheus.CounterVec][]string{
-			m.ignored:      {intake.NotMentioned, intake.NotAllowed, intake.Unsupported, intake.TooLarge, intake.Limited, intake.Closed},
+			m.ignored:      {intake.NotMentioned, intake.NotAllowed, intake.Unsupported, intake.TooLarge, intake.Limited, intake.Closed, intake.NoRoom},
 			m.deduplicated: {"message_id", "edit", "echo"},
 			m.deadLettered: deadReasons,
 			m.sent:         {"ok", "rejected", "ambiguous", "dropped"},

@@ -60,6 +60,8 @@ type Shared struct {
 
 type sharedDescs struct {
 	queued, active, rank, pending, unconfirmed, redeliveries, dependency, limit, spent *prometheus.Desc
+
+	dead, deadBytes, deadLimit, deadDropped *prometheus.Desc
 }
 
 // NewShared is for the channels of s. The answers of providers are m's.
@@ -76,6 +78,10 @@ func NewShared(m *Metrics, s Sets) *Shared {
 			pending:      desc("jetstream_consumer_pending_messages", "Not delivered; aggregate with max.", "stream", "consumer"),
 			unconfirmed:  desc("jetstream_consumer_ack_pending_messages", "Not acknowledged; aggregate with max.", "stream", "consumer"),
 			redeliveries: desc("jetstream_redeliveries_total", "Received with delivery count above one.", "stream", "consumer"),
+			dead:         desc("dead_letters", "Dead letters that wait for a person; aggregate with max."),
+			deadBytes:    desc("dead_letters_bytes", "Size of the dead letters; aggregate with max."),
+			deadLimit:    desc("dead_letters_limit_bytes", "Room for dead letters; aggregate with max."),
+			deadDropped:  desc("dead_letters_dropped_total", "Dead letters of unreadable events that gave way to others."),
 			limit:        desc("budget_limit_usd", "Configured budget (absent when none).", "scope", "name", "window"),
 			spent:        desc("budget_spent_usd", "Spend in the window, from the ledger; aggregate with max.", "scope", "name", "window"),
 			dependency:   desc("dependency_up", "Last check succeeded.", "dependency"),
@@ -86,7 +92,7 @@ func NewShared(m *Metrics, s Sets) *Shared {
 // Describe is part of prometheus.Collector.
 func (s *Shared) Describe(ch chan<- *prometheus.Desc) {
 	d := s.descs
-	for _, d := range []*prometheus.Desc{d.queued, d.active, d.rank, d.pending, d.unconfirmed, d.redeliveries, d.dependency, d.limit, d.spent} {
+	for _, d := range []*prometheus.Desc{d.queued, d.active, d.rank, d.pending, d.unconfirmed, d.redeliveries, d.dependency, d.limit, d.spent, d.dead, d.deadBytes, d.deadLimit, d.deadDropped} {
 		ch <- d
 	}
 }
@@ -234,15 +240,20 @@ func (s *Shared) instance(ctx context.Context, q sessions.Queue) (string, error)
 func (s *Shared) consumer(ctx context.Context) []prometheus.Metric {
 	d := s.descs
 	st, err := s.Log.Stats(ctx)
-	redeliveries := prometheus.MustNewConstMetric(d.redeliveries, prometheus.CounterValue, float64(st.Redeliveries), st.Stream, st.Consumer)
-	if err != nil {
-		return append(missing(err, d.pending, d.unconfirmed), redeliveries)
+	counters := []prometheus.Metric{
+		prometheus.MustNewConstMetric(d.redeliveries, prometheus.CounterValue, float64(st.Redeliveries), st.Stream, st.Consumer),
+		prometheus.MustNewConstMetric(d.deadDropped, prometheus.CounterValue, float64(st.DeadDropped)),
 	}
-	return []prometheus.Metric{
+	if err != nil {
+		return append(missing(err, d.pending, d.unconfirmed, d.dead, d.deadBytes, d.deadLimit), counters...)
+	}
+	return append(counters,
 		gauge(d.pending, float64(st.Pending), st.Stream, st.Consumer),
 		gauge(d.unconfirmed, float64(st.AckPending), st.Stream, st.Consumer),
-		redeliveries,
-	}
+		gauge(d.dead, float64(st.DeadLetters)),
+		gauge(d.deadBytes, float64(st.DeadBytes)),
+		gauge(d.deadLimit, float64(st.DeadMaxBytes)),
+	)
 }
 
 // gauge is a value of d. The labels are text of ours, as many as d has.

@@ -114,7 +114,7 @@ func TestArrowsPointDownAsDrawn(t *testing.T) {
 func TestSiblingsDoNotKnowEachOther(t *testing.T) {
 	t.Parallel()
 	families := map[string][]string{
-		"channels": {"telegram", "slack"}, "sessions": {"sqlite"}, "llm": {"anthropic", "openai"}, "simulators": {"telegram", "slack", "signal", "model"},
+		"channels": {"telegram", "slack", "signal"}, "sessions": {"sqlite"}, "llm": {"anthropic", "openai"}, "simulators": {"telegram", "slack", "signal", "model"},
 	}
 	for _, p := range packages(t) {
 		path, _ := own(p.ImportPath)

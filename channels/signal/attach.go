@@ -25,7 +25,7 @@ import (
 // ctx ends.
 func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 	r.o.Log.Warn("attached to a signal-cli that parley does not run: what is said while parley does not listen is lost (at most once)")
-	if err := r.insist(ctx, r.identify); err != nil {
+	if err := r.RetryUntilFatal(ctx, r.identify); err != nil {
 		return err
 	}
 	listen := r.listenHTTP
@@ -35,7 +35,7 @@ func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 	seen := &recent{}
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	for ctx.Err() == nil {
-		err := r.insist(ctx, func(ctx context.Context) error {
+		err := r.RetryUntilFatal(ctx, func(ctx context.Context) error {
 			return listen(ctx, func(line []byte, problem error) bool { return r.heard(ctx, seen, line, problem) })
 		})
 		if err != nil {
@@ -101,8 +101,8 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
 		return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, brief(kind), brief(string(text)))
 	}
-	r.found()
-	r.pauses.Reset()
+	r.MarkConnected()
+	r.Succeeded()
 	in := bufio.NewReaderSize(resp.Body, 64<<10)
 	var data []byte
 	var problem error
@@ -177,8 +177,8 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 		if err != nil && !errors.Is(err, errTooLarge) {
 			return fmt.Errorf("listen to signal-cli: %w", cmpCause(ctx, err))
 		}
-		r.found()
-		r.pauses.Reset()
+		r.MarkConnected()
+		r.Succeeded()
 		event, ok := told(text, err)
 		if !ok {
 			continue

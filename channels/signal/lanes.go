@@ -1,9 +1,9 @@
 package signal
 
 import (
-	"context"
-	"sync"
 	"sync/atomic"
+
+	"parley/channels/internal/receive"
 )
 
 // How much of the journal is under way at once. More is read when some was taken.
@@ -20,72 +20,45 @@ const (
 //
 // One goroutine calls its methods.
 type lanes struct {
-	offer func(context.Context, event) bool
-
-	order   []*flight // by their place in the journal
-	bytes   int64
-	moved   chan struct{} // something was taken; holds one
-	working sync.WaitGroup
-
-	mu      sync.Mutex // guards waiting
-	waiting map[string][]*flight
+	queue *receive.Queue[event]
+	order []*flight // by their place in the journal
+	bytes int64
+	moved chan struct{} // something was taken; holds one
 }
 
 // flight is a line on its way.
 type flight struct {
 	line  entryLine
-	event event
 	taken atomic.Bool
 }
 
-func newLanes(offer func(context.Context, event) bool) *lanes {
-	return &lanes{offer: offer, moved: make(chan struct{}, 1), waiting: map[string][]*flight{}}
+func newLanes(q *receive.Queue[event]) *lanes {
+	return &lanes{queue: q, moved: make(chan struct{}, 1)}
 }
 
 // room says whether more may be read.
 func (l *lanes) room() bool { return len(l.order) < mostLines && l.bytes < mostBytes }
 
-// add sends a line on its way. What it says is offered until it is taken or ctx
-// ends.
-func (l *lanes) add(ctx context.Context, line entryLine, e event) {
-	f := &flight{line: line, event: e}
+// add sends a line on its way. What it says is offered until it is taken or the
+// queue ends.
+func (l *lanes) add(line entryLine, e event) {
+	f := &flight{line: line}
 	l.order = append(l.order, f)
 	l.bytes += int64(len(line.text))
 	if e.nothing != "" {
 		f.taken.Store(true)
 		return
 	}
-	chat := e.message.Address.Peer
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	ahead, busy := l.waiting[chat]
-	l.waiting[chat] = append(ahead, f)
-	if !busy {
-		l.working.Go(func() { l.work(ctx, chat) })
-	}
-}
-
-// work offers what waits of one chat until nothing does.
-func (l *lanes) work(ctx context.Context, chat string) {
-	for {
-		l.mu.Lock()
-		if len(l.waiting[chat]) == 0 {
-			delete(l.waiting, chat)
-			l.mu.Unlock()
-			return
-		}
-		f := l.waiting[chat][0]
-		l.waiting[chat] = l.waiting[chat][1:]
-		l.mu.Unlock()
-		if !l.offer(ctx, f.event) {
-			return // ctx has ended
+	l.queue.Push(e.message.Address.Peer, e, func(taken bool) {
+		if !taken {
+			return // the queue has ended
 		}
 		f.taken.Store(true)
 		select {
 		case l.moved <- struct{}{}:
 		default:
 		}
-	}
+	})
 }
 
 // front is the last line up to which all are taken; false: not even the first is.

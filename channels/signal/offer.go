@@ -20,20 +20,17 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	if m.MessageID != "" && m.Text != "" { // it may be answered, and quoted, before accept returns
 		r.said.note(m.Address.Peer, m.MessageID, m.Text)
 	}
-	pauses := r.o.pauses()
-	for ctx.Err() == nil {
-		err := r.accept(ctx, m)
-		if err == nil {
-			r.taken(e)
-			return true
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		r.o.Log.Warn("event not taken, offering it again", "event", m.Event, "error", err)
-		pauses.Wait(ctx)
+	if !r.Offer(ctx, m, r.accept) {
+		return false
 	}
-	return false
+	if r.o.ReadReceipts && e.receipt {
+		select {
+		case r.receipts <- m:
+		default:
+			r.o.Log.Debug("not confirmed as read: too many wait")
+		}
+	}
+	return true
 }
 
 // mostFetches is how often a text is asked for that travels as a file, while
@@ -59,19 +56,6 @@ func (r *receiver) complete(ctx context.Context, e *event) bool {
 			r.o.Log.Warn("the rest of a long message could not be fetched", "event", e.message.Event, "error", err)
 			e.message.Text += cutNote
 			return true
-		}
-	}
-}
-
-// taken is what is done once accept took an event.
-func (r *receiver) taken(e event) {
-	m := e.message
-	r.o.Observer.Event(r.o.Name, m.ReceivedAt)
-	if r.o.ReadReceipts && e.receipt {
-		select {
-		case r.receipts <- m:
-		default:
-			r.o.Log.Debug("not confirmed as read: too many wait")
 		}
 	}
 }

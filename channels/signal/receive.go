@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
+	"parley/channels/internal/receive"
 )
 
 var errReceiving = errors.New("signal: Receive is running already")
@@ -21,11 +21,10 @@ var errReceiving = errors.New("signal: Receive is running already")
 // receiver is one run of Receive. One goroutine owns it.
 type receiver struct {
 	*Channel
-	accept channels.Accept
-	me     self
+	receive.Loop // connected: attached only, else the daemon is
+	accept       channels.Accept
+	me           self
 
-	pauses   backoff.Pauses
-	up, was  bool // attached: connected now, ever
 	lookups  lookups
 	receipts chan channels.Message
 }
@@ -68,8 +67,10 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	r := &receiver{
-		Channel: c, accept: accept, me: self{account: c.o.Account, aci: c.o.ACI},
-		pauses: c.o.pauses(), receipts: make(chan channels.Message, 64),
+		Channel: c, accept: accept, me: self{account: c.o.Account, aci: c.o.ACI}, receipts: make(chan channels.Message, 64),
+		Loop: receive.NewLoop(receive.Config{
+			Instance: c.o.Name, Network: Network, Peer: "signal-cli", Pauses: c.o.pauses(), Observer: c.o.Observer, Log: c.o.Log,
+		}),
 	}
 	inner, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -78,7 +79,7 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	beside.Go(func() { r.confirm(inner) })
 	defer c.use()()
 	if c.daemon == nil {
-		defer r.lost()
+		defer r.MarkDisconnected()
 		return r.attached(inner, &beside)
 	}
 	mine, release := c.daemon.hold()
@@ -93,15 +94,15 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 
 // supervised takes what the journal has.
 func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error {
-	if err := r.insist(ctx, func(context.Context) error { return r.remember() }); err != nil || ctx.Err() != nil {
+	if err := r.RetryUntilFatal(ctx, func(context.Context) error { return r.remember() }); err != nil || ctx.Err() != nil {
 		return err
 	}
 	defer r.daemon.journal.close()
-	if err := r.insist(ctx, r.identify); err != nil || ctx.Err() != nil {
+	if err := r.RetryUntilFatal(ctx, r.identify); err != nil || ctx.Err() != nil {
 		return err
 	}
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
-	l := newLanes(r.offer)
+	l := newLanes(receive.NewQueue(ctx, 0, r.offer))
 	for ctx.Err() == nil {
 		if err := r.advance(ctx, l); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 		if l.room() {
 			var err error
 			if lines, err = r.daemon.journal.next(); err != nil {
-				r.rest(ctx, err)
+				r.BackOff(ctx, err)
 				continue
 			}
 		}
@@ -119,7 +120,7 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 			if e.nothing != "" {
 				r.o.Log.Debug("not offered", "why", e.nothing)
 			}
-			l.add(ctx, line, e)
+			l.add(line, e)
 		}
 		if len(lines) == 0 {
 			look := time.NewTimer(r.o.Look)
@@ -131,7 +132,7 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 			look.Stop()
 		}
 	}
-	l.working.Wait()
+	l.queue.Wait()
 	return r.advance(ctx, l)
 }
 
@@ -141,7 +142,7 @@ func (r *receiver) advance(ctx context.Context, l *lanes) error {
 	if !ok {
 		return nil
 	}
-	return r.insist(ctx, func(context.Context) error { return r.store(line) })
+	return r.RetryUntilFatal(ctx, func(context.Context) error { return r.store(line) })
 }
 
 // remembered is what is known of the account and of people, in a file.
@@ -197,61 +198,6 @@ func (r *receiver) storePeople() error {
 		return fmt.Errorf("store what is known of people: %w", err)
 	}
 	return nil
-}
-
-// insist repeats step until it succeeds, ctx ends, or the account turns out to
-// be none; only that last is an error. It is tried once in any case: what was
-// accepted while ctx ended is noted, and does not come again.
-func (r *receiver) insist(ctx context.Context, step func(context.Context) error) error {
-	for first := true; first || ctx.Err() == nil; first = false {
-		err := step(ctx)
-		var e *channels.Error
-		switch {
-		case err == nil:
-			r.pauses.Reset()
-			return nil
-		case ctx.Err() != nil: // that is why
-		case errors.As(err, &e) && e.Kind == channels.Unauthorized:
-			return e
-		default:
-			r.lost()
-			r.rest(ctx, err)
-		}
-	}
-	return nil
-}
-
-// rest waits as long as err asks for.
-func (r *receiver) rest(ctx context.Context, err error) {
-	var e *channels.Error
-	if errors.As(err, &e) && e.Kind == channels.RateLimit {
-		r.o.Log.Warn("signal asks to wait", "op", e.Op, "wait", e.RetryAfter)
-		backoff.Sleep(ctx, e.RetryAfter)
-		return
-	}
-	if r.pauses.Failed() == 0 {
-		r.o.Log.Warn("signal-cli is out of reach, trying again", "error", err)
-	}
-	r.pauses.Wait(ctx)
-}
-
-func (r *receiver) found() {
-	if r.up {
-		return
-	}
-	r.o.Observer.Up(r.o.Name, true)
-	if r.was {
-		r.o.Observer.Reconnected(r.o.Name)
-		r.o.Log.Info("signal-cli is back")
-	}
-	r.up, r.was = true, true
-}
-
-func (r *receiver) lost() {
-	if r.up {
-		r.o.Observer.Up(r.o.Name, false)
-	}
-	r.up = false
 }
 
 // confirm tells people that what they wrote was read. It is courtesy.

@@ -85,7 +85,7 @@ func (c *Channel) became(op string, to sessionkeys.Address, raw json.RawMessage,
 	}
 	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reached() {
 		c.missed(to.Peer, result)
-		c.holds.through()
+		c.doubted.Store(false)
 		return channels.Receipt{MessageID: messageID(result.Timestamp, c.o.Account)}, nil
 	}
 	var e *channels.Error
@@ -106,8 +106,8 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 	if err != nil {
 		return err
 	}
-	if left := c.holds.left(to.Peer, c.o.Now()); left > 0 {
-		return waiting(op, left)
+	if err := c.waits.Check(op, "", to.Peer); err != nil {
+		return err
 	}
 	return c.typing(ctx, to, t)
 }
@@ -132,17 +132,17 @@ func (c *Channel) typing(ctx context.Context, to sessionkeys.Address, t map[stri
 
 // mayCall says whether a message may be tried now.
 func (c *Channel) mayCall(ctx context.Context, op string, to sessionkeys.Address, t map[string]any) error {
-	if left := c.holds.left(to.Peer, c.o.Now()); left > 0 {
-		return waiting(op, left)
+	if err := c.waits.Check(op, "", to.Peer); err != nil {
+		return err
 	}
-	if !c.holds.inDoubt() {
+	if !c.doubted.Load() {
 		return nil
 	}
 	err := c.typing(ctx, to, t)
 	var e *channels.Error
 	switch {
 	case err == nil:
-		c.holds.through()
+		c.doubted.Store(false)
 	case errors.As(err, &e) && (e.Kind == channels.Ambiguous || e.Kind == channels.Unsent):
 		// The sign may have left; the message has not.
 		return &channels.Error{Kind: channels.Unsent, Op: op, Message: "signal-cli has no connection to Signal yet", Err: e}
@@ -155,10 +155,14 @@ func (c *Channel) learn(to sessionkeys.Address, e *channels.Error, result sendRe
 	switch e.Kind {
 	case channels.RateLimit:
 		r := result.first(rateLimited)
-		c.holds.asked(to.Peer, r != nil && r.Token != "" || e.Status == codeRateLimit || e.Status == codeCaptcha, e.RetryAfter, c.o.Now())
+		chat := to.Peer
+		if r != nil && r.Token != "" || e.Status == codeRateLimit || e.Status == codeCaptcha {
+			chat = "" // a captcha is asked of the account
+		}
+		c.waits.Note("", chat, e.RetryAfter)
 	case channels.Ambiguous:
 		if e.Status == codeIO || result.first(networkFail) != nil {
-			c.holds.doubt()
+			c.doubted.Store(true)
 		}
 	}
 }

@@ -35,6 +35,7 @@ import (
 	"parley/channels"
 	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 )
 
 // Network is the name of the network in addresses.
@@ -110,7 +111,8 @@ type Channel struct {
 	daemon    *daemon // nil: attached
 	people    *people
 	said      *said
-	holds     holds
+	waits     receive.Waits
+	doubted   atomic.Bool // whether Signal can be reached
 	receiving atomic.Bool
 	users     atomic.Int32 // of the connection
 }
@@ -166,7 +168,7 @@ func New(o Options) (*Channel, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Channel{o: o, people: newPeople(), said: &said{}}
+	c := &Channel{o: o, people: newPeople(), said: &said{}, waits: receive.Waits{Network: Network, Now: o.Now}}
 	switch {
 	case (len(o.Command) > 0) == (o.URL != ""):
 		return fail(errWhich)

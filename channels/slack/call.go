@@ -45,18 +45,16 @@ func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx co
 	result, err := x.result(ctx, method)
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.RateLimit {
-		c.limits.asked(method, chat, e.RetryAfter, c.o.Now())
+		scope, counted := limited(method, chat)
+		c.waits.Note(scope, counted, e.RetryAfter)
 	}
 	return result, err
 }
 
 // mayCall is an error while Slack wants to hear nothing of a method.
 func (c *Channel) mayCall(method, chat string) error {
-	left := c.limits.left(method, chat, c.o.Now())
-	if left <= 0 {
-		return nil
-	}
-	return &channels.Error{Kind: channels.RateLimit, Op: method, RetryAfter: left, Message: "slack has asked to wait"}
+	scope, counted := limited(method, chat)
+	return c.waits.Check(method, scope, counted)
 }
 
 // result is what the call gave, or a *channels.Error that says whether it may

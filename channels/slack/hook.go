@@ -10,13 +10,13 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"parley/channels"
+	"parley/channels/internal/receive"
 )
 
 // hook answers the requests by which Slack brings events, interactions and slash
@@ -39,40 +39,11 @@ type hook struct {
 	within    time.Duration
 	strangers atomic.Int64        // requests that were not signed
 	unsigned  *semaphore.Weighted // bytes of requests whose signature is not known yet
-
-	mu       sync.Mutex
-	receiver *receiver       // nil: Receive does not run
-	ctx      context.Context // of Receive
-	inside   sync.WaitGroup  // requests that are being taken; grows under mu only
+	gate      receive.Gate[receiver]
 }
 
 func newHook(o Options) *hook {
 	return &hook{path: "/slack/" + o.Name, secret: o.SigningSecret, now: o.Now, within: o.AnswerWithin, unsigned: semaphore.NewWeighted(maxUnsigned)}
-}
-
-// open lets requests in, and shut keeps them out and waits for those inside.
-func (h *hook) open(ctx context.Context, r *receiver) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ctx, h.receiver = ctx, r
-}
-
-func (h *hook) shut() {
-	h.mu.Lock()
-	h.ctx, h.receiver = nil, nil
-	h.mu.Unlock()
-	h.inside.Wait()
-}
-
-// enter gives the running receiver, or nil.
-func (h *hook) enter() (*receiver, context.Context, func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.receiver == nil {
-		return nil, nil, nil
-	}
-	h.inside.Add(1)
-	return h.receiver, h.ctx, h.inside.Done
 }
 
 // ServeHTTP answers one request. It may be called concurrently.
@@ -159,7 +130,7 @@ func payloadOf(contentType string, body []byte) (kind string, payload json.RawMe
 
 // take brings one event to accept and gives the status to answer.
 func (h *hook) take(ctx context.Context, kind string, payload json.RawMessage) int {
-	r, receiving, leave := h.enter()
+	r, receiving, leave := h.gate.Enter()
 	if r == nil {
 		return http.StatusServiceUnavailable
 	}
@@ -169,7 +140,7 @@ func (h *hook) take(ctx context.Context, kind string, payload json.RawMessage) i
 		return http.StatusOK
 	}
 	settled := make(chan bool, 1)
-	r.queue.push(e, func(taken bool) { settled <- taken })
+	r.queue.Push(e.line, e, func(taken bool) { settled <- taken })
 	t := time.NewTimer(h.within)
 	defer t.Stop()
 	select {

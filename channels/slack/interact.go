@@ -132,7 +132,7 @@ func (r *receiver) started(e *event, in *inner) error {
 	if len(r.o.Prompts) > 0 {
 		e.after = func(m channels.Message) {
 			at := m.Address
-			r.queue.working.Go(func() { r.suggest(r.queue.ctx, at) })
+			r.queue.Go(func(ctx context.Context) { r.suggest(ctx, at) })
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/backoff"
+	"parley/channels/internal/receive"
 )
 
 var errReceiving = errors.New("slack: Receive is running already")
@@ -36,12 +37,10 @@ func (s *self) account() string {
 // webhook's requests read of it stands before they come.
 type receiver struct {
 	*Channel
+	receive.Loop
 	accept channels.Accept
 	me     *self
-	queue  queue
-
-	pauses  backoff.Pauses
-	up, was bool // connected now, ever
+	queue  *receive.Queue[event]
 }
 
 // Receive takes what Slack brings until ctx ends. See channels.Channel.
@@ -51,13 +50,15 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	defer func() { _ = c.Close() }()
-	r := &receiver{Channel: c, accept: accept, pauses: c.o.pauses()}
-	defer r.lost()
-	if err := r.insist(ctx, r.identify); err != nil || ctx.Err() != nil {
+	r := &receiver{Channel: c, accept: accept, Loop: receive.NewLoop(receive.Config{
+		Instance: c.o.Name, Network: Network, Peer: Network, Pauses: c.o.pauses(), Observer: c.o.Observer, Log: c.o.Log,
+	})}
+	defer r.MarkDisconnected()
+	if err := r.RetryUntilFatal(ctx, r.identify); err != nil || ctx.Err() != nil {
 		return err
 	}
-	r.queue.ctx, r.queue.take = ctx, r.offer
-	defer r.queue.wait()
+	r.queue = receive.NewQueue(ctx, mostQueued, r.offer)
+	defer r.queue.Wait()
 	if c.hook != nil {
 		return r.takeRequests(ctx)
 	}
@@ -95,9 +96,9 @@ func withHint(err error, which string) error {
 // takeRequests lets Slack bring events until ctx ends. What comes while no
 // process runs Slack brings again, three times within about six minutes.
 func (r *receiver) takeRequests(ctx context.Context) error {
-	r.hook.open(ctx, r)
-	defer r.hook.shut()
-	r.found()
+	r.hook.gate.Open(ctx, r)
+	defer r.hook.gate.Close()
+	r.MarkConnected()
 	r.o.Log.Info("slack brings events to the webhook", "path", r.hook.path)
 	for {
 		backoff.Sleep(ctx, r.o.CheckEvery)
@@ -108,7 +109,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 			r.o.Log.Warn("requests to the webhook were not signed by slack and were refused", "requests", n)
 		}
 		// Another answer than the first would change nothing here: r.me stays.
-		err := r.insist(ctx, func(ctx context.Context) error {
+		err := r.RetryUntilFatal(ctx, func(ctx context.Context) error {
 			_, err := r.call(ctx, "auth.test", "", func(ctx context.Context) error {
 				_, err := r.api.AuthTestContext(ctx)
 				return err
@@ -119,61 +120,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 			return err
 		}
 		if ctx.Err() == nil {
-			r.found()
+			r.MarkConnected()
 		}
 	}
-}
-
-// insist repeats step until it succeeds, ctx ends, or a token turns out to be no
-// good; only that last is an error.
-func (r *receiver) insist(ctx context.Context, step func(context.Context) error) error {
-	for ctx.Err() == nil {
-		err := step(ctx)
-		var e *channels.Error
-		switch {
-		case err == nil:
-			r.pauses.Reset()
-			return nil
-		case ctx.Err() != nil: // that is why
-		case errors.As(err, &e) && e.Kind == channels.Unauthorized:
-			return e
-		default:
-			r.lost()
-			r.rest(ctx, err)
-		}
-	}
-	return nil
-}
-
-// rest waits as long as err asks for.
-func (r *receiver) rest(ctx context.Context, err error) {
-	var e *channels.Error
-	if errors.As(err, &e) && e.Kind == channels.RateLimit {
-		r.o.Log.Warn("slack asks to wait", "op", e.Op, "wait", e.RetryAfter)
-		backoff.Sleep(ctx, e.RetryAfter)
-		return
-	}
-	if r.pauses.Failed() == 0 {
-		r.o.Log.Warn("slack is out of reach, trying again", "error", err)
-	}
-	r.pauses.Wait(ctx)
-}
-
-func (r *receiver) found() {
-	if r.up {
-		return
-	}
-	r.o.Observer.Up(r.o.Name, true)
-	if r.was {
-		r.o.Observer.Reconnected(r.o.Name)
-		r.o.Log.Info("slack is back")
-	}
-	r.up, r.was = true, true
-}
-
-func (r *receiver) lost() {
-	if r.up {
-		r.o.Observer.Up(r.o.Name, false)
-	}
-	r.up = false
 }

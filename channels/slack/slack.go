@@ -38,6 +38,7 @@ import (
 	"parley/channels"
 	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 	"parley/sessionkeys"
 )
 
@@ -105,7 +106,7 @@ type Channel struct {
 	http      *poster
 	api       *slack.Client
 	hook      *hook // nil: Socket
-	limits    limits
+	waits     receive.Waits
 	people    people
 	threads   threads
 	streams   streams
@@ -163,7 +164,7 @@ func New(o Options) (*Channel, error) {
 	if o.HTTPClient != nil {
 		base = o.HTTPClient.Transport
 	}
-	c := &Channel{o: o, http: newPoster(o, base)}
+	c := &Channel{o: o, http: newPoster(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}}
 	c.api = slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(c.http))
 	if o.Mode == Events {
 		c.hook = newHook(o)

@@ -60,7 +60,7 @@ func (r *receiver) takeEnvelopes(ctx context.Context) error {
 	wait := time.Duration(0)
 	for ctx.Err() == nil {
 		if next == nil {
-			err := r.insist(ctx, func(ctx context.Context) (err error) {
+			err := r.RetryUntilFatal(ctx, func(ctx context.Context) (err error) {
 				next, err = r.connect(ctx)
 				return err
 			})
@@ -72,7 +72,7 @@ func (r *receiver) takeEnvelopes(ctx context.Context) error {
 			}
 		}
 		now := next
-		r.found()
+		r.MarkConnected()
 		var err error
 		next, err = r.read(ctx, now, wait)
 		if r.o.Now().Sub(now.opened) > steady {
@@ -80,7 +80,7 @@ func (r *receiver) takeEnvelopes(ctx context.Context) error {
 		}
 		wait = hasty.Next()
 		if next == nil && ctx.Err() == nil {
-			r.lost()
+			r.MarkDisconnected()
 			r.o.Log.Info("the connection to slack ended", "error", err)
 			backoff.Sleep(ctx, wait)
 		}
@@ -240,11 +240,11 @@ func (r *receiver) replacement(ctx context.Context, wait time.Duration) *socket 
 // or after the drain time: Slack brings again what was not.
 func (r *receiver) finish(s *socket) {
 	settled := make(chan struct{})
-	r.queue.working.Go(func() {
+	r.queue.Go(func(context.Context) {
 		s.owed.Wait()
 		close(settled)
 	})
-	r.queue.working.Go(func() {
+	r.queue.Go(func(context.Context) {
 		t := time.NewTimer(r.o.DrainTimeout)
 		defer t.Stop()
 		select {
@@ -288,7 +288,7 @@ func (r *receiver) enqueue(s *socket, f frame, e event) {
 		return
 	}
 	s.owed.Add(1)
-	r.queue.push(e, func(taken bool) {
+	r.queue.Push(e.line, e, func(taken bool) {
 		if taken {
 			s.ack(r, f.EnvelopeID)
 		}

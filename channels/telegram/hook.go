@@ -10,11 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/receive"
 )
 
 const (
@@ -43,11 +43,7 @@ type hook struct {
 	digest    [sha256.Size]byte // of the secret
 	turns     turns
 	strangers atomic.Int64 // requests that did not know the secret
-
-	mu       sync.Mutex
-	receiver *receiver       // nil: Receive does not run
-	ctx      context.Context // of Receive
-	inside   sync.WaitGroup  // requests that are being taken; grows under mu only
+	gate      receive.Gate[receiver]
 }
 
 func newHook(o Options) *hook {
@@ -66,39 +62,6 @@ func newHook(o Options) *hook {
 	return h
 }
 
-// open lets requests in, and shut keeps them out and waits for those that are
-// inside; ctx has ended by then, or they end by themselves.
-func (h *hook) open(ctx context.Context, r *receiver) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ctx, h.receiver = ctx, r
-}
-
-func (h *hook) shut() {
-	h.mu.Lock()
-	h.ctx, h.receiver = nil, nil
-	h.mu.Unlock()
-	h.inside.Wait()
-}
-
-// enter gives the running receiver, or nil, and a context that ends with it,
-// with the request, or after takeTimeout.
-func (h *hook) enter(req context.Context) (*receiver, context.Context, func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.receiver == nil {
-		return nil, nil, nil
-	}
-	h.inside.Add(1)
-	ctx, cancel := context.WithTimeoutCause(req, takeTimeout, errTakeTimeout)
-	stop := context.AfterFunc(h.ctx, cancel)
-	return h.receiver, ctx, func() {
-		stop()
-		cancel()
-		h.inside.Done()
-	}
-}
-
 // ServeHTTP answers one request. It may be called concurrently.
 func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
@@ -111,12 +74,15 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(status)
 		return
 	}
-	r, ctx, leave := h.enter(req.Context())
+	r, receiving, leave := h.gate.Enter()
 	if r == nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
+	ctx, cancel := context.WithTimeoutCause(req.Context(), takeTimeout, errTakeTimeout)
+	defer cancel()
+	defer context.AfterFunc(receiving, cancel)()
 	w.WriteHeader(h.take(ctx, r, http.MaxBytesReader(w, req.Body, maxUpdate)))
 }
 

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"sync"
 	"sync/atomic"
 
 	"parley/channels"
+	"parley/channels/internal/receive"
 )
 
 // event is an update, as offered.
@@ -25,7 +25,7 @@ func (r *receiver) decode(raw json.RawMessage) event {
 
 // taken is what is done once accept took an event.
 func (r *receiver) taken(e event) {
-	r.o.Observer.Event(r.o.Name, e.message.ReceivedAt)
+	r.Taken(e.message)
 	r.answerLater(e.press)
 }
 
@@ -53,40 +53,29 @@ func (r *receiver) offerAll(ctx context.Context, raws []json.RawMessage) (last i
 		chat = cmp.Or(now[chat], chat)
 		byChat[chat] = append(byChat[chat], e)
 	}
-	var offering sync.WaitGroup
+	q := receive.NewQueue(ctx, 0, r.offer)
 	var left atomic.Bool
-	for _, es := range byChat {
-		offering.Go(func() {
-			for _, e := range es {
-				if !r.offer(ctx, e) {
+	for chat, es := range byChat {
+		for _, e := range es {
+			q.Push(chat, e, func(taken bool) {
+				if !taken {
 					left.Store(true)
-					return
 				}
-			}
-		})
+			})
+		}
 	}
-	offering.Wait()
+	q.Wait()
 	return last, !left.Load()
 }
 
-// offer brings one update to accept until it is taken; false means that ctx
-// ended before.
+// offer brings one update to accept until it is taken. It returns false when ctx
+// ends before.
 func (r *receiver) offer(ctx context.Context, e event) bool {
-	m := e.message
-	pauses := r.o.pauses()
-	for ctx.Err() == nil {
-		err := r.accept(ctx, m)
-		if err == nil {
-			r.taken(e)
-			return true
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		r.o.Log.Warn("event not taken, offering it again", "event", m.Event, "error", err)
-		pauses.Wait(ctx)
+	if !r.Offer(ctx, e.message, r.accept) {
+		return false
 	}
-	return false
+	r.answerLater(e.press)
+	return true
 }
 
 // answerLater has a button's spinner stopped. It is courtesy: when too many

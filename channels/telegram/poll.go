@@ -27,12 +27,12 @@ type poller struct {
 }
 
 func (r *receiver) pollOn(ctx context.Context) error {
-	if err := r.insist(ctx, r.dropWebhook); err != nil {
+	if err := r.RetryUntilFatal(ctx, r.dropWebhook); err != nil {
 		return err
 	}
 	p := &poller{receiver: r, limit: batch, last: r.o.Now()}
 	for ctx.Err() == nil {
-		if err := r.insist(ctx, p.poll); err != nil {
+		if err := r.RetryUntilFatal(ctx, p.poll); err != nil {
 			return err
 		}
 	}
@@ -52,12 +52,12 @@ func (p *poller) poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.found()
+	p.MarkConnected()
 	last, taken := p.offerAll(ctx, raws)
 	if !taken {
 		return nil
 	}
-	p.pauses.Reset()
+	p.Succeeded()
 	switch {
 	case last > 0:
 		// Not the highest ever seen: after a quiet week ids start anywhere.
@@ -75,7 +75,7 @@ func (p *poller) fetch(ctx context.Context) ([]json.RawMessage, error) {
 		p.offset, p.last = 0, now
 	}
 	wait := p.o.PollTimeout
-	if !p.up {
+	if !p.Connected() {
 		wait = 0 // to know at once whether the line works again
 	}
 	params := map[string]any{"limit": p.limit, "timeout": int(wait.Seconds()), "allowed_updates": allowed}

@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
+	"parley/channels/internal/receive"
 )
 
 // allowed are the updates parley asks for. Telegram Bot API: when the list is
@@ -28,13 +28,26 @@ type self struct {
 // requests read of it stands before they come.
 type receiver struct {
 	*Channel
-	accept channels.Accept
-	me     self
+	receive.Loop
+	accept  channels.Accept
+	me      self
+	presses chan string
+}
 
-	pauses   backoff.Pauses
-	conflict bool // the last failure was a rival
-	up, was  bool // connected now, ever
-	presses  chan string
+// loop retries what Telegram refuses for the moment.
+func (o Options) loop() receive.Loop {
+	return receive.NewLoop(receive.Config{
+		Instance: o.Name, Network: Network, Peer: Network, Pauses: o.pauses(), Observer: o.Observer, Log: o.Log,
+		Conflict: receive.Conflict{
+			Is: isConflict, Pause: o.ConflictPause,
+			Message: "another program receives for this telegram account; only one may, stop the other",
+		},
+	})
+}
+
+func isConflict(err error) bool {
+	var e *channels.Error
+	return errors.As(err, &e) && e.Status == http.StatusConflict
 }
 
 // Receive polls, or with a webhook takes what Telegram brings, until ctx ends.
@@ -45,8 +58,8 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	defer func() { _ = c.Close() }()
-	r := &receiver{Channel: c, accept: accept, pauses: c.o.pauses(), presses: make(chan string, 64)}
-	defer r.lost()
+	r := &receiver{Channel: c, Loop: c.o.loop(), accept: accept, presses: make(chan string, 64)}
+	defer r.MarkDisconnected()
 
 	inner, stop := context.WithCancel(ctx)
 	answered := make(chan struct{})
@@ -59,76 +72,13 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 		<-answered
 	}()
 
-	if err := r.insist(ctx, r.identify); err != nil {
+	if err := r.RetryUntilFatal(ctx, r.identify); err != nil {
 		return err
 	}
 	if c.hook != nil {
 		return r.takeRequests(ctx)
 	}
 	return r.pollOn(ctx)
-}
-
-// insist repeats step until it succeeds, ctx ends, or the token turns out to
-// be no good; only that last is an error.
-func (r *receiver) insist(ctx context.Context, step func(context.Context) error) error {
-	for ctx.Err() == nil {
-		err := step(ctx)
-		var e *channels.Error
-		switch {
-		case err == nil:
-			r.pauses.Reset()
-			r.conflict = false
-			return nil
-		case ctx.Err() != nil: // that is why
-		case errors.As(err, &e) && e.Kind == channels.Unauthorized:
-			return e
-		default:
-			r.lost()
-			r.rest(ctx, err)
-		}
-	}
-	return nil
-}
-
-// rest waits as long as err asks for.
-func (r *receiver) rest(ctx context.Context, err error) {
-	var e *channels.Error
-	errors.As(err, &e)
-	switch {
-	case e != nil && e.Kind == channels.RateLimit:
-		r.o.Log.Warn("telegram asks to wait", "op", e.Op, "wait", e.RetryAfter)
-		backoff.Sleep(ctx, e.RetryAfter)
-	case e != nil && e.Status == http.StatusConflict:
-		if !r.conflict {
-			r.o.Log.Error("another program receives for this telegram account; only one may, stop the other", "error", err)
-		}
-		r.conflict = true
-		backoff.Sleep(ctx, r.o.ConflictPause)
-	default:
-		if r.pauses.Failed() == 0 {
-			r.o.Log.Warn("telegram is out of reach, trying again", "error", err)
-		}
-		r.pauses.Wait(ctx)
-	}
-}
-
-func (r *receiver) found() {
-	if r.up {
-		return
-	}
-	r.o.Observer.Up(r.o.Name, true)
-	if r.was {
-		r.o.Observer.Reconnected(r.o.Name)
-		r.o.Log.Info("telegram is back")
-	}
-	r.up, r.was = true, true
-}
-
-func (r *receiver) lost() {
-	if r.up {
-		r.o.Observer.Up(r.o.Name, false)
-	}
-	r.up = false
 }
 
 func (r *receiver) short(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {

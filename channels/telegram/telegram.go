@@ -36,6 +36,7 @@ import (
 	"parley/channels"
 	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 )
 
 // Network is the name of the network in addresses.
@@ -84,7 +85,7 @@ type Channel struct {
 	http      *poster
 	bot       *bot.Bot
 	hook      *hook // nil: it polls
-	limits    limits
+	waits     receive.Waits
 	receiving atomic.Bool
 }
 
@@ -135,7 +136,10 @@ func New(o Options) (*Channel, error) {
 	if o.HTTPClient != nil {
 		base = o.HTTPClient.Transport
 	}
-	c := &Channel{o: o, http: newPoster(o.Token, base, o.MaxAnswer), hook: newHook(o)}
+	c := &Channel{
+		o: o, http: newPoster(o.Token, base, o.MaxAnswer), hook: newHook(o),
+		waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd},
+	}
 	var err error
 	c.bot, err = bot.New(placeholder,
 		bot.WithSkipGetMe(),

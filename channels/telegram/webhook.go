@@ -77,9 +77,9 @@ func derive(token channels.Secret, what string) string {
 // then: what comes while no process runs is kept by Telegram and brought to the
 // next one.
 func (r *receiver) takeRequests(ctx context.Context) error {
-	r.hook.open(ctx, r)
-	defer r.hook.shut()
-	if err := r.insist(ctx, r.setWebhook); err != nil {
+	r.hook.gate.Open(ctx, r)
+	defer r.hook.gate.Close()
+	if err := r.RetryUntilFatal(ctx, r.setWebhook); err != nil {
 		return err
 	}
 	w := &watch{receiver: r, seen: r.o.Now().Unix()}
@@ -88,7 +88,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := r.insist(ctx, w.check); err != nil {
+		if err := r.RetryUntilFatal(ctx, w.check); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (r *receiver) setWebhook(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.found()
+	r.MarkConnected()
 	r.o.Log.Info("telegram brings updates to the webhook", "url", r.o.Webhook.URL, "max_connections", r.o.Webhook.MaxConnections)
 	return nil
 }
@@ -134,7 +134,7 @@ func (w *watch) check(ctx context.Context) error {
 		return fmt.Errorf("getWebhookInfo: read the answer: %w", err)
 	}
 	if info.URL != w.hook.url {
-		w.lost()
+		w.MarkDisconnected()
 		w.o.Log.Error("another program has removed the webhook of this telegram account or set its own; only one may, stop the other")
 		return w.setWebhook(ctx)
 	}
@@ -147,9 +147,9 @@ func (w *watch) check(ctx context.Context) error {
 		w.o.Log.Debug("updates wait for the webhook", "pending", info.Pending)
 	}
 	if failing && info.Pending > 0 {
-		w.lost()
+		w.MarkDisconnected()
 	} else {
-		w.found()
+		w.MarkConnected()
 	}
 	return nil
 }

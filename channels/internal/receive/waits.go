@@ -1,0 +1,85 @@
+package receive
+
+import (
+	"sync"
+	"time"
+
+	"parley/channels"
+)
+
+// Waits is until when a network wants to hear nothing. A network asks for a wait
+// in the answer to one call, and counts by scope (all calls, or each method by
+// itself) and within it by chat. Nothing is held back that it did not ask for.
+// The zero Waits has no names and no clock. Its methods may be called concurrently.
+type Waits struct {
+	Network string           // who asks, in errors
+	Now     func() time.Time // required
+	// SameEnd is how far the ends of one and the same wait may differ when two chats
+	// are told of it. A wait that ends with another chat's is of the whole scope. 0
+	// keeps every wait to its chat.
+	SameEnd time.Duration
+
+	mu    sync.Mutex // guards what is below
+	until map[counted]time.Time
+	seen  time.Time // the time of the last call
+}
+
+// counted is what a network counts. Without a chat it is the whole scope.
+type counted struct{ scope, chat string }
+
+// Check returns an *channels.Error of kind RateLimit while the call op for chat
+// must not be made. It says how long is left.
+func (w *Waits) Check(op, scope, chat string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.follow()
+	until := w.until[counted{scope, chat}]
+	if whole := w.until[counted{scope: scope}]; whole.After(until) {
+		until = whole
+	}
+	if !until.After(now) {
+		return nil
+	}
+	return &channels.Error{Kind: channels.RateLimit, Op: op, RetryAfter: until.Sub(now), Message: w.Network + " has asked to wait"}
+}
+
+// Note keeps a wait that was asked for in the answer to a call for chat; an empty
+// chat is the whole scope, of which the longest wait counts.
+func (w *Waits) Note(scope, chat string, wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.follow()
+	until := now.Add(wait)
+	shared := chat == ""
+	for c, t := range w.until {
+		if !t.After(now) {
+			delete(w.until, c)
+			continue
+		}
+		another := c.scope == scope && c.chat != chat && c.chat != ""
+		shared = shared || another && w.SameEnd > 0 && t.Sub(until).Abs() <= w.SameEnd
+	}
+	if w.until == nil {
+		w.until = map[counted]time.Time{}
+	}
+	if whole := (counted{scope: scope}); shared && until.After(w.until[whole]) {
+		w.until[whole] = until
+	}
+	if chat != "" {
+		w.until[counted{scope, chat}] = until
+	}
+}
+
+// follow returns the time. It keeps the ends of waits as far away as they were
+// when the clock was set back; one that was set forward ends them early, and the
+// network says so again. The caller holds mu.
+func (w *Waits) follow() time.Time {
+	now := w.Now()
+	if back := w.seen.Sub(now); back > 0 && !w.seen.IsZero() {
+		for c, t := range w.until {
+			w.until[c] = t.Add(-back)
+		}
+	}
+	w.seen = now
+	return now
+}

@@ -1,0 +1,30 @@
+package slack
+
+import (
+	"context"
+
+	"parley/channels"
+)
+
+// mostQueued bounds the events that wait for accept. What comes beyond is not
+// taken, and Slack brings it again.
+const mostQueued = 4096
+
+// offer completes one event and brings it to accept until it is taken. It returns
+// false when ctx ends before.
+func (r *receiver) offer(ctx context.Context, e event) bool {
+	m := e.message
+	taken := r.Offer(ctx, e.message, func(ctx context.Context, original channels.Message) error {
+		m = original
+		if e.complete != nil {
+			if err := e.complete(ctx, &m); err != nil {
+				return err
+			}
+		}
+		return r.accept(ctx, m)
+	})
+	if taken && e.after != nil {
+		e.after(m)
+	}
+	return taken
+}

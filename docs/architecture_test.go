@@ -114,7 +114,7 @@ func TestArrowsPointDownAsDrawn(t *testing.T) {
 func TestSiblingsDoNotKnowEachOther(t *testing.T) {
 	t.Parallel()
 	families := map[string][]string{
-		"channels": {"telegram", "slack", "signal"}, "sessions": {"sqlite"}, "llm": {"anthropic", "openai"}, "simulators": {"telegram", "slack", "signal", "model"},
+		"channels": {"telegram", "slack", "signal"}, "sessions": {"sqlite"}, "llm": {"anthropic", "openai"},
 	}
 	for _, p := range packages(t) {
 		path, _ := own(p.ImportPath)
@@ -131,6 +131,22 @@ func TestSiblingsDoNotKnowEachOther(t *testing.T) {
 				if ok && top(other) != top(child) && slices.Contains(children, top(other)) {
 					t.Errorf("%s imports its sibling %s", path, i)
 				}
+			}
+		}
+	}
+}
+
+func TestSimulatorsShareTheirStageAndNothingElse(t *testing.T) {
+	t.Parallel()
+	const stage = "simulators/internal/stage"
+	for _, p := range packages(t) {
+		path, _ := own(p.ImportPath)
+		if top(path) != "simulators" {
+			continue
+		}
+		for _, i := range p.Imports {
+			if to, ours := own(i); ours && (to != stage || path == stage) {
+				t.Errorf("%s imports %s; a simulator imports nothing of ours but %s", path, i, stage)
 			}
 		}
 	}

@@ -5,15 +5,14 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Options say how a [Server] behaves. The zero value is useful: it echoes, on
@@ -62,9 +61,13 @@ type Info struct {
 	MaxOutput int // most max_tokens
 }
 
+type lifetime = stage.Life
+
 // Server is a model provider. Its methods may be called by many goroutines at
-// once.
+// once. Listen, URL and Close are those of [stage.Life]. Anthropic clients take the
+// URL as it is, OpenAI clients with /v1 behind it.
 type Server struct {
+	*lifetime
 	o      Options
 	names  *names
 	seals  *seals
@@ -73,11 +76,7 @@ type Server struct {
 	ledger *ledger
 	tape   *tape
 	mux    http.Handler
-
-	mu       sync.Mutex
-	listener net.Listener // guarded by mu
-	ran      bool         // guarded by mu
-	busy     gate
+	busy   gate
 }
 
 // New wires a server. It starts and opens nothing.
@@ -109,90 +108,19 @@ func New(o Options) *Server {
 		ledger: newLedger(o.Prices, o.MaxBill),
 		tape:   &tape{most: o.MaxRequests, mostBytes: o.MaxRecorded},
 	}
+	s.lifetime, _ = stage.NewLife("model simulator", o.Addr)
 	s.mux = s.routes()
 	return s
-}
-
-// Listen opens the port, so that URL is known before Run. Listening again
-// does nothing.
-func (s *Server) Listen() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.listener != nil {
-		return nil
-	}
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", s.o.Addr)
-	if err != nil {
-		return fmt.Errorf("listen for model requests: %w", err)
-	}
-	s.listener = l
-	return nil
-}
-
-// URL is where the server is, as http://host:port; empty before Listen.
-// Anthropic clients take it as it is, OpenAI clients with /v1 behind it.
-func (s *Server) URL() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.listener == nil {
-		return ""
-	}
-	return "http://" + s.listener.Addr().String()
-}
-
-// Close closes the port of a server that listens but will not run. Run closes
-// it by itself.
-func (s *Server) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.listener == nil || s.ran {
-		return nil
-	}
-	s.ran = true
-	return s.listener.Close()
 }
 
 // Run serves until ctx ends; it listens first if that was not done. Then it
 // cuts off every request that is still open and returns nil when the last one
 // is gone. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
-	if err := s.Listen(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	listener, ran := s.listener, s.ran
-	s.ran = true
-	s.mu.Unlock()
-	if ran {
-		return errors.New("serve models: the server has already run")
-	}
-	srv := &http.Server{
-		Handler:           s.mux,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          log.New(io.Discard, "", 0),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener) }()
-	var err error
-	select {
-	case <-ctx.Done():
-		// The requests' contexts descend from ctx: they end by themselves,
-		// except those that are stuck in a write to a client that does not read.
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		if srv.Shutdown(end) != nil {
-			srv.Close() //nolint:errcheck // nothing is left to be done about it
-		}
-		cancel()
-		<-failed //nolint:errcheck // http.ErrServerClosed
-	case err = <-failed:
-		err = fmt.Errorf("serve models: %w", err)
-		srv.Close() //nolint:errcheck // the first error is the one that counts
-	}
-	s.busy.close()
-	return err
+	return stage.Serve(ctx, s.lifetime, stage.Play{Handler: s.mux, Ended: s.busy.close, Tune: func(h *http.Server) {
+		h.ReadTimeout, h.MaxHeaderBytes = time.Minute, 64<<10
+		h.ErrorLog = log.New(io.Discard, "", 0)
+	}})
 }
 
 // Handler serves requests within the process, for example with httptest. The

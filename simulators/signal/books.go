@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Book is what happened. The entries of each list stand in the order in which they
@@ -168,72 +170,25 @@ type DaemonEntry struct {
 	Killed bool `json:"killed,omitempty"`
 }
 
-// shelf is a list that forgets its oldest entries.
-type shelf[T any] struct {
-	items []*T
-	keep  int
-	lost  *int
-}
-
-func (s *shelf[T]) add(v T) *T {
-	if s.keep < 0 {
-		*s.lost++
-		return &v
-	}
-	if len(s.items) >= 2*s.keep {
-		gone := len(s.items) - s.keep
-		s.items = append(make([]*T, 0, 2*s.keep), s.items[gone:]...)
-	}
-	if len(s.items) >= s.keep {
-		*s.lost++
-	}
-	s.items = append(s.items, &v)
-	return &v
-}
-
-func (s *shelf[T]) copy() []T {
-	from := max(len(s.items)-max(s.keep, 0), 0)
-	out := make([]T, 0, len(s.items)-from)
-	for _, v := range s.items[from:] {
-		out = append(out, *v)
-	}
-	return out
-}
-
 type books struct {
-	envelopes shelf[EnvelopeEntry]
-	messages  shelf[MessageEntry]
-	calls     shelf[CallEntry]
-	signs     shelf[SignEntry]
-	daemons   shelf[DaemonEntry]
+	*stage.Change
+	envelopes stage.Shelf[EnvelopeEntry]
+	messages  stage.Shelf[MessageEntry]
+	calls     stage.Shelf[CallEntry]
+	signs     stage.Shelf[SignEntry]
+	daemons   stage.Shelf[DaemonEntry]
 	totals    Totals
-	changed   chan struct{} // closed at the next change; nil when nobody waits
 }
 
-func newBooks(keep int) *books {
-	b := &books{}
+func newBooks(keep int, c *stage.Change) *books {
+	b := &books{Change: c}
 	lost := &b.totals.Forgotten
-	b.envelopes = shelf[EnvelopeEntry]{keep: keep, lost: lost}
-	b.messages = shelf[MessageEntry]{keep: keep, lost: lost}
-	b.calls = shelf[CallEntry]{keep: keep, lost: lost}
-	b.signs = shelf[SignEntry]{keep: keep, lost: lost}
-	b.daemons = shelf[DaemonEntry]{keep: keep, lost: lost}
+	b.envelopes = stage.NewShelf[EnvelopeEntry](keep, lost)
+	b.messages = stage.NewShelf[MessageEntry](keep, lost)
+	b.calls = stage.NewShelf[CallEntry](keep, lost)
+	b.signs = stage.NewShelf[SignEntry](keep, lost)
+	b.daemons = stage.NewShelf[DaemonEntry](keep, lost)
 	return b
-}
-
-// touch wakes whoever waits for a change. The caller holds the lock.
-func (b *books) touch() {
-	if b.changed != nil {
-		close(b.changed)
-		b.changed = nil
-	}
-}
-
-// Books returns a snapshot.
-func (s *Server) Books() Book {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.snapshot()
 }
 
 // Totals is the cheap part of Books.
@@ -243,10 +198,13 @@ func (s *Server) Totals() Totals {
 	return s.books.totals
 }
 
-func (s *Server) snapshot() Book {
+// Books returns a snapshot.
+func (s *Server) Books() Book {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	b := Book{
-		Envelopes: s.books.envelopes.copy(), Messages: s.books.messages.copy(), Calls: s.books.calls.copy(),
-		Signals: s.books.signs.copy(), Daemons: s.books.daemons.copy(),
+		Envelopes: s.books.envelopes.Copy(), Messages: s.books.messages.Copy(), Calls: s.books.calls.Copy(),
+		Signals: s.books.signs.Copy(), Daemons: s.books.daemons.Copy(),
 		Totals: s.books.totals, Pending: map[string]int{}, Receiving: map[string]bool{},
 	}
 	for i := range b.Messages {
@@ -264,28 +222,12 @@ func (s *Server) snapshot() Book {
 // context's end together with the snapshot at that moment. Changes that come
 // while done runs are seen together.
 func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
-	for {
-		s.mu.Lock()
-		b := s.snapshot()
-		if s.books.changed == nil {
-			s.books.changed = make(chan struct{})
-		}
-		changed := s.books.changed
-		s.mu.Unlock()
-		if done(b) {
-			return b, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return b, context.Cause(ctx)
-		}
-	}
+	return stage.Await(ctx, &s.changes, s.Books, done)
 }
 
 // envelope finds an entry by its id, which grows along the list.
 func (b *books) envelope(id int64) *EnvelopeEntry {
-	items := b.envelopes.items
+	items := b.envelopes.Items()
 	i, ok := slices.BinarySearchFunc(items, id, func(e *EnvelopeEntry, id int64) int { return cmp.Compare(e.ID, id) })
 	if !ok {
 		return nil

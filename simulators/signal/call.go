@@ -1,10 +1,11 @@
 package signal
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Codes of JSON-RPC and of signal-cli.
@@ -72,7 +73,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	c, a, refused := s.begin(q)
 	if refused == nil && a.Trouble == "" && a.Error == nil {
 		if c.fault != nil && c.fault.Trouble == Slow {
-			s.pause(r.Context(), c.fault.Delay)
+			stage.Pause(c.fault.Delay, r.Context(), s.stop)
 		}
 		a = s.apply(c)
 	}
@@ -80,7 +81,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 		a = callAnswer{Error: refused}
 	}
 	s.finish(q, c, a, began)
-	answer(w, a, nil)
+	stage.Answer(w, a, nil)
 }
 
 // begin finds the account and draws the faults that fall before the call is
@@ -125,16 +126,6 @@ func (s *Server) begin(q callRequest) (*call, callAnswer, *rpcError) {
 		}
 	}
 	return c, callAnswer{}, nil
-}
-
-func (s *Server) pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	case <-s.stop.Done():
-	}
 }
 
 func (s *Server) apply(c *call) callAnswer {
@@ -188,6 +179,6 @@ func (s *Server) finish(q callRequest, c *call, a callAnswer, began time.Time) {
 	if c.fault != nil {
 		e.Fault = c.fault.Trouble
 	}
-	s.books.calls.add(e)
-	s.books.touch()
+	s.books.calls.Add(e)
+	s.books.Touch()
 }

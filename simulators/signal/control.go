@@ -3,6 +3,8 @@ package signal
 import (
 	"encoding/json"
 	"net/http"
+
+	"parley/simulators/internal/stage"
 )
 
 // maxRequest bounds what another process may send: a file of 100 MB in base64.
@@ -37,29 +39,18 @@ type sayRequest struct {
 //
 // What cannot be done is answered 400 with {"error": …}.
 func (s *Server) control() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sim/books", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Books(), nil) })
-	mux.HandleFunc("GET /sim/totals", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Totals(), nil) })
-	mux.HandleFunc("POST /sim/say", take(func(q sayRequest) (any, error) {
+	c := stage.NewControl[Fault, Book, Totals](s, maxRequest)
+	stage.Take(c, "say", func(q sayRequest) (any, error) {
 		return s.Say(q.Chat, q.From, q.Text, q.SayOptions)
-	}))
-	mux.HandleFunc("POST /sim/edit", take(func(q sayRequest) (any, error) {
+	})
+	stage.Take(c, "edit", func(q sayRequest) (any, error) {
 		return s.Edit(q.Chat, q.From, q.Target, q.Text, q.SayOptions)
-	}))
-	mux.HandleFunc("POST /sim/delete", take(func(q sayRequest) (any, error) { return s.Delete(q.Chat, q.From, q.Target) }))
+	})
+	stage.Take(c, "delete", func(q sayRequest) (any, error) { return s.Delete(q.Chat, q.From, q.Target) })
 	for name, do := range s.doings() {
-		mux.HandleFunc("POST /sim/"+name, take(do))
+		stage.Take(c, name, do)
 	}
-	mux.HandleFunc("POST /sim/faults", take(func(fs []Fault) (any, error) { return true, s.Plan(fs...) }))
-	mux.HandleFunc("DELETE /sim/faults", func(w http.ResponseWriter, _ *http.Request) {
-		s.ClearFaults()
-		answer(w, true, nil)
-	})
-	mux.HandleFunc("POST /sim/reset", func(w http.ResponseWriter, _ *http.Request) {
-		s.Reset()
-		answer(w, true, nil)
-	})
-	return mux
+	return c
 }
 
 // doRequest is the body of everything that is no message; each takes the fields it
@@ -105,27 +96,4 @@ func (s *Server) doings() map[string]func(doRequest) (any, error) {
 		"hang":       func(q doRequest) (any, error) { return s.Hang(q.Account) },
 		"resume":     func(q doRequest) (any, error) { return s.Resume(q.Account) },
 	}
-}
-
-func take[In any](do func(In) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var in In
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
-			answer(w, nil, err)
-			return
-		}
-		v, err := do(in)
-		answer(w, v, err)
-	}
-}
-
-func answer(w http.ResponseWriter, v any, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		v = map[string]string{"error": err.Error()}
-	}
-	_ = json.NewEncoder(w).Encode(v)
 }

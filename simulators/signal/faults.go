@@ -1,11 +1,11 @@
 package signal
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Trouble is what goes wrong.
@@ -124,53 +124,28 @@ func (t Trouble) scene() (scene, bool) {
 	return 0, false
 }
 
-var errFault = errors.New("fault cannot be planned")
-
 func (f Fault) check() error {
 	if _, ok := f.Trouble.scene(); !ok {
-		return fmt.Errorf("%w: unknown trouble %q", errFault, f.Trouble)
+		return fmt.Errorf("%w: unknown trouble %q", stage.ErrFault, f.Trouble)
 	}
-	if f.Probability < 0 || f.Probability > 1 || min(f.Skip, f.Next, f.Every, f.RetryAfter) < 0 || f.Delay < 0 {
-		return fmt.Errorf("%w: %s: a number is out of range", errFault, f.Trouble)
+	if f.RetryAfter < 0 || f.Delay < 0 {
+		return fmt.Errorf("%w: %s: a number is out of range", stage.ErrFault, f.Trouble)
 	}
 	return nil
 }
 
-type plan struct {
-	Fault
-	seen, fell int
-}
-
-// falls counts a match and tells whether the plan strikes it.
-func (p *plan) falls(rng *rand.Rand) bool {
-	p.seen++
-	if p.seen <= p.Skip {
-		return false
-	}
-	if p.Every > 0 && (p.seen-p.Skip)%p.Every != 0 {
-		return false
-	}
-	if p.Probability > 0 && rng.Float64() >= p.Probability {
-		return false
-	}
-	p.fell++
-	return true
+func newPlans() stage.Plans[Fault] {
+	return stage.NewPlans(Fault.check, func(f Fault) stage.Timing {
+		return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
+	})
 }
 
 // Plan adds faults. Nothing is added when one of them is unknown or has a
 // number out of range.
 func (s *Server) Plan(fs ...Fault) error {
-	for _, f := range fs {
-		if err := f.check(); err != nil {
-			return err
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range fs {
-		s.plans = append(s.plans, &plan{Fault: f})
-	}
-	return nil
+	return s.plans.Add(fs...)
 }
 
 // ClearFaults ends all plans and every rate limit that still holds. Calls that
@@ -178,7 +153,7 @@ func (s *Server) Plan(fs ...Fault) error {
 func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plans = nil
+	s.plans.Clear()
 	for _, a := range s.accounts {
 		a.limited = nil
 	}
@@ -198,24 +173,19 @@ func (s *Server) draw(a *account, where scene, method string, chats []string, on
 			}
 		}
 	}
-	for i, p := range s.plans {
+	f := s.plans.Draw(s.rng, func(f *Fault) bool {
 		chats := chats
-		if p.Trouble.partial() {
+		if f.Trouble.partial() {
 			chats = members
 		}
-		if at, _ := p.Trouble.scene(); at != where || len(only) > 0 && !slices.Contains(only, p.Trouble) ||
-			p.Account != "" && (a == nil || p.Account != a.Number && p.Account != a.ACI) ||
-			p.Method != "" && p.Method != method ||
-			p.Chat != "" && !slices.Contains(chats, p.Chat) {
-			continue
-		}
-		if p.falls(s.rng) {
-			if p.Next > 0 && p.fell >= p.Next {
-				s.plans = slices.Delete(s.plans, i, i+1)
-			}
-			s.books.totals.Faults++
-			return &p.Fault
-		}
+		at, _ := f.Trouble.scene()
+		return at == where && (len(only) == 0 || slices.Contains(only, f.Trouble)) &&
+			(f.Account == "" || a != nil && (f.Account == a.Number || f.Account == a.ACI)) &&
+			(f.Method == "" || f.Method == method) &&
+			(f.Chat == "" || slices.Contains(chats, f.Chat))
+	})
+	if f != nil {
+		s.books.totals.Faults++
 	}
-	return nil
+	return f
 }

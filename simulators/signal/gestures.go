@@ -17,14 +17,14 @@ func (s *Server) gesture(c *call, book func(t target, at int64)) (any, *rpcError
 			book(t, w.Timestamp)
 		}
 	}
-	s.books.touch()
+	s.books.Touch()
 	return finished(w)
 }
 
 // sign books what an account shows. The caller holds the lock.
 func (s *Server) sign(a *account, process int, e SignEntry) {
 	e.Account, e.Process, e.At = a.ID(), process, s.opts.Now()
-	s.books.signs.add(e)
+	s.books.signs.Add(e)
 	s.show(Happening{Kind: e.Kind, Account: e.Account, Chat: e.Chat, Target: e.Target, Text: e.Text})
 }
 

@@ -113,7 +113,7 @@ func quitGroup(s *Server, c *call) (any, *rpcError) {
 	results := s.resultsOf(c, t)
 	t.place.group.leave(c.account.ACI)
 	t.place.group.revision++
-	s.books.touch()
+	s.books.Touch()
 	return finished(wireResults{Timestamp: s.stamp(), Results: results})
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // The link is what stands for the connection to Signal's service: a daemon opens
@@ -57,7 +59,7 @@ func (s *Server) link(mux *http.ServeMux) {
 	mux.HandleFunc("GET /link/queue", s.serveQueue)
 	mux.HandleFunc("POST /link/call", s.serveCall)
 	mux.HandleFunc("GET /link/trusts", s.serveTrusts)
-	mux.HandleFunc("GET /link/version", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.opts.Version, nil) })
+	mux.HandleFunc("GET /link/version", func(w http.ResponseWriter, _ *http.Request) { stage.Answer(w, s.opts.Version, nil) })
 	mux.HandleFunc("GET /link/file/{id}", s.serveFile)
 }
 
@@ -151,9 +153,9 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 		hello.Accounts = append(hello.Accounts, a.Account)
 		entry.Accounts = append(entry.Accounts, a.ID())
 	}
-	p.entry = s.books.daemons.add(entry)
+	p.entry = s.books.daemons.Add(entry)
 	s.processes[p.n] = p
-	s.books.touch()
+	s.books.Touch()
 	return p, hello, nil
 }
 
@@ -162,7 +164,7 @@ func (s *Server) dismiss(p *process) {
 	defer s.mu.Unlock()
 	delete(s.processes, p.n)
 	p.entry.Ended = s.opts.Now()
-	s.books.touch()
+	s.books.Touch()
 }
 
 // caller finds the process and its account. An account that the process does not
@@ -194,7 +196,7 @@ func (s *Server) serveTrusts(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	answer(w, s.trusts(p, a, q.Get("source")), nil)
+	stage.Answer(w, s.trusts(p, a, q.Get("source")), nil)
 }
 
 // serveFile gives an attachment.

@@ -65,10 +65,10 @@ func (s *Server) put(a *account, e wireEntry, files []string, entry EnvelopeEntr
 func (s *Server) enqueue(a *account, raw []byte, files []string, entry EnvelopeEntry) Ref {
 	entry.ID, entry.Account, entry.Created = s.id(), a.ID(), s.opts.Now()
 	s.books.totals.Envelopes++
-	it := &item{id: entry.ID, raw: raw, source: entry.Source, files: files, entry: s.books.envelopes.add(entry)}
+	it := &item{id: entry.ID, raw: raw, source: entry.Source, files: files, entry: s.books.envelopes.Add(entry)}
 	a.queue.waiting = append(a.queue.waiting, it)
 	a.queue.signal()
-	s.books.touch()
+	s.books.Touch()
 	return Ref{Account: entry.Account, ID: entry.ID}
 }
 
@@ -101,5 +101,5 @@ func (s *Server) acked(a *account, id int64, process int) {
 		a.queue.waiting = append(a.queue.waiting, it)
 		a.queue.signal()
 	}
-	s.books.touch()
+	s.books.Touch()
 }

@@ -63,7 +63,7 @@ func (s *Server) serveQueue(w http.ResponseWriter, r *http.Request) {
 			a.queue.receiver = nil
 		}
 		close(rec.done)
-		s.books.touch()
+		s.books.Touch()
 	}()
 	acked, closed := make(chan struct{}, 1), make(chan struct{})
 	s.links.Go(func() {
@@ -106,7 +106,7 @@ func (s *Server) succeed(a *account, rec *receiver) bool {
 		old := a.queue.receiver
 		if old == nil {
 			a.queue.receiver = rec
-			s.books.touch()
+			s.books.Touch()
 			s.mu.Unlock()
 			return true
 		}
@@ -180,7 +180,7 @@ func (s *Server) handOut(p *process, a *account) *handOut {
 			p.entry.Killed = true
 		}
 	}
-	s.books.touch()
+	s.books.Touch()
 	return out
 }
 
@@ -218,5 +218,5 @@ func (s *Server) handled(a *account, process int, b handBack) {
 			s.sign(a, process, SignEntry{Kind: "receipt", Chat: e.Source, Author: e.Source, Target: e.Timestamp, Text: "read"})
 		}
 	}
-	s.books.touch()
+	s.books.Touch()
 }

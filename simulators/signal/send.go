@@ -34,7 +34,7 @@ func send(s *Server, c *call) (any, *rpcError) {
 		w.Results = append(w.Results, results...)
 		s.deliver(c, t, out, results)
 	}
-	s.books.touch()
+	s.books.Touch()
 	return finished(w)
 }
 
@@ -87,7 +87,7 @@ func (s *Server) deliver(c *call, t target, out outgoing, results []wireResult) 
 		c.touched = append(c.touched, m.own)
 		h.Kind, h.Target = "edited", m.own.Timestamp
 	} else {
-		entry := s.books.messages.add(MessageEntry{
+		entry := s.books.messages.Add(MessageEntry{
 			Account: c.account.ID(), Chat: t.name(), Timestamp: out.version.Timestamp, Quote: out.quote,
 			ExpiresIn: chat.timer, Versions: []Version{out.version}, Results: map[string]string{}, Process: c.process.n,
 		})

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // call is one call of a method on its way through the server.
@@ -234,15 +236,7 @@ func (s *Server) strike(r *http.Request, c *call) *refusal {
 	case Dropped:
 		c.cut = true
 	case Slow:
-		t := time.NewTimer(f.Delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-r.Context().Done():
-			c.cut = true
-		case <-s.stop.Done():
-			c.cut = true
-		}
+		c.cut = !stage.Pause(f.Delay, r.Context(), s.stop)
 	}
 	return nil
 }
@@ -353,6 +347,6 @@ func (s *Server) finish(c *call, status int, e *refusal) {
 	if c.fault != nil {
 		entry.Fault = c.fault.Trouble
 	}
-	s.books.calls.add(entry)
-	s.books.touch()
+	s.books.calls.Add(entry)
+	s.books.Touch()
 }

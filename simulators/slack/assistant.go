@@ -109,7 +109,7 @@ func (s *Server) StopStreams(p Person, channel, thread string) (Said, error) {
 		}, EventEntry{Kind: "agent_session_stopped", Channel: channel, ThreadTS: thread, User: p.ID})
 		said.note(s.newest())
 	}
-	s.books.touch()
+	s.books.Touch()
 	return said, nil
 }
 

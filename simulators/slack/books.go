@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Book is a snapshot of everything that happened. It shares nothing that
@@ -207,74 +209,27 @@ type SignalEntry struct {
 	At       time.Time       `json:"at"`
 }
 
-// shelf is a list that forgets its oldest entries.
-type shelf[T any] struct {
-	items []*T
-	keep  int
-	lost  *int
-}
-
-func (s *shelf[T]) add(v T) *T {
-	if s.keep < 0 {
-		*s.lost++
-		return &v
-	}
-	if len(s.items) >= 2*s.keep {
-		gone := len(s.items) - s.keep
-		s.items = append(make([]*T, 0, 2*s.keep), s.items[gone:]...)
-	}
-	if len(s.items) >= s.keep {
-		*s.lost++
-	}
-	s.items = append(s.items, &v)
-	return &v
-}
-
-func (s *shelf[T]) copy() []T {
-	from := max(len(s.items)-max(s.keep, 0), 0)
-	out := make([]T, 0, len(s.items)-from)
-	for _, v := range s.items[from:] {
-		out = append(out, *v)
-	}
-	return out
-}
-
 type books struct {
-	events      shelf[EventEntry]
-	messages    shelf[MessageEntry]
-	files       shelf[FileEntry]
-	calls       shelf[CallEntry]
-	connections shelf[ConnectionEntry]
-	signals     shelf[SignalEntry]
+	*stage.Change
+	events      stage.Shelf[EventEntry]
+	messages    stage.Shelf[MessageEntry]
+	files       stage.Shelf[FileEntry]
+	calls       stage.Shelf[CallEntry]
+	connections stage.Shelf[ConnectionEntry]
+	signals     stage.Shelf[SignalEntry]
 	totals      Totals
-	changed     chan struct{} // closed at the next change; nil when nobody waits
 }
 
-func newBooks(keep int) *books {
-	b := &books{}
+func newBooks(keep int, c *stage.Change) *books {
+	b := &books{Change: c}
 	lost := &b.totals.Forgotten
-	b.events = shelf[EventEntry]{keep: keep, lost: lost}
-	b.messages = shelf[MessageEntry]{keep: keep, lost: lost}
-	b.files = shelf[FileEntry]{keep: keep, lost: lost}
-	b.calls = shelf[CallEntry]{keep: keep, lost: lost}
-	b.connections = shelf[ConnectionEntry]{keep: keep, lost: lost}
-	b.signals = shelf[SignalEntry]{keep: keep, lost: lost}
+	b.events = stage.NewShelf[EventEntry](keep, lost)
+	b.messages = stage.NewShelf[MessageEntry](keep, lost)
+	b.files = stage.NewShelf[FileEntry](keep, lost)
+	b.calls = stage.NewShelf[CallEntry](keep, lost)
+	b.connections = stage.NewShelf[ConnectionEntry](keep, lost)
+	b.signals = stage.NewShelf[SignalEntry](keep, lost)
 	return b
-}
-
-// touch wakes whoever waits for a change. The caller holds the lock.
-func (b *books) touch() {
-	if b.changed != nil {
-		close(b.changed)
-		b.changed = nil
-	}
-}
-
-// Books returns a snapshot.
-func (s *Server) Books() Book {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.snapshot()
 }
 
 // Totals is the cheap part of Books.
@@ -284,10 +239,13 @@ func (s *Server) Totals() Totals {
 	return s.books.totals
 }
 
-func (s *Server) snapshot() Book {
+// Books returns a snapshot.
+func (s *Server) Books() Book {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	b := Book{
-		Events: s.books.events.copy(), Messages: s.books.messages.copy(), Files: s.books.files.copy(), Calls: s.books.calls.copy(),
-		Connections: s.books.connections.copy(), Signals: s.books.signals.copy(),
+		Events: s.books.events.Copy(), Messages: s.books.messages.Copy(), Files: s.books.files.Copy(), Calls: s.books.calls.Copy(),
+		Connections: s.books.connections.Copy(), Signals: s.books.signals.Copy(),
 		Totals: s.books.totals, Pending: map[string]int{}, Connected: map[string]int{},
 	}
 	for i := range b.Messages {
@@ -307,21 +265,5 @@ func (s *Server) snapshot() Book {
 // context's end together with the snapshot at that moment. Changes that come
 // while done runs are seen together.
 func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
-	for {
-		s.mu.Lock()
-		b := s.snapshot()
-		if s.books.changed == nil {
-			s.books.changed = make(chan struct{})
-		}
-		changed := s.books.changed
-		s.mu.Unlock()
-		if done(b) {
-			return b, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return b, context.Cause(ctx)
-		}
-	}
+	return stage.Await(ctx, &s.changes, s.Books, done)
 }

@@ -171,7 +171,7 @@ func (s *Server) compose(c *call, r *room, p post) (*wireMessage, *refusal) {
 
 // put stores a message of an app, books it, shows it, and tells the apps.
 func (s *Server) put(c *call, r *room, m *wireMessage, p post, st *stream) {
-	e := s.books.messages.add(MessageEntry{
+	e := s.books.messages.Add(MessageEntry{
 		App: c.app.Name, Channel: r.channel.ID, TS: m.TS, ThreadTS: m.ThreadTS, Metadata: m.Metadata, Versions: []Version{s.version(c, p)},
 	})
 	for _, f := range m.Files {
@@ -189,7 +189,7 @@ func (s *Server) put(c *call, r *room, m *wireMessage, p post, st *stream) {
 		Kind: "posted", App: c.app.Name, Channel: r.channel.ID, ThreadTS: m.ThreadTS, TS: m.TS, Text: p.shown, Blocks: p.blocks, At: s.opts.Now(),
 	})
 	s.tell(r, m, nil)
-	s.books.touch()
+	s.books.Touch()
 }
 
 // reply counts a message in the thread that it belongs to.
@@ -234,14 +234,14 @@ func (s *Server) postEphemeral(c *call) (any, *refusal) {
 // whisper shows a message to one person. It is in no history.
 func (s *Server) whisper(c *call, r *room, user, ts, thread string, p post) {
 	c.ts = ts
-	c.message = s.books.messages.add(MessageEntry{
+	c.message = s.books.messages.Add(MessageEntry{
 		App: c.app.Name, Channel: r.channel.ID, TS: ts, ThreadTS: thread, Ephemeral: user, Versions: []Version{s.version(c, p)},
 	})
 	s.books.totals.Posted++
 	s.show(Happening{
 		Kind: "posted", App: c.app.Name, Channel: r.channel.ID, ThreadTS: thread, TS: ts, Text: p.shown, Blocks: p.blocks, User: user, At: s.opts.Now(),
 	})
-	s.books.touch()
+	s.books.Touch()
 }
 
 func (s *Server) update(c *call) (any, *refusal) {
@@ -283,7 +283,7 @@ func (s *Server) rewrite(c *call, r *room, st *stored, p post) {
 		Kind: "edited", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, Text: p.shown, Blocks: p.blocks, At: s.opts.Now(),
 	})
 	s.changed(r, st.message, before, nil)
-	s.books.touch()
+	s.books.Touch()
 }
 
 // whole is a timestamp in whole seconds, as edits have.
@@ -325,7 +325,7 @@ func (s *Server) erase(r *room, st *stored) {
 		Type: "message", Subtype: "message_deleted", Hidden: true, TS: ts, DeletedTS: st.message.TS, Previous: st.message.bare(),
 	}).event(r.channel, ts)
 	s.spread(r, e, EventEntry{Kind: "message/message_deleted", TS: st.message.TS, ThreadTS: st.message.ThreadTS, User: st.message.User}, nil)
-	s.books.touch()
+	s.books.Touch()
 }
 
 func (s *Server) permalink(c *call) (any, *refusal) {

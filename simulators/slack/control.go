@@ -3,6 +3,8 @@ package slack
 import (
 	"encoding/json"
 	"net/http"
+
+	"parley/simulators/internal/stage"
 )
 
 // sayRequest is the body of POST /sim/say. Channel, from and text are required;
@@ -103,79 +105,45 @@ type appRequest struct {
 //
 // What cannot be done is answered 400 with {"error": …}.
 func (s *Server) control() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sim/books", func(w http.ResponseWriter, _ *http.Request) { respond(w, s.Books(), nil) })
-	mux.HandleFunc("GET /sim/totals", func(w http.ResponseWriter, _ *http.Request) { respond(w, s.Totals(), nil) })
-	mux.HandleFunc("DELETE /sim/faults", func(w http.ResponseWriter, _ *http.Request) {
-		s.ClearFaults()
-		respond(w, true, nil)
-	})
-	mux.HandleFunc("POST /sim/reset", func(w http.ResponseWriter, _ *http.Request) {
-		s.Reset()
-		respond(w, true, nil)
-	})
-	mux.HandleFunc("POST /sim/lapse", func(w http.ResponseWriter, _ *http.Request) { respond(w, s.Lapse(), nil) })
-	mux.HandleFunc("POST /sim/faults", take(func(fs []Fault) (any, error) { return true, s.Plan(fs...) }))
-	s.controlPeople(mux)
-	s.controlApps(mux)
-	return mux
+	c := stage.NewControl[Fault, Book, Totals](s, maxRequest)
+	c.Do("lapse", func() (any, error) { return s.Lapse(), nil })
+	s.controlPeople(c)
+	s.controlApps(c)
+	return c
 }
 
-func (s *Server) controlPeople(mux *http.ServeMux) {
-	mux.HandleFunc("POST /sim/say", take(func(q sayRequest) (any, error) { return s.Say(q.Channel, q.From, q.Text, q.SayOptions) }))
-	mux.HandleFunc("POST /sim/edit", take(func(q messageRequest) (any, error) {
+func (s *Server) controlPeople(c *stage.Control) {
+	stage.Take(c, "say", func(q sayRequest) (any, error) { return s.Say(q.Channel, q.From, q.Text, q.SayOptions) })
+	stage.Take(c, "edit", func(q messageRequest) (any, error) {
 		return s.Edit(q.Channel, q.TS, q.Text, SayOptions{Raw: q.Raw})
-	}))
-	mux.HandleFunc("POST /sim/delete", take(func(q messageRequest) (any, error) { return true, s.Delete(q.Channel, q.TS) }))
-	mux.HandleFunc("POST /sim/unfurl", take(func(q messageRequest) (any, error) { return s.Unfurl(q.Channel, q.TS, q.Text) }))
-	mux.HandleFunc("POST /sim/react", take(func(q messageRequest) (any, error) {
+	})
+	stage.Take(c, "delete", func(q messageRequest) (any, error) { return true, s.Delete(q.Channel, q.TS) })
+	stage.Take(c, "unfurl", func(q messageRequest) (any, error) { return s.Unfurl(q.Channel, q.TS, q.Text) })
+	stage.Take(c, "react", func(q messageRequest) (any, error) {
 		return s.React(q.From, q.Channel, q.TS, q.Text, q.Remove)
-	}))
-	mux.HandleFunc("POST /sim/command", take(func(q commandRequest) (any, error) {
+	})
+	stage.Take(c, "command", func(q commandRequest) (any, error) {
 		return s.Command(q.App, q.Channel, q.From, q.Command, q.Text)
-	}))
-	mux.HandleFunc("POST /sim/press", take(func(q pressRequest) (any, error) {
+	})
+	stage.Take(c, "press", func(q pressRequest) (any, error) {
 		return s.Press(q.From, q.Channel, q.TS, q.ActionID, q.Value)
-	}))
-	mux.HandleFunc("POST /sim/join", take(func(q memberRequest) (any, error) { return s.Join(q.Channel, q.From) }))
-	mux.HandleFunc("POST /sim/archive", take(func(q memberRequest) (any, error) { return true, s.Archive(q.Channel) }))
-	mux.HandleFunc("POST /sim/assistant", take(func(q assistantRequest) (any, error) { return s.OpenAssistant(q.App, q.From, q.Context) }))
-	mux.HandleFunc("POST /sim/context", take(func(q assistantRequest) (any, error) {
+	})
+	stage.Take(c, "join", func(q memberRequest) (any, error) { return s.Join(q.Channel, q.From) })
+	stage.Take(c, "archive", func(q memberRequest) (any, error) { return true, s.Archive(q.Channel) })
+	stage.Take(c, "assistant", func(q assistantRequest) (any, error) { return s.OpenAssistant(q.App, q.From, q.Context) })
+	stage.Take(c, "context", func(q assistantRequest) (any, error) {
 		return s.ChangeContext(q.App, q.From, q.Thread, q.Context)
-	}))
-	mux.HandleFunc("POST /sim/stop", take(func(q assistantRequest) (any, error) { return s.StopStreams(q.From, q.Channel, q.Thread) }))
+	})
+	stage.Take(c, "stop", func(q assistantRequest) (any, error) { return s.StopStreams(q.From, q.Channel, q.Thread) })
 }
 
-func (s *Server) controlApps(mux *http.ServeMux) {
-	mux.HandleFunc("POST /sim/member", take(func(q memberRequest) (any, error) { return s.SetMember(q.Channel, q.App, q.Member) }))
-	mux.HandleFunc("POST /sim/disconnect", take(func(q appRequest) (any, error) { return s.Disconnect(q.App, q.Reason) }))
-	mux.HandleFunc("POST /sim/cut", take(func(q appRequest) (any, error) { return s.Cut(q.App) }))
-	mux.HandleFunc("POST /sim/enable", take(func(q appRequest) (any, error) { return true, s.EnableSocketMode(q.App) }))
-	mux.HandleFunc("POST /sim/revoke", take(func(q appRequest) (any, error) { return true, s.Revoke(q.App, q.Error) }))
-	mux.HandleFunc("POST /sim/verify", take(func(q appRequest) (any, error) { return true, s.VerifyURL(q.App, q.URL) }))
-	mux.HandleFunc("POST /sim/inject", take(func(q appRequest) (any, error) { return s.Inject(q.App, q.Event) }))
-	mux.HandleFunc("POST /sim/frame", take(func(q appRequest) (any, error) { return true, s.InjectFrame(q.App, q.Frame) }))
-}
-
-func take[In any](do func(In) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var in In
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
-			respond(w, nil, err)
-			return
-		}
-		v, err := do(in)
-		respond(w, v, err)
-	}
-}
-
-func respond(w http.ResponseWriter, v any, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		v = map[string]string{"error": err.Error()}
-	}
-	_ = json.NewEncoder(w).Encode(v)
+func (s *Server) controlApps(c *stage.Control) {
+	stage.Take(c, "member", func(q memberRequest) (any, error) { return s.SetMember(q.Channel, q.App, q.Member) })
+	stage.Take(c, "disconnect", func(q appRequest) (any, error) { return s.Disconnect(q.App, q.Reason) })
+	stage.Take(c, "cut", func(q appRequest) (any, error) { return s.Cut(q.App) })
+	stage.Take(c, "enable", func(q appRequest) (any, error) { return true, s.EnableSocketMode(q.App) })
+	stage.Take(c, "revoke", func(q appRequest) (any, error) { return true, s.Revoke(q.App, q.Error) })
+	stage.Take(c, "verify", func(q appRequest) (any, error) { return true, s.VerifyURL(q.App, q.URL) })
+	stage.Take(c, "inject", func(q appRequest) (any, error) { return s.Inject(q.App, q.Event) })
+	stage.Take(c, "frame", func(q appRequest) (any, error) { return true, s.InjectFrame(q.App, q.Frame) })
 }

@@ -40,10 +40,10 @@ func (s *Server) publish(a *app, r *room, inner any, e EventEntry) {
 
 // enter books a delivery.
 func (s *Server) enter(d *delivery, e EventEntry) {
-	d.entry = s.books.events.add(e)
+	d.entry = s.books.events.Add(e)
 	s.books.totals.Events++
 	d.app.owed++
-	s.books.touch()
+	s.books.Touch()
 }
 
 // callback is the outer event around inner.
@@ -164,7 +164,7 @@ func (s *Server) try(d *delivery, f *Fault) *attempt {
 	}
 	d.tries++
 	d.entry.Attempts = append(d.entry.Attempts, e)
-	s.books.touch()
+	s.books.Touch()
 	return &attempt{delivery: d, index: len(d.entry.Attempts) - 1}
 }
 
@@ -243,7 +243,7 @@ func (s *Server) miss(t *attempt, reason string) {
 func (s *Server) close(d *delivery) {
 	d.done = true
 	d.app.owed--
-	s.books.touch()
+	s.books.Touch()
 }
 
 // acknowledge takes an acknowledgement that came on c.
@@ -253,7 +253,7 @@ func (s *Server) acknowledge(c *conn, envelopeID string, payload json.RawMessage
 	a := c.app
 	t := a.pending[envelopeID]
 	c.entry.Acks++
-	s.books.touch()
+	s.books.Touch()
 	if t == nil {
 		s.books.totals.Unsolicited++
 		return

@@ -63,8 +63,8 @@ func (s *Server) botOf(m *wireMessage) string {
 }
 
 func (s *Server) newest() *EventEntry {
-	if n := len(s.books.events.items); n > 0 {
-		return s.books.events.items[n-1]
+	if all := s.books.events.Items(); len(all) > 0 {
+		return all[len(all)-1]
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 package slack
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Trouble is what goes wrong.
@@ -110,67 +110,42 @@ type Fault struct {
 // deliveries is the method that stands for them in a [Fault].
 const deliveries = "event"
 
-var errFault = errors.New("fault cannot be planned")
-
 func (f Fault) check() error {
 	switch {
 	case f.Trouble != MentionFirst && !slices.Contains(onCalls, f.Trouble) && !slices.Contains(onEvents, f.Trouble):
-		return fmt.Errorf("%w: unknown trouble %q", errFault, f.Trouble)
+		return fmt.Errorf("%w: unknown trouble %q", stage.ErrFault, f.Trouble)
 	case f.Method == deliveries && !slices.Contains(onEvents, f.Trouble),
 		f.Method != "" && f.Method != deliveries && !slices.Contains(onCalls, f.Trouble):
-		return fmt.Errorf("%w: %s does not fall on %s", errFault, f.Trouble, f.Method)
+		return fmt.Errorf("%w: %s does not fall on %s", stage.ErrFault, f.Trouble, f.Method)
 	case f.Trouble == Refused && f.Error == "":
-		return fmt.Errorf("%w: refused needs an error", errFault)
-	case f.Probability < 0 || f.Probability > 1 || min(f.Skip, f.Next, f.Every, f.RetryAfter, f.Copies) < 0 || f.Delay < 0:
-		return fmt.Errorf("%w: %s: a number is out of range", errFault, f.Trouble)
+		return fmt.Errorf("%w: refused needs an error", stage.ErrFault)
+	case min(f.RetryAfter, f.Copies) < 0 || f.Delay < 0:
+		return fmt.Errorf("%w: %s: a number is out of range", stage.ErrFault, f.Trouble)
 	case f.Reason != "" && !slices.Contains(reasons, f.Reason):
-		return fmt.Errorf("%w: unknown reason %q", errFault, f.Reason)
+		return fmt.Errorf("%w: unknown reason %q", stage.ErrFault, f.Reason)
 	}
 	return nil
 }
 
-type plan struct {
-	Fault
-	seen, fell int
-}
-
-// falls counts a matching call and tells whether the plan strikes it.
-func (p *plan) falls(rng *rand.Rand) bool {
-	p.seen++
-	if p.seen <= p.Skip {
-		return false
-	}
-	if p.Every > 0 && (p.seen-p.Skip)%p.Every != 0 {
-		return false
-	}
-	if p.Probability > 0 && rng.Float64() >= p.Probability {
-		return false
-	}
-	p.fell++
-	return true
+func newPlans() stage.Plans[Fault] {
+	return stage.NewPlans(Fault.check, func(f Fault) stage.Timing {
+		return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
+	})
 }
 
 // Plan adds faults. Nothing is added when one of them is unknown or has a number
 // out of range.
 func (s *Server) Plan(fs ...Fault) error {
-	for _, f := range fs {
-		if err := f.check(); err != nil {
-			return err
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range fs {
-		s.plans = append(s.plans, &plan{Fault: f})
-	}
-	return nil
+	return s.plans.Add(fs...)
 }
 
 // ClearFaults ends all plans and every Retry-After that still holds.
 func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plans = nil
+	s.plans.Clear()
 	clear(s.holds)
 }
 
@@ -180,25 +155,25 @@ type struck struct {
 	blocks, stream             bool // what a call carries or is about
 }
 
-// matches tells whether a plan is about x.
-func (p *plan) matches(x struck) bool {
+// matches tells whether a fault is about x.
+func (f *Fault) matches(x struck) bool {
 	event := x.method == deliveries
 	switch {
-	case p.App != "" && p.App != x.app, p.Method != "" && p.Method != x.method,
-		p.Channel != "" && p.Channel != x.channel, p.Kind != "" && p.Kind != x.kind:
+	case f.App != "" && f.App != x.app, f.Method != "" && f.Method != x.method,
+		f.Channel != "" && f.Channel != x.channel, f.Kind != "" && f.Kind != x.kind:
 		return false
-	case p.Trouble == MentionFirst || x.method == mentions:
-		return p.Trouble == MentionFirst && x.method == mentions
+	case f.Trouble == MentionFirst || x.method == mentions:
+		return f.Trouble == MentionFirst && x.method == mentions
 	case event:
-		return slices.Contains(onEvents, p.Trouble) && (p.Method == deliveries || !slices.Contains(both, p.Trouble))
-	case p.Trouble == BlocksRefused:
+		return slices.Contains(onEvents, f.Trouble) && (f.Method == deliveries || !slices.Contains(both, f.Trouble))
+	case f.Trouble == BlocksRefused:
 		return x.blocks
-	case p.Trouble == StreamExpired || p.Trouble == StreamStopped:
+	case f.Trouble == StreamExpired || f.Trouble == StreamStopped:
 		return x.stream
-	case p.Trouble == LateShare:
+	case f.Trouble == LateShare:
 		return x.method == completion
 	}
-	return slices.Contains(onCalls, p.Trouble)
+	return slices.Contains(onCalls, f.Trouble)
 }
 
 // mentions is what MentionFirst falls on: a post that is two events.
@@ -207,15 +182,9 @@ const mentions = "mention"
 // draw finds the fault for a call or a delivery, if any. The caller holds the
 // lock.
 func (s *Server) draw(x struck) *Fault {
-	for i, p := range s.plans {
-		if !p.matches(x) || !p.falls(s.rng) {
-			continue
-		}
-		if p.Next > 0 && p.fell >= p.Next {
-			s.plans = slices.Delete(s.plans, i, i+1)
-		}
+	f := s.plans.Draw(s.rng, func(f *Fault) bool { return f.matches(x) })
+	if f != nil {
 		s.books.totals.Faults++
-		return &p.Fault
 	}
-	return nil
+	return f
 }

@@ -94,7 +94,7 @@ func (s *Server) posted(t *attempt, a reply) {
 		s.signal(SignalEntry{App: d.app.Name, Kind: "ack", Channel: d.entry.Channel, Text: d.entry.Kind, Payload: asJSON(a.body)})
 		s.answered(d, asJSON(a.body), "")
 	}
-	s.books.touch()
+	s.books.Touch()
 }
 
 // reply is what an app answered to a post.

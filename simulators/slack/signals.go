@@ -9,9 +9,9 @@ import (
 // lock.
 func (s *Server) signal(e SignalEntry) {
 	e.At = s.opts.Now()
-	s.books.signals.add(e)
+	s.books.signals.Add(e)
 	s.show(Happening{Kind: e.Kind, App: e.App, Channel: e.Channel, ThreadTS: e.ThreadTS, TS: e.TS, Text: e.Text, At: e.At})
-	s.books.touch()
+	s.books.Touch()
 }
 
 func (s *Server) addReaction(c *call) (any, *refusal)    { return s.reaction(c, false) }

@@ -60,7 +60,7 @@ func (c *conn) hangUp(reason string) {
 	c.gone = true
 	c.entry.Closed, c.entry.Reason = c.server.opts.Now(), reason
 	c.app.conns = slices.DeleteFunc(c.app.conns, func(x *conn) bool { return x == c })
-	c.server.books.touch()
+	c.server.books.Touch()
 	close(c.done)
 }
 
@@ -231,7 +231,7 @@ func (s *Server) welcome(c *conn, process, remote string, short bool) bool {
 	a := c.app
 	a.conns = append(a.conns, c)
 	s.books.totals.Connections++
-	c.entry = s.books.connections.add(ConnectionEntry{
+	c.entry = s.books.connections.Add(ConnectionEntry{
 		ID: fmt.Sprint(s.books.totals.Connections), App: a.Name, Process: process, Remote: remote, Opened: s.opts.Now(), Beside: len(a.conns),
 	})
 	life := 18060
@@ -248,7 +248,7 @@ func (s *Server) welcome(c *conn, process, remote string, short bool) bool {
 		"debug_info":      map[string]any{"host": s.host(c), "build_number": 10, "approximate_connection_time": life},
 		"connection_info": map[string]any{"app_id": a.ID},
 	}))
-	s.books.touch()
+	s.books.Touch()
 	return true
 }
 

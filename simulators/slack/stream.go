@@ -184,7 +184,7 @@ func (s *Server) grow(c *call, r *room, st *stored, p piece) *refusal {
 	s.show(Happening{
 		Kind: "streamed", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, Text: shown, Blocks: w.Blocks, At: s.opts.Now(),
 	})
-	s.books.touch()
+	s.books.Touch()
 	return nil
 }
 
@@ -240,5 +240,5 @@ func (s *Server) endStream(c *call, how Trouble) {
 		st.stream.state = "stopped"
 	}
 	st.entry.Stream = st.stream.state
-	s.books.touch()
+	s.books.Touch()
 }

@@ -195,7 +195,7 @@ func (s *Server) sharing(c *call, files []*storedFile) (share func(), refused *r
 		}
 		for _, f := range files {
 			f.wire.shareIn(r, m)
-			s.books.files.add(FileEntry{
+			s.books.files.Add(FileEntry{
 				ID: f.wire.ID, App: c.app.Name, Channel: r.channel.ID, TS: m.TS, ThreadTS: m.ThreadTS, Name: f.wire.Name, Title: f.wire.Title,
 				Mimetype: f.wire.Mimetype, Text: p.text, Data: f.data, At: s.opts.Now(),
 			})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Book is a snapshot of everything that happened. It shares nothing that
@@ -152,72 +154,25 @@ type SignalEntry struct {
 	At       time.Time `json:"at"`
 }
 
-// shelf is a list that forgets its oldest entries.
-type shelf[T any] struct {
-	items []*T
-	keep  int
-	lost  *int
-}
-
-func (s *shelf[T]) add(v T) *T {
-	if s.keep < 0 {
-		*s.lost++
-		return &v
-	}
-	if len(s.items) >= 2*s.keep {
-		gone := len(s.items) - s.keep
-		s.items = append(make([]*T, 0, 2*s.keep), s.items[gone:]...)
-	}
-	if len(s.items) >= s.keep {
-		*s.lost++
-	}
-	s.items = append(s.items, &v)
-	return &v
-}
-
-func (s *shelf[T]) copy() []T {
-	from := max(len(s.items)-max(s.keep, 0), 0)
-	out := make([]T, 0, len(s.items)-from)
-	for _, v := range s.items[from:] {
-		out = append(out, *v)
-	}
-	return out
-}
-
 type books struct {
-	updates  shelf[UpdateEntry]
-	messages shelf[MessageEntry]
-	calls    shelf[CallEntry]
-	hooks    shelf[HookEntry]
-	signals  shelf[SignalEntry]
+	*stage.Change
+	updates  stage.Shelf[UpdateEntry]
+	messages stage.Shelf[MessageEntry]
+	calls    stage.Shelf[CallEntry]
+	hooks    stage.Shelf[HookEntry]
+	signals  stage.Shelf[SignalEntry]
 	totals   Totals
-	changed  chan struct{} // closed at the next change; nil when nobody waits
 }
 
-func newBooks(keep int) *books {
-	b := &books{}
+func newBooks(keep int, c *stage.Change) *books {
+	b := &books{Change: c}
 	lost := &b.totals.Forgotten
-	b.updates = shelf[UpdateEntry]{keep: keep, lost: lost}
-	b.messages = shelf[MessageEntry]{keep: keep, lost: lost}
-	b.calls = shelf[CallEntry]{keep: keep, lost: lost}
-	b.hooks = shelf[HookEntry]{keep: keep, lost: lost}
-	b.signals = shelf[SignalEntry]{keep: keep, lost: lost}
+	b.updates = stage.NewShelf[UpdateEntry](keep, lost)
+	b.messages = stage.NewShelf[MessageEntry](keep, lost)
+	b.calls = stage.NewShelf[CallEntry](keep, lost)
+	b.hooks = stage.NewShelf[HookEntry](keep, lost)
+	b.signals = stage.NewShelf[SignalEntry](keep, lost)
 	return b
-}
-
-// touch wakes whoever waits for a change. The caller holds the lock.
-func (b *books) touch() {
-	if b.changed != nil {
-		close(b.changed)
-		b.changed = nil
-	}
-}
-
-// Books returns a snapshot.
-func (s *Server) Books() Book {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.snapshot()
 }
 
 // Totals is the cheap part of Books.
@@ -227,10 +182,13 @@ func (s *Server) Totals() Totals {
 	return s.books.totals
 }
 
-func (s *Server) snapshot() Book {
+// Books returns a snapshot.
+func (s *Server) Books() Book {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	b := Book{
-		Updates: s.books.updates.copy(), Messages: s.books.messages.copy(),
-		Calls: s.books.calls.copy(), Hooks: s.books.hooks.copy(), Signals: s.books.signals.copy(),
+		Updates: s.books.updates.Copy(), Messages: s.books.messages.Copy(),
+		Calls: s.books.calls.Copy(), Hooks: s.books.hooks.Copy(), Signals: s.books.signals.Copy(),
 		Totals: s.books.totals, Pending: map[string]int{}, Polling: map[string]bool{},
 	}
 	for i := range b.Messages {
@@ -247,21 +205,5 @@ func (s *Server) snapshot() Book {
 // context's end together with the snapshot at that moment. Changes that come
 // while done runs are seen together.
 func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
-	for {
-		s.mu.Lock()
-		b := s.snapshot()
-		if s.books.changed == nil {
-			s.books.changed = make(chan struct{})
-		}
-		changed := s.books.changed
-		s.mu.Unlock()
-		if done(b) {
-			return b, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return b, context.Cause(ctx)
-		}
-	}
+	return stage.Await(ctx, &s.changes, s.Books, done)
 }

@@ -3,6 +3,8 @@ package telegram
 import (
 	"encoding/json"
 	"net/http"
+
+	"parley/simulators/internal/stage"
 )
 
 // sayRequest is the body of POST /sim/say. Text, chat and from are required;
@@ -70,63 +72,29 @@ type injectRequest struct {
 //
 // What cannot be done is answered 400 with {"error": …}.
 func (s *Server) control() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sim/books", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Books(), nil) })
-	mux.HandleFunc("GET /sim/totals", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Totals(), nil) })
-	mux.HandleFunc("POST /sim/say", take(func(q sayRequest) (any, error) {
+	c := stage.NewControl[Fault, Book, Totals](s, maxRequest)
+	stage.Take(c, "say", func(q sayRequest) (any, error) {
 		return s.Say(q.Chat, q.From, q.Text, q.SayOptions)
-	}))
-	mux.HandleFunc("POST /sim/paste", take(func(q sayRequest) (any, error) {
+	})
+	stage.Take(c, "paste", func(q sayRequest) (any, error) {
 		return s.Paste(q.Chat, q.From, q.Text, q.SayOptions)
-	}))
-	mux.HandleFunc("POST /sim/album", take(func(q albumRequest) (any, error) {
+	})
+	stage.Take(c, "album", func(q albumRequest) (any, error) {
 		return s.Album(q.Chat, q.From, q.Text, q.Count, q.SayOptions)
-	}))
-	mux.HandleFunc("POST /sim/edit", take(func(q editRequest) (any, error) {
+	})
+	stage.Take(c, "edit", func(q editRequest) (any, error) {
 		return s.Edit(q.ChatID, q.MessageID, q.Text, q.SayOptions)
-	}))
-	mux.HandleFunc("POST /sim/press", take(func(q pressRequest) (any, error) {
+	})
+	stage.Take(c, "press", func(q pressRequest) (any, error) {
 		return s.Press(q.From, q.ChatID, q.MessageID, q.Data, q.PressOptions)
-	}))
-	mux.HandleFunc("POST /sim/standing", take(func(q standingRequest) (any, error) {
+	})
+	stage.Take(c, "standing", func(q standingRequest) (any, error) {
 		return s.SetStanding(q.Chat, q.From, q.Bot, q.Status)
-	}))
-	mux.HandleFunc("POST /sim/migrate", take(func(q standingRequest) (any, error) {
+	})
+	stage.Take(c, "migrate", func(q standingRequest) (any, error) {
 		c, _, err := s.Migrate(q.Chat, q.From)
 		return c, err
-	}))
-	mux.HandleFunc("POST /sim/faults", take(func(fs []Fault) (any, error) { return true, s.Plan(fs...) }))
-	mux.HandleFunc("DELETE /sim/faults", func(w http.ResponseWriter, _ *http.Request) {
-		s.ClearFaults()
-		answer(w, true, nil)
 	})
-	mux.HandleFunc("POST /sim/inject", take(func(q injectRequest) (any, error) { return s.Inject(q.Bot, q.Update) }))
-	mux.HandleFunc("POST /sim/reset", func(w http.ResponseWriter, _ *http.Request) {
-		s.Reset()
-		answer(w, true, nil)
-	})
-	return mux
-}
-
-func take[In any](do func(In) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var in In
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
-			answer(w, nil, err)
-			return
-		}
-		v, err := do(in)
-		answer(w, v, err)
-	}
-}
-
-func answer(w http.ResponseWriter, v any, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		v = map[string]string{"error": err.Error()}
-	}
-	_ = json.NewEncoder(w).Encode(v)
+	stage.Take(c, "inject", func(q injectRequest) (any, error) { return s.Inject(q.Bot, q.Update) })
+	return c
 }

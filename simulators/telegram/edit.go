@@ -88,7 +88,7 @@ func (s *Server) change(c *call, r *room, st *stored, said formatted, markup jso
 		Kind: "edited", Bot: c.account.bot.Username, ChatID: r.chat.ID, ThreadID: m.MessageThreadID,
 		MessageID: m.MessageID, ReplyTo: st.entry.ReplyTo, Text: m.Text, Entities: m.Entities, At: now,
 	})
-	s.books.touch()
+	s.books.Touch()
 	return &m, nil
 }
 
@@ -117,6 +117,6 @@ func (s *Server) deleteMessage(_ context.Context, c *call) (any, *refusal) {
 		Kind: "deleted", Bot: c.account.bot.Username, ChatID: r.chat.ID,
 		ThreadID: st.message.MessageThreadID, MessageID: st.message.MessageID, At: now,
 	})
-	s.books.touch()
+	s.books.Touch()
 	return true, nil
 }

@@ -1,11 +1,11 @@
 package telegram
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Trouble is what goes wrong.
@@ -83,64 +83,39 @@ type Fault struct {
 	Copies int `json:"copies,omitempty"`
 }
 
-var errFault = errors.New("fault cannot be planned")
-
 func (f Fault) check() error {
 	known := []Trouble{
 		TooManyRequests, InternalError, BadGateway, Unauthorized, Conflict, Forbidden, Dropped,
 		Slow, Ambiguous, Truncated, Garbage, Oversized, Redelivered, Reordered,
 	}
 	if !slices.Contains(known, f.Trouble) {
-		return fmt.Errorf("%w: unknown trouble %q", errFault, f.Trouble)
+		return fmt.Errorf("%w: unknown trouble %q", stage.ErrFault, f.Trouble)
 	}
-	if f.Probability < 0 || f.Probability > 1 || min(f.Skip, f.Next, f.Every, f.RetryAfter, f.Size, f.AfterPolls, f.Copies) < 0 || min(f.Delay, f.After) < 0 {
-		return fmt.Errorf("%w: %s: a number is out of range", errFault, f.Trouble)
+	if min(f.RetryAfter, f.Size, f.AfterPolls, f.Copies) < 0 || min(f.Delay, f.After) < 0 {
+		return fmt.Errorf("%w: %s: a number is out of range", stage.ErrFault, f.Trouble)
 	}
 	return nil
 }
 
-type plan struct {
-	Fault
-	seen, fell int
-}
-
-// falls counts a matching call and tells whether the plan strikes it.
-func (p *plan) falls(rng *rand.Rand) bool {
-	p.seen++
-	if p.seen <= p.Skip {
-		return false
-	}
-	if p.Every > 0 && (p.seen-p.Skip)%p.Every != 0 {
-		return false
-	}
-	if p.Probability > 0 && rng.Float64() >= p.Probability {
-		return false
-	}
-	p.fell++
-	return true
+func newPlans() stage.Plans[Fault] {
+	return stage.NewPlans(Fault.check, func(f Fault) stage.Timing {
+		return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
+	})
 }
 
 // Plan adds faults. Nothing is added when one of them is unknown or has a
 // number out of range.
 func (s *Server) Plan(fs ...Fault) error {
-	for _, f := range fs {
-		if err := f.check(); err != nil {
-			return err
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range fs {
-		s.plans = append(s.plans, &plan{Fault: f})
-	}
-	return nil
+	return s.plans.Add(fs...)
 }
 
 // ClearFaults ends all plans and every retry_after that still holds.
 func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plans = nil
+	s.plans.Clear()
 	clear(s.holds)
 }
 
@@ -149,21 +124,12 @@ var onHooks = []Trouble{Reordered, Dropped, Slow, Ambiguous}
 
 // draw finds the fault for a call, if any. The caller holds the lock.
 func (s *Server) draw(bot, method string, chat int64, onUpdates bool) *Fault {
-	for i, p := range s.plans {
-		if (p.Trouble == Redelivered) != onUpdates ||
-			p.Bot != "" && fold(p.Bot) != fold(bot) ||
-			p.Method != "" && fold(p.Method) != fold(method) ||
-			p.Chat != 0 && p.Chat != chat ||
-			p.Trouble == Reordered && method != "getUpdates" && method != "webhook" ||
-			method == "webhook" && !onUpdates && !slices.Contains(onHooks, p.Trouble) {
-			continue
-		}
-		if p.falls(s.rng) {
-			if p.Next > 0 && p.fell >= p.Next {
-				s.plans = slices.Delete(s.plans, i, i+1)
-			}
-			return &p.Fault
-		}
-	}
-	return nil
+	return s.plans.Draw(s.rng, func(f *Fault) bool {
+		return (f.Trouble == Redelivered) == onUpdates &&
+			(f.Bot == "" || fold(f.Bot) == fold(bot)) &&
+			(f.Method == "" || fold(f.Method) == fold(method)) &&
+			(f.Chat == 0 || f.Chat == chat) &&
+			(f.Trouble != Reordered || method == "getUpdates" || method == "webhook") &&
+			(method != "webhook" || onUpdates || slices.Contains(onHooks, f.Trouble))
+	})
 }

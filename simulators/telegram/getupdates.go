@@ -51,7 +51,7 @@ func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
 	wait := in.haunted(s.opts.Now(), time.Duration(timeout)*time.Second)
 	me := &poller{wake: make(chan struct{}, 1), ousted: make(chan struct{})}
 	in.poller = me
-	s.books.touch()
+	s.books.Touch()
 	s.mu.Unlock()
 	return s.wait(ctx, c, me, limit, wait)
 }
@@ -126,7 +126,7 @@ func (s *Server) hand(out []pending, f *Fault) rawResult {
 		raw = append(raw, p.raw...)
 	}
 	if len(out) > 0 {
-		s.books.touch()
+		s.books.Touch()
 	}
 	return append(raw, ']')
 }

@@ -214,8 +214,8 @@ func (s *Server) hookDone(job *hookJob, status int, err error) {
 		e.Problem = err.Error()
 		s.books.totals.Unhooked++
 	}
-	s.books.hooks.add(e)
-	s.books.touch()
+	s.books.hooks.Add(e)
+	s.books.Touch()
 	w.flying--
 	for i := range in.ghosts {
 		in.ghosts[i].polls--

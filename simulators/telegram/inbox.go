@@ -138,11 +138,11 @@ func (s *Server) put(a *account, kind string, payload any, e UpdateEntry) []Ref 
 func (s *Server) enqueue(a *account, id int64, raw []byte, e UpdateEntry) Ref {
 	a.inbox.next = max(a.inbox.next, id+1)
 	e.Bot, e.UpdateID, e.Created = a.bot.Username, id, s.opts.Now()
-	entry := s.books.updates.add(e)
+	entry := s.books.updates.Add(e)
 	s.books.totals.Updates++
 	a.inbox.waiting = append(a.inbox.waiting, pending{id: id, raw: raw, entry: entry})
 	a.inbox.wake()
-	s.books.touch()
+	s.books.Touch()
 	return Ref{Bot: a.bot.Username, UpdateID: id}
 }
 
@@ -195,7 +195,7 @@ func (s *Server) confirm(a *account, offset int64, dropped bool) {
 	clear(in.waiting[len(kept):])
 	in.waiting = kept
 	if n > 0 {
-		s.books.touch()
+		s.books.Touch()
 	}
 }
 

@@ -205,7 +205,7 @@ func (s *Server) Delete(chatID, messageID int64, bot string) error {
 	if st.entry != nil {
 		st.entry.Deleted = s.opts.Now()
 	}
-	s.books.touch()
+	s.books.Touch()
 	return nil
 }
 

@@ -208,7 +208,7 @@ func (s *Server) post(c *call, r *room, h *history, m *wireMessage, d *DocumentE
 		e.ReplyTo = m.ReplyTo.MessageID
 		m.ReplyTo = bare(m.ReplyTo)
 	}
-	c.message = s.books.messages.add(e)
+	c.message = s.books.messages.Add(e)
 	s.books.totals.Sent++
 	h.add(m, c.account.bot.ID, c.message)
 	s.show(Happening{
@@ -218,6 +218,6 @@ func (s *Server) post(c *call, r *room, h *history, m *wireMessage, d *DocumentE
 	if r.chat.Kind != Private {
 		s.publish(r, "message", m, c.account.bot.ID)
 	}
-	s.books.touch()
+	s.books.Touch()
 	return m
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // call is one call of a method on its way through the server.
@@ -163,15 +165,7 @@ func (s *Server) strike(ctx context.Context, c *call) *refusal {
 	case Dropped:
 		c.cut = true
 	case Slow:
-		t := time.NewTimer(f.Delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			c.cut = true
-		case <-s.stop.Done():
-			c.cut = true
-		}
+		c.cut = !stage.Pause(f.Delay, ctx, s.stop)
 	}
 	return nil
 }
@@ -292,6 +286,6 @@ func (s *Server) finish(c *call, status int, e *refusal) {
 	if c.fault != nil {
 		entry.Fault = c.fault.Trouble
 	}
-	s.books.calls.add(entry)
-	s.books.touch()
+	s.books.calls.Add(entry)
+	s.books.Touch()
 }

@@ -2,24 +2,31 @@ package telegram
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"sync"
 	"time"
+
+	"parley/simulators/internal/stage"
+)
+
+type (
+	lifetime = stage.Life
+	watchers = stage.Audience[Happening]
 )
 
 // Server is the simulated platform. Its methods may be called concurrently.
+// Listen, URL and Close are those of [stage.Life], Watch is that of
+// [stage.Audience].
 type Server struct {
+	*lifetime
+	watchers
 	opts Options
 
-	listener net.Listener
-	stop     context.Context // ends when Run does
-	stopped  context.CancelFunc
-	hooked   chan struct{} // capacity 1
+	stop   context.Context // ends when Run does
+	hooked chan struct{}   // capacity 1
 
+	changes  stage.Change
 	mu       sync.Mutex // guards everything below; never held while writing to a client
 	rng      *rand.Rand
 	accounts []*account // in the order of Options.Bots
@@ -28,10 +35,9 @@ type Server struct {
 	files    map[string]*storedFile
 	queries  map[string]bool // callback queries that may be answered
 	books    *books
-	plans    []*plan
+	plans    stage.Plans[Fault]
 	holds    map[holdKey]time.Time
 	rates    map[rateKey][]time.Time
-	watchers map[chan Happening]struct{}
 	lastID   int64 // files, queries, albums and chats made up here
 }
 
@@ -47,15 +53,15 @@ func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("telegram simulator: %w", err)
 	}
-	s := &Server{opts: o, watchers: map[chan Happening]struct{}{}, hooked: make(chan struct{}, 1)}
-	s.stop, s.stopped = context.WithCancel(context.Background())
+	s := &Server{opts: o, plans: newPlans(), hooked: make(chan struct{}, 1)}
+	s.lifetime, s.stop = stage.NewLife("telegram simulator", o.Addr)
 	s.reset()
 	return s, nil
 }
 
 // reset gives the server a fresh world. The caller holds the lock, or is New.
 func (s *Server) reset() {
-	s.rng = rand.New(rand.NewPCG(s.opts.Seed, s.opts.Seed^0x9e3779b97f4a7c15))
+	s.rng = stage.NewRand(s.opts.Seed)
 	for _, a := range s.accounts {
 		a.inbox.oust(textOusted)
 	}
@@ -69,11 +75,10 @@ func (s *Server) reset() {
 	}
 	s.rooms, s.people = map[int64]*room{}, map[int64]Person{}
 	s.files, s.queries = map[string]*storedFile{}, map[string]bool{}
-	if s.books != nil {
-		s.books.touch()
-	}
-	s.books = newBooks(s.opts.Keep)
-	s.plans, s.holds, s.rates = nil, map[holdKey]time.Time{}, map[rateKey][]time.Time{}
+	s.books = newBooks(s.opts.Keep, &s.changes)
+	s.books.Touch()
+	s.plans.Clear()
+	s.holds, s.rates = map[holdKey]time.Time{}, map[rateKey][]time.Time{}
 	s.lastID = 0
 }
 
@@ -85,90 +90,11 @@ func (s *Server) Reset() {
 	s.reset()
 }
 
-// Listen opens the listening socket, so that URL is known before Run. Run
-// calls it when nobody else did. Listen and URL may not run at the same time.
-func (s *Server) Listen() error {
-	if s.listener != nil {
-		return nil
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(s.stop, "tcp", s.opts.Addr)
-	if err != nil {
-		return fmt.Errorf("telegram simulator: listen: %w", err)
-	}
-	s.listener = l
-	return nil
-}
-
-// URL is the root to give to a client, without a trailing slash; empty before
-// Listen.
-func (s *Server) URL() string {
-	if s.listener == nil {
-		return ""
-	}
-	return "http://" + s.listener.Addr().String()
-}
-
 // Run serves until ctx ends; then long polls are cut, and everything has
 // stopped when it returns. A server runs once. The error is nil after an
 // ordinary end.
 func (s *Server) Run(ctx context.Context) error {
-	if err := s.Listen(); err != nil {
-		return err
-	}
-	h := &http.Server{
-		Handler:           s.Handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		BaseContext:       func(net.Listener) context.Context { return s.stop },
-	}
-	// Shutdown would wait for connections on which nothing was ever asked.
-	var unused sync.Map
-	h.ConnState = func(c net.Conn, is http.ConnState) {
-		if unused.Delete(c); is == http.StateNew {
-			unused.Store(c, nil)
-		}
-	}
-	h.RegisterOnShutdown(func() {
-		unused.Range(func(c, _ any) bool {
-			_ = c.(net.Conn).Close()
-			return true
-		})
-	})
-	served := make(chan error, 1)
-	go func() { served <- h.Serve(s.listener) }()
-	var hooks sync.WaitGroup
-	hooks.Go(func() { s.deliverHooks(s.stop) })
-	defer hooks.Wait()
-	var err error
-	select {
-	case err = <-served:
-		served <- err
-	case <-ctx.Done():
-	}
-	s.stopped()
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	// What is left after that are connections that came at the last moment.
-	if err = h.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
-		err = nil
-	}
-	err = errors.Join(err, h.Close())
-	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
-		err = errors.Join(err, e)
-	}
-	if err != nil {
-		return fmt.Errorf("telegram simulator: serve: %w", err)
-	}
-	return nil
-}
-
-// Close releases the socket of a server that was never run.
-func (s *Server) Close() error {
-	s.stopped()
-	if s.listener == nil {
-		return nil
-	}
-	return s.listener.Close()
+	return stage.Serve(ctx, s.lifetime, stage.Play{Handler: s.Handler(), Beside: s.deliverHooks})
 }
 
 func (s *Server) account(username string) *account {

@@ -15,11 +15,11 @@ var chatActions = []string{
 // the lock.
 func (s *Server) signal(e SignalEntry, entities []Entity) {
 	e.At = s.opts.Now()
-	s.books.signals.add(e)
+	s.books.signals.Add(e)
 	s.show(Happening{
 		Kind: e.Kind, Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, Text: e.Text, Entities: entities, At: e.At,
 	})
-	s.books.touch()
+	s.books.Touch()
 }
 
 func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {

@@ -1,8 +1,9 @@
 package telegram
 
 import (
-	"context"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Happening is something that people in a chat see at once.
@@ -22,33 +23,7 @@ type Happening struct {
 	At       time.Time
 }
 
-// watchBuffer is how many happenings a slow watcher may lag behind.
-const watchBuffer = 1024
-
-// Watch delivers what bots do from now on until ctx ends, when the channel is
-// closed. A watcher more than 1024 happenings behind misses the next ones;
-// they are counted in Totals.Missed. The books miss nothing.
-func (s *Server) Watch(ctx context.Context) <-chan Happening {
-	c := make(chan Happening, watchBuffer)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watchers[c] = struct{}{}
-	context.AfterFunc(ctx, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.watchers, c)
-		close(c)
-	})
-	return c
-}
-
 // show tells the watchers. The caller holds the lock.
 func (s *Server) show(h Happening) {
-	for c := range s.watchers {
-		select {
-		case c <- h:
-		default:
-			s.books.totals.Missed++
-		}
-	}
+	s.books.totals.Missed += stage.Show(&s.watchers, h)
 }

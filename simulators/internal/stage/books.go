@@ -1,0 +1,94 @@
+package stage
+
+import (
+	"context"
+	"sync"
+)
+
+// Shelf is a list that forgets its oldest entries. The zero Shelf keeps none. Its
+// owner guards it.
+type Shelf[T any] struct {
+	items []*T
+	keep  int
+	lost  *int
+}
+
+// NewShelf returns a shelf of keep entries, none when keep is negative, that counts
+// in lost what it forgets.
+func NewShelf[T any](keep int, lost *int) Shelf[T] { return Shelf[T]{keep: keep, lost: lost} }
+
+// Add puts v behind the others and returns the entry, which may be changed later.
+func (s *Shelf[T]) Add(v T) *T {
+	if s.keep < 0 {
+		*s.lost++
+		return &v
+	}
+	if len(s.items) >= 2*s.keep {
+		gone := len(s.items) - s.keep
+		s.items = append(make([]*T, 0, 2*s.keep), s.items[gone:]...)
+	}
+	if len(s.items) >= s.keep {
+		*s.lost++
+	}
+	s.items = append(s.items, &v)
+	return &v
+}
+
+// Copy returns the entries as they are now, oldest first.
+func (s *Shelf[T]) Copy() []T {
+	from := max(len(s.items)-max(s.keep, 0), 0)
+	out := make([]T, 0, len(s.items)-from)
+	for _, v := range s.items[from:] {
+		out = append(out, *v)
+	}
+	return out
+}
+
+// Items returns the entries themselves, oldest first, perhaps with some that are
+// forgotten. It is valid until the next Add.
+func (s *Shelf[T]) Items() []*T { return s.items }
+
+// Change wakes those who wait for one. The zero Change is ready. Its methods may be
+// called concurrently.
+type Change struct {
+	mu   sync.Mutex
+	next chan struct{} // closed at the next change; nil when nobody waits
+}
+
+// Touch says that something changed.
+func (c *Change) Touch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next != nil {
+		close(c.next)
+		c.next = nil
+	}
+}
+
+// Next returns a channel that is closed at the next change.
+func (c *Change) Next() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next == nil {
+		c.next = make(chan struct{})
+	}
+	return c.next
+}
+
+// Await returns the first snapshot that satisfies done, or the cause of the
+// context's end together with the snapshot at that moment. Changes that come while
+// done runs are seen together.
+func Await[B any](ctx context.Context, c *Change, snapshot func() B, done func(B) bool) (B, error) {
+	for {
+		changed := c.Next()
+		b := snapshot()
+		if done(b) {
+			return b, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return b, context.Cause(ctx)
+		}
+	}
+}

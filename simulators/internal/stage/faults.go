@@ -1,0 +1,98 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// ErrFault says that a fault cannot be planned.
+var ErrFault = errors.New("fault cannot be planned")
+
+// Timing says which of the calls that a fault matches it falls on. Without Next,
+// Every and Probability it is every one.
+type Timing struct {
+	Skip        int     // matching calls that pass first
+	Next        int     // falls after which the plan ends
+	Every       int     // it falls on each k-th
+	Probability float64 // it falls on a seeded draw
+}
+
+// Plans are the faults that are planned, in their order. Their owner guards them.
+type Plans[F any] struct {
+	check  func(F) error
+	timing func(F) Timing
+	list   []*planned[F]
+}
+
+// planned is a fault of the plan, and how often it was matched and fell.
+type planned[F any] struct {
+	fault      F
+	seen, fell int
+}
+
+// NewPlans returns an empty plan. check says why a fault cannot be planned, beside
+// its timing.
+func NewPlans[F any](check func(F) error, timing func(F) Timing) Plans[F] {
+	return Plans[F]{check: check, timing: timing}
+}
+
+// Add plans faults behind those that are planned. None is added when check refuses
+// one, or its timing is out of range.
+func (p *Plans[F]) Add(fs ...F) error {
+	for _, f := range fs {
+		if err := p.check(f); err != nil {
+			return err
+		}
+		if t := p.timing(f); t.Probability < 0 || t.Probability > 1 || min(t.Skip, t.Next, t.Every) < 0 {
+			return fmt.Errorf("%w: a number is out of range: %+v", ErrFault, t)
+		}
+	}
+	for _, f := range fs {
+		p.list = append(p.list, &planned[F]{fault: f})
+	}
+	return nil
+}
+
+// Clear ends all plans.
+func (p *Plans[F]) Clear() { p.list = nil }
+
+// Draw returns the first fault that matches and falls, or nil. It counts the call
+// for each that matches up to that one.
+func (p *Plans[F]) Draw(rng *rand.Rand, matches func(*F) bool) *F {
+	for i, one := range p.list {
+		if !matches(&one.fault) {
+			continue
+		}
+		t := p.timing(one.fault)
+		if !one.falls(t, rng) {
+			continue
+		}
+		if t.Next > 0 && one.fell >= t.Next {
+			p.list = slices.Delete(p.list, i, i+1)
+		}
+		return &one.fault
+	}
+	return nil
+}
+
+// falls counts a matching call and reports whether the fault falls on it.
+func (p *planned[F]) falls(t Timing, rng *rand.Rand) bool {
+	p.seen++
+	if p.seen <= t.Skip {
+		return false
+	}
+	if t.Every > 0 && (p.seen-t.Skip)%t.Every != 0 {
+		return false
+	}
+	if t.Probability > 0 && rng.Float64() >= t.Probability {
+		return false
+	}
+	p.fell++
+	return true
+}
+
+// NewRand returns the source of all that is random in a simulator: equal seeds give
+// equal runs.
+func NewRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)) }

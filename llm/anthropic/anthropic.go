@@ -104,13 +104,13 @@ func (m *Model) Info() llm.Info { return m.info }
 // Stream sends r once and yields the answer; see [llm.Model].
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		a := &answer{request: r, provider: m.o.Provider, model: m.o.Model, yield: yield}
+		a := &answer{request: r, provider: m.o.Provider, model: m.o.Model, yield: yield, allowed: wire.NewAllowance(m.maxTokens(r))}
 		resp, fault := m.run(ctx, r, a)
 		switch {
 		case a.stopped:
 		case fault != nil:
 			fault.Provider, fault.Model = m.o.Provider, m.o.Model
-			fault.Visible, fault.Received = a.visible, a.received
+			fault.Visible, fault.Received = a.visible, a.allowed.Received()
 			if fault.Sent {
 				fault.Usage = a.usage.partial()
 			}
@@ -143,6 +143,9 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 			return nil, x.Fault(err)
 		}
 		done, err := a.take(e.Data)
+		if err == nil {
+			err = a.allowed.Err()
+		}
 		switch {
 		case a.stopped:
 			return nil, nil

@@ -14,10 +14,10 @@ import (
 	"parley/transcript"
 )
 
-// What one answer may hold at most; more is malformed.
+// What one answer may hold at most, besides its allowance; more is malformed.
 const (
-	mostText      = 4 << 20 // bytes of text and thinking together
 	mostArguments = 1 << 20 // bytes of one tool call's arguments
+	mostWarnings  = 32
 )
 
 // errReported says that an event is the provider's own report of a failure.
@@ -53,11 +53,10 @@ type answer struct {
 	provider, model string
 	yield           func(llm.Event, error) bool
 
-	stopped  bool // the consumer does not want more
-	visible  bool
-	received int // bytes of text, thinking and arguments
-	text     int // bytes of text and thinking
-	events   int
+	stopped bool // the consumer does not want more
+	visible bool
+	allowed wire.Allowance
+	events  int
 
 	id         string
 	reported   string // the model as the answer names it
@@ -82,7 +81,7 @@ func (a *answer) warn(format string, args ...any) {
 	if a.warned == nil {
 		a.warned = map[string]bool{}
 	}
-	if !a.warned[text] {
+	if !a.warned[text] && len(a.warned) < mostWarnings {
 		a.warned[text] = true
 		a.emit(llm.Event{Type: llm.Warning, Text: text})
 	}
@@ -147,6 +146,7 @@ func (a *answer) open(e event) error {
 		return err
 	}
 	a.blocks = append(a.blocks, b)
+	a.allowed.Frame(2 * len(b.first)) // as it came, and decoded
 	switch b.kind {
 	case "text":
 		a.emit(llm.Event{Type: llm.ContentStart})
@@ -171,8 +171,8 @@ func (a *answer) add(e event) error {
 }
 
 func (a *answer) grow(b *openBlock, d delta) error {
-	n := len(d.Text) + len(d.Thinking) + len(d.PartialJSON)
-	a.received += n
+	a.allowed.Output(len(d.Text) + len(d.Thinking) + len(d.PartialJSON))
+	a.allowed.Keep(len(d.Signature) + len(d.Citation))
 	switch d.Type {
 	case "text_delta":
 		b.text.WriteString(d.Text)
@@ -194,14 +194,10 @@ func (a *answer) grow(b *openBlock, d delta) error {
 		if d.PartialJSON != "" && b.kind == "tool_use" {
 			a.emit(llm.Event{Type: llm.ToolUseDelta, Text: d.PartialJSON})
 		}
-		return nil
 	case "citations_delta":
 		b.citations = append(b.citations, d.Citation)
 	default:
 		a.warn("unknown delta %.40q", d.Type)
-	}
-	if a.text += len(d.Text) + len(d.Thinking); a.text > mostText {
-		return broken("answer longer than %d bytes", mostText)
 	}
 	return nil
 }

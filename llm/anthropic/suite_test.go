@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -28,8 +29,24 @@ func TestTheAdapterKeepsThePromisesOfAModel(t *testing.T) {
 			return event("error", errorJSON(kind, message))
 		},
 		Refusal: errorJSON,
+		Hoards: map[string]func(int) string{ // block 0 is a text
+			"empty blocks": func(i int) string {
+				return event("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, i+1))
+			},
+			"blocks that nobody knows": func(i int) string {
+				return event("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"new","x":%q}}`, i+1, long))
+			},
+			"signatures": func(int) string {
+				return event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":%q}}`, long))
+			},
+			"citations": func(int) string {
+				return event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"x":%q}}}`, long))
+			},
+		},
 	}})
 }
+
+var long = strings.Repeat("x", 100<<10)
 
 const model = "claude-opus-4-8"
 

@@ -139,7 +139,7 @@ func (a *answer) used() costs.Usage {
 	}
 	a.warn("no final usage reported: estimated")
 	b.Source = costs.Estimated
-	b.Output = max(b.Output, llm.EstimateText(a.received))
+	b.Output = max(b.Output, llm.EstimateText(a.allowed.Received()))
 	if a.usage.Input == nil {
 		b.Input = llm.Estimate(a.request)
 	}

@@ -72,6 +72,47 @@ func brokenAnswers(t *testing.T, a Adapter) {
 			}
 		})
 	}
+	// abuse M1: whatever a server sends, little of it is kept.
+	for name, hoard := range a.Wire.Hoards {
+		t.Run("without an end: "+name, func(t *testing.T) {
+			t.Parallel()
+			const most = 64 << 20
+			sent := 0
+			p := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				begin(w)
+				for _, e := range whole[:a.Wire.Visible] {
+					send(w, e)
+				}
+				for i := 0; sent < most && r.Context().Err() == nil; i++ {
+					e := hoard(i)
+					sent += len(e)
+					send(w, e)
+				}
+			})
+			o := ask(t.Context(), t, a.Open(t, p.endpoint()), tooled())
+			if o.err == nil || o.err.Kind != llm.Malformed || !o.err.Sent {
+				t.Errorf("%+v after %d bytes", o.err, sent)
+			}
+		})
+	}
+	t.Run("more than was asked for", func(t *testing.T) { // abuse M3
+		t.Parallel()
+		r := tooled()
+		r.MaxTokens = 1000
+		piece := strings.Repeat("word ", 100)
+		for pieces, want := range map[int]llm.Kind{16: "", 100: llm.Malformed} { // two tokens for each that was asked for, and twelve
+			answer := a.Wire.Text(slices.Repeat([]string{piece}, pieces)...)
+			o := ask(t.Context(), t, a.Open(t, serve(t, stream(answer...)).endpoint()), r)
+			switch {
+			case want == "" && o.err != nil:
+				t.Errorf("%d bytes: %v", pieces*len(piece), o.err)
+			case want != "" && (o.err == nil || o.err.Kind != want || !strings.Contains(o.err.Error(), "1000 tokens")):
+				t.Errorf("%d bytes: %+v", pieces*len(piece), o.err)
+			case want != "" && (o.err.Received <= 8*r.MaxTokens || o.err.Received > 16*r.MaxTokens):
+				t.Errorf("%d bytes were read", o.err.Received)
+			}
+		}
+	})
 	for _, kind := range []llm.Kind{llm.Overloaded, llm.RateLimited, llm.Server, llm.Quota, llm.ContextLength} {
 		t.Run("an error event inside status 200: "+string(kind), func(t *testing.T) {
 			t.Parallel()

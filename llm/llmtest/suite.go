@@ -42,6 +42,10 @@ type Wire struct {
 	// that a consumer sees, and Final the number of events without which the
 	// answer still is complete.
 	Visible, Final int
+	// Hoards are events of which an answer may bring one after another, with i from
+	// 0, behind the first Visible events of a Text, and each of which the adapter
+	// keeps something.
+	Hoards map[string]func(i int) string
 	// Error is an error event inside a stream, and Refusal the body of a
 	// response with an error status, both for an error of this kind.
 	Error   func(kind llm.Kind, message string) string

@@ -3,6 +3,7 @@ package openai
 import (
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/wire"
 )
 
 // incoming is what both protocols know of an answer that is being received:
@@ -18,7 +19,7 @@ type incoming struct {
 
 // incoming is the answer to r before its first byte.
 func (b *base) incoming(r llm.Request, yield func(llm.Event, error) bool) incoming {
-	return incoming{sink: sink{yield: yield}, request: r, provider: b.o.Provider, model: b.o.Model}
+	return incoming{sink: sink{yield: yield, allowed: wire.NewAllowance(b.maxTokens(r))}, request: r, provider: b.o.Provider, model: b.o.Model}
 }
 
 // conclude yields what the exchange came to: the answer, or the fault together
@@ -28,7 +29,7 @@ func (a *incoming) conclude(resp *llm.Response, fault *llm.Error) {
 	case a.stopped:
 	case fault != nil:
 		fault.Provider, fault.Model = a.provider, a.model
-		fault.Visible, fault.Received = a.visible, a.received
+		fault.Visible, fault.Received = a.visible, a.allowed.Received()
 		fault.RequestID = firstOf(fault.RequestID, a.id)
 		fault.Usage = a.partial()
 		a.yield(llm.Event{}, fault)
@@ -44,7 +45,7 @@ func (a *incoming) used() costs.Usage {
 		u = a.usage.buckets()
 	} else {
 		a.warn("no usage reported: estimated")
-		u = costs.Usage{Input: llm.Estimate(a.request), Output: llm.EstimateText(a.received), Source: costs.Estimated}
+		u = costs.Usage{Input: llm.Estimate(a.request), Output: llm.EstimateText(a.allowed.Received()), Source: costs.Estimated}
 	}
 	u.Tier = a.tier
 	return u

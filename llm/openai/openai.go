@@ -106,7 +106,9 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		if wire.IsError(e.Data) {
 			return nil, x.Reported(e.Data)
 		}
-		err = a.take(e.Data)
+		if err = a.take(e.Data); err == nil {
+			err = a.allowed.Err()
+		}
 		switch {
 		case a.stopped:
 			return nil, nil

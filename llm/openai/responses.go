@@ -70,7 +70,9 @@ func (m *Responses) run(ctx context.Context, r llm.Request, a *turn) (*llm.Respo
 		if e.Type == "error" || given(e.Error) {
 			return nil, reported(x, sent.Data)
 		}
-		err = a.take(e)
+		if err = a.take(e); err == nil {
+			err = a.allowed.Err()
+		}
 		switch {
 		case a.stopped:
 			return nil, nil

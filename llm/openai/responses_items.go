@@ -61,6 +61,7 @@ func (a *turn) begin(it *item) (*item, error) {
 		return nil, broken("more than %d items", mostItems)
 	}
 	a.items = append(a.items, it)
+	a.allowed.Frame(len(it.id) + len(it.kind) + len(it.callID) + len(it.name))
 	return it, nil
 }
 
@@ -103,6 +104,7 @@ func (a *turn) finish(it *item, raw json.RawMessage) error {
 		return err
 	}
 	it.raw, it.status = raw, s.Status
+	a.allowed.Keep(len(raw))
 	switch it.kind {
 	case "message":
 		whole, refused, err := said(s.Content)

@@ -77,7 +77,6 @@ type turn struct {
 
 	items []*item
 	open  *item // the message whose text is being shown
-	said  int   // bytes of text and thinking
 }
 
 // take works in one event.
@@ -210,7 +209,7 @@ func (a *turn) say(it *item, piece string) error {
 	}
 	it.text.WriteString(piece)
 	a.piece(llm.ContentDelta, piece)
-	return a.bound(piece)
+	return nil
 }
 
 // close ends the text that is being shown.
@@ -233,13 +232,6 @@ func (a *turn) think(it *item, source string, part int, piece string) error {
 	it.part = part
 	it.text.WriteString(piece)
 	a.piece(llm.ThinkingDelta, piece)
-	return a.bound(piece)
-}
-
-func (a *turn) bound(piece string) error {
-	if a.said += len(piece); a.said > mostText {
-		return broken("answer longer than %d bytes", mostText)
-	}
 	return nil
 }
 

@@ -42,6 +42,14 @@ func TestResponsesKeepThePromisesOfAModel(t *testing.T) { // D09
 				return event("error", fmt.Sprintf(`"code":%q,"message":%s,"param":null`, errorCode(kind), quote(message)))
 			},
 			Refusal: errorJSON,
+			Hoards: map[string]func(int) string{ // item 0 is a message
+				"items": func(i int) string {
+					return event("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":{"type":"web_search_call","id":"i%d"}`, i+1, i))
+				},
+				"items that are done": func(i int) string {
+					return event("response.output_item.done", fmt.Sprintf(`"output_index":%d,"item":{"type":"web_search_call","id":"i%d","x":%q}`, i+1, i, long))
+				},
+			},
 		},
 	})
 }

@@ -7,13 +7,15 @@ import (
 	"parley/llm/wire"
 )
 
+const mostWarnings = 32
+
 // sink is where the events of an answer go, and what has gone there.
 type sink struct {
-	yield    func(llm.Event, error) bool
-	stopped  bool // the consumer does not want more
-	visible  bool
-	received int // bytes of text, thinking and arguments
-	warned   map[string]bool
+	yield   func(llm.Event, error) bool
+	stopped bool // the consumer does not want more
+	visible bool
+	allowed wire.Allowance
+	warned  map[string]bool
 }
 
 func (s *sink) emit(e llm.Event) {
@@ -28,7 +30,7 @@ func (s *sink) emit(e llm.Event) {
 
 // piece is an event that brings bytes for which the output is paid.
 func (s *sink) piece(kind llm.EventType, text string) {
-	s.received += len(text)
+	s.allowed.Output(len(text))
 	s.emit(llm.Event{Type: kind, Text: text})
 }
 
@@ -37,7 +39,7 @@ func (s *sink) warn(format string, args ...any) {
 	if s.warned == nil {
 		s.warned = map[string]bool{}
 	}
-	if !s.warned[text] {
+	if !s.warned[text] && len(s.warned) < mostWarnings {
 		s.warned[text] = true
 		s.emit(llm.Event{Type: llm.Warning, Text: text})
 	}

@@ -12,9 +12,8 @@ import (
 	"parley/transcript"
 )
 
-// What one answer may hold at most; more is malformed.
+// What one answer may hold at most, besides its allowance; more is malformed.
 const (
-	mostText      = 4 << 20 // bytes of text and thinking together
 	mostArguments = 1 << 20 // bytes of one tool call's arguments
 	mostCalls     = 1024
 )
@@ -95,6 +94,11 @@ func (a *answer) take(raw []byte) error {
 }
 
 func (a *answer) add(delta map[string]json.RawMessage) error {
+	for name, raw := range delta {
+		if isReasoning(name) { // kept as it goes back to the provider
+			a.allowed.Keep(len(name) + len(raw))
+		}
+	}
 	if thought := a.reasoning.add(delta); thought != "" {
 		a.piece(llm.ThinkingDelta, thought)
 	}
@@ -114,9 +118,6 @@ func (a *answer) add(delta map[string]json.RawMessage) error {
 	if refusal != "" {
 		a.refused = true
 		a.say(refusal)
-	}
-	if a.text.Len()+a.reasoning.text.Len() > mostText {
-		return broken("answer longer than %d bytes", mostText)
 	}
 	return a.addCalls(delta["tool_calls"])
 }
@@ -205,6 +206,7 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 				c.extra = map[string]json.RawMessage{}
 			}
 			c.extra[name] = raw
+			a.allowed.Keep(len(name) + len(raw))
 		}
 	}
 	if c.name != "" && !c.started {
@@ -217,7 +219,7 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 	}
 	c.input.WriteString(piece)
 	if c.input.Len() > mostArguments {
-		a.received += len(piece)
+		a.allowed.Output(len(piece))
 		return broken("arguments longer than %d bytes", mostArguments)
 	}
 	a.piece(llm.ToolUseDelta, piece)
@@ -259,6 +261,7 @@ func (a *answer) find(index *int, id, name string) (*call, error) {
 		c.id = wire.SafeID(id)
 	}
 	a.calls = append(a.calls, c)
+	a.allowed.Frame(len(id) + len(name))
 	return c, nil
 }
 

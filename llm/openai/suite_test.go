@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -25,8 +26,21 @@ func TestTheAdapterKeepsThePromisesOfAModel(t *testing.T) {
 		},
 		Error:   func(kind llm.Kind, message string) string { return data(errorJSON(kind, message)) },
 		Refusal: errorJSON,
+		Hoards: map[string]func(int) string{
+			"calls": func(i int) string {
+				return data(fmt.Sprintf(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"look"}}]}}]}`, i, i))
+			},
+			"fields of a call": func(i int) string {
+				return data(fmt.Sprintf(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"x%d":%q}]}}]}`, i, long))
+			},
+			"details of reasoning": func(i int) string {
+				return data(fmt.Sprintf(`{"choices":[{"index":0,"delta":{"reasoning_details":[{"index":%d,"type":"x","signature":%q}]}}]}`, i, long))
+			},
+		},
 	}})
 }
+
+var long = strings.Repeat("x", 100<<10)
 
 func open(t testing.TB, e llmtest.Endpoint) llm.Model {
 	m, err := openai.New(openai.Options{

@@ -14,7 +14,7 @@ type Event struct {
 }
 
 // mostEvent is how many bytes an event of an answer may have at most.
-const mostEvent = 32 << 20
+const mostEvent = 2 * mostKept
 
 var byteOrderMark = []byte("\ufeff")
 

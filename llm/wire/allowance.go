@@ -1,0 +1,52 @@
+package wire
+
+import "fmt"
+
+// What one answer may hold, whoever wrote it.
+const (
+	mostKept = 8 << 20 // bytes that stay in memory until its end, and in the history
+
+	// keptFrame is about what the frame of a block, an item or a call takes.
+	keptFrame = 512
+
+	// Providers promise no more output than was asked for, and a call is reserved for
+	// that. Text, thinking and arguments have about four bytes for a token, and hardly
+	// ever eight on average; outputSlack is for short answers. What goes on beyond is
+	// not paid for twice over.
+	bytesPerToken = 8
+	outputSlack   = 4 << 10
+)
+
+// Allowance counts what an answer brings, and says when it is too much. The zero
+// Allowance has no limit of output. It is not safe for concurrent use.
+type Allowance struct {
+	tokens       int // asked for; 0: any
+	kept, output int // bytes
+}
+
+// NewAllowance returns the allowance of an answer for which so many tokens were asked;
+// 0 means any number.
+func NewAllowance(maxTokens int) Allowance { return Allowance{tokens: max(maxTokens, 0)} }
+
+// Frame counts a block, an item or a call, with n bytes that are kept.
+func (a *Allowance) Frame(n int) { a.kept += keptFrame + n }
+
+// Keep counts n bytes that are kept and are not paid for by themselves.
+func (a *Allowance) Keep(n int) { a.kept += n }
+
+// Output counts n bytes of text, thinking or arguments, which are kept too.
+func (a *Allowance) Output(n int) { a.kept, a.output = a.kept+n, a.output+n }
+
+// Received returns the bytes of text, thinking and arguments.
+func (a *Allowance) Received() int { return a.output }
+
+// Err returns an error that is ErrMalformed when the answer holds too much.
+func (a *Allowance) Err() error {
+	if a.kept > mostKept {
+		return fmt.Errorf("%w: answer longer than %d bytes", ErrMalformed, mostKept)
+	}
+	if most := bytesPerToken*a.tokens + outputSlack; a.tokens > 0 && a.output > most {
+		return fmt.Errorf("%w: the answer goes on beyond the %d tokens that were asked for: %d bytes came", ErrMalformed, a.tokens, a.output)
+	}
+	return nil
+}

@@ -106,13 +106,16 @@ func (r *run) group(ctx context.Context, b *batch) (*Outcome, error) {
 			text := cmp.Or(f.done.Content, b.words, textDone)
 			return r.finish(ctx, nil, Outcome{Finish: transcript.Done, Text: text}, messagesOf(all), eventsOf(all)...)
 		}
+		b.failed.fit(f)
 		commit, done := r.commit(ctx)
 		err = r.Journal.Append(commit, f.message)
 		done()
 		if err != nil {
 			return nil, fmt.Errorf("store result of tool %s: %w", rest[0].Name, err)
 		}
-		b.failed.note(rest[0].ToolCall, f.status != StatusOK)
+		if rest[0].index < maxCalls {
+			b.failed.note(rest[0].ToolCall, f.status != StatusOK)
+		}
 		for _, e := range f.events {
 			r.emit(e)
 		}

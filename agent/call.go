@@ -113,6 +113,9 @@ func (r *run) arguments(c call) (a tools.Arguments, shown string, err error) {
 // can.
 func (r *run) refusal(b batch, c call, args tools.Arguments, decoding error) string {
 	set := r.t.Tools
+	if c.index >= maxCalls {
+		return resultTooMany
+	}
 	if _, ok := set.Lookup(c.Name); !ok {
 		return unknownTool(c.Name, set.Nearest(c.Name))
 	}

@@ -342,3 +342,55 @@ func TestAnEarlierTurnsOpenCallsAreLeftAlone(t *testing.T) {
 	}
 	r.requestsAreSound(t)
 }
+
+// abuse M2: of one answer 32 calls are run, and the tools of a turn give 2 MiB.
+func TestCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	many := func(n, from int) llmtest.Turn {
+		var turn llmtest.Turn
+		for i := range n {
+			turn = append(turn, llmtest.Call{ID: fmt.Sprint("c", from+i), Name: "echo", Input: `{"text":"x"}`})
+		}
+		return turn
+	}
+	t.Run("in an answer", func(t *testing.T) {
+		t.Parallel()
+		for _, category := range []tools.Category{tools.Read, tools.Write} {
+			var ran atomic.Int64
+			r := newRig(t, setOf(t, tool(t, "echo", category, counted(&ran, echo))), many(100, 0), many(1, 100), text("ok"))
+			r.run(t, t.Context())
+			res := r.journal.results()
+			if ran.Load() != 33 || len(res) != 101 || res[100].IsError { // one that was not run has not failed
+				t.Fatalf("%d ran, %d results, the last %+v", ran.Load(), len(res), res[len(res)-1])
+			}
+			res = res[:100]
+			for i, re := range res {
+				if re.IsError != (i >= 32) || re.IsError && !strings.Contains(re.Content, "first 32") {
+					t.Errorf("result %d: %+v", i, re)
+				}
+			}
+		}
+	})
+	t.Run("in what they return", func(t *testing.T) {
+		t.Parallel()
+		const each = 100 << 10
+		long := func(context.Context, input, tools.Call) (tools.Result, error) {
+			return tools.Result{Content: strings.Repeat("x", each)}, nil
+		}
+		r := newRig(t, setOf(t, tool(t, "echo", tools.Read, long)), many(15, 0), many(15, 15), text("ok"))
+		r.loop.ToolOutput = each
+		r.run(t, t.Context())
+		total, whole := 0, 0
+		for _, re := range r.journal.results() {
+			total += len(re.Content)
+			if len(re.Content) == each {
+				whole++
+			} else if !strings.HasSuffix(re.Content, "ask for less at a time]") {
+				t.Errorf("cut without a word: …%q", re.Content[max(0, len(re.Content)-100):])
+			}
+		}
+		if whole != (2<<20)/each || total > 2<<20+15*1024 {
+			t.Errorf("%d whole, %d bytes in all", whole, total)
+		}
+	})
+}

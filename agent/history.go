@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/tools"
 	"parley/transcript"
 )
 
@@ -27,6 +28,9 @@ func stepOf(turn, id string) (step int, ok bool) {
 	step, err := strconv.Atoi(rest)
 	return step, err == nil
 }
+
+// maxCalls is how many calls of one answer are run. (abuse M2)
+const maxCalls = 32
 
 // batch is the calls of one answer that have no result yet, in order.
 type batch struct {
@@ -120,8 +124,12 @@ func distinct(m transcript.Message, id string) transcript.Message {
 }
 
 // failures counts how often in a row the same call failed. Any success in
-// between starts the count anew: something may have changed. (2.7.1)
-type failures struct{ row map[string]int }
+// between starts the count anew: something may have changed. (2.7.1) It also
+// counts the bytes of all results of the turn.
+type failures struct {
+	row   map[string]int
+	bytes int
+}
 
 // maxFailures of the same call in a row, then it is not run again.
 const maxFailures = 2
@@ -138,15 +146,39 @@ func (f *failures) exhausted(c transcript.ToolCall) bool {
 	return f.row[c.Name+"\x00"+c.Input] >= maxFailures
 }
 
+// maxResults is the most bytes that the tools of one turn give to the model; that
+// is more than a model's window holds. What comes later is cut to leastResult.
+const (
+	maxResults  = 2 << 20
+	leastResult = 512
+)
+
+// fit cuts the result of a call to what is left for the turn, and counts it.
+func (f *failures) fit(c *finishedCall) {
+	for i, p := range c.message.Parts {
+		res, ok := p.(transcript.ToolResult)
+		if !ok {
+			continue
+		}
+		if left := max(maxResults-f.bytes, leastResult); len(res.Content) > left {
+			const note = "\n[the tools of this turn have returned as much as fits: ask for less at a time]"
+			res.Content = tools.Limit(res.Content, max(left-len(note), leastResult)) + note
+			c.message.Parts[i] = res
+		}
+		f.bytes += len(res.Content)
+	}
+}
+
 // failuresOf counts in the turn's part of the history.
 func failuresOf(history []transcript.Message, turn string) *failures {
-	f := &failures{map[string]int{}}
+	f := &failures{row: map[string]int{}}
 	open := map[string]transcript.ToolCall{}
 	for _, m := range history {
 		if m.Role == transcript.Assistant {
 			clear(open)
 			if _, own := stepOf(turn, m.ID); own {
-				for _, c := range m.Calls() {
+				cs := m.Calls()
+				for _, c := range cs[:min(len(cs), maxCalls)] { // the others were not run
 					open[c.ID] = c
 				}
 			}
@@ -155,6 +187,7 @@ func failuresOf(history []transcript.Message, turn string) *failures {
 			if res, ok := p.(transcript.ToolResult); ok {
 				if c, ok := open[res.ToolCallID]; ok {
 					f.note(c, res.IsError)
+					f.bytes += len(res.Content)
 				}
 			}
 		}

@@ -204,6 +204,24 @@ func unseenIn(ctx context.Context, store sessions.Store, b *broker.Broker) (foun
 	}); err != nil {
 		return nil, fmt.Errorf("compare the mailboxes with the log: %w", err)
 	}
+	for tries := 1; ; tries++ {
+		found, err = unseenAbove(ctx, b, touched)
+		if err == nil {
+			return found, nil
+		}
+		if tries == compareTries || ctx.Err() != nil || !errors.Is(err, broker.ErrUnavailable) {
+			return nil, fmt.Errorf("compare the mailboxes with the log: %w", err)
+		}
+	}
+}
+
+// compareTries is how often the log is read from its beginning when it, or this
+// machine, stood still meanwhile.
+const compareTries = 5
+
+// unseenAbove returns the newest message of each mailbox that has one above what the
+// store was told of.
+func unseenAbove(ctx context.Context, b *broker.Broker, touched map[string]uint64) (found []unseen, err error) {
 	var failed error
 	err = b.LastAll(ctx, func(token string, seq uint64) bool {
 		if touched[token] >= seq {
@@ -219,10 +237,7 @@ func unseenIn(ctx context.Context, store sessions.Store, b *broker.Broker) (foun
 		}
 		return true
 	})
-	if err = errors.Join(failed, err); err != nil {
-		return nil, fmt.Errorf("compare the mailboxes with the log: %w", err)
-	}
-	return found, nil
+	return found, errors.Join(failed, err)
 }
 
 // newest is the newest message of the mailbox above after that says whose it is;

@@ -76,6 +76,25 @@ func amount(n int64) *costs.Amount {
 	return &a
 }
 
+// firstday P1: Groq's compound models say the usage in a field of their own.
+func TestUsageOfGroq(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		chunks []string
+		want   int64
+	}{
+		"in its own field only":   {[]string{data(`{"id":"x","model":"m","choices":[],"x_groq":{"id":"r","usage":{"prompt_tokens":900,"completion_tokens":5}}}`)}, 900},
+		"in both":                 {[]string{data(`{"id":"x","model":"m","choices":[],"x_groq":{"usage":{"prompt_tokens":1,"completion_tokens":1}},"usage":{"prompt_tokens":900,"completion_tokens":5}}`)}, 900},
+		"a field without it":      {[]string{data(`{"id":"x","model":"m","choices":[],"x_groq":{"id":"r"}}`), usageChunk(`{"prompt_tokens":900,"completion_tokens":5}`)}, 900},
+		"a field of another sort": {[]string{data(`{"id":"x","model":"m","choices":[],"x_groq":"r"}`), usageChunk(`{"prompt_tokens":900,"completion_tokens":5}`)}, 900},
+	} {
+		resp, _, err := ask(t, newModel(t, serve(t, answer(append([]string{chunk(`{"content":"a"}`, `"stop"`)}, c.chunks...)...)), openai.Options{}), greeting())
+		if err != nil || resp.Usage.Input != c.want || resp.Usage.Output != 5 || resp.Usage.Source != costs.Reported {
+			t.Errorf("%s: %+v, %v", name, resp, err)
+		}
+	}
+}
+
 func TestUsageBecomesDisjointBuckets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

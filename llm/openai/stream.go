@@ -30,6 +30,22 @@ type chunk struct {
 		Finish string                     `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *counts `json:"usage"`
+	Groq  groq    `json:"x_groq"`
+}
+
+// groq is what only Groq says; its compound models say the usage nowhere else.
+// (firstday P1)
+type groq struct{ usage *counts }
+
+// UnmarshalJSON reads the usage, where there is one.
+func (g *groq) UnmarshalJSON(raw []byte) error {
+	var v struct {
+		Usage *counts `json:"usage"`
+	}
+	if json.Unmarshal(raw, &v) == nil { // the field is nobody's standard
+		g.usage = v.Usage
+	}
+	return nil
 }
 
 // answer is an assistant message that is being received.
@@ -74,6 +90,9 @@ func (a *answer) take(raw []byte) error {
 	}
 	if c.Tier != "" {
 		a.tier = c.Tier
+	}
+	if c.Groq.usage != nil {
+		a.usage = c.Groq.usage
 	}
 	if c.Usage != nil { // the last one counts; some servers send it with every chunk
 		a.usage = c.Usage

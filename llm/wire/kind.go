@@ -124,6 +124,9 @@ func kindOf(status int, a apiError) llm.Kind {
 			}
 		}
 	}
+	if status < 400 && a.kind == "invalid_request_error" { // an error event inside HTTP 200 (firstday P2)
+		return llm.InvalidRequest
+	}
 	return byStatus(status)
 }
 

@@ -69,6 +69,8 @@ func TestAnErrorIsWhatItsNameSaysThenItsSentenceThenItsStatus(t *testing.T) {
 		{200, `{"error":{"code":402,"message":"pay"}}`, llm.Quota},
 		{200, `{"error":{"code":503,"message":"later"}}`, llm.Overloaded},
 		{200, `{"error":{"message":"?"}}`, llm.Server},
+		{200, `{"error":{"type":"invalid_request_error","message":"no such tool"}}`, llm.InvalidRequest}, // firstday P2
+		{200, `{"error":{"type":"invalid_request_error","message":"prompt is too long"}}`, llm.ContextLength},
 	} {
 		a, ok := parseAPIError([]byte(c.body))
 		if got := kindOf(c.status, a); !ok || got != c.want {

@@ -158,7 +158,7 @@ var _ io.ReadSeeker = (*watched)(nil)
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.at += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && err != io.EOF { // one that wraps it is no end
 		w.err = err
 	}
 	return n, err //nolint:wrapcheck // io.EOF is told by identity

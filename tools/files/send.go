@@ -218,6 +218,6 @@ type watched struct {
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
-	w.failed = w.failed || err != nil && !errors.Is(err, io.EOF)
+	w.failed = w.failed || err != nil && err != io.EOF // one that wraps it is no end
 	return n, err //nolint:wrapcheck // io.EOF is told by identity
 }

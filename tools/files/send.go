@@ -219,5 +219,5 @@ type watched struct {
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.failed = w.failed || err != nil && err != io.EOF // one that wraps it is no end
-	return n, err //nolint:wrapcheck // io.EOF is told by identity
+	return n, err                                      //nolint:wrapcheck // io.EOF is told by identity
 }

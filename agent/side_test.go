@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,21 +124,26 @@ func TestWhatHappensToOneCallDoesNotHurtThoseBesideIt(t *testing.T) {
 			return tools.Verdict{}, nil
 		}, want: "Error: Permission denied: no"},
 	} {
-		work := func(ctx context.Context, in input, tc tools.Call) (tools.Result, error) {
-			if in.Text == "2" {
-				return c.work(ctx, in, tc)
-			}
-			return echo(ctx, in, tc)
-		}
-		r := newRig(t, setOf(t, limited{beside{tool(t, "side", tools.Write, work)}, 50 * time.Millisecond}), three(), text("ok"))
-		r.loop.Gate = c.gate
-		if o := r.run(t, t.Context()); o.Text != "ok" || len(r.journal.results()) != 3 {
-			t.Fatalf("%s: %+v, %+v", name, o, r.journal.results())
-		}
-		res := r.journal.results()
-		wantResult(t, res[0], "c1", "echo 1", false)
-		wantResult(t, res[1], "c2", c.want, true)
-		wantResult(t, res[2], "c3", "echo 3", false)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				work := func(ctx context.Context, in input, tc tools.Call) (tools.Result, error) {
+					if in.Text == "2" {
+						return c.work(ctx, in, tc)
+					}
+					return echo(ctx, in, tc)
+				}
+				r := newRig(t, setOf(t, limited{beside{tool(t, "side", tools.Write, work)}, 50 * time.Millisecond}), three(), text("ok"))
+				r.loop.Gate = c.gate
+				if o := r.run(t, t.Context()); o.Text != "ok" || len(r.journal.results()) != 3 {
+					t.Fatalf("%+v, %+v", o, r.journal.results())
+				}
+				res := r.journal.results()
+				wantResult(t, res[0], "c1", "echo 1", false)
+				wantResult(t, res[1], "c2", c.want, true)
+				wantResult(t, res[2], "c3", "echo 3", false)
+			})
+		})
 	}
 }
 

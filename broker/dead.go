@@ -59,8 +59,9 @@ func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 	return err
 }
 
-// dropOldestEvent deletes the oldest letter that gives way; false when there is none.
-func (b *Broker) dropOldestEvent(ctx context.Context) (dropped bool, err error) {
+// dropOldestEvent deletes the oldest letter that gives way, unless another process has
+// just done so; found is false when there is none.
+func (b *Broker) dropOldestEvent(ctx context.Context) (found bool, err error) {
 	err = b.try(ctx, "make room among the dead letters", func(ctx context.Context) error {
 		m, err := b.dead.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(deadEvents))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -69,16 +70,17 @@ func (b *Broker) dropOldestEvent(ctx context.Context) (dropped bool, err error) 
 		if err != nil {
 			return err
 		}
-		dropped = true
-		if err = b.dead.DeleteMsg(ctx, m.Sequence); errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
-			return nil // another process did
+		found = true
+		err = b.dead.DeleteMsg(ctx, m.Sequence)
+		if err == nil {
+			b.deadDropped.Add(1)
+		}
+		if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+			return nil
 		}
 		return err
 	})
-	if err == nil && dropped {
-		b.deadDropped.Add(1)
-	}
-	return dropped, err
+	return found, err
 }
 
 // DeadLetters are up to limit dead letters above place after, oldest first.

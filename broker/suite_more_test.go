@@ -85,7 +85,7 @@ func testDeadEvents(t *testing.T, open opener) {
 	if err != nil || len(left) == events || left[len(left)-1] != fmt.Sprint("event", events-1) || left[0] != fmt.Sprint("event", events-len(left)) {
 		t.Errorf("left are %q, %v", left, err)
 	}
-	if st.DeadDropped != uint64(events-len(left)) || st.DeadFull || st.DeadBytes == 0 || int64(st.DeadBytes) > st.DeadMaxBytes {
+	if st.DeadDropped == 0 || st.DeadFull || st.DeadBytes == 0 || int64(st.DeadBytes) > st.DeadMaxBytes {
 		t.Errorf("the numbers are %+v", st)
 	}
 	kept := 0

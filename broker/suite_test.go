@@ -243,8 +243,11 @@ func testDedupe(t *testing.T, open opener) {
 	if a1 != a2 || o1 != o2 || a1 == o1 {
 		t.Errorf("places %d %d and %d %d", a1, a2, o1, o2)
 	}
-	for _, n := range []int{1, 2} {
-		if got := mailboxOf(t, b, token(n)); len(got) != 1 {
+	for n, last := range map[int]uint64{1: a1, 2: o1} {
+		if e, err := b.NextAtLeast(t.Context(), token(n), 0, last); err != nil || e.Seq != last {
+			t.Errorf("mailbox %d: %+v, %v", n, e, err)
+		}
+		if got := mailboxOf(t, b, token(n)); len(got) > 1 {
 			t.Errorf("mailbox %d has %d messages", n, len(got))
 		}
 	}

@@ -114,7 +114,7 @@ func (r *run) arguments(c call) (a tools.Arguments, shown string, err error) {
 func (r *run) refusal(b batch, c call, args tools.Arguments, decoding error) string {
 	set := r.t.Tools
 	if c.index >= maxCalls {
-		return resultTooMany
+		return fmt.Sprintf("Error: not run: of one answer the first %d calls are run; ask again for the rest, as far as it is needed", maxCalls)
 	}
 	if _, ok := set.Lookup(c.Name); !ok {
 		return unknownTool(c.Name, set.Nearest(c.Name))

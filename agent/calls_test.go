@@ -389,7 +389,7 @@ func TestCallsAreBounded(t *testing.T) {
 				t.Errorf("cut without a word: …%q", re.Content[max(0, len(re.Content)-100):])
 			}
 		}
-		if whole != (2<<20)/each || total > 2<<20+15*1024 {
+		if whole != (2<<20)/each || total > 2<<20+30*512 {
 			t.Errorf("%d whole, %d bytes in all", whole, total)
 		}
 	})

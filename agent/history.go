@@ -162,7 +162,7 @@ func (f *failures) fit(c *finishedCall) {
 		}
 		if left := max(maxResults-f.bytes, leastResult); len(res.Content) > left {
 			const note = "\n[the tools of this turn have returned as much as fits: ask for less at a time]"
-			res.Content = tools.Limit(res.Content, max(left-len(note), leastResult)) + note
+			res.Content = tools.Limit(res.Content, left-len(note)) + note
 			c.message.Parts[i] = res
 		}
 		f.bytes += len(res.Content)

@@ -9,7 +9,6 @@ const (
 	resultInterrupted = "Error: interrupted, outcome unknown"
 	resultSuperseded  = "Not run: a new message came first. Ask again if it is still needed."
 	resultCut         = "Error: the answer reached the output limit inside this call; it was not run"
-	resultTooMany     = "Error: not run: of one answer the first 32 calls are run; ask again for the rest, as far as it is needed"
 	resultPanic       = "Error: the tool crashed"
 	resultEmpty       = "(no output)"
 	resultMissing     = "Error: no result was recorded for this call" // pairs that history lost

@@ -11,8 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// deadEventTTL is how long letters are kept that give way.
-const deadEventTTL = 30 * 24 * time.Hour
+const (
+	deadEventTTL = 30 * 24 * time.Hour // of letters that give way
+	deadSlack    = 64 << 10            // more than the server adds to a letter, and others take meanwhile
+)
 
 // DeadLetter stores l for people to look at. The same ID again stores nothing,
 // however late. A Body that is not JSON is kept too and read back as a JSON
@@ -40,15 +42,18 @@ func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 	if l.Event {
 		subject, header = prefixDeadEvent+messageID("", l.ID), nats.Header{jetstream.MsgTTLHeader: {deadEventTTL.String()}}
 	}
-	for {
-		_, err = b.store(ctx, "store a dead letter", streamDead, subject, "", encodeFrame(body, string(meta)), header)
-		if !errors.Is(err, ErrFull) {
+	frame := encodeFrame(body, string(meta))
+	for room := 0; ; {
+		_, err = b.store(ctx, "store a dead letter", streamDead, subject, "", frame, header)
+		if !errors.Is(err, ErrFull) || room > 2*len(frame)+deadSlack { // else it is not their limit that is reached, but the disk's
 			break
 		}
-		if made, merr := b.dropOldestEvent(ctx); merr != nil || !made {
+		size, merr := b.dropOldestEvent(ctx)
+		if merr != nil || size == 0 {
 			err = errors.Join(err, merr)
 			break
 		}
+		room += size
 	}
 	if !l.Event {
 		b.deadFull.Store(errors.Is(err, ErrFull))
@@ -60,8 +65,8 @@ func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 }
 
 // dropOldestEvent deletes the oldest letter that gives way, unless another process has
-// just done so; found is false when there is none.
-func (b *Broker) dropOldestEvent(ctx context.Context) (found bool, err error) {
+// just done so, and returns its size; 0 when there is none.
+func (b *Broker) dropOldestEvent(ctx context.Context) (size int, err error) {
 	err = b.try(ctx, "make room among the dead letters", func(ctx context.Context) error {
 		m, err := b.dead.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(deadEvents))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -70,7 +75,7 @@ func (b *Broker) dropOldestEvent(ctx context.Context) (found bool, err error) {
 		if err != nil {
 			return err
 		}
-		found = true
+		size = len(m.Data)
 		err = b.dead.DeleteMsg(ctx, m.Sequence)
 		if err == nil {
 			b.deadDropped.Add(1)
@@ -80,7 +85,7 @@ func (b *Broker) dropOldestEvent(ctx context.Context) (found bool, err error) {
 		}
 		return err
 	})
-	return found, err
+	return size, err
 }
 
 // DeadLetters are up to limit dead letters above place after, oldest first.

@@ -57,7 +57,8 @@ func testDeadLetters(t *testing.T, open opener) {
 	}
 }
 
-// abuse H1: what strangers can fill stops nobody.
+// testDeadEvents holds the log to abuse H1: letters of unreadable events, which
+// strangers can cause, keep out no letter of an accepted message.
 func testDeadEvents(t *testing.T, open opener) {
 	b := open(t, func(o *Options) { o.MaxBytes = 4 << 20 }) // 512 KiB of it for dead letters
 	body, _ := json.Marshal(strings.Repeat("x", 20<<10))

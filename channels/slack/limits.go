@@ -2,9 +2,9 @@ package slack
 
 import "time"
 
-// sameEnd allows for Slack's counting of whole seconds. A wait that is asked for a
-// post is of its channel, until another channel is told one that ends at the same
-// moment.
+// sameEnd is how far apart two waits may end that are one, since Slack counts whole
+// seconds. A wait that Slack asks for after a post holds for the post's channel; when
+// a post to another channel is given the same end, it holds for all of them.
 const sameEnd = time.Second
 
 // limited returns by what Slack counts a call: by method and workspace, and posts

@@ -171,7 +171,7 @@ type counter struct {
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	return n, err //nolint:wrapcheck // whoever fetches looks for it in the chain
+	return n, err //nolint:wrapcheck // Fetch returns it in the chain of its own error
 }
 
 // verdict says why a file will never be had; p is empty when it may be, after wait.

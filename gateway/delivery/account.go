@@ -41,7 +41,7 @@ func (a *account) find(ctx context.Context, to sessionkeys.Address) (place, erro
 	return place{to, c}, nil
 }
 
-// movedSince says whether the chat had another id at that time: ids of messages
+// movedSince reports whether the chat had another id at that time: ids of messages
 // from then name nothing, or something else, where it is now.
 func (p place) movedSince(at time.Time) bool {
 	return !p.chat.MovedAt.IsZero() && at.Before(p.chat.MovedAt)
@@ -68,7 +68,7 @@ func (a *account) follow(ctx context.Context, at *place, to string) error {
 
 // shut notes that the network takes nothing more for the chat, as of when the
 // refused call began. What waits for it is dropped with it, and what runs there
-// is stopped: nobody would read the answer, and it costs money. It returns false
+// is stopped: the answer could not be sent, and it costs money. It returns false
 // when the chat was opened again since.
 func (a *account) shut(ctx context.Context, to sessionkeys.Address, id string, began time.Time) (bool, error) {
 	ctx = context.WithoutCancel(ctx)

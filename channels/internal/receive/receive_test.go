@@ -22,7 +22,7 @@ var (
 	errRival   = errors.New("another one receives")
 )
 
-// recorder keeps what an observer is told.
+// recorder is an observer that records its calls.
 type recorder struct {
 	channels.Nobody
 	calls []string

@@ -113,7 +113,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if err := b.fitBody(); err != nil {
 		return err
 	}
-	err = b.try(ctx, "prepare the streams", func(ctx context.Context) error {
+	err = b.tryFor(ctx, b.o.opening(), "prepare the streams", func(ctx context.Context) error {
 		if err := checkServer(ctx, b.nc, b.js); err != nil {
 			return err
 		}

@@ -25,7 +25,12 @@ var ErrClosed = errors.New("the message log is closed")
 // try runs f until it succeeds, fails for a reason that waiting does not mend,
 // or the time is up; then the error is ErrUnavailable, or the context's.
 func (b *Broker) try(ctx context.Context, what string, f func(ctx context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, b.o.Timeout)
+	return b.tryFor(ctx, b.o.Timeout, what, f)
+}
+
+// tryFor is try with a time of its own.
+func (b *Broker) tryFor(ctx context.Context, within time.Duration, what string, f func(ctx context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	pause := firstPause
 	for {

@@ -85,7 +85,7 @@ func (h *host) start() (*server.Server, error) {
 	srv.SetLoggerV2(h.log, false, false, false)
 	h.log.started()
 	srv.Start()
-	if !srv.ReadyForConnections(h.o.Timeout) || !srv.JetStreamEnabled() {
+	if !srv.ReadyForConnections(h.o.opening()) || !srv.JetStreamEnabled() {
 		stop(srv)
 		return nil, fmt.Errorf("start the message server: %s", h.log.lastError())
 	}

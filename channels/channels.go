@@ -190,8 +190,11 @@ type Message struct {
 
 	// Mentioned: the bot is addressed by name, by a command for it, or by a
 	// reply to one of its messages. Always true in a DM.
-	Mentioned   bool         `json:"mentioned"`
-	ReplyTo     *Quote       `json:"reply_to,omitempty"`
+	Mentioned bool   `json:"mentioned"`
+	ReplyTo   *Quote `json:"reply_to,omitempty"`
+	// Forwarded is what others said elsewhere and the sender passed on. It is never
+	// part of Text: no command, no mention.
+	Forwarded   []Quote      `json:"forwarded,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
 	MovedTo     string       `json:"moved_to,omitempty"` // Migrated: the chat's new id, of the same kind and without a thread
 
@@ -227,11 +230,35 @@ type Sender struct {
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 
-// Quote is the message that another one answers.
+// Blank reports whether there is nothing in m that could be answered.
+func (m Message) Blank() bool {
+	return m.Text == "" && len(m.Attachments) == 0 && len(m.Forwarded) == 0
+}
+
+// Bytes counts what of m a model would read beside its files.
+func (m Message) Bytes() int {
+	n := len(m.Text)
+	if m.ReplyTo != nil {
+		n += len(m.ReplyTo.Text)
+	}
+	for _, q := range m.Forwarded {
+		n += len(q.Text)
+	}
+	return n
+}
+
+// Quote is what was said before and elsewhere: the message that another one answers,
+// or one that is passed on.
 type Quote struct {
-	MessageID string `json:"message_id"`
+	MessageID string `json:"message_id,omitempty"` // empty: not in this chat, or not known
 	Text      string `json:"text,omitempty"`
-	FromBot   bool   `json:"from_bot,omitempty"` // ours
+	// Author is who wrote it, as the network vouches for; the zero Sender: nobody knows.
+	Author  Sender `json:"author,omitzero"`
+	FromBot bool   `json:"from_bot,omitempty"` // ours
+	Piece   bool   `json:"piece,omitempty"`    // the sender chose this part of the message
+	// Untrusted: Author may not talk to the bot, or is not known. Adapters leave it to
+	// intake, which knows.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Attachment is a file by reference; fetching it is the adapter's business.

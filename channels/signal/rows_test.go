@@ -263,7 +263,7 @@ func TestQuotesSayWhatIsAnsweredAlsoOfWhatIsGone(t *testing.T) {
 	}
 	// Answering us is addressing us.
 	r.say(t, team, bob, "why?", sim.SayOptions{Quote: &sim.Quote{Timestamp: entry.Timestamp, Author: ourACI}})
-	if a := got.next(); !a.Mentioned || a.ReplyTo == nil || !a.ReplyTo.FromBot || a.ReplyTo.MessageID != receipt.MessageID || a.ReplyTo.Text != "an answer" {
+	if a := got.next(); !a.Mentioned || a.ReplyTo == nil || !a.ReplyTo.FromBot || a.ReplyTo.MessageID != receipt.MessageID || a.ReplyTo.Text != "an answer" || a.ReplyTo.Author.ID == "" {
 		t.Errorf("an answer to us came as %+v, %+v", a, a.ReplyTo)
 	}
 	// Answering somebody else is not.

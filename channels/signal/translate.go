@@ -253,7 +253,7 @@ func (r *receiver) reply(m *channels.Message, q *quote) bool {
 	}
 	aci, number := cmp.Or(q.AuthorUUID, aciOf(q.Author)), cmp.Or(q.AuthorNumber, numberOf(q.Author))
 	ours := r.me.is(aci, number)
-	author, _ := r.people.same(aci, number)
+	author, alias := r.people.same(aci, number)
 	if ours {
 		author = r.o.Account
 	}
@@ -261,7 +261,7 @@ func (r *receiver) reply(m *channels.Message, q *quote) bool {
 		return false
 	}
 	text := address(q.Text, q.Mentions, func(mention) bool { return false }).text
-	m.ReplyTo = &channels.Quote{MessageID: messageID(q.ID, author), Text: text, FromBot: ours}
+	m.ReplyTo = &channels.Quote{MessageID: messageID(q.ID, author), Text: text, FromBot: ours, Author: channels.Sender{ID: author, Alias: alias}}
 	return ours
 }
 

@@ -79,8 +79,12 @@ type edit struct {
 
 // attached is what a message quotes or shows of another place.
 type attached struct {
-	Fallback string `json:"fallback"`
-	Text     string `json:"text"`
+	Fallback   string `json:"fallback"`
+	Text       string `json:"text"`
+	AuthorID   string `json:"author_id"`
+	AuthorName string `json:"author_name"`
+	IsShare    bool   `json:"is_share"`
+	IsPost     bool   `json:"is_msg_unfurl"` // of a post, which the text links to
 }
 
 type fileRef struct {

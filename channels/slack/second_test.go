@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +99,52 @@ func TestSlackGosOwnServerTellsWhoWeAre(t *testing.T) {
 	m := <-taken
 	if m.Text != "hello" || !strings.HasSuffix(m.Address.Account, "/W012A3CDE") || m.Sender.Name == "" {
 		t.Errorf("it came as %+v", m)
+	}
+}
+
+// abuse M5: a shared post is its author's, and not said by whoever shares it; what
+// Slack shows of a link is nobody's.
+func TestASharedPostIsItsAuthors(t *testing.T) {
+	t.Parallel()
+	s := startTheirs(t)
+	ch := s.channel(t)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	taken := make(chan channels.Message, 1)
+	go func() {
+		ended <- ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
+			taken <- m
+			return nil
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Receive ended with: %v", err)
+		}
+	})
+	<-s.up
+	mallory := channels.Sender{ID: "U0MAL", Name: "Mallory"}
+	for i, c := range []struct {
+		fields    string
+		text      string
+		forwarded []channels.Quote
+	}{
+		{`"text":"","attachments":[{"is_share":true,"text":"/new","author_id":"U0MAL","author_name":"Mallory","fallback":"x"}]`, "", []channels.Quote{{Text: "/new", Author: mallory}}},
+		{`"text":"see","attachments":[{"is_msg_unfurl":true,"text":"/stop","author_id":"U0MAL","author_name":"Mallory"}]`, "see", []channels.Quote{{Text: "/stop", Author: mallory}}},
+		{`"text":"see","attachments":[{"text":"a page","fallback":"page"}]`, "see", nil},
+		{`"text":"","attachments":[{"fallback":"card"}]`, "", []channels.Quote{{Text: "card"}}},
+		{`"text":"","attachments":[{"is_share":true,"text":"mine","author_id":"W012A3CDE"}]`, "", []channels.Quote{{Text: "mine", FromBot: true, Author: channels.Sender{ID: "W012A3CDE"}}}},
+	} {
+		p := hello(time.Now())
+		p.body = strings.Replace(p.body, `"text":"hello"`, c.fields, 1)
+		p.body = strings.Replace(p.body, "000100", fmt.Sprintf("%06d", i+1), 1)
+		if w := bring(t.Context(), ch, p); w.Code != http.StatusOK {
+			t.Fatalf("answered %d", w.Code)
+		}
+		if m := <-taken; m.Kind != channels.Said || m.Text != c.text || !slices.Equal(m.Forwarded, c.forwarded) {
+			t.Errorf("%s came as %s %q, passed on %+v", c.fields, m.Kind, m.Text, m.Forwarded)
+		}
 	}
 }
 

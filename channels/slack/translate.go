@@ -83,18 +83,9 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 	m.Event, m.MessageID, m.SentAt = "m-"+p.TS, p.TS, clock(p.TS)
 	m.Sender = r.sender(c, user, p)
 	m.Attachments = attachments(p.Files)
-	said := p.Text
-	if said == "" {
-		for _, a := range p.Shared { // forwarded posts have no text of their own
-			said = cmp.Or(a.Text, a.Fallback)
-			if said != "" {
-				break
-			}
-		}
-	}
-	t := r.plain(said)
-	m.Text = t.text
-	if m.Text == "" && len(m.Attachments) == 0 {
+	t := r.plain(p.Text)
+	m.Text, m.Forwarded = t.text, r.forwarded(p)
+	if m.Blank() {
 		if !t.mentioned && !mention {
 			m.Problem = "a message without text or file"
 			return nil
@@ -113,6 +104,22 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 		}
 	}
 	return nil
+}
+
+// forwarded lists what the post passes on of others. What Slack shows of a link in
+// the text is not passed on by anybody.
+func (r *receiver) forwarded(p *post) (all []channels.Quote) {
+	for _, a := range p.Shared {
+		text := r.plain(cmp.Or(a.Text, a.Fallback)).text
+		if text == "" || p.Text != "" && !a.IsShare && !a.IsPost {
+			continue
+		}
+		all = append(all, channels.Quote{
+			Text: text, FromBot: r.me.posted(a.AuthorID, ""),
+			Author: channels.Sender{ID: a.AuthorID, Name: markup.Name(a.AuthorName)},
+		})
+	}
+	return all
 }
 
 // ours says whether the bot itself posted it.

@@ -128,6 +128,9 @@ func (r *receiver) said(m *channels.Message, t *message, edited bool) error {
 		m.Problem = "a message without text or file"
 		return nil
 	}
+	if t.Origin != nil { // nobody who passes a message on says what it says
+		m.Forwarded, text, entities = r.forwarded(t.Origin, text), "", nil
+	}
 	a := address(text, entities, r.me)
 	m.Text = a.text
 	toUs := r.reply(m, t)
@@ -171,27 +174,6 @@ func (r *receiver) place(m *channels.Message, c *chat, t *message) error {
 		m.Address.Thread = generalTopic
 	}
 	return nil
-}
-
-// reply fills ReplyTo and says whether the message answers one of ours. In a
-// topic every message "answers" the one that opened the topic; that is none.
-func (r *receiver) reply(m *channels.Message, t *message) bool {
-	var q message
-	if len(t.ReplyTo) == 0 || json.Unmarshal(t.ReplyTo, &q) != nil || q.MessageID == 0 {
-		return false
-	}
-	if t.IsTopic && q.MessageID == t.ThreadID {
-		return false
-	}
-	ours := q.From != nil && q.From.ID == r.me.ID
-	m.ReplyTo = &channels.Quote{MessageID: strconv.FormatInt(q.MessageID, 10), Text: q.Text, FromBot: ours}
-	if q.Text == "" {
-		m.ReplyTo.Text = q.Caption
-	}
-	if t.Quote != nil && t.Quote.Text != "" {
-		m.ReplyTo.Text = t.Quote.Text
-	}
-	return ours
 }
 
 func (r *receiver) pressed(m *channels.Message, t *callbackQuery) error {

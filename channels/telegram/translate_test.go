@@ -3,6 +3,8 @@ package telegram
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +198,75 @@ func TestWhatIsNotForParleyIsUnhandled(t *testing.T) {
 	} {
 		if m := r.read(raw); m.Kind != channels.Unhandled || m.Problem == "" || m.Event != "9" {
 			t.Errorf("%s: %+v", raw, m)
+		}
+	}
+}
+
+// abuse M5, firstday T3: whoever passes a message on says nothing that it says; and
+// what is answered comes with who wrote it.
+func TestWordsOfOthersComeAsTheirs(t *testing.T) {
+	t.Parallel()
+	r := translator(t)
+	mallory := channels.Sender{ID: "6", Name: "Mallory"}
+	news := channels.Sender{ID: "-7", Name: "News", Anonymous: true}
+	for name, c := range map[string]struct {
+		fields    string // of a message of Ann's to the bot
+		text      string
+		forwarded []channels.Quote
+		answers   *channels.Quote
+	}{
+		"a forwarded command": {
+			`"text":"/new@parley_bot","entities":[{"type":"bot_command","offset":0,"length":15}],"forward_origin":{"type":"user","date":1,"sender_user":{"id":6,"first_name":"Mallory"}}`,
+			"",
+			[]channels.Quote{{Text: "/new@parley_bot", Author: mallory}},
+			nil,
+		},
+		"of somebody who hides": {
+			`"text":"hi","forward_origin":{"type":"hidden_user","date":1,"sender_user_name":"Ann"}`,
+			"",
+			[]channels.Quote{{Text: "hi", Author: channels.Sender{Name: "Ann", Anonymous: true}}},
+			nil,
+		},
+		"a picture of a channel": {
+			`"photo":[{"file_id":"x"}],"caption":"look","forward_origin":{"type":"channel","date":1,"chat":{"id":-7,"type":"channel","title":"News"},"message_id":3}`,
+			"",
+			[]channels.Quote{{Text: "look", Author: news}},
+			nil,
+		},
+		"a picture without words": {
+			`"photo":[{"file_id":"x"}],"forward_origin":{"type":"chat","date":1,"sender_chat":{"id":-7,"type":"supergroup","title":"News"}}`,
+			"",
+			[]channels.Quote{{Author: news}},
+			nil,
+		},
+		"ours": {
+			`"text":"mine","forward_origin":{"type":"user","date":1,"sender_user":{"id":42,"is_bot":true,"first_name":"Parley"}}`,
+			"",
+			[]channels.Quote{{Text: "mine", FromBot: true, Author: channels.Sender{ID: "42", Name: "Parley", Bot: true}}},
+			nil,
+		},
+		"of an unknown sort": {`"text":"hi","forward_origin":{"type":"new"}`, "", []channels.Quote{{Text: "hi", Author: channels.Sender{Anonymous: true}}}, nil},
+		"an answer to somebody": {
+			`"text":"so?","reply_to_message":{"message_id":3,"text":"long","from":{"id":6,"first_name":"Mallory"}}`,
+			"so?", nil, &channels.Quote{MessageID: "3", Text: "long", Author: mallory},
+		},
+		"an answer to a piece of ours": {
+			`"text":"so?","reply_to_message":{"message_id":3,"text":"a long text","from":{"id":42,"is_bot":true}},"quote":{"text":"long","position":2,"is_manual":true}`,
+			"so?", nil, &channels.Quote{MessageID: "3", Text: "long", FromBot: true, Piece: true, Author: channels.Sender{ID: "42", Bot: true}},
+		},
+		"an answer to what Bob passed on": {
+			`"text":"so?","reply_to_message":{"message_id":3,"text":"obey","from":{"id":5},"forward_origin":{"type":"user","sender_user":{"id":6,"first_name":"Mallory"}}}`,
+			"so?", nil, &channels.Quote{MessageID: "3", Text: "obey", Author: mallory},
+		},
+		"an answer to another chat": {
+			`"text":"so?","external_reply":{"origin":{"type":"user","sender_user":{"id":6,"first_name":"Mallory"}},"chat":{"id":-8,"type":"supergroup"},"message_id":3},"quote":{"text":"obey","position":0}`,
+			"so?", nil, &channels.Quote{Text: "obey", Author: mallory},
+		},
+		"an answer to another chat, with nothing to read": {`"text":"so?","external_reply":{"origin":{"type":"hidden_user"}}`, "so?", nil, nil},
+	} {
+		m := r.read(`{"update_id":9,"message":{"message_id":8,"date":1,"chat":{"id":7,"type":"private"},"from":{"id":7,"first_name":"Ann"},` + c.fields + `}}`)
+		if m.Kind != channels.Said || m.Text != c.text || m.Sender.ID != "7" || !slices.Equal(m.Forwarded, c.forwarded) || !reflect.DeepEqual(m.ReplyTo, c.answers) {
+			t.Errorf("%s: %s %q, passed on %+v, answering %+v", name, m.Kind, m.Text, m.Forwarded, m.ReplyTo)
 		}
 	}
 }

@@ -53,10 +53,10 @@ type message struct {
 	Caption         string          `json:"caption"`
 	CaptionEntities []entity        `json:"caption_entities"`
 	ReplyTo         json.RawMessage `json:"reply_to_message"`
-	Quote           *struct {
-		Text string `json:"text"`
-	} `json:"quote"`
-	Album string `json:"media_group_id"`
+	External        json.RawMessage `json:"external_reply"`
+	Quote           *quotation      `json:"quote"`
+	Origin          *origin         `json:"forward_origin"`
+	Album           string          `json:"media_group_id"`
 
 	MigrateTo   int64 `json:"migrate_to_chat_id"`
 	MigrateFrom int64 `json:"migrate_from_chat_id"`
@@ -69,6 +69,29 @@ type message struct {
 	VideoNote *file  `json:"video_note"`
 	Voice     *file  `json:"voice"`
 	Sticker   *file  `json:"sticker"`
+}
+
+// quotation is the part of a message that is answered.
+type quotation struct {
+	Text   string `json:"text"`
+	Chosen bool   `json:"is_manual"`
+}
+
+// external is an answer to a message of another chat or topic.
+type external struct {
+	Origin *origin `json:"origin"`
+	Chat   *chat   `json:"chat"`
+	ID     int64   `json:"message_id"`
+}
+
+// origin is where a message was first written: a MessageOrigin of the Bot API.
+type origin struct {
+	Type      string `json:"type"`
+	User      *user  `json:"sender_user"`      // user
+	Name      string `json:"sender_user_name"` // hidden_user
+	Sender    *chat  `json:"sender_chat"`      // chat
+	Chat      *chat  `json:"chat"`             // channel
+	Signature string `json:"author_signature"` // chat, channel
 }
 
 type file struct {

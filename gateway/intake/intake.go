@@ -109,6 +109,7 @@ func (i *Intake) stages() pipeline {
 		),
 		nameChatAsKnown,
 		i.authorizeSender,
+		i.judgeQuotes,
 		i.ignoreUnused,
 		i.reopenChat,
 		i.findKey,

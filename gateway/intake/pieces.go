@@ -83,7 +83,11 @@ func ForBot(m channels.Message) bool { return m.Mentioned || m.Address.Kind == s
 
 // Wording is what m says, to know an edit that changes nothing.
 func Wording(m channels.Message) sessions.Wording {
-	sum := sha256.Sum256([]byte(m.Text))
+	words := m.Text
+	for _, q := range m.Forwarded {
+		words += "\x00" + q.Text
+	}
+	sum := sha256.Sum256([]byte(words))
 	return sessions.Wording{
 		Channel: m.Address.Channel, Account: m.Address.Account, Chat: named(m),
 		Message: m.MessageID, Sum: hex.EncodeToString(sum[:16]),

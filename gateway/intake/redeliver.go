@@ -65,7 +65,7 @@ func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys
 	if v := src.Access.Authorize(m, m.Origin); !v.Allowed {
 		return bad(refuse("it may not be answered: %s", v.Hint))
 	}
-	if m.Kind != channels.Said && m.Kind != channels.Edited || m.Text == "" && len(m.Attachments) == 0 {
+	if m.Kind != channels.Said && m.Kind != channels.Edited || m.Blank() {
 		return bad(refuse("it says nothing that could be answered"))
 	}
 	if c, ok := commands.Parse(m.Text); ok && c.Kind() != commands.Queued {
@@ -82,8 +82,8 @@ func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys
 	if problem := unfit(m); problem != "" {
 		return bad(refuse("%s", problem))
 	}
-	if len(m.Text) > MaxText {
-		return bad(refuse("it has %d bytes of text, and at most %d are read", len(m.Text), MaxText))
+	if n := m.Bytes(); n > MaxText {
+		return bad(refuse("it has %d bytes of text, and at most %d are read", n, MaxText))
 	}
 	return m, key, nil
 }

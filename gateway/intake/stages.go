@@ -87,10 +87,10 @@ func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
 func (i *Intake) unused(m channels.Message) string {
 	said := m.Kind == channels.Said || m.Kind == channels.Edited
 	switch {
-	case !said || m.Text == "" && len(m.Attachments) == 0:
+	case !said || m.Blank():
 		return Unsupported
 	case ForBot(m):
-	case len(m.Text) > MaxText: // no piece is so long
+	case m.Bytes() > MaxText: // no piece is so long
 		return NotMentioned
 	case m.Kind == channels.Said && (m.Album != "" || Long(m) || i.pieces.goesOn(m)):
 	default:
@@ -123,7 +123,7 @@ func findCommand(_ context.Context, e *event) (outcome, error) {
 // ignoreEdit ends edits of commands, which are carried out as they were sent, and
 // of messages that are too long, as was said when they came.
 func (i *Intake) ignoreEdit(_ context.Context, e *event) (outcome, error) {
-	if e.Kind != channels.Edited || e.command.Name == "" && len(e.Text) <= MaxText {
+	if e.Kind != channels.Edited || e.command.Name == "" && e.Bytes() <= MaxText {
 		return pass, nil
 	}
 	i.Observer.Deduplicated(e.Channel, "edit")
@@ -132,10 +132,10 @@ func (i *Intake) ignoreEdit(_ context.Context, e *event) (outcome, error) {
 
 // refuseLong tells the sender of more text than is read so.
 func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
-	if len(e.Text) <= MaxText {
+	if e.Bytes() <= MaxText {
 		return pass, nil
 	}
-	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", len(e.Text), MaxText))
+	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.Bytes(), MaxText))
 	if err == nil {
 		i.Observer.Ignored(e.Channel, TooLarge)
 	}

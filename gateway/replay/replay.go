@@ -187,7 +187,7 @@ func (s *stage) worker(l *life) (*worker.Worker, error) {
 		Config: worker.Config{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Me:     sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
 		Log: s.log, Store: l, Agents: s.prompt, Loop: loop, Subagents: children, Busy: s.busy, Attachments: s,
-		Workspace: s.o.Workspace, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+		Workspace: s.o.Workspace, Said: said, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }
 

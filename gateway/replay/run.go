@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,7 +15,7 @@ import (
 	"parley/channels"
 	"parley/gateway/intake"
 	"parley/gateway/recording"
-	"parley/sessionkeys"
+	"parley/gateway/worker"
 	"parley/sessions"
 )
 
@@ -407,16 +408,22 @@ func (s *stage) signalControl(ctx context.Context) {
 	}
 }
 
+// restored begins the event id of a message that was made again from the transcript.
+const restored = "restored "
+
 // restore is a message that reads as text when it is taken into a turn.
 func restore(text string, t *turn) channels.Message {
-	m := channels.Message{
-		Channel: t.Channel, Kind: channels.Said, Address: t.From, Event: "restored " + t.ID, MessageID: t.ReplyTo,
-		Sender: channels.Sender{ID: t.Sender}, Mentioned: true, ReceivedAt: t.Received,
+	return channels.Message{
+		Channel: t.Channel, Kind: channels.Said, Address: t.From, Event: restored + t.ID, MessageID: t.ReplyTo,
+		Sender: channels.Sender{ID: t.Sender}, Mentioned: true, ReceivedAt: t.Received, Text: text,
 	}
-	m.Text = text
-	if t.From.Kind == sessionkeys.DM {
-		return m
+}
+
+// said is what the model reads of a message: of one that was made again what it read
+// then.
+func said(m channels.Message, files []string) string {
+	if strings.HasPrefix(m.Event, restored) {
+		return m.Text
 	}
-	m.ReplyTo, m.Sender.Name, m.Text = quoted(text)
-	return m
+	return worker.Said(m, files)
 }

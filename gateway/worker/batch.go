@@ -33,7 +33,7 @@ func pick(items []item, known []sessions.InboxID, rules Waiting) batch {
 	var last channels.Message // of the same sender
 	bytes := 0
 	add := func(it item, begins bool) {
-		bytes += len(it.msg.Text)
+		bytes += it.msg.Bytes()
 		last = it.msg
 		if slices.Contains(b.events, intake.Inbox(it.msg)) { // a second copy
 			return
@@ -54,10 +54,10 @@ func pick(items []item, known []sessions.InboxID, rules Waiting) batch {
 			taken = true
 			add(it, true)
 		case len(b.items) == 0: // the head cannot be read
-		case !b.full(bytes+len(it.msg.Text)) && intake.Joins(last, it.msg):
+		case !b.full(bytes+it.msg.Bytes()) && intake.Joins(last, it.msg):
 			taken = true
 			add(it, false)
-		case !b.broken && b.more(bytes+len(it.msg.Text)) && rules.follows(b.items[0].msg, last, it.msg):
+		case !b.broken && b.more(bytes+it.msg.Bytes()) && rules.follows(b.items[0].msg, last, it.msg):
 			taken = true
 			add(it, true)
 		case it.msg.Kind == channels.Edited:
@@ -110,7 +110,7 @@ func (b *batch) more(bytes int) bool { return len(b.starts) < mostCollected && b
 func (b *batch) amend(edit channels.Message) bool {
 	for i, it := range b.items {
 		if it.msg.MessageID == edit.MessageID && it.msg.Sender.ID == edit.Sender.ID {
-			b.items[i].msg.Text, b.items[i].msg.Attachments = edit.Text, edit.Attachments
+			b.items[i].msg.Text, b.items[i].msg.Attachments, b.items[i].msg.Forwarded = edit.Text, edit.Attachments, edit.Forwarded
 			b.items[i].msg.Mentioned = it.msg.Mentioned || edit.Mentioned
 			b.events = append(b.events, intake.Inbox(edit))
 			return true
@@ -169,7 +169,7 @@ func (b *batch) mentioned() (channels.Message, bool) {
 
 // parts is the batch as the model reads it; files is what it reads of what came with
 // each utterance.
-func (b *batch) parts(correction bool, files [][]string) (ps []transcript.Part) {
+func (b *batch) parts(correction bool, files [][]string, said func(channels.Message, []string) string) (ps []transcript.Part) {
 	for i := range b.starts {
 		m := whole(b.utterance(i))
 		if correction && i == 0 {
@@ -183,8 +183,9 @@ func (b *batch) parts(correction bool, files [][]string) (ps []transcript.Part) 
 // whole is an utterance as one message.
 func whole(items []item) channels.Message {
 	m := items[0].msg
-	m.Text, m.Attachments = textOf(items), nil
+	m.Text, m.Attachments, m.Forwarded = textOf(items), nil, nil
 	for _, it := range items {
+		m.Forwarded = append(m.Forwarded, it.msg.Forwarded...)
 		if m.ReplyTo == nil {
 			m.ReplyTo = it.msg.ReplyTo
 		}

@@ -59,6 +59,7 @@ func (r *rig) old(person int, text string) channels.Message {
 }
 
 // heard is what the model was asked in the conversation of m, in order.
+// Whoever has no name is called by the id that tests gave them.
 func (r *rig) heard(m channels.Message) (texts []string) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", m.Address)
@@ -75,7 +76,7 @@ func (r *rig) heard(m channels.Message) (texts []string) {
 	}
 	for _, m := range ms {
 		if m.Role == transcript.User {
-			texts = append(texts, m.Words())
+			texts = append(texts, shortIDs.Replace(m.Words()))
 		}
 	}
 	return texts

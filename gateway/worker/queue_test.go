@@ -262,7 +262,7 @@ func TestMessagesInAGroupSayWhoSpeaks(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.await("a request", func() bool { return len(r.model.Requests()) == 1 })
-		if got := r.model.Requests()[0].Messages[0].Words(); got != "[Boss Ann] hello" {
+		if got := r.model.Requests()[0].Messages[0].Words(); got != "[Boss Ann #nodle4] hello" {
 			t.Errorf("the model read %q", got)
 		}
 		r.idle()

@@ -532,3 +532,13 @@ func (r *rig) publishIn(m channels.Message) {
 		r.t.Fatal(err)
 	}
 }
+
+// shortIDs gives the people of a test their ids back.
+var shortIDs = func() *strings.Replacer {
+	var pairs []string
+	for person := range 10 {
+		m := channels.Message{Sender: channels.Sender{ID: strconv.Itoa(person)}}
+		pairs = append(pairs, worker.Said(m, nil), "["+m.Sender.ID+"]")
+	}
+	return strings.NewReplacer(pairs...)
+}()

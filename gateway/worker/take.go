@@ -46,8 +46,9 @@ type question struct {
 	files      [][]string       // what the model reads of what came with it; see bring
 }
 
-func (q *question) message(id string, now time.Time) transcript.Message {
-	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: q.parts(q.correction, q.files)}
+// message is what the model reads of q.
+func (w *Worker) message(q *question, id string, now time.Time) transcript.Message {
+	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: q.parts(q.correction, q.files, w.Said)}
 }
 
 // ask says what b asks; ok is false when nothing: it is to be passed over.
@@ -91,7 +92,7 @@ func (a *actor) open(q question) (bool, error) {
 		return false, err
 	}
 	now := a.w.Now()
-	asked := q.message(id+userSuffix, now)
+	asked := a.w.message(&q, id+userSuffix, now)
 	faultpoint.HitOn("worker.open.before", q.text())
 	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
 		Turn: sessions.Turn{

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"parley/agent"
 	"parley/broker"
-	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/llm"
@@ -118,41 +115,6 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 func (a *actor) ended(j *journal) (bool, error) {
 	a.m, a.served = j.after, true
 	return j.released, nil
-}
-
-// said is what the model reads of a message: who spoke, in a group; what it
-// answers; what came with it, of which each has a line of files.
-func said(m channels.Message, files []string) string {
-	var b strings.Builder
-	if q := m.ReplyTo; q != nil && q.Text != "" && !q.FromBot {
-		for line := range strings.Lines(q.Text) {
-			b.WriteString("> " + strings.TrimRight(line, "\r\n") + "\n")
-		}
-	}
-	if m.Address.Kind != sessionkeys.DM {
-		name := m.Sender.Name
-		if name == "" {
-			name = m.Sender.ID
-		}
-		b.WriteString("[" + strings.Map(plainRune, name) + "] ")
-	}
-	text := m.Text
-	if m.Address.Kind != sessionkeys.DM {
-		text = strings.ReplaceAll(text, "\n[", "\n [") // no line of a message looks like another sender's
-	}
-	b.WriteString(text)
-	for _, f := range files {
-		b.WriteString("\n" + f)
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// plainRune keeps a display name from looking like anything but a name.
-func plainRune(r rune) rune {
-	if !unicode.IsGraphic(r) || r == '[' || r == ']' {
-		return -1
-	}
-	return r
 }
 
 // signal is a hint; nothing depends on it.

@@ -22,6 +22,7 @@ import (
 
 	"parley/agent"
 	"parley/broker"
+	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/llm"
@@ -108,9 +109,12 @@ type Options struct {
 	Busy        *agent.Service
 	Attachments Attachments // nil: no file is brought
 	Workspace   func(sessionkeys.SessionID) (string, error)
-	Observer    Observer
-	Logger      *slog.Logger
-	Now         func() time.Time
+	// Said makes what the model reads of a message and the lines of its files.
+	// Default [Said].
+	Said     func(m channels.Message, files []string) string
+	Observer Observer
+	Logger   *slog.Logger
+	Now      func() time.Time
 }
 
 // Worker runs turns. Make one with New, run it once.
@@ -135,6 +139,9 @@ func New(o Options) (*Worker, error) {
 	o.Config = o.Config.Defaults()
 	if err := o.Config.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if o.Said == nil {
+		o.Said = Said
 	}
 	return &Worker{
 		Options:   o,

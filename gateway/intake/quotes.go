@@ -1,0 +1,42 @@
+package intake
+
+import (
+	"context"
+
+	"parley/channels"
+)
+
+// Most bytes of a quote. Who answers somebody lets words of another person into the
+// conversation: of somebody who may talk to the bot as many as of a message of the
+// largest network, and of anybody else no more than shows what is answered. What the
+// bot itself wrote is in its history: its beginning tells which answer is meant.
+const (
+	mostQuoted    = 16 << 10
+	mostUntrusted = 1 << 10
+	mostOwn       = 300
+)
+
+// judgeQuotes bounds what the message carries of others, and marks as untrusted what
+// is not of somebody who may talk to the bot.
+func (i *Intake) judgeQuotes(_ context.Context, e *event) (outcome, error) {
+	judge := func(q channels.Quote) channels.Quote {
+		q.Untrusted = !q.FromBot && !e.source.Access.authorizePerson(q.Author).Allowed
+		return q
+	}
+	if e.ReplyTo != nil {
+		q := judge(*e.ReplyTo)
+		most := mostQuoted
+		switch {
+		case q.Untrusted:
+			most = mostUntrusted
+		case q.FromBot && !q.Piece:
+			most = mostOwn
+		}
+		q.Text = cut(q.Text, most)
+		e.ReplyTo = &q
+	}
+	for n, q := range e.Forwarded {
+		e.Forwarded[n] = judge(q)
+	}
+	return pass, nil
+}

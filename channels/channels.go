@@ -24,6 +24,14 @@ import (
 // different chats and accounts.
 type Accept func(ctx context.Context, m Message) error
 
+// Heeds reports whether what the sender of m says in its chat could lead to anything.
+// It is quick. Of an event for which it is false an adapter asks the network nothing,
+// and offers it as it came: strangers cost no calls. It decides nothing else.
+type Heeds func(ctx context.Context, m Message) bool
+
+// Everybody heeds all events.
+func Everybody(context.Context, Message) bool { return true }
+
 // Channel is one bot account on one network.
 type Channel interface {
 	// Name is the configured instance name, unique in the process, a label.

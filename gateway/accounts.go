@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -119,3 +120,6 @@ func (c Config) validateChannels(add func(path, format string, args ...any), che
 		add("webhooks.listen", "no channel has a webhook, so nothing would be served there")
 	}
 }
+
+// heeds is a channels.Heeds of all accounts.
+func (g *Gateway) heeds(ctx context.Context, m channels.Message) bool { return g.intake.Heeds(ctx, m) }

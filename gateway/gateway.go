@@ -74,6 +74,7 @@ type Gateway struct {
 	metrics *ops.Metrics
 	sets    ops.Sets
 	chans   []channels.Channel
+	intake  *intake.Intake    // set before any channel receives
 	leases  map[string]string // of the bot accounts, by instance
 	started chan struct{}
 	ops     *ops.Server
@@ -196,6 +197,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Sources: g.sources(), Log: b, Book: store, Observer: g.metrics, Logger: log, Now: g.o.Now, Limits: g.cfg.Limits,
 		Desk: desk,
 	}
+	g.intake = in
 	g.admin, err = g.administer(ctx, opened, in)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func (s SignalConfig) account(name string) account {
 func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	o := signal.Options{
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		ReadReceipts: s.ReadReceipts, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
 	if s.URL == "" {
 		o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)

@@ -56,7 +56,7 @@ func (s SlackConfig) account(name string) account {
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL,
 				Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits,
-				Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
 	}

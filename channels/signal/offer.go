@@ -13,7 +13,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	if e.nothing == "" && e.message.Kind != channels.Unreadable && r.introduce(ctx, e) {
 		e = r.translate(e.raw, e.problem)
 	}
-	if e.longText != "" && !r.complete(ctx, &e) {
+	if e.longText != "" && r.o.Heeds(ctx, e.message) && !r.complete(ctx, &e) {
 		return false
 	}
 	m := e.message

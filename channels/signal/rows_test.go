@@ -1,8 +1,10 @@
 package signal_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -321,5 +323,24 @@ func TestWhoWritesDirectlySeesThatItWasReadIfTheOperatorWantsIt(t *testing.T) {
 	b := r.await(t, "a receipt", func(b sim.Book) bool { return len(b.Signals) > 0 })
 	if s := b.Signals[0]; len(b.Signals) != 1 || s.Kind != "receipt" || s.Text != "read" || s.Target != said.Timestamp || s.Chat != ann.ACI {
 		t.Errorf("%+v", b.Signals)
+	}
+}
+
+// abuse M7: for whom nobody listens to nothing is fetched.
+func TestOfAStrangerNoTextIsFetched(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got := take(t, r.open(t, func(o *signal.Options) {
+		o.Heeds = func(_ context.Context, m channels.Message) bool { return m.Sender.ID == ann.ACI }
+	}), nil)
+	long := strings.Repeat("a long sentence. ", 300)
+	r.say(t, sim.Chat{}, bob, long, sim.SayOptions{})
+	r.say(t, sim.Chat{}, ann, long, sim.SayOptions{})
+	var lengths []int
+	for range 2 {
+		lengths = append(lengths, len(got.next().Text))
+	}
+	if slices.Sort(lengths); lengths[0] >= len(long) || lengths[1] != len(long) {
+		t.Errorf("the texts have %d bytes, want less than %d and that", lengths, len(long))
 	}
 }

@@ -92,6 +92,7 @@ type Options struct {
 	MessageBytes int   // longest message in bytes; default 1900, at most 2000 with the mark of a repeat
 	Reclaim      int64 // bytes of consumed journal that are given back to the disk at once; default 1 MiB
 
+	Heeds    channels.Heeds    // default channels.Everybody
 	Observer channels.Observer // default channels.Nobody
 	Log      *slog.Logger      // default: no log
 	Now      func() time.Time  // default time.Now
@@ -158,6 +159,9 @@ func New(o Options) (*Channel, error) {
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 4<<20)
 	o.MaxFile = cmp.Or(o.MaxFile, 128<<20)
 	o.Reclaim = cmp.Or(o.Reclaim, 1<<20)
+	if o.Heeds == nil {
+		o.Heeds = channels.Everybody
+	}
 	if o.Observer == nil {
 		o.Observer = channels.Nobody{}
 	}

@@ -16,7 +16,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	m := e.message
 	taken := r.Offer(ctx, e.message, func(ctx context.Context, original channels.Message) error {
 		m = original
-		if e.complete != nil {
+		if e.complete != nil && r.o.Heeds(ctx, m) {
 			if err := e.complete(ctx, &m); err != nil {
 				return err
 			}

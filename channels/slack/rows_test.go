@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -531,4 +532,31 @@ func kindOf(err error) channels.ErrorKind {
 		return e.Kind
 	}
 	return ""
+}
+
+// abuse M7: for strangers Slack is asked nothing.
+func TestNothingIsAskedForAStranger(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t, func(o *slack.Options) {
+		o.Heeds = func(_ context.Context, m channels.Message) bool { return strings.HasSuffix(m.Sender.ID, ann.ID) }
+	})
+	root := r.say(t, general, sim.Person{ID: "U0STRANGER", Name: "mallory"}, "nothing", sim.SayOptions{})
+	for range 40 {
+		r.say(t, general, sim.Person{ID: "U0STRANGER", Name: "mallory"}, "nothing", sim.SayOptions{ThreadTS: root.TS})
+	}
+	for range 41 {
+		if m := x.said(); m.Sender.Name != "" || m.Mentioned {
+			t.Errorf("%+v", m)
+		}
+	}
+	for _, c := range r.Books().Calls {
+		if c.Method == "users.info" || c.Method == "conversations.replies" {
+			t.Errorf("for a stranger's posts Slack was asked %+v", c)
+		}
+	}
+	r.say(t, general, ann, "hello", sim.SayOptions{ThreadTS: root.TS})
+	if m := x.said(); m.Sender.Name == "" {
+		t.Errorf("%+v", m)
+	}
 }

@@ -88,6 +88,7 @@ type Options struct {
 	MaxPause     time.Duration // default 30 s
 	MaxAnswer    int64         // longest answer in bytes; default 16 MiB
 
+	Heeds    channels.Heeds    // default channels.Everybody
 	Observer channels.Observer // default channels.Nobody
 	Log      *slog.Logger      // default: no log
 	Now      func() time.Time  // default time.Now
@@ -150,6 +151,9 @@ func New(o Options) (*Channel, error) {
 	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
 	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, 30*time.Second))
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
+	if o.Heeds == nil {
+		o.Heeds = channels.Everybody
+	}
 	if o.Observer == nil {
 		o.Observer = channels.Nobody{}
 	}

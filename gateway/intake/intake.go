@@ -92,6 +92,23 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	return err
 }
 
+// Heeds is a channels.Heeds: whether the sender of m may talk to the bot, there. Where
+// that cannot be known now it is true.
+func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
+	e := &event{Message: m}
+	src, ok := i.Sources[m.Channel]
+	switch {
+	case !ok:
+		return true // which Accept says
+	case !src.Access.authorizePerson(m.Sender).Allowed:
+		return false
+	case src.Access.serves(m.Address):
+		return true
+	}
+	o, err := i.findChat(ctx, e)
+	return err != nil || o == stop || src.Access.serves(m.Address, e.chat.IDs...)
+}
+
 // stages returns all that is done with an event, in order.
 func (i *Intake) stages() pipeline {
 	return pipeline{

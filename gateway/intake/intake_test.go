@@ -553,3 +553,29 @@ func TestAccessRefusesWhatIsNoID(t *testing.T) {
 		t.Errorf("mistakes at %v, want all of %v", places, want)
 	}
 }
+
+// abuse M7.
+func TestHeeds(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+	elsewhere := group(ann, "hi")
+	elsewhere.Address.Peer = "-666"
+	unknown := dm(ann, "hi")
+	unknown.Channel = "other"
+	for name, c := range map[string]struct {
+		m    channels.Message
+		want bool
+	}{
+		"who is listed":         {dm(ann, "hi"), true},
+		"in a listed group":     {group(ann, "hi"), true},
+		"in another group":      {elsewhere, false},
+		"who is not":            {dm(ben, "hi"), false},
+		"nor in a listed group": {group(ben, "hi"), false},
+		"of another account":    {unknown, true},
+	} {
+		if got := in.Heeds(t.Context(), c.m); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

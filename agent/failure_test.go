@@ -212,3 +212,19 @@ func TestAJournalThatFailsEndsTheRunAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// abuse M3: what a provider bills beyond what was reserved is booked, and marked.
+func TestAnOverrun(t *testing.T) {
+	t.Parallel()
+	for output, over := range map[int64]bool{100: false, 100_000: true} {
+		u := llmtest.Usage{Input: 7, Output: output, Source: costs.Reported}
+		r := newRig(t, nil, llmtest.Turn{u, llmtest.Text("hi")})
+		r.turn.MaxTokens = 1000
+		r.run(t, t.Context())
+		e := r.journal.ledger()[0]
+		upper := r.journal.reserved[0]
+		if e.State != costs.Settled || (e.Amount > upper) != over || e.Overrun != max(0, e.Amount-upper) {
+			t.Errorf("%d tokens: %+v, reserved %s", output, e, upper)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func (j *journal) book(s costs.Settlement, ms []transcript.Message) error {
 	if _, ok := j.held[s.Reservation.ID]; !ok {
 		return fmt.Errorf("%s was not reserved", s.Reservation.ID)
 	}
-	if s.Entry.Amount > s.Reservation.Estimate.Upper {
+	if s.Entry.Amount-s.Entry.Overrun > s.Reservation.Estimate.Upper {
 		return fmt.Errorf("%s: %d is above the reserved %d", s.Entry.ID, s.Entry.Amount, s.Reservation.Estimate.Upper)
 	}
 	delete(j.held, s.Reservation.ID)

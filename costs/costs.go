@@ -130,6 +130,10 @@ type Entry struct {
 	Lower Amount `json:"lower,omitempty"`
 	Upper Amount `json:"upper,omitempty"`
 
+	// Overrun is the part of Amount above what was reserved: the provider did not
+	// keep to what was asked, and no budget could stop it. It is on the bill.
+	Overrun Amount `json:"overrun,omitempty"`
+
 	Outcome   string    `json:"outcome"`              // ok, or the error kind of package llm
 	RequestID string    `json:"request_id,omitempty"` // the provider's, for reconciling
 	At        time.Time `json:"at"`

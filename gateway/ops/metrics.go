@@ -35,16 +35,16 @@ type Metrics struct {
 	providers map[string]*atomic.Bool // answered when they were last called
 	hash      hasher                  // of sessions, in exemplars
 
-	received, ignored, deduplicated, deadLettered *prometheus.CounterVec
-	sent, sendRetries, reconnects, turns          *prometheus.CounterVec
-	requests, errors, retries, tokens, unpriced   *prometheus.CounterVec
-	toolCalls, overflows                          *prometheus.CounterVec
-	lost, ledgerErrors                            prometheus.Counter
-	up, lastEvent, inFlight                       *prometheus.GaugeVec
-	priceTable                                    prometheus.Gauge
-	sendTook, queueWait, turnTook, firstReply     *prometheus.HistogramVec
-	turnCost, callTook, firstToken, toolTook      *prometheus.HistogramVec
-	limits                                        limits
+	received, ignored, deduplicated, deadLettered         *prometheus.CounterVec
+	sent, sendRetries, reconnects, turns                  *prometheus.CounterVec
+	requests, errors, retries, tokens, unpriced, overruns *prometheus.CounterVec
+	toolCalls, overflows                                  *prometheus.CounterVec
+	lost, ledgerErrors                                    prometheus.Counter
+	up, lastEvent, inFlight                               *prometheus.GaugeVec
+	priceTable                                            prometheus.Gauge
+	sendTook, queueWait, turnTook, firstReply             *prometheus.HistogramVec
+	turnCost, callTook, firstToken, toolTook              *prometheus.HistogramVec
+	limits                                                limits
 }
 
 // NewMetrics makes them, all label sets started at zero.
@@ -82,6 +82,7 @@ func NewMetrics(s Sets) *Metrics {
 	m.firstToken = histogram("llm_time_to_first_token_seconds", "From sending a streamed request to its first content token.", secondsBuckets, "provider", "model")
 	m.tokens = counter("llm_tokens_total", "Billed tokens; kinds are disjoint, their sum is the total.", "provider", "model", "agent_kind", "kind")
 	m.unpriced = counter("llm_unpriced_requests_total", "Requests whose cost is understated or estimated.", "provider", "model", "reason")
+	m.overruns = counter("llm_overrun_usd_total", "Cost above what was reserved before the request: the provider did not keep to max_tokens.", "provider", "model")
 	m.priceTable = gauge("llm_price_table_timestamp_seconds", "Unix time of the newest price entry.").WithLabelValues()
 	m.toolCalls = counter("tool_calls_total", "Tool calls.", "tool", "agent_kind", "outcome")
 	m.toolTook = histogram("tool_call_duration_seconds", "Duration of tool calls.", secondsBuckets, "tool")

@@ -148,6 +148,7 @@ func (m *Metrics) ModelCalled(r agent.CallReport) {
 			m.tokens.WithLabelValues(provider, model, purpose, kind).Add(float64(n))
 		}
 	}
+	m.overruns.WithLabelValues(provider, model).Add(e.Overrun.Dollars())
 	if !e.Priced {
 		m.unpriced.WithLabelValues(provider, model, "no_price").Inc()
 	}

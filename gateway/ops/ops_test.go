@@ -389,3 +389,20 @@ func TestPromtoolHasNothingToSayOfARunningGateway(t *testing.T) {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
 }
+
+// abuse M3.
+func TestAnOverrunIsCounted(t *testing.T) {
+	t.Parallel()
+	m, _ := metrics(t)
+	n := sets().Models[0]
+	e := costs.Entry{Labels: costs.Labels{Provider: n.Provider, Model: n.Model, Channel: "slack", Purpose: costs.RootTurn}, Overrun: costs.USD / 4}
+	m.ModelCalled(agent.CallReport{Entry: e})
+	m.ModelCalled(agent.CallReport{Entry: e})
+	sum := 0.0
+	for _, s := range gather(t, m)["parley_llm_overrun_usd_total"] {
+		sum += s.value
+	}
+	if sum != 0.5 {
+		t.Errorf("%v dollars above what was reserved", sum)
+	}
+}

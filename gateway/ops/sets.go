@@ -96,6 +96,7 @@ func (m *Metrics) startAtZero(s Sets) {
 		m.models[n] = true
 		m.callTook.WithLabelValues(n.Provider, n.Model)
 		m.firstToken.WithLabelValues(n.Provider, n.Model)
+		m.overruns.WithLabelValues(n.Provider, n.Model)
 		for _, e := range errorTypes {
 			m.errors.WithLabelValues(n.Provider, n.Model, string(e))
 			m.retries.WithLabelValues(n.Provider, n.Model, string(e))

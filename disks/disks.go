@@ -4,6 +4,7 @@ package disks
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"syscall"
 )
@@ -21,21 +22,28 @@ func Full(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// Check returns ErrFull when the disk of dir has less than Spare bytes free for
-// this process. A quota is not seen: only writing tells. It costs no write.
-func Check(dir string) error {
+// Free is how many bytes of the disk of dir are free for this process. A quota is not
+// seen.
+func Free(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		return fmt.Errorf("ask for the free space at %s: %w", dir, err)
+		return 0, fmt.Errorf("ask for the free space at %s: %w", dir, err)
 	}
 	blocks := s.Bavail
 	if os.Geteuid() == 0 { // may use what is kept for root
 		blocks = s.Bfree
 	}
-	if free := uint64(blocks) * uint64(s.Bsize); free < Spare { //nolint:gosec,unconvert // of different types elsewhere
-		return fmt.Errorf("%w: %d bytes are free at %s, %d are needed", ErrFull, free, dir, Spare)
+	return int64(min(uint64(blocks)*uint64(s.Bsize), math.MaxInt64)), nil //nolint:gosec,unconvert // of different types elsewhere
+}
+
+// Check returns ErrFull when the disk of dir has less than Spare bytes free for
+// this process. A quota is not seen: only writing tells. It costs no write.
+func Check(dir string) error {
+	free, err := Free(dir)
+	if err == nil && free < Spare {
+		err = fmt.Errorf("%w: %d bytes are free at %s, %d are needed", ErrFull, free, dir, Spare)
 	}
-	return nil
+	return err
 }
 
 // Write tries what Check only asks: it writes and syncs a file of Spare bytes in

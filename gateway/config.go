@@ -49,6 +49,7 @@ type Config struct {
 	Agents      map[string]AgentConfig    `yaml:"agents"`
 	Files       files.Config              `yaml:"files"`
 	Attachments attachments.Config        `yaml:"attachments"`
+	Workspaces  WorkspacesConfig          `yaml:"workspaces"`
 	Broker      BrokerConfig              `yaml:"broker"`
 	Store       StoreConfig               `yaml:"store"`
 	Worker      worker.Config             `yaml:"worker"`
@@ -172,6 +173,7 @@ func (c Config) Defaults() Config {
 	c.Worker = c.Worker.Defaults()
 	c.Files = c.Files.Defaults()
 	c.Attachments = c.Attachments.Defaults()
+	c.Workspaces = c.Workspaces.defaults()
 	c.Admin = c.Admin.Defaults(c.StateDir)
 	c.Subagents = c.Subagents.Defaults()
 	c.Budgets = c.Budgets.Defaults()
@@ -331,6 +333,7 @@ func (c Config) Validate() error {
 	}
 	check("files", c.Files.Validate())
 	check("attachments", c.Attachments.Validate())
+	check("workspaces", c.Workspaces.validate())
 	for i, root := range c.Files.ExtraRoots {
 		if overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {
 			add(fmt.Sprintf("files.extra_roots[%d]", i), "%s and the state folder %s lie in each other: every conversation could read all others", root, c.StateDir)

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +36,6 @@ import (
 	"parley/gateway/prices"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
-	"parley/sessionkeys"
 	"parley/sessions"
 )
 
@@ -221,22 +219,6 @@ func (g *Gateway) sources() map[string]intake.Source {
 		m[a.name] = intake.Source{Agent: a.agent, Access: a.access, MarksBots: a.network.marksBots}
 	}
 	return m
-}
-
-// workspace makes a session's own folder.
-func (g *Gateway) workspace(id sessionkeys.SessionID) (string, error) {
-	dir := g.workspacePath(id)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make a workspace: %w", err)
-	}
-	return dir, nil
-}
-
-// workspaces is the folder of all of them, in the state folder.
-const workspaces = "workspaces"
-
-func (g *Gateway) workspacePath(id sessionkeys.SessionID) string {
-	return filepath.Join(g.cfg.StateDir, workspaces, string(id))
 }
 
 func wait(ctx context.Context, d time.Duration) error {

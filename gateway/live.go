@@ -63,6 +63,7 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 		part(failed, &takers, "channels", f.watch)
 	}
 	if g.cfg.has(RoleWorker) {
+		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.sweepWorkspaces(ctx, store) })
 		part(failed, &workers, "worker", w.Run)
 	}
 

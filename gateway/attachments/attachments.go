@@ -42,6 +42,11 @@ type Config struct {
 	// Timeout is how long a question waits for its files, all together. Default
 	// 60s.
 	Timeout time.Duration `yaml:"timeout"`
+	// PersonFiles and PersonBytes are how many files one person may have brought in
+	// a day (UTC), and how large all of them may be. Each process counts for itself,
+	// from its start. Defaults 200 and 256 MiB; -1: any number.
+	PersonFiles int   `yaml:"person_per_day_files"`
+	PersonBytes int64 `yaml:"person_per_day_bytes"`
 }
 
 // Defaults fills in what is not said.
@@ -49,6 +54,8 @@ func (c Config) Defaults() Config {
 	c.MaxBytes = cmp.Or(c.MaxBytes, 20<<20)
 	c.MaxPerTurn = cmp.Or(c.MaxPerTurn, 8)
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
+	c.PersonFiles = cmp.Or(c.PersonFiles, 200)
+	c.PersonBytes = cmp.Or(c.PersonBytes, 256<<20)
 	return c
 }
 
@@ -63,6 +70,12 @@ func (c Config) Validate() error {
 	}
 	if c.Timeout < time.Second || c.Timeout > 10*time.Minute {
 		errs = append(errs, fmt.Errorf("timeout: %s is not 1s to 10m", c.Timeout))
+	}
+	if c.PersonFiles < -1 {
+		errs = append(errs, fmt.Errorf("person_per_day_files: %d is less than -1", c.PersonFiles))
+	}
+	if c.PersonBytes < -1 {
+		errs = append(errs, fmt.Errorf("person_per_day_bytes: %d is less than -1", c.PersonBytes))
 	}
 	return errors.Join(errs...)
 }
@@ -116,11 +129,25 @@ const (
 	tooLarge   problem = "too_large"
 	refused    problem = "refused"    // the network does not hand it out
 	unreadable problem = "unreadable" // the channel can fetch none, or the agent read none
-	noRoom     problem = "no_room"    // in the log
+	noRoom     problem = "no_room"    // in the log, or on the disk
 	late       problem = "late"
 	unkept     problem = "unkept" // the workspace does not take it
 	tooMany    problem = "too_many"
+	fullSpace  problem = "full_workspace"
+	overQuota  problem = "over_quota" // of the person
 )
+
+// saved is the outcome of a file that has no problem.
+const saved = "saved"
+
+// Outcomes are what can become of a file, as [Bringer.Count] is told.
+func Outcomes() []string {
+	all := []string{saved}
+	for _, p := range []problem{tooLarge, refused, unreadable, noRoom, late, unkept, tooMany, fullSpace, overQuota} {
+		all = append(all, string(p))
+	}
+	return all
+}
 
 func signal(ctx context.Context, l Log, topic string, v any) error {
 	body, err := json.Marshal(v)

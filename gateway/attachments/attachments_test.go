@@ -106,7 +106,7 @@ func newRig(t *testing.T, c channels.Channel) *rig {
 	}
 	logger := slog.New(slog.DiscardHandler)
 	cfg := attachments.Config{MaxBytes: 1 << 20, MaxPerTurn: 5, Timeout: patience}.Defaults()
-	r.b = &attachments.Bringer{Config: cfg, Log: b, Logger: logger, Reads: func(agent string) bool { return agent == "main" }}
+	r.b = &attachments.Bringer{Config: cfg, Log: b, Logger: logger, Now: time.Now, Reads: func(agent string) bool { return agent == "main" }}
 	r.serve = func(forget time.Duration) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup

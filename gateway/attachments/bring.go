@@ -1,6 +1,7 @@
 package attachments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,9 +22,14 @@ const askEvery = 2 * time.Second
 type Bringer struct {
 	Config Config // after Defaults
 	Log    Log
-	Files  files.Config            // what of a workspace may be reached
-	Reads  func(agent string) bool // whether an agent can read files
+	Files  files.Config                  // what of a workspace may be reached
+	Space  Space                         // in one workspace
+	Reads  func(agent string) bool       // whether an agent can read files
+	Count  func(channel, outcome string) // is told what became of each file; nil: nobody is
 	Logger *slog.Logger
+	Now    func() time.Time
+
+	quota quota
 }
 
 // Request is what is said as one.
@@ -31,6 +37,7 @@ type Request struct {
 	// ID is that of the message to the model that all of it becomes.
 	ID        string
 	Agent     string
+	Person    string // who sent them, for what one may send in a day
 	Workspace string
 	// Files are those of each part of the message.
 	Files [][]File
@@ -50,17 +57,27 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]string, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, b.Config.Timeout, errLate)
 	defer cancel()
 	var work sync.WaitGroup
-	n := 0
+	n, wanted := 0, int64(0)
 	for i, fs := range r.Files {
 		for k, f := range fs {
 			if f.Ref == "" { // a place, a contact
 				continue
 			}
 			if n++; n > b.Config.MaxPerTurn {
-				said[i][k] = b.words(f, outcome{problem: tooMany})
+				said[i][k] = b.words(f, b.count(f, outcome{problem: tooMany}))
 				continue
 			}
-			work.Go(func() { said[i][k] = b.words(f, b.one(limited, r.Workspace, f)) })
+			// One after the other: what the first takes the next must find taken.
+			if p := b.admit(r, f, wanted); p != "" {
+				said[i][k] = b.words(f, b.count(f, outcome{problem: p}))
+				continue
+			}
+			wanted += f.Size
+			work.Go(func() {
+				o := b.one(limited, r.Workspace, f)
+				b.quota.add(r.Person, o.size-f.Size)
+				said[i][k] = b.words(f, b.count(f, o))
+			})
 		}
 	}
 	work.Wait()
@@ -68,6 +85,31 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]string, error) {
 		return nil, fmt.Errorf("bring files: %w", context.Cause(ctx))
 	}
 	return said, nil
+}
+
+// admit says why f, besides so many bytes that are on their way already, is not even
+// to be fetched; "" when it is.
+func (b *Bringer) admit(r Request, f File, wanted int64) problem {
+	if f.Size > b.Config.MaxBytes {
+		return tooLarge
+	}
+	if p := b.room(r.Workspace, wanted+f.Size); p != "" {
+		b.Logger.Warn("a file that came with a message is not fetched: there is no room", "channel", f.Channel, "message", f.Message, "workspace", r.Workspace, "size", f.Size, "problem", p)
+		return p
+	}
+	if !b.quota.take(b.Config, r.Person, f.Size, b.Now()) {
+		b.Logger.Warn("a file that came with a message is not fetched: its sender has sent as much as one may in a day", "channel", f.Channel, "message", f.Message, "sender", r.Person)
+		return overQuota
+	}
+	return ""
+}
+
+// count tells what became of f.
+func (b *Bringer) count(f File, o outcome) outcome {
+	if b.Count != nil {
+		b.Count(f.Channel, cmp.Or(string(o.problem), saved))
+	}
+	return o
 }
 
 // outcome is what became of a file.
@@ -79,9 +121,6 @@ type outcome struct {
 
 // one brings f, until ctx ends.
 func (b *Bringer) one(ctx context.Context, workspace string, f File) outcome {
-	if f.Size > b.Config.MaxBytes {
-		return outcome{problem: tooLarge}
-	}
 	log := b.Logger.With("channel", f.Channel, "message", f.Message, "kind", f.Kind)
 	answers := make(chan answer, 1)
 	l, err := b.Log.Listen(ctx, answerTopic(f.object()))

@@ -48,12 +48,14 @@ func (b *Bringer) words(f File, o outcome) string {
 		return "(" + strings.Join(append(about, size(o.size)), ", ") + ")"
 	}
 	why := map[problem]string{
-		tooLarge: "larger than " + size(b.Config.MaxBytes) + ", which is the most",
-		refused:  "the network does not hand it out",
-		noRoom:   "there is no room for it at present",
-		late:     "it did not come in time",
-		unkept:   "the workspace does not take it",
-		tooMany:  fmt.Sprintf("more than %d came at once", b.Config.MaxPerTurn),
+		tooLarge:  "larger than " + size(b.Config.MaxBytes) + ", which is the most",
+		refused:   "the network does not hand it out",
+		noRoom:    "there is no room for it at present",
+		late:      "it did not come in time",
+		unkept:    "the workspace does not take it",
+		tooMany:   fmt.Sprintf("more than %d came at once", b.Config.MaxPerTurn),
+		fullSpace: "the workspace has no room for more: files in it that are not needed can be deleted, or /new begins an empty one",
+		overQuota: "this person has sent as many files as one may in a day (UTC)",
 	}[o.problem]
 	if why == "" {
 		return f.unreadable()

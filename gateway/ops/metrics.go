@@ -36,7 +36,7 @@ type Metrics struct {
 	hash      hasher                  // of sessions, in exemplars
 
 	received, ignored, deduplicated, deadLettered         *prometheus.CounterVec
-	sent, sendRetries, reconnects, turns                  *prometheus.CounterVec
+	attached, sent, sendRetries, reconnects, turns        *prometheus.CounterVec
 	requests, errors, retries, tokens, unpriced, overruns *prometheus.CounterVec
 	toolCalls, overflows                                  *prometheus.CounterVec
 	lost, ledgerErrors                                    prometheus.Counter
@@ -63,6 +63,7 @@ func NewMetrics(s Sets) *Metrics {
 	m.deduplicated = counter("messages_deduplicated_total", "Received messages dropped as duplicates.", "channel", "reason")
 	m.deadLettered = counter("messages_dead_lettered_total", "Received messages given up and kept as dead letters.", "channel", "reason")
 	m.lost = counter("messages_lost_total", "Accepted messages that the log does not have any more; anything above 0 means damage.").WithLabelValues()
+	m.attached = counter("attachments_total", "Files that came with messages, by what became of them.", "channel", "outcome")
 	m.sent = counter("messages_sent_total", "Messages sent by final outcome; ambiguous: the platform may or may not have delivered it.", "channel", "outcome")
 	m.sendRetries = counter("message_send_retries_total", "Send attempts after the first.", "channel", "reason")
 	m.sendTook = histogram("message_send_duration_seconds", "Time to send one message, retries included.", stepBuckets, "channel")

@@ -78,6 +78,11 @@ func (m *Metrics) SendRetried(channel, reason string) {
 	m.sendRetries.WithLabelValues(m.channel(channel), reason).Inc()
 }
 
+// Attached counts a file that came with a message by what became of it.
+func (m *Metrics) Attached(channel, outcome string) {
+	m.attached.WithLabelValues(m.channel(channel), outcome).Inc()
+}
+
 // Sent counts a message by its final outcome.
 func (m *Metrics) Sent(channel, outcome string, took time.Duration) {
 	m.sent.WithLabelValues(m.channel(channel), outcome).Inc()

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/costs"
+	"parley/gateway/attachments"
 	"parley/gateway/intake"
 	"parley/llm"
 )
@@ -78,6 +79,7 @@ func (m *Metrics) startAtZero(s Sets) {
 			m.ignored:      {intake.NotMentioned, intake.NotAllowed, intake.Unsupported, intake.TooLarge, intake.Limited, intake.Closed, intake.NoRoom},
 			m.deduplicated: {"message_id", "edit", "echo"},
 			m.deadLettered: deadReasons,
+			m.attached:     attachments.Outcomes(),
 			m.sent:         {"ok", "rejected", "ambiguous", "dropped"},
 			m.sendRetries:  {"rate_limited", "network", "server"},
 		} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/channels"
 	"parley/gateway/attachments"
 )
 
@@ -54,7 +55,7 @@ func (a *actor) bring(ctx context.Context, q *question, id string, poked <-chan 
 		}
 	})
 	a.seat.Leave() // others need not wait for what has not come
-	got, err := a.w.Attachments.Bring(working, attachments.Request{ID: id, Agent: a.m.Key.Agent(), Workspace: workspace, Files: wanted})
+	got, err := a.w.Attachments.Bring(working, attachments.Request{ID: id, Agent: a.m.Key.Agent(), Person: personOf(q.lead), Workspace: workspace, Files: wanted})
 	a.seat.Return(ctx)
 	close(ended)
 	watch.Wait()
@@ -68,6 +69,11 @@ func (a *actor) bring(ctx context.Context, q *question, id string, poked <-chan 
 	}
 	q.files = got
 	return nil
+}
+
+// personOf names the sender of m among those of all networks.
+func personOf(m channels.Message) string {
+	return m.Address.Channel + "/" + m.Address.Account + "/" + m.Sender.ID
 }
 
 // untold finds in the store what no signal may have told before a turn runs: a

@@ -1,0 +1,95 @@
+package attachments
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"parley/disks"
+)
+
+// Space is how much may lie in one workspace before no further file of a message is
+// saved there. Zero: any number.
+type Space struct {
+	MaxBytes int64
+	MaxFiles int
+}
+
+// spare is how much of the disk is left to what must go on when people send files:
+// the message log and the database.
+const spare = 64 << 20
+
+// room says why a file of size bytes, 0 when nobody knows, is not to be saved in the
+// workspace; "" when it may be. What cannot be counted has room: saving it tells.
+func (b *Bringer) room(workspace string, size int64) problem {
+	if free, err := disks.Free(workspace); err == nil && free < spare+size {
+		return noRoom
+	}
+	if b.Space == (Space{}) {
+		return ""
+	}
+	files, bytes := 0, size
+	err := filepath.WalkDir(workspace, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) { // a tool deleted it meanwhile
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		files++
+		if bytes += info.Size(); b.Space.MaxFiles > 0 && files >= b.Space.MaxFiles || b.Space.MaxBytes > 0 && bytes > b.Space.MaxBytes {
+			return errFull
+		}
+		return nil
+	})
+	if errors.Is(err, errFull) {
+		return fullSpace
+	}
+	return ""
+}
+
+var errFull = errors.New("the workspace is full")
+
+// quota counts what people send in a day, for this process.
+type quota struct {
+	mu     sync.Mutex
+	day    time.Time
+	people map[string]sent
+}
+
+type sent struct {
+	files int
+	bytes int64
+}
+
+// take counts a file of size bytes, 0 when nobody knows, as sent by the person, unless
+// that were more than c lets one send in a day (UTC).
+func (q *quota) take(c Config, person string, size int64, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if day := now.UTC().Truncate(24 * time.Hour); !day.Equal(q.day) {
+		q.day, q.people = day, map[string]sent{}
+	}
+	s := q.people[person]
+	if c.PersonFiles > 0 && s.files >= c.PersonFiles || c.PersonBytes > 0 && s.bytes+size > c.PersonBytes {
+		return false
+	}
+	q.people[person] = sent{s.files + 1, s.bytes + size}
+	return true
+}
+
+// add counts bytes that were not known when the file was taken.
+func (q *quota) add(person string, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s, ok := q.people[person]; ok && bytes > 0 {
+		s.bytes += bytes
+		q.people[person] = s
+	}
+}

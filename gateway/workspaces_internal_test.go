@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// known is a store that knows some sessions, of one conversation.
+type known struct {
+	sessions.Store // of which nothing is asked
+
+	all     map[sessionkeys.SessionID]sessions.Session
+	current sessionkeys.SessionID
+	down    error
+}
+
+func (k known) Session(_ context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	s, ok := k.all[id]
+	if !ok {
+		return s, sessions.ErrNotFound
+	}
+	return s, k.down
+}
+
+func (k known) Mailbox(context.Context, string) (sessions.Mailbox, error) {
+	return sessions.Mailbox{Session: k.current}, nil
+}
+
+// abuse H3: what nobody can read any more does not fill the disk for ever.
+func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	old, young := now.Add(-31*24*time.Hour), now.Add(-29*24*time.Hour)
+	store := known{current: "current", all: map[sessionkeys.SessionID]sessions.Session{
+		"current": {UpdatedAt: old}, "ended": {UpdatedAt: old}, "young": {UpdatedAt: young}, "child": {UpdatedAt: old, Parent: "current"},
+	}}
+	g := &Gateway{cfg: Config{StateDir: t.TempDir(), Workspaces: WorkspacesConfig{}.defaults()}, o: Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}}
+	left := func() (names []string) {
+		es, err := os.ReadDir(g.workspacePath(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range es {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if n, err := g.sweepEnded(t.Context(), store); n != 0 || err != nil {
+		t.Errorf("without any: %d, %v", n, err)
+	}
+	for _, id := range []sessionkeys.SessionID{"current", "ended", "young", "child", "nobody's"} {
+		dir, err := g.workspace(id)
+		if err == nil {
+			err = os.WriteFile(dir+"/notes.txt", nil, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.down = errors.New("down")
+	if n, err := g.sweepEnded(t.Context(), store); n != 0 || err == nil || len(left()) != 5 {
+		t.Errorf("without the store: %d, %v", n, err)
+	}
+	store.down = nil
+	if n, err := g.sweepEnded(t.Context(), store); n != 1 || err != nil || !slices.Equal(left(), []string{"child", "current", "nobody's", "young"}) {
+		t.Errorf("%d, %v; there lie %q", n, err, left())
+	}
+}

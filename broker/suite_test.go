@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+
+	"parley/broker/brokertest"
 )
 
 // opener opens a broker on storage of its own; change may alter the options.
@@ -67,7 +69,7 @@ func natsServer(t *testing.T, change ...func(*server.Options)) (url string) {
 	}
 	srv.Start()
 	t.Cleanup(func() { stop(srv) })
-	if !srv.ReadyForConnections(10 * time.Second) {
+	if !srv.ReadyForConnections(brokertest.Patience) {
 		t.Fatal("the server does not start")
 	}
 	return srv.ClientURL()

@@ -12,7 +12,7 @@ import (
 func TestTheExampleOfManyMachinesIsSound(t *testing.T) {
 	t.Parallel()
 	vars := maps.Clone(home)
-	vars["PARLEY_REDIS"] = "redis://redis.internal:6379/0"
+	vars["PARLEY_REDIS"] = "rediss://redis.internal:6379/0"
 	cfg, err := configs.Load("cluster.yaml", environ(vars))
 	if err != nil {
 		t.Fatal(err)

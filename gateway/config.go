@@ -119,6 +119,9 @@ type BrokerConfig struct {
 	// Listen. They are read at each connection, so they may be changed.
 	CredentialsFile string `yaml:"credentials_file"`
 	TokenFile       string `yaml:"token_file"`
+	// CAFile is what the certificate of a server at URL must descend from, in PEM.
+	// Default: what the system trusts.
+	CAFile string `yaml:"ca_file"`
 	// Sync is strict (default: what was accepted survives a power cut) or
 	// relaxed (it survives the end of the process; a power cut may lose the
 	// last second).

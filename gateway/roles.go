@@ -32,16 +32,21 @@ type RedisConfig struct {
 	URL Secret `yaml:"url"`
 	// PasswordFile holds the password alone, and goes before one in URL.
 	PasswordFile string `yaml:"password_file"`
+	// CAFile is what the certificate of a server at rediss:// must descend from, in
+	// PEM. Default: what the system trusts.
+	CAFile string `yaml:"ca_file"`
 	// Prefix of all keys. Two deployments in one database need two. Default
 	// "parley:".
 	Prefix string `yaml:"prefix"`
 }
 
 // used says whether anything is said of Redis.
-func (c RedisConfig) used() bool { return !c.URL.IsZero() || c.PasswordFile != "" || c.Prefix != "" }
+func (c RedisConfig) used() bool {
+	return !c.URL.IsZero() || c.PasswordFile != "" || c.CAFile != "" || c.Prefix != ""
+}
 
 func (c RedisConfig) options() redis.Options {
-	return redis.Options{URL: c.URL.Reveal(), PasswordFile: c.PasswordFile, Prefix: c.Prefix}
+	return redis.Options{URL: c.URL.Reveal(), PasswordFile: c.PasswordFile, CAFile: c.CAFile, Prefix: c.Prefix}
 }
 
 // validateRoles holds the roles to what processes must share to have only some

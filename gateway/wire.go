@@ -154,7 +154,7 @@ func (g *Gateway) brokerOptions() broker.Options {
 func (cfg Config) broker() broker.Options {
 	c := cfg.Broker
 	o := broker.Options{
-		URL: c.URL, Listen: c.Listen, MaxBytes: c.MaxBytes, Replicas: c.Replicas, CredentialsFile: c.CredentialsFile, TokenFile: c.TokenFile,
+		URL: c.URL, Listen: c.Listen, MaxBytes: c.MaxBytes, Replicas: c.Replicas, CredentialsFile: c.CredentialsFile, TokenFile: c.TokenFile, CAFile: c.CAFile,
 	}
 	if c.URL == "" {
 		o.Dir = filepath.Join(cfg.StateDir, "log")

@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,6 +26,9 @@ type Options struct {
 	// PasswordFile holds the password alone; white space around it does not count.
 	// It goes before one in the URL. Empty: the URL's, if any.
 	PasswordFile string
+	// CAFile is what the certificate of a server at rediss:// must descend from, in
+	// PEM. Empty: what the system trusts.
+	CAFile string
 	// Prefix of all keys; empty: "parley:". Two gateways in one database need two.
 	Prefix string
 	// Facts is where what must not be forgotten is written down before the
@@ -40,6 +45,9 @@ type Options struct {
 // No error names a password.
 func (o Options) Validate() error {
 	_, err := o.client()
+	if u, _ := url.Parse(o.URL); err == nil && o.CAFile != "" && u.Scheme != "rediss" {
+		err = errors.New("ca_file: it needs a url of rediss://")
+	}
 	if err == nil && strings.ContainsAny(o.Prefix, " \t\r\n*?[]\\") {
 		err = errors.New("prefix: it may not hold spaces or any of *?[]\\")
 	}
@@ -88,11 +96,16 @@ func (o Options) dial(greet func(ctx context.Context, cn *goredis.Conn) error) (
 	if err != nil {
 		return nil, err
 	}
+	roots, err := o.roots()
+	if err != nil {
+		return nil, err
+	}
 	f, err := o.client()
 	if err != nil {
 		return nil, err
 	}
 	if f != nil {
+		trust(f.TLSConfig, roots)
 		f.OnConnect, f.ContextTimeoutEnabled, f.Protocol, f.DisableIdentity = greet, true, 2, true
 		if password != "" {
 			f.Password = password
@@ -103,11 +116,35 @@ func (o Options) dial(greet func(ctx context.Context, cn *goredis.Conn) error) (
 	if err != nil {
 		return nil, errors.New("url: it cannot be used; write redis://host:6379/0")
 	}
+	trust(p.TLSConfig, roots)
 	p.OnConnect, p.ContextTimeoutEnabled, p.Protocol, p.DisableIdentity = greet, true, 2, true
 	if password != "" {
 		p.Password = password
 	}
 	return goredis.NewClient(p), nil
+}
+
+// roots are the certificates of CAFile, or nil.
+func (o Options) roots() (*x509.CertPool, error) {
+	if o.CAFile == "" {
+		return nil, nil //nolint:nilnil // what the system trusts
+	}
+	b, err := os.ReadFile(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(b) {
+		return nil, fmt.Errorf("ca_file: %s holds no certificate in PEM", o.CAFile)
+	}
+	return pool, nil
+}
+
+// trust lets a connection with TLS accept roots, unless they are nil.
+func trust(c *tls.Config, roots *x509.CertPool) {
+	if c != nil && roots != nil {
+		c.RootCAs = roots
+	}
 }
 
 func (o Options) password() (string, error) {

@@ -54,6 +54,7 @@ func (w *Worker) buryDelivery(ctx context.Context, d broker.Delivery, why error)
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
 	w.Observer.DeadLettered("", "key")
+	w.Logger.Warn("dead letter", "letter", e.ID, "reason", "key", "problem", why)
 	return nil
 }
 

@@ -62,6 +62,7 @@ func (a *actor) bury(e broker.Envelope, channel, reason, problem string) error {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
 	a.w.Observer.DeadLettered(channel, reason)
+	a.w.Logger.Warn("dead letter", "channel", channel, "session", a.m.Session, "letter", e.ID, "reason", reason, "problem", problem)
 	return nil
 }
 

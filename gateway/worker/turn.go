@@ -84,7 +84,11 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	if steering != nil {
 		turn.Steering = steering
 	}
-	out, err := loop.Run(ctx, turn, s.see)
+	var took tally
+	out, err := loop.Run(ctx, turn, func(e agent.Event) {
+		took.see(e)
+		s.see(e)
+	})
 	cancel(nil)
 	<-attended
 	if err != nil {
@@ -94,9 +98,6 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 		s.over()
 	}
 	a.halted = errors.Is(out.Err, agent.ErrStopped) || out.Finish == transcript.Canceled && out.Silent
-	if out.Err != nil {
-		w.Logger.Warn("a turn ended early", "session", t.Session, "turn", t.ID, "finish", out.Finish, "error", out.Err)
-	}
 	if scope, action, ok := budgets.Denied(out); ok {
 		w.Observer.BudgetDenied(scope, action)
 	}
@@ -104,6 +105,7 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	if j.family != nil {
 		cost += j.family.Spent()
 	}
+	w.report(t, a.m.Key.Agent(), ag, out, took, cost)
 	w.Observer.TurnEnded(TurnReport{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
 		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,

@@ -1,0 +1,53 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/costs"
+	"parley/sessions"
+)
+
+// tally counts what a turn took, in this process.
+type tally struct {
+	tools         int
+	input, output int64 // tokens; input with what was cached
+}
+
+// see takes an event of the turn.
+func (y *tally) see(e agent.Event) {
+	switch e.Type {
+	case agent.ModelCalled:
+		u := e.Call.Entry.Usage
+		y.input += u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h
+		y.output += u.Output
+	case agent.ToolResulted:
+		y.tools++
+	}
+}
+
+// report writes the one line of the log that every turn has.
+func (w *Worker) report(t sessions.Turn, key string, a Agent, out agent.Outcome, y tally, cost costs.Amount) {
+	level, said := slog.LevelInfo, "turn"
+	about := []any{
+		"session", t.Session, "turn", t.ID, "channel", t.Channel, "agent", key, "model", a.model(),
+		"steps", out.Steps, "tools", y.tools, "input_tokens", y.input, "output_tokens", y.output, "cost_usd", strings.TrimPrefix(cost.String(), "$"),
+		"took", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
+	}
+	if out.Err != nil {
+		level, said = slog.LevelWarn, "a turn ended early"
+		about = append(about, "error", out.Err)
+	}
+	w.Logger.Log(context.Background(), level, said, about...)
+}
+
+// model names the agent's model as the configuration does.
+func (a Agent) model() string {
+	if a.Model == nil {
+		return ""
+	}
+	return a.Model.Provider() + "/" + a.Model.Name()
+}

@@ -1,0 +1,78 @@
+package worker_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/gateway/worker"
+)
+
+// lines is a log in JSON that several may write and read.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// of returns the lines with the message, decoded.
+func (l *lines) of(t *testing.T, message string) (all []map[string]any) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.b.String()) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v["msg"] == message {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// Every turn is one line of the log, which says what it was and cost.
+func TestATurnIsOneLineOfTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, log := newRig(t), &lines{}
+		r.start("w", func(o *worker.Options) {
+			o.Logger, o.Config.TurnTimeout = slog.New(slog.NewJSONHandler(log, nil)), time.Second
+		})
+		r.say(1, "hello")
+		r.wantAnswers(1, "re: hello")
+		r.say(1, "wait for ever")
+		r.wantAnswers(1, "re: hello", "This took too long, so I stopped.")
+		r.idle()
+		answered, early := log.of(t, "turn"), log.of(t, "a turn ended early")
+		if len(answered) != 1 || len(early) != 1 {
+			t.Fatalf("%d lines of answered turns, %d of others", len(answered), len(early))
+		}
+		for key, want := range map[string]any{
+			"level": "INFO", "channel": "tg", "agent": "main", "steps": 1.0, "tools": 0.0, "outcome": "end_turn",
+		} {
+			if answered[0][key] != want {
+				t.Errorf("%s is %v, want %v", key, answered[0][key], want)
+			}
+		}
+		for _, key := range []string{"session", "turn", "model", "input_tokens", "output_tokens", "cost_usd", "took"} {
+			if v, ok := answered[0][key]; !ok || v == "" {
+				t.Errorf("the line says no %s: %v", key, answered[0])
+			}
+		}
+		if early[0]["level"] != "WARN" || early[0]["error"] == nil || early[0]["outcome"] != "canceled" {
+			t.Errorf("of what ended early: %v", early[0])
+		}
+	})
+}

@@ -13,7 +13,6 @@ import (
 
 	"parley/configs"
 	"parley/gateway"
-	"parley/gateway/intake"
 )
 
 // environ is a lookup of variables.
@@ -76,8 +75,7 @@ func TestTheExampleLoadsToTheDefaults(t *testing.T) {
 	want := gateway.Config{
 		StateDir: "/home/ann/.local/state/parley",
 		Channels: gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{"main": {
-			Token:  gateway.NewSecret("4200000001:AAexample"),
-			Access: intake.Access{People: []string{"123456789"}, Groups: []string{"-1001234567890"}},
+			Token: gateway.NewSecret("4200000001:AAexample"),
 		}}},
 		Providers: map[string]gateway.ProviderConfig{"anthropic": {APIKey: gateway.NewSecret("key-of-the-example")}},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: "anthropic/claude-haiku-5-5"}},

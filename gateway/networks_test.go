@@ -96,8 +96,8 @@ func personID(network gatewaytest.Network, n int) string {
 	return fmt.Sprint(gatewaytest.TelegramPerson(n).ID)
 }
 
-// Who is not listed, or speaks in a group that is not, costs nothing and hears
-// nothing, whatever they are called and whatever they say.
+// Who is not listed, or speaks in a group that is not, costs nothing, whatever they are
+// called and whatever they say, and hears one line where nobody else does (firstday A2).
 func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		var house *gatewaytest.House
@@ -122,6 +122,9 @@ func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 			shared.Say("hello")
 			strangers = append(strangers, shared)
 		}
+		id := personID(n, 7002)
+		gw.Delivered()
+		strangers[0].AwaitWords("give them your id: " + id)
 		friends := []*gatewaytest.Place{house.Direct(n, 7001), house.Group(n, 8001, 7001)}
 		for _, p := range friends {
 			if got := gw.AskAt(p, "good morning"); !strings.Contains(got, "good morning") {
@@ -131,7 +134,10 @@ func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 		refused := fmt.Sprintf(`parley_messages_ignored_total{channel="%s",reason="not_allowed"} `, n)
 		eventually(t, "who was refused to be counted", func() bool { return counted(gw.Scrape(), refused) })
 		gw.Stop() // what runs ends first
-		for _, p := range strangers {
+		if got := strangers[0].Shown(); len(got) != 1 {
+			t.Errorf("a stranger was told %q", got)
+		}
+		for _, p := range strangers[1:] {
 			if got := p.Shown(); n == gatewaytest.Slack && len(got) > 0 || slices.ContainsFunc(got, func(s string) bool { return !strings.Contains(s, "good morning") }) {
 				t.Errorf("%s shows %q", p, got)
 			}

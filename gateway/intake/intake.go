@@ -79,10 +79,11 @@ type Intake struct {
 
 	Limits Limits // zero: none
 
-	pieces  pieces
-	limiter limiter
-	loops   loops
-	knocks  knocks
+	pieces    pieces
+	limiter   limiter
+	loops     loops
+	knocks    knocks
+	strangers strangers
 }
 
 // Accept is a channels.Accept. A nil error means that the event is durably

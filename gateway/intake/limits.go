@@ -31,6 +31,9 @@ type Limits struct {
 	// that come faster than anybody types, where the network does not say who is
 	// a bot (Signal). What comes then is refused until one comes more slowly.
 	BotLoop int `yaml:"bot_loop"` // default 10
+	// Strangers is how many people who may not talk to a bot account are told so in
+	// an hour, in direct messages, each once a day. -1 and 0: nobody is.
+	Strangers int `yaml:"strangers_per_hour"` // default 20
 }
 
 // Defaults fills in what is not said.
@@ -40,6 +43,7 @@ func (l Limits) Defaults() Limits {
 	l.GroupPerMinute = cmp.Or(l.GroupPerMinute, 20)
 	l.Queue = cmp.Or(l.Queue, 32)
 	l.BotLoop = cmp.Or(l.BotLoop, 10)
+	l.Strangers = cmp.Or(l.Strangers, 20)
 	return l
 }
 
@@ -54,6 +58,7 @@ func (l Limits) Validate() error {
 		{"group_per_minute", l.GroupPerMinute},
 		{"queue", l.Queue},
 		{"bot_loop", l.BotLoop},
+		{"strangers_per_hour", l.Strangers},
 	} {
 		if f.n < -1 {
 			return fmt.Errorf("%s: %d is less than -1, which is no limit", f.name, f.n)

@@ -56,8 +56,12 @@ func nameChatAsKnown(_ context.Context, e *event) (outcome, error) {
 }
 
 // authorizeSender refuses what comes from somebody who may not talk to the bot.
-func (i *Intake) authorizeSender(_ context.Context, e *event) (outcome, error) {
-	return i.admit(e, e.source.Access.Authorize(e.Message, e.chat.IDs...)), nil
+func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
+	o := i.admit(e, e.source.Access.Authorize(e.Message, e.chat.IDs...))
+	if o == stop {
+		i.turnAway(ctx, e.Message)
+	}
+	return o, nil
 }
 
 // admit lets an event pass that is allowed, and counts and logs any other.

@@ -1,0 +1,64 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// strangers counts who was told that they may not talk to the bot.
+type strangers struct {
+	mu   sync.Mutex
+	hour time.Time
+	told map[string]int            // by channel, in that hour
+	who  map[sessions.InboxID]bool // in that hour: they take nobody's place by writing again
+}
+
+// take counts one more who is told by the channel, unless there were most of them in
+// this hour, or it is told that already.
+func (s *strangers) take(channel string, notice sessions.InboxID, most int, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if hour := now.Truncate(time.Hour); !hour.Equal(s.hour) {
+		s.hour, s.told, s.who = hour, map[string]int{}, map[sessions.InboxID]bool{}
+	}
+	if s.told[channel] >= most || s.who[notice] {
+		return false
+	}
+	s.told[channel]++
+	s.who[notice] = true
+	return true
+}
+
+// turnAway tells a person who may not talk to the bot so, with the id by which an
+// operator lets them in: in a direct message only, and once a day, also over a
+// restart, which the store's memory of the day's notice sees to. No model is asked.
+// What cannot be stored is not told.
+func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
+	s := m.Sender
+	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || s.ID == "" || s.Bot || s.Anonymous || unfit(m) != "" {
+		return
+	}
+	now := i.Now()
+	m.Event = "turned away " + now.UTC().Format(time.DateOnly)
+	id := Inbox(m)
+	if !i.strangers.take(m.Channel, id, i.Limits.Strangers, now) {
+		return
+	}
+	added, err := i.Book.Notice(ctx, id, []sessions.Outgoing{{
+		ID: "n-" + eventID(m), Channel: m.Channel, To: m.Address, At: now,
+		Text: fmt.Sprintf("I may only talk to people whom my operator knows. If you should be one of them, give them your id: %s", s.ID),
+	}}, now)
+	if err != nil {
+		i.Logger.Warn("somebody who may not talk to the bot was not told so", "channel", m.Channel, "error", err)
+		return
+	}
+	if added {
+		i.signal(ctx, OutboxTopic, OutboxSignal{Channel: m.Channel})
+	}
+}

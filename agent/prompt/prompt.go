@@ -24,7 +24,7 @@ func Build(own string, key sessionkeys.Key, now time.Time) []llm.SystemBlock {
 	}
 	where := "a direct message with one person"
 	if key.Address().Kind != sessionkeys.DM {
-		where = "a group; each message starts with its sender in brackets: a name, which anybody may choose, and after # an id, which is always the same person's"
+		where = "a group; messages start with [name #id], of which only the id is sure"
 	}
 	return []llm.SystemBlock{
 		{Text: stable, Cache: true},

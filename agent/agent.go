@@ -68,8 +68,9 @@ type Turn struct {
 	Model     llm.Model
 	System    []llm.SystemBlock
 	Tools     *tools.Set
-	MaxTokens int // most output tokens of one call; 0: the model's own most
-	MaxSteps  int // most model calls; 0: 20 (C01)
+	MaxTokens int  // most output tokens of one call; 0: the model's own most
+	MaxSteps  int  // most model calls; 0: 20 (C01)
+	Sees      bool // the model takes pictures
 
 	Steering Steering // nil: nothing joins the turn
 

@@ -62,6 +62,8 @@ type Loop struct {
 	// Redact takes secrets out of what tools return, before it is stored, shown
 	// or sent. nil: it is left as it is.
 	Redact func(string) string
+	// ReadPicture reads a picture that was saved in a workspace; nil: [ReadPicture].
+	ReadPicture func(workspace string, b transcript.Binary) ([]byte, error)
 	// Now is the clock; nil: time.Now. Wait waits for d or until ctx ends, and
 	// returns an error then; nil: a timer.
 	Now  func() time.Time
@@ -117,14 +119,15 @@ type run struct {
 	log  *slog.Logger
 	out  *events
 
-	prices Prices // of the present attempt; nil: none is known
-	steps  int    // model calls answered and committed
-	tries  int    // attempts made of the next one
-	gone   int    // of them, given up for a new message in this take
-	cut    bool   // something is to join before the turn goes on
-	least  int    // output tokens that a call is worth making for
-	cost   costs.Amount
-	priced bool
+	prices   Prices // of the present attempt; nil: none is known
+	steps    int    // model calls answered and committed
+	tries    int    // attempts made of the next one
+	gone     int    // of them, given up for a new message in this take
+	cut      bool   // something is to join before the turn goes on
+	least    int    // output tokens that a call is worth making for
+	cost     costs.Amount
+	pictures map[string][]byte // by their sums; nil: cannot be shown
+	priced   bool
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
@@ -149,6 +152,9 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	}
 	if r.Redact == nil {
 		r.Redact = func(s string) string { return s }
+	}
+	if r.ReadPicture == nil {
+		r.ReadPicture = ReadPicture
 	}
 	if r.Now == nil {
 		r.Now = time.Now

@@ -40,15 +40,16 @@ func Sent(history []transcript.Message) []transcript.Message {
 // request is what is sent for the next step of the turn. tail is of this call
 // alone and not stored.
 func (r *run) request(history []transcript.Message, tail ...transcript.Message) llm.Request {
-	most := r.t.MaxTokens
+	info, most := llm.Lookup(r.t.Model.Name()), r.t.MaxTokens
 	if most <= 0 {
-		most = llm.Lookup(r.t.Model.Name()).MaxOutput
+		most = info.MaxOutput
 	}
 	return llm.Request{
 		System:    r.t.System,
-		Messages:  Sent(append(slices.Clip(history), tail...)),
+		Messages:  r.show(Sent(append(slices.Clip(history), tail...))),
 		Tools:     r.t.Tools.Definitions(),
 		MaxTokens: most,
+		Picture:   info.Picture,
 		CacheKey:  r.t.Session.MailboxToken(),
 	}
 }

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -218,5 +219,77 @@ func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
 				t.Errorf("%s has %d of %d bytes, %v", f, len(got), len(data), err)
 			}
 		}
+	}
+}
+
+// firstday A1: a picture that somebody sends is shown to a model that sees, by each
+// network and in each protocol, also in the questions behind it and after a restart;
+// and what was recorded replays the same, without the picture.
+func TestAPictureIsShownToTheModel(t *testing.T) {
+	t.Parallel()
+	picture := "\x89PNG\r\n\x1a\n" + strings.Repeat("pixels ", 100)
+	sent := []byte(base64.StdEncoding.EncodeToString([]byte(picture)))
+	for name, c := range map[string]struct {
+		network  gatewaytest.Network
+		openAI   bool
+		kind     string
+		blind    bool
+		pictures int // of all requests
+	}{
+		"telegram":              {network: gatewaytest.Telegram, pictures: 3},
+		"signal":                {network: gatewaytest.Signal, pictures: 3},
+		"slack":                 {network: gatewaytest.Slack, pictures: 3},
+		"chat completions":      {network: gatewaytest.Slack, openAI: true, pictures: 3},
+		"responses":             {network: gatewaytest.Slack, kind: gateway.KindOpenAIResponses, pictures: 3},
+		"a model that is blind": {network: gatewaytest.Slack, blind: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vision := "on"
+			if c.blind {
+				vision = "off"
+			}
+			house := gatewaytest.Open(t, gatewaytest.Options{
+				Networks: []gatewaytest.Network{c.network}, Brain: model.Echo, OpenAI: c.openAI,
+				Change: func(cfg *gateway.Config) {
+					a := cfg.Agents["main"]
+					a.Vision = vision
+					cfg.Agents["main"] = a
+					if p := cfg.Providers["sim"]; c.kind != "" {
+						cfg.Providers["sim"] = gateway.ProviderConfig{Kind: c.kind, BaseURL: p.BaseURL + "/v1", Prices: p.Prices}
+					}
+				},
+			})
+			gw := house.Start()
+			place := house.Direct(c.network, 7001)
+			sendFiles(t, house, c.network, "what is this?", attached{"cat.png", "image/png", picture})
+			d := gw.Delivered()
+			place.AwaitWords("what is this?")
+			gw.AskAt(place, "and its name?")
+			file := recordingOf(t, gw, d.Session)
+			gw.Stop()
+			gw = house.Start()
+			gw.AskAt(place, "and its age?")
+			shown := 0
+			for _, r := range house.Model.Requests() {
+				shown += bytes.Count(r.Body, sent)
+			}
+			if shown != c.pictures {
+				t.Errorf("in all the model was shown %d pictures, want %d", shown, c.pictures)
+			}
+			r, err := recording.Read(bytes.NewReader(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := gateway.Replay(t.Context(), r, gateway.ReplayOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !report.Same() || report.Calls != 2 {
+				var b strings.Builder
+				_ = report.Print(&b)
+				t.Error(b.String())
+			}
+		})
 	}
 }

@@ -103,10 +103,20 @@ type AgentConfig struct {
 	Prompt        string `yaml:"prompt"`         // added to parley's own short system message
 	MaxIterations int    `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
 	MaxTokens     int    `yaml:"max_tokens"`     // output of one call; 0: as much as the model has
+	// Vision says whether pictures that people send are shown to the model: on, off
+	// or auto (default: where the catalogue says that the model takes them).
+	Vision string `yaml:"vision"`
 	// Tools are the tools the agent has. Default: all built-in ones. An empty
 	// list is none.
 	Tools []string `yaml:"tools"`
 }
+
+// When an agent is shown pictures.
+const (
+	visionAuto = "auto"
+	visionOn   = "on"
+	visionOff  = "off"
+)
 
 // BrokerConfig is where the message log is.
 type BrokerConfig struct {
@@ -217,6 +227,7 @@ func (c Config) Defaults() Config {
 		if a.MaxIterations == 0 {
 			a.MaxIterations = 20
 		}
+		a.Vision = cmp.Or(a.Vision, visionAuto)
 		c.Agents[name] = a
 	}
 	for _, n := range networks() {
@@ -324,6 +335,9 @@ func (c Config) Validate() error {
 		}
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
 			add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
+		}
+		if !slices.Contains([]string{visionAuto, visionOn, visionOff}, a.Vision) {
+			add(path+".vision", "%q is none of %s, %s, %s", a.Vision, visionOn, visionOff, visionAuto)
 		}
 		if a.MaxTokens < 0 {
 			add(path+".max_tokens", "%d is negative", a.MaxTokens)

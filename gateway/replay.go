@@ -66,7 +66,7 @@ func replayed(r *recording.Recording, store *sqlite.Store) (map[string]worker.Ag
 	for name, a := range setup.Agents {
 		g.cfg.Agents[name] = AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools}
 		g.agents[name] = worker.Agent{
-			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok,
+			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Sees: true, // what it was shown, the recording says
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
 		}
 	}

@@ -36,12 +36,12 @@ func (g *Gateway) wire() error {
 	g.agents, g.leases = map[string]worker.Agent{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(g.cfg.Agents)) {
 		a := g.cfg.Agents[name]
-		m, err := g.model(a.Model)
+		m, sees, err := g.model(a)
 		if err != nil {
 			return Problems{{"agents." + name + ".model", err}}
 		}
 		g.agents[name] = worker.Agent{
-			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens,
+			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Sees: sees,
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
 		}
 		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
@@ -91,20 +91,30 @@ func (g *Gateway) listen(ctx context.Context) (*webhooks.Server, error) {
 	return webhooks.New(ctx, g.cfg.Webhooks, hooks, g.o.Logger)
 }
 
-func (g *Gateway) model(s string) (llm.Model, error) {
-	name, model, err := SplitModel(s)
+// model is what an agent runs, and whether that takes pictures.
+func (g *Gateway) model(a AgentConfig) (m llm.Model, sees bool, err error) {
+	name, model, err := SplitModel(a.Model)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	info := llm.Lookup(model)
+	if a.Vision != visionAuto {
+		info.Vision = a.Vision == visionOn
+	}
+	m, err = g.dial(name, model, info)
+	return m, info.Vision, err
+}
+
+func (g *Gateway) dial(name, model string, info llm.Info) (llm.Model, error) {
 	p := g.cfg.Providers[name]
 	// As many connections stay open as turns may run.
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, g.cfg.Worker.Turns
 	client := &http.Client{Transport: transport}
-	o := openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client}
+	o := openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client, Info: info}
 	switch p.Kind {
 	case KindAnthropic:
-		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client})
+		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client, Info: info})
 	case KindOpenAIResponses:
 		return openai.NewResponses(o)
 	default:

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -70,7 +71,7 @@ func messageChars(m transcript.Message) int64 {
 		case transcript.ToolResult:
 			chars += runes(p.Content)
 		case transcript.Binary:
-			if strings.HasPrefix(p.MIMEType, "image/") {
+			if strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
 				chars += imageTokens * charsPerToken
 			} else {
 				chars += runes(p.Path) + int64(utf8.RuneCount(p.Data))
@@ -102,12 +103,12 @@ func Upper(r Request) int64 {
 		upper += pieceOverhead + int64(len(d.Name)+len(d.Description)+len(d.Schema))
 	}
 	for _, m := range r.Messages {
-		upper += pieceOverhead + max(partsUpper(m), nativeUpper(m.Native))
+		upper += pieceOverhead + max(partsUpper(m, cmp.Or(r.Picture, imageUpper)), nativeUpper(m.Native))
 	}
 	return upper
 }
 
-func partsUpper(m transcript.Message) (upper int64) {
+func partsUpper(m transcript.Message, picture int64) (upper int64) {
 	for _, p := range m.Parts {
 		upper += pieceOverhead
 		switch p := p.(type) {
@@ -120,12 +121,15 @@ func partsUpper(m transcript.Message) (upper int64) {
 		case transcript.ToolResult:
 			upper += int64(len(p.ToolCallID) + len(p.Name) + len(p.Content))
 		case transcript.Binary:
-			upper += int64(len(p.Path) + len(p.MIMEType) + len(p.Data))
-			if strings.HasPrefix(p.MIMEType, "image/") {
-				upper += imageUpper
+			upper += int64(len(p.Path) + len(p.MIMEType))
+			switch {
+			case !strings.HasPrefix(p.MIMEType, "image/"):
+				upper += int64(len(p.Data))
+			case len(p.Data) > 0:
+				upper += picture
 			}
 		case transcript.ImageURL:
-			upper += imageUpper
+			upper += picture
 		case transcript.Unknown:
 			upper += int64(len(p.Data))
 		}

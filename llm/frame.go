@@ -211,6 +211,11 @@ func (d *digest) part(p transcript.Part) {
 		d.text("finish", string(p.Reason))
 	case transcript.Binary:
 		d.text("binary", p.Path, p.MIMEType)
+		if p.Sum != "" { // which says what the content is; the history has no more
+			d.text(p.Sum)
+			d.flag(len(p.Data) > 0)
+			return
+		}
 		d.bytes(p.Data)
 	case transcript.ImageURL:
 		d.text("image_url", p.URL, p.Detail)

@@ -11,6 +11,7 @@ type Info struct {
 	MaxOutput int // most output tokens of one answer, thinking included
 
 	Vision   bool     // takes pictures
+	Picture  int64    // most tokens of one picture; 0: nobody knows
 	Sampling bool     // takes temperature and top_p; false: they are left out
 	Effort   bool     // takes a reasoning effort
 	Thinking Thinking // how thinking is asked for

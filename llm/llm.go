@@ -36,6 +36,7 @@ type Request struct {
 	Messages []transcript.Message // user, assistant, tool; paired; never System
 	Tools    []Definition         // empty: no tools key on the wire
 	Choice   ToolChoice
+	Picture  int64 // most tokens of one picture, for Upper; 0: nobody knows
 
 	MaxTokens   int      // most output tokens; 0: the model's own most, as Info says
 	Temperature *float64 // nil: the provider's default

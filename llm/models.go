@@ -20,11 +20,11 @@ var known = Models{
 	"claude-opus-4-8":   claude(AdaptiveThinking, anthropicDocs),
 	"claude-opus-4-7":   claude(AdaptiveThinking, modelsDev),
 	"claude-opus-4-6":   sampled(claude(AdaptiveThinking, unchecked)),
-	"claude-sonnet-4-6": {Window: 1_000_000, MaxOutput: 64_000, Vision: true, Sampling: true, Effort: true, Thinking: AdaptiveThinking, Source: modelsDev},
-	"claude-opus-4-5":   {Window: 200_000, MaxOutput: 64_000, Vision: true, Sampling: true, Effort: true, Thinking: BudgetThinking, Source: unchecked},
-	"claude-sonnet-4-5": {Window: 200_000, MaxOutput: 64_000, Vision: true, Sampling: true, Thinking: BudgetThinking, Source: unchecked},
-	"claude-haiku-4-5":  {Window: 200_000, MaxOutput: 64_000, Vision: true, Sampling: true, Thinking: BudgetThinking, Source: anthropicDocs},
-	"claude-opus-4-1":   {Window: 200_000, MaxOutput: 32_000, Vision: true, Sampling: true, Thinking: BudgetThinking, Source: unchecked},
+	"claude-sonnet-4-6": {Window: 1_000_000, MaxOutput: 64_000, Vision: true, Picture: claudePicture, Sampling: true, Effort: true, Thinking: AdaptiveThinking, Source: modelsDev},
+	"claude-opus-4-5":   {Window: 200_000, MaxOutput: 64_000, Vision: true, Picture: claudePicture, Sampling: true, Effort: true, Thinking: BudgetThinking, Source: unchecked},
+	"claude-sonnet-4-5": {Window: 200_000, MaxOutput: 64_000, Vision: true, Picture: claudePicture, Sampling: true, Thinking: BudgetThinking, Source: unchecked},
+	"claude-haiku-4-5":  {Window: 200_000, MaxOutput: 64_000, Vision: true, Picture: claudePicture, Sampling: true, Thinking: BudgetThinking, Source: anthropicDocs},
+	"claude-opus-4-1":   {Window: 200_000, MaxOutput: 32_000, Vision: true, Picture: claudePicture, Sampling: true, Thinking: BudgetThinking, Source: unchecked},
 
 	"gpt-6.1-sol":   gpt(1_050_000, unchecked),
 	"gpt-6.1-terra": gpt(1_050_000, unchecked),
@@ -54,10 +54,14 @@ var known = Models{
 	"o3-mini":       {Window: 200_000, MaxOutput: 100_000, Effort: true, Source: unchecked},
 }
 
+// claudePicture is the most that Anthropic charges for a picture, which it scales down
+// to 4,784 tokens (Claude API: vision, 2026-11).
+const claudePicture = 5000
+
 // claude is a Claude model with the window of the present generation, which
 // takes neither temperature nor top_p.
 func claude(t Thinking, source string) Info {
-	return Info{Window: 1_000_000, MaxOutput: 128_000, Vision: true, Effort: true, Thinking: t, Source: source}
+	return Info{Window: 1_000_000, MaxOutput: 128_000, Vision: true, Picture: claudePicture, Effort: true, Thinking: t, Source: source}
 }
 
 func sampled(i Info) Info {

@@ -89,10 +89,12 @@ type Finish struct {
 	Time   time.Time
 }
 
-// Binary is an attachment: by path in the session's workspace, or inline.
+// Binary is an attachment: by path in the session's workspace, or inline. One by path
+// whose content a model is shown has the content's Sum, its SHA-256 in hexadecimal.
 type Binary struct {
 	Path     string `json:"path,omitempty"`
 	MIMEType string `json:"mime_type"`
+	Sum      string `json:"sum,omitempty"`
 	Data     []byte `json:"data,omitempty"`
 }
 

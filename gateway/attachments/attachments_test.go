@@ -126,7 +126,14 @@ func (r *rig) bring(files ...attachments.File) []string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return said[0]
+	return words(said[0])
+}
+
+func words(all []attachments.Brought) (ws []string) {
+	for _, b := range all {
+		ws = append(ws, b.Words)
+	}
+	return ws
 }
 
 func (r *rig) content(path string) string {
@@ -313,9 +320,9 @@ func TestWhoCannotReadFilesGetsNone(t *testing.T) {
 		t.Helper()
 		said, err := r.b.Bring(t.Context(), attachments.Request{Agent: agent, Workspace: r.space, Files: [][]attachments.File{nil, {file("1", "a", "cat.jpg", "")}}})
 		if err != nil || len(said) != 2 || len(said[0]) != 0 {
-			t.Fatalf("%q, %v", said, err)
+			t.Fatalf("%+v, %v", said, err)
 		}
-		return said[1][0]
+		return said[1][0].Words
 	}
 	if got := ask("blind"); got != unreadable {
 		t.Error(got)
@@ -470,7 +477,7 @@ func TestStoppingEndsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { <-reached; cancel(stopped) }()
 	if said, err := r.b.Bring(ctx, attachments.Request{Agent: "main", Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}}); !errors.Is(err, stopped) {
-		t.Errorf("%q, %v", said, err)
+		t.Errorf("%+v, %v", said, err)
 	}
 	if names := r.names(); len(names) != 0 {
 		t.Errorf("there are %q", names)

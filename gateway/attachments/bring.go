@@ -3,11 +3,15 @@ package attachments
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -46,10 +50,9 @@ type Request struct {
 var errLate = errors.New("the files of the question did not come in time")
 
 // Bring brings the files of r into its workspace, as far as they are to be had within
-// the configured time, and returns what the model reads of each, a line without a
-// line break. An error is ctx's cause: then nothing is known, and bringing them again
+// the configured time, and returns what became of each. An error is ctx's cause: then nothing is known, and bringing them again
 // makes no second copy of any.
-func (b *Bringer) Bring(ctx context.Context, r Request) ([][]string, error) {
+func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 	said := Unreadable(r.Files)
 	if b.Config.Off || !b.Reads(r.Agent) {
 		return said, nil
@@ -64,19 +67,19 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]string, error) {
 				continue
 			}
 			if n++; n > b.Config.MaxPerTurn {
-				said[i][k] = b.words(f, b.count(f, outcome{problem: tooMany}))
+				said[i][k] = b.brought(f, b.count(f, outcome{problem: tooMany}))
 				continue
 			}
 			// One after the other: what the first takes the next must find taken.
 			if p := b.admit(r, f, wanted); p != "" {
-				said[i][k] = b.words(f, b.count(f, outcome{problem: p}))
+				said[i][k] = b.brought(f, b.count(f, outcome{problem: p}))
 				continue
 			}
 			wanted += f.Size
 			work.Go(func() {
 				o := b.one(limited, r.Workspace, f)
 				b.quota.add(r.Person, o.size-f.Size)
-				said[i][k] = b.words(f, b.count(f, o))
+				said[i][k] = b.brought(f, b.count(f, o))
 			})
 		}
 	}
@@ -116,6 +119,8 @@ func (b *Bringer) count(f File, o outcome) outcome {
 type outcome struct {
 	path    string // in the workspace
 	size    int64
+	mime    string // by the content
+	sum     string // of the content
 	problem problem
 }
 
@@ -182,7 +187,7 @@ func (b *Bringer) take(ctx context.Context, workspace string, f File) (outcome, 
 		return outcome{}, err
 	}
 	defer func() { _ = from.Close() }()
-	source := &reader{r: from}
+	source := &reader{r: from, sum: sha256.New()}
 	path, err := files.Keep(ctx, b.Files, workspace, folder+"/"+f.place(), source)
 	if err != nil && (source.err != nil || ctx.Err() != nil) {
 		return outcome{}, err
@@ -194,17 +199,26 @@ func (b *Bringer) take(ctx context.Context, workspace string, f File) (outcome, 
 		b.Logger.Error("a file that came with a message cannot be kept in its workspace", "workspace", workspace, "message", f.Message, "error", err)
 		return outcome{problem: unkept}, nil
 	}
-	return outcome{path: path, size: size}, nil
+	return outcome{path: path, size: size, mime: http.DetectContentType(source.head), sum: hex.EncodeToString(source.sum.Sum(nil))}, nil
 }
 
-// reader remembers how reading failed.
+// reader remembers what it read, and how reading failed.
 type reader struct {
-	r   io.Reader
-	err error // but for the end
+	r    io.Reader
+	head []byte // its first bytes
+	sum  hash.Hash
+	err  error // but for the end
 }
+
+// sniffed is how many bytes tell what a file is: those that net/http looks at.
+const sniffed = 512
 
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
+	_, _ = r.sum.Write(p[:n]) // a hash takes everything
+	if room := sniffed - len(r.head); room > 0 {
+		r.head = append(r.head, p[:min(n, room)]...)
+	}
 	if err != nil && err != io.EOF { // one that wraps io.EOF is a line that broke off, not the end
 		r.err = err
 	}

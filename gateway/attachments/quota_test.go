@@ -29,7 +29,7 @@ func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return strings.TrimPrefix(got[0][0], "(attached photo "+name)
+			return strings.TrimPrefix(got[0][0].Words, "(attached photo "+name)
 		}, r
 	}
 	saved := func(name string) string { return "(attached photo, saved as attachments/1-" + name + ", 100 bytes)" }

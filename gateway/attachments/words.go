@@ -22,16 +22,33 @@ const (
 	mostMessage = 40
 )
 
-// Unreadable is what models read of files that are not brought.
-func Unreadable(fs [][]File) [][]string {
-	said := make([][]string, len(fs))
+// Brought is what became of a file.
+type Brought struct {
+	Words string // what the model reads of it, a line without a line break
+
+	// Path is where it lies in the workspace; empty: it does not. Then MIME is what
+	// its content is, Sum its SHA-256 in hexadecimal, and Size its bytes.
+	Path string
+	MIME string
+	Sum  string
+	Size int64
+}
+
+// Unreadable is what becomes of files that are not brought.
+func Unreadable(fs [][]File) [][]Brought {
+	all := make([][]Brought, len(fs))
 	for i := range fs {
-		said[i] = make([]string, len(fs[i]))
+		all[i] = make([]Brought, len(fs[i]))
 		for k, f := range fs[i] {
-			said[i][k] = f.unreadable()
+			all[i][k] = Brought{Words: f.unreadable()}
 		}
 	}
-	return said
+	return all
+}
+
+// brought is what became of f.
+func (b *Bringer) brought(f File, o outcome) Brought {
+	return Brought{Words: b.words(f, o), Path: o.path, MIME: o.mime, Sum: o.sum, Size: o.size}
 }
 
 func (f File) unreadable() string {

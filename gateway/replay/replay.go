@@ -164,7 +164,7 @@ func (s *stage) reach(t time.Time) {
 // loop is how turns run.
 func (s *stage) loop() agent.Loop {
 	return agent.Loop{
-		Prices: s.o.Prices, Retry: asRecorded{}, Gate: s.o.Gate, Why: s.script.why, ToolOutput: 1 << 30, Now: s.clock,
+		Prices: s.o.Prices, Retry: asRecorded{}, Gate: s.o.Gate, Why: s.script.why, ReadPicture: unseen, ToolOutput: 1 << 30, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"parley/gateway/attachments"
 	"parley/gateway/intake"
 	"parley/sessions"
-	"parley/transcript"
 )
 
 // batch is the messages of a mailbox that become one turn, or join one
@@ -165,19 +164,6 @@ func (b *batch) mentioned() (channels.Message, bool) {
 		}
 	}
 	return channels.Message{}, false
-}
-
-// parts is the batch as the model reads it; files is what it reads of what came with
-// each utterance.
-func (b *batch) parts(correction bool, files [][]string, said func(channels.Message, []string) string) (ps []transcript.Part) {
-	for i := range b.starts {
-		m := whole(b.utterance(i))
-		if correction && i == 0 {
-			m.Text = corrected + m.Text
-		}
-		ps = append(ps, transcript.Text{Text: said(m, files[i])})
-	}
-	return ps
 }
 
 // whole is an utterance as one message.

@@ -13,8 +13,8 @@ import (
 
 // Attachments brings what came with messages to where the model reads it.
 type Attachments interface {
-	// Bring returns a line for each file, and an error only when ctx ended.
-	Bring(ctx context.Context, r attachments.Request) ([][]string, error)
+	// Bring returns what became of each file, and an error only when ctx ended.
+	Bring(ctx context.Context, r attachments.Request) ([][]attachments.Brought, error)
 }
 
 // bring brings the files of q, which is to be the message id, before anything of it

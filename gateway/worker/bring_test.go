@@ -34,7 +34,7 @@ func newPorter(r *rig, hold bool) *porter {
 
 func (p *porter) with(o *worker.Options) { o.Attachments = p }
 
-func (p *porter) Bring(ctx context.Context, r attachments.Request) ([][]string, error) {
+func (p *porter) Bring(ctx context.Context, r attachments.Request) ([][]attachments.Brought, error) {
 	p.mu.Lock()
 	p.asked = append(p.asked, r)
 	hold := p.hold
@@ -51,10 +51,10 @@ func (p *porter) Bring(ctx context.Context, r attachments.Request) ([][]string, 
 			return nil, context.Cause(ctx)
 		}
 	}
-	said := make([][]string, len(r.Files))
+	said := make([][]attachments.Brought, len(r.Files))
 	for i, fs := range r.Files {
 		for _, f := range fs {
-			said[i] = append(said[i], "(file "+f.Message+" "+f.Ref+" in "+f.In.Peer+")")
+			said[i] = append(said[i], attachments.Brought{Words: "(file " + f.Message + " " + f.Ref + " in " + f.In.Peer + ")"})
 		}
 	}
 	return said, nil

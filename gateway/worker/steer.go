@@ -168,7 +168,7 @@ func (s *steering) commit(ctx context.Context, q question) (bool, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), agent.DefaultGrace)
 	defer done()
 	joined, err := s.j.Join(ctx, sessions.Joining{
-		Seq: seq, Events: q.events, Through: q.through, Words: q.words(), Message: a.w.message(&q, joinedID(s.j.t.ID, seq), a.w.Now()),
+		Seq: seq, Events: q.events, Through: q.through, Words: q.words(), Message: a.message(&q, joinedID(s.j.t.ID, seq), a.w.Now()),
 	})
 	if err != nil {
 		return false, fmt.Errorf("join a turn: %w", err)

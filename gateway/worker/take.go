@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"parley/agent"
 	"parley/broker"
 	"parley/channels"
 	"parley/faultpoint"
+	"parley/gateway/attachments"
 	"parley/gateway/intake"
 	"parley/sessions"
 	"parley/transcript"
@@ -41,14 +44,46 @@ func (a *actor) take() (bool, error) {
 // question is a batch that a turn is to answer.
 type question struct {
 	batch
-	lead       channels.Message // by which the bot is addressed
-	correction bool             // of what was answered, or is being answered, before
-	files      [][]string       // what the model reads of what came with it; see bring
+	lead       channels.Message        // by which the bot is addressed
+	correction bool                    // of what was answered, or is being answered, before
+	files      [][]attachments.Brought // what came with each utterance; see bring
 }
 
 // message is what the model reads of q.
-func (w *Worker) message(q *question, id string, now time.Time) transcript.Message {
-	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: q.parts(q.correction, q.files, w.Said)}
+func (a *actor) message(q *question, id string, now time.Time) transcript.Message {
+	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: a.parts(q)}
+}
+
+// parts is q as the model reads it, and sees it: the words of each utterance, behind
+// them its pictures.
+func (a *actor) parts(q *question) (ps []transcript.Part) {
+	sees := a.w.Agents[a.m.Key.Agent()].Sees
+	for i := range q.starts {
+		m := whole(q.utterance(i))
+		if q.correction && i == 0 {
+			m.Text = corrected + m.Text
+		}
+		var lines []string
+		var pictures []transcript.Part
+		for _, f := range q.files[i] {
+			line := f.Words
+			if sees && isPicture(f) {
+				if f.Size > agent.MostPicture {
+					line = strings.TrimSuffix(line, ")") + ", too large to be shown)"
+				} else {
+					pictures = append(pictures, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum})
+				}
+			}
+			lines = append(lines, line)
+		}
+		ps = append(append(ps, transcript.Text{Text: a.w.Said(m, lines)}), pictures...)
+	}
+	return ps
+}
+
+// isPicture reports whether f is of a sort that every model takes which sees.
+func isPicture(f attachments.Brought) bool {
+	return f.Path != "" && f.Sum != "" && slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, f.MIME)
 }
 
 // ask says what b asks; ok is false when nothing: it is to be passed over.
@@ -92,7 +127,7 @@ func (a *actor) open(q question) (bool, error) {
 		return false, err
 	}
 	now := a.w.Now()
-	asked := a.w.message(&q, id+userSuffix, now)
+	asked := a.message(&q, id+userSuffix, now)
 	faultpoint.HitOn("worker.open.before", q.text())
 	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
 		Turn: sessions.Turn{

@@ -79,7 +79,7 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
 		Model: ag.Model, System: system, Tools: set,
-		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Steps: t.Steps, Tries: t.Tries,
+		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Sees: ag.Sees, Steps: t.Steps, Tries: t.Tries,
 	}
 	if steering != nil {
 		turn.Steering = steering

@@ -87,6 +87,7 @@ type Agent struct {
 	Prompt    func(key sessionkeys.Key, now time.Time) []llm.SystemBlock
 	MaxSteps  int
 	MaxTokens int
+	Sees      bool // it is shown pictures
 }
 
 // Options is what a worker is made of.

@@ -65,6 +65,10 @@ func (b *base) Provider() string { return b.o.Provider }
 // Name is the model's name as the provider knows it.
 func (b *base) Name() string { return b.o.Model }
 
+// pictureDetail bounds what a picture costs: "high" is scaled down to about 3,000
+// tokens, while "auto" takes a telephone's photo as it is, at 14,000.
+const pictureDetail = "high"
+
 // Info is what the model can take and give.
 func (b *base) Info() llm.Info { return b.info }
 

@@ -136,7 +136,7 @@ func (m *Model) others(h transcript.Message) []json.RawMessage {
 			out = append(out, object(chatMessage{Role: "tool", ToolCallID: wire.SafeID(p.ToolCallID), Content: p.Content}))
 		case transcript.Binary:
 			if m.info.Vision && strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
-				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), "")
+				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), pictureDetail)
 			} else {
 				text(wire.Mention(p))
 			}

@@ -155,7 +155,7 @@ func TestMessagesAreWrittenAsTheProtocolHasThem(t *testing.T) { // F16, conflict
 	want := []string{
 		`{"content":"one\n\ntwo","role":"system"}`,
 		`{"content":"hi\nthere \u003cb\u003e","role":"user"}`,
-		`{"content":[{"text":"see","type":"text"},{"image_url":{"url":"data:image/png;base64,cG5n"},"type":"image_url"},{"image_url":{"detail":"low","url":"https://a.b/c"},"type":"image_url"},{"text":"[attachment: x.pdf (application/pdf)]","type":"text"}],"role":"user"}`,
+		`{"content":[{"text":"see","type":"text"},{"image_url":{"detail":"high","url":"data:image/png;base64,cG5n"},"type":"image_url"},{"image_url":{"detail":"low","url":"https://a.b/c"},"type":"image_url"},{"text":"[attachment: x.pdf (application/pdf)]","type":"text"}],"role":"user"}`,
 		`{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":"{\"q\": 1}","name":"look"},"id":"a","type":"function"},{"function":{"arguments":"{\"_raw\":\"oops\"}","name":"look"},"id":"ID","type":"function"}]}`,
 		`{"content":"seen","role":"tool","tool_call_id":"a"}`,
 		`{"content":"Error: no","role":"tool","tool_call_id":"ID"}`,

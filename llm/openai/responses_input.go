@@ -56,7 +56,7 @@ func (m *Responses) others(h transcript.Message) []json.RawMessage {
 			}))
 		case transcript.Binary:
 			if m.info.Vision && strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
-				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), "")
+				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), pictureDetail)
 			} else {
 				text(wire.Mention(p))
 			}

@@ -61,7 +61,7 @@ func TestTheHistoryIsWrittenAsItems(t *testing.T) {
 	got := sentTo(t, s)
 	want := []string{
 		`{"content":"hi\nthere <b>","role":"user","type":"message"}`,
-		`{"content":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"},{"type":"input_image","image_url":"https://a.b/c","detail":"low"},{"type":"input_text","text":"[attachment: x.pdf (application/pdf)]"}],"role":"user","type":"message"}`,
+		`{"content":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"high"},{"type":"input_image","image_url":"https://a.b/c","detail":"low"},{"type":"input_text","text":"[attachment: x.pdf (application/pdf)]"}],"role":"user","type":"message"}`,
 		`{"content":"I look","role":"assistant","type":"message"}`,
 		`{"arguments":"{\"q\": 1}","call_id":"a","name":"look","type":"function_call"}`,
 		`{"arguments":"{\"_raw\":\"oops\"}","call_id":"b","name":"look","type":"function_call"}`,

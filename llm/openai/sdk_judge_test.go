@@ -102,7 +102,7 @@ func inChat() map[string]sdk.ChatCompletionNewParams {
 				return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: url, Detail: detail})
 			}
 			p.Messages = []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage([]sdk.ChatCompletionContentPartUnionParam{
-				sdk.TextContentPart("see"), image("data:image/png;base64,cG5n", ""), image("https://a.b/c?d&e", "low"),
+				sdk.TextContentPart("see"), image("data:image/png;base64,cG5n", "high"), image("https://a.b/c?d&e", "low"),
 				sdk.TextContentPart("[attachment: x.pdf (application/pdf)]"),
 			})}
 		}),
@@ -178,7 +178,7 @@ func inResponses() map[string]responses.ResponseNewParams {
 		"pictures": change(func(p *responses.ResponseNewParams) {
 			p.Input.OfInputItemList = []item{{OfMessage: &responses.EasyInputMessageParam{
 				Role: "user", Type: "message", Content: responses.EasyInputMessageContentUnionParam{OfInputItemContentList: responses.ResponseInputMessageContentListParam{
-					responses.ResponseInputContentParamOfInputText("see"), image("data:image/png;base64,cG5n", "auto"), image("https://a.b/c?d&e", "low"),
+					responses.ResponseInputContentParamOfInputText("see"), image("data:image/png;base64,cG5n", "high"), image("https://a.b/c?d&e", "low"),
 					responses.ResponseInputContentParamOfInputText("[attachment: x.pdf (application/pdf)]"),
 				}},
 			}}}

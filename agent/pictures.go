@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"parley/transcript"
+)
+
+// What pictures a request carries: the newest ones of the history, so many and of so
+// many bytes together. Of the others a model reads the names, as of files.
+const (
+	mostPictures     = 10
+	mostPictureBytes = 12 << 20
+)
+
+// MostPicture is how many bytes a picture may have that a model is shown: 5 MB when it
+// is written in base64, the least that any supported provider takes.
+const MostPicture = 3_750_000
+
+var errOtherPicture = errors.New("its content is not what it was")
+
+// ReadPicture reads the picture b, which was saved in the workspace. One that is gone,
+// is another now, or has more than MostPicture bytes is an error.
+func ReadPicture(workspace string, b transcript.Binary) ([]byte, error) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return nil, fmt.Errorf("read a picture: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	f, err := root.Open(b.Path)
+	if err != nil {
+		return nil, fmt.Errorf("read a picture: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read the picture %s: %w", b.Path, errors.Join(errOtherPicture, err))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MostPicture+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the picture %s: %w", b.Path, err)
+	}
+	sum := sha256.Sum256(data)
+	if len(data) > MostPicture || hex.EncodeToString(sum[:]) != b.Sum {
+		return nil, fmt.Errorf("read the picture %s: %w", b.Path, errOtherPicture)
+	}
+	return data, nil
+}
+
+// show puts the content of pictures into ms, which is to be sent, for a model that
+// sees. What was read is kept for the turn, so that each request of it begins as the
+// one before. ms itself is not changed.
+func (r *run) show(ms []transcript.Message) []transcript.Message {
+	if !r.t.Sees {
+		return ms
+	}
+	n, bytes, cloned := 0, 0, false
+	for i, m := range slices.Backward(ms) {
+		var parts []transcript.Part
+		for k, p := range slices.Backward(m.Parts) {
+			b, ok := p.(transcript.Binary)
+			if !ok || b.Sum == "" || len(b.Data) > 0 || !strings.HasPrefix(b.MIMEType, "image/") || n >= mostPictures {
+				continue
+			}
+			data := r.picture(b)
+			if len(data) == 0 || bytes+len(data) > mostPictureBytes {
+				continue
+			}
+			n, bytes = n+1, bytes+len(data)
+			if parts == nil {
+				parts = slices.Clone(m.Parts)
+			}
+			b.Data = data
+			parts[k] = b
+		}
+		if parts == nil {
+			continue
+		}
+		if !cloned {
+			ms, cloned = slices.Clone(ms), true
+		}
+		m.Parts = parts
+		ms[i] = m
+	}
+	return ms
+}
+
+// picture reads b once for the turn; nil: it cannot be shown.
+func (r *run) picture(b transcript.Binary) []byte {
+	if data, ok := r.pictures[b.Sum]; ok {
+		return data
+	}
+	data, err := r.ReadPicture(r.t.Workspace, b)
+	if err != nil {
+		r.log.Warn("a picture of the conversation is not shown to the model", "turn", r.t.ID, "error", err)
+	}
+	if r.pictures == nil {
+		r.pictures = map[string][]byte{}
+	}
+	r.pictures[b.Sum] = data
+	return data
+}

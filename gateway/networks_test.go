@@ -153,7 +153,9 @@ func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 func TestAnAnswerGoesWhereItsQuestionCameFromOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, canceled, release := held()
-		house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain})
+		house := gatewaytest.Open(t, gatewaytest.Options{
+			Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *gateway.Config) { c.Worker.PersonTurns = 3 },
+		})
 		gw := house.Start()
 		first, second, direct := house.Group(n, 8001, 7001), house.Group(n, 8002, 7001), house.Direct(n, 7001)
 		for _, p := range []*gatewaytest.Place{first, second} {

@@ -40,7 +40,7 @@ type Metrics struct {
 	requests, errors, retries, tokens, unpriced, overruns *prometheus.CounterVec
 	toolCalls, overflows                                  *prometheus.CounterVec
 	lost, ledgerErrors                                    prometheus.Counter
-	up, lastEvent, inFlight                               *prometheus.GaugeVec
+	up, lastEvent, inFlight, waiting                      *prometheus.GaugeVec
 	priceTable                                            prometheus.Gauge
 	sendTook, queueWait, turnTook, firstReply             *prometheus.HistogramVec
 	turnCost, callTook, firstToken, toolTook              *prometheus.HistogramVec
@@ -73,6 +73,7 @@ func NewMetrics(s Sets) *Metrics {
 	m.queueWait = histogram("queue_wait_seconds", "From receipt to start of the turn.", stepBuckets, "channel")
 	m.turns = counter("turns_total", "Turns finished.", "channel", "chat", "outcome")
 	m.inFlight = gauge("turns_in_flight", "Turns being processed.", "channel")
+	m.waiting = gauge("turns_waiting_for_person", "Turns that wait until other turns of the same person have ended.", "channel")
 	m.turnTook = histogram("turn_duration_seconds", "From start of the turn to its end; sending the reply is not included.", secondsBuckets, "channel", "chat")
 	m.firstReply = histogram("turn_first_reply_seconds", "From receipt to the first reply the user can see.", secondsBuckets, "channel", "chat")
 	m.turnCost = histogram("turn_cost_usd", "Cost of a whole turn, sub-agents included; calls without a known price and, after a takeover, calls of the earlier process are not.", dollarBuckets, "channel", "chat")

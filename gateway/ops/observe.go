@@ -106,6 +106,11 @@ func (m *Metrics) TurnRunning(channel string, delta int) {
 	m.inFlight.WithLabelValues(m.channel(channel)).Add(float64(delta))
 }
 
+// TurnWaiting counts turns that wait for other turns of their own person.
+func (m *Metrics) TurnWaiting(channel string, delta int) {
+	m.waiting.WithLabelValues(m.channel(channel)).Add(float64(delta))
+}
+
 // TurnEnded counts a finished turn.
 func (m *Metrics) TurnEnded(t worker.TurnReport) {
 	channel, c := m.channel(t.Channel), chat(t.DM)

@@ -64,6 +64,7 @@ func (m *Metrics) startAtZero(s Sets) {
 		m.reconnects.WithLabelValues(c)
 		m.lastEvent.WithLabelValues(c)
 		m.inFlight.WithLabelValues(c)
+		m.waiting.WithLabelValues(c)
 		m.queueWait.WithLabelValues(c)
 		m.sendTook.WithLabelValues(c)
 		for _, k := range chatKinds {

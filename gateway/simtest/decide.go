@@ -271,7 +271,7 @@ func (w *world) say() {
 func (w *world) publish(p *person, id, event, text string) {
 	m := channels.Message{
 		Event: event, Kind: channels.Said, Channel: channel, MessageID: "m-" + event, Text: text, Mentioned: true,
-		Address: address(p.name), Sender: channels.Sender{ID: p.name}, ReceivedAt: time.Now(),
+		Address: address(p.name), Sender: channels.Sender{ID: w.sender(p)}, ReceivedAt: time.Now(),
 	}
 	seq := w.log.publish(broker.Envelope{ID: id, Token: p.token, Key: p.key.String(), Body: body(m)})
 	w.books.heard(event, text, seq)
@@ -302,7 +302,7 @@ func (w *world) stop() {
 	id := fmt.Sprintf("stop-%s%d", p.name, p.stops)
 	c := sessions.Control{
 		ID: id, Event: sessions.InboxID{Channel: address(p.name).Channel, Account: "42", Chat: p.name, Event: id},
-		Token: p.token, Key: p.key, Kind: "stop", Through: w.log.last(p.token), Channel: channel, From: address(p.name), Sender: p.name, At: time.Now(),
+		Token: p.token, Key: p.key, Kind: "stop", Through: w.log.last(p.token), Channel: channel, From: address(p.name), Sender: w.sender(p), At: time.Now(),
 	}
 	o := &op{kind: "request", what: "/stop " + id, token: p.token, p: &process{w: w, name: p.name}}
 	o.do = func() {

@@ -29,6 +29,7 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, 
 		if err := transcript.Check(r.Messages); err != nil {
 			w.fail("I4: a request was sent in which %v", err)
 		}
+		defer m.begin()()
 		text, called := lastSaid(r.Messages)
 		event, verb, _ := strings.Cut(text, " ")
 		o := &op{kind: "model", what: "model " + event, token: w.tokenOf(event)}
@@ -60,6 +61,22 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, 
 			Message: answer, Finish: finish, Usage: costs.Usage{Input: 1, Output: 1, Source: costs.Reported}, Model: m.Name(),
 		}}, nil)
 	}
+}
+
+// begin counts a call until it ends. Of one person one turn runs at a time in one
+// process, however many conversations wait.
+func (m *model) begin() (end func()) {
+	w := m.p.w
+	count := func(n int) int {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		m.p.asks += n
+		return m.p.asks
+	}
+	if n := count(1); n > personTurns && w.single {
+		w.fail("I2: %d turns of one person run in %s", n, m.p.name)
+	}
+	return func() { count(-1) }
 }
 
 // lastSaid is what the person said last, and whether a tool was called for it.

@@ -23,6 +23,7 @@ func (nobody) Deduplicated(string, string)                             {}
 func (nobody) DeadLettered(string, string)                             {}
 func (nobody) Lost(int)                                                {}
 func (nobody) TurnStarted(string, time.Duration)                       {}
+func (nobody) TurnWaiting(string, int)                                 {}
 func (nobody) TurnRunning(string, int)                                 {}
 func (nobody) TurnEnded(worker.TurnReport)                             {}
 func (nobody) BudgetDenied(string, string)                             {}

@@ -32,6 +32,7 @@ type process struct {
 	ears  map[string]chan broker.Signal // guarded by world.mu
 	take  chan broker.Delivery
 	busy  int // deliveries in its hands; guarded by world.mu
+	asks  int // model calls that run; guarded by world.mu
 	stop  context.CancelFunc
 	ended chan struct{}
 	err   error // of Run; known once ended is closed
@@ -40,9 +41,10 @@ type process struct {
 // The limits of a simulated worker. Two slots for three conversations make
 // them wait for each other.
 const (
-	slots    = 2
-	lease    = 5 * time.Second
-	attempts = 3
+	slots       = 2
+	personTurns = 1
+	lease       = 5 * time.Second
+	attempts    = 3
 )
 
 func (w *world) spawn(name string, isWorker bool) {
@@ -67,7 +69,7 @@ func (w *world) spawn(name string, isWorker bool) {
 
 func (p *process) workerRun(name string) func(context.Context) error {
 	w, err := worker.New(worker.Options{
-		Config: worker.Config{Turns: slots, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
+		Config: worker.Config{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
 		Me:     sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: &store{p.w.store, p},
 		Agents:    map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.tools(p)}},
 		Waiting:   map[string]worker.Waiting{channel: {WhileBusy: p.w.busy}},

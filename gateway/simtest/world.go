@@ -50,6 +50,7 @@ type world struct {
 	random *rand.Rand
 	faults faults
 	busy   worker.WhileBusy
+	single bool // all conversations are of one person, of whom one turn runs at a time
 	began  time.Time
 	step   int
 	quiet  bool
@@ -91,6 +92,7 @@ func newWorld(o Options) *world {
 	}
 	w.log = &stream{w: w}
 	w.faults = drawFaults(w.random)
+	w.single = o.Seed%3 == 0
 	w.busy = pick(w, []worker.WhileBusy{worker.Queue, worker.Queue, worker.Steer, worker.Steer, worker.Collect, worker.Interrupt})
 	if w.o.Steps == 0 {
 		w.o.Steps = 60 + w.random.IntN(240)
@@ -126,7 +128,7 @@ func (w *world) note(format string, a ...any) {
 
 func (w *world) run() Result {
 	defer w.end()
-	w.note("while busy: %s", w.busy)
+	w.note("while busy: %s; one person: %t", w.busy, w.single)
 	for i, name := range []string{"w1", "w2", "w3"} {
 		if i > 0 {
 			time.Sleep(137 * time.Millisecond) // so that no two tick at once
@@ -242,6 +244,14 @@ func (w *world) owed() string {
 		owes = append(owes, "answer "+w.part(d.ID)+" is not sent")
 	}
 	return strings.Join(owes, "; ")
+}
+
+// sender is who speaks in the conversation p.
+func (w *world) sender(p *person) string {
+	if w.single {
+		return "single"
+	}
+	return p.name
 }
 
 // process is the living one of that name, or that begins so; nil: none.

@@ -34,6 +34,7 @@ type actor struct {
 	served bool   // a turn or a command was ended since others were let go first
 	ahead  []item // what was read of the mailbox and not taken yet, in order
 	seat   seat
+	of     *person // whose turn is counted
 }
 
 // start gives m, which this worker has just taken, an actor. The caller holds
@@ -212,13 +213,14 @@ func (a *actor) makeWay() (yielded bool, err error) {
 			return true, nil
 		}
 	}
-	if w.returning.Load() > 0 {
+	if w.slots.wanted() {
 		a.seat.Leave() // work takes it again, behind them
 	}
 	return false, nil
 }
 
 func (a *actor) step() (released bool, err error) {
+	defer a.leave()
 	stop := a.m.Controls > 0
 	switch {
 	case a.m.Turn != nil:

@@ -11,6 +11,10 @@ type Config struct {
 	// Turns is how many turns run at once; messages beyond wait in the log, and
 	// their conversations take turns. Default 32.
 	Turns int `yaml:"turns"`
+	// PersonTurns is how many of them may be of one person, in all of that person's
+	// conversations by one bot account; further ones wait behind their own. -1: no
+	// limit. Default 2, or less where Turns leaves no slot for others.
+	PersonTurns int `yaml:"person_turns"`
 	// Lease is how long a worker that says nothing keeps its conversations.
 	// Default 10s.
 	Lease time.Duration `yaml:"lease"`
@@ -35,6 +39,9 @@ func (c Config) Defaults() Config {
 	if c.Turns == 0 {
 		c.Turns = 32
 	}
+	if c.PersonTurns == 0 {
+		c.PersonTurns = max(1, min(2, c.Turns-1))
+	}
 	if c.Attempts == 0 {
 		c.Attempts = 3
 	}
@@ -49,6 +56,9 @@ func (c Config) Validate() error {
 	var errs []error
 	if c.Turns < 1 {
 		errs = append(errs, fmt.Errorf("turns: %d is not at least 1", c.Turns))
+	}
+	if c.PersonTurns < -1 || c.PersonTurns == 0 {
+		errs = append(errs, fmt.Errorf("person_turns: %d is neither at least 1 nor -1, which is no limit", c.PersonTurns))
 	}
 	if c.Attempts < 1 {
 		errs = append(errs, fmt.Errorf("attempts: %d is not at least 1", c.Attempts))

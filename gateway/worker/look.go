@@ -55,7 +55,7 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	}
 	if n == 0 {
 		w.owe() // looked at again when a slot is freed
-		if len(w.slots) < cap(w.slots) {
+		if w.slots.some() {
 			w.lookNow() // one was, just now
 		}
 		return nil
@@ -76,7 +76,7 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	if err != nil {
 		w.owe()
 		for range n - started {
-			<-w.slots // without a nudge: the next tick looks again, not the next moment
+			w.slots.give() // without a nudge: the next tick looks again, not the next moment
 		}
 		return fmt.Errorf("recover mailboxes: %w", err)
 	}
@@ -85,6 +85,7 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 		w.lookNow()
 	} else {
 		w.backlog.CompareAndSwap(before, 0)
+		w.slots.handOut()
 	}
 	for range n - started {
 		w.freeSlot()

@@ -108,6 +108,14 @@ func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, tex
 
 // resume goes on with a turn that an earlier owner left open.
 func (a *actor) resume(stop bool) (bool, error) {
+	if !stop { // which takes no time
+		switch _, err := a.enter(person{a.m.Turn.Channel, a.m.Turn.Sender}); {
+		case errors.Is(err, errPoked):
+			return a.release() // which says whether a request is there
+		case err != nil:
+			return false, err
+		}
+	}
 	t, err := a.w.Store.Resume(a.ctx, a.m.Fence(), a.w.Now())
 	if errors.Is(err, sessions.ErrNotFound) {
 		return a.release()

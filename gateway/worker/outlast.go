@@ -24,10 +24,8 @@ func taking(ctx context.Context) (context.Context, context.CancelFunc) {
 // its own any more, at the end, when it takes nothing new: all that do hold a
 // slot.
 func (w *Worker) takeNoMore(ctx context.Context) {
-	for range cap(w.slots) {
-		select {
-		case w.slots <- struct{}{}:
-		case <-ctx.Done():
+	for range w.slots.size {
+		if !w.slots.resume(ctx) {
 			return
 		}
 	}

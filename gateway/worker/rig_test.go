@@ -57,6 +57,7 @@ type rig struct {
 	gates   map[string]chan struct{}
 	running int
 	most    int
+	behind  int // turns that wait for their own person
 	alive   map[sessions.Worker]bool
 }
 
@@ -295,6 +296,13 @@ func (r *rig) TurnRunning(_ string, delta int) {
 	defer r.mu.Unlock()
 	r.running += delta
 	r.most = max(r.most, r.running)
+	r.poke()
+}
+
+func (r *rig) TurnWaiting(_ string, delta int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.behind += delta
 	r.poke()
 }
 

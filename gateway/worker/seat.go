@@ -30,29 +30,21 @@ func (s *seat) Return(ctx context.Context) {
 	if s.held || ctx.Err() != nil {
 		return
 	}
-	s.w.returning.Add(1)
-	defer s.w.returning.Add(-1)
-	select {
-	case s.w.slots <- struct{}{}:
-		s.held = true
-	case <-ctx.Done():
-	}
+	s.held = s.w.slots.resume(ctx)
 }
 
 func (w *Worker) grabSlot() bool {
-	if w.ending() {
-		return false
-	}
-	select {
-	case w.slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+	return !w.ending() && w.slots.take()
 }
 
 func (w *Worker) freeSlot() {
-	<-w.slots
+	w.slots.give()
+	w.lookForBacklog()
+}
+
+// lookForBacklog looks for mailboxes that nobody took, if some may wait and a slot
+// is free for them.
+func (w *Worker) lookForBacklog() {
 	if w.waits() {
 		w.lookNow()
 	}

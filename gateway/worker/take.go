@@ -31,6 +31,14 @@ func (a *actor) take() (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	switch waited, err := a.enter(person{b.items[0].msg.Channel, b.items[0].msg.Sender.ID}); {
+	case errors.Is(err, errPoked):
+		return a.release() // which says whether a request is there
+	case err != nil:
+		return false, err
+	case waited:
+		return a.next() // there may be more by now, or another
+	}
 	q, ok, err := a.ask(a.ctx, b)
 	if err != nil {
 		return false, err

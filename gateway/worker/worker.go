@@ -61,6 +61,8 @@ type Observer interface {
 	Lost(n int)
 	TurnStarted(channel string, waited time.Duration)
 	TurnRunning(channel string, delta int)
+	// TurnWaiting counts turns that wait for other turns of their own person.
+	TurnWaiting(channel string, delta int)
 	TurnEnded(t TurnReport)
 	agent.Meter
 	// BudgetDenied counts work that a budget refused or stopped.
@@ -124,9 +126,8 @@ type Worker struct {
 	actors    registry
 	leases    leaseClock
 	histories *histories
-	slots     chan struct{}
+	slots     *slots
 	backlog   atomic.Uint64 // not 0: mailboxes may wait that nobody took, and go first; see owe
-	returning atomic.Int32  // actors that wait for the slot that they gave back
 	nudge     chan struct{} // look for work now
 	told      atomic.Int64  // when others were told last that mailboxes wait
 	// recovering: what Recover took may have no actor yet, although it is this
@@ -144,12 +145,13 @@ func New(o Options) (*Worker, error) {
 	if o.Said == nil {
 		o.Said = Said
 	}
-	return &Worker{
+	w := &Worker{
 		Options:   o,
 		histories: newHistories(),
 		actors:    registry{byToken: map[string]*entry{}, failed: map[string]int{}},
-		slots:     make(chan struct{}, o.Config.Turns),
 		nudge:     make(chan struct{}, 1),
 		closing:   make(chan struct{}),
-	}, nil
+	}
+	w.slots = newSlots(o.Config.Turns, o.Config.PersonTurns, w.waits)
+	return w, nil
 }

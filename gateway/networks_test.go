@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
@@ -181,6 +182,37 @@ func TestAnAnswerGoesWhereItsQuestionCameFromOnEveryNetwork(t *testing.T) {
 		}
 		if got := direct.Shown(); len(got) != 1 {
 			t.Errorf("%s shows %q", direct, got)
+		}
+	})
+}
+
+// abuse M8: a shorter list holds for what was let in before it became shorter.
+func TestWhoWasTakenOffTheListIsNotAnsweredFromAnOpenTurnOnAnyNetwork(t *testing.T) {
+	onEach(t, func(t *testing.T, n gatewaytest.Network) {
+		brain, asked, _, release := held()
+		house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain})
+		first := house.StartAs(func(c *gateway.Config) {
+			allow([]string{personID(n, 7001), personID(n, 7002)}, nil)(c)
+			c.Worker.Grace = time.Millisecond
+		})
+		off, on := house.Direct(n, 7001), house.Direct(n, 7002)
+		off.Say("please hold on")
+		<-asked
+		first.Stop()
+		before := questions(house)
+		release()
+		second := house.StartAs(allow([]string{personID(n, 7002)}, nil))
+		refused := fmt.Sprintf(`parley_messages_ignored_total{channel="%s",reason="not_allowed"} `, n)
+		eventually(t, "the turn to be refused", func() bool { return counted(second.Scrape(), refused) })
+		if got := second.AskAt(on, "good morning"); !strings.Contains(got, "good morning") {
+			t.Errorf("who is listed was told %q", got)
+		}
+		second.Stop()
+		if got := off.Shown(); len(got) != 0 {
+			t.Errorf("who is not listed any more was told %q", got)
+		}
+		if got := questions(house) - before; got != 1 {
+			t.Errorf("%d questions were asked, not one", got)
 		}
 	})
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // elsewhere deals with a head that is not to be taken up here, because of what
-// became known of its chat since it was queued; done is false when it is.
+// became known of its chat or its sender since it was queued; done is false when it
+// is.
 //
 // A chat that is closed reads no answer: what was queued before it was closed,
 // and was not known yet when it was, is passed over. Whoever speaks to the bot
@@ -30,6 +31,7 @@ func (a *actor) elsewhere(it item) (done, released bool, err error) {
 		if err := a.forward(it, chat.Canonical()); err != nil {
 			return true, false, err
 		}
+	case a.refuses(it.msg, chat):
 	default:
 		return false, false, nil
 	}

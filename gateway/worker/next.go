@@ -108,6 +108,12 @@ func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, tex
 
 // resume goes on with a turn that an earlier owner left open.
 func (a *actor) resume(stop bool) (bool, error) {
+	if !stop {
+		var err error
+		if stop, err = a.refusesTurn(*a.m.Turn); err != nil {
+			return false, err
+		}
+	}
 	if !stop { // which takes no time
 		switch _, err := a.enter(person{a.m.Turn.Channel, a.m.Turn.Sender}); {
 		case errors.Is(err, errPoked):

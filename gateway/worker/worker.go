@@ -25,6 +25,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/gateway/intake"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -114,10 +115,14 @@ type Options struct {
 	Workspace   func(sessionkeys.SessionID) (string, error)
 	// Said makes what the model reads of a message and the lines of its files.
 	// Default [Said].
-	Said     func(m channels.Message, files []string) string
-	Observer Observer
-	Logger   *slog.Logger
-	Now      func() time.Time
+	Said      func(m channels.Message, files []string) string
+	// Authorize says whether the sender of a message may still be answered, in a
+	// chat with these ids. It is asked when a turn is taken and when it is resumed.
+	// nil: who was let in stays so.
+	Authorize func(m channels.Message, chat ...string) intake.Verdict
+	Observer  Observer
+	Logger    *slog.Logger
+	Now       func() time.Time
 }
 
 // Worker runs turns. Make one with New, run it once.

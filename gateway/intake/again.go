@@ -1,0 +1,14 @@
+package intake
+
+import "parley/channels"
+
+// AuthorizeAgain decides whether the sender of m, who was let in once, still may
+// cause anything: a list may have become shorter since. By a channel that is not
+// among the sources another process let m in, and that one's list counts.
+func AuthorizeAgain(sources map[string]Source, m channels.Message, chat ...string) Verdict {
+	src, ok := sources[m.Channel]
+	if !ok {
+		return Verdict{Allowed: true}
+	}
+	return src.Access.Authorize(m, chat...)
+}

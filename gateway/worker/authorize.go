@@ -1,0 +1,62 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/sessions"
+)
+
+// refuses reports whether the sender of m, who was let in once, may not be answered
+// any more. It is counted and logged, and m costs nothing.
+func (a *actor) refuses(m channels.Message, chat sessions.Chat) bool {
+	if a.w.Authorize == nil {
+		return false
+	}
+	v := a.w.Authorize(m, chat.IDs...)
+	if v.Allowed {
+		return false
+	}
+	a.w.Observer.Ignored(m.Channel, v.Reason)
+	a.w.Logger.Info("refused, although it was queued", "channel", m.Channel, "sender", m.Sender.ID, "chat", m.Address.Peer, "why", v.Hint)
+	return true
+}
+
+// refusesTurn reports whether who asked for the open turn t may not be answered any
+// more. All its messages are of one sender.
+func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
+	if a.w.Authorize == nil {
+		return false, nil
+	}
+	chat, err := a.chat(a.ctx)
+	if err != nil {
+		return false, err
+	}
+	m, err := a.opener(t)
+	if err != nil {
+		return false, err
+	}
+	return a.refuses(m, chat), nil
+}
+
+// opener is the message that opened t. Of one that the log has no more, only what
+// the turn says of it is known: not the other id of its sender.
+func (a *actor) opener(t sessions.Turn) (channels.Message, error) {
+	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}}
+	if a.turnID(t.Seq) != t.ID { // it was in another log
+		return known, nil
+	}
+	e, err := a.w.Log.NextAtLeast(a.ctx, a.token, t.Seq-1, t.Seq)
+	if errors.Is(err, broker.ErrNone) {
+		return known, nil
+	}
+	if err != nil {
+		return known, fmt.Errorf("read the message of an open turn: %w", err)
+	}
+	if m, err := a.read(e); err == nil && e.Seq == t.Seq && m.Sender.ID == t.Sender {
+		return m, nil
+	}
+	return known, nil
+}

@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io/fs"
 	"log/slog"
@@ -218,6 +220,36 @@ func TestSecretsAreNowhere(t *testing.T) {
 		for what, secret := range map[string]string{"the model's key": key, "the bot's token": strings.Split(gatewaytest.Token, ":")[1]} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s is in %s", what, place)
+			}
+		}
+	}
+}
+
+// abuse L2: an endpoint that echoes its key had it posted.
+func TestAModelThatSaysItsKeySaysItToNobody(t *testing.T) {
+	t.Parallel()
+	const key = "sk-canary-4f1d2c7b9e8a"
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+			a := model.Echo(ctx, p)
+			a.PieceBytes, a.Pace = 3, 60*time.Millisecond // it is shown while it grows
+			return a
+		},
+		Change: func(c *gateway.Config) {
+			p := c.Providers["sim"]
+			p.APIKey = gateway.NewSecret(key)
+			c.Providers["sim"] = p
+		},
+	})
+	gw := house.Start()
+	got := gw.Ask(gatewaytest.Ann, "Is it "+key+"? And this too: "+base64.StdEncoding.EncodeToString([]byte(":"+key)))
+	if strings.Contains(got, "canary") || strings.Count(got, "[redacted]") != 2 {
+		t.Errorf("the answer was %q", got)
+	}
+	for _, m := range house.Telegram.Books().Messages {
+		for _, v := range m.Versions {
+			if strings.Contains(v.Text, "canary") {
+				t.Errorf("the chat showed %q", v.Text)
 			}
 		}
 	}

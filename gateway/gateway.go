@@ -34,6 +34,7 @@ import (
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/prices"
+	"parley/gateway/redaction"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/sessions"
@@ -80,6 +81,9 @@ type Gateway struct {
 	admin   *admin.Server
 	hooks   *webhooks.Server
 	exports atomic.Bool // this process is the one that exports the cost
+	// redactor stands at every exit: the log, chats, what operators read, what tools
+	// return.
+	redactor *redaction.Redactor
 }
 
 // New checks the configuration and wires what needs no disk and no network; it
@@ -99,7 +103,8 @@ func New(cfg Config, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, o: o, limits: limits, started: make(chan struct{})}
+	g := &Gateway{cfg: cfg, o: o, limits: limits, started: make(chan struct{}), redactor: redaction.New(cfg.secrets()...)}
+	g.o.Logger = g.redactor.Logger(o.Logger)
 	if err := g.wire(); err != nil {
 		return nil, err
 	}
@@ -110,8 +115,12 @@ func New(cfg Config, o Options) (*Gateway, error) {
 func (g *Gateway) Started() <-chan struct{} { return g.started }
 
 // Reload makes a gateway that runs read the files again that it may read while
-// it runs: the prices. What else is configured needs a restart.
-func (g *Gateway) Reload() { g.prices.Reload() }
+// it runs: the prices, and files of passwords, so that no text shows a new one. What
+// else is configured needs a restart.
+func (g *Gateway) Reload() {
+	g.redactor.Add(g.cfg.secrets()...)
+	g.prices.Reload()
+}
 
 // OpsAddr is where the operator's listener is, host:port, or "" when there is
 // none. It is known once Started is closed.
@@ -140,6 +149,7 @@ func (g *Gateway) WebhooksAddr() string {
 // for a while, and everything is closed, last opened first. It returns nil
 // after an orderly end, and what failed otherwise.
 func (g *Gateway) Run(ctx context.Context) (err error) {
+	defer func() { err = g.redactor.Error(err) }()
 	log := g.o.Logger
 	opened, err := g.openWithRoom(ctx)
 	defer func() { err = errors.Join(err, opened.close(ctx)) }()
@@ -157,6 +167,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	g.ops.Redact = g.redactor.Clean
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
 	g.hooks, err = g.listen(ctx)
 	if err != nil {
@@ -172,7 +183,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	loop := agent.Loop{
 		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: policy(), Why: budgets.Why,
-		Redact: g.redactor(), Now: g.o.Now, Log: log,
+		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Service{}
 	children, err := g.children(store, loop, busy)
@@ -207,7 +218,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, g.admin.Close()) }()
 	out := delivery.New(delivery.Options{
 		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: wait,
-		Delivered: g.delivered(ctx, store),
+		Redactor: g.redactor, Delivered: g.delivered(ctx, store),
 	})
 	return g.live(ctx, in, w, out, b, store, vital)
 }

@@ -12,7 +12,7 @@ import (
 // recorder is what sessions are exported by.
 func (g *Gateway) recorder(store sessions.Store, b *broker.Broker) *recording.Source {
 	return &recording.Source{
-		Store: store, Log: b, Version: g.o.Version, TurnID: worker.TurnID, Redact: g.redactor(), Now: g.o.Now, Price: g.prices.Price,
+		Store: store, Log: b, Version: g.o.Version, TurnID: worker.TurnID, Redact: g.redactor.Clean, Now: g.o.Now, Price: g.prices.Price,
 		Generation: func(ctx context.Context) (string, error) {
 			name, _, err := b.Generation(ctx)
 			return name, err

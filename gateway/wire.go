@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/agent/prompt"
@@ -133,25 +132,6 @@ func (p ProviderConfig) key() string {
 
 func (c RetryConfig) policy() llm.Retry {
 	return llm.Retry{Max: c.Max, Base: c.Base, Cap: c.Cap, Window: c.Window}
-}
-
-// redactor takes the configured secrets out of what tools return.
-func (g *Gateway) redactor() func(string) string {
-	var pairs []string
-	hide := func(s Secret) {
-		if text := s.Reveal(); len(text) >= 8 { // shorter ones would take words out of texts
-			pairs = append(pairs, text, s.String())
-		}
-	}
-	for _, a := range g.cfg.accounts() {
-		for _, s := range a.secrets {
-			hide(s)
-		}
-	}
-	for _, p := range g.cfg.Providers {
-		hide(p.APIKey)
-	}
-	return strings.NewReplacer(pairs...).Replace
 }
 
 func (g *Gateway) brokerOptions() broker.Options {

@@ -90,7 +90,7 @@ type Options struct {
 	Channels  *Channels
 	Budgets   []Budget              // Name and Scope of those that hold for everybody
 	StoreSize func() (int64, error) // bytes on disk
-	Redact    func(string) string   // takes configured secrets out of a text
+	Redact    func(string) string   // takes secrets out of a text; nil: none are
 	// Record writes the recording of the tree that a session stands in.
 	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
 	Logger *slog.Logger // nil: silence
@@ -110,6 +110,9 @@ type Server struct {
 func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Redact == nil {
+		o.Redact = func(text string) string { return text }
 	}
 	s := &Server{o: o, started: o.Now()}
 	if o.Config.Socket == Off {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/gateway/redaction"
 	"parley/sessions"
 )
 
@@ -93,10 +94,19 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, v any, err error)
 		}
 		v, status = e, e.Status
 	}
+	b, err := json.Marshal(v)
+	if err == nil {
+		b, err = redaction.CleanJSON(b, s.o.Redact)
+	}
+	if err != nil {
+		s.o.Logger.Error("an answer to an operator cannot be written", "asked", r.Method+" "+r.URL.Path, "error", err)
+		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // whoever asked may have gone
+	_, _ = w.Write(append(b, '\n')) // whoever asked may have gone
 }
 
 func asError(err error) *Error {

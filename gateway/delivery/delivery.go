@@ -27,6 +27,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/redaction"
 	"parley/gateway/worker"
 	"parley/sessions"
 )
@@ -60,6 +61,7 @@ type Options struct {
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time
+	Redactor *redaction.Redactor // takes secrets out of what people are shown; nil: nothing is
 	// Wait sleeps for d or until ctx ends, and then returns its error.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Delivered, if set, is called when a delivery is finished, whatever became

@@ -157,6 +157,7 @@ func (l *lanes) work(ctx context.Context, c *lane) {
 			l.previews.show(ctx, *j.show)
 			continue
 		}
+		j.delivery.Text = l.Redactor.Clean(j.delivery.Text)
 		a := &attempt{account: l.account, previews: l.previews, running: l.life, d: j.delivery}
 		err := a.run(ctx)
 		l.done(c, j.delivery, err)

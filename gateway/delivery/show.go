@@ -63,7 +63,7 @@ func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) e
 	if p.over || ps.Now().Before(p.quiet) {
 		return nil
 	}
-	bodies := ps.ch.Render(s.Text)
+	bodies := ps.ch.Render(ps.Redactor.CleanGrowing(s.Text))
 	if len(bodies) == 0 {
 		return nil
 	}

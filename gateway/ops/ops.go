@@ -48,6 +48,7 @@ type Server struct {
 	Metrics *Metrics
 	Checks  []Check
 	Logger  *slog.Logger
+	Redact  func(string) string // takes secrets out of what checks say; nil: nothing is
 
 	listener net.Listener
 	ready    atomic.Bool
@@ -133,10 +134,17 @@ func (s *Server) Report(ctx context.Context) (ready bool, report map[string]stri
 	for _, c := range s.Checks {
 		report[c.Name] = "ok"
 		if err := c.Test(ctx); err != nil {
-			ready, report[c.Name] = false, err.Error()
+			ready, report[c.Name] = false, s.redact(err.Error())
 		}
 	}
 	return ready, report
+}
+
+func (s *Server) redact(text string) string {
+	if s.Redact == nil {
+		return text
+	}
+	return s.Redact(text)
 }
 
 // readyz is 200 when this process is ready.

@@ -11,6 +11,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/costs"
+	"parley/gateway/redaction"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -189,7 +190,7 @@ func (t *track) message(m transcript.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode message %d: %w", t.said, err)
 	}
-	id, err := encode(t.s.ID)
+	id, err := redaction.EncodeJSON(t.s.ID)
 	if err != nil {
 		return err
 	}

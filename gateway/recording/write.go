@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/costs"
 	"parley/gateway/commands"
+	"parley/gateway/redaction"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -87,7 +88,7 @@ type writer struct {
 }
 
 func (w *writer) line(v any) error {
-	b, err := encode(v)
+	b, err := redaction.EncodeJSON(v)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (w *writer) line(v any) error {
 
 // raw writes one line. White space between tokens may hold an end of line.
 func (w *writer) raw(b []byte) error {
-	b, err := redacted(b, w.s.Redact)
+	b, err := redaction.CleanJSON(b, w.s.Redact)
 	if err != nil {
 		return err
 	}

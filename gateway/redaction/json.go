@@ -1,4 +1,4 @@
-package recording
+package redaction
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// redacted is line, one JSON value, with redact applied to each text in it. What
-// redact leaves alone stays as it is to the byte.
-func redacted(line []byte, redact func(string) string) ([]byte, error) {
+// CleanJSON returns line, one JSON value, with clean applied to each text in it. What
+// clean leaves alone stays as it is to the byte.
+func CleanJSON(line []byte, clean func(string) string) ([]byte, error) {
 	var out []byte // nil: as line, so far
 	done := 0
 	for i := 0; i < len(line); i++ {
@@ -30,12 +30,12 @@ func redacted(line []byte, redact func(string) string) ([]byte, error) {
 		if err := json.Unmarshal(line[i:end+1], &text); err != nil {
 			return nil, fmt.Errorf("take secrets out of a line: %w", err)
 		}
-		clean, err := cleaned(text, redact)
+		whole, err := cleaned(text, clean)
 		if err != nil {
 			return nil, err
 		}
-		if clean != text {
-			quoted, err := encode(clean)
+		if whole != text {
+			quoted, err := EncodeJSON(whole)
 			if err != nil {
 				return nil, err
 			}
@@ -52,21 +52,21 @@ func redacted(line []byte, redact func(string) string) ([]byte, error) {
 
 // cleaned is text without secrets, also where it is JSON in its turn, in which a
 // secret may be spelt otherwise: the arguments of a call.
-func cleaned(text string, redact func(string) string) (string, error) {
+func cleaned(text string, clean func(string) string) (string, error) {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		if inner := []byte(text); json.Valid(inner) {
-			clean, err := redacted(inner, redact)
+			whole, err := CleanJSON(inner, clean)
 			if err != nil {
 				return "", err
 			}
-			text = string(clean)
+			text = string(whole)
 		}
 	}
-	return redact(text), nil
+	return clean(text), nil
 }
 
-// encode is v as JSON without the escapes that only HTML needs.
-func encode(v any) ([]byte, error) {
+// EncodeJSON returns v as JSON without the escapes that only HTML needs.
+func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

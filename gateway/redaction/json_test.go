@@ -1,9 +1,11 @@
-package recording
+package redaction_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"parley/gateway/redaction"
 )
 
 func TestSecretsAreTakenOutOfTextsAndNothingElseChanges(t *testing.T) {
@@ -16,13 +18,13 @@ func TestSecretsAreTakenOutOfTextsAndNothingElseChanges(t *testing.T) {
 		`{"a\"b<é":["77"]}`:                     `{"[secret]":["[seven][seven]"]}`,
 		`{"s":"{\"k\": \"a\\\"b\\u003cé\"}"}`:   `{"s":"{\"k\": \"[secret]\"}"}`,
 	} {
-		got, err := redacted([]byte(in), redact)
+		got, err := redaction.CleanJSON([]byte(in), redact)
 		if err != nil || string(got) != want || !json.Valid(got) {
 			t.Errorf("%s became %s, want %s (%v)", in, got, want, err)
 		}
 	}
 	for _, bad := range []string{`{"s":"x`, `{"s":"\`, `{"s":"\x"}`} {
-		if _, err := redacted([]byte(bad), redact); err == nil {
+		if _, err := redaction.CleanJSON([]byte(bad), redact); err == nil {
 			t.Errorf("%s is no JSON and was taken", bad)
 		}
 	}

@@ -1,0 +1,30 @@
+package delivery_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/gateway/delivery"
+	"parley/gateway/redaction"
+)
+
+// abuse L2: an endpoint that echoes its key had it posted. No piece of it is shown by
+// a preview that ends within it, nor over the cut between two messages.
+func TestNeitherAPreviewNorAnAnswerShowsASecret(t *testing.T) {
+	t.Parallel()
+	const secret = "canary-0123456789"
+	r := newRig(t)
+	p := r.start(func(o *delivery.Options) { o.Redactor = redaction.New(secret) })
+	r.begin("a", "t1")
+	for i, text := range []string{"it is", "it is " + secret[:9], "it is " + secret + " and"} {
+		p.show("a", "t1", text)
+		r.await("a preview", func() bool { return len(r.net.log()) == i+1 })
+	}
+	r.finish("a", "t1", "it is "+secret+" and\nso on "+secret)
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a it is", "edit a it is in id1", "edit a it is [redacted] and in id1", "edit a it is [redacted] and in id1", "send a so on [redacted]")
+	if said := strings.Join(r.net.log(), "\n"); strings.Contains(said, "canary") {
+		t.Errorf("the network got %q", said)
+	}
+}

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"net/url"
+	"os"
+	"strings"
+)
+
+// secrets are all that the configuration holds or names: tokens and keys, passwords
+// in URLs, and what stands in files of passwords as they are now. A file that cannot
+// be read is said by who needs it.
+func (c Config) secrets() (all []string) {
+	add := func(s Secret) { all = append(all, s.Reveal()) }
+	for _, a := range c.accounts() {
+		for _, s := range a.secrets {
+			add(s)
+		}
+	}
+	for _, p := range c.Providers {
+		add(p.APIKey)
+		all = append(all, userinfo(p.BaseURL)...)
+	}
+	all = append(all, userinfo(c.Store.Redis.URL.Reveal())...)
+	for u := range strings.SplitSeq(c.Broker.URL, ",") {
+		all = append(all, userinfo(strings.TrimSpace(u))...)
+	}
+	for _, file := range []string{c.Store.Redis.PasswordFile, c.Broker.TokenFile, c.Broker.CredentialsFile} {
+		all = append(all, lines(file)...)
+	}
+	return all
+}
+
+// userinfo is what a URL says of who asks: a password, or a user who is a token and
+// has none. Both as they are and as they stand there.
+func userinfo(s string) []string {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return nil
+	}
+	name, pass := u.User.Username(), ""
+	if p, ok := u.User.Password(); ok {
+		name, pass = "", p
+	}
+	raw, _, _ := strings.Cut(s[strings.Index(s, "//")+2:], "@")
+	_, rawPass, _ := strings.Cut(raw, ":")
+	return []string{name, pass, rawPass}
+}
+
+// lines are a file of one line, or those of a credentials file that hold a secret: not
+// those that say what it is.
+func lines(file string) (all []string) {
+	if file == "" {
+		return nil
+	}
+	b, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil
+	}
+	text := strings.TrimSpace(string(b))
+	if !strings.Contains(text, "\n") {
+		return []string{text}
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") && !strings.Contains(line, " ") {
+			all = append(all, line)
+		}
+	}
+	return all
+}

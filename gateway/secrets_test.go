@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/gateway/redaction"
+)
+
+// abuse L2: the redactor did not know what is configured besides tokens and keys.
+func TestEverySecretOfAConfigurationIsKnown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	creds := "-----BEGIN NATS USER JWT-----\ncanary-jwt-0001\n------END NATS USER JWT------\n\n" +
+		"************************* IMPORTANT *************************\nNKEY Seed printed below can be used to sign\n" +
+		"-----BEGIN USER NKEY SEED-----\ncanary-seed-0002\n------END USER NKEY SEED------\n"
+	c := Config{
+		Channels: ChannelsConfig{
+			Telegram: map[string]TelegramConfig{"tg": {Token: NewSecret("1:canary-telegram-0003")}},
+			Slack: map[string]SlackConfig{"sl": {
+				BotToken: NewSecret("canary-bot-0004"), AppToken: NewSecret("canary-app-0005"), SigningSecret: NewSecret("canary-signing-0006"),
+			}},
+		},
+		Providers: map[string]ProviderConfig{"p": {APIKey: NewSecret("canary-key-0007"), BaseURL: "http://u:canary-base-0008@h"}},
+		Store:     StoreConfig{Redis: RedisConfig{URL: NewSecret("redis://u:canary%2Fredis-0009@h:1/0"), PasswordFile: write("redis", "canary pass-0010\n")}},
+		Broker: BrokerConfig{
+			URL: "nats://u:canary-nats-0011@a:1, tls://canary-token-0012@b:2", TokenFile: write("token", "canary-file-0013\n"), CredentialsFile: write("creds", creds),
+		},
+	}
+	r := redaction.New(c.secrets()...)
+	for _, s := range []string{
+		"canary-jwt-0001", "canary-seed-0002", "1:canary-telegram-0003", "canary-bot-0004", "canary-app-0005", "canary-signing-0006", "canary-key-0007",
+		"canary-base-0008", "canary/redis-0009", "canary%2Fredis-0009", "canary pass-0010", "canary-nats-0011", "canary-token-0012", "canary-file-0013",
+	} {
+		if got := r.Clean("x " + s + " y"); got != "x [redacted] y" {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+	if got := r.Clean("NKEY Seed printed below can be used to sign"); strings.Contains(got, redaction.Mark) {
+		t.Errorf("words of a credentials file are taken for a secret: %q", got)
+	}
+}
+
+// What goes to the log goes through the redactor, whoever logs.
+func TestTheGatewaysLogIsRedacted(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	g, err := New(Config{
+		StateDir: t.TempDir(),
+		Channels: ChannelsConfig{Telegram: map[string]TelegramConfig{"tg": {
+			Token: NewSecret("123456:canary-canary-canary-canary-canary-"), Agent: "main",
+		}}},
+		Providers: map[string]ProviderConfig{"anthropic": {APIKey: NewSecret("canary-key-0007")}},
+		Agents:    map[string]AgentConfig{"main": {Model: "anthropic/m"}},
+	}, Options{Logger: slog.New(slog.NewTextHandler(&out, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.o.Logger.Info("the key is canary-key-0007", "key", "canary-key-0007")
+	if strings.Contains(out.String(), "canary") || strings.Count(out.String(), redaction.Mark) < 2 {
+		t.Errorf("the log says %s", out.String())
+	}
+}

@@ -9,8 +9,8 @@
 # and the folders it writes to. There is no shell in it.
 #
 # No port is exposed. /livez, /readyz and /metrics are on 127.0.0.1:9464 inside
-# the container; for a scraper elsewhere set ops.listen: 0.0.0.0:9464 and
-# publish 9464 where only the scraper reaches it.
+# the container; for a scraper elsewhere set ops.listen: 0.0.0.0:9464 with
+# ops.public: true, and publish 9464 where only the scraper reaches it.
 #
 # At the end of the container running turns get worker.grace (20 s): stop it with
 # --stop-timeout 40, or a termination grace period of at least that.

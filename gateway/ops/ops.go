@@ -17,10 +17,15 @@ import (
 // Config says where the operator's listener is.
 type Config struct {
 	// Listen is host:port. Default 127.0.0.1:9464; "off" for none. What is
-	// served names nobody and costs nothing, but it has no password: keep it
-	// off public networks.
+	// served names nobody and costs nothing, but it has no password.
 	Listen string `yaml:"listen"`
+	// Public says that whoever reaches Listen may read what is served there. An
+	// address that is not this machine's own loopback is refused without it.
+	Public bool `yaml:"public"`
 }
+
+var errPublic = errors.New("listen: /metrics and /readyz have no password, and others than this machine reach that address: " +
+	"use 127.0.0.1, or write public: true beside it if only those who may read them reach it")
 
 // Validate says what cannot work. It is asked after Listen was filled in.
 func (c Config) Validate() error {
@@ -30,7 +35,18 @@ func (c Config) Validate() error {
 	if err := CheckAddress(c.Listen); err != nil {
 		return fmt.Errorf("listen: %w, or off", err)
 	}
+	if !c.Public && !loopback(c.Listen) {
+		return errPublic
+	}
 	return nil
+}
+
+// loopback reports whether only this machine reaches an address. A name may be
+// anybody's, but for localhost.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // DefaultListen is where the operator's listener is when nothing is said.

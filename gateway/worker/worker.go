@@ -115,7 +115,7 @@ type Options struct {
 	Workspace   func(sessionkeys.SessionID) (string, error)
 	// Said makes what the model reads of a message and the lines of its files.
 	// Default [Said].
-	Said      func(m channels.Message, files []string) string
+	Said func(m channels.Message, files []string) string
 	// Authorize says whether the sender of a message may still be answered, in a
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.

@@ -73,11 +73,11 @@ func (a *attempt) conclude(ctx context.Context, err error) {
 // prepare renders the text and stores the parts, the first already marked.
 func (a *attempt) prepare(ctx context.Context) error {
 	d := a.d
-	var bodies []channels.Body
+	var bodies []storedBody
 	if d.File != nil {
 		bodies = a.fileBodies()
 	} else {
-		bodies = a.ch.Render(d.Text)
+		bodies = a.bounded(a.ch.Render(d.Text))
 	}
 	if len(bodies) == 0 {
 		if d.Turn != "" {

@@ -48,24 +48,27 @@ const (
 const unneeded = "not needed: the file was sent"
 
 // isFile reports whether part i is the file itself.
-func (a *attempt) isFile(i int) bool { return a.d.File != nil && i == 0 }
+func (a *attempt) isFile(i int) bool { return i >= 0 && i == fileAt(a.d) }
 
 // fileBodies are the parts of a file as they are stored.
-func (a *attempt) fileBodies() []channels.Body {
-	bodies := []channels.Body{{Text: "[file] " + a.d.File.Name}, {}}
-	if said := a.ch.Render(fmt.Sprintf("The file %s could not be sent.", literal(a.d.File.Name))); len(said) > 0 {
-		bodies[1] = said[0]
+func (a *attempt) fileBodies() []storedBody {
+	bodies := []storedBody{{Body: channels.Body{Text: "[file] " + a.d.File.Name}}, {}}
+	if said := a.sentence(fmt.Sprintf("The file %s could not be sent.", literal(a.d.File.Name))); len(said) > 0 {
+		bodies[1].Body = said[0]
 	}
 	return bodies
 }
 
 // inPlace is the sentence in place of a file, which failed for a reason.
 func (a *attempt) inPlace() (channels.Body, bool) {
-	d := a.d
-	reason, _, _ := strings.Cut(d.Parts[0].Problem, ": ")
-	text := fmt.Sprintf("The file %s could not be sent: %s.", literal(d.File.Name), reason)
+	name := answerFile
+	if a.d.File != nil {
+		name = a.d.File.Name
+	}
+	reason, _, _ := strings.Cut(a.d.Parts[fileAt(a.d)].Problem, ": ")
+	text := fmt.Sprintf("The file %s could not be sent: %s.", literal(name), reason)
 	if strings.HasPrefix(reason, sentInVain) {
-		text = fmt.Sprintf("The file %s was %s.", literal(d.File.Name), reason)
+		text = fmt.Sprintf("The file %s was %s.", literal(name), reason)
 	}
 	said := a.ch.Render(text)
 	if len(said) == 0 {
@@ -101,12 +104,19 @@ func never(r refusal) error {
 	return &channels.Error{Kind: channels.Refused, Op: "send a file", Err: r}
 }
 
-// sendFile makes the one call for a file. try says how often it was tried.
-func (a *attempt) sendFile(ctx context.Context, try int) (channels.Receipt, error) {
+// sendFile makes the one call for the file that is part i. try says how often it was
+// tried.
+func (a *attempt) sendFile(ctx context.Context, i, try int) (channels.Receipt, error) {
 	d := a.d
 	fs, ok := a.ch.(channels.FileSender)
 	if !ok {
 		return channels.Receipt{}, never(noSender)
+	}
+	if d.File == nil {
+		size := int64(len(d.Text))
+		ctx, cancel := fileTime(ctx, size)
+		defer cancel()
+		return fs.SendFile(ctx, a.reply(i), channels.File{Name: answerFile, MIME: answerMIME, Size: size}, strings.NewReader(d.Text))
 	}
 	if most := fs.LargestFile(); d.File.Size > most {
 		return channels.Receipt{}, never(refusal(fmt.Sprintf("it has %d bytes, and the network takes %d", d.File.Size, most)))
@@ -131,7 +141,7 @@ func (a *attempt) sendFile(ctx context.Context, try int) (channels.Receipt, erro
 	if size != d.File.Size {
 		return channels.Receipt{}, never(notAsItWas)
 	}
-	r, err := fs.SendFile(ctx, a.reply(0), channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
+	r, err := fs.SendFile(ctx, a.reply(i), channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
 	if ce, ok := errorOf(err); ok && ce.Kind == channels.Unsent && content.err != nil && unreadable(content.err, try) {
 		return r, never(notAsItWas)
 	}
@@ -221,7 +231,7 @@ func (a *attempt) finished(ctx context.Context) bool {
 
 // bodyOf is a part as it is to be sent.
 func (a *attempt) bodyOf(i int) (channels.Body, error) {
-	if a.d.File != nil && i == 1 {
+	if a.isFile(i - 1) {
 		if b, ok := a.inPlace(); ok {
 			return b, nil
 		}

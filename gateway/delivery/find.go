@@ -63,7 +63,7 @@ func (a *attempt) resolve(ctx context.Context, i int) error {
 	}
 	marks := []sessions.Mark{m}
 	if found && a.isFile(i) {
-		marks = append(marks, a.mark(1, sessions.Queued, sessions.Failed, unneeded))
+		marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Failed, unneeded))
 	}
 	if err := a.keep(ctx, marks...); err != nil {
 		return err

@@ -22,7 +22,7 @@ const (
 // that has begun is not cut off when the process is asked to end.
 func (a *attempt) send(lane context.Context, i, try int) (channels.Receipt, error) {
 	if a.isFile(i) {
-		return a.sendFile(lane, try)
+		return a.sendFile(lane, i, try)
 	}
 	body, err := a.bodyOf(i)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *attempt) sent(ctx context.Context, i int, r channels.Receipt) error {
 	m.MessageID = r.MessageID
 	marks := []sessions.Mark{m}
 	if i+1 < len(a.d.Parts) && a.d.Parts[i+1].State == sessions.Queued {
-		if a.d.File != nil {
+		if a.isFile(i) {
 			marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Failed, unneeded))
 		} else {
 			marks = append(marks, a.begun(i+1))

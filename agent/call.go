@@ -112,6 +112,18 @@ func (r *run) arguments(c call) (a tools.Arguments, shown string, err error) {
 // refusal is what the model is told about a call that cannot run; "" when it
 // can.
 func (r *run) refusal(b batch, c call, args tools.Arguments, decoding error) string {
+	if why := r.unfit(c, args, decoding); why != "" {
+		return why
+	}
+	if b.failed.exhausted(c.ToolCall) {
+		return fmt.Sprintf("Error: this exact call failed %d times in a row and was not run again; change the arguments or try another way", maxFailures)
+	}
+	return ""
+}
+
+// unfit is what the model is told of a call that cannot run, whatever went before;
+// "" when it can.
+func (r *run) unfit(c call, args tools.Arguments, decoding error) string {
 	set := r.t.Tools
 	if c.index >= maxCalls {
 		return fmt.Sprintf("Error: not run: of one answer the first %d calls are run; ask again for the rest, as far as it is needed", maxCalls)
@@ -125,11 +137,11 @@ func (r *run) refusal(b batch, c call, args tools.Arguments, decoding error) str
 	case decoding != nil:
 		return "Error: " + decoding.Error()
 	}
+	if why, ok := shortened(c); ok {
+		return why
+	}
 	if err := set.Check(c.Name, args); err != nil {
 		return "Error: " + err.Error()
-	}
-	if b.failed.exhausted(c.ToolCall) {
-		return fmt.Sprintf("Error: this exact call failed %d times in a row and was not run again; change the arguments or try another way", maxFailures)
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ func (r *run) stored(m transcript.Message) transcript.Message {
 	if m.Model == "" {
 		m.Model = r.t.Model.Name()
 	}
-	return distinct(m, m.ID)
+	return r.shorten(distinct(m, m.ID))
 }
 
 // final ends the turn with an answer.

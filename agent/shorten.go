@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley/tools"
+	"parley/transcript"
+)
+
+// Arguments of a call that cannot run stay in the history as they are up to
+// mostRefused bytes, so that the model sees its mistake; of longer ones the history
+// keeps why they were refused and shownRefused bytes of their beginning. Every later
+// request would carry them again. (abuse L5)
+const (
+	mostRefused  = 4 << 10
+	shownRefused = 1 << 10
+)
+
+// shortArguments stands in place of arguments that were refused.
+type shortArguments struct {
+	Refused string `json:"_refused"` // why, in words for the model
+	Bytes   int    `json:"_bytes"`   // how many there were
+	Begin   string `json:"_begin"`
+}
+
+// shorten is an answer without long arguments of calls that cannot run. It loses its
+// native form then, which has them.
+func (r *run) shorten(m transcript.Message) transcript.Message {
+	var parts []transcript.Part
+	b := asked(m, r.steps+1)
+	for i, p := range m.Parts {
+		c, ok := p.(transcript.ToolCall)
+		if !ok {
+			continue
+		}
+		this := b.calls[0]
+		b.calls = b.calls[1:]
+		if len(c.Input) <= mostRefused {
+			continue
+		}
+		args, decoding := tools.DecodeArguments(c.Input)
+		why := r.unfit(this, args, decoding)
+		if why == "" {
+			continue
+		}
+		if parts == nil {
+			parts = slices.Clone(m.Parts)
+		}
+		short, err := json.Marshal(shortArguments{why, len(c.Input), tools.Limit(c.Input, shownRefused)})
+		if err != nil { // two texts and a number
+			short = []byte(`{}`)
+		}
+		c.Input = string(short)
+		parts[i] = c
+	}
+	if parts != nil {
+		m.Parts, m.Native = parts, nil
+	}
+	return m
+}
+
+// shortened says why arguments were refused of which the history keeps the beginning.
+func shortened(c call) (why string, ok bool) {
+	var s shortArguments
+	if err := json.Unmarshal([]byte(c.Input), &s); err != nil || s.Refused == "" || s.Bytes <= mostRefused {
+		return "", false
+	}
+	return s.Refused, true
+}

@@ -33,7 +33,7 @@ const (
 	DefaultMaxWrite   = 4 << 20
 	DefaultMaxSend    = 20 << 20
 	DefaultMaxSends   = 8
-	DefaultSearchTime = 20 * time.Second
+	DefaultSearchTime = 5 * time.Second
 
 	maxEntries = 1000    // shown of a directory
 	maxNames   = 100_000 // read of a directory

@@ -28,12 +28,17 @@ type grepInput struct {
 
 const (
 	grepLimit       = 100
-	maxInstructions = 2000 // of a compiled pattern: the time for a line is the product
+	maxInstructions = 2000 // of a compiled pattern
 	maxShown        = 500  // bytes of a line
+
+	// mostWork is the most instructions times bytes of one match, which nothing can
+	// interrupt. One takes 30 ns at worst, so a match takes half a second; without
+	// this, a line of 64 KiB took four.
+	mostWork = 16 << 20
 )
 
 func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.Result, error) {
-	re, err := in.compile()
+	re, reach, err := in.compile()
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "%w", err)
 	}
@@ -43,7 +48,7 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	g := &grepper{in: in, re: re, out: newAnswer(s.max), lines: newLineReader(), limit: grepLimit}
+	g := &grepper{in: in, re: re, reach: reach, out: newAnswer(s.max), lines: newLineReader(), limit: grepLimit}
 	if in.Limit > 0 {
 		g.limit = in.Limit
 	}
@@ -86,8 +91,9 @@ func (s searcher) grepFile(ctx context.Context, g *grepper, workspace string) (t
 	return g.result(g.search(ctx, f, name(workspace, abs)))
 }
 
-// compile makes the matcher. The error is for the model.
-func (in grepInput) compile() (*regexp.Regexp, error) {
+// compile makes the matcher, and says how many bytes of a line it may look at. The
+// error is for the model.
+func (in grepInput) compile() (re *regexp.Regexp, reach int, err error) {
 	text := in.Pattern
 	if in.Literal {
 		text = regexp.QuoteMeta(text)
@@ -97,19 +103,26 @@ func (in grepInput) compile() (*regexp.Regexp, error) {
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("the pattern is no regular expression (RE2): %w; escape it, or set literal", err)
+		return nil, 0, fmt.Errorf("the pattern is no regular expression (RE2): %w; escape it, or set literal", err)
 	}
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(prog.Inst) > maxInstructions {
-		return nil, errors.New("the pattern is too large; use fewer or shorter repetitions")
+		return nil, 0, errors.New("the pattern is too large; use fewer or shorter repetitions")
 	}
-	return regexp.Compile(text)
+	if re, err = regexp.Compile(text); err != nil {
+		return nil, 0, err
+	}
+	if _, plain := re.LiteralPrefix(); plain { // found without a match of its instructions
+		return re, maxLine, nil
+	}
+	return re, min(maxLine, mostWork/len(prog.Inst)), nil
 }
 
 // grepper is one search.
 type grepper struct {
 	in      grepInput
 	re      *regexp.Regexp
+	reach   int // bytes of a line that are looked at
 	out     *answer
 	lines   *lineReader
 	limit   int
@@ -132,11 +145,11 @@ func (g *grepper) search(ctx context.Context, f *os.File, name string) error {
 		case err != nil:
 			return err
 		}
-		if cut {
+		if cut || len(line) > g.reach {
 			g.long++
 		}
 		n := g.lines.n
-		if !g.re.Match(line) {
+		if !g.re.Match(line[:min(len(line), g.reach)]) {
 			switch {
 			case after > 0:
 				after--
@@ -187,7 +200,11 @@ func (g *grepper) result(err error) (tools.Result, error) {
 	}
 	res, err := g.out.result(nothing, err)
 	if err == nil && g.long > 0 {
-		res.Content += fmt.Sprintf("\n[of %d long lines only the first %d bytes were searched]", g.long, maxLine)
+		further := ""
+		if g.reach < maxLine {
+			further = "; a simpler pattern looks further"
+		}
+		res.Content += fmt.Sprintf("\n[of %d long lines only the first %d bytes were searched%s]", g.long, g.reach, further)
 	}
 	return res, err
 }

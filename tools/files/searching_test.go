@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,6 +136,33 @@ func TestASearchIsBounded(t *testing.T) {
 		if err != nil || len(got) > c.bytes || !strings.Contains(got, c.has) {
 			t.Errorf("%s %v: %d bytes, %v, ends %q", c.tool, c.args, len(got), err, got[max(0, len(got)-120):])
 		}
+	}
+}
+
+// abuse L7: one match, which nothing can interrupt, took four seconds of a core, and
+// one search up to twenty.
+func TestOneMatchHasABoundedCost(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	line := strings.Repeat("x", 20_000) + "needle"
+	h.write(t, filepath.Join(h.ws, "long"), line+"\nneedle\n")
+	costly := `\w{1,900}!|needle$`
+	for pattern, want := range map[string]string{
+		costly:                    "long:2:needle\n[of 1 long lines only the first 9",
+		`needle$`:                 "long:1:" + line[:500] + " [...]\nlong:2:needle",
+		strings.Repeat("x", 1000): "long:1:" + line[:500] + " [...]",
+	} {
+		got, err := use(t, h.config(), h.ws, "grep", map[string]any{"pattern": pattern})
+		if err != nil || !strings.HasPrefix(got, want) || pattern != costly && strings.Contains(got, "only the first") {
+			t.Errorf("%.20s: %q, %v", pattern, got, err)
+		}
+	}
+	got, err := use(t, h.config(), h.ws, "grep", map[string]any{"pattern": costly})
+	if err != nil || !strings.Contains(got, "a simpler pattern looks further") {
+		t.Errorf("what to do is not said: %q, %v", got, err)
+	}
+	if files.DefaultSearchTime > 5*time.Second {
+		t.Errorf("a search may take %s", files.DefaultSearchTime)
 	}
 }
 

@@ -101,7 +101,6 @@ var fits = map[string][]string{
 	".":        {"list_directory", "glob", "grep"},
 	"a.txt/..": {"list_directory", "glob", "grep"},
 	"sub":      {"list_directory", "glob", "grep", "delete_file"},
-	"a.txt/":   {"glob"},
 	"hard":     {"write_file", "delete_file"},
 }
 

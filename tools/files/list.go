@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,32 +23,26 @@ type listInput struct {
 }
 
 func (b *boundary) list(ctx context.Context, in listInput, workspace string) (tools.Result, error) {
-	if in.Path == "" {
-		in.Path = "."
-	}
-	p, err := b.locate(workspace, in.Path)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	defer func() { _ = p.root.Close() }()
-	dir, info, err := b.open(p, syscall.O_DIRECTORY)
+	p, dir, err := b.start(workspace, in.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer func() { _ = dir.Close() }()
-	if !info.IsDir() {
+	f, err := dir.OpenFile(".", os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
 		return tools.Result{}, errNotAllowed
 	}
-	names, err := dir.Readdirnames(maxNames)
+	defer func() { _ = f.Close() }()
+	names, err := f.Readdirnames(maxNames)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return tools.Result{}, tools.Errorf(tools.Transient, "the folder could not be read")
 	}
-	total := len(names)
+	names = slices.DeleteFunc(names, func(name string) bool { return p.hides(dir, name) })
 	slices.Sort(names)
-	if names, err = p.visible(ctx, names); err != nil {
+	left := len(names) - maxEntries
+	if names, err = visible(ctx, dir, names); err != nil {
 		return tools.Result{}, err
 	}
-	left := total - maxEntries
 	if len(names) == 0 {
 		return tools.Result{Content: "[empty folder]"}, nil
 	}
@@ -58,19 +53,22 @@ func (b *boundary) list(ctx context.Context, in listInput, workspace string) (to
 	return tools.Result{Content: text}, nil
 }
 
-// visible describes the first entries. What is denied is left out. An entry is
-// looked at through the root, so that a folder exchanged for a link meanwhile
-// shows nothing from outside.
-func (p place) visible(ctx context.Context, names []string) ([]string, error) {
+// hides reports whether an entry is denied, by the path that the text names or by the
+// real one.
+func (p place) hides(dir folder, entry string) bool {
+	return p.denied.holds(filepath.Join(dir.abs, entry)) || p.denied.holds(filepath.Join(dir.real, entry))
+}
+
+// visible describes the first entries. An entry is looked at through the folder that
+// is held open, so that a folder exchanged for a link meanwhile shows nothing from
+// outside.
+func visible(ctx context.Context, dir folder, names []string) ([]string, error) {
 	var out []string
 	for _, name := range names[:min(len(names), maxEntries)] {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if p.denied.holds(filepath.Join(p.abs, name)) {
-			continue
-		}
-		info, err := p.root.Lstat(filepath.Join(p.rel, name))
+		info, err := dir.Lstat(name)
 		if err != nil {
 			continue // gone meanwhile
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,11 +82,11 @@ func cutShort(err error) (note string, _ error) {
 	return "", err
 }
 
-// start opens the folder that a search begins in. The caller closes it; the
+// start opens the folder that is listed, or that a search begins in. The caller closes it; the
 // place's root is closed already. Where path names a plain file, the error is
 // errNoDirectory.
-func (s searcher) start(workspace, path string) (place, folder, error) {
-	p, err := s.locate(workspace, cmp.Or(path, "."))
+func (b *boundary) start(workspace, path string) (place, folder, error) {
+	p, err := b.locate(workspace, cmp.Or(path, "."))
 	if err != nil {
 		return place{}, folder{}, err
 	}
@@ -99,12 +100,12 @@ func (s searcher) start(workspace, path string) (place, folder, error) {
 	case !errors.Is(err, syscall.ENOTDIR):
 		return place{}, folder{}, errNotAllowed
 	}
-	f, info, err := s.open(p, 0) // what is it, if it may be known?
+	f, info, err := b.open(p, 0) // what is it, if it may be known?
 	if err != nil {
 		return place{}, folder{}, err
 	}
 	defer func() { _ = f.Close() }()
-	if !s.regular(f, info) {
+	if !b.regular(f, info) || strings.HasSuffix(path, "/") {
 		return place{}, folder{}, errNotAllowed
 	}
 	return place{}, folder{}, errNoDirectory

@@ -43,7 +43,8 @@ func TestAPersonDecidesAboutWhatSomethingElseTrusts(t *testing.T) {
 		".vscode/tasks.json": tools.Admin, ".github/workflows/x.yml": tools.Admin, ".ssh/config": tools.Admin,
 		"persona.MD": tools.Admin, "MEMORY.md": tools.Admin, "TOOLS.md": tools.Admin, "sub/Tools.md": tools.Admin, "SOUL.md": tools.Admin,
 
-		"/etc/passwd": tools.Admin, "../other/x": tools.Admin, "~/x": tools.Admin, "": tools.Admin, "a\x00": tools.Admin,
+		// abuse L12: Run refuses them, in the words of every path out of reach.
+		"/etc/passwd": tools.Write, "../other/x": tools.Write, "~/x": tools.Write, "": tools.Write, "a\x00": tools.Write,
 	} {
 		for _, tool := range []string{"write_file", "edit_file", "delete_file"} {
 			if got := category(t, c, tool, ws, path); got != want {

@@ -25,14 +25,13 @@ type found struct {
 
 // walker goes through all plain files below a folder.
 type walker struct {
-	denied denied
-	place  place
-	left   int // entries
-	visit  func(found) error
+	place place
+	left  int // entries
+	visit func(found) error
 }
 
 func (p place) walker(visit func(found) error) *walker {
-	return &walker{p.denied, p, maxVisited, visit}
+	return &walker{p, maxVisited, visit}
 }
 
 // walk visits the files below dir in the order of their names, folder by folder,
@@ -46,7 +45,7 @@ func (w *walker) walk(ctx context.Context, dir folder, rel string, depth int) er
 		if w.left--; w.left < 0 {
 			return errTooMany
 		}
-		if w.denied.holds(filepath.Join(dir.abs, entry)) || w.denied.holds(filepath.Join(dir.real, entry)) {
+		if w.place.hides(dir, entry) {
 			continue
 		}
 		info, err := dir.Lstat(entry)

@@ -31,7 +31,8 @@ var deleteDoc string
 //
 // A call is of category Write, but Admin where its path names what something
 // else trusts later (.git, .bashrc, .env, CLAUDE.md, .mcp.json and the like, and
-// the names of c.Trusted) or leads out of the workspace, which Run refuses. A
+// the names of c.Trusted). About one that leads out of the workspace nobody is
+// asked: Run refuses it in the words that it has for all that is out of reach. A
 // path that comes to such a file by a link is refused too: it has to be named.
 //
 // Two calls at a time for one file are safe: the later finds the file changed
@@ -103,11 +104,14 @@ func (j judged) Category(c tools.Call) tools.Category {
 	if json.Unmarshal(c.Arguments, &in) != nil {
 		return tools.Admin
 	}
-	abs, ok := clean(c.Workspace, in.Path)
-	if !ok {
+	if !filepath.IsAbs(c.Workspace) {
 		return tools.Admin
 	}
-	if rel, ok := below(filepath.Clean(c.Workspace), abs); !ok || j.writer.trusted(rel) {
+	abs, ok := clean(c.Workspace, in.Path)
+	if !ok {
+		return tools.Write
+	}
+	if rel, ok := below(filepath.Clean(c.Workspace), abs); ok && j.writer.trusted(rel) {
 		return tools.Admin
 	}
 	return tools.Write

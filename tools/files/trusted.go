@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // trusted says that a path leads to what something else believes or runs later:
@@ -19,21 +21,26 @@ func (w *writer) trusted(rel string) bool {
 	return false
 }
 
-// fold is one spelling for all that a file system may take for the same name:
-// some do not tell cases apart, or pass over characters that nobody sees.
+// fold is one spelling for all that a file system, or the program that reads the file,
+// may take for the same name: some do not tell cases or full-width letters apart, some
+// pass over characters that nobody sees, or over dots and spaces at the end.
 func fold(name string) string {
-	return strings.ToLower(strings.ToUpper(strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, name)))
+	name = strings.ToLower(strings.ToUpper(norm.NFKC.String(strings.Map(seen, name))))
+	return strings.TrimRight(name, ". ")
+}
+
+// seen leaves out what shows nothing.
+func seen(r rune) rune {
+	if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+		return -1
+	}
+	return r
 }
 
 // believed knows the names, folded.
 func believed(name string) bool {
 	switch name {
-	case ".git", ".hg", ".svn", ".bzr", ".jj", ".gitconfig", ".gitmodules", ".gitattributes", ".hgrc",
+	case ".git", "git~1", ".hg", ".svn", ".bzr", ".jj", ".gitconfig", ".gitmodules", ".gitattributes", ".hgrc",
 		".githooks", ".husky", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml": // version control
 		return true
 	case ".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".buildkite", ".travis.yml", "jenkinsfile": // builders
@@ -54,6 +61,8 @@ func believed(name string) bool {
 		return true
 	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md",
 		"tools.md", "soul.md", "identity.md", "bootstrap.md", "heartbeat.md", "memory.md", ".memory",
+		"qwen.md", "warp.md", "crush.md", "opencode.md", "copilot-instructions.md", "opencode.json", "opencode.jsonc", "crush.json", ".crush.json", ".rules",
+		".kiro", ".junie", ".continue", ".continuerc.json", ".opencode", ".crush", ".qwen", ".amazonq", ".augment", ".augment-guidelines", ".trae",
 		".claude", ".codex", ".gemini", ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo",
 		".goosehints", ".aider.conf.yml", ".mcp.json", "mcp.json": // agents
 		return true

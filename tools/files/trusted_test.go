@@ -43,6 +43,14 @@ func TestAPersonDecidesAboutWhatSomethingElseTrusts(t *testing.T) {
 		".vscode/tasks.json": tools.Admin, ".github/workflows/x.yml": tools.Admin, ".ssh/config": tools.Admin,
 		"persona.MD": tools.Admin, "MEMORY.md": tools.Admin, "TOOLS.md": tools.Admin, "sub/Tools.md": tools.Admin, "SOUL.md": tools.Admin,
 
+		// abuse L8: spellings, and the instructions of other agents.
+		".env.": tools.Admin, ".env ": tools.Admin, ".git. ./config": tools.Admin, "CLAUDE.md . .": tools.Admin, "\uff0eenv": tools.Admin,
+		"\uff23\uff2c\uff21\uff35\uff24\uff25.md": tools.Admin, "CLAUDE\ufe0f.md": tools.Admin, ".g\u034fit/hooks/x": tools.Admin, ".g\u115fit/x": tools.Admin,
+		"AGENTS\U000e0100.md": tools.Admin, "GIT~1/config": tools.Admin, "\u2160DENTITY.md": tools.Admin,
+		"QWEN.md": tools.Admin, "sub/WARP.md": tools.Admin, "CRUSH.md": tools.Admin, "opencode.json": tools.Admin, ".kiro/steering/x.md": tools.Admin,
+		".junie/guidelines.md": tools.Admin, ".continue/rules/x.md": tools.Admin, ".opencode/agent/x.md": tools.Admin, ".crush.json": tools.Admin,
+		"...": tools.Write, "notes. ": tools.Write, "\ufe0f": tools.Write, "warp.mdx": tools.Write, "kiro/x": tools.Write,
+
 		// abuse L12: Run refuses them, in the words of every path out of reach.
 		"/etc/passwd": tools.Write, "../other/x": tools.Write, "~/x": tools.Write, "": tools.Write, "a\x00": tools.Write,
 	} {

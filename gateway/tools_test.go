@@ -138,8 +138,8 @@ func TestAnAgentWorksWithFilesAndAPersonDecidesAboutTheRest(t *testing.T) {
 		use("write_file", "path", ".git/hooks/post-checkout", "content", "rm -rf /"),
 		use("edit_file", "path", "CLAUDE.md", "old_text", "a", "new_text", "b"),
 		use("delete_file", "path", "AGENTS.md"),
-		use("write_file", "path", "/etc/cron.d/x", "content", "x"),
 		// What nobody may:
+		use("write_file", "path", "/etc/cron.d/x", "content", "x"),
 		use("read_file", "path", "../../parley.db"),
 		use("glob", "path", "..", "pattern", "**"),
 	)})
@@ -155,8 +155,8 @@ func TestAnAgentWorksWithFilesAndAPersonDecidesAboutTheRest(t *testing.T) {
 	wants := []string{
 		"wrote a new file notes.txt, 5 bytes", "replaced the text on line 1 in notes.txt", "notes.txt:1:flour", "notes.txt", "1\tflour",
 		"deleted notes.txt", "",
-		"needs a person's approval", "needs a person's approval", "needs a person's approval", "needs a person's approval", "needs a person's approval",
-		"path not allowed", "path not allowed",
+		"needs a person's approval", "needs a person's approval", "needs a person's approval", "needs a person's approval",
+		"path not allowed", "path not allowed", "path not allowed",
 	}
 	if len(results) != len(wants) {
 		t.Fatalf("%d results: %q\n%s", len(results), results, text)
@@ -172,7 +172,7 @@ func TestAnAgentWorksWithFilesAndAPersonDecidesAboutTheRest(t *testing.T) {
 	if text == "" || !strings.HasSuffix(text, "END") {
 		t.Errorf("the turn ended with %q", text)
 	}
-	gw.AwaitMetrics(`parley_tool_calls_total{agent_kind="root",outcome="denied",tool="write_file"} 3`)
+	gw.AwaitMetrics(`parley_tool_calls_total{agent_kind="root",outcome="denied",tool="write_file"} 2`)
 	if _, err := os.Stat(filepath.Join(folder, ".env")); err == nil {
 		t.Error(".env was written")
 	}

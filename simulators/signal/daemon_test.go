@@ -16,7 +16,7 @@ import (
 
 func TestAMessageIsALineOfTheJournalAndAnEventAsCaptured(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(o *sim.Options) { o.Version = sim.Version014 })
+	w := start(t)
 	d := w.daemon()
 	e := d.events("")
 	said := w.say(sim.Chat{}, ann, "hello bot 👋")
@@ -129,7 +129,7 @@ func TestTheCommandLineIsSignalCLIs(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"--version", 0, "signal-cli 0.13.19"},
+		{"--version", 0, "signal-cli 0.14.8"},
 		{"--help", 0, "usage: signal-cli"},
 		{"daemon", 1, "at least one channel parameter is required"},
 		{"-a +4900000000 daemon --http 127.0.0.1:0", 1, "user is not registered"},
@@ -251,7 +251,7 @@ func TestAMalformedRequestIsAnsweredAsSignalCLIDoes(t *testing.T) {
 		{`{"jsonrpc":"2.0"}`, `"code":-32600,"message":"method field must be set","data":null},"id":null`, 200},
 		{`{"jsonrpc":"2.0","method":"nonsense","id":3}`, `"code":-32601,"message":"Method not implemented","data":null},"id":3`, 200},
 		{`{"jsonrpc":"2.0","method":"subscribeReceive","id":3}`, `"code":-32601`, 200},
-		{`{"jsonrpc":"2.0","method":"version","id":"a"}`, `{"jsonrpc":"2.0","result":{"version":"0.13.19"},"id":"a"}`, 200},
+		{`{"jsonrpc":"2.0","method":"version","id":"a"}`, `{"jsonrpc":"2.0","result":{"version":"0.14.8"},"id":"a"}`, 200},
 		{`{"jsonrpc":"2.0","method":"version"}`, ``, 201},
 		{`[{"jsonrpc":"2.0","method":"version"}]`, ``, 201},
 		{`[{"jsonrpc":"2.0","method":"version","id":1},7]`, `"code":-32600`, 200},

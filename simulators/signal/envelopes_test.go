@@ -12,7 +12,7 @@ import (
 
 func TestG28EnvelopesHaveTheShapesOfSignalCLI(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := start(t, v013)
 	d := w.daemon(func(o *sim.DaemonOptions) { o.ReceiveMode = sim.OnStart })
 	must := func(said sim.Said, err error) sim.Said {
 		t.Helper()

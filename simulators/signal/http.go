@@ -84,7 +84,7 @@ func (d *Daemon) serveHTTP(l net.Listener) {
 func (d *Daemon) pinned(next http.Handler) http.Handler {
 	host, port, err := net.SplitHostPort(d.httpAddr)
 	ip := net.ParseIP(host)
-	if err != nil || d.hello.Version == Version013 || ip != nil && ip.IsUnspecified() {
+	if err != nil || before(d.hello.Version, 0, 14, 4) || ip != nil && ip.IsUnspecified() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +205,7 @@ func (s *stream) serve(managers []*manager) {
 		m.add(h, false)
 		defer m.drop(h, false)
 	}
-	if s.d.hello.Version != Version013 {
+	if !before(s.d.hello.Version, 0, 14) {
 		// 0.13 sends its head only with the first event or comment.
 		_ = s.write("")
 	}

@@ -59,7 +59,7 @@ func (s *Server) link(mux *http.ServeMux) {
 	mux.HandleFunc("GET /link/queue", s.serveQueue)
 	mux.HandleFunc("POST /link/call", s.serveCall)
 	mux.HandleFunc("GET /link/trusts", s.serveTrusts)
-	mux.HandleFunc("GET /link/version", func(w http.ResponseWriter, _ *http.Request) { stage.Answer(w, s.opts.Version, nil) })
+	mux.HandleFunc("GET /link/version", func(w http.ResponseWriter, _ *http.Request) { stage.Answer(w, s.version(), nil) })
 	mux.HandleFunc("GET /link/file/{id}", s.serveFile)
 }
 

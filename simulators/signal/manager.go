@@ -236,9 +236,16 @@ func (m *manager) handle(c *cached, l *lines) {
 	}
 }
 
+// withoutGUID is what releases before 0.14.5 make of what a sealed sender wrote
+// (AsamK/signal-cli #2060 has the line).
+var withoutGUID = wireException{Type: "NullPointerException", Message: "getServerGuid(...) must not be null"}
+
 // decrypt gives the entry as it is shown: bare, with an exception, when it cannot be
 // read; nil when it is ignored.
 func (m *manager) decrypt(ctx context.Context, c *cached) json.RawMessage {
+	if c.Sealed && before(m.d.hello.Version, 0, 14, 5) {
+		return m.unsourced(c)
+	}
 	failure := c.Exception
 	if failure == nil && c.Untrusted {
 		failure = &wireException{Type: "UntrustedIdentityException", Message: "Untrusted identity: " + c.Source}
@@ -260,6 +267,22 @@ func (m *manager) decrypt(ctx context.Context, c *cached) json.RawMessage {
 		Source: full.Source, SourceNumber: full.SourceNumber, SourceUUID: full.SourceUUID, SourceName: full.SourceName,
 		SourceDevice: full.SourceDevice, Timestamp: full.Timestamp, ServerReceived: full.ServerReceived, ServerDelivered: full.ServerDelivered,
 	}
+	raw, err := json.Marshal(e)
+	if err != nil {
+		panic("signal simulator: encode envelope: " + err.Error()) // own types only
+	}
+	return raw
+}
+
+// unsourced is an entry of which nothing could be read, not even who sent it.
+func (m *manager) unsourced(c *cached) json.RawMessage {
+	var e wireEntry
+	if err := json.Unmarshal(c.Entry, &e); err != nil || e.Envelope == nil {
+		return c.Entry
+	}
+	full := e.Envelope
+	e.Exception = &withoutGUID
+	e.Envelope = &wireEnvelope{Timestamp: full.Timestamp, ServerReceived: full.ServerReceived, ServerDelivered: full.ServerDelivered}
 	raw, err := json.Marshal(e)
 	if err != nil {
 		panic("signal simulator: encode envelope: " + err.Error()) // own types only

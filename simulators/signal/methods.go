@@ -39,7 +39,7 @@ func methods() map[string]method {
 }
 
 func version(s *Server, _ *call) (any, *rpcError) {
-	return map[string]string{"version": s.opts.Version}, nil
+	return map[string]string{"version": s.version()}, nil
 }
 
 func nothingToSay(*Server, *call) (any, *rpcError) { return nil, nil } //nolint:nilnil // an empty result

@@ -6,16 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// The versions of signal-cli that are spoken. They differ in what an envelope says
-// about timers, in when the stream of events sends its headers, and in whether the
-// Host header is held to the address.
+// Versions of signal-cli. They differ in what an envelope says about timers, in when
+// the stream of events sends its headers, in whether the Host header is held to the
+// address, and in what they can read: since 2026-06-10 the service sends envelopes
+// without a serverGuid, and every release before 0.14.5 fails on what comes from a
+// sealed sender, after it has told the service that it arrived
+// (AsamK/signal-cli #2059, #2060, #2061, #2070; CHANGELOG 0.14.5).
 const (
-	Version013 = "0.13.19"
-	Version014 = "0.14.6"
+	Version013  = "0.13.19"
+	Version0144 = "0.14.4.1"
+	Version014  = "0.14.8"
 )
 
 // Account is a registered number that a daemon may hold.
@@ -37,9 +43,11 @@ type Options struct {
 	Addr string
 	// Accounts are the numbers that daemons hold. Numbers and ACIs must differ.
 	Accounts []Account
-	// Version is what the daemons speak: Version013, which is the default, or
-	// Version014.
+	// Version is what the daemons are, from 0.13 on; empty: Version014.
 	Version string
+	// ServerGUID: the service numbers its envelopes, as it did before 2026-06-10, so
+	// that releases before 0.14.5 can read them all.
+	ServerGUID bool
 	// Seed drives every random choice. Equal seeds and equal calls give equal
 	// runs.
 	Seed uint64
@@ -65,10 +73,11 @@ var (
 	errNumber      = errors.New("a number is + and 7 to 15 digits")
 	errACI         = errors.New("an ACI is a UUID in lower case")
 	errGroupID     = errors.New("a group's id is 32 bytes in base64")
-	errVersion     = errors.New("version is neither " + Version013 + " nor " + Version014)
+	errVersion     = errors.New("version is 0.13 or 0.14 with one or two more numbers")
 
-	numberShape = regexp.MustCompile(`^\+[0-9]{7,15}$`)
-	aciShape    = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	numberShape  = regexp.MustCompile(`^\+[0-9]{7,15}$`)
+	versionShape = regexp.MustCompile(`^0\.1[34](\.[0-9]{1,3}){1,2}$`)
+	aciShape     = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
 // MadeUpACI is the n-th of the ACIs that nobody has.
@@ -81,9 +90,9 @@ func MadeUpGroup(n int) string {
 
 func (o *Options) complete() error {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
-	o.Version = cmp.Or(o.Version, Version013)
-	if o.Version != Version013 && o.Version != Version014 {
-		return errVersion
+	o.Version = cmp.Or(o.Version, Version014)
+	if !versionShape.MatchString(o.Version) {
+		return fmt.Errorf("%w: %q", errVersion, o.Version)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -132,4 +141,16 @@ func checkGroup(id string) error {
 }
 
 // at014 tells whether the daemons speak 0.14.
-func (o *Options) at014() bool { return !strings.HasPrefix(o.Version, "0.13.") }
+func (o *Options) at014() bool { return !before(o.Version, 0, 14) }
+
+// before tells whether a version comes before another one. Numbers that it does not
+// have are 0.
+func before(version string, than ...int) bool {
+	at := make([]int, len(than))
+	for i, n := range strings.Split(version, ".") {
+		if i < len(at) {
+			at[i], _ = strconv.Atoi(n)
+		}
+	}
+	return slices.Compare(at, than) < 0
+}

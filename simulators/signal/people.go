@@ -14,6 +14,10 @@ type Person struct {
 	// the envelope's name is empty.
 	Name     string `json:"name,omitempty"`
 	Username string `json:"username,omitempty"`
+	// Unsealed: what they send says on its outside who they are, as the first messages
+	// of somebody do who was not given the account's profile yet. Otherwise they are a
+	// sealed sender.
+	Unsealed bool `json:"unsealed,omitempty"`
 	// Device is the one written from; zero: the first.
 	Device int `json:"device,omitempty"`
 }

@@ -16,7 +16,9 @@ type handOut struct {
 	Files     []string        `json:"files,omitempty"`
 	Exception *wireException  `json:"exception,omitempty"`
 	Untrusted bool            `json:"untrusted,omitempty"`
-	Trouble   Trouble         `json:"trouble,omitempty"`
+	// Sealed: only who decrypts it knows who sent it, and the service put no GUID on it.
+	Sealed  bool    `json:"sealed,omitempty"`
+	Trouble Trouble `json:"trouble,omitempty"`
 	// Empty says that nothing waits any more.
 	Empty bool `json:"empty,omitempty"`
 }
@@ -174,6 +176,7 @@ func (s *Server) handOut(p *process, a *account) *handOut {
 		out.Exception = it.broken
 	}
 	out.Untrusted = !s.trusts(p, a, it.source)
+	out.Sealed = s.sealed(it)
 	if f := s.draw(a, onShow, "", it.about()); f != nil {
 		out.Trouble = f.Trouble
 		if f.Trouble != StreamCut {
@@ -182,6 +185,13 @@ func (s *Server) handOut(p *process, a *account) *handOut {
 	}
 	s.books.Touch()
 	return out
+}
+
+// sealed tells whether an envelope hides its sender and has no GUID, as all do but
+// those of people who are not sealed senders. The caller holds the lock.
+func (s *Server) sealed(it *item) bool {
+	who := s.people[it.source]
+	return !s.opts.ServerGUID && it.entry.Kind != "raw" && (who == nil || !who.Unsealed)
 }
 
 func undecryptable() *wireException {

@@ -17,11 +17,12 @@ func mode(m string) func(*sim.DaemonOptions) {
 	return func(o *sim.DaemonOptions) { o.ReceiveMode = m }
 }
 
-func v014(o *sim.Options) { o.Version = sim.Version014 }
+// v013 is a signal-cli of the time before the service left its GUIDs out.
+func v013(o *sim.Options) { o.Version, o.ServerGUID = sim.Version013, true }
 
 func TestG26WithoutAClientAManualDaemonLeavesMessagesWithTheService(t *testing.T) {
 	t.Parallel()
-	w := start(t, v014)
+	w := start(t)
 	d := w.daemon(mode(sim.Manual))
 	w.say(sim.Chat{}, ann, "one")
 	w.say(sim.Chat{}, ann, "two")
@@ -42,7 +43,7 @@ func TestG26WithoutAClientAManualDaemonLeavesMessagesWithTheService(t *testing.T
 
 func TestG26AClientThatIsGoneLosesWhatTheDaemonWroteToIt(t *testing.T) {
 	t.Parallel()
-	w := start(t, v014)
+	w := start(t)
 	d := w.daemon(mode(sim.Manual), func(o *sim.DaemonOptions) { o.NoReceiveStdout = true })
 	e := d.events("")
 	w.await("receiving", func(b sim.Book) bool { return b.Receiving[number] })
@@ -74,7 +75,7 @@ func TestG26AClientThatIsGoneLosesWhatTheDaemonWroteToIt(t *testing.T) {
 
 func TestG26OnStartTheJournalHasEverythingAndALateClientNothing(t *testing.T) {
 	t.Parallel()
-	w := start(t, v014)
+	w := start(t)
 	d := w.daemon()
 	w.say(sim.Chat{}, ann, "early")
 	d.journal.await(t, 1)
@@ -217,7 +218,7 @@ func TestFaultsOfTheServiceReachTheJournal(t *testing.T) {
 
 func TestAStreamThatIsCutEndsInHalfALine(t *testing.T) {
 	t.Parallel()
-	w := start(t, v014)
+	w := start(t)
 	d := w.daemon()
 	e := d.events("")
 	if err := w.Plan(sim.Fault{Trouble: sim.StreamCut, Next: 1}); err != nil {
@@ -238,7 +239,7 @@ func TestAStreamThatIsCutEndsInHalfALine(t *testing.T) {
 
 func TestTheMethodReceiveTakesWhatWaits(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := start(t, v013)
 	d := w.daemon(mode(sim.Manual), func(o *sim.DaemonOptions) { o.NoReceiveStdout = true })
 	for i := range 3 {
 		w.say(sim.Chat{}, ann, fmt.Sprintf("message %d", i))
@@ -283,7 +284,36 @@ func (w *world) daemonStream(d *daemon) (next func() string, cancel func()) {
 
 func TestKeepAlivesCarryTheHeadOf013(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(o *sim.Options) { o.KeepAlive = time.Millisecond })
+	w := start(t, v013, func(o *sim.Options) { o.KeepAlive = time.Millisecond })
 	d := w.daemon()
 	d.events("").close() // it opens though nothing is received
+}
+
+// firstday G1: AsamK/signal-cli #2059, #2060.
+func TestBefore0145WhatASealedSenderWritesIsConfirmedAndLost(t *testing.T) {
+	t.Parallel()
+	for version, lost := range map[string]bool{sim.Version013: true, sim.Version0144: true, "0.14.5": false, sim.Version014: false} {
+		w := start(t, func(o *sim.Options) { o.Version = version })
+		d := w.daemon(func(o *sim.DaemonOptions) { o.ReceiveMode = sim.OnStart })
+		if _, err := w.Say(sim.Chat{}, ann, "sealed", sim.SayOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		open := bob
+		open.Unsealed = true
+		if _, err := w.Say(sim.Chat{}, open, "open", sim.SayOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		lines := d.journal.await(t, 2)
+		const without = `{"envelope":{"source":null,"sourceNumber":null,"sourceUuid":null,"sourceName":null,"sourceDevice":null,"timestamp":`
+		const says = `"exception":{"message":"getServerGuid(...) must not be null","type":"NullPointerException"}`
+		if is := strings.HasPrefix(lines[0], without) && strings.Contains(lines[0], says); is != lost || strings.Contains(lines[0], "dataMessage") == lost {
+			t.Errorf("%s: of a sealed sender the journal has %s", version, lines[0])
+		}
+		if !strings.Contains(lines[1], `"message":"open"`) {
+			t.Errorf("%s: of another sender the journal has %s", version, lines[1])
+		}
+		if b := w.await("both are confirmed", func(b sim.Book) bool { return b.Totals.Acked == 2 }); b.Pending[number] != 0 {
+			t.Errorf("%s: %v still wait", version, b.Pending)
+		}
+	}
 }

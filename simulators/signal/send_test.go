@@ -254,7 +254,7 @@ func TestGroupsAreChangedAndListed(t *testing.T) {
 func TestTwoAccountsOfOneDaemonHearEachOtherAndNeedTheirName(t *testing.T) {
 	t.Parallel()
 	const other = "+4915550000002"
-	w := start(t, v014, func(o *sim.Options) {
+	w := start(t, func(o *sim.Options) {
 		o.Accounts = append(o.Accounts, sim.Account{Number: other, Name: "Other"})
 	})
 	d := w.daemon(func(o *sim.DaemonOptions) { o.Account = "" })

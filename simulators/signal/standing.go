@@ -46,3 +46,21 @@ func (s *Server) Limit(account string, retryAfter int) (string, error) {
 	s.limit(a, retryAfter)
 	return a.limited.token, nil
 }
+
+// SetVersion says what the daemons are that are started from now on, as if another
+// signal-cli had been installed.
+func (s *Server) SetVersion(version string) error {
+	if !versionShape.MatchString(version) {
+		return fmt.Errorf("set the version: %w: %q", errVersion, version)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opts.Version = version
+	return nil
+}
+
+func (s *Server) version() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opts.Version
+}

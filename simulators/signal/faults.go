@@ -69,6 +69,11 @@ const (
 	KilledCached    Trouble = "killed_cached"
 	KilledDecrypted Trouble = "killed_decrypted"
 	KilledShown     Trouble = "killed_shown"
+	// Busy keeps the daemon at an envelope that is acknowledged, as a large attachment
+	// does, until it is asked to stop receiving or to end. Asked to end it loses it: it
+	// forgets its handlers first (ManagerImpl.close), and the one of standard output
+	// with them.
+	Busy Trouble = "busy"
 )
 
 // Fault plans trouble. Without Next, Every and Probability it falls on every
@@ -118,7 +123,7 @@ func (t Trouble) scene() (scene, bool) {
 		return onCall, true
 	case Reordered, Redelivered, Broken:
 		return onQueue, true
-	case StreamCut, KilledCached, KilledDecrypted, KilledShown:
+	case StreamCut, Busy, KilledCached, KilledDecrypted, KilledShown:
 		return onShow, true
 	}
 	return 0, false

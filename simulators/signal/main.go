@@ -58,6 +58,7 @@ func Main(args []string, getenv func(string) string, out, errs io.Writer) int {
 	if err != nil {
 		return complain(exitUser, err)
 	}
+	ossignal.Ignore(syscall.SIGPIPE) // as Java does: whoever reads the log may be gone
 	ctx, stop := ossignal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := d.Run(ctx); {

@@ -135,7 +135,12 @@ func (m *manager) receive(ctx context.Context, most int, each func(*cached)) err
 	}
 	// Only the writing half is closed: the service reads to the end what was
 	// acknowledged before it lets go, so nothing comes twice for no reason.
-	stop := context.AfterFunc(ctx, func() { _ = l.Conn.(*net.TCPConn).CloseWrite() })
+	var handling sync.Mutex // what is being handled is also reported
+	stop := context.AfterFunc(ctx, func() {
+		handling.Lock()
+		defer handling.Unlock()
+		_ = l.Conn.(*net.TCPConn).CloseWrite()
+	})
 	defer func() {
 		stop()
 		_ = l.Close()
@@ -160,10 +165,13 @@ func (m *manager) receive(ctx context.Context, most int, each func(*cached)) err
 			m.d.log("ERROR", "ReceiveHelper", "Failed to store message, not acknowledged: "+err.Error())
 			return err
 		}
+		handling.Lock()
 		if err := l.out.Encode(handBack{Ack: h.ID}); err != nil {
+			handling.Unlock()
 			return err
 		}
-		m.handle(c, l)
+		m.handle(ctx, c, l)
+		handling.Unlock()
 		each(c)
 		if most--; most == 0 {
 			return nil
@@ -191,7 +199,7 @@ func (m *manager) replay(ctx context.Context) {
 			}
 			c.Untrusted = false
 		}
-		m.handle(c, nil)
+		m.handle(ctx, c, nil)
 	}
 }
 
@@ -202,7 +210,7 @@ func (m *manager) forget(c *cached) {
 }
 
 // handle decrypts an envelope, shows it and takes it out of the cache.
-func (m *manager) handle(c *cached, l *lines) {
+func (m *manager) handle(ctx context.Context, c *cached, l *lines) {
 	m.d.debug("ReceiveHelper", "New message received from server")
 	if c.Trouble == KilledCached {
 		m.d.die()
@@ -220,6 +228,9 @@ func (m *manager) handle(c *cached, l *lines) {
 		}
 		m.d.die()
 		return
+	}
+	if c.Trouble == Busy {
+		<-ctx.Done()
 	}
 	m.d.pass()
 	back := m.show(entry, c)
@@ -319,6 +330,9 @@ func (m *manager) show(entry json.RawMessage, c *cached) handBack {
 	m.mu.Lock()
 	all := slices.Concat(m.strong, m.weak)
 	m.mu.Unlock()
+	if m.d.ctx.Err() != nil {
+		all = nil // who is told to end forgets whom to tell, and then waits for the thread
+	}
 	var back handBack
 	for _, h := range all {
 		if c.Trouble == StreamCut && h.cut != nil {

@@ -179,7 +179,7 @@ func (s *Server) handOut(p *process, a *account) *handOut {
 	out.Sealed = s.sealed(it)
 	if f := s.draw(a, onShow, "", it.about()); f != nil {
 		out.Trouble = f.Trouble
-		if f.Trouble != StreamCut {
+		if f.Trouble != StreamCut && f.Trouble != Busy {
 			p.entry.Killed = true
 		}
 	}

@@ -58,6 +58,10 @@ type Options struct {
 	// Delivered, if set, is called when an answer has been sent. It must not
 	// block for long.
 	Delivered func(Answer)
+	// SignalKeeper is a program, with its first arguments, that calls [KeepSignalCLI]
+	// with the rest of them. Through it a signal-cli is ended in order also when this
+	// process is killed. None: the next gateway ends it.
+	SignalKeeper []string
 	// Subagent, if set, is called when a sub-agent begins and when it has ended,
 	// by several of them at once. It must not block for long.
 	Subagent func(Subagent)

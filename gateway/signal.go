@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -62,7 +63,7 @@ func (s SignalConfig) account(name string) account {
 func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	o := signal.Options{
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		Keeper: g.o.SignalKeeper, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
 	if s.URL == "" {
 		o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
@@ -73,6 +74,13 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 		}
 	}
 	return o
+}
+
+// KeepSignalCLI runs the signal-cli that args are and gives its exit status. It is for
+// the program that Options.SignalKeeper names, and ends signal-cli a while after the
+// gateway that started this process was killed: in is its standard input.
+func KeepSignalCLI(args []string, in io.Reader, out, errs io.Writer) int {
+	return signal.Keep(10*time.Second, args, in, out, errs)
 }
 
 // signalDir is the folder of all journals, in the state folder.

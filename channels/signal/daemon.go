@@ -1,12 +1,14 @@
 package signal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +26,8 @@ var (
 type daemon struct {
 	o       Options
 	journal *journal
-	version func(ctx context.Context) error // asks whether it lives; set once, by New
+	hearing *subscription
+	version func(ctx context.Context) (string, error) // asks whether it lives; set once, by New
 
 	mu    sync.Mutex // held also while it ends, so that two never run
 	users int
@@ -32,12 +35,11 @@ type daemon struct {
 	mine  chan struct{} // closed when the folder is ours, until ended
 	ended chan struct{}
 
-	up  time.Time // since when it answers, or zero; run's own, as what is below
-	was bool      // it was up before
+	up time.Time // since when it answers, or zero; run's own
 }
 
 func newDaemon(o Options) *daemon {
-	return &daemon{o: o, journal: &journal{dir: o.Dir, reclaim: o.Reclaim, maxLine: int64(o.MaxLine), log: o.Log}}
+	return &daemon{o: o, hearing: newSubscription(o), journal: &journal{dir: o.Dir, reclaim: o.Reclaim, maxLine: int64(o.MaxLine), log: o.Log}}
 }
 
 func (d *daemon) socket() string { return socketIn(d.o.Dir) }
@@ -164,7 +166,7 @@ func (d *daemon) once(ctx context.Context) error {
 	said := &tail{log: d.o.Log}
 	cmd := d.command()
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, said, []*os.File{lock}
-	p := &process{cmd: cmd}
+	p := &process{cmd: cmd, kept: len(d.o.Keeper) > 0}
 	if err := p.start(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%w (%s)", errNotInPath, d.o.Command[0])
@@ -173,7 +175,19 @@ func (d *daemon) once(ctx context.Context) error {
 	}
 	// Only the daemon's own keep the lock and the journal open.
 	_, _ = lock.Close(), out.Close()
-	why := d.watch(ctx, p)
+	answers := make(chan struct{})
+	hearing, deafen := context.WithCancelCause(context.WithoutCancel(ctx))
+	var heard sync.WaitGroup
+	heard.Go(func() {
+		select {
+		case <-answers:
+			d.hearing.keep(hearing, d.socket())
+		case <-hearing.Done():
+		}
+	})
+	why := d.watch(ctx, p, answers)
+	deafen(cmp.Or(why, errEnded)) // first: a signal-cli that is told to end loses what it is busy with
+	heard.Wait()
 	d.o.Observer.Up(d.o.Name, false)
 	p.end(d.o.StopWithin)
 	if why != nil {
@@ -185,10 +199,11 @@ func (d *daemon) once(ctx context.Context) error {
 // command is signal-cli as a daemon. Of the environment it gets what programs
 // need, and no secret of parley's.
 func (d *daemon) command() *exec.Cmd {
-	args := append(append([]string{}, d.o.Command[1:]...),
+	args := slices.Concat(d.o.Keeper, d.o.Command, []string{
 		"-a", d.o.Account, "-o", "json", "--trust-new-identities", d.o.Trust,
-		"daemon", "--receive-mode", "on-start", "--socket", d.socket())
-	cmd := exec.Command(d.o.Command[0], args...) //nolint:gosec,noctx // the operator's own; it is ended by its group
+		"daemon", "--receive-mode", "manual", "--socket", d.socket(),
+	})
+	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the operator's own; it is ended by its group
 	cmd.WaitDelay = time.Second
 	cmd.Env = []string{}
 	for _, kv := range os.Environ() {
@@ -196,7 +211,6 @@ func (d *daemon) command() *exec.Cmd {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	apart(cmd)
 	return cmd
 }
 
@@ -212,8 +226,8 @@ func harmless(name string) bool {
 const mostMissed = 3
 
 // watch asks the daemon whether it lives until it has ended, nil; or it must be
-// ended, and why.
-func (d *daemon) watch(ctx context.Context, p *process) error {
+// ended, and why. It closes answers when it lives and may receive.
+func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{}) error {
 	missed := 0
 	deadline, ask := time.NewTimer(d.o.StartWithin), time.NewTimer(d.o.Look)
 	defer deadline.Stop()
@@ -243,17 +257,13 @@ func (d *daemon) watch(ctx context.Context, p *process) error {
 			continue
 		case <-ask.C:
 		}
-		err := d.version(ctx)
+		version, err := d.version(ctx)
 		switch {
 		case ctx.Err() != nil: // the next round says why
 		case err == nil && d.up.IsZero():
 			d.up = time.Now()
-			d.o.Observer.Up(d.o.Name, true)
-			if d.was {
-				d.o.Observer.Reconnected(d.o.Name)
-				d.o.Log.Info("signal-cli is back")
-			}
-			d.was = true
+			d.o.Log.Info("signal-cli runs", "version", brief(version))
+			close(answers)
 		case err == nil:
 			missed = 0
 		case !d.up.IsZero():

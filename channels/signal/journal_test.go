@@ -84,6 +84,7 @@ func TestNothingIsLostWhenTheDaemonIsKilledWhileMessagesCome(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	got := take(t, r.open(t), nil)
+	r.seen.await(t, "the channel is up", func(w *watched) bool { return w.up })
 	var said []string
 	for i := range 30 {
 		text := fmt.Sprint("message ", i)
@@ -288,7 +289,8 @@ const aParley = "a-parley-of-a-test"
 func beParley(args []string) {
 	ch, err := signal.New(signal.Options{
 		Name: "sig", Account: number, ACI: ourACI, Command: []string{args[0], "--config", filepath.Join(args[1], "config")}, Dir: filepath.Join(args[1], "state"),
-		Look: time.Millisecond, MinPause: time.Millisecond,
+		Look: time.Millisecond, MinPause: time.Millisecond, Outlive: time.Millisecond,
+		Keeper: []string{os.Args[0], aKeeper, time.Hour.String()},
 	})
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
@@ -307,8 +309,8 @@ func beParley(args []string) {
 	_, _ = fmt.Fprintln(os.Stderr, err)
 }
 
-// G26.
-func TestAKilledParleyLeavesNoDaemonAndLosesNothing(t *testing.T) {
+// G26, firstday G10.
+func TestAKilledParleyLosesNothingAndItsDaemonIsEndedByTheNext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	self, err := os.Executable()
@@ -324,30 +326,34 @@ func TestAKilledParleyLeavesNoDaemonAndLosesNothing(t *testing.T) {
 		return strings.Split(strings.TrimSpace(string(text)), "\n")
 	}
 	for round := range 3 {
+		// One that takes until signal-cli is told to stop: it is confirmed already.
+		r.plan(t, sim.Fault{Trouble: sim.Busy, Skip: 2, Next: 1})
 		cmd := exec.Command(self, aParley, r.program, r.dir, took) //nolint:gosec,noctx // itself, killed below
 		cmd.Stderr = t.Output()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		for i := range 5 {
 			r.say(t, sim.Chat{}, ann, fmt.Sprintf("%d.%d", round, i), sim.SayOptions{})
 		}
 		// Killed in the middle of it.
-		for deadline := time.Now().Add(patience); !strings.Contains(strings.Join(lines(), "\n"), fmt.Sprintf("\t%d.", round)); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("nothing was taken")
-			}
-		}
+		r.await(t, "signal-cli is busy with one", func(b sim.Book) bool {
+			return b.Totals.Faults == round+1 && b.Totals.Acked == b.Totals.Handled+1
+		})
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		r.await(t, "no daemon is left", func(b sim.Book) bool {
-			return !slices.ContainsFunc(b.Daemons, func(d sim.DaemonEntry) bool { return d.Ended.IsZero() })
+		r.await(t, "signal-cli has finished and receives no more", func(b sim.Book) bool {
+			return !b.Receiving[number] && b.Totals.Handled == b.Totals.Acked
 		})
 	}
 	r.say(t, sim.Chat{}, ann, "the last", sim.SayOptions{})
 	got := take(t, r.open(t), nil)
+	if left := slices.DeleteFunc(r.Books().Daemons, func(d sim.DaemonEntry) bool { return !d.Ended.IsZero() }); len(left) != 1 {
+		t.Errorf("these run beside each other: %+v", left)
+	}
 	for m := got.next(); m.Text != "the last"; m = got.next() {
 		f := m.Event + "\t" + m.Text
 		if err := os.WriteFile(took, []byte(strings.Join(append(lines(), f), "\n")), 0o600); err != nil {
@@ -364,5 +370,44 @@ func TestAKilledParleyLeavesNoDaemonAndLosesNothing(t *testing.T) {
 	}
 	if len(events) != 15 {
 		t.Errorf("%d different messages came of 15", len(events))
+	}
+}
+
+// firstday G10. Nobody has to come for a signal-cli whose parley was killed.
+func TestWithoutItsParleyADaemonIsEndedByItsKeeper(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	self := keeper(t)[0]
+	lifeline, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, aKeeper, time.Millisecond.String(), r.program, "--config", filepath.Join(r.dir, "config"), "-a", number, "daemon", "--socket", filepath.Join(r.dir, "rpc.sock")) //nolint:gosec,noctx // itself, ended below
+	cmd.Stdin, cmd.Stderr = lifeline, t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	r.await(t, "signal-cli runs", func(b sim.Book) bool { return len(b.Daemons) == 1 })
+	if err := errors.Join(lifeline.Close(), ours.Close()); err != nil { // as the end of parley does
+		t.Fatal(err)
+	}
+	r.await(t, "signal-cli has ended", func(b sim.Book) bool { return !b.Daemons[0].Ended.IsZero() })
+	_ = cmd.Wait() // with the status of signal-cli, which may have been about to listen
+}
+
+// firstday G10. What signal-cli has confirmed when parley is told to end is written down.
+func TestWhatSignalCLIIsBusyWithWhenReceiveEndsIsInTheJournal(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.plan(t, sim.Fault{Trouble: sim.Busy, Next: 1})
+	first := take(t, r.open(t), nil)
+	r.say(t, sim.Chat{}, ann, "busy", sim.SayOptions{})
+	r.await(t, "it is confirmed", func(b sim.Book) bool { return b.Totals.Acked == 1 })
+	first.stop()
+	r.stop()
+	second := take(t, r.open(t), nil)
+	if m := second.next(); m.Kind != channels.Said || m.Text != "busy" {
+		t.Errorf("came %+v", m)
 	}
 }

@@ -64,8 +64,9 @@ func owner(path string) string {
 }
 
 // alone takes the lock of the daemon, and ends one that is left of a parley that
-// was killed: it is asked to end, made to after StopWithin, and given up after
-// twice that.
+// was killed. That receives no more, but may be busy with a message that it has
+// confirmed: it has Outlive for that. Then it is asked to end, made to after
+// StopWithin, and given up after twice that.
 func (d *daemon) alone(ctx context.Context) (*os.File, error) {
 	path := filepath.Join(d.o.Dir, daemonLock)
 	looks := backoff.Pauses{Min: 20 * time.Millisecond, Max: 500 * time.Millisecond, Jitter: d.o.Jitter}
@@ -79,12 +80,12 @@ func (d *daemon) alone(ctx context.Context) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errLeft, err)
 		}
-		switch took := time.Since(began); {
+		switch took := time.Since(began) - d.o.Outlive; {
 		case took > 2*d.o.StopWithin:
 			return nil, fmt.Errorf("%w: processes %v", errLeft, pids)
 		case took > d.o.StopWithin:
 			endAll(pids, syscall.SIGKILL)
-		case !asked && len(pids) > 0:
+		case took >= 0 && !asked && len(pids) > 0:
 			asked = true
 			d.o.Log.Warn("a signal-cli that an earlier parley started still runs, and is ended", "processes", pids)
 			endAll(pids, syscall.SIGTERM)

@@ -72,7 +72,7 @@ func TestADaemonThatCannotBeEndedIsGivenUpForAWhile(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.seen.await(t, "signal-cli runs", func(w *watched) bool { return w.up })
+	r.runs(t)
 }
 
 // F9. signal-cli would confirm to the service what it cannot write down.

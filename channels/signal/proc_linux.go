@@ -4,19 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// apart gives a program a group of its own, and has the system end it when the
-// thread that started it ends, which is when parley is killed.
-func apart(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-}
 
 // awaitEnd waits until a child has ended and leaves it, so that its number, and
 // that of its group, are nobody else's yet.

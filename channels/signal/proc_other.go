@@ -2,15 +2,7 @@
 
 package signal
 
-import (
-	"errors"
-	"os/exec"
-	"syscall"
-)
-
-// apart gives a program a group of its own. A parley that is killed leaves it
-// running here; the next one finds it by its lock.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+import "errors"
 
 var errElsewhere = errors.New("not possible on this system")
 

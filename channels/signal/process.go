@@ -2,16 +2,18 @@ package signal
 
 import (
 	"errors"
+	"io"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// process is a program that runs.
+// process is a program that runs, in a group of its own: what ends parley does not
+// reach it.
 type process struct {
 	cmd  *exec.Cmd
+	kept bool          // a Keeper runs it, whose standard input ends with parley
 	done chan struct{} // closed when it has ended and nothing of its group is left
 
 	mu    sync.Mutex // guards ended
@@ -19,19 +21,22 @@ type process struct {
 	err   error      // set before done is closed
 }
 
-// start starts it. The thread that does so must live as long as the program.
 func (p *process) start() error {
 	p.done = make(chan struct{})
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.done)
-		err := p.cmd.Start()
-		started <- err
-		if err != nil {
-			return
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var lifeline io.Closer = io.NopCloser(nil)
+	if p.kept {
+		var err error
+		if lifeline, err = p.cmd.StdinPipe(); err != nil {
+			return err //nolint:wrapcheck // the caller says what for
 		}
+	}
+	if err := p.cmd.Start(); err != nil {
+		return errors.Join(err, lifeline.Close())
+	}
+	go func() {
+		defer close(p.done)
+		defer func() { _ = lifeline.Close() }()
 		pid := p.cmd.Process.Pid
 		looked := awaitEnd(pid) == nil
 		p.mu.Lock()
@@ -45,7 +50,7 @@ func (p *process) start() error {
 		p.ended = true
 		p.mu.Unlock()
 	}()
-	return <-started
+	return nil
 }
 
 // end asks the group to end, makes it after a time, and waits.

@@ -52,14 +52,6 @@ func (c *Channel) use() (leave func()) {
 	}
 }
 
-// asked says whether the daemon answers.
-func (c *Channel) asked(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Health, errTimeout)
-	defer cancel()
-	_, err := c.rpc.call(ctx, "version", nil)
-	return err
-}
-
 // Receive brings what people write until ctx ends. See channels.Channel.
 func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	if !c.receiving.CompareAndSwap(false, true) {
@@ -101,6 +93,7 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 	if err := r.RetryUntilFatal(ctx, r.identify); err != nil || ctx.Err() != nil {
 		return err
 	}
+	defer r.daemon.hearing.want()()
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	l := newLanes(receive.NewQueue(ctx, 0, r.offer))
 	for ctx.Err() == nil {

@@ -55,6 +55,10 @@ type Options struct {
 	// the journal, the position in it and the socket; it is made.
 	Command []string
 	Dir     string
+	// Keeper is a program that runs Keep, with its first arguments; it runs Command, and
+	// ends it after a kill of this process. None: a signal-cli whose parley was killed
+	// stays, without receiving, until the next parley ends it.
+	Keeper []string
 	// Trust says what becomes of keys that signal-cli has not seen:
 	// on-first-use, always or never. Default on-first-use. Supervised only.
 	Trust string
@@ -73,10 +77,13 @@ type Options struct {
 	SendTimeout time.Duration // for every call, and how long a file may stand still; default 90 s: large groups are slow
 	StartWithin time.Duration // how long the daemon may take to answer at first; default 90 s
 	StopWithin  time.Duration // how long it may take to end; default 10 s
-	Health      time.Duration // how often the daemon is asked whether it lives; default 30 s
-	Silence     time.Duration // attached: longest silence of the events, which say something each 15 s; default 45 s
-	Look        time.Duration // how often the journal is looked at; default 50 ms
-	Room        time.Duration // how often the journal's disk is asked for room, and a folder that another process has, for it; default 1 s
+	// Outlive is how long a signal-cli whose parley was killed may take to write down
+	// what it has confirmed to Signal, before another parley ends it; default 5 s.
+	Outlive time.Duration
+	Health  time.Duration // how often the daemon is asked whether it lives; default 30 s
+	Silence time.Duration // attached: longest silence of the events, which say something each 15 s; default 45 s
+	Look    time.Duration // how often the journal is looked at; default 50 ms
+	Room    time.Duration // how often the journal's disk is asked for room, and a folder that another process has, for it; default 1 s
 	// LookUpWithin is how long what somebody says waits while the ACIs of Numbers
 	// cannot be asked for; default 30 s.
 	LookUpWithin time.Duration
@@ -147,6 +154,7 @@ func New(o Options) (*Channel, error) {
 	o.SendTimeout = cmp.Or(o.SendTimeout, 90*time.Second)
 	o.StartWithin = cmp.Or(o.StartWithin, 90*time.Second)
 	o.StopWithin = cmp.Or(o.StopWithin, 10*time.Second)
+	o.Outlive = cmp.Or(o.Outlive, 5*time.Second)
 	o.Health = cmp.Or(o.Health, 30*time.Second)
 	o.Silence = cmp.Or(o.Silence, 45*time.Second)
 	o.Look = cmp.Or(o.Look, 50*time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,13 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(sim.WorldVariable) != "" {
 		os.Exit(sim.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 1 && os.Args[1] == aKeeper {
+		after, err := time.ParseDuration(os.Args[2])
+		if err != nil {
+			panic(err)
+		}
+		os.Exit(signal.Keep(after, os.Args[3:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 4 && os.Args[1] == aParley {
 		beParley(os.Args[2:])
@@ -77,11 +85,14 @@ type rig struct {
 
 var _ channeltest.FileRig = (*rig)(nil)
 
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 	t.Helper()
 	o := sim.Options{
 		Seed: 1, NoReceipts: true, KeepAlive: 100 * time.Millisecond,
 		Accounts: []sim.Account{{Number: number, ACI: ourACI, Name: "Parley"}, {Number: "+4915550000002", Name: "Other"}},
+	}
+	for _, c := range change {
+		c(&o)
 	}
 	s, err := sim.New(o)
 	if err != nil {
@@ -136,6 +147,7 @@ func (r *rig) options() signal.Options {
 		Name: "sig", Account: number, ACI: ourACI,
 		Command: []string{r.program, "--config", filepath.Join(r.dir, "config")}, Dir: filepath.Join(r.dir, "state"),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Look: time.Millisecond, SendTimeout: 30 * time.Second,
+		Keeper: keeper(r.t), Outlive: time.Millisecond,
 		Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience, Observer: r.seen,
 	}
 }
@@ -143,8 +155,33 @@ func (r *rig) options() signal.Options {
 func (r *rig) open(t testing.TB, change ...func(*signal.Options)) *signal.Channel {
 	t.Helper()
 	ch := r.start(t, r.options(), change)
-	r.seen.await(t, "signal-cli runs", func(w *watched) bool { return w.up })
+	r.runs(t)
 	return ch
+}
+
+// runs waits until a signal-cli lives and has been asked whether it does.
+func (r *rig) runs(t testing.TB) {
+	t.Helper()
+	r.await(t, "signal-cli runs", func(b sim.Book) bool {
+		return slices.ContainsFunc(b.Daemons, func(d sim.DaemonEntry) bool {
+			return d.Ended.IsZero() && slices.ContainsFunc(b.Calls, func(c sim.CallEntry) bool {
+				return c.Process == d.Process && c.Method == "version" && c.Code == 0 && c.Fault == ""
+			})
+		})
+	})
+}
+
+// aKeeper, as the first argument, makes this binary a Keeper.
+const aKeeper = "a-keeper-of-a-test"
+
+// keeper is this binary as one.
+func keeper(t testing.TB) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, aKeeper, time.Hour.String()}
 }
 
 // start opens a channel as a new process does: the one before has ended.
@@ -286,9 +323,9 @@ type attachedRig struct {
 	url string
 }
 
-func newAttached(t testing.TB, by string) *attachedRig {
+func newAttached(t testing.TB, by string, change ...func(*sim.Options)) *attachedRig {
 	t.Helper()
-	r := newRig(t)
+	r := newRig(t, change...)
 	o := sim.DaemonOptions{World: r.URL(), Config: filepath.Join(r.dir, "config"), JSON: true, ReceiveMode: sim.Manual}
 	url := "unix://" + filepath.Join(r.dir, "rpc.sock")
 	if by == "http" {
@@ -324,10 +361,14 @@ func (a *attachedRig) Open(t testing.TB) channels.Channel { return a.open(t) }
 
 func (a *attachedRig) open(t testing.TB, change ...func(*signal.Options)) *signal.Channel {
 	t.Helper()
-	return a.start(t, signal.Options{
+	return a.start(t, a.options(), change)
+}
+
+func (a *attachedRig) options() signal.Options {
+	return signal.Options{
 		Name: "sig", Account: number, ACI: ourACI, URL: a.url,
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, SendTimeout: 30 * time.Second, Observer: a.seen,
-	}, change)
+	}
 }
 
 // Acknowledged is how many events the daemon brought: it does not wait for more.

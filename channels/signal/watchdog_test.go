@@ -23,6 +23,7 @@ func TestADaemonThatHangsIsNoticedAndReplaced(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			got := take(t, r.open(t, func(o *signal.Options) { o.Health = 150 * time.Millisecond }), nil)
+			r.seen.await(t, "it is up", func(w *watched) bool { return w.up })
 			if err := hang(r); err != nil {
 				t.Fatal(err)
 			}

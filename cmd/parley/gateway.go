@@ -64,7 +64,9 @@ func configured(p program, c *cobra.Command, do func(ctx context.Context, file s
 			}
 			cfg.Roles = roles
 		}
-		g, err := gateway.New(cfg, gateway.Options{Logger: logger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock()})
+		g, err := gateway.New(cfg, gateway.Options{
+			Logger: logger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), SignalKeeper: signalKeeper(),
+		})
 		if err != nil {
 			return &exitError{exitConfig, configs.Locate(file, p.getenv, err)}
 		}

@@ -36,6 +36,12 @@ func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	for ctx.Err() == nil {
 		err := r.RetryUntilFatal(ctx, func(ctx context.Context) error {
+			// It may be another one each time.
+			if version, err := r.asked(ctx); err != nil {
+				return err
+			} else if err := checkVersion(version); err != nil {
+				return err
+			}
 			return listen(ctx, func(line []byte, problem error) bool { return r.heard(ctx, seen, line, problem) })
 		})
 		if err != nil {

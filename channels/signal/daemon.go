@@ -261,6 +261,9 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 		switch {
 		case ctx.Err() != nil: // the next round says why
 		case err == nil && d.up.IsZero():
+			if err := checkVersion(version); err != nil {
+				return err
+			}
 			d.up = time.Now()
 			d.o.Log.Info("signal-cli runs", "version", brief(version))
 			close(answers)

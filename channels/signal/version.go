@@ -3,8 +3,23 @@ package signal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 )
+
+// leastVersion is the oldest signal-cli that reads what people write. Since 2026-06-10
+// Signal sends envelopes without a serverGuid: older ones confirm such an envelope and
+// then fail to read it, and so lose it, while they send and answer as ever
+// (AsamK/signal-cli #2059; CHANGELOG 0.14.5).
+const leastVersion = "0.14.5"
+
+var errTooOld = errors.New("it confirms to Signal what people write and then loses it (AsamK/signal-cli #2059); install " + leastVersion + " or newer. Until then nothing is received, and what people write waits at Signal")
+
+var numbersForm = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,6})*`)
 
 // asked asks signal-cli for its version, which says that it lives.
 func (c *Channel) asked(ctx context.Context) (version string, err error) {
@@ -21,4 +36,22 @@ func (c *Channel) asked(ctx context.Context) (version string, err error) {
 		return "", fmt.Errorf("version: read the answer: %w", err)
 	}
 	return answer.Version, nil
+}
+
+// checkVersion refuses a signal-cli that loses messages. One that does not say its
+// version in numbers was built by somebody who knows, and is taken.
+func checkVersion(version string) error {
+	numbers := numbersForm.FindString(version)
+	if numbers == "" || slices.Compare(parts(numbers), parts(leastVersion)) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOld)
+}
+
+func parts(version string) (out []int) {
+	for s := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(s) // digits, and few
+		out = append(out, n)
+	}
+	return out
 }

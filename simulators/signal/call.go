@@ -32,6 +32,10 @@ type rpcError struct {
 	Data    any    `json:"data"`
 }
 
+func flooded() *rpcError {
+	return &rpcError{Code: codeInternal, Message: "Failed to send message: [429] Rate limit exceeded: 429 (RateLimitException) (UnexpectedErrorException)"}
+}
+
 func userError(text string) *rpcError { return &rpcError{Code: codeUser, Message: text} }
 
 // callRequest is what a daemon posts: a call of a method, as its client made it.
@@ -118,6 +122,8 @@ func (s *Server) begin(q callRequest) (*call, callAnswer, *rpcError) {
 		return c, callAnswer{}, &rpcError{Code: codeInternal, Message: "java.lang.NullPointerException"}
 	case IOError:
 		return c, callAnswer{}, &rpcError{Code: codeIO, Message: "Failed to send message: Connection closed! (IOException)"}
+	case Flooded:
+		return c, callAnswer{}, flooded()
 	case UserError:
 		return c, callAnswer{}, userError("Failed to send message")
 	case RateLimited:
@@ -149,8 +155,11 @@ func (s *Server) apply(c *call) callAnswer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch t := c.fault.Trouble; t {
-	case Ambiguous, Truncated, Garbage, Silent, KilledAfter:
+	case Ambiguous, Truncated, Garbage, Silent, KilledAfter, FloodedAfter:
 		a.Trouble = t
+		if t == FloodedAfter {
+			a = callAnswer{Error: flooded()}
+		}
 		s.books.totals.Unconfirmed++
 		for _, m := range c.touched {
 			m.Unconfirmed = true

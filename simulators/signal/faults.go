@@ -20,6 +20,10 @@ const (
 	InternalError Trouble = "internal_error"
 	IOError       Trouble = "io_error"
 	UserError     Trouble = "user_error"
+	// Flooded answers as signal-cli does when Signal says 429 to a part of sending that
+	// is nobody's alone: -32603, without a token and without a wait (SendCommand makes
+	// an UnexpectedErrorException of it; AsamK/signal-cli #2071).
+	Flooded Trouble = "flooded"
 	// Dropped cuts the connection before anything is applied.
 	Dropped Trouble = "dropped"
 	// Slow answers after Delay.
@@ -49,6 +53,10 @@ const (
 	Garbage Trouble = "garbage"
 	// Silent applies and never answers.
 	Silent Trouble = "silent"
+	// FloodedAfter applies, then answers as Flooded: it was the copy for one's own other
+	// devices that was too much (AsamK/signal-cli #2071, bbernhard/signal-cli-rest-api
+	// #714, #881).
+	FloodedAfter Trouble = "flooded_after"
 	// KilledAfter applies, then ends the daemon.
 	KilledAfter Trouble = "killed_after"
 )
@@ -118,7 +126,7 @@ const (
 // scene is where the trouble falls, and false for one that is not known.
 func (t Trouble) scene() (scene, bool) {
 	switch t {
-	case HTTPError, InternalError, IOError, UserError, Dropped, Slow, Hanging, Hung, KilledBefore, RateLimited, Untrusted, Unregistered,
+	case HTTPError, InternalError, IOError, UserError, Flooded, FloodedAfter, Dropped, Slow, Hanging, Hung, KilledBefore, RateLimited, Untrusted, Unregistered,
 		NetworkFailure, PreKeyFailure, Ambiguous, Truncated, Garbage, Silent, KilledAfter:
 		return onCall, true
 	case Reordered, Redelivered, Broken:

@@ -20,6 +20,7 @@ const (
 	codeRateLimit = -5
 	codeCaptcha   = -6
 	codeParams    = -32602
+	codeInternal  = -32603
 )
 
 // What became of a message for one recipient.
@@ -96,6 +97,8 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 	switch {
 	case said.Code == codeRateLimit, said.Code == codeCaptcha:
 		c.limited(e, results.first(rateLimited))
+	case said.Code == codeInternal && strings.Contains(words, "ratelimitexception"):
+		e.Kind, e.RetryAfter = channels.RateLimit, c.floods.wait(c.o.Flood)
 	case said.Code == codeUntrusted:
 		c.untrusted(e, results)
 	case len(results.Results) > 0 && !results.reached():
@@ -110,7 +113,7 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 		e.Message += "; register or link the account with signal-cli first"
 	case said.Code == codeUser && (strings.Contains(words, "group not found") || strings.Contains(words, "not a member in group") || strings.Contains(words, "is not registered")):
 		e.Kind = channels.Gone
-	case said.Code == codeUser, said.Code <= -32600 && said.Code > -32700 && said.Code != -32603:
+	case said.Code == codeUser, said.Code <= -32600 && said.Code > -32700 && said.Code != codeInternal:
 		e.Kind = channels.Refused
 	default:
 		// An internal error may come before or after the message left.
@@ -145,10 +148,14 @@ func (c *Channel) limited(e *channels.Error, r *recipient) {
 	if r != nil && r.RetryAfter > 0 {
 		e.RetryAfter = time.Duration(r.RetryAfter) * time.Second
 	}
+	if r != nil && r.Token == "" {
+		e.RetryAfter = max(e.RetryAfter, c.floods.wait(c.o.Flood))
+		return
+	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = c.o.Challenge
 	}
-	if r == nil || r.Token == "" {
+	if r == nil {
 		return
 	}
 	e.Message = "Signal asks for a captcha before it takes more"

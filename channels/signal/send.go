@@ -38,7 +38,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		return channels.Receipt{}, err
 	}
 	text, styles := r.Body.Text, stylesOf(r.Body)
-	if r.Repeat {
+	if c.floods.repeats(r) {
 		text, styles = marked(text, styles)
 	}
 	p := c.params(to)
@@ -53,7 +53,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		return channels.Receipt{}, err
 	}
 	raw, err := c.call(ctx, op, p)
-	return c.became(op, r.To, raw, err)
+	return c.became(op, r, raw, err)
 }
 
 // quote adds what a message answers.
@@ -71,7 +71,7 @@ func (c *Channel) quote(op string, p map[string]any, r channels.Reply) error {
 }
 
 // became is what became of a message, by signal-cli's answer.
-func (c *Channel) became(op string, to sessionkeys.Address, raw json.RawMessage, err error) (channels.Receipt, error) {
+func (c *Channel) became(op string, r channels.Reply, raw json.RawMessage, err error) (channels.Receipt, error) {
 	var result sendResult
 	if err == nil {
 		if json.Unmarshal(raw, &result) != nil || result.Timestamp == 0 {
@@ -84,8 +84,9 @@ func (c *Channel) became(op string, to sessionkeys.Address, raw json.RawMessage,
 		}
 	}
 	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reached() {
-		c.missed(to.Peer, result)
+		c.missed(r.To.Peer, result)
 		c.doubted.Store(false)
+		c.floods.over()
 		return channels.Receipt{MessageID: messageID(result.Timestamp, c.o.Account)}, nil
 	}
 	var e *channels.Error
@@ -95,7 +96,10 @@ func (c *Channel) became(op string, to sessionkeys.Address, raw json.RawMessage,
 		e = &channels.Error{Op: op}
 		c.classifyResults(e, result)
 	}
-	c.learn(to, e, result)
+	c.learn(r.To, e, result)
+	if l := result.first(rateLimited); e.Kind == channels.RateLimit && (l == nil || l.Token == "") {
+		c.floods.note(r.ID)
+	}
 	return channels.Receipt{}, e
 }
 
@@ -156,7 +160,7 @@ func (c *Channel) learn(to sessionkeys.Address, e *channels.Error, result sendRe
 	case channels.RateLimit:
 		r := result.first(rateLimited)
 		chat := to.Peer
-		if r != nil && r.Token != "" || e.Status == codeRateLimit || e.Status == codeCaptcha {
+		if r != nil && r.Token != "" || r == nil && (e.Status == codeRateLimit || e.Status == codeCaptcha) {
 			chat = "" // a captcha is asked of the account
 		}
 		c.waits.Note("", chat, e.RetryAfter)

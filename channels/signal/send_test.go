@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,8 @@ func TestWhatSignalRefusesSaysWhatItMeansAndWhatToDo(t *testing.T) {
 		"an untrusted key":               {sim.Fault{Trouble: sim.Untrusted}, direct(ann), channels.Refused, "signal-cli trust"},
 		"somebody who left":              {sim.Fault{Trouble: sim.Unregistered}, direct(ann), channels.Gone, ""},
 		"a challenge":                    {sim.Fault{Trouble: sim.RateLimited}, direct(ann), channels.RateLimit, "submitRateLimitChallenge"},
+		"a flood":                        {sim.Fault{Trouble: sim.Flooded}, direct(ann), channels.RateLimit, ""},
+		"a flood that arrived":           {sim.Fault{Trouble: sim.FloodedAfter}, direct(ann), channels.RateLimit, ""},
 		"a broken key":                   {sim.Fault{Trouble: sim.PreKeyFailure}, direct(ann), channels.Refused, ""},
 		"no network for signal-cli":      {sim.Fault{Trouble: sim.NetworkFailure}, direct(ann), channels.Ambiguous, ""},
 		"an error of input and output":   {sim.Fault{Trouble: sim.IOError}, direct(ann), channels.Ambiguous, ""},
@@ -260,5 +263,45 @@ func TestWithoutADaemonNothingIsInDoubt(t *testing.T) {
 	_, err = ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}})
 	if e := failed(t, err); e.Kind != channels.Unsent {
 		t.Errorf("Send gave %v", err)
+	}
+}
+
+// firstday G3. Signal's 429 names no wait, and the message may have arrived
+// (AsamK/signal-cli #2071): it is waited, longer each time, and what is sent then says
+// that it may be a repeat.
+func TestAFloodIsWaitedOutAndItsMessageIsMarked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := errors.Join(r.Meet(ann), r.Meet(bob)); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	ch := r.open(t, func(o *signal.Options) { o.Now = func() time.Time { return now } })
+	r.plan(t, sim.Fault{Trouble: sim.FloodedAfter, Method: "send", Next: 1})
+	r.plan(t, sim.Fault{Trouble: sim.Flooded, Method: "send", Next: 1})
+	send := func(p sim.Person, id, text string) error {
+		_, err := ch.Send(t.Context(), channels.Reply{To: direct(p), ID: id, Body: channels.Body{Text: text}})
+		return err
+	}
+	for _, wait := range []time.Duration{time.Minute, 2 * time.Minute} {
+		if e := failed(t, send(ann, "1", "hi")); e.Kind != channels.RateLimit || e.RetryAfter != wait {
+			t.Errorf("Send gave %v, to wait %s", e, e.RetryAfter)
+		}
+		calls := r.Totals().Calls
+		now = now.Add(wait - time.Second)
+		if e := failed(t, send(ann, "1", "hi")); e.Kind != channels.RateLimit || e.RetryAfter != time.Second || r.Totals().Calls != calls {
+			t.Errorf("before the end of the wait Send gave %v, to wait %s, and %d calls", e, e.RetryAfter, r.Totals().Calls-calls)
+		}
+		now = now.Add(time.Second)
+	}
+	if err := errors.Join(send(ann, "1", "hi"), send(ann, "2", "more"), send(bob, "3", "hello")); err != nil {
+		t.Fatal(err)
+	}
+	if sent := r.Sent(); !slices.Equal(sent, []string{"hi", "(This may be a repeat.)\n\nhi", "more", "hello"}) {
+		t.Errorf("sent %q", sent)
+	}
+	r.plan(t, sim.Fault{Trouble: sim.Flooded, Method: "send", Next: 1})
+	if e := failed(t, send(ann, "4", "again")); e.RetryAfter != time.Minute {
+		t.Errorf("after a success the wait is %s", e.RetryAfter)
 	}
 }

@@ -50,7 +50,7 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 		return channels.Receipt{}, refused(op, fmt.Sprintf("the file is too large: it has %d bytes, and Signal takes %d", f.Size, c.LargestFile()))
 	}
 	p := c.params(to)
-	if r.Repeat {
+	if c.floods.repeats(r) {
 		p["message"] = repeatText
 	}
 	if err := c.quote(op, p, r); err != nil {
@@ -68,7 +68,7 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 	if broken := file.Err(); broken != nil {
 		return channels.Receipt{}, &channels.Error{Kind: channels.Unsent, Op: op, Err: fmt.Errorf("read the file: %w", broken)}
 	}
-	return c.became(op, r.To, raw, err)
+	return c.became(op, r, raw, err)
 }
 
 // answerWithin is how long the answer to a file may take.

@@ -93,6 +93,11 @@ type Options struct {
 	// captcha, which only an operator can solve; default 5 min.
 	Challenge time.Duration
 
+	// Flood is how long nothing is sent to a chat after Signal said that it is too much,
+	// which it does mostly without saying for how long; doubled by each further time in
+	// a row, up to five times. Default 1 min.
+	Flood time.Duration
+
 	MaxLine      int   // longest event in bytes; a longer one is handed on cut; default 4 MiB
 	MaxAnswer    int64 // longest answer to a call in bytes; default 4 MiB
 	MaxFile      int64 // largest file that signal-cli is asked for; default 128 MiB, which is more than Signal takes
@@ -120,6 +125,7 @@ type Channel struct {
 	people    *people
 	said      *said
 	waits     receive.Waits
+	floods    floods
 	doubted   atomic.Bool // whether Signal can be reached
 	receiving atomic.Bool
 	users     atomic.Int32 // of the connection
@@ -163,6 +169,7 @@ func New(o Options) (*Channel, error) {
 	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
 	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, time.Minute))
 	o.Challenge = cmp.Or(o.Challenge, 5*time.Minute)
+	o.Flood = cmp.Or(o.Flood, time.Minute)
 	o.MaxLine = cmp.Or(o.MaxLine, 4<<20)
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 4<<20)
 	o.MaxFile = cmp.Or(o.MaxFile, 128<<20)

@@ -52,6 +52,7 @@ type group struct {
 	name       string
 	revision   int
 	members    []string // ACIs, in the order they came
+	pending    []string // invited, and not in it before they accept
 	admins     []string
 	about      string // its description
 	onlyAdmins bool   // may write
@@ -60,6 +61,7 @@ type group struct {
 func (g *group) has(aci string) bool { return slices.Contains(g.members, aci) }
 
 func (g *group) join(aci string) {
+	g.pending = slices.DeleteFunc(g.pending, func(m string) bool { return m == aci })
 	if !g.has(aci) {
 		g.members = append(g.members, aci)
 	}
@@ -67,7 +69,7 @@ func (g *group) join(aci string) {
 
 func (g *group) leave(aci string) {
 	drop := func(from []string) []string { return slices.DeleteFunc(from, func(m string) bool { return m == aci }) }
-	g.members, g.admins = drop(g.members), drop(g.admins)
+	g.members, g.admins, g.pending = drop(g.members), drop(g.admins), drop(g.pending)
 }
 
 func (g *group) wire(kind string) *wireGroup {
@@ -86,6 +88,21 @@ func (s *Server) open(k chatKey) *conversation {
 		s.chats[k] = c
 	}
 	return c
+}
+
+// holdsKey tells whether a person has the profile key of an account, which comes with
+// the first message of the account to them.
+func (s *Server) holdsKey(p Person, a *account) bool {
+	talk := s.chats[chatKey{account: a.ACI, person: p.ACI}]
+	if talk == nil {
+		return false
+	}
+	for _, m := range talk.messages {
+		if m.own != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // enter finds or opens a group for somebody who writes there: it has every

@@ -63,10 +63,23 @@ func (s *Server) Rename(chat Chat, p Person) (Said, error) {
 	return s.change("rename", chat, p, "group", nil)
 }
 
-// Invite adds somebody to a group; Remove takes somebody out, an account too, which
-// gets no message of the group from then on and can send none.
+// Invite adds somebody to a group, which need not be there yet; an account is then
+// alone in it with who invited it. By somebody who does not hold the account's profile
+// key it becomes a pending member: it is told of the change, but gets no message of
+// the group and can send none before it accepts by updateGroup (manual page of
+// signal-cli; AsamK/signal-cli #1160, #1208). Remove takes somebody out, an account
+// too.
 func (s *Server) Invite(chat Chat, by Person, who string) (Said, error) {
+	s.mu.Lock()
+	if s.groups[chat.Group] == nil && checkGroup(chat.Group) == nil {
+		s.groups[chat.Group] = &group{id: chat.Group, admins: []string{by.ACI}}
+	}
+	s.mu.Unlock()
 	return s.change("invite", chat, by, "group", func(pl place) error {
+		if a := s.held(who); a != nil && !pl.group.has(who) && !s.holdsKey(by, a) {
+			pl.group.pending = append(pl.group.pending, who)
+			return nil
+		}
 		pl.group.join(who)
 		return nil
 	})
@@ -100,6 +113,12 @@ func (s *Server) change(what string, chat Chat, p Person, kind string, do func(p
 	at := s.stamp()
 	if pl.group != nil {
 		pl.group.revision++
+		pl = s.within(pl.group, p.ACI)
+		for _, id := range pl.group.pending {
+			if a := s.held(id); a != nil {
+				pl.audience = append(pl.audience, a)
+			}
+		}
 	}
 	d := s.data(pl, at)
 	if kind == "timer" && s.opts.at014() {

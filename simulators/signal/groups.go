@@ -19,11 +19,16 @@ func updateGroup(s *Server, c *call) (any, *rpcError) {
 		}
 		g = &group{id: base64.StdEncoding.EncodeToString(raw), members: []string{c.account.ACI}, admins: []string{c.account.ACI}}
 	} else {
-		t, refused := s.groupTarget(c, id)
-		if refused != nil {
+		var refused *rpcError
+		if g, refused = s.groupOf(id); refused != nil {
 			return nil, refused
 		}
-		g = t.place.group
+		if slices.Contains(g.pending, c.account.ACI) {
+			g.join(c.account.ACI) // this accepts the invitation
+		}
+		if _, refused := s.groupTarget(c, id); refused != nil {
+			return nil, refused
+		}
 	}
 	if refused := s.edit(c, g); refused != nil {
 		return nil, refused
@@ -152,7 +157,7 @@ func listGroups(s *Server, c *call) (any, *rpcError) {
 		row := wireGroupRow{
 			ID: g.id, Name: orNull(g.name), Description: orNull(g.about), IsMember: g.has(c.account.ACI),
 			MessageExpirationTime: s.open(chatKey{group: g.id}).timer, Members: s.members(g.members), Admins: s.members(g.admins),
-			PendingMembers: []wireMember{}, RequestingMembers: []wireMember{}, Banned: []wireMember{},
+			PendingMembers: s.members(g.pending), RequestingMembers: []wireMember{}, Banned: []wireMember{},
 			PermissionAddMember: "EVERY_MEMBER", PermissionEditDetails: "EVERY_MEMBER", PermissionSendMessage: "EVERY_MEMBER",
 		}
 		if g.onlyAdmins {

@@ -1,6 +1,7 @@
 package signal_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -315,5 +316,58 @@ func TestBefore0145WhatASealedSenderWritesIsConfirmedAndLost(t *testing.T) {
 		if b := w.await("both are confirmed", func(b sim.Book) bool { return b.Totals.Acked == 2 }); b.Pending[number] != 0 {
 			t.Errorf("%s: %v still wait", version, b.Pending)
 		}
+	}
+}
+
+// firstday G2: the manual page of signal-cli (updateGroup), AsamK/signal-cli #1160.
+func TestWhoDoesNotHoldTheProfileKeyMakesThePendingMemberThatUpdateGroupAccepts(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	d := w.daemon(func(o *sim.DaemonOptions) { o.ReceiveMode = sim.OnStart })
+	const ours = "b0700000-0000-4000-8000-000000000001"
+	invite := func(g sim.Chat, by sim.Person) {
+		t.Helper()
+		if _, err := w.Invite(g, by, ours); err != nil {
+			t.Fatal(err)
+		}
+	}
+	invite(team, ann)
+	if l := d.journal.await(t, 1)[0]; !strings.Contains(l, `"type":"UPDATE"`) || !strings.Contains(l, team.Group) {
+		t.Errorf("the invitation came as %s", l)
+	}
+	group := func(id string) (row struct {
+		IsMember       bool                     `json:"isMember"`
+		PendingMembers []struct{ UUID *string } `json:"pendingMembers"`
+	}) {
+		t.Helper()
+		rows := []any{&row}
+		if err := json.Unmarshal(d.call("listGroups", args{"groupId": id}).Result, &rows); err != nil {
+			t.Fatal(err)
+		}
+		return row
+	}
+	if g := group(team.Group); g.IsMember || len(g.PendingMembers) != 1 || *g.PendingMembers[0].UUID != ours {
+		t.Errorf("who was invited stands in the group as %+v", g)
+	}
+	w.say(team, ann, "before")
+	if r := d.call("send", args{"groupId": team.Group, "message": "x"}); r.Error == nil || !strings.Contains(r.Error.Message, "not a member") {
+		t.Errorf("who is pending sends: %+v", r)
+	}
+	if r := d.call("updateGroup", args{"groupId": team.Group}); r.Error != nil {
+		t.Errorf("accepting: %+v", r.Error)
+	}
+	if g := group(team.Group); !g.IsMember || len(g.PendingMembers) != 0 {
+		t.Errorf("who has accepted stands in the group as %+v", g)
+	}
+	w.say(team, ann, "after")
+	if l := d.journal.await(t, 2)[1]; !strings.Contains(l, `"message":"after"`) {
+		t.Errorf("after it was accepted came %s", l)
+	}
+	// Who was written to holds the key.
+	d.call("send", args{"recipient": ann.ACI, "message": "hello"})
+	other := sim.Chat{Group: sim.MadeUpGroup(2)}
+	invite(other, ann)
+	if g := group(other.Group); !g.IsMember {
+		t.Errorf("who was added by somebody with the key stands in the group as %+v", g)
 	}
 }

@@ -65,6 +65,7 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
 		Keeper: g.o.SignalKeeper, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
+	o.Groups = s.Access.Groups
 	if s.URL == "" {
 		o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
 	}

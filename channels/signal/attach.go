@@ -33,6 +33,7 @@ func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 		listen = r.listenSocket
 	}
 	seen := &recent{}
+	beside.Go(func() { r.acceptInvitations(ctx) })
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	for ctx.Err() == nil {
 		err := r.RetryUntilFatal(ctx, func(ctx context.Context) error {

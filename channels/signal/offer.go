@@ -23,6 +23,9 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	if !r.Offer(ctx, m, r.accept) {
 		return false
 	}
+	if e.regroup {
+		r.regroup()
+	}
 	if r.o.ReadReceipts && e.receipt {
 		select {
 		case r.receipts <- m:

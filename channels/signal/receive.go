@@ -25,8 +25,9 @@ type receiver struct {
 	accept       channels.Accept
 	me           self
 
-	lookups  lookups
-	receipts chan channels.Message
+	lookups     lookups
+	receipts    chan channels.Message
+	invitations chan struct{} // holds one
 }
 
 // Run keeps the daemon running. See channels.Runner. An attached one is not
@@ -59,7 +60,7 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	r := &receiver{
-		Channel: c, accept: accept, me: self{account: c.o.Account, aci: c.o.ACI}, receipts: make(chan channels.Message, 64),
+		Channel: c, accept: accept, me: self{account: c.o.Account, aci: c.o.ACI}, receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
 		Loop: receive.NewLoop(receive.Config{
 			Instance: c.o.Name, Network: Network, Peer: "signal-cli", Pauses: c.o.pauses(), Observer: c.o.Observer, Log: c.o.Log,
 		}),
@@ -94,6 +95,7 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 		return err
 	}
 	defer r.daemon.hearing.want()()
+	beside.Go(func() { r.acceptInvitations(ctx) })
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	l := newLanes(receive.NewQueue(ctx, 0, r.offer))
 	for ctx.Err() == nil {

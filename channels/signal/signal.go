@@ -70,6 +70,8 @@ type Options struct {
 	// Numbers are those by which people are allowed to talk to the bot. Their
 	// ACIs are asked for, since events often name nobody's number.
 	Numbers []string
+	// Groups are those that the bot serves: an invitation to one of them is accepted.
+	Groups []string
 	// ReadReceipts tells people in direct messages that what they wrote was
 	// read, once accept took it.
 	ReadReceipts bool

@@ -37,6 +37,7 @@ type event struct {
 	longText string
 	mentions []mention // of longText
 	receipt  bool      // it can be confirmed as read
+	regroup  bool      // a group changed: perhaps it was an invitation
 }
 
 // self is who we are: the account, and its ACI.
@@ -196,7 +197,7 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 	m := &e.message
 	switch {
 	case d.Group != nil && d.Group.Type != "" && d.Group.Type != "DELIVER":
-		m.Problem = "a change of a group"
+		m.Problem, e.regroup = "a change of a group", true
 	case there(d.Reaction):
 		m.Problem = "a reaction"
 	case there(d.Delete):

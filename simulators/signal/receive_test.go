@@ -338,7 +338,8 @@ func TestWhoDoesNotHoldTheProfileKeyMakesThePendingMemberThatUpdateGroupAccepts(
 	group := func(id string) (row struct {
 		IsMember       bool                     `json:"isMember"`
 		PendingMembers []struct{ UUID *string } `json:"pendingMembers"`
-	}) {
+	},
+	) {
 		t.Helper()
 		rows := []any{&row}
 		if err := json.Unmarshal(d.call("listGroups", args{"groupId": id}).Result, &rows); err != nil {

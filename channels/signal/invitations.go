@@ -1,0 +1,122 @@
+package signal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley/channels"
+	"parley/channels/internal/backoff"
+)
+
+// groupRow is a part of what signal-cli says of a group.
+type groupRow struct {
+	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	Member  bool        `json:"isMember"`
+	Members []memberRow `json:"members"`
+	Pending []memberRow `json:"pendingMembers"`
+}
+
+type memberRow struct {
+	Number string `json:"number"`
+	UUID   string `json:"uuid"`
+}
+
+// invited says whether we are a pending member. Who adds us to a group without holding
+// our profile key, which comes with the first message that we send to them, makes us
+// one; nothing that is said there reaches us before we accept.
+func (g groupRow) invited(me self) bool {
+	return !g.Member && slices.ContainsFunc(g.Pending, func(m memberRow) bool { return me.is(m.UUID, m.Number) })
+}
+
+// askGroups asks signal-cli for groups, all of them if none is named.
+func (c *Channel) askGroups(ctx context.Context, ids ...string) ([]groupRow, error) {
+	const op = "listGroups"
+	p := map[string]any{}
+	if len(ids) > 0 {
+		p["groupId"] = ids
+	}
+	raw, err := c.call(ctx, op, c.params(p))
+	if err != nil {
+		return nil, c.judge(op, err)
+	}
+	var all []groupRow
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("%s: read the answer: %w", op, err)
+	}
+	return all, nil
+}
+
+// regroup says that an invitation may have come.
+func (r *receiver) regroup() {
+	select {
+	case r.invitations <- struct{}{}:
+	default: // they are looked at anyway
+	}
+}
+
+// mostRefusals is how often an invitation is tried to be accepted while signal-cli
+// refuses, before the next change of a group.
+const mostRefusals = 8
+
+// acceptInvitations accepts invitations to the groups that the bot serves, at first and
+// whenever a group changed, until ctx ends.
+func (r *receiver) acceptInvitations(ctx context.Context) {
+	if len(r.o.Groups) == 0 {
+		return
+	}
+	for r.regroup(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.invitations:
+		}
+		told, refusals := "", 0
+		for pauses := r.o.pauses(); ctx.Err() == nil && refusals < mostRefusals; pauses.Wait(ctx) {
+			err := r.join(ctx)
+			if err == nil {
+				break
+			}
+			var e *channels.Error
+			switch {
+			case ctx.Err() != nil || !errors.As(err, &e):
+				refusals++
+			case e.Kind == channels.RateLimit:
+				backoff.Sleep(ctx, e.RetryAfter)
+			case e.Kind == channels.Unsent: // signal-cli does not run yet
+				continue
+			case e.Kind != channels.Ambiguous:
+				refusals++
+			}
+			if ctx.Err() == nil && told != err.Error() {
+				told = err.Error()
+				r.o.Log.Warn("an invitation to a group in access.groups is not accepted yet; nothing that is said there comes", "error", err)
+			}
+		}
+	}
+}
+
+// join accepts the invitations that there are.
+func (r *receiver) join(ctx context.Context) error {
+	groups, err := r.askGroups(ctx, r.o.Groups...)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, g := range groups {
+		if !g.invited(r.me) || !slices.Contains(r.o.Groups, g.ID) {
+			continue
+		}
+		const op = "updateGroup"
+		if _, err := r.call(ctx, op, r.params(map[string]any{"groupId": g.ID})); err != nil {
+			errs = append(errs, r.judge(op, err))
+			continue
+		}
+		r.o.Log.Info("an invitation to a group is accepted", "group", g.ID, "name", cmp.Or(name(g.Name), "none"))
+	}
+	return errors.Join(errs...)
+}

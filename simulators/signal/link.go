@@ -137,8 +137,8 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 	p := &process{trust: q.Get("trust"), orders: make(chan order, 16), gone: make(chan struct{})}
 	if id := q.Get("account"); id != "" {
 		a := s.account(id)
-		if a == nil {
-			return nil, welcome{}, fmt.Errorf("%w: %q", errNoAccount, id)
+		if a == nil || a.Number != id && before(s.opts.Version, 0, 14, 6) {
+			return nil, welcome{}, fmt.Errorf("%w: %q", errNoAccount, id) // ACIs since 0.14.6
 		}
 		p.accounts = []*account{a}
 	} else {

@@ -94,6 +94,9 @@ func listIdentities(s *Server, c *call) (any, *rpcError) {
 	defer s.mu.Unlock()
 	only := s.lookup(c.args.text("number"))
 	rows := []wireIdentity{}
+	if me := c.account; only == "" || only == me.ACI { // an account trusts itself (SignalAccount.trustSelfIdentity)
+		rows = append(rows, wireIdentity{Number: orNull(me.Number), UUID: &me.ACI, Fingerprint: "05" + strings.Repeat("cd", 32), SafetyNumber: strings.Repeat("0", 60), TrustLevel: "TRUSTED_VERIFIED"})
+	}
 	for _, p := range s.known() {
 		key, seen := c.account.trusts[p.ACI]
 		if !seen || only != "" && only != p.ACI {
@@ -146,12 +149,27 @@ func getUserStatus(s *Server, c *call) (any, *rpcError) {
 		if !numberShape.MatchString(id) {
 			return nil, userError("Invalid phone number '" + id + "'")
 		}
-		rows = append(rows, s.status(wireStatus{Recipient: id, Number: &id}, id))
+		row := wireStatus{Recipient: id, Number: &id}
+		if !s.hides(id) {
+			row = s.status(row, id)
+		}
+		rows = append(rows, row)
 	}
 	for _, name := range c.args.list("username") {
 		rows = append(rows, s.status(wireStatus{Recipient: name, Username: &name}, "u:"+strings.TrimPrefix(name, "u:")))
 	}
 	return rows, nil
+}
+
+// hides tells whether whoever has a number is not to be found by it (AsamK/signal-cli
+// #1826). The caller holds the lock.
+func (s *Server) hides(number string) bool {
+	aci := s.lookup(number)
+	if a := s.held(aci); a != nil {
+		return a.Undiscoverable
+	}
+	p := s.people[aci]
+	return p != nil && p.Undiscoverable
 }
 
 func (s *Server) status(row wireStatus, id string) wireStatus {

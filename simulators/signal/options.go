@@ -31,6 +31,9 @@ type Account struct {
 	// ACI is the account's id, a UUID; empty: made up from its place.
 	ACI  string `json:"aci"`
 	Name string `json:"name,omitempty"`
+	// Undiscoverable: who asks the service for the number finds nobody, not even the
+	// account itself (AsamK/signal-cli #1826).
+	Undiscoverable bool `json:"undiscoverable,omitempty"`
 }
 
 // ID is the number, or the ACI of an account that has none.

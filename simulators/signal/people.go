@@ -10,6 +10,8 @@ type Person struct {
 	// SharesNumber lets accounts see the number; otherwise an envelope has null
 	// in its place. Accounts can send to the number either way.
 	SharesNumber bool `json:"shares_number,omitempty"`
+	// Undiscoverable: who asks the service for the number finds nobody.
+	Undiscoverable bool `json:"undiscoverable,omitempty"`
 	// Name is the profile's; empty: the account has no key for the profile, and
 	// the envelope's name is empty.
 	Name     string `json:"name,omitempty"`

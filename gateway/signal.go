@@ -21,7 +21,7 @@ import (
 
 // SignalConfig is one account on Signal, by way of signal-cli.
 type SignalConfig struct {
-	Account string `yaml:"account"` // the bot's own number, as +491511234567
+	Account string `yaml:"account"` // the bot's own number, as +491511234567, or its ACI
 	// ACI is the account's own UUID. Default: signal-cli is asked for it.
 	ACI string `yaml:"aci"`
 	// Command starts signal-cli, which parley keeps running: the program and its
@@ -120,7 +120,7 @@ func (s SignalConfig) defaults() SignalConfig {
 
 func (s SignalConfig) validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error)) {
 	if s.Account == "" {
-		add("account", "required: the bot's own number with its country, as +491511234567; docs/signal.md says how to register it")
+		add("account", "required: the bot's own number with its country, as +491511234567, or its ACI; docs/signal.md says how to register it")
 	} else {
 		check("account", signal.CheckAccount(s.Account))
 	}

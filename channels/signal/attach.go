@@ -25,7 +25,7 @@ import (
 // ctx ends.
 func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 	r.o.Log.Warn("attached to a signal-cli that parley does not run: what is said while parley does not listen is lost (at most once)")
-	if err := r.RetryUntilFatal(ctx, r.identify); err != nil {
+	if err := r.know(ctx); err != nil {
 		return err
 	}
 	listen := r.listenHTTP
@@ -40,7 +40,7 @@ func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 			// It may be another one each time.
 			if version, err := r.asked(ctx); err != nil {
 				return err
-			} else if err := checkVersion(version); err != nil {
+			} else if err := checkVersion(version, r.o.Account); err != nil {
 				return err
 			}
 			return listen(ctx, func(line []byte, problem error) bool { return r.heard(ctx, seen, line, problem) })
@@ -58,7 +58,7 @@ func (r *receiver) heard(ctx context.Context, seen *recent, line []byte, problem
 	var who struct {
 		Account string `json:"account"`
 	}
-	if json.Unmarshal(line, &who) == nil && who.Account != "" && who.Account != r.o.Account && !strings.EqualFold(who.Account, r.me.aci) {
+	if json.Unmarshal(line, &who) == nil && who.Account != "" && !r.me.is(who.Account, who.Account) {
 		return true // of another account of the same daemon
 	}
 	e := r.translate(line, problem)

@@ -13,7 +13,7 @@ import (
 
 // Why a configuration is refused.
 var (
-	errAccount = errors.New("an account is the bot's own number with its country, such as +491511234567")
+	errAccount = errors.New("an account is the bot's own number with its country, such as +491511234567, or its ACI, such as 6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50")
 	errACI     = errors.New("an ACI is a UUID, such as 6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50")
 	errTrust   = errors.New("trust_new_identities is on-first-use, always or never")
 	errURL     = errors.New("the address of a signal-cli daemon is http(s)://host[:port], unix:///path or tcp://host:port, without a password")
@@ -24,9 +24,9 @@ var (
 	aciForm    = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 )
 
-// CheckAccount says whether s can be an account's number.
+// CheckAccount says whether s can name an account, by its number or its ACI.
 func CheckAccount(s string) error {
-	if !numberForm.MatchString(s) {
+	if !numberForm.MatchString(s) && !aciForm.MatchString(s) {
 		return errAccount
 	}
 	return nil

@@ -261,7 +261,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 		switch {
 		case ctx.Err() != nil: // the next round says why
 		case err == nil && d.up.IsZero():
-			if err := checkVersion(version); err != nil {
+			if err := checkVersion(version, d.o.Account); err != nil {
 				return err
 			}
 			d.up = time.Now()

@@ -3,9 +3,7 @@ package signal
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"parley/channels"
@@ -35,18 +33,13 @@ func (g groupRow) invited(me self) bool {
 
 // askGroups asks signal-cli for groups, all of them if none is named.
 func (c *Channel) askGroups(ctx context.Context, ids ...string) ([]groupRow, error) {
-	const op = "listGroups"
 	p := map[string]any{}
 	if len(ids) > 0 {
 		p["groupId"] = ids
 	}
-	raw, err := c.call(ctx, op, c.params(p))
-	if err != nil {
-		return nil, c.judge(op, err)
-	}
 	var all []groupRow
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("%s: read the answer: %w", op, err)
+	if err := c.read(ctx, "listGroups", p, &all); err != nil {
+		return nil, err
 	}
 	return all, nil
 }

@@ -2,9 +2,7 @@ package signal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -18,37 +16,12 @@ type status struct {
 	UUID   string `json:"uuid"`
 }
 
-// identify finds the account's own ACI, by which it is mentioned.
-func (r *receiver) identify(ctx context.Context) error {
-	if r.me.aci != "" {
-		return nil
-	}
-	found, err := r.ask(ctx, r.o.Account)
-	if err != nil {
-		return err
-	}
-	aci := found[r.o.Account]
-	if aci == "" {
-		return fmt.Errorf("signal-cli does not know the ACI of %s: is it registered? It may also be given as aci", r.o.Account) //nolint:err113 // for the operator
-	}
-	r.me.aci = aci
-	if r.daemon != nil {
-		r.people.again()
-		return r.storePeople()
-	}
-	return nil
-}
-
 // ask asks the service whose numbers these are.
 func (r *receiver) ask(ctx context.Context, numbers ...string) (map[string]string, error) {
 	const op = "getUserStatus"
-	raw, err := r.call(ctx, op, r.params(map[string]any{"recipient": numbers}))
-	if err != nil {
-		return nil, r.judge(op, err)
-	}
 	var all []status
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("%s: read the answer: %w", op, err)
+	if err := r.read(ctx, op, map[string]any{"recipient": numbers}, &all); err != nil {
+		return nil, err
 	}
 	found := map[string]string{}
 	for _, s := range all {

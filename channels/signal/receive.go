@@ -60,7 +60,7 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	r := &receiver{
-		Channel: c, accept: accept, me: self{account: c.o.Account, aci: c.o.ACI}, receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
+		Channel: c, accept: accept, me: named(c.o.Account, c.o.ACI), receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
 		Loop: receive.NewLoop(receive.Config{
 			Instance: c.o.Name, Network: Network, Peer: "signal-cli", Pauses: c.o.pauses(), Observer: c.o.Observer, Log: c.o.Log,
 		}),
@@ -91,7 +91,7 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 		return err
 	}
 	defer r.daemon.journal.close()
-	if err := r.RetryUntilFatal(ctx, r.identify); err != nil || ctx.Err() != nil {
+	if err := r.know(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	defer r.daemon.hearing.want()()

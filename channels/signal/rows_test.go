@@ -82,7 +82,7 @@ func TestWhatIsKnownOfPeopleSurvivesARestart(t *testing.T) {
 	}
 	asked := 0
 	for _, c := range r.Books().Calls {
-		if c.Method == "getUserStatus" {
+		if c.Method == "listIdentities" {
 			asked++
 		}
 	}

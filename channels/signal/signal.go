@@ -45,7 +45,7 @@ const Network = "signal"
 // either Command with Dir, or URL.
 type Options struct {
 	Name    string // the instance name
-	Account string // the bot's own number, +491511234567
+	Account string // the bot's own number, +491511234567, or its ACI
 	// ACI is the account's own UUID. Default: signal-cli is asked for it, which
 	// asks the service.
 	ACI string
@@ -143,9 +143,10 @@ var (
 )
 
 var (
-	errWhich  = errors.New("give command, to have parley run signal-cli, or url, to use one that runs, not both")
-	errNoDir  = errors.New("a folder for the journal is required")
-	errSocket = errors.New("the path of the daemon's socket is too long for the system: choose a shorter state_dir or instance name")
+	errWhich   = errors.New("give command, to have parley run signal-cli, or url, to use one that runs, not both")
+	errTwoACIs = errors.New("account names another ACI than aci")
+	errNoDir   = errors.New("a folder for the journal is required")
+	errSocket  = errors.New("the path of the daemon's socket is too long for the system: choose a shorter state_dir or instance name")
 )
 
 // New checks the options and starts nothing.
@@ -158,6 +159,12 @@ func New(o Options) (*Channel, error) {
 		return fail(err)
 	}
 	o.ACI = strings.ToLower(o.ACI)
+	if aciForm.MatchString(o.Account) {
+		o.Account = strings.ToLower(o.Account)
+		if o.ACI != "" && o.ACI != o.Account {
+			return fail(errTwoACIs)
+		}
+	}
 	o.Trust = cmp.Or(o.Trust, "on-first-use")
 	o.SendTimeout = cmp.Or(o.SendTimeout, 90*time.Second)
 	o.StartWithin = cmp.Or(o.StartWithin, 90*time.Second)

@@ -40,13 +40,6 @@ type event struct {
 	regroup  bool      // a group changed: perhaps it was an invitation
 }
 
-// self is who we are: the account, and its ACI.
-type self struct{ account, aci string }
-
-func (s self) is(aci, number string) bool {
-	return aci != "" && strings.EqualFold(aci, s.aci) || number != "" && number == s.account
-}
-
 // translate gives the event in a line. It never fails: what cannot be read
 // becomes an Unreadable event.
 func (r *receiver) translate(raw []byte, problem error) event {

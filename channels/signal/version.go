@@ -17,6 +17,11 @@ import (
 // (AsamK/signal-cli #2059; CHANGELOG 0.14.5).
 const leastVersion = "0.14.5"
 
+// leastForACI is the oldest one in which an account can be named by its ACI.
+const leastForACI = "0.14.6"
+
+var errTooOldForACI = errors.New("it knows accounts by their number only; give the number as account, or install " + leastForACI + " or newer")
+
 var errTooOld = errors.New("it confirms to Signal what people write and then loses it (AsamK/signal-cli #2059); install " + leastVersion + " or newer. Until then nothing is received, and what people write waits at Signal")
 
 var numbersForm = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,6})*`)
@@ -38,14 +43,19 @@ func (c *Channel) asked(ctx context.Context) (version string, err error) {
 	return answer.Version, nil
 }
 
-// checkVersion refuses a signal-cli that loses messages. One that does not say its
-// version in numbers was built by somebody who knows, and is taken.
-func checkVersion(version string) error {
+// checkVersion refuses a signal-cli that loses messages, or that cannot name an account
+// as the configuration does. One that does not say its version in numbers was built by
+// somebody who knows, and is taken.
+func checkVersion(version, account string) error {
 	numbers := numbersForm.FindString(version)
-	if numbers == "" || slices.Compare(parts(numbers), parts(leastVersion)) >= 0 {
-		return nil
+	older := func(than string) bool { return numbers != "" && slices.Compare(parts(numbers), parts(than)) < 0 }
+	switch {
+	case older(leastVersion):
+		return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOld)
+	case older(leastForACI) && aciForm.MatchString(account):
+		return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOldForACI)
 	}
-	return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOld)
+	return nil
 }
 
 func parts(version string) (out []int) {

@@ -13,7 +13,7 @@ func TestCheckVersion(t *testing.T) {
 		"0.14.5": false, "0.14.5-SNAPSHOT": false, "0.14.10": false, "0.14.8.1": false, "0.15": false, "1.0.0": false,
 		"": false, "unspecified": false, "main-5c3fc44": false,
 	} {
-		if err := checkVersion(version); errors.Is(err, errTooOld) != old {
+		if err := checkVersion(version, "+4915550000001"); errors.Is(err, errTooOld) != old {
 			t.Errorf("%q: %v, want too old: %v", version, err, old)
 		}
 	}

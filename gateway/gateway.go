@@ -172,6 +172,9 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.ops.Redact = g.redactor.Clean
+	if g.cfg.has(RoleGateway) {
+		g.ops.Networks = g.networks
+	}
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
 	g.hooks, err = g.listen(ctx)
 	if err != nil {

@@ -97,3 +97,16 @@ func (g *Gateway) exportCost(ctx context.Context, b *broker.Broker) error {
 		return ctx.Err()
 	})
 }
+
+// networks says of each bot account whether a message that came by it would be read by
+// this process, or another that has it.
+func (g *Gateway) networks() map[string]string {
+	report := map[string]string{}
+	for _, c := range g.watched.Status() {
+		report["channel "+c.Name] = "ok"
+		if !c.Up && !c.Elsewhere {
+			report["channel "+c.Name] = "not connected, and nothing comes in; the log says why"
+		}
+	}
+	return report
+}

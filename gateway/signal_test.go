@@ -93,3 +93,38 @@ func TestASignalCLIThatDiesCostsNothing(t *testing.T) {
 		t.Errorf("%d daemons ran", len(b.Daemons))
 	}
 }
+
+// firstday G1, G11. Through a signal-cli that would lose what people write nothing is
+// received, and everything says so, while the other networks go on.
+func TestADeafSignalIsSaidEverywhereAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Telegram, gatewaytest.Signal}})
+	if err := house.Signal.SetVersion(signal.Version0144); err != nil {
+		t.Fatal(err)
+	}
+	gw := house.Start()
+	place := house.Direct(gatewaytest.Signal, 7001)
+	place.Say("hello")
+	inSignal(t, house, "signal-cli to be asked for its version", func(b signal.Book) bool {
+		return slices.ContainsFunc(b.Calls, func(c signal.CallEntry) bool { return c.Method == "version" })
+	})
+	if got := gw.Ask(gatewaytest.Ann, "meanwhile"); !strings.Contains(got, "meanwhile") {
+		t.Errorf("on the other network the answer is %q", got)
+	}
+	if ready := gw.Get("/readyz", 200); !strings.Contains(ready, `"channel sig":"not connected, and nothing comes in; the log says why"`) || !strings.Contains(ready, `"channel tg":"ok"`) {
+		t.Errorf("readiness says %s", ready)
+	}
+	if metrics := gw.Scrape(); !strings.Contains(metrics, `parley_channel_up{channel="sig"} 0`) {
+		t.Error("the metric says that the channel is up")
+	}
+	if b := house.Signal.Books(); b.Totals.Acked != 0 {
+		t.Errorf("%d messages were confirmed", b.Totals.Acked)
+	}
+	if err := house.Signal.SetVersion(signal.Version014); err != nil {
+		t.Fatal(err)
+	}
+	inSignal(t, house, "the answer", func(b signal.Book) bool { return len(b.Messages) == 1 })
+	if ready := gw.Get("/readyz", 200); !strings.Contains(ready, `"channel sig":"ok"`) {
+		t.Errorf("then readiness says %s", ready)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -63,8 +64,11 @@ type Check struct {
 type Server struct {
 	Metrics *Metrics
 	Checks  []Check
-	Logger  *slog.Logger
-	Redact  func(string) string // takes secrets out of what checks say; nil: nothing is
+	// Networks says of each bot account "ok" or what is wrong, for readiness to show
+	// beside the checks; nil: nothing. Set it before Run.
+	Networks func() map[string]string
+	Logger   *slog.Logger
+	Redact   func(string) string // takes secrets out of what checks say; nil: nothing is
 
 	listener net.Listener
 	ready    atomic.Bool
@@ -163,9 +167,13 @@ func (s *Server) redact(text string) string {
 	return s.Redact(text)
 }
 
-// readyz is 200 when this process is ready.
+// readyz is 200 when this process is ready. Its body also says which bot accounts would
+// not read a message, which does not make the process unready.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ready, report := s.Report(r.Context())
+	if s.Networks != nil {
+		maps.Copy(report, s.Networks())
+	}
 	status := http.StatusOK
 	if !ready {
 		status = http.StatusServiceUnavailable

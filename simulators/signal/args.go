@@ -18,6 +18,7 @@ const (
 // commandLine is what signal-cli was called with.
 type commandLine struct {
 	daemon  DaemonOptions
+	device  string // of link
 	command string
 	version bool
 	help    bool
@@ -48,7 +49,7 @@ func parse(args []string, getenv func(string) string) (commandLine, error) {
 		kind flagKind
 		set  func(string) error
 	}
-	global, ofDaemon := map[string]flag{}, map[string]flag{}
+	global, ofDaemon, ofLink := map[string]flag{}, map[string]flag{}, map[string]flag{}
 	on := func(where map[string]flag, kind flagKind, set func(string) error, names ...string) {
 		for _, n := range names {
 			where[n] = flag{kind, set}
@@ -73,6 +74,8 @@ func parse(args []string, getenv func(string) string) (commandLine, error) {
 	on(ofDaemon, takesNothing, yes(&o.IgnoreStories), "--ignore-stories")
 	on(ofDaemon, takesNothing, yes(&o.SendReadReceipts), "--send-read-receipts")
 
+	on(ofLink, takesOne, text(&c.device), "-n", "--name")
+
 	known := global
 	for i := 0; i < len(args); i++ {
 		name, value, given := strings.Cut(args[i], "=")
@@ -80,7 +83,9 @@ func parse(args []string, getenv func(string) string) (commandLine, error) {
 			if c.command != "" {
 				return c, usage("unrecognized arguments: '%s'", args[i])
 			}
-			c.command, known = args[i], ofDaemon
+			if c.command, known = args[i], ofDaemon; c.command == "link" {
+				known = ofLink
+			}
 			continue
 		}
 		if !given && !strings.HasPrefix(name, "--") && len(name) > 2 {

@@ -33,6 +33,8 @@ type sayRequest struct {
 //	POST /sim/inject  a raw line for an account; answers Ref
 //	POST /sim/meet, reinstall, registered   somebody's standing; answers true
 //	POST /sim/limit   begins a rate limit; answers the token of its challenge
+//	POST /sim/scan    the account's telephone scans the address text of a new device
+//	POST /sim/version what daemons are from now on; text is the version
 //	POST /sim/kill, hang, resume   the account's daemons; answers how many
 //	POST /sim/faults  an array of Fault; DELETE ends all of them
 //	POST /sim/reset   a fresh world
@@ -94,6 +96,8 @@ func (s *Server) doings() map[string]func(doRequest) (any, error) {
 		"limit":      func(q doRequest) (any, error) { return s.Limit(q.Account, q.Seconds) },
 		"kill":       func(q doRequest) (any, error) { return s.Kill(q.Account) },
 		"hang":       func(q doRequest) (any, error) { return s.Hang(q.Account) },
+		"scan":       func(q doRequest) (any, error) { return true, s.Scan(q.Text, q.Account) },
+		"version":    func(q doRequest) (any, error) { return true, s.SetVersion(q.Text) },
 		"resume":     func(q doRequest) (any, error) { return s.Resume(q.Account) },
 	}
 }

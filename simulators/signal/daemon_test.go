@@ -138,7 +138,7 @@ func TestTheCommandLineIsSignalCLIs(t *testing.T) {
 		{"daemon --receive-mode never --http", 1, "invalid choice: 'never'"},
 		{"daemon --nonsense", 1, "unrecognized arguments: '--nonsense'"},
 		{"daemon --ignore-stories=yes --http", 1, "ignored explicit argument 'yes'"},
-		{"receive", 1, "knows the command daemon only"},
+		{"receive", 1, "knows the commands daemon and link only"},
 		{"daemon --socket /x --config /y", 1, "unrecognized arguments: '--config'"},
 		{"--socket /x daemon", 1, "unrecognized arguments: '--socket'"},
 		{"--data-dir /x daemon", 1, "unrecognized arguments: '--data-dir'"},

@@ -61,6 +61,7 @@ func (s *Server) link(mux *http.ServeMux) {
 	mux.HandleFunc("GET /link/trusts", s.serveTrusts)
 	mux.HandleFunc("GET /link/version", func(w http.ResponseWriter, _ *http.Request) { stage.Answer(w, s.version(), nil) })
 	mux.HandleFunc("GET /link/file/{id}", s.serveFile)
+	s.serveLink(mux)
 }
 
 // lines is a hijacked connection on which lines of JSON go both ways.
@@ -137,12 +138,13 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 	p := &process{trust: q.Get("trust"), orders: make(chan order, 16), gone: make(chan struct{})}
 	if id := q.Get("account"); id != "" {
 		a := s.account(id)
-		if a == nil || a.Number != id && before(s.opts.Version, 0, 14, 6) {
+		if a == nil || a.Unlinked || a.Number != id && before(s.opts.Version, 0, 14, 6) {
 			return nil, welcome{}, fmt.Errorf("%w: %q", errNoAccount, id) // ACIs since 0.14.6
 		}
 		p.accounts = []*account{a}
 	} else {
-		p.accounts, p.multi = s.accounts, true
+		p.accounts = slices.DeleteFunc(slices.Clone(s.accounts), func(a *account) bool { return a.Unlinked })
+		p.multi = true
 	}
 	s.lastProc++
 	p.n = s.lastProc

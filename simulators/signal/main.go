@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	ossignal "os/signal"
 	"path/filepath"
@@ -27,7 +28,7 @@ const (
 // program's name, and gives the exit status. SIGINT and SIGTERM end it in order;
 // when the simulator kills it, the process ends by SIGKILL.
 //
-// It knows the command daemon, and --version.
+// It knows the commands daemon and link, and --version.
 func Main(args []string, getenv func(string) string, out, errs io.Writer) int {
 	complain := func(status int, err error) int {
 		_, _ = fmt.Fprintln(errs, err)
@@ -47,10 +48,13 @@ func Main(args []string, getenv func(string) string, out, errs io.Writer) int {
 		}
 		_, _ = fmt.Fprintln(out, "signal-cli "+v)
 		return 0
-	case c.command != "daemon":
-		return complain(exitUser, usage("the simulated signal-cli knows the command daemon only, not %q", c.command))
+	case c.command != "daemon" && c.command != "link":
+		return complain(exitUser, usage("the simulated signal-cli knows the commands daemon and link only, not %q", c.command))
 	case getenv(WorldVariable) == "":
 		return complain(exitUser, usage("%s is not set: it names the simulated service", WorldVariable))
+	}
+	if c.command == "link" {
+		return link(newUplink(getenv(WorldVariable)), c.device, out, errs)
 	}
 	c.daemon.World, c.daemon.Stdout, c.daemon.Stderr = getenv(WorldVariable), out, errs
 	c.daemon.Die = func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
@@ -71,6 +75,27 @@ func Main(args []string, getenv func(string) string, out, errs io.Writer) int {
 	default:
 		return complain(exitUnexpected, err)
 	}
+}
+
+// link shows the address of a new device and waits until somebody has scanned it. It
+// does not open the folder of an account, whose lock a daemon may have.
+func link(u *uplink, device string, out, errs io.Writer) int {
+	ctx, stop := ossignal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer u.close()
+	var uri string
+	var a Account
+	err := u.get(ctx, "/link/provision?"+url.Values{"name": {device}}.Encode(), &uri)
+	if err == nil {
+		_, _ = fmt.Fprintf(out, "%s\n\n  ▄▄▄ (a QR code, since 0.14.0)\n\n", uri)
+		err = u.get(ctx, "/link/provisioned?"+url.Values{"uri": {uri}}.Encode(), &a)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(errs, "Link request error: "+err.Error())
+		return exitIO
+	}
+	_, _ = fmt.Fprintln(out, "Associated with: "+a.ID())
+	return 0
 }
 
 // Install writes a program named signal-cli into dir, which runs program with its

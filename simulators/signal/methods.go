@@ -34,6 +34,8 @@ func methods() map[string]method {
 		"updateConfiguration":        {run: nothingToSay},
 		"submitRateLimitChallenge":   {run: submitChallenge},
 		"listAccounts":               {run: listAccounts, whole: true},
+		"startLink":                  {run: startLink, whole: true},
+		"finishLink":                 {run: finishLink, whole: true},
 		"version":                    {run: version, whole: true},
 	}
 }

@@ -34,6 +34,8 @@ type Account struct {
 	// Undiscoverable: who asks the service for the number finds nobody, not even the
 	// account itself (AsamK/signal-cli #1826).
 	Undiscoverable bool `json:"undiscoverable,omitempty"`
+	// Unlinked: no daemon can hold it before it is linked, see [Server.Scan].
+	Unlinked bool `json:"unlinked,omitempty"`
 }
 
 // ID is the number, or the ACI of an account that has none.

@@ -28,20 +28,21 @@ type Server struct {
 	links    sync.WaitGroup  // hijacked connections
 	contents contents
 
-	changes   stage.Change
-	mu        sync.Mutex // guards everything below; never held while writing to a client
-	rng       *rand.Rand
-	accounts  []*account // in the order of Options.Accounts
-	people    map[string]*person
-	chats     map[chatKey]*conversation
-	groups    map[string]*group
-	files     map[string]*storedFile
-	books     *books
-	plans     stage.Plans[Fault]
-	processes map[int]*process
-	lastStamp int64 // the newest timestamp given to anything
-	lastID    int64 // envelopes, files, tokens
-	lastProc  int
+	changes    stage.Change
+	mu         sync.Mutex // guards everything below; never held while writing to a client
+	rng        *rand.Rand
+	accounts   []*account // in the order of Options.Accounts
+	people     map[string]*person
+	chats      map[chatKey]*conversation
+	groups     map[string]*group
+	files      map[string]*storedFile
+	books      *books
+	plans      stage.Plans[Fault]
+	processes  map[int]*process
+	provisions map[string]*provision // by address
+	lastStamp  int64                 // the newest timestamp given to anything
+	lastID     int64                 // envelopes, files, tokens
+	lastProc   int
 }
 
 // account is a number with what the service keeps for it.
@@ -82,7 +83,7 @@ func (s *Server) reset() {
 		s.accounts = append(s.accounts, &account{Account: a, trusts: map[string]int{}, profile: a.Name})
 	}
 	s.people, s.chats, s.groups = map[string]*person{}, map[chatKey]*conversation{}, map[string]*group{}
-	s.files, s.processes = map[string]*storedFile{}, map[int]*process{}
+	s.files, s.processes, s.provisions = map[string]*storedFile{}, map[int]*process{}, map[string]*provision{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Touch()
 	s.plans.Clear()

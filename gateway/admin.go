@@ -35,7 +35,7 @@ func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Inta
 		Config: g.cfg.Admin, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
 		Record: g.recorder(opened.store, opened.log).Write,
 		Ready:  g.ops.Report, Channels: g.watched, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
-		StoreSize: opened.size,
+		StoreSize: opened.size, Signal: g.signals(),
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"parley/channels"
 	"parley/channels/signal"
 	"parley/disks"
+	"parley/gateway/admin"
 	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/worker"
@@ -82,6 +83,48 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 // gateway that started this process was killed: in is its standard input.
 func KeepSignalCLI(args []string, in io.Reader, out, errs io.Writer) int {
 	return signal.Keep(10*time.Second, args, in, out, errs)
+}
+
+// operated is a Signal account as an operator sees it.
+type operated struct {
+	*signal.Channel
+	listed []string // groups
+}
+
+var _ admin.SignalAccount = operated{}
+
+// signals returns the Signal accounts of this process, for operators.
+func (g *Gateway) signals() map[string]admin.NamedSignal {
+	all := map[string]admin.NamedSignal{}
+	for _, c := range g.chans {
+		if ch, ok := c.(*signal.Channel); ok && g.cfg.has(RoleGateway) {
+			s := g.cfg.Channels.Signal[ch.Name()]
+			all[ch.Name()] = admin.NamedSignal{SignalAccount: operated{ch, s.Access.Groups}, Account: s.Account}
+		}
+	}
+	return all
+}
+
+// Groups lists the groups of the account.
+func (o operated) Groups(ctx context.Context) ([]admin.SignalGroup, error) {
+	groups, err := o.Channel.Groups(ctx)
+	out := []admin.SignalGroup{}
+	for _, g := range groups {
+		out = append(out, admin.SignalGroup{
+			ID: g.ID, Name: g.Name, Member: g.Member, Invited: g.Invited, Members: g.Members, Listed: slices.Contains(o.listed, g.ID),
+		})
+	}
+	return out, err
+}
+
+// Keys lists the keys that the account has seen.
+func (o operated) Keys(ctx context.Context) ([]admin.SignalKey, error) {
+	keys, err := o.Identities(ctx)
+	out := []admin.SignalKey{}
+	for _, k := range keys {
+		out = append(out, admin.SignalKey{ACI: k.ACI, Number: k.Number, SafetyNumber: k.SafetyNumber, Trust: k.Level})
+	}
+	return out, err
 }
 
 // signalDir is the folder of all journals, in the state folder.

@@ -96,7 +96,7 @@ func CheckPerson(id string) error {
 func CheckGroup(id string) error {
 	raw, err := base64.StdEncoding.DecodeString(id)
 	if err != nil || len(raw) != 32 && len(raw) != 16 {
-		return fmt.Errorf("%q is no id of a Signal group, which is 44 characters of base64 as signal-cli listGroups shows it", brief(id))
+		return fmt.Errorf("%q is no id of a Signal group, which is 44 characters of base64 as parley signal groups shows it", brief(id))
 	}
 	return nil
 }

@@ -168,10 +168,7 @@ func (d *daemon) once(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, said, []*os.File{lock}
 	p := &process{cmd: cmd, kept: len(d.o.Keeper) > 0}
 	if err := p.start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%w (%s)", errNotInPath, d.o.Command[0])
-		}
-		return fmt.Errorf("start signal-cli: %w", err)
+		return notStarted(d.o.Command[0], err)
 	}
 	// Only the daemon's own keep the lock and the journal open.
 	_, _ = lock.Close(), out.Close()
@@ -196,6 +193,14 @@ func (d *daemon) once(ctx context.Context) error {
 	return fmt.Errorf("it ended: %w%s", p.state(), said.last())
 }
 
+// notStarted says why a program could not be started.
+func notStarted(program string, err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w (%s)", errNotInPath, program)
+	}
+	return fmt.Errorf("start signal-cli: %w", err)
+}
+
 // command is signal-cli as a daemon. Of the environment it gets what programs
 // need, and no secret of parley's.
 func (d *daemon) command() *exec.Cmd {
@@ -205,13 +210,19 @@ func (d *daemon) command() *exec.Cmd {
 	})
 	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the operator's own; it is ended by its group
 	cmd.WaitDelay = time.Second
-	cmd.Env = []string{}
+	cmd.Env = environment()
+	return cmd
+}
+
+// environment is what of ours signal-cli gets.
+func environment() []string {
+	env := []string{}
 	for _, kv := range os.Environ() {
 		if k, _, _ := strings.Cut(kv, "="); harmless(k) {
-			cmd.Env = append(cmd.Env, kv)
+			env = append(env, kv)
 		}
 	}
-	return cmd
+	return env
 }
 
 func harmless(name string) bool {

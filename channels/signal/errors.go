@@ -21,6 +21,7 @@ const (
 	codeCaptcha   = -6
 	codeParams    = -32602
 	codeInternal  = -32603
+	codeNoMethod  = -32601
 )
 
 // What became of a message for one recipient.
@@ -171,7 +172,7 @@ func (c *Channel) untrusted(e *channels.Error, s sendResult) {
 		who = r.who()
 	}
 	e.Message = "the key of " + brief(who) + " is not trusted"
-	c.o.Log.Error("the key of somebody is not the one that signal-cli trusts, so nothing is sent to them: make sure of their safety number, and trust it with signal-cli trust",
+	c.o.Log.Error("the key of somebody is not the one that signal-cli trusts, so nothing is sent to them: make sure of their safety number, and trust it with parley signal trust",
 		"account", c.o.Account, "person", brief(who))
 }
 
@@ -187,7 +188,7 @@ func (c *Channel) missed(to string, s sendResult) {
 func remedy(kind string) string {
 	switch kind {
 	case identityFail:
-		return "make sure of their safety number, and trust it with signal-cli trust"
+		return "make sure of their safety number, and trust it with parley signal trust"
 	case unregistered:
 		return "nothing: they left Signal"
 	case rateLimited:

@@ -21,6 +21,14 @@ func named(account, aci string) self {
 	return self{number: account, aci: aci}
 }
 
+// self is who we are, as far as it is known by now.
+func (c *Channel) self() self {
+	if me := c.known.Load(); me != nil {
+		return *me
+	}
+	return named(c.o.Account, c.o.ACI)
+}
+
 func (s self) is(aci, number string) bool {
 	return aci != "" && strings.EqualFold(aci, s.aci) || number != "" && number == s.number
 }
@@ -30,6 +38,10 @@ func (s self) is(aci, number string) bool {
 // it has to.
 func (r *receiver) know(ctx context.Context) error {
 	told := ""
+	defer func() {
+		me := r.me
+		r.known.Store(&me)
+	}()
 	return r.RetryUntilFatal(ctx, func(ctx context.Context) error {
 		err := r.identify(ctx)
 		var e *channels.Error

@@ -34,7 +34,7 @@ func Keep(after time.Duration, args []string, in io.Reader, out, errs io.Writer)
 		cmd.ExtraFiles = []*os.File{lock}
 	}
 	if err := cmd.Start(); err != nil {
-		return complain(fmt.Errorf("start signal-cli: %w", err))
+		return complain(notStarted(args[0], err))
 	}
 	ended := make(chan struct{})
 	go func() {

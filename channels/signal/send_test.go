@@ -74,7 +74,7 @@ func TestWhatSignalRefusesSaysWhatItMeansAndWhatToDo(t *testing.T) {
 		want  channels.ErrorKind
 		told  string // in the log
 	}{
-		"an untrusted key":               {sim.Fault{Trouble: sim.Untrusted}, direct(ann), channels.Refused, "signal-cli trust"},
+		"an untrusted key":               {sim.Fault{Trouble: sim.Untrusted}, direct(ann), channels.Refused, "parley signal trust"},
 		"somebody who left":              {sim.Fault{Trouble: sim.Unregistered}, direct(ann), channels.Gone, ""},
 		"a challenge":                    {sim.Fault{Trouble: sim.RateLimited}, direct(ann), channels.RateLimit, "submitRateLimitChallenge"},
 		"a flood":                        {sim.Fault{Trouble: sim.Flooded}, direct(ann), channels.RateLimit, ""},
@@ -157,7 +157,7 @@ func TestAGroupMessageThatReachedAnybodyIsSentAndNotRepeated(t *testing.T) {
 	if m := r.Books().Messages; len(m) != 1 || m[0].Results[ann.ACI] != "SUCCESS" || m[0].Results[bob.ACI] != "IDENTITY_FAILURE" {
 		t.Errorf("%+v", m)
 	}
-	if !strings.Contains(log.String(), "somebody in a group did not get") || !strings.Contains(log.String(), bob.ACI) || !strings.Contains(log.String(), "signal-cli trust") {
+	if !strings.Contains(log.String(), "somebody in a group did not get") || !strings.Contains(log.String(), bob.ACI) || !strings.Contains(log.String(), "parley signal trust") {
 		t.Errorf("the operator is not told:\n%s", log.String())
 	}
 }

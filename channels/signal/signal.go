@@ -128,7 +128,8 @@ type Channel struct {
 	said      *said
 	waits     receive.Waits
 	floods    floods
-	doubted   atomic.Bool // whether Signal can be reached
+	known     atomic.Pointer[self] // who we are, once Receive found out
+	doubted   atomic.Bool          // whether Signal can be reached
 	receiving atomic.Bool
 	users     atomic.Int32 // of the connection
 }

@@ -178,7 +178,7 @@ func (r *receiver) exception(t *entry) error {
 	}
 	log := r.o.Log.With("person", brief(who), "type", brief(x.Type), "problem", brief(x.Message))
 	if strings.Contains(x.Type, "UntrustedIdentity") {
-		log.Error("signal-cli keeps back what somebody wrote, since their key is another than before: make sure of their safety number, and trust it with signal-cli trust; then it comes")
+		log.Error("signal-cli keeps back what somebody wrote, since their key is another than before: make sure of their safety number, and trust it with parley signal trust; then it comes")
 	} else {
 		log.Error("signal-cli could not read what somebody wrote; they may have to write it again")
 	}

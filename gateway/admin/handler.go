@@ -78,6 +78,10 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /v1/dead-letters/{id}", s.deadLetter, "place", "body")
 	handle("DELETE /v1/dead-letters/{id}", s.drop, "place")
 	handle("POST /v1/dead-letters/{id}/redeliver", s.redeliver, "place")
+	handle("GET /v1/signal/groups", s.signalGroups, "channel")
+	handle("GET /v1/signal/keys", s.signalKeys, "channel")
+	handle("POST /v1/signal/trust", s.signalTrust, "channel", "person", "safety_number")
+	mux.HandleFunc("POST /v1/signal/link", s.signalLink)
 	mux.HandleFunc("GET /v1/sessions/{id}/export", s.export)
 	handle("/", func(r *http.Request) (any, error) {
 		return nil, problem(NotFound, "this gateway, version %s, does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)

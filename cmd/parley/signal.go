@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+// signalCommand is what an operator does with a Signal account while the gateway runs,
+// through whose signal-cli it goes: another one would wait for the account's lock for
+// ever.
+func signalCommand(p program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "signal",
+		Short: "Link a Signal account, list its groups, trust the keys of people",
+		Long: `signal does with a Signal account what signal-cli does, through the gateway that
+runs: a second signal-cli waits for the account for as long as the gateway has it.
+docs/signal.md says when each is needed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(linkSignal(p), signalGroups(p), trustSignal(p))
+	return c
+}
+
+// ofChannel adds the flag that names the account.
+func ofChannel(c *cobra.Command, channel *string) *cobra.Command {
+	c.Flags().StringVar(channel, "channel", "", "the name of the account in channels.signal, when there are several")
+	return c
+}
+
+func signalGroups(p program) *cobra.Command {
+	var channel string
+	return ofChannel(asking(p, &cobra.Command{
+		Use:   "groups",
+		Short: "List the groups that the account is in or invited to, with their ids for access.groups",
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		all, err := ask.SignalGroups(ctx, channel)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(all)
+		}
+		if len(all.Groups) == 0 {
+			_, err := fmt.Fprintf(o.out, "%s is in no group. Add it to one in Signal, and look again.\n", visible(all.Channel))
+			return err //nolint:wrapcheck // the caller says what failed
+		}
+		t := newTable("ID", "NAME", ">MEMBERS", "THE ACCOUNT", "ACCESS.GROUPS")
+		for _, g := range all.Groups {
+			t.add(visible(g.ID), visible(g.Name), fmt.Sprint(g.Members), standing(g), yesNo(g.Listed))
+		}
+		return t.print(o.out)
+	}), &channel)
+}
+
+// standing is what the account is in a group.
+func standing(g admin.SignalGroup) string {
+	switch {
+	case g.Member:
+		return "member"
+	case g.Invited && g.Listed:
+		return "invited; parley accepts"
+	case g.Invited:
+		return "invited"
+	}
+	return "not in it"
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func trustSignal(p program) *cobra.Command {
+	var channel string
+	return ofChannel(asking(p, &cobra.Command{
+		Use:   "trust [PERSON SAFETY-NUMBER]",
+		Short: "List the keys of people, or trust the key that somebody has now",
+		Long: `trust lists whose keys the account has seen, with their safety numbers. With a
+person, by ACI or number, and the safety number it trusts the key that they have now:
+compare the number with theirs first, in Signal under the name of the bot. What was kept
+back of them comes then.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return misused("give the safety number behind the person, in quotes or as one word; parley signal trust lists them")
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		if len(args) > 0 {
+			return trust(ctx, o, ask, channel, args[0], args[1:])
+		}
+		all, err := ask.SignalKeys(ctx, channel)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(all)
+		}
+		t := newTable("PERSON", "NUMBER", "TRUST", "SAFETY NUMBER")
+		for _, k := range all.Keys {
+			t.add(visible(k.ACI), visible(k.Number), visible(k.Trust), visible(k.SafetyNumber))
+		}
+		return t.print(o.out)
+	}), &channel)
+}
+
+// trust takes a safety number in as many words as Signal shows it in.
+func trust(ctx context.Context, o *operator, ask *admin.Client, channel, person string, number []string) error {
+	digits := ""
+	for _, word := range number {
+		digits += word
+	}
+	done, err := ask.SignalTrust(ctx, channel, person, digits)
+	if err != nil {
+		return err //nolint:wrapcheck // it names what was asked
+	}
+	if o.json {
+		return o.printJSON(done)
+	}
+	_, err = fmt.Fprintf(o.out, "%s trusts the key that %s has now. What was kept back of them comes.\n", visible(done.Channel), visible(done.Person))
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+func linkSignal(p program) *cobra.Command {
+	var channel, device string
+	o := &operator{program: p}
+	c := ofChannel(o.asks(&cobra.Command{
+		Use:   "link",
+		Short: "Make the gateway a further device of an account that is on a telephone",
+		Long: `link shows a QR code. In Signal on the telephone of the account open Settings,
+Linked devices, Link a new device, and scan it within a minute. The gateway runs, with
+the number of the telephone as account of the channel; it says that the account is not
+registered until then.`,
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		done, err := ask.SignalLink(ctx, channel, device, func(l admin.SignalLink) error { return showLink(o, l.URI) })
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		return sayLinked(o, done)
+	}), &channel)
+	c.Flags().StringVar(&device, "device", "parley", "what the telephone calls this device")
+	return c
+}
+
+// showLink prints the address of a new device as a code to scan.
+func showLink(o *operator, uri string) error {
+	code, err := drawQR(uri, terminal(o.out))
+	if err != nil {
+		return fmt.Errorf("draw the code of %s: %w", visible(uri), err)
+	}
+	_, err = fmt.Fprintf(o.out, `%s
+On the telephone: Signal, Settings, Linked devices, Link a new device; scan the code.
+If it does not fit on the screen make the letters smaller, or make a code of this
+address with another program; it holds for about a minute:
+
+  %s
+
+`, code, visible(uri))
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+func sayLinked(o *operator, l admin.SignalLink) error {
+	next := "parley starts signal-cli for it within a minute; parley status shows the channel as up."
+	if l.Account != l.Configured {
+		next = fmt.Sprintf("The configuration names another account, %s: write %s as channels.signal.%s.account, and restart the gateway.",
+			visible(l.Configured), visible(l.Account), visible(l.Channel))
+	}
+	_, err := fmt.Fprintf(o.out, "Linked to %s. %s\n", visible(l.Account), next)
+	return err //nolint:wrapcheck // the caller says what failed
+}

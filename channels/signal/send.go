@@ -87,6 +87,7 @@ func (c *Channel) became(op string, r channels.Reply, raw json.RawMessage, err e
 		c.missed(r.To.Peer, result)
 		c.doubted.Store(false)
 		c.floods.over()
+		c.signs.ended(r.To.Peer)
 		return channels.Receipt{MessageID: messageID(result.Timestamp, c.o.Account)}, nil
 	}
 	var e *channels.Error
@@ -103,7 +104,8 @@ func (c *Channel) became(op string, r channels.Reply, raw json.RawMessage, err e
 	return channels.Receipt{}, e
 }
 
-// Typing shows that the bot is writing, for TypingFor.
+// Typing shows that the bot is writing, for TypingFor. It does nothing while the last
+// time is still shown for a while.
 func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 	const op = "sendTyping"
 	t, err := target(op, to)
@@ -113,7 +115,15 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 	if err := c.waits.Check(op, "", to.Peer); err != nil {
 		return err
 	}
-	return c.typing(ctx, to, t)
+	now := c.o.Now()
+	if c.signs.fresh(to.Peer, now) {
+		return nil
+	}
+	if err := c.typing(ctx, to, t); err != nil {
+		return err
+	}
+	c.signs.sent(to.Peer, now)
+	return nil
 }
 
 func (c *Channel) typing(ctx context.Context, to sessionkeys.Address, t map[string]any) error {

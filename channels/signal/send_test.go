@@ -305,3 +305,54 @@ func TestAFloodIsWaitedOutAndItsMessageIsMarked(t *testing.T) {
 		t.Errorf("after a success the wait is %s", e.RetryAfter)
 	}
 }
+
+// firstday G9. A sign of typing is shown for 15 s; in a group each is a message to every
+// member.
+func TestASignOfTypingIsSentAgainWhenItIsNearlyOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.Meet(ann); err != nil {
+		t.Fatal(err)
+	}
+	r.say(t, team, bob, "hello", sim.SayOptions{})
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	ch := r.open(t, func(o *signal.Options) { o.Now = func() time.Time { return now } })
+	typed := func(to sessionkeys.Address) (n int) {
+		for _, s := range r.Books().Signals {
+			if s.Kind == "typing" && s.Chat == to.Peer {
+				n++
+			}
+		}
+		return n
+	}
+	for _, to := range []sessionkeys.Address{group(team), direct(ann)} {
+		for range 8 { // every 4 s, as a turn shows it
+			if err := ch.Typing(t.Context(), to); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(4 * time.Second)
+		}
+		if n := typed(to); n != 3 { // at 0, 12 and 24 s
+			t.Errorf("in 32 s %d signs were sent to %s", n, to.Peer)
+		}
+	}
+	// A message ends it in people's programs.
+	if _, err := ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Typing(t.Context(), direct(ann)); err != nil {
+		t.Fatal(err)
+	}
+	if n := typed(direct(ann)); n != 4 {
+		t.Errorf("after a message %d signs were sent in all", n)
+	}
+	// One that failed is none.
+	now = now.Add(time.Minute)
+	r.plan(t, sim.Fault{Trouble: sim.UserError, Method: "sendTyping", Next: 1})
+	if err := ch.Typing(t.Context(), direct(ann)); err == nil {
+		t.Error("a sign that is refused is sent")
+	}
+	if err := ch.Typing(t.Context(), direct(ann)); err != nil || typed(direct(ann)) != 5 {
+		t.Errorf("after one that failed: %v, %d in all", err, typed(direct(ann)))
+	}
+}

@@ -128,6 +128,7 @@ type Channel struct {
 	said      *said
 	waits     receive.Waits
 	floods    floods
+	signs     signs
 	known     atomic.Pointer[self] // who we are, once Receive found out
 	doubted   atomic.Bool          // whether Signal can be reached
 	receiving atomic.Bool
@@ -256,4 +257,4 @@ func (c *Channel) Render(markdown string) []channels.Body {
 }
 
 // TypingFor is how long Signal shows that somebody writes.
-func (*Channel) TypingFor() time.Duration { return 15 * time.Second }
+func (*Channel) TypingFor() time.Duration { return typingShown }

@@ -88,6 +88,7 @@ type Daemon struct {
 	mu        sync.Mutex // guards what follows, and lines to Stdout
 	conns     map[net.Conn]struct{}
 	nextSub   int
+	lastEvent int
 	httpAddr  string
 	tcpAddr   string
 	hung      chan struct{} // closed when it may go on; nil when it does

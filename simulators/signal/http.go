@@ -180,7 +180,7 @@ func (d *Daemon) httpEvents(w http.ResponseWriter, r *http.Request) {
 	defer d.wg.Done()
 	_ = conn.SetDeadline(time.Time{})
 	defer d.track(conn)()
-	newStream(d, conn).serve(managers)
+	newStream(d, conn).serve(managers, r.Header.Get("Last-Event-ID"))
 }
 
 const streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -199,10 +199,10 @@ func newStream(d *Daemon, conn net.Conn) *stream {
 	return &stream{d: d, conn: conn, broken: make(chan struct{}), turn: make(chan struct{}, 1)}
 }
 
-func (s *stream) serve(managers []*manager) {
-	h := &handler{write: s.event, cut: s.cut}
+func (s *stream) serve(managers []*manager, last string) {
+	h := &handler{event: s.event, cut: s.cut}
 	for _, m := range managers {
-		m.add(h, false)
+		m.follow(h, last)
 		defer m.drop(h, false)
 	}
 	if !before(s.d.hello.Version, 0, 14) {
@@ -224,8 +224,11 @@ func (s *stream) serve(managers []*manager) {
 	}
 }
 
-func (s *stream) event(_ Account, raw json.RawMessage) error {
-	return s.write("event:receive\ndata:" + string(raw) + "\n\n")
+func (s *stream) event(id string, raw json.RawMessage) error {
+	if id != "" {
+		id = "id:" + id + "\n"
+	}
+	return s.write(id + "event:receive\ndata:" + string(raw) + "\n\n")
 }
 
 // write sends a chunk, and the head before the first one.

@@ -25,7 +25,8 @@ type manager struct {
 	done    chan struct{} // of the thread; nil when there is none
 	last    chan struct{} // of the newest thread, which may be ending
 	closed  bool
-	showing sync.Mutex // handlers are called one after another
+	showing sync.Mutex // handlers are called one after another; guards kept
+	kept    []keptEvent
 }
 
 // handler hears what an account receives. Its write blocks the thread, as a slow
@@ -33,6 +34,8 @@ type manager struct {
 type handler struct {
 	journal bool
 	write   func(self Account, entry json.RawMessage) error
+	// event is called instead of write where events have ids; nil: nowhere.
+	event func(id string, entry json.RawMessage) error
 	// cut ends a stream in the middle of the entry; nil: cannot be cut.
 	cut func(entry json.RawMessage)
 }
@@ -333,6 +336,7 @@ func (m *manager) show(entry json.RawMessage, c *cached) handBack {
 	if m.d.ctx.Err() != nil {
 		all = nil // who is told to end forgets whom to tell, and then waits for the thread
 	}
+	id := m.keep(entry)
 	var back handBack
 	for _, h := range all {
 		if c.Trouble == StreamCut && h.cut != nil {
@@ -340,7 +344,7 @@ func (m *manager) show(entry json.RawMessage, c *cached) handBack {
 			m.drop(h, true)
 			continue
 		}
-		err := h.write(m.self, entry)
+		err := h.call(m.self, id, entry)
 		switch {
 		case err == nil && h.journal && !m.d.o.NoReceiveStdout:
 			back.Journal++
@@ -354,6 +358,13 @@ func (m *manager) show(entry json.RawMessage, c *cached) handBack {
 		}
 	}
 	return back
+}
+
+func (h *handler) call(self Account, id string, entry json.RawMessage) error {
+	if h.event != nil {
+		return h.event(id, entry)
+	}
+	return h.write(self, entry)
 }
 
 // fetchSome is the method receive: what waits or comes within the time, bounded by

@@ -1,9 +1,11 @@
 package signal_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -370,5 +372,54 @@ func TestWhoDoesNotHoldTheProfileKeyMakesThePendingMemberThatUpdateGroupAccepts(
 	invite(other, ann)
 	if g := group(other.Group); !g.IsMember {
 		t.Errorf("who was added by somebody with the key stands in the group as %+v", g)
+	}
+}
+
+// firstday G8: man/signal-cli-jsonrpc.5.
+func TestSince0146EventsHaveIDsAndComeAgainBehindOne(t *testing.T) {
+	t.Parallel()
+	// read gives the ids and texts of the next n events behind last.
+	read := func(d *daemon, last string, n int) (ids, texts []string) {
+		t.Helper()
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+d.HTTPAddr()+"/api/v1/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Last-Event-ID", last)
+		res, err := d.client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		for s := bufio.NewScanner(res.Body); len(texts) < n && s.Scan(); {
+			if id, ok := strings.CutPrefix(s.Text(), "id:"); ok {
+				ids = append(ids, id)
+			}
+			if data, ok := strings.CutPrefix(s.Text(), "data:"); ok {
+				_, text, _ := strings.Cut(data, `"message":"`)
+				text, _, _ = strings.Cut(text, `"`)
+				texts = append(texts, text)
+			}
+		}
+		return ids, texts
+	}
+	w := start(t)
+	d := w.daemon(func(o *sim.DaemonOptions) { o.ReceiveMode = sim.OnStart })
+	for _, text := range []string{"one", "two", "three"} {
+		w.say(sim.Chat{}, ann, text)
+	}
+	d.journal.await(t, 3)
+	ids, texts := read(d, "of another daemon", 3)
+	if len(ids) != 3 || !slices.Equal(texts, []string{"one", "two", "three"}) {
+		t.Fatalf("behind an unknown event came %q, %q", ids, texts)
+	}
+	if again, texts := read(d, ids[0], 2); !slices.Equal(again, ids[1:]) || !slices.Equal(texts, []string{"two", "three"}) {
+		t.Errorf("behind the first came %q, %q", again, texts)
+	}
+	old := start(t, func(o *sim.Options) { o.Version = "0.14.5" })
+	d = old.daemon()
+	old.say(sim.Chat{}, ann, "one")
+	if ids, texts := read(d, "1-1", 1); len(ids) != 0 || !slices.Equal(texts, []string{"one"}) {
+		t.Errorf("before 0.14.6 came %q, %q", ids, texts)
 	}
 }

@@ -29,7 +29,7 @@ type SignalConfig struct {
 	// first arguments. Default signal-cli, unless there is a URL.
 	Command []string `yaml:"command"`
 	// URL is where a signal-cli daemon listens that somebody else runs. What is
-	// said while parley does not listen to it is lost.
+	// said while parley does not listen to it may be lost.
 	URL string `yaml:"url"`
 	// TrustNewIdentities is what becomes of keys that signal-cli has not seen:
 	// on-first-use (default), always or never. With Command only.
@@ -67,9 +67,7 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 		Keeper: g.o.SignalKeeper, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
 	o.Groups = s.Access.Groups
-	if s.URL == "" {
-		o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
-	}
+	o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
 	for _, id := range s.Access.People {
 		if strings.HasPrefix(id, "+") {
 			o.Numbers = append(o.Numbers, id)

@@ -22,9 +22,9 @@ import (
 
 // attached listens to a daemon that somebody else runs, again whenever it is cut
 // off. What comes meanwhile is lost, and so is what was read and not taken when
-// ctx ends.
+// ctx ends; but for a daemon that is asked for events by HTTP and still has them.
 func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
-	r.o.Log.Warn("attached to a signal-cli that parley does not run: what is said while parley does not listen is lost (at most once)")
+	r.o.Log.Warn("attached to a signal-cli that parley does not run", "promise", r.Note())
 	if err := r.know(ctx); err != nil {
 		return err
 	}
@@ -33,6 +33,7 @@ func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 		listen = r.listenSocket
 	}
 	seen := &recent{}
+	r.last = newLastEvent(r.o)
 	beside.Go(func() { r.acceptInvitations(ctx) })
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	for ctx.Err() == nil {
@@ -85,6 +86,9 @@ func (s *recent) note(id string) {
 	}
 }
 
+// mostEventID is the longest id of an event that is kept, in bytes.
+const mostEventID = 256
+
 var errSilent = errors.New("signal-cli fell silent")
 
 // listenHTTP reads the stream of events, until it is cut off; that is its error.
@@ -97,6 +101,9 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 		return fmt.Errorf("ask signal-cli for events: %w", err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
+	if r.last.at.ID != "" {
+		req.Header.Set("Last-Event-ID", r.last.at.ID)
+	}
 	p, _ := r.rpc.(*poster)
 	resp, err := p.client.Do(req)
 	if err != nil {
@@ -113,6 +120,7 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 	in := bufio.NewReaderSize(resp.Body, 64<<10)
 	var data []byte
 	var problem error
+	id := ""
 	for {
 		line, _, err := bounded(in, int64(r.o.MaxLine))
 		silent.heard()
@@ -129,6 +137,9 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 				data, problem = data[:min(len(data), maxGarbled)], errTooLong
 			}
 		}
+		if rest, ok := bytes.CutPrefix(line, []byte("id:")); ok && len(rest) < mostEventID {
+			id = string(bytes.TrimPrefix(rest, []byte(" ")))
+		}
 		if len(line) > 0 || len(data) == 0 {
 			continue
 		}
@@ -136,8 +147,9 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 		if !heard(data, problem) {
 			return ctx.Err() //nolint:wrapcheck // the caller asks it too
 		}
+		r.last.taken(id)
 		silent.heard()
-		data, problem = nil, nil
+		data, problem, id = nil, nil, ""
 	}
 }
 

@@ -25,6 +25,7 @@ type receiver struct {
 	accept       channels.Accept
 	me           self
 
+	last        *lastEvent // attached by HTTP
 	lookups     lookups
 	receipts    chan channels.Message
 	invitations chan struct{} // holds one

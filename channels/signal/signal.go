@@ -11,7 +11,8 @@
 //	             the journal or at the service.
 //	attached     somebody else runs the daemon, and parley listens to its HTTP
 //	             events or its socket. What comes while nobody listens is lost:
-//	             at most once.
+//	             at most once. By HTTP, from signal-cli 0.14.6 on, it is lost only
+//	             when that has ended meanwhile or has brought 1,000 others.
 //
 //	signal-cli ── stdout ──> journal ── line ──> translate ──> accept ── nil ──> position moves
 //	     ▲                                                       └── error ──> pause, the same line again
@@ -52,7 +53,8 @@ type Options struct {
 
 	// Command starts signal-cli, as a program and its first arguments; parley
 	// adds what makes it a daemon. Dir is a folder of this account alone, for
-	// the journal, the position in it and the socket; it is made.
+	// the journal, the position in it and the socket; it is made. With URL it may be
+	// left out: it keeps which event was taken last.
 	Command []string
 	Dir     string
 	// Keeper is a program that runs Keep, with its first arguments; it runs Command, and
@@ -228,6 +230,9 @@ func (c *Channel) String() string { return "signal " + c.o.Name }
 func (c *Channel) Note() string {
 	if c.daemon != nil {
 		return ""
+	}
+	if _, http := c.rpc.(*poster); http {
+		return "at most once: what is said while parley does not listen is lost when this signal-cli is older than 0.14.6, ends meanwhile, or brings more than 1,000 events"
 	}
 	return "at most once: what is said while parley does not listen to this signal-cli is lost"
 }

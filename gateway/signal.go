@@ -34,6 +34,9 @@ type SignalConfig struct {
 	// TrustNewIdentities is what becomes of keys that signal-cli has not seen:
 	// on-first-use (default), always or never. With Command only.
 	TrustNewIdentities string `yaml:"trust_new_identities"`
+	// NoteToSelf is for a further device of somebody's own account: what they write to
+	// themselves is the one conversation, and nothing else is read. Default false.
+	NoteToSelf bool `yaml:"note_to_self"`
 	// ReadReceipts tells who wrote a direct message that it was read. Default
 	// false.
 	ReadReceipts bool          `yaml:"read_receipts"`
@@ -64,7 +67,7 @@ func (s SignalConfig) account(name string) account {
 func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	o := signal.Options{
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		Keeper: g.o.SignalKeeper, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		Keeper: g.o.SignalKeeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
 	o.Groups = s.Access.Groups
 	o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
@@ -168,6 +171,14 @@ func (s SignalConfig) validate(c Config, name string, add func(key, format strin
 	check("aci", signal.CheckACI(s.ACI))
 	check("url", signal.CheckURL(s.URL))
 	check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
+	if s.NoteToSelf {
+		if !s.Access.Everyone && !slices.Contains(s.Access.People, s.Account) && !slices.Contains(s.Access.People, s.ACI) {
+			add("note_to_self", "who writes to themselves is a person like another: list the account in access.people")
+		}
+		if len(s.Access.Groups) > 0 {
+			add("access.groups", "with note_to_self nothing is read but notes to oneself, and no group")
+		}
+	}
 	switch {
 	case s.URL != "" && len(s.Command) > 0:
 		add("command", "there is a url already: parley runs signal-cli itself, or uses one that runs, not both")

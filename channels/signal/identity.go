@@ -41,6 +41,7 @@ func (r *receiver) know(ctx context.Context) error {
 	defer func() {
 		me := r.me
 		r.known.Store(&me)
+		r.people.note(me.aci, me.number) // as whom we may write to ourselves
 	}()
 	return r.RetryUntilFatal(ctx, func(ctx context.Context) error {
 		err := r.identify(ctx)

@@ -26,7 +26,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	if e.regroup {
 		r.regroup()
 	}
-	if r.o.ReadReceipts && e.receipt {
+	if r.o.ReadReceipts && e.receipt && !r.o.NoteToSelf {
 		select {
 		case r.receipts <- m:
 		default:

@@ -116,7 +116,7 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 		return err
 	}
 	now := c.o.Now()
-	if c.signs.fresh(to.Peer, now) {
+	if c.signs.fresh(to.Peer, now) || c.oneself(to.Peer) { // nobody sees oneself write
 		return nil
 	}
 	if err := c.typing(ctx, to, t); err != nil {
@@ -149,7 +149,7 @@ func (c *Channel) mayCall(ctx context.Context, op string, to sessionkeys.Address
 	if err := c.waits.Check(op, "", to.Peer); err != nil {
 		return err
 	}
-	if !c.doubted.Load() {
+	if !c.doubted.Load() || c.oneself(to.Peer) {
 		return nil
 	}
 	err := c.typing(ctx, to, t)

@@ -74,6 +74,9 @@ type Options struct {
 	Numbers []string
 	// Groups are those that the bot serves: an invitation to one of them is accepted.
 	Groups []string
+	// NoteToSelf reads what the account's person writes to themselves, and nothing else:
+	// for a further device of somebody's own account.
+	NoteToSelf bool
 	// ReadReceipts tells people in direct messages that what they wrote was
 	// read, once accept took it.
 	ReadReceipts bool

@@ -106,7 +106,14 @@ func (r *receiver) fill(e *event, raw []byte) error {
 		}
 		return r.exception(&t)
 	}
-	if reason := r.ofNobody(v, aci, number); reason != "" {
+	if r.o.NoteToSelf {
+		note, ok := r.noteIn(v)
+		if !ok {
+			e.nothing = "no note to oneself"
+			return nil
+		}
+		v = &note
+	} else if reason := r.ofNobody(v, aci, number); reason != "" {
 		e.nothing = reason
 		return nil
 	}
@@ -246,7 +253,7 @@ func (r *receiver) reply(m *channels.Message, q *quote) bool {
 		return false
 	}
 	aci, number := cmp.Or(q.AuthorUUID, aciOf(q.Author)), cmp.Or(q.AuthorNumber, numberOf(q.Author))
-	ours := r.me.is(aci, number)
+	ours := r.me.is(aci, number) && !r.noteQuote(q.ID)
 	author, alias := r.people.same(aci, number)
 	if ours {
 		author = r.o.Account

@@ -1,0 +1,48 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"parley/gateway/intake"
+)
+
+// firstday G6, G7.
+func TestSignalConfigValidate(t *testing.T) {
+	t.Parallel()
+	const number, aci = "+4915550001001", "0d5e2f3a-1b2c-4d3e-8f90-a1b2c3d4e5f6"
+	only := func(people ...string) intake.Access { return intake.Access{People: people} }
+	group := only(number)
+	group.Groups = []string{"Z3JvdXAgICAgICAgICAgICAgICAgICAgICAgICAgICA="}
+	for name, c := range map[string]struct {
+		config   SignalConfig
+		mistakes []string // their keys
+	}{
+		"a number":                    {SignalConfig{Account: number}, nil},
+		"an ACI":                      {SignalConfig{Account: aci}, nil},
+		"neither":                     {SignalConfig{Account: "ann"}, []string{"account"}},
+		"nothing":                     {SignalConfig{}, []string{"account"}},
+		"notes of the account":        {SignalConfig{Account: number, NoteToSelf: true, Access: only(number)}, nil},
+		"notes of its ACI":            {SignalConfig{Account: number, ACI: aci, NoteToSelf: true, Access: only(aci)}, nil},
+		"notes of nobody":             {SignalConfig{Account: number, NoteToSelf: true}, []string{"note_to_self"}},
+		"notes of somebody else":      {SignalConfig{Account: number, NoteToSelf: true, Access: only(aci)}, []string{"note_to_self"}},
+		"notes beside a group":        {SignalConfig{Account: number, NoteToSelf: true, Access: group}, []string{"access.groups"}},
+		"a group, and no notes of it": {SignalConfig{Account: number, Access: group}, nil},
+	} {
+		var got []string
+		c.config.validate(Config{StateDir: "/var/lib/parley"}, "phone",
+			func(key, format string, args ...any) {
+				got = append(got, key)
+				t.Log(name+":", fmt.Sprintf(format, args...))
+			},
+			func(key string, err error) {
+				if err != nil {
+					got = append(got, key)
+				}
+			})
+		if !slices.Equal(got, c.mistakes) {
+			t.Errorf("%s: mistakes in %q, want %q", name, got, c.mistakes)
+		}
+	}
+}

@@ -23,6 +23,9 @@ second signal ends it at once. SIGHUP makes it read the file of prices again;
 what else is configured needs a restart. Status 78 is a mistake in the
 configuration.`,
 	}, func(ctx context.Context, _ string, g *gateway.Gateway) error {
+		if err := harden(); err != nil {
+			return err
+		}
 		if _, said := p.getenv("GOGC"); !said {
 			debug.SetGCPercent(gateway.GCPercent)
 		}

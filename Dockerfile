@@ -15,7 +15,9 @@
 # At the end of the container running turns get worker.grace (20 s): stop it with
 # --stop-timeout 40, or a termination grace period of at least that.
 
-FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
+# The builder is named by what it is, so that nobody can put another in its place. For
+# a newer one: docker buildx imagetools inspect golang:VERSION-bookworm
+FROM --platform=$BUILDPLATFORM golang:1.26.8-bookworm@sha256:a688600ca24f8a4d3ca77f95b0dd40704a9fc787c826660eb7ba0b641b8b175d AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download

@@ -48,6 +48,7 @@ test: tools lint unit
 
 lint: $(LINT)
 	@out="$$($(LINT) fmt --diff)"; test -z "$$out" || { echo "$$out"; echo 'make fmt mends the format'; exit 1; }
+	@out="$$($(GO) mod tidy -diff)" || { echo "$$out"; echo 'go mod tidy mends go.mod and go.sum'; exit 1; }
 	$(PLAIN) $(GO) vet ./...
 	$(PLAIN) $(LINT) run ./...
 

@@ -49,7 +49,7 @@ var _ channeltest.FileRig = (*rig)(nil)
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	s, err := sim.New(sim.Options{
-		FirstUpdateID: 1000, Seed: 1, WebhookRetry: time.Millisecond,
+		FirstUpdateID: 1000, Seed: 1, WebhookRetry: time.Millisecond, Pace: -1,
 		Bots: []sim.Bot{
 			{Token: token, Username: "Parley_bot", Name: "Parley", CanReadAllGroupMessages: true},
 			{Token: "43:another", Username: "other_bot"},

@@ -54,7 +54,7 @@ func TestASupervisorRunsTheSignalCLIOfSim(t *testing.T) {
 // sims starts the two servers in this process.
 func sims(t *testing.T, brain model.Brain) (*telegram.Server, *model.Server) {
 	t.Helper()
-	tg, err := telegram.New(telegram.Options{Bots: []telegram.Bot{{Token: token, Username: "parley_bot", Name: "parley"}}})
+	tg, err := telegram.New(telegram.Options{Pace: -1, Bots: []telegram.Bot{{Token: token, Username: "parley_bot", Name: "parley"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

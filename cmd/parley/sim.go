@@ -98,6 +98,14 @@ command: GET /sim/books, GET /sim/bill, POST /sim/faults.`,
 	return c
 }
 
+// telegramPace is that of Telegram's limits, as asked for.
+func (o simOptions) telegramPace() float64 {
+	if o.limits {
+		return 1
+	}
+	return -1
+}
+
 func simulate(ctx context.Context, p program, o simOptions) error {
 	var first int64
 	if o.seed == 0 {
@@ -113,7 +121,7 @@ func simulate(ctx context.Context, p program, o simOptions) error {
 		mo.Keys = []string{o.key}
 	}
 	platform, err := telegram.New(telegram.Options{
-		Addr: o.telegram, Seed: o.seed, FirstUpdateID: first, RateLimits: o.limits,
+		Addr: o.telegram, Seed: o.seed, FirstUpdateID: first, Pace: o.telegramPace(),
 		Bots: []telegram.Bot{{Token: o.token, Username: o.username, Name: o.username, CanReadAllGroupMessages: true}},
 	})
 	if err != nil {

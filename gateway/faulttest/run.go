@@ -109,7 +109,7 @@ func Open(t testing.TB, o Options) *Run {
 		brain = o.Brain(r.Load)
 	}
 	tg, err := telegram.New(telegram.Options{
-		Seed: o.Seed, WebhookRetry: 10 * time.Millisecond, Keep: 1 << 20,
+		Seed: o.Seed, WebhookRetry: 10 * time.Millisecond, Keep: 1 << 20, Pace: -1,
 		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
 	})
 	if err != nil {

@@ -107,7 +107,7 @@ func (h *House) serve() (all []server) {
 
 func (h *House) telegramOptions() telegram.Options {
 	o := telegram.Options{
-		WebhookRetry: time.Millisecond, Keep: h.o.Keep,
+		WebhookRetry: time.Millisecond, Keep: h.o.Keep, Pace: -1,
 		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
 	}
 	if h.o.Twin {

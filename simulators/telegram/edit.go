@@ -74,7 +74,7 @@ func (s *Server) change(c *call, r *room, st *stored, said formatted, markup jso
 	if old.Text == said.text && sameEntities(old.Entities, said.entities) && bytes.Equal(old.ReplyMarkup, markup) {
 		return nil, badRequest(textUnmodified)
 	}
-	if refused := s.paced(c, r); refused != nil {
+	if refused := s.paced(c, r.chat.ID, r.chat.Kind); refused != nil {
 		return nil, refused
 	}
 	now := s.opts.Now()

@@ -40,7 +40,7 @@ type platform struct {
 func start(t *testing.T, change ...func(*sim.Options)) *platform {
 	t.Helper()
 	o := sim.Options{
-		Seed: 7, FirstUpdateID: 1000,
+		Seed: 7, FirstUpdateID: 1000, Pace: -1,
 		Bots: []sim.Bot{{Token: token, Username: "parley_bot", Name: "Parley"}, {Token: token2, Username: "other_bot", CanReadAllGroupMessages: true}},
 	}
 	for _, c := range change {

@@ -3,7 +3,7 @@ package telegram
 import "time"
 
 // holdKey names what a retry_after holds back: a chat of a bot, a whole bot
-// (chat 0), or one method without a chat.
+// (chat 0), or one method without a chat. A forum is one chat, whatever the topic.
 type holdKey struct {
 	bot    int64
 	chat   int64
@@ -17,22 +17,33 @@ func callKey(bot, chat int64, method string) holdKey {
 	return holdKey{bot: bot, method: method}
 }
 
-// held returns how long a call must still wait. The caller holds the lock.
+// penalty is a retry_after that was answered.
+type penalty struct {
+	until time.Time
+	first time.Duration // as the first answer said; each call within it adds as much
+	told  map[int64]bool
+}
+
+// held returns how long a call must still wait, which the call itself makes longer:
+// bots that went on calling were held for hours. In a chat that was not told of the
+// bot's penalty yet a call is only told of it. The caller holds the lock.
 func (s *Server) held(bot, chat int64, method string, now time.Time) time.Duration {
-	if len(s.holds) == 0 {
-		return 0
-	}
 	var left time.Duration
 	for _, k := range []holdKey{{bot: bot}, callKey(bot, chat, method)} {
-		until, ok := s.holds[k]
+		p, ok := s.holds[k]
 		if !ok {
 			continue
 		}
-		if !until.After(now) {
+		if !p.until.After(now) {
 			delete(s.holds, k)
 			continue
 		}
-		left = max(left, until.Sub(now))
+		if p.told[chat] {
+			p.until = p.until.Add(p.first)
+			s.holds[k] = p
+		}
+		p.told[chat] = true
+		left = max(left, p.until.Sub(now))
 	}
 	return left
 }
@@ -42,7 +53,8 @@ func (s *Server) hold(bot, chat int64, method string, seconds int, global bool, 
 	if global {
 		k = holdKey{bot: bot}
 	}
-	s.holds[k] = now.Add(time.Duration(seconds) * time.Second)
+	d := time.Duration(seconds) * time.Second
+	s.holds[k] = penalty{until: now.Add(d), first: d, told: map[int64]bool{chat: true}}
 }
 
 // seconds rounds up: Telegram never asks for less than one.
@@ -52,37 +64,80 @@ func seconds(d time.Duration) int {
 
 type rateKey struct{ bot, chat int64 }
 
-// limited applies the published rates to a send or an edit and returns the
-// seconds to wait, or 0. The caller holds the lock.
-func (s *Server) limited(bot int64, c Chat, now time.Time) int {
-	perChat, window := 1, time.Second
-	if c.Kind != Private {
-		perChat, window = 20, time.Minute
+// rate is so many calls in a time.
+type rate struct {
+	most   int
+	window time.Duration
+}
+
+// The published limits: core.telegram.org/bots/faq, "My bot is hitting limits".
+// The short bursts that Telegram "may allow" in a chat it may also refuse; so does
+// the server.
+var (
+	ratePerBot   = rate{30, time.Second}
+	ratePerChat  = rate{1, time.Second}
+	ratePerGroup = rate{20, time.Minute}
+)
+
+// limited counts a message, an edit of one or, with chat 0, another call that the
+// bot's own limit counts, and returns for how long it is refused instead, if it is;
+// global: because of the bot's own limit. The caller holds the lock.
+func (s *Server) limited(bot, chat int64, kind Kind, now time.Time) (wait time.Duration, global bool) {
+	if s.opts.Pace < 0 {
+		return 0, false
 	}
-	wait := max(s.room(rateKey{bot, c.ID}, perChat, window, now), s.room(rateKey{bot, 0}, 30, time.Second, now))
-	if c.Kind != Private && wait == 0 {
-		if sent := s.rates[rateKey{bot, c.ID}]; len(sent) > 0 {
-			wait = max(sent[len(sent)-1].Add(time.Second).Sub(now), 0)
+	all, one := rateKey{bot, 0}, rateKey{bot, chat}
+	wait = s.room(all, ratePerBot, now)
+	global = wait > 0
+	if chat != 0 {
+		inChat := s.room(one, ratePerChat, now)
+		if kind != Private {
+			inChat = max(inChat, s.room(one, ratePerGroup, now))
+		}
+		if inChat > wait {
+			wait, global = inChat, false
 		}
 	}
 	if wait > 0 {
-		return seconds(wait)
+		return wait, global
 	}
-	for _, k := range []rateKey{{bot, c.ID}, {bot, 0}} {
-		s.rates[k] = append(s.rates[k], now)
+	s.rates[all] = append(s.rates[all], now)
+	if chat != 0 {
+		s.rates[one] = append(s.rates[one], now)
 	}
-	return 0
+	return 0, false
 }
 
-// room tells how long until another message fits into the window.
-func (s *Server) room(k rateKey, most int, window time.Duration, now time.Time) time.Duration {
-	sent := s.rates[k]
-	for len(sent) > 0 && !sent[0].Add(window).After(now) {
-		sent = sent[1:]
+// room returns how long it is until another call fits, and forgets what no limit
+// counts any more.
+func (s *Server) room(k rateKey, r rate, now time.Time) time.Duration {
+	calls := s.rates[k]
+	oldest := ratePerGroup.window
+	if k.chat == 0 {
+		oldest = ratePerBot.window
 	}
-	s.rates[k] = sent
-	if len(sent) < most {
+	for len(calls) > 0 && !calls[0].Add(s.scaled(oldest)).After(now) {
+		calls = calls[1:]
+	}
+	s.rates[k] = calls
+	if len(calls) < r.most {
 		return 0
 	}
-	return sent[0].Add(window).Sub(now)
+	return max(calls[len(calls)-r.most].Add(s.scaled(r.window)).Sub(now), 0)
+}
+
+// scaled is a time of the published limits at the server's pace.
+func (s *Server) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / s.opts.Pace)
+}
+
+// paced refuses a call that is one too many. The caller holds the lock.
+func (s *Server) paced(c *call, chat int64, kind Kind) *refusal {
+	now := s.opts.Now()
+	wait, global := s.limited(c.account.bot.ID, chat, kind, now)
+	if wait == 0 {
+		return nil
+	}
+	s.hold(c.account.bot.ID, chat, c.method, seconds(wait), global, now)
+	return tooMany(seconds(wait))
 }

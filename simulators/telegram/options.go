@@ -54,9 +54,11 @@ type Options struct {
 	// answered with a 2xx, doubled by each further one up to 64 times as much;
 	// zero: one second. Webhooks are served by Run only.
 	WebhookRetry time.Duration
-	// RateLimits switches on the published limits: one message per second
-	// and chat, 20 per minute and group, 30 per second overall.
-	RateLimits bool
+	// Pace is how many times the published limits a bot may send and edit: one
+	// message a second in a chat and 20 a minute in a group, be it a forum with
+	// many topics, and 30 calls a second in all. Zero: 1. Negative: no limits.
+	// A retry_after is in true seconds at any pace.
+	Pace float64
 	// FirstUpdateID is the first update id of every bot; zero: random.
 	FirstUpdateID int64
 }
@@ -75,6 +77,7 @@ func (o *Options) complete() error {
 	}
 	o.WebhookRetry = cmp.Or(o.WebhookRetry, time.Second)
 	o.Keep = cmp.Or(o.Keep, 100_000)
+	o.Pace = cmp.Or(o.Pace, 1)
 	o.History = max(cmp.Or(o.History, 10_000), 1)
 	if len(o.Bots) == 0 {
 		return errNoBots

@@ -169,25 +169,11 @@ func (s *Server) lay(c *call, r *room, m *wireMessage, d *DocumentEntry) (any, *
 	if reply != nil && reply.IsTopicMessage {
 		thread = reply.MessageThreadID // an answer goes where the question stands
 	}
-	if refused := s.paced(c, r); refused != nil {
+	if refused := s.paced(c, r.chat.ID, r.chat.Kind); refused != nil {
 		return nil, refused
 	}
 	m.MessageThreadID, m.IsTopicMessage, m.ReplyTo, m.Quote = thread, thread != 0, reply, quote
 	return s.post(c, r, h, m, d), nil
-}
-
-// paced applies the realistic rates.
-func (s *Server) paced(c *call, r *room) *refusal {
-	if !s.opts.RateLimits {
-		return nil
-	}
-	now := s.opts.Now()
-	after := s.limited(c.account.bot.ID, r.chat, now)
-	if after == 0 {
-		return nil
-	}
-	s.hold(c.account.bot.ID, r.chat.ID, c.method, after, false, now)
-	return tooMany(after)
 }
 
 // post puts a bot's message into the chat and the books.

@@ -36,7 +36,7 @@ type Server struct {
 	queries  map[string]bool // callback queries that may be answered
 	books    *books
 	plans    stage.Plans[Fault]
-	holds    map[holdKey]time.Time
+	holds    map[holdKey]penalty
 	rates    map[rateKey][]time.Time
 	lastID   int64 // files, queries, albums and chats made up here
 }
@@ -78,7 +78,7 @@ func (s *Server) reset() {
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Touch()
 	s.plans.Clear()
-	s.holds, s.rates = map[holdKey]time.Time{}, map[rateKey][]time.Time{}
+	s.holds, s.rates = map[holdKey]penalty{}, map[rateKey][]time.Time{}
 	s.lastID = 0
 }
 

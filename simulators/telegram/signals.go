@@ -36,6 +36,9 @@ func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
+	if refused := s.paced(c, 0, r.chat.Kind); refused != nil {
+		return nil, refused
+	}
 	s.signal(SignalEntry{
 		Bot: c.account.bot.Username, Kind: "action", ChatID: r.chat.ID, ThreadID: thread, Text: c.args["action"],
 	}, nil)

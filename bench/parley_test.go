@@ -65,7 +65,7 @@ func (p plan) channels() (c gateway.ChannelsConfig) {
 		}}
 	default:
 		c.Telegram = map[string]gateway.TelegramConfig{"tg": {
-			Token: gateway.NewSecret(token), APIURL: p.Telegram, Access: access, WhileBusy: busy,
+			Token: gateway.NewSecret(token), APIURL: p.Telegram, Access: access, WhileBusy: busy, Pace: 1000,
 		}}
 	}
 	return c

@@ -72,6 +72,14 @@ type Streamer interface {
 	End(ctx context.Context, to sessionkeys.Address, messageID string) error
 }
 
+// Pacer is a channel whose network takes only so much in a time.
+type Pacer interface {
+	// Wait is how long it is until the network may be given another message for the
+	// place; 0: now. A Send, Edit or SendFile before that, and a Begin, Grow or Typing
+	// for which there is no room, makes no call and fails as RateLimit.
+	Wait(to sessionkeys.Address) time.Duration
+}
+
 // Finder can look up what became of a send whose answer was lost.
 type Finder interface {
 	// Find looks for the message that was sent to the place as Reply.ID id, not

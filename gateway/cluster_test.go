@@ -248,7 +248,7 @@ state_dir: %s
 name: %s
 broker: {url: "%s", replicas: 3}
 store: {redis: {url: "%s"}}
-channels: {telegram: {tg: {token: "%s", api_url: %s, access: {everyone: true}, while_busy: queue}}}
+channels: {telegram: {tg: {token: "%s", api_url: %s, pace: 200, access: {everyone: true}, while_busy: queue}}}
 providers: {sim: {kind: anthropic, base_url: %s, prices: demo}}
 agents: {main: {model: sim/demo}}
 ops: {listen: "127.0.0.1:0"}

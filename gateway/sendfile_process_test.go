@@ -52,7 +52,7 @@ name: %s
 roles: [%s]
 broker: {url: "%s", lease: 2s}
 store: {redis: {url: "%s"}}
-channels: {telegram: {tg: {token: "%s", api_url: %s, access: {everyone: true}}}}
+channels: {telegram: {tg: {token: "%s", api_url: %s, pace: 200, access: {everyone: true}}}}
 providers: {sim: {kind: anthropic, base_url: %s, prices: demo}}
 agents: {main: {model: sim/demo}}
 worker: {lease: 2s}

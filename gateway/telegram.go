@@ -15,7 +15,10 @@ import (
 type TelegramConfig struct {
 	Token  Secret `yaml:"token"`
 	APIURL string `yaml:"api_url"` // default https://api.telegram.org
-	Agent  string `yaml:"agent"`   // which agent answers; default main
+	// Pace is how many times the limits that Telegram publishes the bot may send and
+	// edit, for a bot to which Telegram allows more. Default 1.
+	Pace  int    `yaml:"pace"`
+	Agent string `yaml:"agent"` // which agent answers; default main
 	// Webhook has Telegram bring updates to the listener of Config.Webhooks.
 	// Default: parley asks for them by long polls.
 	Webhook telegram.Webhook `yaml:"webhook"`
@@ -45,7 +48,7 @@ func (t TelegramConfig) account(name string) account {
 		person: telegram.CheckPerson, group: telegram.CheckGroup, id: telegram.Bot(t.Token), idKey: "token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
 			return telegram.New(telegram.Options{
-				Name: name, Token: t.Token, APIURL: t.APIURL, Webhook: t.Webhook, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+				Name: name, Token: t.Token, APIURL: t.APIURL, Webhook: t.Webhook, Pace: float64(t.Pace), Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
 	}
@@ -58,6 +61,7 @@ func (t TelegramConfig) account(name string) account {
 // defaults fills in what is not said.
 func (t TelegramConfig) defaults() TelegramConfig {
 	t.WhileBusy = t.waiting().Defaults().WhileBusy
+	t.Pace = cmp.Or(t.Pace, 1)
 	t.Agent = cmp.Or(t.Agent, "main")
 	t.BudgetPerDay = cmp.Or(t.BudgetPerDay, budgets.None)
 	return t
@@ -70,5 +74,6 @@ func (t TelegramConfig) validate(_ Config, _ string, add func(key, format string
 		check("token", telegram.CheckToken(t.Token))
 	}
 	check("api_url", telegram.CheckAPIURL(t.APIURL))
+	check("pace", telegram.CheckPace(t.Pace))
 	check("webhook", t.Webhook.Validate(t.APIURL))
 }

@@ -55,6 +55,15 @@ func CheckAPIURL(s string) error {
 	return nil
 }
 
+// CheckPace says whether the limits that Telegram publishes may be taken so many
+// times.
+func CheckPace(times int) error {
+	if times < 1 || times > 1000 {
+		return fmt.Errorf("%d is no pace: from 1 to 1000 times what Telegram allows every bot, and 1 unless it allows yours more", times)
+	}
+	return nil
+}
+
 // CheckPerson says whether id can be a person's.
 func CheckPerson(id string) error {
 	n, err := strconv.ParseInt(id, 10, 64)

@@ -59,7 +59,7 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 	}
 	again := rewinder(content)
 	for {
-		result, err := c.paced(method, chat, func() (json.RawMessage, error) { return c.upload(ctx, method, p, f, content) })
+		result, err := c.paced(method, spot{chat, thread}, final, func() (json.RawMessage, error) { return c.upload(ctx, method, p, f, content) })
 		switch {
 		case err == nil:
 			return receipt(method, result)

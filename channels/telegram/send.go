@@ -27,6 +27,10 @@ const generalTopic = "1"
 // refusal, so the message never arrives twice. Every other failure is the
 // caller's to repeat or not.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	return c.send(ctx, r, final)
+}
+
+func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (channels.Receipt, error) {
 	const method = "sendMessage"
 	chat, thread, err := place(method, r.To)
 	if err != nil {
@@ -49,7 +53,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 		p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 	}
 	for {
-		result, err := c.inChat(ctx, method, chat, func(ctx context.Context) error {
+		result, err := c.inChat(ctx, method, spot{chat, thread}, k, func(ctx context.Context) error {
 			_, err := c.bot.SendMessage(ctx, p)
 			return err
 		})
@@ -82,11 +86,9 @@ func receipt(method string, result json.RawMessage) (channels.Receipt, error) {
 	return channels.Receipt{MessageID: strconv.FormatInt(sent.MessageID, 10)}, nil
 }
 
-// Edit changes the text of a message. Repeating it is harmless: a message that
-// reads so already is a success.
-func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+func (c *Channel) edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body, k class) error {
 	const method = "editMessageText"
-	chat, _, err := place(method, to)
+	chat, thread, err := place(method, to)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID st
 		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(),
 	}
 	for {
-		_, err := c.inChat(ctx, method, chat, func(ctx context.Context) error {
+		_, err := c.inChat(ctx, method, spot{chat, thread}, k, func(ctx context.Context) error {
 			_, err := c.bot.EditMessageText(ctx, p)
 			return err
 		})
@@ -113,14 +115,15 @@ func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID st
 	}
 }
 
-// Typing shows that the bot is writing, for TypingFor.
+// Typing shows that the bot is writing, for TypingFor, when there is room for it;
+// otherwise it fails as RateLimit, and nothing was called.
 func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 	const method = "sendChatAction"
 	chat, thread, err := place(method, to)
 	if err != nil {
 		return err
 	}
-	_, err = c.inChat(ctx, method, chat, func(ctx context.Context) error {
+	_, err = c.inChat(ctx, method, spot{chat, thread}, sign, func(ctx context.Context) error {
 		_, err := c.bot.SendChatAction(ctx, &bot.SendChatActionParams{
 			ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping,
 		})

@@ -24,7 +24,7 @@ func newCanned(t *testing.T, h http.HandlerFunc, change ...func(*telegram.Option
 	t.Cleanup(s.Close)
 	o := telegram.Options{
 		Name: "tg", Token: channels.NewSecret(token), APIURL: s.URL,
-		MinPause: time.Millisecond, MaxPause: time.Millisecond, SendTimeout: 20 * time.Second,
+		MinPause: time.Millisecond, MaxPause: time.Millisecond, SendTimeout: 20 * time.Second, Pace: -1,
 	}
 	for _, c := range change {
 		c(&o)

@@ -36,7 +36,7 @@ func TestTelegramIsAChannel(t *testing.T) {
 		"by webhook, ten at once": func(t testing.TB) channeltest.Rig { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			channeltest.Run(t, channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Files: true}, open)
+			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, LostAnswer: true, Files: true}, open)
 		})
 	}
 }
@@ -48,13 +48,20 @@ var _ channeltest.FileRig = (*rig)(nil)
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	s, err := sim.New(sim.Options{
+	return newRigWith(t, func(*sim.Options) {})
+}
+
+func newRigWith(t testing.TB, change func(*sim.Options)) *rig {
+	t.Helper()
+	o := sim.Options{
 		FirstUpdateID: 1000, Seed: 1, WebhookRetry: time.Millisecond, Pace: -1,
 		Bots: []sim.Bot{
 			{Token: token, Username: "Parley_bot", Name: "Parley", CanReadAllGroupMessages: true},
 			{Token: "43:another", Username: "other_bot"},
 		},
-	})
+	}
+	change(&o)
+	s, err := sim.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +87,7 @@ func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Ch
 	o := telegram.Options{
 		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, ConflictPause: 5 * time.Millisecond,
-		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second,
+		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second, Pace: -1,
 	}
 	for _, c := range change {
 		c(&o)

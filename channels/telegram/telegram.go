@@ -67,6 +67,11 @@ type Options struct {
 	MaxAnswer     int64         // longest answer in bytes; default 16 MiB
 	MessageUnits  int           // longest message in UTF-16 units; default 4000, at most 4096
 
+	// Pace is how many times the limits that Telegram publishes the bot may send and
+	// edit. Default 1; more is for a bot to which Telegram allows more.
+	// Negative: only the waits that Telegram asks for hold.
+	Pace float64
+
 	Observer channels.Observer // default channels.Nobody
 	Log      *slog.Logger      // default: no log
 	Now      func() time.Time  // default time.Now
@@ -86,12 +91,16 @@ type Channel struct {
 	bot       *bot.Bot
 	hook      *hook // nil: it polls
 	waits     receive.Waits
+	allowance *allowance
+	drafts    drafts
 	receiving atomic.Bool
 }
 
 var (
 	_ channels.Channel    = (*Channel)(nil)
 	_ channels.Editor     = (*Channel)(nil)
+	_ channels.Streamer   = (*Channel)(nil)
+	_ channels.Pacer      = (*Channel)(nil)
 	_ channels.Typer      = (*Channel)(nil)
 	_ channels.Hooked     = (*Channel)(nil)
 	_ channels.Fetcher    = (*Channel)(nil)
@@ -122,6 +131,7 @@ func New(o Options) (*Channel, error) {
 	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, 30*time.Second))
 	o.ConflictPause = cmp.Or(o.ConflictPause, 30*time.Second)
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
+	o.Pace = cmp.Or(o.Pace, 1)
 	if o.Observer == nil {
 		o.Observer = channels.Nobody{}
 	}
@@ -140,6 +150,7 @@ func New(o Options) (*Channel, error) {
 		o: o, http: newPoster(o.Token, base, o.MaxAnswer), hook: newHook(o),
 		waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd},
 	}
+	c.allowance = newAllowance(&c.waits, o.Now, o.Pace)
 	var err error
 	c.bot, err = bot.New(placeholder,
 		bot.WithSkipGetMe(),

@@ -54,7 +54,7 @@ func TestASupervisorRunsTheSignalCLIOfSim(t *testing.T) {
 // sims starts the two servers in this process.
 func sims(t *testing.T, brain model.Brain) (*telegram.Server, *model.Server) {
 	t.Helper()
-	tg, err := telegram.New(telegram.Options{Pace: -1, Bots: []telegram.Bot{{Token: token, Username: "parley_bot", Name: "parley"}}})
+	tg, err := telegram.New(telegram.Options{Pace: 200, Bots: []telegram.Bot{{Token: token, Username: "parley_bot", Name: "parley"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func written(t *testing.T, api, base, ops string) string {
 	file := filepath.Join(t.TempDir(), "parley.yaml")
 	text := fmt.Sprintf(`state_dir: state
 log: {level: debug, format: json}
-channels: {telegram: {tg: {token: "${TOKEN}", api_url: %q, access: {people: ["1001"]}}}}
+channels: {telegram: {tg: {token: "${TOKEN}", api_url: %q, pace: 200, access: {people: ["1001"]}}}}
 providers: {sim: {kind: openai, base_url: "%s/v1", api_key: "${KEY}", prices: demo}}
 agents: {main: {model: sim/demo}}
 worker: {grace: 30s}

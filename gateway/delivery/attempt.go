@@ -40,6 +40,9 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		return a.drop(ctx)
 	}
 	if len(a.d.Parts) == 0 {
+		if err := a.makeRoom(ctx, 0); err != nil {
+			return err
+		}
 		if err := a.prepare(ctx); err != nil {
 			return err
 		}
@@ -158,6 +161,9 @@ func (a *attempt) part(ctx context.Context, i int) error {
 			continue
 		}
 		if p.State != marked {
+			if err := a.makeRoom(ctx, i); err != nil {
+				return err
+			}
 			if err := a.advance(ctx, a.begun(i)); err != nil {
 				return err
 			}

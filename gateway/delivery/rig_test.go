@@ -458,3 +458,10 @@ func (r *rig) wantCalls(want ...string) {
 		r.t.Errorf("the network got\n%q, want\n%q", got, want)
 	}
 }
+
+// dead reports whether the process has died.
+func (f *faults) dead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.die > 0 && f.n >= f.die
+}

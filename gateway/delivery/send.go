@@ -73,7 +73,8 @@ func (a *attempt) into(ctx context.Context, to sessionkeys.Address, id string, b
 	return r, err, true
 }
 
-// sent keeps the receipt of a part. The next one is marked with it.
+// sent keeps the receipt of a part. The next one is marked with it, if it can follow
+// at once.
 func (a *attempt) sent(ctx context.Context, i int, r channels.Receipt) error {
 	m := a.mark(i, sessions.Sending, sessions.Sent, "")
 	m.MessageID = r.MessageID
@@ -81,7 +82,7 @@ func (a *attempt) sent(ctx context.Context, i int, r channels.Receipt) error {
 	if i+1 < len(a.d.Parts) && a.d.Parts[i+1].State == sessions.Queued {
 		if a.isFile(i) {
 			marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Failed, unneeded))
-		} else {
+		} else if a.roomIn() <= 0 {
 			marks = append(marks, a.begun(i+1))
 		}
 	}
@@ -115,6 +116,9 @@ func (a *attempt) failed(ctx context.Context, i int, ce *channels.Error, try int
 			wait = time.Second
 		}
 		log.Info("waiting as the network asks", "wait", wait)
+		if err := a.leavePreview(ctx, i, wait); err != nil {
+			return err
+		}
 		return a.again(ctx, i, wait)
 	case channels.Unsent, channels.Unauthorized:
 		reason := "network"

@@ -109,7 +109,7 @@ func Open(t testing.TB, o Options) *Run {
 		brain = o.Brain(r.Load)
 	}
 	tg, err := telegram.New(telegram.Options{
-		Seed: o.Seed, WebhookRetry: 10 * time.Millisecond, Keep: 1 << 20, Pace: -1,
+		Seed: o.Seed, WebhookRetry: 10 * time.Millisecond, Keep: 1 << 20, Pace: limitsPace,
 		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
 	})
 	if err != nil {
@@ -184,6 +184,9 @@ func prices(t testing.TB) map[string]model.Price {
 	}}
 }
 
+// limitsPace is how many times Telegram's limits hold, on both sides.
+const limitsPace = 200
+
 // config writes the configuration of process number i, which reaches Telegram and
 // the model at these addresses, and returns its path.
 func (r *Run) config(i int, tg, llm string) (string, error) {
@@ -193,7 +196,7 @@ func (r *Run) config(i int, tg, llm string) (string, error) {
 	}
 	all := map[string]string{
 		"name":      fmt.Sprintf("process-%d", i),
-		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue%s}}}", Token, tg, webhook),
+		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue, pace: %d%s}}}", Token, tg, limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
 		"agents":    "{main: {model: sim/demo, tools: [read_file, write_file, edit_file, sessions_spawn]}}",
 		"subagents": "{max_concurrent: 64}",

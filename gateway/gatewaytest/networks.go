@@ -30,6 +30,10 @@ const (
 // AllNetworks are all three.
 func AllNetworks() []Network { return []Network{Telegram, Slack, Signal} }
 
+// Pace is how many times Telegram's limits hold in a house, on both sides, so that
+// tests are quick.
+const Pace = 200
+
 // What the bot is on Slack and Signal.
 const (
 	SlackBotToken = "xoxb-4200000001-AAtest"
@@ -107,7 +111,7 @@ func (h *House) serve() (all []server) {
 
 func (h *House) telegramOptions() telegram.Options {
 	o := telegram.Options{
-		WebhookRetry: time.Millisecond, Keep: h.o.Keep, Pace: -1,
+		WebhookRetry: time.Millisecond, Keep: h.o.Keep, Pace: Pace,
 		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
 	}
 	if h.o.Twin {
@@ -168,7 +172,7 @@ func (h *House) channels() (c gateway.ChannelsConfig) {
 	access := intake.Access{Everyone: true}
 	if h.Telegram != nil {
 		c.Telegram = map[string]gateway.TelegramConfig{string(Telegram): {
-			Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: worker.Queue,
+			Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: worker.Queue, Pace: Pace,
 		}}
 	}
 	if h.Slack != nil {

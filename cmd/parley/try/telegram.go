@@ -23,7 +23,6 @@ func newTelegram(Options) (network, error) {
 		}},
 		// Kept state knows the updates of earlier runs: these are later ones.
 		FirstUpdateID: time.Now().UnixMilli(),
-		Pace:          -1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the chat server: %w", err)

@@ -1,0 +1,209 @@
+package telegram_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/channels/telegram"
+	sim "parley/simulators/telegram"
+)
+
+// newPaced is a simulated Telegram that holds the bot to its limits, by a clock
+// that it shares with the channels on it. Everybody has spoken there.
+func newPaced(t *testing.T) (r *rig, w *wall, ch *telegram.Channel) {
+	t.Helper()
+	w = newWall()
+	r = newRigWith(t, func(o *sim.Options) { o.Now, o.Pace = w.now, 1 })
+	for _, c := range []sim.Chat{sim.PrivateChat(ann), super, forum} {
+		r.say(t, c, ann, "hi", sim.SayOptions{})
+	}
+	return r, w, r.open(t, func(o *telegram.Options) { o.Now, o.Pace = w.now, 0 })
+}
+
+// growing is an answer that grows in a chat.
+type growing struct {
+	t     *testing.T
+	ch    *telegram.Channel
+	to    channels.Reply
+	id    string // of its message; empty: none yet
+	shown int    // how often it was shown
+}
+
+// grow shows a little more of the answer, if it may be.
+func (g *growing) grow(n int) {
+	g.t.Helper()
+	g.to.Body.Text = fmt.Sprint("word ", n)
+	var err error
+	if g.id == "" {
+		var r channels.Receipt
+		r, err = g.ch.Begin(g.t.Context(), g.to)
+		g.id = r.MessageID
+	} else {
+		err = g.ch.Grow(g.t.Context(), g.to.To, g.id, g.to.Body)
+	}
+	switch {
+	case err == nil:
+		g.shown++
+	case wrong(err).Kind != channels.RateLimit:
+		g.t.Fatal(err)
+	}
+}
+
+// finish brings the last text as delivery does, and returns how long it waited.
+func (g *growing) finish(w *wall, text string) (waited time.Duration) {
+	g.t.Helper()
+	g.to.Body.Text = text
+	for {
+		err := g.ch.Edit(g.t.Context(), g.to.To, g.id, g.to.Body)
+		if err == nil {
+			return waited
+		}
+		e := wrong(err)
+		if e.Kind != channels.RateLimit {
+			g.t.Fatal(err)
+		}
+		waited += e.RetryAfter
+		w.advance(e.RetryAfter)
+	}
+}
+
+// firstday T1. Answers that grow for minutes, in a direct message, in a group and in
+// two topics of a forum, while the bot seems to type everywhere.
+func TestPace_NothingIsRefusedWhileAnswersGrow(t *testing.T) {
+	t.Parallel()
+	r, w, ch := newPaced(t)
+	var topics []string
+	for range 2 {
+		id, err := r.CreateTopic(forum, ann, "topic", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		topics = append(topics, decimal(id))
+	}
+	all := []*growing{
+		{t: t, ch: ch, to: to(ann.ID, "", "")},
+		{t: t, ch: ch, to: to(super.ID, "", "")},
+		{t: t, ch: ch, to: to(forum.ID, topics[0], "")},
+		{t: t, ch: ch, to: to(forum.ID, topics[1], "")},
+	}
+	for n := range 1800 { // three minutes
+		for _, g := range all {
+			g.grow(n)
+			_ = ch.Typing(t.Context(), g.to.To) // what is too much is dropped
+		}
+		w.advance(100 * time.Millisecond)
+	}
+	for i, g := range all {
+		if g.id == "" {
+			t.Errorf("answer %d was never shown", i)
+			continue
+		}
+		if waited := g.finish(w, "the end"); waited > 3*time.Second {
+			t.Errorf("the end waits %s in %s", waited, g.to.To.Peer)
+		}
+	}
+	books := r.Books()
+	if books.Totals.Refused > 0 {
+		t.Errorf("%d calls were refused", books.Totals.Refused)
+	}
+	for _, g := range all[:2] {
+		checkPreviews(t, g, books)
+	}
+	if n := all[2].shown + all[3].shown; n > 3*14+5 {
+		t.Errorf("a forum was shown %d previews in three minutes", n)
+	}
+}
+
+// checkPreviews holds the messages and edits of a chat to what was promised.
+func checkPreviews(t *testing.T, g *growing, b sim.Book) {
+	t.Helper()
+	if g.shown < 20 {
+		t.Errorf("an answer in %s was shown %d times in three minutes", g.to.To.Peer, g.shown)
+	}
+	apart := 1500 * time.Millisecond
+	if g.to.To.Peer[0] == '-' {
+		apart = 3 * time.Second
+	}
+	var at []time.Time
+	for _, c := range b.Calls {
+		if decimal(c.ChatID) == g.to.To.Peer && (c.Method == "sendMessage" || c.Method == "editMessageText") {
+			at = append(at, c.At)
+		}
+	}
+	at = at[:len(at)-1] // the end
+	for i := range at {
+		if i > 0 && at[i].Sub(at[i-1]) < apart {
+			t.Errorf("previews %s apart in %s", at[i].Sub(at[i-1]), g.to.To.Peer)
+		}
+		if i >= 14 && at[i].Sub(at[i-14]) < time.Minute {
+			t.Errorf("15 previews in %s in %s", at[i].Sub(at[i-14]), g.to.To.Peer)
+		}
+	}
+}
+
+// firstday T1. The promise: never in a penalty longer than Telegram's first answer.
+func TestPace_NoCallFallsIntoAPenalty(t *testing.T) {
+	t.Parallel()
+	r, w, ch := newPaced(t)
+	g := &growing{t: t, ch: ch, to: to(super.ID, "", "")}
+	g.grow(0)
+	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "editMessageText", Next: 1, RetryAfter: 40})
+	for n := range 100 { // ten seconds; the first edit falls at three
+		w.advance(100 * time.Millisecond)
+		g.grow(n)
+		_ = ch.Typing(t.Context(), g.to.To)
+	}
+	if wait := ch.Wait(g.to.To); wait != 33*time.Second {
+		t.Errorf("the channel names a wait of %s, want 33s", wait)
+	}
+	if waited := g.finish(w, "the end"); waited != 33*time.Second {
+		t.Errorf("the end waited %s, want 33s", waited)
+	}
+	if n := r.Totals().Violations; n != 0 {
+		t.Errorf("%d calls fell into the penalty", n)
+	}
+}
+
+// firstday T11. The last text of a long answer often stands there already.
+func TestEdit_ATextThatStandsThereIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	r, w, ch := newPaced(t)
+	g := &growing{t: t, ch: ch, to: to(ann.ID, "", "")}
+	g.grow(1)
+	w.advance(time.Minute)
+	g.grow(2)
+	for range 3 { // the first message of a long answer is full
+		w.advance(time.Minute)
+		g.grow(2)
+	}
+	if waited := g.finish(w, "word 2"); waited != 0 {
+		t.Errorf("the end waited %s", waited)
+	}
+	edits := 0
+	for _, c := range r.Books().Calls {
+		if c.Method == "editMessageText" {
+			edits++
+		}
+	}
+	if edits != 1 {
+		t.Errorf("%d edits, want 1", edits)
+	}
+}
+
+// A message that Telegram refuses is none, and another may follow at once: the one
+// without entities, or outside of the topic.
+func TestPace_WhatIsRefusedTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	r, _, ch := newPaced(t)
+	if _, err := ch.Send(t.Context(), to(forum.ID, "77", "hi")); err != nil {
+		t.Errorf("outside of a topic that is gone: %v", err)
+	}
+	if wait := ch.Wait(to(forum.ID, "", "").To); wait != time.Second {
+		t.Errorf("the next one waits %s, want 1s", wait)
+	}
+	if n := len(r.Sent()); n != 1 {
+		t.Errorf("%d messages, want 1", n)
+	}
+}

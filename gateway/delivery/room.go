@@ -1,0 +1,60 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/channels"
+	"parley/sessions"
+)
+
+// longWait is a wait after which an answer comes as a new message and not as an edit
+// of its preview: an edit notifies nobody, and whoever asked has looked away.
+const longWait = 10 * time.Second
+
+// makeRoom waits until the network may be given part i, before anything says that it
+// is being sent.
+func (a *attempt) makeRoom(ctx context.Context, i int) error {
+	wait := a.roomIn()
+	if wait <= 0 {
+		return nil
+	}
+	if err := a.leavePreview(ctx, i, wait); err != nil {
+		return err
+	}
+	return a.Wait(ctx, wait)
+}
+
+// roomIn is how long it is until the network may be given a message.
+func (a *attempt) roomIn() time.Duration {
+	if p, ok := a.ch.(channels.Pacer); ok {
+		return p.Wait(a.at.to)
+	}
+	return 0
+}
+
+// leavePreview has part i go as a new message, if it would go into a preview after a
+// long wait. That is noted first: whoever repeats the part must not edit the preview,
+// beside a message that may stand there.
+func (a *attempt) leavePreview(ctx context.Context, i int, wait time.Duration) error {
+	if _, paced := a.ch.(channels.Pacer); !paced || i > 0 || wait < longWait {
+		return nil
+	}
+	if id, _ := a.previews.target(a.d, a.at); id == "" {
+		return nil
+	}
+	if err := a.Store.Preview(context.WithoutCancel(ctx), a.d.Turn, ""); err != nil {
+		return fmt.Errorf("note that an answer goes beside its preview: %w", err)
+	}
+	a.previews.drop(a.d)
+	a.Logger.Info("an answer goes beside its preview, after a long wait", "channel", a.name, "delivery", a.d.ID, "wait", wait)
+	return nil
+}
+
+// drop forgets the message that shows d's turn: it stays as it is.
+func (ps *previews) drop(d *sessions.Delivery) {
+	p := ps.of(d.Turn)
+	p.messageID, p.tried, p.doubt, p.over = "", true, false, true
+	d.Preview = ""
+}

@@ -1,0 +1,122 @@
+package delivery_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/delivery"
+	"parley/sessionkeys"
+)
+
+// paced is a network that takes only so much in a time.
+type paced struct {
+	*net
+	wait func() time.Duration
+}
+
+func (p paced) Wait(sessionkeys.Address) time.Duration { return p.wait() }
+
+func pacing(n *net, wait func() time.Duration) func(*delivery.Options) {
+	return func(o *delivery.Options) { o.Channels = []channels.Channel{paced{n, wait}} }
+}
+
+// firstday T1. A process that is killed while a part waits for room leaves no doubt.
+func TestAPartThatWaitsForRoomIsNotMarkedAsBeingSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var states []string
+	wait := func() time.Duration {
+		for _, d := range r.pending() {
+			s := ""
+			for _, p := range d.Parts {
+				s += string(p.State) + ","
+			}
+			states = append(states, s)
+		}
+		return time.Second
+	}
+	r.queue("a", "1\n2")
+	r.start(pacing(r.net, wait)).wake()
+	r.delivered()
+	// Asked before the first, with its receipt, and before the second.
+	if want := []string{"", "sending,pending,", "sent,pending,"}; !slices.Equal(states, want) {
+		t.Errorf("while waiting stood %q, want %q", states, want)
+	}
+	if want := []time.Duration{time.Second, time.Second}; !slices.Equal(r.waits, want) {
+		t.Errorf("waited %s, want %s", r.waits, want)
+	}
+	r.wantCalls("send a 1", "send a 2")
+}
+
+// firstday T1. When an edit has to wait for long its text is a new message, and
+// whatever process is killed then, no edit follows.
+func TestAnAnswerGoesBesideItsPreviewAfterALongWait(t *testing.T) {
+	t.Parallel()
+	limited := kind(channels.RateLimit)
+	limited.RetryAfter = 30 * time.Second
+	briefly := kind(channels.RateLimit)
+	briefly.RetryAfter = 3 * time.Second
+	for name, c := range map[string]struct {
+		refusal *channels.Error // of the first edit
+		wait    time.Duration   // that the channel names before
+		calls   []string
+	}{
+		"the network asks for a long wait": {limited, 0, []string{"send a half", "edit a whole in id1", "send a whole"}},
+		"the channel knows of a long wait": {nil, 30 * time.Second, []string{"send a half", "send a whole"}},
+		"a short wait":                     {briefly, 3 * time.Second, []string{"send a half", "edit a whole in id1", "edit a whole in id1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.net.script = func(n int, call call) error {
+				if call.op == "edit" && n == 1 && c.refusal != nil {
+					return c.refusal
+				}
+				return nil
+			}
+			p := r.start(pacing(r.net, func() time.Duration { return c.wait }))
+			r.begin("a", "t1")
+			p.show("a", "t1", "half")
+			r.await("a preview", func() bool { return r.counted("first") == 1 })
+			r.finish("a", "t1", "whole")
+			p.wake()
+			r.delivered()
+			r.wantCalls(c.calls...)
+		})
+	}
+}
+
+// firstday T1: the process dies when the new message was taken and not noted; the
+// next one repeats it, marked, and edits nothing.
+func TestAnAnswerBesideItsPreviewIsNeverGivenTwiceUnmarked(t *testing.T) {
+	t.Parallel()
+	for die := 1; die <= 6; die++ {
+		r := newRig(t)
+		wait := func() time.Duration { return time.Minute }
+		p := r.start(pacing(r.net, wait))
+		r.begin("a", "t1")
+		p.show("a", "t1", "half")
+		r.await("a preview", func() bool { return r.counted("first") == 1 })
+		p.end()
+		r.finish("a", "t1", "whole")
+		r.die = die
+		p = r.start(pacing(r.net, wait), func(o *delivery.Options) { o.Grace = time.Millisecond })
+		p.wake()
+		r.await("the end of a process or of the outbox", func() bool { return len(r.pending()) == 0 || p.store.dead() })
+		p.end()
+		r.die = 0
+		r.start(pacing(r.net, func() time.Duration { return 0 })).wake()
+		r.delivered()
+		whole := 0
+		for _, c := range r.net.calls {
+			if c.text == "whole" && !c.repeat {
+				whole++
+			}
+		}
+		if whole > 1 {
+			t.Errorf("dead at write %d: %q", die, r.net.log())
+		}
+	}
+}

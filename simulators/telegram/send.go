@@ -168,6 +168,9 @@ func (s *Server) lay(c *call, r *room, m *wireMessage, d *DocumentEntry) (any, *
 	}
 	if reply != nil && reply.IsTopicMessage {
 		thread = reply.MessageThreadID // an answer goes where the question stands
+		if t := r.topics[thread]; t != nil && t.closed && r.standing[c.account.bot.ID] != "administrator" {
+			return nil, badRequest("TOPIC_CLOSED")
+		}
 	}
 	if refused := s.paced(c, r.chat.ID, r.chat.Kind); refused != nil {
 		return nil, refused

@@ -66,6 +66,9 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 		case p.thread != 0 && topicGone(err) && again():
 			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
 			p.thread = 0
+		case (p.thread != 0 || p.replyTo != 0) && topicClosed(err) && again():
+			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
+			p.thread, p.replyTo = 0, 0
 		default:
 			return channels.Receipt{}, err
 		}

@@ -23,7 +23,7 @@ var errSendTimeout = errors.New("no answer in time")
 const generalTopic = "1"
 
 // Send sends one message. When Telegram refuses its entities it is sent as
-// plain text, and when its topic is gone, outside of it; both only after a
+// plain text, and when its topic is gone or closed, outside of it; both only after a
 // refusal, so the message never arrives twice. Every other failure is the
 // caller's to repeat or not.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
@@ -66,6 +66,9 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (channels
 		case p.MessageThreadID != 0 && topicGone(err):
 			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
 			p.MessageThreadID = 0
+		case (p.MessageThreadID != 0 || p.ReplyParameters != nil) && topicClosed(err):
+			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
+			p.MessageThreadID, p.ReplyParameters = 0, nil
 		default:
 			return channels.Receipt{}, err
 		}
@@ -170,6 +173,10 @@ func refused(method, why string) error {
 func topicGone(err error) bool {
 	return says(err, "message thread not found") || says(err, "topic_deleted")
 }
+
+// topicClosed: only administrators write there, until it is opened again. What
+// answers a message of the topic goes there too.
+func topicClosed(err error) bool { return says(err, "topic_closed") }
 
 // entitiesRefused: "can't parse entities", ENTITY_BOUNDS_INVALID and the like.
 func entitiesRefused(err error) bool { return says(err, "entit") }

@@ -40,6 +40,9 @@ func (r *receiver) answered(t *message) (channels.Quote, bool) {
 	if text == "" {
 		text = q.Caption
 	}
+	if text == "" {
+		text = describe(t.ReplyTo)
+	}
 	said := channels.Quote{
 		MessageID: strconv.FormatInt(q.MessageID, 10), Text: text, Author: sender(&q), FromBot: q.From != nil && q.From.ID == r.me.ID,
 	}

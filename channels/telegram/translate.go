@@ -78,6 +78,7 @@ func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (p
 		if err := json.Unmarshal(fields[kind], &t); err != nil {
 			return "", err
 		}
+		t.raw = fields[kind]
 		return "", r.said(m, &t, kind == "edited_message")
 	case "callback_query":
 		var t callbackQuery
@@ -124,6 +125,9 @@ func (r *receiver) said(m *channels.Message, t *message, edited bool) error {
 		text, entities = t.Caption, t.CaptionEntities
 	}
 	m.Attachments = attachments(t)
+	if text == "" {
+		text = describe(t.raw)
+	}
 	if text == "" && len(m.Attachments) == 0 {
 		m.Problem = "a message without text or file"
 		return nil

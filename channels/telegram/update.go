@@ -27,6 +27,9 @@ type chat struct {
 	Type    string `json:"type"`
 	Title   string `json:"title"`
 	IsForum bool   `json:"is_forum"`
+
+	FirstName string `json:"first_name"` // of a direct chat
+	LastName  string `json:"last_name"`
 }
 
 type entity struct {
@@ -69,6 +72,8 @@ type message struct {
 	VideoNote *file  `json:"video_note"`
 	Voice     *file  `json:"voice"`
 	Sticker   *file  `json:"sticker"`
+
+	raw json.RawMessage // all of it
 }
 
 // quotation is the part of a message that is answered.

@@ -1,10 +1,13 @@
 package telegram_test
 
 import (
+	"context"
+	"encoding/json"
 	"math"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	sim "parley/simulators/telegram"
 )
@@ -210,5 +213,56 @@ func TestBodiesOfJSONAreObjects(t *testing.T) {
 		if r, err := p.post(t.Context(), token, "getMe", []byte(body)); err != nil || !r.OK {
 			t.Errorf("getMe with the body %q: %+v, %v", body, r, err)
 		}
+	}
+}
+
+// firstday T0, likewise: a form without a part is never answered.
+func TestAFormWithoutAPartIsNeverAnswered(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for body, answered := range map[string]bool{"": true, "\r\n--b--\r\n": false} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		if answered {
+			ctx = t.Context()
+		}
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/bot"+token+"/deleteWebhook", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		res, err := p.client.Do(q)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		if cancel(); (err == nil) != answered {
+			t.Errorf("the body %q: %v", body, err)
+		}
+	}
+}
+
+// Bot API, setMyCommands: each scope and language has commands of its own.
+func TestCommandsAreKeptForEachScope(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	set := func(scope, commands string) string {
+		return p.call("setMyCommands", args{"commands": json.RawMessage(commands), "scope": map[string]string{"type": scope}}).Description
+	}
+	if why := set("all_group_chats", `[{"command":"new","description":"begin"}]`); why != "" {
+		t.Error(why)
+	}
+	for _, bad := range []string{`[{"command":"New","description":"x"}]`, `[{"command":"new","description":""}]`, `{}`} {
+		if set("default", bad) == "" {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+	if set("nowhere", `[]`) == "" {
+		t.Error("an unknown scope is taken")
+	}
+	if m := p.Menu("", "all_group_chats", ""); len(m) != 1 || m[0].Command != "new" || len(p.Menu("", "default", "")) != 0 {
+		t.Errorf("groups are suggested %v", m)
+	}
+	p.call("deleteMyCommands", args{"scope": map[string]string{"type": "all_group_chats"}})
+	if r := p.call("getMyCommands", args{"scope": map[string]string{"type": "all_group_chats"}}); string(r.Result) != "[]" {
+		t.Errorf("after they were deleted: %s", r.Result)
 	}
 }

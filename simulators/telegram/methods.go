@@ -29,8 +29,9 @@ func methods() map[string]namedMethod {
 		"getChat":                (*Server).getChat,
 		"getChatMember":          (*Server).getChatMember,
 		"getFile":                (*Server).getFile,
-		"setMyCommands":          (*Server).accept,
-		"deleteMyCommands":       (*Server).accept,
+		"setMyCommands":          (*Server).setMyCommands,
+		"getMyCommands":          (*Server).getMyCommands,
+		"deleteMyCommands":       (*Server).deleteMyCommands,
 	} {
 		table[fold(name)] = namedMethod{name: name, run: run}
 	}
@@ -40,6 +41,3 @@ func methods() map[string]namedMethod {
 func (s *Server) getMe(_ context.Context, c *call) (any, *refusal) {
 	return c.account.bot.self(), nil
 }
-
-// accept is the answer of methods whose effect nobody here can see.
-func (s *Server) accept(context.Context, *call) (any, *refusal) { return true, nil }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
@@ -76,7 +77,11 @@ func readParams(w http.ResponseWriter, r *http.Request, files uploads) (params, 
 		p.addForm(form)
 		return p, err
 	case "multipart/form-data":
-		return p, p.addMultipart(multipart.NewReader(body, args["boundary"]), files)
+		in := bufio.NewReader(body)
+		if _, err := in.Peek(1); errors.Is(err, io.EOF) {
+			return p, nil // as one with a length of 0, which the front before the server makes of it
+		}
+		return p, p.addMultipart(multipart.NewReader(in, args["boundary"]), files)
 	default:
 		_, err := io.Copy(io.Discard, body)
 		return p, err
@@ -120,9 +125,16 @@ func (p params) addJSON(r io.Reader) error {
 	return nil
 }
 
+// errUnended is a form without a part: after the first boundary tdlib's
+// HttpReader::parse_multipart_form_data waits for headers, and goes on waiting.
+var errUnended = errors.New("the form has no part")
+
 func (p params) addMultipart(m *multipart.Reader, files uploads) error {
-	for {
+	for n := 0; ; n++ {
 		part, err := m.NextPart()
+		if errors.Is(err, io.EOF) && n == 0 {
+			return errUnended
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -91,6 +91,13 @@ func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[stri
 		refuse(w, &refusal{code: http.StatusRequestEntityTooLarge, text: "Request Entity Too Large"})
 		return
 	}
+	if errors.Is(err, errUnended) {
+		select {
+		case <-r.Context().Done():
+		case <-s.stop.Done():
+		}
+		panic(http.ErrAbortHandler)
+	}
 	if refused := (*refusal)(nil); errors.As(err, &refused) {
 		refuse(w, refused)
 		return

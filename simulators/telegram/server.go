@@ -34,6 +34,7 @@ type Server struct {
 	people   map[int64]Person
 	files    map[string]*storedFile
 	queries  map[string]bool // callback queries that may be answered
+	menus    map[menuKey][]Command
 	books    *books
 	plans    stage.Plans[Fault]
 	holds    map[holdKey]penalty
@@ -74,6 +75,7 @@ func (s *Server) reset() {
 		s.accounts = append(s.accounts, &account{bot: b, self: b.Person().wire(), inbox: inbox{next: next, hooked: s.hooked, hook: newWebhook()}})
 	}
 	s.rooms, s.people = map[int64]*room{}, map[int64]Person{}
+	s.menus = map[menuKey][]Command{}
 	s.files, s.queries = map[string]*storedFile{}, map[string]bool{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Touch()

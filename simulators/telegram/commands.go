@@ -1,0 +1,98 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+)
+
+// Command is one that a bot has Telegram suggest.
+type Command struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+}
+
+// menuKey is where commands are suggested. Of the scopes that name a chat or a member
+// only the type counts here.
+type menuKey struct {
+	bot             int64
+	scope, language string
+}
+
+var commandName = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+
+var commandScopes = []string{
+	"default", "all_private_chats", "all_group_chats", "all_chat_administrators", "chat", "chat_administrators", "chat_member",
+}
+
+// menuOf reads the scope and the language of a call.
+func menuOf(c *call) (menuKey, *refusal) {
+	var scope struct {
+		Type string `json:"type"`
+	}
+	if raw := c.args["scope"]; raw != "" && json.Unmarshal([]byte(raw), &scope) != nil {
+		return menuKey{}, badRequest("can't parse BotCommandScope")
+	}
+	scope.Type = cmp.Or(scope.Type, "default")
+	if !slices.Contains(commandScopes, scope.Type) {
+		return menuKey{}, badRequest("can't parse BotCommandScope: Unsupported type specified")
+	}
+	return menuKey{c.account.bot.ID, scope.Type, c.args["language_code"]}, nil
+}
+
+func (s *Server) setMyCommands(_ context.Context, c *call) (any, *refusal) {
+	k, refused := menuOf(c)
+	if refused != nil {
+		return nil, refused
+	}
+	var menu []Command
+	if json.Unmarshal([]byte(c.args["commands"]), &menu) != nil || len(menu) > 100 {
+		return nil, badRequest("can't parse commands JSON object")
+	}
+	for _, m := range menu {
+		if !commandName.MatchString(m.Command) || m.Description == "" || units(m.Description) > 256 {
+			return nil, badRequest("BOT_COMMAND_INVALID")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.menus[k] = menu
+	s.books.Touch()
+	return true, nil
+}
+
+func (s *Server) getMyCommands(_ context.Context, c *call) (any, *refusal) {
+	k, refused := menuOf(c)
+	if refused != nil {
+		return nil, refused
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Command{}, s.menus[k]...), nil
+}
+
+func (s *Server) deleteMyCommands(_ context.Context, c *call) (any, *refusal) {
+	k, refused := menuOf(c)
+	if refused != nil {
+		return nil, refused
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.menus, k)
+	s.books.Touch()
+	return true, nil
+}
+
+// Menu is what the server suggests for a bot, by the type of a scope such as
+// all_group_chats. The username may be empty: the first bot.
+func (s *Server) Menu(username, scope, language string) []Command {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(username)
+	if a == nil {
+		return nil
+	}
+	return slices.Clone(s.menus[menuKey{a.bot.ID, scope, language}])
+}

@@ -142,6 +142,12 @@ type Noted interface {
 	Note() string
 }
 
+// NoteTaker is an Observer that keeps what an operator should know of a channel and
+// the channel learns from the network: one line, or empty.
+type NoteTaker interface {
+	Note(channel, note string)
+}
+
 // Observer is told what happens on the wire, for metrics. Calls must not
 // block. The zero value of a nil Observer is not allowed: adapters take Nobody
 // by default.

@@ -7,6 +7,7 @@ import (
 	"parley/channels"
 	"parley/channels/telegram"
 	"parley/gateway/budgets"
+	"parley/gateway/commands"
 	"parley/gateway/intake"
 	"parley/gateway/worker"
 )
@@ -48,7 +49,8 @@ func (t TelegramConfig) account(name string) account {
 		person: telegram.CheckPerson, group: telegram.CheckGroup, id: telegram.Bot(t.Token), idKey: "token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
 			return telegram.New(telegram.Options{
-				Name: name, Token: t.Token, APIURL: t.APIURL, Webhook: t.Webhook, Pace: float64(t.Pace), Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+				Name: name, Token: t.Token, APIURL: t.APIURL, Webhook: t.Webhook, Pace: float64(t.Pace),
+				Groups: len(t.Access.Groups) > 0, Commands: telegramCommands(), Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
 	}
@@ -56,6 +58,14 @@ func (t TelegramConfig) account(name string) account {
 		a.hook = "webhook"
 	}
 	return a
+}
+
+// telegramCommands are what Telegram suggests.
+func telegramCommands() (out []telegram.Command) {
+	for _, c := range commands.Menu() {
+		out = append(out, telegram.Command{Name: c.Name, Does: c.Does})
+	}
+	return out
 }
 
 // defaults fills in what is not said.

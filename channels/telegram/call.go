@@ -53,7 +53,7 @@ func (c *Channel) call(ctx context.Context, method string, params map[string]any
 	return result, x, err
 }
 
-// library runs one of the library's calls and judges it by what went over the
+// viaLibrary runs one of the library's calls and judges it by what went over the
 // wire, not by what the library says of it.
 func (c *Channel) viaLibrary(ctx context.Context, method string, run func(ctx context.Context) error) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/go-telegram/bot"
+
 	"parley/channels"
 	"parley/channels/internal/markup"
 	"parley/channels/internal/transfer"
@@ -33,9 +35,10 @@ func (c *Channel) filePath(ctx context.Context, id string) (string, error) {
 	if id == "" {
 		return "", refused(method, "the attachment names no file")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)
-	defer cancel()
-	result, _, err := c.call(ctx, method, map[string]any{"file_id": id})
+	result, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
+		_, err := c.bot.GetFile(ctx, &bot.GetFileParams{FileID: id})
+		return err
+	})
 	var e *channels.Error
 	switch {
 	case says(err, "file is too big"):

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"sync/atomic"
 
+	"github.com/go-telegram/bot"
+
 	"parley/channels"
 	"parley/channels/internal/receive"
 )
@@ -97,7 +99,11 @@ func (r *receiver) answerPresses(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case id := <-r.presses:
-			if _, err := r.short(ctx, "answerCallbackQuery", map[string]any{"callback_query_id": id}); err != nil && ctx.Err() == nil {
+			_, err := r.viaLibrary(ctx, "answerCallbackQuery", func(ctx context.Context) error {
+				_, err := r.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: id})
+				return err
+			})
+			if err != nil && ctx.Err() == nil {
 				r.o.Log.Debug("button press not answered", "error", err)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-telegram/bot"
 )
 
 const (
@@ -42,7 +44,10 @@ func (r *receiver) pollOn(ctx context.Context) error {
 // dropWebhook: Telegram refuses polls while a webhook is set. What waits for it
 // is kept.
 func (r *receiver) dropWebhook(ctx context.Context) error {
-	_, err := r.short(ctx, "deleteWebhook", map[string]any{"drop_pending_updates": false})
+	_, err := r.viaLibrary(ctx, "deleteWebhook", func(ctx context.Context) error {
+		_, err := r.bot.DeleteWebhook(ctx, &bot.DeleteWebhookParams{})
+		return err
+	})
 	return err
 }
 

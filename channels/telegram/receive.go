@@ -2,10 +2,9 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
+	"sync"
 
 	"parley/channels"
 	"parley/channels/internal/receive"
@@ -16,13 +15,6 @@ import (
 var allowed = [...]string{"message", "edited_message", "callback_query", "my_chat_member"}
 
 var errReceiving = errors.New("telegram: Receive is running already")
-
-// self is what getMe says of the account.
-type self struct {
-	ID        int64  `json:"id"`
-	Username  string `json:"username"`
-	HasTopics bool   `json:"has_topics_enabled"`
-}
 
 // receiver is one run of Receive. One goroutine owns it; what a webhook's
 // requests read of it stands before they come.
@@ -62,39 +54,20 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	defer r.MarkDisconnected()
 
 	inner, stop := context.WithCancel(ctx)
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		r.answerPresses(inner)
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { r.answerPresses(inner) })
 	defer func() {
 		stop()
-		<-answered
+		beside.Wait()
 	}()
 
 	if err := r.RetryUntilFatal(ctx, r.identify); err != nil {
 		return err
 	}
+	r.lookAtPrivacy()
+	beside.Go(func() { r.suggestCommands(inner) })
 	if c.hook != nil {
 		return r.takeRequests(ctx)
 	}
 	return r.pollOn(ctx)
-}
-
-func (r *receiver) short(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.o.SendTimeout, errSendTimeout)
-	defer cancel()
-	result, _, err := r.call(ctx, method, params)
-	return result, err
-}
-
-func (r *receiver) identify(ctx context.Context) error {
-	result, err := r.short(ctx, "getMe", nil)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(result, &r.me); err != nil || r.me.ID == 0 {
-		return fmt.Errorf("getMe: the answer names no account: %w", err)
-	}
-	return nil
 }

@@ -52,6 +52,11 @@ type Options struct {
 	// polling.
 	Webhook Webhook
 
+	// Groups says that the bot is to answer in groups; Commands are suggested to people,
+	// there and in direct messages.
+	Groups   bool
+	Commands []Command
+
 	// HTTPClient gives the transport, e.g. one with a proxy. Its time-out,
 	// cookies and rule for redirects are not used. The default dials directly
 	// and takes no proxy from the environment.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -167,6 +168,10 @@ func (p *poster) do(req *http.Request, x *exchange) (*http.Response, error) {
 		WroteRequest: func(httptrace.WroteRequestInfo) { x.left.Store(true) },
 	})
 	once := req.Clone(ctx)
+	if empty(content) {
+		content = nil
+		once.Header.Del("Content-Type")
+	}
 	once.Body, once.GetBody = io.NopCloser(bytes.NewReader(content)), nil
 	once.ContentLength = int64(len(content))
 	return p.answer(once, x)
@@ -194,3 +199,10 @@ func (p *poster) answer(req *http.Request, x *exchange) (*http.Response, error) 
 	resp.Body = io.NopCloser(bytes.NewReader(x.body))
 	return resp, nil
 }
+
+// empty says whether a body has nothing in it. The library's form without a field is
+// two lines, of which Telegram's server waits for the rest until the caller gives up
+// (tdlib, HttpReader::parse_multipart_form_data).
+func empty(body []byte) bool { return emptyForm.Match(body) }
+
+var emptyForm = regexp.MustCompile(`^\s*(--[0-9a-f]+--\s*)?$`)

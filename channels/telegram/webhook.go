@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-telegram/bot"
+
 	"parley/channels"
 	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
@@ -96,9 +98,11 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 }
 
 func (r *receiver) setWebhook(ctx context.Context) error {
-	_, err := r.short(ctx, "setWebhook", map[string]any{
-		"url": r.hook.url, "secret_token": r.hook.secret.Reveal(), "max_connections": r.o.Webhook.MaxConnections,
-		"allowed_updates": allowed, "drop_pending_updates": false,
+	_, err := r.viaLibrary(ctx, "setWebhook", func(ctx context.Context) error {
+		_, err := r.bot.SetWebhook(ctx, &bot.SetWebhookParams{
+			URL: r.hook.url, SecretToken: r.hook.secret.Reveal(), MaxConnections: r.o.Webhook.MaxConnections, AllowedUpdates: allowed[:],
+		})
+		return err
 	})
 	if err != nil {
 		return err
@@ -120,7 +124,10 @@ func (w *watch) check(ctx context.Context) error {
 	if n := w.hook.strangers.Swap(0); n > 0 {
 		w.o.Log.Warn("requests to the webhook did not know its secret and were refused", "requests", n)
 	}
-	result, err := w.short(ctx, "getWebhookInfo", nil)
+	result, err := w.viaLibrary(ctx, "getWebhookInfo", func(ctx context.Context) error {
+		_, err := w.bot.GetWebhookInfo(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,21 @@ func Parse(text string) (Command, bool) {
 	return Command{Name: strings.ToLower(name), Args: args}, true
 }
 
+// Entry is a command as people are told of it.
+type Entry struct{ Name, Does string }
+
+// Menu is what people are told of, in this order.
+func Menu() []Entry {
+	return []Entry{
+		{"new", "start a new conversation; I forget what was said"},
+		{"stop", "stop what I am doing, and drop what waits"},
+		{"status", "what I am doing, and with which model"},
+		{"cost", "what this conversation and its sub-agents have cost, and what is left"},
+		{"agents", "the sub-agents of this conversation, and what they do"},
+		{"help", "this list"},
+	}
+}
+
 // Names are all commands there are.
 func Names() []string {
 	return []string{"new", "clear", "stop", "status", "cost", "agents", "help"}

@@ -38,14 +38,14 @@ type Asker struct {
 	Sender string // stable id
 }
 
-const help = `I answer when you write to me here, or mention me in a group.
-
-/new – start a new conversation; I forget what was said
-/stop – stop what I am doing, and drop what waits
-/status – what I am doing, and with which model
-/cost – what this conversation and its sub-agents have cost, and what is left
-/agents – the sub-agents of this conversation, and what they do
-/help – this list`
+// help is the answer to /help.
+func help() string {
+	lines := []string{"I answer when you write to me here, or mention me in a group.", ""}
+	for _, c := range Menu() {
+		lines = append(lines, "/"+c.Name+" – "+c.Does)
+	}
+	return strings.Join(lines, "\n")
+}
 
 // Texts that more than one place says.
 const (
@@ -58,7 +58,7 @@ const (
 func (d *Desk) Answer(ctx context.Context, by Asker, c Command) (string, error) {
 	switch c.Name {
 	case "help", "start":
-		return help, nil
+		return help(), nil
 	case "status":
 		return d.status(ctx, by.Token)
 	case "cost":

@@ -35,6 +35,7 @@ type actor struct {
 	ahead  []item // what was read of the mailbox and not taken yet, in order
 	seat   seat
 	of     *person // whose turn is counted
+	alone  bool    // it is the suspect that runs; see suspect.go
 }
 
 // start gives m, which this worker has just taken, an actor. The caller holds
@@ -92,6 +93,7 @@ func (a *actor) run() {
 	defer a.cancel(nil)
 	err := a.guarded()
 	a.seat.Leave()
+	a.acquit()
 	var p *agent.PanicError
 	switch {
 	case err == nil:
@@ -106,6 +108,11 @@ func (a *actor) run() {
 		// attempt counts, until the message goes to the dead letters.
 		a.w.Logger.Error("panic in a session", "session", a.m.Session, "panic", p.Value, "stack", string(p.Stack))
 		return
+	case errors.Is(err, errSuspect):
+		for wait := restFirst; !a.handover() && a.w.rest(wait); {
+			wait = min(2*wait, restMost)
+		}
+		return // who runs alone has the next one taken up; so does each periodic look
 	case errors.Is(err, agent.ErrHandover):
 		// Its lease may have passed while the store could not be reached. Until it
 		// can, the attempt must not count.
@@ -183,6 +190,9 @@ func (a *actor) work() error {
 		a.seat.Return(a.ctx) // a turn that was ended may have lost it
 		if a.w.ending() || a.ctx.Err() != nil {
 			return agent.ErrHandover
+		}
+		if !a.aloneIfSuspect() {
+			return errSuspect
 		}
 		released, err := a.step()
 		if err == nil && !released && a.served {

@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -138,6 +139,7 @@ type Worker struct {
 	// recovering: what Recover took may have no actor yet, although it is this
 	// worker's.
 	recovering atomic.Bool
+	suspects   sync.Mutex    // held by the suspect that runs; see suspect.go
 	closing    chan struct{} // closed when the process takes nothing new
 }
 

@@ -1,0 +1,40 @@
+package worker
+
+import "errors"
+
+// A process that dies counts as an attempt for every turn that it ran, so three
+// deaths in a row would put healthy turns among the dead letters, beside the one that
+// kills. What is taken up for the last time is therefore a suspect, and of suspects
+// one runs at a time in a process; the others are given back, which takes their
+// attempt from them. So one death is the last attempt of one turn at most.
+
+// errSuspect ends an actor that has to wait for another suspect.
+var errSuspect = errors.New("another suspect runs")
+
+// suspect reports whether the death of this process would be the end of the work.
+func (a *actor) suspect() bool {
+	last := a.w.Config.Attempts
+	return last > 1 && a.m.Attempts == last
+}
+
+// aloneIfSuspect reports whether the actor may go on. A suspect that may is the only
+// one until it is none any more.
+func (a *actor) aloneIfSuspect() bool {
+	if !a.suspect() {
+		a.acquit()
+		return true
+	}
+	a.alone = a.alone || a.w.suspects.TryLock()
+	return a.alone
+}
+
+// acquit lets the next suspect run, if this was one.
+func (a *actor) acquit() {
+	if !a.alone {
+		return
+	}
+	a.alone = false
+	a.w.suspects.Unlock()
+	a.w.owe()
+	a.w.lookNow()
+}

@@ -36,7 +36,6 @@ type previews struct {
 	owes func(ctx context.Context, chat string) bool // whether an answer may wait for a chat
 
 	mu    sync.Mutex // guards what follows
-	began time.Time
 	turns map[string]*preview
 	ends  map[string]*ending // by turn
 }
@@ -45,7 +44,6 @@ type previews struct {
 func (ps *previews) begin() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.began = ps.Now().Truncate(time.Millisecond) // as the store keeps times
 	ps.turns, ps.ends = map[string]*preview{}, map[string]*ending{}
 }
 

@@ -46,7 +46,7 @@ func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) e
 	if s.Over {
 		return ps.leave(ctx, s.Turn, s.Asked, at)
 	}
-	if over, err := ps.over(ctx, s); over || err != nil {
+	if over, err := ps.over(ctx, s, at); over || err != nil {
 		return err
 	}
 	if s.Text == "" {
@@ -135,13 +135,11 @@ func (p *preview) pause(now time.Time, err error) {
 }
 
 // over says whether s is not to be shown any more. Signals may come late, and
-// nothing of a turn stands behind its answer; and a turn that began before this
-// process may have a preview already, which the answer goes into: it gets no
-// second one. A turn whose preview this process has sent has its answer still to
-// come, in the same lane.
-func (ps *previews) over(ctx context.Context, s worker.PreviewSignal) (bool, error) {
+// nothing of a turn stands behind its answer. A turn whose preview this process has
+// sent has its answer still to come, in the same lane.
+func (ps *previews) over(ctx context.Context, s worker.PreviewSignal, at place) (bool, error) {
 	ps.mu.Lock()
-	p, began := ps.turns[s.Turn], ps.began
+	p := ps.turns[s.Turn]
 	ps.mu.Unlock()
 	if p != nil && p.messageID != "" {
 		return false, nil
@@ -150,5 +148,32 @@ func (ps *previews) over(ctx context.Context, s worker.PreviewSignal) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("look at the turn: %w", err)
 	}
-	return t.State == sessions.Done || s.Text != "" && t.OpenedAt.Before(began), nil
+	if t.State == sessions.Done {
+		return true, nil
+	}
+	if s.Text != "" && (p == nil || !p.tried) {
+		return false, ps.resume(ctx, s, at)
+	}
+	return false, nil
+}
+
+// resume looks for the preview of a turn that an earlier process has begun, which
+// goes on growing: there is no second one. In doubt there may be one whose id nobody
+// knows.
+func (ps *previews) resume(ctx context.Context, s worker.PreviewSignal, at place) error {
+	id, err := ps.Store.Previewed(ctx, s.Turn)
+	if err != nil {
+		return fmt.Errorf("look for the preview of a turn: %w", err)
+	}
+	p := ps.of(s.Turn)
+	switch {
+	case id == "":
+	case id == sessions.PreviewBegun:
+		p.tried, p.doubt, p.over = true, true, true
+	case at.movedSince(s.Asked):
+		p.tried, p.over = true, true
+	default:
+		p.tried, p.seen, p.messageID, p.chat = true, true, id, at.to.Peer
+	}
+	return nil
 }

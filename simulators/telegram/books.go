@@ -95,6 +95,7 @@ func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Text 
 // DocumentEntry is a file that a bot uploaded.
 type DocumentEntry struct {
 	FileID string `json:"file_id"`
+	Photo  bool   `json:"photo,omitempty"` // it is shown as a picture, without its name
 	Name   string `json:"name"`
 	MIME   string `json:"mime,omitempty"`
 	Size   int64  `json:"size"`

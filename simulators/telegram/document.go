@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -10,7 +9,9 @@ import (
 // maxCaption is the length of a caption in UTF-16 code units.
 const maxCaption = 1024
 
-func (s *Server) sendDocument(_ context.Context, c *call) (any, *refusal) {
+// sendFile posts the file of a field, which put makes a part of the message or
+// refuses.
+func (s *Server) sendFile(c *call, field string, put func(f *storedFile, m *wireMessage) *refusal) (any, *refusal) {
 	said, refused := formatField(c.args, "caption", "caption_entities")
 	if refused != nil {
 		return nil, refused
@@ -28,26 +29,26 @@ func (s *Server) sendDocument(_ context.Context, c *call) (any, *refusal) {
 	if units(said.text) > maxCaption {
 		return nil, badRequest("message caption is too long")
 	}
-	f, sum, refused := s.document(c)
+	f, sum, refused := s.fileOf(c, field)
 	if refused != nil {
 		return nil, refused
 	}
-	shown := f.wire
-	shown.FilePath = ""
-	result, refused := s.lay(c, r, &wireMessage{
-		Document: &shown, Caption: said.text, CaptionEntities: said.entities, ReplyMarkup: markup,
-	}, &DocumentEntry{FileID: f.wire.FileID, Name: f.wire.FileName, MIME: f.mime, Size: f.wire.FileSize, SHA256: sum})
+	m, name := &wireMessage{Caption: said.text, CaptionEntities: said.entities, ReplyMarkup: markup}, f.wire.FileName
+	if refused := put(f, m); refused != nil {
+		return nil, refused
+	}
+	result, refused := s.lay(c, r, m, &DocumentEntry{Photo: m.Photo != nil, FileID: f.wire.FileID, Name: name, MIME: f.mime, Size: f.wire.FileSize, SHA256: sum})
 	if refused == nil {
 		s.files[f.wire.FileID] = f
 	}
 	return result, refused
 }
 
-// document is the file of a call, one that it brings or one that the server has, and
+// fileOf is the file of a call, one that it brings or one that the server has, and
 // its digest. The caller holds the lock.
-func (s *Server) document(c *call) (*storedFile, string, *refusal) {
-	given := c.args["document"]
-	u := c.files["document"]
+func (s *Server) fileOf(c *call, field string) (*storedFile, string, *refusal) {
+	given := c.args[field]
+	u := c.files[field]
 	if named, ok := strings.CutPrefix(given, "attach://"); ok {
 		u = c.files[named]
 	}
@@ -55,11 +56,12 @@ func (s *Server) document(c *call) (*storedFile, string, *refusal) {
 		f := s.files[given]
 		switch {
 		case given == "":
-			return nil, "", badRequest("there is no document in the request")
+			return nil, "", badRequest("there is no %s in the request", field)
 		case f == nil:
 			return nil, "", badRequest("wrong file identifier/HTTP URL specified")
 		}
-		return f, f.sum, nil
+		again := *f
+		return &again, f.sum, nil
 	}
 	if u.size == 0 {
 		return nil, "", badRequest("file must be non-empty")

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"image"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -103,5 +105,47 @@ func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	var r reply
 	if json.Unmarshal(w.Body.Bytes(), &r) != nil || r.ErrorCode != 413 || w.Code != 413 {
 		t.Errorf("%d %s", w.Code, w.Body.Bytes())
+	}
+}
+
+// Bot API, sendPhoto: at most 10 MB, 10000 pixels of width and height together, and
+// a ratio of 20.
+func TestPhotosAreShownWhenTheyArePictures(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.say(sim.PrivateChat(ann), ann, "hi")
+	b, err := bot.New(token, bot.WithServerURL(p.URL()), bot.WithHTTPClient(5e9, p.client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := func(w, h int) []byte {
+		var out bytes.Buffer
+		if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	for name, c := range map[string]struct {
+		content []byte
+		why     string // empty: it is taken
+	}{
+		"a picture":     {drawn(40, 30), ""},
+		"too narrow":    {drawn(2, 41), "PHOTO_INVALID_DIMENSIONS"},
+		"too many dots": {drawn(9000, 1001), "PHOTO_INVALID_DIMENSIONS"},
+		"no picture":    {[]byte("text"), "IMAGE_PROCESS_FAILED"},
+		"too large":     {append(drawn(40, 30), make([]byte, 10<<20)...), "too big for a photo"},
+	} {
+		m, err := b.SendPhoto(t.Context(), &bot.SendPhotoParams{
+			ChatID: ann.ID, Photo: &models.InputFileUpload{Filename: "a.png", Data: bytes.NewReader(c.content)},
+		})
+		switch {
+		case c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)):
+			t.Errorf("%s: %v", name, err)
+		case c.why == "" && (err != nil || len(m.Photo) == 0 || m.Document != nil):
+			t.Errorf("%s: %v, %+v", name, err, m)
+		}
+	}
+	if es := p.Books().Messages; len(es) != 1 || !es[0].Document.Photo || es[0].Document.Name != "a.png" {
+		t.Errorf("booked %+v", es)
 	}
 }

@@ -68,7 +68,7 @@ func (s *Server) change(c *call, r *room, st *stored, said formatted, markup jso
 		return nil, badRequest("message can't be edited")
 	}
 	old := st.message
-	if old.Document != nil && c.method == "editMessageText" {
+	if (old.Document != nil || old.Photo != nil) && c.method == "editMessageText" {
 		return nil, badRequest("there is no text in the message to edit")
 	}
 	if old.Text == said.text && sameEntities(old.Entities, said.entities) && bytes.Equal(old.ReplyMarkup, markup) {

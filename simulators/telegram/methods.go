@@ -19,6 +19,7 @@ func methods() map[string]namedMethod {
 		"getWebhookInfo":         (*Server).getWebhookInfo,
 		"sendMessage":            (*Server).sendMessage,
 		"sendDocument":           (*Server).sendDocument,
+		"sendPhoto":              (*Server).sendPhoto,
 		"editMessageText":        (*Server).editMessageText,
 		"editMessageReplyMarkup": (*Server).editMessageReplyMarkup,
 		"deleteMessage":          (*Server).deleteMessage,

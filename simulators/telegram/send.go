@@ -35,6 +35,8 @@ func (s *Server) target(c *call) (*room, *refusal) {
 			refused = badRequest("not enough rights to send text messages to the chat")
 		case "sendDocument":
 			refused = badRequest("not enough rights to send documents to the chat")
+		case "sendPhoto":
+			refused = badRequest("not enough rights to send photos to the chat")
 		}
 	}
 	return r, refused

@@ -34,11 +34,19 @@ func (c *Channel) LargestFile() int64 {
 	return largestLocalUpload
 }
 
-// SendFile sends a file as a document, byte for byte as it is. When its topic is
-// gone, and the content can be read from its beginning again (io.Seeker), it is sent
-// outside of the topic. See channels.FileSender.
+// largestPhoto is what Telegram takes as a photo, in bytes.
+const largestPhoto = 10e6
+
+// SendFile sends a picture as a photo, which Telegram shows and makes smaller, and
+// any other file as a document, byte for byte as it is. What Telegram refuses as a
+// photo is sent as a document, and when its topic is gone or closed a file is sent
+// outside of it. All that needs a content that can be read from its beginning again
+// (io.Seeker); another one is a document. See channels.FileSender.
 func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.File, content io.Reader) (channels.Receipt, error) {
-	const method = "sendDocument"
+	method := "sendDocument"
+	if _, twice := content.(io.Seeker); twice && isPhoto(f) {
+		method = "sendPhoto"
+	}
 	chat, thread, err := place(method, r.To)
 	switch {
 	case err != nil:
@@ -69,10 +77,23 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 		case (p.thread != 0 || p.replyTo != 0) && topicClosed(err) && again():
 			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
 			p.thread, p.replyTo = 0, 0
+		case method == "sendPhoto" && isRefused(err) && again():
+			c.o.Log.Info("telegram does not take a picture as a photo, sending it as a file", "error", err)
+			method = "sendDocument"
 		default:
 			return channels.Receipt{}, err
 		}
 	}
+}
+
+// isPhoto says whether Telegram may show f as a photo.
+func isPhoto(f channels.File) bool {
+	return f.Size <= largestPhoto && (f.MIME == "image/jpeg" || f.MIME == "image/png")
+}
+
+func isRefused(err error) bool {
+	e, ok := errors.AsType[*channels.Error](err)
+	return ok && e.Kind == channels.Refused
 }
 
 // rewinder gives what sets content back to where it stands now; false: it cannot.
@@ -98,7 +119,7 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 	fail := func(err error) (json.RawMessage, error) {
 		return nil, &channels.Error{Kind: channels.Unsent, Op: method, Err: err}
 	}
-	head, tail, kind, err := p.form(f)
+	head, tail, kind, err := p.form(method, f)
 	if err != nil {
 		return fail(err)
 	}
@@ -130,7 +151,7 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 // API server answers after it has brought the file to Telegram's.
 const perMegabyte = time.Second
 
-// documentParams are those of sendDocument, beside the file.
+// documentParams are those of sendDocument and sendPhoto, beside the file.
 type documentParams struct {
 	chat            int64
 	thread, replyTo int
@@ -139,13 +160,13 @@ type documentParams struct {
 
 // form is what stands before and behind the file in the body of a request, and the
 // body's type.
-func (p documentParams) form(f channels.File) (head, tail []byte, kind string, err error) {
+func (p documentParams) form(method string, f channels.File) (head, tail []byte, kind string, err error) {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
-	fields := [][2]string{
-		{"chat_id", strconv.FormatInt(p.chat, 10)},
+	fields, field := [][2]string{{"chat_id", strconv.FormatInt(p.chat, 10)}}, "photo"
+	if method == "sendDocument" {
 		// Otherwise Telegram makes a film of a GIF.
-		{"disable_content_type_detection", "true"},
+		fields, field = append(fields, [2]string{"disable_content_type_detection", "true"}), "document"
 	}
 	if p.thread != 0 {
 		fields = append(fields, [2]string{"message_thread_id", strconv.Itoa(p.thread)})
@@ -160,7 +181,7 @@ func (p documentParams) form(f channels.File) (head, tail []byte, kind string, e
 		err = errors.Join(err, w.WriteField(f[0], f[1]))
 	}
 	_, e := w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {multipart.FileContentDisposition("document", markup.FileName(f.Name))},
+		"Content-Disposition": {multipart.FileContentDisposition(field, markup.FileName(f.Name))},
 		"Content-Type":        {transfer.Type(f.MIME)},
 	})
 	head = bytes.Clone(text.Bytes())

@@ -59,6 +59,7 @@ type allowance struct {
 
 	mu    sync.Mutex // guards what is below
 	calls []time.Time
+	next  time.Time // when the next answer may go that finds the bot's own limit reached
 	chats map[int64]*ledger
 	swept time.Time
 }
@@ -146,6 +147,9 @@ func (a *allowance) left(s spot, k class, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if n := len(a.calls) - ofBot[k]; n >= 0 {
 		wait = a.calls[n].Add(a.scaled(time.Second)).Sub(now)
+		if k == final {
+			wait = a.inLine(now, wait)
+		}
 	}
 	l := a.chat(s.chat, now)
 	gap := func(from time.Time, d time.Duration) {
@@ -168,6 +172,18 @@ func (a *allowance) left(s spot, k class, now time.Time) time.Duration {
 		gap(l.calls[n].at, time.Minute)
 	}
 	return wait
+}
+
+// inLine gives each answer that waits for the bot's own limit a moment of its own, so
+// that not all who wait come back at once, and most of them in vain. The caller holds
+// mu.
+func (a *allowance) inLine(now time.Time, wait time.Duration) time.Duration {
+	at := now.Add(wait)
+	if a.next.After(at) && a.next.Sub(now) < a.scaled(time.Hour) { // else the clock was set back
+		at = a.next
+	}
+	a.next = at.Add(a.scaled(time.Second) / time.Duration(ofBot[final]))
+	return at.Sub(now)
 }
 
 // leftOfPreview adds what holds for previews alone. Of several topics in which

@@ -2,6 +2,7 @@ package telegram_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -205,5 +206,48 @@ func TestPace_WhatIsRefusedTakesNoRoom(t *testing.T) {
 	}
 	if n := len(r.Sent()); n != 1 {
 		t.Errorf("%d messages, want 1", n)
+	}
+}
+
+// firstday T1. A hundred answers that are ready at once go at the bot's own rate, and
+// none of them comes back in vain again and again.
+func TestPace_ManyChatsGoOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	r, w, ch := newPaced(t)
+	type chat struct {
+		id  int64
+		due time.Time
+	}
+	var waiting []chat
+	for i := range int64(100) {
+		p := sim.Person{ID: 5000 + i, FirstName: "P"}
+		r.say(t, sim.PrivateChat(p), p, "hi", sim.SayOptions{})
+		waiting = append(waiting, chat{p.ID, w.now()})
+	}
+	began, vain := w.now(), 0
+	for len(waiting) > 0 {
+		slices.SortStableFunc(waiting, func(a, b chat) int { return a.due.Compare(b.due) })
+		c := waiting[0]
+		waiting = waiting[1:]
+		w.advance(max(0, c.due.Sub(w.now())))
+		_, err := ch.Send(t.Context(), to(c.id, "", "hi"))
+		if err == nil {
+			continue
+		}
+		e := wrong(err)
+		if e.Kind != channels.RateLimit {
+			t.Fatal(err)
+		}
+		vain++
+		waiting = append(waiting, chat{c.id, w.now().Add(e.RetryAfter)})
+	}
+	if took := w.now().Sub(began); took < 3*time.Second || took > 5*time.Second {
+		t.Errorf("a hundred answers took %s", took)
+	}
+	if vain > 100 {
+		t.Errorf("%d sends found no room", vain)
+	}
+	if n := r.Totals().Refused; n != 0 {
+		t.Errorf("%d calls were refused", n)
 	}
 }

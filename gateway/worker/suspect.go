@@ -11,10 +11,11 @@ import "errors"
 // errSuspect ends an actor that has to wait for another suspect.
 var errSuspect = errors.New("another suspect runs")
 
-// suspect reports whether the death of this process would be the end of the work.
+// suspect reports whether the death of this process would be the end of the work. A
+// request to stop it is never kept waiting.
 func (a *actor) suspect() bool {
 	last := a.w.Config.Attempts
-	return last > 1 && a.m.Attempts == last
+	return last > 1 && a.m.Attempts == last && a.m.Controls == 0
 }
 
 // aloneIfSuspect reports whether the actor may go on. A suspect that may is the only

@@ -251,3 +251,12 @@ func TestPace_ManyChatsGoOneAfterAnother(t *testing.T) {
 		t.Errorf("%d calls were refused", n)
 	}
 }
+
+func TestCheckPace(t *testing.T) {
+	t.Parallel()
+	for times, ok := range map[int]bool{-1: false, 0: false, 1: true, 1000: true, 1001: false} {
+		if err := telegram.CheckPace(times); (err == nil) != ok {
+			t.Errorf("a pace of %d: %v", times, err)
+		}
+	}
+}

@@ -26,6 +26,9 @@ func (s *Server) OpenAssistant(app string, p Person, at Context) (Said, error) {
 	r := s.dm(p.ID, a)
 	said := Said{Channel: r.channel.ID}
 	if a.AgentView {
+		if !a.subscribed("app_home_opened", "") {
+			return said, nil
+		}
 		s.publish(a, r, map[string]any{
 			"type": "app_home_opened", "user": p.ID, "channel": r.channel.ID, "tab": "messages", "event_ts": s.stamp(),
 		}, EventEntry{Kind: "app_home_opened", Channel: r.channel.ID, User: p.ID})
@@ -53,6 +56,9 @@ func (s *Server) ChangeContext(app string, p Person, thread string, at Context) 
 	r := s.dm(p.ID, a)
 	said := Said{Channel: r.channel.ID, ThreadTS: thread}
 	if a.AgentView {
+		if !a.subscribed("app_context_changed", "") {
+			return said, nil
+		}
 		s.publish(a, r, map[string]any{
 			"type": "app_context_changed", "user": p.ID, "channel": r.channel.ID, "event_ts": s.stamp(),
 			"context": map[string]any{"entities": []any{map[string]any{"type": "slack#/types/channel_id", "value": at.ChannelID}}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,6 +38,8 @@ func (s *Server) Command(app string, c Channel, p Person, command, text string) 
 		return Said{}, fmt.Errorf("command %s: %w: %q", command, errNoApp, app)
 	case !strings.HasPrefix(command, "/"):
 		return Said{}, fmt.Errorf("command %q does not begin with a slash", command)
+	case len(a.Commands) > 0 && !slices.Contains(a.Commands, command):
+		return Said{}, fmt.Errorf("command %q is none of the app's: %s", command, strings.Join(a.Commands, ", "))
 	}
 	s.people[p.ID] = p
 	r := s.open(c, p.ID)

@@ -37,6 +37,8 @@ type App struct {
 	// Events are the subscribed types, such as app_mention or message.im;
 	// empty subscribes to everything.
 	Events []string `json:"events,omitempty"`
+	// Commands are the slash commands of the app, such as /parley; empty: any.
+	Commands []string `json:"commands,omitempty"`
 	// RequestURL gets events by HTTP. An app without one gets everything,
 	// commands and actions too, over Socket Mode.
 	RequestURL string `json:"-"`

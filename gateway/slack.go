@@ -2,6 +2,12 @@ package gateway
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/channels"
@@ -21,10 +27,16 @@ type SlackConfig struct {
 	AppToken      Secret     `yaml:"app_token"`      // of mode socket
 	SigningSecret Secret     `yaml:"signing_secret"` // of mode events
 	APIURL        string     `yaml:"api_url"`        // default https://slack.com/api
+	// View is agent (default), assistant or none: which of Slack's surfaces the app
+	// has, and with it what is a conversation. See slack.View.
+	View slack.View `yaml:"view"`
+	// Name and Description are how the app shows itself; of the manifest alone.
+	Name        string `yaml:"name"`        // default parley
+	Description string `yaml:"description"` // default "Ask me anything."
 	// Streaming is native (default: answers grow as Slack's own streams, where it
 	// can) or edits.
 	Streaming string `yaml:"streaming"`
-	// Prompts are suggested in a new assistant thread; at most four.
+	// Prompts are suggested to who opens the app; at most four.
 	Prompts []string `yaml:"prompts"`
 
 	Agent  string        `yaml:"agent"` // which agent answers; default main
@@ -44,6 +56,43 @@ const (
 
 func (s SlackConfig) waiting() worker.Waiting {
 	return worker.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
+}
+
+func (s SlackConfig) profile() slack.Profile {
+	return slack.Profile{Name: s.Name, Description: s.Description}
+}
+
+// SlackManifest gives the manifest, JSON, of the app of the account of that instance
+// name; the name may be empty when there is one account. url is where Slack reaches
+// the listener of Config.Webhooks, for an account of mode events. The configuration
+// need not be complete: no token is read.
+func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
+	all := c.Defaults().Channels.Slack
+	names := slices.Sorted(maps.Keys(all))
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	s, ok := all[name]
+	switch {
+	case len(names) == 0:
+		return nil, errors.New("channels.slack: no account is configured")
+	case name == "":
+		return nil, fmt.Errorf("channels.slack: say which account: %s", strings.Join(names, ", "))
+	case !ok:
+		return nil, fmt.Errorf("channels.slack: there is no account %q: %s", name, strings.Join(names, ", "))
+	}
+	if url != "" {
+		url = strings.TrimRight(url, "/") + "/slack/" + name
+	}
+	o := slack.ManifestOptions{Profile: s.profile(), View: s.View, Mode: s.Mode, Prompts: s.Prompts, URL: url}
+	for _, d := range commands.Menu() {
+		o.Commands = append(o.Commands, slack.Command{Name: d.Name, Description: d.Does})
+	}
+	m, err := slack.Manifest(o)
+	if err != nil {
+		return nil, fmt.Errorf("channels.slack.%s: %w", name, err)
+	}
+	return m, nil
 }
 
 // account is what is common to accounts of all networks.
@@ -72,6 +121,9 @@ func (s SlackConfig) account(name string) account {
 // defaults fills in what is not said.
 func (s SlackConfig) defaults() SlackConfig {
 	s.Mode = cmp.Or(s.Mode, slack.Socket)
+	s.View = cmp.Or(s.View, slack.AgentView)
+	s.Name = cmp.Or(s.Name, "parley")
+	s.Description = cmp.Or(s.Description, "Ask me anything.")
 	s.Streaming = cmp.Or(s.Streaming, streamNative)
 	s.WhileBusy = s.waiting().Defaults().WhileBusy
 	s.Agent = cmp.Or(s.Agent, "main")
@@ -87,6 +139,8 @@ func (s SlackConfig) validate(_ Config, _ string, add func(key, format string, a
 	}
 	check("", slack.CheckMode(s.Mode, s.AppToken, s.SigningSecret))
 	check("api_url", slack.CheckAPIURL(s.APIURL))
+	check("", slack.CheckView(s.View))
+	check("", slack.CheckProfile(s.profile()))
 	if s.Streaming != streamNative && s.Streaming != streamEdits {
 		add("streaming", "%q is neither native nor edits", s.Streaming)
 	}

@@ -26,9 +26,9 @@ type slashed struct {
 	TriggerID string `json:"trigger_id"`
 }
 
-// slash takes a slash command. Its first word is a command if it is one of the
-// bot's; the whole is said to the bot otherwise. Slack tells no thread, so in a
-// channel it is of the channel itself.
+// slash takes a slash command. "/parley-stop", and "/parley stop", is a command if its
+// word is one of the bot's; the whole is said to the bot otherwise. Slack tells no
+// thread, so in a channel it is of the channel itself.
 func (r *receiver) slash(e *event, payload json.RawMessage) error {
 	var s slashed
 	if err := json.Unmarshal(payload, &s); err != nil {
@@ -46,22 +46,29 @@ func (r *receiver) slash(e *event, payload json.RawMessage) error {
 	m.Kind, m.Mentioned = channels.Said, true
 	m.Address = r.place(s.ChannelID, "", "", "")
 	m.Sender = r.sender(&callback{TeamID: s.TeamID, ContextTeamID: s.TeamID}, s.UserID, &post{Team: s.TeamID})
-	text := strings.TrimSpace(r.plain(s.Text).text)
-	word, rest, _ := strings.Cut(text, " ")
-	word = strings.ToLower(strings.TrimPrefix(word, "/"))
-	switch {
-	case text == "":
-		m.Text = "/help"
-	case slices.Contains(r.o.Commands, word):
-		m.Text = strings.TrimSpace("/" + word + " " + rest)
-	default:
-		m.Text = text
-	}
+	m.Text = r.meant(s.Command, strings.TrimSpace(r.plain(s.Text).text))
 	e.complete = func(ctx context.Context, m *channels.Message) error {
 		r.nameOf(ctx, m, s.UserID)
 		return nil
 	}
 	return nil
+}
+
+// meant is what a slash command and the text behind it say to the bot.
+func (r *receiver) meant(command, text string) string {
+	// What stands before the last hyphen is the app's name, which may have some too.
+	if own := command[strings.LastIndexByte(command, '-')+1:]; len(own) < len(command) && slices.Contains(r.o.Commands, strings.ToLower(own)) {
+		return strings.TrimSpace("/" + strings.ToLower(own) + " " + text)
+	}
+	word, rest, _ := strings.Cut(text, " ")
+	word = strings.ToLower(strings.TrimPrefix(word, "/"))
+	switch {
+	case text == "":
+		return "/help"
+	case slices.Contains(r.o.Commands, word):
+		return strings.TrimSpace("/" + word + " " + rest)
+	}
+	return text
 }
 
 // pressed is the payload of an interaction, as far as it is used.

@@ -502,12 +502,17 @@ func TestSlashCommandsAndButtons(t *testing.T) {
 	r := newRig(t)
 	x := r.run(t)
 	r.connected(t) // they do not come again
-	for text, want := range map[string]string{"stop now": "/stop now", "": "/help", "what is up": "what is up"} {
-		if _, err := r.Command("parley", general, ann, "/parley", text); err != nil {
+	for typed, want := range map[string]string{
+		"/parley stop now": "/stop now", "/parley": "/help", "/parley what is up": "what is up",
+		// firstday S11: one native command each
+		"/parley-stop": "/stop", "/parley-New  please": "/new please", "/my-bot-status": "/status", "/my-bot hello": "hello", "/parley-stopped": "/help",
+	} {
+		command, text, _ := strings.Cut(typed, " ")
+		if _, err := r.Command("parley", general, ann, command, text); err != nil {
 			t.Fatal(err)
 		}
 		if m := x.said(); m.Text != want || !m.Mentioned || m.Sender.ID != ann.ID || m.Address.Thread != "" {
-			t.Errorf("%q came as %+v", text, m)
+			t.Errorf("%q came as %+v", typed, m)
 		}
 	}
 }

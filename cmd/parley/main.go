@@ -88,7 +88,8 @@ Start with:  parley try`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p))
-	root.AddCommand(statusCommand(p), sessionsCommand(p), usageCommand(p), deadLettersCommand(p), replayCommand(p), pricesCommand(p), signalCommand(p), keepCommand(p))
+	root.AddCommand(statusCommand(p), sessionsCommand(p), usageCommand(p), deadLettersCommand(p), replayCommand(p), pricesCommand(p))
+	root.AddCommand(signalCommand(p), keepCommand(p), slackCommand(p))
 	return root
 }
 

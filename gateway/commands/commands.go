@@ -63,7 +63,11 @@ func Menu() []Entry {
 
 // Names are all commands there are.
 func Names() []string {
-	return []string{"new", "clear", "stop", "status", "cost", "agents", "help"}
+	names := []string{"clear"} // another word for new
+	for _, c := range Menu() {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // Kind says when c takes effect. Unknown commands are answered at once.

@@ -36,9 +36,11 @@ func (s *Server) OpenAssistant(app string, p Person, at Context) (Said, error) {
 		return said, nil
 	}
 	ts := s.stamp()
-	r.add(&stored{author: a, message: &wireMessage{
-		Type: "message", Subtype: "assistant_app_thread", Text: "New Assistant Thread", User: a.UserID, BotID: a.BotID, TS: ts, ThreadTS: ts,
-		Team: s.opts.Team.ID, Assistant: &wireAssistant{Title: "New Assistant Thread", TitleBlocks: json.RawMessage("[]"), Artifacts: []string{}},
+	// Its author is the person who opened it, not the app:
+	// https://docs.slack.dev/reference/events/message/assistant_app_thread
+	r.add(&stored{message: &wireMessage{
+		Type: "message", Subtype: assistantRoot, Text: newThread, User: p.ID, TS: ts, ThreadTS: ts, Team: s.teamOf(p),
+		Assistant: &wireAssistant{Title: newThread, TitleBlocks: json.RawMessage("[]"), Artifacts: []string{}},
 	}})
 	said.TS, said.ThreadTS = ts, ts
 	s.assist(a, r, p, ts, at, "assistant_thread_started", &said)
@@ -71,6 +73,24 @@ func (s *Server) ChangeContext(app string, p Person, thread string, at Context) 
 	}
 	s.assist(a, r, p, thread, at, "assistant_thread_context_changed", &said)
 	return said, nil
+}
+
+// assistantRoot is the subtype of the first message of an assistant thread.
+const (
+	assistantRoot = "assistant_app_thread"
+	newThread     = "New Assistant Thread"
+)
+
+// retitle gives an assistant thread its title, which stands in its first message.
+// Apps are told of that as of a change by its author, with a time in edited.
+func (s *Server) retitle(r *room, root *stored, title string, told *Said) {
+	before := root.message
+	w := *before
+	w.Text = title
+	w.Edited = &wireEdited{User: w.User, TS: s.whole()}
+	w.Assistant = &wireAssistant{Title: title, TitleBlocks: richText(escaper.Replace(title), s.makeID("")), Artifacts: []string{}}
+	root.message = &w
+	s.changed(r, root.message, before, told)
 }
 
 func (s *Server) assist(a *app, r *room, p Person, thread string, at Context, kind string, said *Said) {

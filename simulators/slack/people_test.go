@@ -204,6 +204,10 @@ func TestTheAssistantSurface(t *testing.T) {
 	if m, raw := s.message(); m.ThreadTimeStamp != said.ThreadTS || m.ChannelType != "im" {
 		t.Errorf("said: %s", raw)
 	}
+	// Slack gives the thread a title, as if its author had edited the first message.
+	if m, raw := s.message(); m.SubType != "message_changed" || m.Message.SubType != "assistant_app_thread" || m.Message.User != ann.ID || m.Message.Edited == nil {
+		t.Errorf("the first title: %s", raw)
+	}
 	thread := map[string]any{"channel_id": said.Channel, "thread_ts": said.ThreadTS}
 	with := func(k string, v any) map[string]any {
 		m := map[string]any{k: v}
@@ -222,7 +226,7 @@ func TestTheAssistantSurface(t *testing.T) {
 		}
 	}
 	// The title is kept in the thread's first message, which changes.
-	if m, raw := s.message(); m.SubType != "message_changed" || m.Message.SubType != "assistant_app_thread" || m.Message.Edited != nil {
+	if m, raw := s.message(); m.SubType != "message_changed" || m.Message.SubType != "assistant_app_thread" || m.Message.Text != "The talk" {
 		t.Errorf("bookkeeping: %s", raw)
 	}
 	if n := len(w.Books().Signals); n != 3 {

@@ -91,6 +91,10 @@ func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (Said, erro
 	r.reply(m)
 	said := Said{Channel: c.ID, TS: m.TS, ThreadTS: m.ThreadTS}
 	s.tell(r, m, &said)
+	// Slack names an assistant thread when somebody writes in it first.
+	if root := r.messages[m.ThreadTS]; root != nil && root.message.Subtype == assistantRoot && root.message.Text == newThread {
+		s.retitle(r, root, "Chats from "+s.opts.Now().UTC().Format("2006-01-02T15:04:05.000Z"), &said)
+	}
 	return said, nil
 }
 

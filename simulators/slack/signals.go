@@ -79,15 +79,9 @@ func (s *Server) setTitle(c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	before := root.message
-	w := *before
 	title := c.args["title"]
-	w.Text = title
-	w.Assistant = &wireAssistant{Title: title, TitleBlocks: richText(escaper.Replace(title), s.makeID("")), Artifacts: []string{}}
-	root.message = &w
-	s.signal(SignalEntry{App: c.app.Name, Kind: "title", Channel: r.channel.ID, ThreadTS: w.TS, Text: title, Process: c.process})
-	// The bookkeeping of the thread's first message reaches the app as a change.
-	s.changed(r, root.message, before, nil)
+	s.signal(SignalEntry{App: c.app.Name, Kind: "title", Channel: r.channel.ID, ThreadTS: root.message.TS, Text: title, Process: c.process})
+	s.retitle(r, root, title, nil)
 	return nil, nil
 }
 

@@ -69,7 +69,8 @@ type post struct {
 
 // authored is a post inside another event.
 type authored struct {
-	User userRef `json:"user"`
+	Subtype string  `json:"subtype"`
+	User    userRef `json:"user"`
 	post
 }
 

@@ -203,6 +203,28 @@ func TestS20_OnlyWhatPeopleSayAndChangeCounts(t *testing.T) {
 	}
 }
 
+// firstday S3: the title of an assistant thread is no edit, although it has a human
+// author and a time of its edit.
+func TestS20_TheTitleOfAnAssistantThreadIsNotAnEdit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t)
+	opened, err := r.OpenAssistant("parley", ann, sim.Context{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := x.next(); m.Kind != channels.Unhandled {
+		t.Errorf("a thread that opens came as %+v", m)
+	}
+	r.say(t, r.dm(t, ann), ann, "hello", sim.SayOptions{ThreadTS: opened.ThreadTS})
+	if m := x.next(); m.Kind != channels.Said || m.Text != "hello" || m.Address.Thread != opened.ThreadTS {
+		t.Errorf("what is said in it came as %+v", m)
+	}
+	if m := x.next(); m.Kind != channels.Unhandled || !strings.Contains(m.Problem, "assistant_app_thread") {
+		t.Errorf("the title came as %+v", m)
+	}
+}
+
 func TestS21_OurOwnPostsAreNotOfferedAndBotsAreCalledSo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -67,7 +67,7 @@ type Options struct {
 	// Commands are the words after a slash command that are commands of the bot:
 	// "/parley stop" is "/stop". Other words are said to it.
 	Commands []string
-	// Prompts are suggested in a new assistant thread; at most four.
+	// Prompts are suggested to who opens the app; at most four.
 	Prompts []string
 	// NoStream shows growing answers by edits also where Slack can stream them.
 	NoStream bool

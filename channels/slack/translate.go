@@ -14,6 +14,10 @@ import (
 // contents are the subtypes of messages that somebody said.
 var contents = []string{"", "file_share", "thread_broadcast", "me_message", "bot_message"}
 
+// assistantRoot is the subtype of the first message of an assistant thread, which
+// Slack keeps for its own books in the name of the person who opened the thread.
+const assistantRoot = "assistant_app_thread"
+
 // posted takes a message, or the mention that Slack tells of beside it.
 func (r *receiver) posted(e *event, c *callback, in *inner, mention bool) error {
 	if in.Channel == "" {
@@ -50,8 +54,15 @@ func (r *receiver) changed(e *event, c *callback, in *inner) error {
 	if in.Previous != nil && in.Previous.Edited != nil {
 		before = in.Previous.Edited.TS
 	}
-	if p.Edited == nil || p.Edited.TS == "" || p.Edited.TS == before {
-		m.Problem = "a message that nobody edited"
+	problem := ""
+	switch {
+	case in.Message.Subtype == assistantRoot: // its title, which has an author and a time
+		problem = "the title of an " + assistantRoot
+	case p.Edited == nil || p.Edited.TS == "" || p.Edited.TS == before:
+		problem = "a message that nobody edited"
+	}
+	if problem != "" {
+		m.Problem = problem
 		m.Sender = r.sender(c, user, p)
 		m.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
 		return nil

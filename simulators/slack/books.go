@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/simulators/internal/stage"
@@ -27,7 +28,9 @@ type Book struct {
 	// Signals are statuses, titles, prompts, reactions, acknowledgements with a
 	// payload, and views.
 	Signals []SignalEntry `json:"signals"`
-	Totals  Totals        `json:"totals"`
+	// Sessions of agents, in the order in which they were made.
+	Sessions []SessionEntry `json:"sessions"`
+	Totals   Totals         `json:"totals"`
 	// Pending counts per app the events that are not acknowledged and not given
 	// up.
 	Pending map[string]int `json:"pending"`
@@ -119,6 +122,9 @@ type MessageEntry struct {
 	Versions []Version       `json:"versions"`
 	// Stream is streaming, completed, expired or stopped; empty for others.
 	Stream string `json:"stream,omitempty"`
+	// StreamTo is to whom alone it streams outside of a direct message, with the team
+	// in front: T0/U0.
+	StreamTo string `json:"stream_to,omitempty"`
 	// Unconfirmed: a call was applied but its answer never reached the app in
 	// usable form.
 	Unconfirmed bool      `json:"unconfirmed,omitempty"`
@@ -127,6 +133,15 @@ type MessageEntry struct {
 
 // Text is what the latest version shows.
 func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Shown }
+
+// TextFor is what the latest version shows that the person sees: of what streams in
+// a channel everybody but its recipient sees how it began, until it ends.
+func (m MessageEntry) TextFor(p Person) string {
+	if m.Stream == "streaming" && m.StreamTo != "" && !strings.HasSuffix(m.StreamTo, "/"+p.ID) {
+		return m.Versions[0].Shown
+	}
+	return m.Text()
+}
 
 // Version is a message as it stood from At on.
 type Version struct {
@@ -217,6 +232,7 @@ type books struct {
 	calls       stage.Shelf[CallEntry]
 	connections stage.Shelf[ConnectionEntry]
 	signals     stage.Shelf[SignalEntry]
+	sessions    stage.Shelf[SessionEntry]
 	totals      Totals
 }
 
@@ -229,6 +245,7 @@ func newBooks(keep int, c *stage.Change) *books {
 	b.calls = stage.NewShelf[CallEntry](keep, lost)
 	b.connections = stage.NewShelf[ConnectionEntry](keep, lost)
 	b.signals = stage.NewShelf[SignalEntry](keep, lost)
+	b.sessions = stage.NewShelf[SessionEntry](keep, lost)
 	return b
 }
 
@@ -245,11 +262,14 @@ func (s *Server) Books() Book {
 	defer s.mu.Unlock()
 	b := Book{
 		Events: s.books.events.Copy(), Messages: s.books.messages.Copy(), Files: s.books.files.Copy(), Calls: s.books.calls.Copy(),
-		Connections: s.books.connections.Copy(), Signals: s.books.signals.Copy(),
+		Connections: s.books.connections.Copy(), Signals: s.books.signals.Copy(), Sessions: s.books.sessions.Copy(),
 		Totals: s.books.totals, Pending: map[string]int{}, Connected: map[string]int{},
 	}
 	for i := range b.Messages {
 		b.Messages[i].Versions = slices.Clip(b.Messages[i].Versions)
+	}
+	for i := range b.Sessions {
+		b.Sessions[i].Statuses = slices.Clip(b.Sessions[i].Statuses)
 	}
 	for i := range b.Events {
 		b.Events[i].Attempts = slices.Clone(b.Events[i].Attempts)

@@ -20,6 +20,7 @@
 // says so; a file is looked through in no time unless LateShare says otherwise,
 // and whoever has an upload's URL may post to it until the file is shared; an app
 // sees only conversations of its own workspace; views are opened but nobody fills
-// them in; a tier's rate limit is a sliding minute; an event that was given up is
-// only counted, subscriptions are never disabled.
+// them in; an agent's session that is processing stays so, and not for an hour; a
+// tier's rate limit is a sliding minute; an event that was given up is only counted,
+// subscriptions are never disabled.
 package slack

@@ -45,6 +45,9 @@ func methods() map[string]method {
 		"assistant.threads.setTitle":            {run: (*Server).setTitle, scopes: []string{"assistant:write"}},
 		"assistant.threads.setSuggestedPrompts": {run: (*Server).setPrompts, scopes: []string{"assistant:write"}},
 
+		"agents.sessions.setStatus": {run: (*Server).setSession, scopes: write, tier: 3},
+		"agents.sessions.rename":    {run: (*Server).renameSession, scopes: write, tier: 3},
+
 		"files.info":                 {run: (*Server).fileInfo, scopes: []string{"files:read"}, tier: 4},
 		"files.getUploadURLExternal": {run: (*Server).uploadURL, scopes: []string{"files:write"}, tier: 4},
 		completion:                   {run: (*Server).completeUpload, scopes: []string{"files:write"}, tier: 4},

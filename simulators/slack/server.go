@@ -38,12 +38,14 @@ type Server struct {
 	files   map[string]*storedFile
 	uploads map[string]*storedFile
 	answers map[string]*answerURL
-	books   *books
-	plans   stage.Plans[Fault]
-	holds   map[holdKey]time.Time
-	rates   map[holdKey][]time.Time
-	lastTS  int64 // microseconds of the newest timestamp
-	lastID  int64
+	// sessions are those of agents; entries of the books
+	sessions map[sessionKey]*SessionEntry
+	books    *books
+	plans    stage.Plans[Fault]
+	holds    map[holdKey]time.Time
+	rates    map[holdKey][]time.Time
+	lastTS   int64 // microseconds of the newest timestamp
+	lastID   int64
 }
 
 // app is an installed app with what the platform keeps for it.
@@ -90,6 +92,7 @@ func (s *Server) reset() {
 	s.agenda.clear()
 	s.rooms, s.people = map[string]*room{}, map[string]Person{}
 	s.files, s.uploads, s.answers = map[string]*storedFile{}, map[string]*storedFile{}, map[string]*answerURL{}
+	s.sessions = map[sessionKey]*SessionEntry{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Touch()
 	s.plans.Clear()

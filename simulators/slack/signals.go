@@ -66,6 +66,12 @@ func (s *Server) setStatus(c *call) (any, *refusal) {
 	if len(loading) > 10 {
 		return nil, refuse("invalid_arguments", "[ERROR] no more than 10 items allowed [json-pointer:/loading_messages]")
 	}
+	// Apps that have not changed over to sessions have them all the same.
+	state := processing
+	if c.args["status"] == "" {
+		state = active
+	}
+	s.session(c.app, r, c.args["thread_ts"], state)
 	s.signal(SignalEntry{
 		App: c.app.Name, Kind: "status", Channel: r.channel.ID, ThreadTS: c.args["thread_ts"], Text: c.args["status"], Process: c.process,
 	})
@@ -105,7 +111,7 @@ func (s *Server) setPrompts(c *call) (any, *refusal) {
 	}
 	if c.app.AgentView {
 		r, refused := s.target(c, true)
-		if refused != nil {
+		if refused != nil || c.args["thread_ts"] != "" { // with a thread it silently fails
 			return nil, refused
 		}
 		s.signal(SignalEntry{App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, Payload: must(prompts), Process: c.process})

@@ -1,7 +1,10 @@
 package slack
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -88,6 +91,10 @@ func (s *Server) startStream(c *call) (any, *refusal) {
 	case r.channel.Kind != IM && c.args["recipient_user_id"] == "":
 		return nil, refuse("missing_recipient_user_id")
 	}
+	to, refused := s.recipient(c, r)
+	if refused != nil {
+		return nil, refused
+	}
 	piece, refused := readPiece(c)
 	if refused != nil {
 		return nil, refused
@@ -101,7 +108,24 @@ func (s *Server) startStream(c *call) (any, *refusal) {
 	m.Blocks = st.blocks()
 	p.blocks = m.Blocks
 	s.put(c, r, m, p, st)
+	c.message.StreamTo = to
+	s.session(c.app, r, m.ThreadTS, processing)
 	return map[string]any{"channel": r.channel.ID, "ts": m.TS}, nil
+}
+
+// recipient is to whom alone a stream in a channel is shown while it grows, T0/U0; ""
+// in a direct message. Who is not of the team that is named is not found in it. That
+// nobody else sees it grow is not documented, but reported:
+// https://github.com/agentconnect-md/agentconnect/issues/1494
+func (s *Server) recipient(c *call, r *room) (string, *refusal) {
+	user, team := c.args["recipient_user_id"], c.args["recipient_team_id"]
+	if p, ok := s.people[user]; user != "" && (!ok || s.teamOf(p) != team) {
+		return "", refuse("user_not_found")
+	}
+	if r.channel.Kind == IM {
+		return "", nil
+	}
+	return team + "/" + user, nil
 }
 
 // blocks of what the stream says so far.
@@ -136,9 +160,6 @@ func (s *Server) streaming(c *call) (*room, *stored, *refusal) {
 	if !st.stream.live(s.opts.Now()) {
 		if st.stream != nil {
 			st.entry.Stream = st.stream.state
-		}
-		if st.stream != nil && st.stream.state == "stopped" {
-			return nil, nil, refuse("stopped_by_user")
 		}
 		return nil, nil, refuse("message_not_in_streaming_state")
 	}
@@ -181,8 +202,9 @@ func (s *Server) grow(c *call, r *room, st *stored, p piece) *refusal {
 		shown = w.Text
 	}
 	st.entry.Versions = append(st.entry.Versions, s.version(c, post{text: w.Text, shown: shown, blocks: w.Blocks, pings: pings(w.Text)}))
+	_, alone, _ := strings.Cut(st.entry.StreamTo, "/")
 	s.show(Happening{
-		Kind: "streamed", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, Text: shown, Blocks: w.Blocks, At: s.opts.Now(),
+		Kind: "streamed", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, User: alone, Text: shown, Blocks: w.Blocks, At: s.opts.Now(),
 	})
 	s.books.Touch()
 	return nil
@@ -209,6 +231,10 @@ func (s *Server) stopStream(c *call) (any, *refusal) {
 		}
 		st.stream.end = json.RawMessage(raw)
 	}
+	status := cmp.Or(c.args["session_status"], active)
+	if !slices.Contains(sessionStates, status) {
+		return nil, refuse("invalid_arguments", "[ERROR] must be one of: active, processing, suspended, closed [json-pointer:/session_status]")
+	}
 	before := st.message
 	if refused := s.grow(c, r, st, p); refused != nil {
 		return nil, refused
@@ -219,6 +245,7 @@ func (s *Server) stopStream(c *call) (any, *refusal) {
 		st.message, st.entry.Metadata = &w, metadata
 	}
 	st.stream.state, st.entry.Stream = "completed", "completed"
+	s.session(c.app, r, st.message.ThreadTS, status)
 	s.changed(r, st.message, before, nil)
 	return map[string]any{"channel": r.channel.ID, "ts": st.message.TS, "message": st.message.bare()}, nil
 }

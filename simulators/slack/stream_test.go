@@ -135,14 +135,14 @@ func TestAPersonStopsAStream(t *testing.T) {
 		}
 		break
 	}
-	if x := w.call("chat.appendStream", map[string]any{"channel": general.ID, "ts": a.TS, "markdown_text": "x"}); x.Error != "stopped_by_user" {
+	if x := w.call("chat.appendStream", map[string]any{"channel": general.ID, "ts": a.TS, "markdown_text": "x"}); x.Error != "message_not_in_streaming_state" {
 		t.Errorf("append: %s", x.raw)
 	}
 }
 
 func TestFaultsEndStreams(t *testing.T) {
 	t.Parallel()
-	for trouble, want := range map[sim.Trouble]string{sim.StreamExpired: "message_not_in_streaming_state", sim.StreamStopped: "stopped_by_user"} {
+	for trouble, want := range map[sim.Trouble]string{sim.StreamExpired: "message_not_in_streaming_state", sim.StreamStopped: "message_not_in_streaming_state"} {
 		w := start(t)
 		a := w.streaming(w.say(general, ann, "hello").TS)
 		w.plan(sim.Fault{Trouble: trouble, Next: 1})

@@ -56,7 +56,7 @@ func (p plan) channels() (c gateway.ChannelsConfig) {
 	switch {
 	case p.Slack != "":
 		c.Slack = map[string]gateway.SlackConfig{"slack": {
-			BotToken: gateway.NewSecret(slackBotToken), AppToken: gateway.NewSecret(slackAppToken), APIURL: p.Slack, Access: access, WhileBusy: busy,
+			BotToken: gateway.NewSecret(slackBotToken), AppToken: gateway.NewSecret(slackAppToken), APIURL: p.Slack, View: "none", Access: access, WhileBusy: busy,
 		}}
 	case p.SignalCLI != "":
 		c.Signal = map[string]gateway.SignalConfig{"signal": {

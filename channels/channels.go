@@ -67,6 +67,10 @@ type Streamer interface {
 	// Grow shows more of what Begin sent. What it shows is passing: Edit with the
 	// final text ends the growing, in whatever process, and may be repeated.
 	Grow(ctx context.Context, to sessionkeys.Address, messageID string, b Body) error
+	// Break ends the growing of what Begin sent, because the text is to begin anew,
+	// and leaves there what was said until then, all of which b is; zero: what it
+	// shows. It is false where Grow can show the new text in the same message.
+	Break(ctx context.Context, to sessionkeys.Address, messageID string, b Body) (bool, error)
 	// End ends the growing of what Begin sent, in whatever process, and leaves what
 	// it shows: no Edit will follow. What does not grow is left alone, with success.
 	End(ctx context.Context, to sessionkeys.Address, messageID string) error
@@ -114,6 +118,14 @@ type FileSender interface {
 type Typer interface {
 	Typing(ctx context.Context, to sessionkeys.Address) error
 	TypingFor() time.Duration
+}
+
+// Rester is a Typer that can take its sign away, which would stay otherwise. What is
+// sent or edited takes it away too.
+type Rester interface {
+	// Rest says that the bot is not at work any more. It may be repeated, in whatever
+	// process.
+	Rest(ctx context.Context, to sessionkeys.Address) error
 }
 
 // Hooked is a channel to whom the network comes with HTTP requests.

@@ -140,19 +140,13 @@ func talks(t *testing.T, house *gatewaytest.House, rng *rand.Rand) []*talk {
 		}
 		places = append(places, house.InTelegram(forum, person, topic), house.InTelegram(forum, person, 0))
 	}
-	// Two threads of one channel; a private one and a group of people; a thread of a
-	// direct message, beside the direct message itself.
+	// Two threads of one channel; a private one and a group of people.
 	person := gatewaytest.SlackPerson(7001)
 	places = append(places, house.Group(gatewaytest.Slack, 7001, 7001),
 		house.InSlack(slack.Channel{ID: "G7001", Kind: slack.Private, Name: "group-7001"}, person),
 		house.InSlack(slack.Channel{ID: "G7002", Kind: slack.Group, Name: "group-7001"}, person))
-	opened, err := house.Slack.OpenAssistant(gatewaytest.Username, person, slack.Context{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	thread := house.InSlack(slack.DM(person), person)
-	thread.Thread = opened.ThreadTS
-	places = append(places, thread)
+	// A second thread of a direct message.
+	places = append(places, house.InSlack(slack.DM(person), person))
 
 	out := make([]*talk, len(places))
 	for i, p := range places {

@@ -104,7 +104,7 @@ func (s SlackConfig) account(name string) account {
 		open: func(g *Gateway) (channels.Channel, error) {
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL,
-				Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits,
+				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits,
 				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},

@@ -84,26 +84,67 @@ func long(context.Context, *model.Prompt) model.Answer {
 	return a
 }
 
+// firstday S2, S5: in a thread of a direct message an answer streams; in a channel,
+// where one person alone would see that, it grows by edits. Either way people see that
+// the bot works, and do not when it has stopped.
 func TestSlackShowsThatTheBotIsAtWorkAndHowTheAnswerGrows(t *testing.T) {
 	t.Parallel()
 	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: long})
 	gw := house.Start()
-	place := house.Group(gatewaytest.Slack, 8001, 7001)
-	place.Say("tell me a story")
-	inSlack(t, house, "the status of the thread", func(b slack.Book) bool {
-		return slices.ContainsFunc(b.Signals, func(s slack.SignalEntry) bool {
-			return s.Kind == "status" && s.Channel == place.ID && s.ThreadTS == place.Thread && s.Text != ""
+	for stream, place := range map[string]*gatewaytest.Place{
+		"": house.Group(gatewaytest.Slack, 8001, 7001), "streaming": house.Direct(gatewaytest.Slack, 7001),
+	} {
+		place.Say("tell me a story")
+		session := func(status string) func(b slack.Book) bool {
+			return func(b slack.Book) bool {
+				return slices.ContainsFunc(b.Sessions, func(s slack.SessionEntry) bool {
+					return s.Channel == place.ID && s.ThreadTS == place.Thread && s.Status == status
+				})
+			}
+		}
+		inSlack(t, house, "the session of the thread", session("processing"))
+		inSlack(t, house, "an answer that grows", func(b slack.Book) bool {
+			return slices.ContainsFunc(b.Messages, func(m slack.MessageEntry) bool {
+				return m.ThreadTS == place.Thread && m.Stream == stream && len(m.Versions) > 1
+			})
 		})
-	})
-	inSlack(t, house, "an answer that grows", func(b slack.Book) bool {
-		return slices.ContainsFunc(b.Messages, func(m slack.MessageEntry) bool {
-			return m.ThreadTS == place.Thread && m.Stream == "streaming" && len(m.Versions) > 1
-		})
-	})
-	if got := gw.AskAt(place, "/stop"); !strings.Contains(got, "Stopped") {
-		t.Errorf("/stop was answered with %q", got)
+		if got := gw.AskAt(place, "/stop"); !strings.Contains(got, "Stopped") {
+			t.Errorf("/stop was answered with %q", got)
+		}
+		if got := place.Shown(); len(got) != 2 || !strings.HasPrefix(got[0], "and so on") {
+			t.Errorf("the thread shows %q", got)
+		}
+		inSlack(t, house, "the end of the session", session("active"))
 	}
-	if got := place.Shown(); len(got) != 2 || !strings.HasPrefix(got[0], "and so on") {
-		t.Errorf("the thread shows %q", got)
+}
+
+// steps says something, uses a tool, and says something else; both take long.
+func steps(_ context.Context, p *model.Prompt) model.Answer {
+	a := model.Reply(model.Say("Let me look. " + strings.Repeat("hm, ", 100) + "ready."))
+	if len(p.Answering()) == 0 {
+		a.Blocks = append(a.Blocks, model.Use("list_directory", map[string]string{"path": "."}))
+	} else {
+		a = model.Reply(model.Say("Found it. " + strings.Repeat("well, ", 100) + "done."))
+	}
+	a.Pace = 50 * time.Millisecond
+	return a
+}
+
+// firstday S6: what is said behind a tool streams as well.
+func TestSlackStreamsWhatIsSaidBehindATool(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: steps})
+	gw := house.Start()
+	place := house.Direct(gatewaytest.Slack, 7001)
+	gw.AskAt(place, "look")
+	var streamed []slack.MessageEntry
+	for _, m := range house.Slack.Books().Messages {
+		if m.Stream == "completed" && len(m.Versions) > 1 {
+			streamed = append(streamed, m)
+		}
+	}
+	if len(streamed) != 2 || !strings.HasPrefix(streamed[0].Text(), "Let me look.") || !strings.HasSuffix(streamed[0].Text(), "ready.") ||
+		!strings.HasPrefix(streamed[1].Text(), "Found it.") || !strings.HasSuffix(streamed[1].Text(), "done.") {
+		t.Errorf("streamed: %q", place.Shown())
 	}
 }

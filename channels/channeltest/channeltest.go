@@ -84,6 +84,7 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 	optional(t, f.Typing, "typing can be shown", open, typing)
 	optional(t, f.Finds, "a send whose answer is lost is found", open, finds)
 	optional(t, f.Streams, "an answer grows to its end", open, streams)
+	optional(t, f.Streams, "an answer that begins anew loses nothing of what was said before", open, breaks)
 	optional(t, f.Files, "files can be sent", open, func(t *testing.T, rig Rig) { meetWithFiles(t, rig) })
 	if f.Files {
 		files(t, f, open)

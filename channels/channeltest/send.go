@@ -158,7 +158,7 @@ func streams(t *testing.T, rig Rig) {
 		}
 	}
 	// What gets no answer ends as it stands, in whatever process.
-	r, err = s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("four "), ID: "turn2/preview"})
+	r, err = s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("four five"), ID: "turn2/preview"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,38 @@ func streams(t *testing.T, rig Rig) {
 			t.Error(err)
 		}
 	}
-	if sent := rig.Sent(); len(sent) != 2 || sent[0] != "one two three" || strings.TrimSpace(sent[1]) != "four" {
+	if sent := rig.Sent(); len(sent) != 2 || sent[0] != "one two three" || sent[1] == "" || !strings.HasPrefix("four five", strings.TrimSpace(sent[1])) {
 		t.Errorf("sent %q", sent)
+	}
+}
+
+// breaks: a text that begins anew stands in a message of its own, behind all of what
+// was said before; or it takes the place of that.
+func breaks(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	s, e := ch.(channels.Streamer), ch.(channels.Editor)
+	body := func(md string) channels.Body { return ch.Render(md)[0] }
+	r, err := s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("one two"), ID: "turn/preview"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := s.Break(t.Context(), m.Address, r.MessageID, body("one two three"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"four five"}
+	if left {
+		want = []string{"one two three", "four five"}
+		if r, err = s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("four"), ID: "turn/preview"}); err != nil {
+			t.Fatal(err)
+		}
+	} else if err := s.Grow(t.Context(), m.Address, r.MessageID, body("four")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Edit(t.Context(), m.Address, r.MessageID, body("four five")); err != nil {
+		t.Error(err)
+	}
+	if sent := rig.Sent(); !slices.Equal(sent, want) {
+		t.Errorf("sent %q, want %q", sent, want)
 	}
 }

@@ -46,6 +46,7 @@ type inner struct {
 	Previous    *authored       `json:"previous_message"`
 	OldChannel  string          `json:"old_channel_id"`
 	NewChannel  string          `json:"new_channel_id"`
+	Tab         string          `json:"tab"` // app_home_opened
 	Assistant   assistantThread `json:"assistant_thread"`
 	post
 }
@@ -232,6 +233,8 @@ func (r *receiver) callback(e *event, payload json.RawMessage) error {
 		return r.stopped(e, &c, &in)
 	case "assistant_thread_started":
 		return r.started(e, &in)
+	case "app_home_opened":
+		return r.opened(e, &c, &in)
 	case "app_uninstalled", "tokens_revoked":
 		r.o.Log.Error("the slack app was removed from the workspace, or its tokens were revoked", "event", in.Type)
 	}
@@ -249,11 +252,15 @@ func hashed(raw []byte) string {
 // place is the address of a conversation. Slack tells channels, private channels
 // and group direct messages apart in some events only, so they are of one kind:
 // whatever brought a post, its conversation is the same. In them each thread is a
-// conversation, and a post that stands alone begins one.
+// conversation, and a post that stands alone begins one; so in the direct messages of
+// the agent view.
 func (r *receiver) place(channel, channelType, thread, ts string) sessionkeys.Address {
 	a := sessionkeys.Address{Channel: Network, Account: r.me.account(), Kind: sessionkeys.Group, Peer: channel, Thread: cmp.Or(thread, ts)}
 	if channelType == "im" || strings.HasPrefix(channel, "D") {
-		a.Kind, a.Thread = sessionkeys.DM, thread
+		a.Kind = sessionkeys.DM
+		if r.o.View != AgentView {
+			a.Thread = thread
+		}
 	}
 	return a
 }

@@ -136,16 +136,41 @@ func (r *receiver) started(e *event, in *inner) error {
 		return errNoChannel
 	}
 	m.Address = r.place(t.Channel, "im", t.ThreadTS, "")
-	if len(r.o.Prompts) > 0 {
-		e.after = func(m channels.Message) {
-			at := m.Address
-			r.queue.Go(func(ctx context.Context) { r.suggest(ctx, at) })
-		}
+	e.after = r.suggestLater
+	return nil
+}
+
+// opened takes that somebody looks at the app in the agent view, where nothing was
+// said yet.
+func (r *receiver) opened(e *event, c *callback, in *inner) error {
+	m := &e.message
+	m.Problem = "somebody looks at the app"
+	m.Sender = r.sender(c, string(in.User), &in.post)
+	if in.Channel == "" || in.Tab != "messages" {
+		return nil
+	}
+	m.Address = r.place(string(in.Channel), "im", "", "")
+	if r.o.View == AgentView {
+		e.after = r.suggestLater
 	}
 	return nil
 }
 
-// suggest shows what could be asked. It is courtesy: nothing is tried again.
+// suggestLater shows to whoever may talk to the bot what could be asked.
+func (r *receiver) suggestLater(m channels.Message) {
+	if len(r.o.Prompts) == 0 {
+		return
+	}
+	r.queue.Go(func(ctx context.Context) {
+		if r.o.Heeds(ctx, m) {
+			r.suggest(ctx, m.Address)
+		}
+	})
+}
+
+// suggest shows what could be asked: in a thread of the assistant's pane, or to whom
+// has opened an agent, for which a thread must not be named. It is courtesy: nothing is
+// tried again. https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 func (r *receiver) suggest(ctx context.Context, at sessionkeys.Address) {
 	p := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: at.Peer, ThreadTS: at.Thread}
 	for _, s := range r.o.Prompts[:min(len(r.o.Prompts), MostPrompts)] {

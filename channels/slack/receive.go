@@ -59,6 +59,7 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	r.queue = receive.NewQueue(ctx, mostQueued, r.offer)
 	defer r.queue.Wait()
+	defer r.tellEnds(ctx)()
 	if c.hook != nil {
 		return r.takeRequests(ctx)
 	}

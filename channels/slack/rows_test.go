@@ -207,8 +207,8 @@ func TestS20_OnlyWhatPeopleSayAndChangeCounts(t *testing.T) {
 // author and a time of its edit.
 func TestS20_TheTitleOfAnAssistantThreadIsNotAnEdit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	x := r.run(t)
+	r := newRig(t, func(o *sim.Options) { o.Apps[0].AgentView, o.Apps[0].Events = false, nil })
+	x := r.run(t, func(o *slack.Options) { o.View = slack.AssistantView })
 	opened, err := r.OpenAssistant("parley", ann, sim.Context{})
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestS24_AStreamThatEndsByItselfIsMendedByAnEdit(t *testing.T) {
 			r := newRig(t)
 			r.plan(t, c.fault)
 			x := r.run(t)
-			r.say(t, general, ann, "<@"+botUser+"> grow", sim.SayOptions{Raw: true})
+			r.say(t, r.dm(t, ann), ann, "grow", sim.SayOptions{})
 			m := x.said()
 			r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 }) // it is known who asked
 			sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: body(x, "one two"), ID: "t/preview"})
@@ -339,7 +339,7 @@ func TestS24_AStreamThatGetsNoAnswerIsEnded(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			x := r.run(t)
-			r.say(t, general, ann, "<@"+botUser+"> grow", sim.SayOptions{Raw: true})
+			r.say(t, r.dm(t, ann), ann, "grow", sim.SayOptions{})
 			m := x.said()
 			r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 }) // it is known who asked
 			sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0], ID: "t/preview"})
@@ -370,7 +370,7 @@ func TestS24_AStreamThatAKilledProcessLeftOpenIsEndedByTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	x := r.run(t)
-	r.say(t, general, ann, "<@"+botUser+"> grow", sim.SayOptions{Raw: true})
+	r.say(t, r.dm(t, ann), ann, "grow", sim.SayOptions{})
 	m := x.said()
 	r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 }) // it is known who asked
 	sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0], ID: "t/preview"})
@@ -505,7 +505,7 @@ func TestPlacesOfSlack(t *testing.T) {
 		place  sim.Channel
 		kind   sessionkeys.Kind
 		thread bool
-	}{{r.dm(t, ann), sessionkeys.DM, false}, {general, sessionkeys.Group, true}, {secretC, sessionkeys.Group, true}, {three, sessionkeys.Group, true}} {
+	}{{r.dm(t, ann), sessionkeys.DM, true}, {general, sessionkeys.Group, true}, {secretC, sessionkeys.Group, true}, {three, sessionkeys.Group, true}} {
 		said := r.say(t, c.place, ann, "hello", sim.SayOptions{})
 		m := x.said()
 		if m.Address.Kind != c.kind || m.Address.Peer != c.place.ID || (m.Address.Thread == said.TS) != c.thread || m.Address.Account != "T0PARLEY01/"+botUser {
@@ -521,7 +521,7 @@ func TestPlacesOfSlack(t *testing.T) {
 
 func TestSlashCommandsAndButtons(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newRig(t, func(o *sim.Options) { o.Apps[0].Commands = nil })
 	x := r.run(t)
 	r.connected(t) // they do not come again
 	for typed, want := range map[string]string{

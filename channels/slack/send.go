@@ -38,6 +38,15 @@ var threadGone = []string{"thread_not_found", "invalid_thread_ts", "cannot_reply
 // message never arrives twice. Every other failure is the caller's to repeat or
 // not. The message carries Reply.ID, by which Find finds it.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	sent, err := c.post(ctx, r)
+	if err == nil {
+		c.rest(ctx, r.To)
+	}
+	return sent, err
+}
+
+// post is Send without a word about what the bot does next.
+func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	const method = "chat.postMessage"
 	if err := place(method, r.To); err != nil {
 		return channels.Receipt{}, err
@@ -92,10 +101,14 @@ func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID st
 	if err := place("chat.update", to); err != nil {
 		return err
 	}
-	if done, err := c.endStream(ctx, to, messageID, markdownOf(b)); done || err != nil {
-		return err
+	done, err := c.endStream(ctx, to, messageID, markdownOf(b), slack.AgentSessionStatusActive)
+	if err == nil && !done {
+		err = c.update(ctx, to, messageID, b)
 	}
-	return c.update(ctx, to, messageID, b)
+	if err == nil {
+		c.rest(ctx, to)
+	}
+	return err
 }
 
 func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
@@ -123,7 +136,7 @@ func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID 
 			markdown = ""
 		case !stopped && says(err, "streaming_state_conflict"): // of a process that is no more
 			stopped = true
-			if err := c.stopStream(ctx, to, messageID, ""); err != nil && !isRefused(err) {
+			if err := c.stopStream(ctx, to, messageID, "", slack.AgentSessionStatusActive); err != nil && !isRefused(err) {
 				return err
 			}
 		default:

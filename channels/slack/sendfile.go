@@ -60,6 +60,7 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 	if ts == "" {
 		ts = c.shown(ctx, r.To.Peer, id)
 	}
+	c.rest(ctx, r.To)
 	return channels.Receipt{MessageID: or(ts, id)}, nil
 }
 

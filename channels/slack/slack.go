@@ -63,6 +63,7 @@ type Options struct {
 	AppToken      channels.Secret // xapp-…, of Socket
 	SigningSecret channels.Secret // of Events
 	APIURL        string          // default https://slack.com/api
+	View          View            // default AgentView
 
 	// Commands are the words after a slash command that are commands of the bot:
 	// "/parley stop" is "/stop". Other words are said to it.
@@ -112,6 +113,7 @@ type Channel struct {
 	threads   threads
 	streams   streams
 	status    status
+	sessions  agentSessions
 	doubts    doubts
 	me        atomic.Pointer[self] // as auth.test said last; nil before
 	receiving atomic.Bool
@@ -122,6 +124,7 @@ var (
 	_ channels.Editor     = (*Channel)(nil)
 	_ channels.Streamer   = (*Channel)(nil)
 	_ channels.Typer      = (*Channel)(nil)
+	_ channels.Rester     = (*Channel)(nil)
 	_ channels.Hooked     = (*Channel)(nil)
 	_ channels.Finder     = (*Channel)(nil)
 	_ channels.Fetcher    = (*Channel)(nil)
@@ -137,9 +140,10 @@ func New(o Options) (*Channel, error) {
 		return nil, errors.New("slack: name is required")
 	}
 	o.Mode = cmp.Or(o.Mode, Socket)
-	if err := errors.Join(CheckMode(o.Mode, o.AppToken, o.SigningSecret), CheckBotToken(o.BotToken), CheckAPIURL(o.APIURL)); err != nil {
+	if err := errors.Join(CheckMode(o.Mode, o.AppToken, o.SigningSecret), CheckBotToken(o.BotToken), CheckAPIURL(o.APIURL), CheckView(o.View)); err != nil {
 		return nil, fmt.Errorf("slack %s: %w", o.Name, err)
 	}
+	o.View = cmp.Or(o.View, AgentView)
 	o.APIURL = strings.TrimRight(cmp.Or(o.APIURL, publicAPI), "/") + "/"
 	o.SendTimeout = cmp.Or(o.SendTimeout, 30*time.Second)
 	o.ShareWithin = cmp.Or(o.ShareWithin, 10*time.Second)
@@ -169,6 +173,7 @@ func New(o Options) (*Channel, error) {
 		base = o.HTTPClient.Transport
 	}
 	c := &Channel{o: o, http: newPoster(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}}
+	c.sessions.begin(o.View == AgentView, o.Now())
 	c.api = slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(c.http))
 	if o.Mode == Events {
 		c.hook = newHook(o)

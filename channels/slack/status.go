@@ -59,14 +59,27 @@ func (s *status) turnOff(kind sessionkeys.Kind) {
 	s.off[kind] = true
 }
 
-// Typing sets the status of a thread, for TypingFor or until the bot posts there.
-// Slack has no such sign outside of threads, and then nothing is shown.
+// Typing shows that the bot works in a thread: by the thread's session, with the
+// button to stop it, until the bot posts there or Rest; or, where the app has none, by
+// a status, for TypingFor or until the bot posts. Slack has no such sign outside of
+// threads, and then nothing is shown.
 func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 	const method = "assistant.threads.setStatus"
 	if err := place(method, to); err != nil {
 		return err
 	}
-	if to.Thread == "" || !c.status.begin(to, c.o.Now()) {
+	if to.Thread == "" {
+		return nil
+	}
+	if !c.sessions.isOff() {
+		if c.sessions.works(to) {
+			return nil
+		}
+		if err := c.setSession(ctx, to, slack.AgentSessionStatusProcessing); err == nil || !c.sessions.isOff() {
+			return err
+		}
+	}
+	if !c.status.begin(to, c.o.Now()) {
 		return nil
 	}
 	_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {

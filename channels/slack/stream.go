@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"sync"
 	"unicode"
@@ -85,14 +86,14 @@ func (s *streams) turnOff() {
 // cannotStream are the words with which Slack says that it never will.
 var cannotStream = []string{"unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "no_permission", "access_denied", "feature_not_enabled", "team_not_found"}
 
-// Begin sends the first of a growing answer: as a stream in a thread, where Slack
-// knows for whom it is, and as a message elsewhere or when Slack refuses to.
+// Begin sends the first of a growing answer: as a stream in a thread of a direct
+// message, and as a message elsewhere or when Slack refuses to. In a channel a stream
+// is seen by one person: everybody else sees how it begins and, when it has ended, the
+// whole.
 func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	const method = "chat.startStream"
-	user := c.threads.latest(r.To)
-	me := c.me.Load()
-	if c.o.NoStream || me == nil || c.streams.isOff() || r.To.Thread == "" || r.Repeat || r.To.Kind != sessionkeys.DM && user == "" {
-		return c.Send(ctx, r)
+	if c.o.NoStream || c.streams.isOff() || r.To.Thread == "" || r.Repeat || r.To.Kind != sessionkeys.DM {
+		return c.post(ctx, r)
 	}
 	if err := place(method, r.To); err != nil {
 		return channels.Receipt{}, err
@@ -102,8 +103,8 @@ func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt
 	if text != "" {
 		options = append(options, slack.MsgOptionMarkdownText(text))
 	}
-	if user != "" {
-		options = append(options, slack.MsgOptionRecipientTeamID(me.TeamID), slack.MsgOptionRecipientUserID(user))
+	if p := c.threads.latest(r.To); p.user != "" {
+		options = append(options, slack.MsgOptionRecipientTeamID(p.team), slack.MsgOptionRecipientUserID(p.user))
 	}
 	result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
 		_, _, err := c.api.StartStreamContext(ctx, r.To.Peer, options...)
@@ -116,6 +117,7 @@ func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt
 			c.streams.begin(r.To, sent.MessageID, text)
 			c.threads.posted(r.To)
 			c.status.over(r.To)
+			c.sessions.note(r.To, true) // which Slack begins with the stream
 		}
 		return sent, err
 	case isRefused(err):
@@ -123,7 +125,7 @@ func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt
 			c.streams.turnOff()
 			c.o.Log.Info("slack does not stream for this app, answers grow by edits", "error", err)
 		}
-		return c.Send(ctx, r)
+		return c.post(ctx, r)
 	}
 	return channels.Receipt{}, err
 }
@@ -168,9 +170,10 @@ func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID st
 	return err
 }
 
-// endStream ends a message that grows with the rest of its text. It is false when
-// the text must still be written over what is there.
-func (c *Channel) endStream(ctx context.Context, to sessionkeys.Address, messageID, markdown string) (done bool, err error) {
+// endStream ends a message that grows with the rest of its text, and leaves the
+// session in a status. It is false when the text must still be written over what is
+// there.
+func (c *Channel) endStream(ctx context.Context, to sessionkeys.Address, messageID, markdown, session string) (done bool, err error) {
 	rest, fits := "", false
 	grows := c.streams.use(to, messageID, func(g *growing) {
 		rest, fits = strings.CutPrefix(markdown, g.text)
@@ -183,7 +186,7 @@ func (c *Channel) endStream(ctx context.Context, to sessionkeys.Address, message
 	if !fits {
 		rest = ""
 	}
-	err = c.stopStream(ctx, to, messageID, rest)
+	err = c.stopStream(ctx, to, messageID, rest, session)
 	var e *channels.Error
 	switch errors.As(err, &e); {
 	case err == nil, isRefused(err):
@@ -195,6 +198,22 @@ func (c *Channel) endStream(ctx context.Context, to sessionkeys.Address, message
 	return false, err
 }
 
+// Break ends a message that grows with the rest of what was said in it; the session
+// goes on. A message that grows by edits takes any text.
+func (c *Channel) Break(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) (bool, error) {
+	if err := place("chat.stopStream", to); err != nil {
+		return false, err
+	}
+	if !c.streams.use(to, messageID, func(*growing) {}) {
+		return false, nil
+	}
+	done, err := c.endStream(ctx, to, messageID, markdownOf(b), slack.AgentSessionStatusProcessing)
+	if err == nil && !done && b.Text != "" {
+		err = c.update(ctx, to, messageID, b)
+	}
+	return err == nil, err
+}
+
 // End ends a message that grows as it stands.
 func (c *Channel) End(ctx context.Context, to sessionkeys.Address, messageID string) error {
 	if err := place("chat.stopStream", to); err != nil {
@@ -203,18 +222,22 @@ func (c *Channel) End(ctx context.Context, to sessionkeys.Address, messageID str
 	if to.Thread == "" { // only in threads do messages grow
 		return nil
 	}
-	err := c.stopStream(ctx, to, messageID, "")
+	err := c.stopStream(ctx, to, messageID, "", slack.AgentSessionStatusActive)
 	var e *channels.Error
 	over := errors.As(err, &e) && e.Kind == channels.Refused || says(err, cannotStream...)
 	if err == nil || over { // it ended before, or never was one
 		c.streams.end(to, messageID)
+		c.rest(ctx, to)
 		return nil
 	}
 	return err
 }
 
-func (c *Channel) stopStream(ctx context.Context, to sessionkeys.Address, messageID, rest string) error {
-	var options []slack.MsgOption
+// stopStream ends a stream and says what its session does from then on.
+func (c *Channel) stopStream(ctx context.Context, to sessionkeys.Address, messageID, rest, session string) error {
+	// session_status is an argument that slack-go does not know:
+	// https://docs.slack.dev/reference/methods/chat.stopStream
+	options := []slack.MsgOption{slack.UnsafeMsgOptionEndpoint(c.o.APIURL+"chat.stopStream", func(v url.Values) { v.Set("session_status", session) })}
 	if rest != "" {
 		options = append(options, slack.MsgOptionMarkdownText(rest))
 	}
@@ -222,6 +245,9 @@ func (c *Channel) stopStream(ctx context.Context, to sessionkeys.Address, messag
 		_, _, err := c.api.StopStreamContext(ctx, to.Peer, messageID, options...)
 		return err
 	})
+	if err == nil {
+		c.sessions.note(to, session == slack.AgentSessionStatusProcessing)
+	}
 	return err
 }
 

@@ -71,6 +71,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 			{Name: "other", BotToken: "xoxb-2"},
 		},
 	}
+	installed(t, &o.Apps[0], asked()) // the app that parley's own manifest makes
 	for _, c := range change {
 		c(&o)
 	}

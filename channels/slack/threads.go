@@ -31,8 +31,12 @@ type part struct {
 	posted bool
 	asked  map[string]bool // by whom it was mentioned
 	whole  bool            // Slack was asked, so that what is not here is not so
-	latest string          // who mentioned it last
+	latest speaker         // who spoke to it last
 }
+
+// speaker is somebody with the team that they are of, which is not the bot's when
+// they are of another workspace.
+type speaker struct{ team, user string }
 
 func (t *threads) of(a sessionkeys.Address, f func(p *part)) {
 	t.mu.Lock()
@@ -57,16 +61,16 @@ func (t *threads) posted(a sessionkeys.Address) {
 }
 
 // asked notes that somebody spoke to the bot there.
-func (t *threads) asked(a sessionkeys.Address, user string) {
-	if a.Thread != "" && user != "" {
-		t.of(a, func(p *part) { p.asked[user], p.latest = true, user })
+func (t *threads) asked(a sessionkeys.Address, by speaker) {
+	if a.Thread != "" && by.user != "" {
+		t.of(a, func(p *part) { p.asked[by.user], p.latest = true, by })
 	}
 }
 
-// latest is who spoke to the bot there last, or "".
-func (t *threads) latest(a sessionkeys.Address) (user string) {
-	t.of(a, func(p *part) { user = p.latest })
-	return user
+// latest is who spoke to the bot there last, as far as this process knows.
+func (t *threads) latest(a sessionkeys.Address) (by speaker) {
+	t.of(a, func(p *part) { by = p.latest })
+	return by
 }
 
 // inThread says of a reply in a thread whether it speaks to the bot although it
@@ -132,7 +136,7 @@ func (r *receiver) readThread(ctx context.Context, a sessionkeys.Address) error 
 			case r.ours(string(p.User), &p.post):
 				found.posted = true
 			case r.plain(p.Text).mentioned:
-				found.asked[string(p.User)], found.latest = true, string(p.User)
+				found.asked[string(p.User)] = true
 			}
 		}
 		if cursor = page.Metadata.Next; cursor == "" || found.posted {
@@ -144,7 +148,6 @@ func (r *receiver) readThread(ctx context.Context, a sessionkeys.Address) error 
 		for u := range found.asked {
 			p.asked[u] = true
 		}
-		p.latest = or(p.latest, found.latest)
 	})
 	return nil
 }

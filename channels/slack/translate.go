@@ -110,8 +110,8 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 		return r.inThread(ctx, m, p)
 	}
 	e.after = func(m channels.Message) {
-		if m.Mentioned && m.Address.Kind != sessionkeys.DM {
-			r.threads.asked(m.Address, user)
+		if m.Mentioned && !m.Sender.Bot {
+			r.threads.asked(m.Address, speaker{cmp.Or(p.UserTeam, p.SourceTeam, p.Team, r.me.TeamID), user})
 		}
 	}
 	return nil

@@ -32,6 +32,11 @@ func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID st
 	return err
 }
 
+// Break has nothing to do: an edit can show any other text in the same message.
+func (*Channel) Break(context.Context, sessionkeys.Address, string, channels.Body) (bool, error) {
+	return false, nil
+}
+
 // End has nothing to do: a message of Telegram stands as it is.
 func (*Channel) End(context.Context, sessionkeys.Address, string) error { return nil }
 

@@ -171,7 +171,7 @@ func simulate(ctx context.Context, p program, o simOptions) error {
 func newWorkspace(o simOptions) (*slack.Server, error) {
 	s, err := slack.New(slack.Options{
 		Addr: o.slack, Seed: o.seed, RateLimits: o.limits,
-		Apps: []slack.App{{Name: o.username, BotToken: o.xoxb, AppToken: o.xapp}},
+		Apps: []slack.App{{Name: o.username, BotToken: o.xoxb, AppToken: o.xapp, AgentView: true}},
 	})
 	if err != nil {
 		return nil, err

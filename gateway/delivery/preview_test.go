@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/delivery"
+	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -311,6 +312,11 @@ func (s streamer) Grow(ctx context.Context, to sessionkeys.Address, id string, b
 	return s.Edit(ctx, to, id, b)
 }
 
+func (s streamer) Break(_ context.Context, to sessionkeys.Address, id string, b channels.Body) (bool, error) {
+	_, err := s.take(call{op: "break", chat: to.Peer, id: id, text: b.Text})
+	return err == nil, err
+}
+
 func (s streamer) End(_ context.Context, to sessionkeys.Address, id string) error {
 	_, err := s.take(call{op: "end", chat: to.Peer, id: id})
 	return err
@@ -357,6 +363,61 @@ func TestAStreamWhoseTurnHasNoAnswerIsEnded(t *testing.T) {
 			r.wantCalls("send a half", "end a  in id1", "send a Stopped.")
 		})
 	}
+}
+
+// firstday S6: what is said behind a tool is shown too, in a message of its own, and
+// of what was said before nothing is lost.
+func TestAStreamOfALaterStepIsAMessageOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start(streams(r.net))
+	r.begin("a", "t1")
+	calls := 0
+	step := func(n int, text, before string, more int) {
+		p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: "t1", Channel: "tg", To: to("a"), Step: n, Text: text, Before: before, BeforeStep: 1})
+		calls += more
+		r.await("what is shown of "+text, func() bool { return len(r.net.log()) == calls })
+	}
+	step(1, "Let me", "", 1)
+	step(2, "Found", "Let me look.", 2)
+	step(2, "Found it", "Let me look.", 1)
+	r.finish("a", "t1", "Found it here.")
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a Let me", "break a Let me look. in id1", "send a Found", "edit a Found it in id2", "edit a Found it here. in id2")
+}
+
+// A message that can be written over is: there is one of a turn.
+func TestAnEditedPreviewOfALaterStepTakesThePlaceOfTheFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start()
+	r.begin("a", "t1")
+	for n, text := range []string{"Let me", "Found"} {
+		p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: "t1", Channel: "tg", To: to("a"), Step: n + 1, Text: text, Before: "Let me look.", BeforeStep: 1})
+		r.await("what is shown of "+text, func() bool { return len(r.net.log()) == n+1 })
+	}
+	r.wantCalls("send a Let me", "edit a Found in id1")
+}
+
+// resting is a network whose sign of work stays.
+type resting struct{ streamer }
+
+func (s resting) Rest(_ context.Context, to sessionkeys.Address) error {
+	_, err := s.take(call{op: "rest", chat: to.Peer})
+	return err
+}
+
+// firstday S8: a turn that says nothing at all leaves no sign that the bot is at work.
+func TestTheSignOfASilentTurnIsTakenAway(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{resting{streamer{r.net}}} })
+	r.begin("a", "t1")
+	r.silence("t1")
+	p.over("a", "t1")
+	r.await("its end", func() bool { return len(r.net.log()) == 1 })
+	r.wantCalls("rest a ")
 }
 
 // An end that the network puts off is asked for again, some times; one that it

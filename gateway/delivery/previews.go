@@ -21,6 +21,7 @@ type preview struct {
 	over      bool      // no more of it: a first message may hang in the chat
 	quiet     time.Time // no edits before: the network asked for a pause
 	born      time.Time
+	step      int    // whose words it shows
 	chat      string // the id of the chat that it stands in
 }
 

@@ -44,6 +44,11 @@ func (ps *previews) show(ctx context.Context, s worker.PreviewSignal) {
 
 func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) error {
 	if s.Over {
+		if r, ok := ps.ch.(channels.Rester); ok {
+			if err := r.Rest(ctx, at.to); err != nil {
+				return err
+			}
+		}
 		return ps.leave(ctx, s.Turn, s.Asked, at)
 	}
 	if over, err := ps.over(ctx, s, at); over || err != nil {
@@ -66,6 +71,10 @@ func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) e
 	bodies := ps.ch.Render(ps.Redactor.CleanGrowing(s.Text))
 	if len(bodies) == 0 {
 		return nil
+	}
+	if err := ps.stepOver(ctx, s, p, at); err != nil {
+		p.pause(ps.Now(), err)
+		return err
 	}
 	// Only the first message of a long answer is shown before its end.
 	if p.messageID != "" && p.chat == at.to.Peer {
@@ -104,6 +113,35 @@ func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) e
 	p.messageID, p.chat, p.doubt = r.MessageID, at.to.Peer, false
 	ps.countFirst(p, s.To, s.Asked)
 	return ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, r.MessageID)
+}
+
+// stepOver ends the preview's message when the words of a later step begin anew, and
+// the network cannot write them over what is there: that stays, whole, and they have a
+// message of their own.
+func (ps *previews) stepOver(ctx context.Context, s worker.PreviewSignal, p *preview, at place) error {
+	was := p.step
+	p.step = s.Step
+	st, ok := ps.ch.(channels.Streamer)
+	if !ok || p.messageID == "" || p.chat != at.to.Peer || was == s.Step {
+		return nil
+	}
+	var before channels.Body
+	if all := ps.ch.Render(s.Before); s.BeforeStep == was && len(all) > 0 {
+		before = all[0]
+	}
+	left, err := st.Break(ctx, at.to, p.messageID, before)
+	if err != nil {
+		p.step = was
+		return err
+	}
+	if !left {
+		return nil
+	}
+	p.messageID = "" // the answer goes elsewhere, also after a crash
+	if err := ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, ""); err != nil {
+		return fmt.Errorf("note that a preview ended: %w", err)
+	}
+	return nil
 }
 
 // unsent takes back the note that a preview begins, if the failure says that it

@@ -124,6 +124,7 @@ func (h *House) telegramOptions() telegram.Options {
 }
 
 func (h *House) slackOptions() slack.Options {
+	h.t.Helper()
 	o := slack.Options{
 		Keep: h.o.Keep,
 		// What is said while no gateway runs waits for one.
@@ -132,11 +133,23 @@ func (h *House) slackOptions() slack.Options {
 			Name: Username, BotToken: SlackBotToken, AppToken: slackAppToken, SigningSecret: slackSigning, UserID: SlackUser,
 		}},
 	}
+	// It has what its manifest asks for, and no more.
+	manifest, err := gateway.SlackManifest(gateway.Config{Channels: gateway.ChannelsConfig{Slack: map[string]gateway.SlackConfig{string(Slack): {}}}}, string(Slack), "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	app, err := slack.Create(manifest)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	o.Apps[0].Scopes, o.Apps[0].Events, o.Apps[0].Commands, o.Apps[0].AgentView = app.Scopes, app.Events, app.Commands, app.AgentView
 	if h.o.Webhook {
 		o.Apps[0].RequestURL = h.Front.server.URL + "/slack/" + string(Slack)
 	}
 	if h.o.Twin {
-		o.Apps = append(o.Apps, slack.App{Name: TwinUsername, BotToken: twinBotToken, AppToken: twinAppToken})
+		twin := app
+		twin.Name, twin.BotToken, twin.AppToken = TwinUsername, twinBotToken, twinAppToken
+		o.Apps = append(o.Apps, twin)
 	}
 	if h.o.OnSlack != nil {
 		h.o.OnSlack(&o)

@@ -114,8 +114,8 @@ func (h *House) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Pl
 	return pl
 }
 
-// InSlack is where p speaks with the bot in c. Outside of direct messages that is
-// a thread, which what is said first begins.
+// InSlack is where p speaks with the bot in c: a thread, which what is said first
+// begins. Before that a direct message shows what the bot said in all of its threads.
 func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
 	pl := &Place{Network: Slack, ID: c.ID, h: h}
 	pl.say = func(text string) error {
@@ -123,14 +123,14 @@ func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
 			text = "@" + Username + " " + text
 		}
 		said, err := h.Slack.Say(c, p, text, slack.SayOptions{ThreadTS: pl.Thread})
-		if c.Kind != slack.IM && pl.Thread == "" {
+		if pl.Thread == "" {
 			pl.Thread = said.TS
 		}
 		return err
 	}
 	of := func(b slack.Book) (out []string) {
 		for _, m := range b.Messages {
-			if m.App == Username && m.Channel == c.ID && m.ThreadTS == pl.Thread && m.Deleted.IsZero() {
+			if m.App == Username && m.Channel == c.ID && (m.ThreadTS == pl.Thread || pl.Thread == "" && c.Kind == slack.IM) && m.Deleted.IsZero() {
 				out = append(out, m.Text())
 			}
 		}

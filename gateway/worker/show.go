@@ -26,8 +26,13 @@ type PreviewSignal struct {
 	To      sessionkeys.Address `json:"to"`
 	ReplyTo string              `json:"reply_to,omitempty"`
 	Text    string              `json:"text,omitempty"`
-	Over    bool                `json:"over,omitempty"`
-	Asked   time.Time           `json:"asked"` // when the turn's message was received
+	// Step is the model call that Text is of; each begins anew. Before is all that
+	// was said in an earlier one, BeforeStep, the last that said anything.
+	Step       int       `json:"step,omitempty"`
+	Before     string    `json:"before,omitempty"`
+	BeforeStep int       `json:"before_step,omitempty"`
+	Over       bool      `json:"over,omitempty"`
+	Asked      time.Time `json:"asked"` // when the turn's message was received
 }
 
 // How a running turn shows itself. A quick answer is simply sent: neither a
@@ -50,9 +55,11 @@ type show struct {
 	steering *steering     // nil: nothing joins the turn
 	fresh    chan struct{} // there is text to show
 
-	mu   sync.Mutex
-	step int
-	text strings.Builder // the words of this step so far
+	mu     sync.Mutex
+	step   int
+	text   strings.Builder // the words of this step so far
+	before string          // all words of an earlier step
+	said   int             // which one
 }
 
 func newShow(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *show {
@@ -76,6 +83,9 @@ func (s *show) see(e agent.Event) {
 func (s *show) add(e agent.Event) {
 	s.mu.Lock()
 	if e.Step != s.step {
+		if s.text.Len() > 0 {
+			s.before, s.said = s.text.String(), s.step
+		}
 		s.step = e.Step
 		s.text.Reset()
 	}
@@ -94,7 +104,7 @@ func (s *show) run(ctx context.Context) {
 	control := time.NewTicker(controlEvery)
 	defer control.Stop()
 	var preview <-chan time.Time
-	shown := ""
+	var shown PreviewSignal
 	for {
 		select {
 		case <-ctx.Done():
@@ -107,19 +117,16 @@ func (s *show) run(ctx context.Context) {
 			s.look(ctx)
 			s.steering.news(ctx)
 		case <-typing.C:
-			s.send("")
+			s.send(PreviewSignal{})
 			typing.Reset(typingEvery)
 		case <-s.fresh:
 			if preview == nil {
 				preview = time.After(previewAfter)
 			}
 		case <-preview:
-			s.mu.Lock()
-			text := s.text.String()
-			s.mu.Unlock()
-			if strings.TrimSpace(text) != "" && text != shown {
-				s.send(text)
-				shown = text
+			if p := s.words(); strings.TrimSpace(p.Text) != "" && (p.Text != shown.Text || p.Step != shown.Step) {
+				s.send(p)
+				shown = p
 				typing.Reset(typingEvery)
 			}
 			preview = time.After(previewEvery)
@@ -127,11 +134,18 @@ func (s *show) run(ctx context.Context) {
 	}
 }
 
-func (s *show) send(text string) {
-	if text != "" && s.t.Seq <= s.a.w.Doubt {
+// words is what there is to show.
+func (s *show) words() PreviewSignal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return PreviewSignal{Step: s.step, Text: s.text.String(), Before: s.before, BeforeStep: s.said}
+}
+
+func (s *show) send(p PreviewSignal) {
+	if p.Text != "" && s.t.Seq <= s.a.w.Doubt {
 		return // a preview cannot say that it may be a repeat
 	}
-	s.signal(PreviewSignal{Text: text})
+	s.signal(p)
 }
 
 // over says that nothing follows what was shown.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/gateway"
@@ -14,8 +15,12 @@ import (
 )
 
 // overSlack is the scene in Slack: the group is a channel, where answers go into
-// the thread of their question.
-type overSlack struct{ *slack.Server }
+// the thread of their question. Who writes to the bot directly goes on in the thread
+// that the first message began.
+type overSlack struct {
+	*slack.Server
+	threads *sync.Map // by chat
+}
 
 const (
 	slackBotToken = "xoxb-try"
@@ -27,14 +32,14 @@ var kitchen = slack.Channel{ID: "C0KITCHEN", Kind: slack.Public, Name: strings.R
 
 func newSlack(Options) (network, error) {
 	s, err := slack.New(slack.Options{
-		Apps: []slack.App{{Name: botUsername, BotToken: slackBotToken, AppToken: slackAppToken}},
+		Apps: []slack.App{{Name: botUsername, BotToken: slackBotToken, AppToken: slackAppToken, AgentView: true}},
 		// What is said before the bot is connected waits for it.
 		Retries: slices.Repeat([]time.Duration{100 * time.Millisecond}, int(answerWithin/(100*time.Millisecond))),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the chat server: %w", err)
 	}
-	return overSlack{s}, nil
+	return overSlack{s, &sync.Map{}}, nil
 }
 
 func (n overSlack) config(string) gateway.ChannelsConfig {
@@ -48,9 +53,12 @@ func (n overSlack) config(string) gateway.ChannelsConfig {
 
 func (n overSlack) say(who string, inGroup bool, text string) (said, error) {
 	from := slack.Person{ID: "U0TRY" + strings.ToUpper(who), Name: who, RealName: people[who].name}
-	chat := slack.DM(from)
+	chat, o := slack.DM(from), slack.SayOptions{}
+	if thread, ok := n.threads.Load(chat.ID); ok {
+		o.ThreadTS = thread.(string)
+	}
 	if inGroup {
-		chat = kitchen
+		chat, o = kitchen, slack.SayOptions{}
 		// Slack knows no /command@bot: there one mentions the bot first.
 		if at := command.FindString(text); at != "" {
 			word, rest, _ := strings.Cut(text, " ")
@@ -58,9 +66,12 @@ func (n overSlack) say(who string, inGroup bool, text string) (said, error) {
 			text = "@" + botUsername + " " + word + " " + rest
 		}
 	}
-	told, err := n.Say(chat, from, text, slack.SayOptions{})
+	told, err := n.Say(chat, from, text, o)
 	if err != nil {
 		return said{}, fmt.Errorf("write into the chat: %w", err)
+	}
+	if !inGroup && o.ThreadTS == "" {
+		n.threads.Store(chat.ID, told.TS)
 	}
 	return said{chat: chat.ID, taken: func(ctx context.Context) error {
 		return ignore(n.Await(ctx, func(b slack.Book) bool {

@@ -1,0 +1,230 @@
+package slack_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/channels"
+	"parley/channels/slack"
+	"parley/sessionkeys"
+	sim "parley/simulators/slack"
+)
+
+// installed gives the app the scopes, events, commands and surface of a manifest.
+func installed(t testing.TB, a *sim.App, o slack.ManifestOptions) {
+	t.Helper()
+	m, err := slack.Manifest(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := sim.Create(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Scopes, a.Events, a.Commands, a.AgentView = made.Scopes, made.Events, made.Commands, made.AgentView
+}
+
+// session is the session of a thread, as it stands.
+func (r *rig) session(thread string) sim.SessionEntry {
+	for _, e := range r.Books().Sessions {
+		if e.ThreadTS == thread {
+			return e
+		}
+	}
+	return sim.SessionEntry{}
+}
+
+// firstday S2: what is written outside of a thread begins one, and the thread is the
+// conversation; answers, status and stream are in it.
+func TestInTheAgentViewEachMessageOutsideOfAThreadBeginsOne(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t)
+	dm := r.dm(t, ann)
+	root := r.say(t, dm, ann, "one", sim.SayOptions{})
+	first := x.said()
+	r.say(t, dm, ann, "and more", sim.SayOptions{ThreadTS: root.TS})
+	more := x.said()
+	other := r.say(t, dm, ann, "two", sim.SayOptions{})
+	second := x.said()
+	if first.Address.Thread != root.TS || first.Address.Kind != sessionkeys.DM || more.Address != first.Address || second.Address.Thread != other.TS {
+		t.Fatalf("they are of %+v, %+v and %+v", first.Address, more.Address, second.Address)
+	}
+	if err := x.Typing(t.Context(), first.Address); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.session(root.TS); s.Status != "processing" {
+		t.Errorf("while it works its session is %+v", s)
+	}
+	sent, err := x.Begin(t.Context(), channels.Reply{To: first.Address, Body: x.Render("an answer that grows")[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Books().Messages[0]; m.ThreadTS != root.TS || m.Stream != "streaming" {
+		t.Errorf("the answer is %+v", m)
+	}
+	if err := x.Edit(t.Context(), first.Address, sent.MessageID, x.Render("an answer that grows to its end")[0]); err != nil {
+		t.Error(err)
+	}
+	if s := r.session(root.TS); s.Status != "active" {
+		t.Errorf("after the answer its session is %+v", s)
+	}
+	if s := r.session(other.TS); s.Status != "" {
+		t.Errorf("the other has a session: %+v", s)
+	}
+	// An edit of the root is of the same conversation.
+	if _, err := r.Edit(dm.ID, root.TS, "one!", sim.SayOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if m := x.next(); m.Kind == channels.Edited {
+			if m.Address != first.Address {
+				t.Errorf("an edit is of %+v", m.Address)
+			}
+			break
+		}
+	}
+}
+
+// firstday S2: who opens the app is shown what could be asked; what they look at is
+// nothing that is said.
+func TestWhoOpensAnAgentIsSuggestedWhatToAsk(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t, func(o *slack.Options) { o.Prompts = []string{"What can you do?"} })
+	said, err := r.OpenAssistant("parley", ann, sim.Context{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := x.next(); m.Kind != channels.Unhandled || m.Sender.ID != ann.ID || m.Address.Kind != sessionkeys.DM {
+		t.Errorf("it came as %+v", m)
+	}
+	r.until(t, func(b sim.Book) bool {
+		return slices.ContainsFunc(b.Signals, func(s sim.SignalEntry) bool {
+			return s.Kind == "prompts" && s.Channel == said.Channel && s.ThreadTS == "" && strings.Contains(string(s.Payload), "What can you do?")
+		})
+	})
+	if _, err := r.ChangeContext("parley", ann, "", sim.Context{ChannelID: general.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if m := x.next(); m.Kind != channels.Unhandled || m.Sender.ID != ann.ID {
+		t.Errorf("what they look at came as %+v", m)
+	}
+}
+
+// firstday S8: whatever ends the work, the session does not stay in processing.
+func TestTheSessionOfAnAgentEndsWithTheWork(t *testing.T) {
+	t.Parallel()
+	body := func(x *running, md string) channels.Body { return x.Render(md)[0] }
+	for name, work := range map[string]func(t *testing.T, r *rig, x *running, at sessionkeys.Address){
+		"an answer that is simply sent": func(t *testing.T, _ *rig, x *running, at sessionkeys.Address) {
+			if _, err := x.Send(t.Context(), channels.Reply{To: at, Body: body(x, "done")}); err != nil {
+				t.Error(err)
+			}
+		},
+		"an answer that grew by edits": func(t *testing.T, _ *rig, x *running, at sessionkeys.Address) {
+			sent, err := x.Begin(t.Context(), channels.Reply{To: at, Body: body(x, "one two"), Repeat: true}) // which is not streamed
+			if err == nil {
+				err = x.Typing(t.Context(), at)
+			}
+			if err == nil {
+				err = x.Edit(t.Context(), at, sent.MessageID, body(x, "one two three"))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		"a stream that somebody stopped, and what is said of it": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
+			sent, err := x.Begin(t.Context(), channels.Reply{To: at, Body: body(x, "one two")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.StopStreams(ann, at.Peer, at.Thread); err != nil {
+				t.Fatal(err)
+			}
+			if m := x.said(); m.Text != "/stop" || m.Address != at {
+				t.Errorf("the button came as %+v", m)
+			}
+			if err := x.End(t.Context(), at, sent.MessageID); err != nil {
+				t.Error(err)
+			}
+		},
+		"a stream that expired": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
+			r.plan(t, sim.Fault{Trouble: sim.StreamExpired, Method: "chat.stopStream", Next: 1})
+			sent, err := x.Begin(t.Context(), channels.Reply{To: at, Body: body(x, "one two")})
+			if err == nil {
+				err = x.Edit(t.Context(), at, sent.MessageID, body(x, "one two three"))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		"an answer of another process": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
+			x.stop()
+			if _, err := r.open(t).Send(t.Context(), channels.Reply{To: at, Body: body(x, "done")}); err != nil {
+				t.Error(err)
+			}
+		},
+		"Slack wants to wait with the end": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
+			r.plan(t, sim.Fault{Trouble: sim.Unavailable, Method: "agents.sessions.setStatus", Next: 1})
+			for range 2 {
+				if _, err := x.Send(t.Context(), channels.Reply{To: at, Body: body(x, "done")}); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			x := r.run(t)
+			root := r.say(t, r.dm(t, ann), ann, "work", sim.SayOptions{})
+			m := x.said()
+			if err := x.Typing(t.Context(), m.Address); err != nil {
+				t.Fatal(err)
+			}
+			work(t, r, x, m.Address)
+			if s := r.session(root.TS); s.Status != "active" {
+				t.Errorf("the session is %+v", s)
+			}
+		})
+	}
+}
+
+// firstday S5: in a channel an answer grows by edits, which everybody sees.
+func TestInAChannelEverybodySeesAnAnswerGrow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t)
+	r.say(t, general, ann, "<@"+botUser+"> grow", sim.SayOptions{Raw: true})
+	m := x.said()
+	r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 })
+	sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Grow(t.Context(), m.Address, sent.MessageID, x.Render("one two three")[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Books().Messages[0]; strings.TrimSpace(got.TextFor(bob)) != "one two three" || got.Stream != "" {
+		t.Errorf("Bob sees %q of a stream %q", got.TextFor(bob), got.Stream)
+	}
+}
+
+// firstday S7: a stream is for the person, and they are of their own workspace.
+func TestAStreamNamesThePersonsOwnTeam(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t)
+	far := sim.Person{ID: "U0FAR", Name: "far", Team: "T0ELSEWHERE"}
+	r.say(t, r.dm(t, far), far, "hello", sim.SayOptions{})
+	m := x.said()
+	r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 })
+	if _, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0]}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Books().Messages[0]; got.Stream != "streaming" {
+		t.Errorf("it is %+v", got)
+	}
+}

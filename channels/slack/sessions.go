@@ -1,0 +1,192 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"parley/channels"
+	"parley/channels/internal/backoff"
+	"parley/sessionkeys"
+)
+
+const (
+	// sessionLasts is how long Slack shows an agent at work of which it hears nothing.
+	sessionLasts = time.Hour
+	sessionCalls = "agents.sessions.setStatus"
+	mostSessions = 4096
+)
+
+// agentSessions remembers which threads of an agent Slack shows as being worked in.
+// Slack ends that by itself only after an hour, whatever the bot posts and whoever
+// presses the button to stop it: https://docs.slack.dev/ai/agent-sessions.
+type agentSessions struct {
+	mu   sync.Mutex
+	off  bool                // the app has none
+	born time.Time           // before, another process may have begun some
+	all  map[thread]bool     // whether it is at work there; what is not here is not known
+	owed map[thread]struct{} // whose end could not be told
+	wake chan struct{}       // there is something owed
+}
+
+func (s *agentSessions) begin(on bool, now time.Time) {
+	s.off, s.born, s.wake = !on, now, make(chan struct{}, 1)
+	s.all, s.owed = map[thread]bool{}, map[thread]struct{}{}
+}
+
+func (s *agentSessions) isOff() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.off
+}
+
+func (s *agentSessions) turnOff() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.off = true
+	clear(s.owed)
+}
+
+// note remembers what Slack shows.
+func (s *agentSessions) note(to sessionkeys.Address, works bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.off {
+		return
+	}
+	if len(s.all) >= mostSessions {
+		clear(s.all)
+	}
+	k := thread{to.Peer, to.Thread}
+	s.all[k] = works
+	delete(s.owed, k)
+}
+
+func (s *agentSessions) works(to sessionkeys.Address) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[thread{to.Peer, to.Thread}]
+}
+
+// mustEnd reports whether Slack may show the bot at work there.
+func (s *agentSessions) mustEnd(to sessionkeys.Address, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	works, known := s.all[thread{to.Peer, to.Thread}]
+	return !s.off && (works || !known && now.Sub(s.born) < sessionLasts)
+}
+
+// owe remembers that the end of a session is to be told again.
+func (s *agentSessions) owe(to sessionkeys.Address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.owed) < mostSessions {
+		s.owed[thread{to.Peer, to.Thread}] = struct{}{}
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *agentSessions) owing() (all []thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k := range s.owed {
+		all = append(all, k)
+	}
+	return all
+}
+
+// setSession tells Slack what a session does. An app that is no agent has none, and
+// it is not tried again.
+func (c *Channel) setSession(ctx context.Context, to sessionkeys.Address, status string) error {
+	_, err := c.call(ctx, sessionCalls, to.Peer, func(ctx context.Context) error {
+		_, err := c.api.SetAgentSessionStatusContext(ctx, slack.AgentSessionSetStatusParameters{
+			Status: status, ChannelID: to.Peer, ThreadTS: to.Thread,
+		})
+		return err
+	})
+	switch {
+	case err == nil:
+		c.sessions.note(to, status == slack.AgentSessionStatusProcessing)
+	case says(err, "not_authorized", "not_agent_app", "unknown_method", "missing_scope", "not_allowed_token_type", "feature_disabled"):
+		c.sessions.turnOff()
+		c.o.Log.Warn("slack does not take this app for an agent: its manifest has no agent_view; see parley slack manifest, or view in the configuration", "error", err)
+	}
+	return err
+}
+
+// Rest ends the session of a thread, if one may be at work. What cannot be told now
+// Receive tells later.
+func (c *Channel) Rest(ctx context.Context, to sessionkeys.Address) error {
+	if to.Thread == "" || !c.sessions.mustEnd(to, c.o.Now()) {
+		return nil
+	}
+	err := c.setSession(ctx, to, slack.AgentSessionStatusActive)
+	if err == nil || isRefused(err) {
+		if err != nil {
+			c.o.Log.Debug("the session of a thread could not be ended", "error", err)
+		}
+		return nil
+	}
+	c.sessions.owe(to)
+	return err
+}
+
+// rest is Rest behind a message that has arrived, which it makes no failure of.
+func (c *Channel) rest(ctx context.Context, to sessionkeys.Address) {
+	if err := c.Rest(ctx, to); err != nil {
+		c.o.Log.Debug("the end of a session is told later", "error", err)
+	}
+}
+
+// tellEnds runs endSessions until stop is called, which waits for it.
+func (r *receiver) tellEnds(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { r.endSessions(ctx) })
+	return func() {
+		cancel()
+		work.Wait()
+	}
+}
+
+// endSessions tells Slack, until ctx ends, what it could not be told at once.
+func (r *receiver) endSessions(ctx context.Context) {
+	pause := r.o.MinPause
+	for {
+		owed := r.sessions.owing()
+		if len(owed) == 0 {
+			select {
+			case <-r.sessions.wake:
+				pause = r.o.MinPause
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		wait := pause
+		for _, k := range owed {
+			at := sessionkeys.Address{Channel: Network, Peer: k.channel, Thread: k.ts}
+			if err := r.Rest(ctx, at); err != nil {
+				if e := (*channels.Error)(nil); errors.As(err, &e) {
+					wait = max(wait, e.RetryAfter)
+				}
+				break
+			}
+			r.sessions.note(at, false)
+		}
+		if len(r.sessions.owing()) == 0 {
+			continue
+		}
+		backoff.Sleep(ctx, wait)
+		if ctx.Err() != nil {
+			return
+		}
+		pause = min(2*pause, r.o.MaxPause)
+	}
+}

@@ -38,6 +38,9 @@ func (s *Server) tell(r *room, m *wireMessage, told *Said) {
 		if r.channel.Kind != IM && m.BotID != a.BotID && mentioned(m, a.UserID) && a.subscribed("app_mention", "") {
 			mention := *inner
 			mention.Type, mention.Subtype, mention.ChannelType = "app_mention", "", ""
+			// It may come without the files of the post, which the message has:
+			// https://github.com/ColeMurray/background-agents/pull/1693
+			mention.Files, mention.Upload, mention.DisplayAsBot = nil, nil, nil
 			e := e
 			e.Kind = "app_mention"
 			makes = append(makes, func() { s.publish(a, r, &mention, e) })

@@ -238,6 +238,12 @@ type Message struct {
 	// second or so, and at most one of them has a text.
 	Album string `json:"album,omitempty"`
 
+	// Partial, with Said: the network may tell more of the same message, at once, by an
+	// Edited event that is Completing and of the same MessageID. Who has the message
+	// whole already loses nothing by that: it changes what the message lacks.
+	Partial    bool `json:"partial,omitempty"`
+	Completing bool `json:"completing,omitempty"`
+
 	// Closed, with Membership: from now on sends to the chat are refused,
 	// because the bot was removed, blocked or muted there. A later Membership
 	// that is not Closed opens the chat again.

@@ -139,6 +139,9 @@ type event struct {
 	// complete, if set, asks Slack for what the event does not say. Its error
 	// means: not now.
 	complete func(ctx context.Context, m *channels.Message) error
+	// whole, if set, says whether the event is offered again as one that completes the
+	// first of its post.
+	whole func() bool
 	// after, if set, is called when the event was taken. It must not block.
 	after func(m channels.Message)
 }

@@ -21,10 +21,20 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 				return err
 			}
 		}
-		return r.accept(ctx, m)
+		if err := r.accept(ctx, m); err != nil || e.whole == nil || !e.whole() {
+			return err
+		}
+		return r.accept(ctx, completing(m))
 	})
 	if taken && e.after != nil {
 		e.after(m)
 	}
 	return taken
+}
+
+// completing is m as what completes an event of the same post that came before it and
+// lacked something.
+func completing(m channels.Message) channels.Message {
+	m.Event, m.Kind, m.Completing = "f-"+m.MessageID, channels.Edited, true
+	return m
 }

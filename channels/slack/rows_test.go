@@ -52,6 +52,36 @@ func TestS16_AMentionIsOneEventWhicheverComesFirst(t *testing.T) {
 	}
 }
 
+// firstday S4: the mention lacks the files of the post; whichever comes first, they
+// are there in the end, and the second event adds what the first lacked.
+func TestS16_AMentionWithoutTheFilesOfItsPostIsCompleted(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]bool{"message first": false, "app_mention first": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			if first {
+				r.plan(t, sim.Fault{Trouble: sim.MentionFirst})
+			}
+			x := r.run(t)
+			said := r.say(t, general, ann, "<@"+botUser+"> what is this?", sim.SayOptions{
+				Raw: true, Files: []sim.File{{Name: "cat.png", Mimetype: "image/png", Data: []byte("meow")}},
+			})
+			events := settledEvents(x, 3)
+			slices.SortStableFunc(events, func(a, b channels.Message) int { return strings.Compare(string(b.Kind), string(a.Kind)) })
+			whole := events[2] // what amends the two others
+			if whole.Kind != channels.Edited || !whole.Completing || whole.MessageID != said.TS || len(whole.Attachments) != 1 || whole.Text != "what is this?" || !whole.Mentioned {
+				t.Errorf("the whole is %+v", whole)
+			}
+			for _, m := range events[:2] {
+				if m.Kind != channels.Said || m.Event != "m-"+said.TS || m.Partial != (len(m.Attachments) == 0) || m.Address != whole.Address {
+					t.Errorf("%+v", m)
+				}
+			}
+		})
+	}
+}
+
 func TestS17_WhatIsNotAcknowledgedComesAgainUnderItsID(t *testing.T) {
 	t.Parallel()
 	for name, bring := range map[string]func(r *rig){

@@ -114,6 +114,7 @@ type Channel struct {
 	streams   streams
 	status    status
 	sessions  agentSessions
+	halves    halves
 	doubts    doubts
 	me        atomic.Pointer[self] // as auth.test said last; nil before
 	receiving atomic.Bool

@@ -109,7 +109,20 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 		r.nameOf(ctx, m, user)
 		return r.inThread(ctx, m, p)
 	}
+	// Of a post that mentions the bot there are two events, and the mention may lack
+	// the files. Whichever was taken first, the message completes it.
+	switch post := (thread{m.Address.Peer, p.TS}); {
+	case kind != channels.Said || m.Address.Kind == sessionkeys.DM:
+	case mention:
+		m.Partial = len(m.Attachments) == 0
+	case t.mentioned:
+		e.whole = func() bool { return len(m.Attachments) > 0 || r.halves.has(post) }
+	}
+	partial := m.Partial
 	e.after = func(m channels.Message) {
+		if partial {
+			r.halves.add(thread{m.Address.Peer, m.MessageID})
+		}
 		if m.Mentioned && !m.Sender.Bot {
 			r.threads.asked(m.Address, speaker{cmp.Or(p.UserTeam, p.SourceTeam, p.Team, r.me.TeamID), user})
 		}

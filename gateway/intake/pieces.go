@@ -67,7 +67,7 @@ func MoreUntil(m channels.Message) (time.Duration, bool) {
 	switch {
 	case m.Kind != channels.Said:
 		return 0, false
-	case m.Album != "":
+	case m.Album != "", m.Partial:
 		return albumIdle, true
 	case Long(m):
 		return pasteGap, true
@@ -87,12 +87,18 @@ func Wording(m channels.Message) sessions.Wording {
 	for _, q := range m.Forwarded {
 		words += "\x00" + q.Text
 	}
+	if m.Partial { // what completes it says the same, and more
+		words += "\x00partial"
+	}
 	sum := sha256.Sum256([]byte(words))
 	return sessions.Wording{
 		Channel: m.Address.Channel, Account: m.Address.Account, Chat: named(m),
 		Message: m.MessageID, Sum: hex.EncodeToString(sum[:16]),
 	}
 }
+
+// Adds reports whether m, which is Completing, has anything that its message may lack.
+func Adds(m channels.Message) bool { return len(m.Attachments) > 0 }
 
 // pieces remembers who has just sent a long piece of text. In a group any one of
 // the pieces has the mention, perhaps the last. What is forgotten, by a restart or when there are too

@@ -29,8 +29,10 @@ func (e *event) isUnreadable() bool { return e.Kind == channels.Unreadable }
 func (e *event) isCommand() bool { return e.command.Name != "" && ForBot(e.Message) }
 
 // isLimited reports whether limits hold for the event. What concerns a running
-// turn works at any time.
-func (e *event) isLimited() bool { return !e.isCommand() || e.command.Kind() != commands.Control }
+// turn works at any time, and what completes a message was counted with it.
+func (e *event) isLimited() bool {
+	return !e.Completing && (!e.isCommand() || e.command.Kind() != commands.Control)
+}
 
 // stage does one thing with an event. After an error the network must bring the
 // event again.

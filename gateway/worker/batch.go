@@ -111,6 +111,7 @@ func (b *batch) amend(edit channels.Message) bool {
 		if it.msg.MessageID == edit.MessageID && it.msg.Sender.ID == edit.Sender.ID {
 			b.items[i].msg.Text, b.items[i].msg.Attachments, b.items[i].msg.Forwarded = edit.Text, edit.Attachments, edit.Forwarded
 			b.items[i].msg.Mentioned = it.msg.Mentioned || edit.Mentioned
+			b.items[i].msg.Partial = false
 			b.events = append(b.events, intake.Inbox(edit))
 			return true
 		}
@@ -164,6 +165,14 @@ func (b *batch) mentioned() (channels.Message, bool) {
 		}
 	}
 	return channels.Message{}, false
+}
+
+// correctionOf is what stands before the new text of a message.
+func correctionOf(m channels.Message) string {
+	if m.Completing {
+		return completed
+	}
+	return corrected
 }
 
 // whole is an utterance as one message.

@@ -301,6 +301,47 @@ func TestAnEditOfAMessageThatWasTakenUpIsACorrection(t *testing.T) {
 	})
 }
 
+// firstday S4.
+func TestWhatCompletesAMessageAddsOnlyWhatItLacked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start("w")
+		completing := func(m channels.Message, files ...channels.Attachment) channels.Message {
+			e := r.edit(m, m.Text)
+			e.Completing, e.Attachments = true, files
+			return e
+		}
+		file := channels.Attachment{Kind: "photo", Name: "cat.png", Ref: "f"}
+		const line = "\n(attached, not readable here: photo cat.png)"
+		// It comes at once, and is waited for.
+		soon := r.old(1, "soon")
+		soon.Partial, soon.ReceivedAt = true, time.Now()
+		r.bring(soon, completing(soon, file))
+		r.wantHeard(soon, "soon"+line)
+		// It comes late, and nothing comes.
+		late := r.old(1, "late")
+		late.Partial = true
+		r.bring(late)
+		r.wantHeard(late, "soon"+line, "late")
+		r.bring(completing(late))
+		r.bring(completing(late, file))
+		r.wantHeard(late, "soon"+line, "late", "(There is more to what I wrote before. All of it:)\nlate"+line)
+		// The message was whole, or was not taken.
+		whole := r.old(1, "whole")
+		whole.Attachments = []channels.Attachment{file}
+		never := r.old(1, "never")
+		r.bring(whole, completing(whole, file))
+		r.bring(completing(never, file))
+		r.await("all to be counted", func() bool { return r.counted("deduplicated") >= 2 })
+		again := completing(whole) // of the mention that came behind it
+		again.Event = "another"
+		r.bring(again)
+		r.await("it to be counted", func() bool { return r.counted("deduplicated") >= 3 })
+		r.wantHeard(late, "soon"+line, "late", "(There is more to what I wrote before. All of it:)\nlate"+line, "whole"+line)
+	})
+}
+
 func TestAnEditThatAddsTheMentionIsANewMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -233,7 +233,7 @@ func (s *steering) isNew(ctx context.Context, m channels.Message) verdict {
 	}
 	if m.Kind == channels.Edited {
 		w := intake.Wording(m)
-		if sum, found, err := s.a.w.Store.Said(ctx, w); err != nil || found && sum == w.Sum {
+		if sum, found, err := s.a.w.Store.Said(ctx, w); err != nil || found && sum == w.Sum || m.Completing && (!found || !intake.Adds(m)) {
 			return passed
 		}
 	}

@@ -22,6 +22,10 @@ import (
 // being answered, as it stood before.
 const corrected = "(I have edited what I wrote before. It now reads:)\n"
 
+// completed stands before a message of which a part was answered, or is being
+// answered.
+const completed = "(There is more to what I wrote before. All of it:)\n"
+
 // take makes one turn of the head of the mailbox and what belongs to it.
 func (a *actor) take() (bool, error) {
 	b, _, err := a.gather(a.ctx, true, a.poked)
@@ -69,7 +73,7 @@ func (a *actor) parts(q *question) (ps []transcript.Part) {
 	for i := range q.starts {
 		m := whole(q.utterance(i))
 		if q.correction && i == 0 {
-			m.Text = corrected + m.Text
+			m.Text = correctionOf(m) + m.Text
 		}
 		var lines []string
 		var pictures []transcript.Part
@@ -110,7 +114,8 @@ func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err erro
 	if err != nil {
 		return q, false, fmt.Errorf("look at what was edited: %w", err)
 	}
-	if found && sum == w.Sum {
+	nothing := first.Completing && (!found || !intake.Adds(first)) // of what was not taken, or lacks nothing
+	if found && sum == w.Sum || nothing {
 		a.repeated(first.Channel, "edit", b.edits+1)
 		return q, false, nil
 	}

@@ -226,6 +226,10 @@ type Message struct {
 	// reply to one of its messages. Always true in a DM.
 	Mentioned bool   `json:"mentioned"`
 	ReplyTo   *Quote `json:"reply_to,omitempty"`
+	// Follows: it is a reply in a thread that does not name the bot. It speaks to the
+	// bot if that takes part in the conversation of Address, which the adapter does not
+	// know.
+	Follows bool `json:"follows,omitempty"`
 	// Forwarded is what others said elsewhere and the sender passed on. It is never
 	// part of Text: no command, no mention.
 	Forwarded   []Quote      `json:"forwarded,omitempty"`

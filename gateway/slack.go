@@ -36,6 +36,9 @@ type SlackConfig struct {
 	// Streaming is native (default: answers grow as Slack's own streams, where it
 	// can) or edits.
 	Streaming string `yaml:"streaming"`
+	// Replies is all (default: in a thread in which the bot has a conversation every
+	// reply is for it) or mentions (in channels only what mentions it).
+	Replies string `yaml:"replies"`
 	// Prompts are suggested to who opens the app; at most four.
 	Prompts []string `yaml:"prompts"`
 
@@ -48,8 +51,11 @@ type SlackConfig struct {
 	DebounceMax  time.Duration    `yaml:"debounce_max"`
 }
 
-// Ways to show a growing answer.
+// Ways to show a growing answer, and which replies are for the bot.
 const (
+	repliesAll      = "all"
+	repliesMentions = "mentions"
+
 	streamNative = "native"
 	streamEdits  = "edits"
 )
@@ -104,7 +110,7 @@ func (s SlackConfig) account(name string) account {
 		open: func(g *Gateway) (channels.Channel, error) {
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL,
-				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits,
+				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions,
 				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
@@ -125,6 +131,7 @@ func (s SlackConfig) defaults() SlackConfig {
 	s.Name = cmp.Or(s.Name, "parley")
 	s.Description = cmp.Or(s.Description, "Ask me anything.")
 	s.Streaming = cmp.Or(s.Streaming, streamNative)
+	s.Replies = cmp.Or(s.Replies, repliesAll)
 	s.WhileBusy = s.waiting().Defaults().WhileBusy
 	s.Agent = cmp.Or(s.Agent, "main")
 	s.BudgetPerDay = cmp.Or(s.BudgetPerDay, budgets.None)
@@ -143,6 +150,9 @@ func (s SlackConfig) validate(_ Config, _ string, add func(key, format string, a
 	check("", slack.CheckProfile(s.profile()))
 	if s.Streaming != streamNative && s.Streaming != streamEdits {
 		add("streaming", "%q is neither native nor edits", s.Streaming)
+	}
+	if s.Replies != repliesAll && s.Replies != repliesMentions {
+		add("replies", "%q is neither all nor mentions", s.Replies)
 	}
 	if len(s.Prompts) > slack.MostPrompts {
 		add("prompts", "Slack shows at most %d", slack.MostPrompts)

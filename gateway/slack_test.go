@@ -67,6 +67,18 @@ func TestSlackAnswersInTheThreadOfTheQuestion(t *testing.T) {
 	if body := string(rs[len(rs)-1].Body); strings.Contains(body, "one") && strings.Contains(body, "two") || len(rs) != 4 {
 		t.Errorf("%d questions; the last one was asked with %s", len(rs), body)
 	}
+	// firstday S12: another process knows it from the conversation, and asks Slack nothing.
+	gw.Stop()
+	gw = house.Start()
+	sayInSlack(t, house, slackChannel, gatewaytest.SlackPerson(7003), "four", slack.SayOptions{ThreadTS: other.TS})
+	if m := last(); m.ThreadTS != other.TS || !strings.Contains(m.Text(), "four") {
+		t.Errorf("the answer in the thread is %+v", m)
+	}
+	for _, c := range house.Slack.Books().Calls {
+		if c.Method == "conversations.replies" {
+			t.Errorf("Slack was asked %+v", c)
+		}
+	}
 	// A slash command asks, too.
 	if _, err := house.Slack.Command(gatewaytest.Username, slack.DM(ann), ann, "/parley", "status"); err != nil {
 		t.Fatal(err)

@@ -136,9 +136,9 @@ func readRef(b []byte, into *string) error {
 type event struct {
 	line    string // events of one line are taken one after another
 	message channels.Message
-	// complete, if set, asks Slack for what the event does not say. Its error
-	// means: not now.
-	complete func(ctx context.Context, m *channels.Message) error
+	// complete, if set, fills in what the event does not say, as far as that is known
+	// soon: Slack waits three seconds for all of it.
+	complete func(ctx context.Context, m *channels.Message)
 	// whole, if set, says whether the event is offered again as one that completes the
 	// first of its post.
 	whole func() bool

@@ -47,10 +47,7 @@ func (r *receiver) slash(e *event, payload json.RawMessage) error {
 	m.Address = r.place(s.ChannelID, "", "", "")
 	m.Sender = r.sender(&callback{TeamID: s.TeamID, ContextTeamID: s.TeamID}, s.UserID, &post{Team: s.TeamID})
 	m.Text = r.meant(s.Command, strings.TrimSpace(r.plain(s.Text).text))
-	e.complete = func(ctx context.Context, m *channels.Message) error {
-		r.nameOf(ctx, m, s.UserID)
-		return nil
-	}
+	e.complete = func(ctx context.Context, m *channels.Message) { r.nameOf(ctx, m, s.UserID) }
 	return nil
 }
 

@@ -17,9 +17,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	taken := r.Offer(ctx, e.message, func(ctx context.Context, original channels.Message) error {
 		m = original
 		if e.complete != nil && r.o.Heeds(ctx, m) {
-			if err := e.complete(ctx, &m); err != nil {
-				return err
-			}
+			e.complete(ctx, &m)
 		}
 		if err := r.accept(ctx, m); err != nil || e.whole == nil || !e.whole() {
 			return err

@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	nameTimeout = time.Second      // a name is for showing: nobody waits longer for it
-	nameOld     = 12 * time.Hour   // then it is asked for again
-	nameAgain   = 10 * time.Minute // after a failure
-	mostPeople  = 4096             // beyond, all are forgotten
+	nameWait    = 250 * time.Millisecond // a name is for showing: no event waits longer for it
+	nameTimeout = 5 * time.Second        // and goes on without it, while the name is asked for
+	nameOld     = 12 * time.Hour         // then it is asked for again
+	nameAgain   = 10 * time.Minute       // after a failure
+	mostPeople  = 4096                   // beyond, all are forgotten
 )
 
 // people remembers what users are called: events say their ids only.
@@ -24,8 +25,9 @@ type people struct {
 }
 
 type called struct {
-	name string
-	ask  time.Time // again, from then on
+	name   string
+	ask    time.Time     // again, from then on
+	asking chan struct{} // it is being asked for until this is closed; or nil
 }
 
 // known is the name of a user, or "" when it is not known yet.
@@ -48,22 +50,56 @@ func (p *people) put(user, name string, ask time.Time) {
 	if p.names == nil || len(p.names) >= mostPeople {
 		p.names = map[string]called{}
 	}
-	p.names[user] = called{name, ask}
+	p.names[user] = called{name: name, ask: ask}
 }
 
-// nameOf fills in what the sender is called, if Slack says so soon.
+// asking is closed when the name that is being asked for is known; first: nobody asks
+// for it yet, so that the caller has to.
+func (p *people) asking(user string) (known chan struct{}, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.names[user]
+	if c.asking != nil {
+		return c.asking, false
+	}
+	if p.names == nil || len(p.names) >= mostPeople {
+		p.names = map[string]called{}
+	}
+	c.asking = make(chan struct{})
+	p.names[user] = c
+	return c.asking, true
+}
+
+// nameOf fills in what the sender is called, if Slack says so at once; otherwise the
+// next message of theirs has it.
 func (r *receiver) nameOf(ctx context.Context, m *channels.Message, user string) {
 	if m.Sender.Bot || user == "" {
 		return
 	}
 	name, ok := r.people.get(user, r.o.Now())
 	if !ok {
-		name = r.askName(ctx, user, name)
+		known, first := r.people.asking(user)
+		if first {
+			before := name
+			r.queue.Go(func(ctx context.Context) {
+				defer close(known)
+				r.askName(ctx, user, before)
+			})
+		}
+		t := time.NewTimer(nameWait)
+		defer t.Stop()
+		select {
+		case <-known:
+			name = r.people.known(user)
+		case <-t.C:
+		case <-ctx.Done():
+		}
 	}
 	m.Sender.Name = name
 }
 
-func (r *receiver) askName(ctx context.Context, user, before string) string {
+// askName learns what a user is called.
+func (r *receiver) askName(ctx context.Context, user, before string) {
 	const method = "users.info"
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
@@ -89,9 +125,8 @@ func (r *receiver) askName(ctx context.Context, user, before string) string {
 			r.o.Log.Debug("a person's name is not known", "error", err)
 		}
 		r.people.put(user, before, r.o.Now().Add(nameAgain))
-		return before
+		return
 	}
 	name := markup.Name(u.User.Profile.DisplayName, u.User.RealName, u.User.Profile.RealName, u.User.Name)
 	r.people.put(user, name, r.o.Now().Add(nameOld))
-	return name
 }

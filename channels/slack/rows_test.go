@@ -515,15 +515,50 @@ func TestRepliesInAThreadOfTheBotSpeakToIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.stop()
-	// A new process asks Slack.
+	// firstday S12: a new process does not ask Slack, which waits for an answer.
 	y := r.run(t)
 	r.say(t, general, bob, "I see", sim.SayOptions{ThreadTS: root.TS})
-	if m := y.said(); !m.Mentioned || m.Text != "I see" {
-		t.Errorf("a reply in a thread in which the bot posted: %+v", m)
+	if m := y.said(); m.Mentioned || !m.Follows || m.Text != "I see" {
+		t.Errorf("a reply in a thread of which only the conversation knows: %+v", m)
 	}
 	r.say(t, general, bob, "elsewhere", sim.SayOptions{})
-	if m := y.said(); m.Mentioned {
+	if m := y.said(); m.Mentioned || m.Follows {
 		t.Errorf("%+v", m)
+	}
+	for _, c := range r.Books().Calls {
+		if c.Method == "conversations.replies" {
+			t.Errorf("Slack was asked %+v", c)
+		}
+	}
+}
+
+// firstday S10: whether a reply in a thread of the bot speaks to it is a choice.
+func TestRepliesSpeakToTheBotByMentionOnlyIfSo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t, func(o *slack.Options) { o.MentionsOnly = true })
+	root := r.say(t, general, ann, "<@"+botUser+"> hi", sim.SayOptions{Raw: true})
+	x.said()
+	r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 2 })
+	r.say(t, general, ann, "and more", sim.SayOptions{ThreadTS: root.TS})
+	if m := x.said(); m.Mentioned || m.Follows {
+		t.Errorf("%+v", m)
+	}
+	r.say(t, r.dm(t, ann), ann, "hi", sim.SayOptions{})
+	if m := x.said(); !m.Mentioned {
+		t.Errorf("%+v", m)
+	}
+}
+
+// firstday S12: an event is taken while Slack takes its time with a name.
+func TestNoEventWaitsLongForAName(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.plan(t, sim.Fault{Trouble: sim.Slow, Method: "users.info", Delay: patience})
+	x := r.run(t)
+	r.say(t, r.dm(t, ann), ann, "hello", sim.SayOptions{})
+	if m := x.said(); m.Sender.Name != "" {
+		t.Errorf("it has waited for %q", m.Sender.Name)
 	}
 }
 

@@ -70,6 +70,9 @@ type Options struct {
 	Commands []string
 	// Prompts are suggested to who opens the app; at most four.
 	Prompts []string
+	// MentionsOnly: in a channel only what mentions the bot speaks to it. Otherwise a
+	// reply in a thread in which it has posted does, too.
+	MentionsOnly bool
 	// NoStream shows growing answers by edits also where Slack can stream them.
 	NoStream bool
 

@@ -105,9 +105,9 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 	}
 	m.Kind = kind
 	m.Mentioned = m.Address.Kind == sessionkeys.DM || mention || t.mentioned || p.ParentUser != "" && p.ParentUser == r.me.UserID
-	e.complete = func(ctx context.Context, m *channels.Message) error {
+	e.complete = func(ctx context.Context, m *channels.Message) {
 		r.nameOf(ctx, m, user)
-		return r.inThread(ctx, m, p)
+		r.inThread(m, p)
 	}
 	// Of a post that mentions the bot there are two events, and the mention may lack
 	// the files. Whichever was taken first, the message completes it.
@@ -124,7 +124,7 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 			r.halves.add(thread{m.Address.Peer, m.MessageID})
 		}
 		if m.Mentioned && !m.Sender.Bot {
-			r.threads.asked(m.Address, speaker{cmp.Or(p.UserTeam, p.SourceTeam, p.Team, r.me.TeamID), user})
+			r.threads.asked(m.Address, speaker{cmp.Or(p.UserTeam, p.SourceTeam, p.Team, r.me.TeamID), user}, p.TS)
 		}
 	}
 	return nil

@@ -128,6 +128,7 @@ func (i *Intake) stages() pipeline {
 		nameChatAsKnown,
 		i.authorizeSender,
 		i.judgeQuotes,
+		only((*event).mayFollow, i.joinConversation),
 		i.ignoreUnused,
 		i.reopenChat,
 		i.findKey,

@@ -25,6 +25,10 @@ func (e *event) changesChat() bool {
 
 func (e *event) isUnreadable() bool { return e.Kind == channels.Unreadable }
 
+// mayFollow reports whether it is for the conversation to say if the event speaks to
+// the bot.
+func (e *event) mayFollow() bool { return e.Follows && !ForBot(e.Message) }
+
 // isCommand reports whether the event is a command for the bot.
 func (e *event) isCommand() bool { return e.command.Name != "" && ForBot(e.Message) }
 

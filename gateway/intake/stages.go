@@ -2,11 +2,13 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"parley/channels"
 	"parley/gateway/commands"
 	"parley/sessionkeys"
+	"parley/sessions"
 )
 
 // authorizeUnreadable refuses what no adapter could decode but for its sender, who may
@@ -72,6 +74,22 @@ func (i *Intake) admit(e *event, v Verdict) outcome {
 	i.Observer.Ignored(e.Channel, v.Reason)
 	i.Logger.Info("refused", "channel", e.Channel, "sender", cut(e.Sender.ID, mostLogged), "chat", cut(e.Address.Peer, mostLogged), "why", v.Hint)
 	return stop
+}
+
+// joinConversation takes a reply in a thread for one to the bot if that has a
+// conversation there.
+func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error) {
+	key, err := sessionkeys.For(e.source.Agent, e.Address)
+	if err != nil {
+		return pass, nil //nolint:nilerr // findKey says so
+	}
+	switch _, err := i.Book.Mailbox(ctx, key.Token()); {
+	case err == nil:
+		e.Mentioned = true
+	case !errors.Is(err, sessions.ErrNotFound):
+		return stop, fmt.Errorf("look for the conversation of a thread: %w", err)
+	}
+	return pass, nil
 }
 
 // ignoreUnused ends what says nothing to the bot.

@@ -248,6 +248,10 @@ type Message struct {
 	Partial    bool `json:"partial,omitempty"`
 	Completing bool `json:"completing,omitempty"`
 
+	// Around is a reference to what others said there before, and did not say to the
+	// bot: Fetch brings it as an Attachment of the kind Around. Empty: there is none.
+	Around string `json:"around,omitempty"`
+
 	// Closed, with Membership: from now on sends to the chat are refused,
 	// because the bot was removed, blocked or muted there. A later Membership
 	// that is not Closed opens the chat again.
@@ -304,6 +308,10 @@ type Quote struct {
 	// intake, which knows.
 	Untrusted bool `json:"untrusted,omitempty"`
 }
+
+// Around is the Kind of an Attachment that is no file. What Fetch writes of it is JSON,
+// a []Quote, oldest first, bounded, all Untrusted.
+const Around = "around"
 
 // Attachment is a file by reference; fetching it is the adapter's business.
 type Attachment struct {

@@ -39,6 +39,9 @@ type SlackConfig struct {
 	// Replies is all (default: in a thread in which the bot has a conversation every
 	// reply is for it) or mentions (in channels only what mentions it).
 	Replies string `yaml:"replies"`
+	// ThreadContext is how many messages of a thread, that were not said to the bot, its
+	// model reads when it is mentioned there; default 20, -1: none.
+	ThreadContext int `yaml:"thread_context"`
 	// Prompts are suggested to who opens the app; at most four.
 	Prompts []string `yaml:"prompts"`
 
@@ -55,6 +58,8 @@ type SlackConfig struct {
 const (
 	repliesAll      = "all"
 	repliesMentions = "mentions"
+
+	mostThreadContext = 200
 
 	streamNative = "native"
 	streamEdits  = "edits"
@@ -110,7 +115,7 @@ func (s SlackConfig) account(name string) account {
 		open: func(g *Gateway) (channels.Channel, error) {
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL,
-				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions,
+				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext,
 				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
@@ -131,6 +136,7 @@ func (s SlackConfig) defaults() SlackConfig {
 	s.Name = cmp.Or(s.Name, "parley")
 	s.Description = cmp.Or(s.Description, "Ask me anything.")
 	s.Streaming = cmp.Or(s.Streaming, streamNative)
+	s.ThreadContext = cmp.Or(s.ThreadContext, 20)
 	s.Replies = cmp.Or(s.Replies, repliesAll)
 	s.WhileBusy = s.waiting().Defaults().WhileBusy
 	s.Agent = cmp.Or(s.Agent, "main")
@@ -153,6 +159,9 @@ func (s SlackConfig) validate(_ Config, _ string, add func(key, format string, a
 	}
 	if s.Replies != repliesAll && s.Replies != repliesMentions {
 		add("replies", "%q is neither all nor mentions", s.Replies)
+	}
+	if s.ThreadContext < -1 || s.ThreadContext > mostThreadContext {
+		add("thread_context", "%d is neither -1 nor 1 to %d", s.ThreadContext, mostThreadContext)
 	}
 	if len(s.Prompts) > slack.MostPrompts {
 		add("prompts", "Slack shows at most %d", slack.MostPrompts)

@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -226,5 +227,65 @@ func TestAStreamNamesThePersonsOwnTeam(t *testing.T) {
 	}
 	if got := r.Books().Messages[0]; got.Stream != "streaming" {
 		t.Errorf("it is %+v", got)
+	}
+}
+
+// firstday S9: of a thread come the newest words of others, bounded, when the bot is
+// asked there, and not what it said itself or was told before.
+func TestAMentionInAThreadBringsWhatWasSaidThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t, func(o *slack.Options) { o.Around, o.MentionsOnly = 3, true })
+	fetch := func(m channels.Message) (texts []string) {
+		t.Helper()
+		if m.Around == "" {
+			return nil
+		}
+		var b strings.Builder
+		if err := x.Fetch(t.Context(), m.Address, channels.Attachment{Kind: channels.Around, Ref: m.Around}, &b); err != nil {
+			t.Fatal(err)
+		}
+		var qs []channels.Quote
+		if err := json.Unmarshal([]byte(b.String()), &qs); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range qs {
+			if !q.Untrusted || q.Author.ID != bob.ID {
+				t.Errorf("%+v", q)
+			}
+			texts = append(texts, q.Text[:min(len(q.Text), 4)])
+		}
+		return texts
+	}
+	named := func() channels.Message {
+		t.Helper()
+		for {
+			if m := x.said(); m.Around != "" || strings.HasPrefix(m.Text, "ask") {
+				return m
+			}
+		}
+	}
+	root := r.say(t, general, bob, "zero", sim.SayOptions{})
+	in := sim.SayOptions{ThreadTS: root.TS, Raw: true}
+	for _, text := range []string{"one1", "two2", "thre" + strings.Repeat("e", 5000), "four"} {
+		r.say(t, general, bob, text, in)
+	}
+	r.say(t, general, ann, "<@"+botUser+"> ask", in)
+	m := named()
+	if got := fetch(m); !slices.Equal(got, []string{"two2", "thre", "four"}) {
+		t.Errorf("it brings %q", got)
+	}
+	r.until(t, func(b sim.Book) bool { return b.Pending["parley"] == 0 })
+	if _, err := x.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "mine"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.say(t, general, bob, "five", in)
+	r.say(t, general, ann, "<@"+botUser+"> ask again", in)
+	if got := fetch(named()); !slices.Equal(got, []string{"five"}) {
+		t.Errorf("then it brings %q", got)
+	}
+	r.say(t, general, ann, "<@"+botUser+"> ask elsewhere", sim.SayOptions{Raw: true})
+	if m := named(); m.Around != "" {
+		t.Errorf("outside of a thread it brings %s", m.Around)
 	}
 }

@@ -18,7 +18,10 @@ import (
 // file of another workspace (Slack Connect), of which an event says nothing but
 // that, is as good as any. The file is never whole in memory. It is given up when
 // nothing of it comes for Options.SendTimeout.
-func (c *Channel) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.Attachment, w io.Writer) error {
+func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.Attachment, w io.Writer) error {
+	if a.Kind == channels.Around {
+		return c.fetchAround(ctx, in, a.Ref, w)
+	}
 	const op = "download a file"
 	if a.Ref == "" {
 		return refused(op, "the attachment names no file")

@@ -73,6 +73,9 @@ type Options struct {
 	// MentionsOnly: in a channel only what mentions the bot speaks to it. Otherwise a
 	// reply in a thread in which it has posted does, too.
 	MentionsOnly bool
+	// Around is how many messages of a thread, that were not said to the bot, come with
+	// a mention in it. Default none.
+	Around int
 	// NoStream shows growing answers by edits also where Slack can stream them.
 	NoStream bool
 

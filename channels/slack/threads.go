@@ -27,6 +27,7 @@ type part struct {
 	asked  map[string]bool // by whom it was mentioned
 	whole  bool            // it began before our eyes, so that what is not here is not so
 	latest speaker         // who spoke to it last
+	read   string          // the ts of what it was told last
 }
 
 // speaker is somebody with the team that they are of, which is not the bot's when
@@ -60,7 +61,7 @@ func (t *threads) asked(a sessionkeys.Address, by speaker, ts string) {
 	if a.Thread != "" && by.user != "" {
 		t.of(a, func(p *part) {
 			p.asked[by.user], p.latest = true, by
-			p.whole = p.whole || ts == a.Thread
+			p.whole, p.read = p.whole || ts == a.Thread, max(p.read, ts)
 		})
 	}
 }

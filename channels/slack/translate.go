@@ -105,7 +105,11 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 	}
 	m.Kind = kind
 	m.Mentioned = m.Address.Kind == sessionkeys.DM || mention || t.mentioned || p.ParentUser != "" && p.ParentUser == r.me.UserID
+	named := mention || t.mentioned
 	e.complete = func(ctx context.Context, m *channels.Message) {
+		if named {
+			m.Around = r.around(m.Address, p)
+		}
 		r.nameOf(ctx, m, user)
 		r.inThread(m, p)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/broker"
+	"parley/channels"
 	"parley/tools/files"
 )
 
@@ -29,6 +30,7 @@ type Bringer struct {
 	Files  files.Config                  // what of a workspace may be reached
 	Space  Space                         // in one workspace
 	Reads  func(agent string) bool       // whether an agent can read files
+	Around func([]channels.Quote) string // what a model reads of what others said before
 	Count  func(channel, outcome string) // is told what became of each file; nil: nobody is
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -54,16 +56,18 @@ var errLate = errors.New("the files of the question did not come in time")
 // makes no second copy of any.
 func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 	said := Unreadable(r.Files)
-	if b.Config.Off || !b.Reads(r.Agent) {
-		return said, nil
-	}
+	reads := !b.Config.Off && b.Reads(r.Agent)
 	limited, cancel := context.WithTimeoutCause(ctx, b.Config.Timeout, errLate)
 	defer cancel()
 	var work sync.WaitGroup
 	n, wanted := 0, int64(0)
 	for i, fs := range r.Files {
 		for k, f := range fs {
-			if f.Ref == "" { // a place, a contact
+			if f.Kind == channels.Around {
+				work.Go(func() { said[i][k] = Brought{Words: b.around(limited, f)} })
+				continue
+			}
+			if f.Ref == "" || !reads { // a place, a contact
 				continue
 			}
 			if n++; n > b.Config.MaxPerTurn {
@@ -77,7 +81,7 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 			}
 			wanted += f.Size
 			work.Go(func() {
-				o := b.one(limited, r.Workspace, f)
+				o := b.one(limited, f, func(ctx context.Context) (outcome, error) { return b.take(ctx, r.Workspace, f) })
 				b.quota.add(r.Person, o.size-f.Size)
 				said[i][k] = b.brought(f, b.count(f, o))
 			})
@@ -124,8 +128,8 @@ type outcome struct {
 	problem problem
 }
 
-// one brings f, until ctx ends.
-func (b *Bringer) one(ctx context.Context, workspace string, f File) outcome {
+// one brings f, by take when it is in the log, until ctx ends.
+func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (outcome, error)) outcome {
 	log := b.Logger.With("channel", f.Channel, "message", f.Message, "kind", f.Kind)
 	answers := make(chan answer, 1)
 	l, err := b.Log.Listen(ctx, answerTopic(f.object()))
@@ -141,7 +145,7 @@ func (b *Bringer) one(ctx context.Context, workspace string, f File) outcome {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
-		o, err := b.take(ctx, workspace, f)
+		o, err := take(ctx)
 		switch {
 		case err == nil:
 			return o

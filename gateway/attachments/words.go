@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"parley/channels"
 )
 
 // folder is where files lie in a workspace.
@@ -52,6 +54,9 @@ func (b *Bringer) brought(f File, o outcome) Brought {
 }
 
 func (f File) unreadable() string {
+	if f.Kind == channels.Around {
+		return ""
+	}
 	return fmt.Sprintf("(attached, not readable here: %s %s)", shown(f.Kind), shown(f.Name))
 }
 

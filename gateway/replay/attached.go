@@ -2,8 +2,10 @@ package replay
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	"parley/channels"
 	"parley/gateway/attachments"
 	"parley/gateway/worker"
 	"parley/transcript"
@@ -22,12 +24,7 @@ func (s *stage) Bring(_ context.Context, r attachments.Request) ([][]attachments
 			if i++; i >= len(all) {
 				return all, nil
 			}
-			lines := strings.Split(p.Text, "\n")
-			if n := len(all[i]); len(lines) >= n {
-				for k, line := range lines[len(lines)-n:] {
-					all[i][k].Words = line
-				}
-			}
+			bringBack(all[i], r.Files[i], strings.Split(p.Text, "\n"))
 		case transcript.Binary: // a picture of the text before
 			for k, b := range all[max(i, 0)] {
 				if strings.Contains(b.Words, ", saved as "+p.Path+",") {
@@ -37,6 +34,30 @@ func (s *stage) Bring(_ context.Context, r attachments.Request) ([][]attachments
 		}
 	}
 	return all, nil
+}
+
+// bringBack finds in the lines of a part what was read of its files: what others said
+// stands below its head, and each file has a line behind that.
+func bringBack(all []attachments.Brought, fs []attachments.File, lines []string) {
+	var files []*attachments.Brought
+	var around *attachments.Brought
+	for k := range all {
+		if fs[k].Kind == channels.Around {
+			around = &all[k]
+		} else {
+			files = append(files, &all[k])
+		}
+	}
+	rest := len(lines) - len(files)
+	if rest < 0 {
+		return
+	}
+	for k, line := range lines[rest:] {
+		files[k].Words = line
+	}
+	if at := slices.Index(lines[:rest], worker.AroundHead); at >= 0 && around != nil {
+		around.Words = strings.Join(lines[at:rest], "\n")
+	}
 }
 
 // unseen stands for a picture: recordings have none, and digests name them by sum.

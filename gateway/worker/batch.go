@@ -197,6 +197,10 @@ func (b *batch) attached() (all [][]attachments.File) {
 			if it.msg.Origin != "" {
 				in.Peer = it.msg.Origin
 			}
+			if it.msg.Around != "" && !slices.ContainsFunc(fs, func(f attachments.File) bool { return f.Kind == channels.Around }) {
+				around := channels.Attachment{Kind: channels.Around, Ref: it.msg.Around}
+				fs = append(fs, attachments.File{Channel: it.msg.Channel, In: in, Message: it.msg.MessageID, Attachment: around})
+			}
 			for _, a := range it.msg.Attachments {
 				fs = append(fs, attachments.File{Channel: it.msg.Channel, In: in, Message: it.msg.MessageID, Attachment: a})
 			}

@@ -88,6 +88,26 @@ func TestSlackAnswersInTheThreadOfTheQuestion(t *testing.T) {
 	}
 }
 
+// firstday S11: in a channel what somebody asks of the bot's books is for their eyes.
+func TestSlackTellsWhatIsAskedBySlashCommandToThePersonAlone(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}})
+	gw := house.Start()
+	ann := gatewaytest.SlackPerson(7001)
+	inSlack(t, house, "a connection: commands do not come again", func(b slack.Book) bool { return b.Connected[gatewaytest.Username] > 0 })
+	for command, alone := range map[string]string{"/parley-cost": ann.ID, "/parley-status": ann.ID, "/parley hello": ""} {
+		name, text, _ := strings.Cut(command, " ")
+		if _, err := house.Slack.Command(gatewaytest.Username, slackChannel, ann, name, text); err != nil {
+			t.Fatal(err)
+		}
+		gw.Delivered()
+		all := house.Slack.Books().Messages
+		if m := all[len(all)-1]; m.Ephemeral != alone || m.Channel != slackChannel.ID {
+			t.Errorf("%s was answered with %+v", command, m)
+		}
+	}
+}
+
 // long is an answer that takes a minute, word by word, of which what was shown
 // can be seen; a test stops it when it has seen enough.
 func long(context.Context, *model.Prompt) model.Answer {

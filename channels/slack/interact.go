@@ -47,9 +47,26 @@ func (r *receiver) slash(e *event, payload json.RawMessage) error {
 	m.Address = r.place(s.ChannelID, "", "", "")
 	m.Sender = r.sender(&callback{TeamID: s.TeamID, ContextTeamID: s.TeamID}, s.UserID, &post{Team: s.TeamID})
 	m.Text = r.meant(s.Command, strings.TrimSpace(r.plain(s.Text).text))
+	if strings.HasPrefix(m.Text, "/") { // what is asked of the bot's books is nobody else's
+		m.MessageID = onlyTo + s.UserID
+	}
 	e.complete = func(ctx context.Context, m *channels.Message) { r.nameOf(ctx, m, s.UserID) }
 	return nil
 }
+
+// typed is a text as the bot reads it. What begins with a slash Slack's client keeps
+// for itself, and in threads it offers no slash commands: "!stop" is "/stop".
+func (r *receiver) typed(text string) string {
+	rest, ok := strings.CutPrefix(text, "!")
+	if word, _, _ := strings.Cut(rest, " "); ok && slices.Contains(r.o.Commands, strings.ToLower(word)) {
+		return "/" + rest
+	}
+	return text
+}
+
+// onlyTo stands before the id of the person who alone sees the answer to a slash
+// command, in the place of a message to answer to, of which a command has none.
+const onlyTo = "only:"
 
 // meant is what a slash command and the text behind it say to the bot.
 func (r *receiver) meant(command, text string) string {

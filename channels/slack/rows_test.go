@@ -604,6 +604,22 @@ func TestSlashCommandsAndButtons(t *testing.T) {
 	}
 }
 
+// firstday S11: in threads, where slash commands do not exist, an exclamation mark does.
+func TestAnExclamationMarkIsASlash(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t)
+	dm := r.dm(t, ann)
+	root := r.say(t, dm, ann, "work", sim.SayOptions{})
+	x.said()
+	for typed, want := range map[string]string{"!stop": "/stop", "!Stop now": "/Stop now", "!important": "!important", "no !stop": "no !stop", "!": "!"} {
+		r.say(t, dm, ann, typed, sim.SayOptions{ThreadTS: root.TS})
+		if m := x.said(); m.Text != want || m.Address.Thread != root.TS {
+			t.Errorf("%q came as %q in %s", typed, m.Text, m.Address.Thread)
+		}
+	}
+}
+
 func TestTokensAreNowhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

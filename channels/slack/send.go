@@ -38,11 +38,37 @@ var threadGone = []string{"thread_not_found", "invalid_thread_ts", "cannot_reply
 // message never arrives twice. Every other failure is the caller's to repeat or
 // not. The message carries Reply.ID, by which Find finds it.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	if user, ok := strings.CutPrefix(r.ReplyTo, onlyTo); ok {
+		return c.whisper(ctx, r, user)
+	}
 	sent, err := c.post(ctx, r)
 	if err == nil {
 		c.rest(ctx, r.To)
 	}
 	return sent, err
+}
+
+// whisper sends a message that one person of a channel sees. It is in no history, so
+// Find does not find it.
+func (c *Channel) whisper(ctx context.Context, r channels.Reply, user string) (channels.Receipt, error) {
+	const method = "chat.postEphemeral"
+	if err := place(method, r.To); err != nil {
+		return channels.Receipt{}, err
+	}
+	result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
+		_, err := c.api.PostEphemeralContext(ctx, r.To.Peer, user, append(appearance(r.Body.Text, markdownOf(r.Body)), slack.MsgOptionParse(false))...)
+		return err
+	})
+	if err != nil {
+		return channels.Receipt{}, err
+	}
+	var sent struct {
+		TS string `json:"message_ts"`
+	}
+	if err := json.Unmarshal(result, &sent); err != nil || sent.TS == "" {
+		return channels.Receipt{}, &channels.Error{Kind: channels.Ambiguous, Op: method, Status: http.StatusOK, Message: "the answer has no ts"}
+	}
+	return channels.Receipt{MessageID: sent.TS}, nil
 }
 
 // post is Send without a word about what the bot does next.

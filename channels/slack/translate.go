@@ -95,7 +95,7 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 	m.Sender = r.sender(c, user, p)
 	m.Attachments = attachments(p.Files)
 	t := r.plain(p.Text)
-	m.Text, m.Forwarded = t.text, r.forwarded(p)
+	m.Text, m.Forwarded = r.typed(t.text), r.forwarded(p)
 	if m.Blank() {
 		if !t.mentioned && !mention {
 			m.Problem = "a message without text or file"

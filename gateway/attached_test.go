@@ -49,8 +49,9 @@ type attached struct {
 	data       string
 }
 
-// sendFiles lets person 7001 send files with a question, in one message.
-func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, text string, files ...attached) {
+// sendFiles lets person 7001 send files with a question, in one message, and returns
+// the thread that it begins.
+func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, text string, files ...attached) (thread string) {
 	t.Helper()
 	var err error
 	switch n {
@@ -60,7 +61,9 @@ func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, te
 			fs = append(fs, slack.File{Name: f.name, Mimetype: f.mime, Data: []byte(f.data)})
 		}
 		p := gatewaytest.SlackPerson(7001)
-		_, err = house.Slack.Say(slack.DM(p), p, text, slack.SayOptions{Files: fs})
+		var said slack.Said
+		said, err = house.Slack.Say(slack.DM(p), p, text, slack.SayOptions{Files: fs})
+		thread = said.TS
 	case gatewaytest.Signal:
 		var as []signal.Attachment
 		for _, f := range files {
@@ -76,6 +79,7 @@ func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, te
 	if err != nil {
 		t.Fatal(err)
 	}
+	return thread
 }
 
 // A person sends a file with a question; the model is told where it lies, and reads
@@ -88,7 +92,7 @@ func TestAFileOfAMessageIsRead(t *testing.T) {
 			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: opening})
 			gw := house.Start()
 			place := house.Direct(n, 7001)
-			sendFiles(t, house, n, "what is in it?", attached{"notes.txt", "text/plain", "the oven is at 220 degrees"})
+			place.Thread = sendFiles(t, house, n, "what is in it?", attached{"notes.txt", "text/plain", "the oven is at 220 degrees"})
 			d := gw.Delivered()
 			place.AwaitWords("the oven is at 220 degrees")
 			if files, err := filepath.Glob(filepath.Join(d.Folder, "attachments", "*-notes.txt")); err != nil || len(files) != 1 {
@@ -262,7 +266,7 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 			})
 			gw := house.Start()
 			place := house.Direct(c.network, 7001)
-			sendFiles(t, house, c.network, "what is this?", attached{"cat.png", "image/png", picture})
+			place.Thread = sendFiles(t, house, c.network, "what is this?", attached{"cat.png", "image/png", picture})
 			d := gw.Delivered()
 			place.AwaitWords("what is this?")
 			gw.AskAt(place, "and its name?")

@@ -213,7 +213,6 @@ func (d *digest) part(p transcript.Part) {
 		d.text("binary", p.Path, p.MIMEType)
 		if p.Sum != "" { // which says what the content is; the history has no more
 			d.text(p.Sum)
-			d.flag(len(p.Data) > 0)
 			return
 		}
 		d.bytes(p.Data)

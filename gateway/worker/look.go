@@ -43,9 +43,10 @@ func (w *Worker) lookForWork(ctx context.Context) {
 
 func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	before := w.backlog.Load()
-	if before == 0 && !always {
+	if (before == 0 || w.putOff.Load()) && !always {
 		return nil
 	}
+	w.putOff.Store(false)
 	if !w.leases.holds() {
 		return nil // the next heartbeat that gets through looks again
 	}

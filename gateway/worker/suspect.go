@@ -26,6 +26,9 @@ func (a *actor) aloneIfSuspect() bool {
 		return true
 	}
 	a.alone = a.alone || a.w.suspects.TryLock()
+	if !a.alone {
+		a.w.putOff.Store(true)
+	}
 	return a.alone
 }
 
@@ -36,6 +39,7 @@ func (a *actor) acquit() {
 	}
 	a.alone = false
 	a.w.suspects.Unlock()
+	a.w.putOff.Store(false)
 	a.w.owe()
 	a.w.lookNow()
 }

@@ -139,8 +139,11 @@ type Worker struct {
 	// recovering: what Recover took may have no actor yet, although it is this
 	// worker's.
 	recovering atomic.Bool
-	suspects   sync.Mutex    // held by the suspect that runs; see suspect.go
-	closing    chan struct{} // closed when the process takes nothing new
+	suspects   sync.Mutex // held by the suspect that runs; see suspect.go
+	// putOff: a suspect was given back, and would be found again at once. Until that
+	// one has ended only the periodic look looks.
+	putOff  atomic.Bool
+	closing chan struct{} // closed when the process takes nothing new
 }
 
 // New checks and wires; it starts nothing.

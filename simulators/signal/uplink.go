@@ -23,7 +23,8 @@ type uplink struct {
 }
 
 func newUplink(base string) *uplink {
-	return &uplink{base: strings.TrimSuffix(base, "/"), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	// Nothing of a call stays behind it.
+	return &uplink{base: strings.TrimSuffix(base, "/"), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 func (u *uplink) close() { u.client.CloseIdleConnections() }

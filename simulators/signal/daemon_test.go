@@ -93,7 +93,8 @@ func TestADaemonRunsAsAProcessUnderASupervisor(t *testing.T) {
 		t.Errorf("what is said without a daemon does not wait: %+v", b.Totals)
 	}
 	// The dead one left its socket behind: signal-cli does not start over it. But
-	// it receives before it finds out, so the journal may have the message already.
+	// it receives before it finds out, so the journal may have the message already, or
+	// never: who ends so loses what it is busy with.
 	second := run()
 	if err := second.Wait(); err == nil || second.ProcessState.ExitCode() != 2 {
 		t.Errorf("over a stale socket: %v", err)
@@ -103,11 +104,11 @@ func TestADaemonRunsAsAProcessUnderASupervisor(t *testing.T) {
 	}
 	third := run()
 	w.say(sim.Chat{}, ann, "three")
-	l := journal.await(t, 3)
+	l := journal.await(t, 2)
 	for !strings.Contains(l[len(l)-1], `"three"`) {
 		l = journal.await(t, len(l)+1) // one that ends before it has acknowledged gets it again
 	}
-	if !strings.Contains(l[1], `"two"`) {
+	if len(l) > 2 && !strings.Contains(l[1], `"two"`) {
 		t.Errorf("journal: %q", l)
 	}
 	if n, err := w.Kill(number); n != 1 || err != nil {

@@ -22,6 +22,7 @@ import (
 // process is a daemon that runs.
 type process struct {
 	n        int
+	version  string // when it started
 	accounts []*account
 	multi    bool
 	trust    string // on-first-use, always or never
@@ -147,9 +148,9 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 		p.multi = true
 	}
 	s.lastProc++
-	p.n = s.lastProc
+	p.n, p.version = s.lastProc, s.opts.Version
 	pid, _ := strconv.Atoi(q.Get("pid"))
-	hello := welcome{Process: p.n, Version: s.opts.Version, KeepAlive: s.opts.KeepAlive}
+	hello := welcome{Process: p.n, Version: p.version, KeepAlive: s.opts.KeepAlive}
 	entry := DaemonEntry{Process: p.n, PID: pid, Mode: q.Get("mode"), Started: s.opts.Now()}
 	for _, a := range p.accounts {
 		hello.Accounts = append(hello.Accounts, a.Account)

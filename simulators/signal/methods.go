@@ -40,8 +40,9 @@ func methods() map[string]method {
 	}
 }
 
-func version(s *Server, _ *call) (any, *rpcError) {
-	return map[string]string{"version": s.version()}, nil
+// version is what the process is that is asked, whatever was installed since.
+func version(_ *Server, c *call) (any, *rpcError) {
+	return map[string]string{"version": c.process.version}, nil
 }
 
 func nothingToSay(*Server, *call) (any, *rpcError) { return nil, nil } //nolint:nilnil // an empty result

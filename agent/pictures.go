@@ -24,7 +24,7 @@ const (
 // is written in base64, the least that any supported provider takes.
 const MostPicture = 3_750_000
 
-var errOtherPicture = errors.New("its content is not what it was")
+var errOtherPicture = errors.New("the file is not the picture that came with the message")
 
 // ReadPicture reads the picture b, which was saved in the workspace. One that is gone,
 // is another now, or has more than MostPicture bytes is an error.

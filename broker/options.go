@@ -65,8 +65,8 @@ type Options struct {
 	CAFile          string
 
 	// Timeout bounds each operation whose context has no earlier end.
-	// Default 10 s. The server in this process may take a minute to open: it reads
-	// its files first, and there is nobody else to turn to.
+	// Default 10 s. The server in this process may take a minute to open, because it
+	// reads its files first.
 	Timeout time.Duration
 	// Probe is the watchdog's interval. Default 2.5 s: with the 2 s that a
 	// probe may take, a frozen log is noticed within 5.

@@ -300,7 +300,8 @@ func (m Message) Bytes() int {
 type Quote struct {
 	MessageID string `json:"message_id,omitempty"` // empty: not in this chat, or not known
 	Text      string `json:"text,omitempty"`
-	// Author is who wrote it, as the network vouches for; the zero Sender: nobody knows.
+	// Author is who wrote it, as far as the network says so. The zero Sender means that
+	// the network does not say.
 	Author  Sender `json:"author,omitzero"`
 	FromBot bool   `json:"from_bot,omitempty"` // ours
 	Piece   bool   `json:"piece,omitempty"`    // the sender chose this part of the message

@@ -167,32 +167,6 @@ func TestPace_NoCallFallsIntoAPenalty(t *testing.T) {
 	}
 }
 
-// firstday T11. The last text of a long answer often stands there already.
-func TestEdit_ATextThatStandsThereIsNotSentAgain(t *testing.T) {
-	t.Parallel()
-	r, w, ch := newPaced(t)
-	g := &growing{t: t, ch: ch, to: to(ann.ID, "", "")}
-	g.grow(1)
-	w.advance(time.Minute)
-	g.grow(2)
-	for range 3 { // the first message of a long answer is full
-		w.advance(time.Minute)
-		g.grow(2)
-	}
-	if waited := g.finish(w, "word 2"); waited != 0 {
-		t.Errorf("the end waited %s", waited)
-	}
-	edits := 0
-	for _, c := range r.Books().Calls {
-		if c.Method == "editMessageText" {
-			edits++
-		}
-	}
-	if edits != 1 {
-		t.Errorf("%d edits, want 1", edits)
-	}
-}
-
 // A message that Telegram refuses is none, and another may follow at once: the one
 // without entities, or outside of the topic.
 func TestPace_WhatIsRefusedTakesNoRoom(t *testing.T) {

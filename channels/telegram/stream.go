@@ -41,13 +41,8 @@ func (*Channel) Break(context.Context, sessionkeys.Address, string, channels.Bod
 func (*Channel) End(context.Context, sessionkeys.Address, string) error { return nil }
 
 // Edit changes the text of a message. Repeating it is harmless: a message that
-// reads so already is a success, and where this process knows that it does Telegram
-// is not asked.
+// reads so already is a success.
 func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
-	if c.drafts.shows(to, messageID, b) {
-		c.drafts.forget(to, messageID)
-		return nil
-	}
 	err := c.edit(ctx, to, messageID, b, final)
 	if err == nil {
 		c.drafts.forget(to, messageID)

@@ -62,8 +62,7 @@ func newCalls(b Books) *calls {
 // finals is when each question was answered. A preview may show the whole answer
 // while the end of its turn is on its way to a store that does not answer; so it
 // is the last try to change the message, also one that Telegram refused because
-// there was nothing to change, before the chat's next message. A preview that shows it
-// all is not changed any more, and tells no end: then the next message does, or nothing.
+// there was nothing to change, before the chat's next message.
 func finals(b telegram.Book) map[string]time.Time {
 	edits, chats := map[int64][]time.Time{}, map[int64][]telegram.MessageEntry{}
 	for _, c := range b.Calls {
@@ -82,18 +81,13 @@ func finals(b telegram.Book) map[string]time.Time {
 			if !ok {
 				continue
 			}
-			final, changed := v.At, false
+			final := v.At
 			for _, e := range edits[chat] {
 				if e.After(final) && (i+1 == len(ms) || e.Before(ms[i+1].Versions[0].At)) {
-					final, changed = e, true
+					final = e
 				}
 			}
-			switch edited := !v.At.Equal(m.Versions[0].At); {
-			case changed, !edited:
-				earliest(at, tag, final)
-			case i+1 < len(ms):
-				earliest(at, tag, ms[i+1].Versions[0].At)
-			}
+			earliest(at, tag, final)
 		}
 	}
 	return at

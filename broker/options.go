@@ -65,8 +65,8 @@ type Options struct {
 	CAFile          string
 
 	// Timeout bounds each operation whose context has no earlier end.
-	// Default 10 s. The server in this process may take a minute to open, because it
-	// reads its files first.
+	// Default 10 s. To open the log may take as long as the default all the same, and
+	// a minute with the server in this process, because that reads its files first.
 	Timeout time.Duration
 	// Probe is the watchdog's interval. Default 2.5 s: with the 2 s that a
 	// probe may take, a frozen log is noticed within 5.
@@ -177,7 +177,7 @@ func (o Options) filled() Options {
 // opening is how long the log may take to open.
 func (o Options) opening() time.Duration {
 	if o.URL != "" {
-		return o.Timeout
+		return max(o.Timeout, DefaultTimeout)
 	}
 	return max(o.Timeout, time.Minute)
 }

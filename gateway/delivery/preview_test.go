@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/channels"
@@ -47,6 +48,23 @@ func TestAPreviewGrowsAndBecomesTheAnswer(t *testing.T) {
 	if got := r.net.chat(); len(got) != 3 || got[2] != "the end" {
 		t.Errorf("in the chat stands %q", got)
 	}
+}
+
+func TestTheFirstMessageOfAPreviewHasTheTimeOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.net.slow = 30 * time.Second // as on a network, or a machine, that is overloaded
+		p := r.start()
+		r.begin("a", "t1")
+		p.show("a", "t1", "one")
+		r.await("a preview", func() bool { return r.counted("first") == 1 })
+		r.net.slow = 0
+		r.finish("a", "t1", "one two")
+		p.wake()
+		r.delivered()
+		r.wantCalls("send a one", "edit a one two in id1")
+	})
 }
 
 // No signal came of the first answer, or its sender gave it back after an error:

@@ -53,6 +53,7 @@ func (c call) String() string {
 type net struct {
 	told   func()
 	script func(n int, c call) error // n counts the calls for the chat and op; nil: all is well
+	slow   time.Duration             // how long a message takes to be sent
 
 	mu      sync.Mutex
 	calls   []call
@@ -86,8 +87,15 @@ func (n *net) Render(text string) (bs []channels.Body) {
 	return bs
 }
 
-func (n *net) Send(_ context.Context, r channels.Reply) (channels.Receipt, error) {
+func (n *net) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	id, err := n.take(call{op: "send", chat: r.To.Peer, text: r.Body.Text, replyTo: r.ReplyTo, repeat: r.Repeat})
+	if n.slow > 0 {
+		select {
+		case <-time.After(n.slow):
+		case <-ctx.Done(): // it stands in the chat, and its sender does not know
+			return channels.Receipt{}, &channels.Error{Kind: channels.Ambiguous, Err: ctx.Err()}
+		}
+	}
 	return channels.Receipt{MessageID: id}, err
 }
 

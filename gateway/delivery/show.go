@@ -11,6 +11,9 @@ import (
 	"parley/sessions"
 )
 
+// previewTimeout bounds what is shown, but for the message that a preview begins
+// with: when that is given up it may stand in the chat all the same, and the answer
+// comes below it with the mark of a repeat. It has the time of an answer.
 const previewTimeout = 5 * time.Second
 
 // show makes one sign of a running turn visible. Nothing depends on it: what goes
@@ -101,11 +104,7 @@ func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) e
 		return fmt.Errorf("note that a preview begins: %w", err)
 	}
 	p.tried, p.doubt = true, true
-	begin := ps.ch.Send
-	if st, ok := ps.ch.(channels.Streamer); ok {
-		begin = st.Begin
-	}
-	r, err := begin(ctx, reply)
+	r, err := ps.sendFirst(ctx, reply)
 	if err != nil {
 		p.pause(ps.Now(), err)
 		return ps.unsent(ctx, s.Turn, p, err)
@@ -113,6 +112,17 @@ func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) e
 	p.messageID, p.chat, p.doubt = r.MessageID, at.to.Peer, false
 	ps.countFirst(p, s.To, s.Asked)
 	return ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, r.MessageID)
+}
+
+// sendFirst sends the message that a preview begins with. A call that has begun is
+// not cut off.
+func (ps *previews) sendFirst(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+	defer cancel()
+	if st, ok := ps.ch.(channels.Streamer); ok {
+		return st.Begin(ctx, r)
+	}
+	return ps.ch.Send(ctx, r)
 }
 
 // stepOver ends the preview's message when the words of a later step begin anew, and

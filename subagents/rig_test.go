@@ -85,7 +85,7 @@ func (s *seat) Return(ctx context.Context) {
 	}
 }
 
-// newRig is a rig over the specification of the store.
+// newRig is a rig over the store in memory.
 func newRig(t *testing.T, reply func(r llm.Request) llmtest.Turn) *rig {
 	t.Helper()
 	return rigOn(t, memtest.New(memtest.Every), reply)

@@ -259,7 +259,7 @@ type rig struct {
 	lost      bool
 }
 
-// newRig is a rig over the specification of the store.
+// newRig is a rig over the store in memory.
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	return rigOn(t, memtest.New(memtest.Every))

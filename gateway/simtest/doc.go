@@ -3,7 +3,7 @@
 // chat network, the model and the clock.
 //
 // Three workers and a process or two that send share one store
-// (sessions/memtest, the executable specification). Each of their operations
+// (sessions/memtest, on the rules that are written once). Each of their operations
 // waits at a gate; when all goroutines wait, a scheduler decides what happens
 // next: an operation is performed and heard of, refused, performed and its
 // answer lost, slow, performed twice, or given up and performed later; a

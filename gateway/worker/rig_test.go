@@ -114,7 +114,7 @@ func (l *logger) NextAtLeast(ctx context.Context, token string, after, expect ui
 	}
 }
 
-// newRig is a rig over the specification of the store and a log in memory.
+// newRig is a rig over the store in memory and a log in memory.
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	return rigOn(t, newMemoryLog(), memtest.New(memtest.Every))

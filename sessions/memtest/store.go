@@ -1,43 +1,24 @@
-// Package memtest is the store of conversations written as plainly as it can
-// be: maps under one lock. It is the executable specification of dispatch,
-// turns, outbox and chats, fast enough for simulations of thousands of
-// schedules, and held to sessiontest as the drivers are, so that it says the
-// same as they. Nothing survives it. What operators ask and export (Survey,
-// Queries, Recordings) it does not answer.
+// Package memtest is the store of conversations in maps under one lock: a driver of
+// [rules] that is fast enough for simulations of thousands of schedules. Nothing
+// survives it. What operators ask and export (Survey, Queries, Recordings) it does not
+// answer.
 //
 // One rule may be left out, see [Rule], to show that a test would notice.
 package memtest
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"sync"
+	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 	"parley/transcript"
-)
-
-// Rule is one rule of the protocol that a store can be made to forget.
-type Rule string
-
-// The rules that can be left out.
-const (
-	Every Rule = "" // none is left out
-
-	EpochCheck   Rule = "epoch check"       // a write needs no more than a fence of the mailbox
-	EpochGrows   Rule = "epoch grows"       // who takes a mailbox gets a higher epoch
-	LeaseCheck   Rule = "lease check"       // a mailbox is taken from the dead only
-	TakerCheck   Rule = "taker check"       // a mailbox is taken by the living only
-	InboxDedupe  Rule = "inbox dedupe"      // an event makes one turn
-	ReleaseCheck Rule = "release condition" // a mailbox that is owed work is not released
-	OpenTurnOwed Rule = "open turn owed"    // an open turn is work that is owed
-	AttemptCount Rule = "attempt count"     // taking work up counts an attempt
-	BeginNote    Rule = "begin note"        // it is known that a tool had begun
-	SendingMark  Rule = "outbox mark"       // a part moves from the state that it is in
-	OutboxOrder  Rule = "outbox order"      // answers are pending in the order they were queued
 )
 
 // Store implements [sessions.Store], but for Survey, Queries and Recordings,
@@ -47,37 +28,18 @@ type Store struct {
 	sessions.Queries
 	sessions.Recordings
 
+	rules.Store
+	db      *database
 	without Rule
-
-	mu         sync.Mutex // guards all that follows
-	generation string
-	lost       int
-	boxes      map[string]*box
-	workers    map[sessions.Worker]*lease
-	controls   []*control
-	inbox      map[sessions.InboxID]inboxRow
-	words      map[sessions.Wording]string // with an empty Sum
-	turns      map[string]*turn
-	sessions   map[sessionkeys.SessionID]*session
-	begun      map[begun]sessions.Fence
-	calls      map[string]*call
-	ledger     []*call
-	outbox     []*sessions.Delivery
-	byID       map[string]*answer
-	previews   map[string]string
-	chats      chatBook
 }
 
 var _ sessions.Store = (*Store)(nil)
 
 // New is an empty store without the given rule.
 func New(without Rule) *Store {
-	return &Store{
-		without: without, boxes: map[string]*box{}, workers: map[sessions.Worker]*lease{}, inbox: map[sessions.InboxID]inboxRow{},
-		words: map[sessions.Wording]string{}, turns: map[string]*turn{}, sessions: map[sessionkeys.SessionID]*session{},
-		begun: map[begun]sessions.Fence{}, calls: map[string]*call{}, byID: map[string]*answer{}, previews: map[string]string{},
-		chats: chatBook{shut: map[sessions.ChatID]*shutting{}},
-	}
+	db := newDatabase()
+	db.openTurnOwed = without != OpenTurnOwed
+	return &Store{db: db, without: without, Store: rules.Store{Driver: &forgetful{database: db, without: without}}}
 }
 
 // Check implements [sessions.Store].
@@ -92,209 +54,195 @@ func (*Store) Clock(context.Context) (time.Time, error) { return time.Now(), nil
 // Close implements [sessions.Store].
 func (*Store) Close() error { return nil }
 
-func (s *Store) obeys(r Rule) bool { return s.without != r }
-
-// box is a mailbox. Its Turn and Controls are filled in when it is shown.
-type box struct {
-	sessions.Mailbox
-	turn  *turn  // the open one
-	last  string // nonce of who owned it last
-	prior int64  // the epoch that it was reacquired from, else 0
-	since int64  // µs: since when work is owed; higher is later
-}
-
-type lease struct {
-	until time.Time
-	gone  bool
-}
-
-type control struct {
-	sessions.Control
-	done bool
-}
-
-type inboxRow struct {
-	token, turn string
-	seq         uint64
-	fence       sessions.Fence
-}
-
-type turn struct {
-	sessions.Turn
-	nested   bool
-	ended    sessions.Fence // that ended it
-	released bool           // what it was told
-}
-
-type session struct {
-	sessions.Session
-	messages []transcript.Message
-	no       int // of making
-}
-
-type begun struct {
-	turn string
-	step int
-	call string
-}
-
-// call is a reservation, and its entry when it was booked.
-type call struct {
-	costs.Reservation
-	token, turn string
-	session     sessionkeys.SessionID
-	scopes      []sessions.Scope
-	entry       *costs.Entry
-}
-
-type answer struct {
-	*sessions.Delivery
-	done bool
-}
-
-// stamp is t as a store keeps it.
-func stamp(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
+// Generation implements [sessions.Dispatch].
+func (s *Store) Generation(context.Context) (string, uint64, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	highest := uint64(0)
+	for m := range each[rules.Mailbox](s.db) {
+		highest = max(highest, m.Touched)
 	}
-	return t.UTC().Truncate(time.Microsecond)
+	return s.db.generation, highest, nil
 }
 
-// shown is the mailbox as its readers see it.
-func (s *Store) shown(b *box) sessions.Mailbox {
-	m := b.Mailbox
-	m.Controls = s.pendingControls(b.Token)
-	m.Turn = nil
-	if b.turn != nil {
-		t := b.turn.Turn
-		m.Turn = &t
+// StartGeneration implements [sessions.Dispatch].
+func (s *Store) StartGeneration(_ context.Context, name string) (int, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if name == "" {
+		return 0, errors.New("start a generation: it has no name")
 	}
-	return m
-}
-
-func (s *Store) pendingControls(token string) (n int) {
-	for _, c := range s.controls {
-		if c.Token == token && !c.done {
-			n++
-		}
+	if name == s.db.generation {
+		return s.db.lost, nil
 	}
-	return n
-}
-
-// owed is whether there is work for an owner.
-func (s *Store) owed(b *box) bool {
-	return b.Touched > b.Read || b.turn != nil && s.obeys(OpenTurnOwed) || s.pendingControls(b.Token) > 0
-}
-
-// holds is the fence: who owns the mailbox, and under which epoch.
-func (s *Store) holds(b *box, f sessions.Fence) bool {
-	if b == nil || f.Nonce == "" {
-		return false
-	}
-	return b.Owner.Nonce == f.Nonce && b.Epoch == f.Epoch || !s.obeys(EpochCheck)
-}
-
-// gaveUp is whether f was the last fence of a mailbox that nobody took since.
-func gaveUp(b *box, f sessions.Fence) bool {
-	return b != nil && f.Nonce != "" && b.Owner.Nonce == "" && b.last == f.Nonce && b.Epoch == f.Epoch
-}
-
-// owned is the mailbox that f holds, or ErrFenced.
-func (s *Store) owned(f sessions.Fence) (*box, error) {
-	b := s.boxes[f.Token]
-	if !s.holds(b, f) {
-		return nil, sessions.ErrFenced
-	}
-	return b, nil
-}
-
-func (b *box) giveUp() { b.last, b.Owner, b.prior = b.Owner.Nonce, sessions.Worker{}, 0 }
-
-// attempt counts attempts of the work at the head, and of the open turn.
-func (s *Store) attempt(b *box, n int) {
-	if !s.obeys(AttemptCount) {
-		n = 0
-	}
-	b.Attempts = max(0, b.Attempts+n)
-	if b.turn != nil {
-		b.turn.Attempts = max(0, b.turn.Attempts+n)
-	}
-}
-
-// again is another epoch and another attempt.
-func (s *Store) again(b *box) {
-	if s.obeys(EpochGrows) {
-		b.Epoch++
-	}
-	s.attempt(b, 1)
-}
-
-func (s *Store) take(b *box, w sessions.Worker) {
-	b.Owner, b.prior = w, 0
-	s.again(b)
-}
-
-// pass moves Read up to seq, and skip also begins with the attempts of what is
-// at the head then.
-func (b *box) pass(seq uint64) {
-	if seq > b.Read {
-		b.Read, b.Touched = seq, max(b.Touched, seq)
-	}
-}
-
-func (b *box) skip(seq uint64) {
-	if seq > b.Read {
-		b.pass(seq)
-		b.restart()
-	}
-}
-
-func (b *box) restart() {
-	if b.turn == nil {
-		b.Attempts = 1
-	}
-}
-
-func (s *Store) lives(w sessions.Worker, now time.Time) bool {
-	l := s.workers[w]
-	return l != nil && !l.gone && l.until.After(now)
-}
-
-func (s *Store) gone(w sessions.Worker) bool {
-	l := s.workers[w]
-	return l != nil && l.gone
-}
-
-// mailboxFor is the mailbox, made with a new session when there is none.
-func (s *Store) mailboxFor(token string, key sessionkeys.Key, now time.Time) (*box, error) {
-	if b := s.boxes[token]; b != nil {
-		return b, nil
-	}
-	if token == "" || key.IsZero() {
-		return nil, fmt.Errorf("a new mailbox needs a token and a key")
-	}
-	b := &box{Mailbox: sessions.Mailbox{Token: token, Key: key}}
-	if _, child := key.Parent(); child {
-		for id := range s.sessions {
-			if id.MailboxToken() == token {
-				b.Session = id
+	s.db.generation, s.db.lost = name, 0
+	for m := range each[rules.Mailbox](s.db) {
+		if m.Touched > m.Read {
+			s.db.lost++
+			if m.OpenTurn == "" {
+				m.Attempts = 0
 			}
 		}
-		if b.Session == "" {
-			return nil, fmt.Errorf("a child's mailbox before the child was spawned: %w", sessions.ErrNotFound)
-		}
-	} else {
-		b.Session = sessionkeys.NewSessionID(now)
-		s.addSession(sessions.Session{ID: b.Session, Key: key, Root: b.Session, Role: "main", CreatedAt: now})
+		m.Touched, m.Read = 0, 0
+		s.db.put(m)
 	}
-	s.boxes[token] = b
-	return b, nil
+	for c := range each[rules.Control](s.db) {
+		c.Through = 0
+		s.db.put(c)
+	}
+	return s.db.lost, nil
 }
 
-func (s *Store) addSession(x sessions.Session) {
-	if s.sessions[x.ID] != nil {
-		return
+// Messages implements [sessions.Turns].
+func (s *Store) Messages(_ context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if s.db.rows("session")[rules.SessionKey(id)] == nil {
+		return nil, sessions.ErrNotFound
 	}
-	x.CreatedAt, x.UpdatedAt = stamp(x.CreatedAt), stamp(x.CreatedAt)
-	s.sessions[x.ID] = &session{Session: x, no: len(s.sessions)}
+	return slices.Clone(s.db.history[id]), nil
+}
+
+// Session implements [sessions.Turns].
+func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	return s.db.Session(ctx, id)
+}
+
+// Tree implements [sessions.Turns].
+func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sessions.Session, err error) {
+	s.db.mu.Lock()
+	all := maps.Collect(byID(s.db))
+	order := slices.Clone(s.db.order)
+	s.db.mu.Unlock()
+	for _, other := range order {
+		at := other
+		for at != "" && at != id {
+			at = all[at].Parent
+		}
+		if at == "" {
+			continue
+		}
+		x, err := s.Session(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		tree = append(tree, x)
+	}
+	if len(tree) == 0 {
+		return nil, sessions.ErrNotFound
+	}
+	slices.SortStableFunc(tree, func(a, b sessions.Session) int {
+		return cmp.Or(cmp.Compare(a.Depth, b.Depth), a.CreatedAt.Compare(b.CreatedAt))
+	})
+	return tree, nil
+}
+
+func byID(db *database) func(yield func(sessionkeys.SessionID, rules.Session) bool) {
+	return func(yield func(sessionkeys.SessionID, rules.Session) bool) {
+		for x := range each[rules.Session](db) {
+			if !yield(x.ID, x) {
+				return
+			}
+		}
+	}
+}
+
+// Pending implements [sessions.Outbox].
+func (s *Store) Pending(_ context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	for _, k := range s.db.answers {
+		a := s.db.answer(k)
+		if a.Channel == channel && a.Order > after && !a.Done && len(ds) < limit {
+			ds = append(ds, s.db.delivery(a))
+		}
+	}
+	if s.without == OutboxOrder {
+		slices.Reverse(ds)
+	}
+	return ds, nil
+}
+
+// Delivery implements [sessions.Outbox].
+func (s *Store) Delivery(_ context.Context, id string) (sessions.Delivery, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	a := s.db.answer(rules.AnswerKey(id))
+	if a.ID == "" {
+		return sessions.Delivery{}, sessions.ErrNotFound
+	}
+	return s.db.delivery(a), nil
+}
+
+// Ledger implements [sessions.Money].
+func (s *Store) Ledger(_ context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
+	s.db.mu.Lock()
+	booked := slices.Clone(s.db.ledger)
+	s.db.mu.Unlock()
+	for _, b := range booked {
+		if (id == "" || b.Session == id) && !yield(b.Session, b.Entry) {
+			break
+		}
+	}
+	return nil
+}
+
+// Totals implements [sessions.Money].
+func (s *Store) Totals(context.Context) (ts []sessions.Total, err error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	for _, b := range s.db.ledger {
+		i := slices.IndexFunc(ts, func(t sessions.Total) bool { return t.Labels == b.Entry.Labels })
+		if i < 0 {
+			i, ts = len(ts), append(ts, sessions.Total{Labels: b.Entry.Labels})
+		}
+		ts[i].Amount += b.Entry.Amount
+		ts[i].Calls++
+		if !b.Entry.Priced {
+			ts[i].Unknown++
+		}
+	}
+	return ts, nil
+}
+
+// Unattended says which mailboxes are owed work and have no living owner:
+// those that Recover finds for a worker who owns none.
+func (s *Store) Unattended(now time.Time) (tokens []string) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	var found []rules.Mailbox
+	for m := range each[rules.Mailbox](s.db) {
+		if s.db.owed(m) && (m.Owner.Nonce == "" || s.without == LeaseCheck || !s.db.lives(m.Owner, now)) {
+			found = append(found, m)
+		}
+	}
+	byWaiting(found)
+	for _, m := range found {
+		tokens = append(tokens, m.Token)
+	}
+	return tokens
+}
+
+// Lives says whether the worker holds its lease at that time.
+func (s *Store) Lives(w sessions.Worker, now time.Time) bool {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	return s.db.lives(w, now)
+}
+
+// Queued is how many answers were ever queued.
+func (s *Store) Queued() int {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	return len(s.db.answers)
+}
+
+// Length is how many messages the sessions have together.
+func (s *Store) Length(ids ...sessionkeys.SessionID) (n int) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	for _, id := range ids {
+		n += len(s.db.history[id])
+	}
+	return n
 }

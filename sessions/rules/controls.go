@@ -1,0 +1,108 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley/sessions"
+)
+
+// Request implements [sessions.Dispatch].
+func (s Store) Request(ctx context.Context, c sessions.Control) (bool, error) {
+	if c.ID == "" {
+		return false, errors.New("store a control request: it has no id")
+	}
+	added, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (bool, error) {
+		known, err := isKnown(tx, c.Event)
+		if err != nil || known {
+			return false, err
+		}
+		if err := checkSeq(c.Through); err != nil {
+			return false, err
+		}
+		m, err := mailboxFor(tx, c.Token, c.Key, c.At)
+		if err != nil {
+			return false, err
+		}
+		receive(tx, c.Event, Event{Token: c.Token})
+		return request(tx, m, c)
+	})
+	if err != nil {
+		return false, fmt.Errorf("store control request %s: %w", c.ID, err)
+	}
+	return added, nil
+}
+
+// request adds a control request to its mailbox, unless there is one of its id.
+func request(tx *Tx, m Mailbox, c sessions.Control) (added bool, err error) {
+	_, there, err := get[Control](tx, ControlKey(c.ID))
+	if err != nil || there {
+		return false, err
+	}
+	c.At = stamp(c.At)
+	tx.put(Control{Control: c})
+	if !m.Owed() {
+		m.WaitingSince = c.At
+	}
+	m.Controls++
+	tx.put(m)
+	return true, nil
+}
+
+// Controls implements [sessions.Dispatch].
+func (s Store) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
+	cs, err := view(ctx, s, func(tx *Tx) (cs []sessions.Control, err error) {
+		keys, err := list[ControlKey](tx, PendingControls{token}, 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range keys {
+			c, _, err := get[Control](tx, k)
+			if err != nil {
+				return nil, err
+			}
+			cs = append(cs, c.Control)
+		}
+		return cs, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list control requests of %s: %w", token, err)
+	}
+	return cs, nil
+}
+
+// Comply implements [sessions.Dispatch].
+func (s Store) Comply(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
+	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+		m, err := owned(tx, f)
+		if err != nil {
+			return err
+		}
+		if err := checkSeq(read); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			c, found, err := get[Control](tx, ControlKey(id))
+			if err != nil {
+				return err
+			}
+			if !found || c.Token != f.Token || c.Done {
+				continue
+			}
+			c.Done = true
+			tx.put(c)
+			m.Controls--
+		}
+		if read > m.Read {
+			m.restart()
+		}
+		m.pass(read)
+		tx.put(m)
+		return queue(tx, replies)
+	})
+	if err != nil {
+		return fmt.Errorf("end control requests of %s: %w", f.Token, err)
+	}
+	return nil
+}

@@ -1,0 +1,373 @@
+package rules
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/sessions"
+)
+
+// taken is a mailbox, and whether the caller got it, or gave it up.
+type taken struct {
+	m   sessions.Mailbox
+	yes bool
+}
+
+// Touch implements [sessions.Dispatch].
+func (s Store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
+	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (taken, error) { return touch(tx, t) })
+	if err != nil {
+		return sessions.Mailbox{}, false, fmt.Errorf("touch mailbox %s: %w", t.Token, err)
+	}
+	return r.m, r.yes, nil
+}
+
+func touch(tx *Tx, t sessions.Touch) (r taken, err error) {
+	if t.Take && (t.By.Name == "" || t.By.Nonce == "") {
+		return r, errors.New("nobody can take it: the worker has no name or no nonce")
+	}
+	if err := checkSeq(t.Seq); err != nil {
+		return r, err
+	}
+	m, err := mailboxFor(tx, t.Token, t.Key, t.Now)
+	if err != nil {
+		return r, err
+	}
+	before := m.Touched
+	m.note(t.Seq, t.Now)
+	if t.Take && m.Owed() && m.Owner.Nonce != t.By.Nonce {
+		if r.yes, err = mayTake(tx, m, t.By, t.Now); err != nil {
+			return r, err
+		}
+	}
+	if r.yes {
+		if err := take(tx, &m, t.By); err != nil {
+			return r, err
+		}
+	}
+	if r.yes || m.Touched != before {
+		tx.put(m)
+	}
+	r.m, err = shown(tx, m)
+	return r, err
+}
+
+// mayTake reports whether w may have m: its owner does not live, and w does.
+func mayTake(tx *Tx, m Mailbox, w sessions.Worker, now time.Time) (bool, error) {
+	if m.Owner.Nonce != "" {
+		owner, _, err := get[Worker](tx, WorkerKey(m.Owner))
+		if err != nil || owner.holds(now) {
+			return false, err
+		}
+	}
+	taker, _, err := get[Worker](tx, WorkerKey(w))
+	return taker.holds(now), err
+}
+
+// Reacquire implements [sessions.Dispatch].
+func (s Store) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
+	m, err := update(ctx, s, f, func(tx *Tx) (sessions.Mailbox, error) {
+		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+		switch {
+		case err != nil:
+			return sessions.Mailbox{}, err
+		case found && m.PriorEpoch != 0 && m.PriorEpoch == f.Epoch && m.Epoch == f.Epoch+1 && m.Owner.Nonce == f.Nonce:
+			return shown(tx, m) // its answer was lost
+		case !found || !m.heldBy(f):
+			return sessions.Mailbox{}, sessions.ErrFenced
+		}
+		owner, _, err := get[Worker](tx, WorkerKey(m.Owner))
+		if err != nil {
+			return sessions.Mailbox{}, err
+		}
+		if owner.Gone {
+			return sessions.Mailbox{}, sessions.ErrFenced
+		}
+		m.PriorEpoch = m.Epoch
+		if err := again(tx, &m); err != nil {
+			return sessions.Mailbox{}, err
+		}
+		tx.put(m)
+		return shown(tx, m)
+	})
+	if err != nil {
+		return sessions.Mailbox{}, fmt.Errorf("reacquire mailbox %s: %w", f.Token, err)
+	}
+	return m, nil
+}
+
+// Release implements [sessions.Dispatch].
+func (s Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
+	r, err := update(ctx, s, f, func(tx *Tx) (r taken, err error) {
+		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+		switch {
+		case err != nil:
+			return r, err
+		case found && m.givenUpBy(f):
+			r.yes = true
+		case !found || !m.heldBy(f):
+			return r, sessions.ErrFenced
+		case !m.Owed():
+			m.giveUp()
+			m.Attempts = 0
+			tx.put(m)
+			r.yes = true
+		}
+		r.m, err = shown(tx, m)
+		return r, err
+	})
+	if err != nil {
+		return sessions.Mailbox{}, false, fmt.Errorf("release mailbox %s: %w", f.Token, err)
+	}
+	return r.m, r.yes, nil
+}
+
+// Handover implements [sessions.Dispatch].
+func (s Store) Handover(ctx context.Context, f sessions.Fence) error {
+	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+		switch {
+		case err != nil:
+			return err
+		case found && m.givenUpBy(f):
+			return nil
+		case !found || !m.heldBy(f):
+			return sessions.ErrFenced
+		}
+		return handOver(tx, m)
+	})
+	if err != nil {
+		return fmt.Errorf("hand over mailbox %s: %w", f.Token, err)
+	}
+	return nil
+}
+
+// Yield implements [sessions.Dispatch].
+func (s Store) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
+	yielded, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
+		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+		switch {
+		case err != nil:
+			return false, err
+		case found && m.givenUpBy(f):
+			return true, nil
+		case !found || !m.heldBy(f):
+			return false, sessions.ErrFenced
+		}
+		last, some, err := lastWaiting(tx, f.Nonce, now)
+		if err != nil || !some {
+			return false, err
+		}
+		m.WaitingSince = stamp(now)
+		if next := last.Add(time.Microsecond); m.WaitingSince.Before(next) { // clocks differ
+			m.WaitingSince = next
+		}
+		return true, handOver(tx, m)
+	})
+	if err != nil {
+		return false, fmt.Errorf("yield mailbox %s: %w", f.Token, err)
+	}
+	return yielded, nil
+}
+
+// lastWaiting reports whether a mailbox that is not owned under nonce is owed work
+// and has no living owner, and since when the one waits that Recover would take
+// last; zero when all of them are what dead workers left.
+func lastWaiting(tx *Tx, nonce string, now time.Time) (since time.Time, some bool, err error) {
+	free, err := list[MailboxKey](tx, FreeMailboxes{Latest: true}, 1)
+	if err != nil {
+		return time.Time{}, false, err
+	}
+	if len(free) > 0 {
+		m, _, err := get[Mailbox](tx, free[0])
+		return m.WaitingSince, true, err
+	}
+	left, err := leftByDead(tx, nonce, now, 1)
+	return time.Time{}, len(left) > 0, err
+}
+
+// Recover implements [sessions.Dispatch]: what dead workers left comes first, then
+// what waited longest.
+func (s Store) Recover(ctx context.Context, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
+	if w.Name == "" || w.Nonce == "" {
+		return nil, errors.New("recover: the worker has no name or no nonce")
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	// Mostly there is nothing, and a look is cheaper than a transaction.
+	some, err := view(ctx, s, func(tx *Tx) ([]Mailbox, error) { return unattended(tx, w, now, 1) })
+	if err == nil && len(some) == 0 {
+		return nil, nil
+	}
+	var ms []sessions.Mailbox
+	if err == nil {
+		ms, err = update(ctx, s, sessions.Fence{}, func(tx *Tx) ([]sessions.Mailbox, error) { return recoverFor(tx, w, now, limit) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recover for worker %s: %w", w.Name, err)
+	}
+	return ms, nil
+}
+
+func recoverFor(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
+	found, err := unattended(tx, w, now, limit)
+	if err != nil {
+		return nil, err
+	}
+	ms := make([]sessions.Mailbox, len(found))
+	for i, m := range found {
+		if err := take(tx, &m, w); err != nil {
+			return nil, err
+		}
+		tx.put(m)
+		if ms[i], err = shown(tx, m); err != nil {
+			return nil, err
+		}
+	}
+	return ms, nil
+}
+
+// unattended returns mailboxes that are owed work and have no living owner: none for
+// a worker that does not live itself, and ErrFenced for one that is gone.
+func unattended(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]Mailbox, error) {
+	taker, _, err := get[Worker](tx, WorkerKey(w))
+	switch {
+	case err != nil:
+		return nil, err
+	case taker.Gone:
+		return nil, sessions.ErrFenced
+	case !taker.holds(now):
+		return nil, nil
+	}
+	found, err := leftByDead(tx, w.Nonce, now, limit)
+	if err != nil || len(found) == limit {
+		return found, err
+	}
+	free, err := list[MailboxKey](tx, FreeMailboxes{}, limit-len(found))
+	if err != nil {
+		return nil, err
+	}
+	return mailboxes(tx, found, free)
+}
+
+// leftByDead returns mailboxes that are owed work by an owner that does not live,
+// those under nonce left out, that which waits longest first.
+func leftByDead(tx *Tx, nonce string, now time.Time, limit int) (found []Mailbox, err error) {
+	owners, err := list[WorkerKey](tx, Owners{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range owners {
+		owner, _, err := get[Worker](tx, k)
+		if err != nil {
+			return nil, err
+		}
+		if k.Nonce == nonce || owner.holds(now) {
+			continue
+		}
+		left, err := list[MailboxKey](tx, OwedMailboxes{Owner: sessions.Worker(k)}, limit)
+		if err != nil {
+			return nil, err
+		}
+		if found, err = mailboxes(tx, found, left); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Mailbox) int {
+		return cmp.Or(a.WaitingSince.Compare(b.WaitingSince), cmp.Compare(a.Token, b.Token))
+	})
+	return found[:min(limit, len(found))], nil
+}
+
+// mailboxes appends the mailboxes of keys.
+func mailboxes(tx *Tx, found []Mailbox, keys []MailboxKey) ([]Mailbox, error) {
+	for _, k := range keys {
+		m, there, err := get[Mailbox](tx, k)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+// Held implements [sessions.Dispatch].
+func (s Store) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mailbox, error) {
+	if w.Nonce == "" {
+		return nil, nil
+	}
+	ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, OwnedMailboxes{Owner: w}, 0) })
+	if err != nil {
+		return nil, fmt.Errorf("list what worker %s holds: %w", w.Name, err)
+	}
+	return ms, nil
+}
+
+// listShown returns the mailboxes of an index as callers of the store see them.
+func listShown(tx *Tx, ix Index, limit int) ([]sessions.Mailbox, error) {
+	keys, err := list[MailboxKey](tx, ix, limit)
+	if err != nil {
+		return nil, err
+	}
+	found, err := mailboxes(tx, nil, keys)
+	if err != nil {
+		return nil, err
+	}
+	var ms []sessions.Mailbox
+	for _, m := range found {
+		one, err := shown(tx, m)
+		if err != nil {
+			return nil, err
+		}
+		ms = append(ms, one)
+	}
+	return ms, nil
+}
+
+const page = 200 // rows read at a time for a caller's function
+
+// Mailboxes implements [sessions.Dispatch]: in the order of their tokens. yield may
+// use the store.
+func (s Store) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool) error {
+	after := ""
+	for {
+		ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, AllMailboxes{after}, page) })
+		if err != nil {
+			return fmt.Errorf("list mailboxes: %w", err)
+		}
+		for _, m := range ms {
+			if !yield(m) {
+				return nil
+			}
+			after = m.Token
+		}
+		if len(ms) < page {
+			return nil
+		}
+	}
+}
+
+// Mailbox implements [sessions.Dispatch].
+func (s Store) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
+	m, err := view(ctx, s, func(tx *Tx) (sessions.Mailbox, error) {
+		m, found, err := get[Mailbox](tx, MailboxKey(token))
+		if err == nil && !found {
+			err = sessions.ErrNotFound
+		}
+		if err != nil {
+			return sessions.Mailbox{}, err
+		}
+		return shown(tx, m)
+	})
+	if err != nil {
+		return sessions.Mailbox{}, fmt.Errorf("mailbox %s: %w", token, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,192 @@
+package rules
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/costs"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// ofLoop reports whether the turn waits for such calls. A title or a summary may
+// still be under way when it ends.
+func ofLoop(p costs.Purpose) bool { return p != costs.Title && p != costs.Summary }
+
+// stepOn notes that a call of the turn's loop was answered, and reports whether that
+// is new.
+func (t *Turn) stepOn(c costs.CallID) bool {
+	if !ofLoop(c.Purpose) || c.Step <= t.Steps {
+		return false
+	}
+	t.Steps, t.Tries = c.Step, 0
+	return true
+}
+
+// Resume implements [sessions.Turns].
+func (s Store) Resume(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Turn, error) {
+	t, err := update(ctx, s, f, func(tx *Tx) (sessions.Turn, error) {
+		m, err := owned(tx, f)
+		if err != nil {
+			return sessions.Turn{}, err
+		}
+		if m.OpenTurn == "" {
+			return sessions.Turn{}, sessions.ErrNotFound
+		}
+		if err := interrupt(tx, now, OpenCalls{Token: f.Token}, func(costs.Purpose) bool { return true }); err != nil {
+			return sessions.Turn{}, err
+		}
+		t, err := turnOf(tx, m.OpenTurn)
+		return t.Turn, err
+	})
+	if err != nil {
+		return sessions.Turn{}, fmt.Errorf("resume the turn of %s: %w", f.Token, err)
+	}
+	return t, nil
+}
+
+// interrupt books what is still open at nothing, because nobody knows whether the
+// request left; what it may have cost stays held.
+func interrupt(tx *Tx, now time.Time, which OpenCalls, of func(costs.Purpose) bool) error {
+	keys, err := list[CallKey](tx, which, 0)
+	if err != nil {
+		return err
+	}
+	var open []Call
+	for _, k := range keys {
+		c, _, err := get[Call](tx, k)
+		if err != nil {
+			return err
+		}
+		if c.State == CallOpen && of(c.Estimate.Call.Purpose) {
+			open = append(open, c)
+		}
+	}
+	slices.SortFunc(open, func(a, b Call) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Estimate.Call.Step, b.Estimate.Call.Step), cmp.Compare(a.ID, b.ID))
+	})
+	for _, c := range open {
+		e := costs.Entry{
+			ID: c.ID, Call: c.Estimate.Call, Labels: c.Estimate.Labels, Usage: costs.Usage{Source: costs.Estimated},
+			Upper: c.Estimate.Upper, Priced: c.Estimate.Priced,
+			State: costs.Interrupted, Outcome: "interrupted", At: now,
+		}
+		if _, err := book(tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finished is the answer of Finish.
+type finished struct {
+	m        sessions.Mailbox
+	released bool
+	fenced   bool // the money was booked, and nothing else
+}
+
+// Finish implements [sessions.Turns].
+func (s Store) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
+	r, err := update(ctx, s, f, func(tx *Tx) (finished, error) { return finish(tx, f, e) })
+	if err == nil && r.fenced {
+		err = sessions.ErrFenced
+	}
+	if err != nil {
+		return sessions.Mailbox{}, false, fmt.Errorf("finish turn %s: %w", e.Turn, err)
+	}
+	return r.m, r.released, nil
+}
+
+func finish(tx *Tx, f sessions.Fence, e sessions.Ending) (r finished, err error) {
+	if e.Settlement != nil {
+		if _, err := book(tx, e.Settlement.Entry); err != nil {
+			return r, err
+		}
+	}
+	m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+	if err != nil {
+		return r, err
+	}
+	held := found && m.heldBy(f)
+	t, err := turnOf(tx, e.Turn)
+	switch {
+	case errors.Is(err, sessions.ErrNotFound) && !held:
+		return finished{fenced: true}, nil
+	case err != nil:
+		return r, err
+	case t.State == sessions.Done && t.EndedBy == f:
+		// Its answer was lost. A mailbox that was taken since is somebody else's.
+		r.released, r.fenced = t.Released, !t.Released && !held
+		r.m, err = shown(tx, m)
+		return r, err
+	case !held || t.Token != f.Token || t.State == sessions.Done:
+		return finished{fenced: true}, nil
+	}
+
+	if err := appendTo(tx, t.Session, e.At, e.Messages...); err != nil {
+		return r, err
+	}
+	if e.Settlement != nil && len(e.Messages) > 0 {
+		t.stepOn(e.Settlement.Entry.Call)
+	}
+	t.Refused = e.Refused
+	if err := closeTurn(tx, &t, e.Outcome, e.At, f); err != nil {
+		return r, err
+	}
+	if err := queue(tx, e.Replies); err != nil {
+		return r, err
+	}
+	if !t.Nested {
+		if e.Nested {
+			if err := closeNested(tx, f, e.At); err != nil {
+				return r, err
+			}
+		}
+		m.OpenTurn, m.Attempts = "", 1
+		if t.Released = !m.Owed(); t.Released {
+			m.giveUp()
+			m.Attempts = 0
+		}
+		tx.put(m)
+	}
+	tx.put(t)
+	r.released = t.Released
+	r.m, err = shown(tx, m)
+	return r, err
+}
+
+// closeTurn ends a turn, but does not put it. Calls of its loop that were not settled
+// are interrupted.
+func closeTurn(tx *Tx, t *Turn, o transcript.FinishReason, at time.Time, f sessions.Fence) error {
+	if err := interrupt(tx, at, OpenCalls{Token: t.Token, Turn: t.ID}, ofLoop); err != nil {
+		return err
+	}
+	t.State, t.Outcome, t.EndedAt, t.EndedBy = sessions.Done, o, stamp(at), f
+	return nil
+}
+
+// closeNested ends the nested turns of a mailbox that are open.
+func closeNested(tx *Tx, f sessions.Fence, at time.Time) error {
+	keys, err := list[TurnKey](tx, NestedTurns{f.Token}, 0)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		t, err := turnOf(tx, string(k))
+		if err != nil {
+			return err
+		}
+		if t.State == sessions.Done {
+			continue
+		}
+		if err := closeTurn(tx, &t, transcript.Canceled, at, f); err != nil {
+			return err
+		}
+		tx.put(t)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/sessions"
+)
+
+// isKnown reports whether an event was noted. The zero event is none.
+func isKnown(tx *Tx, e sessions.InboxID) (bool, error) {
+	if e == (sessions.InboxID{}) {
+		return false, nil
+	}
+	_, known, err := get[Event](tx, EventKey(e))
+	return known, err
+}
+
+// receive notes what an event became. It is not known yet.
+func receive(tx *Tx, e sessions.InboxID, became Event) {
+	if e == (sessions.InboxID{}) {
+		return
+	}
+	became.ID = e
+	tx.put(became)
+}
+
+// receiveAll notes the events that are not known yet.
+func receiveAll(tx *Tx, events []sessions.InboxID, became Event) error {
+	for _, e := range events {
+		known, err := isKnown(tx, e)
+		if err != nil {
+			return err
+		}
+		if !known {
+			receive(tx, e, became)
+		}
+	}
+	return nil
+}
+
+// receivedOf returns those of the events that are known, each once, and whether all
+// of them are.
+func receivedOf(tx *Tx, events []sessions.InboxID) (known []sessions.InboxID, all bool, err error) {
+	all = true
+	for _, e := range events {
+		if slices.Contains(known, e) {
+			continue
+		}
+		yes, err := isKnown(tx, e)
+		if err != nil {
+			return nil, false, err
+		}
+		if yes {
+			known = append(known, e)
+		}
+		all = all && yes
+	}
+	return known, all, nil
+}
+
+// receivedAs reports whether the event became exactly that.
+func receivedAs(tx *Tx, e sessions.InboxID, became Event) (bool, error) {
+	became.ID = e
+	was, _, err := get[Event](tx, EventKey(e))
+	return was == became, err
+}
+
+// Known implements [sessions.Turns].
+func (s Store) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
+	known, err := view(ctx, s, func(tx *Tx) ([]bool, error) {
+		known := make([]bool, len(events))
+		for i, e := range events {
+			var err error
+			if known[i], err = isKnown(tx, e); err != nil {
+				return nil, err
+			}
+		}
+		return known, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look events up: %w", err)
+	}
+	return known, nil
+}
+
+// Notice implements [sessions.Turns].
+func (s Store) Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, _ time.Time) (bool, error) {
+	added, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (bool, error) {
+		known, err := isKnown(tx, e)
+		if err != nil || known {
+			return false, err
+		}
+		receive(tx, e, Event{})
+		return true, queue(tx, replies)
+	})
+	if err != nil {
+		return false, fmt.Errorf("queue a notice: %w", err)
+	}
+	return added, nil
+}
+
+// Said implements [sessions.Turns].
+func (s Store) Said(ctx context.Context, w sessions.Wording) (sum string, found bool, err error) {
+	err = s.Driver.View(ctx, func(tx *Tx) error {
+		var row Wording
+		row, found, err = get[Wording](tx, Wording{w}.Key())
+		sum = row.Sum
+		return err
+	})
+	if err != nil {
+		return "", false, fmt.Errorf("look up what message %s said: %w", w.Message, err)
+	}
+	return sum, found, nil
+}

@@ -1,0 +1,160 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// mainRole is the role of a session that people talk to.
+const mainRole = "main"
+
+// owned returns the mailbox that f holds, or ErrFenced.
+func owned(tx *Tx, f sessions.Fence) (Mailbox, error) {
+	m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+	if err != nil {
+		return Mailbox{}, err
+	}
+	if !found || !m.heldBy(f) {
+		return Mailbox{}, sessions.ErrFenced
+	}
+	return m, nil
+}
+
+// heldBy reports whether f is the present owner's fence.
+func (m Mailbox) heldBy(f sessions.Fence) bool {
+	return f.Nonce != "" && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch
+}
+
+// givenUpBy reports whether f was the last fence of a mailbox that has had no owner
+// since.
+func (m Mailbox) givenUpBy(f sessions.Fence) bool {
+	return f.Nonce != "" && m.Owner.Nonce == "" && m.LastNonce == f.Nonce && m.Epoch == f.Epoch
+}
+
+// shown returns the mailbox with its open turn, as callers of the store see it.
+func shown(tx *Tx, m Mailbox) (sessions.Mailbox, error) {
+	out := m.Mailbox
+	out.Turn = nil
+	if m.OpenTurn == "" {
+		return out, nil
+	}
+	t, err := turnOf(tx, m.OpenTurn)
+	if err != nil {
+		return sessions.Mailbox{}, err
+	}
+	out.Turn = &t.Turn
+	return out, nil
+}
+
+// mailboxFor returns the mailbox, made with a new session when there is none. The
+// mailbox of a child feeds the session that was spawned for it.
+func mailboxFor(tx *Tx, token string, key sessionkeys.Key, now time.Time) (Mailbox, error) {
+	m, found, err := get[Mailbox](tx, MailboxKey(token))
+	if err != nil || found {
+		return m, err
+	}
+	if token == "" || key.IsZero() {
+		return Mailbox{}, errors.New("a new mailbox needs a token and a key")
+	}
+	m = Mailbox{Mailbox: sessions.Mailbox{Token: token, Key: key}}
+	if _, child := key.Parent(); child {
+		c, found, err := get[Child](tx, ChildKey(token))
+		if err != nil {
+			return Mailbox{}, err
+		}
+		if !found {
+			return Mailbox{}, fmt.Errorf("a child's mailbox before the child was spawned: %w", sessions.ErrNotFound)
+		}
+		m.Session = c.Session
+	} else {
+		m.Session = sessionkeys.NewSessionID(now)
+		tx.put(rootSession(m.Session, key, now))
+	}
+	tx.put(m)
+	return m, nil
+}
+
+// rootSession is a new session that people talk to.
+func rootSession(id sessionkeys.SessionID, key sessionkeys.Key, now time.Time) Session {
+	return Session{sessions.Session{ID: id, Key: key, Root: id, Role: mainRole, CreatedAt: stamp(now)}}
+}
+
+// note makes seq the highest known sequence, if it is higher.
+func (m *Mailbox) note(seq uint64, now time.Time) {
+	if seq <= m.Touched {
+		return
+	}
+	if !m.Owed() {
+		m.WaitingSince = stamp(now)
+	}
+	m.Touched = seq
+}
+
+// pass moves Read up to seq.
+func (m *Mailbox) pass(seq uint64) {
+	if seq > m.Read {
+		m.Read, m.Touched = seq, max(m.Touched, seq)
+	}
+}
+
+// skip passes a message over: what is at the head then is taken up for the first
+// time.
+func skip(tx *Tx, m Mailbox, seq uint64) {
+	if seq <= m.Read {
+		return
+	}
+	m.pass(seq)
+	m.restart()
+	tx.put(m)
+}
+
+// restart counts the attempts of another head.
+func (m *Mailbox) restart() {
+	if m.OpenTurn == "" {
+		m.Attempts = 1
+	}
+}
+
+// take makes w the owner under a higher epoch.
+func take(tx *Tx, m *Mailbox, w sessions.Worker) error {
+	m.Owner, m.PriorEpoch = w, 0
+	return again(tx, m)
+}
+
+// again gives the mailbox another epoch and counts another attempt.
+func again(tx *Tx, m *Mailbox) error {
+	m.Epoch++
+	return attempt(tx, m, 1)
+}
+
+// attempt counts attempts of the work at the head, and of the open turn.
+func attempt(tx *Tx, m *Mailbox, n int) error {
+	m.Attempts = max(0, m.Attempts+n)
+	if m.OpenTurn == "" {
+		return nil
+	}
+	t, err := turnOf(tx, m.OpenTurn)
+	if err != nil {
+		return err
+	}
+	t.Attempts = max(0, t.Attempts+n)
+	tx.put(t)
+	return nil
+}
+
+// giveUp leaves the mailbox without an owner.
+func (m *Mailbox) giveUp() { m.LastNonce, m.Owner, m.PriorEpoch = m.Owner.Nonce, sessions.Worker{}, 0 }
+
+// handOver gives the mailbox up with its attempt.
+func handOver(tx *Tx, m Mailbox) error {
+	if err := attempt(tx, &m, -1); err != nil {
+		return err
+	}
+	m.giveUp()
+	tx.put(m)
+	return nil
+}

@@ -1,0 +1,151 @@
+package rules
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley/sessions"
+)
+
+// queue adds answers that are not there yet.
+func queue(tx *Tx, replies []sessions.Outgoing) error {
+	for _, o := range replies {
+		if o.ID == "" {
+			return errors.New("queue an answer: it has no id")
+		}
+		_, there, err := get[Answer](tx, AnswerKey(o.ID))
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		o.At = stamp(o.At)
+		if o.File != nil { // the caller's may change
+			file := *o.File
+			o.File = &file
+		}
+		tx.put(Answer{Outgoing: o})
+	}
+	return nil
+}
+
+// Preview implements [sessions.Outbox].
+func (s Store) Preview(ctx context.Context, turn, messageID string) error {
+	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+		t, err := turnOf(tx, turn)
+		if err != nil {
+			return err
+		}
+		t.Preview = messageID
+		tx.put(t)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note the preview of turn %s: %w", turn, err)
+	}
+	return nil
+}
+
+// Previewed implements [sessions.Outbox].
+func (s Store) Previewed(ctx context.Context, turn string) (string, error) {
+	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, turn) })
+	if err != nil {
+		return "", fmt.Errorf("read the preview of turn %s: %w", turn, err)
+	}
+	return t.Preview, nil
+}
+
+// Advance implements [sessions.Outbox].
+func (s Store) Advance(ctx context.Context, id string, p sessions.Progress) error {
+	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error { return advance(tx, id, p) })
+	if err != nil {
+		return fmt.Errorf("advance answer %s: %w", id, err)
+	}
+	return nil
+}
+
+func advance(tx *Tx, id string, p sessions.Progress) error {
+	a, found, err := get[Answer](tx, AnswerKey(id))
+	if err == nil && !found {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	a.Parts = slices.Clone(a.Parts)
+	changed := false
+	if len(a.Parts) == 0 && !a.Done {
+		for _, b := range p.Bodies {
+			body := bytes.Clone(b)
+			if body == nil {
+				body = []byte{}
+			}
+			a.Parts = append(a.Parts, sessions.Part{Body: body, State: sessions.Queued})
+			changed = true
+		}
+	}
+	if p.Close && len(a.Parts) > 0 {
+		return errors.New("close it: it has parts")
+	}
+	for _, m := range p.Marks {
+		moved, err := mark(a.Parts, m)
+		if err != nil {
+			return err
+		}
+		changed = changed || moved
+	}
+	if !a.Done && (p.Close || isFinished(a.Parts)) {
+		a.Done, changed = true, true
+	}
+	if changed {
+		tx.put(a)
+	}
+	return nil
+}
+
+// follows reports which states may follow which. What was sent or has failed stays
+// so.
+func follows(from, to sessions.SendState) bool {
+	switch from {
+	case sessions.Queued:
+		return to == sessions.Sending || to == sessions.Failed
+	case sessions.Sending:
+		return to == sessions.Sent || to == sessions.Failed || to == sessions.Uncertain || to == sessions.Queued
+	case sessions.Uncertain:
+		return to == sessions.Sending || to == sessions.Sent || to == sessions.Failed || to == sessions.Queued
+	default:
+		return false
+	}
+}
+
+// mark moves one part. A mark that was made by an earlier try of the same step
+// changes nothing.
+func mark(ps []sessions.Part, m sessions.Mark) (moved bool, err error) {
+	if m.Index < 0 || m.Index >= len(ps) {
+		return false, fmt.Errorf("part %d of %d: %w", m.Index, len(ps), sessions.ErrNotFound)
+	}
+	if !follows(m.From, m.To) {
+		return false, fmt.Errorf("part %d from %s to %s: %w", m.Index, m.From, m.To, sessions.ErrFenced)
+	}
+	p := &ps[m.Index]
+	at := stamp(m.At)
+	if p.State == m.To && p.MessageID == m.MessageID && p.Problem == m.Problem && p.At.Equal(at) && p.By == m.By {
+		return false, nil
+	}
+	if p.State != m.From {
+		return false, fmt.Errorf("part %d is %s, not %s: %w", m.Index, p.State, m.From, sessions.ErrFenced)
+	}
+	p.State, p.MessageID, p.Problem, p.At, p.By = m.To, m.MessageID, m.Problem, at, m.By
+	if m.To == sessions.Sending {
+		p.Attempts++
+	}
+	return true, nil
+}
+
+func isFinished(ps []sessions.Part) bool {
+	return len(ps) > 0 && !slices.ContainsFunc(ps, func(p sessions.Part) bool { return p.State != sessions.Sent && p.State != sessions.Failed })
+}

@@ -1,0 +1,231 @@
+package rules
+
+import (
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Row is a value that a database keeps under its key. Rows are values: whoever
+// changes one that was read changes a copy, and does not write into its slices and
+// pointers.
+type Row interface{ Key() Key }
+
+// Key names a row. It is comparable, and its type says which kind of row it names.
+type Key interface{ kind() string }
+
+// The keys of each kind of row.
+type (
+	// MailboxKey is a mailbox token.
+	MailboxKey string
+	// TurnKey is a turn's id.
+	TurnKey string
+	// SessionKey is a session's id.
+	SessionKey sessionkeys.SessionID
+	// ChildKey is the mailbox token of a child session.
+	ChildKey string
+	// EventKey is an event of a network.
+	EventKey sessions.InboxID
+	// WordingKey is a message of a network: a Wording without its Sum.
+	WordingKey sessions.Wording
+	// BegunKey is a tool call.
+	BegunKey struct {
+		Turn string
+		Step int
+		Call string
+	}
+	// CallKey is the id of a reservation and of its ledger entry.
+	CallKey string
+	// ControlKey is the id of a control request.
+	ControlKey string
+	// AnswerKey is the id of an Outgoing.
+	AnswerKey string
+	// WorkerKey is a worker process.
+	WorkerKey sessions.Worker
+	// ChatKey is one of the ids of a chat.
+	ChatKey sessions.ChatID
+)
+
+// KindOf names the kind of row that a key names.
+func KindOf(k Key) string { return k.kind() }
+
+func (MailboxKey) kind() string { return "mailbox" }
+func (TurnKey) kind() string    { return "turn" }
+func (SessionKey) kind() string { return "session" }
+func (ChildKey) kind() string   { return "child" }
+func (EventKey) kind() string   { return "event" }
+func (WordingKey) kind() string { return "wording" }
+func (BegunKey) kind() string   { return "begun" }
+func (CallKey) kind() string    { return "call" }
+func (ControlKey) kind() string { return "control" }
+func (AnswerKey) kind() string  { return "answer" }
+func (WorkerKey) kind() string  { return "worker" }
+func (ChatKey) kind() string    { return "chat" }
+
+// Mailbox is a conversation's queue. Turn of the embedded value is always nil.
+type Mailbox struct {
+	sessions.Mailbox
+	OpenTurn     string    // id of the mailbox's own open turn; empty: none
+	LastNonce    string    // of the worker that owned it last
+	PriorEpoch   int64     // the epoch that it was reacquired from, else 0
+	WaitingSince time.Time // when the work came that is owed, or when it was yielded
+}
+
+// Key implements Row.
+func (m Mailbox) Key() Key { return MailboxKey(m.Token) }
+
+// Owed reports whether there is work for an owner.
+func (m Mailbox) Owed() bool { return m.Touched > m.Read || m.OpenTurn != "" || m.Controls > 0 }
+
+// Turn is a turn with what its repeated end is answered from.
+type Turn struct {
+	sessions.Turn
+	Nested   bool           // a child's turn inside its ancestor's owner
+	EndedBy  sessions.Fence // the fence that ended it
+	Released bool           // whether its end released the mailbox
+	Preview  string         // see sessions.Outbox.Preview
+}
+
+// Key implements Row.
+func (t Turn) Key() Key { return TurnKey(t.ID) }
+
+// Session is what of a session never changes. Messages, Own, Subtree, Held, Unpriced
+// and UpdatedAt of the embedded value are not part of it: they are counted, see
+// [Sums] and [Tx.Append].
+type Session struct{ sessions.Session }
+
+// Key implements Row.
+func (s Session) Key() Key { return SessionKey(s.ID) }
+
+// Child says which session a child's mailbox feeds.
+type Child struct {
+	Token   string
+	Session sessionkeys.SessionID
+}
+
+// Key implements Row.
+func (c Child) Key() Key { return ChildKey(c.Token) }
+
+// Event says what an event of a network became: a turn, a command under a fence,
+// a control request or a notice.
+type Event struct {
+	ID    sessions.InboxID
+	Token string // of the mailbox; empty: none
+	Turn  string // empty: none
+	Seq   uint64
+	Epoch int64 // with Nonce: the fence under which it was noted
+	Nonce string
+}
+
+// Key implements Row.
+func (e Event) Key() Key { return EventKey(e.ID) }
+
+// Wording is what a message of a network said when it was taken into a turn last.
+type Wording struct{ sessions.Wording }
+
+// Key implements Row.
+func (w Wording) Key() Key {
+	w.Sum = ""
+	return WordingKey(w.Wording)
+}
+
+// Begun notes that a tool with side effects was begun, and under which fence.
+type Begun struct {
+	ID    BegunKey
+	Epoch int64
+	Nonce string
+}
+
+// Key implements Row.
+func (b Begun) Key() Key { return b.ID }
+
+// CallState says what became of a reservation.
+type CallState string
+
+// States of a call.
+const (
+	CallOpen        CallState = "open"
+	CallInterrupted CallState = "interrupted" // booked; Held of it stays held
+	CallBooked      CallState = "booked"
+)
+
+// Call is one attempt of a model call: its reservation and where it counts.
+type Call struct {
+	costs.Reservation
+	Token   string // of the mailbox under whose fence it was reserved
+	Session sessionkeys.SessionID
+	Turn    string
+	State   CallState
+	Held    costs.Amount // by it at present
+	Scopes  []sessions.Scope
+}
+
+// Key implements Row.
+func (c Call) Key() Key { return CallKey(c.ID) }
+
+// Control is a control request.
+type Control struct {
+	sessions.Control
+	Done bool
+}
+
+// Key implements Row.
+func (c Control) Key() Key { return ControlKey(c.ID) }
+
+// Answer is an answer on its way out. A part of it that was read has no Body: it
+// stays as it is stored. The driver gives the order when the row is put for the
+// first time.
+type Answer struct {
+	sessions.Outgoing
+	Order uint64
+	Parts []sessions.Part
+	Done  bool // every part is sent or failed, or there was nothing to show
+}
+
+// Key implements Row.
+func (a Answer) Key() Key { return AnswerKey(a.ID) }
+
+// Worker is the lease of a worker process.
+type Worker struct {
+	ID    sessions.Worker
+	Until time.Time
+	Gone  bool // it left, or another of its name came
+}
+
+// Key implements Row.
+func (w Worker) Key() Key { return WorkerKey(w.ID) }
+
+// holds reports whether the lease holds at now.
+func (w Worker) holds(now time.Time) bool { return !w.Gone && w.Until.After(stamp(now)) }
+
+// Chat is one id of a chat, with the ids before and behind it.
+type Chat struct {
+	ID      sessions.ChatID
+	Before  string    // the peer that it had before this one; empty: none
+	After   string    // the peer that it has after this one; empty: none
+	MovedAt time.Time // when it got this id; zero: it is the first
+	Shut    Shut
+}
+
+// Key implements Row.
+func (c Chat) Key() Key { return ChatKey(c.ID) }
+
+// Shut says whether a chat is closed to the bot. The zero value: it never was.
+type Shut struct {
+	Cause    string // id of the Shutting
+	Dropped  int    // answers that it dropped
+	Open     bool   // it was opened again
+	OpenedAt time.Time
+}
+
+func (s Shut) closed() bool { return s.Cause != "" && !s.Open }
+
+// stamp returns t as a database keeps it: in UTC, with microseconds.
+func stamp(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}

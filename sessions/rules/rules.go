@@ -1,0 +1,242 @@
+// Package rules is what the operations of a [sessions.Store] do, each written once:
+// who may take a mailbox, what opens a turn, what a call reserves, in which order the
+// states of an answer follow. A database below it knows rows, indexes and durability,
+// and nothing of what they mean: it is a [Driver].
+//
+// An operation reads rows through a [Tx] and decides. What it changes is collected
+// there as a [WriteSet], which the driver commits in one step after the operation has
+// returned nil, or not at all. An operation may therefore be run again when its commit
+// lost a race: it has no effect of its own.
+package rules
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// Driver is a database: it keeps rows, finds them by its indexes, and commits.
+type Driver interface {
+	// Update runs fn on one state of the database and commits what fn wrote as one
+	// step. f is the fence that fn will ask for; zero: none. fn may be run several
+	// times. When fn fails nothing is written, and Update returns its error. A
+	// limit that a [Count] passes is a *LimitError, from the Tx or from Update, and
+	// nothing is written.
+	Update(ctx context.Context, f sessions.Fence, fn func(*Tx) error) error
+	// View runs fn on one state of the database. What fn writes is dropped.
+	View(ctx context.Context, fn func(*Tx) error) error
+	// Session is a session with its sums, or sessions.ErrNotFound.
+	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
+}
+
+// Reader is one state of a database.
+type Reader interface {
+	// Get returns the row of a key, and nil when there is none.
+	Get(k Key) (Row, error)
+	// List names rows by an index, at most limit of them; 0: all. What the open
+	// transaction has put is not listed, and what is listed may have been changed by
+	// it.
+	List(ix Index, limit int) ([]Key, error)
+	// Has reports whether a session has a message of this id.
+	Has(session sessionkeys.SessionID, message string) (bool, error)
+	// Spent is what a window of a scope has settled and holds.
+	Spent(k SpendingKey) (Spending, error)
+}
+
+// Index is a question which rows there are. Its type says which.
+type Index interface{ index() }
+
+// What a driver can list.
+type (
+	// OpenCalls are the open calls of a mailbox, or of one of its turns.
+	OpenCalls struct{ Token, Turn string }
+	// NestedTurns are the nested turns of a mailbox that are open.
+	NestedTurns struct{ Token string }
+	// FreeMailboxes are those that are owed work and owned by nobody, that which
+	// waits longest first; or that which waits shortest, when Latest.
+	FreeMailboxes struct{ Latest bool }
+	// OwedMailboxes are those that a worker owns and that are owed work, that which
+	// waits longest first.
+	OwedMailboxes struct{ Owner sessions.Worker }
+	// OwnedMailboxes are those that a worker owns, by their tokens.
+	OwnedMailboxes struct{ Owner sessions.Worker }
+	// AllMailboxes are those behind a token, by their tokens.
+	AllMailboxes struct{ After string }
+	// Owners are the workers that own mailboxes that are owed work.
+	Owners struct{}
+	// Namesakes are the workers of a name that are not gone.
+	Namesakes struct{ Name string }
+	// ChatMailboxes are those of the chat of any of the ids that are owed work or
+	// owned, by their tokens.
+	ChatMailboxes struct{ Chats []sessions.ChatID }
+	// PendingControls are the control requests of a mailbox that are not done, in
+	// the order in which they came.
+	PendingControls struct{ Token string }
+	// ShutControls are those of a Shutting that are not done, by their mailboxes.
+	ShutControls struct{ Chat sessions.ChatID }
+	// QueuedAnswers are those for a chat of any of the ids that are not done, in
+	// their order.
+	QueuedAnswers struct{ Chats []sessions.ChatID }
+)
+
+func (OpenCalls) index()       {}
+func (NestedTurns) index()     {}
+func (FreeMailboxes) index()   {}
+func (OwedMailboxes) index()   {}
+func (OwnedMailboxes) index()  {}
+func (AllMailboxes) index()    {}
+func (Owners) index()          {}
+func (Namesakes) index()       {}
+func (ChatMailboxes) index()   {}
+func (PendingControls) index() {}
+func (ShutControls) index()    {}
+func (QueuedAnswers) index()   {}
+
+// WriteSet is what one operation changes.
+type WriteSet struct {
+	Rows     []Row // each as it is to stand, in the order in which they were put first
+	Appended []Appended
+	Sums     []Sums
+	Counts   []Count
+	Booked   []Booking
+	Asked    []Asked
+}
+
+// Empty reports whether there is nothing to commit.
+func (w *WriteSet) Empty() bool {
+	return len(w.Rows)+len(w.Appended)+len(w.Sums)+len(w.Counts)+len(w.Booked)+len(w.Asked) == 0
+}
+
+// Appended is messages at the end of a session's history. None of them is there yet.
+type Appended struct {
+	Session  sessionkeys.SessionID
+	Messages []transcript.Message
+	At       time.Time // the session changed then
+}
+
+// Sums is what is added to the sums of a session. Additions commute.
+type Sums struct {
+	Session            sessionkeys.SessionID
+	Own, Subtree, Held costs.Amount
+	Unpriced           int
+	At                 time.Time // the session changed then
+}
+
+// Booking is a row of the ledger. Its call was put as booked or interrupted in the
+// same write-set; the totals by labels follow from it.
+type Booking struct {
+	Session sessionkeys.SessionID
+	Turn    string
+	Entry   costs.Entry
+}
+
+// Asked is what a call asks a model, see [sessions.Recordings].
+type Asked struct {
+	Session     sessionkeys.SessionID
+	Turn        string
+	Reservation costs.Reservation
+	Asked       transcript.Asked
+}
+
+// Tx is one operation's view of the database: a state of it with what the operation
+// has written so far.
+type Tx struct {
+	Reader Reader
+	Set    WriteSet
+
+	at map[Key]int // where in Set.Rows a row stands
+}
+
+// get returns the row of a key as it stands in this transaction.
+func get[R Row](tx *Tx, k Key) (row R, found bool, err error) {
+	if i, ok := tx.at[k]; ok {
+		return tx.Set.Rows[i].(R), true, nil //nolint:forcetypeassert // a key's type says the row's
+	}
+	r, err := tx.Reader.Get(k)
+	if err != nil {
+		return row, false, fmt.Errorf("read %s: %w", k.kind(), err)
+	}
+	if r == nil {
+		return row, false, nil
+	}
+	row, found = r.(R)
+	if !found {
+		return row, false, fmt.Errorf("read %s: the driver returned a %T", k.kind(), r)
+	}
+	return row, true, nil
+}
+
+// put writes a row.
+func (tx *Tx) put(r Row) {
+	k := r.Key()
+	if i, ok := tx.at[k]; ok {
+		tx.Set.Rows[i] = r
+		return
+	}
+	if tx.at == nil {
+		tx.at = map[Key]int{}
+	}
+	tx.at[k] = len(tx.Set.Rows)
+	tx.Set.Rows = append(tx.Set.Rows, r)
+}
+
+// list names rows as they stood before this transaction.
+func list[K Key](tx *Tx, ix Index, limit int) ([]K, error) {
+	found, err := tx.Reader.List(ix, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list %T: %w", ix, err)
+	}
+	keys := make([]K, len(found))
+	for i, k := range found {
+		keys[i] = k.(K) //nolint:forcetypeassert // an index names rows of one kind
+	}
+	return keys, nil
+}
+
+// Store is the operations of a [sessions.Store] that decide something. The rest of
+// it, what only reads and sums up, is the driver's own.
+type Store struct{ Driver Driver }
+
+// update runs an operation that answers something.
+func update[T any](ctx context.Context, s Store, f sessions.Fence, fn func(*Tx) (T, error)) (answer T, err error) {
+	err = s.Driver.Update(ctx, f, func(tx *Tx) (err error) {
+		answer, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return answer, nil
+}
+
+// view runs an operation that writes nothing.
+func view[T any](ctx context.Context, s Store, fn func(*Tx) (T, error)) (answer T, err error) {
+	err = s.Driver.View(ctx, func(tx *Tx) (err error) {
+		answer, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return answer, nil
+}
+
+// maxSeq is the highest sequence of a log that every driver can keep: Redis counts
+// in floating point.
+const maxSeq = 1 << 53
+
+func checkSeq(seqs ...uint64) error {
+	for _, s := range seqs {
+		if s > maxSeq {
+			return fmt.Errorf("sequence %d is out of range", s)
+		}
+	}
+	return nil
+}

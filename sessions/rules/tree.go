@@ -1,0 +1,81 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Spawn implements [sessions.Turns].
+func (s Store) Spawn(ctx context.Context, f sessions.Fence, child sessions.Session) (made sessions.Session, fresh bool, err error) {
+	fresh, err = update(ctx, s, f, func(tx *Tx) (bool, error) { return spawn(tx, f, child) })
+	if err == nil {
+		made, err = s.Driver.Session(ctx, child.ID)
+	}
+	if err != nil {
+		return sessions.Session{}, false, fmt.Errorf("spawn session %s: %w", child.ID, err)
+	}
+	return made, fresh, nil
+}
+
+func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) {
+	if _, err := owned(tx, f); err != nil {
+		return false, err
+	}
+	if c.ID == "" || c.Key.IsZero() || c.Parent == "" {
+		return false, errors.New("child without id, key or parent")
+	}
+	there, found, err := get[Session](tx, SessionKey(c.ID))
+	if err != nil {
+		return false, err
+	}
+	if found {
+		if there.Parent != c.Parent {
+			return false, fmt.Errorf("it is there with the parent %s", there.Parent)
+		}
+		return false, nil
+	}
+	parent, err := sessionOf(tx, c.Parent)
+	if err != nil {
+		return false, fmt.Errorf("its parent: %w", err)
+	}
+	if parent.Depth+1 > sessionkeys.MaxDepth {
+		return false, fmt.Errorf("it would stand at depth %d of at most %d", parent.Depth+1, sessionkeys.MaxDepth)
+	}
+	tx.put(Session{sessions.Session{
+		ID: c.ID, Key: c.Key, Parent: c.Parent, Root: parent.Root, Depth: parent.Depth + 1, ToolCallID: c.ToolCallID,
+		Role: c.Role, Policy: c.Policy, Title: c.Title, CreatedAt: stamp(c.CreatedAt),
+	}})
+	tx.put(Child{Token: c.ID.MailboxToken(), Session: c.ID})
+	return true, nil
+}
+
+// sessionOf returns what of a session never changes, or ErrNotFound.
+func sessionOf(tx *Tx, id sessionkeys.SessionID) (Session, error) {
+	s, found, err := get[Session](tx, SessionKey(id))
+	if err == nil && !found {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return Session{}, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// descends returns ErrNotFound unless id stands somewhere below ancestor.
+func descends(tx *Tx, id, ancestor sessionkeys.SessionID) error {
+	for at := id; at != ""; {
+		s, err := sessionOf(tx, at)
+		if err != nil {
+			return err
+		}
+		if s.Parent == ancestor {
+			return nil
+		}
+		at = s.Parent
+	}
+	return fmt.Errorf("session %s is no descendant of %s: %w", id, ancestor, sessions.ErrNotFound)
+}

@@ -1,0 +1,375 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// turnOf returns a turn, or ErrNotFound.
+func turnOf(tx *Tx, id string) (Turn, error) {
+	t, found, err := get[Turn](tx, TurnKey(id))
+	if err == nil && !found {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return Turn{}, fmt.Errorf("read turn %s: %w", id, err)
+	}
+	return t, nil
+}
+
+// openTurnOf returns an open turn of the mailbox that f holds.
+func openTurnOf(tx *Tx, f sessions.Fence, id string) (Turn, error) {
+	if _, err := owned(tx, f); err != nil {
+		return Turn{}, err
+	}
+	t, err := turnOf(tx, id)
+	if err != nil {
+		return Turn{}, err
+	}
+	if t.Token != f.Token || t.State == sessions.Done {
+		return Turn{}, sessions.ErrFenced
+	}
+	return t, nil
+}
+
+// Turn implements [sessions.Turns].
+func (s Store) Turn(ctx context.Context, id string) (sessions.Turn, error) {
+	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, id) })
+	return t.Turn, err
+}
+
+// opened is a turn, and whether an opening found or made it open.
+type opened struct {
+	t   sessions.Turn
+	yes bool
+}
+
+// Open implements [sessions.Turns].
+func (s Store) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
+	r, err := update(ctx, s, f, func(tx *Tx) (opened, error) { return openTurn(tx, f, o) })
+	if err != nil {
+		return sessions.Turn{}, false, fmt.Errorf("open turn %s: %w", o.Turn.ID, err)
+	}
+	return r.t, r.yes, nil
+}
+
+func openTurn(tx *Tx, f sessions.Fence, o sessions.Opening) (opened, error) {
+	m, err := owned(tx, f)
+	if err != nil {
+		return opened{}, err
+	}
+	if o.Turn.ID == "" {
+		return opened{}, errors.New("turn without id")
+	}
+	through := max(o.Through, o.Turn.Seq)
+	if err := checkSeq(through); err != nil {
+		return opened{}, err
+	}
+	base, err := worksOn(tx, m)
+	if err != nil {
+		return opened{}, err
+	}
+	nested := o.Turn.Session != "" && o.Turn.Session != base
+
+	t, there, err := get[Turn](tx, TurnKey(o.Turn.ID))
+	if err != nil {
+		return opened{}, err
+	}
+	if there {
+		return reopen(tx, m, t, through)
+	}
+	known, all, err := receivedOf(tx, o.Events)
+	switch {
+	case err != nil:
+		return opened{}, err
+	case len(known) > 0 && !all:
+		return opened{}, &sessions.KnownError{Events: known}
+	case len(known) > 0:
+		if !nested {
+			skip(tx, m, through)
+		}
+		return opened{}, nil
+	case nested:
+		if err := descends(tx, o.Turn.Session, base); err != nil {
+			return opened{}, err
+		}
+	case m.OpenTurn != "":
+		return opened{}, fmt.Errorf("turn %s is open in this mailbox", m.OpenTurn)
+	}
+
+	t = newTurn(m, o, nested)
+	tx.put(t)
+	if err := receiveAll(tx, o.Events, Event{Token: f.Token, Turn: t.ID, Seq: t.Seq, Epoch: f.Epoch, Nonce: f.Nonce}); err != nil {
+		return opened{}, err
+	}
+	word(tx, o.Words)
+	if !nested {
+		m.pass(through)
+		m.OpenTurn = t.ID
+		tx.put(m)
+	}
+	return opened{t.Turn, true}, appendTo(tx, t.Session, t.OpenedAt, o.Message)
+}
+
+// worksOn returns the session that the mailbox works on at present: that of its open
+// turn, else the one that it feeds.
+func worksOn(tx *Tx, m Mailbox) (sessionkeys.SessionID, error) {
+	if m.OpenTurn == "" {
+		return m.Session, nil
+	}
+	t, err := turnOf(tx, m.OpenTurn)
+	return t.Session, err
+}
+
+// newTurn is the turn that an opening makes.
+func newTurn(m Mailbox, o sessions.Opening, nested bool) Turn {
+	t := Turn{Turn: o.Turn, Nested: nested}
+	t.Token, t.State = m.Token, sessions.Open
+	t.Steps, t.Tries, t.Outcome, t.Refused = 0, 0, "", nil
+	t.ReceivedAt, t.OpenedAt, t.EndedAt = stamp(t.ReceivedAt), stamp(t.OpenedAt), stamp(t.EndedAt)
+	t.Attempts = 1
+	if !nested {
+		t.Session, t.Attempts = m.Session, max(1, m.Attempts)
+	}
+	return t
+}
+
+// reopen answers an opening whose turn is there already.
+func reopen(tx *Tx, m Mailbox, t Turn, through uint64) (opened, error) {
+	switch {
+	case t.Token != m.Token:
+		return opened{}, errors.New("another mailbox has a turn of this id")
+	case t.State != sessions.Done:
+		return opened{t.Turn, true}, nil
+	case !t.Nested:
+		skip(tx, m, through)
+	}
+	return opened{}, nil
+}
+
+// word notes what messages say now.
+func word(tx *Tx, ws []sessions.Wording) {
+	for _, w := range ws {
+		tx.put(Wording{w})
+	}
+}
+
+// appendTo adds the messages that the session does not have yet.
+func appendTo(tx *Tx, id sessionkeys.SessionID, at time.Time, ms ...transcript.Message) error {
+	if len(ms) == 0 {
+		return nil
+	}
+	if _, err := sessionOf(tx, id); err != nil {
+		return err
+	}
+	var fresh []transcript.Message
+	for _, m := range ms {
+		if m.ID == "" {
+			return errors.New("message without id")
+		}
+		there, err := tx.has(id, m.ID)
+		if err != nil {
+			return fmt.Errorf("add message %s: %w", m.ID, err)
+		}
+		if there || slices.ContainsFunc(fresh, func(o transcript.Message) bool { return o.ID == m.ID }) {
+			continue
+		}
+		m.CreatedAt = stamp(m.CreatedAt)
+		fresh = append(fresh, m)
+	}
+	if len(fresh) > 0 {
+		tx.Set.Appended = append(tx.Set.Appended, Appended{Session: id, Messages: fresh, At: stamp(at)})
+	}
+	return nil
+}
+
+// has reports whether the session has the message, or gets it in this transaction.
+func (tx *Tx) has(id sessionkeys.SessionID, message string) (bool, error) {
+	for _, a := range tx.Set.Appended {
+		if a.Session == id && slices.ContainsFunc(a.Messages, func(m transcript.Message) bool { return m.ID == message }) {
+			return true, nil
+		}
+	}
+	return tx.Reader.Has(id, message)
+}
+
+// Join implements [sessions.Turns].
+func (s Store) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (bool, error) {
+	joined, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return join(tx, f, j) })
+	if err != nil {
+		return false, fmt.Errorf("join message %d to turn %s: %w", j.Seq, j.Turn, err)
+	}
+	return joined, nil
+}
+
+func join(tx *Tx, f sessions.Fence, j sessions.Joining) (bool, error) {
+	m, err := owned(tx, f)
+	if err != nil {
+		return false, err
+	}
+	if j.Turn == "" || m.OpenTurn != j.Turn {
+		return false, sessions.ErrFenced
+	}
+	through := max(j.Through, j.Seq)
+	if err := checkSeq(through); err != nil {
+		return false, err
+	}
+	became := Event{Token: f.Token, Turn: j.Turn, Seq: j.Seq, Epoch: f.Epoch, Nonce: f.Nonce}
+	known, all, err := receivedOf(tx, j.Events)
+	switch {
+	case err != nil:
+		return false, err
+	case len(known) > 0 && !all:
+		return false, &sessions.KnownError{Events: known}
+	case len(known) > 0:
+		mine, err := receivedAs(tx, j.Events[0], became)
+		if err != nil || mine {
+			return mine, err // mine: its answer was lost
+		}
+		skip(tx, m, through)
+		return false, nil
+	}
+	if err := receiveAll(tx, j.Events, became); err != nil {
+		return false, err
+	}
+	word(tx, j.Words)
+	t, err := turnOf(tx, j.Turn)
+	if err != nil {
+		return false, err
+	}
+	m.pass(through)
+	tx.put(m)
+	return true, appendTo(tx, t.Session, j.Message.CreatedAt, j.Message)
+}
+
+// Skip implements [sessions.Turns].
+func (s Store) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
+	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+		if err := checkSeq(seq); err != nil {
+			return err
+		}
+		m, err := owned(tx, f)
+		if err != nil {
+			return err
+		}
+		skip(tx, m, seq)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("skip message %d of %s: %w", seq, f.Token, err)
+	}
+	return nil
+}
+
+// Answer implements [sessions.Turns].
+func (s Store) Answer(ctx context.Context, f sessions.Fence, c sessions.Command) (bool, error) {
+	done, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return answer(tx, f, c) })
+	if err != nil {
+		return false, fmt.Errorf("answer message %d of %s: %w", c.Seq, f.Token, err)
+	}
+	return done, nil
+}
+
+func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
+	m, err := owned(tx, f)
+	if err != nil {
+		return false, err
+	}
+	if err := checkSeq(c.Seq); err != nil {
+		return false, err
+	}
+	became := Event{Token: f.Token, Seq: c.Seq, Epoch: f.Epoch, Nonce: f.Nonce}
+	known, err := isKnown(tx, c.Event)
+	if err != nil {
+		return false, err
+	}
+	if known {
+		mine, err := receivedAs(tx, c.Event, became)
+		if err != nil || mine {
+			return mine, err // mine: its answer was lost
+		}
+		skip(tx, m, c.Seq)
+		return false, nil
+	}
+	receive(tx, c.Event, became)
+	if err := receiveAll(tx, c.With, became); err != nil {
+		return false, err
+	}
+	if c.Fresh != "" && c.Fresh != m.Session {
+		if _, there, err := get[Session](tx, SessionKey(c.Fresh)); err != nil {
+			return false, err
+		} else if there {
+			return false, fmt.Errorf("session %s is there already", c.Fresh)
+		}
+		tx.put(rootSession(c.Fresh, m.Mailbox.Key, c.At))
+		m.Session = c.Fresh
+	}
+	m.pass(c.Seq)
+	m.restart()
+	tx.put(m)
+	return true, queue(tx, c.Replies)
+}
+
+// Append implements [sessions.Turns].
+func (s Store) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
+	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+		t, err := openTurnOf(tx, f, turn)
+		if err != nil {
+			return err
+		}
+		var now time.Time
+		for _, m := range ms {
+			if m.CreatedAt.After(now) {
+				now = m.CreatedAt
+			}
+		}
+		return appendTo(tx, t.Session, now, ms...)
+	})
+	if err != nil {
+		return fmt.Errorf("append to turn %s: %w", turn, err)
+	}
+	return nil
+}
+
+// Begin implements [sessions.Turns].
+func (s Store) Begin(ctx context.Context, f sessions.Fence, turn string, step int, callID string) (bool, error) {
+	again, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
+		if _, err := openTurnOf(tx, f, turn); err != nil {
+			return false, err
+		}
+		id := BegunKey{turn, step, callID}
+		was, there, err := get[Begun](tx, id)
+		if err != nil {
+			return false, err
+		}
+		if !there {
+			tx.put(Begun{ID: id, Epoch: f.Epoch, Nonce: f.Nonce})
+		}
+		return there && (was.Epoch != f.Epoch || was.Nonce != f.Nonce), nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("begin call %s of turn %s: %w", callID, turn, err)
+	}
+	return again, nil
+}
+
+// Post implements [sessions.Turns].
+func (s Store) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
+	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+		if _, err := openTurnOf(tx, f, turn); err != nil {
+			return err
+		}
+		return queue(tx, replies)
+	})
+	if err != nil {
+		return fmt.Errorf("queue answers of turn %s: %w", turn, err)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessions"
+)
+
+// Heartbeat implements [sessions.Dispatch].
+func (s Store) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time) error {
+	if w.Name == "" || w.Nonce == "" {
+		return errors.New("heartbeat: the worker has no name or no nonce")
+	}
+	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+		lease, _, err := get[Worker](tx, WorkerKey(w))
+		if err != nil {
+			return err
+		}
+		if lease.Gone {
+			return sessions.ErrFenced
+		}
+		others, err := list[WorkerKey](tx, Namesakes{w.Name}, 0)
+		if err != nil {
+			return err
+		}
+		for _, k := range others {
+			other, found, err := get[Worker](tx, k)
+			if err != nil {
+				return err
+			}
+			if found && other.ID != w {
+				other.Gone = true
+				tx.put(other)
+			}
+		}
+		lease.ID = w
+		if until := stamp(until); until.After(lease.Until) {
+			lease.Until = until
+		}
+		tx.put(lease)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("heartbeat of worker %s: %w", w.Name, err)
+	}
+	return nil
+}
+
+// Leave implements [sessions.Dispatch].
+func (s Store) Leave(ctx context.Context, w sessions.Worker) error {
+	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+		lease, _, err := get[Worker](tx, WorkerKey(w))
+		if err != nil {
+			return err
+		}
+		lease.ID, lease.Gone = w, true
+		tx.put(lease)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("worker %s leaves: %w", w.Name, err)
+	}
+	return nil
+}

@@ -135,7 +135,10 @@ func (db *database) put(r rules.Row) {
 		}
 	}
 	if a, ok := r.(rules.Answer); ok {
-		was, _ := table[k].(rules.Answer)
+		was, there := table[k].(rules.Answer)
+		if there {
+			a.Outgoing = was.Outgoing
+		}
 		for i := range a.Parts {
 			if a.Parts[i].Body == nil {
 				a.Parts[i].Body = was.Parts[i].Body
@@ -150,6 +153,7 @@ func (db *database) put(r rules.Row) {
 func (db *database) Get(k rules.Key) (rules.Row, error) {
 	r := db.tables[rules.KindOf(k)][k]
 	if a, ok := r.(rules.Answer); ok {
+		a.Outgoing = sessions.Outgoing{ID: a.ID}
 		a.Parts = slices.Clone(a.Parts)
 		for i := range a.Parts {
 			a.Parts[i].Body = nil

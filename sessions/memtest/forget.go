@@ -200,7 +200,7 @@ func (s *Store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, 
 		m, err := s.Mailbox(ctx, t.Token)
 		t.Take = t.Take && (err != nil || max(m.Touched, t.Seq) > m.Read || m.Controls > 0)
 	}
-	m, got, err := s.Store.Touch(with(ctx, hint{taker: t.By}), t)
+	m, got, err := s.Operations.Touch(with(ctx, hint{taker: t.By}), t)
 	if got {
 		m = s.taken(m)
 	}
@@ -209,7 +209,7 @@ func (s *Store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, 
 
 // Recover implements [sessions.Dispatch].
 func (s *Store) Recover(ctx context.Context, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
-	ms, err := s.Store.Recover(with(ctx, hint{taker: w}), w, now, limit)
+	ms, err := s.Operations.Recover(with(ctx, hint{taker: w}), w, now, limit)
 	for i, m := range ms {
 		ms[i] = s.taken(m)
 	}
@@ -218,7 +218,7 @@ func (s *Store) Recover(ctx context.Context, w sessions.Worker, now time.Time, l
 
 // Reacquire implements [sessions.Dispatch].
 func (s *Store) Reacquire(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Mailbox, error) {
-	m, err := s.Store.Reacquire(ctx, f, now)
+	m, err := s.Operations.Reacquire(ctx, f, now)
 	return s.taken(m), err
 }
 
@@ -238,18 +238,18 @@ func (s *Store) taken(m sessions.Mailbox) sessions.Mailbox {
 
 // Release implements [sessions.Dispatch].
 func (s *Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
-	return s.Store.Release(with(ctx, hint{release: true}), f)
+	return s.Operations.Release(with(ctx, hint{release: true}), f)
 }
 
 // Finish implements [sessions.Turns].
 func (s *Store) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
 	if s.without == OpenTurnOwed {
-		return s.Store.Finish(ctx, f, e)
+		return s.Operations.Finish(ctx, f, e)
 	}
-	return s.Store.Finish(with(ctx, hint{release: true}), f, e)
+	return s.Operations.Finish(with(ctx, hint{release: true}), f, e)
 }
 
 // Advance implements [sessions.Outbox].
 func (s *Store) Advance(ctx context.Context, id string, p sessions.Progress) error {
-	return s.Store.Advance(with(ctx, hint{marks: slices.Clone(p.Marks)}), id, p)
+	return s.Operations.Advance(with(ctx, hint{marks: slices.Clone(p.Marks)}), id, p)
 }

@@ -55,7 +55,7 @@ func chatOf(tx *Tx, id sessions.ChatID) (sessions.Chat, error) {
 }
 
 // Chat implements [sessions.Chats].
-func (s Store) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
+func (s Operations) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
 	c, err := view(ctx, s, func(tx *Tx) (sessions.Chat, error) { return chatOf(tx, id) })
 	if err != nil {
 		return sessions.Chat{}, fmt.Errorf("look up chat %s: %w", id.Peer, err)
@@ -64,7 +64,7 @@ func (s Store) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, err
 }
 
 // Move implements [sessions.Chats].
-func (s Store) Move(ctx context.Context, id sessions.ChatID, to string, when time.Time) (sessions.Chat, error) {
+func (s Operations) Move(ctx context.Context, id sessions.ChatID, to string, when time.Time) (sessions.Chat, error) {
 	if id.Peer == "" || to == "" {
 		return sessions.Chat{}, errors.New("move a chat: an id is missing")
 	}
@@ -99,7 +99,7 @@ func (s Store) Move(ctx context.Context, id sessions.ChatID, to string, when tim
 }
 
 // Reopen implements [sessions.Chats].
-func (s Store) Reopen(ctx context.Context, id sessions.ChatID, when time.Time) error {
+func (s Operations) Reopen(ctx context.Context, id sessions.ChatID, when time.Time) error {
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		c, err := chatOf(tx, id)
 		if err != nil {
@@ -137,7 +137,7 @@ type shutting struct {
 }
 
 // Shut implements [sessions.Chats].
-func (s Store) Shut(ctx context.Context, q sessions.Shutting) (sessions.Closing, bool, error) {
+func (s Operations) Shut(ctx context.Context, q sessions.Shutting) (sessions.Closing, bool, error) {
 	if q.ID == "" || q.Chat.Peer == "" {
 		return sessions.Closing{}, false, errors.New("shut a chat: an id is missing")
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Request implements [sessions.Dispatch].
-func (s Store) Request(ctx context.Context, c sessions.Control) (bool, error) {
+func (s Operations) Request(ctx context.Context, c sessions.Control) (bool, error) {
 	if c.ID == "" {
 		return false, errors.New("store a control request: it has no id")
 	}
@@ -51,7 +51,7 @@ func request(tx *Tx, m Mailbox, c sessions.Control) (added bool, err error) {
 }
 
 // Controls implements [sessions.Dispatch].
-func (s Store) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
+func (s Operations) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
 	cs, err := view(ctx, s, func(tx *Tx) (cs []sessions.Control, err error) {
 		keys, err := list[ControlKey](tx, PendingControls{token}, 0)
 		if err != nil {
@@ -73,7 +73,7 @@ func (s Store) Controls(ctx context.Context, token string) ([]sessions.Control, 
 }
 
 // Comply implements [sessions.Dispatch].
-func (s Store) Comply(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
+func (s Operations) Comply(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
 		m, err := owned(tx, f)
 		if err != nil {

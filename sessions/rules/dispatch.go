@@ -18,7 +18,7 @@ type taken struct {
 }
 
 // Touch implements [sessions.Dispatch].
-func (s Store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
+func (s Operations) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
 	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (taken, error) { return touch(tx, t) })
 	if err != nil {
 		return sessions.Mailbox{}, false, fmt.Errorf("touch mailbox %s: %w", t.Token, err)
@@ -69,7 +69,7 @@ func mayTake(tx *Tx, m Mailbox, w sessions.Worker, now time.Time) (bool, error) 
 }
 
 // Reacquire implements [sessions.Dispatch].
-func (s Store) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
+func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
 	m, err := update(ctx, s, f, func(tx *Tx) (sessions.Mailbox, error) {
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
@@ -101,7 +101,7 @@ func (s Store) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (se
 }
 
 // Release implements [sessions.Dispatch].
-func (s Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
+func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
 	r, err := update(ctx, s, f, func(tx *Tx) (r taken, err error) {
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
@@ -127,7 +127,7 @@ func (s Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox,
 }
 
 // Handover implements [sessions.Dispatch].
-func (s Store) Handover(ctx context.Context, f sessions.Fence) error {
+func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
@@ -147,7 +147,7 @@ func (s Store) Handover(ctx context.Context, f sessions.Fence) error {
 }
 
 // Yield implements [sessions.Dispatch].
-func (s Store) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
+func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
 	yielded, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
@@ -192,7 +192,7 @@ func lastWaiting(tx *Tx, nonce string, now time.Time) (since time.Time, some boo
 
 // Recover implements [sessions.Dispatch]: what dead workers left comes first, then
 // what waited longest.
-func (s Store) Recover(ctx context.Context, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
+func (s Operations) Recover(ctx context.Context, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
 	if w.Name == "" || w.Nonce == "" {
 		return nil, errors.New("recover: the worker has no name or no nonce")
 	}
@@ -299,7 +299,7 @@ func mailboxes(tx *Tx, found []Mailbox, keys []MailboxKey) ([]Mailbox, error) {
 }
 
 // Held implements [sessions.Dispatch].
-func (s Store) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mailbox, error) {
+func (s Operations) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mailbox, error) {
 	if w.Nonce == "" {
 		return nil, nil
 	}
@@ -335,7 +335,7 @@ const page = 200 // rows read at a time for a caller's function
 
 // Mailboxes implements [sessions.Dispatch]: in the order of their tokens. yield may
 // use the store.
-func (s Store) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool) error {
+func (s Operations) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool) error {
 	after := ""
 	for {
 		ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, AllMailboxes{after}, page) })
@@ -355,7 +355,7 @@ func (s Store) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool)
 }
 
 // Mailbox implements [sessions.Dispatch].
-func (s Store) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
+func (s Operations) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
 	m, err := view(ctx, s, func(tx *Tx) (sessions.Mailbox, error) {
 		m, found, err := get[Mailbox](tx, MailboxKey(token))
 		if err == nil && !found {

@@ -28,7 +28,7 @@ func (t *Turn) stepOn(c costs.CallID) bool {
 }
 
 // Resume implements [sessions.Turns].
-func (s Store) Resume(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Turn, error) {
+func (s Operations) Resume(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Turn, error) {
 	t, err := update(ctx, s, f, func(tx *Tx) (sessions.Turn, error) {
 		m, err := owned(tx, f)
 		if err != nil {
@@ -90,7 +90,7 @@ type finished struct {
 }
 
 // Finish implements [sessions.Turns].
-func (s Store) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
+func (s Operations) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
 	r, err := update(ctx, s, f, func(tx *Tx) (finished, error) { return finish(tx, f, e) })
 	if err == nil && r.fenced {
 		err = sessions.ErrFenced

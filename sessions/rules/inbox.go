@@ -69,7 +69,7 @@ func receivedAs(tx *Tx, e sessions.InboxID, became Event) (bool, error) {
 }
 
 // Known implements [sessions.Turns].
-func (s Store) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
+func (s Operations) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
 	known, err := view(ctx, s, func(tx *Tx) ([]bool, error) {
 		known := make([]bool, len(events))
 		for i, e := range events {
@@ -87,7 +87,7 @@ func (s Store) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, e
 }
 
 // Notice implements [sessions.Turns].
-func (s Store) Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, _ time.Time) (bool, error) {
+func (s Operations) Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, _ time.Time) (bool, error) {
 	added, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (bool, error) {
 		known, err := isKnown(tx, e)
 		if err != nil || known {
@@ -103,15 +103,19 @@ func (s Store) Notice(ctx context.Context, e sessions.InboxID, replies []session
 }
 
 // Said implements [sessions.Turns].
-func (s Store) Said(ctx context.Context, w sessions.Wording) (sum string, found bool, err error) {
-	err = s.Driver.View(ctx, func(tx *Tx) error {
-		var row Wording
-		row, found, err = get[Wording](tx, Wording{w}.Key())
-		sum = row.Sum
-		return err
+func (s Operations) Said(ctx context.Context, w sessions.Wording) (sum string, found bool, err error) {
+	said, err := view(ctx, s, func(tx *Tx) (row *Wording, err error) {
+		was, found, err := get[Wording](tx, Wording{w}.Key())
+		if err != nil || !found {
+			return nil, err
+		}
+		return &was, nil
 	})
 	if err != nil {
 		return "", false, fmt.Errorf("look up what message %s said: %w", w.Message, err)
 	}
-	return sum, found, nil
+	if said == nil {
+		return "", false, nil
+	}
+	return said.Sum, true, nil
 }

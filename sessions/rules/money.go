@@ -14,7 +14,7 @@ import (
 )
 
 // Reserve implements [sessions.Turns].
-func (s Store) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
+func (s Operations) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error { return reserve(tx, f, c, r) })
 	if over, ok := errors.AsType[*LimitError](err); ok {
 		err = refusal(c.Scopes[over.Count-1], r, over.Spent) // the first Count is the tree's
@@ -66,7 +66,7 @@ func reserve(tx *Tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) e
 }
 
 // Settle implements [sessions.Turns].
-func (s Store) Settle(ctx context.Context, f sessions.Fence, st costs.Settlement, ms ...transcript.Message) error {
+func (s Operations) Settle(ctx context.Context, f sessions.Fence, st costs.Settlement, ms ...transcript.Message) error {
 	fenced, err := update(ctx, s, f, func(tx *Tx) (fenced bool, err error) { return settle(tx, f, st.Entry, ms) })
 	if err == nil && fenced {
 		err = sessions.ErrFenced
@@ -153,8 +153,8 @@ type change struct {
 	unbound  bool // to be reserved without a price: no limit allows it
 }
 
-// treeScope counts what a root session and all below it spend in a day.
-const treeScope = "tree"
+// TreeScope counts what a root session and all below it spend in a day.
+const TreeScope = "tree"
 
 // charge adds ch to the session of a call, to its ancestors, to their tree and to
 // scopes. What it counts, counts at the time of the reservation; now is the time of
@@ -177,7 +177,7 @@ func charge(tx *Tx, c Call, scopes []sessions.Scope, ch change, now time.Time) e
 		tx.Set.Sums = append(tx.Set.Sums, sum)
 		root, id = id, s.Parent
 	}
-	if err := count(tx, sessions.Scope{Kind: treeScope, ID: string(root)}, c.Reservation, ch, now); err != nil {
+	if err := count(tx, sessions.Scope{Kind: TreeScope, ID: string(root)}, c.Reservation, ch, now); err != nil {
 		return err
 	}
 	for _, s := range scopes {
@@ -216,20 +216,17 @@ func count(tx *Tx, s sessions.Scope, r costs.Reservation, ch change, now time.Ti
 }
 
 // Spent implements [sessions.Money].
-func (s Store) Spent(ctx context.Context, sc sessions.Scope, at time.Time) (settled, held costs.Amount, err error) {
-	err = s.Driver.View(ctx, func(tx *Tx) error {
-		p, err := tx.Reader.Spent(SpendingKey{sc.Kind, sc.ID, sc.Window.Name(at)})
-		if err != nil {
-			return err
-		}
-		settled = p.Settled
-		held, err = p.Held.Add(p.doubtful(costs.Day.Name(at)))
-		return err
+func (s Operations) Spent(ctx context.Context, sc sessions.Scope, at time.Time) (settled, held costs.Amount, err error) {
+	p, err := view(ctx, s, func(tx *Tx) (Spending, error) {
+		return tx.Reader.Spent(SpendingKey{sc.Kind, sc.ID, sc.Window.Name(at)})
 	})
+	if err == nil {
+		held, err = p.Held.Add(p.doubtful(costs.Day.Name(at)))
+	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("read what the %s spent: %w", sc.Kind, err)
 	}
-	return settled, held, nil
+	return p.Settled, held, nil
 }
 
 // SpendingKey is a scope in one of its windows.

@@ -34,7 +34,7 @@ func queue(tx *Tx, replies []sessions.Outgoing) error {
 }
 
 // Preview implements [sessions.Outbox].
-func (s Store) Preview(ctx context.Context, turn, messageID string) error {
+func (s Operations) Preview(ctx context.Context, turn, messageID string) error {
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		t, err := turnOf(tx, turn)
 		if err != nil {
@@ -51,7 +51,7 @@ func (s Store) Preview(ctx context.Context, turn, messageID string) error {
 }
 
 // Previewed implements [sessions.Outbox].
-func (s Store) Previewed(ctx context.Context, turn string) (string, error) {
+func (s Operations) Previewed(ctx context.Context, turn string) (string, error) {
 	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, turn) })
 	if err != nil {
 		return "", fmt.Errorf("read the preview of turn %s: %w", turn, err)
@@ -60,7 +60,7 @@ func (s Store) Previewed(ctx context.Context, turn string) (string, error) {
 }
 
 // Advance implements [sessions.Outbox].
-func (s Store) Advance(ctx context.Context, id string, p sessions.Progress) error {
+func (s Operations) Advance(ctx context.Context, id string, p sessions.Progress) error {
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error { return advance(tx, id, p) })
 	if err != nil {
 		return fmt.Errorf("advance answer %s: %w", id, err)

@@ -174,9 +174,9 @@ type Control struct {
 // Key implements Row.
 func (c Control) Key() Key { return ControlKey(c.ID) }
 
-// Answer is an answer on its way out. A part of it that was read has no Body: it
-// stays as it is stored. The driver gives the order when the row is put for the
-// first time.
+// Answer is an answer on its way out. The driver gives its order when the row is put
+// for the first time. Of one that is read only ID, Order, Done and the parts without
+// their bodies are there: the rest was put once and does not change.
 type Answer struct {
 	sessions.Outgoing
 	Order uint64

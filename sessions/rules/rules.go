@@ -24,7 +24,7 @@ import (
 type Driver interface {
 	// Update runs fn on one state of the database and commits what fn wrote as one
 	// step. f is the fence that fn will ask for; zero: none. fn may be run several
-	// times. When fn fails nothing is written, and Update returns its error. A
+	// times, and may still be running when Update returns because ctx ended. When fn fails nothing is written, and Update returns its error. A
 	// limit that a [Count] passes is a *LimitError, from the Tx or from Update, and
 	// nothing is written.
 	Update(ctx context.Context, f sessions.Fence, fn func(*Tx) error) error
@@ -198,34 +198,36 @@ func list[K Key](tx *Tx, ix Index, limit int) ([]K, error) {
 	return keys, nil
 }
 
-// Store is the operations of a [sessions.Store] that decide something. The rest of
+// Operations are those of a [sessions.Store] that decide something. The rest of
 // it, what only reads and sums up, is the driver's own.
-type Store struct{ Driver Driver }
+type Operations struct{ Driver Driver }
 
 // update runs an operation that answers something.
-func update[T any](ctx context.Context, s Store, f sessions.Fence, fn func(*Tx) (T, error)) (answer T, err error) {
-	err = s.Driver.Update(ctx, f, func(tx *Tx) (err error) {
-		answer, err = fn(tx)
+func update[T any](ctx context.Context, s Operations, f sessions.Fence, fn func(*Tx) (T, error)) (T, error) {
+	answer := new(T) // of a caller who left early nobody reads it
+	err := s.Driver.Update(ctx, f, func(tx *Tx) (err error) {
+		*answer, err = fn(tx)
 		return err
 	})
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return answer, nil
+	return answered(answer, err)
 }
 
 // view runs an operation that writes nothing.
-func view[T any](ctx context.Context, s Store, fn func(*Tx) (T, error)) (answer T, err error) {
-	err = s.Driver.View(ctx, func(tx *Tx) (err error) {
-		answer, err = fn(tx)
+func view[T any](ctx context.Context, s Operations, fn func(*Tx) (T, error)) (T, error) {
+	answer := new(T)
+	err := s.Driver.View(ctx, func(tx *Tx) (err error) {
+		*answer, err = fn(tx)
 		return err
 	})
+	return answered(answer, err)
+}
+
+func answered[T any](answer *T, err error) (T, error) {
 	if err != nil {
 		var none T
 		return none, err
 	}
-	return answer, nil
+	return *answer, nil
 }
 
 // maxSeq is the highest sequence of a log that every driver can keep: Redis counts

@@ -10,7 +10,7 @@ import (
 )
 
 // Spawn implements [sessions.Turns].
-func (s Store) Spawn(ctx context.Context, f sessions.Fence, child sessions.Session) (made sessions.Session, fresh bool, err error) {
+func (s Operations) Spawn(ctx context.Context, f sessions.Fence, child sessions.Session) (made sessions.Session, fresh bool, err error) {
 	fresh, err = update(ctx, s, f, func(tx *Tx) (bool, error) { return spawn(tx, f, child) })
 	if err == nil {
 		made, err = s.Driver.Session(ctx, child.ID)

@@ -40,7 +40,7 @@ func openTurnOf(tx *Tx, f sessions.Fence, id string) (Turn, error) {
 }
 
 // Turn implements [sessions.Turns].
-func (s Store) Turn(ctx context.Context, id string) (sessions.Turn, error) {
+func (s Operations) Turn(ctx context.Context, id string) (sessions.Turn, error) {
 	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, id) })
 	return t.Turn, err
 }
@@ -52,7 +52,7 @@ type opened struct {
 }
 
 // Open implements [sessions.Turns].
-func (s Store) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
+func (s Operations) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
 	r, err := update(ctx, s, f, func(tx *Tx) (opened, error) { return openTurn(tx, f, o) })
 	if err != nil {
 		return sessions.Turn{}, false, fmt.Errorf("open turn %s: %w", o.Turn.ID, err)
@@ -201,7 +201,7 @@ func (tx *Tx) has(id sessionkeys.SessionID, message string) (bool, error) {
 }
 
 // Join implements [sessions.Turns].
-func (s Store) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (bool, error) {
+func (s Operations) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (bool, error) {
 	joined, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return join(tx, f, j) })
 	if err != nil {
 		return false, fmt.Errorf("join message %d to turn %s: %w", j.Seq, j.Turn, err)
@@ -250,7 +250,7 @@ func join(tx *Tx, f sessions.Fence, j sessions.Joining) (bool, error) {
 }
 
 // Skip implements [sessions.Turns].
-func (s Store) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
+func (s Operations) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
 		if err := checkSeq(seq); err != nil {
 			return err
@@ -269,7 +269,7 @@ func (s Store) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
 }
 
 // Answer implements [sessions.Turns].
-func (s Store) Answer(ctx context.Context, f sessions.Fence, c sessions.Command) (bool, error) {
+func (s Operations) Answer(ctx context.Context, f sessions.Fence, c sessions.Command) (bool, error) {
 	done, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return answer(tx, f, c) })
 	if err != nil {
 		return false, fmt.Errorf("answer message %d of %s: %w", c.Seq, f.Token, err)
@@ -318,7 +318,7 @@ func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
 }
 
 // Append implements [sessions.Turns].
-func (s Store) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
+func (s Operations) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
 		t, err := openTurnOf(tx, f, turn)
 		if err != nil {
@@ -339,7 +339,7 @@ func (s Store) Append(ctx context.Context, f sessions.Fence, turn string, ms ...
 }
 
 // Begin implements [sessions.Turns].
-func (s Store) Begin(ctx context.Context, f sessions.Fence, turn string, step int, callID string) (bool, error) {
+func (s Operations) Begin(ctx context.Context, f sessions.Fence, turn string, step int, callID string) (bool, error) {
 	again, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
 		if _, err := openTurnOf(tx, f, turn); err != nil {
 			return false, err
@@ -361,7 +361,7 @@ func (s Store) Begin(ctx context.Context, f sessions.Fence, turn string, step in
 }
 
 // Post implements [sessions.Turns].
-func (s Store) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
+func (s Operations) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
 		if _, err := openTurnOf(tx, f, turn); err != nil {
 			return err

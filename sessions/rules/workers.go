@@ -10,7 +10,7 @@ import (
 )
 
 // Heartbeat implements [sessions.Dispatch].
-func (s Store) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time) error {
+func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time) error {
 	if w.Name == "" || w.Nonce == "" {
 		return errors.New("heartbeat: the worker has no name or no nonce")
 	}
@@ -50,7 +50,7 @@ func (s Store) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time
 }
 
 // Leave implements [sessions.Dispatch].
-func (s Store) Leave(ctx context.Context, w sessions.Worker) error {
+func (s Operations) Leave(ctx context.Context, w sessions.Worker) error {
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		lease, _, err := get[Worker](tx, WorkerKey(w))
 		if err != nil {

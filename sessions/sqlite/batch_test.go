@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // together runs ops in one transaction: the writer is held until all of them
@@ -40,6 +42,26 @@ func together(t *testing.T, s *Store, ops ...func(*tx) error) {
 	}
 }
 
+// inside is a driver whose operations are part of one transaction.
+type inside struct{ x *tx }
+
+func within(x *tx) rules.Operations { return rules.Operations{Driver: inside{x}} }
+
+func (d inside) Update(_ context.Context, _ sessions.Fence, fn func(*rules.Tx) error) error {
+	return d.x.perform(fn)
+}
+
+func (d inside) View(_ context.Context, fn func(*rules.Tx) error) error {
+	return fn(&rules.Tx{Reader: &writing{tx: d.x}})
+}
+
+func (d inside) Session(_ context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	if err := d.x.flush(); err != nil {
+		return sessions.Session{}, err
+	}
+	return loadSession(d.x, id)
+}
+
 // What a write finds by a query includes what others of its transaction changed
 // and nobody stored yet.
 func TestWritesOfOneTransactionSeeEachOther(t *testing.T) {
@@ -63,12 +85,12 @@ func TestWritesOfOneTransactionSeeEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	touchIt := func(x *tx) error {
-		_, _, err := touch(x, sessions.Touch{Token: key.Token(), Key: key, Seq: 1, Now: now})
+		_, _, err := within(x).Touch(t.Context(), sessions.Touch{Token: key.Token(), Key: key, Seq: 1, Now: now})
 		return err
 	}
 	var found []sessions.Mailbox
 	recoverIt := func(x *tx) (err error) {
-		found, err = recoverFor(x, ann, now, 10)
+		found, err = within(x).Recover(t.Context(), ann, now, 10)
 		return err
 	}
 	together(t, s, touchIt, recoverIt)
@@ -84,11 +106,11 @@ func TestWritesOfOneTransactionSeeEachOther(t *testing.T) {
 	child := sessions.Session{ID: sessionkeys.ChildID(root, "t", 1, "c"), Key: childKey, Parent: root, CreatedAt: now}
 	var again sessions.Session
 	spawnIt := func(x *tx) (err error) {
-		again, _, err = spawn(x, f, child)
+		again, _, err = within(x).Spawn(t.Context(), f, child)
 		return err
 	}
 	reserveIt := func(x *tx) error {
-		return reserve(x, f, sessions.Charge{Session: child.ID, Turn: "t"}, costs.Reservation{ID: "r", At: now, Estimate: costs.Estimate{Upper: 7}})
+		return within(x).Reserve(t.Context(), f, sessions.Charge{Session: child.ID, Turn: "t"}, costs.Reservation{ID: "r", At: now, Estimate: costs.Estimate{Upper: 7}})
 	}
 	together(t, s, spawnIt, reserveIt, spawnIt)
 	if again.Held != 7 {
@@ -100,14 +122,10 @@ func TestWritesOfOneTransactionSeeEachOther(t *testing.T) {
 		return err
 	}
 	touchMore := func(x *tx) error {
-		_, _, err := touch(x, sessions.Touch{Token: key.Token(), Key: key, Seq: 5, Now: now})
+		_, _, err := within(x).Touch(t.Context(), sessions.Touch{Token: key.Token(), Key: key, Seq: 5, Now: now})
 		return err
 	}
-	skipAll := func(x *tx) error {
-		b, err := owned(x, f)
-		b.skip(x, 5)
-		return err
-	}
+	skipAll := func(x *tx) error { return within(x).Skip(t.Context(), f, 5) }
 	together(t, s, touchMore, skipAll, start)
 	if m, err := s.Mailbox(t.Context(), key.Token()); err != nil || lost != 0 || m.Touched != 0 || m.Read != 0 {
 		t.Errorf("%d mailboxes lost, %+v, %v", lost, m, err)

@@ -4,197 +4,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"parley/sessionkeys"
-	"parley/sessions"
 )
 
-// Touch implements [sessions.Dispatch].
-func (s *Store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
-	type result struct {
-		m   sessions.Mailbox
-		got bool
+const page = 200 // rows read at a time for a caller's function
+
+// Generation implements [sessions.Dispatch].
+func (s *Store) Generation(ctx context.Context) (name string, highest uint64, err error) {
+	var h int64
+	if _, err := s.one(ctx, "SELECT name, highest FROM generation", nil, &name, &h); err != nil {
+		return "", 0, fmt.Errorf("read the generation: %w", err)
 	}
-	r, err := write(ctx, s, func(x *tx) (r result, err error) {
-		r.m, r.got, err = touch(x, t)
-		return r, err
-	})
-	if err != nil {
-		return sessions.Mailbox{}, false, fmt.Errorf("touch mailbox %s: %w", t.Token, err)
-	}
-	return r.m, r.got, nil
+	return name, uint64(h), nil
 }
 
-func touch(x *tx, t sessions.Touch) (sessions.Mailbox, bool, error) {
-	if t.Take && (t.By.Name == "" || t.By.Nonce == "") {
-		return sessions.Mailbox{}, false, errors.New("nobody can take it: the worker has no name or no nonce")
+// StartGeneration implements [sessions.Dispatch].
+func (s *Store) StartGeneration(ctx context.Context, name string) (int, error) {
+	if name == "" {
+		return 0, errors.New("start a generation: it has no name")
 	}
-	seq, err := number(t.Seq)
+	lost, err := write(ctx, s, func(x *tx) (int, error) { return startGeneration(x, name) })
 	if err != nil {
-		return sessions.Mailbox{}, false, err
+		return 0, fmt.Errorf("start generation %s: %w", name, err)
 	}
-	b, err := mailboxFor(x, t.Token, t.Key, t.Now)
-	if err != nil {
-		return sessions.Mailbox{}, false, err
-	}
-	before := b.Touched
-	b.note(x, seq, t.Now)
-	got := false
-	if t.Take && b.owed() && b.Owner.Nonce != t.By.Nonce {
-		if got, err = mayTake(x, b, t.By, t.Now); err != nil {
-			return sessions.Mailbox{}, false, err
-		}
-	}
-	if got {
-		if err := b.take(x, t.By); err != nil {
-			return sessions.Mailbox{}, false, err
-		}
-	}
-	if got || b.Touched != before {
-		b.save(x)
-	}
-	return b.Mailbox, got, nil
+	return lost, nil
 }
 
-// mailboxFor is the mailbox, made with a new session when there is none.
-func mailboxFor(x *tx, token string, key sessionkeys.Key, now time.Time) (box, error) {
-	b, found, err := x.box(token)
-	if err != nil || found {
-		return b, err
+func startGeneration(x *tx, name string) (lost int, err error) {
+	var present string
+	if _, err := x.one("SELECT name, lost FROM generation", nil, &present, &lost); err != nil || present == name {
+		return lost, err
 	}
-	if token == "" || key.IsZero() {
-		return box{}, errors.New("a new mailbox needs a token and a key")
+	if err := x.flush(); err != nil {
+		return 0, err
 	}
-	b = box{Mailbox: sessions.Mailbox{Token: token, Key: key}}
-	if _, child := key.Parent(); child {
-		b.Session, err = childOf(x, token)
-	} else {
-		b.Session = sessionkeys.NewSessionID(now)
-		err = insertSession(x, sessions.Session{ID: b.Session, Key: key, Root: b.Session, Role: mainRole, CreatedAt: now}, "")
+	x.boxes.forget()
+	if _, err := x.one("SELECT count(*) FROM mailboxes WHERE touched > read", nil, &lost); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return box{}, err
-	}
-	err = x.do("INSERT INTO mailboxes (token, key, session, touched, read) VALUES (?, ?, ?, 0, 0)", token, key.String(), b.Session)
-	if err != nil {
-		return box{}, fmt.Errorf("make mailbox: %w", err)
-	}
-	x.boxes.learn(token, b)
-	return b, nil
-}
-
-// childOf is the spawned session that the mailbox token belongs to.
-func childOf(x *tx, token string) (id sessionkeys.SessionID, err error) {
-	found, err := x.one("SELECT id FROM sessions WHERE token = ?", args(token), &id)
-	if err != nil {
-		return "", fmt.Errorf("find the child: %w", err)
-	}
-	if !found {
-		return "", fmt.Errorf("a child's mailbox before the child was spawned: %w", sessions.ErrNotFound)
-	}
-	return id, nil
-}
-
-// mayTake says whether w may have b: its owner does not live, and w does.
-func mayTake(x *tx, b box, w sessions.Worker, now time.Time) (bool, error) {
-	if b.Owner.Nonce != "" {
-		l, err := x.lease(b.Owner)
-		if err != nil || l.holds(now) {
-			return false, err
+	for _, q := range []string{
+		"UPDATE mailboxes SET attempts = 0 WHERE touched > read AND turn = ''",
+		"UPDATE mailboxes SET touched = 0, read = 0, hot = (owner_nonce <> '' OR turn <> '' OR controls > 0) WHERE touched > 0",
+		"UPDATE controls SET through = 0 WHERE done = 0",
+	} {
+		if err := x.do(q); err != nil {
+			return 0, err
 		}
 	}
-	l, err := x.lease(w)
-	return l.holds(now), err
-}
-
-// Reacquire implements [sessions.Dispatch].
-func (s *Store) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
-	m, err := write(ctx, s, func(x *tx) (sessions.Mailbox, error) {
-		b, found, err := x.box(f.Token)
-		switch {
-		case err != nil:
-			return sessions.Mailbox{}, err
-		case found && b.prior != 0 && b.prior == f.Epoch && b.Epoch == f.Epoch+1 && b.Owner.Nonce == f.Nonce:
-			return b.Mailbox, nil // its answer was lost
-		case !found || !b.heldBy(f):
-			return sessions.Mailbox{}, sessions.ErrFenced
-		}
-		l, err := x.lease(b.Owner)
-		if err != nil {
-			return sessions.Mailbox{}, err
-		}
-		if l.gone {
-			return sessions.Mailbox{}, sessions.ErrFenced
-		}
-		b.prior = b.Epoch
-		if err := b.again(x); err != nil {
-			return sessions.Mailbox{}, err
-		}
-		b.save(x)
-		return b.Mailbox, nil
-	})
-	if err != nil {
-		return sessions.Mailbox{}, fmt.Errorf("reacquire mailbox %s: %w", f.Token, err)
-	}
-	return m, nil
-}
-
-// Release implements [sessions.Dispatch].
-func (s *Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
-	type result struct {
-		m        sessions.Mailbox
-		released bool
-	}
-	r, err := write(ctx, s, func(x *tx) (result, error) {
-		b, found, err := x.box(f.Token)
-		switch {
-		case err != nil:
-			return result{}, err
-		case found && b.givenUpBy(f):
-			return result{b.Mailbox, true}, nil
-		case !found || !b.heldBy(f):
-			return result{}, sessions.ErrFenced
-		case b.owed():
-			return result{b.Mailbox, false}, nil
-		}
-		b.giveUp()
-		b.Attempts = 0
-		b.save(x)
-		return result{b.Mailbox, true}, nil
-	})
-	if err != nil {
-		return sessions.Mailbox{}, false, fmt.Errorf("release mailbox %s: %w", f.Token, err)
-	}
-	return r.m, r.released, nil
-}
-
-// Handover implements [sessions.Dispatch].
-func (s *Store) Handover(ctx context.Context, f sessions.Fence) error {
-	_, err := write(ctx, s, func(x *tx) (struct{}, error) {
-		b, found, err := x.box(f.Token)
-		switch {
-		case err != nil:
-			return struct{}{}, err
-		case found && b.givenUpBy(f):
-			return struct{}{}, nil
-		case !found || !b.heldBy(f):
-			return struct{}{}, sessions.ErrFenced
-		}
-		return struct{}{}, b.handOver(x)
-	})
-	if err != nil {
-		return fmt.Errorf("hand over mailbox %s: %w", f.Token, err)
-	}
-	return nil
-}
-
-// handOver leaves the mailbox with its attempt to nobody, and saves it.
-func (b *box) handOver(x *tx) error {
-	if err := b.attempt(x, -1); err != nil {
-		return err
-	}
-	b.giveUp()
-	b.save(x)
-	return nil
+	x.highest = 0
+	return lost, x.do("UPDATE generation SET name = ?, lost = ?, highest = 0, doubt = 0", name, lost)
 }

@@ -3,13 +3,12 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"time"
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 	"parley/transcript"
 )
 
@@ -23,50 +22,42 @@ func sum(id, role string, parts, native []byte) int64 {
 	return int64(crc32.Update(c, table, native))
 }
 
-// appendMessages adds those that the session does not have yet.
-func appendMessages(x *tx, id sessionkeys.SessionID, ms []transcript.Message, now time.Time) error {
-	if len(ms) == 0 {
-		return nil
-	}
-	a, err := x.account(id)
+// appendMessages adds messages behind a session's history.
+func appendMessages(x *tx, r rules.Appended) error {
+	a, err := x.account(r.Session)
 	if err != nil {
 		return err
 	}
-	before := a.messages
-	for _, m := range ms {
-		added, err := insertMessage(x, id, a.messages+1, m)
-		if err != nil {
+	for _, m := range r.Messages {
+		a.messages++
+		if err := insertMessage(x, r.Session, a.messages, m); err != nil {
 			return fmt.Errorf("add message %s: %w", m.ID, err)
 		}
-		if added {
-			a.messages++
-		}
 	}
-	if a.messages > before {
-		a.updated = max(a.updated, micros(now))
-		a.save(x)
-	}
+	a.updated = max(a.updated, micros(r.At))
+	x.sessions.put(a.id, a)
 	return nil
 }
 
-func insertMessage(x *tx, id sessionkeys.SessionID, seq int, m transcript.Message) (added bool, err error) {
-	if m.ID == "" {
-		return false, errors.New("it has no id")
-	}
+func insertMessage(x *tx, id sessionkeys.SessionID, seq int, m transcript.Message) error {
 	parts, err := transcript.MarshalParts(m.Parts)
 	if err != nil {
-		return false, err
+		return err
 	}
 	var native []byte
 	if m.Native != nil {
 		if native, err = m.Native.Bytes(); err != nil {
-			return false, err
+			return err
 		}
 	}
-	n, err := x.change(`INSERT INTO messages (session, seq, id, role, parts, model, native, created_at, sum)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO NOTHING`,
+	return x.do(`INSERT INTO messages (session, seq, id, role, parts, model, native, created_at, sum)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, seq, m.ID, m.Role, parts, m.Model, native, micros(m.CreatedAt), sum(m.ID, string(m.Role), parts, native))
-	return n == 1, err
+}
+
+func hasMessage(s source, id sessionkeys.SessionID, message string) (bool, error) {
+	var one int
+	return s.one("SELECT 1 FROM messages WHERE session = ? AND id = ?", args(id, message), &one)
 }
 
 // Messages implements [sessions.Turns]. A history with a message missing or
@@ -135,25 +126,4 @@ func (m *stored) message(path string, want int) (transcript.Message, error) {
 		err = json.Unmarshal(m.native, read.Native)
 	}
 	return read, err
-}
-
-// Append implements [sessions.Turns].
-func (s *Store) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
-	_, err := write(ctx, s, func(x *tx) (struct{}, error) {
-		t, err := openTurnOf(x, f, turn)
-		if err != nil {
-			return struct{}{}, err
-		}
-		var now time.Time
-		for _, m := range ms {
-			if m.CreatedAt.After(now) {
-				now = m.CreatedAt
-			}
-		}
-		return struct{}{}, appendMessages(x, t.Session, ms, now)
-	})
-	if err != nil {
-		return fmt.Errorf("append to turn %s: %w", turn, err)
-	}
-	return nil
 }

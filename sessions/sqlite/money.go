@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"parley/costs"
 	"parley/sessionkeys"
@@ -71,17 +70,4 @@ func (s *Store) Totals(ctx context.Context) (ts []sessions.Total, err error) {
 		return nil, fmt.Errorf("read the totals: %w", err)
 	}
 	return ts, nil
-}
-
-// Spent implements [sessions.Money].
-func (s *Store) Spent(ctx context.Context, sc sessions.Scope, at time.Time) (settled, held costs.Amount, err error) {
-	k := keyOf(sc, at)
-	p := spending{key: k}
-	if _, err := s.one(ctx, findSpending, args(k.kind, k.id, k.window), p.columns()...); err != nil {
-		return 0, 0, fmt.Errorf("read what the %s spent: %w", sc.Kind, err)
-	}
-	if held, err = p.held.Add(p.doubtful(at)); err != nil {
-		return 0, 0, fmt.Errorf("add up what the %s holds: %w", sc.Kind, err)
-	}
-	return p.settled, held, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 const defaultCheckSize = 64 << 20
@@ -33,6 +34,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{path: path, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lock: l, now: o.Now}
+	s.Operations = rules.Operations{Driver: database{s}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -81,7 +83,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, errors.Join(err, s.readers.close(), c.close(), s.markDamaged(err, left))
 	}
-	s.w = newWriter(c, highest, early)
+	s.w = newWriter(c, highest, early, &s.chats)
 	return s, nil
 }
 

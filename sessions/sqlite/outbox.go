@@ -2,54 +2,92 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
-// queue adds answers that are not there yet.
-func queue(x *tx, replies []sessions.Outgoing) error {
-	for _, o := range replies {
-		if o.ID == "" {
-			return errors.New("queue an answer: it has no id")
-		}
-		to, err := text(o.To)
-		if err != nil {
+// loadAnswer reads how far an answer got: its parts without their bodies.
+func loadAnswer(s source, id string) (a rules.Answer, found bool, err error) {
+	a.ID = id
+	found, err = s.one("SELECT no, done FROM outbox WHERE id = ?", args(id), &a.Order, &a.Done)
+	if err != nil || !found {
+		return a, found, err
+	}
+	err = s.each("SELECT state, attempts, message_id, problem, at, by FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(a.Order), func(r scanner) error {
+		var p sessions.Part
+		var at int64
+		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Problem, &at, &p.By)
+		p.At = instant(at)
+		a.Parts = append(a.Parts, p)
+		return err
+	})
+	return a, err == nil, err
+}
+
+// putAnswer inserts an answer that is new, and else what changed of its parts.
+func (t *tx) putAnswer(a rules.Answer) error {
+	if a.Order == 0 {
+		return t.insertAnswer(a)
+	}
+	before, ok := t.outbox.get(a.ID)
+	if !ok { // it was read without being kept
+		var err error
+		if before, _, err = loadAnswer(t, a.ID); err != nil {
 			return err
 		}
-		file := ""
-		if o.File != nil {
-			if file, err = text(o.File); err != nil {
-				return err
-			}
+	}
+	for i, p := range a.Parts {
+		var err error
+		switch {
+		case i >= len(before.Parts):
+			err = t.do("INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, problem, at, by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				a.Order, i, p.Body, p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At), p.By)
+			a.Parts[i].Body = nil
+		case !same(before.Parts[i], p):
+			err = t.do("UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, problem = ?, at = ?, by = ? WHERE outbox = ? AND idx = ?",
+				p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At), p.By, a.Order, i)
 		}
-		n, no, err := x.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at, again, file)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-			o.ID, o.Channel, o.Session, o.Turn, to, o.ReplyTo, o.Text, micros(o.At), o.Again, file)
 		if err != nil {
-			return fmt.Errorf("queue answer %s: %w", o.ID, err)
+			return fmt.Errorf("store part %d of answer %s: %w", i, a.ID, err)
 		}
-		if n == 1 {
-			x.outbox.learn(o.ID, sending{no: no})
-		}
+	}
+	if !a.Done {
+		t.outbox.learn(a.ID, a)
+		return nil
+	}
+	t.outbox.drop(a.ID)
+	if err := t.do("UPDATE outbox SET done = 1 WHERE no = ?", a.Order); err != nil {
+		return fmt.Errorf("end answer %s: %w", a.ID, err)
 	}
 	return nil
 }
 
-// Post implements [sessions.Turns].
-func (s *Store) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
-	_, err := write(ctx, s, func(x *tx) (struct{}, error) {
-		if _, err := openTurnOf(x, f, turn); err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, queue(x, replies)
-	})
+// same says whether a part stands as it stood.
+func same(a, b sessions.Part) bool {
+	return a.State == b.State && a.Attempts == b.Attempts && a.MessageID == b.MessageID && a.Problem == b.Problem && a.At.Equal(b.At) && a.By == b.By
+}
+
+func (t *tx) insertAnswer(a rules.Answer) error {
+	to, err := text(a.To)
 	if err != nil {
-		return fmt.Errorf("queue answers of turn %s: %w", turn, err)
+		return err
 	}
+	file := ""
+	if a.File != nil {
+		if file, err = text(a.File); err != nil {
+			return err
+		}
+	}
+	_, no, err := t.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at, again, file)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.ID, a.Channel, a.Session, a.Turn, to, a.ReplyTo, a.Text, micros(a.At), a.Again, file)
+	if err != nil {
+		return fmt.Errorf("queue answer %s: %w", a.ID, err)
+	}
+	t.outbox.learn(a.ID, rules.Answer{Outgoing: sessions.Outgoing{ID: a.ID}, Order: uint64(no)}) //nolint:gosec // it counts from 1
 	return nil
 }
 
@@ -120,171 +158,4 @@ func (s *Store) Delivery(ctx context.Context, id string) (sessions.Delivery, err
 		return sessions.Delivery{}, fmt.Errorf("read answer %s: %w", id, err)
 	}
 	return ds[0], nil
-}
-
-// Preview implements [sessions.Outbox].
-func (s *Store) Preview(ctx context.Context, turn, messageID string) error {
-	_, err := write(ctx, s, func(x *tx) (struct{}, error) {
-		n, err := x.change("UPDATE turns SET preview = ? WHERE id = ?", messageID, turn)
-		if err == nil && n == 0 {
-			err = sessions.ErrNotFound
-		}
-		return struct{}{}, err
-	})
-	if err != nil {
-		return fmt.Errorf("note the preview of turn %s: %w", turn, err)
-	}
-	return nil
-}
-
-// Previewed implements [sessions.Outbox].
-func (s *Store) Previewed(ctx context.Context, turn string) (messageID string, err error) {
-	found, err := direct{ctx, s}.one("SELECT preview FROM turns WHERE id = ?", args(turn), &messageID)
-	if err == nil && !found {
-		err = sessions.ErrNotFound
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the preview of turn %s: %w", turn, err)
-	}
-	return messageID, nil
-}
-
-// Advance implements [sessions.Outbox].
-func (s *Store) Advance(ctx context.Context, id string, p sessions.Progress) error {
-	_, err := write(ctx, s, func(x *tx) (struct{}, error) { return struct{}{}, advance(x, id, p) })
-	if err != nil {
-		return fmt.Errorf("advance answer %s: %w", id, err)
-	}
-	return nil
-}
-
-// sending is what the writer knows of an answer on its way out: its parts
-// without their bodies.
-type sending struct {
-	no    int64
-	done  bool
-	parts []sessions.Part
-}
-
-func (t *tx) sending(id string) (s sending, err error) {
-	if s, ok := t.outbox.get(id); ok {
-		return s, nil
-	}
-	found, err := t.one("SELECT no, done FROM outbox WHERE id = ?", args(id), &s.no, &s.done)
-	if err != nil {
-		return s, err
-	}
-	if !found {
-		return s, sessions.ErrNotFound
-	}
-	err = t.each("SELECT state, attempts, message_id, problem, at, by FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(s.no), func(r scanner) error {
-		var p sessions.Part
-		var at int64
-		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Problem, &at, &p.By)
-		p.At = instant(at)
-		s.parts = append(s.parts, p)
-		return err
-	})
-	if err != nil {
-		return s, fmt.Errorf("read its parts: %w", err)
-	}
-	t.outbox.learn(id, s)
-	return s, nil
-}
-
-func advance(x *tx, id string, p sessions.Progress) error {
-	s, err := x.sending(id)
-	if err != nil {
-		return err
-	}
-	before := len(s.parts)
-	s.parts = slices.Clone(s.parts)
-	if before == 0 && !s.done {
-		for range p.Bodies {
-			s.parts = append(s.parts, sessions.Part{State: sessions.Queued})
-		}
-	}
-	if p.Close && len(s.parts) > 0 {
-		return errors.New("close it: it has parts")
-	}
-	moved := make([]bool, len(s.parts))
-	for _, m := range p.Marks {
-		if err := mark(s.parts, moved, m); err != nil {
-			return err
-		}
-	}
-	for i, part := range s.parts {
-		switch {
-		case i >= before:
-			err = insertPart(x, s.no, i, p.Bodies[i], part)
-		case moved[i]:
-			err = x.do("UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, problem = ?, at = ?, by = ? WHERE outbox = ? AND idx = ?",
-				part.State, part.Attempts, part.MessageID, part.Problem, micros(part.At), part.By, s.no, i)
-		}
-		if err != nil {
-			return fmt.Errorf("store part %d: %w", i, err)
-		}
-	}
-	if s.done || !p.Close && !finishedParts(s.parts) {
-		x.outbox.learn(id, s)
-		return nil
-	}
-	x.outbox.drop(id)
-	return x.do("UPDATE outbox SET done = 1 WHERE no = ?", s.no)
-}
-
-func insertPart(x *tx, no int64, idx int, body []byte, p sessions.Part) error {
-	if body == nil {
-		body = []byte{}
-	}
-	return x.do("INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, problem, at, by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		no, idx, body, p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At), p.By)
-}
-
-// follows says which states may follow which. What was sent or has failed stays
-// so.
-func follows(from, to sessions.SendState) bool {
-	switch from {
-	case sessions.Queued:
-		return to == sessions.Sending || to == sessions.Failed
-	case sessions.Sending:
-		return to == sessions.Sent || to == sessions.Failed || to == sessions.Uncertain || to == sessions.Queued
-	case sessions.Uncertain:
-		return to == sessions.Sending || to == sessions.Sent || to == sessions.Failed || to == sessions.Queued
-	default:
-		return false
-	}
-}
-
-// mark moves one part. One that was made by an earlier try of the same step
-// changes nothing.
-func mark(ps []sessions.Part, moved []bool, m sessions.Mark) error {
-	if m.Index < 0 || m.Index >= len(ps) {
-		return fmt.Errorf("part %d of %d: %w", m.Index, len(ps), sessions.ErrNotFound)
-	}
-	if !follows(m.From, m.To) {
-		return fmt.Errorf("part %d from %s to %s: %w", m.Index, m.From, m.To, sessions.ErrFenced)
-	}
-	p := &ps[m.Index]
-	if p.State == m.To && p.MessageID == m.MessageID && p.Problem == m.Problem && micros(p.At) == micros(m.At) && p.By == m.By {
-		return nil
-	}
-	if p.State != m.From {
-		return fmt.Errorf("part %d is %s, not %s: %w", m.Index, p.State, m.From, sessions.ErrFenced)
-	}
-	p.State, p.MessageID, p.Problem, p.At, p.By = m.To, m.MessageID, m.Problem, m.At, m.By
-	if m.To == sessions.Sending {
-		p.Attempts++
-	}
-	moved[m.Index] = true
-	return nil
-}
-
-func finishedParts(ps []sessions.Part) bool {
-	for _, p := range ps {
-		if p.State != sessions.Sent && p.State != sessions.Failed {
-			return false
-		}
-	}
-	return len(ps) > 0
 }

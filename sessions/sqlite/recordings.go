@@ -7,16 +7,16 @@ import (
 	"math"
 	"strconv"
 
-	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 	"parley/transcript"
 )
 
 // record keeps what a call that is reserved now asks.
-func record(x *tx, c sessions.Charge, r costs.Reservation) error {
-	a := c.Asked
-	frame, err := x.frame(*a)
+func record(x *tx, r rules.Asked) error {
+	a := r.Asked
+	frame, err := x.frame(a)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func record(x *tx, c sessions.Charge, r costs.Reservation) error {
 	}
 	err = x.do(`INSERT INTO asked (session, no, id, turn, at, upper, frame, upto, tail, max_tokens, digest)
 		SELECT ?1, coalesce((SELECT max(no) FROM asked WHERE session = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`,
-		c.Session, r.ID, c.Turn, micros(r.At), r.Estimate.Upper, frame, a.Upto, tail, a.MaxTokens, a.Digest)
+		r.Session, r.Reservation.ID, r.Turn, micros(r.Reservation.At), r.Reservation.Estimate.Upper, frame, a.Upto, tail, a.MaxTokens, a.Digest)
 	if err != nil {
 		return fmt.Errorf("write down what is asked: %w", err)
 	}

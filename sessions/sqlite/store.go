@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // errClosed is what a store answers after Close.
@@ -59,6 +60,8 @@ type Options struct {
 
 // Store is a [sessions.Store] in one file.
 type Store struct {
+	rules.Operations
+
 	path string
 	log  *slog.Logger
 

@@ -2,16 +2,16 @@ package sqlite
 
 import (
 	"fmt"
-	"time"
 
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // account is what changes of a session.
 type account struct {
-	id, parent         sessionkeys.SessionID
+	id                 sessionkeys.SessionID
 	messages           int
 	own, subtree, held costs.Amount
 	unpriced           int
@@ -24,8 +24,8 @@ func (t *tx) account(id sessionkeys.SessionID) (account, error) {
 		return a, nil
 	}
 	a := account{id: id}
-	found, err := t.one("SELECT parent, messages, own, subtree, held, unpriced, updated_at FROM sessions WHERE id = ?", args(id),
-		&a.parent, &a.messages, &a.own, &a.subtree, &a.held, &a.unpriced, &a.updated)
+	found, err := t.one("SELECT messages, own, subtree, held, unpriced, updated_at FROM sessions WHERE id = ?", args(id),
+		&a.messages, &a.own, &a.subtree, &a.held, &a.unpriced, &a.updated)
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
@@ -34,11 +34,6 @@ func (t *tx) account(id sessionkeys.SessionID) (account, error) {
 	}
 	t.sessions.learn(id, a)
 	return a, nil
-}
-
-func (a account) save(t *tx) {
-	t.changed = true
-	t.sessions.put(a.id, a)
 }
 
 func (t *tx) storeAccounts(rows []*kept[account]) error {
@@ -53,105 +48,75 @@ func (t *tx) storeAccounts(rows []*kept[account]) error {
 	return nil
 }
 
-// change is what is added to the sums.
-type change struct {
-	settled  costs.Amount
-	held     costs.Amount // for calls that may still be settled
-	doubt    costs.Amount // for calls that were interrupted
-	unpriced int
-	unbound  bool // to be reserved without a price: no limit allows it
-}
-
-// sums are the rows that a change moves: a session, its ancestors and its
-// scopes, as they will be.
+// sums are the rows that a set's sums and counts move, as they will be.
 type sums struct {
 	accounts  []account
 	spendings []spending
 }
 
-// treeScope counts what a root session and all below it spend in a day.
-const treeScope = "tree"
-
-// reckon writes nothing. from is the time of the reservation, now that of the
-// change. A limit refuses a change that holds more.
-func (t *tx) reckon(id sessionkeys.SessionID, scopes []sessions.Scope, from time.Time, c change, now time.Time) (s sums, err error) {
-	keep, err := c.held.Add(c.doubt)
-	if err != nil {
-		return sums{}, fmt.Errorf("charge session %s: %w", id, err)
-	}
-	for at := id; at != ""; {
-		a, err := t.account(at)
-		if err != nil {
+// reckon writes nothing. A limit refuses.
+func (t *tx) reckon(set *rules.WriteSet) (s sums, err error) {
+	for _, add := range set.Sums {
+		if err := s.add(t, add); err != nil {
 			return sums{}, err
 		}
-		if at == id {
-			a.own, err = a.own.Add(c.settled)
-		}
-		if err == nil {
-			a.subtree, err = a.subtree.Add(c.settled)
-		}
-		if err == nil {
-			a.held, err = a.held.Add(keep)
-		}
-		if err != nil {
-			return sums{}, fmt.Errorf("charge session %s: %w", at, err)
-		}
-		a.unpriced += c.unpriced
-		a.updated = max(a.updated, micros(now))
-		s.accounts = append(s.accounts, a)
-		if at = a.parent; at == "" {
-			if err := s.count(t, sessions.Scope{Kind: treeScope, ID: string(a.id)}, from, c, now); err != nil {
-				return sums{}, err
-			}
-		}
 	}
-	for _, scope := range scopes {
-		if err := s.count(t, scope, from, c, now); err != nil {
+	for i, c := range set.Counts {
+		if err := s.count(t, c, i); err != nil {
 			return sums{}, err
 		}
 	}
 	return s, nil
 }
 
-// count adds c to a scope.
-func (s *sums) count(t *tx, scope sessions.Scope, from time.Time, c change, now time.Time) error {
-	k := keyOf(scope, from)
-	row := -1 // of a scope that was named before
-	for i := range s.spendings {
-		if s.spendings[i].key == k {
+func (s *sums) add(t *tx, add rules.Sums) error {
+	row := -1 // of a session that was added to before
+	for i := range s.accounts {
+		if s.accounts[i].id == add.Session {
 			row = i
 		}
 	}
 	if row < 0 {
-		before, err := t.spending(k)
+		before, err := t.account(add.Session)
+		if err != nil {
+			return err
+		}
+		row, s.accounts = len(s.accounts), append(s.accounts, before)
+	}
+	a := &s.accounts[row]
+	now, err := rules.Sums{Own: a.own, Subtree: a.subtree, Held: a.held, Unpriced: a.unpriced}.With(add)
+	if err != nil {
+		return err
+	}
+	a.own, a.subtree, a.held, a.unpriced = now.Own, now.Subtree, now.Held, now.Unpriced
+	a.updated = max(a.updated, micros(add.At))
+	return nil
+}
+
+// count adds to what a scope has spent.
+func (s *sums) count(t *tx, c rules.Count, n int) error {
+	row := -1 // of a scope that was counted before
+	for i := range s.spendings {
+		if s.spendings[i].key == c.Key {
+			row = i
+		}
+	}
+	if row < 0 {
+		before, err := t.spending(c.Key)
 		if err != nil {
 			return err
 		}
 		row, s.spendings = len(s.spendings), append(s.spendings, before)
 	}
-	p := s.spendings[row]
-	spent, err := p.sum(now)
-	var sum costs.Amount
-	if err == nil {
-		if p, err = p.with(c, now); err == nil {
-			sum, err = p.sum(now)
-		}
-	}
+	p, err := s.spendings[row].With(c, n)
 	if err != nil {
-		return fmt.Errorf("count for the %s: %w", scope.Kind, err)
+		return err
 	}
-	if scope.Limit > 0 && (sum > scope.Limit || c.unbound) {
-		return &costs.BudgetError{
-			Scope: scope.Kind, Window: scope.Window, Limit: scope.Limit, Spent: spent, Need: c.held,
-			Free: scope.Window.Next(from), Unpriced: c.unbound,
-		}
-	}
-	s.spendings[row] = p
+	s.spendings[row].Spending = p
 	return nil
 }
 
 func (s sums) save(t *tx) {
-	t.changed = true
 	for _, a := range s.accounts {
 		t.sessions.put(a.id, a)
 	}

@@ -8,11 +8,12 @@ import (
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // Dearest implements [sessions.Survey].
 func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Amount, err error) {
-	query := "SELECT settled FROM spend WHERE kind = '" + treeScope + "' AND day = ? AND settled > 0 ORDER BY settled DESC LIMIT ?"
+	query := "SELECT settled FROM spend WHERE kind = '" + rules.TreeScope + "' AND day = ? AND settled > 0 ORDER BY settled DESC LIMIT ?"
 	err = s.each(ctx, query, args(costs.Day.Name(at), max(n, 0)), func(r scanner) error {
 		var a costs.Amount
 		err := r.Scan(&a)

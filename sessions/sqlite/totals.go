@@ -10,7 +10,7 @@ import (
 // total is what was spent under one label set.
 type total struct{ sessions.Total }
 
-func (t *tx) addTotal(e costs.Entry, unknown int) error {
+func (t *tx) addTotal(e costs.Entry) error {
 	sum, known := t.totals.get(e.Labels)
 	if !known {
 		l := e.Labels
@@ -27,8 +27,9 @@ func (t *tx) addTotal(e costs.Entry, unknown int) error {
 	}
 	sum.Amount = amount
 	sum.Calls++
-	sum.Unknown += int64(unknown)
-	t.changed = true
+	if !e.Priced {
+		sum.Unknown++
+	}
 	t.totals.put(e.Labels, sum)
 	return nil
 }

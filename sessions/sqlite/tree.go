@@ -7,10 +7,8 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
-
-// mainRole is the role of a session that people talk to.
-const mainRole = "main"
 
 const sessionColumns = `id, key, parent, root, depth, tool_call, role, policy, title, messages, own, subtree, held, unpriced, created_at, updated_at`
 
@@ -38,79 +36,40 @@ func loadSession(s source, id sessionkeys.SessionID) (sessions.Session, error) {
 	return row, nil
 }
 
-// insertSession makes a session; token is the mailbox token of a child.
-func insertSession(x *tx, s sessions.Session, token string) error {
-	err := x.do(`INSERT INTO sessions (id, key, token, parent, root, depth, tool_call, role, policy, title, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.ID, s.Key.String(), token, s.Parent, s.Root, s.Depth, s.ToolCallID, s.Role, s.Policy, s.Title, micros(s.CreatedAt), micros(s.CreatedAt))
-	if err != nil {
-		return fmt.Errorf("make session %s: %w", s.ID, err)
+// insertSession makes a session.
+func (t *tx) insertSession(r rules.Session) error {
+	token := "" // of a child's mailbox
+	if r.Parent != "" {
+		token = r.ID.MailboxToken()
 	}
-	x.sessions.learn(s.ID, account{id: s.ID, parent: s.Parent, updated: micros(s.CreatedAt)})
+	err := t.do(`INSERT INTO sessions (id, key, token, parent, root, depth, tool_call, role, policy, title, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, r.Session.Key.String(), token, r.Parent, r.Root, r.Depth, r.ToolCallID, r.Role, r.Policy, r.Title, micros(r.CreatedAt), micros(r.CreatedAt))
+	if err != nil {
+		return fmt.Errorf("make session %s: %w", r.ID, err)
+	}
+	t.facts.learn(r.ID, r)
+	t.sessions.learn(r.ID, account{id: r.ID, updated: micros(r.CreatedAt)})
 	return nil
 }
 
-// Spawn implements [sessions.Turns].
-func (s *Store) Spawn(ctx context.Context, f sessions.Fence, child sessions.Session) (sessions.Session, bool, error) {
-	type result struct {
-		child sessions.Session
-		made  bool
+// loadFacts reads what of a session never changes.
+func loadFacts(s source, id sessionkeys.SessionID) (r rules.Session, found bool, err error) {
+	r.Session, err = loadSession(s, id)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return r, false, nil
 	}
-	r, err := write(ctx, s, func(x *tx) (r result, err error) {
-		r.child, r.made, err = spawn(x, f, child)
-		return r, err
-	})
-	if err != nil {
-		return sessions.Session{}, false, fmt.Errorf("spawn session %s: %w", child.ID, err)
-	}
-	return r.child, r.made, nil
+	return r, err == nil, err
 }
 
-func spawn(x *tx, f sessions.Fence, child sessions.Session) (sessions.Session, bool, error) {
-	if _, err := owned(x, f); err != nil {
-		return sessions.Session{}, false, err
+// loadChild reads which session a child's mailbox feeds.
+func loadChild(s source, token string) (c rules.Child, found bool, err error) {
+	c.Token = token
+	if token == "" {
+		return c, false, nil
 	}
-	if child.ID == "" || child.Key.IsZero() || child.Parent == "" {
-		return sessions.Session{}, false, errors.New("it has no id, no key or no parent")
-	}
-	if err := x.flush(); err != nil {
-		return sessions.Session{}, false, err
-	}
-	there, err := loadSession(x, child.ID)
-	if err == nil && there.Parent != child.Parent {
-		return sessions.Session{}, false, fmt.Errorf("it is there with the parent %s", there.Parent)
-	}
-	if err == nil || !errors.Is(err, sessions.ErrNotFound) {
-		return there, false, err
-	}
-	parent, err := loadSession(x, child.Parent)
-	if err != nil {
-		return sessions.Session{}, false, fmt.Errorf("its parent: %w", err)
-	}
-	if parent.Depth+1 > sessionkeys.MaxDepth {
-		return sessions.Session{}, false, fmt.Errorf("it would stand at depth %d of at most %d", parent.Depth+1, sessionkeys.MaxDepth)
-	}
-	child.Root, child.Depth = parent.Root, parent.Depth+1
-	if err := insertSession(x, child, child.ID.MailboxToken()); err != nil {
-		return sessions.Session{}, false, err
-	}
-	made, err := loadSession(x, child.ID)
-	return made, true, err
-}
-
-// descends returns ErrNotFound unless id stands somewhere below ancestor.
-func descends(x *tx, id, ancestor sessionkeys.SessionID) error {
-	for at := id; at != ""; {
-		a, err := x.account(at)
-		if err != nil {
-			return err
-		}
-		if a.parent == ancestor {
-			return nil
-		}
-		at = a.parent
-	}
-	return fmt.Errorf("session %s is no descendant of %s: %w", id, ancestor, sessions.ErrNotFound)
+	found, err = s.one("SELECT id FROM sessions WHERE token = ?", args(token), &c.Session)
+	return c, found, err
 }
 
 // Session implements [sessions.Turns].

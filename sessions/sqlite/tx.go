@@ -1,10 +1,14 @@
 package sqlite
 
+import "sync/atomic"
+
 // tx is the transaction of the writer, begun by its first statement. Only the
 // writer's goroutine uses it.
 type tx struct {
 	conn *conn
 	known
+	chats   *atomic.Bool // some chat moved or was shut
+	careful bool         // the batch is done again: nothing is guessed
 	begun   bool
 	changed bool // since it was last set to false, in the database or in what is known
 

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -11,14 +10,6 @@ import (
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func instant(us int64) time.Time { return time.UnixMicro(us).UTC() }
-
-// number is a sequence as SQLite keeps it.
-func number(seq uint64) (int64, error) {
-	if seq > math.MaxInt64 {
-		return 0, fmt.Errorf("sequence %d is out of range", seq)
-	}
-	return int64(seq), nil
-}
 
 // text is v as JSON.
 func text(v any) (string, error) {

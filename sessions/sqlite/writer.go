@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Writes that wait while one transaction is being committed share the next one.
@@ -31,9 +32,9 @@ type writer struct {
 	stopped bool
 }
 
-func newWriter(c *conn, highest int64, early map[string]bool) *writer {
+func newWriter(c *conn, highest int64, early map[string]bool, chats *atomic.Bool) *writer {
 	w := &writer{
-		tx:   tx{conn: c, known: newKnown(), highest: highest, stored: highest},
+		tx:   tx{conn: c, chats: chats, known: newKnown(), highest: highest, stored: highest},
 		ops:  make(chan op, mostWaiting),
 		done: make(chan struct{}),
 	}
@@ -121,7 +122,9 @@ func (w *writer) commit(batch []op) {
 	errs := make([]error, len(batch))
 	err := w.attempt(batch, errs, w.quickly)
 	if errors.Is(err, errCarefully) {
+		w.tx.careful = true
 		err = w.attempt(batch, errs, w.carefully)
+		w.tx.careful = false
 	}
 	for i, o := range batch {
 		if errs[i] == nil {

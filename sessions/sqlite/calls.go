@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"parley/costs"
+	"parley/sessions/rules"
+)
+
+// loadCall reads a reservation, and when it is gone the turn of its ledger row.
+func loadCall(s source, id string) (c rules.Call, found bool, err error) {
+	var body, scopes string
+	found, err = s.one("SELECT token, session, turn, state, held, scopes, body FROM reservations WHERE id = ?", args(id),
+		&c.Token, &c.Session, &c.Turn, &c.State, &c.Held, &scopes, &body)
+	if err != nil {
+		return c, false, err
+	}
+	if !found {
+		c.ID, c.State = id, rules.CallBooked
+		found, err = s.one("SELECT session, turn FROM ledger WHERE id = ?", args(id), &c.Session, &c.Turn)
+		return c, found, err
+	}
+	if err := parse(body, &c.Reservation); err != nil {
+		return c, false, fmt.Errorf("reservation %s: %w", id, err)
+	}
+	if err := parse(scopes, &c.Scopes); err != nil {
+		return c, false, fmt.Errorf("reservation %s: %w", id, err)
+	}
+	return c, true, nil
+}
+
+// putCall inserts a reservation that is open, and ends one that was booked.
+func (t *tx) putCall(c rules.Call) (err error) {
+	switch c.State {
+	case rules.CallOpen:
+		err = t.insertCall(c)
+	case rules.CallInterrupted:
+		err = t.do("UPDATE reservations SET state = 'interrupted', held = ? WHERE id = ?", c.Held, c.ID)
+	case rules.CallBooked:
+		err = t.do("DELETE FROM reservations WHERE id = ?", c.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("write reservation %s: %w", c.ID, err)
+	}
+	change := 1
+	if c.State != rules.CallOpen {
+		t.calls.drop(c.ID)
+		change = -1
+	}
+	if _, known := t.turns.get(c.Turn); !known && change > 0 {
+		t.early[c.Turn] = true
+	}
+	t.turns.amend(c.Turn, func(r *turnRow) { r.calls += change })
+	return nil
+}
+
+// insertCall fails for one that is booked already.
+func (t *tx) insertCall(c rules.Call) error {
+	body, err := text(c.Reservation)
+	if err != nil {
+		return err
+	}
+	scopes, err := text(c.Scopes)
+	if err != nil {
+		return err
+	}
+	n, err := t.change(`INSERT INTO reservations (id, token, session, turn, state, held, day, scopes, body)
+		SELECT ?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE id = ?1)`,
+		c.ID, c.Token, c.Session, c.Turn, c.Held, costs.Day.Name(c.At), scopes, body)
+	if err == nil && n == 0 {
+		err = errBooked
+	}
+	if err == nil {
+		t.calls.learn(c.ID, c)
+	}
+	return err
+}
+
+// errBooked is of a reservation that is made again when it was settled.
+var errBooked = errors.New("it is booked already")
+
+func insertEntry(x *tx, b rules.Booking) error {
+	e := b.Entry
+	price, err := x.price(e.Price)
+	if err != nil {
+		return err
+	}
+	e.Price = nil
+	body, err := text(e)
+	if err != nil {
+		return err
+	}
+	l := e.Labels
+	u := e.Usage
+	err = x.do(`INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry, price,
+			at, interrupted, input, cache_read, cache_write, output, reasoning)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, b.Session, b.Turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, body, price,
+		micros(e.At), e.State == costs.Interrupted, u.Input, u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.Output, u.Reasoning)
+	if err != nil {
+		return fmt.Errorf("write ledger row %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// price is the number of the row that is a copy of p, or nil when p is.
+func (t *tx) price(p *costs.Price) (any, error) {
+	if p == nil {
+		return nil, nil //nolint:nilnil // NULL
+	}
+	body, err := text(p)
+	if err != nil {
+		return nil, err
+	}
+	if id, ok := t.prices.get(body); ok {
+		return id, nil
+	}
+	var id int64
+	found, err := t.one("SELECT id FROM prices WHERE body = ?", args(body), &id)
+	if err == nil && !found {
+		_, id, err = t.insert("INSERT INTO prices (body) VALUES (?)", body)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep the price: %w", err)
+	}
+	t.prices.learn(body, id)
+	return id, nil
+}

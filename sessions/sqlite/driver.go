@@ -1,0 +1,288 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/rules"
+)
+
+// database is the file as [rules] see it.
+type database struct{ *Store }
+
+// Update implements [rules.Driver].
+func (d database) Update(ctx context.Context, _ sessions.Fence, fn func(*rules.Tx) error) error {
+	_, err := write(ctx, d.Store, func(x *tx) (struct{}, error) { return struct{}{}, x.perform(fn) })
+	return err
+}
+
+// View implements [rules.Driver].
+func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
+	return d.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: shown{v}}) })
+}
+
+// Session implements [rules.Driver].
+func (d database) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	return d.Store.Session(ctx, id)
+}
+
+// perform runs one operation. Rows that nearly every operation makes anew are taken
+// for absent without a look. One that is there after all shows when it is inserted:
+// then the whole batch is done again, with looks. One that the operation did not
+// insert is looked for behind it.
+func (t *tx) perform(fn func(*rules.Tx) error) error {
+	r := &writing{tx: t, guess: !t.careful}
+	op := rules.Tx{Reader: r}
+	err := fn(&op)
+	wrong, lookErr := r.wrong(&op.Set, err)
+	if lookErr != nil {
+		return lookErr
+	}
+	if wrong {
+		op = rules.Tx{Reader: &writing{tx: t}}
+		err = fn(&op)
+	}
+	if err != nil {
+		return err
+	}
+	return t.apply(&op.Set)
+}
+
+// writing is the writer's own state of the database: what it knows, and else what is
+// stored.
+type writing struct {
+	*tx
+	guess   bool
+	guessed []rules.Key // that there is none
+	unsaid  bool        // some message was taken for absent
+}
+
+// wrong reports whether a guess was wrong that no insertion will show.
+func (r *writing) wrong(set *rules.WriteSet, failed error) (bool, error) {
+	if failed != nil {
+		return len(r.guessed) > 0 || r.unsaid, nil
+	}
+	for _, k := range r.guessed {
+		if puts(set, k) {
+			continue
+		}
+		row, err := load(r.tx, k)
+		if err != nil || row != nil {
+			return row != nil, err
+		}
+	}
+	return false, nil
+}
+
+func puts(set *rules.WriteSet, k rules.Key) bool {
+	for _, r := range set.Rows {
+		if r.Key() == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Get implements [rules.Reader].
+func (r *writing) Get(k rules.Key) (rules.Row, error) {
+	if row, ok := r.get(k); ok {
+		return row, nil
+	}
+	switch k.(type) {
+	case rules.TurnKey, rules.EventKey, rules.BegunKey, rules.CallKey, rules.AnswerKey:
+		if r.guess {
+			r.guessed = append(r.guessed, k)
+			return nil, nil //nolint:nilnil // there is none
+		}
+	}
+	row, err := load(r.tx, k)
+	if err == nil && row != nil {
+		r.learn(row)
+	}
+	return row, err
+}
+
+// Has implements [rules.Reader].
+func (r *writing) Has(id sessionkeys.SessionID, message string) (bool, error) {
+	if r.guess {
+		r.unsaid = true
+		return false, nil
+	}
+	return hasMessage(r.tx, id, message)
+}
+
+// Spent implements [rules.Reader].
+func (r *writing) Spent(k rules.SpendingKey) (rules.Spending, error) {
+	p, err := r.spending(k)
+	return p.Spending, err
+}
+
+// List implements [rules.Reader].
+func (r *writing) List(ix rules.Index, limit int) ([]rules.Key, error) {
+	if of, ok := ix.(rules.OpenCalls); ok && of.Turn != "" {
+		if t, known := r.turns.get(of.Turn); known && t.calls == 0 {
+			return nil, nil
+		}
+	}
+	if err := r.flush(); err != nil {
+		return nil, err
+	}
+	return find(r.tx, ix, limit)
+}
+
+// shown is what a reader sees.
+type shown struct{ *view }
+
+// Get implements [rules.Reader].
+func (v shown) Get(k rules.Key) (rules.Row, error) { return load(v, k) }
+
+// Has implements [rules.Reader].
+func (v shown) Has(id sessionkeys.SessionID, message string) (bool, error) {
+	return hasMessage(v, id, message)
+}
+
+// Spent implements [rules.Reader].
+func (v shown) Spent(k rules.SpendingKey) (rules.Spending, error) {
+	p, err := loadSpending(v, k)
+	return p.Spending, err
+}
+
+// List implements [rules.Reader].
+func (v shown) List(ix rules.Index, limit int) ([]rules.Key, error) { return find(v, ix, limit) }
+
+// load reads a row; nil: there is none.
+func load(s source, k rules.Key) (rules.Row, error) {
+	switch k := k.(type) {
+	case rules.MailboxKey:
+		return found(loadMailbox(s, string(k)))
+	case rules.TurnKey:
+		return found(loadTurn(s, string(k)))
+	case rules.SessionKey:
+		return found(loadFacts(s, sessionkeys.SessionID(k)))
+	case rules.ChildKey:
+		return found(loadChild(s, string(k)))
+	case rules.EventKey:
+		return found(loadEvent(s, k))
+	case rules.WordingKey:
+		return found(loadWording(s, k))
+	case rules.BegunKey:
+		return found(loadBegun(s, k))
+	case rules.CallKey:
+		return found(loadCall(s, string(k)))
+	case rules.ControlKey:
+		return found(loadControl(s, string(k)))
+	case rules.AnswerKey:
+		return found(loadAnswer(s, string(k)))
+	case rules.WorkerKey:
+		return found(loadWorker(s, sessions.Worker(k)))
+	case rules.ChatKey:
+		return found(loadChat(s, sessions.ChatID(k)))
+	}
+	return nil, fmt.Errorf("there are no rows of a %T", k)
+}
+
+// found is a row, or nil.
+func found[R rules.Row](r R, there bool, err error) (rules.Row, error) {
+	if err != nil || !there {
+		return nil, err
+	}
+	return r, nil
+}
+
+// apply writes a set. What may refuse it comes first; an error after that takes the
+// whole batch back.
+func (t *tx) apply(set *rules.WriteSet) error {
+	sums, err := t.reckon(set)
+	if err != nil {
+		return err
+	}
+	if set.Empty() {
+		return nil
+	}
+	t.changed = true
+	for _, r := range set.Rows {
+		if err := t.put(r); err != nil {
+			return err
+		}
+	}
+	sums.save(t)
+	for _, a := range set.Appended {
+		if err := appendMessages(t, a); err != nil {
+			return err
+		}
+	}
+	for _, b := range set.Booked {
+		if err := insertEntry(t, b); err != nil {
+			return err
+		}
+		if err := t.addTotal(b.Entry); err != nil {
+			return err
+		}
+	}
+	for _, a := range set.Asked {
+		if err := record(t, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes a row: at once when it is new, with what else changes of it when it is
+// known.
+func (t *tx) put(r rules.Row) error {
+	switch r := r.(type) {
+	case rules.Mailbox:
+		t.highest = max(t.highest, int64(r.Touched)) //nolint:gosec // the rules bound it
+		t.boxes.put(r.Token, r)
+		return nil
+	case rules.Turn:
+		return t.putTurn(r)
+	case rules.Session:
+		return t.insertSession(r)
+	case rules.Child:
+		return nil // its session has the token
+	case rules.Event:
+		return t.insertEvent(r)
+	case rules.Wording:
+		return t.putWording(r)
+	case rules.Begun:
+		return t.insertBegun(r)
+	case rules.Call:
+		return t.putCall(r)
+	case rules.Control:
+		return t.putControl(r)
+	case rules.Answer:
+		return t.putAnswer(r)
+	case rules.Worker:
+		t.workers.put(r.ID, r)
+		return nil
+	case rules.Chat:
+		return t.putChat(r)
+	}
+	return fmt.Errorf("a %T cannot be stored", r)
+}
+
+// find names rows by an index.
+func find(s source, ix rules.Index, limit int) ([]rules.Key, error) {
+	query, a, key := question(ix)
+	if query == "" {
+		return nil, fmt.Errorf("there is no index for a %T", ix)
+	}
+	var keys []rules.Key
+	err := s.each(query, a, func(r scanner) error {
+		k, err := key(r)
+		if err != nil {
+			return err
+		}
+		if k != nil {
+			keys = append(keys, k)
+		}
+		if limit > 0 && len(keys) == limit {
+			return errEnough
+		}
+		return nil
+	})
+	return keys, err
+}

@@ -1,0 +1,40 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"parley/sessions"
+	"parley/sessions/rules"
+)
+
+func loadEvent(s source, k rules.EventKey) (e rules.Event, found bool, err error) {
+	e.ID = sessions.InboxID(k)
+	found, err = s.one("SELECT token, turn, seq, epoch, nonce FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?",
+		args(k.Channel, k.Account, k.Chat, k.Event), &e.Token, &e.Turn, &e.Seq, &e.Epoch, &e.Nonce)
+	return e, found, err
+}
+
+func (t *tx) insertEvent(e rules.Event) error {
+	err := t.do("INSERT INTO inbox (channel, account, chat, event, token, turn, seq, epoch, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		e.ID.Channel, e.ID.Account, e.ID.Chat, e.ID.Event, e.Token, e.Turn, e.Seq, e.Epoch, e.Nonce)
+	if err != nil {
+		return fmt.Errorf("note the event: %w", err)
+	}
+	return nil
+}
+
+func loadWording(s source, k rules.WordingKey) (w rules.Wording, found bool, err error) {
+	w.Wording = sessions.Wording(k)
+	found, err = s.one("SELECT sum FROM wordings WHERE channel = ? AND account = ? AND chat = ? AND message = ?",
+		args(k.Channel, k.Account, k.Chat, k.Message), &w.Sum)
+	return w, found, err
+}
+
+func (t *tx) putWording(w rules.Wording) error {
+	err := t.do(`INSERT INTO wordings (channel, account, chat, message, sum) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET sum = excluded.sum`, w.Channel, w.Account, w.Chat, w.Message, w.Sum)
+	if err != nil {
+		return fmt.Errorf("note what a message says: %w", err)
+	}
+	return nil
+}

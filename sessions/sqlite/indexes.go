@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/rules"
+)
+
+// owed chooses among mailboxes those that are owed work.
+const owed = "(touched > read OR turn <> '' OR controls > 0)"
+
+// question is the query of an index, its arguments, and what each of its rows names.
+// No query has a variable limit: SQLite would plan it anew each time.
+func question(ix rules.Index) (query string, a []any, key func(scanner) (rules.Key, error)) {
+	switch ix := ix.(type) {
+	case rules.OpenCalls:
+		if ix.Turn == "" {
+			return "SELECT id FROM reservations WHERE state = 'open' AND token = ?", args(ix.Token), named[rules.CallKey]
+		}
+		return "SELECT id FROM reservations WHERE state = 'open' AND token = ? AND turn = ?", args(ix.Token, ix.Turn), named[rules.CallKey]
+	case rules.NestedTurns:
+		return "SELECT id FROM turns WHERE token = ? AND nested = 1 AND state = 'open' ORDER BY id", args(ix.Token), named[rules.TurnKey]
+	case rules.FreeMailboxes:
+		if ix.Latest {
+			return "SELECT token FROM mailboxes WHERE hot AND owner_nonce = '' ORDER BY waiting DESC", nil, named[rules.MailboxKey]
+		}
+		return "SELECT token FROM mailboxes WHERE hot AND owner_nonce = '' ORDER BY waiting", nil, named[rules.MailboxKey]
+	case rules.OwedMailboxes:
+		return "SELECT token FROM mailboxes WHERE hot AND owner_nonce > '' AND owner_nonce = ? AND owner_name = ? AND " + owed + " ORDER BY waiting",
+			args(ix.Owner.Nonce, ix.Owner.Name), named[rules.MailboxKey]
+	case rules.OwnedMailboxes:
+		return "SELECT token FROM mailboxes WHERE hot AND owner_nonce > '' AND owner_nonce = ? AND owner_name = ? ORDER BY token",
+			args(ix.Owner.Nonce, ix.Owner.Name), named[rules.MailboxKey]
+	case rules.AllMailboxes:
+		return "SELECT token FROM mailboxes WHERE token > ? ORDER BY token", args(ix.After), named[rules.MailboxKey]
+	case rules.Owners:
+		return "SELECT DISTINCT owner_name, owner_nonce FROM mailboxes WHERE hot AND owner_nonce > '' AND " + owed, nil, workerNamed
+	case rules.Namesakes:
+		return "SELECT name, nonce FROM workers WHERE name = ? AND gone = 0", args(ix.Name), workerNamed
+	case rules.ChatMailboxes:
+		return "SELECT token, key FROM mailboxes WHERE hot ORDER BY token", nil, func(r scanner) (rules.Key, error) {
+			var token, key string
+			if err := r.Scan(&token, &key); err != nil {
+				return nil, err
+			}
+			k, err := sessionkeys.Parse(key)
+			if err != nil || !slices.Contains(ix.Chats, chatOf(k.Address())) {
+				return nil, err
+			}
+			return rules.MailboxKey(token), nil
+		}
+	case rules.PendingControls:
+		return "SELECT id FROM controls WHERE token = ? AND done = 0 ORDER BY no", args(ix.Token), named[rules.ControlKey]
+	case rules.ShutControls:
+		event, err := json.Marshal(sessions.InboxID{Channel: ix.Chat.Channel, Account: ix.Chat.Account, Chat: ix.Chat.Peer})
+		return "SELECT id FROM controls WHERE done = 0 AND kind = ? AND event = ? ORDER BY token", args(sessions.KindShut, string(event)),
+			func(r scanner) (rules.Key, error) {
+				if err != nil {
+					return nil, err
+				}
+				return named[rules.ControlKey](r)
+			}
+	case rules.QueuedAnswers:
+		return "SELECT id, target FROM outbox WHERE done = 0 ORDER BY no", nil, func(r scanner) (rules.Key, error) {
+			var id, target string
+			if err := r.Scan(&id, &target); err != nil {
+				return nil, err
+			}
+			var to sessionkeys.Address
+			if err := parse(target, &to); err != nil || !slices.Contains(ix.Chats, chatOf(to)) {
+				return nil, err
+			}
+			return rules.AnswerKey(id), nil
+		}
+	}
+	return "", nil, nil
+}
+
+// named is the key that a row of one text names.
+func named[K interface {
+	~string
+	rules.Key
+}](r scanner) (rules.Key, error) {
+	var id string
+	err := r.Scan(&id)
+	return K(id), err
+}
+
+func workerNamed(r scanner) (rules.Key, error) {
+	var w sessions.Worker
+	err := r.Scan(&w.Name, &w.Nonce)
+	return rules.WorkerKey(w), err
+}
+
+func chatOf(a sessionkeys.Address) sessions.ChatID {
+	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
+}

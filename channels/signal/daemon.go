@@ -33,13 +33,14 @@ type daemon struct {
 	users int
 	stop  context.CancelFunc
 	mine  chan struct{} // closed when the folder is ours, until ended
+	first chan struct{} // closed when a signal-cli has answered, which may have ended since
 	ended chan struct{}
 
 	up time.Time // since when it answers, or zero; run's own
 }
 
-func newDaemon(o Options) *daemon {
-	return &daemon{o: o, hearing: newSubscription(o), journal: &journal{dir: o.Dir, reclaim: o.Reclaim, maxLine: int64(o.MaxLine), log: o.Log}}
+func newDaemon(o Options, identity func() []any) *daemon {
+	return &daemon{o: o, hearing: newSubscription(o, identity), journal: &journal{dir: o.Dir, reclaim: o.Reclaim, maxLine: int64(o.MaxLine), log: o.Log}}
 }
 
 func (d *daemon) socket() string { return socketIn(d.o.Dir) }
@@ -70,7 +71,7 @@ func (d *daemon) hold() (mine <-chan struct{}, release func()) {
 	defer d.mu.Unlock()
 	if d.users++; d.users == 1 {
 		ctx, stop := context.WithCancel(context.Background())
-		d.stop, d.mine, d.ended = stop, make(chan struct{}), make(chan struct{})
+		d.stop, d.mine, d.first, d.ended = stop, make(chan struct{}), make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(d.ended)
 			d.run(ctx)
@@ -84,6 +85,25 @@ func (d *daemon) hold() (mine <-chan struct{}, release func()) {
 			<-d.ended
 		}
 	})
+}
+
+// started is closed when a signal-cli has answered for the first time. The caller holds
+// the daemon.
+func (d *daemon) started() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.first
+}
+
+// noteStart closes what started returns. Only run calls it.
+func (d *daemon) noteStart() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.first:
+	default:
+		close(d.first)
+	}
 }
 
 // run makes the folder ours, and starts signal-cli again and again until ctx ends.
@@ -277,6 +297,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 			}
 			d.up = time.Now()
 			d.o.Log.Info("signal-cli runs", "version", brief(version))
+			d.noteStart()
 			close(answers)
 		case err == nil:
 			missed = 0

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,12 @@ func (c *Channel) self() self {
 	return named(c.o.Account, c.o.ACI)
 }
 
+// identity says who we are, for the log.
+func (c *Channel) identity() []any {
+	me := c.self()
+	return []any{"as", cmp.Or(me.number, me.aci), "aci", me.aci}
+}
+
 func (s self) is(aci, number string) bool {
 	return aci != "" && strings.EqualFold(aci, s.aci) || number != "" && number == s.number
 }
@@ -47,7 +54,7 @@ func (r *receiver) know(ctx context.Context) error {
 		err := r.identify(ctx)
 		var e *channels.Error
 		if err == nil || ctx.Err() != nil || errors.As(err, &e) && e.Kind == channels.Unsent {
-			return err // it does not run yet, which is said elsewhere
+			return err // it does not run, which is said elsewhere
 		}
 		if told != err.Error() {
 			told = err.Error()
@@ -65,6 +72,13 @@ var errWho = errors.New("signal-cli does not know the ACI of the account: is it 
 func (r *receiver) identify(ctx context.Context) error {
 	if r.me.aci != "" && (r.me.number != "" || r.daemon != nil) {
 		return nil
+	}
+	if r.daemon != nil {
+		select {
+		case <-r.daemon.started(): // until then nobody could answer
+		case <-ctx.Done():
+			return context.Cause(ctx) //nolint:wrapcheck // the caller asks it too
+		}
 	}
 	refusals := []error{fmt.Errorf("%w (%s)", errWho, r.o.Account)}
 	for _, ask := range []func(context.Context) (self, error){r.amongAccounts, r.amongIdentities, r.atTheService} {

@@ -63,7 +63,8 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	r := &receiver{
 		Channel: c, accept: accept, me: named(c.o.Account, c.o.ACI), receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
 		Loop: receive.NewLoop(receive.Config{
-			Instance: c.o.Name, Network: Network, Peer: "signal-cli", Pauses: c.o.pauses(), Observer: c.o.Observer, Log: c.o.Log,
+			Instance: c.o.Name, Network: Network, Peer: "signal-cli", Pauses: c.o.pauses(),
+			Identity: c.identity, Observer: c.o.Observer, Log: c.o.Log,
 		}),
 	}
 	inner, stop := context.WithCancel(ctx)

@@ -216,7 +216,7 @@ func New(o Options) (*Channel, error) {
 	if err := CheckDir(o.Dir); err != nil {
 		return fail(err)
 	}
-	c.daemon = newDaemon(o)
+	c.daemon = newDaemon(o, c.identity)
 	c.rpc = newLine(o, "unix", c.daemon.socket())
 	c.daemon.version = c.asked
 	return c, nil

@@ -34,11 +34,11 @@ type subscription struct {
 	over    chan struct{} // closed while nothing is subscribed
 }
 
-func newSubscription(o Options) *subscription {
+func newSubscription(o Options, identity func() []any) *subscription {
 	over := make(chan struct{})
 	close(over)
 	return &subscription{o: o, changed: make(chan struct{}), over: over, loop: receive.NewLoop(receive.Config{
-		Instance: o.Name, Network: Network, Peer: "signal-cli", Pauses: o.pauses(), Observer: o.Observer, Log: o.Log,
+		Instance: o.Name, Network: Network, Peer: "signal-cli", Pauses: o.pauses(), Identity: identity, Observer: o.Observer, Log: o.Log,
 	})}
 }
 

@@ -22,6 +22,7 @@ type self struct {
 	UserID       string `json:"user_id"`
 	BotID        string `json:"bot_id"`
 	User         string `json:"user"` // its name
+	Team         string `json:"team"` // the workspace's name, or the organisation's
 }
 
 // account is the bot's own stable id: ids of users are unique only within a
@@ -31,6 +32,11 @@ func (s *self) account() string {
 		return s.EnterpriseID + "/" + s.UserID
 	}
 	return s.TeamID + "/" + s.UserID
+}
+
+// identity says who the bot is, for the log.
+func (r *receiver) identity() []any {
+	return []any{"as", "@" + r.me.User, "user", r.me.UserID, "workspace", r.me.Team, "account", r.me.account()}
 }
 
 // receiver is one run of Receive. One goroutine owns it; what the queue and a
@@ -50,9 +56,10 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	defer func() { _ = c.Close() }()
-	r := &receiver{Channel: c, accept: accept, Loop: receive.NewLoop(receive.Config{
-		Instance: c.o.Name, Network: Network, Peer: Network, Pauses: c.o.pauses(), Observer: c.o.Observer, Log: c.o.Log,
-	})}
+	r := &receiver{Channel: c, accept: accept}
+	r.Loop = receive.NewLoop(receive.Config{
+		Instance: c.o.Name, Network: Network, Peer: Network, Pauses: c.o.pauses(), Identity: r.identity, Observer: c.o.Observer, Log: c.o.Log,
+	})
 	defer r.MarkDisconnected()
 	if err := r.RetryUntilFatal(ctx, r.identify); err != nil || ctx.Err() != nil {
 		return err

@@ -37,6 +37,9 @@ func (r *receiver) identify(ctx context.Context) error {
 	return nil
 }
 
+// identity says who the bot is, for the log.
+func (r *receiver) identity() []any { return []any{"as", "@" + r.me.Username, "bot", r.me.ID} }
+
 // privacyNote says what a bot with privacy mode does not get. Telegram Bot API,
 // "Privacy mode".
 const privacyNote = "privacy mode is on: in groups Telegram brings the bot only commands, mentions and answers to it, and of an album one picture; " +

@@ -27,9 +27,10 @@ type receiver struct {
 }
 
 // loop retries what Telegram refuses for the moment.
-func (o Options) loop() receive.Loop {
+func (r *receiver) loop() receive.Loop {
+	o := r.o
 	return receive.NewLoop(receive.Config{
-		Instance: o.Name, Network: Network, Peer: Network, Pauses: o.pauses(), Observer: o.Observer, Log: o.Log,
+		Instance: o.Name, Network: Network, Peer: Network, Pauses: o.pauses(), Identity: r.identity, Observer: o.Observer, Log: o.Log,
 		Conflict: receive.Conflict{
 			Is: isConflict, Pause: o.ConflictPause,
 			Message: "another program receives for this telegram account; only one may, stop the other",
@@ -50,7 +51,8 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	defer func() { _ = c.Close() }()
-	r := &receiver{Channel: c, Loop: c.o.loop(), accept: accept, presses: make(chan string, 64)}
+	r := &receiver{Channel: c, accept: accept, presses: make(chan string, 64)}
+	r.Loop = r.loop()
 	defer r.MarkDisconnected()
 
 	inner, stop := context.WithCancel(ctx)

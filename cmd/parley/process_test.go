@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -47,18 +46,23 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
-	lines chan string // of its standard output
-	said  []string    // those that were read
-	err   bytes.Buffer
+	in    io.WriteCloser // its standard input
+	lines chan string    // of its standard output
+	said  []string       // those that were read
+	err   *tape
 }
 
 // start runs parley until the test ends.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
-	p := &process{t: t, cmd: exec.CommandContext(ctx, "parley", args...), lines: make(chan string, 1024)}
+	p := &process{t: t, cmd: exec.CommandContext(ctx, "parley", args...), lines: make(chan string, 1024), err: newTape()}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce}, env...)
-	p.cmd.Stderr = &p.err
+	p.cmd.Stderr = p.err
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestSimEndsInOrderWhenToldTo(t *testing.T) {
 				t.Errorf("it says it is at %q", url)
 			}
 		}
-		if status := p.end(s); status != exitOK || p.err.Len() > 0 {
+		if status := p.end(s); status != exitOK || p.err.String() != "" {
 			t.Errorf("after %v it ended with %d: %s", s, status, p.err.String())
 		}
 	}
@@ -179,12 +179,12 @@ func TestRunAnswersAndFinishesWhatRunsBeforeItEnds(t *testing.T) {
 	}
 }
 
-// As somebody new does it: what sim prints becomes a file, run takes it, and
-// whoever writes in a simulated network is answered there.
-func TestRunAnswersEverywhereWithTheConfigurationThatSimPrints(t *testing.T) {
-	t.Parallel()
+// everySim runs all simulators, and returns the file of a configuration for them, as
+// sim prints it with more put behind it, and where the networks are driven from:
+// Telegram, Slack and Signal.
+func everySim(t *testing.T, more string) (file string, worlds []string) {
+	t.Helper()
 	sim := start(t, nil, "sim", "--telegram", "127.0.0.1:0", "--slack", "127.0.0.1:0", "--signal", "127.0.0.1:0", "--signal-cli", "127.0.0.1:0", "--model", "127.0.0.1:0", "--pace", "0s")
-	var worlds []string
 	for _, name := range []string{"Telegram:", "Slack:", "Signal:"} {
 		worlds = append(worlds, after(sim.await(name), name))
 	}
@@ -197,11 +197,19 @@ func TestRunAnswersEverywhereWithTheConfigurationThatSimPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file := filepath.Join(dir, "parley.yaml")
-	config := append(sim.said[from:], "  ops: {listen: \"127.0.0.1:0\"}")
+	file = filepath.Join(dir, "parley.yaml")
+	config := append(sim.said[from:], "  ops: {listen: \"127.0.0.1:0\"}", more)
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file, worlds
+}
+
+// As somebody new does it: what sim prints becomes a file, run takes it, and
+// whoever writes in a simulated network is answered there.
+func TestRunAnswersEverywhereWithTheConfigurationThatSimPrints(t *testing.T) {
+	t.Parallel()
+	file, worlds := everySim(t, "")
 	start(t, nil, "check-config", "-c", file).await(file + ": ok")
 	p := start(t, nil, "run", "-c", file)
 	books := func(i int, want string) {

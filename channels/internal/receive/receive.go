@@ -21,7 +21,10 @@ import (
 type Config struct {
 	Instance string // the channel's name, for the observer
 	Network  string // who asks for waits, in the log
-	Peer     string // who is out of reach and comes back, in the log
+	Peer     string // who is out of reach, in the log
+	// Identity is as whom the account is connected: attributes of the log, asked for
+	// each time that it is.
+	Identity func() []any
 	Pauses   backoff.Pauses
 	Conflict Conflict
 	Observer channels.Observer
@@ -102,8 +105,8 @@ func (l *Loop) Succeeded() { l.pauses.Reset() }
 // Connected reports which of MarkConnected and MarkDisconnected came last.
 func (l *Loop) Connected() bool { return l.connected }
 
-// MarkConnected tells the observer that the account is connected, and the log
-// when it was before. It does nothing while connected.
+// MarkConnected tells the observer that the account is connected, and the log as
+// whom. It does nothing while connected.
 func (l *Loop) MarkConnected() {
 	if l.connected {
 		return
@@ -112,8 +115,8 @@ func (l *Loop) MarkConnected() {
 	c.Observer.Up(c.Instance, true)
 	if l.everConnected {
 		c.Observer.Reconnected(c.Instance)
-		c.Log.Info(c.Peer + " is back")
 	}
+	c.Log.Info("connected", append([]any{"network", c.Network}, c.Identity()...)...)
 	l.connected, l.everConnected = true, true
 }
 

@@ -52,7 +52,7 @@ func newFixture() *fixture {
 		return a
 	}}
 	f.Loop = receive.NewLoop(receive.Config{
-		Instance: "home", Network: "pigeons", Peer: "the loft", Observer: &f.observer, Log: slog.New(slog.NewTextHandler(&f.log, plain)),
+		Instance: "home", Network: "pigeons", Peer: "the loft", Identity: func() []any { return []any{"as", "ours"} }, Observer: &f.observer, Log: slog.New(slog.NewTextHandler(&f.log, plain)),
 		Pauses:   backoff.Pauses{Min: 2 * time.Second, Max: 8 * time.Second, Jitter: func() float64 { return 0 }}, // 1, 2, 4, 4
 		Conflict: receive.Conflict{Is: func(err error) bool { return errors.Is(err, errRival) }, Message: "two lofts", Pause: time.Minute},
 	})
@@ -185,7 +185,7 @@ func TestRetryUntilFatal(t *testing.T) {
 
 func TestMarkConnected(t *testing.T) {
 	t.Parallel()
-	t.Run("tells each change once, and from the second time on that it is back", func(t *testing.T) {
+	t.Run("tells each change once, and as whom it is connected", func(t *testing.T) {
 		t.Parallel()
 		f := newFixture()
 		f.MarkDisconnected()
@@ -196,7 +196,8 @@ func TestMarkConnected(t *testing.T) {
 			f.MarkDisconnected()
 		}
 		same(t, f.observer.calls, "home up true", "home up false", "home up true", "home reconnected", "home up false")
-		same(t, f.lines(), "level=INFO msg=\"the loft is back\"\n")
+		connected := "level=INFO msg=connected network=pigeons as=ours\n"
+		same(t, f.lines(), connected, connected)
 	})
 }
 

@@ -34,6 +34,7 @@ func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Inta
 	return admin.New(ctx, admin.Options{
 		Config: g.cfg.Admin, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
 		Record: g.recorder(opened.store, opened.log).Write,
+		Recent: func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Ready:  g.ops.Report, Channels: g.watched, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		StoreSize: opened.size, Signal: g.signals(),
 	})

@@ -49,7 +49,7 @@ func (g *Gateway) wire() error {
 		}
 	}
 	g.metrics = ops.NewMetrics(g.sets)
-	g.watched = admin.NewChannels(g.metrics, g.sets.Channels)
+	g.watched = admin.NewChannels(g.metrics, g.sets.Channels, g.o.Now)
 	g.metrics.Reloaded(true, g.o.Now())
 	var err error
 	if g.prices, err = prices.Open(prices.Options{

@@ -32,7 +32,8 @@ func TestDeadLettersAreListedRedeliveredAndDropped(t *testing.T) {
 	id := buried(t, config)
 	start(t, environment, "run", "--config", config)
 	for {
-		if status, _, _ := asked(t, "status", "-c", config); status == exitOK {
+		// A message of somebody's was given up, which is not fine.
+		if status, _, said := asked(t, "status", "-c", config); status == exitFailed && strings.HasPrefix(said, "parley: something is wrong: 2 messages were given up, the oldest ") {
 			break
 		}
 	}
@@ -73,6 +74,9 @@ redeliver     no: it could not be read when it came, and what is kept is no mess
 	})
 	if out := saidOf(t, "dead-letters", "redeliver", "--all", "--reason", "attempts", "-c", config); out != "There are no such dead letters.\n" {
 		t.Errorf("redeliver again: %q", out)
+	}
+	if out := saidOf(t, "status", "-c", config); !strings.Contains(out, "\ndead letters   1, the oldest since ") {
+		t.Errorf("with nothing but a letter that any stranger can cause: %s", out)
 	}
 	if out := saidOf(t, "dead-letters", "drop", "b0", "--json", "-c", config); !strings.Contains(out, `"reason": "unreadable"`) {
 		t.Errorf("drop: %s", out)

@@ -110,8 +110,10 @@ func TestStatusOfAGatewayThatRunsAndOfOneThatEnded(t *testing.T) {
 parley dev, process N, on /state
 running since  TIME (SPAN)
 ready          yes
-channel        tg: up, last event SPAN ago
+channel        tg: up for SPAN, last event SPAN ago
 work           0 turns running, 0 conversations waiting
+turns          1 turn in the last 10 minutes, 0 failed
+model          sim/demo: 1 call in the last 10 minutes, 0 failed
 answers        0 to send, 0 that may have arrived already
 dead letters   none
 spent today    COST (DAY)
@@ -212,7 +214,7 @@ func TestStatusEndsWithOneWhenSomethingIsWrong(t *testing.T) {
 	}
 	status, out, said := asked(t, "status", "-c", config)
 	if status != exitFailed || !strings.Contains(out, "channel        tg: not connected, last event never") ||
-		said != "parley: something is wrong: the channel tg is not connected; the log says why\n" {
+		said != "parley: something is wrong: the channel tg is not connected; the log says why (channel=tg)\n" {
 		t.Errorf("it ended with %d: %s%s", status, out, said)
 	}
 }

@@ -55,6 +55,9 @@ func printStatus(w io.Writer, st admin.Status) error {
 		if c.Note != "" {
 			note = " (" + visible(c.Note) + ")"
 		}
+		if !c.Changed.IsZero() && !c.Elsewhere {
+			state += " for " + span(st.Now.Sub(c.Changed))
+		}
 		line("channel        %s: %s, last event %s%s", c.Name, state, ago(st.Now, c.LastEvent), note)
 	}
 	work := count(st.Work.Running, "turn") + " running"
@@ -66,10 +69,18 @@ func printStatus(w io.Writer, st admin.Status) error {
 		work += ", the first for " + span(st.Now.Sub(st.Work.WaitsSince))
 	}
 	line("work           %s", work)
+	line("turns          %s in the last %d minutes, %d failed", count(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
+	for _, m := range st.Recent.Models {
+		last := ""
+		if m.Failed > 0 {
+			last = fmt.Sprintf(" (%.0f %%), the last with %s %s", 100*float64(m.Failed)/float64(m.Calls), visible(m.LastError), ago(st.Now, m.LastErrorAt))
+		}
+		line("model          %s/%s: %s in the last %d minutes, %d failed%s", visible(m.Provider), visible(m.Model), count(m.Calls, "call"), st.Recent.Minutes, m.Failed, last)
+	}
 	line("answers        %d to send, %d that may have arrived already", st.Outbox.Pending, st.Outbox.Ambiguous)
 	dead := "none"
 	if st.DeadLetters > 0 {
-		dead = fmt.Sprintf("%d (parley dead-letters ls)", st.DeadLetters)
+		dead = fmt.Sprintf("%d, the oldest since %s (parley dead-letters ls)", st.DeadLetters, stamp(st.DeadSince))
 	}
 	line("dead letters   %s", dead)
 	spent := st.Spend.Settled.String()

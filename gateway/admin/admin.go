@@ -87,6 +87,7 @@ type Options struct {
 	// Ready says whether the gateway takes part in the work, and what each
 	// thing that this depends on says: "ok" or what is wrong.
 	Ready     func(ctx context.Context) (ready bool, report map[string]string)
+	Recent    func() Recent
 	Channels  *Channels
 	Budgets   []Budget               // Name and Scope of those that hold for everybody
 	Signal    map[string]NamedSignal // by instance name; nil: there is none

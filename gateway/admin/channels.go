@@ -11,6 +11,7 @@ import (
 // be called concurrently.
 type Channels struct {
 	channels.Observer // where everything is passed on to
+	clock             func() time.Time
 
 	mu    sync.Mutex
 	names []string
@@ -18,8 +19,8 @@ type Channels struct {
 }
 
 // NewChannels watches the instances of these names.
-func NewChannels(next channels.Observer, names []string) *Channels {
-	c := &Channels{Observer: next, names: names, known: map[string]*ChannelStatus{}}
+func NewChannels(next channels.Observer, names []string, now func() time.Time) *Channels {
+	c := &Channels{Observer: next, clock: now, names: names, known: map[string]*ChannelStatus{}}
 	for _, n := range names {
 		c.known[n] = &ChannelStatus{Name: n}
 	}
@@ -28,7 +29,11 @@ func NewChannels(next channels.Observer, names []string) *Channels {
 
 // Up notes whether an instance is connected.
 func (c *Channels) Up(channel string, up bool) {
-	c.note(channel, func(s *ChannelStatus) { s.Up = up })
+	c.note(channel, func(s *ChannelStatus) {
+		if s.Up != up {
+			s.Up, s.Changed = up, c.clock().UTC()
+		}
+	})
 	c.Observer.Up(channel, up)
 }
 

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,4 +64,28 @@ func TestATurnThatRunsIsInTheStatus(t *testing.T) {
 	}
 	close(goOn)
 	gw.Delivered()
+}
+
+func TestTheStatusSaysThatAModelFailsAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	gw, ask := house(t, gatewaytest.Options{})
+	if err := gw.House.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 401, Next: 1}); err != nil {
+		t.Fatal(err)
+	}
+	gw.Ask(gatewaytest.Ann, "hello")
+	st, err := ask.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !st.Ready {
+		t.Error("a provider that fails makes the gateway unready")
+	}
+	if st.Fine || len(st.Problems) != 2 || !strings.Contains(st.Problems[0], " fails: 1 of 1 call in the last 10 minutes, the last with auth ") ||
+		!strings.Contains(st.Problems[0], "look at the key of the provider (providers.") || !strings.HasPrefix(st.Problems[1], "1 of 1 turn in the last 10 minutes failed") {
+		t.Errorf("it says %q", st.Problems)
+	}
+	gw.Ask(gatewaytest.Ann, "hello again")
+	if st, err = ask.Status(t.Context()); err != nil || st.Recent.Turns != 2 || st.Recent.FailedTurns != 1 || len(st.Recent.Models) != 1 || st.Recent.Models[0].Calls != 2 {
+		t.Errorf("after another turn: %+v, %v", st.Recent, err)
+	}
 }

@@ -22,7 +22,7 @@ import (
 func serving(t *testing.T, path string, change func(*Server)) (stop func()) {
 	t.Helper()
 	s, err := New(t.Context(), Options{
-		Config: Config{Socket: path}, Version: "test", Now: time.Now, Channels: NewChannels(nil, nil),
+		Config: Config{Socket: path}, Version: "test", Now: time.Now, Channels: NewChannels(nil, nil, time.Now), Recent: func() Recent { return Recent{} },
 		Ready: func(context.Context) (bool, map[string]string) { return true, nil },
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -32,11 +33,18 @@ type Status struct {
 	Work     Work            `json:"work"`
 	Outbox   Outbox          `json:"outbox"`
 	Spend    Spend           `json:"spend"`
+	// Recent is what became of turns and model calls in the last minutes.
+	Recent Recent `json:"recent"`
 	// DeadLetters is how many messages were given up and wait for a person.
-	DeadLetters uint64  `json:"dead_letters"`
-	Dead        LogSize `json:"dead"` // their size
-	Log         LogSize `json:"log"`
-	StoreBytes  int64   `json:"store_bytes"`
+	DeadLetters uint64 `json:"dead_letters"`
+	// DeadSince is when the oldest of them was given up.
+	DeadSince time.Time `json:"dead_since,omitzero"`
+	// GivenUp: among them are messages of people who may talk to the bot. Of others
+	// only what nobody can read is kept, and a stranger can cause that.
+	GivenUp    bool    `json:"given_up"`
+	Dead       LogSize `json:"dead"` // their size
+	Log        LogSize `json:"log"`
+	StoreBytes int64   `json:"store_bytes"`
 }
 
 // Check is one thing that readiness depends on.
@@ -50,6 +58,7 @@ type Check struct {
 type ChannelStatus struct {
 	Name      string    `json:"name"`
 	Up        bool      `json:"up"`
+	Changed   time.Time `json:"changed,omitzero"`    // since when it is up, or not any more; none: since the start
 	LastEvent time.Time `json:"last_event,omitzero"` // since the start; none: nothing came yet
 	Elsewhere bool      `json:"elsewhere,omitempty"` // another process receives for it
 	Note      string    `json:"note,omitempty"`      // what it promises less than others
@@ -96,9 +105,10 @@ type LogSize struct {
 
 // Beyond these a gateway is not fine.
 const (
-	longWait  = 5 * time.Minute
-	fullParts = 90 // of a hundred: of the log
-	usedParts = 95 // of a budget, because a call must fit into what is left
+	failedParts = 10 // of a hundred: of the turns of the last minutes
+	longWait    = 5 * time.Minute
+	fullParts   = 90 // of a hundred: of the log
+	usedParts   = 95 // of a budget, because a call must fit into what is left
 )
 
 func (s *Server) status(r *http.Request) (any, error) {
@@ -117,7 +127,8 @@ func (s *Server) status(r *http.Request) (any, error) {
 		}
 		st.Checks = append(st.Checks, c)
 	}
-	if err := s.count(ctx, &st); err != nil {
+	st.Recent = s.o.Recent()
+	if err := errors.Join(s.count(ctx, &st), s.lookAtDead(ctx, &st)); err != nil {
 		return nil, err
 	}
 	st.judge()
@@ -165,8 +176,28 @@ func (s *Server) count(ctx context.Context, st *Status) error {
 	return err
 }
 
-// judge says what is not fine. Dead letters are not among it: a stranger can
-// cause one.
+// lettersJudged is how many dead letters are looked at, the oldest first.
+const lettersJudged = 50
+
+// lookAtDead says since when dead letters wait, and whether they are anybody's.
+func (s *Server) lookAtDead(ctx context.Context, st *Status) error {
+	if st.DeadLetters == 0 {
+		return nil
+	}
+	oldest, err := s.o.Log.DeadLetters(ctx, 0, lettersJudged)
+	if err != nil {
+		return err
+	}
+	for i, l := range oldest {
+		if i == 0 {
+			st.DeadSince = l.At.UTC()
+		}
+		st.GivenUp = st.GivenUp || l.Reason != "unreadable"
+	}
+	return nil
+}
+
+// judge says what is not fine. Dead letters that a stranger can cause are not among it.
 func (st *Status) judge() {
 	not := func(format string, a ...any) { st.Problems = append(st.Problems, fmt.Sprintf(format, a...)) }
 	for _, c := range st.Checks {
@@ -179,8 +210,25 @@ func (st *Status) judge() {
 	}
 	for _, c := range st.Channels {
 		if !c.Up && !c.Elsewhere {
-			not("the channel %s is not connected; the log says why", c.Name)
+			since := ""
+			if !c.Changed.IsZero() {
+				since = " for " + st.Now.Sub(c.Changed).Round(time.Second).String()
+			}
+			not("the channel %s is not connected%s; the log says why (channel=%s)", c.Name, since, c.Name)
 		}
+	}
+	for _, m := range st.Recent.Models {
+		if m.fails() {
+			not("%s/%s fails: %d of %s in the last %d minutes, the last with %s %s ago; %s", m.Provider, m.Model, m.Failed, plural(m.Calls, "call"),
+				st.Recent.Minutes, m.LastError, st.Now.Sub(m.LastErrorAt).Round(time.Second), remedy(m))
+		}
+	}
+	if r := st.Recent; r.FailedTurns*100 > r.Turns*failedParts {
+		not("%d of %s in the last %d minutes failed, and people were told so; the log says why (a turn ended early)", r.FailedTurns, plural(r.Turns, "turn"), r.Minutes)
+	}
+	if st.GivenUp {
+		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",
+			wereGiven(st.DeadLetters), st.Now.Sub(st.DeadSince).Round(time.Second))
 	}
 	if w := st.Work; w.Waiting > 0 && st.Now.Sub(w.WaitsSince) > longWait {
 		not("a conversation waits for %s", st.Now.Sub(w.WaitsSince).Round(time.Second))

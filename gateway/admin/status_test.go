@@ -17,18 +17,32 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		return Status{
 			Now: now, Ready: true, Checks: []Check{{Name: "store", OK: true}}, Channels: []ChannelStatus{{Name: "tg", Up: true}},
 			Work: Work{Running: 3, Waiting: 2, WaitsSince: now.Add(-time.Minute)}, Outbox: Outbox{Pending: 9, PendingSince: now.Add(-time.Minute), Ambiguous: 1},
-			DeadLetters: 5, Log: LogSize{Bytes: 1 << 29, MaxBytes: 1 << 30}, Spend: Spend{Budgets: []Budget{{Name: "day", Limit: USD(costs.USD)}}},
+			DeadLetters: 5, DeadSince: now.Add(-time.Hour), Log: LogSize{Bytes: 1 << 29, MaxBytes: 1 << 30}, Spend: Spend{Budgets: []Budget{{Name: "day", Limit: USD(costs.USD)}}},
+			Recent: Recent{Minutes: 10, Turns: 20, FailedTurns: 2, Models: []RecentModel{
+				{Provider: "p", Model: "m", Calls: 4, Failed: 2, LastError: "overloaded", LastErrorAt: now.Add(-time.Second)}, {Provider: "q", Model: "n", Calls: 1},
+			}},
 		}
 	}
 	for want, change := range map[string]func(*Status){
-		"":                       func(*Status) {},
-		"store: gone":            func(s *Status) { s.Ready, s.Checks[0] = false, Check{Name: "store", Problem: "gone"} },
-		"it is not ready":        func(s *Status) { s.Ready = false },
-		"the channel tg":         func(s *Status) { s.Channels[0].Up = false },
-		"a conversation waits":   func(s *Status) { s.Work.WaitsSince = now.Add(-6 * time.Minute) },
-		"an answer waits":        func(s *Status) { s.Outbox.PendingSince = now.Add(-6 * time.Minute) },
-		"the message log is nea": func(s *Status) { s.Log.Bytes = 1 << 30 },
-		"the budget day is used": func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
+		"":                                     func(*Status) {},
+		"store: gone":                          func(s *Status) { s.Ready, s.Checks[0] = false, Check{Name: "store", Problem: "gone"} },
+		"it is not ready":                      func(s *Status) { s.Ready = false },
+		"the channel tg is not connected; the": func(s *Status) { s.Channels[0].Up = false },
+		"the channel tg is not connected for 6m0s": func(s *Status) {
+			s.Channels[0].Up, s.Channels[0].Changed = false, now.Add(-6*time.Minute)
+		},
+		"p/m fails: 3 of 4 calls in the last 10 minutes, the last with auth 1s ago; look at the key": func(s *Status) {
+			s.Recent.Models[0].Failed, s.Recent.Models[0].LastError = 3, "auth"
+		},
+		"q/n fails: 1 of 1 call ": func(s *Status) {
+			s.Recent.Models[1].Failed, s.Recent.Models[1].LastError, s.Recent.Models[1].LastErrorAt = 1, "network", now
+		},
+		"3 of 20 turns in the last 10 minutes failed":          func(s *Status) { s.Recent.FailedTurns = 3 },
+		"5 messages were given up, the oldest 1h0m0s ago; see": func(s *Status) { s.GivenUp = true },
+		"a conversation waits":                                 func(s *Status) { s.Work.WaitsSince = now.Add(-6 * time.Minute) },
+		"an answer waits":                                      func(s *Status) { s.Outbox.PendingSince = now.Add(-6 * time.Minute) },
+		"the message log is nea":                               func(s *Status) { s.Log.Bytes = 1 << 30 },
+		"the budget day is used":                               func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
 	} {
 		st := fine()
 		change(&st)
@@ -42,20 +56,23 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 func TestChannelsRememberWhatTheyPassOn(t *testing.T) {
 	t.Parallel()
 	var next recorder
-	c := NewChannels(&next, []string{"b", "a"})
+	now := time.Date(2026, 3, 14, 13, 0, 0, 0, time.UTC)
+	c := NewChannels(&next, []string{"b", "a"}, func() time.Time { now = now.Add(time.Second); return now })
+	began := now
 	at := time.Date(2026, 3, 14, 12, 0, 0, 0, time.FixedZone("west", -3600))
 	c.Up("a", true)
 	c.Event("a", at)
 	c.Event("a", at.Add(-time.Hour)) // chats go side by side
 	c.Up("b", true)
 	c.Up("b", false)
+	c.Up("b", false) // nothing new
 	c.Up("unknown", true)
 	c.Reconnected("a")
-	want := []ChannelStatus{{Name: "b"}, {Name: "a", Up: true, LastEvent: at.UTC()}}
+	want := []ChannelStatus{{Name: "b", Changed: began.Add(3 * time.Second)}, {Name: "a", Up: true, Changed: began.Add(time.Second), LastEvent: at.UTC()}}
 	if got := c.Status(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := strings.Join(next, ","); got != "up,event,event,up,up,up,reconnected" {
+	if got := strings.Join(next, ","); got != "up,event,event,up,up,up,up,reconnected" {
 		t.Errorf("passed on: %s", got)
 	}
 }

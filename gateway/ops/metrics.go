@@ -34,6 +34,7 @@ type Metrics struct {
 	tools     map[string]bool
 	providers map[string]*atomic.Bool // answered when they were last called
 	hash      hasher                  // of sessions, in exemplars
+	recent    recorder                // for who asks, see Recent
 
 	received, ignored, deduplicated, deadLettered         *prometheus.CounterVec
 	attached, sent, sendRetries, reconnects, turns        *prometheus.CounterVec
@@ -77,7 +78,7 @@ func NewMetrics(s Sets) *Metrics {
 	m.turnTook = histogram("turn_duration_seconds", "From start of the turn to its end; sending the reply is not included.", secondsBuckets, "channel", "chat")
 	m.firstReply = histogram("turn_first_reply_seconds", "From receipt to the first reply the user can see.", secondsBuckets, "channel", "chat")
 	m.turnCost = histogram("turn_cost_usd", "Cost of a whole turn, sub-agents included; calls without a known price and, after a takeover, calls of the earlier process are not.", dollarBuckets, "channel", "chat")
-	m.requests = counter("llm_requests_total", "Requests, each attempt counted.", "provider", "model", "agent_kind", "outcome")
+	m.requests = counter("llm_requests_total", "Requests, each attempt counted; cancelled: parley gave it up itself, as after /stop.", "provider", "model", "agent_kind", "outcome")
 	m.errors = counter("llm_errors_total", "Failed requests.", "provider", "model", "error_type")
 	m.retries = counter("llm_retries_total", "Requests after the first attempt.", "provider", "model", "reason")
 	m.callTook = histogram("llm_request_duration_seconds", "Until the last byte.", secondsBuckets, "provider", "model")

@@ -114,7 +114,9 @@ func (m *Metrics) TurnWaiting(channel string, delta int) {
 // TurnEnded counts a finished turn.
 func (m *Metrics) TurnEnded(t worker.TurnReport) {
 	channel, c := m.channel(t.Channel), chat(t.DM)
-	m.turns.WithLabelValues(channel, c, turnOutcome(t)).Inc()
+	outcome := turnOutcome(t)
+	m.recent.turn(outcome == "error" || outcome == "timeout")
+	m.turns.WithLabelValues(channel, c, outcome).Inc()
 	m.observe(m.turnTook.WithLabelValues(channel, c), t.Took.Seconds(), t.Turn, t.Session)
 	m.observe(m.turnCost.WithLabelValues(channel, c), t.Cost.Dollars(), t.Turn, t.Session)
 }
@@ -139,8 +141,13 @@ func (m *Metrics) ModelCalled(r agent.CallReport) {
 	provider, model := m.model(e.Labels.Provider, e.Labels.Model)
 	purpose := string(e.Labels.Purpose)
 	m.answered(e.Labels.Provider, r.Err)
+	m.recent.call(ModelName{e.Labels.Provider, e.Labels.Model}, r.Err)
 	outcome := "ok"
-	if r.Err != nil {
+	switch {
+	case r.Err == nil:
+	case r.Err.Kind == llm.Canceled: // the provider did nothing wrong
+		outcome = "cancelled"
+	default:
 		outcome = "error"
 		m.errors.WithLabelValues(provider, model, string(errorType(r.Err.Kind))).Inc()
 	}

@@ -108,7 +108,7 @@ func (m *Metrics) startAtZero(s Sets) {
 			m.unpriced.WithLabelValues(n.Provider, n.Model, r)
 		}
 		for _, p := range purposes {
-			for _, o := range []string{"ok", "error"} {
+			for _, o := range []string{"ok", "error", "cancelled"} {
 				m.requests.WithLabelValues(n.Provider, n.Model, string(p), o)
 			}
 			for _, k := range tokenKinds {

@@ -1,0 +1,117 @@
+package ops
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/llm"
+)
+
+// RecentFor is how far back Recent looks: this minute and those before it.
+const RecentFor = recentMinutes * time.Minute
+
+const recentMinutes = 10
+
+// Recent is what became of turns and model calls of this process in the last minutes,
+// for an operator who asks and has no Prometheus.
+type Recent struct {
+	Turns       int
+	FailedTurns int           // whoever asked was told that it went wrong
+	Models      []ModelRecent // those that were called, by their names
+}
+
+// ModelRecent is what became of the calls of one model. A call that parley gave up
+// itself is not among them.
+type ModelRecent struct {
+	ModelName
+
+	Calls, Failed int       // each attempt counts
+	LastError     llm.Kind  // of the failed ones; empty: none failed
+	LastErrorAt   time.Time // zero: none failed
+}
+
+// recorder keeps what happened, minute by minute. Its methods may be called
+// concurrently.
+type recorder struct {
+	mu      sync.Mutex // guards the rest
+	minutes [recentMinutes]minute
+}
+
+type minute struct {
+	began  time.Time
+	turns  int
+	failed int
+	models map[ModelName]ModelRecent
+}
+
+// now returns the minute that runs. The caller holds mu.
+func (r *recorder) now(at time.Time) *minute {
+	began := at.Truncate(time.Minute)
+	m := &r.minutes[began.Unix()/60%recentMinutes]
+	if !m.began.Equal(began) {
+		*m = minute{began: began, models: map[ModelName]ModelRecent{}}
+	}
+	return m
+}
+
+func (r *recorder) turn(failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.now(time.Now())
+	m.turns++
+	if failed {
+		m.failed++
+	}
+}
+
+func (r *recorder) call(n ModelName, err *llm.Error) {
+	if err != nil && err.Kind == llm.Canceled {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := time.Now()
+	m := r.now(at)
+	c := m.models[n]
+	c.ModelName = n
+	c.Calls++
+	if err != nil {
+		c.Failed++
+		c.LastError, c.LastErrorAt = err.Kind, at
+	}
+	m.models[n] = c
+}
+
+func (r *recorder) sum() (all Recent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	oldest := time.Now().Truncate(time.Minute).Add(-RecentFor)
+	models := map[ModelName]ModelRecent{}
+	for _, m := range r.minutes {
+		if !m.began.After(oldest) {
+			continue
+		}
+		all.Turns += m.turns
+		all.FailedTurns += m.failed
+		for n, c := range m.models {
+			sum := models[n]
+			sum.ModelName = n
+			sum.Calls += c.Calls
+			sum.Failed += c.Failed
+			if c.LastErrorAt.After(sum.LastErrorAt) {
+				sum.LastError, sum.LastErrorAt = c.LastError, c.LastErrorAt
+			}
+			models[n] = sum
+		}
+	}
+	all.Models = slices.SortedFunc(maps.Values(models), func(a, b ModelRecent) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Model, b.Model))
+	})
+	return all
+}
+
+// Recent returns what happened in this process in the last minutes.
+func (m *Metrics) Recent() Recent { return m.recent.sum() }

@@ -65,6 +65,9 @@ type Options struct {
 	// Subagent, if set, is called when a sub-agent begins and when it has ended,
 	// by several of them at once. It must not block for long.
 	Subagent func(Subagent)
+	// NewWorkspace, if set, is called with the folder of a conversation when it was
+	// made, before a turn runs in it; by several conversations at once.
+	NewWorkspace func(folder string)
 }
 
 // Gateway is one process's part of parley. Make one with New, run it once.

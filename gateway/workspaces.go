@@ -56,8 +56,12 @@ func (g *Gateway) workspacePath(id sessionkeys.SessionID) string {
 // workspace makes a session's own folder.
 func (g *Gateway) workspace(id sessionkeys.SessionID) (string, error) {
 	dir := g.workspacePath(id)
+	_, missing := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make a workspace: %w", err)
+	}
+	if errors.Is(missing, fs.ErrNotExist) && g.o.NewWorkspace != nil {
+		g.o.NewWorkspace(dir)
 	}
 	return dir, nil
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	demoNotice = "Hello! To be plain about it: I am a small scripted demonstration, not a real model. I only know a few tricks, and everything you see around me works the same with a real one.\n\n"
-	demoTricks = "Ask me to **list files**, to **read** one of them, for something **long** or something **slow**, what **12*7** is, or to **research** something with sub-agents."
+	demoTricks = "Ask me to **list files**, to **read** one by its name, for something **long** or something **slow**, what **12*7** is, or to **research** something with sub-agents."
 )
 
 //go:embed demo_long.md
@@ -130,12 +130,26 @@ func demoComment(p *Prompt, rs []Result) string {
 		case r.Name == demoSpawn:
 			b.WriteString(demoReport(p, r))
 		case r.Name == "list_directory":
-			b.WriteString("Here is what I found, " + plural(lines, "line") + " of it:\n\n```\n" + fenced(r.Text) + "\n```\n\nTell me to read one of them, if you like.")
+			b.WriteString(demoListing(r.Text, lines))
 		default:
 			b.WriteString("I got " + plural(utf8.RuneCountInString(r.Text), "character") + " in " + plural(lines, "line") + " from `" + cmp.Or(r.Name, "the tool") + "`. It begins:\n\n```\n" + fenced(r.Text) + "\n```")
 		}
 	}
 	return b.String()
+}
+
+// demoListing shows what is in a folder. A line in brackets is a remark of the tool's.
+func demoListing(text string, lines int) string {
+	if strings.HasPrefix(text, "[") && lines == 1 {
+		return "Nobody has put a file there yet: the tool says “" + strings.Trim(strings.TrimSpace(text), "[]") + "”."
+	}
+	listing := "Here is what I found, " + plural(lines, "line") + " of it:\n\n```\n" + fenced(text) + "\n```"
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 && !strings.HasSuffix(words[len(words)-1], "/") {
+			return listing + "\n\nSay **read " + words[len(words)-1] + "**, if you like."
+		}
+	}
+	return listing
 }
 
 // fenced is the beginning of text, fit for a block of code.

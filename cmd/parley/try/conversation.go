@@ -2,10 +2,7 @@ package try
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +24,6 @@ type conversation struct {
 	waiting waiting
 	last    map[string]gateway.Answer // of each session
 	screen  screen
-	seeded  bool
 }
 
 const usage = `Type to talk to the bot. What starts with / is a command of the bot: /help shows them.
@@ -212,20 +208,6 @@ func (c *conversation) answered(a gateway.Answer) {
 		c.last[a.Session] = a
 		c.screen.line(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, a.Cost.Display()))
 		c.tree(a, before)
-		c.seed(a.Folder)
 	}
 	c.prompt()
-}
-
-// seed puts a file into the first conversation's workspace, so that the file
-// tools have something to find.
-func (c *conversation) seed(folder string) {
-	if c.seeded || !c.mind.simulated {
-		return
-	}
-	c.seeded = true
-	const text = "This file lies in the workspace of one conversation.\nNo other conversation can read it.\n"
-	if err := os.WriteFile(filepath.Join(folder, "welcome.txt"), []byte(text), 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
-		c.o.Logger.Warn("the example file could not be written", "error", err)
-	}
 }

@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	delivered, helpers := make(chan gateway.Answer, 256), make(chan gateway.Subagent, 256)
 	gw, err := gateway.New(config(dir, o.Ops, platform, mind), gateway.Options{
-		Logger: o.Logger, Version: o.Version,
+		Logger: o.Logger, Version: o.Version, NewWorkspace: o.seed(mind),
 		Delivered: func(a gateway.Answer) {
 			select {
 			case delivered <- a:
@@ -125,6 +125,20 @@ func Run(ctx context.Context, o Options) (err error) {
 	err = errors.Join(err, house.Wait())
 	stopServers()
 	return errors.Join(err, servers.Wait())
+}
+
+// seed puts a file into each conversation's workspace, so that the file tools of the
+// demonstration have something to find from the first sentence on.
+func (o Options) seed(m mind) func(folder string) {
+	if !m.simulated {
+		return nil
+	}
+	return func(folder string) {
+		const text = "This file lies in the workspace of one conversation.\nNo other conversation can read it.\n"
+		if err := os.WriteFile(filepath.Join(folder, "welcome.txt"), []byte(text), 0o600); err != nil {
+			o.Logger.Warn("the example file could not be written", "error", err)
+		}
+	}
 }
 
 // chat runs the conversation over the lines of In.

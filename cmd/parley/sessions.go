@@ -125,6 +125,7 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 	var b bytes.Buffer
 	tree := newTable("SESSION", "ROLE", "AGENT", "STATE", ">MESSAGES", ">CALLS", ">OWN", ">SUBTREE", ">HELD")
 	unpriced := 0
+	shown := d.Costs()
 	for i, n := range d.Tree {
 		if n.ID == d.Asked {
 			_, _ = fmt.Fprintf(&b, "session %s\nkey     %s\nsince   %s, last change %s\n\n", n.ID, visible(n.Key), stamp(n.Created), stamp(n.Updated))
@@ -137,7 +138,7 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 			state += ": " + n.Outcome
 		}
 		tree.add(strings.Repeat("  ", n.Depth)+string(n.ID), visible(n.Role), visible(n.Agent), state, strconv.Itoa(n.Messages),
-			strconv.FormatInt(n.Usage.Calls, 10), n.Own.String(), n.Subtree.String(), n.Held.String())
+			strconv.FormatInt(n.Usage.Calls, 10), shown.Own(i), shown.Subtree(i), n.Held.String())
 	}
 	if err := printTable(&b, tree, unpriced); err != nil {
 		return err

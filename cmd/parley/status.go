@@ -83,13 +83,13 @@ func printStatus(w io.Writer, st admin.Status) error {
 		dead = fmt.Sprintf("%d, the oldest since %s (parley dead-letters ls)", st.DeadLetters, stamp(st.DeadSince))
 	}
 	line("dead letters   %s", dead)
-	spent := st.Spend.Settled.String()
+	spent, held, ofBudgets := st.Spend.Shown()
 	if st.Spend.Held > 0 {
-		spent += fmt.Sprintf(", and %s held", st.Spend.Held)
+		spent += fmt.Sprintf(", and %s held", held)
 	}
 	line("spent today    %s (%s UTC)", spent, st.Spend.Day)
-	for _, l := range st.Spend.Budgets {
-		line("budget         %s of %s (%s)", l.Spent, l.Limit, l.Name)
+	for i, l := range st.Spend.Budgets {
+		line("budget         %s of %s (%s)", ofBudgets[i], l.Limit, l.Name)
 	}
 	limit := ""
 	if st.Log.MaxBytes > 0 {

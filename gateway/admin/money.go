@@ -27,3 +27,22 @@ func (u *USD) UnmarshalText(b []byte) error {
 	*u = USD(a)
 	return err
 }
+
+// Shown is what was settled and is held as people see it, and what of each budget was
+// spent: what is settled and held today is what the budget of the day has spent.
+func (s Spend) Shown() (settled, held string, budgets []string) {
+	today := costs.NewColumn(costs.Amount(s.Settled), costs.Amount(s.Held))
+	for _, b := range s.Budgets {
+		budgets = append(budgets, today.In(costs.Amount(b.Spent)).Whole())
+	}
+	return today.Part(0), today.Part(1), budgets
+}
+
+// Costs shows the tree's costs, by the places of its nodes, such that they add up.
+func (d SessionDetail) Costs() costs.Tree {
+	nodes := make([]costs.Node, len(d.Tree))
+	for i, n := range d.Tree {
+		nodes[i] = costs.Node{Depth: n.Depth, Own: costs.Amount(n.Own), Subtree: costs.Amount(n.Subtree)}
+	}
+	return costs.NewTree(nodes)
+}

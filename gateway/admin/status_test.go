@@ -101,3 +101,12 @@ func TestDollarsAreExactInJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatWasSpentTodayAddsUp(t *testing.T) {
+	t.Parallel()
+	const little = USD(costs.USD) / 20_000 // half of the last digit
+	settled, held, budgets := Spend{Settled: little, Held: little, Budgets: []Budget{{Spent: 2 * little}}}.Shown()
+	if got := settled + " " + held + " " + budgets[0]; got != "$0.0001 <$0.0001 $0.0001" {
+		t.Error(got)
+	}
+}

@@ -59,10 +59,10 @@ func (d *Desk) agents(ctx context.Context, token string) (string, error) {
 	slices.SortStableFunc(all, func(a, b agent) int { return cmp.Compare(ended(a), ended(b)) })
 	var b strings.Builder
 	b.WriteString("Sub-agents of this conversation, costs by themselves and with those below them:\n\n")
-	now := d.Now()
+	now, shown := d.Now(), ShowCosts(tree)
 	for _, a := range all[:min(len(all), shownAgents)] {
 		fmt.Fprintf(&b, "- %s: %s, depth %d, %s, %s, %s, %s\n", code(Label(a.Session)), doing(a.did), a.Depth-s.Depth,
-			short(a.did.Took(now)), plural(a.did.Calls, "model call"), a.Own.Display(), a.Subtree.Display())
+			short(a.did.Took(now)), plural(a.did.Calls, "model call"), shown.own[a.ID], shown.subtree[a.ID])
 	}
 	if more := len(newest) - shownAgents; more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)

@@ -118,8 +118,12 @@ func (d *Desk) cost(ctx context.Context, by Asker) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("This conversation: %s\nWith its sub-agents: %s\nHere today (UTC): %s",
-		s.Own.Display(), s.Subtree.Display(), settled.Display())
+	tree, err := d.Store.Tree(ctx, s.ID)
+	if err != nil {
+		return "", err
+	}
+	shown := ShowCosts(tree)
+	text := fmt.Sprintf("This conversation: %s\nWith its sub-agents: %s\nHere today (UTC): %s", shown.Own, shown.Total, shown.column.In(settled).Whole())
 	if held > 0 {
 		text += fmt.Sprintf(", and %s held for what is running", held.Display())
 	}
@@ -133,12 +137,8 @@ func (d *Desk) cost(ctx context.Context, by Asker) (string, error) {
 	if left != "" {
 		text += "\nLeft (days are UTC): " + left
 	}
-	tree, err := d.Store.Tree(ctx, s.ID)
-	if err != nil {
-		return "", err
-	}
-	if costs := CostTree(tree); costs != "" {
-		text += "\n\n" + costs
+	if shown.Agents != "" {
+		text += "\n\n" + shown.Agents
 	}
 	return text, nil
 }

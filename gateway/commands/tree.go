@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents/overview"
 )
@@ -17,16 +18,22 @@ const (
 	maxLabel   = 60 // characters of a label
 )
 
-// CostTree draws what the sub-agents of a session cost, each with its own cost
-// and with that of those below it: the ten dearest, the others in one line. tree
-// is the session and all below it; "" when there is nobody below. What is shown
-// is Markdown.
-//
-// The own costs of all, those of the last line included, and that of the session
-// itself add up to what the tree costs.
-func CostTree(tree []sessions.Session) string {
-	if len(tree) < 2 {
-		return ""
+// TreeCosts is what a conversation and its sub-agents have cost, as people see it. All of
+// it adds up: what the conversation itself and what the topmost sub-agents cost with
+// those below them is the whole, and likewise at each sub-agent.
+type TreeCosts struct {
+	Own     string       // the conversation itself
+	Total   string       // with its sub-agents
+	Agents  string       // Markdown: the dearest sub-agents, each below its parent; empty: there are none
+	column  costs.Column // for what stands beside them
+	own     map[sessionkeys.SessionID]string
+	subtree map[sessionkeys.SessionID]string
+}
+
+// ShowCosts shows a conversation with its sub-agents, parents first.
+func ShowCosts(tree []sessions.Session) TreeCosts {
+	if len(tree) == 0 {
+		return TreeCosts{column: costs.NewColumn()}
 	}
 	// A parent costs as much as its children at least, so with the dearest come
 	// all above them.
@@ -34,21 +41,59 @@ func CostTree(tree []sessions.Session) string {
 	slices.SortStableFunc(dearest, func(a, b sessions.Session) int {
 		return cmp.Or(cmp.Compare(b.Subtree, a.Subtree), cmp.Compare(a.Depth, b.Depth))
 	})
+	named := map[sessionkeys.SessionID]bool{}
+	for _, s := range dearest[:min(len(dearest), shownCosts)] {
+		named[s.ID] = true
+	}
+	drawn := overview.Descending(slices.Concat(tree[:1], dearest), nil)
+	nodes := make([]costs.Node, len(drawn))
+	for i, s := range drawn {
+		nodes[i] = costs.Node{Depth: s.Depth, Own: s.Own, Subtree: s.Subtree}
+	}
+	shown := costs.NewTree(nodes)
+	c := TreeCosts{
+		column: shown.Column, Own: shown.Own(0), Total: shown.Subtree(0),
+		own: map[sessionkeys.SessionID]string{}, subtree: map[sessionkeys.SessionID]string{},
+	}
+	for i, s := range drawn {
+		c.own[s.ID], c.subtree[s.ID] = shown.Own(i), shown.Subtree(i)
+	}
+	if len(drawn) > 1 {
+		c.Agents = listAgents(drawn, named, shown)
+	}
+	return c
+}
+
+// Since shows what the conversation has cost since it had cost before, and in all.
+func (c TreeCosts) Since(before, all costs.Amount) (since, total string) {
+	shown := costs.NewColumn(before, all-before)
+	if c.Agents != "" { // of which all is the sum
+		shown = c.column.In(before, all-before)
+	}
+	return shown.Part(1), shown.Whole()
+}
+
+// listAgents lists the sub-agents that are named, and of the others how many they are
+// and what they cost, below their parents: siblings stand by their costs, so that those
+// are the last.
+func listAgents(drawn []sessions.Session, named map[sessionkeys.SessionID]bool, shown costs.Tree) string {
 	var b strings.Builder
-	b.WriteString("Sub-agents, each by itself and with those below it:\n\n")
-	named := min(len(dearest), shownCosts)
-	top := tree[0].Depth + 1
-	for _, s := range overview.Descending(dearest[:named], func(a, b sessions.Session) int { return cmp.Compare(b.Subtree, a.Subtree) }) {
-		fmt.Fprintf(&b, "%s- %s: %s, %s\n", strings.Repeat("  ", s.Depth-top), code(Label(s)), s.Own.Display(), s.Subtree.Display())
-	}
-	if rest := dearest[named:]; len(rest) > 0 {
-		var sum costs.Amount
-		for _, s := range rest {
-			sum += s.Own // a part of what the store added up without overflow
+	b.WriteString("Sub-agents, each by itself and with those below it:\n")
+	for i := 1; i < len(drawn); i++ {
+		s := drawn[i]
+		fmt.Fprintf(&b, "\n%s- ", strings.Repeat("  ", s.Depth-drawn[0].Depth-1))
+		if named[s.ID] {
+			fmt.Fprintf(&b, "%s: %s, %s", code(Label(s)), shown.Own(i), shown.Subtree(i))
+			continue
 		}
-		fmt.Fprintf(&b, "\nand %d more: %s", len(rest), sum.Display())
+		end := i + 1
+		for end < len(drawn) && drawn[end].Depth >= s.Depth {
+			end++
+		}
+		fmt.Fprintf(&b, "%d more: %s", end-i, shown.Siblings(i, end))
+		i = end - 1
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return b.String()
 }
 
 // Label is what a sub-agent is called: the words that a model chose, on one line,

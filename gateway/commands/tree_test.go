@@ -27,7 +27,7 @@ func TestACostTreeShowsEachSubAgentBelowItsParent(t *testing.T) {
 	a, b := relative(root, "a", "look at\n**the** `logs`", 10e9), relative(root, "b", "", 20e9)
 	c, d := relative(b, "c", strings.Repeat("long ", 30), 30e9), relative(a, "d", "free", 0)
 	b.Subtree = 50e9
-	if got := commands.CostTree([]sessions.Session{root}); got != "" {
+	if got := commands.ShowCosts([]sessions.Session{root}).Agents; got != "" {
 		t.Errorf("without sub-agents: %q", got)
 	}
 	want := "Sub-agents, each by itself and with those below it:\n\n" +
@@ -35,76 +35,115 @@ func TestACostTreeShowsEachSubAgentBelowItsParent(t *testing.T) {
 		"  - `" + strings.Repeat("long ", 12) + "…`: $0.0300, $0.0300\n" +
 		"- `look at **the** 'logs'`: $0.0100, $0.0100\n" +
 		"  - `free`: $0.00, $0.00"
-	if diff := cmp.Diff(want, commands.CostTree([]sessions.Session{root, a, b, c, d})); diff != "" {
+	if diff := cmp.Diff(want, commands.ShowCosts([]sessions.Session{root, a, b, c, d}).Agents); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	// Asked of a child, the tree begins at its own level.
-	if got := commands.CostTree([]sessions.Session{b, c}); !strings.Contains(got, "\n\n- `long") {
+	if got := commands.ShowCosts([]sessions.Session{b, c}).Agents; !strings.Contains(got, "\n\n- `long") {
 		t.Errorf("of a child: %q", got)
 	}
 }
 
 // Y03: whatever the tree, everything is in the text once, as a line or in the
 // rest, and the amounts add up. Amounts are whole cents, which are shown exactly.
+// As somebody reads it who adds up the lines: below each line, and in all.
 func TestACostTreeAddsUp(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(200) {
+	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		tree := []sessions.Session{{ID: "s0", Own: costs.Amount(r.IntN(50)) * costs.USD / 100}}
+		amount := func() costs.Amount { return costs.Amount(r.Int64N(int64(10) << r.IntN(38))) }
+		tree := []sessions.Session{{ID: "s0", Own: amount(), Depth: r.IntN(2)}}
 		parents := []int{-1}
 		for i, n := 1, r.IntN(40); i <= n; i++ {
 			at := r.IntN(len(tree))
 			parents = append(parents, at)
-			tree = append(tree, relative(tree[at], fmt.Sprintf("s%d", i), fmt.Sprintf("s%d", i), costs.Amount(r.IntN(50))*costs.USD/100))
+			tree = append(tree, relative(tree[at], fmt.Sprintf("s%d", i), fmt.Sprintf("s%d", i), amount()))
 		}
-		var want costs.Amount
+		tree[0].Subtree = tree[0].Own
 		for i := len(tree) - 1; i > 0; i-- {
 			tree[parents[i]].Subtree += tree[i].Subtree
 		}
-		for _, s := range tree[1:] {
-			want += s.Own
+		shown := commands.ShowCosts(tree)
+		lines, unnamed := listed(t, shown.Agents)
+		if named := len(lines) - len(unnamed); named > 10 || named+sum(unnamed) != len(tree)-1 {
+			t.Errorf("seed %d: %d are named and %d are not, of %d sub-agents", seed, named, sum(unnamed), len(tree)-1)
 		}
-		text := commands.CostTree(tree)
-		var got float64
-		lines, rest, deep := 0, 0, -1
-		least := 1e9
-		for line := range strings.Lines(text) {
-			indent := (len(line) - len(strings.TrimLeft(line, " "))) / 2
-			line = strings.TrimSpace(line)
-			var own, all float64
-			switch {
-			case strings.HasPrefix(line, "- "):
-				lines++
-				_, money, _ := strings.Cut(line, "`: ")
-				if _, err := fmt.Sscanf(money, "$%f, $%f", &own, &all); err != nil || own > all {
-					t.Fatalf("seed %d: %q: %v", seed, line, err)
-				}
-				if indent > deep+1 {
-					t.Errorf("seed %d: %q stands below nobody\n%s", seed, line, text)
-				}
-				deep, least = indent, min(least, all)
-			case strings.HasPrefix(line, "and "):
-				if _, err := fmt.Sscanf(line, "and %d more: $%f", &rest, &own); err != nil {
-					t.Fatalf("seed %d: %q: %v", seed, line, err)
+		// Each line holds what it says, less what the lines below it say.
+		left := []costs.Amount{dollars(t, shown.Total) - dollars(t, shown.Own)}
+		for _, l := range lines {
+			if l.depth+1 > len(left) {
+				t.Fatalf("seed %d: a line stands below nobody\n%s", seed, shown.Agents)
+			}
+			for _, rest := range left[l.depth+1:] {
+				if rest != 0 {
+					t.Fatalf("seed %d: %s are missing\n%s", seed, rest, shown.Agents)
 				}
 			}
-			got += own
+			left = append(left[:l.depth+1], l.subtree-l.own)
+			left[l.depth] -= l.subtree
 		}
-		for _, s := range tree[1:] {
-			if dollars := float64(s.Subtree) / float64(costs.USD); dollars > least+0.001 && !strings.Contains(text, "`"+s.Title+"`") {
-				t.Errorf("seed %d: %s costs %s and is not shown\n%s", seed, s.Title, s.Subtree.Display(), text)
+		for _, rest := range left {
+			if rest != 0 {
+				t.Fatalf("seed %d: of %s, with %s by itself, %s are missing\n%s", seed, shown.Total, shown.Own, rest, shown.Agents)
 			}
 		}
-		if lines > 10 || lines+rest != len(tree)-1 {
-			t.Errorf("seed %d: %d lines and %d more for %d sub-agents", seed, lines, rest, len(tree)-1)
-		}
-		if int64(got*100+0.5) != int64(want/(costs.USD/100)) {
-			t.Errorf("seed %d: the lines sum up to %.2f, not %s\n%s", seed, got, want.Display(), text)
+		if d := dollars(t, shown.Total) - tree[0].Subtree; d < 0 || d >= costs.USD/100 {
+			t.Errorf("seed %d: %s is shown as %s", seed, tree[0].Subtree, shown.Total)
 		}
 	}
 }
 
-// AI10
+// costLine is a line of a cost tree.
+type costLine struct {
+	depth        int
+	own, subtree costs.Amount
+}
+
+// listed reads the lines of a cost tree, and how many sub-agents each of those stands
+// for that name none.
+func listed(t *testing.T, text string) (lines []costLine, unnamed []int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		item := strings.TrimLeft(line, " ")
+		depth := (len(line) - len(item)) / 2
+		what, money, ok := strings.Cut(strings.TrimSpace(item), ": ")
+		if !ok || !strings.HasPrefix(what, "- ") {
+			continue
+		}
+		own, subtree, named := strings.Cut(money, ", ")
+		if !named {
+			n := 0
+			if _, err := fmt.Sscanf(what, "- %d more", &n); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			unnamed = append(unnamed, n)
+			lines = append(lines, costLine{depth, dollars(t, own), dollars(t, own)})
+			continue
+		}
+		lines = append(lines, costLine{depth, dollars(t, own), dollars(t, subtree)})
+	}
+	return lines, unnamed
+}
+
+func sum(ns []int) (all int) {
+	for _, n := range ns {
+		all += n
+	}
+	return all
+}
+
+func dollars(t *testing.T, text string) costs.Amount {
+	t.Helper()
+	if strings.HasPrefix(text, "<") {
+		return 0
+	}
+	a, err := costs.ParseAmount(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 func TestTheDeskKnowsTheSubAgents(t *testing.T) {
 	t.Parallel()
 	d, s, k := desk(t)
@@ -175,9 +214,9 @@ func TestTheDeskKnowsTheSubAgents(t *testing.T) {
 	}
 	d.Now = func() time.Time { return now.Add(90 * time.Second) }
 	got := ask(t, d, k, "agents")
-	contains(t, got, "\n\n- `job 0`: running, depth 1, 1m30s, 1 model call, $0.0100, $0.0100\n- `job 20`: ended early (max iterations), depth 1, 2.5 s, 1 model call, $0.2100, ", "\n- `job 19`: ended, depth 1, 2.5 s, 1 model call, ", "\n- `job 7`: ", "\n\nand 6 more")
+	contains(t, got, "\n\n- `job 0`: running, depth 1, 1m30s, 1 model call, $0.01, $0.01\n- `job 20`: ended early (max iterations), depth 1, 2.5 s, 1 model call, $0.21, ", "\n- `job 19`: ended, depth 1, 2.5 s, 1 model call, ", "\n- `job 7`: ", "\n\nand 6 more")
 	if strings.Contains(got, "`job 6`") {
 		t.Errorf("it is not bounded: %q", got)
 	}
-	contains(t, ask(t, d, k, "cost"), "With its sub-agents: $2.31", "\n- `job 20`: $0.2100, $0.2100\n", "\n- `job 11`: ", "and 11 more: $0.6600")
+	contains(t, ask(t, d, k, "cost"), "With its sub-agents: $2.31", "\n- `job 20`: $0.21, $0.21\n", "\n- `job 11`: ", "\n- 11 more: $0.66")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/gateway"
+	"parley/gateway/commands"
 )
 
 // conversation is the terminal: who types, where, and what is seen.
@@ -202,12 +203,14 @@ func (c *conversation) answered(a gateway.Answer) {
 		this := ""
 		// What a session from an earlier run had cost before is not known.
 		before, seen := c.last[a.Session]
+		tree := commands.ShowCosts(a.Tree)
+		since, all := tree.Since(before.Cost, a.Cost)
 		if seen || c.o.StateDir == "" {
-			this = fmt.Sprintf("this answer %s, ", (a.Cost - before.Cost).Display())
+			this = fmt.Sprintf("this answer %s, ", since)
 		}
 		c.last[a.Session] = a
-		c.screen.line(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, a.Cost.Display()))
-		c.tree(a, before)
+		c.screen.line(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, all))
+		c.tree(a, before, tree)
 	}
 	c.prompt()
 }

@@ -26,12 +26,12 @@ func succeeded(h gateway.Subagent) bool { return h.Outcome == "end_turn" || h.Ou
 
 // tree shows what each sub-agent of the conversation has cost, when the answer
 // had some.
-func (c *conversation) tree(a, before gateway.Answer) {
+func (c *conversation) tree(a, before gateway.Answer, shown commands.TreeCosts) {
 	if len(a.Tree) < 2 || len(a.Tree) == len(before.Tree) {
 		return
 	}
-	c.screen.line(fmt.Sprintf("   Of this the conversation itself: %s.", a.Tree[0].Own.Display()))
-	for line := range strings.Lines(strings.ReplaceAll(commands.CostTree(a.Tree), "`", "")) {
+	c.screen.line(fmt.Sprintf("   Of this the conversation itself: %s.", shown.Own))
+	for line := range strings.Lines(strings.ReplaceAll(shown.Agents, "`", "")) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
 			c.screen.line("   " + line)
 		}

@@ -25,7 +25,7 @@ func networks() []network {
 	return []network{
 		describe(network{name: telegram.Network, marksBots: true, render: new(telegram.Channel).Render},
 			func(c *ChannelsConfig) *map[string]TelegramConfig { return &c.Telegram }),
-		describe(network{name: slack.Network, marksBots: true, render: new(slack.Channel).Render},
+		describe(network{name: slack.Network, marksBots: true, commandSign: slack.CommandSign, render: new(slack.Channel).Render},
 			func(c *ChannelsConfig) *map[string]SlackConfig { return &c.Slack }),
 		describe(network{name: signal.Network, render: new(signal.Channel).Render, vital: Config.signalJournals},
 			func(c *ChannelsConfig) *map[string]SignalConfig { return &c.Signal }),
@@ -37,8 +37,10 @@ func networks() []network {
 type network struct {
 	name      string // in addresses, in session keys, and below channels in the configuration
 	marksBots bool   // it says which senders are bots
-	render    func(markdown string) []channels.Body
-	vital     func(c Config) *vital // what this process cannot work without because of it, or nil; may be nil
+	// commandSign is what people type before a command; empty: a slash.
+	commandSign string
+	render      func(markdown string) []channels.Body
+	vital       func(c Config) *vital // what this process cannot work without because of it, or nil; may be nil
 
 	// accounts lists the configured accounts in the order of their names, and
 	// setDefaults fills in what they leave out. Both are set by describe.

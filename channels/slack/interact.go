@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,11 +55,22 @@ func (r *receiver) slash(e *event, payload json.RawMessage) error {
 	return nil
 }
 
-// typed is a text as the bot reads it. What begins with a slash Slack's client keeps
-// for itself, and in threads it offers no slash commands: "!stop" is "/stop".
+// CommandSign stands before a command that is typed as a message: what begins with a
+// slash Slack's client keeps for itself, and in threads it offers no slash commands.
+const CommandSign = "!"
+
+var commandWord = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// typed is a text as the bot reads it: "!stop" is "/stop". Behind an unknown word
+// nothing else may stand: "!stats" is a mistyped command, "!important read this" is text.
 func (r *receiver) typed(text string) string {
-	rest, ok := strings.CutPrefix(text, "!")
-	if word, _, _ := strings.Cut(rest, " "); ok && slices.Contains(r.o.Commands, strings.ToLower(word)) {
+	rest, ok := strings.CutPrefix(text, CommandSign)
+	if !ok {
+		return text
+	}
+	word, _, more := strings.Cut(rest, " ")
+	word = strings.ToLower(strings.TrimRight(word, ".,:;!?…"))
+	if slices.Contains(r.o.Commands, word) || !more && commandWord.MatchString(word) {
 		return "/" + rest
 	}
 	return text

@@ -612,7 +612,7 @@ func TestAnExclamationMarkIsASlash(t *testing.T) {
 	dm := r.dm(t, ann)
 	root := r.say(t, dm, ann, "work", sim.SayOptions{})
 	x.said()
-	for typed, want := range map[string]string{"!stop": "/stop", "!Stop now": "/Stop now", "!important": "!important", "no !stop": "no !stop", "!": "!"} {
+	for typed, want := range map[string]string{"!stop": "/stop", "!Stop now": "/Stop now", "!stop!": "/stop!", "!stats": "/stats", "!important read this": "!important read this", "!9": "!9", "no !stop": "no !stop", "!": "!"} {
 		r.say(t, dm, ann, typed, sim.SayOptions{ThreadTS: root.TS})
 		if m := x.said(); m.Text != want || m.Address.Thread != root.TS {
 			t.Errorf("%q came as %q in %s", typed, m.Text, m.Address.Thread)

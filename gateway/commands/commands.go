@@ -19,12 +19,14 @@ const (
 
 // Command is a line that starts with a slash.
 type Command struct {
-	Name string // without the slash, lower case
+	Name string // without the slash and marks behind it, lower case
 	Args string
 }
 
-// Parse says whether text is a command. Anything that starts with a slash and
-// a letter is one, known or not: a mistyped command is never sent to a model.
+// Parse says whether text is a command. Anything that starts with a slash and a word of
+// letters, digits, "-" and "_" is one, known or not: a mistyped command is never sent to
+// a model. A mark behind the word does not count: "/stop!" is meant. Paths, fractions
+// and whatever else a slash begins are not commands, but text.
 func Parse(text string) (Command, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "/")
 	if !ok || rest == "" {
@@ -34,11 +36,11 @@ func Parse(text string) (Command, bool) {
 	if n := strings.IndexFunc(rest, unicode.IsSpace); n >= 0 {
 		name, args = rest[:n], strings.TrimSpace(rest[n:])
 	}
-	if name == "" {
+	if name = strings.TrimRight(name, ".,:;!?…"); name == "" {
 		return Command{}, false
 	}
 	for i, r := range name {
-		letter, more := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z', r >= '0' && r <= '9' || r == '_'
+		letter, more := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z', r >= '0' && r <= '9' || r == '_' || r == '-'
 		if !letter && (i == 0 || !more) {
 			return Command{}, false // a path, a fraction: not a command
 		}

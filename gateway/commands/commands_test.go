@@ -23,7 +23,7 @@ func TestWhatIsACommandAndWhatIsNot(t *testing.T) {
 		"/stop": "stop", "/STOP": "stop", "/Stop now": "stop now", "  /stop\n": "stop", "/stop\tnow  please ": "stop now  please",
 		"/stop\u00a0now": "stop now", "/stop\u2003": "stop", "/new": "new", "/a_1": "a_1", "/nonsense": "nonsense", "/tmp": "tmp",
 		"": "", "/": "", "/ ": "", "/ stop": "", "//": "", "//stop": "", "stop": "", "a /stop": "", "/usr/bin": "", "/usr/bin ls": "",
-		"/1": "", "/_a": "", "/stop!": "", "/stop,": "", "/stop@bot": "", "/🙂": "", "/stop🙂": "", "/über": "", "🙂 /stop": "",
+		"/1": "", "/_a": "", "/stop!": "stop", "/stop, please": "stop please", "/help?": "help", "/new-chat": "new-chat", "/-new": "", "/...": "", "/etc/passwd what is this file": "", "/a.txt": "", "/stop@bot": "", "/🙂": "", "/stop🙂": "", "/über": "", "🙂 /stop": "",
 		"/\x00stop": "", "/st\xffop": "", "1/2": "", "/\u0130x": "",
 	} {
 		c, ok := commands.Parse(text)
@@ -58,7 +58,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if !strings.HasPrefix(strings.TrimSpace(s), "/") || c.Name == "" || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		if !strings.HasPrefix(strings.TrimSpace(s), "/") || c.Name == "" || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
 			t.Errorf("%q gives %+v", s, c)
 		}
 		if again, ok := commands.Parse(c.String()); !ok || again != c {
@@ -119,7 +119,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 		contains(t, ask(t, d, k, name), "Nothing was said here yet")
 	}
 	contains(t, ask(t, d, k, "help"), "/new", "/stop", "/status", "/cost")
-	contains(t, ask(t, d, k, "nonsense"), "do not know the command /nonsense", "/help")
+	contains(t, ask(t, d, k, "nonsense"), "I do not know the command /nonsense: there are /new, /stop, /status, /cost, /agents and /help.")
 
 	me := sessions.Worker{Name: "w", Nonce: "n"}
 	if err := s.Heartbeat(ctx, me, now.Add(time.Hour)); err != nil {
@@ -216,6 +216,23 @@ func TestWhenTheStoreIsAwayTheDeskDoesNotMakeAnythingUp(t *testing.T) {
 	for _, name := range []string{"status", "cost"} {
 		if text, err := d.Answer(t.Context(), asker(k), commands.Command{Name: name}); !errors.Is(err, errAway) || text != "" {
 			t.Errorf("/%s: %q, %v", name, text, err)
+		}
+	}
+}
+
+func TestAnUnknownCommandIsAnsweredByTheOneThatWasPerhapsMeant(t *testing.T) {
+	t.Parallel()
+	d, _, k := desk(t)
+	for name, want := range map[string]string{
+		"stats": "I do not know the command !stats: did you mean !status?", "new-chat": "I do not know the command !new-chat: did you mean !new?",
+		"tmp":                     "I do not know the command !tmp: there are !new, !stop, !status, !cost, !agents and !help.",
+		strings.Repeat("long", 9): "I do not know that command: there are !new, !stop, !status, !cost, !agents and !help.",
+	} {
+		by := asker(k)
+		by.Sign = "!"
+		got, err := d.Answer(t.Context(), by, commands.Command{Name: name})
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/tools"
 )
 
 // Reader is what the desk looks things up in.
@@ -36,13 +38,14 @@ type Asker struct {
 	Token  string // of the conversation's mailbox
 	From   sessionkeys.Address
 	Sender string // stable id
+	Sign   string // with which commands begin there; empty: a slash
 }
 
 // help is the answer to /help.
-func help() string {
+func help(sign string) string {
 	lines := []string{"I answer when you write to me here, or mention me in a group.", ""}
 	for _, c := range Menu() {
-		lines = append(lines, "/"+c.Name+" – "+c.Does)
+		lines = append(lines, sign+c.Name+" – "+c.Does)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -56,9 +59,10 @@ const (
 
 // Answer is the text that answers c. Only commands of kind AtOnce are answered here.
 func (d *Desk) Answer(ctx context.Context, by Asker, c Command) (string, error) {
+	sign := cmp.Or(by.Sign, "/")
 	switch c.Name {
 	case "help", "start":
-		return help(), nil
+		return help(sign), nil
 	case "status":
 		return d.status(ctx, by.Token)
 	case "cost":
@@ -66,7 +70,26 @@ func (d *Desk) Answer(ctx context.Context, by Asker, c Command) (string, error) 
 	case "agents":
 		return d.agents(ctx, by.Token)
 	}
-	return fmt.Sprintf("I do not know the command /%s. /help lists what I know.", c.Name), nil
+	return unknown(c.Name, sign), nil
+}
+
+const maxName = 32 // characters of an unknown command's name that are said
+
+// unknown names the commands that were perhaps meant, or all.
+func unknown(name, sign string) string {
+	text := "I do not know the command " + sign + name
+	if len(name) > maxName {
+		text = "I do not know that command"
+	}
+	if near := tools.Nearest(name, Names()); len(near) > 0 {
+		return text + ": did you mean " + sign + strings.Join(near, " or "+sign) + "?"
+	}
+	var all []string
+	for _, c := range Menu() {
+		all = append(all, sign+c.Name)
+	}
+	last := len(all) - 1
+	return text + ": there are " + strings.Join(all[:last], ", ") + " and " + all[last] + "."
 }
 
 func (d *Desk) find(ctx context.Context, token string) (m sessions.Mailbox, s sessions.Session, found bool, err error) {

@@ -65,6 +65,8 @@ type Source struct {
 	// MarksBots: its network says which senders are bots. Where it does not, who
 	// writes as a bot would is taken for one (Limits.BotLoop).
 	MarksBots bool
+	// CommandSign is what people type before a command in its network; empty: a slash.
+	CommandSign string
 }
 
 // Intake takes events. Its fields are set before the first Accept.

@@ -579,3 +579,24 @@ func TestHeeds(t *testing.T) {
 		}
 	}
 }
+
+func TestACommandThatNobodySaidToTheBotIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"/foo", "/help"} {
+		var w world
+		in := w.intake(intake.Access{Everyone: true, Groups: []string{kitchen}})
+		m := group(ann, text)
+		m.Mentioned = false
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if w.trace() != 0 {
+			t.Errorf("%s: %d answers, requests and messages, counted %v", text, w.trace(), w.counts)
+		}
+		m = group(ann, text)
+		m.Mentioned, m.Event = true, "e2"
+		if err := in.Accept(t.Context(), m); err != nil || len(w.notices) != 1 || len(w.published) != 0 {
+			t.Errorf("%s, said to it: %d answers, %d messages, %v", text, len(w.notices), len(w.published), err)
+		}
+	}
+}

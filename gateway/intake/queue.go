@@ -22,7 +22,7 @@ func (i *Intake) carryOutCommand(ctx context.Context, e *event) (outcome, error)
 	case e.command.Kind() == commands.Control:
 		return stop, i.requestStop(ctx, e)
 	}
-	text, err := i.Desk.Answer(ctx, commands.Asker{Token: e.key.Token(), From: e.Address, Sender: e.Sender.ID}, e.command)
+	text, err := i.Desk.Answer(ctx, commands.Asker{Token: e.key.Token(), From: e.Address, Sender: e.Sender.ID, Sign: e.source.CommandSign}, e.command)
 	if err != nil {
 		return stop, fmt.Errorf("answer %s: %w", e.command, err)
 	}

@@ -35,13 +35,18 @@ func failed(t testing.TB, err error) *channels.Error {
 
 // page is a log that can be read.
 type page struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{} // closed at the next line; nil: nobody waits
 }
 
 func (p *page) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
 	return p.text.Write(b)
 }
 
@@ -54,8 +59,21 @@ func (p *page) String() string {
 // await waits until text was written.
 func (p *page) await(t testing.TB, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(p.String(), text); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	limit := time.After(patience)
+	for {
+		p.mu.Lock()
+		found := strings.Contains(p.text.String(), text)
+		if p.changed == nil {
+			p.changed = make(chan struct{})
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-changed:
+		case <-limit:
 			t.Fatalf("%q is never said:\n%s", text, p.String())
 		}
 	}

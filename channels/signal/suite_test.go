@@ -381,50 +381,61 @@ func (a *attachedRig) AwaitAcknowledged(ctx context.Context, n int) error {
 
 // watched is an observer that remembers.
 type watched struct {
-	mu     sync.Mutex
-	up     bool
-	ups    int
-	downs  int
-	again  int
-	events int
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change; nil: nobody waits
+	up      bool
+	ups     int
+	downs   int
+	again   int
+	events  int
 }
 
 // await waits until what was observed is so.
 func (w *watched) await(t testing.TB, what string, so func(*watched) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	limit := time.After(patience)
+	for {
 		w.mu.Lock()
 		done := so(w)
+		if w.changed == nil {
+			w.changed = make(chan struct{})
+		}
+		changed := w.changed
 		w.mu.Unlock()
 		if done {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-changed:
+		case <-limit:
 			t.Fatalf("never: %s", what)
 		}
 	}
 }
 
-func (w *watched) Up(_ string, up bool) {
+// note changes what was observed.
+func (w *watched) note(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.up = up; up {
-		w.ups++
-	} else {
-		w.downs++
+	change()
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
 	}
 }
 
-func (w *watched) Reconnected(string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.again++
+func (w *watched) Up(_ string, up bool) {
+	w.note(func() {
+		if w.up = up; up {
+			w.ups++
+		} else {
+			w.downs++
+		}
+	})
 }
 
-func (w *watched) Event(string, time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.events++
-}
+func (w *watched) Reconnected(string) { w.note(func() { w.again++ }) }
+
+func (w *watched) Event(string, time.Time) { w.note(func() { w.events++ }) }
 
 func (w *watched) SendRetried(_, _ string) {}

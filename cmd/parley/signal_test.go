@@ -39,11 +39,15 @@ func TestASignalAccountIsOperatedThroughTheGateway(t *testing.T) {
 	})
 	_, m := sims(t, model.Echo)
 	config := inSignalOnly(t, world.URL(), m.URL(), number)
-	start(t, environment, "run", "--config", config)
-	waitFor(t, "the gateway to answer", func() bool {
-		_, err := admin.NewClient(filepath.Join(filepath.Dir(config), "state", "admin.sock")).Status(ctx)
-		return err == nil
-	})
+	start(t, environment, "run", "--config", config).err.awaitLines(t, 1, "started")
+	inWorld := func(what string, done func(signal.Book) bool) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if _, err := world.Await(ctx, done); err != nil {
+			t.Fatalf("waiting for %s: %v", what, err)
+		}
+	}
 
 	type result struct {
 		status    int
@@ -54,7 +58,7 @@ func TestASignalAccountIsOperatedThroughTheGateway(t *testing.T) {
 		status, out, said := asked(t, "signal", "link", "-c", config)
 		linked <- result{status, out, said}
 	}()
-	waitFor(t, "a device to be linked", func() bool { return len(world.Linking()) == 1 })
+	inWorld("a device to be linked", func(signal.Book) bool { return len(world.Linking()) == 1 })
 	uri := world.Linking()[0]
 	if err := world.Scan(uri, number); err != nil {
 		t.Fatal(err)
@@ -67,7 +71,7 @@ func TestASignalAccountIsOperatedThroughTheGateway(t *testing.T) {
 		!strings.HasSuffix(l.out, "Linked to "+number+". parley starts signal-cli for it within a minute; parley status shows the channel as up.\n") {
 		t.Errorf("link ended with %d: %s\n%s", l.status, l.said, l.out)
 	}
-	waitFor(t, "the account to receive", func() bool { return world.Books().Receiving[number] })
+	inWorld("the account to receive", func(b signal.Book) bool { return b.Receiving[number] })
 	if status, _, said := asked(t, "signal", "link", "-c", config); status != exitFailed || !strings.Contains(said, "already") {
 		t.Errorf("a second time link ended with %d: %s", status, said)
 	}
@@ -82,14 +86,18 @@ func TestASignalAccountIsOperatedThroughTheGateway(t *testing.T) {
 	if _, err := world.Say(signal.Chat{}, person, "hello", signal.SayOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the answer", func() bool { return len(world.Books().Messages) == 1 })
+	inWorld("the answer", func(b signal.Book) bool { return len(b.Messages) == 1 })
 	var groups admin.SignalGroups
-	waitFor(t, "the invitation to be accepted", func() bool {
+	// Each look is a process, so there is no need to pause between them.
+	for deadline := time.Now().Add(patience); len(groups.Groups) != 2 || !groups.Groups[0].Member; {
+		if time.Now().After(deadline) {
+			t.Fatalf("the invitation is not accepted: %+v", groups)
+		}
+		groups = admin.SignalGroups{}
 		if err := json.Unmarshal([]byte(saidOf(t, "signal", "groups", "--json", "-c", config)), &groups); err != nil {
 			t.Fatal(err)
 		}
-		return len(groups.Groups) == 2 && groups.Groups[0].Member
-	})
+	}
 	golden(t, "groups", saidOf(t, "signal", "groups", "-c", config), `
 ID                                            NAME   MEMBERS  THE ACCOUNT  ACCESS.GROUPS
 Z3JvdXAgMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDE=  Team         2  member       yes
@@ -143,15 +151,6 @@ ops: {listen: "127.0.0.1:0"}
 		t.Fatal(err)
 	}
 	return file
-}
-
-func waitFor(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s", what)
-		}
-	}
 }
 
 // What is drawn has the modules of the code, and light around it.

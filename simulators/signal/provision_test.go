@@ -2,10 +2,10 @@ package signal_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	sim "parley/simulators/signal"
 )
@@ -35,10 +35,10 @@ func TestADeviceIsLinkedBesideADaemonThatRuns(t *testing.T) {
 	go func() {
 		status <- sim.Main([]string{"--config", dir, "link", "-n", "parley"}, getenv, &out, &out)
 	}()
-	for deadline := time.Now().Add(patience); len(w.Linking()) == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody wants to be linked")
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := w.Await(ctx, func(sim.Book) bool { return len(w.Linking()) == 1 }); err != nil {
+		t.Fatalf("nobody wants to be linked: %v", err)
 	}
 	uri := w.Linking()[0]
 	if err := w.Scan(uri, other); err != nil {

@@ -69,12 +69,9 @@ func TestSlackGosOwnServerUnderstandsWhatWeSend(t *testing.T) {
 	}
 }
 
-// Events do not come in envelopes there, so they come in requests; names and the
-// bot's own account are as that server says.
-func TestSlackGosOwnServerTellsWhoWeAre(t *testing.T) {
-	t.Parallel()
-	s := startTheirs(t)
-	ch := s.channel(t)
+// receive has ch receive until the test ends, and returns what it takes once it does.
+func (s *theirs) receive(t *testing.T, ch *slack.Channel) <-chan channels.Message {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	taken := make(chan channels.Message, 1)
@@ -91,6 +88,16 @@ func TestSlackGosOwnServerTellsWhoWeAre(t *testing.T) {
 		}
 	})
 	<-s.up
+	return taken
+}
+
+// Events do not come in envelopes there, so they come in requests; names and the
+// bot's own account are as that server says.
+func TestSlackGosOwnServerTellsWhoWeAre(t *testing.T) {
+	t.Parallel()
+	s := startTheirs(t)
+	ch := s.channel(t)
+	taken := s.receive(t, ch)
 	p := hello(time.Now())
 	p.body = strings.Replace(p.body, "hello", "<@W012A3CDE> hello", 1)
 	if w := bring(t.Context(), ch, p); w.Code != http.StatusOK {
@@ -108,22 +115,7 @@ func TestASharedPostIsItsAuthors(t *testing.T) {
 	t.Parallel()
 	s := startTheirs(t)
 	ch := s.channel(t)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	taken := make(chan channels.Message, 1)
-	go func() {
-		ended <- ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
-			taken <- m
-			return nil
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Receive ended with: %v", err)
-		}
-	})
-	<-s.up
+	taken := s.receive(t, ch)
 	mallory := channels.Sender{ID: "U0MAL", Name: "Mallory"}
 	for i, c := range []struct {
 		fields    string

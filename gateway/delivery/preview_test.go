@@ -167,12 +167,7 @@ func TestAnEditIsRepeatedWithoutAMark(t *testing.T) {
 		return nil
 	}
 	p := r.start()
-	r.begin("a", "t1")
-	p.show("a", "t1", "half")
-	r.await("a preview", func() bool { return r.counted("first") == 1 })
-	r.finish("a", "t1", "whole")
-	p.wake()
-	r.delivered()
+	p.answerAfterHalf()
 	r.wantCalls("send a half", "edit a whole in id1", "edit a whole in id1")
 	r.await("it to be counted", func() bool { return r.counted("sent ok") == 1 })
 }
@@ -187,12 +182,7 @@ func TestWhenThePreviewIsGoneTheAnswerIsSent(t *testing.T) {
 		return nil
 	}
 	p := r.start()
-	r.begin("a", "t1")
-	p.show("a", "t1", "half")
-	r.await("a preview", func() bool { return r.counted("first") == 1 })
-	r.finish("a", "t1", "whole")
-	p.wake()
-	r.delivered()
+	p.answerAfterHalf()
 	r.wantCalls("send a half", "edit a whole in id1", "send a whole")
 }
 

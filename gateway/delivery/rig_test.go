@@ -451,6 +451,17 @@ func (p *process) end() {
 
 func (p *process) wake() { p.signals.send(intake.OutboxTopic, intake.OutboxSignal{Channel: "tg"}) }
 
+// answerAfterHalf shows half of an answer in a chat, and has the whole delivered there.
+func (p *process) answerAfterHalf() {
+	p.r.t.Helper()
+	p.r.begin("a", "t1")
+	p.show("a", "t1", "half")
+	p.r.await("a preview", func() bool { return p.r.counted("first") == 1 })
+	p.r.finish("a", "t1", "whole")
+	p.wake()
+	p.r.delivered()
+}
+
 func (p *process) show(chat, turn, text string) {
 	p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: turn, Channel: "tg", To: to(chat), Text: text})
 }

@@ -77,12 +77,7 @@ func TestAnAnswerGoesBesideItsPreviewAfterALongWait(t *testing.T) {
 				return nil
 			}
 			p := r.start(pacing(r.net, func() time.Duration { return c.wait }))
-			r.begin("a", "t1")
-			p.show("a", "t1", "half")
-			r.await("a preview", func() bool { return r.counted("first") == 1 })
-			r.finish("a", "t1", "whole")
-			p.wake()
-			r.delivered()
+			p.answerAfterHalf()
 			r.wantCalls(c.calls...)
 		})
 	}

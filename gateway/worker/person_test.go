@@ -98,17 +98,24 @@ func TestTurnsAreCountedByPerson(t *testing.T) {
 	})
 }
 
+// lineUp has the first person's turn in thread 1 wait at the gate x, and their turns in
+// the threads up to last wait behind it, in their order.
+func (r *rig) lineUp(last int) {
+	r.t.Helper()
+	r.bring(r.inThread(1, 1, "wait x"))
+	r.atGate("x")
+	for thread := 2; thread <= last; thread++ {
+		r.bring(r.inThread(1, thread, "hello"))
+		r.waitBehind(thread - 1)
+	}
+}
+
 func TestAPersonsTurnsComeInTheirOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.start("w", personTurns(8, 1))
-		r.bring(r.inThread(1, 1, "wait x"))
-		r.atGate("x")
-		for thread := 2; thread <= 9; thread++ {
-			r.bring(r.inThread(1, thread, "hello"))
-			r.waitBehind(thread - 1)
-		}
+		r.lineUp(9)
 		r.open("x")
 		r.idle()
 		if got := r.threadsAnswered(); !slices.Equal(got, strings.Fields("1 2 3 4 5 6 7 8 9")) {
@@ -124,12 +131,7 @@ func TestWhoWaitsBehindThemselvesAndWhoWaitsForASlotTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.start("w", personTurns(2, 1))
-		r.bring(r.inThread(1, 1, "wait x"))
-		r.atGate("x")
-		for thread := 2; thread <= 4; thread++ {
-			r.bring(r.inThread(1, thread, "hello"))
-			r.waitBehind(thread - 1)
-		}
+		r.lineUp(4)
 		r.bring(r.inThread(2, 20, "wait y"))
 		r.atGate("y") // no slot is free any more
 		for p := 3; p <= 5; p++ {
@@ -151,10 +153,7 @@ func TestStopIsHeardWhileATurnWaitsBehindItsPersons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.start("w", personTurns(8, 1))
-		r.bring(r.inThread(1, 1, "wait x"))
-		r.atGate("x")
-		r.bring(r.inThread(1, 2, "hello"))
-		r.waitBehind(1)
+		r.lineUp(2)
 		r.bring(r.inThread(1, 2, "/stop"))
 		r.await("the stop", func() bool { return slices.Equal(r.threadsAnswered(), []string{"2"}) })
 		r.waitBehind(0)

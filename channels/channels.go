@@ -195,6 +195,7 @@ const (
 	Edited     EventKind = "edited"     // MessageID is the message's own, Text what it says now, perhaps the same as before
 	Pressed    EventKind = "pressed"    // a button
 	Membership EventKind = "membership" // the bot was added, removed, blocked: Message.Closed says which
+	Deleted    EventKind = "deleted"    // a message was taken back, which MessageID names, by its sender or an admin
 	// Migrated: the chat Address has a new id, Message.MovedTo. It is the
 	// network that says so, whoever the sender is, who may be anonymous. It may
 	// come twice, once from either side of the move.
@@ -251,6 +252,9 @@ type Message struct {
 	// Around is a reference to what others said there before, and did not say to the
 	// bot: Fetch brings it as an Attachment of the kind Around. Empty: there is none.
 	Around string `json:"around,omitempty"`
+
+	// Fades is how long after it the network takes the message away; 0: it stays.
+	Fades time.Duration `json:"fades,omitempty"`
 
 	// Closed, with Membership: from now on sends to the chat are refused,
 	// because the bot was removed, blocked or muted there. A later Membership

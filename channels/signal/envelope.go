@@ -49,12 +49,14 @@ type dataMessage struct {
 	Message     *string         `json:"message"`
 	ViewOnce    bool            `json:"viewOnce"`
 	Timer       bool            `json:"isExpirationUpdate"`
+	Expires     int64           `json:"expiresInSeconds"`
 	Quote       *quote          `json:"quote"`
 	Mentions    []mention       `json:"mentions"`
 	Attachments []attachment    `json:"attachments"`
 	Sticker     json.RawMessage `json:"sticker"`
 	Reaction    json.RawMessage `json:"reaction"`
-	Delete      json.RawMessage `json:"remoteDelete"`
+	Delete      *deletion       `json:"remoteDelete"`
+	AdminDelete *deletion       `json:"adminDelete"` // since 0.14
 	Story       json.RawMessage `json:"storyContext"`
 	Group       *groupInfo      `json:"groupInfo"`
 }
@@ -62,6 +64,15 @@ type dataMessage struct {
 type groupInfo struct {
 	ID   string `json:"groupId"`
 	Type string `json:"type"` // DELIVER, UPDATE or QUIT
+}
+
+// deletion takes a message back: one of the sender's own, or of whom it names.
+type deletion struct {
+	Timestamp    int64  `json:"timestamp"`
+	Target       int64  `json:"targetTimestamp"`
+	TargetSent   int64  `json:"targetSentTimestamp"` // before targetTimestamp was there
+	AuthorNumber string `json:"targetAuthorNumber"`
+	AuthorUUID   string `json:"targetAuthorUuid"`
 }
 
 type quote struct {

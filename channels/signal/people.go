@@ -141,14 +141,21 @@ func (s *said) text(chat, id string) string {
 // edited notes that the message id is another version of target, and gives the
 // first one.
 func (s *said) edited(id, target string) (first string) {
+	first = s.first(target)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first = target
-	if f, ok := s.firsts[target]; ok {
-		first = f
-	}
 	s.keep(id, first)
 	return first
+}
+
+// first is the id of the first version of a message, by that of any.
+func (s *said) first(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.firsts[id]; ok {
+		return f
+	}
+	return id
 }
 
 // keep notes an edit. The caller holds mu.

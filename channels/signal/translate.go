@@ -200,8 +200,8 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 		m.Problem, e.regroup = "a change of a group", true
 	case there(d.Reaction):
 		m.Problem = "a reaction"
-	case there(d.Delete):
-		m.Problem = "a message was deleted"
+	case d.Delete != nil || d.AdminDelete != nil:
+		r.deleted(m, d)
 	case there(d.Story):
 		m.Problem = "an answer to a story"
 	case d.Timer:
@@ -230,6 +230,7 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 		return
 	}
 	m.Kind = channels.Said
+	m.Fades = time.Duration(min(max(0, d.Expires), mostFades)) * time.Second
 	r.speak(e, text, d.Mentions)
 	toUs := r.reply(m, d.Quote)
 	if m.Address.Kind == sessionkeys.DM {
@@ -238,6 +239,24 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 	}
 	m.Mentioned = m.Mentioned || toUs
 	e.mentions = d.Mentions
+}
+
+// mostFades bounds what Signal says of how long a message stays, in seconds: its own
+// clients offer up to four weeks.
+const mostFades = 1 << 30
+
+// deleted fills in which message was taken back, by its author or an admin.
+func (r *receiver) deleted(m *channels.Message, d *dataMessage) {
+	m.Problem = "a message was deleted"
+	x, author := d.Delete, m.Sender.ID
+	if x == nil {
+		x = d.AdminDelete
+		author, _ = r.people.same(strings.ToLower(aciOf(x.AuthorUUID)), numberOf(x.AuthorNumber))
+	}
+	target := cmp.Or(x.Timestamp, x.Target, x.TargetSent)
+	if target > 0 && author != "" {
+		m.Kind, m.MessageID = channels.Deleted, r.said.first(messageID(target, author))
+	}
 }
 
 // speak fills in the text.

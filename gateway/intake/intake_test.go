@@ -199,6 +199,7 @@ var leadsTo = map[channels.EventKind]string{
 	channels.Membership: "", // the network says so, not the sender: see chats_test.go
 	channels.Migrated:   "",
 	channels.Unhandled:  "ignored tg unsupported",
+	channels.Deleted:    "ignored tg unsupported",
 	channels.Unreadable: "dead tg unreadable",
 }
 

@@ -253,6 +253,10 @@ type Message struct {
 	// bot: Fetch brings it as an Attachment of the kind Around. Empty: there is none.
 	Around string `json:"around,omitempty"`
 
+	// Heard is what others said there before, and did not say to the bot, where no
+	// network keeps it to be fetched. Adapters leave it to intake, which is configured
+	// to keep it: bounded, oldest first, all Untrusted.
+	Heard []Quote `json:"heard,omitempty"`
 	// Fades is how long after it the network takes the message away; 0: it stays.
 	Fades time.Duration `json:"fades,omitempty"`
 
@@ -287,7 +291,8 @@ func (m Message) Blank() bool {
 	return m.Text == "" && len(m.Attachments) == 0 && len(m.Forwarded) == 0
 }
 
-// Bytes counts what of m a model would read beside its files.
+// Bytes counts what of m a model would read beside its files and what was said around
+// it, which have bounds of their own.
 func (m Message) Bytes() int {
 	n := len(m.Text)
 	if m.ReplyTo != nil {

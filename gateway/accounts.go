@@ -3,6 +3,8 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,6 +21,7 @@ type account struct {
 	path         string // in the configuration: channels.telegram.main
 	agent        string
 	access       intake.Access
+	groupContext int // messages that were not said to the bot
 	budgetPerDay string
 	waiting      worker.Waiting
 	secrets      []Secret
@@ -123,3 +126,18 @@ func (c Config) validateChannels(add func(path, format string, args ...any), che
 
 // heeds is a channels.Heeds of all accounts.
 func (g *Gateway) heeds(ctx context.Context, m channels.Message) bool { return g.intake.Heeds(ctx, m) }
+
+// mostGroupContext is the most messages of a group that come with a question.
+const mostGroupContext = 200
+
+var errNoGroups = errors.New("it keeps what is said in the groups of access.groups, and none is listed")
+
+func checkGroupContext(n int, a intake.Access) error {
+	switch {
+	case n < 0 || n > mostGroupContext:
+		return fmt.Errorf("%d is not 0 to %d", n, mostGroupContext)
+	case n > 0 && len(a.Groups) == 0:
+		return errNoGroups
+	}
+	return nil
+}

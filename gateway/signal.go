@@ -42,6 +42,8 @@ type SignalConfig struct {
 	ReadReceipts bool          `yaml:"read_receipts"`
 	Agent        string        `yaml:"agent"` // which agent answers; default main
 	Access       intake.Access `yaml:"access"`
+	// GroupContext is as for TelegramConfig.
+	GroupContext int `yaml:"group_context"`
 	// BudgetPerDay, WhileBusy, Debounce and DebounceMax are as for TelegramConfig.
 	BudgetPerDay string           `yaml:"budget_per_day"`
 	WhileBusy    worker.WhileBusy `yaml:"while_busy"`
@@ -56,7 +58,7 @@ func (s SignalConfig) waiting() worker.Waiting {
 // account is what is common to accounts of all networks.
 func (s SignalConfig) account(name string) account {
 	return account{
-		agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(),
+		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(),
 		person: signal.CheckPerson, group: signal.CheckGroup, id: s.Account, idKey: "account", idNoun: "account",
 		open: func(g *Gateway) (channels.Channel, error) {
 			return signal.New(s.options(name, g))
@@ -171,6 +173,7 @@ func (s SignalConfig) validate(c Config, name string, add func(key, format strin
 	check("aci", signal.CheckACI(s.ACI))
 	check("url", signal.CheckURL(s.URL))
 	check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
+	check("group_context", checkGroupContext(s.GroupContext, s.Access))
 	if s.NoteToSelf {
 		if !s.Access.Everyone && !slices.Contains(s.Access.People, s.Account) && !slices.Contains(s.Access.People, s.ACI) {
 			add("note_to_self", "who writes to themselves is a person like another: list the account in access.people")

@@ -59,7 +59,7 @@ const (
 	repliesAll      = "all"
 	repliesMentions = "mentions"
 
-	mostThreadContext = 200
+	mostThreadContext = mostGroupContext
 
 	streamNative = "native"
 	streamEdits  = "edits"

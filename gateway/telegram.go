@@ -24,6 +24,9 @@ type TelegramConfig struct {
 	// Default: parley asks for them by long polls.
 	Webhook telegram.Webhook `yaml:"webhook"`
 	Access  intake.Access    `yaml:"access"`
+	// GroupContext is how many messages of a group in Access.Groups, that were not said
+	// to the bot, its model reads with the next that is; default 0: none is kept.
+	GroupContext int `yaml:"group_context"`
 	// BudgetPerDay is what may be spent on everything that comes by this
 	// account, an amount of dollars or none. Default none.
 	BudgetPerDay string `yaml:"budget_per_day"`
@@ -45,7 +48,7 @@ func (t TelegramConfig) waiting() worker.Waiting {
 // account is what is common to accounts of all networks.
 func (t TelegramConfig) account(name string) account {
 	a := account{
-		agent: t.Agent, access: t.Access, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), secrets: []Secret{t.Token},
+		agent: t.Agent, access: t.Access, groupContext: t.GroupContext, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), secrets: []Secret{t.Token},
 		person: telegram.CheckPerson, group: telegram.CheckGroup, id: telegram.Bot(t.Token), idKey: "token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
 			return telegram.New(telegram.Options{
@@ -85,5 +88,6 @@ func (t TelegramConfig) validate(_ Config, _ string, add func(key, format string
 	}
 	check("api_url", telegram.CheckAPIURL(t.APIURL))
 	check("pace", telegram.CheckPace(t.Pace))
+	check("group_context", checkGroupContext(t.GroupContext, t.Access))
 	check("webhook", t.Webhook.Validate(t.APIURL))
 }

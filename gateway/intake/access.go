@@ -108,6 +108,11 @@ func (a Access) serves(at sessionkeys.Address, ids ...string) bool {
 	if a.Everyone || at.Kind == sessionkeys.DM {
 		return true
 	}
+	return a.lists(at, ids...)
+}
+
+// lists says whether the chat is one of the groups that are written down.
+func (a Access) lists(at sessionkeys.Address, ids ...string) bool {
 	listed := func(id string) bool { return slices.Contains(a.Groups, id) }
 	return listed(at.Peer) || slices.ContainsFunc(ids, listed)
 }

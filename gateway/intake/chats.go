@@ -41,7 +41,7 @@ func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
 	case e.Kind == channels.Migrated:
 		return stop, i.moved(ctx, e.Message, e.chat)
 	case e.Closed:
-		return stop, i.shut(ctx, e.Message)
+		return stop, i.shut(ctx, e.Message, e.chat)
 	case e.chat.Shut:
 		if err := i.Book.Reopen(ctx, chatID(e.Address), i.Now()); err != nil {
 			return stop, fmt.Errorf("open the chat again: %w", err)
@@ -70,7 +70,8 @@ func (i *Intake) moved(ctx context.Context, m channels.Message, chat sessions.Ch
 
 // shut notes that nothing can be sent to a chat any more. What it still runs is
 // stopped: nobody would read the answer, and it costs money.
-func (i *Intake) shut(ctx context.Context, m channels.Message) error {
+func (i *Intake) shut(ctx context.Context, m channels.Message, chat sessions.Chat) error {
+	i.heard.leave(m.Channel, chat.Canonical())
 	c, shut, err := i.Book.Shut(ctx, sessions.Shutting{ID: eventID(m), Chat: chatID(m.Address), At: i.Now()})
 	if err != nil {
 		return fmt.Errorf("note that the chat is closed: %w", err)

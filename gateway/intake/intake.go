@@ -67,6 +67,9 @@ type Source struct {
 	MarksBots bool
 	// CommandSign is what people type before a command in its network; empty: a slash.
 	CommandSign string
+	// GroupContext is how many messages of a group of Access.Groups, that were not said
+	// to the bot, come with the next that is. 0: nothing is kept of them.
+	GroupContext int
 }
 
 // Intake takes events. Its fields are set before the first Accept.
@@ -86,6 +89,7 @@ type Intake struct {
 	loops     loops
 	knocks    knocks
 	strangers strangers
+	heard     overheard
 }
 
 // Accept is a channels.Accept. A nil error means that the event is durably
@@ -128,6 +132,7 @@ func (i *Intake) stages() pipeline {
 			i.changeChat,
 		),
 		nameChatAsKnown,
+		i.hear,
 		i.authorizeSender,
 		i.judgeQuotes,
 		only((*event).mayFollow, i.joinConversation),
@@ -145,7 +150,9 @@ func (i *Intake) stages() pipeline {
 		i.refuseLong,
 		i.carryOutCommand,
 		i.limitQueue,
+		i.addHeard,
 		i.publish,
+		i.forgetHeard,
 		i.rememberPiece,
 	}
 }

@@ -40,7 +40,10 @@ func Long(m channels.Message) bool {
 // Joins says whether m, of the same conversation, belongs to what last is of: by
 // the same person, of the same album, or the next piece of a long text. Between
 // two pieces the sender said nothing else. A command joins nothing.
-func Joins(last, m channels.Message) bool {
+func Joins(last, m channels.Message) bool { return joins(last, Long(last), m) }
+
+// joins is Joins, of a message of which is known whether it is Long.
+func joins(last channels.Message, long bool, m channels.Message) bool {
 	if last.Kind != channels.Said || m.Kind != channels.Said || m.Channel != last.Channel || m.Sender.ID != last.Sender.ID {
 		return false
 	}
@@ -50,7 +53,7 @@ func Joins(last, m channels.Message) bool {
 	if last.Album != "" || m.Album != "" {
 		return last.Album == m.Album
 	}
-	if !Long(last) {
+	if !long {
 		return false
 	}
 	gap := m.ReceivedAt.Sub(last.ReceivedAt)

@@ -16,6 +16,7 @@ type event struct {
 	chat    sessions.Chat
 	key     sessionkeys.Key
 	command commands.Command // without a name: it is none
+	heard   uint64           // up to where Heard was kept; 0: it was not looked for
 }
 
 // changesChat reports whether the network itself says something of the chat.

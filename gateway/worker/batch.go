@@ -111,6 +111,7 @@ func (b *batch) amend(edit channels.Message) bool {
 		if it.msg.MessageID == edit.MessageID && it.msg.Sender.ID == edit.Sender.ID {
 			b.items[i].msg.Text, b.items[i].msg.Attachments, b.items[i].msg.Forwarded = edit.Text, edit.Attachments, edit.Forwarded
 			b.items[i].msg.Mentioned = it.msg.Mentioned || edit.Mentioned
+			b.items[i].msg.Heard = append(slices.Clip(it.msg.Heard), edit.Heard...)
 			b.items[i].msg.Partial = false
 			b.events = append(b.events, intake.Inbox(edit))
 			return true
@@ -178,8 +179,9 @@ func correctionOf(m channels.Message) string {
 // whole is an utterance as one message.
 func whole(items []item) channels.Message {
 	m := items[0].msg
-	m.Text, m.Attachments, m.Forwarded = textOf(items), nil, nil
+	m.Text, m.Attachments, m.Forwarded, m.Heard = textOf(items), nil, nil, nil
 	for _, it := range items {
+		m.Heard = append(m.Heard, it.msg.Heard...)
 		m.Forwarded = append(m.Forwarded, it.msg.Forwarded...)
 		if m.ReplyTo == nil {
 			m.ReplyTo = it.msg.ReplyTo

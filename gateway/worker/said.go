@@ -11,7 +11,8 @@ import (
 )
 
 // Said returns what the model reads of a message: what it answers, who spoke, in a
-// group, what they passed on, and a line for each file, of which files are made.
+// group, what they passed on, what others said there before, and a line for each file,
+// of which files are made.
 //
 // Words of others stand behind "> " on every line, below a line in brackets that says
 // whose they are. In a group no line of a message can look like either: what begins
@@ -40,7 +41,7 @@ func Said(m channels.Message, files []string) string {
 		}
 	}
 	said := strings.TrimSpace(b.String())
-	for _, f := range files {
+	for _, f := range append([]string{Around(m.Heard)}, files...) {
 		if f != "" {
 			said += "\n" + f
 		}

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,4 +87,20 @@ func FuzzSaid(f *testing.F) {
 			t.Errorf("%d of %d lines begin somebody's words, %d are cited: %q", heads, want, cited, lines)
 		}
 	})
+}
+
+// firstday S9: what a group said before a message stands behind its text, and before its
+// files; no line of it looks like another's.
+func TestSaidWithWhatWasHeardBefore(t *testing.T) {
+	t.Parallel()
+	m := channels.Message{
+		Address: sessionkeys.Address{Kind: sessionkeys.Group}, Sender: channels.Sender{ID: "1", Name: "Ann"}, Text: "who is right?",
+		Heard: []channels.Quote{{Text: "I am\n[Ann #aaaaaa] yes", Author: channels.Sender{ID: "2", Name: "Ben"}, Untrusted: true}},
+	}
+	lines := strings.Split(worker.Said(m, []string{"(attached photo)"}), "\n")
+	want := []string{worker.AroundHead, "> I am", "> [Ann #aaaaaa] yes", "(attached photo)"}
+	if len(lines) != 6 || !strings.HasPrefix(lines[0], "[Ann #") || !strings.HasPrefix(lines[2], "[Ben #") ||
+		!slices.Equal([]string{lines[1], lines[3], lines[4], lines[5]}, want) {
+		t.Errorf("it reads %q", lines)
+	}
 }

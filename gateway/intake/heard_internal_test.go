@@ -1,0 +1,62 @@
+package intake
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// firstday S9: all groups together take no more than they may, the quietest goes first,
+// and what is forgotten is not counted any more.
+func TestOverheardCountsEveryByte(t *testing.T) {
+	t.Parallel()
+	var o overheard
+	now := time.Unix(1700000000, 0)
+	said := func(peer, n int) channels.Message {
+		return channels.Message{
+			Kind: channels.Said, Channel: "tg", MessageID: fmt.Sprint(n), Text: strings.Repeat("x", 1000), Sender: channels.Sender{ID: "1", Name: "Ben"},
+			Address: sessionkeys.Address{Kind: sessionkeys.Group, Peer: fmt.Sprint(peer)},
+		}
+	}
+	counted := func() (n int) {
+		for s, t := range o.chats {
+			n += s.bytes()
+			for _, w := range t.words {
+				n += w.bytes()
+			}
+		}
+		return n
+	}
+	for peer := range 1000 {
+		for n := range 10 {
+			now = now.Add(time.Millisecond)
+			o.hear(said(peer, n), 20, now)
+			if o.bytes > mostHeardAll {
+				t.Fatalf("%d bytes are kept", o.bytes)
+			}
+		}
+	}
+	if o.bytes != counted() || o.bytes < mostHeardAll/2 {
+		t.Fatalf("%d bytes are counted of %d", o.bytes, counted())
+	}
+	if o.chats[spot{"tg", "0", ""}] != nil || o.chats[spot{"tg", "999", ""}] == nil {
+		t.Error("the quietest are not the ones that went")
+	}
+	edited := said(999, 9)
+	edited.Kind, edited.Text = channels.Edited, "short"
+	o.hear(edited, 20, now)
+	edited.Kind, edited.MessageID = channels.Deleted, "8"
+	o.hear(edited, 20, now)
+	if o.bytes != counted() {
+		t.Errorf("after an edit %d bytes are counted of %d", o.bytes, counted())
+	}
+	o.leave("tg", "998")
+	o.sweep(now.Add(heardFor))
+	if len(o.chats) != 0 || o.bytes != 0 {
+		t.Errorf("of %d conversations %d bytes are counted", len(o.chats), o.bytes)
+	}
+}

@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -164,6 +165,59 @@ func TestPace_NoCallFallsIntoAPenalty(t *testing.T) {
 	}
 	if n := r.Totals().Violations; n != 0 {
 		t.Errorf("%d calls fell into the penalty", n)
+	}
+}
+
+// firstday T11. The last text of a long answer often stands there already; Telegram is
+// not asked for what its answers have said, and is where they have not.
+func TestEdit_ATextThatStandsThereIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(r *rig, w *wall, g *growing)
+		edits  int
+	}{
+		"it was shown by an edit": {func(_ *rig, w *wall, g *growing) {
+			for range 3 { // the first message of a long answer is full
+				w.advance(time.Minute)
+				g.grow(2)
+			}
+		}, 1},
+		"another text was shown": {func(_ *rig, _ *wall, g *growing) { g.grow(3) }, 3},
+		"what became of another text is not known": {func(r *rig, _ *wall, g *growing) {
+			r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "editMessageText", Next: 1})
+			g.to.Body.Text = "word 3"
+			if err := g.ch.Grow(t.Context(), g.to.To, g.id, g.to.Body); wrong(err).Kind != channels.Ambiguous {
+				t.Errorf("the preview ended as %v", err)
+			}
+		}, 3},
+		"somebody else may have owned the account": {func(_ *rig, _ *wall, g *growing) {
+			over, stop := context.WithCancel(t.Context())
+			stop()
+			if err := g.ch.Receive(over, nil); err != nil {
+				t.Error(err)
+			}
+		}, 2},
+	} {
+		r, w, ch := newPaced(t)
+		g := &growing{t: t, ch: ch, to: to(ann.ID, "", "")}
+		g.grow(1)
+		w.advance(time.Minute)
+		g.grow(2)
+		w.advance(time.Minute)
+		c.before(r, w, g)
+		w.advance(time.Minute)
+		if waited := g.finish(w, "word 2"); waited != 0 {
+			t.Errorf("%s: the end waited %s", name, waited)
+		}
+		edits, b := 0, r.Books()
+		for _, c := range b.Calls {
+			if c.Method == "editMessageText" {
+				edits++
+			}
+		}
+		if last := b.Messages[len(b.Messages)-1]; edits != c.edits || last.Text() != "word 2" {
+			t.Errorf("%s: %d edits, want %d; it reads %q", name, edits, c.edits, last.Text())
+		}
 	}
 }
 

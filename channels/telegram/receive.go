@@ -51,6 +51,8 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	defer func() { _ = c.Close() }()
+	c.drafts.forgetAll()
+	defer c.drafts.forgetAll()
 	r := &receiver{Channel: c, accept: accept, presses: make(chan string, 64)}
 	r.Loop = r.loop()
 	defer r.MarkDisconnected()

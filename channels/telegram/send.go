@@ -27,14 +27,16 @@ const generalTopic = "1"
 // refusal, so the message never arrives twice. Every other failure is the
 // caller's to repeat or not.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
-	return c.send(ctx, r, final)
+	receipt, _, err := c.send(ctx, r, final)
+	return receipt, err
 }
 
-func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (channels.Receipt, error) {
+// send is Send. It says whether what was sent reads as r.Body does.
+func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channels.Receipt, asIs bool, err error) {
 	const method = "sendMessage"
 	chat, thread, err := place(method, r.To)
 	if err != nil {
-		return channels.Receipt{}, err
+		return channels.Receipt{}, false, err
 	}
 	p := &bot.SendMessageParams{
 		ChatID: chat, Text: r.Body.Text, Entities: entitiesOf(r.Body), LinkPreviewOptions: noPreview(),
@@ -48,21 +50,22 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (channels
 	if r.ReplyTo != "" {
 		id, err := strconv.Atoi(r.ReplyTo)
 		if err != nil {
-			return channels.Receipt{}, refused(method, "the id of the message to answer is not a number")
+			return channels.Receipt{}, false, refused(method, "the id of the message to answer is not a number")
 		}
 		p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 	}
-	for {
+	for asIs = !r.Repeat; ; {
 		result, err := c.inChat(ctx, method, spot{chat, thread}, k, func(ctx context.Context) error {
 			_, err := c.bot.SendMessage(ctx, p)
 			return err
 		})
 		switch {
 		case err == nil:
-			return receipt(method, result)
+			sent, err := receipt(method, result)
+			return sent, asIs, err
 		case len(p.Entities) > 0 && entitiesRefused(err):
 			c.o.Log.Warn("telegram refused entities, sending plain text", "error", err)
-			p.Entities = nil
+			p.Entities, asIs = nil, false
 		case p.MessageThreadID != 0 && topicGone(err):
 			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
 			p.MessageThreadID = 0
@@ -70,7 +73,7 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (channels
 			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
 			p.MessageThreadID, p.ReplyParameters = 0, nil
 		default:
-			return channels.Receipt{}, err
+			return channels.Receipt{}, false, err
 		}
 	}
 }
@@ -89,31 +92,32 @@ func receipt(method string, result json.RawMessage) (channels.Receipt, error) {
 	return channels.Receipt{MessageID: strconv.FormatInt(sent.MessageID, 10)}, nil
 }
 
-func (c *Channel) edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body, k class) error {
+// edit changes a message. It says whether that reads as b does.
+func (c *Channel) edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body, k class) (asIs bool, err error) {
 	const method = "editMessageText"
 	chat, thread, err := place(method, to)
 	if err != nil {
-		return err
+		return false, err
 	}
 	id, err := strconv.Atoi(messageID)
 	if err != nil {
-		return refused(method, "the id of the message is not a number")
+		return false, refused(method, "the id of the message is not a number")
 	}
 	p := &bot.EditMessageTextParams{
 		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(),
 	}
-	for {
+	for asIs = true; ; {
 		_, err := c.inChat(ctx, method, spot{chat, thread}, k, func(ctx context.Context) error {
 			_, err := c.bot.EditMessageText(ctx, p)
 			return err
 		})
 		switch {
 		case err == nil, says(err, "message is not modified"):
-			return nil
+			return asIs, nil
 		case len(p.Entities) > 0 && entitiesRefused(err):
-			p.Entities = nil
+			p.Entities, asIs = nil, false
 		default:
-			return err
+			return false, err
 		}
 	}
 }

@@ -278,3 +278,50 @@ func TestAnEditThatChangesNothingIsASuccess(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// firstday T11. A preview that lost its entities, or has the mark of a repeat before it,
+// does not read as the answer does: the answer is written over it.
+func TestEdit_APreviewThatReadsOtherwiseIsChanged(t *testing.T) {
+	t.Parallel()
+	calls, refuse := 0, true
+	ch := newCanned(t, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		if form(t, r)["entities"] != "" && refuse {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"ok":false,"error_code":400,"description":"Bad Request: can't parse entities: unsupported"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"ok":true,"result":{"message_id":5}}`)
+	})
+	place, b := to(7, "", "").To, ch.Render("**bold**")[0]
+	begin := func(repeat bool) {
+		t.Helper()
+		if _, err := ch.Begin(t.Context(), channels.Reply{To: place, Body: b, Repeat: repeat}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ends := func(name string, want int) {
+		t.Helper()
+		calls = 0
+		if err := ch.Edit(t.Context(), place, "5", b); err != nil || calls != want {
+			t.Errorf("%s: %d calls, %v, want %d", name, calls, err, want)
+		}
+	}
+	begin(false)
+	refuse = false
+	ends("begun without its entities", 1)
+	begin(true)
+	ends("begun with the mark of a repeat", 1)
+	begin(false)
+	refuse = true
+	if err := ch.Grow(t.Context(), place, "5", channels.Body{Text: "more", Markup: b.Markup}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Grow(t.Context(), place, "5", b); err != nil {
+		t.Fatal(err)
+	}
+	refuse = false
+	ends("grown without its entities", 1)
+	begin(false)
+	ends("as it is to read", 0)
+}

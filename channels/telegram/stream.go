@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"strconv"
 	"sync"
 
@@ -12,8 +13,8 @@ import (
 
 // Begin sends the first of an answer that grows.
 func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
-	receipt, err := c.send(ctx, r, preview)
-	if err == nil {
+	receipt, asIs, err := c.send(ctx, r, preview)
+	if err == nil && asIs {
 		c.drafts.show(r.To, receipt.MessageID, r.Body)
 	}
 	return receipt, err
@@ -25,9 +26,14 @@ func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID st
 	if c.drafts.shows(to, messageID, b) { // a long answer, whose first message is full
 		return nil
 	}
-	err := c.edit(ctx, to, messageID, b, preview)
-	if err == nil {
+	asIs, err := c.edit(ctx, to, messageID, b, preview)
+	var e *channels.Error
+	switch {
+	case err == nil && asIs:
 		c.drafts.show(to, messageID, b)
+	case errors.As(err, &e) && e.Kind == channels.RateLimit: // nothing has changed
+	default:
+		c.drafts.forget(to, messageID)
 	}
 	return err
 }
@@ -41,19 +47,31 @@ func (*Channel) Break(context.Context, sessionkeys.Address, string, channels.Bod
 func (*Channel) End(context.Context, sessionkeys.Address, string) error { return nil }
 
 // Edit changes the text of a message. Repeating it is harmless: a message that
-// reads so already is a success.
+// reads so already is a success. Telegram is not asked to change one that this process
+// saw it make so: the first of a long answer is full before the end. Who has deleted it
+// since has seen it whole.
 func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
-	err := c.edit(ctx, to, messageID, b, final)
-	if err == nil {
-		c.drafts.forget(to, messageID)
+	stands := c.drafts.shows(to, messageID, b)
+	c.drafts.forget(to, messageID)
+	if stands {
+		c.o.Log.Debug(StandsAlready, "chat", to.Peer, "message", messageID)
+		return nil
 	}
+	_, err := c.edit(ctx, to, messageID, b, final)
 	return err
 }
 
+// StandsAlready is what is logged, at level debug, of a message whose final text stood
+// there already, with its chat and its id: Telegram was not asked, so no other book has
+// it.
+const StandsAlready = "a message reads already what it is to read"
+
 const draftsMost = 1024 // messages that grow; of more none is known, which costs an edit
 
-// drafts is what messages that grow read at present. The zero value knows none. Its
-// methods may be called concurrently.
+// drafts is what messages that grow read at present, each with the entities that it was
+// given, by Telegram's own answer: what is in doubt, or was changed on the way, is not
+// known. Only who owns the account changes its messages, those of one chat one after
+// another. The zero value knows none. Its methods may be called concurrently.
 type drafts struct {
 	mu   sync.Mutex // guards read
 	read map[draft][sha256.Size]byte
@@ -85,4 +103,12 @@ func (d *drafts) forget(to sessionkeys.Address, id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.read, draft{to.Peer, id})
+}
+
+// forgetAll forgets what this process showed: another one may own the account, and
+// change it, from now on.
+func (d *drafts) forgetAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = nil
 }

@@ -10,11 +10,15 @@ import (
 )
 
 // Check holds the books to the promises. It believes nothing that parley says,
-// but for the ledger, which it compares with the bill. Nor does it measure time:
+// but for the ledger, which it compares with the bill, and Books.Unasked, which stands for
+// calls that Telegram was not given. Nor does it measure time:
 // what explains a repeat is what was done to the life that did it first, and what
 // that life is seen to have done afterwards.
 func Check(l *Load, b Books) *Report {
 	r := &Report{Questions: l.Questions()}
+	for _, at := range b.Unasked {
+		r.Unasked += len(at)
+	}
 	for _, f := range b.Faults {
 		if f.Stall {
 			r.Stalls++

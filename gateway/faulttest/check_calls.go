@@ -39,7 +39,7 @@ func newCalls(b Books) *calls {
 	for _, e := range b.Bill.Entries {
 		clients[e.ID] = Life(e.Client)
 	}
-	for tag, at := range finals(b.Telegram) {
+	for tag, at := range finals(b) {
 		c.answered[tag] = at
 	}
 	for _, q := range b.Requests {
@@ -61,16 +61,17 @@ func newCalls(b Books) *calls {
 
 // finals is when each question was answered. A preview may show the whole answer
 // while the end of its turn is on its way to a store that does not answer; so it
-// is the last try to change the message, also one that Telegram refused because
-// there was nothing to change, before the chat's next message.
-func finals(b telegram.Book) map[string]time.Time {
+// is the last try to change the message before the chat's next message: also one that
+// Telegram refused because there was nothing to change, or that was not made for that
+// reason.
+func finals(b Books) map[string]time.Time {
 	edits, chats := map[int64][]time.Time{}, map[int64][]telegram.MessageEntry{}
-	for _, c := range b.Calls {
+	for _, c := range b.Telegram.Calls {
 		if c.Method == "editMessageText" {
 			edits[c.ChatID] = append(edits[c.ChatID], c.At)
 		}
 	}
-	for _, m := range b.Messages {
+	for _, m := range b.Telegram.Messages {
 		chats[m.ChatID] = append(chats[m.ChatID], m)
 	}
 	at := map[string]time.Time{}
@@ -82,7 +83,7 @@ func finals(b telegram.Book) map[string]time.Time {
 				continue
 			}
 			final := v.At
-			for _, e := range edits[chat] {
+			for _, e := range slices.Concat(edits[chat], b.Unasked[Message{chat, m.MessageID}]) {
 				if e.After(final) && (i+1 == len(ms) || e.Before(ms[i+1].Versions[0].At)) {
 					final = e
 				}

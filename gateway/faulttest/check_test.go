@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	tg "parley/channels/telegram"
 	"parley/costs"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
@@ -324,6 +325,25 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			b.edited(noon.Add(30 * time.Minute))
 			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
 		}, Repaid},
+		"the last call for an answer made again before its preview, which was whole, became the answer": {func(t *testing.T, _ *Load, b *Books) {
+			b.repaid(3)
+			b.unasked(t, noon.Add(2*time.Hour))
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+		}, ""},
+		"the last call for an answer made again after its preview, which was whole, had become the answer": {func(t *testing.T, _ *Load, b *Books) {
+			b.repaid(3)
+			b.unasked(t, noon.Add(30*time.Minute))
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+		}, Repaid},
+		"the last call for an answer made again, and another message became an answer later": {func(t *testing.T, _ *Load, b *Books) {
+			b.repaid(3)
+			b.unasked(t, noon.Add(2*time.Hour))
+			for m, at := range b.Unasked {
+				delete(b.Unasked, m)
+				b.Unasked[Message{m.Chat, m.ID + 1000}] = at
+			}
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+		}, Repaid},
 		"a call of the model made again after its asker was parted": {func(_ *testing.T, _ *Load, b *Books) {
 			b.again(model.Complete, costs.Settled)
 			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Life: lifeA}}
@@ -427,6 +447,24 @@ func (b *Books) repaid(i int) {
 func (b *Books) edited(at time.Time) {
 	for _, m := range b.Telegram.Messages {
 		b.Telegram.Calls = append(b.Telegram.Calls, telegram.CallEntry{Method: "editMessageText", ChatID: m.ChatID, Status: 400, At: at})
+	}
+}
+
+// unasked lets the logs say that all messages stood as they were to stand.
+func (b *Books) unasked(t *testing.T, at time.Time) {
+	t.Helper()
+	b.Unasked = map[Message][]time.Time{}
+	log := "not JSON\n"
+	for _, m := range b.Telegram.Messages {
+		log += fmt.Sprintf(`{"time":%q,"level":"DEBUG","msg":%q,"channel":"tg","chat":"%d","message":"%d"}`+"\n",
+			at.Format(time.RFC3339Nano), tg.StandsAlready, m.ChatID, m.MessageID)
+	}
+	log += `{"time":"2026-01-01T00:00:00Z","msg":"` + tg.StandsAlready // its life ended here
+	if err := readUnasked([]byte(log), b.Unasked); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Unasked) != len(b.Telegram.Messages) {
+		t.Fatalf("%d of %d messages are read", len(b.Unasked), len(b.Telegram.Messages))
 	}
 }
 

@@ -50,8 +50,12 @@ func (r *Run) Finish() *Report {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	unasked, err := r.unasked()
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	report := Check(r.Load, Books{
-		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.Faults(), Ledger: rows,
+		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.Faults(), Ledger: rows, Unasked: unasked,
 	})
 	report.Extra = report.Calls - r.Load.Calls()
 	report.Violations = append(report.Violations, leaks...)

@@ -19,7 +19,13 @@ type Books struct {
 	Requests []model.Recorded
 	Faults   []Fault
 	Ledger   []costs.Entry
+	// Unasked is when a process had an answer's last text for a message that showed it,
+	// as that process saw Telegram make it, and did not ask Telegram to change it.
+	Unasked map[Message][]time.Time
 }
+
+// Message names a message of the bot.
+type Message struct{ Chat, ID int64 }
 
 // Kind is a kind of violation.
 type Kind string
@@ -56,6 +62,7 @@ type Report struct {
 	Repeats   int // further copies of answers: marked, and explained by a fault
 	Left      int // previews whose id was lost with their sender: the answer is another message
 	Ambiguous int // messages whose sender may not know that they arrived
+	Unasked   int // times that a message stood as it was to stand
 	Faults    int
 	Stalls    int // how often the machine stood still
 	Calls     int // requests on the bill that were not refused
@@ -84,8 +91,8 @@ func (r *Report) Has(k Kind) bool {
 
 // String is the numbers in one line.
 func (r *Report) String() string {
-	s := fmt.Sprintf("%d questions, %d answered, %d told, %d faults, %d repeats of %d in doubt; %d model calls, %d extra, %d cut off; ledger: %d exact, %d in doubt, bill %s",
-		r.Questions, r.Answered, r.Told, r.Faults, r.Repeats, r.Ambiguous, r.Calls, r.Extra, r.Aborted, r.Settled, r.Doubts, r.Billed)
+	s := fmt.Sprintf("%d questions, %d answered, %d told, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off; ledger: %d exact, %d in doubt, bill %s",
+		r.Questions, r.Answered, r.Told, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Settled, r.Doubts, r.Billed)
 	if n := len(r.Resumed); n > 0 {
 		s += fmt.Sprintf("; %d calls went on after %s (median), %s (longest)", n, r.Resumed[n/2].Round(10*time.Millisecond), r.Resumed[n-1].Round(10*time.Millisecond))
 	}

@@ -207,7 +207,8 @@ func (r *Run) config(i int, tg, llm string) (string, error) {
 		// What killed calls may have cost stays held all day.
 		"budgets": "{turn: 1000, session: 10000, person_per_day: 100000, group_per_day: 100000, global_per_day: 1000000}",
 		"ops":     `{listen: "127.0.0.1:0"}`,
-		"log":     "{format: json}",
+		// At this level it is told which messages were not changed, see unasked.
+		"log": "{format: json, level: debug}",
 	}
 	if r.o.Webhook {
 		listen := r.hooks

@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/costs"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -31,17 +33,19 @@ type calls struct {
 	// when the whole answer to a question was first accepted.
 	beyond   map[[32]byte]time.Time
 	answered map[string]time.Time
+	// perhaps is when what may have been a preview, whose id was lost, or an answer was
+	// accepted, and settled are the requests whose answers were stored: with their cost.
+	perhaps map[string]time.Time
+	settled map[string]bool
 }
 
 func newCalls(b Books) *calls {
-	c := &calls{doneTo(b.Faults), map[string]call{}, map[string][]step{}, map[[32]byte]time.Time{}, map[string]time.Time{}}
+	c := &calls{done: doneTo(b.Faults), of: map[string]call{}, steps: map[string][]step{}, beyond: map[[32]byte]time.Time{}, settled: settled(b)}
 	clients := map[string]Life{}
 	for _, e := range b.Bill.Entries {
 		clients[e.ID] = Life(e.Client)
 	}
-	for tag, at := range finals(b) {
-		c.answered[tag] = at
-	}
+	c.answered, c.perhaps = finals(b, c.done)
 	for _, q := range b.Requests {
 		one := call{step: step{clients[q.ID], q.At}, canary: string(canaryIn.Find(q.Body)), question: asks(q.Body)}
 		for i, h := range histories(q) {
@@ -63,8 +67,9 @@ func newCalls(b Books) *calls {
 // while the end of its turn is on its way to a store that does not answer; so it
 // is the last try to change the message before the chat's next message: also one that
 // Telegram refused because there was nothing to change, or that was not made for that
-// reason.
-func finals(b Books) map[string]time.Time {
+// reason. What was sent whole by a life that then came to an end, and was sent again with
+// the mark of a repeat, may have been a preview whose id nobody knew: that is only perhaps.
+func finals(b Books, done done) (answered, perhaps map[string]time.Time) {
 	edits, chats := map[int64][]time.Time{}, map[int64][]telegram.MessageEntry{}
 	for _, c := range b.Telegram.Calls {
 		if c.Method == "editMessageText" {
@@ -74,7 +79,7 @@ func finals(b Books) map[string]time.Time {
 	for _, m := range b.Telegram.Messages {
 		chats[m.ChatID] = append(chats[m.ChatID], m)
 	}
-	at := map[string]time.Time{}
+	answered, perhaps = map[string]time.Time{}, map[string]time.Time{}
 	for chat, ms := range chats {
 		slices.SortFunc(ms, func(a, b telegram.MessageEntry) int { return a.Versions[0].At.Compare(b.Versions[0].At) })
 		for i, m := range ms {
@@ -88,10 +93,41 @@ func finals(b Books) map[string]time.Time {
 					final = e
 				}
 			}
-			earliest(at, tag, final)
+			if len(b.Unasked[Message{chat, m.MessageID}]) == 0 && lostPreview(m, v, tag, ms[i+1:], done) {
+				earliest(perhaps, tag, final)
+			} else {
+				earliest(answered, tag, final)
+			}
 		}
 	}
-	return at
+	return answered, perhaps
+}
+
+// lostPreview says whether m, in which v was the whole answer, may be a preview whose id
+// was lost with the life that sent it: one of the messages behind it repeats it.
+func lostPreview(m telegram.MessageEntry, v telegram.Version, tag string, behind []telegram.MessageEntry, done done) bool {
+	return v.At.Equal(m.Versions[0].At) && slices.ContainsFunc(behind, func(a telegram.MessageEntry) bool {
+		_, of, ok := firstWhole(a)
+		return ok && of == tag && marked(a.Text()) &&
+			(m.Unconfirmed || done.unsure([]step{{Life(v.Client), v.At}}, 0, a.Versions[0].At))
+	})
+}
+
+// settled are the requests with an exact row in the ledger, which is stored in one step
+// with their answers.
+func settled(b Books) map[string]bool {
+	names, all := map[string]string{}, map[string]bool{}
+	for _, e := range b.Bill.Entries {
+		if e.Message != "" {
+			names[e.Message] = e.ID
+		}
+	}
+	for _, row := range b.Ledger {
+		if row.State == costs.Settled {
+			all[cmp.Or(names[row.RequestID], row.RequestID)] = true
+		}
+	}
+	return all
 }
 
 func earliest[K comparable](m map[K]time.Time, k K, at time.Time) {
@@ -151,6 +187,9 @@ func (c *calls) repaid(first, again string) string {
 	}
 	if at, ok := c.answered[f.question]; ok && at.Before(a.at) {
 		return "the answer was sent before"
+	}
+	if at, ok := c.perhaps[f.question]; ok && at.Before(a.at) && c.settled[first] {
+		return "the answer was sent before, and stored"
 	}
 	if !c.done.unsure(steps, slices.Index(steps, f.step), a.at) {
 		return "nothing was done to who asked first"

@@ -344,6 +344,12 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			}
 			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
 		}, Repaid},
+		"the last call for an answer made again after a preview whose id was lost showed it whole": {func(_ *testing.T, _ *Load, b *Books) {
+			b.lost(costs.Interrupted)
+		}, ""},
+		"the last call for an answer made again after it was stored and sent, and its receipt was lost": {func(_ *testing.T, _ *Load, b *Books) {
+			b.lost(costs.Settled)
+		}, Repaid},
 		"a call of the model made again after its asker was parted": {func(_ *testing.T, _ *Load, b *Books) {
 			b.again(model.Complete, costs.Settled)
 			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Life: lifeA}}
@@ -465,6 +471,28 @@ func (b *Books) unasked(t *testing.T, at time.Time) {
 	}
 	if len(b.Unasked) != len(b.Telegram.Messages) {
 		t.Fatalf("%d of %d messages are read", len(b.Unasked), len(b.Telegram.Messages))
+	}
+}
+
+// lost makes the last call of a question once more, by the life that followed a killed
+// one and sent the answer with the mark of a repeat; s is the ledger's word on the first.
+func (b *Books) lost(s costs.State) {
+	b.repaid(3)
+	b.Ledger[3].State, b.Ledger[3].Upper = s, b.Ledger[3].Amount
+	at := b.Requests[3].At
+	b.Faults = []Fault{{At: at.Add(time.Minute), Life: lifeA, Killed: true}}
+	for i := range b.Requests[4:] { // what comes later is of the other life
+		b.Bill.Entries[4+i].Client = lifeB
+	}
+	tag := asks(b.Requests[3].Body)
+	for i, m := range b.Telegram.Messages {
+		if _, of, ok := firstWhole(m); !ok || of != tag {
+			continue
+		}
+		m.MessageID++
+		m.Versions = []telegram.Version{{Text: repeatMark + m.Text(), At: noon.Add(2 * time.Hour), Client: lifeB}}
+		b.Telegram.Messages = slices.Insert(b.Telegram.Messages, i+1, m)
+		break
 	}
 }
 

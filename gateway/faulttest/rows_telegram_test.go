@@ -85,3 +85,25 @@ func TestTelegramMayRefuseAsItDoes(t *testing.T) {
 		}
 	})
 }
+
+// Each turn shows its whole answer for a while before it is stored, and processes are
+// killed meanwhile: what was shown is no answer yet, so it may be asked for again; and
+// when it becomes one Telegram is not asked to change it. (firstday T11)
+func TestAWholePreviewIsNoAnswerBeforeItsTurnIsStored(t *testing.T) {
+	t.Parallel()
+	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+		shape := faulttest.Shape{Tools: -1, Spawns: -1}
+		if !faulttest.Long() {
+			shape.Conversations, shape.Messages = 8, 4
+		}
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
+		run.Always("worker.finish.before=delay:2500ms")
+		run.Start()
+		run.Drive(run.KillRandomly(max(faulttest.Size(25), 3), 8))
+		run.Restart(0) // what is shown is stored by then
+		report := run.Finish()
+		if report.Unasked == 0 || report.Extra == 0 {
+			t.Errorf("%d messages stood already, and %d calls were made again: the row proves nothing", report.Unasked, report.Extra)
+		}
+	})
+}

@@ -60,3 +60,28 @@ func TestOverheardCountsEveryByte(t *testing.T) {
 		t.Errorf("of %d conversations %d bytes are counted", len(o.chats), o.bytes)
 	}
 }
+
+// firstday S9: where words are kept, and where not at all, not even for a moment.
+func TestHearsOnlyWhereItIsWanted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(e *event)
+		want   bool
+	}{
+		"a listed group":               {func(*event) {}, true},
+		"nothing is configured":        {func(e *event) { e.source.GroupContext = 0 }, false},
+		"the bot was removed from it":  {func(e *event) { e.chat.Shut = true }, false},
+		"a direct message":             {func(e *event) { e.Address.Kind = sessionkeys.DM }, false},
+		"a channel":                    {func(e *event) { e.Address.Kind = sessionkeys.Channel }, false},
+		"another group":                {func(e *event) { e.Address.Peer = "2" }, false},
+		"another id of a listed group": {func(e *event) { e.Address.Peer, e.chat.IDs = "2", []string{"1"} }, true},
+		"an event without an id":       {func(e *event) { e.Event = "" }, false},
+	} {
+		e := &event{source: Source{GroupContext: 1, Access: Access{Everyone: true, Groups: []string{"1"}}}}
+		e.Event, e.Address = "e", sessionkeys.Address{Kind: sessionkeys.Group, Peer: "1"}
+		c.change(e)
+		if got := new(Intake).hears(e); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

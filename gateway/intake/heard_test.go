@@ -251,6 +251,13 @@ func TestHeardWordsAreNotThoseOfTheQuestion(t *testing.T) {
 	k.want(k.ask())
 
 	k.now = k.now.Add(time.Minute)
+	k.say(ann, long)
+	k.say(ann, "that was all")
+	if got := k.ask(); len(got) != 2 || got[1] != "that was all" {
+		t.Errorf("what its sender said by itself before is left out: %d", len(got))
+	}
+
+	k.now = k.now.Add(time.Minute)
 	photo := func(album string) channels.Message {
 		m := k.event(ann, "")
 		m.Album, m.Attachments = album, []channels.Attachment{{Kind: "photo", Ref: "r"}}

@@ -225,6 +225,34 @@ func flat(raw json.RawMessage) string {
 
 var pingShape = regexp.MustCompile(`<(?:!(channel|here|everyone)|!subteam\^(S[A-Z0-9]+)|@([UW][A-Z0-9]+))(?:\|[^>]*)?>`)
 
+// nameShape is a name as somebody types it, who is notified where names are looked for.
+var nameShape = regexp.MustCompile(`(?:^|[\s(])@(channel|here|everyone|[a-z0-9][a-z0-9._-]*)`)
+
+func typedNames(text string) (out []string) {
+	for _, m := range nameShape.FindAllStringSubmatch(text, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+var (
+	linkShape  = regexp.MustCompile(`https?://[^\s<>|)\]]+`)
+	mediaShape = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|mp3|mp4|mov)(?:$|[?#])`)
+)
+
+// unfurls lists the links of an app's message under which Slack shows what they lead
+// to: pictures and sounds unless unfurl_media is false, other pages if unfurl_links is
+// true (https://docs.slack.dev/messaging/unfurling-links-in-messages).
+func unfurls(args params, text string) (out []string) {
+	media, pages := args["unfurl_media"] == "" || args.bool("unfurl_media"), args["unfurl_links"] != "" && args.bool("unfurl_links")
+	for _, link := range linkShape.FindAllString(text, -1) {
+		if isMedia := mediaShape.MatchString(link); isMedia && media || !isMedia && pages {
+			out = append(out, link)
+		}
+	}
+	return out
+}
+
 // pings lists whom texts notify when they are shown.
 func pings(texts ...string) []string {
 	var out []string

@@ -153,6 +153,9 @@ type Version struct {
 	// Pings are the people and groups that it notifies: user ids, and channel,
 	// here, everyone.
 	Pings []string `json:"pings,omitempty"`
+	// Unfurls are the links under which Slack shows what they lead to, which it asks
+	// of whoever keeps that.
+	Unfurls []string `json:"unfurls,omitempty"`
 	// Method that made it, Process and Remote who called it.
 	Method  string    `json:"method"`
 	Process string    `json:"process,omitempty"`

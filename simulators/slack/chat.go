@@ -16,6 +16,7 @@ type post struct {
 	metadata json.RawMessage
 	shown    string
 	pings    []string
+	unfurls  []string
 }
 
 // maxText is where Slack cuts a text, maxUpdate what chat.update takes.
@@ -24,6 +25,11 @@ const (
 	maxUpdate   = 4000
 	maxMarkdown = 12_000
 )
+
+// parses is how a method treats a text if it is not said: chat.update takes names that
+// stand in it for mentions, "unlike chat.postMessage"
+// (https://docs.slack.dev/reference/methods/chat.update).
+var parses = map[string]string{"chat.update": "client"}
 
 func readPost(c *call, limit int) (post, *refusal) {
 	p := post{text: c.args["text"]}
@@ -68,6 +74,9 @@ func readPost(c *call, limit int) (post, *refusal) {
 		}
 	}
 	p.pings = pings(p.text, p.shown)
+	if parse := cmp.Or(c.args["parse"], parses[c.method]); parse == "full" || parse == "client" {
+		p.pings = append(p.pings, typedNames(p.text)...)
+	}
 	return p, nil
 }
 
@@ -109,7 +118,7 @@ func readMetadata(raw string) (json.RawMessage, *refusal) {
 // version is a message's next version in the books.
 func (s *Server) version(c *call, p post) Version {
 	return Version{
-		Text: p.text, Shown: p.shown, Blocks: p.blocks, Pings: p.pings, Method: c.method, Process: c.process, Remote: c.remote, At: s.opts.Now(),
+		Text: p.text, Shown: p.shown, Blocks: p.blocks, Pings: p.pings, Unfurls: p.unfurls, Method: c.method, Process: c.process, Remote: c.remote, At: s.opts.Now(),
 	}
 }
 
@@ -124,6 +133,7 @@ func (s *Server) postMessage(c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
+	p.unfurls = unfurls(c.args, p.shown)
 	m, refused := s.compose(c, r, p)
 	if refused != nil {
 		return nil, refused

@@ -227,3 +227,35 @@ func TestPingsAreBooked(t *testing.T) {
 		}
 	}
 }
+
+// A picture is shown unless that is switched off, a page if it is switched on; and
+// chat.update looks for names unless it is told not to.
+func TestUnfurlsAndTypedNamesAreBooked(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.say(general, ann, "hello")
+	const text = "https://a.example/cat.png and https://a.example/page, @ann and mail@here.example"
+	for _, args := range []map[string]any{
+		{}, {"unfurl_links": "true", "unfurl_media": "false"}, {"unfurl_media": "false", "parse": "none"}, {"parse": "full"},
+	} {
+		args["channel"], args["text"] = general.ID, text
+		w.call("chat.postMessage", args)
+	}
+	last := w.Books().Messages[3]
+	w.call("chat.update", map[string]any{"channel": general.ID, "ts": last.TS, "text": text})
+	w.call("chat.update", map[string]any{"channel": general.ID, "ts": last.TS, "text": text, "parse": "none"})
+	ms := w.Books().Messages
+	for i, want := range [][]string{{"https://a.example/cat.png"}, {"https://a.example/page,"}, nil, {"https://a.example/cat.png"}} {
+		if got := ms[i].Versions[0].Unfurls; !slices.Equal(got, want) {
+			t.Errorf("message %d shows %v, want %v", i, got, want)
+		}
+	}
+	for i, want := range [][]string{{"ann"}, {"ann"}, nil} {
+		if got := ms[3].Versions[i].Pings; !slices.Equal(got, want) {
+			t.Errorf("version %d pings %v, want %v", i, got, want)
+		}
+	}
+	if got := ms[0].Versions[0].Pings; got != nil {
+		t.Errorf("chat.postMessage looks for names: %v", got)
+	}
+}

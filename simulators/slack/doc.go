@@ -16,8 +16,8 @@
 //
 // Known differences from the real service: a message keeps the blocks it was
 // posted with (Slack turns markdown blocks into rich_text when it stores them),
-// and text without blocks gets none; links are not unfurled unless [Server.Unfurl]
-// says so; a file is looked through in no time unless LateShare says otherwise,
+// and text without blocks gets none; what Slack would show of a link is booked, and
+// becomes an event only if [Server.Unfurl] says so; a file is looked through in no time unless LateShare says otherwise,
 // and whoever has an upload's URL may post to it until the file is shared; an app
 // sees only conversations of its own workspace; views are opened but nobody fills
 // them in; an agent's session that is processing stays so, and not for an hour; a

@@ -133,3 +133,13 @@ func TestAnExclamationMarkIsASlash(t *testing.T) {
 		}
 	}
 }
+
+func TestS16_AMentionIsWhatSlackCallsSo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t)
+	r.inject(t, `{"type":"app_mention","channel":"C0GENERAL","user":"U0ANN","ts":"1700000000.000100","text":"the name stands in a block"}`)
+	if m := x.next(); m.Kind != channels.Said || !m.Mentioned {
+		t.Errorf("%+v", m)
+	}
+}

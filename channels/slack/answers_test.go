@@ -15,14 +15,24 @@ func TestS22_AnAnswerCallsNobody(t *testing.T) {
 	x := r.run(t)
 	r.say(t, general, ann, "<@"+botUser+"> call all", sim.SayOptions{Raw: true})
 	m := x.said()
-	for _, b := range x.Render("<!channel> <!here> <@U0BOB> <!subteam^S1|@x> & `<!channel>`\n\n```\n<@U0BOB>\n```") {
-		if _, err := x.Send(t.Context(), channels.Reply{To: m.Address, Body: b}); err != nil {
+	for _, b := range x.Render("<!channel> <!here> <@U0BOB> <!subteam^S1|@x> & `<!channel>`\n\n```\n<@U0BOB>\n``` @here and @ann, https://a.example/?secret.png") {
+		sent, err := x.Send(t.Context(), channels.Reply{To: m.Address, Body: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Edit(t.Context(), m.Address, sent.MessageID, b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, m := range r.Books().Messages {
-		if v := m.Versions[0]; len(v.Pings) != 0 {
-			t.Errorf("%q pings %v", v.Shown, v.Pings)
+		for _, v := range m.Versions {
+			if len(v.Pings) != 0 {
+				t.Errorf("%s: %q pings %v", v.Method, v.Shown, v.Pings)
+			}
+			// Slack asks for what it shows, and with it says what the model wrote there.
+			if len(v.Unfurls) != 0 {
+				t.Errorf("%s: %q has Slack ask for %v", v.Method, v.Shown, v.Unfurls)
+			}
 		}
 	}
 }
@@ -40,7 +50,18 @@ func TestS23_ARefusedBlockIsSentAsText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	sent, err := x.Send(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one")[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.plan(t, sim.Fault{Trouble: sim.BlocksRefused, Method: "chat.update", Next: 1})
+	if err := x.Edit(t.Context(), m.Address, sent.MessageID, x.Render("**two**")[0]); err != nil {
+		t.Errorf("an edit: %v", err)
+	}
 	ms := r.Books().Messages
+	if last := ms[len(ms)-1]; len(last.Versions) != 2 || last.Versions[1].Text != "*two*" || len(last.Versions[1].Blocks) > 2 {
+		t.Errorf("the edit shows %+v", last.Versions)
+	}
 	if len(ms) < 4 || len(ms[0].Versions[0].Blocks) > 2 || len(ms[1].Versions[0].Blocks) < 10 {
 		t.Errorf("%d messages; the first with blocks %s", len(ms), ms[0].Versions[0].Blocks)
 	}

@@ -2,6 +2,7 @@ package slack_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -157,11 +158,22 @@ func TestS20_OnlyWhatPeopleSayAndChangeCounts(t *testing.T) {
 	if m := x.next(); m.Kind != channels.Edited || m.Text != "see nothing" || m.MessageID != said.TS {
 		t.Errorf("an edit came as %+v", m)
 	}
-	if err := r.Delete(dm.ID, said.TS); err != nil {
+	// What was edited once says so ever after, and is shown with its links again.
+	if _, err := r.Unfurl(dm.ID, said.TS, "https://b.example"); err != nil {
 		t.Fatal(err)
 	}
 	if m := x.next(); m.Kind != channels.Unhandled {
+		t.Errorf("an unfurl of what was edited came as %+v", m)
+	}
+	if err := r.Delete(dm.ID, said.TS); err != nil {
+		t.Fatal(err)
+	}
+	if m := x.next(); m.Kind != channels.Unhandled || m.Sender.ID != ann.ID {
 		t.Errorf("a deletion came as %+v", m)
+	}
+	r.inject(t, `{"type":"message","hidden":true,"channel":"`+dm.ID+`","channel_type":"im","user":"U0ANN","ts":"1700000000.000100","text":"not shown"}`)
+	if m := x.next(); m.Kind != channels.Unhandled {
+		t.Errorf("what is shown to nobody came as %+v", m)
 	}
 	r.say(t, dm, ann, "a file", sim.SayOptions{Files: []sim.File{{Name: "a.txt", Mimetype: "text/plain", Data: []byte("content"), External: true}}})
 	m := x.said()
@@ -221,11 +233,26 @@ func TestS21_OurOwnPostsAreNotOfferedAndBotsAreCalledSo(t *testing.T) {
 	if err := x.Edit(t.Context(), m.Address, sent.MessageID, channels.Body{Text: "ours, changed"}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := r.Unfurl(dm.ID, sent.MessageID, "https://a.example"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Delete(dm.ID, sent.MessageID); err != nil {
+		t.Fatal(err)
+	}
+	// Slack names the account's user, or its bot, or both.
+	for i, by := range []string{`"subtype":"file_share","user":"` + botUser + `"`, `"subtype":"bot_message","bot_id":"` + botID + `"`} {
+		r.inject(t, fmt.Sprintf(`{"type":"message","channel":%q,"channel_type":"im","ts":"1700000000.00010%d","text":"ours",%s}`, dm.ID, i, by))
+	}
 	r.say(t, general, sim.Person{ID: "U0BOT", Name: "robot", IsBot: true}, "<@"+botUser+"> beep", sim.SayOptions{Raw: true})
 	if m := x.next(); !m.Sender.Bot || m.Text != "beep" {
 		t.Errorf("beside our own posts came %+v", m)
 	}
 	r.until(t, func(b sim.Book) bool { return b.Pending["parley"] == 0 })
+	for len(x.events) > 0 {
+		if m := x.next(); m.Sender.ID != "U0BOT" { // whose post comes as two events
+			t.Errorf("of our own posts came %+v", m)
+		}
+	}
 }
 
 // firstday S12: an event is taken while Slack takes its time with a name.

@@ -45,6 +45,10 @@ func TestSlackGosOwnServerUnderstandsWhatWeSend(t *testing.T) {
 	if form.Get("channel") != at.Peer || form.Get("thread_ts") != at.Thread || form.Get("text") != body.Text {
 		t.Errorf("it got %v", form)
 	}
+	// Whatever Slack does by itself at the time, it is told.
+	if form.Get("unfurl_links") != "false" || form.Get("unfurl_media") != "false" || form.Get("parse") != "none" {
+		t.Errorf("S22: it may show links and look for names: %v", form)
+	}
 	if form.Has("token") {
 		t.Error("a token is in the form, where proxies log it")
 	}

@@ -27,7 +27,10 @@ func (r *receiver) posted(e *event, c *callback, in *inner, mention bool) error 
 	switch {
 	case in.Subtype == "message_changed":
 		return r.changed(e, c, in)
-	case in.Subtype == "message_deleted", in.Hidden, !slices.Contains(contents, in.Subtype):
+	case in.Hidden, !slices.Contains(contents, in.Subtype):
+		if in.Subtype == "message_deleted" && in.Previous != nil { // the event itself names nobody
+			p, user = &in.Previous.post, string(in.Previous.User)
+		}
 		e.message.Problem = "a message of subtype " + strconv.Quote(markup.Brief(in.Subtype))
 		e.message.Sender = r.sender(c, user, p)
 		e.message.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)

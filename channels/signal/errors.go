@@ -106,9 +106,6 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 		c.classifyResults(e, results)
 	case strings.Contains(words, "attachmentinvalidexception"):
 		e.Kind = channels.Refused // files are looked at before anything is sent
-	case said.Code == codeIO:
-		// It was on its way to the service, and what became of it nobody knows.
-		e.Kind = channels.Ambiguous
 	case said.Code == codeParams && strings.Contains(words, "account does not exist"):
 		e.Kind = channels.Unauthorized
 		e.Message += "; register or link the account with signal-cli first"
@@ -117,7 +114,8 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 	case said.Code == codeUser, said.Code <= -32600 && said.Code > -32700 && said.Code != codeInternal:
 		e.Kind = channels.Refused
 	default:
-		// An internal error may come before or after the message left.
+		// codeIO came on the way to the service, an internal error before the message
+		// left or after it: what became of it nobody knows.
 		e.Kind = channels.Ambiguous
 	}
 }

@@ -212,15 +212,25 @@ func TestWhileSignalWaitsForACaptchaNothingIsAskedOfIt(t *testing.T) {
 	}
 }
 
-// G30.
+// G30. signal-cli says so of each recipient, or, as -3, of the whole call.
 func TestAnOutageLeavesOneMessageInDoubtAndNotOneForEachTry(t *testing.T) {
 	t.Parallel()
+	for _, trouble := range []sim.Trouble{sim.NetworkFailure, sim.IOError} {
+		t.Run(string(trouble), func(t *testing.T) {
+			t.Parallel()
+			outage(t, trouble)
+		})
+	}
+}
+
+func outage(t *testing.T, trouble sim.Trouble) {
+	t.Helper()
 	r := newRig(t)
 	if err := r.Meet(ann); err != nil {
 		t.Fatal(err)
 	}
 	ch := r.open(t)
-	r.plan(t, sim.Fault{Trouble: sim.NetworkFailure})
+	r.plan(t, sim.Fault{Trouble: trouble})
 	send := func() error {
 		_, err := ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}})
 		return err

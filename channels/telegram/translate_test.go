@@ -132,6 +132,7 @@ func TestRow12_TelegramsOwnAccountsAreNotPersons(t *testing.T) {
 		`"from":{"id":1087968824,"is_bot":true,"first_name":"Group"}`:                                      {ID: "1087968824", Name: "Group", Bot: true, Anonymous: true},
 		`"from":{"id":1087968824,"is_bot":true},"sender_chat":{"id":-100500,"title":"Team"}`:               {ID: "-100500", Name: "Team", Bot: true, Anonymous: true},
 		`"from":{"id":136817688,"is_bot":true,"first_name":"Channel"},"sender_chat":{"id":-9,"title":"N"}`: {ID: "-9", Name: "N", Bot: true, Anonymous: true},
+		`"from":{"id":136817688,"is_bot":true,"first_name":"Channel"}`:                                     {ID: "136817688", Name: "Channel", Bot: true, Anonymous: true},
 		`"from":{"id":777000,"first_name":"Telegram"}`:                                                     {ID: "777000", Name: "Telegram", Anonymous: true},
 		`"from":{"id":7,"first_name":"Ann"},"is_automatic_forward":true`:                                   {ID: "7", Name: "Ann", Anonymous: true},
 		`"sender_chat":{"id":-9,"title":"N"}`:                                                              {ID: "-9", Name: "N", Anonymous: true},

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/channels"
+	"parley/channels/telegram"
 )
 
 // from is a message of a person's own chat.
@@ -156,4 +159,37 @@ func TestRow06_NothingOfTheNewGroupIsTakenBeforeTheMoveThatWasRefused(t *testing
 			}
 		})
 	}
+}
+
+// The same for what one poll brings: in a batch the chats go side by side.
+func TestRow06_InABatchNothingOfTheNewGroupIsTakenBeforeTheMove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{poll: func(ctx context.Context, n int) (*http.Response, error) {
+			if n > 0 {
+				return hang(ctx)
+			}
+			in := func(id int, chat, more string) string {
+				return fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1,"chat":%s,"from":{"id":7,"first_name":"Ann"},%s}}`, id, id, chat, more)
+			}
+			const before, now = `{"id":-500,"type":"group"}`, `{"id":-1007,"type":"supergroup"}`
+			return batch(in(5, before, `"migrate_to_chat_id":-1007`), in(6, now, `"text":"hi"`), in(7, now, `"migrate_from_chat_id":-500`)), nil
+		}}
+		var mu sync.Mutex
+		var got []string
+		refuse := 2
+		err := receiveFor(t, s, time.Minute, telegram.Options{MinPause: time.Second, MaxPause: time.Second}, func(_ context.Context, m channels.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, m.Event)
+			if m.Event == "5" && refuse > 0 {
+				refuse--
+				return errors.New("disk full")
+			}
+			return nil
+		})
+		if want := "5 5 5 6 7"; err != nil || strings.Join(got, " ") != want {
+			t.Errorf("offered %v, want %s; %v", got, want, err)
+		}
+	})
 }

@@ -19,6 +19,8 @@ type Features struct {
 	Finds      bool // channels.Finder; needs LostAnswer
 	Streams    bool // channels.Streamer
 	Files      bool // channels.FileSender; needs a FileRig
+	Forwards   bool // people can pass on what others wrote; needs a ForwardRig
+	Contacts   bool // people can share a contact; needs a ContactRig
 	Unordered  bool // the network itself brings events in any order
 	// AtMostOnce: the network forgets an event once it has brought it, whether or
 	// not it was taken, so that one which is not is lost with the process.
@@ -37,6 +39,9 @@ type Rig interface {
 	// makes one event; events are offered in the order of the calls.
 	Say(t testing.TB, name, text string)
 
+	// SayPicture is Say with a picture, a PNG.
+	SayPicture(t testing.TB, name, text string, data []byte)
+
 	// SayUnreadable makes one event that the adapter cannot decode, but for who
 	// caused it.
 	SayUnreadable(t testing.TB)
@@ -49,6 +54,16 @@ type Rig interface {
 	// LimitNext makes the network refuse the next message of the bot and ask
 	// to wait for d.
 	LimitNext(t testing.TB, d time.Duration)
+
+	// LimitNextEdit does the same for the next edit. It needs Features.Edits.
+	LimitNextEdit(t testing.TB, d time.Duration)
+
+	// Attempts is how often the bot called for a message or an edit, whatever came of
+	// it.
+	Attempts() int
+
+	// Pass sets the clocks of the network and of its channels forward.
+	Pass(d time.Duration)
 
 	// LoseNextAnswer makes the network take the next message of the bot and
 	// cut the connection instead of saying so.
@@ -73,6 +88,8 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 		"strangers' names and texts make sound events":                  hostile,
 		"a rate limit says how long to wait":                            rateLimit,
 		"what Render gives is taken by Send":                            rendered,
+		"a penalty amid an answer costs it nothing":                     penalty,
+		"a picture comes with its words and can be fetched":             pictures,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +98,9 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 	}
 	optional(t, f.LostAnswer, "a send whose answer is lost is ambiguous", open, lostAnswer)
 	optional(t, f.Edits, "editing to the same content is a success", open, edits)
+	optional(t, f.Edits, "a penalty at the end of an answer that grows costs it nothing", open, editPenalty)
+	optional(t, f.Forwards, "what is passed on is its author's", open, forwards)
+	optional(t, f.Contacts, "a contact is said in words", open, contacts)
 	optional(t, f.Typing, "typing can be shown", open, typing)
 	optional(t, f.Finds, "a send whose answer is lost is found", open, finds)
 	optional(t, f.Streams, "an answer grows to its end", open, streams)

@@ -76,6 +76,7 @@ func TestSignalIsAChannel(t *testing.T) {
 // runs.
 type rig struct {
 	*sim.Server
+	*channeltest.Clock
 	t       testing.TB
 	program string
 	dir     string // of the channel
@@ -87,8 +88,9 @@ var _ channeltest.FileRig = (*rig)(nil)
 
 func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 	t.Helper()
+	clock := &channeltest.Clock{}
 	o := sim.Options{
-		Seed: 1, NoReceipts: true, KeepAlive: 100 * time.Millisecond,
+		Now: clock.Now, Seed: 1, NoReceipts: true, KeepAlive: 100 * time.Millisecond,
 		Accounts: []sim.Account{{Number: number, ACI: ourACI, Name: "Parley"}, {Number: "+4915550000002", Name: "Other"}},
 	}
 	for _, c := range change {
@@ -123,7 +125,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{Server: s, t: t, program: program, dir: shortDir(t), seen: &watched{}}
+	r := &rig{Server: s, Clock: clock, t: t, program: program, dir: shortDir(t), seen: &watched{}}
 	return r
 }
 
@@ -148,7 +150,7 @@ func (r *rig) options() signal.Options {
 		Command: []string{r.program, "--config", filepath.Join(r.dir, "config")}, Dir: filepath.Join(r.dir, "state"),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Look: time.Millisecond, SendTimeout: 30 * time.Second,
 		Keeper: keeper(r.t), Outlive: time.Millisecond,
-		Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience, Observer: r.seen,
+		Now: r.Now, Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience, Observer: r.seen,
 	}
 }
 
@@ -272,6 +274,30 @@ func (r *rig) LimitNext(t testing.TB, d time.Duration) {
 	r.plan(t, sim.Fault{Trouble: sim.RateLimited, Method: "send", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
+// Pass: by then somebody has solved the captcha that Signal's limit asks for.
+func (r *rig) Pass(d time.Duration) {
+	r.Clock.Pass(d)
+	r.ClearFaults()
+}
+
+func (*rig) LimitNextEdit(t testing.TB, _ time.Duration) { t.Fatal("there are no edits") }
+
+func (r *rig) Attempts() (n int) {
+	for _, c := range r.Books().Calls {
+		if c.Method == "send" {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) SayPicture(t testing.TB, name, text string, data []byte) {
+	t.Helper()
+	p := ann
+	p.Name = name
+	r.say(t, sim.Chat{}, p, text, sim.SayOptions{Attachments: []sim.Attachment{{ContentType: "image/png", Filename: "dot.png", Data: data}}})
+}
+
 func (r *rig) LoseNextAnswer(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "send", Next: 1})
@@ -366,7 +392,7 @@ func (a *attachedRig) open(t testing.TB, change ...func(*signal.Options)) *signa
 
 func (a *attachedRig) options() signal.Options {
 	return signal.Options{
-		Name: "sig", Account: number, ACI: ourACI, URL: a.url,
+		Name: "sig", Account: number, ACI: ourACI, URL: a.url, Now: a.Now,
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, SendTimeout: 30 * time.Second, Observer: a.seen,
 	}
 }

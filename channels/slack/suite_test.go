@@ -42,7 +42,7 @@ var (
 )
 
 func TestSlackIsAChannel(t *testing.T) {
-	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true, Files: true}
+	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true}
 	t.Run("by socket mode", func(t *testing.T) {
 		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newRig(t) })
 	})
@@ -55,17 +55,22 @@ func TestSlackIsAChannel(t *testing.T) {
 // rig is a simulated workspace with our app in it.
 type rig struct {
 	*sim.Server
+	*channeltest.Clock
 	hooked bool // events come by HTTP
 	open1  func(t testing.TB, change ...func(*slack.Options)) *slack.Channel
 }
 
-var _ channeltest.FileRig = (*rig)(nil)
+var (
+	_ channeltest.FileRig    = (*rig)(nil)
+	_ channeltest.ForwardRig = (*rig)(nil)
+)
 
 func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 	t.Helper()
 	// No acknowledgement is late by itself: Lapse says when.
+	clock := &channeltest.Clock{}
 	o := sim.Options{
-		Seed: 1, AckTimeout: -1, Retries: slices.Repeat([]time.Duration{10 * time.Millisecond}, 10000), WarningGrace: patience,
+		Now: clock.Now, Seed: 1, AckTimeout: -1, Retries: slices.Repeat([]time.Duration{10 * time.Millisecond}, 10000), WarningGrace: patience,
 		Apps: []sim.App{
 			{Name: "parley", ID: "A0PARLEY", BotID: botID, UserID: botUser, BotToken: botToken, AppToken: appToken, SigningSecret: signing},
 			{Name: "other", BotToken: "xoxb-2"},
@@ -91,7 +96,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 			t.Errorf("simulator: %v", err)
 		}
 	})
-	r := &rig{Server: s}
+	r := &rig{Server: s, Clock: clock}
 	lapsing := make(chan struct{})
 	go func() {
 		defer close(lapsing)
@@ -142,7 +147,7 @@ func (r *rig) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel 
 	o := slack.Options{
 		Name: "sl", BotToken: channels.NewSecret(botToken), AppToken: channels.NewSecret(appToken), SigningSecret: channels.NewSecret(signing), APIURL: r.APIURL(),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, DrainTimeout: 20 * time.Millisecond, AnswerWithin: patience, ShareWithin: patience,
-		Commands: []string{"new", "stop", "status", "help"},
+		Commands: []string{"new", "stop", "status", "help"}, Now: r.Now,
 	}
 	for _, c := range change {
 		c(&o)
@@ -251,6 +256,38 @@ func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
 func (r *rig) LimitNext(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "chat.postMessage", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) LimitNextEdit(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "chat.update", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) Attempts() (n int) {
+	for _, c := range r.Books().Calls {
+		if slices.Contains([]string{"chat.postMessage", "chat.update"}, c.Method) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) SayPicture(t testing.TB, name, text string, data []byte) {
+	t.Helper()
+	r.connected(t)
+	p := ann
+	p.RealName, p.Name = name, name
+	r.say(t, r.dm(t, p), p, text, sim.SayOptions{Files: []sim.File{{Name: "dot.png", Mimetype: "image/png", Data: data}}})
+}
+
+// Forward is how Slack shares a post into another conversation.
+func (r *rig) Forward(t testing.TB, _, author, text string) {
+	t.Helper()
+	shared, err := json.Marshal([]map[string]any{{"is_share": true, "text": text, "author_id": "U0MAL", "author_name": author, "fallback": text}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.inject(t, `{"type":"message","channel":"`+r.dm(t, ann).ID+`","channel_type":"im","user":"`+ann.ID+`","ts":"1700000000.000900","text":"","attachments":`+string(shared)+`}`)
 }
 
 func (r *rig) LoseNextAnswer(t testing.TB) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,15 +37,22 @@ func TestTelegramIsAChannel(t *testing.T) {
 		"by webhook, ten at once": func(t testing.TB) channeltest.Rig { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, LostAnswer: true, Files: true}, open)
+			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true}, open)
 		})
 	}
 }
 
 // rig is a simulated Telegram with our bot on it.
-type rig struct{ *sim.Server }
+type rig struct {
+	*sim.Server
+	*channeltest.Clock
+}
 
-var _ channeltest.FileRig = (*rig)(nil)
+var (
+	_ channeltest.FileRig    = (*rig)(nil)
+	_ channeltest.ForwardRig = (*rig)(nil)
+	_ channeltest.ContactRig = (*rig)(nil)
+)
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
@@ -53,8 +61,9 @@ func newRig(t testing.TB) *rig {
 
 func newRigWith(t testing.TB, change func(*sim.Options)) *rig {
 	t.Helper()
+	clock := &channeltest.Clock{}
 	o := sim.Options{
-		FirstUpdateID: 1000, Seed: 1, WebhookRetry: time.Millisecond, Pace: -1,
+		FirstUpdateID: 1000, Seed: 1, WebhookRetry: time.Millisecond, Pace: -1, Now: clock.Now,
 		Bots: []sim.Bot{
 			{Token: token, Username: "Parley_bot", Name: "Parley", CanReadAllGroupMessages: true},
 			{Token: "43:another", Username: "other_bot"},
@@ -77,7 +86,7 @@ func newRigWith(t testing.TB, change func(*sim.Options)) *rig {
 			t.Errorf("simulator: %v", err)
 		}
 	})
-	return &rig{s}
+	return &rig{s, clock}
 }
 
 func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
@@ -87,7 +96,7 @@ func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Ch
 	o := telegram.Options{
 		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, ConflictPause: 5 * time.Millisecond,
-		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second, Pace: -1,
+		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second, Pace: -1, Now: r.Now,
 	}
 	for _, c := range change {
 		c(&o)
@@ -175,6 +184,49 @@ func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
 func (r *rig) LimitNext(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "sendMessage", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) LimitNextEdit(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "editMessageText", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *rig) Attempts() (n int) {
+	for _, c := range r.Books().Calls {
+		if slices.Contains([]string{"sendMessage", "editMessageText"}, c.Method) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) SayPicture(t testing.TB, name, text string, data []byte) {
+	t.Helper()
+	p := ann
+	p.FirstName = name
+	r.say(t, sim.PrivateChat(p), p, text, sim.SayOptions{Media: "photo", File: data})
+}
+
+func (r *rig) Forward(t testing.TB, name, author, text string) {
+	t.Helper()
+	p := ann
+	p.FirstName = name
+	r.say(t, sim.PrivateChat(p), p, text, sim.SayOptions{ForwardedFrom: &sim.Person{ID: 6, FirstName: author}})
+}
+
+func (r *rig) ShareContact(t testing.TB, name, contact, number string) {
+	t.Helper()
+	message := map[string]any{
+		"message_id": 900, "date": 1, "chat": map[string]any{"id": ann.ID, "type": "private"}, "from": map[string]any{"id": ann.ID, "first_name": name},
+		"contact": map[string]any{"phone_number": number, "first_name": contact},
+	}
+	raw, err := json.Marshal(map[string]any{"message": message})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Inject("", raw); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (r *rig) LoseNextAnswer(t testing.TB) {

@@ -1,0 +1,16 @@
+package channeltest
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Clock is a time that runs as the machine's does and that a test sets forward. Its
+// methods may be called concurrently.
+type Clock struct{ ahead atomic.Int64 }
+
+// Now returns the time.
+func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Pass sets the clock forward.
+func (c *Clock) Pass(d time.Duration) { c.ahead.Add(int64(d)) }

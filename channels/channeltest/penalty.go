@@ -1,0 +1,88 @@
+package channeltest
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels"
+)
+
+// penalised says that err is a rate limit of at most d, and of exactly d if it is the
+// network that says so.
+func penalised(t *testing.T, err error, d time.Duration, exactly bool) {
+	t.Helper()
+	var e *channels.Error
+	if !errors.As(err, &e) || e.Kind != channels.RateLimit || e.RetryAfter > d || e.RetryAfter <= 0 || exactly && e.RetryAfter != d {
+		t.Errorf("within a penalty of %s came %v", d, err)
+	}
+}
+
+// untilOver repeats a call that falls into a penalty of the network: within it no call
+// is made, and after it the call succeeds.
+func untilOver(t *testing.T, rig Rig, d time.Duration, call func() error) {
+	t.Helper()
+	penalised(t, call(), d, true)
+	before := rig.Attempts()
+	for range 3 {
+		penalised(t, call(), d, false)
+	}
+	if n := rig.Attempts() - before; n != 0 {
+		t.Errorf("%d calls were made within the penalty", n)
+	}
+	rig.Pass(d)
+	if err := call(); err != nil {
+		t.Errorf("after the penalty: %v", err)
+	}
+}
+
+// penalty: an answer of several messages, in the middle of which the network wants to
+// hear nothing for a while, arrives whole, once, and in its order.
+func penalty(t *testing.T, rig Rig, _ Features) {
+	ch, m := meet(t, rig)
+	bodies := ch.Render(strings.Repeat("A sentence of some words. ", 2000))
+	if len(bodies) < 3 {
+		t.Fatalf("%d messages", len(bodies))
+	}
+	var want []string
+	for i, b := range bodies {
+		want = append(want, b.Text)
+		send := func() error {
+			_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: b})
+			return err
+		}
+		if i == 1 {
+			const d = 7 * time.Second
+			rig.LimitNext(t, d)
+			untilOver(t, rig, d, send)
+		} else if err := send(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := rig.Sent(); !slices.Equal(got, want) {
+		t.Errorf("sent %d messages of %d, or not these", len(got), len(want))
+	}
+}
+
+// editPenalty: so does an answer that grows, whose last edit falls into a penalty.
+func editPenalty(t *testing.T, rig Rig) {
+	ch, m := meet(t, rig)
+	e, ok := ch.(channels.Editor)
+	if !ok {
+		t.Fatal("the channel cannot edit")
+	}
+	receipt, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "the begin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const d = 7 * time.Second
+	rig.LimitNextEdit(t, d)
+	untilOver(t, rig, d, func() error {
+		return e.Edit(t.Context(), m.Address, receipt.MessageID, channels.Body{Text: "the beginning and the end"})
+	})
+	if sent := rig.Sent(); !slices.Equal(sent, []string{"the beginning and the end"}) {
+		t.Errorf("sent %q", sent)
+	}
+}

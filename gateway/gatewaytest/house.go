@@ -58,8 +58,9 @@ type Options struct {
 	// Twin is a second bot on each network, for StartTwin; the bots hear each
 	// other.
 	Twin bool
-	// OnSlack adapts the workspace before it is made.
-	OnSlack func(*slack.Options)
+	// OnSlack adapts the workspace before it is made, OnTelegram the Bot API.
+	OnSlack    func(*slack.Options)
+	OnTelegram func(*telegram.Options)
 	// Change adapts the configuration before the gateway is made.
 	Change func(*gateway.Config)
 	Log    *slog.Logger

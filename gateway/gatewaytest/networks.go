@@ -37,7 +37,7 @@ const Pace = 200
 // What the bot is on Slack and Signal.
 const (
 	SlackBotToken = "xoxb-4200000001-AAtest"
-	slackAppToken = "xapp-4200000001-AAtest"
+	SlackAppToken = "xapp-4200000001-AAtest"
 	slackSigning  = "0123456789abcdef0123456789abcdef"
 	SlackUser     = "U4200000001"
 
@@ -120,6 +120,9 @@ func (h *House) telegramOptions() telegram.Options {
 			o.Bots[i].HearsBots = true
 		}
 	}
+	if h.o.OnTelegram != nil {
+		h.o.OnTelegram(&o)
+	}
 	return o
 }
 
@@ -130,7 +133,7 @@ func (h *House) slackOptions() slack.Options {
 		// What is said while no gateway runs waits for one.
 		Retries: slices.Repeat([]time.Duration{100 * time.Millisecond}, 10_000),
 		Apps: []slack.App{{
-			Name: Username, BotToken: SlackBotToken, AppToken: slackAppToken, SigningSecret: slackSigning, UserID: SlackUser,
+			Name: Username, BotToken: SlackBotToken, AppToken: SlackAppToken, SigningSecret: slackSigning, UserID: SlackUser,
 		}},
 	}
 	// It has what its manifest asks for, and no more.
@@ -190,7 +193,7 @@ func (h *House) channels() (c gateway.ChannelsConfig) {
 	}
 	if h.Slack != nil {
 		c.Slack = map[string]gateway.SlackConfig{string(Slack): {
-			BotToken: gateway.NewSecret(SlackBotToken), AppToken: gateway.NewSecret(slackAppToken), SigningSecret: gateway.NewSecret(slackSigning),
+			BotToken: gateway.NewSecret(SlackBotToken), AppToken: gateway.NewSecret(SlackAppToken), SigningSecret: gateway.NewSecret(slackSigning),
 			APIURL: h.Slack.APIURL(), Access: access, WhileBusy: worker.Queue,
 		}}
 	}

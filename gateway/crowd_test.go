@@ -1,0 +1,393 @@
+package gateway_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/gateway/gatewaytest"
+	"parley/simulators/model"
+	"parley/simulators/slack"
+	"parley/simulators/telegram"
+)
+
+// How large the crowd is, and what parley may hold.
+const (
+	crowdChats   = 50
+	crowdMemory  = 250 << 20
+	abuserBytes  = 100 << 20 // of files, in a day, on each network
+	crowdMinutes = 10        // PARLEY_CROWD says otherwise, as 3m
+	abuser       = 6666
+	stranger     = 6667
+)
+
+// Fifty chats of three networks, with all limits on both sides as they are out there,
+// talk for ten minutes, and one person who is on the list does all the while what
+// abuse may do. Every other minute that one rests: in those nobody waits less than half
+// as long as in the others, by the median and by the slowest twentieth.
+//
+// No answer is lost or given twice unmarked, no call falls into a penalty, and parley
+// holds neither more memory nor more files than it may.
+func TestACrowdIsAnsweredWhateverOneAbuserDoes(t *testing.T) {
+	if os.Getenv("PARLEY_LONG") == "" {
+		t.Skip("make test-long has it; in make test: TestF17, and a test for each finding of abuse")
+	}
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv("PARLEY_CROWD"), fmt.Sprintf("%dm", crowdMinutes)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Networks: gatewaytest.AllNetworks(), Brain: crowdBrain, Keep: 1 << 20,
+		OnTelegram: func(o *telegram.Options) { o.Pace = 1 },
+		OnSlack:    func(o *slack.Options) { o.RateLimits = true },
+	})
+	gw := start(t, crowdConfig(t, house))
+	c := newCrowd(t, house)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var watching, talking sync.WaitGroup
+	for _, watch := range c.watches(ctx) {
+		watching.Go(watch)
+	}
+	until, over := context.WithTimeout(ctx, lasts)
+	defer over()
+	for i, p := range c.places {
+		talking.Go(func() { c.talk(until, rand.New(rand.NewPCG(1, uint64(i))), p) }) //nolint:gosec // which pause is drawn
+	}
+	talking.Go(func() { c.abuse(until, gw.ops) })
+	talking.Wait()
+	peak := peakMemory(t, gw.cmd.Process.Pid)
+	gw.kill()
+	stop()
+	watching.Wait()
+	c.judge(peak, fileBytes(t, filepath.Join(house.Dir, "state", "workspaces")))
+}
+
+// crowdConfig is parley as an operator runs it.
+func crowdConfig(t *testing.T, house *gatewaytest.House) string {
+	t.Helper()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := map[gatewaytest.Network]string{}
+	for _, n := range gatewaytest.AllNetworks() {
+		var people, groups []string
+		for i := range crowdChats {
+			people = append(people, strconv.Quote(personID(n, 7001+i)))
+			groups = append(groups, strconv.Quote(house.Group(n, 8001+i, 0).ID))
+		}
+		people = append(people, strconv.Quote(personID(n, abuser)))
+		lists[n] = fmt.Sprintf("access: {people: [%s], groups: [%s]}", strings.Join(people, ", "), strings.Join(groups, ", "))
+	}
+	text := fmt.Sprintf(`
+state_dir: %[1]s/state
+name: crowd
+channels:
+  telegram: {tg: {token: "%[2]s", api_url: "%[3]s", %[4]s}}
+  slack: {sl: {bot_token: "%[5]s", app_token: "%[6]s", api_url: "%[7]s", %[8]s}}
+  signal: {sig: {account: "%[9]s", aci: "%[10]s", %[11]s, command: [%[12]s, sim, signal-cli, --world, "%[13]s", --config, %[1]s/cli]}}
+providers: {sim: {kind: anthropic, base_url: "%[14]s", prices: demo}}
+agents: {main: {model: sim/demo}}
+budgets: {turn: 1, person_per_day: 20, global_per_day: 1000}
+attachments: {person_per_day_bytes: %[15]d}
+ops: {listen: "127.0.0.1:0"}
+log: {format: json}
+`, house.Dir, gatewaytest.Token, house.Telegram.URL(), lists[gatewaytest.Telegram],
+		gatewaytest.SlackBotToken, gatewaytest.SlackAppToken, house.Slack.APIURL(), lists[gatewaytest.Slack],
+		gatewaytest.SignalNumber, gatewaytest.SignalACI, lists[gatewaytest.Signal], program, house.Signal.URL(), house.Model.URL(), abuserBytes)
+	path := filepath.Join(house.Dir, "parley.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// crowd is who talks, what was asked, and how long each waited.
+type crowd struct {
+	t      *testing.T
+	house  *gatewaytest.House
+	places []*gatewaytest.Place
+	began  time.Time
+
+	mu    sync.Mutex // guards what is below
+	n     int
+	open  map[string]chan struct{} // by the question's word
+	asked map[string]*gatewaytest.Place
+	waits []wait
+	deeds map[string]int // of the abuser
+}
+
+// wait is how long somebody waited for the whole answer.
+type wait struct {
+	network gatewaytest.Network
+	abused  bool // asked while the abuser was at it
+	took    time.Duration
+}
+
+func newCrowd(t *testing.T, house *gatewaytest.House) *crowd {
+	t.Helper()
+	c := &crowd{t: t, house: house, began: time.Now(), open: map[string]chan struct{}{}, asked: map[string]*gatewaytest.Place{}, deeds: map[string]int{}}
+	for i := range crowdChats {
+		n := gatewaytest.AllNetworks()[i%3]
+		if i%5 < 3 {
+			c.places = append(c.places, house.Direct(n, 7001+i))
+		} else {
+			c.places = append(c.places, house.Group(n, 8001+i, 7001+i))
+		}
+	}
+	return c
+}
+
+// abused says whether the abuser is at it: every other minute.
+func (c *crowd) abused() bool { return int(time.Since(c.began).Minutes())%2 == 1 }
+
+// talk asks, waits for the whole answer, reads it, and asks again.
+func (c *crowd) talk(ctx context.Context, rng *rand.Rand, p *gatewaytest.Place) {
+	for ctx.Err() == nil {
+		c.mu.Lock()
+		word := fmt.Sprintf("question%dend", c.n)
+		c.n++
+		answered := make(chan struct{})
+		c.open[word], c.asked[word] = answered, p
+		c.mu.Unlock()
+		w := wait{network: p.Network, abused: c.abused()}
+		asked := time.Now()
+		p.Say(word)
+		select {
+		case <-answered:
+		case <-time.After(5 * gatewaytest.Patience):
+			c.t.Errorf("%s: nobody answered %s; it shows %q", p, word, p.Shown())
+			return
+		}
+		w.took = time.Since(asked)
+		c.mu.Lock()
+		c.waits = append(c.waits, w)
+		c.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(10*time.Second + time.Duration(rng.IntN(10_000))*time.Millisecond):
+		}
+	}
+}
+
+var wholeAnswer = regexp.MustCompile(`whole answer to (question\d+end)`)
+
+// see notes the answers in what a chat shows.
+func (c *crowd) see(text string) {
+	for _, m := range wholeAnswer.FindAllStringSubmatch(text, -1) {
+		c.mu.Lock()
+		if answered := c.open[m[1]]; answered != nil {
+			close(answered)
+			delete(c.open, m[1])
+		}
+		c.mu.Unlock()
+	}
+}
+
+// watches are what looks at the networks until ctx ends.
+func (c *crowd) watches(ctx context.Context) []func() {
+	tg, sl, sig := c.house.Telegram.Watch(ctx), c.house.Slack.Watch(ctx), c.house.Signal.Watch(ctx)
+	return []func(){
+		func() {
+			for h := range tg {
+				c.see(h.Text)
+			}
+		},
+		func() {
+			for h := range sl {
+				c.see(h.Text)
+			}
+		},
+		func() {
+			for h := range sig {
+				c.see(h.Text)
+			}
+		},
+	}
+}
+
+var questionWord = regexp.MustCompile(`question\d+end`)
+
+// crowdBrain answers a question over some seconds, and the abuser as the abuser wants.
+func crowdBrain(_ context.Context, p *model.Prompt) model.Answer {
+	if a, ok := hostileAnswer(p); ok {
+		return a
+	}
+	word := questionWord.FindString(p.LastText())
+	if word == "" {
+		return model.Reply(model.Say("Hello."))
+	}
+	a := model.Reply(model.Say(strings.Repeat("one more word of it, ", 8) + "and this is the whole answer to " + word))
+	a.FirstToken, a.Pace, a.PieceBytes = 500*time.Millisecond, 400*time.Millisecond, 20
+	return a
+}
+
+// judge says what came of it.
+func (c *crowd) judge(peak, files int64) {
+	c.t.Helper()
+	repeats := c.count()
+	minutes := time.Since(c.began).Minutes()
+	c.t.Logf("%d chats, %.1f minutes, %d questions answered, %d marked repeats; peak %d MB, workspaces %d MB; the abuser: %v",
+		len(c.places), minutes, len(c.waits), repeats, peak>>20, files>>20, c.deeds)
+	for _, n := range gatewaytest.AllNetworks() {
+		if heard := len(c.house.Direct(n, abuser).Shown()); heard == 0 {
+			c.t.Errorf("%s: the abuser was never heard", n)
+		} else {
+			c.t.Logf("%s: the abuser got %d messages", n, heard)
+		}
+		quiet, abused := c.took(n, false), c.took(n, true)
+		if len(quiet) == 0 || len(abused) == 0 {
+			c.t.Errorf("%s: nothing to compare: %d and %d waits", n, len(quiet), len(abused))
+			continue
+		}
+		for _, q := range []float64{0.5, 0.95} {
+			a, b := quantile(quiet, q), quantile(abused, q)
+			c.t.Logf("%s: p%.0f %s without the abuser (%d), %s with (%d)", n, q*100, a.Round(10*time.Millisecond), len(quiet), b.Round(10*time.Millisecond), len(abused))
+			if b > 2*a {
+				c.t.Errorf("%s: p%.0f is %s with the abuser and %s without", n, q*100, b, a)
+			}
+		}
+		c.t.Logf("%s: longest wait %s without, %s with", n, quiet[len(quiet)-1].Round(10*time.Millisecond), abused[len(abused)-1].Round(10*time.Millisecond))
+	}
+	c.judgeCalls()
+	if peak > crowdMemory {
+		c.t.Errorf("parley held %d MB", peak>>20)
+	}
+	if files > 3*abuserBytes {
+		c.t.Errorf("the workspaces hold %d MB", files>>20)
+	}
+}
+
+// count holds each place to one answer to each of its questions, and returns how many
+// are there again with a mark.
+func (c *crowd) count() (repeats int) {
+	c.t.Helper()
+	seen := map[string]int{}
+	for _, p := range c.places {
+		for _, text := range p.Shown() {
+			m := wholeAnswer.FindStringSubmatch(text)
+			switch {
+			case m == nil:
+			case strings.Contains(text, repeatMark):
+				repeats++
+			default:
+				seen[m[1]]++
+				if c.asked[m[1]].String() != p.String() {
+					c.t.Errorf("%s shows the answer to %s of %s", p, m[1], c.asked[m[1]])
+				}
+			}
+		}
+	}
+	lost := 0
+	for word, p := range c.asked {
+		switch {
+		case c.open[word] != nil:
+			lost++
+		case seen[word] > 1:
+			c.t.Errorf("%s shows %d answers to %s", p, seen[word], word)
+		}
+	}
+	if lost > 0 {
+		c.t.Errorf("%d answers were lost", lost)
+	}
+	return repeats
+}
+
+var retryIn = regexp.MustCompile(`retry after (\d+)`)
+
+// judgeCalls says what the answers cost in calls, and that none fell into a penalty.
+func (c *crowd) judgeCalls() {
+	c.t.Helper()
+	tg, sl := c.house.Telegram.Books(), c.house.Slack.Books()
+	limited, longest := 0, 0
+	for _, call := range tg.Calls {
+		if m := retryIn.FindStringSubmatch(call.Description); call.Status == 429 && m != nil {
+			limited++
+			n, _ := strconv.Atoi(m[1]) // digits
+			longest = max(longest, n)
+		}
+	}
+	slackLimited, slackViolations := map[string]int{}, map[string]int{}
+	refused := 0
+	for _, call := range sl.Calls {
+		if call.Status == 429 {
+			refused++
+			slackLimited[call.Method]++
+		}
+		if call.Violation {
+			slackViolations[call.Method]++
+		}
+	}
+	per := func(n int, of gatewaytest.Network) float64 {
+		return float64(n) / float64(max(len(c.took(of, false))+len(c.took(of, true)), 1))
+	}
+	c.t.Logf("telegram: %.1f edits and %.2f refusals by 429 for each answer, longest penalty %d s, %d calls within one",
+		per(tg.Totals.Edited, gatewaytest.Telegram), per(limited, gatewaytest.Telegram), longest, tg.Totals.Violations)
+	c.t.Logf("slack: %.1f edits, %.1f appends and %.2f refusals by 429 for each answer, %v; calls within a penalty: %v",
+		per(sl.Totals.Edited, gatewaytest.Slack), per(sl.Totals.Streamed, gatewaytest.Slack), per(refused, gatewaytest.Slack), slackLimited, slackViolations)
+	if tg.Totals.Violations > 0 {
+		c.t.Errorf("%d calls fell into a penalty of telegram's", tg.Totals.Violations)
+	}
+}
+
+// took is how long people of a network waited, shortest first.
+func (c *crowd) took(n gatewaytest.Network, abused bool) (out []time.Duration) {
+	for _, w := range c.waits {
+		if w.network == n && w.abused == abused {
+			out = append(out, w.took)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[min(int(float64(len(sorted))*q), len(sorted)-1)]
+}
+
+// peakMemory is the most that a process held; 0 where the system does not say.
+func peakMemory(t *testing.T, pid int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Logf("the memory of the process is not known here: %v", err)
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	words := strings.Fields(rest)
+	n, err := strconv.ParseInt(slices.Concat(words, []string{""})[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}
+
+// fileBytes is how much the files of a folder hold.
+func fileBytes(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/telegram"
 	"parley/sessionkeys"
 	sim "parley/simulators/telegram"
 )
@@ -103,8 +104,20 @@ func TestRow13_AnEditIsAnEventOfItsOwnKindAndTellsWhatTheMessageSays(t *testing.
 
 func TestRow14_EveryPressIsAnsweredAlsoOnAnOldMessage(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	ch := r.open(t)
+	t.Run("by polling", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		press(t, r, r.open(t))
+	})
+	t.Run("by webhook", func(t *testing.T) {
+		t.Parallel()
+		h := newHookRig(t, 1)
+		press(t, h.rig, h.open(t))
+	})
+}
+
+func press(t *testing.T, r *rig, ch *telegram.Channel) {
+	t.Helper()
 	events := listen(t, ch)
 	r.Say(t, "Ann", "hi")
 	m := next(t, events)

@@ -25,6 +25,7 @@ type account struct {
 	budgetPerDay string
 	waiting      worker.Waiting
 	secrets      []Secret
+	proxy        Secret                // of which only what authenticates is one
 	person       func(id string) error // whether id can be a person's on this network
 	group        func(id string) error // and a group's
 	hook         string                // the key that asks for a webhook; empty: it has none

@@ -7,7 +7,7 @@ import (
 )
 
 // secrets are all that the configuration holds or names: tokens and keys, passwords
-// in URLs, and what stands in files of passwords as they are now. A file that cannot
+// in URLs, those of the environment's proxies too, and what stands in files of passwords as they are now. A file that cannot
 // be read is said by who needs it.
 func (c Config) secrets() (all []string) {
 	add := func(s Secret) { all = append(all, s.Reveal()) }
@@ -15,6 +15,10 @@ func (c Config) secrets() (all []string) {
 		for _, s := range a.secrets {
 			add(s)
 		}
+		all = append(all, userinfo(a.proxy.Reveal())...)
+	}
+	for _, v := range environmentProxies() {
+		all = append(all, userinfo(v.address)...)
 	}
 	for _, p := range c.Providers {
 		add(p.APIKey)

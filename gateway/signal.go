@@ -31,6 +31,9 @@ type SignalConfig struct {
 	// URL is where a signal-cli daemon listens that somebody else runs. What is
 	// said while parley does not listen to it may be lost.
 	URL string `yaml:"url"`
+	// Proxy is the address of the proxy over which an http, https or tcp URL is
+	// reached. Default: none, whatever the environment says.
+	Proxy Secret `yaml:"proxy"`
 	// TrustNewIdentities is what becomes of keys that signal-cli has not seen:
 	// on-first-use (default), always or never. With Command only.
 	TrustNewIdentities string `yaml:"trust_new_identities"`
@@ -58,10 +61,15 @@ func (s SignalConfig) waiting() worker.Waiting {
 // account is what is common to accounts of all networks.
 func (s SignalConfig) account(name string) account {
 	return account{
-		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(),
+		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), proxy: s.Proxy,
 		person: signal.CheckPerson, group: signal.CheckGroup, id: s.Account, idKey: "account", idNoun: "account",
 		open: func(g *Gateway) (channels.Channel, error) {
-			return signal.New(s.options(name, g))
+			o := s.options(name, g)
+			var err error
+			if o.Proxy, err = channels.ProxyAt(s.Proxy); err != nil {
+				return nil, err //nolint:wrapcheck // it says what of
+			}
+			return signal.New(o)
 		},
 	}
 }
@@ -172,6 +180,11 @@ func (s SignalConfig) validate(c Config, name string, add func(key, format strin
 	}
 	check("aci", signal.CheckACI(s.ACI))
 	check("url", signal.CheckURL(s.URL))
+	if s.Proxy.IsZero() || s.URL != "" && !strings.HasPrefix(s.URL, "unix:") {
+		check("proxy", channels.CheckProxy(s.Proxy))
+	} else {
+		add("proxy", "it is signal-cli that goes to Signal, and has a proxy of its own: docs/signal.md says how; this key is for a url of http, https or tcp")
+	}
 	check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
 	check("group_context", checkGroupContext(s.GroupContext, s.Access))
 	if s.NoteToSelf {

@@ -27,6 +27,8 @@ type SlackConfig struct {
 	AppToken      Secret     `yaml:"app_token"`      // of mode socket
 	SigningSecret Secret     `yaml:"signing_secret"` // of mode events
 	APIURL        string     `yaml:"api_url"`        // default https://slack.com/api
+	// Proxy is as in TelegramConfig; the WebSocket too goes over it.
+	Proxy Secret `yaml:"proxy"`
 	// View is agent (default), assistant or none: which of Slack's surfaces the app
 	// has, and with it what is a conversation. See slack.View.
 	View slack.View `yaml:"view"`
@@ -110,11 +112,15 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 func (s SlackConfig) account(name string) account {
 	a := account{
 		agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(),
-		secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, person: slack.CheckPerson, group: slack.CheckGroup,
+		secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, proxy: s.Proxy, person: slack.CheckPerson, group: slack.CheckGroup,
 		idKey: "bot_token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
+			proxy, err := g.proxy(s.Proxy)
+			if err != nil {
+				return nil, err
+			}
 			return slack.New(slack.Options{
-				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL,
+				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
 				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext,
 				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
@@ -152,6 +158,7 @@ func (s SlackConfig) validate(_ Config, _ string, add func(key, format string, a
 	}
 	check("", slack.CheckMode(s.Mode, s.AppToken, s.SigningSecret))
 	check("api_url", slack.CheckAPIURL(s.APIURL))
+	check("proxy", channels.CheckProxy(s.Proxy))
 	check("", slack.CheckView(s.View))
 	check("", slack.CheckProfile(s.profile()))
 	if s.Streaming != streamNative && s.Streaming != streamEdits {

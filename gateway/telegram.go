@@ -16,6 +16,9 @@ import (
 type TelegramConfig struct {
 	Token  Secret `yaml:"token"`
 	APIURL string `yaml:"api_url"` // default https://api.telegram.org
+	// Proxy is the address of the proxy over which Telegram is reached, or direct.
+	// Default: as HTTPS_PROXY and NO_PROXY of the environment say.
+	Proxy Secret `yaml:"proxy"`
 	// Pace is how many times the limits that Telegram publishes the bot may send and
 	// edit, for a bot to which Telegram allows more. Default 1.
 	Pace  int    `yaml:"pace"`
@@ -48,11 +51,15 @@ func (t TelegramConfig) waiting() worker.Waiting {
 // account is what is common to accounts of all networks.
 func (t TelegramConfig) account(name string) account {
 	a := account{
-		agent: t.Agent, access: t.Access, groupContext: t.GroupContext, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), secrets: []Secret{t.Token},
+		agent: t.Agent, access: t.Access, groupContext: t.GroupContext, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), secrets: []Secret{t.Token}, proxy: t.Proxy,
 		person: telegram.CheckPerson, group: telegram.CheckGroup, id: telegram.Bot(t.Token), idKey: "token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
+			proxy, err := g.proxy(t.Proxy)
+			if err != nil {
+				return nil, err
+			}
 			return telegram.New(telegram.Options{
-				Name: name, Token: t.Token, APIURL: t.APIURL, Webhook: t.Webhook, Pace: float64(t.Pace),
+				Name: name, Token: t.Token, APIURL: t.APIURL, Proxy: proxy, Webhook: t.Webhook, Pace: float64(t.Pace),
 				Groups: len(t.Access.Groups) > 0, Commands: telegramCommands(), Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
@@ -87,6 +94,7 @@ func (t TelegramConfig) validate(_ Config, _ string, add func(key, format string
 		check("token", telegram.CheckToken(t.Token))
 	}
 	check("api_url", telegram.CheckAPIURL(t.APIURL))
+	check("proxy", channels.CheckProxy(t.Proxy))
 	check("pace", telegram.CheckPace(t.Pace))
 	check("group_context", checkGroupContext(t.GroupContext, t.Access))
 	check("webhook", t.Webhook.Validate(t.APIURL))

@@ -21,6 +21,7 @@ type Features struct {
 	Files      bool // channels.FileSender; needs a FileRig
 	Forwards   bool // people can pass on what others wrote; needs a ForwardRig
 	Contacts   bool // people can share a contact; needs a ContactRig
+	Proxied    bool // the network is reached over channels.Proxy; needs a ProxyRig
 	Unordered  bool // the network itself brings events in any order
 	// AtMostOnce: the network forgets an event once it has brought it, whether or
 	// not it was taken, so that one which is not is lost with the process.
@@ -108,6 +109,9 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 	optional(t, f.Files, "files can be sent", open, func(t *testing.T, rig Rig) { meetWithFiles(t, rig) })
 	if f.Files {
 		files(t, f, open)
+	}
+	if f.Proxied {
+		proxied(t, f, open)
 	}
 }
 

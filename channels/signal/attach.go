@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -113,7 +112,7 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
-		return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, brief(kind), brief(string(text)))
+		return unlikeSignalCLI(resp, text)
 	}
 	r.MarkConnected()
 	r.Succeeded()
@@ -159,8 +158,7 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 	ctx, silent := newSilence(ctx, r.o.Silence)
 	defer silent.stop()
 	l, _ := r.rpc.(*line)
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, l.network, l.address)
+	conn, err := l.dial(ctx)
 	if err != nil {
 		return fmt.Errorf("reach signal-cli: %w", cmpCause(ctx, err))
 	}

@@ -25,7 +25,7 @@ func (p *poster) exchange(ctx context.Context, request *transfer.Body, read func
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
-		return lost(request.Whole() && mayHaveActed(resp.StatusCode), fmt.Errorf("%w: HTTP %d: %s", errGarbage, resp.StatusCode, brief(string(text))))
+		return lost(request.Whole() && mayHaveActed(resp.StatusCode), unlikeSignalCLI(resp, text))
 	}
 	return read(bufio.NewReaderSize(resp.Body, 64<<10))
 }
@@ -38,7 +38,7 @@ func mayHaveActed(status int) bool {
 }
 
 func (l *line) exchange(ctx context.Context, request *transfer.Body, read func(*bufio.Reader) error) error {
-	conn, err := l.dialer.DialContext(ctx, l.network, l.address)
+	conn, err := l.dial(ctx)
 	if err != nil {
 		return &lostError{false, fmt.Errorf("reach signal-cli: %w", cmpCause(ctx, err))}
 	}

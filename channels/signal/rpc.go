@@ -121,11 +121,8 @@ func is(raw json.RawMessage, id string) bool {
 // dialer is the client for the daemon at o.URL, which CheckURL accepts.
 func dialer(o Options) caller {
 	u, _ := url.Parse(o.URL)
-	switch u.Scheme {
-	case "unix":
-		return newLine(o, "unix", u.Path)
-	case "tcp":
-		return newLine(o, "tcp", u.Host)
+	if u.Scheme == "unix" || u.Scheme == "tcp" {
+		return newLine(o, u)
 	}
 	return newPoster(o, strings.TrimRight(o.URL, "/"))
 }

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+
+	"parley/channels/internal/route"
 )
 
 // poster calls a daemon over HTTP.
@@ -20,10 +23,8 @@ type poster struct {
 }
 
 func newPoster(o Options, base string) *poster {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy = nil // it is a neighbour; the environment's proxies are for the world
 	return &poster{base: base, most: o.MaxAnswer, client: &http.Client{
-		Transport:     transport,
+		Transport:     route.New(o.Proxy),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -61,13 +62,21 @@ func (p *poster) call(ctx context.Context, method string, params map[string]any)
 		if !mayHaveActed(resp.StatusCode) {
 			left.Store(false)
 		}
-		return lost(fmt.Errorf("%w: HTTP %d: %s", errGarbage, resp.StatusCode, brief(string(body))))
+		return lost(unlikeSignalCLI(resp, body))
 	}
 	var r response
 	if json.Unmarshal(body, &r) != nil || !is(r.ID, id) && string(r.ID) != "null" && len(r.ID) > 0 {
 		return lost(errGarbage)
 	}
 	return r.outcome()
+}
+
+// unlikeSignalCLI says what came instead of an answer.
+func unlikeSignalCLI(resp *http.Response, text []byte) error {
+	if resp.StatusCode == http.StatusProxyAuthRequired {
+		return errors.New(route.NoCredentials)
+	}
+	return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, brief(resp.Header.Get("Content-Type")), brief(string(text)))
 }
 
 func (p *poster) close() { p.client.CloseIdleConnections() }

@@ -8,18 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"sync"
 	"time"
+
+	"parley/channels/internal/route"
 )
 
 // line calls a daemon over a socket, on which each line is a request or an
 // answer. It connects when it is needed. What the daemon tells everybody it
 // drops: a client that does not read holds up the daemon's receiving.
 type line struct {
-	network, address string
-	most             int64
-	dialer           net.Dialer
-	ids              ids
+	at   *url.URL // unix or tcp
+	way  *route.Route
+	most int64
+	ids  ids
 
 	dialing sync.Mutex // one dials at a time
 
@@ -43,8 +46,17 @@ type answered struct {
 	err    error
 }
 
-func newLine(o Options, network, address string) *line {
-	return &line{network: network, address: address, most: o.MaxAnswer}
+func newLine(o Options, at *url.URL) *line {
+	return &line{at: at, way: route.New(o.Proxy), most: o.MaxAnswer}
+}
+
+// dial opens a connection to the daemon.
+func (l *line) dial(ctx context.Context) (net.Conn, error) {
+	if l.at.Scheme == "tcp" {
+		return l.way.Dial(ctx, l.at, "tcp", l.at.Host)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", l.at.Path)
 }
 
 func (l *line) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
@@ -84,7 +96,7 @@ func (l *line) connect(ctx context.Context) (*lineConn, error) {
 	if c != nil && c.err() == nil {
 		return c, nil
 	}
-	conn, err := l.dialer.DialContext(ctx, l.network, l.address)
+	conn, err := l.dial(ctx)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says what for
 	}

@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,9 @@ type Options struct {
 	// URL attaches to a daemon that somebody else runs: http(s)://host:port,
 	// unix:///path or tcp://host:port.
 	URL string
+	// Proxy says over which proxy the daemon at an http, https or tcp URL is reached;
+	// nil: directly. No other daemon is reached over one.
+	Proxy channels.Proxy
 
 	// Numbers are those by which people are allowed to talk to the bot. Their
 	// ACIs are asked for, since events often name nobody's number.
@@ -217,7 +221,7 @@ func New(o Options) (*Channel, error) {
 		return fail(err)
 	}
 	c.daemon = newDaemon(o, c.identity)
-	c.rpc = newLine(o, "unix", c.daemon.socket())
+	c.rpc = newLine(o, &url.URL{Scheme: "unix", Path: c.daemon.socket()})
 	c.daemon.version = c.asked
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,8 +61,12 @@ func TestSignalIsAChannel(t *testing.T) {
 			func(t testing.TB) channeltest.Rig { return newRig(t) },
 		},
 		"attached by HTTP": {
-			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true},
+			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
 			func(t testing.TB) channeltest.Rig { return newAttached(t, "http") },
+		},
+		"attached by TCP": {
+			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
+			func(t testing.TB) channeltest.Rig { return newAttached(t, "tcp") },
 		},
 		"attached by a socket": {
 			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true},
@@ -354,9 +359,12 @@ func newAttached(t testing.TB, by string, change ...func(*sim.Options)) *attache
 	r := newRig(t, change...)
 	o := sim.DaemonOptions{World: r.URL(), Config: filepath.Join(r.dir, "config"), JSON: true, ReceiveMode: sim.Manual}
 	url := "unix://" + filepath.Join(r.dir, "rpc.sock")
-	if by == "http" {
+	switch by {
+	case "http":
 		o.HTTP = "127.0.0.1:0"
-	} else {
+	case "tcp":
+		o.TCP = "127.0.0.1:0"
+	default:
 		o.Socket = filepath.Join(r.dir, "rpc.sock")
 	}
 	d, err := sim.NewDaemon(o)
@@ -377,8 +385,11 @@ func newAttached(t testing.TB, by string, change ...func(*sim.Options)) *attache
 	case <-time.After(patience):
 		t.Fatal("the daemon is not ready")
 	}
-	if by == "http" {
+	switch by {
+	case "http":
 		url = "http://" + d.HTTPAddr()
+	case "tcp":
+		url = "tcp://" + d.TCPAddr()
 	}
 	return &attachedRig{r, url}
 }
@@ -389,6 +400,15 @@ func (a *attachedRig) open(t testing.TB, change ...func(*signal.Options)) *signa
 	t.Helper()
 	return a.start(t, a.options(), change)
 }
+
+// OpenOver opens a channel to a daemon that only the proxy can find.
+func (a *attachedRig) OpenOver(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
+	scheme, at, _ := strings.Cut(a.url, "://")
+	p.Stand("daemon.invalid:7583", at)
+	return a.open(t, func(o *signal.Options) { o.URL, o.Proxy = scheme+"://daemon.invalid:7583", over })
+}
+
+func (a *attachedRig) Callers() []string { return nil }
 
 func (a *attachedRig) options() signal.Options {
 	return signal.Options{

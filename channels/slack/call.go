@@ -12,6 +12,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/route"
 )
 
 // errSendTimeout is why a call ended without an answer.
@@ -107,6 +108,8 @@ func (x *exchange) withoutAnswer(e *channels.Error) {
 	switch {
 	case x.status >= 300 && x.status < 400:
 		e.Kind = channels.Unsent // a redirect, which is not followed
+	case x.status == http.StatusProxyAuthRequired:
+		e.Kind, e.Message = channels.Unsent, route.NoCredentials
 	case x.status == http.StatusUnauthorized:
 		e.Kind = channels.Unauthorized
 	case x.status >= 400 && x.status < 500 && x.status != http.StatusRequestTimeout:

@@ -39,6 +39,7 @@ import (
 	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
 	"parley/channels/internal/receive"
+	"parley/channels/internal/route"
 	"parley/sessionkeys"
 )
 
@@ -79,9 +80,10 @@ type Options struct {
 	// NoStream shows growing answers by edits also where Slack can stream them.
 	NoStream bool
 
-	// HTTPClient gives the transport, e.g. one with a proxy. Its time-out,
-	// cookies and rule for redirects are not used. The default dials directly
-	// and takes no proxy from the environment.
+	// Proxy says over which proxy Slack is reached, the WebSocket too; nil: directly.
+	Proxy channels.Proxy
+	// HTTPClient gives another transport for requests, without Proxy. Its time-out,
+	// cookies and rule for redirects are not used.
 	HTTPClient *http.Client
 
 	SendTimeout  time.Duration // for every call, and how long a file may stand still on its way; default 30 s
@@ -111,6 +113,7 @@ func (o Options) pauses() backoff.Pauses {
 // once at a time.
 type Channel struct {
 	o         Options
+	way       *route.Route
 	http      *poster
 	api       *slack.Client
 	hook      *hook // nil: Socket
@@ -175,11 +178,12 @@ func New(o Options) (*Channel, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	var base http.RoundTripper
-	if o.HTTPClient != nil {
+	way := route.New(o.Proxy)
+	var base http.RoundTripper = way
+	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
 		base = o.HTTPClient.Transport
 	}
-	c := &Channel{o: o, http: newPoster(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}}
+	c := &Channel{o: o, way: way, http: newPoster(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}}
 	c.sessions.begin(o.View == AgentView, o.Now())
 	c.api = slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(c.http))
 	if o.Mode == Events {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"regexp"
 	"sync"
@@ -108,12 +109,16 @@ func (r *receiver) connect(ctx context.Context) (*socket, error) {
 		address = opened.URL
 	}
 	// The address holds a ticket: no error may quote it.
-	if u, err := url.Parse(address); err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "" {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "" {
 		return nil, fmt.Errorf("%s: %w", openMethod, errNoSocket)
 	}
 	dialing, cancel := context.WithTimeoutCause(ctx, r.o.HelloTimeout, errHelloTimeout)
 	defer cancel()
-	d := websocket.Dialer{NetDialContext: dialer().DialContext, HandshakeTimeout: r.o.HelloTimeout}
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return r.way.Dial(ctx, u, network, addr)
+	}
+	d := websocket.Dialer{NetDialContext: dial, HandshakeTimeout: r.o.HelloTimeout}
 	conn, resp, err := d.DialContext(dialing, address, nil)
 	if resp != nil {
 		_ = resp.Body.Close()

@@ -42,7 +42,7 @@ var (
 )
 
 func TestSlackIsAChannel(t *testing.T) {
-	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true}
+	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Proxied: true}
 	t.Run("by socket mode", func(t *testing.T) {
 		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newRig(t) })
 	})
@@ -135,6 +135,25 @@ func (r *rig) lapse(ctx context.Context) {
 func (r *rig) Open(t testing.TB) channels.Channel {
 	r.Lapse()
 	return r.open1(t)
+}
+
+// Callers are those of methods, of addresses for files and of WebSockets.
+func (r *rig) Callers() (all []string) {
+	b := r.Books()
+	for _, c := range b.Calls {
+		all = append(all, c.Remote)
+	}
+	for _, c := range b.Connections {
+		all = append(all, c.Remote)
+	}
+	return all
+}
+
+// OpenOver opens a channel to a Slack that could also be reached directly, since Slack
+// itself names the addresses of WebSockets and of files.
+func (r *rig) OpenOver(t testing.TB, _ *channeltest.Proxy, over channels.Proxy) channels.Channel {
+	r.Lapse()
+	return r.open1(t, func(o *slack.Options) { o.Proxy = over })
 }
 
 func (r *rig) open(t testing.TB, change ...func(*slack.Options)) *slack.Channel {

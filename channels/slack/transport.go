@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"parley/channels"
 )
@@ -113,17 +112,6 @@ type poster struct {
 }
 
 func newPoster(o Options, base http.RoundTripper) *poster {
-	if base == nil {
-		base = &http.Transport{
-			DialContext:         dialer().DialContext,
-			TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 256, // as many chats as may be written to at once
-			// Shorter than servers keep connections: a request on one that is
-			// being closed may or may not have arrived.
-			IdleConnTimeout: 30 * time.Second,
-		}
-	}
 	t := newTokenTransport(o, base)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &poster{
@@ -133,8 +121,6 @@ func newPoster(o Options, base http.RoundTripper) *poster {
 		most:      o.MaxAnswer,
 	}
 }
-
-func dialer() *net.Dialer { return &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second} }
 
 // errTooLarge is the kind of an answer that was longer than allowed.
 var errTooLarge = errors.New("the answer is too long")

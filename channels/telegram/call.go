@@ -13,6 +13,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/route"
 )
 
 // answer is the envelope of every answer of the Bot API.
@@ -115,6 +116,8 @@ func (x *exchange) withoutAnswer(e *channels.Error) {
 		}
 	case x.status >= 300 && x.status < 400:
 		e.Kind = channels.Unsent // a redirect, which is not followed
+	case x.status == http.StatusProxyAuthRequired:
+		e.Kind, e.Message = channels.Unsent, route.NoCredentials
 	case x.status >= 400 && x.status < 500 && x.status != http.StatusRequestTimeout:
 		e.Kind = channels.Refused
 	default:

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestTelegramIsAChannel(t *testing.T) {
 		"by webhook, ten at once": func(t testing.TB) channeltest.Rig { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true}, open)
+			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Proxied: true}, open)
 		})
 	}
 }
@@ -90,6 +91,22 @@ func newRigWith(t testing.TB, change func(*sim.Options)) *rig {
 }
 
 func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
+
+// OpenOver opens a channel to a Telegram that only the proxy can find.
+func (r *rig) OpenOver(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
+	return r.open(t, r.behind(p, over))
+}
+
+func (h *hookRig) OpenOver(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
+	return h.open(t, h.behind(p, over))
+}
+
+func (r *rig) Callers() []string { return nil }
+
+func (r *rig) behind(p *channeltest.Proxy, over channels.Proxy) func(*telegram.Options) {
+	p.Stand("telegram.invalid", strings.TrimPrefix(r.URL(), "http://"))
+	return func(o *telegram.Options) { o.APIURL, o.Proxy = "http://telegram.invalid", over }
+}
 
 func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
 	t.Helper()

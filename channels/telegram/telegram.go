@@ -37,6 +37,7 @@ import (
 	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
 	"parley/channels/internal/receive"
+	"parley/channels/internal/route"
 )
 
 // Network is the name of the network in addresses.
@@ -57,9 +58,10 @@ type Options struct {
 	Groups   bool
 	Commands []Command
 
-	// HTTPClient gives the transport, e.g. one with a proxy. Its time-out,
-	// cookies and rule for redirects are not used. The default dials directly
-	// and takes no proxy from the environment.
+	// Proxy says over which proxy Telegram is reached; nil: directly.
+	Proxy channels.Proxy
+	// HTTPClient gives another transport, without Proxy. Its time-out, cookies and rule
+	// for redirects are not used.
 	HTTPClient *http.Client
 
 	PollTimeout   time.Duration // how long Telegram may hold a poll that has nothing; default 50 s
@@ -147,8 +149,8 @@ func New(o Options) (*Channel, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	var base http.RoundTripper
-	if o.HTTPClient != nil {
+	var base http.RoundTripper = route.New(o.Proxy)
+	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
 		base = o.HTTPClient.Transport
 	}
 	c := &Channel{

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"parley/channels"
 )
@@ -116,17 +115,6 @@ type poster struct {
 }
 
 func newPoster(token channels.Secret, base http.RoundTripper, most int64) *poster {
-	if base == nil {
-		base = &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-			TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 256, // as many chats as may be written to at once
-			// Shorter than servers keep connections: a request on one that is
-			// being closed may or may not have arrived.
-			IdleConnTimeout: 30 * time.Second,
-		}
-	}
 	t := &tokenTransport{base, token}
 	return &poster{
 		client: &http.Client{

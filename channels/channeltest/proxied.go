@@ -1,0 +1,114 @@
+package channeltest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"parley/channels"
+)
+
+// ProxyRig is a Rig whose channel can reach the network over a proxy;
+// Features.Proxied needs it.
+type ProxyRig interface {
+	Rig
+
+	// OpenOver is Open for a channel that reaches the network over p. As far as the
+	// rig can have it so the network is at an address that only p can find.
+	OpenOver(t testing.TB, p *Proxy, over channels.Proxy) channels.Channel
+
+	// Callers are the addresses from which the network was called, and connected to, by
+	// channels until now. It may be none when only the proxy can find the network.
+	Callers() []string
+}
+
+func proxied(t *testing.T, f Features, open func(testing.TB) Rig) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, ProxyRig, Features){
+		"all that a channel does goes over its proxy (firstday A3)":                          overProxy,
+		"a proxy that refuses is named without its password, and nothing left (firstday A3)": refusingProxy,
+		"a proxy that is not there is named without its password, and nothing (firstday A3)": absentProxy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rig, ok := open(t).(ProxyRig)
+			if !ok {
+				t.Fatal("Features.Proxied needs a ProxyRig")
+			}
+			test(t, rig, f)
+		})
+	}
+}
+
+// through is a channel over a proxy, with a password of the proxy's or another one.
+func through(t *testing.T, rig ProxyRig, p *Proxy, password string) channels.Channel {
+	t.Helper()
+	over, err := channels.ProxyAt(p.At(password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rig.OpenOver(t, p, over)
+}
+
+// overProxy also sends and fetches files, which other code of an adapter may do.
+func overProxy(t *testing.T, rig ProxyRig, f Features) {
+	p := NewProxy(t)
+	ch := through(t, rig, p, "proxy-canary%2F+1")
+	r := receive(t, ch, nil)
+	rig.Say(t, "Ann", "hello")
+	m := r.next()
+	if _, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}}); err != nil {
+		t.Fatal(err)
+	}
+	before := len(p.Passed())
+	if before == 0 {
+		t.Fatal("nothing went over the proxy")
+	}
+	if s, ok := ch.(channels.FileSender); ok && f.Files {
+		if _, err := s.SendFile(t.Context(), channels.Reply{To: m.Address}, channels.File{Name: "a.txt", Size: 3}, strings.NewReader("abc")); err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Passed()) == before {
+			t.Error("a file did not go over the proxy")
+		}
+	}
+	r.stop()
+	for _, remote := range rig.Callers() {
+		if !p.Made(remote) {
+			t.Errorf("a call came from %s, not from the proxy", remote)
+		}
+	}
+}
+
+func refusingProxy(t *testing.T, rig ProxyRig, _ Features) {
+	_, m := meet(t, rig)
+	p := NewProxy(t)
+	sayNothing(t, rig, through(t, rig, p, "wrong-canary"), m)
+	if passed := p.Passed(); len(passed) > 0 {
+		t.Errorf("%q passed", passed)
+	}
+}
+
+func absentProxy(t *testing.T, rig ProxyRig, _ Features) {
+	_, m := meet(t, rig)
+	p := NewProxy(t)
+	ch := through(t, rig, p, "absent-canary")
+	p.Listener.Close() //nolint:errcheck // nobody listens there is all that matters
+	sayNothing(t, rig, ch, m)
+}
+
+// sayNothing holds that a send over the proxy surely did not arrive, and says why.
+func sayNothing(t *testing.T, rig ProxyRig, ch channels.Channel, m channels.Message) {
+	t.Helper()
+	_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}})
+	var e *channels.Error
+	if !errors.As(err, &e) || e.Kind != channels.Unsent {
+		t.Fatalf("Send gave %v, want unsent", err)
+	}
+	if !strings.Contains(err.Error(), "proxy") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("the error is %q", err)
+	}
+	if sent := rig.Sent(); len(sent) > 0 {
+		t.Errorf("sent %q", sent)
+	}
+}

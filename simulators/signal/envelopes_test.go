@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,12 @@ func TestG28EnvelopesHaveTheShapesOfSignalCLI(t *testing.T) {
 	expect("story", said, `,"storyMessage":{"allowsReplies":true,"textAttachment":{"text":"my day","style":"DEFAULT"}}}`)
 	said = must(w.Say(dm, ann, "", sim.SayOptions{Sticker: "9acc9e8aba563d26a4994e69263e3b25"}))
 	expect("sticker", said, head+`,"sticker":{"packId":"9acc9e8aba563d26a4994e69263e3b25","stickerId":1}}}`)
+	said = must(w.Say(dm, ann, "", sim.SayOptions{Contacts: []sim.Contact{{Given: "Eve", Number: "+4915550001009", Organization: "Eve Ltd"}}}))
+	expect("contact", said, head+`,"contacts":[{"name":{"nickname":null,"given":"Eve","family":null,"prefix":null,"suffix":null,"middle":null},"phone":[{"value":"+4915550001009","type":"MOBILE","label":null}],"organization":"Eve Ltd"}]}}`)
+	said = must(w.Say(dm, ann, "", sim.SayOptions{Poll: &sim.Poll{Question: "Tea?", Options: []string{"yes", "no"}}}))
+	expect("poll", said, head+`,"pollCreate":{"question":"Tea?","allowMultiple":false,"options":["yes","no"]}}}`)
+	said = must(w.Say(dm, ann, "", sim.SayOptions{Payment: &sim.Payment{Note: "for the tea"}}))
+	expect("payment", said, head+`,"payment":{"note":"for the tea","receipt":"AQ=="}}}`)
 	said = must(w.Synced("", sim.Sync{}))
 	expect("empty sync", said, `,"syncMessage":{}}`)
 	said = must(w.Synced("", sim.Sync{Text: "from my phone", To: ann.ACI}))
@@ -115,10 +122,15 @@ func TestG29ALongTextComesAsAFileAndFilesLieInTheConfigFolder(t *testing.T) {
 	dir := t.TempDir()
 	d := w.daemon(func(o *sim.DaemonOptions) { o.Config = dir })
 	long := strings.Repeat("äöü ", 400) // 2800 bytes
-	w.say(sim.Chat{}, ann, long, sim.SayOptions{Attachments: []sim.Attachment{
-		{ContentType: "image/png", Filename: "cat.png", Data: []byte("png"), Caption: "a cat", Width: 3, Height: 4},
-		{ContentType: "application/pdf", Data: []byte("lost"), Missing: true},
-	}})
+	w.say(sim.Chat{}, ann, long, sim.SayOptions{
+		Attachments: []sim.Attachment{
+			{ContentType: "image/png", Filename: "cat.png", Data: []byte("png"), Caption: "a cat", Width: 3, Height: 4},
+			{ContentType: "application/pdf", Data: []byte("lost"), Missing: true},
+		},
+		Previews: []sim.Preview{{URL: "https://example.org", Image: &sim.Attachment{ContentType: "image/jpeg", Data: []byte("card")}}},
+		Quote:    &sim.Quote{Timestamp: 5, Author: bob.ACI, Thumbnail: &sim.Attachment{ContentType: "image/jpeg", Data: []byte("small")}},
+		Contacts: []sim.Contact{{Given: "Eve", Avatar: &sim.Attachment{ContentType: "image/jpeg", Data: []byte("face")}}},
+	})
 	type entry struct {
 		Envelope struct {
 			DataMessage struct {
@@ -135,6 +147,25 @@ func TestG29ALongTextComesAsAFileAndFilesLieInTheConfigFolder(t *testing.T) {
 	m := decode[entry](t, []byte(d.journal.await(t, 1)[0])).Envelope.DataMessage
 	if len(m.Message) > 2000 || !strings.HasPrefix(long, m.Message) || len(m.Attachments) != 3 {
 		t.Fatalf("%+v", m)
+	}
+	names, err := os.ReadDir(filepath.Join(dir, "attachments"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored []string
+	for _, n := range names {
+		content, err := os.ReadFile(filepath.Join(dir, "attachments", n.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := string(content); s != long {
+			stored = append(stored, s)
+		}
+	}
+	// IncomingMessageHandler downloads pictures of cards, of quotes and of contacts too.
+	slices.Sort(stored)
+	if want := []string{"card", "face", "png", "small"}; !slices.Equal(stored, want) {
+		t.Errorf("stored %q, want %q", stored, want)
 	}
 	text, cat, lost := m.Attachments[0], m.Attachments[1], m.Attachments[2]
 	if text.ContentType != "text/x-signal-plain" || text.Filename != nil || text.Size != len(long) || *cat.Filename != "cat.png" || *cat.Width != 3 {

@@ -74,6 +74,10 @@ type SayOptions struct {
 	// Sticker makes the message a sticker: its pack's id in hexadecimal.
 	Sticker  string `json:"sticker,omitempty"`
 	ViewOnce bool   `json:"view_once,omitempty"`
+	// Contacts, Poll and Payment make the message one of those.
+	Contacts []Contact `json:"contacts,omitempty"`
+	Poll     *Poll     `json:"poll,omitempty"`
+	Payment  *Payment  `json:"payment,omitempty"`
 	// StoryReply answers a story of the author with that timestamp.
 	StoryReply *Quote `json:"story_reply,omitempty"`
 	// Timestamp forces the message's id; zero: the next free one of the clock.
@@ -88,6 +92,29 @@ type Quote struct {
 	Author string `json:"author"`
 	// Text as the quoting program remembers it; empty: what the conversation has.
 	Text string `json:"text,omitempty"`
+	// Thumbnail is the small picture of a file of it that people's programs send along.
+	Thumbnail *Attachment `json:"thumbnail,omitempty"`
+}
+
+// Contact is a card of somebody, with their number and perhaps a picture.
+type Contact struct {
+	Given        string      `json:"given,omitempty"`
+	Family       string      `json:"family,omitempty"`
+	Number       string      `json:"number,omitempty"`
+	Organization string      `json:"organization,omitempty"`
+	Avatar       *Attachment `json:"avatar,omitempty"`
+}
+
+// Poll is a question with answers to choose from.
+type Poll struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options"`
+	Multiple bool     `json:"multiple,omitempty"`
+}
+
+// Payment says that money was sent.
+type Payment struct {
+	Note string `json:"note,omitempty"`
 }
 
 // Mention is the first occurrence of Name in the text, standing for ACI.
@@ -109,6 +136,8 @@ type Preview struct {
 	URL         string `json:"url"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Image is the picture of the card.
+	Image *Attachment `json:"image,omitempty"`
 }
 
 // Attachment is a file sent to an account.

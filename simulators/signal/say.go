@@ -78,13 +78,17 @@ func (s *Server) compose(pl place, at int64, text string, o SayOptions) (*wireDa
 		d.Attachments, files = append(d.Attachments, a), append(files, id)
 	}
 	for _, p := range o.Previews {
-		d.Previews = append(d.Previews, wirePreview{URL: p.URL, Title: p.Title, Description: p.Description})
+		d.Previews = append(d.Previews, wirePreview{URL: p.URL, Title: p.Title, Description: p.Description, Image: s.picture(p.Image, at, &files)})
 	}
+	s.cards(d, o, at, &files)
 	if o.Sticker != "" {
 		d.Sticker = &wireSticker{PackID: o.Sticker, StickerID: 1}
 	}
 	if q := o.Quote; q != nil {
 		d.Quote = s.quote(pl.chat, *q)
+		if small := s.picture(q.Thumbnail, at, &files); small != nil {
+			d.Quote.Attachments = append(d.Quote.Attachments, wireQuoted{ContentType: small.ContentType, Filename: small.Filename, Thumbnail: small})
+		}
 	}
 	if r := o.StoryReply; r != nil {
 		a := s.addressOf(r.Author)
@@ -149,7 +153,7 @@ func (s *Server) quote(c *conversation, q Quote) *wireQuote {
 		text = m.text
 	}
 	a := s.addressOf(q.Author)
-	w := &wireQuote{ID: q.Timestamp, Author: a.legacy(), AuthorNumber: orNull(a.Number), AuthorUUID: orNull(a.ACI), Attachments: []wireAttachment{}}
+	w := &wireQuote{ID: q.Timestamp, Author: a.legacy(), AuthorNumber: orNull(a.Number), AuthorUUID: orNull(a.ACI), Attachments: []wireQuoted{}}
 	// A quote of what is gone has the empty text, not none.
 	w.Text = &text
 	return w

@@ -44,11 +44,14 @@ type wireData struct {
 	ViewOnce           *bool             `json:"viewOnce,omitempty"`
 	Reaction           *wireReaction     `json:"reaction,omitempty"`
 	Quote              *wireQuote        `json:"quote,omitempty"`
+	Payment            *wirePayment      `json:"payment,omitempty"`
 	Mentions           []wireMention     `json:"mentions,omitempty"`
 	Previews           []wirePreview     `json:"previews,omitempty"`
 	Attachments        []wireAttachment  `json:"attachments,omitempty"`
 	Sticker            *wireSticker      `json:"sticker,omitempty"`
 	RemoteDelete       *wireDelete       `json:"remoteDelete,omitempty"`
+	Contacts           []wireCard        `json:"contacts,omitempty"`
+	PollCreate         *wirePoll         `json:"pollCreate,omitempty"`
 	TextStyles         []wireStyle       `json:"textStyles,omitempty"`
 	GroupInfo          *wireGroup        `json:"groupInfo,omitempty"`
 	StoryContext       *wireStoryContext `json:"storyContext,omitempty"`
@@ -64,14 +67,59 @@ type wireReaction struct {
 }
 
 type wireQuote struct {
-	ID           int64            `json:"id"`
-	Author       string           `json:"author"`
-	AuthorNumber *string          `json:"authorNumber"`
-	AuthorUUID   *string          `json:"authorUuid"`
-	Text         *string          `json:"text"`
-	Mentions     []wireMention    `json:"mentions,omitempty"`
-	Attachments  []wireAttachment `json:"attachments"`
-	TextStyles   []wireStyle      `json:"textStyles,omitempty"`
+	ID           int64         `json:"id"`
+	Author       string        `json:"author"`
+	AuthorNumber *string       `json:"authorNumber"`
+	AuthorUUID   *string       `json:"authorUuid"`
+	Text         *string       `json:"text"`
+	Mentions     []wireMention `json:"mentions,omitempty"`
+	Attachments  []wireQuoted  `json:"attachments"`
+	TextStyles   []wireStyle   `json:"textStyles,omitempty"`
+}
+
+// wireQuoted is a file of the quoted message, with the small picture of it that the
+// quoting program sends along (JsonQuotedAttachment).
+type wireQuoted struct {
+	ContentType string          `json:"contentType"`
+	Filename    *string         `json:"filename"`
+	Thumbnail   *wireAttachment `json:"thumbnail,omitempty"`
+}
+
+// wireCard is JsonSharedContact, as far as people's programs fill it in.
+type wireCard struct {
+	Name struct {
+		Nickname *string `json:"nickname"`
+		Given    *string `json:"given"`
+		Family   *string `json:"family"`
+		Prefix   *string `json:"prefix"`
+		Suffix   *string `json:"suffix"`
+		Middle   *string `json:"middle"`
+	} `json:"name"`
+	Avatar       *wireAvatar `json:"avatar,omitempty"`
+	Phone        []wirePhone `json:"phone,omitempty"`
+	Organization *string     `json:"organization"`
+}
+
+type wireAvatar struct {
+	Attachment wireAttachment `json:"attachment"`
+	IsProfile  bool           `json:"isProfile"`
+}
+
+type wirePhone struct {
+	Value string  `json:"value"`
+	Type  string  `json:"type"`
+	Label *string `json:"label"`
+}
+
+type wirePoll struct {
+	Question      string   `json:"question"`
+	AllowMultiple bool     `json:"allowMultiple"`
+	Options       []string `json:"options"`
+}
+
+type wirePayment struct {
+	Note    string `json:"note"`
+	Receipt []byte `json:"receipt"`
 }
 
 type wireMention struct {

@@ -125,6 +125,9 @@ func (c Config) validateChannels(add func(path, format string, args ...any), che
 	}
 }
 
+// uses reports whether anything is done with a message that an account receives.
+func (g *Gateway) uses(ctx context.Context, m channels.Message) bool { return g.intake.Uses(ctx, m) }
+
 // heeds is a channels.Heeds of all accounts.
 func (g *Gateway) heeds(ctx context.Context, m channels.Message) bool { return g.intake.Heeds(ctx, m) }
 

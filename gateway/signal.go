@@ -77,7 +77,7 @@ func (s SignalConfig) account(name string) account {
 func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	o := signal.Options{
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		Keeper: g.o.SignalKeeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		Keeper: g.o.SignalKeeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Uses: g.uses, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
 	o.Groups = s.Access.Groups
 	o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)

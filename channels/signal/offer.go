@@ -16,6 +16,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	if e.longText != "" && r.o.Heeds(ctx, e.message) && !r.complete(ctx, &e) {
 		return false
 	}
+	used := r.isUsed(ctx, e)
 	m := e.message
 	if m.MessageID != "" && m.Text != "" { // it may be answered, and quoted, before accept returns
 		r.said.note(m.Address.Peer, m.MessageID, m.Text)
@@ -23,6 +24,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	if !r.Offer(ctx, m, r.accept) {
 		return false
 	}
+	r.sweep(e, used)
 	if e.regroup {
 		r.regroup()
 	}

@@ -116,6 +116,9 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 			e := r.translate(line.text, line.problem)
 			if e.nothing != "" {
 				r.o.Log.Debug("not offered", "why", e.nothing)
+				r.sweep(e, false)
+			} else {
+				r.leftovers.claim(e.message.Event, e.files)
 			}
 			l.add(line, e)
 		}

@@ -25,6 +25,7 @@ package signal
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,7 +116,10 @@ type Options struct {
 	MessageBytes int   // longest message in bytes; default 1900, at most 2000 with the mark of a repeat
 	Reclaim      int64 // bytes of consumed journal that are given back to the disk at once; default 1 MiB
 
-	Heeds    channels.Heeds    // default channels.Everybody
+	Heeds channels.Heeds // default channels.Everybody
+	// Uses reports whether anything is done with a message, beyond who may talk where:
+	// files of others are deleted. It is asked before accept. Default Heeds.
+	Uses     func(ctx context.Context, m channels.Message) bool
 	Observer channels.Observer // default channels.Nobody
 	Log      *slog.Logger      // default: no log
 	Now      func() time.Time  // default time.Now
@@ -138,6 +142,7 @@ type Channel struct {
 	waits     receive.Waits
 	floods    floods
 	signs     signs
+	leftovers leftovers
 	known     atomic.Pointer[self] // who we are, once Receive found out
 	doubted   atomic.Bool          // whether Signal can be reached
 	receiving atomic.Bool
@@ -196,6 +201,9 @@ func New(o Options) (*Channel, error) {
 	o.Reclaim = cmp.Or(o.Reclaim, 1<<20)
 	if o.Heeds == nil {
 		o.Heeds = channels.Everybody
+	}
+	if o.Uses == nil {
+		o.Uses = o.Heeds
 	}
 	if o.Observer == nil {
 		o.Observer = channels.Nobody{}

@@ -38,6 +38,7 @@ type event struct {
 	mentions []mention // of longText
 	receipt  bool      // it can be confirmed as read
 	regroup  bool      // a group changed: perhaps it was an invitation
+	files    []string  // all that it names and signal-cli has stored
 }
 
 // translate gives the event in a line. It never fails: what cannot be read
@@ -46,6 +47,7 @@ func (r *receiver) translate(raw []byte, problem error) event {
 	e := event{message: channels.Message{Kind: channels.Unhandled, Channel: r.o.Name, ReceivedAt: r.o.Now()}, raw: raw, problem: problem}
 	err := problem
 	if err == nil {
+		e.files = namedFiles(raw)
 		err = r.fill(&e, raw)
 	}
 	if err != nil {
@@ -53,7 +55,7 @@ func (r *receiver) translate(raw []byte, problem error) event {
 		if id == "" {
 			id = sumID(raw)
 		}
-		return event{message: channels.Message{
+		return event{files: e.files, message: channels.Message{
 			Event: id, Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: e.message.ReceivedAt, Sender: r.senderOf(raw),
 			Problem: brief(err.Error()), Raw: whole(raw),
 		}}

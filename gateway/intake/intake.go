@@ -116,6 +116,12 @@ func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 	return err != nil || o == stop || src.Access.serves(m.Address, e.chat.IDs...)
 }
 
+// Uses reports whether anything is done with m, which was not accepted yet: its sender
+// may talk to the bot there, and does. Where that cannot be known now it is true.
+func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
+	return i.Heeds(ctx, m) && (m.Follows || i.unused(m) == "")
+}
+
 // stages returns all that is done with an event, in order.
 func (i *Intake) stages() pipeline {
 	return pipeline{

@@ -601,3 +601,27 @@ func TestACommandThatNobodySaidToTheBotIsNotAnswered(t *testing.T) {
 		}
 	}
 }
+
+// abuse H3.
+func TestUses(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+	other, follows, reaction := group(ann, "hi"), group(ann, "and?"), dm(ann, "")
+	other.Mentioned, follows.Mentioned, follows.Follows, reaction.Kind = false, false, true, channels.Unhandled
+	for name, c := range map[string]struct {
+		m    channels.Message
+		want bool
+	}{
+		"directly":               {dm(ann, "hi"), true},
+		"where it is named":      {group(ann, "hi"), true},
+		"where it is not":        {other, false},
+		"in a thread, perhaps":   {follows, true},
+		"what is no message":     {reaction, false},
+		"who may not talk to it": {dm(ben, "hi"), false},
+	} {
+		if got := in.Uses(t.Context(), c.m); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

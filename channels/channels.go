@@ -220,7 +220,7 @@ type Message struct {
 	// of the same chat, which has moved. Adapters leave it empty.
 	Origin string `json:"origin,omitempty"`
 
-	MessageID string `json:"message_id"` // the network's id of the message, to reply to
+	MessageID string `json:"message_id"` // the network's id of the message, to reply to; see Asked
 	Text      string `json:"text"`       // plain text, UTF-8, without the mention of the bot at its start
 
 	// Mentioned: the bot is addressed by name, by a command for it, or by a

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/simulators/model"
 	"parley/simulators/slack"
@@ -105,6 +106,39 @@ func TestSlackTellsWhatIsAskedBySlashCommandToThePersonAlone(t *testing.T) {
 		if m := all[len(all)-1]; m.Ephemeral != alone || m.Channel != slackChannel.ID {
 			t.Errorf("%s was answered with %+v", command, m)
 		}
+	}
+}
+
+// firstday S11: what a slash command says is answered for all, and refused for who said
+// it alone; a refused mention is answered where it stands.
+func TestSlackRefusesWhatASlashCommandSaysToThePersonAlone(t *testing.T) {
+	t.Parallel()
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Networks: []gatewaytest.Network{gatewaytest.Slack},
+		Change:   func(c *gateway.Config) { c.Budgets.GlobalPerDay = "0.000001" },
+	})
+	gw := house.Start()
+	ann := gatewaytest.SlackPerson(7001)
+	inSlack(t, house, "a connection: commands do not come again", func(b slack.Book) bool { return b.Connected[gatewaytest.Username] > 0 })
+	refused := func() slack.MessageEntry {
+		t.Helper()
+		gw.Delivered()
+		all := house.Slack.Books().Messages
+		m := all[len(all)-1]
+		if !strings.Contains(m.Text(), "budget") || m.Channel != slackChannel.ID {
+			t.Errorf("answered with %+v", m)
+		}
+		return m
+	}
+	if _, err := house.Slack.Command(gatewaytest.Username, slackChannel, ann, "/parley", "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if m := refused(); m.Ephemeral != ann.ID {
+		t.Errorf("the slash command was refused for all to see: %+v", m)
+	}
+	sayInSlack(t, house, slackChannel, ann, "@"+gatewaytest.Username+" hello", slack.SayOptions{})
+	if m := refused(); m.Ephemeral != "" || m.ThreadTS == "" {
+		t.Errorf("the mention was refused with %+v", m)
 	}
 }
 

@@ -48,8 +48,11 @@ func (r *receiver) slash(e *event, payload json.RawMessage) error {
 	m.Address = r.place(s.ChannelID, "", "", "")
 	m.Sender = r.sender(&callback{TeamID: s.TeamID, ContextTeamID: s.TeamID}, s.UserID, &post{Team: s.TeamID})
 	m.Text = r.meant(s.Command, strings.TrimSpace(r.plain(s.Text).text))
-	if strings.HasPrefix(m.Text, "/") { // what is asked of the bot's books is nobody else's
-		m.MessageID = onlyTo + s.UserID
+	// A command has no message to answer to. What is asked of the bot's books is nobody
+	// else's; of what is said only a refusal is.
+	m.MessageID = channels.Asked + s.UserID + "." + m.Event
+	if strings.HasPrefix(m.Text, "/") {
+		m.MessageID = channels.Only + s.UserID
 	}
 	e.complete = func(ctx context.Context, m *channels.Message) { r.nameOf(ctx, m, s.UserID) }
 	return nil
@@ -75,10 +78,6 @@ func (r *receiver) typed(text string) string {
 	}
 	return text
 }
-
-// onlyTo stands before the id of the person who alone sees the answer to a slash
-// command, in the place of a message to answer to, of which a command has none.
-const onlyTo = "only:"
 
 // meant is what a slash command and the text behind it say to the bot.
 func (r *receiver) meant(command, text string) string {

@@ -38,7 +38,8 @@ var threadGone = []string{"thread_not_found", "invalid_thread_ts", "cannot_reply
 // message never arrives twice. Every other failure is the caller's to repeat or
 // not. The message carries Reply.ID, by which Find finds it.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
-	if user, ok := strings.CutPrefix(r.ReplyTo, onlyTo); ok {
+	if of, ok := strings.CutPrefix(r.ReplyTo, channels.Only); ok {
+		user, _, _ := strings.Cut(of, ".")
 		return c.whisper(ctx, r, user)
 	}
 	sent, err := c.post(ctx, r)

@@ -602,6 +602,23 @@ func TestACommandThatNobodySaidToTheBotIsNotAnswered(t *testing.T) {
 	}
 }
 
+// firstday S11: who asked where nobody else saw it is alone told that it is refused.
+func TestARefusalOfWhatOneAskedAloneIsToldToThemAlone(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+	for id, want := range map[string]string{channels.Asked + "U0ANN.1": channels.Only + "U0ANN.1", "17.0001": "17.0001"} {
+		m := group(ann, strings.Repeat("x", intake.MaxText+1))
+		m.Event, m.MessageID = id, id
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if last := w.notices[len(w.notices)-1]; last.ReplyTo != want {
+			t.Errorf("%s was refused to %q, want %q", id, last.ReplyTo, want)
+		}
+	}
+}
+
 // abuse H3.
 func TestUses(t *testing.T) {
 	t.Parallel()

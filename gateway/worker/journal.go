@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley/agent"
+	"parley/channels"
 	"parley/costs"
 	"parley/faultpoint"
 	"parley/sessions"
@@ -37,10 +38,14 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.Refused(), At: j.a.w.Now(),
 		Nested: j.resumed || j.family != nil && j.family.Any(),
 	}
+	replyTo := j.t.ReplyTo
+	if o.Refused() != nil && o.Steps == 0 { // nothing but the refusal is said
+		replyTo = channels.Aside(replyTo)
+	}
 	if !o.Silent {
 		e.Replies = []sessions.Outgoing{{
 			ID: j.t.ID, Channel: j.t.Channel, Session: j.t.Session, Turn: j.t.ID,
-			To: j.t.From, ReplyTo: j.t.ReplyTo, Text: o.Text, At: e.At, Again: j.t.Seq <= j.a.w.Doubt,
+			To: j.t.From, ReplyTo: replyTo, Text: o.Text, At: e.At, Again: j.t.Seq <= j.a.w.Doubt,
 		}}
 	}
 	faultpoint.HitOn("worker.finish.before", o.Text)

@@ -53,12 +53,12 @@ type dataMessage struct {
 	Quote       *quote          `json:"quote"`
 	Mentions    []mention       `json:"mentions"`
 	Attachments []attachment    `json:"attachments"`
-	Sticker     json.RawMessage `json:"sticker"`
 	Reaction    json.RawMessage `json:"reaction"`
 	Delete      *deletion       `json:"remoteDelete"`
 	AdminDelete *deletion       `json:"adminDelete"` // since 0.14
 	Story       json.RawMessage `json:"storyContext"`
 	Group       *groupInfo      `json:"groupInfo"`
+	cards
 }
 
 type groupInfo struct {

@@ -56,6 +56,7 @@ func (r *receiver) complete(ctx context.Context, e *event) bool {
 		switch {
 		case err == nil:
 			r.speak(e, text, e.mentions)
+			e.message.Text = joined("\n", e.message.Text, e.words)
 			return true
 		case !errors.As(err, &lost) || pauses.Failed()+1 >= mostFetches:
 			r.o.Log.Warn("the rest of a long message could not be fetched", "event", e.message.Event, "error", err)

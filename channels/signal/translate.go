@@ -36,6 +36,7 @@ type event struct {
 	// beginning.
 	longText string
 	mentions []mention // of longText
+	words    string    // what the message has beside its text
 	receipt  bool      // it can be confirmed as read
 	regroup  bool      // a group changed: perhaps it was an invitation
 	files    []string  // all that it names and signal-cli has stored
@@ -204,12 +205,8 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 		m.Problem = "a reaction"
 	case d.Delete != nil || d.AdminDelete != nil:
 		r.deleted(m, d)
-	case there(d.Story):
-		m.Problem = "an answer to a story"
 	case d.Timer:
 		m.Problem = "a change of the timer"
-	case d.ViewOnce:
-		m.Problem = "a message to be seen once"
 	}
 	if m.Problem != "" {
 		return
@@ -217,6 +214,10 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 	text := ""
 	if d.Message != nil {
 		text = *d.Message
+	}
+	words, mentions := d.describe(), d.Mentions
+	if d.ViewOnce {
+		text, mentions, d.Attachments = "", nil, nil
 	}
 	for _, a := range d.Attachments {
 		if a.ContentType == longTextType && a.ID != "" {
@@ -227,20 +228,21 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 			m.Attachments = append(m.Attachments, f)
 		}
 	}
-	if text == "" && e.longText == "" && len(m.Attachments) == 0 {
+	if text == "" && words == "" && e.longText == "" && len(m.Attachments) == 0 {
 		m.Problem = "a message without text or file"
 		return
 	}
 	m.Kind = channels.Said
 	m.Fades = time.Duration(min(max(0, d.Expires), mostFades)) * time.Second
-	r.speak(e, text, d.Mentions)
+	r.speak(e, text, mentions)
+	m.Text = joined("\n", m.Text, words)
 	toUs := r.reply(m, d.Quote)
 	if m.Address.Kind == sessionkeys.DM {
 		m.Mentioned = true
 		e.receipt = true
 	}
 	m.Mentioned = m.Mentioned || toUs
-	e.mentions = d.Mentions
+	e.mentions, e.words = mentions, words
 }
 
 // mostFades bounds what Signal says of how long a message stays, in seconds: its own

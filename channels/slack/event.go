@@ -66,6 +66,9 @@ type post struct {
 	Edited     *edit      `json:"edited"`
 	Files      []fileRef  `json:"files"`
 	Shared     []attached `json:"attachments"`
+	Blocks     blocks     `json:"blocks"`
+
+	kind string // the subtype of the message that it is
 }
 
 // authored is a post inside another event.

@@ -27,7 +27,7 @@ func (r *receiver) posted(e *event, c *callback, in *inner, mention bool) error 
 	switch {
 	case in.Subtype == "message_changed":
 		return r.changed(e, c, in)
-	case in.Hidden, !slices.Contains(contents, in.Subtype):
+	case in.Hidden, !slices.Contains(contents, in.Subtype) && !slices.Contains(calls, in.Subtype):
 		if in.Subtype == "message_deleted" && in.Previous != nil { // the event itself names nobody
 			p, user = &in.Previous.post, string(in.Previous.User)
 		}
@@ -39,6 +39,7 @@ func (r *receiver) posted(e *event, c *callback, in *inner, mention bool) error 
 		}
 		return nil
 	}
+	p.kind = in.Subtype
 	return r.said(e, c, in, p, user, channels.Said, mention)
 }
 
@@ -99,6 +100,12 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 	m.Attachments = attachments(p.Files)
 	t := r.plain(p.Text)
 	m.Text, m.Forwarded = r.typed(t.text), r.forwarded(p)
+	if slices.Contains(calls, p.kind) {
+		m.Text = "" // Slack's own words, which speak of the person
+	}
+	if m.Blank() {
+		m.Text = describe(p)
+	}
 	if m.Blank() {
 		if !t.mentioned && !mention {
 			m.Problem = "a message without text or file"

@@ -121,6 +121,7 @@ func demoComment(p *Prompt, rs []Result) string {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
+		r.Text = demoFramed(r.Text)
 		lines := strings.Count(strings.TrimSpace(r.Text), "\n") + 1
 		switch {
 		case r.Error:

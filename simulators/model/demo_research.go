@@ -76,11 +76,15 @@ func demoPlay(p *Prompt, text string) ([]Block, bool) {
 
 // demoReport tells what sub-agents came back with, each under its label.
 func demoReport(p *Prompt, r Result) string {
-	words := r.Text
-	if m := demoFrame.FindStringSubmatch(words); m != nil {
-		words = m[1]
+	return "**" + demoLabel(p, r.CallID) + "**, says my sub-agent: " + demoShort(r.Text, 1000)
+}
+
+// demoFramed is what stands in the frame around untrusted words, or all of text.
+func demoFramed(text string) string {
+	if m := demoFrame.FindStringSubmatch(text); m != nil {
+		return m[1]
 	}
-	return "**" + demoLabel(p, r.CallID) + "**, says my sub-agent: " + demoShort(words, 1000)
+	return text
 }
 
 // demoLabel is the label in the input of a call.

@@ -156,7 +156,7 @@ func with(t *testing.T, c files.Config) user {
 			t.Errorf("%s is of category %s", name, cat)
 		}
 		res, err := tool.Run(t.Context(), call)
-		return res.Content + chat.got, err
+		return unframed(t, res.Content) + chat.got, err
 	}
 }
 

@@ -2,8 +2,8 @@ package files
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/tools"
@@ -43,7 +43,7 @@ func (s searcher) glob(ctx context.Context, in globInput, c tools.Call) (tools.R
 		}
 		return out.add(name(c.Workspace, filepath.Join(f.dir.abs, f.name)))
 	}).walk(ctx, dir, "", 0)
-	return out.result("[no file matches]", err)
+	return out.result(theFolder, "[no file matches]", err)
 }
 
 // answer collects lines up to a limit of bytes.
@@ -66,15 +66,19 @@ func (a *answer) add(line string) error {
 	return nil
 }
 
-// result is the answer of a search that ended with err.
-func (a *answer) result(nothing string, err error) (tools.Result, error) {
+// lined is what was collected, without the last line end.
+func (a *answer) lined() string { return strings.TrimSuffix(a.text.String(), "\n") }
+
+// result is the answer of a search that ended with err, framed as the words of who,
+// with the notes behind it.
+func (a *answer) result(who, nothing string, err error, notes ...string) (tools.Result, error) {
 	note, err := cutShort(err)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	text := a.text.String()
-	if a.lines == 0 {
-		text = nothing + "\n"
+	if a.lines > 0 {
+		nothing = ""
 	}
-	return tools.Result{Content: strings.TrimSuffix(fmt.Sprintf("%s%s", text, note), "\n")}, nil
+	all := slices.DeleteFunc(append([]string{nothing, note}, notes...), func(s string) bool { return s == "" })
+	return framed(who, a.lined(), strings.Join(all, "\n")), nil
 }

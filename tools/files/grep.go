@@ -198,15 +198,15 @@ func (g *grepper) result(err error) (tools.Result, error) {
 	if g.files == 1 {
 		nothing = "[no match in 1 file]"
 	}
-	res, err := g.out.result(nothing, err)
-	if err == nil && g.long > 0 {
+	long := ""
+	if g.long > 0 {
 		further := ""
 		if g.reach < maxLine {
 			further = "; a simpler pattern looks further"
 		}
-		res.Content += fmt.Sprintf("\n[of %d long lines only the first %d bytes were searched%s]", g.long, g.reach, further)
+		long = fmt.Sprintf("[of %d long lines only the first %d bytes were searched%s]", g.long, g.reach, further)
 	}
-	return res, err
+	return g.out.result(theFiles, nothing, err, long)
 }
 
 // shownLine is a line as grep -n writes it, shortened.

@@ -46,11 +46,11 @@ func (b *boundary) list(ctx context.Context, in listInput, workspace string) (to
 	if len(names) == 0 {
 		return tools.Result{Content: "[empty folder]"}, nil
 	}
-	text := strings.Join(names, "\n")
+	note := ""
 	if left > 0 {
-		text += fmt.Sprintf("\n[%d more]", left)
+		note = fmt.Sprintf("[%d more]", left)
 	}
-	return tools.Result{Content: text}, nil
+	return framed(theFolder, strings.Join(names, "\n"), note), nil
 }
 
 // hides reports whether an entry is denied, by the path that the text names or by the

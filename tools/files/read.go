@@ -159,11 +159,11 @@ func (r reader) lines(ctx context.Context, f io.Reader, in readInput) (tools.Res
 	case shown == 0:
 		return tools.Result{}, tools.Errorf(tools.Permanent, "offset %d is past the end: the file has %d lines", first, line-1)
 	}
-	text := whole(out.Bytes(), shown)
+	note := ""
 	if more {
-		text += fmt.Sprintf("\n[lines %d to %d shown; read on with offset %d]", first, first+shown-1, first+shown)
+		note = fmt.Sprintf("[lines %d to %d shown; read on with offset %d]", first, first+shown-1, first+shown)
 	}
-	return tools.Result{Content: text}, nil
+	return framed(theFile, whole(out.Bytes(), shown), note), nil
 }
 
 // whole drops the beginning of a line that did not fit any more.
@@ -188,5 +188,5 @@ func (r reader) longLine(out *bytes.Buffer, piece []byte, line int) tools.Result
 	if n := len(text); n > 0 && !utf8.FullRune(text[n-1:]) {
 		text = text[:n-1]
 	}
-	return tools.Result{Content: fmt.Sprintf("%s\n[line %d is longer than %d bytes and was cut; read on with offset %d]", text, line, r.max, line+1)}
+	return framed(theFile, string(text), fmt.Sprintf("[line %d is longer than %d bytes and was cut; read on with offset %d]", line, r.max, line+1))
 }

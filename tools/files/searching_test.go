@@ -196,14 +196,14 @@ func TestAFileIsViewedWithNumbers(t *testing.T) {
 		max           int64
 		want, err     string
 	}{
-		{path: "a.txt", want: "     1\tA\n"},
-		{path: "lines", offset: 2499, want: "  2499\tline 2499\n  2500\tline 2500\n"},
+		{path: "a.txt", want: "     1\tA"},
+		{path: "lines", offset: 2499, want: "  2499\tline 2499\n  2500\tline 2500"},
 		{path: "lines", offset: 3, limit: 2, want: "     3\tline 3\n     4\tline 4\n[lines 3 to 4 shown; go on with offset 5]"},
 		{path: "lines", max: 20, want: "     1\tline 1\n[lines 1 to 1 shown; go on with offset 2]"},
 		{path: "lines", max: 10, want: "[line 1 does not fit; go on with offset 2]"},
 		{path: "lines", offset: 2501, err: "offset 2501 is past the end: the file has 2500 lines"},
 		{path: "empty", want: "[empty file]"},
-		{path: "wide", want: "     1\t" + strings.Repeat("é", 1000) + " [...]\n     2\tnext\n"},
+		{path: "wide", want: "     1\t" + strings.Repeat("é", 1000) + " [...]\n     2\tnext"},
 		{path: "none", err: "not_found"},
 		{path: "private/key", err: "deny"},
 	} {

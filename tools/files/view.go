@@ -52,7 +52,7 @@ func (s searcher) view(ctx context.Context, in viewInput, c tools.Call) (tools.R
 		case full && out.lines == 0:
 			return tools.Result{Content: fmt.Sprintf("[line %d does not fit; go on with offset %d]", lines.n, lines.n+1)}, nil
 		case full:
-			return tools.Result{Content: fmt.Sprintf("%s[lines %d to %d shown; go on with offset %d]", out.text.String(), first, lines.n-1, lines.n)}, nil
+			return framed(theFile, out.lined(), fmt.Sprintf("[lines %d to %d shown; go on with offset %d]", first, lines.n-1, lines.n)), nil
 		}
 	}
 	switch {
@@ -61,5 +61,5 @@ func (s searcher) view(ctx context.Context, in viewInput, c tools.Call) (tools.R
 	case out.lines == 0:
 		return tools.Result{}, tools.Errorf(tools.Permanent, "offset %d is past the end: the file has %d lines", first, lines.n)
 	}
-	return tools.Result{Content: out.text.String()}, nil
+	return framed(theFile, out.lined(), ""), nil
 }

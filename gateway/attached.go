@@ -1,17 +1,27 @@
 package gateway
 
 import (
+	"io"
+	"os"
 	"slices"
 
 	"parley/broker"
 	"parley/gateway/attachments"
+	"parley/gateway/documents"
 	"parley/gateway/worker"
 )
+
+// ExtractPDF reads the PDF at standard input, in a process of its own, which is what
+// the program does that Options.PDFExtractor names. It returns the exit status.
+func ExtractPDF(args []string, in *os.File, out io.Writer) int {
+	return documents.Extract(args, in, out)
+}
 
 // bringer brings the files that came with messages to agents that can read them.
 func (g *Gateway) bringer(b *broker.Broker) *attachments.Bringer {
 	return &attachments.Bringer{
 		Config: g.cfg.Attachments, Log: b, Files: g.cfg.Files, Count: g.metrics.Attached, Logger: g.o.Logger, Now: g.o.Now, Around: worker.Around,
+		Texts: documents.NewReader(g.o.PDFExtractor, g.o.Logger),
 		Space: attachments.Space{MaxBytes: max(0, g.cfg.Workspaces.MaxBytes), MaxFiles: max(0, g.cfg.Workspaces.MaxFiles)},
 		Reads: func(agent string) bool {
 			set := g.agents[agent].Tools

@@ -62,6 +62,9 @@ type Options struct {
 	// with the rest of them. Through it a signal-cli is ended in order also when this
 	// process is killed. None: the next gateway ends it.
 	SignalKeeper []string
+	// PDFExtractor is a program, with its first arguments, that calls [ExtractPDF] with
+	// the rest of them. None: PDFs that people send are not read as text.
+	PDFExtractor []string
 	// Subagent, if set, is called when a sub-agent begins and when it has ended,
 	// by several of them at once. It must not block for long.
 	Subagent func(Subagent)

@@ -13,5 +13,8 @@ import (
 func Untrusted(who, text string) string {
 	sum := sha256.Sum256([]byte(who + "\x00" + text))
 	mark := hex.EncodeToString(sum[:8])
-	return "What " + who + " said, untrusted, up to the mark " + mark + ":\n" + text + "\n" + mark
+	return UntrustedHead(who) + mark + ":\n" + text + "\n" + mark
 }
+
+// UntrustedHead is how a frame begins around what who said.
+func UntrustedHead(who string) string { return "What " + who + " said, untrusted, up to the mark " }

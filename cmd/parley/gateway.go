@@ -69,6 +69,7 @@ func configured(p program, c *cobra.Command, do func(ctx context.Context, file s
 		}
 		g, err := gateway.New(cfg, gateway.Options{
 			Logger: logger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), SignalKeeper: signalKeeper(),
+			PDFExtractor: pdfExtractor(),
 		})
 		if err != nil {
 			return &exitError{exitConfig, configs.Locate(file, p.getenv, err)}

@@ -89,7 +89,7 @@ Start with:  parley try`,
 	}
 	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p))
 	root.AddCommand(statusCommand(p), sessionsCommand(p), usageCommand(p), deadLettersCommand(p), replayCommand(p), pricesCommand(p))
-	root.AddCommand(signalCommand(p), keepCommand(p), slackCommand(p))
+	root.AddCommand(signalCommand(p), keepCommand(p), extractCommand(p), slackCommand(p))
 	return root
 }
 

@@ -47,6 +47,11 @@ type Config struct {
 	// from its start. Defaults 200 and 256 MiB; -1: any number.
 	PersonFiles int   `yaml:"person_per_day_files"`
 	PersonBytes int64 `yaml:"person_per_day_bytes"`
+	// TextBytes is how much of the text of files, all that are said as one together,
+	// stands in a message to the model. Default 64 KiB; -1: none.
+	TextBytes int `yaml:"text_bytes"`
+	// PDFPages is how many pages of a PDF are read. Default 100; -1: none.
+	PDFPages int `yaml:"pdf_pages"`
 }
 
 // Defaults fills in what is not said.
@@ -56,6 +61,8 @@ func (c Config) Defaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
 	c.PersonFiles = cmp.Or(c.PersonFiles, 200)
 	c.PersonBytes = cmp.Or(c.PersonBytes, 256<<20)
+	c.TextBytes = cmp.Or(c.TextBytes, 64<<10)
+	c.PDFPages = cmp.Or(c.PDFPages, 100)
 	return c
 }
 
@@ -77,8 +84,21 @@ func (c Config) Validate() error {
 	if c.PersonBytes < -1 {
 		errs = append(errs, fmt.Errorf("person_per_day_bytes: %d is less than -1", c.PersonBytes))
 	}
+	if c.TextBytes < -1 || c.TextBytes > mostText {
+		errs = append(errs, fmt.Errorf("text_bytes: %d is not -1 to %d", c.TextBytes, mostText))
+	}
+	if c.PDFPages < -1 || c.PDFPages > mostPages {
+		errs = append(errs, fmt.Errorf("pdf_pages: %d is not -1 to %d", c.PDFPages, mostPages))
+	}
 	return errors.Join(errs...)
 }
+
+// The most that can be configured: a message of the model's, in the log and in the
+// store, has to hold it.
+const (
+	mostText  = 256 << 10
+	mostPages = 10_000
+)
 
 // Log is the part of the broker by which the two sides meet.
 type Log interface {

@@ -32,6 +32,7 @@ type Bringer struct {
 	Reads  func(agent string) bool       // whether an agent can read files
 	Around func([]channels.Quote) string // what a model reads of what others said before
 	Count  func(channel, outcome string) // is told what became of each file; nil: nobody is
+	Texts  Texts                         // makes text of them; nil: nobody does
 	Logger *slog.Logger
 	Now    func() time.Time
 
@@ -90,6 +91,9 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 	work.Wait()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("bring files: %w", context.Cause(ctx))
+	}
+	if err := b.read(ctx, r, said); err != nil {
+		return nil, fmt.Errorf("read files: %w", err)
 	}
 	return said, nil
 }

@@ -27,6 +27,7 @@ const (
 // Brought is what became of a file.
 type Brought struct {
 	Words string // what the model reads of it, a line without a line break
+	Text  string // what it says, framed as untrusted; "" when it is no text
 
 	// Path is where it lies in the workspace; empty: it does not. Then MIME is what
 	// its content is, Sum its SHA-256 in hexadecimal, and Size its bytes.

@@ -176,7 +176,7 @@ func (h *House) StartAs(change func(*gateway.Config)) *Running {
 		change(&cfg)
 	}
 	g, err := gateway.New(cfg, gateway.Options{
-		Logger: h.o.Log, Version: "test",
+		Logger: h.o.Log, Version: "test", PDFExtractor: extractor,
 		Delivered: func(a gateway.Answer) {
 			if a.Folder != "" {
 				r.folders.Store(a.Chat, a.Folder)

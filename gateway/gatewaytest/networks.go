@@ -56,10 +56,22 @@ const (
 	TwinACI      = "42000000-0000-4000-8000-000000000002"
 )
 
-// SignalCLI makes this process a simulated signal-cli if it was started as one,
-// and does not return then. TestMain of a package whose tests open houses with
-// Signal calls it first: the test binary is the program that they supervise.
+const extractPDF = "extract-pdf"
+
+// extractor is the test binary as what reads PDFs; nil: it cannot.
+var extractor []string
+
+// SignalCLI makes this process a simulated signal-cli, or what reads a PDF, if it was
+// started as one, and does not return then. TestMain of a package whose tests open
+// houses with Signal, or send PDFs, calls it first: the test binary is the program that
+// they supervise.
 func SignalCLI() {
+	if len(os.Args) > 1 && os.Args[1] == extractPDF {
+		os.Exit(gateway.ExtractPDF(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	if self, err := os.Executable(); err == nil {
+		extractor = []string{self, extractPDF}
+	}
 	if os.Getenv(signal.WorldVariable) != "" {
 		os.Exit(signal.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 	}

@@ -8,6 +8,7 @@ import (
 	"parley/channels"
 	"parley/gateway/attachments"
 	"parley/gateway/worker"
+	"parley/tools"
 	"parley/transcript"
 )
 
@@ -21,6 +22,9 @@ func (s *stage) Bring(_ context.Context, r attachments.Request) ([][]attachments
 	for _, p := range s.script.messages[r.ID].Parts {
 		switch p := p.(type) {
 		case transcript.Text:
+			if i >= 0 && wrote(all[i], p.Text) {
+				continue
+			}
 			if i++; i >= len(all) {
 				return all, nil
 			}
@@ -34,6 +38,19 @@ func (s *stage) Bring(_ context.Context, r attachments.Request) ([][]attachments
 		}
 	}
 	return all, nil
+}
+
+// wrote takes text back that one of the files says; false: none does.
+func wrote(all []attachments.Brought, text string) bool {
+	for k, b := range all {
+		_, rest, saved := strings.Cut(b.Words, ", saved as ")
+		path, _, _ := strings.Cut(rest, ",")
+		if saved && b.Text == "" && strings.HasPrefix(text, tools.UntrustedHead(attachments.TextHead(path))) {
+			all[k].Text = text
+			return true
+		}
+	}
+	return false
 }
 
 // bringBack finds in the lines of a part what was read of its files: what others said

@@ -67,7 +67,7 @@ func (a *actor) message(q *question, id string, now time.Time) transcript.Messag
 }
 
 // parts is q as the model reads it, and sees it: the words of each utterance, behind
-// them its pictures.
+// them its pictures and what its files say.
 func (a *actor) parts(q *question) (ps []transcript.Part) {
 	sees := a.w.Agents[a.m.Key.Agent()].Sees
 	for i := range q.starts {
@@ -76,19 +76,22 @@ func (a *actor) parts(q *question) (ps []transcript.Part) {
 			m.Text = correctionOf(m) + m.Text
 		}
 		var lines []string
-		var pictures []transcript.Part
+		var contents []transcript.Part
 		for _, f := range q.files[i] {
 			line := f.Words
 			if sees && isPicture(f) {
 				if f.Size > agent.MostPicture {
 					line = strings.TrimSuffix(line, ")") + ", too large to be shown)"
 				} else {
-					pictures = append(pictures, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum})
+					contents = append(contents, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum})
 				}
 			}
 			lines = append(lines, line)
+			if f.Text != "" {
+				contents = append(contents, transcript.Text{Text: f.Text})
+			}
 		}
-		ps = append(append(ps, transcript.Text{Text: a.w.Said(m, lines)}), pictures...)
+		ps = append(append(ps, transcript.Text{Text: a.w.Said(m, lines)}), contents...)
 	}
 	return ps
 }

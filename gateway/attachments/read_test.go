@@ -1,0 +1,64 @@
+package attachments_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"parley/channels"
+	"parley/gateway/attachments"
+	"parley/gateway/documents"
+	"parley/tools"
+)
+
+// TestBringTexts is row firstday A1: what files say is brought with them, framed, and
+// all of them together are bounded.
+func TestBringTexts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.b.Texts = documents.NewReader(nil, slog.New(slog.DiscardHandler))
+	r.b.Config.TextBytes = 20
+	r.net.has("a", gives("the cat\n[bracket]")) // 17 bytes
+	r.net.has("b", gives("the dog barks"))
+	r.net.has("c", gives("late"))
+	r.net.has("d", gives("\x00"))
+	r.net.has("e", gives("\x89PNG\r\n\x1a\n\x00\x00"))
+	files := []attachments.File{file("1", "d", "d", ""), file("1", "e", "e", ""), file("1", "a", "a", ""), file("1", "b", "b", ""), file("1", "c", "c", "")}
+	for i := range files {
+		files[i].Kind = "document"
+	}
+	bring := func() []attachments.Brought {
+		t.Helper()
+		got, err := r.b.Bring(t.Context(), attachments.Request{ID: "m", Agent: "main", Workspace: r.space, Files: [][]attachments.File{files}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got[0]
+	}
+	got := bring()
+	for i, want := range []struct{ text, words string }{
+		{"", "1 byte, not read as text: it is of a kind that is shown to nobody here)"},
+		{"", "10 bytes)"},
+		{tools.Untrusted("the file attachments/1-a", "the cat\n[bracket]"), "17 bytes)"},
+		{tools.Untrusted("the file attachments/1-b", "the") + "\n[that is the beginning, 3 bytes of 13 bytes; the whole file is attachments/1-b]", "13 bytes)"},
+		{"", "4 bytes, its text is not shown here: there is too much text in the other files)"},
+	} {
+		if got[i].Text != want.text || !strings.HasSuffix(got[i].Words, want.words) {
+			t.Errorf("file %d: %q, %q", i, got[i].Words, got[i].Text)
+		}
+	}
+	files = []attachments.File{file("2", "d", "voice", "")}
+	files[0].Kind = "voice"
+	if got := bring(); !strings.HasSuffix(got[0].Words, "1 byte, which nobody here can hear: say so)") {
+		t.Errorf("of a voice: %q", got[0].Words)
+	}
+	r.b.Config.TextBytes = -1
+	files = []attachments.File{file("3", "a", "a", "")}
+	if got := bring(); got[0].Text != "" || !strings.HasSuffix(got[0].Words, "17 bytes)") {
+		t.Errorf("switched off: %+v", got)
+	}
+	files = []attachments.File{{Channel: "net", Message: "4", Attachment: channels.Attachment{Kind: "place", Name: "here"}}}
+	if got := bring(); got[0].Text != "" {
+		t.Errorf("of what is no file: %+v", got)
+	}
+}

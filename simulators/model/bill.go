@@ -126,7 +126,7 @@ func (l *ledger) sum(e *Entry, sign int64) {
 		delete(b.Outcomes, e.Outcome)
 	}
 	b.Usage = b.Usage.plus(Usage{
-		sign * u.Input, sign * u.CacheRead, sign * u.CacheWrite5m, sign * u.CacheWrite1h, sign * u.Output, sign * u.Reasoning,
+		sign * u.Input, sign * u.CacheRead, sign * u.CacheWrite5m, sign * u.CacheWrite1h, sign * u.Output, sign * u.Reasoning, sign * u.Seconds,
 	})
 	if sign > 0 && b.Pico > math.MaxInt64-e.Pico {
 		b.Pico = math.MaxInt64

@@ -1,6 +1,6 @@
 // Package model is a model provider as a real HTTP server on loopback: it
-// speaks the wire protocols of Anthropic Messages, OpenAI Chat Completions and
-// OpenAI Responses, refuses what those providers refuse, breaks on command, and
+// speaks the wire protocols of Anthropic Messages, OpenAI Chat Completions, OpenAI
+// Responses and OpenAI's transcriptions, refuses what those providers refuse, breaks on command, and
 // keeps its own bill.
 //
 //	request ─ auth ─ parse and judge ─ fault plan ─ Brain ─ usage ─ render ─ play ─ bill
@@ -44,6 +44,18 @@
 // its id and summary to what they were. The tools and instructions of a request
 // are not repeated in the answer. Of the provider's own tools there are none;
 // items of theirs are taken and count as their JSON.
+//
+// # Transcriptions
+//
+// Sound in a form of OpenAI's /v1/audio/transcriptions is answered in JSON. What is
+// said in it are the words with which [Voice] made it; other files say nothing. Files
+// whose name or content is of no format that the API takes are refused with 400, as are
+// sounds of less than 0.1 s, and requests of more than 25 MiB with 413. Models whose
+// names begin with gpt- bill ten tokens a second and the tokens of the text, others
+// whole seconds, as the usage of the answer tells. Sources: the API's reference and its
+// guide for speech to text (formats, 25 MB, both forms of usage), and what people were
+// answered: openai/openai-python #333 and #2477, chidiwilliams/buzz #381,
+// B4PT0R/streamlit-mic-recorder #10.
 //
 // # The control interface
 //

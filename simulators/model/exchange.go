@@ -87,6 +87,10 @@ func (x *exchange) run() {
 		x.refuse(invalid("anthropic-version: header is required"))
 		return
 	}
+	if p == OpenAITranscriptions {
+		x.transcribe()
+		return
+	}
 	body, err := readBody(x.w, x.r, x.s.o.MaxBody)
 	if err != nil {
 		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {

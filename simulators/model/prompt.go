@@ -14,6 +14,8 @@ const (
 	OpenAI    Protocol = "openai"    // POST /v1/chat/completions
 
 	OpenAIResponses Protocol = "openai-responses" // POST /v1/responses
+
+	OpenAITranscriptions Protocol = "openai-transcriptions" // POST /v1/audio/transcriptions
 )
 
 // Role is who speaks. Tool results have the role of the person in all

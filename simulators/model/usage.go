@@ -11,6 +11,8 @@ type Usage struct {
 	CacheWrite1h int64 `json:"cache_write_1h"`
 	Output       int64 `json:"output"`
 	Reasoning    int64 `json:"reasoning"` // part of Output
+
+	Seconds int64 `json:"seconds,omitempty"` // of sound, where a model bills time
 }
 
 // TotalInput is every token of the prompt.
@@ -19,7 +21,7 @@ func (u Usage) TotalInput() int64 { return u.Input + u.CacheRead + u.CacheWrite5
 func (u Usage) plus(v Usage) Usage {
 	return Usage{
 		u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite5m + v.CacheWrite5m,
-		u.CacheWrite1h + v.CacheWrite1h, u.Output + v.Output, u.Reasoning + v.Reasoning,
+		u.CacheWrite1h + v.CacheWrite1h, u.Output + v.Output, u.Reasoning + v.Reasoning, u.Seconds + v.Seconds,
 	}
 }
 
@@ -41,6 +43,8 @@ type Price struct {
 	CacheWrite5m int64 `json:"cache_write_5m"`
 	CacheWrite1h int64 `json:"cache_write_1h"`
 	Output       int64 `json:"output"`
+
+	Second int64 `json:"second,omitempty"` // of sound
 }
 
 // of is what u costs. It stops at the largest number rather than overflow.
@@ -52,15 +56,16 @@ func (p Price) of(u Usage) int64 {
 		{u.CacheWrite5m, p.CacheWrite5m},
 		{u.CacheWrite1h, p.CacheWrite1h},
 		{u.Output, p.Output},
+		{u.Seconds, p.Second},
 	} {
-		tokens, each := line[0], line[1]
-		if tokens <= 0 || each <= 0 {
+		n, each := line[0], line[1]
+		if n <= 0 || each <= 0 {
 			continue
 		}
-		if tokens > (math.MaxInt64-sum)/each {
+		if n > (math.MaxInt64-sum)/each {
 			return math.MaxInt64
 		}
-		sum += tokens * each
+		sum += n * each
 	}
 	return sum
 }

@@ -1,0 +1,167 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// mostSpeech is how large a request for a transcription may be: 25 MiB, all of it.
+const mostSpeech = 26_214_400
+
+// leastSpeech is how long a sound must be.
+const leastSpeech = 100 * time.Millisecond
+
+// speechFormats are the endings of names that are taken, which tell what a file is
+// before its content does.
+var speechFormats = []string{"flac", "m4a", "mp3", "mp4", "mpeg", "mpga", "oga", "ogg", "wav", "webm"}
+
+// speech is a request for a transcription.
+type speech struct {
+	model, format string
+	words         string
+	length        time.Duration
+}
+
+// transcribe answers a request to /v1/audio/transcriptions.
+func (x *exchange) transcribe() {
+	body, err := readBody(x.w, x.r, mostSpeech)
+	if err != nil {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			x.refuse(tooLoud(x.r.ContentLength))
+		}
+		return // otherwise the client left
+	}
+	x.s.tape.add(Recorded{ID: x.entry.ID, At: x.entry.At, Protocol: x.entry.Protocol, Header: x.header(), Body: body})
+	sp, refusal := x.s.parseSpeech(x.r.Header.Get("Content-Type"), body)
+	x.entry.Model = sp.model
+	if refusal != nil {
+		x.refuse(refusal)
+		return
+	}
+	p := &Prompt{ID: x.entry.ID, Protocol: x.entry.Protocol, Model: sp.model, Messages: []Message{{Role: User, Text: sp.words}}}
+	x.fault = x.s.plan.pick(p)
+	x.entry.Fault = x.fault.Kind
+	if x.failHead() {
+		return
+	}
+	x.full = sp.usage()
+	x.start = x.full
+	text := sp.body(x.full, x.fault.Kind == FaultNoUsage)
+	known := toldAll
+	if x.fault.Kind == FaultNoUsage {
+		known = toldNothing
+	}
+	x.answer = &stream{text: text, events: []event{{end: len(text), sent: 1, told: known}}, total: 1}
+	x.play()
+}
+
+// tooLoud is what the API says of a request of n bytes, n < 0 when nobody knows.
+func tooLoud(n int64) *Refusal {
+	return &Refusal{
+		Status: http.StatusRequestEntityTooLarge, Type: "server_error",
+		Message: fmt.Sprintf("Maximum content size limit (%d) exceeded (%d bytes read)", mostSpeech, max(n, mostSpeech+1)),
+	}
+}
+
+// parseSpeech reads the form, as strictly as the API does.
+func (s *Server) parseSpeech(contentType string, body []byte) (sp speech, r *Refusal) {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return sp, invalid("Could not parse multipart form")
+	}
+	var file []byte
+	var name string
+	form := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return sp, invalid("Could not parse multipart form")
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return sp, invalid("Could not parse multipart form")
+		}
+		switch part.FormName() {
+		case "model":
+			sp.model = string(content)
+		case "file":
+			file, name = content, part.FileName()
+		case "response_format":
+			sp.format = string(content)
+		case "language", "prompt", "temperature", "timestamp_granularities[]", "include[]", "chunking_strategy", "stream":
+		default:
+			return sp, &Refusal{Status: 400, Message: "Unrecognized request argument supplied: " + part.FormName()}
+		}
+	}
+	r = s.judgeSpeech(&sp, name, file)
+	return sp, r
+}
+
+func (s *Server) judgeSpeech(sp *speech, name string, file []byte) *Refusal {
+	switch {
+	case sp.model == "":
+		return invalid("you must provide a model parameter")
+	case len(s.o.Models) > 0 && !slices.ContainsFunc(s.o.Models, func(i Info) bool { return i.Name == sp.model }):
+		return unknownModel(OpenAI, sp.model)
+	case name == "":
+		return invalid("file is a required property")
+	case sp.format != "" && sp.format != "json":
+		return invalidParam("response_format", "unsupported_value", "response_format '"+sp.format+"' is not compatible with model '"+sp.model+"'. Use 'json' instead.")
+	}
+	ending := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
+	var ok bool
+	sp.words, sp.length, ok = heard(file)
+	switch {
+	case !slices.Contains(speechFormats, ending), !ok:
+		return invalid("Invalid file format. Supported formats: ['" + strings.Join(speechFormats, "', '") + "']")
+	case sp.length < leastSpeech:
+		return &Refusal{Status: 400, Message: "Audio file is too short. Minimum audio length is 0.1 seconds.", Param: "file", Code: "audio_too_short"}
+	}
+	return nil
+}
+
+// tokens reports whether the model bills tokens, as those of the line gpt-4o do; the
+// others bill time.
+func (sp *speech) tokens() bool { return strings.HasPrefix(sp.model, "gpt-") }
+
+// usage is what the call costs: whole seconds, rounded up, or ten tokens a second.
+func (sp *speech) usage() Usage {
+	seconds := int64((sp.length + time.Second - 1) / time.Second)
+	if sp.tokens() {
+		return Usage{Input: 10 * seconds, Output: int64(tokens(len(sp.words)))}
+	}
+	return Usage{Seconds: seconds}
+}
+
+// body is the answer, with the usage unless it is hidden.
+func (sp *speech) body(u Usage, hidden bool) []byte {
+	answer := map[string]any{"text": sp.words}
+	switch {
+	case hidden:
+	case sp.tokens():
+		answer["usage"] = map[string]any{
+			"type": "tokens", "input_tokens": u.Input, "output_tokens": u.Output, "total_tokens": u.Input + u.Output,
+			"input_token_details": map[string]any{"text_tokens": 0, "audio_tokens": u.Input},
+		}
+	default:
+		answer["usage"] = map[string]any{"type": "duration", "seconds": u.Seconds}
+	}
+	b, err := json.Marshal(answer)
+	if err != nil { // texts and numbers only: cannot happen
+		return []byte("{}")
+	}
+	return b
+}

@@ -3,7 +3,6 @@ package gateway
 import (
 	"io"
 	"os"
-	"slices"
 
 	"parley/broker"
 	"parley/gateway/attachments"
@@ -17,18 +16,11 @@ func ExtractPDF(args []string, in *os.File, out io.Writer) int {
 	return documents.Extract(args, in, out)
 }
 
-// bringer brings the files that came with messages to agents that can read them.
+// bringer brings the files that came with messages.
 func (g *Gateway) bringer(b *broker.Broker) *attachments.Bringer {
 	return &attachments.Bringer{
 		Config: g.cfg.Attachments, Log: b, Files: g.cfg.Files, Count: g.metrics.Attached, Logger: g.o.Logger, Now: g.o.Now, Around: worker.Around,
 		Texts: documents.NewReader(g.o.PDFExtractor, g.o.Logger),
 		Space: attachments.Space{MaxBytes: max(0, g.cfg.Workspaces.MaxBytes), MaxFiles: max(0, g.cfg.Workspaces.MaxFiles)},
-		Reads: func(agent string) bool {
-			set := g.agents[agent].Tools
-			return set != nil && slices.ContainsFunc([]string{"read_file", "view"}, func(tool string) bool {
-				_, ok := set.Lookup(tool)
-				return ok
-			})
-		},
 	}
 }

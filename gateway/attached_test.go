@@ -283,24 +283,29 @@ func TestFilesWithHostileNamesAndSizes(t *testing.T) {
 	place.AwaitWords("film.mp4, not saved: larger than 1000 bytes, which is the most")
 }
 
-// An agent without tools for files is told that there was one.
-func TestFilesAreNotFetchedForWhoCannotReadThem(t *testing.T) {
+// What files say reaches an agent that has no tool to read them. (firstday A1)
+func TestFilesReachWhoHasNoTools(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*gateway.Config){
-		"no tools": func(c *gateway.Config) {
-			a := c.Agents["main"]
-			a.Tools = []string{"grep", "write_file"}
-			c.Agents["main"] = a
-		},
-		"off": func(c *gateway.Config) { c.Attachments.Off = true },
-	} {
+	for name, want := range map[string]string{"no tools": ":\nthe oven is hot\n", "off": "(attached, not readable here: "} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening, Change: change})
+			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening, Change: func(c *gateway.Config) {
+				a := c.Agents["main"]
+				a.Tools = []string{"grep", "write_file"}
+				c.Agents["main"], c.Attachments.Off = a, name == "off"
+			}})
 			gw := house.Start()
-			sendFiles(t, house, gatewaytest.Slack, "look", attached{"notes.txt", "text/plain", "x"})
+			sendFiles(t, house, gatewaytest.Slack, "look", attached{"notes.txt", "text/plain", "the oven is hot"})
 			gw.Delivered()
-			house.Direct(gatewaytest.Slack, 7001).AwaitWords("(attached, not readable here: ")
+			var body struct {
+				Messages []struct{ Content json.RawMessage }
+			}
+			if err := json.Unmarshal(house.Model.Requests()[0].Body, &body); err != nil || len(body.Messages) == 0 {
+				t.Fatal(err)
+			}
+			if asked, _ := json.Marshal(want); !bytes.Contains(body.Messages[0].Content, bytes.Trim(asked, `"`)) {
+				t.Errorf("the model was asked %s", body.Messages[0].Content)
+			}
 		})
 	}
 }

@@ -106,7 +106,7 @@ func newRig(t *testing.T, c channels.Channel) *rig {
 	}
 	logger := slog.New(slog.DiscardHandler)
 	cfg := attachments.Config{MaxBytes: 1 << 20, MaxPerTurn: 5, Timeout: patience}.Defaults()
-	r.b = &attachments.Bringer{Config: cfg, Log: b, Logger: logger, Now: time.Now, Reads: func(agent string) bool { return agent == "main" }}
+	r.b = &attachments.Bringer{Config: cfg, Log: b, Logger: logger, Now: time.Now}
 	r.serve = func(forget time.Duration) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func newRig(t *testing.T, c channels.Channel) *rig {
 
 func (r *rig) bring(files ...attachments.File) []string {
 	r.t.Helper()
-	said, err := r.b.Bring(r.t.Context(), attachments.Request{ID: "m", Agent: "main", Workspace: r.space, Files: [][]attachments.File{files}})
+	said, err := r.b.Bring(r.t.Context(), attachments.Request{ID: "m", Workspace: r.space, Files: [][]attachments.File{files}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -311,24 +311,21 @@ func TestWhatCannotBeHadIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhoCannotReadFilesGetsNone(t *testing.T) {
+func TestWhereFilesAreOffNoneIsFetched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.net.has("a", gives("x"))
 	unreadable := "(attached, not readable here: photo cat.jpg)"
-	ask := func(agent string) string {
+	ask := func() string {
 		t.Helper()
-		said, err := r.b.Bring(t.Context(), attachments.Request{Agent: agent, Workspace: r.space, Files: [][]attachments.File{nil, {file("1", "a", "cat.jpg", "")}}})
+		said, err := r.b.Bring(t.Context(), attachments.Request{Workspace: r.space, Files: [][]attachments.File{nil, {file("1", "a", "cat.jpg", "")}}})
 		if err != nil || len(said) != 2 || len(said[0]) != 0 {
 			t.Fatalf("%+v, %v", said, err)
 		}
 		return said[1][0].Words
 	}
-	if got := ask("blind"); got != unreadable {
-		t.Error(got)
-	}
 	r.b.Config.Off = true
-	if got := ask("main"); got != unreadable {
+	if got := ask(); got != unreadable {
 		t.Error(got)
 	}
 	if r.net.called("a") != 0 {
@@ -435,7 +432,7 @@ func TestWhatNobodyWantsIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		_, _ = r.b.Bring(ctx, attachments.Request{Agent: "main", Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}})
+		_, _ = r.b.Bring(ctx, attachments.Request{Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}})
 	})
 	select {
 	case <-ended: // although it is asked for: not often enough
@@ -476,7 +473,7 @@ func TestStoppingEndsAtOnce(t *testing.T) {
 	stopped := errors.New("somebody said stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { <-reached; cancel(stopped) }()
-	if said, err := r.b.Bring(ctx, attachments.Request{Agent: "main", Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}}); !errors.Is(err, stopped) {
+	if said, err := r.b.Bring(ctx, attachments.Request{Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}}); !errors.Is(err, stopped) {
 		t.Errorf("%+v, %v", said, err)
 	}
 	if names := r.names(); len(names) != 0 {

@@ -29,7 +29,6 @@ type Bringer struct {
 	Log    Log
 	Files  files.Config                  // what of a workspace may be reached
 	Space  Space                         // in one workspace
-	Reads  func(agent string) bool       // whether an agent can read files
 	Around func([]channels.Quote) string // what a model reads of what others said before
 	Count  func(channel, outcome string) // is told what became of each file; nil: nobody is
 	Texts  Texts                         // makes text of them; nil: nobody does
@@ -43,7 +42,6 @@ type Bringer struct {
 type Request struct {
 	// ID is that of the message to the model that all of it becomes.
 	ID        string
-	Agent     string
 	Person    string // who sent them, for what one may send in a day
 	Workspace string
 	// Files are those of each part of the message.
@@ -57,7 +55,6 @@ var errLate = errors.New("the files of the question did not come in time")
 // makes no second copy of any.
 func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 	said := Unreadable(r.Files)
-	reads := !b.Config.Off && b.Reads(r.Agent)
 	limited, cancel := context.WithTimeoutCause(ctx, b.Config.Timeout, errLate)
 	defer cancel()
 	var work sync.WaitGroup
@@ -68,7 +65,7 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 				work.Go(func() { said[i][k] = Brought{Words: b.around(limited, f)} })
 				continue
 			}
-			if f.Ref == "" || !reads { // a place, a contact
+			if f.Ref == "" || b.Config.Off { // a place, a contact
 				continue
 			}
 			if n++; n > b.Config.MaxPerTurn {

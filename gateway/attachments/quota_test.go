@@ -25,7 +25,7 @@ func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 			r.net.has(name, gives(strings.Repeat("x", 100)))
 			f := file("1", name, name, "")
 			f.Size = said
-			got, err := r.b.Bring(t.Context(), attachments.Request{ID: "m", Agent: "main", Person: person, Workspace: r.space, Files: [][]attachments.File{{f}}})
+			got, err := r.b.Bring(t.Context(), attachments.Request{ID: "m", Person: person, Workspace: r.space, Files: [][]attachments.File{{f}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,7 +29,7 @@ func TestBringTexts(t *testing.T) {
 	}
 	bring := func() []attachments.Brought {
 		t.Helper()
-		got, err := r.b.Bring(t.Context(), attachments.Request{ID: "m", Agent: "main", Workspace: r.space, Files: [][]attachments.File{files}})
+		got, err := r.b.Bring(t.Context(), attachments.Request{ID: "m", Workspace: r.space, Files: [][]attachments.File{files}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (a *actor) bring(ctx context.Context, q *question, id string, poked <-chan 
 		}
 	})
 	a.seat.Leave() // others need not wait for what has not come
-	got, err := a.w.Attachments.Bring(working, attachments.Request{ID: id, Agent: a.m.Key.Agent(), Person: personOf(q.lead), Workspace: workspace, Files: wanted})
+	got, err := a.w.Attachments.Bring(working, attachments.Request{ID: id, Person: personOf(q.lead), Workspace: workspace, Files: wanted})
 	a.seat.Return(ctx)
 	close(ended)
 	watch.Wait()

@@ -396,6 +396,9 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 			shown := 0
 			for _, r := range house.Model.Requests() {
 				shown += bytes.Count(r.Body, sent)
+				if bytes.Contains(r.Body, []byte(", which you cannot see: say so)")) != c.blind {
+					t.Errorf("a model that is blind (%v) was asked %s", c.blind, r.Body)
+				}
 			}
 			if shown != c.pictures {
 				t.Errorf("in all the model was shown %d pictures, want %d", shown, c.pictures)

@@ -79,12 +79,14 @@ func (a *actor) parts(q *question) (ps []transcript.Part) {
 		var contents []transcript.Part
 		for _, f := range q.files[i] {
 			line := f.Words
-			if sees && isPicture(f) {
-				if f.Size > agent.MostPicture {
-					line = strings.TrimSuffix(line, ")") + ", too large to be shown)"
-				} else {
-					contents = append(contents, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum})
-				}
+			switch {
+			case !isPicture(f):
+			case !sees:
+				line = strings.TrimSuffix(line, ")") + ", which you cannot see: say so)"
+			case f.Size > agent.MostPicture:
+				line = strings.TrimSuffix(line, ")") + ", too large to be shown)"
+			default:
+				contents = append(contents, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum})
 			}
 			lines = append(lines, line)
 			if f.Text != "" {

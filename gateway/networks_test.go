@@ -43,7 +43,7 @@ func TestTheWholeHouseOnEveryNetwork(t *testing.T) {
 			{direct, "/status", "messages"},
 			{group, "/cost", "$0.00"},
 			{direct, "/new", "new conversation"},
-			{direct, "/help", "/stop"},
+			{direct, "/help", "stop – stop what I am doing"}, // behind /, and ! on Slack
 			{direct, "/stop", "Nothing was running"},
 		} {
 			if got := gw.AskAt(c.place, c.say); !strings.Contains(got, c.want) {

@@ -243,6 +243,20 @@ func TestMoreCopiesThanServersAreRefused(t *testing.T) {
 	}
 }
 
+// A cluster that has just begun, or one of whose servers begins anew, is waited for.
+func TestAServerThatIsNotThereYetIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	noPeers := func(why string) error {
+		return fmt.Errorf("create stream: %w", &jetstream.APIError{Code: 400, ErrorCode: errCodeNoPeers, Description: "no suitable peers for placement" + why})
+	}
+	if !passing(noPeers(", peer offline")) {
+		t.Error("a server that is offline is not waited for")
+	}
+	if passing(noPeers("")) || passing(noPeers(", insufficient storage")) {
+		t.Error("servers that there are not are waited for")
+	}
+}
+
 func TestStreamsThatAreNotAsTheyMustBeAreMendedOrRefused(t *testing.T) {
 	t.Parallel()
 	nodes := brokertest.Cluster(t, 3)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -80,7 +81,13 @@ func passing(err error) bool {
 		return true
 	}
 	api, ok := errors.AsType[*jetstream.APIError](err)
-	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled)
+	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled || isPeerOffline(api))
+}
+
+// isPeerOffline reports whether a server of the cluster is not there yet, or not at
+// present: a cluster that has just begun says so of its last server, in words only.
+func isPeerOffline(e *jetstream.APIError) bool {
+	return e.ErrorCode == errCodeNoPeers && strings.Contains(e.Description, "peer offline")
 }
 
 // sleep waits for d and reports whether ctx and done let it.

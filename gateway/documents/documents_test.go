@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		if len(os.Environ()) != 2 { // a secret of the gateway may be there
 			os.Exit(3)
 		}
-		os.Exit(documents.Extract(os.Args[2:], os.Stdin, os.Stdout))
+		exit(documents.Extract(os.Args[2:], os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }
@@ -169,11 +169,29 @@ func many(s string, n int) string { return manyMark + s + strconv.Itoa(n) + many
 
 const manyMark = "\x00"
 
-func repeated(w io.Writer, what string) {
+// repeated writes what stands for it, compressed. Very much of it is compressed once, and
+// that written again and again: the checksum at the end, up to which nobody reads, is
+// wrong then.
+func repeated(z *bytes.Buffer, w *zlib.Writer, what string) {
 	const piece = 1 << 20
 	n, _ := strconv.Atoi(what[1:])
-	for block := strings.Repeat(what[:1], piece); n > 0; n -= piece {
-		_, _ = io.WriteString(w, block[:min(n, piece)])
+	block := strings.Repeat(what[:1], piece)
+	if n <= 64*piece {
+		for ; n > 0; n -= piece {
+			_, _ = io.WriteString(w, block[:min(n, piece)])
+		}
+		return
+	}
+	var again []byte
+	for range 2 { // the second refers to nothing but the like of itself
+		_ = w.Flush()
+		before := z.Len()
+		_, _ = io.WriteString(w, block)
+		_ = w.Flush()
+		again = bytes.Clone(z.Bytes()[before:])
+	}
+	for range n/piece - 2 {
+		_, _ = z.Write(again)
 	}
 }
 
@@ -202,7 +220,7 @@ func pdfOf(trailer string, pages ...string) []byte {
 				_, _ = io.WriteString(w, s)
 				continue
 			}
-			repeated(w, s)
+			repeated(&z, w, s)
 		}
 		_ = w.Close()
 		object(fmt.Sprintf("<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream", z.Len(), z.String()))

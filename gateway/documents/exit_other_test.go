@@ -1,0 +1,7 @@
+//go:build !linux
+
+package documents_test
+
+import "os"
+
+func exit(status int) { os.Exit(status) }

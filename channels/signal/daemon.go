@@ -95,10 +95,9 @@ func (d *daemon) started() <-chan struct{} {
 	return d.first
 }
 
-// noteStart closes what started returns. Only run calls it.
+// noteStart closes what started returns. Only run calls it, and takes no lock: the last
+// release holds mu until run has ended.
 func (d *daemon) noteStart() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	select {
 	case <-d.first:
 	default:

@@ -45,6 +45,7 @@ func (r *Run) Start() {
 		select {
 		case <-first.Ended():
 			if _, killed := first.killed(); !killed {
+				close(s.done) // nobody keeps it
 				r.t.Fatalf("process %d ended while it started: %v\n%s", s.number, first.err, tail(first.Log))
 			}
 		default:

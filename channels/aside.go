@@ -2,9 +2,10 @@ package channels
 
 import "strings"
 
-// Asked and Only stand before the MessageID of what somebody asked where nobody else
-// saw it, such as a slash command, on a network that can answer one person of a chat
-// alone. Behind Asked the answer is for everybody there, behind Only for the person.
+// Asked and Only are prefixes of the MessageID of a request that only its sender saw,
+// such as a slash command, on a network that can answer one person of a chat alone. The
+// answer to a request with Asked is shown to the whole chat, that to one with Only to
+// its sender.
 const (
 	Asked = "asked:"
 	Only  = "only:"

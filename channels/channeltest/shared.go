@@ -21,7 +21,7 @@ type ForwardRig interface {
 type ContactRig interface {
 	Rig
 
-	// ShareContact lets the person share somebody's name and number.
+	// ShareContact has the person of the rig send a contact card: a name and a number.
 	ShareContact(t testing.TB, name, contact, number string)
 }
 
@@ -61,7 +61,7 @@ func pictures(t *testing.T, rig Rig, _ Features) {
 	fetch(rig.Open(t))
 }
 
-// forwards: whoever passes on what somebody wrote has not said it.
+// forwards checks that a forwarded text is not taken for the forwarder's own.
 func forwards(t *testing.T, rig Rig) {
 	f, ok := rig.(ForwardRig)
 	if !ok {

@@ -33,6 +33,7 @@ func touch(tx *Tx, t sessions.Touch) (r taken, err error) {
 	if err := checkSeq(t.Seq); err != nil {
 		return r, err
 	}
+	tx.Set.Forgettable = true
 	m, err := mailboxFor(tx, t.Token, t.Key, t.Now)
 	if err != nil {
 		return r, err
@@ -71,6 +72,7 @@ func mayTake(tx *Tx, m Mailbox, w sessions.Worker, now time.Time) (bool, error) 
 // Reacquire implements [sessions.Dispatch].
 func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
 	m, err := update(ctx, s, f, func(tx *Tx) (sessions.Mailbox, error) {
+		tx.Set.Forgettable = true
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
 		case err != nil:
@@ -103,6 +105,7 @@ func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time
 // Release implements [sessions.Dispatch].
 func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
 	r, err := update(ctx, s, f, func(tx *Tx) (r taken, err error) {
+		tx.Set.Forgettable = true
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
 		case err != nil:
@@ -129,6 +132,7 @@ func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mai
 // Handover implements [sessions.Dispatch].
 func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+		tx.Set.Forgettable = true
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
 		case err != nil:
@@ -149,6 +153,7 @@ func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
 // Yield implements [sessions.Dispatch].
 func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
 	yielded, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
+		tx.Set.Forgettable = true
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
 		case err != nil:
@@ -215,6 +220,7 @@ func (s Operations) Recover(ctx context.Context, w sessions.Worker, now time.Tim
 }
 
 func recoverFor(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
+	tx.Set.Forgettable = true
 	found, err := unattended(tx, w, now, limit)
 	if err != nil {
 		return nil, err

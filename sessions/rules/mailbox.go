@@ -72,6 +72,7 @@ func mailboxFor(tx *Tx, token string, key sessionkeys.Key, now time.Time) (Mailb
 		m.Session = c.Session
 	} else {
 		m.Session = sessionkeys.NewSessionID(now)
+		tx.Set.Forgettable = false // it is made once
 		tx.put(rootSession(m.Session, key, now))
 	}
 	tx.put(m)

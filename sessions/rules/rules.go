@@ -105,6 +105,10 @@ type WriteSet struct {
 	Counts   []Count
 	Booked   []Booking
 	Asked    []Asked
+
+	// Forgettable is set when the database may lose this one if it loses its last
+	// writes: who owns what, and which messages wait. All else is a promise.
+	Forgettable bool
 }
 
 // Empty reports whether there is nothing to commit.

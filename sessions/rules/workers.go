@@ -15,6 +15,7 @@ func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time
 		return errors.New("heartbeat: the worker has no name or no nonce")
 	}
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+		tx.Set.Forgettable = true
 		lease, _, err := get[Worker](tx, WorkerKey(w))
 		if err != nil {
 			return err
@@ -52,6 +53,7 @@ func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time
 // Leave implements [sessions.Dispatch].
 func (s Operations) Leave(ctx context.Context, w sessions.Worker) error {
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+		tx.Set.Forgettable = true
 		lease, _, err := get[Worker](tx, WorkerKey(w))
 		if err != nil {
 			return err

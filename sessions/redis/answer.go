@@ -12,46 +12,19 @@ import (
 // errEra is what a script answers to a client that has not heard of a failover.
 var errEra = errors.New("the database is another one than before")
 
-// errHeld is what a script answers when the fact was applied by an earlier try, and
-// the answer cannot be given again.
-var errHeld = errors.New("it was done before")
-
-// errRefused is any other refusal; it carries the script's own words.
-type errRefused struct{ text string }
-
-func (e *errRefused) Error() string { return e.text }
-
-// refusal is the error of a script that refused. Kinds that carry data are the
-// business of whoever calls the script: it gets them as *refusedWith.
-func refusal(kind, text string, data answer) error {
-	var err error
+// refusal is the error of a script that refused.
+func refusal(kind, text string) error {
 	switch kind {
-	case "fenced":
-		err = sessions.ErrFenced
 	case "notfound":
-		err = sessions.ErrNotFound
+		if text != "" {
+			return fmt.Errorf("%s: %w", text, sessions.ErrNotFound)
+		}
+		return sessions.ErrNotFound
 	case "era":
 		return errEra
-	case "held":
-		return errHeld
-	case "refused":
-		return &errRefused{text}
-	default:
-		return &refusedWith{kind, data}
 	}
-	if text != "" {
-		return fmt.Errorf("%s: %w", text, err)
-	}
-	return err
+	return fmt.Errorf("the script refused: %s %s", kind, text)
 }
-
-// refusedWith is a refusal of another kind, with what the script says about it.
-type refusedWith struct {
-	kind string
-	data answer
-}
-
-func (e *refusedWith) Error() string { return "refused: " + e.kind }
 
 // answer is what a script returned. Reading what is not there gives nothing.
 type answer []any

@@ -1,38 +1,76 @@
 // Package redis keeps sessions in one Redis database, for any number of worker
-// processes.
+// processes. What an operation does is decided by package rules; this one knows rows,
+// indexes, sums and what a failover may lose.
 //
-// Each method of the store is one Lua script, so it happens as a whole or not at
-// all, and none sees another half done. Repeating a script changes nothing and
-// answers the same, because the client sends it again when an answer is late.
+// # How an operation is committed
 //
-// # How a method is made
+// A process computes an operation from rows that it knows, or reads them by
+// lua/rows.lua, in one state of the database. What the operation changes becomes a
+// [plan]: a list of steps for lua/commit.lua, which looks first whether all that was
+// read is still so, adds up sums against their limits, and then writes: as a whole or
+// not at all. If something was changed meanwhile, the operation is computed again. A
+// row that is a hash has a version for that, in its field v. Nearly always a worker is
+// alone with its mailbox, knows its rows, and an operation is one call.
 //
-// A script is lua/<name>.lua: the body of a function that returns a list for Go.
-// Go puts lua/prelude.lua, lua/lib/session.lua and lua/lib/box.lua before it, then
-// the files of lua/lib that its first line names ("-- uses: turn outbox"), and
-// lua/epilogue.lua behind it. What a library offers is one local table of the same
-// name. Scripts are embedded, and called by their SHA.
+// Repeating a call of the script changes nothing, because the client sends it again
+// when an answer is late: the versions are others then, and the operation is computed
+// again from what it did itself.
 //
-// The request is a Go struct as JSON, R in Lua; the answer a list of texts and
-// lists, which [answer] takes apart. [Store.look] only reads; [Store.change] writes
-// what may be forgotten (who owns what); [Store.record] writes what may not: a fact.
+// # Facts
+//
+// With [Facts], what may not be forgotten is written down in a replicated log before
+// it is committed: as the rows that it writes, with the versions that it was computed
+// from. After a failover the facts that the database lacks are applied again, and no
+// rule is needed for that. Who owns what is no fact ([rules.WriteSet.Forgettable]), so
+// of mailboxes and turns a version may be missing then; of nothing else.
+//
+// # Scripts
+//
+// A script is lua/<name>.lua: the body of a function that returns a list for Go. Go
+// puts lua/prelude.lua and lua/lib/box.lua before it, then the files of lua/lib that
+// its first line names ("-- uses: turn outbox"), and lua/epilogue.lua behind it; but
+// lua/commit.lua stands alone. Scripts are embedded, and called by their SHA. The
+// request is a Go struct as JSON, R in Lua; the answer a list of texts and lists,
+// which [answer] takes apart.
 //
 // What to know of Lua and Redis:
 //
-//   - A script that fails in the middle leaves what it wrote. So it checks first,
-//     refuses with refuse(kind, text, data), and then only writes. The kinds, and
-//     the errors they become, stand in [refusal].
+//   - A script that fails in the middle leaves what it wrote. So it checks first, and
+//     then only writes.
 //   - A number is a double. Sequences, epochs and times in microseconds fit (below
-//     2^53); amounts do not, and stay texts. tostring and cjson.encode write 14
-//     digits, so whole numbers are written by int(n); redis.call and flat(h) are exact.
-//   - cjson.decode makes null a value that is true: requests have no null. A slice
-//     that may be empty is never nil in a request (see [list]).
+//     2^53); amounts do not, and stay texts: see lua/lib/money.lua. tostring and
+//     cjson.encode write 14 digits, so whole numbers are written by int(n).
+//   - cjson.decode makes null a value that is true: requests have no null.
 //   - A key or member made of several texts is id(a, b, …), never glued.
-//   - All keys begin with P and are made by the script. (Redis Cluster is refused.)
-//   - Money is reckoned on a plan before anything is written: see lua/lib/charge.lua.
-//     A script that books or interrupts calls uses "turn money spend charge", and its
-//     request carries a settlement (settlementOf) and a moment (momentOf).
-//   - session.changed keeps roots by time, spend keeps them by cost.
-//   - A fence is checked by box.owned(f) or box.holds(f) alone: facts that are
-//     applied again go through the same script.
+//   - All keys begin with P. (Redis Cluster is refused.)
+//
+// # Keys
+//
+//	box:<token>       a mailbox; boxes: all, by token; boxesof:<chat>: those of a chat
+//	free              mailboxes that are owed work and nobody's, by since when
+//	owned:<worker>    a worker's mailboxes; owes:<worker>: those that are owed work;
+//	                  owners: the workers that have any
+//	queued, running, waits  mailboxes with messages, with an open turn, with work and
+//	                  without one; by since when
+//	turn:<id>         a turn; turnsof:<session>; nested:<token>: the open nested ones;
+//	                  active:<instance, kind>: root sessions by their last turn
+//	sess:<id>         a session with its sums; ids: all; roots: by when they changed;
+//	                  dear: by what their trees cost; kids:<id>; child:<token>
+//	msgs:<session>    messages in order; msgids:<session>
+//	inbox:<chat>      what each event became; words:<chat>: what messages say
+//	begun:<turn>      tool calls that were begun, and under which fence
+//	call:<id>         a reservation until it is settled; calls:<token>: the open ones of
+//	                  a mailbox; holds:<session>: those that hold something
+//	ledger            a stream of entries, numbered in the order of booking; booked: the
+//	                  number of each; entries:<session>; used; prices, priceno
+//	spend:<scope>     what a scope settled and holds; dearest:<day>: what trees settled
+//	total:*           sums by labels
+//	out:<id>          an answer with its parts as b1 (body), s1 (state), a1 (attempts),
+//	                  m1 (message id), p1 (problem), t1 (time), w1 (who made the mark);
+//	                  pending:<channel>, unsent, outof:<chat>, outs:<session>, ambiguous
+//	control:<id>      a control request; controls, controls:<token>, shutting:<chat>
+//	until, gone       leases of workers; names:<name>: nonces that are not gone
+//	next:, prev:, movedat:<bot>, shut:<chat>  chats that moved, and were shut
+//	asked:<session>, frames  what models were asked
+//	meta              era, generation, mark of the facts, counters
 package redis

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"io"
 
-	"parley/sessions"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // Facts is a log in which facts are written down before they are applied. It is
@@ -27,37 +27,32 @@ type Facts interface {
 	Last(ctx context.Context) (uint64, error)
 }
 
-// fact is what is written down: the call of a script, or one of two of its own.
+// fact is what is written down: the changes of one operation, the call of a script,
+// or one of two of its own.
 type fact struct {
-	Script  string          `json:"script"`
+	Set     *changes        `json:"set,omitempty"`
+	In      int64           `json:"in,omitempty"` // the era in which Set was computed
+	Script  string          `json:"script,omitempty"`
 	Request json.RawMessage `json:"request,omitempty"`
-	Box     *factOf         `json:"box,omitempty"` // of a fenced one
+	Box     *factOf         `json:"box,omitempty"` // of one that depends on a fence
 	Void    uint64          `json:"void,omitempty"`
 	Era     int64           `json:"era,omitempty"`
 }
 
-// Facts that are no script's.
+// Facts that are no changes.
 const (
-	factVoid = "void" // Void was refused
-	factEra  = "era"  // fences of older eras hold no more
+	factVoid       = "void"             // Void was refused
+	factEra        = "era"              // fences of older eras hold no more
+	factGeneration = "start_generation" // the script of this name was called
 )
 
-// factOf is the mailbox whose fence a fact carries, with all that is needed to
-// make the mailbox again.
+// factOf is the mailbox whose fence a fact depends on.
 type factOf struct {
 	fence
-	Key     string `json:"key"`
-	Origin  string `json:"origin"`
-	Session string `json:"session"`
 	// Base is the last fact of the mailbox that was applied when the fence was
 	// given. Facts behind it under older fences never held.
 	Base uint64 `json:"base"`
-	At   int64  `json:"at"`
 }
-
-// voidsNothing is the base of a fence of which it is not known that it was ever
-// given.
-const voidsNothing = 1 << 53
 
 // mostPlain is how long a fact is written down as it is.
 const mostPlain = 16 << 10
@@ -89,52 +84,20 @@ func readFact(body []byte) (f fact, err error) {
 	return f, json.Unmarshal(body, &f)
 }
 
-// record runs a script that writes what may not be forgotten. f is the fence of
-// the request; nil: it has none.
-//
-// The fact is durable before the database hears of it. When the database refuses
-// it, that is a fact too, and durable before anybody is told.
-func (s *Store) record(ctx context.Context, script string, f *sessions.Fence, request any) (answer, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", request, err)
-	}
-	if s.facts == nil {
-		return s.run(ctx, run{script: script, request: body})
-	}
-	p := &publication{id: rand.Text(), fact: fact{Script: script, Request: body}}
-	if f == nil {
-		return s.publish(ctx, p)
-	}
-	// Facts of one owner are applied in the order in which they are numbered.
-	l, err := s.lanes.enter(ctx, f.Token)
-	if err != nil {
-		return nil, err
-	}
-	defer s.lanes.leave(f.Token, l)
-	if l.unsettled != nil {
-		if _, err := s.publish(ctx, l.unsettled); !told(err) {
-			return nil, fmt.Errorf("an earlier write, of which nobody knows: %w", err)
-		}
-		l.unsettled = nil
-	}
-	if p.fact.Box, err = s.boxOf(ctx, *f); err != nil {
-		return nil, err
-	}
-	a, err := s.publish(ctx, p)
-	if !told(err) {
-		l.unsettled = p
-	}
-	return a, err
+// errOlder says that the log has a fact of a program that wrote calls of scripts.
+func errOlder(number uint64, script string) error {
+	return fmt.Errorf("fact %d (%s) was written by an earlier version of parley, and the database does not have it: start that version once, so that it applies what it wrote, and then this one", number, script)
 }
 
 // publication is a fact on its way.
 type publication struct {
-	id   string
-	fact fact
+	id      string
+	fact    fact
+	request func(number uint64) []any // the call of the commit script that applies it
 }
 
-// publish writes a fact down and applies it. Repeating it is safe.
+// publish writes a fact down, applies it, and returns what the commit script said.
+// What is refused is written down as such before it is told. Repeating it is safe.
 func (s *Store) publish(ctx context.Context, p *publication) (answer, error) {
 	body, err := p.fact.encode()
 	if err != nil {
@@ -144,74 +107,80 @@ func (s *Store) publish(ctx context.Context, p *publication) (answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write a fact down: %w", err)
 	}
-	return s.apply(ctx, number, p.fact)
+	for asked := ""; ; {
+		a, err := s.evaluate(ctx, s.client, p.request(number))
+		if err != nil {
+			return nil, err
+		}
+		switch a.text(0) {
+		case "ok", "before":
+			return a, nil
+		case "era":
+			// Whoever took over may have applied it. If not, it was computed from rows
+			// that are no more.
+			if err := s.reconcile(ctx); err != nil {
+				return nil, err
+			}
+			if now := *s.era.Load(); asked != now {
+				asked = now
+				continue
+			}
+			a = answer{"conflict"}
+		}
+		return a, s.void(ctx, number)
+	}
 }
 
-// apply applies a fact that is written down. What is refused is written down as
-// such before it is told.
-func (s *Store) apply(ctx context.Context, number uint64, f fact) (answer, error) {
-	a, err := s.run(ctx, run{script: f.Script, request: f.Request, fact: number, box: f.Box})
-	if err == nil || !told(err) {
-		return a, err
+// void writes down that a fact was refused.
+func (s *Store) void(ctx context.Context, number uint64) error {
+	body, err := fact{Script: factVoid, Void: number}.encode()
+	if err != nil {
+		return fmt.Errorf("encode a fact: %w", err)
 	}
-	if errors.Is(err, errHeld) {
-		return nil, sessions.ErrFenced
-	}
-	void, encodeErr := fact{Script: factVoid, Void: number}.encode()
-	if encodeErr != nil {
-		return nil, encodeErr
-	}
-	n, voidErr := s.facts.Append(ctx, fmt.Sprint("void-", number), void)
-	if voidErr == nil {
-		_, voidErr = s.run(ctx, run{script: "pass", request: []byte("{}"), fact: n})
-	}
-	if voidErr != nil {
-		return nil, fmt.Errorf("write down that a write was refused: %w", voidErr)
-	}
-	return nil, err
-}
-
-// told says whether err is the database's own word, or nil.
-func told(err error) bool {
-	var with *refusedWith
-	var refused *errRefused
-	return err == nil || errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) || errors.Is(err, errHeld) ||
-		errors.As(err, &with) || errors.As(err, &refused)
-}
-
-// boxOf is the mailbox of a fence; nil: there is none of this token.
-func (s *Store) boxOf(ctx context.Context, f sessions.Fence) (*factOf, error) {
-	if b, ok := s.lanes.fence(f); ok {
-		return b, nil
-	}
-	a, err := s.look(ctx, "mailbox", struct {
-		Token string `json:"token"`
-	}{f.Token})
-	if errors.Is(err, sessions.ErrNotFound) {
-		return nil, nil //nolint:nilnil // the script will refuse it
-	}
-	var m sessions.Mailbox
-	if err == nil {
-		m, err = s.mailbox(a)
+	n, err := s.facts.Append(ctx, fmt.Sprint("void-", number), body)
+	for _, done := range []uint64{number, n} {
+		if err == nil {
+			_, err = s.run(ctx, run{script: "pass", request: []byte("{}"), fact: done})
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at the mailbox: %w", err)
+		return fmt.Errorf("write down that a write was refused: %w", err)
 	}
-	b, ok := s.lanes.fence(m.Fence())
-	if !ok || m.Fence() != f {
-		b = &factOf{}
-		r := reader{row: a.row(0)}
-		*b = boxIn(r)
-		b.fence, b.Base = of(f), voidsNothing
-	}
-	return b, nil
+	return nil
 }
 
-// boxIn is a mailbox as box.answer makes it.
-func boxIn(r reader) factOf {
-	base := r.int("base")
-	return factOf{
-		fence: fence{r.row["token"], r.int("epoch"), r.row["owner_nonce"]}, Key: r.row["key"], Origin: r.row["origin"],
-		Session: r.row["session"], Base: uint64(max(base, 0)), At: r.int("made"),
+// evaluate calls the commit script.
+func (s *Store) evaluate(ctx context.Context, c *goredis.Client, request []any) (answer, error) {
+	for {
+		got, err := s.scripts["commit"].Run(ctx, c, []string{s.prefix}, request...).Slice()
+		if err == nil {
+			return answer(got), nil
+		}
+		if !errors.Is(err, errEra) {
+			return nil, explain(err)
+		}
+		if err := s.reconcile(ctx); err != nil { // a new connection greeted another server
+			return nil, err
+		}
 	}
+}
+
+// recordGeneration calls the script of that name as a fact.
+func (s *Store) recordGeneration(ctx context.Context, request any) (answer, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", request, err)
+	}
+	r := run{script: factGeneration, request: body}
+	if s.facts == nil {
+		return s.run(ctx, r)
+	}
+	written, err := fact{Script: factGeneration, Request: body}.encode()
+	if err != nil {
+		return nil, fmt.Errorf("encode a fact: %w", err)
+	}
+	if r.fact, err = s.facts.Append(ctx, rand.Text(), written); err != nil {
+		return nil, fmt.Errorf("write a fact down: %w", err)
+	}
+	return s.run(ctx, r)
 }

@@ -4,16 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync"
-
-	"parley/sessions"
 )
 
-// lanes puts the facts of each mailbox behind one another, and remembers what was
-// learned of mailboxes under their fences. The zero value is ready.
+// lanes puts the facts of each mailbox behind one another. The zero value is ready.
 type lanes struct {
-	mu     sync.Mutex
-	open   map[string]*lane
-	fences map[sessions.Fence]factOf
+	mu   sync.Mutex
+	open map[string]*lane
 }
 
 // lane is a mailbox whose facts are being written.
@@ -22,9 +18,6 @@ type lane struct {
 	users     int
 	unsettled *publication // whoever is next finds out what became of it
 }
-
-// mostFences is how many fences are remembered, about.
-const mostFences = 8192
 
 // enter waits until nobody writes to the mailbox.
 func (ls *lanes) enter(ctx context.Context, token string) (*lane, error) {
@@ -58,37 +51,5 @@ func (ls *lanes) drop(token string, l *lane) {
 	defer ls.mu.Unlock()
 	if l.users--; l.users == 0 && l.unsettled == nil {
 		delete(ls.open, token)
-	}
-}
-
-// learn notes a mailbox that has an owner.
-func (ls *lanes) learn(b factOf) {
-	if b.Nonce == "" {
-		return
-	}
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if ls.fences == nil || len(ls.fences) >= mostFences {
-		ls.fences = make(map[sessions.Fence]factOf)
-	}
-	ls.fences[sessions.Fence(b.fence)] = b
-}
-
-func (ls *lanes) fence(f sessions.Fence) (*factOf, bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	b, ok := ls.fences[f]
-	return &b, ok
-}
-
-// forget lets go of what was true before a failover.
-func (ls *lanes) forget() {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ls.fences = nil
-	for token, l := range ls.open {
-		if l.users == 0 {
-			delete(ls.open, token)
-		}
 	}
 }

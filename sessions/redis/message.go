@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"time"
 
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -114,27 +113,4 @@ func (s *Store) history(ctx context.Context, id sessionkeys.SessionID, first, la
 		}
 	}
 	return ms, int(count), nil
-}
-
-// Append implements [sessions.Turns].
-func (s *Store) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
-	bodies, err := messagesOf(ms)
-	if err == nil {
-		var now time.Time
-		for _, m := range ms {
-			if m.CreatedAt.After(now) {
-				now = m.CreatedAt
-			}
-		}
-		_, err = s.record(ctx, "append", &f, struct {
-			Fence    fence     `json:"fence"`
-			Turn     string    `json:"turn"`
-			Messages []message `json:"messages"`
-			Now      int64     `json:"now"`
-		}{of(f), turn, bodies, micros(now)})
-	}
-	if err != nil {
-		return fmt.Errorf("append to turn %s: %w", turn, err)
-	}
-	return nil
 }

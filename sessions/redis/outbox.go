@@ -13,59 +13,6 @@ import (
 	"parley/sessions"
 )
 
-// reply is a sessions.Outgoing in a request.
-type reply struct {
-	ID      string                `json:"id"`
-	Channel string                `json:"channel"`
-	Session sessionkeys.SessionID `json:"session"`
-	Turn    string                `json:"turn"`
-	Target  string                `json:"target"` // JSON
-	ReplyTo string                `json:"reply_to"`
-	Text    string                `json:"text"`
-	At      int64                 `json:"at"`
-	Again   int                   `json:"again,omitempty"` // 1: it may have been given before
-	File    string                `json:"file,omitempty"`  // JSON
-}
-
-func repliesOf(os []sessions.Outgoing) ([]reply, error) {
-	rs := make([]reply, len(os))
-	for i, o := range os {
-		if o.ID == "" {
-			return nil, errors.New("queue an answer: it has no id")
-		}
-		to, err := text(o.To)
-		if err != nil {
-			return nil, err
-		}
-		rs[i] = reply{ID: o.ID, Channel: o.Channel, Session: o.Session, Turn: o.Turn, Target: to, ReplyTo: o.ReplyTo, Text: o.Text, At: micros(o.At)}
-		if o.Again {
-			rs[i].Again = 1
-		}
-		if o.File != nil {
-			if rs[i].File, err = text(o.File); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return rs, nil
-}
-
-// Post implements [sessions.Turns].
-func (s *Store) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
-	rs, err := repliesOf(replies)
-	if err == nil {
-		_, err = s.record(ctx, "post", &f, struct {
-			Fence   fence   `json:"fence"`
-			Turn    string  `json:"turn"`
-			Replies []reply `json:"replies"`
-		}{of(f), turn, rs})
-	}
-	if err != nil {
-		return fmt.Errorf("queue answers of turn %s: %w", turn, err)
-	}
-	return nil
-}
-
 // Pending implements [sessions.Outbox].
 func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
 	if limit <= 0 {
@@ -140,63 +87,6 @@ func deliveryOf(a answer) (sessions.Delivery, error) {
 		return sessions.Delivery{}, fmt.Errorf("answer %s: %w", d.ID, err)
 	}
 	return d, nil
-}
-
-// Preview implements [sessions.Outbox].
-func (s *Store) Preview(ctx context.Context, turn, messageID string) error {
-	_, err := s.record(ctx, "preview", nil, struct {
-		Turn    string `json:"turn"`
-		Message string `json:"message"`
-	}{turn, messageID})
-	if err != nil {
-		return fmt.Errorf("note the preview of turn %s: %w", turn, err)
-	}
-	return nil
-}
-
-// Previewed implements [sessions.Outbox].
-func (s *Store) Previewed(ctx context.Context, turn string) (messageID string, err error) {
-	a, err := s.look(ctx, "turn", one{turn})
-	if err == nil && len(a.row(0)) == 0 {
-		err = sessions.ErrNotFound
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the preview of turn %s: %w", turn, err)
-	}
-	return a.row(0)["preview"], nil
-}
-
-// mark is a sessions.Mark in a request.
-type mark struct {
-	Index     int                `json:"index"`
-	From      sessions.SendState `json:"from"`
-	To        sessions.SendState `json:"to"`
-	MessageID string             `json:"message_id"`
-	Problem   string             `json:"problem"`
-	At        string             `json:"at"`
-	By        string             `json:"by"`
-}
-
-// Advance implements [sessions.Outbox].
-func (s *Store) Advance(ctx context.Context, id string, p sessions.Progress) error {
-	bodies := make([][]byte, len(p.Bodies))
-	for i, b := range p.Bodies {
-		bodies[i] = list(b) // nil would be null
-	}
-	marks := make([]mark, len(p.Marks))
-	for i, m := range p.Marks {
-		marks[i] = mark{m.Index, m.From, m.To, m.MessageID, m.Problem, timeText(m.At), m.By}
-	}
-	_, err := s.record(ctx, "advance", nil, struct {
-		ID     string   `json:"id"`
-		Bodies [][]byte `json:"bodies"`
-		Marks  []mark   `json:"marks"`
-		Close  bool     `json:"close"`
-	}{id, bodies, marks, p.Close})
-	if err != nil {
-		return fmt.Errorf("advance answer %s: %w", id, err)
-	}
-	return nil
 }
 
 // timeText is a time as it is stored in a row; the zero time is none.

@@ -12,7 +12,7 @@ import (
 // Probe implements [sessions.Store]. A server that cannot write its append-only
 // file says so; one that only has too little memory is not disks.ErrFull.
 func (s *Store) Probe(ctx context.Context) error {
-	_, err := s.change(ctx, "probe", struct {
+	_, err := s.look(ctx, "probe", struct {
 		At int64 `json:"at"`
 	}{micros(s.now())})
 	if err != nil {

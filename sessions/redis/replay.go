@@ -3,10 +3,11 @@ package redis
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"parley/sessions"
+
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // mustJSON is of what cannot fail to encode: texts and numbers.
@@ -56,38 +57,30 @@ func (v *verdicts) note(number uint64, f fact) {
 	case factEra:
 		v.eras = append(v.eras, eraFact{number, f.Era})
 	}
-	if f.Box != nil && f.Box.Base < voidsNothing {
+	if f.Box != nil {
 		v.later[f.Box.Token] = append(v.later[f.Box.Token], given{f.Box.Epoch, f.Box.Base})
 	}
 }
 
-// mode is how a fact is applied again; "" is not at all.
-func (v *verdicts) mode(number uint64, f fact) string {
-	switch {
-	case f.Script == factVoid || f.Script == factEra:
-		return ""
-	case f.Box == nil && v.voids[number]:
-		return ""
-	case f.Box == nil:
-		return replay
-	case v.voids[number] || v.overtaken(number, *f.Box):
-		return late
-	}
-	return replay
-}
-
-func (v *verdicts) overtaken(number uint64, b factOf) bool {
-	for _, g := range v.later[b.Token] {
-		if g.epoch > b.Epoch && g.base < number {
-			return true
-		}
+// held reports whether a fact held, as far as the log tells.
+func (v *verdicts) held(number uint64, f fact) bool {
+	if f.Script == factVoid || f.Script == factEra || v.voids[number] {
+		return false
 	}
 	for _, e := range v.eras {
-		if e.number < number && e.era > b.Epoch/eraShift {
-			return true
+		if e.number < number && f.Set != nil && e.era > f.In {
+			return false
 		}
 	}
-	return false
+	if f.Box == nil {
+		return true
+	}
+	for _, g := range v.later[f.Box.Token] {
+		if g.epoch > f.Box.Epoch && g.base < number {
+			return false
+		}
+	}
+	return true
 }
 
 // replay begins an era in the log, and applies all facts before it that the
@@ -115,36 +108,40 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 	last := mark
 	err = s.tail(ctx, mark, end, func(number uint64, f fact) error {
 		for ; last+1 < number; last++ { // numbers that were never given
-			if err := s.again(ctx, last+1, fact{}, ""); err != nil {
+			if err := s.passed(ctx, s.plain, last+1); err != nil {
 				return err
 			}
 		}
 		last = number
-		mode := v.mode(number, f)
-		if mode == replay {
-			done.applied++
-		} else {
-			done.void++
-		}
 		if done.applied%64 == 0 {
 			if err := s.locked(ctx, me); err != nil {
 				return err
 			}
 		}
-		return s.again(ctx, number, f, mode)
+		held := v.held(number, f)
+		if held {
+			if held, err = s.again(ctx, number, f, replay); err != nil {
+				return fmt.Errorf("apply fact %d again: %w", number, err)
+			}
+		}
+		if held {
+			done.applied++
+			return nil
+		}
+		done.void++
+		return s.passed(ctx, s.plain, number)
 	})
 	return done, err
 }
 
-// again applies a fact in the given way. What the script itself refuses it refused
-// before, or it was repeated then.
-func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) error {
-	r := run{script: f.Script, request: f.Request, fact: number, box: f.Box}
-	if mode == "" {
-		r, mode = run{script: "pass", request: []byte("{}"), fact: number}, late
+// passed notes that there is nothing to do for a fact.
+func (s *Store) passed(ctx context.Context, c *goredis.Client, number uint64) error {
+	era := ""
+	if c == s.client {
+		era = *s.era.Load()
 	}
-	if _, err := s.call(ctx, s.plain, r, "", mode); err != nil && !told(err) {
-		return fmt.Errorf("apply fact %d (%s) again: %w", number, f.Script, err)
+	if _, err := s.call(ctx, c, run{script: "pass", request: []byte("{}"), fact: number}, era); err != nil {
+		return fmt.Errorf("pass fact %d over: %w", number, err)
 	}
 	return nil
 }
@@ -217,48 +214,4 @@ func (s *Store) checkLog(ctx context.Context, mark uint64) error {
 func (s *Store) Applied(ctx context.Context) (uint64, error) {
 	t, err := s.timeline(ctx)
 	return t.facts, err
-}
-
-// CatchUp applies facts that were written down by processes that ended before
-// they could apply them: as if it happened now, so that those whose fence does not
-// hold any more are refused. It is to be called every minute or so.
-func (s *Store) CatchUp(ctx context.Context) error {
-	if s.facts == nil {
-		return nil
-	}
-	mark, err := s.Applied(ctx)
-	if err != nil {
-		return fmt.Errorf("catch up with the facts: %w", err)
-	}
-	last, err := s.facts.Last(ctx)
-	if err != nil {
-		return fmt.Errorf("catch up with the facts: %w", err)
-	}
-	at, until := mark, s.seen.Swap(last)
-	err = s.tail(ctx, mark, until, func(number uint64, f fact) error {
-		for ; at+1 < number; at++ {
-			if _, err := s.run(ctx, run{script: "pass", request: []byte("{}"), fact: at + 1}); err != nil {
-				return err
-			}
-		}
-		at = number
-		a, err := s.run(ctx, run{script: "passed", request: mustJSON(struct {
-			Fact uint64 `json:"fact"`
-		}{number})})
-		if err != nil || a.yes(0) {
-			return err
-		}
-		if f.Script == factVoid || f.Script == factEra {
-			_, err := s.run(ctx, run{script: "pass", request: []byte("{}"), fact: number})
-			return err
-		}
-		if _, err = s.apply(ctx, number, f); errors.Is(err, errEra) || !told(err) {
-			return err
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("catch up with the facts: %w", err)
-	}
-	return nil
 }

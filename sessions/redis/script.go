@@ -16,12 +16,14 @@ import (
 var lua embed.FS
 
 // always are the libraries that every script has, in their order.
-func always() []string { return []string{"session", "box"} }
+func always() []string { return []string{"box"} }
 
 // library is the libraries that may be named, each behind those that it needs.
 func library() []string {
-	return []string{"worker", "turn", "inbox", "outbox", "control", "chat", "money", "spend", "charge", "asked"}
+	return []string{"turn", "outbox", "money"}
 }
+
+const commitFile = "lua/commit.lua"
 
 // scripts are all of them, by name.
 type scripts map[string]*goredis.Script
@@ -71,6 +73,11 @@ func compose(file string) (string, error) {
 		text, err := lua.ReadFile(name)
 		b.Write(text)
 		return err
+	}
+	if file == commitFile { // it is called in a way of its own
+		err := add("lua/lib/money.lua")
+		b.Write(body)
+		return b.String(), err
 	}
 	if err := add("lua/prelude.lua"); err != nil {
 		return "", err

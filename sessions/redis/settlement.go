@@ -2,27 +2,16 @@ package redis
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 
 	"parley/costs"
 )
 
-// settlement is an entry in a request: what charge.book takes. Scripts that take
-// one use the libraries turn, money, spend and charge.
+// settlement is what was stored of an open call by an earlier version: an interrupted
+// entry for it.
 type settlement struct {
-	moment
-	ID       string        `json:"id"`
-	Amount   string        `json:"amount"`
-	Keep     string        `json:"keep"` // what an interrupted call may still have cost
-	Unpriced int           `json:"unpriced"`
-	Purpose  costs.Purpose `json:"purpose"`
-	Step     int           `json:"step"`
-	Labels   string        `json:"labels"`
-	Columns  []string      `json:"columns"` // see usedColumns
-	Entry    string        `json:"entry"`
-	Price    string        `json:"price"` // empty: none was known
+	Entry string `json:"entry"`
 }
 
 // storedEntry is an entry without what stands beside it.
@@ -30,45 +19,6 @@ type storedEntry struct {
 	costs.Entry
 	Price *costs.Price `json:"price,omitempty"`
 	At    *int         `json:"at,omitempty"`
-}
-
-func settlementOf(e costs.Entry) (settlement, error) {
-	if e.Amount < 0 || e.Upper < 0 {
-		return settlement{}, errors.New("the entry's amount is negative")
-	}
-	s := settlement{
-		moment: momentOf(e.At), ID: e.ID, Amount: amount(e.Amount), Keep: "0",
-		Purpose: e.Call.Purpose, Step: e.Call.Step, Columns: usedColumns(e),
-	}
-	if e.State == costs.Interrupted {
-		s.Keep = amount(max(0, e.Upper-e.Amount))
-	}
-	if !e.Priced {
-		s.Unpriced = 1
-	}
-	var err error
-	if s.Labels, err = text(e.Labels); err != nil {
-		return settlement{}, err
-	}
-	if s.Entry, err = text(storedEntry{Entry: e}); err != nil {
-		return settlement{}, err
-	}
-	if e.Price != nil {
-		s.Price, err = text(e.Price)
-	}
-	return s, err
-}
-
-// dangling is the entry of a reservation that nobody settles, but for its time.
-func dangling(r costs.Reservation) (string, error) {
-	s, err := settlementOf(costs.Entry{
-		ID: r.ID, Call: r.Estimate.Call, Labels: r.Estimate.Labels, Usage: costs.Usage{Source: costs.Estimated},
-		Upper: r.Estimate.Upper, Priced: r.Estimate.Priced, State: costs.Interrupted, Outcome: "interrupted",
-	})
-	if err != nil {
-		return "", err
-	}
-	return text(s)
 }
 
 // used is what usage sums up of an entry.
@@ -93,7 +43,7 @@ func usedOf(e costs.Entry) used {
 	return u
 }
 
-// usedColumns are texts; the scripts add the session and its agent.
+// usedColumns are texts; the session and its agent come behind them.
 func usedColumns(e costs.Entry) []string {
 	u := usedOf(e)
 	var cs []string

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -29,12 +30,16 @@ type Store struct {
 	now     func() time.Time
 	facts   Facts
 
+	rules.Operations
+
 	era    atomic.Pointer[string] // of the database as this store knows it
-	settle chan struct{}          // held by who looks what became of the server
-	lanes  lanes                  // for facts
-	seen   atomic.Uint64          // the last fact at the last CatchUp
-	forgot chan struct{}          // holds one when the database may have forgotten; see Tend
-	frames frameNames             // that need not be sent again
+	gen    atomic.Pointer[string] // of the log, as it was read last
+	known  known
+	settle chan struct{} // held by who looks what became of the server
+	lanes  lanes         // for facts
+	seen   atomic.Uint64 // the last fact at the last CatchUp
+	forgot chan struct{} // holds one when the database may have forgotten; see Tend
+	frames frameNames    // that need not be sent again
 
 	closing sync.Once
 	closed  error
@@ -67,6 +72,8 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
+	s.Operations = rules.Operations{Driver: database{s}}
+	s.gen.Store(new("0"))
 	if s.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}
@@ -102,11 +109,6 @@ func (s *Store) key(name string) string { return s.prefix + name }
 
 // look runs a script that only reads.
 func (s *Store) look(ctx context.Context, script string, request any) (answer, error) {
-	return s.change(ctx, script, request)
-}
-
-// change runs a script that writes what a failover may forget.
-func (s *Store) change(ctx context.Context, script string, request any) (answer, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", request, err)
@@ -118,14 +120,13 @@ func (s *Store) change(ctx context.Context, script string, request any) (answer,
 type run struct {
 	script  string
 	request []byte
-	fact    uint64  // its number; 0: it is none
-	box     *factOf // a fenced fact: of which mailbox
+	fact    uint64 // its number; 0: it is none
 }
 
 // run calls a script, after a failover once the database is ready again.
 func (s *Store) run(ctx context.Context, r run) (answer, error) {
 	for {
-		a, err := s.call(ctx, s.client, r, *s.era.Load(), live)
+		a, err := s.call(ctx, s.client, r, *s.era.Load())
 		if !errors.Is(err, errEra) {
 			return a, err
 		}
@@ -135,36 +136,28 @@ func (s *Store) run(ctx context.Context, r run) (answer, error) {
 	}
 }
 
-// How a script is run.
+// How changes are committed.
 const (
 	live   = "live"
-	replay = "replay" // a fact that held
-	late   = "late"   // a fact that was refused as fenced
+	replay = "replay" // they are a fact that held
 )
 
-func (s *Store) call(ctx context.Context, c *goredis.Client, r run, era, mode string) (answer, error) {
+func (s *Store) call(ctx context.Context, c *goredis.Client, r run, era string) (answer, error) {
 	script := s.scripts[r.script]
 	if script == nil {
 		return nil, fmt.Errorf("there is no script %s", r.script)
 	}
-	fact, box := "", ""
+	fact := ""
 	if r.fact > 0 {
 		fact = fmt.Sprint(r.fact)
 	}
-	if r.box != nil {
-		b, err := json.Marshal(r.box)
-		if err != nil {
-			return nil, fmt.Errorf("encode %T: %w", r.box, err)
-		}
-		box = string(b)
-	}
-	got, err := script.Run(ctx, c, []string{s.prefix}, r.request, era, fact, mode, box).Slice()
+	got, err := script.Run(ctx, c, []string{s.prefix}, r.request, era, fact).Slice()
 	if err != nil {
 		return nil, explain(err)
 	}
 	a := answer(got)
 	if kind := a.text(0); kind != "ok" {
-		return nil, refusal(kind, a.text(1), a.list(2))
+		return nil, refusal(kind, a.text(1))
 	}
 	return a.list(2), nil
 }
@@ -177,7 +170,7 @@ func explain(err error) error {
 	return full(err)
 }
 
-// fence is a sessions.Fence in a request.
+// fence is a sessions.Fence in a fact.
 type fence struct {
 	Token string `json:"token"`
 	Epoch int64  `json:"epoch"`

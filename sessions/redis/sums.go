@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"parley/costs"
-	"parley/sessions"
 )
 
 // amount is an amount in a request: numbers of Lua do not hold all.
@@ -36,32 +35,6 @@ func id(parts ...string) string {
 	return b.String()
 }
 
-// scopeName is a scope in one of its windows.
-func scopeName(s sessions.Scope, at time.Time) string { return id(s.Kind, s.ID, s.Window.Name(at)) }
-
-// scope is a sessions.Scope in a request: its name, its limit, and whether its
-// window never ends.
-type scope [3]any
-
-func scopesOf(ss []sessions.Scope, at time.Time) []scope {
-	named := make([]scope, len(ss))
-	for i, s := range ss {
-		named[i] = scope{scopeName(s, at), amount(max(s.Limit, 0)), s.Window == costs.Always}
-	}
-	return named
-}
-
-// moment is a time in a request, as the scripts of money need it.
-type moment struct {
-	At    int64  `json:"at"`
-	Day   string `json:"day"`
-	Order string `json:"order"` // sorts as the times do
-}
-
-func momentOf(t time.Time) moment {
-	return moment{At: micros(t), Day: costs.Day.Name(t), Order: order(t)}
-}
-
 // order is 20 digits that sort as the times do, those before 1970 too.
 func order(t time.Time) string { return fmt.Sprintf("%020d", uint64(micros(t))^1<<63) }
 
@@ -81,4 +54,21 @@ func text(v any) (string, error) {
 		return "", fmt.Errorf("encode %T: %w", v, err)
 	}
 	return string(b), nil
+}
+
+// parts takes an id of n texts apart.
+func parts(joined string, n int) ([]string, error) {
+	var ps []string
+	for rest := joined; rest != ""; {
+		length, after, found := strings.Cut(rest, ":")
+		size, err := strconv.Atoi(length)
+		if !found || err != nil || size < 0 || size > len(after) {
+			return nil, fmt.Errorf("%q is no id of %d texts", joined, n)
+		}
+		ps, rest = append(ps, after[:size]), after[size:]
+	}
+	if len(ps) != n {
+		return nil, fmt.Errorf("%q is no id of %d texts", joined, n)
+	}
+	return ps, nil
 }

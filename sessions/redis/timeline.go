@@ -137,8 +137,11 @@ func (s *Store) timeline(ctx context.Context) (t timeline, err error) {
 
 // adopt goes on with a database that is whole.
 func (s *Store) adopt(t timeline) error {
-	if old := s.era.Load(); old != nil && *old != t.era {
-		s.lanes.forget()
+	old := s.era.Load()
+	if old == nil || *old != t.era {
+		s.known.begin(t.era)
+	}
+	if old != nil && *old != t.era {
 		s.mayHaveForgotten()
 	}
 	s.era.Store(&t.era)
@@ -203,7 +206,7 @@ func (s *Store) locked(ctx context.Context, me string, fields ...string) error {
 		Me     string   `json:"me"`
 		For    int64    `json:"for"`
 		Fields []string `json:"fields"`
-	}{me, lockFor.Milliseconds(), list(fields)})}, "", live)
+	}{me, lockFor.Milliseconds(), list(fields)})}, "")
 	if err != nil {
 		return fmt.Errorf("hold the database: %w", err)
 	}
@@ -219,7 +222,7 @@ func (s *Store) evict(ctx context.Context, me string) error {
 		if err := s.locked(ctx, me); err != nil {
 			return err
 		}
-		a, err := s.call(ctx, s.plain, run{script: "evict", request: []byte(`{"limit":200}`)}, "", live)
+		a, err := s.call(ctx, s.plain, run{script: "evict", request: []byte(`{"limit":200}`)}, "")
 		if err != nil {
 			return fmt.Errorf("end the fences of before: %w", err)
 		}

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
-	"parley/costs"
 	"parley/sessions"
 )
 
@@ -45,23 +43,4 @@ func (s *Store) totals(ctx context.Context) (ts []sessions.Total, last int64, er
 		)
 	})
 	return ts, last, cmp.Or(amounts.err, calls.err, unknown.err)
-}
-
-// Spent implements [sessions.Money].
-func (s *Store) Spent(ctx context.Context, sc sessions.Scope, at time.Time) (settled, held costs.Amount, err error) {
-	a, err := s.look(ctx, "spent", struct {
-		Name string `json:"name"`
-	}{scopeName(sc, at)})
-	if err != nil {
-		return 0, 0, fmt.Errorf("read what the %s spent: %w", sc.Kind, err)
-	}
-	r := reader{row: a.row(0)}
-	settled, held = r.amount("settled"), r.amount("held")
-	if costs.Day.Name(at) <= r.row["till"] {
-		held, err = held.Add(r.amount("doubt"))
-	}
-	if err = cmp.Or(r.err, err); err != nil {
-		return 0, 0, fmt.Errorf("add up what the %s holds: %w", sc.Kind, err)
-	}
-	return settled, held, nil
 }

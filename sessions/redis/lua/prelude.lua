@@ -1,13 +1,8 @@
--- What every script begins with. Go calls it with the prefix of all keys, the
--- request as JSON, the era, the number of the fact, how it is run, and for a fenced
--- fact the mailbox that it is about.
+-- What every script but commit.lua begins with. Go calls it with the prefix of all
+-- keys, the request as JSON, the era, and the number of the fact.
 local P = KEYS[1]
 local R = cjson.decode(ARGV[1])
-local ERA, FACT, MODE = ARGV[2], tonumber(ARGV[3]), ARGV[4]
--- REPLAY: the fact held once, so it holds now. LATE: it was refused as fenced,
--- and is refused again.
-local REPLAY, LATE = MODE == 'replay', MODE == 'late'
-local BOX = ARGV[5] ~= '' and cjson.decode(ARGV[5]) or nil
+local ERA, FACT = ARGV[2], tonumber(ARGV[3])
 local call = redis.call
 
 -- int is a whole number as text. (Lua itself would write 1e+15.)
@@ -26,10 +21,6 @@ end
 -- refuse ends the script with an answer that is no success. Nothing may have been
 -- written before it.
 local function refuse(kind, text, data) error({ refused = kind, text = text or '', data = data }, 0) end
-
--- fenced is the answer of a script that wrote something although the fence did
--- not hold.
-local function fenced() return { refused = 'fenced', text = '' } end
 
 -- hash is all fields of a hash, or nil when there is none.
 local function hash(key)
@@ -62,12 +53,6 @@ end
 
 -- store writes a row: numbers and texts.
 local function store(key, h) call('HSET', key, unpack(flat(h))) end
-
--- chatOf is the chat of an address that is JSON.
-local function chatOf(origin)
-  local a = cjson.decode(origin)
-  return id(a.channel or '', a.account or '', a.peer or '')
-end
 
 -- applied notes that the fact is done with. Facts are numbered without gaps, but
 -- come in any order: those below the mark are all done with.

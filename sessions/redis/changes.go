@@ -1,0 +1,198 @@
+package redis
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/rules"
+)
+
+// changes is a write-set as it stands in the log of facts: with the versions of the
+// rows that it was computed from. No rule is needed to apply it again.
+type changes struct {
+	Rows     []changedRow `json:"rows,omitempty"`
+	Appended []appended   `json:"appended,omitempty"`
+	Sums     []addedSums  `json:"sums,omitempty"`
+	Counts   []counted    `json:"counts,omitempty"`
+	Booked   []booked     `json:"booked,omitempty"`
+	Asked    []askedIn    `json:"asked,omitempty"`
+}
+
+// changedRow is a row as it is to stand.
+type changedRow struct {
+	Kind   string `json:"kind"`
+	New    bool   `json:"new,omitempty"`  // there was none
+	From   string `json:"from,omitempty"` // the version before
+	Fields row    `json:"fields"`
+
+	row rules.Row
+}
+
+// next is the version that the row gets.
+func (c changedRow) next() string {
+	n, _ := number(c.From)
+	return strconv.FormatInt(n+1, 10)
+}
+
+// decoded is the row itself.
+func (c changedRow) decoded() (rules.Row, error) {
+	if c.row != nil {
+		return c.row, nil
+	}
+	return decode(c.Kind, c.Fields)
+}
+
+type appended struct {
+	Session  sessionkeys.SessionID `json:"session"`
+	At       int64                 `json:"at"`
+	Messages []message             `json:"messages"`
+}
+
+type addedSums struct {
+	Session  sessionkeys.SessionID `json:"session"`
+	Own      costs.Amount          `json:"own,omitempty"`
+	Subtree  costs.Amount          `json:"subtree,omitempty"`
+	Held     costs.Amount          `json:"held,omitempty"`
+	Unpriced int                   `json:"unpriced,omitempty"`
+	At       int64                 `json:"at"`
+}
+
+type counted struct {
+	Kind    string       `json:"kind"`
+	ID      string       `json:"id"`
+	Window  string       `json:"window,omitempty"`
+	Settled costs.Amount `json:"settled,omitempty"`
+	Held    costs.Amount `json:"held,omitempty"`
+	Doubt   costs.Amount `json:"doubt,omitempty"`
+	Day     string       `json:"day"`
+	Limit   costs.Amount `json:"limit,omitempty"`
+}
+
+type booked struct {
+	ID      string                `json:"id"`
+	Session sessionkeys.SessionID `json:"session"`
+	Turn    string                `json:"turn"`
+	At      int64                 `json:"at"`
+	Order   string                `json:"order"`
+	Amount  costs.Amount          `json:"amount,omitempty"`
+	Unknown int                   `json:"unknown,omitempty"` // 1: the price is
+	Labels  string                `json:"labels"`
+	Columns string                `json:"columns"` // see usedColumns, with session and agent
+	Entry   string                `json:"entry"`
+	Price   string                `json:"price,omitempty"`
+}
+
+// askedIn is what a call asks, and of which session.
+type askedIn struct {
+	Session sessionkeys.SessionID `json:"session"`
+	askedOf
+}
+
+// changes is a write-set of an operation that read r.
+func (s *Store) changes(r *reading, set *rules.WriteSet) (*changes, error) {
+	c := &changes{}
+	for _, row := range set.Rows {
+		one, err := changedFrom(r, row)
+		if err != nil {
+			return nil, err
+		}
+		c.Rows = append(c.Rows, one)
+	}
+	for _, a := range set.Appended {
+		ms, err := messagesOf(a.Messages)
+		if err != nil {
+			return nil, err
+		}
+		c.Appended = append(c.Appended, appended{a.Session, micros(a.At), ms})
+	}
+	for _, a := range set.Sums {
+		c.Sums = append(c.Sums, addedSums{a.Session, a.Own, a.Subtree, a.Held, a.Unpriced, micros(a.At)})
+	}
+	for _, n := range set.Counts {
+		c.Counts = append(c.Counts, counted{n.Key.Kind, n.Key.ID, n.Key.Window, n.Settled, n.Held, n.Doubt, n.Day, n.Limit})
+	}
+	for _, b := range set.Booked {
+		one, err := r.booking(b)
+		if err != nil {
+			return nil, err
+		}
+		c.Booked = append(c.Booked, one)
+	}
+	for _, a := range set.Asked {
+		of, err := s.ask(r.ctx, a.Asked, sessions.Charge{Session: a.Session, Turn: a.Turn}, a.Reservation)
+		if err != nil {
+			return nil, err
+		}
+		c.Asked = append(c.Asked, askedIn{a.Session, *of})
+	}
+	return c, nil
+}
+
+// changedFrom is a row of the write-set beside what was read of it.
+func changedFrom(r *reading, put rules.Row) (changedRow, error) {
+	k := put.Key()
+	fields, err := encode(put)
+	one := changedRow{Kind: rules.KindOf(k), Fields: fields, row: put}
+	switch was := r.seen[k]; {
+	case was == nil:
+		_, isWording := put.(rules.Wording) // whoever says something again does not look
+		one.New = !isWording
+	case was.row == nil:
+		one.New = true
+	default:
+		one.From = was.version()
+	}
+	return one, err
+}
+
+// booking is a row of the ledger as it is stored.
+func (r *reading) booking(b rules.Booking) (booked, error) {
+	e := b.Entry
+	of, err := r.stored(rules.SessionKey(b.Session))
+	if err != nil {
+		return booked{}, err
+	}
+	s, ok := of.row.(rules.Session)
+	if !ok {
+		return booked{}, fmt.Errorf("session %s: %w", b.Session, sessions.ErrNotFound)
+	}
+	columns, err := text(append(usedColumns(e), string(b.Session), agentOf(s.Session.Key.String())))
+	if err != nil {
+		return booked{}, err
+	}
+	one := booked{ID: e.ID, Session: b.Session, Turn: b.Turn, At: micros(e.At), Order: order(e.At), Amount: e.Amount, Columns: columns}
+	if !e.Priced {
+		one.Unknown = 1
+	}
+	if one.Labels, err = text(e.Labels); err != nil {
+		return booked{}, err
+	}
+	if one.Entry, err = text(storedEntry{Entry: e}); err != nil {
+		return booked{}, err
+	}
+	if e.Price != nil {
+		one.Price, err = text(e.Price)
+	}
+	return one, err
+}
+
+// agentOf is the agent's name in a session's key: agent:<name>:sub:… or <name>:…; no
+// agent is called agent.
+func agentOf(key string) string {
+	key = strings.TrimPrefix(key, "agent:")
+	name, _, _ := strings.Cut(key, ":")
+	return name
+}
+
+// addressOf reads an address that is stored as JSON.
+func addressOf(stored string) (a sessionkeys.Address, err error) {
+	if err := json.Unmarshal([]byte(stored), &a); err != nil {
+		return a, fmt.Errorf("read an address: %w", err)
+	}
+	return a, nil
+}

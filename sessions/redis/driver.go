@@ -1,0 +1,204 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/rules"
+)
+
+// database is Redis as [rules] see it.
+type database struct{ *Store }
+
+// Update implements [rules.Driver]. An operation is computed from the rows that this
+// process knows, and committed by one script if these are still as they were, or
+// nobody changed them meanwhile; else it is computed again from what is there.
+func (d database) Update(ctx context.Context, f sessions.Fence, fn func(*rules.Tx) error) error {
+	if d.facts != nil && f.Token != "" {
+		// Facts of one owner are applied in the order in which they are numbered.
+		l, err := d.lanes.enter(ctx, f.Token)
+		if err != nil {
+			return err
+		}
+		defer d.lanes.leave(f.Token, l)
+		return d.try(ctx, f, l, fn)
+	}
+	return d.try(ctx, f, nil, fn)
+}
+
+// errChanged says that a row was changed between its reading and the commit.
+var errChanged = errors.New("a row was changed meanwhile")
+
+// tries is how often an operation is computed again at once. Each time somebody else
+// got something done.
+const tries = 5
+
+func (d database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
+	for n := 0; ; n++ {
+		r := d.reading(ctx)
+		r.known = n == 0
+		err := d.perform(r, f, l, fn)
+		if !errors.Is(err, errChanged) {
+			return err
+		}
+		d.known.doubt(r)
+		if n >= tries {
+			if err := pause(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// perform computes an operation once and commits it.
+func (d database) perform(r *reading, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
+	tx := &rules.Tx{Reader: r}
+	failed := fn(tx)
+	if failed != nil {
+		if errors.Is(failed, errChanged) {
+			return errChanged
+		}
+		tx.Set = rules.WriteSet{}
+	}
+	if l != nil && l.unsettled != nil && !tx.Set.Forgettable {
+		// Whether it holds decides what this one does.
+		if err := d.resolve(r.ctx, l); err != nil {
+			return fmt.Errorf("an earlier write, of which nobody knows: %w", err)
+		}
+		return errChanged
+	}
+	if tx.Set.Empty() {
+		if err := d.verify(r, f); err != nil {
+			return err
+		}
+		return failed
+	}
+	c, err := d.changes(r, &tx.Set)
+	if err != nil {
+		return err
+	}
+	if d.facts == nil || tx.Set.Forgettable {
+		return d.commit(r, f, c)
+	}
+	return d.record(r, f, l, c)
+}
+
+// verify makes sure that what was read was so at one moment.
+func (d database) verify(r *reading, f sessions.Fence) error {
+	if !r.loose && r.trips < 2 {
+		return nil
+	}
+	return d.commit(r, f, &changes{})
+}
+
+// View implements [rules.Driver].
+func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
+	for n := 0; ; n++ {
+		r := d.reading(ctx)
+		r.look = true
+		err := fn(&rules.Tx{Reader: r})
+		if !errors.Is(err, errChanged) {
+			if other := d.verify(r, sessions.Fence{}); other != nil {
+				err = other
+			}
+		}
+		if !errors.Is(err, errChanged) {
+			return err
+		}
+		if n >= tries {
+			if err := pause(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Session implements [rules.Driver].
+func (d database) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	return d.Store.Session(ctx, id)
+}
+
+// commit commits what is no fact.
+func (d database) commit(r *reading, f sessions.Fence, c *changes) error {
+	p, err := d.plan(r, f, c)
+	if err != nil {
+		return err
+	}
+	a, err := d.evaluate(r.ctx, d.client, p.request(0))
+	if err != nil {
+		return err
+	}
+	return d.concluded(r, p, a)
+}
+
+// concluded is what the commit script said of a plan.
+func (d database) concluded(r *reading, p *plan, a answer) error {
+	switch kind := a.text(0); kind {
+	case "ok":
+		return p.learn(a)
+	case "era":
+		if err := d.reconcile(r.ctx); err != nil {
+			return err
+		}
+		return errChanged
+	case "limit":
+		n, err := a.int(1)
+		if err != nil {
+			return fmt.Errorf("number of a count: %w", err)
+		}
+		spent, err := readAmount(a.text(2))
+		if err != nil {
+			return err
+		}
+		return &rules.LimitError{Count: int(n), Spent: spent}
+	case "overflow":
+		return fmt.Errorf("add up what is spent and held: %w", costs.ErrOverflow)
+	case "frame":
+		d.frames.forget()
+		return errChanged
+	case "conflict", "before":
+		return errChanged
+	default:
+		return fmt.Errorf("the commit script answered %q", kind)
+	}
+}
+
+// record commits what may not be forgotten: a fact.
+//
+// The fact is durable before the database hears of it. When the database refuses
+// it, that is a fact too, and durable before anybody is told.
+func (d database) record(r *reading, f sessions.Fence, l *lane, c *changes) error {
+	p, err := d.plan(r, f, c)
+	if err != nil {
+		return err
+	}
+	era, err := number(r.era)
+	if err != nil {
+		return fmt.Errorf("read the database's era: %w", err)
+	}
+	pub := &publication{id: rand.Text(), fact: fact{Set: c, In: era, Box: p.box}, request: p.request}
+	a, err := d.publish(r.ctx, pub)
+	if err != nil {
+		if l != nil {
+			l.unsettled = pub
+		}
+		return err
+	}
+	return d.concluded(r, p, a)
+}
+
+// resolve finds out what became of a fact whose answer was lost.
+func (d database) resolve(ctx context.Context, l *lane) error {
+	_, err := d.publish(ctx, l.unsettled)
+	if err == nil {
+		l.unsettled = nil
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package redis
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"parley/sessions/rules"
+)
+
+// fetch reads rows.
+func (r *reading) fetch(keys []rules.Key) error {
+	var commands [][]string
+	for _, k := range keys {
+		commands = append(commands, r.s.reads(k)...)
+	}
+	a, err := r.read(commands)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		n := len(r.s.reads(k))
+		if err := r.learn(k, a[:n]); err != nil {
+			return fmt.Errorf("read a row (%s): %w", rules.KindOf(k), err)
+		}
+		a = a[n:]
+	}
+	return nil
+}
+
+// reads is the commands that read a row.
+func (s *Store) reads(k rules.Key) [][]string {
+	switch k := k.(type) {
+	case rules.MailboxKey:
+		return [][]string{{"BOX", string(k)}}
+	case rules.CallKey:
+		return [][]string{{"CALL", string(k)}}
+	case rules.ChildKey:
+		return [][]string{{"GET", s.key("child:" + string(k))}}
+	case rules.EventKey:
+		return [][]string{{"HGET", s.inboxKey(k), k.Event}}
+	case rules.WordingKey:
+		return [][]string{{"HGET", s.wordsKey(k), k.Message}}
+	case rules.BegunKey:
+		return [][]string{{"HGET", s.key("begun:" + k.Turn), id(strconv.Itoa(k.Step), k.Call)}}
+	case rules.ControlKey:
+		return [][]string{{"HGETALL", s.key("control:" + string(k))}, {"ZSCORE", s.key("controls"), string(k)}}
+	case rules.WorkerKey:
+		w := id(k.Name, k.Nonce)
+		return [][]string{{"HGET", s.key("until"), w}, {"SISMEMBER", s.key("gone"), w}, {"SISMEMBER", s.key("names:" + k.Name), k.Nonce}}
+	case rules.ChatKey:
+		bot := id(k.Channel, k.Account)
+		return [][]string{
+			{"HGET", s.key("prev:" + bot), k.Peer},
+			{"HGET", s.key("next:" + bot), k.Peer},
+			{"HGET", s.key("movedat:" + bot), k.Peer},
+			{"HGETALL", s.key("shut:" + id(k.Channel, k.Account, k.Peer))},
+		}
+	}
+	return [][]string{{"HGETALL", s.hashOf(k)}}
+}
+
+// hashOf is the key of a row that is a hash of its own; empty: it is none.
+func (s *Store) hashOf(k rules.Key) string {
+	switch k := k.(type) {
+	case rules.MailboxKey:
+		return s.key("box:" + string(k))
+	case rules.TurnKey:
+		return s.key("turn:" + string(k))
+	case rules.SessionKey:
+		return s.key("sess:" + string(k))
+	case rules.CallKey:
+		return s.key("call:" + string(k))
+	case rules.ControlKey:
+		return s.key("control:" + string(k))
+	case rules.AnswerKey:
+		return s.key("out:" + string(k))
+	}
+	return ""
+}
+
+func (s *Store) inboxKey(e rules.EventKey) string {
+	return s.key("inbox:" + id(e.Channel, e.Account, e.Chat))
+}
+
+func (s *Store) wordsKey(w rules.WordingKey) string {
+	return s.key("words:" + id(w.Channel, w.Account, w.Chat))
+}
+
+// learn notes what was read of a row.
+func (r *reading) learn(k rules.Key, a answer) error {
+	f := row{}
+	switch k := k.(type) {
+	case rules.MailboxKey:
+		return r.learnBox(string(k), a.list(0))
+	case rules.CallKey:
+		f = a.list(0).row(0)
+		if booked := a.list(0).row(1); len(f) == 0 && len(booked) > 0 {
+			f = row{"id": string(k), "session": booked["session"], "turn": booked["turn"], "state": string(rules.CallBooked)}
+		} else if len(f) > 0 {
+			f["id"] = string(k)
+		}
+	case rules.ChildKey:
+		if a.at(0) != nil {
+			f = row{"token": string(k), "session": a.text(0)}
+		}
+	case rules.EventKey:
+		if a.at(0) != nil {
+			f = row{"channel": k.Channel, "account": k.Account, "chat": k.Chat, "event": k.Event, "became": a.text(0)}
+		}
+	case rules.WordingKey:
+		if a.at(0) != nil {
+			f = row{"channel": k.Channel, "account": k.Account, "chat": k.Chat, "message": k.Message, "sum": a.text(0)}
+		}
+	case rules.BegunKey:
+		if a.at(0) != nil {
+			f = row{"turn": k.Turn, "step": strconv.Itoa(k.Step), "call": k.Call, "by": a.text(0)}
+		}
+	case rules.ControlKey:
+		if f = a.row(0); len(f) > 0 {
+			f["done"] = flag(a.at(1) == nil)
+		}
+	case rules.WorkerKey:
+		f = row{"name": k.Name, "nonce": k.Nonce, "until": a.text(0), "gone": a.text(1)}
+		if a.at(0) == nil && !a.yes(1) && !a.yes(2) {
+			f = nil
+		}
+	case rules.ChatKey:
+		f = r.chat(k, a)
+	default:
+		f = a.row(0)
+	}
+	return r.note(k, f)
+}
+
+// chat is the row of a chat's id; nil: nothing is known of it.
+func (r *reading) chat(k rules.ChatKey, a answer) row {
+	shut := a.row(3)
+	if a.at(0) == nil && a.at(1) == nil && len(shut) == 0 {
+		return nil
+	}
+	return row{
+		"channel": k.Channel, "account": k.Account, "peer": k.Peer, "before": a.text(0), "after": a.text(1), "moved_at": a.text(2),
+		"cause": shut["cause"], "dropped": shut["dropped"], "open": shut["open"], "opened_at": shut["opened_at"],
+	}
+}
+
+// note keeps a row that was read; no fields: there is none.
+func (r *reading) note(k rules.Key, f row) error {
+	st := &stored{}
+	if len(f) > 0 {
+		found, err := decode(rules.KindOf(k), f)
+		if err != nil {
+			return err
+		}
+		*st = stored{found, f}
+	}
+	r.seen[k] = st
+	r.s.known.read(r.era, k, st)
+	return nil
+}
+
+// learnBox notes a mailbox with its open turn. Sequences of an older log count for
+// nothing.
+func (r *reading) learnBox(token string, a answer) error {
+	gen := *r.s.gen.Load()
+	r.gen = gen
+	f := a.row(0)
+	if len(f) > 0 && cmp.Or(f["gen"], "0") != gen {
+		stale := reader{row: f}
+		if stale.int("touched") > stale.int("read") && f["turn"] == "" {
+			f["attempts"] = "0"
+		}
+		f["touched"], f["read"], f["gen"] = "0", "0", gen
+	}
+	if err := r.note(rules.MailboxKey(token), f); err != nil {
+		return err
+	}
+	if turn := a.row(1); len(turn) > 0 {
+		return r.note(rules.TurnKey(f["turn"]), turn)
+	}
+	return nil
+}

@@ -1,2 +1,0 @@
--- uses: chat
-return chat.answer(chat.load(R.channel, R.account, R.peer))

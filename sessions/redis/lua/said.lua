@@ -1,3 +1,0 @@
--- uses: inbox
-local sum = inbox.said(R)
-return { sum and 1 or 0, sum or '' }

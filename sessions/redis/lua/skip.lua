@@ -1,1 +1,0 @@
-box.skip(box.owned(R.fence), R.seq)

@@ -1,0 +1,280 @@
+package redis
+
+import (
+	"fmt"
+	"strconv"
+
+	"parley/sessions"
+	"parley/sessions/rules"
+)
+
+// plan is what the commit script is to do; see commit.lua.
+type plan struct {
+	s     *Store
+	r     *reading
+	steps []any
+	box   *factOf // the mailbox whose fence it depends on; nil: none
+	again bool    // it is a fact that is applied again
+
+	learned []learned
+	sets    []member
+	frames  []string
+}
+
+// member is of a set that the process that writes it may know.
+type member struct {
+	set, name string
+	in        bool
+}
+
+// keep adds the command that puts a member into such a set, or takes it out.
+func (p *plan) keep(set, name string, in bool) {
+	command := "SREM"
+	if in {
+		command = "SADD"
+	}
+	p.do(command, set, name)
+	p.sets = append(p.sets, member{set, name, in})
+}
+
+// learned is a row as it stands after the commit.
+type learned struct {
+	key    rules.Key
+	stored *stored
+	number bool // the next number of a counter is its no
+	base   bool // the next base is its base
+}
+
+// step adds one step.
+func (p *plan) step(name string, args ...string) {
+	p.steps = append(p.steps, name, len(args))
+	for _, a := range args {
+		p.steps = append(p.steps, a)
+	}
+}
+
+// do adds a command.
+func (p *plan) do(command ...string) { p.step("c", command...) }
+
+// numbered adds a command with the number that was given last at a position.
+func (p *plan) numbered(position int, command ...string) {
+	p.step("n", append([]string{strconv.Itoa(position)}, command...)...)
+}
+
+// hset adds a command that writes the fields that are other than they were, and a
+// version.
+func (p *plan) hset(key string, was, is row, version string) {
+	command := make([]string, 0, 4+2*len(is))
+	command = append(command, "HSET", key, "v", version)
+	for name, value := range is {
+		if before, there := was[name]; !there || before != value {
+			command = append(command, name, value)
+		}
+	}
+	p.do(command...)
+}
+
+// request is the call of the commit script. fact is the number of the fact that it
+// is; 0: it is none.
+func (p *plan) request(fact uint64) []any {
+	era, number, mode := p.r.era, "", live
+	if p.again {
+		era, mode = "", replay // whoever takes over has the database alone
+	}
+	if fact > 0 {
+		number = strconv.FormatUint(fact, 10)
+	}
+	return append([]any{era, p.r.gen, number, mode}, p.steps...)
+}
+
+// plan is the commit of changes by an operation that read r, under the fence f; the
+// zero fence: under none.
+func (s *Store) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
+	p := &plan{s: s, r: r}
+	if err := p.expectRead(f, c); err != nil {
+		return nil, err
+	}
+	return p, p.write(c)
+}
+
+// expectRead has the commit look whether all that was read is as it was.
+func (p *plan) expectRead(f sessions.Fence, c *changes) error {
+	s, r := p.s, p.r
+	put := map[rules.Key]bool{}
+	for _, one := range c.Rows {
+		decoded, err := one.decoded()
+		if err != nil {
+			return err
+		}
+		k := decoded.Key()
+		put[k] = true
+		if _, seen := r.seen[k]; !seen {
+			p.expectNew(k)
+		}
+	}
+	for k, st := range r.seen {
+		p.expect(k, st, f, put[k])
+	}
+	for _, l := range r.lists {
+		p.step("l", append(append([]string{strconv.Itoa(len(l.command))}, l.command...), l.members...)...)
+	}
+	for _, m := range r.said {
+		p.step("m", s.key("msgids:"+m.session), m.message)
+	}
+	return nil
+}
+
+// expectNew has the commit look whether there is no such row.
+func (p *plan) expectNew(k rules.Key) {
+	switch k := k.(type) {
+	case rules.SessionKey:
+		p.step("x", p.s.hashOf(k))
+	case rules.ChildKey:
+		p.step("x", p.s.key("child:"+string(k)))
+	}
+}
+
+// expect has the commit look whether a row is as it was read.
+func (p *plan) expect(k rules.Key, st *stored, f sessions.Fence, put bool) {
+	hash := p.s.hashOf(k)
+	switch k := k.(type) {
+	case rules.MailboxKey:
+		m, there := st.row.(rules.Mailbox)
+		if there && string(k) == f.Token && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch {
+			base, _ := number(st.fields["base"])
+			p.box = &factOf{fence: of(f), Base: uint64(max(base, 0))}
+			if !put { // who only touches it changes nothing for its owner
+				p.step("o", hash, strconv.FormatInt(f.Epoch, 10), f.Nonce)
+				return
+			}
+		}
+	case rules.SessionKey:
+		if st.row != nil {
+			return // it never changes
+		}
+	case rules.CallKey:
+		if st.row == nil {
+			p.step("f", p.s.key("booked"), string(k), "")
+		} else if len(st.fields["at"]) == 0 {
+			return // it is booked, and stays so
+		}
+	case rules.ChildKey:
+		if st.row == nil {
+			p.step("x", p.s.key("child:"+string(k)))
+		}
+		return
+	case rules.EventKey:
+		p.step("f", p.s.inboxKey(k), k.Event, st.fields["became"])
+		return
+	case rules.WordingKey:
+		p.step("f", p.s.wordsKey(k), k.Message, st.fields["sum"])
+		return
+	case rules.BegunKey:
+		p.step("f", p.s.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call), st.fields["by"])
+		return
+	case rules.WorkerKey:
+		w := id(k.Name, k.Nonce)
+		p.step("f", p.s.key("until"), w, st.fields["until"])
+		if st.fields["gone"] != "1" {
+			p.step("m", p.s.key("gone"), w)
+		}
+		return
+	case rules.ChatKey:
+		p.expectChat(k, st.fields)
+		return
+	}
+	if st.row == nil {
+		p.step("x", hash)
+		return
+	}
+	p.step("v", hash, st.version())
+}
+
+func (p *plan) expectChat(k rules.ChatKey, f row) {
+	bot, shut := id(k.Channel, k.Account), p.s.key("shut:"+id(k.Channel, k.Account, k.Peer))
+	p.step("f", p.s.key("prev:"+bot), k.Peer, f["before"])
+	p.step("f", p.s.key("next:"+bot), k.Peer, f["after"])
+	for _, field := range []string{"cause", "dropped", "open", "opened_at"} {
+		p.step("f", shut, field, f[field])
+	}
+}
+
+// write adds what changes.
+func (p *plan) write(c *changes) error {
+	for _, one := range c.Rows {
+		if err := p.put(one); err != nil {
+			return err
+		}
+	}
+	for _, a := range c.Appended {
+		id := string(a.Session)
+		for _, m := range a.Messages {
+			p.do("SADD", p.s.key("msgids:"+id), m.ID)
+			p.do("RPUSH", p.s.key("msgs:"+id), m.Body)
+		}
+		p.do("HINCRBY", p.s.key("sess:"+id), "messages", strconv.Itoa(len(a.Messages)))
+		p.step("u", id, strconv.FormatInt(a.At, 10))
+	}
+	for _, a := range c.Sums {
+		p.step("S", string(a.Session), amount(a.Own), amount(a.Subtree), amount(a.Held), strconv.Itoa(a.Unpriced), strconv.FormatInt(a.At, 10))
+	}
+	for i, n := range c.Counts {
+		root, of := "", ""
+		if n.Kind == rules.TreeScope {
+			root, of = n.ID, n.Window
+		}
+		p.step("N", id(n.Kind, n.ID, n.Window), amount(n.Settled), amount(n.Held), amount(n.Doubt), n.Day, amount(n.Limit), strconv.Itoa(i), root, of)
+	}
+	for _, b := range c.Booked {
+		p.step("T", b.Labels, amount(b.Amount), strconv.Itoa(b.Unknown))
+		p.step("B", b.ID, string(b.Session), b.Turn, strconv.FormatInt(b.At, 10), b.Price, b.Entry, b.Order, b.Columns)
+	}
+	for _, a := range c.Asked {
+		if a.Body != nil {
+			p.do("HSETNX", p.s.key("frames"), a.Frame, *a.Body)
+			p.frames = append(p.frames, a.Frame)
+		} else if !p.again {
+			p.step("h", p.s.key("frames"), a.Frame)
+		}
+		p.do("RPUSH", p.s.key("asked:"+string(a.Session)), a.Attempt)
+	}
+	if p.box != nil {
+		p.step("d", p.box.Token)
+	}
+	return nil
+}
+
+// learn notes what stands after the commit.
+func (p *plan) learn(a answer) error {
+	bases, numbers := a.texts(1), a.texts(2)
+	for _, l := range p.learned {
+		if l.base {
+			if len(bases) == 0 {
+				return fmt.Errorf("the commit answered too few bases")
+			}
+			l.stored.fields["base"], bases = bases[0], bases[1:]
+		}
+		if l.number {
+			if len(numbers) == 0 {
+				return fmt.Errorf("the commit answered too few numbers")
+			}
+			l.stored.fields["no"], numbers = numbers[0], numbers[1:]
+			if answer, ok := l.stored.row.(rules.Answer); ok {
+				n, err := strconv.ParseUint(l.stored.fields["no"], 10, 64)
+				if err != nil {
+					return fmt.Errorf("order of answer %s: %w", answer.ID, err)
+				}
+				answer.Order = n
+				l.stored.row = answer
+			}
+		}
+		p.s.known.wrote(p.r.era, l.key, l.stored)
+	}
+	for _, m := range p.sets {
+		p.s.known.keep(p.r.era, m)
+	}
+	for _, a := range p.frames {
+		p.s.frames.add(a)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package redis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/rules"
+)
+
+// put adds the writing of a row, and of what finds it.
+func (p *plan) put(c changedRow) error {
+	decoded, err := c.decoded()
+	if err != nil {
+		return err
+	}
+	was := p.r.seen[decoded.Key()]
+	if was == nil {
+		was = &stored{}
+	}
+	l := learned{key: decoded.Key(), stored: &stored{decoded, merged(was.fields, c.Fields)}}
+	l.stored.fields["v"] = c.next()
+	switch r := decoded.(type) {
+	case rules.Mailbox:
+		p.putMailbox(c, was, r, &l)
+	case rules.Turn:
+		err = p.putTurn(c, was, r)
+	case rules.Session:
+		p.putSession(c, r)
+	case rules.Child:
+		p.do("SET", p.s.key("child:"+r.Token), string(r.Session))
+	case rules.Event:
+		p.do("HSET", p.s.inboxKey(rules.EventKey(r.ID)), r.ID.Event, became(r))
+	case rules.Wording:
+		p.do("HSET", p.s.wordsKey(rules.WordingKey(r.Wording)), r.Message, r.Sum)
+	case rules.Begun:
+		p.do("HSET", p.s.key("begun:"+r.ID.Turn), id(strconv.Itoa(r.ID.Step), r.ID.Call), begunBy(r))
+	case rules.Call:
+		p.putCall(c, was, r)
+	case rules.Control:
+		l.number = p.putControl(c, was, r)
+	case rules.Answer:
+		l.number, err = p.putAnswer(c, was, r)
+	case rules.Worker:
+		p.putWorker(r)
+	case rules.Chat:
+		p.putChat(r)
+	}
+	p.learned = append(p.learned, l)
+	return err
+}
+
+func merged(was, is row) row {
+	m := make(row, len(was)+len(is)+2)
+	maps.Copy(m, was)
+	maps.Copy(m, is)
+	return m
+}
+
+func (p *plan) putMailbox(c changedRow, was *stored, m rules.Mailbox, l *learned) {
+	key := p.s.hashOf(m.Key())
+	before, there := was.row.(rules.Mailbox)
+	gen := cmp.Or(p.r.gen, "0")
+	l.stored.fields["gen"] = gen
+	f := merged(nil, c.Fields)
+	f["gen"] = gen
+	if !there {
+		a := m.Mailbox.Key.Address()
+		p.do("ZADD", p.s.key("boxes"), "0", m.Token)
+		p.do("SADD", p.s.key("boxesof:"+id(a.Channel, a.Account, a.Peer)), m.Token)
+	}
+	if m.Epoch > before.Epoch {
+		// What no fact under an older fence was applied of by now never will be.
+		if p.again {
+			f["base"] = cmp.Or(was.fields["base"], "0")
+		} else {
+			p.step("g", m.Token)
+			l.base = true
+		}
+	}
+	p.hset(key, was.fields, f, c.next())
+	if m.Touched > before.Touched {
+		p.step("s", strconv.FormatUint(m.Touched, 10))
+	}
+	var old map[string]string
+	if there {
+		old = p.s.boxIndexes(before)
+	}
+	p.index(m.Token, old, p.s.boxIndexes(m))
+}
+
+// boxIndexes are the sorted sets that a mailbox stands in, and where.
+func (s *Store) boxIndexes(m rules.Mailbox) map[string]string {
+	in, waiting := map[string]string{}, since(m.WaitingSince)
+	if m.Owner.Nonce != "" {
+		worker := id(m.Owner.Name, m.Owner.Nonce)
+		in[s.key("owned:"+worker)] = "0"
+		if m.Owed() {
+			in[s.key("owes:"+worker)] = waiting
+		}
+	} else if m.Owed() {
+		in[s.key("free")] = waiting
+	}
+	if m.Touched > m.Read {
+		in[s.key("queued")] = waiting
+	}
+	if m.OpenTurn != "" {
+		in[s.key("running")] = waiting
+	} else if m.Owed() {
+		in[s.key("waits")] = waiting
+	}
+	return in
+}
+
+// index moves a mailbox from the sets that it stood in to those where it is looked
+// for.
+func (p *plan) index(token string, was, is map[string]string) {
+	owned := p.s.key("owned:")
+	for _, set := range slices.Sorted(maps.Keys(was)) {
+		if _, stays := is[set]; stays {
+			continue
+		}
+		p.do("ZREM", set, token)
+		if worker, yes := strings.CutPrefix(set, owned); yes {
+			p.step("e", set, p.s.key("owners"), worker)
+		}
+	}
+	for _, set := range slices.Sorted(maps.Keys(is)) {
+		if score, stood := was[set]; stood && score == is[set] {
+			continue
+		}
+		p.do("ZADD", set, is[set], token)
+		if worker, yes := strings.CutPrefix(set, owned); yes {
+			p.do("SADD", p.s.key("owners"), worker)
+		}
+	}
+}
+
+func (p *plan) putTurn(c changedRow, was *stored, t rules.Turn) error {
+	p.hset(p.s.hashOf(t.Key()), was.fields, c.Fields, c.next())
+	nested := p.s.key("nested:" + t.Token)
+	if was.row == nil {
+		opened := strconv.FormatInt(micros(t.OpenedAt), 10)
+		p.do("ZADD", p.s.key("turnsof:"+string(t.Session)), opened, t.ID)
+		if t.Nested {
+			p.keep(nested, t.ID, true)
+		} else if err := p.active(t, opened); err != nil {
+			return err
+		}
+	}
+	if t.Nested && t.State == sessions.Done {
+		p.keep(nested, t.ID, false)
+	}
+	return nil
+}
+
+// active notes when the last turn of a root session was opened.
+func (p *plan) active(t rules.Turn, opened string) error {
+	of, err := p.r.stored(rules.SessionKey(t.Session))
+	if err != nil {
+		return err
+	}
+	if s, ok := of.row.(rules.Session); !ok || s.Parent != "" {
+		return nil
+	}
+	kind := string(t.From.Kind)
+	name, err := text([]string{t.Channel, kind})
+	p.do("SADD", p.s.key("active"), name)
+	p.do("ZADD", p.s.key("active:"+id(t.Channel, kind)), "GT", opened, string(t.Session))
+	return err
+}
+
+func (p *plan) putSession(c changedRow, s rules.Session) {
+	sid := string(s.ID)
+	p.hset(p.s.hashOf(s.Key()), nil, c.Fields, c.next())
+	p.do("ZADD", p.s.key("ids"), "0", sid)
+	if s.Parent != "" {
+		p.do("RPUSH", p.s.key("kids:"+string(s.Parent)), sid)
+		return
+	}
+	p.do("ZADD", p.s.key("roots"), c.Fields["created"], sid)
+	p.do("ZADD", p.s.key("dear"), "0", strings.Repeat("0", 19)+sid)
+}
+
+func (p *plan) putCall(c changedRow, was *stored, r rules.Call) {
+	key, open, holds := p.s.hashOf(r.Key()), p.s.key("calls:"+r.Token), p.s.key("holds:"+string(r.Session))
+	switch r.State {
+	case rules.CallOpen:
+		p.hset(key, nil, c.Fields, c.next())
+		p.keep(open, r.ID, true)
+		p.do("SADD", holds, r.ID)
+	case rules.CallBooked:
+		p.keep(open, r.ID, false)
+		p.do("DEL", key)
+		p.do("SREM", holds, r.ID)
+	default: // it still holds something
+		p.keep(open, r.ID, false)
+		p.hset(key, was.fields, c.Fields, c.next())
+		p.do("HDEL", key, "call", "scopes", "dangling")
+	}
+}
+
+func (p *plan) putControl(c changedRow, was *stored, r rules.Control) (isNew bool) {
+	key, all, own := p.s.hashOf(r.Key()), p.s.key("controls"), p.s.key("controls:"+r.Token)
+	shutting := ""
+	if chat := c.Fields["chat"]; chat != "" {
+		shutting = p.s.key("shutting:" + chat)
+	}
+	f := merged(nil, c.Fields)
+	delete(f, "done")
+	if was.row == nil {
+		p.step("+", "controls")
+		p.hset(key, nil, f, c.next())
+		p.numbered(4, "HSET", key, "no", "")
+		p.numbered(3, "ZADD", all, "", r.ID)
+		p.numbered(3, "ZADD", own, "", r.ID)
+		if shutting != "" {
+			p.numbered(3, "ZADD", shutting, "", r.ID)
+		}
+		return true
+	}
+	p.hset(key, was.fields, f, c.next())
+	if r.Done {
+		p.do("ZREM", all, r.ID)
+		p.do("ZREM", own, r.ID)
+		if shutting != "" {
+			p.do("ZREM", shutting, r.ID)
+		}
+	}
+	return false
+}
+
+func (p *plan) putAnswer(c changedRow, was *stored, a rules.Answer) (isNew bool, err error) {
+	key := p.s.hashOf(a.Key())
+	if was.row == nil {
+		to, err := addressOf(c.Fields["target"])
+		if err != nil {
+			return false, err
+		}
+		channel := c.Fields["channel"]
+		p.step("+", "outbox")
+		p.hset(key, nil, c.Fields, c.next())
+		p.numbered(4, "HSET", key, "no", "")
+		p.numbered(3, "ZADD", p.s.key("pending:"+channel), "", a.ID)
+		p.do("SADD", p.s.key("channels"), channel)
+		p.do("ZADD", p.s.key("unsent"), c.Fields["at"], a.ID)
+		if s := c.Fields["session"]; s != "" {
+			p.do("RPUSH", p.s.key("outs:"+s), a.ID)
+		}
+		p.do("SADD", p.s.key("outof:"+chatName(to)), a.ID)
+		return true, nil
+	}
+	p.hset(key, was.fields, c.Fields, c.next())
+	uncertain := p.s.key("ambiguous")
+	for i := range a.Parts {
+		n := strconv.Itoa(i + 1)
+		state := c.Fields["s"+n]
+		changed := was.fields["s"+n] != state
+		switch {
+		case a.Done || changed && state != string(sessions.Uncertain):
+			p.do("SREM", uncertain, id(a.ID, n))
+		case changed:
+			p.do("SADD", uncertain, id(a.ID, n))
+		}
+	}
+	if !a.Done || was.fields["done"] == "1" {
+		return false, nil
+	}
+	to, err := addressOf(was.fields["target"])
+	p.do("ZREM", p.s.key("pending:"+was.fields["channel"]), a.ID)
+	p.do("ZREM", p.s.key("unsent"), a.ID)
+	p.do("SREM", p.s.key("outof:"+chatName(to)), a.ID)
+	return false, err
+}
+
+func chatName(a sessionkeys.Address) string { return id(a.Channel, a.Account, a.Peer) }
+
+func (p *plan) putWorker(w rules.Worker) {
+	member, names := id(w.ID.Name, w.ID.Nonce), p.s.key("names:"+w.ID.Name)
+	if w.Gone {
+		p.do("SADD", p.s.key("gone"), member)
+		p.do("HDEL", p.s.key("until"), member)
+		p.do("SREM", names, w.ID.Nonce)
+		return
+	}
+	p.do("SADD", names, w.ID.Nonce)
+	p.do("HSET", p.s.key("until"), member, strconv.FormatInt(micros(w.Until), 10))
+}
+
+func (p *plan) putChat(c rules.Chat) {
+	bot := id(c.ID.Channel, c.ID.Account)
+	for name, value := range map[string]string{"prev:": c.Before, "next:": c.After, "movedat:": timeText(c.MovedAt)} {
+		if value != "" {
+			p.do("HSET", p.s.key(name+bot), c.ID.Peer, value)
+		}
+	}
+	if c.Shut.Cause != "" {
+		p.do("HSET", p.s.key("shut:"+id(c.ID.Channel, c.ID.Account, c.ID.Peer)), "cause", c.Shut.Cause,
+			"dropped", strconv.Itoa(c.Shut.Dropped), "open", flag(c.Shut.Open), "opened_at", since(c.Shut.OpenedAt))
+	}
+}

@@ -1,0 +1,241 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley/sessionkeys"
+	"parley/sessions/rules"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// stored is a row as the database has it.
+type stored struct {
+	row    rules.Row // nil: there is none
+	fields row       // as they are stored, with its version and what the driver adds
+}
+
+// version is that of a row which is a hash of its own; empty: it was never
+// changed since rows have one, or there is none.
+func (s *stored) version() string { return s.fields["v"] }
+
+// reading is what one try of an operation reads. It implements [rules.Reader].
+//
+// The first try of an update takes the rows that this process knows, and takes rows
+// that are nearly always new for absent. The commit finds out.
+type reading struct {
+	ctx   context.Context
+	s     *Store
+	era   string
+	known bool // what is known is believed
+	look  bool // a view: epochs are as they are stored
+
+	client *goredis.Client
+
+	seen  map[rules.Key]*stored
+	lists []listed
+	said  []said
+	gen   string // generation of the log that mailboxes were read in; empty: none was
+	trips int    // to the database
+	loose bool   // something was believed
+}
+
+// listed is a list that was read: the command and what it returned.
+type listed struct{ command, members []string }
+
+// said is a message that was not there.
+type said struct{ session, message string }
+
+func (s *Store) reading(ctx context.Context) *reading {
+	r := &reading{ctx: ctx, s: s, client: s.client, seen: map[rules.Key]*stored{}}
+	if era := s.era.Load(); era != nil { // nil: while the database is opened
+		r.era = *era
+	}
+	return r
+}
+
+// isNew reports whether a row of the key is nearly always made by who asks for it.
+func isNew(k rules.Key) bool {
+	switch k.(type) {
+	case rules.TurnKey, rules.EventKey, rules.BegunKey, rules.CallKey, rules.AnswerKey:
+		return true
+	}
+	return false
+}
+
+// Get implements [rules.Reader].
+func (r *reading) Get(k rules.Key) (rules.Row, error) {
+	st, err := r.stored(k)
+	if err != nil {
+		return nil, err
+	}
+	m, isMailbox := st.row.(rules.Mailbox)
+	if isMailbox && !r.look && m.Owner.Nonce == "" {
+		// The next fence is above all that were given before a failover.
+		m.Epoch = max(m.Epoch, r.epochs())
+		return m, nil
+	}
+	return st.row, nil
+}
+
+// epochs is the epoch that all fences of this era are above.
+func (r *reading) epochs() int64 {
+	era, _ := number(r.era)
+	return era * eraShift
+}
+
+func (r *reading) stored(k rules.Key) (*stored, error) {
+	if st, ok := r.seen[k]; ok {
+		return st, nil
+	}
+	if r.known {
+		if st := r.s.known.row(r.era, k); st != nil {
+			r.seen[k], r.loose = st, true
+			if _, ok := st.row.(rules.Mailbox); ok {
+				r.gen = st.fields["gen"]
+			}
+			return st, nil
+		}
+		if isNew(k) {
+			r.seen[k], r.loose = &stored{}, true
+			return r.seen[k], nil
+		}
+	}
+	if err := r.fetch([]rules.Key{k}); err != nil {
+		return nil, err
+	}
+	return r.seen[k], nil
+}
+
+// Has implements [rules.Reader].
+func (r *reading) Has(session sessionkeys.SessionID, message string) (bool, error) {
+	if !r.known {
+		a, err := r.read([][]string{{"SISMEMBER", r.s.key("msgids:" + string(session)), message}})
+		if err != nil || a.yes(0) {
+			return err == nil, err
+		}
+	}
+	r.said, r.loose = append(r.said, said{string(session), message}), true
+	return false, nil
+}
+
+// Spent implements [rules.Reader].
+func (r *reading) Spent(k rules.SpendingKey) (p rules.Spending, err error) {
+	a, err := r.read([][]string{{"HMGET", r.s.key("spend:" + spendingName(k)), "settled", "held", "doubt", "till"}})
+	if err != nil {
+		return p, err
+	}
+	v := reader{row: row{"settled": a.list(0).text(0), "held": a.list(0).text(1), "doubt": a.list(0).text(2)}}
+	p = rules.Spending{Settled: v.amount("settled"), Held: v.amount("held"), Doubt: v.amount("doubt"), Until: a.list(0).text(3)}
+	return p, v.err
+}
+
+func spendingName(k rules.SpendingKey) string { return id(k.Kind, k.ID, k.Window) }
+
+// List implements [rules.Reader].
+func (r *reading) List(ix rules.Index, limit int) ([]rules.Key, error) {
+	q, err := r.s.question(ix, limit)
+	if err != nil {
+		return nil, err
+	}
+	var keys []rules.Key
+	for _, command := range q.commands {
+		members, err := r.members(q, command)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range members {
+			k, err := q.key(m)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, k)
+		}
+	}
+	if q.pick == nil {
+		return keys, nil
+	}
+	if err := r.fetchUnseen(keys); err != nil {
+		return nil, err
+	}
+	return q.pick(r, keys), nil
+}
+
+// members is what a list has.
+func (r *reading) members(q question, command []string) ([]string, error) {
+	if q.own && r.known {
+		if members, ok := r.s.known.set(r.era, command); ok {
+			r.lists, r.loose = append(r.lists, listed{command, members}), true
+			return members, nil
+		}
+	}
+	read := command
+	if q.boxes {
+		read = append([]string{"BOXES"}, command...)
+	}
+	a, err := r.read([][]string{read})
+	if err != nil {
+		return nil, err
+	}
+	members := a.texts(0)
+	if q.boxes {
+		members = a.list(0).texts(0)
+		for i, token := range members {
+			if err := r.learnBox(token, a.list(0).list(1).list(i)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if command[0] == "SMEMBERS" {
+		slices.Sort(members)
+	}
+	r.lists = append(r.lists, listed{command, members})
+	if q.own {
+		r.s.known.list(r.era, command, members)
+	}
+	return members, nil
+}
+
+func (r *reading) fetchUnseen(keys []rules.Key) error {
+	var unseen []rules.Key
+	for _, k := range keys {
+		if r.seen[k] == nil {
+			if st := r.s.known.row(r.era, k); st != nil && r.known {
+				r.seen[k], r.loose = st, true
+				continue
+			}
+			unseen = append(unseen, k)
+		}
+	}
+	if len(unseen) == 0 {
+		return nil
+	}
+	return r.fetch(unseen)
+}
+
+// read runs commands in one state of the database; see rows.lua.
+func (r *reading) read(commands [][]string) (answer, error) {
+	r.trips++
+	body, err := json.Marshal(struct {
+		Reads [][]string `json:"reads"`
+	}{commands})
+	if err != nil {
+		return nil, fmt.Errorf("encode a read: %w", err)
+	}
+	a, err := r.s.call(r.ctx, r.client, run{script: "rows", request: body}, r.era)
+	if errors.Is(err, errEra) {
+		err = r.s.reconcile(r.ctx)
+		if err == nil {
+			err = errChanged
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.s.gen.Store(new(a.text(0)))
+	return a.list(1), nil
+}

@@ -36,16 +36,14 @@ func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (
 		if mode == replay {
 			r.era = ""
 		}
-		held, err := r.canHold(number, f, mode)
-		if err != nil || !held {
+		set, err := r.changesOf(number, f, mode)
+		if err != nil || set == nil {
 			return false, err
 		}
-		p := &plan{s: s, r: r, box: f.Box, again: mode == replay}
-		if err := p.expectRead(sessions.Fence{}, f.Set); err != nil {
-			return false, err
-		}
+		p := &plan{s: s, r: r, again: mode == replay}
+		p.expectRead(sessions.Fence{}, set)
 		p.box = f.Box
-		if err := p.write(f.Set); err != nil {
+		if err := p.write(set); err != nil {
 			return false, err
 		}
 		a, err := s.evaluate(ctx, client, p.request(number))
@@ -70,62 +68,71 @@ func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (
 	}
 }
 
-// canHold reports whether the rows are as a fact was computed from. What is no fact
-// may be lost: who owned what, and how often a turn was begun.
-func (r *reading) canHold(number uint64, f fact, mode string) (bool, error) {
-	if f.Box != nil {
-		st, err := r.stored(rules.MailboxKey(f.Box.Token))
-		if err != nil {
-			return false, err
-		}
-		m, _ := st.row.(rules.Mailbox)
-		v := reader{row: st.fields}
-		if mode == live && (m.Epoch != f.Box.Epoch || m.Owner.Nonce != f.Box.Nonce) {
-			return false, nil
-		}
-		// The row tells of a fence that was given before the fact could be applied.
-		if m.Epoch > f.Box.Epoch && uint64(max(v.int("base"), 0)) < number {
-			return false, v.err
-		}
+// changesOf are the changes of a fact as they are to be committed; nil: it cannot have
+// held. mode says whether the database may lack what was written before it.
+func (r *reading) changesOf(number uint64, f fact, mode string) (*changes, error) {
+	fenced, err := r.fenced(number, f, mode)
+	if err != nil || fenced {
+		return nil, err
 	}
-	for _, c := range f.Set.Rows {
-		decoded, err := c.decoded()
+	set := *f.Set
+	set.Rows = make([]changedRow, len(f.Set.Rows))
+	for i, c := range f.Set.Rows {
+		k, err := c.key()
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		st, err := r.stored(decoded.Key())
+		st, err := r.stored(k)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if !c.follows(st, mode) {
-			return false, nil
+			return nil, nil //nolint:nilnil // as said
+		}
+		if set.Rows[i], err = c.onto(st); err != nil {
+			return nil, err
 		}
 	}
 	for _, a := range f.Set.Appended {
 		for _, m := range a.Messages {
 			there, err := r.Has(a.Session, m.ID)
 			if err != nil || there {
-				return false, err
+				return nil, err
 			}
 		}
 	}
-	return true, nil
+	return &set, nil
 }
 
-// follows reports whether a row may be changed from how it is stored.
+// fenced reports whether the mailbox tells that the fence of a fact does not hold, or
+// did not when the fact could have been applied.
+func (r *reading) fenced(number uint64, f fact, mode string) (bool, error) {
+	if f.Box == nil {
+		return false, nil
+	}
+	st, err := r.stored(rules.MailboxKey(f.Box.Token))
+	if err != nil {
+		return false, err
+	}
+	m, _ := st.row.(rules.Mailbox)
+	if mode == live {
+		return m.Epoch != f.Box.Epoch || m.Owner.Nonce != f.Box.Nonce, nil
+	}
+	v := reader{row: st.fields}
+	base := v.int("base")
+	return m.Epoch > f.Box.Epoch && uint64(max(base, 0)) < number, v.err
+}
+
+// follows reports whether a row may be changed from how it is stored. A database that
+// lost its last writes lacks versions of the rows that are shared, and of those alone.
 func (c changedRow) follows(st *stored, mode string) bool {
-	lossy := mode == replay && (c.Kind == "mailbox" || c.Kind == "turn")
 	switch {
 	case c.Kind == "wording":
 		return true
-	case st.row == nil:
-		return c.New || lossy && c.Kind == "mailbox"
-	case c.New:
-		return false
-	case lossy:
-		is, _ := number(st.version())
-		was, _ := number(c.From)
-		return is <= was
+	case c.New || st.row == nil:
+		return c.New && st.row == nil
+	case c.shared() && mode == replay:
+		return true
 	}
 	return st.version() == c.From
 }

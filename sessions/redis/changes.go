@@ -24,27 +24,90 @@ type changes struct {
 }
 
 // changedRow is a row as it is to stand.
+//
+// Some writers of mailboxes and turns have no fence, such as who asks for a stop. In
+// the log of facts their rows have only the fields that change: that one of them ended
+// before it could commit must not undo what the owner did.
 type changedRow struct {
 	Kind   string `json:"kind"`
 	New    bool   `json:"new,omitempty"`  // there was none
 	From   string `json:"from,omitempty"` // the version before
 	Fields row    `json:"fields"`
+	More   int64  `json:"more,omitempty"` // what is added to the control requests of a mailbox
 
 	row rules.Row
+}
+
+// shared reports whether a row has writers without a fence beside its owner.
+func (c changedRow) shared() bool { return !c.New && (c.Kind == "mailbox" || c.Kind == "turn") }
+
+// logged is c as it stands in the log of facts.
+func (c *changes) logged(r *reading, fenced bool) *changes {
+	out := *c
+	out.Rows = make([]changedRow, len(c.Rows))
+	for i, one := range c.Rows {
+		if one.shared() {
+			one = one.difference(r.seen[one.row.Key()].fields, fenced)
+		}
+		out.Rows[i] = one
+	}
+	return &out
+}
+
+// difference is the row with what is other than it was, or all of it when an owner
+// wrote it.
+func (c changedRow) difference(was row, fenced bool) changedRow {
+	is := c.Fields
+	c.Fields = row{}
+	for name, value := range is {
+		if fenced || was[name] != value || name == "token" || name == "id" {
+			c.Fields[name] = value
+		}
+	}
+	if c.Kind == "mailbox" {
+		before, now := reader{row: was}, reader{row: is}
+		c.More = now.int("controls") - before.int("controls")
+		delete(c.Fields, "controls")
+	}
+	return c
+}
+
+// onto is a row of the log as it is to stand where the database has was.
+func (c changedRow) onto(was *stored) (changedRow, error) {
+	if c.shared() {
+		c.Fields = merged(was.fields, c.Fields)
+		if c.More != 0 {
+			r := reader{row: c.Fields}
+			c.Fields["controls"] = strconv.FormatInt(r.int("controls")+c.More, 10)
+		}
+		c.From = was.version()
+	}
+	var err error
+	c.row, err = decode(c.Kind, c.Fields)
+	return c, err
+}
+
+// key names the row.
+func (c changedRow) key() (rules.Key, error) {
+	switch {
+	case c.row != nil:
+		return c.row.Key(), nil
+	case c.Kind == "mailbox":
+		return rules.MailboxKey(c.Fields["token"]), nil
+	case c.Kind == "turn":
+		return rules.TurnKey(c.Fields["id"]), nil
+	}
+	decoded, err := decode(c.Kind, c.Fields)
+	if err != nil {
+		return nil, err
+	}
+	return decoded.Key(), nil
 }
 
 // next is the version that the row gets.
 func (c changedRow) next() string {
 	n, _ := number(c.From)
 	return strconv.FormatInt(n+1, 10)
-}
-
-// decoded is the row itself.
-func (c changedRow) decoded() (rules.Row, error) {
-	if c.row != nil {
-		return c.row, nil
-	}
-	return decode(c.Kind, c.Fields)
 }
 
 type appended struct {

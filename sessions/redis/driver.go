@@ -183,7 +183,7 @@ func (d database) record(r *reading, f sessions.Fence, l *lane, c *changes) erro
 	if err != nil {
 		return fmt.Errorf("read the database's era: %w", err)
 	}
-	pub := &publication{id: rand.Text(), fact: fact{Set: c, In: era, Box: p.box}, request: p.request}
+	pub := &publication{id: rand.Text(), fact: fact{Set: c.logged(r, p.box != nil), In: era, Box: p.box}, request: p.request}
 	a, err := d.publish(r.ctx, pub)
 	if err != nil {
 		if l != nil {

@@ -12,11 +12,20 @@ type facts struct {
 	bodies [][]byte
 	ids    map[string]uint64
 	fail   func(body []byte) error // asked after the fact is stored
+	refuse func(body []byte) error // asked before the fact is stored
+	first  func()                  // called before the next fact is stored; once
 	then   func()                  // called when the next fact is stored, before its number is told; once
 	same   uint64                  // not 0: the number of a fact that was appended before, whose answer was lost; once
 }
 
 func (f *facts) Append(ctx context.Context, id string, body []byte) (uint64, error) {
+	f.mu.Lock()
+	first := f.first
+	f.first = nil
+	f.mu.Unlock()
+	if first != nil {
+		first()
+	}
 	n, err := f.add(ctx, id, body)
 	f.mu.Lock()
 	then := f.then
@@ -40,6 +49,11 @@ func (f *facts) add(ctx context.Context, id string, body []byte) (uint64, error)
 	if same := f.same; same > 0 {
 		f.same = 0
 		return same, nil
+	}
+	if f.refuse != nil {
+		if err := f.refuse(body); err != nil {
+			return 0, err
+		}
 	}
 	n, known := f.ids[id]
 	if !known {

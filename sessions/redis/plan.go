@@ -91,22 +91,16 @@ func (p *plan) request(fact uint64) []any {
 // zero fence: under none.
 func (s *Store) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
 	p := &plan{s: s, r: r}
-	if err := p.expectRead(f, c); err != nil {
-		return nil, err
-	}
+	p.expectRead(f, c)
 	return p, p.write(c)
 }
 
 // expectRead has the commit look whether all that was read is as it was.
-func (p *plan) expectRead(f sessions.Fence, c *changes) error {
+func (p *plan) expectRead(f sessions.Fence, c *changes) {
 	s, r := p.s, p.r
 	put := map[rules.Key]bool{}
 	for _, one := range c.Rows {
-		decoded, err := one.decoded()
-		if err != nil {
-			return err
-		}
-		k := decoded.Key()
+		k := one.row.Key()
 		put[k] = true
 		if _, seen := r.seen[k]; !seen {
 			p.expectNew(k)
@@ -121,7 +115,6 @@ func (p *plan) expectRead(f sessions.Fence, c *changes) error {
 	for _, m := range r.said {
 		p.step("m", s.key("msgids:"+m.session), m.message)
 	}
-	return nil
 }
 
 // expectNew has the commit look whether there is no such row.

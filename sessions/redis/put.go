@@ -14,17 +14,14 @@ import (
 
 // put adds the writing of a row, and of what finds it.
 func (p *plan) put(c changedRow) error {
-	decoded, err := c.decoded()
-	if err != nil {
-		return err
-	}
-	was := p.r.seen[decoded.Key()]
+	var err error
+	was := p.r.seen[c.row.Key()]
 	if was == nil {
 		was = &stored{}
 	}
-	l := learned{key: decoded.Key(), stored: &stored{decoded, merged(was.fields, c.Fields)}}
+	l := learned{key: c.row.Key(), stored: &stored{c.row, merged(was.fields, c.Fields)}}
 	l.stored.fields["v"] = c.next()
-	switch r := decoded.(type) {
+	switch r := c.row.(type) {
 	case rules.Mailbox:
 		p.putMailbox(c, was, r, &l)
 	case rules.Turn:

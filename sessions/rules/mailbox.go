@@ -60,6 +60,7 @@ func mailboxFor(tx *Tx, token string, key sessionkeys.Key, now time.Time) (Mailb
 	if token == "" || key.IsZero() {
 		return Mailbox{}, errors.New("a new mailbox needs a token and a key")
 	}
+	tx.Set.Forgettable = false // it is made once
 	m = Mailbox{Mailbox: sessions.Mailbox{Token: token, Key: key}}
 	if _, child := key.Parent(); child {
 		c, found, err := get[Child](tx, ChildKey(token))
@@ -72,7 +73,6 @@ func mailboxFor(tx *Tx, token string, key sessionkeys.Key, now time.Time) (Mailb
 		m.Session = c.Session
 	} else {
 		m.Session = sessionkeys.NewSessionID(now)
-		tx.Set.Forgettable = false // it is made once
 		tx.put(rootSession(m.Session, key, now))
 	}
 	tx.put(m)

@@ -5,9 +5,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -114,7 +118,7 @@ func TestArrowsPointDownAsDrawn(t *testing.T) {
 func TestSiblingsDoNotKnowEachOther(t *testing.T) {
 	t.Parallel()
 	families := map[string][]string{
-		"channels": {"telegram", "slack", "signal"}, "sessions": {"sqlite"}, "llm": {"anthropic", "openai"},
+		"channels": {"telegram", "slack", "signal"}, "sessions": {"sqlite", "redis", "memtest"}, "llm": {"anthropic", "openai"},
 	}
 	for _, p := range packages(t) {
 		path, _ := own(p.ImportPath)
@@ -132,6 +136,46 @@ func TestSiblingsDoNotKnowEachOther(t *testing.T) {
 					t.Errorf("%s imports its sibling %s", path, i)
 				}
 			}
+		}
+	}
+}
+
+// databases are those that operations of sessions run on, by sessions/rules.
+var databases = []string{"sessions/sqlite", "sessions/redis", "sessions/memtest"}
+
+// TestDatabasesKnowNoRules: what a state of a turn or of an answer means, who may do
+// what, and which limit holds is decided once, in sessions/rules. (Tests may sabotage
+// the database that lives in memory: forget.go.)
+func TestDatabasesKnowNoRules(t *testing.T) {
+	t.Parallel()
+	rules := map[string][]string{
+		"sessions":   {"Open", "Parked", "Done", "Queued", "Sending", "Sent", "Failed", "Uncertain", "ErrFenced", "KnownError"},
+		"transcript": {"EndTurn", "Canceled"},
+		"costs":      {"Title", "Summary"},
+	}
+	for _, dir := range databases {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") || filepath.Base(name) == "forget.go" {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if of, ok := s.X.(*ast.Ident); ok && slices.Contains(rules[of.Name], s.Sel.Name) {
+					t.Errorf("%s names %s.%s: ask sessions/rules", name, of.Name, s.Sel.Name)
+				}
+				return true
+			})
 		}
 	}
 }

@@ -237,7 +237,7 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 			}
 		}
 	case rules.NestedTurns:
-		keys = db.turns(func(t rules.Turn) bool { return t.Nested && t.Token == ix.Token && t.State == sessions.Open })
+		keys = db.turns(func(t rules.Turn) bool { return t.Token == ix.Token && t.OpenNested() })
 	case rules.FreeMailboxes:
 		keys = db.mailboxes(func(m rules.Mailbox) bool { return m.Owner.Nonce == "" && db.owed(m) })
 		if ix.Latest {

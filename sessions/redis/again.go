@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"parley/sessions"
 	"parley/sessions/rules"
@@ -11,20 +12,15 @@ import (
 // again applies a fact, if it can have held, and reports whether it did. mode says
 // whether the database may have lost what was written before it.
 func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (bool, error) {
-	client, era := s.client, ""
+	client := s.client
 	if mode == replay {
 		client = s.plain
-	} else {
-		era = *s.era.Load()
 	}
-	a, err := s.call(ctx, client, run{script: "passed", request: mustJSON(struct {
-		Fact uint64 `json:"fact"`
-	}{number})}, era)
-	if err != nil || a.yes(0) {
-		return err == nil, err
+	if done, err := s.isPassed(ctx, client, number); err != nil || done {
+		return done, err
 	}
 	if f.Script == factGeneration {
-		_, err := s.call(ctx, client, run{script: f.Script, request: f.Request, fact: number}, era)
+		_, err := s.call(ctx, client, run{script: f.Script, request: f.Request, fact: number}, s.eraFor(client))
 		return err == nil, err
 	}
 	if f.Set == nil {
@@ -68,30 +64,66 @@ func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (
 	}
 }
 
+// settlements is what of a fact that did not hold is true all the same: what calls
+// cost. nil: nothing.
+func (f fact) settlements() *fact {
+	if f.Set == nil {
+		return nil
+	}
+	cost := &changes{}
+	settled := map[string]bool{}
+	for _, b := range f.Set.Booked {
+		if !b.Doubt {
+			cost.Booked, settled[b.ID] = append(cost.Booked, b), true
+		}
+	}
+	for _, c := range f.Set.Rows {
+		if c.Kind == "call" && settled[c.Fields["id"]] {
+			cost.Rows = append(cost.Rows, c)
+		}
+	}
+	if len(cost.Rows) == 0 {
+		return nil
+	}
+	cost.Sums = slices.DeleteFunc(slices.Clone(f.Set.Sums), func(a addedSums) bool { return !settled[a.Call] })
+	cost.Counts = slices.DeleteFunc(slices.Clone(f.Set.Counts), func(n counted) bool { return !settled[n.Call] })
+	return &fact{Set: cost, In: f.In}
+}
+
 // changesOf are the changes of a fact as they are to be committed; nil: it cannot have
-// held. mode says whether the database may lack what was written before it.
+// held. A call that was booked meanwhile is left out. mode says whether the database
+// may lack what was written before the fact.
 func (r *reading) changesOf(number uint64, f fact, mode string) (*changes, error) {
 	fenced, err := r.fenced(number, f, mode)
 	if err != nil || fenced {
 		return nil, err
 	}
-	set := *f.Set
-	set.Rows = make([]changedRow, len(f.Set.Rows))
+	keys := make([]rules.Key, len(f.Set.Rows))
 	for i, c := range f.Set.Rows {
-		k, err := c.key()
-		if err != nil {
+		if keys[i], err = c.key(); err != nil {
 			return nil, err
 		}
-		st, err := r.stored(k)
-		if err != nil {
-			return nil, err
-		}
-		if !c.follows(st, mode) {
+	}
+	if err := r.fetchUnseen(keys); err != nil {
+		return nil, err
+	}
+	set := *f.Set
+	set.Rows = nil
+	for i, c := range f.Set.Rows {
+		st := r.seen[keys[i]]
+		switch {
+		case c.follows(st, mode):
+		case c.Kind == "call" && !c.New:
+			set.leaveOut(c.Fields["id"])
+			continue
+		default:
 			return nil, nil //nolint:nilnil // as said
 		}
-		if set.Rows[i], err = c.onto(st); err != nil {
+		one, err := c.onto(st)
+		if err != nil {
 			return nil, err
 		}
+		set.Rows = append(set.Rows, one)
 	}
 	for _, a := range f.Set.Appended {
 		for _, m := range a.Messages {
@@ -102,6 +134,13 @@ func (r *reading) changesOf(number uint64, f fact, mode string) (*changes, error
 		}
 	}
 	return &set, nil
+}
+
+// leaveOut drops the booking of a call.
+func (c *changes) leaveOut(call string) {
+	c.Booked = slices.DeleteFunc(slices.Clone(c.Booked), func(b booked) bool { return b.ID == call })
+	c.Sums = slices.DeleteFunc(slices.Clone(c.Sums), func(a addedSums) bool { return a.Call == call })
+	c.Counts = slices.DeleteFunc(slices.Clone(c.Counts), func(n counted) bool { return n.Call == call })
 }
 
 // fenced reports whether the mailbox tells that the fence of a fact does not hold, or

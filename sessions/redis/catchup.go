@@ -28,32 +28,26 @@ func (s *Store) CatchUp(ctx context.Context) error {
 			}
 		}
 		at = number
-		held := f.Script != factVoid && f.Script != factEra && (f.Set == nil || fmt.Sprint(f.In) == *s.era.Load())
-		if held {
-			var err error
-			if held, err = s.again(ctx, number, f, live); err != nil || held {
-				return err
-			}
-		}
 		if f.Script == factVoid || f.Script == factEra {
 			return s.passed(ctx, s.client, number)
 		}
-		return s.voidUnlessPassed(ctx, number)
+		if done, err := s.isPassed(ctx, s.client, number); err != nil || done {
+			return err
+		}
+		if f.Set == nil || fmt.Sprint(f.In) == *s.era.Load() {
+			if held, err := s.again(ctx, number, f, live); err != nil || held {
+				return err
+			}
+		}
+		if cost := f.settlements(); cost != nil {
+			if err := s.bookAgain(ctx, spent{number, *cost}, live); err != nil {
+				return err
+			}
+		}
+		return s.void(ctx, number)
 	})
 	if err != nil {
 		return fmt.Errorf("catch up with the facts: %w", err)
 	}
 	return nil
-}
-
-// voidUnlessPassed writes down that a fact was refused, unless the database is done
-// with it.
-func (s *Store) voidUnlessPassed(ctx context.Context, number uint64) error {
-	a, err := s.run(ctx, run{script: "passed", request: mustJSON(struct {
-		Fact uint64 `json:"fact"`
-	}{number})})
-	if err != nil || a.yes(0) {
-		return err
-	}
-	return s.void(ctx, number)
 }

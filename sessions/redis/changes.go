@@ -123,6 +123,7 @@ type addedSums struct {
 	Held     costs.Amount          `json:"held,omitempty"`
 	Unpriced int                   `json:"unpriced,omitempty"`
 	At       int64                 `json:"at"`
+	Call     string                `json:"call"`
 }
 
 type counted struct {
@@ -134,6 +135,7 @@ type counted struct {
 	Doubt   costs.Amount `json:"doubt,omitempty"`
 	Day     string       `json:"day"`
 	Limit   costs.Amount `json:"limit,omitempty"`
+	Call    string       `json:"call"`
 }
 
 type booked struct {
@@ -144,6 +146,7 @@ type booked struct {
 	Order   string                `json:"order"`
 	Amount  costs.Amount          `json:"amount,omitempty"`
 	Unknown int                   `json:"unknown,omitempty"` // 1: the price is
+	Doubt   bool                  `json:"doubt,omitempty"`   // nobody knows whether the request left
 	Labels  string                `json:"labels"`
 	Columns string                `json:"columns"` // see usedColumns, with session and agent
 	Entry   string                `json:"entry"`
@@ -174,10 +177,10 @@ func (s *Store) changes(r *reading, set *rules.WriteSet) (*changes, error) {
 		c.Appended = append(c.Appended, appended{a.Session, micros(a.At), ms})
 	}
 	for _, a := range set.Sums {
-		c.Sums = append(c.Sums, addedSums{a.Session, a.Own, a.Subtree, a.Held, a.Unpriced, micros(a.At)})
+		c.Sums = append(c.Sums, addedSums{a.Session, a.Own, a.Subtree, a.Held, a.Unpriced, micros(a.At), a.Call})
 	}
 	for _, n := range set.Counts {
-		c.Counts = append(c.Counts, counted{n.Key.Kind, n.Key.ID, n.Key.Window, n.Settled, n.Held, n.Doubt, n.Day, n.Limit})
+		c.Counts = append(c.Counts, counted{n.Key.Kind, n.Key.ID, n.Key.Window, n.Settled, n.Held, n.Doubt, n.Day, n.Limit, n.Call})
 	}
 	for _, b := range set.Booked {
 		one, err := r.booking(b)
@@ -228,7 +231,7 @@ func (r *reading) booking(b rules.Booking) (booked, error) {
 	if err != nil {
 		return booked{}, err
 	}
-	one := booked{ID: e.ID, Session: b.Session, Turn: b.Turn, At: micros(e.At), Order: order(e.At), Amount: e.Amount, Columns: columns}
+	one := booked{ID: e.ID, Session: b.Session, Turn: b.Turn, At: micros(e.At), Order: order(e.At), Amount: e.Amount, Doubt: e.State == costs.Interrupted, Columns: columns}
 	if !e.Priced {
 		one.Unknown = 1
 	}

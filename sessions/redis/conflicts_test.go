@@ -103,6 +103,62 @@ func TestAConflictThatWasNotWrittenDownTakesNothingFromItsRowsOwner(t *testing.T
 	}
 }
 
+// The cost of a call is true also when who settles it has lost the mailbox meanwhile,
+// and is killed before the database hears of it: nothing of the conversation is
+// changed by that, and what a later owner has booked of the call stays.
+func TestTheCostOfAFactThatDidNotHoldIsBookedUnlessItWas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		resumed   bool
+		own, held costs.Amount
+		catchUp   bool
+	}{
+		"after a failover": {own: 123}, "after a failover, booked as doubtful before": {resumed: true, held: 300},
+		"without one": {own: 123, catchUp: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, &facts{})
+			ctx := t.Context()
+			m := p.take(p.alive("ann"), "one", 1)
+			turn := p.house.open(m, 1)
+			p.ok(p.s.Reserve(ctx, m.Fence(), sessions.Charge{Session: turn.Session, Turn: turn.ID}, reservation(turn, 1, 300)))
+			p.cutOff()
+			killed, kill := context.WithCancel(ctx)
+			p.log.fail = func([]byte) error { kill(); return context.Canceled }
+			err := p.s.Settle(killed, m.Fence(), cost(reservation(turn, 1, 300), 123), said("step-1"))
+			p.is(err, context.Canceled)
+			p.log.fail = nil
+			other := house{t, p.open(t)}
+			other.ok(other.s.Leave(ctx, m.Owner))
+			n := other.take(other.alive("bob"), "one", 1)
+			_, err = other.s.Begin(ctx, n.Fence(), turn.ID, 1, "rm")
+			p.ok(err)
+			if c.resumed {
+				_, err := other.s.Resume(ctx, n.Fence(), noon)
+				p.ok(err)
+			}
+			if c.catchUp {
+				later := p.open(t)
+				for range 2 { // the first time it only looks how far the log goes
+					p.ok(later.CatchUp(ctx))
+				}
+			} else {
+				p.failOver()
+			}
+
+			s, err := p.s.Session(ctx, turn.Session)
+			p.ok(err)
+			ms, err := p.s.Messages(ctx, turn.Session)
+			p.ok(err)
+			if s.Own != c.own || s.Held != c.held || len(ms) != 1 {
+				t.Errorf("%v spent, %v held, %d messages", s.Own, s.Held, len(ms))
+			}
+			p.ok(p.s.Check(ctx))
+		})
+	}
+}
+
 // A process computes from what it knows. That somebody else has changed it shows at
 // the commit, and nothing is lost of either.
 func TestWhatAnotherProcessChangedIsFoundByTheCommit(t *testing.T) {

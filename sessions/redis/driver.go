@@ -61,6 +61,7 @@ func (d database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*r
 func (d database) perform(r *reading, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
 	tx := &rules.Tx{Reader: r}
 	failed := fn(tx)
+	r.onlyFence = tx.Set.OnlyFence
 	if failed != nil {
 		if errors.Is(failed, errChanged) {
 			return errChanged

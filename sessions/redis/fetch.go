@@ -155,6 +155,12 @@ func (r *reading) note(k rules.Key, f row) error {
 		}
 		*st = stored{found, f}
 	}
+	if before := r.seen[k]; before != nil { // the operation has used it
+		if (before.row == nil) != (st.row == nil) || before.version() != st.version() {
+			return errChanged
+		}
+		return nil
+	}
 	r.seen[k] = st
 	r.s.known.read(r.era, k, st)
 	return nil

@@ -64,6 +64,9 @@ func (k *known) learn(era string, key rules.Key, st *stored) {
 	if era != k.era {
 		return
 	}
+	if was := k.rows[key]; was != nil && st.row != nil && was.isNewer(st) {
+		return // who read it before was slower
+	}
 	if st.row == nil || ended(st.row) {
 		delete(k.rows, key)
 		return
@@ -72,6 +75,13 @@ func (k *known) learn(era string, key rules.Key, st *stored) {
 		k.rows = map[rules.Key]*stored{}
 	}
 	k.rows[key] = st
+}
+
+// isNewer reports whether a row stands as it was written after o was.
+func (s *stored) isNewer(o *stored) bool {
+	is, _ := number(s.version())
+	other, _ := number(o.version())
+	return is > other
 }
 
 // ended reports whether a row is seldom read again.

@@ -16,6 +16,8 @@ type plan struct {
 	box   *factOf // the mailbox whose fence it depends on; nil: none
 	again bool    // it is a fact that is applied again
 
+	onlyFence bool // see [rules.WriteSet.OnlyFence]
+
 	learned []learned
 	sets    []member
 	frames  []string
@@ -90,7 +92,7 @@ func (p *plan) request(fact uint64) []any {
 // plan is the commit of changes by an operation that read r, under the fence f; the
 // zero fence: under none.
 func (s *Store) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
-	p := &plan{s: s, r: r}
+	p := &plan{s: s, r: r, onlyFence: r.onlyFence}
 	p.expectRead(f, c)
 	return p, p.write(c)
 }
@@ -136,7 +138,7 @@ func (p *plan) expect(k rules.Key, st *stored, f sessions.Fence, put bool) {
 		if there && string(k) == f.Token && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch {
 			base, _ := number(st.fields["base"])
 			p.box = &factOf{fence: of(f), Base: uint64(max(base, 0))}
-			if !put { // who only touches it changes nothing for its owner
+			if !put && p.onlyFence { // who only touches it changes nothing for its owner
 				p.step("o", hash, strconv.FormatInt(f.Epoch, 10), f.Nonce)
 				return
 			}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"parley/sessionkeys"
-	"parley/sessions"
 	"parley/sessions/rules"
 )
 
@@ -143,13 +142,13 @@ func (p *plan) putTurn(c changedRow, was *stored, t rules.Turn) error {
 	if was.row == nil {
 		opened := strconv.FormatInt(micros(t.OpenedAt), 10)
 		p.do("ZADD", p.s.key("turnsof:"+string(t.Session)), opened, t.ID)
-		if t.Nested {
+		if t.OpenNested() {
 			p.keep(nested, t.ID, true)
 		} else if err := p.active(t, opened); err != nil {
 			return err
 		}
 	}
-	if t.Nested && t.State == sessions.Done {
+	if before, _ := was.row.(rules.Turn); before.OpenNested() && !t.OpenNested() {
 		p.keep(nested, t.ID, false)
 	}
 	return nil
@@ -255,10 +254,9 @@ func (p *plan) putAnswer(c changedRow, was *stored, a rules.Answer) (isNew bool,
 	uncertain := p.s.key("ambiguous")
 	for i := range a.Parts {
 		n := strconv.Itoa(i + 1)
-		state := c.Fields["s"+n]
-		changed := was.fields["s"+n] != state
+		changed := was.fields["s"+n] != c.Fields["s"+n]
 		switch {
-		case a.Done || changed && state != string(sessions.Uncertain):
+		case a.Done || changed && !rules.MayHaveArrived(a.Parts[i]):
 			p.do("SREM", uncertain, id(a.ID, n))
 		case changed:
 			p.do("SADD", uncertain, id(a.ID, n))

@@ -41,7 +41,9 @@ type reading struct {
 	said  []said
 	gen   string // generation of the log that mailboxes were read in; empty: none was
 	trips int    // to the database
-	loose bool   // something was believed
+
+	onlyFence bool // see [rules.WriteSet.OnlyFence]
+	loose     bool // something was believed
 }
 
 // listed is a list that was read: the command and what it returned.

@@ -106,6 +106,7 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 		return done, err
 	}
 	last := mark
+	var costs []spent
 	err = s.tail(ctx, mark, end, func(number uint64, f fact) error {
 		for ; last+1 < number; last++ { // numbers that were never given
 			if err := s.passed(ctx, s.plain, last+1); err != nil {
@@ -129,21 +130,66 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 			return nil
 		}
 		done.void++
+		if cost := f.settlements(); cost != nil {
+			costs = append(costs, spent{number, *cost})
+			return nil
+		}
 		return s.passed(ctx, s.plain, number)
 	})
-	return done, err
+	if err != nil {
+		return done, err
+	}
+	for _, c := range costs {
+		if err := s.bookAgain(ctx, c, replay); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// spent is what calls cost of which the fact did not hold.
+type spent struct {
+	number uint64
+	fact   fact
+}
+
+// bookAgain books what calls cost, if nobody has booked them since.
+func (s *Store) bookAgain(ctx context.Context, c spent, mode string) error {
+	if _, err := s.again(ctx, c.number, c.fact, mode); err != nil {
+		return fmt.Errorf("book what fact %d cost: %w", c.number, err)
+	}
+	client := s.client
+	if mode == replay {
+		client = s.plain
+	}
+	return s.passed(ctx, client, c.number)
 }
 
 // passed notes that there is nothing to do for a fact.
 func (s *Store) passed(ctx context.Context, c *goredis.Client, number uint64) error {
-	era := ""
-	if c == s.client {
-		era = *s.era.Load()
-	}
-	if _, err := s.call(ctx, c, run{script: "pass", request: []byte("{}"), fact: number}, era); err != nil {
+	if _, err := s.call(ctx, c, run{script: "pass", request: []byte("{}"), fact: number}, s.eraFor(c)); err != nil {
 		return fmt.Errorf("pass fact %d over: %w", number, err)
 	}
 	return nil
+}
+
+// isPassed reports whether the database is done with a fact.
+func (s *Store) isPassed(ctx context.Context, c *goredis.Client, number uint64) (bool, error) {
+	a, err := s.call(ctx, c, run{script: "passed", request: mustJSON(struct {
+		Fact uint64 `json:"fact"`
+	}{number})}, s.eraFor(c))
+	if err != nil {
+		return false, fmt.Errorf("look whether fact %d was applied: %w", number, err)
+	}
+	return a.yes(0), nil
+}
+
+// eraFor is the era that calls of a client are for; empty: any, for who takes over.
+func (s *Store) eraFor(c *goredis.Client) string {
+	if c == s.plain {
+		return ""
+	}
+	return *s.era.Load()
 }
 
 // tail calls do for the facts behind mark, up to end.

@@ -24,6 +24,14 @@ func owned(tx *Tx, f sessions.Fence) (Mailbox, error) {
 	return m, nil
 }
 
+// holds returns ErrFenced unless f holds. Whoever asks so wants nothing else of the
+// mailbox.
+func holds(tx *Tx, f sessions.Fence) error {
+	_, err := owned(tx, f)
+	tx.Set.OnlyFence = true
+	return err
+}
+
 // heldBy reports whether f is the present owner's fence.
 func (m Mailbox) heldBy(f sessions.Fence) bool {
 	return f.Nonce != "" && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch

@@ -34,7 +34,7 @@ func refusal(s sessions.Scope, r costs.Reservation, spent costs.Amount) *costs.B
 }
 
 func reserve(tx *Tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
-	if _, err := owned(tx, f); err != nil {
+	if err := holds(tx, f); err != nil {
 		return err
 	}
 	e := r.Estimate
@@ -82,7 +82,7 @@ func settle(tx *Tx, f sessions.Fence, e costs.Entry, ms []transcript.Message) (f
 	if err != nil {
 		return false, err
 	}
-	if _, err := owned(tx, f); errors.Is(err, sessions.ErrFenced) {
+	if err := holds(tx, f); errors.Is(err, sessions.ErrFenced) {
 		return true, nil
 	} else if err != nil {
 		return false, err
@@ -170,7 +170,7 @@ func charge(tx *Tx, c Call, scopes []sessions.Scope, ch change, now time.Time) e
 		if err != nil {
 			return err
 		}
-		sum := Sums{Session: id, Subtree: ch.settled, Held: keep, Unpriced: ch.unpriced, At: stamp(now)}
+		sum := Sums{Session: id, Subtree: ch.settled, Held: keep, Unpriced: ch.unpriced, At: stamp(now), Call: c.ID}
 		if id == c.Session {
 			sum.Own = ch.settled
 		}
@@ -191,7 +191,7 @@ func charge(tx *Tx, c Call, scopes []sessions.Scope, ch change, now time.Time) e
 // count adds ch to what a scope has spent.
 func count(tx *Tx, s sessions.Scope, r costs.Reservation, ch change, now time.Time) error {
 	k := SpendingKey{s.Kind, s.ID, s.Window.Name(r.At)}
-	c := Count{Key: k, Settled: ch.settled, Held: ch.held, Day: costs.Day.Name(now), Limit: s.Limit}
+	c := Count{Key: k, Settled: ch.settled, Held: ch.held, Day: costs.Day.Name(now), Limit: s.Limit, Call: r.ID}
 	if s.Window == costs.Always {
 		c.Doubt = ch.doubt
 	} else {
@@ -249,6 +249,7 @@ type Count struct {
 	Settled, Held, Doubt costs.Amount
 	Day                  string       // of the change, in UTC: up to which Doubt counts
 	Limit                costs.Amount // 0: none
+	Call                 string       // whose reservation or settlement it is
 }
 
 // LimitError says that a count passed its limit.

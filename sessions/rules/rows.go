@@ -91,6 +91,9 @@ type Turn struct {
 // Key implements Row.
 func (t Turn) Key() Key { return TurnKey(t.ID) }
 
+// OpenNested reports whether [NestedTurns] names the turn.
+func (t Turn) OpenNested() bool { return t.Nested && t.State != sessions.Done }
+
 // Session is what of a session never changes. Messages, Own, Subtree, Held, Unpriced
 // and UpdatedAt of the embedded value are not part of it: they are counted, see
 // [Sums] and [Tx.Append].
@@ -186,6 +189,9 @@ type Answer struct {
 
 // Key implements Row.
 func (a Answer) Key() Key { return AnswerKey(a.ID) }
+
+// MayHaveArrived reports whether the network may have a part although nobody knows.
+func MayHaveArrived(p sessions.Part) bool { return p.State == sessions.Uncertain }
 
 // Worker is the lease of a worker process.
 type Worker struct {

@@ -109,6 +109,9 @@ type WriteSet struct {
 	// Forgettable is set when the database may lose this one if it loses its last
 	// writes: who owns what, and which messages wait. All else is a promise.
 	Forgettable bool
+	// OnlyFence is set when of the mailbox that was read under the fence only that
+	// decided that it holds, and it is not put: it may have been touched since.
+	OnlyFence bool
 }
 
 // Empty reports whether there is nothing to commit.
@@ -129,6 +132,7 @@ type Sums struct {
 	Own, Subtree, Held costs.Amount
 	Unpriced           int
 	At                 time.Time // the session changed then
+	Call               string    // whose reservation or settlement it is
 }
 
 // Booking is a row of the ledger. Its call was put as booked or interrupted in the

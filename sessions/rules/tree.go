@@ -22,7 +22,7 @@ func (s Operations) Spawn(ctx context.Context, f sessions.Fence, child sessions.
 }
 
 func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) {
-	if _, err := owned(tx, f); err != nil {
+	if err := holds(tx, f); err != nil {
 		return false, err
 	}
 	if c.ID == "" || c.Key.IsZero() || c.Parent == "" {

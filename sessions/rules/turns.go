@@ -26,7 +26,7 @@ func turnOf(tx *Tx, id string) (Turn, error) {
 
 // openTurnOf returns an open turn of the mailbox that f holds.
 func openTurnOf(tx *Tx, f sessions.Fence, id string) (Turn, error) {
-	if _, err := owned(tx, f); err != nil {
+	if err := holds(tx, f); err != nil {
 		return Turn{}, err
 	}
 	t, err := turnOf(tx, id)

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 
@@ -93,7 +94,7 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 	if err != nil {
 		return done, err
 	}
-	end, err := s.facts.Append(ctx, "era-"+me, body)
+	end, err := s.facts.Append(ctx, "era-"+rand.Text(), body)
 	if err != nil {
 		return done, fmt.Errorf("write an era down: %w", err)
 	}

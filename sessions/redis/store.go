@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type Store struct {
 	client  *goredis.Client // greets each connection: see timeline.go
 	plain   *goredis.Client // greets none; for what is done about a failover
 	scripts scripts
+	me      string // whoever takes over has the lock under this name
 	prefix  string
 	log     *slog.Logger
 	now     func() time.Time
@@ -63,7 +65,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{
-		prefix: cmp.Or(o.Prefix, defaultPrefix), log: o.Log, now: o.Now, facts: o.Facts,
+		me: rand.Text(), prefix: cmp.Or(o.Prefix, defaultPrefix), log: o.Log, now: o.Now, facts: o.Facts,
 		settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
 	}
 	if s.log == nil {

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -64,7 +63,6 @@ func (s *Store) reconcile(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	me := rand.Text()
 	for {
 		if err := s.inspect(ctx); err != nil {
 			return err
@@ -76,12 +74,12 @@ func (s *Store) reconcile(ctx context.Context) error {
 		if t.whole() {
 			return s.adopt(t)
 		}
-		got, err := s.plain.SetNX(ctx, s.key("takeover"), me, lockFor).Result()
+		got, err := s.lock(ctx)
 		if err != nil {
 			return fmt.Errorf("take the database over: %w", explain(err))
 		}
 		if got {
-			if err := s.takeOver(ctx, me, t); err != nil {
+			if err := s.takeOver(ctx, s.me, t); err != nil {
 				return fmt.Errorf("take the database over after a restart or failover: %w", err)
 			}
 			continue
@@ -90,6 +88,20 @@ func (s *Store) reconcile(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// lock takes the lock of who takes over. It is ours, too, when an answer was lost, or
+// when the server forgot what we did under it, but not the lock.
+func (s *Store) lock(ctx context.Context) (bool, error) {
+	got, err := s.plain.SetNX(ctx, s.key("takeover"), s.me, lockFor).Result()
+	if err != nil || got {
+		return got, err
+	}
+	holder, err := s.plain.Get(ctx, s.key("takeover")).Result()
+	if errors.Is(err, goredis.Nil) {
+		return false, nil // it ended just now
+	}
+	return holder == s.me, err
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -182,7 +194,7 @@ func (s *Store) takeOver(ctx context.Context, me string, t timeline) (err error)
 			return err
 		}
 	}
-	if !t.fresh && s.facts != nil {
+	if s.facts != nil && (!t.fresh || done.applied > 0) { // the rows of facts have owners
 		if err := s.evict(ctx, me); err != nil {
 			return err
 		}

@@ -16,10 +16,10 @@ import (
 // it. Replication is asynchronous.
 func (s *Server) Replica(t testing.TB) *Server {
 	t.Helper()
-	r := &Server{t: t, o: s.o, dir: t.TempDir(), leader: s.port}
+	r := &Server{t: t, o: s.o, dir: t.TempDir(), host: ownHost(), leader: s}
 	t.Cleanup(r.Kill)
 	r.begin()
-	r.URL = fmt.Sprintf("redis://%s127.0.0.1:%d/0", userinfo(r.o.Password), r.port)
+	r.URL = "redis://" + userinfo(r.o.Password) + r.Addr() + "/0"
 	r.CatchUp()
 	return r
 }
@@ -28,7 +28,7 @@ func (s *Server) Replica(t testing.TB) *Server {
 // now.
 func (s *Server) CatchUp() {
 	s.t.Helper()
-	primary := &Server{t: s.t, o: s.o, port: s.leader}
+	primary := s.leader
 	s.until("replicate", func() bool {
 		mine, theirs := s.info(), primary.info()
 		return mine["master_link_status"] == "up" && mine["master_repl_offset"] == theirs["master_repl_offset"]
@@ -41,7 +41,7 @@ func (s *Server) CutOff() {
 	s.t.Helper()
 	// Nobody listens on the port 1, and a replica keeps what it has until another
 	// primary sends it something else.
-	s.do("REPLICAOF", "127.0.0.1", "1")
+	s.do("REPLICAOF", s.host, "1")
 	s.until("cut off", func() bool { return s.info()["master_link_status"] == "down" })
 }
 
@@ -49,15 +49,15 @@ func (s *Server) CutOff() {
 func (s *Server) Promote() {
 	s.t.Helper()
 	s.do("REPLICAOF", "NO", "ONE")
-	s.leader = 0
+	s.leader = nil
 	s.until("promote", func() bool { return s.info()["role"] == "master" })
 }
 
 // Follow makes s a replica of primary, whose data take the place of its own.
 func (s *Server) Follow(primary *Server) {
 	s.t.Helper()
-	s.do("REPLICAOF", "127.0.0.1", strconv.Itoa(primary.port))
-	s.leader = primary.port
+	s.do("REPLICAOF", primary.host, strconv.Itoa(primary.port))
+	s.leader = primary
 	s.CatchUp()
 }
 

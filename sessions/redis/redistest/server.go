@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -47,7 +48,8 @@ type Server struct {
 	o      Options
 	dir    string
 	port   int
-	leader int // the port it replicates, else 0
+	host   string
+	leader *Server // that it replicates; nil: none
 
 	mu   sync.Mutex
 	proc *exec.Cmd
@@ -59,13 +61,13 @@ type Server struct {
 // test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, o: o, dir: t.TempDir()}
+	s := &Server{t: t, o: o, dir: t.TempDir(), host: ownHost()}
 	t.Cleanup(func() {
 		s.Kill()
 		cmdtest.KeepLog(t, "redis", filepath.Join(s.dir, "log"))
 	})
 	s.begin()
-	s.URL = fmt.Sprintf("redis://%s127.0.0.1:%d/0", userinfo(o.Password), s.port)
+	s.URL = "redis://" + userinfo(o.Password) + s.Addr() + "/0"
 	return s
 }
 
@@ -73,7 +75,7 @@ func Start(t testing.TB, o Options) *Server {
 func (s *Server) begin() {
 	s.t.Helper()
 	for try := 0; ; try++ {
-		s.port = freePort(s.t)
+		s.port = freePort(s.t, s.host)
 		err := s.start()
 		if err == nil {
 			return
@@ -91,9 +93,20 @@ func userinfo(password string) string {
 	return ":" + password + "@"
 }
 
-func freePort(t testing.TB) int {
+var started atomic.Uint32
+
+// ownHost is a loopback address that no other server of the tests has. A port that
+// is free after a kill may be taken before the restart, and then the clients of two
+// tests would write to one server.
+func ownHost() string {
+	n := started.Add(1)
+	pid := os.Getpid()
+	return net.IPv4(127, byte(1+pid>>8%250), byte(pid), byte(1+n%250)).String()
+}
+
+func freePort(t testing.TB, host string) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0")) //nolint:noctx // it is closed at once
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +125,7 @@ func (s *Server) PID() int {
 }
 
 // Addr is host and port.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+func (s *Server) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
 
 var errEnded = errors.New("redis-server ended")
 
@@ -125,15 +138,15 @@ func (s *Server) start() error {
 	}
 	port := strconv.Itoa(s.port)
 	args := []string{
-		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
+		"--port", port, "--bind", s.host, "--dir", s.dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
 	}
 	if s.o.Password != "" {
 		args = append(args, "--requirepass", s.o.Password, "--masterauth", s.o.Password)
 	}
-	if s.leader != 0 {
-		args = append(args, "--replicaof", "127.0.0.1", strconv.Itoa(s.leader))
+	if s.leader != nil {
+		args = append(args, "--replicaof", s.leader.host, strconv.Itoa(s.leader.port))
 	}
 	args = append(args, s.o.Args...)
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -26,6 +26,7 @@ type Store interface {
 	Survey
 	Queries
 	Recordings
+	Records
 
 	// Check reads through the store's own integrity checks, as opening does.
 	Check(ctx context.Context) error
@@ -153,6 +154,7 @@ type Ending struct {
 	Messages   []transcript.Message
 	Outcome    transcript.FinishReason
 	Replies    []Outgoing
+	Records    []Record // ErrChanged of one of them refuses all
 	At         time.Time
 	// Refused is why the budgets did not let the turn go on; nil: they did.
 	Refused *costs.BudgetError
@@ -169,6 +171,7 @@ type Command struct {
 	With    []InboxID             // others that were answered with it, and are known from then on
 	Fresh   sessionkeys.SessionID // not empty: the mailbox feeds this new session from now on
 	Replies []Outgoing
+	Records []Record // ErrChanged of one of them refuses all
 	At      time.Time
 }
 
@@ -222,6 +225,9 @@ type Turns interface {
 	// Append adds messages to the turn's session. A message whose ID is there
 	// already is not added again.
 	Append(ctx context.Context, f Fence, turn string, ms ...transcript.Message) error
+	// AppendWith is Append with records in the same commit. ErrChanged of one of them
+	// refuses all.
+	AppendWith(ctx context.Context, f Fence, turn string, rs []Record, ms ...transcript.Message) error
 	// Begin notes that a tool with side effects is about to run; again says
 	// that it was noted by an earlier take of the turn.
 	Begin(ctx context.Context, f Fence, turn string, step int, callID string) (again bool, err error)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -133,6 +134,10 @@ func (db *database) put(r rules.Row) {
 			a.Order = uint64(len(db.answers))
 			r = a
 		}
+	}
+	if record, ok := r.(rules.Record); ok && record.Dropped {
+		delete(table, k)
+		return
 	}
 	if a, ok := r.(rules.Answer); ok {
 		was, there := table[k].(rules.Answer)
@@ -285,11 +290,29 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 				keys = append(keys, k)
 			}
 		}
+	case rules.RecordsOf:
+		keys = db.records(func(r rules.Record) bool {
+			return r.ID.Kind == ix.Kind && strings.HasPrefix(r.ID.Key, ix.Prefix) && r.ID.Key > ix.After
+		})
+	case rules.ExpiredRecords:
+		keys = db.records(func(r rules.Record) bool {
+			return r.ID.Kind == ix.Kind && !r.Expires.IsZero() && !r.Expires.After(ix.At)
+		})
 	}
 	if limit > 0 && len(keys) > limit {
 		keys = keys[:limit]
 	}
 	return keys, nil
+}
+
+func (db *database) records(which func(rules.Record) bool) (keys []rules.Key) {
+	for r := range each[rules.Record](db) {
+		if which(r) {
+			keys = append(keys, r.Key())
+		}
+	}
+	slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.RecordKey).Key, b.(rules.RecordKey).Key) })
+	return keys
 }
 
 func chatOf(a sessionkeys.Address) sessions.ChatID {

@@ -75,6 +75,8 @@ func (s *Store) hashOf(k rules.Key) string {
 		return s.key("control:" + string(k))
 	case rules.AnswerKey:
 		return s.key("out:" + string(k))
+	case rules.RecordKey:
+		return s.key("record:" + id(k.Kind, k.Key))
 	}
 	return ""
 }

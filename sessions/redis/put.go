@@ -45,6 +45,8 @@ func (p *plan) put(c changedRow) error {
 		p.putWorker(r)
 	case rules.Chat:
 		p.putChat(r)
+	case rules.Record:
+		p.putRecord(c, was, r)
 	}
 	p.learned = append(p.learned, l)
 	return err

@@ -21,7 +21,10 @@ type question struct {
 
 // question says how an index is asked.
 func (s *Store) question(ix rules.Index, limit int) (question, error) {
-	last := strconv.Itoa(limit - 1) // -1: all
+	last, many := strconv.Itoa(limit-1), strconv.Itoa(limit) // -1 and 0: all
+	if limit == 0 {
+		many = "-1"
+	}
 	boxes := func(command ...string) question {
 		return question{commands: [][]string{command}, boxes: true, key: named[rules.MailboxKey]}
 	}
@@ -45,7 +48,7 @@ func (s *Store) question(ix rules.Index, limit int) (question, error) {
 	case rules.OwnedMailboxes:
 		return boxes("ZRANGE", s.key("owned:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
 	case rules.AllMailboxes:
-		return boxes("ZRANGEBYLEX", s.key("boxes"), "("+ix.After, "+", "LIMIT", "0", strconv.Itoa(limit)), nil
+		return boxes("ZRANGEBYLEX", s.key("boxes"), "("+ix.After, "+", "LIMIT", "0", many), nil
 	case rules.Owners:
 		return question{commands: [][]string{{"SMEMBERS", s.key("owners")}}, key: workerNamed, pick: every}, nil
 	case rules.Namesakes:
@@ -78,6 +81,15 @@ func (s *Store) question(ix rules.Index, limit int) (question, error) {
 			q.commands = append(q.commands, []string{"SMEMBERS", s.key("outof:" + id(c.Channel, c.Account, c.Peer))})
 		}
 		return q, nil
+	case rules.RecordsOf:
+		from := "[" + ix.Prefix
+		if ix.After >= ix.Prefix {
+			from = "(" + ix.After
+		}
+		to := "(" + ix.Prefix + "\xff" // no text in UTF-8 has such a byte
+		return recordsOf(ix.Kind, "ZRANGEBYLEX", s.key("records:"+ix.Kind), from, to, "LIMIT", "0", many), nil
+	case rules.ExpiredRecords:
+		return recordsOf(ix.Kind, "ZRANGEBYSCORE", s.key("expire:"+ix.Kind), "-inf", since(ix.At), "LIMIT", "0", many), nil
 	}
 	return question{}, fmt.Errorf("there is no index for a %T", ix)
 }

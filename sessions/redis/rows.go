@@ -39,6 +39,8 @@ func encode(r rules.Row) (row, error) {
 		return row{"name": r.ID.Name, "nonce": r.ID.Nonce, "until": timeText(r.Until), "gone": flag(r.Gone)}, nil
 	case rules.Chat:
 		return encodeChat(r), nil
+	case rules.Record:
+		return encodeRecord(r), nil
 	}
 	return nil, fmt.Errorf("a %T cannot be stored", r)
 }
@@ -77,6 +79,8 @@ func decode(kind string, f row) (rules.Row, error) {
 		found = rules.Worker{ID: sessions.Worker{Name: f["name"], Nonce: f["nonce"]}, Until: r.time("until"), Gone: f["gone"] == "1"}
 	case "chat":
 		found = decodeChat(&r)
+	case "record":
+		found, err = decodeRecord(&r)
 	default:
 		return nil, fmt.Errorf("there are no rows of kind %q", kind)
 	}

@@ -140,6 +140,9 @@ func finish(tx *Tx, f sessions.Fence, e sessions.Ending) (r finished, err error)
 	if err := queue(tx, e.Replies); err != nil {
 		return r, err
 	}
+	if err := keepAll(tx, e.Records); err != nil {
+		return r, err
+	}
 	if !t.Nested {
 		if e.Nested {
 			if err := closeNested(tx, f, e.At); err != nil {

@@ -46,6 +46,8 @@ type (
 	WorkerKey sessions.Worker
 	// ChatKey is one of the ids of a chat.
 	ChatKey sessions.ChatID
+	// RecordKey is a record's id.
+	RecordKey sessions.RecordID
 )
 
 // KindOf names the kind of row that a key names.
@@ -63,6 +65,7 @@ func (ControlKey) kind() string { return "control" }
 func (AnswerKey) kind() string  { return "answer" }
 func (WorkerKey) kind() string  { return "worker" }
 func (ChatKey) kind() string    { return "chat" }
+func (RecordKey) kind() string  { return "record" }
 
 // Mailbox is a conversation's queue. Turn of the embedded value is always nil.
 type Mailbox struct {
@@ -227,6 +230,15 @@ type Shut struct {
 }
 
 func (s Shut) closed() bool { return s.Cause != "" && !s.Open }
+
+// Record is a small document. One that is put as dropped is taken away.
+type Record struct {
+	sessions.Record
+	Dropped bool
+}
+
+// Key implements Row.
+func (r Record) Key() Key { return RecordKey(r.ID) }
 
 // stamp returns t as a database keeps it: in UTC, with microseconds.
 func stamp(t time.Time) time.Time {

@@ -82,6 +82,14 @@ type (
 	// QueuedAnswers are those for a chat of any of the ids that are not done, in
 	// their order.
 	QueuedAnswers struct{ Chats []sessions.ChatID }
+	// RecordsOf are those of a kind whose keys begin with Prefix and come after
+	// another, in the order of the keys.
+	RecordsOf struct{ Kind, Prefix, After string }
+	// ExpiredRecords are those of a kind that expired at or before At.
+	ExpiredRecords struct {
+		Kind string
+		At   time.Time
+	}
 )
 
 func (OpenCalls) index()       {}
@@ -96,6 +104,8 @@ func (ChatMailboxes) index()   {}
 func (PendingControls) index() {}
 func (ShutControls) index()    {}
 func (QueuedAnswers) index()   {}
+func (RecordsOf) index()       {}
+func (ExpiredRecords) index()  {}
 
 // WriteSet is what one operation changes.
 type WriteSet struct {

@@ -314,11 +314,19 @@ func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
 	m.pass(c.Seq)
 	m.restart()
 	tx.put(m)
+	if err := keepAll(tx, c.Records); err != nil {
+		return false, err
+	}
 	return true, queue(tx, c.Replies)
 }
 
 // Append implements [sessions.Turns].
 func (s Operations) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
+	return s.AppendWith(ctx, f, turn, nil, ms...)
+}
+
+// AppendWith implements [sessions.Turns].
+func (s Operations) AppendWith(ctx context.Context, f sessions.Fence, turn string, rs []sessions.Record, ms ...transcript.Message) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
 		t, err := openTurnOf(tx, f, turn)
 		if err != nil {
@@ -329,6 +337,9 @@ func (s Operations) Append(ctx context.Context, f sessions.Fence, turn string, m
 			if m.CreatedAt.After(now) {
 				now = m.CreatedAt
 			}
+		}
+		if err := keepAll(tx, rs); err != nil {
+			return err
 		}
 		return appendTo(tx, t.Session, now, ms...)
 	})

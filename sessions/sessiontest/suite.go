@@ -66,6 +66,7 @@ func groups() []group {
 		{"queries", queries},
 		{"usage", usage},
 		{"recordings", recordings},
+		{"records", records},
 		{"health", health},
 		{"model", model},
 		{"history", history},

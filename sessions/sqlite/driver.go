@@ -179,6 +179,8 @@ func load(s source, k rules.Key) (rules.Row, error) {
 		return found(loadWorker(s, sessions.Worker(k)))
 	case rules.ChatKey:
 		return found(loadChat(s, sessions.ChatID(k)))
+	case rules.RecordKey:
+		return found(loadRecord(s, sessions.RecordID(k)))
 	}
 	return nil, fmt.Errorf("there are no rows of a %T", k)
 }
@@ -260,6 +262,8 @@ func (t *tx) put(r rules.Row) error {
 		return nil
 	case rules.Chat:
 		return t.putChat(r)
+	case rules.Record:
+		return t.putRecord(r)
 	}
 	return fmt.Errorf("a %T cannot be stored", r)
 }

@@ -75,6 +75,11 @@ func question(ix rules.Index) (query string, a []any, key func(scanner) (rules.K
 			}
 			return rules.AnswerKey(id), nil
 		}
+	case rules.RecordsOf:
+		return "SELECT key FROM records WHERE kind = ?1 AND key > ?2 AND key >= ?3 AND key < ?3 || char(1114111) ORDER BY key", // the last code point
+			args(ix.Kind, ix.After, ix.Prefix), recordKey(ix.Kind)
+	case rules.ExpiredRecords:
+		return "SELECT key FROM records WHERE kind = ? AND expires > 0 AND expires <= ? ORDER BY expires", args(ix.Kind, micros(ix.At)), recordKey(ix.Kind)
 	}
 	return "", nil, nil
 }

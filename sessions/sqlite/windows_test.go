@@ -100,7 +100,7 @@ func older(t *testing.T, path string) {
 // adds its own here.
 func withoutNewest() []string {
 	return []string{
-		"DROP TABLE asked", "ALTER TABLE turns DROP COLUMN refused",
+		"DROP TABLE records", "DROP TABLE asked", "ALTER TABLE turns DROP COLUMN refused",
 		"DROP TABLE frames", "ALTER TABLE outbox_parts DROP COLUMN by",
 		"ALTER TABLE generation DROP COLUMN ticks", "ALTER TABLE generation DROP COLUMN doubt", "ALTER TABLE outbox DROP COLUMN again",
 		"ALTER TABLE outbox DROP COLUMN file",

@@ -1,0 +1,53 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// RecordID names a record: a kind, such as "pairing", and a key among those of it.
+type RecordID struct{ Kind, Key string }
+
+// Record is a small document that a part of parley keeps: a preference, a raised cap,
+// what a network allows. Kinds are no concern of the store.
+type Record struct {
+	ID RecordID
+	// Revision is given by the store, and rises with each write, also after the record
+	// was dropped. To a write it is the revision that the writer has seen: 0 for none,
+	// [AnyRevision] for whatever is there.
+	Revision int64
+	Owner    string    // who wrote it, for whoever reads it
+	Body     []byte    // at most MaxRecord bytes
+	Expires  time.Time // from then on it is not there; zero: never
+	At       time.Time // when it was written, by the writer's clock
+}
+
+// AnyRevision is the revision of a write that does not mind what is there.
+const AnyRevision = -1
+
+// MaxRecord is the largest body of a record, in bytes. What is larger belongs into a
+// file or a history.
+const MaxRecord = 64 << 10
+
+// ErrChanged says that a record is not as its writer has seen it.
+var ErrChanged = errors.New("the record was changed meanwhile")
+
+// Records keeps small documents. A record is read, changed and written back: who was
+// faster shows by its revision. Records can also be written in the commit of a turn's
+// step, its end, or a command: see [Turns].AppendWith, [Ending] and [Command].
+type Records interface {
+	// Record returns one as it is at now, or ErrNotFound.
+	Record(ctx context.Context, id RecordID, now time.Time) (Record, error)
+	// WriteRecord makes or replaces one at r.At and returns its revision, or ErrChanged
+	// when it is at another one than r.Revision. A write that is repeated as it was,
+	// with the same r.At, changes nothing and answers the same.
+	WriteRecord(ctx context.Context, r Record) (revision int64, err error)
+	// DropRecord takes one away, or ErrChanged; one that is not there is dropped
+	// already.
+	DropRecord(ctx context.Context, id RecordID, revision int64) error
+	// Records calls yield for those of a kind whose keys begin with prefix, in the
+	// order of their keys, as they are at now, until it returns false. yield may use
+	// the store.
+	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(Record) bool) error
+}

@@ -1,0 +1,176 @@
+package rules
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/sessions"
+)
+
+// maxExpired is how many records that nobody can see any more a write takes away.
+const maxExpired = 8
+
+// Record implements [sessions.Records].
+func (s Operations) Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error) {
+	r, err := view(ctx, s, func(tx *Tx) (sessions.Record, error) {
+		r, found, err := get[Record](tx, RecordKey(id))
+		if err == nil && (!found || !r.stands(now)) {
+			err = sessions.ErrNotFound
+		}
+		return r.Record, err
+	})
+	if err != nil {
+		return sessions.Record{}, fmt.Errorf("record %s %q: %w", id.Kind, id.Key, err)
+	}
+	return r, nil
+}
+
+// stands reports whether a record is there at now.
+func (r Record) stands(now time.Time) bool {
+	return !r.Dropped && (r.Expires.IsZero() || r.Expires.After(stamp(now)))
+}
+
+// WriteRecord implements [sessions.Records].
+func (s Operations) WriteRecord(ctx context.Context, r sessions.Record) (int64, error) {
+	revision, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (int64, error) {
+		revision, err := keep(tx, r)
+		if err != nil {
+			return 0, err
+		}
+		return revision, dropExpired(tx, r)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("write record %s %q: %w", r.ID.Kind, r.ID.Key, err)
+	}
+	return revision, nil
+}
+
+// isName reports whether every database can find and sort by a text.
+func isName(s string) bool {
+	return s != "" && utf8.ValidString(s) && !strings.ContainsAny(s, "\x00\U0010ffff")
+}
+
+// keepAll writes records in the commit of something else.
+func keepAll(tx *Tx, rs []sessions.Record) error {
+	for _, r := range rs {
+		if _, err := keep(tx, r); err != nil {
+			return fmt.Errorf("record %s %q: %w", r.ID.Kind, r.ID.Key, err)
+		}
+	}
+	return nil
+}
+
+func keep(tx *Tx, r sessions.Record) (revision int64, err error) {
+	switch {
+	case !isName(r.ID.Kind) || !isName(r.ID.Key):
+		return 0, errors.New("its kind or its key is empty or no text")
+	case len(r.Body) > sessions.MaxRecord:
+		return 0, fmt.Errorf("%d bytes, of at most %d", len(r.Body), sessions.MaxRecord)
+	case r.At.IsZero():
+		return 0, errors.New("the time of the write is missing")
+	}
+	was, _, err := get[Record](tx, RecordKey(r.ID))
+	if err != nil {
+		return 0, err
+	}
+	r.At, r.Expires, r.Body = stamp(r.At), stamp(r.Expires), bytes.Clone(r.Body)
+	if was.stands(r.At) && was.Owner == r.Owner && was.At.Equal(r.At) && was.Expires.Equal(r.Expires) && bytes.Equal(was.Body, r.Body) {
+		return was.Revision, nil // its answer was lost
+	}
+	seen := was.Revision
+	if !was.stands(r.At) {
+		seen = 0
+	}
+	if r.Revision != sessions.AnyRevision && r.Revision != seen {
+		return 0, sessions.ErrChanged
+	}
+	// A record that was dropped, and forgotten, does not begin again where somebody
+	// may still remember it.
+	r.Revision = max(was.Revision+1, r.At.UnixMicro())
+	tx.put(Record{Record: r})
+	return r.Revision, nil
+}
+
+// dropExpired takes some records of r's kind away that are not there any more.
+func dropExpired(tx *Tx, r sessions.Record) error {
+	keys, err := list[RecordKey](tx, ExpiredRecords{Kind: r.ID.Kind, At: stamp(r.At)}, maxExpired)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if k == RecordKey(r.ID) {
+			continue
+		}
+		old, found, err := get[Record](tx, k)
+		if err != nil {
+			return err
+		}
+		if found && !old.stands(r.At) {
+			old.Dropped = true
+			tx.put(old)
+		}
+	}
+	return nil
+}
+
+// DropRecord implements [sessions.Records].
+func (s Operations) DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error {
+	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+		was, found, err := get[Record](tx, RecordKey(id))
+		switch {
+		case err != nil || !found:
+			return err
+		case revision != sessions.AnyRevision && revision != was.Revision:
+			return sessions.ErrChanged
+		}
+		was.Dropped = true
+		tx.put(was)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("drop record %s %q: %w", id.Kind, id.Key, err)
+	}
+	return nil
+}
+
+// Records implements [sessions.Records].
+func (s Operations) Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error {
+	for after := ""; ; {
+		var last string
+		rs, err := view(ctx, s, func(tx *Tx) (rs []sessions.Record, err error) {
+			keys, err := list[RecordKey](tx, RecordsOf{Kind: kind, Prefix: prefix, After: after}, page)
+			if err != nil {
+				return nil, err
+			}
+			last = ""
+			for _, k := range keys {
+				last = k.Key
+				r, found, err := get[Record](tx, k)
+				if err != nil {
+					return nil, err
+				}
+				if found && r.stands(now) {
+					rs = append(rs, r.Record)
+				}
+			}
+			return rs, nil
+		})
+		if err != nil {
+			return fmt.Errorf("list records of kind %s: %w", kind, err)
+		}
+		for _, r := range rs {
+			if !yield(r) {
+				return nil
+			}
+		}
+		if last == "" {
+			return nil
+		}
+		after = last
+	}
+}

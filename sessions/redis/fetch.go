@@ -157,15 +157,17 @@ func (r *reading) note(k rules.Key, f row) error {
 		}
 		*st = stored{found, f}
 	}
-	if before := r.seen[k]; before != nil { // the operation has used it
-		if (before.row == nil) != (st.row == nil) || before.version() != st.version() {
-			return errChanged
-		}
-		return nil
+	if was := r.seen[k]; was != nil && !was.same(st) { // the operation has decided on it
+		return errChanged
 	}
 	r.seen[k] = st
 	r.s.known.read(r.era, k, st)
 	return nil
+}
+
+// same reports whether nobody changed a row between two readings of it.
+func (s *stored) same(o *stored) bool {
+	return (s.row == nil) == (o.row == nil) && s.version() == o.version() && s.fields["gen"] == o.fields["gen"]
 }
 
 // learnBox notes a mailbox with its open turn. Sequences of an older log count for

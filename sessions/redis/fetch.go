@@ -170,19 +170,10 @@ func (s *stored) same(o *stored) bool {
 	return (s.row == nil) == (o.row == nil) && s.version() == o.version() && s.fields["gen"] == o.fields["gen"]
 }
 
-// learnBox notes a mailbox with its open turn. Sequences of an older log count for
-// nothing.
+// learnBox notes a mailbox with its open turn.
 func (r *reading) learnBox(token string, a answer) error {
-	gen := *r.s.gen.Load()
-	r.gen = gen
-	f := a.row(0)
-	if len(f) > 0 && cmp.Or(f["gen"], "0") != gen {
-		stale := reader{row: f}
-		if stale.int("touched") > stale.int("read") && f["turn"] == "" {
-			f["attempts"] = "0"
-		}
-		f["touched"], f["read"], f["gen"] = "0", "0", gen
-	}
+	r.gen = *r.s.gen.Load()
+	f := inLog(a.row(0), r.gen)
 	if err := r.note(rules.MailboxKey(token), f); err != nil {
 		return err
 	}
@@ -190,4 +181,21 @@ func (r *reading) learnBox(token string, a answer) error {
 		return r.note(rules.TurnKey(f["turn"]), turn)
 	}
 	return nil
+}
+
+// inLog is a mailbox as it is in the log of a generation: sequences of an older one
+// count for nothing. They are left out, so that whoever changes it writes them.
+func inLog(f row, gen string) row {
+	if len(f) == 0 || cmp.Or(f["gen"], "0") == gen {
+		return f
+	}
+	stale := reader{row: f}
+	waits := stale.int("touched") > stale.int("read")
+	f = merged(f, row{"gen": gen})
+	delete(f, "touched")
+	delete(f, "read")
+	if waits && f["turn"] == "" {
+		delete(f, "attempts")
+	}
+	return f
 }

@@ -80,7 +80,9 @@ func (p *plan) putMailbox(c changedRow, was *stored, m rules.Mailbox, l *learned
 			l.base = true
 		}
 	}
-	p.hset(key, was.fields, f, c.next())
+	stood := merged(was.fields, nil)
+	delete(stood, "gen") // which the row as it was read may not have
+	p.hset(key, stood, f, c.next())
 	if m.Touched > before.Touched {
 		p.step("s", strconv.FormatUint(m.Touched, 10))
 	}

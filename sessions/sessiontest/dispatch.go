@@ -335,5 +335,16 @@ func generations(t *testing.T, open opener) {
 				t.Fatalf("%+v", m)
 			}
 		},
+		"what another log has waits, also where all of the old one was read": func(t *testing.T, h *house) {
+			_, err := h.s.StartGeneration(h.ctx, "g1")
+			h.ok(err)
+			h.ok(h.s.Skip(h.ctx, h.take(h.ann, "one", 7).Fence(), 7))
+			_, err = h.s.StartGeneration(h.ctx, "g2")
+			h.ok(err)
+			h.touch("one", 2)
+			if m := h.mailbox("one"); m.Touched != 2 || m.Read != 0 || !m.Owed() {
+				t.Fatalf("%+v", m)
+			}
+		},
 	}.run(t, open)
 }

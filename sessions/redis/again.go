@@ -16,12 +16,14 @@ func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (
 	if mode == replay {
 		client = s.plain
 	}
-	if done, err := s.isPassed(ctx, client, number); err != nil || done {
+	if done, err := s.isApplied(ctx, client, s.eraFor(client), number); err != nil || done {
 		return done, err
 	}
 	if f.Script == factGeneration {
-		_, err := s.call(ctx, client, run{script: f.Script, request: f.Request, fact: number}, s.eraFor(client))
-		return err == nil, err
+		var err error
+		if f.Set, err = earlierGeneration(f.Request); err != nil {
+			return false, err
+		}
 	}
 	if f.Set == nil {
 		return false, errOlder(number, f.Script)

@@ -5,26 +5,11 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"parley/sessions"
 )
 
-// errEra is what a script answers to a client that has not heard of a failover.
+// errEra is what a script, or the greeting of a connection, says to a client that has
+// not heard of a failover.
 var errEra = errors.New("the database is another one than before")
-
-// refusal is the error of a script that refused.
-func refusal(kind, text string) error {
-	switch kind {
-	case "notfound":
-		if text != "" {
-			return fmt.Errorf("%s: %w", text, sessions.ErrNotFound)
-		}
-		return sessions.ErrNotFound
-	case "era":
-		return errEra
-	}
-	return fmt.Errorf("the script refused: %s %s", kind, text)
-}
 
 // answer is what a script returned. Reading what is not there gives nothing.
 type answer []any
@@ -114,11 +99,3 @@ func number(s string) (int64, error) {
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func instant(us int64) time.Time { return time.UnixMicro(us).UTC() }
-
-// list is s, never nil: nil would be null in a request.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}

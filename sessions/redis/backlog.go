@@ -1,31 +1,54 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"parley/sessions"
 )
 
 // Backlog implements [sessions.Queries].
 func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
-	a, err := s.look(ctx, "backlog", struct{}{})
-	numbers := make([]int64, 7)
-	for i := range numbers {
-		if err == nil {
-			numbers[i], err = a.int(i)
-		}
+	// when is the time that stands first in a sorted set.
+	when := func(set string) read { return get("ZRANGE", s.key(set), "0", "0", "WITHSCORES") }
+	a, err := s.look(ctx,
+		get("ZRANGE", s.key("running"), "0", "-1").each(
+			get("HGET", s.key("box:"), "turn").at(2).each(get("HGET", s.key("turn:"), "state").at(2))),
+		get("ZCARD", s.key("waits")), when("waits"), get("ZCARD", s.key("unsent")), when("unsent"), get("SCARD", s.key("ambiguous")))
+	if err == nil {
+		b, err = backlogOf(a)
 	}
 	if err != nil {
 		return sessions.Backlog{}, fmt.Errorf("count what is owed: %w", err)
 	}
-	b.Running, b.Parked, b.Waiting = int(numbers[0]), int(numbers[1]), int(numbers[2])
-	b.Pending, b.Ambiguous = int(numbers[4]), int(numbers[6])
-	if b.Waiting > 0 {
-		b.WaitsSince = instant(numbers[3])
-	}
-	if b.Pending > 0 {
-		b.PendingSince = instant(numbers[5])
-	}
 	return b, nil
+}
+
+func backlogOf(a answer) (b sessions.Backlog, err error) {
+	err = a.list(0).under(func(_ string, found answer) error {
+		b.Running++
+		if found.list(0).below().text(0) == string(sessions.Parked) {
+			b.Parked++
+		}
+		return nil
+	})
+	var failed error
+	count := func(i int) int {
+		n, err := a.int(i)
+		failed = cmp.Or(failed, err)
+		return int(n)
+	}
+	since := func(i int) (t time.Time) {
+		if l := a.list(i); len(l) > 1 {
+			n, err := l.int(1)
+			failed = cmp.Or(failed, err)
+			t = instant(n)
+		}
+		return t
+	}
+	b.Waiting, b.WaitsSince = count(1), since(2)
+	b.Pending, b.PendingSince, b.Ambiguous = count(3), since(4), count(5)
+	return b, cmp.Or(err, failed)
 }

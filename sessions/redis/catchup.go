@@ -31,7 +31,7 @@ func (s *Store) CatchUp(ctx context.Context) error {
 		if f.Script == factVoid || f.Script == factEra {
 			return s.passed(ctx, s.client, number)
 		}
-		if done, err := s.isPassed(ctx, s.client, number); err != nil || done {
+		if done, err := s.isApplied(ctx, s.client, *s.era.Load(), number); err != nil || done {
 			return err
 		}
 		if f.Set == nil || fmt.Sprint(f.In) == *s.era.Load() {

@@ -21,6 +21,8 @@ type changes struct {
 	Counts   []counted    `json:"counts,omitempty"`
 	Booked   []booked     `json:"booked,omitempty"`
 	Asked    []askedIn    `json:"asked,omitempty"`
+
+	Generation string `json:"generation,omitempty"` // the name of another log: mailboxes forget what waits
 }
 
 // changedRow is a row as it is to stand.

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"parley/sessionkeys"
@@ -51,59 +52,38 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// after is the request of a script that reads a page.
-type after struct {
-	After string `json:"after"`
-	Limit int    `json:"limit"`
-}
-
-// checkMailboxes asks for a page of mailboxes that do not fit; each page begins
-// where the last one ended.
-func (s *Store) checkMailboxes(ctx context.Context, f *findings) error {
-	for at := ""; ; {
-		a, err := s.look(ctx, "check_mailboxes", after{at, page})
+// each calls f for the names of a set that is sorted by them, which it reads in pages.
+func (s *Store) each(ctx context.Context, set string, f func(name string) error) error {
+	for from := "-"; ; {
+		a, err := s.look(ctx, get("ZRANGE", s.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(page)))
 		if err != nil {
 			return err
 		}
-		for i := range a.list(1) {
-			finding := a.list(1).list(i)
-			f.add(finding.text(0), finding.text(1))
-		}
-		if at = a.text(0); at == "" {
-			return nil
-		}
-	}
-}
-
-func (s *Store) checkHistories(ctx context.Context, f *findings) error {
-	for at := ""; ; {
-		a, err := s.look(ctx, "check_sessions", after{at, page})
-		if err != nil {
-			return err
-		}
-		for i := range a.list(1) {
-			id := sessionkeys.SessionID(a.list(1).text(i))
-			if err := s.checkHistory(ctx, id, f); err != nil {
+		names := a.texts(0)
+		for _, name := range names {
+			if err := f(name); err != nil {
 				return err
 			}
 		}
-		if at = a.text(0); at == "" {
+		if len(names) < page {
 			return nil
 		}
+		from = "(" + names[len(names)-1]
 	}
 }
 
+// checkHistories looks whether each session has all its messages as they were added.
+func (s *Store) checkHistories(ctx context.Context, f *findings) error {
+	return s.each(ctx, "ids", func(id string) error { return s.checkHistory(ctx, sessionkeys.SessionID(id), f) })
+}
+
 func (s *Store) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *findings) error {
-	a, err := s.look(ctx, "messages", struct {
-		ID    sessionkeys.SessionID `json:"id"`
-		First int                   `json:"first"`
-		Last  int                   `json:"last"`
-	}{id, 0, -1})
+	a, err := s.look(ctx, s.historyReads(id, 0, -1)...)
 	if err != nil {
 		return err
 	}
 	stored := a.list(1)
-	if count, err := a.int(0); err != nil || int(count) != len(stored) {
+	if count, err := a.int(0); err != nil || a.at(0) == nil || int(count) != len(stored) {
 		f.add("sessions whose history is cut", string(id))
 		return err
 	}
@@ -116,15 +96,19 @@ func (s *Store) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *f
 	return nil
 }
 
+// checkOutbox looks whether what is not finished is where it is looked for.
 func (s *Store) checkOutbox(ctx context.Context, f *findings) error {
-	a, err := s.look(ctx, "check_outbox", struct{}{})
+	a, err := s.look(ctx, get("ZRANGE", s.key("unsent"), "0", "-1").each(get("HGET", s.key("out:"), "channel").at(2)))
 	if err != nil {
 		return err
 	}
-	for i := range a {
-		f.add("answers that are pending and done, or not there", a.text(i))
-	}
-	return nil
+	return a.list(0).under(func(id string, channel answer) error {
+		a, err := s.look(ctx, get("HGET", s.key("out:"+id), "done"), get("ZSCORE", s.key("pending:"+channel.text(0)), id), get("ZSCORE", s.key("unsent"), id))
+		if err == nil && a.at(2) != nil && (a.text(0) != "0" || a.at(1) == nil) {
+			f.add("answers that are pending and done, or not there", id)
+		}
+		return err
+	})
 }
 
 var _ sessions.Store = (*Store)(nil)

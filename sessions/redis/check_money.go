@@ -1,34 +1,124 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/sessions"
 )
-
-// checkedSessions is how many sessions one script looks at.
-const checkedSessions = 100
 
 // wrongSums is the finding of money that does not add up.
 const wrongSums = "sums that do not add up"
 
-// checkMoney asks for pages of sessions whose sums, or whose descendants' sums,
-// are not those of their entries and reservations.
+// checkMoney looks whether the sums of sessions are those of their entries and
+// reservations, and of all below them.
 func (s *Store) checkMoney(ctx context.Context, f *findings) error {
-	for at := "-"; ; {
-		a, err := s.look(ctx, "check_money", after{at, checkedSessions})
+	err := s.each(ctx, "ids", func(id string) error { return s.checkTree(ctx, id, f) })
+	if err != nil {
+		return fmt.Errorf("look through the sums of sessions: %w", err)
+	}
+	return s.checkTotals(ctx, f)
+}
+
+// checkTree looks at a root session, in one state with all below it.
+func (s *Store) checkTree(ctx context.Context, id string, f *findings) error {
+	parent, err := s.look(ctx, get("HGET", s.key("sess:"+id), "parent"))
+	if err != nil || parent.text(0) != "" {
+		return err
+	}
+	a, err := s.look(ctx, s.below(id, sessionkeys.MaxDepth, s.moneyReads)...)
+	if err != nil {
+		return err
+	}
+	if _, err := checkSums(id, a, f); err != nil {
+		return err
+	}
+	return s.checkRank(ctx, id, a.list(0).text(1), f)
+}
+
+// moneyReads read the sums of a session, its entries, and what its calls hold.
+func (s *Store) moneyReads(id string) []read {
+	return []read{
+		get("HMGET", s.key("sess:"+id), "own", "subtree", "held", "unpriced").at(2),
+		get("LRANGE", s.key("entries:"+id), "0", "-1").at(2).each(s.entry()),
+		get("SMEMBERS", s.key("holds:"+id)).at(2).each(get("HGET", s.key("call:"), "held").at(2)),
+	}
+}
+
+// sums are those of a session.
+type sums struct{ own, subtree, held, unpriced costs.Amount }
+
+// checkSums compares the sums of a session that moneyReads read, and of all below it,
+// with what they are made of. It returns what they should be.
+func checkSums(id string, a answer, f *findings) (is sums, err error) {
+	err = a.list(1).under(func(no string, rows answer) error {
+		if len(rows.list(0)) == 0 {
+			f.add(wrongSums, fmt.Sprintf("entry %s of %s is missing", no, id))
+			return nil
+		}
+		b, err := readBooking(rows.list(0).list(0), nil)
 		if err != nil {
-			return fmt.Errorf("look through the sums of sessions: %w", err)
+			return err
 		}
-		for _, p := range a.texts(1) {
-			f.add(wrongSums, p)
+		if !b.entry.Priced {
+			is.unpriced++
 		}
-		if a.text(0) == "" {
-			return s.checkTotals(ctx, f)
+		return add(&is.own, b.entry.Amount)
+	})
+	if err != nil {
+		return is, err
+	}
+	err = a.list(2).under(func(_ string, call answer) error {
+		held, err := readAmount(call.text(0))
+		if err != nil {
+			return err
 		}
-		at = "(" + a.text(0)
+		return add(&is.held, held)
+	})
+	if err != nil {
+		return is, err
+	}
+	is.subtree = is.own
+	err = a.list(3).under(func(kid string, found answer) error {
+		below, err := checkSums(kid, found, f)
+		is.unpriced += below.unpriced
+		return cmp.Or(err, add(&is.subtree, below.subtree), add(&is.held, below.held))
+	})
+	for i, one := range []struct {
+		what string
+		want costs.Amount
+	}{{"own cost", is.own}, {"the subtree", is.subtree}, {"what is held", is.held}, {"calls without a price", is.unpriced}} {
+		if got := a.list(0).text(i); got != amount(one.want) {
+			f.add(wrongSums, fmt.Sprintf("%s of %s is %s, not %s", one.what, id, got, amount(one.want)))
+		}
+	}
+	return is, err
+}
+
+func add(sum *costs.Amount, n costs.Amount) (err error) {
+	*sum, err = sum.Add(n)
+	return err
+}
+
+// checkRank looks whether a root session stands where its cost is looked for.
+func (s *Store) checkRank(ctx context.Context, id, subtree string, f *findings) error {
+	for {
+		a, err := s.look(ctx, get("HGET", s.key("sess:"+id), "subtree"),
+			get("ZSCORE", s.key("dear"), fmt.Sprintf("%0*s", amountWidth, subtree)+id))
+		if err != nil {
+			return err
+		}
+		if now := a.text(0); now != subtree { // it was charged meanwhile
+			subtree = now
+			continue
+		}
+		if a.at(1) == nil {
+			f.add(wrongSums, fmt.Sprintf("the place by cost of %s is missing", id))
+		}
+		return nil
 	}
 }
 

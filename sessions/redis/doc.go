@@ -26,23 +26,24 @@
 //
 // # Scripts
 //
-// A script is lua/<name>.lua: the body of a function that returns a list for Go. Go
-// puts lua/prelude.lua and lua/lib/box.lua before it, then the files of lua/lib that
-// its first line names ("-- uses: turn outbox"), and lua/epilogue.lua behind it; but
-// lua/commit.lua stands alone. Scripts are embedded, and called by their SHA. The
-// request is a Go struct as JSON, R in Lua; the answer a list of texts and lists,
-// which [answer] takes apart.
+// There are two, and neither knows a rule. lua/commit.lua, behind the sums
+// of lua/money.lua, carries a plan out; lua/rows.lua runs reads in one state of the
+// database, also such as need names that others of them find: the mailboxes of a
+// set, a tree of sessions. What is read in several steps is compared again by the
+// commit, or is read in pages where a caller's function is called between them. All
+// that this package writes goes through a plan; only the lock of whoever takes the
+// database over is taken and given back by a command.
 //
 // What to know of Lua and Redis:
 //
 //   - A script that fails in the middle leaves what it wrote. So it checks first, and
 //     then only writes.
 //   - A number is a double. Sequences, epochs and times in microseconds fit (below
-//     2^53); amounts do not, and stay texts: see lua/lib/money.lua. tostring and
-//     cjson.encode write 14 digits, so whole numbers are written by int(n).
-//   - cjson.decode makes null a value that is true: requests have no null.
+//     2^53); amounts do not, and stay texts. tostring writes 14 digits, so whole
+//     numbers are written by string.format.
+//   - unpack takes some 8,000 arguments, and a call some million.
 //   - A key or member made of several texts is id(a, b, …), never glued.
-//   - All keys begin with P. (Redis Cluster is refused.)
+//   - All keys begin with a prefix. (Redis Cluster is refused.)
 //
 // # Keys
 //

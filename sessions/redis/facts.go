@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,7 +42,7 @@ type fact struct {
 const (
 	factVoid       = "void"             // Void was refused
 	factEra        = "era"              // fences of older eras hold no more
-	factGeneration = "start_generation" // the script of this name was called
+	factGeneration = "start_generation" // of the version before: the script of this name was called
 )
 
 // factOf is the mailbox whose fence a fact depends on.
@@ -140,7 +139,7 @@ func (s *Store) void(ctx context.Context, number uint64) error {
 	n, err := s.facts.Append(ctx, fmt.Sprint("void-", number), body)
 	for _, done := range []uint64{number, n} {
 		if err == nil {
-			_, err = s.run(ctx, run{script: "pass", request: []byte("{}"), fact: done})
+			err = s.pass(ctx, done)
 		}
 	}
 	if err != nil {
@@ -152,7 +151,7 @@ func (s *Store) void(ctx context.Context, number uint64) error {
 // evaluate calls the commit script.
 func (s *Store) evaluate(ctx context.Context, c *goredis.Client, request []any) (answer, error) {
 	for {
-		got, err := s.scripts["commit"].Run(ctx, c, []string{s.prefix}, request...).Slice()
+		got, err := s.scripts.commit.Run(ctx, c, []string{s.prefix}, request...).Slice()
 		if err == nil {
 			return answer(got), nil
 		}
@@ -163,24 +162,4 @@ func (s *Store) evaluate(ctx context.Context, c *goredis.Client, request []any) 
 			return nil, err
 		}
 	}
-}
-
-// recordGeneration calls the script of that name as a fact.
-func (s *Store) recordGeneration(ctx context.Context, request any) (answer, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", request, err)
-	}
-	r := run{script: factGeneration, request: body}
-	if s.facts == nil {
-		return s.run(ctx, r)
-	}
-	written, err := fact{Script: factGeneration, Request: body}.encode()
-	if err != nil {
-		return nil, fmt.Errorf("encode a fact: %w", err)
-	}
-	if r.fact, err = s.facts.Append(ctx, rand.Text(), written); err != nil {
-		return nil, fmt.Errorf("write a fact down: %w", err)
-	}
-	return s.run(ctx, r)
 }

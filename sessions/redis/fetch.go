@@ -10,16 +10,16 @@ import (
 
 // fetch reads rows.
 func (r *reading) fetch(keys []rules.Key) error {
-	var commands [][]string
+	var reads []read
 	for _, k := range keys {
-		commands = append(commands, r.s.reads(k)...)
+		reads = append(reads, r.s.rowReads(k)...)
 	}
-	a, err := r.read(commands)
+	a, err := r.read(reads...)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
-		n := len(r.s.reads(k))
+		n := len(r.s.rowReads(k))
 		if err := r.learn(k, a[:n]); err != nil {
 			return fmt.Errorf("read a row (%s): %w", rules.KindOf(k), err)
 		}
@@ -28,36 +28,45 @@ func (r *reading) fetch(keys []rules.Key) error {
 	return nil
 }
 
-// reads is the commands that read a row.
-func (s *Store) reads(k rules.Key) [][]string {
+// rowReads read a row.
+func (s *Store) rowReads(k rules.Key) []read {
 	switch k := k.(type) {
 	case rules.MailboxKey:
-		return [][]string{{"BOX", string(k)}}
+		return s.boxReads(string(k))
 	case rules.CallKey:
-		return [][]string{{"CALL", string(k)}}
+		return []read{get("HGETALL", s.hashOf(k)), get("HGET", s.key("booked"), string(k)).each(s.entry())}
 	case rules.ChildKey:
-		return [][]string{{"GET", s.key("child:" + string(k))}}
+		return []read{get("GET", s.key("child:"+string(k)))}
 	case rules.EventKey:
-		return [][]string{{"HGET", s.inboxKey(k), k.Event}}
+		return []read{get("HGET", s.inboxKey(k), k.Event)}
 	case rules.WordingKey:
-		return [][]string{{"HGET", s.wordsKey(k), k.Message}}
+		return []read{get("HGET", s.wordsKey(k), k.Message)}
 	case rules.BegunKey:
-		return [][]string{{"HGET", s.key("begun:" + k.Turn), id(strconv.Itoa(k.Step), k.Call)}}
+		return []read{get("HGET", s.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call))}
 	case rules.ControlKey:
-		return [][]string{{"HGETALL", s.key("control:" + string(k))}, {"ZSCORE", s.key("controls"), string(k)}}
+		return []read{get("HGETALL", s.hashOf(k)), get("ZSCORE", s.key("controls"), string(k))}
 	case rules.WorkerKey:
 		w := id(k.Name, k.Nonce)
-		return [][]string{{"HGET", s.key("until"), w}, {"SISMEMBER", s.key("gone"), w}, {"SISMEMBER", s.key("names:" + k.Name), k.Nonce}}
+		return []read{get("HGET", s.key("until"), w), get("SISMEMBER", s.key("gone"), w), get("SISMEMBER", s.key("names:"+k.Name), k.Nonce)}
 	case rules.ChatKey:
 		bot := id(k.Channel, k.Account)
-		return [][]string{
-			{"HGET", s.key("prev:" + bot), k.Peer},
-			{"HGET", s.key("next:" + bot), k.Peer},
-			{"HGET", s.key("movedat:" + bot), k.Peer},
-			{"HGETALL", s.key("shut:" + id(k.Channel, k.Account, k.Peer))},
+		return []read{
+			get("HGET", s.key("prev:"+bot), k.Peer),
+			get("HGET", s.key("next:"+bot), k.Peer),
+			get("HGET", s.key("movedat:"+bot), k.Peer),
+			get("HGETALL", s.key("shut:"+id(k.Channel, k.Account, k.Peer))),
 		}
 	}
-	return [][]string{{"HGETALL", s.hashOf(k)}}
+	return []read{get("HGETALL", s.hashOf(k))}
+}
+
+// boxReads read a mailbox and its open turn: of a token, or without one for each name.
+func (s *Store) boxReads(token string) []read {
+	key := s.key("box:" + token)
+	return []read{
+		get("HGETALL", key).at(2),
+		get("HGET", key, "turn").at(2).each(get("HGETALL", s.key("turn:")).at(2)),
+	}
 }
 
 // hashOf is the key of a row that is a hash of its own; empty: it is none.
@@ -94,10 +103,10 @@ func (r *reading) learn(k rules.Key, a answer) error {
 	f := row{}
 	switch k := k.(type) {
 	case rules.MailboxKey:
-		return r.learnBox(string(k), a.list(0))
+		return r.learnBox(string(k), a)
 	case rules.CallKey:
-		f = a.list(0).row(0)
-		if booked := a.list(0).row(1); len(f) == 0 && len(booked) > 0 {
+		f = a.row(0)
+		if booked := a.list(1).below().list(0).list(0).row(1); len(f) == 0 && len(booked) > 0 {
 			f = row{"id": string(k), "session": booked["session"], "turn": booked["turn"], "state": string(rules.CallBooked)}
 		} else if len(f) > 0 {
 			f["id"] = string(k)
@@ -172,12 +181,12 @@ func (s *stored) same(o *stored) bool {
 
 // learnBox notes a mailbox with its open turn.
 func (r *reading) learnBox(token string, a answer) error {
-	r.gen = *r.s.gen.Load()
+	r.gen = r.log
 	f := inLog(a.row(0), r.gen)
 	if err := r.note(rules.MailboxKey(token), f); err != nil {
 		return err
 	}
-	if turn := a.row(1); len(turn) > 0 {
+	if turn := a.list(1).below().row(0); len(turn) > 0 {
 		return r.note(rules.TurnKey(f["turn"]), turn)
 	}
 	return nil

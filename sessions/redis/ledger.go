@@ -3,7 +3,10 @@ package redis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"parley/costs"
 	"parley/sessionkeys"
@@ -52,40 +55,59 @@ func (s *Store) bookings(ctx context.Context, id sessionkeys.SessionID, yield fu
 }
 
 func (s *Store) bookingsPage(ctx context.Context, id sessionkeys.SessionID, after int64) ([]booking, error) {
-	a, err := s.look(ctx, "ledger", struct {
-		Session sessionkeys.SessionID `json:"session"`
-		After   int64                 `json:"after"`
-		Limit   int                   `json:"limit"`
-	}{id, after, pageRows})
+	rows := get("XRANGE", s.key("ledger"), "(0-"+strconv.FormatInt(after, 10), "+", "COUNT", strconv.Itoa(pageRows))
+	if id != "" {
+		rows = get("LRANGE", s.key("entries:"+string(id)), strconv.FormatInt(after, 10), strconv.FormatInt(after+pageRows-1, 10)).
+			each(s.entry())
+	}
+	a, err := s.look(ctx, rows, get("LRANGE", s.key("prices"), "0", "-1"))
 	if err != nil {
 		return nil, err
 	}
-	prices := a.row(1)
-	bs := make([]booking, len(a.list(0)))
+	found, prices := a.list(0), a.list(1)
+	if id != "" {
+		found = nil
+		err := a.list(0).under(func(no string, entries answer) error {
+			if len(entries.list(0)) == 0 {
+				return damaged("entry %s of session %s is missing", no, id)
+			}
+			found = append(found, entries.list(0).at(0))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	bs := make([]booking, len(found))
 	for i := range bs {
-		if bs[i], err = readBooking(a.list(0).list(i), prices); err != nil {
+		if bs[i], err = readBooking(found.list(i), prices); err != nil {
 			return nil, err
 		}
 	}
 	return bs, nil
 }
 
-func readBooking(a answer, prices row) (b booking, err error) {
-	if b.no, err = a.int(0); err != nil {
+// entry reads the rows of the ledger that numbers name.
+func (s *Store) entry() read { return get("XRANGE", s.key("ledger"), "0-", "0-").at(3, 4) }
+
+// readBooking reads a row of the ledger; prices are all that rows name by number, nil:
+// they do not matter.
+func readBooking(a answer, prices answer) (b booking, err error) {
+	f := reader{row: a.row(1)}
+	b.no, err = number(strings.TrimPrefix(a.text(0), "0-"))
+	if err != nil {
 		return b, fmt.Errorf("number of an entry: %w", err)
 	}
-	b.session = sessionkeys.SessionID(a.text(1))
-	at, err := a.int(2)
-	if err == nil {
-		err = json.Unmarshal([]byte(a.text(4)), &b.entry)
-	}
-	if err == nil && a.text(3) != "" {
+	b.session = sessionkeys.SessionID(f.row["session"])
+	at := f.time("at")
+	err = errors.Join(f.err, json.Unmarshal([]byte(f.row["entry"]), &b.entry))
+	if err == nil && prices != nil && f.row["price"] != "" {
 		b.entry.Price = new(costs.Price)
-		err = json.Unmarshal([]byte(prices[a.text(3)]), b.entry.Price)
+		err = json.Unmarshal([]byte(prices.text(int(f.int("price")))), b.entry.Price)
 	}
 	if err != nil {
 		return b, fmt.Errorf("entry %d: %w", b.no, err)
 	}
-	b.entry.At = instant(at)
+	b.entry.At = at
 	return b, nil
 }

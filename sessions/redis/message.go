@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
 )
 
-// message is one that session.append adds: body is what is stored.
+// message is one that is added: Body is what is stored.
 type message struct {
 	ID   string `json:"id"`
 	Body string `json:"body"`
@@ -90,16 +91,23 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 	return ms, nil
 }
 
+// historyReads read how many messages a session has, and those from first to last.
+func (s *Store) historyReads(id sessionkeys.SessionID, first, last int) []read {
+	return []read{
+		get("HGET", s.key("sess:"+string(id)), "messages"),
+		get("LRANGE", s.key("msgs:"+string(id)), strconv.Itoa(first), strconv.Itoa(last)),
+	}
+}
+
 // history is the messages from first to last, counted from 0, and how many the
 // session has.
 func (s *Store) history(ctx context.Context, id sessionkeys.SessionID, first, last int) ([]transcript.Message, int, error) {
-	a, err := s.look(ctx, "messages", struct {
-		ID    sessionkeys.SessionID `json:"id"`
-		First int                   `json:"first"`
-		Last  int                   `json:"last"`
-	}{id, first, last})
+	a, err := s.look(ctx, s.historyReads(id, first, last)...)
 	if err != nil {
 		return nil, 0, err
+	}
+	if a.at(0) == nil {
+		return nil, 0, sessions.ErrNotFound
 	}
 	count, err := a.int(0)
 	if err != nil {

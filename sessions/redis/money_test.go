@@ -23,7 +23,6 @@ for i, texts in ipairs(cjson.decode(ARGV[1])) do
   answers[i] = {
     sum or 'overflow',
     money.less(texts[1], texts[#texts]) and '1' or '0',
-    money.sum(money.negative(texts[1])) or 'overflow',
     string.byte(texts[1]) ~= 45 and money.sortable(texts[1]) or '',
   }
 end
@@ -61,10 +60,6 @@ func TestArithmeticOfAmountsIsThatOfInt64(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	library, err := lua.ReadFile("lua/lib/money.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
 	rapid.Check(t, func(rt *rapid.T) {
 		cases := rapid.SliceOfN(rapid.SliceOfN(amounts(), 1, 5), 1, 200).Draw(rt, "cases")
 		texts := make([][]string, len(cases))
@@ -77,7 +72,7 @@ func TestArithmeticOfAmountsIsThatOfInt64(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		got, err := c.Eval(t.Context(), string(library)+asked, nil, body).Slice()
+		got, err := c.Eval(t.Context(), moneyLua+asked, nil, body).Slice()
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -86,12 +81,12 @@ func TestArithmeticOfAmountsIsThatOfInt64(t *testing.T) {
 			for _, n := range ns {
 				sum.Add(sum, big.NewInt(n))
 			}
-			want := []any{fitting(sum), "0", fitting(new(big.Int).Neg(big.NewInt(ns[0]))), ""}
+			want := []any{fitting(sum), "0", ""}
 			if ns[0] < ns[len(ns)-1] {
 				want[1] = "1"
 			}
 			if ns[0] >= 0 {
-				want[3] = fmt.Sprintf("%019d", ns[0])
+				want[2] = fmt.Sprintf("%019d", ns[0])
 			}
 			for k, w := range want {
 				if g := got[i].([]any)[k]; g != w {

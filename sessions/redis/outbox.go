@@ -18,13 +18,10 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 	if limit <= 0 {
 		return nil, nil
 	}
-	a, err := s.look(ctx, "pending", struct {
-		Channel string `json:"channel"`
-		After   uint64 `json:"after"`
-		Limit   int    `json:"limit"`
-	}{channel, min(after, mostExact), limit})
+	a, err := s.look(ctx, get("ZRANGE", s.key("pending:"+channel), "("+strconv.FormatUint(min(after, mostExact), 10), "+inf",
+		"BYSCORE", "LIMIT", "0", strconv.Itoa(limit)).each(s.answerReads("")...))
 	if err == nil {
-		ds, err = deliveries(a)
+		ds, err = deliveries(a.list(0))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list pending answers of %s: %w", channel, err)
@@ -34,7 +31,7 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 
 // Delivery implements [sessions.Outbox].
 func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, err error) {
-	a, err := s.look(ctx, "delivery", one{id})
+	a, err := s.look(ctx, s.answerReads(id)...)
 	if err == nil {
 		d, err = deliveryOf(a)
 	}
@@ -45,17 +42,25 @@ func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, e
 }
 
 func deliveries(a answer) (ds []sessions.Delivery, err error) {
-	for i := range a {
-		d, err := deliveryOf(a.list(i))
-		if err != nil {
-			return nil, err
-		}
+	err = a.under(func(_ string, found answer) error {
+		d, err := deliveryOf(found)
 		ds = append(ds, d)
-	}
-	return ds, nil
+		return err
+	})
+	return ds, err
 }
 
-// deliveryOf is an answer as outbox.answer makes it; no row is ErrNotFound.
+// answerReads read an answer, and the preview of its turn and when that was asked: of
+// one, or without an id for each name.
+func (s *Store) answerReads(id string) []read {
+	key := s.key("out:" + id)
+	return []read{
+		get("HGETALL", key).at(2),
+		get("HGET", key, "turn").at(2).each(get("HMGET", s.key("turn:"), "preview", "received_at").at(2)),
+	}
+}
+
+// deliveryOf is an answer as answerReads read it; no row is ErrNotFound.
 func deliveryOf(a answer) (sessions.Delivery, error) {
 	r := reader{row: a.row(0)}
 	if len(r.row) == 0 {
@@ -66,9 +71,11 @@ func deliveryOf(a answer) (sessions.Delivery, error) {
 			ID: r.row["id"], Channel: r.row["channel"], Session: sessionkeys.SessionID(r.row["session"]), Turn: r.row["turn"],
 			ReplyTo: r.row["reply_to"], Text: r.row["text"], At: r.time("at"), Again: r.row["again"] != "",
 		},
-		Order: uint64(r.int("no")), Preview: a.text(1),
+		Order: uint64(r.int("no")),
 	}
-	asked := reader{row: row{"at": a.text(2)}}
+	turn := a.list(1).below().list(0)
+	d.Preview = turn.text(0)
+	asked := reader{row: row{"at": turn.text(1)}}
 	d.Asked = asked.time("at")
 	err := errors.Join(asked.err, json.Unmarshal([]byte(r.row["target"]), &d.To))
 	if file := r.row["file"]; file != "" {
@@ -101,14 +108,10 @@ func timeText(t time.Time) string {
 func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
 	const most = 64
 	for first := 0; ; first += most {
-		a, err := s.look(ctx, "deliveries", struct {
-			ID    sessionkeys.SessionID `json:"id"`
-			First int                   `json:"first"`
-			Last  int                   `json:"last"`
-		}{id, first, first + most - 1})
+		a, err := s.look(ctx, get("LRANGE", s.key("outs:"+string(id)), strconv.Itoa(first), strconv.Itoa(first+most-1)).each(s.answerReads("")...))
 		var ds []sessions.Delivery
 		if err == nil {
-			ds, err = deliveries(a)
+			ds, err = deliveries(a.list(0))
 		}
 		if err != nil {
 			return fmt.Errorf("read the answers of session %s: %w", id, err)

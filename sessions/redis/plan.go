@@ -6,6 +6,8 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/rules"
+
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // plan is what the commit script is to do; see commit.lua.
@@ -87,6 +89,15 @@ func (p *plan) request(fact uint64) []any {
 		number = strconv.FormatUint(fact, 10)
 	}
 	return append([]any{era, p.r.gen, number, mode}, p.steps...)
+}
+
+// commit carries the plan out, as what is no fact.
+func (p *plan) commit(c *goredis.Client) error {
+	a, err := p.s.evaluate(p.r.ctx, c, p.request(0))
+	if err != nil {
+		return err
+	}
+	return database{p.s}.concluded(p.r, p, a)
 }
 
 // plan is the commit of changes by an operation that read r, under the fence f; the
@@ -232,6 +243,11 @@ func (p *plan) write(c *changes) error {
 			p.step("h", p.s.key("frames"), a.Frame)
 		}
 		p.do("RPUSH", p.s.key("asked:"+string(a.Session)), a.Attempt)
+	}
+	if c.Generation != "" {
+		if err := p.startGeneration(c.Generation); err != nil {
+			return err
+		}
 	}
 	if p.box != nil {
 		p.step("d", p.box.Token)

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,9 +13,11 @@ import (
 // Probe implements [sessions.Store]. A server that cannot write its append-only
 // file says so; one that only has too little memory is not disks.ErrFull.
 func (s *Store) Probe(ctx context.Context) error {
-	_, err := s.look(ctx, "probe", struct {
-		At int64 `json:"at"`
-	}{micros(s.now())})
+	err := retried(ctx, func() error {
+		p := &plan{s: s, r: s.reading(ctx)}
+		p.do("HSET", s.key("meta"), "probe", strconv.FormatInt(micros(s.now()), 10))
+		return p.commit(s.client)
+	})
 	if err != nil {
 		return fmt.Errorf("write to Redis: %w", err)
 	}

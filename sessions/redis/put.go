@@ -84,7 +84,7 @@ func (p *plan) putMailbox(c changedRow, was *stored, m rules.Mailbox, l *learned
 	delete(stood, "gen") // which the row as it was read may not have
 	p.hset(key, stood, f, c.next())
 	if m.Touched > before.Touched {
-		p.step("s", strconv.FormatUint(m.Touched, 10))
+		p.step("s", "highest", strconv.FormatUint(m.Touched, 10))
 	}
 	var old map[string]string
 	if there {

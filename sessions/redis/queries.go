@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/sessionkeys"
@@ -17,25 +18,95 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessio
 	if q.Limit <= 0 {
 		return nil, nil
 	}
-	request := struct {
-		Since   *int64 `json:"since,omitempty"`
-		Channel string `json:"channel"`
-		ByCost  bool   `json:"by_cost"`
-		Limit   int    `json:"limit"`
-	}{nil, q.Channel, q.ByCost, q.Limit}
-	if !q.Since.IsZero() {
-		at := micros(q.Since)
-		request.Since = &at
-	}
-	a, err := s.look(ctx, "sessions", request)
 	var found []sessions.Session
-	if err == nil {
-		found, err = sessionsOf(a)
-	}
+	err := retried(ctx, func() (err error) {
+		found, err = s.roots(ctx, q)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	return found, nil
+}
+
+// roots are the root sessions that a question means. It reads the first of them by
+// their order, and when among these are too few that are meant, more of them.
+func (s *Store) roots(ctx context.Context, q sessions.SessionQuery) (found []sessions.Session, err error) {
+	came, origins, err := s.cameBy(ctx, q.Channel)
+	if err != nil || q.Channel != "" && len(came) == 0 {
+		return nil, err
+	}
+	const more = 8 // times as many
+	for most := q.Limit; ; most *= more {
+		names := s.rootNames(q, most)
+		names.Any = came
+		a, err := s.look(ctx, names.each(get("HGETALL", s.key("sess:")).at(2)), get("SCARD", s.key("active")))
+		if err != nil {
+			return nil, err
+		}
+		if q.Channel != "" && a.text(1) != strconv.Itoa(origins) {
+			return nil, errChanged
+		}
+		found, err := meantOf(a.list(0))
+		if err != nil {
+			return nil, err
+		}
+		lately := q.ByCost && !q.Since.IsZero()
+		if lately {
+			slices.SortStableFunc(found, func(a, b sessions.Session) int {
+				return cmp.Or(cmp.Compare(b.Subtree, a.Subtree), cmp.Compare(b.ID, a.ID))
+			})
+		}
+		if lately || len(found) >= q.Limit || len(a.list(0).list(0)) < most {
+			return found[:min(len(found), q.Limit)], nil
+		}
+	}
+}
+
+// meantOf are the sessions of those names that count.
+func meantOf(a answer) (found []sessions.Session, err error) {
+	err = a.under(func(_ string, row answer) error {
+		if len(row) == 0 {
+			return nil
+		}
+		one, err := sessionOf(row.row(0))
+		found = append(found, one)
+		return err
+	})
+	return found, err
+}
+
+// rootNames reads the first of all root sessions by the order of a question; all that
+// changed lately, in another order, for the dearest of these.
+func (s *Store) rootNames(q sessions.SessionQuery, most int) read {
+	last := strconv.Itoa(most - 1)
+	switch since := strconv.FormatInt(micros(q.Since), 10); {
+	case q.ByCost && q.Since.IsZero():
+		names := get("ZRANGE", s.key("dear"), "0", last, "REV")
+		names.Cut = amountWidth
+		return names
+	case q.ByCost:
+		return get("ZRANGE", s.key("roots"), since, "+inf", "BYSCORE")
+	case q.Since.IsZero():
+		return get("ZRANGE", s.key("roots"), "0", last, "REV")
+	default:
+		return get("ZRANGE", s.key("roots"), "+inf", since, "BYSCORE", "REV", "LIMIT", "0", strconv.Itoa(most))
+	}
+}
+
+// cameBy reads whether a session had a turn by an instance: one of these finds it.
+// origins is how many were looked at, of all instances.
+func (s *Store) cameBy(ctx context.Context, channel string) (came []read, origins int, err error) {
+	if channel == "" {
+		return nil, 0, nil
+	}
+	where, err := s.origins(ctx)
+	for _, o := range where {
+		if o.channel == channel {
+			came = append(came, get("ZSCORE", s.activeKey(o), "").at(3))
+		}
+	}
+	return came, len(where), err
 }
 
 // Find implements [sessions.Queries].
@@ -43,10 +114,7 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 	if prefix == "" || limit <= 0 {
 		return nil, nil
 	}
-	a, err := s.look(ctx, "find", struct {
-		Prefix string `json:"prefix"`
-		Limit  int    `json:"limit"`
-	}{prefix, limit})
+	a, err := s.look(ctx, get("ZRANGE", s.key("ids"), "["+prefix, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("find sessions: %w", err)
 	}
@@ -61,19 +129,17 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 
 // TurnsOf implements [sessions.Queries].
 func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error) {
-	a, err := s.look(ctx, "turnsof", struct {
-		Session sessionkeys.SessionID `json:"session"`
-	}{id})
+	a, err := s.look(ctx, get("ZRANGE", s.key("turnsof:"+string(id)), "0", "-1").each(get("HGETALL", s.key("turn:")).at(2)))
+	var ts []sessions.Turn
+	if err == nil {
+		err = a.list(0).under(func(_ string, found answer) error {
+			t, err := turnOf(found.row(0))
+			ts = append(ts, t)
+			return err
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the turns of session %s: %w", id, err)
-	}
-	var ts []sessions.Turn
-	for i := range a {
-		t, err := turnOf(a.row(i))
-		if err != nil {
-			return nil, fmt.Errorf("list the turns of session %s: %w", id, err)
-		}
-		ts = append(ts, t)
 	}
 	slices.SortFunc(ts, func(a, b sessions.Turn) int {
 		return cmp.Or(a.OpenedAt.Compare(b.OpenedAt), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))

@@ -2,9 +2,7 @@ package redis
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"parley/sessionkeys"
@@ -40,6 +38,7 @@ type reading struct {
 	lists []listed
 	said  []said
 	gen   string // generation of the log that mailboxes were read in; empty: none was
+	log   string // generation of the log at the last trip
 	trips int    // to the database
 
 	onlyFence bool // see [rules.WriteSet.OnlyFence]
@@ -116,7 +115,7 @@ func (r *reading) stored(k rules.Key) (*stored, error) {
 // Has implements [rules.Reader].
 func (r *reading) Has(session sessionkeys.SessionID, message string) (bool, error) {
 	if !r.known {
-		a, err := r.read([][]string{{"SISMEMBER", r.s.key("msgids:" + string(session)), message}})
+		a, err := r.read(get("SISMEMBER", r.s.key("msgids:"+string(session)), message))
 		if err != nil || a.yes(0) {
 			return err == nil, err
 		}
@@ -127,7 +126,7 @@ func (r *reading) Has(session sessionkeys.SessionID, message string) (bool, erro
 
 // Spent implements [rules.Reader].
 func (r *reading) Spent(k rules.SpendingKey) (p rules.Spending, err error) {
-	a, err := r.read([][]string{{"HMGET", r.s.key("spend:" + spendingName(k)), "settled", "held", "doubt", "till"}})
+	a, err := r.read(get("HMGET", r.s.key("spend:"+spendingName(k)), "settled", "held", "doubt", "till"))
 	if err != nil {
 		return p, err
 	}
@@ -175,21 +174,19 @@ func (r *reading) members(q question, command []string) ([]string, error) {
 			return members, nil
 		}
 	}
-	read := command
+	one := get(command...)
 	if q.boxes {
-		read = append([]string{"BOXES"}, command...)
+		one = one.each(r.s.boxReads("")...)
 	}
-	a, err := r.read([][]string{read})
+	a, err := r.read(one)
 	if err != nil {
 		return nil, err
 	}
 	members := a.texts(0)
 	if q.boxes {
 		members = a.list(0).texts(0)
-		for i, token := range members {
-			if err := r.learnBox(token, a.list(0).list(1).list(i)); err != nil {
-				return nil, err
-			}
+		if err := a.list(0).under(r.learnBox); err != nil {
+			return nil, err
 		}
 	}
 	if command[0] == "SMEMBERS" {
@@ -219,16 +216,10 @@ func (r *reading) fetchUnseen(keys []rules.Key) error {
 	return r.fetch(unseen)
 }
 
-// read runs commands in one state of the database; see rows.lua.
-func (r *reading) read(commands [][]string) (answer, error) {
+// read runs reads in one state of the database; see rows.lua.
+func (r *reading) read(reads ...read) (answer, error) {
 	r.trips++
-	body, err := json.Marshal(struct {
-		Reads [][]string `json:"reads"`
-	}{commands})
-	if err != nil {
-		return nil, fmt.Errorf("encode a read: %w", err)
-	}
-	a, err := r.s.call(r.ctx, r.client, run{script: "rows", request: body}, r.era)
+	gen, a, err := r.s.reads(r.ctx, r.client, r.era, reads)
 	if errors.Is(err, errEra) {
 		err = r.s.reconcile(r.ctx)
 		if err == nil {
@@ -238,6 +229,6 @@ func (r *reading) read(commands [][]string) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.s.gen.Store(new(a.text(0)))
-	return a.list(1), nil
+	r.log = gen
+	return a, nil
 }

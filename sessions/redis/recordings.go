@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"parley/costs"
@@ -98,9 +99,7 @@ func (s *Store) keepsFrame(ctx context.Context, name string) (bool, error) {
 	if s.frames.has(name) {
 		return true, nil
 	}
-	a, err := s.look(ctx, "framed", struct {
-		Name string `json:"name"`
-	}{name})
+	a, err := s.look(ctx, get("HEXISTS", s.key("frames"), name))
 	if err != nil {
 		return false, fmt.Errorf("look for the frame of a request: %w", err)
 	}
@@ -113,14 +112,11 @@ func (s *Store) keepsFrame(ctx context.Context, name string) (bool, error) {
 // Asked implements [sessions.Recordings].
 func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
 	for after := 0; ; after += pageRows {
-		a, err := s.look(ctx, "asked", struct {
-			Session sessionkeys.SessionID `json:"session"`
-			After   int                   `json:"after"`
-			Limit   int                   `json:"limit"`
-		}{id, after, pageRows})
+		a, err := s.look(ctx, get("LRANGE", s.key("asked:"+string(id)), strconv.Itoa(after), strconv.Itoa(after+pageRows-1)))
 		if err != nil {
 			return fmt.Errorf("read what session %s asked: %w", id, err)
 		}
+		a = a.list(0)
 		for i := range a {
 			var t attempt
 			if err := json.Unmarshal([]byte(a.text(i)), &t); err != nil {
@@ -141,9 +137,10 @@ func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(
 
 // Frame implements [sessions.Recordings].
 func (s *Store) Frame(ctx context.Context, name string) ([]byte, error) {
-	a, err := s.look(ctx, "frame", struct {
-		Name string `json:"name"`
-	}{name})
+	a, err := s.look(ctx, get("HGET", s.key("frames"), name))
+	if err == nil && a.at(0) == nil {
+		err = sessions.ErrNotFound
+	}
 	var body []byte
 	if err == nil {
 		body, err = base64.StdEncoding.DecodeString(a.text(0))

@@ -3,22 +3,14 @@ package redis
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"parley/sessions"
 
 	goredis "github.com/redis/go-redis/v9"
 )
-
-// mustJSON is of what cannot fail to encode: texts and numbers.
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
 
 // replayed counts what was done again.
 type replayed struct{ applied, void int }
@@ -168,21 +160,15 @@ func (s *Store) bookAgain(ctx context.Context, c spent, mode string) error {
 
 // passed notes that there is nothing to do for a fact.
 func (s *Store) passed(ctx context.Context, c *goredis.Client, number uint64) error {
-	if _, err := s.call(ctx, c, run{script: "pass", request: []byte("{}"), fact: number}, s.eraFor(c)); err != nil {
+	p := &plan{s: s, r: s.reading(ctx), again: c == s.plain}
+	a, err := s.evaluate(ctx, c, p.request(number))
+	if err == nil && a.text(0) == "era" {
+		err = errEra
+	}
+	if err != nil {
 		return fmt.Errorf("pass fact %d over: %w", number, err)
 	}
 	return nil
-}
-
-// isPassed reports whether the database is done with a fact.
-func (s *Store) isPassed(ctx context.Context, c *goredis.Client, number uint64) (bool, error) {
-	a, err := s.call(ctx, c, run{script: "passed", request: mustJSON(struct {
-		Fact uint64 `json:"fact"`
-	}{number})}, s.eraFor(c))
-	if err != nil {
-		return false, fmt.Errorf("look whether fact %d was applied: %w", number, err)
-	}
-	return a.yes(0), nil
 }
 
 // eraFor is the era that calls of a client are for; empty: any, for who takes over.
@@ -191,6 +177,32 @@ func (s *Store) eraFor(c *goredis.Client) string {
 		return ""
 	}
 	return *s.era.Load()
+}
+
+// pass notes that there is nothing to do for a fact, after a failover once the
+// database is ready again.
+func (s *Store) pass(ctx context.Context, number uint64) error {
+	for {
+		err := s.passed(ctx, s.client, number)
+		if !errors.Is(err, errEra) {
+			return err
+		}
+		if err := s.reconcile(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// isApplied reports whether the database is done with a fact.
+func (s *Store) isApplied(ctx context.Context, c *goredis.Client, era string, number uint64) (bool, error) {
+	_, a, err := s.reads(ctx, c, era, []read{
+		get("HGET", s.key("meta"), metaFacts), get("ZSCORE", s.key("facts"), strconv.FormatUint(number, 10)),
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for fact %d: %w", number, err)
+	}
+	mark, err := a.int(0)
+	return number <= uint64(max(mark, 0)) || a.at(1) != nil, err
 }
 
 // tail calls do for the facts behind mark, up to end.

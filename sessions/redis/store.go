@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,7 +34,6 @@ type Store struct {
 	rules.Operations
 
 	era    atomic.Pointer[string] // of the database as this store knows it
-	gen    atomic.Pointer[string] // of the log, as it was read last
 	known  known
 	settle chan struct{} // held by who looks what became of the server
 	lanes  lanes         // for facts
@@ -66,7 +64,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	}
 	s := &Store{
 		me: rand.Text(), prefix: cmp.Or(o.Prefix, defaultPrefix), log: o.Log, now: o.Now, facts: o.Facts,
-		settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
+		scripts: newScripts(), settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -75,10 +73,6 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		s.now = time.Now
 	}
 	s.Operations = rules.Operations{Driver: database{s}}
-	s.gen.Store(new("0"))
-	if s.scripts, err = loadScripts(); err != nil {
-		return nil, err
-	}
 	if s.client, err = o.dial(s.greet); err != nil {
 		return nil, err
 	}
@@ -109,60 +103,11 @@ func (s *Store) Close() error {
 // key is one of the store's keys that is made of plain words.
 func (s *Store) key(name string) string { return s.prefix + name }
 
-// look runs a script that only reads.
-func (s *Store) look(ctx context.Context, script string, request any) (answer, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", request, err)
-	}
-	return s.run(ctx, run{script: script, request: body})
-}
-
-// run is a call of a script.
-type run struct {
-	script  string
-	request []byte
-	fact    uint64 // its number; 0: it is none
-}
-
-// run calls a script, after a failover once the database is ready again.
-func (s *Store) run(ctx context.Context, r run) (answer, error) {
-	for {
-		a, err := s.call(ctx, s.client, r, *s.era.Load())
-		if !errors.Is(err, errEra) {
-			return a, err
-		}
-		if err := s.reconcile(ctx); err != nil {
-			return nil, err
-		}
-	}
-}
-
 // How changes are committed.
 const (
 	live   = "live"
 	replay = "replay" // they are a fact that held
 )
-
-func (s *Store) call(ctx context.Context, c *goredis.Client, r run, era string) (answer, error) {
-	script := s.scripts[r.script]
-	if script == nil {
-		return nil, fmt.Errorf("there is no script %s", r.script)
-	}
-	fact := ""
-	if r.fact > 0 {
-		fact = fmt.Sprint(r.fact)
-	}
-	got, err := script.Run(ctx, c, []string{s.prefix}, r.request, era, fact).Slice()
-	if err != nil {
-		return nil, explain(err)
-	}
-	a := answer(got)
-	if kind := a.text(0); kind != "ok" {
-		return nil, refusal(kind, a.text(1))
-	}
-	return a.list(2), nil
-}
 
 // explain gives errors of the client their kind.
 func explain(err error) error {

@@ -1,8 +1,11 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"parley/costs"
@@ -18,10 +21,7 @@ func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Am
 	if n <= 0 {
 		return nil, nil
 	}
-	a, err := s.look(ctx, "dearest", struct {
-		Day   string `json:"day"`
-		Limit int    `json:"limit"`
-	}{costs.Day.Name(at), n})
+	a, err := s.look(ctx, get("ZRANGE", s.key("dearest:"+costs.Day.Name(at)), "+", "-", "BYLEX", "REV", "LIMIT", "0", strconv.Itoa(n)))
 	for _, m := range a.texts(0) {
 		var spent costs.Amount
 		if spent, err = readAmount(m[:min(amountWidth, len(m))]); err != nil {
@@ -37,21 +37,53 @@ func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Am
 
 // Active implements [sessions.Survey].
 func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Activity, err error) {
-	a, err := s.look(ctx, "active", struct {
-		Since int64 `json:"since"`
-	}{micros(since)})
-	for i := range a {
-		r := a.list(i)
-		var n int64
-		if n, err = r.int(2); err != nil {
-			break
+	where, err := s.origins(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count active sessions: %w", err)
+	}
+	reads := make([]read, len(where))
+	for i, o := range where {
+		reads[i] = get("ZCOUNT", s.activeKey(o), strconv.FormatInt(micros(since), 10), "+inf")
+	}
+	a, err := s.look(ctx, reads...)
+	for i, o := range where {
+		n, bad := a.int(i)
+		err = cmp.Or(err, bad)
+		if n > 0 {
+			as = append(as, sessions.Activity{Channel: o.channel, Kind: o.kind, Sessions: int(n)})
 		}
-		as = append(as, sessions.Activity{Channel: r.text(0), Kind: sessionkeys.Kind(r.text(1)), Sessions: int(n)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("count active sessions: %w", err)
 	}
 	return as, nil
+}
+
+// origin is an instance and a kind of its chats.
+type origin struct {
+	channel string
+	kind    sessionkeys.Kind
+}
+
+// activeKey is the root sessions that had turns from there, by their last one. They
+// are never taken out.
+func (s *Store) activeKey(o origin) string { return s.key("active:" + id(o.channel, string(o.kind))) }
+
+// origins are all where turns came from. None ever ends.
+func (s *Store) origins(ctx context.Context) ([]origin, error) {
+	a, err := s.look(ctx, get("SMEMBERS", s.key("active")))
+	if err != nil {
+		return nil, err
+	}
+	var all []origin
+	for _, name := range a.texts(0) {
+		var where [2]string
+		if err := json.Unmarshal([]byte(name), &where); err != nil {
+			return nil, fmt.Errorf("where turns came from: %w", err)
+		}
+		all = append(all, origin{where[0], sessionkeys.Kind(where[1])})
+	}
+	return all, nil
 }
 
 // Queues implements [sessions.Survey].
@@ -64,9 +96,12 @@ func (s *Store) Queues(ctx context.Context, limit int) ([]sessions.Queue, int, e
 }
 
 func (s *Store) queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
-	a, err := s.look(ctx, "queues", struct {
-		Limit int `json:"limit"`
-	}{limit})
+	reads := []read{get("ZCARD", s.key("queued"))}
+	if limit > 0 {
+		reads = append(reads, get("ZRANGE", s.key("queued"), "0", strconv.Itoa(limit-1)).
+			each(get("HMGET", s.key("box:"), "key", "touched", "read").at(2)))
+	}
+	a, err := s.look(ctx, reads...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -74,21 +109,15 @@ func (s *Store) queues(ctx context.Context, limit int) (qs []sessions.Queue, tot
 	if err != nil {
 		return nil, 0, fmt.Errorf("how many: %w", err)
 	}
-	for i := range a.list(1) {
-		r := a.list(1).list(i)
-		q := sessions.Queue{Token: r.text(0)}
-		k, err := sessionkeys.Parse(r.text(1))
-		if err == nil {
-			var touched, read int64
-			if touched, err = r.int(2); err == nil {
-				read, err = r.int(3)
-			}
-			q.Address, q.Touched, q.Read = k.Address(), uint64(touched), uint64(read)
+	err = a.list(1).under(func(token string, found answer) error {
+		b := found.list(0)
+		k, err := sessionkeys.Parse(b.text(0))
+		v := reader{row: row{"touched": b.text(1), "read": b.text(2)}}
+		qs = append(qs, sessions.Queue{Token: token, Address: k.Address(), Touched: uint64(v.int("touched")), Read: uint64(v.int("read"))})
+		if err = cmp.Or(err, v.err); err != nil {
+			return fmt.Errorf("mailbox %s: %w", token, err)
 		}
-		if err != nil {
-			return nil, 0, fmt.Errorf("mailbox %s: %w", q.Token, err)
-		}
-		qs = append(qs, q)
-	}
-	return qs, int(n), nil
+		return nil
+	})
+	return qs, int(n), err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -214,32 +215,77 @@ func (s *Store) takeOver(ctx context.Context, me string, t timeline) (err error)
 // locked sets fields of the database's own row if the lock is still ours, and
 // holds the lock for longer.
 func (s *Store) locked(ctx context.Context, me string, fields ...string) error {
-	a, err := s.call(ctx, s.plain, run{script: "locked", request: mustJSON(struct {
-		Me     string   `json:"me"`
-		For    int64    `json:"for"`
-		Fields []string `json:"fields"`
-	}{me, lockFor.Milliseconds(), list(fields)})}, "")
+	p := s.held(ctx, me)
+	p.do("PEXPIRE", s.key("takeover"), strconv.FormatInt(lockFor.Milliseconds(), 10))
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == metaOutbox { // it never goes back, also when a take-over is begun again
+			p.step("s", fields[i], fields[i+1])
+			continue
+		}
+		p.do("HSET", s.key("meta"), fields[i], fields[i+1])
+	}
+	err := p.commit(s.plain)
+	if errors.Is(err, errChanged) {
+		err = errLock
+	}
 	if err != nil {
 		return fmt.Errorf("hold the database: %w", err)
-	}
-	if !a.yes(0) {
-		return errLock
 	}
 	return nil
 }
 
+// held is a plan that is carried out while the lock is ours, whatever the era.
+func (s *Store) held(ctx context.Context, me string) *plan {
+	r := s.reading(ctx)
+	r.client, r.era, r.look = s.plain, "", true
+	p := &plan{s: s, r: r, again: true}
+	p.step("k", me, "GET", s.key("takeover"))
+	return p
+}
+
 // evict ends all fences: nobody knows which of them were given.
 func (s *Store) evict(ctx context.Context, me string) error {
-	for {
-		if err := s.locked(ctx, me); err != nil {
+	owners, err := s.plain.SMembers(ctx, s.key("owners")).Result()
+	if err != nil {
+		return fmt.Errorf("list who owns mailboxes: %w", explain(err))
+	}
+	for _, owner := range owners {
+		k, err := workerNamed(owner)
+		if err != nil {
 			return err
 		}
-		a, err := s.call(ctx, s.plain, run{script: "evict", request: []byte(`{"limit":200}`)}, "")
-		if err != nil {
-			return fmt.Errorf("end the fences of before: %w", err)
-		}
-		if a.text(0) == "0" {
-			return nil
+		for more := true; more; {
+			if more, err = s.evictFrom(ctx, me, sessions.Worker(k.(rules.WorkerKey))); err != nil { //nolint:forcetypeassert // as named
+				return fmt.Errorf("end the fences of worker %s: %w", owner, err)
+			}
 		}
 	}
+	return nil
+}
+
+// evictFrom ends fences of a worker, and reports whether there may be more.
+func (s *Store) evictFrom(ctx context.Context, me string, w sessions.Worker) (more bool, err error) {
+	if err := s.locked(ctx, me); err != nil {
+		return false, err
+	}
+	p := s.held(ctx, me)
+	tx := &rules.Tx{Reader: p.r}
+	n, err := rules.Evict(tx, w, page)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	c, err := s.changes(p.r, &tx.Set)
+	if err != nil {
+		return false, err
+	}
+	p.expectRead(sessions.Fence{}, c)
+	if err := p.write(c); err != nil {
+		return false, err
+	}
+	if err := p.commit(s.plain); errors.Is(err, errChanged) {
+		return true, nil // the lock is looked at next
+	} else if err != nil {
+		return false, err
+	}
+	return n == page, nil
 }

@@ -20,30 +20,39 @@ func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.
 }
 
 func (s *Store) tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
-	a, err := s.look(ctx, "tree", struct {
-		Session sessionkeys.SessionID `json:"session"`
-	}{id})
+	rows := func(id string) []read { return []read{get("HGETALL", s.key("sess:"+id)).at(2)} }
+	a, err := s.look(ctx, s.below(string(id), sessionkeys.MaxDepth, rows)...)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := sessionsOf(a)
+	var tree []sessions.Session
+	err = eachBelow(string(id), a, func(_ string, found answer) error {
+		one, err := sessionOf(found.row(0))
+		tree = append(tree, one)
+		return err
+	})
 	slices.SortStableFunc(tree, func(a, b sessions.Session) int {
 		return cmp.Or(cmp.Compare(a.Depth, b.Depth), a.CreatedAt.Compare(b.CreatedAt))
 	})
 	return tree, err
 }
 
-// sessionsOf are all elements of an answer.
-func sessionsOf(a answer) ([]sessions.Session, error) {
-	var ss []sessions.Session
-	for i := range a {
-		row, err := sessionOf(a.row(i))
-		if err != nil {
-			return nil, err
-		}
-		ss = append(ss, row)
+// below reads a session, or without an id each name, and all below it to so many
+// levels: what reads says of each, and its children.
+func (s *Store) below(id string, levels int, reads func(id string) []read) []read {
+	kids := get("LRANGE", s.key("kids:"+id), "0", "-1").at(2)
+	if levels > 0 {
+		kids = kids.each(s.below("", levels-1, reads)...)
 	}
-	return ss, nil
+	return append(reads(id), kids)
+}
+
+// eachBelow calls f for each session that below has read, parents first.
+func eachBelow(id string, a answer, f func(id string, found answer) error) error {
+	if err := f(id, a); err != nil || len(a) == 0 {
+		return err
+	}
+	return a.list(len(a) - 1).under(func(kid string, found answer) error { return eachBelow(kid, found, f) })
 }
 
 // sessionOf is a session as it is stored; no row is ErrNotFound.

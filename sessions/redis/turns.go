@@ -8,14 +8,9 @@ import (
 	"parley/sessions"
 )
 
-// one is the request of a script that looks one row up.
-type one struct {
-	ID string `json:"id"`
-}
-
 // Session implements [sessions.Turns].
 func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (found sessions.Session, err error) {
-	a, err := s.look(ctx, "session", one{string(id)})
+	a, err := s.look(ctx, get("HGETALL", s.key("sess:"+string(id))))
 	if err == nil {
 		found, err = sessionOf(a.row(0))
 	}

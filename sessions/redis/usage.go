@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,14 +130,11 @@ func (s *Store) lastBooked(ctx context.Context) (int64, error) {
 // booked up to number last.
 func (s *Store) eachUsed(ctx context.Context, from, to string, last int64, f func(used, place) error) error {
 	for {
-		a, err := s.look(ctx, "used", struct {
-			From  string `json:"from"`
-			To    string `json:"to"`
-			Limit int    `json:"limit"`
-		}{from, to, usedRows})
+		a, err := s.look(ctx, get("ZRANGE", s.key("used"), from, to, "BYLEX", "LIMIT", "0", strconv.Itoa(usedRows)))
 		if err != nil {
 			return err
 		}
+		a = a.list(0)
 		for i := range a {
 			if err := useMember(a.text(i), last, f); err != nil {
 				return err
@@ -152,7 +150,7 @@ func (s *Store) eachUsed(ctx context.Context, from, to string, last int64, f fun
 // orderWidth is how long an order is.
 const orderWidth = 20
 
-// useMember reads one that charge.lua made: order, number, columns.
+// useMember reads one that the commit script made: order, number, columns.
 func useMember(m string, last int64, f func(used, place) error) error {
 	if len(m) < orderWidth {
 		return fmt.Errorf("%q is no entry", m)

@@ -167,3 +167,24 @@ func handOver(tx *Tx, m Mailbox) error {
 	tx.put(m)
 	return nil
 }
+
+// Evict hands up to limit mailboxes that w owns over, whatever its lease says, and
+// returns how many. It is for a driver whose database may have forgotten which fences
+// were given: none of them holds then.
+func Evict(tx *Tx, w sessions.Worker, limit int) (int, error) {
+	tx.Set.Forgettable = true
+	keys, err := list[MailboxKey](tx, OwnedMailboxes{Owner: w}, limit)
+	if err != nil {
+		return 0, err
+	}
+	owned, err := mailboxes(tx, nil, keys)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range owned {
+		if err := handOver(tx, m); err != nil {
+			return 0, err
+		}
+	}
+	return len(owned), nil
+}

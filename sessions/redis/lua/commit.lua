@@ -12,6 +12,7 @@
 --   m key member             the set has no such member
 --   h key field              the hash has such a field, or the answer is 'frame'
 --   o key epoch nonce        the mailbox has this owner
+--   k value command…         what the command returns, one text or number
 --   l n command… member…     a list, as the command of n words returns it
 -- Steps that reckon, and may be refused:
 --   S session own subtree held unpriced at
@@ -23,7 +24,7 @@
 --   n position command…      with that number at a position
 --   e key set member         the set loses the member when the key is gone
 --   u session at             the session changed
---   s seq                    the highest sequence is at least this
+--   s field number           the number in meta is at least this
 --   g token                  a fence was given; its base is answered
 --   d token                  the fact was one of this mailbox
 --   B id session turn at price entry order columns
@@ -99,6 +100,7 @@ local look = {
     local row = call('HMGET', key, 'epoch', 'owner_nonce')
     return row[1] == epoch and row[2] == nonce
   end,
+  k = function(value, ...) return tostring(call(...)) == value end,
   l = function(n, ...)
     local all = { ... }
     n = tonumber(n)
@@ -202,7 +204,7 @@ local write = {
   end,
   u = function(from) changed(ARGV[from], ARGV[from + 1]) end,
   s = function(from)
-    if tonumber(ARGV[from]) > tonumber(call('HGET', META, 'highest') or 0) then call('HSET', META, 'highest', ARGV[from]) end
+    if tonumber(ARGV[from + 1]) > tonumber(call('HGET', META, ARGV[from]) or 0) then call('HSET', META, ARGV[from], ARGV[from + 1]) end
   end,
   g = function(from)
     local key = P .. 'box:' .. ARGV[from]

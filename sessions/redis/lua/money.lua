@@ -43,17 +43,6 @@ do
     return sign .. string.format('%.0f%010.0f', high, low)
   end
 
-  -- negative is the amount with the other sign.
-  function money.negative(text)
-    if string.byte(text) == 45 then
-      return string.sub(text, 2)
-    end
-    if text == '0' then
-      return text
-    end
-    return '-' .. text
-  end
-
   -- less says whether a is less than b.
   function money.less(a, b)
     local ah, al = split(a)

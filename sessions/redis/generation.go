@@ -1,0 +1,135 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"parley/sessions/rules"
+)
+
+// Generation implements [sessions.Dispatch].
+func (s *Store) Generation(ctx context.Context) (name string, highest uint64, err error) {
+	a, err := s.look(ctx, get("HMGET", s.key("meta"), "generation", "highest"))
+	var n int64
+	if err == nil {
+		n, err = a.list(0).int(1)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("read the generation: %w", err)
+	}
+	return a.list(0).text(0), uint64(n), nil
+}
+
+// StartGeneration implements [sessions.Dispatch].
+func (s *Store) StartGeneration(ctx context.Context, name string) (lost int, err error) {
+	if name == "" {
+		return 0, errors.New("start a generation: it has no name")
+	}
+	err = retried(ctx, func() (err error) {
+		lost, err = s.startGeneration(ctx, name)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("start generation %s: %w", name, err)
+	}
+	return lost, nil
+}
+
+// startGeneration returns how many mailboxes were owed messages once the generation
+// has begun; until then it begins it, and returns errChanged.
+func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err error) {
+	r := s.reading(ctx)
+	a, err := r.read(get("HMGET", s.key("meta"), "generation", "lost"))
+	if err != nil {
+		return 0, err
+	}
+	if a.list(0).text(0) == name {
+		n, err := a.list(0).int(1)
+		return int(n), err
+	}
+	p, c := &plan{s: s, r: r}, &changes{Generation: name}
+	if err := p.write(c); err != nil {
+		return 0, err
+	}
+	if s.facts == nil {
+		return 0, cmp.Or(p.commit(s.client), errChanged)
+	}
+	era, err := number(r.era)
+	if err != nil {
+		return 0, fmt.Errorf("read the database's era: %w", err)
+	}
+	answer, err := s.publish(ctx, &publication{id: rand.Text(), fact: fact{Set: c, In: era}, request: p.request})
+	if err != nil {
+		return 0, err
+	}
+	return 0, cmp.Or(database{s}.concluded(r, p, answer), errChanged)
+}
+
+// startGeneration adds what begins another log: the number of the generation, by
+// which mailboxes know that their sequences count for nothing, and their moves
+// between the sets in which they stood because of them. A generation that has begun
+// adds nothing.
+func (p *plan) startGeneration(name string) error {
+	s, r := p.s, p.r
+	a, err := r.read(get("HMGET", s.key("meta"), "generation", "gen"),
+		get("ZRANGE", s.key("queued"), "0", "-1").each(s.boxReads("")...),
+		get("ZRANGE", s.key("controls"), "0", "-1").each(get("HGETALL", s.key("control:")).at(2)))
+	if err != nil || a.list(0).text(0) == name {
+		return err
+	}
+	r.gen = r.log
+	gen, err := number(r.gen)
+	if err != nil {
+		return fmt.Errorf("number of the generation: %w", err)
+	}
+	next := strconv.FormatInt(gen+1, 10)
+	err = a.list(1).under(func(token string, found answer) error { return p.forgetWaiting(token, found, next) })
+	if err != nil {
+		return err
+	}
+	err = a.list(2).under(func(control string, found answer) error {
+		f, key := found.row(0), s.hashOf(rules.ControlKey(control))
+		p.step("v", key, f["v"])
+		p.hset(key, f, row{"through": "0"}, changedRow{From: f["v"]}.next())
+		return nil
+	})
+	queued := strconv.Itoa(len(a.list(1).list(0)))
+	p.step("k", queued, "ZCARD", s.key("queued"))
+	p.step("k", strconv.Itoa(len(a.list(2).list(0))), "ZCARD", s.key("controls"))
+	p.do("HSET", s.key("meta"), "generation", name, "gen", next, "lost", queued, "highest", "0")
+	return err
+}
+
+// forgetWaiting moves a mailbox whose messages count for nothing any more. Its row
+// stays: whoever reads it sees that it is of an older log.
+func (p *plan) forgetWaiting(token string, found answer, next string) error {
+	f := found.row(0)
+	was, err := decode("mailbox", f)
+	if err != nil {
+		return err
+	}
+	is, err := decode("mailbox", inLog(f, next))
+	if err != nil {
+		return err
+	}
+	p.step("v", p.s.hashOf(rules.MailboxKey(token)), f["v"])
+	p.index(token, p.s.boxIndexes(was.(rules.Mailbox)), p.s.boxIndexes(is.(rules.Mailbox))) //nolint:forcetypeassert // as it was decoded
+	return nil
+}
+
+// earlierGeneration is the fact of a generation as it was written by the version
+// before: the request of a script.
+func earlierGeneration(request json.RawMessage) (*changes, error) {
+	var r struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal(request, &r); err != nil || r.Name == "" {
+		return nil, fmt.Errorf("the fact of a generation has no name: %q", request)
+	}
+	return &changes{Generation: r.Name}, nil
+}

@@ -1,1 +1,0 @@
-return call('LRANGE', P .. 'asked:' .. R.session, R.after, R.after + R.limit - 1)

@@ -1,2 +1,0 @@
--- uses: outbox
-return outbox.answer(R.id)

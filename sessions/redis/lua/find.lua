@@ -1,1 +1,0 @@
-return { call('ZRANGE', P .. 'ids', '[' .. R.prefix, '+', 'BYLEX', 'LIMIT', 0, R.limit) }

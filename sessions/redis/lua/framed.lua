@@ -1,1 +1,0 @@
-return { call('HEXISTS', P .. 'frames', R.name) }

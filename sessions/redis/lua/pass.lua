@@ -1,1 +1,0 @@
--- A fact that there is nothing to do for.

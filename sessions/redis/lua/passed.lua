@@ -1,4 +1,0 @@
-FACT = R.fact
-local done = isApplied()
-FACT = nil
-return { done and 1 or 0 }

@@ -1,1 +1,0 @@
-call('HSET', P .. 'meta', 'probe', R.at)

@@ -1,1 +1,0 @@
-return { call('HGETALL', P .. 'sess:' .. R.id) }

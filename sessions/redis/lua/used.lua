@@ -1,1 +1,0 @@
-return call('ZRANGE', P .. 'used', R.from, R.to, 'BYLEX', 'LIMIT', 0, R.limit)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // Backlog implements [sessions.Queries].
@@ -29,7 +30,7 @@ func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 func backlogOf(a answer) (b sessions.Backlog, err error) {
 	err = a.list(0).under(func(_ string, found answer) error {
 		b.Running++
-		if found.list(0).below().text(0) == string(sessions.Parked) {
+		if rules.IsParked(sessions.TurnState(found.list(0).below().text(0))) {
 			b.Parked++
 		}
 		return nil

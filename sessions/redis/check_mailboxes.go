@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"parley/sessions"
 	"parley/sessions/rules"
 )
 
@@ -73,5 +72,5 @@ func (r *reading) opened(m rules.Mailbox) bool {
 		return false
 	}
 	t, there := st.row.(rules.Turn)
-	return there && t.State != sessions.Done && t.Token == m.Token
+	return there && t.IsOpenOf(m.Token)
 }

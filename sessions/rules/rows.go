@@ -94,6 +94,12 @@ type Turn struct {
 // Key implements Row.
 func (t Turn) Key() Key { return TurnKey(t.ID) }
 
+// IsOpenOf reports whether it can be the open turn of a mailbox.
+func (t Turn) IsOpenOf(token string) bool { return t.State != sessions.Done && t.Token == token }
+
+// IsParked reports whether a turn waits for a person.
+func IsParked(s sessions.TurnState) bool { return s == sessions.Parked }
+
 // OpenNested reports whether [NestedTurns] names the turn.
 func (t Turn) OpenNested() bool { return t.Nested && t.State != sessions.Done }
 

@@ -38,9 +38,12 @@ type Totals struct {
 	Deleted int `json:"deleted"`
 	// StrayEdits counts edits of messages that nobody has: people see nothing.
 	StrayEdits int `json:"stray_edits"`
-	Calls      int `json:"calls"`
-	Refused    int `json:"refused"`
-	Faults     int `json:"faults"`
+	// StrayReactions counts reactions that change nothing that people see: to what
+	// nobody has, or taken away where none is.
+	StrayReactions int `json:"stray_reactions"`
+	Calls          int `json:"calls"`
+	Refused        int `json:"refused"`
+	Faults         int `json:"faults"`
 	// Unconfirmed counts calls that were applied although the caller got no
 	// usable answer.
 	Unconfirmed int `json:"unconfirmed"`

@@ -27,10 +27,11 @@ type msgKey struct {
 }
 
 type stored struct {
-	text    string
-	own     *MessageEntry // of an account's message
-	latest  int64         // timestamp of the newest version
-	deleted bool
+	text      string
+	own       *MessageEntry     // of an account's message
+	reactions map[string]string // by who has them, an ACI
+	latest    int64             // timestamp of the newest version
+	deleted   bool
 }
 
 func (c *conversation) add(k msgKey, m *stored) {

@@ -48,8 +48,35 @@ func sendReaction(s *Server, c *call) (any, *rpcError) {
 		kind = "reaction_removed"
 	}
 	return s.gesture(c, func(t target, _ int64) {
+		if !t.react(msgKey{author.ACI, at}, c.account.ACI, emoji, c.args.flag("remove")) {
+			s.books.totals.StrayReactions++
+			return
+		}
 		s.sign(c.account, c.process.n, SignEntry{Kind: kind, Chat: t.name(), Author: nameOf(author), Target: at, Text: emoji})
 	})
+}
+
+// react gives a message the one reaction that who has of it, or takes it away; false
+// when people see no change: they do not have the message, as of another author, or who
+// takes away what is not there. So DataMessageProcessor of Signal-Android.
+func (t target) react(k msgKey, who, emoji string, remove bool) bool {
+	if t.place.chat == nil {
+		return false
+	}
+	m := t.place.chat.find(k)
+	if m == nil || m.deleted {
+		return false
+	}
+	was, has := m.reactions[who]
+	if remove {
+		delete(m.reactions, who)
+		return has
+	}
+	if m.reactions == nil {
+		m.reactions = map[string]string{}
+	}
+	m.reactions[who] = emoji
+	return was != emoji
 }
 
 func sendTyping(s *Server, c *call) (any, *rpcError) {

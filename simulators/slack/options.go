@@ -90,6 +90,8 @@ type Options struct {
 	Keep int
 	// History bounds the messages remembered per conversation; zero: 10 000.
 	History int
+	// Emoji are those of the workspace's own, by name.
+	Emoji []string
 	// RateLimits switches on Slack's limits: a message per second and channel,
 	// and each method's tier.
 	RateLimits bool

@@ -14,41 +14,6 @@ func (s *Server) signal(e SignalEntry) {
 	s.books.Touch()
 }
 
-func (s *Server) addReaction(c *call) (any, *refusal)    { return s.reaction(c, false) }
-func (s *Server) removeReaction(c *call) (any, *refusal) { return s.reaction(c, true) }
-
-func (s *Server) reaction(c *call, remove bool) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c, false)
-	if refused != nil {
-		return nil, refused
-	}
-	name := strings.Trim(c.args["name"], ":")
-	st := r.messages[c.args["timestamp"]]
-	switch {
-	case st == nil:
-		return nil, refuse("message_not_found")
-	case name == "":
-		return nil, refuse("invalid_name")
-	case !s.present(r, c.app):
-		return nil, refuse("not_in_channel")
-	}
-	kind, code := "reaction", "already_reacted"
-	if remove {
-		kind, code = "unreaction", "no_reaction"
-	}
-	if !st.react(name, c.app.UserID, remove) {
-		return nil, refuse(code)
-	}
-	c.ts = st.message.TS
-	s.signal(SignalEntry{
-		App: c.app.Name, Kind: kind, Channel: r.channel.ID, ThreadTS: st.message.ThreadTS, TS: st.message.TS, Text: name, Process: c.process,
-	})
-	s.reacted(r, st, c.app.UserID, name, remove)
-	return nil, nil
-}
-
 func (s *Server) setStatus(c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,8 @@ type wireFullChat struct {
 	AccentColorID     int             `json:"accent_color_id"`
 	MaxReactionCount  int             `json:"max_reaction_count"`
 	AcceptedGiftTypes map[string]bool `json:"accepted_gift_types"`
+	// AvailableReactions is left out where all are allowed.
+	AvailableReactions *[]wireReaction `json:"available_reactions,omitempty"`
 }
 
 func (s *Server) getChat(_ context.Context, c *call) (any, *refusal) {
@@ -20,7 +22,15 @@ func (s *Server) getChat(_ context.Context, c *call) (any, *refusal) {
 	for _, k := range []string{"unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription"} {
 		gifts[k] = false
 	}
-	return wireFullChat{wireChat: r.wire, MaxReactionCount: 11, AcceptedGiftTypes: gifts}, nil
+	full := wireFullChat{wireChat: r.wire, MaxReactionCount: 11, AcceptedGiftTypes: gifts}
+	if r.reactions != nil {
+		all := []wireReaction{}
+		for _, e := range r.reactions {
+			all = append(all, wireReaction{Type: "emoji", Emoji: e})
+		}
+		full.AvailableReactions = &all
+	}
+	return full, nil
 }
 
 func (s *Server) getChatMember(_ context.Context, c *call) (any, *refusal) {

@@ -10,6 +10,7 @@ type room struct {
 	topics    map[int64]*topic
 	standing  map[int64]string // bot id to status; absent: member
 	histories map[int64]*history
+	reactions []string // that its admins allow; nil: all
 }
 
 type topic struct {
@@ -28,9 +29,10 @@ type history struct {
 }
 
 type stored struct {
-	message *wireMessage // replaced, never changed: an update may hold it
-	author  int64        // bot id, 0 for people
-	entry   *MessageEntry
+	message   *wireMessage // replaced, never changed: an update may hold it
+	author    int64        // bot id, 0 for people
+	entry     *MessageEntry
+	reactions map[int64]string // of bots, by their id
 }
 
 func (h *history) add(m *wireMessage, author int64, e *MessageEntry) {
@@ -131,8 +133,7 @@ func (s *Server) audience(r *room, m *wireMessage, author int64) []*account {
 // addressed is privacy mode: service messages, commands, mentions and replies
 // come through.
 func (a *account) addressed(m *wireMessage) bool {
-	if m.Text == "" && m.Caption == "" && m.Photo == nil && m.Document == nil && m.Voice == nil &&
-		m.Audio == nil && m.Video == nil && m.Sticker == nil {
+	if m.isService() {
 		return true
 	}
 	if m.ReplyTo != nil && m.ReplyTo.From != nil && m.ReplyTo.From.ID == a.bot.ID {

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 )
 
@@ -71,37 +70,6 @@ func (s *Server) sendMessageDraft(_ context.Context, c *call) (any, *refusal) {
 		Bot: c.account.bot.Username, Kind: "draft", ChatID: r.chat.ID, ThreadID: thread,
 		ID: c.args["draft_id"], Text: said.text,
 	}, said.entities)
-	return true, nil
-}
-
-func (s *Server) setMessageReaction(_ context.Context, c *call) (any, *refusal) {
-	var want []wireReaction
-	if raw := c.args["reaction"]; raw != "" {
-		if err := json.Unmarshal([]byte(raw), &want); err != nil {
-			return nil, badRequest("can't parse reaction types JSON object")
-		}
-	}
-	if len(want) > 1 {
-		return nil, badRequest("REACTIONS_TOO_MANY")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c)
-	if refused != nil {
-		return nil, refused
-	}
-	st := s.historyOf(r, c.account.bot.ID).messages[c.args.number("message_id")]
-	if st == nil {
-		return nil, badRequest("message to react not found")
-	}
-	e := SignalEntry{
-		Bot: c.account.bot.Username, Kind: "reaction", ChatID: r.chat.ID,
-		ThreadID: st.message.MessageThreadID, ID: c.args["message_id"],
-	}
-	if len(want) == 1 {
-		e.Text = want[0].Emoji
-	}
-	s.signal(e, nil)
 	return true, nil
 }
 

@@ -1,0 +1,53 @@
+package slack
+
+import (
+	"slices"
+	"strings"
+)
+
+// standardEmoji are some of the emoji that every workspace has, by name. Those of one
+// workspace are in Options.Emoji.
+var standardEmoji = strings.Fields(`+1 -1 eyes white_check_mark heavy_check_mark x warning hourglass hourglass_flowing_sand
+	hammer_and_wrench thinking_face speech_balloon tada heart fire rocket robot_face ok_hand raised_hands wave 100 bulb
+	zap see_no_evil question exclamation`)
+
+// errors as of https://docs.slack.dev/reference/methods/reactions.add and
+// https://docs.slack.dev/reference/methods/reactions.remove, whose rates are those of
+// tier 3 and of tier 2.
+func (s *Server) addReaction(c *call) (any, *refusal)    { return s.reaction(c, false) }
+func (s *Server) removeReaction(c *call) (any, *refusal) { return s.reaction(c, true) }
+
+func (s *Server) reaction(c *call, remove bool) (any, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name, at := strings.Trim(c.args["name"], ":"), c.args["timestamp"]
+	switch {
+	case at == "":
+		return nil, refuse("no_item_specified")
+	case !stampShape.MatchString(at):
+		return nil, refuse("bad_timestamp")
+	case !slices.Contains(standardEmoji, name) && !slices.Contains(s.opts.Emoji, name):
+		return nil, refuse("invalid_name")
+	}
+	r, refused := s.target(c, true)
+	if refused != nil {
+		return nil, refused
+	}
+	st := r.messages[at]
+	if st == nil {
+		return nil, refuse("message_not_found")
+	}
+	kind, code := "reaction", "already_reacted"
+	if remove {
+		kind, code = "unreaction", "no_reaction"
+	}
+	if !st.react(name, c.app.UserID, remove) {
+		return nil, refuse(code)
+	}
+	c.ts = st.message.TS
+	s.signal(SignalEntry{
+		App: c.app.Name, Kind: kind, Channel: r.channel.ID, ThreadTS: st.message.ThreadTS, TS: st.message.TS, Text: name, Process: c.process,
+	})
+	s.reacted(r, st, c.app.UserID, name, remove)
+	return nil, nil
+}

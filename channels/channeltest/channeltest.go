@@ -21,6 +21,7 @@ type Features struct {
 	Files      bool // channels.FileSender; needs a FileRig
 	Forwards   bool // people can pass on what others wrote; needs a ForwardRig
 	Contacts   bool // people can share a contact; needs a ContactRig
+	Reacts     bool // channels.Reactor; needs a ReactRig
 	Proxied    bool // the network is reached over channels.Proxy; needs a ProxyRig
 	Unordered  bool // the network itself brings events in any order
 	// AtMostOnce: the network forgets an event once it has brought it, whether or
@@ -103,6 +104,8 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 	optional(t, f.Forwards, "what is passed on is its author's", open, forwards)
 	optional(t, f.Contacts, "a contact is said in words", open, contacts)
 	optional(t, f.Typing, "typing can be shown", open, typing)
+	optional(t, f.Reacts, "a reaction comes and goes", open, reacts)
+	optional(t, f.Reacts, "a penalty for a reaction is kept", open, reactPenalty)
 	optional(t, f.Finds, "a send whose answer is lost is found", open, finds)
 	optional(t, f.Streams, "an answer grows to its end", open, streams)
 	optional(t, f.Streams, "an answer that begins anew loses nothing of what was said before", open, breaks)
@@ -127,11 +130,12 @@ func optional(t *testing.T, has bool, name string, open func(testing.TB) Rig, te
 		ch := open(t).Open(t)
 		_, editor := ch.(channels.Editor)
 		_, typer := ch.(channels.Typer)
+		_, reactor := ch.(channels.Reactor)
 		_, finder := ch.(channels.Finder)
 		_, streamer := ch.(channels.Streamer)
 		_, fileSender := ch.(channels.FileSender)
 		if map[string]bool{
-			"typing can be shown": typer, "editing to the same content is a success": editor,
+			"typing can be shown": typer, "a reaction comes and goes": reactor, "editing to the same content is a success": editor,
 			"a send whose answer is lost is found": finder, "an answer grows to its end": streamer, "files can be sent": fileSender,
 		}[name] {
 			t.Errorf("%s: offered, but not declared as a feature", ch.Name())

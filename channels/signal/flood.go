@@ -63,3 +63,10 @@ func (f *floods) repeats(r channels.Reply) bool {
 	defer f.mu.Unlock()
 	return r.Repeat || f.ids[r.ID]
 }
+
+// inRow reports whether Signal's last answer was one.
+func (f *floods) inRow() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.row > 0
+}

@@ -86,6 +86,10 @@ type Options struct {
 	// read, once accept took it.
 	ReadReceipts bool
 
+	// Reactions are emoji that are put on the messages of people. Each is a message to
+	// everybody in the chat. Default: none.
+	Reactions channels.Reactions
+
 	SendTimeout time.Duration // for every call, and how long a file may stand still; default 90 s: large groups are slow
 	StartWithin time.Duration // how long the daemon may take to answer at first; default 90 s
 	StopWithin  time.Duration // how long it may take to end; default 10 s
@@ -152,6 +156,7 @@ type Channel struct {
 var (
 	_ channels.Channel    = (*Channel)(nil)
 	_ channels.Typer      = (*Channel)(nil)
+	_ channels.Reactor    = (*Channel)(nil)
 	_ channels.Runner     = (*Channel)(nil)
 	_ channels.Noted      = (*Channel)(nil)
 	_ channels.Fetcher    = (*Channel)(nil)
@@ -171,7 +176,7 @@ func New(o Options) (*Channel, error) {
 		return nil, errors.New("signal: name is required")
 	}
 	fail := func(err error) (*Channel, error) { return nil, fmt.Errorf("signal %s: %w", o.Name, err) }
-	if err := errors.Join(CheckAccount(o.Account), CheckACI(o.ACI), CheckTrust(o.Trust), CheckURL(o.URL)); err != nil {
+	if err := errors.Join(CheckAccount(o.Account), CheckACI(o.ACI), CheckTrust(o.Trust), CheckURL(o.URL), CheckReactions(o.Reactions)); err != nil {
 		return fail(err)
 	}
 	o.ACI = strings.ToLower(o.ACI)

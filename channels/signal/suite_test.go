@@ -57,19 +57,19 @@ func TestSignalIsAChannel(t *testing.T) {
 		open     func(t testing.TB) channeltest.Rig
 	}{
 		"supervised": {
-			channeltest.Features{Typing: true, LostAnswer: true, Files: true},
+			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true},
 			func(t testing.TB) channeltest.Rig { return newRig(t) },
 		},
 		"attached by HTTP": {
-			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
+			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
 			func(t testing.TB) channeltest.Rig { return newAttached(t, "http") },
 		},
 		"attached by TCP": {
-			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
+			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
 			func(t testing.TB) channeltest.Rig { return newAttached(t, "tcp") },
 		},
 		"attached by a socket": {
-			channeltest.Features{Typing: true, LostAnswer: true, Files: true, AtMostOnce: true},
+			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true, AtMostOnce: true},
 			func(t testing.TB) channeltest.Rig { return newAttached(t, "unix") },
 		},
 	} {
@@ -89,7 +89,10 @@ type rig struct {
 	end     func() // of the channel that was opened last
 }
 
-var _ channeltest.FileRig = (*rig)(nil)
+var (
+	_ channeltest.FileRig  = (*rig)(nil)
+	_ channeltest.ReactRig = (*rig)(nil)
+)
 
 func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 	t.Helper()
@@ -156,6 +159,7 @@ func (r *rig) options() signal.Options {
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Look: time.Millisecond, SendTimeout: 30 * time.Second,
 		Keeper: keeper(r.t), Outlive: time.Millisecond,
 		Now: r.Now, Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience, Observer: r.seen,
+		Reactions: channels.Reactions{Working: "👀", Done: "✅"},
 	}
 }
 
@@ -412,7 +416,8 @@ func (a *attachedRig) Callers() []string { return nil }
 
 func (a *attachedRig) options() signal.Options {
 	return signal.Options{
-		Name: "sig", Account: number, ACI: ourACI, URL: a.url, Now: a.Now,
+		Reactions: channels.Reactions{Working: "👀", Done: "✅"},
+		Name:      "sig", Account: number, ACI: ourACI, URL: a.url, Now: a.Now,
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, SendTimeout: 30 * time.Second, Observer: a.seen,
 	}
 }

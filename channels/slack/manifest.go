@@ -22,6 +22,8 @@ type ManifestOptions struct {
 	Mode     Mode
 	Prompts  []string
 	Commands []Command
+	// Reacts: the app puts reactions on messages.
+	Reacts bool
 	// URL is where Slack brings what happens, of mode Events.
 	URL string
 }
@@ -135,7 +137,7 @@ func Manifest(o ManifestOptions) (json.RawMessage, error) {
 		m.Features.Agent = &manifestAgent{o.Description, prompts}
 	}
 	m.Features.Commands = commandsOf(o)
-	m.OAuth.Scopes.Bot, m.Settings.Events.Bot = scopesOf(o.View), eventsOf(o.View)
+	m.OAuth.Scopes.Bot, m.Settings.Events.Bot = scopesOf(o), eventsOf(o.View)
 	m.Settings.SocketMode = o.Mode != Events
 	m.Settings.Interactivity.Enabled = true
 	m.Settings.Events.URL, m.Settings.Interactivity.URL = o.URL, o.URL
@@ -169,12 +171,15 @@ func commandsOf(o ManifestOptions) []manifestCommand {
 }
 
 // scopesOf are the scopes that the adapter uses.
-func scopesOf(v View) []string {
+func scopesOf(o ManifestOptions) []string {
 	scopes := []string{
 		"app_mentions:read", "channels:history", "channels:read", "chat:write", "commands", "files:read", "files:write", "groups:history",
 		"groups:read", "im:history", "im:read", "mpim:history", "mpim:read", "users:read",
 	}
-	if v != NoView {
+	if o.Reacts {
+		scopes = append(scopes, "reactions:write")
+	}
+	if o.View != NoView {
 		scopes = append(scopes, "assistant:write")
 	}
 	return scopes

@@ -80,6 +80,10 @@ type Options struct {
 	// NoStream shows growing answers by edits also where Slack can stream them.
 	NoStream bool
 
+	// Reactions are put on the messages of people, by the names of their emoji; they need
+	// the scope reactions:write. Default: none.
+	Reactions channels.Reactions
+
 	// Proxy says over which proxy Slack is reached, the WebSocket too; nil: directly.
 	Proxy channels.Proxy
 	// HTTPClient gives another transport for requests, without Proxy. Its time-out,
@@ -122,6 +126,7 @@ type Channel struct {
 	threads   threads
 	streams   streams
 	status    status
+	reacting  reacting
 	sessions  agentSessions
 	halves    halves
 	doubts    doubts
@@ -135,6 +140,7 @@ var (
 	_ channels.Streamer   = (*Channel)(nil)
 	_ channels.Typer      = (*Channel)(nil)
 	_ channels.Rester     = (*Channel)(nil)
+	_ channels.Reactor    = (*Channel)(nil)
 	_ channels.Hooked     = (*Channel)(nil)
 	_ channels.Finder     = (*Channel)(nil)
 	_ channels.Fetcher    = (*Channel)(nil)
@@ -150,7 +156,7 @@ func New(o Options) (*Channel, error) {
 		return nil, errors.New("slack: name is required")
 	}
 	o.Mode = cmp.Or(o.Mode, Socket)
-	if err := errors.Join(CheckMode(o.Mode, o.AppToken, o.SigningSecret), CheckBotToken(o.BotToken), CheckAPIURL(o.APIURL), CheckView(o.View)); err != nil {
+	if err := errors.Join(CheckMode(o.Mode, o.AppToken, o.SigningSecret), CheckBotToken(o.BotToken), CheckAPIURL(o.APIURL), CheckView(o.View), CheckReactions(o.Reactions)); err != nil {
 		return nil, fmt.Errorf("slack %s: %w", o.Name, err)
 	}
 	o.View = cmp.Or(o.View, AgentView)

@@ -42,7 +42,7 @@ var (
 )
 
 func TestSlackIsAChannel(t *testing.T) {
-	can := channeltest.Features{Edits: true, Typing: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Proxied: true}
+	can := channeltest.Features{Edits: true, Typing: true, Reacts: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Proxied: true}
 	t.Run("by socket mode", func(t *testing.T) {
 		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newRig(t) })
 	})
@@ -62,6 +62,7 @@ type rig struct {
 
 var (
 	_ channeltest.FileRig    = (*rig)(nil)
+	_ channeltest.ReactRig   = (*rig)(nil)
 	_ channeltest.ForwardRig = (*rig)(nil)
 )
 
@@ -76,7 +77,9 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 			{Name: "other", BotToken: "xoxb-2"},
 		},
 	}
-	installed(t, &o.Apps[0], asked()) // the app that parley's own manifest makes
+	app := asked()
+	app.Reacts = true
+	installed(t, &o.Apps[0], app) // the app that parley's own manifest makes
 	for _, c := range change {
 		c(&o)
 	}
@@ -166,7 +169,7 @@ func (r *rig) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel 
 	o := slack.Options{
 		Name: "sl", BotToken: channels.NewSecret(botToken), AppToken: channels.NewSecret(appToken), SigningSecret: channels.NewSecret(signing), APIURL: r.APIURL(),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, DrainTimeout: 20 * time.Millisecond, AnswerWithin: patience, ShareWithin: patience,
-		Commands: []string{"new", "stop", "status", "help"}, Now: r.Now,
+		Commands: []string{"new", "stop", "status", "help"}, Now: r.Now, Reactions: channels.Reactions{Working: "eyes", Done: "white_check_mark"},
 	}
 	for _, c := range change {
 		c(&o)

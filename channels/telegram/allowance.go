@@ -18,6 +18,7 @@ const (
 	final   class = iota // what was said: it may take all that Telegram allows
 	preview              // an answer that grows
 	sign                 // that the bot is at work
+	mark                 // a reaction to what somebody wrote
 )
 
 // What Telegram allows: core.telegram.org/bots/faq, "My bot is hitting limits". An
@@ -35,12 +36,13 @@ const (
 	directPreviews    = 1500 * time.Millisecond // between two in a direct message
 	groupPreviews     = 3 * time.Second
 	signs             = 3 * time.Second // between two in a chat
+	marksPerMinute    = 20              // in any chat
 	topicActive       = 10 * time.Second
 )
 
 // ofBot is how many calls a class may make in a second in all chats; Telegram
 // refuses the 31st.
-var ofBot = [...]int{final: 25, preview: 20, sign: 15}
+var ofBot = [...]int{final: 25, preview: 20, sign: 15, mark: 10}
 
 // spot is where a call is made: a chat, and in it a topic or 0.
 type spot struct {
@@ -105,6 +107,9 @@ func (a *allowance) take(method string, s spot, k class) (*entry, error) {
 	case sign:
 		l.signed = now
 		return e, nil
+	case mark:
+		l.marks = append(l.marks, e)
+		return e, nil
 	case preview:
 		l.previews = append(l.previews, e)
 		l.topic(s.thread).shown = now
@@ -124,6 +129,7 @@ func (a *allowance) end(s spot, e *entry, left bool) {
 	l := a.chat(s.chat, e.at)
 	l.calls = slices.DeleteFunc(l.calls, func(o *entry) bool { return o == e })
 	l.previews = slices.DeleteFunc(l.previews, func(o *entry) bool { return o == e })
+	l.marks = slices.DeleteFunc(l.marks, func(o *entry) bool { return o == e })
 }
 
 // left is how long it is until a call may be made. The caller holds mu.
@@ -147,6 +153,12 @@ func (a *allowance) left(s spot, k class, now time.Time) time.Duration {
 		return wait
 	}
 	l.forget(now, a.scaled(time.Minute))
+	if k == mark { // which no message waits for
+		if n := len(l.marks) - marksPerMinute; n >= 0 {
+			gap(l.marks[n].at, time.Minute)
+		}
+		return wait
+	}
 	gap(last(l.calls), perSecond)
 	most := perMinute
 	if k == preview {
@@ -199,7 +211,7 @@ func (a *allowance) chat(id int64, now time.Time) *ledger {
 		a.swept = now
 		for other, l := range a.chats {
 			l.forget(now, minute)
-			if other != id && len(l.calls) == 0 && len(l.topics) == 0 && old(l.signed, now, minute) {
+			if other != id && len(l.calls) == 0 && len(l.marks) == 0 && len(l.topics) == 0 && old(l.signed, now, minute) {
 				delete(a.chats, other)
 			}
 		}

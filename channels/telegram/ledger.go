@@ -9,6 +9,7 @@ import (
 type ledger struct {
 	calls    []*entry // messages and edits, oldest first
 	previews []*entry // those of them that are previews
+	marks    []*entry
 	signed   time.Time
 	topics   map[int]*topic
 }
@@ -25,6 +26,7 @@ func (l *ledger) forget(now time.Time, minute time.Duration) {
 	stale := func(e *entry) bool { return old(e.at, now, minute) }
 	l.calls = slices.DeleteFunc(l.calls, stale)
 	l.previews = slices.DeleteFunc(l.previews, stale)
+	l.marks = slices.DeleteFunc(l.marks, stale)
 	for id, t := range l.topics {
 		if old(t.asked, now, minute) {
 			delete(l.topics, id)

@@ -38,7 +38,7 @@ func TestTelegramIsAChannel(t *testing.T) {
 		"by webhook, ten at once": func(t testing.TB) channeltest.Rig { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Proxied: true}, open)
+			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, Reacts: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Proxied: true}, open)
 		})
 	}
 }
@@ -51,6 +51,7 @@ type rig struct {
 
 var (
 	_ channeltest.FileRig    = (*rig)(nil)
+	_ channeltest.ReactRig   = (*rig)(nil)
 	_ channeltest.ForwardRig = (*rig)(nil)
 	_ channeltest.ContactRig = (*rig)(nil)
 )
@@ -113,7 +114,7 @@ func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Ch
 	o := telegram.Options{
 		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
 		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, ConflictPause: 5 * time.Millisecond,
-		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second, Pace: -1, Now: r.Now,
+		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second, Pace: -1, Now: r.Now, Reactions: channels.Reactions{Working: "👀", Done: "👍"},
 	}
 	for _, c := range change {
 		c(&o)

@@ -79,6 +79,9 @@ type Options struct {
 	// Negative: only the waits that Telegram asks for hold.
 	Pace float64
 
+	// Reactions are put on the messages of people. Default: none.
+	Reactions channels.Reactions
+
 	Observer channels.Observer // default channels.Nobody
 	Log      *slog.Logger      // default: no log
 	Now      func() time.Time  // default time.Now
@@ -100,6 +103,7 @@ type Channel struct {
 	waits     receive.Waits
 	allowance *allowance
 	drafts    drafts
+	refusals  refusals
 	receiving atomic.Bool
 }
 
@@ -109,6 +113,7 @@ var (
 	_ channels.Streamer   = (*Channel)(nil)
 	_ channels.Pacer      = (*Channel)(nil)
 	_ channels.Typer      = (*Channel)(nil)
+	_ channels.Reactor    = (*Channel)(nil)
 	_ channels.Hooked     = (*Channel)(nil)
 	_ channels.Fetcher    = (*Channel)(nil)
 	_ channels.FileSender = (*Channel)(nil)
@@ -125,7 +130,7 @@ func New(o Options) (*Channel, error) {
 	if o.Name == "" {
 		return nil, errors.New("telegram: name is required")
 	}
-	if err := errors.Join(CheckToken(o.Token), CheckAPIURL(o.APIURL), o.Webhook.Validate(o.APIURL)); err != nil {
+	if err := errors.Join(CheckToken(o.Token), CheckAPIURL(o.APIURL), o.Webhook.Validate(o.APIURL), CheckReactions(o.Reactions)); err != nil {
 		return nil, fmt.Errorf("telegram %s: %w", o.Name, err)
 	}
 	o.APIURL = strings.TrimRight(cmp.Or(o.APIURL, publicAPI), "/")

@@ -1,0 +1,109 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/slack-go/slack"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// reactionName is how Slack names an emoji, without colons.
+var reactionName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]+(::skin-tone-[2-6])?$`)
+
+// CheckReactions says what is wrong with the reactions of an app.
+func CheckReactions(r channels.Reactions) error {
+	for _, name := range []string{r.Working, r.Done} {
+		if name != "" && (!reactionName.MatchString(name) || len(name) > 100) {
+			return fmt.Errorf("%q is no name of an emoji as Slack has them, such as eyes or white_check_mark", name)
+		}
+	}
+	return nil
+}
+
+// reacting remembers which reactions Slack does not take of this app.
+type reacting struct {
+	mu  sync.Mutex
+	off map[string]bool // by name; "": all
+}
+
+func (r *reacting) takes(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.off[""] && !r.off[name]
+}
+
+func (r *reacting) turnOff(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.off == nil {
+		r.off = map[string]bool{}
+	}
+	r.off[name] = true
+}
+
+// mayNotReact are the words with which Slack says that the app has no right to.
+var mayNotReact = []string{"missing_scope", "not_allowed_token_type", "no_permission", "access_denied"}
+
+// React puts a reaction on a message, which Slack names by its emoji. What the app may not
+// do, or an emoji that the workspace does not have, is said in the log and not tried again
+// by this process.
+func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID string, s channels.Stage) error {
+	if strings.HasPrefix(messageID, channels.Asked) || strings.HasPrefix(messageID, channels.Only) {
+		return refused(addReaction, "a slash command is no message")
+	}
+	var err error
+	if name := c.o.Reactions.At(s); name != "" {
+		err = c.addReaction(ctx, to, messageID, name)
+	}
+	if s != channels.Working && c.o.Reactions.Working != "" && (err == nil || isRefused(err)) {
+		err = c.removeReaction(ctx, to, messageID, c.o.Reactions.Working)
+	}
+	return err
+}
+
+const (
+	addReaction = "reactions.add"
+	endReaction = "reactions.remove"
+)
+
+func (c *Channel) addReaction(ctx context.Context, to sessionkeys.Address, messageID, name string) error {
+	if err := place(addReaction, to); err != nil {
+		return err
+	}
+	if !c.reacting.takes(name) {
+		return refused(addReaction, "slack takes no such reaction of this app")
+	}
+	_, err := c.call(ctx, addReaction, to.Peer, func(ctx context.Context) error {
+		return c.api.AddReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
+	})
+	switch {
+	case says(err, "already_reacted"):
+		return nil
+	case says(err, mayNotReact...):
+		c.reacting.turnOff("")
+		c.o.Log.Warn("slack takes no reactions of this app: it needs the scope reactions:write; see parley slack manifest, and install the app again", "error", err)
+	case says(err, "invalid_name"):
+		c.reacting.turnOff(name)
+		c.o.Log.Warn("slack has no emoji of the name that reactions has in the configuration", "name", name)
+	}
+	return err
+}
+
+func (c *Channel) removeReaction(ctx context.Context, to sessionkeys.Address, messageID, name string) error {
+	if err := place(endReaction, to); err != nil {
+		return err
+	}
+	_, err := c.call(ctx, endReaction, to.Peer, func(ctx context.Context) error {
+		return c.api.RemoveReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
+	})
+	if says(err, "no_reaction", "message_not_found") {
+		return nil
+	}
+	return err
+}

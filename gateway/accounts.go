@@ -24,6 +24,7 @@ type account struct {
 	groupContext int // messages that were not said to the bot
 	budgetPerDay string
 	waiting      worker.Waiting
+	reactions    channels.Reactions
 	secrets      []Secret
 	proxy        Secret                // of which only what authenticates is one
 	person       func(id string) error // whether id can be a person's on this network
@@ -70,6 +71,17 @@ func (c Config) waiting() map[string]worker.Waiting {
 	m := map[string]worker.Waiting{}
 	for _, a := range c.accounts() {
 		m[a.name] = a.waiting
+	}
+	return m
+}
+
+// reactions are what is put on messages, by channel instance.
+func (c Config) reactions() map[string]channels.Reactions {
+	m := map[string]channels.Reactions{}
+	for _, a := range c.accounts() {
+		if a.reactions.Any() {
+			m[a.name] = a.reactions
+		}
 	}
 	return m
 }

@@ -211,7 +211,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	w, err := worker.New(worker.Options{
 		Config: g.cfg.Worker, Me: g.identity(), Generation: stands.generation, Doubt: stands.doubt, Log: b, Store: ops.Books{Store: store, Metrics: g.metrics}, Agents: g.agents,
 		Loop: loop, Subagents: children, Files: sends, Attachments: g.bringer(b),
-		Busy: busy, Limits: g.limits, Waiting: g.cfg.waiting(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Busy: busy, Limits: g.limits, Waiting: g.cfg.waiting(), Reactions: g.cfg.reactions(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Authorize: func(m channels.Message, chat ...string) intake.Verdict {
 			return intake.AuthorizeAgain(sources, m, chat...)
 		},

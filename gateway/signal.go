@@ -52,6 +52,9 @@ type SignalConfig struct {
 	WhileBusy    worker.WhileBusy `yaml:"while_busy"`
 	Debounce     time.Duration    `yaml:"debounce"`
 	DebounceMax  time.Duration    `yaml:"debounce_max"`
+	// Reactions are put on what people write: one while a turn works on it, another when
+	// it was answered. Default: none.
+	Reactions channels.Reactions `yaml:"reactions"`
 }
 
 func (s SignalConfig) waiting() worker.Waiting {
@@ -61,7 +64,7 @@ func (s SignalConfig) waiting() worker.Waiting {
 // account is what is common to accounts of all networks.
 func (s SignalConfig) account(name string) account {
 	return account{
-		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), proxy: s.Proxy,
+		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), reactions: s.Reactions, proxy: s.Proxy,
 		person: signal.CheckPerson, group: signal.CheckGroup, id: s.Account, idKey: "account", idNoun: "account",
 		open: func(g *Gateway) (channels.Channel, error) {
 			o := s.options(name, g)
@@ -77,7 +80,7 @@ func (s SignalConfig) account(name string) account {
 func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	o := signal.Options{
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		Keeper: g.o.SignalKeeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Heeds: g.heeds, Uses: g.uses, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		Keeper: g.o.SignalKeeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, Heeds: g.heeds, Uses: g.uses, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
 	o.Groups = s.Access.Groups
 	o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
@@ -179,6 +182,7 @@ func (s SignalConfig) validate(c Config, name string, add func(key, format strin
 		check("account", signal.CheckAccount(s.Account))
 	}
 	check("aci", signal.CheckACI(s.ACI))
+	check("reactions", signal.CheckReactions(s.Reactions))
 	check("url", signal.CheckURL(s.URL))
 	if s.Proxy.IsZero() || s.URL != "" && !strings.HasPrefix(s.URL, "unix:") {
 		check("proxy", channels.CheckProxy(s.Proxy))

@@ -54,6 +54,9 @@ type SlackConfig struct {
 	WhileBusy    worker.WhileBusy `yaml:"while_busy"`
 	Debounce     time.Duration    `yaml:"debounce"`
 	DebounceMax  time.Duration    `yaml:"debounce_max"`
+	// Reactions are put on what people write: one while a turn works on it, another when
+	// it was answered. By the names that emoji have on Slack; default: none.
+	Reactions channels.Reactions `yaml:"reactions"`
 }
 
 // Ways to show a growing answer, and which replies are for the bot.
@@ -97,7 +100,7 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 	if url != "" {
 		url = strings.TrimRight(url, "/") + "/slack/" + name
 	}
-	o := slack.ManifestOptions{Profile: s.profile(), View: s.View, Mode: s.Mode, Prompts: s.Prompts, URL: url}
+	o := slack.ManifestOptions{Profile: s.profile(), View: s.View, Mode: s.Mode, Prompts: s.Prompts, Reacts: s.Reactions.Any(), URL: url}
 	for _, d := range commands.Menu() {
 		o.Commands = append(o.Commands, slack.Command{Name: d.Name, Description: d.Does})
 	}
@@ -111,7 +114,7 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 // account is what is common to accounts of all networks.
 func (s SlackConfig) account(name string) account {
 	a := account{
-		agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(),
+		agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), reactions: s.Reactions,
 		secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, proxy: s.Proxy, person: slack.CheckPerson, group: slack.CheckGroup,
 		idKey: "bot_token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
@@ -121,7 +124,7 @@ func (s SlackConfig) account(name string) account {
 			}
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
-				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext,
+				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
 				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
@@ -161,6 +164,7 @@ func (s SlackConfig) validate(_ Config, _ string, add func(key, format string, a
 	check("proxy", channels.CheckProxy(s.Proxy))
 	check("", slack.CheckView(s.View))
 	check("", slack.CheckProfile(s.profile()))
+	check("reactions", slack.CheckReactions(s.Reactions))
 	if s.Streaming != streamNative && s.Streaming != streamEdits {
 		add("streaming", "%q is neither native nor edits", s.Streaming)
 	}

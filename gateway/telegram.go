@@ -41,6 +41,9 @@ type TelegramConfig struct {
 	Debounce time.Duration `yaml:"debounce"`
 	// DebounceMax is the longest such wait in all. Default: five times Debounce.
 	DebounceMax time.Duration `yaml:"debounce_max"`
+	// Reactions are put on what people write: one while a turn works on it, another when
+	// it was answered. Default: none.
+	Reactions channels.Reactions `yaml:"reactions"`
 }
 
 // waiting is what becomes of messages that wait.
@@ -51,7 +54,7 @@ func (t TelegramConfig) waiting() worker.Waiting {
 // account is what is common to accounts of all networks.
 func (t TelegramConfig) account(name string) account {
 	a := account{
-		agent: t.Agent, access: t.Access, groupContext: t.GroupContext, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), secrets: []Secret{t.Token}, proxy: t.Proxy,
+		agent: t.Agent, access: t.Access, groupContext: t.GroupContext, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), reactions: t.Reactions, secrets: []Secret{t.Token}, proxy: t.Proxy,
 		person: telegram.CheckPerson, group: telegram.CheckGroup, id: telegram.Bot(t.Token), idKey: "token", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) {
 			proxy, err := g.proxy(t.Proxy)
@@ -59,7 +62,7 @@ func (t TelegramConfig) account(name string) account {
 				return nil, err
 			}
 			return telegram.New(telegram.Options{
-				Name: name, Token: t.Token, APIURL: t.APIURL, Proxy: proxy, Webhook: t.Webhook, Pace: float64(t.Pace),
+				Name: name, Token: t.Token, APIURL: t.APIURL, Proxy: proxy, Webhook: t.Webhook, Pace: float64(t.Pace), Reactions: t.Reactions,
 				Groups: len(t.Access.Groups) > 0, Commands: telegramCommands(), Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},
@@ -95,6 +98,7 @@ func (t TelegramConfig) validate(_ Config, _ string, add func(key, format string
 	}
 	check("api_url", telegram.CheckAPIURL(t.APIURL))
 	check("proxy", channels.CheckProxy(t.Proxy))
+	check("reactions", telegram.CheckReactions(t.Reactions))
 	check("pace", telegram.CheckPace(t.Pace))
 	check("group_context", checkGroupContext(t.GroupContext, t.Access))
 	check("webhook", t.Webhook.Validate(t.APIURL))

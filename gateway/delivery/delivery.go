@@ -12,6 +12,7 @@
 //	attempt  ─ one per delivery that a lane takes up: moves its parts from state to
 //	           state, in the store first
 //	previews ─ one per bot account: shows turns that run
+//	reactions ─ one per bot account: shows on messages that a turn works on them
 package delivery
 
 import (
@@ -126,6 +127,16 @@ func (d *Delivery) Listen(ctx context.Context) error {
 			if d.read(s, &p) {
 				if l := d.lanes[p.Channel]; l != nil {
 					l.show(p)
+				}
+			}
+		})
+	})
+	g.Go(func() error {
+		return d.Log.Signals(gctx, worker.ReactionTopic, func(s broker.Signal) {
+			var r worker.ReactionSignal
+			if d.read(s, &r) {
+				if l := d.lanes[r.Channel]; l != nil {
+					l.reactions.show(r)
 				}
 			}
 		})

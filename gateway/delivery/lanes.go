@@ -16,8 +16,9 @@ const laneMost = 64 // previews and signs waiting in one lane; more are dropped
 // after another, to different chats side by side.
 type lanes struct {
 	*account
-	previews *previews
-	wake     chan struct{}
+	previews  *previews
+	reactions *reactions
+	wake      chan struct{}
 
 	wg       sync.WaitGroup
 	mu       sync.Mutex       // guards what follows
@@ -51,7 +52,20 @@ func (j job) answers(turn string) bool {
 func newLanes(a *account) *lanes {
 	l := &lanes{account: a, wake: make(chan struct{}, 1)}
 	l.previews = &previews{account: a, owes: l.owes}
+	l.reactions = &reactions{account: a, start: l.start}
 	return l
+}
+
+// start runs f beside the lanes, and with their life; false: they take nothing.
+func (l *lanes) start(f func(ctx context.Context)) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil || l.ctx.Err() != nil {
+		return false
+	}
+	ctx := l.ctx
+	l.wg.Go(func() { f(ctx) })
+	return true
 }
 
 func (l *lanes) wakeUp() {

@@ -407,7 +407,7 @@ type process struct {
 func (r *rig) start(change ...func(*delivery.Options)) *process {
 	r.t.Helper()
 	p := &process{
-		r: r, signals: &signals{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 2), told: r.poke},
+		r: r, signals: &signals{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 3), told: r.poke},
 		store: &faults{Store: r.store, told: r.poke, die: r.die, lost: r.lost, fail: r.fail}, ended: make(chan error, 1),
 	}
 	o := delivery.Options{
@@ -433,8 +433,9 @@ func (r *rig) start(change ...func(*delivery.Options)) *process {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	go func() { p.ended <- delivery.New(o).Run(ctx) }()
-	<-p.signals.ready
-	<-p.signals.ready
+	for range cap(p.signals.ready) {
+		<-p.signals.ready
+	}
 	r.t.Cleanup(p.end)
 	return p
 }

@@ -25,6 +25,7 @@ func (l *lanes) begin(ctx context.Context) {
 	l.running = ctx // a preview that comes before run looks at the outbox, too
 	l.inFlight, l.chats, l.seen = map[string]bool{}, map[string]*lane{}, 0
 	l.previews.begin()
+	l.reactions.begin()
 }
 
 // end stops the lanes and waits for them. Nothing is taken after it.
@@ -68,6 +69,7 @@ func (l *lanes) run(ctx context.Context) {
 		for _, p := range l.previews.due() {
 			l.show(p)
 		}
+		l.reactions.wakeUp()
 		l.scan(ctx, all)
 	}
 	if errors.Is(context.Cause(ctx), broker.ErrLeaseLost) {

@@ -36,6 +36,7 @@ type actor struct {
 	seat   seat
 	of     *person // whose turn is counted
 	alone  bool    // it is the suspect that runs; see suspect.go
+	marks  marks   // of the turn that runs
 }
 
 // start gives m, which this worker has just taken, an actor. The caller holds

@@ -7,6 +7,7 @@ import (
 
 	"parley/agent"
 	"parley/broker"
+	"parley/channels"
 	"parley/gateway/intake"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -69,6 +70,7 @@ func (a *actor) bury(e broker.Envelope, channel, reason, problem string) error {
 // abandon ends a turn that was taken up too often: its message goes to the
 // dead letters, the person is told once.
 func (a *actor) abandon(t sessions.Turn, j *journal) (bool, error) {
+	defer a.workOver(t, channels.Idle)
 	problem := fmt.Sprintf("its turn was taken up %d times without an end", t.Attempts-1)
 	if err := a.buryTurn(t, problem); err != nil {
 		return false, err

@@ -131,6 +131,7 @@ func (a *actor) resume(stop bool) (bool, error) {
 	}
 	j := a.journal(t)
 	j.resumed = true
+	a.workOnAgain(t)
 	if t.Attempts > a.w.Config.Attempts && !stop {
 		return a.abandon(t, j)
 	}

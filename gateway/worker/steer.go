@@ -179,6 +179,7 @@ func (s *steering) commit(ctx context.Context, q question) (bool, error) {
 		return false, nil
 	}
 	a.repeated(first.Channel, "edit", q.edits)
+	a.workOn(s.j.t, q.leads())
 	a.w.Logger.Debug("a message joins the turn that runs", "session", s.j.t.Session, "turn", s.j.t.ID)
 	return true, nil
 }

@@ -168,6 +168,7 @@ func (a *actor) open(q question) (bool, error) {
 	a.repeated(first.Channel, "edit", q.edits)
 	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
 	a.m.Read = max(a.m.Read, q.through, seq)
+	a.workOn(t, q.leads())
 	j := a.journal(t)
 	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
 		j.Know(append(before, asked))

@@ -9,6 +9,7 @@ import (
 
 	"parley/agent"
 	"parley/broker"
+	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/llm"
@@ -23,6 +24,8 @@ import (
 // error. With stop it is ended without another model call.
 func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err error) {
 	w := a.w
+	stands := channels.Idle
+	defer func() { a.workOver(t, stands) }()
 	ag, ok := w.Agents[a.m.Key.Agent()]
 	if !ok && !stop {
 		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
@@ -94,6 +97,7 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	if err != nil {
 		return false, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
+	stands = stageAfter(out.Finish, out.Silent)
 	if out.Silent {
 		s.over()
 	}

@@ -105,12 +105,13 @@ type Options struct {
 	Doubt       uint64
 	Log         Log
 	Store       Store
-	Agents      map[string]Agent   // by name
-	Loop        agent.Loop         // without a Journal
-	Subagents   *subagents.Runner  // nil: agents' tools to start some do nothing
-	Files       *Files             // nil: agents' tool to send some does nothing
-	Limits      budgets.Limits     // the zero value limits nothing
-	Waiting     map[string]Waiting // by channel instance; the zero Waiting where nothing is said
+	Agents      map[string]Agent              // by name
+	Loop        agent.Loop                    // without a Journal
+	Subagents   *subagents.Runner             // nil: agents' tools to start some do nothing
+	Files       *Files                        // nil: agents' tool to send some does nothing
+	Limits      budgets.Limits                // the zero value limits nothing
+	Waiting     map[string]Waiting            // by channel instance; the zero Waiting where nothing is said
+	Reactions   map[string]channels.Reactions // by channel instance: which it puts on messages
 	Busy        *agent.Service
 	Attachments Attachments // nil: no file is brought
 	Workspace   func(sessionkeys.SessionID) (string, error)

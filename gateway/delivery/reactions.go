@@ -1,0 +1,180 @@
+package delivery
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/worker"
+	"parley/sessionkeys"
+)
+
+const (
+	reactionsMost    = 1024 // messages that show that a turn works on them; of more the oldest are forgotten
+	reactionTries    = 6
+	reactionTimeout  = 5 * time.Second
+	reactionFirstTry = time.Second // doubled by each further one
+)
+
+// reactions show on what people wrote how far turns of one bot account are with it. That
+// goes beside the lanes, one call at a time: no answer waits for it. A reaction that finds
+// no room is not shown; one that stands is taken away as soon as there is some, as long as
+// this process lives.
+type reactions struct {
+	*account
+	start func(f func(ctx context.Context)) bool // runs f beside the lanes; false: nothing is begun any more
+
+	mu   sync.Mutex // guards what follows
+	busy bool
+	all  []*reaction // oldest first
+}
+
+// reaction is what a message shows, and is to show.
+type reaction struct {
+	to      sessionkeys.Address
+	message string
+	asked   time.Time
+	want    channels.Stage
+	has     channels.Stage // as far as this process knows
+	pending bool           // want is to be brought about
+	tries   int
+	due     time.Time
+}
+
+// begin forgets what an earlier run knew.
+func (rs *reactions) begin() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.all, rs.busy = nil, false
+}
+
+// show takes what a turn's messages are to show, of which the newest counts.
+func (rs *reactions) show(s worker.ReactionSignal) {
+	if _, ok := rs.ch.(channels.Reactor); !ok {
+		return
+	}
+	rs.mu.Lock()
+	for _, id := range s.Messages {
+		rs.ask(s, id)
+	}
+	rs.mu.Unlock()
+	rs.wakeUp()
+}
+
+// ask notes what one message is to show. The caller holds mu.
+func (rs *reactions) ask(s worker.ReactionSignal, id string) {
+	i := slices.IndexFunc(rs.all, func(r *reaction) bool { return r.message == id && r.to == s.To })
+	if i < 0 {
+		if s.Stage == channels.Idle && !s.Resumed { // it shows nothing
+			return
+		}
+		if len(rs.all) >= reactionsMost {
+			rs.all = rs.all[1:]
+		}
+		i = len(rs.all)
+		rs.all = append(rs.all, &reaction{to: s.To, message: id})
+	}
+	r := rs.all[i]
+	if s.Resumed && r.has == channels.Idle {
+		r.has = channels.Working // of another process, it may be
+	}
+	r.want, r.asked, r.pending, r.tries, r.due = s.Stage, s.Asked, true, 0, time.Time{}
+}
+
+// wakeUp begins to bring about what is due, if there is anything and nobody does.
+func (rs *reactions) wakeUp() {
+	rs.mu.Lock()
+	begins := !rs.busy && rs.next() != nil
+	rs.busy = rs.busy || begins
+	rs.mu.Unlock()
+	if begins && !rs.start(rs.work) {
+		rs.mu.Lock()
+		rs.busy = false
+		rs.mu.Unlock()
+	}
+}
+
+// next is the oldest that is due, or nil. The caller holds mu.
+func (rs *reactions) next() *reaction {
+	now := rs.Now()
+	for _, r := range rs.all {
+		if r.pending && !r.due.After(now) {
+			return r
+		}
+	}
+	return nil
+}
+
+// work brings about what is due, one after another, until nothing is or ctx ends.
+func (rs *reactions) work(ctx context.Context) {
+	for {
+		rs.mu.Lock()
+		r := rs.next()
+		if r == nil || ctx.Err() != nil {
+			rs.busy = false
+			rs.mu.Unlock()
+			return
+		}
+		r.pending = false
+		want, has, asked := r.want, r.has, r.asked
+		rs.mu.Unlock()
+		var err error
+		if want != has || want == channels.Working { // of which another process knows better
+			err = rs.bring(ctx, r, want, asked)
+		}
+		rs.mu.Lock()
+		rs.settle(r, want, err)
+		rs.mu.Unlock()
+	}
+}
+
+// bring has the network show on a message what it is to show.
+func (rs *reactions) bring(ctx context.Context, r *reaction, want channels.Stage, asked time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, reactionTimeout)
+	defer cancel()
+	at, err := rs.find(ctx, r.to)
+	if err != nil {
+		return err
+	}
+	if at.chat.Shut || at.movedSince(asked) { // the id names nothing there
+		return &channels.Error{Kind: channels.Gone, Op: "react", Message: "the message is out of reach"}
+	}
+	err = rs.ch.(channels.Reactor).React(ctx, at.to, r.message, want) //nolint:forcetypeassert // show has looked
+	if err != nil {
+		rs.Logger.Debug("a reaction was not shown", "channel", rs.name, "stage", want, "error", err)
+	}
+	return err //nolint:wrapcheck // settle reads its kind
+}
+
+// settle notes what came of it. The caller holds mu.
+func (rs *reactions) settle(r *reaction, want channels.Stage, err error) {
+	ce, known := errorOf(err)
+	doubt := known && ce.Kind == channels.Ambiguous
+	switch {
+	case err == nil, doubt && want == channels.Working:
+		r.has = want
+	case known && slices.Contains(final, ce.Kind):
+		r.has = channels.Idle
+	case r.pending:
+	case want == channels.Working, want == channels.Done && r.has == channels.Idle && !doubt: // it is not shown
+	default:
+		rs.again(r, ce)
+	}
+	if !r.pending && (r.want != channels.Working || r.has == channels.Idle) {
+		rs.all = slices.DeleteFunc(rs.all, func(o *reaction) bool { return o == r })
+	}
+}
+
+// again has a reaction tried again that stands and is not to. The caller holds mu.
+func (rs *reactions) again(r *reaction, ce *channels.Error) {
+	if r.tries++; r.tries >= reactionTries {
+		return
+	}
+	wait := reactionFirstTry << r.tries
+	if ce != nil && ce.Kind == channels.RateLimit {
+		wait = max(ce.RetryAfter, reactionFirstTry)
+	}
+	r.pending, r.due = true, rs.Now().Add(wait)
+}

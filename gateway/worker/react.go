@@ -1,0 +1,137 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/intake"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// ReactionTopic is the topic of ReactionSignal.
+const ReactionTopic = "reaction"
+
+// ReactionSignal shows on the messages of a turn how far it is. It may be lost; nothing
+// is stored of it.
+type ReactionSignal struct {
+	Channel  string              `json:"channel"`
+	To       sessionkeys.Address `json:"to"`
+	Messages []string            `json:"messages"`
+	Stage    channels.Stage      `json:"stage"`
+	// Resumed: another process may have put reactions there.
+	Resumed bool      `json:"resumed,omitempty"`
+	Asked   time.Time `json:"asked"` // when the turn's message was received
+}
+
+// marks are the messages on which a turn shows that it works on them.
+type marks struct {
+	ids    []string           // touched by the actor's goroutine alone
+	again  chan []string      // gives those of a turn that is resumed, once; nil: it is not
+	cancel context.CancelFunc // ends looking for them
+}
+
+// workOn shows that the turn works on further messages.
+func (a *actor) workOn(t sessions.Turn, ids []string) {
+	if a.w.Reactions[t.Channel].Any() {
+		a.marks.ids = append(a.marks.ids, ids...)
+		a.react(t, ids, channels.Working, false)
+	}
+}
+
+// workOnAgain is workOn for a turn that is resumed: it shows so on the first of the
+// messages that opened it and on the first of each that joined it. What else an earlier
+// process has put there stays. The turn does not wait for it.
+func (a *actor) workOnAgain(t sessions.Turn) {
+	if !a.w.Reactions[t.Channel].Any() {
+		return
+	}
+	ctx, cancel := context.WithCancel(a.ctx)
+	again := make(chan []string, 1)
+	a.marks.again, a.marks.cancel = again, cancel
+	go func() {
+		ids := a.headsOf(ctx, t)
+		a.react(t, ids, channels.Working, true)
+		again <- ids
+	}()
+}
+
+// workOver shows how the turn stands to its messages when it does not run any more.
+func (a *actor) workOver(t sessions.Turn, s channels.Stage) {
+	m := a.marks
+	a.marks = marks{}
+	a.react(t, m.ids, s, false)
+	if m.again != nil {
+		a.react(t, <-m.again, s, true)
+		m.cancel()
+	}
+}
+
+func (a *actor) react(t sessions.Turn, ids []string, s channels.Stage, resumed bool) {
+	of := a.w.Reactions[t.Channel]
+	if s == channels.Done && of.Done == "" {
+		s = channels.Idle
+	}
+	if len(ids) == 0 || s != channels.Done && of.Working == "" { // nothing is there, nor to be
+		return
+	}
+	a.w.signal(ReactionTopic, ReactionSignal{
+		Channel: t.Channel, To: t.From, Messages: ids, Stage: s, Resumed: resumed, Asked: t.ReceivedAt,
+	})
+}
+
+// stageAfter is how a turn that ended so stands to its messages.
+func stageAfter(why transcript.FinishReason, silent bool) channels.Stage {
+	if !silent && (why == transcript.EndTurn || why == transcript.Done) {
+		return channels.Done
+	}
+	return channels.Idle
+}
+
+// leads are the messages that stand for what is said in b: of an album or a paste the one
+// with the mention, or the first.
+func (b *batch) leads() (ids []string) {
+	for i := range b.starts {
+		u := b.utterance(i)
+		lead := u[0].msg
+		for _, it := range u {
+			if intake.ForBot(it.msg) {
+				lead = it.msg
+				break
+			}
+		}
+		ids = append(ids, lead.MessageID)
+	}
+	return ids
+}
+
+// headsOf reads from the log what opened the turn and what joined it, as far as it is
+// there. What cannot be read keeps the reaction that it may have.
+func (a *actor) headsOf(ctx context.Context, t sessions.Turn) (ids []string) {
+	if a.turnID(t.Seq) != t.ID { // the log was another one
+		return nil
+	}
+	seqs := []uint64{t.Seq}
+	ms, err := a.w.Store.Messages(ctx, t.Session)
+	for _, m := range ms {
+		if turn, seq, ok := turnOf(m.ID); ok && turn == t.ID && seq > 0 {
+			seqs = append(seqs, seq)
+		}
+	}
+	for _, seq := range seqs {
+		e, nerr := a.w.Log.NextAtLeast(ctx, a.token, seq-1, seq)
+		if nerr != nil || e.Seq != seq {
+			err = nerr
+			continue
+		}
+		if msg, rerr := readFor(t.From, e); rerr == nil {
+			ids = append(ids, msg.MessageID)
+		}
+	}
+	if err != nil {
+		a.w.Logger.Debug("some reactions of a turn are left as they are", "session", t.Session, "error", err)
+	}
+	return ids
+}

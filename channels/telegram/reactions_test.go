@@ -92,8 +92,9 @@ func TestReactionsTakeNoAllowanceOfAnswers(t *testing.T) {
 		if ch.React(t.Context(), m.Address, m.MessageID, channels.Working) == nil {
 			took++
 		}
+		r.Pass(time.Second)
 	}
-	if took == 0 || took > 20 {
+	if took != 20 {
 		t.Errorf("%d of 30 reactions were made", took)
 	}
 	reply := channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}}

@@ -1,0 +1,57 @@
+package intake_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/channels"
+	"parley/gateway/intake"
+)
+
+func TestAnswersInGroupsHangOnTheirQuestion(t *testing.T) {
+	t.Parallel()
+	if got := intake.ReplyTo(group(ann, "")); got != "m1" {
+		t.Errorf("in a group: %q", got)
+	}
+	if got := intake.ReplyTo(dm(ann, "")); got != "" {
+		t.Errorf("in a direct message: %q", got)
+	}
+}
+
+func TestACommandThatNobodySaidToTheBotIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"/foo", "/help"} {
+		var w world
+		in := w.intake(intake.Access{Everyone: true, Groups: []string{kitchen}})
+		m := group(ann, text)
+		m.Mentioned = false
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if w.trace() != 0 {
+			t.Errorf("%s: %d answers, requests and messages, counted %v", text, w.trace(), w.counts)
+		}
+		m = group(ann, text)
+		m.Mentioned, m.Event = true, "e2"
+		if err := in.Accept(t.Context(), m); err != nil || len(w.notices) != 1 || len(w.published) != 0 {
+			t.Errorf("%s, said to it: %d answers, %d messages, %v", text, len(w.notices), len(w.published), err)
+		}
+	}
+}
+
+// firstday S11: who asked where nobody else saw it is alone told that it is refused.
+func TestARefusalOfWhatOneAskedAloneIsToldToThemAlone(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+	for id, want := range map[string]string{channels.Asked + "U0ANN.1": channels.Only + "U0ANN.1", "17.0001": "17.0001"} {
+		m := group(ann, strings.Repeat("x", intake.MaxText+1))
+		m.Event, m.MessageID = id, id
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if last := w.notices[len(w.notices)-1]; last.ReplyTo != want {
+			t.Errorf("%s was refused to %q, want %q", id, last.ReplyTo, want)
+		}
+	}
+}

@@ -36,6 +36,7 @@ func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx co
 	if err := c.mayCall(method, chat); err != nil {
 		return nil, err
 	}
+	c.allowance.note(method, chat)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)
 	defer cancel()
 	x := &exchange{}
@@ -50,6 +51,15 @@ func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx co
 		c.waits.Note(scope, counted, e.RetryAfter)
 	}
 	return result, err
+}
+
+// show is call for what is for show, when that leaves room for what was said; otherwise it
+// fails as RateLimit, and nothing was called.
+func (c *Channel) show(ctx context.Context, method, chat string, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
+	if err := c.allowance.room(method, k); err != nil {
+		return nil, err
+	}
+	return c.call(ctx, method, chat, run)
 }
 
 // mayCall is an error while Slack wants to hear nothing of a method.

@@ -59,7 +59,11 @@ func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID s
 	}
 	var err error
 	if name := c.o.Reactions.At(s); name != "" {
-		err = c.addReaction(ctx, to, messageID, name)
+		k := cosmetic
+		if s == channels.Done {
+			k = ending
+		}
+		err = c.addReaction(ctx, to, messageID, name, k)
 	}
 	if s != channels.Working && c.o.Reactions.Working != "" && (err == nil || isRefused(err)) {
 		err = c.removeReaction(ctx, to, messageID, c.o.Reactions.Working)
@@ -72,14 +76,14 @@ const (
 	endReaction = "reactions.remove"
 )
 
-func (c *Channel) addReaction(ctx context.Context, to sessionkeys.Address, messageID, name string) error {
+func (c *Channel) addReaction(ctx context.Context, to sessionkeys.Address, messageID, name string, k class) error {
 	if err := place(addReaction, to); err != nil {
 		return err
 	}
 	if !c.reacting.takes(name) {
 		return refused(addReaction, "slack takes no such reaction of this app")
 	}
-	_, err := c.call(ctx, addReaction, to.Peer, func(ctx context.Context) error {
+	_, err := c.show(ctx, addReaction, to.Peer, k, func(ctx context.Context) error {
 		return c.api.AddReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
 	})
 	switch {
@@ -99,7 +103,7 @@ func (c *Channel) removeReaction(ctx context.Context, to sessionkeys.Address, me
 	if err := place(endReaction, to); err != nil {
 		return err
 	}
-	_, err := c.call(ctx, endReaction, to.Peer, func(ctx context.Context) error {
+	_, err := c.show(ctx, endReaction, to.Peer, ending, func(ctx context.Context) error {
 		return c.api.RemoveReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
 	})
 	if says(err, "no_reaction", "message_not_found") {

@@ -3,6 +3,8 @@ package slack
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ const (
 	sessionLasts = time.Hour
 	sessionCalls = "agents.sessions.setStatus"
 	mostSessions = 4096
+	clocksApart  = time.Minute // at most, ours and Slack's
 )
 
 // agentSessions remembers which threads of an agent Slack shows as being worked in.
@@ -76,7 +79,18 @@ func (s *agentSessions) mustEnd(to sessionkeys.Address, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	works, known := s.all[thread{to.Peer, to.Thread}]
-	return !s.off && (works || !known && now.Sub(s.born) < sessionLasts)
+	if s.off || known {
+		return works && !s.off
+	}
+	return now.Sub(s.born) < sessionLasts && !newer(to.Thread, s.born)
+}
+
+// newer reports whether a thread was surely begun after that time: its ts is when, by
+// Slack's clock.
+func newer(thread string, t time.Time) bool {
+	whole, _, _ := strings.Cut(thread, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	return err == nil && time.Unix(n, 0).After(t.Add(clocksApart))
 }
 
 // owe remembers that the end of a session is to be told again.
@@ -103,8 +117,8 @@ func (s *agentSessions) owing() (all []thread) {
 
 // setSession tells Slack what a session does. An app that is no agent has none, and
 // it is not tried again.
-func (c *Channel) setSession(ctx context.Context, to sessionkeys.Address, status string) error {
-	_, err := c.call(ctx, sessionCalls, to.Peer, func(ctx context.Context) error {
+func (c *Channel) setSession(ctx context.Context, to sessionkeys.Address, status string, k class) error {
+	_, err := c.show(ctx, sessionCalls, to.Peer, k, func(ctx context.Context) error {
 		_, err := c.api.SetAgentSessionStatusContext(ctx, slack.AgentSessionSetStatusParameters{
 			Status: status, ChannelID: to.Peer, ThreadTS: to.Thread,
 		})
@@ -126,7 +140,7 @@ func (c *Channel) Rest(ctx context.Context, to sessionkeys.Address) error {
 	if to.Thread == "" || !c.sessions.mustEnd(to, c.o.Now()) {
 		return nil
 	}
-	err := c.setSession(ctx, to, slack.AgentSessionStatusActive)
+	err := c.setSession(ctx, to, slack.AgentSessionStatusActive, ending)
 	if err == nil || isRefused(err) {
 		if err != nil {
 			c.o.Log.Debug("the session of a thread could not be ended", "error", err)

@@ -127,6 +127,7 @@ type Channel struct {
 	streams   streams
 	status    status
 	reacting  reacting
+	allowance *allowance
 	sessions  agentSessions
 	halves    halves
 	doubts    doubts
@@ -189,7 +190,7 @@ func New(o Options) (*Channel, error) {
 	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
 		base = o.HTTPClient.Transport
 	}
-	c := &Channel{o: o, way: way, http: newPoster(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}}
+	c := &Channel{o: o, way: way, http: newPoster(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}, allowance: newAllowance(o.Now)}
 	c.sessions.begin(o.View == AgentView, o.Now())
 	c.api = slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(c.http))
 	if o.Mode == Events {

@@ -75,14 +75,14 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 		if c.sessions.works(to) {
 			return nil
 		}
-		if err := c.setSession(ctx, to, slack.AgentSessionStatusProcessing); err == nil || !c.sessions.isOff() {
+		if err := c.setSession(ctx, to, slack.AgentSessionStatusProcessing, cosmetic); err == nil || !c.sessions.isOff() {
 			return err
 		}
 	}
 	if !c.status.begin(to, c.o.Now()) {
 		return nil
 	}
-	_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {
+	_, err := c.show(ctx, method, to.Peer, cosmetic, func(ctx context.Context) error {
 		return c.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
 			ChannelID: to.Peer, ThreadTS: to.Thread, Status: working,
 		})

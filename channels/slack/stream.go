@@ -93,7 +93,7 @@ var cannotStream = []string{"unknown_method", "method_deprecated", "missing_scop
 func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	const method = "chat.startStream"
 	if c.o.NoStream || c.streams.isOff() || r.To.Thread == "" || r.Repeat || r.To.Kind != sessionkeys.DM {
-		return c.post(ctx, r)
+		return c.beginByEdits(ctx, r)
 	}
 	if err := place(method, r.To); err != nil {
 		return channels.Receipt{}, err
@@ -106,7 +106,7 @@ func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt
 	if p := c.threads.latest(r.To); p.user != "" {
 		options = append(options, slack.MsgOptionRecipientTeamID(p.team), slack.MsgOptionRecipientUserID(p.user))
 	}
-	result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
+	result, err := c.show(ctx, method, r.To.Peer, preview, func(ctx context.Context) error {
 		_, _, err := c.api.StartStreamContext(ctx, r.To.Peer, options...)
 		return err
 	})
@@ -125,9 +125,25 @@ func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt
 			c.streams.turnOff()
 			c.o.Log.Info("slack does not stream for this app, answers grow by edits", "error", err)
 		}
-		return c.post(ctx, r)
+		return c.beginByEdits(ctx, r)
 	}
 	return channels.Receipt{}, err
+}
+
+// beginByEdits is Begin by a message, when there is room for it and for its last edit.
+func (c *Channel) beginByEdits(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	if err := c.allowance.roomToPost(r.To.Peer); err != nil {
+		return channels.Receipt{}, err
+	}
+	return c.post(ctx, r)
+}
+
+// growByEdit shows more of a message, when there is room for what is for show.
+func (c *Channel) growByEdit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+	if err := c.allowance.roomToGrow(stream{to.Peer, messageID}); err != nil {
+		return err
+	}
+	return c.update(ctx, to, messageID, b)
 }
 
 // isRefused says whether Slack understood a call and did not do it.
@@ -149,11 +165,11 @@ func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID st
 	})
 	switch {
 	case !grows:
-		return c.update(ctx, to, messageID, b)
+		return c.growByEdit(ctx, to, messageID, b)
 	case stuck || more == "":
 		return nil
 	}
-	_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {
+	_, err := c.show(ctx, method, to.Peer, preview, func(ctx context.Context) error {
 		_, _, err := c.api.AppendStreamContext(ctx, to.Peer, messageID, slack.MsgOptionMarkdownText(more))
 		return err
 	})
@@ -163,7 +179,7 @@ func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID st
 		c.streams.use(to, messageID, func(g *growing) { g.text += more })
 	case isRefused(err): // it expired, or somebody stopped it
 		c.streams.end(to, messageID)
-		return c.update(ctx, to, messageID, b)
+		return c.growByEdit(ctx, to, messageID, b)
 	case e != nil && e.Kind == channels.Ambiguous:
 		c.streams.use(to, messageID, func(g *growing) { g.stuck = true })
 	}

@@ -65,7 +65,11 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 				work.Go(func() { said[i][k] = Brought{Words: b.around(limited, f)} })
 				continue
 			}
-			if f.Ref == "" || b.Config.Off { // a place, a contact
+			if f.Ref == "" { // a place, a contact: what it is the message says in words
+				continue
+			}
+			if b.Config.Off {
+				said[i][k].Lost = cannotRead
 				continue
 			}
 			if n++; n > b.Config.MaxPerTurn {

@@ -35,6 +35,10 @@ type Brought struct {
 	MIME string
 	Sum  string
 	Size int64
+
+	// Lost says to who sent it why nothing of it can be used; empty: something can, or
+	// it is no file.
+	Lost string
 }
 
 // Unreadable is what becomes of files that are not brought.
@@ -51,7 +55,35 @@ func Unreadable(fs [][]File) [][]Brought {
 
 // brought is what became of f.
 func (b *Bringer) brought(f File, o outcome) Brought {
-	return Brought{Words: b.words(f, o), Path: o.path, MIME: o.mime, Sum: o.sum, Size: o.size}
+	return Brought{Words: b.words(f, o), Path: o.path, MIME: o.mime, Sum: o.sum, Size: o.size, Lost: b.lost(o)}
+}
+
+// cannotRead is what the sender is told of a file where none is read.
+const cannotRead = "I cannot read files here"
+
+// lost is what the sender is told of a file that did not come.
+func (b *Bringer) lost(o outcome) string {
+	switch o.problem {
+	case "":
+		return ""
+	case tooLarge:
+		return "I take at most " + size(b.Config.MaxBytes)
+	case refused:
+		return "the network does not hand it out"
+	case noRoom:
+		return "there is no room for it at present, please try again later"
+	case late:
+		return "it did not come in time, please send it again"
+	case unkept:
+		return "it could not be stored"
+	case tooMany:
+		return fmt.Sprintf("I take at most %d at once", b.Config.MaxPerTurn)
+	case fullSpace:
+		return "this conversation has no room for more files, and /new begins an empty one"
+	case overQuota:
+		return "you have sent as many files as one may in a day (UTC)"
+	}
+	return cannotRead
 }
 
 func (f File) unreadable() string {

@@ -22,6 +22,7 @@ type porter struct {
 	hold  chan struct{} // not nil: files come when it is closed
 	came  chan struct{} // has room; one for each request
 	told  func()
+	lost  map[string]string // by Ref, of what does not come
 }
 
 func newPorter(r *rig, hold bool) *porter {
@@ -54,7 +55,7 @@ func (p *porter) Bring(ctx context.Context, r attachments.Request) ([][]attachme
 	said := make([][]attachments.Brought, len(r.Files))
 	for i, fs := range r.Files {
 		for _, f := range fs {
-			said[i] = append(said[i], attachments.Brought{Words: "(file " + f.Message + " " + f.Ref + " in " + f.In.Peer + ")"})
+			said[i] = append(said[i], attachments.Brought{Words: "(file " + f.Message + " " + f.Ref + " in " + f.In.Peer + ")", Lost: p.lost[f.Ref]})
 		}
 	}
 	return said, nil

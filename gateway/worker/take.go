@@ -144,6 +144,11 @@ func (a *actor) open(q question) (bool, error) {
 	case err != nil:
 		return false, err
 	}
+	if why := q.lost(); why != "" {
+		if done, released, err := a.tellLost(q, why); done || err != nil {
+			return released, err
+		}
+	}
 	now := a.w.Now()
 	asked := a.message(&q, id+userSuffix, now)
 	faultpoint.HitOn("worker.open.before", q.text())

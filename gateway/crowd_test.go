@@ -25,9 +25,13 @@ import (
 const (
 	crowdChats   = 50
 	crowdMemory  = 250 << 20
-	abuserBytes  = 100 << 20 // of files, in a day, on each network
-	crowdMinutes = 10        // PARLEY_CROWD says otherwise, as 3m
+	abuserBytes  = 100 << 20                  // of files, in a day, on each network
+	crowdMinutes = 10                         // PARLEY_CROWD says otherwise, as 3m
+	hookedToken  = "xoxb-4200000009-AAhooked" // of an app to which Slack brings events by HTTP
+	hookedSecret = "fedcba9876543210fedcba9876543210"
+	modelKey     = "sk-crowd-canary-0123456789abcdefghij"
 	abuser       = 6666
+	accomplice   = 6668 // who says less, and so is heard with all of it
 	stranger     = 6667
 )
 
@@ -46,13 +50,18 @@ func TestACrowdIsAnsweredWhateverOneAbuserDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := newCrowd(t)
 	house := gatewaytest.Open(t, gatewaytest.Options{
-		Networks: gatewaytest.AllNetworks(), Brain: crowdBrain, Keep: 1 << 20,
+		Networks: gatewaytest.AllNetworks(), Brain: c.brain, Keep: 1 << 20,
 		OnTelegram: func(o *telegram.Options) { o.Pace = 1 },
-		OnSlack:    func(o *slack.Options) { o.RateLimits = true },
+		OnSlack: func(o *slack.Options) {
+			o.RateLimits = true
+			o.Apps = append(o.Apps, slack.App{Name: "hooked", BotToken: hookedToken, SigningSecret: hookedSecret})
+		},
 	})
 	gw := start(t, crowdConfig(t, house))
-	c := newCrowd(t, house)
+	c.moveIn(house)
+	c.hook = "http://" + gw.webhooks + "/slack/hooked"
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var watching, talking sync.WaitGroup
@@ -87,7 +96,7 @@ func crowdConfig(t *testing.T, house *gatewaytest.House) string {
 			people = append(people, strconv.Quote(personID(n, 7001+i)))
 			groups = append(groups, strconv.Quote(house.Group(n, 8001+i, 0).ID))
 		}
-		people = append(people, strconv.Quote(personID(n, abuser)))
+		people = append(people, strconv.Quote(personID(n, abuser)), strconv.Quote(personID(n, accomplice)))
 		lists[n] = fmt.Sprintf("access: {people: [%s], groups: [%s]}", strings.Join(people, ", "), strings.Join(groups, ", "))
 	}
 	text := fmt.Sprintf(`
@@ -95,17 +104,18 @@ state_dir: %[1]s/state
 name: crowd
 channels:
   telegram: {tg: {token: "%[2]s", api_url: "%[3]s", %[4]s}}
-  slack: {sl: {bot_token: "%[5]s", app_token: "%[6]s", api_url: "%[7]s", %[8]s}}
+  slack: {sl: {bot_token: "%[5]s", app_token: "%[6]s", api_url: "%[7]s", %[8]s}, hooked: {mode: events, bot_token: "%[16]s", signing_secret: "%[17]s", api_url: "%[7]s"}}
   signal: {sig: {account: "%[9]s", aci: "%[10]s", %[11]s, command: [%[12]s, sim, signal-cli, --world, "%[13]s", --config, %[1]s/cli]}}
-providers: {sim: {kind: anthropic, base_url: "%[14]s", prices: demo}}
+providers: {sim: {kind: anthropic, base_url: "%[14]s", prices: demo, api_key: "%[18]s"}}
 agents: {main: {model: sim/demo}}
 budgets: {turn: 1, person_per_day: 20, global_per_day: 1000}
 attachments: {person_per_day_bytes: %[15]d}
 ops: {listen: "127.0.0.1:0"}
+webhooks: {listen: "127.0.0.1:0"}
 log: {format: json}
 `, house.Dir, gatewaytest.Token, house.Telegram.URL(), lists[gatewaytest.Telegram],
 		gatewaytest.SlackBotToken, gatewaytest.SlackAppToken, house.Slack.APIURL(), lists[gatewaytest.Slack],
-		gatewaytest.SignalNumber, gatewaytest.SignalACI, lists[gatewaytest.Signal], program, house.Signal.URL(), house.Model.URL(), abuserBytes)
+		gatewaytest.SignalNumber, gatewaytest.SignalACI, lists[gatewaytest.Signal], program, house.Signal.URL(), house.Model.URL(), abuserBytes, hookedToken, hookedSecret, modelKey)
 	path := filepath.Join(house.Dir, "parley.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -119,13 +129,16 @@ type crowd struct {
 	house  *gatewaytest.House
 	places []*gatewaytest.Place
 	began  time.Time
+	hook   string // where Slack brings events of an app
 
-	mu    sync.Mutex // guards what is below
-	n     int
-	open  map[string]chan struct{} // by the question's word
-	asked map[string]*gatewaytest.Place
-	waits []wait
-	deeds map[string]int // of the abuser
+	mu       sync.Mutex // guards what is below
+	n        int
+	open     map[string]chan struct{} // by the question's word
+	asked    map[string]*gatewaytest.Place
+	waits    []wait
+	deeds    map[string]int  // of the abuser
+	obeyed   map[string]int  // what a model did for the abuser
+	refusals map[string]bool // the words in which paths out of reach are refused
 }
 
 // wait is how long somebody waited for the whole answer.
@@ -135,9 +148,17 @@ type wait struct {
 	took    time.Duration
 }
 
-func newCrowd(t *testing.T, house *gatewaytest.House) *crowd {
+func newCrowd(t *testing.T) *crowd {
 	t.Helper()
-	c := &crowd{t: t, house: house, began: time.Now(), open: map[string]chan struct{}{}, asked: map[string]*gatewaytest.Place{}, deeds: map[string]int{}}
+	return &crowd{
+		t: t, began: time.Now(), open: map[string]chan struct{}{}, asked: map[string]*gatewaytest.Place{},
+		deeds: map[string]int{}, refusals: map[string]bool{}, obeyed: map[string]int{},
+	}
+}
+
+// moveIn gives everybody a place in the house.
+func (c *crowd) moveIn(house *gatewaytest.House) {
+	c.house, c.began = house, time.Now()
 	for i := range crowdChats {
 		n := gatewaytest.AllNetworks()[i%3]
 		if i%5 < 3 {
@@ -146,7 +167,6 @@ func newCrowd(t *testing.T, house *gatewaytest.House) *crowd {
 			c.places = append(c.places, house.Group(n, 8001+i, 7001+i))
 		}
 	}
-	return c
 }
 
 // abused says whether the abuser is at it: every other minute.
@@ -219,9 +239,9 @@ func (c *crowd) watches(ctx context.Context) []func() {
 
 var questionWord = regexp.MustCompile(`question\d+end`)
 
-// crowdBrain answers a question over some seconds, and the abuser as the abuser wants.
-func crowdBrain(_ context.Context, p *model.Prompt) model.Answer {
-	if a, ok := hostileAnswer(p); ok {
+// brain answers a question over some seconds, and the abuser as the abuser wants.
+func (c *crowd) brain(_ context.Context, p *model.Prompt) model.Answer {
+	if a, ok := c.hostileAnswer(p); ok {
 		return a
 	}
 	word := questionWord.FindString(p.LastText())
@@ -261,6 +281,7 @@ func (c *crowd) judge(peak, files int64) {
 		c.t.Logf("%s: longest wait %s without, %s with", n, quiet[len(quiet)-1].Round(10*time.Millisecond), abused[len(abused)-1].Round(10*time.Millisecond))
 	}
 	c.judgeCalls()
+	c.judgeAbuse(filepath.Join(c.house.Dir, "state", "workspaces"))
 	if peak > crowdMemory {
 		c.t.Errorf("parley held %d MB", peak>>20)
 	}

@@ -73,7 +73,7 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 		g.o.Logger.Warn("this binary was built for tests: a variable of its environment can kill it", "tag", "faultpoints")
 	}
 	close(g.started)
-	g.o.Logger.Info("started", "version", g.o.Version, "ops", g.ops.Addr(), "state", g.cfg.StateDir, "roles", g.cfg.Roles)
+	g.o.Logger.Info("started", "version", g.o.Version, "ops", g.ops.Addr(), "webhooks", g.hooks.Addr(), "state", g.cfg.StateDir, "roles", g.cfg.Roles)
 	<-failed.Done()
 	g.ops.SetReady(false)
 	g.hooks.SetReady(false)

@@ -30,11 +30,12 @@ func TestMain(m *testing.M) {
 
 // process is the real binary, running.
 type process struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	ops string
-	log *bytes.Buffer
-	end chan error
+	t        *testing.T
+	cmd      *exec.Cmd
+	ops      string
+	webhooks string // "": it has no listener for them
+	log      *bytes.Buffer
+	end      chan error
 }
 
 func start(t *testing.T, config string) *process {
@@ -62,8 +63,9 @@ func startAs(t *testing.T, path, config string, env ...string) *process {
 	go func() {
 		for s := bufio.NewScanner(stderr); s.Scan(); {
 			p.log.Write(append(s.Bytes(), '\n'))
-			var line struct{ Msg, Ops string }
+			var line struct{ Msg, Ops, Webhooks string }
 			if json.Unmarshal(s.Bytes(), &line) == nil && line.Msg == "started" {
+				p.webhooks = line.Webhooks
 				started <- line.Ops
 			}
 		}

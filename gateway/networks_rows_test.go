@@ -256,6 +256,11 @@ func TestF17_AFloodCostsItsSenderAndNobodyElse(t *testing.T) {
 	took := time.Since(began)
 	inSlack(t, house, "the end of the flood", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
 	house.Await("the end of the flood", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	for _, n := range gatewaytest.AllNetworks() {
+		house.Direct(n, 6666).Await("what was taken of the flood", func(shown []string) bool {
+			return len(shown) > 5 // answers, and a note
+		})
+	}
 	gw.Stop()
 	others.check(t)
 	minutes := int(time.Since(began).Minutes()) + 1

@@ -25,6 +25,12 @@ func TestTheEmbeddedPricesAreSound(t *testing.T) {
 				t.Errorf("%s %s is %+v, %v", provider, name, p, ok)
 				continue
 			}
+			if _, timed := p.ServerTools[AudioSecond]; timed { // and no tokens
+				if u, err := p.WorstAudio(60); err != nil || u <= 0 {
+					t.Errorf("%s %s: a minute costs %s, %v", provider, name, u, err)
+				}
+				continue
+			}
 			if p.CacheRead <= 0 || p.CacheRead > p.Input || p.Input > p.Output || p.Input > p.CacheWrite5m || p.CacheWrite5m > p.CacheWrite1h {
 				t.Errorf("%s %s: not 0 < read <= input <= writes and input <= output: %+v", provider, name, p)
 			}

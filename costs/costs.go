@@ -32,7 +32,7 @@ type Usage struct {
 	Output       int64 `json:"output"`         // output tokens, reasoning included
 
 	Reasoning   int64            `json:"reasoning,omitempty"`    // how many of Output were reasoning; not billed again
-	ServerTools map[string]int64 `json:"server_tools,omitempty"` // provider-run tools by name, counted in uses
+	ServerTools map[string]int64 `json:"server_tools,omitempty"` // provider-run tools by name, counted in uses; and AudioSecond, AudioToken
 	Tier        string           `json:"tier,omitempty"`         // service tier as the response names it
 	Speed       string           `json:"speed,omitempty"`
 	Geo         string           `json:"geo,omitempty"`
@@ -75,6 +75,8 @@ const (
 	Subagent Purpose = "subagent"
 	Title    Purpose = "title"
 	Summary  Purpose = "summary"
+
+	Transcription Purpose = "transcription" // words of a voice note; within a person's turn
 )
 
 // CallID names one attempt of one model call. It is unique over all sessions:

@@ -37,7 +37,7 @@ func NewCosts(store Totals, s Sets) *Costs {
 		[]string{"provider", "model", "channel", "agent_kind"}, nil)}
 	for _, m := range s.Models {
 		for _, ch := range s.Channels {
-			for _, p := range purposes {
+			for _, p := range s.purposes(m) {
 				c.Known = append(c.Known, costs.Labels{Provider: m.Provider, Model: m.Model, Channel: ch, Purpose: p})
 			}
 		}

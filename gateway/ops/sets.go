@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +32,7 @@ const (
 type Sets struct {
 	Channels []string
 	Models   []ModelName
+	Speech   []ModelName // those of Models that make words of voice notes, and do nothing else
 	Tools    []string
 	Depth    int // how deep sub-agents may go, at most MaxDepth; 0: MaxDepth
 	Version  string
@@ -55,6 +57,14 @@ func (s Sets) capped() Sets {
 	s.Models = s.Models[:min(len(s.Models), MaxModels)]
 	s.Tools = s.Tools[:min(len(s.Tools), MaxTools)]
 	return s
+}
+
+// purposes are what n is asked for.
+func (s Sets) purposes(n ModelName) []costs.Purpose {
+	if slices.Contains(s.Speech, n) {
+		return []costs.Purpose{costs.Transcription}
+	}
+	return purposes
 }
 
 func (m *Metrics) startAtZero(s Sets) {
@@ -107,7 +117,7 @@ func (m *Metrics) startAtZero(s Sets) {
 		for _, r := range []string{"no_price", "no_usage"} {
 			m.unpriced.WithLabelValues(n.Provider, n.Model, r)
 		}
-		for _, p := range purposes {
+		for _, p := range s.purposes(n) {
 			for _, o := range []string{"ok", "error", "cancelled"} {
 				m.requests.WithLabelValues(n.Provider, n.Model, string(p), o)
 			}

@@ -62,6 +62,9 @@ type Options struct {
 	// Families says which part of the list holds for a provider, by the
 	// operator's names.
 	Families map[string]string
+	// Fixed are prices that the operator gave elsewhere than in the file, by the
+	// operator's names of provider and model; they go before all others.
+	Fixed []*costs.Price
 	// Parse reads the file's content; nil: as JSON, by costs.Load.
 	Parse    func(name string, data []byte) (*costs.Catalogue, error)
 	Observer Observer // nil: nobody
@@ -121,7 +124,7 @@ func Open(o Options) (*Table, error) {
 		}
 		all = base.With(over)
 	}
-	t.now.Store(&View{families: o.Families, all: all, ceiling: ceiling})
+	t.now.Store(&View{families: o.Families, fixed: o.Fixed, all: all, ceiling: ceiling})
 	return t, nil
 }
 

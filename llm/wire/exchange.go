@@ -131,6 +131,41 @@ func (x *Exchange) RequestID() string {
 // be a stream: anything else is an error for [Exchange.Fault]. The stream is
 // then read with Events.
 func (x *Exchange) Post(url string, header http.Header, body []byte) error {
+	if err := x.send(url, header, body); err != nil {
+		return err
+	}
+	if x.status == http.StatusOK && streaming(x.header) {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(x.body, mostErrorBody))
+	if err != nil && len(text) == 0 && x.status == http.StatusOK {
+		return err
+	}
+	return &refusal{status: x.status, body: text}
+}
+
+// mostWhole is how many bytes an answer may have that is read as a whole.
+const mostWhole = 4 << 20
+
+// Fetch sends body, which header says the type of, and returns the answer, which must
+// come whole and with status 200: anything else is an error for [Exchange.Fault].
+func (x *Exchange) Fetch(url string, header http.Header, body []byte) ([]byte, error) {
+	if err := x.send(url, header, body); err != nil {
+		return nil, err
+	}
+	if x.status != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(x.body, mostErrorBody)) // what came of it says enough
+		return nil, &refusal{status: x.status, body: text}
+	}
+	whole, err := io.ReadAll(io.LimitReader(x.body, mostWhole+1))
+	if err == nil && len(whole) > mostWhole {
+		err = errTooLong
+	}
+	return whole, err
+}
+
+// send makes the request and takes the head of the answer.
+func (x *Exchange) send(url string, header http.Header, body []byte) error {
 	if x.sent {
 		return errors.New("model request sent before")
 	}
@@ -153,14 +188,7 @@ func (x *Exchange) Post(url string, header http.Header, body []byte) error {
 	}
 	x.head, x.status, x.header = true, resp.StatusCode, resp.Header
 	x.body = &watched{x: x, body: resp.Body}
-	if resp.StatusCode == http.StatusOK && streaming(resp.Header) {
-		return nil
-	}
-	text, err := io.ReadAll(io.LimitReader(x.body, mostErrorBody))
-	if err != nil && len(text) == 0 && resp.StatusCode == http.StatusOK {
-		return err
-	}
-	return &refusal{status: resp.StatusCode, body: text}
+	return nil
 }
 
 // Events yields the events of the answer, after Post returned nil. An error that

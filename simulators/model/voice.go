@@ -84,6 +84,10 @@ func heard(file []byte) (words string, length time.Duration, ok bool) {
 			return "", 0, false
 		}
 		return "", time.Duration(len(file)-44) * time.Second / time.Duration(rate), true
+	case len(file) > 2 && file[0] == 0xFF && file[1]&0xF6 == 0xF0:
+		// AAC in ADTS, as Signal records it on Android. OpenAI looks into the file and
+		// refuses it whatever its name says: letta-ai/lettabot, pull request 128.
+		return "", 0, false
 	case bytes.HasPrefix(file, []byte("ID3")), len(file) > 2 && file[0] == 0xFF && file[1]&0xE0 == 0xE0,
 		bytes.HasPrefix(file, []byte("fLaC")), bytes.HasPrefix(file, []byte("\x1a\x45\xdf\xa3")),
 		len(file) > 12 && string(file[4:8]) == "ftyp":

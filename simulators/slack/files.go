@@ -15,6 +15,8 @@ type File struct {
 	Name     string `json:"name"`
 	Mimetype string `json:"mimetype,omitempty"`
 	Data     []byte `json:"data"`
+	// ClipMillis makes it an audio clip that was recorded in Slack, of that length.
+	ClipMillis int `json:"clip_millis,omitempty"`
 	// External is a file from another workspace: events hold only its id until
 	// files.info is asked.
 	External bool `json:"external,omitempty"`
@@ -45,6 +47,9 @@ func (s *Server) share(r *room, p Person, f File) wireFile {
 	w.User, w.UserTeam = p.ID, s.teamOf(p)
 	if f.Remote != "" {
 		w.Mode, w.IsExternal, w.ExternalType, w.URLPrivate, w.URLPrivateDownload = "external", yes(true), "gdrive", f.Remote, ""
+	}
+	if f.ClipMillis > 0 {
+		w.Subtype, w.MediaDisplayType, w.DurationMS = "slack_audio", "audio", f.ClipMillis
 	}
 	s.files[id] = &storedFile{wire: w, data: f.Data}
 	if f.External || r.channel.External {

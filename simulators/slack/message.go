@@ -89,6 +89,8 @@ type wireFile struct {
 	Mimetype           string `json:"mimetype,omitempty"`
 	Filetype           string `json:"filetype,omitempty"`
 	PrettyType         string `json:"pretty_type,omitempty"`
+	Subtype            string `json:"subtype,omitempty"`
+	DurationMS         int    `json:"duration_ms,omitempty"`
 	User               string `json:"user,omitempty"`
 	UserTeam           string `json:"user_team,omitempty"`
 	Editable           *bool  `json:"editable,omitempty"`

@@ -35,19 +35,19 @@ func (s *Server) attach(m *wireMessage, o SayOptions) {
 	s.files[f.wire.FileID] = f
 	w := f.wire
 	w.FilePath = ""
-	zero, no := 1, false
+	length, no := max(o.Seconds, 1), false
 	switch o.Media {
 	case "photo":
 		w.Width, w.Height = 640, 480
 		m.Photo = []wireFile{w}
 	case "voice":
-		w.Duration, w.MIMEType = &zero, cmp.Or(o.MIME, "audio/ogg")
+		w.Duration, w.MIMEType = &length, cmp.Or(o.MIME, "audio/ogg")
 		m.Voice = &w
 	case "audio":
-		w.Duration, w.MIMEType, w.FileName = &zero, cmp.Or(o.MIME, "audio/mpeg"), name
+		w.Duration, w.MIMEType, w.FileName = &length, cmp.Or(o.MIME, "audio/mpeg"), name
 		m.Audio = &w
 	case "video":
-		w.Width, w.Height, w.Duration, w.MIMEType = 640, 480, &zero, cmp.Or(o.MIME, "video/mp4")
+		w.Width, w.Height, w.Duration, w.MIMEType = 640, 480, &length, cmp.Or(o.MIME, "video/mp4")
 		m.Video = &w
 	case "sticker":
 		w.Width, w.Height, w.Type, w.IsAnimated, w.IsVideo = 512, 512, "regular", &no, &no

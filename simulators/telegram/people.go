@@ -78,6 +78,8 @@ type SayOptions struct {
 	File     []byte `json:"file,omitempty"`
 	FileName string `json:"file_name,omitempty"`
 	MIME     string `json:"mime,omitempty"`
+	// Seconds is how long a voice, an audio or a video is, as its sender says; 0: 1.
+	Seconds int `json:"seconds,omitempty"`
 	// MediaGroup is the album this message belongs to.
 	MediaGroup string `json:"media_group,omitempty"`
 	// Mentions are names in the text without a username.

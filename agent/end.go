@@ -27,6 +27,9 @@ func (r *run) outcome(o Outcome) Outcome {
 // the model's and the end's; a failed outcome becomes a Problem by itself.
 func (r *run) finish(ctx context.Context, a *attempt, o Outcome, ms []transcript.Message, events ...Event) (*Outcome, error) {
 	o = r.outcome(o)
+	if !o.Silent {
+		o.Text = noted(o.Text, r.untold())
+	}
 	commit, done := r.commit(ctx)
 	defer done()
 	if err := r.Journal.Finish(commit, settlementOf(a), o, ms...); err != nil {

@@ -62,6 +62,8 @@ type Loop struct {
 	// Redact takes secrets out of what tools return, before it is stored, shown
 	// or sent. nil: it is left as it is.
 	Redact func(string) string
+	// Hearing makes words of voice notes. nil: nobody listens to them.
+	Hearing *Hearing
 	// ReadPicture reads a picture that was saved in a workspace; nil: [ReadPicture].
 	ReadPicture func(workspace string, b transcript.Binary) ([]byte, error)
 	// Now is the clock; nil: time.Now. Wait waits for d or until ctx ends, and
@@ -128,6 +130,7 @@ type run struct {
 	cost     costs.Amount
 	pictures map[string][]byte // by their sums; nil: cannot be shown
 	priced   bool
+	heard    notes // what became of the turn's voice notes
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
@@ -155,6 +158,11 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	}
 	if r.ReadPicture == nil {
 		r.ReadPicture = ReadPicture
+	}
+	if h := r.Hearing; h != nil && h.Read == nil {
+		with := *h
+		with.Read = readNote
+		r.Hearing = &with
 	}
 	if r.Now == nil {
 		r.Now = time.Now
@@ -184,9 +192,10 @@ func (r *run) turn(ctx context.Context) (Outcome, error) {
 		case err != nil:
 			return r.outcome(Outcome{}), fmt.Errorf("read history: %w", err)
 		}
+		r.heard = notesOf(history, r.t.ID)
 		b := unanswered(history, r.t)
 		if b.empty() {
-			if r.steps >= r.t.MaxSteps {
+			if r.steps-r.heard.asked >= r.t.MaxSteps {
 				return r.wrapUp(ctx, history, lastWords{
 					instruction: instructionWrapUp, finish: transcript.MaxIterations, text: textMaxSteps,
 					events: func(err error) []Event { return []Event{{Type: Problem, Text: problemMaxSteps, Err: err}} },
@@ -199,6 +208,12 @@ func (r *run) turn(ctx context.Context) (Outcome, error) {
 				return r.outcome(Outcome{}), err
 			}
 			var end *Outcome
+			if r.heard = notesOf(history, r.t.ID); r.heard.waits != nil {
+				if end, err = r.hear(ctx, *r.heard.waits, len(history)); end != nil || err != nil {
+					return r.ended(end, err)
+				}
+				continue
+			}
 			if b, end, err = r.step(ctx, history); end != nil || err != nil {
 				return r.ended(end, err)
 			}

@@ -34,7 +34,26 @@ type answered struct {
 // Sent is what of a history a model is sent: messages of one role in a row are
 // one, and each call has its result.
 func Sent(history []transcript.Message) []transcript.Message {
-	return transcript.Repair(transcript.Merge(history), resultMissing)
+	return transcript.Repair(transcript.Merge(unspoken(history)), resultMissing)
+}
+
+// unspoken is the history without what is to be heard: its words stand by themselves.
+func unspoken(history []transcript.Message) []transcript.Message {
+	isSound := func(p transcript.Part) bool {
+		b, ok := p.(transcript.Binary)
+		return ok && b.Sound != nil
+	}
+	cloned := false
+	for i, m := range history {
+		if !slices.ContainsFunc(m.Parts, isSound) {
+			continue
+		}
+		if !cloned {
+			history, cloned = slices.Clone(history), true
+		}
+		history[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), isSound)
+	}
+	return history
 }
 
 // request is what is sent for the next step of the turn. tail is of this call

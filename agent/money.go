@@ -69,13 +69,22 @@ func (r *run) entry(res costs.Reservation, req llm.Request, a *attempt, received
 		e.Upper = max(res.Estimate.Upper, e.Amount)
 		e.Lower = min(r.reported(&e, a), e.Amount)
 	}
-	if over := e.Amount - res.Estimate.Upper; res.Estimate.Priced && over > 0 {
-		e.Overrun = over
-		r.log.Error("a model call cost more than its request allows: the provider does not keep to it, and budgets are passed",
-			"turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "max_tokens", req.MaxTokens, "output_tokens", e.Usage.Output,
-			"reserved_usd", res.Estimate.Upper, "cost_usd", e.Amount)
-	}
+	r.overrun(&e, res, "max_tokens", req.MaxTokens, "output_tokens", e.Usage.Output)
 	return e
+}
+
+// overrun notes what e costs above what was reserved.
+func (r *run) overrun(e *costs.Entry, res costs.Reservation, args ...any) {
+	over := e.Amount - res.Estimate.Upper
+	if !res.Estimate.Priced || over <= 0 {
+		return
+	}
+	e.Overrun = over
+	r.log.Error("a model call cost more than its request allows: the provider does not keep to it, and budgets are passed",
+		append([]any{
+			"turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model,
+			"reserved_usd", res.Estimate.Upper, "cost_usd", e.Amount,
+		}, args...)...)
 }
 
 // charge fills in what e.Usage costs; false: nobody knows. A model without a

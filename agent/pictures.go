@@ -24,31 +24,36 @@ const (
 // is written in base64, the least that any supported provider takes.
 const MostPicture = 3_750_000
 
-var errOtherPicture = errors.New("the file is not the picture that came with the message")
+var errOtherFile = errors.New("the file is not the one that came with the message")
 
 // ReadPicture reads the picture b, which was saved in the workspace. One that is gone,
 // is another now, or has more than MostPicture bytes is an error.
 func ReadPicture(workspace string, b transcript.Binary) ([]byte, error) {
+	return readSaved(workspace, b, "picture", MostPicture)
+}
+
+// readSaved reads a file that was saved in a workspace, of at most so many bytes.
+func readSaved(workspace string, b transcript.Binary, what string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
-		return nil, fmt.Errorf("read a picture: %w", err)
+		return nil, fmt.Errorf("read a %s: %w", what, err)
 	}
 	defer func() { _ = root.Close() }()
 	f, err := root.Open(b.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read a picture: %w", err)
+		return nil, fmt.Errorf("read a %s: %w", what, err)
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read the picture %s: %w", b.Path, errors.Join(errOtherPicture, err))
+		return nil, fmt.Errorf("read the %s %s: %w", what, b.Path, errors.Join(errOtherFile, err))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MostPicture+1))
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the picture %s: %w", b.Path, err)
+		return nil, fmt.Errorf("read the %s %s: %w", what, b.Path, err)
 	}
 	sum := sha256.Sum256(data)
-	if len(data) > MostPicture || hex.EncodeToString(sum[:]) != b.Sum {
-		return nil, fmt.Errorf("read the picture %s: %w", b.Path, errOtherPicture)
+	if int64(len(data)) > most || hex.EncodeToString(sum[:]) != b.Sum {
+		return nil, fmt.Errorf("read the %s %s: %w", what, b.Path, errOtherFile)
 	}
 	return data, nil
 }

@@ -96,6 +96,20 @@ type Binary struct {
 	MIMEType string `json:"mime_type"`
 	Sum      string `json:"sum,omitempty"`
 	Data     []byte `json:"data,omitempty"`
+	Sound    *Sound `json:"sound,omitempty"`
+}
+
+// Sound says of a Binary that it is something to hear, which waits to be made words of
+// or was: its words, or why there are none, are a message of the same turn. Models are
+// not told of the Binary itself.
+type Sound struct {
+	Name   string `json:"name"`            // with the ending by which a provider knows the format
+	Bytes  int64  `json:"bytes"`           // of the file
+	Millis int64  `json:"millis"`          // how long it is, at most
+	Guess  bool   `json:"guess,omitempty"` // Millis is reckoned from Bytes: it is far less, mostly
+	// Spoken: the sender of the message says it. Otherwise it is somebody else's, or
+	// nobody knows whose.
+	Spoken bool `json:"spoken,omitempty"`
 }
 
 // ImageURL is a picture that the provider fetches by itself.

@@ -259,7 +259,7 @@ func (s *steering) cut(seq uint64) {
 
 // Ids of the messages of people say which turn they are of, and where those that
 // joined it stand in the mailbox.
-const userSuffix = "-user"
+const userSuffix = agent.UserSuffix
 
 func joinedID(turn string, seq uint64) string {
 	return turn + userSuffix + "-" + strconv.FormatUint(seq, 10)

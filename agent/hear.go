@@ -1,0 +1,259 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/costs"
+	"parley/faultpoint"
+	"parley/llm"
+	"parley/transcript"
+)
+
+// hear makes a message of the voice note n, which is its words or why there are none.
+// The turn goes on either way. The history has upto messages.
+func (r *run) hear(ctx context.Context, n note, upto int) (*Outcome, error) {
+	why := r.unhearable(n)
+	if why != Heard {
+		return nil, r.passOver(ctx, n, why)
+	}
+	data, err := r.Hearing.Read(r.t.Workspace, n.Binary)
+	if err != nil {
+		r.log.Warn("a voice note is not made words of", "turn", r.t.ID, "error", err)
+		return nil, r.passOver(ctx, n, Gone)
+	}
+	began := r.Now()
+	for {
+		a, said, err := r.listen(ctx, n, data, upto)
+		if refused, ok := errors.AsType[*costs.BudgetError](err); ok {
+			return nil, r.passOver(ctx, n, refusedNote(refused))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a.err == nil {
+			return nil, r.understood(ctx, a, n, said)
+		}
+		if over(ctx) {
+			return r.cancelled(ctx, a, nil)
+		}
+		pause, again := r.retry(a.err, r.Now().Sub(began))
+		if !again {
+			r.log.Warn("a voice note is not made words of", "turn", r.t.ID, "error", a.err)
+			return nil, r.stepHeard(ctx, a, r.voice(n, failedNote(a.err), ""))
+		}
+		if err := r.settle(ctx, a); err != nil {
+			return nil, err
+		}
+		r.report(a)
+		r.emit(Event{Type: Retrying, Step: r.steps + 1, Wait: pause, Err: a.err})
+		if r.Wait(ctx, pause) != nil && over(ctx) {
+			return r.cancelled(ctx, nil, nil)
+		}
+	}
+}
+
+// unhearable says why n is not even asked for.
+func (r *run) unhearable(n note) Unheard {
+	h, s := r.Hearing, *n.Sound
+	switch {
+	case h == nil || h.Model == nil:
+		return Deaf
+	case h.Judge != nil:
+		return h.Judge(VoiceID(r.t.ID, n.n, Heard), s)
+	case h.MaxBytes > 0 && s.Bytes > h.MaxBytes:
+		return TooBig
+	case h.MaxTime > 0 && !s.Guess && s.Millis > h.MaxTime.Milliseconds():
+		return TooLong
+	}
+	return Heard
+}
+
+func refusedNote(e *costs.BudgetError) Unheard {
+	if e.Unpriced {
+		return Unpriced
+	}
+	return NoMoney
+}
+
+// failedNote is what a failure for good means for the note.
+func failedNote(e *llm.Error) Unheard {
+	if e.Kind == llm.InvalidRequest {
+		return Rejected
+	}
+	return Unreached
+}
+
+// listen reserves and makes one request. Its error is what Reserve returned.
+func (r *run) listen(ctx context.Context, n note, data []byte, upto int) (*attempt, llm.Transcript, error) {
+	r.prices = r.Prices
+	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
+		r.prices = p.Snapshot()
+	}
+	commit, done := r.commit(ctx)
+	defer done()
+	e, price, err := r.soundEstimate(n)
+	if err != nil {
+		return nil, llm.Transcript{}, err
+	}
+	res, err := r.Journal.Reserve(commit, e, r.askedSound(n, upto))
+	if err != nil {
+		return nil, llm.Transcript{}, fmt.Errorf("reserve a transcription: %w", err)
+	}
+	faultpoint.Hit("agent.hear.reserved")
+	r.tries++
+	a, began := &attempt{}, r.Now()
+	said, err := r.Hearing.Model.Transcribe(ctx, llm.Speech{ID: VoiceID(r.t.ID, n.n, Heard), Name: n.Sound.Name, Data: data})
+	a.took = r.Now().Sub(began)
+	if err != nil {
+		a.err = r.failure(err, 0)
+	}
+	faultpoint.Hit("agent.hear.answered")
+	a.settlement = costs.Settlement{Reservation: res, Entry: r.soundEntry(res, price, n, a, said)}
+	r.cost += a.settlement.Entry.Amount
+	r.priced = r.priced && a.settlement.Entry.Priced
+	return a, said, nil
+}
+
+// soundEstimate is the worst case of a transcription, and the price by which; nil: none
+// is known.
+func (r *run) soundEstimate(n note) (e costs.Estimate, p *costs.Price, err error) {
+	m := r.Hearing.Model
+	e = costs.Estimate{
+		Call:   costs.CallID{Turn: r.t.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: costs.Transcription},
+		Labels: costs.Labels{Provider: m.Provider(), Model: m.Name(), Channel: r.t.Channel, Purpose: costs.Transcription},
+	}
+	p = r.price(e.Labels)
+	if p == nil || !p.BillsAudio() {
+		r.log.Warn("a transcription has no price", "turn", r.t.ID, "provider", m.Provider(), "model", m.Name())
+		return e, nil, nil
+	}
+	if e.Upper, err = p.WorstAudio(seconds(n)); err != nil {
+		return e, nil, fmt.Errorf("estimate a transcription: %w", err)
+	}
+	e.Priced = true
+	return e, p, nil
+}
+
+// seconds is how long n is, at most, rounded up.
+func seconds(n note) int64 { return (n.Sound.Millis + 999) / 1000 }
+
+// askedSound is what is kept of a request: which file it sent, behind the history that
+// it was made for.
+func (r *run) askedSound(n note, upto int) transcript.Asked {
+	f := llm.Frame{Provider: r.Hearing.Model.Provider(), Model: r.Hearing.Model.Name()}
+	tail := []transcript.Message{{
+		ID: VoiceID(r.t.ID, n.n, Heard), Role: transcript.User, CreatedAt: r.Now(),
+		Parts: []transcript.Part{transcript.Text{Text: n.Path + " " + n.Sum}},
+	}}
+	return transcript.Asked{Frame: f.Name(), Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: llm.Digest(f.Name(), tail)}
+}
+
+// soundEntry is the ledger's row of a transcription. What the provider does not tell is
+// reckoned by the length of the note; then the row says how much it may have been.
+func (r *run) soundEntry(res costs.Reservation, price *costs.Price, n note, a *attempt, said llm.Transcript) costs.Entry {
+	e := costs.Entry{
+		ID: res.ID, Call: res.Estimate.Call, Labels: res.Estimate.Labels, Price: price,
+		State: costs.Settled, Outcome: okOutcome, Usage: said.Usage, RequestID: said.RequestID, At: r.Now(),
+	}
+	if a.err != nil {
+		e.Outcome, e.RequestID = string(a.err.Kind), a.err.RequestID
+		if free(a.err) {
+			e.Usage, e.Priced = costs.Usage{Source: costs.Reported}, true
+			return e
+		}
+	}
+	if price == nil {
+		e.Usage.Source = cmp.Or(e.Usage.Source, costs.Estimated)
+		return e
+	}
+	var exact bool
+	e.Usage, exact = billed(said.Usage, price, seconds(n))
+	amount, err := price.Cost(e.Usage)
+	if err != nil { // numbers that cannot be
+		r.log.Warn("a transcription has no cost", "turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "error", err)
+		e.Usage, exact = price.Audio(seconds(n)), false
+		amount = res.Estimate.Upper
+	}
+	e.Amount, e.Priced = amount, true
+	if !exact {
+		e.State, e.Upper = costs.Interrupted, max(res.Estimate.Upper, amount)
+	}
+	r.overrun(&e, res, "seconds", seconds(n))
+	return e
+}
+
+// billed is what price bills of a transcription that reported u, and whether that was
+// reported.
+func billed(u costs.Usage, price *costs.Price, seconds int64) (_ costs.Usage, exact bool) {
+	b := price.Audio(seconds)
+	exact = u.Source == costs.Reported
+	for unit := range b.ServerTools {
+		n, told := u.ServerTools[unit]
+		if told {
+			b.ServerTools[unit] = n
+		}
+		exact = exact && told
+	}
+	if exact {
+		b.Input, b.Output, b.Source = u.Input, u.Output, costs.Reported
+	}
+	return b, exact
+}
+
+// voice is the message that n becomes.
+func (r *run) voice(n note, why Unheard, words string) transcript.Message {
+	text := wordsOf(n.Binary, words)
+	if why != Heard {
+		text = fmt.Sprintf("[the voice note %s has no words here: %s; who sent it is told]", n.Path, why.why())
+	}
+	return transcript.Message{
+		ID: VoiceID(r.t.ID, n.n, why), Role: transcript.User, CreatedAt: r.Now(), Parts: []transcript.Part{transcript.Text{Text: text}},
+	}
+}
+
+// passOver commits why n has no words, when nobody was asked for them.
+func (r *run) passOver(ctx context.Context, n note, why Unheard) error {
+	commit, done := r.commit(ctx)
+	defer done()
+	if err := r.Journal.Append(commit, r.voice(n, why, "")); err != nil {
+		return fmt.Errorf("note that a voice note has no words: %w", err)
+	}
+	return nil
+}
+
+// understood commits the words of n together with their cost.
+func (r *run) understood(ctx context.Context, a *attempt, n note, said llm.Transcript) error {
+	words := strings.TrimSpace(said.Words)
+	why := Heard
+	if words == "" {
+		why = Nothing
+	}
+	return r.stepHeard(ctx, a, r.voice(n, why, words))
+}
+
+func (r *run) stepHeard(ctx context.Context, a *attempt, m transcript.Message) error {
+	if err := r.settle(ctx, a, m); err != nil {
+		return err
+	}
+	faultpoint.Hit("agent.hear.settled")
+	r.steps, r.tries = r.steps+1, 0
+	r.report(a)
+	return nil
+}
+
+// untold is what the person reads of voice notes of theirs that have no words.
+func (r *run) untold() string {
+	var lines []string
+	told := map[Unheard]bool{}
+	for _, why := range r.heard.unheard {
+		if !told[why] {
+			told[why] = true
+			lines = append(lines, fmt.Sprintf(toldUnheard, why.why()))
+		}
+	}
+	return strings.Join(lines, "\n")
+}

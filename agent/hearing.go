@@ -1,0 +1,192 @@
+package agent
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/llm"
+	"parley/tools"
+	"parley/transcript"
+)
+
+// Hearing makes words of what people say in voice notes, before a model is asked. Each
+// note is a step of the turn: it is reserved, asked for, and settled together with the
+// message that its words become, so that no note is paid twice and no words are lost,
+// wherever the process dies.
+type Hearing struct {
+	Model    llm.Transcriber
+	MaxBytes int64         // of a note; 0: any
+	MaxTime  time.Duration // of a note whose length is known; 0: any
+	// Read reads a note; nil: from the workspace.
+	Read func(workspace string, b transcript.Binary) ([]byte, error)
+	// Judge says why a note is not even asked for, by the id that its message would
+	// have without a reason; nil: the limits do.
+	Judge func(id string, s transcript.Sound) Unheard
+}
+
+// Unheard is why a voice note has no words.
+type Unheard string
+
+// Why a voice note has no words.
+const (
+	Heard     Unheard = ""
+	TooLong   Unheard = "too_long"
+	TooBig    Unheard = "too_big"
+	Gone      Unheard = "gone"      // the file is not there any more, or another one
+	Unpriced  Unheard = "no_price"  // a budget applies, and nobody knows what it costs
+	NoMoney   Unheard = "no_money"  // the budgets refuse it
+	Rejected  Unheard = "rejected"  // the provider does not take the file
+	Unreached Unheard = "unreached" // the provider does not answer, or not for us
+	Nothing   Unheard = "nothing"   // nobody says anything in it
+	Deaf      Unheard = "deaf"      // nothing is configured to hear it
+)
+
+// asked reports whether a provider was asked before it was known.
+func (u Unheard) asked() bool {
+	return !slices.Contains(NeverAsked(), u)
+}
+
+// NeverAsked are the reasons for which a note is not even asked for.
+func NeverAsked() []Unheard { return []Unheard{TooLong, TooBig, Gone, Unpriced, NoMoney, Deaf} }
+
+// why ends the sentence that a person and a model read.
+func (u Unheard) why() string {
+	switch u {
+	case TooLong:
+		return "it is too long"
+	case TooBig:
+		return "it is too large"
+	case Gone:
+		return "its file is not there any more"
+	case Unpriced:
+		return "nobody knows what that costs, and a budget applies"
+	case NoMoney:
+		return "there is no money left for it"
+	case Rejected:
+		return "its format is not understood"
+	case Nothing:
+		return "there are no words in it"
+	case Deaf:
+		return "nothing here can listen to it"
+	default:
+		return "the service that I need for it does not work at the moment"
+	}
+}
+
+// Notes of a turn are numbered in the order in which they stand in the history.
+const (
+	voiceMark   = "#voice."
+	toldUnheard = "(I could not listen to the voice note: %s.)"
+)
+
+// VoiceID is the id of the message that note n of a turn becomes, counted from 1.
+func VoiceID(turn string, n int, u Unheard) string {
+	id := turn + voiceMark + strconv.Itoa(n)
+	if u != Heard {
+		id += "." + string(u)
+	}
+	return id
+}
+
+// OfVoice undoes [VoiceID].
+func OfVoice(id string) (turn string, n int, u Unheard, ok bool) {
+	turn, rest, ok := strings.Cut(id, voiceMark)
+	number, reason, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(number)
+	return turn, n, Unheard(reason), ok && err == nil
+}
+
+// UserSuffix follows the turn's id in those of the messages that people sent.
+const UserSuffix = "-user"
+
+// note is a voice note that waits for its words.
+type note struct {
+	transcript.Binary
+	n int
+}
+
+// notes reads from the history what became of the voice notes of the turn.
+type notes struct {
+	waits   *note     // the first that has no message yet; nil: all have
+	asked   int       // for how many a provider was asked
+	unheard []Unheard // why others have no words
+}
+
+func notesOf(history []transcript.Message, turn string) (ns notes) {
+	var all []transcript.Binary
+	answered := 0
+	for _, m := range history[beginOf(history, turn):] {
+		if m.Role != transcript.User {
+			continue
+		}
+		if of, _, why, ok := OfVoice(m.ID); ok && of == turn {
+			answered++
+			if why.asked() {
+				ns.asked++
+			}
+			if why != Heard {
+				ns.unheard = append(ns.unheard, why)
+			}
+			continue
+		}
+		if !strings.HasPrefix(m.ID, turn+UserSuffix) {
+			continue
+		}
+		for _, p := range m.Parts {
+			if b, ok := p.(transcript.Binary); ok && b.Sound != nil {
+				all = append(all, b)
+			}
+		}
+	}
+	if answered < len(all) {
+		ns.waits = &note{all[answered], answered + 1}
+	}
+	return ns
+}
+
+// beginOf finds the message that opened the turn.
+func beginOf(history []transcript.Message, turn string) int {
+	for i, m := range slices.Backward(history) {
+		if m.ID == turn+UserSuffix {
+			return i
+		}
+	}
+	return len(history)
+}
+
+// mostWords is how many bytes of a transcript stand in the history.
+const mostWords = 64 << 10
+
+// spokenHead is above the words of who sent them. It begins with a bracket, as no line
+// of what people write does in a group.
+const (
+	spokenHead = "[the words of the voice note "
+	spokenEnd  = ", made by a machine, which may have misheard]\n"
+)
+
+// wordsOf is what a model reads of a note's words: those of the sender count as if
+// they were typed, others stand in a frame.
+func wordsOf(b transcript.Binary, words string) string {
+	if b.Sound.Spoken {
+		words = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(words)
+		words = strings.NewReplacer("\n[", "\n [", "\n> ", "\n > ").Replace("\n" + words)[1:]
+		return spokenHead + b.Path + spokenEnd + tools.Limit(words, mostWords)
+	}
+	return tools.Untrusted("the sound file "+b.Path, tools.Limit(words, mostWords))
+}
+
+// RecordedWords takes the words out of the message that a note became.
+func RecordedWords(said string) string {
+	head, words, _ := strings.Cut(said, "\n")
+	if strings.HasPrefix(head, spokenHead) {
+		return words
+	}
+	return words[:max(0, strings.LastIndexByte(words, '\n'))] // without the end of the frame
+}
+
+// readNote reads a note that was saved in a workspace.
+func readNote(workspace string, b transcript.Binary) ([]byte, error) {
+	return readSaved(workspace, b, "voice note", b.Sound.Bytes)
+}

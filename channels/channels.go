@@ -330,7 +330,12 @@ type Attachment struct {
 	MIME string `json:"mime,omitempty"`
 	Size int64  `json:"size,omitempty"`
 	Ref  string `json:"ref"` // opaque outside the adapter
+	// Millis is how long a sound is, where the network says so.
+	Millis int64 `json:"millis,omitempty"`
 }
+
+// Voice is the Kind of an Attachment in which the sender of the message speaks.
+const Voice = "voice"
 
 // Body is one message in the network's own form. It is stored between
 // rendering and sending, so it is plain data.

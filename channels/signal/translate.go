@@ -289,6 +289,10 @@ func (r *receiver) reply(m *channels.Message, q *quote) bool {
 	return ours
 }
 
+// recorded are the types in which Signal's own clients record voice notes: signal-cli
+// does not say which attachment is one. Android sends AAC, iOS M4A, the desktop MP3.
+var recorded = map[string]bool{"audio/aac": true, "audio/mp4": true, "audio/x-m4a": true, "audio/m4a": true, "audio/mp3": true}
+
 // file is an attachment by reference.
 func file(a attachment) (channels.Attachment, bool) {
 	if a.ID == "" {
@@ -298,7 +302,11 @@ func file(a attachment) (channels.Attachment, bool) {
 	switch kind {
 	case "image":
 		kind = "photo"
-	case "audio", "video":
+	case "audio":
+		if recorded[brief(a.ContentType)] {
+			kind = channels.Voice
+		}
+	case "video":
 	default:
 		kind = "document"
 	}

@@ -103,6 +103,8 @@ type fileRef struct {
 	External bool   `json:"is_external"`
 	URL      string `json:"url_private_download"`
 	Private  string `json:"url_private"`
+	Subtype  string `json:"subtype"`     // slack_audio: a clip that was recorded in Slack
+	Millis   int64  `json:"duration_ms"` // of a sound
 }
 
 type assistantThread struct {

@@ -222,8 +222,12 @@ func attachments(files []fileRef) []channels.Attachment {
 		if f.ID == "" || slices.Contains([]string{"tombstone", "hidden_by_limit"}, f.Mode) {
 			continue
 		}
+		kind := "document"
+		if f.Subtype == "slack_audio" { // its type may be that of a video
+			kind = channels.Voice
+		}
 		out = append(out, channels.Attachment{
-			Kind: "document", Name: markup.Name(f.Name, f.Title), MIME: f.MIME, Size: max(0, f.Size), Ref: f.ID,
+			Kind: kind, Name: markup.Name(f.Name, f.Title), MIME: f.MIME, Size: max(0, f.Size), Ref: f.ID, Millis: max(0, f.Millis),
 		})
 	}
 	return out

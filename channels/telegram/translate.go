@@ -233,6 +233,9 @@ func clock(unix int64) time.Time {
 	return time.Unix(unix, 0).UTC()
 }
 
+// longestSound is a month, in seconds: no duration is longer.
+const longestSound = 30 * 24 * 3600
+
 // attachments lists the files of a message; of a photo's sizes the last, which
 // is the largest.
 func attachments(t *message) []channels.Attachment {
@@ -241,6 +244,7 @@ func attachments(t *message) []channels.Attachment {
 		if f != nil && f.FileID != "" {
 			out = append(out, channels.Attachment{
 				Kind: kind, Name: markup.Name(f.FileName, ""), MIME: f.MimeType, Size: max(0, f.FileSize), Ref: f.FileID,
+				Millis: 1000 * min(max(0, f.Duration), longestSound),
 			})
 		}
 	}
@@ -255,7 +259,7 @@ func attachments(t *message) []channels.Attachment {
 	add("audio", t.Audio)
 	add("video", t.Video)
 	add("video_note", t.VideoNote)
-	add("voice", t.Voice)
+	add(channels.Voice, t.Voice)
 	add("sticker", t.Sticker)
 	return out
 }

@@ -104,6 +104,7 @@ type file struct {
 	FileName string `json:"file_name"`
 	MimeType string `json:"mime_type"`
 	FileSize int64  `json:"file_size"`
+	Duration int64  `json:"duration"` // in seconds
 }
 
 type callbackQuery struct {

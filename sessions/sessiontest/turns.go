@@ -218,6 +218,38 @@ func turns(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("another step", again, false)
 		},
+		// firstday A1: what was settled of a voice note is never asked for again, and what
+		// was not has a row that holds what it may have cost.
+		"a transcription is a step of its turn": func(t *testing.T, h *house) {
+			f, turn := h.working("one")
+			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
+			heard, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 1, 70)
+			for _, r := range []*costs.Reservation{&heard, &dangling} {
+				r.Estimate.Call.Purpose, r.Estimate.Labels.Purpose = costs.Transcription, costs.Transcription
+			}
+			words := transcript.Message{ID: turn.ID + "#voice.1", Role: transcript.User, CreatedAt: noon, Parts: []transcript.Part{transcript.Text{Text: "hi"}}}
+			st := cost(heard, 9)
+			st.Entry.Usage.ServerTools = map[string]int64{costs.AudioSecond: 9}
+			h.ok(h.s.Reserve(h.ctx, f, c, heard))
+			for range 2 {
+				h.ok(h.s.Settle(h.ctx, f, st, words))
+			}
+			h.ok(h.s.Reserve(h.ctx, f, c, dangling))
+			m, err := h.s.Reacquire(h.ctx, f, h.now)
+			h.ok(err)
+			got, err := h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute))
+			h.ok(err)
+			h.same("where to go on", []int{got.Steps, got.Tries}, []int{1, 1})
+			ids := h.history(turn.Session)
+			h.same("the words are there once", ids[len(ids)-1:], []string{words.ID})
+			es := h.entries(turn.Session)
+			if len(es) != 2 || es[0].Amount != 9 || es[0].Labels.Purpose != costs.Transcription || es[0].Usage.ServerTools[costs.AudioSecond] != 9 ||
+				es[1].State != costs.Interrupted || es[1].Amount != 0 || es[1].Upper != 70 {
+				t.Fatalf("%+v", es)
+			}
+			s := h.session(turn.Session)
+			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{9, 9, 70})
+		},
 		"resume interrupts what nobody settled": func(t *testing.T, h *house) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global"}}}

@@ -49,18 +49,21 @@ type Config struct {
 	Agents      map[string]AgentConfig    `yaml:"agents"`
 	Files       files.Config              `yaml:"files"`
 	Attachments attachments.Config        `yaml:"attachments"`
-	Workspaces  WorkspacesConfig          `yaml:"workspaces"`
-	Broker      BrokerConfig              `yaml:"broker"`
-	Store       StoreConfig               `yaml:"store"`
-	Worker      worker.Config             `yaml:"worker"`
-	Subagents   subagents.Config          `yaml:"subagents"`
-	Retry       RetryConfig               `yaml:"retry"`
-	Budgets     budgets.Config            `yaml:"budgets"`
-	Limits      intake.Limits             `yaml:"limits"`
-	Prices      prices.Config             `yaml:"prices"`
-	Ops         ops.Config                `yaml:"ops"`
-	Admin       admin.Config              `yaml:"admin"`
-	Webhooks    webhooks.Config           `yaml:"webhooks"`
+
+	Transcription TranscriptionConfig `yaml:"transcription"`
+
+	Workspaces WorkspacesConfig `yaml:"workspaces"`
+	Broker     BrokerConfig     `yaml:"broker"`
+	Store      StoreConfig      `yaml:"store"`
+	Worker     worker.Config    `yaml:"worker"`
+	Subagents  subagents.Config `yaml:"subagents"`
+	Retry      RetryConfig      `yaml:"retry"`
+	Budgets    budgets.Config   `yaml:"budgets"`
+	Limits     intake.Limits    `yaml:"limits"`
+	Prices     prices.Config    `yaml:"prices"`
+	Ops        ops.Config       `yaml:"ops"`
+	Admin      admin.Config     `yaml:"admin"`
+	Webhooks   webhooks.Config  `yaml:"webhooks"`
 }
 
 // LogConfig is how the process talks to its operator, on standard error.
@@ -186,6 +189,7 @@ func (c Config) Defaults() Config {
 	c.Worker = c.Worker.Defaults()
 	c.Files = c.Files.Defaults()
 	c.Attachments = c.Attachments.Defaults()
+	c.Transcription = c.Transcription.defaults()
 	c.Workspaces = c.Workspaces.defaults()
 	c.Admin = c.Admin.Defaults(c.StateDir)
 	c.Subagents = c.Subagents.Defaults()
@@ -350,6 +354,7 @@ func (c Config) Validate() error {
 	}
 	check("files", c.Files.Validate())
 	check("attachments", c.Attachments.Validate())
+	c.validateTranscription(add)
 	check("workspaces", c.Workspaces.validate())
 	for i, root := range c.Files.ExtraRoots {
 		if overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {

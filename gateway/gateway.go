@@ -80,6 +80,7 @@ type Gateway struct {
 	limits  budgets.Limits
 	prices  *prices.Table
 	agents  map[string]worker.Agent
+	ears    *agent.Hearing // nil: nobody listens to voice notes
 	metrics *ops.Metrics
 	sets    ops.Sets
 	chans   []channels.Channel
@@ -195,7 +196,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	loop := agent.Loop{
-		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: policy(), Why: budgets.Why,
+		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: policy(), Why: budgets.Why, Hearing: g.ears,
 		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Service{}

@@ -38,7 +38,7 @@ func (c Config) families() map[string]string {
 // reads the file that cfg names; nil: as JSON.
 func Prices(cfg Config, parse func(name string, data []byte) (*costs.Catalogue, error)) (*prices.Table, error) {
 	cfg = cfg.Defaults()
-	t, err := prices.Open(prices.Options{Config: cfg.Prices, Families: cfg.families(), Parse: parse})
+	t, err := prices.Open(prices.Options{Config: cfg.Prices, Families: cfg.families(), Fixed: cfg.Transcription.fixed(), Parse: parse})
 	if err != nil {
 		return nil, Problems{{"prices.file", err}}
 	}
@@ -48,9 +48,25 @@ func Prices(cfg Config, parse func(name string, data []byte) (*costs.Catalogue, 
 // Unpriced are the models of a configuration that have no price but perhaps the
 // ceiling, by the agents that use them.
 type Unpriced struct {
-	Agent, Model string
-	Ceiling      bool // they are reckoned by it
-	Refused      bool // a budget applies, so they are refused
+	Agent, Model string // no agent: the model makes words of voice notes
+	Ceiling      bool   // they are reckoned by it
+	Refused      bool   // a budget applies, so they are refused
+}
+
+// Where is the place in the configuration that names the model.
+func (u Unpriced) Where() string {
+	if u.Agent == "" {
+		return "transcription"
+	}
+	return "agents." + u.Agent
+}
+
+// Remedy says how the model gets a price.
+func (u Unpriced) Remedy() string {
+	if u.Agent == "" {
+		return "give transcription.price_per_minute"
+	}
+	return "list it in prices.file, or give prices.ceiling"
 }
 
 // UnpricedModels are the configured models without a price, by agent.
@@ -69,6 +85,10 @@ func (c Config) UnpricedModels(v *prices.View) (us []Unpriced) {
 		}
 		us = append(us, Unpriced{Agent: name, Model: a.Model, Ceiling: ok, Refused: !ok && err == nil && limits.Any()})
 	}
+	provider, model, splitErr := SplitModel(c.Transcription.Model)
+	if p, ok := v.Price(provider, model); splitErr == nil && (!ok || !p.BillsAudio()) {
+		us = append(us, Unpriced{Model: c.Transcription.Model, Refused: err == nil && limits.Any()})
+	}
 	return us
 }
 
@@ -77,11 +97,11 @@ func (g *Gateway) warn() {
 	for _, u := range g.cfg.UnpricedModels(g.prices.View()) {
 		switch {
 		case u.Refused:
-			g.o.Logger.Error("the model has no known price and budgets apply, so it is refused: list it in prices.file, or give prices.ceiling", "agent", u.Agent, "model", u.Model)
+			g.o.Logger.Error("the model has no known price and budgets apply, so it is refused: "+u.Remedy(), "at", u.Where(), "model", u.Model)
 		case u.Ceiling:
-			g.o.Logger.Warn("the model has no known price: it is reckoned at prices.ceiling", "agent", u.Agent, "model", u.Model)
+			g.o.Logger.Warn("the model has no known price: it is reckoned at prices.ceiling", "at", u.Where(), "model", u.Model)
 		default:
-			g.o.Logger.Warn("the model has no known price: its cost is not in the ledger's sums, it is counted as unpriced", "agent", u.Agent, "model", u.Model)
+			g.o.Logger.Warn("the model has no known price: its cost is not in the ledger's sums, it is counted as unpriced", "at", u.Where(), "model", u.Model)
 		}
 	}
 }

@@ -48,12 +48,15 @@ func (g *Gateway) wire() error {
 			g.sets.Models = append(g.sets.Models, n)
 		}
 	}
+	var err error
+	if g.ears, err = g.hearing(); err != nil {
+		return Problems{{"transcription", err}}
+	}
 	g.metrics = ops.NewMetrics(g.sets)
 	g.watched = admin.NewChannels(g.metrics, g.sets.Channels, g.o.Now)
 	g.metrics.Reloaded(true, g.o.Now())
-	var err error
 	if g.prices, err = prices.Open(prices.Options{
-		Config: g.cfg.Prices, Families: g.cfg.families(), Parse: g.o.ParsePrices,
+		Config: g.cfg.Prices, Families: g.cfg.families(), Fixed: g.cfg.Transcription.fixed(), Parse: g.o.ParsePrices,
 		Observer: g.metrics, Log: g.o.Logger, Now: g.o.Now,
 	}); err != nil {
 		return Problems{{"prices.file", err}}
@@ -106,10 +109,7 @@ func (g *Gateway) model(a AgentConfig) (m llm.Model, sees bool, err error) {
 
 func (g *Gateway) dial(name, model string, info llm.Info) (llm.Model, error) {
 	p := g.cfg.Providers[name]
-	// As many connections stay open as turns may run.
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, g.cfg.Worker.Turns
-	client := &http.Client{Transport: transport}
+	client := g.client()
 	o := openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client, Info: info}
 	switch p.Kind {
 	case KindAnthropic:
@@ -119,6 +119,13 @@ func (g *Gateway) dial(name, model string, info llm.Info) (llm.Model, error) {
 	default:
 		return openai.New(o)
 	}
+}
+
+// client makes a client of which as many connections stay open as turns may run.
+func (g *Gateway) client() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, g.cfg.Worker.Turns
+	return &http.Client{Transport: transport}
 }
 
 // key is the provider's key; a server of one's own may take none, but the

@@ -93,9 +93,9 @@ func unpriced(to io.Writer, us []gateway.Unpriced) error {
 		case u.Ceiling:
 			what = "reckoned at prices.ceiling"
 		case u.Refused:
-			what = "refused, because budgets apply: list it in prices.file, or give prices.ceiling"
+			what = "refused, because budgets apply: " + u.Remedy()
 		}
-		if _, err := fmt.Fprintf(to, "no price: %s (agents.%s), %s\n", u.Model, u.Agent, what); err != nil {
+		if _, err := fmt.Fprintf(to, "no price: %s (%s), %s\n", u.Model, u.Where(), what); err != nil {
 			return err //nolint:wrapcheck // the caller says what failed
 		}
 	}

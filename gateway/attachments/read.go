@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/channels"
 	"parley/gateway/documents"
 	"parley/tools"
 )
@@ -19,6 +20,7 @@ type Texts interface {
 // read adds to files that were saved what they say, one after the other, as long as
 // there is room in the message.
 func (b *Bringer) read(ctx context.Context, r Request, said [][]Brought) error {
+	b.listen(r, said)
 	if b.Texts == nil || b.Config.TextBytes < 0 {
 		return nil
 	}
@@ -26,7 +28,7 @@ func (b *Bringer) read(ctx context.Context, r Request, said [][]Brought) error {
 	for i, fs := range said {
 		for k := range fs {
 			f := &fs[k]
-			if f.Path == "" || strings.HasPrefix(f.MIME, "image/") {
+			if f.Path == "" || f.Sound != nil || strings.HasPrefix(f.MIME, "image/") {
 				continue
 			}
 			if left <= 0 {
@@ -50,7 +52,7 @@ func (b *Bringer) read(ctx context.Context, r Request, said [][]Brought) error {
 
 // isSound reports whether f, whose content is of the type mime, is something to hear.
 func isSound(f File, mime string) bool {
-	return f.Kind == "voice" || f.Kind == "audio" || mime == "application/ogg" ||
+	return f.Kind == channels.Voice || f.Kind == "audio" || mime == "application/ogg" ||
 		strings.HasPrefix(mime, "audio/") || strings.HasPrefix(f.MIME, "audio/")
 }
 

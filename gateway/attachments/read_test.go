@@ -4,10 +4,12 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/channels"
 	"parley/gateway/attachments"
 	"parley/gateway/documents"
+	"parley/simulators/model"
 	"parley/tools"
 )
 
@@ -52,12 +54,23 @@ func TestBringTexts(t *testing.T) {
 	if got := bring(); !strings.HasSuffix(got[0].Words, "1 byte, which nobody here can hear: say so)") {
 		t.Errorf("of a voice: %q", got[0].Words)
 	}
+	r.b.Hears = true
+	r.net.has("v", gives(string(model.Voice("hi", time.Second))))
+	files = []attachments.File{file("3", "v", "voice", ""), files[0]}
+	files[0].Kind = "voice"
+	got = bring()
+	if s := got[0].Sound; s == nil || s.Name != "3-voice.ogg" || !s.Spoken || got[0].Text != "" || strings.Contains(got[0].Words, "hear") {
+		t.Errorf("of a voice that can be heard: %+v", got[0])
+	}
+	if got[1].Sound != nil || !strings.HasSuffix(got[1].Words, "1 byte, which nobody here can hear: say so)") {
+		t.Errorf("of a voice in a format that nobody takes: %+v", got[1])
+	}
 	r.b.Config.TextBytes = -1
-	files = []attachments.File{file("3", "a", "a", "")}
+	files = []attachments.File{file("4", "a", "a", "")}
 	if got := bring(); got[0].Text != "" || !strings.HasSuffix(got[0].Words, "17 bytes)") {
 		t.Errorf("switched off: %+v", got)
 	}
-	files = []attachments.File{{Channel: "net", Message: "4", Attachment: channels.Attachment{Kind: "place", Name: "here"}}}
+	files = []attachments.File{{Channel: "net", Message: "5", Attachment: channels.Attachment{Kind: "place", Name: "here"}}}
 	if got := bring(); got[0].Text != "" {
 		t.Errorf("of what is no file: %+v", got)
 	}

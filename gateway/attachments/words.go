@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"parley/channels"
+	"parley/transcript"
 )
 
 // folder is where files lie in a workspace.
@@ -39,6 +40,7 @@ type Brought struct {
 	// Lost says to who sent it why nothing of it can be used; empty: something can, or
 	// it is no file.
 	Lost string
+	Sound *transcript.Sound // nil: there is nothing to hear in it, or nobody to do so
 }
 
 // Unreadable is what becomes of files that are not brought.

@@ -29,10 +29,10 @@ func (s *stage) Bring(_ context.Context, r attachments.Request) ([][]attachments
 				return all, nil
 			}
 			bringBack(all[i], r.Files[i], strings.Split(p.Text, "\n"))
-		case transcript.Binary: // a picture of the text before
+		case transcript.Binary: // a picture of the text before, or a sound
 			for k, b := range all[max(i, 0)] {
 				if strings.Contains(b.Words, ", saved as "+p.Path+",") {
-					all[max(i, 0)][k] = attachments.Brought{Words: b.Words, Path: p.Path, MIME: p.MIMEType, Sum: p.Sum}
+					all[max(i, 0)][k] = attachments.Brought{Words: b.Words, Path: p.Path, MIME: p.MIMEType, Sum: p.Sum, Sound: p.Sound}
 				}
 			}
 		}

@@ -22,6 +22,7 @@
 //   - which model call a message came before that joined a running turn: as it was;
 //   - what became of files that came with messages: the model reads of them what
 //     it read, and none is fetched;
+//   - what was said in voice notes, and which have no words;
 //   - a turn that was open at the export goes as far as the recording does;
 //   - what was answered at once, as /status, is not asked again.
 //
@@ -164,7 +165,7 @@ func (s *stage) reach(t time.Time) {
 // loop is how turns run.
 func (s *stage) loop() agent.Loop {
 	return agent.Loop{
-		Prices: s.o.Prices, Retry: asRecorded{}, Gate: s.o.Gate, Why: s.script.why, ReadPicture: unseen, ToolOutput: 1 << 30, Now: s.clock,
+		Prices: s.o.Prices, Retry: asRecorded{}, Gate: s.o.Gate, Why: s.script.why, ReadPicture: unseen, Hearing: s.hearing(), ToolOutput: 1 << 30, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
 	}
 }

@@ -89,6 +89,11 @@ func (a *actor) parts(q *question) (ps []transcript.Part) {
 				contents = append(contents, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum})
 			}
 			lines = append(lines, line)
+			if s := f.Sound; s != nil {
+				own := *s
+				own.Spoken = s.Spoken && len(m.Forwarded) == 0
+				contents = append(contents, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum, Sound: &own})
+			}
 			if f.Text != "" {
 				contents = append(contents, transcript.Text{Text: f.Text})
 			}

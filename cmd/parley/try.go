@@ -21,14 +21,15 @@ func tryCommand(p program) *cobra.Command {
 message log and database, and a chat in this terminal that goes the whole real way
 through them. With ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment a real
 model answers; without, a small scripted demonstration model. Sub-agents are seen
-at work, and after an answer what each of them has cost.
+at work, and after an answer what each of them has cost. What is said in a voice
+note is made words of, by a simulated service.
 
 It also takes lines from standard input: each waits for its answer, and try ends
 with the last one.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.In, o.Out, o.Terminal, o.Version = p.in, p.out, terminal(p.in), version()
-			o.SignalCLI = signalCLIOf
+			o.SignalCLI, o.PDFExtractor = signalCLIOf, pdfExtractor()
 			o.Getenv = func(key string) string { v, _ := p.getenv(key); return v }
 			if verbose {
 				o.Logger = slog.New(slog.NewTextHandler(p.err, nil))

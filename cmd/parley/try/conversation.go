@@ -9,6 +9,7 @@ import (
 
 	"parley/gateway"
 	"parley/gateway/commands"
+	"parley/simulators/model"
 )
 
 // conversation is the terminal: who types, where, and what is seen.
@@ -29,10 +30,12 @@ type conversation struct {
 
 const usage = `Type to talk to the bot. What starts with / is a command of the bot: /help shows them.
 To see sub-agents at work, and what each of them costs, say: research the weather
+To say it in a voice note, of which a model reads the words: :voice what is 12*7
 What starts with : is for this terminal:
   :as NAME   be another person (%s)
   :dm        write to the bot directly
   :group     write in a group; there the bot answers when you mention @%s
+  :voice ... say it in a voice note, in a direct message
   :who       who and where you are
   :help      this text
   :quit      end
@@ -164,17 +167,24 @@ func (c *conversation) typed(ctx context.Context, line string) (quit bool, err e
 		c.screen.line("You are " + c.who + ", " + c.place() + ".")
 	case word == ":who":
 		c.screen.line("You are " + c.who + ", " + c.place() + ".")
+	case word == ":voice" && strings.TrimSpace(arg) != "" && !c.inGroup:
+		return false, c.say(ctx, "", spoken(strings.TrimSpace(arg)))
 	case strings.HasPrefix(word, ":"):
 		c.screen.line(strings.TrimRight(fmt.Sprintf(usage, names(), botUsername), "\n"))
 	default:
-		return false, c.say(ctx, line)
+		return false, c.say(ctx, line, nil)
 	}
 	c.prompt()
 	return false, nil
 }
 
-func (c *conversation) say(ctx context.Context, text string) error {
-	said, err := c.network.say(c.who, c.inGroup, text)
+// spoken is a voice note in which the words are said, about as fast as people speak.
+func spoken(words string) []byte {
+	return model.Voice(words, time.Second+time.Duration(len(strings.Fields(words)))*400*time.Millisecond)
+}
+
+func (c *conversation) say(ctx context.Context, text string, voice []byte) error {
+	said, err := c.network.say(c.who, c.inGroup, text, voice)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ type network interface {
 	Close() error
 	// config is how a gateway with its state in dir reaches it, once it listens.
 	config(dir string) gateway.ChannelsConfig
-	// say lets somebody of people write to the bot, or into the group.
-	say(who string, inGroup bool, text string) (said, error)
+	// say lets somebody of people write to the bot, or into the group; or speak, in a
+	// voice note, when there is one.
+	say(who string, inGroup bool, text string, voice []byte) (said, error)
 	// converse is the conversation over what people see in it.
 	converse(ctx context.Context, c *conversation, typed <-chan string) error
 }

@@ -92,19 +92,26 @@ func choose(o Options, demoURL string) (mind, error) {
 
 const demoModel = "demo/demo"
 
-func config(dir, listen string, n network, m mind) gateway.Config {
+// ears is who listens to voice notes, whoever answers: what is said in those of the
+// simulated phones only the demonstration's server hears.
+const ears = "ears"
+
+func config(dir, listen string, n network, m mind, demoURL string) gateway.Config {
 	provider, _, _ := strings.Cut(m.model, "/")
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
 	return gateway.Config{
-		StateDir:  filepath.Clean(dir),
-		Name:      "try",
-		Limits:    intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
-		Channels:  n.config(dir),
-		Providers: map[string]gateway.ProviderConfig{provider: m.provider},
-		Agents:    map[string]gateway.AgentConfig{"main": {Model: m.model}},
-		Ops:       ops.Config{Listen: listen},
+		StateDir: filepath.Clean(dir),
+		Name:     "try",
+		Limits:   intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		Channels: n.config(dir),
+		Providers: map[string]gateway.ProviderConfig{
+			provider: m.provider, ears: {Kind: gateway.KindOpenAI, BaseURL: demoURL + "/v1"},
+		},
+		Transcription: gateway.TranscriptionConfig{Model: ears + "/demo", PricePerMinute: "0.006"},
+		Agents:        map[string]gateway.AgentConfig{"main": {Model: m.model}},
+		Ops:           ops.Config{Listen: listen},
 		// Who quits does not wait for an answer that is on its way.
 		Worker: worker.Config{Grace: time.Second},
 	}

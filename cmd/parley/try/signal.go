@@ -47,7 +47,7 @@ func (n overSignal) config(dir string) gateway.ChannelsConfig {
 	}}
 }
 
-func (n overSignal) say(who string, inGroup bool, text string) (said, error) {
+func (n overSignal) say(who string, inGroup bool, text string, voice []byte) (said, error) {
 	from := signal.Person{ACI: signal.MadeUpACI(int(people[who].number)), Name: people[who].name}
 	chat, id := signal.Chat{}, from.ACI
 	var o signal.SayOptions
@@ -57,6 +57,9 @@ func (n overSignal) say(who string, inGroup bool, text string) (said, error) {
 		if with, ok := mentioning(text); ok {
 			text, o.Mentions = with, []signal.Mention{{Name: placeholder, ACI: signalACI}}
 		}
+	}
+	if voice != nil {
+		o.Attachments = []signal.Attachment{{ContentType: "audio/aac", Data: voice}}
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {

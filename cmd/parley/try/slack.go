@@ -51,7 +51,7 @@ func (n overSlack) config(string) gateway.ChannelsConfig {
 	}}
 }
 
-func (n overSlack) say(who string, inGroup bool, text string) (said, error) {
+func (n overSlack) say(who string, inGroup bool, text string, voice []byte) (said, error) {
 	from := slack.Person{ID: "U0TRY" + strings.ToUpper(who), Name: who, RealName: people[who].name}
 	chat, o := slack.DM(from), slack.SayOptions{}
 	if thread, ok := n.threads.Load(chat.ID); ok {
@@ -65,6 +65,9 @@ func (n overSlack) say(who string, inGroup bool, text string) (said, error) {
 			word, _, _ = strings.Cut(word, "@")
 			text = "@" + botUsername + " " + word + " " + rest
 		}
+	}
+	if voice != nil {
+		o.Files = []slack.File{{Name: "audio_message.ogg", Mimetype: "audio/ogg", Data: voice, ClipMillis: 1000}}
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {

@@ -38,14 +38,18 @@ func (n overTelegram) config(string) gateway.ChannelsConfig {
 	}}
 }
 
-func (n overTelegram) say(who string, inGroup bool, text string) (said, error) {
+func (n overTelegram) say(who string, inGroup bool, text string, voice []byte) (said, error) {
 	p := people[who]
 	from := telegram.Person{ID: p.number, FirstName: p.name, Username: p.handle}
 	chat := telegram.PrivateChat(from)
 	if inGroup {
 		chat = telegram.Chat{ID: -2001, Kind: telegram.Group, Title: groupTitle}
 	}
-	told, err := n.Say(chat, from, text, telegram.SayOptions{})
+	o := telegram.SayOptions{}
+	if voice != nil {
+		o.Media, o.File = "voice", voice
+	}
+	told, err := n.Say(chat, from, text, o)
 	if err != nil {
 		return said{}, fmt.Errorf("write into the chat: %w", err)
 	}

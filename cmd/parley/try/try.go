@@ -36,6 +36,8 @@ type Options struct {
 	// SignalCLI is the command that runs signal-cli of a simulated world at a URL;
 	// for Channel signal only. Arguments of signal-cli are put behind it.
 	SignalCLI func(world string) []string
+	// PDFExtractor is as that of the gateway's options.
+	PDFExtractor []string
 }
 
 // answerWithin is how long a line from a script waits for its answer.
@@ -84,8 +86,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return errors.Join(err, platform.Close(), demo.Close())
 	}
 	delivered, helpers := make(chan gateway.Answer, 256), make(chan gateway.Subagent, 256)
-	gw, err := gateway.New(config(dir, o.Ops, platform, mind), gateway.Options{
-		Logger: o.Logger, Version: o.Version, NewWorkspace: o.seed(mind),
+	gw, err := gateway.New(config(dir, o.Ops, platform, mind, demo.URL()), gateway.Options{
+		Logger: o.Logger, Version: o.Version, NewWorkspace: o.seed(mind), PDFExtractor: o.PDFExtractor,
 		Delivered: func(a gateway.Answer) {
 			select {
 			case delivered <- a:

@@ -216,3 +216,24 @@ func TestALineThatCannotBeReadIsSaid(t *testing.T) {
 type torn struct{ err error }
 
 func (r torn) Read([]byte) (int, error) { return 0, r.err }
+
+// What somebody says in a voice note is answered as if they had typed it. (firstday A1)
+func TestAVoiceNoteIsAnswered(t *testing.T) {
+	t.Parallel()
+	for _, channel := range try.Networks() {
+		t.Run(channel, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			err := try.Run(t.Context(), try.Options{
+				Channel: strings.ToLower(channel), Out: &out, Getenv: func(string) string { return "" }, SignalCLI: signalCLI(t),
+				In: strings.NewReader(":voice what is 12*7\n:group\n:voice what is 3*3\n"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), "12 * 7 = 84\n") || strings.Contains(out.String(), "3 * 3 = 9") {
+				t.Error(out.String())
+			}
+		})
+	}
+}

@@ -140,6 +140,13 @@ func TestVoiceNotesBecomeWords(t *testing.T) {
 	if got := r.read(); got != want {
 		t.Errorf("the model read %q", got)
 	}
+	for _, m := range r.lastRequest().Messages {
+		for _, p := range m.Parts {
+			if _, ok := p.(transcript.Binary); ok {
+				t.Errorf("the model was told of the file: %+v", p)
+			}
+		}
+	}
 	for i, e := range r.booked() {
 		if e.Amount != 9*second || e.State != costs.Settled || !e.Priced || e.Upper != 0 || e.RequestID != "r1" || e.Call.Step != i+1 || e.Outcome != "ok" || e.Price == nil {
 			t.Errorf("row %d: %+v", i, e)
@@ -305,6 +312,9 @@ func TestAStopWhileANoteIsHeard(t *testing.T) {
 		}
 		if rows := r.booked(); len(rows) != 1 || rows[0].State != costs.Interrupted || rows[0].Upper != 10*second || rows[0].Outcome != string(llm.Canceled) {
 			t.Errorf("%v: %+v", cause, rows)
+		}
+		if len(r.journal.messages) != 1 {
+			t.Errorf("%v: the note is settled: %+v", cause, r.journal.messages)
 		}
 		if len(r.model.Requests()) != 0 {
 			t.Errorf("%v: the model was asked", cause)

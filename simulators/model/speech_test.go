@@ -77,6 +77,8 @@ func TestTranscriptions(t *testing.T) {
 		"tokens":             {"note.OGG", note, map[string]string{"model": "gpt-4o-transcribe"}, 200, `{"text":"wie wird das Wetter?","usage":{"input_token_details":{"audio_tokens":90,"text_tokens":0},"input_tokens":90,"output_tokens":5,"total_tokens":95,"type":"tokens"}}`, model.Usage{Input: 90, Output: 5}, 320},
 		"no name that tells": {"note.bin", note, whisper, 400, "Invalid file format. Supported formats: ['flac', 'm4a', 'mp3', 'mp4', 'mpeg', 'mpga', 'oga', 'ogg', 'wav', 'webm']", model.Usage{}, 0},
 		"no sound":           {"note.ogg", []byte("words"), whisper, 400, "Invalid file format.", model.Usage{}, 0},
+		"AAC":                {"note.m4a", model.VoiceAAC("hello", time.Second), whisper, 400, "Invalid file format.", model.Usage{}, 0},
+		"an empty M4A":       {"note.m4a", []byte("\x00\x00\x00\x10ftypM4A \x00\x00\x00\x00"), whisper, 400, "Invalid file format.", model.Usage{}, 0},
 		"AAC as M4A":         {"note.m4a", []byte{0xFF, 0xF1, 0x50, 0x80, 0x02, 0x1F, 0xFC}, whisper, 400, "Invalid file format.", model.Usage{}, 0},
 		"too short":          {"note.ogg", model.Voice("a", 99*time.Millisecond), whisper, 400, `"code":"audio_too_short"`, model.Usage{}, 0},
 		"too large":          {"note.ogg", bytes.Repeat([]byte("x"), 26_214_400), whisper, 413, "Maximum content size limit (26214400) exceeded (", model.Usage{}, 0},

@@ -29,6 +29,25 @@ func Voice(words string, length time.Duration) []byte {
 	return oggPage(b, 4, uint64(length.Milliseconds())*48, 2, silence)
 }
 
+// VoiceAAC makes a voice note as Signal records it on Android: AAC in ADTS, of about
+// that length, 44.1 kHz and one channel. Its words stand in the first frame.
+func VoiceAAC(words string, length time.Duration) []byte {
+	const mostFrame = 8000
+	words = voiceComment + words[:min(len(words), mostFrame)]
+	first := append(binary.LittleEndian.AppendUint32([]byte{0x21}, uint32(len(words))), words...)
+	var b []byte
+	for n, at := 0, time.Duration(0); at < length; n, at = n+1, at+1024*time.Second/44100 {
+		frame := []byte{0x21, 0x10, 0x05, 0x20}
+		if n == 0 {
+			frame = first
+		}
+		size := len(frame) + 7
+		b = append(b, 0xFF, 0xF1, 0x50, 0x40|byte(size>>11), byte(size>>3), byte(size<<5)|0x1F, 0xFC)
+		b = append(b, frame...)
+	}
+	return b
+}
+
 // oggPage appends a page with one whole packet.
 func oggPage(b []byte, flags byte, granule uint64, number uint32, packet []byte) []byte {
 	start := len(b)
@@ -88,12 +107,44 @@ func heard(file []byte) (words string, length time.Duration, ok bool) {
 		// AAC in ADTS, as Signal records it on Android. OpenAI looks into the file and
 		// refuses it whatever its name says: letta-ai/lettabot, pull request 128.
 		return "", 0, false
+	case len(file) > 12 && string(file[4:8]) == "ftyp":
+		length, ok = heardMP4(file)
+		return commented(file), length, ok
 	case bytes.HasPrefix(file, []byte("ID3")), len(file) > 2 && file[0] == 0xFF && file[1]&0xE0 == 0xE0,
-		bytes.HasPrefix(file, []byte("fLaC")), bytes.HasPrefix(file, []byte("\x1a\x45\xdf\xa3")),
-		len(file) > 12 && string(file[4:8]) == "ftyp":
+		bytes.HasPrefix(file, []byte("fLaC")), bytes.HasPrefix(file, []byte("\x1a\x45\xdf\xa3")):
 		return "", time.Duration(len(file)) * time.Second / 16_000, true // of 128 kbit/s
 	}
 	return "", 0, false
+}
+
+// heardMP4 reads how long the sound in an MP4 is, which must have its samples where its
+// table says that they are.
+func heardMP4(file []byte) (length time.Duration, ok bool) {
+	inside := func(name string) []byte {
+		at := bytes.Index(file, []byte(name))
+		if at < 4 {
+			return nil
+		}
+		n := int(binary.BigEndian.Uint32(file[at-4:]))
+		if n < 8 || at-4+n > len(file) {
+			return nil
+		}
+		return file[at+4 : at-4+n]
+	}
+	header, sizes, places, data := inside("mdhd"), inside("stsz"), inside("stco"), inside("mdat")
+	if len(header) < 20 || len(sizes) < 12 || len(places) < 12 {
+		return 0, false
+	}
+	sum := 0
+	for at := 12; at+4 <= len(sizes); at += 4 {
+		sum += int(binary.BigEndian.Uint32(sizes[at:]))
+	}
+	rate, samples := binary.BigEndian.Uint32(header[12:]), binary.BigEndian.Uint32(header[16:])
+	place := int(binary.BigEndian.Uint32(places[8:]))
+	if rate == 0 || sum != len(data) || place != bytes.Index(file, []byte("mdat"))+4 || inside("mp4a") == nil {
+		return 0, false
+	}
+	return time.Duration(samples) * time.Second / time.Duration(rate), true
 }
 
 // commented is the comment of a voice note of [Voice].

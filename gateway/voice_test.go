@@ -13,6 +13,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/recording"
+	"parley/llm/adts"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -41,7 +42,7 @@ func speak(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, data [
 		thread = said.TS
 	case gatewaytest.Signal:
 		_, err = house.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(7001), "", signal.SayOptions{
-			Attachments: []signal.Attachment{{ContentType: "audio/aac", Data: data}},
+			Attachments: []signal.Attachment{{ContentType: "audio/aac", Data: data}}, // as Android has it
 		})
 	case gatewaytest.Telegram:
 		p := gatewaytest.TelegramPerson(7001)
@@ -102,10 +103,15 @@ func TestAVoiceNoteReachesTheModelAsWords(t *testing.T) {
 			gw := house.Start()
 			place := house.Direct(n, 7001)
 			note := model.Voice("wie wird das Wetter?", 8470*time.Millisecond)
+			heard := note
+			if n == gatewaytest.Signal {
+				note = model.VoiceAAC("wie wird das Wetter?", 8470*time.Millisecond)
+				heard = adts.M4A(note)
+			}
 			place.Thread = speak(t, house, n, note)
 			d := gw.Delivered()
 			place.AwaitWords("sunny")
-			if got := listened(t, house); len(got) != 1 || !bytes.Equal(got[0], note) {
+			if got := listened(t, house); len(got) != 1 || !bytes.Equal(got[0], heard) {
 				t.Errorf("%d files reached the endpoint", len(got))
 			}
 			asked := promptTexts(house)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/llm/adts"
 	"parley/transcript"
 )
 
@@ -81,6 +82,13 @@ func soundOf(workspace, place string, f File) (*transcript.Sound, error) {
 		}
 		length = max(length, oggLength(file))
 	}
+	if adts.Is(head[:n]) {
+		whole, err := io.ReadAll(io.MultiReader(bytes.NewReader(head[:n]), file))
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", place, err)
+		}
+		length = max(length, adts.Length(whole))
+	}
 	if s.Guess = length <= 0 || length > longest; s.Guess {
 		length = atRate(s.Bytes, leastRate)
 	}
@@ -95,14 +103,13 @@ func atRate(n, perSecond int64) time.Duration {
 
 // soundEnding is the ending of the format that a file begins with, as providers know
 // it: they go by the name first, and networks give sounds none or a wrong one; "" of
-// what they do not take. AAC without a container, as Signal records it on Android, has
-// no ending there: who takes it takes it as .m4a (Groq), and OpenAI does not.
+// what they do not take. AAC without a container gets one on the way.
 func soundEnding(head []byte) string {
 	starts := func(s string) bool { return bytes.HasPrefix(head, []byte(s)) }
 	switch {
 	case starts("OggS"):
 		return ".ogg"
-	case len(head) > 12 && string(head[4:8]) == "ftyp", isADTS(head):
+	case len(head) > 12 && string(head[4:8]) == "ftyp", adts.Is(head):
 		return ".m4a"
 	case starts("RIFF") && len(head) > 12 && string(head[8:12]) == "WAVE":
 		return ".wav"
@@ -115,9 +122,6 @@ func soundEnding(head []byte) string {
 	}
 	return ""
 }
-
-// isADTS reports whether AAC begins without a container.
-func isADTS(head []byte) bool { return len(head) > 2 && head[0] == 0xFF && head[1]&0xF6 == 0xF0 }
 
 // oggLength reads how long the sound in an Ogg file is (RFC 3533): each of its streams
 // says in its pages how far they go, one after the other. 0: it cannot be read, or its

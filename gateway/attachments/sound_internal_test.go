@@ -38,6 +38,7 @@ func TestSoundOf(t *testing.T) {
 		"h.mp4":   {"\x00\x00\x00\x1cftypM4A " + strings.Repeat("x", 7500), channels.Attachment{Kind: channels.Voice, Millis: 4200}, &transcript.Sound{Name: "h.m4a", Millis: 4200, Spoken: true}},
 		"i":       {"\x00\x00\x00\x1cftypisom" + strings.Repeat("x", 7488), channels.Attachment{}, &transcript.Sound{Name: "i.m4a", Millis: 10_000, Guess: true}},
 		"j.aac":   {"\xff\xf1" + strings.Repeat("x", 748), channels.Attachment{Kind: channels.Voice}, &transcript.Sound{Name: "j.m4a", Millis: 1000, Guess: true, Spoken: true}},
+		"j2":      {string(model.VoiceAAC("hi", 2*time.Second)), channels.Attachment{}, &transcript.Sound{Name: "j2.m4a", Millis: 2020}},
 		"k.mp3":   {"\xff\xfb" + strings.Repeat("x", 748), channels.Attachment{}, &transcript.Sound{Name: "k.mp3", Millis: 1000, Guess: true}},
 		"l.bin":   {"ID3" + strings.Repeat("x", 747), channels.Attachment{}, &transcript.Sound{Name: "l.mp3", Millis: 1000, Guess: true}},
 		"m.webm":  {"\x1a\x45\xdf\xa3" + strings.Repeat("x", 746), channels.Attachment{}, &transcript.Sound{Name: "m.webm", Millis: 1000, Guess: true}},

@@ -14,6 +14,7 @@ import (
 
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/adts"
 	"parley/llm/wire"
 )
 
@@ -83,7 +84,7 @@ func (m *Speech) form(s llm.Speech) (body []byte, kind string, err error) {
 	}
 	part, err := w.CreateFormFile("file", s.Name)
 	if err == nil {
-		_, err = part.Write(s.Data)
+		_, err = part.Write(adts.M4A(s.Data))
 	}
 	if err == nil {
 		err = w.Close()

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,4 +229,51 @@ func TestMistakesInTranscription(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+}
+
+// Who goes away while a note is heard leaves what it may cost on the books; who takes
+// the turn up asks again, and says the words once. It replays the same.
+func TestAVoiceNoteIsHeardByWhoTakesTheTurnUp(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 2)
+	var n atomic.Int64
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		asked <- struct{}{}
+		if n.Add(1) == 1 {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, `{"text":"wie wird das Wetter?","usage":{"type":"duration","seconds":9}}`)
+	}))
+	t.Cleanup(endpoint.Close)
+	house := gatewaytest.Open(t, gatewaytest.Options{
+		Networks: []gatewaytest.Network{gatewaytest.Telegram},
+		Change: func(c *gateway.Config) {
+			hearing(c)
+			c.Providers["ears"] = gateway.ProviderConfig{Kind: gateway.KindOpenAI, BaseURL: endpoint.URL}
+			c.Worker.Grace = time.Millisecond
+		},
+		Brain: func(context.Context, *model.Prompt) model.Answer { return model.Reply(model.Say("sunny")) },
+	})
+	gw := house.Start()
+	place := house.Direct(gatewaytest.Telegram, 7001)
+	speak(t, house, gatewaytest.Telegram, model.Voice("wie wird das Wetter?", 8470*time.Millisecond))
+	<-asked
+	gw.Stop()
+	gw = house.Start()
+	d := gw.Delivered()
+	place.AwaitWords("sunny")
+	file := recordingOf(t, gw, d.Session)
+	rows := transcriptions(t, file)
+	if len(rows) != 2 || rows[0].State != costs.Interrupted || rows[0].Amount != 900_000_000 || rows[0].Upper != 900_000_000 || rows[0].Call.Attempt != 1 ||
+		rows[1].State != costs.Settled || rows[1].Amount != 900_000_000 || rows[1].Call.Attempt != 2 {
+		t.Errorf("the ledger has %+v", rows)
+	}
+	if prompts := promptTexts(house); len(prompts) != 1 || strings.Count(prompts[0], "wie wird das Wetter?") != 1 {
+		t.Errorf("the model was asked %.2000q", prompts)
+	}
+	replaysTheSame(t, file)
 }

@@ -55,3 +55,15 @@ func TestACodeWithoutResultsIsJudged(t *testing.T) {
 		}
 	}
 }
+
+// firstday A1: what Signal's clients record is told from other sound by its type.
+func TestVoiceNotesAreTold(t *testing.T) {
+	t.Parallel()
+	for mime, kind := range map[string]string{
+		"audio/aac": channels.Voice, "audio/mp4": channels.Voice, "audio/mp3": channels.Voice, "audio/flac": "audio", "audio/mpeg": "audio", "video/mp4": "video", "text/plain": "document",
+	} {
+		if got, ok := file(attachment{ContentType: mime, ID: "x"}); !ok || got.Kind != kind {
+			t.Errorf("%s is a %s", mime, got.Kind)
+		}
+	}
+}

@@ -184,6 +184,11 @@ func TestS20_OnlyWhatPeopleSayAndChangeCounts(t *testing.T) {
 	if err := x.Fetch(t.Context(), m.Address, m.Attachments[0], &b); err != nil || b.String() != "content" {
 		t.Errorf("Fetch gave %q, %v", b.String(), err)
 	}
+	// firstday A1: a clip may claim to be a video.
+	r.say(t, dm, ann, "", sim.SayOptions{Files: []sim.File{{Name: "audio_message.mp4", Mimetype: "video/mp4", Data: []byte("content"), ClipMillis: 8470}}})
+	if m := x.said(); len(m.Attachments) != 1 || m.Attachments[0].Kind != channels.Voice || m.Attachments[0].Millis != 8470 {
+		t.Errorf("a clip came as %+v", m)
+	}
 	root := r.say(t, general, ann, "<@"+botUser+"> hi", sim.SayOptions{Raw: true})
 	x.said()
 	r.say(t, general, ann, "to all", sim.SayOptions{ThreadTS: root.TS, Broadcast: true})

@@ -177,11 +177,13 @@ func TestEveryFileOfAMessageIsNamed(t *testing.T) {
 	m := r.read(`{"update_id":9,"message":{"message_id":8,"date":1,"chat":{"id":7,"type":"private"},"from":{"id":7},
 		"photo":[{"file_id":"small"},{"file_id":"large","file_size":10}],
 		"document":{"file_id":"d","file_name":"../a\n.pdf","mime_type":"application/pdf","file_size":-4},
-		"voice":{"file_id":"v"},"sticker":{"file_id":""}}}`)
+		"voice":{"file_id":"v","duration":8},"audio":{"file_id":"u","duration":-1},"video":{"file_id":"w","duration":9000000000000000000},"sticker":{"file_id":""}}}`)
 	want := []channels.Attachment{
 		{Kind: "photo", Size: 10, Ref: "large"},
 		{Kind: "document", Name: "../a .pdf", MIME: "application/pdf", Ref: "d"},
-		{Kind: "voice", Ref: "v"},
+		{Kind: "audio", Ref: "u"},
+		{Kind: "video", Ref: "w", Millis: 30 * 24 * 3600 * 1000},
+		{Kind: "voice", Ref: "v", Millis: 8000},
 	}
 	if fmt.Sprint(m.Attachments) != fmt.Sprint(want) || m.Kind != channels.Said {
 		t.Errorf("%s %+v", m.Kind, m.Attachments)

@@ -134,7 +134,10 @@ func TestAVoiceNoteReachesTheModelAsWords(t *testing.T) {
 				t.Errorf("the ledger has %+v", rows)
 			}
 			gw.AskAt(place, "thanks")
-			gw.AwaitMetrics(`parley_llm_requests_total{agent_kind="transcription",model="whisper-1",outcome="ok",provider="ears"} 1`)
+			gw.AwaitMetrics(
+				`parley_llm_requests_total{agent_kind="transcription",model="whisper-1",outcome="ok",provider="ears"} 1`,
+				`parley_llm_cost_usd_total{agent_kind="transcription",channel="`+string(n)+`",model="whisper-1",provider="ears"} 0.0009`,
+			)
 			replaysTheSame(t, recordingOf(t, gw, d.Session))
 		})
 	}

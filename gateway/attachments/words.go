@@ -39,7 +39,7 @@ type Brought struct {
 
 	// Lost says to who sent it why nothing of it can be used; empty: something can, or
 	// it is no file.
-	Lost string
+	Lost  string
 	Sound *transcript.Sound // nil: there is nothing to hear in it, or nobody to do so
 }
 

@@ -155,12 +155,19 @@ func ackAfterAccept(t *testing.T, rig Rig, f Features) {
 }
 
 func refusedAgain(t *testing.T, rig Rig, f Features) {
-	refusals := 3
+	const refusedTimes = 3
+	refusals := refusedTimes
+	looked, goOn := context.WithCancel(t.Context())
+	defer goOn()
 	r := receive(t, rig.Open(t), func(m channels.Message) error {
-		if m.Text == "second" && refusals > 0 {
+		if m.Text != "second" {
+			return nil
+		}
+		if refusals > 0 {
 			refusals--
 			return errFull
 		}
+		<-looked.Done() // at what is acknowledged while it is refused
 		return nil
 	})
 	for _, text := range []string{"first", "second", "third"} {
@@ -170,6 +177,7 @@ func refusedAgain(t *testing.T, rig Rig, f Features) {
 		}
 	}
 	if f.Unordered { // the third may have come before the second
+		goOn()
 		offers := map[string]int{}
 		for range 6 {
 			offers[r.next().Text]++
@@ -186,6 +194,9 @@ func refusedAgain(t *testing.T, rig Rig, f Features) {
 		}
 		if n := rig.Acknowledged(); i >= 1 && i <= 3 && n > 1 && !f.AtMostOnce {
 			t.Fatalf("%d events acknowledged although the second was refused", n)
+		}
+		if i == refusedTimes {
+			goOn()
 		}
 	}
 	await(t, rig, 3)

@@ -14,6 +14,7 @@ import (
 	"parley/channels"
 	"parley/gateway/attachments"
 	"parley/gateway/delivery"
+	"parley/sessions"
 )
 
 // yieldEvery is how often a process that takes nothing any more looks whether
@@ -27,15 +28,16 @@ const yieldEvery = 500 * time.Millisecond
 type fronts struct {
 	g      *Gateway
 	log    *broker.Broker
+	store  sessions.Records
 	out    *delivery.Delivery
 	files  *attachments.Server
 	accept channels.Accept
 	broken chan error // one for each channel that cannot go on
 }
 
-func newFronts(g *Gateway, b *broker.Broker, out *delivery.Delivery, accept channels.Accept) *fronts {
+func newFronts(g *Gateway, b *broker.Broker, store sessions.Records, out *delivery.Delivery, accept channels.Accept) *fronts {
 	files := &attachments.Server{Log: b, MaxBytes: g.cfg.Attachments.MaxBytes, Logger: g.o.Logger}
-	return &fronts{g: g, log: b, out: out, files: files, accept: accept, broken: make(chan error, len(g.chans))}
+	return &fronts{g: g, log: b, store: store, out: out, files: files, accept: accept, broken: make(chan error, len(g.chans))}
 }
 
 // watch returns an error when no channel is left that can go on, and nil when
@@ -111,6 +113,9 @@ func (f *fronts) elsewhere(c channels.Channel, is bool) {
 // own receives and sends while the channel is this process's. It returns when
 // held ends; or when the process takes nothing any more and another waits to.
 func (f *fronts) own(taking, held context.Context, c channels.Channel, broke func(error)) {
+	if err := f.remember(held, c); err != nil && held.Err() == nil {
+		f.g.o.Logger.Warn("waits that a network asked for before are not known", "channel", c.Name(), "error", err)
+	}
 	receiving, stopReceiving := context.WithCancel(held)
 	defer context.AfterFunc(taking, stopReceiving)()
 	sending, stopSending := context.WithCancelCause(held)

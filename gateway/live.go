@@ -57,7 +57,7 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 	part(watching, &watchers, "store", func(ctx context.Context) error { return g.tend(ctx, store, b) })
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, b) })
 	if g.cfg.has(RoleGateway) {
-		f := newFronts(g, b, out, vital.guard(in.Accept))
+		f := newFronts(g, b, store, out, vital.guard(in.Accept))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.watch)

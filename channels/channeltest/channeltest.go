@@ -91,6 +91,7 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
 		"a rate limit says how long to wait":                            rateLimit,
 		"what Render gives is taken by Send":                            rendered,
 		"a penalty amid an answer costs it nothing":                     penalty,
+		"a penalty is kept over a restart":                              rememberedPenalty,
 		"a picture comes with its words and can be fetched":             pictures,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,6 +64,44 @@ func penalty(t *testing.T, rig Rig, _ Features) {
 	}
 	if got := rig.Sent(); !slices.Equal(got, want) {
 		t.Errorf("sent %d messages of %d, or not these", len(got), len(want))
+	}
+}
+
+// rememberedPenalty: the next process makes no call within the penalty that the one
+// before was told of.
+func rememberedPenalty(t *testing.T, rig Rig, _ Features) {
+	ch, m := meet(t, rig)
+	first, ok := ch.(channels.Rememberer)
+	if !ok {
+		t.Fatal("the channel does not remember")
+	}
+	var mu sync.Mutex
+	var kept []channels.Wait
+	keep := func(w channels.Wait) {
+		mu.Lock()
+		defer mu.Unlock()
+		kept = append(kept, w)
+	}
+	first.Remember(nil, keep)
+	const d = 7 * time.Second
+	rig.LimitNext(t, d)
+	send := func(ch channels.Channel) error {
+		_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}})
+		return err
+	}
+	penalised(t, send(ch), d, true)
+	next := rig.Open(t)
+	next.(channels.Rememberer).Remember(kept, keep) //nolint:forcetypeassert // as the first
+	before := rig.Attempts()
+	for range 3 {
+		penalised(t, send(next), d, false)
+	}
+	if n := rig.Attempts() - before; n != 0 {
+		t.Errorf("%d calls were made within the penalty", n)
+	}
+	rig.Pass(d)
+	if err := send(next); err != nil {
+		t.Errorf("after the penalty: %v", err)
 	}
 }
 

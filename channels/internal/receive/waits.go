@@ -22,6 +22,32 @@ type Waits struct {
 	mu    sync.Mutex // guards what is below
 	until map[counted]time.Time
 	seen  time.Time // the time of the last call
+	keep  func(channels.Wait)
+}
+
+// Remember implements [channels.Rememberer].
+func (w *Waits) Remember(known []channels.Wait, keep func(channels.Wait)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keep = keep
+	now := w.follow()
+	for _, k := range known {
+		if k.Until.After(now) {
+			w.extend(counted{k.Scope, k.Chat}, k.Until)
+		}
+	}
+}
+
+// extend makes a wait last until then, unless it lasts longer. The caller holds mu.
+func (w *Waits) extend(c counted, until time.Time) bool {
+	if !until.After(w.until[c]) {
+		return false
+	}
+	if w.until == nil {
+		w.until = map[counted]time.Time{}
+	}
+	w.until[c] = until
+	return true
 }
 
 // counted is what a network counts. Without a chat it is the whole scope.
@@ -46,6 +72,16 @@ func (w *Waits) Check(op, scope, chat string) error {
 // Note keeps a wait that was asked for in the answer to a call for chat; an empty
 // chat is the whole scope, of which the longest wait counts.
 func (w *Waits) Note(scope, chat string, wait time.Duration) {
+	noted, keep := w.note(scope, chat, wait)
+	for _, n := range noted {
+		if keep != nil {
+			keep(n)
+		}
+	}
+}
+
+// note returns the waits that it has kept, and who else is to keep them.
+func (w *Waits) note(scope, chat string, wait time.Duration) (noted []channels.Wait, keep func(channels.Wait)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.follow()
@@ -59,15 +95,15 @@ func (w *Waits) Note(scope, chat string, wait time.Duration) {
 		another := c.scope == scope && c.chat != chat && c.chat != ""
 		shared = shared || another && w.SameEnd > 0 && t.Sub(until).Abs() <= w.SameEnd
 	}
-	if w.until == nil {
-		w.until = map[counted]time.Time{}
+	if shared && w.extend(counted{scope: scope}, until) {
+		noted = append(noted, channels.Wait{Scope: scope, Until: until})
 	}
-	if whole := (counted{scope: scope}); shared && until.After(w.until[whole]) {
-		w.until[whole] = until
+	if chat != "" { // its last word counts
+		delete(w.until, counted{scope, chat})
+		w.extend(counted{scope, chat}, until)
+		noted = append(noted, channels.Wait{Scope: scope, Chat: chat, Until: until})
 	}
-	if chat != "" {
-		w.until[counted{scope, chat}] = until
-	}
+	return noted, w.keep
 }
 
 // follow returns the time. It keeps the ends of waits as far away as they were

@@ -1,0 +1,8 @@
+package slack
+
+import "parley/channels"
+
+// Remember implements [channels.Rememberer].
+func (c *Channel) Remember(known []channels.Wait, keep func(channels.Wait)) {
+	c.waits.Remember(known, keep)
+}

@@ -257,6 +257,27 @@ func TestAServerThatIsNotThereYetIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A stream of that name was removed a moment ago.
+func TestAServerThatStillRemovesAStreamIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("create stream: %w", &jetstream.APIError{Code: 500, ErrorCode: errCodeStore, Description: "error creating store for stream"})
+	for url, want := range map[string]bool{"nats://somewhere": true, "": false} {
+		b := &Broker{o: Options{URL: url, Timeout: time.Minute}, done: make(chan struct{}), kick: make(chan struct{}, 1)}
+		b.link.up()
+		defer b.link.down()
+		tries := 0
+		got := b.try(t.Context(), "create stream", func(context.Context) error {
+			if tries++; tries < 3 {
+				return err
+			}
+			return nil
+		})
+		if (got == nil) != want {
+			t.Errorf("at %q: %v after %d tries", url, got, tries)
+		}
+	}
+}
+
 func TestStreamsThatAreNotAsTheyMustBeAreMendedOrRefused(t *testing.T) {
 	t.Parallel()
 	nodes := brokertest.Cluster(t, 3)

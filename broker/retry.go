@@ -48,7 +48,7 @@ func (b *Broker) tryFor(ctx context.Context, within time.Duration, what string, 
 				b.suspect()
 			}
 			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-		case !passing(err):
+		case !passing(err) && !b.isElsewhere(err):
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		b.suspect()
@@ -82,6 +82,17 @@ func passing(err error) bool {
 	}
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled || isPeerOffline(api))
+}
+
+// errCodeStore says that a server could not make the store of a stream. A cluster says
+// so, too, while one of its servers still removes an earlier stream of the name.
+const errCodeStore jetstream.ErrorCode = 10049
+
+// isElsewhere reports whether err is of a server at a URL, where it may be gone at the
+// next attempt, while from the server in this process it tells of its disk.
+func (b *Broker) isElsewhere(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && b.o.URL != "" && api.ErrorCode == errCodeStore
 }
 
 // isPeerOffline reports whether a server of the cluster is not there yet, or not at

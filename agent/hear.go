@@ -215,7 +215,8 @@ func (r *run) voice(n note, why Unheard, words string) transcript.Message {
 	}
 }
 
-// passOver commits why n has no words, when nobody was asked for them.
+// passOver commits the message of a note without words, with the reason, when no
+// transcription was asked for.
 func (r *run) passOver(ctx context.Context, n note, why Unheard) error {
 	commit, done := r.commit(ctx)
 	defer done()

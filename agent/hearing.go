@@ -35,11 +35,11 @@ const (
 	TooLong   Unheard = "too_long"
 	TooBig    Unheard = "too_big"
 	Gone      Unheard = "gone"      // the file is not there any more, or another one
-	Unpriced  Unheard = "no_price"  // a budget applies, and nobody knows what it costs
+	Unpriced  Unheard = "no_price"  // a budget applies, and the model has no price
 	NoMoney   Unheard = "no_money"  // the budgets refuse it
 	Rejected  Unheard = "rejected"  // the provider does not take the file
 	Unreached Unheard = "unreached" // the provider does not answer, or not for us
-	Nothing   Unheard = "nothing"   // nobody says anything in it
+	Nothing   Unheard = "nothing"   // the transcript is empty
 	Deaf      Unheard = "deaf"      // nothing is configured to hear it
 )
 

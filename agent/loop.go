@@ -62,7 +62,7 @@ type Loop struct {
 	// Redact takes secrets out of what tools return, before it is stored, shown
 	// or sent. nil: it is left as it is.
 	Redact func(string) string
-	// Hearing makes words of voice notes. nil: nobody listens to them.
+	// Hearing makes words of voice notes. nil: they stay files.
 	Hearing *Hearing
 	// ReadPicture reads a picture that was saved in a workspace; nil: [ReadPicture].
 	ReadPicture func(workspace string, b transcript.Binary) ([]byte, error)

@@ -7,7 +7,8 @@ import (
 
 // CatchUp applies facts that were written down by processes that ended before
 // they could apply them: as if it happened now, so that those whose fence does not
-// hold any more are refused. It is to be called every minute or so.
+// hold any more are refused, but for what their calls cost. It is to be called every
+// minute or so.
 func (s *Store) CatchUp(ctx context.Context) error {
 	if s.facts == nil {
 		return nil

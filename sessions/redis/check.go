@@ -55,7 +55,7 @@ func (s *Store) Check(ctx context.Context) error {
 // each calls f for the names of a set that is sorted by them, which it reads in pages.
 func (s *Store) each(ctx context.Context, set string, f func(name string) error) error {
 	for from := "-"; ; {
-		a, err := s.look(ctx, get("ZRANGE", s.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(page)))
+		a, err := s.look(ctx, get("ZRANGE", s.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(pageRows)))
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (s *Store) each(ctx context.Context, set string, f func(name string) error)
 				return err
 			}
 		}
-		if len(names) < page {
+		if len(names) < pageRows {
 			return nil
 		}
 		from = "(" + names[len(names)-1]

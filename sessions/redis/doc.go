@@ -73,5 +73,6 @@
 //	until, gone       leases of workers; names:<name>: nonces that are not gone
 //	next:, prev:, movedat:<bot>, shut:<chat>  chats that moved, and were shut
 //	asked:<session>, frames  what models were asked
+//	record:<id>       a record; records:<kind>: by key; expire:<kind>: by when they end
 //	meta              era, generation, mark of the facts, counters
 package redis

@@ -13,6 +13,9 @@ import (
 	"parley/sessions"
 )
 
+// mostExact is the highest number that a sorted set holds exactly.
+const mostExact = 1 << 53
+
 // Pending implements [sessions.Outbox].
 func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
 	if limit <= 0 {

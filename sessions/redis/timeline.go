@@ -270,7 +270,7 @@ func (s *Store) evictFrom(ctx context.Context, me string, w sessions.Worker) (mo
 	}
 	p := s.held(ctx, me)
 	tx := &rules.Tx{Reader: p.r}
-	n, err := rules.Evict(tx, w, page)
+	n, err := rules.Evict(tx, w, pageRows)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -287,5 +287,5 @@ func (s *Store) evictFrom(ctx context.Context, me string, w sessions.Worker) (mo
 	} else if err != nil {
 		return false, err
 	}
-	return n == page, nil
+	return n == pageRows, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -83,12 +83,12 @@ func (a *account) shut(ctx context.Context, to sessionkeys.Address, id string, b
 		a.Observer.Sent(a.name, "dropped", 0)
 	}
 	for _, token := range c.Mailboxes {
-		b, err := json.Marshal(intake.ControlSignal{Token: token})
+		b, err := json.Marshal(signals.Control{Token: token})
 		if err == nil {
-			err = a.Log.Signal(ctx, broker.Signal{Topic: intake.ControlTopic, Body: b})
+			err = a.Log.Signal(ctx, broker.Signal{Topic: signals.ControlTopic, Body: b})
 		}
 		if err != nil { // the worker looks by itself, too
-			a.Logger.Debug("signal not sent", "topic", intake.ControlTopic, "error", err)
+			a.Logger.Debug("signal not sent", "topic", signals.ControlTopic, "error", err)
 		}
 	}
 	a.Logger.Warn("a chat is closed to the bot", "channel", a.name, "chat", to.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))

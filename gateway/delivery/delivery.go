@@ -27,9 +27,8 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/redaction"
-	"parley/gateway/worker"
+	"parley/gateway/signals"
 	"parley/sessions"
 )
 
@@ -112,8 +111,8 @@ func (d *Delivery) Run(ctx context.Context) error {
 func (d *Delivery) Listen(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return d.Log.Signals(gctx, intake.OutboxTopic, func(s broker.Signal) {
-			var o intake.OutboxSignal
+		return d.Log.Signals(gctx, signals.OutboxTopic, func(s broker.Signal) {
+			var o signals.Outbox
 			if d.read(s, &o) {
 				if l := d.lanes[o.Channel]; l != nil {
 					l.wakeUp()
@@ -122,8 +121,8 @@ func (d *Delivery) Listen(ctx context.Context) error {
 		})
 	})
 	g.Go(func() error {
-		return d.Log.Signals(gctx, worker.PreviewTopic, func(s broker.Signal) {
-			var p worker.PreviewSignal
+		return d.Log.Signals(gctx, signals.PreviewTopic, func(s broker.Signal) {
+			var p signals.Preview
 			if d.read(s, &p) {
 				if l := d.lanes[p.Channel]; l != nil {
 					l.show(p)
@@ -132,8 +131,8 @@ func (d *Delivery) Listen(ctx context.Context) error {
 		})
 	})
 	g.Go(func() error {
-		return d.Log.Signals(gctx, worker.ReactionTopic, func(s broker.Signal) {
-			var r worker.ReactionSignal
+		return d.Log.Signals(gctx, signals.ReactionTopic, func(s broker.Signal) {
+			var r signals.Reaction
 			if d.read(s, &r) {
 				if l := d.lanes[r.Channel]; l != nil {
 					l.reactions.show(r)

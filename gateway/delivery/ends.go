@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"parley/gateway/signals"
+
 	"parley/channels"
-	"parley/gateway/worker"
 )
 
 const (
@@ -19,7 +20,7 @@ var final = []channels.ErrorKind{channels.Refused, channels.Gone, channels.Moved
 // ending is a preview that still has to end. One of a process that ends is left to
 // the network, which ends by itself what does not grow any more.
 type ending struct {
-	signal worker.PreviewSignal
+	signal signals.Preview
 	due    time.Time
 	tries  int
 	asked  bool // it is in its lane
@@ -27,7 +28,7 @@ type ending struct {
 
 // ended notes what came of ending the preview of a turn that has no answer. What
 // failed and may do better is tried again: nobody else will.
-func (ps *previews) ended(s worker.PreviewSignal, err error) {
+func (ps *previews) ended(s signals.Preview, err error) {
 	ce, known := errorOf(err)
 	now := ps.Now()
 	ps.mu.Lock()
@@ -54,7 +55,7 @@ func (ps *previews) ended(s worker.PreviewSignal, err error) {
 }
 
 // due takes the signals whose previews are to be ended now.
-func (ps *previews) due() (due []worker.PreviewSignal) {
+func (ps *previews) due() (due []signals.Preview) {
 	now := ps.Now()
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

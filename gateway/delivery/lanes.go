@@ -6,7 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"parley/gateway/worker"
+	"parley/gateway/signals"
+
 	"parley/sessions"
 )
 
@@ -40,7 +41,7 @@ type lane struct {
 // job is one thing to do in a lane: a delivery, or a sign of a running turn.
 type job struct {
 	delivery *sessions.Delivery
-	show     *worker.PreviewSignal
+	show     *signals.Preview
 }
 
 // answers says whether the job is the answer of a turn, after which nothing more
@@ -88,7 +89,7 @@ func (l *lanes) owes(ctx context.Context, chat string) bool {
 
 // show queues a sign of a running turn. Of several for one turn only the
 // newest counts, and none after its answer or its end.
-func (l *lanes) show(p worker.PreviewSignal) {
+func (l *lanes) show(p signals.Preview) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil || l.ctx.Err() != nil {

@@ -88,9 +88,9 @@ func TestAClosedChatStopsWhatRunsThere(t *testing.T) {
 	r.begin("a", "t1")
 	p.show("a", "t1", "the answer so f")
 	r.await("the worker to be told", func() bool {
-		p.signals.mu.Lock()
-		defer p.signals.mu.Unlock()
-		return len(p.signals.sent) == 1
+		p.heard.mu.Lock()
+		defer p.heard.mu.Unlock()
+		return len(p.heard.sent) == 1
 	})
 	cs, err := r.store.Controls(t.Context(), r.fence["t1"].Token)
 	if err != nil || len(cs) != 1 || cs[0].Kind != sessions.KindShut {

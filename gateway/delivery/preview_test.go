@@ -12,7 +12,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/delivery"
-	"parley/gateway/worker"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -382,7 +382,7 @@ func TestAStreamOfALaterStepIsAMessageOfItsOwn(t *testing.T) {
 	r.begin("a", "t1")
 	calls := 0
 	step := func(n int, text, before string, more int) {
-		p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: "t1", Channel: "tg", To: to("a"), Step: n, Text: text, Before: before, BeforeStep: 1})
+		p.heard.send(signals.PreviewTopic, signals.Preview{Turn: "t1", Channel: "tg", To: to("a"), Step: n, Text: text, Before: before, BeforeStep: 1})
 		calls += more
 		r.await("what is shown of "+text, func() bool { return len(r.net.log()) == calls })
 	}
@@ -402,7 +402,7 @@ func TestAnEditedPreviewOfALaterStepTakesThePlaceOfTheFirst(t *testing.T) {
 	p := r.start()
 	r.begin("a", "t1")
 	for n, text := range []string{"Let me", "Found"} {
-		p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: "t1", Channel: "tg", To: to("a"), Step: n + 1, Text: text, Before: "Let me look.", BeforeStep: 1})
+		p.heard.send(signals.PreviewTopic, signals.Preview{Turn: "t1", Channel: "tg", To: to("a"), Step: n + 1, Text: text, Before: "Let me look.", BeforeStep: 1})
 		r.await("what is shown of "+text, func() bool { return len(r.net.log()) == n+1 })
 	}
 	r.wantCalls("send a Let me", "edit a Found in id1")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway/worker"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 )
 
@@ -51,7 +51,7 @@ func (rs *reactions) begin() {
 }
 
 // show takes what a turn's messages are to show, of which the newest counts.
-func (rs *reactions) show(s worker.ReactionSignal) {
+func (rs *reactions) show(s signals.Reaction) {
 	if _, ok := rs.ch.(channels.Reactor); !ok {
 		return
 	}
@@ -64,7 +64,7 @@ func (rs *reactions) show(s worker.ReactionSignal) {
 }
 
 // ask notes what one message is to show. The caller holds mu.
-func (rs *reactions) ask(s worker.ReactionSignal, id string) {
+func (rs *reactions) ask(s signals.Reaction, id string) {
 	i := slices.IndexFunc(rs.all, func(r *reaction) bool { return r.message == id && r.to == s.To })
 	if i < 0 {
 		if s.Stage == channels.Idle && !s.Resumed { // it shows nothing

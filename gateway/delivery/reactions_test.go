@@ -9,7 +9,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/delivery"
-	"parley/gateway/worker"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -55,7 +55,7 @@ func (x reacting) log() []string {
 
 // stage signals how far a turn is with messages of chat a.
 func (p *process) stage(s channels.Stage, ids ...string) {
-	p.signals.send(worker.ReactionTopic, worker.ReactionSignal{Channel: "tg", To: to("a"), Messages: ids, Stage: s})
+	p.heard.send(signals.ReactionTopic, signals.Reaction{Channel: "tg", To: to("a"), Messages: ids, Stage: s})
 }
 
 func over(x reacting) func(*delivery.Options) {
@@ -150,7 +150,7 @@ func TestTheReactionsOfAnotherProcessAreTakenAway(t *testing.T) {
 	x := newReacting(r.net)
 	p := r.start(over(x))
 	p.stage(channels.Idle, "mine") // nothing is there
-	p.signals.send(worker.ReactionTopic, worker.ReactionSignal{Channel: "tg", To: to("a"), Messages: []string{"theirs"}, Resumed: true})
+	p.heard.send(signals.ReactionTopic, signals.Reaction{Channel: "tg", To: to("a"), Messages: []string{"theirs"}, Resumed: true})
 	r.await("the end", func() bool { return len(x.log()) == 1 })
 	if got := x.log(); !slices.Equal(got, []string{"theirs "}) {
 		t.Errorf("the network was called for %q", got)
@@ -168,7 +168,7 @@ func TestNoReactionIsShownInAChatThatMovedOrIsShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := now.Add(-time.Minute)
-	p.signals.send(worker.ReactionTopic, worker.ReactionSignal{Channel: "tg", To: to("b"), Messages: []string{"old"}, Stage: channels.Working, Asked: asked})
+	p.heard.send(signals.ReactionTopic, signals.Reaction{Channel: "tg", To: to("b"), Messages: []string{"old"}, Stage: channels.Working, Asked: asked})
 	p.stage(channels.Working, "last")
 	r.await("what is last", func() bool { return len(x.log()) > 0 })
 	if got := x.log(); !slices.Equal(got, []string{"last working"}) {

@@ -19,8 +19,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/delivery"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/memtest"
@@ -167,8 +166,8 @@ func (p plain) Send(ctx context.Context, r channels.Reply) (channels.Receipt, er
 	return p.n.Send(ctx, r)
 }
 
-// signals is the log as far as delivery hears it.
-type signals struct {
+// heard is the log as far as delivery hears it.
+type heard struct {
 	mu       sync.Mutex
 	handlers map[string]func(broker.Signal)
 	sent     []string
@@ -176,7 +175,7 @@ type signals struct {
 	ready    chan struct{} // one value for each topic that is heard
 }
 
-func (s *signals) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
+func (s *heard) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
 	s.mu.Lock()
 	s.handlers[topic] = h
 	s.mu.Unlock()
@@ -186,7 +185,7 @@ func (s *signals) Signals(ctx context.Context, topic string, h func(broker.Signa
 }
 
 // Signal is a hint to workers, of which there are none here.
-func (s *signals) Signal(_ context.Context, x broker.Signal) error {
+func (s *heard) Signal(_ context.Context, x broker.Signal) error {
 	defer s.told()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +193,7 @@ func (s *signals) Signal(_ context.Context, x broker.Signal) error {
 	return nil
 }
 
-func (s *signals) send(topic string, body any) {
+func (s *heard) send(topic string, body any) {
 	b, _ := json.Marshal(body)
 	s.mu.Lock()
 	h := s.handlers[topic]
@@ -397,21 +396,21 @@ func (r *rig) delivered() {
 }
 
 type process struct {
-	r       *rig
-	signals *signals
-	store   *faults
-	stop    context.CancelFunc
-	ended   chan error
+	r     *rig
+	heard *heard
+	store *faults
+	stop  context.CancelFunc
+	ended chan error
 }
 
 func (r *rig) start(change ...func(*delivery.Options)) *process {
 	r.t.Helper()
 	p := &process{
-		r: r, signals: &signals{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 3), told: r.poke},
+		r: r, heard: &heard{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 3), told: r.poke},
 		store: &faults{Store: r.store, told: r.poke, die: r.die, lost: r.lost, fail: r.fail}, ended: make(chan error, 1),
 	}
 	o := delivery.Options{
-		Store: p.store, Log: p.signals, Channels: []channels.Channel{r.net}, Files: r.files, Observer: r,
+		Store: p.store, Log: p.heard, Channels: []channels.Channel{r.net}, Files: r.files, Observer: r,
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Grace: patience,
 		Wait: func(ctx context.Context, d time.Duration) error {
 			r.mu.Lock()
@@ -433,8 +432,8 @@ func (r *rig) start(change ...func(*delivery.Options)) *process {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	go func() { p.ended <- delivery.New(o).Run(ctx) }()
-	for range cap(p.signals.ready) {
-		<-p.signals.ready
+	for range cap(p.heard.ready) {
+		<-p.heard.ready
 	}
 	r.t.Cleanup(p.end)
 	return p
@@ -450,7 +449,7 @@ func (p *process) end() {
 	}
 }
 
-func (p *process) wake() { p.signals.send(intake.OutboxTopic, intake.OutboxSignal{Channel: "tg"}) }
+func (p *process) wake() { p.heard.send(signals.OutboxTopic, signals.Outbox{Channel: "tg"}) }
 
 // answerAfterHalf shows half of an answer in a chat, and has the whole delivered there.
 func (p *process) answerAfterHalf() {
@@ -464,12 +463,12 @@ func (p *process) answerAfterHalf() {
 }
 
 func (p *process) show(chat, turn, text string) {
-	p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: turn, Channel: "tg", To: to(chat), Text: text})
+	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: turn, Channel: "tg", To: to(chat), Text: text})
 }
 
 // over says that the turn ended without an answer.
 func (p *process) over(chat, turn string) {
-	p.signals.send(worker.PreviewTopic, worker.PreviewSignal{Turn: turn, Channel: "tg", To: to(chat), Over: true})
+	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: turn, Channel: "tg", To: to(chat), Over: true})
 }
 
 func (r *rig) wantCalls(want ...string) {

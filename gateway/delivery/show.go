@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway/worker"
+	"parley/gateway/signals"
 	"parley/sessions"
 )
 
@@ -18,7 +18,7 @@ const previewTimeout = 5 * time.Second
 
 // show makes one sign of a running turn visible. Nothing depends on it: what goes
 // wrong is not tried again, but for the end of a preview.
-func (ps *previews) show(ctx context.Context, s worker.PreviewSignal) {
+func (ps *previews) show(ctx context.Context, s signals.Preview) {
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	began := ps.Now()
@@ -45,7 +45,7 @@ func (ps *previews) show(ctx context.Context, s worker.PreviewSignal) {
 	}
 }
 
-func (ps *previews) try(ctx context.Context, s worker.PreviewSignal, at place) error {
+func (ps *previews) try(ctx context.Context, s signals.Preview, at place) error {
 	if s.Over {
 		if r, ok := ps.ch.(channels.Rester); ok {
 			if err := r.Rest(ctx, at.to); err != nil {
@@ -128,7 +128,7 @@ func (ps *previews) sendFirst(ctx context.Context, r channels.Reply) (channels.R
 // stepOver ends the preview's message when the words of a later step begin anew, and
 // the network cannot write them over what is there: that stays, whole, and they have a
 // message of their own.
-func (ps *previews) stepOver(ctx context.Context, s worker.PreviewSignal, p *preview, at place) error {
+func (ps *previews) stepOver(ctx context.Context, s signals.Preview, p *preview, at place) error {
 	was := p.step
 	p.step = s.Step
 	st, ok := ps.ch.(channels.Streamer)
@@ -185,7 +185,7 @@ func (p *preview) pause(now time.Time, err error) {
 // over says whether s is not to be shown any more. Signals may come late, and
 // nothing of a turn stands behind its answer. A turn whose preview this process has
 // sent has its answer still to come, in the same lane.
-func (ps *previews) over(ctx context.Context, s worker.PreviewSignal, at place) (bool, error) {
+func (ps *previews) over(ctx context.Context, s signals.Preview, at place) (bool, error) {
 	ps.mu.Lock()
 	p := ps.turns[s.Turn]
 	ps.mu.Unlock()
@@ -208,7 +208,7 @@ func (ps *previews) over(ctx context.Context, s worker.PreviewSignal, at place) 
 // resume looks for the preview of a turn that an earlier process has begun, which
 // goes on growing: there is no second one. In doubt there may be one whose id nobody
 // knows.
-func (ps *previews) resume(ctx context.Context, s worker.PreviewSignal, at place) error {
+func (ps *previews) resume(ctx context.Context, s signals.Preview, at place) error {
 	id, err := ps.Store.Previewed(ctx, s.Turn)
 	if err != nil {
 		return fmt.Errorf("look for the preview of a turn: %w", err)

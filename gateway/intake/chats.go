@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -83,7 +84,7 @@ func (i *Intake) shut(ctx context.Context, m channels.Message, chat sessions.Cha
 		i.Observer.Sent(m.Channel, "dropped", 0)
 	}
 	for _, token := range c.Mailboxes {
-		i.signal(ctx, ControlTopic, ControlSignal{Token: token})
+		i.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
 	}
 	i.Logger.Warn("a chat is closed to the bot", "channel", m.Channel, "chat", m.Address.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
 	return nil

@@ -12,23 +12,6 @@ import (
 	"parley/sessions"
 )
 
-// Topics of the signals that intake and its neighbours send each other.
-// Nothing depends on one arriving.
-const (
-	ControlTopic = "control" // ControlSignal: a control request was stored
-	OutboxTopic  = "outbox"  // OutboxSignal: answers wait to be sent
-)
-
-// ControlSignal says that a mailbox has a control request.
-type ControlSignal struct {
-	Token string `json:"token"`
-}
-
-// OutboxSignal says that answers wait for a channel instance.
-type OutboxSignal struct {
-	Channel string `json:"channel"`
-}
-
 // Inbox names the event behind m for ever.
 func Inbox(m channels.Message) sessions.InboxID {
 	return sessions.InboxID{Channel: m.Address.Channel, Account: m.Address.Account, Chat: named(m), Event: m.Event}

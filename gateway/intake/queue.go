@@ -10,6 +10,7 @@ import (
 	"parley/channels"
 	"parley/faultpoint"
 	"parley/gateway/commands"
+	"parley/gateway/signals"
 	"parley/sessions"
 )
 
@@ -48,7 +49,7 @@ func (i *Intake) requestStop(ctx context.Context, e *event) error {
 		i.Observer.Deduplicated(e.Channel, "message_id")
 		return nil
 	}
-	i.signal(ctx, ControlTopic, ControlSignal{Token: token})
+	i.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
 	return nil
 }
 
@@ -91,7 +92,7 @@ func (i *Intake) answer(ctx context.Context, m channels.Message, text string) er
 		i.Observer.Deduplicated(m.Channel, "message_id")
 		return nil
 	}
-	i.signal(ctx, OutboxTopic, OutboxSignal{Channel: m.Channel})
+	i.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -59,6 +60,6 @@ func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
 		return
 	}
 	if added {
-		i.signal(ctx, OutboxTopic, OutboxSignal{Channel: m.Channel})
+		i.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
 	}
 }

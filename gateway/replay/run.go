@@ -13,8 +13,8 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/recording"
+	"parley/gateway/signals"
 	"parley/gateway/worker"
 	"parley/sessions"
 )
@@ -402,9 +402,9 @@ func (s *stage) stuckAt() string {
 
 // signalControl tells the worker that there is a control request.
 func (s *stage) signalControl(ctx context.Context) {
-	body, err := json.Marshal(intake.ControlSignal{Token: s.script.key.Token()})
+	body, err := json.Marshal(signals.Control{Token: s.script.key.Token()})
 	if err == nil {
-		_ = s.log.Signal(ctx, broker.Signal{Topic: intake.ControlTopic, Body: body}) // it cannot fail
+		_ = s.log.Signal(ctx, broker.Signal{Topic: signals.ControlTopic, Body: body}) // it cannot fail
 	}
 }
 

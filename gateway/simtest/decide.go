@@ -11,7 +11,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/signals"
 	"parley/sessions"
 )
 
@@ -311,9 +311,9 @@ func (w *world) stop() {
 			w.fail("a request to stop was not stored: %v, %v", added, err)
 		}
 		w.books.stops[id] = true
-		b, _ := json.Marshal(intake.ControlSignal{Token: p.token}) // one string
+		b, _ := json.Marshal(signals.Control{Token: p.token}) // one string
 		w.mu.Lock()
-		w.signals[signalKey{intake.ControlTopic, string(b)}] = true
+		w.signals[signalKey{signals.ControlTopic, string(b)}] = true
 		w.mu.Unlock()
 	}
 	w.note("%s says /stop, through %d", p.name, c.Through)

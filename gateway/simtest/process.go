@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/delivery"
+	"parley/gateway/signals"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -184,7 +185,7 @@ func (p *process) Signal(_ context.Context, s broker.Signal) error {
 	if p.dead {
 		return errDead
 	}
-	if s.Topic != worker.PreviewTopic { // the network shows none
+	if s.Topic != signals.PreviewTopic { // the network shows none
 		p.w.signals[signalKey{s.Topic, string(s.Body)}] = true
 	}
 	return nil

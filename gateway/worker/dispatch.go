@@ -8,7 +8,7 @@ import (
 
 	"parley/broker"
 	"parley/faultpoint"
-	"parley/gateway/intake"
+	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -99,7 +99,7 @@ func (w *Worker) touchLocked(ctx context.Context, t sessions.Touch) (started boo
 		w.lookNow()
 		w.tellOthers()
 	case m.Owner != (sessions.Worker{}) && m.Owner != w.Me && t.Seq > 0 && w.steers():
-		w.signal(WorkTopic, workSignal{From: w.Me.Nonce, Token: t.Token, Seq: m.Touched})
+		w.signal(signals.WorkTopic, signals.Work{From: w.Me.Nonce, Token: t.Token, Seq: m.Touched})
 	}
 	return false, nil
 }
@@ -107,7 +107,7 @@ func (w *Worker) touchLocked(ctx context.Context, t sessions.Touch) (started boo
 // control reacts to the signal that a control request was stored: the actor
 // here looks at once; a mailbox that nobody works on is taken.
 func (w *Worker) control(ctx context.Context, s broker.Signal) {
-	var c intake.ControlSignal
+	var c signals.Control
 	if err := json.Unmarshal(s.Body, &c); err != nil {
 		w.Logger.Warn("signal that cannot be read", "topic", s.Topic, "error", err)
 		return

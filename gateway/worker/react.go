@@ -2,29 +2,13 @@ package worker
 
 import (
 	"context"
-	"time"
 
 	"parley/channels"
 	"parley/gateway/intake"
-	"parley/sessionkeys"
+	"parley/gateway/signals"
 	"parley/sessions"
 	"parley/transcript"
 )
-
-// ReactionTopic is the topic of ReactionSignal.
-const ReactionTopic = "reaction"
-
-// ReactionSignal shows on the messages of a turn how far it is. It may be lost; nothing
-// is stored of it.
-type ReactionSignal struct {
-	Channel  string              `json:"channel"`
-	To       sessionkeys.Address `json:"to"`
-	Messages []string            `json:"messages"`
-	Stage    channels.Stage      `json:"stage"`
-	// Resumed: another process may have put reactions there.
-	Resumed bool      `json:"resumed,omitempty"`
-	Asked   time.Time `json:"asked"` // when the turn's message was received
-}
 
 // marks are the messages on which a turn shows that it works on them.
 type marks struct {
@@ -77,7 +61,7 @@ func (a *actor) react(t sessions.Turn, ids []string, s channels.Stage, resumed b
 	if len(ids) == 0 || s != channels.Done && of.Working == "" { // nothing is there, nor to be
 		return
 	}
-	a.w.signal(ReactionTopic, ReactionSignal{
+	a.w.signal(signals.ReactionTopic, signals.Reaction{
 		Channel: t.Channel, To: t.From, Messages: ids, Stage: s, Resumed: resumed, Asked: t.ReceivedAt,
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 	"parley/agent"
 	"parley/broker"
-	"parley/gateway/intake"
+	"parley/gateway/signals"
 	"parley/sessions"
 )
 
@@ -55,9 +55,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	dead := make(chan error, 3)
 	pulse.Go(func() { dead <- w.keepLease(life, beat) })
 	pulse.Go(func() {
-		dead <- w.Log.Signals(life, intake.ControlTopic, func(s broker.Signal) { w.control(life, s) })
+		dead <- w.Log.Signals(life, signals.ControlTopic, func(s broker.Signal) { w.control(life, s) })
 	})
-	pulse.Go(func() { dead <- w.Log.Signals(life, WorkTopic, w.hear) })
+	pulse.Go(func() { dead <- w.Log.Signals(life, signals.WorkTopic, w.hear) })
 	g.Go(func() error {
 		select {
 		case err := <-dead:

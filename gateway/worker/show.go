@@ -9,31 +9,9 @@ import (
 
 	"parley/agent"
 	"parley/costs"
-	"parley/gateway/intake"
-	"parley/sessionkeys"
+	"parley/gateway/signals"
 	"parley/sessions"
 )
-
-// PreviewTopic is the topic of PreviewSignal.
-const PreviewTopic = "preview"
-
-// PreviewSignal shows what a running turn does, in the chat it answers: that
-// the bot is typing (Text empty), or the answer so far; or that it ended without
-// an answer (Over). It may be lost; the answer itself never travels this way.
-type PreviewSignal struct {
-	Turn    string              `json:"turn"`
-	Channel string              `json:"channel"`
-	To      sessionkeys.Address `json:"to"`
-	ReplyTo string              `json:"reply_to,omitempty"`
-	Text    string              `json:"text,omitempty"`
-	// Step is the model call that Text is of; each begins anew. Before is all that
-	// was said in an earlier one, BeforeStep, the last that said anything.
-	Step       int       `json:"step,omitempty"`
-	Before     string    `json:"before,omitempty"`
-	BeforeStep int       `json:"before_step,omitempty"`
-	Over       bool      `json:"over,omitempty"`
-	Asked      time.Time `json:"asked"` // when the turn's message was received
-}
 
 // How a running turn shows itself. A quick answer is simply sent: neither a
 // sign nor a preview comes before it.
@@ -104,7 +82,7 @@ func (s *show) run(ctx context.Context) {
 	control := time.NewTicker(controlEvery)
 	defer control.Stop()
 	var preview <-chan time.Time
-	var shown PreviewSignal
+	var shown signals.Preview
 	for {
 		select {
 		case <-ctx.Done():
@@ -117,7 +95,7 @@ func (s *show) run(ctx context.Context) {
 			s.look(ctx)
 			s.steering.news(ctx)
 		case <-typing.C:
-			s.send(PreviewSignal{})
+			s.send(signals.Preview{})
 			typing.Reset(typingEvery)
 		case <-s.fresh:
 			if preview == nil {
@@ -135,13 +113,13 @@ func (s *show) run(ctx context.Context) {
 }
 
 // words is what there is to show.
-func (s *show) words() PreviewSignal {
+func (s *show) words() signals.Preview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return PreviewSignal{Step: s.step, Text: s.text.String(), Before: s.before, BeforeStep: s.said}
+	return signals.Preview{Step: s.step, Text: s.text.String(), Before: s.before, BeforeStep: s.said}
 }
 
-func (s *show) send(p PreviewSignal) {
+func (s *show) send(p signals.Preview) {
 	if p.Text != "" && s.t.Seq <= s.a.w.Doubt {
 		return // a preview cannot say that it may be a repeat
 	}
@@ -149,11 +127,11 @@ func (s *show) send(p PreviewSignal) {
 }
 
 // over says that nothing follows what was shown.
-func (s *show) over() { s.signal(PreviewSignal{Over: true}) }
+func (s *show) over() { s.signal(signals.Preview{Over: true}) }
 
-func (s *show) signal(p PreviewSignal) {
+func (s *show) signal(p signals.Preview) {
 	p.Turn, p.Channel, p.To, p.ReplyTo, p.Asked = s.t.ID, s.t.Channel, s.t.From, s.t.ReplyTo, s.t.ReceivedAt
-	s.a.w.signal(PreviewTopic, p)
+	s.a.w.signal(signals.PreviewTopic, p)
 }
 
 // errLost ends the turn of a worker that was paused for longer than its lease,
@@ -178,5 +156,5 @@ func (s *show) look(ctx context.Context) {
 }
 
 func (w *Worker) signalOutbox(channel string) {
-	w.signal(intake.OutboxTopic, intake.OutboxSignal{Channel: channel})
+	w.signal(signals.OutboxTopic, signals.Outbox{Channel: channel})
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"parley/broker"
+	"parley/gateway/signals"
 	"parley/gateway/worker"
 	"parley/transcript"
 )
@@ -42,12 +43,12 @@ func TestTheLastSignOfAStoppedTurnIsThatItIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		signs := make(chan worker.PreviewSignal, 64)
+		signs := make(chan signals.Preview, 64)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() {
-			_ = r.log.Signals(ctx, worker.PreviewTopic, func(s broker.Signal) {
-				var p worker.PreviewSignal
+			_ = r.log.Signals(ctx, signals.PreviewTopic, func(s broker.Signal) {
+				var p signals.Preview
 				if err := json.Unmarshal(s.Body, &p); err != nil {
 					t.Error(err)
 				}

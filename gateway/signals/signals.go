@@ -1,0 +1,68 @@
+// Package signals is what the parts of parley tell each other while they work: the
+// topics and bodies of the broker's short-lived signals. A signal may be lost, so
+// nothing depends on one arriving: what it announces is found in the store or in the
+// log a moment later, and what it shows is stored nowhere.
+package signals
+
+import (
+	"time"
+
+	"parley/channels"
+	"parley/sessionkeys"
+)
+
+// Topics, each with the type of its bodies, which are JSON.
+const (
+	ControlTopic  = "control"  // Control
+	OutboxTopic   = "outbox"   // Outbox
+	WorkTopic     = "work"     // Work
+	PreviewTopic  = "preview"  // Preview
+	ReactionTopic = "reaction" // Reaction
+)
+
+// Control announces a control request for the conversation of a mailbox.
+type Control struct {
+	Token string `json:"token"`
+}
+
+// Outbox announces answers that wait to be sent by a bot account.
+type Outbox struct {
+	Channel string `json:"channel"`
+}
+
+// Work tells the owner of the mailbox Token that the log has message Seq for it.
+// Without a Token it tells every worker that mailboxes wait which nobody owns.
+type Work struct {
+	From  string `json:"from"` // nonce of the worker that sends it
+	Token string `json:"token,omitempty"`
+	Seq   uint64 `json:"seq,omitempty"`
+}
+
+// Preview shows what a running turn does, in the chat it answers: that the bot is
+// typing (Text empty), or the answer so far; or that the turn ended without an answer
+// (Over). The answer itself never travels this way.
+type Preview struct {
+	Turn    string              `json:"turn"`
+	Channel string              `json:"channel"`
+	To      sessionkeys.Address `json:"to"`
+	ReplyTo string              `json:"reply_to,omitempty"`
+	Text    string              `json:"text,omitempty"`
+	// Step is the model call that Text is of; each begins anew. Before is all that
+	// was said in an earlier one, BeforeStep, the last that said anything.
+	Step       int       `json:"step,omitempty"`
+	Before     string    `json:"before,omitempty"`
+	BeforeStep int       `json:"before_step,omitempty"`
+	Over       bool      `json:"over,omitempty"`
+	Asked      time.Time `json:"asked"` // when the turn's message was received
+}
+
+// Reaction shows on the messages of a turn how far it is.
+type Reaction struct {
+	Channel  string              `json:"channel"`
+	To       sessionkeys.Address `json:"to"`
+	Messages []string            `json:"messages"`
+	Stage    channels.Stage      `json:"stage"`
+	// Resumed: another process may have put reactions there.
+	Resumed bool      `json:"resumed,omitempty"`
+	Asked   time.Time `json:"asked"` // when the turn's message was received
+}

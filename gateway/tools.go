@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/gateway/worker"
 	"parley/sessions"
 	"parley/subagents"
@@ -62,7 +63,7 @@ func (g *Gateway) builtin(store sessions.Store, desk *commands.Desk) (*tools.Set
 			if err != nil {
 				return "", err
 			}
-			return desk.Left(ctx, commands.Asker{Token: t.Token, From: t.From, Sender: t.Sender}, s, "who asks")
+			return desk.Left(ctx, messages.Asker{Token: t.Token, From: t.From, Sender: t.Sender}, s, "who asks")
 		},
 	})
 	if err != nil {

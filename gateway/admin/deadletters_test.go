@@ -15,6 +15,7 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/simulators/telegram"
 )
@@ -184,7 +185,7 @@ func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 		change("a4", func(m *channels.Message) { m.Text = "/stop" })
 		change("a5", func(m *channels.Message) { m.Kind = channels.Membership })
 		change("a6", func(m *channels.Message) { m.Address.Account = "" })
-		change("a7", func(m *channels.Message) { m.Text = strings.Repeat("x", intake.MaxText+1) })
+		change("a7", func(m *channels.Message) { m.Text = strings.Repeat("x", messages.MaxText+1) })
 		change("\x1b[2J a stranger's", func(*channels.Message) {})
 	})
 	gw = house.Start()

@@ -2,52 +2,6 @@
 // model: /new, /stop, /status, /cost, /agents, /help.
 package commands
 
-import (
-	"strings"
-	"unicode"
-)
-
-// Kind says when a command takes effect.
-type Kind int
-
-// Kinds of commands.
-const (
-	AtOnce  Kind = iota // answered by intake, beside whatever runs
-	Queued              // keeps its place among the messages
-	Control             // concerns what runs now: does not queue
-)
-
-// Command is a line that starts with a slash.
-type Command struct {
-	Name string // without the slash and marks behind it, lower case
-	Args string
-}
-
-// Parse says whether text is a command. Anything that starts with a slash and a word of
-// letters, digits, "-" and "_" is one, known or not: a mistyped command is never sent to
-// a model. A mark behind the word does not count: "/stop!" is meant. Paths, fractions
-// and whatever else a slash begins are not commands, but text.
-func Parse(text string) (Command, bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "/")
-	if !ok || rest == "" {
-		return Command{}, false
-	}
-	name, args := rest, ""
-	if n := strings.IndexFunc(rest, unicode.IsSpace); n >= 0 {
-		name, args = rest[:n], strings.TrimSpace(rest[n:])
-	}
-	if name = strings.TrimRight(name, ".,:;!?…"); name == "" {
-		return Command{}, false
-	}
-	for i, r := range name {
-		letter, more := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z', r >= '0' && r <= '9' || r == '_' || r == '-'
-		if !letter && (i == 0 || !more) {
-			return Command{}, false // a path, a fraction: not a command
-		}
-	}
-	return Command{Name: strings.ToLower(name), Args: args}, true
-}
-
 // Entry is a command as people are told of it.
 type Entry struct{ Name, Does string }
 
@@ -70,26 +24,4 @@ func Names() []string {
 		names = append(names, c.Name)
 	}
 	return names
-}
-
-// Kind says when c takes effect. Unknown commands are answered at once.
-func (c Command) Kind() Kind {
-	switch c.Name {
-	case "new", "clear":
-		return Queued
-	case "stop":
-		return Control
-	}
-	return AtOnce
-}
-
-// Fresh says whether c, a Queued command, starts a new session.
-func (c Command) Fresh() bool { return c.Name == "new" || c.Name == "clear" }
-
-// String is the command as typed.
-func (c Command) String() string {
-	if c.Args == "" {
-		return "/" + c.Name
-	}
-	return "/" + c.Name + " " + c.Args
 }

@@ -11,61 +11,12 @@ import (
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
 	"parley/transcript"
 )
-
-func TestWhatIsACommandAndWhatIsNot(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"/stop": "stop", "/STOP": "stop", "/Stop now": "stop now", "  /stop\n": "stop", "/stop\tnow  please ": "stop now  please",
-		"/stop\u00a0now": "stop now", "/stop\u2003": "stop", "/new": "new", "/a_1": "a_1", "/nonsense": "nonsense", "/tmp": "tmp",
-		"": "", "/": "", "/ ": "", "/ stop": "", "//": "", "//stop": "", "stop": "", "a /stop": "", "/usr/bin": "", "/usr/bin ls": "",
-		"/1": "", "/_a": "", "/stop!": "stop", "/stop, please": "stop please", "/help?": "help", "/new-chat": "new-chat", "/-new": "", "/...": "", "/etc/passwd what is this file": "", "/a.txt": "", "/stop@bot": "", "/🙂": "", "/stop🙂": "", "/über": "", "🙂 /stop": "",
-		"/\x00stop": "", "/st\xffop": "", "1/2": "", "/\u0130x": "",
-	} {
-		c, ok := commands.Parse(text)
-		if ok != (want != "") || ok && strings.TrimSuffix(c.Name+" "+c.Args, " ") != want {
-			t.Errorf("%q is %+v, %v; want %q", text, c, ok, want)
-		}
-	}
-}
-
-func TestEachCommandTakesEffectWhenItShould(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]commands.Kind{
-		"new": commands.Queued, "clear": commands.Queued, "stop": commands.Control,
-		"help": commands.AtOnce, "status": commands.AtOnce, "cost": commands.AtOnce, "agents": commands.AtOnce, "start": commands.AtOnce, "x": commands.AtOnce,
-	} {
-		c := commands.Command{Name: name}
-		if c.Kind() != want || c.Fresh() != (want == commands.Queued) {
-			t.Errorf("/%s: kind %d, fresh %v", name, c.Kind(), c.Fresh())
-		}
-	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{"/stop", "/ ", "/usr/bin", "/new  x\n y", "/\u212a", "\u00a0/a\u2028b", "/a\x00"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		c, ok := commands.Parse(s)
-		if !ok {
-			if c != (commands.Command{}) {
-				t.Errorf("%q is no command, but %+v", s, c)
-			}
-			return
-		}
-		if !strings.HasPrefix(strings.TrimSpace(s), "/") || c.Name == "" || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
-			t.Errorf("%q gives %+v", s, c)
-		}
-		if again, ok := commands.Parse(c.String()); !ok || again != c {
-			t.Errorf("%q gives %+v, and that gives %+v", s, c, again)
-		}
-	})
-}
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
@@ -89,13 +40,13 @@ func desk(t *testing.T) (*commands.Desk, *sqlite.Store, sessionkeys.Key) {
 }
 
 // asker is the one who has the conversation.
-func asker(k sessionkeys.Key) commands.Asker {
-	return commands.Asker{Token: k.Token(), From: k.Address(), Sender: "1"}
+func asker(k sessionkeys.Key) messages.Asker {
+	return messages.Asker{Token: k.Token(), From: k.Address(), Sender: "1"}
 }
 
 func ask(t *testing.T, d *commands.Desk, k sessionkeys.Key, name string) string {
 	t.Helper()
-	text, err := d.Answer(t.Context(), asker(k), commands.Command{Name: name})
+	text, err := d.Answer(t.Context(), asker(k), messages.Command{Name: name})
 	if err != nil {
 		t.Fatalf("/%s: %v", name, err)
 	}
@@ -190,7 +141,7 @@ func TestWhoAsksIsToldWhatIsLeft(t *testing.T) {
 	}
 	inGroup := k.Address()
 	inGroup.Kind = sessionkeys.Group
-	text, err = d.Answer(ctx, commands.Asker{Token: k.Token(), From: inGroup, Sender: "2"}, commands.Command{Name: "cost"})
+	text, err = d.Answer(ctx, messages.Asker{Token: k.Token(), From: inGroup, Sender: "2"}, messages.Command{Name: "cost"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +165,7 @@ func TestWhenTheStoreIsAwayTheDeskDoesNotMakeAnythingUp(t *testing.T) {
 	d, _, k := desk(t)
 	d.Store = away{d.Store}
 	for _, name := range []string{"status", "cost"} {
-		if text, err := d.Answer(t.Context(), asker(k), commands.Command{Name: name}); !errors.Is(err, errAway) || text != "" {
+		if text, err := d.Answer(t.Context(), asker(k), messages.Command{Name: name}); !errors.Is(err, errAway) || text != "" {
 			t.Errorf("/%s: %q, %v", name, text, err)
 		}
 	}
@@ -230,7 +181,7 @@ func TestAnUnknownCommandIsAnsweredByTheOneThatWasPerhapsMeant(t *testing.T) {
 	} {
 		by := asker(k)
 		by.Sign = "!"
-		got, err := d.Answer(t.Context(), by, commands.Command{Name: name})
+		got, err := d.Answer(t.Context(), by, messages.Command{Name: name})
 		if err != nil || got != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/tools"
@@ -33,14 +34,6 @@ type Desk struct {
 	Limits budgets.Limits
 }
 
-// Asker is who asks, and where.
-type Asker struct {
-	Token  string // of the conversation's mailbox
-	From   sessionkeys.Address
-	Sender string // stable id
-	Sign   string // with which commands begin there; empty: a slash
-}
-
 // help is the answer to /help.
 func help(sign string) string {
 	lines := []string{"I answer when you write to me here, or mention me in a group.", ""}
@@ -52,13 +45,12 @@ func help(sign string) string {
 
 // Texts that more than one place says.
 const (
-	FreshText     = "A new conversation. I have forgotten what was said before."
 	nothingYet    = "Nothing was said here yet."
 	unknownPrices = " Some calls have no known price: they are counted at the most that the operator reckons with, or not at all."
 )
 
-// Answer is the text that answers c. Only commands of kind AtOnce are answered here.
-func (d *Desk) Answer(ctx context.Context, by Asker, c Command) (string, error) {
+// Answer is the text that answers c. Only commands of kind messages.AtOnce are answered here.
+func (d *Desk) Answer(ctx context.Context, by messages.Asker, c messages.Command) (string, error) {
 	sign := cmp.Or(by.Sign, "/")
 	switch c.Name {
 	case "help", "start":
@@ -129,7 +121,7 @@ func (d *Desk) status(ctx context.Context, token string) (string, error) {
 	return b.String(), nil
 }
 
-func (d *Desk) cost(ctx context.Context, by Asker) (string, error) {
+func (d *Desk) cost(ctx context.Context, by messages.Asker) (string, error) {
 	_, s, found, err := d.find(ctx, by.Token)
 	if err != nil {
 		return "", err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/costs"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -13,7 +14,7 @@ import (
 // Left is what may still be spent: by the conversation of the session, by who
 // asks, whom the text calls who, and by the group; "" when none of them has a
 // limit. What everybody together may spend is nobody's business here.
-func (d *Desk) Left(ctx context.Context, by Asker, s sessions.Session, who string) (string, error) {
+func (d *Desk) Left(ctx context.Context, by messages.Asker, s sessions.Session, who string) (string, error) {
 	shown := []struct {
 		scope sessions.Scope
 		of    string

@@ -9,6 +9,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 )
 
 func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
@@ -24,7 +25,7 @@ func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
 		{"Request", "/stop", channels.Said},
 		{"Notice", "/help", channels.Said},
 		{"Mailbox", "/status", channels.Said},
-		{"Notice", strings.Repeat("x", intake.MaxText+1), channels.Said},
+		{"Notice", strings.Repeat("x", messages.MaxText+1), channels.Said},
 		{"Chat", "hi", channels.Said},
 	} {
 		w := world{fail: c.fail}

@@ -6,14 +6,15 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 )
 
 func TestAnswersInGroupsHangOnTheirQuestion(t *testing.T) {
 	t.Parallel()
-	if got := intake.ReplyTo(group(ann, "")); got != "m1" {
+	if got := messages.ReplyTo(group(ann, "")); got != "m1" {
 		t.Errorf("in a group: %q", got)
 	}
-	if got := intake.ReplyTo(dm(ann, "")); got != "" {
+	if got := messages.ReplyTo(dm(ann, "")); got != "" {
 		t.Errorf("in a direct message: %q", got)
 	}
 }
@@ -45,7 +46,7 @@ func TestARefusalOfWhatOneAskedAloneIsToldToThemAlone(t *testing.T) {
 	var w world
 	in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
 	for id, want := range map[string]string{channels.Asked + "U0ANN.1": channels.Only + "U0ANN.1", "17.0001": "17.0001"} {
-		m := group(ann, strings.Repeat("x", intake.MaxText+1))
+		m := group(ann, strings.Repeat("x", messages.MaxText+1))
 		m.Event, m.MessageID = id, id
 		if err := in.Accept(t.Context(), m); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -73,7 +74,7 @@ func (i *Intake) moved(ctx context.Context, m channels.Message, chat sessions.Ch
 // stopped: nobody would read the answer, and it costs money.
 func (i *Intake) shut(ctx context.Context, m channels.Message, chat sessions.Chat) error {
 	i.heard.leave(m.Channel, chat.Canonical())
-	c, shut, err := i.Book.Shut(ctx, sessions.Shutting{ID: eventID(m), Chat: chatID(m.Address), At: i.Now()})
+	c, shut, err := i.Book.Shut(ctx, sessions.Shutting{ID: messages.EventID(m), Chat: chatID(m.Address), At: i.Now()})
 	if err != nil {
 		return fmt.Errorf("note that the chat is closed: %w", err)
 	}
@@ -137,7 +138,7 @@ func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	k, now, group := knockKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
-	if !ForBot(e.Message) || group && i.knocks.wait(k, now) {
+	if !messages.ForBot(e.Message) || group && i.knocks.wait(k, now) {
 		i.Observer.Ignored(e.Channel, Closed)
 		i.Logger.Info("said in a chat that is closed to the bot", "channel", e.Channel, "chat", cut(e.Address.Peer, mostLogged))
 		return stop, nil

@@ -12,6 +12,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessions"
 )
 
@@ -90,8 +91,8 @@ func TestAGroupThatMovedIsTheSameConversation(t *testing.T) {
 			t.Errorf("%s: queued under %s as %+v", name, w.published[0].Key, got)
 		}
 		// Ids of events and messages are those of the chat where they happened.
-		if intake.Inbox(got).Chat != newKitchen || intake.Wording(got).Chat != newKitchen {
-			t.Errorf("%s: known as %+v", name, intake.Inbox(got))
+		if messages.Inbox(got).Chat != newKitchen || messages.Wording(got).Chat != newKitchen {
+			t.Errorf("%s: known as %+v", name, messages.Inbox(got))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 )
 
@@ -33,7 +34,7 @@ func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.K
 			body, _ = json.Marshal(fmt.Sprintf("%+v", m))
 		}
 	}
-	id := eventID(m)
+	id := messages.EventID(m)
 	if m.Event == "" { // nothing tells it from others but what it says
 		sum := sha256.Sum256(body)
 		id += hex.EncodeToString(sum[:16])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 )
 
@@ -79,15 +80,15 @@ type stamp struct {
 }
 
 func stampOf(m channels.Message) stamp {
-	return stamp{m.Sender.ID, m.Album, Long(m), m.ReceivedAt, m.SentAt}
+	return stamp{m.Sender.ID, m.Album, messages.Long(m), m.ReceivedAt, m.SentAt}
 }
 
 // goesOn reports whether m is of the same album or text.
 func (s stamp) goesOn(m channels.Message) bool {
-	return s.sender != "" && joins(s.message(m.Channel), s.long, m)
+	return s.sender != "" && messages.JoinsKnown(s.message(m.Channel), s.long, m)
 }
 
-// message is the message as far as [joins] looks at it.
+// message is the message as far as [messages.JoinsKnown] looks at it.
 func (s stamp) message(channel string) channels.Message {
 	return channels.Message{
 		Kind: channels.Said, Channel: channel, Sender: channels.Sender{ID: s.sender}, Album: s.album, ReceivedAt: s.received, SentAt: s.sent,
@@ -113,7 +114,7 @@ func (i *Intake) hears(e *event) bool {
 
 // addHeard gives a question what was said before it in its group.
 func (i *Intake) addHeard(_ context.Context, e *event) (outcome, error) {
-	if i.hears(e) && ForBot(e.Message) && !e.isCommand() {
+	if i.hears(e) && messages.ForBot(e.Message) && !e.isCommand() {
 		e.Heard, e.heard = i.heard.before(e.Message, i.Now())
 	}
 	return pass, nil
@@ -143,7 +144,7 @@ func (o *overheard) hear(m channels.Message, most int, now time.Time) {
 		t.words[at].quote.Text = wordsOf(m)
 		o.bytes += t.words[at].bytes()
 		o.trim(t, most)
-	case m.Kind != channels.Said || ForBot(m) || m.Blank():
+	case m.Kind != channels.Said || messages.ForBot(m) || m.Blank():
 	case t != nil && t.asked.goesOn(m): // the rest of the question
 		t.asked = stampOf(m)
 	default:

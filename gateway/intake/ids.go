@@ -1,37 +1,10 @@
 package intake
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"unicode/utf8"
 
 	"parley/channels"
-	"parley/sessionkeys"
-	"parley/sessions"
 )
-
-// Inbox names the event behind m for ever.
-func Inbox(m channels.Message) sessions.InboxID {
-	return sessions.InboxID{Channel: m.Address.Channel, Account: m.Address.Account, Chat: named(m), Event: m.Event}
-}
-
-// named is the id by which the network named the chat of m: ids of events and
-// messages count under it, also after the chat was found to have an older one.
-func named(m channels.Message) string { return cmp.Or(m.Origin, m.Address.Peer) }
-
-// eventID is one word for the event behind m, without gluing: "3"+"131" is not
-// "31"+"31", and bytes that are no text stay what they are. Chats are part of
-// it, because some networks count per chat.
-func eventID(m channels.Message) string {
-	h := sha256.New()
-	for _, s := range []string{m.Channel, m.Address.Channel, m.Address.Account, named(m), m.Event} {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
-		h.Write([]byte(s))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
 
 // unfit says what of m's names for things cannot be used. An event without an
 // id would be taken for every other one without. They travel in JSON, where
@@ -57,13 +30,4 @@ func unfit(m channels.Message) string {
 		}
 	}
 	return ""
-}
-
-// ReplyTo says which message an answer hangs on: in a direct message there is
-// only one conversation, so none.
-func ReplyTo(m channels.Message) string {
-	if m.Address.Kind == sessionkeys.DM {
-		return ""
-	}
-	return m.MessageID
 }

@@ -14,12 +14,9 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/sessions"
 )
-
-// MaxText is the most text of one message, in bytes, that is taken.
-const MaxText = 32 << 10
 
 // Why messages are ignored: the closed set of the label reason.
 const (
@@ -47,6 +44,11 @@ type Book interface {
 	Request(ctx context.Context, c sessions.Control) (bool, error)
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	sessions.Chats
+}
+
+// Desk answers commands of the kind messages.AtOnce, with a text.
+type Desk interface {
+	Answer(ctx context.Context, by messages.Asker, c messages.Command) (string, error)
 }
 
 // Observer counts. Calls must not block.
@@ -77,7 +79,7 @@ type Intake struct {
 	Sources  map[string]Source // by instance name
 	Log      Log
 	Book     Book
-	Desk     *commands.Desk
+	Desk     Desk
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time

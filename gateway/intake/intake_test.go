@@ -9,6 +9,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 )
 
 // kinds are all values of channels.EventKind, read from its source: a kind that
@@ -77,7 +78,7 @@ func TestNoKindOfEventOfSomebodyWhoMayNotTalkLeavesATrace(t *testing.T) {
 		{"no sender, and an empty id is listed", intake.Access{People: []string{""}}, nameless(dm(ben, "hi")), false},
 	} {
 		for _, kind := range all {
-			for _, text := range []string{"hi", "/stop", "/status", "/new", strings.Repeat("x", intake.MaxText+1)} {
+			for _, text := range []string{"hi", "/stop", "/status", "/new", strings.Repeat("x", messages.MaxText+1)} {
 				var w world
 				in := w.intake(c.access)
 				m := c.message
@@ -129,7 +130,7 @@ func TestNoKindOfEventOfSomebodyWhoMayNotTalkLeavesATrace(t *testing.T) {
 
 func TestInAGroupOnlyWhatMentionsTheBotIsTaken(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"hi", "/stop", "/status", "/new", strings.Repeat("x", intake.MaxText+1)} {
+	for _, text := range []string{"hi", "/stop", "/status", "/new", strings.Repeat("x", messages.MaxText+1)} {
 		var w world
 		m := group(ann, text)
 		m.Mentioned = false
@@ -154,8 +155,8 @@ func TestEachTextGoesItsWay(t *testing.T) {
 		"hi": "published", "/new": "published", "/clear": "published", "/NEW x": "published", "/usr/bin": "published",
 		"/stop": "request", "/STOP": "request", "/stop now": "request",
 		"/status": "notice", "/cost": "notice", "/help": "notice", "/start": "notice", "/nonsense": "notice",
-		strings.Repeat("x", intake.MaxText): "published", strings.Repeat("x", intake.MaxText+1): "notice",
-		"/stop " + strings.Repeat("x", intake.MaxText): "notice",
+		strings.Repeat("x", messages.MaxText): "published", strings.Repeat("x", messages.MaxText+1): "notice",
+		"/stop " + strings.Repeat("x", messages.MaxText): "notice",
 	} {
 		var w world
 		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), dm(ann, text)); err != nil {

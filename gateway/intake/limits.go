@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -107,9 +108,9 @@ func (l *limiter) take(k string, m channels.Message, now time.Time, perMinute, m
 		l.buckets[k] = b
 	}
 	b.fill(now, float64(perMinute), float64(most))
-	piece := b.pieces < mostFree && Joins(b.last, m)
+	piece := b.pieces < mostFree && messages.Joins(b.last, m)
 	switch {
-	case b.last.Event == m.Event && named(b.last) == named(m):
+	case b.last.Event == m.Event && messages.ChatID(b.last) == messages.ChatID(m):
 		return true, false
 	case piece:
 		b.pieces++
@@ -234,7 +235,7 @@ func (i *Intake) limitQueue(ctx context.Context, e *event) (outcome, error) {
 // over counts a refused message, and tells its sender of it when that is due and
 // they spoke to the bot.
 func (i *Intake) over(ctx context.Context, m channels.Message, k string, tell bool, notice string) error {
-	if tell && !ForBot(m) { // its sender did not ask for an answer
+	if tell && !messages.ForBot(m) { // its sender did not ask for an answer
 		i.limiter.again(k)
 	} else if tell {
 		if err := i.answer(ctx, m, notice); err != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"parley/channels"
+	"parley/gateway/messages"
 )
 
 // A network may not say who is a bot, and two bots that answer each other never
@@ -48,7 +49,7 @@ func (l *loops) note(k string, m channels.Message, most int) (refused, tell bool
 		l.all[k] = p
 	}
 	switch took := said(m).Sub(said(p.last)); {
-	case p.last.Event == m.Event || Joins(p.last, m):
+	case p.last.Event == m.Event || messages.Joins(p.last, m):
 	case p.last.Event == "": // the first
 	case took < 0: // brought again
 		return p.fast >= most, false

@@ -9,6 +9,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 )
 
 var received = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -57,7 +58,7 @@ func TestOnlyPiecesOfOneThingJoin(t *testing.T) {
 		{"an album of two bots", at(0, ofAlbum("a", dm(ann, ""))), otherBot, false},
 		{"an album and a command in it", at(0, ofAlbum("a", dm(ann, ""))), at(second, ofAlbum("a", dm(ann, "/new"))), false},
 	} {
-		if got := intake.Joins(c.last, c.m); got != c.want {
+		if got := messages.Joins(c.last, c.m); got != c.want {
 			t.Errorf("%s: joins is %v", c.name, got)
 		}
 	}

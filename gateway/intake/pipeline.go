@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"parley/channels"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -15,7 +15,7 @@ type event struct {
 	source  Source
 	chat    sessions.Chat
 	key     sessionkeys.Key
-	command commands.Command // without a name: it is none
+	command messages.Command // without a name: it is none
 	heard   uint64           // up to where Heard was kept; 0: it was not looked for
 }
 
@@ -28,15 +28,15 @@ func (e *event) isUnreadable() bool { return e.Kind == channels.Unreadable }
 
 // mayFollow reports whether it is for the conversation to say if the event speaks to
 // the bot.
-func (e *event) mayFollow() bool { return e.Follows && !ForBot(e.Message) }
+func (e *event) mayFollow() bool { return e.Follows && !messages.ForBot(e.Message) }
 
 // isCommand reports whether the event is a command for the bot.
-func (e *event) isCommand() bool { return e.command.Name != "" && ForBot(e.Message) }
+func (e *event) isCommand() bool { return e.command.Name != "" && messages.ForBot(e.Message) }
 
 // isLimited reports whether limits hold for the event. What concerns a running
 // turn works at any time, and what completes a message was counted with it.
 func (e *event) isLimited() bool {
-	return !e.Completing && (!e.isCommand() || e.command.Kind() != commands.Control)
+	return !e.Completing && (!e.isCommand() || e.command.Kind() != messages.Control)
 }
 
 // stage does one thing with an event. After an error the network must bring the

@@ -9,7 +9,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/faultpoint"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/gateway/signals"
 	"parley/sessions"
 )
@@ -18,12 +18,12 @@ import (
 // among the messages.
 func (i *Intake) carryOutCommand(ctx context.Context, e *event) (outcome, error) {
 	switch {
-	case !e.isCommand() || e.command.Kind() == commands.Queued:
+	case !e.isCommand() || e.command.Kind() == messages.Queued:
 		return pass, nil
-	case e.command.Kind() == commands.Control:
+	case e.command.Kind() == messages.Control:
 		return stop, i.requestStop(ctx, e)
 	}
-	text, err := i.Desk.Answer(ctx, commands.Asker{Token: e.key.Token(), From: e.Address, Sender: e.Sender.ID, Sign: e.source.CommandSign}, e.command)
+	text, err := i.Desk.Answer(ctx, messages.Asker{Token: e.key.Token(), From: e.Address, Sender: e.Sender.ID, Sign: e.source.CommandSign}, e.command)
 	if err != nil {
 		return stop, fmt.Errorf("answer %s: %w", e.command, err)
 	}
@@ -39,8 +39,8 @@ func (i *Intake) requestStop(ctx context.Context, e *event) error {
 		return fmt.Errorf("find the end of the queue: %w", err)
 	}
 	added, err := i.Book.Request(ctx, sessions.Control{
-		ID: eventID(e.Message), Event: Inbox(e.Message), Token: token, Key: e.key, Kind: "stop", Through: through,
-		Channel: e.Channel, From: e.Address, ReplyTo: ReplyTo(e.Message), Sender: e.Sender.ID, At: i.Now(),
+		ID: messages.EventID(e.Message), Event: messages.Inbox(e.Message), Token: token, Key: e.key, Kind: "stop", Through: through,
+		Channel: e.Channel, From: e.Address, ReplyTo: messages.ReplyTo(e.Message), Sender: e.Sender.ID, At: i.Now(),
 	})
 	if err != nil {
 		return fmt.Errorf("store the request to stop: %w", err)
@@ -60,7 +60,7 @@ func (i *Intake) publish(ctx context.Context, e *event) (outcome, error) {
 		return stop, i.bury(ctx, e.Message, e.key, "encoding", err.Error())
 	}
 	faultpoint.Hit("intake.publish.before")
-	_, err = i.Log.Publish(ctx, broker.Envelope{ID: eventID(e.Message), Token: e.key.Token(), Key: e.key.String(), Body: body})
+	_, err = i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(e.Message), Token: e.key.Token(), Key: e.key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
 		return stop, i.bury(ctx, e.Message, e.key, "too_large", err.Error())
 	}
@@ -81,9 +81,9 @@ func (i *Intake) rememberPiece(_ context.Context, e *event) (outcome, error) {
 }
 
 func (i *Intake) answer(ctx context.Context, m channels.Message, text string) error {
-	id := Inbox(m)
+	id := messages.Inbox(m)
 	added, err := i.Book.Notice(ctx, id, []sessions.Outgoing{{
-		ID: "n-" + eventID(m), Channel: m.Channel, To: m.Address, ReplyTo: channels.Aside(ReplyTo(m)), Text: text, At: i.Now(),
+		ID: "n-" + messages.EventID(m), Channel: m.Channel, To: m.Address, ReplyTo: channels.Aside(messages.ReplyTo(m)), Text: text, At: i.Now(),
 	}}, i.Now())
 	if err != nil {
 		return fmt.Errorf("queue an answer: %w", err)

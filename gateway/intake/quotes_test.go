@@ -7,6 +7,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 )
 
 // abuse M4: a stranger's words that somebody answers come marked, and no more of
@@ -61,7 +62,7 @@ func TestForwardedWordsAreNoCommand(t *testing.T) {
 	}
 	var w world
 	m := dm(ann, "")
-	m.Forwarded = []channels.Quote{{Text: strings.Repeat("x", intake.MaxText)}, {Text: "y"}}
+	m.Forwarded = []channels.Quote{{Text: strings.Repeat("x", messages.MaxText)}, {Text: "y"}}
 	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil || len(w.notices) != 1 || w.trace() != 1 {
 		t.Errorf("more than is read: %v, %v", err, w.counts)
 	}

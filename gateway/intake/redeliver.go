@@ -8,7 +8,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 )
 
@@ -39,7 +39,7 @@ func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
 	if err != nil {
 		return refuse("it cannot be written down: %v", err)
 	}
-	_, err = i.Log.Publish(ctx, broker.Envelope{ID: eventID(m), Token: key.Token(), Key: key.String(), Body: body})
+	_, err = i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(m), Token: key.Token(), Key: key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
 		return refuse("it is larger than a message may be")
 	}
@@ -68,7 +68,7 @@ func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys
 	if m.Kind != channels.Said && m.Kind != channels.Edited || m.Blank() {
 		return bad(refuse("it says nothing that could be answered"))
 	}
-	if c, ok := commands.Parse(m.Text); ok && c.Kind() != commands.Queued {
+	if c, ok := messages.ParseCommand(m.Text); ok && c.Kind() != messages.Queued {
 		return bad(refuse("it is the command /%s, which would mean something else now", c.Name))
 	}
 	m.Event = "redelivered-" + l.ID
@@ -82,8 +82,8 @@ func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys
 	if problem := unfit(m); problem != "" {
 		return bad(refuse("%s", problem))
 	}
-	if n := m.Bytes(); n > MaxText {
-		return bad(refuse("it has %d bytes of text, and at most %d are read", n, MaxText))
+	if n := m.Bytes(); n > messages.MaxText {
+		return bad(refuse("it has %d bytes of text, and at most %d are read", n, messages.MaxText))
 	}
 	return m, key, nil
 }

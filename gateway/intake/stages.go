@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"parley/channels"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -111,10 +111,10 @@ func (i *Intake) unused(m channels.Message) string {
 	switch {
 	case !said || m.Blank():
 		return Unsupported
-	case ForBot(m):
-	case m.Bytes() > MaxText: // no piece is so long
+	case messages.ForBot(m):
+	case m.Bytes() > messages.MaxText: // no piece is so long
 		return NotMentioned
-	case m.Kind == channels.Said && (m.Album != "" || Long(m) || i.pieces.goesOn(m)):
+	case m.Kind == channels.Said && (m.Album != "" || messages.Long(m) || i.pieces.goesOn(m)):
 	default:
 		return NotMentioned
 	}
@@ -138,14 +138,14 @@ func (i *Intake) buryUnfit(ctx context.Context, e *event) (outcome, error) {
 }
 
 func findCommand(_ context.Context, e *event) (outcome, error) {
-	e.command, _ = commands.Parse(e.Text)
+	e.command, _ = messages.ParseCommand(e.Text)
 	return pass, nil
 }
 
 // ignoreEdit ends edits of commands, which are carried out as they were sent, and
 // of messages that are too long, as was said when they came.
 func (i *Intake) ignoreEdit(_ context.Context, e *event) (outcome, error) {
-	if e.Kind != channels.Edited || e.command.Name == "" && e.Bytes() <= MaxText {
+	if e.Kind != channels.Edited || e.command.Name == "" && e.Bytes() <= messages.MaxText {
 		return pass, nil
 	}
 	i.Observer.Deduplicated(e.Channel, "edit")
@@ -154,10 +154,10 @@ func (i *Intake) ignoreEdit(_ context.Context, e *event) (outcome, error) {
 
 // refuseLong tells the sender of more text than is read so.
 func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
-	if e.Bytes() <= MaxText {
+	if e.Bytes() <= messages.MaxText {
 		return pass, nil
 	}
-	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.Bytes(), MaxText))
+	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.Bytes(), messages.MaxText))
 	if err == nil {
 		i.Observer.Ignored(e.Channel, TooLarge)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -47,12 +48,12 @@ func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
 	}
 	now := i.Now()
 	m.Event = "turned away " + now.UTC().Format(time.DateOnly)
-	id := Inbox(m)
+	id := messages.Inbox(m)
 	if !i.strangers.take(m.Channel, id, i.Limits.Strangers, now) {
 		return
 	}
 	added, err := i.Book.Notice(ctx, id, []sessions.Outgoing{{
-		ID: "n-" + eventID(m), Channel: m.Channel, To: m.Address, At: now,
+		ID: "n-" + messages.EventID(m), Channel: m.Channel, To: m.Address, At: now,
 		Text: fmt.Sprintf("I may only talk to people whom my operator knows. If you should be one of them, give them your id: %s", s.ID),
 	}}, now)
 	if err != nil {

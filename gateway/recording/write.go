@@ -11,7 +11,7 @@ import (
 
 	"parley/broker"
 	"parley/costs"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/gateway/redaction"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -193,6 +193,6 @@ func (s *stream[T]) take() { s.has = false }
 
 // fresh says whether an envelope is a command that starts another session.
 func fresh(text string) bool {
-	c, ok := commands.Parse(text)
-	return ok && c.Kind() == commands.Queued && c.Fresh()
+	c, ok := messages.ParseCommand(text)
+	return ok && c.Kind() == messages.Queued && c.Fresh()
 }

@@ -7,7 +7,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/attachments"
-	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessions"
 )
 
@@ -34,26 +34,26 @@ func pick(items []item, known []sessions.InboxID, rules Waiting) batch {
 	add := func(it item, begins bool) {
 		bytes += it.msg.Bytes()
 		last = it.msg
-		if slices.Contains(b.events, intake.Inbox(it.msg)) { // a second copy
+		if slices.Contains(b.events, messages.Inbox(it.msg)) { // a second copy
 			return
 		}
 		if begins {
 			b.starts = append(b.starts, len(b.items))
 		}
 		b.items = append(b.items, it)
-		b.events = append(b.events, intake.Inbox(it.msg))
+		b.events = append(b.events, messages.Inbox(it.msg))
 	}
 	for i, it := range items {
 		taken := false
 		switch {
 		case it.err != nil:
-		case slices.Contains(known, intake.Inbox(it.msg)):
+		case slices.Contains(known, messages.Inbox(it.msg)):
 			taken = true
 		case i == 0:
 			taken = true
 			add(it, true)
 		case len(b.items) == 0: // the head cannot be read
-		case !b.full(bytes+it.msg.Bytes()) && intake.Joins(last, it.msg):
+		case !b.full(bytes+it.msg.Bytes()) && messages.Joins(last, it.msg):
 			taken = true
 			add(it, false)
 		case !b.broken && b.more(bytes+it.msg.Bytes()) && rules.follows(b.items[0].msg, last, it.msg):
@@ -97,12 +97,14 @@ func (b *batch) full(bytes int) bool {
 	if u[0].msg.Album != "" {
 		return len(u) >= mostAlbum
 	}
-	return len(u) >= mostPaste || bytes > intake.MaxText
+	return len(u) >= mostPaste || bytes > messages.MaxText
 }
 
 // more says whether a further utterance, with which there were so many bytes,
 // fits.
-func (b *batch) more(bytes int) bool { return len(b.starts) < mostCollected && bytes <= intake.MaxText }
+func (b *batch) more(bytes int) bool {
+	return len(b.starts) < mostCollected && bytes <= messages.MaxText
+}
 
 // amend gives a message of the batch the text of its edit; false when it is of
 // another message.
@@ -113,7 +115,7 @@ func (b *batch) amend(edit channels.Message) bool {
 			b.items[i].msg.Mentioned = it.msg.Mentioned || edit.Mentioned
 			b.items[i].msg.Heard = append(slices.Clip(it.msg.Heard), edit.Heard...)
 			b.items[i].msg.Partial = false
-			b.events = append(b.events, intake.Inbox(edit))
+			b.events = append(b.events, messages.Inbox(edit))
 			return true
 		}
 	}
@@ -131,7 +133,7 @@ func (b *batch) wait(now time.Time) time.Duration {
 func (b *batch) waitForPieces(now time.Time) time.Duration {
 	u := b.utterance(len(b.starts) - 1)
 	first, last := u[0].msg, u[len(u)-1].msg
-	idle, maybe := intake.MoreUntil(last)
+	idle, maybe := messages.MoreUntil(last)
 	if b.closed || !maybe || b.full(len(b.text())) {
 		return 0
 	}
@@ -161,7 +163,7 @@ func textOf(items []item) string {
 // mentioned is the message by which the bot is addressed; false: by none.
 func (b *batch) mentioned() (channels.Message, bool) {
 	for _, it := range b.items {
-		if intake.ForBot(it.msg) {
+		if messages.ForBot(it.msg) {
 			return it.msg, true
 		}
 	}
@@ -214,7 +216,7 @@ func (b *batch) attached() (all [][]attachments.File) {
 
 func (b *batch) words() (ws []sessions.Wording) {
 	for _, it := range b.items {
-		ws = append(ws, intake.Wording(it.msg))
+		ws = append(ws, messages.Wording(it.msg))
 	}
 	return ws
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/gateway/commands"
+	"parley/gateway/worker"
 )
 
 // order is all answers, in the order in which they were given.
@@ -105,7 +105,7 @@ func TestACommandLetsOthersGoFirstToo(t *testing.T) {
 		r.say(2, "two")
 		r.queued(2, 2)
 		r.open("x")
-		fresh := "1 " + commands.FreshText
+		fresh := "1 " + worker.FreshText
 		r.wantOrder("1 re: wait x", "2 re: one", fresh, "2 re: two", fresh)
 	})
 }

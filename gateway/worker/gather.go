@@ -10,8 +10,7 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/commands"
-	"parley/gateway/intake"
+	"parley/gateway/messages"
 )
 
 // item is a message of the mailbox as the actor has read it.
@@ -23,12 +22,12 @@ type item struct {
 
 // command is the queued command in it. An edit is none, and neither is what was
 // not for the bot.
-func (it item) command() (commands.Command, bool) {
-	if it.err != nil || it.msg.Kind == channels.Edited || !intake.ForBot(it.msg) {
-		return commands.Command{}, false
+func (it item) command() (messages.Command, bool) {
+	if it.err != nil || it.msg.Kind == channels.Edited || !messages.ForBot(it.msg) {
+		return messages.Command{}, false
 	}
-	c, ok := commands.Parse(it.msg.Text)
-	return c, ok && c.Kind() == commands.Queued
+	c, ok := messages.ParseCommand(it.msg.Text)
+	return c, ok && c.Kind() == messages.Queued
 }
 
 // How far the actor looks ahead in its mailbox, and how long it waits for the
@@ -98,7 +97,7 @@ var errPoked = errors.New("look for control requests")
 func (a *actor) gather(ctx context.Context, patient bool, poked <-chan struct{}) (b batch, ripe bool, err error) {
 	head := a.ahead[0].msg
 	rules := a.w.rules(head.Channel)
-	_, maybe := intake.MoreUntil(head)
+	_, maybe := messages.MoreUntil(head)
 	alone := !maybe && head.Kind != channels.Edited && rules.Debounce <= 0
 	for waited := false; ; {
 		before := len(a.ahead)

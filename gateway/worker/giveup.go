@@ -8,7 +8,7 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -154,7 +154,7 @@ func (a *actor) buryAt(seq uint64, channel, problem string) error {
 // buryAll gives those of the items that are of these events to the dead letters.
 func (a *actor) buryAll(items []item, events []sessions.InboxID, channel, problem string) error {
 	for _, it := range items {
-		if it.err != nil || !slices.Contains(events, intake.Inbox(it.msg)) {
+		if it.err != nil || !slices.Contains(events, messages.Inbox(it.msg)) {
 			continue
 		}
 		if err := a.bury(it.e, channel, "attempts", problem); err != nil {

@@ -7,8 +7,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/commands"
-	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -77,12 +76,15 @@ func (a *actor) skip(seq uint64) (bool, error) {
 	return a.release()
 }
 
-func (a *actor) command(e broker.Envelope, msg channels.Message, c commands.Command) (bool, error) {
+// FreshText answers the command that starts a new conversation.
+const FreshText = "A new conversation. I have forgotten what was said before."
+
+func (a *actor) command(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	var fresh sessionkeys.SessionID
 	if c.Fresh() {
 		fresh = sessionkeys.NewSessionID(a.w.Now())
 	}
-	return a.answer(sessions.Command{Seq: e.Seq, Event: intake.Inbox(msg), Fresh: fresh}, e.Seq, msg, commands.FreshText)
+	return a.answer(sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg), Fresh: fresh}, e.Seq, msg, FreshText)
 }
 
 // answer ends c, whose first message stands at seq in the log, with one reply
@@ -91,7 +93,7 @@ func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, tex
 	c.At = a.w.Now()
 	c.Replies = []sessions.Outgoing{{
 		ID: "n-" + a.turnID(seq), Channel: msg.Channel, Session: a.m.Session,
-		To: msg.Address, ReplyTo: intake.ReplyTo(msg), Text: text, At: c.At, Again: seq <= a.w.Doubt,
+		To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: c.At, Again: seq <= a.w.Doubt,
 	}}
 	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), c)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"parley/broker"
-	"parley/gateway/commands"
 	"parley/gateway/worker"
 	"parley/transcript"
 )
@@ -84,7 +83,7 @@ func TestAnEventThatComesAgainIsAnsweredOnce(t *testing.T) {
 			}
 		}
 		r.say(1, "the end")
-		r.wantAnswers(1, "re: hello", commands.FreshText, "re: the end")
+		r.wantAnswers(1, "re: hello", worker.FreshText, "re: the end")
 		r.idle()
 		if n := r.counted("deduplicated"); n != 4 {
 			t.Errorf("%d duplicates were counted, not 4", n)
@@ -104,7 +103,7 @@ func TestNewKeepsItsPlaceInTheQueue(t *testing.T) {
 		r.say(1, "/new")
 		r.say(1, "after")
 		r.open("x")
-		r.wantAnswers(1, "re: wait x", "re: before", commands.FreshText, "re: after")
+		r.wantAnswers(1, "re: wait x", "re: before", worker.FreshText, "re: after")
 		r.idle()
 		var lengths []int
 		for _, q := range r.model.Requests() {
@@ -222,7 +221,7 @@ func TestAnAnswerThatMayHaveBeenGivenBeforeSaysSo(t *testing.T) {
 		for _, text := range []string{"one", "/new", "three"} {
 			r.say(1, text)
 		}
-		r.wantAnswers(1, "re: one", commands.FreshText, "re: three")
+		r.wantAnswers(1, "re: one", worker.FreshText, "re: three")
 		r.idle()
 		ds, err := r.store.Pending(t.Context(), "tg", 0, 10)
 		if err != nil {

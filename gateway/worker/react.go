@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/gateway/signals"
 	"parley/sessions"
 	"parley/transcript"
@@ -81,7 +81,7 @@ func (b *batch) leads() (ids []string) {
 		u := b.utterance(i)
 		lead := u[0].msg
 		for _, it := range u {
-			if intake.ForBot(it.msg) {
+			if messages.ForBot(it.msg) {
 				lead = it.msg
 				break
 			}

@@ -11,7 +11,7 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessions"
 )
 
@@ -120,7 +120,7 @@ func (s *steering) verdict(it item) verdict {
 	switch {
 	case it.err != nil || it.msg.Channel != s.j.t.Channel:
 		return stays
-	case !intake.ForBot(it.msg):
+	case !messages.ForBot(it.msg):
 		return passed // unless it is a piece of something that is
 	case it.msg.Sender.ID != s.j.t.Sender || it.msg.Sender.Anonymous:
 		return stays
@@ -229,12 +229,12 @@ func (s *steering) news(ctx context.Context) {
 
 // isNew looks whether the event is known, or an edit that changes nothing.
 func (s *steering) isNew(ctx context.Context, m channels.Message) verdict {
-	if known, err := s.a.w.Store.Known(ctx, intake.Inbox(m)); err != nil || known[0] {
+	if known, err := s.a.w.Store.Known(ctx, messages.Inbox(m)); err != nil || known[0] {
 		return passed
 	}
 	if m.Kind == channels.Edited {
-		w := intake.Wording(m)
-		if sum, found, err := s.a.w.Store.Said(ctx, w); err != nil || found && sum == w.Sum || m.Completing && (!found || !intake.Adds(m)) {
+		w := messages.Wording(m)
+		if sum, found, err := s.a.w.Store.Said(ctx, w); err != nil || found && sum == w.Sum || m.Completing && (!found || !messages.Adds(m)) {
 			return passed
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"parley/channels"
 	"parley/costs"
-	"parley/gateway/commands"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -197,9 +196,9 @@ func TestNobodyWhoSaysNothingReadsMore(t *testing.T) {
 func TestWhatWaitsIsTakenUpAsItsChannelSays(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[worker.WhileBusy][]string{
-		worker.Queue:   {"re: hold x", "re: second", "re: third", commands.FreshText, "re: fourth"},
-		worker.Collect: {"re: hold x", "re: second\nthird", commands.FreshText, "re: fourth"},
-		worker.Steer:   {"re: hold x | second | third", commands.FreshText, "re: fourth"},
+		worker.Queue:   {"re: hold x", "re: second", "re: third", worker.FreshText, "re: fourth"},
+		worker.Collect: {"re: hold x", "re: second\nthird", worker.FreshText, "re: fourth"},
+		worker.Steer:   {"re: hold x | second | third", worker.FreshText, "re: fourth"},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()

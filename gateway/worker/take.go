@@ -14,6 +14,7 @@ import (
 	"parley/faultpoint"
 	"parley/gateway/attachments"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -119,12 +120,12 @@ func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err erro
 	if first.Kind != channels.Edited {
 		return question{batch: b, lead: lead}, true, nil
 	}
-	w := intake.Wording(first)
+	w := messages.Wording(first)
 	sum, found, err := a.w.Store.Said(ctx, w)
 	if err != nil {
 		return q, false, fmt.Errorf("look at what was edited: %w", err)
 	}
-	nothing := first.Completing && (!found || !intake.Adds(first)) // of what was not taken, or lacks nothing
+	nothing := first.Completing && (!found || !messages.Adds(first)) // of what was not taken, or lacks nothing
 	if found && sum == w.Sum || nothing {
 		a.repeated(first.Channel, "edit", b.edits+1)
 		return q, false, nil
@@ -159,7 +160,7 @@ func (a *actor) open(q question) (bool, error) {
 	faultpoint.HitOn("worker.open.before", q.text())
 	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
 		Turn: sessions.Turn{
-			ID: id, Seq: seq, Channel: first.Channel, From: first.Address, ReplyTo: intake.ReplyTo(q.lead),
+			ID: id, Seq: seq, Channel: first.Channel, From: first.Address, ReplyTo: messages.ReplyTo(q.lead),
 			Sender: first.Sender.ID, ReceivedAt: first.ReceivedAt, OpenedAt: now,
 		},
 		Events: q.events, Through: q.through, Words: q.words(), Message: asked,
@@ -207,7 +208,7 @@ func (a *actor) without(known []sessions.InboxID, head channels.Message) (bool, 
 // knewHead says whether the head is among the known events, and counts them.
 func (a *actor) knewHead(known []sessions.InboxID, head channels.Message) bool {
 	a.repeated(head.Channel, "message_id", len(known))
-	return slices.Contains(known, intake.Inbox(head))
+	return slices.Contains(known, messages.Inbox(head))
 }
 
 // discarded is how many messages a stop drops when it passes over es. Edits are
@@ -220,8 +221,8 @@ func (a *actor) discarded(es []broker.Envelope) (int, error) {
 		switch msg, err := a.read(e); {
 		case err != nil:
 			n++
-		case msg.Kind != channels.Edited && intake.ForBot(msg):
-			events = append(events, intake.Inbox(msg))
+		case msg.Kind != channels.Edited && messages.ForBot(msg):
+			events = append(events, messages.Inbox(msg))
 		}
 	}
 	known, err := a.w.Store.Known(a.ctx, events...)

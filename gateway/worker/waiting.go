@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway/commands"
-	"parley/gateway/intake"
+	"parley/gateway/messages"
 )
 
 // WhileBusy says what becomes of what a person says while a turn of theirs runs.
@@ -81,12 +80,12 @@ func (w Waiting) joins() bool { return w.WhileBusy == Steer || w.WhileBusy == In
 // its neighbour, although it is said by itself.
 func (w Waiting) follows(first, last, m channels.Message) bool {
 	switch {
-	case last.Kind != channels.Said || m.Kind != channels.Said || !intake.ForBot(m):
+	case last.Kind != channels.Said || m.Kind != channels.Said || !messages.ForBot(m):
 		return false
 	case m.Channel != first.Channel || m.Sender.ID != first.Sender.ID || m.Sender.Anonymous:
 		return false
 	}
-	if _, ok := commands.Parse(m.Text); ok {
+	if _, ok := messages.ParseCommand(m.Text); ok {
 		return false
 	}
 	return w.WhileBusy == Collect || w.quick(first, last, m)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/gateway"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 )
 
 // question is a line that was said to the bot and has no answer yet.
@@ -73,16 +73,16 @@ func addressed(text string) bool { return mention.MatchString(text) || command.M
 func kindOf(text string) kind {
 	at := "@" + botUsername
 	text = strings.TrimSpace(strings.TrimPrefix(strings.ToLower(text), at))
-	c, ok := commands.Parse(strings.Replace(text, at, "", 1))
+	c, ok := messages.ParseCommand(strings.Replace(text, at, "", 1))
 	if !ok {
 		return message
 	}
 	switch c.Kind() {
-	case commands.Control:
+	case messages.Control:
 		return stop
-	case commands.Queued:
+	case messages.Queued:
 		return queued
-	case commands.AtOnce:
+	case messages.AtOnce:
 	}
 	return atOnce
 }

@@ -1,0 +1,58 @@
+package messages_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/gateway/messages"
+)
+
+func TestWhatIsACommandAndWhatIsNot(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"/stop": "stop", "/STOP": "stop", "/Stop now": "stop now", "  /stop\n": "stop", "/stop\tnow  please ": "stop now  please",
+		"/stop\u00a0now": "stop now", "/stop\u2003": "stop", "/new": "new", "/a_1": "a_1", "/nonsense": "nonsense", "/tmp": "tmp",
+		"": "", "/": "", "/ ": "", "/ stop": "", "//": "", "//stop": "", "stop": "", "a /stop": "", "/usr/bin": "", "/usr/bin ls": "",
+		"/1": "", "/_a": "", "/stop!": "stop", "/stop, please": "stop please", "/help?": "help", "/new-chat": "new-chat", "/-new": "", "/...": "", "/etc/passwd what is this file": "", "/a.txt": "", "/stop@bot": "", "/🙂": "", "/stop🙂": "", "/über": "", "🙂 /stop": "",
+		"/\x00stop": "", "/st\xffop": "", "1/2": "", "/\u0130x": "",
+	} {
+		c, ok := messages.ParseCommand(text)
+		if ok != (want != "") || ok && strings.TrimSuffix(c.Name+" "+c.Args, " ") != want {
+			t.Errorf("%q is %+v, %v; want %q", text, c, ok, want)
+		}
+	}
+}
+
+func TestEachCommandTakesEffectWhenItShould(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]messages.CommandKind{
+		"new": messages.Queued, "clear": messages.Queued, "stop": messages.Control,
+		"help": messages.AtOnce, "status": messages.AtOnce, "cost": messages.AtOnce, "agents": messages.AtOnce, "start": messages.AtOnce, "x": messages.AtOnce,
+	} {
+		c := messages.Command{Name: name}
+		if c.Kind() != want || c.Fresh() != (want == messages.Queued) {
+			t.Errorf("/%s: kind %d, fresh %v", name, c.Kind(), c.Fresh())
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"/stop", "/ ", "/usr/bin", "/new  x\n y", "/\u212a", "\u00a0/a\u2028b", "/a\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c, ok := messages.ParseCommand(s)
+		if !ok {
+			if c != (messages.Command{}) {
+				t.Errorf("%q is no command, but %+v", s, c)
+			}
+			return
+		}
+		if !strings.HasPrefix(strings.TrimSpace(s), "/") || c.Name == "" || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
+			t.Errorf("%q gives %+v", s, c)
+		}
+		if again, ok := messages.ParseCommand(c.String()); !ok || again != c {
+			t.Errorf("%q gives %+v, and that gives %+v", s, c, again)
+		}
+	})
+}

@@ -12,9 +12,8 @@ import (
 	"parley/gateway"
 	"parley/gateway/attachments"
 	"parley/gateway/budgets"
-	"parley/gateway/intake"
 	"parley/gateway/ops"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 	"parley/subagents"
 )
 
@@ -26,12 +25,12 @@ func (p plan) config() gateway.Config {
 		StateDir:    filepath.Join(p.Dir, "state"),
 		Name:        cmp.Or(p.Name, "bench"),
 		Roles:       p.Roles,
-		Limits:      intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		Limits:      policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 		Channels:    p.channels(),
 		Providers:   map[string]gateway.ProviderConfig{"sim": {Kind: gateway.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
 		Agents:      map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
 		Broker:      gateway.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
-		Worker:      worker.Config{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
+		Worker:      policy.Turns{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
 		Subagents:   subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
 		Ops:         ops.Config{Listen: "127.0.0.1:0"},
 		Attachments: attachments.Config{MaxBytes: 64 << 20},
@@ -52,7 +51,7 @@ func (p plan) config() gateway.Config {
 
 // channels is the one account, which everybody may talk to.
 func (p plan) channels() (c gateway.ChannelsConfig) {
-	access, busy := intake.Access{Everyone: true}, worker.WhileBusy(p.WhileBusy)
+	access, busy := policy.Access{Everyone: true}, policy.WhileBusy(p.WhileBusy)
 	switch {
 	case p.Slack != "":
 		c.Slack = map[string]gateway.SlackConfig{"slack": {

@@ -10,8 +10,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/budgets"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 )
 
 // account is what every bot account has, whatever its network.
@@ -20,10 +19,10 @@ type account struct {
 	name         string // of the instance
 	path         string // in the configuration: channels.telegram.main
 	agent        string
-	access       intake.Access
+	access       policy.Access
 	groupContext int // messages that were not said to the bot
 	budgetPerDay string
-	waiting      worker.Waiting
+	waiting      policy.Waiting
 	reactions    channels.Reactions
 	secrets      []Secret
 	proxy        Secret                // of which only what authenticates is one
@@ -67,8 +66,8 @@ func (c Config) accounts() []account {
 }
 
 // waiting is what becomes of messages that wait, by channel instance.
-func (c Config) waiting() map[string]worker.Waiting {
-	m := map[string]worker.Waiting{}
+func (c Config) waiting() map[string]policy.Waiting {
+	m := map[string]policy.Waiting{}
 	for _, a := range c.accounts() {
 		m[a.name] = a.waiting
 	}
@@ -148,7 +147,7 @@ const mostGroupContext = 200
 
 var errNoGroups = errors.New("it keeps what is said in the groups of access.groups, and none is listed")
 
-func checkGroupContext(n int, a intake.Access) error {
+func checkGroupContext(n int, a policy.Access) error {
 	switch {
 	case n < 0 || n > mostGroupContext:
 		return fmt.Errorf("%d is not 0 to %d", n, mostGroupContext)

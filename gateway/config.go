@@ -16,11 +16,10 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/attachments"
 	"parley/gateway/budgets"
-	"parley/gateway/intake"
 	"parley/gateway/ops"
+	"parley/gateway/policy"
 	"parley/gateway/prices"
 	"parley/gateway/webhooks"
-	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/wire"
 	"parley/sessionkeys"
@@ -55,11 +54,11 @@ type Config struct {
 	Workspaces WorkspacesConfig `yaml:"workspaces"`
 	Broker     BrokerConfig     `yaml:"broker"`
 	Store      StoreConfig      `yaml:"store"`
-	Worker     worker.Config    `yaml:"worker"`
+	Worker     policy.Turns     `yaml:"worker"`
 	Subagents  subagents.Config `yaml:"subagents"`
 	Retry      RetryConfig      `yaml:"retry"`
 	Budgets    budgets.Config   `yaml:"budgets"`
-	Limits     intake.Limits    `yaml:"limits"`
+	Limits     policy.Limits    `yaml:"limits"`
 	Prices     prices.Config    `yaml:"prices"`
 	Ops        ops.Config       `yaml:"ops"`
 	Admin      admin.Config     `yaml:"admin"`

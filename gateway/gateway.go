@@ -33,6 +33,7 @@ import (
 	"parley/gateway/delivery"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
+	"parley/gateway/policy"
 	"parley/gateway/prices"
 	"parley/gateway/redaction"
 	"parley/gateway/webhooks"
@@ -196,7 +197,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	loop := agent.Loop{
-		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: policy(), Why: budgets.Why, Hearing: g.ears,
+		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: gate(), Why: budgets.Why, Hearing: g.ears,
 		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Service{}
@@ -213,7 +214,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Config: g.cfg.Worker, Me: g.identity(), Generation: stands.generation, Doubt: stands.doubt, Log: b, Store: ops.Books{Store: store, Metrics: g.metrics}, Agents: g.agents,
 		Loop: loop, Subagents: children, Files: sends, Attachments: g.bringer(b),
 		Busy: busy, Limits: g.limits, Waiting: g.cfg.waiting(), Reactions: g.cfg.reactions(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
-		Authorize: func(m channels.Message, chat ...string) intake.Verdict {
+		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
 			return intake.AuthorizeAgain(sources, m, chat...)
 		},
 	})

@@ -10,7 +10,7 @@ import (
 
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -75,7 +75,7 @@ func TestRow11_ALongPasteIsOneTurn(t *testing.T) {
 func TestWhoSendsTooMuchIsToldOnceAndTheRestIsAnswered(t *testing.T) {
 	t.Parallel()
 	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *gateway.Config) {
-		c.Limits = intake.Limits{PersonPerMinute: 1, PersonBurst: 4, GroupPerMinute: -1, Queue: -1}
+		c.Limits = policy.Limits{PersonPerMinute: 1, PersonBurst: 4, GroupPerMinute: -1, Queue: -1}
 	}})
 	gw := house.Start()
 	ann, ben := telegram.PrivateChat(gatewaytest.Ann), telegram.PrivateChat(gatewaytest.Ben)
@@ -163,7 +163,7 @@ func TestRow6_AGroupMovesWhileItIsBusyAndNothingIsLostDoubledOrOutOfOrder(t *tes
 	group := gatewaytest.Kitchen
 	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: func(c *gateway.Config) {
 		tg := c.Channels.Telegram["tg"]
-		tg.Access = intake.Access{People: []string{fmt.Sprint(gatewaytest.Ann.ID)}, Groups: []string{fmt.Sprint(group.ID)}}
+		tg.Access = policy.Access{People: []string{fmt.Sprint(gatewaytest.Ann.ID)}, Groups: []string{fmt.Sprint(group.ID)}}
 		c.Channels.Telegram["tg"] = tg
 	}})
 	gw := house.Start()

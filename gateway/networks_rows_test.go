@@ -13,7 +13,7 @@ import (
 
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -233,7 +233,7 @@ func TestF17_AFloodCostsItsSenderAndNobodyElse(t *testing.T) {
 		Networks: gatewaytest.AllNetworks(),
 		OnSlack:  func(o *slack.Options) { o.AckTimeout = -1 }, // however long it takes
 		Change: func(c *gateway.Config) {
-			c.Limits = intake.Limits{PersonPerMinute: 1, PersonBurst: 5, GroupPerMinute: -1, Queue: -1, BotLoop: -1}
+			c.Limits = policy.Limits{PersonPerMinute: 1, PersonBurst: 5, GroupPerMinute: -1, Queue: -1, BotLoop: -1}
 		},
 	})
 	gw := house.Start()

@@ -9,7 +9,7 @@ import (
 
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/simulators/model"
 	"parley/simulators/slack"
 )
@@ -69,7 +69,7 @@ func TestTheWholeHouseOnEveryNetwork(t *testing.T) {
 
 // allow lets the people and groups talk to the bot, and nobody else.
 func allow(people, groups []string) func(*gateway.Config) {
-	access := intake.Access{People: people, Groups: groups}
+	access := policy.Access{People: people, Groups: groups}
 	return func(c *gateway.Config) {
 		for name, tg := range c.Channels.Telegram {
 			tg.Access = access

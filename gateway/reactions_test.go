@@ -11,7 +11,7 @@ import (
 	"parley/channels"
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -177,7 +177,7 @@ func TestAMessageThatJoinsATurnHasAReactionOnEveryNetwork(t *testing.T) {
 		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *gateway.Config) {
 			withReactions(true)(c)
 			tg, sl, sig := c.Channels.Telegram["tg"], c.Channels.Slack["sl"], c.Channels.Signal["sig"]
-			tg.WhileBusy, sl.WhileBusy, sig.WhileBusy = worker.Interrupt, worker.Interrupt, worker.Interrupt
+			tg.WhileBusy, sl.WhileBusy, sig.WhileBusy = policy.Interrupt, policy.Interrupt, policy.Interrupt
 			for name := range c.Channels.Telegram {
 				c.Channels.Telegram[name] = tg
 			}

@@ -51,7 +51,7 @@ func Replay(ctx context.Context, r *recording.Recording, o ReplayOptions) (_ *re
 		return nil, err
 	}
 	return replay.Run(ctx, replay.Options{
-		Recording: r, Store: store, Agents: agents, Prices: prices, Gate: policy(), Render: render, Logger: o.Logger,
+		Recording: r, Store: store, Agents: agents, Prices: prices, Gate: gate(), Render: render, Logger: o.Logger,
 		Workspace: func(id sessionkeys.SessionID) (string, error) {
 			workspace := filepath.Join(dir, "workspaces", string(id))
 			return workspace, os.MkdirAll(workspace, 0o700)

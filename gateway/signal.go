@@ -16,8 +16,7 @@ import (
 	"parley/disks"
 	"parley/gateway/admin"
 	"parley/gateway/budgets"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 )
 
 // SignalConfig is one account on Signal, by way of signal-cli.
@@ -44,12 +43,12 @@ type SignalConfig struct {
 	// false.
 	ReadReceipts bool          `yaml:"read_receipts"`
 	Agent        string        `yaml:"agent"` // which agent answers; default main
-	Access       intake.Access `yaml:"access"`
+	Access       policy.Access `yaml:"access"`
 	// GroupContext is as for TelegramConfig.
 	GroupContext int `yaml:"group_context"`
 	// BudgetPerDay, WhileBusy, Debounce and DebounceMax are as for TelegramConfig.
 	BudgetPerDay string           `yaml:"budget_per_day"`
-	WhileBusy    worker.WhileBusy `yaml:"while_busy"`
+	WhileBusy    policy.WhileBusy `yaml:"while_busy"`
 	Debounce     time.Duration    `yaml:"debounce"`
 	DebounceMax  time.Duration    `yaml:"debounce_max"`
 	// Reactions are put on what people write: one while a turn works on it, another when
@@ -57,8 +56,8 @@ type SignalConfig struct {
 	Reactions channels.Reactions `yaml:"reactions"`
 }
 
-func (s SignalConfig) waiting() worker.Waiting {
-	return worker.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
+func (s SignalConfig) waiting() policy.Waiting {
+	return policy.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
 }
 
 // account is what is common to accounts of all networks.

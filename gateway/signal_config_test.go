@@ -5,14 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 )
 
 // firstday G6, G7.
 func TestSignalConfigValidate(t *testing.T) {
 	t.Parallel()
 	const number, aci = "+4915550001001", "0d5e2f3a-1b2c-4d3e-8f90-a1b2c3d4e5f6"
-	only := func(people ...string) intake.Access { return intake.Access{People: people} }
+	only := func(people ...string) policy.Access { return policy.Access{People: people} }
 	group := only(number)
 	group.Groups = []string{"Z3JvdXAgICAgICAgICAgICAgICAgICAgICAgICAgICA="}
 	for name, c := range map[string]struct {

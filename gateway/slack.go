@@ -14,8 +14,7 @@ import (
 	"parley/channels/slack"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 )
 
 // SlackConfig is one Slack app.
@@ -48,10 +47,10 @@ type SlackConfig struct {
 	Prompts []string `yaml:"prompts"`
 
 	Agent  string        `yaml:"agent"` // which agent answers; default main
-	Access intake.Access `yaml:"access"`
+	Access policy.Access `yaml:"access"`
 	// The others are as in TelegramConfig.
 	BudgetPerDay string           `yaml:"budget_per_day"`
-	WhileBusy    worker.WhileBusy `yaml:"while_busy"`
+	WhileBusy    policy.WhileBusy `yaml:"while_busy"`
 	Debounce     time.Duration    `yaml:"debounce"`
 	DebounceMax  time.Duration    `yaml:"debounce_max"`
 	// Reactions are put on what people write: one while a turn works on it, another when
@@ -70,8 +69,8 @@ const (
 	streamEdits  = "edits"
 )
 
-func (s SlackConfig) waiting() worker.Waiting {
-	return worker.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
+func (s SlackConfig) waiting() policy.Waiting {
+	return policy.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
 }
 
 func (s SlackConfig) profile() slack.Profile {

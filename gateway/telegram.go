@@ -8,8 +8,7 @@ import (
 	"parley/channels/telegram"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 )
 
 // TelegramConfig is one Telegram bot.
@@ -26,7 +25,7 @@ type TelegramConfig struct {
 	// Webhook has Telegram bring updates to the listener of Config.Webhooks.
 	// Default: parley asks for them by long polls.
 	Webhook telegram.Webhook `yaml:"webhook"`
-	Access  intake.Access    `yaml:"access"`
+	Access  policy.Access    `yaml:"access"`
 	// GroupContext is how many messages of a group in Access.Groups, that were not said
 	// to the bot, its model reads with the next that is; default 0: none is kept.
 	GroupContext int `yaml:"group_context"`
@@ -35,7 +34,7 @@ type TelegramConfig struct {
 	BudgetPerDay string `yaml:"budget_per_day"`
 	// WhileBusy is what becomes of what a person says while a turn of theirs
 	// runs: steer, queue, collect or interrupt. Default steer.
-	WhileBusy worker.WhileBusy `yaml:"while_busy"`
+	WhileBusy policy.WhileBusy `yaml:"while_busy"`
 	// Debounce is how long a person must be quiet before what they sent is taken
 	// up, as one. Default 0: at once.
 	Debounce time.Duration `yaml:"debounce"`
@@ -47,8 +46,8 @@ type TelegramConfig struct {
 }
 
 // waiting is what becomes of messages that wait.
-func (t TelegramConfig) waiting() worker.Waiting {
-	return worker.Waiting{WhileBusy: t.WhileBusy, Debounce: t.Debounce, DebounceMax: t.DebounceMax}
+func (t TelegramConfig) waiting() policy.Waiting {
+	return policy.Waiting{WhileBusy: t.WhileBusy, Debounce: t.Debounce, DebounceMax: t.DebounceMax}
 }
 
 // account is what is common to accounts of all networks.

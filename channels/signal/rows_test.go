@@ -11,7 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/signal"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	sim "parley/simulators/signal"
 )
@@ -52,11 +52,11 @@ func TestAPersonIsOneWhetherTheirNumberIsShownOrNot(t *testing.T) {
 	}
 	// Either id in the list lets them in, and nobody else's.
 	for _, listed := range []string{ann.ACI, ann.Number} {
-		if v := (intake.Access{People: []string{listed}}).Authorize(a); !v.Allowed {
+		if v := (policy.Access{People: []string{listed}}).Authorize(a); !v.Allowed {
 			t.Errorf("listed as %s: refused, %s", listed, v.Hint)
 		}
 	}
-	if v := (intake.Access{People: []string{bob.ACI, bob.Number, ""}}).Authorize(a); v.Allowed {
+	if v := (policy.Access{People: []string{bob.ACI, bob.Number, ""}}).Authorize(a); v.Allowed {
 		t.Error("allowed although only somebody else is listed")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"parley/gateway/gatewaytest"
 	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/simulators/telegram"
 )
@@ -124,7 +125,7 @@ func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 
 func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 	t.Parallel()
-	in := &intake.Intake{Sources: map[string]intake.Source{"tg": {Agent: "main", Access: intake.Access{Everyone: true}}}, Now: time.Now}
+	in := &intake.Intake{Sources: map[string]intake.Source{"tg": {Agent: "main", Access: policy.Access{Everyone: true}}}, Now: time.Now}
 	m := channels.Message{Event: "1", Kind: channels.Said, Channel: "tg", Address: annsKey(t).Address(), Sender: channels.Sender{ID: "1001"}, MessageID: "7", Text: "hello"}
 	seen := map[string]bool{}
 	for id := "0123"; len(seen) < 5; {
@@ -146,7 +147,7 @@ func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 
 func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 	t.Parallel()
-	only := intake.Access{People: []string{"1001"}}
+	only := policy.Access{People: []string{"1001"}}
 	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
 		tg := c.Channels.Telegram["tg"]
 		tg.Access = only

@@ -28,6 +28,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/outcomes"
 	"parley/sessionkeys"
 )
 
@@ -135,39 +136,12 @@ type ask struct {
 
 // answer says what became of an ask: with no Problem the file is in the log.
 type answer struct {
-	Problem problem `json:"problem,omitempty"`
+	Problem outcomes.File `json:"problem,omitempty"`
 }
 
 func askTopic(channel string) string { return "attachments.ask." + channel }
 
 func answerTopic(object string) string { return "attachments.answer." + object }
-
-// problem is why a file cannot be had.
-type problem string
-
-const (
-	tooLarge   problem = "too_large"
-	refused    problem = "refused"    // the network does not hand it out
-	unreadable problem = "unreadable" // the channel can fetch none, or the agent read none
-	noRoom     problem = "no_room"    // in the log, or on the disk
-	late       problem = "late"
-	unkept     problem = "unkept" // the workspace does not take it
-	tooMany    problem = "too_many"
-	fullSpace  problem = "full_workspace"
-	overQuota  problem = "over_quota" // of the person
-)
-
-// saved is the outcome of a file that has no problem.
-const saved = "saved"
-
-// Outcomes are what can become of a file, as [Bringer.Count] is told.
-func Outcomes() []string {
-	all := []string{saved}
-	for _, p := range []problem{tooLarge, refused, unreadable, noRoom, late, unkept, tooMany, fullSpace, overQuota} {
-		all = append(all, string(p))
-	}
-	return all
-}
 
 func signal(ctx context.Context, l Log, topic string, v any) error {
 	body, err := json.Marshal(v)

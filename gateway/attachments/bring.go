@@ -17,6 +17,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/outcomes"
 	"parley/tools/files"
 )
 
@@ -74,7 +75,7 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 				continue
 			}
 			if n++; n > b.Config.MaxPerTurn {
-				said[i][k] = b.brought(f, b.count(f, outcome{problem: tooMany}))
+				said[i][k] = b.brought(f, b.count(f, outcome{problem: outcomes.FileTooMany}))
 				continue
 			}
 			// One after the other: what the first takes the next must find taken.
@@ -102,9 +103,9 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 
 // admit says why f, besides so many bytes that are on their way already, is not even
 // to be fetched; "" when it is.
-func (b *Bringer) admit(r Request, f File, wanted int64) problem {
+func (b *Bringer) admit(r Request, f File, wanted int64) outcomes.File {
 	if f.Size > b.Config.MaxBytes {
-		return tooLarge
+		return outcomes.FileTooLarge
 	}
 	if p := b.room(r.Workspace, wanted+f.Size); p != "" {
 		b.Logger.Warn("a file that came with a message is not fetched: there is no room", "channel", f.Channel, "message", f.Message, "workspace", r.Workspace, "size", f.Size, "problem", p)
@@ -112,7 +113,7 @@ func (b *Bringer) admit(r Request, f File, wanted int64) problem {
 	}
 	if !b.quota.take(b.Config, r.Person, f.Size, b.Now()) {
 		b.Logger.Warn("a file that came with a message is not fetched: its sender has sent as much as one may in a day", "channel", f.Channel, "message", f.Message, "sender", r.Person)
-		return overQuota
+		return outcomes.FileOverQuota
 	}
 	return ""
 }
@@ -120,7 +121,7 @@ func (b *Bringer) admit(r Request, f File, wanted int64) problem {
 // count tells what became of f.
 func (b *Bringer) count(f File, o outcome) outcome {
 	if b.Count != nil {
-		b.Count(f.Channel, cmp.Or(string(o.problem), saved))
+		b.Count(f.Channel, string(cmp.Or(o.problem, outcomes.FileSaved)))
 	}
 	return o
 }
@@ -131,7 +132,7 @@ type outcome struct {
 	size    int64
 	mime    string // by the content
 	sum     string // of the content
-	problem problem
+	problem outcomes.File
 }
 
 // one brings f, by take when it is in the log, until ctx ends.
@@ -141,7 +142,7 @@ func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (o
 	l, err := b.Log.Listen(ctx, answerTopic(f.object()))
 	if err != nil {
 		log.Warn("a file that came with a message cannot be asked for", "error", err)
-		return outcome{problem: late}
+		return outcome{problem: outcomes.FileLate}
 	}
 	listening, stop := context.WithCancel(ctx)
 	var ear sync.WaitGroup
@@ -156,7 +157,7 @@ func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (o
 		case err == nil:
 			return o
 		case ctx.Err() != nil:
-			return outcome{problem: late}
+			return outcome{problem: outcomes.FileLate}
 		case !errors.Is(err, broker.ErrNoFile):
 			log.Warn("a file that came with a message was not copied yet", "error", err)
 		}
@@ -171,7 +172,7 @@ func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (o
 		case <-tick.C:
 		case <-ctx.Done():
 			log.Warn("a file that came with a message did not come in time", "error", context.Cause(ctx))
-			return outcome{problem: late}
+			return outcome{problem: outcomes.FileLate}
 		}
 	}
 }
@@ -207,7 +208,7 @@ func (b *Bringer) take(ctx context.Context, workspace string, f File) (outcome, 
 	}
 	if err != nil {
 		b.Logger.Error("a file that came with a message cannot be kept in its workspace", "workspace", workspace, "message", f.Message, "error", err)
-		return outcome{problem: unkept}, nil
+		return outcome{problem: outcomes.FileUnkept}, nil
 	}
 	return outcome{path: path, size: size, mime: http.DetectContentType(source.head), sum: hex.EncodeToString(source.sum.Sum(nil))}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/disks"
+	"parley/gateway/outcomes"
 )
 
 // Space is how much may lie in one workspace before no further file of a message is
@@ -23,9 +24,9 @@ const spare = 64 << 20
 
 // room says why a file of size bytes, 0 when nobody knows, is not to be saved in the
 // workspace; "" when it may be. What cannot be counted has room: saving it tells.
-func (b *Bringer) room(workspace string, size int64) problem {
+func (b *Bringer) room(workspace string, size int64) outcomes.File {
 	if free, err := disks.Free(workspace); err == nil && free < spare+size {
-		return noRoom
+		return outcomes.FileNoRoom
 	}
 	if b.Space == (Space{}) {
 		return ""
@@ -49,7 +50,7 @@ func (b *Bringer) room(workspace string, size int64) problem {
 		return nil
 	})
 	if errors.Is(err, errFull) {
-		return fullSpace
+		return outcomes.FullWorkspace
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/outcomes"
 )
 
 const (
@@ -80,7 +81,7 @@ type window struct {
 // take begins to fetch what is asked for, or notes that it is still wanted.
 func (w *window) take(ctx context.Context, a ask) {
 	if w.fetcher == nil {
-		w.tell(ctx, a, unreadable)
+		w.tell(ctx, a, outcomes.FileUnreadable)
 		return
 	}
 	w.mu.Lock()
@@ -104,7 +105,7 @@ func (w *window) take(ctx context.Context, a ask) {
 	})
 }
 
-func (w *window) tell(ctx context.Context, a ask, p problem) {
+func (w *window) tell(ctx context.Context, a ask, p outcomes.File) {
 	if err := signal(ctx, w.Log, answerTopic(a.Object), answer{Problem: p}); err != nil {
 		w.Logger.Debug("signal not sent", "topic", answerTopic(a.Object), "error", err)
 	}
@@ -112,7 +113,7 @@ func (w *window) tell(ctx context.Context, a ask, p problem) {
 
 // fetch puts the file into the log, and tries again what may succeed. ok is false when ctx
 // ended before there was a result.
-func (w *window) fetch(ctx context.Context, a ask) (p problem, ok bool) {
+func (w *window) fetch(ctx context.Context, a ask) (p outcomes.File, ok bool) {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		select {
 		case w.slots <- struct{}{}:
@@ -175,12 +176,12 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // verdict says why a file will never be had; p is empty when it may be, after wait.
-func verdict(err error) (p problem, wait time.Duration) {
+func verdict(err error) (p outcomes.File, wait time.Duration) {
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):
-		return tooLarge, 0
+		return outcomes.FileTooLarge, 0
 	case errors.Is(err, broker.ErrFull):
-		return noRoom, 0
+		return outcomes.FileNoRoom, 0
 	}
 	e, ok := errors.AsType[*channels.Error](err)
 	if !ok {
@@ -188,7 +189,7 @@ func verdict(err error) (p problem, wait time.Duration) {
 	}
 	switch e.Kind {
 	case channels.Refused, channels.Gone, channels.Unauthorized:
-		return refused, 0
+		return outcomes.FileRefused, 0
 	}
 	return "", e.RetryAfter
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"parley/channels"
+	"parley/gateway/outcomes"
 	"parley/transcript"
 )
 
@@ -68,21 +69,21 @@ func (b *Bringer) lost(o outcome) string {
 	switch o.problem {
 	case "":
 		return ""
-	case tooLarge:
+	case outcomes.FileTooLarge:
 		return "I take at most " + size(b.Config.MaxBytes)
-	case refused:
+	case outcomes.FileRefused:
 		return "the network does not hand it out"
-	case noRoom:
+	case outcomes.FileNoRoom:
 		return "there is no room for it at present, please try again later"
-	case late:
+	case outcomes.FileLate:
 		return "it did not come in time, please send it again"
-	case unkept:
+	case outcomes.FileUnkept:
 		return "it could not be stored"
-	case tooMany:
+	case outcomes.FileTooMany:
 		return fmt.Sprintf("I take at most %d at once", b.Config.MaxPerTurn)
-	case fullSpace:
+	case outcomes.FullWorkspace:
 		return "this conversation has no room for more files, and /new begins an empty one"
-	case overQuota:
+	case outcomes.FileOverQuota:
 		return "you have sent as many files as one may in a day (UTC)"
 	}
 	return cannotRead
@@ -104,15 +105,15 @@ func (b *Bringer) words(f File, o outcome) string {
 		}
 		return "(" + strings.Join(append(about, size(o.size)), ", ") + ")"
 	}
-	why := map[problem]string{
-		tooLarge:  "larger than " + size(b.Config.MaxBytes) + ", which is the most",
-		refused:   "the network does not hand it out",
-		noRoom:    "there is no room for it at present",
-		late:      "it did not come in time",
-		unkept:    "the workspace does not take it",
-		tooMany:   fmt.Sprintf("more than %d came at once", b.Config.MaxPerTurn),
-		fullSpace: "the workspace has no room for more: files in it that are not needed can be deleted, or /new begins an empty one",
-		overQuota: "this person has sent as many files as one may in a day (UTC)",
+	why := map[outcomes.File]string{
+		outcomes.FileTooLarge:  "larger than " + size(b.Config.MaxBytes) + ", which is the most",
+		outcomes.FileRefused:   "the network does not hand it out",
+		outcomes.FileNoRoom:    "there is no room for it at present",
+		outcomes.FileLate:      "it did not come in time",
+		outcomes.FileUnkept:    "the workspace does not take it",
+		outcomes.FileTooMany:   fmt.Sprintf("more than %d came at once", b.Config.MaxPerTurn),
+		outcomes.FullWorkspace: "the workspace has no room for more: files in it that are not needed can be deleted, or /new begins an empty one",
+		outcomes.FileOverQuota: "this person has sent as many files as one may in a day (UTC)",
 	}[o.problem]
 	if why == "" {
 		return f.unreadable()

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"parley/gateway"
-	"parley/gateway/intake"
 	"parley/gateway/ops"
+	"parley/gateway/policy"
 	"parley/llm/llmtest"
 	"parley/simulators/model"
 	"parley/simulators/signal"
@@ -136,7 +136,7 @@ func (h *House) Config() gateway.Config {
 		Providers: map[string]gateway.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
 		Agents:    map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
 		Ops:       ops.Config{Listen: "127.0.0.1:0"},
-		Limits:    intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		Limits:    policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 	}
 	if h.Front != nil {
 		h.Front.configure(&c)

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"parley/gateway"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
 	"parley/simulators/telegram"
@@ -197,22 +196,22 @@ func shortDir(t testing.TB) string {
 // channels configures the networks of the house. Everybody may talk to the bot,
 // and each message has an answer of its own, which tests count.
 func (h *House) channels() (c gateway.ChannelsConfig) {
-	access := intake.Access{Everyone: true}
+	access := policy.Access{Everyone: true}
 	if h.Telegram != nil {
 		c.Telegram = map[string]gateway.TelegramConfig{string(Telegram): {
-			Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: worker.Queue, Pace: Pace,
+			Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: policy.Queue, Pace: Pace,
 		}}
 	}
 	if h.Slack != nil {
 		c.Slack = map[string]gateway.SlackConfig{string(Slack): {
 			BotToken: gateway.NewSecret(SlackBotToken), AppToken: gateway.NewSecret(SlackAppToken), SigningSecret: gateway.NewSecret(slackSigning),
-			APIURL: h.Slack.APIURL(), Access: access, WhileBusy: worker.Queue,
+			APIURL: h.Slack.APIURL(), Access: access, WhileBusy: policy.Queue,
 		}}
 	}
 	if h.Signal != nil {
 		c.Signal = map[string]gateway.SignalConfig{string(Signal): {
 			Account: SignalNumber, ACI: SignalACI, Command: []string{h.signalCLI, "--config", filepath.Join(h.Dir, "cli")},
-			Access: access, WhileBusy: worker.Queue,
+			Access: access, WhileBusy: policy.Queue,
 		}}
 	}
 	return c

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 )
 
 func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
@@ -29,7 +29,7 @@ func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
 		{"Chat", "hi", channels.Said},
 	} {
 		w := world{fail: c.fail}
-		in := w.intake(intake.Access{Everyone: true})
+		in := w.intake(policy.Access{Everyone: true})
 		m := dm(ann, c.text)
 		m.Kind = c.kind
 		if err := in.Accept(t.Context(), m); !errors.Is(err, errDown) {
@@ -42,10 +42,10 @@ func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
 		}
 	}
 	w := world{fail: "Signal"}
-	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), dm(ann, "/stop")); err != nil {
+	if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), dm(ann, "/stop")); err != nil {
 		t.Errorf("a lost signal: %v", err)
 	}
-	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), channels.Message{Kind: channels.Said, Channel: "nobody's"}); err == nil {
+	if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), channels.Message{Kind: channels.Said, Channel: "nobody's"}); err == nil {
 		t.Error("an event of a channel that is not configured was taken")
 	}
 }
@@ -53,7 +53,7 @@ func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
 func TestTheSameEventAgainIsCountedAndNotAnsweredAgain(t *testing.T) {
 	t.Parallel()
 	var w world
-	in := w.intake(intake.Access{Everyone: true})
+	in := w.intake(policy.Access{Everyone: true})
 	for _, text := range []string{"/stop", "/help"} {
 		m := dm(ann, text)
 		m.Event = text

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 )
 
 func TestAnswersInGroupsHangOnTheirQuestion(t *testing.T) {
@@ -23,7 +23,7 @@ func TestACommandThatNobodySaidToTheBotIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"/foo", "/help"} {
 		var w world
-		in := w.intake(intake.Access{Everyone: true, Groups: []string{kitchen}})
+		in := w.intake(policy.Access{Everyone: true, Groups: []string{kitchen}})
 		m := group(ann, text)
 		m.Mentioned = false
 		if err := in.Accept(t.Context(), m); err != nil {
@@ -44,7 +44,7 @@ func TestACommandThatNobodySaidToTheBotIsNotAnswered(t *testing.T) {
 func TestARefusalOfWhatOneAskedAloneIsToldToThemAlone(t *testing.T) {
 	t.Parallel()
 	var w world
-	in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+	in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
 	for id, want := range map[string]string{channels.Asked + "U0ANN.1": channels.Only + "U0ANN.1", "17.0001": "17.0001"} {
 		m := group(ann, strings.Repeat("x", messages.MaxText+1))
 		m.Event, m.MessageID = id, id

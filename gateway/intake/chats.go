@@ -10,6 +10,8 @@ import (
 
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
+	"parley/gateway/policy"
 	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -26,12 +28,12 @@ func (i *Intake) authorizeChange(_ context.Context, e *event) (outcome, error) {
 	if e.Kind == channels.Migrated {
 		ids = append(slices.Clip(ids), e.MovedTo)
 	}
-	v := Verdict{Allowed: true}
+	v := policy.Verdict{Allowed: true}
 	switch {
 	case e.Address.Kind == sessionkeys.DM && !access.Everyone && !slices.Contains(access.People, e.Address.Peer):
-		v = Verdict{Reason: NotAllowed, Hint: "the chat is with nobody in access.people"}
-	case !access.serves(e.Address, ids...):
-		v = Verdict{Reason: NotAllowed, Hint: "the group is not in access.groups"}
+		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the chat is with nobody in access.people"}
+	case !access.Serves(e.Address, ids...):
+		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the group is not in access.groups"}
 	}
 	return i.admit(e, v), nil
 }
@@ -57,7 +59,7 @@ func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
 // moved notes another id of a chat, whose conversations go on as they are.
 func (i *Intake) moved(ctx context.Context, m channels.Message, chat sessions.Chat) error {
 	if m.Address.Kind == sessionkeys.DM || m.MovedTo == "" {
-		i.Observer.Ignored(m.Channel, Unsupported)
+		i.Observer.Ignored(m.Channel, outcomes.Unsupported)
 		return nil
 	}
 	now, err := i.Book.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
@@ -139,7 +141,7 @@ func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
 	}
 	k, now, group := knockKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
 	if !messages.ForBot(e.Message) || group && i.knocks.wait(k, now) {
-		i.Observer.Ignored(e.Channel, Closed)
+		i.Observer.Ignored(e.Channel, outcomes.Closed)
 		i.Logger.Info("said in a chat that is closed to the bot", "channel", e.Channel, "chat", cut(e.Address.Peer, mostLogged))
 		return stop, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 	"parley/sessions"
 )
 
@@ -72,7 +72,7 @@ func TestAGroupThatMovedIsTheSameConversation(t *testing.T) {
 	t.Parallel()
 	for name, groups := range map[string][]string{"the old id is listed": {kitchen}, "the new id is listed": {newKitchen}} {
 		var w world
-		in := w.intake(intake.Access{People: []string{ann}, Groups: groups})
+		in := w.intake(policy.Access{People: []string{ann}, Groups: groups})
 		there := group(ann, "still here")
 		there.Address.Peer, there.Event = newKitchen, "e2"
 		for _, m := range []channels.Message{migrated(newKitchen), migrated(newKitchen), there} {
@@ -100,7 +100,7 @@ func TestAGroupThatMovedIsTheSameConversation(t *testing.T) {
 func TestAnEventThatComesAgainAfterTheMoveWasHeardOfIsTheSame(t *testing.T) {
 	t.Parallel()
 	var w world
-	in := w.intake(intake.Access{Everyone: true})
+	in := w.intake(policy.Access{Everyone: true})
 	m := group(ann, "hi")
 	m.Address.Peer = newKitchen
 	for _, m := range []channels.Message{m, migrated(newKitchen), m} {
@@ -126,7 +126,7 @@ func TestOnlyTheNetworkMovesAChatAndOnlyOneOfOurs(t *testing.T) {
 		"a move of a direct message": private, "a move to nowhere": migrated(""), "a move to what is no text": migrated("\xff"),
 	} {
 		var w world
-		in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+		in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
 		if err := in.Accept(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestAChatThatRemovedTheBotIsShutAndOpensAgain(t *testing.T) {
 		{"somebody who may not does", group(ben, "hi"), []string{"Shut " + kitchen}},
 	} {
 		var w world
-		in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+		in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
 		for _, m := range []channels.Message{membership(group(ben, ""), true), c.message} {
 			if err := in.Accept(t.Context(), m); err != nil {
 				t.Fatal(err)
@@ -175,7 +175,7 @@ func TestOfChatsThatAreNotOursNothingIsKept(t *testing.T) {
 	elsewhere.Address.Peer = "-3000"
 	for name, m := range map[string]channels.Message{"a group": elsewhere, "a stranger": dm(ben, "")} {
 		var w world
-		in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+		in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
 		if err := in.Accept(t.Context(), membership(m, true)); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestWhatCouldNotBeNotedOfAChatIsOfferedAgain(t *testing.T) {
 		"Move": migrated(newKitchen), "Shut": membership(group(ben, ""), true), "Reopen": membership(group(ben, ""), false),
 	} {
 		w := world{fail: fail, chats: map[string]sessions.Chat{kitchen: {IDs: []string{kitchen}, Shut: fail == "Reopen"}}}
-		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); !errors.Is(err, errDown) {
+		if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); !errors.Is(err, errDown) {
 			t.Errorf("%s fails: %v", fail, err)
 		}
 	}

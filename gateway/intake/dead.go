@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
 	"parley/sessionkeys"
 )
 
@@ -49,7 +50,7 @@ func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.K
 		err = i.Log.DeadLetter(ctx, d)
 	}
 	if errors.Is(err, broker.ErrFull) {
-		i.Observer.Ignored(m.Channel, NoRoom)
+		i.Observer.Ignored(m.Channel, outcomes.NoRoom)
 		i.Logger.Error("event not kept: the dead letters have no room", "channel", m.Channel, "event", cut(m.Event, mostLogged), "reason", reason, "problem", d.Problem)
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 )
 
@@ -17,7 +17,7 @@ func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
 	for _, raw := range []string{`{"update_id":1,"x":[]}`, "not JSON \xff\x00", `{"cut":`, ""} {
 		var w world
 		m := channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage(raw), Problem: "no idea"}
-		if err := w.intake(intake.Access{}).Accept(t.Context(), m); err != nil {
+		if err := w.intake(policy.Access{}).Accept(t.Context(), m); err != nil {
 			t.Fatalf("%q: %v", raw, err)
 		}
 		d := w.dead[0]
@@ -27,12 +27,12 @@ func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
 	}
 	var long world
 	m := channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Problem: strings.Repeat("x", 64<<10)}
-	if err := long.intake(intake.Access{}).Accept(t.Context(), m); err != nil || len(long.dead[0].Problem) > 4<<10 {
+	if err := long.intake(policy.Access{}).Accept(t.Context(), m); err != nil || len(long.dead[0].Problem) > 4<<10 {
 		t.Errorf("%v: the problem has %d bytes", err, len(long.dead[0].Problem))
 	}
 	// Two that have no id at all are two.
 	var w world
-	in := w.intake(intake.Access{})
+	in := w.intake(policy.Access{})
 	for _, raw := range []string{"a", "b"} {
 		if err := in.Accept(t.Context(), channels.Message{Kind: channels.Unreadable, Channel: "tg", Raw: json.RawMessage(raw)}); err != nil {
 			t.Fatal(err)
@@ -51,16 +51,16 @@ func TestUnreadableEvents(t *testing.T) {
 		return channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage("{}"), Sender: s}
 	}
 	for name, c := range map[string]struct {
-		access intake.Access
+		access policy.Access
 		sender channels.Sender
 		kept   bool
 	}{
-		"of somebody who is listed":             {intake.Access{People: []string{"7"}}, channels.Sender{ID: "7"}, true},
-		"of somebody listed by their other id":  {intake.Access{People: []string{"+49"}}, channels.Sender{ID: "7", Alias: "+49"}, true},
-		"of nobody that it names":               {intake.Access{People: []string{"7"}}, channels.Sender{}, true},
-		"of somebody where everybody may speak": {intake.Access{Everyone: true}, channels.Sender{ID: "8"}, true},
-		"of somebody who is not listed":         {intake.Access{People: []string{"7"}}, channels.Sender{ID: "8"}, false},
-		"of a bot":                              {intake.Access{Everyone: true}, channels.Sender{ID: "8", Bot: true}, false},
+		"of somebody who is listed":             {policy.Access{People: []string{"7"}}, channels.Sender{ID: "7"}, true},
+		"of somebody listed by their other id":  {policy.Access{People: []string{"+49"}}, channels.Sender{ID: "7", Alias: "+49"}, true},
+		"of nobody that it names":               {policy.Access{People: []string{"7"}}, channels.Sender{}, true},
+		"of somebody where everybody may speak": {policy.Access{Everyone: true}, channels.Sender{ID: "8"}, true},
+		"of somebody who is not listed":         {policy.Access{People: []string{"7"}}, channels.Sender{ID: "8"}, false},
+		"of a bot":                              {policy.Access{Everyone: true}, channels.Sender{ID: "8", Bot: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,7 @@ func TestUnreadableEvents(t *testing.T) {
 	t.Run("for which there is no room", func(t *testing.T) {
 		t.Parallel()
 		w := world{full: true}
-		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), event(channels.Sender{})); err != nil {
+		if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), event(channels.Sender{})); err != nil {
 			t.Errorf("it comes again: %v", err)
 		}
 		if w.counts["ignored tg no_room"] != 1 {
@@ -91,7 +91,7 @@ func TestUnreadableEvents(t *testing.T) {
 		var w world
 		m := dm(ann, "")
 		m.Kind, m.Address.Kind, m.Address.Peer = channels.Membership, sessionkeys.Group, "-5\xff"
-		if err := w.intake(intake.Access{People: []string{ann}}).Accept(t.Context(), m); err != nil || len(w.dead) > 0 {
+		if err := w.intake(policy.Access{People: []string{ann}}).Accept(t.Context(), m); err != nil || len(w.dead) > 0 {
 			t.Errorf("%v, kept %+v", err, w.dead)
 		}
 	})
@@ -109,7 +109,7 @@ func TestAnUnreadableEventThatIsNotJSONIsKeptByTheRealLog(t *testing.T) {
 		}
 	})
 	var w world
-	in := w.intake(intake.Access{Everyone: true})
+	in := w.intake(policy.Access{Everyone: true})
 	in.Log = b
 	accept := func(m channels.Message) {
 		t.Helper()
@@ -143,7 +143,7 @@ func TestAMessageTooLargeForTheLogIsADeadLetter(t *testing.T) {
 	w := world{most: 300 << 10}
 	m := dm(ann, "hi")
 	m.Attachments = []channels.Attachment{{Name: strings.Repeat("n", 512<<10)}}
-	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
+	if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.dead) != 1 || w.dead[0].Reason != "too_large" || w.counts["dead tg too_large"] != 1 || len(w.published) != 0 {

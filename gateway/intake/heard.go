@@ -109,7 +109,7 @@ func (i *Intake) hear(_ context.Context, e *event) (outcome, error) {
 // hears reports whether words are kept of where e was said.
 func (i *Intake) hears(e *event) bool {
 	return e.source.GroupContext > 0 && e.Address.Kind == sessionkeys.Group && !e.chat.Shut &&
-		e.source.Access.lists(e.Address, e.chat.IDs...) && unfit(e.Message) == ""
+		e.source.Access.Lists(e.Address, e.chat.IDs...) && unfit(e.Message) == ""
 }
 
 // addHeard gives a question what was said before it in its group.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 )
 
@@ -77,7 +78,7 @@ func TestHearsOnlyWhereItIsWanted(t *testing.T) {
 		"another id of a listed group": {func(e *event) { e.Address.Peer, e.chat.IDs = "2", []string{"1"} }, true},
 		"an event without an id":       {func(e *event) { e.Event = "" }, false},
 	} {
-		e := &event{source: Source{GroupContext: 1, Access: Access{Everyone: true, Groups: []string{"1"}}}}
+		e := &event{source: Source{GroupContext: 1, Access: policy.Access{Everyone: true, Groups: []string{"1"}}}}
 		e.Event, e.Address = "e", sessionkeys.Address{Kind: sessionkeys.Group, Peer: "1"}
 		c.change(e)
 		if got := new(Intake).hears(e); got != c.want {

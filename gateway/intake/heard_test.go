@@ -10,6 +10,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessions"
 )
 
@@ -22,9 +23,9 @@ type talk struct {
 	now time.Time
 }
 
-func newTalk(t *testing.T, context int, change ...func(*intake.Access)) *talk {
+func newTalk(t *testing.T, context int, change ...func(*policy.Access)) *talk {
 	t.Helper()
-	a := intake.Access{People: []string{ann}, Groups: []string{kitchen}}
+	a := policy.Access{People: []string{ann}, Groups: []string{kitchen}}
 	for _, c := range change {
 		c(&a)
 	}
@@ -132,7 +133,7 @@ func TestHeardWordsAreKeptOnlyWhereThatIsWanted(t *testing.T) {
 	off.say(ben, "one")
 	off.want(off.ask())
 
-	unlisted := newTalk(t, 5, func(a *intake.Access) { a.Everyone, a.Groups = true, []string{"-3000"} })
+	unlisted := newTalk(t, 5, func(a *policy.Access) { a.Everyone, a.Groups = true, []string{"-3000"} })
 	unlisted.say(ben, "one")
 	unlisted.want(unlisted.ask())
 

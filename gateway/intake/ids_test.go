@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 )
 
@@ -42,7 +42,7 @@ func TestHostileIDsNeverPanicAndNeverReachAnotherMailbox(t *testing.T) {
 				m := group(ann, text)
 				m.Mentioned = true
 				set(&m, s)
-				if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
+				if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
 					t.Errorf("%s %.20q: %v", name, s, err)
 				}
 				for _, e := range w.published {
@@ -74,7 +74,7 @@ func TestEachEventHasAWordOfItsOwn(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	var w world
-	in := w.intake(intake.Access{Everyone: true})
+	in := w.intake(policy.Access{Everyone: true})
 	in.Sources["tg2"] = in.Sources["tg"]
 	for _, m := range []struct{ channel, account, peer, event string }{
 		{"tg", "1", "3", "131"},

@@ -15,18 +15,8 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 	"parley/sessions"
-)
-
-// Why messages are ignored: the closed set of the label reason.
-const (
-	NotMentioned = "not_mentioned"
-	NotAllowed   = "not_allowed"
-	Unsupported  = "unsupported"
-	TooLarge     = "too_large"
-	Limited      = "rate_limited"
-	Closed       = "chat_closed"
-	NoRoom       = "no_room" // among the dead letters
 )
 
 // Log is where messages are queued.
@@ -63,9 +53,9 @@ type Observer interface {
 // Source is one bot account as intake knows it.
 type Source struct {
 	Agent  string // which agent answers
-	Access Access
+	Access policy.Access
 	// MarksBots: its network says which senders are bots. Where it does not, who
-	// writes as a bot would is taken for one (Limits.BotLoop).
+	// writes as a bot would is taken for one (policy.Limits.BotLoop).
 	MarksBots bool
 	// CommandSign is what people type before a command in its network; empty: a slash.
 	CommandSign string
@@ -84,7 +74,7 @@ type Intake struct {
 	Logger   *slog.Logger
 	Now      func() time.Time
 
-	Limits Limits // zero: none
+	Limits policy.Limits // zero: none
 
 	pieces    pieces
 	limiter   limiter
@@ -109,13 +99,13 @@ func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 	switch {
 	case !ok:
 		return true // which Accept says
-	case !src.Access.authorizePerson(m.Sender).Allowed:
+	case !src.Access.AuthorizePerson(m.Sender).Allowed:
 		return false
-	case src.Access.serves(m.Address):
+	case src.Access.Serves(m.Address):
 		return true
 	}
 	o, err := i.findChat(ctx, e)
-	return err != nil || o == stop || src.Access.serves(m.Address, e.chat.IDs...)
+	return err != nil || o == stop || src.Access.Serves(m.Address, e.chat.IDs...)
 }
 
 // Uses reports whether anything is done with m, which was not accepted yet: its sender

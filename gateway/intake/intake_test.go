@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 )
 
 // kinds are all values of channels.EventKind, read from its source: a kind that
@@ -45,25 +45,25 @@ func TestNoKindOfEventOfSomebodyWhoMayNotTalkLeavesATrace(t *testing.T) {
 	if len(all) != len(leadsTo) {
 		t.Fatalf("there are %d kinds of events, and %d cases: %v", len(all), len(leadsTo), all)
 	}
-	open := intake.Access{Everyone: true}
-	lists := intake.Access{People: []string{ann}, Groups: []string{kitchen}}
+	open := policy.Access{Everyone: true}
+	lists := policy.Access{People: []string{ann}, Groups: []string{kitchen}}
 	bot := func(m channels.Message) channels.Message { m.Sender.Bot = true; return m }
 	anonymous := func(m channels.Message) channels.Message { m.Sender.Anonymous = true; return m }
 	nameless := func(m channels.Message) channels.Message { m.Sender.ID = ""; return m }
 	elsewhere := func(m channels.Message) channels.Message { m.Address.Peer = "-3000"; return m }
 	for _, c := range []struct {
 		name    string
-		access  intake.Access
+		access  policy.Access
 		message channels.Message
 		allowed bool
 	}{
-		{"the zero access is nobody, in a DM", intake.Access{}, dm(ann, "hi"), false},
-		{"the zero access is nobody, in a group", intake.Access{}, group(ann, "hi"), false},
-		{"groups alone are nobody", intake.Access{Groups: []string{kitchen}}, group(ann, "hi"), false},
-		{"groups alone are nobody in a DM", intake.Access{Groups: []string{ann}}, dm(ann, "hi"), false},
-		{"a listed person in a DM", intake.Access{People: []string{ann}}, dm(ann, "hi"), true},
+		{"the zero access is nobody, in a DM", policy.Access{}, dm(ann, "hi"), false},
+		{"the zero access is nobody, in a group", policy.Access{}, group(ann, "hi"), false},
+		{"groups alone are nobody", policy.Access{Groups: []string{kitchen}}, group(ann, "hi"), false},
+		{"groups alone are nobody in a DM", policy.Access{Groups: []string{ann}}, dm(ann, "hi"), false},
+		{"a listed person in a DM", policy.Access{People: []string{ann}}, dm(ann, "hi"), true},
 		{"an unlisted person in a DM", lists, dm(ben, "hi"), false},
-		{"a listed person in an unlisted group", intake.Access{People: []string{ann}}, group(ann, "hi"), false},
+		{"a listed person in an unlisted group", policy.Access{People: []string{ann}}, group(ann, "hi"), false},
 		{"a listed person in another group", lists, elsewhere(group(ann, "hi")), false},
 		{"a listed person in a listed group", lists, group(ann, "hi"), true},
 		{"an unlisted person in a listed group", lists, group(ben, "hi"), false},
@@ -75,7 +75,7 @@ func TestNoKindOfEventOfSomebodyWhoMayNotTalkLeavesATrace(t *testing.T) {
 		{"an anonymous sender, with everyone", open, anonymous(group(ben, "hi")), false},
 		{"an anonymous sender that is listed", lists, anonymous(group(ann, "hi")), false},
 		{"no sender, with everyone", open, nameless(dm(ben, "hi")), false},
-		{"no sender, and an empty id is listed", intake.Access{People: []string{""}}, nameless(dm(ben, "hi")), false},
+		{"no sender, and an empty id is listed", policy.Access{People: []string{""}}, nameless(dm(ben, "hi")), false},
 	} {
 		for _, kind := range all {
 			for _, text := range []string{"hi", "/stop", "/status", "/new", strings.Repeat("x", messages.MaxText+1)} {
@@ -134,7 +134,7 @@ func TestInAGroupOnlyWhatMentionsTheBotIsTaken(t *testing.T) {
 		var w world
 		m := group(ann, text)
 		m.Mentioned = false
-		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
+		if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 		if w.trace() != 0 || w.counts["ignored tg not_mentioned"] != 1 {
@@ -144,7 +144,7 @@ func TestInAGroupOnlyWhatMentionsTheBotIsTaken(t *testing.T) {
 	var w world
 	m := dm(ann, "hi")
 	m.Mentioned = false
-	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil || len(w.published) != 1 {
+	if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil || len(w.published) != 1 {
 		t.Errorf("a direct message: %v, %v", err, w.counts)
 	}
 }
@@ -159,7 +159,7 @@ func TestEachTextGoesItsWay(t *testing.T) {
 		"/stop " + strings.Repeat("x", messages.MaxText): "notice",
 	} {
 		var w world
-		if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), dm(ann, text)); err != nil {
+		if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), dm(ann, text)); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]int{"published": len(w.published), "request": len(w.requests), "notice": len(w.notices)}
@@ -174,7 +174,7 @@ func TestEachTextGoesItsWay(t *testing.T) {
 func TestAnEmptyMessageIsNotUsedButAFileIs(t *testing.T) {
 	t.Parallel()
 	var w world
-	in := w.intake(intake.Access{Everyone: true})
+	in := w.intake(policy.Access{Everyone: true})
 	if err := in.Accept(t.Context(), dm(ann, "")); err != nil || w.trace() != 0 || w.counts["ignored tg unsupported"] != 1 {
 		t.Errorf("%v, %v", err, w.counts)
 	}

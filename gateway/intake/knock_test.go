@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessions"
 )
 
 func TestAClosedGroupIsOpenedByMentionsOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, now := limited(&w, intake.Limits{})
+	in, now := limited(&w, policy.Limits{})
 	n := 0
 	say := func(m channels.Message) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestAClosedGroupIsOpenedByMentionsOnceInAWhile(t *testing.T) {
 func TestAGroupThatCouldNotBeOpenedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := world{fail: "Reopen", chats: map[string]sessions.Chat{kitchen: {IDs: []string{kitchen}, Shut: true}}}
-	in := w.intake(intake.Access{Everyone: true})
+	in := w.intake(policy.Access{Everyone: true})
 	if err := in.Accept(t.Context(), group(ann, "hi")); !errors.Is(err, errDown) {
 		t.Fatal(err)
 	}

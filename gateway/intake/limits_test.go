@@ -9,11 +9,12 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/policy"
 )
 
 // limited is an intake with limits and a clock.
-func limited(w *world, l intake.Limits) (*intake.Intake, *time.Time) {
-	in := w.intake(intake.Access{Everyone: true})
+func limited(w *world, l policy.Limits) (*intake.Intake, *time.Time) {
+	in := w.intake(policy.Access{Everyone: true})
 	now := received
 	in.Limits, in.Now = l, func() time.Time { return now }
 	return in, &now
@@ -22,7 +23,7 @@ func limited(w *world, l intake.Limits) (*intake.Intake, *time.Time) {
 func TestAPersonIsTakenUpToALimitAndToldOnce(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, now := limited(&w, intake.Limits{PersonPerMinute: 10, PersonBurst: 5})
+	in, now := limited(&w, policy.Limits{PersonPerMinute: 10, PersonBurst: 5})
 	n := 0
 	say := func(m channels.Message) {
 		t.Helper()
@@ -74,7 +75,7 @@ func TestAPersonIsTakenUpToALimitAndToldOnce(t *testing.T) {
 func TestWhatIsOfferedAgainAfterAnErrorCostsNothing(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, _ := limited(&w, intake.Limits{PersonPerMinute: 1, PersonBurst: 1})
+	in, _ := limited(&w, policy.Limits{PersonPerMinute: 1, PersonBurst: 1})
 	w.fail = "Publish"
 	for range 3 {
 		if err := in.Accept(t.Context(), dm(ann, "hi")); !errors.Is(err, errDown) {
@@ -101,7 +102,7 @@ func TestWhatIsOfferedAgainAfterAnErrorCostsNothing(t *testing.T) {
 func TestAGroupIsTakenUpToALimit(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, _ := limited(&w, intake.Limits{GroupPerMinute: 20})
+	in, _ := limited(&w, policy.Limits{GroupPerMinute: 20})
 	for i := range 30 {
 		m := group(fmt.Sprint(5000+i), "hi")
 		m.Event = fmt.Sprint("e", i)
@@ -117,7 +118,7 @@ func TestAGroupIsTakenUpToALimit(t *testing.T) {
 func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, _ := limited(&w, intake.Limits{Queue: 32})
+	in, _ := limited(&w, policy.Limits{Queue: 32})
 	for i, waiting := range []int{0, 31, 32, 40, 31, 33} {
 		w.waiting = waiting
 		m := dm(ann, "hi")
@@ -134,7 +135,7 @@ func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
 func TestTheLimiterForgetsWhoIsQuietAndNeverGrows(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, _ := limited(&w, intake.Limits{PersonPerMinute: 1, PersonBurst: 1})
+	in, _ := limited(&w, policy.Limits{PersonPerMinute: 1, PersonBurst: 1})
 	for i := range 4_400 {
 		m := dm(fmt.Sprint(i), "hi")
 		m.Event = fmt.Sprint("e", i)
@@ -147,20 +148,10 @@ func TestTheLimiterForgetsWhoIsQuietAndNeverGrows(t *testing.T) {
 	}
 }
 
-func TestLimitsSayWhatCannotBeMeant(t *testing.T) {
-	t.Parallel()
-	if err := (intake.Limits{}).Defaults().Validate(); err != nil {
-		t.Error(err)
-	}
-	if err := (intake.Limits{Queue: -2}).Validate(); err == nil || !strings.Contains(err.Error(), "queue") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestNobodyIsToldOfALimitWhoDidNotSpeakToTheBot(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, _ := limited(&w, intake.Limits{PersonPerMinute: 1, PersonBurst: 1})
+	in, _ := limited(&w, policy.Limits{PersonPerMinute: 1, PersonBurst: 1})
 	long := strings.Repeat("x", 4000)
 	for i, m := range []channels.Message{
 		group(ann, "hi"), unmentioned(group(ann, "not for the bot "+long)), unmentioned(group(ann, "this neither "+long)), group(ann, "hi"), group(ann, "hi"),

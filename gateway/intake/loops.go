@@ -10,6 +10,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
 )
 
 // A network may not say who is a bot, and two bots that answer each other never
@@ -104,6 +105,6 @@ func (i *Intake) limitBot(ctx context.Context, e *event) (outcome, error) {
 			return stop, err
 		}
 	}
-	i.Observer.Ignored(e.Channel, Limited)
+	i.Observer.Ignored(e.Channel, outcomes.Limited)
 	return stop, nil
 }

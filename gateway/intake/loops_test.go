@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 )
 
@@ -24,7 +24,7 @@ func onSignal(n int, after time.Duration, text string) channels.Message {
 func TestF19_ABotThatNobodyCallsSoIsAnsweredTenTimes(t *testing.T) {
 	t.Parallel()
 	var w world
-	in, _ := limited(&w, intake.Limits{PersonPerMinute: 10, PersonBurst: 5, BotLoop: 10})
+	in, _ := limited(&w, policy.Limits{PersonPerMinute: 10, PersonBurst: 5, BotLoop: 10})
 	words := strings.Repeat("How kind of you to say so! ", 10)
 	n := 0
 	for after := time.Duration(0); after < 3*time.Hour; after += 20 * time.Second {
@@ -71,7 +71,7 @@ func TestPeopleAreNotTakenForBots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var w world
-			in, _ := limited(&w, intake.Limits{BotLoop: 10})
+			in, _ := limited(&w, policy.Limits{BotLoop: 10})
 			src := in.Sources["tg"]
 			src.MarksBots = c.marks
 			in.Sources["tg"] = src

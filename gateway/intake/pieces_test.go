@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 )
 
 var received = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -82,7 +82,7 @@ func TestAcceptOfPieces(t *testing.T) {
 	t.Run("ignores the rest of a text whose first piece was refused", func(t *testing.T) {
 		t.Parallel()
 		w := world{waiting: 32}
-		in, _ := limited(&w, intake.Limits{Queue: 32})
+		in, _ := limited(&w, policy.Limits{Queue: 32})
 		if err := in.Accept(t.Context(), at(0, group(ann, strings.Repeat("x", 4000)))); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestInAGroupThePiecesOfWhatMentionsTheBotAreTaken(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 4000)
 	var w world
-	in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
+	in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
 	second, ms := time.Second, time.Millisecond
 	photo := func(m channels.Message) channels.Message {
 		m.Attachments = []channels.Attachment{{Kind: "photo", Ref: "r"}}

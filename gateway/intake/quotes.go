@@ -20,7 +20,7 @@ const (
 // is not of somebody who may talk to the bot.
 func (i *Intake) judgeQuotes(_ context.Context, e *event) (outcome, error) {
 	judge := func(q channels.Quote) channels.Quote {
-		q.Untrusted = !q.FromBot && !e.source.Access.authorizePerson(q.Author).Allowed
+		q.Untrusted = !q.FromBot && !e.source.Access.AuthorizePerson(q.Author).Allowed
 		return q
 	}
 	if e.ReplyTo != nil {

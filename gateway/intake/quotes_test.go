@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"parley/channels"
-	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 )
 
 // abuse M4: a stranger's words that somebody answers come marked, and no more of
@@ -32,7 +32,7 @@ func TestQuotes(t *testing.T) {
 		var w world
 		m := dm(ann, "what?")
 		m.ReplyTo = &c.quote
-		if err := w.intake(intake.Access{People: []string{ann, ben}}).Accept(t.Context(), m); err != nil || len(w.published) != 1 {
+		if err := w.intake(policy.Access{People: []string{ann, ben}}).Accept(t.Context(), m); err != nil || len(w.published) != 1 {
 			t.Fatalf("%s: %v, %v", name, err, w.counts)
 		}
 		var got channels.Message
@@ -52,7 +52,7 @@ func TestForwardedWordsAreNoCommand(t *testing.T) {
 		var w world
 		m := dm(ann, "")
 		m.Forwarded = []channels.Quote{{Text: text, Author: channels.Sender{ID: "6666", Name: "Mallory"}}}
-		if err := w.intake(intake.Access{People: []string{ann}}).Accept(t.Context(), m); err != nil || len(w.published) != 1 || w.trace() != 1 {
+		if err := w.intake(policy.Access{People: []string{ann}}).Accept(t.Context(), m); err != nil || len(w.published) != 1 || w.trace() != 1 {
 			t.Errorf("%s: %v, %v", text, err, w.counts)
 		}
 		var got channels.Message
@@ -63,7 +63,7 @@ func TestForwardedWordsAreNoCommand(t *testing.T) {
 	var w world
 	m := dm(ann, "")
 	m.Forwarded = []channels.Quote{{Text: strings.Repeat("x", messages.MaxText)}, {Text: "y"}}
-	if err := w.intake(intake.Access{Everyone: true}).Accept(t.Context(), m); err != nil || len(w.notices) != 1 || w.trace() != 1 {
+	if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil || len(w.notices) != 1 || w.trace() != 1 {
 		t.Errorf("more than is read: %v, %v", err, w.counts)
 	}
 }

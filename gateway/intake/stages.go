@@ -7,6 +7,8 @@ import (
 
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -17,7 +19,7 @@ func (i *Intake) authorizeUnreadable(_ context.Context, e *event) (outcome, erro
 	if e.Sender.ID == "" {
 		return pass, nil
 	}
-	return i.admit(e, e.source.Access.authorizePerson(e.Sender)), nil
+	return i.admit(e, e.source.Access.AuthorizePerson(e.Sender)), nil
 }
 
 // buryUnreadable gives what no adapter could decode to the dead letters.
@@ -67,7 +69,7 @@ func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error)
 }
 
 // admit lets an event pass that is allowed, and counts and logs any other.
-func (i *Intake) admit(e *event, v Verdict) outcome {
+func (i *Intake) admit(e *event, v policy.Verdict) outcome {
 	if v.Allowed {
 		return pass
 	}
@@ -110,13 +112,13 @@ func (i *Intake) unused(m channels.Message) string {
 	said := m.Kind == channels.Said || m.Kind == channels.Edited
 	switch {
 	case !said || m.Blank():
-		return Unsupported
+		return outcomes.Unsupported
 	case messages.ForBot(m):
 	case m.Bytes() > messages.MaxText: // no piece is so long
-		return NotMentioned
+		return outcomes.NotMentioned
 	case m.Kind == channels.Said && (m.Album != "" || messages.Long(m) || i.pieces.goesOn(m)):
 	default:
-		return NotMentioned
+		return outcomes.NotMentioned
 	}
 	return ""
 }
@@ -159,7 +161,7 @@ func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
 	}
 	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.Bytes(), messages.MaxText))
 	if err == nil {
-		i.Observer.Ignored(e.Channel, TooLarge)
+		i.Observer.Ignored(e.Channel, outcomes.TooLarge)
 	}
 	return stop, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/policy"
 )
 
 // firstday A2: who may not talk to the bot is told so once a day, with their id.
@@ -17,8 +18,8 @@ func TestStrangersAreTurnedAwayInWords(t *testing.T) {
 	var w world
 	now := time.Unix(1_700_000_000, 0).UTC().Truncate(24 * time.Hour)
 	open := func() *intake.Intake {
-		in := w.intake(intake.Access{People: []string{ann}, Groups: []string{kitchen}})
-		in.Limits, in.Now = intake.Limits{Strangers: 3}, func() time.Time { return now }
+		in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
+		in.Limits, in.Now = policy.Limits{Strangers: 3}, func() time.Time { return now }
 		return in
 	}
 	in := open()

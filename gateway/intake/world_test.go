@@ -14,6 +14,7 @@ import (
 	"parley/costs"
 	"parley/gateway/commands"
 	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -117,7 +118,7 @@ func (w *world) Deduplicated(c, why string)    { w.count("deduplicated", c, why)
 func (w *world) DeadLettered(c, reason string) { w.count("dead", c, reason) }
 func (w *world) trace() int                    { return len(w.published) + len(w.notices) + len(w.requests) }
 
-func (w *world) intake(a intake.Access) *intake.Intake {
+func (w *world) intake(a policy.Access) *intake.Intake {
 	w.seen, w.counts = map[sessions.InboxID]bool{}, map[string]int{}
 	now := func() time.Time { return time.Unix(1700000000, 0).UTC() }
 	return &intake.Intake{

@@ -5,15 +5,14 @@ import (
 	"errors"
 
 	"parley/costs"
-	"parley/gateway/worker"
 	"parley/sessions"
 	"parley/transcript"
 )
 
-// Books is a worker's store whose failed bookings are counted. A booking that
+// Books is a store whose failed bookings are counted. A booking that
 // comes too late for its fence is made all the same, and is no failure.
 type Books struct {
-	worker.Store
+	sessions.Store
 	Metrics *Metrics
 }
 

@@ -9,14 +9,14 @@ import (
 
 	"parley/costs"
 	"parley/gateway/ops"
-	"parley/gateway/worker"
+	"parley/gateway/outcomes"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
 )
 
-func report(session sessionkeys.SessionID) worker.TurnReport {
-	return worker.TurnReport{
+func report(session sessionkeys.SessionID) outcomes.Turn {
+	return outcomes.Turn{
 		Turn: "t-" + strings.Repeat("ab", 16), Session: session, Channel: "slack", Outcome: transcript.EndTurn,
 		Took: time.Second, Cost: 2e10,
 	}
@@ -76,7 +76,7 @@ func TestAnExemplarNamesTheTurnAndHidesTheSession(t *testing.T) {
 
 // failing is a store that answers bookings with an error.
 type failing struct {
-	worker.Store
+	sessions.Store
 	err error
 }
 

@@ -11,17 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parley/channels"
-	"parley/gateway/delivery"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
 )
 
-var (
-	_ intake.Observer   = (*Metrics)(nil)
-	_ worker.Observer   = (*Metrics)(nil)
-	_ delivery.Observer = (*Metrics)(nil)
-	_ channels.Observer = (*Metrics)(nil)
-)
+var _ channels.Observer = (*Metrics)(nil)
 
 // Metrics counts what happens. All methods may be called concurrently and none
 // blocks. Money is not counted here: it is read from the ledger's totals, see

@@ -5,7 +5,7 @@ import (
 
 	"parley/agent"
 	"parley/costs"
-	"parley/gateway/worker"
+	"parley/gateway/outcomes"
 	"parley/llm"
 	"parley/transcript"
 )
@@ -112,7 +112,7 @@ func (m *Metrics) TurnWaiting(channel string, delta int) {
 }
 
 // TurnEnded counts a finished turn.
-func (m *Metrics) TurnEnded(t worker.TurnReport) {
+func (m *Metrics) TurnEnded(t outcomes.Turn) {
 	channel, c := m.channel(t.Channel), chat(t.DM)
 	outcome := turnOutcome(t)
 	m.recent.turn(outcome == "error" || outcome == "timeout")
@@ -121,7 +121,7 @@ func (m *Metrics) TurnEnded(t worker.TurnReport) {
 	m.observe(m.turnCost.WithLabelValues(channel, c), t.Cost.Dollars(), t.Turn, t.Session)
 }
 
-func turnOutcome(t worker.TurnReport) string {
+func turnOutcome(t outcomes.Turn) string {
 	switch {
 	case t.TimedOut:
 		return "timeout"

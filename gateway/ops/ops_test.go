@@ -22,7 +22,7 @@ import (
 	"parley/costs"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/ops"
-	"parley/gateway/worker"
+	"parley/gateway/outcomes"
 	"parley/llm"
 	"parley/sessions"
 	"parley/transcript"
@@ -147,8 +147,8 @@ func TestWhatIsCountedStandsInASeriesThatWasThere(t *testing.T) {
 			m.Received(c, dm)
 			m.FirstReply(c, dm, time.Second)
 			for _, o := range finishes {
-				m.TurnEnded(worker.TurnReport{Channel: c, DM: dm, Outcome: o})
-				m.TurnEnded(worker.TurnReport{Channel: c, DM: dm, Outcome: o, TimedOut: true})
+				m.TurnEnded(outcomes.Turn{Channel: c, DM: dm, Outcome: o})
+				m.TurnEnded(outcomes.Turn{Channel: c, DM: dm, Outcome: o, TimedOut: true})
 			}
 		}
 		for _, r := range []string{"not_mentioned", "not_allowed", "unsupported", "too_large"} {

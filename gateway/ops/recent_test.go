@@ -10,7 +10,7 @@ import (
 	"parley/agent"
 	"parley/costs"
 	"parley/gateway/ops"
-	"parley/gateway/worker"
+	"parley/gateway/outcomes"
 	"parley/llm"
 	"parley/transcript"
 )
@@ -22,7 +22,7 @@ func TestRecent(t *testing.T) {
 		m.ModelCalled(agent.CallReport{Entry: costs.Entry{Labels: costs.Labels{Provider: n.Provider, Model: n.Model, Purpose: costs.RootTurn}}, Err: err})
 	}
 	ended := func(m *ops.Metrics, outcome transcript.FinishReason, timedOut bool) {
-		m.TurnEnded(worker.TurnReport{Channel: "tg", Outcome: outcome, TimedOut: timedOut})
+		m.TurnEnded(outcomes.Turn{Channel: "tg", Outcome: outcome, TimedOut: timedOut})
 	}
 	bubble := func(name string, test func(t *testing.T, m *ops.Metrics)) {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/costs"
-	"parley/gateway/attachments"
-	"parley/gateway/intake"
+	"parley/gateway/outcomes"
 	"parley/llm"
 )
 
@@ -87,10 +86,10 @@ func (m *Metrics) startAtZero(s Sets) {
 			}
 		}
 		for vec, values := range map[*prometheus.CounterVec][]string{
-			m.ignored:      {intake.NotMentioned, intake.NotAllowed, intake.Unsupported, intake.TooLarge, intake.Limited, intake.Closed, intake.NoRoom},
+			m.ignored:      {outcomes.NotMentioned, outcomes.NotAllowed, outcomes.Unsupported, outcomes.TooLarge, outcomes.Limited, outcomes.Closed, outcomes.NoRoom},
 			m.deduplicated: {"message_id", "edit", "echo"},
 			m.deadLettered: deadReasons,
-			m.attached:     attachments.Outcomes(),
+			m.attached:     outcomes.Files(),
 			m.sent:         {"ok", "rejected", "ambiguous", "dropped"},
 			m.sendRetries:  {"rate_limited", "network", "server"},
 		} {

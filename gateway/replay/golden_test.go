@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"parley/gateway"
+	"parley/gateway/policy"
 	"parley/gateway/recording"
 	"parley/gateway/replay"
-	"parley/gateway/worker"
 )
 
 var update = flag.Bool("update", false, "record the golden conversations again")
@@ -85,7 +85,7 @@ func TestAConversationOfNowReplaysTheSame(t *testing.T) {
 // not.
 func TestWhatJoinedATurnJoinsAgainAtTheSamePlace(t *testing.T) {
 	t.Parallel()
-	for _, busy := range []worker.WhileBusy{worker.Steer, worker.Queue} {
+	for _, busy := range []policy.WhileBusy{policy.Steer, policy.Queue} {
 		recorded := meanwhile(t, busy)
 		for range 4 {
 			if r := run(t, recorded); !r.Same() || len(r.Notes) > 0 {

@@ -41,6 +41,7 @@ import (
 	"parley/channels"
 	"parley/gateway/delivery"
 	"parley/gateway/ops"
+	"parley/gateway/policy"
 	"parley/gateway/recording"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
@@ -185,7 +186,7 @@ func (s *stage) worker(l *life) (*worker.Worker, error) {
 		return nil, fmt.Errorf("%w: its setup: %w", ErrNotReplayable, err)
 	}
 	return worker.New(worker.Options{
-		Config: worker.Config{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
+		Config: policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Me:     sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
 		Log: s.log, Store: l, Agents: s.prompt, Loop: loop, Subagents: children, Busy: s.busy, Attachments: s,
 		Workspace: s.o.Workspace, Said: said, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,

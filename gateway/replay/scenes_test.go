@@ -13,7 +13,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -255,9 +255,9 @@ func summary(t *testing.T) []byte {
 // joined is a conversation in which more is said while a turn runs, one thing for
 // each model call: it joins before the next one, or before one later, and what is
 // said last perhaps not at all.
-func joined(t *testing.T) []byte { return meanwhile(t, worker.Steer) }
+func joined(t *testing.T) []byte { return meanwhile(t, policy.Steer) }
 
-func meanwhile(t *testing.T, busy worker.WhileBusy) []byte {
+func meanwhile(t *testing.T, busy policy.WhileBusy) []byte {
 	t.Helper()
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	give := func(ctx context.Context, c chan<- struct{}) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -94,7 +94,7 @@ func (w *world) auditText(event string, t sessions.Turn, turns map[string]sessio
 		w.fail("I5: the turn of %s ended without an answer", event)
 	case t.Outcome == transcript.EndTurn && turns[answered(d.Text)].ID != t.ID:
 		w.fail("I1: %s was answered with %q", event, d.Text)
-	case w.log.buried(event) && t.Outcome != transcript.Failed && w.busy != worker.Collect:
+	case w.log.buried(event) && t.Outcome != transcript.Failed && w.busy != policy.Collect:
 		// What is collected is buried together before the end is committed, and
 		// by an owner whom somebody followed the rest of it may be answered yet.
 		w.fail("I5: %s was answered and put aside", event)

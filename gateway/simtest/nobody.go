@@ -6,6 +6,7 @@ import (
 	"parley/agent"
 	"parley/costs"
 	"parley/gateway/delivery"
+	"parley/gateway/outcomes"
 	"parley/gateway/worker"
 	"parley/llm"
 )
@@ -25,7 +26,7 @@ func (nobody) Lost(int)                                                {}
 func (nobody) TurnStarted(string, time.Duration)                       {}
 func (nobody) TurnWaiting(string, int)                                 {}
 func (nobody) TurnRunning(string, int)                                 {}
-func (nobody) TurnEnded(worker.TurnReport)                             {}
+func (nobody) TurnEnded(outcomes.Turn)                                 {}
 func (nobody) BudgetDenied(string, string)                             {}
 func (nobody) ModelCalled(agent.CallReport)                            {}
 func (nobody) ModelRetried(costs.Labels, llm.Kind)                     {}

@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/delivery"
+	"parley/gateway/policy"
 	"parley/gateway/signals"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
@@ -70,10 +71,10 @@ func (w *world) spawn(name string, isWorker bool) {
 
 func (p *process) workerRun(name string) func(context.Context) error {
 	w, err := worker.New(worker.Options{
-		Config: worker.Config{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
+		Config: policy.Turns{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
 		Me:     sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: &store{p.w.store, p},
 		Agents:    map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.tools(p)}},
-		Waiting:   map[string]worker.Waiting{channel: {WhileBusy: p.w.busy}},
+		Waiting:   map[string]policy.Waiting{channel: {WhileBusy: p.w.busy}},
 		Loop:      agent.Loop{Now: time.Now},
 		Busy:      &agent.Service{},
 		Workspace: func(sessionkeys.SessionID) (string, error) { return "/", nil },

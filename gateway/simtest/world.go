@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/memtest"
@@ -49,7 +49,7 @@ type world struct {
 	o      Options
 	random *rand.Rand
 	faults faults
-	busy   worker.WhileBusy
+	busy   policy.WhileBusy
 	single bool // all conversations are of one person, of whom one turn runs at a time
 	began  time.Time
 	step   int
@@ -93,7 +93,7 @@ func newWorld(o Options) *world {
 	w.log = &stream{w: w}
 	w.faults = drawFaults(w.random)
 	w.single = o.Seed%3 == 0
-	w.busy = pick(w, []worker.WhileBusy{worker.Queue, worker.Queue, worker.Steer, worker.Steer, worker.Collect, worker.Interrupt})
+	w.busy = pick(w, []policy.WhileBusy{policy.Queue, policy.Queue, policy.Steer, policy.Steer, policy.Collect, policy.Interrupt})
 	if w.o.Steps == 0 {
 		w.o.Steps = 60 + w.random.IntN(240)
 	}

@@ -6,15 +6,17 @@ import (
 
 	"parley/channels"
 	"parley/gateway/intake"
+	"parley/gateway/outcomes"
+	"parley/gateway/policy"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 )
 
 // listed lets only these people through, by whichever of their ids.
 func listed(ids ...string) func(*worker.Options) {
-	sources := map[string]intake.Source{"tg": {Access: intake.Access{People: ids, Groups: []string{"old"}}}}
+	sources := map[string]intake.Source{"tg": {Access: policy.Access{People: ids, Groups: []string{"old"}}}}
 	return func(o *worker.Options) {
-		o.Authorize = func(m channels.Message, chat ...string) intake.Verdict {
+		o.Authorize = func(m channels.Message, chat ...string) policy.Verdict {
 			return intake.AuthorizeAgain(sources, m, chat...)
 		}
 	}
@@ -26,7 +28,7 @@ func TestWhoWasTakenOffTheListIsNotAnsweredAnyMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		p := r.start("a", grace(0), listed("1", "2"), waits(worker.Waiting{WhileBusy: worker.Queue}))
+		p := r.start("a", grace(0), listed("1", "2"), waits(policy.Waiting{WhileBusy: policy.Queue}))
 		r.say(1, "wait x")
 		r.atGate("x")
 		r.say(1, "and this")
@@ -38,7 +40,7 @@ func TestWhoWasTakenOffTheListIsNotAnsweredAnyMore(t *testing.T) {
 		}
 		calls, session := len(r.model.Requests()), r.mailbox(1).Session
 		r.say(2, "hello")
-		r.start("b", listed("2"), waits(worker.Waiting{WhileBusy: worker.Queue}))
+		r.start("b", listed("2"), waits(policy.Waiting{WhileBusy: policy.Queue}))
 		r.wantAnswers(2, "re: hello")
 		r.idle()
 		if got := r.answers(1); len(got) != 0 {
@@ -47,7 +49,7 @@ func TestWhoWasTakenOffTheListIsNotAnsweredAnyMore(t *testing.T) {
 		if n := len(r.model.Requests()) - calls; n != 1 {
 			t.Errorf("the model was asked %d times, not once", n)
 		}
-		if n := r.counted("ignored " + intake.NotAllowed); n != 3 {
+		if n := r.counted("ignored " + outcomes.NotAllowed); n != 3 {
 			t.Errorf("%d messages were counted as refused, not 3", n)
 		}
 		if r.mailbox(1).Session != session {
@@ -76,7 +78,7 @@ func TestWhoIsStillListedIsAnsweredFromAnOpenTurn(t *testing.T) {
 				r.open("x")
 				r.wantAnswers(1, "re: wait x")
 				r.idle()
-				if n := r.counted("ignored " + intake.NotAllowed); n != 0 {
+				if n := r.counted("ignored " + outcomes.NotAllowed); n != 0 {
 					t.Errorf("%d messages were refused", n)
 				}
 			})
@@ -97,7 +99,7 @@ func TestAChannelOfAnotherProcessIsNotAuthorizedHere(t *testing.T) {
 	if v := o.Authorize(group, "old", "new"); !v.Allowed {
 		t.Errorf("a group that moved is refused: %s", v.Hint)
 	}
-	if v := o.Authorize(group, "new"); v.Allowed || v.Reason != intake.NotAllowed {
+	if v := o.Authorize(group, "new"); v.Allowed || v.Reason != outcomes.NotAllowed {
 		t.Errorf("a group that is not listed: %+v", v)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"parley/channels"
 	"parley/gateway/attachments"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 	"parley/sessions"
 )
 
@@ -15,7 +16,7 @@ import (
 // together: the head, what belongs to it, and edits of them, whose newest text
 // counts.
 type batch struct {
-	rules   Waiting
+	rules   policy.Waiting
 	items   []item             // messages with their newest text, in order
 	starts  []int              // where in items something begins that is said by itself; an album or a paste is one
 	events  []sessions.InboxID // of all that was taken, edits too
@@ -27,7 +28,7 @@ type batch struct {
 
 // pick takes from items, which begin with the head, what becomes one turn with
 // it. Events that are known already are passed over.
-func pick(items []item, known []sessions.InboxID, rules Waiting) batch {
+func pick(items []item, known []sessions.InboxID, rules policy.Waiting) batch {
 	b := batch{rules: rules}
 	var last channels.Message // of the same sender
 	bytes := 0
@@ -56,7 +57,7 @@ func pick(items []item, known []sessions.InboxID, rules Waiting) batch {
 		case !b.full(bytes+it.msg.Bytes()) && messages.Joins(last, it.msg):
 			taken = true
 			add(it, false)
-		case !b.broken && b.more(bytes+it.msg.Bytes()) && rules.follows(b.items[0].msg, last, it.msg):
+		case !b.broken && b.more(bytes+it.msg.Bytes()) && rules.Follows(b.items[0].msg, last, it.msg):
 			taken = true
 			add(it, true)
 		case it.msg.Kind == channels.Edited:
@@ -145,7 +146,7 @@ func (b *batch) waitForQuiet(now time.Time) time.Duration {
 	if b.broken || !b.more(len(b.text())) {
 		return 0
 	}
-	return b.rules.quiet(b.items[0].msg, b.items[len(b.items)-1].msg, now)
+	return b.rules.Quiet(b.items[0].msg, b.items[len(b.items)-1].msg, now)
 }
 
 func (b *batch) text() string { return textOf(b.items) }

@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/attachments"
+	"parley/gateway/policy"
 	"parley/gateway/worker"
 )
 
@@ -186,7 +187,7 @@ func TestAFileJoinsTheTurnThatRuns(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				p := newPorter(r, true)
-				r.start("w", p.with, waits(worker.Waiting{WhileBusy: worker.Steer}))
+				r.start("w", p.with, waits(policy.Waiting{WhileBusy: policy.Steer}))
 				r.say(1, "wait x")
 				r.atGate("x")
 				r.send("see", "a")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"parley/broker"
-	"parley/gateway/intake"
+	"parley/gateway/outcomes"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -26,7 +26,7 @@ func (a *actor) elsewhere(it item) (done, released bool, err error) {
 	case err != nil:
 		return true, false, err
 	case chat.Shut:
-		a.w.Observer.Ignored(it.msg.Channel, intake.Closed)
+		a.w.Observer.Ignored(it.msg.Channel, outcomes.Closed)
 	case chat.Canonical() != at.Peer:
 		if err := a.forward(it, chat.Canonical()); err != nil {
 			return true, false, err

@@ -9,6 +9,8 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -20,7 +22,7 @@ const gaveUpText = "I could not handle that message: it failed every time I trie
 // opened, to the dead letters with all that would have been one with it, and
 // tells who sent it, once. When finding that out fails too, the head goes alone.
 func (a *actor) giveUp(head item) (bool, error) {
-	b := pick([]item{head}, nil, Waiting{})
+	b := pick([]item{head}, nil, policy.Waiting{})
 	if a.m.Attempts == a.w.Config.Attempts+1 {
 		var err error
 		b, _, err = a.gather(a.ctx, true, a.poked)
@@ -80,7 +82,7 @@ func (a *actor) abandon(t sessions.Turn, j *journal) (bool, error) {
 	}); err != nil {
 		return false, err
 	}
-	a.w.Observer.TurnEnded(TurnReport{
+	a.w.Observer.TurnEnded(outcomes.Turn{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: transcript.Failed, Took: a.w.Now().Sub(t.OpenedAt),
 	})
 	return a.ended(j)

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 )
 
 // seed is the schedule's; PARLEY_SEED repeats one.
@@ -36,7 +36,7 @@ type schedule struct {
 	born    int
 	said    map[int][]string // what each person said, in order
 	stops   map[int]int
-	rules   worker.Waiting
+	rules   policy.Waiting
 	verb    string // what people say first
 }
 
@@ -132,7 +132,7 @@ func (s *schedule) run(steps int) {
 		w.store.arm(0, false)
 	}
 	s.r.idle()
-	if s.rules.WhileBusy == worker.Queue {
+	if s.rules.WhileBusy == policy.Queue {
 		s.check()
 	} else {
 		s.checkJoined()
@@ -143,7 +143,7 @@ func (s *schedule) run(steps int) {
 }
 
 func newSchedule(r *rig, seed uint64) *schedule {
-	return &schedule{r: r, rules: worker.Waiting{WhileBusy: worker.Queue}, verb: "message", random: rand.New(rand.NewPCG(seed, 1)), said: map[int][]string{}, stops: map[int]int{}} //nolint:gosec // a schedule
+	return &schedule{r: r, rules: policy.Waiting{WhileBusy: policy.Queue}, verb: "message", random: rand.New(rand.NewPCG(seed, 1)), said: map[int][]string{}, stops: map[int]int{}} //nolint:gosec // a schedule
 }
 
 func TestWhateverHappensEachMessageIsAnsweredOnceAndInOrder(t *testing.T) {
@@ -202,12 +202,12 @@ func (s *schedule) checkJoined() {
 
 func TestWhateverHappensWhatIsSaidMeanwhileIsAskedOnceAndInOrder(t *testing.T) {
 	t.Parallel()
-	for _, rules := range []worker.Waiting{
-		{WhileBusy: worker.Steer},
-		{WhileBusy: worker.Interrupt},
-		{WhileBusy: worker.Collect},
-		{WhileBusy: worker.Steer, Debounce: 20 * time.Millisecond},
-		{WhileBusy: worker.Collect, Debounce: 20 * time.Millisecond, DebounceMax: 30 * time.Millisecond},
+	for _, rules := range []policy.Waiting{
+		{WhileBusy: policy.Steer},
+		{WhileBusy: policy.Interrupt},
+		{WhileBusy: policy.Collect},
+		{WhileBusy: policy.Steer, Debounce: 20 * time.Millisecond},
+		{WhileBusy: policy.Collect, Debounce: 20 * time.Millisecond, DebounceMax: 30 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprint(rules), func(t *testing.T) {
 			t.Parallel()

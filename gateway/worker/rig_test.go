@@ -22,6 +22,8 @@ import (
 	"parley/costs"
 	"parley/gateway/commands"
 	"parley/gateway/intake"
+	"parley/gateway/outcomes"
+	"parley/gateway/policy"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -173,7 +175,7 @@ func rigOn(t testing.TB, log messageLog, s sessions.Store) *rig {
 		t.Fatal(err)
 	}
 	r.intake = &intake.Intake{
-		Sources: map[string]intake.Source{"tg": {Agent: "main", Access: intake.Access{Everyone: true}}},
+		Sources: map[string]intake.Source{"tg": {Agent: "main", Access: policy.Access{Everyone: true}}},
 		Log:     r.log, Book: s, Observer: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Desk: &commands.Desk{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
 	}
@@ -278,7 +280,7 @@ func (r *rig) Sent(_, outcome string, _ time.Duration) { r.count("sent", outcome
 func (r *rig) TurnStarted(string, time.Duration)       { r.count("started") }
 func (r *rig) ModelCalled(agent.CallReport)            { r.count("called") }
 func (r *rig) ModelRetried(costs.Labels, llm.Kind)     {}
-func (r *rig) TurnEnded(t worker.TurnReport) {
+func (r *rig) TurnEnded(t outcomes.Turn) {
 	r.count("ended", string(t.Outcome))
 	if t.TimedOut {
 		r.count("timed out")
@@ -449,7 +451,7 @@ func (r *rig) start(name string, change ...func(*worker.Options)) *process {
 	r.t.Helper()
 	p := &process{store: &faults{Store: r.store, told: r.poke}, ended: make(chan error, 1)}
 	o := worker.Options{
-		Config: worker.Config{Turns: 8, Lease: 2 * time.Second, Grace: 10 * time.Second},
+		Config: policy.Turns{Turns: 8, Lease: 2 * time.Second, Grace: 10 * time.Second},
 		Me:     sessions.Worker{Name: name, Nonce: rand.Text()}, Generation: "g", Log: r.log, Store: p.store,
 		Agents:    map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: func(sessionkeys.Key, time.Time) []llm.SystemBlock { return nil }}},
 		Busy:      &agent.Service{},
@@ -506,8 +508,8 @@ func (p *process) die() {
 	}
 }
 
-func waits(c worker.Waiting) func(*worker.Options) {
-	return func(o *worker.Options) { o.Waiting = map[string]worker.Waiting{"tg": c} }
+func waits(c policy.Waiting) func(*worker.Options) {
+	return func(o *worker.Options) { o.Waiting = map[string]policy.Waiting{"tg": c} }
 }
 
 func turns(n int) func(*worker.Options) { return func(o *worker.Options) { o.Config.Turns = n } }

@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/costs"
+	"parley/gateway/policy"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -95,7 +96,7 @@ func TestAStopReachesATurnOnAnotherWorkerAndItsTool(t *testing.T) {
 		for _, signals := range []bool{true, false} {
 			r := newRig(t)
 			first := r.old(1, "hold x")
-			r.working(first, signals, r.talking(tools.Write), waits(worker.Waiting{WhileBusy: worker.Queue}))
+			r.working(first, signals, r.talking(tools.Write), waits(policy.Waiting{WhileBusy: policy.Queue}))
 			r.say(1, "waiting")
 			r.touched(first)
 			r.say(1, "/stop")
@@ -247,7 +248,7 @@ func TestARestartOfAllWorkersIsInvisible(t *testing.T) {
 		next := 0
 		begin := func() *process {
 			next++
-			p := r.start(fmt.Sprint("w", next), grace(time.Millisecond), turns(4), waits(worker.Waiting{WhileBusy: worker.Queue}))
+			p := r.start(fmt.Sprint("w", next), grace(time.Millisecond), turns(4), waits(policy.Waiting{WhileBusy: policy.Queue}))
 			p.store.set(func(f *faults) { f.takes = time.Duration(1+random.IntN(100)) * time.Millisecond })
 			r.soon("the worker to register", func() bool { return p.store.count() > 0 })
 			return p

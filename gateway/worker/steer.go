@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 	"parley/sessions"
 )
 
@@ -27,7 +28,7 @@ import (
 type steering struct {
 	a     *actor
 	j     *journal
-	rules Waiting
+	rules policy.Waiting
 	cuts  chan struct{} // nil: a new message waits for the next model call
 
 	mu   sync.Mutex
@@ -40,11 +41,11 @@ var _ agent.Steering = (*steering)(nil)
 // steer is the steering of j's turn; nil when nothing may join it.
 func (a *actor) steer(j *journal) *steering {
 	rules := a.w.rules(j.t.Channel)
-	if !rules.joins() || j.t.Attempts > 1 {
+	if !rules.Joins() || j.t.Attempts > 1 {
 		return nil // what failed before may do so again, and is to take nothing with it
 	}
 	s := &steering{a: a, j: j, rules: rules, read: a.m.Read}
-	if rules.WhileBusy == Interrupt {
+	if rules.WhileBusy == policy.Interrupt {
 		s.cuts = make(chan struct{}, 1)
 	}
 	return s

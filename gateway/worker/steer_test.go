@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/costs"
+	"parley/gateway/policy"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -177,7 +178,7 @@ func TestWhatIsSaidWhileATurnRunsJoinsItBeforeItsNextModelCall(t *testing.T) {
 func TestNobodyWhoSaysNothingReadsMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		count := func(rules worker.Waiting) int {
+		count := func(rules policy.Waiting) int {
 			r := newRig(t)
 			r.open("x")
 			p := r.start("w", r.talking(tools.Write), waits(rules))
@@ -187,7 +188,7 @@ func TestNobodyWhoSaysNothingReadsMore(t *testing.T) {
 			p.end(t)
 			return r.counted("read of the log")
 		}
-		if steer, queue := count(worker.Waiting{}), count(worker.Waiting{WhileBusy: worker.Queue}); steer != queue || queue == 0 {
+		if steer, queue := count(policy.Waiting{}), count(policy.Waiting{WhileBusy: policy.Queue}); steer != queue || queue == 0 {
 			t.Errorf("a turn reads the log %d times, and %d when nothing may join it", steer, queue)
 		}
 	})
@@ -195,16 +196,16 @@ func TestNobodyWhoSaysNothingReadsMore(t *testing.T) {
 
 func TestWhatWaitsIsTakenUpAsItsChannelSays(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[worker.WhileBusy][]string{
-		worker.Queue:   {"re: hold x", "re: second", "re: third", worker.FreshText, "re: fourth"},
-		worker.Collect: {"re: hold x", "re: second\nthird", worker.FreshText, "re: fourth"},
-		worker.Steer:   {"re: hold x | second | third", worker.FreshText, "re: fourth"},
+	for mode, want := range map[policy.WhileBusy][]string{
+		policy.Queue:   {"re: hold x", "re: second", "re: third", worker.FreshText, "re: fourth"},
+		policy.Collect: {"re: hold x", "re: second\nthird", worker.FreshText, "re: fourth"},
+		policy.Steer:   {"re: hold x | second | third", worker.FreshText, "re: fourth"},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				p := r.start("w", r.talking(tools.Write), waits(worker.Waiting{WhileBusy: mode}))
+				p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: mode}))
 				r.during(p, r.old(1, "hold x"), r.old(1, "second"), r.old(1, "third"), r.old(1, "/new"), r.old(1, "fourth"))
 				r.wantAnswers(1, want...)
 				r.idle()
@@ -215,12 +216,12 @@ func TestWhatWaitsIsTakenUpAsItsChannelSays(t *testing.T) {
 
 func TestATurnIsOfOnePersonWhateverTheMode(t *testing.T) {
 	t.Parallel()
-	for mode, started := range map[worker.WhileBusy]int{worker.Steer: 3, worker.Interrupt: 3, worker.Collect: 4, worker.Queue: 5} {
+	for mode, started := range map[policy.WhileBusy]int{policy.Steer: 3, policy.Interrupt: 3, policy.Collect: 4, policy.Queue: 5} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				p := r.start("w", r.talking(tools.Write), waits(worker.Waiting{WhileBusy: mode, Debounce: time.Nanosecond}))
+				p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: mode, Debounce: time.Nanosecond}))
 				first := inKitchen(r.old(1, "hold x"))
 				r.during(p, first, inKitchen(r.old(1, "more")), inKitchen(r.old(2, "ben's")), inKitchen(r.old(1, "behind")), inKitchen(r.old(1, "it")))
 				r.done(first)
@@ -229,7 +230,7 @@ func TestATurnIsOfOnePersonWhateverTheMode(t *testing.T) {
 				if text := strings.Join(asked, "\n"); text != "[1] hold x\n[1] more\n[2] ben's\n[1] behind\n[1] it" {
 					t.Errorf("asked %q", asked)
 				}
-				if mode == worker.Steer || mode == worker.Interrupt {
+				if mode == policy.Steer || mode == policy.Interrupt {
 					started++ // "it" is a turn of its own: the one before has a single call
 				}
 				r.wantStarted(started)
@@ -266,7 +267,7 @@ func TestANewMessageInterruptsTheModelCallAndOneAnswerServesBoth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.start("w", r.talking(tools.Write), waits(worker.Waiting{WhileBusy: worker.Interrupt}))
+		r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: policy.Interrupt}))
 		r.say(1, "wait x")
 		r.atGate("x")
 		r.say(1, "no, this")
@@ -291,7 +292,7 @@ func TestAnInterruptionLeavesToolsWithSideEffectsAlone(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				p := r.start("w", r.talking(category), waits(worker.Waiting{WhileBusy: worker.Interrupt}))
+				p := r.start("w", r.talking(category), waits(policy.Waiting{WhileBusy: policy.Interrupt}))
 				first := r.old(1, "hold x")
 				r.bring(first)
 				r.atGate("x")
@@ -314,7 +315,7 @@ func TestNobodyElseAndNoCopyInterrupts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		p := r.start("w", r.talking(tools.Write), waits(worker.Waiting{WhileBusy: worker.Interrupt}))
+		p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: policy.Interrupt}))
 		first := inKitchen(r.old(1, "wait x"))
 		r.bring(first)
 		r.atGate("x")
@@ -394,7 +395,7 @@ func TestAPersonWhoIsQuietForAMomentIsAnsweredOnce(t *testing.T) {
 			return n
 		}
 		r.bring(m, at(time.Second, "two"), at(3*time.Second, "three"), at(4500*time.Millisecond, "four"), at(10*time.Second, "five"))
-		r.start("w", waits(worker.Waiting{WhileBusy: worker.Queue, Debounce: 2 * time.Second, DebounceMax: 4 * time.Second}))
+		r.start("w", waits(policy.Waiting{WhileBusy: policy.Queue, Debounce: 2 * time.Second, DebounceMax: 4 * time.Second}))
 		r.wantHeard(m, "one\ntwo\nthree", "four", "five")
 	})
 }
@@ -403,7 +404,7 @@ func TestNobodyWaitsLongerThanTheDebounceSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.start("w", waits(worker.Waiting{Debounce: 2 * time.Second, DebounceMax: 5 * time.Second}))
+		r.start("w", waits(policy.Waiting{Debounce: 2 * time.Second, DebounceMax: 5 * time.Second}))
 		began := time.Now()
 		for range 8 {
 			r.say(1, "and")
@@ -423,12 +424,12 @@ func TestNobodyWaitsLongerThanTheDebounceSays(t *testing.T) {
 
 func TestRulesThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, ok := range []worker.Waiting{{}, {WhileBusy: worker.Interrupt, Debounce: time.Second}, {Debounce: 1, DebounceMax: 1}} {
+	for _, ok := range []policy.Waiting{{}, {WhileBusy: policy.Interrupt, Debounce: time.Second}, {Debounce: 1, DebounceMax: 1}} {
 		if err := ok.Validate(); err != nil {
 			t.Errorf("%+v: %v", ok, err)
 		}
 	}
-	for _, bad := range []worker.Waiting{{WhileBusy: "drop"}, {Debounce: -1}, {DebounceMax: 1}, {Debounce: 2, DebounceMax: 1}, {DebounceMax: -1}} {
+	for _, bad := range []policy.Waiting{{WhileBusy: "drop"}, {Debounce: -1}, {DebounceMax: 1}, {Debounce: 2, DebounceMax: 1}, {DebounceMax: -1}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v was taken", bad)
 		}

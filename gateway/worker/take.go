@@ -13,8 +13,8 @@ import (
 	"parley/channels"
 	"parley/faultpoint"
 	"parley/gateway/attachments"
-	"parley/gateway/intake"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -114,7 +114,7 @@ func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err erro
 	first := b.items[0].msg
 	lead, ok := b.mentioned()
 	if !ok {
-		a.w.Observer.Ignored(first.Channel, intake.NotMentioned)
+		a.w.Observer.Ignored(first.Channel, outcomes.NotMentioned)
 		return q, false, nil
 	}
 	if first.Kind != channels.Edited {

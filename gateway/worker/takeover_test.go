@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/gateway/policy"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -285,10 +286,10 @@ func TestWhatOutlastsTheGracePeriodIsHandedOverAndCountsNoAttempt(t *testing.T) 
 
 func TestLimitsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
-	if err := (worker.Config{}).Defaults().Validate(); err != nil {
+	if err := (policy.Turns{}).Defaults().Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, c := range []worker.Config{
+	for _, c := range []policy.Turns{
 		{Turns: -1}, {Attempts: -1}, {Lease: time.Millisecond}, {TurnTimeout: time.Millisecond}, {Grace: -1},
 	} {
 		if _, err := worker.New(worker.Options{Config: c}); err == nil {

@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/gateway/outcomes"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -110,7 +111,7 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 		cost += j.family.Spent()
 	}
 	w.report(t, a.m.Key.Agent(), ag, out, took, cost)
-	w.Observer.TurnEnded(TurnReport{
+	w.Observer.TurnEnded(outcomes.Turn{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
 		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
 	})

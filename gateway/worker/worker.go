@@ -24,15 +24,14 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
-	"parley/costs"
 	"parley/gateway/budgets"
-	"parley/gateway/intake"
+	"parley/gateway/outcomes"
+	"parley/gateway/policy"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents"
 	"parley/tools"
-	"parley/transcript"
 )
 
 // Log is the part of the broker that a worker reads from, and by which it hands
@@ -65,23 +64,10 @@ type Observer interface {
 	TurnRunning(channel string, delta int)
 	// TurnWaiting counts turns that wait for other turns of their own person.
 	TurnWaiting(channel string, delta int)
-	TurnEnded(t TurnReport)
+	TurnEnded(t outcomes.Turn)
 	agent.Meter
 	// BudgetDenied counts work that a budget refused or stopped.
 	BudgetDenied(scope, action string)
-}
-
-// TurnReport is a finished turn, for metrics.
-type TurnReport struct {
-	Turn    string
-	Session sessionkeys.SessionID
-	Channel string
-	DM      bool
-	Outcome transcript.FinishReason
-	// TimedOut: the turn was ended because it took too long.
-	TimedOut bool
-	Took     time.Duration
-	Cost     costs.Amount
 }
 
 // Agent is what answers under one agent name.
@@ -96,7 +82,7 @@ type Agent struct {
 
 // Options is what a worker is made of.
 type Options struct {
-	Config     Config
+	Config     policy.Turns
 	Me         sessions.Worker // a stable name, and a nonce new at every start
 	Generation string          // of the log, so that turn ids are unique for ever
 	// Doubt: messages up to this place of the log may have been answered by a
@@ -110,7 +96,7 @@ type Options struct {
 	Subagents   *subagents.Runner             // nil: agents' tools to start some do nothing
 	Files       *Files                        // nil: agents' tool to send some does nothing
 	Limits      budgets.Limits                // the zero value limits nothing
-	Waiting     map[string]Waiting            // by channel instance; the zero Waiting where nothing is said
+	Waiting     map[string]policy.Waiting     // by channel instance; the zero Waiting where nothing is said
 	Reactions   map[string]channels.Reactions // by channel instance: which it puts on messages
 	Busy        *agent.Service
 	Attachments Attachments // nil: no file is brought
@@ -121,7 +107,7 @@ type Options struct {
 	// Authorize says whether the sender of a message may still be answered, in a
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.
-	Authorize func(m channels.Message, chat ...string) intake.Verdict
+	Authorize func(m channels.Message, chat ...string) policy.Verdict
 	Observer  Observer
 	Logger    *slog.Logger
 	Now       func() time.Time

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"parley/gateway"
-	"parley/gateway/intake"
 	"parley/gateway/ops"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 )
 
 // The scene: a bot, three people, and a group.
@@ -104,7 +103,7 @@ func config(dir, listen string, n network, m mind, demoURL string) gateway.Confi
 	return gateway.Config{
 		StateDir: filepath.Clean(dir),
 		Name:     "try",
-		Limits:   intake.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		Limits:   policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 		Channels: n.config(dir),
 		Providers: map[string]gateway.ProviderConfig{
 			provider: m.provider, ears: {Kind: gateway.KindOpenAI, BaseURL: demoURL + "/v1"},
@@ -113,6 +112,6 @@ func config(dir, listen string, n network, m mind, demoURL string) gateway.Confi
 		Agents:        map[string]gateway.AgentConfig{"main": {Model: m.model}},
 		Ops:           ops.Config{Listen: listen},
 		// Who quits does not wait for an answer that is on its way.
-		Worker: worker.Config{Grace: time.Second},
+		Worker: policy.Turns{Grace: time.Second},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"parley/gateway"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/simulators/signal"
 )
 
@@ -42,7 +42,7 @@ func (n overSignal) config(dir string) gateway.ChannelsConfig {
 	return gateway.ChannelsConfig{Signal: map[string]gateway.SignalConfig{
 		"signal": {
 			Account: signalNumber, Command: append(n.cli(n.URL()), "--config", filepath.Join(dir, "signal-cli")),
-			Access: intake.Access{Everyone: true},
+			Access: policy.Access{Everyone: true},
 		},
 	}}
 }

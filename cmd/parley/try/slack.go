@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley/gateway"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/simulators/slack"
 )
 
@@ -46,7 +46,7 @@ func (n overSlack) config(string) gateway.ChannelsConfig {
 	return gateway.ChannelsConfig{Slack: map[string]gateway.SlackConfig{
 		"slack": {
 			BotToken: gateway.NewSecret(slackBotToken), AppToken: gateway.NewSecret(slackAppToken), APIURL: n.APIURL(),
-			Access: intake.Access{Everyone: true},
+			Access: policy.Access{Everyone: true},
 		},
 	}}
 }

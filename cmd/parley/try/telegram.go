@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/gateway"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/simulators/telegram"
 )
 
@@ -34,7 +34,7 @@ const telegramToken = "4200000001:AAtryAAtryAAtryAAtryAAtryAAtryAAtry"
 
 func (n overTelegram) config(string) gateway.ChannelsConfig {
 	return gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
-		"telegram": {Token: gateway.NewSecret(telegramToken), APIURL: n.URL(), Access: intake.Access{Everyone: true}},
+		"telegram": {Token: gateway.NewSecret(telegramToken), APIURL: n.URL(), Access: policy.Access{Everyone: true}},
 	}}
 }
 

@@ -1,4 +1,8 @@
-package intake
+// Package policy is what an operator decides about messages and turns: who may cause
+// anything, how much people may send, what becomes of messages that wait, and how turns
+// run. Values of the configuration with their defaults, their checks, and the decisions
+// that follow from them alone.
+package policy
 
 import (
 	"errors"
@@ -6,6 +10,7 @@ import (
 	"slices"
 
 	"parley/channels"
+	"parley/gateway/outcomes"
 	"parley/sessionkeys"
 )
 
@@ -61,8 +66,8 @@ func unstable(id string) error {
 	return nil
 }
 
-// Verdict is what Authorize says of an event. Only intake makes one that
-// allows.
+// Verdict is what Authorize says of an event. Only Authorize
+// makes one that allows.
 type Verdict struct {
 	Allowed bool
 	Reason  string // why not: a value of the label reason of messages_ignored_total
@@ -73,15 +78,15 @@ type Verdict struct {
 // event of a person passes here, before anything else looks at it. A group that
 // moved is listed when one of its ids is.
 func (a Access) Authorize(m channels.Message, ids ...string) Verdict {
-	v := a.authorizePerson(m.Sender)
-	if v.Allowed && !a.serves(m.Address, ids...) {
+	v := a.AuthorizePerson(m.Sender)
+	if v.Allowed && !a.Serves(m.Address, ids...) {
 		return denied("the group is not in access.groups")
 	}
 	return v
 }
 
-// authorizePerson decides whether somebody may cause anything in any chat.
-func (a Access) authorizePerson(s channels.Sender) Verdict {
+// AuthorizePerson decides whether somebody may cause anything in any chat.
+func (a Access) AuthorizePerson(s channels.Sender) Verdict {
 	switch {
 	case s.Bot:
 		return denied("the sender is a bot")
@@ -95,24 +100,24 @@ func (a Access) authorizePerson(s channels.Sender) Verdict {
 	return Verdict{Allowed: true}
 }
 
-func denied(hint string) Verdict { return Verdict{Reason: NotAllowed, Hint: hint} }
+func denied(hint string) Verdict { return Verdict{Reason: outcomes.NotAllowed, Hint: hint} }
 
 // knows says whether a person is listed, by whichever of their ids.
 func (a Access) knows(s channels.Sender) bool {
 	return slices.Contains(a.People, s.ID) || s.Alias != "" && slices.Contains(a.People, s.Alias)
 }
 
-// serves says whether the bot is used in the chat at all. A direct message is
+// Serves says whether the bot is used in the chat at all. A direct message is
 // judged by its sender.
-func (a Access) serves(at sessionkeys.Address, ids ...string) bool {
+func (a Access) Serves(at sessionkeys.Address, ids ...string) bool {
 	if a.Everyone || at.Kind == sessionkeys.DM {
 		return true
 	}
-	return a.lists(at, ids...)
+	return a.Lists(at, ids...)
 }
 
-// lists says whether the chat is one of the groups that are written down.
-func (a Access) lists(at sessionkeys.Address, ids ...string) bool {
+// Lists says whether the chat is one of the groups that are written down.
+func (a Access) Lists(at sessionkeys.Address, ids ...string) bool {
 	listed := func(id string) bool { return slices.Contains(a.Groups, id) }
 	return listed(at.Peer) || slices.ContainsFunc(ids, listed)
 }

@@ -1,4 +1,4 @@
-package worker
+package policy
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Config is the limits of one worker process.
-type Config struct {
+// Turns is how turns run in one worker process.
+type Turns struct {
 	// Turns is how many turns run at once; messages beyond wait in the log, and
 	// their conversations take turns. Default 32.
 	Turns int `yaml:"turns"`
@@ -30,7 +30,7 @@ type Config struct {
 }
 
 // Defaults fills in what is zero.
-func (c Config) Defaults() Config {
+func (c Turns) Defaults() Turns {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
 			*d = v
@@ -52,7 +52,7 @@ func (c Config) Defaults() Config {
 }
 
 // Validate says everything that cannot work, joined.
-func (c Config) Validate() error {
+func (c Turns) Validate() error {
 	var errs []error
 	if c.Turns < 1 {
 		errs = append(errs, fmt.Errorf("turns: %d is not at least 1", c.Turns))

@@ -44,6 +44,23 @@ func block(t *testing.T, name string) map[string][]string {
 	return m
 }
 
+// lines is the first words of the lines of such a block, in their order.
+func lines(t *testing.T, name string) (first []string) {
+	t.Helper()
+	text, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```"+name+"\n")
+	body, _, _ := strings.Cut(rest, "```")
+	for line := range strings.Lines(body) {
+		if f := strings.Fields(line); len(f) > 0 {
+			first = append(first, f[0])
+		}
+	}
+	return first
+}
+
 // packages are all of the module, with the files that these build tags choose.
 func packages(t *testing.T, tags ...string) []pkg {
 	t.Helper()
@@ -77,7 +94,7 @@ func exempt(path string) bool {
 
 func TestArrowsPointDownAsDrawn(t *testing.T) {
 	t.Parallel()
-	drawn := block(t, "arrows")
+	drawn, order := block(t, "arrows"), lines(t, "arrows")
 	found := map[string]map[string]string{}
 	for _, p := range packages(t) {
 		path, ok := own(p.ImportPath)
@@ -106,6 +123,9 @@ func TestArrowsPointDownAsDrawn(t *testing.T) {
 			if found[from][to] == "" {
 				t.Errorf("the arrow from %s to %s is drawn, but nothing goes that way", from, to)
 			}
+			if slices.Index(order, to) < slices.Index(order, from) {
+				t.Errorf("%s stands above %s in the drawing, but an arrow goes up to it", to, from)
+			}
 		}
 		for to, who := range found[from] {
 			if !slices.Contains(tos, to) {
@@ -115,27 +135,134 @@ func TestArrowsPointDownAsDrawn(t *testing.T) {
 	}
 }
 
-func TestSiblingsDoNotKnowEachOther(t *testing.T) {
-	t.Parallel()
-	families := map[string][]string{
-		"channels": {"telegram", "slack", "signal"}, "sessions": {"sqlite", "redis", "memtest"}, "llm": {"anthropic", "openai"},
+// meeting returns the folder in which the ways to two packages part, and the name of
+// each in it; "." is the folder's own package.
+func meeting(from, to string) (folder, a, b string) {
+	x, y := strings.Split(from, "/"), strings.Split(to, "/")
+	n := 0
+	for n < len(x) && n < len(y) && x[n] == y[n] {
+		n++
 	}
+	name := func(path []string) string {
+		if n < len(path) {
+			return path[n]
+		}
+		return "."
+	}
+	return strings.Join(x[:n], "/"), name(x), name(y)
+}
+
+// TestArrowsInsideFoldersAreAsDrawn holds every level below the first to the block
+// inside: in both directions, and in its order, so that none goes back.
+func TestArrowsInsideFoldersAreAsDrawn(t *testing.T) {
+	t.Parallel()
+	drawn, order := block(t, "inside"), lines(t, "inside")
+	found := map[string]map[string]string{}
 	for _, p := range packages(t) {
-		path, _ := own(p.ImportPath)
-		if exempt(path) {
+		path, ok := own(p.ImportPath)
+		if !ok || exempt(path) {
 			continue
 		}
-		for parent, children := range families {
-			child, in := strings.CutPrefix(path, parent+"/")
-			if !in || !slices.Contains(children, top(child)) {
+		for _, i := range p.Imports {
+			to, ok := own(i)
+			if !ok {
 				continue
 			}
-			for _, i := range p.Imports {
-				other, ok := strings.CutPrefix(i, "parley/"+parent+"/")
-				if ok && top(other) != top(child) && slices.Contains(children, top(other)) {
-					t.Errorf("%s imports its sibling %s", path, i)
+			folder, a, b := meeting(path, to)
+			if folder == "" {
+				continue // the drawing of the first level
+			}
+			from := folder + "/" + a
+			if found[from] == nil {
+				found[from] = map[string]string{}
+			}
+			found[from][b] = path + " imports " + to
+			if back := slices.Index(order, folder+"/"+b); back >= 0 && back < slices.Index(order, from) {
+				t.Errorf("%s/%s stands above %s in the drawing, but %s imports %s", folder, b, from, path, to)
+			}
+		}
+	}
+	for from, tos := range drawn {
+		for _, to := range tos {
+			if found[from][to] == "" {
+				t.Errorf("the arrow from %s to %s is drawn, but nothing goes that way", from, to)
+			}
+		}
+	}
+	for from, tos := range found {
+		for to, who := range tos {
+			if !slices.Contains(drawn[from], to) {
+				t.Errorf("%s: there is no arrow from %s to %s in docs/architecture.md", who, from, to)
+			}
+		}
+	}
+}
+
+// TestImportsAreNotDeep counts the packages of the longest way from one that imports
+// nothing of ours.
+func TestImportsAreNotDeep(t *testing.T) {
+	t.Parallel()
+	const deepest = 9
+	imports := map[string][]string{}
+	for _, p := range packages(t) {
+		if path, _ := own(p.ImportPath); !exempt(path) {
+			imports[p.ImportPath] = p.Imports
+		}
+	}
+	var way func(path string) []string
+	ways := map[string][]string{}
+	way = func(path string) []string {
+		if w, ok := ways[path]; ok {
+			return w
+		}
+		var longest []string
+		for _, i := range imports[path] {
+			if _, ours := own(i); ours {
+				if w := way(i); len(w) > len(longest) {
+					longest = w
 				}
 			}
+		}
+		ways[path] = append([]string{path}, longest...)
+		return ways[path]
+	}
+	for path := range imports {
+		if w := way(path); len(w) > deepest {
+			t.Errorf("%d packages stand on each other, %d are the most: %s", len(w), deepest, strings.Join(w, " > "))
+		}
+	}
+}
+
+// TestSiblingsDoNotKnowEachOther: what the gateway chooses between, such as networks,
+// databases and providers, does not know what else there is to choose.
+func TestSiblingsDoNotKnowEachOther(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	chosen := map[string]bool{}
+	for _, p := range all {
+		if p.ImportPath == "parley/gateway" {
+			for _, i := range p.Imports {
+				chosen[i] = true
+			}
+		}
+	}
+	families := map[string]bool{}
+	for _, p := range all {
+		path, _ := own(p.ImportPath)
+		if !chosen[p.ImportPath] || top(path) == "gateway" {
+			continue
+		}
+		for _, i := range p.Imports {
+			to, ours := own(i)
+			if folder, a, b := meeting(path, to); ours && folder != "" && a != "." && b != "." && chosen[i] {
+				t.Errorf("%s imports its sibling %s", path, i)
+			}
+		}
+		families[filepath.Dir(path)] = true
+	}
+	for _, parent := range []string{"channels", "sessions", "llm"} {
+		if !families[parent] {
+			t.Errorf("nothing of %s is chosen by the gateway: this test looks at the wrong things", parent)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/recording"
+	"parley/replay"
 	"parley/sessions/redis/redistest"
 	"parley/simulators/model"
 	"parley/simulators/signal"
@@ -118,7 +119,7 @@ func TestAFileOfAMessageIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := gateway.Replay(t.Context(), r, gateway.ReplayOptions{})
+			report, err := replay.Run(t.Context(), r, replay.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +207,7 @@ func replaysTheSame(t *testing.T, file []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := gateway.Replay(t.Context(), r, gateway.ReplayOptions{})
+	report, err := replay.Run(t.Context(), r, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +408,7 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := gateway.Replay(t.Context(), r, gateway.ReplayOptions{})
+			report, err := replay.Run(t.Context(), r, replay.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,6 @@ import (
 	"parley/gateway/prices"
 	"parley/gateway/webhooks"
 	"parley/llm"
-	"parley/llm/wire"
 	"parley/sessionkeys"
 	"parley/subagents"
 	"parley/tools/files"
@@ -314,7 +313,7 @@ func (c Config) Validate() error {
 			add(path+".api_key", "required, unless base_url names a server that takes none")
 		}
 		if p.BaseURL != "" {
-			check(path+".base_url", wire.CheckBaseURL(p.BaseURL))
+			check(path+".base_url", llm.CheckBaseURL(p.BaseURL))
 		}
 	}
 	if len(c.Agents) == 0 {

@@ -85,9 +85,9 @@ func describe[T accountConfig[T]](n network, field func(*ChannelsConfig) *map[st
 	return n
 }
 
-// render renders Markdown as a network shows it, or as plain text where the
+// Render renders Markdown as a network shows it, or as plain text where the
 // network is not known.
-func render(name, markdown string) []channels.Body {
+func Render(name, markdown string) []channels.Body {
 	for _, n := range networks() {
 		if n.name == name {
 			return n.render(markdown)

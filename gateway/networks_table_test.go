@@ -31,7 +31,7 @@ func TestNetworks(t *testing.T) {
 			if _, err := sessionkeys.For("main", at); err != nil {
 				t.Error(err)
 			}
-			if bodies := render(n.name, "a **b**"); len(bodies) != 1 {
+			if bodies := Render(n.name, "a **b**"); len(bodies) != 1 {
 				t.Errorf("it renders %+v", bodies)
 			}
 		})

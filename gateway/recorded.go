@@ -2,68 +2,38 @@ package gateway
 
 import (
 	"fmt"
-	"slices"
+	"time"
 
-	"parley/agent"
-	"parley/costs"
-	"parley/gateway/prices"
+	"parley/agent/prompt"
+	"parley/gateway/commands"
 	"parley/gateway/recording"
+	"parley/gateway/worker"
+	"parley/llm"
+	"parley/sessionkeys"
+	"parley/sessions"
 )
 
-// recordedPrices are the prices that a recording's calls were booked with; with
-// current those of this version's list, where it has the model.
-func recordedPrices(r *recording.Recording, current bool) (agent.Prices, error) {
-	families := map[string]string{}
-	for _, a := range r.Header.Setup.Agents {
-		families[a.Provider] = a.Family
+// RecordedAgents makes the agents of a recording as this version makes them, with its
+// system message and its tools, over store; but without their models.
+func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]worker.Agent, error) {
+	g := &Gateway{cfg: Config{Agents: map[string]AgentConfig{}, Subagents: setup.Subagents}, agents: map[string]worker.Agent{}}
+	for name, a := range setup.Agents {
+		g.cfg.Agents[name] = AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools}
+		g.agents[name] = worker.Agent{
+			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Sees: true, // what it was shown, the recording says
+			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
+		}
 	}
-	table, err := prices.Open(prices.Options{Families: families})
+	all, err := g.builtin(store, &commands.Desk{})
 	if err != nil {
-		return nil, fmt.Errorf("read this version's prices: %w", err)
+		return nil, fmt.Errorf("make the tools for the replay: %w", err)
 	}
-	p := &pricesOf{now: table.View(), current: current, was: map[string]*costs.Price{}}
-	for _, row := range r.Header.Prices {
-		p.was[row.Provider+"/"+row.Model] = row.Price
-	}
-	var entries []costs.Entry
-	for _, e := range r.Costs {
-		entries = append(entries, e)
-	}
-	slices.SortFunc(entries, func(a, b costs.Entry) int { return a.At.Compare(b.At) })
-	for _, e := range entries {
-		if e.Price != nil {
-			p.was[e.Labels.Provider+"/"+e.Labels.Model] = e.Price
+	for name, a := range g.agents {
+		a.Tools = all
+		if named := g.cfg.Agents[name].Tools; named != nil {
+			a.Tools = all.Only(named...)
 		}
+		g.agents[name] = a
 	}
-	return p, nil
-}
-
-// pricesOf are the prices of a recording.
-type pricesOf struct {
-	was     map[string]*costs.Price // by provider/model
-	now     *prices.View
-	current bool
-}
-
-var _ agent.Prices = (*pricesOf)(nil)
-
-// Price implements [agent.Prices].
-func (p *pricesOf) Price(provider, model string) (*costs.Price, bool) {
-	if p.current {
-		if now, ok := p.now.Price(provider, model); ok {
-			return now, true
-		}
-	}
-	was, ok := p.was[provider+"/"+model]
-	return was, ok
-}
-
-// Cost implements [agent.Prices].
-func (p *pricesOf) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
-	price, ok := p.Price(provider, model)
-	if !ok || p.current || len(u.Iterations) > 0 || u.Charged != nil {
-		return p.now.Cost(provider, model, u)
-	}
-	amount, err := price.Cost(u)
-	return amount, price, err
+	return g.agents, nil
 }

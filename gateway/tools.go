@@ -136,10 +136,10 @@ func (g *Gateway) rootsApart() error {
 	return nil
 }
 
-// gate decides what a tool may do in a conversation: what reads and what
+// Gate decides what a tool may do in a conversation: what reads and what
 // writes in the session's own workspace runs, everything else a person has to
 // allow. (F03, K03)
-func gate() tools.Gate { return tools.Interactive(nobodyToAsk) }
+func Gate() tools.Gate { return tools.Interactive(nobodyToAsk) }
 
 // nobodyToAsk denies: no chat can carry a question for permission yet.
 func nobodyToAsk(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) {

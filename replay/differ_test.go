@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/recording"
-	"parley/gateway/replay"
+	"parley/replay"
 )
 
 func read(t *testing.T, name string) string {
@@ -111,7 +110,7 @@ func TestWhatCannotBeReplayedIsSaid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = gateway.Replay(t.Context(), r, gateway.ReplayOptions{})
+			_, err = replay.Run(t.Context(), r, replay.Options{})
 			if !errors.Is(err, replay.ErrNotReplayable) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}

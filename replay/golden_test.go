@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/policy"
 	"parley/gateway/recording"
-	"parley/gateway/replay"
+	"parley/replay"
 )
 
 var update = flag.Bool("update", false, "record the golden conversations again")
@@ -25,7 +24,7 @@ func run(t *testing.T, file []byte) *replay.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := gateway.Replay(t.Context(), r, gateway.ReplayOptions{Current: true})
+	report, err := replay.Run(t.Context(), r, replay.Options{Current: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +44,7 @@ func said(t *testing.T, r *replay.Report) string {
 // What was recorded once is the same today: what models are asked, what tools
 // are called, what people get, what it costs. When it legitimately is not,
 //
-//	go test ./gateway/replay -run Golden -update
+//	go test ./replay -run Golden -update
 //
 // records the conversations again.
 func TestGoldenRecordingsReplayTheSame(t *testing.T) {
@@ -65,7 +64,7 @@ func TestGoldenRecordingsReplayTheSame(t *testing.T) {
 			}
 			r := run(t, recorded)
 			if !r.Same() || r.Calls == 0 || r.Replies == 0 {
-				t.Errorf("%s\nWhen that is meant: go test ./gateway/replay -run Golden -update", said(t, r))
+				t.Errorf("%s\nWhen that is meant: go test ./replay -run Golden -update", said(t, r))
 			}
 			if dir := os.TempDir(); bytes.Contains(recorded, []byte(dir+"/")) {
 				t.Errorf("a path of this machine is in it: %s", dir)

@@ -98,14 +98,14 @@ func (s *stage) feedFor(ctx context.Context, request string) {
 			s.give(s.envelope(e))
 		}
 	}
-	patience := time.NewTimer(s.o.Patience)
-	defer patience.Stop()
+	stuck := time.NewTimer(patience)
+	defer stuck.Stop()
 	for !s.log.caughtUp() {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
 			return
-		case <-patience.C:
+		case <-stuck.C:
 			return // what did not join is a difference, and shows as one
 		}
 	}

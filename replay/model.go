@@ -155,7 +155,7 @@ func (s *stage) cancel(ctx context.Context, turn string) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(s.o.Patience):
+	case <-time.After(patience):
 	}
 }
 

@@ -30,15 +30,19 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"parley/agent"
 	"parley/channels"
+	"parley/gateway"
 	"parley/gateway/delivery"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
@@ -46,42 +50,51 @@ import (
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/sqlite"
 	"parley/subagents"
-	"parley/tools"
 )
 
-// Options is what a replay is made of. All but Logger and Patience is required.
+// Options is what a replay gets from the program around it.
 type Options struct {
-	Recording *recording.Recording
-	Store     sessions.Store // empty, and the replay's own
-	// Agents are those of the recording as the present program makes them,
-	// without a model; their tools are replaced by recorded results.
-	Agents map[string]worker.Agent
-	Prices agent.Prices
-	Gate   tools.Gate
-	// Render is how the network of a channel shows an answer.
-	Render    func(network, markdown string) []channels.Body
-	Workspace func(sessionkeys.SessionID) (string, error) // an empty folder
-	Logger    *slog.Logger                                // nil: silence
-	// Patience is how long nothing may happen before the replay is given up as
-	// stuck; 0: 20 s.
-	Patience time.Duration
+	// Current reckons with this version's price list, where it has the model;
+	// default: with the prices of the recording.
+	Current bool
+	Logger  *slog.Logger // nil: silence
 }
 
 // ErrNotReplayable says that a recording can be read, but lacks what a replay
 // needs.
 var ErrNotReplayable = errors.New("the recording cannot be replayed")
 
-// Run replays a recording. The report says what is different; an error that
-// nothing could be compared.
-func Run(ctx context.Context, o Options) (*Report, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+// Run replays a recording with this version's system message, tools and rendering. It
+// uses a temporary folder and no network. The report says what is different; an error
+// that nothing could be compared.
+func Run(ctx context.Context, r *recording.Recording, o Options) (_ *Report, err error) {
+	dir, err := os.MkdirTemp("", "parley-replay-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the replay: %w", err)
 	}
-	if o.Patience == 0 {
-		o.Patience = 20 * time.Second
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "parley.db")})
+	if err != nil {
+		return nil, fmt.Errorf("make a store for the replay: %w", err)
 	}
-	s, err := newStage(o)
+	defer func() { err = errors.Join(err, store.Close()) }()
+	agents, err := gateway.RecordedAgents(r.Header.Setup, store)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says whose
+	}
+	prices, err := recordedPrices(r, o.Current)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newStage(parts{
+		Recording: r, Store: store, Agents: agents, Prices: prices, Logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		Workspace: func(id sessionkeys.SessionID) (string, error) {
+			workspace := filepath.Join(dir, "workspaces", string(id))
+			return workspace, os.MkdirAll(workspace, 0o700)
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +107,24 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return s.report, nil
 }
 
+// parts is what a replay is made of.
+type parts struct {
+	Recording *recording.Recording
+	Store     sessions.Store // empty, and the replay's own
+	// Agents are those of the recording as the present program makes them,
+	// without a model; their tools are replaced by recorded results.
+	Agents    map[string]worker.Agent
+	Prices    agent.Prices
+	Workspace func(sessionkeys.SessionID) (string, error) // an empty folder
+	Logger    *slog.Logger
+}
+
+// patience is how long nothing may happen before the replay is given up as stuck.
+const patience = 20 * time.Second
+
 // stage is one replay.
 type stage struct {
-	o        Options
+	o        parts
 	script   *script
 	report   *Report
 	log      *log
@@ -115,7 +143,7 @@ type stage struct {
 	inexact int             // requests that cannot be made again to the letter
 }
 
-func newStage(o Options) (*stage, error) {
+func newStage(o parts) (*stage, error) {
 	sc, err := newScript(o.Recording)
 	if err != nil {
 		return nil, err
@@ -166,7 +194,7 @@ func (s *stage) reach(t time.Time) {
 // loop is how turns run.
 func (s *stage) loop() agent.Loop {
 	return agent.Loop{
-		Prices: s.o.Prices, Retry: asRecorded{}, Gate: s.o.Gate, Why: s.script.why, ReadPicture: unseen, Hearing: s.hearing(), ToolOutput: 1 << 30, Now: s.clock,
+		Prices: s.o.Prices, Retry: asRecorded{}, Gate: gateway.Gate(), Why: s.script.why, ReadPicture: unseen, Hearing: s.hearing(), ToolOutput: 1 << 30, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
 	}
 }

@@ -221,7 +221,7 @@ func (s *stage) restored(t *turn) (broker.Envelope, error) {
 
 // await waits until done, or until the worker has to die or hand over here.
 func (s *stage) await(ctx context.Context, l *life, done func() (bool, error)) (died bool, err error) {
-	stuck := time.NewTimer(s.o.Patience)
+	stuck := time.NewTimer(patience)
 	defer stuck.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
@@ -239,7 +239,7 @@ func (s *stage) await(ctx context.Context, l *life, done func() (bool, error)) (
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		case <-s.progress:
-			stuck.Reset(s.o.Patience)
+			stuck.Reset(patience)
 		case <-poll.C:
 		case <-stuck.C:
 			s.differ(Turns, "the replay", s.stuckAt())

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 
 func TestCommandsSayAndEndAsTheirScriptsTell(t *testing.T) {
 	t.Parallel()
-	recordings, err := filepath.Abs("../../gateway/replay/testdata")
+	recordings, err := filepath.Abs("../../replay/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/gateway"
 	"parley/gateway/recording"
-	"parley/gateway/replay"
+	"parley/replay"
 )
 
 // errDifferent ends the command after its report.
@@ -28,7 +27,7 @@ gateway is touched. It says what differs in requests, calls of tools, replies an
 costs: "-" is what was, "+" what is now.
 
 It ends with 0 when nothing differs, 1 when something does, and 2 when the file
-cannot be read or replayed. go doc parley/gateway/replay says what is compared.`,
+cannot be read or replayed. go doc parley/replay says what is compared.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("--prices", prices, "recorded", "current"); err != nil {
@@ -62,7 +61,7 @@ func replayed(ctx context.Context, name string, current bool) (_ *replay.Report,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	report, err := gateway.Replay(ctx, r, gateway.ReplayOptions{Current: current})
+	report, err := replay.Run(ctx, r, replay.Options{Current: current})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -70,7 +70,7 @@ func New(o Options) (*Model, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
-	endpoint, err := wire.Endpoint(o.BaseURL, "v1/messages")
+	endpoint, err := llm.Endpoint(o.BaseURL, "v1/messages")
 	if err != nil {
 		return nil, fmt.Errorf("anthropic model: base url: %w", err)
 	}

@@ -39,7 +39,7 @@ func newBase(o Options, method string) (base, error) {
 	if own && o.APIKey == "" {
 		return base{}, fmt.Errorf("openai model: api key: required")
 	}
-	endpoint, err := wire.Endpoint(o.BaseURL, method)
+	endpoint, err := llm.Endpoint(o.BaseURL, method)
 	if err != nil {
 		return base{}, fmt.Errorf("openai model: base url: %w", err)
 	}

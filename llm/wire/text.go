@@ -4,9 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"parley/transcript"
@@ -45,27 +43,3 @@ func SafeID(id string) string {
 
 // NewID is an id for a tool call that its provider left without one.
 func NewID() string { return "call_" + rand.Text() }
-
-// CheckBaseURL says what is wrong with an address for requests. The address
-// itself is not in the error.
-func CheckBaseURL(s string) error {
-	_, err := Endpoint(s, "")
-	return err
-}
-
-// Endpoint is the address of a method under the base URL of a provider, which
-// may end in a slash or not. The base URL is not in the error.
-func Endpoint(base, method string) (string, error) {
-	u, err := url.Parse(strings.TrimRight(base, "/") + "/")
-	switch {
-	case err != nil:
-		return "", errors.New("not a URL")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", errors.New("neither http nor https")
-	case u.Host == "":
-		return "", errors.New("no host")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("user, query and fragment are not taken")
-	}
-	return u.ResolveReference(&url.URL{Path: method}).String(), nil
-}

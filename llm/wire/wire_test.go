@@ -168,8 +168,8 @@ func TestAMethodStandsUnderTheBaseURL(t *testing.T) {
 		"https://":                "",
 		"https://a.b/?key=canary": "",
 	} {
-		got, err := Endpoint(base, "v1/messages")
-		if got != want || (err == nil) != (want != "") || err != nil && (strings.Contains(err.Error(), "canary") || err.Error() != CheckBaseURL(base).Error()) {
+		got, err := llm.Endpoint(base, "v1/messages")
+		if got != want || (err == nil) != (want != "") || err != nil && (strings.Contains(err.Error(), "canary") || err.Error() != llm.CheckBaseURL(base).Error()) {
 			t.Errorf("%s: %q, %v", base, got, err)
 		}
 	}

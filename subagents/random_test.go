@@ -112,11 +112,11 @@ func randomTree(t *testing.T, r *rig, rng *rand.Rand) {
 	most := r.turn.Session
 	deaths := 0
 	for {
-		m := &mortal{Store: r.store, check: func() {
+		m := (&mortal{check: func() {
 			if err := balanced(r.store, most); err != nil {
 				t.Error(err)
 			}
-		}}
+		}}).over(r.store)
 		if deaths < 15 {
 			m.left, m.applied = 1+rng.IntN(40), rng.IntN(2) == 0
 		}

@@ -142,7 +142,7 @@ func TestAMessageThatWasSentIsFoundAgain(t *testing.T) {
 		r.ask("root")
 		call = sendCall("s1", r.tree()[1].ID, "more")
 		r.say("send")
-		_, err := r.run(t.Context(), &mortal{Store: r.store, left: left, applied: left%2 == 0})
+		_, err := r.run(t.Context(), (&mortal{left: left, applied: left%2 == 0}).over(r.store))
 		if err == nil {
 			if left < 10 {
 				t.Fatalf("only %d operations", left)

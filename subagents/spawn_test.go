@@ -312,7 +312,7 @@ func TestACallFindsItsChildAgain(t *testing.T) {
 			return text("did a")
 		}
 		r.say("root")
-		m := &mortal{Store: r.store, left: n, applied: true}
+		m := (&mortal{left: n, applied: true}).over(r.store)
 		_, err := r.run(t.Context(), m)
 		if err == nil {
 			if n < 15 {

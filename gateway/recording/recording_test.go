@@ -11,7 +11,7 @@ import (
 
 func golden(t *testing.T) []string {
 	t.Helper()
-	b, err := os.ReadFile("../replay/testdata/tools.jsonl")
+	b, err := os.ReadFile("../../replay/testdata/tools.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestFieldsOfALaterVersionArePassedOver(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add("{\"type\":\"header\"}\n")
-	if b, err := os.ReadFile("../replay/testdata/tools.jsonl"); err == nil {
+	if b, err := os.ReadFile("../../replay/testdata/tools.jsonl"); err == nil {
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -69,20 +69,6 @@ func call0(ctx context.Context, p *process, o *op, f func() error) error {
 	return err
 }
 
-// pair carries two results through call.
-type pair[A, B any] struct {
-	a A
-	b B
-}
-
-func call2[A, B any](ctx context.Context, p *process, o *op, f func() (A, B, error)) (A, B, error) {
-	v, err := call(ctx, p, o, func() (pair[A, B], error) {
-		a, b, err := f()
-		return pair[A, B]{a, b}, err
-	})
-	return v.a, v.b, err
-}
-
 // waiting are the parked operations of processes that are not frozen, in an
 // order that does not depend on how their goroutines ran.
 func (w *world) waiting() []*op {

@@ -17,6 +17,7 @@ import (
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/sessiontest"
 	"parley/tools"
 )
 
@@ -72,7 +73,7 @@ func (w *world) spawn(name string, isWorker bool) {
 func (p *process) workerRun(name string) func(context.Context) error {
 	w, err := worker.New(worker.Options{
 		Config: policy.Turns{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
-		Me:     sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: &store{p.w.store, p},
+		Me:     sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: sessiontest.Intercept(p.w.store, p.around),
 		Agents:    map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.tools(p)}},
 		Waiting:   map[string]policy.Waiting{channel: {WhileBusy: p.w.busy}},
 		Loop:      agent.Loop{Now: time.Now},
@@ -88,7 +89,7 @@ func (p *process) workerRun(name string) func(context.Context) error {
 
 func (p *process) deliverer() func(context.Context) error {
 	return delivery.New(delivery.Options{
-		Store: &store{p.w.store, p}, Log: p, Channels: []channels.Channel{&network{p}}, Observer: nobody{},
+		Store: sessiontest.Intercept(p.w.store, p.around), Log: p, Channels: []channels.Channel{&network{p}}, Observer: nobody{},
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Wait: pause,
 	}).Run
 }

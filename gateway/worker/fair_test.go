@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"parley/gateway/worker"
+	"parley/sessions"
 )
 
 // order is all answers, in the order in which they were given.
@@ -147,7 +149,7 @@ func TestNobodyIsLetGoFirstWhenNobodyWaits(t *testing.T) {
 		p := r.start("w", turns(2))
 		asked := 0
 		p.store.set(func(f *faults) {
-			f.yield = func(perform func() (bool, error)) (bool, error) {
+			f.yield = func(perform func() error) error {
 				asked++
 				return perform()
 			}
@@ -178,18 +180,24 @@ func TestADeathWhileOthersAreLetGoFirstLosesNothing(t *testing.T) {
 				p := r.start("w", turns(1))
 				yields, died := 0, make(chan struct{})
 				p.store.set(func(f *faults) {
-					f.yield = func(perform func() (bool, error)) (bool, error) {
+					f.yield = func(perform func() error) error {
 						if yields++; yields != 3 {
 							return perform()
 						}
 						defer close(died)
 						if performed {
-							if yielded, err := perform(); !yielded || err != nil {
-								t.Errorf("yielded: %v, %v", yielded, err)
+							err := errors.Join(perform(), r.store.Mailboxes(t.Context(), func(m sessions.Mailbox) bool {
+								if m.Owner != (sessions.Worker{}) {
+									t.Errorf("not yielded: %+v", m)
+								}
+								return true
+							}))
+							if err != nil {
+								t.Error(err)
 							}
 						}
 						p.store.set(func(f *faults) { f.dead = true })
-						return false, errDead
+						return errDead
 					}
 				})
 				want := r.flood()

@@ -449,7 +449,7 @@ type process struct {
 
 func (r *rig) start(name string, change ...func(*worker.Options)) *process {
 	r.t.Helper()
-	p := &process{store: &faults{Store: r.store, told: r.poke}, ended: make(chan error, 1)}
+	p := &process{store: (&faults{told: r.poke}).over(r.store), ended: make(chan error, 1)}
 	o := worker.Options{
 		Config: policy.Turns{Turns: 8, Lease: 2 * time.Second, Grace: 10 * time.Second},
 		Me:     sessions.Worker{Name: name, Nonce: rand.Text()}, Generation: "g", Log: r.log, Store: p.store,

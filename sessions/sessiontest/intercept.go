@@ -1,0 +1,200 @@
+package sessiontest
+
+import (
+	"context"
+	"time"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// Call is an operation of a store that is about to be performed.
+type Call struct {
+	Op    string          // its name in [sessions.Store]
+	Token string          // of the mailbox that it names; "": none
+	Fence *sessions.Fence // under which it writes; nil: none
+	Args  []any           // all but the context; those that are variadic are one slice
+}
+
+// Around stands between a store and who uses it. It may perform the operation or not,
+// late, or elsewhere, and what it returns is what the caller is told: with an error the
+// caller gets no value, and perform may still be running. It returns nil only when
+// perform has returned, or to swallow the operation.
+type Around func(ctx context.Context, c Call, perform func() error) error
+
+// Intercept returns s as it is reached through around. It is for faults: an operation
+// that fails, whose answer is lost, that waits, or after which a process is dead.
+// Operations that no turn and no delivery needs go to s directly.
+func Intercept(s sessions.Store, around Around) sessions.Store {
+	return &intercepted{Store: s, around: around}
+}
+
+type intercepted struct {
+	sessions.Store
+	around Around
+}
+
+// one performs an operation with one result.
+func one[T any](ctx context.Context, i *intercepted, c Call, perform func() (T, error)) (T, error) {
+	v, _, err := two(ctx, i, c, func() (T, struct{}, error) {
+		v, err := perform()
+		return v, struct{}{}, err
+	})
+	return v, err
+}
+
+// two performs an operation with two results.
+func two[A, B any](ctx context.Context, i *intercepted, c Call, perform func() (A, B, error)) (A, B, error) {
+	var result struct {
+		a A
+		b B
+	}
+	err := i.around(ctx, c, func() (err error) {
+		result.a, result.b, err = perform()
+		return err
+	})
+	if err != nil { // perform may be running, and writing the result
+		var noA A
+		var noB B
+		return noA, noB, err
+	}
+	return result.a, result.b, nil
+}
+
+func (i *intercepted) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time) error {
+	return i.around(ctx, Call{Op: "Heartbeat", Args: []any{w, until}}, func() error { return i.Store.Heartbeat(ctx, w, until) })
+}
+
+func (i *intercepted) Leave(ctx context.Context, w sessions.Worker) error {
+	return i.around(ctx, Call{Op: "Leave", Args: []any{w}}, func() error { return i.Store.Leave(ctx, w) })
+}
+
+func (i *intercepted) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
+	return two(ctx, i, Call{Op: "Touch", Token: t.Token, Args: []any{t}}, func() (sessions.Mailbox, bool, error) { return i.Store.Touch(ctx, t) })
+}
+
+func (i *intercepted) Reacquire(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Mailbox, error) {
+	return one(ctx, i, Call{Op: "Reacquire", Token: f.Token, Fence: &f, Args: []any{f, now}}, func() (sessions.Mailbox, error) { return i.Store.Reacquire(ctx, f, now) })
+}
+
+func (i *intercepted) Recover(ctx context.Context, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
+	return one(ctx, i, Call{Op: "Recover", Args: []any{w, now, limit}}, func() ([]sessions.Mailbox, error) { return i.Store.Recover(ctx, w, now, limit) })
+}
+
+func (i *intercepted) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mailbox, error) {
+	return one(ctx, i, Call{Op: "Held", Args: []any{w}}, func() ([]sessions.Mailbox, error) { return i.Store.Held(ctx, w) })
+}
+
+func (i *intercepted) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
+	return two(ctx, i, Call{Op: "Release", Token: f.Token, Fence: &f, Args: []any{f}}, func() (sessions.Mailbox, bool, error) { return i.Store.Release(ctx, f) })
+}
+
+func (i *intercepted) Handover(ctx context.Context, f sessions.Fence) error {
+	return i.around(ctx, Call{Op: "Handover", Token: f.Token, Fence: &f, Args: []any{f}}, func() error { return i.Store.Handover(ctx, f) })
+}
+
+func (i *intercepted) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
+	return one(ctx, i, Call{Op: "Yield", Token: f.Token, Fence: &f, Args: []any{f, now}}, func() (bool, error) { return i.Store.Yield(ctx, f, now) })
+}
+
+func (i *intercepted) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
+	return one(ctx, i, Call{Op: "Mailbox", Token: token, Args: []any{token}}, func() (sessions.Mailbox, error) { return i.Store.Mailbox(ctx, token) })
+}
+
+func (i *intercepted) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
+	return one(ctx, i, Call{Op: "Controls", Token: token, Args: []any{token}}, func() ([]sessions.Control, error) { return i.Store.Controls(ctx, token) })
+}
+
+func (i *intercepted) Comply(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
+	return i.around(ctx, Call{Op: "Comply", Token: f.Token, Fence: &f, Args: []any{f, ids, read, replies}}, func() error { return i.Store.Comply(ctx, f, ids, read, replies) })
+}
+
+func (i *intercepted) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
+	return two(ctx, i, Call{Op: "Open", Token: f.Token, Fence: &f, Args: []any{f, o}}, func() (sessions.Turn, bool, error) { return i.Store.Open(ctx, f, o) })
+}
+
+func (i *intercepted) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (bool, error) {
+	return one(ctx, i, Call{Op: "Join", Token: f.Token, Fence: &f, Args: []any{f, j}}, func() (bool, error) { return i.Store.Join(ctx, f, j) })
+}
+
+func (i *intercepted) Resume(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Turn, error) {
+	return one(ctx, i, Call{Op: "Resume", Token: f.Token, Fence: &f, Args: []any{f, now}}, func() (sessions.Turn, error) { return i.Store.Resume(ctx, f, now) })
+}
+
+func (i *intercepted) Said(ctx context.Context, w sessions.Wording) (string, bool, error) {
+	return two(ctx, i, Call{Op: "Said", Args: []any{w}}, func() (string, bool, error) { return i.Store.Said(ctx, w) })
+}
+
+func (i *intercepted) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
+	return one(ctx, i, Call{Op: "Known", Args: []any{events}}, func() ([]bool, error) { return i.Store.Known(ctx, events...) })
+}
+
+func (i *intercepted) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
+	return i.around(ctx, Call{Op: "Skip", Token: f.Token, Fence: &f, Args: []any{f, seq}}, func() error { return i.Store.Skip(ctx, f, seq) })
+}
+
+func (i *intercepted) Answer(ctx context.Context, f sessions.Fence, c sessions.Command) (bool, error) {
+	return one(ctx, i, Call{Op: "Answer", Token: f.Token, Fence: &f, Args: []any{f, c}}, func() (bool, error) { return i.Store.Answer(ctx, f, c) })
+}
+
+func (i *intercepted) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
+	return one(ctx, i, Call{Op: "Messages", Args: []any{id}}, func() ([]transcript.Message, error) { return i.Store.Messages(ctx, id) })
+}
+
+func (i *intercepted) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
+	return i.around(ctx, Call{Op: "Append", Token: f.Token, Fence: &f, Args: []any{f, turn, ms}}, func() error { return i.Store.Append(ctx, f, turn, ms...) })
+}
+
+func (i *intercepted) Begin(ctx context.Context, f sessions.Fence, turn string, step int, callID string) (bool, error) {
+	return one(ctx, i, Call{Op: "Begin", Token: f.Token, Fence: &f, Args: []any{f, turn, step, callID}}, func() (bool, error) { return i.Store.Begin(ctx, f, turn, step, callID) })
+}
+
+func (i *intercepted) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
+	return i.around(ctx, Call{Op: "Post", Token: f.Token, Fence: &f, Args: []any{f, turn, replies}}, func() error { return i.Store.Post(ctx, f, turn, replies...) })
+}
+
+func (i *intercepted) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
+	return i.around(ctx, Call{Op: "Reserve", Token: f.Token, Fence: &f, Args: []any{f, c, r}}, func() error { return i.Store.Reserve(ctx, f, c, r) })
+}
+
+func (i *intercepted) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
+	return i.around(ctx, Call{Op: "Settle", Token: f.Token, Fence: &f, Args: []any{f, s, ms}}, func() error { return i.Store.Settle(ctx, f, s, ms...) })
+}
+
+func (i *intercepted) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
+	return two(ctx, i, Call{Op: "Finish", Token: f.Token, Fence: &f, Args: []any{f, e}}, func() (sessions.Mailbox, bool, error) { return i.Store.Finish(ctx, f, e) })
+}
+
+func (i *intercepted) Spawn(ctx context.Context, f sessions.Fence, s sessions.Session) (sessions.Session, bool, error) {
+	return two(ctx, i, Call{Op: "Spawn", Token: f.Token, Fence: &f, Args: []any{f, s}}, func() (sessions.Session, bool, error) { return i.Store.Spawn(ctx, f, s) })
+}
+
+func (i *intercepted) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	return one(ctx, i, Call{Op: "Session", Args: []any{id}}, func() (sessions.Session, error) { return i.Store.Session(ctx, id) })
+}
+
+func (i *intercepted) Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
+	return one(ctx, i, Call{Op: "Tree", Args: []any{id}}, func() ([]sessions.Session, error) { return i.Store.Tree(ctx, id) })
+}
+
+func (i *intercepted) Turn(ctx context.Context, id string) (sessions.Turn, error) {
+	return one(ctx, i, Call{Op: "Turn", Args: []any{id}}, func() (sessions.Turn, error) { return i.Store.Turn(ctx, id) })
+}
+
+func (i *intercepted) Pending(ctx context.Context, channel string, after uint64, limit int) ([]sessions.Delivery, error) {
+	return one(ctx, i, Call{Op: "Pending", Args: []any{channel, after, limit}}, func() ([]sessions.Delivery, error) { return i.Store.Pending(ctx, channel, after, limit) })
+}
+
+func (i *intercepted) Advance(ctx context.Context, id string, p sessions.Progress) error {
+	return i.around(ctx, Call{Op: "Advance", Args: []any{id, p}}, func() error { return i.Store.Advance(ctx, id, p) })
+}
+
+func (i *intercepted) Delivery(ctx context.Context, id string) (sessions.Delivery, error) {
+	return one(ctx, i, Call{Op: "Delivery", Args: []any{id}}, func() (sessions.Delivery, error) { return i.Store.Delivery(ctx, id) })
+}
+
+func (i *intercepted) Spent(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, costs.Amount, error) {
+	return two(ctx, i, Call{Op: "Spent", Args: []any{s, at}}, func() (costs.Amount, costs.Amount, error) { return i.Store.Spent(ctx, s, at) })
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // oldest is the first version of Redis that has all that the scripts use.
@@ -17,7 +18,7 @@ var errServer = errors.New("this Redis server cannot be used")
 // inspect says whether the server keeps what it is told. What its configuration
 // does not let us see is not held against it.
 func (s *Store) inspect(ctx context.Context) error {
-	info, err := s.info(ctx)
+	info, err := s.loaded(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,6 +39,27 @@ func (s *Store) inspect(ctx context.Context) error {
 		return unusable("it does not write down what it is told (appendonly no), so a restart loses everything since the last snapshot; set: appendonly yes")
 	}
 	return s.inspectSync(ctx)
+}
+
+// loadPoll is how often a server is asked whether it has read its files.
+const loadPoll = 50 * time.Millisecond
+
+// loaded waits until the server has read its files, and returns what it says of itself
+// then. Until then Redis says that it has no append-only file: it puts that aside while
+// it reads (loadSingleAppendOnlyFile in its aof.c).
+func (s *Store) loaded(ctx context.Context) (map[string]string, error) {
+	for told := false; ; told = true {
+		info, err := s.info(ctx)
+		if err != nil || info["loading"] != "1" {
+			return info, err
+		}
+		if !told {
+			s.log.Info("redis: the server is reading its files; waiting for it", "server", info["run_id"])
+		}
+		if err := pause(ctx, loadPoll); err != nil {
+			return nil, fmt.Errorf("wait until the server has read its files: %w", err)
+		}
+	}
 }
 
 // inspectSync refuses a server that leaves the writing to the operating system.

@@ -161,7 +161,7 @@ var instanceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // Problem is one mistake in a Config, with the path of what is wrong.
 type Problem struct {
-	Path string // as in the file: channels.telegram.main.token
+	Path string // as in the file: providers.main.api_key
 	Err  error
 }
 
@@ -321,7 +321,7 @@ func (c Config) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		a, path := c.Agents[name], "agents."+name
-		if _, err := sessionkeys.For(name, anAddress); err != nil {
+		if sessionkeys.CheckAgent(name) != nil {
 			add(path, "an agent's name is lower-case letters, digits, - and _, at most 32, and not the word agent")
 		}
 		provider, model, err := SplitModel(a.Model)
@@ -385,8 +385,6 @@ func each(err error) []error {
 	}
 	return joined.Unwrap()
 }
-
-var anAddress = sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "1", Kind: sessionkeys.DM, Peer: "1"}
 
 func have[T any](m map[string]T) string {
 	if len(m) == 0 {

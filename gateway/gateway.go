@@ -247,7 +247,7 @@ func (g *Gateway) sources() map[string]intake.Source {
 	m := map[string]intake.Source{}
 	for _, a := range g.cfg.accounts() {
 		m[a.name] = intake.Source{
-			Agent: a.agent, Access: a.access, MarksBots: a.network.marksBots, CommandSign: a.network.commandSign, GroupContext: a.groupContext,
+			Agent: a.agent, Network: a.network.name, Access: a.access, MarksBots: a.network.marksBots, CommandSign: a.network.commandSign, GroupContext: a.groupContext,
 		}
 	}
 	return m

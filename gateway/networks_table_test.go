@@ -26,9 +26,7 @@ func TestNetworks(t *testing.T) {
 			if _, ok := field[n.name]; !ok || len(all) != 1 || all[0].path != "channels."+n.name+".a" || all[0].name != "a" {
 				t.Fatalf("accounts %+v", all)
 			}
-			at := anAddress
-			at.Channel = n.name
-			if _, err := sessionkeys.For("main", at); err != nil {
+			if err := sessionkeys.CheckChannel(n.name); err != nil {
 				t.Error(err)
 			}
 			if bodies := Render(n.name, "a **b**"); len(bodies) != 1 {

@@ -27,8 +27,8 @@ func withProxies(t *testing.T, proxy string) Config {
 }
 
 var places = map[string]sessionkeys.Address{
-	"tg": {Channel: sessionkeys.Telegram, Account: "123456", Kind: sessionkeys.DM, Peer: "1"},
-	"sl": {Channel: sessionkeys.Slack, Account: "T0X", Kind: sessionkeys.DM, Peer: "D0X"},
+	"tg": {Channel: "telegram", Account: "123456", Kind: sessionkeys.DM, Peer: "1"},
+	"sl": {Channel: "slack", Account: "T0X", Kind: sessionkeys.DM, Peer: "D0X"},
 }
 
 // firstday A3: the environment's proxy and the configured one are those of the

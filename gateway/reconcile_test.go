@@ -154,7 +154,7 @@ func (s *standing) says(what string, want bool) {
 
 func personKey(t *testing.T, person int) sessionkeys.Key {
 	t.Helper()
-	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: fmt.Sprint(person)})
+	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: fmt.Sprint(person)})
 	if err != nil {
 		t.Fatal(err)
 	}

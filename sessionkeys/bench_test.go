@@ -6,7 +6,7 @@ import (
 	. "parley/sessionkeys"
 )
 
-var place = Address{Channel: Telegram, Account: "7012345678", Kind: Group, Peer: "-1001234567890", Thread: "42"}
+var place = Address{Channel: "telegram", Account: "7012345678", Kind: Group, Peer: "-1001234567890", Thread: "42"}
 
 func BenchmarkFor(b *testing.B) {
 	b.ReportAllocs()

@@ -8,7 +8,7 @@ import (
 
 func Example() {
 	key, err := sessionkeys.For("main", sessionkeys.Address{
-		Channel: sessionkeys.Telegram,
+		Channel: "telegram",
 		Account: "7012345678",
 		Kind:    sessionkeys.Group,
 		Peer:    "-1001234567890",

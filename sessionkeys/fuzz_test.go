@@ -14,6 +14,8 @@ func FuzzParse(f *testing.F) {
 		"main:U1:slack:channel:C1:thread:1482960137.003543",
 		"main:1:telegram:group:x%3Agroup%3Ay",
 		"agent:helper:sub:1:main:1:telegram:dm:2",
+		"main:42:irc-3:dm:ann", "sub:1:a:dm:2", "agent:x:sub:1:sub:1:a-1:group:2:thread:3",
+		"main:1:sub:dm:2", "main:1:dm:dm:2", "main:1:agent:group:2", "main:1:thread:channel:2",
 		"agent:b:sub:2:agent:a:sub:1:main:1:telegram:dm:2:thread:3",
 		"main:a:signal:dm:%41", "main:a:signal:dm:%3a", "main:a:signal:dm:%", "agent:agent:sub:1:x",
 		"", ":", "::::", "agent:", "main:%00:signal:dm:%FF",
@@ -56,6 +58,8 @@ func FuzzFor(f *testing.F) {
 	f.Add("main", "telegram", "1", "group", "x:group:y", "", "main", "telegram", "1:telegram", "group", "y", "")
 	f.Add("main", "slack", "1", "channel", "3", "131", "main", "slack", "1", "channel", "31", "31")
 	f.Add("main", "slack", "1", "channel", "a:thread:b", "", "main", "slack", "1", "channel", "a", "b")
+	f.Add("main", "irc", "1", "dm", "a", "", "main", "irc-3", "1", "dm", "a", "")
+	f.Add("sub", "a", "1", "dm", "x", "thread", "sub", "thread", "1", "dm", "x", "")
 	f.Add("a", "signal", "%3A", "dm", ":", "%", "a", "signal", ":", "dm", "%3A", "%25")
 	f.Add("a", "signal", "\x00\xff", "dm", "é", "\u200b", "a", "sub", "1", "dm", "1", "")
 	f.Fuzz(func(t *testing.T, ag1, ch1, ac1, ki1, pe1, th1, ag2, ch2, ac2, ki2, pe2, th2 string) {

@@ -13,14 +13,17 @@
 //	main     = agent ":" field ":" channel ":" kind ":" field [ ":thread:" field ]
 //	sub      = "agent:" agent ":sub:" depth ":" key       ; the parent is the whole rest
 //	agent    = [a-z0-9][a-z0-9_-]{0,31}, not "agent"
-//	channel  = "signal" | "telegram" | "slack"
+//	channel  = [a-z][a-z0-9-]{0,31}, none of "agent", "sub", "dm", "group",
+//	           "channel", "thread"                        ; the network's name
 //	kind     = "dm" | "group" | "channel"
 //	depth    = 1..8, = depth(parent)+1
 //	field    = 1..255 bytes, of which 0x21..0x7E except ":" and "%" stand as
 //	           they are and every other byte as %XX in upper case
 //
 // The fields of a main key are the bot account's stable id, and the chat's. No
-// case is folded and no Unicode is normalised: group ids of Signal care.
+// case is folded and no Unicode is normalised: there are networks whose ids care.
+// Which networks exist the grammar does not know; it only takes no name that reads
+// as one of its own words.
 package sessionkeys
 
 import (
@@ -34,6 +37,7 @@ import (
 
 // Limits of the grammar.
 const (
+	MaxName  = 32  // bytes of the name of an agent or a network
 	MaxField = 255 // bytes of one field, before escaping
 	MaxDepth = 8   // children of children
 )
@@ -57,17 +61,10 @@ const (
 	Channel Kind = "channel"
 )
 
-// The networks a key may name. A closed list: a new adapter adds itself here.
-const (
-	Signal   = "signal"
-	Telegram = "telegram"
-	Slack    = "slack"
-)
-
 // Address is one place on one network as one bot account sees it. The adapter
 // fills it from what the network calls stable: never from a display name.
 type Address struct {
-	Channel string `json:"channel"`          // network: Signal, Telegram or Slack
+	Channel string `json:"channel"`          // the network's name, for which see CheckChannel
 	Account string `json:"account"`          // the network's own stable id of the bot account
 	Kind    Kind   `json:"kind"`             // DM, Group or Channel
 	Peer    string `json:"peer"`             // the chat: a person for DM, else the group's id
@@ -79,14 +76,14 @@ type Address struct {
 type Key struct{ text string }
 
 // For gives the key under which agent answers at a. It returns ErrInvalid when
-// the agent's name is bad, or a part of a other than Thread is empty, or one is
-// longer than [MaxField] or not in the closed lists.
+// the agent's or the network's name is bad, or a part of a other than Thread is
+// empty, or one is longer than [MaxField], or its kind is none of those above.
 func For(agent string, a Address) (Key, error) {
-	if err := checkAgent(agent); err != nil {
+	if err := CheckAgent(agent); err != nil {
 		return Key{}, err
 	}
-	if !knownChannel(a.Channel) {
-		return Key{}, fmt.Errorf("%w: unknown channel %s", ErrInvalid, quote(a.Channel))
+	if err := CheckChannel(a.Channel); err != nil {
+		return Key{}, err
 	}
 	if !knownKind(a.Kind) {
 		return Key{}, fmt.Errorf("%w: unknown kind %s", ErrInvalid, quote(string(a.Kind)))
@@ -123,7 +120,7 @@ func Parse(s string) (Key, error) {
 		if len(parts) != 5 || parts[2] != "sub" {
 			return Key{}, fmt.Errorf("%w: %s is not agent:<agent>:sub:<depth>:<parent>", ErrInvalid, quote(rest))
 		}
-		if err := checkAgent(parts[1]); err != nil {
+		if err := CheckAgent(parts[1]); err != nil {
 			return Key{}, err
 		}
 		d, err := strconv.Atoi(parts[3])
@@ -149,11 +146,11 @@ func checkMain(s string) error {
 	if len(parts) != 5 && len(parts) != 7 {
 		return fmt.Errorf("%w: %s has %d parts, not 5 or 7", ErrInvalid, quote(s), len(parts))
 	}
-	if err := checkAgent(parts[0]); err != nil {
+	if err := CheckAgent(parts[0]); err != nil {
 		return err
 	}
-	if !knownChannel(parts[2]) {
-		return fmt.Errorf("%w: unknown channel %s", ErrInvalid, quote(parts[2]))
+	if err := CheckChannel(parts[2]); err != nil {
+		return err
 	}
 	if !knownKind(Kind(parts[3])) {
 		return fmt.Errorf("%w: unknown kind %s", ErrInvalid, quote(parts[3]))
@@ -206,7 +203,7 @@ func (k Key) Child(agent string) (Key, error) {
 	if k.IsZero() {
 		return Key{}, fmt.Errorf("%w: a child of no key", ErrInvalid)
 	}
-	if err := checkAgent(agent); err != nil {
+	if err := CheckAgent(agent); err != nil {
 		return Key{}, err
 	}
 	d := k.Depth() + 1
@@ -280,8 +277,9 @@ func token(s string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func checkAgent(s string) error {
-	ok := len(s) >= 1 && len(s) <= 32 && s != "agent"
+// CheckAgent returns ErrInvalid when s is no name that an agent may have in a key.
+func CheckAgent(s string) error {
+	ok := len(s) >= 1 && len(s) <= MaxName && s != "agent"
 	for i := 0; ok && i < len(s); i++ {
 		c := s[i]
 		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '_' || c == '-')
@@ -292,7 +290,23 @@ func checkAgent(s string) error {
 	return nil
 }
 
-func knownChannel(s string) bool { return s == Signal || s == Telegram || s == Slack }
+// CheckChannel returns ErrInvalid when s is no name that a network may have in a key.
+func CheckChannel(s string) error {
+	ok := len(s) >= 1 && len(s) <= MaxName
+	for i := 0; ok && i < len(s); i++ {
+		c := s[i]
+		ok = c >= 'a' && c <= 'z' || i > 0 && (c >= '0' && c <= '9' || c == '-')
+	}
+	if !ok || reserved(s) {
+		return fmt.Errorf("%w: network %s is not [a-z][a-z0-9-]{0,31} or is a reserved word", ErrInvalid, quote(s))
+	}
+	return nil
+}
+
+// reserved reports whether s is a word of the grammar.
+func reserved(s string) bool {
+	return s == "agent" || s == "sub" || s == "thread" || knownKind(Kind(s))
+}
 
 func knownKind(k Kind) bool { return k == DM || k == Group || k == Channel }
 

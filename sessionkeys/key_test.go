@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	. "parley/sessionkeys"
 )
@@ -26,28 +27,33 @@ func mustFor(t testing.TB, agent string, a Address) Key {
 func TestRealIDsStandInTheKeyAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name, want string
-		address    Address
+		name, want, token string
+		address           Address
 	}{
 		{
 			"T03 Signal direct message",
-			"main:+4915112345678:signal:dm:6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50",
-			Address{Channel: Signal, Account: "+4915112345678", Kind: DM, Peer: "6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50"},
+			"main:+4915112345678:signal:dm:6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50", "2e6b5a07d71b2f58e84327bcb4ea392e",
+			Address{Channel: "signal", Account: "+4915112345678", Kind: DM, Peer: "6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50"},
 		},
 		{
 			"T03 Signal group, whose id is base64 and case matters",
-			"main:+4915112345678:signal:group:R3JvdXAvK0lkPT0/Kw==",
-			Address{Channel: Signal, Account: "+4915112345678", Kind: Group, Peer: "R3JvdXAvK0lkPT0/Kw=="},
+			"main:+4915112345678:signal:group:R3JvdXAvK0lkPT0/Kw==", "8a1f5c662fe630d07b0fdfcfd17a1dbd",
+			Address{Channel: "signal", Account: "+4915112345678", Kind: Group, Peer: "R3JvdXAvK0lkPT0/Kw=="},
 		},
 		{
 			"Telegram supergroup with a topic",
-			"main:7012345678:telegram:group:-1001234567890:thread:42",
-			Address{Channel: Telegram, Account: "7012345678", Kind: Group, Peer: "-1001234567890", Thread: "42"},
+			"main:7012345678:telegram:group:-1001234567890:thread:42", "7c85d66f3c0a8a106dff20bc6164d346",
+			Address{Channel: "telegram", Account: "7012345678", Kind: Group, Peer: "-1001234567890", Thread: "42"},
 		},
 		{
 			"Slack channel with a thread",
-			"ops_2:U0LAN0Z89:slack:channel:C024BE91L:thread:1482960137.003543",
-			Address{Channel: Slack, Account: "U0LAN0Z89", Kind: Channel, Peer: "C024BE91L", Thread: "1482960137.003543"},
+			"ops_2:U0LAN0Z89:slack:channel:C024BE91L:thread:1482960137.003543", "a282fc02af1d8759f4ba6d8f698b925a",
+			Address{Channel: "slack", Account: "U0LAN0Z89", Kind: Channel, Peer: "C024BE91L", Thread: "1482960137.003543"},
+		},
+		{
+			"a network that nobody has heard of yet, whose ids hold separators",
+			"main:@bot%3Aexample.org:matrix-2:group:!a-b%3Aexample.org:thread:$e", "2ec5f8092da534f36ff3747ee61dfb1f",
+			Address{Channel: "matrix-2", Account: "@bot:example.org", Kind: Group, Peer: "!a-b:example.org", Thread: "$e"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -66,8 +72,11 @@ func TestRealIDsStandInTheKeyAsTheyAre(t *testing.T) {
 			if k.Depth() != 0 || k.Root() != k {
 				t.Errorf("a main key has depth %d and root %s", k.Depth(), k.Root())
 			}
-			if !tokenForm.MatchString(k.Token()) {
-				t.Errorf("token is %q", k.Token())
+			if k.Token() != tc.token {
+				t.Errorf("token is %s, was %s: whoever has this conversation loses it", k.Token(), tc.token)
+			}
+			if again, err := Parse(tc.want); err != nil || again != k {
+				t.Errorf("Parse gives %v, %v", again, err)
 			}
 		})
 	}
@@ -76,7 +85,7 @@ func TestRealIDsStandInTheKeyAsTheyAre(t *testing.T) {
 // The token is part of what stands in a store: changing it loses every mailbox.
 func TestTokensNeverChange(t *testing.T) {
 	t.Parallel()
-	k := mustFor(t, "main", Address{Channel: Telegram, Account: "1", Kind: DM, Peer: "2"})
+	k := mustFor(t, "main", Address{Channel: "telegram", Account: "1", Kind: DM, Peer: "2"})
 	if got, want := k.Token(), "5d964831c077a8d079d39cb719e02fb5"; got != want {
 		t.Errorf("token of %s is %s, want %s", k, got, want)
 	}
@@ -106,7 +115,7 @@ func TestHostileIDsCannotCrossAField(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			a := Address{Channel: Slack, Account: "U1", Kind: DM, Peer: tc.peer}
+			a := Address{Channel: "slack", Account: "U1", Kind: DM, Peer: tc.peer}
 			k := mustFor(t, "main", a)
 			if want := "main:U1:slack:dm:" + tc.want; k.String() != want {
 				t.Errorf("key is %s, want %s", k, want)
@@ -127,7 +136,7 @@ func TestHostileIDsCannotCrossAField(t *testing.T) {
 
 func TestWhatCannotBeAKeyIsRefused(t *testing.T) {
 	t.Parallel()
-	good := Address{Channel: Signal, Account: "a", Kind: DM, Peer: "p"}
+	good := Address{Channel: "signal", Account: "a", Kind: DM, Peer: "p"}
 	for _, tc := range []struct {
 		name, agent string
 		change      func(*Address)
@@ -143,9 +152,22 @@ func TestWhatCannotBeAKeyIsRefused(t *testing.T) {
 		{"account of 256 bytes", "main", func(a *Address) { a.Account = strings.Repeat("a", MaxField+1) }},
 		{"peer of 64 KiB", "main", func(a *Address) { a.Peer = strings.Repeat("p", 64<<10) }},
 		{"thread of 64 KiB", "main", func(a *Address) { a.Thread = strings.Repeat(":", 64<<10) }},
-		{"unknown network", "main", func(a *Address) { a.Channel = "irc" }},
+		{"no network", "main", func(a *Address) { a.Channel = "" }},
 		{"network sub, which child keys use", "main", func(a *Address) { a.Channel = "sub" }},
+		{"network agent, with which child keys begin", "main", func(a *Address) { a.Channel = "agent" }},
+		{"network dm, a kind", "main", func(a *Address) { a.Channel = "dm" }},
+		{"network group, a kind", "main", func(a *Address) { a.Channel = "group" }},
+		{"network channel, a kind", "main", func(a *Address) { a.Channel = "channel" }},
+		{"network thread", "main", func(a *Address) { a.Channel = "thread" }},
 		{"network in capitals", "main", func(a *Address) { a.Channel = "Signal" }},
+		{"network that starts with a digit", "main", func(a *Address) { a.Channel = "3cx" }},
+		{"network that starts with a dash", "main", func(a *Address) { a.Channel = "-irc" }},
+		{"network with an underscore", "main", func(a *Address) { a.Channel = "i_rc" }},
+		{"network with a dot", "main", func(a *Address) { a.Channel = "i.rc" }},
+		{"network with a separator", "main", func(a *Address) { a.Channel = "irc:dm" }},
+		{"network with an escape", "main", func(a *Address) { a.Channel = "irc%3A" }},
+		{"network of another alphabet", "main", func(a *Address) { a.Channel = "тг" }},
+		{"network of 33 bytes", "main", func(a *Address) { a.Channel = strings.Repeat("n", MaxName+1) }},
 		{"no kind", "main", func(a *Address) { a.Kind = "" }},
 		{"unknown kind", "main", func(a *Address) { a.Kind = "dm:x" }},
 	} {
@@ -192,6 +214,10 @@ func TestTextsThatNoKeyHasAreRefused(t *testing.T) {
 		"field of 256 escaped bytes":      "main:a:signal:dm:" + strings.Repeat("%20", MaxField+1),
 		"64 KiB":                          "main:a:signal:dm:" + strings.Repeat("p", 64<<10),
 		"64 KiB of levels":                strings.Repeat("agent:x:sub:1:", 5000) + "main:a:signal:dm:p",
+		"empty network":                   "main:a::dm:p",
+		"network in capitals":             "main:a:Signal:dm:p",
+		"a kind where the network stands": "main:a:dm:dm:p",
+		"network of 33 bytes":             "main:a:" + strings.Repeat("n", MaxName+1) + ":dm:p",
 		"agent as a main agent":           "agent:a:signal:dm:p",
 		"sub without a parent":            "agent:x:sub:1:",
 		"sub of another word":             "agent:x:sup:1:main:a:signal:dm:p",
@@ -216,9 +242,48 @@ func TestTextsThatNoKeyHasAreRefused(t *testing.T) {
 	}
 }
 
+// Names, ids and agents that are made of the grammar's own words and signs.
+func TestTwoPlacesNeverShareAKeyWhateverTheirNetworkIsCalled(t *testing.T) {
+	t.Parallel()
+	words := rapid.SampledFrom([]string{"agent", "sub", "dm", "group", "channel", "thread", "main", "a", "a-1", "sub-1", "threads", "1", ":", "%", "dm:x", "thread:1", ""})
+	agents := rapid.SampledFrom([]string{"main", "a", "sub", "dm", "thread", "1"})
+	type place struct {
+		agent string
+		at    Address
+		child string
+	}
+	places := rapid.Custom(func(t *rapid.T) place {
+		return place{agents.Draw(t, "agent"), Address{
+			Channel: words.Draw(t, "network"), Account: words.Draw(t, "account"),
+			Kind: rapid.SampledFrom([]Kind{DM, Group, Channel}).Draw(t, "kind"),
+			Peer: words.Draw(t, "peer"), Thread: words.Draw(t, "thread"),
+		}, rapid.SampledFrom([]string{"", "a", "sub", "main"}).Draw(t, "child")}
+	})
+	key := func(p place) (Key, bool) {
+		k, err := For(p.agent, p.at)
+		if err == nil && p.child != "" {
+			k, err = k.Child(p.child)
+		}
+		return k, err == nil
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := places.Draw(t, "a"), places.Draw(t, "b")
+		ka, ok := key(a)
+		if !ok {
+			return
+		}
+		if again, err := Parse(ka.String()); err != nil || again != ka || again.Address() != a.at || again.Root().Agent() != a.agent {
+			t.Fatalf("%s of %+v is read as %s at %+v: %v", ka, a, again, again.Address(), err)
+		}
+		if kb, ok := key(b); ok && (ka == kb || ka.Token() == kb.Token()) != (a == b) {
+			t.Fatalf("%+v and %+v: keys %s and %s", a, b, ka, kb)
+		}
+	})
+}
+
 func TestAChildKeyIsItsParentWithOneLevelMore(t *testing.T) {
 	t.Parallel()
-	a := Address{Channel: Telegram, Account: "7", Kind: Group, Peer: "-100", Thread: "5"}
+	a := Address{Channel: "telegram", Account: "7", Kind: Group, Peer: "-100", Thread: "5"}
 	root := mustFor(t, "main", a)
 	k := root
 	for d := 1; d <= MaxDepth; d++ {
@@ -266,10 +331,10 @@ func TestATextLongerThanAnyKeyIsRefusedBeforeItIsTakenApart(t *testing.T) {
 func TestTheLongestKeyIsParsed(t *testing.T) {
 	t.Parallel()
 	all := strings.Repeat("\x00", MaxField)
-	k := mustFor(t, strings.Repeat("a", 32), Address{Channel: Telegram, Account: all, Kind: Channel, Peer: all, Thread: all})
+	k := mustFor(t, strings.Repeat("a", MaxName), Address{Channel: strings.Repeat("n", MaxName), Account: all, Kind: Channel, Peer: all, Thread: all})
 	for range MaxDepth {
 		var err error
-		if k, err = k.Child(strings.Repeat("b", 32)); err != nil {
+		if k, err = k.Child(strings.Repeat("b", MaxName)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -289,7 +354,7 @@ func TestKeysTravelInJSON(t *testing.T) {
 		Zero Key         `json:"zero,omitzero"`
 		By   map[Key]int `json:"by"`
 	}
-	k := mustFor(t, "main", Address{Channel: Signal, Account: "+1", Kind: DM, Peer: "a:b"})
+	k := mustFor(t, "main", Address{Channel: "signal", Account: "+1", Kind: DM, Peer: "a:b"})
 	b, err := json.Marshal(row{Key: k, By: map[Key]int{k: 1}})
 	if err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func (c Config) Validate() error {
 		}
 	}
 	for i, name := range c.Agents {
-		if _, err := anyKey().Child(name); err != nil {
+		if err := sessionkeys.CheckAgent(name); err != nil {
 			errs = append(errs, fmt.Errorf("agents[%d]: %w", i, err))
 		}
 	}
@@ -110,10 +110,4 @@ func (c Config) maxCost() (costs.Amount, error) {
 		return 0, nil
 	}
 	return costs.ParseAmount(c.MaxCostUSD)
-}
-
-// anyKey is some key, to ask what names agents may have.
-func anyKey() sessionkeys.Key {
-	k, _ := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "1", Kind: sessionkeys.DM, Peer: "1"})
-	return k
 }

@@ -164,7 +164,7 @@ func (r *rig) ToolCalled(tool string, p costs.Purpose, status string, _ time.Dur
 	r.count(fmt.Sprint("tool ", tool, " ", p, " ", status))
 }
 
-var chat = sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: "7"}
+var chat = sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: "7"}
 
 // say opens the turn of a message.
 func (r *rig) say(text string) {

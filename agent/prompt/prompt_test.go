@@ -11,7 +11,7 @@ import (
 
 func key(t *testing.T, kind sessionkeys.Kind, peer string) sessionkeys.Key {
 	t.Helper()
-	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: kind, Peer: peer})
+	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "42", Kind: kind, Peer: peer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,11 +40,10 @@ import (
 	"parley/channels/internal/markup"
 	"parley/channels/internal/receive"
 	"parley/channels/internal/route"
-	"parley/sessionkeys"
 )
 
 // Network is the name of the network in addresses.
-const Network = sessionkeys.Slack
+const Network = "slack"
 
 // Mode is how events come.
 type Mode string

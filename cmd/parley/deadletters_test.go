@@ -102,7 +102,7 @@ func buried(t *testing.T, config string) (id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "4200000001", Kind: sessionkeys.DM, Peer: "1001"})
+	key, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "4200000001", Kind: sessionkeys.DM, Peer: "1001"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func givenUp(t *testing.T, b *broker.Broker) broker.DeadLetter {
 
 func annsKey(t *testing.T) sessionkeys.Key {
 	t.Helper()
-	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "4200000001", Kind: sessionkeys.DM, Peer: "1001"})
+	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "4200000001", Kind: sessionkeys.DM, Peer: "1001"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 
 func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 	t.Parallel()
-	in := &intake.Intake{Sources: map[string]intake.Source{"tg": {Agent: "main", Access: policy.Access{Everyone: true}}}, Now: time.Now}
+	in := &intake.Intake{Sources: map[string]intake.Source{"tg": {Agent: "main", Network: "telegram", Access: policy.Access{Everyone: true}}}, Now: time.Now}
 	m := channels.Message{Event: "1", Kind: channels.Said, Channel: "tg", Address: annsKey(t).Address(), Sender: channels.Sender{ID: "1001"}, MessageID: "7", Text: "hello"}
 	seen := map[string]bool{}
 	for id := "0123"; len(seen) < 5; {

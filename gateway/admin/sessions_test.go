@@ -79,7 +79,7 @@ func (h *shelf) ok(err error) {
 // opened is a chat with an open turn, in which a person said text.
 func (h *shelf) opened(peer, text string) (sessions.Fence, sessions.Turn) {
 	h.t.Helper()
-	at := sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: peer}
+	at := sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: peer}
 	key, err := sessionkeys.For("main", at)
 	h.ok(err)
 	m, _, err := h.store.Touch(h.t.Context(), sessions.Touch{Token: key.Token(), Key: key, Seq: 1, By: h.ann, Take: true, Now: noon})
@@ -205,7 +205,7 @@ func TestListsNameNoTextAndKnowTheirStates(t *testing.T) {
 
 func mustKey(t *testing.T, peer string) sessionkeys.Key {
 	t.Helper()
-	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: peer})
+	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: peer})
 	if err != nil {
 		t.Fatal(err)
 	}

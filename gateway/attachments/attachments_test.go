@@ -161,7 +161,7 @@ func (r *rig) names() (names []string) {
 
 func file(message, ref, name, mime string) attachments.File {
 	return attachments.File{
-		Channel: "net", In: sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "1", Kind: sessionkeys.DM, Peer: "2"}, Message: message,
+		Channel: "net", In: sessionkeys.Address{Channel: "telegram", Account: "1", Kind: sessionkeys.DM, Peer: "2"}, Message: message,
 		Attachment: channels.Attachment{Kind: "photo", Name: name, MIME: mime, Ref: ref},
 	}
 }

@@ -78,7 +78,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-var dm = sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: "7"}
+var dm = sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: "7"}
 
 func turnAt(a sessionkeys.Address, sender string) sessions.Turn {
 	return sessions.Turn{ID: "t", Session: "s", Channel: "tg", From: a, Sender: sender}

@@ -32,7 +32,7 @@ func desk(t *testing.T) (*commands.Desk, *sqlite.Store, sessionkeys.Key) {
 			t.Error(err)
 		}
 	})
-	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: "1"})
+	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -316,7 +316,7 @@ func (r *rig) SendRetried(_, reason string)                 { r.count("retried",
 func (r *rig) FirstReply(_ string, _ bool, _ time.Duration) { r.count("first") }
 
 func to(chat string) sessionkeys.Address {
-	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: chat}
+	return sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: chat}
 }
 
 // queue puts an answer into the outbox that no turn stands behind.

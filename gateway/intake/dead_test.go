@@ -3,6 +3,7 @@ package intake_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -148,5 +149,27 @@ func TestAMessageTooLargeForTheLogIsADeadLetter(t *testing.T) {
 	}
 	if len(w.dead) != 1 || w.dead[0].Reason != "too_large" || w.counts["dead tg too_large"] != 1 || len(w.published) != 0 {
 		t.Errorf("%v, %v", w.counts, len(w.dead))
+	}
+}
+
+// A network is known by the account's row in the table of networks, and not by what an
+// adapter writes into an address.
+func TestAnAddressOfAnotherNetworkIsBuried(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []channels.EventKind{channels.Said, channels.Edited, channels.Membership, channels.Migrated} {
+		var w world
+		m := dm(ann, "hello")
+		m.Kind, m.MovedTo, m.Address.Channel = kind, "7", "irc"
+		in := w.intake(intake.Access{Everyone: true})
+		if err := in.Accept(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.dead) != 1 || w.dead[0].Reason != "address" || !strings.Contains(w.dead[0].Problem, `"irc", and the bot account of "telegram"`) || w.trace() != 0 {
+			t.Fatalf("%s: buried %+v, left %d", kind, w.dead, w.trace())
+		}
+		var refused *intake.RefusedError
+		if err := in.Redeliver(t.Context(), w.dead[0]); kind == channels.Said && (!errors.As(err, &refused) || !strings.Contains(refused.Why, `"irc"`)) {
+			t.Errorf("%s: given again: %v", kind, err)
+		}
 	}
 }

@@ -52,8 +52,9 @@ type Observer interface {
 
 // Source is one bot account as intake knows it.
 type Source struct {
-	Agent  string // which agent answers
-	Access policy.Access
+	Agent   string // which agent answers
+	Network string // by whose name its addresses go
+	Access  policy.Access
 	// MarksBots: its network says which senders are bots. Where it does not, who
 	// writes as a bot would is taken for one (policy.Limits.BotLoop).
 	MarksBots bool

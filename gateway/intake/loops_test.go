@@ -8,13 +8,12 @@ import (
 
 	"parley/channels"
 	"parley/gateway/policy"
-	"parley/sessionkeys"
 )
 
 // onSignal is what ann says there, so long after the first message.
 func onSignal(n int, after time.Duration, text string) channels.Message {
 	m := dm(ann, text)
-	m.Address.Channel, m.Event, m.MessageID = sessionkeys.Signal, fmt.Sprint("e", n), fmt.Sprint("m", n)
+	m.Event, m.MessageID = fmt.Sprint("e", n), fmt.Sprint("m", n)
 	m.SentAt, m.ReceivedAt = received.Add(after), received.Add(after)
 	return m
 }

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,7 +80,7 @@ func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys
 	if key, err = sessionkeys.For(src.Agent, m.Address); err != nil {
 		return bad(refuse("its conversation cannot be named: %v", err))
 	}
-	if problem := unfit(m); problem != "" {
+	if problem := cmp.Or(src.foreign(m.Address), unfit(m)); problem != "" {
 		return bad(refuse("%s", problem))
 	}
 	if n := m.Bytes(); n > messages.MaxText {

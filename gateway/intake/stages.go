@@ -131,12 +131,25 @@ func (i *Intake) findKey(ctx context.Context, e *event) (_ outcome, err error) {
 	return pass, nil
 }
 
-// buryUnfit gives what bears names that cannot be used to the dead letters.
+// buryUnfit gives what bears names that cannot be used, or another network's, to the
+// dead letters.
 func (i *Intake) buryUnfit(ctx context.Context, e *event) (outcome, error) {
 	if problem := unfit(e.Message); problem != "" {
 		return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
 	}
+	if problem := e.source.foreign(e.Address); problem != "" {
+		return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "address", problem)
+	}
 	return pass, nil
+}
+
+// foreign says what is wrong with an address of another network than the account's, or
+// "": its conversation would stand among those of the other.
+func (s Source) foreign(a sessionkeys.Address) string {
+	if a.Channel == s.Network {
+		return ""
+	}
+	return fmt.Sprintf("the address is of the network %.40q, and the bot account of %q", a.Channel, s.Network)
 }
 
 func findCommand(_ context.Context, e *event) (outcome, error) {

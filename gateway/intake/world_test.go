@@ -122,7 +122,7 @@ func (w *world) intake(a policy.Access) *intake.Intake {
 	w.seen, w.counts = map[sessions.InboxID]bool{}, map[string]int{}
 	now := func() time.Time { return time.Unix(1700000000, 0).UTC() }
 	return &intake.Intake{
-		Sources: map[string]intake.Source{"tg": {Agent: "main", Access: a}},
+		Sources: map[string]intake.Source{"tg": {Agent: "main", Network: "telegram", Access: a}},
 		Log:     w, Book: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
 		Desk: &commands.Desk{Store: desk{world: w}, Now: now, Model: func(string) string { return "m" }},
 	}
@@ -159,7 +159,7 @@ const (
 func dm(from, text string) channels.Message {
 	return channels.Message{
 		Event: "e1", Kind: channels.Said, Channel: "tg", MessageID: "m1", Text: text, Mentioned: true,
-		Address: sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: from},
+		Address: sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: from},
 		Sender:  channels.Sender{ID: from, Name: "somebody"},
 	}
 }

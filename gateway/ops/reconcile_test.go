@@ -60,7 +60,7 @@ func (d *day) turn() {
 	w := sessions.Worker{Name: "w", Nonce: fmt.Sprint("n", d.turns)}
 	d.ok(d.store.Heartbeat(ctx, w, d.now.Add(time.Minute)))
 	key, err := sessionkeys.For("main", sessionkeys.Address{
-		Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: fmt.Sprint(d.turns % 7),
+		Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: fmt.Sprint(d.turns % 7),
 	})
 	d.ok(err)
 	m, got, err := d.store.Touch(ctx, sessions.Touch{Token: key.Token(), Key: key, Seq: uint64(d.turns), By: w, Take: true, Now: d.now})

@@ -116,7 +116,7 @@ func TestWhatTheStoreAndTheLogKnowIsReadAtAScrape(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	at := func(peer string) sessionkeys.Address {
-		return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: peer, Kind: sessionkeys.DM, Peer: "p"}
+		return sessionkeys.Address{Channel: "telegram", Account: peer, Kind: sessionkeys.DM, Peer: "p"}
 	}
 	h := house{houseState: &houseState{
 		dearest: []costs.Amount{3e12, 2e12},
@@ -221,7 +221,7 @@ func TestNothingIdentifiesAnybody(t *testing.T) {
 	t.Parallel()
 	const canary = "canary"
 	h := house{houseState: &houseState{
-		queues:  []sessions.Queue{{Token: canary + "1", Address: sessionkeys.Address{Channel: sessionkeys.Telegram, Account: canary, Kind: sessionkeys.DM, Peer: canary}}},
+		queues:  []sessions.Queue{{Token: canary + "1", Address: sessionkeys.Address{Channel: "telegram", Account: canary, Kind: sessionkeys.DM, Peer: canary}}},
 		active:  []sessions.Activity{{Channel: canary, Kind: canary, Sessions: 1}},
 		waiting: map[string]int{canary + "1": 1},
 	}}

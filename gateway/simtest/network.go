@@ -46,7 +46,7 @@ func (n *network) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 
 // address is where a person of that name talks to the bot.
 func address(name string) sessionkeys.Address {
-	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: name}
+	return sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: name}
 }
 
 const channel = "tg"

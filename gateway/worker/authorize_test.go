@@ -95,7 +95,7 @@ func TestAChannelOfAnotherProcessIsNotAuthorizedHere(t *testing.T) {
 	}
 	o := worker.Options{}
 	listed("1")(&o)
-	group := channels.Message{Channel: "tg", Address: sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.Group, Peer: "new"}, Sender: channels.Sender{ID: "1"}}
+	group := channels.Message{Channel: "tg", Address: sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.Group, Peer: "new"}, Sender: channels.Sender{ID: "1"}}
 	if v := o.Authorize(group, "old", "new"); !v.Allowed {
 		t.Errorf("a group that moved is refused: %s", v.Hint)
 	}

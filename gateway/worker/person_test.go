@@ -20,7 +20,7 @@ import (
 func (r *rig) inThread(person, thread int, text string) channels.Message {
 	m := r.message(person, text)
 	m.Address = sessionkeys.Address{
-		Channel: sessionkeys.Slack, Account: "42", Kind: sessionkeys.DM, Peer: strconv.Itoa(person), Thread: strconv.Itoa(thread),
+		Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: strconv.Itoa(person), Thread: strconv.Itoa(thread),
 	}
 	return m
 }

@@ -175,7 +175,7 @@ func rigOn(t testing.TB, log messageLog, s sessions.Store) *rig {
 		t.Fatal(err)
 	}
 	r.intake = &intake.Intake{
-		Sources: map[string]intake.Source{"tg": {Agent: "main", Access: policy.Access{Everyone: true}}},
+		Sources: map[string]intake.Source{"tg": {Agent: "main", Network: "telegram", Access: policy.Access{Everyone: true}}},
 		Log:     r.log, Book: s, Observer: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Desk: &commands.Desk{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
 	}
@@ -340,7 +340,7 @@ func (r *rig) boxes() string {
 }
 
 func address(person int) sessionkeys.Address {
-	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: strconv.Itoa(person)}
+	return sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: strconv.Itoa(person)}
 }
 
 func key(t testing.TB, person int) sessionkeys.Key {

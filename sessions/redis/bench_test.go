@@ -35,7 +35,7 @@ type desk struct {
 
 func newDesk(tb testing.TB, s sessions.Store, peer string) *desk {
 	tb.Helper()
-	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: peer})
+	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: peer})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestAmountsAboveWhatADoubleHoldsStayExact(t *testing.T) {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	ann := sessions.Worker{Name: "ann", Nonce: "ann-1"}
 	ok(s.Heartbeat(ctx, ann, now.Add(time.Hour)))
-	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: "one"})
+	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: "one"})
 	ok(err)
 	m, _, err := s.Touch(ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: 1, By: ann, Take: true, Now: now})
 	ok(err)

@@ -111,9 +111,9 @@ func (p *pair) live(w sessions.Worker, cut func()) (m sessions.Mailbox, open ses
 	_, err = h.s.Request(ctx, stop)
 	h.ok(err)
 	h.ok(h.s.Comply(ctx, o.Fence(), []string{"stop-2"}, 9, []sessions.Outgoing{{ID: "stopped", Session: o.Session, Channel: "tg", To: place("stopped"), At: noon}}))
-	_, err = h.s.Move(ctx, sessions.ChatID{Channel: sessionkeys.Telegram, Account: "bot", Peer: "old"}, "new", noon)
+	_, err = h.s.Move(ctx, sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "old"}, "new", noon)
 	h.ok(err)
-	_, _, err = h.s.Shut(ctx, sessions.Shutting{ID: "shut-1", Chat: sessions.ChatID{Channel: sessionkeys.Telegram, Account: "bot", Peer: "left"}, At: noon})
+	_, _, err = h.s.Shut(ctx, sessions.Shutting{ID: "shut-1", Chat: sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "left"}, At: noon})
 	h.ok(err)
 	_, err = h.s.Notice(ctx, event("notice"), []sessions.Outgoing{{ID: "notice", Session: o.Session, Channel: "tg", To: place("works"), At: noon}}, noon)
 	h.ok(err)
@@ -147,9 +147,9 @@ func TestAFailoverForgetsNoMoneyNoSendAndNoDecision(t *testing.T) {
 	if !slices.Equal(known, []bool{true, true, true, true, true, true, false}) {
 		t.Errorf("events that are known: %v", known)
 	}
-	chat, err := p.s.Chat(ctx, sessions.ChatID{Channel: sessionkeys.Telegram, Account: "bot", Peer: "old"})
+	chat, err := p.s.Chat(ctx, sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "old"})
 	p.ok(err)
-	left, err := p.s.Chat(ctx, sessions.ChatID{Channel: sessionkeys.Telegram, Account: "bot", Peer: "left"})
+	left, err := p.s.Chat(ctx, sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "left"})
 	p.ok(err)
 	if chat.Current() != "new" || !left.Shut {
 		t.Errorf("chats: %+v, %+v", chat, left)

@@ -33,7 +33,7 @@ func (h house) is(err, want error) {
 }
 
 func place(peer string) sessionkeys.Address {
-	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.Group, Peer: peer}
+	return sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.Group, Peer: peer}
 }
 
 func (h house) key(peer string) sessionkeys.Key {
@@ -68,7 +68,7 @@ func (h house) take(w sessions.Worker, peer string, seq uint64) sessions.Mailbox
 }
 
 func event(id string) sessions.InboxID {
-	return sessions.InboxID{Channel: sessionkeys.Telegram, Account: "bot", Chat: "chat", Event: id}
+	return sessions.InboxID{Channel: "telegram", Account: "bot", Chat: "chat", Event: id}
 }
 
 func said(id string) transcript.Message {

@@ -65,7 +65,7 @@ func (h *house) same(what string, got, want any) {
 
 // place is the address of a chat.
 func place(peer string) sessionkeys.Address {
-	return sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.Group, Peer: peer}
+	return sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.Group, Peer: peer}
 }
 
 func sessionKey(peer string) (sessionkeys.Key, error) { return sessionkeys.For("helper", place(peer)) }
@@ -118,7 +118,7 @@ func (h *house) mailbox(peer string) sessions.Mailbox {
 }
 
 func event(id string) sessions.InboxID {
-	return sessions.InboxID{Channel: sessionkeys.Telegram, Account: "bot", Chat: "chat", Event: id}
+	return sessions.InboxID{Channel: "telegram", Account: "bot", Chat: "chat", Event: id}
 }
 
 func said(id, text string) transcript.Message {

@@ -77,7 +77,7 @@ func TestWritesOfOneTransactionSeeEachOther(t *testing.T) {
 	}()
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	ann := sessions.Worker{Name: "ann", Nonce: "ann-1"}
-	key, err := sessionkeys.For("helper", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: "p"})
+	key, err := sessionkeys.For("helper", sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func newDesk(tb testing.TB, s *sqlite.Store, worker string) *desk {
 
 func deskAt(tb testing.TB, s *sqlite.Store, worker, peer string) *desk {
 	tb.Helper()
-	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.DM, Peer: peer})
+	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: peer})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestMonthsChannelsAndGroupsAreCountedFromTheBeginningAfterAMigration(t *tes
 		t.Fatal(err)
 	}
 	d := newDesk(t, first, "ann")
-	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "bot", Kind: sessionkeys.Group, Peer: "-7"})
+	k, err := sessionkeys.For("helper", sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.Group, Peer: "-7"})
 	d.ok(err)
 	d.key = k
 	d.turn(0) // of which 40 are spent

@@ -64,7 +64,7 @@ func (b *book) Messages(_ context.Context, id sessionkeys.SessionID) ([]transcri
 
 func key(t *testing.T, agents ...string) sessionkeys.Key {
 	t.Helper()
-	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: sessionkeys.Telegram, Account: "42", Kind: sessionkeys.DM, Peer: "1"})
+	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: "1"})
 	for _, a := range agents {
 		if err == nil {
 			k, err = k.Child(a)

@@ -34,6 +34,7 @@ type decoder struct {
 	meant    map[string]bool      // paths that an unknown key was probably meant to be
 	zeros    []string             // paths where 0 is written out
 	secrets  []string
+	secretAt map[string]bool // paths of secrets that are given, or by file
 	mistakes []Mistake
 	broken   bool // too much for the parts to be asked
 }
@@ -44,7 +45,7 @@ func newDecoder(dir string, mode fs.FileMode, lookup func(string) (string, bool)
 	}
 	return &decoder{
 		lookup: lookup, dir: dir, mode: mode,
-		places: map[string]place{}, values: map[string]expansion{}, meant: map[string]bool{},
+		places: map[string]place{}, values: map[string]expansion{}, meant: map[string]bool{}, secretAt: map[string]bool{},
 	}
 }
 
@@ -110,6 +111,7 @@ func (d *decoder) value(v reflect.Value, n *yaml.Node, path string) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
+	d.secretAt[path] = v.Type() == secretType
 	if n.Style&yaml.TaggedStyle != 0 {
 		d.wrong(n, path, "tags mean nothing here; a value that begins with ! needs quotes")
 		return

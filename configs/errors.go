@@ -16,7 +16,7 @@ type Error struct {
 // Mistake is one of them. Line and Column count from 1; 0: nowhere in the file.
 type Mistake struct {
 	Line, Column int
-	Path         string // as channels.telegram.main.token
+	Path         string // as providers.main.api_key
 	Message      string
 
 	key       string // of the line, if it may be shown

@@ -120,6 +120,7 @@ func (d *decoder) secretFile(v reflect.Value, n *yaml.Node, path, full string, p
 		return
 	}
 	d.places[path], d.places[full] = p, p
+	d.secretAt[path] = true
 	var name string
 	before := len(d.mistakes)
 	d.value(reflect.ValueOf(&name).Elem(), n, full)

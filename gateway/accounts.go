@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/channels"
+	"parley/gateway/admin"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 )
@@ -17,7 +18,7 @@ import (
 type account struct {
 	network      network
 	name         string // of the instance
-	path         string // in the configuration: channels.telegram.main
+	path         string // in the configuration: channels.<network>.<name>
 	agent        string
 	access       policy.Access
 	groupContext int // messages that were not said to the bot
@@ -35,6 +36,9 @@ type account struct {
 	// is the id of.
 	id, idKey, idNoun string
 
+	// linked is the adapter that open made as an operator looks after it; nil: its
+	// network has nothing to look after.
+	linked func(c channels.Channel) admin.LinkedAccount
 	// open makes the adapter. It starts nothing.
 	open func(g *Gateway) (channels.Channel, error)
 	// validateOwn reports mistakes in what only its network has.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
+	"parley/channels"
 	"parley/gateway/admin"
 	"parley/gateway/intake"
 )
@@ -36,8 +38,21 @@ func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Inta
 		Record: g.recorder(opened.store, opened.log).Write,
 		Recent: func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Ready:  g.ops.Report, Channels: g.watched, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
-		StoreSize: opened.size, Signal: g.signals(),
+		StoreSize: opened.size, Linked: g.linked(),
 	})
+}
+
+// linked returns those of this process's accounts that are looked after through it, by
+// their names.
+func (g *Gateway) linked() map[string]admin.NamedAccount {
+	all := map[string]admin.NamedAccount{}
+	for _, a := range g.cfg.accounts() {
+		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.name })
+		if a.linked != nil && i >= 0 && g.cfg.has(RoleGateway) {
+			all[a.name] = admin.NamedAccount{LinkedAccount: a.linked(g.chans[i]), Network: a.network.name, Account: a.id}
+		}
+	}
+	return all
 }
 
 // sizeOf is the bytes of those files that are there.

@@ -59,10 +59,10 @@ type Options struct {
 	// Delivered, if set, is called when an answer has been sent. It must not
 	// block for long.
 	Delivered func(Answer)
-	// SignalKeeper is a program, with its first arguments, that calls [KeepSignalCLI]
-	// with the rest of them. Through it a signal-cli is ended in order also when this
-	// process is killed. None: the next gateway ends it.
-	SignalKeeper []string
+	// Keeper is a program, with its first arguments, that calls [KeepProgram] with the
+	// rest of them. Through it a program that a channel runs is ended in order also when
+	// this process is killed. None: the next gateway ends it.
+	Keeper []string
 	// PDFExtractor is a program, with its first arguments, that calls [ExtractPDF] with
 	// the rest of them. None: PDFs that people send are not read as text.
 	PDFExtractor []string

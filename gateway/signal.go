@@ -65,6 +65,7 @@ func (s SignalConfig) account(name string) account {
 	return account{
 		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), reactions: s.Reactions, proxy: s.Proxy,
 		person: signal.CheckPerson, group: signal.CheckGroup, id: s.Account, idKey: "account", idNoun: "account",
+		linked: func(c channels.Channel) admin.LinkedAccount { return operated{c.(*signal.Channel), s.Access.Groups} }, //nolint:forcetypeassert // open made it
 		open: func(g *Gateway) (channels.Channel, error) {
 			o := s.options(name, g)
 			var err error
@@ -79,7 +80,7 @@ func (s SignalConfig) account(name string) account {
 func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	o := signal.Options{
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		Keeper: g.o.SignalKeeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, Heeds: g.heeds, Uses: g.uses, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		Keeper: g.o.Keeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, Heeds: g.heeds, Uses: g.uses, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 	}
 	o.Groups = s.Access.Groups
 	o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
@@ -91,10 +92,10 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	return o
 }
 
-// KeepSignalCLI runs the signal-cli that args are and gives its exit status. It is for
-// the program that Options.SignalKeeper names, and ends signal-cli a while after the
+// KeepProgram runs the signal-cli that args are and gives its exit status. It is for
+// the program that Options.Keeper names, and ends signal-cli a while after the
 // gateway that started this process was killed: in is its standard input.
-func KeepSignalCLI(args []string, in io.Reader, out, errs io.Writer) int {
+func KeepProgram(args []string, in io.Reader, out, errs io.Writer) int {
 	return signal.Keep(10*time.Second, args, in, out, errs)
 }
 
@@ -104,26 +105,14 @@ type operated struct {
 	listed []string // groups
 }
 
-var _ admin.SignalAccount = operated{}
-
-// signals returns the Signal accounts of this process, for operators.
-func (g *Gateway) signals() map[string]admin.NamedSignal {
-	all := map[string]admin.NamedSignal{}
-	for _, c := range g.chans {
-		if ch, ok := c.(*signal.Channel); ok && g.cfg.has(RoleGateway) {
-			s := g.cfg.Channels.Signal[ch.Name()]
-			all[ch.Name()] = admin.NamedSignal{SignalAccount: operated{ch, s.Access.Groups}, Account: s.Account}
-		}
-	}
-	return all
-}
+var _ admin.LinkedAccount = operated{}
 
 // Groups lists the groups of the account.
-func (o operated) Groups(ctx context.Context) ([]admin.SignalGroup, error) {
+func (o operated) Groups(ctx context.Context) ([]admin.Group, error) {
 	groups, err := o.Channel.Groups(ctx)
-	out := []admin.SignalGroup{}
+	out := []admin.Group{}
 	for _, g := range groups {
-		out = append(out, admin.SignalGroup{
+		out = append(out, admin.Group{
 			ID: g.ID, Name: g.Name, Member: g.Member, Invited: g.Invited, Members: g.Members, Listed: slices.Contains(o.listed, g.ID),
 		})
 	}
@@ -131,11 +120,11 @@ func (o operated) Groups(ctx context.Context) ([]admin.SignalGroup, error) {
 }
 
 // Keys lists the keys that the account has seen.
-func (o operated) Keys(ctx context.Context) ([]admin.SignalKey, error) {
+func (o operated) Keys(ctx context.Context) ([]admin.PeerKey, error) {
 	keys, err := o.Identities(ctx)
-	out := []admin.SignalKey{}
+	out := []admin.PeerKey{}
 	for _, k := range keys {
-		out = append(out, admin.SignalKey{ACI: k.ACI, Number: k.Number, SafetyNumber: k.SafetyNumber, Trust: k.Level})
+		out = append(out, admin.PeerKey{Person: k.ACI, Number: k.Number, SafetyNumber: k.SafetyNumber, Trust: k.Level})
 	}
 	return out, err
 }

@@ -68,7 +68,7 @@ func configured(p program, c *cobra.Command, do func(ctx context.Context, file s
 			cfg.Roles = roles
 		}
 		g, err := gateway.New(cfg, gateway.Options{
-			Logger: logger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), SignalKeeper: signalKeeper(),
+			Logger: logger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
 			PDFExtractor: pdfExtractor(),
 		})
 		if err != nil {

@@ -9,6 +9,9 @@ import (
 	"parley/gateway/admin"
 )
 
+// networkSignal is what the gateway calls the network.
+const networkSignal = "signal"
+
 // signalCommand is what an operator does with a Signal account while the gateway runs,
 // through whose signal-cli it goes: another one would wait for the account's lock for
 // ever.
@@ -38,7 +41,7 @@ func signalGroups(p program) *cobra.Command {
 		Use:   "groups",
 		Short: "List the groups that the account is in or invited to, with their ids for access.groups",
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		all, err := ask.SignalGroups(ctx, channel)
+		all, err := ask.Groups(ctx, networkSignal, channel)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -58,7 +61,7 @@ func signalGroups(p program) *cobra.Command {
 }
 
 // standing is what the account is in a group.
-func standing(g admin.SignalGroup) string {
+func standing(g admin.Group) string {
 	switch {
 	case g.Member:
 		return "member"
@@ -97,7 +100,7 @@ back of them comes then.`,
 		if len(args) > 0 {
 			return trust(ctx, o, ask, channel, args[0], args[1:])
 		}
-		all, err := ask.SignalKeys(ctx, channel)
+		all, err := ask.PeerKeys(ctx, networkSignal, channel)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -106,7 +109,7 @@ back of them comes then.`,
 		}
 		t := newTable("PERSON", "NUMBER", "TRUST", "SAFETY NUMBER")
 		for _, k := range all.Keys {
-			t.add(visible(k.ACI), visible(k.Number), visible(k.Trust), visible(k.SafetyNumber))
+			t.add(visible(k.Person), visible(k.Number), visible(k.Trust), visible(k.SafetyNumber))
 		}
 		return t.print(o.out)
 	}), &channel)
@@ -118,7 +121,7 @@ func trust(ctx context.Context, o *operator, ask *admin.Client, channel, person 
 	for _, word := range number {
 		digits += word
 	}
-	done, err := ask.SignalTrust(ctx, channel, person, digits)
+	done, err := ask.Trust(ctx, networkSignal, channel, person, digits)
 	if err != nil {
 		return err //nolint:wrapcheck // it names what was asked
 	}
@@ -140,7 +143,7 @@ Linked devices, Link a new device, and scan it within a minute. The gateway runs
 the number of the telephone as account of the channel; it says that the account is not
 registered until then.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		done, err := ask.SignalLink(ctx, channel, device, func(l admin.SignalLink) error { return showLink(o, l.URI) })
+		done, err := ask.Link(ctx, networkSignal, channel, device, func(l admin.LinkStep) error { return showLink(o, l.URI) })
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -167,7 +170,7 @@ address with another program; it holds for about a minute:
 	return err //nolint:wrapcheck // the caller says what failed
 }
 
-func sayLinked(o *operator, l admin.SignalLink) error {
+func sayLinked(o *operator, l admin.LinkStep) error {
 	next := "parley starts signal-cli for it within a minute; parley status shows the channel as up."
 	if l.Account != l.Configured {
 		next = fmt.Sprintf("The configuration names another account, %s: write %s as channels.signal.%s.account, and restart the gateway.",

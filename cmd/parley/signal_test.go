@@ -87,13 +87,13 @@ func TestASignalAccountIsOperatedThroughTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	inWorld("the answer", func(b signal.Book) bool { return len(b.Messages) == 1 })
-	var groups admin.SignalGroups
+	var groups admin.Groups
 	// Each look is a process, so there is no need to pause between them.
 	for deadline := time.Now().Add(patience); len(groups.Groups) != 2 || !groups.Groups[0].Member; {
 		if time.Now().After(deadline) {
 			t.Fatalf("the invitation is not accepted: %+v", groups)
 		}
-		groups = admin.SignalGroups{}
+		groups = admin.Groups{}
 		if err := json.Unmarshal([]byte(saidOf(t, "signal", "groups", "--json", "-c", config)), &groups); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ Z3JvdXAgMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDI=  Other        1  invited      no
 	if err := world.Reinstall(person); err != nil {
 		t.Fatal(err)
 	}
-	var keys admin.SignalKeys
+	var keys admin.PeerKeys
 	if err := json.Unmarshal([]byte(saidOf(t, "signal", "trust", "--json", "-c", config)), &keys); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func keepCommand(p program) *cobra.Command {
 		Use: keepSignalCLI, Hidden: true, DisableFlagParsing: true,
 		Short: "Run signal-cli for a gateway, and end it after the gateway",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if status := gateway.KeepSignalCLI(args, p.in, p.out, p.err); status != exitOK {
+			if status := gateway.KeepProgram(args, p.in, p.out, p.err); status != exitOK {
 				return &exitError{status, errKept}
 			}
 			return nil

@@ -37,7 +37,7 @@ mistake in the configuration.`,
 			if len(args) == 1 {
 				account = args[0]
 			}
-			cfg, err := configs.LoadSlack(file, p.getenv)
+			cfg, err := configs.LoadAccounts(file, "slack", p.getenv)
 			if err != nil {
 				return &exitError{exitConfig, err}
 			}

@@ -89,10 +89,10 @@ type Options struct {
 	Ready     func(ctx context.Context) (ready bool, report map[string]string)
 	Recent    func() Recent
 	Channels  *Channels
-	Budgets   []Budget               // Name and Scope of those that hold for everybody
-	Signal    map[string]NamedSignal // by instance name; nil: there is none
-	StoreSize func() (int64, error)  // bytes on disk
-	Redact    func(string) string    // takes secrets out of a text; nil: none are
+	Budgets   []Budget                // Name and Scope of those that hold for everybody
+	Linked    map[string]NamedAccount // by instance name; nil: there is none
+	StoreSize func() (int64, error)   // bytes on disk
+	Redact    func(string) string     // takes secrets out of a text; nil: none are
 	// Record writes the recording of the tree that a session stands in.
 	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
 	Logger *slog.Logger // nil: silence

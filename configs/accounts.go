@@ -8,10 +8,10 @@ import (
 	"parley/gateway"
 )
 
-// LoadSlack reads of the configuration in file only its Slack accounts, without their
-// secrets, for the manifest of an app that does not exist yet and so has no tokens.
-// Arguments and errors are those of Load.
-func LoadSlack(file string, lookup func(string) (string, bool)) (gateway.Config, error) {
+// LoadAccounts reads of the configuration in file only the accounts on one network,
+// without their secrets, for what is made before there are any: an app that does not
+// exist yet has no tokens. Arguments and errors are those of Load.
+func LoadAccounts(file, network string, lookup func(string) (string, bool)) (gateway.Config, error) {
 	data, mode, err := load(file)
 	if err != nil {
 		return gateway.Config{}, err
@@ -25,9 +25,7 @@ func LoadSlack(file string, lookup func(string) (string, bool)) (gateway.Config,
 		if m.Path == "" { // of the file itself
 			return false
 		}
-		key := m.Path[strings.LastIndexByte(m.Path, '.')+1:]
-		secret := slices.Contains([]string{"bot_token", "app_token", "signing_secret"}, strings.TrimSuffix(key, "_file"))
-		return secret || !strings.HasPrefix(m.Path, "channels.slack.")
+		return d.secretAt[strings.TrimSuffix(m.Path, "_file")] || !strings.HasPrefix(m.Path, "channels."+network+".")
 	})
 	if len(d.mistakes) > 0 {
 		return gateway.Config{}, d.report(file)

@@ -1,0 +1,250 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// LinkedAccount is a bot account that is a person's account for its network, with groups
+// that it is in, keys of people that it has seen, and devices. It is looked after through
+// the gateway, because no other program may have it open meanwhile.
+type LinkedAccount interface {
+	Groups(ctx context.Context) ([]Group, error)
+	Keys(ctx context.Context) ([]PeerKey, error)
+	// Trust trusts the key that a person has now, by its safety number.
+	Trust(ctx context.Context, person, safetyNumber string) error
+	// Link makes this machine a device of an account: show gets the address that the
+	// telephone scans; the result names the account.
+	Link(ctx context.Context, device string, show func(uri string) error) (account string, err error)
+}
+
+// Group is a group that an account is in or invited to.
+type Group struct {
+	ID      string `json:"id"` // for access.groups
+	Name    string `json:"name"`
+	Member  bool   `json:"member"`
+	Invited bool   `json:"invited"`
+	Listed  bool   `json:"listed"` // it is in access.groups
+	Members int    `json:"members"`
+}
+
+// Groups are those of one account.
+type Groups struct {
+	Channel string  `json:"channel"`
+	Groups  []Group `json:"groups"`
+}
+
+// PeerKey is the key of somebody who wrote to an account or was written to.
+type PeerKey struct {
+	Person       string `json:"person"` // the network's stable id
+	Number       string `json:"number,omitempty"`
+	SafetyNumber string `json:"safety_number"`
+	Trust        string `json:"trust"` // in the network's words
+}
+
+// PeerKeys are those that one account has seen.
+type PeerKeys struct {
+	Channel string    `json:"channel"`
+	Keys    []PeerKey `json:"keys"`
+}
+
+// TrustedKey says whose key is trusted now.
+type TrustedKey struct {
+	Channel string `json:"channel"`
+	Person  string `json:"person"`
+}
+
+// LinkStep is a line of the answer while a device is linked: first the address, then
+// the account, or what went wrong.
+type LinkStep struct {
+	Channel string `json:"channel,omitempty"`
+	URI     string `json:"uri,omitempty"`
+	Account string `json:"account,omitempty"`
+	// Configured is the account of the channel's configuration.
+	Configured string `json:"configured,omitempty"`
+	Problem    string `json:"problem,omitempty"`
+}
+
+// NamedAccount is a LinkedAccount and what it is called.
+type NamedAccount struct {
+	LinkedAccount
+	Network string
+	Account string // in the configuration
+}
+
+// linkedOf finds the account that a question is about: the one on the network that is
+// named, or the only one there.
+func (s *Server) linkedOf(r *http.Request) (string, NamedAccount, error) {
+	network, name := r.PathValue("network"), r.URL.Query().Get("channel")
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(s.o.Linked)) {
+		if s.o.Linked[n].Network == network {
+			names = append(names, n)
+		}
+	}
+	switch {
+	case slices.Contains(names, name):
+		return name, s.o.Linked[name], nil
+	case len(names) == 0:
+		return "", NamedAccount{}, problem(NotFound, "this gateway has no account in channels.%s of its configuration", network)
+	case name != "":
+		return "", NamedAccount{}, problem(NotFound, "there is no account %q in channels.%s; there are: %s", name, network, strings.Join(names, ", "))
+	case len(names) > 1:
+		return "", NamedAccount{}, problem(Ambiguous, "there are several accounts in channels.%s; name one with --channel: %s", network, strings.Join(names, ", "))
+	}
+	return names[0], s.o.Linked[names[0]], nil
+}
+
+func (s *Server) groups(r *http.Request) (any, error) {
+	name, a, err := s.linkedOf(r)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := a.Groups(r.Context())
+	return Groups{Channel: name, Groups: groups}, err
+}
+
+func (s *Server) peerKeys(r *http.Request) (any, error) {
+	name, a, err := s.linkedOf(r)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := a.Keys(r.Context())
+	return PeerKeys{Channel: name, Keys: keys}, err
+}
+
+func (s *Server) trust(r *http.Request) (any, error) {
+	name, a, err := s.linkedOf(r)
+	if err != nil {
+		return nil, err
+	}
+	person := r.URL.Query().Get("person")
+	if err := a.Trust(r.Context(), person, r.URL.Query().Get("safety_number")); err != nil {
+		return nil, problem(Refused, "the key of %s is not trusted: %v", person, err)
+	}
+	s.o.Logger.Info("an operator trusts a key", "channel", name, "person", person)
+	return TrustedKey{Channel: name, Person: person}, nil
+}
+
+// link answers line by line, since a telephone must scan the first before there is
+// a second.
+func (s *Server) link(w http.ResponseWriter, r *http.Request) {
+	name, a, err := s.linkedOf(r)
+	if err != nil {
+		s.write(w, r, nil, err)
+		return
+	}
+	out := &exporting{w: w, control: http.NewResponseController(w)}
+	say := func(l LinkStep) error {
+		l.Channel, l.Configured = name, a.Account
+		if err := json.NewEncoder(out).Encode(l); err != nil {
+			return fmt.Errorf("answer the operator: %w", err)
+		}
+		return out.control.Flush() //nolint:wrapcheck // the operator has gone
+	}
+	// The request is read; a telephone takes longer than that may.
+	if err := out.control.SetReadDeadline(time.Time{}); err != nil {
+		s.write(w, r, nil, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+	defer cancel()
+	account, err := a.Link(ctx, r.URL.Query().Get("device"), func(uri string) error { return say(LinkStep{URI: uri}) })
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		err = say(LinkStep{Problem: "nobody scanned the code in time"})
+	case err != nil && !out.begun:
+		s.write(w, r, nil, problem(Refused, "%v", err))
+		return
+	case err != nil:
+		err = say(LinkStep{Problem: err.Error()})
+	default:
+		s.o.Logger.Info("this machine is linked to an account", "network", a.Network, "channel", name, "account", account)
+		err = say(LinkStep{Account: account})
+	}
+	if err != nil {
+		s.o.Logger.Debug("linking an account failed", "network", a.Network, "error", err)
+	}
+}
+
+// Groups lists the groups of a linked account on the network: of that channel, or, with
+// "", of the only one there.
+func (c *Client) Groups(ctx context.Context, network, channel string) (g Groups, err error) {
+	err = c.ask(ctx, http.MethodGet, linkedPath(network, "groups"), named(channel), &g)
+	return g, err
+}
+
+// PeerKeys lists the keys that a linked account has seen.
+func (c *Client) PeerKeys(ctx context.Context, network, channel string) (k PeerKeys, err error) {
+	err = c.ask(ctx, http.MethodGet, linkedPath(network, "keys"), named(channel), &k)
+	return k, err
+}
+
+// Trust trusts the key that a person has now, by the safety number that was compared
+// with them.
+func (c *Client) Trust(ctx context.Context, network, channel, person, safetyNumber string) (t TrustedKey, err error) {
+	ask := named(channel)
+	ask.Set("person", person)
+	ask.Set("safety_number", safetyNumber)
+	err = c.ask(ctx, http.MethodPost, linkedPath(network, "trust"), ask, &t)
+	return t, err
+}
+
+// linkedPath is where something is asked of the linked accounts on a network.
+func linkedPath(network, what string) string { return "/v1/networks/" + network + "/" + what }
+
+func named(channel string) url.Values {
+	ask := url.Values{}
+	set(ask, "channel", channel)
+	return ask
+}
+
+var errNoLinkAnswer = errors.New("the gateway ended before the account was linked")
+
+// Link makes the machine of the gateway a further device of an account. show gets the
+// line with the address that the telephone has to scan; the last line names the account.
+func (c *Client) Link(ctx context.Context, network, channel, device string, show func(LinkStep) error) (LinkStep, error) {
+	ask := named(channel)
+	ask.Set("device", device)
+	u := url.URL{Scheme: "http", Host: "gateway", Path: linkedPath(network, "link"), RawQuery: ask.Encode()}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
+	if err != nil {
+		return LinkStep{}, fmt.Errorf("ask the gateway: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return LinkStep{}, c.unreachable(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return LinkStep{}, refusal(resp)
+	}
+	for in := bufio.NewReader(io.LimitReader(resp.Body, mostBody)); ; {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return LinkStep{}, fmt.Errorf("%w: %w", errNoLinkAnswer, err)
+		}
+		var l LinkStep
+		switch err := json.Unmarshal(line, &l); {
+		case err != nil:
+			return LinkStep{}, fmt.Errorf("read the gateway's answer: %w", err)
+		case l.Problem != "":
+			return l, &Error{Status: http.StatusUnprocessableEntity, Kind: Refused, Message: l.Problem}
+		case l.URI == "":
+			return l, nil
+		}
+		if err := show(l); err != nil {
+			return LinkStep{}, err
+		}
+	}
+}

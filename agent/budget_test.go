@@ -14,12 +14,13 @@ import (
 	"parley/costs"
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/sessionkeys"
 	"parley/tools"
 	"parley/transcript"
 )
 
 // why is what the person is told of every budget here.
-func why(e *costs.BudgetError) string { return "of the " + e.Scope + " budget" }
+func why(_ sessionkeys.Key, e *costs.BudgetError) string { return "of the " + e.Scope + " budget" }
 
 // worst is what the scripted model's call may cost.
 func worst(t *testing.T, req llm.Request) costs.Amount {

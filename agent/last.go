@@ -29,7 +29,7 @@ func (r *run) overBudget(ctx context.Context, history []transcript.Message, budg
 	if r.steps > 0 || r.tries > 0 {
 		format = textBudget
 	}
-	text := fmt.Sprintf(format, r.Why(budget))
+	text := fmt.Sprintf(format, r.Why(r.t.Key, budget))
 	if r.steps == 0 || budget.Unpriced {
 		return r.finish(ctx, nil, Outcome{Finish: transcript.Budget, Text: text, Err: budget}, nil)
 	}

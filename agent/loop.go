@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/tools"
 	"parley/transcript"
 )
@@ -55,9 +56,9 @@ type Loop struct {
 	ToolOutput  int           // bytes of one result; 0: tools.DefaultOutput
 	Grace       time.Duration // for the last commits of a turn that was ended; 0: DefaultGrace
 
-	// Why tells the person why a call was refused, as the end of a sentence:
-	// "you may spend $5.00 a day here, …". nil: the error's own text.
-	Why func(*costs.BudgetError) string
+	// Why tells the person whose conversation has that key why a call was refused, as the
+	// end of a sentence: "you may spend $5.00 a day here, …". nil: the error's own text.
+	Why func(sessionkeys.Key, *costs.BudgetError) string
 
 	// Redact takes secrets out of what tools return, before it is stored, shown
 	// or sent. nil: it is left as it is.
@@ -148,7 +149,7 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 		r.ToolTimeout = tools.DefaultTimeout
 	}
 	if r.Why == nil {
-		r.Why = (*costs.BudgetError).Error
+		r.Why = func(_ sessionkeys.Key, e *costs.BudgetError) string { return e.Error() }
 	}
 	if r.Grace <= 0 {
 		r.Grace = DefaultGrace

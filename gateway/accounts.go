@@ -62,7 +62,7 @@ func (a account) lease() string {
 // accounts are all bot accounts, by their names.
 func (c Config) accounts() []account {
 	var all []account
-	for _, n := range networks() {
+	for _, n := range c.Channels.networks() {
 		all = append(all, n.accounts(c)...)
 	}
 	slices.SortFunc(all, func(a, b account) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path)) })
@@ -118,7 +118,7 @@ func (c Config) validateChannels(add func(path, format string, args ...any), che
 		a.validate(c.Agents, add, check)
 	}
 	var hooked []string
-	for _, n := range networks() {
+	for _, n := range c.Channels.networks() {
 		owners := map[string]string{} // the paths of accounts by their ids
 		for _, a := range n.accounts(c) {
 			a.validateOwn(add, check)

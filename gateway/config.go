@@ -232,7 +232,7 @@ func (c Config) Defaults() Config {
 		a.Vision = cmp.Or(a.Vision, visionAuto)
 		c.Agents[name] = a
 	}
-	for _, n := range networks() {
+	for _, n := range c.Channels.networks() {
 		n.setDefaults(&c.Channels)
 	}
 	return c

@@ -197,7 +197,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	loop := agent.Loop{
-		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: Gate(), Why: budgets.Why, Hearing: g.ears,
+		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: Gate(), Why: g.cfg.Channels.why, Hearing: g.ears,
 		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Service{}

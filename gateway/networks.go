@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,9 @@ import (
 	"parley/channels/signal"
 	"parley/channels/slack"
 	"parley/channels/telegram"
+	"parley/costs"
+	"parley/gateway/budgets"
+	"parley/sessionkeys"
 )
 
 // ChannelsConfig is the bot accounts, by network and by an instance name that
@@ -17,7 +21,13 @@ type ChannelsConfig struct {
 	Telegram map[string]TelegramConfig `yaml:"telegram"`
 	Slack    map[string]SlackConfig    `yaml:"slack"`
 	Signal   map[string]SignalConfig   `yaml:"signal"`
+
+	// further are networks whose accounts stand in no file. Tests add theirs.
+	further []network
 }
+
+// networks returns every network that accounts may be on.
+func (c ChannelsConfig) networks() []network { return append(networks(), c.further...) }
 
 // networks returns every network that has an adapter. A new one is a row here, a
 // field of ChannelsConfig, and a file with the type of that field.
@@ -85,6 +95,22 @@ func describe[T accountConfig[T]](n network, field func(*ChannelsConfig) *map[st
 	return n
 }
 
+// command returns what people type on a network for the command of that name.
+func (c ChannelsConfig) command(network, name string) string {
+	for _, n := range c.networks() {
+		if n.name == network {
+			return cmp.Or(n.commandSign, "/") + name
+		}
+	}
+	return "/" + name
+}
+
+// why says to a person why a call of their conversation was refused, with the commands
+// as they type them.
+func (c ChannelsConfig) why(in sessionkeys.Key, e *costs.BudgetError) string {
+	return budgets.Why(e, c.command(in.Address().Channel, "new"))
+}
+
 // Render renders Markdown as a network shows it, or as plain text where the
 // network is not known.
 func Render(name, markdown string) []channels.Body {
@@ -95,3 +121,7 @@ func Render(name, markdown string) []channels.Body {
 	}
 	return []channels.Body{{Text: strings.TrimSpace(markdown)}}
 }
+
+// Why says to a person why a call of their conversation was refused, with the commands
+// as people type them on its network.
+func Why(in sessionkeys.Key, e *costs.BudgetError) string { return ChannelsConfig{}.why(in, e) }

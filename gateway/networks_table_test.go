@@ -1,9 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"reflect"
+	"strings"
 	"testing"
 
+	"parley/costs"
+	"parley/gateway/budgets"
 	"parley/sessionkeys"
 )
 
@@ -14,7 +18,9 @@ func TestNetworks(t *testing.T) {
 	}}
 	field := map[string]reflect.StructField{}
 	for f := range reflect.TypeFor[ChannelsConfig]().Fields() {
-		field[f.Tag.Get("yaml")] = f
+		if key := f.Tag.Get("yaml"); key != "" {
+			field[key] = f
+		}
 	}
 	if len(field) != len(networks()) {
 		t.Fatalf("the configuration has %d networks, the table %d", len(field), len(networks()))
@@ -26,8 +32,12 @@ func TestNetworks(t *testing.T) {
 			if _, ok := field[n.name]; !ok || len(all) != 1 || all[0].path != "channels."+n.name+".a" || all[0].name != "a" {
 				t.Fatalf("accounts %+v", all)
 			}
-			if err := sessionkeys.CheckChannel(n.name); err != nil {
+			key, err := sessionkeys.For("main", sessionkeys.Address{Channel: n.name, Account: "1", Kind: sessionkeys.DM, Peer: "1"})
+			if err != nil {
 				t.Error(err)
+			}
+			if got, want := c.Channels.why(key, &costs.BudgetError{Scope: budgets.Session, Limit: 2, Need: 1}), cmp.Or(n.commandSign, "/")+"new starts a new one"; !strings.Contains(got, want) {
+				t.Errorf("a person is told %q, without %q", got, want)
 			}
 			if bodies := Render(n.name, "a **b**"); len(bodies) != 1 {
 				t.Errorf("it renders %+v", bodies)

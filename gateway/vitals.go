@@ -62,7 +62,7 @@ func (g *Gateway) vitals(store sessions.Store, b *broker.Broker) *vitals {
 			return disks.Check(filepath.Join(g.cfg.StateDir, workspaces))
 		}},
 	}}
-	for _, n := range networks() {
+	for _, n := range g.cfg.Channels.networks() {
 		if n.vital == nil {
 			continue
 		}

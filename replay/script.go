@@ -9,7 +9,6 @@ import (
 
 	"parley/agent"
 	"parley/costs"
-	"parley/gateway/budgets"
 	"parley/gateway/recording"
 	"parley/gateway/worker"
 	"parley/llm"
@@ -182,9 +181,6 @@ func (s *script) request(q *recording.Request) (llm.Frame, llm.Request, error) {
 	ms := agent.Sent(append(slices.Clip(history[:q.Messages]), tail...))
 	return f, f.Request(ms, q.MaxTokens, q.Session.MailboxToken()), nil
 }
-
-// why words a refusal.
-func (s *script) why(e *costs.BudgetError) string { return budgets.Why(e) }
 
 // answered says whether an answer can be made again: those of turns, of queued
 // commands and of stops.

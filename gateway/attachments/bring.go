@@ -33,9 +33,11 @@ type Bringer struct {
 	Around func([]channels.Quote) string // what a model reads of what others said before
 	Count  func(channel, outcome string) // is told what became of each file; nil: nobody is
 	Texts  Texts                         // makes text of them; nil: nobody does
-	Hears  bool                          // what is to be heard is made words of, in its turn
-	Logger *slog.Logger
-	Now    func() time.Time
+	// Command is what people type on a network for a command; nil: a slash and its name.
+	Command func(network, name string) string
+	Hears   bool // what is to be heard is made words of, in its turn
+	Logger  *slog.Logger
+	Now     func() time.Time
 
 	quota quota
 }

@@ -15,10 +15,11 @@ import (
 // the workspace and in what its sender may send.
 func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 	t.Parallel()
-	const quota, full = ", not saved: this person has sent as many files as one may in a day (UTC))", ", not saved: the workspace has no room for more: files in it that are not needed can be deleted, or /new begins an empty one)"
+	const quota, full = ", not saved: this person has sent as many files as one may in a day (UTC))", ", not saved: the workspace has no room for more: files in it that are not needed can be deleted, or telegram!new begins an empty one)"
 	begin := func(t *testing.T, change func(*attachments.Bringer)) (send func(person, name string, said int64) string, r *rig) {
 		t.Helper()
 		r = newRig(t, nil)
+		r.b.Command = func(network, name string) string { return network + "!" + name }
 		change(r.b)
 		return func(person, name string, said int64) string {
 			t.Helper()

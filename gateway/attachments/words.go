@@ -58,14 +58,14 @@ func Unreadable(fs [][]File) [][]Brought {
 
 // brought is what became of f.
 func (b *Bringer) brought(f File, o outcome) Brought {
-	return Brought{Words: b.words(f, o), Path: o.path, MIME: o.mime, Sum: o.sum, Size: o.size, Lost: b.lost(o)}
+	return Brought{Words: b.words(f, o), Path: o.path, MIME: o.mime, Sum: o.sum, Size: o.size, Lost: b.lost(f, o)}
 }
 
 // cannotRead is what the sender is told of a file where none is read.
 const cannotRead = "I cannot read files here"
 
 // lost is what the sender is told of a file that did not come.
-func (b *Bringer) lost(o outcome) string {
+func (b *Bringer) lost(f File, o outcome) string {
 	switch o.problem {
 	case "":
 		return ""
@@ -82,11 +82,19 @@ func (b *Bringer) lost(o outcome) string {
 	case outcomes.FileTooMany:
 		return fmt.Sprintf("I take at most %d at once", b.Config.MaxPerTurn)
 	case outcomes.FullWorkspace:
-		return "this conversation has no room for more files, and /new begins an empty one"
+		return "this conversation has no room for more files, and " + b.fresh(f) + " begins an empty one"
 	case outcomes.FileOverQuota:
 		return "you have sent as many files as one may in a day (UTC)"
 	}
 	return cannotRead
+}
+
+// fresh is what people type for a new conversation where f came.
+func (b *Bringer) fresh(f File) string {
+	if b.Command == nil {
+		return "/new"
+	}
+	return b.Command(f.In.Channel, "new")
 }
 
 func (f File) unreadable() string {
@@ -112,7 +120,7 @@ func (b *Bringer) words(f File, o outcome) string {
 		outcomes.FileLate:      "it did not come in time",
 		outcomes.FileUnkept:    "the workspace does not take it",
 		outcomes.FileTooMany:   fmt.Sprintf("more than %d came at once", b.Config.MaxPerTurn),
-		outcomes.FullWorkspace: "the workspace has no room for more: files in it that are not needed can be deleted, or /new begins an empty one",
+		outcomes.FullWorkspace: "the workspace has no room for more: files in it that are not needed can be deleted, or " + b.fresh(f) + " begins an empty one",
 		outcomes.FileOverQuota: "this person has sent as many files as one may in a day (UTC)",
 	}[o.problem]
 	if why == "" {

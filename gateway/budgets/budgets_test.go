@@ -149,11 +149,11 @@ func TestTheReasonSaysWhichBudgetHowMuchUntilWhenAndWhatToDo(t *testing.T) {
 		},
 		{
 			costs.BudgetError{Scope: budgets.Turn, Window: costs.Always, Limit: costs.USD, Need: 2 * costs.USD},
-			"even a short answer to this may cost more than $1.00, which is the most that one message may cost here; it costs less in a new conversation, which /new starts",
+			"even a short answer to this may cost more than $1.00, which is the most that one message may cost here; it costs less in a new conversation, which !new starts",
 		},
 		{
 			costs.BudgetError{Scope: budgets.Session, Window: costs.Always, Limit: 20 * costs.USD, Spent: 20 * costs.USD},
-			"one conversation may cost $20.00 here, $20.00 of it is used or set aside, and the rest is not enough for this; /new starts a new one",
+			"one conversation may cost $20.00 here, $20.00 of it is used or set aside, and the rest is not enough for this; !new starts a new one",
 		},
 		{
 			costs.BudgetError{Scope: budgets.Person, Limit: 5 * costs.USD, Spent: 5 * costs.USD, Free: free},
@@ -184,7 +184,7 @@ func TestTheReasonSaysWhichBudgetHowMuchUntilWhenAndWhatToDo(t *testing.T) {
 			"nobody told me what my model costs, and spending is limited here, so please tell the operator",
 		},
 	} {
-		if got := budgets.Why(&c.e); got != c.want {
+		if got := budgets.Why(&c.e, "!new"); got != c.want {
 			t.Errorf("%s over %q:\ngot  %s\nwant %s", c.e.Scope, c.e.Window, got, c.want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // Why is the reason for the person whose call did not fit, as the end of a
 // sentence: which budget, how much of it is used, when it is free again, and
 // what to do. Of budgets that people share without knowing each other it says
-// no amounts.
-func Why(e *costs.BudgetError) string {
+// no amounts. fresh is what people type there to begin a new conversation.
+func Why(e *costs.BudgetError, fresh string) string {
 	if e.Unpriced {
 		return "nobody told me what my model costs, and spending is limited here, so please tell the operator"
 	}
@@ -23,9 +23,9 @@ func Why(e *costs.BudgetError) string {
 		}
 		return "the budget of this bot for " + now + " is used up" + again(e.Free)
 	case Turn:
-		return used("one message may cost", e, "; write again to go on", "; it costs less in a new conversation, which /new starts")
+		return used("one message may cost", e, "; write again to go on", "; it costs less in a new conversation, which "+fresh+" starts")
 	case Session:
-		return used("one conversation may cost", e, "; /new starts a new one", tell)
+		return used("one conversation may cost", e, "; "+fresh+" starts a new one", tell)
 	case Person:
 		return used("you may spend", e, again(e.Free), tell)
 	case Group:

@@ -176,7 +176,7 @@ func (i *Intake) limitQueue(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	return stop, i.over(ctx, e.Message, token, tell, fmt.Sprintf(
-		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or /stop to drop what waits.", n))
+		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or %s to drop what waits.", n, e.source.command("stop")))
 }
 
 // over counts a refused message, and tells its sender of it when that is due and

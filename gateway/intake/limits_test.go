@@ -119,6 +119,9 @@ func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	var w world
 	in, _ := limited(&w, policy.Limits{Queue: 32})
+	source := in.Sources["tg"]
+	source.CommandSign = "~" // as people type commands on the account's network
+	in.Sources["tg"] = source
 	for i, waiting := range []int{0, 31, 32, 40, 31, 33} {
 		w.waiting = waiting
 		m := dm(ann, "hi")
@@ -127,7 +130,7 @@ func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(w.published) != 3 || len(w.notices) != 2 || w.counts["ignored tg rate_limited"] != 3 {
+	if len(w.published) != 3 || len(w.notices) != 2 || !strings.Contains(w.notices[0].Text, " or ~stop to drop") || w.counts["ignored tg rate_limited"] != 3 {
 		t.Errorf("%d published, told %v, counted %v", len(w.published), w.notices, w.counts)
 	}
 }

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,6 +143,9 @@ func (i *Intake) buryUnfit(ctx context.Context, e *event) (outcome, error) {
 	}
 	return pass, nil
 }
+
+// command is what people type on the account's network for a command.
+func (s Source) command(name string) string { return cmp.Or(s.CommandSign, "/") + name }
 
 // foreign says what is wrong with an address of another network than the account's, or
 // "": its conversation would stand among those of the other.

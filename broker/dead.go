@@ -13,7 +13,7 @@ import (
 
 const (
 	deadEventTTL = 30 * 24 * time.Hour // of letters that give way
-	deadSlack    = 64 << 10            // more than the server adds to a letter, and others take meanwhile
+	deadSpare    = 64 << 10            // more than the server adds to a letter, and others take meanwhile
 )
 
 // DeadLetter stores l for people to look at. The same ID again stores nothing,
@@ -45,7 +45,7 @@ func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 	frame := encodeFrame(body, string(meta))
 	for room := 0; ; {
 		_, err = b.store(ctx, "store a dead letter", streamDead, subject, "", frame, header)
-		if !errors.Is(err, ErrFull) || room > 2*len(frame)+deadSlack { // else it is not their limit that is reached, but the disk's
+		if !errors.Is(err, ErrFull) || room > 2*len(frame)+deadSpare { // else it is not their limit that is reached, but the disk's
 			break
 		}
 		size, merr := b.dropOldestEvent(ctx)

@@ -228,7 +228,7 @@ func (o Options) filesBytes() int64 { return max(o.MaxBytes/2, 64<<10) }
 
 // fileChunk is how large a message of a file may be here.
 func (b *Broker) fileChunk() uint32 {
-	return uint32(max(1<<10, min(fileChunk, b.nc.MaxPayload()-frameSlack))) //nolint:gosec // small
+	return uint32(max(1<<10, min(fileChunk, b.nc.MaxPayload()-frameSpare))) //nolint:gosec // small
 }
 
 func chunkSubject(nuid string) string { return prefixFile + "C." + nuid }

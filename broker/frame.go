@@ -13,8 +13,8 @@ const frameVersion = 1
 // maxMeta bounds id and key together.
 const maxMeta = 64 << 10
 
-// frameSlack is what a message may be larger than its body.
-const frameSlack = maxMeta + 1<<10
+// frameSpare is what a message may be larger than its body.
+const frameSpare = maxMeta + 1<<10
 
 var errFrame = errors.New("not a message of this program")
 

@@ -234,7 +234,7 @@ func (b *Broker) conclude(r Report) error {
 
 // fitBody settles how large a body may be.
 func (b *Broker) fitBody() error {
-	room := int(b.nc.MaxPayload()) - frameSlack
+	room := int(b.nc.MaxPayload()) - frameSpare
 	b.maxBody = b.o.MaxBody
 	switch {
 	case room <= 0:

@@ -98,7 +98,7 @@ func (h *host) serverOptions() (*server.Options, error) {
 		DontListen:             h.o.Listen == "",
 		NoSigs:                 true,
 		DisableJetStreamBanner: true,
-		MaxPayload:             int32(h.o.embeddedBody() + frameSlack),
+		MaxPayload:             int32(h.o.embeddedBody() + frameSpare),
 		JetStream:              true,
 		StoreDir:               h.o.Dir,
 		// The streams have limits of their own. This one only must not be

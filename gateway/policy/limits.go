@@ -20,7 +20,7 @@ type Limits struct {
 	Queue int `yaml:"queue"` // default 32
 	// BotLoop is how many messages of one person in one chat are taken in a row
 	// that come faster than anybody types, where the network does not say who is
-	// a bot (Signal). What comes then is refused until one comes more slowly.
+	// a bot. What comes then is refused until one comes more slowly.
 	BotLoop int `yaml:"bot_loop"` // default 10
 	// Strangers is how many people who may not talk to a bot account are told so in
 	// an hour, in direct messages, each once a day. -1 and 0: nobody is.

@@ -42,7 +42,7 @@ const (
 	pemMost  = 64 // of what stands between pemBegin and pemKey
 )
 
-// A bot's token at Telegram is digits, a colon, and 35 bytes.
+// A bot's token may be digits, a colon, and 35 bytes.
 const (
 	botDigitsLeast, botDigitsMost = 6, 12
 	botKey                        = 35

@@ -35,7 +35,7 @@ func (it item) command() (messages.Command, bool) {
 const (
 	mostAhead      = 64
 	mostAheadBytes = 512 << 10
-	mostAlbum      = 10 // what Telegram puts into one
+	mostAlbum      = 10 // messages of which no network puts more into one
 	mostPaste      = 16
 	longestGather  = 5 * time.Second
 )

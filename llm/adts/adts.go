@@ -1,6 +1,6 @@
 // Package adts puts AAC as telephones record it into the container that services take.
 //
-// Signal on Android records voice notes as AAC in ADTS (ISO 14496-3, annex 1.A): frames
+// Telephones record voice notes as AAC in ADTS (ISO 14496-3, annex 1.A): frames
 // one after the other, each with a head of its own. OpenAI looks into files and takes AAC
 // only in MP4. Nothing is decoded: the frames stay as they are, and get one head for all.
 package adts

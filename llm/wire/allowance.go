@@ -11,10 +11,10 @@ const (
 
 	// Providers promise no more output than was asked for, and a call is reserved for
 	// that. Text, thinking and arguments have about four bytes for a token, and hardly
-	// ever eight on average; outputSlack is for short answers. What goes on beyond is
+	// ever eight on average; outputSpare is for short answers. What goes on beyond is
 	// not paid for twice over.
 	bytesPerToken = 8
-	outputSlack   = 4 << 10
+	outputSpare   = 4 << 10
 )
 
 // Allowance counts what an answer brings, and says when it is too much. The zero
@@ -45,7 +45,7 @@ func (a *Allowance) Err() error {
 	if a.kept > mostKept {
 		return fmt.Errorf("%w: answer longer than %d bytes", ErrMalformed, mostKept)
 	}
-	if most := bytesPerToken*a.tokens + outputSlack; a.tokens > 0 && a.output > most {
+	if most := bytesPerToken*a.tokens + outputSpare; a.tokens > 0 && a.output > most {
 		return fmt.Errorf("%w: the answer goes on beyond the %d tokens that were asked for: %d bytes came", ErrMalformed, a.tokens, a.output)
 	}
 	return nil

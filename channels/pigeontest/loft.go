@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"parley/channels"
 	"parley/sessionkeys"
@@ -37,11 +38,16 @@ type Loft struct {
 	said    []channels.Message // not acknowledged yet; guarded by mu, like what follows
 	n       int                // of all that was ever said
 	sent    []Sent
-	changed chan struct{} // closed when something was said
+	calls   int           // for a message, whatever came of it
+	limit   time.Duration // that the next call is told to wait
+	files   map[string][]byte
+	changed chan struct{} // closed when something was said or acknowledged
 }
 
 // New makes a network on which the bot has that id.
-func New(bot string) *Loft { return &Loft{bot: bot, changed: make(chan struct{})} }
+func New(bot string) *Loft {
+	return &Loft{bot: bot, files: map[string][]byte{}, changed: make(chan struct{})}
+}
 
 // Direct returns the address of the direct chat of a person with the bot.
 func (l *Loft) Direct(person string) sessionkeys.Address {
@@ -57,17 +63,84 @@ func (l *Loft) Group(id string) sessionkeys.Address {
 func (l *Loft) Say(in sessionkeys.Address, person, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.n++
 	text, mentioned := strings.CutPrefix(text, "@"+l.bot+" ")
 	if rest, ok := strings.CutPrefix(text, CommandSign); ok {
 		text = "/" + rest
 	}
-	l.said = append(l.said, channels.Message{
-		Event: "e" + strconv.Itoa(l.n), Kind: channels.Said, Address: in, Sender: channels.Sender{ID: person, Name: person},
-		MessageID: strconv.Itoa(l.n), Text: text, Mentioned: mentioned || in.Kind == sessionkeys.DM,
+	l.bring(channels.Message{
+		Kind: channels.Said, Address: in, Sender: channels.Sender{ID: person, Name: person}, Text: text, Mentioned: mentioned || in.Kind == sessionkeys.DM,
 	})
+}
+
+// SayPicture lets a person send a picture to the bot.
+func (l *Loft) SayPicture(person, text string, data []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ref := "f" + strconv.Itoa(len(l.files))
+	l.files[ref] = data
+	l.bring(channels.Message{
+		Kind: channels.Said, Address: l.Direct(person), Sender: channels.Sender{ID: person, Name: person}, Text: text, Mentioned: true,
+		Attachments: []channels.Attachment{{Kind: "photo", MIME: "image/png", Size: int64(len(data)), Ref: ref}},
+	})
+}
+
+// SayUnreadable lets a person do what no adapter knows.
+func (l *Loft) SayUnreadable(person string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bring(channels.Message{Kind: channels.Unreadable, Sender: channels.Sender{ID: person}, Raw: []byte(`{"feather":1}`), Problem: "no letter, but a feather"})
+}
+
+// bring gives an event its ids and puts it behind the others. The caller holds mu.
+func (l *Loft) bring(m channels.Message) {
+	l.n++
+	m.Event, m.MessageID = "e"+strconv.Itoa(l.n), strconv.Itoa(l.n)
+	l.said = append(l.said, m)
+	l.tell()
+}
+
+// tell wakes who waits for a change. The caller holds mu.
+func (l *Loft) tell() {
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+// LimitNext has the next message of the bot refused, with the demand to wait for d.
+func (l *Loft) LimitNext(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limit = d
+}
+
+// Calls returns how often the bot called for a message, whatever came of it.
+func (l *Loft) Calls() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls
+}
+
+// Acknowledged returns how many events the network holds for received.
+func (l *Loft) Acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.n - len(l.said)
+}
+
+// AwaitAcknowledged waits until n events are acknowledged, or returns why ctx ended.
+func (l *Loft) AwaitAcknowledged(ctx context.Context, n int) error {
+	for {
+		l.mu.Lock()
+		done, changed := l.n-len(l.said) >= n, l.changed
+		l.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // Sent returns what the bot sent, in order.
@@ -107,12 +180,25 @@ func (l *Loft) acknowledge() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.said = l.said[1:]
+	l.tell()
 }
 
-// take takes a message of the bot and returns its id.
-func (l *Loft) take(s Sent) string {
+// file returns what people sent by that reference.
+func (l *Loft) file(ref string) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	data, ok := l.files[ref]
+	return data, ok
+}
+
+// take takes a message of the bot and returns its id, or how long the bot has to wait.
+func (l *Loft) take(s Sent) (id string, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls++
+	if wait, l.limit = l.limit, 0; wait > 0 {
+		return "", wait
+	}
 	l.sent = append(l.sent, s)
-	return "b" + strconv.Itoa(len(l.sent))
+	return "b" + strconv.Itoa(len(l.sent)), 0
 }

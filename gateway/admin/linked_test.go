@@ -1,0 +1,67 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/admin"
+)
+
+// linkedAs is a linked account that is in one group.
+type linkedAs struct {
+	admin.LinkedAccount
+	group string
+}
+
+func (l linkedAs) Groups(context.Context) ([]admin.Group, error) {
+	return []admin.Group{{ID: l.group}}, nil
+}
+
+// An operator asks of one network, and accounts of another are none of it.
+func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
+	t.Parallel()
+	account := func(network, group string) admin.NamedAccount {
+		return admin.NamedAccount{LinkedAccount: linkedAs{group: group}, Network: network}
+	}
+	socket := filepath.Join(t.TempDir(), "admin.sock")
+	s, err := admin.New(t.Context(), admin.Options{
+		Config: admin.Config{Socket: socket}, Now: time.Now, Log: noLog{}, Channels: admin.NewChannels(channels.Nobody{}, nil, time.Now),
+		Linked: map[string]admin.NamedAccount{"a": account("one", "of a"), "b": account("two", "of b"), "c": account("two", "of c")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	client := admin.NewClient(socket)
+	for _, c := range []struct {
+		network, channel, group string
+		refused                 admin.Kind
+		text                    string
+	}{
+		{"one", "", "of a", "", ""},
+		{"two", "c", "of c", "", ""},
+		{"two", "", "", admin.Ambiguous, "there are several accounts in channels.two; name one with --channel: b, c"},
+		{"one", "b", "", admin.NotFound, `there is no account "b" in channels.one; there are: a`},
+		{"three", "", "", admin.NotFound, "this gateway has no account in channels.three of its configuration"},
+	} {
+		got, err := client.Groups(t.Context(), c.network, c.channel)
+		if e, ok := errors.AsType[*admin.Error](err); (c.refused != "") != ok || ok && (e.Kind != c.refused || e.Message != c.text) || !ok && err != nil {
+			t.Errorf("%s, %q: %v", c.network, c.channel, err)
+		}
+		if c.refused == "" && (len(got.Groups) != 1 || got.Groups[0].ID != c.group) {
+			t.Errorf("%s, %q: %+v", c.network, c.channel, got)
+		}
+	}
+}

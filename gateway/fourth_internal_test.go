@@ -7,8 +7,7 @@ import (
 	"parley/channels"
 	"parley/channels/pigeontest"
 	"parley/gateway/budgets"
-	"parley/gateway/intake"
-	"parley/gateway/worker"
+	"parley/gateway/policy"
 )
 
 // PigeonConfig is one bot on a network that exists for tests only. It is all that a
@@ -16,7 +15,7 @@ import (
 type PigeonConfig struct {
 	Loft   *pigeontest.Loft
 	Agent  string
-	Access intake.Access
+	Access policy.Access
 }
 
 func (p PigeonConfig) account(name string) account {
@@ -27,7 +26,7 @@ func (p PigeonConfig) account(name string) account {
 		return nil
 	}
 	return account{
-		agent: p.Agent, access: p.Access, budgetPerDay: budgets.None, waiting: worker.Waiting{}.Defaults(), person: known, group: known, idKey: "loft", idNoun: "bot",
+		agent: p.Agent, access: p.Access, budgetPerDay: budgets.None, waiting: policy.Waiting{}.Defaults(), person: known, group: known, idKey: "loft", idNoun: "bot",
 		open: func(g *Gateway) (channels.Channel, error) { return p.Loft.Open(name, g.watched, g.o.Now), nil },
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
-	"parley/gateway/intake"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -21,7 +21,7 @@ func TestFourthNetwork(t *testing.T) {
 	t.Parallel()
 	loft := pigeontest.New("p1")
 	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
-		gateway.AddPigeons(c, map[string]gateway.PigeonConfig{"pp": {Loft: loft, Access: intake.Access{People: []string{"ann"}, Groups: []string{"kitchen"}}}})
+		gateway.AddPigeons(c, map[string]gateway.PigeonConfig{"pp": {Loft: loft, Access: policy.Access{People: []string{"ann"}, Groups: []string{"kitchen"}}}})
 	}})
 	gw := house.Start()
 	direct, group := loft.Direct("ann"), loft.Group("kitchen")

@@ -9,6 +9,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/intake"
 	"parley/gateway/policy"
 	"parley/sessionkeys"
 )
@@ -160,7 +161,7 @@ func TestAnAddressOfAnotherNetworkIsBuried(t *testing.T) {
 		var w world
 		m := dm(ann, "hello")
 		m.Kind, m.MovedTo, m.Address.Channel = kind, "7", "irc"
-		in := w.intake(intake.Access{Everyone: true})
+		in := w.intake(policy.Access{Everyone: true})
 		if err := in.Accept(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}

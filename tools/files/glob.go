@@ -18,7 +18,7 @@ type globInput struct {
 const globLimit = 200
 
 func (s searcher) glob(ctx context.Context, in globInput, c tools.Call) (tools.Result, error) {
-	re, err := compileGlob(in.Pattern)
+	pattern, err := compileGlob(in.Pattern)
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "%w", err)
 	}
@@ -35,7 +35,7 @@ func (s searcher) glob(ctx context.Context, in globInput, c tools.Call) (tools.R
 	}
 	out := newAnswer(s.max)
 	err = p.walker(func(f found) error {
-		if !re.MatchString(f.rel) {
+		if !pattern.matches(f.rel) {
 			return nil
 		}
 		if out.lines == limit {

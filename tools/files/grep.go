@@ -61,7 +61,7 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 	}
 	defer func() { _ = dir.Close() }()
 	err = p.walker(func(f found) error {
-		if !filter.MatchString(f.rel) {
+		if !filter.matches(f.rel) {
 			return nil
 		}
 		file, err := f.open()

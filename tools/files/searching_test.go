@@ -50,7 +50,7 @@ func TestFilesAreFoundByPattern(t *testing.T) {
 		{args: map[string]any{"pattern": "*", "path": "private"}, err: "deny"},
 		{args: map[string]any{"pattern": "*", "path": "none"}, err: "not_found"},
 		{args: map[string]any{"pattern": "*", "path": "a.txt"}, err: "the path is a file, not a folder"},
-		{args: map[string]any{"pattern": "[a"}, err: "the pattern has a [ without its ]"},
+		{args: map[string]any{"pattern": "[a"}, err: "the pattern has a [, { or } without its other half, an empty [] or a \\ at its end; put a \\ before what stands for itself"},
 	} {
 		got, err := use(t, h.config(), h.ws, "glob", c.args)
 		if c.err != "" {
@@ -90,7 +90,7 @@ func TestLinesAreFoundByExpression(t *testing.T) {
 		{args: map[string]any{"pattern": "(a"}, err: "the pattern is no regular expression (RE2): error parsing regexp: missing closing ): `(a`; escape it, or set literal"},
 		{args: map[string]any{"pattern": "((a{50}){50}){10}"}, err: "the pattern is no regular expression (RE2): error parsing regexp: invalid repeat count: `{50}`; escape it, or set literal"},
 		{args: map[string]any{"pattern": "(abcde){500}"}, err: "the pattern is too large; use fewer or shorter repetitions"},
-		{args: map[string]any{"pattern": "a", "include": "{"}, err: "include: the pattern has a { without its }"},
+		{args: map[string]any{"pattern": "a", "include": "{"}, err: "include: the pattern has a [, { or } without its other half, an empty [] or a \\ at its end; put a \\ before what stands for itself"},
 	} {
 		got, err := use(t, h.config(), h.ws, "grep", c.args)
 		if c.err != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/pause"
 	"parley/sessionkeys"
 	"parley/tools"
 	"parley/transcript"
@@ -169,7 +170,7 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 		r.Now = time.Now
 	}
 	if r.Wait == nil {
-		r.Wait = wait
+		r.Wait = pause.For
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -230,15 +231,4 @@ func (r *run) ended(end *Outcome, err error) (Outcome, error) {
 		return *end, err
 	}
 	return r.outcome(Outcome{}), err
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

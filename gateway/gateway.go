@@ -38,6 +38,7 @@ import (
 	"parley/gateway/redaction"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
+	"parley/pause"
 	"parley/sessions"
 )
 
@@ -232,7 +233,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.admin.Close()) }()
 	out := delivery.New(delivery.Options{
-		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: wait,
+		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
 		Redactor: g.redactor, Delivered: g.delivered(ctx, store),
 	})
 	return g.live(ctx, in, w, out, b, store, vital)
@@ -251,15 +252,4 @@ func (g *Gateway) sources() map[string]intake.Source {
 		}
 	}
 	return m
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"parley/broker"
 	"parley/disks"
+	"parley/pause"
 	"parley/sessions"
 	"parley/sessions/redis"
 	"parley/sessions/sqlite"
@@ -47,7 +48,7 @@ func (g *Gateway) openWithRoom(ctx context.Context) (o opened, err error) {
 		if e := o.close(ctx); e != nil {
 			return opened{}, errors.Join(err, e)
 		}
-		if wait(ctx, roomEvery) != nil {
+		if pause.For(ctx, roomEvery) != nil {
 			return opened{}, fmt.Errorf("%w while a disk is full: %w", ctx.Err(), err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/channels/internal/backoff"
+	"parley/pause"
 )
 
 // attached listens to a daemon that somebody else runs, again whenever it is cut
@@ -181,8 +181,8 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 	asked, stop := context.WithCancel(ctx)
 	defer stop()
 	asking.Go(func() {
-		for asked.Err() == nil {
-			if backoff.Sleep(asked, r.o.Silence/3); asked.Err() == nil && send("version") != nil {
+		for pause.For(asked, r.o.Silence/3) == nil {
+			if send("version") != nil {
 				return
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/channels/internal/backoff"
 	"parley/disks"
+	"parley/pause"
 )
 
 var (
@@ -134,7 +134,7 @@ func (d *daemon) run(ctx context.Context) {
 		wait := pauses.Next()
 		d.o.Observer.Up(d.o.Name, false)
 		d.o.Log.Error("signal-cli does not run; it is started again", "error", err, "wait", wait)
-		backoff.Sleep(ctx, wait)
+		_ = pause.For(ctx, wait)
 	}
 }
 
@@ -152,7 +152,7 @@ func (d *daemon) await(ctx context.Context, what string, try func() error) {
 			d.o.Observer.Up(d.o.Name, false)
 			d.o.Log.Error(what, "error", err)
 		}
-		backoff.Sleep(ctx, d.o.Room)
+		_ = pause.For(ctx, d.o.Room)
 	}
 }
 
@@ -267,8 +267,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 	ctx, full := context.WithCancelCause(ctx)
 	defer full(nil)
 	looking.Go(func() { // by itself: a question may wait long for its answer
-		for ctx.Err() == nil {
-			backoff.Sleep(ctx, d.o.Room)
+		for pause.For(ctx, d.o.Room) == nil {
 			if err := d.room(); err != nil {
 				full(fmt.Errorf("it is ended before it confirms what it cannot write down: %w", err))
 			}

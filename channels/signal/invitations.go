@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
+	"parley/pause"
 )
 
 // groupRow is a part of what signal-cli says of a group.
@@ -79,7 +79,7 @@ func (r *receiver) acceptInvitations(ctx context.Context) {
 			case ctx.Err() != nil || !errors.As(err, &e):
 				refusals++
 			case e.Kind == channels.RateLimit:
-				backoff.Sleep(ctx, e.RetryAfter)
+				_ = pause.For(ctx, e.RetryAfter)
 			case e.Kind == channels.Unsent: // signal-cli does not run yet
 				continue
 			case e.Kind != channels.Ambiguous:

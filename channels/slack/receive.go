@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
 	"parley/channels/internal/receive"
+	"parley/pause"
 )
 
 var errReceiving = errors.New("slack: Receive is running already")
@@ -108,11 +108,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 	defer r.hook.gate.Close()
 	r.MarkConnected()
 	r.o.Log.Info("slack brings events to the webhook", "path", r.hook.path)
-	for {
-		backoff.Sleep(ctx, r.o.CheckEvery)
-		if ctx.Err() != nil {
-			return nil
-		}
+	for pause.For(ctx, r.o.CheckEvery) == nil {
 		if n := r.hook.strangers.Swap(0); n > 0 {
 			r.o.Log.Warn("requests to the webhook were not signed by slack and were refused", "requests", n)
 		}
@@ -131,4 +127,5 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 			r.MarkConnected()
 		}
 	}
+	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
+	"parley/pause"
 	"parley/sessionkeys"
 )
 
@@ -171,19 +171,19 @@ func (r *receiver) tellEnds(ctx context.Context) (stop func()) {
 
 // endSessions tells Slack, until ctx ends, what it could not be told at once.
 func (r *receiver) endSessions(ctx context.Context) {
-	pause := r.o.MinPause
+	every := r.o.MinPause
 	for {
 		owed := r.sessions.owing()
 		if len(owed) == 0 {
 			select {
 			case <-r.sessions.wake:
-				pause = r.o.MinPause
+				every = r.o.MinPause
 				continue
 			case <-ctx.Done():
 				return
 			}
 		}
-		wait := pause
+		wait := every
 		for _, k := range owed {
 			at := sessionkeys.Address{Channel: Network, Peer: k.channel, Thread: k.ts}
 			if err := r.Rest(ctx, at); err != nil {
@@ -197,10 +197,9 @@ func (r *receiver) endSessions(ctx context.Context) {
 		if len(r.sessions.owing()) == 0 {
 			continue
 		}
-		backoff.Sleep(ctx, wait)
-		if ctx.Err() != nil {
+		if pause.For(ctx, wait) != nil {
 			return
 		}
-		pause = min(2*pause, r.o.MaxPause)
+		every = min(2*every, r.o.MaxPause)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
+	"parley/pause"
 )
 
 const (
@@ -83,7 +83,7 @@ func (r *receiver) takeEnvelopes(ctx context.Context) error {
 		if next == nil && ctx.Err() == nil {
 			r.MarkDisconnected()
 			r.o.Log.Info("the connection to slack ended", "error", err)
-			backoff.Sleep(ctx, wait)
+			_ = pause.For(ctx, wait)
 		}
 	}
 	if next != nil {
@@ -230,7 +230,7 @@ func (r *receiver) read(ctx context.Context, now *socket, wait time.Duration) (*
 // when that fails, which is then for the one who opens the next. Of connections
 // that end at once each is opened only after a wait.
 func (r *receiver) replacement(ctx context.Context, wait time.Duration) *socket {
-	backoff.Sleep(ctx, wait)
+	_ = pause.For(ctx, wait)
 	s, err := r.connect(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
+	"parley/pause"
 )
 
 // Webhook says where Telegram brings updates to, instead of being asked for
@@ -85,11 +85,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 		return err
 	}
 	w := &watch{receiver: r, seen: r.o.Now().Unix()}
-	for ctx.Err() == nil {
-		backoff.Sleep(ctx, r.o.WebhookCheck)
-		if ctx.Err() != nil {
-			break
-		}
+	for pause.For(ctx, r.o.WebhookCheck) == nil {
 		if err := r.RetryUntilFatal(ctx, w.check); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/outcomes"
+	"parley/pause"
 )
 
 const (
@@ -42,7 +43,7 @@ func (s *Server) Serve(ctx context.Context, c channels.Channel) {
 			return
 		}
 		s.Logger.Error("fetching what comes with messages", "channel", c.Name(), "error", err)
-		if !sleep(ctx, firstPause) {
+		if pause.For(ctx, firstPause) != nil {
 			return
 		}
 	}
@@ -114,7 +115,7 @@ func (w *window) tell(ctx context.Context, a ask, p outcomes.File) {
 // fetch puts the file into the log, and tries again what may succeed. ok is false when ctx
 // ended before there was a result.
 func (w *window) fetch(ctx context.Context, a ask) (p outcomes.File, ok bool) {
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for next := firstPause; ; next = min(2*next, mostPause) {
 		select {
 		case w.slots <- struct{}{}:
 		case <-ctx.Done():
@@ -133,7 +134,7 @@ func (w *window) fetch(ctx context.Context, a ask) (p outcomes.File, ok bool) {
 		if p != "" {
 			return p, true
 		}
-		if !sleep(ctx, max(wait, pause)) {
+		if pause.For(ctx, max(wait, next)) != nil {
 			return "", false
 		}
 	}
@@ -192,15 +193,4 @@ func verdict(err error) (p outcomes.File, wait time.Duration) {
 		return outcomes.FileRefused, 0
 	}
 	return "", e.RetryAfter
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

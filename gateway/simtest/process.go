@@ -15,6 +15,7 @@ import (
 	"parley/gateway/policy"
 	"parley/gateway/signals"
 	"parley/gateway/worker"
+	"parley/pause"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sessiontest"
@@ -90,19 +91,8 @@ func (p *process) workerRun(name string) func(context.Context) error {
 func (p *process) deliverer() func(context.Context) error {
 	return delivery.New(delivery.Options{
 		Store: sessiontest.Intercept(p.w.store, p.around), Log: p, Channels: []channels.Channel{&network{p}}, Observer: nobody{},
-		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Wait: pause,
+		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Wait: pause.For,
 	}).Run
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // kill ends p as SIGKILL does: what it asked the world for and was not done is

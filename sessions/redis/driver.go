@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/pause"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/rules"
@@ -50,7 +51,7 @@ func (d database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*r
 		}
 		d.known.doubt(r)
 		if n >= tries {
-			if err := pause(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
+			if err := pause.For(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
 				return err
 			}
 		}
@@ -115,7 +116,7 @@ func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
 			return err
 		}
 		if n >= tries {
-			if err := pause(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
+			if err := pause.For(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"parley/pause"
 )
 
 // read is one of those that rows.lua runs.
@@ -86,7 +88,7 @@ func retried(ctx context.Context, do func() error) error {
 			return err
 		}
 		if n >= tries {
-			if err := pause(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
+			if err := pause.For(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
 				return err
 			}
 		}

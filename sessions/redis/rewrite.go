@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"parley/pause"
 )
 
 // mostRewrites is how often a server is asked for a rewrite that fails.
@@ -32,7 +34,7 @@ func (s *Store) rewrite(ctx context.Context) error {
 			if err := s.plain.PExpire(ctx, s.key("takeover"), lockFor).Err(); err != nil {
 				return fmt.Errorf("hold the database: %w", explain(err))
 			}
-			if err := pause(ctx, 10*time.Millisecond); err != nil {
+			if err := pause.For(ctx, 10*time.Millisecond); err != nil {
 				return err
 			}
 			continue

@@ -3,6 +3,8 @@ package redis
 import (
 	"context"
 	"time"
+
+	"parley/pause"
 )
 
 const (
@@ -34,7 +36,7 @@ func (s *Store) Tend(ctx context.Context, forgot func(context.Context) error) er
 					return nil
 				}
 				s.log.Error("redis: tell the database what it forgot", "error", err)
-				if pause(ctx, forgotAgain) != nil {
+				if pause.For(ctx, forgotAgain) != nil {
 					return nil
 				}
 			}

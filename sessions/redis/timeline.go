@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"parley/pause"
 	"parley/sessions"
 	"parley/sessions/rules"
 
@@ -85,7 +86,7 @@ func (s *Store) reconcile(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -103,17 +104,6 @@ func (s *Store) lock(ctx context.Context) (bool, error) {
 		return false, nil // it ended just now
 	}
 	return holder == s.me, err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // timeline is what the database and the server say of each other.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"parley/pause"
 )
 
 // Pauses are those of one thing that is tried again and again. It is one
@@ -36,21 +38,11 @@ func (p *Pauses) Next() time.Duration {
 	return d/2 + time.Duration(jitter()*float64(d/2))
 }
 
-// Wait is Next, waited for; or the end of ctx.
-func (p *Pauses) Wait(ctx context.Context) { Sleep(ctx, p.Next()) }
+// Wait waits for Next, or until ctx ends.
+func (p *Pauses) Wait(ctx context.Context) { _ = pause.For(ctx, p.Next()) }
 
 // Failed is how many failures there were since Reset.
 func (p *Pauses) Failed() int { return p.failed }
 
 // Reset forgets the failures: something worked.
 func (p *Pauses) Reset() { p.failed = 0 }
-
-// Sleep waits for d or the end of ctx.
-func Sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}

@@ -15,6 +15,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/backoff"
+	"parley/pause"
 )
 
 // Config says whose loop it is. All fields but Conflict are required.
@@ -84,13 +85,13 @@ func (l *Loop) BackOff(ctx context.Context, err error) {
 	switch {
 	case errors.As(err, &e) && e.Kind == channels.RateLimit:
 		c.Log.Warn(c.Network+" asks to wait", "op", e.Op, "wait", e.RetryAfter)
-		backoff.Sleep(ctx, e.RetryAfter)
+		_ = pause.For(ctx, e.RetryAfter)
 	case c.Conflict.Is != nil && c.Conflict.Is(err):
 		if !l.conflict {
 			c.Log.Error(c.Conflict.Message, "error", err)
 		}
 		l.conflict = true
-		backoff.Sleep(ctx, c.Conflict.Pause)
+		_ = pause.For(ctx, c.Conflict.Pause)
 	default:
 		if l.pauses.Failed() == 0 {
 			c.Log.Warn(c.Peer+" is out of reach, trying again", "error", err)

@@ -5,10 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -172,22 +174,28 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 		}, "is missing"},
 		"log header broken after a crash": {crashed, func(t *testing.T, path string) {
 			edit(t, path+"-wal", func(b []byte) []byte { b[17] ^= 1; return b })
-		}, "header of its log"},
+		}, "writes that were answered are missing"},
 		"log broken in the middle after a crash": {crashed, func(t *testing.T, path string) {
 			edit(t, path+"-wal", func(b []byte) []byte { b[32+frame*(len(b)/frame/2)+500] ^= 1; return b })
-		}, "broken or cut off at frame"},
+		}, "writes that were answered are missing"},
 		"log cut off by a commit after a kill": {killed, func(t *testing.T, path string) {
 			edit(t, path+"-wal", func(b []byte) []byte { return b[:len(b)-frame] })
-		}, "broken or cut off at frame"},
+		}, "writes that were answered are missing"},
 		"a bit in the last commit of the log after a kill": {killed, func(t *testing.T, path string) {
 			edit(t, path+"-wal", func(b []byte) []byte { b[len(b)-100] ^= 1; return b })
-		}, "broken or cut off at frame"},
+		}, "writes that were answered are missing"},
 		"log emptied after a kill": {killed, func(t *testing.T, path string) {
 			edit(t, path+"-wal", func([]byte) []byte { return nil })
-		}, "was cut off"},
+		}, "writes that were answered are missing"},
+		"log emptied after a crash": {crashed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func([]byte) []byte { return nil })
+		}, "writes that were answered are missing"},
+		"all after the log's first commits put back from before": {killed, func(t *testing.T, path string) {
+			edit(t, path+"-wal", func(b []byte) []byte { return b[:32+frame*(len(b)/frame/3)] })
+		}, "writes that were answered are missing"},
 		"the salts of a frame in the middle": {crashed, func(t *testing.T, path string) {
 			edit(t, path+"-wal", func(b []byte) []byte { b[32+frame*(len(b)/frame/2)+8] ^= 1; return b })
-		}, "broken or cut off at frame"},
+		}, "writes that were answered are missing"},
 		"a closed file, a bit in what somebody said": {used, func(t *testing.T, path string) {
 			edit(t, path, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hello"), []byte("hellm")) })
 		}, "was changed"},
@@ -220,7 +228,7 @@ func TestADatabaseThatCannotBeTrustedIsNotOpened(t *testing.T) {
 func snapshotFiles(t *testing.T, path string) string {
 	t.Helper()
 	var all strings.Builder
-	for _, end := range []string{"", ".lock"} {
+	for _, end := range []string{"", "-wal", ".lock"} {
 		f, err := os.Open(path + end)
 		if err != nil {
 			continue
@@ -233,14 +241,24 @@ func snapshotFiles(t *testing.T, path string) string {
 	return all.String()
 }
 
+// TestATornTailOfTheLogIsNotDamage damages what a crash may leave of a commit that
+// was not answered: the note in the lock file is of the one before.
 func TestATornTailOfTheLogIsNotDamage(t *testing.T) {
 	t.Parallel()
 	made := crashed(t)
+	edit(t, made+".lock", func(b []byte) []byte {
+		state, commits, _ := strings.Cut(string(b), " ")
+		n, err := strconv.Atoi(commits)
+		if err != nil || n == 0 {
+			t.Fatalf("the lock file says %q", b)
+		}
+		return fmt.Appendf(nil, "%s %020d", state, n-1)
+	})
 	for name, tear := range map[string]func(b []byte) []byte{
 		"cut within the last frame": func(b []byte) []byte { return b[:len(b)-100] },
 		"last frame never arrived":  func(b []byte) []byte { b[len(b)-100] ^= 1; return b },
-		"log header half written":   func(b []byte) []byte { return b[:20] },
 		"a tail of an older log":    func(b []byte) []byte { return append(b, make([]byte, 24+4096)...) },
+		"half a frame more":         func(b []byte) []byte { return append(b, b[32:2000]...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,6 +269,20 @@ func TestATornTailOfTheLogIsNotDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestANoteOfAnswersThatSaysNothingStopsNobody opens what an older program left, or a
+// crash of the system that came while the note was being written.
+func TestANoteOfAnswersThatSaysNothingStopsNobody(t *testing.T) {
+	t.Parallel()
+	made := crashed(t)
+	for _, text := range []string{"running", "running ", "running 000", "running 0000000000\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
+		path := copied(t, made)
+		edit(t, path+".lock", func([]byte) []byte { return []byte(text) })
+		if err := openAt(t, path).Check(t.Context()); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	leftUnknown = ""        // no lock file: new, or brought here from elsewhere
 	leftMaking  = "making"  // it ended while the database was being made
-	leftRunning = "running" // it ended without Close
+	leftRunning = "running" // it ended without Close; behind it stands how many commits were answered
 	leftClosed  = "closed"  // by Close; behind it stands what the file was then, see sealOf
 )
 
@@ -23,8 +23,8 @@ const (
 type lock struct{ f *os.File }
 
 // takeLock returns an error when another process holds it. left is how the
-// database was left, and seal what was written behind it.
-func takeLock(path string) (l *lock, left, seal string, err error) {
+// database was left, and behind what was written behind it.
+func takeLock(path string) (l *lock, left, behind string, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, "", "", fmt.Errorf("open the lock file: %w", err)
@@ -42,8 +42,8 @@ func takeLock(path string) (l *lock, left, seal string, err error) {
 		_ = f.Close()
 		return nil, "", "", fmt.Errorf("read the lock file: %w", err)
 	}
-	left, seal, _ = strings.Cut(string(text), " ")
-	return &lock{f}, left, seal, nil
+	left, behind, _ = strings.Cut(string(text), " ")
+	return &lock{f}, left, behind, nil
 }
 
 // mark writes down how the database would be left if the process ended now.
@@ -59,6 +59,24 @@ func (l *lock) mark(left string) error {
 	}
 	return nil
 }
+
+// markRunning is mark of a database that was opened, with the commits that it has.
+func (l *lock) markRunning(commits int64) error {
+	return l.mark(leftRunning + " " + commitsText(commits))
+}
+
+// noteCommits writes down, over what stood there, how many commits are about to be
+// answered. It is not synced: a crash of the process leaves it, after one of the system
+// it may be lower than it was, and never higher than what the database has.
+func (l *lock) noteCommits(commits int64) error {
+	if _, err := l.f.WriteAt([]byte(commitsText(commits)), int64(len(leftRunning)+1)); err != nil {
+		return fmt.Errorf("note in the lock file how often it was committed: %w", err)
+	}
+	return nil
+}
+
+// commitsText always has the same length.
+func commitsText(commits int64) string { return fmt.Sprintf("%020d", commits) }
 
 // release unlocks before it closes: a process that is being started at this
 // moment has a copy of the file until it runs, and closing would leave that one

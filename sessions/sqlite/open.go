@@ -29,7 +29,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make its directory: %w", err)
 	}
-	l, left, seal, err := takeLock(path + ".lock")
+	l, left, behind, err := takeLock(path + ".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +52,17 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	other := false // than the one that was closed
-	if left == leftClosed && seal != "" {
+	switch {
+	case left == leftClosed && behind != "":
 		now, err := sealOf(path, s.checkSize)
 		if err != nil {
 			return nil, err
 		}
-		other = now != seal
+		other = now != behind
+	case left == leftRunning && behind != "":
+		if err := checkAnswered(ctx, path, behind); err != nil {
+			return nil, err
+		}
 	}
 	if fresh {
 		if err := l.mark(leftMaking); err != nil {
@@ -76,14 +81,14 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, errors.Join(err, s.markDamaged(err, left))
 	}
 	s.readers = newPool(path)
-	highest, early, err := s.ready(ctx, c, left, other)
+	highest, commits, early, err := s.ready(ctx, c, left, other)
 	if err == nil {
-		err = l.mark(leftRunning)
+		err = l.markRunning(commits)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.readers.close(), c.close(), s.markDamaged(err, left))
 	}
-	s.w = newWriter(c, highest, early, &s.chats)
+	s.w = newWriter(c, l, highest, commits, early, &s.chats)
 	return s, nil
 }
 
@@ -128,34 +133,34 @@ func (s *Store) lookThrough(ctx context.Context, left string, other bool) error 
 }
 
 // ready checks and migrates the database, before anybody uses it.
-func (s *Store) ready(ctx context.Context, conn *conn, left string, other bool) (highest int64, early map[string]bool, err error) {
+func (s *Store) ready(ctx context.Context, conn *conn, left string, other bool) (highest, commits int64, early map[string]bool, err error) {
 	if left == leftRunning {
 		s.log.InfoContext(ctx, "the database was not closed at its last use; recovering", "path", s.path)
 	}
 	if err := checkIdentity(ctx, conn, s.path); err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	if left == leftRunning {
 		if err := checkStructure(ctx, conn, s.path, s.checkSize); err != nil {
-			return 0, nil, err
+			return 0, 0, nil, err
 		}
 	}
 	if err := migrate(ctx, conn, s.path, s.now()); err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	if err := s.lookThrough(ctx, left, other); err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	// Whoever had the file before this process has ended, whatever its lease says.
 	if _, err := conn.run("UPDATE workers SET until = 0 WHERE until > 0"); err != nil {
-		return 0, nil, fmt.Errorf("end the leases of earlier processes: %w", explain(err))
+		return 0, 0, nil, fmt.Errorf("end the leases of earlier processes: %w", explain(err))
 	}
-	if _, err := conn.first(ctx, "SELECT highest FROM generation", nil, &highest); err != nil {
-		return 0, nil, unread(s.path, "read its generation", err)
+	if _, err := conn.first(ctx, "SELECT highest, commits FROM generation", nil, &highest, &commits); err != nil {
+		return 0, 0, nil, unread(s.path, "read its generation", err)
 	}
 	var some bool
 	if _, err := conn.first(ctx, "SELECT EXISTS (SELECT 1 FROM moves) OR EXISTS (SELECT 1 FROM shut)", nil, &some); err != nil {
-		return 0, nil, unread(s.path, "read its chats", err)
+		return 0, 0, nil, unread(s.path, "read its chats", err)
 	}
 	s.chats.Store(some)
 	early = map[string]bool{}
@@ -166,9 +171,9 @@ func (s *Store) ready(ctx context.Context, conn *conn, left string, other bool) 
 		return err
 	})
 	if err != nil {
-		return 0, nil, unread(s.path, "read its open calls", err)
+		return 0, 0, nil, unread(s.path, "read its open calls", err)
 	}
-	return highest, early, nil
+	return highest, commits, early, nil
 }
 
 // prepareFile makes the file, because SQLite gives those beside it the same

@@ -14,9 +14,11 @@
 //   - at every opening: no database, another program's, a newer version, a file
 //     that is shorter than it says, or that is missing or empty although it was
 //     used before;
-//   - at an opening after an unclean end, besides: a log that is missing, cut off
-//     or broken (after a power cut: broken before its last commit); and, up to
-//     [Options.CheckSize], all that Check finds;
+//   - at an opening after an unclean end, besides: a log (-wal) that is missing, or
+//     is cut off or broken so that commits that were answered are not in it; and, up
+//     to [Options.CheckSize], all that Check finds. How many were answered stands in
+//     the lock file, which is not synced: after a power cut the commits of the last
+//     seconds may be missing there, and damage to them is not noticed;
 //   - at an opening of a file that is not as Close left it, up to the same size:
 //     the same; where nothing is found that is only said, since it may be a backup;
 //   - when a history is read: a message that is missing or changed;

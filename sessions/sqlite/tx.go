@@ -15,7 +15,7 @@ type tx struct {
 	highest int64 // highest sequence touched in this generation
 	stored  int64 // what of it the database has
 
-	commits int64
+	commits int64 // ever; those of the database's whole life
 }
 
 func (t *tx) begin() error {
@@ -35,12 +35,10 @@ func (t *tx) commit() error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if t.highest != t.stored {
-		if err := t.do("UPDATE generation SET highest = ?", t.highest); err != nil {
+	if t.begun || t.highest != t.stored {
+		if err := t.do("UPDATE generation SET highest = ?, commits = ?", t.highest, t.commits+1); err != nil {
 			return err
 		}
-	}
-	if t.begun {
 		if _, err := t.conn.run("COMMIT"); err != nil {
 			return err
 		}

@@ -102,7 +102,7 @@ func withoutNewest() []string {
 	return []string{
 		"DROP TABLE records", "DROP TABLE asked", "ALTER TABLE turns DROP COLUMN refused",
 		"DROP TABLE frames", "ALTER TABLE outbox_parts DROP COLUMN by",
-		"ALTER TABLE generation DROP COLUMN ticks", "ALTER TABLE generation DROP COLUMN doubt", "ALTER TABLE outbox DROP COLUMN again",
+		"ALTER TABLE generation DROP COLUMN commits", "ALTER TABLE generation DROP COLUMN ticks", "ALTER TABLE generation DROP COLUMN doubt", "ALTER TABLE outbox DROP COLUMN again",
 		"ALTER TABLE outbox DROP COLUMN file",
 	}
 }

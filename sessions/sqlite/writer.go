@@ -25,6 +25,7 @@ type op struct {
 // writer owns the one connection that writes.
 type writer struct {
 	tx   tx
+	lock *lock
 	ops  chan op
 	done chan struct{} // closed when the goroutine has ended
 
@@ -32,9 +33,10 @@ type writer struct {
 	stopped bool
 }
 
-func newWriter(c *conn, highest int64, early map[string]bool, chats *atomic.Bool) *writer {
+func newWriter(c *conn, l *lock, highest, commits int64, early map[string]bool, chats *atomic.Bool) *writer {
 	w := &writer{
-		tx:   tx{conn: c, chats: chats, known: newKnown(), highest: highest, stored: highest},
+		tx:   tx{conn: c, chats: chats, known: newKnown(), highest: highest, stored: highest, commits: commits},
+		lock: l,
 		ops:  make(chan op, mostWaiting),
 		done: make(chan struct{}),
 	}
@@ -134,12 +136,16 @@ func (w *writer) commit(batch []op) {
 	}
 }
 
-// attempt performs a batch as one transaction.
+// attempt performs a batch as one transaction, and notes it before it is answered.
 func (w *writer) attempt(batch []op, errs []error, perform func([]op, []error) error) error {
 	clear(errs)
+	before := w.tx.commits
 	err := perform(batch, errs)
 	if err == nil {
 		err = w.tx.commit()
+	}
+	if err == nil && w.tx.commits > before {
+		err = w.lock.noteCommits(w.tx.commits)
 	}
 	if err == nil {
 		return nil

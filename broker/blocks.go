@@ -19,6 +19,12 @@ import (
 // through before it starts. A damaged stretch is cut out, so that only what was
 // in it is gone; the file as it was is kept beside; and Report tells.
 //
+// This reads a format of the server's because the server's own report comes too late:
+// with 2.15.2 one flipped bit in the middle of 50 messages costs 25 of them, which are
+// gone from the disk before StreamState.Lost counts them; and after a regular end one
+// in the first message is told by nobody, and the message is passed over. A file of
+// which nothing is understood, as of another version of the server, is left alone.
+//
 // A file is a row of records (nats-server, server/filestore.go), little endian:
 //
 //	4 length, top bit: has headers · 8 sequence · 8 time · 2 length of the next
@@ -37,6 +43,7 @@ const (
 type survey struct {
 	last     uint64 // highest sequence
 	missing  uint64 // sequences between the neighbours of damaged stretches
+	strange  bool   // there is a file of which nothing was understood: last says nothing
 	problems []string
 }
 
@@ -66,6 +73,11 @@ func surveyStream(dir, stream string, clean bool) (survey, error) {
 		s.last = max(s.last, b.last)
 		torn := i == len(indexes)-1 && len(b.bad) == 1 && b.bad[0].to == len(data)
 		if len(b.bad) == 0 || torn && !clean { // half a record at the very end: a write that was never confirmed
+			continue
+		}
+		if len(bytes.Join(b.good, nil)) == 0 {
+			s.strange = true
+			s.problems = append(s.problems, fmt.Sprintf("stream %s, file %d.blk: nothing in it is understood; it is left to the message server as it is", stream, index))
 			continue
 		}
 		s.missing += b.missing

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -107,6 +108,36 @@ func TestHalfARecordAtTheEndIsNothingAfterAKill(t *testing.T) {
 	b := open(t, func(o *Options) { o.Dir = dir })
 	if r := b.Opened(); r.Lost() || len(r.Problems) > 0 || r.LastSeq != 50 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestAFileThatIsNotUnderstoodIsLeftAlone has what a server of another version may
+// write: cutting out all that is not understood would leave nothing.
+func TestAFileThatIsNotUnderstoodIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, clean := range []bool{true, false} {
+		dir := t.TempDir()
+		fifty(t, dir)
+		name := filepath.Join(dir, inboundFiles, "msgs", "1.blk")
+		strange := load(t, name)
+		for i := range strange {
+			strange[i] ^= 0x55
+		}
+		save(t, name, strange)
+		strangeToo := filepath.Join(dir, inboundFiles, "msgs", "2.blk") // the last one may end in half a record
+		save(t, strangeToo, strange)
+		s, err := surveyStream(dir, streamInbound, clean)
+		if err != nil || !s.strange || s.missing != 0 || len(s.problems) == 0 || !strings.Contains(s.problems[0], "nothing in it is understood") {
+			t.Errorf("%+v, %v", s, err)
+		}
+		for _, name := range []string{name, strangeToo} {
+			if !bytes.Equal(load(t, name), strange) {
+				t.Errorf("%s was changed", filepath.Base(name))
+			}
+		}
+		if kept, _ := filepath.Glob(filepath.Join(dir, damagedDir, "*")); len(kept) > 0 {
+			t.Errorf("kept %v", kept)
+		}
 	}
 }
 

@@ -182,7 +182,7 @@ func (b *Broker) survey(r *Report, was mark) error {
 		}
 		r.Problems = append(r.Problems, s.problems...)
 		r.Missing += s.missing
-		if stream == streamInbound && s.last < was.LastSeq {
+		if stream == streamInbound && !s.strange && s.last < was.LastSeq {
 			r.Missing += was.LastSeq - s.last
 			r.Problems = append(r.Problems, fmt.Sprintf("the log's files end at place %d, but place %d was stored", s.last, was.LastSeq))
 		}

@@ -45,11 +45,6 @@ func Estimate(r Request) int64 {
 	return tokens(chars)
 }
 
-// EstimateMessages is [Estimate] for messages alone.
-func EstimateMessages(ms ...transcript.Message) int64 {
-	return Estimate(Request{Messages: ms})
-}
-
 // EstimateText guesses the tokens of a piece of text of n characters or bytes:
 // n/4, rounded up.
 func EstimateText(n int) int64 { return tokens(int64(n)) }

@@ -41,9 +41,6 @@ func TestEstimateIsCharactersAndSixteenForEachMessageOverFour(t *testing.T) { //
 			t.Errorf("%s: %d, not %d", c.name, got, c.want)
 		}
 	}
-	if got := llm.EstimateMessages(user(text("12345678"))); got != 6 {
-		t.Errorf("messages alone: %d", got)
-	}
 }
 
 // A byte-level tokeniser cannot make more tokens than there are bytes, so the

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/pause"
 )
 
 // oldest is the first version of Redis that has all that the scripts use.
@@ -56,7 +58,7 @@ func (s *Store) loaded(ctx context.Context) (map[string]string, error) {
 		if !told {
 			s.log.Info("redis: the server is reading its files; waiting for it", "server", info["run_id"])
 		}
-		if err := pause(ctx, loadPoll); err != nil {
+		if err := pause.For(ctx, loadPoll); err != nil {
 			return nil, fmt.Errorf("wait until the server has read its files: %w", err)
 		}
 	}

@@ -233,6 +233,20 @@ const (
 	Failed    SendState = "failed"
 )
 
+// FailReason says why a part of an answer failed, where people are told of it. The
+// empty one says nothing.
+type FailReason string
+
+// Why parts fail.
+const (
+	Refused     FailReason = "refused"     // the network does not take it
+	Unconfirmed FailReason = "unconfirmed" // it was sent again and again, and is not known to have arrived once
+	NoFiles     FailReason = "no_files"    // files cannot be sent there
+	FileGone    FailReason = "file_gone"   // its content is not kept any more
+	FileChanged FailReason = "file_changed"
+	TooLarge    FailReason = "too_large" // for the network
+)
+
 // PreviewBegun is noted, in place of an id, before the message that shows a
 // turn's answer so far is sent. Where it still stands when the turn's answer is
 // sent, that message may be in the chat, and hold the whole answer.
@@ -254,9 +268,13 @@ type Part struct {
 	State     SendState
 	Attempts  int
 	MessageID string // Sent: the network's id
-	Problem   string // why it failed, or is uncertain
-	At        time.Time
-	By        string // who made the last mark
+	// Repeats counts how often it was sent although the one before may have arrived:
+	// more than none, and what is sent says that it may be a repeat.
+	Repeats int
+	Reason  FailReason // Failed: why, as people are told
+	Problem string     // Failed, Uncertain: what happened, for operators
+	At      time.Time
+	By      string // who made the last mark
 }
 
 // Progress is one step of a delivery, made durable in one commit.
@@ -273,6 +291,8 @@ type Mark struct {
 	Index     int
 	From, To  SendState
 	MessageID string
+	Repeats   int
+	Reason    FailReason
 	Problem   string
 	At        time.Time
 	// By is who makes the mark, a process by a name that no other has: two who

@@ -292,8 +292,8 @@ type Outbox interface {
 	//	ambiguous → sending, sent, failed, pending
 	//
 	// Anything else is ErrFenced. A mark that was made already, by an earlier
-	// try of the same step, changes nothing: To, MessageID, Problem, At and By
-	// are equal to what stands there. Attempts counts the marks to sending.
+	// try of the same step, changes nothing: To, MessageID, Repeats, Reason,
+	// Problem, At and By are equal to what stands there. Attempts counts the marks to sending.
 	Advance(ctx context.Context, id string, p Progress) error
 	// Preview notes the id of the message that shows a turn's answer so far,
 	// so that the final text goes into it, also after a crash; PreviewBegun

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,6 +198,24 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what was given up says so, how often it was sent, and what happened last", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		r.net.script = func(n int, _ call) error {
+			return &channels.Error{Kind: channels.Ambiguous, Op: "send", Message: fmt.Sprint("reset ", n)}
+		}
+		id := r.queue("a", "x")
+		r.start().wake()
+		r.delivered()
+		d, err := r.store.Delivery(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := d.Parts[0]
+		if p.State != sessions.Failed || p.Reason != sessions.Unconfirmed || p.Repeats != 5 || p.Attempts != 6 || !strings.HasSuffix(p.Problem, "reset 6") {
+			t.Errorf("it ended as %+v", p)
+		}
+	})
 	t.Run("a chat that moves to and fro is given up", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)

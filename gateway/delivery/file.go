@@ -11,6 +11,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/sessions"
 )
 
 // A file on its way out is a delivery of two parts: the file, and a sentence that
@@ -31,18 +32,19 @@ const (
 	unreadTries   = 5 // of a file whose content cannot be read
 )
 
-// refusal is why a file can never be sent, in words for people, without a colon.
-type refusal string
+// refusal is the error of a file that can never be sent: why.
+type refusal sessions.FailReason
 
-func (r refusal) Error() string { return string(r) }
+func (r refusal) Error() string { return whyNot[sessions.FailReason(r)] }
 
-// Why files are not sent.
-const (
-	noSender   refusal = "files cannot be sent from here to this chat"
-	noContent  refusal = "it is not kept any more"
-	notAsItWas refusal = "it is not kept as it was"
-	refusedFor refusal = "the network refuses it"
-)
+// whyNot is why files are not sent, in words for people.
+var whyNot = map[sessions.FailReason]string{
+	sessions.NoFiles:     "files cannot be sent from here to this chat",
+	sessions.FileGone:    "it is not kept any more",
+	sessions.FileChanged: "it is not kept as it was",
+	sessions.TooLarge:    "it is too large for the network",
+	sessions.Refused:     "the network refuses it",
+}
 
 // unneeded is the problem of a sentence whose file was sent.
 const unneeded = "not needed: the file was sent"
@@ -65,16 +67,36 @@ func (a *attempt) inPlace() (channels.Body, bool) {
 	if a.d.File != nil {
 		name = a.d.File.Name
 	}
-	reason, _, _ := strings.Cut(a.d.Parts[fileAt(a.d)].Problem, ": ")
-	text := fmt.Sprintf("The file %s could not be sent: %s.", literal(name), reason)
-	if strings.HasPrefix(reason, sentInVain) {
-		text = fmt.Sprintf("The file %s was %s.", literal(name), reason)
-	}
-	said := a.ch.Render(text)
+	said := a.ch.Render(fmt.Sprintf("The file %s %s.", literal(name), a.becameOf(a.d.Parts[fileAt(a.d)])))
 	if len(said) == 0 {
 		return channels.Body{}, false
 	}
 	return said[0], true
+}
+
+// becameOf says, behind its name, what became of a file that failed.
+func (a *attempt) becameOf(file sessions.Part) string {
+	why := whyNot[file.Reason]
+	switch file.Reason {
+	case sessions.Unconfirmed:
+		return fmt.Sprintf("was sent %d times, and not once is it known to have arrived", file.Repeats+1)
+	case sessions.TooLarge:
+		if fs, ok := a.ch.(channels.FileSender); ok {
+			why = fmt.Sprintf("it has %d bytes, and the network takes %d", sizeOf(a.d), fs.LargestFile())
+		}
+	}
+	if why == "" {
+		return "could not be sent"
+	}
+	return "could not be sent: " + why
+}
+
+// sizeOf is how many bytes the file of a delivery has.
+func sizeOf(d *sessions.Delivery) int64 {
+	if d.File != nil {
+		return d.File.Size
+	}
+	return int64(len(d.Text))
 }
 
 // literal is a name as Markdown that shows it as it is.
@@ -89,19 +111,17 @@ func literal(name string) string {
 	return b.String()
 }
 
-// whyNot is the problem of a file that failed: the reason, and behind a colon what
-// an operator wants to know.
-func whyNot(ce *channels.Error) string {
-	reason := refusedFor
+// reasonOf is why a part failed that the network, or this package before it, refuses.
+func reasonOf(ce *channels.Error) sessions.FailReason {
 	if r, ok := errors.AsType[refusal](ce.Err); ok {
-		reason = r
+		return sessions.FailReason(r)
 	}
-	return string(reason) + ": " + ce.Error()
+	return sessions.Refused
 }
 
 // never is the error of a file that can never be sent.
-func never(r refusal) error {
-	return &channels.Error{Kind: channels.Refused, Op: "send a file", Err: r}
+func never(why sessions.FailReason) error {
+	return &channels.Error{Kind: channels.Refused, Op: "send a file", Err: refusal(why)}
 }
 
 // sendFile makes the one call for the file that is part i. try says how often it was
@@ -110,40 +130,40 @@ func (a *attempt) sendFile(ctx context.Context, i, try int) (channels.Receipt, e
 	d := a.d
 	fs, ok := a.ch.(channels.FileSender)
 	if !ok {
-		return channels.Receipt{}, never(noSender)
+		return channels.Receipt{}, never(sessions.NoFiles)
 	}
 	if d.File == nil {
-		size := int64(len(d.Text))
+		size := sizeOf(d)
 		ctx, cancel := fileTime(ctx, size)
 		defer cancel()
 		return fs.SendFile(ctx, a.reply(i), channels.File{Name: answerFile, MIME: answerMIME, Size: size}, strings.NewReader(d.Text))
 	}
-	if most := fs.LargestFile(); d.File.Size > most {
-		return channels.Receipt{}, never(refusal(fmt.Sprintf("it has %d bytes, and the network takes %d", d.File.Size, most)))
+	if d.File.Size > fs.LargestFile() {
+		return channels.Receipt{}, never(sessions.TooLarge)
 	}
 	ctx, cancel := fileTime(ctx, d.File.Size)
 	defer cancel()
 	if a.Files == nil {
-		return channels.Receipt{}, never(noContent)
+		return channels.Receipt{}, never(sessions.FileGone)
 	}
 	open := func() (io.ReadCloser, int64, error) { return a.Files.OpenFile(ctx, d.File.Object) }
 	opened, size, err := open()
 	switch {
 	case errors.Is(err, broker.ErrNoFile):
-		return channels.Receipt{}, never(noContent)
+		return channels.Receipt{}, never(sessions.FileGone)
 	case err != nil && unreadable(err, try):
-		return channels.Receipt{}, never(notAsItWas)
+		return channels.Receipt{}, never(sessions.FileChanged)
 	case err != nil:
 		return channels.Receipt{}, &channels.Error{Kind: channels.Unsent, Op: "open the file", Err: err}
 	}
 	content := &watched{r: opened, open: open}
 	defer func() { _ = content.r.Close() }()
 	if size != d.File.Size {
-		return channels.Receipt{}, never(notAsItWas)
+		return channels.Receipt{}, never(sessions.FileChanged)
 	}
 	r, err := fs.SendFile(ctx, a.reply(i), channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
 	if ce, ok := errorOf(err); ok && ce.Kind == channels.Unsent && content.err != nil && unreadable(content.err, try) {
-		return r, never(notAsItWas)
+		return r, never(sessions.FileChanged)
 	}
 	return r, err
 }

@@ -60,6 +60,8 @@ func (a *attempt) resolve(ctx context.Context, i int) error {
 	m := a.mark(i, sessions.Uncertain, sessions.Queued, "")
 	if found {
 		m.To, m.MessageID = sessions.Sent, r.MessageID
+	} else {
+		m.Repeats = 0
 	}
 	marks := []sessions.Mark{m}
 	if found && a.isFile(i) {

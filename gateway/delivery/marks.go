@@ -13,29 +13,20 @@ const (
 	receiptFirst = 100 * time.Millisecond // then doubled
 	receiptMost  = 15 * time.Second
 
-	// repeatNote is the problem noted on a part that is sent again because the
-	// one before may have arrived.
-	repeatNote = "repeat %d: the one before may have arrived"
-
-	// mostRepeats bounds how often that is done. A process that is killed while
+	// mostRepeats bounds how often a part is sent again because the one before may have
+	// arrived. A process that is killed while
 	// it sends does not know whether anything left, so giving up after the
 	// first doubt would lose answers that nobody has seen; a network that never
 	// confirms must not fill a chat for ever.
 	mostRepeats = 5
 )
 
-// repeats is how often the part was sent again, by its note.
-func repeats(p sessions.Part) int {
-	n := 0
-	_, _ = fmt.Sscanf(p.Problem, repeatNote, &n) // any other note: never
-	return n
-}
-
 // marked is sending, by this very call: only in memory.
 const marked sessions.SendState = "marked"
 
+// mark moves part i, which was sent again as often as before.
 func (a *attempt) mark(i int, from, to sessions.SendState, problem string) sessions.Mark {
-	return sessions.Mark{Index: i, From: from, To: to, Problem: problem, At: a.Now(), By: a.me}
+	return sessions.Mark{Index: i, From: from, To: to, Repeats: a.d.Parts[i].Repeats, Problem: problem, At: a.Now(), By: a.me}
 }
 
 // begun is the mark of a part that is sent now. If a preview that nobody knows the
@@ -46,12 +37,12 @@ func (a *attempt) begun(i int) sessions.Mark {
 	m := a.mark(i, p.State, sessions.Sending, "")
 	switch {
 	case p.State == sessions.Uncertain:
-		m.Problem = fmt.Sprintf(repeatNote, repeats(p)+1)
+		m.Repeats++
 	case a.d.Again:
-		m.Problem = fmt.Sprintf(repeatNote, 1)
+		m.Repeats = 1
 	case i == 0:
 		if _, doubt := a.previews.target(a.d, a.at); doubt {
-			m.Problem = fmt.Sprintf(repeatNote, 1)
+			m.Repeats = 1
 			a.Logger.Warn("a preview of an answer may or may not have arrived", "channel", a.name, "delivery", a.d.ID)
 		}
 	}
@@ -76,7 +67,7 @@ func (a *attempt) advance(ctx context.Context, ms ...sessions.Mark) error {
 func (a *attempt) note(ms []sessions.Mark) {
 	for _, m := range ms {
 		p := &a.d.Parts[m.Index]
-		p.State, p.Problem = m.To, m.Problem
+		p.State, p.Repeats, p.Reason, p.Problem = m.To, m.Repeats, m.Reason, m.Problem
 		if m.To == sessions.Sending {
 			p.State = marked
 		}

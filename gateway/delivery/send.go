@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -43,7 +42,7 @@ func (a *attempt) send(lane context.Context, i, try int) (channels.Receipt, erro
 // reply is a part's message without its body. Of an answer the first hangs on the
 // question, as do a file and the sentence in its place.
 func (a *attempt) reply(i int) channels.Reply {
-	r := channels.Reply{To: a.at.to, ID: partID(a.d, i), Repeat: repeats(a.d.Parts[i]) > 0}
+	r := channels.Reply{To: a.at.to, ID: partID(a.d, i), Repeat: a.d.Parts[i].Repeats > 0}
 	if (i == 0 || a.d.File != nil) && !a.at.movedSince(asked(a.d)) {
 		r.ReplyTo = a.d.ReplyTo
 	}
@@ -87,7 +86,7 @@ func (a *attempt) sent(ctx context.Context, i int, r channels.Receipt) error {
 		}
 	}
 	outcome := "ok"
-	if repeats(a.d.Parts[i]) > 0 {
+	if a.d.Parts[i].Repeats > 0 {
 		outcome = "ambiguous"
 	}
 	took := a.Now().Sub(a.started)
@@ -136,18 +135,15 @@ func (a *attempt) failed(ctx context.Context, i int, ce *channels.Error, try int
 	}
 	log.Error("the network refuses an answer for good")
 	a.Observer.Sent(a.name, "rejected", 0)
-	if a.isFile(i) {
-		return a.fail(ctx, i, whyNot(ce))
-	}
-	return a.fail(ctx, i, ce.Error())
+	return a.fail(ctx, i, reasonOf(ce), ce.Error())
 }
 
 // again puts the part back, so that a crash while waiting is no doubt, and
 // waits.
 func (a *attempt) again(ctx context.Context, i int, wait time.Duration) error {
 	m := a.mark(i, sessions.Sending, sessions.Queued, "")
-	if n := repeats(a.d.Parts[i]); n > 0 { // still the same repeat
-		m.To, m.Problem = sessions.Uncertain, fmt.Sprintf(repeatNote, n-1)
+	if m.Repeats > 0 { // still the same repeat
+		m.To, m.Repeats = sessions.Uncertain, m.Repeats-1
 	}
 	if err := a.advance(context.WithoutCancel(ctx), m); err != nil {
 		return err
@@ -158,23 +154,18 @@ func (a *attempt) again(ctx context.Context, i int, wait time.Duration) error {
 // doubt notes that a part may have arrived. It is sent again, marked as a
 // possible repeat; one that was repeated too often is given up.
 func (a *attempt) doubt(ctx context.Context, i int, problem string) error {
-	n := repeats(a.d.Parts[i])
-	if n >= mostRepeats {
+	if a.d.Parts[i].Repeats >= mostRepeats {
 		a.Observer.Sent(a.name, "ambiguous", 0)
-		return a.fail(ctx, i, fmt.Sprintf(sentInVain+"%d times, and not once is it known to have arrived: %s", n+1, problem))
-	}
-	if n > 0 {
-		problem = fmt.Sprintf(repeatNote, n)
+		return a.fail(ctx, i, sessions.Unconfirmed, problem)
 	}
 	return a.advance(context.WithoutCancel(ctx), a.mark(i, sessions.Sending, sessions.Uncertain, problem))
 }
 
-func (a *attempt) fail(ctx context.Context, i int, problem string) error {
-	return a.advance(context.WithoutCancel(ctx), a.mark(i, sessions.Sending, sessions.Failed, problem))
+func (a *attempt) fail(ctx context.Context, i int, why sessions.FailReason, problem string) error {
+	m := a.mark(i, sessions.Sending, sessions.Failed, problem)
+	m.Reason = why
+	return a.advance(context.WithoutCancel(ctx), m)
 }
-
-// sentInVain begins the problem of a part that was given up after repeats.
-const sentInVain = "sent "
 
 // shown is what people see of a delivery, for tests.
 func shown(d *sessions.Delivery) string {

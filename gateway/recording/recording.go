@@ -217,6 +217,8 @@ type Part struct {
 	State     string          `json:"state"`
 	Attempts  int             `json:"attempts"`
 	MessageID string          `json:"message_id,omitempty"`
+	Repeats   int             `json:"repeats,omitempty"` // how often it was sent although the one before may have arrived
+	Reason    string          `json:"reason,omitempty"`  // why it failed, as people are told
 	Problem   string          `json:"problem,omitempty"`
 	At        time.Time       `json:"at"`
 }

@@ -276,7 +276,8 @@ func (t *track) delivered(fits func(sessions.Delivery) bool) error {
 		}
 		for _, p := range d.Parts {
 			line.Parts = append(line.Parts, Part{
-				Body: p.Body, State: string(p.State), Attempts: p.Attempts, MessageID: p.MessageID, Problem: p.Problem, At: p.At,
+				Body: p.Body, State: string(p.State), Attempts: p.Attempts, MessageID: p.MessageID,
+				Repeats: p.Repeats, Reason: string(p.Reason), Problem: p.Problem, At: p.At,
 			})
 		}
 		if err := t.w.line(line); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"strconv"
 
 	"parley/sessionkeys"
@@ -38,8 +39,8 @@ func encodeAnswer(a rules.Answer) (row, error) {
 
 func encodePart(n string, p sessions.Part) row {
 	f := row{
-		"s" + n: string(p.State), "a" + n: strconv.Itoa(p.Attempts), "m" + n: p.MessageID, "p" + n: p.Problem,
-		"t" + n: timeText(p.At), "w" + n: p.By,
+		"s" + n: string(p.State), "a" + n: strconv.Itoa(p.Attempts), "m" + n: p.MessageID, "r" + n: strconv.Itoa(p.Repeats),
+		"f" + n: string(p.Reason), "p" + n: p.Problem, "t" + n: timeText(p.At), "w" + n: p.By,
 	}
 	if p.Body != nil {
 		f["b"+n] = base64.StdEncoding.EncodeToString(p.Body)
@@ -64,14 +65,58 @@ func decodeAnswer(r *reader) (a rules.Answer, err error) {
 	}
 	for i := range int(r.int("parts")) {
 		n := strconv.Itoa(i + 1)
-		p := sessions.Part{
-			State: sessions.SendState(r.row["s"+n]), Attempts: int(r.int("a" + n)), MessageID: r.row["m"+n],
-			Problem: r.row["p"+n], At: r.time("t" + n), By: r.row["w"+n],
-		}
+		p := decodePart(r, n)
 		if body, some := r.row["b"+n]; some && a.Order == 0 {
 			p.Body, err = base64.StdEncoding.DecodeString(body)
 		}
 		a.Parts = append(a.Parts, p)
 	}
 	return a, err
+}
+
+// decodePart is part n of an answer, counted from 1, without its body.
+func decodePart(r *reader, n string) sessions.Part {
+	p := sessions.Part{
+		State: sessions.SendState(r.row["s"+n]), Attempts: int(r.int("a" + n)), MessageID: r.row["m"+n], Repeats: int(r.int("r" + n)),
+		Reason: sessions.FailReason(r.row["f"+n]), Problem: r.row["p"+n], At: r.time("t" + n), By: r.row["w"+n],
+	}
+	earlierPart(&p)
+	return p
+}
+
+// Problems as the version before wrote them: with how often a part was sent again, and
+// with why it failed.
+var (
+	earlierRepeat = regexp.MustCompile(`^repeat (\d{1,9}): the one before may have arrived$`)
+	earlierVain   = regexp.MustCompile(`^sent (\d{1,9}) times, and not once is it known to have arrived: `)
+	earlierReason = map[sessions.FailReason]*regexp.Regexp{
+		sessions.NoFiles:     regexp.MustCompile(`^files cannot be sent from here to this chat: `),
+		sessions.FileGone:    regexp.MustCompile(`^it is not kept any more: `),
+		sessions.FileChanged: regexp.MustCompile(`^it is not kept as it was: `),
+		sessions.TooLarge:    regexp.MustCompile(`^it has \d+ bytes, and the network takes \d+: `),
+		sessions.Refused:     regexp.MustCompile(`^the network refuses it: `),
+	}
+)
+
+// earlierPart completes a part that the version before wrote, also where this one had
+// written it before that.
+func earlierPart(p *sessions.Part) {
+	if m := earlierRepeat.FindStringSubmatch(p.Problem); m != nil {
+		p.Repeats, _ = strconv.Atoi(m[1]) // it has digits, and few
+		p.Problem = ""
+		return
+	}
+	if p.State != sessions.Failed || p.Reason != "" {
+		return
+	}
+	if m := earlierVain.FindStringSubmatch(p.Problem); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		p.Repeats, p.Reason = n-1, sessions.Unconfirmed
+		return
+	}
+	for reason, begins := range earlierReason {
+		if begins.MatchString(p.Problem) {
+			p.Reason = reason
+		}
+	}
 }

@@ -67,7 +67,8 @@
 //	spend:<scope>     what a scope settled and holds; dearest:<day>: what trees settled
 //	total:*           sums by labels
 //	out:<id>          an answer with its parts as b1 (body), s1 (state), a1 (attempts),
-//	                  m1 (message id), p1 (problem), t1 (time), w1 (who made the mark);
+//	                  m1 (message id), r1 (repeats), f1 (why it failed), p1 (problem),
+//	                  t1 (time), w1 (who made the mark);
 //	                  pending:<channel>, unsent, outof:<chat>, outs:<session>, ambiguous
 //	control:<id>      a control request; controls, controls:<token>, shutting:<chat>
 //	until, gone       leases of workers; names:<name>: nonces that are not gone

@@ -3,6 +3,8 @@ package redis_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,4 +82,76 @@ func TestADatabaseOfTheVersionBeforeGoesOn(t *testing.T) {
 			p.ok(s.Check(ctx))
 		})
 	}
+}
+
+// TestPartsOfTheVersionBefore are read as what they are: a part's problem said then how
+// often it was sent again, or why its file failed.
+func TestPartsOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, &facts{})
+	ctx := t.Context()
+	_, err := p.s.Notice(ctx, event("asked"), []sessions.Outgoing{{ID: "r", Channel: "tg", To: place("chat"), Text: "hello", At: noon}}, noon)
+	p.ok(err)
+	var bodies [][]byte
+	for range 10 {
+		bodies = append(bodies, []byte("x"))
+	}
+	p.ok(p.s.Advance(ctx, "r", sessions.Progress{Bodies: bodies}))
+
+	// As they stood then.
+	c := raw(t, p.primary)
+	const key = "parley:out:r"
+	for i, f := range [][2]string{
+		{"sending", "repeat 2: the one before may have arrived"},
+		{"ambiguous", "repeat 0: the one before may have arrived"},
+		{"ambiguous", "send: ambiguous: reset"},
+		{"failed", "sent 6 times, and not once is it known to have arrived: send: ambiguous: reset"},
+		{"failed", "files cannot be sent from here to this chat: x"},
+		{"failed", "it is not kept any more: x"},
+		{"failed", "it is not kept as it was: x"},
+		{"failed", "it has 9 bytes, and the network takes 8: x"},
+		{"failed", "the network refuses it: x"},
+		{"failed", "send: rejected: repeat 1: no"},
+	} {
+		n := strconv.Itoa(i + 1)
+		p.ok(c.HDel(ctx, key, "r"+n, "f"+n).Err())
+		p.ok(c.HSet(ctx, key, "s"+n, f[0], "p"+n, f[1]).Err())
+	}
+
+	s, err := redis.Open(ctx, redis.Options{URL: p.board.URL, Facts: p.log})
+	p.ok(err)
+	defer s.Close() //nolint:errcheck // it ends with the test
+	d, err := s.Delivery(ctx, "r")
+	p.ok(err)
+	type saw struct {
+		repeats int
+		reason  sessions.FailReason
+		same    bool // the problem is what it was
+	}
+	var got []saw
+	for _, p := range d.Parts {
+		got = append(got, saw{p.Repeats, p.Reason, p.Problem != ""})
+	}
+	if want := []saw{
+		{repeats: 2}, {},
+		{same: true},
+		{5, sessions.Unconfirmed, true},
+		{0, sessions.NoFiles, true},
+		{0, sessions.FileGone, true},
+		{0, sessions.FileChanged, true},
+		{0, sessions.TooLarge, true},
+		{0, sessions.Refused, true},
+		{same: true},
+	}; !slices.Equal(got, want) {
+		t.Errorf("the parts are\n%+v, want\n%+v", got, want)
+	}
+	p.ok(s.Advance(ctx, "r", sessions.Progress{Marks: []sessions.Mark{
+		{Index: 0, From: sessions.Sending, To: sessions.Uncertain, Repeats: 2, Problem: "reset", At: noon},
+		{Index: 1, From: sessions.Uncertain, To: sessions.Sending, Repeats: 1, At: noon},
+	}}))
+	stored := c.HMGet(ctx, key, "r1", "p1", "r2", "p2").Val()
+	if want := []any{"2", "reset", "1", ""}; !slices.Equal(stored, want) {
+		t.Errorf("stored is %q, want %q", stored, want)
+	}
+	p.ok(s.Check(ctx))
 }

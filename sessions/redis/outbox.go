@@ -88,10 +88,9 @@ func deliveryOf(a answer) (sessions.Delivery, error) {
 		n := strconv.Itoa(i)
 		body, bad := base64.StdEncoding.DecodeString(r.row["b"+n])
 		err = errors.Join(err, bad)
-		d.Parts = append(d.Parts, sessions.Part{
-			Body: body, State: sessions.SendState(r.row["s"+n]), Attempts: int(r.int("a" + n)),
-			MessageID: r.row["m"+n], Problem: r.row["p"+n], At: r.time("t" + n), By: r.row["w"+n],
-		})
+		p := decodePart(&r, n)
+		p.Body = body
+		d.Parts = append(d.Parts, p)
 	}
 	if err = errors.Join(r.err, err); err != nil {
 		return sessions.Delivery{}, fmt.Errorf("answer %s: %w", d.ID, err)

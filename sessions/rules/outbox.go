@@ -132,18 +132,25 @@ func mark(ps []sessions.Part, m sessions.Mark) (moved bool, err error) {
 		return false, fmt.Errorf("part %d from %s to %s: %w", m.Index, m.From, m.To, sessions.ErrFenced)
 	}
 	p := &ps[m.Index]
-	at := stamp(m.At)
-	if p.State == m.To && p.MessageID == m.MessageID && p.Problem == m.Problem && p.At.Equal(at) && p.By == m.By {
+	is := *p
+	is.State, is.MessageID, is.Repeats, is.Reason, is.Problem, is.At, is.By = m.To, m.MessageID, m.Repeats, m.Reason, m.Problem, stamp(m.At), m.By
+	if SamePart(*p, is) {
 		return false, nil
 	}
 	if p.State != m.From {
 		return false, fmt.Errorf("part %d is %s, not %s: %w", m.Index, p.State, m.From, sessions.ErrFenced)
 	}
-	p.State, p.MessageID, p.Problem, p.At, p.By = m.To, m.MessageID, m.Problem, at, m.By
 	if m.To == sessions.Sending {
-		p.Attempts++
+		is.Attempts++
 	}
+	*p = is
 	return true, nil
+}
+
+// SamePart reports whether two parts of an answer are equal, but for their bodies.
+func SamePart(a, b sessions.Part) bool {
+	return a.State == b.State && a.Attempts == b.Attempts && a.MessageID == b.MessageID && a.Repeats == b.Repeats &&
+		a.Reason == b.Reason && a.Problem == b.Problem && a.At.Equal(b.At) && a.By == b.By
 }
 
 func isFinished(ps []sessions.Part) bool {

@@ -18,6 +18,7 @@ import (
 type part struct {
 	state    sessions.SendState
 	attempts int
+	repeats  int
 	id       string
 	at       int64 // µs
 	by       string
@@ -41,7 +42,7 @@ func (p *part) does(m sessions.Mark) (fenced bool) {
 		sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Uncertain, sessions.Queued},
 		sessions.Uncertain: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
 	}
-	made := part{state: m.To, attempts: p.attempts, id: m.MessageID, at: m.At.UnixMicro(), by: m.By}
+	made := part{state: m.To, attempts: p.attempts, repeats: m.Repeats, id: m.MessageID, at: m.At.UnixMicro(), by: m.By}
 	switch {
 	case !slices.Contains(follows[m.From], m.To):
 		return true
@@ -131,6 +132,7 @@ func (p *post) step(r *rand.Rand, sender, i int) {
 		m.From = sessions.Sending
 		m.To = []sessions.SendState{sessions.Queued, sessions.Queued, sessions.Uncertain, sessions.Uncertain, sessions.Sent, sessions.Failed}[r.IntN(6)]
 	}
+	m.Repeats = r.IntN(2)
 	if m.To == sessions.Sent {
 		m.MessageID = fmt.Sprintf("id-%d-%d", sender, i)
 	}
@@ -154,7 +156,7 @@ func (p *post) look(sender, delivery, index int) (saw part) {
 			return fmt.Errorf("%s has %d parts", d.ID, len(d.Parts))
 		}
 		at := d.Parts[index]
-		saw = part{state: at.State, attempts: at.Attempts, id: at.MessageID, by: at.By}
+		saw = part{state: at.State, attempts: at.Attempts, repeats: at.Repeats, id: at.MessageID, by: at.By}
 		if !at.At.IsZero() {
 			saw.at = at.At.UnixMicro()
 		}

@@ -130,6 +130,29 @@ func outbox(t *testing.T, open opener) {
 			h.same("pending", h.pending(), []string(nil))
 			h.same("parts", len(h.delivery("r").Parts), 2)
 		},
+		"a part knows how often it was repeated and why it failed": func(_ *testing.T, h *house) {
+			h.queued(reply("r", ""))
+			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))
+			m := sessions.Mark{From: sessions.Queued, To: sessions.Sending, Repeats: 1, At: noon}
+			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{m}}))
+			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{m}})) // its answer was lost
+			other := m
+			other.Repeats = 2
+			h.is(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{other}}), sessions.ErrFenced)
+			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
+			h.ok(err)
+			h.same("repeats", ds[0].Parts[0].Repeats, 1)
+
+			m = sessions.Mark{From: sessions.Sending, To: sessions.Failed, Repeats: 5, Reason: sessions.Unconfirmed, Problem: "reset", At: noon}
+			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{m}}))
+			other = m
+			other.Reason = sessions.Refused
+			h.is(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{other}}), sessions.ErrFenced)
+			h.same("parts", h.delivery("r").Parts, []sessions.Part{
+				{Body: []byte("one"), State: sessions.Failed, Attempts: 1, Repeats: 5, Reason: sessions.Unconfirmed, Problem: "reset", At: noon},
+				{Body: []byte("two"), State: sessions.Queued},
+			})
+		},
 		"only the states that may follow do": func(_ *testing.T, h *house) {
 			all := []sessions.SendState{sessions.Queued, sessions.Sending, sessions.Sent, sessions.Uncertain, sessions.Failed}
 			allowed := map[sessions.SendState][]sessions.SendState{

@@ -16,10 +16,10 @@ func loadAnswer(s source, id string) (a rules.Answer, found bool, err error) {
 	if err != nil || !found {
 		return a, found, err
 	}
-	err = s.each("SELECT state, attempts, message_id, problem, at, by FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(a.Order), func(r scanner) error {
+	err = s.each("SELECT state, attempts, message_id, repeats, reason, problem, at, by FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(a.Order), func(r scanner) error {
 		var p sessions.Part
 		var at int64
-		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Problem, &at, &p.By)
+		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Repeats, &p.Reason, &p.Problem, &at, &p.By)
 		p.At = instant(at)
 		a.Parts = append(a.Parts, p)
 		return err
@@ -43,12 +43,14 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		var err error
 		switch {
 		case i >= len(before.Parts):
-			err = t.do("INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, problem, at, by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-				a.Order, i, p.Body, p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At), p.By)
+			err = t.do(`INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, repeats, reason, problem, at, by)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				a.Order, i, p.Body, p.State, p.Attempts, p.MessageID, p.Repeats, p.Reason, p.Problem, micros(p.At), p.By)
 			a.Parts[i].Body = nil
-		case !same(before.Parts[i], p):
-			err = t.do("UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, problem = ?, at = ?, by = ? WHERE outbox = ? AND idx = ?",
-				p.State, p.Attempts, p.MessageID, p.Problem, micros(p.At), p.By, a.Order, i)
+		case !rules.SamePart(before.Parts[i], p):
+			err = t.do(`UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, repeats = ?, reason = ?, problem = ?, at = ?, by = ?
+				WHERE outbox = ? AND idx = ?`,
+				p.State, p.Attempts, p.MessageID, p.Repeats, p.Reason, p.Problem, micros(p.At), p.By, a.Order, i)
 		}
 		if err != nil {
 			return fmt.Errorf("store part %d of answer %s: %w", i, a.ID, err)
@@ -63,11 +65,6 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		return fmt.Errorf("end answer %s: %w", a.ID, err)
 	}
 	return nil
-}
-
-// same says whether a part stands as it stood.
-func same(a, b sessions.Part) bool {
-	return a.State == b.State && a.Attempts == b.Attempts && a.MessageID == b.MessageID && a.Problem == b.Problem && a.At.Equal(b.At) && a.By == b.By
 }
 
 func (t *tx) insertAnswer(a rules.Answer) error {
@@ -94,7 +91,7 @@ func (t *tx) insertAnswer(a rules.Answer) error {
 // deliveries are up to limit answers with their parts, in order.
 func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Delivery, err error) {
 	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, o.again, o.file, t.preview, t.received_at,
-			p.idx, p.body, p.state, p.attempts, p.message_id, p.problem, p.at, p.by
+			p.idx, p.body, p.state, p.attempts, p.message_id, p.repeats, p.reason, p.problem, p.at, p.by
 		FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> '' LEFT JOIN outbox_parts AS p ON p.outbox = o.no
 		WHERE ` + where + ` ORDER BY o.no, p.idx`
 	err = s.each(query, a, func(r scanner) error {
@@ -104,7 +101,8 @@ func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Deli
 		var at, partAt int64
 		asked, idx := int64(math.MinInt64), -1
 		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Again, &file, orNothing{&d.Preview}, orNothing{&asked},
-			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Problem}, orNothing{&partAt}, orNothing{&p.By})
+			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Repeats}, orNothing{&p.Reason},
+			orNothing{&p.Problem}, orNothing{&partAt}, orNothing{&p.By})
 		if err != nil {
 			return err
 		}

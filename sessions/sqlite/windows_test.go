@@ -104,5 +104,6 @@ func withoutNewest() []string {
 		"DROP TABLE frames", "ALTER TABLE outbox_parts DROP COLUMN by",
 		"ALTER TABLE generation DROP COLUMN commits", "ALTER TABLE generation DROP COLUMN ticks", "ALTER TABLE generation DROP COLUMN doubt", "ALTER TABLE outbox DROP COLUMN again",
 		"ALTER TABLE outbox DROP COLUMN file",
+		"ALTER TABLE outbox_parts DROP COLUMN repeats", "ALTER TABLE outbox_parts DROP COLUMN reason",
 	}
 }

@@ -1,0 +1,105 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/sessions"
+)
+
+// written is a database of an earlier version: its schema, by the migrations up to it,
+// and rows as that version wrote them.
+func written(t *testing.T, version int, rows ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := filepath.Glob("migrations/*.sql")
+	if err != nil || len(steps) <= version {
+		t.Fatalf("there are %d migrations, %v", len(steps), err)
+	}
+	qs := []string{"PRAGMA application_id = 0x70726c79", "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT"}
+	for i, name := range steps[:version] {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		qs = append(qs, string(b), fmt.Sprintf("INSERT INTO schema_version VALUES (%d, 1)", i+1))
+	}
+	for _, q := range append(qs, rows...) {
+		if _, err := db.ExecContext(t.Context(), q); err != nil {
+			t.Fatalf("%v: %s", err, q)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestTheTextsOfPartsBecomeTheirRepeatsAndReasons: up to version 13 a part's problem
+// said how often it was sent again, or why its file failed.
+func TestTheTextsOfPartsBecomeTheirRepeatsAndReasons(t *testing.T) {
+	t.Parallel()
+	const at = "1773489600000000" // noon
+	rows := []string{`INSERT INTO outbox (no, id, channel, session, turn, target, reply_to, body, at) VALUES
+		(1, 'a', 'tg', '', '', '{"channel":"telegram","account":"bot","kind":"dm","peer":"7"}', '', 'hello', ` + at + `)`}
+	var want []sessions.Part
+	for i, c := range []struct {
+		state   sessions.SendState
+		problem string
+		want    sessions.Part
+	}{
+		{sessions.Sending, "repeat 2: the one before may have arrived", sessions.Part{Repeats: 2}},
+		{sessions.Uncertain, "repeat 0: the one before may have arrived", sessions.Part{}},
+		{sessions.Uncertain, "send: ambiguous: reset", sessions.Part{Problem: "send: ambiguous: reset"}},
+		{
+			sessions.Failed, "sent 6 times, and not once is it known to have arrived: send: ambiguous: reset",
+			sessions.Part{Repeats: 5, Reason: sessions.Unconfirmed, Problem: "sent 6 times, and not once is it known to have arrived: send: ambiguous: reset"},
+		},
+		{sessions.Failed, "files cannot be sent from here to this chat: x", sessions.Part{Reason: sessions.NoFiles, Problem: "files cannot be sent from here to this chat: x"}},
+		{sessions.Failed, "it is not kept any more: x", sessions.Part{Reason: sessions.FileGone, Problem: "it is not kept any more: x"}},
+		{sessions.Failed, "it is not kept as it was: x", sessions.Part{Reason: sessions.FileChanged, Problem: "it is not kept as it was: x"}},
+		{
+			sessions.Failed, "it has 9 bytes, and the network takes 8: x",
+			sessions.Part{Reason: sessions.TooLarge, Problem: "it has 9 bytes, and the network takes 8: x"},
+		},
+		{sessions.Failed, "the network refuses it: x", sessions.Part{Reason: sessions.Refused, Problem: "the network refuses it: x"}},
+		{sessions.Failed, "send: rejected: repeat 1: no", sessions.Part{Problem: "send: rejected: repeat 1: no"}},
+		{sessions.Queued, "", sessions.Part{}},
+	} {
+		rows = append(rows, fmt.Sprintf("INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, problem, at, by) VALUES (1, %d, x'78', '%s', 3, '', '%s', %s, 'ann')",
+			i, c.state, c.problem, at))
+		p := c.want
+		p.Body, p.State, p.Attempts, p.At, p.By = []byte("x"), c.state, 3, noon, "ann"
+		want = append(want, p)
+	}
+	s := openAt(t, written(t, 13, rows...))
+	ds, err := s.Pending(t.Context(), "tg", 0, 9)
+	if err != nil || len(ds) != 1 {
+		t.Fatalf("%d are pending, %v", len(ds), err)
+	}
+	if d := cmp.Diff(want, ds[0].Parts); d != "" {
+		t.Error(d)
+	}
+	if err := s.Advance(t.Context(), "a", sessions.Progress{Marks: []sessions.Mark{
+		{Index: 1, From: sessions.Uncertain, To: sessions.Sending, Repeats: 1, At: noon.Add(time.Second)},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Delivery(t.Context(), "a")
+	if err != nil || d.Parts[1].Repeats != 1 || d.Parts[1].Attempts != 4 {
+		t.Errorf("it goes on as %+v, %v", d.Parts[1], err)
+	}
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -75,31 +74,19 @@ func (u Unheard) why() string {
 	}
 }
 
-// Notes of a turn are numbered in the order in which they stand in the history.
-const (
-	voiceMark   = "#voice."
-	toldUnheard = "(I could not listen to the voice note: %s.)"
-)
+const toldUnheard = "(I could not listen to the voice note: %s.)"
 
-// VoiceID is the id of the message that note n of a turn becomes, counted from 1.
+// VoiceID is the id of the message that note n of a turn becomes. Notes are numbered
+// from 1, in the order in which they stand in the history.
 func VoiceID(turn string, n int, u Unheard) string {
-	id := turn + voiceMark + strconv.Itoa(n)
-	if u != Heard {
-		id += "." + string(u)
-	}
-	return id
+	return transcript.MessageID{Turn: turn, Kind: transcript.Voice, Index: n, Reason: string(u)}.String()
 }
 
 // OfVoice undoes [VoiceID].
 func OfVoice(id string) (turn string, n int, u Unheard, ok bool) {
-	turn, rest, ok := strings.Cut(id, voiceMark)
-	number, reason, _ := strings.Cut(rest, ".")
-	n, err := strconv.Atoi(number)
-	return turn, n, Unheard(reason), ok && err == nil
+	m, ok := transcript.ParseMessageID(id)
+	return m.Turn, m.Index, Unheard(m.Reason), ok && m.Kind == transcript.Voice
 }
-
-// UserSuffix follows the turn's id in those of the messages that people sent.
-const UserSuffix = "-user"
 
 // note is a voice note that waits for its words.
 type note struct {
@@ -121,7 +108,11 @@ func notesOf(history []transcript.Message, turn string) (ns notes) {
 		if m.Role != transcript.User {
 			continue
 		}
-		if of, _, why, ok := OfVoice(m.ID); ok && of == turn {
+		id, ok := transcript.ParseMessageID(m.ID)
+		if !ok || id.Turn != turn {
+			continue
+		}
+		if why := Unheard(id.Reason); id.Kind == transcript.Voice {
 			answered++
 			if why.asked() {
 				ns.asked++
@@ -129,9 +120,6 @@ func notesOf(history []transcript.Message, turn string) (ns notes) {
 			if why != Heard {
 				ns.unheard = append(ns.unheard, why)
 			}
-			continue
-		}
-		if !strings.HasPrefix(m.ID, turn+UserSuffix) {
 			continue
 		}
 		for _, p := range m.Parts {
@@ -148,8 +136,9 @@ func notesOf(history []transcript.Message, turn string) (ns notes) {
 
 // beginOf finds the message that opened the turn.
 func beginOf(history []transcript.Message, turn string) int {
+	opening := transcript.MessageID{Turn: turn, Kind: transcript.Opening}.String()
 	for i, m := range slices.Backward(history) {
-		if m.ID == turn+UserSuffix {
+		if m.ID == opening {
 			return i
 		}
 	}

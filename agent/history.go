@@ -9,24 +9,18 @@ import (
 	"parley/transcript"
 )
 
-// Ids of messages are pure functions of turn, step and call, so that a commit
-// whose answer was lost may be repeated. What stands behind the last "#" of an
-// id is ours, whatever the turn's own id holds.
-
-func answerID(turn string, step int) string { return turn + "#" + strconv.Itoa(step) }
-
-func resultID(turn string, step, index int) string {
-	return answerID(turn, step) + "." + strconv.Itoa(index)
+func answerID(turn string, step int) string {
+	return transcript.MessageID{Turn: turn, Kind: transcript.Answer, Step: step}.String()
 }
 
-// stepOf undoes answerID.
+func resultID(turn string, step, index int) string {
+	return transcript.MessageID{Turn: turn, Kind: transcript.Result, Step: step, Index: index}.String()
+}
+
+// stepOf returns which answer of the turn has the id; ok is false when none has.
 func stepOf(turn, id string) (step int, ok bool) {
-	rest, ok := strings.CutPrefix(id, turn+"#")
-	if !ok {
-		return 0, false
-	}
-	step, err := strconv.Atoi(rest)
-	return step, err == nil
+	m, ok := transcript.ParseMessageID(id)
+	return m.Step, ok && m.Kind == transcript.Answer && m.Turn == turn
 }
 
 // maxCalls is how many calls of one answer are run. (abuse M2)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"parley/costs"
 	"parley/gateway/recording"
+	"parley/transcript"
 )
 
 // Messages that join a running turn do so before its next model call, and which
@@ -65,14 +65,10 @@ func inOrder(a, b *recording.Request) int {
 	return strings.Compare(a.ID, b.ID)
 }
 
-// joinedOf takes the id of a message that joined a turn apart.
+// joinedOf returns which message of the log joined a turn as a message.
 func joinedOf(message string) (turn string, seq uint64, ok bool) {
-	turn, place, ok := strings.Cut(message, "-user-")
-	if !ok {
-		return "", 0, false
-	}
-	seq, err := strconv.ParseUint(place, 10, 64)
-	return turn, seq, err == nil
+	id, ok := transcript.ParseMessageID(message)
+	return id.Turn, id.Seq, ok && id.Kind == transcript.Joining
 }
 
 // until is the place before which everything belongs to what begins at seq.

@@ -94,7 +94,7 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 	}
 	s.reach(e.At)
 	s.feedFor(ctx, s.script.joins.next[id])
-	said, answered := s.script.messages[fmt.Sprintf("%s#%d", c.Turn, c.Step)]
+	said, answered := s.script.messages[transcript.MessageID{Turn: c.Turn, Kind: transcript.Answer, Step: c.Step}.String()]
 	switch {
 	case e.Outcome != outcomeOK && e.Outcome == string(llm.Canceled):
 		s.cancel(ctx, c.Turn)

@@ -17,6 +17,7 @@ import (
 	"parley/gateway/signals"
 	"parley/gateway/worker"
 	"parley/sessions"
+	"parley/transcript"
 )
 
 type (
@@ -206,7 +207,7 @@ func (s *stage) feedUntil(t time.Time) {
 // restored is the message that opened a turn, made again from the transcript,
 // because the log had it no more.
 func (s *stage) restored(t *turn) (broker.Envelope, error) {
-	q, ok := s.script.messages[t.ID+"-user"]
+	q, ok := s.script.messages[transcript.MessageID{Turn: t.ID, Kind: transcript.Opening}.String()]
 	if !ok {
 		return broker.Envelope{}, fmt.Errorf("%w: the message of turn %s is neither in the log nor in the transcript", ErrNotReplayable, t.ID)
 	}

@@ -122,9 +122,9 @@ func (s *stage) sendFile(ctx context.Context, c tools.Call) error {
 
 // result is what a call gave, and when.
 func (s *script) result(turn string, step int, call string) (res transcript.ToolResult, at time.Time, ok bool) {
-	prefix := fmt.Sprintf("%s#%d.", turn, step)
-	for id, m := range s.messages {
-		if !strings.HasPrefix(id, prefix) {
+	for text, m := range s.messages {
+		id, ok := transcript.ParseMessageID(text)
+		if !ok || id.Kind != transcript.Result || id.Turn != turn || id.Step != step {
 			continue
 		}
 		for _, r := range m.Results() {

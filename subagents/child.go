@@ -171,7 +171,7 @@ func (m *member) open(ctx context.Context, child sessions.Session, j job) (sessi
 			Sender: root.Turn.Sender, ReceivedAt: root.Turn.ReceivedAt, OpenedAt: now,
 		},
 		Message: transcript.Message{
-			ID: j.turn + "-user", Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: j.text}},
+			ID: transcript.MessageID{Turn: j.turn, Kind: transcript.Opening}.String(), Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: j.text}},
 		},
 	})
 	if err == nil && !opened {

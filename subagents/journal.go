@@ -3,7 +3,6 @@ package subagents
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"parley/agent"
 	"parley/costs"
@@ -40,16 +39,19 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 	return err
 }
 
-func closingID(turn string) string { return turn + "#end" }
+func closingID(turn string) string {
+	return transcript.MessageID{Turn: turn, Kind: transcript.Closing}.String()
+}
 
 // said is the words at the end of the turn, and how many model calls and calls
 // of tools led to them.
 func said(ms []transcript.Message, turn string) (words string, answers, calls int) {
 	for _, m := range ms {
-		if m.Role != transcript.Assistant || !strings.HasPrefix(m.ID, turn+"#") {
+		id, ok := transcript.ParseMessageID(m.ID)
+		if m.Role != transcript.Assistant || !ok || id.Turn != turn {
 			continue
 		}
-		if m.ID != closingID(turn) {
+		if id.Kind != transcript.Closing {
 			answers++
 		}
 		calls += len(m.Calls())

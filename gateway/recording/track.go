@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"parley/broker"
@@ -96,7 +94,8 @@ func (t *track) saidUpTo(n int) error {
 		}
 		m := t.messages[0]
 		t.messages = t.messages[1:]
-		if len(t.turns) > 0 && m.ID == t.turns[0].ID+"-user" {
+		id, ours := transcript.ParseMessageID(m.ID)
+		if len(t.turns) > 0 && ours && id.Kind == transcript.Opening && id.Turn == t.turns[0].ID {
 			if err := t.turn(); err != nil {
 				return err
 			}
@@ -198,13 +197,12 @@ func (t *track) message(m transcript.Message) error {
 	if err := t.w.raw(append(append(line, body...), '}')); err != nil {
 		return err
 	}
-	turn, rest, _ := strings.Cut(m.ID, "#")
-	step, err := strconv.Atoi(rest)
-	if err != nil {
-		return nil //nolint:nilerr // not an answer
+	of, ok := transcript.ParseMessageID(m.ID)
+	if !ok || of.Kind != transcript.Answer {
+		return nil
 	}
 	for _, c := range m.Calls() {
-		child, ok := t.w.children[sessionkeys.ChildID(t.s.ID, turn, step, c.ID)]
+		child, ok := t.w.children[sessionkeys.ChildID(t.s.ID, of.Turn, of.Step, c.ID)]
 		if !ok {
 			continue
 		}

@@ -53,8 +53,9 @@ func (a *actor) sender(ctx context.Context, j *journal) (tools.Tool, error) {
 
 // filesSent counts the files that a turn sent, by the results of its calls.
 func filesSent(ms []transcript.Message, turn string) (n int) {
+	opening := openingID(turn)
 	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].ID == turn+"-user" {
+		if ms[i].ID == opening {
 			break
 		}
 		for _, r := range ms[i].Results() {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 
 	"parley/agent"
@@ -14,6 +12,7 @@ import (
 	"parley/gateway/messages"
 	"parley/gateway/policy"
 	"parley/sessions"
+	"parley/transcript"
 )
 
 // steering lets what waits in the mailbox join the turn that its actor runs, as
@@ -258,20 +257,16 @@ func (s *steering) cut(seq uint64) {
 	}
 }
 
-// Ids of the messages of people say which turn they are of, and where those that
-// joined it stand in the mailbox.
-const userSuffix = agent.UserSuffix
-
-func joinedID(turn string, seq uint64) string {
-	return turn + userSuffix + "-" + strconv.FormatUint(seq, 10)
+func openingID(turn string) string {
+	return transcript.MessageID{Turn: turn, Kind: transcript.Opening}.String()
 }
 
-// turnOf undoes both; seq is 0 of the message that opened the turn.
+// turnOf returns the turn of a person's message; seq is 0 of the one that opened it.
 func turnOf(messageID string) (turn string, seq uint64, ok bool) {
-	turn, rest, ok := strings.Cut(messageID, userSuffix)
-	if !ok || rest == "" {
-		return turn, 0, ok
-	}
-	seq, err := strconv.ParseUint(strings.TrimPrefix(rest, "-"), 10, 64)
-	return turn, seq, err == nil
+	id, ok := transcript.ParseMessageID(messageID)
+	return id.Turn, id.Seq, ok && (id.Kind == transcript.Opening || id.Kind == transcript.Joining)
+}
+
+func joinedID(turn string, seq uint64) string {
+	return transcript.MessageID{Turn: turn, Kind: transcript.Joining, Seq: seq}.String()
 }

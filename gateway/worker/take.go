@@ -144,7 +144,7 @@ func (a *actor) repeated(channel, reason string, n int) {
 func (a *actor) open(q question) (bool, error) {
 	first, seq := q.items[0].msg, q.items[0].e.Seq
 	id := a.turnID(seq)
-	switch err := a.bring(a.ctx, &q, id+userSuffix, a.poked); {
+	switch err := a.bring(a.ctx, &q, openingID(id), a.poked); {
 	case errors.Is(err, errPoked):
 		return a.release() // which says whether a request is there
 	case err != nil:
@@ -156,7 +156,7 @@ func (a *actor) open(q question) (bool, error) {
 		}
 	}
 	now := a.w.Now()
-	asked := a.message(&q, id+userSuffix, now)
+	asked := a.message(&q, openingID(id), now)
 	faultpoint.HitOn("worker.open.before", q.text())
 	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
 		Turn: sessions.Turn{

@@ -27,12 +27,7 @@ type joins struct {
 func newJoins(s *script) joins {
 	j := joins{before: map[string]uint64{}, first: map[string]string{}, next: map[string]string{}}
 	for _, t := range s.roots {
-		j.ends = append(j.ends, t.Seq)
-	}
-	for id := range s.messages {
-		if _, seq, ok := joinedOf(id); ok {
-			j.ends = append(j.ends, seq)
-		}
+		j.ends = append(append(j.ends, t.Seq), t.Joined...)
 	}
 	slices.Sort(j.ends)
 	byTurn := map[string][]*recording.Request{}
@@ -41,10 +36,8 @@ func newJoins(s *script) joins {
 			continue
 		}
 		byTurn[q.Turn] = append(byTurn[q.Turn], q)
-		for _, m := range s.r.Messages[q.Session][:min(q.Messages, len(s.r.Messages[q.Session]))] {
-			if turn, seq, ok := joinedOf(m.ID); ok && turn == q.Turn {
-				j.before[q.ID] = max(j.before[q.ID], seq)
-			}
+		if last, some := s.joinedBefore(q); some {
+			j.before[q.ID] = last
 		}
 	}
 	for turn, qs := range byTurn {
@@ -57,18 +50,32 @@ func newJoins(s *script) joins {
 	return j
 }
 
+// joinedBefore returns the last place that had joined the turn of a request when it was
+// made: that of a message which it sends. some is false when nothing had.
+func (s *script) joinedBefore(q *recording.Request) (last uint64, some bool) {
+	t := s.turns[q.Turn]
+	if t == nil || len(t.Joined) == 0 {
+		return 0, false
+	}
+	history := s.r.Messages[q.Session]
+	sent := map[string]bool{}
+	for _, m := range history[:min(q.Messages, len(history))] {
+		sent[m.ID] = true
+	}
+	for _, seq := range t.Joined {
+		if sent[transcript.MessageID{Turn: t.ID, Kind: transcript.Joining, Seq: seq}.String()] {
+			last, some = max(last, seq), true
+		}
+	}
+	return last, some
+}
+
 // inOrder orders the requests of a turn as they were made.
 func inOrder(a, b *recording.Request) int {
 	if c := a.At.Compare(b.At); c != 0 {
 		return c
 	}
 	return strings.Compare(a.ID, b.ID)
-}
-
-// joinedOf returns which message of the log joined a turn as a message.
-func joinedOf(message string) (turn string, seq uint64, ok bool) {
-	id, ok := transcript.ParseMessageID(message)
-	return id.Turn, id.Seq, ok && id.Kind == transcript.Joining
 }
 
 // until is the place before which everything belongs to what begins at seq.

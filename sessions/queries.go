@@ -17,9 +17,6 @@ type Queries interface {
 	// Find lists up to limit ids, of roots and children, that begin with prefix,
 	// in their order. An empty prefix finds none.
 	Find(ctx context.Context, prefix string, limit int) ([]sessionkeys.SessionID, error)
-	// TurnsOf lists a session's turns, oldest first; none when the session is
-	// not there.
-	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]Turn, error)
 	// Usage sums the ledger up, the dearest group first, days in their order.
 	// The sums of all groups are the ledger's, whatever it is grouped by.
 	Usage(ctx context.Context, q UsageQuery) ([]Usage, error)

@@ -131,6 +131,10 @@ type Turn struct {
 	// next one.
 	Steps int
 	Tries int
+
+	// Joined is where in the mailbox the messages stand that joined it, each by its
+	// Joining.Seq, in the order in which they did. It is not to be changed.
+	Joined []uint64
 }
 
 // Session is one transcript with its money.

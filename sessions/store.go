@@ -196,8 +196,8 @@ type Turns interface {
 	// it answers the same; a second open turn is an error.
 	Open(ctx context.Context, f Fence, o Opening) (t Turn, opened bool, err error)
 	// Join commits a message that joins the open turn: the message behind the
-	// turn's history, the inbox rows of its events, its wordings and
-	// Read = Through; the attempts stay what they are. As in Open, joined is false
+	// turn's history, the inbox rows of its events, its wordings,
+	// Read = Through, and Seq in the turn's Joined; the attempts stay what they are. As in Open, joined is false
 	// when all events were known, and then only Read moves; and when some were
 	// known and others not, nothing is written and the error is a *KnownError.
 	// Repeated under the same fence it answers the same. A turn that is not the
@@ -274,8 +274,10 @@ type Turns interface {
 	// descendants, parents before children, oldest first.
 	Session(ctx context.Context, id sessionkeys.SessionID) (Session, error)
 	Tree(ctx context.Context, id sessionkeys.SessionID) ([]Session, error)
-	// Turn looks one up by its id, or returns ErrNotFound.
+	// Turn looks one up by its id, or returns ErrNotFound. TurnsOf lists a session's,
+	// oldest first; none when the session is not there.
 	Turn(ctx context.Context, id string) (Turn, error)
+	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]Turn, error)
 }
 
 // Outbox is answers on their way out.

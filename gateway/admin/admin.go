@@ -67,6 +67,7 @@ type Store interface {
 	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
+	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 }
 
 // Log is the message log with its dead letters.

@@ -72,7 +72,27 @@ func Read(r io.Reader) (*Recording, error) {
 	case !in.ended:
 		return nil, fmt.Errorf("%w: it was cut off behind line %d: its last line is missing", ErrUnreadable, in.no)
 	}
+	in.got.completeJoined()
 	return in.got, nil
+}
+
+// completeJoined fills in what joined the turns of a recording that does not say so,
+// since its version did not: by the ids of the messages.
+func (r *Recording) completeJoined() {
+	turns := map[string]*Turn{}
+	for i := range r.Turns {
+		if len(r.Turns[i].Joined) == 0 {
+			turns[r.Turns[i].ID] = &r.Turns[i]
+		}
+	}
+	for _, ms := range r.Messages {
+		for _, m := range ms {
+			id, ok := transcript.ParseMessageID(m.ID)
+			if t := turns[id.Turn]; ok && t != nil && id.Kind == transcript.Joining {
+				t.Joined = append(t.Joined, id.Seq)
+			}
+		}
+	}
 }
 
 type reader struct {

@@ -142,6 +142,7 @@ type Turn struct {
 	From     sessionkeys.Address     `json:"from"`
 	ReplyTo  string                  `json:"reply_to,omitempty"`
 	Sender   string                  `json:"sender"`
+	Joined   []uint64                `json:"joined,omitempty"` // places of the envelopes that joined it
 	Received time.Time               `json:"received"`
 	Opened   time.Time               `json:"opened"`
 	Ended    time.Time               `json:"ended,omitzero"`

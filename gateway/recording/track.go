@@ -122,7 +122,7 @@ func (t *track) turn() error {
 	return t.w.line(Turn{
 		Type: TypeTurn, Session: t.s.ID, ID: turn.ID, Seq: turn.Seq, State: string(turn.State), Outcome: turn.Outcome,
 		Attempts: turn.Attempts, Steps: turn.Steps, Tries: turn.Tries, Channel: turn.Channel, From: turn.From, ReplyTo: turn.ReplyTo,
-		Sender: turn.Sender, Received: turn.ReceivedAt, Opened: turn.OpenedAt, Ended: ended(turn), Refused: turn.Refused,
+		Sender: turn.Sender, Joined: turn.Joined, Received: turn.ReceivedAt, Opened: turn.OpenedAt, Ended: ended(turn), Refused: turn.Refused,
 	})
 }
 

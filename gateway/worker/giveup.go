@@ -94,30 +94,12 @@ func (a *actor) buryTurn(t sessions.Turn, problem string) error {
 	if a.turnID(t.Seq) != t.ID {
 		return nil
 	}
-	seqs, err := a.joined(t)
-	if err != nil {
-		return err
-	}
-	for _, seq := range append([]uint64{t.Seq}, seqs...) {
+	for _, seq := range append([]uint64{t.Seq}, t.Joined...) {
 		if err := a.buryAt(seq, t.Channel, problem); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// joined is where in the log the messages stand that joined a turn.
-func (a *actor) joined(t sessions.Turn) (seqs []uint64, err error) {
-	ms, err := a.w.Store.Messages(a.ctx, t.Session)
-	if err != nil {
-		return nil, fmt.Errorf("look which messages joined a turn: %w", err)
-	}
-	for _, m := range ms {
-		if turn, seq, ok := turnOf(m.ID); ok && turn == t.ID && seq > 0 {
-			seqs = append(seqs, seq)
-		}
-	}
-	return seqs, nil
 }
 
 // buryAt gives message seq, which was taken up, to the dead letters, with what

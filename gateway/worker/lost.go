@@ -9,7 +9,6 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
-	"parley/transcript"
 )
 
 // LostText is said in a chat some of whose messages the log has lost.
@@ -17,7 +16,7 @@ const LostText = "Something that was written here was lost by a failure before I
 
 // Teller is the part of a store by which people are told of what was lost.
 type Teller interface {
-	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
+	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Turn(ctx context.Context, id string) (sessions.Turn, error)
 	Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (added bool, err error)
 }
@@ -53,19 +52,12 @@ func turnBefore(ctx context.Context, s Teller, generation string, m sessions.Mai
 	if !errors.Is(err, sessions.ErrNotFound) {
 		return t, err
 	}
-	ms, err := s.Messages(ctx, m.Session)
+	ts, err := s.TurnsOf(ctx, m.Session)
 	if err != nil {
 		return t, err
 	}
-	for _, said := range slices.Backward(ms) {
-		id, seq, ok := turnOf(said.ID)
-		switch {
-		case !ok || said.Role != transcript.User:
-		case seq == m.Read:
-			return s.Turn(ctx, id)
-		default:
-			return t, sessions.ErrNotFound
-		}
+	if n := len(ts); n > 0 && len(ts[n-1].Joined) > 0 && slices.Max(ts[n-1].Joined) == m.Read {
+		return ts[n-1], nil
 	}
 	return t, sessions.ErrNotFound
 }

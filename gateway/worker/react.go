@@ -97,14 +97,8 @@ func (a *actor) headsOf(ctx context.Context, t sessions.Turn) (ids []string) {
 	if a.turnID(t.Seq) != t.ID { // the log was another one
 		return nil
 	}
-	seqs := []uint64{t.Seq}
-	ms, err := a.w.Store.Messages(ctx, t.Session)
-	for _, m := range ms {
-		if turn, seq, ok := turnOf(m.ID); ok && turn == t.ID && seq > 0 {
-			seqs = append(seqs, seq)
-		}
-	}
-	for _, seq := range seqs {
+	var err error
+	for _, seq := range append([]uint64{t.Seq}, t.Joined...) {
 		e, nerr := a.w.Log.NextAtLeast(ctx, a.token, seq-1, seq)
 		if nerr != nil || e.Seq != seq {
 			err = nerr

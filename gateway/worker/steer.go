@@ -261,12 +261,6 @@ func openingID(turn string) string {
 	return transcript.MessageID{Turn: turn, Kind: transcript.Opening}.String()
 }
 
-// turnOf returns the turn of a person's message; seq is 0 of the one that opened it.
-func turnOf(messageID string) (turn string, seq uint64, ok bool) {
-	id, ok := transcript.ParseMessageID(messageID)
-	return id.Turn, id.Seq, ok && (id.Kind == transcript.Opening || id.Kind == transcript.Joining)
-}
-
 func joinedID(turn string, seq uint64) string {
 	return transcript.MessageID{Turn: turn, Kind: transcript.Joining, Seq: seq}.String()
 }

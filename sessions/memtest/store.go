@@ -103,6 +103,21 @@ func (s *Store) Messages(_ context.Context, id sessionkeys.SessionID) ([]transcr
 	return slices.Clone(s.db.history[id]), nil
 }
 
+// TurnsOf implements [sessions.Turns].
+func (s *Store) TurnsOf(_ context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, _ error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	for t := range each[rules.Turn](s.db) {
+		if t.Session == id {
+			ts = append(ts, t.Turn)
+		}
+	}
+	slices.SortFunc(ts, func(a, b sessions.Turn) int {
+		return cmp.Or(a.OpenedAt.Compare(b.OpenedAt), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
+	})
+	return ts, nil
+}
+
 // Session implements [sessions.Turns].
 func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
 	return s.db.Session(ctx, id)

@@ -133,7 +133,8 @@ func TestPartsOfTheVersionBefore(t *testing.T) {
 		got = append(got, saw{p.Repeats, p.Reason, p.Problem != ""})
 	}
 	if want := []saw{
-		{repeats: 2}, {},
+		{repeats: 2},
+		{},
 		{same: true},
 		{5, sessions.Unconfirmed, true},
 		{0, sessions.NoFiles, true},
@@ -152,6 +153,59 @@ func TestPartsOfTheVersionBefore(t *testing.T) {
 	stored := c.HMGet(ctx, key, "r1", "p1", "r2", "p2").Val()
 	if want := []any{"2", "reset", "1", ""}; !slices.Equal(stored, want) {
 		t.Errorf("stored is %q, want %q", stored, want)
+	}
+	p.ok(s.Check(ctx))
+}
+
+// TestTurnsOfTheVersionBeforeSayWhatJoined: rows of turns did not, but the ids of
+// messages do.
+func TestTurnsOfTheVersionBeforeSayWhatJoined(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, &facts{})
+	ctx := t.Context()
+	m := p.take(p.alive("ann"), "one", 1)
+	turn := p.house.open(m, 1)
+	join := func(s sessions.Store, seq uint64) {
+		t.Helper()
+		_, err := s.Join(ctx, m.Fence(), sessions.Joining{
+			Turn: turn.ID, Seq: seq, Events: []sessions.InboxID{event(fmt.Sprint("e", seq))}, Message: said(fmt.Sprintf("%s-user-%d", turn.ID, seq)),
+		})
+		p.ok(err)
+	}
+	join(p.s, 2)
+	join(p.s, 11)
+
+	// As it stood then.
+	c := raw(t, p.primary)
+	key := "parley:turn:" + turn.ID
+	p.ok(c.HDel(ctx, key, "joined").Err())
+
+	s, err := redis.Open(ctx, redis.Options{URL: p.board.URL, Facts: p.log})
+	p.ok(err)
+	defer s.Close() //nolint:errcheck // it ends with the test
+	joined := func(want ...uint64) {
+		t.Helper()
+		m, err := s.Mailbox(ctx, m.Token)
+		p.ok(err)
+		one, err := s.Turn(ctx, turn.ID)
+		p.ok(err)
+		ts, err := s.TurnsOf(ctx, turn.Session)
+		p.ok(err)
+		for what, got := range map[string][]uint64{"mailbox": m.Turn.Joined, "turn": one.Joined, "list": ts[0].Joined} {
+			if !slices.Equal(got, want) {
+				t.Errorf("by the %s %v joined, not %v", what, got, want)
+			}
+		}
+	}
+	joined(2, 11)
+	p.ok(s.Preview(ctx, turn.ID, "p1")) // who does so has no fence, and writes nothing else
+	if c.HExists(ctx, key, "joined").Val() {
+		t.Error("a note of a preview says what joined the turn")
+	}
+	join(s, 12)
+	joined(2, 11, 12)
+	if got := c.HGet(ctx, key, "joined").Val(); got != "[2,11,12]" {
+		t.Errorf("stored is %s", got)
 	}
 	p.ok(s.Check(ctx))
 }

@@ -159,6 +159,17 @@ func (r *reading) chat(k rules.ChatKey, a answer) row {
 // note keeps a row that was read; no fields: there is none.
 func (r *reading) note(k rules.Key, f row) error {
 	st := &stored{}
+	if _, isTurn := k.(rules.TurnKey); isTurn && lacksJoined(f) {
+		log := r.log
+		a, err := r.read(r.s.messageIDs(f["session"]))
+		if err == nil {
+			f, err = withJoined(f, a.texts(0))
+		}
+		if err != nil {
+			return fmt.Errorf("look what joined turn %s: %w", f["id"], err)
+		}
+		r.log = log // of the reads before
+	}
 	if len(f) > 0 {
 		found, err := decode(rules.KindOf(k), f)
 		if err != nil {

@@ -3,6 +3,7 @@ package redis
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"parley/costs"
 	"parley/sessionkeys"
@@ -31,8 +32,57 @@ func turnOf(stored row) (sessions.Turn, error) {
 		t.Refused = new(costs.BudgetError)
 		err = json.Unmarshal([]byte(refused), t.Refused)
 	}
+	if joined := r.row["joined"]; err == nil && joined != "" {
+		err = json.Unmarshal([]byte(joined), &t.Joined)
+	}
 	if err != nil {
 		return sessions.Turn{}, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
 	return t, nil
+}
+
+// joinedText is which messages joined a turn, as it is stored; empty: none.
+func joinedText(seqs []uint64) (string, error) {
+	if len(seqs) == 0 {
+		return "", nil
+	}
+	return text(seqs)
+}
+
+// lacksJoined reports whether a turn's row is of the version before, which did not say
+// what joined it.
+func lacksJoined(f row) bool {
+	_, says := f["joined"]
+	return len(f) > 0 && !says
+}
+
+// messageIDs reads the ids of a session's messages.
+func (s *Store) messageIDs(session string) read { return get("SMEMBERS", s.key("msgids:"+session)) }
+
+// withJoined is a row of the version before with what joined the turn, by the ids of
+// its session's messages. It stands there as if it had been read, so that nobody writes
+// it before something else joins.
+func withJoined(f row, ids []string) (row, error) {
+	var seqs []uint64
+	for _, text := range ids {
+		if id, ok := transcript.ParseMessageID(text); ok && id.Kind == transcript.Joining && id.Turn == f["id"] {
+			seqs = append(seqs, id.Seq)
+		}
+	}
+	slices.Sort(seqs)
+	joined, err := joinedText(seqs)
+	return merged(f, row{"joined": joined}), err
+}
+
+// completed is withJoined of each row that needs it.
+func completed(rows []row, ids []string) (err error) {
+	for i, f := range rows {
+		if !lacksJoined(f) {
+			continue
+		}
+		if rows[i], err = withJoined(f, ids); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -127,16 +127,29 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 	return ids, nil
 }
 
-// TurnsOf implements [sessions.Queries].
+// TurnsOf implements [sessions.Turns].
 func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error) {
 	a, err := s.look(ctx, get("ZRANGE", s.key("turnsof:"+string(id)), "0", "-1").each(get("HGETALL", s.key("turn:")).at(2)))
+	var rows []row
 	var ts []sessions.Turn
 	if err == nil {
 		err = a.list(0).under(func(_ string, found answer) error {
-			t, err := turnOf(found.row(0))
-			ts = append(ts, t)
-			return err
+			rows = append(rows, found.row(0))
+			return nil
 		})
+	}
+	if err == nil && slices.ContainsFunc(rows, lacksJoined) {
+		var ids answer
+		if ids, err = s.look(ctx, s.messageIDs(string(id))); err == nil {
+			err = completed(rows, ids.texts(0))
+		}
+	}
+	for _, f := range rows {
+		if err == nil {
+			var t sessions.Turn
+			t, err = turnOf(f)
+			ts = append(ts, t)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the turns of session %s: %w", id, err)

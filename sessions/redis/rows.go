@@ -151,6 +151,9 @@ func encodeTurn(t rules.Turn) (row, error) {
 	if err == nil && t.Refused != nil {
 		f["refused"], err = text(t.Refused)
 	}
+	if err == nil {
+		f["joined"], err = joinedText(t.Joined)
+	}
 	return f, err
 }
 

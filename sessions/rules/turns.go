@@ -244,6 +244,8 @@ func join(tx *Tx, f sessions.Fence, j sessions.Joining) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	t.Joined = append(slices.Clip(t.Joined), j.Seq)
+	tx.put(t)
 	m.pass(through)
 	tx.put(m)
 	return true, appendTo(tx, t.Session, j.Message.CreatedAt, j.Message)

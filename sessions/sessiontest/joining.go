@@ -37,7 +37,9 @@ func joining(t *testing.T, open opener) {
 				t.Fatal("it did not join")
 			}
 			want := before
-			want.Read = 3
+			open := *before.Turn
+			open.Joined = []uint64{2}
+			want.Read, want.Turn = 3, &open
 			h.same("mailbox", h.mailbox("one"), want)
 			h.same("known", h.known("b", "c", "d"), []bool{true, true, false})
 			h.same("history", h.history(turn.Session), []string{turn.ID + "-said", turn.ID + "-joined-2"})
@@ -46,7 +48,9 @@ func joining(t *testing.T, open opener) {
 			h.same("said", []any{sum, found}, []any{"1", true})
 			stored, err := h.s.Turn(h.ctx, turn.ID)
 			h.ok(err)
+			turn.Joined = []uint64{2}
 			h.same("turn", stored, turn)
+			h.same("turn of the mailbox", h.mailbox("one").Turn, &turn)
 			h.same("messages counted", h.session(turn.Session).Messages, 2)
 			if _, released := h.finish(f, turn.ID); !released {
 				t.Error("something is still owed")
@@ -62,6 +66,10 @@ func joining(t *testing.T, open opener) {
 			h.same("joined", h.join(f, joined(turn.ID, 4, 0)), true)
 			h.same("history", h.history(turn.Session),
 				[]string{turn.ID + "-said", turn.ID + "-joined-2", turn.ID + "-joined-3", turn.ID + "-joined-4"})
+			h.finish(f, turn.ID)
+			ts, err := h.s.TurnsOf(h.ctx, turn.Session)
+			h.ok(err)
+			h.same("what joined", ts[0].Joined, []uint64{2, 3, 4})
 		},
 		"what is not known yet of the mailbox may join": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
@@ -91,6 +99,7 @@ func joining(t *testing.T, open opener) {
 			h.same("joined", h.join(f, joined(turn.ID, 2, 3, "b", "c")), true)
 			h.same("read", h.mailbox("one").Read, uint64(4))
 			h.same("history", len(h.history(turn.Session)), 3)
+			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64{2, 4})
 		},
 		"events that are known already are only read": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
@@ -102,6 +111,7 @@ func joining(t *testing.T, open opener) {
 			h.same("history", len(h.history(turn.Session)), 1)
 			h.same("joined", h.join(f, joined(turn.ID, 3, 0, turn.ID)), false) // the turn's own
 			h.same("read", h.mailbox("one").Read, uint64(3))
+			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64(nil))
 		},
 		"when only some events are known nothing joins and they are named": func(t *testing.T, h *house) {
 			f, turn := h.working("one")

@@ -103,3 +103,36 @@ func TestTheTextsOfPartsBecomeTheirRepeatsAndReasons(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhatJoinedATurnIsReadFromTheInbox: up to version 14 only the events said which turn
+// they became.
+func TestWhatJoinedATurnIsReadFromTheInbox(t *testing.T) {
+	t.Parallel()
+	const address = `{"channel":"telegram","account":"bot","kind":"dm","peer":"7"}`
+	row := func(id string, seq int) string {
+		return fmt.Sprintf(`INSERT INTO turns (id, token, session, nested, seq, state, attempts, channel, origin, reply_to, sender, received_at, opened_at, ended_at)
+			VALUES ('%s', 'token', 's', 0, %d, 'done', 1, 'tg', '%s', '', 'u', 1, %d, 1)`, id, seq, address, seq)
+	}
+	event := func(name, turn string, seq int) string {
+		return fmt.Sprintf("INSERT INTO inbox (channel, account, chat, event, token, turn, seq, epoch, nonce) VALUES ('telegram', 'bot', '7', '%s', 'token', '%s', %d, 1, 'n')", name, turn, seq)
+	}
+	s := openAt(t, written(t, 14,
+		`INSERT INTO sessions (id, key, token, parent, root, depth, tool_call, role, title, created_at, updated_at)
+			VALUES ('s', 'helper:telegram:dm:bot:7', 'token', '', 's', 0, '', 'main', '', 1, 1)`,
+		row("alone", 1), row("joined", 2), row("album", 12),
+		event("a", "alone", 1), event("b", "joined", 2), event("c", "joined", 2), // it was opened by two
+		event("k", "joined", 11), event("d", "joined", 3), event("e", "joined", 3), // an album joined
+		event("f", "album", 12), event("command", "", 13), event("of another database", "unknown", 14),
+	))
+	ts, err := s.TurnsOf(t.Context(), "s")
+	if err != nil || len(ts) != 3 {
+		t.Fatalf("there are %d turns, %v", len(ts), err)
+	}
+	got := map[string][]uint64{}
+	for _, one := range ts {
+		got[one.ID] = one.Joined
+	}
+	if d := cmp.Diff(map[string][]uint64{"alone": nil, "joined": {3, 11}, "album": nil}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -87,7 +87,7 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 
 const turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? ORDER BY t.opened_at, t.seq, t.id"
 
-// TurnsOf implements [sessions.Queries].
+// TurnsOf implements [sessions.Turns].
 func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, err error) {
 	err = s.each(ctx, turnsOf, args(id), func(r scanner) error {
 		var t turnRead

@@ -19,18 +19,18 @@ type turnRow struct {
 const unknownCalls = math.MinInt / 2
 
 const turnColumns = `t.id, t.token, t.session, t.nested, t.seq, t.state, t.attempts, t.channel, t.origin, t.reply_to, t.sender,
-	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released, t.refused, t.preview`
+	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released, t.refused, t.preview, t.joined`
 
 // turnRead is a turn as its columns say it.
 type turnRead struct {
 	rules.Turn
-	from, refused           string
+	from, refused, joined   string
 	received, opened, ended int64
 }
 
 func (t *turnRead) columns() []any {
 	return args(&t.ID, &t.Token, &t.Session, &t.Nested, &t.Seq, &t.State, &t.Attempts, &t.Channel, &t.from, &t.ReplyTo, &t.Sender,
-		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.EndedBy.Epoch, &t.EndedBy.Nonce, &t.Released, &t.refused, &t.Preview)
+		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.EndedBy.Epoch, &t.EndedBy.Nonce, &t.Released, &t.refused, &t.Preview, &t.joined)
 }
 
 func (t *turnRead) turn() (rules.Turn, error) {
@@ -40,6 +40,11 @@ func (t *turnRead) turn() (rules.Turn, error) {
 	if t.refused != "" {
 		row.Refused = new(costs.BudgetError)
 		if err := parse(t.refused, row.Refused); err != nil {
+			return row, err
+		}
+	}
+	if t.joined != "" {
+		if err := parse(t.joined, &row.Joined); err != nil {
 			return row, err
 		}
 	}
@@ -86,15 +91,22 @@ func (t *tx) putTurn(r rules.Turn) error {
 func (t *tx) storeTurns(rows []*kept[turnRow]) error {
 	for _, e := range rows {
 		r := e.now
-		refused := ""
+		refused, joined := "", ""
+		var err error
 		if r.Refused != nil {
-			var err error
 			if refused, err = text(r.Refused); err != nil {
 				return err
 			}
 		}
-		err := t.do(`UPDATE turns SET state = ?, attempts = ?, ended_at = ?, outcome = ?, steps = ?, tries = ?, end_epoch = ?, end_nonce = ?, released = ?, refused = ?, preview = ? WHERE id = ?`,
-			r.State, r.Attempts, micros(r.EndedAt), r.Outcome, r.Steps, r.Tries, r.EndedBy.Epoch, r.EndedBy.Nonce, r.Released, refused, r.Preview, r.ID)
+		if len(r.Joined) > 0 {
+			if joined, err = text(r.Joined); err != nil {
+				return err
+			}
+		}
+		err = t.do(`UPDATE turns SET state = ?, attempts = ?, ended_at = ?, outcome = ?, steps = ?, tries = ?, end_epoch = ?, end_nonce = ?, released = ?,
+				refused = ?, preview = ?, joined = ? WHERE id = ?`,
+			r.State, r.Attempts, micros(r.EndedAt), r.Outcome, r.Steps, r.Tries, r.EndedBy.Epoch, r.EndedBy.Nonce, r.Released,
+			refused, r.Preview, joined, r.ID)
 		if err != nil {
 			return fmt.Errorf("write turn %s: %w", r.ID, err)
 		}

@@ -105,5 +105,6 @@ func withoutNewest() []string {
 		"ALTER TABLE generation DROP COLUMN commits", "ALTER TABLE generation DROP COLUMN ticks", "ALTER TABLE generation DROP COLUMN doubt", "ALTER TABLE outbox DROP COLUMN again",
 		"ALTER TABLE outbox DROP COLUMN file",
 		"ALTER TABLE outbox_parts DROP COLUMN repeats", "ALTER TABLE outbox_parts DROP COLUMN reason",
+		"ALTER TABLE turns DROP COLUMN joined",
 	}
 }

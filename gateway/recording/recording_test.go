@@ -3,6 +3,7 @@ package recording_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,23 @@ func TestFieldsOfALaterVersionArePassedOver(t *testing.T) {
 	}
 	if _, err := recording.Read(strings.NewReader(strings.Join(lines, ""))); err != nil {
 		t.Error(err)
+	}
+}
+
+// Recordings of the version before do not say what joined a turn.
+func TestWhatJoinedATurnIsReadFromTheMessagesOfAnEarlierRecording(t *testing.T) {
+	t.Parallel()
+	for says, want := range map[string][]uint64{"": {9}, `"joined":[4],`: {4}} {
+		text := strings.Join(golden(t), "")
+		text = strings.ReplaceAll(text, `-user",`, `-user-9",`)
+		text = strings.ReplaceAll(text, `{"type":"turn",`, `{"type":"turn",`+says)
+		r, err := recording.Read(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Turns) == 0 || !slices.Equal(r.Turns[0].Joined, want) {
+			t.Errorf("with %q: %+v, want %v", says, r.Turns, want)
+		}
 	}
 }
 

@@ -251,10 +251,31 @@ const (
 	TooLarge    FailReason = "too_large" // for the network
 )
 
-// PreviewBegun is noted, in place of an id, before the message that shows a
-// turn's answer so far is sent. Where it still stands when the turn's answer is
-// sent, that message may be in the chat, and hold the whole answer.
-const PreviewBegun = "?"
+// PreviewState says what is known of the message that shows a turn's answer so far.
+type PreviewState string
+
+// States of a preview.
+const (
+	NoPreview PreviewState = "" // there is none that the answer could go into
+	// PreviewBegun is noted before the message is sent. Where it still stands when the
+	// turn's answer is sent, the message may be in the chat, and hold the whole answer.
+	PreviewBegun PreviewState = "begun"
+	PreviewShown PreviewState = "shown"
+)
+
+// Preview is the message that shows a turn's answer so far.
+type Preview struct {
+	State PreviewState
+	ID    string // PreviewShown: the network's id of it; else empty
+}
+
+// ShownPreview is the preview that is the message of that id; of an empty id none.
+func ShownPreview(id string) Preview {
+	if id == "" {
+		return Preview{}
+	}
+	return Preview{PreviewShown, id}
+}
 
 // Delivery is an Outgoing with its parts. Parts is empty until it was
 // rendered.
@@ -262,7 +283,7 @@ type Delivery struct {
 	Outgoing
 	Order   uint64 // deliveries of one channel go out in this order within a chat
 	Parts   []Part
-	Preview string    // id of the message that showed the turn's answer so far, or PreviewBegun; empty: none
+	Preview Preview   // of its turn
 	Asked   time.Time // when the turn's message was received; zero: no turn
 }
 

@@ -297,13 +297,13 @@ type Outbox interface {
 	// try of the same step, changes nothing: To, MessageID, Repeats, Reason,
 	// Problem, At and By are equal to what stands there. Attempts counts the marks to sending.
 	Advance(ctx context.Context, id string, p Progress) error
-	// Preview notes the id of the message that shows a turn's answer so far,
-	// so that the final text goes into it, also after a crash; PreviewBegun
-	// before that message is sent, and "" when it surely did not arrive. The
-	// last note counts, and is known to every Pending after it.
-	Preview(ctx context.Context, turn, messageID string) error
-	// Previewed is the last note of Preview, or "". ErrNotFound: no such turn.
-	Previewed(ctx context.Context, turn string) (messageID string, err error)
+	// Preview notes the message that shows a turn's answer so far, so that the
+	// final text goes into it, also after a crash; PreviewBegun before that
+	// message is sent, and none when it surely did not arrive. The last note
+	// counts, and is known to every Pending after it.
+	Preview(ctx context.Context, turn string, p Preview) error
+	// Previewed is the last note of Preview. ErrNotFound: no such turn.
+	Previewed(ctx context.Context, turn string) (Preview, error)
 	// Delivery looks one up, or returns ErrNotFound.
 	Delivery(ctx context.Context, id string) (Delivery, error)
 }

@@ -91,12 +91,12 @@ func (ps *previews) target(d *sessions.Delivery, at place) (id string, doubt boo
 		return p.messageID, false
 	case p.tried:
 		return "", p.doubt
-	case d.Preview == sessions.PreviewBegun: // its sender ended, and noted no more
+	case d.Preview.State == sessions.PreviewBegun: // its sender ended, and noted no more
 		return "", true
 	case at.movedSince(asked(d)):
 		return "", false
 	}
-	return d.Preview, false
+	return d.Preview.ID, false
 }
 
 // leave ends the preview of a turn that has no answer to go into it, also one that
@@ -110,14 +110,14 @@ func (ps *previews) leave(ctx context.Context, turn string, asked time.Time, at 
 	if at.movedSince(asked) { // it stands in another chat
 		return nil
 	}
-	id, err := ps.Store.Previewed(ctx, turn)
+	p, err := ps.Store.Previewed(ctx, turn)
 	if err != nil {
 		return fmt.Errorf("look for the preview of a turn: %w", err)
 	}
-	if id == "" || id == sessions.PreviewBegun {
+	if p.State != sessions.PreviewShown {
 		return nil
 	}
-	return st.End(ctx, at.to, id)
+	return st.End(ctx, at.to, p.ID)
 }
 
 // firstReply counts the answer of a message as its first visible sign, unless a

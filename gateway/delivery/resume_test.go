@@ -27,7 +27,7 @@ func TestATurnThatGoesOnAfterARestartIsShownAgain(t *testing.T) {
 		},
 		"not where nobody knows whether one stands there": {
 			func(r *rig, _ *process) {
-				if err := r.store.Preview(t.Context(), "t1", sessions.PreviewBegun); err != nil {
+				if err := r.store.Preview(t.Context(), "t1", sessions.Preview{State: sessions.PreviewBegun}); err != nil {
 					t.Error(err)
 				}
 			},

@@ -235,8 +235,8 @@ func (f *faults) Advance(ctx context.Context, id string, p sessions.Progress) er
 	return f.write(func() error { return f.Store.Advance(ctx, id, p) })
 }
 
-func (f *faults) Preview(ctx context.Context, turn, message string) error {
-	return f.write(func() error { return f.Store.Preview(ctx, turn, message) })
+func (f *faults) Preview(ctx context.Context, turn string, p sessions.Preview) error {
+	return f.write(func() error { return f.Store.Preview(ctx, turn, p) })
 }
 
 type rig struct {

@@ -44,7 +44,7 @@ func (a *attempt) leavePreview(ctx context.Context, i int, wait time.Duration) e
 	if id, _ := a.previews.target(a.d, a.at); id == "" {
 		return nil
 	}
-	if err := a.Store.Preview(context.WithoutCancel(ctx), a.d.Turn, ""); err != nil {
+	if err := a.Store.Preview(context.WithoutCancel(ctx), a.d.Turn, sessions.Preview{}); err != nil {
 		return fmt.Errorf("note that an answer goes beside its preview: %w", err)
 	}
 	a.previews.drop(a.d)
@@ -56,5 +56,5 @@ func (a *attempt) leavePreview(ctx context.Context, i int, wait time.Duration) e
 func (ps *previews) drop(d *sessions.Delivery) {
 	p := ps.of(d.Turn)
 	p.messageID, p.tried, p.doubt, p.over = "", true, false, true
-	d.Preview = ""
+	d.Preview = sessions.Preview{}
 }

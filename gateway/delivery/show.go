@@ -100,7 +100,7 @@ func (ps *previews) try(ctx context.Context, s signals.Preview, at place) error 
 	}
 	// It may hold the whole answer already: without a note of it the answer would
 	// be sent again, unmarked, by who follows a process that dies now.
-	if err := ps.Store.Preview(ctx, s.Turn, sessions.PreviewBegun); err != nil {
+	if err := ps.Store.Preview(ctx, s.Turn, sessions.Preview{State: sessions.PreviewBegun}); err != nil {
 		return fmt.Errorf("note that a preview begins: %w", err)
 	}
 	p.tried, p.doubt = true, true
@@ -111,7 +111,7 @@ func (ps *previews) try(ctx context.Context, s signals.Preview, at place) error 
 	}
 	p.messageID, p.chat, p.doubt = r.MessageID, at.to.Peer, false
 	ps.countFirst(p, s.To, s.Asked)
-	return ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, r.MessageID)
+	return ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, sessions.ShownPreview(r.MessageID))
 }
 
 // sendFirst sends the message that a preview begins with. A call that has begun is
@@ -148,7 +148,7 @@ func (ps *previews) stepOver(ctx context.Context, s signals.Preview, p *preview,
 		return nil
 	}
 	p.messageID = "" // the answer goes elsewhere, also after a crash
-	if err := ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, ""); err != nil {
+	if err := ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, sessions.Preview{}); err != nil {
 		return fmt.Errorf("note that a preview ended: %w", err)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (ps *previews) unsent(ctx context.Context, turn string, p *preview, failure
 		return failure
 	}
 	p.doubt = false
-	if err := ps.Store.Preview(context.WithoutCancel(ctx), turn, p.messageID); err != nil {
+	if err := ps.Store.Preview(context.WithoutCancel(ctx), turn, sessions.ShownPreview(p.messageID)); err != nil {
 		return errors.Join(failure, fmt.Errorf("note that a preview did not arrive: %w", err))
 	}
 	return failure
@@ -209,19 +209,19 @@ func (ps *previews) over(ctx context.Context, s signals.Preview, at place) (bool
 // goes on growing: there is no second one. In doubt there may be one whose id nobody
 // knows.
 func (ps *previews) resume(ctx context.Context, s signals.Preview, at place) error {
-	id, err := ps.Store.Previewed(ctx, s.Turn)
+	was, err := ps.Store.Previewed(ctx, s.Turn)
 	if err != nil {
 		return fmt.Errorf("look for the preview of a turn: %w", err)
 	}
 	p := ps.of(s.Turn)
 	switch {
-	case id == "":
-	case id == sessions.PreviewBegun:
+	case was.State == sessions.NoPreview:
+	case was.State == sessions.PreviewBegun:
 		p.tried, p.doubt, p.over = true, true, true
 	case at.movedSince(s.Asked):
 		p.tried, p.over = true, true
 	default:
-		p.tried, p.seen, p.messageID, p.chat = true, true, id, at.to.Peer
+		p.tried, p.seen, p.messageID, p.chat = true, true, was.ID, at.to.Peer
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestAConflictThatWasNotWrittenDownTakesNothingFromItsRowsOwner(t *testing.T
 			} else {
 				p.log.first = settle
 			}
-			if err := other.Preview(ctx, turn.ID, "preview-1"); err == nil {
+			if err := other.Preview(ctx, turn.ID, sessions.ShownPreview("preview-1")); err == nil {
 				t.Fatal("a refusal was told that is not written down")
 			}
 			p.log.refuse = nil

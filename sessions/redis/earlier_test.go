@@ -198,7 +198,14 @@ func TestTurnsOfTheVersionBeforeSayWhatJoined(t *testing.T) {
 		}
 	}
 	joined(2, 11)
-	p.ok(s.Preview(ctx, turn.ID, "p1")) // who does so has no fence, and writes nothing else
+	p.ok(s.Preview(ctx, turn.ID, sessions.ShownPreview("p1"))) // who does so has no fence, and writes nothing else
+	if got := c.HGet(ctx, key, "preview").Val(); got != "p1" { // as the version before reads it
+		t.Errorf("the preview is stored as %q", got)
+	}
+	p.ok(c.HSet(ctx, key, "preview", "?").Err()) // as it wrote one that was begun
+	if got, err := s.Previewed(ctx, turn.ID); err != nil || got != (sessions.Preview{State: sessions.PreviewBegun}) {
+		t.Errorf("the preview is %+v, %v", got, err)
+	}
 	if c.HExists(ctx, key, "joined").Val() {
 		t.Error("a note of a preview says what joined the turn")
 	}

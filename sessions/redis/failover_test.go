@@ -91,7 +91,7 @@ func (p *pair) live(w sessions.Worker, cut func()) (m sessions.Mailbox, open ses
 	// one was about to be.
 	n := p.take(w, "answered", 4)
 	done := p.house.open(n, 4)
-	h.ok(h.s.Preview(ctx, done.ID, "preview-1"))
+	h.ok(h.s.Preview(ctx, done.ID, sessions.ShownPreview("preview-1")))
 	_, _, err = h.s.Finish(ctx, n.Fence(), ending(done, "ann"))
 	h.ok(err)
 	id := answerTo(done, "ann").ID

@@ -86,3 +86,22 @@ func completed(rows []row, ids []string) (err error) {
 	}
 	return nil
 }
+
+// begunPreview stands in place of an id where a preview was begun. What is stored is one
+// text as in the version before, whose processes may share the database: one that did
+// not know of a preview would send its answer a second time, unmarked.
+const begunPreview = "?"
+
+func previewText(p sessions.Preview) string {
+	if p.State == sessions.PreviewBegun {
+		return begunPreview
+	}
+	return p.ID
+}
+
+func previewOf(stored string) sessions.Preview {
+	if stored == begunPreview {
+		return sessions.Preview{State: sessions.PreviewBegun}
+	}
+	return sessions.ShownPreview(stored)
+}

@@ -77,7 +77,7 @@ func deliveryOf(a answer) (sessions.Delivery, error) {
 		Order: uint64(r.int("no")),
 	}
 	turn := a.list(1).below().list(0)
-	d.Preview = turn.text(0)
+	d.Preview = previewOf(turn.text(0))
 	asked := reader{row: row{"at": turn.text(1)}}
 	d.Asked = asked.time("at")
 	err := errors.Join(asked.err, json.Unmarshal([]byte(r.row["target"]), &d.To))

@@ -146,7 +146,7 @@ func encodeTurn(t rules.Turn) (row, error) {
 		"ended_at": strconv.FormatInt(micros(t.EndedAt), 10), "nested": flag(t.Nested), "attempts": strconv.Itoa(t.Attempts),
 		"state": string(t.State), "outcome": string(t.Outcome), "steps": strconv.Itoa(t.Steps), "tries": strconv.Itoa(t.Tries),
 		"refused": "", "end_epoch": strconv.FormatInt(t.EndedBy.Epoch, 10), "end_nonce": t.EndedBy.Nonce,
-		"released": flag(t.Released), "preview": t.Preview,
+		"released": flag(t.Released), "preview": previewText(t.Preview),
 	}
 	if err == nil && t.Refused != nil {
 		f["refused"], err = text(t.Refused)
@@ -159,7 +159,7 @@ func encodeTurn(t rules.Turn) (row, error) {
 
 func decodeTurn(r *reader) (rules.Turn, error) {
 	shown, err := turnOf(r.row)
-	t := rules.Turn{Turn: shown, Nested: r.row["nested"] == "1", Released: r.row["released"] == "1", Preview: r.row["preview"]}
+	t := rules.Turn{Turn: shown, Nested: r.row["nested"] == "1", Released: r.row["released"] == "1", Preview: previewOf(r.row["preview"])}
 	if nonce := r.row["end_nonce"]; nonce != "" {
 		t.EndedBy = sessions.Fence{Token: t.Token, Epoch: r.int("end_epoch"), Nonce: nonce}
 	}

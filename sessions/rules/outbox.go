@@ -34,13 +34,16 @@ func queue(tx *Tx, replies []sessions.Outgoing) error {
 }
 
 // Preview implements [sessions.Outbox].
-func (s Operations) Preview(ctx context.Context, turn, messageID string) error {
+func (s Operations) Preview(ctx context.Context, turn string, p sessions.Preview) error {
+	if (p.State == sessions.PreviewShown) != (p.ID != "") {
+		return fmt.Errorf("note the preview of turn %s: state %q does not go with message %q", turn, p.State, p.ID)
+	}
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		t, err := turnOf(tx, turn)
 		if err != nil {
 			return err
 		}
-		t.Preview = messageID
+		t.Preview = p
 		tx.put(t)
 		return nil
 	})
@@ -51,10 +54,10 @@ func (s Operations) Preview(ctx context.Context, turn, messageID string) error {
 }
 
 // Previewed implements [sessions.Outbox].
-func (s Operations) Previewed(ctx context.Context, turn string) (string, error) {
+func (s Operations) Previewed(ctx context.Context, turn string) (sessions.Preview, error) {
 	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, turn) })
 	if err != nil {
-		return "", fmt.Errorf("read the preview of turn %s: %w", turn, err)
+		return sessions.Preview{}, fmt.Errorf("read the preview of turn %s: %w", turn, err)
 	}
 	return t.Preview, nil
 }

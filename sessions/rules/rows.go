@@ -88,7 +88,7 @@ type Turn struct {
 	Nested   bool           // a child's turn inside its ancestor's owner
 	EndedBy  sessions.Fence // the fence that ended it
 	Released bool           // whether its end released the mailbox
-	Preview  string         // see sessions.Outbox.Preview
+	Preview  sessions.Preview
 }
 
 // Key implements Row.

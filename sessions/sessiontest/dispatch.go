@@ -145,7 +145,7 @@ func dispatch(t *testing.T, open opener) {
 			_, err = h.s.Delivery(h.ctx, "nobody")
 			h.is(err, sessions.ErrNotFound)
 			h.is(h.s.Advance(h.ctx, "nobody", sessions.Progress{Close: true}), sessions.ErrNotFound)
-			h.is(h.s.Preview(h.ctx, "nobody", "m"), sessions.ErrNotFound)
+			h.is(h.s.Preview(h.ctx, "nobody", sessions.ShownPreview("m")), sessions.ErrNotFound)
 			_, err = h.s.Previewed(h.ctx, "nobody")
 			h.is(err, sessions.ErrNotFound)
 		},

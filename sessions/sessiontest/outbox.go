@@ -243,10 +243,11 @@ func outbox(t *testing.T, open opener) {
 				t.Fatalf("after a and b there are %v", later)
 			}
 		},
-		"a preview that began is known until its id is, or it is taken back": func(_ *testing.T, h *house) {
+		"a preview that began is known until its id is, or it is taken back": func(t *testing.T, h *house) {
 			f, turn := h.working("one")
 			h.finish(f, turn.ID)
-			for _, note := range []string{sessions.PreviewBegun, "p1", sessions.PreviewBegun, ""} {
+			begun := sessions.Preview{State: sessions.PreviewBegun}
+			for _, note := range []sessions.Preview{begun, sessions.ShownPreview("p1"), begun, {}} {
 				h.ok(h.s.Preview(h.ctx, turn.ID, note))
 				ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 				h.ok(err)
@@ -256,16 +257,21 @@ func outbox(t *testing.T, open opener) {
 				h.ok(err)
 				h.same("preview of the turn", noted, note)
 			}
+			for _, wrong := range []sessions.Preview{{State: sessions.PreviewShown}, {ID: "p1"}, {State: sessions.PreviewBegun, ID: "p1"}} {
+				if err := h.s.Preview(h.ctx, turn.ID, wrong); err == nil {
+					t.Errorf("%+v was noted", wrong)
+				}
+			}
 		},
 		"a preview is known to the turn's answer": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")
-			h.ok(h.s.Preview(h.ctx, turn.ID, "p1"))
-			h.ok(h.s.Preview(h.ctx, turn.ID, "p2"))
+			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p1")))
+			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p2")))
 			h.finish(f, turn.ID)
 			h.queued(reply("plain", ""))
 			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
-			h.same("previews", []string{ds[0].Preview, ds[1].Preview}, []string{"p2", ""})
+			h.same("previews", []sessions.Preview{ds[0].Preview, ds[1].Preview}, []sessions.Preview{sessions.ShownPreview("p2"), {}})
 		},
 	}.run(t, open)
 }

@@ -141,7 +141,7 @@ func repeats(t *testing.T, open opener) {
 		},
 		"preview": func(h *house) answer {
 			_, turn := h.working("one")
-			return both(h, func() any { return pair(h, nil, nil, h.s.Preview(h.ctx, turn.ID, "p1")) })
+			return both(h, func() any { return pair(h, nil, nil, h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p1"))) })
 		},
 		"heartbeat": func(h *house) answer {
 			return both(h, func() any { return pair(h, nil, nil, h.s.Heartbeat(h.ctx, h.ann, h.now.Add(lease))) })

@@ -136,3 +136,23 @@ func TestWhatJoinedATurnIsReadFromTheInbox(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestANotedPreviewBecomesItsState: up to version 15 "?" in place of an id stood for a
+// preview that was begun.
+func TestANotedPreviewBecomesItsState(t *testing.T) {
+	t.Parallel()
+	rows := []string{`INSERT INTO sessions (id, key, token, parent, root, depth, tool_call, role, title, created_at, updated_at)
+		VALUES ('s', 'helper:telegram:dm:bot:7', 'token', '', 's', 0, '', 'main', '', 1, 1)`}
+	for id, preview := range map[string]string{"none": "", "begun": "?", "shown": "41"} {
+		rows = append(rows, fmt.Sprintf(`INSERT INTO turns (id, token, session, nested, seq, state, attempts, channel, origin, reply_to, sender, received_at, opened_at, ended_at, preview)
+			VALUES ('%s', 'token', 's', 0, 1, 'done', 1, 'tg', '{"channel":"telegram","account":"bot","kind":"dm","peer":"7"}', '', 'u', 1, 1, 1, '%s')`, id, preview))
+	}
+	s := openAt(t, written(t, 15, rows...))
+	for id, want := range map[string]sessions.Preview{
+		"none": {}, "begun": {State: sessions.PreviewBegun}, "shown": {State: sessions.PreviewShown, ID: "41"},
+	} {
+		if got, err := s.Previewed(t.Context(), id); err != nil || got != want {
+			t.Errorf("%s is %+v, %v", id, got, err)
+		}
+	}
+}

@@ -90,7 +90,7 @@ func (t *tx) insertAnswer(a rules.Answer) error {
 
 // deliveries are up to limit answers with their parts, in order.
 func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Delivery, err error) {
-	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, o.again, o.file, t.preview, t.received_at,
+	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, o.again, o.file, t.preview_state, t.preview, t.received_at,
 			p.idx, p.body, p.state, p.attempts, p.message_id, p.repeats, p.reason, p.problem, p.at, p.by
 		FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> '' LEFT JOIN outbox_parts AS p ON p.outbox = o.no
 		WHERE ` + where + ` ORDER BY o.no, p.idx`
@@ -100,7 +100,8 @@ func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Deli
 		var to, file string
 		var at, partAt int64
 		asked, idx := int64(math.MinInt64), -1
-		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Again, &file, orNothing{&d.Preview}, orNothing{&asked},
+		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Again, &file,
+			orNothing{&d.Preview.State}, orNothing{&d.Preview.ID}, orNothing{&asked},
 			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Repeats}, orNothing{&p.Reason},
 			orNothing{&p.Problem}, orNothing{&partAt}, orNothing{&p.By})
 		if err != nil {

@@ -19,7 +19,7 @@ type turnRow struct {
 const unknownCalls = math.MinInt / 2
 
 const turnColumns = `t.id, t.token, t.session, t.nested, t.seq, t.state, t.attempts, t.channel, t.origin, t.reply_to, t.sender,
-	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released, t.refused, t.preview, t.joined`
+	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released, t.refused, t.preview_state, t.preview, t.joined`
 
 // turnRead is a turn as its columns say it.
 type turnRead struct {
@@ -30,7 +30,7 @@ type turnRead struct {
 
 func (t *turnRead) columns() []any {
 	return args(&t.ID, &t.Token, &t.Session, &t.Nested, &t.Seq, &t.State, &t.Attempts, &t.Channel, &t.from, &t.ReplyTo, &t.Sender,
-		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.EndedBy.Epoch, &t.EndedBy.Nonce, &t.Released, &t.refused, &t.Preview, &t.joined)
+		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.EndedBy.Epoch, &t.EndedBy.Nonce, &t.Released, &t.refused, &t.Preview.State, &t.Preview.ID, &t.joined)
 }
 
 func (t *turnRead) turn() (rules.Turn, error) {
@@ -104,9 +104,9 @@ func (t *tx) storeTurns(rows []*kept[turnRow]) error {
 			}
 		}
 		err = t.do(`UPDATE turns SET state = ?, attempts = ?, ended_at = ?, outcome = ?, steps = ?, tries = ?, end_epoch = ?, end_nonce = ?, released = ?,
-				refused = ?, preview = ?, joined = ? WHERE id = ?`,
+				refused = ?, preview_state = ?, preview = ?, joined = ? WHERE id = ?`,
 			r.State, r.Attempts, micros(r.EndedAt), r.Outcome, r.Steps, r.Tries, r.EndedBy.Epoch, r.EndedBy.Nonce, r.Released,
-			refused, r.Preview, joined, r.ID)
+			refused, r.Preview.State, r.Preview.ID, joined, r.ID)
 		if err != nil {
 			return fmt.Errorf("write turn %s: %w", r.ID, err)
 		}

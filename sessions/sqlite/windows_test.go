@@ -106,5 +106,6 @@ func withoutNewest() []string {
 		"ALTER TABLE outbox DROP COLUMN file",
 		"ALTER TABLE outbox_parts DROP COLUMN repeats", "ALTER TABLE outbox_parts DROP COLUMN reason",
 		"ALTER TABLE turns DROP COLUMN joined",
+		"ALTER TABLE turns DROP COLUMN preview_state",
 	}
 }

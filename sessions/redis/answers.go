@@ -106,7 +106,7 @@ func earlierPart(p *sessions.Part) {
 		p.Problem = ""
 		return
 	}
-	if p.State != sessions.Failed || p.Reason != "" {
+	if p.Reason != "" {
 		return
 	}
 	if m := earlierVain.FindStringSubmatch(p.Problem); m != nil {

@@ -45,7 +45,7 @@ func written(t *testing.T, version int, rows ...string) string {
 	return path
 }
 
-// TestTheTextsOfPartsBecomeTheirRepeatsAndReasons: up to version 13 a part's problem
+// TestTheTextsOfPartsBecomeTheirRepeatsAndReasons: up to version 14 a part's problem
 // said how often it was sent again, or why its file failed.
 func TestTheTextsOfPartsBecomeTheirRepeatsAndReasons(t *testing.T) {
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestTheTextsOfPartsBecomeTheirRepeatsAndReasons(t *testing.T) {
 		p.Body, p.State, p.Attempts, p.At, p.By = []byte("x"), c.state, 3, noon, "ann"
 		want = append(want, p)
 	}
-	s := openAt(t, written(t, 13, rows...))
+	s := openAt(t, written(t, 14, rows...))
 	ds, err := s.Pending(t.Context(), "tg", 0, 9)
 	if err != nil || len(ds) != 1 {
 		t.Fatalf("%d are pending, %v", len(ds), err)
@@ -104,7 +104,7 @@ func TestTheTextsOfPartsBecomeTheirRepeatsAndReasons(t *testing.T) {
 	}
 }
 
-// TestWhatJoinedATurnIsReadFromTheInbox: up to version 14 only the events said which turn
+// TestWhatJoinedATurnIsReadFromTheInbox: up to version 15 only the events said which turn
 // they became.
 func TestWhatJoinedATurnIsReadFromTheInbox(t *testing.T) {
 	t.Parallel()
@@ -116,7 +116,7 @@ func TestWhatJoinedATurnIsReadFromTheInbox(t *testing.T) {
 	event := func(name, turn string, seq int) string {
 		return fmt.Sprintf("INSERT INTO inbox (channel, account, chat, event, token, turn, seq, epoch, nonce) VALUES ('telegram', 'bot', '7', '%s', 'token', '%s', %d, 1, 'n')", name, turn, seq)
 	}
-	s := openAt(t, written(t, 14,
+	s := openAt(t, written(t, 15,
 		`INSERT INTO sessions (id, key, token, parent, root, depth, tool_call, role, title, created_at, updated_at)
 			VALUES ('s', 'helper:telegram:dm:bot:7', 'token', '', 's', 0, '', 'main', '', 1, 1)`,
 		row("alone", 1), row("joined", 2), row("album", 12),
@@ -137,7 +137,7 @@ func TestWhatJoinedATurnIsReadFromTheInbox(t *testing.T) {
 	}
 }
 
-// TestANotedPreviewBecomesItsState: up to version 15 "?" in place of an id stood for a
+// TestANotedPreviewBecomesItsState: up to version 16 "?" in place of an id stood for a
 // preview that was begun.
 func TestANotedPreviewBecomesItsState(t *testing.T) {
 	t.Parallel()
@@ -147,7 +147,7 @@ func TestANotedPreviewBecomesItsState(t *testing.T) {
 		rows = append(rows, fmt.Sprintf(`INSERT INTO turns (id, token, session, nested, seq, state, attempts, channel, origin, reply_to, sender, received_at, opened_at, ended_at, preview)
 			VALUES ('%s', 'token', 's', 0, 1, 'done', 1, 'tg', '{"channel":"telegram","account":"bot","kind":"dm","peer":"7"}', '', 'u', 1, 1, 1, '%s')`, id, preview))
 	}
-	s := openAt(t, written(t, 15, rows...))
+	s := openAt(t, written(t, 16, rows...))
 	for id, want := range map[string]sessions.Preview{
 		"none": {}, "begun": {State: sessions.PreviewBegun}, "shown": {State: sessions.PreviewShown, ID: "41"},
 	} {

@@ -143,6 +143,15 @@ func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {
 	}
 	ctx, cancel := taking(ctx)
 	defer cancel()
+	// An actor may have come and gone since the list was read. Its own Reacquire under f
+	// would be answered once more, and this attempt not be counted.
+	switch m, err := w.Store.Mailbox(ctx, f.Token); {
+	case err != nil:
+		return fmt.Errorf("look at an orphaned mailbox: %w", err)
+	case m.Fence() != f:
+		w.freeSlot()
+		return nil
+	}
 	m, err := w.Store.Reacquire(ctx, f, w.leases.now())
 	if errors.Is(err, sessions.ErrFenced) {
 		w.freeSlot()

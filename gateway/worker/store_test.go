@@ -34,6 +34,7 @@ type faults struct {
 	fenced int  // writes that were refused to a stale owner
 
 	yield    func(perform func() error) error // in place of Yield
+	listed   func()                           // before the answer of Held is heard
 	held     func()                           // before Held
 	noComply bool                             // control requests are not ended
 	finish   func()                           // before Finish
@@ -108,6 +109,10 @@ func (f *faults) around(ctx context.Context, c sessiontest.Call, perform func() 
 		f.reads++
 	case "Leave":
 		defer f.set(func(f *faults) { f.left = true })
+	case "Held":
+		if f.listed != nil {
+			defer f.listed()
+		}
 	}
 	f.mu.Unlock()
 	if before != nil {

@@ -317,3 +317,36 @@ func (r *rig) turnsOf(person int) (ts []sessions.Turn) {
 	}
 	return ts
 }
+
+// Between the answer of Held and its use an actor of the mailbox may come and go. What
+// Held said would be taken up under the old fence, and that attempt not be counted.
+func TestAnOldListOfMailboxesAddsNoAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start("w")
+		listed, goOn := make(chan struct{}), make(chan struct{})
+		lists := 0
+		p.store.set(func(f *faults) {
+			f.listed = func() {
+				if r.counted("panic") == 0 {
+					return
+				}
+				if lists++; lists == 2 { // the first notes who has no actor, the second takes it up
+					close(listed)
+					<-goOn
+				}
+			}
+		})
+		r.say(1, "panic")
+		<-listed
+		r.say(1, "hello")
+		r.await("the second panic", func() bool { return r.counted("panic") == 2 })
+		synctest.Wait()
+		close(goOn)
+		r.await("it to be given up", func() bool { return r.counted("dead attempts") == 1 })
+		if n := r.counted("panic"); n != 3 {
+			t.Errorf("it was taken up %d times", n)
+		}
+	})
+}

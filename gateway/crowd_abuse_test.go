@@ -29,6 +29,9 @@ type deed struct {
 	do   func(c *crowd, round int) error
 }
 
+// abusersFile is sent hundreds of times, and the simulators keep what was sent.
+var abusersFile = make([]byte, 4<<20)
+
 // deeds are done in turn, round after round. Of the findings of abuse these are not among
 // them, since nobody does them who only writes to the bot: M8, lists that an operator makes
 // shorter, and L3, L10 and L11, what an operator configures and builds; M9, downloads that
@@ -48,23 +51,22 @@ var deeds = []deed{
 	}},
 	{"H2 unsigned requests", unsigned},
 	{"H3 files", func(c *crowd, round int) error {
-		file := make([]byte, 4<<20)
 		p := gatewaytest.TelegramPerson(abuser)
-		if _, err := c.house.Telegram.Say(telegram.PrivateChat(p), p, "a file", telegram.SayOptions{Media: "document", File: file, FileName: fmt.Sprintf("%d.bin", round)}); err != nil {
+		if _, err := c.house.Telegram.Say(telegram.PrivateChat(p), p, "a file", telegram.SayOptions{Media: "document", File: abusersFile, FileName: fmt.Sprintf("%d.bin", round)}); err != nil {
 			return err
 		}
 		sl := gatewaytest.SlackPerson(abuser)
-		if _, err := c.house.Slack.Say(slack.DM(sl), sl, "a file", slack.SayOptions{Files: []slack.File{{Name: "a.bin", Data: file}}}); err != nil {
+		if _, err := c.house.Slack.Say(slack.DM(sl), sl, "a file", slack.SayOptions{Files: []slack.File{{Name: "a.bin", Data: abusersFile}}}); err != nil {
 			return err
 		}
 		_, err := c.house.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(abuser), "a file", signal.SayOptions{
-			Attachments: []signal.Attachment{{ContentType: "application/octet-stream", Filename: "a.bin", Data: file}},
+			Attachments: []signal.Attachment{{ContentType: "application/octet-stream", Filename: "a.bin", Data: abusersFile}},
 		})
 		return err
 	}},
 	{"H3 files of a stranger", func(c *crowd, _ int) error {
 		_, err := c.house.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(stranger), "a file", signal.SayOptions{
-			Attachments: []signal.Attachment{{ContentType: "application/octet-stream", Filename: "a.bin", Data: make([]byte, 1<<20)}},
+			Attachments: []signal.Attachment{{ContentType: "application/octet-stream", Filename: "a.bin", Data: abusersFile[:1<<20]}},
 		})
 		return err
 	}},

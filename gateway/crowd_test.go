@@ -55,7 +55,7 @@ func TestACrowdIsAnsweredWhateverOneAbuserDoes(t *testing.T) {
 		Networks: gatewaytest.AllNetworks(), Brain: c.brain, Keep: 1 << 20,
 		OnTelegram: func(o *telegram.Options) { o.Pace = 1 },
 		OnSlack: func(o *slack.Options) {
-			o.RateLimits = true
+			o.RateLimits, o.Retries = true, nil // as Slack does: hooked has no URL, and each event for it would come again without end
 			o.Apps = append(o.Apps, slack.App{Name: "hooked", BotToken: hookedToken, SigningSecret: hookedSecret})
 		},
 	})

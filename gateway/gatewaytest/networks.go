@@ -142,7 +142,7 @@ func (h *House) slackOptions() slack.Options {
 	o := slack.Options{
 		Keep: h.o.Keep,
 		// What is said while no gateway runs waits for one.
-		Retries: slices.Repeat([]time.Duration{100 * time.Millisecond}, 10_000),
+		Retries: untilTaken(),
 		Apps: []slack.App{{
 			Name: Username, BotToken: SlackBotToken, AppToken: SlackAppToken, SigningSecret: slackSigning, UserID: SlackUser,
 		}},
@@ -240,4 +240,13 @@ func (h *House) StartTwin() *Running {
 			c.Channels.Signal[string(Signal)] = sig
 		}
 	})
+}
+
+// untilTaken is when Slack brings an event again: soon, and never in vain for good, but
+// ever more seldom, so that a machine that is too slow is not given more and more to do.
+func untilTaken() (pauses []time.Duration) {
+	for pause := 100 * time.Millisecond; pause < 10*time.Second; pause *= 2 {
+		pauses = append(pauses, pause)
+	}
+	return append(pauses, slices.Repeat([]time.Duration{10 * time.Second}, 1000)...)
 }

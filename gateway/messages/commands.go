@@ -23,7 +23,7 @@ type Command struct {
 	Args string
 }
 
-// ParseCommand says whether text is a command. Anything that starts with a slash and a word of
+// ParseCommand returns the command that text is, and false when it is none. Anything that starts with a slash and a word of
 // letters, digits, "-" and "_" is one, known or not: a mistyped command is never sent to
 // a model. A mark behind the word does not count: "/stop!" is meant. Paths, fractions
 // and whatever else a slash begins are not commands, but text.
@@ -59,7 +59,7 @@ func (c Command) Kind() CommandKind {
 	return AtOnce
 }
 
-// Fresh says whether c, a Queued command, starts a new session.
+// Fresh reports whether c, a Queued command, starts a new session.
 func (c Command) Fresh() bool { return c.Name == "new" || c.Name == "clear" }
 
 // String is the command as typed.

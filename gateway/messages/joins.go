@@ -15,7 +15,7 @@ const (
 	pasteClock = 3 * time.Second // the same gap by the network's clock, which counts seconds
 )
 
-// Long says whether m may be cut off, so that the next message of its sender
+// Long reports whether m may be cut off, so that the next message of its sender
 // goes on.
 func Long(m channels.Message) bool {
 	if m.Kind != channels.Said || m.Album != "" || len(m.Text) < longPiece {
@@ -30,7 +30,7 @@ func Long(m channels.Message) bool {
 	return units >= longPiece
 }
 
-// Joins says whether m, of the same conversation, belongs to what last is of: by
+// Joins reports whether m, of the same conversation, belongs to what last is of: by
 // the same person, of the same album, or the next piece of a long text. Between
 // two pieces the sender said nothing else. A command joins nothing.
 func Joins(last, m channels.Message) bool { return JoinsKnown(last, Long(last), m) }

@@ -47,7 +47,7 @@ func ReplyTo(m channels.Message) string {
 	return m.MessageID
 }
 
-// ForBot says whether m speaks to the bot. What does not may still belong to a
+// ForBot reports whether m speaks to the bot. What does not may still belong to a
 // message that does.
 func ForBot(m channels.Message) bool { return m.Mentioned || m.Address.Kind == sessionkeys.DM }
 

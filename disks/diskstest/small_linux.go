@@ -3,6 +3,7 @@ package diskstest
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,10 +91,13 @@ func (d *Disk) Fill() {
 	}
 }
 
-// Free gives back what Fill took.
+// Free gives back what Fill took. It empties the file before it removes it: a process
+// that another test is just starting may hold it open until its program runs, and a
+// file that is only removed takes its room until then.
 func (d *Disk) Free() {
 	d.t.Helper()
-	if err := os.Remove(filepath.Join(d.Dir, "fill")); err != nil {
+	name := filepath.Join(d.Dir, "fill")
+	if err := errors.Join(os.Truncate(name, 0), os.Remove(name)); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -220,6 +220,29 @@ func TestReadsFromAServerThatIsBehindAreNotBelieved(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	// The server that holds the reader of all mailboxes may be behind, too.
+	for n := range 4 {
+		wg.Go(func() {
+			for i := range 30 {
+				seq, err := b.Publish(t.Context(), envelope(n, 100+i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				last := uint64(0)
+				err = b.LastAll(t.Context(), func(tok string, at uint64) bool {
+					if tok == token(n) {
+						last = at
+					}
+					return true
+				})
+				if err != nil || last != seq {
+					t.Errorf("the last place of mailbox %d is %d, listed at %d, %v", n, seq, last, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestMoreCopiesThanServersAreRefused(t *testing.T) {

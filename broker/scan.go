@@ -91,15 +91,41 @@ func (b *Broker) read(ctx context.Context, what, stream string, cfg jetstream.Co
 }
 
 // LastAll calls yield with each mailbox that has messages and the place of its
-// newest, in rising order of places, until yield says false. A mailbox that
-// gets a message meanwhile may come again, with the higher place. ErrUnavailable
-// when the engine went away between: begin again.
+// newest, in rising order of places, until yield says false. What was confirmed
+// before the call is in it, whichever server answers. A mailbox that gets a message
+// meanwhile may come again, with the higher place. ErrUnavailable when the engine
+// went away between: begin again.
 func (b *Broker) LastAll(ctx context.Context, yield func(token string, seq uint64) bool) error {
-	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: mailboxes}
-	return b.scan(ctx, "read the mailboxes' last places", cfg, func(subject string, meta *jetstream.MsgMetadata) bool {
-		token, ok := tokenOf(subject)
-		return !ok || yield(token, meta.Sequence.Stream)
-	})
+	const what = "read the mailboxes' last places"
+	newest, err := b.askLeader(ctx, leaderRequest{LastFor: subjectsInbound})
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: subjectsInbound}
+	for seen := uint64(0); seen < newest.Sequence; {
+		before, stopped := seen, false
+		err := b.scan(ctx, what, cfg, func(subject string, meta *jetstream.MsgMetadata) bool {
+			if meta.Sequence.Stream <= before {
+				return true
+			}
+			seen = meta.Sequence.Stream
+			if token, ok := tokenOf(subject); ok {
+				stopped = !yield(token, seen)
+			}
+			return !stopped
+		})
+		if err != nil || stopped {
+			return err
+		}
+		// The server that was asked had not heard of the last ones yet.
+		if seen < newest.Sequence && !sleep(ctx, b.done, stalePause) {
+			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+		}
+	}
+	return nil
 }
 
 // Prune deletes the messages that are older than before and whose place is not

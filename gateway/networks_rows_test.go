@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -53,10 +54,11 @@ const repeatMark = "may be a repeat"
 // ones only with the mark of a repeat, of which it says how many there are.
 func (a *asking) check(t *testing.T) (repeats int) {
 	t.Helper()
+	shown := gatewaytest.ShownIn(maps.Keys(a.asked))
 	for p, words := range a.asked {
 		next := 0
 		seen := map[string]int{}
-		for _, text := range p.Shown() {
+		for _, text := range shown[p] {
 			i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(text, w) })
 			switch {
 			case i < 0:
@@ -199,10 +201,11 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 		t.Fatalf("waiting for the last copies: %v", err)
 	}
 	gw.Stop() // what a copy made begins and ends before
+	shown := gatewaytest.ShownIn(maps.Keys(a.asked))
 	for p, words := range a.asked {
 		for _, w := range words {
 			answers, repeats := 0, 0
-			for _, text := range p.Shown() {
+			for _, text := range shown[p] {
 				switch {
 				case !strings.Contains(text, w):
 				case strings.Contains(text, repeatMark):

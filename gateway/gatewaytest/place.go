@@ -3,6 +3,7 @@ package gatewaytest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ type Place struct {
 
 	h     *House
 	say   func(text string) error
-	shown func() []string
+	shown func(s *snapshot) []string
 	await func(ctx context.Context, done func([]string) bool) ([]string, error)
 }
 
@@ -38,8 +39,42 @@ func (p *Place) Say(text string) {
 }
 
 // Shown is what the bot said there, message by message, by the network's books as
-// they stand.
-func (p *Place) Shown() []string { return p.shown() }
+// they stand. It copies them: for many places, [ShownIn] copies them once.
+func (p *Place) Shown() []string { return p.shown(p.h.snapshot()) }
+
+// ShownIn is what the bot said in each of the places, which are of one house.
+func ShownIn(places iter.Seq[*Place]) map[*Place][]string {
+	shown := map[*Place][]string{}
+	var now *snapshot
+	for p := range places {
+		if now == nil {
+			now = p.h.snapshot()
+		}
+		shown[p] = p.shown(now)
+	}
+	return shown
+}
+
+// snapshot is the books of a house's networks at one moment.
+type snapshot struct {
+	telegram telegram.Book
+	slack    slack.Book
+	signal   signal.Book
+}
+
+func (h *House) snapshot() *snapshot {
+	s := &snapshot{}
+	if h.Telegram != nil {
+		s.telegram = h.Telegram.Books()
+	}
+	if h.Slack != nil {
+		s.slack = h.Slack.Books()
+	}
+	if h.Signal != nil {
+		s.signal = h.Signal.Books()
+	}
+	return s
+}
 
 // Await waits until what the bot said there satisfies done.
 func (p *Place) Await(what string, done func(shown []string) bool) []string {
@@ -106,7 +141,7 @@ func (h *House) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Pl
 		}
 		return out
 	}
-	pl.shown = func() []string { return of(h.Telegram.Books()) }
+	pl.shown = func(s *snapshot) []string { return of(s.telegram) }
 	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
 		b, err := h.Telegram.Await(ctx, func(b telegram.Book) bool { return done(of(b)) })
 		return of(b), err
@@ -136,7 +171,7 @@ func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
 		}
 		return out
 	}
-	pl.shown = func() []string { return of(h.Slack.Books()) }
+	pl.shown = func(s *snapshot) []string { return of(s.slack) }
 	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
 		b, err := h.Slack.Await(ctx, func(b slack.Book) bool { return done(of(b)) })
 		return of(b), err
@@ -167,7 +202,7 @@ func (h *House) InSignal(c signal.Chat, p signal.Person) *Place {
 		}
 		return out
 	}
-	pl.shown = func() []string { return of(h.Signal.Books()) }
+	pl.shown = func(s *snapshot) []string { return of(s.signal) }
 	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
 		b, err := h.Signal.Await(ctx, func(b signal.Book) bool { return done(of(b)) })
 		return of(b), err

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Shelf is a list that forgets its oldest entries. The zero Shelf keeps none. Its
@@ -77,18 +78,24 @@ func (c *Change) Next() <-chan struct{} {
 
 // Await returns the first snapshot that satisfies done, or the cause of the
 // context's end together with the snapshot at that moment. Changes that come while
-// done runs are seen together.
+// a snapshot is taken and read, and for as long again, are seen together: who waits
+// leaves half of the time to what is waited for, however large the books are.
 func Await[B any](ctx context.Context, c *Change, snapshot func() B, done func(B) bool) (B, error) {
 	for {
-		changed := c.Next()
+		changed, began := c.Next(), time.Now()
 		b := snapshot()
 		if done(b) {
 			return b, nil
 		}
+		rest := time.After(time.Since(began))
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return b, context.Cause(ctx)
+		}
+		select {
+		case <-rest:
+		case <-ctx.Done():
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -23,7 +24,9 @@ type Place struct {
 	h     *House
 	say   func(text string) error
 	shown func(s *snapshot) []string
-	await func(ctx context.Context, done func([]string) bool) ([]string, error)
+	// await waits for done, which also gets how often the bot has written anything on
+	// the network.
+	await func(ctx context.Context, done func(shown []string, written int) bool) ([]string, error)
 }
 
 // String names the place.
@@ -76,12 +79,23 @@ func (h *House) snapshot() *snapshot {
 	return s
 }
 
-// Await waits until what the bot said there satisfies done.
+// Await waits until what the bot said there satisfies done, for as long as the bot says
+// anything on that network: much may be under way elsewhere.
 func (p *Place) Await(what string, done func(shown []string) bool) []string {
 	p.h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*Patience) // much may be under way elsewhere
-	defer cancel()
-	shown, err := p.await(ctx, done)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	const silence = 3 * Patience
+	silent := time.AfterFunc(silence, func() { cancel(fmt.Errorf("the bot said nothing for %v", silence)) })
+	defer silent.Stop()
+	before := 0
+	shown, err := p.await(ctx, func(shown []string, written int) bool {
+		if written > before {
+			before = written
+			silent.Reset(silence)
+		}
+		return done(shown)
+	})
 	if err != nil {
 		p.h.t.Fatalf("waiting in %s for %s: %v; it shows %q", p, what, err, shown)
 	}
@@ -142,8 +156,8 @@ func (h *House) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Pl
 		return out
 	}
 	pl.shown = func(s *snapshot) []string { return of(s.telegram) }
-	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
-		b, err := h.Telegram.Await(ctx, func(b telegram.Book) bool { return done(of(b)) })
+	pl.await = func(ctx context.Context, done func([]string, int) bool) ([]string, error) {
+		b, err := h.Telegram.Await(ctx, func(b telegram.Book) bool { return done(of(b), b.Totals.Sent+b.Totals.Edited) })
 		return of(b), err
 	}
 	return pl
@@ -172,8 +186,8 @@ func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
 		return out
 	}
 	pl.shown = func(s *snapshot) []string { return of(s.slack) }
-	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
-		b, err := h.Slack.Await(ctx, func(b slack.Book) bool { return done(of(b)) })
+	pl.await = func(ctx context.Context, done func([]string, int) bool) ([]string, error) {
+		b, err := h.Slack.Await(ctx, func(b slack.Book) bool { return done(of(b), b.Totals.Posted+b.Totals.Edited+b.Totals.Streamed) })
 		return of(b), err
 	}
 	return pl
@@ -203,8 +217,8 @@ func (h *House) InSignal(c signal.Chat, p signal.Person) *Place {
 		return out
 	}
 	pl.shown = func(s *snapshot) []string { return of(s.signal) }
-	pl.await = func(ctx context.Context, done func([]string) bool) ([]string, error) {
-		b, err := h.Signal.Await(ctx, func(b signal.Book) bool { return done(of(b)) })
+	pl.await = func(ctx context.Context, done func([]string, int) bool) ([]string, error) {
+		b, err := h.Signal.Await(ctx, func(b signal.Book) bool { return done(of(b), b.Totals.Sent+b.Totals.Edited) })
 		return of(b), err
 	}
 	return pl

@@ -187,7 +187,7 @@ func TestNoConversationHearsOfAnother(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // it must repeat
 	log := &lines{}
 	house := gatewaytest.Open(t, gatewaytest.Options{
-		Networks: gatewaytest.AllNetworks(), Brain: gossip, Keep: 1 << 16,
+		Networks: gatewaytest.AllNetworks(), Brain: gossip, Keep: 1 << 13,
 		Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	again(t, house)

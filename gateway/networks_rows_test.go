@@ -168,7 +168,7 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 		late, people = 150*time.Second, 1000 // the log's own memory is 120 s long
 	}
 	house := gatewaytest.Open(t, gatewaytest.Options{
-		Networks: []gatewaytest.Network{gatewaytest.Slack}, Webhook: true, Brain: model.Echo, Keep: 1 << 16,
+		Networks: []gatewaytest.Network{gatewaytest.Slack}, Webhook: true, Brain: model.Echo, Keep: 1 << 13,
 		OnSlack: func(o *slack.Options) {
 			o.Retries = append([]time.Duration{0}, slices.Repeat([]time.Duration{late}, 1000)...)
 		},

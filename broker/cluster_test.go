@@ -285,7 +285,7 @@ func TestAServerThatStillRemovesAStreamIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("create stream: %w", &jetstream.APIError{Code: 500, ErrorCode: errCodeStore, Description: "error creating store for stream"})
 	for url, want := range map[string]bool{"nats://somewhere": true, "": false} {
-		b := &Broker{o: Options{URL: url, Timeout: time.Minute}, done: make(chan struct{}), kick: make(chan struct{}, 1)}
+		b := newBroker(Options{URL: url, Timeout: time.Minute})
 		b.link.up()
 		defer b.link.down()
 		tries := 0

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,12 +17,20 @@ const (
 	deadSpare    = 64 << 10            // more than the server adds to a letter, and others take meanwhile
 )
 
+// deadLetters is the stream of messages that were given up.
+type deadLetters struct {
+	*conn
+	dead        jetstream.Stream
+	deadDropped atomic.Uint64
+	deadFull    atomic.Bool // the last letter that must be kept found no room
+}
+
 // DeadLetter stores l for people to look at. The same ID again stores nothing,
 // however late. A Body that is not JSON is kept too and read back as a JSON
 // string. Where there is no room, the oldest letters with Event make it, and what
 // they make none for is ErrFull. ErrTooLarge as for Publish; here id, key, texts and
 // body together may be as large as an envelope.
-func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
+func (b *deadLetters) DeadLetter(ctx context.Context, l DeadLetter) error {
 	if l.ID == "" {
 		return errors.New("store a dead letter: it has no id")
 	}
@@ -66,7 +75,7 @@ func (b *Broker) DeadLetter(ctx context.Context, l DeadLetter) error {
 
 // dropOldestEvent deletes the oldest letter that gives way, unless another process has
 // just done so, and returns its size; 0 when there is none.
-func (b *Broker) dropOldestEvent(ctx context.Context) (size int, err error) {
+func (b *deadLetters) dropOldestEvent(ctx context.Context) (size int, err error) {
 	err = b.try(ctx, "make room among the dead letters", func(ctx context.Context) error {
 		m, err := b.dead.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(deadEvents))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -91,7 +100,7 @@ func (b *Broker) dropOldestEvent(ctx context.Context) (size int, err error) {
 // DeadLetters are up to limit dead letters above place after, oldest first.
 // Their Seq is the place among the dead letters, to go on from; what stood in
 // the stored letter's Seq is gone. No more: an empty slice.
-func (b *Broker) DeadLetters(ctx context.Context, after uint64, limit int) ([]DeadLetter, error) {
+func (b *deadLetters) DeadLetters(ctx context.Context, after uint64, limit int) ([]DeadLetter, error) {
 	var letters []DeadLetter
 	for len(letters) < limit {
 		var m *jetstream.RawStreamMsg
@@ -133,7 +142,7 @@ func decodeDead(m *jetstream.RawStreamMsg) DeadLetter {
 
 // ForgetDead removes the dead letter at the place seq; its ID may then be stored
 // again. It changes nothing when there is none.
-func (b *Broker) ForgetDead(ctx context.Context, seq uint64) error {
+func (b *deadLetters) ForgetDead(ctx context.Context, seq uint64) error {
 	return b.try(ctx, "forget a dead letter", func(ctx context.Context) error {
 		_, err := b.dead.GetMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -27,7 +27,7 @@ const (
 // here or at another process, 100 ms to 10 s later; and so it does when h takes
 // longer than 2 s, or the process dies. h is called with a context that ends
 // with ctx.
-func (b *Broker) Deliveries(ctx context.Context, h func(ctx context.Context, d Delivery) error) error {
+func (b *inboundLog) Deliveries(ctx context.Context, h func(ctx context.Context, d Delivery) error) error {
 	ctx, cancel := b.until(ctx)
 	defer cancel()
 	pause := firstPause
@@ -47,27 +47,8 @@ func (b *Broker) Deliveries(ctx context.Context, h func(ctx context.Context, d D
 	return fmt.Errorf("deliveries: %w", context.Cause(ctx))
 }
 
-// until is ctx, ended also by Close.
-func (b *Broker) until(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-b.done:
-			cancel(ErrClosed)
-		case <-stop:
-		}
-	})
-	return ctx, func() {
-		close(stop)
-		cancel(nil)
-		wg.Wait()
-	}
-}
-
 // consume lasts as long as one subscription.
-func (b *Broker) consume(ctx context.Context, h func(context.Context, Delivery) error) error {
+func (b *inboundLog) consume(ctx context.Context, h func(context.Context, Delivery) error) error {
 	var cons jetstream.Consumer
 	err := b.try(ctx, "subscribe to deliveries", func(ctx context.Context) (err error) {
 		cons, err = b.js.CreateOrUpdateConsumer(ctx, streamInbound, dispatchConfig())
@@ -132,7 +113,7 @@ func (p *lastProblem) get() error {
 	return p.err
 }
 
-func (b *Broker) handle(ctx context.Context, m jetstream.Msg, h func(context.Context, Delivery) error) {
+func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context.Context, Delivery) error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		b.o.Log.Error("a delivery without its place", "error", err)

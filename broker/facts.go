@@ -18,12 +18,18 @@ type Fact struct {
 	At   time.Time // when it was stored
 }
 
+// factLog is the stream of facts.
+type factLog struct {
+	*conn
+	facts jetstream.Stream
+}
+
 // AppendFact stores a fact behind all others and returns its place. Nil means
 // stored, as durably as an envelope, on Options.Replicas servers. The same id
 // again within 10 minutes stores nothing and returns the first one's place.
 // Facts that one caller appends one after the other keep that order. Errors and
 // repeating are those of Publish; a body may be as large as an envelope's.
-func (b *Broker) AppendFact(ctx context.Context, id string, body []byte) (seq uint64, err error) {
+func (b *factLog) AppendFact(ctx context.Context, id string, body []byte) (seq uint64, err error) {
 	switch {
 	case id == "":
 		return 0, errors.New("append a fact: it has no id")
@@ -39,7 +45,7 @@ func (b *Broker) AppendFact(ctx context.Context, id string, body []byte) (seq ui
 // says false; and ends, with nil, after the last that was confirmed before it
 // was called. What yield gets is its own. ErrUnavailable when the engine went
 // away between: go on from the last place that came.
-func (b *Broker) Facts(ctx context.Context, after uint64, yield func(Fact) bool) error {
+func (b *factLog) Facts(ctx context.Context, after uint64, yield func(Fact) bool) error {
 	last, err := b.LastFact(ctx)
 	if err != nil {
 		return err
@@ -72,7 +78,7 @@ func (b *Broker) Facts(ctx context.Context, after uint64, yield func(Fact) bool)
 
 // LastFact is the place of the newest fact, 0 when there was none ever. The
 // leader answers.
-func (b *Broker) LastFact(ctx context.Context) (last uint64, err error) {
+func (b *factLog) LastFact(ctx context.Context) (last uint64, err error) {
 	err = b.try(ctx, "ask for the last fact", func(ctx context.Context) error {
 		info, err := b.facts.Info(ctx)
 		if err != nil {
@@ -88,7 +94,7 @@ func (b *Broker) LastFact(ctx context.Context) (last uint64, err error) {
 // call it with what every copy of the store has applied and will not lose again.
 // The newest fact always stays. It returns how many were deleted, and may be
 // called again after an error.
-func (b *Broker) PruneFacts(ctx context.Context, before time.Time, applied uint64) (int, error) {
+func (b *factLog) PruneFacts(ctx context.Context, before time.Time, applied uint64) (int, error) {
 	newest, err := b.LastFact(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("prune facts: %w", err)

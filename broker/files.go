@@ -32,6 +32,11 @@ const (
 // ErrNoFile says that there is no file of that name.
 var ErrNoFile = errors.New("no such file in the message log")
 
+// fileStore is the bucket of files that go from one machine to another.
+type fileStore struct {
+	*conn
+}
+
 // PutFile stores what r gives, until io.EOF itself, under name ([a-z0-9_.-]+, at most 200
 // bytes), for seven days at most. Nil means stored, as durably as an envelope; a file
 // that was there under the name is replaced. More than most bytes are ErrTooLarge, no
@@ -39,7 +44,7 @@ var ErrNoFile = errors.New("no such file in the message log")
 // is still there and nothing of the new one, except that after ErrUnavailable or ctx's
 // error all of it may be. No more than a piece of the file is in memory. A Read of r
 // that does not return is waited for, also when ctx has ended.
-func (b *Broker) PutFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error) {
+func (b *fileStore) PutFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error) {
 	if !fileNameOK(name) {
 		return 0, errors.New("put a file: a name is [a-z0-9_.-]+")
 	}
@@ -50,7 +55,7 @@ func (b *Broker) PutFile(ctx context.Context, name string, r io.Reader, most int
 	return size, nil
 }
 
-func (b *Broker) putFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error) {
+func (b *fileStore) putFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error) {
 	err = b.try(ctx, "prepare the stream", func(ctx context.Context) error {
 		return b.o.ensureStream(ctx, b.js, b.o.filesConfig())
 	})
@@ -88,7 +93,7 @@ func (b *Broker) putFile(ctx context.Context, name string, r io.Reader, most int
 }
 
 // putChunks stores the bytes, and fills in what info says of them.
-func (b *Broker) putChunks(ctx context.Context, info *jetstream.ObjectInfo, r io.Reader, most int64) (size int64, err error) {
+func (b *fileStore) putChunks(ctx context.Context, info *jetstream.ObjectInfo, r io.Reader, most int64) (size int64, err error) {
 	sum := sha256.New()
 	chunk := make([]byte, info.Opts.ChunkSize)
 	for more := true; more; {
@@ -128,7 +133,7 @@ func fillPiece(r io.Reader, p []byte) (n int, err error) {
 
 // putPart stores one message of a file. It is repeated with the same id, and stored
 // once.
-func (b *Broker) putPart(ctx context.Context, subject, id string, data []byte, header nats.Header) error {
+func (b *fileStore) putPart(ctx context.Context, subject, id string, data []byte, header nats.Header) error {
 	return b.try(ctx, "store a piece", func(attempt context.Context) error {
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
 		for k, v := range header {
@@ -145,7 +150,7 @@ func (b *Broker) putPart(ctx context.Context, subject, id string, data []byte, h
 
 // dropChunks deletes the bytes of a file, also when ctx has ended. What it does not
 // reach ends by itself.
-func (b *Broker) dropChunks(ctx context.Context, nuid string) {
+func (b *fileStore) dropChunks(ctx context.Context, nuid string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
 	if err := b.purgeFiles(ctx, chunkSubject(nuid)); err != nil && !b.closed() {
@@ -153,7 +158,7 @@ func (b *Broker) dropChunks(ctx context.Context, nuid string) {
 	}
 }
 
-func (b *Broker) purgeFiles(ctx context.Context, subject string) error {
+func (b *fileStore) purgeFiles(ctx context.Context, subject string) error {
 	return b.try(ctx, "delete pieces of a file", func(ctx context.Context) error {
 		s, err := b.js.Stream(ctx, streamFiles)
 		if err == nil {
@@ -167,7 +172,7 @@ func (b *Broker) purgeFiles(ctx context.Context, subject string) error {
 }
 
 // DeleteFile deletes a file. A missing one is deleted already.
-func (b *Broker) DeleteFile(ctx context.Context, name string) error {
+func (b *fileStore) DeleteFile(ctx context.Context, name string) error {
 	info, err := b.fileInfo(ctx, name)
 	if errors.Is(err, ErrNoFile) {
 		return nil
@@ -185,7 +190,7 @@ func (b *Broker) DeleteFile(ctx context.Context, name string) error {
 }
 
 // fileInfo is what is stored about a file, or ErrNoFile. The leader answers.
-func (b *Broker) fileInfo(ctx context.Context, name string) (info jetstream.ObjectInfo, err error) {
+func (b *fileStore) fileInfo(ctx context.Context, name string) (info jetstream.ObjectInfo, err error) {
 	if !fileNameOK(name) {
 		return info, errors.New("a name is [a-z0-9_.-]+")
 	}
@@ -227,7 +232,7 @@ func (o Options) filesConfig() jetstream.StreamConfig {
 func (o Options) filesBytes() int64 { return max(o.MaxBytes/2, 64<<10) }
 
 // fileChunk is how large a message of a file may be here.
-func (b *Broker) fileChunk() uint32 {
+func (b *fileStore) fileChunk() uint32 {
 	return uint32(max(1<<10, min(fileChunk, b.nc.MaxPayload()-frameSpare))) //nolint:gosec // small
 }
 

@@ -13,7 +13,7 @@ import (
 // Generation names this log and says how far it reaches. Places of different
 // generations have nothing to do with each other: a store that remembers places
 // remembers the generation beside them.
-func (b *Broker) Generation(ctx context.Context) (generation string, lastSeq uint64, err error) {
+func (b *inboundLog) Generation(ctx context.Context) (generation string, lastSeq uint64, err error) {
 	err = b.try(ctx, "ask for the log's state", func(ctx context.Context) error {
 		generation, lastSeq, err = b.state(ctx)
 		return err
@@ -21,7 +21,7 @@ func (b *Broker) Generation(ctx context.Context) (generation string, lastSeq uin
 	return generation, lastSeq, err
 }
 
-func (b *Broker) state(ctx context.Context) (generation string, lastSeq uint64, err error) {
+func (b *inboundLog) state(ctx context.Context) (generation string, lastSeq uint64, err error) {
 	info, err := b.inbound.Info(ctx)
 	if err != nil {
 		return "", 0, fmt.Errorf("ask for the log's state: %w", err)
@@ -36,7 +36,7 @@ func generationOf(info *jetstream.StreamInfo) string {
 // Confirmed is a place up to which every message of a mailbox was confirmed by
 // [Broker.Deliveries], so that whoever confirmed it had noted it durably. A few more
 // may have been.
-func (b *Broker) Confirmed(ctx context.Context) (seq uint64, err error) {
+func (b *inboundLog) Confirmed(ctx context.Context) (seq uint64, err error) {
 	err = b.try(ctx, "ask what was confirmed", func(ctx context.Context) error {
 		cons, err := b.js.Consumer(ctx, streamInbound, consumerDispatch)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -56,7 +56,7 @@ func (b *Broker) Confirmed(ctx context.Context) (seq uint64, err error) {
 // before anything is published: otherwise the places would be given out twice,
 // and new messages taken for old ones. It changes nothing when the log is
 // there already.
-func (b *Broker) Advance(ctx context.Context, to uint64) error {
+func (b *inboundLog) Advance(ctx context.Context, to uint64) error {
 	_, last, err := b.Generation(ctx)
 	if err != nil {
 		return err
@@ -80,4 +80,14 @@ func advanceOn(ctx context.Context, js jetstream.JetStream, last, to uint64) err
 		last = ack.Sequence
 	}
 	return nil
+}
+
+// noteSeq remembers the highest place that was confirmed.
+func (b *inboundLog) noteSeq(seq uint64) {
+	for {
+		have := b.lastSeq.Load()
+		if seq <= have || b.lastSeq.CompareAndSwap(have, seq) {
+			return
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,10 +18,21 @@ const (
 	stalePause = 25 * time.Millisecond
 )
 
+// inboundLog is what came in, as envelopes in the mailboxes of one stream.
+type inboundLog struct {
+	*conn
+	inbound jetstream.Stream
+	letters *deadLetters
+	report  Report // what Open found
+
+	lastSeq      atomic.Uint64 // highest place this process saw confirmed
+	redeliveries atomic.Uint64
+}
+
 // Next is the first message of the mailbox whose place is above after, or
 // ErrNone. In a cluster the answer may come from a server that is a moment
 // behind; where the caller knows that there is a message, NextAtLeast insists.
-func (b *Broker) Next(ctx context.Context, token string, after uint64) (Envelope, error) {
+func (b *inboundLog) Next(ctx context.Context, token string, after uint64) (Envelope, error) {
 	return b.NextAtLeast(ctx, token, after, 0)
 }
 
@@ -28,7 +40,7 @@ func (b *Broker) Next(ctx context.Context, token string, after uint64) (Envelope
 // expect. While expect is above after, "none" is not believed of a server that
 // may be behind: it is asked again, and then the leader is, whose ErrNone means
 // that the message is gone.
-func (b *Broker) NextAtLeast(ctx context.Context, token string, after, expect uint64) (Envelope, error) {
+func (b *inboundLog) NextAtLeast(ctx context.Context, token string, after, expect uint64) (Envelope, error) {
 	if !tokenOK(token) {
 		return Envelope{}, errors.New("next message: the token is not 32 hex digits")
 	}
@@ -49,7 +61,7 @@ func (b *Broker) NextAtLeast(ctx context.Context, token string, after, expect ui
 	}
 }
 
-func (b *Broker) nextRaw(ctx context.Context, token string, after, expect uint64) (m *jetstream.RawStreamMsg, err error) {
+func (b *inboundLog) nextRaw(ctx context.Context, token string, after, expect uint64) (m *jetstream.RawStreamMsg, err error) {
 	subject := mailbox(token)
 	for tries := 1; ; tries++ {
 		err = b.try(ctx, "next message", func(ctx context.Context) error {
@@ -75,69 +87,13 @@ func (b *Broker) nextRaw(ctx context.Context, token string, after, expect uint64
 	}
 }
 
-type leaderRequest struct {
-	Seq     uint64 `json:"seq,omitempty"`
-	NextFor string `json:"next_by_subj,omitempty"`
-	LastFor string `json:"last_by_subj,omitempty"`
-}
-
-func (b *Broker) askLeader(ctx context.Context, r leaderRequest) (*jetstream.RawStreamMsg, error) {
+func (b *inboundLog) askLeader(ctx context.Context, r leaderRequest) (*jetstream.RawStreamMsg, error) {
 	return b.askLeaderOf(ctx, streamInbound, r)
-}
-
-// askLeaderOf reads one message where nothing can be stale. The client library
-// never does for a stream that any server may answer for.
-func (b *Broker) askLeaderOf(ctx context.Context, stream string, r leaderRequest) (*jetstream.RawStreamMsg, error) {
-	request, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("ask the leader: %w", err)
-	}
-	var answer struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message *struct {
-			Subject string    `json:"subject"`
-			Seq     uint64    `json:"seq"`
-			Header  []byte    `json:"hdrs"`
-			Data    []byte    `json:"data"`
-			Time    time.Time `json:"time"`
-		} `json:"message"`
-	}
-	err = b.try(ctx, "ask the leader", func(ctx context.Context) error {
-		m, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
-		if err != nil {
-			return err
-		}
-		answer.Error, answer.Message = nil, nil
-		if err := json.Unmarshal(m.Data, &answer); err != nil {
-			return jetstream.ErrInvalidJSAck
-		}
-		if answer.Error != nil {
-			if answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
-				return ErrNone
-			}
-			return answer.Error
-		}
-		if answer.Message == nil {
-			return jetstream.ErrInvalidJSAck
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	m := answer.Message
-	raw := &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Data: m.Data, Time: m.Time}
-	if len(m.Header) > 0 {
-		if raw.Header, err = nats.DecodeHeadersMsg(m.Header); err != nil {
-			return nil, fmt.Errorf("ask the leader: %w", err)
-		}
-	}
-	return raw, nil
 }
 
 // Last is the place of the mailbox's newest message, 0 when it has none. The
 // leader answers.
-func (b *Broker) Last(ctx context.Context, token string) (uint64, error) {
+func (b *inboundLog) Last(ctx context.Context, token string) (uint64, error) {
 	if !tokenOK(token) {
 		return 0, errors.New("last message: the token is not 32 hex digits")
 	}
@@ -153,7 +109,7 @@ func (b *Broker) Last(ctx context.Context, token string) (uint64, error) {
 
 // Waiting is how many messages the mailbox has above after. In a cluster it
 // may be a moment behind.
-func (b *Broker) Waiting(ctx context.Context, token string, after uint64) (int, error) {
+func (b *inboundLog) Waiting(ctx context.Context, token string, after uint64) (int, error) {
 	if !tokenOK(token) {
 		return 0, errors.New("count waiting messages: the token is not 32 hex digits")
 	}
@@ -192,14 +148,14 @@ func (b *Broker) Waiting(ctx context.Context, token string, after uint64) (int, 
 
 // foreign puts a message that Publish did not write, or not there, among the
 // dead letters.
-func (b *Broker) foreign(ctx context.Context, subject string, seq uint64, data []byte, problem error) error {
+func (b *inboundLog) foreign(ctx context.Context, subject string, seq uint64, data []byte, problem error) error {
 	b.o.Log.Error("a message in the log is not ours", "subject", subject, "seq", seq, "problem", problem)
 	text, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("keep a foreign message: %w", err)
 	}
 	generation := b.report.Generation
-	err = b.DeadLetter(ctx, DeadLetter{
+	err = b.letters.DeadLetter(ctx, DeadLetter{
 		ID:      "foreign:" + generation + ":" + strconv.FormatUint(seq, 10),
 		Reason:  "foreign",
 		Problem: problem.Error(),
@@ -208,7 +164,7 @@ func (b *Broker) foreign(ctx context.Context, subject string, seq uint64, data [
 		Seq:     seq,
 	})
 	if errors.Is(err, ErrTooLarge) { // base64 made it so; the log still has it
-		err = b.DeadLetter(ctx, DeadLetter{
+		err = b.letters.DeadLetter(ctx, DeadLetter{
 			ID: "foreign:" + generation + ":" + strconv.FormatUint(seq, 10), Reason: "foreign",
 			Problem: problem.Error() + ", and it is too large to keep here", At: b.o.Now(), Seq: seq,
 		})

@@ -17,37 +17,35 @@ import (
 // wait for the engine do so until their context ends or Options.Timeout has
 // passed, and survive a server that goes and comes back within that time.
 type Broker struct {
-	o       Options
-	maxBody int
-	host    *host // nil: the server is at a URL
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	inbound jetstream.Stream
-	dead    jetstream.Stream
-	facts   jetstream.Stream
-	report  Report
+	*conn
+	*inboundLog
+	*factLog
+	*deadLetters
+	*fileStore
 
-	done      chan struct{} // closed by Close
+	host *host // nil: the server is at a URL
+
 	closeOnce sync.Once
 	closeErr  error
 
-	lastSeq      atomic.Uint64 // highest place this process saw confirmed
-	storeAt      atomic.Uint64 // what NoteStore was told
-	kick         chan struct{} // an operation had to be repeated: look now
-	signalDrops  atomic.Uint64
-	redeliveries atomic.Uint64
-	reopened     atomic.Uint64
-	deadDropped  atomic.Uint64
-	deadFull     atomic.Bool // the last letter that must be kept found no room
-
-	link  link
-	stuck stuck // streams that did not confirm lately
+	storeAt     atomic.Uint64 // what NoteStore was told
+	signalDrops atomic.Uint64
+	reopened    atomic.Uint64
 
 	reopenMu sync.Mutex // one reopening, or Close, at a time
 	marked   mark       // what the mark says; guarded by reopenMu
 
 	healthMu sync.Mutex
 	unwell   string // why, empty when well; guarded by healthMu
+}
+
+func newBroker(o Options) *Broker {
+	c := &conn{o: o, done: make(chan struct{}), kick: make(chan struct{}, 1)}
+	letters := &deadLetters{conn: c}
+	return &Broker{
+		conn: c, inboundLog: &inboundLog{conn: c, letters: letters}, factLog: &factLog{conn: c},
+		deadLetters: letters, fileStore: &fileStore{conn: c},
+	}
 }
 
 // Report is what Open found.
@@ -89,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Broker, error) {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
 	o = o.filled()
-	b := &Broker{o: o, done: make(chan struct{}), kick: make(chan struct{}, 1)}
+	b := newBroker(o)
 	if err := b.open(ctx); err != nil {
 		b.abandon()
 		return nil, fmt.Errorf("open the broker: %w", err)
@@ -308,34 +306,12 @@ func (b *Broker) dial() (*nats.Conn, error) {
 // Opened is what Open found.
 func (b *Broker) Opened() Report { return b.report }
 
-// MaxBody is how many bytes a body may have.
-func (b *Broker) MaxBody() int { return b.maxBody }
-
 // Addr is where the server in this process listens; nil when it does not.
 func (b *Broker) Addr() net.Addr {
 	if b.host == nil {
 		return nil
 	}
 	return b.host.addr()
-}
-
-func (b *Broker) closed() bool {
-	select {
-	case <-b.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// noteSeq remembers the highest place that was confirmed.
-func (b *Broker) noteSeq(seq uint64) {
-	for {
-		have := b.lastSeq.Load()
-		if seq <= have || b.lastSeq.CompareAndSwap(have, seq) {
-			return
-		}
-	}
 }
 
 // Close sends what is under way, leaves the mark of a regular end, stops the

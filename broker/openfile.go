@@ -20,7 +20,7 @@ var errDamagedFile = errors.New("the file in the message log is damaged, or was 
 // file is replaced or deleted meanwhile, it ends in an error. One piece of it is in
 // memory at a time. Reading survives a server that goes and comes back, and ends with
 // ctx. The reader is for one goroutine; Close never fails.
-func (b *Broker) OpenFile(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+func (b *fileStore) OpenFile(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	f, err := b.openFile(ctx, name)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open the file %s: %w", name, err)
@@ -28,7 +28,7 @@ func (b *Broker) OpenFile(ctx context.Context, name string) (io.ReadCloser, int6
 	return f, f.left, nil
 }
 
-func (b *Broker) openFile(ctx context.Context, name string) (*file, error) {
+func (b *fileStore) openFile(ctx context.Context, name string) (*file, error) {
 	info, err := b.fileInfo(ctx, name)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (b *Broker) openFile(ctx context.Context, name string) (*file, error) {
 	if err != nil || info.Size > 1<<60 {
 		return nil, errDamagedFile
 	}
-	f := &file{b: b, ctx: ctx, name: name, subject: chunkSubject(info.NUID), left: int64(info.Size), want: digest, sum: sha256.New()} //nolint:gosec // see above
+	f := &file{b: b.conn, ctx: ctx, name: name, subject: chunkSubject(info.NUID), left: int64(info.Size), want: digest, sum: sha256.New()} //nolint:gosec // see above
 	err = b.try(ctx, "look for the stream", func(ctx context.Context) error {
 		f.stream, err = b.js.Stream(ctx, streamFiles)
 		return err
@@ -47,7 +47,7 @@ func (b *Broker) openFile(ctx context.Context, name string) (*file, error) {
 
 // file is a file that is being read.
 type file struct {
-	b       *Broker
+	b       *conn
 	ctx     context.Context //nolint:containedctx // a Read has none
 	stream  jetstream.Stream
 	name    string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,7 +27,7 @@ const (
 // may be stored or not. ErrFull and ErrTooLarge mean that it is not.
 // Two envelopes that one caller publishes one after the other keep that order.
 // Safe for concurrent use.
-func (b *Broker) Publish(ctx context.Context, e Envelope) (seq uint64, err error) {
+func (b *inboundLog) Publish(ctx context.Context, e Envelope) (seq uint64, err error) {
 	switch {
 	case !tokenOK(e.Token):
 		return 0, errors.New("publish: the token is not 32 hex digits")
@@ -43,28 +42,6 @@ func (b *Broker) Publish(ctx context.Context, e Envelope) (seq uint64, err error
 	if err == nil {
 		b.noteSeq(seq)
 	}
-	return seq, err
-}
-
-// store publishes until there is a clear answer.
-func (b *Broker) store(ctx context.Context, what, stream, subject, id string, data []byte, header nats.Header) (seq uint64, err error) {
-	err = b.try(ctx, what, func(ctx context.Context) error {
-		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
-		maps.Copy(m.Header, header)
-		opts := []jetstream.PublishOpt{jetstream.WithExpectStream(stream), jetstream.WithRetryAttempts(0)}
-		if id != "" {
-			opts = append(opts, jetstream.WithMsgID(id))
-		}
-		ack, err := b.js.PublishMsg(ctx, m, opts...)
-		if err != nil {
-			err = refusal(err)
-			b.stuck.note(stream, passing(err))
-			return err
-		}
-		b.stuck.note(stream, false)
-		seq = ack.Sequence
-		return nil
-	})
 	return seq, err
 }
 

@@ -25,12 +25,12 @@ var ErrClosed = errors.New("the message log is closed")
 
 // try runs f until it succeeds, fails for a reason that waiting does not mend,
 // or the time is up; then the error is ErrUnavailable, or the context's.
-func (b *Broker) try(ctx context.Context, what string, f func(ctx context.Context) error) error {
+func (b *conn) try(ctx context.Context, what string, f func(ctx context.Context) error) error {
 	return b.tryFor(ctx, b.o.Timeout, what, f)
 }
 
 // tryFor is try with a time of its own.
-func (b *Broker) tryFor(ctx context.Context, within time.Duration, what string, f func(ctx context.Context) error) error {
+func (b *conn) tryFor(ctx context.Context, within time.Duration, what string, f func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	pause := firstPause
@@ -90,7 +90,7 @@ const errCodeStore jetstream.ErrorCode = 10049
 
 // isElsewhere reports whether err is of a server at a URL, where it may be gone at the
 // next attempt, while from the server in this process it tells of its disk.
-func (b *Broker) isElsewhere(err error) bool {
+func (b *conn) isElsewhere(err error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && b.o.URL != "" && api.ErrorCode == errCodeStore
 }

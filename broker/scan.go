@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -14,80 +13,11 @@ const scanBatch = 2000
 
 // scan reads places of the log, not bodies, in rising order. It ends after what
 // was there at the beginning, at an error, or when yield says false.
-func (b *Broker) scan(ctx context.Context, what string, cfg jetstream.ConsumerConfig, yield func(subject string, meta *jetstream.MsgMetadata) bool) error {
+func (b *inboundLog) scan(ctx context.Context, what string, cfg jetstream.ConsumerConfig, yield func(subject string, meta *jetstream.MsgMetadata) bool) error {
 	cfg.HeadersOnly = true
 	return b.read(ctx, what, streamInbound, cfg, func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		return yield(m.Subject(), meta)
 	})
-}
-
-// read is scan for any stream, by a consumer that exists only meanwhile. In a
-// cluster the server that holds the consumer may be a moment behind the leader.
-func (b *Broker) read(ctx context.Context, what, stream string, cfg jetstream.ConsumerConfig, yield func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool) error {
-	cfg.AckPolicy = jetstream.AckNonePolicy
-	cfg.MemoryStorage = true
-	cfg.InactiveThreshold = time.Minute
-	cfg.Replicas = 1
-	var cons jetstream.Consumer
-	err := b.try(ctx, what, func(ctx context.Context) (err error) {
-		cons, err = b.js.CreateConsumer(ctx, stream, cfg)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	info := cons.CachedInfo()
-	defer func() {
-		// Best effort: it goes away by itself.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
-		defer cancel()
-		_ = b.js.DeleteConsumer(ctx, stream, info.Name)
-	}()
-	next := uint64(1)
-	patience := b.o.Timeout / stalePause // of requests that nobody took
-	for left := info.NumPending; left > 0; {
-		batch, err := cons.FetchNoWait(int(min(left, scanBatch)))
-		if err != nil {
-			return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
-		}
-		got := 0
-		for m := range batch.Messages() {
-			meta, err := m.Metadata()
-			if err != nil {
-				return fmt.Errorf("%s: %w", what, err)
-			}
-			if meta.Sequence.Consumer != next {
-				return fmt.Errorf("%s: %w: a part of the answer was lost", what, ErrUnavailable)
-			}
-			next++
-			got++
-			left = min(left-1, meta.NumPending)
-			if !yield(m, meta) {
-				return nil
-			}
-			if left == 0 {
-				return nil
-			}
-		}
-		if got == 0 && errors.Is(batch.Error(), nats.ErrNoResponders) && patience > 0 {
-			// In a cluster its server may not listen for a new consumer yet.
-			patience--
-			if !sleep(ctx, b.done, stalePause) {
-				return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-			}
-			continue
-		}
-		if err := batch.Error(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-		}
-		if got == 0 {
-			return fmt.Errorf("%s: %w: the answer stopped", what, ErrUnavailable)
-		}
-	}
-	return nil
 }
 
 // LastAll calls yield with each mailbox that has messages and the place of its
@@ -95,7 +25,7 @@ func (b *Broker) read(ctx context.Context, what, stream string, cfg jetstream.Co
 // before the call is in it, whichever server answers. A mailbox that gets a message
 // meanwhile may come again, with the higher place. ErrUnavailable when the engine
 // went away between: begin again.
-func (b *Broker) LastAll(ctx context.Context, yield func(token string, seq uint64) bool) error {
+func (b *inboundLog) LastAll(ctx context.Context, yield func(token string, seq uint64) bool) error {
 	const what = "read the mailboxes' last places"
 	newest, err := b.askLeader(ctx, leaderRequest{LastFor: subjectsInbound})
 	if errors.Is(err, ErrNone) {
@@ -132,7 +62,7 @@ func (b *Broker) LastAll(ctx context.Context, yield func(token string, seq uint6
 // above read(token): what was read, and nothing else. For a mailbox that it does
 // not know, read says 0. The log's newest message always stays. It returns how
 // many were deleted, and may be called again after an error.
-func (b *Broker) Prune(ctx context.Context, before time.Time, read func(token string) uint64) (int, error) {
+func (b *inboundLog) Prune(ctx context.Context, before time.Time, read func(token string) uint64) (int, error) {
 	_, newest, err := b.Generation(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("prune the log: %w", err)

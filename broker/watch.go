@@ -78,14 +78,6 @@ func (b *Broker) awaitProbe(ctx context.Context, d time.Duration, mayKick bool) 
 	}
 }
 
-// suspect asks for a probe soon.
-func (b *Broker) suspect() {
-	select {
-	case b.kick <- struct{}{}:
-	default:
-	}
-}
-
 // Healthy says whether the last look found the log working, and if not, why.
 // True before the first look.
 func (b *Broker) Healthy() (ok bool, why string) {

@@ -143,7 +143,7 @@ func mayRunAgain(started []prepared) bool {
 // others are the results of rest, whose first is number i of the n that were
 // started: what they really gave, and the given words for those that were not
 // started; those that gave nothing were cancelled, or given up for a new message.
-func (r *run) others(side *side, step int, rest []call, i, n int, words string, isError bool) ([]finishedCall, error) {
+func (r *calls) others(side *side, step int, rest []call, i, n int, words string, isError bool) ([]finishedCall, error) {
 	var all []finishedCall
 	for k := i; k < n; k++ {
 		f, err := side.result(k)
@@ -172,7 +172,7 @@ type stop struct {
 
 // prepare decides on the calls at the head of b that may run side by side, or
 // on one. stop is what is in the way of the call after the last of them.
-func (r *run) prepare(ctx context.Context, b batch) (started []prepared, s stop) {
+func (r *calls) prepare(ctx context.Context, b batch) (started []prepared, s stop) {
 	for i, c := range b.calls {
 		if i > 0 && (!r.parallel(b.step, b.calls[0]) || !r.parallel(b.step, c)) {
 			break
@@ -193,7 +193,7 @@ func (r *run) prepare(ctx context.Context, b batch) (started []prepared, s stop)
 
 // parallel says whether c may run beside its neighbours: its tool says so, and
 // it may run again, so that nobody needs to know which of them had begun.
-func (r *run) parallel(step int, c call) bool {
+func (r *calls) parallel(step int, c call) bool {
 	t, ok := r.t.Tools.Lookup(c.Name)
 	if !ok {
 		return false
@@ -206,7 +206,7 @@ func (r *run) parallel(step int, c call) bool {
 }
 
 // unrun gives results to calls that did not run and will not.
-func (r *run) unrun(step int, calls []call, text string, isError bool) []finishedCall {
+func (r *calls) unrun(step int, calls []call, text string, isError bool) []finishedCall {
 	fs := make([]finishedCall, len(calls))
 	for i, c := range calls {
 		_, args, _ := r.arguments(c)
@@ -221,7 +221,7 @@ func (r *run) unrun(step int, calls []call, text string, isError bool) []finishe
 }
 
 // finished makes the message and the closing events of a call.
-func (r *run) finished(step int, c call, res tools.Result, status string, isError bool) finishedCall {
+func (r *calls) finished(step int, c call, res tools.Result, status string, isError bool) finishedCall {
 	return finishedCall{
 		status: status,
 		message: transcript.Message{

@@ -19,7 +19,7 @@ import (
 // the model why it does not. It gives nil when ctx ended before that was decided,
 // ErrParked when a person must decide first, and else the error of the gate or
 // the journal.
-func (r *run) call(ctx context.Context, b batch, c call) (*prepared, error) {
+func (r *calls) call(ctx context.Context, b batch, c call) (*prepared, error) {
 	r.emit(Event{Type: StepStart, Step: b.step, CallID: c.ID, Tool: c.Name})
 	args, shown, err := r.arguments(c)
 	r.emit(Event{Type: ToolCalled, Step: b.step, CallID: c.ID, Tool: c.Name, Args: shown})
@@ -81,7 +81,7 @@ func admitted(ctx context.Context, tool tools.Tool, in tools.Call) work {
 	}
 }
 
-func (r *run) toolCall(step int, c call, args tools.Arguments) tools.Call {
+func (r *calls) toolCall(step int, c call, args tools.Arguments) tools.Call {
 	return tools.Call{
 		ID: c.ID, Name: c.Name, Arguments: args.JSON(),
 		Session: r.t.Session, Key: r.t.Key, Turn: r.t.ID, Step: step, Workspace: r.t.Workspace,
@@ -90,7 +90,7 @@ func (r *run) toolCall(step int, c call, args tools.Arguments) tools.Call {
 }
 
 // again says whether the call may run again after a crash.
-func (r *run) again(tool tools.Tool, in tools.Call) bool {
+func (r *calls) again(tool tools.Tool, in tools.Call) bool {
 	if tool.Category(in) == tools.Read {
 		return true
 	}
@@ -100,7 +100,7 @@ func (r *run) again(tool tools.Tool, in tools.Call) bool {
 
 // arguments decodes what the model wrote, once, and says how it is shown: as
 // the value that will be used, or raw where it is no JSON object. (F10)
-func (r *run) arguments(c call) (a tools.Arguments, shown string, err error) {
+func (r *calls) arguments(c call) (a tools.Arguments, shown string, err error) {
 	a, err = tools.DecodeArguments(c.Input)
 	if err != nil {
 		raw, _ := json.Marshal(map[string]string{"_raw": strings.ToValidUTF8(c.Input, "\uFFFD")})
@@ -111,7 +111,7 @@ func (r *run) arguments(c call) (a tools.Arguments, shown string, err error) {
 
 // refusal is what the model is told about a call that cannot run; "" when it
 // can.
-func (r *run) refusal(b batch, c call, args tools.Arguments, decoding error) string {
+func (r *calls) refusal(b batch, c call, args tools.Arguments, decoding error) string {
 	if why := r.unfit(c, args, decoding); why != "" {
 		return why
 	}
@@ -123,7 +123,7 @@ func (r *run) refusal(b batch, c call, args tools.Arguments, decoding error) str
 
 // unfit is what the model is told of a call that cannot run, whatever went before;
 // "" when it can.
-func (r *run) unfit(c call, args tools.Arguments, decoding error) string {
+func (r *take) unfit(c call, args tools.Arguments, decoding error) string {
 	set := r.t.Tools
 	if c.index >= maxCalls {
 		return fmt.Sprintf("Error: not run: of one answer the first %d calls are run; ask again for the rest, as far as it is needed", maxCalls)
@@ -168,7 +168,7 @@ func denial(reason string) string {
 }
 
 // refused is the result of a call that did not run.
-func (r *run) refused(b batch, c call, text, status string) *finishedCall {
+func (r *calls) refused(b batch, c call, text, status string) *finishedCall {
 	f := r.finished(b.step, c, tools.Result{Content: r.Redact(text)}, status, true)
 	return &f
 }
@@ -176,7 +176,7 @@ func (r *run) refused(b batch, c call, text, status string) *finishedCall {
 // invoke runs the tool and makes a result of whatever comes of it: an error, a
 // timeout and a panic are answers for the model too. It gives nil when ctx
 // ended the tool, and an error when the tool cannot say how it ended.
-func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call, do work) (*finishedCall, error) {
+func (r *calls) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call, do work) (*finishedCall, error) {
 	var returned atomic.Bool // progress after the end is nobody's
 	in.Progress = func(text string) {
 		if !returned.Load() {
@@ -220,7 +220,7 @@ func (r *run) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in t
 }
 
 // timeout is how long the tool may take; 0: as long as the turn.
-func (r *run) timeout(tool tools.Tool, in tools.Call) time.Duration {
+func (r *calls) timeout(tool tools.Tool, in tools.Call) time.Duration {
 	if t, ok := tool.(tools.Timed); ok {
 		switch own := t.Timeout(in); {
 		case own < 0:
@@ -233,7 +233,7 @@ func (r *run) timeout(tool tools.Tool, in tools.Call) time.Duration {
 }
 
 // toolError words an error for the model, with what the tool had said before.
-func (r *run) toolError(c call, content string, err error) string {
+func (r *take) toolError(c call, content string, err error) string {
 	text := "Error: " + strings.TrimPrefix(r.Redact(err.Error()), "Error: ")
 	if p, ok := errors.AsType[*PanicError](err); ok {
 		text = resultPanic

@@ -11,21 +11,21 @@ import (
 // commit gives a context for a durable commit: one that outlives ctx by the
 // grace period, because what happened must be written down also when the turn
 // was ended meanwhile. done must be called. (L12)
-func (r *run) commit(ctx context.Context) (_ context.Context, done func()) {
+func (r *take) commit(ctx context.Context) (_ context.Context, done func()) {
 	return Outlast(ctx, r.Grace, errLateCommit)
 }
 
 var errLateCommit = errors.New("the turn was ended and its last commit took too long")
 
 // outcome fills in what every outcome of this take says.
-func (r *run) outcome(o Outcome) Outcome {
+func (r *take) outcome(o Outcome) Outcome {
 	o.Steps, o.Cost, o.Priced = r.steps, r.cost, r.priced
 	return o
 }
 
 // finish ends the turn in one commit and then tells it. events are told between
 // the model's and the end's; a failed outcome becomes a Problem by itself.
-func (r *run) finish(ctx context.Context, a *attempt, o Outcome, ms []transcript.Message, events ...Event) (*Outcome, error) {
+func (r *take) finish(ctx context.Context, a *attempt, o Outcome, ms []transcript.Message, events ...Event) (*Outcome, error) {
 	o = r.outcome(o)
 	if !o.Silent {
 		o.Text = noted(o.Text, r.untold())
@@ -72,7 +72,7 @@ func (r *run) cancelledBetween(ctx context.Context) (Outcome, error) {
 // cancelled ends a turn whose context ended. A person's stop and the time limit
 // finish it, with results for the calls that have none; anything else leaves it
 // open for the next worker, with the money booked.
-func (r *run) cancelled(ctx context.Context, a *attempt, rest []finishedCall) (*Outcome, error) {
+func (r *take) cancelled(ctx context.Context, a *attempt, rest []finishedCall) (*Outcome, error) {
 	cause := context.Cause(ctx)
 	if !ends(ctx) {
 		if a != nil {

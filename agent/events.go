@@ -30,7 +30,7 @@ func (e *events) emit(ev Event) {
 }
 
 // emit sends an event of the model call that is being made, or was made last.
-func (r *run) emit(ev Event) {
+func (r *take) emit(ev Event) {
 	if ev.Step == 0 {
 		ev.Step = r.steps
 	}

@@ -15,7 +15,7 @@ import (
 
 // hear makes a message of the voice note n, which is its words or why there are none.
 // The turn goes on either way. The history has upto messages.
-func (r *run) hear(ctx context.Context, n note, upto int) (*Outcome, error) {
+func (r *hearing) hear(ctx context.Context, n note, upto int) (*Outcome, error) {
 	why := r.unhearable(n)
 	if why != Heard {
 		return nil, r.passOver(ctx, n, why)
@@ -57,7 +57,7 @@ func (r *run) hear(ctx context.Context, n note, upto int) (*Outcome, error) {
 }
 
 // unhearable says why n is not even asked for.
-func (r *run) unhearable(n note) Unheard {
+func (r *hearing) unhearable(n note) Unheard {
 	h, s := r.Hearing, *n.Sound
 	switch {
 	case h == nil || h.Model == nil:
@@ -88,7 +88,7 @@ func failedNote(e *llm.Error) Unheard {
 }
 
 // listen reserves and makes one request. Its error is what Reserve returned.
-func (r *run) listen(ctx context.Context, n note, data []byte, upto int) (*attempt, llm.Transcript, error) {
+func (r *hearing) listen(ctx context.Context, n note, data []byte, upto int) (*attempt, llm.Transcript, error) {
 	r.prices = r.Prices
 	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
 		r.prices = p.Snapshot()
@@ -120,7 +120,7 @@ func (r *run) listen(ctx context.Context, n note, data []byte, upto int) (*attem
 
 // soundEstimate is the worst case of a transcription, and the price by which; nil: none
 // is known.
-func (r *run) soundEstimate(n note) (e costs.Estimate, p *costs.Price, err error) {
+func (r *hearing) soundEstimate(n note) (e costs.Estimate, p *costs.Price, err error) {
 	m := r.Hearing.Model
 	e = costs.Estimate{
 		Call:   costs.CallID{Turn: r.t.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: costs.Transcription},
@@ -143,7 +143,7 @@ func seconds(n note) int64 { return (n.Sound.Millis + 999) / 1000 }
 
 // askedSound is what is kept of a request: which file it sent, behind the history that
 // it was made for.
-func (r *run) askedSound(n note, upto int) transcript.Asked {
+func (r *hearing) askedSound(n note, upto int) transcript.Asked {
 	f := llm.Frame{Provider: r.Hearing.Model.Provider(), Model: r.Hearing.Model.Name()}
 	tail := []transcript.Message{{
 		ID: VoiceID(r.t.ID, n.n, Heard), Role: transcript.User, CreatedAt: r.Now(),
@@ -154,7 +154,7 @@ func (r *run) askedSound(n note, upto int) transcript.Asked {
 
 // soundEntry is the ledger's row of a transcription. What the provider does not tell is
 // reckoned by the length of the note; then the row says how much it may have been.
-func (r *run) soundEntry(res costs.Reservation, price *costs.Price, n note, a *attempt, said llm.Transcript) costs.Entry {
+func (r *hearing) soundEntry(res costs.Reservation, price *costs.Price, n note, a *attempt, said llm.Transcript) costs.Entry {
 	e := costs.Entry{
 		ID: res.ID, Call: res.Estimate.Call, Labels: res.Estimate.Labels, Price: price,
 		State: costs.Settled, Outcome: okOutcome, Usage: said.Usage, RequestID: said.RequestID, At: r.Now(),
@@ -205,7 +205,7 @@ func billed(u costs.Usage, price *costs.Price, seconds int64) (_ costs.Usage, ex
 }
 
 // voice is the message that n becomes.
-func (r *run) voice(n note, why Unheard, words string) transcript.Message {
+func (r *hearing) voice(n note, why Unheard, words string) transcript.Message {
 	text := wordsOf(n.Binary, words)
 	if why != Heard {
 		text = fmt.Sprintf("[the voice note %s has no words here: %s; who sent it is told]", n.Path, why.why())
@@ -217,7 +217,7 @@ func (r *run) voice(n note, why Unheard, words string) transcript.Message {
 
 // passOver commits the message of a note without words, with the reason, when no
 // transcription was asked for.
-func (r *run) passOver(ctx context.Context, n note, why Unheard) error {
+func (r *hearing) passOver(ctx context.Context, n note, why Unheard) error {
 	commit, done := r.commit(ctx)
 	defer done()
 	if err := r.Journal.Append(commit, r.voice(n, why, "")); err != nil {
@@ -227,7 +227,7 @@ func (r *run) passOver(ctx context.Context, n note, why Unheard) error {
 }
 
 // understood commits the words of n together with their cost.
-func (r *run) understood(ctx context.Context, a *attempt, n note, said llm.Transcript) error {
+func (r *hearing) understood(ctx context.Context, a *attempt, n note, said llm.Transcript) error {
 	words := strings.TrimSpace(said.Words)
 	why := Heard
 	if words == "" {
@@ -236,7 +236,7 @@ func (r *run) understood(ctx context.Context, a *attempt, n note, said llm.Trans
 	return r.stepHeard(ctx, a, r.voice(n, why, words))
 }
 
-func (r *run) stepHeard(ctx context.Context, a *attempt, m transcript.Message) error {
+func (r *hearing) stepHeard(ctx context.Context, a *attempt, m transcript.Message) error {
 	if err := r.settle(ctx, a, m); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (r *run) stepHeard(ctx context.Context, a *attempt, m transcript.Message) e
 }
 
 // untold is what the person reads of voice notes of theirs that have no words.
-func (r *run) untold() string {
+func (r *take) untold() string {
 	var lines []string
 	told := map[Unheard]bool{}
 	for _, why := range r.heard.unheard {

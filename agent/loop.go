@@ -116,8 +116,27 @@ func (l *Loop) Run(ctx context.Context, t Turn, emit func(Event)) (o Outcome, er
 	return r.turn(ctx)
 }
 
-// run is one take of one turn.
+// run is one take of one turn: the states that it goes through. What they are made of
+// is in its parts.
 type run struct {
+	*take
+	*asking
+	*calls
+	*hearing
+}
+
+// asking puts a request to the model.
+type asking struct{ *take }
+
+// calls runs the tools of an answer.
+type calls struct{ *take }
+
+// hearing makes words of voice notes.
+type hearing struct{ *take }
+
+// take is what all parts share: whose turn it is, how far it is, its money, and how it
+// is stored.
+type take struct {
 	Loop // with all defaults filled in
 	t    Turn
 	log  *slog.Logger
@@ -136,7 +155,7 @@ type run struct {
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
-	r := &run{Loop: *l, t: t, log: l.Log, steps: t.Steps, tries: t.Tries, least: leastOutput, priced: true}
+	r := &take{Loop: *l, t: t, log: l.Log, steps: t.Steps, tries: t.Tries, least: leastOutput, priced: true}
 	if r.t.MaxSteps <= 0 {
 		r.t.MaxSteps = DefaultSteps
 	}
@@ -176,7 +195,7 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.out = &events{turn: t.ID, session: t.Session, now: r.Now, to: emit}
-	return r
+	return &run{r, &asking{r}, &calls{r}, &hearing{r}}
 }
 
 // turn goes from state to state. The state is the history: what has to be done

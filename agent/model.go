@@ -58,7 +58,7 @@ func unspoken(history []transcript.Message) []transcript.Message {
 
 // request is what is sent for the next step of the turn. tail is of this call
 // alone and not stored.
-func (r *run) request(history []transcript.Message, tail ...transcript.Message) llm.Request {
+func (r *asking) request(history []transcript.Message, tail ...transcript.Message) llm.Request {
 	info, most := llm.Lookup(r.t.Model.Name()), r.t.MaxTokens
 	if most <= 0 {
 		most = info.MaxOutput
@@ -78,7 +78,7 @@ func (r *run) request(history []transcript.Message, tail ...transcript.Message) 
 // what follows from it. req was made of the first upto messages of the history
 // and tail. The error is the journal's. Before what has no tail a new message
 // may come: then the answer's err is errInterrupted.
-func (r *run) ask(ctx context.Context, req llm.Request, upto int, tail ...transcript.Message) (answered, error) {
+func (r *asking) ask(ctx context.Context, req llm.Request, upto int, tail ...transcript.Message) (answered, error) {
 	yields := len(tail) == 0
 	began := r.Now()
 	what := r.asked(req, upto, tail)
@@ -117,7 +117,7 @@ func (r *run) ask(ctx context.Context, req llm.Request, upto int, tail ...transc
 	}
 }
 
-func (r *run) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool) {
+func (r *take) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool) {
 	if r.Retry == nil || err.Visible {
 		return 0, false
 	}
@@ -126,7 +126,7 @@ func (r *run) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool)
 
 // attempt reserves the worst case, streams, and makes the entry. Its error is
 // what Reserve returned.
-func (r *run) attempt(ctx context.Context, req llm.Request, what transcript.Asked, yields bool) (*attempt, error) {
+func (r *asking) attempt(ctx context.Context, req llm.Request, what transcript.Asked, yields bool) (*attempt, error) {
 	r.prices = r.Prices
 	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
 		r.prices = p.Snapshot()
@@ -154,7 +154,7 @@ func (r *run) attempt(ctx context.Context, req llm.Request, what transcript.Aske
 
 // asked is req as it is kept: made of the first upto messages of the history,
 // and tail.
-func (r *run) asked(req llm.Request, upto int, tail []transcript.Message) transcript.Asked {
+func (r *asking) asked(req llm.Request, upto int, tail []transcript.Message) transcript.Asked {
 	f := llm.FrameOf(r.t.Model, req)
 	name := f.Name()
 	return transcript.Asked{
@@ -164,7 +164,7 @@ func (r *run) asked(req llm.Request, upto int, tail []transcript.Message) transc
 
 // stream makes the one HTTP request and hands the pieces on as they come. The
 // bytes it counts are what an answer that is cut off is billed by.
-func (r *run) stream(ctx context.Context, req llm.Request) (a *attempt, received int) {
+func (r *asking) stream(ctx context.Context, req llm.Request) (a *attempt, received int) {
 	a = &attempt{}
 	began := r.Now()
 	defer func() { a.took = r.Now().Sub(began) }()
@@ -190,7 +190,7 @@ func (r *run) stream(ctx context.Context, req llm.Request) (a *attempt, received
 }
 
 // piece forwards one event and says how many bytes of an answer it held.
-func (r *run) piece(ev llm.Event) int {
+func (r *asking) piece(ev llm.Event) int {
 	step := r.steps + 1
 	switch ev.Type {
 	case llm.ContentDelta:
@@ -213,7 +213,7 @@ func (r *run) piece(ev llm.Event) int {
 
 // failure is err as the *llm.Error that every model promises, and knows what
 // was seen of the answer.
-func (r *run) failure(err error, received int) *llm.Error {
+func (r *take) failure(err error, received int) *llm.Error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if ok {
 		c := *e
@@ -229,7 +229,7 @@ func (r *run) failure(err error, received int) *llm.Error {
 }
 
 // settle books an attempt by itself.
-func (r *run) settle(ctx context.Context, a *attempt, ms ...transcript.Message) error {
+func (r *take) settle(ctx context.Context, a *attempt, ms ...transcript.Message) error {
 	commit, done := r.commit(ctx)
 	defer done()
 	if err := r.Journal.Settle(commit, a.settlement, ms...); err != nil {
@@ -239,7 +239,7 @@ func (r *run) settle(ctx context.Context, a *attempt, ms ...transcript.Message) 
 }
 
 // report tells what an attempt was, after it was booked.
-func (r *run) report(a *attempt) {
+func (r *take) report(a *attempt) {
 	r.emit(Event{Type: ModelCalled, Step: a.settlement.Entry.Call.Step, Err: asError(a.err), Call: &CallReport{
 		Entry: a.settlement.Entry, Took: a.took, FirstToken: a.firstToken, Err: a.err,
 	}})
@@ -247,7 +247,7 @@ func (r *run) report(a *attempt) {
 
 // announce tells what an answer held. Text that is the end of the turn is left
 // to FinalResponse. (B09)
-func (r *run) announce(a *attempt, final bool) {
+func (r *take) announce(a *attempt, final bool) {
 	if a.response != nil {
 		step := a.settlement.Entry.Call.Step
 		if thought := thinking(a.response.Message); thought != "" {

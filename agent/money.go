@@ -11,7 +11,7 @@ import (
 // okOutcome is Entry.Outcome of a call that was answered.
 const okOutcome = "ok"
 
-func (r *run) labels() costs.Labels {
+func (r *take) labels() costs.Labels {
 	return costs.Labels{
 		Provider: r.t.Model.Provider(),
 		Model:    r.t.Model.Name(),
@@ -22,7 +22,7 @@ func (r *run) labels() costs.Labels {
 
 // estimate is the worst case of the next attempt, and the price by which; nil:
 // none is known.
-func (r *run) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err error) {
+func (r *take) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err error) {
 	e = costs.Estimate{
 		Call:   costs.CallID{Turn: r.t.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.t.Purpose},
 		Labels: r.labels(),
@@ -42,7 +42,7 @@ func (r *run) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err e
 }
 
 // entry is the ledger's row of an attempt.
-func (r *run) entry(res costs.Reservation, req llm.Request, a *attempt, received int) costs.Entry {
+func (r *take) entry(res costs.Reservation, req llm.Request, a *attempt, received int) costs.Entry {
 	e := costs.Entry{
 		ID:      res.ID,
 		Call:    res.Estimate.Call,
@@ -74,7 +74,7 @@ func (r *run) entry(res costs.Reservation, req llm.Request, a *attempt, received
 }
 
 // overrun notes what e costs above what was reserved.
-func (r *run) overrun(e *costs.Entry, res costs.Reservation, args ...any) {
+func (r *take) overrun(e *costs.Entry, res costs.Reservation, args ...any) {
 	over := e.Amount - res.Estimate.Upper
 	if !res.Estimate.Priced || over <= 0 {
 		return
@@ -89,7 +89,7 @@ func (r *run) overrun(e *costs.Entry, res costs.Reservation, args ...any) {
 
 // charge fills in what e.Usage costs; false: nobody knows. A model without a
 // price costs an unknown amount, not nothing.
-func (r *run) charge(e *costs.Entry) (known bool) {
+func (r *take) charge(e *costs.Entry) (known bool) {
 	if r.prices == nil {
 		return false
 	}
@@ -103,7 +103,7 @@ func (r *run) charge(e *costs.Entry) (known bool) {
 }
 
 // reported is what the provider told of a call that broke off: the input, mostly.
-func (r *run) reported(e *costs.Entry, a *attempt) costs.Amount {
+func (r *take) reported(e *costs.Entry, a *attempt) costs.Amount {
 	if a.err == nil || a.err.Usage == nil || r.prices == nil {
 		return 0
 	}
@@ -118,7 +118,7 @@ func (r *run) reported(e *costs.Entry, a *attempt) costs.Amount {
 	return amount
 }
 
-func (r *run) price(l costs.Labels) *costs.Price {
+func (r *take) price(l costs.Labels) *costs.Price {
 	if r.prices == nil {
 		return nil
 	}

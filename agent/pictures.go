@@ -61,7 +61,7 @@ func readSaved(workspace string, b transcript.Binary, what string, most int64) (
 // show puts the content of pictures into ms, which is to be sent, for a model that
 // sees. What was read is kept for the turn, so that each request of it begins as the
 // one before. ms itself is not changed.
-func (r *run) show(ms []transcript.Message) []transcript.Message {
+func (r *asking) show(ms []transcript.Message) []transcript.Message {
 	if !r.t.Sees {
 		return ms
 	}
@@ -97,7 +97,7 @@ func (r *run) show(ms []transcript.Message) []transcript.Message {
 }
 
 // picture reads b once for the turn; nil: it cannot be shown.
-func (r *run) picture(b transcript.Binary) []byte {
+func (r *asking) picture(b transcript.Binary) []byte {
 	if data, ok := r.pictures[b.Sum]; ok {
 		return data
 	}

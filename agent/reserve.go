@@ -25,7 +25,7 @@ const goodOutput = 8192
 // reserve holds the worst case of the next attempt, and gives the request as it
 // may be sent. One that the budgets refuse is tried with fewer output tokens
 // and reserved for those: what is held always covers what is sent.
-func (r *run) reserve(ctx context.Context, req llm.Request, what transcript.Asked) (costs.Reservation, llm.Request, error) {
+func (r *take) reserve(ctx context.Context, req llm.Request, what transcript.Asked) (costs.Reservation, llm.Request, error) {
 	for {
 		e, price, err := r.estimate(req)
 		if err != nil {
@@ -61,7 +61,7 @@ func (r *run) reserve(ctx context.Context, req llm.Request, what transcript.Aske
 
 // fewer is how many output tokens, fewer than before, a call may have with that
 // much money left; false: too few to make it.
-func (r *run) fewer(p *costs.Price, req llm.Request, left costs.Amount) (int, bool) {
+func (r *take) fewer(p *costs.Price, req llm.Request, left costs.Amount) (int, bool) {
 	input, before := llm.Upper(req), int64(req.MaxTokens)-1
 	most, ok := p.MostOutput(input, before, left)
 	if !ok || most < int64(r.least) {

@@ -26,7 +26,7 @@ type shortArguments struct {
 
 // shorten is an answer without long arguments of calls that cannot run. It loses its
 // native form then, which has them.
-func (r *run) shorten(m transcript.Message) transcript.Message {
+func (r *take) shorten(m transcript.Message) transcript.Message {
 	var parts []transcript.Part
 	b := asked(m, r.steps+1)
 	for i, p := range m.Parts {

@@ -49,7 +49,7 @@ func (r *run) join(ctx context.Context, history []transcript.Message) ([]transcr
 	return history, nil
 }
 
-func (r *run) interrupts() <-chan struct{} {
+func (r *asking) interrupts() <-chan struct{} {
 	if r.t.Steering == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (r *run) interrupts() <-chan struct{} {
 }
 
 // interrupted says whether something is to join now.
-func (r *run) interrupted() bool {
+func (r *asking) interrupted() bool {
 	select {
 	case <-r.interrupts():
 		r.cut = true
@@ -68,7 +68,7 @@ func (r *run) interrupted() bool {
 
 // interruptible gives a context that ends when something is to join now. stop
 // must be called; then r.cut says whether it did.
-func (r *run) interruptible(ctx context.Context) (_ context.Context, stop func()) {
+func (r *asking) interruptible(ctx context.Context) (_ context.Context, stop func()) {
 	c := r.interrupts()
 	if c == nil {
 		return ctx, func() {}

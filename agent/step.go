@@ -44,7 +44,7 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 }
 
 // stored is an answer as it goes into the history.
-func (r *run) stored(m transcript.Message) transcript.Message {
+func (r *take) stored(m transcript.Message) transcript.Message {
 	m.ID = answerID(r.t.ID, r.steps+1)
 	m.Role = transcript.Assistant
 	m.CreatedAt = r.Now()

@@ -19,6 +19,33 @@ import (
 // actor owns one mailbox for a while. Only its own goroutine touches its
 // fields.
 type actor struct {
+	*owner
+	*queue
+	*deadLetters
+	*reactions
+
+	halted bool // the last turn ended because somebody said stop
+	served bool // a turn or a command was ended since others were let go first
+	alone  bool // it is the suspect that runs; see suspect.go
+}
+
+// queue is what waits in the mailbox, read ahead and gathered.
+type queue struct {
+	*owner
+	ahead []item // what was read of the mailbox and not taken yet, in order
+}
+
+// deadLetters gives to the dead letters what is given up.
+type deadLetters struct{ *owner }
+
+// reactions says on people's messages how far the bot is with them.
+type reactions struct {
+	*owner
+	marks marks // of the turn that runs
+}
+
+// owner is a mailbox that this worker has, and the time that it has for it.
+type owner struct {
 	w      *Worker
 	token  string
 	m      sessions.Mailbox
@@ -30,25 +57,20 @@ type actor struct {
 
 	touched atomic.Uint64 // the highest message that is known to be there; whoever hears of one raises it
 
-	halted bool   // the last turn ended because somebody said stop
-	served bool   // a turn or a command was ended since others were let go first
-	ahead  []item // what was read of the mailbox and not taken yet, in order
-	seat   seat
-	of     *person // whose turn is counted
-	alone  bool    // it is the suspect that runs; see suspect.go
-	marks  marks   // of the turn that runs
+	seat seat
+	of   *person // whose turn is counted
 }
 
 // start gives m, which this worker has just taken, an actor. The caller holds
 // the mailbox and a slot; the slot is the actor's from now on.
 func (w *Worker) start(m sessions.Mailbox) {
 	ctx, cancel := context.WithCancelCause(w.actors.base)
-	a := &actor{
+	o := &owner{
 		w: w, token: m.Token, m: m, ctx: ctx, cancel: cancel,
 		poked: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), seat: seat{w: w, held: true},
 	}
-	a.touched.Store(m.Touched)
-	w.actors.start(a)
+	o.touched.Store(m.Touched)
+	w.actors.start(&actor{owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}})
 }
 
 // begin is start, unless the answer that m was taken came after this worker's
@@ -67,7 +89,7 @@ func (w *Worker) begin(ctx context.Context, m sessions.Mailbox) (started bool) {
 }
 
 // hear notes that the mailbox has a message seq.
-func (a *actor) hear(seq uint64) {
+func (a *owner) hear(seq uint64) {
 	for {
 		known := a.touched.Load()
 		if seq <= known || a.touched.CompareAndSwap(known, seq) {
@@ -77,7 +99,7 @@ func (a *actor) hear(seq uint64) {
 }
 
 // waits says whether messages are known that no turn has read.
-func (a *actor) waits() bool {
+func (a *owner) waits() bool {
 	a.m.Touched = max(a.m.Touched, a.touched.Load())
 	return a.m.Touched > a.m.Read
 }
@@ -146,7 +168,7 @@ func (a *actor) guarded() (err error) {
 
 // rest waits for d; false when there is no time left, because the process ends
 // or lost its lease. Somebody who says stop is not kept waiting.
-func (a *actor) rest(d time.Duration) bool {
+func (a *owner) rest(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -174,7 +196,7 @@ func (w *Worker) rest(d time.Duration) bool {
 
 // handover gives the mailbox back with its attempt; false when the store does
 // not do so.
-func (a *actor) handover() bool {
+func (a *owner) handover() bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), 5*time.Second)
 	defer cancel()
 	err := a.w.Store.Handover(ctx, a.m.Fence())
@@ -244,7 +266,7 @@ func (a *actor) step() (released bool, err error) {
 	return a.release()
 }
 
-func (a *actor) release() (bool, error) {
+func (a *owner) release() (bool, error) {
 	m, released, err := a.w.Store.Release(a.ctx, a.m.Fence())
 	if err != nil {
 		return false, fmt.Errorf("release the mailbox: %w", err)
@@ -255,7 +277,7 @@ func (a *actor) release() (bool, error) {
 
 // turnID is a pure function of where the message stands in the log, so that
 // a repeated Open finds its turn.
-func (a *actor) turnID(seq uint64) string { return TurnID(a.w.Generation, a.token, seq) }
+func (a *owner) turnID(seq uint64) string { return TurnID(a.w.Generation, a.token, seq) }
 
 // TurnID is the id of the turn that is opened by the message at seq of a
 // mailbox, in the log of that generation.

@@ -11,7 +11,7 @@ import (
 
 // refuses reports whether the sender of m, who was let in once, may not be answered
 // any more. It is counted and logged, and m costs nothing.
-func (a *actor) refuses(m channels.Message, chat sessions.Chat) bool {
+func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
 	if a.w.Authorize == nil {
 		return false
 	}
@@ -43,7 +43,7 @@ func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
 
 // opener is the message that opened t. Of one that the log has no more, only what
 // the turn says of it is known: not the other id of its sender.
-func (a *actor) opener(t sessions.Turn) (channels.Message, error) {
+func (a *owner) opener(t sessions.Turn) (channels.Message, error) {
 	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}}
 	if a.turnID(t.Seq) != t.ID { // it was in another log
 		return known, nil

@@ -21,7 +21,7 @@ type Attachments interface {
 // is committed: whoever takes q up after a crash brings them again, to the same
 // names. It gives its slot back meanwhile. It is ended by ctx, by the end of the
 // process, and with errPoked: by poked, or by a request that no signal told of.
-func (a *actor) bring(ctx context.Context, q *question, id string, poked <-chan struct{}) error {
+func (a *queue) bring(ctx context.Context, q *question, id string, poked <-chan struct{}) error {
 	wanted := q.attached()
 	q.files = attachments.Unreadable(wanted)
 	if a.w.Attachments == nil || !some(wanted) {
@@ -78,7 +78,7 @@ func personOf(m channels.Message) string {
 
 // untold finds in the store what no signal may have told before a turn runs: a
 // control request, and that another worker has the mailbox.
-func (a *actor) untold(ctx context.Context) bool {
+func (a *queue) untold(ctx context.Context) bool {
 	m, err := a.w.Store.Mailbox(ctx, a.token)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -39,7 +39,7 @@ func (a *actor) elsewhere(it item) (done, released bool, err error) {
 	return true, released, err
 }
 
-func (a *actor) chat(ctx context.Context) (sessions.Chat, error) {
+func (a *owner) chat(ctx context.Context) (sessions.Chat, error) {
 	at := a.m.Key.Address()
 	chat, err := a.w.Store.Chat(ctx, sessions.ChatID{Channel: at.Channel, Account: at.Account, Peer: at.Peer})
 	if err != nil {
@@ -49,14 +49,14 @@ func (a *actor) chat(ctx context.Context) (sessions.Chat, error) {
 }
 
 // here says whether what waits is still to be taken up here.
-func (a *actor) here(ctx context.Context) (bool, error) {
+func (a *owner) here(ctx context.Context) (bool, error) {
 	chat, err := a.chat(ctx)
 	return err == nil && !chat.Shut && chat.Canonical() == a.m.Key.Address().Peer, err
 }
 
 // forward queues a message under the id by which its chat is known. It keeps
 // the id of its event, so doing so again adds nothing.
-func (a *actor) forward(it item, peer string) error {
+func (a *owner) forward(it item, peer string) error {
 	m := it.msg
 	if m.Origin == "" {
 		m.Origin = m.Address.Peer

@@ -41,7 +41,7 @@ const (
 )
 
 // head is the first message of the mailbox, or broker.ErrNone.
-func (a *actor) head(ctx context.Context) (item, error) {
+func (a *queue) head(ctx context.Context) (item, error) {
 	a.ahead = slices.DeleteFunc(a.ahead, func(it item) bool { return it.e.Seq <= a.m.Read })
 	if len(a.ahead) == 0 {
 		found, err := a.look(ctx)
@@ -56,7 +56,7 @@ func (a *actor) head(ctx context.Context) (item, error) {
 }
 
 // look reads one more message of the mailbox; found is false when there is none.
-func (a *actor) look(ctx context.Context) (found bool, err error) {
+func (a *queue) look(ctx context.Context) (found bool, err error) {
 	e, err := a.w.Log.NextAtLeast(ctx, a.token, a.seen(), a.m.Touched)
 	if errors.Is(err, broker.ErrNone) {
 		return false, nil
@@ -70,7 +70,7 @@ func (a *actor) look(ctx context.Context) (found bool, err error) {
 }
 
 // seen is how far the actor has read its mailbox.
-func (a *actor) seen() uint64 {
+func (a *queue) seen() uint64 {
 	if n := len(a.ahead); n > 0 {
 		return a.ahead[n-1].e.Seq
 	}
@@ -78,7 +78,7 @@ func (a *actor) seen() uint64 {
 }
 
 // full says whether the actor looks no further.
-func (a *actor) full() bool {
+func (a *queue) full() bool {
 	bytes := 0
 	for _, it := range a.ahead {
 		bytes += len(it.e.Body)
@@ -94,7 +94,7 @@ var errPoked = errors.New("look for control requests")
 // until nothing came for a moment, counted from when the last of it was
 // received. Without patience it does not wait; then ripe says whether that would
 // have been needed.
-func (a *actor) gather(ctx context.Context, patient bool, poked <-chan struct{}) (b batch, ripe bool, err error) {
+func (a *queue) gather(ctx context.Context, patient bool, poked <-chan struct{}) (b batch, ripe bool, err error) {
 	head := a.ahead[0].msg
 	rules := a.w.rules(head.Channel)
 	_, maybe := messages.MoreUntil(head)
@@ -125,7 +125,7 @@ func (a *actor) gather(ctx context.Context, patient bool, poked <-chan struct{})
 
 // lookAhead reads what the mailbox holds. With alone it reads no further than
 // what is known to be there.
-func (a *actor) lookAhead(ctx context.Context, alone bool) error {
+func (a *queue) lookAhead(ctx context.Context, alone bool) error {
 	for !a.full() {
 		if alone && a.seen() >= a.m.Touched {
 			return nil // nothing waits behind it, as far as is known
@@ -143,7 +143,7 @@ func (a *actor) lookAhead(ctx context.Context, alone bool) error {
 
 // idle waits for d, or less when there are more messages: then waited is false.
 // It is ended by ctx, by the end of the process, and by poked.
-func (a *actor) idle(ctx context.Context, d time.Duration, poked <-chan struct{}) (waited bool, err error) {
+func (a *queue) idle(ctx context.Context, d time.Duration, poked <-chan struct{}) (waited bool, err error) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

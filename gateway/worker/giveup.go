@@ -58,7 +58,7 @@ func (a *actor) giveUp(head item) (bool, error) {
 	return a.answer(sessions.Command{Seq: b.through, Event: fresh[0], With: fresh[1:]}, head.e.Seq, lead, gaveUpText)
 }
 
-func (a *actor) bury(e broker.Envelope, channel, reason, problem string) error {
+func (a *deadLetters) bury(e broker.Envelope, channel, reason, problem string) error {
 	if err := a.w.Log.DeadLetter(a.ctx, broker.DeadLetter{
 		ID: e.ID, Reason: reason, Channel: channel, Key: e.Key, Problem: problem, Body: e.Body, At: a.w.Now(),
 	}); err != nil {
@@ -90,7 +90,7 @@ func (a *actor) abandon(t sessions.Turn, j *journal) (bool, error) {
 
 // buryTurn gives the messages of a turn to the dead letters, with those that
 // joined it. What the log has no more, or was in another log, is gone.
-func (a *actor) buryTurn(t sessions.Turn, problem string) error {
+func (a *deadLetters) buryTurn(t sessions.Turn, problem string) error {
 	if a.turnID(t.Seq) != t.ID {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (a *actor) buryTurn(t sessions.Turn, problem string) error {
 
 // buryAt gives message seq, which was taken up, to the dead letters, with what
 // was taken as one with it.
-func (a *actor) buryAt(seq uint64, channel, problem string) error {
+func (a *deadLetters) buryAt(seq uint64, channel, problem string) error {
 	var items []item
 	for after := seq - 1; len(items) < mostAhead; {
 		e, err := a.w.Log.NextAtLeast(a.ctx, a.token, after, seq)
@@ -136,7 +136,7 @@ func (a *actor) buryAt(seq uint64, channel, problem string) error {
 }
 
 // buryAll gives those of the items that are of these events to the dead letters.
-func (a *actor) buryAll(items []item, events []sessions.InboxID, channel, problem string) error {
+func (a *deadLetters) buryAll(items []item, events []sessions.InboxID, channel, problem string) error {
 	for _, it := range items {
 		if it.err != nil || !slices.Contains(events, messages.Inbox(it.msg)) {
 			continue

@@ -16,7 +16,7 @@ import (
 // journal is the memory of a person's turn: the store, under the actor's fence.
 type journal struct {
 	sessions.Journal
-	a        *actor
+	a        *owner
 	t        sessions.Turn
 	resumed  bool              // an earlier take may have left children behind
 	family   *subagents.Family // nil: it can have no children
@@ -26,7 +26,7 @@ type journal struct {
 
 var _ agent.Journal = (*journal)(nil)
 
-func (a *actor) journal(t sessions.Turn) *journal {
+func (a *owner) journal(t sessions.Turn) *journal {
 	return &journal{a: a, t: t, Journal: sessions.Journal{
 		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now,
 		Scopes: func() []sessions.Scope { return a.w.scopes(a.token, t) },

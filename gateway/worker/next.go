@@ -41,7 +41,7 @@ func (a *actor) next() (bool, error) {
 
 // missing passes over messages that the log held and does not hold any more, and
 // says so in the chat.
-func (a *actor) missing() (bool, error) {
+func (a *queue) missing() (bool, error) {
 	known, err := TellLost(a.ctx, a.w.Store, a.w.Generation, a.m, a.w.Now())
 	if err != nil {
 		return false, err
@@ -55,7 +55,7 @@ func (a *actor) missing() (bool, error) {
 
 // read is the message in e, which must be one of this conversation: its
 // address is where the answer goes.
-func (a *actor) read(e broker.Envelope) (channels.Message, error) {
+func (a *owner) read(e broker.Envelope) (channels.Message, error) {
 	return readFor(a.m.Key.Address(), e)
 }
 
@@ -69,7 +69,7 @@ func readFor(at sessionkeys.Address, e broker.Envelope) (msg channels.Message, e
 	return msg, nil
 }
 
-func (a *actor) skip(seq uint64) (bool, error) {
+func (a *owner) skip(seq uint64) (bool, error) {
 	if err := a.w.Store.Skip(a.ctx, a.m.Fence(), seq); err != nil {
 		return false, fmt.Errorf("pass over a message: %w", err)
 	}

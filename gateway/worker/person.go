@@ -10,7 +10,7 @@ import (
 // while p runs as many as one person may; what came for p meanwhile in other
 // conversations is behind. Who waits holds no slot. It returns errPoked when
 // somebody asked for something, and agent.ErrHandover when this process ends.
-func (a *actor) enter(p person) (waited bool, err error) {
+func (a *queue) enter(p person) (waited bool, err error) {
 	if a.of != nil {
 		if *a.of == p {
 			return false, nil
@@ -37,7 +37,7 @@ func (a *actor) enter(p person) (waited bool, err error) {
 }
 
 // attend waits until t is ready.
-func (a *actor) attend(ctx context.Context, t *ticket) error {
+func (a *queue) attend(ctx context.Context, t *ticket) error {
 	select {
 	case <-t.ready:
 		return nil
@@ -51,7 +51,7 @@ func (a *actor) attend(ctx context.Context, t *ticket) error {
 }
 
 // leave ends what enter counted.
-func (a *actor) leave() {
+func (a *queue) leave() {
 	if a.of != nil {
 		a.w.slots.leave(*a.of)
 		a.of = nil

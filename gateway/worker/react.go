@@ -18,7 +18,7 @@ type marks struct {
 }
 
 // workOn shows that the turn works on further messages.
-func (a *actor) workOn(t sessions.Turn, ids []string) {
+func (a *reactions) workOn(t sessions.Turn, ids []string) {
 	if a.w.Reactions[t.Channel].Any() {
 		a.marks.ids = append(a.marks.ids, ids...)
 		a.react(t, ids, channels.Working, false)
@@ -28,7 +28,7 @@ func (a *actor) workOn(t sessions.Turn, ids []string) {
 // workOnAgain is workOn for a turn that is resumed: it shows so on the first of the
 // messages that opened it and on the first of each that joined it. What else an earlier
 // process has put there stays. The turn does not wait for it.
-func (a *actor) workOnAgain(t sessions.Turn) {
+func (a *reactions) workOnAgain(t sessions.Turn) {
 	if !a.w.Reactions[t.Channel].Any() {
 		return
 	}
@@ -43,7 +43,7 @@ func (a *actor) workOnAgain(t sessions.Turn) {
 }
 
 // workOver shows how the turn stands to its messages when it does not run any more.
-func (a *actor) workOver(t sessions.Turn, s channels.Stage) {
+func (a *reactions) workOver(t sessions.Turn, s channels.Stage) {
 	m := a.marks
 	a.marks = marks{}
 	a.react(t, m.ids, s, false)
@@ -53,7 +53,7 @@ func (a *actor) workOver(t sessions.Turn, s channels.Stage) {
 	}
 }
 
-func (a *actor) react(t sessions.Turn, ids []string, s channels.Stage, resumed bool) {
+func (a *reactions) react(t sessions.Turn, ids []string, s channels.Stage, resumed bool) {
 	of := a.w.Reactions[t.Channel]
 	if s == channels.Done && of.Done == "" {
 		s = channels.Idle
@@ -93,7 +93,7 @@ func (b *batch) leads() (ids []string) {
 
 // headsOf reads from the log what opened the turn and what joined it, as far as it is
 // there. What cannot be read keeps the reaction that it may have.
-func (a *actor) headsOf(ctx context.Context, t sessions.Turn) (ids []string) {
+func (a *reactions) headsOf(ctx context.Context, t sessions.Turn) (ids []string) {
 	if a.turnID(t.Seq) != t.ID { // the log was another one
 		return nil
 	}

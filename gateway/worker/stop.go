@@ -85,7 +85,7 @@ func (a *actor) stopped(c sessions.Control) (bool, error) {
 
 // lastTurn is the turn that took, or was joined by, the message that was read
 // last, or ErrNotFound.
-func (a *actor) lastTurn() (sessions.Turn, error) {
+func (a *owner) lastTurn() (sessions.Turn, error) {
 	m := a.m
 	m.Turn = nil
 	return turnBefore(a.ctx, a.w.Store, a.w.Generation, m)

@@ -63,13 +63,13 @@ type question struct {
 }
 
 // message is what the model reads of q.
-func (a *actor) message(q *question, id string, now time.Time) transcript.Message {
+func (a *owner) message(q *question, id string, now time.Time) transcript.Message {
 	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: a.parts(q)}
 }
 
 // parts is q as the model reads it, and sees it: the words of each utterance, behind
 // them its pictures and what its files say.
-func (a *actor) parts(q *question) (ps []transcript.Part) {
+func (a *owner) parts(q *question) (ps []transcript.Part) {
 	sees := a.w.Agents[a.m.Key.Agent()].Sees
 	for i := range q.starts {
 		m := whole(q.utterance(i))
@@ -134,7 +134,7 @@ func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err erro
 }
 
 // repeated counts n events that were known already.
-func (a *actor) repeated(channel, reason string, n int) {
+func (a *owner) repeated(channel, reason string, n int) {
 	for range n {
 		a.w.Observer.Deduplicated(channel, reason)
 	}
@@ -214,7 +214,7 @@ func (a *actor) knewHead(known []sessions.InboxID, head channels.Message) bool {
 // discarded is how many messages a stop drops when it passes over es. Edits are
 // none, nor is what was taken into a turn ahead of its place, nor what was not
 // for the bot.
-func (a *actor) discarded(es []broker.Envelope) (int, error) {
+func (a *owner) discarded(es []broker.Envelope) (int, error) {
 	n := 0
 	var events []sessions.InboxID
 	for _, e := range es {

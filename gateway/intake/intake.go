@@ -117,6 +117,7 @@ func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
 
 // stages returns all that is done with an event, in order.
 func (i *Intake) stages() pipeline {
+	limit := limits{i}
 	return pipeline{
 		i.findSource,
 		only((*event).isUnreadable,
@@ -142,13 +143,13 @@ func (i *Intake) stages() pipeline {
 		findCommand,
 		i.ignoreEdit,
 		only((*event).isLimited,
-			i.limitPerson,
-			i.limitGroup,
-			i.limitBot,
+			limit.person,
+			limit.group,
+			limit.bot,
 		),
 		i.refuseLong,
 		i.carryOutCommand,
-		i.limitQueue,
+		limit.queue,
 		i.addHeard,
 		i.publish,
 		i.forgetHeard,

@@ -125,71 +125,74 @@ func (l *limiter) full(k string, full bool) (tell bool) {
 	return tell
 }
 
-// limitPerson refuses what is more than one person may send. Nothing is stored of
+// limits refuses what is too much, before anything of it is stored.
+type limits struct{ *Intake }
+
+// person refuses what is more than one person may send. Nothing is stored of
 // it but the one notice.
-func (i *Intake) limitPerson(ctx context.Context, e *event) (outcome, error) {
+func (l limits) person(ctx context.Context, e *event) (outcome, error) {
 	k := strings.Join([]string{"person", e.Channel, e.Sender.ID}, "\x00")
-	return i.limitRate(ctx, e, k, "person", i.Limits.PersonPerMinute, i.Limits.PersonBurst)
+	return l.rate(ctx, e, k, "person", l.Limits.PersonPerMinute, l.Limits.PersonBurst)
 }
 
-// limitGroup does the same for a group.
-func (i *Intake) limitGroup(ctx context.Context, e *event) (outcome, error) {
+// group does the same for a group.
+func (l limits) group(ctx context.Context, e *event) (outcome, error) {
 	if e.Address.Kind == sessionkeys.DM {
 		return pass, nil
 	}
 	k := strings.Join([]string{"group", e.Channel, e.Address.Peer}, "\x00")
-	return i.limitRate(ctx, e, k, "group", i.Limits.GroupPerMinute, i.Limits.GroupPerMinute)
+	return l.rate(ctx, e, k, "group", l.Limits.GroupPerMinute, l.Limits.GroupPerMinute)
 }
 
-func (i *Intake) limitRate(ctx context.Context, e *event, k, whose string, perMinute, most int) (outcome, error) {
-	ok, tell := i.limiter.take(k, e.Message, i.Now(), perMinute, most)
+func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, most int) (outcome, error) {
+	ok, tell := l.limiter.take(k, e.Message, l.Now(), perMinute, most)
 	if ok {
 		return pass, nil
 	}
-	return stop, i.over(ctx, e.Message, k, tell, fmt.Sprintf(
+	return stop, l.refuse(ctx, e.Message, k, tell, fmt.Sprintf(
 		"That is more than I can take at once: I read at most %d messages a minute from one %s. I have not read this one; please wait a little and send it again.", perMinute, whose))
 }
 
-// limitQueue refuses what comes when too much of its conversation waits already:
+// queue refuses what comes when too much of its conversation waits already:
 // every message in the log that no turn has read, pieces and edits too. The log is
 // asked only when the mailbox is owed something, so a few more may slip in before
 // the first of them was noticed.
-func (i *Intake) limitQueue(ctx context.Context, e *event) (outcome, error) {
-	if i.Limits.Queue <= 0 {
+func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
+	if l.Limits.Queue <= 0 {
 		return pass, nil
 	}
 	token := e.key.Token()
-	box, err := i.Book.Mailbox(ctx, token)
+	box, err := l.Book.Mailbox(ctx, token)
 	if errors.Is(err, sessions.ErrNotFound) || err == nil && box.Touched <= box.Read {
-		i.limiter.full(token, false)
+		l.limiter.full(token, false)
 		return pass, nil
 	}
 	if err != nil {
 		return stop, fmt.Errorf("look at the queue: %w", err)
 	}
-	n, err := i.Log.Waiting(ctx, token, box.Read)
+	n, err := l.Log.Waiting(ctx, token, box.Read)
 	if err != nil {
 		return stop, fmt.Errorf("count what waits: %w", err)
 	}
-	tell := i.limiter.full(token, n >= i.Limits.Queue)
-	if n < i.Limits.Queue {
+	tell := l.limiter.full(token, n >= l.Limits.Queue)
+	if n < l.Limits.Queue {
 		return pass, nil
 	}
-	return stop, i.over(ctx, e.Message, token, tell, fmt.Sprintf(
+	return stop, l.refuse(ctx, e.Message, token, tell, fmt.Sprintf(
 		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or %s to drop what waits.", n, e.source.command("stop")))
 }
 
-// over counts a refused message, and tells its sender of it when that is due and
+// refuse counts a refused message, and tells its sender of it when that is due and
 // they spoke to the bot.
-func (i *Intake) over(ctx context.Context, m channels.Message, k string, tell bool, notice string) error {
+func (l limits) refuse(ctx context.Context, m channels.Message, k string, tell bool, notice string) error {
 	if tell && !messages.ForBot(m) { // its sender did not ask for an answer
-		i.limiter.again(k)
+		l.limiter.again(k)
 	} else if tell {
-		if err := i.answer(ctx, m, notice); err != nil {
-			i.limiter.again(k)
+		if err := l.answer(ctx, m, notice); err != nil {
+			l.limiter.again(k)
 			return err
 		}
 	}
-	i.Observer.Ignored(m.Channel, outcomes.Limited)
+	l.Observer.Ignored(m.Channel, outcomes.Limited)
 	return nil
 }

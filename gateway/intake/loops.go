@@ -85,26 +85,26 @@ func said(m channels.Message) time.Time {
 	return m.SentAt
 }
 
-// limitBot refuses what comes from somebody who seems to be a bot that answers
+// bot refuses what comes from somebody who seems to be a bot that answers
 // ours.
-func (i *Intake) limitBot(ctx context.Context, e *event) (outcome, error) {
-	if i.Limits.BotLoop <= 0 || e.source.MarksBots {
+func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
+	if l.Limits.BotLoop <= 0 || e.source.MarksBots {
 		return pass, nil
 	}
 	k := strings.Join([]string{e.Channel, e.Sender.ID, e.Address.Peer}, "\x00")
-	refused, tell := i.loops.note(k, e.Message, i.Limits.BotLoop)
+	refused, tell := l.loops.note(k, e.Message, l.Limits.BotLoop)
 	if !refused {
 		return pass, nil
 	}
 	if tell {
-		i.Logger.Warn("somebody writes faster than people do, as a bot would that answers ours: not answered until that ends",
+		l.Logger.Warn("somebody writes faster than people do, as a bot would that answers ours: not answered until that ends",
 			"channel", e.Channel, "sender", cut(e.Sender.ID, mostLogged), "chat", cut(e.Address.Peer, mostLogged))
-		if err := i.answer(ctx, e.Message, fmt.Sprintf(
-			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", i.Limits.BotLoop)); err != nil {
-			i.loops.again(k)
+		if err := l.answer(ctx, e.Message, fmt.Sprintf(
+			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", l.Limits.BotLoop)); err != nil {
+			l.loops.again(k)
 			return stop, err
 		}
 	}
-	i.Observer.Ignored(e.Channel, outcomes.Limited)
+	l.Observer.Ignored(e.Channel, outcomes.Limited)
 	return stop, nil
 }

@@ -9,9 +9,12 @@ import (
 	"parley/transcript"
 )
 
+// auditor compares what people read with what they said, when a world has come to rest.
+type auditor struct{ *world }
+
 // audit is what must hold when nothing is owed to anybody any more: whatever
 // was said was answered, put aside and told, or dropped by a stop that says so.
-func (w *world) audit() {
+func (w auditor) audit() {
 	told := map[string]int{} // by answer, how often a part of it arrived
 	for _, a := range w.arrived {
 		id, _, _ := strings.Cut(a.part, "/")
@@ -35,7 +38,7 @@ func (w *world) audit() {
 }
 
 // turnsOf are a person's turns by the events that opened or joined them.
-func (w *world) turnsOf(p *person) map[string]sessions.Turn {
+func (w auditor) turnsOf(p *person) map[string]sessions.Turn {
 	turns := map[string]sessions.Turn{}
 	for _, id := range w.books.sessions[p.token] {
 		ms, _ := w.store.Messages(nowhere, id)
@@ -56,12 +59,12 @@ func (w *world) turnsOf(p *person) map[string]sessions.Turn {
 }
 
 // refused says whether a part of the answer failed for good.
-func (w *world) refused(id string) bool {
+func (w auditor) refused(id string) bool {
 	d, err := w.store.Delivery(nowhere, id)
 	return err == nil && failedPart(d)
 }
 
-func (w *world) auditEvent(p *person, event string, turns map[string]sessions.Turn, stopped bool, told map[string]int) {
+func (w auditor) auditEvent(p *person, event string, turns map[string]sessions.Turn, stopped bool, told map[string]int) {
 	t, opened := turns[event]
 	known, _ := w.store.Known(nowhere, inbox(p, event))
 	switch {
@@ -87,7 +90,7 @@ func (w *world) auditEvent(p *person, event string, turns map[string]sessions.Tu
 }
 
 // auditText holds an answer to its question.
-func (w *world) auditText(event string, t sessions.Turn, turns map[string]sessions.Turn) {
+func (w auditor) auditText(event string, t sessions.Turn, turns map[string]sessions.Turn) {
 	d, err := w.store.Delivery(nowhere, t.ID)
 	switch {
 	case err != nil:

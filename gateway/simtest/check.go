@@ -100,7 +100,8 @@ func (w *world) compare(o *op, p *person, was, is picture) {
 		if b.Epoch <= a.Epoch {
 			w.fail("I2: %s took mailbox %s without a higher epoch", b.Owner.Nonce, p.name)
 		}
-		if a.Owner.Nonce != "" && w.lives(a.Owner) {
+		// Of leases alone the checks believe the store: they are the store's.
+		if a.Owner.Nonce != "" && w.store.Lives(a.Owner, time.Now()) {
 			w.fail("I2: %s took mailbox %s from %s, who lives", b.Owner.Nonce, p.name, a.Owner.Nonce)
 		}
 		if !w.store.Lives(b.Owner, o.now) {
@@ -124,10 +125,6 @@ func (w *world) compare(o *op, p *person, was, is picture) {
 		w.checkHistory(p)
 	}
 }
-
-// lives says whether the worker holds its lease: the one thing that the checks
-// believe the store about, because the lease is the store's.
-func (w *world) lives(x sessions.Worker) bool { return w.store.Lives(x, time.Now()) }
 
 // checkPassed says of every message that was read what became of it.
 func (w *world) checkPassed(o *op, p *person, from, to uint64) {
@@ -203,7 +200,7 @@ func (w *world) watch() {
 	found := w.store.Unattended(now)
 	for _, m := range w.mailboxes() {
 		owed := m.Touched > m.Read || m.Turn != nil || m.Controls > 0
-		if owed && (m.Owner.Nonce == "" || !w.lives(m.Owner)) && !slices.Contains(found, m.Token) {
+		if owed && (m.Owner.Nonce == "" || !w.store.Lives(m.Owner, time.Now())) && !slices.Contains(found, m.Token) {
 			w.fail("I3: mailbox %s is owed work that nobody finds: %s", w.name(m.Token), show(m))
 		}
 	}

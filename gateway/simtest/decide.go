@@ -35,6 +35,10 @@ func drawFaults(r *rand.Rand) (f faults) {
 	return f
 }
 
+// director decides what happens next in a world: who gets on, who is killed, what people
+// say.
+type director struct{ *world }
+
 func (w *world) chance(percent int) bool { return w.random.IntN(100) < percent }
 
 // behind says whether the log's server that is asked is a follower that has not
@@ -42,7 +46,7 @@ func (w *world) chance(percent int) bool { return w.random.IntN(100) < percent }
 func (w *world) behind() bool { return !w.quiet && w.faults.stale && w.chance(30) }
 
 // decide does the next thing.
-func (w *world) decide() {
+func (w director) decide() {
 	type choice struct {
 		weight int
 		do     func()
@@ -57,23 +61,23 @@ func (w *world) decide() {
 		}
 	}
 	f := w.faults
-	add(60, len(ops) > 0, func() { w.grant(pick(w, ops), false) })
-	add(14, len(open) > 0 && len(workers) > 0, func() { w.deliver(pick(w, open), pick(w, workers)) })
+	add(60, len(ops) > 0, func() { w.grant(pick(w.world, ops), false) })
+	add(14, len(open) > 0 && len(workers) > 0, func() { w.deliver(pick(w.world, open), pick(w.world, workers)) })
 	add(10, true, func() { w.say() })
 	add(8, len(w.signals) > 0, func() { w.signal() })
-	add(10, true, func() { w.pass(pick(w, []time.Duration{10, 100, 300, 900, 1700})) })
+	add(10, true, func() { w.pass(pick(w.world, []time.Duration{10, 100, 300, 900, 1700})) })
 	add(4, len(w.flying) > 0, func() { w.land(w.random.IntN(len(w.flying))) })
 	add(3, f.copies && len(w.log.entries) > 0, func() { w.sayAgain() })
 	add(2, f.stops, func() { w.stop() })
-	add(2, f.jump, func() { w.pass(pick(w, []time.Duration{3000, 5100, 12000})) })
+	add(2, f.jump, func() { w.pass(pick(w.world, []time.Duration{3000, 5100, 12000})) })
 	alive := w.some(func(*process) bool { return true })
-	add(2, f.crash && len(alive) > 0, func() { w.crash(pick(w, alive)) })
-	add(1, f.handover && len(workers) > 0, func() { w.leave(pick(w, workers)) })
+	add(2, f.crash && len(alive) > 0, func() { w.crash(pick(w.world, alive)) })
+	add(1, f.handover && len(workers) > 0, func() { w.leave(pick(w.world, workers)) })
 	cold := w.some(func(p *process) bool { return p.frozen })
-	add(2, f.freeze && len(cold) < 2 && len(alive) > 0, func() { w.freeze(pick(w, alive)) })
-	add(4, len(cold) > 0, func() { w.thaw(pick(w, cold)) })
+	add(2, f.freeze && len(cold) < 2 && len(alive) > 0, func() { w.freeze(pick(w.world, alive)) })
+	add(4, len(cold) > 0, func() { w.thaw(pick(w.world, cold)) })
 	missing := w.missing()
-	add(6, len(missing) > 0, func() { n := pick(w, missing); w.spawn(n, n[0] == 'w'); w.rivals() })
+	add(6, len(missing) > 0, func() { n := pick(w.world, missing); w.spawn(n, n[0] == 'w'); w.rivals() })
 	add(1, f.rival && w.process("d2") == nil && w.births["d2"] < 2, func() { w.spawn("d2", false); w.rivals() })
 	total := 0
 	for _, c := range cs {
@@ -114,7 +118,7 @@ func (w *world) missing() (names []string) {
 }
 
 // grant performs o and decides what its process hears.
-func (w *world) grant(o *op, calm bool) {
+func (w director) grant(o *op, calm bool) {
 	f, p := w.faults, w.random.IntN(100)
 	if calm {
 		p = 100
@@ -169,7 +173,7 @@ func (w *world) grant(o *op, calm bool) {
 }
 
 // misSend is a send that does not simply arrive and is confirmed.
-func (w *world) misSend(o *op, p int) {
+func (w director) misSend(o *op, p int) {
 	wrong := func(k channels.ErrorKind, wait time.Duration) error {
 		return &channels.Error{Kind: k, Op: "send", RetryAfter: wait, Message: "so it goes"}
 	}
@@ -228,7 +232,7 @@ func (w *world) giveUpEnded() bool {
 }
 
 // land performs what was on its way.
-func (w *world) land(i int) {
+func (w director) land(i int) {
 	o := w.flying[i]
 	w.flying = slices.Delete(w.flying, i, i+1)
 	w.note("late: %s %s", o.p.name, o.what)
@@ -250,8 +254,8 @@ func (w *world) deliver(e *entry, p *process) {
 }
 
 // say is a person's next message, or a queued command.
-func (w *world) say() {
-	p := pick(w, w.people)
+func (w director) say() {
+	p := pick(w.world, w.people)
 	if p.said >= 12 {
 		return
 	}
@@ -261,7 +265,7 @@ func (w *world) say() {
 		verbs = []string{"poison"}
 	}
 	event := fmt.Sprintf("%s%d", p.name, p.said)
-	text := event + " " + pick(w, verbs)
+	text := event + " " + pick(w.world, verbs)
 	if w.faults.fresh && w.chance(8) {
 		text = "/new"
 	}
@@ -279,8 +283,8 @@ func (w *world) publish(p *person, id, event, text string) {
 }
 
 // sayAgain is a copy of an event that the log's window of ids has forgotten.
-func (w *world) sayAgain() {
-	e := pick(w, w.log.entries)
+func (w director) sayAgain() {
+	e := pick(w.world, w.log.entries)
 	for _, p := range w.people {
 		if p.token == e.Token {
 			w.counts["copies"]++
@@ -293,8 +297,8 @@ func (w *world) sayAgain() {
 
 // stop is a person's /stop: what was said until now is to be dropped. The
 // request may be on its way for a while.
-func (w *world) stop() {
-	p := pick(w, w.people)
+func (w director) stop() {
+	p := pick(w.world, w.people)
 	if p.stops >= 3 {
 		return
 	}
@@ -304,7 +308,7 @@ func (w *world) stop() {
 		ID: id, Event: sessions.InboxID{Channel: address(p.name).Channel, Account: "42", Chat: p.name, Event: id},
 		Token: p.token, Key: p.key, Kind: "stop", Through: w.log.last(p.token), Channel: channel, From: address(p.name), Sender: w.sender(p), At: time.Now(),
 	}
-	o := &op{kind: "request", what: "/stop " + id, token: p.token, p: &process{w: w, name: p.name}}
+	o := &op{kind: "request", what: "/stop " + id, token: p.token, p: &process{w: w.world, name: p.name}}
 	o.do = func() {
 		added, err := w.store.Request(nowhere, c)
 		if err != nil || !added {
@@ -321,7 +325,7 @@ func (w *world) stop() {
 }
 
 // signal brings a signal to one who listens, or loses it.
-func (w *world) signal() bool {
+func (w director) signal() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.signals) == 0 {
@@ -334,7 +338,7 @@ func (w *world) signal() bool {
 	slices.SortFunc(keys, func(a, b signalKey) int { return strings.Compare(a.topic+a.body, b.topic+b.body) })
 	k := keys[0]
 	if !w.quiet {
-		k = pick(w, keys)
+		k = pick(w.world, keys)
 	}
 	delete(w.signals, k)
 	if w.faults.deaf && !w.quiet && w.chance(40) {
@@ -361,7 +365,7 @@ func (w *world) pass(ms time.Duration) {
 }
 
 // crash ends a process at once. What it had asked for may still be done.
-func (w *world) crash(p *process) {
+func (w director) crash(p *process) {
 	w.note("%s dies", p.name)
 	w.mu.Lock()
 	var mine []*op
@@ -383,14 +387,14 @@ func (w *world) crash(p *process) {
 }
 
 // leave asks a worker to end; another one of its name starts later.
-func (w *world) leave(p *process) {
+func (w director) leave(p *process) {
 	w.note("%s is asked to end", p.name)
 	w.counts["leaves"]++
 	p.ending = true
 	p.stop()
 }
 
-func (w *world) freeze(p *process) {
+func (w director) freeze(p *process) {
 	w.note("%s freezes", p.name)
 	w.counts["freezes"]++
 	w.mu.Lock()

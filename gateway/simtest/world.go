@@ -142,14 +142,14 @@ func (w *world) run() Result {
 			continue
 		}
 		w.step++
-		w.decide()
+		director{w}.decide()
 		w.watch()
 	}
 	if !w.failed() {
 		w.settle()
 	}
 	if !w.failed() {
-		w.audit()
+		auditor{w}.audit()
 	}
 	if w.problem != "" {
 		w.note("VIOLATION %s", w.problem)
@@ -176,7 +176,7 @@ func (w *world) settle() {
 		w.thaw(p)
 	}
 	for len(w.flying) > 0 {
-		w.land(0)
+		director{w}.land(0)
 	}
 	w.rivals()
 	last := w.step // at which time passed
@@ -205,7 +205,7 @@ func (w *world) settle() {
 // calm does one thing that is to be done, and says whether there was one.
 func (w *world) calm() bool {
 	if ops := w.waiting(); len(ops) > 0 {
-		w.grant(ops[0], true)
+		director{w}.grant(ops[0], true)
 		return true
 	}
 	for i, name := range []string{"w1", "w2", "w3"} {
@@ -222,7 +222,7 @@ func (w *world) calm() bool {
 		w.deliver(e, w.process("w1"))
 		return true
 	}
-	return w.signal()
+	return director{w}.signal()
 }
 
 // done says whether nothing is owed to anybody.
@@ -235,7 +235,7 @@ func (w *world) owed() string {
 		owes = append(owes, fmt.Sprintf("%d messages are not confirmed", len(es)))
 	}
 	for _, m := range w.mailboxes() {
-		if m.Owed() || w.lives(m.Owner) { // one that a dead worker left with nothing owed may lie
+		if m.Owed() || w.store.Lives(m.Owner, time.Now()) { // one that a dead worker left with nothing owed may lie
 			owes = append(owes, fmt.Sprintf("mailbox %s: %s", w.name(m.Token), show(m)))
 		}
 	}

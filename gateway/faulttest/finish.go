@@ -24,7 +24,7 @@ func (r *Run) Finish() *Report {
 	r.settle()
 	var leaks []Violation
 	if r.o.Expect == "" {
-		leaks = r.leaks()
+		leaks = leakCheck{r}.leaks()
 	}
 	usage := r.usage()
 	exported := r.exported(costs.Amount(usage.Cost))
@@ -88,12 +88,15 @@ func (r *Run) settle() {
 	})
 }
 
+// leakCheck looks at what the processes of a run hold.
+type leakCheck struct{ *Run }
+
 // leaks compares what each process holds with what a fresh one may hold. Idle
 // connections are cut first: they are no leak. The first life was counted when it
 // was there, which a process that stood still meanwhile is before it has begun all
 // its work. So before one is accused, its next life is given the time to come to
 // hold as much.
-func (r *Run) leaks() []Violation {
+func (r leakCheck) leaks() []Violation {
 	r.t.Helper()
 	var found Report
 	for i := range r.slots {
@@ -117,7 +120,7 @@ func (i idle) within(fresh idle) bool {
 }
 
 // rests waits until process number i holds what is enough.
-func (r *Run) rests(i int, enough func(idle) bool) (now idle, ok bool) {
+func (r leakCheck) rests(i int, enough func(idle) bool) (now idle, ok bool) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), Patience/4)
 	defer cancel()
 	p := r.Process(i)
@@ -133,7 +136,7 @@ func (r *Run) rests(i int, enough func(idle) bool) (now idle, ok bool) {
 var goroutinesIn = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 
 // held reads what the process holds into now, if it can be asked.
-func (r *Run) held(ctx context.Context, p *Process, now *idle) {
+func (r leakCheck) held(ctx context.Context, p *Process, now *idle) {
 	page, err := p.Get(ctx, "/metrics")
 	if err != nil {
 		return

@@ -49,7 +49,7 @@ func (r *Run) Start() {
 				r.t.Fatalf("process %d ended while it started: %v\n%s", s.number, first.err, tail(first.Log))
 			}
 		default:
-			r.held(r.t.Context(), first, &r.fresh)
+			leakCheck{r}.held(r.t.Context(), first, &r.fresh)
 		}
 		go s.keep(first)
 	}

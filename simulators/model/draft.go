@@ -1,9 +1,11 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -79,10 +81,35 @@ func (d *draft) finish() Finish {
 	return cmp.Or(d.answer.Finish, EndTurn)
 }
 
-// text, number and quoted append to the answer.
-func (d *draft) text(s string)   { d.out.text = append(d.out.text, s...) }
-func (d *draft) number(n int64)  { d.out.text = strconv.AppendInt(d.out.text, n, 10) }
-func (d *draft) quoted(s string) { d.out.text = appendQuoted(d.out.text, s) }
+// put appends a template, in which each ? stands for the next value as JSON.
+func (d *draft) put(template string, values ...any) {
+	b := d.out.text
+	for _, v := range values {
+		before, after, _ := strings.Cut(template, "?")
+		b, template = append(b, before...), after
+		switch v := v.(type) {
+		case string:
+			b = appendQuoted(b, v)
+		case int:
+			b = strconv.AppendInt(b, int64(v), 10)
+		case int64:
+			b = strconv.AppendInt(b, v, 10)
+		case bool:
+			b = strconv.AppendBool(b, v)
+		case json.RawMessage:
+			b = append(b, v...)
+		case nil:
+			b = append(b, "null"...)
+		}
+	}
+	d.out.text = append(b, template...)
+}
+
+// end ends an event whose closing brace was left out.
+func (d *draft) end(know told) {
+	d.put("}\n\n")
+	d.event(know)
+}
 
 // event ends an event.
 func (d *draft) event(know told) {
@@ -155,50 +182,22 @@ func (d *draft) arguments(input string, yield func(string)) {
 	}
 }
 
-const hex = "0123456789abcdef"
-
 // appendQuoted appends s as a JSON string. What is not UTF-8 is replaced.
 func appendQuoted(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				b = append(append(b, s[from:i]...), `\ufffd`...)
-				from = i + 1
-			}
-			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		b = append(b, s[from:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\r':
-			b = append(b, '\\', 'r')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		i++
-		from = i
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return append(append(append(b, '"'), s...), '"')
 	}
-	return append(append(b, s[from:]...), '"')
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string and memory: cannot fail
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
 }
 
 // object is input if it is a JSON object, else an empty one.
-func object(input string) string {
-	if isObject(json.RawMessage(input)) && json.Valid([]byte(input)) {
-		return input
+func object(input string) json.RawMessage {
+	if raw := json.RawMessage(input); isObject(raw) && json.Valid(raw) {
+		return raw
 	}
-	return "{}"
+	return json.RawMessage("{}")
 }

@@ -1,7 +1,5 @@
 package model
 
-import "strconv"
-
 // finishReason is f in OpenAI's words.
 func finishReason(f Finish) string {
 	switch f {
@@ -31,21 +29,11 @@ func (d *draft) openai() *stream {
 
 func (d *draft) openaiUsage() {
 	u := d.full
-	d.text(`{"prompt_tokens":`)
-	d.number(u.TotalInput())
-	d.text(`,"completion_tokens":`)
-	d.number(u.Output)
-	d.text(`,"total_tokens":`)
-	d.number(u.TotalInput() + u.Output)
-	d.text(`,"prompt_tokens_details":{"cached_tokens":`)
-	d.number(u.CacheRead)
+	d.put(`{"prompt_tokens":?,"completion_tokens":?,"total_tokens":?,"prompt_tokens_details":{"cached_tokens":?`, u.TotalInput(), u.Output, u.TotalInput()+u.Output, u.CacheRead)
 	if w := u.CacheWrite5m + u.CacheWrite1h; w > 0 {
-		d.text(`,"cache_write_tokens":`)
-		d.number(w)
+		d.put(`,"cache_write_tokens":?`, w)
 	}
-	d.text(`,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":`)
-	d.number(u.Reasoning)
-	d.text(`,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`)
+	d.put(`,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":?,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`, u.Reasoning)
 }
 
 // plain is the text of the answer: OpenAI has no blocks.
@@ -60,150 +48,97 @@ func (d *draft) plain(kind Kind) (text string, found bool) {
 
 func (d *draft) openaiWhole() {
 	d.out.text = make([]byte, 0, 768+2*d.out.total)
-	d.text(`{"id":"` + d.id + `","object":"chat.completion","created":`)
-	d.number(d.at.Unix())
-	d.text(`,"model":`)
-	d.quoted(d.prompt.Model)
-	d.text(`,"choices":[{"index":0,"message":{"role":"assistant","content":`)
+	var content any
 	if text, ok := d.plain(TextBlock); ok || d.calls == 0 {
-		d.quoted(text)
-	} else {
-		d.text("null")
+		content = text
 	}
+	d.put(`{"id":?,"object":"chat.completion","created":?,"model":?,"choices":[{"index":0,"message":{"role":"assistant","content":?`, d.id, d.at.Unix(), d.prompt.Model, content)
 	if text, ok := d.plain(ThinkingBlock); ok && d.s.o.ReasoningContent {
-		d.text(`,"reasoning_content":`)
-		d.quoted(text)
+		d.put(`,"reasoning_content":?`, text)
+	}
+	before := `,"tool_calls":[`
+	for i := range d.blocks {
+		if b := &d.blocks[i]; b.Kind == CallBlock {
+			d.put(before+`{"id":?,"type":"function","function":{"name":?,"arguments":?}}`, b.ID, b.Name, b.Input)
+			before = ","
+		}
 	}
 	if d.calls > 0 {
-		d.text(`,"tool_calls":[`)
-		first := true
-		for i := range d.blocks {
-			if b := &d.blocks[i]; b.Kind == CallBlock {
-				if !first {
-					d.text(",")
-				}
-				first = false
-				d.text(`{"id":`)
-				d.quoted(b.ID)
-				d.text(`,"type":"function","function":{"name":`)
-				d.quoted(b.Name)
-				d.text(`,"arguments":`)
-				d.quoted(b.Input)
-				d.text("}}")
-			}
-		}
-		d.text("]")
+		d.put("]")
 	}
-	d.text(`,"refusal":null,"annotations":[]},"logprobs":null,"finish_reason":`)
-	d.quoted(finishReason(d.finish()))
-	d.text("}]")
-	know := toldNothing
+	d.put(`,"refusal":null,"annotations":[]},"logprobs":null,"finish_reason":?}]`, finishReason(d.finish()))
 	if !d.noUsage {
-		d.text(`,"usage":`)
+		d.put(`,"usage":`)
 		d.openaiUsage()
-		know = toldAll
 	}
-	d.text(`,"service_tier":"default","system_fingerprint":"` + fingerprint + `"}`)
+	d.put(`,"service_tier":"default","system_fingerprint":?}`, fingerprint)
 	d.sent = d.out.total
-	d.event(know)
+	d.event(d.knows())
 	d.out.paced = false
 }
 
-// chunkStart and chunkEnd stand around the delta of a chunk.
-func (d *draft) chunkStart() {
-	d.text(`data: {"id":"` + d.id + `","object":"chat.completion.chunk","created":`)
-	d.number(d.at.Unix())
-	d.text(`,"model":`)
-	d.quoted(d.prompt.Model)
-	d.text(`,"service_tier":"default","system_fingerprint":"` + fingerprint + `","choices":[`)
+// chunkHead writes the beginning of a chunk up to its choices.
+func (d *draft) chunkHead() {
+	d.put(`data: {"id":?,"object":"chat.completion.chunk","created":?,"model":?,"service_tier":"default","system_fingerprint":?,"choices":[`, d.id, d.at.Unix(), d.prompt.Model, fingerprint)
 }
 
-func (d *draft) chunkEnd(finish string) {
-	d.text(`},"logprobs":null,"finish_reason":`)
-	if finish == "" {
-		d.text("null}]")
-	} else {
-		d.quoted(finish)
-		d.text("}]")
-	}
+// chunk writes a chunk with a delta, of which values are the values.
+func (d *draft) chunk(finish any, delta string, values ...any) {
+	d.chunkHead()
+	d.put(`{"index":0,"delta":{`)
+	d.put(delta, values...)
+	d.put(`},"logprobs":null,"finish_reason":?}]`, finish)
 	if d.prompt.usageInStream && !d.noUsage {
-		d.text(`,"usage":null`)
+		d.put(`,"usage":null`)
 	}
-	d.text("}\n\n")
+	d.put("}\n\n")
 }
-
-const deltaStart = `{"index":0,"delta":{`
 
 func (d *draft) openaiStream() {
 	d.out.text = make([]byte, 0, min(2048+48*d.out.total, 64<<10))
-	d.chunkStart()
-	d.text(deltaStart + `"role":"assistant","content":`)
+	var content any
 	if _, ok := d.plain(TextBlock); ok || d.calls == 0 {
-		d.text(`""`)
-	} else {
-		d.text("null")
+		content = ""
 	}
-	d.text(`,"refusal":null`)
-	d.chunkEnd("")
+	d.chunk(nil, `"role":"assistant","content":?,"refusal":null`, content)
 	d.event(toldNothing)
 	call := 0
 	for i := range d.blocks {
 		b := &d.blocks[i]
-		switch b.Kind {
-		case TextBlock:
+		switch {
+		case b.Kind == TextBlock:
 			d.pieces(b.Text, func(s string) { d.delta("content", s) })
-		case ThinkingBlock:
-			if d.s.o.ReasoningContent {
-				d.pieces(b.Text, func(s string) { d.delta("reasoning_content", s) })
-				continue
-			}
-			d.sent += len(b.Text) // paid for and never seen
-		case RedactedBlock:
-			d.sent += len(b.Text)
-		case CallBlock:
+		case b.Kind == ThinkingBlock && d.s.o.ReasoningContent:
+			d.pieces(b.Text, func(s string) { d.delta("reasoning_content", s) })
+		case b.Kind == CallBlock:
 			d.openaiCall(call, b)
 			call++
+		default:
+			d.sent += len(b.Text) // paid for and never seen
 		}
 	}
-	d.chunkStart()
-	d.text(deltaStart)
-	d.chunkEnd(finishReason(d.finish()))
+	d.chunk(finishReason(d.finish()), "")
 	d.event(toldNothing)
 	if d.prompt.usageInStream && !d.noUsage {
-		d.chunkStart()
-		d.text(`],"usage":`)
+		d.chunkHead()
+		d.put(`],"usage":`)
 		d.openaiUsage()
-		d.text("}\n\n")
-		d.event(toldAll)
+		d.end(toldAll)
 	}
-	d.text("data: [DONE]\n\n")
+	d.put("data: [DONE]\n\n")
 	d.event(toldNothing)
 }
 
 func (d *draft) delta(key, piece string) {
-	d.chunkStart()
-	d.text(deltaStart + `"` + key + `":`)
-	d.quoted(piece)
-	d.chunkEnd("")
+	d.chunk(nil, "?:?", key, piece)
 	d.content(len(piece))
 }
 
 func (d *draft) openaiCall(index int, b *Block) {
-	start := deltaStart + `"tool_calls":[{"index":` + strconv.Itoa(index)
-	d.chunkStart()
-	d.text(start + `,"id":`)
-	d.quoted(b.ID)
-	d.text(`,"type":"function","function":{"name":`)
-	d.quoted(b.Name)
-	d.text(`,"arguments":""}}]`)
-	d.chunkEnd("")
+	d.chunk(nil, `"tool_calls":[{"index":?,"id":?,"type":"function","function":{"name":?,"arguments":""}}]`, index, b.ID, b.Name)
 	d.content(len(b.Name))
 	d.arguments(b.Input, func(s string) {
-		d.chunkStart()
-		d.text(start + `,"function":{"arguments":`)
-		d.quoted(s)
-		d.text("}}]")
-		d.chunkEnd("")
+		d.chunk(nil, `"tool_calls":[{"index":?,"function":{"arguments":?}}]`, index, s)
 		d.content(len(s))
 	})
 }

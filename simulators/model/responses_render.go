@@ -1,6 +1,6 @@
 package model
 
-import "strconv"
+import "encoding/json"
 
 // responseEnd is f in the words of Responses: the status, and why it is
 // incomplete.
@@ -70,115 +70,88 @@ func (d *draft) responseFailure(r *Refusal, number int) (text []byte, events int
 	f := *d
 	f.out, f.before = stream{}, number
 	message, code := r.words()
+	failure := &draft{}
+	failure.put(`{"code":?,"message":?}`, code, message)
+	why := json.RawMessage(failure.out.text)
 	if !d.prompt.Stream {
-		f.response("failed", "", func() { f.failure(message, code) })
+		f.response("failed", "", why)
 		return f.out.text, 0
 	}
 	f.begin("error")
-	f.text(`,"code":`)
-	f.quoted(code)
-	f.text(`,"message":`)
-	f.quoted(message)
-	f.text(`,"param":null}` + "\n\n")
-	f.event(toldNothing)
-	f.begin("response.failed")
-	f.text(`,"response":`)
-	f.response("failed", "", func() { f.failure(message, code) })
-	f.text("}\n\n")
-	f.event(toldNothing)
+	f.put(`,"code":?,"message":?,"param":null`, code, message)
+	f.end(toldNothing)
+	f.whole("response.failed", "failed", "", why)
 	return f.out.text, len(f.out.events)
-}
-
-func (d *draft) failure(message, code string) {
-	d.text(`{"code":`)
-	d.quoted(code)
-	d.text(`,"message":`)
-	d.quoted(message)
-	d.text("}")
 }
 
 // begin writes the beginning of an event, whose closing brace is left out.
 func (d *draft) begin(kind string) {
-	d.text("event: " + kind + "\ndata: " + `{"type":"` + kind + `","sequence_number":`)
-	d.number(int64(d.before + len(d.out.events)))
+	d.anthropicHead(kind)
+	d.put(`,"sequence_number":?`, d.before+len(d.out.events))
 }
 
-// response writes the whole response. failure writes its error.
-func (d *draft) response(status, reason string, failure func()) {
+// whole writes an event with the whole response.
+func (d *draft) whole(kind, status, reason string, failure any) {
+	d.begin(kind)
+	d.put(`,"response":`)
+	d.response(status, reason, failure)
+	know := toldNothing
+	if status == "completed" || status == "incomplete" {
+		know = d.knows()
+	}
+	d.end(know)
+}
+
+// response writes the whole response; failure is its error as JSON, or nil.
+func (d *draft) response(status, reason string, failure any) {
 	w := &d.prompt.responses
-	whole := status == "completed" || status == "incomplete"
-	d.text(`{"id":"` + d.id + `","object":"response","created_at":`)
-	d.number(d.at.Unix())
-	d.text(`,"status":"` + status + `","background":false,"error":`)
-	if failure != nil {
-		failure()
-	} else {
-		d.text("null")
-	}
-	d.text(`,"incomplete_details":`)
+	d.put(`{"id":?,"object":"response","created_at":?,"status":?,"background":false,"error":?,"incomplete_details":`, d.id, d.at.Unix(), status, failure)
 	if reason != "" {
-		d.text(`{"reason":`)
-		d.quoted(reason)
-		d.text("}")
+		d.put(`{"reason":?}`, reason)
 	} else {
-		d.text("null")
+		d.put("null")
 	}
-	d.text(`,"instructions":null,"max_output_tokens":`)
+	var most any
 	if d.prompt.MaxTokens > 0 {
-		d.number(int64(d.prompt.MaxTokens))
-	} else {
-		d.text("null")
+		most = d.prompt.MaxTokens
 	}
-	d.text(`,"max_tool_calls":null,"metadata":{},"model":`)
-	d.quoted(d.prompt.Model)
-	d.text(`,"output":[`)
-	if whole {
+	d.put(`,"instructions":null,"max_output_tokens":?,"max_tool_calls":null,"metadata":{},"model":?,"output":[`, most, d.prompt.Model)
+	tier, done := "auto", status == "completed" || status == "incomplete"
+	if done {
+		tier = w.tier
 		for i := range d.blocks {
 			if i > 0 {
-				d.text(",")
+				d.put(",")
 			}
 			d.item(i)
 		}
 	}
-	d.text(`],"parallel_tool_calls":` + strconv.FormatBool(!d.prompt.Choice.OnlyOne) + `,"previous_response_id":null,"service_tier":`)
-	tier := "auto"
-	if whole {
-		tier = w.tier
-	}
-	d.quoted(tier)
-	d.text(`,"store":` + strconv.FormatBool(w.store) + `,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":`)
-	if whole && !d.noUsage {
-		d.responsesUsage()
+	d.put(`],"parallel_tool_calls":?,"previous_response_id":null,"service_tier":?,"store":?,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":`,
+		!d.prompt.Choice.OnlyOne, tier, w.store)
+	if u := d.full; done && !d.noUsage {
+		d.put(`{"input_tokens":?,"input_tokens_details":{"cached_tokens":?,"cache_write_tokens":?},"output_tokens":?,"output_tokens_details":{"reasoning_tokens":?},"total_tokens":?}`,
+			u.TotalInput(), u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.Output, u.Reasoning, u.TotalInput()+u.Output)
 	} else {
-		d.text("null")
+		d.put("null")
 	}
-	d.text(`,"user":null}`)
-}
-
-func (d *draft) responsesUsage() {
-	u := d.full
-	d.text(`{"input_tokens":`)
-	d.number(u.TotalInput())
-	d.text(`,"input_tokens_details":{"cached_tokens":`)
-	d.number(u.CacheRead)
-	d.text(`,"cache_write_tokens":`)
-	d.number(u.CacheWrite5m + u.CacheWrite1h)
-	d.text(`},"output_tokens":`)
-	d.number(u.Output)
-	d.text(`,"output_tokens_details":{"reasoning_tokens":`)
-	d.number(u.Reasoning)
-	d.text(`},"total_tokens":`)
-	d.number(u.TotalInput() + u.Output)
-	d.text("}")
+	d.put(`,"user":null}`)
 }
 
 // itemHead writes the beginning of item i up to its status.
 func (d *draft) itemHead(i int, status string) {
-	d.text(`{"id":"` + d.items[i] + `","type":"` + itemType[d.blocks[i].Kind] + `"`)
-	if itemType[d.blocks[i].Kind] != "reasoning" {
-		d.text(`,"status":"` + status + `"`)
+	kind := itemType[d.blocks[i].Kind]
+	d.put(`{"id":?,"type":?`, d.items[i], kind)
+	if kind != "reasoning" {
+		d.put(`,"status":?`, status)
 	}
 }
+
+// The ends of items, and their parts.
+const (
+	callEnd     = `,"arguments":?,"call_id":?,"name":?}`
+	textPart    = `{"type":"output_text","annotations":[],"logprobs":[],"text":?}`
+	summaryPart = `{"type":"summary_text","text":?}`
+)
 
 // item writes item i as it is when it is done.
 func (d *draft) item(i int) {
@@ -189,44 +162,18 @@ func (d *draft) item(i int) {
 	d.itemHead(i, status)
 	switch b.Kind {
 	case TextBlock:
-		d.text(`,"content":[`)
-		d.textPart(b.Text)
-		d.text(`],"role":"assistant"}`)
+		d.put(`,"content":[`+textPart+`],"role":"assistant"}`, b.Text)
 	case ThinkingBlock, RedactedBlock:
-		d.text(`,"encrypted_content":`)
+		var content any
 		if d.prompt.responses.encrypted {
-			d.quoted(b.Signature)
-		} else {
-			d.text("null")
+			content = b.Signature
 		}
-		d.text(`,"summary":[`)
+		d.put(`,"encrypted_content":?,"summary":[`, content)
 		if s := d.summary(b); s != "" {
-			d.summaryPart(s)
+			d.put(summaryPart, s)
 		}
-		d.text("]}")
+		d.put("]}")
 	case CallBlock:
-		d.text(`,"arguments":`)
-		d.quoted(b.Input)
-		d.callEnd(b)
+		d.put(callEnd, b.Input, b.ID, b.Name)
 	}
-}
-
-func (d *draft) callEnd(b *Block) {
-	d.text(`,"call_id":`)
-	d.quoted(b.ID)
-	d.text(`,"name":`)
-	d.quoted(b.Name)
-	d.text("}")
-}
-
-func (d *draft) textPart(text string) {
-	d.text(`{"type":"output_text","annotations":[],"logprobs":[],"text":`)
-	d.quoted(text)
-	d.text("}")
-}
-
-func (d *draft) summaryPart(text string) {
-	d.text(`{"type":"summary_text","text":`)
-	d.quoted(text)
-	d.text("}")
 }

@@ -1,8 +1,11 @@
 package stage
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"reflect"
 )
 
 // Simulator is what every control interface reaches.
@@ -30,38 +33,94 @@ type Control struct {
 // NewControl returns the control of s. A request may have maxRequest bytes.
 func NewControl[Fault, Book, Totals any](s Simulator[Fault, Book, Totals], maxRequest int64) *Control {
 	c := &Control{maxRequest: maxRequest}
-	c.handle("GET /sim/books", func() (any, error) { return s.Books(), nil })
-	c.handle("GET /sim/totals", func() (any, error) { return s.Totals(), nil })
-	c.handle("DELETE /sim/faults", func() (any, error) { s.ClearFaults(); return true, nil })
-	c.Do("reset", func() (any, error) { s.Reset(); return true, nil })
-	Take(c, "faults", func(fs []Fault) (any, error) { return true, s.Plan(fs...) })
+	c.HandleFunc("GET /sim/books", func(w http.ResponseWriter, _ *http.Request) { Answer(w, s.Books(), nil) })
+	c.HandleFunc("GET /sim/totals", func(w http.ResponseWriter, _ *http.Request) { Answer(w, s.Totals(), nil) })
+	c.HandleFunc("DELETE /sim/faults", func(w http.ResponseWriter, _ *http.Request) {
+		s.ClearFaults()
+		Answer(w, true, nil)
+	})
+	c.HandleFunc("POST /sim/faults", func(w http.ResponseWriter, r *http.Request) {
+		var fs []Fault
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+		d.DisallowUnknownFields()
+		err := d.Decode(&fs)
+		if err == nil {
+			err = s.Plan(fs...)
+		}
+		Answer(w, true, err)
+	})
+	c.Do("reset", s.Reset)
 	return c
 }
 
-// Do has POST /sim/name answered with what do returns.
-func (c *Control) Do(name string, do func() (any, error)) { c.handle("POST /sim/"+name, do) }
-
-func (c *Control) handle(pattern string, do func() (any, error)) {
-	c.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
-		v, err := do()
-		Answer(w, v, err)
-	})
-}
-
-// Take has POST /sim/name, whose body is an In, answered with what do returns.
-// Fields that In does not have are refused.
-func Take[In any](c *Control, name string, do func(In) (any, error)) {
+// Do has POST /sim/name answered with what do, a function, returns beside an error,
+// or true. Its arguments are the fields with these names of the object in the body; one
+// without a name is a struct whose fields stand beside those. Fields that nothing takes
+// are refused. A do without arguments needs no body. Do panics when names and arguments
+// are not equally many.
+func (c *Control) Do(name string, do any, names ...string) {
+	f := reflect.ValueOf(do)
+	if f.Type().NumIn() != len(names) {
+		panic(fmt.Sprintf("/sim/%s: %d names for the arguments of %s", name, len(names), f.Type()))
+	}
 	c.HandleFunc("POST /sim/"+name, func(w http.ResponseWriter, r *http.Request) {
-		var in In
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, c.maxRequest))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
+		in, err := c.arguments(w, r, f.Type(), names)
+		if err != nil {
 			Answer(w, nil, err)
 			return
 		}
-		v, err := do(in)
-		Answer(w, v, err)
+		call := f.Call
+		if f.Type().IsVariadic() {
+			call = f.CallSlice
+		}
+		var out any = true
+		results := call(in)
+		for i := len(results) - 1; i >= 0; i-- {
+			switch v := results[i].Interface().(type) {
+			case error:
+				err = v
+			case nil:
+			default:
+				out = v
+			}
+		}
+		Answer(w, out, err)
 	})
+}
+
+// arguments reads those of a function of type f.
+func (c *Control) arguments(w http.ResponseWriter, r *http.Request, f reflect.Type, names []string) ([]reflect.Value, error) {
+	fields := map[string]json.RawMessage{}
+	if len(names) > 0 {
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, c.maxRequest)).Decode(&fields); err != nil {
+			return nil, err
+		}
+	}
+	in, beside := make([]reflect.Value, len(names)), reflect.New(reflect.TypeFor[struct{}]())
+	for i, name := range names {
+		v := reflect.New(f.In(i))
+		in[i] = v.Elem()
+		if name == "" {
+			beside = v
+		} else if raw, ok := fields[name]; ok {
+			if err := strictly(raw, v); err != nil {
+				return nil, err
+			}
+			delete(fields, name)
+		}
+	}
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	return in, strictly(rest, beside)
+}
+
+// strictly decodes what must have no field that into, a pointer, has not.
+func strictly(raw []byte, into reflect.Value) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return d.Decode(into.Interface())
 }
 
 // Answer writes v, or err with status 400.

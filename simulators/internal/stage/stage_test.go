@@ -250,25 +250,30 @@ func TestControl(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	c := stage.NewControl[string, []string, int](w, 32)
-	stage.Take(c, "say", func(q struct {
-		Text string `json:"text"`
+	c.Do("say", func(texts string, more struct {
+		Loud bool `json:"loud"`
 	},
-	) (any, error) {
-		w.said = append(w.said, q.Text)
-		return q, nil
-	})
+	) (map[string]any, error) {
+		w.said = append(w.said, texts)
+		return map[string]any{"text": texts, "loud": more.Loud}, nil
+	}, "text", "")
 	c.Do("shout", func() (any, error) { return nil, errors.New("too loud") })
+	c.Do("hum", func(notes ...int) error { return map[bool]error{false: errors.New("no notes")}[len(notes) > 1] }, "notes")
 	for _, step := range []struct {
 		name, request, body string
 		status              int
 		want                string
 	}{
-		{"takes what it knows", "POST /sim/say", `{"text":"hi"}`, 200, `{"text":"hi"}`},
+		{"takes what it knows", "POST /sim/say", `{"text":"hi"}`, 200, `{"loud":false,"text":"hi"}`},
+		{"takes the fields beside the names", "POST /sim/say", `{"text":"ho","loud":true}`, 200, `{"loud":true,"text":"ho"}`},
+		{"refuses another type", "POST /sim/say", `{"text":1}`, 400, `{"error":"json: cannot unmarshal number into Go value of type string"}`},
+		{"takes a list", "POST /sim/hum", `{"notes":[1,2]}`, 200, `true`},
+		{"says why one alone is nothing", "POST /sim/hum", `{}`, 400, `{"error":"no notes"}`},
 		{"refuses what it does not know", "POST /sim/say", `{"texts":1}`, 400, `{"error":"json: unknown field \"texts\""}`},
 		{"refuses what is too long", "POST /sim/say", `{"text":"` + strings.Repeat("x", 32) + `"}`, 400, `{"error":"http: request body too large"}`},
 		{"says what cannot be done", "POST /sim/shout", "", 400, `{"error":"too loud"}`},
-		{"shows the books", "GET /sim/books", "", 200, `["hi"]`},
-		{"shows the totals", "GET /sim/totals", "", 200, `1`},
+		{"shows the books", "GET /sim/books", "", 200, `["hi","ho"]`},
+		{"shows the totals", "GET /sim/totals", "", 200, `2`},
 		{"plans faults", "POST /sim/faults", `["slow","cut"]`, 200, `true`},
 		{"refuses a bad fault", "POST /sim/faults", `["bad"]`, 400, `{"error":"fault cannot be planned"}`},
 		{"clears faults", "DELETE /sim/faults", "", 200, `true`},
@@ -288,4 +293,14 @@ func TestControl(t *testing.T) {
 	if rec.Code != http.StatusNotFound {
 		t.Errorf("what is not there: %d", rec.Code)
 	}
+}
+
+func TestControlHasANameForEachArgument(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if r := recover(); r != "/sim/say: 1 names for the arguments of func(string, int)" {
+			t.Errorf("it panicked with %v", r)
+		}
+	}()
+	stage.NewControl[string, []string, int](&world{}, 32).Do("say", func(string, int) {}, "text")
 }

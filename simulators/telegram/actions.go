@@ -180,32 +180,3 @@ func (s *Server) setTopic(c Chat, thread int64, set func(*topic)) error {
 	set(r.topics[thread])
 	return nil
 }
-
-// React lets p put an emoji on a message; empty takes it back. Bots get it
-// only when they asked for message_reaction and, in groups, are
-// administrators.
-func (s *Server) React(p Person, chatID, messageID int64, emoji, bot string) (Said, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, to, st, err := s.find(chatID, messageID, bot)
-	if err != nil {
-		return Said{}, fmt.Errorf("react: %w", err)
-	}
-	who := p.wire()
-	u := wireReactionUpdated{
-		Chat: r.wire, MessageID: messageID, User: &who, Date: s.opts.Now().Unix(),
-		Old: []wireReaction{}, New: []wireReaction{},
-	}
-	if emoji != "" {
-		u.New = append(u.New, wireReaction{Type: "emoji", Emoji: emoji})
-	}
-	said := s.told(st.message, nil)
-	for _, a := range s.accounts {
-		if r.chat.Kind == Private && a == to || r.standing[a.bot.ID] == "administrator" {
-			said.Updates = append(said.Updates, s.put(a, "message_reaction", u, UpdateEntry{
-				ChatID: chatID, MessageID: messageID, FromID: p.ID, Text: emoji,
-			})...)
-		}
-	}
-	return said, nil
-}

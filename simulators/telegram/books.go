@@ -19,7 +19,7 @@ type Book struct {
 	Calls []CallEntry `json:"calls"`
 	// Hooks are calls of webhooks, in the order they were answered.
 	Hooks []HookEntry `json:"hooks"`
-	// Signals are chat actions, drafts, callback answers and reactions.
+	// Signals are chat actions, callback answers and reactions.
 	Signals []SignalEntry `json:"signals"`
 	Totals  Totals        `json:"totals"`
 	// Pending counts the unconfirmed updates per bot username.
@@ -146,10 +146,10 @@ type HookEntry struct {
 // SignalEntry is something a bot showed that is not a message.
 type SignalEntry struct {
 	Bot      string    `json:"bot"`
-	Kind     string    `json:"kind"` // action, draft, callback_answer, reaction
+	Kind     string    `json:"kind"` // action, callback_answer, reaction
 	ChatID   int64     `json:"chat_id,omitempty"`
 	ThreadID int64     `json:"thread_id,omitempty"`
-	ID       string    `json:"id,omitempty"` // draft id, query id, message id
+	ID       string    `json:"id,omitempty"` // query id, message id
 	Text     string    `json:"text,omitempty"`
 	Alert    bool      `json:"alert,omitempty"`
 	At       time.Time `json:"at"`

@@ -73,18 +73,6 @@ func (s *Server) getMyCommands(_ context.Context, c *call) (any, *refusal) {
 	return append([]Command{}, s.menus[k]...), nil
 }
 
-func (s *Server) deleteMyCommands(_ context.Context, c *call) (any, *refusal) {
-	k, refused := menuOf(c)
-	if refused != nil {
-		return nil, refused
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.menus, k)
-	s.books.Touch()
-	return true, nil
-}
-
 // Menu is what the server suggests for a bot, by the type of a scope such as
 // all_group_chats. The username may be empty: the first bot.
 func (s *Server) Menu(username, scope, language string) []Command {

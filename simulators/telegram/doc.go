@@ -16,7 +16,7 @@
 // Known differences from the real service: updates do not expire after 24
 // hours; a command without @name in a group reaches every bot with privacy
 // mode on, not only the last one that spoke; answering a callback query twice
-// is accepted; of media, bots can upload documents and photos only; webhooks are called
+// is accepted; only methods that parley calls are there, of media documents and photos; webhooks are called
 // over plain HTTP if asked, each chat's updates one after another, and
 // no method call is read from their answer; MarkdownV2 and Markdown know no
 // block quotes and no custom emoji.

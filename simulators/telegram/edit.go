@@ -48,27 +48,13 @@ func (s *Server) editMessageText(_ context.Context, c *call) (any, *refusal) {
 	return s.change(c, r, st, said, markup)
 }
 
-func (s *Server) editMessageReplyMarkup(_ context.Context, c *call) (any, *refusal) {
-	markup, refused := markupOf(c)
-	if refused != nil {
-		return nil, refused
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, refused := s.own(c, "edit")
-	if refused != nil {
-		return nil, refused
-	}
-	return s.change(c, r, st, formatted{text: st.message.Text, entities: st.message.Entities}, markup)
-}
-
 // change makes a new version of a bot's message.
 func (s *Server) change(c *call, r *room, st *stored, said formatted, markup json.RawMessage) (any, *refusal) {
 	if st.author != c.account.bot.ID {
 		return nil, badRequest("message can't be edited")
 	}
 	old := st.message
-	if (old.Document != nil || old.Photo != nil) && c.method == "editMessageText" {
+	if old.Document != nil || old.Photo != nil {
 		return nil, badRequest("there is no text in the message to edit")
 	}
 	if old.Text == said.text && sameEntities(old.Entities, said.entities) && bytes.Equal(old.ReplyMarkup, markup) {

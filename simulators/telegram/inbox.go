@@ -13,7 +13,7 @@ type inbox struct {
 	next    int64 // update id of the next update
 	waiting []pending
 	ghosts  []ghost
-	allowed []string // nil: the default set
+	allowed []string // nil: everything that can happen here
 	poller  *poller
 	hook    *webhook        // never nil
 	hooked  chan<- struct{} // tells deliverHooks that there may be work
@@ -78,14 +78,8 @@ func (w *webhook) lane(p pending) *lane {
 	return l
 }
 
-// unrequested are the kinds that a bot gets only when it names them.
-var unrequested = []string{"chat_member", "message_reaction", "message_reaction_count"}
-
 func (in *inbox) wants(kind string) bool {
-	if in.allowed == nil {
-		return !slices.Contains(unrequested, kind)
-	}
-	return slices.Contains(in.allowed, kind)
+	return in.allowed == nil || slices.Contains(in.allowed, kind)
 }
 
 // oust ends the poll that waits, if any.

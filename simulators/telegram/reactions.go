@@ -72,7 +72,7 @@ func (s *Server) setMessageReaction(_ context.Context, c *call) (any, *refusal) 
 	s.signal(SignalEntry{
 		Bot: c.account.bot.Username, Kind: "reaction", ChatID: r.chat.ID,
 		ThreadID: st.message.MessageThreadID, ID: fmt.Sprint(st.message.MessageID), Text: emoji,
-	}, nil)
+	})
 	return true, nil
 }
 

@@ -163,3 +163,20 @@ func (a *account) meant(text string, e Entity) bool {
 	}
 	return false
 }
+
+// member is the bot's own standing in a chat.
+func (a *account) member(r *room) wireMember {
+	status := r.standing[a.bot.ID]
+	if status == "" {
+		status = "member"
+	}
+	m := wireMember{User: a.self, Status: status}
+	switch status {
+	case "kicked":
+		m.UntilDate = new(int64)
+	case "restricted":
+		yes, no := true, false
+		m.UntilDate, m.IsMember, m.CanSend = new(int64), &yes, &no
+	}
+	return m
+}

@@ -193,22 +193,6 @@ func (s *Server) Edit(chatID, messageID int64, text string, o SayOptions) (Said,
 	return s.told(&m, s.publish(r, kind, &m, 0)), nil
 }
 
-// Delete removes a message; bots are not told, but cannot edit or answer it.
-func (s *Server) Delete(chatID, messageID int64, bot string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, to, st, err := s.find(chatID, messageID, bot)
-	if err != nil {
-		return fmt.Errorf("delete message %d: %w", messageID, err)
-	}
-	delete(s.historyOf(r, to.bot.ID).messages, messageID)
-	if st.entry != nil {
-		st.entry.Deleted = s.opts.Now()
-	}
-	s.books.Touch()
-	return nil
-}
-
 func (s *Server) find(chatID, messageID int64, bot string) (*room, *account, *stored, error) {
 	r := s.rooms[chatID]
 	if r == nil {

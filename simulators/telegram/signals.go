@@ -12,11 +12,11 @@ var chatActions = []string{
 
 // signal books and shows something that is not a message. The caller holds
 // the lock.
-func (s *Server) signal(e SignalEntry, entities []Entity) {
+func (s *Server) signal(e SignalEntry) {
 	e.At = s.opts.Now()
 	s.books.signals.Add(e)
 	s.show(Happening{
-		Kind: e.Kind, Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, Text: e.Text, Entities: entities, At: e.At,
+		Kind: e.Kind, Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, Text: e.Text, At: e.At,
 	})
 	s.books.Touch()
 }
@@ -40,36 +40,7 @@ func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
 	}
 	s.signal(SignalEntry{
 		Bot: c.account.bot.Username, Kind: "action", ChatID: r.chat.ID, ThreadID: thread, Text: c.args["action"],
-	}, nil)
-	return true, nil
-}
-
-func (s *Server) sendMessageDraft(_ context.Context, c *call) (any, *refusal) {
-	said, refused := format(c.args)
-	if refused != nil {
-		return nil, refused
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c)
-	switch {
-	case refused != nil:
-		return nil, refused
-	case r.chat.Kind != Private:
-		return nil, badRequest("drafts can be sent only to private chats")
-	case c.args.number("draft_id") == 0:
-		return nil, badRequest("draft_id must be non-zero")
-	case units(said.text) > maxText:
-		return nil, badRequest("message is too long")
-	}
-	thread, refused := topicOf(r, c.account, c, false)
-	if refused != nil {
-		return nil, refused
-	}
-	s.signal(SignalEntry{
-		Bot: c.account.bot.Username, Kind: "draft", ChatID: r.chat.ID, ThreadID: thread,
-		ID: c.args["draft_id"], Text: said.text,
-	}, said.entities)
+	})
 	return true, nil
 }
 
@@ -86,6 +57,6 @@ func (s *Server) answerCallbackQuery(_ context.Context, c *call) (any, *refusal)
 	s.signal(SignalEntry{
 		Bot: c.account.bot.Username, Kind: "callback_answer", ID: id,
 		Text: c.args["text"], Alert: c.args.bool("show_alert"),
-	}, nil)
+	})
 	return true, nil
 }

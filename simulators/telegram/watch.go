@@ -8,15 +8,14 @@ import (
 
 // Happening is something that people in a chat see at once.
 type Happening struct {
-	// Kind is sent, edited, deleted, action, draft, callback_answer or
-	// reaction.
+	// Kind is sent, edited, deleted, action, callback_answer or reaction.
 	Kind      string
 	Bot       string
 	ChatID    int64
 	ThreadID  int64
 	MessageID int64 // of a sent, edited or deleted message
 	ReplyTo   int64
-	// Text of the message or draft, the chat action, or the answer.
+	// Text of the message, the chat action, or the answer.
 	Text     string
 	Entities []Entity
 	Document *DocumentEntry // of a message that is one

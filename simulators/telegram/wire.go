@@ -101,8 +101,6 @@ type wireMessage struct {
 	Caption            string          `json:"caption,omitempty"`
 	CaptionEntities    []Entity        `json:"caption_entities,omitempty"`
 	TopicCreated       *wireTopic      `json:"forum_topic_created,omitempty"`
-	NewChatMembers     []wireUser      `json:"new_chat_members,omitempty"`
-	LeftChatMember     *wireUser       `json:"left_chat_member,omitempty"`
 	MigrateToChatID    int64           `json:"migrate_to_chat_id,omitempty"`
 	MigrateFromChatID  int64           `json:"migrate_from_chat_id,omitempty"`
 	ReplyMarkup        json.RawMessage `json:"reply_markup,omitempty"`
@@ -137,20 +135,6 @@ type wireMemberUpdated struct {
 	Date int64      `json:"date"`
 	Old  wireMember `json:"old_chat_member"`
 	New  wireMember `json:"new_chat_member"`
-}
-
-type wireReaction struct {
-	Type  string `json:"type"`
-	Emoji string `json:"emoji,omitempty"`
-}
-
-type wireReactionUpdated struct {
-	Chat      wireChat       `json:"chat"`
-	MessageID int64          `json:"message_id"`
-	User      *wireUser      `json:"user,omitempty"`
-	Date      int64          `json:"date"`
-	Old       []wireReaction `json:"old_reaction"`
-	New       []wireReaction `json:"new_reaction"`
 }
 
 func (p Person) wire() wireUser {

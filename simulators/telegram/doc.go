@@ -18,6 +18,6 @@
 // mode on, not only the last one that spoke; answering a callback query twice
 // is accepted; only methods that parley calls are there, of media documents and photos; webhooks are called
 // over plain HTTP if asked, each chat's updates one after another, and
-// no method call is read from their answer; MarkdownV2 and Markdown know no
-// block quotes and no custom emoji.
+// no method call is read from their answer; formatting is taken as entities only, and
+// every parse_mode is refused.
 package telegram

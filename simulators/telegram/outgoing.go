@@ -19,22 +19,16 @@ type formatted struct {
 func format(p params) (formatted, *refusal) { return formatField(p, "text", "entities") }
 
 func formatField(p params, field, entities string) (formatted, *refusal) {
-	text := p[field]
 	var es []Entity
-	switch mode := p["parse_mode"]; fold(mode) {
-	case "":
-		if raw := p[entities]; raw != "" {
-			if err := json.Unmarshal([]byte(raw), &es); err != nil {
-				return formatted{}, badRequest("can't parse entities JSON object")
-			}
-		}
-	default:
-		var refused *refusal
-		if text, es, refused = parseMarkup(fold(mode), text); refused != nil {
-			return formatted{}, refused
+	if p["parse_mode"] != "" {
+		return formatted{}, badRequest("unsupported parse_mode")
+	}
+	if raw := p[entities]; raw != "" {
+		if err := json.Unmarshal([]byte(raw), &es); err != nil {
+			return formatted{}, badRequest("can't parse entities JSON object")
 		}
 	}
-	return normalise(text, es)
+	return normalise(p[field], es)
 }
 
 var entityTypes = map[string]bool{

@@ -16,7 +16,6 @@ type call struct {
 	app     *app
 	method  string
 	args    params
-	process string
 	remote  string
 	began   time.Time
 	fault   *Fault
@@ -54,30 +53,24 @@ func tooMany(seconds int) *refusal {
 }
 
 // Handler answers the Web API under /api/, Socket Mode, uploads and downloads of
-// files, response URLs, and the control interface under /sim/; everything also
-// under /as/<process>/. It may be mounted in any HTTP server, but what is to
+// files, and the control interface under /sim/. It may be mounted in any HTTP server, but what is to
 // happen later happens only while Run does; faults that cut connections panic
 // with http.ErrAbortHandler, as net/http expects.
 func (s *Server) Handler() http.Handler {
 	table := methods()
 	control := s.control()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, process := r.URL.Path, ""
-		if rest, ok := strings.CutPrefix(path, "/as/"); ok {
-			process, path, _ = strings.Cut(rest, "/")
-			path = "/" + path
-		}
-		switch {
+		switch path := r.URL.Path; {
 		case strings.HasPrefix(path, "/api/"):
-			s.serveAPI(w, r, table, path[len("/api/"):], process)
+			s.serveAPI(w, r, table, path[len("/api/"):])
 		case path == "/link/":
 			s.serveLink(w, r)
 		case strings.HasPrefix(path, "/files-pri/"):
 			s.serveFile(w, r, path)
 		case strings.HasPrefix(path, "/upload/v1/"):
-			s.serveUpload(w, r, path[len("/upload/v1/"):], process)
+			s.serveUpload(w, r, path[len("/upload/v1/"):])
 		case strings.HasPrefix(path, "/actions/"), strings.HasPrefix(path, "/commands/"):
-			s.serveAnswerURL(w, r, path, process)
+			http.NotFound(w, r)
 		case strings.HasPrefix(path, "/sim/"):
 			control.ServeHTTP(w, r)
 		default:
@@ -86,8 +79,8 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, table map[string]method, name, process string) {
-	c := &call{method: name, process: process, remote: r.RemoteAddr, began: s.opts.Now()}
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, table map[string]method, name string) {
+	c := &call{method: name, remote: r.RemoteAddr, began: s.opts.Now()}
 	args, refused := readParams(w, r)
 	c.args = args
 	m, known := table[name]
@@ -326,7 +319,7 @@ func (s *Server) finish(c *call, status int, e *refusal) {
 	now := s.opts.Now()
 	entry := CallEntry{
 		Method: c.method, Channel: c.channel(), TS: c.ts, Status: status, Violation: c.early, Token: c.token,
-		Process: c.process, Remote: c.remote, At: c.began, Took: now.Sub(c.began),
+		Remote: c.remote, At: c.began, Took: now.Sub(c.began),
 	}
 	if c.app != nil {
 		entry.App = c.app.Name

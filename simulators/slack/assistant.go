@@ -138,8 +138,3 @@ func (s *Server) StopStreams(p Person, channel, thread string) (Said, error) {
 	s.books.Touch()
 	return said, nil
 }
-
-// linkTo is the address of a message.
-func (s *Server) linkTo(r *room, ts string) string {
-	return fmt.Sprintf("https://%s.slack.com/archives/%s/p%s%s", s.opts.Team.Domain, r.channel.ID, ts[:10], ts[11:])
-}

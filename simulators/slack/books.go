@@ -25,8 +25,7 @@ type Book struct {
 	Calls []CallEntry `json:"calls"`
 	// Connections of Socket Mode, in the order in which they were opened.
 	Connections []ConnectionEntry `json:"connections"`
-	// Signals are statuses, titles, prompts, reactions, acknowledgements with a
-	// payload, and views.
+	// Signals are statuses, prompts and reactions.
 	Signals []SignalEntry `json:"signals"`
 	// Sessions of agents, in the order in which they were made.
 	Sessions []SessionEntry `json:"sessions"`
@@ -92,10 +91,8 @@ type EventEntry struct {
 // AttemptEntry is one delivery of an event.
 type AttemptEntry struct {
 	EnvelopeID string `json:"envelope_id,omitempty"`
-	// Connection is the id of the connection, Process who opened it; empty for
-	// HTTP.
+	// Connection is the id of the connection; empty for HTTP.
 	Connection string `json:"connection,omitempty"`
-	Process    string `json:"process,omitempty"`
 	Retry      int    `json:"retry"` // 0: the first
 	Reason     string `json:"reason,omitempty"`
 	Status     int    `json:"status,omitempty"` // of HTTP; 0: no answer
@@ -156,11 +153,10 @@ type Version struct {
 	// Unfurls are the links under which Slack shows what they lead to, which it asks
 	// of whoever keeps that.
 	Unfurls []string `json:"unfurls,omitempty"`
-	// Method that made it, Process and Remote who called it.
-	Method  string    `json:"method"`
-	Process string    `json:"process,omitempty"`
-	Remote  string    `json:"remote,omitempty"`
-	At      time.Time `json:"at"`
+	// Method that made it, Remote who called it.
+	Method string    `json:"method"`
+	Remote string    `json:"remote,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // FileEntry is a file that an app shared in a conversation.
@@ -191,21 +187,19 @@ type CallEntry struct {
 	Fault     Trouble `json:"fault,omitempty"`
 	Violation bool    `json:"violation,omitempty"`
 	// Token: a token came with an upload, which needs none.
-	Token   bool          `json:"token,omitempty"`
-	Process string        `json:"process,omitempty"`
-	Remote  string        `json:"remote,omitempty"`
-	At      time.Time     `json:"at"`
-	Took    time.Duration `json:"took_ns"`
+	Token  bool          `json:"token,omitempty"`
+	Remote string        `json:"remote,omitempty"`
+	At     time.Time     `json:"at"`
+	Took   time.Duration `json:"took_ns"`
 }
 
 // ConnectionEntry is one Socket Mode connection.
 type ConnectionEntry struct {
-	ID      string    `json:"id"`
-	App     string    `json:"app"`
-	Process string    `json:"process,omitempty"`
-	Remote  string    `json:"remote"`
-	Opened  time.Time `json:"opened"`
-	Closed  time.Time `json:"closed,omitzero"`
+	ID     string    `json:"id"`
+	App    string    `json:"app"`
+	Remote string    `json:"remote"`
+	Opened time.Time `json:"opened"`
+	Closed time.Time `json:"closed,omitzero"`
 	// Reason of its end: what the server closed it for, or how the client left.
 	Reason string `json:"reason,omitempty"`
 	// Beside is how many the app had open then, this one included.
@@ -217,13 +211,12 @@ type ConnectionEntry struct {
 // SignalEntry is something an app showed that is not a message.
 type SignalEntry struct {
 	App      string          `json:"app"`
-	Kind     string          `json:"kind"` // status, title, prompts, reaction, unreaction, ack, view
+	Kind     string          `json:"kind"` // status, prompts, reaction, unreaction
 	Channel  string          `json:"channel,omitempty"`
 	ThreadTS string          `json:"thread_ts,omitempty"`
 	TS       string          `json:"ts,omitempty"` // of the message a reaction is on
 	Text     string          `json:"text,omitempty"`
 	Payload  json.RawMessage `json:"payload,omitempty"`
-	Process  string          `json:"process,omitempty"`
 	At       time.Time       `json:"at"`
 }
 

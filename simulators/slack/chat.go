@@ -118,7 +118,7 @@ func readMetadata(raw string) (json.RawMessage, *refusal) {
 // version is a message's next version in the books.
 func (s *Server) version(c *call, p post) Version {
 	return Version{
-		Text: p.text, Shown: p.shown, Blocks: p.blocks, Pings: p.pings, Unfurls: p.unfurls, Method: c.method, Process: c.process, Remote: c.remote, At: s.opts.Now(),
+		Text: p.text, Shown: p.shown, Blocks: p.blocks, Pings: p.pings, Unfurls: p.unfurls, Method: c.method, Remote: c.remote, At: s.opts.Now(),
 	}
 }
 
@@ -193,7 +193,6 @@ func (s *Server) put(c *call, r *room, m *wireMessage, p post, st *stream) {
 	c.message, c.ts = e, m.TS
 	r.add(&stored{message: m, author: c.app, entry: e, stream: st})
 	r.reply(m)
-	r.posted++
 	s.books.totals.Posted++
 	s.show(Happening{
 		Kind: "posted", App: c.app.Name, Channel: r.channel.ID, ThreadTS: m.ThreadTS, TS: m.TS, Text: p.shown, Blocks: p.blocks, At: s.opts.Now(),
@@ -336,20 +335,6 @@ func (s *Server) erase(r *room, st *stored) {
 	}).event(r.channel, ts)
 	s.spread(r, e, EventEntry{Kind: "message/message_deleted", TS: st.message.TS, ThreadTS: st.message.ThreadTS, User: st.message.User}, nil)
 	s.books.Touch()
-}
-
-func (s *Server) permalink(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c, false)
-	if refused != nil {
-		return nil, refused
-	}
-	st := r.messages[c.args["message_ts"]]
-	if st == nil {
-		return nil, refuse("message_not_found")
-	}
-	return map[string]any{"channel": r.channel.ID, "permalink": s.linkTo(r, st.message.TS)}, nil
 }
 
 func unix(t time.Time) string { return itoa(t.Unix()) }

@@ -30,7 +30,6 @@ func (s *Server) control() http.Handler {
 	c.Do("enable", s.EnableSocketMode, "app")
 	c.Do("lapse", s.Lapse)
 	c.Do("revoke", s.Revoke, "app", "error")
-	c.Do("verify", s.VerifyURL, "app", "url")
 	c.Do("inject", s.Inject, "app", "event")
 	c.Do("frame", s.InjectFrame, "app", "frame")
 	return c

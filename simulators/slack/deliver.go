@@ -177,7 +177,7 @@ func (s *Server) push(t *attempt, f *Fault) {
 		s.miss(t, "timeout")
 		return
 	}
-	e.EnvelopeID, e.Connection, e.Process = s.uuid(), c.entry.ID, c.entry.Process
+	e.EnvelopeID, e.Connection = s.uuid(), c.entry.ID
 	trouble := Trouble("")
 	if f != nil {
 		trouble = f.Trouble
@@ -247,7 +247,7 @@ func (s *Server) close(d *delivery) {
 }
 
 // acknowledge takes an acknowledgement that came on c.
-func (s *Server) acknowledge(c *conn, envelopeID string, payload json.RawMessage) {
+func (s *Server) acknowledge(c *conn, envelopeID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := c.app
@@ -267,12 +267,6 @@ func (s *Server) acknowledge(c *conn, envelopeID string, payload json.RawMessage
 	// What comes late does not undo the retry that is on its way.
 	if !t.failed {
 		s.acknowledged(d)
-	}
-	if len(payload) > 0 && string(payload) != "null" && string(payload) != "{}" {
-		s.signal(SignalEntry{
-			App: a.Name, Kind: "ack", Channel: d.entry.Channel, Text: d.entry.Kind, Payload: slices.Clone(payload), Process: c.entry.Process,
-		})
-		s.answered(d, payload, c.entry.Process)
 	}
 }
 

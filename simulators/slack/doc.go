@@ -19,8 +19,8 @@
 // and text without blocks gets none; what Slack would show of a link is booked, and
 // becomes an event only if [Server.Unfurl] says so; a file is looked through in no time unless LateShare says otherwise,
 // and whoever has an upload's URL may post to it until the file is shared; an app
-// sees only conversations of its own workspace; views are opened but nobody fills
-// them in; an agent's session that is processing stays so, and not for an hour; a
+// sees only conversations of its own workspace; only methods that parley calls are
+// there, no views, and nothing behind response URLs; an agent's session that is processing stays so, and not for an hour; a
 // tier's rate limit is a sliding minute; an event that was given up is only counted,
 // subscriptions are never disabled.
 package slack

@@ -314,13 +314,9 @@ func (s *socket) next() (frame, error) {
 	return f, s.ReadJSON(&f)
 }
 
-func (s *socket) ack(f frame, payload ...any) {
+func (s *socket) ack(f frame) {
 	s.t.Helper()
-	m := map[string]any{"envelope_id": f.EnvelopeID}
-	if len(payload) > 0 {
-		m["payload"] = payload[0]
-	}
-	if err := s.WriteJSON(m); err != nil {
+	if err := s.WriteJSON(map[string]string{"envelope_id": f.EnvelopeID}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -6,28 +6,16 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	sim "parley/simulators/slack"
 )
 
 // respond posts to a response URL.
-func (w *workspace) respond(to string, v any) (int, string) {
-	w.t.Helper()
-	body, err := json.Marshal(v)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.fetch(http.MethodPost, to, string(body))
-}
-
-func TestACommandIsAnsweredByItsURLFiveTimes(t *testing.T) {
+func TestACommandIsDelivered(t *testing.T) {
 	t.Parallel()
-	clock := newClock()
-	w := start(t, func(o *sim.Options) { o.Now = clock.now })
+	w := start(t)
 	s := w.connect()
-	said, err := w.Command("", general, ann, "/parley", "status")
-	if err != nil {
+	if _, err := w.Command("", general, ann, "/parley", "status"); err != nil {
 		t.Fatal(err)
 	}
 	f := s.read()
@@ -35,31 +23,11 @@ func TestACommandIsAnsweredByItsURLFiveTimes(t *testing.T) {
 	if err := json.Unmarshal(f.Payload, &c); err != nil || f.Type != "slash_commands" || !f.Accepts || f.Attempt != nil {
 		t.Fatalf("frame %+v %v", f, err)
 	}
-	if c["command"] != "/parley" || c["text"] != "status" || c["response_url"] != said.ResponseURL || c["channel_id"] != general.ID {
+	if c["command"] != "/parley" || c["text"] != "status" || c["response_url"] == "" || c["channel_id"] != general.ID {
 		t.Errorf("command %v", c)
 	}
-	s.ack(f, map[string]any{"text": "working"})
-	w.until(func(b sim.Book) bool { return len(b.Messages) == 1 })
-	for i, how := range []string{"ephemeral", "in_channel", "in_channel", "ephemeral", "ephemeral"} {
-		if status, text := w.respond(said.ResponseURL, map[string]any{"text": "done", "response_type": how}); status != 200 || text != "ok" {
-			t.Errorf("answer %d: %d %s", i, status, text)
-		}
-	}
-	if status, text := w.respond(said.ResponseURL, map[string]any{"text": "more"}); status != 404 || !strings.Contains(text, "used_url") {
-		t.Errorf("the sixth: %d %s", status, text)
-	}
-	b := w.Books()
-	if len(b.Messages) != 6 || b.Messages[0].Ephemeral != ann.ID || b.Messages[2].Ephemeral != "" || b.Messages[0].Text() != "working" {
-		t.Errorf("messages %+v", b.Messages)
-	}
-	late, err := w.Command("", general, ann, "/parley", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	clock.pass(30 * time.Minute)
-	if status, text := w.respond(late.ResponseURL, map[string]any{"text": "late"}); status != 404 || !strings.Contains(text, "expired_url") {
-		t.Errorf("too late: %d %s", status, text)
-	}
+	s.ack(f)
+	w.until(func(b sim.Book) bool { return b.Totals.Acknowledged == 1 })
 }
 
 func TestACommandIsNotDeliveredAgain(t *testing.T) {
@@ -77,14 +45,13 @@ func TestACommandIsNotDeliveredAgain(t *testing.T) {
 	}
 }
 
-func TestAPressedButtonCanOpenAViewAndReplaceItsMessage(t *testing.T) {
+func TestAPressedButtonIsDelivered(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.say(general, ann, "hello")
 	a := w.call("chat.postMessage", map[string]any{"channel": general.ID, "text": "sure?", "blocks": []any{button}})
 	s := w.connect()
-	said, err := w.Press(ann, general.ID, a.TS, "stop", "now")
-	if err != nil {
+	if _, err := w.Press(ann, general.ID, a.TS, "stop", "now"); err != nil {
 		t.Fatal(err)
 	}
 	f := s.read()
@@ -108,19 +75,7 @@ func TestAPressedButtonCanOpenAViewAndReplaceItsMessage(t *testing.T) {
 		t.Errorf("payload %s %v", f.Payload, err)
 	}
 	s.ack(f)
-	view := map[string]any{"type": "modal", "title": map[string]any{"type": "plain_text", "text": "x"}, "blocks": []any{}}
-	for i, want := range []string{"", "invalid_trigger_id"} {
-		if a := w.call("views.open", map[string]any{"trigger_id": p.Trigger, "view": view}); a.Error != want {
-			t.Errorf("open %d: %s", i, a.raw)
-		}
-	}
-	if status, text := w.respond(said.ResponseURL, map[string]any{"text": "stopped", "replace_original": true}); status != 200 {
-		t.Errorf("replace: %d %s", status, text)
-	}
-	b := w.Books()
-	if len(b.Messages) != 1 || b.Messages[0].Text() != "stopped" {
-		t.Errorf("messages %+v", b.Messages)
-	}
+	w.until(func(b sim.Book) bool { return b.Totals.Acknowledged == 1 })
 }
 
 // page is what a browser without a session is shown.

@@ -18,7 +18,7 @@ import (
 func TestAnUnmodifiedClientLibraryListensAndAnswers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	api := slack.New(botToken, slack.OptionAppLevelToken(appToken), slack.OptionAPIURL(w.APIURLFor("one")), slack.OptionHTTPClient(w.client))
+	api := slack.New(botToken, slack.OptionAppLevelToken(appToken), slack.OptionAPIURL(w.APIURL()), slack.OptionHTTPClient(w.client))
 	who, err := api.AuthTestContext(t.Context())
 	if err != nil || who.UserID != "U0PARLEY" || who.BotID != "B0PARLEY" || who.TeamID != "T0PARLEY01" {
 		t.Fatalf("auth.test: %+v %v", who, err)
@@ -53,8 +53,8 @@ func TestAnUnmodifiedClientLibraryListensAndAnswers(t *testing.T) {
 	said := w.say(general, ann, "hello")
 	b := w.until(func(b sim.Book) bool { return b.Totals.Acknowledged == 2 && b.Totals.Posted == 1 })
 	m := b.Messages[0]
-	if m.Text() != "echo hello" || m.ThreadTS != said.TS || m.Versions[0].Process != "one" || b.Connections[0].Process != "one" {
-		t.Errorf("message %+v, connection %+v", m, b.Connections[0])
+	if m.Text() != "echo hello" || m.ThreadTS != said.TS {
+		t.Errorf("message %+v", m)
 	}
 }
 
@@ -86,27 +86,13 @@ func TestTheClientLibraryUnderstandsEveryAnswer(t *testing.T) {
 	check("replies", len(msgs) == 2 && !more && msgs[0].ReplyCount == 1 && msgs[1].Metadata.EventPayload["id"] == "7" && msgs[1].Edited != nil, err)
 	history, err := api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{ChannelID: ch})
 	check("history", err == nil && len(history.Messages) == 1 && len(history.Messages[0].Files) == 1, err)
-	for _, c := range []string{general.ID, sim.DM(ann).ID} {
-		info, err := api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: c})
-		check("info", err == nil && info.ID == c && info.IsIM == (c[0] == 'D'), err)
-	}
-	dm, _, _, err := api.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{ann.ID}, ReturnIM: true})
-	check("open", err == nil && dm.ID == sim.DM(ann).ID && dm.User == ann.ID, err)
-	joined, warning, _, err := api.JoinConversationContext(ctx, general.ID)
-	check("join", err == nil && joined.ID == general.ID && warning == "already_in_channel", err)
-	members, _, err := api.GetUsersInConversationContext(ctx, &slack.GetUsersInConversationParameters{ChannelID: general.ID})
-	check("members", len(members) == 2, err)
 	user, err := api.GetUserInfoContext(ctx, ann.ID)
 	check("user", err == nil && user.RealName == "Ann Example" && user.TeamID == "T0PARLEY01", err)
 	self, err := api.GetUserInfoContext(ctx, "U0PARLEY")
 	check("bot user", err == nil && self.IsBot && self.Profile.BotID == "B0PARLEY", err)
-	bot, err := api.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: "B0PARLEY"})
-	check("bot", err == nil && bot.AppID == "A0PARLEY", err)
 	item := slack.NewRefToMessage(ch, root.TS)
 	check("react", true, api.AddReactionContext(ctx, "eyes", item))
 	check("unreact", true, api.RemoveReactionContext(ctx, "eyes", item))
-	link, err := api.GetPermalinkContext(ctx, &slack.PermalinkParameters{Channel: ch, Ts: root.TS})
-	check("permalink", link != "", err)
 
 	_, st, err := api.StartStreamContext(ctx, ch, slack.MsgOptionTS(root.TS), slack.MsgOptionRecipientTeamID("T0PARLEY01"),
 		slack.MsgOptionRecipientUserID(ann.ID), slack.MsgOptionMarkdownText("a"))
@@ -120,9 +106,6 @@ func TestTheClientLibraryUnderstandsEveryAnswer(t *testing.T) {
 
 	check("status", true, api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
 		ChannelID: thread.Channel, ThreadTS: thread.ThreadTS, Status: "thinks", LoadingMessages: []string{"a", "b"},
-	}))
-	check("title", true, api.SetAssistantThreadsTitleContext(ctx, slack.AssistantThreadsSetTitleParameters{
-		ChannelID: thread.Channel, ThreadTS: thread.ThreadTS, Title: "T",
 	}))
 	prompts := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: thread.Channel, ThreadTS: thread.ThreadTS}
 	prompts.AddPrompt("a", "b")

@@ -11,11 +11,9 @@ type method struct {
 // methods is the table of what apps may call.
 func methods() map[string]method {
 	history := []string{"channels:history", "groups:history", "im:history", "mpim:history"}
-	read := []string{"channels:read", "groups:read", "im:read", "mpim:read"}
 	write := []string{"chat:write"}
 	assist := []string{"chat:write", "assistant:write"}
 	return map[string]method{
-		"api.test":              {run: (*Server).apiTest},
 		"auth.test":             {run: (*Server).authTest},
 		"apps.connections.open": {run: (*Server).openConnection, appToken: true},
 
@@ -26,42 +24,24 @@ func methods() map[string]method {
 		"chat.startStream":   {run: (*Server).startStream, scopes: write, tier: 2},
 		"chat.appendStream":  {run: (*Server).appendStream, scopes: write, tier: 4},
 		"chat.stopStream":    {run: (*Server).stopStream, scopes: write, tier: 2},
-		"chat.getPermalink":  {run: (*Server).permalink},
 
 		"conversations.history": {run: (*Server).history, scopes: history, tier: 3},
 		"conversations.replies": {run: (*Server).replies, scopes: history, tier: 3},
-		"conversations.info":    {run: (*Server).conversation, scopes: read, tier: 3},
-		"conversations.open":    {run: (*Server).openDM, scopes: []string{"im:write", "mpim:write"}, tier: 3},
-		"conversations.join":    {run: (*Server).join, scopes: []string{"channels:join"}, tier: 3},
-		"conversations.members": {run: (*Server).members, scopes: read, tier: 4},
 
 		"users.info": {run: (*Server).user, scopes: []string{"users:read"}, tier: 4},
-		"bots.info":  {run: (*Server).bot, scopes: []string{"users:read"}, tier: 3},
 
 		"reactions.add":    {run: (*Server).addReaction, scopes: []string{"reactions:write"}, tier: 3},
 		"reactions.remove": {run: (*Server).removeReaction, scopes: []string{"reactions:write"}, tier: 2},
 
 		"assistant.threads.setStatus":           {run: (*Server).setStatus, scopes: assist},
-		"assistant.threads.setTitle":            {run: (*Server).setTitle, scopes: []string{"assistant:write"}},
 		"assistant.threads.setSuggestedPrompts": {run: (*Server).setPrompts, scopes: []string{"assistant:write"}},
 
 		"agents.sessions.setStatus": {run: (*Server).setSession, scopes: write, tier: 3},
-		"agents.sessions.rename":    {run: (*Server).renameSession, scopes: write, tier: 3},
 
 		"files.info":                 {run: (*Server).fileInfo, scopes: []string{"files:read"}, tier: 4},
 		"files.getUploadURLExternal": {run: (*Server).uploadURL, scopes: []string{"files:write"}, tier: 4},
 		completion:                   {run: (*Server).completeUpload, scopes: []string{"files:write"}, tier: 4},
-
-		"views.open":   {run: (*Server).openView, tier: 4},
-		"views.update": {run: (*Server).openView, tier: 4},
 	}
-}
-
-func (s *Server) apiTest(c *call) (any, *refusal) {
-	if code := c.args["error"]; code != "" {
-		return nil, refuse(code)
-	}
-	return map[string]any{"args": map[string]string{}}, nil
 }
 
 func (s *Server) authTest(c *call) (any, *refusal) {

@@ -127,25 +127,3 @@ func asForm(raw json.RawMessage) string {
 	}
 	return form.Encode()
 }
-
-// asJSON is an answer of an app: JSON, or a text.
-func asJSON(body []byte) json.RawMessage {
-	body = bytes.TrimSpace(body)
-	if len(body) > 0 && body[0] == '{' && json.Valid(body) {
-		return body
-	}
-	return must(map[string]string{"text": string(body)})
-}
-
-// echoes tells whether the answer to a challenge holds it: as text, form or JSON.
-func echoes(body []byte, challenge string) bool {
-	text := strings.TrimSpace(string(body))
-	var fields struct {
-		Challenge string `json:"challenge"`
-	}
-	if json.Unmarshal(body, &fields) == nil && fields.Challenge == challenge {
-		return true
-	}
-	form, err := url.ParseQuery(text)
-	return text == challenge || err == nil && form.Get("challenge") == challenge
-}

@@ -23,8 +23,6 @@ type Channel struct {
 	App string `json:"app,omitempty"`
 	// External is a Slack Connect channel, shared with another organisation.
 	External bool `json:"external,omitempty"`
-	// OrgShared is a channel of several workspaces of one Enterprise Grid.
-	OrgShared bool `json:"org_shared,omitempty"`
 	// ContextTeam is the workspace in which an event of a shared channel
 	// happened; empty: the simulated one.
 	ContextTeam string `json:"context_team,omitempty"`
@@ -77,13 +75,11 @@ type Person struct {
 // room is a conversation as the platform keeps it.
 type room struct {
 	channel  Channel
-	person   string          // whose direct message it is
 	absent   map[string]bool // apps that are no members
 	archived bool
 	messages map[string]*stored
 	order    []string // timestamps
 	keep     int
-	posted   int // by apps
 }
 
 // stored is one message with what is not part of it on the wire.
@@ -104,10 +100,10 @@ func (r *room) add(st *stored) {
 }
 
 // open finds or opens a conversation. The caller holds the lock.
-func (s *Server) open(c Channel, person string) *room {
+func (s *Server) open(c Channel) *room {
 	r, ok := s.rooms[c.ID]
 	if !ok {
-		r = &room{channel: c, person: person, absent: map[string]bool{}, messages: map[string]*stored{}, keep: s.opts.History}
+		r = &room{channel: c, absent: map[string]bool{}, messages: map[string]*stored{}, keep: s.opts.History}
 		s.rooms[c.ID] = r
 	}
 	if c.Name != "" {

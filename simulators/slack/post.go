@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -90,17 +89,12 @@ func (s *Server) posted(t *attempt, a reply) {
 	}
 	e.Acknowledged = s.opts.Now()
 	s.acknowledged(d)
-	if len(bytes.TrimSpace(a.body)) > 0 && d.envelope != "events_api" {
-		s.signal(SignalEntry{App: d.app.Name, Kind: "ack", Channel: d.entry.Channel, Text: d.entry.Kind, Payload: asJSON(a.body)})
-		s.answered(d, asJSON(a.body), "")
-	}
 	s.books.Touch()
 }
 
 // reply is what an app answered to a post.
 type reply struct {
 	status  int
-	body    []byte
 	noRetry bool
 	problem string // the retry reason, when it counts as failed
 }
@@ -126,8 +120,8 @@ func (s *Server) ask(to string, h http.Header, body []byte) reply {
 		return reply{problem: "connection_failed"}
 	}
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	out := reply{status: res.StatusCode, body: answer, noRetry: res.Header.Get("X-Slack-No-Retry") == "1"}
+	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
+	out := reply{status: res.StatusCode, noRetry: res.Header.Get("X-Slack-No-Retry") == "1"}
 	switch {
 	case err != nil && errors.Is(err, context.DeadlineExceeded):
 		out.problem = "http_timeout"
@@ -135,31 +129,4 @@ func (s *Server) ask(to string, h http.Header, body []byte) reply {
 		out.problem = "http_error"
 	}
 	return out
-}
-
-// VerifyURL asks the app's request URL for a challenge, as Slack does before it
-// takes a URL, and from then on posts what happens to it.
-func (s *Server) VerifyURL(app, to string) error {
-	s.mu.Lock()
-	a := s.app(app)
-	if a == nil {
-		s.mu.Unlock()
-		return fmt.Errorf("verify request URL of %q: %w", app, errNoApp)
-	}
-	challenge := s.uuid()
-	body := must(map[string]string{"token": "verification", "challenge": challenge, "type": "url_verification"})
-	h := Sign(a.SigningSecret, s.opts.Now(), body)
-	s.mu.Unlock()
-	h.Set("Content-Type", "application/json")
-	r := s.ask(to, h, body)
-	if r.problem != "" {
-		return fmt.Errorf("verify request URL: %s, status %d", r.problem, r.status)
-	}
-	if !echoes(r.body, challenge) {
-		return errors.New("verify request URL: the answer does not hold the challenge")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a.RequestURL, a.InteractivityURL, a.CommandURL = to, to, to
-	return nil
 }

@@ -119,28 +119,3 @@ func TestCommandsAndActionsComeAsForms(t *testing.T) {
 var button = map[string]any{"type": "actions", "block_id": "b", "elements": []any{
 	map[string]any{"type": "button", "action_id": "stop", "value": "now", "text": map[string]any{"type": "plain_text", "text": "Stop"}},
 }}
-
-func TestARequestURLIsVerifiedBeforeItIsUsed(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	for _, c := range []struct {
-		name string
-		good bool
-		echo func(body string) string
-	}{
-		{"the body itself holds the challenge", true, func(b string) string { return b }},
-		{"something else", false, func(string) string { return "ok" }},
-	} {
-		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			_, _ = w.Write([]byte(c.echo(string(body))))
-		}))
-		if err := w.VerifyURL("", h.URL); (err == nil) != c.good {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		h.Close()
-	}
-}

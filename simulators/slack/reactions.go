@@ -46,7 +46,7 @@ func (s *Server) reaction(c *call, remove bool) (any, *refusal) {
 	}
 	c.ts = st.message.TS
 	s.signal(SignalEntry{
-		App: c.app.Name, Kind: kind, Channel: r.channel.ID, ThreadTS: st.message.ThreadTS, TS: st.message.TS, Text: name, Process: c.process,
+		App: c.app.Name, Kind: kind, Channel: r.channel.ID, ThreadTS: st.message.ThreadTS, TS: st.message.TS, Text: name,
 	})
 	s.reacted(r, st, c.app.UserID, name, remove)
 	return nil, nil

@@ -52,8 +52,6 @@ type Said struct {
 	ThreadTS string `json:"thread_ts,omitempty"`
 	// Events are what the apps are told, in order.
 	Events []Ref `json:"events,omitempty"`
-	// ResponseURL of a command or an action.
-	ResponseURL string `json:"response_url,omitempty"`
 }
 
 // note adds an event; it does nothing without somebody to tell.
@@ -75,11 +73,7 @@ func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (Said, erro
 		return Said{}, fmt.Errorf("say in %q: %w: %q", c.ID, errNoApp, c.App)
 	}
 	s.people[p.ID] = p
-	person := ""
-	if c.Kind == IM {
-		person = p.ID
-	}
-	r := s.open(c, person)
+	r := s.open(c)
 	if r.archived {
 		return Said{}, fmt.Errorf("say in %q: %w: it is archived", c.ID, errChannel)
 	}
@@ -217,7 +211,7 @@ func (s *Server) Join(c Channel, p Person) (Said, error) {
 		return Said{}, fmt.Errorf("join %q: %w", c.ID, errChannel)
 	}
 	s.people[p.ID] = p
-	r := s.open(c, "")
+	r := s.open(c)
 	return s.joined(r, p.ID, "member_joined_channel"), nil
 }
 
@@ -249,7 +243,7 @@ func (s *Server) SetMember(c Channel, app string, member bool) (Said, error) {
 	if c.Kind == IM || c.ID == "" {
 		return Said{}, fmt.Errorf("set member of %q: %w", c.ID, errChannel)
 	}
-	r := s.open(c, "")
+	r := s.open(c)
 	if member {
 		delete(r.absent, a.Name)
 		return s.joined(r, a.UserID, "member_joined_channel"), nil
@@ -276,7 +270,7 @@ func (s *Server) Archive(c Channel) error {
 	if c.Kind == IM || c.ID == "" {
 		return fmt.Errorf("archive %q: %w", c.ID, errChannel)
 	}
-	r := s.open(c, "")
+	r := s.open(c)
 	r.archived = true
 	kind := "channel_archive"
 	if c.Kind != Public {

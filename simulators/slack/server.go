@@ -37,7 +37,6 @@ type Server struct {
 	people  map[string]Person
 	files   map[string]*storedFile
 	uploads map[string]*storedFile
-	answers map[string]*answerURL
 	// sessions are those of agents; entries of the books
 	sessions map[sessionKey]*SessionEntry
 	books    *books
@@ -54,7 +53,7 @@ type app struct {
 	revoked  string // the error that every call of it gets
 	unlinked bool   // Socket Mode is switched off
 	conns    []*conn
-	tickets  map[string]string   // to the process that asked for it
+	tickets  map[string]bool     // good for one connection each
 	pending  map[string]*attempt // by envelope id, until acknowledged
 	late     []*delivery         // held back by a fault, in order
 	owed     int                 // events that are neither acknowledged nor given up
@@ -86,12 +85,12 @@ func (s *Server) reset() {
 	s.apps = nil
 	for _, a := range s.opts.Apps {
 		s.apps = append(s.apps, &app{
-			App: a, tickets: map[string]string{}, pending: map[string]*attempt{}, posting: make(chan struct{}, maxPosts),
+			App: a, tickets: map[string]bool{}, pending: map[string]*attempt{}, posting: make(chan struct{}, maxPosts),
 		})
 	}
 	s.agenda.clear()
 	s.rooms, s.people = map[string]*room{}, map[string]Person{}
-	s.files, s.uploads, s.answers = map[string]*storedFile{}, map[string]*storedFile{}, map[string]*answerURL{}
+	s.files, s.uploads = map[string]*storedFile{}, map[string]*storedFile{}
 	s.sessions = map[sessionKey]*SessionEntry{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Touch()
@@ -110,11 +109,6 @@ func (s *Server) Reset() {
 
 // APIURL is the root of the Web API, with the trailing slash that clients want.
 func (s *Server) APIURL() string { return s.URL() + "/api/" }
-
-// APIURLFor is a root of the Web API under which the books name the caller, its
-// Socket Mode connections too, as the process. A process is a word without
-// slashes.
-func (s *Server) APIURLFor(process string) string { return s.URL() + "/as/" + process + "/api/" }
 
 // Run serves until ctx ends; then connections are closed, and everything has
 // stopped when it returns. A server runs once. The error is nil after an

@@ -80,24 +80,3 @@ func (s *Server) setSession(c *call) (any, *refusal) {
 	}
 	return out, nil
 }
-
-func (s *Server) renameSession(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c, true)
-	if refused != nil {
-		return nil, refused
-	}
-	e := s.sessions[sessionKey{c.app.Name, r.channel.ID, c.args["thread_ts"]}]
-	switch {
-	case !c.app.AgentView:
-		return nil, refuse("not_authorized")
-	case e == nil:
-		return nil, refuse("session_not_found")
-	case c.args["title"] == "" || utf8.RuneCountInString(c.args["title"]) > 200:
-		return nil, refuse("invalid_arguments")
-	}
-	e.Title = c.args["title"]
-	s.books.Touch()
-	return map[string]any{"title": e.Title}, nil
-}

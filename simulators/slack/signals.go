@@ -38,21 +38,8 @@ func (s *Server) setStatus(c *call) (any, *refusal) {
 	}
 	s.session(c.app, r, c.args["thread_ts"], state)
 	s.signal(SignalEntry{
-		App: c.app.Name, Kind: "status", Channel: r.channel.ID, ThreadTS: c.args["thread_ts"], Text: c.args["status"], Process: c.process,
+		App: c.app.Name, Kind: "status", Channel: r.channel.ID, ThreadTS: c.args["thread_ts"], Text: c.args["status"],
 	})
-	return nil, nil
-}
-
-func (s *Server) setTitle(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, root, refused := s.assistantThread(c)
-	if refused != nil {
-		return nil, refused
-	}
-	title := c.args["title"]
-	s.signal(SignalEntry{App: c.app.Name, Kind: "title", Channel: r.channel.ID, ThreadTS: root.message.TS, Text: title, Process: c.process})
-	s.retitle(r, root, title, nil)
 	return nil, nil
 }
 
@@ -79,7 +66,7 @@ func (s *Server) setPrompts(c *call) (any, *refusal) {
 		if refused != nil || c.args["thread_ts"] != "" { // with a thread it silently fails
 			return nil, refused
 		}
-		s.signal(SignalEntry{App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, Payload: must(prompts), Process: c.process})
+		s.signal(SignalEntry{App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, Payload: must(prompts)})
 		return nil, nil
 	}
 	r, root, refused := s.assistantThread(c)
@@ -87,7 +74,7 @@ func (s *Server) setPrompts(c *call) (any, *refusal) {
 		return nil, refused
 	}
 	s.signal(SignalEntry{
-		App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, ThreadTS: root.message.TS, Text: c.args["title"], Payload: must(prompts), Process: c.process,
+		App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, ThreadTS: root.message.TS, Text: c.args["title"], Payload: must(prompts),
 	})
 	return nil, nil
 }
@@ -106,21 +93,4 @@ func (s *Server) assistantThread(c *call) (*room, *stored, *refusal) {
 		return nil, nil, refuse("channel_not_found")
 	}
 	return r, root, nil
-}
-
-func (s *Server) openView(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var view map[string]any
-	if json.Unmarshal([]byte(c.args["view"]), &view) != nil || view["type"] == nil {
-		return nil, refuse("invalid_arguments", "[ERROR] missing required field: type [json-pointer:/view]")
-	}
-	if c.method == "views.open" && !s.spend(c.app, c.args["trigger_id"]) {
-		return nil, refuse("invalid_trigger_id")
-	}
-	id := s.makeID("V")
-	s.signal(SignalEntry{App: c.app.Name, Kind: "view", Text: id, Payload: json.RawMessage(c.args["view"]), Process: c.process})
-	view["id"], view["team_id"], view["app_id"], view["bot_id"], view["hash"] = id, s.opts.Team.ID, c.app.ID, c.app.BotID, s.stamp()
-	view["state"], view["root_view_id"] = map[string]any{"values": map[string]any{}}, id
-	return map[string]any{"view": view}, nil
 }

@@ -177,14 +177,14 @@ func (s *Server) openConnection(c *call) (any, *refusal) {
 		return nil, refuse("link_disabled")
 	}
 	ticket := s.uuid()
-	c.app.tickets[ticket] = c.process
+	c.app.tickets[ticket] = true
 	u := "ws" + s.URL()[len("http"):]
 	return map[string]any{"url": fmt.Sprintf("%s/link/?ticket=%s&app_id=%s", u, ticket, c.app.ID)}, nil
 }
 
 // serveLink is the other end of the URL that apps.connections.open gave.
 func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
-	a, process := s.redeem(r.URL.Query().Get("ticket"))
+	a := s.redeem(r.URL.Query().Get("ticket"))
 	if a == nil {
 		http.Error(w, "invalid ticket", http.StatusForbidden)
 		return
@@ -195,7 +195,7 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
 		return // the upgrader has answered
 	}
 	c := &conn{server: s, app: a, ws: ws, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	if !s.welcome(c, process, r.RemoteAddr, r.URL.Query().Get("debug_reconnects") == "true") {
+	if !s.welcome(c, r.RemoteAddr, r.URL.Query().Get("debug_reconnects") == "true") {
 		_ = ws.Close()
 		return
 	}
@@ -208,20 +208,20 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
 }
 
 // redeem finds whose ticket it is; it is good for one connection.
-func (s *Server) redeem(ticket string) (*app, string) {
+func (s *Server) redeem(ticket string) *app {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.apps {
-		if process, ok := a.tickets[ticket]; ok {
+		if a.tickets[ticket] {
 			delete(a.tickets, ticket)
-			return a, process
+			return a
 		}
 	}
-	return nil, ""
+	return nil
 }
 
 // welcome books a connection and says hello on it, unless the server ends.
-func (s *Server) welcome(c *conn, process, remote string, short bool) bool {
+func (s *Server) welcome(c *conn, remote string, short bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stop.Err() != nil || !slices.Contains(s.apps, c.app) {
@@ -232,7 +232,7 @@ func (s *Server) welcome(c *conn, process, remote string, short bool) bool {
 	a.conns = append(a.conns, c)
 	s.books.totals.Connections++
 	c.entry = s.books.connections.Add(ConnectionEntry{
-		ID: fmt.Sprint(s.books.totals.Connections), App: a.Name, Process: process, Remote: remote, Opened: s.opts.Now(), Beside: len(a.conns),
+		ID: fmt.Sprint(s.books.totals.Connections), App: a.Name, Remote: remote, Opened: s.opts.Now(), Beside: len(a.conns),
 	})
 	life := 18060
 	if short {
@@ -336,11 +336,10 @@ func (c *conn) listen() {
 			return
 		}
 		var ack struct {
-			EnvelopeID string          `json:"envelope_id"`
-			Payload    json.RawMessage `json:"payload"`
+			EnvelopeID string `json:"envelope_id"`
 		}
 		if json.Unmarshal(raw, &ack) == nil && ack.EnvelopeID != "" {
-			c.server.acknowledge(c, ack.EnvelopeID, ack.Payload)
+			c.server.acknowledge(c, ack.EnvelopeID)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (s *Server) named(name string) *room {
 func (s *Server) dm(user string, a *app) *room {
 	for i, x := range s.apps {
 		if x == a {
-			return s.open(dmOf(user, i, a.Name), user)
+			return s.open(dmOf(user, i, a.Name))
 		}
 	}
 	return nil

@@ -37,17 +37,13 @@ func (s *Server) uploadURL(c *call) (any, *refusal) {
 	w := s.describeFile(id, c.args["filename"], mime.TypeByExtension(path.Ext(c.args["filename"])), size)
 	w.User, w.Username = c.app.UserID, c.app.Name
 	s.uploads[id] = &storedFile{wire: w, app: c.app}
-	at := s.URL()
-	if c.process != "" {
-		at += "/as/" + c.process
-	}
-	return map[string]any{"upload_url": at + "/upload/v1/" + id, "file_id": id}, nil
+	return map[string]any{"upload_url": s.URL() + "/upload/v1/" + id, "file_id": id}, nil
 }
 
 // serveUpload takes the bytes of a file: as they are, or as the first file of a
 // form. Status 200 means that it has them.
-func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, id, process string) {
-	c := &call{method: uploading, process: process, remote: r.RemoteAddr, began: s.opts.Now(), args: params{}, token: bearer(r) != ""}
+func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, id string) {
+	c := &call{method: uploading, remote: r.RemoteAddr, began: s.opts.Now(), args: params{}, token: bearer(r) != ""}
 	refused := s.beginUpload(c, r, id)
 	if refused == nil && c.fault != nil {
 		refused = s.strike(r, c)

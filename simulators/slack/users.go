@@ -44,25 +44,3 @@ func (s *Server) profile(p Person) map[string]any {
 	}
 	return out
 }
-
-func (s *Server) bot(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.apps {
-		if a.BotID == c.args["bot"] {
-			return map[string]any{"bot": map[string]any{
-				"id": a.BotID, "deleted": false, "name": a.Name, "updated": s.opts.Now().Unix(), "app_id": a.ID, "user_id": a.UserID,
-				"icons": map[string]string{},
-			}}, nil
-		}
-	}
-	for _, p := range s.people {
-		if p.IsBot && "B"+tail(p.ID) == c.args["bot"] {
-			return map[string]any{"bot": map[string]any{
-				"id": "B" + tail(p.ID), "deleted": false, "name": p.Name, "updated": s.opts.Now().Unix(), "app_id": "A" + tail(p.ID),
-				"user_id": p.ID, "icons": map[string]string{},
-			}}, nil
-		}
-	}
-	return nil, refuse("bot_not_found")
-}

@@ -70,9 +70,6 @@ func parse(args []string, getenv func(string) string) (commandLine, error) {
 	on(ofDaemon, takesMaybe, text(&o.HTTP), "--http")
 	on(ofDaemon, takesOne, choice(&o.ReceiveMode, OnStart, OnConnection, Manual), "--receive-mode")
 	on(ofDaemon, takesNothing, yes(&o.NoReceiveStdout), "--no-receive-stdout")
-	on(ofDaemon, takesNothing, yes(&o.IgnoreAttachments), "--ignore-attachments")
-	on(ofDaemon, takesNothing, yes(&o.IgnoreStories), "--ignore-stories")
-	on(ofDaemon, takesNothing, yes(&o.SendReadReceipts), "--send-read-receipts")
 
 	on(ofLink, takesOne, text(&c.device), "-n", "--name")
 

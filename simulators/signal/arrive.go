@@ -3,12 +3,8 @@ package signal
 // arrive is what an account's message sets off: it reaches other accounts, and
 // people's programs confirm it. The caller holds the lock.
 func (s *Server) arrive(c *call, t target, out outgoing, results []wireResult) {
-	me := Person{ACI: c.account.ACI, Number: c.account.Number, SharesNumber: true, Name: c.account.profile}
-	at := out.version.Timestamp
+	me, at := c.account.person(), out.version.Timestamp
 	if t.self {
-		if c.args.flag("notifySelf") {
-			s.tell(place{chat: t.place.chat, audience: []*account{c.account}}, me, at, nil, EnvelopeEntry{Kind: "echo", Text: out.version.Text}, s.asData(t.place, out))
-		}
 		return
 	}
 	for i, r := range results {
@@ -42,7 +38,7 @@ func (s *Server) asData(pl place, out outgoing) func(*wireEnvelope) {
 	if text != "" {
 		d.Message = &text
 	}
-	d.TextStyles = wireStyles(out.version.Styles)
+	d.TextStyles = out.version.Styles
 	for _, m := range out.version.Mentions {
 		a := s.addressOf(m.ACI)
 		d.Mentions = append(d.Mentions, wireMention{Name: a.legacy(), Number: orNull(a.Number), UUID: orNull(a.ACI), Start: m.Start, Length: m.Length})

@@ -111,7 +111,6 @@ type Version struct {
 	Styles      []Style          `json:"styles,omitempty"`
 	Mentions    []MentionEntry   `json:"mentions,omitempty"`
 	Attachments []AttachmentSent `json:"attachments,omitempty"`
-	Previews    []Preview        `json:"previews,omitempty"`
 	// LongText: the text travelled as a file, being longer than 2000 bytes.
 	LongText bool      `json:"long_text,omitempty"`
 	At       time.Time `json:"at"`

@@ -76,9 +76,6 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	began := s.opts.Now()
 	c, a, refused := s.begin(q)
 	if refused == nil && a.Trouble == "" && a.Error == nil {
-		if c.fault != nil && c.fault.Trouble == Slow {
-			stage.Pause(c.fault.Delay, r.Context(), s.stop)
-		}
 		a = s.apply(c)
 	}
 	if refused != nil {
@@ -155,7 +152,7 @@ func (s *Server) apply(c *call) callAnswer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch t := c.fault.Trouble; t {
-	case Ambiguous, Truncated, Garbage, Silent, KilledAfter, FloodedAfter:
+	case Ambiguous, Truncated, Garbage, KilledAfter, FloodedAfter:
 		a.Trouble = t
 		if t == FloodedAfter {
 			a = callAnswer{Error: flooded()}

@@ -49,14 +49,12 @@ func (c *conversation) find(k msgKey) *stored { return c.messages[k] }
 
 // group is a group as its members have it.
 type group struct {
-	id         string
-	name       string
-	revision   int
-	members    []string // ACIs, in the order they came
-	pending    []string // invited, and not in it before they accept
-	admins     []string
-	about      string // its description
-	onlyAdmins bool   // may write
+	id       string
+	name     string
+	revision int
+	members  []string // ACIs, in the order they came
+	pending  []string // invited, and not in it before they accept
+	admins   []string
 }
 
 func (g *group) has(aci string) bool { return slices.Contains(g.members, aci) }

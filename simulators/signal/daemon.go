@@ -42,12 +42,7 @@ type DaemonOptions struct {
 	// otherwise as text for people.
 	JSON bool
 	// NoReceiveStdout writes nothing of what is received to Stdout.
-	NoReceiveStdout   bool
-	IgnoreAttachments bool
-	IgnoreStories     bool
-	// SendReadReceipts tells people that their message was read, as soon as it was
-	// received.
-	SendReadReceipts bool
+	NoReceiveStdout bool
 	// Verbose logs what is received and called to Stderr.
 	Verbose bool
 	// Trust is on-first-use if empty, or always or never.

@@ -22,7 +22,7 @@
 // books ([Book]), so that a checker need not believe the program under test.
 //
 // Known differences from the real thing: nothing is encrypted, so a broken ratchet
-// is a note in the cache; there is no D-Bus; register, stickers, payments and
-// calls by an account are not there; a message that is edited for the eleventh
+// is a note in the cache; there is no D-Bus; of signal-cli's methods and options those
+// are there that parley uses, one call at a time, and no usernames; a message that is edited for the eleventh
 // time is accepted; what expires stays in the books.
 package signal

@@ -191,7 +191,8 @@ func (s *Server) Synced(id string, y Sync) (Said, error) {
 	if y.Text != "" {
 		w.SentMessage = s.transcript(a, at, y)
 	}
-	me := Person{ACI: a.ACI, Number: a.Number, SharesNumber: true, Name: a.profile, Device: 2}
+	me := a.person()
+	me.Device = 2
 	pl := place{chat: s.direct(a, a.ACI), audience: []*account{a}}
 	return s.tell(pl, me, at, nil, EnvelopeEntry{Kind: "sync", Text: y.Text}, func(e *wireEnvelope) { e.SyncMessage = w }), nil
 }
@@ -228,8 +229,7 @@ func (s *Server) Echo(id, text string) (Said, error) {
 	pl := place{chat: s.direct(a, a.ACI), audience: []*account{a}}
 	d := s.data(pl, at)
 	d.Message = &text
-	me := Person{ACI: a.ACI, Number: a.Number, SharesNumber: true, Name: a.profile}
-	return s.tell(pl, me, at, nil, EnvelopeEntry{Kind: "echo", Text: text}, func(e *wireEnvelope) { e.DataMessage = d }), nil
+	return s.tell(pl, a.person(), at, nil, EnvelopeEntry{Kind: "echo", Text: text}, func(e *wireEnvelope) { e.DataMessage = d }), nil
 }
 
 // Unreadable puts an envelope into the queue that signal-cli cannot read: it shows

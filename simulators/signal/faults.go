@@ -3,7 +3,6 @@ package signal
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"parley/simulators/internal/stage"
 )
@@ -26,8 +25,6 @@ const (
 	Flooded Trouble = "flooded"
 	// Dropped cuts the connection before anything is applied.
 	Dropped Trouble = "dropped"
-	// Slow answers after Delay.
-	Slow Trouble = "slow"
 	// Hanging never answers, and applies nothing.
 	Hanging Trouble = "hanging"
 	// Hung lets the whole daemon hang from this call on, as [Server.Hang] does.
@@ -51,8 +48,6 @@ const (
 	Truncated Trouble = "truncated"
 	// Garbage applies, then answers with what is not JSON.
 	Garbage Trouble = "garbage"
-	// Silent applies and never answers.
-	Silent Trouble = "silent"
 	// FloodedAfter applies, then answers as Flooded: it was the copy for one's own other
 	// devices that was too much (AsamK/signal-cli #2071, bbernhard/signal-cli-rest-api
 	// #714, #881).
@@ -63,20 +58,12 @@ const (
 
 // Troubles of what is received.
 const (
-	// Reordered hands out any waiting envelope next.
-	Reordered Trouble = "reordered"
 	// Redelivered loses the acknowledgement: the envelope comes again.
 	Redelivered Trouble = "redelivered"
 	// Broken makes an envelope one that cannot be decrypted.
 	Broken Trouble = "broken"
 	// StreamCut cuts every client's stream in the middle of the envelope.
 	StreamCut Trouble = "stream_cut"
-	// KilledCached, KilledDecrypted and KilledShown end the daemon when the
-	// envelope is on its disk and acknowledged, when it is decrypted, and when it
-	// is written to the journal and to every client.
-	KilledCached    Trouble = "killed_cached"
-	KilledDecrypted Trouble = "killed_decrypted"
-	KilledShown     Trouble = "killed_shown"
 	// Busy keeps the daemon at an envelope that is acknowledged, as a large attachment
 	// does, until it is asked to stop receiving or to end. Asked to end it loses it: it
 	// forgets its handlers first (ManagerImpl.close), and the one of standard output
@@ -101,8 +88,6 @@ type Fault struct {
 	// Every falls on each k-th matching one, Probability on a seeded draw.
 	Every       int     `json:"every,omitempty"`
 	Probability float64 `json:"probability,omitempty"`
-	// Delay of Slow.
-	Delay time.Duration `json:"delay_ns,omitempty"`
 	// RetryAfter of RateLimited, in seconds; zero: -1, which signal-cli gives
 	// when the service did not say.
 	RetryAfter int `json:"retry_after,omitempty"`
@@ -126,12 +111,12 @@ const (
 // scene is where the trouble falls, and false for one that is not known.
 func (t Trouble) scene() (scene, bool) {
 	switch t {
-	case HTTPError, InternalError, IOError, UserError, Flooded, FloodedAfter, Dropped, Slow, Hanging, Hung, KilledBefore, RateLimited, Untrusted, Unregistered,
-		NetworkFailure, PreKeyFailure, Ambiguous, Truncated, Garbage, Silent, KilledAfter:
+	case HTTPError, InternalError, IOError, UserError, Flooded, FloodedAfter, Dropped, Hanging, Hung, KilledBefore, RateLimited, Untrusted, Unregistered,
+		NetworkFailure, PreKeyFailure, Ambiguous, Truncated, Garbage, KilledAfter:
 		return onCall, true
-	case Reordered, Redelivered, Broken:
+	case Redelivered, Broken:
 		return onQueue, true
-	case StreamCut, Busy, KilledCached, KilledDecrypted, KilledShown:
+	case StreamCut, Busy:
 		return onShow, true
 	}
 	return 0, false
@@ -141,7 +126,7 @@ func (f Fault) check() error {
 	if _, ok := f.Trouble.scene(); !ok {
 		return fmt.Errorf("%w: unknown trouble %q", stage.ErrFault, f.Trouble)
 	}
-	if f.RetryAfter < 0 || f.Delay < 0 {
+	if f.RetryAfter < 0 {
 		return fmt.Errorf("%w: %s: a number is out of range", stage.ErrFault, f.Trouble)
 	}
 	return nil

@@ -97,9 +97,7 @@ func (f *folder) attachment(id string) string {
 type cached struct {
 	handOut
 	Account string `json:"account"`
-	// Decrypted says that the ratchet has moved: it cannot be decrypted again.
-	Decrypted bool `json:"decrypted"`
-	path      string
+	path    string
 }
 
 // cache writes an envelope to disk, before it is acknowledged.

@@ -126,7 +126,7 @@ func (d *Daemon) httpRPC(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 	case Dropped, Ambiguous:
 		panic(http.ErrAbortHandler)
-	case Hanging, Hung, Silent:
+	case Hanging, Hung:
 		select {
 		case <-d.ctx.Done():
 		case <-r.Context().Done():

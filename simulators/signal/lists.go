@@ -8,36 +8,6 @@ import (
 
 func compare(a, b string) int { return cmp.Compare(a, b) }
 
-type wireProfile struct {
-	LastUpdateTimestamp int64   `json:"lastUpdateTimestamp"`
-	GivenName           *string `json:"givenName"`
-	FamilyName          *string `json:"familyName"`
-	About               *string `json:"about"`
-	AboutEmoji          *string `json:"aboutEmoji"`
-	HasAvatar           bool    `json:"hasAvatar"`
-	MobileCoinAddress   *string `json:"mobileCoinAddress"`
-}
-
-type wireContact struct {
-	Number                *string     `json:"number"`
-	UUID                  *string     `json:"uuid"`
-	Username              *string     `json:"username"`
-	Name                  string      `json:"name"`
-	GivenName             *string     `json:"givenName"`
-	FamilyName            *string     `json:"familyName"`
-	NickName              *string     `json:"nickName"`
-	NickGivenName         *string     `json:"nickGivenName"`
-	NickFamilyName        *string     `json:"nickFamilyName"`
-	Note                  *string     `json:"note"`
-	Color                 *string     `json:"color"`
-	IsBlocked             bool        `json:"isBlocked"`
-	IsHidden              bool        `json:"isHidden"`
-	MessageExpirationTime int         `json:"messageExpirationTime"`
-	ProfileSharing        bool        `json:"profileSharing"`
-	Unregistered          bool        `json:"unregistered"`
-	Profile               wireProfile `json:"profile"`
-}
-
 // known are the people in order of their ACI. The caller holds the lock.
 func (s *Server) known() []*person {
 	out := make([]*person, 0, len(s.people))
@@ -46,38 +16,6 @@ func (s *Server) known() []*person {
 	}
 	slices.SortFunc(out, func(a, b *person) int { return cmp.Compare(a.ACI, b.ACI) })
 	return out
-}
-
-// listContacts lists whom the account has a conversation with, or everybody with
-// allRecipients.
-func listContacts(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var only []string
-	for _, id := range c.args.list("recipient") {
-		a, refused := s.recipient(id)
-		if refused != nil {
-			return nil, refused
-		}
-		only = append(only, a.ACI)
-	}
-	rows := []wireContact{}
-	for _, p := range s.known() {
-		talk := s.chats[chatKey{account: c.account.ACI, person: p.ACI}]
-		if talk == nil && !c.args.flag("allRecipients") || only != nil && !slices.Contains(only, p.ACI) {
-			continue
-		}
-		a := p.address()
-		row := wireContact{
-			Number: orNull(a.Number), UUID: orNull(a.ACI), Username: orNull(p.Username), Name: p.Name, Unregistered: p.gone,
-			ProfileSharing: talk != nil, Profile: wireProfile{GivenName: orNull(p.Name)},
-		}
-		if talk != nil {
-			row.MessageExpirationTime = talk.timer
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
 }
 
 type wireIdentity struct {
@@ -112,10 +50,6 @@ func listIdentities(s *Server, c *call) (any, *rpcError) {
 	return rows, nil
 }
 
-func listDevices(*Server, *call) (any, *rpcError) {
-	return []map[string]any{{"id": 1, "name": nil, "createdTimestamp": 0, "lastSeenTimestamp": 0}}, nil
-}
-
 func listAccounts(s *Server, c *call) (any, *rpcError) {
 	if !c.process.multi {
 		return nil, &rpcError{Code: codeNoMethod, Message: textNoMethod}
@@ -136,7 +70,6 @@ func listAccounts(s *Server, c *call) (any, *rpcError) {
 type wireStatus struct {
 	Recipient    string  `json:"recipient"`
 	Number       *string `json:"number,omitempty"`
-	Username     *string `json:"username,omitempty"`
 	UUID         *string `json:"uuid"`
 	IsRegistered bool    `json:"isRegistered"`
 }
@@ -154,9 +87,6 @@ func getUserStatus(s *Server, c *call) (any, *rpcError) {
 			row = s.status(row, id)
 		}
 		rows = append(rows, row)
-	}
-	for _, name := range c.args.list("username") {
-		rows = append(rows, s.status(wireStatus{Recipient: name, Username: &name}, "u:"+strings.TrimPrefix(name, "u:")))
 	}
 	return rows, nil
 }

@@ -39,7 +39,7 @@ func Main(args []string, getenv func(string) string, out, errs io.Writer) int {
 	case err != nil:
 		return complain(exitUser, fmt.Errorf("signal-cli: %w", err))
 	case c.help:
-		_, _ = fmt.Fprintln(out, "usage: signal-cli [-h] [--version] [-v] [--config CONFIG] [-a ACCOUNT] [-o {plain-text,json}] [--trust-new-identities {on-first-use,always,never}] daemon [--socket [SOCKET]] [--tcp [TCP]] [--http [HTTP]] [--receive-mode {on-start,on-connection,manual}] [--no-receive-stdout] [--ignore-attachments] [--ignore-stories] [--send-read-receipts]")
+		_, _ = fmt.Fprintln(out, "usage: signal-cli [-h] [--version] [-v] [--config CONFIG] [-a ACCOUNT] [-o {plain-text,json}] [--trust-new-identities {on-first-use,always,never}] daemon [--socket [SOCKET]] [--tcp [TCP]] [--http [HTTP]] [--receive-mode {on-start,on-connection,manual}] [--no-receive-stdout]")
 		return 0
 	case c.version && getenv(WorldVariable) != "":
 		v, err := newUplink(getenv(WorldVariable)).version(context.Background())

@@ -3,7 +3,6 @@ package signal
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -107,7 +106,7 @@ const reconnect = 100 * time.Millisecond
 func (m *manager) receiveAll(ctx context.Context) {
 	m.replay(ctx)
 	for n := 0; ctx.Err() == nil; n = min(n+1, 9) {
-		err := m.receive(ctx, 0, func(*cached) { n = 0 })
+		err := m.receive(ctx, func() { n = 0 })
 		if ctx.Err() != nil {
 			return
 		}
@@ -129,9 +128,9 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// receive takes envelopes from the service until ctx ends, the connection does, or
-// most were taken (0: no bound). each is called after one was handled.
-func (m *manager) receive(ctx context.Context, most int, each func(*cached)) error {
+// receive takes envelopes from the service until ctx or the connection ends. each is
+// called after one was handled.
+func (m *manager) receive(ctx context.Context, each func()) error {
 	l, err := m.d.link.open(ctx, "/link/queue", url.Values{"process": {strconv.Itoa(m.d.hello.Process)}, "account": {m.self.ID()}})
 	if err != nil {
 		return err
@@ -156,12 +155,6 @@ func (m *manager) receive(ctx context.Context, most int, each func(*cached)) err
 		if m.d.pass(); ctx.Err() != nil {
 			continue
 		}
-		if h.Empty {
-			if most > 0 {
-				return nil
-			}
-			continue
-		}
 		// On disk first, then acknowledged: what dies here is replayed.
 		c, err := m.d.dir.cache(m.self.ID(), h)
 		if err != nil {
@@ -175,10 +168,7 @@ func (m *manager) receive(ctx context.Context, most int, each func(*cached)) err
 		}
 		m.handle(ctx, c, l)
 		handling.Unlock()
-		each(c)
-		if most--; most == 0 {
-			return nil
-		}
+		each()
 	}
 }
 
@@ -190,11 +180,6 @@ func (m *manager) replay(ctx context.Context) {
 	}
 	for _, c := range left {
 		c.Trouble = ""
-		if c.Decrypted {
-			// Signal-cli cannot decrypt it again, and forgets it.
-			m.forget(c)
-			continue
-		}
 		if c.Untrusted {
 			yes, err := m.d.link.trusts(ctx, m.d.hello.Process, m.self.ID(), c.Source)
 			if err != nil || !yes {
@@ -215,38 +200,18 @@ func (m *manager) forget(c *cached) {
 // handle decrypts an envelope, shows it and takes it out of the cache.
 func (m *manager) handle(ctx context.Context, c *cached, l *lines) {
 	m.d.debug("ReceiveHelper", "New message received from server")
-	if c.Trouble == KilledCached {
-		m.d.die()
-		return
-	}
 	entry := m.decrypt(m.d.ctx, c)
-	if entry == nil {
-		m.forget(c)
-		return
-	}
-	if c.Trouble == KilledDecrypted {
-		c.Decrypted = true
-		if err := c.write(); err != nil {
-			m.d.log("WARN", "MessageCache", err.Error())
-		}
-		m.d.die()
-		return
-	}
 	if c.Trouble == Busy {
 		<-ctx.Done()
 	}
 	m.d.pass()
 	back := m.show(entry, c)
-	back.Read = m.d.o.SendReadReceipts && c.Exception == nil && !c.Untrusted
-	if !c.Untrusted && c.Trouble != KilledShown {
+	if !c.Untrusted {
 		m.forget(c)
 	}
 	back.Handled = c.ID
 	if l != nil {
 		_ = l.out.Encode(back) // for the books; a lost connection shows at the next read
-	}
-	if c.Trouble == KilledShown {
-		m.d.die()
 	}
 }
 
@@ -255,7 +220,7 @@ func (m *manager) handle(ctx context.Context, c *cached, l *lines) {
 var withoutGUID = wireException{Type: "NullPointerException", Message: "getServerGuid(...) must not be null"}
 
 // decrypt gives the entry as it is shown: bare, with an exception, when it cannot be
-// read; nil when it is ignored.
+// read.
 func (m *manager) decrypt(ctx context.Context, c *cached) json.RawMessage {
 	if c.Sealed && before(m.d.hello.Version, 0, 14, 5) {
 		return m.unsourced(c)
@@ -265,9 +230,6 @@ func (m *manager) decrypt(ctx context.Context, c *cached) json.RawMessage {
 		failure = &wireException{Type: "UntrustedIdentityException", Message: "Untrusted identity: " + c.Source}
 	}
 	if failure == nil {
-		if m.d.o.IgnoreStories && isStory(c.Entry) {
-			return nil
-		}
 		m.download(ctx, c)
 		return c.Entry
 	}
@@ -304,18 +266,9 @@ func (m *manager) unsourced(c *cached) json.RawMessage {
 	return raw
 }
 
-func isStory(raw json.RawMessage) bool {
-	var e struct {
-		Envelope struct {
-			StoryMessage json.RawMessage `json:"storyMessage"`
-		} `json:"envelope"`
-	}
-	return json.Unmarshal(raw, &e) == nil && e.Envelope.StoryMessage != nil
-}
-
 // download puts the attachments into the folder. One that fails is missing there.
 func (m *manager) download(ctx context.Context, c *cached) {
-	if m.d.dir == nil || m.d.o.IgnoreAttachments {
+	if m.d.dir == nil {
 		return
 	}
 	for _, id := range c.Files {
@@ -365,32 +318,4 @@ func (h *handler) call(self Account, id string, entry json.RawMessage) error {
 		return h.event(id, entry)
 	}
 	return h.write(self, entry)
-}
-
-// fetchSome is the method receive: what waits or comes within the time, bounded by
-// most unless that is 0.
-func (m *manager) fetchSome(ctx context.Context, within time.Duration, most int) ([]json.RawMessage, *rpcError) {
-	if m.receiving() {
-		return nil, userError("Receive command cannot be used if messages are already being received.")
-	}
-	out := []json.RawMessage{}
-	h := &handler{write: func(_ Account, raw json.RawMessage) error {
-		out = append(out, raw)
-		return nil
-	}}
-	m.mu.Lock()
-	m.weak = append(m.weak, h)
-	m.mu.Unlock()
-	defer m.drop(h, true)
-	if within >= 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, within)
-		defer cancel()
-	}
-	m.replay(ctx)
-	err := m.receive(ctx, most, func(*cached) {})
-	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
-		return nil, &rpcError{Code: codeIO, Message: "Error while receiving messages: " + err.Error()}
-	}
-	return out, nil
 }

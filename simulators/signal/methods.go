@@ -7,36 +7,24 @@ type method struct {
 }
 
 // methods is what an account can do. Those that are about the connection or the
-// folder, subscribeReceive, receive and getAttachment, are the daemon's.
+// folder, subscribeReceive and getAttachment, are the daemon's.
 func methods() map[string]method {
 	return map[string]method{
-		"send":                       {run: send},
-		"sendReaction":               {run: sendReaction},
-		"sendTyping":                 {run: sendTyping},
-		"sendReceipt":                {run: sendReceipt},
-		"remoteDelete":               {run: remoteDelete},
-		"updateGroup":                {run: updateGroup},
-		"quitGroup":                  {run: quitGroup},
-		"listGroups":                 {run: listGroups},
-		"listContacts":               {run: listContacts},
-		"listIdentities":             {run: listIdentities},
-		"listDevices":                {run: listDevices},
-		"getUserStatus":              {run: getUserStatus},
-		"trust":                      {run: trust},
-		"updateProfile":              {run: updateProfile},
-		"updateContact":              {run: updateContact},
-		"sendMessageRequestResponse": {run: anyRecipient},
-		"block":                      {run: nothingToSay},
-		"unblock":                    {run: nothingToSay},
-		"sendContacts":               {run: nothingToSay},
-		"sendSyncRequest":            {run: nothingToSay},
-		"updateAccount":              {run: nothingToSay},
-		"updateConfiguration":        {run: nothingToSay},
-		"submitRateLimitChallenge":   {run: submitChallenge},
-		"listAccounts":               {run: listAccounts, whole: true},
-		"startLink":                  {run: startLink, whole: true},
-		"finishLink":                 {run: finishLink, whole: true},
-		"version":                    {run: version, whole: true},
+		"send":                     {run: send},
+		"sendReaction":             {run: sendReaction},
+		"sendTyping":               {run: sendTyping},
+		"sendReceipt":              {run: sendReceipt},
+		"remoteDelete":             {run: remoteDelete},
+		"updateGroup":              {run: updateGroup},
+		"listGroups":               {run: listGroups},
+		"listIdentities":           {run: listIdentities},
+		"getUserStatus":            {run: getUserStatus},
+		"trust":                    {run: trust},
+		"submitRateLimitChallenge": {run: submitChallenge},
+		"listAccounts":             {run: listAccounts, whole: true},
+		"startLink":                {run: startLink, whole: true},
+		"finishLink":               {run: finishLink, whole: true},
+		"version":                  {run: version, whole: true},
 	}
 }
 
@@ -44,8 +32,6 @@ func methods() map[string]method {
 func version(_ *Server, c *call) (any, *rpcError) {
 	return map[string]string{"version": c.process.version}, nil
 }
-
-func nothingToSay(*Server, *call) (any, *rpcError) { return nil, nil } //nolint:nilnil // an empty result
 
 // submitChallenge ends a rate limit. The captcha "wrong" is rejected.
 func submitChallenge(s *Server, c *call) (any, *rpcError) {
@@ -61,49 +47,6 @@ func submitChallenge(s *Server, c *call) (any, *rpcError) {
 	c.account.limited = nil
 	s.books.Touch()
 	return nil, nil //nolint:nilnil // an empty result
-}
-
-// updateProfile changes the name that people see.
-func updateProfile(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.args.has("givenName") || c.args.has("name") {
-		name := c.args.text("givenName")
-		if name == "" {
-			name = c.args.text("name")
-		}
-		if family := c.args.text("familyName"); family != "" {
-			name += " " + family
-		}
-		c.account.profile = name
-	}
-	return nil, nil //nolint:nilnil // an empty result
-}
-
-// updateContact sets the timer of a direct conversation.
-func updateContact(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, refused := s.recipient(c.args.text("recipient"))
-	if refused != nil {
-		return nil, refused
-	}
-	seconds, refused := c.args.number("expiration")
-	if refused != nil {
-		return nil, refused
-	}
-	if c.args.has("expiration") && a.ACI != "" {
-		s.direct(c.account, a.ACI).timer = int(seconds)
-	}
-	return nil, nil //nolint:nilnil // an empty result
-}
-
-// anyRecipient checks whom it is for, and does nothing.
-func anyRecipient(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, refused := s.targets(c)
-	return nil, refused
 }
 
 // trust takes the key that somebody has now.

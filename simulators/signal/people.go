@@ -14,8 +14,7 @@ type Person struct {
 	Undiscoverable bool `json:"undiscoverable,omitempty"`
 	// Name is the profile's; empty: the account has no key for the profile, and
 	// the envelope's name is empty.
-	Name     string `json:"name,omitempty"`
-	Username string `json:"username,omitempty"`
+	Name string `json:"name,omitempty"`
 	// Unsealed: what they send says on its outside who they are, as the first messages
 	// of somebody do who was not given the account's profile yet. Otherwise they are a
 	// sealed sender.
@@ -25,7 +24,7 @@ type Person struct {
 }
 
 func (p Person) address() address {
-	a := address{ACI: p.ACI, Username: p.Username}
+	a := address{ACI: p.ACI}
 	if p.SharesNumber {
 		a.Number = p.Number
 	}
@@ -47,7 +46,7 @@ type Chat struct {
 
 // address is somebody as signal-cli names them. What is empty is null on the
 // wire.
-type address struct{ ACI, Number, Username string }
+type address struct{ ACI, Number string }
 
 // legacy is the identifier that older fields carry: the number if it is known.
 func (a address) legacy() string { return cmp.Or(a.Number, a.ACI) }

@@ -79,10 +79,6 @@ func (s *Server) next(a *account) *item {
 	if len(q.waiting) == 0 {
 		return nil
 	}
-	if len(q.waiting) > 1 && s.draw(a, onQueue, "", nil, Reordered) != nil {
-		i := 1 + s.rng.IntN(len(q.waiting)-1)
-		q.waiting[0], q.waiting[i] = q.waiting[i], q.waiting[0]
-	}
 	return q.waiting[0]
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 )
 
@@ -19,8 +18,6 @@ type handOut struct {
 	// Sealed: only who decrypts it knows who sent it, and the service put no GUID on it.
 	Sealed  bool    `json:"sealed,omitempty"`
 	Trouble Trouble `json:"trouble,omitempty"`
-	// Empty says that nothing waits any more.
-	Empty bool `json:"empty,omitempty"`
 }
 
 // handBack is one line from a daemon that receives.
@@ -29,8 +26,6 @@ type handBack struct {
 	Handled int64 `json:"handled,omitempty"`
 	Journal int   `json:"journal,omitempty"`
 	Clients int   `json:"clients,omitempty"`
-	// Read: the daemon tells the author that it was read.
-	Read bool `json:"read,omitempty"`
 }
 
 // serveQueue hands an account's envelopes out, each after the one before it was
@@ -76,7 +71,7 @@ func (s *Server) serveQueue(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			if b.Handled != 0 {
-				s.handled(a, p.n, b)
+				s.handled(b)
 				continue
 			}
 			s.mu.Lock()
@@ -123,18 +118,11 @@ func (s *Server) succeed(a *account, rec *receiver) bool {
 }
 
 func (s *Server) handAll(l *lines, p *process, a *account, rec *receiver, acked, closed <-chan struct{}) {
-	told := false // that nothing waits
 	for {
 		s.mu.Lock()
 		out := s.handOut(p, a)
 		s.mu.Unlock()
 		if out == nil {
-			if !told {
-				told = true
-				if l.out.Encode(handOut{Empty: true}) != nil {
-					return
-				}
-			}
 			select {
 			case <-rec.wake:
 				continue
@@ -145,7 +133,6 @@ func (s *Server) handAll(l *lines, p *process, a *account, rec *receiver, acked,
 			}
 			return
 		}
-		told = false
 		if l.out.Encode(out) != nil {
 			return
 		}
@@ -179,9 +166,6 @@ func (s *Server) handOut(p *process, a *account) *handOut {
 	out.Sealed = s.sealed(it)
 	if f := s.draw(a, onShow, "", it.about()); f != nil {
 		out.Trouble = f.Trouble
-		if f.Trouble != StreamCut && f.Trouble != Busy {
-			p.entry.Killed = true
-		}
 	}
 	s.books.Touch()
 	return out
@@ -217,16 +201,13 @@ func (s *Server) trusts(p *process, a *account, aci string) bool {
 }
 
 // handled books what a daemon did with an envelope.
-func (s *Server) handled(a *account, process int, b handBack) {
+func (s *Server) handled(b handBack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.books.totals.Handled++
 	if e := s.books.envelope(b.Handled); e != nil {
 		e.Journal += b.Journal
 		e.Clients += b.Clients
-		if b.Read && slices.Contains([]string{"message", "edit", "sticker"}, e.Kind) {
-			s.sign(a, process, SignEntry{Kind: "receipt", Chat: e.Source, Author: e.Source, Target: e.Timestamp, Text: "read"})
-		}
 	}
 	s.books.Touch()
 }

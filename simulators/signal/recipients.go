@@ -3,7 +3,6 @@ package signal
 import (
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -23,13 +22,6 @@ func (s *Server) lookup(id string) string {
 		fallthrough
 	case aciShape.MatchString(strings.ToLower(id)):
 		return strings.ToLower(id)
-	case strings.HasPrefix(id, "u:"):
-		for aci, p := range s.people {
-			if p.Username != "" && p.Username == id[len("u:"):] {
-				return aci
-			}
-		}
-		return id
 	case numberShape.MatchString(id):
 		for aci, p := range s.people {
 			if p.Number == id {
@@ -53,9 +45,6 @@ func (s *Server) recipient(id string) (address, *rpcError) {
 	case aci == "":
 		return address{}, userError(fmt.Sprintf("Invalid phone number '%s': The string supplied is not a valid phone number.", id))
 	case !aciShape.MatchString(aci):
-		if name, ok := strings.CutPrefix(aci, "u:"); ok {
-			return address{Username: name}, nil
-		}
 		return address{Number: aci}, nil
 	}
 	a := s.addressOf(aci)
@@ -65,24 +54,18 @@ func (s *Server) recipient(id string) (address, *rpcError) {
 	return a, nil
 }
 
-// targets reads whom a call is for: recipients, groups, usernames, oneself. The
+// targets reads whom a call is for: recipients, oneself among them, and groups. The
 // caller holds the lock.
 func (s *Server) targets(c *call) ([]target, *rpcError) {
 	var out []target
-	if c.args.flag("noteToSelf") {
-		out = append(out, s.myself(c))
-	}
-	names := c.args.list("recipient")
-	for _, u := range c.args.list("username") {
-		names = append(names, "u:"+strings.TrimPrefix(u, "u:"))
-	}
-	for _, id := range names {
+	for _, id := range c.args.list("recipient") {
 		a, refused := s.recipient(id)
 		if refused != nil {
 			return nil, refused
 		}
 		if a.ACI == c.account.ACI || a.Number != "" && a.Number == c.account.Number {
-			out = append(out, s.myself(c))
+			me := address{ACI: c.account.ACI, Number: c.account.Number}
+			out = append(out, target{place: place{chat: s.direct(c.account, me.ACI)}, self: true, to: []address{me}})
 			continue
 		}
 		t := target{to: []address{a}}
@@ -104,11 +87,6 @@ func (s *Server) targets(c *call) ([]target, *rpcError) {
 	return out, nil
 }
 
-func (s *Server) myself(c *call) target {
-	me := address{ACI: c.account.ACI, Number: c.account.Number}
-	return target{place: place{chat: s.direct(c.account, me.ACI)}, self: true, to: []address{me}}
-}
-
 func (s *Server) groupOf(id string) (*group, *rpcError) {
 	if _, err := base64.StdEncoding.DecodeString(id); err != nil {
 		return nil, userError(fmt.Sprintf("Invalid group id: Failed to decode groupId (must be base64) \"%s\": %s", id, err))
@@ -128,9 +106,6 @@ func (s *Server) groupTarget(c *call, id string) (target, *rpcError) {
 	if !g.has(c.account.ACI) {
 		return target{}, userError(fmt.Sprintf("User is not a member in group: %s (%s)", g.name, g.id))
 	}
-	if g.onlyAdmins && !slices.Contains(g.admins, c.account.ACI) {
-		return target{}, userError("User is not allowed to send to the group: " + g.name + " (" + g.id + ")")
-	}
 	t := target{place: s.within(g, c.account.ACI)}
 	for _, m := range g.members {
 		if m != c.account.ACI {
@@ -142,13 +117,8 @@ func (s *Server) groupTarget(c *call, id string) (target, *rpcError) {
 
 // name is how the books call the chat.
 func (t target) name() string {
-	switch {
-	case t.place.group != nil:
+	if t.place.group != nil {
 		return t.place.group.id
-	case t.to[0].ACI != "":
-		return t.to[0].ACI
-	case t.to[0].Number != "":
-		return t.to[0].Number
 	}
-	return "u:" + t.to[0].Username
+	return nameOf(t.to[0])
 }

@@ -28,7 +28,7 @@ type wireAddress struct {
 }
 
 func (a address) wire() wireAddress {
-	return wireAddress{UUID: orNull(a.ACI), Number: orNull(a.Number), Username: orNull(a.Username)}
+	return wireAddress{UUID: orNull(a.ACI), Number: orNull(a.Number)}
 }
 
 // wireResult is what became of a message for one recipient.

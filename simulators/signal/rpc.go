@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"sync"
-	"time"
 )
 
 // wireRequest is a JSON-RPC request or notification.
@@ -60,7 +58,7 @@ type rpcClient struct {
 	unsubscribe func(id int) bool
 }
 
-// answerTo reads one message, or a batch of them, and gives the answer.
+// answerTo reads one message and gives the answer.
 func (d *Daemon) answerTo(ctx context.Context, from rpcClient, text []byte) outcome {
 	d.pass()
 	text = bytes.TrimSpace(text)
@@ -77,8 +75,8 @@ func (d *Daemon) answerTo(ctx context.Context, from rpcClient, text []byte) outc
 			return outcome{trouble: t}
 		}
 		return outcome{body: encode(r), trouble: t}
-	case '[':
-		return d.batch(ctx, from, text)
+	case '[': // a batch, of which parley sends none
+		return outcome{body: encode(failure(codeRequest, "invalid request", nil))}
 	}
 	return outcome{body: encode(failure(codeRequest, "unexpected type: "+nodeType(text[0]), nil))}
 }
@@ -94,37 +92,6 @@ func nodeType(first byte) string {
 		return "NULL"
 	}
 	return "NUMBER"
-}
-
-// batch runs the requests side by side; answers come in any order, notifications
-// have none.
-func (d *Daemon) batch(ctx context.Context, from rpcClient, text []byte) outcome {
-	var all []json.RawMessage
-	if err := json.Unmarshal(text, &all); err != nil || len(all) == 0 {
-		return outcome{body: encode(failure(codeRequest, "invalid request", nil))}
-	}
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	var out []*wireResponse
-	var trouble Trouble
-	for _, one := range all {
-		wg.Go(func() {
-			r, t := d.one(ctx, from, one)
-			mu.Lock()
-			defer mu.Unlock()
-			if t != "" {
-				trouble = t
-			}
-			if r != nil {
-				out = append(out, r)
-			}
-		})
-	}
-	wg.Wait()
-	if len(out) == 0 {
-		return outcome{trouble: trouble}
-	}
-	return outcome{body: encode(out), trouble: trouble}
 }
 
 // one answers one request; nil for a notification, or a response that a client
@@ -180,11 +147,6 @@ func (d *Daemon) run(ctx context.Context, from rpcClient, method string, raw jso
 	switch method {
 	case "subscribeReceive", "unsubscribeReceive":
 		return d.subscription(from, m, method, args, raw)
-	case "receive":
-		if m == nil {
-			return nil, &rpcError{Code: codeParams, Message: textNeedsOne}, ""
-		}
-		return m.receiveCall(ctx, args)
 	case "getAttachment":
 		if m == nil {
 			return nil, &rpcError{Code: codeParams, Message: textNeedsOne}, ""
@@ -252,30 +214,6 @@ func (d *Daemon) subscription(from rpcClient, m *manager, method string, args pa
 		return nil, userError("Unknown subscription id"), ""
 	}
 	return json.RawMessage("{}"), nil, ""
-}
-
-func (m *manager) receiveCall(ctx context.Context, args params) (json.RawMessage, *rpcError, Trouble) {
-	within, most := 3*time.Second, 0
-	if args.has("timeout") {
-		var seconds float64
-		raw, _ := args.get("timeout")
-		if err := json.Unmarshal(raw, &seconds); err != nil {
-			return nil, &rpcError{Code: codeInternal, Message: "value of timeout cannot be cast to class java.lang.Double"}, ""
-		}
-		within = time.Duration(seconds * float64(time.Second))
-	}
-	n, refused := args.number("maxMessages")
-	if refused != nil {
-		return nil, refused, ""
-	}
-	if n > 0 {
-		most = int(n)
-	}
-	got, refused := m.fetchSome(ctx, within, most)
-	if refused != nil {
-		return nil, refused, ""
-	}
-	return encode(got), nil, ""
 }
 
 // getAttachment reads a file from the folder.

@@ -60,7 +60,7 @@ func (s *Server) compose(pl place, at int64, text string, o SayOptions) (*wireDa
 	if err != nil {
 		return nil, "", nil, err
 	}
-	d.Mentions, d.TextStyles = mentions, wireStyles(o.Styles)
+	d.Mentions, d.TextStyles = mentions, o.Styles
 	*d.ViewOnce = o.ViewOnce
 	var files []string
 	shown := text
@@ -137,14 +137,6 @@ func (s *Server) mention(text string, ms []Mention) (string, []wireMention, erro
 		out = append(out, wireMention{Name: a.legacy(), Number: orNull(a.Number), UUID: orNull(a.ACI), Start: start, Length: 1})
 	}
 	return text, out, nil
-}
-
-func wireStyles(ss []Style) []wireStyle {
-	var out []wireStyle
-	for _, st := range ss {
-		out = append(out, wireStyle(st))
-	}
-	return out
 }
 
 func (s *Server) quote(c *conversation, q Quote) *wireQuote {

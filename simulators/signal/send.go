@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -102,15 +103,7 @@ func (s *Server) deliver(c *call, t target, out outgoing, results []wireResult) 
 	s.arrive(c, t, out, results)
 }
 
-func nameOf(a address) string {
-	switch {
-	case a.ACI != "":
-		return a.ACI
-	case a.Number != "":
-		return a.Number
-	}
-	return "u:" + a.Username
-}
+func nameOf(a address) string { return cmp.Or(a.ACI, a.Number) }
 
 // outgoing reads what a send says.
 func (s *Server) outgoing(c *call) (outgoing, *rpcError) {
@@ -130,9 +123,6 @@ func (s *Server) outgoing(c *call) (outgoing, *rpcError) {
 	}
 	if v.Attachments, refused = s.attachments(c); refused != nil {
 		return o, refused
-	}
-	if url := c.args.text("previewUrl"); url != "" {
-		v.Previews = []Preview{{URL: url, Title: c.args.text("previewTitle"), Description: c.args.text("previewDescription")}}
 	}
 	quoted, refused := c.args.number("quoteTimestamp")
 	if refused != nil {

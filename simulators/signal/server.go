@@ -50,8 +50,7 @@ type account struct {
 	Account
 	queue   queue
 	trusts  map[string]int // the key of each person, by ACI, that the account has seen
-	profile string
-	limited *limit // until a challenge is solved
+	limited *limit         // until a challenge is solved
 }
 
 // person is somebody, and what the service says about them.
@@ -59,6 +58,11 @@ type person struct {
 	Person
 	key  int  // changes when they install Signal again
 	gone bool // not registered any more
+}
+
+// person is the account as others see it.
+func (a *account) person() Person {
+	return Person{ACI: a.ACI, Number: a.Number, SharesNumber: true, Name: a.Name}
 }
 
 // New checks the options and wires a server; it starts nothing.
@@ -80,7 +84,7 @@ func (s *Server) reset() {
 	}
 	s.accounts = nil
 	for _, a := range s.opts.Accounts {
-		s.accounts = append(s.accounts, &account{Account: a, trusts: map[string]int{}, profile: a.Name})
+		s.accounts = append(s.accounts, &account{Account: a, trusts: map[string]int{}})
 	}
 	s.people, s.chats, s.groups = map[string]*person{}, map[chatKey]*conversation{}, map[string]*group{}
 	s.files, s.processes, s.provisions = map[string]*storedFile{}, map[int]*process{}, map[string]*provision{}

@@ -135,7 +135,7 @@ func (p *peer) reply(o outcome) {
 	switch o.trouble {
 	case HTTPError, Dropped, Ambiguous:
 		_ = p.conn.Close()
-	case Hanging, Hung, Silent:
+	case Hanging, Hung:
 	case Truncated:
 		p.mu.Lock()
 		defer p.mu.Unlock()

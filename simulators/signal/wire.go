@@ -52,7 +52,7 @@ type wireData struct {
 	RemoteDelete       *wireDelete       `json:"remoteDelete,omitempty"`
 	Contacts           []wireCard        `json:"contacts,omitempty"`
 	PollCreate         *wirePoll         `json:"pollCreate,omitempty"`
-	TextStyles         []wireStyle       `json:"textStyles,omitempty"`
+	TextStyles         []Style           `json:"textStyles,omitempty"`
 	GroupInfo          *wireGroup        `json:"groupInfo,omitempty"`
 	StoryContext       *wireStoryContext `json:"storyContext,omitempty"`
 }
@@ -67,14 +67,12 @@ type wireReaction struct {
 }
 
 type wireQuote struct {
-	ID           int64         `json:"id"`
-	Author       string        `json:"author"`
-	AuthorNumber *string       `json:"authorNumber"`
-	AuthorUUID   *string       `json:"authorUuid"`
-	Text         *string       `json:"text"`
-	Mentions     []wireMention `json:"mentions,omitempty"`
-	Attachments  []wireQuoted  `json:"attachments"`
-	TextStyles   []wireStyle   `json:"textStyles,omitempty"`
+	ID           int64        `json:"id"`
+	Author       string       `json:"author"`
+	AuthorNumber *string      `json:"authorNumber"`
+	AuthorUUID   *string      `json:"authorUuid"`
+	Text         *string      `json:"text"`
+	Attachments  []wireQuoted `json:"attachments"`
 }
 
 // wireQuoted is a file of the quoted message, with the small picture of it that the
@@ -157,12 +155,6 @@ type wireDelete struct {
 	Timestamp int64 `json:"timestamp"`
 }
 
-type wireStyle struct {
-	Style  string `json:"style"`
-	Start  int    `json:"start"`
-	Length int    `json:"length"`
-}
-
 type wireGroup struct {
 	GroupID   string  `json:"groupId"`
 	GroupName *string `json:"groupName"`
@@ -182,10 +174,9 @@ type wireEdit struct {
 }
 
 type wireStory struct {
-	AllowsReplies  bool            `json:"allowsReplies"`
-	GroupID        string          `json:"groupId,omitempty"`
-	TextAttachment *wireTextStory  `json:"textAttachment,omitempty"`
-	FileAttachment *wireAttachment `json:"fileAttachment,omitempty"`
+	AllowsReplies  bool           `json:"allowsReplies"`
+	GroupID        string         `json:"groupId,omitempty"`
+	TextAttachment *wireTextStory `json:"textAttachment,omitempty"`
 }
 
 type wireTextStory struct {
@@ -195,11 +186,9 @@ type wireTextStory struct {
 
 // wireSync is {} for what signal-cli handles without telling.
 type wireSync struct {
-	SentMessage     *wireSent         `json:"sentMessage,omitempty"`
-	BlockedNumbers  []string          `json:"blockedNumbers,omitempty"`
-	BlockedGroupIDs []string          `json:"blockedGroupIds,omitempty"`
-	ReadMessages    []wireReadMessage `json:"readMessages,omitempty"`
-	Type            string            `json:"type,omitempty"`
+	SentMessage    *wireSent         `json:"sentMessage,omitempty"`
+	BlockedNumbers []string          `json:"blockedNumbers,omitempty"`
+	ReadMessages   []wireReadMessage `json:"readMessages,omitempty"`
 }
 
 type wireSent struct {

@@ -59,7 +59,7 @@ const (
 )
 
 // Block is a part of an answer. OpenAI's Chat Completions shows no thinking: it
-// only counts as reasoning, unless Options.ReasoningContent is set. Responses
+// only counts as reasoning. Responses
 // shows it as a summary if the request asks for one, and gives it encrypted if
 // the request asks for that.
 type Block struct {

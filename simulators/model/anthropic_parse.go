@@ -97,13 +97,6 @@ func (s *Server) parseAnthropic(body []byte) (*Prompt, *Refusal) {
 		return p, invalid("temperature: range: 0..1")
 	}
 	p.MaxTokens = *q.MaxTokens
-	info, ok := s.model(q.Model)
-	if !ok {
-		return p, unknownModel(Anthropic, q.Model)
-	}
-	if info.MaxOutput > 0 && p.MaxTokens > info.MaxOutput {
-		return p, invalid(at("max_tokens: %d > %d, which is the maximum allowed number of output tokens for %s", p.MaxTokens, info.MaxOutput, q.Model))
-	}
 	if r := p.anthropicTools(&q); r != nil {
 		return p, r
 	}
@@ -120,13 +113,7 @@ func (s *Server) parseAnthropic(body []byte) (*Prompt, *Refusal) {
 			return p, r
 		}
 	}
-	if r := s.judgeAnthropic(p, all); r != nil {
-		return p, r
-	}
-	if n := p.inputTokens(); info.Window > 0 && n > info.Window {
-		return p, invalid(at("prompt is too long: %d tokens > %d maximum", n, info.Window))
-	}
-	return p, nil
+	return p, s.judgeAnthropic(p, all)
 }
 
 func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {

@@ -59,7 +59,7 @@
 //
 // # The control interface
 //
-// Another process may use GET /sim/bill, GET, POST and DELETE /sim/faults, GET
-// /sim/requests and POST /sim/reset. They ask for no key: the server belongs on
+// Another process may use GET /sim/bill, POST and DELETE /sim/faults and POST
+// /sim/reset. They ask for no key: the server belongs on
 // loopback.
 package model

@@ -275,16 +275,3 @@ func (s *Server) authorise(p Protocol, r *http.Request) *Refusal {
 	}
 	return &Refusal{Status: 401}
 }
-
-func unknownModel(p Protocol, name string) *Refusal {
-	switch p {
-	case Anthropic:
-		return &Refusal{Status: 404, Message: "model: " + name}
-	case OpenAIResponses:
-		return invalidParam("model", "model_not_found", "The requested model '"+name+"' does not exist.")
-	}
-	return &Refusal{
-		Status: 404, Type: "invalid_request_error", Code: "model_not_found",
-		Message: "The model `" + name + "` does not exist or you do not have access to it.",
-	}
-}

@@ -20,7 +20,6 @@ const (
 	FaultStatus       FaultKind = "status"        // head: an error status in the provider's words
 	FaultSilentBefore FaultKind = "silent_before" // head: nothing at all is sent
 	FaultHTML         FaultKind = "html"          // head: status 200 with a web page
-	FaultSlowHeaders  FaultKind = "slow_headers"  // the head comes after Hold, then all is well
 	FaultSilentAfter  FaultKind = "silent_after"  // nothing more is sent after the first After events
 	FaultCut          FaultKind = "cut"           // connection reset (RST) after After events
 	FaultClose        FaultKind = "close"         // connection closed (FIN) after After events, without the end of the body
@@ -32,39 +31,33 @@ const (
 )
 
 // Fault is a plan for something to go wrong. Which requests it hits: of those
-// that fit Match, Protocol and Model the first Next, or every Every-th, or
-// each with Probability; with none of the three, the first one. The first
+// that fit Match and Protocol the first Next, or each with Probability; with neither,
+// the first one. The first
 // fault of the plan that hits is done, and only the faults before it count the
 // request. Requests that are refused anyway (bad key, invalid) count nowhere.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
 
 	Next        int     `json:"next,omitempty"`
-	Every       int     `json:"every,omitempty"`
 	Probability float64 `json:"probability,omitempty"`
 	Seed        uint64  `json:"seed,omitempty"` // for Probability; together with the server's seed
-	Most        int     `json:"most,omitempty"` // hits at most so often; 0: no limit
 
 	Match    string   `json:"match,omitempty"` // part of the last text of the person
 	Protocol Protocol `json:"protocol,omitempty"`
-	Model    string   `json:"model,omitempty"`
 
 	Status int `json:"status,omitempty"` // FaultStatus, and the error that FaultErrorEvent tells of
 	// RetryAfter is sent with FaultStatus as whole seconds, or as an HTTP date
 	// if RetryDate is set; 0: no such header.
-	RetryAfter Duration          `json:"retry_after,omitempty"`
-	RetryDate  bool              `json:"retry_date,omitempty"`
-	Header     map[string]string `json:"header,omitempty"`  // more headers with FaultStatus
-	Message    string            `json:"message,omitempty"` // instead of the provider's words
-	HTMLBody   bool              `json:"html,omitempty"`    // FaultStatus: a proxy's page instead of JSON
+	RetryAfter Duration `json:"retry_after,omitempty"`
+	RetryDate  bool     `json:"retry_date,omitempty"`
+	HTMLBody   bool     `json:"html,omitempty"` // FaultStatus: a proxy's page instead of JSON
 
 	// After counts SSE events, pings included, and never reaches the last one;
 	// FaultSilentAfter sends at least one. An answer that is not streamed
 	// breaks after half its body.
 	After int `json:"after,omitempty"`
 	// Hold is how long silence lasts, after which the connection is closed (0:
-	// until the client leaves), how late slow headers come (0: 1 s), and the
-	// time between slow bytes (0: 1 s).
+	// until the client leaves), and the time between slow bytes (0: 1 s).
 	Hold Duration `json:"hold,omitempty"`
 }
 
@@ -83,7 +76,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 func (f *Fault) validate() error {
 	kinds := []FaultKind{
-		FaultStatus, FaultSilentBefore, FaultHTML, FaultSlowHeaders, FaultSilentAfter, FaultCut, FaultClose,
+		FaultStatus, FaultSilentBefore, FaultHTML, FaultSilentAfter, FaultCut, FaultClose,
 		FaultEnd, FaultErrorEvent, FaultGarbage, FaultNoUsage, FaultSlow,
 	}
 	switch {
@@ -91,7 +84,7 @@ func (f *Fault) validate() error {
 		return fmt.Errorf("fault: unknown kind %q", f.Kind)
 	case f.Kind == FaultStatus && (f.Status < 400 || f.Status > 599):
 		return fmt.Errorf("fault %s: status %d is no error", f.Kind, f.Status)
-	case f.Next < 0 || f.Every < 0 || f.After < 0 || f.Most < 0 || f.Hold < 0 || f.RetryAfter < 0:
+	case f.Next < 0 || f.After < 0 || f.Hold < 0 || f.RetryAfter < 0:
 		return fmt.Errorf("fault %s: negative number", f.Kind)
 	case f.Probability < 0 || f.Probability > 1:
 		return fmt.Errorf("fault %s: probability %v is not between 0 and 1", f.Kind, f.Probability)
@@ -168,8 +161,7 @@ func (p *plan) pick(q *Prompt) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.list {
-		if (f.Match != "" && !strings.Contains(text, f.Match)) ||
-			(f.Protocol != "" && f.Protocol != q.Protocol) || (f.Model != "" && f.Model != q.Model) {
+		if (f.Match != "" && !strings.Contains(text, f.Match)) || (f.Protocol != "" && f.Protocol != q.Protocol) {
 			continue
 		}
 		if f.hit() {
@@ -182,17 +174,9 @@ func (p *plan) pick(q *Prompt) Fault {
 // hit counts a request that fits and says whether it is hit.
 func (f *planned) hit() bool {
 	f.Seen++
-	var hit bool
-	switch {
-	case f.Every > 0:
-		hit = f.Seen%f.Every == 0
-	case f.Probability > 0:
+	hit := f.Seen <= max(1, f.Next)
+	if f.Probability > 0 {
 		hit = f.rng.Float64() < f.Probability
-	default:
-		hit = f.Seen <= max(1, f.Next)
-	}
-	if hit && f.Most > 0 && f.Hits >= f.Most {
-		return false
 	}
 	if hit {
 		f.Hits++

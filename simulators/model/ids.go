@@ -62,8 +62,6 @@ func (n *names) call(p Protocol) string {
 // remembering it; signatures that a brain chose are remembered, as are calls
 // that were made after thinking.
 type seals struct {
-	key []byte
-
 	mu     sync.Mutex
 	chosen map[[2]string]struct{} // guarded by mu: thinking or "", signature or data
 	after  map[string]struct{}    // guarded by mu: ids of calls
@@ -74,15 +72,13 @@ type seals struct {
 // of thinking (after).
 const mostSeals = 1 << 16
 
-func newSeals(key []byte) *seals {
-	if len(key) == 0 {
-		key = []byte("model simulator")
-	}
-	return &seals{key: key, chosen: map[[2]string]struct{}{}, after: map[string]struct{}{}}
+func newSeals() *seals {
+	return &seals{chosen: map[[2]string]struct{}{}, after: map[string]struct{}{}}
 }
 
-func (s *seals) mac(kind, text string) []byte {
-	h := hmac.New(sha256.New, s.key)
+// mac signs with a fixed key, so that a conversation survives a restart of the server.
+func mac(kind, text string) []byte {
+	h := hmac.New(sha256.New, []byte("model simulator"))
 	h.Write([]byte(kind))
 	h.Write([]byte{0})
 	h.Write([]byte(text))
@@ -90,13 +86,13 @@ func (s *seals) mac(kind, text string) []byte {
 }
 
 func (s *seals) signature(thinking string) string {
-	return "Eq" + base64.StdEncoding.EncodeToString(s.mac("thinking", thinking))
+	return "Eq" + base64.StdEncoding.EncodeToString(mac("thinking", thinking))
 }
 
 // redacted is data that hides text: its own check stands before it.
 func (s *seals) redacted(text string) string {
-	hidden := s.mac("hidden", text)
-	return base64.StdEncoding.EncodeToString(append(s.mac("redacted", string(hidden)), hidden...))
+	hidden := mac("hidden", text)
+	return base64.StdEncoding.EncodeToString(append(mac("redacted", string(hidden)), hidden...))
 }
 
 func (s *seals) remember(thinking, signature string) {
@@ -121,7 +117,7 @@ func (s *seals) validThinking(thinking, signature string) bool {
 
 func (s *seals) validRedacted(data string) bool {
 	raw, err := base64.StdEncoding.Strict().DecodeString(data)
-	if err == nil && len(raw) == 2*sha256.Size && hmac.Equal(raw[:sha256.Size], s.mac("redacted", string(raw[sha256.Size:]))) {
+	if err == nil && len(raw) == 2*sha256.Size && hmac.Equal(raw[:sha256.Size], mac("redacted", string(raw[sha256.Size:]))) {
 		return true
 	}
 	return s.known("", data)
@@ -130,8 +126,8 @@ func (s *seals) validRedacted(data string) bool {
 // encrypted is the content of a reasoning item, which hides text and holds the
 // item's id and summary to what they were.
 func (s *seals) encrypted(id, summary, text string) string {
-	hidden := s.mac("hidden", text)
-	return sealedPrefix + base64.URLEncoding.EncodeToString(append(s.mac("encrypted", id+"\x00"+summary+"\x00"+string(hidden)), hidden...))
+	hidden := mac("hidden", text)
+	return sealedPrefix + base64.URLEncoding.EncodeToString(append(mac("encrypted", id+"\x00"+summary+"\x00"+string(hidden)), hidden...))
 }
 
 const sealedPrefix = "gAAAAAB"
@@ -140,7 +136,7 @@ func (s *seals) validEncrypted(id, summary, data string) bool {
 	sealed, ok := strings.CutPrefix(data, sealedPrefix)
 	raw, err := base64.URLEncoding.Strict().DecodeString(sealed)
 	if ok && err == nil && len(raw) == 2*sha256.Size &&
-		hmac.Equal(raw[:sha256.Size], s.mac("encrypted", id+"\x00"+summary+"\x00"+string(raw[sha256.Size:]))) {
+		hmac.Equal(raw[:sha256.Size], mac("encrypted", id+"\x00"+summary+"\x00"+string(raw[sha256.Size:]))) {
 		return true
 	}
 	return s.known(id+"\x00"+summary, data)

@@ -61,7 +61,6 @@ type openaiMessage struct {
 	Refusal    json.RawMessage `json:"refusal"`
 	ToolCalls  *[]openaiCall   `json:"tool_calls"`
 	ToolCallID string          `json:"tool_call_id"`
-	Reasoning  string          `json:"reasoning_content"`
 
 	Name         json.RawMessage `json:"name"`
 	Audio        json.RawMessage `json:"audio"`
@@ -80,14 +79,11 @@ type openaiCall struct {
 	Custom json.RawMessage `json:"custom"`
 }
 
-func (s *Server) parseOpenAI(body []byte) (*Prompt, *Refusal) {
+func parseOpenAI(body []byte) (*Prompt, *Refusal) {
 	var q openaiRequest
-	unknown, err := decode(body, &q)
-	if err != nil {
-		if field, kind, ok := wrongType(err); ok {
-			return nil, invalidParam(field, "invalid_type", at("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
-		}
-		return nil, invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
+	unknown, refusal := openaiBody(body, &q)
+	if refusal != nil {
+		return nil, refusal
 	}
 	p := &Prompt{Protocol: OpenAI, Model: q.Model, Stream: q.Stream, Body: body}
 	if unknown != "" {
@@ -109,18 +105,12 @@ func (s *Server) parseOpenAI(body []byte) (*Prompt, *Refusal) {
 	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 2):
 		return p, invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2.")
 	}
-	info, ok := s.model(q.Model)
-	if !ok {
-		return p, unknownModel(OpenAI, q.Model)
-	}
 	for param, n := range map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletion} {
-		switch {
-		case n == nil:
+		if n == nil {
 			continue
-		case *n < 1:
+		}
+		if *n < 1 {
 			return p, invalidParam(param, "integer_below_min_value", at("Invalid '%s': integer below minimum value. Expected a value >= 1, but got %d instead.", param, *n))
-		case info.MaxOutput > 0 && *n > info.MaxOutput:
-			return p, invalidParam(param, "invalid_value", at("%s is too large: %d. This model supports at most %d completion tokens, whereas you provided %d.", param, *n, info.MaxOutput, *n))
 		}
 		p.MaxTokens = *n
 	}
@@ -129,13 +119,19 @@ func (s *Server) parseOpenAI(body []byte) (*Prompt, *Refusal) {
 	if r := p.openaiTools(&q); r != nil {
 		return p, r
 	}
-	if r := p.openaiMessages(q.Messages); r != nil {
-		return p, r
+	return p, p.openaiMessages(q.Messages)
+}
+
+// openaiBody decodes a request to OpenAI. unknown is the first key that does not exist.
+func openaiBody(body []byte, into any) (unknown string, _ *Refusal) {
+	unknown, err := decode(body, into)
+	if field, kind, ok := wrongType(err); ok {
+		return "", invalidParam(field, "invalid_type", at("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
 	}
-	if n := p.inputTokens(); info.Window > 0 && n > info.Window {
-		return p, invalidParam("messages", "context_length_exceeded", at("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", info.Window, n))
+	if err != nil {
+		return "", invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
 	}
-	return p, nil
+	return unknown, nil
 }
 
 func (p *Prompt) openaiTools(q *openaiRequest) *Refusal {
@@ -251,7 +247,7 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
 			p.Messages = append(p.Messages, Message{Role: User, Text: text, Others: others})
 			p.segment("user", []byte(text), noCache)
 		case "assistant":
-			p.Messages = append(p.Messages, Message{Role: Assistant, Text: text, Others: others, Thinking: m.Reasoning})
+			p.Messages = append(p.Messages, Message{Role: Assistant, Text: text, Others: others})
 			p.segment("assistant", []byte(text), noCache)
 			if waiting, r = p.openaiCalls(i, m, seen, names); r != nil {
 				return r
@@ -282,13 +278,19 @@ func (p *Prompt) openaiResult(i int, m *openaiMessage, name string) *Refusal {
 	if r != nil {
 		return r
 	}
+	p.result(Result{CallID: m.ToolCallID, Name: name, Text: text})
+	return nil
+}
+
+// result takes over what a tool gave back; results that follow each other are one
+// message.
+func (p *Prompt) result(r Result) {
 	if n := len(p.Messages); n == 0 || p.Messages[n-1].Results == nil {
 		p.Messages = append(p.Messages, Message{Role: User})
 	}
 	last := &p.Messages[len(p.Messages)-1]
-	last.Results = append(last.Results, Result{CallID: m.ToolCallID, Name: name, Text: text})
-	p.segment("tool result", []byte(text), noCache)
-	return nil
+	last.Results = append(last.Results, r)
+	p.segment("tool result", []byte(r.Text), noCache)
 }
 
 // openaiCalls takes over the calls of an assistant's message.

@@ -37,9 +37,9 @@ func (d *draft) openaiUsage() {
 }
 
 // plain is the text of the answer: OpenAI has no blocks.
-func (d *draft) plain(kind Kind) (text string, found bool) {
+func (d *draft) plain() (text string, found bool) {
 	for i := range d.blocks {
-		if b := &d.blocks[i]; b.Kind == kind {
+		if b := &d.blocks[i]; b.Kind == TextBlock {
 			text, found = text+b.Text, true
 		}
 	}
@@ -49,13 +49,10 @@ func (d *draft) plain(kind Kind) (text string, found bool) {
 func (d *draft) openaiWhole() {
 	d.out.text = make([]byte, 0, 768+2*d.out.total)
 	var content any
-	if text, ok := d.plain(TextBlock); ok || d.calls == 0 {
+	if text, ok := d.plain(); ok || d.calls == 0 {
 		content = text
 	}
 	d.put(`{"id":?,"object":"chat.completion","created":?,"model":?,"choices":[{"index":0,"message":{"role":"assistant","content":?`, d.id, d.at.Unix(), d.prompt.Model, content)
-	if text, ok := d.plain(ThinkingBlock); ok && d.s.o.ReasoningContent {
-		d.put(`,"reasoning_content":?`, text)
-	}
 	before := `,"tool_calls":[`
 	for i := range d.blocks {
 		if b := &d.blocks[i]; b.Kind == CallBlock {
@@ -97,7 +94,7 @@ func (d *draft) chunk(finish any, delta string, values ...any) {
 func (d *draft) openaiStream() {
 	d.out.text = make([]byte, 0, min(2048+48*d.out.total, 64<<10))
 	var content any
-	if _, ok := d.plain(TextBlock); ok || d.calls == 0 {
+	if _, ok := d.plain(); ok || d.calls == 0 {
 		content = ""
 	}
 	d.chunk(nil, `"role":"assistant","content":?,"refusal":null`, content)
@@ -105,15 +102,16 @@ func (d *draft) openaiStream() {
 	call := 0
 	for i := range d.blocks {
 		b := &d.blocks[i]
-		switch {
-		case b.Kind == TextBlock:
-			d.pieces(b.Text, func(s string) { d.delta("content", s) })
-		case b.Kind == ThinkingBlock && d.s.o.ReasoningContent:
-			d.pieces(b.Text, func(s string) { d.delta("reasoning_content", s) })
-		case b.Kind == CallBlock:
+		switch b.Kind {
+		case TextBlock:
+			d.pieces(b.Text, func(s string) {
+				d.chunk(nil, `"content":?`, s)
+				d.content(len(s))
+			})
+		case CallBlock:
 			d.openaiCall(call, b)
 			call++
-		default:
+		case ThinkingBlock, RedactedBlock:
 			d.sent += len(b.Text) // paid for and never seen
 		}
 	}
@@ -127,11 +125,6 @@ func (d *draft) openaiStream() {
 	}
 	d.put("data: [DONE]\n\n")
 	d.event(toldNothing)
-}
-
-func (d *draft) delta(key, piece string) {
-	d.chunk(nil, "?:?", key, piece)
-	d.content(len(piece))
 }
 
 func (d *draft) openaiCall(index int, b *Block) {

@@ -18,7 +18,7 @@ func (s *Server) parse(p Protocol, body []byte) (*Prompt, *Refusal) {
 	case OpenAIResponses:
 		return s.parseResponses(body)
 	default:
-		return s.parseOpenAI(body)
+		return parseOpenAI(body)
 	}
 }
 

@@ -38,9 +38,6 @@ type event struct {
 
 // play sends the answer, as well as the fault lets it.
 func (x *exchange) play() {
-	if x.fault.Kind == FaultSlowHeaders && !x.pause(cmp.Or(time.Duration(x.fault.Hold), time.Second)) {
-		return
-	}
 	h := x.w.Header()
 	if x.entry.Stream {
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -49,7 +46,7 @@ func (x *exchange) play() {
 		h.Set("Content-Type", "application/json")
 	}
 	switch x.fault.Kind {
-	case "", FaultNoUsage, FaultSlowHeaders:
+	case "", FaultNoUsage:
 		x.playAll()
 	case FaultSlow:
 		x.playSlowly()
@@ -221,14 +218,11 @@ func (x *exchange) failHead() bool {
 			}
 			h.Set("Retry-After", value)
 		}
-		for k, v := range f.Header {
-			h.Set(k, v)
-		}
 		if f.HTMLBody {
 			x.send(f.Status, "text/html", page(f.Status))
 			return true
 		}
-		x.refuse(&Refusal{Status: f.Status, Message: f.Message})
+		x.refuse(&Refusal{Status: f.Status})
 	case FaultHTML:
 		x.send(http.StatusOK, "text/html; charset=utf-8", page(http.StatusOK))
 	case FaultSilentBefore:
@@ -250,7 +244,7 @@ func page(status int) []byte {
 // errorEvent is part with an error behind it; an answer that is not streamed
 // is the error alone.
 func (x *exchange) errorEvent(part []byte) []byte {
-	r := Refusal{Status: cmp.Or(x.fault.Status, 529), Message: x.fault.Message}
+	r := Refusal{Status: cmp.Or(x.fault.Status, 529)}
 	p := x.entry.Protocol
 	if x.answer.fail != nil {
 		return x.failed(part, &r)

@@ -38,9 +38,7 @@ var anthropicRejections = []rejection{
 	{"wrong type", `{"model":7}`, 400, "model: Input should be a valid string"},
 	{"unknown key", anth(hi, `,"frob":1`), 400, "frob: Extra inputs are not permitted"},
 	{"no model", `{"max_tokens":1,"messages":[` + hi + `]}`, 400, "model: Field required"},
-	{"unknown model", strings.Replace(anth(hi, ""), `"m"`, `"x"`, 1), 404, "model: x"},
 	{"no max_tokens", `{"model":"m","messages":[` + hi + `]}`, 400, "max_tokens: Field required"},
-	{"too many max_tokens", `{"model":"m","max_tokens":9999,"messages":[` + hi + `]}`, 400, "9999 > 4096"},
 	{"no messages", `{"model":"m","max_tokens":1}`, 400, "messages: Field required"},
 	{"empty messages", anth("", ""), 400, "at least one message"},
 	{"first role", anth(`{"role":"assistant","content":"hi"},`+hi, ""), 400, `first message must use the "user" role`},
@@ -74,7 +72,6 @@ var anthropicRejections = []rejection{
 	{"thinking and forced tools", anth(hi, `,"thinking":{"type":"adaptive"},"tools":[`+toolF+`],"tool_choice":{"type":"any"}`), 400, "Thinking may not be enabled"},
 	{"foreign thinking", anth(hi+`,{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"EqAA"}]},`+hi, ""), 400, "Invalid `signature` in `thinking` block"},
 	{"five breakpoints", anth(`{"role":"user","content":[`+strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, 5), ",")+`]}`, ""), 400, "A maximum of 4 blocks"},
-	{"too long", anth(`{"role":"user","content":"`+strings.Repeat("x", 40_001)+`"}`, ""), 400, "prompt is too long: 10001 tokens > 10000 maximum"},
 	{"too large", `{"model":"` + strings.Repeat("x", 70_000) + `"}`, 413, "exceeds the maximum size"},
 }
 
@@ -93,7 +90,6 @@ var openaiRejections = []rejection{
 	{"broken JSON", `{"model":`, 400, "could not parse the JSON body"},
 	{"unknown key", oai(hi, `,"frob":1`), 400, "Unrecognized request argument supplied: frob"},
 	{"no model", `{"messages":[` + hi + `]}`, 400, "you must provide a model parameter"},
-	{"unknown model", strings.Replace(oai(hi, ""), `"m"`, `"x"`, 1), 404, "model_not_found"},
 	{"no messages", `{"model":"m"}`, 400, "Missing required parameter: 'messages'."},
 	{"empty messages", oai("", ""), 400, "empty_array"},
 	{"wrong role", oai(`{"role":"frob","content":"x"}`, ""), 400, "Invalid value: 'frob'."},
@@ -114,14 +110,13 @@ var openaiRejections = []rejection{
 	{"choice of an unknown tool", oai(hi, `,"tools":[`+oTool+`],"tool_choice":{"type":"function","function":{"name":"g"}}`), 400, "'g' not found"},
 	{"stream options without stream", oai(hi, `,"stream_options":{"include_usage":true}`), 400, "only allowed when 'stream' is enabled"},
 	{"both limits", oai(hi, `,"max_tokens":1,"max_completion_tokens":1`), 400, "at the same time is not supported"},
-	{"too long", oai(`{"role":"user","content":"`+strings.Repeat("x", 40_001)+`"}`, ""), 400, "context_length_exceeded"},
 	{"too large", `{"model":"` + strings.Repeat("x", 70_000) + `"}`, 413, "Maximum request body size"},
 }
 
 func TestWhatProvidersRefuseIsRefusedInTheirWords(t *testing.T) {
 	t.Parallel()
 	for path, table := range map[string][]rejection{messages: anthropicRejections, completions: openaiRejections, answers: responsesRejections} {
-		h := start(t, model.Options{Models: []model.Info{{Name: "m", Window: 10_000, MaxOutput: 4096}}, MaxBody: 64 << 10})
+		h := start(t, model.Options{MaxBody: 64 << 10})
 		for _, c := range table {
 			t.Run(path+" "+c.name, func(t *testing.T) {
 				status, header, body, _ := h.post(path, c.body)

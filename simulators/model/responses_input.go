@@ -243,13 +243,7 @@ func (rd *itemReader) result(where string, it *responsesItem) *Refusal {
 	}
 	rd.results[it.CallID] = true
 	rd.calls = slices.DeleteFunc(rd.calls, func(id string) bool { return id == it.CallID })
-	p := rd.p
-	if n := len(p.Messages); n == 0 || p.Messages[n-1].Results == nil {
-		p.Messages = append(p.Messages, Message{Role: User})
-	}
-	last := &p.Messages[len(p.Messages)-1]
-	last.Results = append(last.Results, Result{CallID: it.CallID, Name: rd.names[it.CallID], Text: text})
-	p.segment("tool result", []byte(text), noCache)
+	rd.p.result(Result{CallID: it.CallID, Name: rd.names[it.CallID], Text: text})
 	return nil
 }
 

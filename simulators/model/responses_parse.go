@@ -65,18 +65,15 @@ var includable = []string{
 
 func (s *Server) parseResponses(body []byte) (*Prompt, *Refusal) {
 	var q responsesRequest
-	unknown, err := decode(body, &q)
-	if err != nil {
-		if field, kind, ok := wrongType(err); ok {
-			return nil, invalidParam(field, "invalid_type", at("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
-		}
-		return nil, invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
+	unknown, refusal := openaiBody(body, &q)
+	if refusal != nil {
+		return nil, refusal
 	}
 	p := &Prompt{Protocol: OpenAIResponses, Model: q.Model, Stream: q.Stream, Body: body}
 	if unknown != "" {
 		return p, invalidParam(unknown, "unknown_parameter", at("Unknown parameter: '%s'.", unknown))
 	}
-	if r := s.responsesSettings(p, &q); r != nil {
+	if r := p.responsesSettings(&q); r != nil {
 		return p, r
 	}
 	if r := p.responsesTools(&q); r != nil {
@@ -86,18 +83,11 @@ func (s *Server) parseResponses(body []byte) (*Prompt, *Refusal) {
 		p.System = *q.Instructions
 		p.segment("system", []byte(p.System), noCache)
 	}
-	if r := s.responsesInput(p, q.Input); r != nil {
-		return p, r
-	}
-	info, _ := s.model(q.Model)
-	if info.Window > 0 && p.inputTokens() > info.Window {
-		return p, invalidParam("input", "context_length_exceeded", "Your input exceeds the context window of this model. Please adjust your input and try again.")
-	}
-	return p, nil
+	return p, s.responsesInput(p, q.Input)
 }
 
 // responsesSettings judges everything but tools and input.
-func (s *Server) responsesSettings(p *Prompt, q *responsesRequest) *Refusal {
+func (p *Prompt) responsesSettings(q *responsesRequest) *Refusal {
 	switch {
 	case q.Model == "":
 		return invalidParam("model", "missing_required_parameter", "Missing required parameter: 'model'.")
@@ -117,16 +107,9 @@ func (s *Server) responsesSettings(p *Prompt, q *responsesRequest) *Refusal {
 			return invalidParam(at("include[%d]", i), "invalid_value", at("Invalid value: '%s'. Supported values are: %s.", name, "'"+strings.Join(includable, "', '")+"'"))
 		}
 	}
-	info, ok := s.model(q.Model)
-	if !ok {
-		return unknownModel(OpenAIResponses, q.Model)
-	}
 	if n := q.MaxOutputTokens; n != nil {
-		switch {
-		case *n < 16:
+		if *n < 16 {
 			return invalidParam("max_output_tokens", "integer_below_min_value", at("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *n))
-		case info.MaxOutput > 0 && *n > info.MaxOutput:
-			return invalidParam("max_output_tokens", "integer_above_max_value", at("Invalid 'max_output_tokens': integer above maximum value. Expected a value <= %d, but got %d instead.", info.MaxOutput, *n))
 		}
 		p.MaxTokens = *n
 	}

@@ -28,7 +28,6 @@ var responsesRejections = []rejection{
 	{"wrong type", `{"model":7}`, 400, "Invalid type for 'model'"},
 	{"unknown key", res(hi, `,"messages":[]`), 400, "Unknown parameter: 'messages'. unknown_parameter"},
 	{"no model", `{"input":"hi"}`, 400, "Missing required parameter: 'model'."},
-	{"unknown model", `{"model":"x","input":"hi"}`, 400, "model_not_found"},
 	{"no input", `{"model":"m"}`, 400, `One of "input"`},
 	{"empty input", res("", ""), 400, `One of "input"`},
 	{"empty text", `{"model":"m","input":""}`, 400, `One of "input"`},
@@ -57,7 +56,6 @@ var responsesRejections = []rejection{
 	{"stored item", res(hi+`,{"type":"item_reference","id":"msg_1"}`, ""), 404, "Item with id 'msg_1' not found."},
 	{"stored response", res(hi, `,"previous_response_id":"resp_1"`), 400, "previous_response_not_found"},
 	{"too few tokens", res(hi, `,"max_output_tokens":15`), 400, "integer_below_min_value"},
-	{"too many tokens", res(hi, `,"max_output_tokens":9999`), 400, "integer_above_max_value"},
 	{"unknown inclusion", res(hi, `,"include":["reasoning"]`), 400, "Invalid value: 'reasoning'."},
 	{"unknown tier", res(hi, `,"service_tier":"cheap"`), 400, "Invalid value: 'cheap'."},
 	{"tool of the other protocol", res(hi, `,"tools":[`+oTool+`]`), 400, "Missing required parameter: 'tools[0].name'."},
@@ -66,7 +64,6 @@ var responsesRejections = []rejection{
 	{"choice without tools", res(hi, `,"tool_choice":"required"`), 400, "must be specified with 'tools'"},
 	{"choice of an unknown tool", res(hi, `,"tools":[`+rTool+`],"tool_choice":{"type":"function","name":"g"}`), 400, "'g' not found"},
 	{"stream options without stream", res(hi, `,"stream_options":{"include_obfuscation":false}`), 400, "only allowed when 'stream' is enabled"},
-	{"too long", res(`{"role":"user","content":"`+strings.Repeat("x", 40_001)+`"}`, ""), 400, "context_length_exceeded"},
 	{"too large", `{"model":"` + strings.Repeat("x", 70_000) + `"}`, 413, "Maximum request body size"},
 }
 

@@ -210,23 +210,3 @@ func TestTheOfficialClientsNoticeBrokenStreams(t *testing.T) {
 		})
 	}
 }
-
-func TestTheOfficialClientsListModels(t *testing.T) {
-	t.Parallel()
-	h := start(t, model.Options{Models: []model.Info{{Name: "m1"}, {Name: "m2"}}, Keys: []string{"k"}})
-	a, o := h.anthropic(), h.openai()
-	ap, err := a.Models.List(t.Context(), anthropic.ModelListParams{})
-	if err != nil || len(ap.Data) != 2 || ap.Data[1].ID != "m2" || ap.LastID != "m2" {
-		t.Errorf("anthropic %v %+v", err, ap)
-	}
-	op, err := o.Models.List(t.Context())
-	if err != nil || len(op.Data) != 2 || op.Data[0].ID != "m1" {
-		t.Errorf("openai %v %+v", err, op)
-	}
-	if m, err := o.Models.Get(t.Context(), "m1"); err != nil || m.ID != "m1" {
-		t.Errorf("openai %v %+v", err, m)
-	}
-	if _, err := a.Models.Get(t.Context(), "m3", anthropic.ModelGetParams{}); err == nil {
-		t.Error("found a model that does not exist")
-	}
-}

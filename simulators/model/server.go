@@ -21,8 +21,6 @@ type Options struct {
 	Addr  string // to listen on; empty: 127.0.0.1:0
 	Brain Brain  // nil: Echo
 
-	// Models that exist; empty: every model does, without limits.
-	Models []Info
 	// Keys that are accepted; empty: no key is asked for.
 	Keys []string
 	// Prices by model, for the bill.
@@ -32,9 +30,6 @@ type Options struct {
 	// ones in the same order. 0: a random one, so that the identifiers of a
 	// server that was started again meet no old ones in a conversation.
 	Seed uint64
-	// SignatureKey signs thinking; empty: a fixed one, so that a conversation
-	// survives a restart of the server.
-	SignatureKey []byte
 
 	MaxBody        int64 // most bytes of a request; 0: 32 MiB, as Anthropic
 	MaxBill        int   // most entries kept; 0: 200,000
@@ -42,23 +37,12 @@ type Options struct {
 	MaxRecorded    int64 // most bytes of bodies recorded; 0: 16 MiB
 	MinCacheTokens int   // shortest prefix that is cached; 0: 1024
 
-	// ReasoningContent makes the OpenAI protocol show thinking as
-	// reasoning_content, as several compatible servers do.
-	ReasoningContent bool
-
 	// OnServed, if set, is called once for every request when nothing more
 	// will be sent for it, with what the bill says. It may be called by many
 	// requests at once and holds its own connection up.
 	OnServed func(Entry)
 
 	Now func() time.Time // nil: time.Now
-}
-
-// Info is a model that exists. Limits of 0 are none.
-type Info struct {
-	Name      string
-	Window    int // most input tokens
-	MaxOutput int // most max_tokens
 }
 
 type lifetime = stage.Life
@@ -87,7 +71,7 @@ func New(o Options) *Server {
 	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
 	o.MaxRecorded = cmp.Or(o.MaxRecorded, 16<<20)
 	o.MinCacheTokens = cmp.Or(o.MinCacheTokens, 1024)
-	o.Models, o.Keys = slices.Clone(o.Models), slices.Clone(o.Keys)
+	o.Keys = slices.Clone(o.Keys)
 	if o.Brain == nil {
 		o.Brain = Echo
 	}
@@ -102,7 +86,7 @@ func New(o Options) *Server {
 	s := &Server{
 		o:      o,
 		names:  newNames(o.Seed),
-		seals:  newSeals(o.SignatureKey),
+		seals:  newSeals(),
 		cache:  newCache(o.MinCacheTokens, o.Now),
 		plan:   newPlan(o.Seed),
 		ledger: newLedger(o.Prices, o.MaxBill),
@@ -151,19 +135,6 @@ func (s *Server) Reset() {
 	s.ledger.reset()
 	s.tape.reset()
 	s.cache.reset()
-}
-
-// model finds a model; ok is false when it does not exist.
-func (s *Server) model(name string) (m Info, ok bool) {
-	if len(s.o.Models) == 0 {
-		return Info{Name: name}, true
-	}
-	for _, m := range s.o.Models {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Info{}, false
 }
 
 // gate counts what is being served, and waits for its end.

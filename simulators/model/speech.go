@@ -42,7 +42,7 @@ func (x *exchange) transcribe() {
 		return // otherwise the client left
 	}
 	x.s.tape.add(Recorded{ID: x.entry.ID, At: x.entry.At, Protocol: x.entry.Protocol, Header: x.header(), Body: body})
-	sp, refusal := x.s.parseSpeech(x.r.Header.Get("Content-Type"), body)
+	sp, refusal := parseSpeech(x.r.Header.Get("Content-Type"), body)
 	x.entry.Model = sp.model
 	if refusal != nil {
 		x.refuse(refusal)
@@ -74,7 +74,7 @@ func tooLoud(n int64) *Refusal {
 }
 
 // parseSpeech reads the form, as strictly as the API does.
-func (s *Server) parseSpeech(contentType string, body []byte) (sp speech, r *Refusal) {
+func parseSpeech(contentType string, body []byte) (sp speech, r *Refusal) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return sp, invalid("Could not parse multipart form")
@@ -106,16 +106,13 @@ func (s *Server) parseSpeech(contentType string, body []byte) (sp speech, r *Ref
 			return sp, &Refusal{Status: 400, Message: "Unrecognized request argument supplied: " + part.FormName()}
 		}
 	}
-	r = s.judgeSpeech(&sp, name, file)
-	return sp, r
+	return sp, sp.judge(name, file)
 }
 
-func (s *Server) judgeSpeech(sp *speech, name string, file []byte) *Refusal {
+func (sp *speech) judge(name string, file []byte) *Refusal {
 	switch {
 	case sp.model == "":
 		return invalid("you must provide a model parameter")
-	case len(s.o.Models) > 0 && !slices.ContainsFunc(s.o.Models, func(i Info) bool { return i.Name == sp.model }):
-		return unknownModel(OpenAI, sp.model)
 	case name == "":
 		return invalid("file is a required property")
 	case sp.format != "" && sp.format != "json":

@@ -4,19 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/exchange"
 	"parley/channels/internal/markup"
-	"parley/channels/internal/route"
 )
-
-// errSendTimeout is why a call ended without an answer.
-var errSendTimeout = errors.New("no answer in time")
 
 // answer is what every answer of the Web API has.
 type answer struct {
@@ -37,14 +33,7 @@ func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx co
 		return nil, err
 	}
 	c.allowance.note(method, chat)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)
-	defer cancel()
-	x := &exchange{}
-	err := run(context.WithValue(ctx, exchangeKey{}, x))
-	if x.err == nil && x.status == 0 {
-		return nil, &channels.Error{Kind: channels.Refused, Op: method, Err: fmt.Errorf("make the request: %w", err)}
-	}
-	result, err := x.result(ctx, method)
+	result, err := exchange.Call(ctx, c.o.SendTimeout, method, run, resultOf)
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.RateLimit {
 		scope, counted := limited(method, chat)
@@ -68,30 +57,25 @@ func (c *Channel) mayCall(method, chat string) error {
 	return c.waits.Check(method, scope, counted)
 }
 
-// result is what the call gave, or a *channels.Error that says whether it may
+// resultOf is what the call gave, or a *channels.Error that says whether it may
 // have had its effect.
-func (x *exchange) result(ctx context.Context, method string) (json.RawMessage, error) {
-	e := &channels.Error{Op: method, Status: x.status, Err: x.err}
-	if x.status == 0 {
-		e.Kind = channels.Unsent
-		if x.left.Load() {
-			e.Kind = channels.Ambiguous
-		}
-		if cause := context.Cause(ctx); cause != nil {
-			e.Err = fmt.Errorf("%w: %w", cause, x.err)
-		}
+func resultOf(ctx context.Context, method string, x *exchange.Exchange) (json.RawMessage, error) {
+	e, answered := x.Error(ctx, method)
+	if !answered {
 		return nil, e
 	}
 	var a answer
-	known := x.whole && json.Unmarshal(x.body, &a) == nil && a.OK != nil
+	known := x.Whole && json.Unmarshal(x.Body, &a) == nil && a.OK != nil
 	switch {
-	case x.status == http.StatusTooManyRequests, known && !*a.OK && (a.Error == "ratelimited" || a.Error == "rate_limited"):
-		e.Kind, e.RetryAfter, e.Err = channels.RateLimit, retryAfter(x.retry), nil
+	case x.Status == http.StatusTooManyRequests, known && !*a.OK && (a.Error == "ratelimited" || a.Error == "rate_limited"):
+		e.Kind, e.RetryAfter, e.Err = channels.RateLimit, retryAfter(x.Retry), nil
 		e.Message = markup.Brief(a.Error)
 	case !known:
-		x.withoutAnswer(e)
+		if x.Foreign(e); x.Status == http.StatusUnauthorized {
+			e.Kind = channels.Unauthorized
+		}
 	case *a.OK:
-		return x.body, nil
+		return x.Body, nil
 	default:
 		a.classify(e)
 	}
@@ -104,29 +88,6 @@ func retryAfter(header string) time.Duration {
 		return time.Duration(n) * time.Second
 	}
 	return time.Second
-}
-
-// withoutAnswer judges an answer that the Web API did not give: something in
-// between did, or the answer was cut off.
-func (x *exchange) withoutAnswer(e *channels.Error) {
-	if x.whole {
-		e.Message = markup.Brief(string(x.body))
-		if e.Message == "" {
-			e.Message = "an empty answer"
-		}
-	}
-	switch {
-	case x.status >= 300 && x.status < 400:
-		e.Kind = channels.Unsent // a redirect, which is not followed
-	case x.status == http.StatusProxyAuthRequired:
-		e.Kind, e.Message = channels.Unsent, route.NoCredentials
-	case x.status == http.StatusUnauthorized:
-		e.Kind = channels.Unauthorized
-	case x.status >= 400 && x.status < 500 && x.status != http.StatusRequestTimeout:
-		e.Kind = channels.Refused
-	default:
-		e.Kind = channels.Ambiguous // Slack may have done it, and a gateway gave up
-	}
 }
 
 // classify says what an error of the Web API means for the message.

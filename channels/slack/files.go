@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/transfer"
 	"parley/sessionkeys"
 )
 
@@ -43,13 +45,13 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 	case err != nil || !c.isSlacks(u):
 		return refused(op, "the address of the file is not slack's")
 	}
-	ctx, moves, stop := stalls(ctx, c.o.SendTimeout)
-	defer stop()
+	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errStalled)
+	defer patience.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
 	if err != nil {
 		return &channels.Error{Kind: channels.Unsent, Op: op, Err: err}
 	}
-	resp, err := c.http.client.Do(req)
+	resp, err := c.http.Client.Do(req)
 	if err != nil {
 		return &channels.Error{Kind: channels.Unsent, Op: op, Err: cause(ctx, err)}
 	}
@@ -57,11 +59,14 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 	if err := unfit(resp, f); err != nil {
 		return err
 	}
-	if _, err := io.Copy(&moving{to: w, moves: moves}, resp.Body); err != nil {
-		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: cause(ctx, c.http.transport.cleanError(err))}
+	if _, reading, writing := transfer.Copy(w, resp.Body, patience); reading != nil || writing != nil {
+		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: cause(ctx, c.http.CleanError(errors.Join(reading, writing)))}
 	}
 	return nil
 }
+
+// errStalled is why a file that stood still was given up.
+var errStalled = errors.New("nothing moved in time")
 
 // askFile asks what is known of a file.
 func (c *Channel) askFile(ctx context.Context, id string, into any) error {

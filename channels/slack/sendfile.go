@@ -14,6 +14,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/transfer"
 )
 
 // shareMethod is the last step, the one that people see.
@@ -93,9 +94,10 @@ func (c *Channel) uploadAddress(ctx context.Context, name string, size int64) (*
 // takes: no token goes there. It is given up when nothing moves for
 // Options.SendTimeout.
 func (c *Channel) upload(ctx context.Context, to *url.URL, size int64, content io.Reader) error {
-	ctx, moves, stop := stalls(ctx, c.o.SendTimeout)
-	defer stop()
-	body := &pouring{from: content, left: size, moves: moves}
+	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errStalled)
+	defer patience.Stop()
+	file := transfer.NewContent(content, size)
+	body := transfer.NewBody(patience, c.o.SendTimeout, size, file)
 	e := &channels.Error{Kind: channels.Unsent, Op: "upload a file"}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), io.NopCloser(body))
 	if err != nil {
@@ -105,7 +107,8 @@ func (c *Channel) upload(ctx context.Context, to *url.URL, size int64, content i
 	req.ContentLength = size
 	req.Header.Set("Content-Type", "application/octet-stream")
 	resp, err := c.http.bare.Do(req)
-	whole, failed := body.stop() // net/http may go on reading behind our back
+	file.Stop() // net/http may go on reading behind our back
+	failed := file.Err()
 	if err == nil {
 		defer func() { _ = resp.Body.Close() }()
 		e.Status = resp.StatusCode
@@ -121,7 +124,7 @@ func (c *Channel) upload(ctx context.Context, to *url.URL, size int64, content i
 		e.Kind, e.Message = channels.Refused, markup.Brief(resp.Status)
 	case resp.StatusCode != http.StatusOK:
 		e.Message = markup.Brief(resp.Status)
-	case !whole:
+	case !body.Whole():
 		e.Message = "slack did not take the whole file"
 	default:
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10)) // the connection is kept for the next

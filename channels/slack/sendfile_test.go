@@ -232,7 +232,7 @@ func TestAFileThatSlackNeverTakesIsNotAskedFor(t *testing.T) {
 	r := newRig(t)
 	to, x := r.inGeneral(t), r.open(t)
 	for _, size := range []int64{-1, 0, 1<<30 + 1} {
-		c := &watched{Reader: zeros{}}
+		c := &watched{Reader: io.LimitReader(zeros{}, fifty)}
 		_, err := x.SendFile(t.Context(), channels.Reply{To: to}, channels.File{Name: "a", Size: size}, c)
 		if n := len(r.Books().Calls); kindOf(err) != channels.Refused || n != 0 || c.read.Load() != 0 {
 			t.Errorf("a file of %d bytes gave %v, after %d calls", size, err, n)
@@ -397,7 +397,7 @@ func TestAFileIsNeverWholeInMemory(t *testing.T) {
 	r := newRig(t)
 	to := r.inGeneral(t)
 	base := plain(t)
-	c := &watched{Reader: zeros{}}
+	c := &watched{Reader: io.LimitReader(zeros{}, fifty)}
 	var ahead int64
 	x := r.open(t, through(func(req *http.Request) (*http.Response, error) {
 		if !strings.HasPrefix(req.URL.Path, "/upload/") {
@@ -442,7 +442,7 @@ func TestContentIsNotReadBehindSendFile(t *testing.T) {
 		return &http.Response{StatusCode: status, Status: "200 OK", Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 	}))
 	for _, status = range []int{0, http.StatusOK} { // one that came before the content was read is no success
-		c := &watched{Reader: zeros{}}
+		c := &watched{Reader: io.LimitReader(zeros{}, fifty)}
 		_, err := x.SendFile(t.Context(), channels.Reply{To: to}, channels.File{Name: "a", Size: 100}, c)
 		if kindOf(err) != channels.Unsent {
 			t.Errorf("SendFile gave %v", err)

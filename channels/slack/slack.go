@@ -117,7 +117,7 @@ func (o Options) pauses() backoff.Pauses {
 type Channel struct {
 	o         Options
 	way       *route.Route
-	http      *poster
+	http      poster
 	api       *slack.Client
 	hook      *hook // nil: Socket
 	waits     receive.Waits
@@ -214,7 +214,7 @@ func (c *Channel) Hook() (path string, h http.Handler) {
 // Close lets go of connections that are kept for later. The channel can still be
 // used.
 func (c *Channel) Close() error {
-	c.http.client.CloseIdleConnections()
+	c.http.CloseIdleConnections()
 	return nil
 }
 

@@ -124,7 +124,7 @@ func (r *receiver) connect(ctx context.Context) (*socket, error) {
 		_ = resp.Body.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open a WebSocket to slack: %w", r.http.transport.cleanError(err))
+		return nil, fmt.Errorf("open a WebSocket to slack: %w", r.http.CleanError(err))
 	}
 	s := &socket{conn: conn, opened: r.o.Now()}
 	s.keepAlive(r.o.IdleTimeout)

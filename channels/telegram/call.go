@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/exchange"
 	"parley/channels/internal/markup"
-	"parley/channels/internal/route"
 )
 
 // answer is the envelope of every answer of the Bot API.
@@ -32,16 +31,15 @@ type answer struct {
 // params are sent as an empty object, since Telegram reads a JSON body as an
 // object or not at all, and refuses null (tdlib, HttpReader::parse_json_parameters).
 // Its error is a *channels.Error.
-func (c *Channel) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, *exchange, error) {
+func (c *Channel) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, *exchange.Exchange, error) {
 	content := []byte("{}")
 	if params != nil {
 		var err error
 		if content, err = json.Marshal(params); err != nil {
-			return nil, &exchange{}, &channels.Error{Kind: channels.Refused, Op: method, Err: err}
+			return nil, &exchange.Exchange{}, &channels.Error{Kind: channels.Refused, Op: method, Err: err}
 		}
 	}
-	x := &exchange{}
-	ctx = context.WithValue(ctx, exchangeKey{}, x)
+	ctx, x := exchange.With(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.APIURL+"/bot"+placeholder+"/"+method, bytes.NewReader(content))
 	if err != nil {
 		return nil, x, &channels.Error{Kind: channels.Unsent, Op: method, Err: err}
@@ -50,41 +48,26 @@ func (c *Channel) call(ctx context.Context, method string, params map[string]any
 	if resp, err := c.http.Do(req); err == nil {
 		_ = resp.Body.Close()
 	}
-	result, err := x.result(ctx, method)
+	result, err := resultOf(ctx, method, x)
 	return result, x, err
 }
 
 // viaLibrary runs one of the library's calls and judges it by what went over the
 // wire, not by what the library says of it.
 func (c *Channel) viaLibrary(ctx context.Context, method string, run func(ctx context.Context) error) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errSendTimeout)
-	defer cancel()
-	x := &exchange{}
-	ctx = context.WithValue(ctx, exchangeKey{}, x)
-	err := run(ctx)
-	if x.err == nil && x.status == 0 {
-		return nil, &channels.Error{Kind: channels.Refused, Op: method, Err: fmt.Errorf("make the request: %w", err)}
-	}
-	return x.result(ctx, method)
+	return exchange.Call(ctx, c.o.SendTimeout, method, run, resultOf)
 }
 
-// result is what the call gave, or an *channels.Error that says whether it may
+// resultOf is what the call gave, or an *channels.Error that says whether it may
 // have had its effect.
-func (x *exchange) result(ctx context.Context, method string) (json.RawMessage, error) {
-	e := &channels.Error{Op: method, Status: x.status, Err: x.err}
-	if x.status == 0 {
-		e.Kind = channels.Unsent
-		if x.left.Load() {
-			e.Kind = channels.Ambiguous
-		}
-		if cause := context.Cause(ctx); cause != nil {
-			e.Err = fmt.Errorf("%w: %w", cause, x.err)
-		}
+func resultOf(ctx context.Context, method string, x *exchange.Exchange) (json.RawMessage, error) {
+	e, answered := x.Error(ctx, method)
+	if !answered {
 		return nil, e
 	}
 	var a answer
-	if !x.whole || json.Unmarshal(x.body, &a) != nil || a.OK == nil {
-		x.withoutAnswer(e)
+	if !x.Whole || json.Unmarshal(x.Body, &a) != nil || a.OK == nil {
+		withoutAnswer(x, e)
 		return nil, e
 	}
 	if *a.OK {
@@ -92,7 +75,7 @@ func (x *exchange) result(ctx context.Context, method string) (json.RawMessage, 
 	}
 	e.Status = a.ErrorCode
 	if e.Status == 0 {
-		e.Status = x.status
+		e.Status = x.Status
 	}
 	e.Message = markup.Brief(a.Description)
 	a.classify(e)
@@ -101,27 +84,13 @@ func (x *exchange) result(ctx context.Context, method string) (json.RawMessage, 
 
 // withoutAnswer judges an answer that the Bot API did not give: something in
 // between did, or the answer was cut off.
-func (x *exchange) withoutAnswer(e *channels.Error) {
-	if x.whole {
-		e.Message = markup.Brief(string(x.body))
-		if e.Message == "" {
-			e.Message = "an empty answer"
-		}
-	}
-	switch {
-	case x.status == http.StatusTooManyRequests:
+func withoutAnswer(x *exchange.Exchange, e *channels.Error) {
+	x.Foreign(e)
+	if x.Status == http.StatusTooManyRequests {
 		e.Kind, e.RetryAfter = channels.RateLimit, time.Second
-		if n, err := strconv.Atoi(x.retry); err == nil && n > 0 {
+		if n, err := strconv.Atoi(x.Retry); err == nil && n > 0 {
 			e.RetryAfter = seconds(int64(n))
 		}
-	case x.status >= 300 && x.status < 400:
-		e.Kind = channels.Unsent // a redirect, which is not followed
-	case x.status == http.StatusProxyAuthRequired:
-		e.Kind, e.Message = channels.Unsent, route.NoCredentials
-	case x.status >= 400 && x.status < 500 && x.status != http.StatusRequestTimeout:
-		e.Kind = channels.Refused
-	default:
-		e.Kind = channels.Ambiguous // a gateway that gave up may have passed the request on
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/exchange"
 	"parley/channels/internal/markup"
 	"parley/channels/internal/transfer"
 )
@@ -123,7 +124,7 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 	if err != nil {
 		return fail(err)
 	}
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errSendTimeout)
+	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, exchange.ErrTimeout)
 	defer patience.Stop()
 	file := transfer.NewContent(content, f.Size)
 	answer := c.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6)
@@ -134,17 +135,17 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 	}
 	req.ContentLength = body.Size()
 	req.Header.Set("Content-Type", kind)
-	x := &exchange{}
-	resp, err := c.http.answer(req, x)
-	if x.err = err; err == nil {
+	x := &exchange.Exchange{}
+	resp, err := c.http.Answer(req, x)
+	if x.Err = err; err == nil {
 		_ = resp.Body.Close()
 	}
-	x.left.Store(body.Whole())
+	x.Left.Store(body.Whole())
 	file.Stop() // the request may still be written while its answer is there
 	if err := file.Err(); err != nil {
 		return fail(fmt.Errorf("read the file: %w", err))
 	}
-	return x.result(ctx, method)
+	return resultOf(ctx, method, x)
 }
 
 // perMegabyte is how much longer the answer may take for each MB of a file: the Bot

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
+	"parley/channels/internal/exchange"
 	"parley/channels/internal/markup"
 	"parley/channels/internal/transfer"
 	"parley/sessionkeys"
@@ -73,15 +73,15 @@ func (c *Channel) download(ctx context.Context, path string, w io.Writer) error 
 		return &channels.Error{Kind: channels.Unsent, Op: op, Err: errAddress}
 	}
 	at.Path, at.RawPath = at.Path+"/file/bot"+placeholder+"/"+path, ""
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errSendTimeout)
+	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, exchange.ErrTimeout)
 	defer patience.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
 		return &channels.Error{Kind: channels.Unsent, Op: op, Err: err}
 	}
-	resp, err := c.http.client.Do(req)
+	resp, err := c.http.Client.Do(req)
 	if err != nil {
-		return &channels.Error{Kind: channels.Unsent, Op: op, Err: causeOf(ctx, err)}
+		return &channels.Error{Kind: channels.Unsent, Op: op, Err: exchange.Cause(ctx, err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -92,38 +92,30 @@ func (c *Channel) download(ctx context.Context, path string, w io.Writer) error 
 	case writing != nil:
 		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: writing}
 	case reading != nil:
-		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: c.http.transport.cleanError(causeOf(ctx, reading))}
+		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: c.http.CleanError(exchange.Cause(ctx, reading))}
 	}
 	return nil
 }
 
 // withoutFile judges an answer that is not the file.
 func (c *Channel) withoutFile(op string, resp *http.Response) error {
-	x := &exchange{status: resp.StatusCode, retry: resp.Header.Get("Retry-After")}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxGarbled))
-	if x.body, x.whole = c.http.transport.clean(body), err == nil; !x.whole {
-		x.err = c.http.transport.cleanError(err)
+	x := &exchange.Exchange{Status: resp.StatusCode, Retry: resp.Header.Get("Retry-After")}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, exchange.MaxGarbled))
+	if x.Body, x.Whole = c.http.Clean(body), err == nil; !x.Whole {
+		x.Err = c.http.CleanError(err)
 	}
-	e := &channels.Error{Op: op, Status: x.status, Err: x.err}
-	x.withoutAnswer(e)
+	e := &channels.Error{Op: op, Status: x.Status, Err: x.Err}
+	withoutAnswer(x, e)
 	var a answer
-	if x.whole && json.Unmarshal(x.body, &a) == nil && a.Description != "" {
+	if x.Whole && json.Unmarshal(x.Body, &a) == nil && a.Description != "" {
 		e.Message = markup.Brief(a.Description)
 		e.RetryAfter = max(e.RetryAfter, seconds(a.Parameters.RetryAfter))
 	}
 	switch {
-	case x.status == http.StatusUnauthorized:
+	case x.Status == http.StatusUnauthorized:
 		e.Kind = channels.Unauthorized
 	case e.Kind == channels.Ambiguous:
 		e.Kind = channels.Unsent // to ask does nothing
 	}
 	return e
-}
-
-// causeOf says also why a context ended, if it did.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("%w: %w", cause, err)
-	}
-	return err
 }

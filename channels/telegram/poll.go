@@ -93,7 +93,7 @@ func (p *poller) fetch(ctx context.Context) ([]json.RawMessage, error) {
 	var raws []json.RawMessage
 	if err == nil {
 		err = json.Unmarshal(result, &raws)
-	} else if !x.tooLarge && !x.garbled() {
+	} else if !x.TooLarge && !isGarbled(x) {
 		return nil, err
 	}
 	if err == nil {
@@ -108,7 +108,7 @@ func (p *poller) fetch(ctx context.Context) ([]json.RawMessage, error) {
 		p.limit = max(1, p.limit/10)
 		return p.fetch(ctx)
 	}
-	if raw, ok := x.only(p.offset); ok {
+	if raw, ok := only(x, p.offset); ok {
 		return []json.RawMessage{raw}, nil
 	}
 	return nil, fmt.Errorf("%s: read the answer: %w", method, err)

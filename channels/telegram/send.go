@@ -15,9 +15,6 @@ import (
 	"parley/sessionkeys"
 )
 
-// errSendTimeout is why a call other than a poll ended without an answer.
-var errSendTimeout = errors.New("no answer in time")
-
 // generalTopic is the topic every forum has. Telegram Bot API: its id must not
 // be given when sending, and must be given to show a chat action in it.
 const generalTopic = "1"

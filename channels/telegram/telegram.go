@@ -35,6 +35,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/backoff"
+	"parley/channels/internal/exchange"
 	"parley/channels/internal/markup"
 	"parley/channels/internal/receive"
 	"parley/channels/internal/route"
@@ -97,7 +98,7 @@ func (o Options) pauses() backoff.Pauses {
 // only once at a time.
 type Channel struct {
 	o         Options
-	http      *poster
+	http      *exchange.Poster
 	bot       *bot.Bot
 	hook      *hook // nil: it polls
 	waits     receive.Waits
@@ -194,7 +195,7 @@ func (c *Channel) Hook() (path string, h http.Handler) {
 // Close lets go of connections that are kept for later. The channel can still
 // be used.
 func (c *Channel) Close() error {
-	c.http.client.CloseIdleConnections()
+	c.http.CloseIdleConnections()
 	return nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/channels/internal/exchange"
 )
 
 // The parts of updates that parley reads. They are few on purpose: whatever
@@ -181,34 +183,33 @@ func kindOf(fields map[string]json.RawMessage) string {
 	return kinds[0]
 }
 
-// garbled says whether an answer came whole and with success, but is not JSON.
-func (x *exchange) garbled() bool { return x.whole && x.status == 200 && !json.Valid(x.body) }
+// isGarbled says whether an answer came whole and with success, but is not JSON.
+func isGarbled(x *exchange.Exchange) bool {
+	return x.Whole && x.Status == 200 && !json.Valid(x.Body)
+}
 
 // only makes of an answer to a poll for one update, which is garbled or too
 // large, that update. Where the answer shows no id, next is taken, the least it
 // can be. If it is a greater one the update comes again, and next moves by one
 // each time: it passes this update and no other. What does not begin like an
 // answer of the Bot API, as of a proxy, holds no update, and passes none.
-func (x *exchange) only(next int64) (json.RawMessage, bool) {
-	spoilt := x.garbled() || x.tooLarge && x.status == 200
-	if !spoilt || !answerBegins.Match(x.body) {
+func only(x *exchange.Exchange, next int64) (json.RawMessage, bool) {
+	spoilt := isGarbled(x) || x.TooLarge && x.Status == 200
+	if !spoilt || !answerBegins.Match(x.Body) {
 		return nil, false
 	}
-	return garbled(x.body, next)
+	return garbled(x.Body, next)
 }
 
 var answerBegins = regexp.MustCompile(`^\s*\{\s*"ok"\s*:\s*true\b`)
 
 var shownID = regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})\b`)
 
-// maxGarbled is how much is kept of an update that cannot be read, in bytes.
-const maxGarbled = 32 << 10
-
 // garbled makes an update of text that is none: an object with the text and its
 // id, or next where it does not show one. It is false where both are missing;
 // the object then has no id.
 func garbled(text []byte, next int64) (json.RawMessage, bool) {
-	fields := map[string]any{"garbled": strings.ToValidUTF8(string(text[:min(len(text), maxGarbled)]), "\uFFFD")}
+	fields := map[string]any{"garbled": strings.ToValidUTF8(string(text[:min(len(text), exchange.MaxGarbled)]), "\uFFFD")}
 	id := next
 	if found := shownID.FindAllSubmatch(text, 2); len(found) == 1 {
 		id, _ = strconv.ParseInt(string(found[0][1]), 10, 64) // 18 digits fit

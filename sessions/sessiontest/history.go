@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,11 @@ import (
 // history lets clients use a store at once, writes down what each was told and
 // when, and holds it to the models: there must be an order of the operations,
 // each between its begin and its end, in which one client alone would have been
-// told the same.
+// told the same. Some have one client alone, who looks at everything behind each step:
+//
+//	I1 a history is the messages that were read, in order, each once;
+//	I2 an epoch never decreases, and late commits are refused;
+//	I3 what is owed and has no living owner is found by Recover, for who lives.
 func history(t *testing.T, open opener) {
 	seed := seedOf(t)
 	histories, each := 12, 12
@@ -28,6 +33,17 @@ func history(t *testing.T, open opener) {
 			sc := newScene(newHouse(t, open(t)), 1+i%3)
 			sc.run(seed+uint64(i), 4, each)
 			sc.judge(t, mailboxModel(sc.start))
+		})
+	}
+	for i := range histories {
+		t.Run(fmt.Sprintf("one client hears what the rules say, history %d", i), func(t *testing.T) {
+			t.Parallel()
+			sc := newScene(newHouse(t, open(t)), 1+i%3)
+			left := sc.alone(seed+uint64(i), 8*each)
+			sc.judge(t, mailboxModel(sc.start))
+			if len(left) > 0 {
+				t.Errorf("something is still owed: %+v", left)
+			}
 		})
 	}
 	for i := range histories / 3 {
@@ -49,28 +65,27 @@ type scene struct {
 	peers []string
 	time  atomic.Int64 // half leases since noon
 
-	fencesMu sync.Mutex
-	fences   [3][]sessions.Fence
+	mu     sync.Mutex // guards what follows
+	fences [3][]sessions.Fence
+	saw    [3]shownRow // the mailboxes as somebody saw them last
 }
 
-// crew are the workers. The second is the first, born again: when it lives the
-// other is dead.
-func crew() [4]life {
-	return [4]life{
-		{Worker: sessions.Worker{Name: "amy", Nonce: "amy-1"}},
-		{Worker: sessions.Worker{Name: "amy", Nonce: "amy-2"}},
-		{Worker: sessions.Worker{Name: "bob", Nonce: "bob-1"}},
-		{Worker: sessions.Worker{Name: "cat", Nonce: "cat-1"}},
+// crew are the workers. One of a name that another has was born again: when it lives
+// the other is dead. The last does what the others leave.
+func crew() (all [7]life) {
+	for i, nonce := range []string{"amy-1", "amy-2", "amy-3", "bob-1", "bob-2", "cat-1", "dan-1"} {
+		all[i].Worker = sessions.Worker{Name: nonce[:3], Nonce: nonce}
 	}
+	return all
 }
 
-// newScene makes n mailboxes. The first has an open turn, which nobody owns. All
-// workers live but the second.
+// newScene makes n mailboxes. The first has an open turn, which nobody owns. The first
+// worker of each name lives.
 func newScene(h *house, n int) *scene {
 	h.t.Helper()
 	sc := &scene{h: h, start: table{workers: crew()}}
 	for i := range sc.start.workers {
-		if w := &sc.start.workers[i]; w.Nonce != "amy-2" {
+		if w := &sc.start.workers[i]; strings.HasSuffix(w.Nonce, "-1") {
 			h.alive(w.Worker)
 			w.known, w.until = true, h.now.Add(lease).UnixMicro()
 		}
@@ -82,14 +97,16 @@ func newScene(h *house, n int) *scene {
 		if i == 0 {
 			f, turn := h.working(peer)
 			h.ok(h.s.Handover(h.ctx, f))
-			b.turn, b.last, b.since = turn.ID, f.Nonce, h.now.UnixMicro()
-			b.said = opening(f, 1).Message.ID + " "
+			b.turn, b.joined, b.last, b.since = 1, "[]", f.Nonce, h.now.UnixMicro()
+			b.turns[1], b.became[1] = pastTurn{opened: true}, became{1, f}
+			b.said = turn.ID + "-said "
 		}
 		m := h.touch(peer, 0)
 		b.token, b.touched, b.read, b.epoch, b.attempts = m.Token, m.Touched, m.Read, m.Epoch, m.Attempts
 		if m.Turn != nil {
 			b.turnAttempts = m.Turn.Attempts
 		}
+		sc.saw[i] = b.row()
 	}
 	return sc
 }
@@ -110,13 +127,77 @@ func (sc *scene) run(seed uint64, clients, each int) {
 	all.Wait()
 	for i := range sc.peers {
 		nobody := sessions.Fence{Token: sc.start.boxes[i].token, Epoch: 1, Nonce: "nobody"}
-		sc.make(clients, request{what: "skip", box: i, fence: nobody, seq: 99}, arrives)
-		sc.make(clients, request{what: "mailbox", box: i}, arrives)
-		sc.make(clients, request{what: "messages", box: i}, arrives)
+		sc.make(clients, request{what: "skip", box: i, fence: nobody, seq: maxSeq}, arrives)
+	}
+	sc.look(clients)
+}
+
+// alone lets one client do n steps, some of them twice, and then the last worker do
+// what is left. It returns the mailboxes that are owed something all the same.
+func (sc *scene) alone(seed uint64, n int) (left []shownRow) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	for i := range n {
+		if r.IntN(5) == 0 {
+			sc.time.Add(1 + r.Int64N(3))
+			sc.make(0, sc.asked("heartbeat", sc.start.workers[5].Worker), arrives)
+		}
+		c := sc.draw(r, fmt.Sprint("m-", i))
+		for range 1 + r.IntN(4)/3 {
+			sc.make(0, c, arrives+fate(r.IntN(4)/3))
+			sc.look(0)
+		}
+	}
+	sc.time.Add(4)
+	last := sc.start.workers[len(sc.start.workers)-1].Worker
+	sc.make(0, sc.asked("heartbeat", last), arrives)
+	c := sc.asked("recover", last)
+	c.limit = len(sc.peers) + 1
+	sc.make(0, c, arrives)
+	for box := range sc.peers {
+		sc.drain(box, last)
+		if saw := sc.saw[box]; saw.owed() {
+			left = append(left, saw)
+		}
+	}
+	sc.make(0, c, arrives)
+	return left
+}
+
+// drain opens and finishes what a mailbox is owed, each time twice.
+func (sc *scene) drain(box int, by sessions.Worker) {
+	for range 2 * maxSeq {
+		saw := sc.saw[box]
+		if !saw.owed() {
+			return
+		}
+		c := sc.asked("finish", sessions.Worker{})
+		c.box, c.turn, c.fence = box, saw.turn, sessions.Fence{Token: saw.token, Epoch: saw.epoch, Nonce: by.Nonce}
+		if saw.turn == 0 {
+			c.what, c.turn = "open", saw.read+1
+		}
+		for range 2 {
+			sc.make(0, c, arrives)
+		}
+		sc.look(0)
+	}
+}
+
+// look reads every mailbox and its history.
+func (sc *scene) look(client int) {
+	for box := range sc.peers {
+		for _, what := range []string{"mailbox", "messages"} {
+			c := sc.asked(what, sessions.Worker{})
+			c.box = box
+			sc.make(client, c, unheard)
+		}
 	}
 }
 
 func (sc *scene) now() time.Time { return noon.Add(time.Duration(sc.time.Load()) * lease / 2) }
+
+func (sc *scene) asked(what string, by sessions.Worker) request {
+	return request{what: what, by: by, now: sc.now().UnixMicro()}
+}
 
 // step is one operation of a client; after a lost answer it often tries again.
 func (sc *scene) step(r *rand.Rand, client int, id string) {
@@ -134,51 +215,49 @@ func (sc *scene) step(r *rand.Rand, client int, id string) {
 
 func (sc *scene) draw(r *rand.Rand, id string) request {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
-	c := request{
-		box: r.IntN(len(sc.peers)), by: sc.start.workers[r.IntN(len(sc.start.workers))].Worker, now: sc.now().UnixMicro(),
-		seq: uint64(r.IntN(8)), limit: 1 + r.IntN(3), id: id,
-	}
-	c.what = pick("touch", "take", "take", "take", "recover", "heartbeat", "heartbeat", "heartbeat", "mailbox", "messages", "fenced", "fenced", "fenced", "fenced", "fenced")
-	if r.IntN(40) == 0 {
+	c := sc.asked(pick("touch", "take", "take", "recover", "heartbeat", "heartbeat", "mailbox", "messages", "held", "", "", "", "", "", "", "", "", ""),
+		sc.start.workers[r.IntN(len(sc.start.workers)-1)].Worker)
+	c.box, c.limit, c.id = r.IntN(len(sc.peers)), 1+r.IntN(3), id
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	saw := sc.saw[c.box]
+	c.seq = min(saw.read+uint64(r.IntN(4)), maxSeq)
+	if r.IntN(60) == 0 {
 		c.what = "leave"
 	}
-	if c.what != "fenced" {
+	if c.what != "" {
 		return c
 	}
-	var known bool
-	if c.fence, known = sc.known(r, c.box); !known {
+	fs := sc.fences[c.box]
+	if len(fs) == 0 {
 		c.what = "take"
 		return c
 	}
-	c.by = sessions.Worker{}
-	commit := "skip"
-	if sc.start.boxes[c.box].turn != "" {
-		commit = "append"
+	c.by, c.fence, c.turn = sessions.Worker{}, fs[len(fs)-1], saw.turn
+	if r.IntN(4) == 0 { // who was late
+		c.fence = fs[r.IntN(len(fs))]
 	}
-	c.what = pick(commit, commit, commit, "reacquire", "release", "handover", "yield")
+	if r.IntN(5) == 0 {
+		c.turn = min(uint64(r.IntN(int(saw.read)+2)), maxSeq)
+	}
+	c.what = pick("skip", "append", "join", "open", "open", "finish", "finish", "reacquire", "release", "handover", "yield")
+	if c.what == "open" && c.turn == 0 {
+		c.turn = min(saw.read+1, maxSeq)
+	}
 	return c
 }
 
-// known is a fence of the mailbox that somebody heard of, mostly the newest.
-func (sc *scene) known(r *rand.Rand, box int) (sessions.Fence, bool) {
-	sc.fencesMu.Lock()
-	defer sc.fencesMu.Unlock()
-	fs := sc.fences[box]
-	switch {
-	case len(fs) == 0:
-		return sessions.Fence{}, false
-	case r.IntN(4) == 0:
-		return fs[r.IntN(len(fs))], true
-	}
-	return fs[len(fs)-1], true
-}
-
-func (sc *scene) learn(rows []shownRow) {
-	sc.fencesMu.Lock()
-	defer sc.fencesMu.Unlock()
+// learn notes what somebody was told of mailboxes, and of their fences.
+func (sc *scene) learn(rows []shownRow, fences bool) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
 	for _, row := range rows {
 		for i := range sc.peers {
-			if b := sc.start.boxes[i]; b.token == row.token && row.owner.Nonce != "" {
+			if sc.start.boxes[i].token != row.token {
+				continue
+			}
+			sc.saw[i] = row
+			if fences && row.owner.Nonce != "" {
 				sc.fences[i] = append(sc.fences[i], sessions.Fence{Token: row.token, Epoch: row.epoch, Nonce: row.owner.Nonce})
 			}
 		}
@@ -191,15 +270,11 @@ func (sc *scene) make(client int, c request, what fate) bool {
 	return sc.do(sc.h.ctx, client, c, what, func(ctx context.Context) (err error) {
 		a, err = sc.ask(ctx, c)
 		return err
-	}, func(unknown, fenced bool) any {
-		switch {
-		case unknown:
-			return answer{unknown: true}
-		case fenced:
-			return answer{fenced: true}
-		case a.yes || c.what == "recover" || c.what == "reacquire":
-			sc.learn(a.rows)
+	}, func(o outcome) any {
+		if o != (outcome{}) {
+			return answer{unknown: o.unknown, fenced: o.fenced, refused: o.refused}
 		}
+		sc.learn(a.rows, what != unheard && (a.yes || c.what == "recover" || c.what == "reacquire"))
 		return a
 	})
 }
@@ -227,6 +302,24 @@ func (sc *scene) ask(ctx context.Context, c request) (a answer, err error) {
 	case "mailbox":
 		m, err = s.Mailbox(ctx, b.token)
 		a.rows = one(m)
+	case "held":
+		ms, err := s.Held(ctx, c.by)
+		for _, m := range ms {
+			a.rows = append(a.rows, rowOf(m))
+		}
+		return a, err
+	case "open":
+		var t sessions.Turn
+		if t, a.yes, err = s.Open(ctx, c.fence, opening(c.fence, c.turn)); a.yes {
+			a.rows = []shownRow{{turn: t.Seq, turnAttempts: t.Attempts, joined: fmt.Sprint(t.Joined)}}
+		}
+	case "join":
+		j := joined(turnID(b.token, c.turn), c.seq, 0)
+		j.Events = []sessions.InboxID{event(turnID(b.token, c.seq))}
+		a.yes, err = s.Join(ctx, c.fence, j)
+	case "finish":
+		m, a.yes, err = s.Finish(ctx, c.fence, ending(turnID(b.token, c.turn)))
+		a.rows = one(m)
 	case "reacquire":
 		m, err = s.Reacquire(ctx, c.fence, now)
 		a.rows = one(m)
@@ -240,7 +333,7 @@ func (sc *scene) ask(ctx context.Context, c request) (a answer, err error) {
 	case "skip":
 		err = s.Skip(ctx, c.fence, c.seq)
 	case "append":
-		err = s.Append(ctx, c.fence, b.turn, said(c.id, c.id))
+		err = s.Append(ctx, c.fence, turnID(b.token, c.turn), said(c.id, c.id))
 	case "messages":
 		a.said, err = saidIn(ctx, s, b.token)
 	default:
@@ -264,7 +357,7 @@ func saidIn(ctx context.Context, s sessions.Store, token string) (ids string, er
 func rowOf(m sessions.Mailbox) shownRow {
 	r := shownRow{token: m.Token, touched: m.Touched, read: m.Read, owner: m.Owner, epoch: m.Epoch, attempts: m.Attempts}
 	if m.Turn != nil {
-		r.turn, r.turnAttempts = m.Turn.ID, m.Turn.Attempts
+		r.turn, r.turnAttempts, r.joined = m.Turn.Seq, m.Turn.Attempts, fmt.Sprint(m.Turn.Joined)
 	}
 	return r
 }

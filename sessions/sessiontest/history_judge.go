@@ -40,7 +40,7 @@ type recorder struct {
 
 	mu      sync.Mutex
 	ops     []porcupine.Operation
-	strange []error // answers that the contract does not know
+	strange []error // that say no more than that the operation was refused
 }
 
 // never is the end of an operation whose answer was lost.
@@ -51,6 +51,7 @@ type fate int
 
 const (
 	arrives   fate = iota
+	unheard        // it arrives where nobody remembers the fence in it
 	forgotten      // the operation was made, and nobody was told
 	abandoned      // the caller's context ends while it is made
 )
@@ -63,9 +64,11 @@ func fateOf(r *rand.Rand) fate {
 	return forgotten + fate(r.IntN(2))
 }
 
-// do makes one operation and says whether its answer came. ask answers what the
-// operation said, and with whether it was refused.
-func (r *recorder) do(ctx context.Context, client int, input any, what fate, ask func(context.Context) error, said func(unknown, fenced bool) any) bool {
+// outcome is how an operation ended.
+type outcome struct{ unknown, fenced, refused bool }
+
+// do makes one operation and says whether its answer came.
+func (r *recorder) do(ctx context.Context, client int, input any, what fate, ask func(context.Context) error, said func(outcome) any) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var cancelled sync.WaitGroup
@@ -76,18 +79,19 @@ func (r *recorder) do(ctx context.Context, client int, input any, what fate, ask
 	err := ask(ctx)
 	end := r.clock.Add(1)
 	cancelled.Wait()
-	fenced := errors.Is(err, sessions.ErrFenced)
-	lost := what == forgotten || what == abandoned && err != nil && !fenced
-	if lost {
+	o := outcome{fenced: errors.Is(err, sessions.ErrFenced)}
+	o.unknown = what == forgotten || what == abandoned && err != nil && !o.fenced
+	o.refused = err != nil && !o.fenced && !o.unknown
+	if o.unknown {
 		end = never
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ops = append(r.ops, porcupine.Operation{ClientId: client, Input: input, Call: begin, Output: said(lost, fenced), Return: end})
-	if err != nil && !fenced && !lost {
+	r.ops = append(r.ops, porcupine.Operation{ClientId: client, Input: input, Call: begin, Output: said(o), Return: end})
+	if o.refused {
 		r.strange = append(r.strange, fmt.Errorf("%v: %w", input, err))
 	}
-	return !lost
+	return !o.unknown
 }
 
 // patience is how long a checker may think. It needs milliseconds.
@@ -96,12 +100,12 @@ const patience = time.Minute
 // judge ends the test when no order of the operations explains what was told.
 func (r *recorder) judge(t *testing.T, model porcupine.Model) {
 	t.Helper()
-	for _, err := range r.strange {
-		t.Error(err)
-	}
 	result := porcupine.CheckOperationsTimeout(model, r.ops, patience)
 	if result == porcupine.Ok {
 		return
+	}
+	for _, err := range r.strange {
+		t.Log(err)
 	}
 	_, info := porcupine.CheckOperationsVerbose(model, r.ops, patience)
 	path, err := draw(t, model, info)

@@ -17,16 +17,40 @@ import (
 // and Yield look at all of them.
 type table struct {
 	boxes   [3]slot // those without a token are not there
-	workers [4]life
+	workers [7]life
 }
+
+// maxSeq is the highest message of a mailbox.
+const maxSeq = 24
 
 // slot is a mailbox of a history.
 type slot struct {
-	core
-	turn         string // the open one
-	turnAttempts int
-	since        int64  // µs: since when it waits
-	said         string // message ids, each with a space behind it
+	token         string
+	touched, read uint64
+	owner         sessions.Worker
+	last          string // nonce of who owned it last
+	epoch, prior  int64
+	attempts      int
+	turn          uint64 // the message that opened the open turn; 0: none is open
+	turnAttempts  int
+	joined        string               // what joined the open turn
+	since         int64                // µs: since when it waits
+	said          string               // message ids, each with a space behind it
+	turns         [maxSeq + 1]pastTurn // by the message that opened them
+	became        [maxSeq + 1]became   // what each message did
+}
+
+// pastTurn is what is known of a turn.
+type pastTurn struct {
+	opened, done, released bool
+	by                     sessions.Fence
+}
+
+// became is the turn that a message opened or joined, and under which fence; the zero
+// value: none.
+type became struct {
+	turn uint64
+	by   sessions.Fence
 }
 
 type life struct {
@@ -42,16 +66,17 @@ type request struct {
 	by    sessions.Worker
 	fence sessions.Fence
 	seq   uint64
-	now   int64 // µs
+	turn  uint64 // the message that opened it
+	now   int64  // µs
 	limit int
 	id    string // of a message
 }
 
 // answer is what it was told; unknown when it was not.
 type answer struct {
-	unknown, fenced, yes bool
-	rows                 []shownRow
-	said                 string
+	unknown, fenced, refused, yes bool
+	rows                          []shownRow
+	said                          string
 }
 
 // shownRow is a mailbox as its readers see it.
@@ -61,19 +86,35 @@ type shownRow struct {
 	owner         sessions.Worker
 	epoch         int64
 	attempts      int
-	turn          string
+	turn          uint64
 	turnAttempts  int
+	joined        string
 }
+
+func (r shownRow) owed() bool { return r.touched > r.read || r.turn != 0 }
 
 func (a answer) equal(o answer) bool {
-	return a.fenced == o.fenced && a.yes == o.yes && a.said == o.said && slices.Equal(a.rows, o.rows)
+	return a.fenced == o.fenced && a.refused == o.refused && a.yes == o.yes && a.said == o.said && slices.Equal(a.rows, o.rows)
 }
 
-func (b *slot) owed() bool { return b.touched > b.read || b.turn != "" }
+func (b *slot) fence() sessions.Fence {
+	return sessions.Fence{Token: b.token, Epoch: b.epoch, Nonce: b.owner.Nonce}
+}
+
+func (b *slot) holds(f sessions.Fence) bool { return f.Nonce != "" && f == b.fence() }
+
+// gaveUp is whether f was the last fence, and nobody took the mailbox since.
+func (b *slot) gaveUp(f sessions.Fence) bool {
+	return f.Nonce != "" && b.owner.Nonce == "" && f == sessions.Fence{Token: b.token, Epoch: b.epoch, Nonce: b.last}
+}
+
+func (b *slot) giveUp() { b.last, b.owner, b.prior = b.owner.Nonce, sessions.Worker{}, 0 }
+
+func (b *slot) owed() bool { return b.touched > b.read || b.turn != 0 }
 
 func (b *slot) attempt(n int) {
 	b.attempts = max(0, b.attempts+n)
-	if b.turn != "" {
+	if b.turn != 0 {
 		b.turnAttempts = max(0, b.turnAttempts+n)
 	}
 }
@@ -87,7 +128,7 @@ func (b *slot) take(w sessions.Worker) {
 func (b *slot) row() shownRow {
 	return shownRow{
 		token: b.token, touched: b.touched, read: b.read, owner: b.owner, epoch: b.epoch, attempts: b.attempts,
-		turn: b.turn, turnAttempts: b.turnAttempts,
+		turn: b.turn, turnAttempts: b.turnAttempts, joined: b.joined,
 	}
 }
 
@@ -143,6 +184,8 @@ func (t *table) does(c request, heard answer) answer {
 		return answer{rows: []shownRow{b.row()}}
 	case "messages":
 		return answer{said: b.said}
+	case "held":
+		return t.held(c)
 	case "reacquire":
 		return t.reacquire(b, c)
 	case "release", "handover", "yield":
@@ -211,6 +254,17 @@ func (t *table) live(c request) answer {
 	return answer{}
 }
 
+// held lists what a worker owns, in the order of the tokens.
+func (t *table) held(c request) (a answer) {
+	for i := range t.boxes {
+		if b := &t.boxes[i]; b.token != "" && b.owner == c.by {
+			a.rows = append(a.rows, b.row())
+		}
+	}
+	slices.SortFunc(a.rows, func(a, b shownRow) int { return cmp.Compare(a.token, b.token) })
+	return a
+}
+
 func (t *table) reacquire(b *slot, c request) answer {
 	again := b.prior != 0 && b.prior == c.fence.Epoch && b.epoch == b.prior+1 && b.owner.Nonce == c.fence.Nonce
 	if !again {
@@ -264,22 +318,104 @@ func (t *table) letGo(b *slot, c request) (a answer) {
 	return a
 }
 
-// commit is skip and append.
+// commit is a write under a fence that concerns the mailbox alone.
 func (b *slot) commit(c request) answer {
+	t, held := &b.turns[c.turn], b.holds(c.fence)
 	switch {
-	case !b.holds(c.fence):
+	case c.what == "finish":
+		return b.finish(c, t, held)
+	case !held:
 		return answer{fenced: true}
-	case c.what == "append":
-		if !strings.Contains(" "+b.said, " "+c.id+" ") {
-			b.said += c.id + " "
-		}
-	case c.seq > b.read:
-		b.read, b.touched = c.seq, max(b.touched, c.seq)
-		if b.turn == "" {
-			b.attempts = 1
-		}
+	case c.what == "open":
+		return b.open(c, t)
+	case c.what == "join":
+		return b.join(c)
+	case c.what == "skip":
+		b.skip(c.seq)
+		return answer{}
+	case !t.opened:
+		return answer{refused: true}
+	case t.done:
+		return answer{fenced: true}
 	}
+	b.say(c.id)
 	return answer{}
+}
+
+// say adds a message that is not there yet.
+func (b *slot) say(id string) {
+	if !strings.Contains(" "+b.said, " "+id+" ") {
+		b.said += id + " "
+	}
+}
+
+func (b *slot) pass(seq uint64) {
+	if seq > b.read {
+		b.read, b.touched = seq, max(b.touched, seq)
+	}
+}
+
+func (b *slot) skip(seq uint64) {
+	if seq > b.read && b.turn == 0 {
+		b.attempts = 1
+	}
+	b.pass(seq)
+}
+
+// open opens the turn of message c.turn.
+func (b *slot) open(c request, t *pastTurn) answer {
+	switch {
+	case t.opened && !t.done: // its answer was lost
+	case b.became[c.turn] != became{}: // it joined another, or its turn is over
+		b.skip(c.turn)
+		return answer{}
+	case b.turn != 0:
+		return answer{refused: true}
+	default:
+		*t, b.became[c.turn] = pastTurn{opened: true}, became{c.turn, c.fence}
+		b.turn, b.turnAttempts, b.joined = c.turn, max(1, b.attempts), "[]"
+		b.pass(c.turn)
+		b.say(turnID(b.token, c.turn) + "-said")
+	}
+	return answer{yes: true, rows: []shownRow{{turn: b.turn, turnAttempts: b.turnAttempts, joined: b.joined}}}
+}
+
+// join adds message c.seq to the open turn.
+func (b *slot) join(c request) answer {
+	is := became{c.turn, c.fence}
+	switch {
+	case c.turn == 0 || c.turn != b.turn:
+		return answer{fenced: true}
+	case b.became[c.seq] == is: // its answer was lost
+		return answer{yes: true}
+	case b.became[c.seq] != became{}:
+		b.skip(c.seq)
+		return answer{}
+	}
+	b.became[c.seq] = is
+	b.joined = strings.ReplaceAll(strings.TrimSuffix(b.joined, "]")+fmt.Sprintf(" %d]", c.seq), "[ ", "[")
+	b.pass(c.seq)
+	b.say(fmt.Sprintf("%s-joined-%d", turnID(b.token, c.turn), c.seq))
+	return answer{yes: true}
+}
+
+func (b *slot) finish(c request, t *pastTurn, held bool) answer {
+	switch {
+	case held && !t.opened:
+		return answer{refused: true}
+	case t.done && t.by == c.fence && (t.released || held): // its answer was lost
+		return answer{yes: t.released, rows: []shownRow{b.row()}}
+	case !held || t.done:
+		return answer{fenced: true}
+	}
+	b.say(turnID(b.token, c.turn) + "-answer")
+	b.turn, b.turnAttempts, b.joined, b.attempts = 0, 0, "", 1
+	t.done, t.by, t.released = true, c.fence, !b.owed()
+	if t.released {
+		b.giveUp()
+		b.attempts = 0
+	}
+	return answer{yes: t.released, rows: []shownRow{b.row()}}
 }
 
 // mailboxModel begins with start. An answer that was lost allows everything: its
@@ -314,7 +450,7 @@ func (c request) String() string {
 	if c.fence.Nonce != "" {
 		s += fmt.Sprintf(" as %s/%d", c.fence.Nonce, c.fence.Epoch)
 	}
-	return s + fmt.Sprintf(" seq %d %s at %d", c.seq, c.id, c.now/1e6)
+	return s + fmt.Sprintf(" seq %d turn %d %s at %d", c.seq, c.turn, c.id, c.now/1e6)
 }
 
 func (a answer) String() string {
@@ -323,10 +459,12 @@ func (a answer) String() string {
 		return "?"
 	case a.fenced:
 		return "fenced"
+	case a.refused:
+		return "refused"
 	}
 	s := fmt.Sprint(a.yes, " ", a.said)
 	for _, r := range a.rows {
-		s += fmt.Sprintf("%d/%d %s/%d tried %d/%d; ", r.read, r.touched, r.owner.Nonce, r.epoch, r.attempts, r.turnAttempts)
+		s += fmt.Sprintf("%d/%d %s/%d turn %d%s tried %d/%d; ", r.read, r.touched, r.owner.Nonce, r.epoch, r.turn, r.joined, r.attempts, r.turnAttempts)
 	}
 	return s
 }

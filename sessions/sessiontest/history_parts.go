@@ -32,8 +32,8 @@ type marking struct {
 
 // marked is what it was told.
 type marked struct {
-	unknown, fenced bool
-	saw             part
+	outcome
+	saw part
 }
 
 func (p *part) does(m sessions.Mark) (fenced bool) {
@@ -77,10 +77,10 @@ func partModel() porcupine.Model {
 		Step: func(state, input, output any) (bool, any) {
 			p, m, a := state.(part), input.(marking).mark, output.(marked)
 			if m.To == "" {
-				return a.unknown || p == a.saw, p
+				return !a.refused && p == a.saw, p
 			}
 			fenced := p.does(m)
-			return a.unknown || fenced == a.fenced, p
+			return a.unknown || !a.refused && fenced == a.fenced, p
 		},
 		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
 		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
@@ -161,12 +161,12 @@ func (p *post) look(sender, delivery, index int) (saw part) {
 			saw.at = at.At.UnixMicro()
 		}
 		return nil
-	}, func(_, _ bool) any { return marked{saw: saw} })
+	}, func(o outcome) any { return marked{o, saw} })
 	return saw
 }
 
 func (p *post) mark(sender int, m marking, what fate) bool {
 	return p.do(p.h.ctx, sender, m, what, func(ctx context.Context) error {
 		return p.h.s.Advance(ctx, answerID(m.delivery), sessions.Progress{Marks: []sessions.Mark{m.mark}})
-	}, func(unknown, fenced bool) any { return marked{unknown: unknown, fenced: fenced} })
+	}, func(o outcome) any { return marked{outcome: o} })
 }

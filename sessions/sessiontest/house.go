@@ -131,9 +131,12 @@ func answered(id, text string) transcript.Message {
 	return m
 }
 
+// turnID is that of the turn which message seq of a mailbox opens.
+func turnID(token string, seq uint64) string { return fmt.Sprintf("turn-%s-%d", token[:6], seq) }
+
 // opening is message seq of a mailbox as a turn.
 func opening(f sessions.Fence, seq uint64) sessions.Opening {
-	id := fmt.Sprintf("turn-%s-%d", f.Token[:6], seq)
+	id := turnID(f.Token, seq)
 	return sessions.Opening{
 		Turn: sessions.Turn{
 			ID: id, Seq: seq, Channel: "tg", From: place("chat"), ReplyTo: "m7", Sender: "user-9",

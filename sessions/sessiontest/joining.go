@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"parley/sessions"
 )
 
@@ -150,30 +148,4 @@ func joining(t *testing.T, open opener) {
 			h.same("read", h.mailbox("one").Read, uint64(1))
 		},
 	}.run(t, open)
-}
-
-// join adds the next message of a model's mailbox to its open turn.
-func (w *world) join(t *rapid.T) {
-	r := w.anyRow(t)
-	f := w.anyFence(t, r)
-	if r.turn == nil || r.touched == r.read {
-		t.Skip("nothing waits for a turn that runs")
-	}
-	seq := r.read + 1
-	for i := range times(t) {
-		j := joined(r.turn.id, seq, 0)
-		j.Events = []sessions.InboxID{event(fmt.Sprintf("%s-%d", r.peer, seq))}
-		ok, err := w.h.s.Join(w.h.ctx, f, j)
-		w.expect("join", err, !r.holds(f))
-		if err != nil {
-			return
-		}
-		if !ok {
-			w.rt.Fatalf("message %d did not join", seq)
-		}
-		if i == 0 {
-			r.read, r.joined[seq] = seq, true
-			r.history = append(r.history, j.Message.ID)
-		}
-	}
 }

@@ -68,7 +68,6 @@ func groups() []group {
 		{"recordings", recordings},
 		{"records", records},
 		{"health", health},
-		{"model", model},
 		{"history", history},
 	}
 }

@@ -146,10 +146,6 @@ func (h *house) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
 
 func money(t *testing.T, open opener) {
 	day := sessions.Scope{Kind: "global"}
-	t.Run("random trees", func(t *testing.T) {
-		t.Parallel()
-		randomTrees(t, open(t))
-	})
 	cases{
 		"a charge reaches every ancestor exactly once": func(_ *testing.T, h *house) {
 			f, turn := h.working("one")

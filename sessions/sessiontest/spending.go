@@ -3,11 +3,13 @@ package sessiontest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/sessions"
 
 	"pgregory.net/rapid"
@@ -15,7 +17,7 @@ import (
 
 // randomSpending spends at random in a random tree under limits, over some days
 // and months, beside books of its own that keep every call. It holds each
-// decision of Reserve and each sum to them.
+// decision of Reserve, and each sum of a scope and of a session, to them.
 func randomSpending(t *testing.T, s sessions.Store) {
 	h := newHouse(t, s)
 	run := 0
@@ -39,15 +41,16 @@ func randomSpending(t *testing.T, s sessions.Store) {
 
 // purse is a conversation that spends.
 type purse struct {
-	h      *house
-	f      sessions.Fence
-	turn   sessions.Turn
-	seq    uint64
-	now    time.Time
-	nodes  []sessions.Session
-	scopes []sessions.Scope
-	calls  []*spentCall
-	next   int
+	h       *house
+	f       sessions.Fence
+	turn    sessions.Turn
+	seq     uint64
+	now     time.Time
+	nodes   []sessions.Session
+	parents map[sessionkeys.SessionID]sessionkeys.SessionID
+	scopes  []sessions.Scope
+	calls   []*spentCall
+	next    int
 }
 
 // spentCall is a call and all that was decided about it.
@@ -66,7 +69,7 @@ func newPurse(h *house, peer string) *purse {
 	f, turn := h.working(peer)
 	root := h.session(turn.Session)
 	return &purse{
-		h: h, f: f, turn: turn, seq: 1, now: noon, nodes: []sessions.Session{root},
+		h: h, f: f, turn: turn, seq: 1, now: noon, nodes: []sessions.Session{root}, parents: map[sessionkeys.SessionID]sessionkeys.SessionID{},
 		scopes: []sessions.Scope{
 			{Kind: "turn", ID: turn.ID, Window: costs.Always, Limit: 1200},
 			{Kind: "session", ID: string(root.ID), Window: costs.Always, Limit: 4000},
@@ -79,11 +82,13 @@ func newPurse(h *house, peer string) *purse {
 
 func (p *purse) spawn(t *rapid.T) {
 	parent := rapid.SampledFrom(p.nodes).Draw(t, "parent")
-	if parent.Depth == 3 {
+	if parent.Depth == sessionkeys.MaxDepth {
 		t.Skip("deep enough")
 	}
 	p.next++
-	p.nodes = append(p.nodes, p.h.spawn(p.f, parent, fmt.Sprint("child-", p.next)))
+	c := p.h.spawn(p.f, parent, fmt.Sprint("child-", p.next))
+	p.nodes = append(p.nodes, c)
+	p.parents[c.ID] = parent.ID
 }
 
 // sum is what the calls of a scope settled and hold now.
@@ -123,15 +128,20 @@ func (p *purse) reserve(t *rapid.T) {
 		}
 	}
 	at := rapid.IntRange(0, len(p.nodes)-1).Draw(t, "session")
-	err := p.h.s.Reserve(p.h.ctx, p.f, sessions.Charge{Session: p.nodes[at].ID, Turn: p.turn.ID, Scopes: scopes}, r)
-	if want != nil {
+	for range rapid.IntRange(1, 2).Draw(t, "times") {
+		err := p.h.s.Reserve(p.h.ctx, p.f, sessions.Charge{Session: p.nodes[at].ID, Turn: p.turn.ID, Scopes: scopes}, r)
+		if want == nil {
+			p.h.ok(err)
+			continue
+		}
 		var got *costs.BudgetError
 		if !errors.As(err, &got) || *got != *want {
 			t.Fatalf("got %+v (%v), want %+v", got, err, want)
 		}
+	}
+	if want != nil {
 		return
 	}
-	p.h.ok(err)
 	p.calls = append(p.calls, &spentCall{r: r, session: at, turn: p.turn.ID, scopes: scopes, open: true})
 }
 
@@ -213,22 +223,69 @@ func (p *purse) check(t *rapid.T) {
 			t.Fatalf("%s over %q has settled %d and holds %d, not %d and %d", s.Kind, s.Window, settled, held, wantSettled, wantHeld)
 		}
 	}
-	var sum costs.Amount
-	rows := 0
-	for _, c := range p.calls {
-		sum += c.amount
-		if !c.open {
-			rows++
-		}
+	p.checkTree(t)
+}
+
+// checkTree holds the sums of each session to its calls and those of all below it, and
+// the ledger to all of them.
+func (p *purse) checkTree(t *rapid.T) {
+	type sums struct {
+		own, subtree, held, booked costs.Amount
+		rows                       int
 	}
-	var booked costs.Amount
+	want, got := map[sessionkeys.SessionID]sums{}, map[sessionkeys.SessionID]sums{}
 	for _, n := range p.nodes {
-		for _, e := range p.h.entries(n.ID) {
-			booked += e.Amount
-			rows--
+		want[n.ID] = sums{}
+	}
+	for _, c := range p.calls {
+		held := c.keep
+		if c.open {
+			held = c.r.Estimate.Upper
+		}
+		of := p.nodes[c.session].ID
+		for at := of; at != ""; at = p.parents[at] {
+			w := want[at]
+			w.subtree += c.amount
+			w.held += held
+			if at == of {
+				w.own, w.booked = w.own+c.amount, w.booked+c.amount
+				if !c.open {
+					w.rows++
+				}
+			}
+			want[at] = w
 		}
 	}
-	if root := p.h.session(p.nodes[0].ID); root.Subtree != sum || booked != sum || rows != 0 {
-		t.Fatalf("the root says %d, the ledger %d, the calls %d; %d rows are missing", root.Subtree, booked, sum, rows)
+	tree, err := p.h.s.Tree(p.h.ctx, p.nodes[0].ID)
+	p.h.ok(err)
+	for _, s := range tree {
+		g := sums{own: s.Own, subtree: s.Subtree, held: s.Held}
+		for _, e := range p.h.entries(s.ID) {
+			g.booked += e.Amount
+			g.rows++
+		}
+		got[s.ID] = g
 	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("the sessions have\n%+v, not\n%+v", got, want)
+	}
+}
+
+// compareTotals holds the totals to the ledger.
+func compareTotals(h *house) {
+	want := map[costs.Labels]sessions.Total{}
+	for _, e := range h.entries("") {
+		x := want[e.Labels]
+		x.Labels = e.Labels
+		x.Amount += e.Amount
+		x.Calls++
+		want[e.Labels] = x
+	}
+	got := map[costs.Labels]sessions.Total{}
+	ts, err := h.s.Totals(h.ctx)
+	h.ok(err)
+	for _, x := range ts {
+		got[x.Labels] = x
+	}
+	h.same("totals", got, want)
 }

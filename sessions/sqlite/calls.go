@@ -10,22 +10,15 @@ import (
 
 // loadCall reads a reservation, and when it is gone the turn of its ledger row.
 func loadCall(s source, id string) (c rules.Call, found bool, err error) {
-	var body, scopes string
 	found, err = s.one("SELECT token, session, turn, state, held, scopes, body FROM reservations WHERE id = ?", args(id),
-		&c.Token, &c.Session, &c.Turn, &c.State, &c.Held, &scopes, &body)
+		&c.Token, &c.Session, &c.Turn, &c.State, &c.Held, &c.Scopes, &c.Reservation)
 	if err != nil {
-		return c, false, err
+		return c, false, fmt.Errorf("reservation %s: %w", id, err)
 	}
 	if !found {
 		c.ID, c.State = id, rules.CallBooked
 		found, err = s.one("SELECT session, turn FROM ledger WHERE id = ?", args(id), &c.Session, &c.Turn)
 		return c, found, err
-	}
-	if err := parse(body, &c.Reservation); err != nil {
-		return c, false, fmt.Errorf("reservation %s: %w", id, err)
-	}
-	if err := parse(scopes, &c.Scopes); err != nil {
-		return c, false, fmt.Errorf("reservation %s: %w", id, err)
 	}
 	return c, true, nil
 }
@@ -57,17 +50,13 @@ func (t *tx) putCall(c rules.Call) (err error) {
 
 // insertCall fails for one that is booked already.
 func (t *tx) insertCall(c rules.Call) error {
-	body, err := text(c.Reservation)
-	if err != nil {
-		return err
-	}
 	scopes, err := text(c.Scopes)
 	if err != nil {
 		return err
 	}
 	n, err := t.change(`INSERT INTO reservations (id, token, session, turn, state, held, day, scopes, body)
 		SELECT ?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE id = ?1)`,
-		c.ID, c.Token, c.Session, c.Turn, c.Held, costs.Day.Name(c.At), scopes, body)
+		c.ID, c.Token, c.Session, c.Turn, c.Held, costs.Day.Name(c.At), scopes, c.Reservation)
 	if err == nil && n == 0 {
 		err = errBooked
 	}
@@ -87,17 +76,13 @@ func insertEntry(x *tx, b rules.Booking) error {
 		return err
 	}
 	e.Price = nil
-	body, err := text(e)
-	if err != nil {
-		return err
-	}
 	l := e.Labels
 	u := e.Usage
 	err = x.do(`INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry, price,
 			at, interrupted, input, cache_read, cache_write, output, reasoning)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, b.Session, b.Turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, body, price,
-		micros(e.At), e.State == costs.Interrupted, u.Input, u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.Output, u.Reasoning)
+		e.ID, b.Session, b.Turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, e, price,
+		e.At, e.State == costs.Interrupted, u.Input, u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.Output, u.Reasoning)
 	if err != nil {
 		return fmt.Errorf("write ledger row %s: %w", e.ID, err)
 	}

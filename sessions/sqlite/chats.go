@@ -21,22 +21,16 @@ func (s *Store) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, er
 // shut.
 func loadChat(s source, id sessions.ChatID) (c rules.Chat, found bool, err error) {
 	c.ID = id
-	var at int64
-	moved, err := s.one("SELECT old, at FROM moves WHERE channel = ? AND account = ? AND new = ?", args(id.Channel, id.Account, id.Peer), &c.Before, &at)
+	moved, err := s.one("SELECT old, at FROM moves WHERE channel = ? AND account = ? AND new = ?", args(id.Channel, id.Account, id.Peer), &c.Before, &c.MovedAt)
 	if err != nil {
 		return c, false, err
-	}
-	if moved {
-		c.MovedAt = instant(at)
 	}
 	moves, err := s.one("SELECT new FROM moves WHERE channel = ? AND account = ? AND old = ?", args(id.Channel, id.Account, id.Peer), &c.After)
 	if err != nil {
 		return c, false, err
 	}
-	var opened int64
 	shut, err := s.one("SELECT cause, dropped, open, opened_at FROM shut WHERE channel = ? AND account = ? AND peer = ?",
-		args(id.Channel, id.Account, id.Peer), &c.Shut.Cause, &c.Shut.Dropped, &c.Shut.Open, &opened)
-	c.Shut.OpenedAt = instant(opened)
+		args(id.Channel, id.Account, id.Peer), &c.Shut.Cause, &c.Shut.Dropped, &c.Shut.Open, &c.Shut.OpenedAt)
 	return c, moved || moves || shut, err
 }
 
@@ -46,7 +40,7 @@ func (t *tx) putChat(c rules.Chat) error {
 	t.chats.Store(true)
 	if c.Before != "" {
 		err := t.do("INSERT INTO moves (channel, account, old, new, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			c.ID.Channel, c.ID.Account, c.Before, c.ID.Peer, micros(c.MovedAt))
+			c.ID.Channel, c.ID.Account, c.Before, c.ID.Peer, c.MovedAt)
 		if err != nil {
 			return fmt.Errorf("note where chat %s moved: %w", c.Before, err)
 		}
@@ -54,13 +48,9 @@ func (t *tx) putChat(c rules.Chat) error {
 	if c.Shut.Cause == "" {
 		return nil
 	}
-	opened := int64(0)
-	if !c.Shut.OpenedAt.IsZero() {
-		opened = micros(c.Shut.OpenedAt)
-	}
 	err := t.do(`INSERT INTO shut (channel, account, peer, cause, dropped, open, opened_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET cause = excluded.cause, dropped = excluded.dropped, open = excluded.open, opened_at = excluded.opened_at`,
-		c.ID.Channel, c.ID.Account, c.ID.Peer, c.Shut.Cause, c.Shut.Dropped, c.Shut.Open, opened)
+		c.ID.Channel, c.ID.Account, c.ID.Peer, c.Shut.Cause, c.Shut.Dropped, c.Shut.Open, c.Shut.OpenedAt)
 	if err != nil {
 		return fmt.Errorf("note that chat %s is shut: %w", c.ID.Peer, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/url"
 
+	"parley/sessions/rules"
+
 	sqlite "modernc.org/sqlite"
 )
 
@@ -70,7 +72,7 @@ func (c *conn) stmt(query string) (*stmt, error) {
 func (c *conn) bind(args []any) ([]driver.NamedValue, error) {
 	c.bound = c.bound[:0]
 	for i, a := range args {
-		v, err := value(a)
+		v, err := rules.Stored(a)
 		if err != nil {
 			return nil, fmt.Errorf("argument %d: %w", i+1, err)
 		}

@@ -1,45 +1,30 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 
 	"parley/sessions/rules"
 )
 
+var (
+	selectControl = "SELECT " + rules.ControlColumns + ", done FROM controls WHERE id = ?"
+	insertControl = insertOf("controls", rules.ControlColumns)
+)
+
 func loadControl(s source, id string) (c rules.Control, found bool, err error) {
-	var key, event, from string
-	var at int64
-	found, err = s.one("SELECT id, token, key, event, kind, through, channel, origin, reply_to, sender, at, done FROM controls WHERE id = ?", args(id),
-		&c.ID, &c.Token, &key, &event, &c.Kind, &c.Through, &c.Channel, &from, &c.ReplyTo, &c.Sender, &at, &c.Done)
-	if err != nil || !found {
-		return c, found, err
-	}
-	c.At = instant(at)
-	return c, true, errors.Join(c.Control.Key.UnmarshalText([]byte(key)), parse(event, &c.Event), parse(from, &c.From))
+	found, err = s.one(selectControl, args(id), append(c.Places(), &c.Done)...)
+	return c, found, err
 }
 
 // putControl inserts a request, or marks one as done.
-func (t *tx) putControl(c rules.Control) error {
+func (t *tx) putControl(c rules.Control) (err error) {
 	if c.Done {
-		if err := t.do("UPDATE controls SET done = 1 WHERE id = ?", c.ID); err != nil {
-			return fmt.Errorf("end control request %s: %w", c.ID, err)
-		}
-		return nil
+		err = t.do("UPDATE controls SET done = 1 WHERE id = ?", c.ID)
+	} else {
+		err = t.do(insertControl, c.Places()...)
 	}
-	event, err := text(c.Event)
 	if err != nil {
-		return err
-	}
-	from, err := text(c.From)
-	if err != nil {
-		return err
-	}
-	err = t.do(`INSERT INTO controls (id, token, key, event, kind, through, channel, origin, reply_to, sender, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, c.Token, c.Control.Key.String(), event, c.Kind, c.Through, c.Channel, from, c.ReplyTo, c.Sender, micros(c.At))
-	if err != nil {
-		return fmt.Errorf("store control request %s: %w", c.ID, err)
+		return fmt.Errorf("write control request %s: %w", c.ID, err)
 	}
 	return nil
 }

@@ -7,17 +7,22 @@ import (
 	"parley/sessions/rules"
 )
 
+const keyOfEvent = 4 // columns
+
+var (
+	selectEvent = "SELECT " + from(rules.EventColumns, keyOfEvent) + " FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?"
+	insertEvent = insertOf("inbox", rules.EventColumns)
+)
+
 func loadEvent(s source, k rules.EventKey) (e rules.Event, found bool, err error) {
 	e.ID = sessions.InboxID(k)
-	found, err = s.one("SELECT token, turn, seq, epoch, nonce FROM inbox WHERE channel = ? AND account = ? AND chat = ? AND event = ?",
-		args(k.Channel, k.Account, k.Chat, k.Event), &e.Token, &e.Turn, &e.Seq, &e.Epoch, &e.Nonce)
+	at := e.Places()
+	found, err = s.one(selectEvent, at[:keyOfEvent], at[keyOfEvent:]...)
 	return e, found, err
 }
 
 func (t *tx) insertEvent(e rules.Event) error {
-	err := t.do("INSERT INTO inbox (channel, account, chat, event, token, turn, seq, epoch, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		e.ID.Channel, e.ID.Account, e.ID.Chat, e.ID.Event, e.Token, e.Turn, e.Seq, e.Epoch, e.Nonce)
-	if err != nil {
+	if err := t.do(insertEvent, e.Places()...); err != nil {
 		return fmt.Errorf("note the event: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"encoding/json"
 	"slices"
 
 	"parley/sessionkeys"
@@ -42,44 +41,32 @@ func question(ix rules.Index) (query string, a []any, key func(scanner) (rules.K
 		return "SELECT name, nonce FROM workers WHERE name = ? AND gone = 0", args(ix.Name), workerNamed
 	case rules.ChatMailboxes:
 		return "SELECT token, key FROM mailboxes WHERE hot ORDER BY token", nil, func(r scanner) (rules.Key, error) {
-			var token, key string
-			if err := r.Scan(&token, &key); err != nil {
+			var token rules.MailboxKey
+			var key sessionkeys.Key
+			if err := r.Scan(&token, &key); err != nil || !slices.Contains(ix.Chats, chatOf(key.Address())) {
 				return nil, err
 			}
-			k, err := sessionkeys.Parse(key)
-			if err != nil || !slices.Contains(ix.Chats, chatOf(k.Address())) {
-				return nil, err
-			}
-			return rules.MailboxKey(token), nil
+			return token, nil
 		}
 	case rules.PendingControls:
 		return "SELECT id FROM controls WHERE token = ? AND done = 0 ORDER BY no", args(ix.Token), named[rules.ControlKey]
 	case rules.ShutControls:
-		event, err := json.Marshal(sessions.InboxID{Channel: ix.Chat.Channel, Account: ix.Chat.Account, Chat: ix.Chat.Peer})
-		return "SELECT id FROM controls WHERE done = 0 AND kind = ? AND event = ? ORDER BY token", args(sessions.KindShut, string(event)),
-			func(r scanner) (rules.Key, error) {
-				if err != nil {
-					return nil, err
-				}
-				return named[rules.ControlKey](r)
-			}
+		event := sessions.InboxID{Channel: ix.Chat.Channel, Account: ix.Chat.Account, Chat: ix.Chat.Peer}
+		return "SELECT id FROM controls WHERE done = 0 AND kind = ? AND event = ? ORDER BY token", args(sessions.KindShut, event), named[rules.ControlKey]
 	case rules.QueuedAnswers:
 		return "SELECT id, target FROM outbox WHERE done = 0 ORDER BY no", nil, func(r scanner) (rules.Key, error) {
-			var id, target string
-			if err := r.Scan(&id, &target); err != nil {
-				return nil, err
-			}
+			var id rules.AnswerKey
 			var to sessionkeys.Address
-			if err := parse(target, &to); err != nil || !slices.Contains(ix.Chats, chatOf(to)) {
+			if err := r.Scan(&id, &to); err != nil || !slices.Contains(ix.Chats, chatOf(to)) {
 				return nil, err
 			}
-			return rules.AnswerKey(id), nil
+			return id, nil
 		}
 	case rules.RecordsOf:
 		return "SELECT key FROM records WHERE kind = ?1 AND key > ?2 AND key >= ?3 AND key < ?3 || char(1114111) ORDER BY key", // the last code point
 			args(ix.Kind, ix.After, ix.Prefix), recordKey(ix.Kind)
 	case rules.ExpiredRecords:
-		return "SELECT key FROM records WHERE kind = ? AND expires > 0 AND expires <= ? ORDER BY expires", args(ix.Kind, micros(ix.At)), recordKey(ix.Kind)
+		return "SELECT key FROM records WHERE kind = ? AND expires > 0 AND expires <= ? ORDER BY expires", args(ix.Kind, ix.At), recordKey(ix.Kind)
 	}
 	return "", nil, nil
 }
@@ -89,9 +76,9 @@ func named[K interface {
 	~string
 	rules.Key
 }](r scanner) (rules.Key, error) {
-	var id string
+	var id K
 	err := r.Scan(&id)
-	return K(id), err
+	return id, err
 }
 
 func workerNamed(r scanner) (rules.Key, error) {

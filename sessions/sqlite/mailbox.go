@@ -1,10 +1,8 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 
-	"parley/sessionkeys"
 	"parley/sessions/rules"
 )
 
@@ -15,40 +13,23 @@ type source interface {
 	each(query string, args []any, f func(scanner) error) error
 }
 
-const boxColumns = `token, key, session, touched, read, owner_name, owner_nonce, epoch, attempts, controls, turn, last_nonce, prior, waiting`
+// Columns of a mailbox: those that never change, and behind those that do those of its
+// index.
+const (
+	fixedOfBox   = 2
+	indexesOfBox = 11
+)
+
+var (
+	insertBox = insertOf("mailboxes", rules.MailboxColumns+", hot")
+	updateBox = updateOf("mailboxes", from(rules.MailboxColumns, fixedOfBox)+", hot", "token")
+	changeBox = updateOf("mailboxes", between(rules.MailboxColumns, fixedOfBox, indexesOfBox), "token")
+)
 
 func loadMailbox(s source, token string) (m rules.Mailbox, found bool, err error) {
-	var key string
-	var waiting int64
-	found, err = s.one("SELECT "+boxColumns+" FROM mailboxes WHERE token = ?", args(token),
-		&m.Token, &key, &m.Session, &m.Touched, &m.Read, &m.Owner.Name, &m.Owner.Nonce,
-		&m.Epoch, &m.Attempts, &m.Controls, &m.OpenTurn, &m.LastNonce, &m.PriorEpoch, &waiting)
-	if err != nil || !found {
-		return m, found, err
-	}
-	m.WaitingSince = instant(waiting)
-	m.Mailbox.Key, err = sessionkeys.Parse(key)
-	return m, true, err
+	found, err = s.one("SELECT "+rules.MailboxColumns+" FROM mailboxes WHERE token = ?", args(token), m.Places()...)
+	return m, found, err
 }
-
-// single makes one row available to what scans rows.
-func single(s source, query string, args ...any) rowFunc {
-	return func(dest ...any) error {
-		found, err := s.one(query, args, dest...)
-		if err == nil && !found {
-			return errNone
-		}
-		return err
-	}
-}
-
-// rowFunc makes a Scan of one row available.
-type rowFunc func(dest ...any) error
-
-func (f rowFunc) Scan(dest ...any) error { return f(dest...) }
-
-// errNone says inside of a rowFunc that there is no row.
-var errNone = errors.New("no row")
 
 func (t *tx) storeBoxes(rows []*kept[rules.Mailbox]) error {
 	for _, e := range rows {
@@ -65,21 +46,12 @@ func hot(m rules.Mailbox) bool { return m.Owner.Nonce != "" || m.Owed() }
 // storeBox leaves the columns alone that the index is made of when they did not
 // change.
 func (t *tx) storeBox(m rules.Mailbox, before *rules.Mailbox) error {
-	waiting := int64(0)
-	if !m.WaitingSince.IsZero() {
-		waiting = micros(m.WaitingSince)
-	}
+	at := m.Places()
 	switch {
 	case before == nil:
-		return t.do("INSERT INTO mailboxes ("+boxColumns+", hot) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			m.Token, m.Mailbox.Key.String(), m.Session, m.Touched, m.Read, m.Owner.Name, m.Owner.Nonce,
-			m.Epoch, m.Attempts, m.Controls, m.OpenTurn, m.LastNonce, m.PriorEpoch, waiting, hot(m))
+		return t.do(insertBox, append(at, hot(m))...)
 	case before.Owner == m.Owner && before.WaitingSince.Equal(m.WaitingSince) && hot(*before) == hot(m):
-		return t.do(`UPDATE mailboxes SET session = ?, touched = ?, read = ?, epoch = ?, attempts = ?, controls = ?, turn = ?, last_nonce = ?, prior = ? WHERE token = ?`,
-			m.Session, m.Touched, m.Read, m.Epoch, m.Attempts, m.Controls, m.OpenTurn, m.LastNonce, m.PriorEpoch, m.Token)
+		return t.do(changeBox, append(at[fixedOfBox:indexesOfBox:indexesOfBox], m.Token)...)
 	}
-	return t.do(`UPDATE mailboxes SET session = ?, touched = ?, read = ?, owner_name = ?, owner_nonce = ?, epoch = ?,
-		attempts = ?, controls = ?, turn = ?, last_nonce = ?, prior = ?, waiting = ?, hot = ? WHERE token = ?`,
-		m.Session, m.Touched, m.Read, m.Owner.Name, m.Owner.Nonce, m.Epoch,
-		m.Attempts, m.Controls, m.OpenTurn, m.LastNonce, m.PriorEpoch, waiting, hot(m), m.Token)
+	return t.do(updateBox, append(at[fixedOfBox:], hot(m), m.Token)...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"time"
 
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -34,7 +35,7 @@ func appendMessages(x *tx, r rules.Appended) error {
 			return fmt.Errorf("add message %s: %w", m.ID, err)
 		}
 	}
-	a.updated = max(a.updated, micros(r.At))
+	a.updated = max(a.updated, r.At.UnixMicro())
 	x.sessions.put(a.id, a)
 	return nil
 }
@@ -52,7 +53,7 @@ func insertMessage(x *tx, id sessionkeys.SessionID, seq int, m transcript.Messag
 	}
 	return x.do(`INSERT INTO messages (session, seq, id, role, parts, model, native, created_at, sum)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, seq, m.ID, m.Role, parts, m.Model, native, micros(m.CreatedAt), sum(m.ID, string(m.Role), parts, native))
+		id, seq, m.ID, m.Role, parts, m.Model, native, m.CreatedAt, sum(m.ID, string(m.Role), parts, native))
 }
 
 func hasMessage(s source, id sessionkeys.SessionID, message string) (bool, error) {
@@ -101,7 +102,8 @@ type stored struct {
 	id, role      string
 	parts, native []byte
 	model         string
-	created, sum  int64
+	created       time.Time
+	sum           int64
 }
 
 func (m *stored) scan(r scanner) error {
@@ -120,7 +122,7 @@ func (m *stored) message(path string, want int) (transcript.Message, error) {
 	if err != nil {
 		return transcript.Message{}, err
 	}
-	read := transcript.Message{ID: m.id, Role: transcript.Role(m.role), Parts: parts, Model: m.model, CreatedAt: instant(m.created)}
+	read := transcript.Message{ID: m.id, Role: transcript.Role(m.role), Parts: parts, Model: m.model, CreatedAt: m.created}
 	if len(m.native) > 0 {
 		read.Native = new(transcript.Native)
 		err = json.Unmarshal(m.native, read.Native)

@@ -83,5 +83,5 @@ func apply(ctx context.Context, conn *conn, version int, step string, now time.T
 	if version == 1 {
 		step = fmt.Sprintf("PRAGMA application_id = %d;\nCREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;\n", application) + step
 	}
-	return conn.script(ctx, fmt.Sprintf("%s\nINSERT INTO schema_version VALUES (%d, %d)", step, version, micros(now)))
+	return conn.script(ctx, fmt.Sprintf("%s\nINSERT INTO schema_version VALUES (%d, %d)", step, version, now.UnixMicro()))
 }

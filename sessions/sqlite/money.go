@@ -31,16 +31,7 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 		var rows []row
 		err := s.each(ctx, query, a, func(r scanner) error {
 			var row row
-			var body string
-			var price []byte
-			if err := r.Scan(&after, &row.session, &body, &price); err != nil {
-				return err
-			}
-			err := parse(body, &row.entry)
-			if err == nil && price != nil {
-				row.entry.Price = new(costs.Price)
-				err = parse(string(price), row.entry.Price)
-			}
+			err := r.Scan(&after, &row.session, &row.entry, orNothing{&row.entry.Price})
 			rows = append(rows, row)
 			return err
 		})

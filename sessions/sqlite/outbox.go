@@ -9,6 +9,13 @@ import (
 	"parley/sessions/rules"
 )
 
+var (
+	selectParts  = "SELECT " + rules.PartColumns + " FROM outbox_parts WHERE outbox = ? ORDER BY idx"
+	insertPart   = insertOf("outbox_parts", rules.PartColumns+", body, outbox, idx")
+	updatePart   = updateOf("outbox_parts", rules.PartColumns, "outbox = ? AND idx")
+	insertAnswer = insertOf("outbox", rules.OutgoingColumns)
+)
+
 // loadAnswer reads how far an answer got: its parts without their bodies.
 func loadAnswer(s source, id string) (a rules.Answer, found bool, err error) {
 	a.ID = id
@@ -16,11 +23,9 @@ func loadAnswer(s source, id string) (a rules.Answer, found bool, err error) {
 	if err != nil || !found {
 		return a, found, err
 	}
-	err = s.each("SELECT state, attempts, message_id, repeats, reason, problem, at, by FROM outbox_parts WHERE outbox = ? ORDER BY idx", args(a.Order), func(r scanner) error {
+	err = s.each(selectParts, args(a.Order), func(r scanner) error {
 		var p sessions.Part
-		var at int64
-		err := r.Scan(&p.State, &p.Attempts, &p.MessageID, &p.Repeats, &p.Reason, &p.Problem, &at, &p.By)
-		p.At = instant(at)
+		err := r.Scan(rules.PartPlaces(&p)...)
 		a.Parts = append(a.Parts, p)
 		return err
 	})
@@ -43,14 +48,10 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		var err error
 		switch {
 		case i >= len(before.Parts):
-			err = t.do(`INSERT INTO outbox_parts (outbox, idx, body, state, attempts, message_id, repeats, reason, problem, at, by)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				a.Order, i, p.Body, p.State, p.Attempts, p.MessageID, p.Repeats, p.Reason, p.Problem, micros(p.At), p.By)
+			err = t.do(insertPart, append(rules.PartPlaces(&p), p.Body, a.Order, i)...)
 			a.Parts[i].Body = nil
 		case !rules.SamePart(before.Parts[i], p):
-			err = t.do(`UPDATE outbox_parts SET state = ?, attempts = ?, message_id = ?, repeats = ?, reason = ?, problem = ?, at = ?, by = ?
-				WHERE outbox = ? AND idx = ?`,
-				p.State, p.Attempts, p.MessageID, p.Repeats, p.Reason, p.Problem, micros(p.At), p.By, a.Order, i)
+			err = t.do(updatePart, append(rules.PartPlaces(&p), a.Order, i)...)
 		}
 		if err != nil {
 			return fmt.Errorf("store part %d of answer %s: %w", i, a.ID, err)
@@ -68,19 +69,7 @@ func (t *tx) putAnswer(a rules.Answer) error {
 }
 
 func (t *tx) insertAnswer(a rules.Answer) error {
-	to, err := text(a.To)
-	if err != nil {
-		return err
-	}
-	file := ""
-	if a.File != nil {
-		if file, err = text(a.File); err != nil {
-			return err
-		}
-	}
-	_, no, err := t.insert(`INSERT INTO outbox (id, channel, session, turn, target, reply_to, body, at, again, file)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.ID, a.Channel, a.Session, a.Turn, to, a.ReplyTo, a.Text, micros(a.At), a.Again, file)
+	_, no, err := t.insert(insertAnswer, rules.OutgoingPlaces(&a.Outgoing)...)
 	if err != nil {
 		return fmt.Errorf("queue answer %s: %w", a.ID, err)
 	}
@@ -90,43 +79,28 @@ func (t *tx) insertAnswer(a rules.Answer) error {
 
 // deliveries are up to limit answers with their parts, in order.
 func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Delivery, err error) {
-	query := `SELECT o.no, o.id, o.channel, o.session, o.turn, o.target, o.reply_to, o.body, o.at, o.again, o.file, t.preview_state, t.preview, t.received_at,
-			p.idx, p.body, p.state, p.attempts, p.message_id, p.repeats, p.reason, p.problem, p.at, p.by
+	query := "SELECT o.no, " + behind("o.", rules.OutgoingColumns) + ", t.preview_state, t.preview, t.received_at, p.idx, p.body, " + behind("p.", rules.PartColumns) + `
 		FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> '' LEFT JOIN outbox_parts AS p ON p.outbox = o.no
 		WHERE ` + where + ` ORDER BY o.no, p.idx`
 	err = s.each(query, a, func(r scanner) error {
 		var d sessions.Delivery
 		var p sessions.Part
-		var to, file string
-		var at, partAt int64
-		asked, idx := int64(math.MinInt64), -1
-		err := r.Scan(&d.Order, &d.ID, &d.Channel, &d.Session, &d.Turn, &to, &d.ReplyTo, &d.Text, &at, &d.Again, &file,
-			orNothing{&d.Preview.State}, orNothing{&d.Preview.ID}, orNothing{&asked},
-			orNothing{&idx}, &p.Body, orNothing{&p.State}, orNothing{&p.Attempts}, orNothing{&p.MessageID}, orNothing{&p.Repeats}, orNothing{&p.Reason},
-			orNothing{&p.Problem}, orNothing{&partAt}, orNothing{&p.By})
-		if err != nil {
+		idx := -1
+		at := append([]any{&d.Order}, rules.OutgoingPlaces(&d.Outgoing)...)
+		at = append(at, orNothing{&d.Preview.State}, orNothing{&d.Preview.ID}, orNothing{&d.Asked}, orNothing{&idx}, &p.Body)
+		for _, place := range rules.PartPlaces(&p) {
+			at = append(at, orNothing{place})
+		}
+		if err := r.Scan(at...); err != nil {
 			return err
 		}
 		if len(ds) == 0 || ds[len(ds)-1].Order != d.Order {
-			d.At = instant(at)
-			if asked != math.MinInt64 {
-				d.Asked = instant(asked)
-			}
 			if len(ds) == limit {
 				return errEnough
-			}
-			if err := parse(to, &d.To); err != nil {
-				return err
-			}
-			if file != "" {
-				if err := parse(file, &d.File); err != nil {
-					return err
-				}
 			}
 			ds = append(ds, d)
 		}
 		if idx >= 0 {
-			p.At = instant(partAt)
 			last := &ds[len(ds)-1]
 			last.Parts = append(last.Parts, p)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 var _ sessions.Queries = (*Store)(nil)
@@ -42,7 +43,7 @@ func sessionsStatement(q sessions.SessionQuery) (query string, a []any) {
 		a = append(a, q.Channel)
 	}
 	if !q.ByCost {
-		return "SELECT " + sessionColumns + " FROM sessions WHERE " + where + " ORDER BY updated_at DESC, subtree DESC, rowid DESC", a
+		return "SELECT " + rules.SessionColumns + " FROM sessions WHERE " + where + " ORDER BY updated_at DESC, subtree DESC, rowid DESC", a
 	}
 	const order = " ORDER BY subtree DESC, updated_at DESC, rowid DESC"
 	// The dearest are found in the index alone, and only those are read. The
@@ -51,7 +52,7 @@ func sessionsStatement(q sessions.SessionQuery) (query string, a []any) {
 	for most < q.Limit && most < 1<<24 {
 		most *= 8
 	}
-	return "SELECT " + sessionColumns + " FROM sessions WHERE rowid IN (SELECT rowid FROM sessions WHERE " + where +
+	return "SELECT " + rules.SessionColumns + " FROM sessions WHERE rowid IN (SELECT rowid FROM sessions WHERE " + where +
 		order + " LIMIT " + strconv.Itoa(most) + ")" + order, a
 }
 
@@ -60,7 +61,7 @@ func since(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MinInt64
 	}
-	return micros(t)
+	return t.UnixMicro()
 }
 
 // Find implements [sessions.Queries].
@@ -85,17 +86,14 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 	return ids, nil
 }
 
-const turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? ORDER BY t.opened_at, t.seq, t.id"
+var turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? ORDER BY t.opened_at, t.seq, t.id"
 
 // TurnsOf implements [sessions.Turns].
 func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, err error) {
 	err = s.each(ctx, turnsOf, args(id), func(r scanner) error {
-		var t turnRead
-		if err := r.Scan(t.columns()...); err != nil {
-			return err
-		}
-		row, err := t.turn()
-		ts = append(ts, row.Turn)
+		var t rules.Turn
+		err := r.Scan(t.Places()...)
+		ts = append(ts, t.Turn)
 		return err
 	})
 	if err != nil {
@@ -107,24 +105,17 @@ func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []ses
 // Backlog implements [sessions.Queries].
 func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 	err = s.snapshot(ctx, func(v *view) error {
-		var waits, pending int64
 		_, err := v.one(`SELECT count(turn <> '' OR NULL), count(turn = '' AND (touched > read OR controls > 0) OR NULL),
 				coalesce(min(CASE WHEN turn = '' AND (touched > read OR controls > 0) THEN waiting END), 0)
-			FROM mailboxes WHERE hot`, nil, &b.Running, &b.Waiting, &waits)
+			FROM mailboxes WHERE hot`, nil, &b.Running, &b.Waiting, &b.WaitsSince)
 		if err == nil {
 			_, err = v.one("SELECT count(*) FROM mailboxes AS m JOIN turns AS t ON t.id = m.turn WHERE m.hot AND t.state = 'parked'", nil, &b.Parked)
 		}
 		if err == nil {
-			_, err = v.one("SELECT count(*), coalesce(min(at), 0) FROM outbox WHERE done = 0", nil, &b.Pending, &pending)
+			_, err = v.one("SELECT count(*), coalesce(min(at), 0) FROM outbox WHERE done = 0", nil, &b.Pending, &b.PendingSince)
 		}
 		if err == nil {
 			_, err = v.one("SELECT count(*) FROM outbox AS o JOIN outbox_parts AS p ON p.outbox = o.no WHERE o.done = 0 AND p.state = 'ambiguous'", nil, &b.Ambiguous)
-		}
-		if b.Waiting > 0 {
-			b.WaitsSince = instant(waits)
-		}
-		if b.Pending > 0 {
-			b.PendingSince = instant(pending)
 		}
 		return err
 	})

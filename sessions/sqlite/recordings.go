@@ -20,15 +20,9 @@ func record(x *tx, r rules.Asked) error {
 	if err != nil {
 		return err
 	}
-	tail := ""
-	if len(a.Tail) > 0 {
-		if tail, err = text(a.Tail); err != nil {
-			return err
-		}
-	}
 	err = x.do(`INSERT INTO asked (session, no, id, turn, at, upper, frame, upto, tail, max_tokens, digest)
 		SELECT ?1, coalesce((SELECT max(no) FROM asked WHERE session = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`,
-		r.Session, r.Reservation.ID, r.Turn, micros(r.Reservation.At), r.Reservation.Estimate.Upper, frame, a.Upto, tail, a.MaxTokens, a.Digest)
+		r.Session, r.Reservation.ID, r.Turn, r.Reservation.At, r.Reservation.Estimate.Upper, frame, a.Upto, a.Tail, a.MaxTokens, a.Digest)
 	if err != nil {
 		return fmt.Errorf("write down what is asked: %w", err)
 	}
@@ -69,17 +63,9 @@ func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(
 		var rs []sessions.Recording
 		err := s.each(ctx, query, args(id, after), func(row scanner) error {
 			var r sessions.Recording
-			var at int64
-			var tail string
-			if err := row.Scan(&after, &r.ID, &r.Turn, &at, &r.Upper, &r.Frame, &r.Upto, &tail, &r.MaxTokens, &r.Digest); err != nil {
-				return err
-			}
-			r.At = instant(at)
+			err := row.Scan(&after, &r.ID, &r.Turn, &r.At, &r.Upper, &r.Frame, &r.Upto, &r.Tail, &r.MaxTokens, &r.Digest)
 			rs = append(rs, r)
-			if tail == "" {
-				return nil
-			}
-			return parse(tail, &rs[len(rs)-1].Tail)
+			return err
 		})
 		if err != nil {
 			return fmt.Errorf("read what session %s asked: %w", id, err)

@@ -7,35 +7,26 @@ import (
 	"parley/sessions/rules"
 )
 
+const keyOfRecord = 2 // columns
+
+var (
+	selectRecord = "SELECT " + from(rules.RecordColumns, keyOfRecord) + " FROM records WHERE kind = ? AND key = ?"
+	insertRecord = insertOf("records", rules.RecordColumns) + orElseUpdate(from(rules.RecordColumns, keyOfRecord))
+)
+
 func loadRecord(s source, id sessions.RecordID) (r rules.Record, found bool, err error) {
 	r.ID = id
-	var expires, at int64
-	found, err = s.one("SELECT revision, owner, body, expires, at FROM records WHERE kind = ? AND key = ?",
-		args(id.Kind, id.Key), &r.Revision, &r.Owner, &r.Body, &expires, &at)
-	if expires > 0 {
-		r.Expires = instant(expires)
-	}
-	r.At = instant(at)
+	at := r.Places()
+	found, err = s.one(selectRecord, at[:keyOfRecord], at[keyOfRecord:]...)
 	return r, found, err
 }
 
-func (t *tx) putRecord(r rules.Record) error {
-	var err error
+func (t *tx) putRecord(r rules.Record) (err error) {
 	if r.Dropped {
 		err = t.do("DELETE FROM records WHERE kind = ? AND key = ?", r.ID.Kind, r.ID.Key)
 	} else {
-		expires := int64(0)
-		if !r.Expires.IsZero() {
-			expires = micros(r.Expires)
-		}
-		body := r.Body
-		if body == nil {
-			body = []byte{}
-		}
-		err = t.do(`INSERT INTO records (kind, key, revision, owner, body, expires, at) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET revision = excluded.revision, owner = excluded.owner, body = excluded.body,
-				expires = excluded.expires, at = excluded.at`,
-			r.ID.Kind, r.ID.Key, r.Revision, r.Owner, body, expires, micros(r.At))
+		r.Body = append([]byte{}, r.Body...) // which is never NULL
+		err = t.do(insertRecord, r.Places()...)
 	}
 	if err != nil {
 		return fmt.Errorf("write record %s %q: %w", r.ID.Kind, r.ID.Key, err)

@@ -89,7 +89,7 @@ func (s *sums) add(t *tx, add rules.Sums) error {
 		return err
 	}
 	a.own, a.subtree, a.held, a.unpriced = now.Own, now.Subtree, now.Held, now.Unpriced
-	a.updated = max(a.updated, micros(add.At))
+	a.updated = max(a.updated, add.At.UnixMicro())
 	return nil
 }
 

@@ -31,7 +31,7 @@ func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Acti
 	const query = `SELECT t.channel, t.kind, count(*) FROM
 			(SELECT DISTINCT session, channel, origin ->> 'kind' AS kind FROM turns WHERE nested = 0 AND opened_at >= ?) AS t
 		JOIN sessions AS s ON s.id = t.session WHERE s.parent = '' GROUP BY t.channel, t.kind`
-	err = s.each(ctx, query, args(micros(since)), func(r scanner) error {
+	err = s.each(ctx, query, args(since.UnixMicro()), func(r scanner) error {
 		var a sessions.Activity
 		err := r.Scan(&a.Channel, &a.Kind, &a.Sessions)
 		as = append(as, a)
@@ -52,14 +52,13 @@ func (s *Store) Queues(ctx context.Context, limit int) (qs []sessions.Queue, tot
 		query := "SELECT token, key, touched, read FROM mailboxes WHERE hot AND touched > read ORDER BY waiting, token LIMIT ?"
 		return v.each(query, args(max(limit, 0)), func(r scanner) error {
 			var q sessions.Queue
-			var key string
+			var key sessionkeys.Key
 			if err := r.Scan(&q.Token, &key, &q.Touched, &q.Read); err != nil {
 				return err
 			}
-			k, err := sessionkeys.Parse(key)
-			q.Address = k.Address()
+			q.Address = key.Address()
 			qs = append(qs, q)
-			return err
+			return nil
 		})
 	})
 	if err != nil {

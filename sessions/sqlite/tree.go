@@ -10,24 +10,14 @@ import (
 	"parley/sessions/rules"
 )
 
-const sessionColumns = `id, key, parent, root, depth, tool_call, role, policy, title, messages, own, subtree, held, unpriced, created_at, updated_at`
-
 func scanSession(r scanner) (s sessions.Session, err error) {
-	var key string
-	var created, updated int64
-	err = r.Scan(&s.ID, &key, &s.Parent, &s.Root, &s.Depth, &s.ToolCallID, &s.Role, &s.Policy, &s.Title,
-		&s.Messages, &s.Own, &s.Subtree, &s.Held, &s.Unpriced, &created, &updated)
-	if err != nil {
-		return sessions.Session{}, err
-	}
-	s.CreatedAt, s.UpdatedAt = instant(created), instant(updated)
-	return s, s.Key.UnmarshalText([]byte(key))
+	return s, r.Scan(rules.SessionPlaces(&s)...)
 }
 
 // loadSession returns ErrNotFound when there is none.
-func loadSession(s source, id sessionkeys.SessionID) (sessions.Session, error) {
-	row, err := scanSession(single(s, "SELECT "+sessionColumns+" FROM sessions WHERE id = ?", id))
-	if errors.Is(err, errNone) {
+func loadSession(s source, id sessionkeys.SessionID) (row sessions.Session, err error) {
+	found, err := s.one("SELECT "+rules.SessionColumns+" FROM sessions WHERE id = ?", args(id), rules.SessionPlaces(&row)...)
+	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
 	if err != nil {
@@ -36,20 +26,22 @@ func loadSession(s source, id sessionkeys.SessionID) (sessions.Session, error) {
 	return row, nil
 }
 
+var insertSession = insertOf("sessions", rules.SessionColumns+", token")
+
 // insertSession makes a session.
 func (t *tx) insertSession(r rules.Session) error {
 	token := "" // of a child's mailbox
 	if r.Parent != "" {
 		token = r.ID.MailboxToken()
 	}
-	err := t.do(`INSERT INTO sessions (id, key, token, parent, root, depth, tool_call, role, policy, title, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.Session.Key.String(), token, r.Parent, r.Root, r.Depth, r.ToolCallID, r.Role, r.Policy, r.Title, micros(r.CreatedAt), micros(r.CreatedAt))
+	made := r.Session
+	made.UpdatedAt = r.CreatedAt
+	err := t.do(insertSession, append(rules.SessionPlaces(&made), token)...)
 	if err != nil {
 		return fmt.Errorf("make session %s: %w", r.ID, err)
 	}
 	t.facts.learn(r.ID, r)
-	t.sessions.learn(r.ID, account{id: r.ID, updated: micros(r.CreatedAt)})
+	t.sessions.learn(r.ID, account{id: r.ID, updated: r.CreatedAt.UnixMicro()})
 	return nil
 }
 
@@ -82,7 +74,7 @@ func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sess
 	err = s.each(ctx, `WITH RECURSIVE below (n) AS (
 			SELECT id FROM sessions WHERE id = ?
 			UNION ALL SELECT sessions.id FROM below JOIN sessions ON sessions.parent = below.n AND sessions.parent <> '')
-		SELECT `+sessionColumns+` FROM below JOIN sessions ON id = n ORDER BY depth, created_at, sessions.rowid`,
+		SELECT `+rules.SessionColumns+` FROM below JOIN sessions ON id = n ORDER BY depth, created_at, sessions.rowid`,
 		args(id), func(r scanner) error {
 			row, err := scanSession(r)
 			tree = append(tree, row)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"parley/costs"
 	"parley/sessions/rules"
 )
 
@@ -18,47 +17,18 @@ type turnRow struct {
 // may have open calls.
 const unknownCalls = math.MinInt / 2
 
-const turnColumns = `t.id, t.token, t.session, t.nested, t.seq, t.state, t.attempts, t.channel, t.origin, t.reply_to, t.sender,
-	t.received_at, t.opened_at, t.ended_at, t.outcome, t.steps, t.tries, t.end_epoch, t.end_nonce, t.released, t.refused, t.preview_state, t.preview, t.joined`
+const fixedOfTurn = 11 // columns
 
-// turnRead is a turn as its columns say it.
-type turnRead struct {
-	rules.Turn
-	from, refused, joined   string
-	received, opened, ended int64
-}
+var (
+	turnColumns = behind("t.", rules.TurnColumns)
+	insertTurn  = insertOf("turns", rules.TurnColumns)
+	updateTurn  = updateOf("turns", from(rules.TurnColumns, fixedOfTurn), "id")
+)
 
-func (t *turnRead) columns() []any {
-	return args(&t.ID, &t.Token, &t.Session, &t.Nested, &t.Seq, &t.State, &t.Attempts, &t.Channel, &t.from, &t.ReplyTo, &t.Sender,
-		&t.received, &t.opened, &t.ended, &t.Outcome, &t.Steps, &t.Tries, &t.EndedBy.Epoch, &t.EndedBy.Nonce, &t.Released, &t.refused, &t.Preview.State, &t.Preview.ID, &t.joined)
-}
-
-func (t *turnRead) turn() (rules.Turn, error) {
-	row := t.Turn
-	row.ReceivedAt, row.OpenedAt, row.EndedAt = instant(t.received), instant(t.opened), instant(t.ended)
-	row.EndedBy.Token = row.Token
-	if t.refused != "" {
-		row.Refused = new(costs.BudgetError)
-		if err := parse(t.refused, row.Refused); err != nil {
-			return row, err
-		}
-	}
-	if t.joined != "" {
-		if err := parse(t.joined, &row.Joined); err != nil {
-			return row, err
-		}
-	}
-	return row, parse(t.from, &row.From)
-}
-
-func loadTurn(s source, id string) (row rules.Turn, found bool, err error) {
-	var t turnRead
-	found, err = s.one("SELECT "+turnColumns+" FROM turns AS t WHERE id = ?", args(id), t.columns()...)
-	if err != nil || !found {
-		return row, found, err
-	}
-	row, err = t.turn()
-	return row, true, err
+func loadTurn(s source, id string) (t rules.Turn, found bool, err error) {
+	found, err = s.one("SELECT "+turnColumns+" FROM turns AS t WHERE id = ?", args(id), t.Places()...)
+	t.EndedBy.Token = t.Token
+	return t, found, err
 }
 
 // putTurn inserts a turn that is new; one that is known is stored with all that
@@ -68,15 +38,7 @@ func (t *tx) putTurn(r rules.Turn) error {
 		t.turns.put(r.ID, turnRow{r, row.calls})
 		return nil
 	}
-	from, err := text(r.From)
-	if err != nil {
-		return err
-	}
-	err = t.do(`INSERT INTO turns (id, token, session, nested, seq, state, attempts, channel, origin, reply_to, sender, received_at, opened_at, ended_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.Token, r.Session, r.Nested, r.Seq, r.State, r.Attempts, r.Channel, from, r.ReplyTo, r.Sender,
-		micros(r.ReceivedAt), micros(r.OpenedAt), micros(r.EndedAt))
-	if err != nil {
+	if err := t.do(insertTurn, r.Places()...); err != nil {
 		return fmt.Errorf("write turn %s: %w", r.ID, err)
 	}
 	r.EndedBy.Token = r.Token
@@ -91,23 +53,7 @@ func (t *tx) putTurn(r rules.Turn) error {
 func (t *tx) storeTurns(rows []*kept[turnRow]) error {
 	for _, e := range rows {
 		r := e.now
-		refused, joined := "", ""
-		var err error
-		if r.Refused != nil {
-			if refused, err = text(r.Refused); err != nil {
-				return err
-			}
-		}
-		if len(r.Joined) > 0 {
-			if joined, err = text(r.Joined); err != nil {
-				return err
-			}
-		}
-		err = t.do(`UPDATE turns SET state = ?, attempts = ?, ended_at = ?, outcome = ?, steps = ?, tries = ?, end_epoch = ?, end_nonce = ?, released = ?,
-				refused = ?, preview_state = ?, preview = ?, joined = ? WHERE id = ?`,
-			r.State, r.Attempts, micros(r.EndedAt), r.Outcome, r.Steps, r.Tries, r.EndedBy.Epoch, r.EndedBy.Nonce, r.Released,
-			refused, r.Preview.State, r.Preview.ID, joined, r.ID)
-		if err != nil {
+		if err := t.do(updateTurn, append(r.Places()[fixedOfTurn:], r.ID)...); err != nil {
 			return fmt.Errorf("write turn %s: %w", r.ID, err)
 		}
 	}

@@ -64,7 +64,7 @@ func usageStatement(q sessions.UsageQuery) (query string, a []any, err error) {
 	where := "l.at >= ? AND l.at < ?"
 	a = args(since(q.Since), int64(math.MaxInt64))
 	if !q.Until.IsZero() {
-		a[1] = micros(q.Until)
+		a[1] = q.Until.UnixMicro()
 	}
 	with := ""
 	if q.Tree != "" {

@@ -9,21 +9,15 @@ import (
 
 func loadWorker(s source, w sessions.Worker) (row rules.Worker, found bool, err error) {
 	row.ID = w
-	var until int64
-	found, err = s.one("SELECT until, gone FROM workers WHERE name = ? AND nonce = ?", args(w.Name, w.Nonce), &until, &row.Gone)
-	row.Until = instant(until)
+	found, err = s.one("SELECT until, gone FROM workers WHERE name = ? AND nonce = ?", args(w.Name, w.Nonce), &row.Until, &row.Gone)
 	return row, found, err
 }
 
 func (t *tx) storeWorkers(rows []*kept[rules.Worker]) error {
 	for _, e := range rows {
 		w := e.now
-		until := int64(0)
-		if !w.Until.IsZero() {
-			until = micros(w.Until)
-		}
 		err := t.do(`INSERT INTO workers (name, nonce, until, gone) VALUES (?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET until = excluded.until, gone = excluded.gone`, w.ID.Name, w.ID.Nonce, until, w.Gone)
+			ON CONFLICT DO UPDATE SET until = excluded.until, gone = excluded.gone`, w.ID.Name, w.ID.Nonce, w.Until, w.Gone)
 		if err != nil {
 			return fmt.Errorf("write worker %s: %w", w.ID.Name, err)
 		}

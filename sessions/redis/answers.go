@@ -2,86 +2,68 @@ package redis
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"maps"
+	"errors"
 	"regexp"
 	"strconv"
 
-	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/rules"
 )
+
+// fieldsOfPart are those of part n of an answer, counted from 1, in the order of its
+// places: its state, attempts, message id, repeats, why it failed, problem, time, and
+// who made the mark.
+func fieldsOfPart(n string) []string {
+	return []string{"s" + n, "a" + n, "m" + n, "r" + n, "f" + n, "p" + n, "t" + n, "w" + n}
+}
 
 // encodeAnswer is an answer as far as it is known: of one that was read only its
 // state.
 func encodeAnswer(a rules.Answer) (row, error) {
 	f := row{"id": a.ID, "done": flag(a.Done), "parts": strconv.Itoa(len(a.Parts))}
 	for i, p := range a.Parts {
-		maps.Copy(f, encodePart(strconv.Itoa(i+1), p))
+		n := strconv.Itoa(i + 1)
+		if err := f.write(fieldsOfPart(n), rules.PartPlaces(&p)); err != nil {
+			return nil, err
+		}
+		if p.Body != nil {
+			f["b"+n] = base64.StdEncoding.EncodeToString(p.Body)
+		}
 	}
 	if a.Order > 0 {
 		return f, nil
 	}
-	to, err := text(a.To)
-	if err != nil {
-		return nil, err
-	}
-	f["channel"], f["session"], f["turn"], f["target"] = a.Channel, string(a.Session), a.Turn, to
-	f["reply_to"], f["text"], f["at"] = a.ReplyTo, a.Text, strconv.FormatInt(micros(a.At), 10)
-	if a.Again {
-		f["again"] = "1"
-	}
-	if a.File != nil {
-		f["file"], err = text(a.File)
+	err := f.write(outgoingFields, rules.OutgoingPlaces(&a.Outgoing))
+	if !a.Again { // the version before takes anything for yes
+		delete(f, "again")
 	}
 	return f, err
 }
 
-func encodePart(n string, p sessions.Part) row {
-	f := row{
-		"s" + n: string(p.State), "a" + n: strconv.Itoa(p.Attempts), "m" + n: p.MessageID, "r" + n: strconv.Itoa(p.Repeats),
-		"f" + n: string(p.Reason), "p" + n: p.Problem, "t" + n: timeText(p.At), "w" + n: p.By,
+// decodeAnswer is one as far as the rules see it, and with what else is there; no row
+// is ErrNotFound.
+func decodeAnswer(f row) (a rules.Answer, err error) {
+	if len(f) == 0 {
+		return a, sessions.ErrNotFound
 	}
-	if p.Body != nil {
-		f["b"+n] = base64.StdEncoding.EncodeToString(p.Body)
-	}
-	return f
-}
-
-// decodeAnswer is one as far as the rules see it, and with what else is there.
-func decodeAnswer(r *reader) (a rules.Answer, err error) {
-	a = rules.Answer{
-		Outgoing: sessions.Outgoing{
-			ID: r.row["id"], Channel: r.row["channel"], Session: sessionkeys.SessionID(r.row["session"]), Turn: r.row["turn"],
-			ReplyTo: r.row["reply_to"], Text: r.row["text"], At: r.time("at"), Again: r.row["again"] != "",
-		},
-		Order: uint64(r.int("no")), Done: r.row["done"] == "1",
-	}
-	if to := r.row["target"]; to != "" {
-		err = json.Unmarshal([]byte(to), &a.To)
-	}
-	if file := r.row["file"]; err == nil && file != "" {
-		err = json.Unmarshal([]byte(file), &a.File)
-	}
-	for i := range int(r.int("parts")) {
+	var many int
+	err = errors.Join(
+		f.read(outgoingFields, rules.OutgoingPlaces(&a.Outgoing)),
+		f.read([]string{"no", "done", "parts"}, []any{&a.Order, &a.Done, &many}),
+	)
+	for i := range many {
 		n := strconv.Itoa(i + 1)
-		p := decodePart(r, n)
-		if body, some := r.row["b"+n]; some && a.Order == 0 {
-			p.Body, err = base64.StdEncoding.DecodeString(body)
+		var p sessions.Part
+		err = errors.Join(err, f.read(fieldsOfPart(n), rules.PartPlaces(&p)))
+		earlierPart(&p)
+		if body, some := f["b"+n]; some && a.Order == 0 {
+			var bad error
+			p.Body, bad = base64.StdEncoding.DecodeString(body)
+			err = errors.Join(err, bad)
 		}
 		a.Parts = append(a.Parts, p)
 	}
 	return a, err
-}
-
-// decodePart is part n of an answer, counted from 1, without its body.
-func decodePart(r *reader, n string) sessions.Part {
-	p := sessions.Part{
-		State: sessions.SendState(r.row["s"+n]), Attempts: int(r.int("a" + n)), MessageID: r.row["m"+n], Repeats: int(r.int("r" + n)),
-		Reason: sessions.FailReason(r.row["f"+n]), Problem: r.row["p"+n], At: r.time("t" + n), By: r.row["w"+n],
-	}
-	earlierPart(&p)
-	return p
 }
 
 // Problems as the version before wrote them: with how often a part was sent again, and

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"parley/costs"
-	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/rules"
 )
@@ -26,36 +24,29 @@ type storedScope struct {
 }
 
 func encodeCall(c rules.Call) (row, error) {
-	f := row{
-		"id": c.ID, "token": c.Token, "session": string(c.Session), "turn": c.Turn, "state": string(c.State),
-		"held": amount(c.Held), "at": strconv.FormatInt(micros(c.At), 10),
-	}
-	if c.State != rules.CallOpen {
-		return f, nil
+	f := row{}
+	err := f.write(callFields, callPlaces(&c))
+	if err != nil || c.State != rules.CallOpen {
+		return f, err
 	}
 	s := storedCall{Estimate: c.Estimate}
 	for _, scope := range c.Scopes {
 		s.Scopes = append(s.Scopes, storedScope{scope.Kind, scope.ID, scope.Window})
 	}
-	var err error
 	f["call"], err = text(s)
 	return f, err
 }
 
-func decodeCall(r *reader) (rules.Call, error) {
-	c := rules.Call{
-		Reservation: costs.Reservation{ID: r.row["id"], At: r.time("at")}, Token: r.row["token"],
-		Session: sessionkeys.SessionID(r.row["session"]), Turn: r.row["turn"],
-		State: rules.CallState(r.row["state"]), Held: r.amount("held"),
-	}
-	if c.State != rules.CallOpen {
-		return c, nil
-	}
-	if r.row["call"] == "" {
-		return earlierCall(r, c)
+func decodeCall(f row) (c rules.Call, err error) {
+	err = f.read(callFields, callPlaces(&c))
+	switch {
+	case err != nil || c.State != rules.CallOpen:
+		return c, err
+	case f["call"] == "":
+		return earlierCall(f, c)
 	}
 	var s storedCall
-	err := json.Unmarshal([]byte(r.row["call"]), &s)
+	err = json.Unmarshal([]byte(f["call"]), &s)
 	c.Estimate = s.Estimate
 	for _, scope := range s.Scopes {
 		c.Scopes = append(c.Scopes, sessions.Scope{Kind: scope.Kind, ID: scope.ID, Window: scope.Window})
@@ -65,14 +56,14 @@ func decodeCall(r *reader) (rules.Call, error) {
 
 // earlierCall completes an open call that was stored before calls had a field of
 // their own for what they are: an interrupted entry for it, and names of its scopes.
-func earlierCall(r *reader, c rules.Call) (rules.Call, error) {
+func earlierCall(f row, c rules.Call) (rules.Call, error) {
 	var left settlement
 	var e costs.Entry
 	var scopes [][]any
-	if err := json.Unmarshal([]byte(r.row["dangling"]), &left); err != nil {
+	if err := json.Unmarshal([]byte(f["dangling"]), &left); err != nil {
 		return c, fmt.Errorf("call %s: %w", c.ID, err)
 	}
-	if err := errors.Join(json.Unmarshal([]byte(left.Entry), &e), json.Unmarshal([]byte(r.row["scopes"]), &scopes)); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(left.Entry), &e), json.Unmarshal([]byte(f["scopes"]), &scopes)); err != nil {
 		return c, fmt.Errorf("call %s: %w", c.ID, err)
 	}
 	c.Estimate = costs.Estimate{Call: e.Call, Labels: e.Labels, Upper: e.Upper, Priced: e.Priced}

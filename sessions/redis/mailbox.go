@@ -1,52 +1,27 @@
 package redis
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
-	"parley/costs"
-	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 	"parley/transcript"
 )
 
 // turnOf is a turn as it is stored; no row is ErrNotFound.
-func turnOf(stored row) (sessions.Turn, error) {
+func turnOf(stored row) (t rules.Turn, err error) {
 	if len(stored) == 0 {
-		return sessions.Turn{}, sessions.ErrNotFound
+		return t, sessions.ErrNotFound
 	}
-	r := reader{row: stored}
-	t := sessions.Turn{
-		ID: r.row["id"], Token: r.row["token"], Session: sessionkeys.SessionID(r.row["session"]),
-		Seq: uint64(r.int("seq")), State: sessions.TurnState(r.row["state"]), Attempts: int(r.int("attempts")),
-		Channel: r.row["channel"], ReplyTo: r.row["reply_to"], Sender: r.row["sender"],
-		ReceivedAt: r.time("received_at"), OpenedAt: r.time("opened_at"), EndedAt: r.time("ended_at"),
-		Outcome: transcript.FinishReason(r.row["outcome"]), Steps: int(r.int("steps")), Tries: int(r.int("tries")),
+	if err := stored.read(turnFields, t.Places()); err != nil {
+		return rules.Turn{}, fmt.Errorf("turn %s: %w", stored["id"], err)
 	}
-	err := r.err
-	if err == nil {
-		err = json.Unmarshal([]byte(r.row["origin"]), &t.From)
-	}
-	if refused := r.row["refused"]; err == nil && refused != "" {
-		t.Refused = new(costs.BudgetError)
-		err = json.Unmarshal([]byte(refused), t.Refused)
-	}
-	if joined := r.row["joined"]; err == nil && joined != "" {
-		err = json.Unmarshal([]byte(joined), &t.Joined)
-	}
-	if err != nil {
-		return sessions.Turn{}, fmt.Errorf("turn %s: %w", t.ID, err)
+	t.Preview = previewOf(stored["preview"])
+	if t.EndedBy.Nonce != "" {
+		t.EndedBy.Token = t.Token
 	}
 	return t, nil
-}
-
-// joinedText is which messages joined a turn, as it is stored; empty: none.
-func joinedText(seqs []uint64) (string, error) {
-	if len(seqs) == 0 {
-		return "", nil
-	}
-	return text(seqs)
 }
 
 // lacksJoined reports whether a turn's row is of the version before, which did not say
@@ -70,8 +45,8 @@ func withJoined(f row, ids []string) (row, error) {
 		}
 	}
 	slices.Sort(seqs)
-	joined, err := joinedText(seqs)
-	return merged(f, row{"joined": joined}), err
+	f = merged(f, nil)
+	return f, f.write([]string{"joined"}, []any{&seqs})
 }
 
 // completed is withJoined of each row that needs it.

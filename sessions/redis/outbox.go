@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // mostExact is the highest number that a sorted set holds exactly.
@@ -64,35 +64,17 @@ func (s *Store) answerReads(id string) []read {
 }
 
 // deliveryOf is an answer as answerReads read it; no row is ErrNotFound.
-func deliveryOf(a answer) (sessions.Delivery, error) {
-	r := reader{row: a.row(0)}
-	if len(r.row) == 0 {
-		return sessions.Delivery{}, sessions.ErrNotFound
-	}
-	d := sessions.Delivery{
-		Outgoing: sessions.Outgoing{
-			ID: r.row["id"], Channel: r.row["channel"], Session: sessionkeys.SessionID(r.row["session"]), Turn: r.row["turn"],
-			ReplyTo: r.row["reply_to"], Text: r.row["text"], At: r.time("at"), Again: r.row["again"] != "",
-		},
-		Order: uint64(r.int("no")),
-	}
-	turn := a.list(1).below().list(0)
-	d.Preview = previewOf(turn.text(0))
-	asked := reader{row: row{"at": turn.text(1)}}
-	d.Asked = asked.time("at")
-	err := errors.Join(asked.err, json.Unmarshal([]byte(r.row["target"]), &d.To))
-	if file := r.row["file"]; file != "" {
-		err = errors.Join(err, json.Unmarshal([]byte(file), &d.File))
-	}
-	for i := 1; i <= int(r.int("parts")); i++ {
-		n := strconv.Itoa(i)
-		body, bad := base64.StdEncoding.DecodeString(r.row["b"+n])
+func deliveryOf(a answer) (d sessions.Delivery, err error) {
+	f, turn := a.row(0), a.list(1).below().list(0)
+	stored, err := decodeAnswer(f)
+	d = sessions.Delivery{Outgoing: stored.Outgoing, Order: stored.Order, Preview: previewOf(turn.text(0)), Parts: stored.Parts}
+	err = errors.Join(err, rules.Load(&d.Asked, turn.text(1)))
+	for i := range d.Parts {
+		var bad error
+		d.Parts[i].Body, bad = base64.StdEncoding.DecodeString(f["b"+strconv.Itoa(i+1)])
 		err = errors.Join(err, bad)
-		p := decodePart(&r, n)
-		p.Body = body
-		d.Parts = append(d.Parts, p)
 	}
-	if err = errors.Join(r.err, err); err != nil {
+	if err != nil {
 		return sessions.Delivery{}, fmt.Errorf("answer %s: %w", d.ID, err)
 	}
 	return d, nil

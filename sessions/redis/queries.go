@@ -10,6 +10,7 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // Sessions implements [sessions.Queries]. A question for an instance, or for the
@@ -146,9 +147,9 @@ func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessio
 	}
 	for _, f := range rows {
 		if err == nil {
-			var t sessions.Turn
+			var t rules.Turn
 			t, err = turnOf(f)
-			ts = append(ts, t)
+			ts = append(ts, t.Turn)
 		}
 	}
 	if err != nil {

@@ -1,31 +1,6 @@
 package redis
 
-import (
-	"encoding/base64"
-	"fmt"
-	"strconv"
-
-	"parley/sessions"
-	"parley/sessions/rules"
-)
-
-func encodeRecord(r rules.Record) row {
-	return row{
-		"kind": r.ID.Kind, "key": r.ID.Key, "revision": strconv.FormatInt(r.Revision, 10), "owner": r.Owner,
-		"body": base64.StdEncoding.EncodeToString(r.Body), "expires": timeText(r.Expires), "at": timeText(r.At), "dropped": flag(r.Dropped),
-	}
-}
-
-func decodeRecord(r *reader) (rules.Record, error) {
-	body, err := base64.StdEncoding.DecodeString(r.row["body"])
-	if err != nil {
-		return rules.Record{}, fmt.Errorf("record %s %q: %w", r.row["kind"], r.row["key"], err)
-	}
-	return rules.Record{Record: sessions.Record{
-		ID: sessions.RecordID{Kind: r.row["kind"], Key: r.row["key"]}, Revision: r.int("revision"), Owner: r.row["owner"],
-		Body: body, Expires: r.time("expires"), At: r.time("at"),
-	}, Dropped: r.row["dropped"] == "1"}, nil
-}
+import "parley/sessions/rules"
 
 func (p *plan) putRecord(c changedRow, was *stored, r rules.Record) {
 	key, all, ends := p.s.hashOf(r.Key()), p.s.key("records:"+r.ID.Kind), p.s.key("expire:"+r.ID.Kind)

@@ -1,9 +1,11 @@
 package redis
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/sessionkeys"
@@ -11,15 +13,89 @@ import (
 	"parley/sessions/rules"
 )
 
+// The fields of rows that are hashes, in the order of their places. Some are called
+// otherwise than the columns of package rules.
+var (
+	mailboxFields  = fieldsOf(rules.MailboxColumns, "last_nonce", "last")
+	turnFields     = fieldsOf(rules.TurnColumns)
+	sessionFields  = fieldsOf(rules.SessionColumns, "created_at", "created", "updated_at", "updated")
+	controlFields  = fieldsOf(rules.ControlColumns)
+	outgoingFields = fieldsOf(rules.OutgoingColumns, "body", "text")
+	recordFields   = fieldsOf(rules.RecordColumns)
+	callFields     = fieldsOf("id, token, session, turn, state, held, at")
+	workerFields   = fieldsOf("name, nonce, until, gone")
+	chatFields     = fieldsOf("channel, account, peer, before, after, moved_at, cause, dropped, open, opened_at")
+)
+
+func fieldsOf(columns string, renamed ...string) []string {
+	return strings.Split(strings.NewReplacer(renamed...).Replace(columns), ", ")
+}
+
+func callPlaces(c *rules.Call) []any {
+	return []any{&c.ID, &c.Token, &c.Session, &c.Turn, &c.State, &c.Held, &c.At}
+}
+
+func workerPlaces(w *rules.Worker) []any { return []any{&w.ID.Name, &w.ID.Nonce, &w.Until, &w.Gone} }
+
+func chatPlaces(c *rules.Chat) []any {
+	return []any{
+		&c.ID.Channel, &c.ID.Account, &c.ID.Peer, &c.Before, &c.After, &c.MovedAt,
+		&c.Shut.Cause, &c.Shut.Dropped, &c.Shut.Open, &c.Shut.OpenedAt,
+	}
+}
+
+// write sets fields to what stands at their places. A time that is none is empty.
+func (f row) write(fields []string, places []any) error {
+	for i, at := range places {
+		v, err := rules.Stored(at)
+		if err != nil {
+			return fmt.Errorf("%s: %w", fields[i], err)
+		}
+		switch v := v.(type) {
+		case string:
+			f[fields[i]] = v
+		case []byte:
+			f[fields[i]] = string(v)
+		case int64:
+			f[fields[i]] = strconv.FormatInt(v, 10)
+		default:
+			f[fields[i]] = ""
+		}
+		if t, ok := at.(*time.Time); ok && t.IsZero() {
+			f[fields[i]] = ""
+		}
+	}
+	return nil
+}
+
+// read reads fields into their places. One that is not there is empty.
+func (f row) read(fields []string, places []any) error {
+	for i, at := range places {
+		if err := rules.Load(at, f[fields[i]]); err != nil {
+			return fmt.Errorf("%s: %w", fields[i], err)
+		}
+	}
+	return nil
+}
+
 // encode returns a row as it is stored in a hash, and in the log of facts.
-func encode(r rules.Row) (row, error) {
+func encode(r rules.Row) (f row, err error) {
+	f = row{}
 	switch r := r.(type) {
 	case rules.Mailbox:
-		return encodeMailbox(r)
+		if f["origin"], err = text(r.Mailbox.Key.Address()); err == nil {
+			err = f.write(mailboxFields, r.Places())
+		}
 	case rules.Turn:
-		return encodeTurn(r)
-	case rules.Session:
-		return encodeSession(r), nil
+		err = f.write(turnFields, r.Places())
+		delete(f, "preview_state")
+		f["preview"] = previewText(r.Preview)
+	case rules.Session: // it is new: its sums are 0
+		if r.Parent != "" {
+			f["token"] = r.ID.MailboxToken()
+		}
+		r.UpdatedAt = r.CreatedAt
+		err = f.write(sessionFields, rules.SessionPlaces(&r.Session))
 	case rules.Child:
 		return row{"token": r.Token, "session": string(r.Session)}, nil
 	case rules.Event:
@@ -32,29 +108,35 @@ func encode(r rules.Row) (row, error) {
 	case rules.Call:
 		return encodeCall(r)
 	case rules.Control:
-		return encodeControl(r)
+		err = f.write(controlFields, r.Places())
+		f["chat"], f["done"] = "", flag(r.Done)
+		if r.Kind == sessions.KindShut {
+			f["chat"] = id(r.Event.Channel, r.Event.Account, r.Event.Chat)
+		}
 	case rules.Answer:
 		return encodeAnswer(r)
 	case rules.Worker:
-		return row{"name": r.ID.Name, "nonce": r.ID.Nonce, "until": timeText(r.Until), "gone": flag(r.Gone)}, nil
+		err = f.write(workerFields, workerPlaces(&r))
 	case rules.Chat:
-		return encodeChat(r), nil
+		err = f.write(chatFields, chatPlaces(&r))
 	case rules.Record:
-		return encodeRecord(r), nil
+		err = f.write(recordFields, r.Places())
+		f["body"], f["dropped"] = base64.StdEncoding.EncodeToString(r.Body), flag(r.Dropped)
+	default:
+		return nil, fmt.Errorf("a %T cannot be stored", r)
 	}
-	return nil, fmt.Errorf("a %T cannot be stored", r)
+	return f, err
 }
 
 // decode is the row of a kind that was encoded.
-func decode(kind string, f row) (rules.Row, error) {
-	r := reader{row: f}
-	var found rules.Row
-	var err error
+func decode(kind string, f row) (found rules.Row, err error) {
 	switch kind {
 	case "mailbox":
-		found, err = decodeMailbox(&r)
+		var m rules.Mailbox
+		err = f.read(mailboxFields, m.Places())
+		found = m
 	case "turn":
-		found, err = decodeTurn(&r)
+		found, err = turnOf(f)
 	case "session":
 		var s sessions.Session
 		s, err = sessionOf(f)
@@ -66,26 +148,35 @@ func decode(kind string, f row) (rules.Row, error) {
 	case "wording":
 		found = rules.Wording{Wording: sessions.Wording{Channel: f["channel"], Account: f["account"], Chat: f["chat"], Message: f["message"], Sum: f["sum"]}}
 	case "begun":
-		found, err = decodeBegun(rules.BegunKey{Turn: f["turn"], Step: int(r.int("step")), Call: f["call"]}, f["by"])
+		found, err = decodeBegun(f)
 	case "call":
-		found, err = decodeCall(&r)
+		found, err = decodeCall(f)
 	case "control":
-		var c sessions.Control
-		c, err = controlOf(f)
-		found = rules.Control{Control: c, Done: f["done"] == "1"}
+		c := rules.Control{Done: f["done"] == "1"}
+		err = f.read(controlFields, c.Places())
+		found = c
 	case "answer":
-		found, err = decodeAnswer(&r)
+		found, err = decodeAnswer(f)
 	case "worker":
-		found = rules.Worker{ID: sessions.Worker{Name: f["name"], Nonce: f["nonce"]}, Until: r.time("until"), Gone: f["gone"] == "1"}
+		var w rules.Worker
+		err = f.read(workerFields, workerPlaces(&w))
+		found = w
 	case "chat":
-		found = decodeChat(&r)
+		var c rules.Chat
+		err = f.read(chatFields, chatPlaces(&c))
+		found = c
 	case "record":
-		found, err = decodeRecord(&r)
+		r := rules.Record{Dropped: f["dropped"] == "1"}
+		err = f.read(recordFields, r.Places())
+		if err == nil {
+			r.Body, err = base64.StdEncoding.DecodeString(f["body"])
+		}
+		found = r
 	default:
 		return nil, fmt.Errorf("there are no rows of kind %q", kind)
 	}
-	if err = errors.Join(r.err, err); err != nil {
-		return nil, fmt.Errorf("read a row (%s): %w", kind, err)
+	if err != nil {
+		return nil, fmt.Errorf("read a row (%s %s): %w", kind, f["id"]+f["token"], err)
 	}
 	return found, nil
 }
@@ -103,81 +194,6 @@ func since(t time.Time) string {
 		return "0"
 	}
 	return strconv.FormatInt(micros(t), 10)
-}
-
-func encodeMailbox(m rules.Mailbox) (row, error) {
-	origin, err := text(m.Mailbox.Key.Address())
-	return row{
-		"token": m.Token, "key": m.Mailbox.Key.String(), "origin": origin, "session": string(m.Session),
-		"touched": strconv.FormatUint(m.Touched, 10), "read": strconv.FormatUint(m.Read, 10),
-		"owner_name": m.Owner.Name, "owner_nonce": m.Owner.Nonce, "last": m.LastNonce,
-		"epoch": strconv.FormatInt(m.Epoch, 10), "prior": strconv.FormatInt(m.PriorEpoch, 10),
-		"attempts": strconv.Itoa(m.Attempts), "controls": strconv.Itoa(m.Controls),
-		"turn": m.OpenTurn, "waiting": since(m.WaitingSince),
-	}, err
-}
-
-func decodeMailbox(r *reader) (rules.Mailbox, error) {
-	m := rules.Mailbox{
-		Mailbox: sessions.Mailbox{
-			Token: r.row["token"], Session: sessionkeys.SessionID(r.row["session"]),
-			Touched: uint64(r.int("touched")), Read: uint64(r.int("read")),
-			Owner: sessions.Worker{Name: r.row["owner_name"], Nonce: r.row["owner_nonce"]},
-			Epoch: r.int("epoch"), Attempts: int(r.int("attempts")), Controls: int(r.int("controls")),
-		},
-		OpenTurn: r.row["turn"], LastNonce: r.row["last"], PriorEpoch: r.int("prior"),
-	}
-	if w := r.int("waiting"); w != 0 {
-		m.WaitingSince = instant(w)
-	}
-	var err error
-	if m.Mailbox.Key, err = sessionkeys.Parse(r.row["key"]); err != nil {
-		err = fmt.Errorf("mailbox %s: %w", m.Token, err)
-	}
-	return m, err
-}
-
-func encodeTurn(t rules.Turn) (row, error) {
-	from, err := text(t.From)
-	f := row{
-		"id": t.ID, "token": t.Token, "session": string(t.Session), "seq": strconv.FormatUint(t.Seq, 10),
-		"channel": t.Channel, "origin": from, "reply_to": t.ReplyTo, "sender": t.Sender,
-		"received_at": strconv.FormatInt(micros(t.ReceivedAt), 10), "opened_at": strconv.FormatInt(micros(t.OpenedAt), 10),
-		"ended_at": strconv.FormatInt(micros(t.EndedAt), 10), "nested": flag(t.Nested), "attempts": strconv.Itoa(t.Attempts),
-		"state": string(t.State), "outcome": string(t.Outcome), "steps": strconv.Itoa(t.Steps), "tries": strconv.Itoa(t.Tries),
-		"refused": "", "end_epoch": strconv.FormatInt(t.EndedBy.Epoch, 10), "end_nonce": t.EndedBy.Nonce,
-		"released": flag(t.Released), "preview": previewText(t.Preview),
-	}
-	if err == nil && t.Refused != nil {
-		f["refused"], err = text(t.Refused)
-	}
-	if err == nil {
-		f["joined"], err = joinedText(t.Joined)
-	}
-	return f, err
-}
-
-func decodeTurn(r *reader) (rules.Turn, error) {
-	shown, err := turnOf(r.row)
-	t := rules.Turn{Turn: shown, Nested: r.row["nested"] == "1", Released: r.row["released"] == "1", Preview: previewOf(r.row["preview"])}
-	if nonce := r.row["end_nonce"]; nonce != "" {
-		t.EndedBy = sessions.Fence{Token: t.Token, Epoch: r.int("end_epoch"), Nonce: nonce}
-	}
-	return t, err
-}
-
-// encodeSession is a new session: its sums are 0.
-func encodeSession(s rules.Session) row {
-	token := ""
-	if s.Parent != "" {
-		token = s.ID.MailboxToken()
-	}
-	created := strconv.FormatInt(micros(s.CreatedAt), 10)
-	return row{
-		"id": string(s.ID), "key": s.Session.Key.String(), "token": token, "parent": string(s.Parent), "root": string(s.Root),
-		"depth": strconv.Itoa(s.Depth), "tool_call": s.ToolCallID, "role": s.Role, "policy": string(s.Policy), "title": s.Title,
-		"messages": "0", "own": "0", "subtree": "0", "held": "0", "unpriced": "0", "created": created, "updated": created,
-	}
 }
 
 // became is what an event became, as it is stored.
@@ -198,48 +214,12 @@ func decodeEvent(e sessions.InboxID, stored string) (rules.Event, error) {
 // begunBy is the fence under which a tool was begun, as it is stored.
 func begunBy(b rules.Begun) string { return id(strconv.FormatInt(b.Epoch, 10), b.Nonce) }
 
-func decodeBegun(k rules.BegunKey, stored string) (rules.Begun, error) {
-	ps, err := parts(stored, 2)
+func decodeBegun(f row) (rules.Begun, error) {
+	ps, err := parts(f["by"], 2)
 	if err != nil {
-		return rules.Begun{}, fmt.Errorf("call %s of turn %s: %w", k.Call, k.Turn, err)
+		return rules.Begun{}, err
 	}
+	step, stepErr := number(f["step"])
 	epoch, err := number(ps[0])
-	return rules.Begun{ID: k, Epoch: epoch, Nonce: ps[1]}, err
-}
-
-func encodeControl(c rules.Control) (row, error) {
-	event, err := text(c.Event)
-	if err != nil {
-		return nil, err
-	}
-	from, err := text(c.From)
-	f := row{
-		"id": c.ID, "event": event, "token": c.Token, "key": c.Control.Key.String(), "kind": c.Kind,
-		"through": strconv.FormatUint(c.Through, 10), "channel": c.Channel, "origin": from, "reply_to": c.ReplyTo,
-		"sender": c.Sender, "at": strconv.FormatInt(micros(c.At), 10), "chat": "", "done": flag(c.Done),
-	}
-	if c.Kind == sessions.KindShut {
-		f["chat"] = id(c.Event.Channel, c.Event.Account, c.Event.Chat)
-	}
-	return f, err
-}
-
-func encodeChat(c rules.Chat) row {
-	return row{
-		"channel": c.ID.Channel, "account": c.ID.Account, "peer": c.ID.Peer, "before": c.Before, "after": c.After,
-		"moved_at": timeText(c.MovedAt), "cause": c.Shut.Cause, "dropped": strconv.Itoa(c.Shut.Dropped),
-		"open": flag(c.Shut.Open), "opened_at": since(c.Shut.OpenedAt),
-	}
-}
-
-func decodeChat(r *reader) rules.Chat {
-	c := rules.Chat{
-		ID:     sessions.ChatID{Channel: r.row["channel"], Account: r.row["account"], Peer: r.row["peer"]},
-		Before: r.row["before"], After: r.row["after"], MovedAt: r.time("moved_at"),
-		Shut: rules.Shut{Cause: r.row["cause"], Dropped: int(r.int("dropped")), Open: r.row["open"] == "1"},
-	}
-	if at := r.int("opened_at"); at != 0 {
-		c.Shut.OpenedAt = instant(at)
-	}
-	return c
+	return rules.Begun{ID: rules.BegunKey{Turn: f["turn"], Step: int(step), Call: f["call"]}, Epoch: epoch, Nonce: ps[1]}, errors.Join(stepErr, err)
 }

@@ -8,6 +8,7 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // Tree implements [sessions.Turns]: level by level, oldest first in each.
@@ -56,26 +57,12 @@ func eachBelow(id string, a answer, f func(id string, found answer) error) error
 }
 
 // sessionOf is a session as it is stored; no row is ErrNotFound.
-func sessionOf(stored row) (sessions.Session, error) {
+func sessionOf(stored row) (s sessions.Session, err error) {
 	if len(stored) == 0 {
-		return sessions.Session{}, sessions.ErrNotFound
+		return s, sessions.ErrNotFound
 	}
-	r := reader{row: stored}
-	s := sessions.Session{
-		ID: sessionkeys.SessionID(r.row["id"]), Parent: sessionkeys.SessionID(r.row["parent"]), Root: sessionkeys.SessionID(r.row["root"]),
-		Depth: int(r.int("depth")), ToolCallID: r.row["tool_call"], Role: r.row["role"], Title: r.row["title"],
-		Messages: int(r.int("messages")), Own: r.amount("own"), Subtree: r.amount("subtree"), Held: r.amount("held"),
-		Unpriced: int(r.int("unpriced")), CreatedAt: r.time("created"), UpdatedAt: r.time("updated"),
-	}
-	if p := r.row["policy"]; p != "" {
-		s.Policy = []byte(p)
-	}
-	err := r.err
-	if err == nil {
-		err = s.Key.UnmarshalText([]byte(r.row["key"]))
-	}
-	if err != nil {
-		return sessions.Session{}, fmt.Errorf("session %s: %w", s.ID, err)
+	if err := stored.read(sessionFields, rules.SessionPlaces(&s)); err != nil {
+		return sessions.Session{}, fmt.Errorf("session %s: %w", stored["id"], err)
 	}
 	return s, nil
 }

@@ -187,7 +187,10 @@ func Load(at, v any) error {
 	case *sessionkeys.Key:
 		return at.UnmarshalText([]byte(text))
 	case *[]byte:
-		*at = []byte(text)
+		*at = nil
+		if text != "" {
+			*at = []byte(text)
+		}
 		return nil
 	}
 	d := reflect.ValueOf(at).Elem()

@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"parley/sessions"
@@ -21,10 +20,7 @@ func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 	if err == nil {
 		b, err = backlogOf(a)
 	}
-	if err != nil {
-		return sessions.Backlog{}, fmt.Errorf("count what is owed: %w", err)
-	}
-	return b, nil
+	return b, rules.While(err, "count what is owed")
 }
 
 func backlogOf(a answer) (b sessions.Backlog, err error) {

@@ -3,6 +3,8 @@ package redis
 import (
 	"context"
 	"fmt"
+
+	"parley/sessions/rules"
 )
 
 // CatchUp applies facts that were written down by processes that ended before
@@ -47,8 +49,5 @@ func (s *Store) CatchUp(ctx context.Context) error {
 		}
 		return s.void(ctx, number)
 	})
-	if err != nil {
-		return fmt.Errorf("catch up with the facts: %w", err)
-	}
-	return nil
+	return rules.While(err, "catch up with the facts")
 }

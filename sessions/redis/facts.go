@@ -10,6 +10,8 @@ import (
 	"io"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"parley/sessions/rules"
 )
 
 // Facts is a log in which facts are written down before they are applied. It is
@@ -142,10 +144,7 @@ func (s *Store) void(ctx context.Context, number uint64) error {
 			err = s.pass(ctx, done)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("write down that a write was refused: %w", err)
-	}
-	return nil
+	return rules.While(err, "write down that a write was refused")
 }
 
 // evaluate calls the commit script.

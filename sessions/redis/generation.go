@@ -34,10 +34,7 @@ func (s *Store) StartGeneration(ctx context.Context, name string) (lost int, err
 		lost, err = s.startGeneration(ctx, name)
 		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("start generation %s: %w", name, err)
-	}
-	return lost, nil
+	return lost, rules.While(err, "start generation %s", name)
 }
 
 // startGeneration returns how many mailboxes were owed messages once the generation

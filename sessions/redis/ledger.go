@@ -10,6 +10,7 @@ import (
 
 	"parley/costs"
 	"parley/sessionkeys"
+	"parley/sessions/rules"
 )
 
 // pageRows is how many rows are read at a time.
@@ -25,10 +26,7 @@ type booking struct {
 // Ledger implements [sessions.Money]. yield may use the store.
 func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
 	err := s.bookings(ctx, id, func(b booking) bool { return yield(b.session, b.entry) })
-	if err != nil {
-		return fmt.Errorf("read the ledger: %w", err)
-	}
-	return nil
+	return rules.While(err, "read the ledger")
 }
 
 // bookings calls yield for each entry of a session, or of all, until it returns

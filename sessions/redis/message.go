@@ -10,6 +10,7 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 	"parley/transcript"
 )
 
@@ -70,10 +71,7 @@ func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]trans
 	if err == nil && len(ms) != count {
 		err = damaged("%d of %d messages are there", len(ms), count)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
-	}
-	return ms, nil
+	return ms, rules.While(err, "read the messages of session %s", id)
 }
 
 // MessagesAfter implements [sessions.Recordings].
@@ -85,10 +83,7 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
-	}
-	return ms, nil
+	return ms, rules.While(err, "read the messages of session %s", id)
 }
 
 // historyReads read how many messages a session has, and those from first to last.

@@ -26,10 +26,7 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 	if err == nil {
 		ds, err = deliveries(a.list(0))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list pending answers of %s: %w", channel, err)
-	}
-	return ds, nil
+	return ds, rules.While(err, "list pending answers of %s", channel)
 }
 
 // Delivery implements [sessions.Outbox].
@@ -38,10 +35,7 @@ func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, e
 	if err == nil {
 		d, err = deliveryOf(a)
 	}
-	if err != nil {
-		return sessions.Delivery{}, fmt.Errorf("read answer %s: %w", id, err)
-	}
-	return d, nil
+	return d, rules.While(err, "read answer %s", id)
 }
 
 func deliveries(a answer) (ds []sessions.Delivery, err error) {
@@ -74,10 +68,7 @@ func deliveryOf(a answer) (d sessions.Delivery, err error) {
 		d.Parts[i].Body, bad = base64.StdEncoding.DecodeString(f["b"+strconv.Itoa(i+1)])
 		err = errors.Join(err, bad)
 	}
-	if err != nil {
-		return sessions.Delivery{}, fmt.Errorf("answer %s: %w", d.ID, err)
-	}
-	return d, nil
+	return d, rules.While(err, "answer %s", d.ID)
 }
 
 // timeText is a time as it is stored in a row; the zero time is none.

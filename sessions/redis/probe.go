@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/disks"
+	"parley/sessions/rules"
 )
 
 // Probe implements [sessions.Store]. A server that cannot write its append-only
@@ -18,10 +19,7 @@ func (s *Store) Probe(ctx context.Context) error {
 		p.do("HSET", s.key("meta"), "probe", strconv.FormatInt(micros(s.now()), 10))
 		return p.commit(s.client)
 	})
-	if err != nil {
-		return fmt.Errorf("write to Redis: %w", err)
-	}
-	return nil
+	return rules.While(err, "write to Redis")
 }
 
 // Clock implements [sessions.Store]: the server's time.

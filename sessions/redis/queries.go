@@ -24,10 +24,7 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessio
 		found, err = s.roots(ctx, q)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
-	}
-	return found, nil
+	return found, rules.While(err, "list sessions")
 }
 
 // roots are the root sessions that a question means. It reads the first of them by

@@ -12,6 +12,7 @@ import (
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 	"parley/transcript"
 )
 
@@ -145,8 +146,5 @@ func (s *Store) Frame(ctx context.Context, name string) ([]byte, error) {
 	if err == nil {
 		body, err = base64.StdEncoding.DecodeString(a.text(0))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the frame %s: %w", name, err)
-	}
-	return body, nil
+	return body, rules.While(err, "read the frame %s", name)
 }

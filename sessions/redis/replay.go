@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -165,10 +166,7 @@ func (s *Store) passed(ctx context.Context, c *goredis.Client, number uint64) er
 	if err == nil && a.text(0) == "era" {
 		err = errEra
 	}
-	if err != nil {
-		return fmt.Errorf("pass fact %d over: %w", number, err)
-	}
-	return nil
+	return rules.While(err, "pass fact %d over", number)
 }
 
 // eraFor is the era that calls of a client are for; empty: any, for who takes over.
@@ -223,10 +221,7 @@ func (s *Store) tail(ctx context.Context, mark, end uint64, do func(number uint6
 	if failed != nil {
 		return failed
 	}
-	if err != nil {
-		return fmt.Errorf("read the facts: %w", err)
-	}
-	return nil
+	return rules.While(err, "read the facts")
 }
 
 // lastEra is the highest era in the log; -1: there is none.

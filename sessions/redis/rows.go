@@ -175,10 +175,7 @@ func decode(kind string, f row) (found rules.Row, err error) {
 	default:
 		return nil, fmt.Errorf("there are no rows of kind %q", kind)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read a row (%s %s): %w", kind, f["id"]+f["token"], err)
-	}
-	return found, nil
+	return found, rules.While(err, "read a row (%s %s)", kind, f["id"]+f["token"])
 }
 
 func flag(yes bool) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -52,10 +51,7 @@ type Store struct {
 // No error names a password.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s, err := open(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("open the Redis database: %w", err)
-	}
-	return s, nil
+	return s, rules.While(err, "open the Redis database")
 }
 
 func open(ctx context.Context, o Options) (_ *Store, err error) {

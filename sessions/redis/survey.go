@@ -11,6 +11,7 @@ import (
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // amountWidth is how long an amount is in what sorts by amounts.
@@ -29,10 +30,7 @@ func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Am
 		}
 		as = append(as, spent)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the dearest sessions: %w", err)
-	}
-	return as, nil
+	return as, rules.While(err, "read the dearest sessions")
 }
 
 // Active implements [sessions.Survey].
@@ -53,10 +51,7 @@ func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Acti
 			as = append(as, sessions.Activity{Channel: o.channel, Kind: o.kind, Sessions: int(n)})
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("count active sessions: %w", err)
-	}
-	return as, nil
+	return as, rules.While(err, "count active sessions")
 }
 
 // origin is an instance and a kind of its chats.
@@ -89,10 +84,7 @@ func (s *Store) origins(ctx context.Context) ([]origin, error) {
 // Queues implements [sessions.Survey].
 func (s *Store) Queues(ctx context.Context, limit int) ([]sessions.Queue, int, error) {
 	qs, total, err := s.queues(ctx, limit)
-	if err != nil {
-		return nil, 0, fmt.Errorf("list what waits: %w", err)
-	}
-	return qs, total, nil
+	return qs, total, rules.While(err, "list what waits")
 }
 
 func (s *Store) queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {

@@ -218,10 +218,7 @@ func (s *Store) locked(ctx context.Context, me string, fields ...string) error {
 	if errors.Is(err, errChanged) {
 		err = errLock
 	}
-	if err != nil {
-		return fmt.Errorf("hold the database: %w", err)
-	}
-	return nil
+	return rules.While(err, "hold the database")
 }
 
 // held is a plan that is carried out while the lock is ours, whatever the era.

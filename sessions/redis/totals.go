@@ -9,15 +9,13 @@ import (
 	"strings"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // Totals implements [sessions.Money].
 func (s *Store) Totals(ctx context.Context) ([]sessions.Total, error) {
 	ts, _, err := s.totals(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the totals: %w", err)
-	}
-	return ts, nil
+	return ts, rules.While(err, "read the totals")
 }
 
 // totals are those of the ledger up to its entry last, the last there is.

@@ -14,10 +14,7 @@ import (
 // Tree implements [sessions.Turns]: level by level, oldest first in each.
 func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
 	tree, err := s.tree(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("read the tree of session %s: %w", id, err)
-	}
-	return tree, nil
+	return tree, rules.While(err, "read the tree of session %s", id)
 }
 
 func (s *Store) tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {

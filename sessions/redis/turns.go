@@ -2,10 +2,10 @@ package redis
 
 import (
 	"context"
-	"fmt"
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // Session implements [sessions.Turns].
@@ -14,8 +14,5 @@ func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (found se
 	if err == nil {
 		found, err = sessionOf(a.row(0))
 	}
-	if err != nil {
-		return sessions.Session{}, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return found, nil
+	return found, rules.While(err, "read session %s", id)
 }

@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -57,10 +56,7 @@ func chatOf(tx *Tx, id sessions.ChatID) (sessions.Chat, error) {
 // Chat implements [sessions.Chats].
 func (s Operations) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
 	c, err := view(ctx, s, func(tx *Tx) (sessions.Chat, error) { return chatOf(tx, id) })
-	if err != nil {
-		return sessions.Chat{}, fmt.Errorf("look up chat %s: %w", id.Peer, err)
-	}
-	return c, nil
+	return c, While(err, "look up chat %s", id.Peer)
 }
 
 // Move implements [sessions.Chats].
@@ -92,10 +88,7 @@ func (s Operations) Move(ctx context.Context, id sessions.ChatID, to string, whe
 		tx.put(next)
 		return chatOf(tx, id)
 	})
-	if err != nil {
-		return sessions.Chat{}, fmt.Errorf("move chat %s to %s: %w", id.Peer, to, err)
-	}
-	return c, nil
+	return c, While(err, "move chat %s to %s", id.Peer, to)
 }
 
 // Reopen implements [sessions.Chats].
@@ -121,10 +114,7 @@ func (s Operations) Reopen(ctx context.Context, id sessions.ChatID, when time.Ti
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("open chat %s: %w", id.Peer, err)
-	}
-	return nil
+	return While(err, "open chat %s", id.Peer)
 }
 
 // closedProblem is noted on parts that are not sent because their chat is shut.
@@ -142,10 +132,7 @@ func (s Operations) Shut(ctx context.Context, q sessions.Shutting) (sessions.Clo
 		return sessions.Closing{}, false, errors.New("shut a chat: an id is missing")
 	}
 	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (shutting, error) { return shut(tx, q) })
-	if err != nil {
-		return sessions.Closing{}, false, fmt.Errorf("shut chat %s: %w", q.Chat.Peer, err)
-	}
-	return r.c, r.shut, nil
+	return r.c, r.shut, While(err, "shut chat %s", q.Chat.Peer)
 }
 
 func shut(tx *Tx, q sessions.Shutting) (r shutting, err error) {

@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"parley/sessions"
 )
@@ -28,10 +27,7 @@ func (s Operations) Request(ctx context.Context, c sessions.Control) (bool, erro
 		receive(tx, c.Event, Event{Token: c.Token})
 		return request(tx, m, c)
 	})
-	if err != nil {
-		return false, fmt.Errorf("store control request %s: %w", c.ID, err)
-	}
-	return added, nil
+	return added, While(err, "store control request %s", c.ID)
 }
 
 // request adds a control request to its mailbox, unless there is one of its id.
@@ -66,10 +62,7 @@ func (s Operations) Controls(ctx context.Context, token string) ([]sessions.Cont
 		}
 		return cs, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list control requests of %s: %w", token, err)
-	}
-	return cs, nil
+	return cs, While(err, "list control requests of %s", token)
 }
 
 // Comply implements [sessions.Dispatch].
@@ -101,8 +94,5 @@ func (s Operations) Comply(ctx context.Context, f sessions.Fence, ids []string, 
 		tx.put(m)
 		return queue(tx, replies)
 	})
-	if err != nil {
-		return fmt.Errorf("end control requests of %s: %w", f.Token, err)
-	}
-	return nil
+	return While(err, "end control requests of %s", f.Token)
 }

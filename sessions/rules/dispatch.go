@@ -20,10 +20,7 @@ type taken struct {
 // Touch implements [sessions.Dispatch].
 func (s Operations) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
 	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (taken, error) { return touch(tx, t) })
-	if err != nil {
-		return sessions.Mailbox{}, false, fmt.Errorf("touch mailbox %s: %w", t.Token, err)
-	}
-	return r.m, r.yes, nil
+	return r.m, r.yes, While(err, "touch mailbox %s", t.Token)
 }
 
 func touch(tx *Tx, t sessions.Touch) (r taken, err error) {
@@ -96,10 +93,7 @@ func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time
 		tx.put(m)
 		return shown(tx, m)
 	})
-	if err != nil {
-		return sessions.Mailbox{}, fmt.Errorf("reacquire mailbox %s: %w", f.Token, err)
-	}
-	return m, nil
+	return m, While(err, "reacquire mailbox %s", f.Token)
 }
 
 // Release implements [sessions.Dispatch].
@@ -123,10 +117,7 @@ func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mai
 		r.m, err = shown(tx, m)
 		return r, err
 	})
-	if err != nil {
-		return sessions.Mailbox{}, false, fmt.Errorf("release mailbox %s: %w", f.Token, err)
-	}
-	return r.m, r.yes, nil
+	return r.m, r.yes, While(err, "release mailbox %s", f.Token)
 }
 
 // Handover implements [sessions.Dispatch].
@@ -144,10 +135,7 @@ func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
 		}
 		return handOver(tx, m)
 	})
-	if err != nil {
-		return fmt.Errorf("hand over mailbox %s: %w", f.Token, err)
-	}
-	return nil
+	return While(err, "hand over mailbox %s", f.Token)
 }
 
 // Yield implements [sessions.Dispatch].
@@ -173,10 +161,7 @@ func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) 
 		}
 		return true, handOver(tx, m)
 	})
-	if err != nil {
-		return false, fmt.Errorf("yield mailbox %s: %w", f.Token, err)
-	}
-	return yielded, nil
+	return yielded, While(err, "yield mailbox %s", f.Token)
 }
 
 // lastWaiting reports whether a mailbox that is not owned under nonce is owed work
@@ -213,10 +198,7 @@ func (s Operations) Recover(ctx context.Context, w sessions.Worker, now time.Tim
 	if err == nil {
 		ms, err = update(ctx, s, sessions.Fence{}, func(tx *Tx) ([]sessions.Mailbox, error) { return recoverFor(tx, w, now, limit) })
 	}
-	if err != nil {
-		return nil, fmt.Errorf("recover for worker %s: %w", w.Name, err)
-	}
-	return ms, nil
+	return ms, While(err, "recover for worker %s", w.Name)
 }
 
 func recoverFor(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
@@ -310,10 +292,7 @@ func (s Operations) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mai
 		return nil, nil
 	}
 	ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, OwnedMailboxes{Owner: w}, 0) })
-	if err != nil {
-		return nil, fmt.Errorf("list what worker %s holds: %w", w.Name, err)
-	}
-	return ms, nil
+	return ms, While(err, "list what worker %s holds", w.Name)
 }
 
 // listShown returns the mailboxes of an index as callers of the store see them.
@@ -372,8 +351,5 @@ func (s Operations) Mailbox(ctx context.Context, token string) (sessions.Mailbox
 		}
 		return shown(tx, m)
 	})
-	if err != nil {
-		return sessions.Mailbox{}, fmt.Errorf("mailbox %s: %w", token, err)
-	}
-	return m, nil
+	return m, While(err, "mailbox %s", token)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -43,10 +42,7 @@ func (s Operations) Resume(ctx context.Context, f sessions.Fence, now time.Time)
 		t, err := turnOf(tx, m.OpenTurn)
 		return t.Turn, err
 	})
-	if err != nil {
-		return sessions.Turn{}, fmt.Errorf("resume the turn of %s: %w", f.Token, err)
-	}
-	return t, nil
+	return t, While(err, "resume the turn of %s", f.Token)
 }
 
 // interrupt books what is still open at nothing, because nobody knows whether the
@@ -93,12 +89,9 @@ type finished struct {
 func (s Operations) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
 	r, err := update(ctx, s, f, func(tx *Tx) (finished, error) { return finish(tx, f, e) })
 	if err == nil && r.fenced {
-		err = sessions.ErrFenced
+		r, err = finished{}, sessions.ErrFenced
 	}
-	if err != nil {
-		return sessions.Mailbox{}, false, fmt.Errorf("finish turn %s: %w", e.Turn, err)
-	}
-	return r.m, r.released, nil
+	return r.m, r.released, While(err, "finish turn %s", e.Turn)
 }
 
 func finish(tx *Tx, f sessions.Fence, e sessions.Ending) (r finished, err error) {

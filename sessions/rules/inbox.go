@@ -80,10 +80,7 @@ func (s Operations) Known(ctx context.Context, events ...sessions.InboxID) ([]bo
 		}
 		return known, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look events up: %w", err)
-	}
-	return known, nil
+	return known, While(err, "look events up")
 }
 
 // Notice implements [sessions.Turns].
@@ -96,10 +93,7 @@ func (s Operations) Notice(ctx context.Context, e sessions.InboxID, replies []se
 		receive(tx, e, Event{})
 		return true, queue(tx, replies)
 	})
-	if err != nil {
-		return false, fmt.Errorf("queue a notice: %w", err)
-	}
-	return added, nil
+	return added, While(err, "queue a notice")
 }
 
 // Said implements [sessions.Turns].

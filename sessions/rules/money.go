@@ -19,10 +19,7 @@ func (s Operations) Reserve(ctx context.Context, f sessions.Fence, c sessions.Ch
 	if over, ok := errors.AsType[*LimitError](err); ok {
 		err = refusal(c.Scopes[over.Count-1], r, over.Spent) // the first Count is the tree's
 	}
-	if err != nil {
-		return fmt.Errorf("reserve for call %s: %w", r.ID, err)
-	}
-	return nil
+	return While(err, "reserve for call %s", r.ID)
 }
 
 // refusal is what is said of a limit that a reservation would pass.
@@ -71,10 +68,7 @@ func (s Operations) Settle(ctx context.Context, f sessions.Fence, st costs.Settl
 	if err == nil && fenced {
 		err = sessions.ErrFenced
 	}
-	if err != nil {
-		return fmt.Errorf("settle call %s: %w", st.Entry.ID, err)
-	}
-	return nil
+	return While(err, "settle call %s", st.Entry.ID)
 }
 
 func settle(tx *Tx, f sessions.Fence, e costs.Entry, ms []transcript.Message) (fenced bool, err error) {
@@ -223,10 +217,7 @@ func (s Operations) Spent(ctx context.Context, sc sessions.Scope, at time.Time) 
 	if err == nil {
 		held, err = p.Held.Add(p.doubtful(costs.Day.Name(at)))
 	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("read what the %s spent: %w", sc.Kind, err)
-	}
-	return p.Settled, held, nil
+	return p.Settled, held, While(err, "read what the %s spent", sc.Kind)
 }
 
 // SpendingKey is a scope in one of its windows.

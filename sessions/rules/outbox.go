@@ -47,28 +47,19 @@ func (s Operations) Preview(ctx context.Context, turn string, p sessions.Preview
 		tx.put(t)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("note the preview of turn %s: %w", turn, err)
-	}
-	return nil
+	return While(err, "note the preview of turn %s", turn)
 }
 
 // Previewed implements [sessions.Outbox].
 func (s Operations) Previewed(ctx context.Context, turn string) (sessions.Preview, error) {
 	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, turn) })
-	if err != nil {
-		return sessions.Preview{}, fmt.Errorf("read the preview of turn %s: %w", turn, err)
-	}
-	return t.Preview, nil
+	return t.Preview, While(err, "read the preview of turn %s", turn)
 }
 
 // Advance implements [sessions.Outbox].
 func (s Operations) Advance(ctx context.Context, id string, p sessions.Progress) error {
 	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error { return advance(tx, id, p) })
-	if err != nil {
-		return fmt.Errorf("advance answer %s: %w", id, err)
-	}
-	return nil
+	return While(err, "advance answer %s", id)
 }
 
 func advance(tx *Tx, id string, p sessions.Progress) error {

@@ -24,10 +24,7 @@ func (s Operations) Record(ctx context.Context, id sessions.RecordID, now time.T
 		}
 		return r.Record, err
 	})
-	if err != nil {
-		return sessions.Record{}, fmt.Errorf("record %s %q: %w", id.Kind, id.Key, err)
-	}
-	return r, nil
+	return r, While(err, "record %s %q", id.Kind, id.Key)
 }
 
 // stands reports whether a record is there at now.
@@ -44,10 +41,7 @@ func (s Operations) WriteRecord(ctx context.Context, r sessions.Record) (int64, 
 		}
 		return revision, dropExpired(tx, r)
 	})
-	if err != nil {
-		return 0, fmt.Errorf("write record %s %q: %w", r.ID.Kind, r.ID.Key, err)
-	}
-	return revision, nil
+	return revision, While(err, "write record %s %q", r.ID.Kind, r.ID.Key)
 }
 
 // isName reports whether every database can find and sort by a text.
@@ -132,10 +126,7 @@ func (s Operations) DropRecord(ctx context.Context, id sessions.RecordID, revisi
 		tx.put(was)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("drop record %s %q: %w", id.Kind, id.Key, err)
-	}
-	return nil
+	return While(err, "drop record %s %q", id.Kind, id.Key)
 }
 
 // Records implements [sessions.Records].

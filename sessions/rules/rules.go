@@ -260,3 +260,11 @@ func checkSeq(seqs ...uint64) error {
 	}
 	return nil
 }
+
+// While returns err with what was being done when it came, and nil when there is none.
+func While(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}

@@ -15,10 +15,7 @@ func (s Operations) Spawn(ctx context.Context, f sessions.Fence, child sessions.
 	if err == nil {
 		made, err = s.Driver.Session(ctx, child.ID)
 	}
-	if err != nil {
-		return sessions.Session{}, false, fmt.Errorf("spawn session %s: %w", child.ID, err)
-	}
-	return made, fresh, nil
+	return made, fresh, While(err, "spawn session %s", child.ID)
 }
 
 func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) {
@@ -59,10 +56,7 @@ func sessionOf(tx *Tx, id sessionkeys.SessionID) (Session, error) {
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
-	if err != nil {
-		return Session{}, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return s, nil
+	return s, While(err, "read session %s", id)
 }
 
 // descends returns ErrNotFound unless id stands somewhere below ancestor.

@@ -18,10 +18,7 @@ func turnOf(tx *Tx, id string) (Turn, error) {
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
-	if err != nil {
-		return Turn{}, fmt.Errorf("read turn %s: %w", id, err)
-	}
-	return t, nil
+	return t, While(err, "read turn %s", id)
 }
 
 // openTurnOf returns an open turn of the mailbox that f holds.
@@ -54,10 +51,7 @@ type opened struct {
 // Open implements [sessions.Turns].
 func (s Operations) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
 	r, err := update(ctx, s, f, func(tx *Tx) (opened, error) { return openTurn(tx, f, o) })
-	if err != nil {
-		return sessions.Turn{}, false, fmt.Errorf("open turn %s: %w", o.Turn.ID, err)
-	}
-	return r.t, r.yes, nil
+	return r.t, r.yes, While(err, "open turn %s", o.Turn.ID)
 }
 
 func openTurn(tx *Tx, f sessions.Fence, o sessions.Opening) (opened, error) {
@@ -203,10 +197,7 @@ func (tx *Tx) has(id sessionkeys.SessionID, message string) (bool, error) {
 // Join implements [sessions.Turns].
 func (s Operations) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (bool, error) {
 	joined, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return join(tx, f, j) })
-	if err != nil {
-		return false, fmt.Errorf("join message %d to turn %s: %w", j.Seq, j.Turn, err)
-	}
-	return joined, nil
+	return joined, While(err, "join message %d to turn %s", j.Seq, j.Turn)
 }
 
 func join(tx *Tx, f sessions.Fence, j sessions.Joining) (bool, error) {
@@ -264,19 +255,13 @@ func (s Operations) Skip(ctx context.Context, f sessions.Fence, seq uint64) erro
 		skip(tx, m, seq)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("skip message %d of %s: %w", seq, f.Token, err)
-	}
-	return nil
+	return While(err, "skip message %d of %s", seq, f.Token)
 }
 
 // Answer implements [sessions.Turns].
 func (s Operations) Answer(ctx context.Context, f sessions.Fence, c sessions.Command) (bool, error) {
 	done, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return answer(tx, f, c) })
-	if err != nil {
-		return false, fmt.Errorf("answer message %d of %s: %w", c.Seq, f.Token, err)
-	}
-	return done, nil
+	return done, While(err, "answer message %d of %s", c.Seq, f.Token)
 }
 
 func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
@@ -345,10 +330,7 @@ func (s Operations) AppendWith(ctx context.Context, f sessions.Fence, turn strin
 		}
 		return appendTo(tx, t.Session, now, ms...)
 	})
-	if err != nil {
-		return fmt.Errorf("append to turn %s: %w", turn, err)
-	}
-	return nil
+	return While(err, "append to turn %s", turn)
 }
 
 // Begin implements [sessions.Turns].
@@ -367,10 +349,7 @@ func (s Operations) Begin(ctx context.Context, f sessions.Fence, turn string, st
 		}
 		return there && (was.Epoch != f.Epoch || was.Nonce != f.Nonce), nil
 	})
-	if err != nil {
-		return false, fmt.Errorf("begin call %s of turn %s: %w", callID, turn, err)
-	}
-	return again, nil
+	return again, While(err, "begin call %s of turn %s", callID, turn)
 }
 
 // Post implements [sessions.Turns].
@@ -381,8 +360,5 @@ func (s Operations) Post(ctx context.Context, f sessions.Fence, turn string, rep
 		}
 		return queue(tx, replies)
 	})
-	if err != nil {
-		return fmt.Errorf("queue answers of turn %s: %w", turn, err)
-	}
-	return nil
+	return While(err, "queue answers of turn %s", turn)
 }

@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"parley/sessions"
@@ -44,10 +43,7 @@ func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time
 		tx.put(lease)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("heartbeat of worker %s: %w", w.Name, err)
-	}
-	return nil
+	return While(err, "heartbeat of worker %s", w.Name)
 }
 
 // Leave implements [sessions.Dispatch].
@@ -62,8 +58,5 @@ func (s Operations) Leave(ctx context.Context, w sessions.Worker) error {
 		tx.put(lease)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("worker %s leaves: %w", w.Name, err)
-	}
-	return nil
+	return While(err, "worker %s leaves", w.Name)
 }

@@ -83,10 +83,7 @@ func insertEntry(x *tx, b rules.Booking) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID, b.Session, b.Turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, e, price,
 		e.At, e.State == costs.Interrupted, u.Input, u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.Output, u.Reasoning)
-	if err != nil {
-		return fmt.Errorf("write ledger row %s: %w", e.ID, err)
-	}
-	return nil
+	return rules.While(err, "write ledger row %s", e.ID)
 }
 
 // price is the number of the row that is a copy of p, or nil when p is.

@@ -51,8 +51,5 @@ func (t *tx) putChat(c rules.Chat) error {
 	err := t.do(`INSERT INTO shut (channel, account, peer, cause, dropped, open, opened_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET cause = excluded.cause, dropped = excluded.dropped, open = excluded.open, opened_at = excluded.opened_at`,
 		c.ID.Channel, c.ID.Account, c.ID.Peer, c.Shut.Cause, c.Shut.Dropped, c.Shut.Open, c.Shut.OpenedAt)
-	if err != nil {
-		return fmt.Errorf("note that chat %s is shut: %w", c.ID.Peer, err)
-	}
-	return nil
+	return rules.While(err, "note that chat %s is shut", c.ID.Peer)
 }

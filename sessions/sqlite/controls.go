@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
-
 	"parley/sessions/rules"
 )
 
@@ -23,8 +21,5 @@ func (t *tx) putControl(c rules.Control) (err error) {
 	} else {
 		err = t.do(insertControl, c.Places()...)
 	}
-	if err != nil {
-		return fmt.Errorf("write control request %s: %w", c.ID, err)
-	}
-	return nil
+	return rules.While(err, "write control request %s", c.ID)
 }

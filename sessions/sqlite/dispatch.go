@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"parley/sessions/rules"
 )
 
 const page = 200 // rows read at a time for a caller's function
@@ -23,10 +25,7 @@ func (s *Store) StartGeneration(ctx context.Context, name string) (int, error) {
 		return 0, errors.New("start a generation: it has no name")
 	}
 	lost, err := write(ctx, s, func(x *tx) (int, error) { return startGeneration(x, name) })
-	if err != nil {
-		return 0, fmt.Errorf("start generation %s: %w", name, err)
-	}
-	return lost, nil
+	return lost, rules.While(err, "start generation %s", name)
 }
 
 func startGeneration(x *tx, name string) (lost int, err error) {

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
-
 	"parley/sessions"
 	"parley/sessions/rules"
 )
@@ -22,10 +20,7 @@ func loadEvent(s source, k rules.EventKey) (e rules.Event, found bool, err error
 }
 
 func (t *tx) insertEvent(e rules.Event) error {
-	if err := t.do(insertEvent, e.Places()...); err != nil {
-		return fmt.Errorf("note the event: %w", err)
-	}
-	return nil
+	return rules.While(t.do(insertEvent, e.Places()...), "note the event")
 }
 
 func loadWording(s source, k rules.WordingKey) (w rules.Wording, found bool, err error) {
@@ -38,8 +33,5 @@ func loadWording(s source, k rules.WordingKey) (w rules.Wording, found bool, err
 func (t *tx) putWording(w rules.Wording) error {
 	err := t.do(`INSERT INTO wordings (channel, account, chat, message, sum) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET sum = excluded.sum`, w.Channel, w.Account, w.Chat, w.Message, w.Sum)
-	if err != nil {
-		return fmt.Errorf("note what a message says: %w", err)
-	}
-	return nil
+	return rules.While(err, "note what a message says")
 }

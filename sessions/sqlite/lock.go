@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"parley/sessions/rules"
 )
 
 // How the last process left the database, as its lock file says.
@@ -54,10 +56,7 @@ func (l *lock) mark(left string) error {
 	if err := l.f.Truncate(int64(len(left))); err != nil {
 		return fmt.Errorf("cut the lock file: %w", err)
 	}
-	if err := l.f.Sync(); err != nil {
-		return fmt.Errorf("sync the lock file: %w", err)
-	}
-	return nil
+	return rules.While(l.f.Sync(), "sync the lock file")
 }
 
 // markRunning is mark of a database that was opened, with the commits that it has.

@@ -89,10 +89,7 @@ func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]trans
 	case err == nil && len(ms) != count:
 		err = damaged(s.path, "%d of %d messages are there", len(ms), count)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
-	}
-	return ms, nil
+	return ms, rules.While(err, "read the messages of session %s", id)
 }
 
 // stored is a message as it stands in the database.

@@ -8,6 +8,7 @@ import (
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 const ledgerRows = "SELECT l.no, l.session, l.entry, p.body FROM ledger AS l LEFT JOIN prices AS p ON p.id = l.price "
@@ -57,8 +58,5 @@ func (s *Store) Totals(ctx context.Context) (ts []sessions.Total, err error) {
 		ts = append(ts, t)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the totals: %w", err)
-	}
-	return ts, nil
+	return ts, rules.While(err, "read the totals")
 }

@@ -62,10 +62,7 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		return nil
 	}
 	t.outbox.drop(a.ID)
-	if err := t.do("UPDATE outbox SET done = 1 WHERE no = ?", a.Order); err != nil {
-		return fmt.Errorf("end answer %s: %w", a.ID, err)
-	}
-	return nil
+	return rules.While(t.do("UPDATE outbox SET done = 1 WHERE no = ?", a.Order), "end answer %s", a.ID)
 }
 
 func (t *tx) insertAnswer(a rules.Answer) error {
@@ -115,10 +112,7 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 		return nil, nil
 	}
 	ds, err := deliveries(direct{ctx, s}, limit, "o.channel = ? AND o.no > ? AND o.done = 0", channel, min(after, math.MaxInt64))
-	if err != nil {
-		return nil, fmt.Errorf("list pending answers of %s: %w", channel, err)
-	}
-	return ds, nil
+	return ds, rules.While(err, "list pending answers of %s", channel)
 }
 
 // Delivery implements [sessions.Outbox].

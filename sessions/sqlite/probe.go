@@ -2,11 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
 	"parley/disks"
+	"parley/sessions/rules"
 )
 
 // Probe implements [sessions.Store]. A write may still find room in the log
@@ -18,10 +18,7 @@ func (s *Store) Probe(ctx context.Context) error {
 			return struct{}{}, x.do("UPDATE generation SET ticks = ticks + 1")
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("write to the database %s: %w", s.path, err)
-	}
-	return nil
+	return rules.While(err, "write to the database %s", s.path)
 }
 
 // Clock implements [sessions.Store]. One process has the file, so its time is

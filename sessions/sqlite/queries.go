@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -29,10 +28,7 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) (found []
 		found = append(found, row)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
-	}
-	return found, nil
+	return found, rules.While(err, "list sessions")
 }
 
 func sessionsStatement(q sessions.SessionQuery) (query string, a []any) {
@@ -80,10 +76,7 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 		ids = append(ids, id)
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("find sessions: %w", err)
-	}
-	return ids, nil
+	return ids, rules.While(err, "find sessions")
 }
 
 var turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? ORDER BY t.opened_at, t.seq, t.id"
@@ -96,10 +89,7 @@ func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []ses
 		ts = append(ts, t.Turn)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list the turns of session %s: %w", id, err)
-	}
-	return ts, nil
+	return ts, rules.While(err, "list the turns of session %s", id)
 }
 
 // Backlog implements [sessions.Queries].
@@ -119,8 +109,5 @@ func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 		}
 		return err
 	})
-	if err != nil {
-		return sessions.Backlog{}, fmt.Errorf("count what is owed: %w", err)
-	}
-	return b, nil
+	return b, rules.While(err, "count what is owed")
 }

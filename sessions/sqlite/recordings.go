@@ -23,10 +23,7 @@ func record(x *tx, r rules.Asked) error {
 	err = x.do(`INSERT INTO asked (session, no, id, turn, at, upper, frame, upto, tail, max_tokens, digest)
 		SELECT ?1, coalesce((SELECT max(no) FROM asked WHERE session = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`,
 		r.Session, r.Reservation.ID, r.Turn, r.Reservation.At, r.Reservation.Estimate.Upper, frame, a.Upto, a.Tail, a.MaxTokens, a.Digest)
-	if err != nil {
-		return fmt.Errorf("write down what is asked: %w", err)
-	}
-	return nil
+	return rules.While(err, "write down what is asked")
 }
 
 var errNoFrame = errors.New("what is asked has no frame")
@@ -87,10 +84,7 @@ func (s *Store) Frame(ctx context.Context, name string) (body []byte, err error)
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the frame %s: %w", name, err)
-	}
-	return body, nil
+	return body, rules.While(err, "read the frame %s", name)
 }
 
 // MessagesAfter implements [sessions.Recordings].
@@ -108,10 +102,7 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 		ms = append(ms, read)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the messages of session %s: %w", id, err)
-	}
-	return ms, nil
+	return ms, rules.While(err, "read the messages of session %s", id)
 }
 
 // Deliveries implements [sessions.Recordings]. It reads through the whole

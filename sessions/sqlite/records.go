@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
-
 	"parley/sessions"
 	"parley/sessions/rules"
 )
@@ -28,10 +26,7 @@ func (t *tx) putRecord(r rules.Record) (err error) {
 		r.Body = append([]byte{}, r.Body...) // which is never NULL
 		err = t.do(insertRecord, r.Places()...)
 	}
-	if err != nil {
-		return fmt.Errorf("write record %s %q: %w", r.ID.Kind, r.ID.Key, err)
-	}
-	return nil
+	return rules.While(err, "write record %s %q", r.ID.Kind, r.ID.Key)
 }
 
 // recordKey is a key that a row of one text names among the records of a kind.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"parley/sessions/rules"
 )
 
 // Ticks is how often the database was probed. It only grows, and is durable when it
@@ -29,10 +31,7 @@ func (s *Store) Distrust(ctx context.Context, through, ticks uint64) error {
 		return struct{}{}, x.do("UPDATE generation SET doubt = max(doubt, ?), ticks = max(ticks, ?)",
 			int64(min(through, math.MaxInt64)), int64(min(ticks, math.MaxInt64))) //nolint:gosec // it fits
 	})
-	if err != nil {
-		return fmt.Errorf("note that the database is an older copy: %w", err)
-	}
-	return nil
+	return rules.While(err, "note that the database is an older copy")
 }
 
 // Doubt is up to which place of its log a message may have been answered without

@@ -28,7 +28,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -89,10 +88,7 @@ var _ sessions.Store = (*Store)(nil)
 // what to do; nothing in it was changed.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s, err := open(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("open the database %s: %w", o.Path, err)
-	}
-	return s, nil
+	return s, rules.While(err, "open the database %s", o.Path)
 }
 
 // Close performs what is still waiting, and leaves the file so that the next

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"parley/costs"
@@ -20,10 +19,7 @@ func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Am
 		as = append(as, a)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the dearest sessions: %w", err)
-	}
-	return as, nil
+	return as, rules.While(err, "read the dearest sessions")
 }
 
 // Active implements [sessions.Survey].
@@ -37,10 +33,7 @@ func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Acti
 		as = append(as, a)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("count active sessions: %w", err)
-	}
-	return as, nil
+	return as, rules.While(err, "count active sessions")
 }
 
 // Queues implements [sessions.Survey].
@@ -61,8 +54,5 @@ func (s *Store) Queues(ctx context.Context, limit int) (qs []sessions.Queue, tot
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("list what waits: %w", err)
-	}
-	return qs, total, nil
+	return qs, total, rules.While(err, "list what waits")
 }

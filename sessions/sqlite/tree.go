@@ -20,10 +20,7 @@ func loadSession(s source, id sessionkeys.SessionID) (row sessions.Session, err 
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
-	if err != nil {
-		return sessions.Session{}, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return row, nil
+	return row, rules.While(err, "read session %s", id)
 }
 
 var insertSession = insertOf("sessions", rules.SessionColumns+", token")
@@ -83,8 +80,5 @@ func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sess
 	if err == nil && len(tree) == 0 {
 		err = sessions.ErrNotFound
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the tree of session %s: %w", id, err)
-	}
-	return tree, nil
+	return tree, rules.While(err, "read the tree of session %s", id)
 }

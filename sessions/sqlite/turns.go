@@ -68,8 +68,5 @@ func loadBegun(s source, k rules.BegunKey) (b rules.Begun, found bool, err error
 
 func (t *tx) insertBegun(b rules.Begun) error {
 	err := t.do("INSERT INTO begun (turn, step, call, epoch, nonce) VALUES (?, ?, ?, ?, ?)", b.ID.Turn, b.ID.Step, b.ID.Call, b.Epoch, b.Nonce)
-	if err != nil {
-		return fmt.Errorf("note that call %s began: %w", b.ID.Call, err)
-	}
-	return nil
+	return rules.While(err, "note that call %s began", b.ID.Call)
 }

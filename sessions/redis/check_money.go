@@ -131,8 +131,8 @@ func (s *Store) checkTotals(ctx context.Context, f *findings) error {
 	sums := map[costs.Labels]sessions.Total{}
 	err = s.eachUsed(ctx, "-", "+", last, func(u used, _ place) (err error) {
 		t := sums[u.labels]
-		t.Labels, t.Calls, t.Unknown = u.labels, t.Calls+1, t.Unknown+u.unpriced
-		t.Amount, err = t.Amount.Add(u.amount)
+		t.Labels, t.Calls, t.Unknown = u.labels, t.Calls+1, t.Unknown+u.Unpriced
+		t.Amount, err = t.Amount.Add(u.Amount)
 		sums[u.labels] = t
 		return err
 	})

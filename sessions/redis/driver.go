@@ -1,16 +1,13 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
-	"time"
 
 	"parley/costs"
-	"parley/pause"
-	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/rules"
 )
@@ -37,25 +34,17 @@ func (d database) Update(ctx context.Context, f sessions.Fence, fn func(*rules.T
 // errChanged says that a row was changed between its reading and the commit.
 var errChanged = errors.New("a row was changed meanwhile")
 
-// tries is how often an operation is computed again at once. Each time somebody else
-// got something done.
-const tries = 5
-
 func (d database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
-	for n := 0; ; n++ {
+	first := true
+	return retried(ctx, func() error {
 		r := d.reading(ctx)
-		r.known = n == 0
+		r.known, first = first, false
 		err := d.perform(r, f, l, fn)
-		if !errors.Is(err, errChanged) {
-			return err
+		if errors.Is(err, errChanged) {
+			d.known.doubt(r)
 		}
-		d.known.doubt(r)
-		if n >= tries {
-			if err := pause.For(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
-				return err
-			}
-		}
-	}
+		return err
+	})
 }
 
 // perform computes an operation once and commits it.
@@ -103,29 +92,15 @@ func (d database) verify(r *reading) error {
 
 // View implements [rules.Driver].
 func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
-	for n := 0; ; n++ {
+	return retried(ctx, func() error {
 		r := d.reading(ctx)
 		r.look = true
 		err := fn(&rules.Tx{Reader: r})
-		if !errors.Is(err, errChanged) {
-			if other := d.verify(r); other != nil {
-				err = other
-			}
-		}
-		if !errors.Is(err, errChanged) {
+		if errors.Is(err, errChanged) {
 			return err
 		}
-		if n >= tries {
-			if err := pause.For(ctx, mathrand.N(time.Duration(min(n, 100))*time.Millisecond)); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// Session implements [rules.Driver].
-func (d database) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
-	return d.Store.Session(ctx, id)
+		return cmp.Or(d.verify(r), err)
+	})
 }
 
 // commit commits what is no fact.

@@ -80,6 +80,10 @@ func (s *Store) look(ctx context.Context, reads ...read) (answer, error) {
 	}
 }
 
+// tries is how often an operation is computed again at once. Each time somebody else
+// got something done.
+const tries = 5
+
 // retried calls do until it returns another error than errChanged, at first at once.
 func retried(ctx context.Context, do func() error) error {
 	for n := 0; ; n++ {

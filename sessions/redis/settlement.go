@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"parley/costs"
+	"parley/sessions"
 )
 
 // settlement is what was stored of an open call by an earlier version: an interrupted
@@ -23,39 +24,39 @@ type storedEntry struct {
 
 // used is what usage sums up of an entry.
 type used struct {
-	amount                                          costs.Amount
-	unpriced, interrupted                           int64
-	input, cacheRead, cacheWrite, output, reasoning int64
-	labels                                          costs.Labels
+	sessions.Usage // of one call
+	labels         costs.Labels
 }
 
 func usedOf(e costs.Entry) used {
-	u := used{
-		amount: e.Amount, labels: e.Labels, input: e.Usage.Input, cacheRead: e.Usage.CacheRead,
-		cacheWrite: e.Usage.CacheWrite5m + e.Usage.CacheWrite1h, output: e.Usage.Output, reasoning: e.Usage.Reasoning,
+	u := sessions.Usage{
+		Amount: e.Amount, Calls: 1, Input: e.Usage.Input, CacheRead: e.Usage.CacheRead,
+		CacheWrite: e.Usage.CacheWrite5m + e.Usage.CacheWrite1h, Output: e.Usage.Output, Reasoning: e.Usage.Reasoning,
 	}
 	if !e.Priced {
-		u.unpriced = 1
+		u.Unpriced = 1
 	}
 	if e.State == costs.Interrupted {
-		u.interrupted = 1
+		u.Interrupted = 1
 	}
-	return u
+	return used{u, e.Labels}
 }
 
 // usedColumns are texts; the session and its agent come behind them.
 func usedColumns(e costs.Entry) []string {
 	u := usedOf(e)
 	var cs []string
-	for _, n := range u.numbers() {
+	for _, n := range numbersOf(&u.Usage) {
 		cs = append(cs, strconv.FormatInt(*n, 10))
 	}
 	return append(cs, u.labels.Provider, u.labels.Model, u.labels.Channel, string(u.labels.Purpose))
 }
 
-func (u *used) numbers() []*int64 {
+// numbersOf are the sums of usage but for its calls, in the order in which they are
+// stored.
+func numbersOf(u *sessions.Usage) []*int64 {
 	return []*int64{
-		(*int64)(&u.amount), &u.unpriced, &u.interrupted, &u.input, &u.cacheRead, &u.cacheWrite, &u.output, &u.reasoning,
+		(*int64)(&u.Amount), &u.Unpriced, &u.Interrupted, &u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning,
 	}
 }
 
@@ -65,7 +66,8 @@ func readUsed(body string) (u used, session, agent string, err error) {
 	if err := json.Unmarshal([]byte(body), &cs); err != nil {
 		return u, "", "", fmt.Errorf("decode what was used: %w", err)
 	}
-	numbers := u.numbers()
+	u.Calls = 1
+	numbers := numbersOf(&u.Usage)
 	if len(cs) != len(numbers)+6 {
 		return u, "", "", fmt.Errorf("what was used has %d columns", len(cs))
 	}

@@ -64,25 +64,14 @@ func (us usageSums) add(group string, u used) error {
 		g = &sessions.Usage{Group: group}
 		us[group] = g
 	}
-	for _, sum := range []struct {
-		of *int64
-		n  int64
-	}{
-		{(*int64)(&g.Amount), int64(u.amount)},
-		{&g.Calls, 1},
-		{&g.Unpriced, u.unpriced},
-		{&g.Interrupted, u.interrupted},
-		{&g.Input, u.input},
-		{&g.CacheRead, u.cacheRead},
-		{&g.CacheWrite, u.cacheWrite},
-		{&g.Output, u.output},
-		{&g.Reasoning, u.reasoning},
-	} {
-		n, err := costs.Amount(*sum.of).Add(costs.Amount(sum.n)) // tokens overflow as money does
+	g.Calls += u.Calls
+	adds := numbersOf(&u.Usage)
+	for i, sum := range numbersOf(g) {
+		n, err := costs.Amount(*sum).Add(costs.Amount(*adds[i])) // tokens overflow as money does
 		if err != nil {
 			return fmt.Errorf("group %q: %w", group, err)
 		}
-		*sum.of = int64(n)
+		*sum = int64(n)
 	}
 	return nil
 }

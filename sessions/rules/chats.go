@@ -172,15 +172,11 @@ func shut(tx *Tx, q sessions.Shutting) (r shutting, err error) {
 
 // dropQueued ends what waits to be sent to the chat.
 func dropQueued(tx *Tx, chats []sessions.ChatID, when time.Time) (dropped int, err error) {
-	keys, err := list[AnswerKey](tx, QueuedAnswers{chats}, 0)
+	queued, err := rowsOf[Answer](tx, QueuedAnswers{chats}, 0)
 	if err != nil {
 		return 0, err
 	}
-	for _, k := range keys {
-		a, _, err := get[Answer](tx, k)
-		if err != nil {
-			return 0, err
-		}
+	for _, a := range queued {
 		a.Parts = slices.Clone(a.Parts)
 		for i := range a.Parts {
 			if p := &a.Parts[i]; p.State != sessions.Sent && p.State != sessions.Failed {
@@ -190,7 +186,7 @@ func dropQueued(tx *Tx, chats []sessions.ChatID, when time.Time) (dropped int, e
 		a.Done = true
 		tx.put(a)
 	}
-	return len(keys), nil
+	return len(queued), nil
 }
 
 // shutEvent marks the control requests that a shutting makes.
@@ -200,15 +196,11 @@ func shutEvent(chat sessions.ChatID) sessions.InboxID {
 
 // stopMailboxes asks for a stop of all that the chat's mailboxes are owed.
 func stopMailboxes(tx *Tx, id sessions.ChatID, chats []sessions.ChatID, q sessions.Shutting) (tokens []string, err error) {
-	keys, err := list[MailboxKey](tx, ChatMailboxes{chats}, 0)
+	boxes, err := rowsOf[Mailbox](tx, ChatMailboxes{chats}, 0)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range keys {
-		m, _, err := get[Mailbox](tx, k)
-		if err != nil {
-			return nil, err
-		}
+	for _, m := range boxes {
 		if m.Touched <= m.Read && m.OpenTurn == "" {
 			continue
 		}
@@ -226,18 +218,11 @@ func stopMailboxes(tx *Tx, id sessions.ChatID, chats []sessions.ChatID, q sessio
 
 // shutMailboxes returns those that were asked to stop and have not yet.
 func shutMailboxes(tx *Tx, id sessions.ChatID) (tokens []string, err error) {
-	keys, err := list[ControlKey](tx, ShutControls{id}, 0)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range keys {
-		c, _, err := get[Control](tx, k)
-		if err != nil {
-			return nil, err
-		}
+	asked, err := rowsOf[Control](tx, ShutControls{id}, 0)
+	for _, c := range asked {
 		if !slices.Contains(tokens, c.Token) {
 			tokens = append(tokens, c.Token)
 		}
 	}
-	return tokens, nil
+	return tokens, err
 }

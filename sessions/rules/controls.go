@@ -49,18 +49,11 @@ func request(tx *Tx, m Mailbox, c sessions.Control) (added bool, err error) {
 // Controls implements [sessions.Dispatch].
 func (s Operations) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
 	cs, err := view(ctx, s, func(tx *Tx) (cs []sessions.Control, err error) {
-		keys, err := list[ControlKey](tx, PendingControls{token}, 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range keys {
-			c, _, err := get[Control](tx, k)
-			if err != nil {
-				return nil, err
-			}
+		pending, err := rowsOf[Control](tx, PendingControls{token}, 0)
+		for _, c := range pending {
 			cs = append(cs, c.Control)
 		}
-		return cs, nil
+		return cs, err
 	})
 	return cs, While(err, "list control requests of %s", token)
 }

@@ -168,13 +168,12 @@ func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) 
 // and has no living owner, and since when the one waits that Recover would take
 // last; zero when all of them are what dead workers left.
 func lastWaiting(tx *Tx, nonce string, now time.Time) (since time.Time, some bool, err error) {
-	free, err := list[MailboxKey](tx, FreeMailboxes{Latest: true}, 1)
+	free, err := rowsOf[Mailbox](tx, FreeMailboxes{Latest: true}, 1)
 	if err != nil {
 		return time.Time{}, false, err
 	}
 	if len(free) > 0 {
-		m, _, err := get[Mailbox](tx, free[0])
-		return m.WaitingSince, true, err
+		return free[0].WaitingSince, true, nil
 	}
 	left, err := leftByDead(tx, nonce, now, 1)
 	return time.Time{}, len(left) > 0, err
@@ -236,11 +235,8 @@ func unattended(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]Mailbox,
 	if err != nil || len(found) == limit {
 		return found, err
 	}
-	free, err := list[MailboxKey](tx, FreeMailboxes{}, limit-len(found))
-	if err != nil {
-		return nil, err
-	}
-	return mailboxes(tx, found, free)
+	free, err := rowsOf[Mailbox](tx, FreeMailboxes{}, limit-len(found))
+	return append(found, free...), err
 }
 
 // leftByDead returns mailboxes that are owed work by an owner that does not live,
@@ -258,32 +254,16 @@ func leftByDead(tx *Tx, nonce string, now time.Time, limit int) (found []Mailbox
 		if k.Nonce == nonce || owner.holds(now) {
 			continue
 		}
-		left, err := list[MailboxKey](tx, OwedMailboxes{Owner: sessions.Worker(k)}, limit)
+		left, err := rowsOf[Mailbox](tx, OwedMailboxes{Owner: sessions.Worker(k)}, limit)
 		if err != nil {
 			return nil, err
 		}
-		if found, err = mailboxes(tx, found, left); err != nil {
-			return nil, err
-		}
+		found = append(found, left...)
 	}
 	slices.SortStableFunc(found, func(a, b Mailbox) int {
 		return cmp.Or(a.WaitingSince.Compare(b.WaitingSince), cmp.Compare(a.Token, b.Token))
 	})
 	return found[:min(limit, len(found))], nil
-}
-
-// mailboxes appends the mailboxes of keys.
-func mailboxes(tx *Tx, found []Mailbox, keys []MailboxKey) ([]Mailbox, error) {
-	for _, k := range keys {
-		m, there, err := get[Mailbox](tx, k)
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			found = append(found, m)
-		}
-	}
-	return found, nil
 }
 
 // Held implements [sessions.Dispatch].
@@ -297,11 +277,7 @@ func (s Operations) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mai
 
 // listShown returns the mailboxes of an index as callers of the store see them.
 func listShown(tx *Tx, ix Index, limit int) ([]sessions.Mailbox, error) {
-	keys, err := list[MailboxKey](tx, ix, limit)
-	if err != nil {
-		return nil, err
-	}
-	found, err := mailboxes(tx, nil, keys)
+	found, err := rowsOf[Mailbox](tx, ix, limit)
 	if err != nil {
 		return nil, err
 	}

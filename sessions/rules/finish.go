@@ -48,20 +48,11 @@ func (s Operations) Resume(ctx context.Context, f sessions.Fence, now time.Time)
 // interrupt books what is still open at nothing, because nobody knows whether the
 // request left; what it may have cost stays held.
 func interrupt(tx *Tx, now time.Time, which OpenCalls, of func(costs.Purpose) bool) error {
-	keys, err := list[CallKey](tx, which, 0)
+	open, err := rowsOf[Call](tx, which, 0)
 	if err != nil {
 		return err
 	}
-	var open []Call
-	for _, k := range keys {
-		c, _, err := get[Call](tx, k)
-		if err != nil {
-			return err
-		}
-		if c.State == CallOpen && of(c.Estimate.Call.Purpose) {
-			open = append(open, c)
-		}
-	}
+	open = slices.DeleteFunc(open, func(c Call) bool { return c.State != CallOpen || !of(c.Estimate.Call.Purpose) })
 	slices.SortFunc(open, func(a, b Call) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Estimate.Call.Step, b.Estimate.Call.Step), cmp.Compare(a.ID, b.ID))
 	})
@@ -167,15 +158,11 @@ func closeTurn(tx *Tx, t *Turn, o transcript.FinishReason, at time.Time, f sessi
 
 // closeNested ends the nested turns of a mailbox that are open.
 func closeNested(tx *Tx, f sessions.Fence, at time.Time) error {
-	keys, err := list[TurnKey](tx, NestedTurns{f.Token}, 0)
+	nested, err := rowsOf[Turn](tx, NestedTurns{f.Token}, 0)
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
-		t, err := turnOf(tx, string(k))
-		if err != nil {
-			return err
-		}
+	for _, t := range nested {
 		if t.State == sessions.Done {
 			continue
 		}

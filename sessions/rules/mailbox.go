@@ -173,11 +173,7 @@ func handOver(tx *Tx, m Mailbox) error {
 // were given: none of them holds then.
 func Evict(tx *Tx, w sessions.Worker, limit int) (int, error) {
 	tx.Set.Forgettable = true
-	keys, err := list[MailboxKey](tx, OwnedMailboxes{Owner: w}, limit)
-	if err != nil {
-		return 0, err
-	}
-	owned, err := mailboxes(tx, nil, keys)
+	owned, err := rowsOf[Mailbox](tx, OwnedMailboxes{Owner: w}, limit)
 	if err != nil {
 		return 0, err
 	}

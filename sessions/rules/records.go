@@ -92,24 +92,14 @@ func keep(tx *Tx, r sessions.Record) (revision int64, err error) {
 
 // dropExpired takes some records of r's kind away that are not there any more.
 func dropExpired(tx *Tx, r sessions.Record) error {
-	keys, err := list[RecordKey](tx, ExpiredRecords{Kind: r.ID.Kind, At: stamp(r.At)}, maxExpired)
-	if err != nil {
-		return err
-	}
-	for _, k := range keys {
-		if k == RecordKey(r.ID) {
-			continue
-		}
-		old, found, err := get[Record](tx, k)
-		if err != nil {
-			return err
-		}
-		if found && !old.stands(r.At) {
+	expired, err := rowsOf[Record](tx, ExpiredRecords{Kind: r.ID.Kind, At: stamp(r.At)}, maxExpired)
+	for _, old := range expired {
+		if old.ID != r.ID && !old.stands(r.At) {
 			old.Dropped = true
 			tx.put(old)
 		}
 	}
-	return nil
+	return err
 }
 
 // DropRecord implements [sessions.Records].

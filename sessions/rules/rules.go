@@ -216,6 +216,25 @@ func list[K Key](tx *Tx, ix Index, limit int) ([]K, error) {
 	return keys, nil
 }
 
+// rowsOf returns the rows that an index names, as they stand in this transaction. One
+// that was dropped meanwhile is left out.
+func rowsOf[R Row](tx *Tx, ix Index, limit int) (rows []R, err error) {
+	keys, err := list[Key](tx, ix, limit)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		r, found, err := get[R](tx, k)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
 // Operations are those of a [sessions.Store] that decide something. The rest of
 // it, what only reads and sums up, is the driver's own.
 type Operations struct{ Driver Driver }

@@ -22,16 +22,12 @@ func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time
 		if lease.Gone {
 			return sessions.ErrFenced
 		}
-		others, err := list[WorkerKey](tx, Namesakes{w.Name}, 0)
+		others, err := rowsOf[Worker](tx, Namesakes{w.Name}, 0)
 		if err != nil {
 			return err
 		}
-		for _, k := range others {
-			other, found, err := get[Worker](tx, k)
-			if err != nil {
-				return err
-			}
-			if found && other.ID != w {
+		for _, other := range others {
+			if other.ID != w {
 				other.Gone = true
 				tx.put(other)
 			}

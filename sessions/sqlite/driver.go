@@ -23,11 +23,6 @@ func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
 	return d.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: shown{v}}) })
 }
 
-// Session implements [rules.Driver].
-func (d database) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
-	return d.Store.Session(ctx, id)
-}
-
 // perform runs one operation. Rows that nearly every operation makes anew are taken
 // for absent without a look. One that is there after all shows when it is inserted:
 // then the whole batch is done again, with looks. One that the operation did not

@@ -117,30 +117,26 @@ func (t *tx) flush() error {
 	return t.totals.flush(t.storeTotals)
 }
 
+// forgetful is a table of any kind.
+type forgetful interface {
+	age()
+	forget()
+}
+
+func (k *known) tables() []forgetful {
+	return []forgetful{
+		&k.boxes, &k.turns, &k.facts, &k.sessions, &k.calls, &k.scopes, &k.totals, &k.prices, &k.frames, &k.workers, &k.outbox,
+	}
+}
+
 func (k *known) age() {
-	k.boxes.age()
-	k.turns.age()
-	k.facts.age()
-	k.sessions.age()
-	k.calls.age()
-	k.scopes.age()
-	k.totals.age()
-	k.prices.age()
-	k.frames.age()
-	k.workers.age()
-	k.outbox.age()
+	for _, t := range k.tables() {
+		t.age()
+	}
 }
 
 func (k *known) forget() {
-	k.boxes.forget()
-	k.turns.forget()
-	k.facts.forget()
-	k.sessions.forget()
-	k.calls.forget()
-	k.scopes.forget()
-	k.totals.forget()
-	k.prices.forget()
-	k.frames.forget()
-	k.workers.forget()
-	k.outbox.forget()
+	for _, t := range k.tables() {
+		t.forget()
+	}
 }

@@ -37,18 +37,7 @@ func (h *house) waits(id, peer string) {
 	h.t.Helper()
 	o := reply(id, "")
 	o.To = place(peer)
-	_, err := h.s.Notice(h.ctx, event(id), []sessions.Outgoing{o}, h.now)
-	h.ok(err)
-}
-
-func (h *house) unsent() (ids []string) {
-	h.t.Helper()
-	ds, err := h.s.Pending(h.ctx, "tg", 0, 100)
-	h.ok(err)
-	for _, d := range ds {
-		ids = append(ids, d.ID)
-	}
-	return ids
+	h.queued(o)
 }
 
 func chats(t *testing.T, open opener) {
@@ -101,7 +90,7 @@ func chats(t *testing.T, open opener) {
 			h.ok(h.s.Advance(h.ctx, "r1", sessions.Progress{Bodies: [][]byte{[]byte("1"), []byte("2")}, Marks: []sessions.Mark{mark}}))
 			c, shut := h.shut("s1", "moved")
 			h.same("closing", []any{c, shut}, []any{sessions.Closing{Dropped: 2}, true})
-			h.same("pending", h.unsent(), []string{"r2"})
+			h.same("pending", h.pending(), []string{"r2"})
 			d, err := h.s.Delivery(h.ctx, "r1")
 			h.ok(err)
 			h.same("parts", []sessions.SendState{d.Parts[0].State, d.Parts[1].State}, []sessions.SendState{sessions.Failed, sessions.Failed})
@@ -149,7 +138,7 @@ func chats(t *testing.T, open opener) {
 			h.same("again", []any{again, shut}, []any{first, true})
 			other, shut := h.shut("s2", "one")
 			h.same("another", []any{other, shut}, []any{sessions.Closing{}, true})
-			h.same("pending", h.unsent(), []string{"r2"})
+			h.same("pending", h.pending(), []string{"r2"})
 		},
 		"an opened chat stays open for what was noticed before": func(_ *testing.T, h *house) {
 			h.shut("s1", "one")
@@ -160,7 +149,7 @@ func chats(t *testing.T, open opener) {
 			h.same("chat", h.chat("one").Shut, false)
 			_, shut := h.shut("s2", "one")
 			h.same("shut", []any{shut, h.chat("one").Shut}, []any{false, false})
-			h.same("pending", h.unsent(), []string{"r1"})
+			h.same("pending", h.pending(), []string{"r1"})
 			h.now = noon.Add(2 * time.Minute)
 			c, shut := h.shut("s3", "one")
 			h.same("shut", []any{c.Dropped, shut, h.chat("one").Shut}, []any{1, true, true})

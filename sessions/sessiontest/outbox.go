@@ -204,22 +204,19 @@ func outbox(t *testing.T, open opener) {
 			h.is(h.s.Advance(h.ctx, "q", p), sessions.ErrNotFound)
 			h.same("parts", h.delivery("q").Parts, []sessions.Part(nil))
 		},
-		"two senders do not both begin in the same moment": func(_ *testing.T, h *house) {
+		"two senders do not both begin, in the same moment or later": func(_ *testing.T, h *house) {
 			h.queued(reply("r", ""))
-			begin := func(by string) error {
+			begin := func(by string, at time.Time) error {
 				return h.s.Advance(h.ctx, "r", sessions.Progress{
-					Bodies: [][]byte{[]byte("x")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon, By: by}},
+					Bodies: [][]byte{[]byte("x")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: at, By: by}},
 				})
 			}
-			h.ok(begin("ann"))
-			h.is(begin("bob"), sessions.ErrFenced)
-			h.ok(begin("ann")) // its answer was lost
+			h.ok(begin("ann", noon))
+			h.is(begin("bob", noon), sessions.ErrFenced)
+			h.is(begin("bob", noon.Add(time.Millisecond)), sessions.ErrFenced)
+			h.is(begin("ann", noon.Add(time.Millisecond)), sessions.ErrFenced)
+			h.ok(begin("ann", noon)) // its answer was lost
 			h.same("part", h.delivery("r").Parts, []sessions.Part{{Body: []byte("x"), State: sessions.Sending, Attempts: 1, At: noon, By: "ann"}})
-		},
-		"two senders do not both begin": func(_ *testing.T, h *house) {
-			h.queued(reply("r", ""))
-			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("x")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}}))
-			h.is(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon.Add(time.Millisecond)}}}), sessions.ErrFenced)
 		},
 		"an answer with nothing to show is closed": func(t *testing.T, h *house) {
 			h.queued(reply("r", ""), reply("q", ""))

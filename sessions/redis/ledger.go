@@ -33,23 +33,12 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 // false.
 func (s *Store) bookings(ctx context.Context, id sessionkeys.SessionID, yield func(booking) bool) error {
 	var after int64 // the number of the last entry, or how many a session had before
-	for {
-		bs, err := s.bookingsPage(ctx, id, after)
-		if err != nil {
-			return err
+	return rules.Pages(pageRows, func() ([]booking, error) { return s.bookingsPage(ctx, id, after) }, func(b booking) bool {
+		if after++; id == "" {
+			after = b.no
 		}
-		for _, b := range bs {
-			if !yield(b) {
-				return nil
-			}
-		}
-		if len(bs) < pageRows {
-			return nil
-		}
-		if after += pageRows; id == "" {
-			after = bs[len(bs)-1].no
-		}
-	}
+		return yield(b)
+	})
 }
 
 func (s *Store) bookingsPage(ctx context.Context, id sessionkeys.SessionID, after int64) ([]booking, error) {

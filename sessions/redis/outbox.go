@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -82,22 +81,14 @@ func timeText(t time.Time) string {
 // Deliveries implements [sessions.Recordings].
 func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
 	const most = 64
-	for first := 0; ; first += most {
+	first := 0
+	err := rules.Pages(most, func() ([]sessions.Delivery, error) {
 		a, err := s.look(ctx, get("LRANGE", s.key("outs:"+string(id)), strconv.Itoa(first), strconv.Itoa(first+most-1)).each(s.answerReads("")...))
-		var ds []sessions.Delivery
-		if err == nil {
-			ds, err = deliveries(a.list(0))
-		}
 		if err != nil {
-			return fmt.Errorf("read the answers of session %s: %w", id, err)
+			return nil, err
 		}
-		for _, d := range ds {
-			if !yield(d) {
-				return nil
-			}
-		}
-		if len(ds) < most {
-			return nil
-		}
-	}
+		first += most
+		return deliveries(a.list(0))
+	}, yield)
+	return rules.While(err, "read the answers of session %s", id)
 }

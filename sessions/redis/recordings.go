@@ -112,28 +112,22 @@ func (s *Store) keepsFrame(ctx context.Context, name string) (bool, error) {
 
 // Asked implements [sessions.Recordings].
 func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
-	for after := 0; ; after += pageRows {
+	after := 0
+	err := rules.Pages(pageRows, func() (rs []sessions.Recording, err error) {
 		a, err := s.look(ctx, get("LRANGE", s.key("asked:"+string(id)), strconv.Itoa(after), strconv.Itoa(after+pageRows-1)))
-		if err != nil {
-			return fmt.Errorf("read what session %s asked: %w", id, err)
-		}
-		a = a.list(0)
-		for i := range a {
+		for _, stored := range a.texts(0) {
 			var t attempt
-			if err := json.Unmarshal([]byte(a.text(i)), &t); err != nil {
-				return fmt.Errorf("read what session %s asked: attempt %d: %w", id, after+i+1, err)
+			after++
+			if err := json.Unmarshal([]byte(stored), &t); err != nil {
+				return nil, fmt.Errorf("attempt %d: %w", after, err)
 			}
-			r := sessions.Recording{ID: t.ID, Turn: t.Turn, At: instant(t.At), Upper: t.Upper, Asked: transcript.Asked{
+			rs = append(rs, sessions.Recording{ID: t.ID, Turn: t.Turn, At: instant(t.At), Upper: t.Upper, Asked: transcript.Asked{
 				Frame: t.Frame, Upto: t.Upto, Tail: t.Tail, MaxTokens: t.MaxTokens, Digest: t.Digest,
-			}}
-			if !yield(r) {
-				return nil
-			}
+			}})
 		}
-		if len(a) < pageRows {
-			return nil
-		}
-	}
+		return rs, err
+	}, yield)
+	return rules.While(err, "read what session %s asked", id)
 }
 
 // Frame implements [sessions.Recordings].

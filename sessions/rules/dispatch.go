@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -100,14 +99,12 @@ func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time
 func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
 	r, err := update(ctx, s, f, func(tx *Tx) (r taken, err error) {
 		tx.Set.Forgettable = true
-		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+		m, givenUp, err := ownedOrGivenUp(tx, f)
 		switch {
 		case err != nil:
 			return r, err
-		case found && m.givenUpBy(f):
+		case givenUp:
 			r.yes = true
-		case !found || !m.heldBy(f):
-			return r, sessions.ErrFenced
 		case !m.Owed():
 			m.giveUp()
 			m.Attempts = 0
@@ -124,14 +121,9 @@ func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mai
 func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
 		tx.Set.Forgettable = true
-		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
-		switch {
-		case err != nil:
+		m, givenUp, err := ownedOrGivenUp(tx, f)
+		if err != nil || givenUp {
 			return err
-		case found && m.givenUpBy(f):
-			return nil
-		case !found || !m.heldBy(f):
-			return sessions.ErrFenced
 		}
 		return handOver(tx, m)
 	})
@@ -142,14 +134,9 @@ func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
 func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
 	yielded, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
 		tx.Set.Forgettable = true
-		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
-		switch {
-		case err != nil:
-			return false, err
-		case found && m.givenUpBy(f):
-			return true, nil
-		case !found || !m.heldBy(f):
-			return false, sessions.ErrFenced
+		m, givenUp, err := ownedOrGivenUp(tx, f)
+		if err != nil || givenUp {
+			return givenUp, err
 		}
 		last, some, err := lastWaiting(tx, f.Nonce, now)
 		if err != nil || !some {
@@ -298,21 +285,13 @@ const page = 200 // rows read at a time for a caller's function
 // use the store.
 func (s Operations) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool) error {
 	after := ""
-	for {
-		ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, AllMailboxes{after}, page) })
-		if err != nil {
-			return fmt.Errorf("list mailboxes: %w", err)
-		}
-		for _, m := range ms {
-			if !yield(m) {
-				return nil
-			}
-			after = m.Token
-		}
-		if len(ms) < page {
-			return nil
-		}
-	}
+	err := Pages(page, func() ([]sessions.Mailbox, error) {
+		return view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, AllMailboxes{after}, page) })
+	}, func(m sessions.Mailbox) bool {
+		after = m.Token
+		return yield(m)
+	})
+	return While(err, "list mailboxes")
 }
 
 // Mailbox implements [sessions.Dispatch].

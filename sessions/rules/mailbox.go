@@ -24,6 +24,17 @@ func owned(tx *Tx, f sessions.Fence) (Mailbox, error) {
 	return m, nil
 }
 
+// ownedOrGivenUp is owned, but reports also whether f gave the mailbox up and nobody took
+// it since: the answer to that was lost.
+func ownedOrGivenUp(tx *Tx, f sessions.Fence) (m Mailbox, givenUp bool, err error) {
+	m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
+	if err != nil || found && m.givenUpBy(f) {
+		return m, err == nil, err
+	}
+	m, err = owned(tx, f)
+	return m, false, err
+}
+
 // holds returns ErrFenced unless f holds. Whoever asks so wants nothing else of the
 // mailbox.
 func holds(tx *Tx, f sessions.Fence) error {

@@ -287,3 +287,22 @@ func While(err error, format string, args ...any) error {
 	}
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 }
+
+// Pages calls yield for each row of the pages that next reads, until it returns false
+// or a page has fewer than size rows. yield may use the store.
+func Pages[T any](size int, next func() ([]T, error), yield func(T) bool) error {
+	for {
+		rows, err := next()
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if !yield(r) {
+				return nil
+			}
+		}
+		if len(rows) < size {
+			return nil
+		}
+	}
+}

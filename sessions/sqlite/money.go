@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"parley/costs"
@@ -24,30 +23,20 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 		entry   costs.Entry
 	}
 	var after int64
-	for {
+	err := rules.Pages(page, func() (rows []row, err error) {
 		a := args(after)
 		if id != "" {
 			a = append(a, id)
 		}
-		var rows []row
-		err := s.each(ctx, query, a, func(r scanner) error {
+		err = s.each(ctx, query, a, func(r scanner) error {
 			var row row
 			err := r.Scan(&after, &row.session, &row.entry, orNothing{&row.entry.Price})
 			rows = append(rows, row)
 			return err
 		})
-		if err != nil {
-			return fmt.Errorf("read the ledger: %w", err)
-		}
-		for _, row := range rows {
-			if !yield(row.session, row.entry) {
-				return nil
-			}
-		}
-		if len(rows) < page {
-			return nil
-		}
-	}
+		return rows, err
+	}, func(r row) bool { return yield(r.session, r.entry) })
+	return rules.While(err, "read the ledger")
 }
 
 // Totals implements [sessions.Money].

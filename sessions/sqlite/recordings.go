@@ -56,26 +56,16 @@ func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(
 	query := `SELECT a.no, a.id, a.turn, a.at, a.upper, f.name, a.upto, a.tail, a.max_tokens, a.digest
 		FROM asked AS a JOIN frames AS f ON f.id = a.frame WHERE a.session = ? AND a.no > ? ORDER BY a.no LIMIT ` + strconv.Itoa(page)
 	var after int64
-	for {
-		var rs []sessions.Recording
-		err := s.each(ctx, query, args(id, after), func(row scanner) error {
+	err := rules.Pages(page, func() (rs []sessions.Recording, err error) {
+		err = s.each(ctx, query, args(id, after), func(row scanner) error {
 			var r sessions.Recording
 			err := row.Scan(&after, &r.ID, &r.Turn, &r.At, &r.Upper, &r.Frame, &r.Upto, &r.Tail, &r.MaxTokens, &r.Digest)
 			rs = append(rs, r)
 			return err
 		})
-		if err != nil {
-			return fmt.Errorf("read what session %s asked: %w", id, err)
-		}
-		for _, r := range rs {
-			if !yield(r) {
-				return nil
-			}
-		}
-		if len(rs) < page {
-			return nil
-		}
-	}
+		return rs, err
+	}, yield)
+	return rules.While(err, "read what session %s asked", id)
 }
 
 // Frame implements [sessions.Recordings].
@@ -110,24 +100,16 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
 	const most = 64
 	var after uint64
-	for {
-		var ds []sessions.Delivery
-		err := s.read(ctx, func(v *view) (err error) {
+	err := rules.Pages(most, func() (ds []sessions.Delivery, err error) {
+		err = s.read(ctx, func(v *view) (err error) {
 			v.long = true
 			ds, err = deliveries(v, most, "o.session = ? AND o.no > ?", id, min(after, math.MaxInt64))
 			return err
 		})
-		if err != nil {
-			return fmt.Errorf("list the answers of session %s: %w", id, err)
-		}
-		for _, d := range ds {
-			after = d.Order
-			if !yield(d) {
-				return nil
-			}
-		}
-		if len(ds) < most {
-			return nil
-		}
-	}
+		return ds, err
+	}, func(d sessions.Delivery) bool {
+		after = d.Order
+		return yield(d)
+	})
+	return rules.While(err, "list the answers of session %s", id)
 }

@@ -106,6 +106,10 @@ func Stored(v any) (any, error) {
 		return int64(*v), nil
 	case *int64:
 		return *v, nil
+	case *uint64:
+		if *v <= math.MaxInt64 {
+			return int64(*v), nil
+		}
 	case *bool:
 		return Stored(*v)
 	case bool:
@@ -175,6 +179,16 @@ func Load(at, v any) error {
 	case *int64:
 		if isNumber {
 			*at = n
+			return nil
+		}
+	case *uint64:
+		if isNumber && n >= 0 {
+			*at = uint64(n)
+			return nil
+		}
+	case *int:
+		if isNumber {
+			*at = int(n)
 			return nil
 		}
 	case *time.Time:

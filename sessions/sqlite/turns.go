@@ -17,11 +17,15 @@ type turnRow struct {
 // may have open calls.
 const unknownCalls = math.MinInt / 2
 
-const fixedOfTurn = 11 // columns
+// Columns of a turn: those that never change, and those that say something of a new one.
+const (
+	fixedOfTurn = 11
+	newOfTurn   = 14
+)
 
 var (
 	turnColumns = behind("t.", rules.TurnColumns)
-	insertTurn  = insertOf("turns", rules.TurnColumns)
+	insertTurn  = insertOf("turns", between(rules.TurnColumns, 0, newOfTurn))
 	updateTurn  = updateOf("turns", from(rules.TurnColumns, fixedOfTurn), "id")
 )
 
@@ -38,7 +42,7 @@ func (t *tx) putTurn(r rules.Turn) error {
 		t.turns.put(r.ID, turnRow{r, row.calls})
 		return nil
 	}
-	if err := t.do(insertTurn, r.Places()...); err != nil {
+	if err := t.do(insertTurn, r.Places()[:newOfTurn]...); err != nil {
 		return fmt.Errorf("write turn %s: %w", r.ID, err)
 	}
 	r.EndedBy.Token = r.Token

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"parley/gateway"
-	"parley/gateway/admin"
+	"parley/gateway/listeners"
 )
 
 // absolute makes the paths of cfg absolute: from home where they begin with ~/,
@@ -22,7 +22,7 @@ func (d *decoder) absolute(cfg *gateway.Config) {
 			list[i] = d.path(p)
 		}
 	}
-	if cfg.Admin.Socket != admin.Off {
+	if cfg.Admin.Socket != listeners.Off {
 		cfg.Admin.Socket = d.path(cfg.Admin.Socket)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // asked.
 type Place struct {
 	StateDir string // absolute
-	Socket   string // absolute, or admin.Off
+	Socket   string // absolute, or listeners.Off
 }
 
 // LoadPlace reads of the configuration in file only where its gateway is, for

@@ -11,6 +11,7 @@ import (
 
 	"parley/configs"
 	"parley/gateway/admin"
+	"parley/gateway/listeners"
 )
 
 // operator is a command that asks the gateway that runs.
@@ -76,7 +77,7 @@ var errOff = errors.New("parley: admin.socket is off in the configuration, so th
 func (o *operator) place() (configs.Place, error) {
 	if o.state == "" {
 		place, err := configs.LoadPlace(o.config, o.getenv)
-		if err == nil && place.Socket == admin.Off {
+		if err == nil && place.Socket == listeners.Off {
 			err = errOff
 		}
 		return place, err

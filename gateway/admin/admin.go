@@ -22,6 +22,7 @@ import (
 
 	"parley/broker"
 	"parley/costs"
+	"parley/gateway/listeners"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -34,9 +35,6 @@ type Config struct {
 	Socket string `yaml:"socket"`
 }
 
-// Off is the path that stands for no socket.
-const Off = "off"
-
 // Defaults fills in what is not said.
 func (c Config) Defaults(stateDir string) Config {
 	if c.Socket == "" && stateDir != "" {
@@ -47,13 +45,10 @@ func (c Config) Defaults(stateDir string) Config {
 
 // Validate says what is wrong with c, after Defaults.
 func (c Config) Validate() error {
-	switch {
-	case c.Socket == Off || c.Socket == "":
+	if c.Socket == listeners.Off || c.Socket == "" {
 		return nil
-	case !filepath.IsAbs(c.Socket):
-		return fmt.Errorf("socket: %s is not an absolute path", c.Socket)
 	}
-	if _, err := shorten(c.Socket, 0); err != nil {
+	if err := listeners.CheckSocket(c.Socket); err != nil {
 		return fmt.Errorf("socket: %w", err)
 	}
 	return nil
@@ -104,7 +99,7 @@ type Options struct {
 type Server struct {
 	o       Options
 	started time.Time
-	socket  *socket // nil: none
+	socket  *listeners.Socket // nil: none
 }
 
 // New binds the socket, so that what stands in the way is said before anything
@@ -118,10 +113,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Redact = func(text string) string { return text }
 	}
 	s := &Server{o: o, started: o.Now()}
-	if o.Config.Socket == Off {
+	if o.Config.Socket == listeners.Off {
 		return s, nil
 	}
-	l, err := listen(ctx, o.Config.Socket, o.Logger)
+	l, err := listeners.OpenSocket(ctx, o.Config.Socket, o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("admin.socket: %w", err)
 	}
@@ -134,7 +129,7 @@ func (s *Server) Socket() string {
 	if s.socket == nil {
 		return ""
 	}
-	return s.socket.path
+	return s.socket.Path
 }
 
 // Run serves until ctx ends, then ends what is under way and removes the
@@ -148,7 +143,7 @@ func (s *Server) Run(ctx context.Context) error {
 		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: answerWithin + 10*time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog:    slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
-		ConnContext: s.socket.remember,
+		ConnContext: s.remember,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(s.socket) }()
@@ -166,6 +161,18 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("operator's socket: %w", err)
 	}
 	return nil
+}
+
+type uidKey struct{}
+
+// remember notes who asks, for the log.
+func (s *Server) remember(ctx context.Context, c net.Conn) context.Context {
+	if u, ok := c.(*net.UnixConn); ok {
+		if uid, err := s.socket.Peer(u); err == nil {
+			return context.WithValue(ctx, uidKey{}, uid)
+		}
+	}
+	return ctx
 }
 
 // Close removes the socket. It may be called twice, and after Run.

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"parley/gateway/listeners"
 )
 
 // Why a gateway cannot be asked.
@@ -35,7 +37,7 @@ func NewClient(path string) *Client {
 	return &Client{socket: path, http: http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, err := dial(ctx, path)
+			conn, err := listeners.DialSocket(ctx, path)
 			if err != nil {
 				return nil, err
 			}

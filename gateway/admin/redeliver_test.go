@@ -10,6 +10,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/listeners"
 	"parley/sessionkeys"
 )
 
@@ -62,7 +63,7 @@ func TestALetterIsForgottenOnlyAfterItsMessageIsStored(t *testing.T) {
 		{"forget", 500, []string{"store", "forget"}},
 	} {
 		world := &steps{fail: c.fail}
-		s, err := New(t.Context(), Options{Config: Config{Socket: Off}, Log: world, Intake: world, Now: time.Now})
+		s, err := New(t.Context(), Options{Config: Config{Socket: listeners.Off}, Log: world, Intake: world, Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"parley/gateway/listeners"
 )
 
 // serving is a server on path without anything behind it, until stop or the end
@@ -98,8 +100,8 @@ func TestSomebodyElseIsRefusedEvenWhenTheModeLetsThemIn(t *testing.T) {
 		var log bytes.Buffer
 		path := filepath.Join(t.TempDir(), "admin.sock")
 		stop := serving(t, path, func(s *Server) {
-			s.socket.log = slog.New(slog.NewTextHandler(&log, nil))
-			s.socket.peer = func(*net.UnixConn) (int, error) { return c.uid, c.err }
+			s.socket.Log = slog.New(slog.NewTextHandler(&log, nil))
+			s.socket.Peer = func(*net.UnixConn) (int, error) { return c.uid, c.err }
 		})
 		if got := reached(t, path); got != c.allowed {
 			t.Errorf("uid %d, %v: answered is %v", c.uid, c.err, got)
@@ -151,7 +153,7 @@ func TestWhoIsHungUpOnBeforeAskingIsToldSo(t *testing.T) {
 func TestAnAnswerThatBreaksOffIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "admin.sock")
-	s, err := listen(t.Context(), path, slog.New(slog.DiscardHandler))
+	s, err := listeners.OpenSocket(t.Context(), path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,29 +174,6 @@ func TestAnAnswerThatBreaksOffIsNoRefusal(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestTheSystemSaysWhoConnects(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "admin.sock")
-	s, err := listen(t.Context(), path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	c, err := dial(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
-	other, err := s.AcceptUnix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = other.Close() }()
-	if uid, err := peer(other); err != nil || uid != os.Geteuid() {
-		t.Errorf("%d connects, %v", uid, err)
 	}
 }
 

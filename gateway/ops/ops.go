@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"parley/gateway/listeners"
 )
 
 // Config says where the operator's listener is.
@@ -30,10 +32,10 @@ var errPublic = errors.New("listen: /metrics and /readyz have no password, and o
 
 // Validate says what cannot work. It is asked after Listen was filled in.
 func (c Config) Validate() error {
-	if c.Listen == "off" {
+	if c.Listen == listeners.Off {
 		return nil
 	}
-	if err := CheckAddress(c.Listen); err != nil {
+	if err := listeners.CheckAddress(c.Listen); err != nil {
 		return fmt.Errorf("listen: %w, or off", err)
 	}
 	if !c.Public && !loopback(c.Listen) {
@@ -81,7 +83,7 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger, checks ...
 	if c.Listen == "" {
 		c.Listen = DefaultListen
 	}
-	if c.Listen == "off" {
+	if c.Listen == listeners.Off {
 		return s, nil
 	}
 	var lc net.ListenConfig
@@ -115,7 +117,7 @@ func (s *Server) Run(ctx context.Context) error {
 		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
-	if err := Serve(ctx, srv, s.listener); err != nil {
+	if err := listeners.Serve(ctx, srv, s.listener); err != nil {
 		return fmt.Errorf("operator's listener: %w", err)
 	}
 	return nil

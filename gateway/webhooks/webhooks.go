@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/gateway/ops"
+	"parley/gateway/listeners"
 )
 
 // Config says where networks bring their events.
@@ -42,7 +42,7 @@ var (
 func (c Config) Validate() error {
 	var errs []error
 	if c.Listen != "" {
-		if err := ops.CheckAddress(c.Listen); err != nil {
+		if err := listeners.CheckAddress(c.Listen); err != nil {
 			errs = append(errs, fmt.Errorf("listen: %w", err))
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Server) Run(ctx context.Context) error {
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	if err := ops.Serve(ctx, srv, s.listener); err != nil {
+	if err := listeners.Serve(ctx, srv, s.listener); err != nil {
 		return fmt.Errorf("listener of the webhooks: %w", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package ops_test
+package listeners_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/gateway/ops"
+	"parley/gateway/listeners"
 )
 
 // abuse L1: connections on which nothing is asked do not use up the descriptors.
@@ -20,7 +20,7 @@ func TestServe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		accepted := make(chan struct{}, 2*ops.MaxConnections)
+		accepted := make(chan struct{}, 2*listeners.MaxConnections)
 		srv := &http.Server{ //nolint:gosec // half-open connections are what this is about
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "well") }),
 			ConnState: func(_ net.Conn, s http.ConnState) {
@@ -31,7 +31,7 @@ func TestServe(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
-		go func() { ended <- ops.Serve(ctx, srv, l) }()
+		go func() { ended <- listeners.Serve(ctx, srv, l) }()
 		defer func() {
 			stop()
 			if err := <-ended; err != nil {
@@ -47,10 +47,10 @@ func TestServe(t *testing.T) {
 			return c
 		}
 		first := open()
-		for range ops.MaxConnections - 1 {
+		for range listeners.MaxConnections - 1 {
 			open()
 		}
-		for range ops.MaxConnections {
+		for range listeners.MaxConnections {
 			<-accepted
 		}
 		late := open()

@@ -1,4 +1,4 @@
-package admin
+package listeners
 
 import (
 	"context"
@@ -18,20 +18,26 @@ import (
 // systems that parley runs on.
 const mostPath = 103
 
-// socket is a Unix socket that only this user and root may use.
-type socket struct {
+// Off stands where an address or a path could stand, for no listener.
+const Off = "off"
+
+// Socket is a Unix socket that only this user and root may use.
+type Socket struct {
 	*net.UnixListener
-	path string
+	Path string
+	Log  *slog.Logger
+	// Peer returns the user at the other end of a connection.
+	Peer func(*net.UnixConn) (uid int, err error)
+
 	self os.FileInfo
-	log  *slog.Logger
-	peer func(*net.UnixConn) (uid int, err error)
 
 	closing sync.Once
 	closed  error
 }
 
-// listen makes the socket, and its folder where that is missing.
-func listen(ctx context.Context, path string, log *slog.Logger) (*socket, error) {
+// OpenSocket makes the socket at path, and its folder where that is missing. One that a
+// dead process left is replaced, one that somebody answers on is an error.
+func OpenSocket(ctx context.Context, path string, log *slog.Logger) (*Socket, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make its folder: %w", err)
@@ -56,7 +62,7 @@ func listen(ctx context.Context, path string, log *slog.Logger) (*socket, error)
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	l.SetUnlinkOnClose(false) // it knows the socket by another name
-	s := &socket{UnixListener: l, path: path, log: log, peer: peer}
+	s := &Socket{UnixListener: l, Path: path, Log: log, Peer: peer}
 	err = os.Chmod(path, 0o600)
 	if err == nil {
 		s.self, err = os.Lstat(path)
@@ -79,7 +85,7 @@ func clearAway(ctx context.Context, path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("%s is there, and is no socket: move it away or name another path", path)
 	}
-	c, err := dial(ctx, path)
+	c, err := DialSocket(ctx, path)
 	if err == nil {
 		_ = c.Close()
 		return fmt.Errorf("another gateway answers on %s: end it, or name another path", path)
@@ -93,48 +99,45 @@ func clearAway(ctx context.Context, path string) error {
 	return nil
 }
 
-// Accept gives connections of this user and of root; others are closed.
-func (s *socket) Accept() (net.Conn, error) {
+// Accept returns connections of this user and of root; others are closed.
+func (s *Socket) Accept() (net.Conn, error) {
 	for {
 		c, err := s.AcceptUnix()
 		if err != nil {
 			return nil, err
 		}
-		uid, err := s.peer(c)
+		uid, err := s.Peer(c)
 		if err == nil && (uid == 0 || uid == os.Geteuid()) {
 			return c, nil
 		}
-		s.log.Warn("somebody else was refused on the operator's socket", "uid", uid, "error", err)
+		s.Log.Warn("somebody else was refused on the operator's socket", "uid", uid, "error", err)
 		_ = c.Close()
 	}
 }
 
 // Close stops listening and removes the socket, unless another one is there by
 // now.
-func (s *socket) Close() error {
+func (s *Socket) Close() error {
 	s.closing.Do(func() {
 		s.closed = s.UnixListener.Close()
-		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.self) {
-			s.closed = errors.Join(s.closed, os.Remove(s.path))
+		if now, err := os.Lstat(s.Path); err == nil && os.SameFile(now, s.self) {
+			s.closed = errors.Join(s.closed, os.Remove(s.Path))
 		}
 	})
 	return s.closed
 }
 
-type uidKey struct{}
-
-// remember notes who asks, for the log.
-func (s *socket) remember(ctx context.Context, c net.Conn) context.Context {
-	if u, ok := c.(*net.UnixConn); ok {
-		if uid, err := s.peer(u); err == nil {
-			return context.WithValue(ctx, uidKey{}, uid)
-		}
+// CheckSocket refuses what cannot be the path of a socket.
+func CheckSocket(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%s is not an absolute path", path)
 	}
-	return ctx
+	_, err := shorten(path, 0)
+	return err
 }
 
-// dial connects to the socket at path.
-func dial(ctx context.Context, path string) (c net.Conn, err error) {
+// DialSocket connects to the socket at path.
+func DialSocket(ctx context.Context, path string) (c net.Conn, err error) {
 	err = through(path, func(name string) error {
 		var d net.Dialer
 		c, err = d.DialContext(ctx, "unix", name)

@@ -1,4 +1,6 @@
-package ops
+// Package listeners is what a gateway listens with: HTTP on addresses of the network, and
+// a Unix socket that only its own user and root may use.
+package listeners
 
 import (
 	"context"

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"parley/channels"
-	"parley/gateway/admin"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 )
@@ -36,9 +35,6 @@ type account struct {
 	// is the id of.
 	id, idKey, idNoun string
 
-	// linked is the adapter that open made as an operator looks after it; nil: its
-	// network has nothing to look after.
-	linked func(c channels.Channel) admin.LinkedAccount
 	// open makes the adapter. It starts nothing.
 	open func(g *Gateway) (channels.Channel, error)
 	// validateOwn reports mistakes in what only its network has.

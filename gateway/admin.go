@@ -48,8 +48,11 @@ func (g *Gateway) linked() map[string]admin.NamedAccount {
 	all := map[string]admin.NamedAccount{}
 	for _, a := range g.cfg.accounts() {
 		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.name })
-		if a.linked != nil && i >= 0 && g.cfg.has(RoleGateway) {
-			all[a.name] = admin.NamedAccount{LinkedAccount: a.linked(g.chans[i]), Network: a.network.name, Account: a.id}
+		if i < 0 || !g.cfg.has(RoleGateway) {
+			continue
+		}
+		if l, ok := g.chans[i].(channels.LinkedAccount); ok {
+			all[a.name] = admin.NamedAccount{LinkedAccount: l, Network: a.network.name, Account: a.id, Listed: a.access.Groups}
 		}
 	}
 	return all

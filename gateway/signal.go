@@ -14,7 +14,6 @@ import (
 	"parley/channels"
 	"parley/channels/signal"
 	"parley/disks"
-	"parley/gateway/admin"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 )
@@ -65,7 +64,6 @@ func (s SignalConfig) account(name string) account {
 	return account{
 		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), reactions: s.Reactions, proxy: s.Proxy,
 		person: signal.CheckPerson, group: signal.CheckGroup, id: s.Account, idKey: "account", idNoun: "account",
-		linked: func(c channels.Channel) admin.LinkedAccount { return operated{c.(*signal.Channel), s.Access.Groups} }, //nolint:forcetypeassert // open made it
 		open: func(g *Gateway) (channels.Channel, error) {
 			o := s.options(name, g)
 			var err error
@@ -97,36 +95,6 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 // gateway that started this process was killed: in is its standard input.
 func KeepProgram(args []string, in io.Reader, out, errs io.Writer) int {
 	return signal.Keep(10*time.Second, args, in, out, errs)
-}
-
-// operated is a Signal account as an operator sees it.
-type operated struct {
-	*signal.Channel
-	listed []string // groups
-}
-
-var _ admin.LinkedAccount = operated{}
-
-// Groups lists the groups of the account.
-func (o operated) Groups(ctx context.Context) ([]admin.Group, error) {
-	groups, err := o.Channel.Groups(ctx)
-	out := []admin.Group{}
-	for _, g := range groups {
-		out = append(out, admin.Group{
-			ID: g.ID, Name: g.Name, Member: g.Member, Invited: g.Invited, Members: g.Members, Listed: slices.Contains(o.listed, g.ID),
-		})
-	}
-	return out, err
-}
-
-// Keys lists the keys that the account has seen.
-func (o operated) Keys(ctx context.Context) ([]admin.PeerKey, error) {
-	keys, err := o.Identities(ctx)
-	out := []admin.PeerKey{}
-	for _, k := range keys {
-		out = append(out, admin.PeerKey{Person: k.ACI, Number: k.Number, SafetyNumber: k.SafetyNumber, Trust: k.Level})
-	}
-	return out, err
 }
 
 // signalDir is the folder of all journals, in the state folder.

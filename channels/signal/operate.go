@@ -11,45 +11,32 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"parley/channels"
 )
 
 // What an operator asks of the account. It goes by way of the signal-cli that runs:
 // another one for the same account would wait for its lock for ever
 // (SignalAccount.openFileChannel).
 
-// Group is a group that the account is in or invited to.
-type Group struct {
-	ID      string
-	Name    string // as its members chose it, on one line
-	Member  bool
-	Invited bool
-	Members int
-}
+var _ channels.LinkedAccount = (*Channel)(nil)
 
 // Groups lists the groups of the account.
-func (c *Channel) Groups(ctx context.Context) ([]Group, error) {
+func (c *Channel) Groups(ctx context.Context) ([]channels.Group, error) {
 	rows, err := c.askGroups(ctx)
 	if err != nil {
 		return nil, err
 	}
 	me := c.self()
-	out := make([]Group, 0, len(rows))
+	out := make([]channels.Group, 0, len(rows))
 	for _, g := range rows {
-		out = append(out, Group{ID: g.ID, Name: name(g.Name), Member: g.Member, Invited: g.invited(me), Members: len(g.Members)})
+		out = append(out, channels.Group{ID: g.ID, Name: name(g.Name), Member: g.Member, Invited: g.invited(me), Members: len(g.Members)})
 	}
 	return out, nil
 }
 
-// Identity is the key of somebody, by the safety number that they see of us.
-type Identity struct {
-	ACI          string
-	Number       string // if it is known
-	SafetyNumber string
-	Level        string // TRUSTED_VERIFIED, TRUSTED_UNVERIFIED or UNTRUSTED
-}
-
-// Identities lists the keys of people that signal-cli has seen.
-func (c *Channel) Identities(ctx context.Context) ([]Identity, error) {
+// Keys lists the keys of people that signal-cli has seen.
+func (c *Channel) Keys(ctx context.Context) ([]channels.PeerKey, error) {
 	var rows []struct {
 		Number       string `json:"number"`
 		UUID         string `json:"uuid"`
@@ -60,10 +47,10 @@ func (c *Channel) Identities(ctx context.Context) ([]Identity, error) {
 		return nil, err
 	}
 	me := c.self()
-	var out []Identity
+	out := []channels.PeerKey{}
 	for _, r := range rows {
 		if !me.is(r.UUID, r.Number) {
-			out = append(out, Identity{ACI: strings.ToLower(aciOf(r.UUID)), Number: numberOf(r.Number), SafetyNumber: brief(r.SafetyNumber), Level: brief(r.Level)})
+			out = append(out, channels.PeerKey{Person: strings.ToLower(aciOf(r.UUID)), Number: numberOf(r.Number), SafetyNumber: brief(r.SafetyNumber), Trust: brief(r.Level)})
 		}
 	}
 	return out, nil

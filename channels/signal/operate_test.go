@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"parley/channels"
-	"parley/channels/signal"
 	sim "parley/simulators/signal"
 )
 
@@ -25,7 +24,7 @@ func TestGroupsAndKeysAreAskedOfTheSignalCLIThatRuns(t *testing.T) {
 	if err != nil || len(groups) != 2 {
 		t.Fatalf("%+v, %v", groups, err)
 	}
-	want := []signal.Group{{ID: team.Group, Name: "Team", Member: true, Members: 3}, {ID: sim.MadeUpGroup(2), Name: "Other", Invited: true, Members: 1}}
+	want := []channels.Group{{ID: team.Group, Name: "Team", Member: true, Members: 3}, {ID: sim.MadeUpGroup(2), Name: "Other", Invited: true, Members: 1}}
 	for i, g := range groups {
 		if g != want[i] {
 			t.Errorf("group %d is %+v, want %+v", i, g, want[i])
@@ -39,8 +38,8 @@ func TestGroupsAndKeysAreAskedOfTheSignalCLIThatRuns(t *testing.T) {
 	if m := got.next(); m.Kind != channels.Unreadable {
 		t.Fatalf("a message under another key came as %+v", m)
 	}
-	keys, err := ch.Identities(t.Context())
-	if err != nil || len(keys) != 2 || keys[0].ACI != ann.ACI || keys[0].Level != "UNTRUSTED" || len(keys[0].SafetyNumber) != 60 {
+	keys, err := ch.Keys(t.Context())
+	if err != nil || len(keys) != 2 || keys[0].Person != ann.ACI || keys[0].Trust != "UNTRUSTED" || len(keys[0].SafetyNumber) != 60 {
 		t.Fatalf("%+v, %v", keys, err)
 	}
 	for _, wrong := range []string{"", "12345", strings.Repeat("x", 60)} {

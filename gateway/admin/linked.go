@@ -13,29 +13,15 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// LinkedAccount is a bot account that is a person's account for its network, with groups
-// that it is in, keys of people that it has seen, and devices. It is looked after through
-// the gateway, because no other program may have it open meanwhile.
-type LinkedAccount interface {
-	Groups(ctx context.Context) ([]Group, error)
-	Keys(ctx context.Context) ([]PeerKey, error)
-	// Trust trusts the key that a person has now, by its safety number.
-	Trust(ctx context.Context, person, safetyNumber string) error
-	// Link makes this machine a device of an account: show gets the address that the
-	// telephone scans; the result names the account.
-	Link(ctx context.Context, device string, show func(uri string) error) (account string, err error)
-}
+	"parley/channels"
+)
 
 // Group is a group that an account is in or invited to.
 type Group struct {
-	ID      string `json:"id"` // for access.groups
-	Name    string `json:"name"`
-	Member  bool   `json:"member"`
-	Invited bool   `json:"invited"`
-	Listed  bool   `json:"listed"` // it is in access.groups
-	Members int    `json:"members"`
+	channels.Group
+
+	Listed bool `json:"listed"` // it is in access.groups
 }
 
 // Groups are those of one account.
@@ -44,18 +30,10 @@ type Groups struct {
 	Groups  []Group `json:"groups"`
 }
 
-// PeerKey is the key of somebody who wrote to an account or was written to.
-type PeerKey struct {
-	Person       string `json:"person"` // the network's stable id
-	Number       string `json:"number,omitempty"`
-	SafetyNumber string `json:"safety_number"`
-	Trust        string `json:"trust"` // in the network's words
-}
-
 // PeerKeys are those that one account has seen.
 type PeerKeys struct {
-	Channel string    `json:"channel"`
-	Keys    []PeerKey `json:"keys"`
+	Channel string             `json:"channel"`
+	Keys    []channels.PeerKey `json:"keys"`
 }
 
 // TrustedKey says whose key is trusted now.
@@ -75,11 +53,13 @@ type LinkStep struct {
 	Problem    string `json:"problem,omitempty"`
 }
 
-// NamedAccount is a LinkedAccount and what it is called.
+// NamedAccount is a LinkedAccount and what is configured of it.
 type NamedAccount struct {
-	LinkedAccount
+	channels.LinkedAccount
+
 	Network string
-	Account string // in the configuration
+	Account string
+	Listed  []string // access.groups
 }
 
 // linkedOf finds the account that a question is about: the one on the network that is
@@ -111,7 +91,11 @@ func (s *Server) groups(r *http.Request) (any, error) {
 		return nil, err
 	}
 	groups, err := a.Groups(r.Context())
-	return Groups{Channel: name, Groups: groups}, err
+	all := make([]Group, len(groups))
+	for i, g := range groups {
+		all[i] = Group{Group: g, Listed: slices.Contains(a.Listed, g.ID)}
+	}
+	return Groups{Channel: name, Groups: all}, err
 }
 
 func (s *Server) peerKeys(r *http.Request) (any, error) {

@@ -13,12 +13,12 @@ import (
 
 // linkedAs is a linked account that is in one group.
 type linkedAs struct {
-	admin.LinkedAccount
+	channels.LinkedAccount
 	group string
 }
 
-func (l linkedAs) Groups(context.Context) ([]admin.Group, error) {
-	return []admin.Group{{ID: l.group}}, nil
+func (l linkedAs) Groups(context.Context) ([]channels.Group, error) {
+	return []channels.Group{{ID: l.group}}, nil
 }
 
 // An operator asks of one network, and accounts of another are none of it.

@@ -13,7 +13,7 @@ import (
 	"parley/channels"
 	"parley/channels/slack"
 	"parley/gateway/budgets"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/gateway/policy"
 )
 
@@ -100,7 +100,7 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 		url = strings.TrimRight(url, "/") + "/slack/" + name
 	}
 	o := slack.ManifestOptions{Profile: s.profile(), View: s.View, Mode: s.Mode, Prompts: s.Prompts, Reacts: s.Reactions.Any(), URL: url}
-	for _, d := range commands.Menu() {
+	for _, d := range messages.Menu() {
 		o.Commands = append(o.Commands, slack.Command{Name: d.Name, Description: d.Does})
 	}
 	m, err := slack.Manifest(o)
@@ -123,7 +123,7 @@ func (s SlackConfig) account(name string) account {
 			}
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
-				View: s.View, Commands: commands.Names(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
+				View: s.View, Commands: messages.CommandNames(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
 				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 			})
 		},

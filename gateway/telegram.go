@@ -7,7 +7,7 @@ import (
 	"parley/channels"
 	"parley/channels/telegram"
 	"parley/gateway/budgets"
-	"parley/gateway/commands"
+	"parley/gateway/messages"
 	"parley/gateway/policy"
 )
 
@@ -74,7 +74,7 @@ func (t TelegramConfig) account(name string) account {
 
 // telegramCommands are what Telegram suggests.
 func telegramCommands() (out []telegram.Command) {
-	for _, c := range commands.Menu() {
+	for _, c := range messages.Menu() {
 		out = append(out, telegram.Command{Name: c.Name, Does: c.Does})
 	}
 	return out

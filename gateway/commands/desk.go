@@ -1,3 +1,5 @@
+// Package commands is what is answered without a model to what people type in chat:
+// /status, /cost, /agents, /help.
 package commands
 
 import (
@@ -37,7 +39,7 @@ type Desk struct {
 // help is the answer to /help.
 func help(sign string) string {
 	lines := []string{"I answer when you write to me here, or mention me in a group.", ""}
-	for _, c := range Menu() {
+	for _, c := range messages.Menu() {
 		lines = append(lines, sign+c.Name+" – "+c.Does)
 	}
 	return strings.Join(lines, "\n")
@@ -73,11 +75,11 @@ func unknown(name, sign string) string {
 	if len(name) > maxName {
 		text = "I do not know that command"
 	}
-	if near := tools.Nearest(name, Names()); len(near) > 0 {
+	if near := tools.Nearest(name, messages.CommandNames()); len(near) > 0 {
 		return text + ": did you mean " + sign + strings.Join(near, " or "+sign) + "?"
 	}
 	var all []string
-	for _, c := range Menu() {
+	for _, c := range messages.Menu() {
 		all = append(all, sign+c.Name)
 	}
 	last := len(all) - 1

@@ -1,13 +1,11 @@
-// Package commands is what people type in chat and what is answered without a
-// model: /new, /stop, /status, /cost, /agents, /help.
-package commands
+package messages
 
-// Entry is a command as people are told of it.
-type Entry struct{ Name, Does string }
+// MenuEntry is a command as people see it described.
+type MenuEntry struct{ Name, Does string }
 
-// Menu is what people are told of, in this order.
-func Menu() []Entry {
-	return []Entry{
+// Menu lists the commands that people are told of, in this order.
+func Menu() []MenuEntry {
+	return []MenuEntry{
 		{"new", "start a new conversation; I forget what was said"},
 		{"stop", "stop what I am doing, and drop what waits"},
 		{"status", "what I am doing, and with which model"},
@@ -17,8 +15,8 @@ func Menu() []Entry {
 	}
 }
 
-// Names are all commands there are.
-func Names() []string {
+// CommandNames are all commands that there are.
+func CommandNames() []string {
 	names := []string{"clear"} // another word for new
 	for _, c := range Menu() {
 		names = append(names, c.Name)

@@ -5,71 +5,90 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/channels"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 )
 
-// account is what every bot account has, whatever its network.
-type account struct {
-	network      network
-	name         string // of the instance
-	path         string // in the configuration: channels.<network>.<name>
-	agent        string
-	access       policy.Access
-	groupContext int // messages that were not said to the bot
-	budgetPerDay string
-	waiting      policy.Waiting
-	reactions    channels.Reactions
-	secrets      []Secret
-	proxy        Secret                // of which only what authenticates is one
-	person       func(id string) error // whether id can be a person's on this network
-	group        func(id string) error // and a group's
-	hook         string                // the key that asks for a webhook; empty: it has none
+// Account is what every bot account has, whatever its network.
+type Account struct {
+	Network      Network
+	Name         string // of the instance
+	Path         string // in the configuration: channels.<network>.<name>
+	Agent        string
+	Access       policy.Access
+	GroupContext int // messages that were not said to the bot
+	BudgetPerDay string
+	Waiting      policy.Waiting
+	Reactions    channels.Reactions
+	Secrets      []Secret
+	Proxy        Secret                // of which only what authenticates is one
+	Person       func(id string) error // whether id can be a person's on this network
+	Group        func(id string) error // and a group's
+	Hook         string                // the key that asks for a webhook; empty: it has none
 
-	// id names the account itself at its network, under whatever instance name;
-	// empty: that is not known. idKey is the key that says it, and idNoun what it
+	// ID names the account itself at its network, under whatever instance name;
+	// empty: that is not known. IDKey is the key that says it, and IDNoun what it
 	// is the id of.
-	id, idKey, idNoun string
+	ID, IDKey, IDNoun string
 
-	// open makes the adapter. It starts nothing.
-	open func(g *Gateway) (channels.Channel, error)
+	// Open makes the adapter. It starts nothing.
+	Open func(e Env) (channels.Channel, error)
+
 	// validateOwn reports mistakes in what only its network has.
 	validateOwn func(add func(path, format string, args ...any), check func(path string, err error))
 }
 
+// Env is what an adapter gets from the process that runs it.
+type Env struct {
+	StateDir string
+	// Proxy returns the way to a network: over the proxy that an account configures, or, if
+	// that is zero, as the environment says.
+	Proxy func(configured Secret) (channels.Proxy, error)
+	// Heeds and Uses report what becomes of a message that an account receives: whether its
+	// sender may talk to the bot, and whether anything at all is done with it.
+	Heeds    channels.Heeds
+	Uses     func(ctx context.Context, m channels.Message) bool
+	Keeper   []string // see Options.Keeper
+	Observer channels.Observer
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
 // at is the path of one of the account's keys; "" is the account itself.
-func (a account) at(key string) string {
+func (a Account) at(key string) string {
 	if key == "" {
-		return a.path
+		return a.Path
 	}
-	return a.path + "." + key
+	return a.Path + "." + key
 }
 
-// lease names the lease under which one process receives and sends for the
+// Lease names the lease under which one process receives and sends for the
 // account. Such a name takes no plus, with which numbers begin.
-func (a account) lease() string {
-	return "channel." + a.network.name + "." + strings.TrimPrefix(a.id, "+")
+func (a Account) Lease() string {
+	return "channel." + a.Network.Name + "." + strings.TrimPrefix(a.ID, "+")
 }
 
-// accounts are all bot accounts, by their names.
-func (c Config) accounts() []account {
-	var all []account
-	for _, n := range c.Channels.networks() {
+// Accounts lists all bot accounts, by their names.
+func (c Config) Accounts() []Account {
+	var all []Account
+	for _, n := range c.Channels.Networks() {
 		all = append(all, n.accounts(c)...)
 	}
-	slices.SortFunc(all, func(a, b account) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(all, func(a, b Account) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
 	return all
 }
 
 // waiting is what becomes of messages that wait, by channel instance.
 func (c Config) waiting() map[string]policy.Waiting {
 	m := map[string]policy.Waiting{}
-	for _, a := range c.accounts() {
-		m[a.name] = a.waiting
+	for _, a := range c.Accounts() {
+		m[a.Name] = a.Waiting
 	}
 	return m
 }
@@ -77,53 +96,53 @@ func (c Config) waiting() map[string]policy.Waiting {
 // reactions are what is put on messages, by channel instance.
 func (c Config) reactions() map[string]channels.Reactions {
 	m := map[string]channels.Reactions{}
-	for _, a := range c.accounts() {
-		if a.reactions.Any() {
-			m[a.name] = a.reactions
+	for _, a := range c.Accounts() {
+		if a.Reactions.Any() {
+			m[a.Name] = a.Reactions
 		}
 	}
 	return m
 }
 
 // validate is what holds for an account of any network.
-func (a account) validate(agents map[string]AgentConfig, add func(path, format string, args ...any), check func(path string, err error)) {
-	if !instanceName.MatchString(a.name) {
-		add(a.path, "an instance name is %s", instanceName)
+func (a Account) validate(agents map[string]AgentConfig, add func(path, format string, args ...any), check func(path string, err error)) {
+	if !instanceName.MatchString(a.Name) {
+		add(a.Path, "an instance name is %s", instanceName)
 	}
-	if _, ok := agents[a.agent]; !ok {
-		add(a.path+".agent", "there is no agent %q; %s", a.agent, have(agents))
+	if _, ok := agents[a.Agent]; !ok {
+		add(a.Path+".agent", "there is no agent %q; %s", a.Agent, have(agents))
 	}
-	check(a.path+".access", a.access.Validate(a.person, a.group))
-	_, err := budgets.Parse(a.budgetPerDay)
-	check(a.path+".budget_per_day", err)
-	check(a.path, a.waiting.Validate())
+	check(a.Path+".access", a.Access.Validate(a.Person, a.Group))
+	_, err := budgets.Parse(a.BudgetPerDay)
+	check(a.Path+".budget_per_day", err)
+	check(a.Path, a.Waiting.Validate())
 }
 
 // validateChannels reports the mistakes in the bot accounts.
 func (c Config) validateChannels(add func(path, format string, args ...any), check func(path string, err error)) {
-	all := c.accounts()
+	all := c.Accounts()
 	if len(all) == 0 {
 		add("channels", "required: no bot account is configured")
 	}
 	named := map[string]string{}
 	for _, a := range all {
-		if other, twice := named[a.name]; twice {
-			add(a.path, "the instance name is that of %s already: names are unique over all networks", other)
+		if other, twice := named[a.Name]; twice {
+			add(a.Path, "the instance name is that of %s already: names are unique over all networks", other)
 		}
-		named[a.name] = a.path
+		named[a.Name] = a.Path
 		a.validate(c.Agents, add, check)
 	}
 	var hooked []string
-	for _, n := range c.Channels.networks() {
+	for _, n := range c.Channels.Networks() {
 		owners := map[string]string{} // the paths of accounts by their ids
 		for _, a := range n.accounts(c) {
 			a.validateOwn(add, check)
-			if other, twice := owners[a.id]; twice && a.id != "" {
-				add(a.at(a.idKey), "the %s is that of %s already; only one may receive for it", a.idNoun, other)
+			if other, twice := owners[a.ID]; twice && a.ID != "" {
+				add(a.at(a.IDKey), "the %s is that of %s already; only one may receive for it", a.IDNoun, other)
 			}
-			owners[a.id] = a.path
-			if a.hook != "" {
-				hooked = append(hooked, a.at(a.hook))
+			owners[a.ID] = a.Path
+			if a.Hook != "" {
+				hooked = append(hooked, a.at(a.Hook))
 			}
 		}
 	}
@@ -135,12 +154,6 @@ func (c Config) validateChannels(add func(path, format string, args ...any), che
 		add("webhooks.listen", "no channel has a webhook, so nothing would be served there")
 	}
 }
-
-// uses reports whether anything is done with a message that an account receives.
-func (g *Gateway) uses(ctx context.Context, m channels.Message) bool { return g.intake.Uses(ctx, m) }
-
-// heeds is a channels.Heeds of all accounts.
-func (g *Gateway) heeds(ctx context.Context, m channels.Message) bool { return g.intake.Heeds(ctx, m) }
 
 // mostGroupContext is the most messages of a group that come with a question.
 const mostGroupContext = 200

@@ -30,8 +30,8 @@ func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Inta
 		{Name: "budgets.global_per_day", Scope: g.limits.OfDay()},
 		{Name: "budgets.global_per_month", Scope: g.limits.OfMonth()},
 	}
-	for _, a := range g.cfg.accounts() {
-		total = append(total, admin.Budget{Name: a.path + ".budget_per_day", Scope: g.limits.OfChannel(a.name)})
+	for _, a := range g.cfg.Accounts() {
+		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: g.limits.OfChannel(a.Name)})
 	}
 	return admin.New(ctx, admin.Options{
 		Config: g.cfg.Admin, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
@@ -46,13 +46,13 @@ func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Inta
 // their names.
 func (g *Gateway) linked() map[string]admin.NamedAccount {
 	all := map[string]admin.NamedAccount{}
-	for _, a := range g.cfg.accounts() {
-		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.name })
-		if i < 0 || !g.cfg.has(RoleGateway) {
+	for _, a := range g.cfg.Accounts() {
+		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.Name })
+		if i < 0 || !g.cfg.HasRole(RoleGateway) {
 			continue
 		}
 		if l, ok := g.chans[i].(channels.LinkedAccount); ok {
-			all[a.name] = admin.NamedAccount{LinkedAccount: l, Network: a.network.name, Account: a.id, Listed: a.access.Groups}
+			all[a.Name] = admin.NamedAccount{LinkedAccount: l, Network: a.Network.Name, Account: a.ID, Listed: a.Access.Groups}
 		}
 	}
 	return all

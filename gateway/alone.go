@@ -38,7 +38,7 @@ var errSharedLog = errors.New("another process uses this message log with a data
 // the message log that it shares: no other could see its conversations. The log
 // of a process that was killed is free when its lease has ended.
 func (g *Gateway) claimLog(ctx context.Context, b *broker.Broker) (release func(), err error) {
-	if g.cfg.Broker.URL == "" || g.cfg.Store.Redis.used() {
+	if g.cfg.Broker.URL == "" || g.cfg.Store.Redis.Used() {
 		return func() {}, nil
 	}
 	held, stop := context.WithCancel(context.WithoutCancel(ctx))

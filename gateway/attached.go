@@ -20,7 +20,7 @@ func ExtractPDF(args []string, in *os.File, out io.Writer) int {
 func (g *Gateway) bringer(b *broker.Broker) *attachments.Bringer {
 	return &attachments.Bringer{
 		Config: g.cfg.Attachments, Log: b, Files: g.cfg.Files, Count: g.metrics.Attached, Logger: g.o.Logger, Now: g.o.Now, Around: worker.Around,
-		Hears: g.ears != nil, Command: g.cfg.Channels.command,
+		Hears: g.ears != nil, Command: g.cfg.Channels.Command,
 		Texts: documents.NewReader(g.o.PDFExtractor, g.o.Logger),
 		Space: attachments.Space{MaxBytes: max(0, g.cfg.Workspaces.MaxBytes), MaxFiles: max(0, g.cfg.Workspaces.MaxFiles)},
 	}

@@ -114,9 +114,9 @@ type AgentConfig struct {
 
 // When an agent is shown pictures.
 const (
-	visionAuto = "auto"
-	visionOn   = "on"
-	visionOff  = "off"
+	VisionAuto = "auto"
+	VisionOn   = "on"
+	VisionOff  = "off"
 )
 
 // BrokerConfig is where the message log is.
@@ -229,10 +229,10 @@ func (c Config) Defaults() Config {
 		if a.MaxIterations == 0 {
 			a.MaxIterations = 20
 		}
-		a.Vision = cmp.Or(a.Vision, visionAuto)
+		a.Vision = cmp.Or(a.Vision, VisionAuto)
 		c.Agents[name] = a
 	}
-	for _, n := range c.Channels.networks() {
+	for _, n := range c.Channels.Networks() {
 		n.setDefaults(&c.Channels)
 	}
 	return c
@@ -338,8 +338,8 @@ func (c Config) Validate() error {
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
 			add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
 		}
-		if !slices.Contains([]string{visionAuto, visionOn, visionOff}, a.Vision) {
-			add(path+".vision", "%q is none of %s, %s, %s", a.Vision, visionOn, visionOff, visionAuto)
+		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
+			add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
 		}
 		if a.MaxTokens < 0 {
 			add(path+".max_tokens", "%d is negative", a.MaxTokens)

@@ -18,25 +18,25 @@ type PigeonConfig struct {
 	Access policy.Access
 }
 
-func (p PigeonConfig) account(name string) account {
+func (p PigeonConfig) Bot(name string) Account {
 	known := func(id string) error {
 		if id == "" {
 			return errors.New("no id")
 		}
 		return nil
 	}
-	return account{
-		agent: p.Agent, access: p.Access, budgetPerDay: budgets.None, waiting: policy.Waiting{}.Defaults(), person: known, group: known, idKey: "loft", idNoun: "bot",
-		open: func(g *Gateway) (channels.Channel, error) { return p.Loft.Open(name, g.watched, g.o.Now), nil },
+	return Account{
+		Agent: p.Agent, Access: p.Access, BudgetPerDay: budgets.None, Waiting: policy.Waiting{}.Defaults(), Person: known, Group: known, IDKey: "loft", IDNoun: "bot",
+		Open: func(e Env) (channels.Channel, error) { return p.Loft.Open(name, e.Observer, e.Now), nil },
 	}
 }
 
-func (p PigeonConfig) defaults() PigeonConfig {
+func (p PigeonConfig) Defaults() PigeonConfig {
 	p.Agent = cmp.Or(p.Agent, "main")
 	return p
 }
 
-func (p PigeonConfig) validate(_ Config, _ string, add func(key, format string, args ...any), _ func(key string, err error)) {
+func (p PigeonConfig) Validate(_ Config, _ string, add func(key, format string, args ...any), _ func(key string, err error)) {
 	if p.Loft == nil {
 		add("loft", "required: where the pigeons are")
 	}
@@ -44,8 +44,8 @@ func (p PigeonConfig) validate(_ Config, _ string, add func(key, format string, 
 
 // AddPigeons registers the network through the table of networks, with these accounts.
 func AddPigeons(c *Config, accounts map[string]PigeonConfig) {
-	c.Channels.further = append(c.Channels.further, describe(
-		network{name: pigeontest.Network, marksBots: true, commandSign: pigeontest.CommandSign, render: new(pigeontest.Channel).Render},
+	c.Channels.Further = append(c.Channels.Further, Describe(
+		Network{Name: pigeontest.Network, MarksBots: true, CommandSign: pigeontest.CommandSign, Render: new(pigeontest.Channel).Render},
 		func(*ChannelsConfig) *map[string]PigeonConfig { return &accounts },
 	))
 }

@@ -60,9 +60,9 @@ type Options struct {
 	// Delivered, if set, is called when an answer has been sent. It must not
 	// block for long.
 	Delivered func(Answer)
-	// Keeper is a program, with its first arguments, that calls [KeepProgram] with the
-	// rest of them. Through it a program that a channel runs is ended in order also when
-	// this process is killed. None: the next gateway ends it.
+	// Keeper is a program, with its first arguments, that runs the program which the rest
+	// of them are, and ends it in order when this process was killed: a channel that runs a
+	// program starts it so. None: the next gateway ends it.
 	Keeper []string
 	// PDFExtractor is a program, with its first arguments, that calls [ExtractPDF] with
 	// the rest of them. None: PDFs that people send are not read as text.
@@ -181,7 +181,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.ops.Redact = g.redactor.Clean
-	if g.cfg.has(RoleGateway) {
+	if g.cfg.HasRole(RoleGateway) {
 		g.ops.Networks = g.networks
 	}
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
@@ -198,7 +198,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	loop := agent.Loop{
-		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: Gate(), Why: g.cfg.Channels.why, Hearing: g.ears,
+		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: Gate(), Why: g.cfg.Channels.Why, Hearing: g.ears,
 		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Service{}
@@ -246,9 +246,9 @@ func (g *Gateway) identity() sessions.Worker {
 
 func (g *Gateway) sources() map[string]intake.Source {
 	m := map[string]intake.Source{}
-	for _, a := range g.cfg.accounts() {
-		m[a.name] = intake.Source{
-			Agent: a.agent, Network: a.network.name, Access: a.access, MarksBots: a.network.marksBots, CommandSign: a.network.commandSign, GroupContext: a.groupContext,
+	for _, a := range g.cfg.Accounts() {
+		m[a.Name] = intake.Source{
+			Agent: a.Agent, Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
 		}
 	}
 	return m

@@ -17,9 +17,9 @@ func (c Config) limits() (budgets.Limits, error) {
 		return l, fmt.Errorf("budgets: %w", err)
 	}
 	l.ChannelsByTheDay = map[string]costs.Amount{}
-	for _, a := range c.accounts() {
-		if l.ChannelsByTheDay[a.name], err = budgets.Parse(a.budgetPerDay); err != nil {
-			return l, fmt.Errorf("%s.budget_per_day: %w", a.path, err)
+	for _, a := range c.Accounts() {
+		if l.ChannelsByTheDay[a.Name], err = budgets.Parse(a.BudgetPerDay); err != nil {
+			return l, fmt.Errorf("%s.budget_per_day: %w", a.Path, err)
 		}
 	}
 	return l, nil

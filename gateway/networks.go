@@ -22,69 +22,78 @@ type ChannelsConfig struct {
 	Slack    map[string]SlackConfig    `yaml:"slack"`
 	Signal   map[string]SignalConfig   `yaml:"signal"`
 
-	// further are networks whose accounts stand in no file. Tests add theirs.
-	further []network
+	// Further are networks whose accounts stand in no file. Tests add theirs.
+	Further []Network
 }
 
-// networks returns every network that accounts may be on.
-func (c ChannelsConfig) networks() []network { return append(networks(), c.further...) }
+// Networks returns every network that accounts may be on.
+func (c ChannelsConfig) Networks() []Network { return append(networks(), c.Further...) }
 
 // networks returns every network that has an adapter. A new one is a row here, a
 // field of ChannelsConfig, and a file with the type of that field.
-func networks() []network {
-	return []network{
-		describe(network{name: telegram.Network, marksBots: true, render: new(telegram.Channel).Render},
+func networks() []Network {
+	return []Network{
+		Describe(Network{Name: telegram.Network, MarksBots: true, Render: new(telegram.Channel).Render},
 			func(c *ChannelsConfig) *map[string]TelegramConfig { return &c.Telegram }),
-		describe(network{name: slack.Network, marksBots: true, commandSign: slack.CommandSign, render: new(slack.Channel).Render},
+		Describe(Network{Name: slack.Network, MarksBots: true, CommandSign: slack.CommandSign, Render: new(slack.Channel).Render},
 			func(c *ChannelsConfig) *map[string]SlackConfig { return &c.Slack }),
-		describe(network{name: signal.Network, render: new(signal.Channel).Render, vital: Config.signalJournals},
+		Describe(Network{Name: signal.Network, Render: new(signal.Channel).Render, Disk: Config.signalJournals},
 			func(c *ChannelsConfig) *map[string]SignalConfig { return &c.Signal }),
 	}
 }
 
-// network describes one chat network. All that the gateway does by network
+// Network describes one chat network. All that the gateway does by network
 // follows from it.
-type network struct {
-	name      string // in addresses, in session keys, and below channels in the configuration
-	marksBots bool   // it says which senders are bots
-	// commandSign is what people type before a command; empty: a slash.
-	commandSign string
-	render      func(markdown string) []channels.Body
-	vital       func(c Config) *vital // what this process cannot work without because of it, or nil; may be nil
+type Network struct {
+	Name      string // in addresses, in session keys, and below channels in the configuration
+	MarksBots bool   // it says which senders are bots
+	// CommandSign is what people type before a command; empty: a slash.
+	CommandSign string
+	Render      func(markdown string) []channels.Body
+	// Disk returns the folder on whose disk a process needs room because of the network, or
+	// nil; may be nil.
+	Disk func(c Config) *Disk
 
 	// accounts lists the configured accounts in the order of their names, and
-	// setDefaults fills in what they leave out. Both are set by describe.
-	accounts    func(c Config) []account
+	// setDefaults fills in what they leave out. Both are set by Describe.
+	accounts    func(c Config) []Account
 	setDefaults func(c *ChannelsConfig)
 }
 
-// accountConfig is the configuration of one account of a network.
-type accountConfig[T any] interface {
-	defaults() T
-	// account describes the account of that instance name; describe sets its
-	// name, path, network and validateOwn.
-	account(name string) account
-	// validate reports the mistakes in what only this network has. Keys are
-	// relative to the account; "" is the account itself.
-	validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error))
+// Disk is a folder on whose disk a process needs room, if the folder is there.
+type Disk struct {
+	Name   string // as readiness says it
+	Metric string // as parley_dependency_up names it
+	Dir    string
 }
 
-// describe completes n by where in the configuration its accounts stand.
-func describe[T accountConfig[T]](n network, field func(*ChannelsConfig) *map[string]T) network {
+// AccountConfig is the configuration of one account of a network.
+type AccountConfig[T any] interface {
+	Defaults() T
+	// Bot describes the account of that instance name; Describe sets its
+	// Name, Path and Network.
+	Bot(name string) Account
+	// Validate reports the mistakes in what only this network has. Keys are
+	// relative to the account; "" is the account itself.
+	Validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error))
+}
+
+// Describe completes n by where in the configuration its accounts stand.
+func Describe[T AccountConfig[T]](n Network, field func(*ChannelsConfig) *map[string]T) Network {
 	n.setDefaults = func(c *ChannelsConfig) {
 		all := field(c)
 		*all = maps.Clone(*all)
 		for name, t := range *all {
-			(*all)[name] = t.defaults()
+			(*all)[name] = t.Defaults()
 		}
 	}
-	n.accounts = func(c Config) (all []account) {
+	n.accounts = func(c Config) (all []Account) {
 		configured := *field(&c.Channels)
 		for _, name := range slices.Sorted(maps.Keys(configured)) {
-			a := configured[name].account(name)
-			a.name, a.network, a.path = name, n, "channels."+n.name+"."+name
+			a := configured[name].Bot(name)
+			a.Name, a.Network, a.Path = name, n, "channels."+n.Name+"."+name
 			a.validateOwn = func(add func(path, format string, args ...any), check func(path string, err error)) {
-				configured[name].validate(c, name,
+				configured[name].Validate(c, name,
 					func(key, format string, args ...any) { add(a.at(key), format, args...) },
 					func(key string, err error) { check(a.at(key), err) })
 			}
@@ -95,28 +104,28 @@ func describe[T accountConfig[T]](n network, field func(*ChannelsConfig) *map[st
 	return n
 }
 
-// command returns what people type on a network for the command of that name.
-func (c ChannelsConfig) command(network, name string) string {
-	for _, n := range c.networks() {
-		if n.name == network {
-			return cmp.Or(n.commandSign, "/") + name
+// Command returns what people type on a network for the command of that name.
+func (c ChannelsConfig) Command(network, name string) string {
+	for _, n := range c.Networks() {
+		if n.Name == network {
+			return cmp.Or(n.CommandSign, "/") + name
 		}
 	}
 	return "/" + name
 }
 
-// why says to a person why a call of their conversation was refused, with the commands
+// Why says to a person why a call of their conversation was refused, with the commands
 // as they type them.
-func (c ChannelsConfig) why(in sessionkeys.Key, e *costs.BudgetError) string {
-	return budgets.Why(e, c.command(in.Address().Channel, "new"))
+func (c ChannelsConfig) Why(in sessionkeys.Key, e *costs.BudgetError) string {
+	return budgets.Why(e, c.Command(in.Address().Channel, "new"))
 }
 
 // Render renders Markdown as a network shows it, or as plain text where the
 // network is not known.
 func Render(name, markdown string) []channels.Body {
 	for _, n := range networks() {
-		if n.name == name {
-			return n.render(markdown)
+		if n.Name == name {
+			return n.Render(markdown)
 		}
 	}
 	return []channels.Body{{Text: strings.TrimSpace(markdown)}}
@@ -124,4 +133,4 @@ func Render(name, markdown string) []channels.Body {
 
 // Why says to a person why a call of their conversation was refused, with the commands
 // as people type them on its network.
-func Why(in sessionkeys.Key, e *costs.BudgetError) string { return ChannelsConfig{}.why(in, e) }
+func Why(in sessionkeys.Key, e *costs.BudgetError) string { return ChannelsConfig{}.Why(in, e) }

@@ -58,7 +58,7 @@ func (g *Gateway) openWithRoom(ctx context.Context) (o opened, err error) {
 // beside an error.
 func (g *Gateway) open(ctx context.Context) (o opened, err error) {
 	var opening errgroup.Group
-	shared := g.cfg.Store.Redis.used()
+	shared := g.cfg.Store.Redis.Used()
 	if !shared {
 		opening.Go(func() error { return g.openSQLite(ctx, &o) })
 	}

@@ -41,9 +41,9 @@ func environmentProxy() (channels.Proxy, error) {
 	return httpproxy.FromEnvironment().ProxyFunc(), nil
 }
 
-// proxy returns the way of an account to its network: as its configuration says, or as
+// proxyTo returns the way of an account to its network: as its configuration says, or as
 // the environment does.
-func (g *Gateway) proxy(configured Secret) (channels.Proxy, error) {
+func proxyTo(configured Secret) (channels.Proxy, error) {
 	if configured.IsZero() {
 		return environmentProxy()
 	}

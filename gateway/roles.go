@@ -15,8 +15,8 @@ const (
 
 func roles() []string { return []string{RoleGateway, RoleWorker} }
 
-// has says whether this process has a role. It is asked after Defaults.
-func (c Config) has(role string) bool { return slices.Contains(c.Roles, role) }
+// HasRole reports whether this process has a role. It is asked after Defaults.
+func (c Config) HasRole(role string) bool { return slices.Contains(c.Roles, role) }
 
 // StoreConfig is where conversations, money and answers are kept. Nothing said:
 // an SQLite database in the state folder, which one process uses at a time.
@@ -40,8 +40,8 @@ type RedisConfig struct {
 	Prefix string `yaml:"prefix"`
 }
 
-// used says whether anything is said of Redis.
-func (c RedisConfig) used() bool {
+// Used reports whether anything is said of Redis.
+func (c RedisConfig) Used() bool {
 	return !c.URL.IsZero() || c.PasswordFile != "" || c.CAFile != "" || c.Prefix != ""
 }
 
@@ -52,7 +52,7 @@ func (c RedisConfig) options() redis.Options {
 // validateRoles holds the roles to what processes must share to have only some
 // of them.
 func (c Config) validateRoles(add func(path, format string, args ...any), check func(path string, err error)) {
-	if c.Store.Redis.used() {
+	if c.Store.Redis.Used() {
 		check("store.redis", c.Store.Redis.options().Validate())
 	}
 	seen := map[string]bool{}
@@ -65,17 +65,17 @@ func (c Config) validateRoles(add func(path, format string, args ...any), check 
 		}
 		seen[r] = true
 	}
-	if c.has(RoleGateway) && c.has(RoleWorker) || len(c.Roles) == 0 {
+	if c.HasRole(RoleGateway) && c.HasRole(RoleWorker) || len(c.Roles) == 0 {
 		return
 	}
 	role, other := RoleGateway, RoleWorker
-	if c.has(RoleWorker) {
+	if c.HasRole(RoleWorker) {
 		role, other = other, role
 	}
 	if c.Broker.URL == "" {
 		add("roles", "a process that is only %s needs a %s that reads the same message log: give all of them the same broker.url", role, other)
 	}
-	if !c.Store.Redis.used() {
+	if !c.Store.Redis.Used() {
 		add("roles", "a process that is only %s shares its conversations with a %s, and SQLite is one process's own: give all of them the same store.redis", role, other)
 	}
 }

@@ -11,11 +11,11 @@ import (
 // be read is said by who needs it.
 func (c Config) secrets() (all []string) {
 	add := func(s Secret) { all = append(all, s.Reveal()) }
-	for _, a := range c.accounts() {
-		for _, s := range a.secrets {
+	for _, a := range c.Accounts() {
+		for _, s := range a.Secrets {
 			add(s)
 		}
-		all = append(all, userinfo(a.proxy.Reveal())...)
+		all = append(all, userinfo(a.Proxy.Reveal())...)
 	}
 	for _, v := range environmentProxies() {
 		all = append(all, userinfo(v.address)...)

@@ -2,10 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +9,6 @@ import (
 
 	"parley/channels"
 	"parley/channels/signal"
-	"parley/disks"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 )
@@ -59,13 +54,13 @@ func (s SignalConfig) waiting() policy.Waiting {
 	return policy.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
 }
 
-// account is what is common to accounts of all networks.
-func (s SignalConfig) account(name string) account {
-	return account{
-		agent: s.Agent, access: s.Access, groupContext: s.GroupContext, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), reactions: s.Reactions, proxy: s.Proxy,
-		person: signal.CheckPerson, group: signal.CheckGroup, id: s.Account, idKey: "account", idNoun: "account",
-		open: func(g *Gateway) (channels.Channel, error) {
-			o := s.options(name, g)
+// Bot describes the account of that instance name by what accounts of all networks have.
+func (s SignalConfig) Bot(name string) Account {
+	return Account{
+		Agent: s.Agent, Access: s.Access, GroupContext: s.GroupContext, BudgetPerDay: s.BudgetPerDay, Waiting: s.waiting(), Reactions: s.Reactions, Proxy: s.Proxy,
+		Person: signal.CheckPerson, Group: signal.CheckGroup, ID: s.Account, IDKey: "account", IDNoun: "account",
+		Open: func(e Env) (channels.Channel, error) {
+			o := s.options(name, e)
 			var err error
 			if o.Proxy, err = channels.ProxyAt(s.Proxy); err != nil {
 				return nil, err //nolint:wrapcheck // it says what of
@@ -75,13 +70,13 @@ func (s SignalConfig) account(name string) account {
 	}
 }
 
-func (s SignalConfig) options(name string, g *Gateway) signal.Options {
+func (s SignalConfig) options(name string, e Env) signal.Options {
 	o := signal.Options{
 		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		Keeper: g.o.Keeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, Heeds: g.heeds, Uses: g.uses, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		Keeper: e.Keeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, Heeds: e.Heeds, Uses: e.Uses, Observer: e.Observer, Log: e.Log, Now: e.Now,
 	}
 	o.Groups = s.Access.Groups
-	o.Dir = filepath.Join(g.cfg.StateDir, signalDir, name)
+	o.Dir = filepath.Join(e.StateDir, signalDir, name)
 	for _, id := range s.Access.People {
 		if strings.HasPrefix(id, "+") {
 			o.Numbers = append(o.Numbers, id)
@@ -90,35 +85,22 @@ func (s SignalConfig) options(name string, g *Gateway) signal.Options {
 	return o
 }
 
-// KeepProgram runs the signal-cli that args are and gives its exit status. It is for
-// the program that Options.Keeper names, and ends signal-cli a while after the
-// gateway that started this process was killed: in is its standard input.
-func KeepProgram(args []string, in io.Reader, out, errs io.Writer) int {
-	return signal.Keep(10*time.Second, args, in, out, errs)
-}
-
 // signalDir is the folder of all journals, in the state folder.
 const signalDir = "signal"
 
-// signalJournals returns the vital of the disk on which this process keeps the
-// journals of signal-cli, or nil when it keeps no signal-cli running.
-func (c Config) signalJournals() *vital {
+// signalJournals returns the folder in which this process keeps the journals of
+// signal-cli, or nil when it keeps no signal-cli running.
+func (c Config) signalJournals() *Disk {
 	for _, s := range c.Channels.Signal {
-		if s.URL == "" && c.has(RoleGateway) {
-			return &vital{name: "journals of signal-cli", metric: "journals", look: func(context.Context) error {
-				err := disks.Check(filepath.Join(c.StateDir, signalDir))
-				if errors.Is(err, fs.ErrNotExist) { // nothing was written yet
-					return nil
-				}
-				return err
-			}}
+		if s.URL == "" && c.HasRole(RoleGateway) {
+			return &Disk{Name: "journals of signal-cli", Metric: "journals", Dir: filepath.Join(c.StateDir, signalDir)}
 		}
 	}
 	return nil
 }
 
-// defaults fills in what is not said.
-func (s SignalConfig) defaults() SignalConfig {
+// Defaults fills in what is not said.
+func (s SignalConfig) Defaults() SignalConfig {
 	if s.URL == "" {
 		s.TrustNewIdentities = cmp.Or(s.TrustNewIdentities, "on-first-use")
 		if len(s.Command) == 0 {
@@ -131,7 +113,8 @@ func (s SignalConfig) defaults() SignalConfig {
 	return s
 }
 
-func (s SignalConfig) validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error)) {
+// Validate reports the mistakes in what only this network has.
+func (s SignalConfig) Validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error)) {
 	if s.Account == "" {
 		add("account", "required: the bot's own number with its country, as +491511234567, or its ACI; docs/signal.md says how to register it")
 	} else {

@@ -31,7 +31,7 @@ func TestSignalConfigValidate(t *testing.T) {
 		"a group, and no notes of it": {SignalConfig{Account: number, Access: group}, nil},
 	} {
 		var got []string
-		c.config.validate(Config{StateDir: "/var/lib/parley"}, "phone",
+		c.config.Validate(Config{StateDir: "/var/lib/parley"}, "phone",
 			func(key, format string, args ...any) {
 				got = append(got, key)
 				t.Log(name+":", fmt.Sprintf(format, args...))

@@ -110,35 +110,35 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 	return m, nil
 }
 
-// account is what is common to accounts of all networks.
-func (s SlackConfig) account(name string) account {
-	a := account{
-		agent: s.Agent, access: s.Access, budgetPerDay: s.BudgetPerDay, waiting: s.waiting(), reactions: s.Reactions,
-		secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, proxy: s.Proxy, person: slack.CheckPerson, group: slack.CheckGroup,
-		idKey: "bot_token", idNoun: "bot",
-		open: func(g *Gateway) (channels.Channel, error) {
-			proxy, err := g.proxy(s.Proxy)
+// Bot describes the account of that instance name by what accounts of all networks have.
+func (s SlackConfig) Bot(name string) Account {
+	a := Account{
+		Agent: s.Agent, Access: s.Access, BudgetPerDay: s.BudgetPerDay, Waiting: s.waiting(), Reactions: s.Reactions,
+		Secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, Proxy: s.Proxy, Person: slack.CheckPerson, Group: slack.CheckGroup,
+		IDKey: "bot_token", IDNoun: "bot",
+		Open: func(e Env) (channels.Channel, error) {
+			proxy, err := e.Proxy(s.Proxy)
 			if err != nil {
 				return nil, err
 			}
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
 				View: s.View, Commands: messages.CommandNames(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
-				Heeds: g.heeds, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+				Heeds: e.Heeds, Observer: e.Observer, Log: e.Log, Now: e.Now,
 			})
 		},
 	}
 	if !s.BotToken.IsZero() {
-		a.id = slack.Bot(s.BotToken)
+		a.ID = slack.Bot(s.BotToken)
 	}
 	if s.Mode == slack.Events {
-		a.hook = "mode"
+		a.Hook = "mode"
 	}
 	return a
 }
 
-// defaults fills in what is not said.
-func (s SlackConfig) defaults() SlackConfig {
+// Defaults fills in what is not said.
+func (s SlackConfig) Defaults() SlackConfig {
 	s.Mode = cmp.Or(s.Mode, slack.Socket)
 	s.View = cmp.Or(s.View, slack.AgentView)
 	s.Name = cmp.Or(s.Name, "parley")
@@ -152,7 +152,8 @@ func (s SlackConfig) defaults() SlackConfig {
 	return s
 }
 
-func (s SlackConfig) validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
+// Validate reports the mistakes in what only this network has.
+func (s SlackConfig) Validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
 	if s.BotToken.IsZero() {
 		add("bot_token", "required: the token of the bot, xoxb-…, from the page \"OAuth & Permissions\" of the app")
 	} else {

@@ -50,24 +50,24 @@ func (t TelegramConfig) waiting() policy.Waiting {
 	return policy.Waiting{WhileBusy: t.WhileBusy, Debounce: t.Debounce, DebounceMax: t.DebounceMax}
 }
 
-// account is what is common to accounts of all networks.
-func (t TelegramConfig) account(name string) account {
-	a := account{
-		agent: t.Agent, access: t.Access, groupContext: t.GroupContext, budgetPerDay: t.BudgetPerDay, waiting: t.waiting(), reactions: t.Reactions, secrets: []Secret{t.Token}, proxy: t.Proxy,
-		person: telegram.CheckPerson, group: telegram.CheckGroup, id: telegram.Bot(t.Token), idKey: "token", idNoun: "bot",
-		open: func(g *Gateway) (channels.Channel, error) {
-			proxy, err := g.proxy(t.Proxy)
+// Bot describes the account of that instance name by what accounts of all networks have.
+func (t TelegramConfig) Bot(name string) Account {
+	a := Account{
+		Agent: t.Agent, Access: t.Access, GroupContext: t.GroupContext, BudgetPerDay: t.BudgetPerDay, Waiting: t.waiting(), Reactions: t.Reactions, Secrets: []Secret{t.Token}, Proxy: t.Proxy,
+		Person: telegram.CheckPerson, Group: telegram.CheckGroup, ID: telegram.Bot(t.Token), IDKey: "token", IDNoun: "bot",
+		Open: func(e Env) (channels.Channel, error) {
+			proxy, err := e.Proxy(t.Proxy)
 			if err != nil {
 				return nil, err
 			}
 			return telegram.New(telegram.Options{
 				Name: name, Token: t.Token, APIURL: t.APIURL, Proxy: proxy, Webhook: t.Webhook, Pace: float64(t.Pace), Reactions: t.Reactions,
-				Groups: len(t.Access.Groups) > 0, Commands: telegramCommands(), Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+				Groups: len(t.Access.Groups) > 0, Commands: telegramCommands(), Observer: e.Observer, Log: e.Log, Now: e.Now,
 			})
 		},
 	}
 	if t.Webhook.URL != "" {
-		a.hook = "webhook"
+		a.Hook = "webhook"
 	}
 	return a
 }
@@ -80,8 +80,8 @@ func telegramCommands() (out []telegram.Command) {
 	return out
 }
 
-// defaults fills in what is not said.
-func (t TelegramConfig) defaults() TelegramConfig {
+// Defaults fills in what is not said.
+func (t TelegramConfig) Defaults() TelegramConfig {
 	t.WhileBusy = t.waiting().Defaults().WhileBusy
 	t.Pace = cmp.Or(t.Pace, 1)
 	t.Agent = cmp.Or(t.Agent, "main")
@@ -89,7 +89,8 @@ func (t TelegramConfig) defaults() TelegramConfig {
 	return t
 }
 
-func (t TelegramConfig) validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
+// Validate reports the mistakes in what only this network has.
+func (t TelegramConfig) Validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
 	if t.Token.IsZero() {
 		add("token", "required: the token that BotFather gave for the bot")
 	} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -62,15 +63,25 @@ func (g *Gateway) vitals(store sessions.Store, b *broker.Broker) *vitals {
 			return disks.Check(filepath.Join(g.cfg.StateDir, workspaces))
 		}},
 	}}
-	for _, n := range g.cfg.Channels.networks() {
-		if n.vital == nil {
+	for _, n := range g.cfg.Channels.Networks() {
+		if n.Disk == nil {
 			continue
 		}
-		if own := n.vital(g.cfg); own != nil {
-			v.all = append(v.all, own)
+		if d := n.Disk(g.cfg); d != nil {
+			v.all = append(v.all, &vital{name: d.Name, metric: d.Metric, look: func(context.Context) error { return checkDisk(d.Dir) }})
 		}
 	}
 	return v
+}
+
+// checkDisk reports a disk without room below a folder, in which nothing may have been
+// written yet.
+func checkDisk(dir string) error {
+	err := disks.Check(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // run looks at each until ctx ends, side by side, so that none that hangs hides

@@ -28,9 +28,9 @@ func (g *Gateway) wire() error {
 	g.sets.Version = g.o.Version
 	g.sets.Tools = ToolNames()
 	g.sets.Depth = max(g.cfg.Subagents.MaxDepth, 1)
-	accounts := g.cfg.accounts()
+	accounts := g.cfg.Accounts()
 	for _, a := range accounts {
-		g.sets.Channels = append(g.sets.Channels, a.name)
+		g.sets.Channels = append(g.sets.Channels, a.Name)
 	}
 	g.agents, g.leases = map[string]worker.Agent{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(g.cfg.Agents)) {
@@ -63,25 +63,36 @@ func (g *Gateway) wire() error {
 	}
 	g.metrics.PricesFrom(g.prices.View().Newest())
 	g.warn()
+	env := g.env()
 	for _, a := range accounts {
-		c, err := a.open(g)
+		c, err := a.Open(env)
 		if err != nil {
-			return fmt.Errorf("%s: %w", a.path, err)
+			return fmt.Errorf("%s: %w", a.Path, err)
 		}
 		if n, ok := c.(channels.Noted); ok {
-			g.watched.Note(a.name, n.Note())
+			g.watched.Note(a.Name, n.Note())
 		}
 		g.chans = append(g.chans, c)
-		g.leases[a.name] = a.lease()
+		g.leases[a.Name] = a.Lease()
 	}
 	return nil
+}
+
+// env is what the adapters get.
+func (g *Gateway) env() Env {
+	return Env{
+		StateDir: g.cfg.StateDir, Proxy: proxyTo, Keeper: g.o.Keeper, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		// Intake is made when the gateway runs, and no channel receives before.
+		Heeds: func(ctx context.Context, m channels.Message) bool { return g.intake.Heeds(ctx, m) },
+		Uses:  func(ctx context.Context, m channels.Message) bool { return g.intake.Uses(ctx, m) },
+	}
 }
 
 // listen opens the listener of the webhooks, if any channel has one.
 func (g *Gateway) listen(ctx context.Context) (*webhooks.Server, error) {
 	hooks := map[string]http.Handler{}
 	for _, c := range g.chans {
-		if !g.cfg.has(RoleGateway) {
+		if !g.cfg.HasRole(RoleGateway) {
 			break
 		}
 		if h, ok := c.(channels.Hooked); ok {
@@ -100,8 +111,8 @@ func (g *Gateway) model(a AgentConfig) (m llm.Model, sees bool, err error) {
 		return nil, false, err
 	}
 	info := llm.Lookup(model)
-	if a.Vision != visionAuto {
-		info.Vision = a.Vision == visionOn
+	if a.Vision != VisionAuto {
+		info.Vision = a.Vision == VisionOn
 	}
 	m, err = g.dial(name, model, info)
 	return m, info.Vision, err

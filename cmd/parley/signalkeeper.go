@@ -3,13 +3,17 @@ package main
 import (
 	"errors"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"parley/gateway"
+	"parley/channels/signal"
 )
 
 const keepSignalCLI = "keep-signal-cli"
+
+// keepGrace is how long signal-cli may go on after the gateway that started it was killed.
+const keepGrace = 10 * time.Second
 
 // signalKeeper is this program as what keeps signal-cli for a gateway.
 func signalKeeper() []string {
@@ -29,7 +33,7 @@ func keepCommand(p program) *cobra.Command {
 		Use: keepSignalCLI, Hidden: true, DisableFlagParsing: true,
 		Short: "Run signal-cli for a gateway, and end it after the gateway",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if status := gateway.KeepProgram(args, p.in, p.out, p.err); status != exitOK {
+			if status := signal.Keep(keepGrace, args, p.in, p.out, p.err); status != exitOK {
 				return &exitError{status, errKept}
 			}
 			return nil

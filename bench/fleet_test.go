@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley/broker/brokertest"
-	"parley/gateway"
+	"parley/gateway/settings"
 	"parley/sessions/redis/redistest"
 )
 
@@ -49,14 +49,14 @@ func (d deployment) open(b *testing.B, w *world, change func(*plan)) *fleet {
 		f.plans = append(f.plans, plan{Name: name, Roles: roles})
 	}
 	for i := range d.workers {
-		add("worker-"+strconv.Itoa(i+1), gateway.RoleWorker)
+		add("worker-"+strconv.Itoa(i+1), settings.RoleWorker)
 	}
 	for i := range d.peers {
 		add("peer-" + strconv.Itoa(i+1))
 	}
 	switch {
 	case d.workers > 0:
-		add("front", gateway.RoleGateway)
+		add("front", settings.RoleGateway)
 	case d.peers == 0:
 		add("alone")
 	}

@@ -14,22 +14,23 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/subagents"
 )
 
 // config is parley as an operator runs it: message log and database synced,
 // metrics on. Only the number of turns at once is raised where the plan says so,
 // and the budgets.
-func (p plan) config() gateway.Config {
-	c := gateway.Config{
+func (p plan) config() settings.Config {
+	c := settings.Config{
 		StateDir:    filepath.Join(p.Dir, "state"),
 		Name:        cmp.Or(p.Name, "bench"),
 		Roles:       p.Roles,
 		Limits:      policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 		Channels:    p.channels(),
-		Providers:   map[string]gateway.ProviderConfig{"sim": {Kind: gateway.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
-		Agents:      map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
-		Broker:      gateway.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
+		Providers:   map[string]settings.ProviderConfig{"sim": {Kind: settings.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
+		Agents:      map[string]settings.AgentConfig{"main": {Model: "sim/demo"}},
+		Broker:      settings.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
 		Worker:      policy.Turns{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
 		Subagents:   subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
 		Ops:         ops.Config{Listen: "127.0.0.1:0"},
@@ -38,33 +39,33 @@ func (p plan) config() gateway.Config {
 		Budgets: budgets.Config{Turn: "100", Session: "1000000", PersonPerDay: "1000000", GroupPerDay: "1000000", GlobalPerDay: "1000000"},
 	}
 	if p.Redis != "" {
-		c.Store.Redis.URL = gateway.NewSecret(p.Redis)
+		c.Store.Redis.URL = settings.NewSecret(p.Redis)
 	}
 	if p.Relaxed || p.System == relaxed {
 		c.Broker.Sync = "relaxed"
 	}
 	if p.Signed {
-		c.Agents["main"] = gateway.AgentConfig{Model: "sim/demo", Prompt: signature + p.Name}
+		c.Agents["main"] = settings.AgentConfig{Model: "sim/demo", Prompt: signature + p.Name}
 	}
 	return c
 }
 
 // channels is the one account, which everybody may talk to.
-func (p plan) channels() (c gateway.ChannelsConfig) {
+func (p plan) channels() (c settings.ChannelsConfig) {
 	access, busy := policy.Access{Everyone: true}, policy.WhileBusy(p.WhileBusy)
 	switch {
 	case p.Slack != "":
-		c.Slack = map[string]gateway.SlackConfig{"slack": {
-			BotToken: gateway.NewSecret(slackBotToken), AppToken: gateway.NewSecret(slackAppToken), APIURL: p.Slack, View: "none", Access: access, WhileBusy: busy,
+		c.Slack = map[string]settings.SlackConfig{"slack": {
+			BotToken: settings.NewSecret(slackBotToken), AppToken: settings.NewSecret(slackAppToken), APIURL: p.Slack, View: "none", Access: access, WhileBusy: busy,
 		}}
 	case p.SignalCLI != "":
-		c.Signal = map[string]gateway.SignalConfig{"signal": {
+		c.Signal = map[string]settings.SignalConfig{"signal": {
 			Account: signalNumber, ACI: signalACI, Command: []string{p.SignalCLI, "--config", filepath.Join(p.Dir, "cli")},
 			Access: access, WhileBusy: busy,
 		}}
 	default:
-		c.Telegram = map[string]gateway.TelegramConfig{"tg": {
-			Token: gateway.NewSecret(token), APIURL: p.Telegram, Access: access, WhileBusy: busy, Pace: 1000,
+		c.Telegram = map[string]settings.TelegramConfig{"tg": {
+			Token: settings.NewSecret(token), APIURL: p.Telegram, Access: access, WhileBusy: busy, Pace: 1000,
 		}}
 	}
 	return c

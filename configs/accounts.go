@@ -5,19 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 // LoadAccounts reads of the configuration in file only the accounts on one network,
 // without their secrets, for what is made before there are any: an app that does not
 // exist yet has no tokens. Arguments and errors are those of Load.
-func LoadAccounts(file, network string, lookup func(string) (string, bool)) (gateway.Config, error) {
+func LoadAccounts(file, network string, lookup func(string) (string, bool)) (settings.Config, error) {
 	data, mode, err := load(file)
 	if err != nil {
-		return gateway.Config{}, err
+		return settings.Config{}, err
 	}
 	d := newDecoder(filepath.Dir(file), mode, lookup)
-	var cfg gateway.Config
+	var cfg settings.Config
 	if root := d.document(data); root != nil {
 		d.value(valueOf(&cfg), root, "")
 	}
@@ -28,7 +28,7 @@ func LoadAccounts(file, network string, lookup func(string) (string, bool)) (gat
 		return d.secretAt[strings.TrimSuffix(m.Path, "_file")] || !strings.HasPrefix(m.Path, "channels."+network+".")
 	})
 	if len(d.mistakes) > 0 {
-		return gateway.Config{}, d.report(file)
+		return settings.Config{}, d.report(file)
 	}
 	return cfg, nil
 }

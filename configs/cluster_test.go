@@ -7,6 +7,7 @@ import (
 
 	"parley/configs"
 	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 func TestTheExampleOfManyMachinesIsSound(t *testing.T) {
@@ -17,10 +18,10 @@ func TestTheExampleOfManyMachinesIsSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Broker.Replicas != 3 || cfg.Store.Redis.URL.IsZero() || !slices.Equal(cfg.Roles, []string{gateway.RoleGateway, gateway.RoleWorker}) {
+	if cfg.Broker.Replicas != 3 || cfg.Store.Redis.URL.IsZero() || !slices.Equal(cfg.Roles, []string{settings.RoleGateway, settings.RoleWorker}) {
 		t.Errorf("replicas %d, roles %q", cfg.Broker.Replicas, cfg.Roles)
 	}
-	for _, role := range []string{gateway.RoleGateway, gateway.RoleWorker} {
+	for _, role := range []string{settings.RoleGateway, settings.RoleWorker} {
 		cfg.Roles = []string{role}
 		if _, err := gateway.New(cfg, gateway.Options{}); err != nil {
 			t.Errorf("as %s alone: %v", role, err)

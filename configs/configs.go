@@ -24,7 +24,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 // Example is a configuration that explains every key.
@@ -38,19 +38,19 @@ const maxSize = 1 << 20
 // Load reads the configuration in file. Variables come from lookup, which is
 // normally os.LookupEnv. The error, if any, is an *Error with every mistake; no
 // secret is ever part of it.
-func Load(file string, lookup func(string) (string, bool)) (gateway.Config, error) {
+func Load(file string, lookup func(string) (string, bool)) (settings.Config, error) {
 	data, mode, err := load(file)
 	if err != nil {
-		return gateway.Config{}, err
+		return settings.Config{}, err
 	}
 	return parse(file, data, mode, lookup)
 }
 
 // Locate says where in file the mistakes are that building a gateway found in a
-// configuration that Load accepted: an *Error if err is gateway.Problems,
+// configuration that Load accepted: an *Error if err is settings.Problems,
 // and else err with the file's name.
 func Locate(file string, lookup func(string) (string, bool), err error) error {
-	var problems gateway.Problems
+	var problems settings.Problems
 	if !errors.As(err, &problems) {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -59,7 +59,7 @@ func Locate(file string, lookup func(string) (string, bool), err error) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	d := newDecoder(filepath.Dir(file), mode, lookup)
-	var cfg gateway.Config
+	var cfg settings.Config
 	if root := d.document(data); root != nil {
 		d.value(valueOf(&cfg), root, "")
 	}
@@ -83,13 +83,13 @@ func load(file string) ([]byte, fs.FileMode, error) {
 
 // Parse reads a configuration that is not in a file of its own; name stands
 // for the file in errors, and its folder is where relative paths start.
-func Parse(name string, data []byte, lookup func(string) (string, bool)) (gateway.Config, error) {
+func Parse(name string, data []byte, lookup func(string) (string, bool)) (settings.Config, error) {
 	return parse(name, data, 0o600, lookup)
 }
 
-func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (string, bool)) (gateway.Config, error) {
+func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (string, bool)) (settings.Config, error) {
 	d := newDecoder(filepath.Dir(name), mode, lookup)
-	var cfg gateway.Config
+	var cfg settings.Config
 	if root := d.document(data); root != nil {
 		d.value(valueOf(&cfg), root, "")
 	}
@@ -97,7 +97,7 @@ func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (stri
 		d.absolute(&cfg)
 		cfg = cfg.Defaults()
 		d.replaced(&cfg)
-		var problems gateway.Problems
+		var problems settings.Problems
 		if err := cfg.Validate(); errors.As(err, &problems) {
 			for _, p := range problems {
 				d.problem(p)
@@ -107,7 +107,7 @@ func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (stri
 		}
 	}
 	if len(d.mistakes) > 0 {
-		return gateway.Config{}, d.report(name)
+		return settings.Config{}, d.report(name)
 	}
 	return cfg, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"parley/gateway"
+	"parley/gateway/settings"
 	"parley/tools"
 )
 
@@ -49,7 +49,7 @@ func newDecoder(dir string, mode fs.FileMode, lookup func(string) (string, bool)
 	}
 }
 
-func valueOf(cfg *gateway.Config) reflect.Value { return reflect.ValueOf(cfg).Elem() }
+func valueOf(cfg *settings.Config) reflect.Value { return reflect.ValueOf(cfg).Elem() }
 
 func (d *decoder) add(p place, path, message string) {
 	d.mistakes = append(d.mistakes, Mistake{
@@ -70,7 +70,7 @@ var finer = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?): `)
 
 // problem reports a mistake that only the parts could find, at the nearest
 // place that is in the file.
-func (d *decoder) problem(p gateway.Problem) {
+func (d *decoder) problem(p settings.Problem) {
 	path, message := p.Path, p.Err.Error()
 	if m := finer.FindStringSubmatch(message); m != nil {
 		rest := message[len(m[0]):]
@@ -103,7 +103,7 @@ func within(path, parent string) bool {
 }
 
 var (
-	secretType   = reflect.TypeFor[gateway.Secret]()
+	secretType   = reflect.TypeFor[settings.Secret]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
 

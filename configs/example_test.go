@@ -9,11 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
 	"parley/configs"
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 // environ is a lookup of variables.
@@ -30,10 +29,7 @@ var home = map[string]string{
 }
 
 // revealed compares secrets by what they hold.
-var revealed = cmp.Options{
-	cmp.Comparer(func(a, b gateway.Secret) bool { return a.Reveal() == b.Reveal() }),
-	cmpopts.IgnoreUnexported(gateway.ChannelsConfig{}), // networks that no file names
-}
+var revealed = cmp.Comparer(func(a, b settings.Secret) bool { return a.Reveal() == b.Reveal() })
 
 var (
 	defaultLine = regexp.MustCompile(`(?m)^( *)# ([a-z_]+: .+)$`)
@@ -62,10 +58,10 @@ func uncommented(samples bool) string {
 // isProse tells a sentence with a colon in it from a key.
 func isProse(line string) bool {
 	key, _, _ := strings.Cut(line, ":")
-	return !slices.Contains(slices.Collect(maps.Keys(keysOf(reflect.TypeFor[gateway.Config]()))), key)
+	return !slices.Contains(slices.Collect(maps.Keys(keysOf(reflect.TypeFor[settings.Config]()))), key)
 }
 
-func mustParse(t *testing.T, text string, vars map[string]string) gateway.Config {
+func mustParse(t *testing.T, text string, vars map[string]string) settings.Config {
 	t.Helper()
 	cfg, err := configs.Parse("/etc/parley/parley.yaml", []byte(text), environ(vars))
 	if err != nil {
@@ -76,13 +72,13 @@ func mustParse(t *testing.T, text string, vars map[string]string) gateway.Config
 
 func TestTheExampleLoadsToTheDefaults(t *testing.T) {
 	t.Parallel()
-	want := gateway.Config{
+	want := settings.Config{
 		StateDir: "/home/ann/.local/state/parley",
-		Channels: gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{"main": {
-			Token: gateway.NewSecret("4200000001:AAexample"),
+		Channels: settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{"main": {
+			Token: settings.NewSecret("4200000001:AAexample"),
 		}}},
-		Providers: map[string]gateway.ProviderConfig{"anthropic": {APIKey: gateway.NewSecret("key-of-the-example")}},
-		Agents:    map[string]gateway.AgentConfig{"main": {Model: "anthropic/claude-haiku-5-5"}},
+		Providers: map[string]settings.ProviderConfig{"anthropic": {APIKey: settings.NewSecret("key-of-the-example")}},
+		Agents:    map[string]settings.AgentConfig{"main": {Model: "anthropic/claude-haiku-5-5"}},
 	}.Defaults()
 	if d := cmp.Diff(want, mustParse(t, configs.Example, home), revealed); d != "" {
 		t.Errorf("the example is not the defaults (-want +got):\n%s", d)
@@ -110,7 +106,7 @@ func TestTheExampleHasEveryKeyAndNoOther(t *testing.T) {
 	}
 	shown := map[string]bool{}
 	collect(doc.Content[0], "", shown)
-	for path := range keysOf(reflect.TypeFor[gateway.Config]()) {
+	for path := range keysOf(reflect.TypeFor[settings.Config]()) {
 		if strings.ContainsAny(path, ".") && !shown[path] {
 			t.Errorf("the example does not show %s", path)
 		}
@@ -134,7 +130,7 @@ func keysOf(t reflect.Type) map[string]bool {
 		switch {
 		case t.Kind() == reflect.Map:
 			walk(t.Elem(), path+".*")
-		case t.Kind() == reflect.Struct && t != reflect.TypeFor[gateway.Secret]():
+		case t.Kind() == reflect.Struct && t != reflect.TypeFor[settings.Secret]():
 			for f := range t.Fields() {
 				if key := f.Tag.Get("yaml"); key != "" {
 					keys[key], keys[path+"."+key] = true, true

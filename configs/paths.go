@@ -4,13 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/gateway"
 	"parley/gateway/listeners"
+	"parley/gateway/settings"
 )
 
 // absolute makes the paths of cfg absolute: from home where they begin with ~/,
 // otherwise from the configuration's own folder.
-func (d *decoder) absolute(cfg *gateway.Config) {
+func (d *decoder) absolute(cfg *settings.Config) {
 	if cfg.StateDir == "" {
 		cfg.StateDir = d.defaultStateDir()
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 // Place is where the gateway of a configuration keeps its state and can be
@@ -25,7 +25,7 @@ func LoadPlace(file string, lookup func(string) (string, bool)) (Place, error) {
 		return Place{}, err
 	}
 	d := newDecoder(filepath.Dir(file), mode, lookup)
-	var cfg gateway.Config
+	var cfg settings.Config
 	if root := d.document(data); root != nil {
 		d.value(valueOf(&cfg), root, "")
 	}

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 // scalar reads one value. Words decide what it is, not YAML's guesses: an id
@@ -75,7 +75,7 @@ func (d *decoder) zero(is bool, path string) {
 
 // replaced reports each zero that was written out, and of which Defaults made
 // something else: it does not mean what its author thought.
-func (d *decoder) replaced(cfg *gateway.Config) {
+func (d *decoder) replaced(cfg *settings.Config) {
 	for _, path := range d.zeros {
 		v := valueOf(cfg)
 		for key := range strings.SplitSeq(path, ".") {
@@ -148,5 +148,5 @@ func (d *decoder) keep(v reflect.Value, n *yaml.Node, path, text string) {
 		d.wrong(n, path, "the secret holds a line break or another control character; a token or key has none")
 		return
 	}
-	v.Set(reflect.ValueOf(gateway.NewSecret(text)))
+	v.Set(reflect.ValueOf(settings.NewSecret(text)))
 }

@@ -69,9 +69,9 @@ func TestWritingAChannel(t *testing.T) {
 		t.Errorf("abilities of channels (-declared +described):\n%s", d)
 	}
 
-	row, ok := typesOf(t, "../gateway/networks.go")["Network"].(*ast.StructType)
+	row, ok := typesOf(t, "../gateway/settings/networks.go")["Network"].(*ast.StructType)
 	if !ok {
-		t.Fatal("gateway/networks.go has no struct Network")
+		t.Fatal("gateway/settings/networks.go has no struct Network")
 	}
 	declared = nil
 	for _, f := range row.Fields.List {

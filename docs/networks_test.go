@@ -48,7 +48,7 @@ func mayNameNetworks(file string, names []string) bool {
 	if strings.HasSuffix(base, "_test.go") || slices.ContainsFunc(strings.Split(dir, "/"), exempt) || exempt(dir) {
 		return true
 	}
-	if dir == "gateway" && (base == "networks.go" || slices.ContainsFunc(names, func(n string) bool { return base == n+".go" })) {
+	if dir == "gateway/settings" && (base == "networks.go" || slices.ContainsFunc(names, func(n string) bool { return base == n+".go" })) {
 		return true
 	}
 	return slices.Contains([]string{"channels", "simulators", "cmd"}, top(dir)) || dir == "configs" && path.Ext(base) == ".yaml"
@@ -205,7 +205,7 @@ func TestANetworksNameIsFound(t *testing.T) {
 	}
 	names := []string{"telegram", "slack", "signal"}
 	for file, want := range map[string]bool{
-		"gateway/networks.go": true, "gateway/slack.go": true, "gateway/slack_test.go": true, "gateway/admin/slack.go": false, "gateway/config.go": false,
+		"gateway/settings/networks.go": true, "gateway/settings/slack.go": true, "gateway/slack_test.go": true, "gateway/slack.go": false, "gateway/admin/slack.go": false, "gateway/settings/settings.go": false,
 		"channels/channels.go": true, "simulators/slack/web.go": true, "cmd/parley/run.go": true, "gateway/simtest/world.go": true, "broker/brokertest/node/main.go": true,
 		"configs/example.yaml": true, "configs/decode.go": false, "sessionkeys/key.go": false, "agent/prompt/prompt.md": false,
 	} {

@@ -11,6 +11,7 @@ import (
 	"parley/channels"
 	"parley/gateway/admin"
 	"parley/gateway/intake"
+	"parley/gateway/settings"
 )
 
 // AdminSocket is the path of the operator's socket, or "" when there is none.
@@ -34,7 +35,7 @@ func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Inta
 		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: g.limits.OfChannel(a.Name)})
 	}
 	return admin.New(ctx, admin.Options{
-		Config: g.cfg.Admin, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
+		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
 		Record: g.recorder(opened.store, opened.log).Write,
 		Recent: func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Ready:  g.ops.Report, Channels: g.watched, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
@@ -48,7 +49,7 @@ func (g *Gateway) linked() map[string]admin.NamedAccount {
 	all := map[string]admin.NamedAccount{}
 	for _, a := range g.cfg.Accounts() {
 		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.Name })
-		if i < 0 || !g.cfg.HasRole(RoleGateway) {
+		if i < 0 || !g.cfg.HasRole(settings.RoleGateway) {
 			continue
 		}
 		if l, ok := g.chans[i].(channels.LinkedAccount); ok {

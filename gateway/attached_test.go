@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"parley/broker/brokertest"
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/recording"
+	"parley/gateway/settings"
 	"parley/replay"
 	"parley/sessions/redis/redistest"
 	"parley/simulators/model"
@@ -256,7 +256,7 @@ func TestFilesWithHostileNamesAndSizes(t *testing.T) {
 	t.Parallel()
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening,
-		Change: func(c *gateway.Config) { c.Attachments.MaxBytes, c.Attachments.MaxPerTurn = 1000, 6 },
+		Change: func(c *settings.Config) { c.Attachments.MaxBytes, c.Attachments.MaxPerTurn = 1000, 6 },
 	})
 	gw := house.Start()
 	place := house.Direct(gatewaytest.Slack, 7001)
@@ -290,7 +290,7 @@ func TestFilesReachWhoHasNoTools(t *testing.T) {
 	for name, want := range map[string]string{"no tools": ":\nthe oven is hot\n", "off": "(attached, not readable here: "} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening, Change: func(c *gateway.Config) {
+			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening, Change: func(c *settings.Config) {
 				a := c.Agents["main"]
 				a.Tools = []string{"grep", "write_file"}
 				c.Agents["main"], c.Attachments.Off = a, name == "off"
@@ -318,18 +318,18 @@ func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
 	nodes, store := brokertest.Cluster(t, 3), redistest.Start(t, redistest.Options{})
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening,
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			c.Broker.URL, c.Broker.Replicas = nodes.URL(), 3
-			c.Store.Redis.URL = gateway.NewSecret(store.URL)
+			c.Store.Redis.URL = settings.NewSecret(store.URL)
 		},
 	})
 	as := func(name, role string) {
-		house.StartAs(func(c *gateway.Config) {
+		house.StartAs(func(c *settings.Config) {
 			c.Name, c.Roles, c.StateDir = name, []string{role}, filepath.Join(house.Dir, name)
 		})
 	}
-	as("front", gateway.RoleGateway)
-	as("worker", gateway.RoleWorker)
+	as("front", settings.RoleGateway)
+	as("worker", settings.RoleWorker)
 	data := strings.Repeat("a long line of text that is there again and again\n", 3000)
 	sendFiles(t, house, gatewaytest.Slack, "what is in it?", attached{"notes.txt", "text/plain", data})
 	house.Direct(gatewaytest.Slack, 7001).AwaitWords("a long line of text")
@@ -364,7 +364,7 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 		"signal":                {network: gatewaytest.Signal, pictures: 3},
 		"slack":                 {network: gatewaytest.Slack, pictures: 3},
 		"chat completions":      {network: gatewaytest.Slack, openAI: true, pictures: 3},
-		"responses":             {network: gatewaytest.Slack, kind: gateway.KindOpenAIResponses, pictures: 3},
+		"responses":             {network: gatewaytest.Slack, kind: settings.KindOpenAIResponses, pictures: 3},
 		"a model that is blind": {network: gatewaytest.Slack, blind: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -375,12 +375,12 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 			}
 			house := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{c.network}, Brain: model.Echo, OpenAI: c.openAI,
-				Change: func(cfg *gateway.Config) {
+				Change: func(cfg *settings.Config) {
 					a := cfg.Agents["main"]
 					a.Vision = vision
 					cfg.Agents["main"] = a
 					if p := cfg.Providers["sim"]; c.kind != "" {
-						cfg.Providers["sim"] = gateway.ProviderConfig{Kind: c.kind, BaseURL: p.BaseURL + "/v1", Prices: p.Prices}
+						cfg.Providers["sim"] = settings.ProviderConfig{Kind: c.kind, BaseURL: p.BaseURL + "/v1", Prices: p.Prices}
 					}
 				},
 			})

@@ -14,16 +14,16 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/budgets"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
 
 // quickly makes a failing model fail at once instead of in two minutes.
-func quickly(c *gateway.Config) {
-	c.Retry = gateway.RetryConfig{Max: 2, Base: time.Millisecond, Cap: time.Second, Window: time.Minute}
+func quickly(c *settings.Config) {
+	c.Retry = settings.RetryConfig{Max: 2, Base: time.Millisecond, Cap: time.Second, Window: time.Minute}
 }
 
 // Whatever the model server does, the person is told in a plain sentence, the
@@ -59,7 +59,7 @@ func TestAModelThatFailsIsToldAndTheNextQuestionIsAnswered(t *testing.T) {
 
 func TestAProviderThatCannotBeReachedIsTold(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		quickly(c)
 		p := c.Providers["sim"]
 		p.BaseURL = "http://127.0.0.1:1" // nobody listens there
@@ -74,8 +74,8 @@ func TestAProviderThatCannotBeReachedIsTold(t *testing.T) {
 
 func TestWithoutBudgetsAModelWithoutAPriceAnswersAndIsCountedAsUnpriced(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
-		c.Agents = map[string]gateway.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+		c.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
 		c.Budgets = budgets.Off()
 	}})
 	gw := house.Start()
@@ -159,10 +159,10 @@ func TestSecretsAreNowhere(t *testing.T) {
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: model.Demo(0),
 		Log:   slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			quickly(c)
 			p := c.Providers["sim"]
-			p.APIKey = gateway.NewSecret(key)
+			p.APIKey = settings.NewSecret(key)
 			c.Providers["sim"] = p
 		},
 	})
@@ -235,9 +235,9 @@ func TestAModelThatSaysItsKeySaysItToNobody(t *testing.T) {
 			a.PieceBytes, a.Pace = 3, 60*time.Millisecond // it is shown while it grows
 			return a
 		},
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			p := c.Providers["sim"]
-			p.APIKey = gateway.NewSecret(key)
+			p.APIKey = settings.NewSecret(key)
 			c.Providers["sim"] = p
 		},
 	})

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -25,7 +25,7 @@ func TestF19_TwoBotsThatHearEachOtherFallSilent(t *testing.T) {
 	t.Parallel()
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: gatewaytest.AllNetworks(), Twin: true, Brain: polite,
-		Change: func(c *gateway.Config) { c.Limits.BotLoop = 10 },
+		Change: func(c *settings.Config) { c.Limits.BotLoop = 10 },
 	})
 	gw, twin := house.Start(), house.StartTwin()
 	both := "@" + gatewaytest.Username + " @" + gatewaytest.TwinUsername + " hello you two"

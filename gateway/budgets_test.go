@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
 
 // budgeted is a house with budgets.
-func budgeted(t *testing.T, change func(*gateway.Config)) *gatewaytest.Running {
+func budgeted(t *testing.T, change func(*settings.Config)) *gatewaytest.Running {
 	t.Helper()
 	return gatewaytest.Open(t, gatewaytest.Options{Change: change}).Start()
 }
@@ -28,7 +28,7 @@ func said(r *gatewaytest.Running, c telegram.Chat, words string) (n int) {
 
 func TestWhoComesToTheEndOfABudgetIsToldOnceAndOthersGoOn(t *testing.T) {
 	t.Parallel()
-	r := budgeted(t, func(c *gateway.Config) { c.Budgets.PersonPerDay = "0.05" })
+	r := budgeted(t, func(c *settings.Config) { c.Budgets.PersonPerDay = "0.05" })
 	ann, asked := telegram.PrivateChat(gatewaytest.Ann), 0
 	for said(r, ann, "I cannot answer") == 0 {
 		if asked++; asked > 500 {
@@ -61,7 +61,7 @@ func TestWhoComesToTheEndOfABudgetIsToldOnceAndOthersGoOn(t *testing.T) {
 
 func TestTheBudgetOfAllNamesNoAmounts(t *testing.T) {
 	t.Parallel()
-	r := budgeted(t, func(c *gateway.Config) { c.Budgets.GlobalPerDay = "0.000001" })
+	r := budgeted(t, func(c *settings.Config) { c.Budgets.GlobalPerDay = "0.000001" })
 	got := r.Ask(gatewaytest.Ann, "hello")
 	if !strings.HasPrefix(got, "I cannot answer: the budget of this bot for today is used up, until 00:00 UTC on ") || strings.Contains(got, "$") {
 		t.Errorf("Ann is told %q", got)
@@ -70,7 +70,7 @@ func TestTheBudgetOfAllNamesNoAmounts(t *testing.T) {
 
 func TestNewFreesAConversationThatHasUsedItsBudget(t *testing.T) {
 	t.Parallel()
-	r := budgeted(t, func(c *gateway.Config) { c.Budgets.Session = "0.08" })
+	r := budgeted(t, func(c *settings.Config) { c.Budgets.Session = "0.08" })
 	got := ""
 	for n := 0; !strings.Contains(got, "I cannot answer"); n++ {
 		if n > 200 {
@@ -96,7 +96,7 @@ func TestATurnThatMayNotGoOnEndsAndSaysWhy(t *testing.T) {
 			}
 			return model.Reply(model.Say(strings.Repeat("thinking aloud ", 200)), model.Use("list_directory", map[string]string{"path": "."}))
 		},
-		Change: func(c *gateway.Config) { c.Budgets.Turn = "0.08" },
+		Change: func(c *settings.Config) { c.Budgets.Turn = "0.08" },
 	}).Start()
 	got := r.Ask(gatewaytest.Ann, "look around")
 	if n := strings.Count(got, "I had to stop: one message may cost $0.0800 here, $0.0"); n != 1 || !strings.Contains(got, "; write again to go on.") {
@@ -111,8 +111,8 @@ func TestATurnThatMayNotGoOnEndsAndSaysWhy(t *testing.T) {
 // I10: a gateway that nobody configured budgets for has them.
 func TestAModelWithoutAPriceIsRefusedWhenNothingIsSaidOfBudgets(t *testing.T) {
 	t.Parallel()
-	r := budgeted(t, func(c *gateway.Config) {
-		c.Agents = map[string]gateway.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
+	r := budgeted(t, func(c *settings.Config) {
+		c.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
 	})
 	if got := r.Ask(gatewaytest.Ann, "hello"); got != "I cannot answer: nobody told me what my model costs, and spending is limited here, so please tell the operator." {
 		t.Errorf("Ann is told %q", got)

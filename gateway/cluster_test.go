@@ -16,6 +16,7 @@ import (
 	"parley/broker/brokertest"
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/sessions/redis"
 	"parley/sessions/redis/redistest"
@@ -41,9 +42,9 @@ func newCluster(t *testing.T) *cluster {
 			a.Latency = 20 * time.Millisecond
 			return a
 		},
-		Change: func(cfg *gateway.Config) {
+		Change: func(cfg *settings.Config) {
 			cfg.Broker.URL, cfg.Broker.Replicas = c.nodes.URL(), 3
-			cfg.Store.Redis.URL = gateway.NewSecret(c.redis.URL)
+			cfg.Store.Redis.URL = settings.NewSecret(c.redis.URL)
 		},
 	})
 	return c
@@ -51,7 +52,7 @@ func newCluster(t *testing.T) *cluster {
 
 // as starts one more gateway, a process of its own but for the process.
 func (c *cluster) as(name string, roles ...string) *gatewaytest.Running {
-	return c.house.StartAs(func(cfg *gateway.Config) {
+	return c.house.StartAs(func(cfg *settings.Config) {
 		cfg.Name, cfg.Roles, cfg.StateDir = name, roles, filepath.Join(c.house.Dir, name)
 	})
 }
@@ -132,9 +133,9 @@ func conflicts(b telegram.Book) (n int) {
 func TestSeveralProcessesAnswerAsOne(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	front, w1 := c.as("front-1", gateway.RoleGateway), c.as("worker-1", gateway.RoleWorker)
+	front, w1 := c.as("front-1", settings.RoleGateway), c.as("worker-1", settings.RoleWorker)
 	eventually(t, "the first to receive", func() bool { return c.house.Telegram.Books().Polling[gatewaytest.Username] })
-	second, w2 := c.as("front-2", gateway.RoleGateway), c.as("worker-2", gateway.RoleWorker)
+	second, w2 := c.as("front-2", settings.RoleGateway), c.as("worker-2", settings.RoleWorker)
 
 	const chats = 8
 	said, asked := 0, 0
@@ -306,13 +307,13 @@ func TestASecondDatabaseOnTheSameLogIsRefused(t *testing.T) {
 	log := &lines{}
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Log:    slog.New(slog.NewTextHandler(log, nil)),
-		Change: func(cfg *gateway.Config) { cfg.Broker.URL, cfg.Broker.Lease = nodes.URL(), 2*time.Second },
+		Change: func(cfg *settings.Config) { cfg.Broker.URL, cfg.Broker.Lease = nodes.URL(), 2*time.Second },
 	})
 	one := house.Start()
 	if got := one.Ask(gatewaytest.Ann, "hello"); got == "" {
 		t.Error("no answer")
 	}
-	refused := func(cfg gateway.Config, words string) {
+	refused := func(cfg settings.Config, words string) {
 		t.Helper()
 		for {
 			started, err := runs(t, cfg)
@@ -336,7 +337,7 @@ func TestASecondDatabaseOnTheSameLogIsRefused(t *testing.T) {
 }
 
 // runs starts a gateway and ends it as soon as it has started, if it does.
-func runs(t *testing.T, cfg gateway.Config) (started bool, err error) {
+func runs(t *testing.T, cfg settings.Config) (started bool, err error) {
 	t.Helper()
 	g, err := gateway.New(cfg, gateway.Options{})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -20,8 +21,8 @@ import (
 func TestFourthNetwork(t *testing.T) {
 	t.Parallel()
 	loft := pigeontest.New("p1")
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
-		gateway.AddPigeons(c, map[string]gateway.PigeonConfig{"pp": {Loft: loft, Access: policy.Access{People: []string{"ann"}, Groups: []string{"kitchen"}}}})
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+		addPigeons(c, map[string]pigeonConfig{"pp": {Loft: loft, Access: policy.Access{People: []string{"ann"}, Groups: []string{"kitchen"}}}})
 	}})
 	gw := house.Start()
 	direct, group := loft.Direct("ann"), loft.Group("kitchen")
@@ -100,11 +101,11 @@ func TestFourthNetwork(t *testing.T) {
 // The accounts of any network go through the same checks, under its name.
 func TestFourthNetworkIsValidated(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
-		gateway.AddPigeons(c, map[string]gateway.PigeonConfig{"tg": {Agent: "nobody"}})
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+		addPigeons(c, map[string]pigeonConfig{"tg": {Agent: "nobody"}})
 	}})
 	_, err := gateway.New(house.Config(), gateway.Options{})
-	problems, ok := errors.AsType[gateway.Problems](err)
+	problems, ok := errors.AsType[settings.Problems](err)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}

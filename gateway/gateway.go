@@ -1,7 +1,7 @@
-// Package gateway builds the house from a configuration and keeps it running
-// until its context ends.
+// Package gateway builds the house from its settings and keeps it running until its
+// context ends.
 //
-//	cfg := gateway.Config{…}
+//	cfg := settings.Config{…}
 //	g, err := gateway.New(cfg.Defaults(), gateway.Options{Logger: log})
 //	err = g.Run(ctx)
 //
@@ -10,7 +10,7 @@
 // conversation's mailbox, becomes its actor, opens a turn in the store
 // (sessions) and runs the loop (agent); the end of the turn puts the answer
 // into the outbox, from which delivery sends it. It is the only package that
-// knows every adapter and store by name.
+// knows every part and store by name; the networks are in the table of package settings.
 package gateway
 
 import (
@@ -36,6 +36,7 @@ import (
 	"parley/gateway/policy"
 	"parley/gateway/prices"
 	"parley/gateway/redaction"
+	"parley/gateway/settings"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/pause"
@@ -77,7 +78,7 @@ type Options struct {
 
 // Gateway is one process's part of parley. Make one with New, run it once.
 type Gateway struct {
-	cfg     Config
+	cfg     settings.Config
 	o       Options
 	limits  budgets.Limits
 	prices  *prices.Table
@@ -100,8 +101,8 @@ type Gateway struct {
 }
 
 // New checks the configuration and wires what needs no disk and no network; it
-// starts nothing. A mistake in the configuration is returned as Problems.
-func New(cfg Config, o Options) (*Gateway, error) {
+// starts nothing. A mistake in the configuration is returned as settings.Problems.
+func New(cfg settings.Config, o Options) (*Gateway, error) {
 	cfg = cfg.Defaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -112,11 +113,11 @@ func New(cfg Config, o Options) (*Gateway, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	limits, err := cfg.limits()
+	limits, err := limitsOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, o: o, limits: limits, started: make(chan struct{}), redactor: redaction.New(cfg.secrets()...)}
+	g := &Gateway{cfg: cfg, o: o, limits: limits, started: make(chan struct{}), redactor: redaction.New(secretsOf(cfg)...)}
 	g.o.Logger = g.redactor.Logger(o.Logger)
 	if err := g.wire(); err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (g *Gateway) Started() <-chan struct{} { return g.started }
 // it runs: the prices, and files of passwords, so that no text shows a new one. What
 // else is configured needs a restart.
 func (g *Gateway) Reload() {
-	g.redactor.Add(g.cfg.secrets()...)
+	g.redactor.Add(secretsOf(g.cfg)...)
 	g.prices.Reload()
 }
 
@@ -181,7 +182,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.ops.Redact = g.redactor.Clean
-	if g.cfg.HasRole(RoleGateway) {
+	if g.cfg.HasRole(settings.RoleGateway) {
 		g.ops.Networks = g.networks
 	}
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
@@ -198,7 +199,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	loop := agent.Loop{
-		Prices: g.prices, Retry: g.cfg.Retry.policy(), Gate: Gate(), Why: g.cfg.Channels.Why, Hearing: g.ears,
+		Prices: g.prices, Retry: retryOf(g.cfg.Retry), Gate: Gate(), Why: g.cfg.Channels.Why, Hearing: g.ears,
 		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Service{}
@@ -214,7 +215,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	w, err := worker.New(worker.Options{
 		Config: g.cfg.Worker, Me: g.identity(), Generation: stands.generation, Doubt: stands.doubt, Log: b, Store: ops.Books{Store: store, Metrics: g.metrics}, Agents: g.agents,
 		Loop: loop, Subagents: children, Files: sends, Attachments: g.bringer(b),
-		Busy: busy, Limits: g.limits, Waiting: g.cfg.waiting(), Reactions: g.cfg.reactions(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Busy: busy, Limits: g.limits, Waiting: g.cfg.WaitingByChannel(), Reactions: g.cfg.ReactionsByChannel(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
 			return intake.AuthorizeAgain(sources, m, chat...)
 		},

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/signal"
 	"parley/simulators/telegram"
 )
@@ -21,7 +21,7 @@ func TestAGroupsWordsReachTheModelWithTheQuestion(t *testing.T) {
 			t.Parallel()
 			house := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{gatewaytest.Telegram, gatewaytest.Signal}, Brain: briefly,
-				Change: func(c *gateway.Config) {
+				Change: func(c *settings.Config) {
 					tg, sig := c.Channels.Telegram["tg"], c.Channels.Signal["sig"]
 					tg.Access.Groups, tg.GroupContext = []string{"-2001"}, context
 					sig.Access.Groups, sig.GroupContext = []string{kitchen}, context

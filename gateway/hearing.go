@@ -1,114 +1,14 @@
 package gateway
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
-	"time"
 
 	"parley/agent"
-	"parley/costs"
 	"parley/gateway/ops"
+	"parley/gateway/settings"
 	"parley/llm/openai"
 )
-
-// TranscriptionConfig is what makes words of voice notes.
-type TranscriptionConfig struct {
-	// Model is a model behind a provider's /audio/transcriptions, as provider/model.
-	// Default: nobody listens.
-	Model string `yaml:"model"`
-	// Language is what people speak, two or three letters of ISO 639. Default: the
-	// model finds out.
-	Language string `yaml:"language"`
-	// MaxBytes and MaxLength bound one note. Defaults 20 MiB and 10m.
-	MaxBytes  int64         `yaml:"max_bytes"`
-	MaxLength time.Duration `yaml:"max_length"`
-	// Timeout is how long one request takes at most. Default 2m.
-	Timeout time.Duration `yaml:"timeout"`
-	// PricePerMinute is what a minute costs, in dollars. Default: what the price list
-	// says.
-	PricePerMinute string `yaml:"price_per_minute"`
-}
-
-func (c TranscriptionConfig) defaults() TranscriptionConfig {
-	c.MaxBytes = cmp.Or(c.MaxBytes, 20<<20)
-	c.MaxLength = cmp.Or(c.MaxLength, 10*time.Minute)
-	c.Timeout = cmp.Or(c.Timeout, 2*time.Minute)
-	return c
-}
-
-// speechForm is how much of a request is not the file.
-const speechForm = 64 << 10
-
-var (
-	language  = regexp.MustCompile(`^[a-z]{2,3}$`)
-	errNoForm = errors.New("is a decimal of dollars that is not negative, with at most 10 places")
-)
-
-// validateTranscription says every mistake in what makes words of voice notes.
-func (c Config) validateTranscription(add func(path, format string, args ...any)) {
-	t := c.Transcription
-	if most := int64(openai.MostSpeech - speechForm); t.MaxBytes < 1 || t.MaxBytes > most {
-		add("transcription.max_bytes", "%d is not 1 to %d", t.MaxBytes, most)
-	}
-	if t.MaxLength < time.Second || t.MaxLength > 4*time.Hour {
-		add("transcription.max_length", "%s is not 1s to 4h", t.MaxLength)
-	}
-	if t.Timeout < time.Second || t.Timeout > 10*time.Minute {
-		add("transcription.timeout", "%s is not 1s to 10m", t.Timeout)
-	}
-	if t.Language != "" && !language.MatchString(t.Language) {
-		add("transcription.language", "%q is not two or three lower-case letters, as in ISO 639", t.Language)
-	}
-	if _, err := perSecond(t.PricePerMinute); t.PricePerMinute != "" && err != nil {
-		add("transcription.price_per_minute", "%q %w", t.PricePerMinute, err)
-	}
-	if t.Model == "" {
-		return
-	}
-	provider, model, err := SplitModel(t.Model)
-	if err != nil {
-		add("transcription.model", "%w", err)
-		return
-	}
-	switch p, ok := c.Providers[provider]; {
-	case !ok:
-		add("transcription.model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
-	case p.Kind == KindAnthropic:
-		add("transcription.model", "the provider %q has no transcriptions: it is of kind %s", provider, p.Kind)
-	}
-	if c.Attachments.Off {
-		add("transcription.model", "nothing can be heard while attachments.off keeps files away")
-	}
-}
-
-// perSecond is what a second costs, rounded up, when a minute costs so much.
-func perSecond(perMinute string) (costs.Amount, error) {
-	_, decimals, _ := strings.Cut(perMinute, ".")
-	a, err := costs.ParseAmount(perMinute)
-	if err != nil || a < 0 || len(decimals) > 10 {
-		return 0, errNoForm
-	}
-	return (a + 59) / 60, nil
-}
-
-// fixed is the price that the operator gave.
-func (c TranscriptionConfig) fixed() []*costs.Price {
-	provider, model, err := SplitModel(c.Model)
-	if err != nil || c.PricePerMinute == "" {
-		return nil
-	}
-	second, err := perSecond(c.PricePerMinute)
-	if err != nil {
-		return nil // said by Validate
-	}
-	return []*costs.Price{{
-		Provider: provider, Model: model, ServerTools: map[string]costs.Amount{costs.AudioSecond: second}, Source: "transcription.price_per_minute",
-	}}
-}
 
 // hearing is what makes words of voice notes; nil: nothing does. Its model is one of
 // those whose calls are counted.
@@ -117,13 +17,13 @@ func (g *Gateway) hearing() (*agent.Hearing, error) {
 	if c.Model == "" {
 		return nil, nil //nolint:nilnil // that is what it says
 	}
-	provider, model, err := SplitModel(c.Model)
+	provider, model, err := settings.SplitModel(c.Model)
 	if err != nil {
 		return nil, err
 	}
 	p := g.cfg.Providers[provider]
 	m, err := openai.NewSpeech(openai.Options{
-		Provider: provider, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: g.client(), TotalTimeout: c.Timeout,
+		Provider: provider, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: g.client(), TotalTimeout: c.Timeout,
 	}, c.Language)
 	if err != nil {
 		return nil, fmt.Errorf("transcriptions of %s: %w", provider, err)

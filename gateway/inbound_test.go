@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -81,7 +81,7 @@ func TestRow11_ALongPasteIsOneTurn(t *testing.T) {
 // Limits hold for one person at one bot, and nobody else notices.
 func TestWhoSendsTooMuchIsToldOnceAndTheRestIsAnswered(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *gateway.Config) {
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *settings.Config) {
 		c.Limits = policy.Limits{PersonPerMinute: 1, PersonBurst: 4, GroupPerMinute: -1, Queue: -1}
 	}})
 	gw := house.Start()
@@ -168,7 +168,7 @@ func TestRow6_AGroupMovesWhileItIsBusyAndNothingIsLostDoubledOrOutOfOrder(t *tes
 	t.Parallel()
 	brain, asked, _, release := held()
 	group := gatewaytest.Kitchen
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: func(c *gateway.Config) {
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: func(c *settings.Config) {
 		tg := c.Channels.Telegram["tg"]
 		tg.Access = policy.Access{People: []string{fmt.Sprint(gatewaytest.Ann.ID)}, Groups: []string{fmt.Sprint(group.ID)}}
 		c.Channels.Telegram["tg"] = tg
@@ -235,7 +235,7 @@ func TestRow6_AGroupMovesWhileItIsBusyAndNothingIsLostDoubledOrOutOfOrder(t *tes
 func TestRow6_OnlyASendTellsThatTheGroupMoved(t *testing.T) {
 	t.Parallel()
 	brain, asked, _, release := held()
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: func(c *gateway.Config) { c.Worker.Grace = time.Millisecond }})
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: func(c *settings.Config) { c.Worker.Grace = time.Millisecond }})
 	gw := house.Start()
 	house.Say(gatewaytest.Kitchen, gatewaytest.Ann, mention+"hold on")
 	<-asked

@@ -13,6 +13,7 @@ import (
 	"parley/gateway/delivery"
 	"parley/gateway/intake"
 	"parley/gateway/prices"
+	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/sessions"
 )
@@ -56,13 +57,13 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 	})
 	part(watching, &watchers, "store", func(ctx context.Context) error { return g.tend(ctx, store, b) })
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, b) })
-	if g.cfg.HasRole(RoleGateway) {
+	if g.cfg.HasRole(settings.RoleGateway) {
 		f := newFronts(g, b, store, out, vital.guard(in.Accept))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.watch)
 	}
-	if g.cfg.HasRole(RoleWorker) {
+	if g.cfg.HasRole(settings.RoleWorker) {
 		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.sweepWorkspaces(ctx, store) })
 		part(failed, &workers, "worker", w.Run)
 	}

@@ -8,10 +8,11 @@ import (
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/prices"
+	"parley/gateway/settings"
 )
 
-// limits are the budgets of c, which Validate accepts.
-func (c Config) limits() (budgets.Limits, error) {
+// limitsOf returns the budgets of c, which Validate accepts.
+func limitsOf(c settings.Config) (budgets.Limits, error) {
 	l, err := c.Budgets.Limits()
 	if err != nil {
 		return l, fmt.Errorf("budgets: %w", err)
@@ -25,8 +26,8 @@ func (c Config) limits() (budgets.Limits, error) {
 	return l, nil
 }
 
-// families says which part of the price list holds for a provider.
-func (c Config) families() map[string]string {
+// familiesOf says which part of the price list holds for a provider.
+func familiesOf(c settings.Config) map[string]string {
 	m := map[string]string{}
 	for name, p := range c.Providers {
 		m[name] = p.Prices
@@ -36,11 +37,11 @@ func (c Config) families() map[string]string {
 
 // Prices are the prices that a gateway with this configuration uses. parse
 // reads the file that cfg names; nil: as JSON.
-func Prices(cfg Config, parse func(name string, data []byte) (*costs.Catalogue, error)) (*prices.Table, error) {
+func Prices(cfg settings.Config, parse func(name string, data []byte) (*costs.Catalogue, error)) (*prices.Table, error) {
 	cfg = cfg.Defaults()
-	t, err := prices.Open(prices.Options{Config: cfg.Prices, Families: cfg.families(), Fixed: cfg.Transcription.fixed(), Parse: parse})
+	t, err := prices.Open(prices.Options{Config: cfg.Prices, Families: familiesOf(cfg), Fixed: cfg.Transcription.FixedPrices(), Parse: parse})
 	if err != nil {
-		return nil, Problems{{"prices.file", err}}
+		return nil, settings.Problems{{Path: "prices.file", Err: err}}
 	}
 	return t, nil
 }
@@ -70,12 +71,12 @@ func (u Unpriced) Remedy() string {
 }
 
 // UnpricedModels are the configured models without a price, by agent.
-func (c Config) UnpricedModels(v *prices.View) (us []Unpriced) {
+func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 	c = c.Defaults()
-	limits, err := c.limits()
+	limits, err := limitsOf(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		a := c.Agents[name]
-		provider, model, splitErr := SplitModel(a.Model)
+		provider, model, splitErr := settings.SplitModel(a.Model)
 		if splitErr != nil {
 			continue
 		}
@@ -85,7 +86,7 @@ func (c Config) UnpricedModels(v *prices.View) (us []Unpriced) {
 		}
 		us = append(us, Unpriced{Agent: name, Model: a.Model, Ceiling: ok, Refused: !ok && err == nil && limits.Any()})
 	}
-	provider, model, splitErr := SplitModel(c.Transcription.Model)
+	provider, model, splitErr := settings.SplitModel(c.Transcription.Model)
 	if p, ok := v.Price(provider, model); splitErr == nil && (!ok || !p.BillsAudio()) {
 		us = append(us, Unpriced{Model: c.Transcription.Model, Refused: err == nil && limits.Any()})
 	}
@@ -94,7 +95,7 @@ func (c Config) UnpricedModels(v *prices.View) (us []Unpriced) {
 
 // warn tells the operator of models without a price.
 func (g *Gateway) warn() {
-	for _, u := range g.cfg.UnpricedModels(g.prices.View()) {
+	for _, u := range UnpricedModels(g.cfg, g.prices.View()) {
 		switch {
 		case u.Refused:
 			g.o.Logger.Error("the model has no known price and budgets apply, so it is refused: "+u.Remedy(), "at", u.Where(), "model", u.Model)

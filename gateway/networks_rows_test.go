@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -235,7 +235,7 @@ func TestF17_AFloodCostsItsSenderAndNobodyElse(t *testing.T) {
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: gatewaytest.AllNetworks(),
 		OnSlack:  func(o *slack.Options) { o.AckTimeout = -1 }, // however long it takes
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			c.Limits = policy.Limits{PersonPerMinute: 1, PersonBurst: 5, GroupPerMinute: -1, Queue: -1, BotLoop: -1}
 		},
 	})

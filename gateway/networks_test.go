@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/slack"
 )
@@ -68,9 +68,9 @@ func TestTheWholeHouseOnEveryNetwork(t *testing.T) {
 }
 
 // allow lets the people and groups talk to the bot, and nobody else.
-func allow(people, groups []string) func(*gateway.Config) {
+func allow(people, groups []string) func(*settings.Config) {
 	access := policy.Access{People: people, Groups: groups}
-	return func(c *gateway.Config) {
+	return func(c *settings.Config) {
 		for name, tg := range c.Channels.Telegram {
 			tg.Access = access
 			c.Channels.Telegram[name] = tg
@@ -104,7 +104,7 @@ func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 		var house *gatewaytest.House
 		house = gatewaytest.Open(t, gatewaytest.Options{
 			Networks: []gatewaytest.Network{n},
-			Change: func(c *gateway.Config) {
+			Change: func(c *settings.Config) {
 				allow([]string{personID(n, 7001)}, []string{house.Group(n, 8001, 7001).ID})(c)
 			},
 		})
@@ -155,7 +155,7 @@ func TestAnAnswerGoesWhereItsQuestionCameFromOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, canceled, release := held()
 		house := gatewaytest.Open(t, gatewaytest.Options{
-			Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *gateway.Config) { c.Worker.PersonTurns = 3 },
+			Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *settings.Config) { c.Worker.PersonTurns = 3 },
 		})
 		gw := house.Start()
 		first, second, direct := house.Group(n, 8001, 7001), house.Group(n, 8002, 7001), house.Direct(n, 7001)
@@ -191,7 +191,7 @@ func TestWhoWasTakenOffTheListIsNotAnsweredFromAnOpenTurnOnAnyNetwork(t *testing
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, _, release := held()
 		house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain})
-		first := house.StartAs(func(c *gateway.Config) {
+		first := house.StartAs(func(c *settings.Config) {
 			allow([]string{personID(n, 7001), personID(n, 7002)}, nil)(c)
 			c.Worker.Grace = time.Millisecond
 		})

@@ -95,7 +95,7 @@ func (g *Gateway) openRedis(ctx context.Context, o *opened) error {
 	if _, err := os.Stat(filepath.Join(g.cfg.StateDir, database)); err == nil {
 		g.o.Logger.Warn("there is an SQLite database in the state folder, and it is not used: conversations are in Redis", "state", g.cfg.StateDir)
 	}
-	options := g.cfg.Store.Redis.options()
+	options := g.cfg.Store.Redis.Options()
 	options.Facts, options.Log, options.Now = facts{o.log}, g.o.Logger, g.o.Now
 	store, err := redis.Open(ctx, options)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/prices"
+	"parley/gateway/settings"
 )
 
 // heard is a log of which a test waits for lines.
@@ -52,7 +52,7 @@ func TestAGatewayThatRunsTakesNewPricesAndKeepsTheOldOnesOfABrokenFile(t *testin
 	log := make(heard, 1<<12)
 	r := gatewaytest.Open(t, gatewaytest.Options{
 		Log:    slog.New(slog.NewTextHandler(log, nil)),
-		Change: func(c *gateway.Config) { c.Prices.File = file },
+		Change: func(c *settings.Config) { c.Prices.File = file },
 	}).Start()
 	cost := func(want string) {
 		t.Helper()
@@ -87,8 +87,8 @@ func TestAModelWithoutAPriceIsReckonedAtTheCeiling(t *testing.T) {
 	log := make(heard, 1<<12)
 	r := gatewaytest.Open(t, gatewaytest.Options{
 		Log: slog.New(slog.NewTextHandler(log, nil)),
-		Change: func(c *gateway.Config) {
-			c.Agents = map[string]gateway.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
+		Change: func(c *settings.Config) {
+			c.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
 			c.Prices.Ceiling = prices.Ceiling{Input: "10", Output: "50"}
 		},
 	}).Start()

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"parley/channels"
+	"parley/gateway/settings"
 )
 
 // proxyVariable is one variable of the environment that names a proxy.
@@ -34,7 +35,7 @@ func environmentProxies() (all []proxyVariable) {
 // cannot read, and what was meant for a proxy would go directly: that is an error.
 func environmentProxy() (channels.Proxy, error) {
 	for _, v := range environmentProxies() {
-		if err := channels.CheckProxy(NewSecret(v.address)); err != nil {
+		if err := channels.CheckProxy(settings.NewSecret(v.address)); err != nil {
 			return nil, fmt.Errorf("%s of the environment: %w", v.name, err)
 		}
 	}
@@ -43,7 +44,7 @@ func environmentProxy() (channels.Proxy, error) {
 
 // proxyTo returns the way of an account to its network: as its configuration says, or as
 // the environment does.
-func proxyTo(configured Secret) (channels.Proxy, error) {
+func proxyTo(configured settings.Secret) (channels.Proxy, error) {
 	if configured.IsZero() {
 		return environmentProxy()
 	}

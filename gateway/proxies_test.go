@@ -7,22 +7,23 @@ import (
 
 	"parley/channels"
 	"parley/gateway/redaction"
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 )
 
 // withProxies is a configuration with a bot on each network that has a proxy.
-func withProxies(t *testing.T, proxy string) Config {
+func withProxies(t *testing.T, proxy string) settings.Config {
 	t.Helper()
-	return Config{
+	return settings.Config{
 		StateDir: t.TempDir(),
-		Channels: ChannelsConfig{
-			Telegram: map[string]TelegramConfig{"tg": {Token: NewSecret("123456:canary-canary-canary-canary-canary-"), APIURL: "http://telegram.invalid", Proxy: NewSecret(proxy)}},
-			Slack: map[string]SlackConfig{"sl": {
-				BotToken: NewSecret("xoxb-1-canary"), AppToken: NewSecret("xapp-1-canary"), APIURL: "http://slack.invalid/api", Proxy: NewSecret(proxy),
+		Channels: settings.ChannelsConfig{
+			Telegram: map[string]settings.TelegramConfig{"tg": {Token: settings.NewSecret("123456:canary-canary-canary-canary-canary-"), APIURL: "http://telegram.invalid", Proxy: settings.NewSecret(proxy)}},
+			Slack: map[string]settings.SlackConfig{"sl": {
+				BotToken: settings.NewSecret("xoxb-1-canary"), AppToken: settings.NewSecret("xapp-1-canary"), APIURL: "http://slack.invalid/api", Proxy: settings.NewSecret(proxy),
 			}},
 		},
-		Providers: map[string]ProviderConfig{"anthropic": {APIKey: NewSecret("canary-key-0007")}},
-		Agents:    map[string]AgentConfig{"main": {Model: "anthropic/m"}},
+		Providers: map[string]settings.ProviderConfig{"anthropic": {APIKey: settings.NewSecret("canary-key-0007")}},
+		Agents:    map[string]settings.AgentConfig{"main": {Model: "anthropic/m"}},
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -19,8 +19,8 @@ import (
 )
 
 // withReactions has every account put reactions on messages.
-func withReactions(done bool) func(*gateway.Config) {
-	return func(c *gateway.Config) {
+func withReactions(done bool) func(*settings.Config) {
+	return func(c *settings.Config) {
 		tick := func(working, tick string) channels.Reactions {
 			if !done {
 				tick = ""
@@ -46,9 +46,9 @@ func withReactions(done bool) func(*gateway.Config) {
 func reacting(t *testing.T, o gatewaytest.Options) *gatewaytest.House {
 	t.Helper()
 	o.OnSlack = func(so *slack.Options) {
-		c := gateway.Config{Channels: gateway.ChannelsConfig{Slack: map[string]gateway.SlackConfig{"sl": {}}}}
+		c := settings.Config{Channels: settings.ChannelsConfig{Slack: map[string]settings.SlackConfig{"sl": {}}}}
 		withReactions(true)(&c)
-		manifest, err := gateway.SlackManifest(c, "sl", "")
+		manifest, err := settings.SlackManifest(c, "sl", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestAMessageThatJoinsATurnHasAReactionOnEveryNetwork(t *testing.T) {
 			}
 			return model.Reply(model.Say("both"))
 		}
-		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *gateway.Config) {
+		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *settings.Config) {
 			withReactions(true)(c)
 			tg, sl, sig := c.Channels.Telegram["tg"], c.Channels.Slack["sl"], c.Channels.Signal["sig"]
 			tg.WhileBusy, sl.WhileBusy, sig.WhileBusy = policy.Interrupt, policy.Interrupt, policy.Interrupt
@@ -225,7 +225,7 @@ func TestTheReactionOfATurnOutlivesItsProcessOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, _, release := held()
 		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: withReactions(false)})
-		first := house.StartAs(func(c *gateway.Config) { c.Worker.Grace = time.Millisecond })
+		first := house.StartAs(func(c *settings.Config) { c.Worker.Grace = time.Millisecond })
 		p := house.Direct(n, 7001)
 		p.Say("please hold on")
 		<-asked

@@ -24,7 +24,7 @@ func (g *Gateway) recorder(store sessions.Store, b *broker.Broker) *recording.So
 			}
 			m := g.agents[name].Model
 			return recording.Agent{
-				Provider: m.Provider(), Model: m.Name(), Family: g.cfg.families()[m.Provider()], Prompt: a.Prompt,
+				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(g.cfg)[m.Provider()], Prompt: a.Prompt,
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Tools: a.Tools,
 			}, true
 		},

@@ -7,6 +7,7 @@ import (
 	"parley/agent/prompt"
 	"parley/gateway/commands"
 	"parley/gateway/recording"
+	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/sessionkeys"
@@ -16,9 +17,9 @@ import (
 // RecordedAgents makes the agents of a recording as this version makes them, with its
 // system message and its tools, over store; but without their models.
 func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]worker.Agent, error) {
-	g := &Gateway{cfg: Config{Agents: map[string]AgentConfig{}, Subagents: setup.Subagents}, agents: map[string]worker.Agent{}}
+	g := &Gateway{cfg: settings.Config{Agents: map[string]settings.AgentConfig{}, Subagents: setup.Subagents}, agents: map[string]worker.Agent{}}
 	for name, a := range setup.Agents {
-		g.cfg.Agents[name] = AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools}
+		g.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools}
 		g.agents[name] = worker.Agent{
 			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Sees: true, // what it was shown, the recording says
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },

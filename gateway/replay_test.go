@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/recording"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -31,9 +31,9 @@ func TestAnExportHoldsAllOfATreeAndNoSecrets(t *testing.T) {
 	canary := "sk-canary-\"<&>-0123456789"
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: model.Demo(0),
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			p := c.Providers["sim"]
-			p.APIKey = gateway.NewSecret(canary)
+			p.APIKey = settings.NewSecret(canary)
 			c.Providers["sim"] = p
 			a := c.Agents["main"]
 			a.Prompt = "The key is " + canary + "."

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"parley/costs"
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -63,10 +63,10 @@ func TestWithResponsesTheModelKeepsItsReasoningOverTheStepsOfATurn(t *testing.T)
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Brain:  reasons,
 		Prices: map[string]model.Price{"gpt-5.6-sol": {Input: 4 * usd, Output: 20 * usd, CacheRead: 4 * usd / 10}},
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			p := c.Providers["sim"]
-			c.Providers["sim"] = gateway.ProviderConfig{Kind: gateway.KindOpenAIResponses, BaseURL: p.BaseURL + "/v1"}
-			c.Agents = map[string]gateway.AgentConfig{"main": {Model: "sim/gpt-5.6-sol"}}
+			c.Providers["sim"] = settings.ProviderConfig{Kind: settings.KindOpenAIResponses, BaseURL: p.BaseURL + "/v1"}
+			c.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/gpt-5.6-sol"}}
 		},
 	})
 	gw := house.Start()
@@ -102,8 +102,8 @@ func TestWithResponsesTheModelKeepsItsReasoningOverTheStepsOfATurn(t *testing.T)
 
 func TestBothProtocolsOfOpenAIHaveItsPrices(t *testing.T) {
 	t.Parallel()
-	c := gateway.Config{Providers: map[string]gateway.ProviderConfig{
-		"openai-responses": {}, "openai": {}, "anthropic": {}, "mine": {Kind: gateway.KindOpenAIResponses, Prices: "demo"},
+	c := settings.Config{Providers: map[string]settings.ProviderConfig{
+		"openai-responses": {}, "openai": {}, "anthropic": {}, "mine": {Kind: settings.KindOpenAIResponses, Prices: "demo"},
 	}}.Defaults()
 	for name, want := range map[string]string{"openai-responses": "openai", "openai": "openai", "anthropic": "anthropic", "mine": "demo"} {
 		if got := c.Providers[name].Prices; got != want {

@@ -6,6 +6,7 @@ import (
 
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 )
 
 func TestRolesThatCannotWorkAreRefusedInWords(t *testing.T) {
@@ -33,7 +34,7 @@ func TestRolesThatCannotWorkAreRefusedInWords(t *testing.T) {
 	} {
 		cfg := house.Config()
 		cfg.Roles, cfg.Broker.URL = c.roles, c.nats
-		cfg.Store.Redis.URL = gateway.NewSecret(c.redis)
+		cfg.Store.Redis.URL = settings.NewSecret(c.redis)
 		_, err := gateway.New(cfg, gateway.Options{})
 		if (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v", c.name, err)

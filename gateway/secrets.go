@@ -4,13 +4,15 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"parley/gateway/settings"
 )
 
-// secrets are all that the configuration holds or names: tokens and keys, passwords
+// secretsOf returns all that the configuration holds or names: tokens and keys, passwords
 // in URLs, those of the environment's proxies too, and what stands in files of passwords as they are now. A file that cannot
 // be read is said by who needs it.
-func (c Config) secrets() (all []string) {
-	add := func(s Secret) { all = append(all, s.Reveal()) }
+func secretsOf(c settings.Config) (all []string) {
+	add := func(s settings.Secret) { all = append(all, s.Reveal()) }
 	for _, a := range c.Accounts() {
 		for _, s := range a.Secrets {
 			add(s)

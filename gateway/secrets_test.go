@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/gateway/redaction"
+	"parley/gateway/settings"
 )
 
 // abuse L2: the redactor did not know what is configured besides tokens and keys.
@@ -25,20 +26,20 @@ func TestEverySecretOfAConfigurationIsKnown(t *testing.T) {
 	creds := "-----BEGIN NATS USER JWT-----\ncanary-jwt-0001\n------END NATS USER JWT------\n\n" +
 		"************************* IMPORTANT *************************\nNKEY Seed printed below can be used to sign\n" +
 		"-----BEGIN USER NKEY SEED-----\ncanary-seed-0002\n------END USER NKEY SEED------\n"
-	c := Config{
-		Channels: ChannelsConfig{
-			Telegram: map[string]TelegramConfig{"tg": {Token: NewSecret("1:canary-telegram-0003")}},
-			Slack: map[string]SlackConfig{"sl": {
-				BotToken: NewSecret("canary-bot-0004"), AppToken: NewSecret("canary-app-0005"), SigningSecret: NewSecret("canary-signing-0006"),
+	c := settings.Config{
+		Channels: settings.ChannelsConfig{
+			Telegram: map[string]settings.TelegramConfig{"tg": {Token: settings.NewSecret("1:canary-telegram-0003")}},
+			Slack: map[string]settings.SlackConfig{"sl": {
+				BotToken: settings.NewSecret("canary-bot-0004"), AppToken: settings.NewSecret("canary-app-0005"), SigningSecret: settings.NewSecret("canary-signing-0006"),
 			}},
 		},
-		Providers: map[string]ProviderConfig{"p": {APIKey: NewSecret("canary-key-0007"), BaseURL: "http://u:canary-base-0008@h"}},
-		Store:     StoreConfig{Redis: RedisConfig{URL: NewSecret("redis://u:canary%2Fredis-0009@h:1/0"), PasswordFile: write("redis", "canary pass-0010\n")}},
-		Broker: BrokerConfig{
+		Providers: map[string]settings.ProviderConfig{"p": {APIKey: settings.NewSecret("canary-key-0007"), BaseURL: "http://u:canary-base-0008@h"}},
+		Store:     settings.StoreConfig{Redis: settings.RedisConfig{URL: settings.NewSecret("redis://u:canary%2Fredis-0009@h:1/0"), PasswordFile: write("redis", "canary pass-0010\n")}},
+		Broker: settings.BrokerConfig{
 			URL: "nats://u:canary-nats-0011@a:1, tls://canary-token-0012@b:2", TokenFile: write("token", "canary-file-0013\n"), CredentialsFile: write("creds", creds),
 		},
 	}
-	r := redaction.New(c.secrets()...)
+	r := redaction.New(secretsOf(c)...)
 	for _, s := range []string{
 		"canary-jwt-0001", "canary-seed-0002", "1:canary-telegram-0003", "canary-bot-0004", "canary-app-0005", "canary-signing-0006", "canary-key-0007",
 		"canary-base-0008", "canary/redis-0009", "canary%2Fredis-0009", "canary pass-0010", "canary-nats-0011", "canary-token-0012", "canary-file-0013",
@@ -56,13 +57,13 @@ func TestEverySecretOfAConfigurationIsKnown(t *testing.T) {
 func TestTheGatewaysLogIsRedacted(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	g, err := New(Config{
+	g, err := New(settings.Config{
 		StateDir: t.TempDir(),
-		Channels: ChannelsConfig{Telegram: map[string]TelegramConfig{"tg": {
-			Token: NewSecret("123456:canary-canary-canary-canary-canary-"), Agent: "main",
+		Channels: settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{"tg": {
+			Token: settings.NewSecret("123456:canary-canary-canary-canary-canary-"), Agent: "main",
 		}}},
-		Providers: map[string]ProviderConfig{"anthropic": {APIKey: NewSecret("canary-key-0007")}},
-		Agents:    map[string]AgentConfig{"main": {Model: "anthropic/m"}},
+		Providers: map[string]settings.ProviderConfig{"anthropic": {APIKey: settings.NewSecret("canary-key-0007")}},
+		Agents:    map[string]settings.AgentConfig{"main": {Model: "anthropic/m"}},
 	}, Options{Logger: slog.New(slog.NewTextHandler(&out, nil))})
 	if err != nil {
 		t.Fatal(err)

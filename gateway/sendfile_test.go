@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -160,7 +160,7 @@ func filesIn(house *gatewaytest.House) (all []string) {
 func TestAChildCannotSendAFile(t *testing.T) {
 	t.Parallel()
 	prompts := make(chan []string, 10)
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		c.Subagents.Tools = []string{"read_file", "send_file"}
 	}, Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 		var names []string

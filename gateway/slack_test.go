@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/slack"
 )
@@ -115,7 +115,7 @@ func TestSlackRefusesWhatASlashCommandSaysToThePersonAlone(t *testing.T) {
 	t.Parallel()
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Slack},
-		Change:   func(c *gateway.Config) { c.Budgets.GlobalPerDay = "0.000001" },
+		Change:   func(c *settings.Config) { c.Budgets.GlobalPerDay = "0.000001" },
 	})
 	gw := house.Start()
 	ann := gatewaytest.SlackPerson(7001)

@@ -1,10 +1,6 @@
 package gateway
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"parley/agent"
 	"parley/gateway/budgets"
 	"parley/gateway/ops"
@@ -30,23 +26,4 @@ func (g *Gateway) children(store sessions.Store, loop agent.Loop, busy *agent.Se
 			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens}, ok
 		},
 	})
-}
-
-// validateSubagents holds what is said of sub-agents to the agents and tools
-// that there are.
-func (c Config) validateSubagents(add func(path, format string, args ...any), check func(path string, err error)) {
-	s := c.Subagents
-	check("subagents", s.Validate())
-	for key, names := range map[string][]string{"tools": s.Tools, "deny": s.Deny} {
-		for i, name := range names {
-			if !slices.Contains(ToolNames(), name) {
-				add(fmt.Sprintf("subagents.%s[%d]", key, i), "there is no tool %q; there are %s", name, strings.Join(ToolNames(), ", "))
-			}
-		}
-	}
-	for i, name := range s.Agents {
-		if _, ok := c.Agents[name]; !ok {
-			add(fmt.Sprintf("subagents.agents[%d]", i), "there is no agent %q; %s", name, have(c.Agents))
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/gateway/commands"
 	"parley/gateway/messages"
+	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/sessions"
 	"parley/subagents"
@@ -19,14 +20,6 @@ import (
 	"parley/tools"
 	"parley/tools/files"
 )
-
-// ToolNames are the built-in tools an agent may have, in the order in which a
-// model sees them.
-func ToolNames() []string {
-	return append(append([]string{
-		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file", files.SendName,
-	}, overview.Names()...), subagents.SpawnName, subagents.SendName)
-}
 
 // arm gives the agents their tools: those that the operator named, or all.
 func (g *Gateway) arm(store sessions.Store, desk *commands.Desk) error {
@@ -47,7 +40,7 @@ func (g *Gateway) arm(store sessions.Store, desk *commands.Desk) error {
 	return nil
 }
 
-// builtin makes the tools of ToolNames; those for sub-agents when there may be
+// builtin makes the tools of settings.ToolNames; those for sub-agents when there may be
 // some.
 func (g *Gateway) builtin(store sessions.Store, desk *commands.Desk) (*tools.Set, error) {
 	all, err := files.All(g.cfg.Files)
@@ -129,7 +122,7 @@ func (g *Gateway) rootsApart() error {
 			g.o.Logger.Warn("a folder that every conversation may read is not there", "key", fmt.Sprintf("files.extra_roots[%d]", i), "path", root)
 		case err != nil:
 			return fmt.Errorf("files.extra_roots[%d]: %w", i, err)
-		case overlap(leads, state):
+		case settings.Overlap(leads, state):
 			return fmt.Errorf("files.extra_roots[%d]: %s leads to %s, which and the state folder lie in each other", i, root, leads)
 		}
 	}

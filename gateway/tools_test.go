@@ -15,6 +15,7 @@ import (
 
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 	"parley/tools/files"
@@ -50,7 +51,7 @@ func TestAnAgentHasAllToolsByDefault(t *testing.T) {
 	for _, tool := range (<-seen).Tools {
 		names = append(names, tool.Name)
 	}
-	if d := cmp.Diff(gateway.ToolNames(), names); d != "" {
+	if d := cmp.Diff(settings.ToolNames(), names); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 }
@@ -62,9 +63,9 @@ func TestAWordCostsASmallPrompt(t *testing.T) {
 	for name, o := range map[string]gatewaytest.Options{
 		"messages":         {},
 		"chat completions": {OpenAI: true},
-		"responses": {Change: func(c *gateway.Config) {
+		"responses": {Change: func(c *settings.Config) {
 			p := c.Providers["sim"]
-			c.Providers["sim"] = gateway.ProviderConfig{Kind: gateway.KindOpenAIResponses, BaseURL: p.BaseURL + "/v1", Prices: p.Prices}
+			c.Providers["sim"] = settings.ProviderConfig{Kind: settings.KindOpenAIResponses, BaseURL: p.BaseURL + "/v1", Prices: p.Prices}
 		}},
 	} {
 		house := gatewaytest.Open(t, o)
@@ -197,7 +198,7 @@ func TestTheOperatorSaysWhatTheFileToolsReach(t *testing.T) {
 			model.Use("write_file", map[string]string{"path": "persona.md", "content": "x"}),
 			model.Use("write_file", map[string]string{"path": "big.txt", "content": "123456789"}),
 		),
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			c.Files = files.Config{ExtraRoots: []string{book}, Denied: []string{book + "/private"}, Trusted: []string{"PERSONA.md"}, MaxWrite: 8}
 		},
 	})

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 )
 
@@ -14,11 +14,11 @@ import (
 func TestWhoSendsNothingUsableIsToldSoOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		for name, row := range map[string]struct {
-			change func(*gateway.Config)
+			change func(*settings.Config)
 			want   string
 		}{
-			"too large": {func(c *gateway.Config) { c.Attachments.MaxBytes = 1000 }, "I could not use the file that you sent: I take at most 1000 bytes."},
-			"off":       {func(c *gateway.Config) { c.Attachments.Off = true }, "I could not use the file that you sent: I cannot read files here."},
+			"too large": {func(c *settings.Config) { c.Attachments.MaxBytes = 1000 }, "I could not use the file that you sent: I take at most 1000 bytes."},
+			"off":       {func(c *settings.Config) { c.Attachments.Off = true }, "I could not use the file that you sent: I cannot read files here."},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

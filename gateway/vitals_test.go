@@ -8,6 +8,7 @@ import (
 
 	"parley/disks"
 	"parley/disks/diskstest"
+	"parley/gateway/settings"
 )
 
 // F9, for what signal-cli writes.
@@ -15,8 +16,8 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 	t.Parallel()
 	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
 		d := mount(8 << 20)
-		journal := func(c SignalConfig, roles ...string) *vital {
-			g := &Gateway{cfg: Config{StateDir: d.Dir, Roles: roles, Channels: ChannelsConfig{Signal: map[string]SignalConfig{"phone": c}}}}
+		journal := func(c settings.SignalConfig, roles ...string) *vital {
+			g := &Gateway{cfg: settings.Config{StateDir: d.Dir, Roles: roles, Channels: settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{"phone": c}}}}
 			all := g.vitals(nil, nil).all
 			i := slices.IndexFunc(all, func(v *vital) bool { return v.metric == "journals" })
 			if i < 0 {
@@ -24,10 +25,10 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 			}
 			return all[i]
 		}
-		if journal(SignalConfig{}, RoleWorker) != nil || journal(SignalConfig{URL: "http://127.0.0.1:1"}, RoleGateway) != nil {
+		if journal(settings.SignalConfig{}, settings.RoleWorker) != nil || journal(settings.SignalConfig{URL: "http://127.0.0.1:1"}, settings.RoleGateway) != nil {
 			t.Error("who writes no journal asks for room for one")
 		}
-		v := journal(SignalConfig{}, RoleGateway)
+		v := journal(settings.SignalConfig{}, settings.RoleGateway)
 		check := func(when string, full bool) {
 			t.Helper()
 			v.check(t.Context())
@@ -36,7 +37,7 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 			}
 		}
 		check("before anything was written", false)
-		if err := os.Mkdir(filepath.Join(d.Dir, signalDir), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(d.Dir, "signal"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		check("with room", false)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"parley/costs"
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/recording"
+	"parley/gateway/settings"
 	"parley/llm/adts"
 	"parley/simulators/model"
 	"parley/simulators/signal"
@@ -21,10 +21,10 @@ import (
 )
 
 // hearing lets a gateway listen by the model server, for $0.006 a minute.
-func hearing(c *gateway.Config) {
+func hearing(c *settings.Config) {
 	sim := c.Providers["sim"]
-	c.Providers["ears"] = gateway.ProviderConfig{Kind: gateway.KindOpenAI, BaseURL: strings.TrimSuffix(sim.BaseURL, "/v1") + "/v1"}
-	c.Transcription = gateway.TranscriptionConfig{Model: "ears/whisper-1", PricePerMinute: "0.006"}
+	c.Providers["ears"] = settings.ProviderConfig{Kind: settings.KindOpenAI, BaseURL: strings.TrimSuffix(sim.BaseURL, "/v1") + "/v1"}
+	c.Transcription = settings.TranscriptionConfig{Model: "ears/whisper-1", PricePerMinute: "0.006"}
 }
 
 // speak lets person 7001 say words in a voice note of 8.47 s, as the clients of the

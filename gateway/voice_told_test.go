@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"parley/costs"
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/recording"
+	"parley/gateway/settings"
 	"parley/sessions/redis/redistest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
@@ -46,7 +46,7 @@ func TestAVoiceNoteWithoutWordsIsTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		note   []byte
-		change func(*gateway.Config)
+		change func(*settings.Config)
 		faults []model.Fault
 		told   string
 		rows   int
@@ -58,15 +58,15 @@ func TestAVoiceNoteWithoutWordsIsTold(t *testing.T) {
 		"too long":                   {note: model.Voice("hi", 11*time.Minute), told: "it is too long"},
 		"too large": {
 			note: model.Voice("hi", time.Second), told: "it is too large",
-			change: func(c *gateway.Config) { c.Transcription.MaxBytes = 100 },
+			change: func(c *settings.Config) { c.Transcription.MaxBytes = 100 },
 		},
 		"no price": {
 			note: model.Voice("hi", time.Second), told: "nobody knows what that costs, and a budget applies",
-			change: func(c *gateway.Config) { c.Transcription.Model, c.Transcription.PricePerMinute = "ears/parrot", "" },
+			change: func(c *settings.Config) { c.Transcription.Model, c.Transcription.PricePerMinute = "ears/parrot", "" },
 		},
 		"no money": {
 			note: model.Voice("hi", 9*time.Minute), told: "there is no money left for it",
-			change: func(c *gateway.Config) { c.Transcription.PricePerMinute, c.Budgets.Turn = "1", "2" },
+			change: func(c *settings.Config) { c.Transcription.PricePerMinute, c.Budgets.Turn = "1", "2" },
 		},
 		"a service that is down": {
 			note: model.Voice("hi", 2*time.Second), told: "the service that I need for it does not work at the moment", rows: 2,
@@ -81,7 +81,7 @@ func TestAVoiceNoteWithoutWordsIsTold(t *testing.T) {
 			t.Parallel()
 			house := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{gatewaytest.Telegram},
-				Change: func(g *gateway.Config) {
+				Change: func(g *settings.Config) {
 					hearing(g)
 					g.Retry.Max, g.Retry.Base = 1, time.Millisecond
 					if c.change != nil {
@@ -148,10 +148,10 @@ func TestAVoiceNoteJoinsATurnAsWords(t *testing.T) {
 			running, goOn := make(chan struct{}), make(chan struct{})
 			house := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{gatewaytest.Telegram},
-				Change: func(c *gateway.Config) {
+				Change: func(c *settings.Config) {
 					hearing(c)
 					if engine == "redis" {
-						c.Store.Redis.URL = gateway.NewSecret(redistest.Start(t, redistest.Options{}).URL)
+						c.Store.Redis.URL = settings.NewSecret(redistest.Start(t, redistest.Options{}).URL)
 					}
 				},
 				Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
@@ -200,25 +200,25 @@ func TestAVoiceNoteJoinsATurnAsWords(t *testing.T) {
 // Every mistake of the section is said with its place.
 func TestMistakesInTranscription(t *testing.T) {
 	t.Parallel()
-	for path, change := range map[string]func(*gateway.Config){
-		"":                                func(*gateway.Config) {},
-		"transcription.model":             func(c *gateway.Config) { c.Transcription.Model = "whisper-1" },
-		"transcription.model: there":      func(c *gateway.Config) { c.Transcription.Model = "nobody/whisper-1" },
-		"transcription.model: the":        func(c *gateway.Config) { c.Transcription.Model = "sim/whisper-1" },
-		"transcription.model: nothing":    func(c *gateway.Config) { c.Attachments.Off = true },
-		"transcription.language":          func(c *gateway.Config) { c.Transcription.Language = "German" },
-		"transcription.max_bytes":         func(c *gateway.Config) { c.Transcription.MaxBytes = 25 << 20 },
-		"transcription.max_length":        func(c *gateway.Config) { c.Transcription.MaxLength = time.Millisecond },
-		"transcription.timeout":           func(c *gateway.Config) { c.Transcription.Timeout = time.Hour },
-		"transcription.price_per_minute":  func(c *gateway.Config) { c.Transcription.PricePerMinute = "-1" },
-		"transcription.price_per_minute:": func(c *gateway.Config) { c.Transcription.PricePerMinute = "a cent" },
+	for path, change := range map[string]func(*settings.Config){
+		"":                                func(*settings.Config) {},
+		"transcription.model":             func(c *settings.Config) { c.Transcription.Model = "whisper-1" },
+		"transcription.model: there":      func(c *settings.Config) { c.Transcription.Model = "nobody/whisper-1" },
+		"transcription.model: the":        func(c *settings.Config) { c.Transcription.Model = "sim/whisper-1" },
+		"transcription.model: nothing":    func(c *settings.Config) { c.Attachments.Off = true },
+		"transcription.language":          func(c *settings.Config) { c.Transcription.Language = "German" },
+		"transcription.max_bytes":         func(c *settings.Config) { c.Transcription.MaxBytes = 25 << 20 },
+		"transcription.max_length":        func(c *settings.Config) { c.Transcription.MaxLength = time.Millisecond },
+		"transcription.timeout":           func(c *settings.Config) { c.Transcription.Timeout = time.Hour },
+		"transcription.price_per_minute":  func(c *settings.Config) { c.Transcription.PricePerMinute = "-1" },
+		"transcription.price_per_minute:": func(c *settings.Config) { c.Transcription.PricePerMinute = "a cent" },
 	} {
-		house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
+		house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 			hearing(c)
 			change(c)
 		}})
 		err := house.Config().Defaults().Validate()
-		ps, _ := errors.AsType[gateway.Problems](err)
+		ps, _ := errors.AsType[settings.Problems](err)
 		if path == "" {
 			if err != nil {
 				t.Error(err)
@@ -251,9 +251,9 @@ func TestAVoiceNoteIsHeardByWhoTakesTheTurnUp(t *testing.T) {
 	t.Cleanup(endpoint.Close)
 	house := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Telegram},
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			hearing(c)
-			c.Providers["ears"] = gateway.ProviderConfig{Kind: gateway.KindOpenAI, BaseURL: endpoint.URL}
+			c.Providers["ears"] = settings.ProviderConfig{Kind: settings.KindOpenAI, BaseURL: endpoint.URL}
 			c.Worker.Grace = time.Millisecond
 		},
 		Brain: func(context.Context, *model.Prompt) model.Answer { return model.Reply(model.Say("sunny")) },

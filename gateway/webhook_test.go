@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -58,7 +58,7 @@ func TestRow03_WhatTheHouseCannotStoreComesAgainAndIsAnsweredOnce(t *testing.T) 
 			before, _, _ := strings.Cut(p.LastText(), " xxx")
 			return model.Reply(model.Say("done " + before[strings.LastIndexAny(before, " \n")+1:] + "."))
 		},
-		Change: func(c *gateway.Config) { c.Broker.MaxBytes = room },
+		Change: func(c *settings.Config) { c.Broker.MaxBytes = room },
 	})
 	gw := house.Start()
 	const n = 60
@@ -137,7 +137,7 @@ func TestRow03_ARequestWithAWrongSecretCostsNothing(t *testing.T) {
 // row 1: each update may come several times, late and in any order.
 func TestRow01_WebhooksThatComeAgainAndShuffledAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Webhook: true, Change: func(c *gateway.Config) {
+	house := gatewaytest.Open(t, gatewaytest.Options{Webhook: true, Change: func(c *settings.Config) {
 		for name, tg := range c.Channels.Telegram {
 			tg.Webhook.MaxConnections = 5
 			c.Channels.Telegram[name] = tg

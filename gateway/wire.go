@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/ops"
 	"parley/gateway/prices"
+	"parley/gateway/settings"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/llm"
@@ -26,7 +26,7 @@ import (
 // wire makes everything that needs neither disk nor network.
 func (g *Gateway) wire() error {
 	g.sets.Version = g.o.Version
-	g.sets.Tools = ToolNames()
+	g.sets.Tools = settings.ToolNames()
 	g.sets.Depth = max(g.cfg.Subagents.MaxDepth, 1)
 	accounts := g.cfg.Accounts()
 	for _, a := range accounts {
@@ -37,7 +37,7 @@ func (g *Gateway) wire() error {
 		a := g.cfg.Agents[name]
 		m, sees, err := g.model(a)
 		if err != nil {
-			return Problems{{"agents." + name + ".model", err}}
+			return settings.Problems{{Path: "agents." + name + ".model", Err: err}}
 		}
 		g.agents[name] = worker.Agent{
 			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Sees: sees,
@@ -50,16 +50,16 @@ func (g *Gateway) wire() error {
 	}
 	var err error
 	if g.ears, err = g.hearing(); err != nil {
-		return Problems{{"transcription", err}}
+		return settings.Problems{{Path: "transcription", Err: err}}
 	}
 	g.metrics = ops.NewMetrics(g.sets)
 	g.watched = admin.NewChannels(g.metrics, g.sets.Channels, g.o.Now)
 	g.metrics.Reloaded(true, g.o.Now())
 	if g.prices, err = prices.Open(prices.Options{
-		Config: g.cfg.Prices, Families: g.cfg.families(), Fixed: g.cfg.Transcription.fixed(), Parse: g.o.ParsePrices,
+		Config: g.cfg.Prices, Families: familiesOf(g.cfg), Fixed: g.cfg.Transcription.FixedPrices(), Parse: g.o.ParsePrices,
 		Observer: g.metrics, Log: g.o.Logger, Now: g.o.Now,
 	}); err != nil {
-		return Problems{{"prices.file", err}}
+		return settings.Problems{{Path: "prices.file", Err: err}}
 	}
 	g.metrics.PricesFrom(g.prices.View().Newest())
 	g.warn()
@@ -79,8 +79,8 @@ func (g *Gateway) wire() error {
 }
 
 // env is what the adapters get.
-func (g *Gateway) env() Env {
-	return Env{
+func (g *Gateway) env() settings.Env {
+	return settings.Env{
 		StateDir: g.cfg.StateDir, Proxy: proxyTo, Keeper: g.o.Keeper, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
 		// Intake is made when the gateway runs, and no channel receives before.
 		Heeds: func(ctx context.Context, m channels.Message) bool { return g.intake.Heeds(ctx, m) },
@@ -92,7 +92,7 @@ func (g *Gateway) env() Env {
 func (g *Gateway) listen(ctx context.Context) (*webhooks.Server, error) {
 	hooks := map[string]http.Handler{}
 	for _, c := range g.chans {
-		if !g.cfg.HasRole(RoleGateway) {
+		if !g.cfg.HasRole(settings.RoleGateway) {
 			break
 		}
 		if h, ok := c.(channels.Hooked); ok {
@@ -105,14 +105,14 @@ func (g *Gateway) listen(ctx context.Context) (*webhooks.Server, error) {
 }
 
 // model is what an agent runs, and whether that takes pictures.
-func (g *Gateway) model(a AgentConfig) (m llm.Model, sees bool, err error) {
-	name, model, err := SplitModel(a.Model)
+func (g *Gateway) model(a settings.AgentConfig) (m llm.Model, sees bool, err error) {
+	name, model, err := settings.SplitModel(a.Model)
 	if err != nil {
 		return nil, false, err
 	}
 	info := llm.Lookup(model)
-	if a.Vision != VisionAuto {
-		info.Vision = a.Vision == VisionOn
+	if a.Vision != settings.VisionAuto {
+		info.Vision = a.Vision == settings.VisionOn
 	}
 	m, err = g.dial(name, model, info)
 	return m, info.Vision, err
@@ -121,11 +121,11 @@ func (g *Gateway) model(a AgentConfig) (m llm.Model, sees bool, err error) {
 func (g *Gateway) dial(name, model string, info llm.Info) (llm.Model, error) {
 	p := g.cfg.Providers[name]
 	client := g.client()
-	o := openai.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client, Info: info}
+	o := openai.Options{Provider: name, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: client, Info: info}
 	switch p.Kind {
-	case KindAnthropic:
-		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: p.key(), BaseURL: p.BaseURL, HTTPClient: client, Info: info})
-	case KindOpenAIResponses:
+	case settings.KindAnthropic:
+		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: client, Info: info})
+	case settings.KindOpenAIResponses:
 		return openai.NewResponses(o)
 	default:
 		return openai.New(o)
@@ -139,36 +139,21 @@ func (g *Gateway) client() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// key is the provider's key; a server of one's own may take none, but the
+// keyOf returns the provider's key; a server of one's own may take none, but the
 // protocols want a word.
-func (p ProviderConfig) key() string {
+func keyOf(p settings.ProviderConfig) string {
 	if p.APIKey.IsZero() {
 		return "none"
 	}
 	return p.APIKey.Reveal()
 }
 
-func (c RetryConfig) policy() llm.Retry {
+func retryOf(c settings.RetryConfig) llm.Retry {
 	return llm.Retry{Max: c.Max, Base: c.Base, Cap: c.Cap, Window: c.Window}
 }
 
 func (g *Gateway) brokerOptions() broker.Options {
-	o := g.cfg.broker()
+	o := g.cfg.BrokerOptions()
 	o.Log, o.Now = g.o.Logger, g.o.Now
-	return o
-}
-
-// broker is how the message log is opened.
-func (cfg Config) broker() broker.Options {
-	c := cfg.Broker
-	o := broker.Options{
-		URL: c.URL, Listen: c.Listen, MaxBytes: c.MaxBytes, Replicas: c.Replicas, CredentialsFile: c.CredentialsFile, TokenFile: c.TokenFile, CAFile: c.CAFile,
-	}
-	if c.URL == "" {
-		o.Dir = filepath.Join(cfg.StateDir, "log")
-	}
-	if c.Sync == "relaxed" {
-		o.Relaxed = time.Second
-	}
 	return o
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,38 +12,6 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 )
-
-// WorkspacesConfig bounds the folders of conversations.
-type WorkspacesConfig struct {
-	// MaxBytes and MaxFiles are how much may lie in a workspace before no further
-	// file of a message is saved there. Defaults 512 MiB and 5000; -1: any number.
-	MaxBytes int64 `yaml:"max_bytes"`
-	MaxFiles int   `yaml:"max_files"`
-	// Keep is how long a workspace is kept after its conversation was ended and
-	// nothing happened in it. Default 720h; -1s: for ever.
-	Keep time.Duration `yaml:"keep"`
-}
-
-func (c WorkspacesConfig) defaults() WorkspacesConfig {
-	c.MaxBytes = cmp.Or(c.MaxBytes, 512<<20)
-	c.MaxFiles = cmp.Or(c.MaxFiles, 5000)
-	c.Keep = cmp.Or(c.Keep, 30*24*time.Hour)
-	return c
-}
-
-func (c WorkspacesConfig) validate() error {
-	var errs []error
-	if c.MaxBytes < -1 {
-		errs = append(errs, fmt.Errorf("max_bytes: %d is less than -1", c.MaxBytes))
-	}
-	if c.MaxFiles < -1 {
-		errs = append(errs, fmt.Errorf("max_files: %d is less than -1", c.MaxFiles))
-	}
-	if c.Keep > 0 && c.Keep < time.Hour {
-		errs = append(errs, fmt.Errorf("keep: %s is shorter than an hour", c.Keep))
-	}
-	return errors.Join(errs...)
-}
 
 // workspaces is the folder of all of them, in the state folder.
 const workspaces = "workspaces"

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -42,7 +43,7 @@ func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
 	store := known{current: "current", all: map[sessionkeys.SessionID]sessions.Session{
 		"current": {UpdatedAt: old}, "ended": {UpdatedAt: old}, "young": {UpdatedAt: young}, "child": {UpdatedAt: old, Parent: "current"},
 	}}
-	g := &Gateway{cfg: Config{StateDir: t.TempDir(), Workspaces: WorkspacesConfig{}.defaults()}, o: Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}}
+	g := &Gateway{cfg: settings.Config{StateDir: t.TempDir(), Workspaces: settings.WorkspacesConfig{}.Defaults()}, o: Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}}
 	left := func() (names []string) {
 		es, err := os.ReadDir(g.workspacePath(""))
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 // channel is one account that sends nothing: each part gets the id that it got,
@@ -34,7 +34,9 @@ func (c *channel) Receive(ctx context.Context, _ channels.Accept) error {
 }
 
 // Render implements [channels.Channel].
-func (c *channel) Render(markdown string) []channels.Body { return gateway.Render(c.network, markdown) }
+func (c *channel) Render(markdown string) []channels.Body {
+	return settings.Render(c.network, markdown)
+}
 
 // Send implements [channels.Channel].
 func (c *channel) Send(_ context.Context, r channels.Reply) (channels.Receipt, error) {

@@ -47,6 +47,7 @@ import (
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/recording"
+	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -194,7 +195,7 @@ func (s *stage) reach(t time.Time) {
 // loop is how turns run.
 func (s *stage) loop() agent.Loop {
 	return agent.Loop{
-		Prices: s.o.Prices, Retry: asRecorded{}, Gate: gateway.Gate(), Why: gateway.Why, ReadPicture: unseen, Hearing: s.hearing(), ToolOutput: 1 << 30, Now: s.clock,
+		Prices: s.o.Prices, Retry: asRecorded{}, Gate: gateway.Gate(), Why: settings.Why, ReadPicture: unseen, Hearing: s.hearing(), ToolOutput: 1 << 30, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -36,7 +36,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"joined":    joined,
 }
 
-func quick(c *gateway.Config) {
+func quick(c *settings.Config) {
 	c.Worker.Grace = time.Millisecond
 	c.Retry.Base = time.Millisecond
 }
@@ -156,7 +156,7 @@ func crash(t *testing.T) []byte {
 	brain, held := holding(model.Echo)
 	state := filepath.Join(t.TempDir(), "state")
 	o := gatewaytest.Options{Brain: brain, Change: quick}
-	o.Change = func(c *gateway.Config) {
+	o.Change = func(c *settings.Config) {
 		quick(c)
 		if _, err := os.Stat(state); err == nil {
 			c.StateDir = state
@@ -224,7 +224,7 @@ func retried(t *testing.T) []byte {
 }
 
 func budget(t *testing.T) []byte {
-	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *gateway.Config) {
+	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *settings.Config) {
 		quick(c)
 		c.Budgets.PersonPerDay = "0.045"
 	}}).Start()
@@ -242,7 +242,7 @@ func summary(t *testing.T) []byte {
 			}
 			return model.Reply(model.Say(strings.Repeat("thinking aloud ", 200)), model.Use("list_directory", map[string]string{"path": "."}))
 		},
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			quick(c)
 			c.Budgets.Turn = "0.08"
 		},
@@ -286,7 +286,7 @@ func meanwhile(t *testing.T, busy policy.WhileBusy) []byte {
 			look.Latency = 20 * time.Millisecond // meanwhile the worker hears of what was said
 			return look
 		},
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			quick(c)
 			for name, tg := range c.Channels.Telegram {
 				tg.WhileBusy = busy
@@ -332,7 +332,7 @@ func received(t *testing.T) []byte {
 			}
 			return model.Reply(model.Say("you said " + p.LastText()))
 		},
-		Change: func(c *gateway.Config) {
+		Change: func(c *settings.Config) {
 			quick(c)
 			c.Attachments.MaxBytes = 1000
 		},

@@ -11,6 +11,7 @@ import (
 	"parley/configs"
 	"parley/faultpoint"
 	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 func runCommand(p program) *cobra.Command {
@@ -53,7 +54,7 @@ func configured(p program, c *cobra.Command, do func(ctx context.Context, file s
 	var file string
 	var roles []string
 	c.Flags().StringSliceVar(&roles, "role", nil, "what this process does, instead of what the configuration says: gateway (receives and sends), worker (runs turns), or both as gateway,worker")
-	complete(c, "role", gateway.RoleGateway, gateway.RoleWorker, gateway.RoleGateway+","+gateway.RoleWorker)
+	complete(c, "role", settings.RoleGateway, settings.RoleWorker, settings.RoleGateway+","+settings.RoleWorker)
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration; parley init writes one that explains every key")
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +82,7 @@ func configured(p program, c *cobra.Command, do func(ctx context.Context, file s
 
 // logger writes to standard error: text where somebody reads, JSON where a
 // program does.
-func logger(p program, c gateway.LogConfig) *slog.Logger {
+func logger(p program, c settings.LogConfig) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Level)) // validated; info otherwise
 	o := &slog.HandlerOptions{Level: level}

@@ -12,6 +12,7 @@ import (
 	"parley/configs"
 	"parley/gateway/admin"
 	"parley/gateway/listeners"
+	"parley/gateway/settings"
 )
 
 // operator is a command that asks the gateway that runs.
@@ -86,7 +87,7 @@ func (o *operator) place() (configs.Place, error) {
 	if err != nil {
 		return configs.Place{}, fmt.Errorf("parley: --state: %w", err)
 	}
-	return configs.Place{StateDir: dir, Socket: admin.Config{}.Defaults(dir).Socket}, nil
+	return configs.Place{StateDir: dir, Socket: settings.AdminConfig{}.Defaults(dir).Socket}, nil
 }
 
 // printJSON prints v with an end of line.

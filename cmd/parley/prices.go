@@ -12,6 +12,7 @@ import (
 	"parley/configs"
 	"parley/gateway"
 	"parley/gateway/prices"
+	"parley/gateway/settings"
 )
 
 func pricesCommand(p program) *cobra.Command {
@@ -26,7 +27,7 @@ func pricesCommand(p program) *cobra.Command {
 }
 
 // priced reads a configuration and the prices that a gateway with it uses.
-func priced(p program, file string) (gateway.Config, *prices.Table, error) {
+func priced(p program, file string) (settings.Config, *prices.Table, error) {
 	cfg, err := configs.Load(file, p.getenv)
 	if err != nil {
 		return cfg, nil, &exitError{exitConfig, err}
@@ -64,7 +65,7 @@ of a file.`,
 			if err := priceTable(p.out, rows); err != nil {
 				return printed(err)
 			}
-			return printed(unpriced(p.out, cfg.UnpricedModels(t.View())))
+			return printed(unpriced(p.out, gateway.UnpricedModels(cfg, t.View())))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration")
@@ -120,7 +121,7 @@ would be refused.`,
 			if err != nil {
 				return err
 			}
-			us := cfg.UnpricedModels(t.View())
+			us := gateway.UnpricedModels(cfg, t.View())
 			if err := unpriced(p.out, us); err != nil {
 				return printed(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/configs"
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 func slackCommand(p program) *cobra.Command {
@@ -41,7 +41,7 @@ mistake in the configuration.`,
 			if err != nil {
 				return &exitError{exitConfig, err}
 			}
-			m, err := gateway.SlackManifest(cfg, account, url)
+			m, err := settings.SlackManifest(cfg, account, url)
 			if err != nil {
 				return &exitError{exitConfig, fmt.Errorf("%s: %w", file, err)}
 			}

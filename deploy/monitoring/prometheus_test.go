@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"parley/costs"
-	"parley/gateway"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/sessions/sqlite"
 	"parley/simulators/model"
@@ -44,7 +44,7 @@ func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	p := startPrometheus(t, strings.TrimPrefix(d.URL, "http://")) // it knows its targets after 5 s
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: digging, Change: func(c *gateway.Config) {
+	house := gatewaytest.Open(t, gatewaytest.Options{Brain: digging, Change: func(c *settings.Config) {
 		c.Subagents.MaxDepth = 3
 		c.Retry.Base, c.Retry.Cap = time.Millisecond, 10*time.Millisecond
 	}})

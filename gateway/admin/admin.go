@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"parley/broker"
@@ -27,32 +26,6 @@ import (
 	"parley/sessions"
 	"parley/transcript"
 )
-
-// Config says where the operator's socket is.
-type Config struct {
-	// Socket is its path. Default: admin.sock in the state folder; "off" for
-	// none, and then the commands that ask a running gateway do not work.
-	Socket string `yaml:"socket"`
-}
-
-// Defaults fills in what is not said.
-func (c Config) Defaults(stateDir string) Config {
-	if c.Socket == "" && stateDir != "" {
-		c.Socket = filepath.Join(stateDir, "admin.sock")
-	}
-	return c
-}
-
-// Validate says what is wrong with c, after Defaults.
-func (c Config) Validate() error {
-	if c.Socket == listeners.Off || c.Socket == "" {
-		return nil
-	}
-	if err := listeners.CheckSocket(c.Socket); err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	return nil
-}
 
 // Store is what is looked up and summed up.
 type Store interface {
@@ -74,7 +47,7 @@ type Log interface {
 
 // Options is what a server stands on. All fields but Logger are required.
 type Options struct {
-	Config   Config // after Defaults
+	Socket   string // its path, or listeners.Off
 	Version  string
 	StateDir string
 	Store    Store
@@ -113,10 +86,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Redact = func(text string) string { return text }
 	}
 	s := &Server{o: o, started: o.Now()}
-	if o.Config.Socket == listeners.Off {
+	if o.Socket == listeners.Off {
 		return s, nil
 	}
-	l, err := listeners.OpenSocket(ctx, o.Config.Socket, o.Logger)
+	l, err := listeners.OpenSocket(ctx, o.Socket, o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("admin.socket: %w", err)
 	}

@@ -11,12 +11,12 @@ import (
 
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/intake"
 	"parley/gateway/messages"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/simulators/telegram"
 )
@@ -148,10 +148,10 @@ func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 	t.Parallel()
 	only := policy.Access{People: []string{"1001"}}
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *gateway.Config) {
+	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		tg := c.Channels.Telegram["tg"]
 		tg.Access = only
-		c.Channels.Telegram = map[string]gateway.TelegramConfig{"tg": tg}
+		c.Channels.Telegram = map[string]settings.TelegramConfig{"tg": tg}
 	}})
 	gw := house.Start()
 	gw.Ask(gatewaytest.Ann, "a canary-text")

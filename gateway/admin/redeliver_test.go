@@ -63,7 +63,7 @@ func TestALetterIsForgottenOnlyAfterItsMessageIsStored(t *testing.T) {
 		{"forget", 500, []string{"store", "forget"}},
 	} {
 		world := &steps{fail: c.fail}
-		s, err := New(t.Context(), Options{Config: Config{Socket: listeners.Off}, Log: world, Intake: world, Now: time.Now})
+		s, err := New(t.Context(), Options{Socket: listeners.Off, Log: world, Intake: world, Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func newShelf(t *testing.T) *shelf {
 	}
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	s, err := admin.New(t.Context(), admin.Options{
-		Config: admin.Config{Socket: socket}, Version: "test", Store: store, Log: noLog{},
+		Socket: socket, Version: "test", Store: store, Log: noLog{},
 		Ready:    func(context.Context) (bool, map[string]string) { return true, nil },
 		Channels: admin.NewChannels(channels.Nobody{}, nil, time.Now), StoreSize: func() (int64, error) { return 0, nil },
 		Redact: strings.NewReplacer("canary-secret", "[redacted]").Replace, Now: func() time.Time { return noon.Add(time.Hour) },

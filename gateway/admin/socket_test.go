@@ -24,7 +24,7 @@ import (
 func serving(t *testing.T, path string, change func(*Server)) (stop func()) {
 	t.Helper()
 	s, err := New(t.Context(), Options{
-		Config: Config{Socket: path}, Version: "test", Now: time.Now, Channels: NewChannels(nil, nil, time.Now), Recent: func() Recent { return Recent{} },
+		Socket: path, Version: "test", Now: time.Now, Channels: NewChannels(nil, nil, time.Now), Recent: func() Recent { return Recent{} },
 		Ready: func(context.Context) (bool, map[string]string) { return true, nil },
 	})
 	if err != nil {
@@ -195,7 +195,7 @@ func TestADeadGatewaysSocketIsReplacedAndALivingOnesIsNot(t *testing.T) {
 	if !reached(t, path) {
 		t.Error("the dead one's socket was not replaced")
 	}
-	_, err = New(t.Context(), Options{Config: Config{Socket: path}, Now: time.Now})
+	_, err = New(t.Context(), Options{Socket: path, Now: time.Now})
 	if err == nil || err.Error() != "admin.socket: another gateway answers on "+path+": end it, or name another path" {
 		t.Errorf("a second one: %v", err)
 	}
@@ -216,7 +216,7 @@ func TestWhatIsNoSocketIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []string{path, link, dir} {
-		if _, err := New(t.Context(), Options{Config: Config{Socket: p}, Now: time.Now}); err == nil || !strings.Contains(err.Error(), p+" is there, and is no socket") {
+		if _, err := New(t.Context(), Options{Socket: p, Now: time.Now}); err == nil || !strings.Contains(err.Error(), p+" is there, and is no socket") {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
@@ -250,7 +250,7 @@ func TestALongPathIsServedAndALongNameIsExplained(t *testing.T) {
 		t.Error("nobody is answered at a long path")
 	}
 	path = filepath.Join(t.TempDir(), strings.Repeat("n", 100))
-	err := Config{Socket: path}.Validate()
+	err := listeners.CheckSocket(path)
 	if err == nil || !strings.Contains(err.Error(), "that of a Unix socket has at most 103: name a shorter one, or off: "+path) {
 		t.Errorf("a long name: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"parley/channels/slack"
 	"parley/channels/telegram"
-	"parley/gateway"
+	"parley/gateway/settings"
 	"parley/gateway/webhooks"
 )
 
@@ -49,13 +49,13 @@ func newFront(t testing.TB) *Front {
 }
 
 // configure puts c into webhook mode.
-func (f *Front) configure(c *gateway.Config) {
+func (f *Front) configure(c *settings.Config) {
 	for name, tg := range c.Channels.Telegram {
 		tg.Webhook = telegram.Webhook{URL: f.server.URL + "/behind"}
 		c.Channels.Telegram[name] = tg
 	}
 	for name, sl := range c.Channels.Slack {
-		sl.Mode, sl.AppToken = slack.Events, gateway.NewSecret("")
+		sl.Mode, sl.AppToken = slack.Events, settings.NewSecret("")
 		c.Channels.Slack[name] = sl
 	}
 	c.Webhooks = webhooks.Config{Listen: "127.0.0.1:0"}

@@ -19,6 +19,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/llm/llmtest"
 	"parley/simulators/model"
 	"parley/simulators/signal"
@@ -62,7 +63,7 @@ type Options struct {
 	OnSlack    func(*slack.Options)
 	OnTelegram func(*telegram.Options)
 	// Change adapts the configuration before the gateway is made.
-	Change func(*gateway.Config)
+	Change func(*settings.Config)
 	Log    *slog.Logger
 	Keep   int // of the books; see the simulators
 }
@@ -124,17 +125,17 @@ func (h *House) checkRequests() {
 }
 
 // Config is the configuration that Start uses.
-func (h *House) Config() gateway.Config {
-	kind, base := gateway.KindAnthropic, h.Model.URL()
+func (h *House) Config() settings.Config {
+	kind, base := settings.KindAnthropic, h.Model.URL()
 	if h.o.OpenAI {
-		kind, base = gateway.KindOpenAI, base+"/v1"
+		kind, base = settings.KindOpenAI, base+"/v1"
 	}
-	c := gateway.Config{
+	c := settings.Config{
 		StateDir:  filepath.Join(h.Dir, "state"),
 		Name:      "test",
 		Channels:  h.channels(),
-		Providers: map[string]gateway.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
-		Agents:    map[string]gateway.AgentConfig{"main": {Model: "sim/demo"}},
+		Providers: map[string]settings.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
+		Agents:    map[string]settings.AgentConfig{"main": {Model: "sim/demo"}},
 		Ops:       ops.Config{Listen: "127.0.0.1:0"},
 		Limits:    policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 	}
@@ -168,7 +169,7 @@ func (h *House) Start() *Running {
 
 // StartAs is Start with a change of this gateway's configuration, after that of
 // the house: one of several that run at the same time.
-func (h *House) StartAs(change func(*gateway.Config)) *Running {
+func (h *House) StartAs(change func(*settings.Config)) *Running {
 	h.t.Helper()
 	r := &Running{House: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}
 	cfg := h.Config()

@@ -10,6 +10,7 @@ import (
 
 	"parley/gateway"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
 	"parley/simulators/telegram"
@@ -148,7 +149,7 @@ func (h *House) slackOptions() slack.Options {
 		}},
 	}
 	// It has what its manifest asks for, and no more.
-	manifest, err := gateway.SlackManifest(gateway.Config{Channels: gateway.ChannelsConfig{Slack: map[string]gateway.SlackConfig{string(Slack): {}}}}, string(Slack), "")
+	manifest, err := settings.SlackManifest(settings.Config{Channels: settings.ChannelsConfig{Slack: map[string]settings.SlackConfig{string(Slack): {}}}}, string(Slack), "")
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -195,21 +196,21 @@ func shortDir(t testing.TB) string {
 
 // channels configures the networks of the house. Everybody may talk to the bot,
 // and each message has an answer of its own, which tests count.
-func (h *House) channels() (c gateway.ChannelsConfig) {
+func (h *House) channels() (c settings.ChannelsConfig) {
 	access := policy.Access{Everyone: true}
 	if h.Telegram != nil {
-		c.Telegram = map[string]gateway.TelegramConfig{string(Telegram): {
-			Token: gateway.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: policy.Queue, Pace: Pace,
+		c.Telegram = map[string]settings.TelegramConfig{string(Telegram): {
+			Token: settings.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: policy.Queue, Pace: Pace,
 		}}
 	}
 	if h.Slack != nil {
-		c.Slack = map[string]gateway.SlackConfig{string(Slack): {
-			BotToken: gateway.NewSecret(SlackBotToken), AppToken: gateway.NewSecret(SlackAppToken), SigningSecret: gateway.NewSecret(slackSigning),
+		c.Slack = map[string]settings.SlackConfig{string(Slack): {
+			BotToken: settings.NewSecret(SlackBotToken), AppToken: settings.NewSecret(SlackAppToken), SigningSecret: settings.NewSecret(slackSigning),
 			APIURL: h.Slack.APIURL(), Access: access, WhileBusy: policy.Queue,
 		}}
 	}
 	if h.Signal != nil {
-		c.Signal = map[string]gateway.SignalConfig{string(Signal): {
+		c.Signal = map[string]settings.SignalConfig{string(Signal): {
 			Account: SignalNumber, ACI: SignalACI, Command: []string{h.signalCLI, "--config", filepath.Join(h.Dir, "cli")},
 			Access: access, WhileBusy: policy.Queue,
 		}}
@@ -221,16 +222,16 @@ func (h *House) channels() (c gateway.ChannelsConfig) {
 // its own. The house has Options.Twin.
 func (h *House) StartTwin() *Running {
 	h.t.Helper()
-	return h.StartAs(func(c *gateway.Config) {
+	return h.StartAs(func(c *settings.Config) {
 		c.StateDir, c.Name = filepath.Join(h.Dir, "twin"), "twin"
 		if h.Telegram != nil {
 			tg := c.Channels.Telegram[string(Telegram)]
-			tg.Token = gateway.NewSecret(TwinToken)
+			tg.Token = settings.NewSecret(TwinToken)
 			c.Channels.Telegram[string(Telegram)] = tg
 		}
 		if h.Slack != nil {
 			sl := c.Channels.Slack[string(Slack)]
-			sl.BotToken, sl.AppToken = gateway.NewSecret(twinBotToken), gateway.NewSecret(twinAppToken)
+			sl.BotToken, sl.AppToken = settings.NewSecret(twinBotToken), settings.NewSecret(twinAppToken)
 			c.Channels.Slack[string(Slack)] = sl
 		}
 		if h.Signal != nil {

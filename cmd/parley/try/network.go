@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/gateway"
+	"parley/gateway/settings"
 )
 
 // network is a simulated chat network: a server, and the chats in it as this
@@ -15,7 +15,7 @@ type network interface {
 	Run(ctx context.Context) error
 	Close() error
 	// config is how a gateway with its state in dir reaches it, once it listens.
-	config(dir string) gateway.ChannelsConfig
+	config(dir string) settings.ChannelsConfig
 	// say lets somebody of people write to the bot, or into the group; or speak, in a
 	// voice note, when there is one.
 	say(who string, inGroup bool, text string, voice []byte) (said, error)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 )
 
 // The scene: a bot, three people, and a group.
@@ -36,7 +36,7 @@ func names() string { return strings.Join(slices.Sorted(maps.Keys(people)), ", "
 // mind is the model that answers.
 type mind struct {
 	model     string // provider/model
-	provider  gateway.ProviderConfig
+	provider  settings.ProviderConfig
 	what      string // for the greeting
 	variable  string // where its key came from
 	simulated bool
@@ -47,8 +47,8 @@ type mind struct {
 // need is known of their provider.
 func payable() []mind {
 	return []mind{
-		{model: "anthropic/claude-haiku-5-5", provider: gateway.ProviderConfig{Kind: gateway.KindAnthropic}, variable: "ANTHROPIC_API_KEY"},
-		{model: "openai/gpt-6-luna", provider: gateway.ProviderConfig{Kind: gateway.KindOpenAI}, variable: "OPENAI_API_KEY"},
+		{model: "anthropic/claude-haiku-5-5", provider: settings.ProviderConfig{Kind: settings.KindAnthropic}, variable: "ANTHROPIC_API_KEY"},
+		{model: "openai/gpt-6-luna", provider: settings.ProviderConfig{Kind: settings.KindOpenAI}, variable: "OPENAI_API_KEY"},
 	}
 }
 
@@ -58,7 +58,7 @@ func choose(o Options, demoURL string) (mind, error) {
 	wanted := ""
 	if o.Model != "" && o.Model != demoModel {
 		var err error
-		if wanted, _, err = gateway.SplitModel(o.Model); err != nil {
+		if wanted, _, err = settings.SplitModel(o.Model); err != nil {
 			return mind{}, fmt.Errorf("%w %w", ErrModel, err)
 		}
 	}
@@ -75,7 +75,7 @@ func choose(o Options, demoURL string) (mind, error) {
 		case wanted != "":
 			m.model = o.Model
 		}
-		m.provider.APIKey = gateway.NewSecret(key)
+		m.provider.APIKey = settings.NewSecret(key)
 		m.what = fmt.Sprintf("the real model %s (your %s pays for it)", m.model, m.variable)
 		return m, nil
 	}
@@ -84,7 +84,7 @@ func choose(o Options, demoURL string) (mind, error) {
 	}
 	return mind{
 		model: demoModel, simulated: true,
-		provider: gateway.ProviderConfig{Kind: gateway.KindAnthropic, BaseURL: demoURL, Prices: "demo"},
+		provider: settings.ProviderConfig{Kind: settings.KindAnthropic, BaseURL: demoURL, Prices: "demo"},
 		what:     "a small scripted demonstration model (set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one); its prices are invented",
 	}, nil
 }
@@ -95,21 +95,21 @@ const demoModel = "demo/demo"
 // simulated phones only the demonstration's server hears.
 const ears = "ears"
 
-func config(dir, listen string, n network, m mind, demoURL string) gateway.Config {
+func config(dir, listen string, n network, m mind, demoURL string) settings.Config {
 	provider, _, _ := strings.Cut(m.model, "/")
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
-	return gateway.Config{
+	return settings.Config{
 		StateDir: filepath.Clean(dir),
 		Name:     "try",
 		Limits:   policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 		Channels: n.config(dir),
-		Providers: map[string]gateway.ProviderConfig{
-			provider: m.provider, ears: {Kind: gateway.KindOpenAI, BaseURL: demoURL + "/v1"},
+		Providers: map[string]settings.ProviderConfig{
+			provider: m.provider, ears: {Kind: settings.KindOpenAI, BaseURL: demoURL + "/v1"},
 		},
-		Transcription: gateway.TranscriptionConfig{Model: ears + "/demo", PricePerMinute: "0.006"},
-		Agents:        map[string]gateway.AgentConfig{"main": {Model: m.model}},
+		Transcription: settings.TranscriptionConfig{Model: ears + "/demo", PricePerMinute: "0.006"},
+		Agents:        map[string]settings.AgentConfig{"main": {Model: m.model}},
 		Ops:           ops.Config{Listen: listen},
 		// Who quits does not wait for an answer that is on its way.
 		Worker: policy.Turns{Grace: time.Second},

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"parley/costs"
-	"parley/gateway"
+	"parley/gateway/settings"
 	"parley/llm"
 )
 
@@ -20,7 +20,7 @@ func TestTheModelsOfferedHaveAPriceAndAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range payable() {
-		provider, name, err := gateway.SplitModel(m.model)
+		provider, name, err := settings.SplitModel(m.model)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,8 +38,8 @@ func TestNetworks(t *testing.T) {
 	t.Run("try knows each network that can be configured", func(t *testing.T) {
 		t.Parallel()
 		var configured []string
-		for f := range reflect.TypeFor[gateway.ChannelsConfig]().Fields() {
-			if f.IsExported() {
+		for f := range reflect.TypeFor[settings.ChannelsConfig]().Fields() {
+			if f.Tag.Get("yaml") != "" {
 				configured = append(configured, f.Name)
 			}
 		}

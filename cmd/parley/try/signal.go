@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/gateway"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/signal"
 )
 
@@ -38,8 +38,8 @@ func newSignal(o Options) (network, error) {
 	return overSignal{s, o.SignalCLI}, nil
 }
 
-func (n overSignal) config(dir string) gateway.ChannelsConfig {
-	return gateway.ChannelsConfig{Signal: map[string]gateway.SignalConfig{
+func (n overSignal) config(dir string) settings.ChannelsConfig {
+	return settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{
 		"signal": {
 			Account: signalNumber, Command: append(n.cli(n.URL()), "--config", filepath.Join(dir, "signal-cli")),
 			Access: policy.Access{Everyone: true},

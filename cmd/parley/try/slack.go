@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/slack"
 )
 
@@ -42,10 +42,10 @@ func newSlack(Options) (network, error) {
 	return overSlack{s, &sync.Map{}}, nil
 }
 
-func (n overSlack) config(string) gateway.ChannelsConfig {
-	return gateway.ChannelsConfig{Slack: map[string]gateway.SlackConfig{
+func (n overSlack) config(string) settings.ChannelsConfig {
+	return settings.ChannelsConfig{Slack: map[string]settings.SlackConfig{
 		"slack": {
-			BotToken: gateway.NewSecret(slackBotToken), AppToken: gateway.NewSecret(slackAppToken), APIURL: n.APIURL(),
+			BotToken: settings.NewSecret(slackBotToken), AppToken: settings.NewSecret(slackAppToken), APIURL: n.APIURL(),
 			Access: policy.Access{Everyone: true},
 		},
 	}}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"parley/gateway"
 	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/telegram"
 )
 
@@ -32,9 +32,9 @@ func newTelegram(Options) (network, error) {
 
 const telegramToken = "4200000001:AAtryAAtryAAtryAAtryAAtryAAtryAAtry"
 
-func (n overTelegram) config(string) gateway.ChannelsConfig {
-	return gateway.ChannelsConfig{Telegram: map[string]gateway.TelegramConfig{
-		"telegram": {Token: gateway.NewSecret(telegramToken), APIURL: n.URL(), Access: policy.Access{Everyone: true}},
+func (n overTelegram) config(string) settings.ChannelsConfig {
+	return settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{
+		"telegram": {Token: settings.NewSecret(telegramToken), APIURL: n.URL(), Access: policy.Access{Everyone: true}},
 	}}
 }
 

@@ -1,4 +1,4 @@
-package gateway
+package settings
 
 import (
 	"cmp"
@@ -54,7 +54,7 @@ type Env struct {
 	// sender may talk to the bot, and whether anything at all is done with it.
 	Heeds    channels.Heeds
 	Uses     func(ctx context.Context, m channels.Message) bool
-	Keeper   []string // see Options.Keeper
+	Keeper   []string // see gateway.Options
 	Observer channels.Observer
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -84,8 +84,8 @@ func (c Config) Accounts() []Account {
 	return all
 }
 
-// waiting is what becomes of messages that wait, by channel instance.
-func (c Config) waiting() map[string]policy.Waiting {
+// WaitingByChannel is what becomes of messages that wait, by channel instance.
+func (c Config) WaitingByChannel() map[string]policy.Waiting {
 	m := map[string]policy.Waiting{}
 	for _, a := range c.Accounts() {
 		m[a.Name] = a.Waiting
@@ -93,8 +93,8 @@ func (c Config) waiting() map[string]policy.Waiting {
 	return m
 }
 
-// reactions are what is put on messages, by channel instance.
-func (c Config) reactions() map[string]channels.Reactions {
+// ReactionsByChannel are what is put on messages, by channel instance.
+func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 	m := map[string]channels.Reactions{}
 	for _, a := range c.Accounts() {
 		if a.Reactions.Any() {

@@ -1,4 +1,4 @@
-package gateway
+package settings
 
 import (
 	"slices"
@@ -45,7 +45,8 @@ func (c RedisConfig) Used() bool {
 	return !c.URL.IsZero() || c.PasswordFile != "" || c.CAFile != "" || c.Prefix != ""
 }
 
-func (c RedisConfig) options() redis.Options {
+// Options is how the store is opened.
+func (c RedisConfig) Options() redis.Options {
 	return redis.Options{URL: c.URL.Reveal(), PasswordFile: c.PasswordFile, CAFile: c.CAFile, Prefix: c.Prefix}
 }
 
@@ -53,7 +54,7 @@ func (c RedisConfig) options() redis.Options {
 // of them.
 func (c Config) validateRoles(add func(path, format string, args ...any), check func(path string, err error)) {
 	if c.Store.Redis.Used() {
-		check("store.redis", c.Store.Redis.options().Validate())
+		check("store.redis", c.Store.Redis.Options().Validate())
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Roles {

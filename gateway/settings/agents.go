@@ -1,0 +1,88 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/sessionkeys"
+)
+
+// AgentConfig is who answers.
+type AgentConfig struct {
+	Model         string `yaml:"model"`          // provider/model
+	Prompt        string `yaml:"prompt"`         // added to parley's own short system message
+	MaxIterations int    `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
+	MaxTokens     int    `yaml:"max_tokens"`     // output of one call; 0: as much as the model has
+	// Vision says whether pictures that people send are shown to the model: on, off
+	// or auto (default: where the catalogue says that the model takes them).
+	Vision string `yaml:"vision"`
+	// Tools are the tools the agent has. Default: all built-in ones. An empty
+	// list is none.
+	Tools []string `yaml:"tools"`
+}
+
+// When an agent is shown pictures.
+const (
+	VisionAuto = "auto"
+	VisionOn   = "on"
+	VisionOff  = "off"
+)
+
+// validateAgents reports the mistakes in who answers.
+func (c Config) validateAgents(add func(path, format string, args ...any), check func(path string, err error)) {
+	if len(c.Agents) == 0 {
+		add("agents", "required: no agent is configured")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		a, path := c.Agents[name], "agents."+name
+		if sessionkeys.CheckAgent(name) != nil {
+			add(path, "an agent's name is lower-case letters, digits, - and _, at most 32, and not the word agent")
+		}
+		provider, model, err := SplitModel(a.Model)
+		switch {
+		case a.Model == "":
+			add(path+".model", "required: which model answers, as provider/model")
+		case err != nil:
+			check(path+".model", err)
+		default:
+			if _, ok := c.Providers[provider]; !ok {
+				add(path+".model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
+			}
+		}
+		if a.MaxIterations < 1 || a.MaxIterations > 200 {
+			add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
+		}
+		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
+			add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
+		}
+		if a.MaxTokens < 0 {
+			add(path+".max_tokens", "%d is negative", a.MaxTokens)
+		}
+		for i, t := range a.Tools {
+			if !slices.Contains(ToolNames(), t) {
+				add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
+			}
+		}
+	}
+}
+
+var errNoModel = errors.New("a model is written provider/model")
+
+// SplitModel splits provider/model; the model's own name may hold slashes.
+func SplitModel(s string) (provider, model string, err error) {
+	provider, model, ok := strings.Cut(s, "/")
+	if !ok || provider == "" || model == "" {
+		return "", "", fmt.Errorf("%q: %w", s, errNoModel)
+	}
+	return provider, model, nil
+}
+
+func have[T any](m map[string]T) string {
+	if len(m) == 0 {
+		return "none is configured"
+	}
+	return "there are " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}

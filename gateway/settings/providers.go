@@ -1,0 +1,47 @@
+package settings
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/llm"
+)
+
+// Kinds of providers.
+const (
+	KindAnthropic       = "anthropic"        // the Messages API
+	KindOpenAI          = "openai"           // Chat Completions, of OpenAI or any compatible server
+	KindOpenAIResponses = "openai-responses" // Responses, in which OpenAI's models keep their reasoning
+)
+
+func kinds() []string { return []string{KindAnthropic, KindOpenAI, KindOpenAIResponses} }
+
+// ProviderConfig is one place where models run.
+type ProviderConfig struct {
+	Kind    string `yaml:"kind"` // default: the provider's own name
+	APIKey  Secret `yaml:"api_key"`
+	BaseURL string `yaml:"base_url"` // default: the provider's own
+	// Prices names the part of the price catalogue that holds for this
+	// provider's models. Default: its kind; openai for both of OpenAI's.
+	Prices string `yaml:"prices"`
+}
+
+// validateProviders reports the mistakes in the places where models run.
+func (c Config) validateProviders(add func(path, format string, args ...any), check func(path string, err error)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p, path := c.Providers[name], "providers."+name
+		if !instanceName.MatchString(name) {
+			add(path, "a provider's name is %s", instanceName)
+		}
+		if !slices.Contains(kinds(), p.Kind) {
+			add(path+".kind", "%q is none of %s", p.Kind, strings.Join(kinds(), ", "))
+		}
+		if p.APIKey.IsZero() && p.BaseURL == "" {
+			add(path+".api_key", "required, unless base_url names a server that takes none")
+		}
+		if p.BaseURL != "" {
+			check(path+".base_url", llm.CheckBaseURL(p.BaseURL))
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Package settings is everything that an operator can say about a gateway: values, what
+// holds where nothing is said, and what cannot be meant.
+//
+// The parts of a gateway declare what they obey themselves, where that does not make who
+// reads it import what runs; here it is composed, and held together: an agent's provider is
+// there, names of accounts are unique. The table of networks says what a chat network adds:
+// the configuration of its accounts, and how one of them opens its adapter.
+package settings
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/attachments"
+	"parley/gateway/budgets"
+	"parley/gateway/ops"
+	"parley/gateway/policy"
+	"parley/gateway/prices"
+	"parley/gateway/webhooks"
+	"parley/llm"
+	"parley/subagents"
+	"parley/tools/files"
+)
+
+// Config is everything an operator says about a gateway. The zero value of a
+// field means its default; a Config that Validate accepts can be built.
+type Config struct {
+	// StateDir holds all that must survive: the database, the message log, and
+	// a workspace for each session. One process uses it at a time, unless log and
+	// database are elsewhere.
+	StateDir string `yaml:"state_dir"`
+	// Name is this process's stable name among the workers. Default: the host's
+	// name.
+	Name string `yaml:"name"`
+	// Roles are what this process does: gateway (channels) and worker (turns).
+	// Default both. One alone needs others with the rest, on a message log and a
+	// store that they share.
+	Roles []string `yaml:"roles"`
+
+	Log         LogConfig                 `yaml:"log"`
+	Channels    ChannelsConfig            `yaml:"channels"`
+	Providers   map[string]ProviderConfig `yaml:"providers"`
+	Agents      map[string]AgentConfig    `yaml:"agents"`
+	Files       files.Config              `yaml:"files"`
+	Attachments attachments.Config        `yaml:"attachments"`
+
+	Transcription TranscriptionConfig `yaml:"transcription"`
+
+	Workspaces WorkspacesConfig `yaml:"workspaces"`
+	Broker     BrokerConfig     `yaml:"broker"`
+	Store      StoreConfig      `yaml:"store"`
+	Worker     policy.Turns     `yaml:"worker"`
+	Subagents  subagents.Config `yaml:"subagents"`
+	Retry      RetryConfig      `yaml:"retry"`
+	Budgets    budgets.Config   `yaml:"budgets"`
+	Limits     policy.Limits    `yaml:"limits"`
+	Prices     prices.Config    `yaml:"prices"`
+	Ops        ops.Config       `yaml:"ops"`
+	Admin      AdminConfig      `yaml:"admin"`
+	Webhooks   webhooks.Config  `yaml:"webhooks"`
+}
+
+// LogConfig is how the process talks to its operator, on standard error.
+type LogConfig struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error; default info
+	Format string `yaml:"format"` // text or json; default text on a terminal, else json
+}
+
+// RetryConfig is how often a failed model call is tried again. A call that has
+// shown a word of its answer never is, nor one that waiting cannot mend.
+type RetryConfig struct {
+	Max    int           `yaml:"max_retries"` // after the first try; default 8, -1 for none
+	Base   time.Duration `yaml:"base"`        // before the first retry, doubled each time; default 2s
+	Cap    time.Duration `yaml:"cap"`         // longest wait, and longest that a provider may ask for; default 60s
+	Window time.Duration `yaml:"window"`      // no try begins later than this after the first; default 2m
+}
+
+// Secret is a token or key in the configuration. Nothing prints it.
+type Secret = channels.Secret
+
+// NewSecret takes s into keeping.
+func NewSecret(s string) Secret { return channels.NewSecret(s) }
+
+var instanceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// Defaults fills in what is not said.
+func (c Config) Defaults() Config {
+	if len(c.Roles) == 0 {
+		c.Roles = roles()
+	}
+	c.Worker = c.Worker.Defaults()
+	c.Files = c.Files.Defaults()
+	c.Attachments = c.Attachments.Defaults()
+	c.Transcription = c.Transcription.Defaults()
+	c.Workspaces = c.Workspaces.Defaults()
+	c.Admin = c.Admin.Defaults(c.StateDir)
+	c.Subagents = c.Subagents.Defaults()
+	c.Budgets = c.Budgets.Defaults()
+	c.Limits = c.Limits.Defaults()
+	if c.Ops.Listen == "" {
+		c.Ops.Listen = ops.DefaultListen
+	}
+	c.Retry.Max = cmp.Or(c.Retry.Max, llm.DefaultMaxRetries)
+	c.Retry.Base = cmp.Or(c.Retry.Base, llm.DefaultRetryBase)
+	c.Retry.Cap = cmp.Or(c.Retry.Cap, llm.DefaultRetryCap)
+	c.Retry.Window = cmp.Or(c.Retry.Window, llm.DefaultRetryWindow)
+	if c.Log.Level == "" {
+		c.Log.Level = "info"
+	}
+	if c.Broker.Sync == "" {
+		c.Broker.Sync = "strict"
+	}
+	c.Broker.Replicas = cmp.Or(c.Broker.Replicas, 1)
+	c.Broker.Lease = cmp.Or(c.Broker.Lease, 8*time.Second)
+	if c.Broker.MaxBytes == 0 {
+		c.Broker.MaxBytes = 1 << 30
+	}
+	c.Providers = maps.Clone(c.Providers)
+	for name, p := range c.Providers {
+		if p.Kind == "" {
+			p.Kind = name
+		}
+		if p.Prices == "" {
+			p.Prices = p.Kind
+			if p.Kind == KindOpenAIResponses {
+				p.Prices = KindOpenAI // another protocol, the same models
+			}
+		}
+		c.Providers[name] = p
+	}
+	c.Agents = maps.Clone(c.Agents)
+	for name, a := range c.Agents {
+		if a.MaxIterations == 0 {
+			a.MaxIterations = 20
+		}
+		a.Vision = cmp.Or(a.Vision, VisionAuto)
+		c.Agents[name] = a
+	}
+	for _, n := range c.Channels.Networks() {
+		n.setDefaults(&c.Channels)
+	}
+	return c
+}

@@ -1,0 +1,38 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/subagents"
+	"parley/subagents/overview"
+	"parley/tools/files"
+)
+
+// ToolNames are the built-in tools an agent may have, in the order in which a
+// model sees them.
+func ToolNames() []string {
+	return append(append([]string{
+		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file", files.SendName,
+	}, overview.Names()...), subagents.SpawnName, subagents.SendName)
+}
+
+// validateSubagents holds what is said of sub-agents to the agents and tools
+// that there are.
+func (c Config) validateSubagents(add func(path, format string, args ...any), check func(path string, err error)) {
+	s := c.Subagents
+	check("subagents", s.Validate())
+	for key, names := range map[string][]string{"tools": s.Tools, "deny": s.Deny} {
+		for i, name := range names {
+			if !slices.Contains(ToolNames(), name) {
+				add(fmt.Sprintf("subagents.%s[%d]", key, i), "there is no tool %q; there are %s", name, strings.Join(ToolNames(), ", "))
+			}
+		}
+	}
+	for i, name := range s.Agents {
+		if _, ok := c.Agents[name]; !ok {
+			add(fmt.Sprintf("subagents.agents[%d]", i), "there is no agent %q; %s", name, have(c.Agents))
+		}
+	}
+}

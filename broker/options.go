@@ -1,14 +1,14 @@
 package broker
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/problems"
 )
 
 // partitions is fixed: a subject names the first hex digit of its token, so
@@ -80,61 +80,60 @@ type Options struct {
 	renewal time.Duration // between two renewals of a lease; 0: a fifth of its ttl
 }
 
-// Validate reports every mistake at once, joined, each beginning with its field
-// in lower case as listen: …, and none with a value: it may hold a password.
+// Validate reports every mistake at once, as a problems.List with the fields in lower
+// case as paths, and none with a value: it may hold a password.
 func (o Options) Validate() error {
-	var errs []error
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	var ps problems.List
 	switch {
 	case o.URL == "" && o.Dir == "":
-		bad("dir: required when there is no url")
+		ps.Add("dir", "%w when there is no url", problems.ErrRequired)
 	case o.URL != "" && o.Dir != "":
-		bad("dir: belongs to a server in this process, but there is a url")
+		ps.Add("dir", "belongs to a server in this process, but there is a url")
 	case o.URL != "" && o.Listen != "":
-		bad("listen: belongs to a server in this process, but there is a url")
+		ps.Add("listen", "belongs to a server in this process, but there is a url")
 	case o.URL != "" && o.Relaxed != 0:
-		bad("relaxed: a server at a url has its own setting")
+		ps.Add("relaxed", "a server at a url has its own setting")
 	case o.URL == "" && o.Replicas > 1:
-		bad("replicas: one server in this process keeps one copy")
+		ps.Add("replicas", "one server in this process keeps one copy")
 	}
 	for u := range strings.SplitSeq(o.URL, ",") {
 		if o.URL != "" && !serverURL(strings.TrimSpace(u)) {
-			bad("url: want nats://host:port or tls://host:port")
+			ps.Add("url", "want nats://host:port or tls://host:port")
 		}
 	}
 	if o.Listen != "" {
 		host, port, err := net.SplitHostPort(o.Listen)
 		if _, bits := strconv.ParseUint(port, 10, 16); err != nil || bits != nil {
-			bad("listen: want host:port")
+			ps.Add("listen", "want host:port")
 		} else if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && o.TokenFile == "" {
-			bad("listen: an address that is not loopback needs a token_file")
+			ps.Add("listen", "an address that is not loopback needs a token_file")
 		}
 	}
 	if o.CredentialsFile != "" && o.TokenFile != "" {
-		bad("token_file: there is a credentials_file already, and only one of them is used")
+		ps.Add("token_file", "there is a credentials_file already, and only one of them is used")
 	}
 	if o.URL == "" && o.CredentialsFile != "" {
-		bad("credentials_file: needs a url")
+		ps.Add("credentials_file", "needs a url")
 	}
 	if o.URL == "" && o.CAFile != "" {
-		bad("ca_file: needs a url")
+		ps.Add("ca_file", "needs a url")
 	}
 	if o.Relaxed != 0 && (o.Relaxed < 100*time.Millisecond || o.Relaxed > 10*time.Second) {
-		bad("relaxed: want 100ms to 10s, or nothing for strict")
+		ps.Add("relaxed", "want 100ms to 10s, or nothing for strict")
 	}
 	if o.MaxBytes < 0 || o.MaxBytes > 0 && o.MaxBytes < 64<<10 {
-		bad("max_bytes: want at least 64 KiB")
+		ps.Add("max_bytes", "want at least 64 KiB")
 	}
 	if o.MaxBody < 0 || o.MaxBody > 32<<20 {
-		bad("max_body: want 1 byte to 32 MiB")
+		ps.Add("max_body", "want 1 byte to 32 MiB")
 	}
 	if o.Replicas < 0 || o.Replicas > 5 {
-		bad("replicas: want 1 to 5")
+		ps.Add("replicas", "want 1 to 5")
 	}
 	if o.Handlers < 0 || o.Timeout < 0 || o.Probe < 0 {
-		bad("handlers, timeout, probe: must not be negative")
+		ps.Add("", "handlers, timeout, probe: must not be negative")
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }
 
 func serverURL(s string) bool {

@@ -25,6 +25,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"parley/gateway/settings"
+	"parley/problems"
 )
 
 // Example is a configuration that explains every key.
@@ -47,11 +48,11 @@ func Load(file string, lookup func(string) (string, bool)) (settings.Config, err
 }
 
 // Locate says where in file the mistakes are that building a gateway found in a
-// configuration that Load accepted: an *Error if err is settings.Problems,
+// configuration that Load accepted: an *Error if err is a problems.List,
 // and else err with the file's name.
 func Locate(file string, lookup func(string) (string, bool), err error) error {
-	var problems settings.Problems
-	if !errors.As(err, &problems) {
+	found, ok := errors.AsType[problems.List](err)
+	if !ok {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	data, mode, loadErr := load(file)
@@ -63,7 +64,7 @@ func Locate(file string, lookup func(string) (string, bool), err error) error {
 	if root := d.document(data); root != nil {
 		d.value(valueOf(&cfg), root, "")
 	}
-	for _, p := range problems {
+	for _, p := range found {
 		d.problem(p)
 	}
 	return d.report(file)
@@ -97,13 +98,10 @@ func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (stri
 		d.absolute(&cfg)
 		cfg = cfg.Defaults()
 		d.replaced(&cfg)
-		var problems settings.Problems
-		if err := cfg.Validate(); errors.As(err, &problems) {
-			for _, p := range problems {
-				d.problem(p)
-			}
-		} else if err != nil {
-			d.add(place{}, "", err.Error())
+		var all problems.List
+		all.Check("", cfg.Validate())
+		for _, p := range all {
+			d.problem(p)
 		}
 	}
 	if len(d.mistakes) > 0 {

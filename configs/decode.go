@@ -1,16 +1,17 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"parley/gateway/settings"
+	"parley/problems"
 	"parley/tools"
 )
 
@@ -66,23 +67,15 @@ func (d *decoder) wrong(n *yaml.Node, path, message string) {
 	d.add(p, path, message)
 }
 
-var finer = regexp.MustCompile(`^([a-z_]+(?:\[\d+\])?): `)
-
 // problem reports a mistake that only the parts could find, at the nearest
 // place that is in the file.
-func (d *decoder) problem(p settings.Problem) {
+func (d *decoder) problem(p problems.Problem) {
 	path, message := p.Path, p.Err.Error()
-	if m := finer.FindStringSubmatch(message); m != nil {
-		rest := message[len(m[0]):]
-		if _, ok := d.places[join(path, m[1])]; ok || strings.HasPrefix(rest, "required") {
-			path, message = join(path, m[1]), rest
-		}
-	}
 	if d.meant[path] {
 		return // it is there, under a mistyped key, and that was said
 	}
 	for _, m := range d.mistakes {
-		if within(path, m.Path) || within(m.Path, path) && strings.HasPrefix(message, "required") {
+		if within(path, m.Path) || within(m.Path, path) && errors.Is(p.Err, problems.ErrRequired) {
 			return // it could not even be read
 		}
 	}

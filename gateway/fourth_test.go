@@ -12,6 +12,7 @@ import (
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
+	"parley/problems"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -105,7 +106,7 @@ func TestFourthNetworkIsValidated(t *testing.T) {
 		addPigeons(c, map[string]pigeonConfig{"tg": {Agent: "nobody"}})
 	}})
 	_, err := gateway.New(house.Config(), gateway.Options{})
-	problems, ok := errors.AsType[settings.Problems](err)
+	problems, ok := errors.AsType[problems.List](err)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}

@@ -101,7 +101,7 @@ type Gateway struct {
 }
 
 // New checks the configuration and wires what needs no disk and no network; it
-// starts nothing. A mistake in the configuration is returned as settings.Problems.
+// starts nothing. A mistake in the configuration is returned as problems.List.
 func New(cfg settings.Config, o Options) (*Gateway, error) {
 	cfg = cfg.Defaults()
 	if err := cfg.Validate(); err != nil {

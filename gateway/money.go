@@ -9,6 +9,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/prices"
 	"parley/gateway/settings"
+	"parley/problems"
 )
 
 // limitsOf returns the budgets of c, which Validate accepts.
@@ -41,7 +42,7 @@ func Prices(cfg settings.Config, parse func(name string, data []byte) (*costs.Ca
 	cfg = cfg.Defaults()
 	t, err := prices.Open(prices.Options{Config: cfg.Prices, Families: familiesOf(cfg), Fixed: cfg.Transcription.FixedPrices(), Parse: parse})
 	if err != nil {
-		return nil, settings.Problems{{Path: "prices.file", Err: err}}
+		return nil, problems.List{{Path: "prices.file", Err: err}}
 	}
 	return t, nil
 }

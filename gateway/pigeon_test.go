@@ -9,6 +9,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
+	"parley/problems"
 )
 
 // pigeonConfig is one bot on a network that exists for tests only. It is all that a
@@ -37,10 +38,11 @@ func (p pigeonConfig) Defaults() pigeonConfig {
 	return p
 }
 
-func (p pigeonConfig) Validate(_ settings.Config, _ string, add func(key, format string, args ...any), _ func(key string, err error)) {
+func (p pigeonConfig) Validate(_ settings.Config, _ string) error {
 	if p.Loft == nil {
-		add("loft", "required: where the pigeons are")
+		return problems.At("loft", "%w: where the pigeons are", problems.ErrRequired)
 	}
+	return nil
 }
 
 // addPigeons registers the network through the table of networks, with these accounts.

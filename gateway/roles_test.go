@@ -30,7 +30,7 @@ func TestRolesThatCannotWorkAreRefusedInWords(t *testing.T) {
 		{"a gateway with nothing shared", []string{"gateway"}, "", "", []string{"broker.url", "store.redis"}},
 		{"a role that there is not", []string{"gateway", "worker", "boss"}, "", "", []string{`roles: "boss" is none of gateway, worker`}},
 		{"a role twice", []string{"worker", "worker", "gateway"}, "", "", []string{"roles: worker is there twice"}},
-		{"a Redis that is no address", nil, "", "http://x", []string{"store.redis: url:"}},
+		{"a Redis that is no address", nil, "", "http://x", []string{"store.redis.url:"}},
 	} {
 		cfg := house.Config()
 		cfg.Roles, cfg.Broker.URL = c.roles, c.nats
@@ -47,7 +47,7 @@ func TestRolesThatCannotWorkAreRefusedInWords(t *testing.T) {
 	}
 	cfg := house.Config()
 	cfg.Store.Redis.Prefix = "x:"
-	if _, err := gateway.New(cfg, gateway.Options{}); err == nil || !strings.Contains(err.Error(), "store.redis: url: required") {
+	if _, err := gateway.New(cfg, gateway.Options{}); err == nil || !strings.Contains(err.Error(), "store.redis.url: required") {
 		t.Errorf("Redis without an address: %v", err)
 	}
 	cfg = house.Config()

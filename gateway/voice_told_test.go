@@ -18,6 +18,7 @@ import (
 	"parley/gateway/gatewaytest"
 	"parley/gateway/recording"
 	"parley/gateway/settings"
+	"parley/problems"
 	"parley/sessions/redis/redistest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
@@ -218,7 +219,7 @@ func TestMistakesInTranscription(t *testing.T) {
 			change(c)
 		}})
 		err := house.Config().Defaults().Validate()
-		ps, _ := errors.AsType[settings.Problems](err)
+		ps, _ := errors.AsType[problems.List](err)
 		if path == "" {
 			if err != nil {
 				t.Error(err)

@@ -20,6 +20,7 @@ import (
 	"parley/llm"
 	"parley/llm/anthropic"
 	"parley/llm/openai"
+	"parley/problems"
 	"parley/sessionkeys"
 )
 
@@ -37,7 +38,7 @@ func (g *Gateway) wire() error {
 		a := g.cfg.Agents[name]
 		m, sees, err := g.model(a)
 		if err != nil {
-			return settings.Problems{{Path: "agents." + name + ".model", Err: err}}
+			return problems.List{{Path: "agents." + name + ".model", Err: err}}
 		}
 		g.agents[name] = worker.Agent{
 			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Sees: sees,
@@ -50,7 +51,7 @@ func (g *Gateway) wire() error {
 	}
 	var err error
 	if g.ears, err = g.hearing(); err != nil {
-		return settings.Problems{{Path: "transcription", Err: err}}
+		return problems.List{{Path: "transcription", Err: err}}
 	}
 	g.metrics = ops.NewMetrics(g.sets)
 	g.watched = admin.NewChannels(g.metrics, g.sets.Channels, g.o.Now)
@@ -59,7 +60,7 @@ func (g *Gateway) wire() error {
 		Config: g.cfg.Prices, Families: familiesOf(g.cfg), Fixed: g.cfg.Transcription.FixedPrices(), Parse: g.o.ParsePrices,
 		Observer: g.metrics, Log: g.o.Logger, Now: g.o.Now,
 	}); err != nil {
-		return settings.Problems{{Path: "prices.file", Err: err}}
+		return problems.List{{Path: "prices.file", Err: err}}
 	}
 	g.metrics.PricesFrom(g.prices.View().Newest())
 	g.warn()

@@ -2,13 +2,13 @@ package subagents
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"parley/costs"
+	"parley/problems"
 	"parley/sessionkeys"
 )
 
@@ -67,10 +67,10 @@ func (c Config) Defaults() Config {
 
 // Validate says what cannot work, all of it, joined. It is asked after Defaults.
 func (c Config) Validate() error {
-	var errs []error
+	var ps problems.List
 	within := func(name string, n, least, most int) {
 		if n < least || n > most {
-			errs = append(errs, fmt.Errorf("%s: %d is not %d to %d", name, n, least, most))
+			ps.Add(name, "%d is not %d to %d", n, least, most)
 		}
 	}
 	if c.MaxDepth != -1 {
@@ -81,27 +81,27 @@ func (c Config) Validate() error {
 	within("max_concurrent", c.MaxConcurrent, 1, 1024)
 	within("max_iterations", c.MaxIterations, 1, 200)
 	if c.Timeout < time.Second || c.Timeout > time.Hour {
-		errs = append(errs, fmt.Errorf("timeout: %s is not 1s to 1h", c.Timeout))
+		ps.Add("timeout", "%s is not 1s to 1h", c.Timeout)
 	}
 	if limit, err := c.maxCost(); err != nil {
-		errs = append(errs, fmt.Errorf("max_cost_usd: %w", err))
+		ps.Add("max_cost_usd", "%w", err)
 	} else if limit <= 0 && c.MaxCostUSD != "" {
-		errs = append(errs, errors.New("max_cost_usd: it must be more than nothing; max_depth: -1 says that there are no sub-agents"))
+		ps.Add("max_cost_usd", "it must be more than nothing; max_depth: -1 says that there are no sub-agents")
 	}
 	for i, name := range c.AlsoAllow {
 		switch {
 		case slices.Contains(sending, name):
-			errs = append(errs, fmt.Errorf("also_allow[%d]: no sub-agent ever has %s: what it finds goes to who asked", i, name))
+			ps.Add(fmt.Sprintf("also_allow[%d]", i), "no sub-agent ever has %s: what it finds goes to who asked", name)
 		case !slices.Contains(always, name):
-			errs = append(errs, fmt.Errorf("also_allow[%d]: %q is not denied; denied are %s", i, name, strings.Join(always, ", ")))
+			ps.Add(fmt.Sprintf("also_allow[%d]", i), "%q is not denied; denied are %s", name, strings.Join(always, ", "))
 		}
 	}
 	for i, name := range c.Agents {
 		if err := sessionkeys.CheckAgent(name); err != nil {
-			errs = append(errs, fmt.Errorf("agents[%d]: %w", i, err))
+			ps.Add(fmt.Sprintf("agents[%d]", i), "%w", err)
 		}
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }
 
 // maxCost is MaxCostUSD; 0: no limit.

@@ -11,20 +11,21 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/problems"
 )
 
-// Why a configuration is refused. The first word is the key.
+// Why a configuration is refused.
 var (
-	errBotToken   = errors.New("bot_token: the token of the bot begins with xoxb-; it is on the page \"OAuth & Permissions\" of the app")
-	errNotBot     = errors.New("bot_token: this is an app-level token (xapp-), which belongs to app_token; the token of the bot begins with xoxb-, and is on the page \"OAuth & Permissions\" of the app")
-	errUser       = errors.New("bot_token: this is the token of a person (xoxp-), as whom parley would write; the token of the bot begins with xoxb-, on the same page")
-	errNoApp      = errors.New("app_token: required: mode socket needs an app-level token, which begins with xapp- and has the scope connections:write; it is made on the page \"Basic Information\" of the app")
-	errUnlikeMode = errors.New("app_token: required: mode socket needs an app-level token, xapp-…; the signing_secret that is given here belongs to mode events")
-	errAppToken   = errors.New("app_token: an app-level token begins with xapp- and has the scope connections:write; it is made on the page \"Basic Information\" of the app")
-	errNotApp     = errors.New("app_token: this is the token of a bot or a person (xoxb-, xoxp-); an app-level token begins with xapp-, and is made on the page \"Basic Information\" of the app")
-	errNoSecret   = errors.New("signing_secret: required: mode events needs the signing secret, from the page \"Basic Information\" of the app")
-	errSecret     = errors.New("signing_secret: this is none: it is 32 digits and letters a to f, on the page \"Basic Information\" of the app")
-	errMode       = errors.New("mode: neither socket nor events")
+	errBotToken   = problems.At("bot_token", "the token of the bot begins with xoxb-; it is on the page \"OAuth & Permissions\" of the app")
+	errNotBot     = problems.At("bot_token", "this is an app-level token (xapp-), which belongs to app_token; the token of the bot begins with xoxb-, and is on the page \"OAuth & Permissions\" of the app")
+	errUser       = problems.At("bot_token", "this is the token of a person (xoxp-), as whom parley would write; the token of the bot begins with xoxb-, on the same page")
+	errNoApp      = problems.At("app_token", "%w: mode socket needs an app-level token, which begins with xapp- and has the scope connections:write; it is made on the page \"Basic Information\" of the app", problems.ErrRequired)
+	errUnlikeMode = problems.At("app_token", "%w: mode socket needs an app-level token, xapp-…; the signing_secret that is given here belongs to mode events", problems.ErrRequired)
+	errAppToken   = problems.At("app_token", "an app-level token begins with xapp- and has the scope connections:write; it is made on the page \"Basic Information\" of the app")
+	errNotApp     = problems.At("app_token", "this is the token of a bot or a person (xoxb-, xoxp-); an app-level token begins with xapp-, and is made on the page \"Basic Information\" of the app")
+	errNoSecret   = problems.At("signing_secret", "%w: mode events needs the signing secret, from the page \"Basic Information\" of the app", problems.ErrRequired)
+	errSecret     = problems.At("signing_secret", "this is none: it is 32 digits and letters a to f, on the page \"Basic Information\" of the app")
+	errMode       = problems.At("mode", "neither socket nor events")
 	errAddress    = errors.New("the address of a Slack API is http(s)://host[:port][/path]")
 
 	botToken = regexp.MustCompile(`^xox[be]\.?[0-9A-Za-z.-]*-[0-9A-Za-z-]+$`)

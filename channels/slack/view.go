@@ -1,9 +1,9 @@
 package slack
 
 import (
-	"errors"
-	"fmt"
 	"unicode/utf8"
+
+	"parley/problems"
 )
 
 // View is which of Slack's surfaces for agents an app has. Slack does not tell an app
@@ -22,7 +22,7 @@ const (
 	NoView View = "none"
 )
 
-var errView = errors.New("view: neither agent, assistant nor none")
+var errView = problems.At("view", "neither agent, assistant nor none")
 
 // CheckView says whether v is a view. The zero View is AgentView.
 func CheckView(v View) error {
@@ -48,14 +48,14 @@ type Profile struct {
 
 // CheckProfile says whether Slack takes such names.
 func CheckProfile(p Profile) error {
-	var errs []error
+	var ps problems.List
 	if n := utf8.RuneCountInString(p.Name); n < 1 || n > mostAppName {
-		errs = append(errs, fmt.Errorf("name: %d characters; Slack takes 1 to %d", n, mostAppName))
+		ps.Add("name", "%d characters; Slack takes 1 to %d", n, mostAppName)
 	} else if slug(p.Name) == "" {
-		errs = append(errs, errors.New("name: it has no letter or digit of ASCII, of which the slash commands are made"))
+		ps.Add("name", "it has no letter or digit of ASCII, of which the slash commands are made")
 	}
 	if n := utf8.RuneCountInString(p.Description); n < 1 || n > mostDescription {
-		errs = append(errs, fmt.Errorf("description: %d characters; Slack takes 1 to %d", n, mostDescription))
+		ps.Add("description", "%d characters; Slack takes 1 to %d", n, mostDescription)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }

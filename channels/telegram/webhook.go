@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"parley/channels"
 	"parley/channels/internal/markup"
 	"parley/pause"
+	"parley/problems"
 )
 
 // Webhook says where Telegram brings updates to, instead of being asked for
@@ -35,10 +35,10 @@ type Webhook struct {
 }
 
 var (
-	errHookAddress = errors.New("url: the public address is https://host[:port][/path], without a password, a query or a fragment")
-	errHookPlain   = errors.New("url: Telegram brings updates by https only; http is for a Bot API server of your own (api_url)")
-	errHookPort    = errors.New("url: Telegram brings updates to the ports 443, 80, 88 and 8443 only")
-	errHookMissing = errors.New("url: required: the public address to which Telegram brings updates")
+	errHookAddress = problems.At("url", "the public address is https://host[:port][/path], without a password, a query or a fragment")
+	errHookPlain   = problems.At("url", "Telegram brings updates by https only; http is for a Bot API server of your own (api_url)")
+	errHookPort    = problems.At("url", "Telegram brings updates to the ports 443, 80, 88 and 8443 only")
+	errHookMissing = problems.At("url", "%w: the public address to which Telegram brings updates", problems.ErrRequired)
 )
 
 // Validate says everything that cannot work, joined. apiURL is that of the
@@ -47,23 +47,23 @@ func (w Webhook) Validate(apiURL string) error {
 	if w == (Webhook{}) {
 		return nil
 	}
-	var errs []error
+	var ps problems.List
 	u, err := url.Parse(w.URL)
 	switch {
 	case w.URL == "":
-		errs = append(errs, errHookMissing)
+		ps.Check("", errHookMissing)
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		errs = append(errs, errHookAddress) // err would quote the address, and with it a password
+		ps.Check("", errHookAddress) // err would quote the address, and with it a password
 	case apiURL != "" && strings.TrimRight(apiURL, "/") != publicAPI: // its own rules
 	case u.Scheme != "https":
-		errs = append(errs, errHookPlain)
+		ps.Check("", errHookPlain)
 	case !slices.Contains([]string{"", "443", "80", "88", "8443"}, u.Port()):
-		errs = append(errs, errHookPort)
+		ps.Check("", errHookPort)
 	}
 	if w.MaxConnections < 0 || w.MaxConnections > 100 {
-		errs = append(errs, fmt.Errorf("max_connections: %d is not 1 to 100", w.MaxConnections))
+		ps.Add("max_connections", "%d is not 1 to 100", w.MaxConnections)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }
 
 // derive makes a word from the token that shows nothing of it. Every process

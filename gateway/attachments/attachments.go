@@ -21,7 +21,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -29,6 +28,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/outcomes"
+	"parley/problems"
 	"parley/sessionkeys"
 )
 
@@ -69,29 +69,29 @@ func (c Config) Defaults() Config {
 
 // Validate says everything that cannot work, joined.
 func (c Config) Validate() error {
-	var errs []error
+	var ps problems.List
 	if c.MaxBytes < 1 || c.MaxBytes > 1<<30 {
-		errs = append(errs, fmt.Errorf("max_bytes: %d is not 1 to %d", c.MaxBytes, 1<<30))
+		ps.Add("max_bytes", "%d is not 1 to %d", c.MaxBytes, 1<<30)
 	}
 	if c.MaxPerTurn < 1 || c.MaxPerTurn > 100 {
-		errs = append(errs, fmt.Errorf("max_per_turn: %d is not 1 to 100", c.MaxPerTurn))
+		ps.Add("max_per_turn", "%d is not 1 to 100", c.MaxPerTurn)
 	}
 	if c.Timeout < time.Second || c.Timeout > 10*time.Minute {
-		errs = append(errs, fmt.Errorf("timeout: %s is not 1s to 10m", c.Timeout))
+		ps.Add("timeout", "%s is not 1s to 10m", c.Timeout)
 	}
 	if c.PersonFiles < -1 {
-		errs = append(errs, fmt.Errorf("person_per_day_files: %d is less than -1", c.PersonFiles))
+		ps.Add("person_per_day_files", "%d is less than -1", c.PersonFiles)
 	}
 	if c.PersonBytes < -1 {
-		errs = append(errs, fmt.Errorf("person_per_day_bytes: %d is less than -1", c.PersonBytes))
+		ps.Add("person_per_day_bytes", "%d is less than -1", c.PersonBytes)
 	}
 	if c.TextBytes < -1 || c.TextBytes > mostText {
-		errs = append(errs, fmt.Errorf("text_bytes: %d is not -1 to %d", c.TextBytes, mostText))
+		ps.Add("text_bytes", "%d is not -1 to %d", c.TextBytes, mostText)
 	}
 	if c.PDFPages < -1 || c.PDFPages > mostPages {
-		errs = append(errs, fmt.Errorf("pdf_pages: %d is not -1 to %d", c.PDFPages, mostPages))
+		ps.Add("pdf_pages", "%d is not -1 to %d", c.PDFPages, mostPages)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }
 
 // The most that can be configured: a message of the model's, in the log and in the

@@ -1,7 +1,7 @@
 package budgets_test
 
 import (
-	"maps"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +11,7 @@ import (
 
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/problems"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -49,8 +50,12 @@ func TestAmountsAreReadStrictly(t *testing.T) {
 		}
 	}
 	bad := budgets.Config{Turn: "x", PersonPerDay: "0", GlobalPerMonth: "-1"}.Defaults()
-	mistakes := maps.Collect(bad.Mistakes())
-	if keys := slices.Sorted(maps.Keys(mistakes)); !slices.Equal(keys, []string{"global_per_month", "person_per_day", "turn"}) {
+	var keys []string
+	mistakes, _ := errors.AsType[problems.List](bad.Validate())
+	for _, p := range mistakes {
+		keys = append(keys, p.Path)
+	}
+	if !slices.Equal(keys, []string{"turn", "person_per_day", "global_per_month"}) {
 		t.Errorf("mistakes in %v", keys)
 	}
 	if _, err := bad.Limits(); err == nil || strings.Count(err.Error(), "\n") != 2 {

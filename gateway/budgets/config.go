@@ -7,9 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 
 	"parley/costs"
+	"parley/problems"
 )
 
 // Config is the budgets of a gateway, each an amount of dollars such as "5" or
@@ -69,29 +69,21 @@ func (c Config) fields() []field {
 	}
 }
 
-// Mistakes yields the key of each field that is no budget, and why. It is asked
-// after Defaults.
-func (c Config) Mistakes() iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for _, f := range c.fields() {
-			if _, err := Parse(f.text); err != nil && !yield(f.key, err) {
-				return
-			}
-		}
-	}
+// Validate says which fields are no budget. It is asked after Defaults.
+func (c Config) Validate() error {
+	_, err := c.Limits()
+	return err
 }
 
-// Limits are the amounts of c, whose Mistakes are none.
+// Limits are the amounts of c, which Validate accepts.
 func (c Config) Limits() (l Limits, err error) {
-	var errs []error
+	var ps problems.List
 	for _, f := range c.fields() {
 		a, err := Parse(f.text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f.key, err))
-		}
+		ps.Check(f.key, err)
 		*f.into(&l) = a
 	}
-	return l, errors.Join(errs...)
+	return l, ps.Err()
 }
 
 var errAmount = errors.New("a budget is dollars such as 5 or 0.25, or none")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/gateway/listeners"
+	"parley/problems"
 )
 
 // Config says where the operator's listener is.
@@ -27,7 +28,7 @@ type Config struct {
 	Public bool `yaml:"public"`
 }
 
-var errPublic = errors.New("listen: /metrics and /readyz have no password, and others than this machine reach that address: " +
+var errPublic = problems.At("listen", "/metrics and /readyz have no password, and others than this machine reach that address: "+
 	"use 127.0.0.1, or write public: true beside it if only those who may read them reach it")
 
 // Validate says what cannot work. It is asked after Listen was filled in.
@@ -36,7 +37,7 @@ func (c Config) Validate() error {
 		return nil
 	}
 	if err := listeners.CheckAddress(c.Listen); err != nil {
-		return fmt.Errorf("listen: %w, or off", err)
+		return problems.At("listen", "%w, or off", err)
 	}
 	if !c.Public && !loopback(c.Listen) {
 		return errPublic

@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/outcomes"
+	"parley/problems"
 	"parley/sessionkeys"
 )
 
@@ -28,9 +29,9 @@ type Access struct {
 
 // Validate refuses what cannot be a stable id, such as a @name that its owner
 // can give away. What ids look like on a network say person and group, or nil
-// where anything goes. All mistakes are joined, each with its place: people[0].
+// where anything goes. All mistakes are in the problems.List, each with its path: people[0].
 func (a Access) Validate(person, group func(id string) error) error {
-	var errs []error
+	var ps problems.List
 	for _, list := range []struct {
 		name  string
 		ids   []string
@@ -42,11 +43,11 @@ func (a Access) Validate(person, group func(id string) error) error {
 				err = list.check(id)
 			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s[%d]: %w", list.name, i, err))
+				ps.Check(fmt.Sprintf("%s[%d]", list.name, i), err)
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }
 
 var (

@@ -2,7 +2,8 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
+
+	"parley/problems"
 )
 
 // Limits are how much people may send. What is over a limit is not stored, and
@@ -40,6 +41,7 @@ func (l Limits) Defaults() Limits {
 
 // Validate says what cannot be meant.
 func (l Limits) Validate() error {
+	var ps problems.List
 	for _, f := range []struct {
 		name string
 		n    int
@@ -52,8 +54,8 @@ func (l Limits) Validate() error {
 		{"strangers_per_hour", l.Strangers},
 	} {
 		if f.n < -1 {
-			return fmt.Errorf("%s: %d is less than -1, which is no limit", f.name, f.n)
+			ps.Add(f.name, "%d is less than -1, which is no limit", f.n)
 		}
 	}
-	return nil
+	return ps.Err()
 }

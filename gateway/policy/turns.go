@@ -1,9 +1,9 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
 	"time"
+
+	"parley/problems"
 )
 
 // Turns is how turns run in one worker process.
@@ -53,24 +53,24 @@ func (c Turns) Defaults() Turns {
 
 // Validate says everything that cannot work, joined.
 func (c Turns) Validate() error {
-	var errs []error
+	var ps problems.List
 	if c.Turns < 1 {
-		errs = append(errs, fmt.Errorf("turns: %d is not at least 1", c.Turns))
+		ps.Add("turns", "%d is not at least 1", c.Turns)
 	}
 	if c.PersonTurns < -1 || c.PersonTurns == 0 {
-		errs = append(errs, fmt.Errorf("person_turns: %d is neither at least 1 nor -1, which is no limit", c.PersonTurns))
+		ps.Add("person_turns", "%d is neither at least 1 nor -1, which is no limit", c.PersonTurns)
 	}
 	if c.Attempts < 1 {
-		errs = append(errs, fmt.Errorf("attempts: %d is not at least 1", c.Attempts))
+		ps.Add("attempts", "%d is not at least 1", c.Attempts)
 	}
 	if c.Lease < time.Second {
-		errs = append(errs, fmt.Errorf("lease: %s is shorter than a second", c.Lease))
+		ps.Add("lease", "%s is shorter than a second", c.Lease)
 	}
 	if c.TurnTimeout < time.Second {
-		errs = append(errs, fmt.Errorf("turn_timeout: %s is shorter than a second", c.TurnTimeout))
+		ps.Add("turn_timeout", "%s is shorter than a second", c.TurnTimeout)
 	}
 	if c.Grace < 0 {
-		errs = append(errs, fmt.Errorf("grace: %s is negative", c.Grace))
+		ps.Add("grace", "%s is negative", c.Grace)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }

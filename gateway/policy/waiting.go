@@ -3,11 +3,11 @@ package policy
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/problems"
 )
 
 // WhileBusy says what becomes of what a person says while a turn of theirs runs.
@@ -55,19 +55,19 @@ var (
 
 // Validate says everything that cannot work, joined.
 func (w Waiting) Validate() error {
-	var errs []error
+	var ps problems.List
 	switch w.Defaults().WhileBusy {
 	case Steer, Queue, Collect, Interrupt:
 	default:
-		errs = append(errs, fmt.Errorf("while_busy %q: %w", w.WhileBusy, errWhileBusy))
+		ps.Add("", "while_busy %q: %w", w.WhileBusy, errWhileBusy)
 	}
 	if w.Debounce < 0 {
-		errs = append(errs, errDebounce)
+		ps.Check("", errDebounce)
 	}
 	if w.DebounceMax < 0 || w.DebounceMax > 0 && (w.Debounce <= 0 || w.DebounceMax < w.Debounce) {
-		errs = append(errs, errDebounceMax)
+		ps.Check("", errDebounceMax)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }
 
 // Joins says whether what is said while a turn runs may join it.

@@ -15,6 +15,7 @@ import (
 
 	"parley/agent"
 	"parley/costs"
+	"parley/problems"
 )
 
 // Config is what an operator says of prices.
@@ -45,7 +46,12 @@ func (c Ceiling) Price() (*costs.Price, error) {
 	case c.Input == "" || c.Output == "":
 		return nil, errHalf
 	}
-	return costs.Ceiling(c.Input, c.Output) //nolint:wrapcheck // it names the field
+	var ps problems.List
+	in, err := costs.ParseRate(c.Input)
+	ps.Check("input", err)
+	out, err := costs.ParseRate(c.Output)
+	ps.Check("output", err)
+	return costs.Ceiling(in, out), ps.Err()
 }
 
 // Observer counts.

@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
+	"parley/problems"
 )
 
 // Account is what every bot account has, whatever its network.
@@ -41,7 +42,7 @@ type Account struct {
 	Open func(e Env) (channels.Channel, error)
 
 	// validateOwn reports mistakes in what only its network has.
-	validateOwn func(add func(path, format string, args ...any), check func(path string, err error))
+	validateOwn func() error
 }
 
 // Env is what an adapter gets from the process that runs it.
@@ -58,14 +59,6 @@ type Env struct {
 	Observer channels.Observer
 	Log      *slog.Logger
 	Now      func() time.Time
-}
-
-// at is the path of one of the account's keys; "" is the account itself.
-func (a Account) at(key string) string {
-	if key == "" {
-		return a.Path
-	}
-	return a.Path + "." + key
 }
 
 // Lease names the lease under which one process receives and sends for the
@@ -105,53 +98,53 @@ func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 }
 
 // validate is what holds for an account of any network.
-func (a Account) validate(agents map[string]AgentConfig, add func(path, format string, args ...any), check func(path string, err error)) {
+func (a Account) validate(agents map[string]AgentConfig, ps *problems.List) {
 	if !instanceName.MatchString(a.Name) {
-		add(a.Path, "an instance name is %s", instanceName)
+		ps.Add(a.Path, "an instance name is %s", instanceName)
 	}
 	if _, ok := agents[a.Agent]; !ok {
-		add(a.Path+".agent", "there is no agent %q; %s", a.Agent, have(agents))
+		ps.Add(a.Path+".agent", "there is no agent %q; %s", a.Agent, have(agents))
 	}
-	check(a.Path+".access", a.Access.Validate(a.Person, a.Group))
+	ps.Check(a.Path+".access", a.Access.Validate(a.Person, a.Group))
 	_, err := budgets.Parse(a.BudgetPerDay)
-	check(a.Path+".budget_per_day", err)
-	check(a.Path, a.Waiting.Validate())
+	ps.Check(a.Path+".budget_per_day", err)
+	ps.Check(a.Path, a.Waiting.Validate())
 }
 
 // validateChannels reports the mistakes in the bot accounts.
-func (c Config) validateChannels(add func(path, format string, args ...any), check func(path string, err error)) {
+func (c Config) validateChannels(ps *problems.List) {
 	all := c.Accounts()
 	if len(all) == 0 {
-		add("channels", "required: no bot account is configured")
+		ps.Add("channels", "%w: no bot account is configured", problems.ErrRequired)
 	}
 	named := map[string]string{}
 	for _, a := range all {
 		if other, twice := named[a.Name]; twice {
-			add(a.Path, "the instance name is that of %s already: names are unique over all networks", other)
+			ps.Add(a.Path, "the instance name is that of %s already: names are unique over all networks", other)
 		}
 		named[a.Name] = a.Path
-		a.validate(c.Agents, add, check)
+		a.validate(c.Agents, ps)
 	}
 	var hooked []string
 	for _, n := range c.Channels.Networks() {
 		owners := map[string]string{} // the paths of accounts by their ids
 		for _, a := range n.accounts(c) {
-			a.validateOwn(add, check)
+			ps.Check(a.Path, a.validateOwn())
 			if other, twice := owners[a.ID]; twice && a.ID != "" {
-				add(a.at(a.IDKey), "the %s is that of %s already; only one may receive for it", a.IDNoun, other)
+				ps.Add(a.Path+"."+a.IDKey, "the %s is that of %s already; only one may receive for it", a.IDNoun, other)
 			}
 			owners[a.ID] = a.Path
 			if a.Hook != "" {
-				hooked = append(hooked, a.at(a.Hook))
+				hooked = append(hooked, a.Path+"."+a.Hook)
 			}
 		}
 	}
-	check("webhooks", c.Webhooks.Validate())
+	ps.Check("webhooks", c.Webhooks.Validate())
 	switch {
 	case len(hooked) > 0 && c.Webhooks.Listen == "":
-		add("webhooks.listen", "required for %s: where to listen for what the network brings, host:port", hooked[0])
+		ps.Add("webhooks.listen", "%w for %s: where to listen for what the network brings, host:port", problems.ErrRequired, hooked[0])
 	case len(hooked) == 0 && c.Webhooks.Listen != "":
-		add("webhooks.listen", "no channel has a webhook, so nothing would be served there")
+		ps.Add("webhooks.listen", "no channel has a webhook, so nothing would be served there")
 	}
 }
 

@@ -1,10 +1,10 @@
 package settings
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"parley/gateway/listeners"
+	"parley/problems"
 )
 
 // AdminConfig says where the operator's socket is.
@@ -27,8 +27,7 @@ func (c AdminConfig) Validate() error {
 	if c.Socket == listeners.Off || c.Socket == "" {
 		return nil
 	}
-	if err := listeners.CheckSocket(c.Socket); err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	return nil
+	var ps problems.List
+	ps.Check("socket", listeners.CheckSocket(c.Socket))
+	return ps.Err()
 }

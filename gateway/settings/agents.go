@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/problems"
 	"parley/sessionkeys"
 )
 
@@ -32,38 +33,38 @@ const (
 )
 
 // validateAgents reports the mistakes in who answers.
-func (c Config) validateAgents(add func(path, format string, args ...any), check func(path string, err error)) {
+func (c Config) validateAgents(ps *problems.List) {
 	if len(c.Agents) == 0 {
-		add("agents", "required: no agent is configured")
+		ps.Add("agents", "%w: no agent is configured", problems.ErrRequired)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		a, path := c.Agents[name], "agents."+name
 		if sessionkeys.CheckAgent(name) != nil {
-			add(path, "an agent's name is lower-case letters, digits, - and _, at most 32, and not the word agent")
+			ps.Add(path, "an agent's name is lower-case letters, digits, - and _, at most 32, and not the word agent")
 		}
 		provider, model, err := SplitModel(a.Model)
 		switch {
 		case a.Model == "":
-			add(path+".model", "required: which model answers, as provider/model")
+			ps.Add(path+".model", "%w: which model answers, as provider/model", problems.ErrRequired)
 		case err != nil:
-			check(path+".model", err)
+			ps.Check(path+".model", err)
 		default:
 			if _, ok := c.Providers[provider]; !ok {
-				add(path+".model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
+				ps.Add(path+".model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
 			}
 		}
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
-			add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
+			ps.Add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
 		}
 		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
-			add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
+			ps.Add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
 		}
 		if a.MaxTokens < 0 {
-			add(path+".max_tokens", "%d is negative", a.MaxTokens)
+			ps.Add(path+".max_tokens", "%d is negative", a.MaxTokens)
 		}
 		for i, t := range a.Tools {
 			if !slices.Contains(ToolNames(), t) {
-				add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
+				ps.Add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
 			}
 		}
 	}

@@ -73,9 +73,9 @@ type AccountConfig[T any] interface {
 	// Bot describes the account of that instance name; Describe sets its
 	// Name, Path and Network.
 	Bot(name string) Account
-	// Validate reports the mistakes in what only this network has. Keys are
-	// relative to the account; "" is the account itself.
-	Validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error))
+	// Validate reports the mistakes in what only this network has, as a problems.List with
+	// paths below the account.
+	Validate(c Config, name string) error
 }
 
 // Describe completes n by where in the configuration its accounts stand.
@@ -92,11 +92,7 @@ func Describe[T AccountConfig[T]](n Network, field func(*ChannelsConfig) *map[st
 		for _, name := range slices.Sorted(maps.Keys(configured)) {
 			a := configured[name].Bot(name)
 			a.Name, a.Network, a.Path = name, n, "channels."+n.Name+"."+name
-			a.validateOwn = func(add func(path, format string, args ...any), check func(path string, err error)) {
-				configured[name].Validate(c, name,
-					func(key, format string, args ...any) { add(a.at(key), format, args...) },
-					func(key string, err error) { check(a.at(key), err) })
-			}
+			a.validateOwn = func() error { return configured[name].Validate(c, name) }
 			all = append(all, a)
 		}
 		return all

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/llm"
+	"parley/problems"
 )
 
 // Kinds of providers.
@@ -28,20 +29,20 @@ type ProviderConfig struct {
 }
 
 // validateProviders reports the mistakes in the places where models run.
-func (c Config) validateProviders(add func(path, format string, args ...any), check func(path string, err error)) {
+func (c Config) validateProviders(ps *problems.List) {
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p, path := c.Providers[name], "providers."+name
 		if !instanceName.MatchString(name) {
-			add(path, "a provider's name is %s", instanceName)
+			ps.Add(path, "a provider's name is %s", instanceName)
 		}
 		if !slices.Contains(kinds(), p.Kind) {
-			add(path+".kind", "%q is none of %s", p.Kind, strings.Join(kinds(), ", "))
+			ps.Add(path+".kind", "%q is none of %s", p.Kind, strings.Join(kinds(), ", "))
 		}
 		if p.APIKey.IsZero() && p.BaseURL == "" {
-			add(path+".api_key", "required, unless base_url names a server that takes none")
+			ps.Add(path+".api_key", "%w, unless base_url names a server that takes none", problems.ErrRequired)
 		}
 		if p.BaseURL != "" {
-			check(path+".base_url", llm.CheckBaseURL(p.BaseURL))
+			ps.Check(path+".base_url", llm.CheckBaseURL(p.BaseURL))
 		}
 	}
 }

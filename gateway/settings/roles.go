@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/problems"
 	"parley/sessions/redis"
 )
 
@@ -52,17 +53,17 @@ func (c RedisConfig) Options() redis.Options {
 
 // validateRoles holds the roles to what processes must share to have only some
 // of them.
-func (c Config) validateRoles(add func(path, format string, args ...any), check func(path string, err error)) {
+func (c Config) validateRoles(ps *problems.List) {
 	if c.Store.Redis.Used() {
-		check("store.redis", c.Store.Redis.Options().Validate())
+		ps.Check("store.redis", c.Store.Redis.Options().Validate())
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Roles {
 		switch {
 		case !slices.Contains(roles(), r):
-			add("roles", "%q is none of %s", r, strings.Join(roles(), ", "))
+			ps.Add("roles", "%q is none of %s", r, strings.Join(roles(), ", "))
 		case seen[r]:
-			add("roles", "%s is there twice", r)
+			ps.Add("roles", "%s is there twice", r)
 		}
 		seen[r] = true
 	}
@@ -74,9 +75,9 @@ func (c Config) validateRoles(add func(path, format string, args ...any), check 
 		role, other = other, role
 	}
 	if c.Broker.URL == "" {
-		add("roles", "a process that is only %s needs a %s that reads the same message log: give all of them the same broker.url", role, other)
+		ps.Add("roles", "a process that is only %s needs a %s that reads the same message log: give all of them the same broker.url", role, other)
 	}
 	if !c.Store.Redis.Used() {
-		add("roles", "a process that is only %s shares its conversations with a %s, and SQLite is one process's own: give all of them the same store.redis", role, other)
+		ps.Add("roles", "a process that is only %s shares its conversations with a %s, and SQLite is one process's own: give all of them the same store.redis", role, other)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"parley/channels/signal"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
+	"parley/problems"
 )
 
 // SignalConfig is one account on Signal, by way of signal-cli.
@@ -114,38 +115,40 @@ func (s SignalConfig) Defaults() SignalConfig {
 }
 
 // Validate reports the mistakes in what only this network has.
-func (s SignalConfig) Validate(c Config, name string, add func(key, format string, args ...any), check func(key string, err error)) {
+func (s SignalConfig) Validate(c Config, name string) error {
+	var ps problems.List
 	if s.Account == "" {
-		add("account", "required: the bot's own number with its country, as +491511234567, or its ACI; docs/signal.md says how to register it")
+		ps.Add("account", "%w: the bot's own number with its country, as +491511234567, or its ACI; docs/signal.md says how to register it", problems.ErrRequired)
 	} else {
-		check("account", signal.CheckAccount(s.Account))
+		ps.Check("account", signal.CheckAccount(s.Account))
 	}
-	check("aci", signal.CheckACI(s.ACI))
-	check("reactions", signal.CheckReactions(s.Reactions))
-	check("url", signal.CheckURL(s.URL))
+	ps.Check("aci", signal.CheckACI(s.ACI))
+	ps.Check("reactions", signal.CheckReactions(s.Reactions))
+	ps.Check("url", signal.CheckURL(s.URL))
 	if s.Proxy.IsZero() || s.URL != "" && !strings.HasPrefix(s.URL, "unix:") {
-		check("proxy", channels.CheckProxy(s.Proxy))
+		ps.Check("proxy", channels.CheckProxy(s.Proxy))
 	} else {
-		add("proxy", "it is signal-cli that goes to Signal, and has a proxy of its own: docs/signal.md says how; this key is for a url of http, https or tcp")
+		ps.Add("proxy", "it is signal-cli that goes to Signal, and has a proxy of its own: docs/signal.md says how; this key is for a url of http, https or tcp")
 	}
-	check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
-	check("group_context", checkGroupContext(s.GroupContext, s.Access))
+	ps.Check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
+	ps.Check("group_context", checkGroupContext(s.GroupContext, s.Access))
 	if s.NoteToSelf {
 		if !s.Access.Everyone && !slices.Contains(s.Access.People, s.Account) && !slices.Contains(s.Access.People, s.ACI) {
-			add("note_to_self", "who writes to themselves is a person like another: list the account in access.people")
+			ps.Add("note_to_self", "who writes to themselves is a person like another: list the account in access.people")
 		}
 		if len(s.Access.Groups) > 0 {
-			add("access.groups", "with note_to_self nothing is read but notes to oneself, and no group")
+			ps.Add("access.groups", "with note_to_self nothing is read but notes to oneself, and no group")
 		}
 	}
 	switch {
 	case s.URL != "" && len(s.Command) > 0:
-		add("command", "there is a url already: parley runs signal-cli itself, or uses one that runs, not both")
+		ps.Add("command", "there is a url already: parley runs signal-cli itself, or uses one that runs, not both")
 	case s.URL != "" && s.TrustNewIdentities != "":
-		add("trust_new_identities", "belongs to who runs signal-cli, which with a url is not parley")
+		ps.Add("trust_new_identities", "belongs to who runs signal-cli, which with a url is not parley")
 	case s.URL == "" && slices.Contains(s.Command, ""):
-		add("command", "holds an empty word")
+		ps.Add("command", "holds an empty word")
 	case s.URL == "" && filepath.IsAbs(c.StateDir):
-		check("", signal.CheckDir(filepath.Join(c.StateDir, signalDir, name)))
+		ps.Check("", signal.CheckDir(filepath.Join(c.StateDir, signalDir, name)))
 	}
+	return ps.Err()
 }

@@ -1,11 +1,11 @@
 package settings
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
 	"parley/gateway/policy"
+	"parley/problems"
 )
 
 // firstday G6, G7.
@@ -31,16 +31,12 @@ func TestSignalConfigValidate(t *testing.T) {
 		"a group, and no notes of it": {SignalConfig{Account: number, Access: group}, nil},
 	} {
 		var got []string
-		c.config.Validate(Config{StateDir: "/var/lib/parley"}, "phone",
-			func(key, format string, args ...any) {
-				got = append(got, key)
-				t.Log(name+":", fmt.Sprintf(format, args...))
-			},
-			func(key string, err error) {
-				if err != nil {
-					got = append(got, key)
-				}
-			})
+		var ps problems.List
+		ps.Check("", c.config.Validate(Config{StateDir: "/var/lib/parley"}, "phone"))
+		for _, p := range ps {
+			got = append(got, p.Path)
+			t.Log(name+":", p)
+		}
 		if !slices.Equal(got, c.mistakes) {
 			t.Errorf("%s: mistakes in %q, want %q", name, got, c.mistakes)
 		}

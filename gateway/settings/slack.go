@@ -15,6 +15,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/messages"
 	"parley/gateway/policy"
+	"parley/problems"
 )
 
 // SlackConfig is one Slack app.
@@ -153,28 +154,30 @@ func (s SlackConfig) Defaults() SlackConfig {
 }
 
 // Validate reports the mistakes in what only this network has.
-func (s SlackConfig) Validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
+func (s SlackConfig) Validate(_ Config, _ string) error {
+	var ps problems.List
 	if s.BotToken.IsZero() {
-		add("bot_token", "required: the token of the bot, xoxb-…, from the page \"OAuth & Permissions\" of the app")
+		ps.Add("bot_token", "%w: the token of the bot, xoxb-…, from the page \"OAuth & Permissions\" of the app", problems.ErrRequired)
 	} else {
-		check("", slack.CheckBotToken(s.BotToken))
+		ps.Check("", slack.CheckBotToken(s.BotToken))
 	}
-	check("", slack.CheckMode(s.Mode, s.AppToken, s.SigningSecret))
-	check("api_url", slack.CheckAPIURL(s.APIURL))
-	check("proxy", channels.CheckProxy(s.Proxy))
-	check("", slack.CheckView(s.View))
-	check("", slack.CheckProfile(s.profile()))
-	check("reactions", slack.CheckReactions(s.Reactions))
+	ps.Check("", slack.CheckMode(s.Mode, s.AppToken, s.SigningSecret))
+	ps.Check("api_url", slack.CheckAPIURL(s.APIURL))
+	ps.Check("proxy", channels.CheckProxy(s.Proxy))
+	ps.Check("", slack.CheckView(s.View))
+	ps.Check("", slack.CheckProfile(s.profile()))
+	ps.Check("reactions", slack.CheckReactions(s.Reactions))
 	if s.Streaming != streamNative && s.Streaming != streamEdits {
-		add("streaming", "%q is neither native nor edits", s.Streaming)
+		ps.Add("streaming", "%q is neither native nor edits", s.Streaming)
 	}
 	if s.Replies != repliesAll && s.Replies != repliesMentions {
-		add("replies", "%q is neither all nor mentions", s.Replies)
+		ps.Add("replies", "%q is neither all nor mentions", s.Replies)
 	}
 	if s.ThreadContext < -1 || s.ThreadContext > mostThreadContext {
-		add("thread_context", "%d is neither -1 nor 1 to %d", s.ThreadContext, mostThreadContext)
+		ps.Add("thread_context", "%d is neither -1 nor 1 to %d", s.ThreadContext, mostThreadContext)
 	}
 	if len(s.Prompts) > slack.MostPrompts {
-		add("prompts", "Slack shows at most %d", slack.MostPrompts)
+		ps.Add("prompts", "Slack shows at most %d", slack.MostPrompts)
 	}
+	return ps.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/messages"
 	"parley/gateway/policy"
+	"parley/problems"
 )
 
 // TelegramConfig is one Telegram bot.
@@ -90,16 +91,18 @@ func (t TelegramConfig) Defaults() TelegramConfig {
 }
 
 // Validate reports the mistakes in what only this network has.
-func (t TelegramConfig) Validate(_ Config, _ string, add func(key, format string, args ...any), check func(key string, err error)) {
+func (t TelegramConfig) Validate(_ Config, _ string) error {
+	var ps problems.List
 	if t.Token.IsZero() {
-		add("token", "required: the token that BotFather gave for the bot")
+		ps.Add("token", "%w: the token that BotFather gave for the bot", problems.ErrRequired)
 	} else {
-		check("token", telegram.CheckToken(t.Token))
+		ps.Check("token", telegram.CheckToken(t.Token))
 	}
-	check("api_url", telegram.CheckAPIURL(t.APIURL))
-	check("proxy", channels.CheckProxy(t.Proxy))
-	check("reactions", telegram.CheckReactions(t.Reactions))
-	check("pace", telegram.CheckPace(t.Pace))
-	check("group_context", checkGroupContext(t.GroupContext, t.Access))
-	check("webhook", t.Webhook.Validate(t.APIURL))
+	ps.Check("api_url", telegram.CheckAPIURL(t.APIURL))
+	ps.Check("proxy", channels.CheckProxy(t.Proxy))
+	ps.Check("reactions", telegram.CheckReactions(t.Reactions))
+	ps.Check("pace", telegram.CheckPace(t.Pace))
+	ps.Check("group_context", checkGroupContext(t.GroupContext, t.Access))
+	ps.Check("webhook", t.Webhook.Validate(t.APIURL))
+	return ps.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/problems"
 	"parley/subagents"
 	"parley/subagents/overview"
 	"parley/tools/files"
@@ -20,19 +21,19 @@ func ToolNames() []string {
 
 // validateSubagents holds what is said of sub-agents to the agents and tools
 // that there are.
-func (c Config) validateSubagents(add func(path, format string, args ...any), check func(path string, err error)) {
+func (c Config) validateSubagents(ps *problems.List) {
 	s := c.Subagents
-	check("subagents", s.Validate())
+	ps.Check("subagents", s.Validate())
 	for key, names := range map[string][]string{"tools": s.Tools, "deny": s.Deny} {
 		for i, name := range names {
 			if !slices.Contains(ToolNames(), name) {
-				add(fmt.Sprintf("subagents.%s[%d]", key, i), "there is no tool %q; there are %s", name, strings.Join(ToolNames(), ", "))
+				ps.Add(fmt.Sprintf("subagents.%s[%d]", key, i), "there is no tool %q; there are %s", name, strings.Join(ToolNames(), ", "))
 			}
 		}
 	}
 	for i, name := range s.Agents {
 		if _, ok := c.Agents[name]; !ok {
-			add(fmt.Sprintf("subagents.agents[%d]", i), "there is no agent %q; %s", name, have(c.Agents))
+			ps.Add(fmt.Sprintf("subagents.agents[%d]", i), "there is no agent %q; %s", name, have(c.Agents))
 		}
 	}
 }

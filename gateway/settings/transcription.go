@@ -9,6 +9,7 @@ import (
 
 	"parley/costs"
 	"parley/llm/openai"
+	"parley/problems"
 )
 
 // TranscriptionConfig is what makes words of voice notes.
@@ -46,39 +47,39 @@ var (
 )
 
 // validateTranscription says every mistake in what makes words of voice notes.
-func (c Config) validateTranscription(add func(path, format string, args ...any)) {
+func (c Config) validateTranscription(ps *problems.List) {
 	t := c.Transcription
 	if most := int64(openai.MostSpeech - speechForm); t.MaxBytes < 1 || t.MaxBytes > most {
-		add("transcription.max_bytes", "%d is not 1 to %d", t.MaxBytes, most)
+		ps.Add("transcription.max_bytes", "%d is not 1 to %d", t.MaxBytes, most)
 	}
 	if t.MaxLength < time.Second || t.MaxLength > 4*time.Hour {
-		add("transcription.max_length", "%s is not 1s to 4h", t.MaxLength)
+		ps.Add("transcription.max_length", "%s is not 1s to 4h", t.MaxLength)
 	}
 	if t.Timeout < time.Second || t.Timeout > 10*time.Minute {
-		add("transcription.timeout", "%s is not 1s to 10m", t.Timeout)
+		ps.Add("transcription.timeout", "%s is not 1s to 10m", t.Timeout)
 	}
 	if t.Language != "" && !language.MatchString(t.Language) {
-		add("transcription.language", "%q is not two or three lower-case letters, as in ISO 639", t.Language)
+		ps.Add("transcription.language", "%q is not two or three lower-case letters, as in ISO 639", t.Language)
 	}
 	if _, err := perSecond(t.PricePerMinute); t.PricePerMinute != "" && err != nil {
-		add("transcription.price_per_minute", "%q %w", t.PricePerMinute, err)
+		ps.Add("transcription.price_per_minute", "%q %w", t.PricePerMinute, err)
 	}
 	if t.Model == "" {
 		return
 	}
 	provider, model, err := SplitModel(t.Model)
 	if err != nil {
-		add("transcription.model", "%w", err)
+		ps.Add("transcription.model", "%w", err)
 		return
 	}
 	switch p, ok := c.Providers[provider]; {
 	case !ok:
-		add("transcription.model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
+		ps.Add("transcription.model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
 	case p.Kind == KindAnthropic:
-		add("transcription.model", "the provider %q has no transcriptions: it is of kind %s", provider, p.Kind)
+		ps.Add("transcription.model", "the provider %q has no transcriptions: it is of kind %s", provider, p.Kind)
 	}
 	if c.Attachments.Off {
-		add("transcription.model", "nothing can be heard while attachments.off keeps files away")
+		ps.Add("transcription.model", "nothing can be heard while attachments.off keeps files away")
 	}
 }
 

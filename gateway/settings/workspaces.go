@@ -2,9 +2,9 @@ package settings
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"time"
+
+	"parley/problems"
 )
 
 // WorkspacesConfig bounds the folders of conversations.
@@ -28,15 +28,15 @@ func (c WorkspacesConfig) Defaults() WorkspacesConfig {
 
 // Validate says everything that cannot work, joined.
 func (c WorkspacesConfig) Validate() error {
-	var errs []error
+	var ps problems.List
 	if c.MaxBytes < -1 {
-		errs = append(errs, fmt.Errorf("max_bytes: %d is less than -1", c.MaxBytes))
+		ps.Add("max_bytes", "%d is less than -1", c.MaxBytes)
 	}
 	if c.MaxFiles < -1 {
-		errs = append(errs, fmt.Errorf("max_files: %d is less than -1", c.MaxFiles))
+		ps.Add("max_files", "%d is less than -1", c.MaxFiles)
 	}
 	if c.Keep > 0 && c.Keep < time.Hour {
-		errs = append(errs, fmt.Errorf("keep: %s is shorter than an hour", c.Keep))
+		ps.Add("keep", "%s is shorter than an hour", c.Keep)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }

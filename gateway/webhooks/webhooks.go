@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"parley/gateway/listeners"
+	"parley/problems"
 )
 
 // Config says where networks bring their events.
@@ -33,28 +34,26 @@ type Config struct {
 }
 
 var (
-	errNoKey    = errors.New("key_file: required beside cert_file")
-	errNoCert   = errors.New("cert_file: required beside key_file")
-	errNoListen = errors.New("listen: required: where the certificate is for, host:port")
+	errNoKey    = problems.At("key_file", "%w beside cert_file", problems.ErrRequired)
+	errNoCert   = problems.At("cert_file", "%w beside key_file", problems.ErrRequired)
+	errNoListen = problems.At("listen", "%w: where the certificate is for, host:port", problems.ErrRequired)
 )
 
 // Validate says everything that cannot work, joined.
 func (c Config) Validate() error {
-	var errs []error
+	var ps problems.List
 	if c.Listen != "" {
-		if err := listeners.CheckAddress(c.Listen); err != nil {
-			errs = append(errs, fmt.Errorf("listen: %w", err))
-		}
+		ps.Check("listen", listeners.CheckAddress(c.Listen))
 	}
 	switch {
 	case c.CertFile != "" && c.KeyFile == "":
-		errs = append(errs, errNoKey)
+		ps.Check("", errNoKey)
 	case c.CertFile == "" && c.KeyFile != "":
-		errs = append(errs, errNoCert)
+		ps.Check("", errNoCert)
 	case c.CertFile != "" && c.Listen == "":
-		errs = append(errs, errNoListen)
+		ps.Check("", errNoListen)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }
 
 // Server is the listener. Make one with New, run it once.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"parley/problems"
+
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -46,10 +48,10 @@ type Options struct {
 func (o Options) Validate() error {
 	_, err := o.client()
 	if u, _ := url.Parse(o.URL); err == nil && o.CAFile != "" && u.Scheme != "rediss" {
-		err = errors.New("ca_file: it needs a url of rediss://")
+		err = problems.At("ca_file", "it needs a url of rediss://")
 	}
 	if err == nil && strings.ContainsAny(o.Prefix, " \t\r\n*?[]\\") {
-		err = errors.New("prefix: it may not hold spaces or any of *?[]\\")
+		err = problems.At("prefix", "it may not hold spaces or any of *?[]\\")
 	}
 	return err
 }
@@ -57,25 +59,25 @@ func (o Options) Validate() error {
 // client is how the server is reached, without the password of the file.
 func (o Options) client() (*goredis.FailoverOptions, error) {
 	if o.URL == "" {
-		return nil, errors.New("url: required, as redis://host:6379/0")
+		return nil, problems.At("url", "%w, as redis://host:6379/0", problems.ErrRequired)
 	}
 	u, err := url.Parse(o.URL)
 	if err != nil {
-		return nil, errors.New("url: it is no URL; write redis://host:6379/0") // the error of Parse repeats it with its password
+		return nil, problems.At("url", "it is no URL; write redis://host:6379/0") // the error of Parse repeats it with its password
 	}
 	if u.Query().Get("master_name") == "" {
 		p, err := goredis.ParseURL(o.URL)
 		if err != nil {
-			return nil, fmt.Errorf("url: %w", withoutSecrets(err, u))
+			return nil, problems.At("url", "%w", withoutSecrets(err, u))
 		}
 		if p.Network != "tcp" && p.Network != "unix" {
-			return nil, fmt.Errorf("url: a network %q is not supported", p.Network)
+			return nil, problems.At("url", "a network %q is not supported", p.Network)
 		}
 		return nil, nil //nolint:nilnil // no Sentinels
 	}
 	f, err := goredis.ParseFailoverURL(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("url: %w", withoutSecrets(err, u))
+		return nil, problems.At("url", "%w", withoutSecrets(err, u))
 	}
 	return f, nil
 }

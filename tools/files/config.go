@@ -2,11 +2,12 @@ package files
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"parley/problems"
 )
 
 // Config says what the file tools may reach. The workspace of the session is
@@ -53,45 +54,41 @@ func (c Config) Defaults() Config {
 	return c
 }
 
-// Validate says what is wrong with c: all mistakes joined, each with its place,
-// as in denied[0].
+// Validate says what is wrong with c: a problems.List, with paths as denied[0].
 func (c Config) Validate() error {
-	var errs []error
-	add := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf(format, args...)) //nolint:err113 // the text is for the operator
-	}
+	var ps problems.List
 	for i, p := range c.Denied {
 		if !filepath.IsAbs(p) {
-			add("denied[%d]: %q is not an absolute path", i, p)
+			ps.Add(fmt.Sprintf("denied[%d]", i), "%q is not an absolute path", p)
 		}
 	}
 	for i, p := range c.ExtraRoots {
 		switch {
 		case !filepath.IsAbs(p):
-			add("extra_roots[%d]: %q is not an absolute path", i, p)
+			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "%q is not an absolute path", p)
 		case filepath.Clean(p) == "/":
-			add("extra_roots[%d]: the whole machine is no root", i)
+			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "the whole machine is no root")
 		}
 	}
 	for i, name := range c.Trusted {
 		if name == "" || strings.Contains(name, "/") {
-			add("trusted[%d]: %q is not the name of a file or folder, without a path", i, name)
+			ps.Add(fmt.Sprintf("trusted[%d]", i), "%q is not the name of a file or folder, without a path", name)
 		}
 	}
 	if c.MaxBytes < 0 || c.MaxBytes > DefaultMaxBytes {
-		add("max_bytes: %d is not 1 to %d, which is what one answer of a tool holds", c.MaxBytes, DefaultMaxBytes)
+		ps.Add("max_bytes", "%d is not 1 to %d, which is what one answer of a tool holds", c.MaxBytes, DefaultMaxBytes)
 	}
 	if c.MaxWrite < 0 {
-		add("max_write: %d is negative", c.MaxWrite)
+		ps.Add("max_write", "%d is negative", c.MaxWrite)
 	}
 	if c.MaxSend < 0 {
-		add("max_send: %d is negative", c.MaxSend)
+		ps.Add("max_send", "%d is negative", c.MaxSend)
 	}
 	if c.MaxSends < 0 {
-		add("max_sends: %d is negative; an agent whose tools do not include %s sends none", c.MaxSends, SendName)
+		ps.Add("max_sends", "%d is negative; an agent whose tools do not include %s sends none", c.MaxSends, SendName)
 	}
 	if c.SearchTime < 0 {
-		add("search_time: %s is negative", c.SearchTime)
+		ps.Add("search_time", "%s is negative", c.SearchTime)
 	}
-	return errors.Join(errs...)
+	return ps.Err()
 }

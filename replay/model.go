@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"parley/agent"
 	"parley/costs"
+	"parley/gateway/messages"
 	"parley/llm"
 	"parley/sessions"
 	"parley/transcript"
@@ -169,7 +169,11 @@ func (s *stage) stop(ctx context.Context, root *turn, d *delivered) {
 		}
 	}
 	s.feedUntil(root.Ended)
-	id := strings.TrimPrefix(d.ID, "n-")
+	id, ok := messages.NoteAbout(d.ID)
+	if !ok {
+		s.differ(Turns, "turn "+root.ID, "it cannot be stopped: "+d.ID+" answers no request to stop")
+		return
+	}
 	_, err := s.o.Store.Request(context.WithoutCancel(ctx), sessions.Control{
 		ID: id, Event: sessions.InboxID{Channel: "replay", Event: id}, Token: s.script.key.Token(), Key: s.script.key, Kind: "stop",
 		Through: through, Channel: d.Channel, From: d.To, ReplyTo: d.ReplyTo, At: root.Ended,

@@ -9,6 +9,7 @@ import (
 
 	"parley/agent"
 	"parley/costs"
+	"parley/gateway/messages"
 	"parley/gateway/recording"
 	"parley/gateway/worker"
 	"parley/llm"
@@ -189,7 +190,7 @@ func (s *script) answered(d *recording.Delivery) bool {
 		return true
 	}
 	for _, e := range s.r.Envelopes {
-		if d.ID == "n-"+worker.TurnID(s.r.Header.Generation, s.key.Token(), e.Seq) {
+		if d.ID == messages.NoteID(worker.TurnID(s.r.Header.Generation, s.key.Token(), e.Seq)) {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/broker"
+	"parley/gateway/messages"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -52,7 +53,7 @@ func (a *actor) comply() (bool, error) {
 			continue
 		}
 		replies = append(replies, sessions.Outgoing{
-			ID: "n-" + c.ID, Channel: c.Channel, Session: a.m.Session,
+			ID: messages.NoteID(c.ID), Channel: c.Channel, Session: a.m.Session,
 			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded), At: a.w.Now(), Again: c.Through > 0 && c.Through <= a.w.Doubt,
 		})
 		halted = false

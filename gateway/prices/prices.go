@@ -51,7 +51,10 @@ func (c Ceiling) Price() (*costs.Price, error) {
 	ps.Check("input", err)
 	out, err := costs.ParseRate(c.Output)
 	ps.Check("output", err)
-	return costs.Ceiling(in, out), ps.Err()
+	if err := ps.Err(); err != nil {
+		return nil, err
+	}
+	return costs.Ceiling(in, out), nil
 }
 
 // Observer counts.

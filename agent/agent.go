@@ -34,7 +34,7 @@ type Journal interface {
 	// Reserve writes down the worst case of a call before it is made, and what
 	// the model is asked. It returns a *costs.BudgetError when the money is not
 	// there.
-	Reserve(ctx context.Context, e costs.Estimate, a transcript.Asked) (costs.Reservation, error)
+	Reserve(ctx context.Context, e costs.Estimate, a transcript.RequestRecord) (costs.Reservation, error)
 	// Settle books what a call cost and adds its answer, if it has one, in one
 	// commit.
 	Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error
@@ -70,7 +70,7 @@ type Turn struct {
 	Tools     *tools.Set
 	MaxTokens int  // most output tokens of one call; 0: the model's own most
 	MaxSteps  int  // most model calls; 0: 20 (C01)
-	Sees      bool // the model takes pictures
+	Vision    bool // the model takes pictures
 
 	Steering Steering // nil: nothing joins the turn
 
@@ -91,8 +91,8 @@ type Outcome struct {
 	Priced bool         // false: at least one call has no known price
 }
 
-// Refused is what the budgets refused, if that is why the turn ended early.
-func (o Outcome) Refused() *costs.BudgetError {
+// BudgetError is what the budgets refused, if that is why the turn ended early.
+func (o Outcome) BudgetError() *costs.BudgetError {
 	refused, _ := errors.AsType[*costs.BudgetError](o.Err)
 	return refused
 }

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a loop with all that it needs.
-type rig struct {
+// fixture is a loop with all that it needs.
+type fixture struct {
 	loop    agent.Loop
 	journal *journal
 	model   *llmtest.Script
@@ -31,9 +31,9 @@ type rig struct {
 	events []agent.Event
 }
 
-func newRig(t *testing.T, set *tools.Set, turns ...llmtest.Turn) *rig {
+func newRig(t *testing.T, set *tools.Set, turns ...llmtest.Turn) *fixture {
 	t.Helper()
-	r := &rig{journal: newJournal("hello"), model: llmtest.NewScript(turns...)}
+	r := &fixture{journal: newJournal("hello"), model: llmtest.NewScript(turns...)}
 	r.loop = agent.Loop{
 		Journal: r.journal, Prices: prices{}, Now: at,
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
@@ -42,14 +42,14 @@ func newRig(t *testing.T, set *tools.Set, turns ...llmtest.Turn) *rig {
 	return r
 }
 
-func (r *rig) emit(e agent.Event) {
+func (r *fixture) emit(e agent.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
 }
 
 // run runs the turn to its end and checks what must always hold.
-func (r *rig) run(t *testing.T, ctx context.Context) agent.Outcome {
+func (r *fixture) run(t *testing.T, ctx context.Context) agent.Outcome {
 	t.Helper()
 	o, err := r.loop.Run(ctx, r.turn, r.emit)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *rig) run(t *testing.T, ctx context.Context) agent.Outcome {
 	return o
 }
 
-func (r *rig) requestsAreSound(t *testing.T) {
+func (r *fixture) requestsAreSound(t *testing.T) {
 	t.Helper()
 	for i, q := range r.model.Requests() {
 		if err := transcript.Check(q.Messages); err != nil {
@@ -80,7 +80,7 @@ func (r *rig) requestsAreSound(t *testing.T) {
 }
 
 // types are the events but the pieces of streams and the model's reports.
-func (r *rig) types() []string {
+func (r *fixture) types() []string {
 	var ts []string
 	for _, e := range r.events {
 		switch e.Type {
@@ -148,7 +148,7 @@ func calls(cs ...llmtest.Call) llmtest.Turn {
 }
 
 // lastRequest is what the model was asked last.
-func (r *rig) lastRequest() llm.Request {
+func (r *fixture) lastRequest() llm.Request {
 	qs := r.model.Requests()
 	return qs[len(qs)-1]
 }

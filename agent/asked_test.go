@@ -34,20 +34,20 @@ func TestWhatWasKeptOfACallMakesItsRequestAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var f llm.Frame
+			var f llm.RequestTemplate
 			if err := json.Unmarshal(body, &f); err != nil {
 				t.Fatal(err)
 			}
-			ms := agent.Sent(append(r.journal.messages[:a.Upto:a.Upto], a.Tail...))
+			ms := agent.RequestMessages(append(r.journal.messages[:a.Upto:a.Upto], a.Tail...))
 			if d := cmp.Diff(sent[i], f.Request(ms, a.MaxTokens, sent[i].CacheKey)); d != "" {
 				t.Errorf("the request (-sent +made again):\n%s", d)
 			}
-			if f.Name() != a.Frame || llm.Digest(a.Frame, sent[i].Messages) != a.Digest {
+			if f.Name() != a.Template || llm.Digest(a.Template, sent[i].Messages) != a.Digest {
 				t.Error("the names of the frame or of the request differ")
 			}
 		})
 	}
-	if a := r.journal.asked; len(a[3].Tail) != 1 || len(a[2].Tail) != 0 || a[1].Digest != a[2].Digest || a[3].Frame == a[2].Frame {
+	if a := r.journal.asked; len(a[3].Tail) != 1 || len(a[2].Tail) != 0 || a[1].Digest != a[2].Digest || a[3].Template == a[2].Template {
 		t.Errorf("asked: %+v", a)
 	}
 }

@@ -30,7 +30,7 @@ type finishedCall struct {
 	halt    bool          // a person said no: the turn ends
 }
 
-func messagesOf(fs []finishedCall) []transcript.Message {
+func callMessages(fs []finishedCall) []transcript.Message {
 	var ms []transcript.Message
 	for _, f := range fs {
 		ms = append(ms, f.message)
@@ -38,7 +38,7 @@ func messagesOf(fs []finishedCall) []transcript.Message {
 	return ms
 }
 
-func eventsOf(fs []finishedCall) []Event {
+func callEvents(fs []finishedCall) []Event {
 	var es []Event
 	for _, f := range fs {
 		es = append(es, f.events...)
@@ -46,20 +46,20 @@ func eventsOf(fs []finishedCall) []Event {
 	return es
 }
 
-// batch runs the calls of an answer, one after the other, and side by side
+// runBatch runs the calls of an answer, one after the other, and side by side
 // those that stand together and may. Each result is committed in the order of
 // the calls, and before the next group begins; one that ends the turn is
 // committed with the end. For a new message, the calls that have not begun are
 // not run.
-func (r *run) batch(ctx context.Context, b batch) (*Outcome, error) {
+func (r *run) runBatch(ctx context.Context, b batch) (*Outcome, error) {
 	for len(b.calls) > 0 {
-		if over(ctx) {
-			return r.cancelled(ctx, nil, r.unrun(b.step, b.calls, resultCanceled, true))
+		if ended(ctx) {
+			return r.endCancelled(ctx, nil, r.skippedResults(b.step, b.calls, resultCanceled, true))
 		}
-		if r.interrupted() {
+		if r.isInterrupted() {
 			return nil, r.supersede(ctx, b)
 		}
-		end, err := r.group(ctx, &b)
+		end, err := r.runGroup(ctx, &b)
 		if end != nil || err != nil {
 			return end, err
 		}
@@ -67,54 +67,54 @@ func (r *run) batch(ctx context.Context, b batch) (*Outcome, error) {
 	return nil, nil
 }
 
-// group runs the calls at the head of b that go together, and takes them from
+// runGroup runs the calls at the head of b that go together, and takes them from
 // b. What stops the turn at a call, a person who must decide or said no, does so
 // after the calls before it have ended.
-func (r *run) group(ctx context.Context, b *batch) (*Outcome, error) {
+func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 	started, stop := r.prepare(ctx, *b)
 	running, settled := ctx, func() {}
 	if mayRunAgain(started) {
-		running, settled = r.interruptible(ctx)
+		running, settled = r.withInterrupt(ctx)
 	}
 	defer settled()
-	side := begin(running, started)
-	defer side.end()
+	side := startCalls(running, started)
+	defer side.stop()
 	for i := range started {
-		f, err := side.result(i)
+		f, err := side.await(i)
 		rest := b.calls[i:]
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("tool %s: %w", rest[0].Name, err)
-		case f == nil && !over(ctx): // a new message came first
-			all, err := r.others(side, b.step, rest, i, len(started), resultSuperseded, false)
+		case f == nil && !ended(ctx): // a new message came first
+			all, err := r.remainingResults(side, b.step, rest, i, len(started), resultSuperseded, false)
 			if err != nil {
 				return nil, err
 			}
 			b.calls = nil
-			return nil, r.keep(ctx, all)
+			return nil, r.commitResults(ctx, all)
 		case f == nil: // ctx ended before there was a result
-			all, err := r.others(side, b.step, rest, i, len(started), resultCanceled, true)
+			all, err := r.remainingResults(side, b.step, rest, i, len(started), resultCanceled, true)
 			if err != nil {
 				return nil, err
 			}
-			return r.cancelled(ctx, nil, all)
+			return r.endCancelled(ctx, nil, all)
 		case f.done != nil:
-			all, err := r.others(side, b.step, rest, i, len(started), resultSkipped, false)
+			all, err := r.remainingResults(side, b.step, rest, i, len(started), resultSkipped, false)
 			if err != nil {
 				return nil, err
 			}
-			text := cmp.Or(f.done.Content, b.words, textDone)
-			return r.finish(ctx, nil, Outcome{Finish: transcript.Done, Text: text}, messagesOf(all), eventsOf(all)...)
+			text := cmp.Or(f.done.Content, b.text, textDone)
+			return r.finish(ctx, nil, Outcome{Finish: transcript.Done, Text: text}, callMessages(all), callEvents(all)...)
 		}
-		b.failed.fit(f)
-		commit, done := r.commit(ctx)
+		b.failures.truncate(f)
+		commit, done := r.commitContext(ctx)
 		err = r.Journal.Append(commit, f.message)
 		done()
 		if err != nil {
 			return nil, fmt.Errorf("store result of tool %s: %w", rest[0].Name, err)
 		}
 		if rest[0].index < maxCalls {
-			b.failed.note(rest[0].ToolCall, f.status != StatusOK)
+			b.failures.note(rest[0].ToolCall, f.status != StatusOK)
 		}
 		for _, e := range f.events {
 			r.emit(e)
@@ -124,77 +124,77 @@ func (r *run) group(ctx context.Context, b *batch) (*Outcome, error) {
 	switch {
 	case stop.err != nil:
 		return nil, stop.err
-	case stop.over:
-		all := r.unrun(b.step, b.calls, resultCanceled, true)
+	case stop.ended:
+		all := r.skippedResults(b.step, b.calls, resultCanceled, true)
 		all[0].events = all[0].events[2:] // its start was told
-		return r.cancelled(ctx, nil, all)
-	case stop.halted != nil:
-		all := append([]finishedCall{*stop.halted}, r.unrun(b.step, b.calls[1:], resultCanceled, true)...)
-		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: textDenied}, messagesOf(all), eventsOf(all)...)
+		return r.endCancelled(ctx, nil, all)
+	case stop.denied != nil:
+		all := append([]finishedCall{*stop.denied}, r.skippedResults(b.step, b.calls[1:], resultCanceled, true)...)
+		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: textDenied}, callMessages(all), callEvents(all)...)
 	}
 	return nil, nil
 }
 
 // mayRunAgain says whether nothing is lost when the calls are cancelled.
-func mayRunAgain(started []prepared) bool {
-	return !slices.ContainsFunc(started, func(p prepared) bool { return !p.again })
+func mayRunAgain(started []preparedCall) bool {
+	return !slices.ContainsFunc(started, func(p preparedCall) bool { return !p.rerunnable })
 }
 
-// others are the results of rest, whose first is number i of the n that were
+// remainingResults are the results of rest, whose first is number i of the n that were
 // started: what they really gave, and the given words for those that were not
 // started; those that gave nothing were cancelled, or given up for a new message.
-func (r *calls) others(side *side, step int, rest []call, i, n int, words string, isError bool) ([]finishedCall, error) {
+func (r *toolRunner) remainingResults(side *parallelCalls, step int, rest []call, i, n int, words string, isError bool) ([]finishedCall, error) {
 	var all []finishedCall
 	for k := i; k < n; k++ {
-		f, err := side.result(k)
+		f, err := side.await(k)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", rest[k-i].Name, err)
 		}
 		if f == nil {
-			none := r.unrun(step, rest[k-i:k-i+1], resultCanceled, true)
+			none := r.skippedResults(step, rest[k-i:k-i+1], resultCanceled, true)
 			if words == resultSuperseded {
-				none = r.unrun(step, rest[k-i:k-i+1], words, isError)
+				none = r.skippedResults(step, rest[k-i:k-i+1], words, isError)
 			}
 			none[0].events = none[0].events[2:] // its start was told
 			f = &none[0]
 		}
 		all = append(all, *f)
 	}
-	return append(all, r.unrun(step, rest[n-i:], words, isError)...), nil
+	return append(all, r.skippedResults(step, rest[n-i:], words, isError)...), nil
 }
 
-// stop is why the calls of an answer end before the last.
-type stop struct {
-	over   bool          // the turn's context ended while the gate decided
-	halted *finishedCall // a person said no
+// stopReason is why the calls of an answer end before the last.
+type stopReason struct {
+	ended  bool          // the turn's context ended while the gate decided
+	denied *finishedCall // a person said no
 	err    error         // of the gate or the journal; ErrParked
 }
 
 // prepare decides on the calls at the head of b that may run side by side, or
 // on one. stop is what is in the way of the call after the last of them.
-func (r *calls) prepare(ctx context.Context, b batch) (started []prepared, s stop) {
+func (r *toolRunner) prepare(ctx context.Context, b batch) (started []preparedCall, s stopReason) {
 	for i, c := range b.calls {
-		if i > 0 && (!r.parallel(b.step, b.calls[0]) || !r.parallel(b.step, c)) {
+		if i > 0 && (!r.mayRunParallel(b.step, b.calls[0]) || !r.mayRunParallel(b.step, c)) {
 			break
 		}
-		p, err := r.call(ctx, b, c)
+		p, err := r.prepareCall(ctx, b, c)
 		switch {
 		case err != nil:
-			return started, stop{err: err}
+			return started, stopReason{err: err}
 		case p == nil:
-			return started, stop{over: true}
+			return started, stopReason{ended: true}
 		case p.ready != nil && p.ready.halt:
-			return started, stop{halted: p.ready}
+			return started, stopReason{denied: p.ready}
 		}
 		started = append(started, *p)
 	}
 	return started, s
 }
 
-// parallel says whether c may run beside its neighbours: its tool says so, and
+// mayRunParallel says whether c may run beside its neighbours: its tool says so, and
 // it may run again, so that nobody needs to know which of them had begun.
-func (r *calls) parallel(step int, c call) bool {
-	t, ok := r.t.Tools.Lookup(c.Name)
+func (r *toolRunner) mayRunParallel(step int, c call) bool {
+	t, ok := r.turn.Tools.Lookup(c.Name)
 	if !ok {
 		return false
 	}
@@ -202,16 +202,16 @@ func (r *calls) parallel(step int, c call) bool {
 		return false
 	}
 	args, err := tools.DecodeArguments(c.Input)
-	return err == nil && r.again(t, r.toolCall(step, c, args))
+	return err == nil && r.rerunnable(t, r.toolCall(step, c, args))
 }
 
-// unrun gives results to calls that did not run and will not.
-func (r *calls) unrun(step int, calls []call, text string, isError bool) []finishedCall {
+// skippedResults gives results to calls that did not run and will not.
+func (r *toolRunner) skippedResults(step int, calls []call, text string, isError bool) []finishedCall {
 	fs := make([]finishedCall, len(calls))
 	for i, c := range calls {
 		_, args, _ := r.arguments(c)
 		res := tools.Result{Content: text}
-		fs[i] = r.finished(step, c, res, StatusCancelled, isError)
+		fs[i] = r.finishCall(step, c, res, StatusCancelled, isError)
 		fs[i].events = append([]Event{
 			{Type: StepStart, Step: step, CallID: c.ID, Tool: c.Name},
 			{Type: ToolCalled, Step: step, CallID: c.ID, Tool: c.Name, Args: args},
@@ -220,12 +220,12 @@ func (r *calls) unrun(step int, calls []call, text string, isError bool) []finis
 	return fs
 }
 
-// finished makes the message and the closing events of a call.
-func (r *calls) finished(step int, c call, res tools.Result, status string, isError bool) finishedCall {
+// finishCall makes the message and the closing events of a call.
+func (r *toolRunner) finishCall(step int, c call, res tools.Result, status string, isError bool) finishedCall {
 	return finishedCall{
 		status: status,
 		message: transcript.Message{
-			ID:        resultID(r.t.ID, step, c.index),
+			ID:        resultID(r.turn.ID, step, c.index),
 			Role:      transcript.Tool,
 			CreatedAt: r.Now(),
 			Parts: []transcript.Part{transcript.ToolResult{

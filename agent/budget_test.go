@@ -25,7 +25,7 @@ func why(_ sessionkeys.Key, e *costs.BudgetError) string { return "of the " + e.
 // worst is what the scripted model's call may cost.
 func worst(t *testing.T, req llm.Request) costs.Amount {
 	t.Helper()
-	a, err := tariff.Worst(llm.Upper(req), int64(req.MaxTokens))
+	a, err := tariff.WorstCase(llm.UpperBound(req), int64(req.MaxTokens))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ type sharing struct {
 	money *journal
 }
 
-func (b sharing) Reserve(ctx context.Context, e costs.Estimate, a transcript.Asked) (costs.Reservation, error) {
+func (b sharing) Reserve(ctx context.Context, e costs.Estimate, a transcript.RequestRecord) (costs.Reservation, error) {
 	return b.money.Reserve(ctx, e, a)
 }
 
@@ -117,7 +117,7 @@ func TestWhatTheBudgetsDoNotAllowAtAllIsRefused(t *testing.T) {
 	r.loop.Why, r.journal.limit = why, 15*costs.USD/1000 // a thousand output tokens and no input
 	r.turn.MaxTokens = 4000
 	o := r.run(t, t.Context())
-	if o.Finish != transcript.Budget || o.Text != "I cannot answer: of the session budget." || o.Steps != 0 || r.model.Left() != 1 {
+	if o.Finish != transcript.Budget || o.Text != "I cannot answer: of the session budget." || o.Steps != 0 || r.model.Remaining() != 1 {
 		t.Errorf("%+v", o)
 	}
 	e, ok := errors.AsType[*costs.BudgetError](o.Err)
@@ -130,7 +130,7 @@ func TestWhatTheBudgetsDoNotAllowAtAllIsRefused(t *testing.T) {
 }
 
 // stopAfter is a turn of one step, with so much left for the next.
-func stopAfter(t *testing.T, left costs.Amount, turns ...llmtest.Turn) (*rig, agent.Outcome) {
+func stopAfter(t *testing.T, left costs.Amount, turns ...llmtest.Turn) (*fixture, agent.Outcome) {
 	t.Helper()
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)), append([]llmtest.Turn{calls(llmtest.Call{ID: "c1", Name: "echo"})}, turns...)...)
 	r.loop.Why, r.turn.MaxTokens = why, 4000
@@ -154,15 +154,15 @@ func TestATurnThatMayNotGoOnSumsUpIfThatStillFits(t *testing.T) {
 	if req.Choice != llm.None || req.MaxTokens >= 1024 || req.MaxTokens < 256 {
 		t.Errorf("it was asked to sum up with the choice %q and %d tokens", req.Choice, req.MaxTokens)
 	}
-	if last := r.journal.messages[len(r.journal.messages)-1]; last.Words() != "so far" {
-		t.Errorf("the history ends with %q", last.Words())
+	if last := r.journal.messages[len(r.journal.messages)-1]; last.Text() != "so far" {
+		t.Errorf("the history ends with %q", last.Text())
 	}
 }
 
 func TestATurnThatMayNotEvenSumUpSaysWhy(t *testing.T) {
 	t.Parallel()
 	r, o := stopAfter(t, costs.USD/1000, text("never"))
-	if o.Finish != transcript.Budget || o.Text != "I had to stop: of the session budget." || o.Steps != 1 || r.model.Left() != 1 {
+	if o.Finish != transcript.Budget || o.Text != "I had to stop: of the session budget." || o.Steps != 1 || r.model.Remaining() != 1 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -174,7 +174,7 @@ func TestAModelWithoutAPriceIsRefusedWhereABudgetApplies(t *testing.T) {
 	r.loop.Why, r.loop.Log = why, slog.New(slog.NewTextHandler(&log, nil))
 	r.model.ModelName, r.journal.limit = "unheard-of", costs.USD
 	o := r.run(t, t.Context())
-	if e, ok := errors.AsType[*costs.BudgetError](o.Err); !ok || !e.Unpriced || o.Finish != transcript.Budget || r.model.Left() != 1 {
+	if e, ok := errors.AsType[*costs.BudgetError](o.Err); !ok || !e.Unpriced || o.Finish != transcript.Budget || r.model.Remaining() != 1 {
 		t.Errorf("%+v", o)
 	}
 	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "model=unheard-of") {

@@ -15,21 +15,21 @@ import (
 	"parley/tools"
 )
 
-// call decides on one call of a tool: it is ready to run, or its result says to
+// prepareCall decides on one call of a tool: it is ready to run, or its result says to
 // the model why it does not. It gives nil when ctx ended before that was decided,
 // ErrParked when a person must decide first, and else the error of the gate or
 // the journal.
-func (r *calls) call(ctx context.Context, b batch, c call) (*prepared, error) {
+func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*preparedCall, error) {
 	r.emit(Event{Type: StepStart, Step: b.step, CallID: c.ID, Tool: c.Name})
 	args, shown, err := r.arguments(c)
 	r.emit(Event{Type: ToolCalled, Step: b.step, CallID: c.ID, Tool: c.Name, Args: shown})
 	if refusal := r.refusal(b, c, args, err); refusal != "" {
-		return &prepared{ready: r.refused(b, c, refusal, StatusError)}, nil
+		return &preparedCall{ready: r.refuseCall(b, c, refusal, StatusError)}, nil
 	}
-	tool, _ := r.t.Tools.Lookup(c.Name)
+	tool, _ := r.turn.Tools.Lookup(c.Name)
 	in := r.toolCall(b.step, c, args)
 	v, err := r.Gate(ctx, tool, in)
-	if over(ctx) {
+	if ended(ctx) {
 		return nil, nil
 	}
 	switch {
@@ -38,38 +38,38 @@ func (r *calls) call(ctx context.Context, b batch, c call) (*prepared, error) {
 	case v.Decision == tools.Pending:
 		return nil, fmt.Errorf("call %s of tool %s: %w", c.ID, c.Name, ErrParked)
 	case v.Decision != tools.Allow:
-		f := r.refused(b, c, denial(v.Reason), StatusDenied)
+		f := r.refuseCall(b, c, denial(v.Reason), StatusDenied)
 		f.halt = v.Halt
-		return &prepared{ready: f}, nil
+		return &preparedCall{ready: f}, nil
 	}
-	again := r.again(tool, in)
+	again := r.rerunnable(tool, in)
 	if !again {
-		commit, done := r.commit(ctx)
+		commit, done := r.commitContext(ctx)
 		begun, err := r.Journal.Begin(commit, b.step, c.ID)
 		done()
 		if err != nil {
 			return nil, fmt.Errorf("begin tool %s: %w", c.Name, err)
 		}
 		if begun {
-			return &prepared{ready: r.refused(b, c, resultInterrupted, StatusError)}, nil
+			return &preparedCall{ready: r.refuseCall(b, c, resultInterrupted, StatusError)}, nil
 		}
 		faultpoint.HitOn("agent.tool.begun", c.Name)
 	}
-	do := admitted(ctx, tool, in)
-	return &prepared{again: again, run: func(ctx context.Context) (*finishedCall, error) { return r.invoke(ctx, b, c, tool, in, do) }}, nil
+	do := admit(ctx, tool, in)
+	return &preparedCall{rerunnable: again, run: func(ctx context.Context) (*finishedCall, error) { return r.invoke(ctx, b, c, tool, in, do) }}, nil
 }
 
-// work is what a call does.
-type work func(ctx context.Context, in tools.Call) (tools.Result, error)
+// toolFunc is what a call does.
+type toolFunc func(ctx context.Context, in tools.Call) (tools.Result, error)
 
-// admitted is the work of a call, after its tool has decided on it, if it wants to.
-func admitted(ctx context.Context, tool tools.Tool, in tools.Call) work {
+// admit is the work of a call, after its tool has decided on it, if it wants to.
+func admit(ctx context.Context, tool tools.Tool, in tools.Call) toolFunc {
 	a, ok := tool.(tools.Admitter)
 	if !ok {
 		return tool.Run
 	}
 	var run func(context.Context) (tools.Result, error)
-	_, err := safely(ctx, in, func(ctx context.Context, in tools.Call) (res tools.Result, err error) {
+	_, err := callSafely(ctx, in, func(ctx context.Context, in tools.Call) (res tools.Result, err error) {
 		run, err = a.Admit(ctx, in)
 		return res, err
 	})
@@ -81,16 +81,16 @@ func admitted(ctx context.Context, tool tools.Tool, in tools.Call) work {
 	}
 }
 
-func (r *calls) toolCall(step int, c call, args tools.Arguments) tools.Call {
+func (r *toolRunner) toolCall(step int, c call, args tools.Arguments) tools.Call {
 	return tools.Call{
 		ID: c.ID, Name: c.Name, Arguments: args.JSON(),
-		Session: r.t.Session, Key: r.t.Key, Turn: r.t.ID, Step: step, Workspace: r.t.Workspace,
+		Session: r.turn.Session, Key: r.turn.Key, Turn: r.turn.ID, Step: step, Workspace: r.turn.Workspace,
 		Progress: func(string) {},
 	}
 }
 
-// again says whether the call may run again after a crash.
-func (r *calls) again(tool tools.Tool, in tools.Call) bool {
+// rerunnable says whether the call may run again after a crash.
+func (r *toolRunner) rerunnable(tool tools.Tool, in tools.Call) bool {
 	if tool.Category(in) == tools.Read {
 		return true
 	}
@@ -100,31 +100,31 @@ func (r *calls) again(tool tools.Tool, in tools.Call) bool {
 
 // arguments decodes what the model wrote, once, and says how it is shown: as
 // the value that will be used, or raw where it is no JSON object. (F10)
-func (r *calls) arguments(c call) (a tools.Arguments, shown string, err error) {
+func (r *toolRunner) arguments(c call) (a tools.Arguments, shown string, err error) {
 	a, err = tools.DecodeArguments(c.Input)
 	if err != nil {
 		raw, _ := json.Marshal(map[string]string{"_raw": strings.ToValidUTF8(c.Input, "\uFFFD")})
-		return a, r.Redact(tools.Limit(string(raw), r.ToolOutput)), err
+		return a, r.Redact(tools.Truncate(string(raw), r.ToolOutput)), err
 	}
 	return a, r.Redact(a.String()), nil
 }
 
 // refusal is what the model is told about a call that cannot run; "" when it
 // can.
-func (r *calls) refusal(b batch, c call, args tools.Arguments, decoding error) string {
-	if why := r.unfit(c, args, decoding); why != "" {
+func (r *toolRunner) refusal(b batch, c call, args tools.Arguments, decoding error) string {
+	if why := r.invalidReason(c, args, decoding); why != "" {
 		return why
 	}
-	if b.failed.exhausted(c.ToolCall) {
+	if b.failures.isExhausted(c.ToolCall) {
 		return fmt.Sprintf("Error: this exact call failed %d times in a row and was not run again; change the arguments or try another way", maxFailures)
 	}
 	return ""
 }
 
-// unfit is what the model is told of a call that cannot run, whatever went before;
+// invalidReason is what the model is told of a call that cannot run, whatever went before;
 // "" when it can.
-func (r *take) unfit(c call, args tools.Arguments, decoding error) string {
-	set := r.t.Tools
+func (r *take) invalidReason(c call, args tools.Arguments, decoding error) string {
+	set := r.turn.Tools
 	if c.index >= maxCalls {
 		return fmt.Sprintf("Error: not run: of one answer the first %d calls are run; ask again for the rest, as far as it is needed", maxCalls)
 	}
@@ -132,12 +132,12 @@ func (r *take) unfit(c call, args tools.Arguments, decoding error) string {
 		return unknownTool(c.Name, set.Nearest(c.Name))
 	}
 	switch {
-	case c.cut:
+	case c.truncated:
 		return resultCut
 	case decoding != nil:
 		return "Error: " + decoding.Error()
 	}
-	if why, ok := shortened(c); ok {
+	if why, ok := refusedReason(c); ok {
 		return why
 	}
 	if err := set.Check(c.Name, args); err != nil {
@@ -151,7 +151,7 @@ func unknownTool(name string, near []string) string {
 	const longest = 64
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	if len(name) > longest {
-		name = tools.Limit(name, longest)
+		name = tools.Truncate(name, longest)
 	}
 	s := fmt.Sprintf("Error: Unknown tool '%s'", name)
 	if len(near) > 0 {
@@ -167,16 +167,16 @@ func denial(reason string) string {
 	return "Error: Permission denied: " + reason
 }
 
-// refused is the result of a call that did not run.
-func (r *calls) refused(b batch, c call, text, status string) *finishedCall {
-	f := r.finished(b.step, c, tools.Result{Content: r.Redact(text)}, status, true)
+// refuseCall is the result of a call that did not run.
+func (r *toolRunner) refuseCall(b batch, c call, text, status string) *finishedCall {
+	f := r.finishCall(b.step, c, tools.Result{Content: r.Redact(text)}, status, true)
 	return &f
 }
 
 // invoke runs the tool and makes a result of whatever comes of it: an error, a
 // timeout and a panic are answers for the model too. It gives nil when ctx
 // ended the tool, and an error when the tool cannot say how it ended.
-func (r *calls) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call, do work) (*finishedCall, error) {
+func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call, do toolFunc) (*finishedCall, error) {
 	var returned atomic.Bool // progress after the end is nobody's
 	in.Progress = func(text string) {
 		if !returned.Load() {
@@ -190,7 +190,7 @@ func (r *calls) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in
 	}
 	defer cancel()
 	began := r.Now()
-	res, err := safely(limited, in, do)
+	res, err := callSafely(limited, in, do)
 	faultpoint.HitOn("agent.tool.effect", c.Name) // it happened, and nobody has noted it yet
 	took := r.Now().Sub(began)
 	returned.Store(true)
@@ -199,8 +199,8 @@ func (r *calls) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in
 	said, status := res, StatusOK
 	switch {
 	case err == nil:
-		said.Content = cmp.Or(tools.Limit(res.Content, r.ToolOutput), resultEmpty)
-	case over(ctx):
+		said.Content = cmp.Or(tools.Truncate(res.Content, r.ToolOutput), resultEmpty)
+	case ended(ctx):
 		return nil, nil
 	case errors.Is(err, tools.ErrUnfinished):
 		return nil, err
@@ -209,9 +209,9 @@ func (r *calls) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in
 		if errors.Is(context.Cause(limited), tools.ErrTimeout) {
 			status, err = StatusTimeout, fmt.Errorf("the tool took longer than %s and was stopped", limit)
 		}
-		said.Content = tools.Limit(r.toolError(c, res.Content, err), r.ToolOutput)
+		said.Content = tools.Truncate(r.toolError(c, res.Content, err), r.ToolOutput)
 	}
-	f := r.finished(b.step, c, said, status, err != nil)
+	f := r.finishCall(b.step, c, said, status, err != nil)
 	f.events[0].Took = took
 	if err == nil && res.Done {
 		f.done = &res
@@ -220,7 +220,7 @@ func (r *calls) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in
 }
 
 // timeout is how long the tool may take; 0: as long as the turn.
-func (r *calls) timeout(tool tools.Tool, in tools.Call) time.Duration {
+func (r *toolRunner) timeout(tool tools.Tool, in tools.Call) time.Duration {
 	if t, ok := tool.(tools.Timed); ok {
 		switch own := t.Timeout(in); {
 		case own < 0:
@@ -237,7 +237,7 @@ func (r *take) toolError(c call, content string, err error) string {
 	text := "Error: " + strings.TrimPrefix(r.Redact(err.Error()), "Error: ")
 	if p, ok := errors.AsType[*PanicError](err); ok {
 		text = resultPanic
-		r.log.Error("tool panicked", "turn", r.t.ID, "session", string(r.t.Session), "tool", c.Name, "err", err, "stack", string(p.Stack))
+		r.log.Error("tool panicked", "turn", r.turn.ID, "session", string(r.turn.Session), "tool", c.Name, "err", err, "stack", string(p.Stack))
 		r.emit(Event{Type: Problem, Text: textInternal, CallID: c.ID, Tool: c.Name, Err: err})
 	}
 	if content != "" {
@@ -246,7 +246,7 @@ func (r *take) toolError(c call, content string, err error) string {
 	return text
 }
 
-func safely(ctx context.Context, in tools.Call, do work) (res tools.Result, err error) {
+func callSafely(ctx context.Context, in tools.Call, do toolFunc) (res tools.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = tools.Result{}, &PanicError{v, debug.Stack()}

@@ -32,7 +32,7 @@ func TestS5_5_AStopInTheMiddleOfTheStreamEndsTheTurnCleanly(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		reached := make(chan struct{})
-		r := newRig(t, nil, llmtest.Turn{llmtest.Text("half an ans"), llmtest.Reach(reached), llmtest.Wait(nil)}, text("and again"))
+		r := newRig(t, nil, llmtest.Turn{llmtest.Text("half an ans"), llmtest.Notify(reached), llmtest.Wait(nil)}, text("and again"))
 		go func() {
 			<-reached
 			cancel(c.cause)
@@ -62,7 +62,7 @@ func TestACallGivenUpBeforeItsAnswerBeganMayHaveCostSomething(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reached := make(chan struct{})
-	r := newRig(t, nil, llmtest.Turn{llmtest.Reach(reached), llmtest.Wait(nil)})
+	r := newRig(t, nil, llmtest.Turn{llmtest.Notify(reached), llmtest.Wait(nil)})
 	go func() {
 		<-reached
 		cancel(agent.ErrStopped)
@@ -161,7 +161,7 @@ func TestATurnThatWasStoppedBeforeItBeganCostsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(agent.ErrStopped)
 	r := newRig(t, nil, text("never"))
-	if o := r.run(t, ctx); o.Finish != transcript.Canceled || len(r.journal.entries) != 0 || r.model.Left() != 1 {
+	if o := r.run(t, ctx); o.Finish != transcript.Canceled || len(r.journal.entries) != 0 || r.model.Remaining() != 1 {
 		t.Errorf("%+v, %v", o, r.journal.ledger())
 	}
 }
@@ -190,7 +190,7 @@ func TestAHandoverLeavesTheTurnOpenAndTheMoneyBooked(t *testing.T) {
 	for _, cause := range []error{agent.ErrHandover, errors.New("lease lost"), nil} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		reached := make(chan struct{})
-		r := newRig(t, nil, llmtest.Turn{llmtest.Text("half"), llmtest.Reach(reached), llmtest.Wait(nil)}, text("whole"))
+		r := newRig(t, nil, llmtest.Turn{llmtest.Text("half"), llmtest.Notify(reached), llmtest.Wait(nil)}, text("whole"))
 		go func() {
 			<-reached
 			cancel(cause)

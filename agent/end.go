@@ -8,17 +8,17 @@ import (
 	"parley/transcript"
 )
 
-// commit gives a context for a durable commit: one that outlives ctx by the
+// commitContext gives a context for a durable commit: one that outlives ctx by the
 // grace period, because what happened must be written down also when the turn
 // was ended meanwhile. done must be called. (L12)
-func (r *take) commit(ctx context.Context) (_ context.Context, done func()) {
-	return Outlast(ctx, r.Grace, errLateCommit)
+func (r *take) commitContext(ctx context.Context) (_ context.Context, done func()) {
+	return WithGrace(ctx, r.Grace, errLateCommit)
 }
 
 var errLateCommit = errors.New("the turn was ended and its last commit took too long")
 
-// outcome fills in what every outcome of this take says.
-func (r *take) outcome(o Outcome) Outcome {
+// fillOutcome fills in what every outcome of this take says.
+func (r *take) fillOutcome(o Outcome) Outcome {
 	o.Steps, o.Cost, o.Priced = r.steps, r.cost, r.priced
 	return o
 }
@@ -26,11 +26,11 @@ func (r *take) outcome(o Outcome) Outcome {
 // finish ends the turn in one commit and then tells it. events are told between
 // the model's and the end's; a failed outcome becomes a Problem by itself.
 func (r *take) finish(ctx context.Context, a *attempt, o Outcome, ms []transcript.Message, events ...Event) (*Outcome, error) {
-	o = r.outcome(o)
+	o = r.fillOutcome(o)
 	if !o.Silent {
-		o.Text = noted(o.Text, r.untold())
+		o.Text = appendNote(o.Text, r.unheardNotice())
 	}
-	commit, done := r.commit(ctx)
+	commit, done := r.commitContext(ctx)
 	defer done()
 	if err := r.Journal.Finish(commit, settlementOf(a), o, ms...); err != nil {
 		return nil, fmt.Errorf("finish turn: %w", err)
@@ -53,28 +53,28 @@ func (r *take) finish(ctx context.Context, a *attempt, o Outcome, ms []transcrip
 	return &o, nil
 }
 
-// cancelledBetween ends a turn whose context ended while nothing ran: calls of
+// endCancelledIdle ends a turn whose context ended while nothing ran: calls of
 // the last answer may still wait for results.
-func (r *run) cancelledBetween(ctx context.Context) (Outcome, error) {
-	if !ends(ctx) {
-		return r.ended(r.cancelled(ctx, nil, nil))
+func (r *run) endCancelledIdle(ctx context.Context) (Outcome, error) {
+	if !endsTurn(ctx) {
+		return r.outcomeOr(r.endCancelled(ctx, nil, nil))
 	}
-	commit, done := r.commit(ctx)
+	commit, done := r.commitContext(ctx)
 	defer done()
 	history, err := r.Journal.Messages(commit)
 	if err != nil {
-		return r.outcome(Outcome{}), fmt.Errorf("read history: %w", err)
+		return r.fillOutcome(Outcome{}), fmt.Errorf("read history: %w", err)
 	}
-	b := unanswered(history, r.t)
-	return r.ended(r.cancelled(ctx, nil, r.unrun(b.step, b.calls, resultCanceled, true)))
+	b := pendingCalls(history, r.turn)
+	return r.outcomeOr(r.endCancelled(ctx, nil, r.skippedResults(b.step, b.calls, resultCanceled, true)))
 }
 
-// cancelled ends a turn whose context ended. A person's stop and the time limit
+// endCancelled ends a turn whose context ended. A person's stop and the time limit
 // finish it, with results for the calls that have none; anything else leaves it
 // open for the next worker, with the money booked.
-func (r *take) cancelled(ctx context.Context, a *attempt, rest []finishedCall) (*Outcome, error) {
+func (r *take) endCancelled(ctx context.Context, a *attempt, rest []finishedCall) (*Outcome, error) {
 	cause := context.Cause(ctx)
-	if !ends(ctx) {
+	if !endsTurn(ctx) {
 		if a != nil {
 			if err := r.settle(ctx, a); err != nil {
 				return nil, err
@@ -93,14 +93,14 @@ func (r *take) cancelled(ctx context.Context, a *attempt, rest []finishedCall) (
 	if a != nil {
 		a.response = nil // an answer that nobody gets is not announced
 	}
-	return r.finish(ctx, a, o, messagesOf(rest), eventsOf(rest)...)
+	return r.finish(ctx, a, o, callMessages(rest), callEvents(rest)...)
 }
 
-// ends says whether the cause of ctx's end finishes the turn.
-func ends(ctx context.Context) bool {
+// endsTurn says whether the cause of ctx's end finishes the turn.
+func endsTurn(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, ErrStopped) || errors.Is(cause, ErrTurnTimeout)
 }
 
-// over says that ctx has ended, whatever the cause.
-func over(ctx context.Context) bool { return ctx.Err() != nil }
+// ended says that ctx has ended, whatever the cause.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }

@@ -70,7 +70,7 @@ func TestAnAnswerThatWasSeenIsNeverAskedForAgain(t *testing.T) {
 	r := newRig(t, nil, llmtest.Turn{llmtest.Text("12345678"), llmtest.Cut{}}, text("twice"))
 	r.loop.Retry = always
 	o := r.run(t, t.Context())
-	if o.Finish != transcript.Failed || !strings.HasPrefix(o.Text, "The answer broke off.") || r.model.Left() != 1 {
+	if o.Finish != transcript.Failed || !strings.HasPrefix(o.Text, "The answer broke off.") || r.model.Remaining() != 1 {
 		t.Errorf("%+v", o)
 	}
 	if e := r.journal.ledger()[0]; e.State != costs.Interrupted || e.Usage.Output != 2 || e.Usage.Input == 0 || e.Amount == 0 || e.Upper <= e.Amount {

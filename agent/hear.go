@@ -13,57 +13,57 @@ import (
 	"parley/transcript"
 )
 
-// hear makes a message of the voice note n, which is its words or why there are none.
+// transcribeNote makes a message of the voice note n, which is its words or why there are none.
 // The turn goes on either way. The history has upto messages.
-func (r *hearing) hear(ctx context.Context, n note, upto int) (*Outcome, error) {
-	why := r.unhearable(n)
+func (r *transcriber) transcribeNote(ctx context.Context, n note, upto int) (*Outcome, error) {
+	why := r.skipReason(n)
 	if why != Heard {
-		return nil, r.passOver(ctx, n, why)
+		return nil, r.skipNote(ctx, n, why)
 	}
-	data, err := r.Hearing.Read(r.t.Workspace, n.Binary)
+	data, err := r.Transcription.Read(r.turn.Workspace, n.Binary)
 	if err != nil {
-		r.log.Warn("a voice note is not made words of", "turn", r.t.ID, "error", err)
-		return nil, r.passOver(ctx, n, Gone)
+		r.log.Warn("a voice note is not made words of", "turn", r.turn.ID, "error", err)
+		return nil, r.skipNote(ctx, n, Gone)
 	}
 	began := r.Now()
 	for {
-		a, said, err := r.listen(ctx, n, data, upto)
+		a, said, err := r.requestTranscript(ctx, n, data, upto)
 		if refused, ok := errors.AsType[*costs.BudgetError](err); ok {
-			return nil, r.passOver(ctx, n, refusedNote(refused))
+			return nil, r.skipNote(ctx, n, noteRefusal(refused))
 		}
 		if err != nil {
 			return nil, err
 		}
 		if a.err == nil {
-			return nil, r.understood(ctx, a, n, said)
+			return nil, r.commitTranscript(ctx, a, n, said)
 		}
-		if over(ctx) {
-			return r.cancelled(ctx, a, nil)
+		if ended(ctx) {
+			return r.endCancelled(ctx, a, nil)
 		}
 		pause, again := r.retry(a.err, r.Now().Sub(began))
 		if !again {
-			r.log.Warn("a voice note is not made words of", "turn", r.t.ID, "error", a.err)
-			return nil, r.stepHeard(ctx, a, r.voice(n, failedNote(a.err), ""))
+			r.log.Warn("a voice note is not made words of", "turn", r.turn.ID, "error", a.err)
+			return nil, r.commitNote(ctx, a, r.voiceMessage(n, noteFailure(a.err), ""))
 		}
 		if err := r.settle(ctx, a); err != nil {
 			return nil, err
 		}
 		r.report(a)
 		r.emit(Event{Type: Retrying, Step: r.steps + 1, Wait: pause, Err: a.err})
-		if r.Wait(ctx, pause) != nil && over(ctx) {
-			return r.cancelled(ctx, nil, nil)
+		if r.Wait(ctx, pause) != nil && ended(ctx) {
+			return r.endCancelled(ctx, nil, nil)
 		}
 	}
 }
 
-// unhearable says why n is not even asked for.
-func (r *hearing) unhearable(n note) Unheard {
-	h, s := r.Hearing, *n.Sound
+// skipReason says why n is not even asked for.
+func (r *transcriber) skipReason(n note) VoiceStatus {
+	h, s := r.Transcription, *n.Sound
 	switch {
 	case h == nil || h.Model == nil:
-		return Deaf
+		return NotConfigured
 	case h.Judge != nil:
-		return h.Judge(VoiceID(r.t.ID, n.n, Heard), s)
+		return h.Judge(VoiceID(r.turn.ID, n.n, Heard), s)
 	case h.MaxBytes > 0 && s.Bytes > h.MaxBytes:
 		return TooBig
 	case h.MaxTime > 0 && !s.Guess && s.Millis > h.MaxTime.Milliseconds():
@@ -72,44 +72,44 @@ func (r *hearing) unhearable(n note) Unheard {
 	return Heard
 }
 
-func refusedNote(e *costs.BudgetError) Unheard {
+func noteRefusal(e *costs.BudgetError) VoiceStatus {
 	if e.Unpriced {
 		return Unpriced
 	}
 	return NoMoney
 }
 
-// failedNote is what a failure for good means for the note.
-func failedNote(e *llm.Error) Unheard {
+// noteFailure is what a failure for good means for the note.
+func noteFailure(e *llm.Error) VoiceStatus {
 	if e.Kind == llm.InvalidRequest {
 		return Rejected
 	}
 	return Unreached
 }
 
-// listen reserves and makes one request. Its error is what Reserve returned.
-func (r *hearing) listen(ctx context.Context, n note, data []byte, upto int) (*attempt, llm.Transcript, error) {
+// requestTranscript reserves and makes one request. Its error is what Reserve returned.
+func (r *transcriber) requestTranscript(ctx context.Context, n note, data []byte, upto int) (*attempt, llm.Transcript, error) {
 	r.prices = r.Prices
 	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
 		r.prices = p.Snapshot()
 	}
-	commit, done := r.commit(ctx)
+	commit, done := r.commitContext(ctx)
 	defer done()
 	e, price, err := r.soundEstimate(n)
 	if err != nil {
 		return nil, llm.Transcript{}, err
 	}
-	res, err := r.Journal.Reserve(commit, e, r.askedSound(n, upto))
+	res, err := r.Journal.Reserve(commit, e, r.soundRequestRecord(n, upto))
 	if err != nil {
 		return nil, llm.Transcript{}, fmt.Errorf("reserve a transcription: %w", err)
 	}
 	faultpoint.Hit("agent.hear.reserved")
 	r.tries++
 	a, began := &attempt{}, r.Now()
-	said, err := r.Hearing.Model.Transcribe(ctx, llm.Speech{ID: VoiceID(r.t.ID, n.n, Heard), Name: n.Sound.Name, Data: data})
+	said, err := r.Transcription.Model.Transcribe(ctx, llm.Speech{ID: VoiceID(r.turn.ID, n.n, Heard), Name: n.Sound.Name, Data: data})
 	a.took = r.Now().Sub(began)
 	if err != nil {
-		a.err = r.failure(err, 0)
+		a.err = r.modelError(err, 0)
 	}
 	faultpoint.Hit("agent.hear.answered")
 	a.settlement = costs.Settlement{Reservation: res, Entry: r.soundEntry(res, price, n, a, said)}
@@ -120,18 +120,18 @@ func (r *hearing) listen(ctx context.Context, n note, data []byte, upto int) (*a
 
 // soundEstimate is the worst case of a transcription, and the price by which; nil: none
 // is known.
-func (r *hearing) soundEstimate(n note) (e costs.Estimate, p *costs.Price, err error) {
-	m := r.Hearing.Model
+func (r *transcriber) soundEstimate(n note) (e costs.Estimate, p *costs.Price, err error) {
+	m := r.Transcription.Model
 	e = costs.Estimate{
-		Call:   costs.CallID{Turn: r.t.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: costs.Transcription},
-		Labels: costs.Labels{Provider: m.Provider(), Model: m.Name(), Channel: r.t.Channel, Purpose: costs.Transcription},
+		Call:   costs.CallID{Turn: r.turn.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: costs.Transcription},
+		Labels: costs.Labels{Provider: m.Provider(), Model: m.Name(), Channel: r.turn.Channel, Purpose: costs.Transcription},
 	}
 	p = r.price(e.Labels)
 	if p == nil || !p.BillsAudio() {
-		r.log.Warn("a transcription has no price", "turn", r.t.ID, "provider", m.Provider(), "model", m.Name())
+		r.log.Warn("a transcription has no price", "turn", r.turn.ID, "provider", m.Provider(), "model", m.Name())
 		return e, nil, nil
 	}
-	if e.Upper, err = p.WorstAudio(seconds(n)); err != nil {
+	if e.Upper, err = p.WorstCaseAudio(seconds(n)); err != nil {
 		return e, nil, fmt.Errorf("estimate a transcription: %w", err)
 	}
 	e.Priced = true
@@ -141,27 +141,27 @@ func (r *hearing) soundEstimate(n note) (e costs.Estimate, p *costs.Price, err e
 // seconds is how long n is, at most, rounded up.
 func seconds(n note) int64 { return (n.Sound.Millis + 999) / 1000 }
 
-// askedSound is what is kept of a request: which file it sent, behind the history that
+// soundRequestRecord is what is kept of a request: which file it sent, behind the history that
 // it was made for.
-func (r *hearing) askedSound(n note, upto int) transcript.Asked {
-	f := llm.Frame{Provider: r.Hearing.Model.Provider(), Model: r.Hearing.Model.Name()}
+func (r *transcriber) soundRequestRecord(n note, upto int) transcript.RequestRecord {
+	f := llm.RequestTemplate{Provider: r.Transcription.Model.Provider(), Model: r.Transcription.Model.Name()}
 	tail := []transcript.Message{{
-		ID: VoiceID(r.t.ID, n.n, Heard), Role: transcript.User, CreatedAt: r.Now(),
+		ID: VoiceID(r.turn.ID, n.n, Heard), Role: transcript.User, CreatedAt: r.Now(),
 		Parts: []transcript.Part{transcript.Text{Text: n.Path + " " + n.Sum}},
 	}}
-	return transcript.Asked{Frame: f.Name(), Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: llm.Digest(f.Name(), tail)}
+	return transcript.RequestRecord{Template: f.Name(), Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: llm.Digest(f.Name(), tail)}
 }
 
 // soundEntry is the ledger's row of a transcription. What the provider does not tell is
 // reckoned by the length of the note; then the row says how much it may have been.
-func (r *hearing) soundEntry(res costs.Reservation, price *costs.Price, n note, a *attempt, said llm.Transcript) costs.Entry {
+func (r *transcriber) soundEntry(res costs.Reservation, price *costs.Price, n note, a *attempt, said llm.Transcript) costs.Entry {
 	e := costs.Entry{
 		ID: res.ID, Call: res.Estimate.Call, Labels: res.Estimate.Labels, Price: price,
 		State: costs.Settled, Outcome: okOutcome, Usage: said.Usage, RequestID: said.RequestID, At: r.Now(),
 	}
 	if a.err != nil {
 		e.Outcome, e.RequestID = string(a.err.Kind), a.err.RequestID
-		if free(a.err) {
+		if isFree(a.err) {
 			e.Usage, e.Priced = costs.Usage{Source: costs.Reported}, true
 			return e
 		}
@@ -171,25 +171,25 @@ func (r *hearing) soundEntry(res costs.Reservation, price *costs.Price, n note, 
 		return e
 	}
 	var exact bool
-	e.Usage, exact = billed(said.Usage, price, seconds(n))
+	e.Usage, exact = billedUsage(said.Usage, price, seconds(n))
 	amount, err := price.Cost(e.Usage)
 	if err != nil { // numbers that cannot be
-		r.log.Warn("a transcription has no cost", "turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "error", err)
-		e.Usage, exact = price.Audio(seconds(n)), false
+		r.log.Warn("a transcription has no cost", "turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "error", err)
+		e.Usage, exact = price.AudioUsage(seconds(n)), false
 		amount = res.Estimate.Upper
 	}
 	e.Amount, e.Priced = amount, true
 	if !exact {
 		e.State, e.Upper = costs.Interrupted, max(res.Estimate.Upper, amount)
 	}
-	r.overrun(&e, res, "seconds", seconds(n))
+	r.recordOverrun(&e, res, "seconds", seconds(n))
 	return e
 }
 
-// billed is what price bills of a transcription that reported u, and whether that was
+// billedUsage is what price bills of a transcription that reported u, and whether that was
 // reported.
-func billed(u costs.Usage, price *costs.Price, seconds int64) (_ costs.Usage, exact bool) {
-	b := price.Audio(seconds)
+func billedUsage(u costs.Usage, price *costs.Price, seconds int64) (_ costs.Usage, exact bool) {
+	b := price.AudioUsage(seconds)
 	exact = u.Source == costs.Reported
 	for unit := range b.ServerTools {
 		n, told := u.ServerTools[unit]
@@ -204,39 +204,39 @@ func billed(u costs.Usage, price *costs.Price, seconds int64) (_ costs.Usage, ex
 	return b, exact
 }
 
-// voice is the message that n becomes.
-func (r *hearing) voice(n note, why Unheard, words string) transcript.Message {
-	text := wordsOf(n.Binary, words)
+// voiceMessage is the message that n becomes.
+func (r *transcriber) voiceMessage(n note, why VoiceStatus, words string) transcript.Message {
+	text := noteText(n.Binary, words)
 	if why != Heard {
-		text = fmt.Sprintf("[the voice note %s has no words here: %s; who sent it is told]", n.Path, why.why())
+		text = fmt.Sprintf("[the voice note %s has no words here: %s; who sent it is told]", n.Path, why.reason())
 	}
 	return transcript.Message{
-		ID: VoiceID(r.t.ID, n.n, why), Role: transcript.User, CreatedAt: r.Now(), Parts: []transcript.Part{transcript.Text{Text: text}},
+		ID: VoiceID(r.turn.ID, n.n, why), Role: transcript.User, CreatedAt: r.Now(), Parts: []transcript.Part{transcript.Text{Text: text}},
 	}
 }
 
-// passOver commits the message of a note without words, with the reason, when no
+// skipNote commits the message of a note without words, with the reason, when no
 // transcription was asked for.
-func (r *hearing) passOver(ctx context.Context, n note, why Unheard) error {
-	commit, done := r.commit(ctx)
+func (r *transcriber) skipNote(ctx context.Context, n note, why VoiceStatus) error {
+	commit, done := r.commitContext(ctx)
 	defer done()
-	if err := r.Journal.Append(commit, r.voice(n, why, "")); err != nil {
+	if err := r.Journal.Append(commit, r.voiceMessage(n, why, "")); err != nil {
 		return fmt.Errorf("note that a voice note has no words: %w", err)
 	}
 	return nil
 }
 
-// understood commits the words of n together with their cost.
-func (r *hearing) understood(ctx context.Context, a *attempt, n note, said llm.Transcript) error {
-	words := strings.TrimSpace(said.Words)
+// commitTranscript commits the words of n together with their cost.
+func (r *transcriber) commitTranscript(ctx context.Context, a *attempt, n note, said llm.Transcript) error {
+	words := strings.TrimSpace(said.Text)
 	why := Heard
 	if words == "" {
 		why = Nothing
 	}
-	return r.stepHeard(ctx, a, r.voice(n, why, words))
+	return r.commitNote(ctx, a, r.voiceMessage(n, why, words))
 }
 
-func (r *hearing) stepHeard(ctx context.Context, a *attempt, m transcript.Message) error {
+func (r *transcriber) commitNote(ctx context.Context, a *attempt, m transcript.Message) error {
 	if err := r.settle(ctx, a, m); err != nil {
 		return err
 	}
@@ -246,14 +246,14 @@ func (r *hearing) stepHeard(ctx context.Context, a *attempt, m transcript.Messag
 	return nil
 }
 
-// untold is what the person reads of voice notes of theirs that have no words.
-func (r *take) untold() string {
+// unheardNotice is what the person reads of voice notes of theirs that have no words.
+func (r *take) unheardNotice() string {
 	var lines []string
-	told := map[Unheard]bool{}
-	for _, why := range r.heard.unheard {
+	told := map[VoiceStatus]bool{}
+	for _, why := range r.notes.unheard {
 		if !told[why] {
 			told[why] = true
-			lines = append(lines, fmt.Sprintf(toldUnheard, why.why()))
+			lines = append(lines, fmt.Sprintf(toldUnheard, why.reason()))
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -10,11 +10,11 @@ import (
 	"parley/transcript"
 )
 
-// Hearing makes words of what people say in voice notes, before a model is asked. Each
+// Transcription makes words of what people say in voice notes, before a model is asked. Each
 // note is a step of the turn: it is reserved, asked for, and settled together with the
 // message that its words become, so that no note is paid twice and no words are lost,
 // wherever the process dies.
-type Hearing struct {
+type Transcription struct {
 	Model    llm.Transcriber
 	MaxBytes int64         // of a note; 0: any
 	MaxTime  time.Duration // of a note whose length is known; 0: any
@@ -22,36 +22,38 @@ type Hearing struct {
 	Read func(workspace string, b transcript.Binary) ([]byte, error)
 	// Judge says why a note is not even asked for, by the id that its message would
 	// have without a reason; nil: the limits do.
-	Judge func(id string, s transcript.Sound) Unheard
+	Judge func(id string, s transcript.Sound) VoiceStatus
 }
 
-// Unheard is why a voice note has no words.
-type Unheard string
+// VoiceStatus is why a voice note has no words.
+type VoiceStatus string
 
 // Why a voice note has no words.
 const (
-	Heard     Unheard = ""
-	TooLong   Unheard = "too_long"
-	TooBig    Unheard = "too_big"
-	Gone      Unheard = "gone"      // the file is not there any more, or another one
-	Unpriced  Unheard = "no_price"  // a budget applies, and the model has no price
-	NoMoney   Unheard = "no_money"  // the budgets refuse it
-	Rejected  Unheard = "rejected"  // the provider does not take the file
-	Unreached Unheard = "unreached" // the provider does not answer, or not for us
-	Nothing   Unheard = "nothing"   // the transcript is empty
-	Deaf      Unheard = "deaf"      // nothing is configured to hear it
+	Heard         VoiceStatus = ""
+	TooLong       VoiceStatus = "too_long"
+	TooBig        VoiceStatus = "too_big"
+	Gone          VoiceStatus = "gone"      // the file is not there any more, or another one
+	Unpriced      VoiceStatus = "no_price"  // a budget applies, and the model has no price
+	NoMoney       VoiceStatus = "no_money"  // the budgets refuse it
+	Rejected      VoiceStatus = "rejected"  // the provider does not take the file
+	Unreached     VoiceStatus = "unreached" // the provider does not answer, or not for us
+	Nothing       VoiceStatus = "nothing"   // the transcript is empty
+	NotConfigured VoiceStatus = "deaf"      // nothing is configured to hear it
 )
 
-// asked reports whether a provider was asked before it was known.
-func (u Unheard) asked() bool {
-	return !slices.Contains(NeverAsked(), u)
+// wasAsked reports whether a provider was asked before it was known.
+func (u VoiceStatus) wasAsked() bool {
+	return !slices.Contains(UnaskedReasons(), u)
 }
 
-// NeverAsked are the reasons for which a note is not even asked for.
-func NeverAsked() []Unheard { return []Unheard{TooLong, TooBig, Gone, Unpriced, NoMoney, Deaf} }
+// UnaskedReasons are the reasons for which a note is not even asked for.
+func UnaskedReasons() []VoiceStatus {
+	return []VoiceStatus{TooLong, TooBig, Gone, Unpriced, NoMoney, NotConfigured}
+}
 
-// why ends the sentence that a person and a model read.
-func (u Unheard) why() string {
+// reason ends the sentence that a person and a model read.
+func (u VoiceStatus) reason() string {
 	switch u {
 	case TooLong:
 		return "it is too long"
@@ -67,7 +69,7 @@ func (u Unheard) why() string {
 		return "its format is not understood"
 	case Nothing:
 		return "there are no words in it"
-	case Deaf:
+	case NotConfigured:
 		return "nothing here can listen to it"
 	default:
 		return "the service that I need for it does not work at the moment"
@@ -78,14 +80,14 @@ const toldUnheard = "(I could not listen to the voice note: %s.)"
 
 // VoiceID is the id of the message that note n of a turn becomes. Notes are numbered
 // from 1, in the order in which they stand in the history.
-func VoiceID(turn string, n int, u Unheard) string {
+func VoiceID(turn string, n int, u VoiceStatus) string {
 	return transcript.MessageID{Turn: turn, Kind: transcript.Voice, Index: n, Reason: string(u)}.String()
 }
 
-// OfVoice undoes [VoiceID].
-func OfVoice(id string) (turn string, n int, u Unheard, ok bool) {
+// ParseVoiceID undoes [VoiceID].
+func ParseVoiceID(id string) (turn string, n int, u VoiceStatus, ok bool) {
 	m, ok := transcript.ParseMessageID(id)
-	return m.Turn, m.Index, Unheard(m.Reason), ok && m.Kind == transcript.Voice
+	return m.Turn, m.Index, VoiceStatus(m.Reason), ok && m.Kind == transcript.Voice
 }
 
 // note is a voice note that waits for its words.
@@ -96,15 +98,15 @@ type note struct {
 
 // notes reads from the history what became of the voice notes of the turn.
 type notes struct {
-	waits   *note     // the first that has no message yet; nil: all have
-	asked   int       // for how many a provider was asked
-	unheard []Unheard // why others have no words
+	pending *note         // the first that has no message yet; nil: all have
+	asked   int           // for how many a provider was asked
+	unheard []VoiceStatus // why others have no words
 }
 
 func notesOf(history []transcript.Message, turn string) (ns notes) {
 	var all []transcript.Binary
 	answered := 0
-	for _, m := range history[beginOf(history, turn):] {
+	for _, m := range history[turnStart(history, turn):] {
 		if m.Role != transcript.User {
 			continue
 		}
@@ -112,9 +114,9 @@ func notesOf(history []transcript.Message, turn string) (ns notes) {
 		if !ok || id.Turn != turn {
 			continue
 		}
-		if why := Unheard(id.Reason); id.Kind == transcript.Voice {
+		if why := VoiceStatus(id.Reason); id.Kind == transcript.Voice {
 			answered++
-			if why.asked() {
+			if why.wasAsked() {
 				ns.asked++
 			}
 			if why != Heard {
@@ -129,13 +131,13 @@ func notesOf(history []transcript.Message, turn string) (ns notes) {
 		}
 	}
 	if answered < len(all) {
-		ns.waits = &note{all[answered], answered + 1}
+		ns.pending = &note{all[answered], answered + 1}
 	}
 	return ns
 }
 
-// beginOf finds the message that opened the turn.
-func beginOf(history []transcript.Message, turn string) int {
+// turnStart finds the message that opened the turn.
+func turnStart(history []transcript.Message, turn string) int {
 	opening := transcript.MessageID{Turn: turn, Kind: transcript.Opening}.String()
 	for i, m := range slices.Backward(history) {
 		if m.ID == opening {
@@ -145,8 +147,8 @@ func beginOf(history []transcript.Message, turn string) int {
 	return len(history)
 }
 
-// mostWords is how many bytes of a transcript stand in the history.
-const mostWords = 64 << 10
+// maxWords is how many bytes of a transcript stand in the history.
+const maxWords = 64 << 10
 
 // spokenHead is above the words of who sent them. It begins with a bracket, as no line
 // of what people write does in a group.
@@ -155,19 +157,19 @@ const (
 	spokenEnd  = ", made by a machine, which may have misheard]\n"
 )
 
-// wordsOf is what a model reads of a note's words: those of the sender count as if
+// noteText is what a model reads of a note's words: those of the sender count as if
 // they were typed, others stand in a frame.
-func wordsOf(b transcript.Binary, words string) string {
+func noteText(b transcript.Binary, words string) string {
 	if b.Sound.Spoken {
 		words = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(words)
 		words = strings.NewReplacer("\n[", "\n [", "\n> ", "\n > ").Replace("\n" + words)[1:]
-		return spokenHead + b.Path + spokenEnd + tools.Limit(words, mostWords)
+		return spokenHead + b.Path + spokenEnd + tools.Truncate(words, maxWords)
 	}
-	return tools.Untrusted("the sound file "+b.Path, tools.Limit(words, mostWords))
+	return tools.FrameUntrusted("the sound file "+b.Path, tools.Truncate(words, maxWords))
 }
 
-// RecordedWords takes the words out of the message that a note became.
-func RecordedWords(said string) string {
+// TranscriptText takes the words out of the message that a note became.
+func TranscriptText(said string) string {
 	head, words, _ := strings.Cut(said, "\n")
 	if strings.HasPrefix(head, spokenHead) {
 		return words

@@ -28,24 +28,24 @@ const maxCalls = 32
 
 // batch is the calls of one answer that have no result yet, in order.
 type batch struct {
-	step   int
-	calls  []call
-	words  string // what the answer said beside them
-	failed *failures
+	step     int
+	calls    []call
+	text     string // what the answer said beside them
+	failures *failures
 }
 
 type call struct {
 	transcript.ToolCall
-	index int  // its place among the calls of the answer
-	cut   bool // the answer ended before the call was complete
+	index     int  // its place among the calls of the answer
+	truncated bool // the answer ended before the call was complete
 }
 
-func (b batch) empty() bool { return len(b.calls) == 0 }
+func (b batch) isEmpty() bool { return len(b.calls) == 0 }
 
-// unanswered finds what the last answer asked for and did not get. Only this
+// pendingCalls finds what the last answer asked for and did not get. Only this
 // turn's calls count: a call before the newest message of a user belongs to a
 // turn that is over, unless the answer bears this turn's id.
-func unanswered(history []transcript.Message, t Turn) batch {
+func pendingCalls(history []transcript.Message, t Turn) batch {
 	at, fromUser := -1, false
 	for i, m := range slices.Backward(history) {
 		if m.Role == transcript.Assistant {
@@ -72,29 +72,29 @@ func unanswered(history []transcript.Message, t Turn) batch {
 			}
 		}
 	}
-	b := asked(history[at], step)
+	b := callsOf(history[at], step)
 	b.calls = slices.DeleteFunc(b.calls, func(c call) bool { return answered[c.ID] })
-	b.failed = failuresOf(history, t.ID)
+	b.failures = countFailures(history, t.ID)
 	return b
 }
 
-// asked is all calls of an answer.
-func asked(answer transcript.Message, step int) batch {
+// callsOf is all calls of an answer.
+func callsOf(answer transcript.Message, step int) batch {
 	short := slices.ContainsFunc(answer.Parts, func(p transcript.Part) bool {
 		f, ok := p.(transcript.Finish)
 		return ok && f.Reason == transcript.MaxTokens
 	})
-	b := batch{step: step, words: answer.Words()}
+	b := batch{step: step, text: answer.Text()}
 	for i, c := range answer.Calls() {
 		b.calls = append(b.calls, call{c, i, short && !c.Finished})
 	}
 	return b
 }
 
-// distinct gives the calls of an answer ids that differ, where the provider's
+// dedupeCallIDs gives the calls of an answer ids that differ, where the provider's
 // do not (some number from zero in each answer, some send none). The message
 // then loses its native form, which has the provider's.
-func distinct(m transcript.Message, id string) transcript.Message {
+func dedupeCallIDs(m transcript.Message, id string) transcript.Message {
 	seen := map[string]bool{}
 	var parts []transcript.Part
 	for i, p := range m.Parts {
@@ -136,35 +136,35 @@ func (f *failures) note(c transcript.ToolCall, failed bool) {
 	f.row[c.Name+"\x00"+c.Input]++
 }
 
-func (f *failures) exhausted(c transcript.ToolCall) bool {
+func (f *failures) isExhausted(c transcript.ToolCall) bool {
 	return f.row[c.Name+"\x00"+c.Input] >= maxFailures
 }
 
 // maxResults is the most bytes that the tools of one turn give to the model; that
-// is more than a model's window holds. What comes later is cut to leastResult.
+// is more than a model's window holds. What comes later is cut to minResult.
 const (
-	maxResults  = 2 << 20
-	leastResult = 512
+	maxResults = 2 << 20
+	minResult  = 512
 )
 
-// fit cuts the result of a call to what is left for the turn, and counts it.
-func (f *failures) fit(c *finishedCall) {
+// truncate cuts the result of a call to what is left for the turn, and counts it.
+func (f *failures) truncate(c *finishedCall) {
 	for i, p := range c.message.Parts {
 		res, ok := p.(transcript.ToolResult)
 		if !ok {
 			continue
 		}
-		if left := max(maxResults-f.bytes, leastResult); len(res.Content) > left {
+		if left := max(maxResults-f.bytes, minResult); len(res.Content) > left {
 			const note = "\n[the tools of this turn have returned as much as fits: ask for less at a time]"
-			res.Content = tools.Limit(res.Content, left-len(note)) + note
+			res.Content = tools.Truncate(res.Content, left-len(note)) + note
 			c.message.Parts[i] = res
 		}
 		f.bytes += len(res.Content)
 	}
 }
 
-// failuresOf counts in the turn's part of the history.
-func failuresOf(history []transcript.Message, turn string) *failures {
+// countFailures counts in the turn's part of the history.
+func countFailures(history []transcript.Message, turn string) *failures {
 	f := &failures{row: map[string]int{}}
 	open := map[string]transcript.ToolCall{}
 	for _, m := range history {

@@ -32,7 +32,7 @@ type journal struct {
 	finished []agent.Outcome
 	limit    costs.Amount // 0: none
 	reserved []costs.Amount
-	asked    []transcript.Asked
+	asked    []transcript.RequestRecord
 
 	ops     int
 	killAt  int  // the operation that fails; 0: none
@@ -93,7 +93,7 @@ func (j *journal) Begin(ctx context.Context, step int, callID string) (again boo
 	return again, err
 }
 
-func (j *journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Asked) (r costs.Reservation, err error) {
+func (j *journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.RequestRecord) (r costs.Reservation, err error) {
 	err = j.op(ctx, "reserve", func() error {
 		r = costs.Reservation{ID: fmt.Sprintf("%+v", e.Call), Estimate: e}
 		if _, ok := j.entries[r.ID]; ok || j.held[r.ID].ID != "" {

@@ -12,8 +12,8 @@ import (
 	"parley/transcript"
 )
 
-// lastWords is how a turn ends that may not go on.
-type lastWords struct {
+// closingCall is how a turn ends that may not go on.
+type closingCall struct {
 	instruction string // what the model is asked for; never stored
 	finish      transcript.FinishReason
 	text        string // what the person is told if the model says nothing
@@ -22,19 +22,19 @@ type lastWords struct {
 	events      func(err error) []Event // to be told besides; nil: none
 }
 
-// overBudget ends a turn whose next call the budgets do not allow. One that has
+// endOverBudget ends a turn whose next call the budgets do not allow. One that has
 // got somewhere sums up, if a short answer still fits. (Y01)
-func (r *run) overBudget(ctx context.Context, history []transcript.Message, budget *costs.BudgetError) (*Outcome, error) {
+func (r *run) endOverBudget(ctx context.Context, history []transcript.Message, budget *costs.BudgetError) (*Outcome, error) {
 	format := textRefused
 	if r.steps > 0 || r.tries > 0 {
 		format = textBudget
 	}
-	text := fmt.Sprintf(format, r.Why(r.t.Key, budget))
+	text := fmt.Sprintf(format, r.Why(r.turn.Key, budget))
 	if r.steps == 0 || budget.Unpriced {
 		return r.finish(ctx, nil, Outcome{Finish: transcript.Budget, Text: text, Err: budget}, nil)
 	}
-	r.least = leastFinal
-	o, err := r.wrapUp(ctx, history, lastWords{
+	r.minOutput = minFinal
+	o, err := r.wrapUp(ctx, history, closingCall{
 		instruction: instructionBudget, finish: transcript.Budget, text: text, note: "(" + text + ")", err: budget,
 	})
 	if err != nil {
@@ -45,13 +45,13 @@ func (r *run) overBudget(ctx context.Context, history []transcript.Message, budg
 
 // wrapUp makes the last call of a turn: without tools, on a copy of the history
 // with an instruction. (C05)
-func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w lastWords) (Outcome, error) {
+func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w closingCall) (Outcome, error) {
 	instruction := transcript.Message{
 		Role:      transcript.User,
 		Parts:     []transcript.Part{transcript.Text{Text: w.instruction}},
 		CreatedAt: r.Now(),
 	}
-	req := r.request(history, instruction)
+	req := r.buildRequest(history, instruction)
 	// Definitions must stay where the history has calls: Anthropic refuses such
 	// a history without them.
 	req.Choice = llm.None
@@ -60,18 +60,18 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w lastWo
 	}
 	got, err := r.ask(ctx, req, len(history), instruction)
 	if err != nil {
-		return r.ended(nil, err)
+		return r.outcomeOr(nil, err)
 	}
-	if over(ctx) && (got.err != nil || errors.Is(context.Cause(ctx), ErrStopped)) {
-		return r.ended(r.cancelled(ctx, got.attempt, nil))
+	if ended(ctx) && (got.err != nil || errors.Is(context.Cause(ctx), ErrStopped)) {
+		return r.outcomeOr(r.endCancelled(ctx, got.attempt, nil))
 	}
 	o := Outcome{Finish: w.finish, Text: w.text, Err: cmp.Or(w.err, got.err)}
 	var ms []transcript.Message
-	if got.err == nil && got.response.Message.Words() != "" && got.response.Finish != transcript.Refusal {
-		m := said(r.stored(got.response.Message), "")
-		ms, o.Text = append(ms, m), noted(m.Words(), w.note)
+	if got.err == nil && got.response.Message.Text() != "" && got.response.Finish != transcript.Refusal {
+		m := resendable(r.storedAnswer(got.response.Message), "")
+		ms, o.Text = append(ms, m), appendNote(m.Text(), w.note)
 	} else if w.finish == transcript.MaxIterations {
-		ms = append(ms, r.stored(transcript.Message{
+		ms = append(ms, r.storedAnswer(transcript.Message{
 			Parts: []transcript.Part{transcript.Text{Text: w.text}, transcript.Finish{Reason: w.finish, Time: r.Now()}},
 		}))
 	}
@@ -82,5 +82,5 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w lastWo
 	if w.events != nil {
 		events = w.events(got.err)
 	}
-	return r.ended(r.finish(ctx, got.attempt, o, ms, events...))
+	return r.outcomeOr(r.finish(ctx, got.attempt, o, ms, events...))
 }

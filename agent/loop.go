@@ -64,8 +64,8 @@ type Loop struct {
 	// Redact takes secrets out of what tools return, before it is stored, shown
 	// or sent. nil: it is left as it is.
 	Redact func(string) string
-	// Hearing makes words of voice notes. nil: they stay files.
-	Hearing *Hearing
+	// Transcription makes words of voice notes. nil: they stay files.
+	Transcription *Transcription
 	// ReadPicture reads a picture that was saved in a workspace; nil: [ReadPicture].
 	ReadPicture func(workspace string, b transcript.Binary) ([]byte, error)
 	// Now is the clock; nil: time.Now. Wait waits for d or until ctx ends, and
@@ -110,57 +110,57 @@ func (l *Loop) Run(ctx context.Context, t Turn, emit func(Event)) (o Outcome, er
 			err = p
 			r.log.Error("turn panicked", "turn", t.ID, "session", string(t.Session), "err", err)
 			r.emit(Event{Type: Problem, Text: textInternal, Err: err})
-			o = r.outcome(Outcome{})
+			o = r.fillOutcome(Outcome{})
 		}
 	}()
-	return r.turn(ctx)
+	return r.runTurn(ctx)
 }
 
 // run is one take of one turn: the states that it goes through. What they are made of
 // is in its parts.
 type run struct {
 	*take
-	*asking
-	*calls
-	*hearing
+	*requester
+	*toolRunner
+	*transcriber
 }
 
-// asking puts a request to the model.
-type asking struct{ *take }
+// requester puts a request to the model.
+type requester struct{ *take }
 
-// calls runs the tools of an answer.
-type calls struct{ *take }
+// toolRunner runs the tools of an answer.
+type toolRunner struct{ *take }
 
-// hearing makes words of voice notes.
-type hearing struct{ *take }
+// transcriber makes words of voice notes.
+type transcriber struct{ *take }
 
 // take is what all parts share: whose turn it is, how far it is, its money, and how it
 // is stored.
 type take struct {
 	Loop // with all defaults filled in
-	t    Turn
+	turn Turn
 	log  *slog.Logger
 	out  *events
 
-	prices   Prices // of the present attempt; nil: none is known
-	steps    int    // model calls answered and committed
-	tries    int    // attempts made of the next one
-	gone     int    // of them, given up for a new message in this take
-	cut      bool   // something is to join before the turn goes on
-	least    int    // output tokens that a call is worth making for
-	cost     costs.Amount
-	pictures map[string][]byte // by their sums; nil: cannot be shown
-	priced   bool
-	heard    notes // what became of the turn's voice notes
+	prices      Prices // of the present attempt; nil: none is known
+	steps       int    // model calls answered and committed
+	tries       int    // attempts made of the next one
+	abandoned   int    // of them, given up for a new message in this take
+	interrupted bool   // something is to join before the turn goes on
+	minOutput   int    // output tokens that a call is worth making for
+	cost        costs.Amount
+	pictures    map[string][]byte // by their sums; nil: cannot be shown
+	priced      bool
+	notes       notes // what became of the turn's voice notes
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
-	r := &take{Loop: *l, t: t, log: l.Log, steps: t.Steps, tries: t.Tries, least: leastOutput, priced: true}
-	if r.t.MaxSteps <= 0 {
-		r.t.MaxSteps = DefaultSteps
+	r := &take{Loop: *l, turn: t, log: l.Log, steps: t.Steps, tries: t.Tries, minOutput: minOutput, priced: true}
+	if r.turn.MaxSteps <= 0 {
+		r.turn.MaxSteps = DefaultSteps
 	}
-	if r.t.Purpose == "" {
-		r.t.Purpose = costs.RootTurn
+	if r.turn.Purpose == "" {
+		r.turn.Purpose = costs.RootTurn
 	}
 	if r.Gate == nil {
 		r.Gate = tools.CategoryGate(tools.Read, tools.Write)
@@ -180,10 +180,10 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	if r.ReadPicture == nil {
 		r.ReadPicture = ReadPicture
 	}
-	if h := r.Hearing; h != nil && h.Read == nil {
+	if h := r.Transcription; h != nil && h.Read == nil {
 		with := *h
 		with.Read = readNote
-		r.Hearing = &with
+		r.Transcription = &with
 	}
 	if r.Now == nil {
 		r.Now = time.Now
@@ -195,59 +195,59 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.out = &events{turn: t.ID, session: t.Session, now: r.Now, to: emit}
-	return &run{r, &asking{r}, &calls{r}, &hearing{r}}
+	return &run{r, &requester{r}, &toolRunner{r}, &transcriber{r}}
 }
 
-// turn goes from state to state. The state is the history: what has to be done
+// runTurn goes from state to state. The state is the history: what has to be done
 // next is read from it alone, so the first take and every later one are the
 // same code.
-func (r *run) turn(ctx context.Context) (Outcome, error) {
+func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 	for {
-		if over(ctx) {
-			return r.cancelledBetween(ctx)
+		if ended(ctx) {
+			return r.endCancelledIdle(ctx)
 		}
 		history, err := r.Journal.Messages(ctx)
 		switch {
-		case err != nil && over(ctx):
-			return r.cancelledBetween(ctx)
+		case err != nil && ended(ctx):
+			return r.endCancelledIdle(ctx)
 		case err != nil:
-			return r.outcome(Outcome{}), fmt.Errorf("read history: %w", err)
+			return r.fillOutcome(Outcome{}), fmt.Errorf("read history: %w", err)
 		}
-		r.heard = notesOf(history, r.t.ID)
-		b := unanswered(history, r.t)
-		if b.empty() {
-			if r.steps-r.heard.asked >= r.t.MaxSteps {
-				return r.wrapUp(ctx, history, lastWords{
+		r.notes = notesOf(history, r.turn.ID)
+		b := pendingCalls(history, r.turn)
+		if b.isEmpty() {
+			if r.steps-r.notes.asked >= r.turn.MaxSteps {
+				return r.wrapUp(ctx, history, closingCall{
 					instruction: instructionWrapUp, finish: transcript.MaxIterations, text: textMaxSteps,
 					events: func(err error) []Event { return []Event{{Type: Problem, Text: problemMaxSteps, Err: err}} },
 				})
 			}
 			if history, err = r.join(ctx, history); err != nil {
-				if over(ctx) {
-					return r.cancelledBetween(ctx)
+				if ended(ctx) {
+					return r.endCancelledIdle(ctx)
 				}
-				return r.outcome(Outcome{}), err
+				return r.fillOutcome(Outcome{}), err
 			}
 			var end *Outcome
-			if r.heard = notesOf(history, r.t.ID); r.heard.waits != nil {
-				if end, err = r.hear(ctx, *r.heard.waits, len(history)); end != nil || err != nil {
-					return r.ended(end, err)
+			if r.notes = notesOf(history, r.turn.ID); r.notes.pending != nil {
+				if end, err = r.transcribeNote(ctx, *r.notes.pending, len(history)); end != nil || err != nil {
+					return r.outcomeOr(end, err)
 				}
 				continue
 			}
 			if b, end, err = r.step(ctx, history); end != nil || err != nil {
-				return r.ended(end, err)
+				return r.outcomeOr(end, err)
 			}
 		}
-		if end, err := r.batch(ctx, b); end != nil || err != nil {
-			return r.ended(end, err)
+		if end, err := r.runBatch(ctx, b); end != nil || err != nil {
+			return r.outcomeOr(end, err)
 		}
 	}
 }
 
-func (r *run) ended(end *Outcome, err error) (Outcome, error) {
+func (r *run) outcomeOr(end *Outcome, err error) (Outcome, error) {
 	if end != nil {
 		return *end, err
 	}
-	return r.outcome(Outcome{}), err
+	return r.fillOutcome(Outcome{}), err
 }

@@ -26,7 +26,7 @@ func TestS5_1_ATextAnswerEndsTheTurnAfterOneCall(t *testing.T) {
 	if q := r.lastRequest(); len(q.Tools) != 0 { // TX01, B03
 		t.Errorf("tools in the request: %v", q.Tools)
 	}
-	if n := len(r.journal.messages); n != 2 || r.journal.messages[1].Words() != "hi" {
+	if n := len(r.journal.messages); n != 2 || r.journal.messages[1].Text() != "hi" {
 		t.Errorf("history: %+v", r.journal.messages)
 	}
 	if es := r.journal.ledger(); len(es) != 1 || es[0].Outcome != "ok" || es[0].State != costs.Settled || es[0].Price == nil {
@@ -121,7 +121,7 @@ func TestS5_7_ATurnThatUsedItsStepsIsWrappedUpWithoutTools(t *testing.T) {
 				t.Errorf("last request: %+v", q)
 			}
 			last := r.journal.messages[len(r.journal.messages)-1]
-			if last.Role != transcript.Assistant || last.Words() != c.want || len(last.Calls()) != 0 || len(r.journal.messages) != 6 {
+			if last.Role != transcript.Assistant || last.Text() != c.want || len(last.Calls()) != 0 || len(r.journal.messages) != 6 {
 				t.Errorf("history: %+v", r.journal.messages)
 			}
 			if !slices.Contains(r.types(), "error") || r.types()[len(r.types())-1] != "final" {
@@ -224,7 +224,7 @@ func TestHowAnAnswerEndedIsSaid(t *testing.T) {
 		if o.Finish != c.finish || o.Text != c.want {
 			t.Errorf("%s: %+v", c.name, o)
 		}
-		if last := r.journal.messages[len(r.journal.messages)-1]; last.Words() != c.stored || len(last.Calls()) != 0 {
+		if last := r.journal.messages[len(r.journal.messages)-1]; last.Text() != c.stored || len(last.Calls()) != 0 {
 			t.Errorf("%s: stored %+v", c.name, last)
 		}
 	}
@@ -236,14 +236,14 @@ func TestAPausedAnswerGoesOn(t *testing.T) {
 	if o := r.run(t, t.Context()); o.Text != "part two" || o.Steps != 2 {
 		t.Errorf("%+v", o)
 	}
-	if q := r.lastRequest().Messages; len(q) != 2 || q[1].Words() != "part one" {
+	if q := r.lastRequest().Messages; len(q) != 2 || q[1].Text() != "part one" {
 		t.Errorf("second request: %+v", q)
 	}
 }
 
 func TestMessagesThatJoinTheTurnReachTheNextCall(t *testing.T) {
 	t.Parallel()
-	var r *rig
+	var r *fixture
 	say := func(context.Context, input, tools.Call) (tools.Result, error) {
 		return tools.Result{Content: "ok"}, nil
 	}
@@ -254,7 +254,7 @@ func TestMessagesThatJoinTheTurnReachTheNextCall(t *testing.T) {
 		}
 	}
 	r.run(t, t.Context())
-	if q := r.lastRequest().Messages; q[len(q)-1].Words() != "and this" {
+	if q := r.lastRequest().Messages; q[len(q)-1].Text() != "and this" {
 		t.Errorf("%+v", q)
 	}
 }

@@ -13,10 +13,10 @@ const okOutcome = "ok"
 
 func (r *take) labels() costs.Labels {
 	return costs.Labels{
-		Provider: r.t.Model.Provider(),
-		Model:    r.t.Model.Name(),
-		Channel:  r.t.Channel,
-		Purpose:  r.t.Purpose,
+		Provider: r.turn.Model.Provider(),
+		Model:    r.turn.Model.Name(),
+		Channel:  r.turn.Channel,
+		Purpose:  r.turn.Purpose,
 	}
 }
 
@@ -24,13 +24,13 @@ func (r *take) labels() costs.Labels {
 // none is known.
 func (r *take) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err error) {
 	e = costs.Estimate{
-		Call:   costs.CallID{Turn: r.t.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.t.Purpose},
+		Call:   costs.CallID{Turn: r.turn.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.turn.Purpose},
 		Labels: r.labels(),
 	}
 	if p = r.price(e.Labels); p == nil {
 		return e, nil, nil
 	}
-	upper, err := p.Worst(llm.Upper(req), int64(req.MaxTokens))
+	upper, err := p.WorstCase(llm.UpperBound(req), int64(req.MaxTokens))
 	if errors.Is(err, costs.ErrNoPrice) {
 		return e, nil, nil
 	}
@@ -41,8 +41,8 @@ func (r *take) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err 
 	return e, p, nil
 }
 
-// entry is the ledger's row of an attempt.
-func (r *take) entry(res costs.Reservation, req llm.Request, a *attempt, received int) costs.Entry {
+// ledgerEntry is the ledger's row of an attempt.
+func (r *take) ledgerEntry(res costs.Reservation, req llm.Request, a *attempt, received int) costs.Entry {
 	e := costs.Entry{
 		ID:      res.ID,
 		Call:    res.Estimate.Call,
@@ -57,24 +57,24 @@ func (r *take) entry(res costs.Reservation, req llm.Request, a *attempt, receive
 		e.Usage, exact = answerUsage(a.response, req, received)
 	} else {
 		e.RequestID, e.Outcome = a.err.RequestID, string(a.err.Kind)
-		if free(a.err) {
+		if isFree(a.err) {
 			e.Usage.Source, e.Priced = costs.Reported, true
 			e.Price = r.price(e.Labels)
 			return e
 		}
 		e.Usage, exact = failureUsage(a.err, req)
 	}
-	if known := r.charge(&e); !exact || !known && res.Estimate.Priced {
+	if known := r.priceEntry(&e); !exact || !known && res.Estimate.Priced {
 		e.State = costs.Interrupted
 		e.Upper = max(res.Estimate.Upper, e.Amount)
-		e.Lower = min(r.reported(&e, a), e.Amount)
+		e.Lower = min(r.reportedCost(&e, a), e.Amount)
 	}
-	r.overrun(&e, res, "max_tokens", req.MaxTokens, "output_tokens", e.Usage.Output)
+	r.recordOverrun(&e, res, "max_tokens", req.MaxTokens, "output_tokens", e.Usage.Output)
 	return e
 }
 
-// overrun notes what e costs above what was reserved.
-func (r *take) overrun(e *costs.Entry, res costs.Reservation, args ...any) {
+// recordOverrun notes what e costs above what was reserved.
+func (r *take) recordOverrun(e *costs.Entry, res costs.Reservation, args ...any) {
 	over := e.Amount - res.Estimate.Upper
 	if !res.Estimate.Priced || over <= 0 {
 		return
@@ -82,28 +82,28 @@ func (r *take) overrun(e *costs.Entry, res costs.Reservation, args ...any) {
 	e.Overrun = over
 	r.log.Error("a model call cost more than its request allows: the provider does not keep to it, and budgets are passed",
 		append([]any{
-			"turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model,
+			"turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model,
 			"reserved_usd", res.Estimate.Upper, "cost_usd", e.Amount,
 		}, args...)...)
 }
 
-// charge fills in what e.Usage costs; false: nobody knows. A model without a
+// priceEntry fills in what e.Usage costs; false: nobody knows. A model without a
 // price costs an unknown amount, not nothing.
-func (r *take) charge(e *costs.Entry) (known bool) {
+func (r *take) priceEntry(e *costs.Entry) (known bool) {
 	if r.prices == nil {
 		return false
 	}
 	amount, price, err := r.prices.Cost(e.Labels.Provider, e.Labels.Model, e.Usage)
 	if err != nil {
-		r.log.Warn("model call has no price", "turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "err", err)
+		r.log.Warn("model call has no price", "turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "err", err)
 		return false
 	}
 	e.Amount, e.Price, e.Priced = amount, price, price == nil || !price.Ceiling
 	return true
 }
 
-// reported is what the provider told of a call that broke off: the input, mostly.
-func (r *take) reported(e *costs.Entry, a *attempt) costs.Amount {
+// reportedCost is what the provider told of a call that broke off: the input, mostly.
+func (r *take) reportedCost(e *costs.Entry, a *attempt) costs.Amount {
 	if a.err == nil || a.err.Usage == nil || r.prices == nil {
 		return 0
 	}
@@ -128,10 +128,10 @@ func (r *take) price(l costs.Labels) *costs.Price {
 	return nil
 }
 
-// free says that a failed call cost nothing: no answer began, or the answer was
+// isFree says that a failed call cost nothing: no answer began, or the answer was
 // an HTTP error. One that was given up here is not free: its answer may have been
 // on the way, and the provider will bill it.
-func free(e *llm.Error) bool {
+func isFree(e *llm.Error) bool {
 	return !e.Sent && e.Kind != llm.Canceled || e.Status >= 400 && e.Usage == nil && e.Received == 0
 }
 
@@ -155,7 +155,7 @@ func answerUsage(resp *llm.Response, req llm.Request, received int) (u costs.Usa
 func failureUsage(e *llm.Error, req llm.Request) (u costs.Usage, exact bool) {
 	if e.Usage != nil {
 		u = *e.Usage
-		if complete(e.Kind) && u.Source == costs.Reported {
+		if isComplete(e.Kind) && u.Source == costs.Reported {
 			return u, true
 		}
 	} else {
@@ -166,9 +166,9 @@ func failureUsage(e *llm.Error, req llm.Request) (u costs.Usage, exact bool) {
 	return u, false
 }
 
-// complete says that an error of this kind comes with a whole answer, whose
+// isComplete says that an error of this kind comes with a whole answer, whose
 // usage is final.
-func complete(k llm.Kind) bool {
+func isComplete(k llm.Kind) bool {
 	switch k {
 	case llm.Empty, llm.ContentFilter, llm.ContextLength, llm.InvalidRequest:
 		return true

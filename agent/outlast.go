@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Outlast gives a context for an operation whose outcome must be known: it ends
+// WithGrace gives a context for an operation whose outcome must be known: it ends
 // only by after ctx does, and then with cause. Its values are ctx's. done must be
 // called.
-func Outlast(ctx context.Context, by time.Duration, cause error) (_ context.Context, done context.CancelFunc) {
+func WithGrace(ctx context.Context, by time.Duration, cause error) (_ context.Context, done context.CancelFunc) {
 	c, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		t := time.NewTimer(by)

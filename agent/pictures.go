@@ -16,24 +16,24 @@ import (
 // What pictures a request carries: the newest ones of the history, so many and of so
 // many bytes together. Of the others a model reads the names, as of files.
 const (
-	mostPictures     = 10
-	mostPictureBytes = 12 << 20
+	maxPictures     = 10
+	maxPictureBytes = 12 << 20
 )
 
-// MostPicture is how many bytes a picture may have that a model is shown: 5 MB when it
+// MaxPicture is how many bytes a picture may have that a model is shown: 5 MB when it
 // is written in base64, the least that any supported provider takes.
-const MostPicture = 3_750_000
+const MaxPicture = 3_750_000
 
 var errOtherFile = errors.New("the file is not the one that came with the message")
 
 // ReadPicture reads the picture b, which was saved in the workspace. One that is gone,
-// is another now, or has more than MostPicture bytes is an error.
+// is another now, or has more than MaxPicture bytes is an error.
 func ReadPicture(workspace string, b transcript.Binary) ([]byte, error) {
-	return readSaved(workspace, b, "picture", MostPicture)
+	return readSaved(workspace, b, "picture", MaxPicture)
 }
 
 // readSaved reads a file that was saved in a workspace, of at most so many bytes.
-func readSaved(workspace string, b transcript.Binary, what string, most int64) ([]byte, error) {
+func readSaved(workspace string, b transcript.Binary, what string, limit int64) ([]byte, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("read a %s: %w", what, err)
@@ -47,22 +47,22 @@ func readSaved(workspace string, b transcript.Binary, what string, most int64) (
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read the %s %s: %w", what, b.Path, errors.Join(errOtherFile, err))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the %s %s: %w", what, b.Path, err)
 	}
 	sum := sha256.Sum256(data)
-	if int64(len(data)) > most || hex.EncodeToString(sum[:]) != b.Sum {
+	if int64(len(data)) > limit || hex.EncodeToString(sum[:]) != b.Sum {
 		return nil, fmt.Errorf("read the %s %s: %w", what, b.Path, errOtherFile)
 	}
 	return data, nil
 }
 
-// show puts the content of pictures into ms, which is to be sent, for a model that
+// attachPictures puts the content of pictures into ms, which is to be sent, for a model that
 // sees. What was read is kept for the turn, so that each request of it begins as the
 // one before. ms itself is not changed.
-func (r *asking) show(ms []transcript.Message) []transcript.Message {
-	if !r.t.Sees {
+func (r *requester) attachPictures(ms []transcript.Message) []transcript.Message {
+	if !r.turn.Vision {
 		return ms
 	}
 	n, bytes, cloned := 0, 0, false
@@ -70,11 +70,11 @@ func (r *asking) show(ms []transcript.Message) []transcript.Message {
 		var parts []transcript.Part
 		for k, p := range slices.Backward(m.Parts) {
 			b, ok := p.(transcript.Binary)
-			if !ok || b.Sum == "" || len(b.Data) > 0 || !strings.HasPrefix(b.MIMEType, "image/") || n >= mostPictures {
+			if !ok || b.Sum == "" || len(b.Data) > 0 || !strings.HasPrefix(b.MIMEType, "image/") || n >= maxPictures {
 				continue
 			}
-			data := r.picture(b)
-			if len(data) == 0 || bytes+len(data) > mostPictureBytes {
+			data := r.readPicture(b)
+			if len(data) == 0 || bytes+len(data) > maxPictureBytes {
 				continue
 			}
 			n, bytes = n+1, bytes+len(data)
@@ -96,14 +96,14 @@ func (r *asking) show(ms []transcript.Message) []transcript.Message {
 	return ms
 }
 
-// picture reads b once for the turn; nil: it cannot be shown.
-func (r *asking) picture(b transcript.Binary) []byte {
+// readPicture reads b once for the turn; nil: it cannot be shown.
+func (r *requester) readPicture(b transcript.Binary) []byte {
 	if data, ok := r.pictures[b.Sum]; ok {
 		return data
 	}
-	data, err := r.ReadPicture(r.t.Workspace, b)
+	data, err := r.ReadPicture(r.turn.Workspace, b)
 	if err != nil {
-		r.log.Warn("a picture of the conversation is not shown to the model", "turn", r.t.ID, "error", err)
+		r.log.Warn("a picture of the conversation is not shown to the model", "turn", r.turn.ID, "error", err)
 	}
 	if r.pictures == nil {
 		r.pictures = map[string][]byte{}

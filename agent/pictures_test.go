@@ -54,7 +54,7 @@ func TestPicturesAreShownToAModelThatSees(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			return []transcript.Part{gone, other, link, folder, picture(t, w, "large.png", make([]byte, agent.MostPicture+1))}
+			return []transcript.Part{gone, other, link, folder, picture(t, w, "large.png", make([]byte, agent.MaxPicture+1))}
 		}, want: []string{"", "", "", "", ""}},
 		"twelve": {add: func(t *testing.T, w string) (ps []transcript.Part) {
 			t.Helper()
@@ -66,7 +66,7 @@ func TestPicturesAreShownToAModelThatSees(t *testing.T) {
 		"four large ones": {add: func(t *testing.T, w string) (ps []transcript.Part) {
 			t.Helper()
 			for i := range 4 {
-				ps = append(ps, picture(t, w, fmt.Sprint(i), bytes.Repeat([]byte{byte('a' + i)}, agent.MostPicture)))
+				ps = append(ps, picture(t, w, fmt.Sprint(i), bytes.Repeat([]byte{byte('a' + i)}, agent.MaxPicture)))
 			}
 			return ps
 		}, want: []string{"", "b", "c", "d"}},
@@ -74,7 +74,7 @@ func TestPicturesAreShownToAModelThatSees(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, nil, text("hi"))
-			r.turn.Workspace, r.turn.Sees = t.TempDir(), !c.blind
+			r.turn.Workspace, r.turn.Vision = t.TempDir(), !c.blind
 			stored := c.add(t, r.turn.Workspace)
 			r.journal.messages[0].Parts = append(r.journal.messages[0].Parts, stored...)
 			r.run(t, t.Context())

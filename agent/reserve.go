@@ -13,8 +13,8 @@ import (
 // How few output tokens a call is worth making for when the money for more is
 // not there. A thinking model needs some for its thoughts too.
 const (
-	leastOutput = 1024
-	leastFinal  = 256 // for the last words of a turn that has to end
+	minOutput = 1024
+	minFinal  = 256 // for the last words of a turn that has to end
 )
 
 // goodOutput is output that does for almost any answer. A call that does not
@@ -25,7 +25,7 @@ const goodOutput = 8192
 // reserve holds the worst case of the next attempt, and gives the request as it
 // may be sent. One that the budgets refuse is tried with fewer output tokens
 // and reserved for those: what is held always covers what is sent.
-func (r *take) reserve(ctx context.Context, req llm.Request, what transcript.Asked) (costs.Reservation, llm.Request, error) {
+func (r *take) reserve(ctx context.Context, req llm.Request, what transcript.RequestRecord) (costs.Reservation, llm.Request, error) {
 	for {
 		e, price, err := r.estimate(req)
 		if err != nil {
@@ -42,15 +42,15 @@ func (r *take) reserve(ctx context.Context, req llm.Request, what transcript.Ask
 		}
 		if refused.Unpriced {
 			r.log.Error("a model call was refused: the model has no known price, and a budget applies",
-				"turn", r.t.ID, "provider", e.Labels.Provider, "model", e.Labels.Model)
+				"turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model)
 		}
 		if price == nil {
 			return res, req, refused
 		}
-		fewer, ok := r.fewer(price, req, refused.Left())
+		fewer, ok := r.affordableTokens(price, req, refused.Remaining())
 		if !ok {
 			final := *refused
-			if need, err := price.Worst(llm.Upper(req), int64(r.least)); err == nil {
+			if need, err := price.WorstCase(llm.UpperBound(req), int64(r.minOutput)); err == nil {
 				final.Need = need
 			}
 			return res, req, &final
@@ -59,14 +59,14 @@ func (r *take) reserve(ctx context.Context, req llm.Request, what transcript.Ask
 	}
 }
 
-// fewer is how many output tokens, fewer than before, a call may have with that
+// affordableTokens is how many output tokens, fewer than before, a call may have with that
 // much money left; false: too few to make it.
-func (r *take) fewer(p *costs.Price, req llm.Request, left costs.Amount) (int, bool) {
-	input, before := llm.Upper(req), int64(req.MaxTokens)-1
-	most, ok := p.MostOutput(input, before, left)
-	if !ok || most < int64(r.least) {
+func (r *take) affordableTokens(p *costs.Price, req llm.Request, left costs.Amount) (int, bool) {
+	input, before := llm.UpperBound(req), int64(req.MaxTokens)-1
+	limit, ok := p.MaxOutput(input, before, left)
+	if !ok || limit < int64(r.minOutput) {
 		return 0, false
 	}
-	share, _ := p.MostOutput(input, before, left/2)
-	return int(max(share, min(most, goodOutput))), true
+	share, _ := p.MaxOutput(input, before, left/2)
+	return int(max(share, min(limit, goodOutput))), true
 }

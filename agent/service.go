@@ -14,31 +14,31 @@ import (
 // started.
 var ErrSessionBusy = errors.New("the session is busy")
 
-// Service knows which sessions of this process are busy, and can stop them.
+// Registry knows which sessions of this process are busy, and can stop them.
 // What runs for a session, a turn or a summary, holds its one place, so they
 // can never interleave. The zero value is ready; all methods may be called by
 // many goroutines at once. (A02-A04, L10)
-type Service struct {
+type Registry struct {
 	mu     sync.Mutex // guards active
-	active map[sessionkeys.SessionID]*request
+	active map[sessionkeys.SessionID]*holder
 }
 
-type request struct{ cancel context.CancelCauseFunc }
+type holder struct{ cancel context.CancelCauseFunc }
 
-// Start takes the session's place, or returns ErrSessionBusy. cancel is called
+// Acquire takes the session's place, or returns ErrSessionBusy. cancel is called
 // when somebody cancels the session, possibly more than once. The caller calls
 // release when its work has ended, not before: until then the session is busy,
 // also when it was cancelled. Further calls of release do nothing.
-func (s *Service) Start(session sessionkeys.SessionID, cancel context.CancelCauseFunc) (release func(), err error) {
+func (s *Registry) Acquire(session sessionkeys.SessionID, cancel context.CancelCauseFunc) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.active[session] != nil {
 		return nil, ErrSessionBusy
 	}
 	if s.active == nil {
-		s.active = map[sessionkeys.SessionID]*request{}
+		s.active = map[sessionkeys.SessionID]*holder{}
 	}
-	q := &request{cancel}
+	q := &holder{cancel}
 	s.active[session] = q
 	return func() {
 		s.mu.Lock()
@@ -52,10 +52,10 @@ func (s *Service) Start(session sessionkeys.SessionID, cancel context.CancelCaus
 // Do runs work in the session's place and waits for it. Cancel ends the context
 // that work gets. A panic in work is returned as a *PanicError; the place is
 // free again in every case. (TX18)
-func (s *Service) Do(ctx context.Context, session sessionkeys.SessionID, work func(ctx context.Context) error) (err error) {
+func (s *Registry) Do(ctx context.Context, session sessionkeys.SessionID, work func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	release, err := s.Start(session, cancel)
+	release, err := s.Acquire(session, cancel)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Service) Do(ctx context.Context, session sessionkeys.SessionID, work fu
 
 // Cancel ends what runs for the session, with cause. It says whether anything
 // did, and does not wait for it.
-func (s *Service) Cancel(session sessionkeys.SessionID, cause error) bool {
+func (s *Registry) Cancel(session sessionkeys.SessionID, cause error) bool {
 	s.mu.Lock()
 	q := s.active[session]
 	s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Service) Cancel(session sessionkeys.SessionID, cause error) bool {
 }
 
 // CancelAll ends everything that runs, with cause, and says how much that was.
-func (s *Service) CancelAll(cause error) int {
+func (s *Registry) CancelAll(cause error) int {
 	all := s.Running()
 	n := 0
 	for _, id := range all {
@@ -93,22 +93,22 @@ func (s *Service) CancelAll(cause error) int {
 	return n
 }
 
-// Busy says whether something runs for the session.
-func (s *Service) Busy(session sessionkeys.SessionID) bool {
+// IsBusy says whether something runs for the session.
+func (s *Registry) IsBusy(session sessionkeys.SessionID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.active[session] != nil
 }
 
 // AnyBusy says whether anything runs.
-func (s *Service) AnyBusy() bool {
+func (s *Registry) AnyBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.active) > 0
 }
 
 // Running lists the busy sessions, sorted.
-func (s *Service) Running() []sessionkeys.SessionID {
+func (s *Registry) Running() []sessionkeys.SessionID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := make([]sessionkeys.SessionID, 0, len(s.active))

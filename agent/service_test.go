@@ -15,39 +15,39 @@ import (
 // TX09, A02-A04, L10
 func TestASessionHasOnePlace(t *testing.T) {
 	t.Parallel()
-	var s agent.Service
+	var s agent.Registry
 	var cause error
-	release, err := s.Start("a", func(err error) { cause = err })
+	release, err := s.Acquire("a", func(err error) { cause = err })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Start("a", nil); !errors.Is(err, agent.ErrSessionBusy) {
+	if _, err := s.Acquire("a", nil); !errors.Is(err, agent.ErrSessionBusy) {
 		t.Errorf("second: %v", err)
 	}
-	other, err := s.Start("b", func(error) {})
+	other, err := s.Acquire("b", func(error) {})
 	if err != nil {
 		t.Errorf("another session: %v", err)
 	}
-	if !s.Busy("a") || !s.AnyBusy() || !slices.Equal(s.Running(), []sessionkeys.SessionID{"a", "b"}) {
+	if !s.IsBusy("a") || !s.AnyBusy() || !slices.Equal(s.Running(), []sessionkeys.SessionID{"a", "b"}) {
 		t.Errorf("running %v", s.Running())
 	}
 	if !s.Cancel("a", agent.ErrStopped) || !errors.Is(cause, agent.ErrStopped) || s.Cancel("c", nil) {
 		t.Errorf("cause %v", cause)
 	}
-	if _, err := s.Start("a", nil); !errors.Is(err, agent.ErrSessionBusy) {
+	if _, err := s.Acquire("a", nil); !errors.Is(err, agent.ErrSessionBusy) {
 		t.Errorf("cancelled, but not ended: %v", err)
 	}
 	release()
 	other()
-	if s.Busy("a") || s.AnyBusy() || s.Cancel("a", nil) {
+	if s.IsBusy("a") || s.AnyBusy() || s.Cancel("a", nil) {
 		t.Error("busy after release")
 	}
-	next, err := s.Start("a", func(error) {})
+	next, err := s.Acquire("a", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	release() // of the one before: must not free the new one
-	if !s.Busy("a") {
+	if !s.IsBusy("a") {
 		t.Error("an old release freed a new place")
 	}
 	next()
@@ -56,16 +56,16 @@ func TestASessionHasOnePlace(t *testing.T) {
 // TX18
 func TestAPanicFreesThePlace(t *testing.T) {
 	t.Parallel()
-	var s agent.Service
+	var s agent.Registry
 	err := s.Do(t.Context(), "a", func(context.Context) error { panic("boom") })
-	if p, ok := errors.AsType[*agent.PanicError](err); !ok || p.Value != "boom" || len(p.Stack) == 0 || s.Busy("a") {
-		t.Errorf("%v, busy %v", err, s.Busy("a"))
+	if p, ok := errors.AsType[*agent.PanicError](err); !ok || p.Value != "boom" || len(p.Stack) == 0 || s.IsBusy("a") {
+		t.Errorf("%v, busy %v", err, s.IsBusy("a"))
 	}
 }
 
 func TestWorkSeesWhyItWasCancelled(t *testing.T) {
 	t.Parallel()
-	var s agent.Service
+	var s agent.Registry
 	err := s.Do(t.Context(), "a", func(ctx context.Context) error {
 		if n := s.CancelAll(agent.ErrHandover); n != 1 {
 			t.Errorf("cancelled %d", n)
@@ -80,14 +80,14 @@ func TestWorkSeesWhyItWasCancelled(t *testing.T) {
 
 func TestOnlyOneOfManyRunsAtATime(t *testing.T) {
 	t.Parallel()
-	var s agent.Service
-	var inside, most, done atomic.Int64
+	var s agent.Registry
+	var inside, limit, done atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
 				err := s.Do(t.Context(), "a", func(context.Context) error {
-					most.Store(max(most.Load(), inside.Add(1)))
+					limit.Store(max(limit.Load(), inside.Add(1)))
 					s.Cancel("a", nil)
 					s.Running()
 					inside.Add(-1)
@@ -101,7 +101,7 @@ func TestOnlyOneOfManyRunsAtATime(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most.Load() != 1 || done.Load() == 0 || s.AnyBusy() {
-		t.Errorf("%d at once, %d in all", most.Load(), done.Load())
+	if limit.Load() != 1 || done.Load() == 0 || s.AnyBusy() {
+		t.Errorf("%d at once, %d in all", limit.Load(), done.Load())
 	}
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // Arguments of a call that cannot run stay in the history as they are up to
-// mostRefused bytes, so that the model sees its mistake; of longer ones the history
+// maxRefused bytes, so that the model sees its mistake; of longer ones the history
 // keeps why they were refused and shownRefused bytes of their beginning. Every later
 // request would carry them again. (abuse L5)
 const (
-	mostRefused  = 4 << 10
+	maxRefused   = 4 << 10
 	shownRefused = 1 << 10
 )
 
@@ -28,7 +28,7 @@ type shortArguments struct {
 // native form then, which has them.
 func (r *take) shorten(m transcript.Message) transcript.Message {
 	var parts []transcript.Part
-	b := asked(m, r.steps+1)
+	b := callsOf(m, r.steps+1)
 	for i, p := range m.Parts {
 		c, ok := p.(transcript.ToolCall)
 		if !ok {
@@ -36,18 +36,18 @@ func (r *take) shorten(m transcript.Message) transcript.Message {
 		}
 		this := b.calls[0]
 		b.calls = b.calls[1:]
-		if len(c.Input) <= mostRefused {
+		if len(c.Input) <= maxRefused {
 			continue
 		}
 		args, decoding := tools.DecodeArguments(c.Input)
-		why := r.unfit(this, args, decoding)
+		why := r.invalidReason(this, args, decoding)
 		if why == "" {
 			continue
 		}
 		if parts == nil {
 			parts = slices.Clone(m.Parts)
 		}
-		short, err := json.Marshal(shortArguments{why, len(c.Input), tools.Limit(c.Input, shownRefused)})
+		short, err := json.Marshal(shortArguments{why, len(c.Input), tools.Truncate(c.Input, shownRefused)})
 		if err != nil { // two texts and a number
 			short = []byte(`{}`)
 		}
@@ -60,10 +60,10 @@ func (r *take) shorten(m transcript.Message) transcript.Message {
 	return m
 }
 
-// shortened says why arguments were refused of which the history keeps the beginning.
-func shortened(c call) (why string, ok bool) {
+// refusedReason says why arguments were refused of which the history keeps the beginning.
+func refusedReason(c call) (why string, ok bool) {
 	var s shortArguments
-	if err := json.Unmarshal([]byte(c.Input), &s); err != nil || s.Refused == "" || s.Bytes <= mostRefused {
+	if err := json.Unmarshal([]byte(c.Input), &s); err != nil || s.Refused == "" || s.Bytes <= maxRefused {
 		return "", false
 	}
 	return s.Refused, true

@@ -38,7 +38,7 @@ func three() llmtest.Turn {
 	return calls(cs...)
 }
 
-func kinds(r *rig, of ...agent.EventType) (got []string) {
+func kinds(r *fixture, of ...agent.EventType) (got []string) {
 	for _, e := range r.events {
 		if slices.Contains(of, e.Type) {
 			got = append(got, string(e.Type)+" "+e.CallID)

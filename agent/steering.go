@@ -29,14 +29,14 @@ var errInterrupted = fmt.Errorf("a new message came first: %w", ErrStopped)
 
 // join lets what waits join the turn, and gives the history with it.
 func (r *run) join(ctx context.Context, history []transcript.Message) ([]transcript.Message, error) {
-	if r.t.Steering == nil || r.steps+r.tries == 0 && !r.cut {
+	if r.turn.Steering == nil || r.steps+r.tries == 0 && !r.interrupted {
 		return history, nil
 	}
-	r.cut = false // whatever joins: else no call would ever be made
+	r.interrupted = false // whatever joins: else no call would ever be made
 	if n := len(history); n > 0 && history[n-1].Role == transcript.Assistant {
 		return history, nil // an answer that the model goes on with itself
 	}
-	joined, err := r.t.Steering.Join(ctx)
+	joined, err := r.turn.Steering.Join(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("let messages join: %w", err)
 	}
@@ -49,26 +49,26 @@ func (r *run) join(ctx context.Context, history []transcript.Message) ([]transcr
 	return history, nil
 }
 
-func (r *asking) interrupts() <-chan struct{} {
-	if r.t.Steering == nil {
+func (r *requester) interrupts() <-chan struct{} {
+	if r.turn.Steering == nil {
 		return nil
 	}
-	return r.t.Steering.Interrupts()
+	return r.turn.Steering.Interrupts()
 }
 
-// interrupted says whether something is to join now.
-func (r *asking) interrupted() bool {
+// isInterrupted says whether something is to join now.
+func (r *requester) isInterrupted() bool {
 	select {
 	case <-r.interrupts():
-		r.cut = true
+		r.interrupted = true
 	default:
 	}
-	return r.cut
+	return r.interrupted
 }
 
-// interruptible gives a context that ends when something is to join now. stop
+// withInterrupt gives a context that ends when something is to join now. stop
 // must be called; then r.cut says whether it did.
-func (r *asking) interruptible(ctx context.Context) (_ context.Context, stop func()) {
+func (r *requester) withInterrupt(ctx context.Context) (_ context.Context, stop func()) {
 	c := r.interrupts()
 	if c == nil {
 		return ctx, func() {}
@@ -91,38 +91,38 @@ func (r *asking) interruptible(ctx context.Context) (_ context.Context, stop fun
 		}
 		stopped = true
 		close(over)
-		r.cut = <-ended || r.cut
+		r.interrupted = <-ended || r.interrupted
 		cancel(nil)
 	}
 }
 
 // supersede gives results to the calls of b, which are not run any more.
 func (r *run) supersede(ctx context.Context, b batch) error {
-	return r.keep(ctx, r.unrun(b.step, b.calls, resultSuperseded, false))
+	return r.commitResults(ctx, r.skippedResults(b.step, b.calls, resultSuperseded, false))
 }
 
-// keep commits results, and tells them.
-func (r *run) keep(ctx context.Context, fs []finishedCall) error {
-	commit, done := r.commit(ctx)
+// commitResults commits results, and tells them.
+func (r *run) commitResults(ctx context.Context, fs []finishedCall) error {
+	commit, done := r.commitContext(ctx)
 	defer done()
-	if err := r.Journal.Append(commit, messagesOf(fs)...); err != nil {
+	if err := r.Journal.Append(commit, callMessages(fs)...); err != nil {
 		return fmt.Errorf("store results of tools: %w", err)
 	}
-	for _, e := range eventsOf(fs) {
+	for _, e := range callEvents(fs) {
 		r.emit(e)
 	}
 	return nil
 }
 
-// givenUp books a model call that was given up for a new message.
-func (r *run) givenUp(ctx context.Context, a *attempt) error {
+// settleAbandoned books a model call that was given up for a new message.
+func (r *run) settleAbandoned(ctx context.Context, a *attempt) error {
 	if a == nil {
 		return nil
 	}
 	if err := r.settle(ctx, a); err != nil {
 		return err
 	}
-	r.gone++
+	r.abandoned++
 	r.report(a)
 	r.emit(Event{Type: Interrupted, Step: a.settlement.Entry.Call.Step})
 	return nil

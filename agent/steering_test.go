@@ -44,7 +44,7 @@ func (s *steering) Join(context.Context) (bool, error) {
 	return n > 0, s.err
 }
 
-func (r *rig) steer(waiting ...string) *steering {
+func (r *fixture) steer(waiting ...string) *steering {
 	s := &steering{j: r.journal, waiting: waiting, cuts: make(chan struct{}, 1)}
 	r.turn.Steering = s
 	return s
@@ -94,7 +94,7 @@ func TestAJoinThatFailsLeavesTheTurnOpen(t *testing.T) {
 func TestAModelCallThatIsGivenUpIsBookedAndMadeAnewWithWhatJoins(t *testing.T) {
 	t.Parallel()
 	reached := make(chan struct{})
-	r := newRig(t, nil, llmtest.Turn{llmtest.Text("half an ans"), llmtest.Reach(reached), llmtest.Wait(nil)}, text("both"))
+	r := newRig(t, nil, llmtest.Turn{llmtest.Text("half an ans"), llmtest.Notify(reached), llmtest.Wait(nil)}, text("both"))
 	s := r.steer("and this")
 	go func() {
 		<-reached
@@ -118,7 +118,7 @@ func TestCallsGivenUpForNewMessagesAreNoRetries(t *testing.T) {
 	var reached []chan struct{}
 	for i := range 3 {
 		reached = append(reached, make(chan struct{}))
-		turns = append(turns, llmtest.Turn{llmtest.Reach(reached[i]), llmtest.Wait(nil)})
+		turns = append(turns, llmtest.Turn{llmtest.Notify(reached[i]), llmtest.Wait(nil)})
 	}
 	r := newRig(t, nil, append(turns, llmtest.Turn{llmtest.Fail{Kind: llm.Overloaded}}, text("at last"))...)
 	r.loop.Retry = llm.Retry{Max: 1, Base: time.Nanosecond, Cap: time.Nanosecond, Window: time.Hour}

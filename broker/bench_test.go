@@ -97,7 +97,7 @@ func BenchmarkPublishToHandler(b *testing.B) {
 	got := make(chan time.Time, 1)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- br.Deliveries(ctx, func(context.Context, Delivery) error { got <- time.Now(); return nil })
+		ended <- br.Consume(ctx, func(context.Context, WakeUp) error { got <- time.Now(); return nil })
 	}()
 	var took []time.Duration
 	n := 0

@@ -39,18 +39,18 @@ const (
 	damagedDir = "damaged"
 )
 
-// survey is what the files of one stream said.
-type survey struct {
-	last     uint64 // highest sequence
-	missing  uint64 // sequences between the neighbours of damaged stretches
-	strange  bool   // there is a file of which nothing was understood: last says nothing
-	problems []string
+// streamSurvey is what the files of one stream said.
+type streamSurvey struct {
+	last       uint64 // highest sequence
+	missing    uint64 // sequences between the neighbours of damaged stretches
+	unreadable bool   // there is a file of which nothing was understood: last says nothing
+	problems   []string
 }
 
 // surveyStream looks through a stream's files, and repairs them. clean: the
 // files were closed regularly, so not even the last may end in half a record.
-func surveyStream(dir, stream string, clean bool) (survey, error) {
-	var s survey
+func surveyStream(dir, stream string, clean bool) (streamSurvey, error) {
+	var s streamSurvey
 	msgs := filepath.Join(dir, "jetstream", "$G", "streams", stream, "msgs")
 	files, err := filepath.Glob(filepath.Join(msgs, "*.blk"))
 	if err != nil {
@@ -76,7 +76,7 @@ func surveyStream(dir, stream string, clean bool) (survey, error) {
 			continue
 		}
 		if len(bytes.Join(b.good, nil)) == 0 {
-			s.strange = true
+			s.unreadable = true
 			s.problems = append(s.problems, fmt.Sprintf("stream %s, file %d.blk: nothing in it is understood; it is left to the message server as it is", stream, index))
 			continue
 		}
@@ -95,13 +95,13 @@ func surveyStream(dir, stream string, clean bool) (survey, error) {
 // block is one file's content.
 type block struct {
 	good    [][]byte
-	bad     []stretch
+	bad     []damagedRange
 	last    uint64
 	missing uint64
 }
 
-// stretch is damaged; the sequences are those of its neighbours, 0 at the end.
-type stretch struct {
+// damagedRange is damaged; the sequences are those of its neighbours, 0 at the end.
+type damagedRange struct {
 	from, to      int
 	before, after uint64
 }
@@ -111,16 +111,16 @@ func readBlock(data []byte, stream string, index int, last uint64) block {
 	b := block{last: last}
 	begin := 0 // of what is good
 	for at := 0; at < len(data); {
-		n, seq := record(data[at:], key[:])
+		n, seq := parseRecord(data[at:], key[:])
 		if n > 0 {
 			b.last = max(b.last, seq)
 			at += n
 			continue
 		}
-		r := stretch{from: at, before: b.last}
+		r := damagedRange{from: at, before: b.last}
 		b.good = append(b.good, data[begin:at])
 		for at++; at < len(data); at++ {
-			if n, seq = record(data[at:], key[:]); n > 0 {
+			if n, seq = parseRecord(data[at:], key[:]); n > 0 {
 				r.after = seq
 				break
 			}
@@ -135,9 +135,9 @@ func readBlock(data []byte, stream string, index int, last uint64) block {
 	return b
 }
 
-// record is the length and the sequence of the record at the beginning of data,
+// parseRecord is the length and the sequence of the record at the beginning of data,
 // 0 when there is no sound one.
-func record(data, key []byte) (length int, seq uint64) {
+func parseRecord(data, key []byte) (length int, seq uint64) {
 	if len(data) < recordHead+recordSum {
 		return 0, 0
 	}

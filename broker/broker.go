@@ -27,9 +27,9 @@ type Envelope struct {
 	At  time.Time // when it was stored, set by the broker
 }
 
-// Delivery is a wake-up: the mailbox has this message. It is confirmed when
+// WakeUp is a wake-up: the mailbox has this message. It is confirmed when
 // the handler returns nil, and comes again otherwise.
-type Delivery struct {
+type WakeUp struct {
 	Token string
 	Key   string
 	Seq   uint64

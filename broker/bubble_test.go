@@ -51,7 +51,7 @@ func TestWhatAWorkerTookAndNeverConfirmedComesAgainAfterAckWait(t *testing.T) {
 		first := make(chan time.Time, 1)
 		again := make(chan time.Duration, 1)
 		go func() {
-			ended <- b.Deliveries(ctx, func(ctx context.Context, d Delivery) error {
+			ended <- b.Consume(ctx, func(ctx context.Context, d WakeUp) error {
 				if d.Tries == 1 {
 					first <- time.Now()
 					<-ctx.Done() // a frozen worker

@@ -118,7 +118,7 @@ func TestALeaderThatIsKilledCostsTimeAndNothingElse(t *testing.T) {
 	var mu sync.Mutex
 	delivered := map[uint64]bool{}
 	background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(_ context.Context, d Delivery) error {
+		return b.Consume(ctx, func(_ context.Context, d WakeUp) error {
 			mu.Lock()
 			defer mu.Unlock()
 			delivered[d.Seq] = true
@@ -272,10 +272,10 @@ func TestAServerThatIsNotThereYetIsWaitedFor(t *testing.T) {
 	noPeers := func(why string) error {
 		return fmt.Errorf("create stream: %w", &jetstream.APIError{Code: 400, ErrorCode: errCodeNoPeers, Description: "no suitable peers for placement" + why})
 	}
-	if !passing(noPeers(", peer offline")) {
+	if !isTransient(noPeers(", peer offline")) {
 		t.Error("a server that is offline is not waited for")
 	}
-	if passing(noPeers("")) || passing(noPeers(", insufficient storage")) {
+	if isTransient(noPeers("")) || isTransient(noPeers(", insufficient storage")) {
 		t.Error("servers that there are not are waited for")
 	}
 }
@@ -286,10 +286,10 @@ func TestAServerThatStillRemovesAStreamIsWaitedFor(t *testing.T) {
 	err := fmt.Errorf("create stream: %w", &jetstream.APIError{Code: 500, ErrorCode: errCodeStore, Description: "error creating store for stream"})
 	for url, want := range map[string]bool{"nats://somewhere": true, "": false} {
 		b := newBroker(Options{URL: url, Timeout: time.Minute})
-		b.link.up()
-		defer b.link.down()
+		b.link.markUp()
+		defer b.link.markDown()
 		tries := 0
-		got := b.try(t.Context(), "create stream", func(context.Context) error {
+		got := b.retry(t.Context(), "create stream", func(context.Context) error {
 			if tries++; tries < 3 {
 				return err
 			}
@@ -306,7 +306,7 @@ func TestStreamsThatAreNotAsTheyMustBeAreMendedOrRefused(t *testing.T) {
 	nodes := brokertest.Cluster(t, 3)
 	js := jetStreamAt(t, nodes.URL())
 	o := Options{URL: nodes.URL(), Replicas: 3, Timeout: brokertest.Patience}
-	cfg := o.filled().streamConfigs()[0]
+	cfg := o.withDefaults().streamConfigs()[0]
 
 	// Fewer copies, a maximum age, and no direct reads: mended.
 	less := cfg
@@ -335,7 +335,7 @@ func TestStreamsThatAreNotAsTheyMustBeAreMendedOrRefused(t *testing.T) {
 		{"a work queue", func(c *jetstream.StreamConfig) { c.Retention, c.AllowDirect = jetstream.WorkQueuePolicy, false }, "retention"},
 	} {
 		url := natsServer(t)
-		wrong := Options{}.filled().streamConfigs()[0]
+		wrong := Options{}.withDefaults().streamConfigs()[0]
 		c.change(&wrong)
 		if _, err := jetStreamAt(t, url).CreateStream(t.Context(), wrong); err != nil {
 			t.Fatal(err)

@@ -24,14 +24,14 @@ type conn struct {
 	done chan struct{} // closed by Close
 	kick chan struct{} // an operation had to be repeated: look now
 
-	link  link
-	stuck stuck // streams that did not confirm lately
+	link  connState
+	stuck stuckStreams // streams that did not confirm lately
 }
 
 // MaxBody is how many bytes a body may have.
 func (b *conn) MaxBody() int { return b.maxBody }
 
-func (b *conn) closed() bool {
+func (b *conn) isClosed() bool {
 	select {
 	case <-b.done:
 		return true
@@ -40,8 +40,8 @@ func (b *conn) closed() bool {
 	}
 }
 
-// until is ctx, ended also by Close.
-func (b *conn) until(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilClosed is ctx, ended also by Close.
+func (b *conn) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -59,8 +59,8 @@ func (b *conn) until(ctx context.Context) (context.Context, context.CancelFunc) 
 	}
 }
 
-// suspect asks for a probe soon.
-func (b *conn) suspect() {
+// requestProbe asks for a probe soon.
+func (b *conn) requestProbe() {
 	select {
 	case b.kick <- struct{}{}:
 	default:
@@ -69,7 +69,7 @@ func (b *conn) suspect() {
 
 // store publishes until there is a clear answer.
 func (b *conn) store(ctx context.Context, what, stream, subject, id string, data []byte, header nats.Header) (seq uint64, err error) {
-	err = b.try(ctx, what, func(ctx context.Context) error {
+	err = b.retry(ctx, what, func(ctx context.Context) error {
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
 		maps.Copy(m.Header, header)
 		opts := []jetstream.PublishOpt{jetstream.WithExpectStream(stream), jetstream.WithRetryAttempts(0)}
@@ -78,8 +78,8 @@ func (b *conn) store(ctx context.Context, what, stream, subject, id string, data
 		}
 		ack, err := b.js.PublishMsg(ctx, m, opts...)
 		if err != nil {
-			err = refusal(err)
-			b.stuck.note(stream, passing(err))
+			err = translateError(err)
+			b.stuck.note(stream, isTransient(err))
 			return err
 		}
 		b.stuck.note(stream, false)
@@ -89,15 +89,15 @@ func (b *conn) store(ctx context.Context, what, stream, subject, id string, data
 	return seq, err
 }
 
-// read is scan for any stream, by a consumer that exists only meanwhile. In a
+// readStream is scan for any stream, by a consumer that exists only meanwhile. In a
 // cluster the server that holds the consumer may be a moment behind the leader.
-func (b *conn) read(ctx context.Context, what, stream string, cfg jetstream.ConsumerConfig, yield func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool) error {
+func (b *conn) readStream(ctx context.Context, what, stream string, cfg jetstream.ConsumerConfig, yield func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool) error {
 	cfg.AckPolicy = jetstream.AckNonePolicy
 	cfg.MemoryStorage = true
 	cfg.InactiveThreshold = time.Minute
 	cfg.Replicas = 1
 	var cons jetstream.Consumer
-	err := b.try(ctx, what, func(ctx context.Context) (err error) {
+	err := b.retry(ctx, what, func(ctx context.Context) (err error) {
 		cons, err = b.js.CreateConsumer(ctx, stream, cfg)
 		return err
 	})
@@ -181,7 +181,7 @@ func (b *conn) askLeaderOf(ctx context.Context, stream string, r leaderRequest) 
 			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
-	err = b.try(ctx, "ask the leader", func(ctx context.Context) error {
+	err = b.retry(ctx, "ask the leader", func(ctx context.Context) error {
 		m, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
 		if err != nil {
 			return err

@@ -70,8 +70,8 @@ func TestDamagedFilesAreNoticedAtOpeningAndTheRestIsKept(t *testing.T) {
 				c.damage(t, dir)
 				var lines logLines
 				b := open(t, func(o *Options) { o.Dir, o.Log = dir, lines.logger() })
-				r := b.Opened()
-				if r.Lost() != c.lost || r.Missing != c.missing {
+				r := b.OpenReport()
+				if r.HasLoss() != c.lost || r.Missing != c.missing {
 					t.Errorf("%+v", r)
 				}
 				if !lines.has(c.problem) || c.lost && !lines.has("level=ERROR") || c.name == "nothing" && len(r.Problems) > 0 {
@@ -106,7 +106,7 @@ func TestHalfARecordAtTheEndIsNothingAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := open(t, func(o *Options) { o.Dir = dir })
-	if r := b.Opened(); r.Lost() || len(r.Problems) > 0 || r.LastSeq != 50 {
+	if r := b.OpenReport(); r.HasLoss() || len(r.Problems) > 0 || r.LastSeq != 50 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -127,7 +127,7 @@ func TestAFileThatIsNotUnderstoodIsLeftAlone(t *testing.T) {
 		strangeToo := filepath.Join(dir, inboundFiles, "msgs", "2.blk") // the last one may end in half a record
 		save(t, strangeToo, strange)
 		s, err := surveyStream(dir, streamInbound, clean)
-		if err != nil || !s.strange || s.missing != 0 || len(s.problems) == 0 || !strings.Contains(s.problems[0], "nothing in it is understood") {
+		if err != nil || !s.unreadable || s.missing != 0 || len(s.problems) == 0 || !strings.Contains(s.problems[0], "nothing in it is understood") {
 			t.Errorf("%+v, %v", s, err)
 		}
 		for _, name := range []string{name, strangeToo} {

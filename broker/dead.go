@@ -76,7 +76,7 @@ func (b *deadLetters) DeadLetter(ctx context.Context, l DeadLetter) error {
 // dropOldestEvent deletes the oldest letter that gives way, unless another process has
 // just done so, and returns its size; 0 when there is none.
 func (b *deadLetters) dropOldestEvent(ctx context.Context) (size int, err error) {
-	err = b.try(ctx, "make room among the dead letters", func(ctx context.Context) error {
+	err = b.retry(ctx, "make room among the dead letters", func(ctx context.Context) error {
 		m, err := b.dead.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(deadEvents))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
@@ -104,7 +104,7 @@ func (b *deadLetters) DeadLetters(ctx context.Context, after uint64, limit int) 
 	var letters []DeadLetter
 	for len(letters) < limit {
 		var m *jetstream.RawStreamMsg
-		err := b.try(ctx, "read dead letters", func(ctx context.Context) (err error) {
+		err := b.retry(ctx, "read dead letters", func(ctx context.Context) (err error) {
 			m, err = b.dead.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(">"))
 			return err
 		})
@@ -140,10 +140,10 @@ func decodeDead(m *jetstream.RawStreamMsg) DeadLetter {
 	return l
 }
 
-// ForgetDead removes the dead letter at the place seq; its ID may then be stored
+// DeleteDeadLetter removes the dead letter at the place seq; its ID may then be stored
 // again. It changes nothing when there is none.
-func (b *deadLetters) ForgetDead(ctx context.Context, seq uint64) error {
-	return b.try(ctx, "forget a dead letter", func(ctx context.Context) error {
+func (b *deadLetters) DeleteDeadLetter(ctx context.Context, seq uint64) error {
+	return b.retry(ctx, "forget a dead letter", func(ctx context.Context) error {
 		_, err := b.dead.GetMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil

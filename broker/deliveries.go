@@ -19,7 +19,7 @@ const (
 	longestBackoff = 10 * time.Second
 )
 
-// Deliveries calls h for each message that nobody confirmed yet, in any order,
+// Consume calls h for each message that nobody confirmed yet, in any order,
 // up to Options.Handlers at a time, and blocks until ctx ends; then it waits
 // for the handlers, gives back what it had fetched, and returns ctx's error.
 //
@@ -27,13 +27,13 @@ const (
 // here or at another process, 100 ms to 10 s later; and so it does when h takes
 // longer than 2 s, or the process dies. h is called with a context that ends
 // with ctx.
-func (b *inboundLog) Deliveries(ctx context.Context, h func(ctx context.Context, d Delivery) error) error {
-	ctx, cancel := b.until(ctx)
+func (b *inboundLog) Consume(ctx context.Context, h func(ctx context.Context, d WakeUp) error) error {
+	ctx, cancel := b.untilClosed(ctx)
 	defer cancel()
 	pause := firstPause
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := b.consume(ctx, h)
+		err := b.consumeOnce(ctx, h)
 		if ctx.Err() != nil {
 			break
 		}
@@ -47,10 +47,10 @@ func (b *inboundLog) Deliveries(ctx context.Context, h func(ctx context.Context,
 	return fmt.Errorf("deliveries: %w", context.Cause(ctx))
 }
 
-// consume lasts as long as one subscription.
-func (b *inboundLog) consume(ctx context.Context, h func(context.Context, Delivery) error) error {
+// consumeOnce lasts as long as one subscription.
+func (b *inboundLog) consumeOnce(ctx context.Context, h func(context.Context, WakeUp) error) error {
 	var cons jetstream.Consumer
-	err := b.try(ctx, "subscribe to deliveries", func(ctx context.Context) (err error) {
+	err := b.retry(ctx, "subscribe to deliveries", func(ctx context.Context) (err error) {
 		cons, err = b.js.CreateOrUpdateConsumer(ctx, streamInbound, dispatchConfig())
 		return err
 	})
@@ -113,7 +113,7 @@ func (p *lastProblem) get() error {
 	return p.err
 }
 
-func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context.Context, Delivery) error) {
+func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context.Context, WakeUp) error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		b.o.Log.Error("a delivery without its place", "error", err)
@@ -124,9 +124,9 @@ func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context
 	}
 	e, err := decodeEnvelope(m.Subject(), m.Data())
 	if err != nil {
-		err = b.foreign(ctx, m.Subject(), meta.Sequence.Stream, m.Data(), err)
+		err = b.deadLetterForeign(ctx, m.Subject(), meta.Sequence.Stream, m.Data(), err)
 	} else {
-		err = h(ctx, Delivery{Token: e.Token, Key: e.Key, Seq: meta.Sequence.Stream, Tries: int(meta.NumDelivered)})
+		err = h(ctx, WakeUp{Token: e.Token, Key: e.Key, Seq: meta.Sequence.Stream, Tries: int(meta.NumDelivered)})
 	}
 	if err == nil {
 		err = m.Ack()
@@ -136,7 +136,7 @@ func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context
 		}
 		err = m.NakWithDelay(backoff(meta.NumDelivered))
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) && !b.closed() {
+	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) && !b.isClosed() {
 		b.o.Log.Debug("a delivery was not confirmed and comes again", "seq", meta.Sequence.Stream, "error", err)
 	}
 }

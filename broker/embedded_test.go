@@ -19,11 +19,11 @@ import (
 func TestEverythingGoesOnWhenTheServerDies(t *testing.T) {
 	t.Parallel()
 	b := open(t, func(o *Options) { o.Dir, o.Probe = t.TempDir(), 50*time.Millisecond })
-	seen := make(chan Delivery, 100)
+	seen := make(chan WakeUp, 100)
 	heard := make(chan Signal, 100)
 	background(t, b.Watch)
 	background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(_ context.Context, d Delivery) error { seen <- d; return nil })
+		return b.Consume(ctx, func(_ context.Context, d WakeUp) error { seen <- d; return nil })
 	})
 	l, err := b.Listen(t.Context(), "a")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestEverythingGoesOnWhenTheServerDies(t *testing.T) {
 		b.host.mu.Lock()
 		srv := b.host.srv
 		b.host.mu.Unlock()
-		stop(srv) // as a fault would; nobody told the broker
+		stopServer(srv) // as a fault would; nobody told the broker
 		second := publish(t, b, envelope(1, 2*i+1))
 		for d := receive(t, seen); d.Seq != second; d = receive(t, seen) {
 			if d.Seq != first { // whose confirmation may have been lost
@@ -147,11 +147,11 @@ func TestALogIsTheSameAfterClosingAndOpening(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := b.Opened()
+		r := b.OpenReport()
 		if i == 0 {
 			first = r
 		}
-		if r.Lost() || !r.Clean || r.LastSeq != uint64(i) || r.Expected != uint64(i) || r.Generation != first.Generation || len(r.Problems) != 0 {
+		if r.HasLoss() || !r.Clean || r.LastSeq != uint64(i) || r.Expected != uint64(i) || r.Generation != first.Generation || len(r.Problems) != 0 {
 			t.Errorf("opening %d: %+v", i, r)
 		}
 		if seq := publish(t, b, envelope(1, i)); seq != uint64(i+1) {

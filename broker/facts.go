@@ -55,7 +55,7 @@ func (b *factLog) Facts(ctx context.Context, after uint64, yield func(Fact) bool
 		begin := after
 		cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1}
 		stopped := false
-		err := b.read(ctx, "read facts", streamFacts, cfg, func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+		err := b.readStream(ctx, "read facts", streamFacts, cfg, func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 			f := Fact{Seq: meta.Sequence.Stream, At: meta.Timestamp}
 			if f.Body, failed = decodeFrame(m.Data(), &f.ID); failed != nil {
 				failed = fmt.Errorf("read facts: place %d: %w", f.Seq, failed)
@@ -79,7 +79,7 @@ func (b *factLog) Facts(ctx context.Context, after uint64, yield func(Fact) bool
 // LastFact is the place of the newest fact, 0 when there was none ever. The
 // leader answers.
 func (b *factLog) LastFact(ctx context.Context) (last uint64, err error) {
-	err = b.try(ctx, "ask for the last fact", func(ctx context.Context) error {
+	err = b.retry(ctx, "ask for the last fact", func(ctx context.Context) error {
 		info, err := b.facts.Info(ctx)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (b *factLog) PruneFacts(ctx context.Context, before time.Time, applied uint
 	var upTo uint64
 	count := 0
 	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy, HeadersOnly: true}
-	err = b.read(ctx, "prune facts", streamFacts, cfg, func(_ jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+	err = b.readStream(ctx, "prune facts", streamFacts, cfg, func(_ jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		seq := meta.Sequence.Stream
 		if seq >= newest || seq > applied || !meta.Timestamp.Before(before) {
 			return false
@@ -113,7 +113,7 @@ func (b *factLog) PruneFacts(ctx context.Context, before time.Time, applied uint
 	if err != nil || count == 0 {
 		return 0, err
 	}
-	err = b.try(ctx, "prune facts", func(ctx context.Context) error {
+	err = b.retry(ctx, "prune facts", func(ctx context.Context) error {
 		return b.facts.Purge(ctx, jetstream.WithPurgeSequence(upTo+1))
 	})
 	if err != nil {

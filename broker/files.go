@@ -44,19 +44,19 @@ type fileStore struct {
 // is still there and nothing of the new one, except that after ErrUnavailable or ctx's
 // error all of it may be. No more than a piece of the file is in memory. A Read of r
 // that does not return is waited for, also when ctx has ended.
-func (b *fileStore) PutFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error) {
-	if !fileNameOK(name) {
+func (b *fileStore) PutFile(ctx context.Context, name string, r io.Reader, limit int64) (size int64, err error) {
+	if !isFileName(name) {
 		return 0, errors.New("put a file: a name is [a-z0-9_.-]+")
 	}
-	size, err = b.putFile(ctx, name, r, most)
+	size, err = b.putFile(ctx, name, r, limit)
 	if err != nil {
 		return 0, fmt.Errorf("put the file %s: %w", name, err)
 	}
 	return size, nil
 }
 
-func (b *fileStore) putFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error) {
-	err = b.try(ctx, "prepare the stream", func(ctx context.Context) error {
+func (b *fileStore) putFile(ctx context.Context, name string, r io.Reader, limit int64) (size int64, err error) {
+	err = b.retry(ctx, "prepare the stream", func(ctx context.Context) error {
 		return b.o.ensureStream(ctx, b.js, b.o.filesConfig())
 	})
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *fileStore) putFile(ctx context.Context, name string, r io.Reader, most 
 	}
 	info := jetstream.ObjectInfo{Bucket: bucketFiles, NUID: rand.Text()}
 	info.Name, info.Opts = name, &jetstream.ObjectMetaOptions{ChunkSize: b.fileChunk()}
-	size, err = b.putChunks(ctx, &info, r, most)
+	size, err = b.putChunks(ctx, &info, r, limit)
 	var old jetstream.ObjectInfo
 	if err == nil {
 		if old, err = b.fileInfo(ctx, name); errors.Is(err, ErrNoFile) {
@@ -93,7 +93,7 @@ func (b *fileStore) putFile(ctx context.Context, name string, r io.Reader, most 
 }
 
 // putChunks stores the bytes, and fills in what info says of them.
-func (b *fileStore) putChunks(ctx context.Context, info *jetstream.ObjectInfo, r io.Reader, most int64) (size int64, err error) {
+func (b *fileStore) putChunks(ctx context.Context, info *jetstream.ObjectInfo, r io.Reader, limit int64) (size int64, err error) {
 	sum := sha256.New()
 	chunk := make([]byte, info.Opts.ChunkSize)
 	for more := true; more; {
@@ -102,8 +102,8 @@ func (b *fileStore) putChunks(ctx context.Context, info *jetstream.ObjectInfo, r
 			return 0, err
 		}
 		more = err == nil
-		if size += int64(n); size > most {
-			return 0, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)
+		if size += int64(n); size > limit {
+			return 0, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
 		}
 		if n == 0 {
 			break
@@ -134,15 +134,15 @@ func fillPiece(r io.Reader, p []byte) (n int, err error) {
 // putPart stores one message of a file. It is repeated with the same id, and stored
 // once.
 func (b *fileStore) putPart(ctx context.Context, subject, id string, data []byte, header nats.Header) error {
-	return b.try(ctx, "store a piece", func(attempt context.Context) error {
+	return b.retry(ctx, "store a piece", func(attempt context.Context) error {
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
 		for k, v := range header {
 			m.Header[k] = v
 		}
 		_, err := b.js.PublishMsg(attempt, m, jetstream.WithExpectStream(streamFiles), jetstream.WithRetryAttempts(0), jetstream.WithMsgID(id))
-		err = refusal(err)
+		err = translateError(err)
 		if ctx.Err() == nil { // else it is the caller who did not wait
-			b.stuck.note(streamFiles, err != nil && passing(err))
+			b.stuck.note(streamFiles, err != nil && isTransient(err))
 		}
 		return err
 	})
@@ -153,13 +153,13 @@ func (b *fileStore) putPart(ctx context.Context, subject, id string, data []byte
 func (b *fileStore) dropChunks(ctx context.Context, nuid string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
-	if err := b.purgeFiles(ctx, chunkSubject(nuid)); err != nil && !b.closed() {
+	if err := b.purgeFiles(ctx, chunkSubject(nuid)); err != nil && !b.isClosed() {
 		b.o.Log.Warn("pieces of a file that are not needed any more stay for some days", "error", err)
 	}
 }
 
 func (b *fileStore) purgeFiles(ctx context.Context, subject string) error {
-	return b.try(ctx, "delete pieces of a file", func(ctx context.Context) error {
+	return b.retry(ctx, "delete pieces of a file", func(ctx context.Context) error {
 		s, err := b.js.Stream(ctx, streamFiles)
 		if err == nil {
 			err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
@@ -191,7 +191,7 @@ func (b *fileStore) DeleteFile(ctx context.Context, name string) error {
 
 // fileInfo is what is stored about a file, or ErrNoFile. The leader answers.
 func (b *fileStore) fileInfo(ctx context.Context, name string) (info jetstream.ObjectInfo, err error) {
-	if !fileNameOK(name) {
+	if !isFileName(name) {
 		return info, errors.New("a name is [a-z0-9_.-]+")
 	}
 	m, err := b.askLeaderOf(ctx, streamFiles, leaderRequest{LastFor: metaSubject(name)})

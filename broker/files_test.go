@@ -31,7 +31,7 @@ func TestFilesGoOnWhenTheServerDies(t *testing.T) {
 		b.host.mu.Lock()
 		srv := b.host.srv
 		b.host.mu.Unlock()
-		stop(srv) // as a fault would; nobody told the broker
+		stopServer(srv) // as a fault would; nobody told the broker
 	}
 	filesOverCut(t, b, kill)
 }
@@ -80,7 +80,7 @@ func TestAServerThatStaysAwayEndsAFileWithAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv.Start()
-	t.Cleanup(func() { stop(srv) })
+	t.Cleanup(func() { stopServer(srv) })
 	if !srv.ReadyForConnections(brokertest.Patience) {
 		t.Fatal("the server does not start")
 	}
@@ -96,7 +96,7 @@ func TestAServerThatStaysAwayEndsAFileWithAnError(t *testing.T) {
 	}
 	cut := func() {
 		b.o.Timeout = 500 * time.Millisecond
-		stop(srv)
+		stopServer(srv)
 	}
 	if _, err := b.PutFile(t.Context(), "b", interrupted(noise(2, 4*fileChunk), cut), 1<<30); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("put: %v", err)
@@ -127,7 +127,7 @@ func TestHalfAFileIsNoneAfterSIGKILL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Opened(); r.Lost() || len(r.Problems) > 0 || r.LastSeq != uint64(2*round+1) {
+		if r := b.OpenReport(); r.HasLoss() || len(r.Problems) > 0 || r.LastSeq != uint64(2*round+1) {
 			t.Errorf("round %d: %+v", round, r)
 		}
 		wantFile(t, b, "whole", noise(1, fileChunk+5))
@@ -172,8 +172,8 @@ func TestAFileThatIsDamagedOnTheDiskIsNeverRead(t *testing.T) {
 		}
 		flip(filepath.Join("jetstream/$G/streams", streamFiles, "msgs", "1.blk"), fraction)(t, dir)
 		b = open(t, func(o *Options) { o.Dir = dir })
-		if b.Opened().Lost() {
-			t.Errorf("%+v", b.Opened())
+		if b.OpenReport().HasLoss() {
+			t.Errorf("%+v", b.OpenReport())
 		}
 		if f, _, err := b.OpenFile(t.Context(), "a"); err == nil {
 			if n, err := io.Copy(io.Discard, f); err == nil {

@@ -10,11 +10,11 @@ func FuzzFramesComeBackAsTheyWere(f *testing.F) {
 	f.Add("agent:main", "a\r\nb", []byte(`{"a":1}`))
 	f.Fuzz(func(t *testing.T, id, key string, body []byte) {
 		e := Envelope{Token: token(1), ID: id, Key: key, Body: body}
-		got, err := decodeEnvelope(mailbox(e.Token), e.encode())
+		got, err := decodeEnvelope(mailboxSubject(e.Token), e.encode())
 		if err != nil || got.ID != id || got.Key != key || got.Token != e.Token || !bytes.Equal(got.Body, body) {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := decodeEnvelope(mailbox(token(2)), e.encode()); err == nil {
+		if _, err := decodeEnvelope(mailboxSubject(token(2)), e.encode()); err == nil {
 			t.Error("taken for another mailbox's")
 		}
 	})
@@ -30,14 +30,14 @@ func FuzzForeignBytesAreNoFrame(f *testing.F) {
 		if err == nil && len(a)+len(b)+len(body) > len(data) {
 			t.Error("longer than it was")
 		}
-		record(data, make([]byte, 32))
+		parseRecord(data, make([]byte, 32))
 		readBlock(data, "S", 1, 0)
 	})
 }
 
 func TestOnlyAMailboxsSubjectHasAToken(t *testing.T) {
 	t.Parallel()
-	good := mailbox(token(5))
+	good := mailboxSubject(token(5))
 	if tok, ok := tokenOf(good); !ok || tok != token(5) {
 		t.Errorf("%s: %q %v", good, tok, ok)
 	}
@@ -51,7 +51,7 @@ func TestOnlyAMailboxsSubjectHasAToken(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for n := range partitions {
-		seen[mailbox(token(0)[:0] + "0123456789abcdef"[n:n+1] + token(0)[1:])[:8]] = true
+		seen[mailboxSubject(token(0)[:0] + "0123456789abcdef"[n:n+1] + token(0)[1:])[:8]] = true
 	}
 	if len(seen) != partitions {
 		t.Errorf("%d partitions", len(seen))

@@ -14,7 +14,7 @@ import (
 // generations have nothing to do with each other: a store that remembers places
 // remembers the generation beside them.
 func (b *inboundLog) Generation(ctx context.Context) (generation string, lastSeq uint64, err error) {
-	err = b.try(ctx, "ask for the log's state", func(ctx context.Context) error {
+	err = b.retry(ctx, "ask for the log's state", func(ctx context.Context) error {
 		generation, lastSeq, err = b.state(ctx)
 		return err
 	})
@@ -33,11 +33,11 @@ func generationOf(info *jetstream.StreamInfo) string {
 	return info.Created.UTC().Format(time.RFC3339Nano)
 }
 
-// Confirmed is a place up to which every message of a mailbox was confirmed by
+// ConfirmedThrough is a place up to which every message of a mailbox was confirmed by
 // [Broker.Deliveries], so that whoever confirmed it had noted it durably. A few more
 // may have been.
-func (b *inboundLog) Confirmed(ctx context.Context) (seq uint64, err error) {
-	err = b.try(ctx, "ask what was confirmed", func(ctx context.Context) error {
+func (b *inboundLog) ConfirmedThrough(ctx context.Context) (seq uint64, err error) {
+	err = b.retry(ctx, "ask what was confirmed", func(ctx context.Context) error {
 		cons, err := b.js.Consumer(ctx, streamInbound, consumerDispatch)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil

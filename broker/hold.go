@@ -40,17 +40,17 @@ var ErrLeaseLost = errors.New("the lease was lost")
 // name is made of a-z, 0-9, _, - and dots. Several may hold leases through one
 // broker; they exclude each other as other processes do.
 func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, rev uint64) error) error {
-	if !topicOK(name) {
+	if !isTopic(name) {
 		return errors.New("hold a lease: a name is [a-z0-9_.-]+")
 	}
 	if ttl < 2*time.Second || ttl > leaseMost || ttl%time.Second != 0 {
 		return fmt.Errorf("hold the lease %s: a ttl of %s, want whole seconds from 2 to 3600", name, ttl)
 	}
-	ctx, cancel := b.until(ctx)
+	ctx, cancel := b.untilClosed(ctx)
 	defer cancel()
 	l := newLease(b, name, ttl)
 	for {
-		if err := l.take(ctx); err != nil {
+		if err := l.acquire(ctx); err != nil {
 			return err
 		}
 		ended, err := l.hold(ctx, f)
@@ -64,14 +64,14 @@ func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f fun
 	}
 }
 
-// Wanted reports whether anybody waits in Hold for the lease at this moment. Who
+// IsWanted reports whether anybody waits in Hold for the lease at this moment. Who
 // holds it and could go on for a while, but need not, asks before it ends.
-func (b *Broker) Wanted(ctx context.Context, name string) (bool, error) {
-	if !topicOK(name) {
+func (b *Broker) IsWanted(ctx context.Context, name string) (bool, error) {
+	if !isTopic(name) {
 		return false, errors.New("ask who waits for a lease: a name is [a-z0-9_.-]+")
 	}
 	wanted := false
-	err := b.try(ctx, "ask who waits for the lease "+name, func(ctx context.Context) error {
+	err := b.retry(ctx, "ask who waits for the lease "+name, func(ctx context.Context) error {
 		_, err := b.nc.RequestWithContext(ctx, prefixSignal+leaseTopic(name), nil)
 		wanted = err == nil
 		if errors.Is(err, nats.ErrNoResponders) {
@@ -82,8 +82,8 @@ func (b *Broker) Wanted(ctx context.Context, name string) (bool, error) {
 	return wanted, err
 }
 
-// take waits for the lease.
-func (l *lease) take(ctx context.Context) error {
+// acquire waits for the lease.
+func (l *lease) acquire(ctx context.Context) error {
 	freed := make(chan struct{}, 1)
 	var waiting *nats.Subscription
 	defer func() {
@@ -93,7 +93,7 @@ func (l *lease) take(ctx context.Context) error {
 	}()
 	told := false
 	for ctx.Err() == nil {
-		got, by, err := l.try(ctx)
+		got, by, err := l.tryAcquire(ctx)
 		if got {
 			return nil
 		}
@@ -159,7 +159,7 @@ func (l *lease) hold(ctx context.Context, f func(ctx context.Context, rev uint64
 	stop()
 	keeper.Wait()
 	if !lost {
-		l.free(ctx)
+		l.release(ctx)
 	}
 	return ended, err
 }

@@ -33,7 +33,7 @@ func TestALeaseOfTheDeadIsTakenOverWhenItEndsAndNotBefore(t *testing.T) {
 		const ttl = 8 * time.Second
 		for i := range 20 {
 			dead := newLease(b, "a", ttl)
-			if got, _, err := dead.try(t.Context()); !got || err != nil {
+			if got, _, err := dead.tryAcquire(t.Context()); !got || err != nil {
 				t.Fatal(got, err)
 			}
 			began := time.Now()
@@ -162,7 +162,7 @@ func TestTwoNeverHoldALeaseAtTheSameTime(t *testing.T) {
 						cancel()
 					case 1: // it dies without a word while it works
 						l := newLease(b, "a", ttl)
-						if l.take(day) != nil {
+						if l.acquire(day) != nil {
 							return
 						}
 						begin(l.token)
@@ -175,7 +175,7 @@ func TestTwoNeverHoldALeaseAtTheSameTime(t *testing.T) {
 						mu.Unlock()
 					case 2: // it is cut off from the servers, and stops by its own clock
 						l := newLease(b, "a", ttl)
-						if l.take(day) != nil {
+						if l.acquire(day) != nil {
 							return
 						}
 						begin(l.token)
@@ -185,7 +185,7 @@ func TestTwoNeverHoldALeaseAtTheSameTime(t *testing.T) {
 						if err := l.renew(day); err == nil { // nobody wanted it meanwhile
 							begin(l.rev)
 							finish()
-							l.free(day)
+							l.release(day)
 						}
 					}
 					sleep(day, b.done, some(5*time.Second))

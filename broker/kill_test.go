@@ -80,7 +80,7 @@ func TestWhatWasConfirmedSurvivesSIGKILL(t *testing.T) {
 		for n := 0; lines.Scan(); n++ {
 			var seq uint64
 			var tok string
-			if _, err := fmt.Sscanf(lines.Text(), "%d %s", &seq, &tok); err != nil || !tokenOK(tok) {
+			if _, err := fmt.Sscanf(lines.Text(), "%d %s", &seq, &tok); err != nil || !isToken(tok) {
 				continue // the line that the kill cut
 			}
 			if confirmed[seq] != "" {
@@ -98,8 +98,8 @@ func TestWhatWasConfirmedSurvivesSIGKILL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := b.Opened()
-		if r.Lost() || r.Clean || len(r.Problems) != 0 {
+		r := b.OpenReport()
+		if r.HasLoss() || r.Clean || len(r.Problems) != 0 {
 			t.Errorf("round %d: %+v", round, r)
 		}
 		for seq, tok := range confirmed {
@@ -126,7 +126,7 @@ func fillAndFree(b *Broker) error {
 	wg.Go(func() { _ = b.Watch(ctx) })
 	seen := make(chan uint64, 10_000)
 	wg.Go(func() {
-		_ = b.Deliveries(ctx, func(_ context.Context, d Delivery) error { seen <- d.Seq; return nil })
+		_ = b.Consume(ctx, func(_ context.Context, d WakeUp) error { seen <- d.Seq; return nil })
 	})
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {

@@ -28,10 +28,10 @@ var errTaken = errors.New("the lease was changed by another")
 
 // lease is one caller's view of one.
 type lease struct {
-	b    *Broker
-	name string
-	ttl  time.Duration
-	me   string // who holds it, new for each caller
+	b      *Broker
+	name   string
+	ttl    time.Duration
+	holder string // who holds it, new for each caller
 
 	token   uint64    // of this tenure
 	rev     uint64    // of the last renewal
@@ -48,7 +48,7 @@ type leaseValue struct {
 func leaseTopic(name string) string { return "lease." + name }
 
 func newLease(b *Broker, name string, ttl time.Duration) *lease {
-	return &lease{b: b, name: name, ttl: ttl, me: rand.Text()}
+	return &lease{b: b, name: name, ttl: ttl, holder: rand.Text()}
 }
 
 func (l *lease) subject() string { return prefixLease + l.name }
@@ -57,18 +57,18 @@ func (l *lease) subject() string { return prefixLease + l.name }
 // who count from when they stored what was sent after renewed.
 func (l *lease) deadline() time.Time { return l.renewed.Add(l.ttl - l.ttl/leaseMargin) }
 
-// try takes the lease if it is free, or if it is this caller's own: that of a
+// tryAcquire takes the lease if it is free, or if it is this caller's own: that of a
 // tenure that it lost but nobody took, or of an attempt whose answer was lost.
 // by: who holds it otherwise.
-func (l *lease) try(ctx context.Context) (got bool, by string, err error) {
-	rev, value, err := l.look(ctx)
+func (l *lease) tryAcquire(ctx context.Context) (got bool, by string, err error) {
+	rev, value, err := l.fetch(ctx)
 	if err != nil {
 		return false, "", err
 	}
-	if value.Holder != "" && value.Holder != l.me {
+	if value.Holder != "" && value.Holder != l.holder {
 		return false, value.Name, nil
 	}
-	switch err := l.put(ctx, rev); {
+	switch err := l.write(ctx, rev); {
 	case errors.Is(err, errTaken):
 		return false, "", nil
 	case err != nil:
@@ -78,8 +78,8 @@ func (l *lease) try(ctx context.Context) (got bool, by string, err error) {
 	return true, "", nil
 }
 
-// look asks the leader for the key. An empty value: nobody holds it.
-func (l *lease) look(ctx context.Context) (rev uint64, v leaseValue, err error) {
+// fetch asks the leader for the key. An empty value: nobody holds it.
+func (l *lease) fetch(ctx context.Context) (rev uint64, v leaseValue, err error) {
 	m, err := l.b.askLeaderOf(ctx, streamLeases, leaderRequest{LastFor: l.subject()})
 	if errors.Is(err, ErrNone) {
 		return 0, leaseValue{}, nil
@@ -96,26 +96,26 @@ func (l *lease) look(ctx context.Context) (rev uint64, v leaseValue, err error) 
 	return m.Sequence, v, nil
 }
 
-// put writes the lease over rev, for ttl from now.
-func (l *lease) put(ctx context.Context, rev uint64) error {
-	value, err := json.Marshal(leaseValue{Holder: l.me, Name: l.b.o.Name, Since: l.b.o.Now()})
+// write writes the lease over rev, for ttl from now.
+func (l *lease) write(ctx context.Context, rev uint64) error {
+	value, err := json.Marshal(leaseValue{Holder: l.holder, Name: l.b.o.Name, Since: l.b.o.Now()})
 	if err != nil {
 		return fmt.Errorf("write the lease %s: %w", l.name, err)
 	}
-	return l.b.try(ctx, "write the lease "+l.name, func(ctx context.Context) error {
+	return l.b.retry(ctx, "write the lease "+l.name, func(ctx context.Context) error {
 		sent := time.Now()
 		ack, err := l.b.js.PublishMsg(ctx, &nats.Msg{Subject: l.subject(), Data: value},
 			jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(streamLeases),
 			jetstream.WithExpectLastSequencePerSubject(rev), jetstream.WithMsgTTL(l.ttl))
 		if err != nil {
-			return leaseRefusal(err)
+			return leaseError(err)
 		}
 		l.rev, l.renewed = ack.Sequence, sent
 		return nil
 	})
 }
 
-func leaseRefusal(err error) error {
+func leaseError(err error) error {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		if api.ErrorCode == errCodeWrongLast || api.ErrorCode == errCodeWrongLastConstant {
 			return errTaken
@@ -163,28 +163,28 @@ func (l *lease) keep(ctx context.Context) bool {
 // renew writes the lease again. Where an earlier attempt was stored whose answer
 // was lost, it finds that and goes on from there.
 func (l *lease) renew(ctx context.Context) error {
-	err := l.put(ctx, l.rev)
+	err := l.write(ctx, l.rev)
 	if !errors.Is(err, errTaken) {
 		return err
 	}
-	rev, value, err := l.look(ctx)
+	rev, value, err := l.fetch(ctx)
 	if err != nil {
 		return err
 	}
-	if value.Holder != l.me {
+	if value.Holder != l.holder {
 		return errTaken
 	}
-	return l.put(ctx, rev)
+	return l.write(ctx, rev)
 }
 
-// free gives the lease up, so that another may have it at once. When that does
+// release gives the lease up, so that another may have it at once. When that does
 // not succeed it ends by itself.
-func (l *lease) free(ctx context.Context) {
+func (l *lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
 	err := l.remove(ctx)
 	if errors.Is(err, errTaken) { // by the last renewal, whose answer nobody waited for
-		if rev, value, lookErr := l.look(ctx); lookErr == nil && value.Holder == l.me {
+		if rev, value, lookErr := l.fetch(ctx); lookErr == nil && value.Holder == l.holder {
 			l.rev = rev
 			err = l.remove(ctx)
 		}
@@ -192,18 +192,18 @@ func (l *lease) free(ctx context.Context) {
 	if err == nil {
 		err = l.b.Signal(ctx, Signal{Topic: leaseTopic(l.name)})
 	}
-	if err != nil && !l.b.closed() {
+	if err != nil && !l.b.isClosed() {
 		l.b.o.Log.Warn("a lease was not given free and ends by itself", "lease", l.name, "error", err)
 	}
 }
 
 // remove writes the mark of a deleted key, which is forgotten by itself.
 func (l *lease) remove(ctx context.Context) error {
-	return l.b.try(ctx, "free the lease "+l.name, func(ctx context.Context) error {
+	return l.b.retry(ctx, "free the lease "+l.name, func(ctx context.Context) error {
 		_, err := l.b.js.PublishMsg(ctx, &nats.Msg{Subject: l.subject(), Header: nats.Header{headerOperation: []string{"DEL"}}},
 			jetstream.WithRetryAttempts(0), jetstream.WithExpectLastSequencePerSubject(l.rev), jetstream.WithMsgTTL(l.ttl))
 		if err != nil {
-			return leaseRefusal(err)
+			return leaseError(err)
 		}
 		return nil
 	})

@@ -5,42 +5,42 @@ import (
 	"sync"
 )
 
-// link knows whether the connection is up, so that whoever waits for an answer
+// connState knows whether the connection is up, so that whoever waits for an answer
 // that was lost with it need not wait any longer.
-type link struct {
-	mu     sync.Mutex
-	ctx    context.Context // ends when the connection does; guarded by mu, like the others
-	cancel context.CancelFunc
-	back   chan struct{} // not nil while the connection is down: closed when it is up again
+type connState struct {
+	mu       sync.Mutex
+	ctx      context.Context // ends when the connection does; guarded by mu, like the others
+	cancel   context.CancelFunc
+	restored chan struct{} // not nil while the connection is down: closed when it is up again
 }
 
-func (l *link) up() {
+func (l *connState) markUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil || l.ctx.Err() != nil {
 		l.ctx, l.cancel = context.WithCancel(context.Background())
 	}
-	if l.back != nil {
-		close(l.back)
-		l.back = nil
+	if l.restored != nil {
+		close(l.restored)
+		l.restored = nil
 	}
 }
 
-func (l *link) down() {
+func (l *connState) markDown() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cancel != nil {
 		l.cancel()
 	}
-	if l.back == nil {
-		l.back = make(chan struct{})
+	if l.restored == nil {
+		l.restored = make(chan struct{})
 	}
 }
 
 // wait returns when the connection is up, or ctx ends.
-func (l *link) wait(ctx context.Context) {
+func (l *connState) wait(ctx context.Context) {
 	l.mu.Lock()
-	back := l.back
+	back := l.restored
 	l.mu.Unlock()
 	if back == nil {
 		return
@@ -51,8 +51,8 @@ func (l *link) wait(ctx context.Context) {
 	}
 }
 
-// whileUp is ctx, ended also with the connection.
-func (l *link) whileUp(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilDown is ctx, ended also with the connection.
+func (l *connState) untilDown(ctx context.Context) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	up := l.ctx
 	l.mu.Unlock()

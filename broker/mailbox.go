@@ -41,7 +41,7 @@ func (b *inboundLog) Next(ctx context.Context, token string, after uint64) (Enve
 // may be behind: it is asked again, and then the leader is, whose ErrNone means
 // that the message is gone.
 func (b *inboundLog) NextAtLeast(ctx context.Context, token string, after, expect uint64) (Envelope, error) {
-	if !tokenOK(token) {
+	if !isToken(token) {
 		return Envelope{}, errors.New("next message: the token is not 32 hex digits")
 	}
 	for {
@@ -54,7 +54,7 @@ func (b *inboundLog) NextAtLeast(ctx context.Context, token string, after, expec
 			e.Seq, e.At = m.Sequence, m.Time
 			return e, nil
 		}
-		if err := b.foreign(ctx, m.Subject, m.Sequence, m.Data, err); err != nil {
+		if err := b.deadLetterForeign(ctx, m.Subject, m.Sequence, m.Data, err); err != nil {
 			return Envelope{}, err
 		}
 		after = m.Sequence
@@ -62,9 +62,9 @@ func (b *inboundLog) NextAtLeast(ctx context.Context, token string, after, expec
 }
 
 func (b *inboundLog) nextRaw(ctx context.Context, token string, after, expect uint64) (m *jetstream.RawStreamMsg, err error) {
-	subject := mailbox(token)
+	subject := mailboxSubject(token)
 	for tries := 1; ; tries++ {
-		err = b.try(ctx, "next message", func(ctx context.Context) error {
+		err = b.retry(ctx, "next message", func(ctx context.Context) error {
 			m, err = b.inbound.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subject))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				m, err = nil, nil
@@ -94,10 +94,10 @@ func (b *inboundLog) askLeader(ctx context.Context, r leaderRequest) (*jetstream
 // Last is the place of the mailbox's newest message, 0 when it has none. The
 // leader answers.
 func (b *inboundLog) Last(ctx context.Context, token string) (uint64, error) {
-	if !tokenOK(token) {
+	if !isToken(token) {
 		return 0, errors.New("last message: the token is not 32 hex digits")
 	}
-	m, err := b.askLeader(ctx, leaderRequest{LastFor: mailbox(token)})
+	m, err := b.askLeader(ctx, leaderRequest{LastFor: mailboxSubject(token)})
 	if errors.Is(err, ErrNone) {
 		return 0, nil
 	}
@@ -110,19 +110,19 @@ func (b *inboundLog) Last(ctx context.Context, token string) (uint64, error) {
 // Waiting is how many messages the mailbox has above after. In a cluster it
 // may be a moment behind.
 func (b *inboundLog) Waiting(ctx context.Context, token string, after uint64) (int, error) {
-	if !tokenOK(token) {
+	if !isToken(token) {
 		return 0, errors.New("count waiting messages: the token is not 32 hex digits")
 	}
 	request, err := json.Marshal(struct {
 		Seq     uint64 `json:"seq"`
 		NextFor string `json:"next_by_subj"`
 		Batch   int    `json:"batch"`
-	}{after + 1, mailbox(token), 1})
+	}{after + 1, mailboxSubject(token), 1})
 	if err != nil {
 		return 0, fmt.Errorf("count waiting messages: %w", err)
 	}
 	n := 0
-	err = b.try(ctx, "count waiting messages", func(ctx context.Context) error {
+	err = b.retry(ctx, "count waiting messages", func(ctx context.Context) error {
 		// The first answer carries how many come after it.
 		m, err := b.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+streamInbound, request)
 		if err != nil {
@@ -146,9 +146,9 @@ func (b *inboundLog) Waiting(ctx context.Context, token string, after uint64) (i
 	return n, err
 }
 
-// foreign puts a message that Publish did not write, or not there, among the
+// deadLetterForeign puts a message that Publish did not write, or not there, among the
 // dead letters.
-func (b *inboundLog) foreign(ctx context.Context, subject string, seq uint64, data []byte, problem error) error {
+func (b *inboundLog) deadLetterForeign(ctx context.Context, subject string, seq uint64, data []byte, problem error) error {
 	b.o.Log.Error("a message in the log is not ours", "subject", subject, "seq", seq, "problem", problem)
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -172,4 +172,4 @@ func (b *inboundLog) foreign(ctx context.Context, subject string, seq uint64, da
 	return err
 }
 
-var _ nats.InProcessConnProvider = (*host)(nil)
+var _ nats.InProcessConnProvider = (*embeddedServer)(nil)

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// mark is what is known of the log outside the log: a small file beside it,
+// logMark is what is known of the log outside the log: a small file beside it,
 // so that a log that comes back shorter is not taken for a short one.
-type mark struct {
+type logMark struct {
 	Generation string `json:"generation"`
 	LastSeq    uint64 `json:"last_seq"` // at least this many were stored
 	Clean      bool   `json:"clean"`    // written at a regular end, and nothing came after
@@ -31,23 +31,23 @@ func (b *Broker) NoteStore(n uint64) {
 }
 
 // readMark returns the zero mark when there is none yet.
-func readMark(dir string) (mark, error) {
+func readMark(dir string) (logMark, error) {
 	b, err := os.ReadFile(filepath.Join(dir, markFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return mark{}, nil
+		return logMark{}, nil
 	}
 	if err != nil {
-		return mark{}, fmt.Errorf("read the log's mark: %w", err)
+		return logMark{}, fmt.Errorf("read the log's mark: %w", err)
 	}
-	var m mark
+	var m logMark
 	if err := json.Unmarshal(b, &m); err != nil {
-		return mark{}, fmt.Errorf("read the log's mark: %w", err)
+		return logMark{}, fmt.Errorf("read the log's mark: %w", err)
 	}
 	return m, nil
 }
 
 // write replaces the mark as a whole, durably.
-func (m mark) write(dir string) error {
+func (m logMark) write(dir string) error {
 	b, err := json.Marshal(m)
 	if err == nil {
 		err = writeFile(filepath.Join(dir, markFile), append(b, '\n'))

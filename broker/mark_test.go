@@ -14,12 +14,12 @@ func TestTheLogRemembersHowFarTheStoreBesideItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.Opened().Store; got != c.want {
+		if got := b.OpenReport().Store; got != c.want {
 			t.Errorf("opening %d: the store was at %d, not %d", i, got, c.want)
 		}
 		b.NoteStore(c.note)
 		if i == 2 {
-			b.remark() // the watchdog's part; the next opening has it without an orderly end
+			b.updateMark() // the watchdog's part; the next opening has it without an orderly end
 			m, err := readMark(dir)
 			if err != nil || m.Store != c.note || m.Clean {
 				t.Errorf("the watchdog wrote down %+v (%v)", m, err)
@@ -34,17 +34,17 @@ func TestTheLogRemembersHowFarTheStoreBesideItWas(t *testing.T) {
 func TestWhatWasConfirmedIsKnownAfterwards(t *testing.T) {
 	t.Parallel()
 	b := open(t, func(o *Options) { o.Dir = t.TempDir() })
-	if seq, err := b.Confirmed(t.Context()); err != nil || seq != 0 {
+	if seq, err := b.ConfirmedThrough(t.Context()); err != nil || seq != 0 {
 		t.Errorf("before anything: %d, %v", seq, err)
 	}
 	for i := range 3 {
 		publish(t, b, envelope(1, i))
 	}
 	background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(context.Context, Delivery) error { return nil })
+		return b.Consume(ctx, func(context.Context, WakeUp) error { return nil })
 	})
 	for patience := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		seq, err := b.Confirmed(t.Context())
+		seq, err := b.ConfirmedThrough(t.Context())
 		if err == nil && seq == 3 {
 			return
 		}

@@ -23,7 +23,7 @@ type Broker struct {
 	*deadLetters
 	*fileStore
 
-	host *host // nil: the server is at a URL
+	host *embeddedServer // nil: the server is at a URL
 
 	closeOnce sync.Once
 	closeErr  error
@@ -33,10 +33,10 @@ type Broker struct {
 	reopened    atomic.Uint64
 
 	reopenMu sync.Mutex // one reopening, or Close, at a time
-	marked   mark       // what the mark says; guarded by reopenMu
+	marked   logMark    // what the mark says; guarded by reopenMu
 
 	healthMu sync.Mutex
-	unwell   string // why, empty when well; guarded by healthMu
+	problem  string // why, empty when well; guarded by healthMu
 }
 
 func newBroker(o Options) *Broker {
@@ -74,8 +74,8 @@ type Report struct {
 	Problems []string
 }
 
-// Lost reports whether messages are gone, or the log is another one.
-func (r Report) Lost() bool {
+// HasLoss reports whether messages are gone, or the log is another one.
+func (r Report) HasLoss() bool {
 	return r.LastSeq < r.Expected || r.Was != "" && r.Was != r.Generation || r.Missing > 0
 }
 
@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Broker, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	o = o.filled()
+	o = o.withDefaults()
 	b := newBroker(o)
 	if err := b.open(ctx); err != nil {
 		b.abandon()
@@ -111,7 +111,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if err := b.fitBody(); err != nil {
 		return err
 	}
-	err = b.tryFor(ctx, b.o.opening(), "prepare the streams", func(ctx context.Context) error {
+	err = b.retryFor(ctx, b.o.openTimeout(), "prepare the streams", func(ctx context.Context) error {
 		if err := checkServer(ctx, b.nc, b.js); err != nil {
 			return err
 		}
@@ -136,10 +136,10 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if report.Generation, report.LastSeq, err = b.Generation(ctx); err != nil {
 		return err
 	}
-	if err := b.count(ctx, &report); err != nil {
+	if err := b.checkCount(ctx, &report); err != nil {
 		return err
 	}
-	return b.conclude(report)
+	return b.finishOpen(report)
 }
 
 // openHost starts the server in this process; the report has what was expected.
@@ -149,17 +149,17 @@ func (b *Broker) openHost() (Report, error) {
 		return Report{}, err
 	}
 	b.host = host
-	if err := host.writable(); err != nil {
+	if err := host.checkWritable(); err != nil {
 		return Report{}, err
 	}
 	was, err := readMark(b.o.Dir)
-	report := Report{Clean: was.Clean || was == (mark{}), Expected: was.LastSeq, Was: was.Generation, Store: was.Store}
+	report := Report{Clean: was.Clean || was == (logMark{}), Expected: was.LastSeq, Was: was.Generation, Store: was.Store}
 	if err != nil {
 		report.Clean = false
 		report.Problems = append(report.Problems, err.Error())
 	}
 	b.marked = was
-	if err := b.survey(&report, was); err != nil {
+	if err := b.surveyFiles(&report, was); err != nil {
 		return report, err
 	}
 	srv, err := host.start()
@@ -167,12 +167,12 @@ func (b *Broker) openHost() (Report, error) {
 		return report, err
 	}
 	host.admit(srv)
-	report.Problems = append(report.Problems, host.log.damage()...)
+	report.Problems = append(report.Problems, host.log.damageLines()...)
 	return report, nil
 }
 
-// survey looks through the files before the server does.
-func (b *Broker) survey(r *Report, was mark) error {
+// surveyFiles looks through the files before the server does.
+func (b *Broker) surveyFiles(r *Report, was logMark) error {
 	for _, stream := range []string{streamInbound, streamDead, streamFacts} {
 		s, err := surveyStream(b.o.Dir, stream, was.Clean)
 		if err != nil {
@@ -180,7 +180,7 @@ func (b *Broker) survey(r *Report, was mark) error {
 		}
 		r.Problems = append(r.Problems, s.problems...)
 		r.Missing += s.missing
-		if stream == streamInbound && !s.strange && s.last < was.LastSeq {
+		if stream == streamInbound && !s.unreadable && s.last < was.LastSeq {
 			r.Missing += was.LastSeq - s.last
 			r.Problems = append(r.Problems, fmt.Sprintf("the log's files end at place %d, but place %d was stored", s.last, was.LastSeq))
 		}
@@ -188,13 +188,13 @@ func (b *Broker) survey(r *Report, was mark) error {
 	return nil
 }
 
-// count compares the number of messages, which nobody changed since a regular
+// checkCount compares the number of messages, which nobody changed since a regular
 // end, so that a file that is gone is noticed too.
-func (b *Broker) count(ctx context.Context, r *Report) error {
+func (b *Broker) checkCount(ctx context.Context, r *Report) error {
 	if b.host == nil || !b.marked.Clean || r.Was != r.Generation {
 		return nil
 	}
-	return b.try(ctx, "count the log's messages", func(ctx context.Context) error {
+	return b.retry(ctx, "count the log's messages", func(ctx context.Context) error {
 		info, err := b.inbound.Info(ctx)
 		if err != nil {
 			return err
@@ -207,10 +207,10 @@ func (b *Broker) count(ctx context.Context, r *Report) error {
 	})
 }
 
-// conclude keeps the report, tells it, and leaves a mark that says "in use".
-func (b *Broker) conclude(r Report) error {
+// finishOpen keeps the report, tells it, and leaves a mark that says "in use".
+func (b *Broker) finishOpen(r Report) error {
 	b.report = r
-	if r.Lost() {
+	if r.HasLoss() {
 		b.o.Log.Error("the message log lost messages, or is another one",
 			"missing", r.Missing, "last_seq", r.LastSeq, "expected", r.Expected, "generation", r.Generation, "was", r.Was)
 	}
@@ -226,7 +226,7 @@ func (b *Broker) conclude(r Report) error {
 	if b.host == nil {
 		return nil
 	}
-	b.marked = mark{Generation: r.Generation, LastSeq: reached, Store: r.Store}
+	b.marked = logMark{Generation: r.Generation, LastSeq: reached, Store: r.Store}
 	return b.marked.write(b.o.Dir)
 }
 
@@ -258,17 +258,17 @@ func (b *Broker) dial() (*nats.Conn, error) {
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			b.link.down()
-			if !b.closed() {
+			b.link.markDown()
+			if !b.isClosed() {
 				b.o.Log.Warn("the connection to the message server ended, trying again", "error", err)
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
-			b.link.up()
+			b.link.markUp()
 			b.o.Log.Info("connected to the message server again")
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if !b.closed() {
+			if !b.isClosed() {
 				b.o.Log.Warn("the message server complains", "error", err)
 			}
 		}),
@@ -295,7 +295,7 @@ func (b *Broker) dial() (*nats.Conn, error) {
 		// Nothing is between: who does not answer is busy, not away.
 		opts = append(opts, nats.InProcessServer(b.host), nats.Timeout(max(b.o.Timeout, dialTimeout)))
 	}
-	b.link.up()
+	b.link.markUp()
 	nc, err := nats.Connect(b.o.URL, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the message server: %w", err)
@@ -303,8 +303,8 @@ func (b *Broker) dial() (*nats.Conn, error) {
 	return nc, nil
 }
 
-// Opened is what Open found.
-func (b *Broker) Opened() Report { return b.report }
+// OpenReport is what Open found.
+func (b *Broker) OpenReport() Report { return b.report }
 
 // Addr is where the server in this process listens; nil when it does not.
 func (b *Broker) Addr() net.Addr {
@@ -323,16 +323,16 @@ func (b *Broker) Close(ctx context.Context) error {
 		b.reopenMu.Lock()
 		defer b.reopenMu.Unlock()
 		var errs []error
-		last, err := b.finish(ctx)
+		last, err := b.flush(ctx)
 		for tries := 1; errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && tries < closeTries; tries++ {
-			last, err = b.finish(ctx)
+			last, err = b.flush(ctx)
 		}
 		errs = append(errs, err)
 		close(b.done)
 		b.nc.Close()
-		b.link.down()
+		b.link.markDown()
 		if b.host != nil {
-			b.host.shut()
+			b.host.stop()
 			if last.Clean && last.Generation == b.marked.Generation && last.LastSeq >= b.marked.LastSeq {
 				errs = append(errs, last.write(b.o.Dir))
 			}
@@ -345,22 +345,22 @@ func (b *Broker) Close(ctx context.Context) error {
 	return b.closeErr
 }
 
-// finish sends what is under way and reads what the mark of a regular end says:
+// flush sends what is under way and reads what the mark of a regular end says:
 // one attempt, which fails where everything stands still for its time.
-func (b *Broker) finish(ctx context.Context) (last mark, err error) {
+func (b *Broker) flush(ctx context.Context) (last logMark, err error) {
 	if !b.nc.IsConnected() {
-		return mark{}, nil
+		return logMark{}, nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	if err := b.nc.FlushWithContext(bounded); err != nil || b.host == nil {
-		return mark{}, err
+		return logMark{}, err
 	}
 	info, err := b.inbound.Info(bounded)
 	if err != nil {
-		return mark{}, err
+		return logMark{}, err
 	}
-	return mark{
+	return logMark{
 		Generation: generationOf(info), LastSeq: info.State.LastSeq, Messages: info.State.Msgs,
 		Clean: true, Store: max(b.marked.Store, b.storeAt.Load()),
 	}, nil
@@ -372,7 +372,7 @@ func (b *Broker) abandon() {
 	if b.nc != nil {
 		b.nc.Close()
 	}
-	b.link.down()
+	b.link.markDown()
 	if b.host != nil {
 		_ = b.host.close()
 	}

@@ -28,7 +28,7 @@ func (b *fileStore) OpenFile(ctx context.Context, name string) (io.ReadCloser, i
 	return f, f.left, nil
 }
 
-func (b *fileStore) openFile(ctx context.Context, name string) (*file, error) {
+func (b *fileStore) openFile(ctx context.Context, name string) (*fileReader, error) {
 	info, err := b.fileInfo(ctx, name)
 	if err != nil {
 		return nil, err
@@ -37,22 +37,22 @@ func (b *fileStore) openFile(ctx context.Context, name string) (*file, error) {
 	if err != nil || info.Size > 1<<60 {
 		return nil, errDamagedFile
 	}
-	f := &file{b: b.conn, ctx: ctx, name: name, subject: chunkSubject(info.NUID), left: int64(info.Size), want: digest, sum: sha256.New()} //nolint:gosec // see above
-	err = b.try(ctx, "look for the stream", func(ctx context.Context) error {
+	f := &fileReader{b: b.conn, ctx: ctx, name: name, subject: chunkSubject(info.NUID), left: int64(info.Size), digest: digest, sum: sha256.New()} //nolint:gosec // see above
+	err = b.retry(ctx, "look for the stream", func(ctx context.Context) error {
 		f.stream, err = b.js.Stream(ctx, streamFiles)
 		return err
 	})
 	return f, err
 }
 
-// file is a file that is being read.
-type file struct {
+// fileReader is a file that is being read.
+type fileReader struct {
 	b       *conn
 	ctx     context.Context //nolint:containedctx // a Read has none
 	stream  jetstream.Stream
 	name    string
 	subject string
-	want    []byte // the digest
+	digest  []byte // the digest
 
 	at   uint64 // place of the last piece
 	rest []byte // of it
@@ -61,7 +61,7 @@ type file struct {
 	err  error
 }
 
-func (f *file) Read(p []byte) (int, error) {
+func (f *fileReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -80,14 +80,14 @@ func (f *file) Read(p []byte) (int, error) {
 }
 
 // next takes the next piece, or ends the file.
-func (f *file) next() error {
+func (f *fileReader) next() error {
 	if f.left == 0 {
-		if !bytes.Equal(f.sum.Sum(nil), f.want) {
+		if !bytes.Equal(f.sum.Sum(nil), f.digest) {
 			return errDamagedFile
 		}
 		return io.EOF
 	}
-	m, err := f.piece()
+	m, err := f.nextChunk()
 	if errors.Is(err, ErrNone) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return errDamagedFile
 	}
@@ -102,10 +102,10 @@ func (f *file) next() error {
 	return nil
 }
 
-// piece is the first one behind the last, from whatever server; where that one has
+// nextChunk is the first one behind the last, from whatever server; where that one has
 // none it may be behind, and the leader is asked.
-func (f *file) piece() (m *jetstream.RawStreamMsg, err error) {
-	err = f.b.try(f.ctx, "read a piece", func(ctx context.Context) error {
+func (f *fileReader) nextChunk() (m *jetstream.RawStreamMsg, err error) {
+	err = f.b.retry(f.ctx, "read a piece", func(ctx context.Context) error {
 		m, err = f.stream.GetMsg(ctx, f.at+1, jetstream.WithGetMsgSubject(f.subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			m, err = nil, nil
@@ -119,7 +119,7 @@ func (f *file) piece() (m *jetstream.RawStreamMsg, err error) {
 }
 
 // Close ends the reading.
-func (f *file) Close() error {
+func (f *fileReader) Close() error {
 	if f.err == nil {
 		f.err = errors.New("it was closed")
 	}

@@ -97,7 +97,7 @@ func (o Options) Validate() error {
 		ps.Add("replicas", "one server in this process keeps one copy")
 	}
 	for u := range strings.SplitSeq(o.URL, ",") {
-		if o.URL != "" && !serverURL(strings.TrimSpace(u)) {
+		if o.URL != "" && !isServerURL(strings.TrimSpace(u)) {
 			ps.Add("url", "want nats://host:port or tls://host:port")
 		}
 	}
@@ -136,7 +136,7 @@ func (o Options) Validate() error {
 	return ps.Err()
 }
 
-func serverURL(s string) bool {
+func isServerURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
 		return false
@@ -144,8 +144,8 @@ func serverURL(s string) bool {
 	return u.Scheme == "nats" || u.Scheme == "tls"
 }
 
-// filled is o with its defaults.
-func (o Options) filled() Options {
+// withDefaults is o with its defaults.
+func (o Options) withDefaults() Options {
 	if o.Name == "" {
 		o.Name = "parley"
 	}
@@ -173,8 +173,8 @@ func (o Options) filled() Options {
 	return o
 }
 
-// opening is how long the log may take to open.
-func (o Options) opening() time.Duration {
+// openTimeout is how long the log may take to open.
+func (o Options) openTimeout() time.Duration {
 	if o.URL != "" {
 		return max(o.Timeout, DefaultTimeout)
 	}

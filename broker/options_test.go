@@ -105,7 +105,7 @@ func TestAStreamThatConfirmsWhatIsNotStoredIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Options{}.filled().streamConfigs()[0]
+	cfg := Options{}.withDefaults().streamConfigs()[0]
 	cfg.PersistMode = jetstream.AsyncPersistMode
 	if _, err := js.CreateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ const (
 // Safe for concurrent use.
 func (b *inboundLog) Publish(ctx context.Context, e Envelope) (seq uint64, err error) {
 	switch {
-	case !tokenOK(e.Token):
+	case !isToken(e.Token):
 		return 0, errors.New("publish: the token is not 32 hex digits")
 	case e.ID == "":
 		return 0, errors.New("publish: the envelope has no id")
@@ -38,15 +38,15 @@ func (b *inboundLog) Publish(ctx context.Context, e Envelope) (seq uint64, err e
 	case len(e.ID)+len(e.Key) > maxMeta:
 		return 0, fmt.Errorf("publish: %w: id and key of %d bytes", ErrTooLarge, len(e.ID)+len(e.Key))
 	}
-	seq, err = b.store(ctx, "publish", streamInbound, mailbox(e.Token), messageID(e.Token, e.ID), e.encode(), nil)
+	seq, err = b.store(ctx, "publish", streamInbound, mailboxSubject(e.Token), messageID(e.Token, e.ID), e.encode(), nil)
 	if err == nil {
 		b.noteSeq(seq)
 	}
 	return seq, err
 }
 
-// refusal turns the server's words into ours.
-func refusal(err error) error {
+// translateError turns the server's words into ours.
+func translateError(err error) error {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return ErrTooLarge
 	}

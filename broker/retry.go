@@ -23,37 +23,37 @@ const (
 // ErrClosed says that the broker was closed.
 var ErrClosed = errors.New("the message log is closed")
 
-// try runs f until it succeeds, fails for a reason that waiting does not mend,
+// retry runs f until it succeeds, fails for a reason that waiting does not mend,
 // or the time is up; then the error is ErrUnavailable, or the context's.
-func (b *conn) try(ctx context.Context, what string, f func(ctx context.Context) error) error {
-	return b.tryFor(ctx, b.o.Timeout, what, f)
+func (b *conn) retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
+	return b.retryFor(ctx, b.o.Timeout, what, f)
 }
 
-// tryFor is try with a time of its own.
-func (b *conn) tryFor(ctx context.Context, within time.Duration, what string, f func(ctx context.Context) error) error {
+// retryFor is try with a time of its own.
+func (b *conn) retryFor(ctx context.Context, within time.Duration, what string, f func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	pause := firstPause
 	for {
-		attempt, stop := b.link.whileUp(bounded)
+		attempt, stop := b.link.untilDown(bounded)
 		err := f(attempt)
 		stop()
 		switch {
 		case err == nil:
 			return nil
-		case b.closed():
+		case b.isClosed():
 			return fmt.Errorf("%s: %w", what, ErrClosed)
 		case ctx.Err() != nil:
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				b.suspect()
+				b.requestProbe()
 			}
 			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-		case !passing(err) && !b.isElsewhere(err):
+		case !isTransient(err) && !b.isElsewhere(err):
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		b.suspect()
+		b.requestProbe()
 		if !sleep(bounded, b.done, pause) {
-			if b.closed() {
+			if b.isClosed() {
 				return fmt.Errorf("%s: %w", what, ErrClosed)
 			}
 			if ctx.Err() != nil {
@@ -65,8 +65,8 @@ func (b *conn) tryFor(ctx context.Context, within time.Duration, what string, f 
 	}
 }
 
-// passing reports whether err may be gone at the next attempt.
-func passing(err error) bool {
+// isTransient reports whether err may be gone at the next attempt.
+func isTransient(err error) bool {
 	for _, e := range []error{
 		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
 		nats.ErrConnectionReconnecting, nats.ErrConnectionClosed, nats.ErrStaleConnection,

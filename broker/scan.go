@@ -15,7 +15,7 @@ const scanBatch = 2000
 // was there at the beginning, at an error, or when yield says false.
 func (b *inboundLog) scan(ctx context.Context, what string, cfg jetstream.ConsumerConfig, yield func(subject string, meta *jetstream.MsgMetadata) bool) error {
 	cfg.HeadersOnly = true
-	return b.read(ctx, what, streamInbound, cfg, func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+	return b.readStream(ctx, what, streamInbound, cfg, func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		return yield(m.Subject(), meta)
 	})
 }
@@ -102,7 +102,7 @@ func (b *inboundLog) Prune(ctx context.Context, before time.Time, read func(toke
 	}
 	pruned := 0
 	for subject, c := range cuts {
-		err := b.try(ctx, "prune the log", func(ctx context.Context) error {
+		err := b.retry(ctx, "prune the log", func(ctx context.Context) error {
 			return b.inbound.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(c.upTo+1))
 		})
 		if err != nil {

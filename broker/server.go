@@ -22,10 +22,10 @@ var ErrInUse = errors.New("another process uses this directory")
 
 var errReopening = errors.New("the server in this process is being reopened")
 
-// host is the server in this process, behind one connection that outlives it:
+// embeddedServer is the server in this process, behind one connection that outlives it:
 // while there is no server the connection tries again, so a server that is
 // reopened looks like any other reconnection.
-type host struct {
+type embeddedServer struct {
 	o    Options
 	log  *serverLog
 	lock *os.File
@@ -34,7 +34,7 @@ type host struct {
 	srv *server.Server // guarded by mu; nil while there is none
 }
 
-func newHost(o Options) (*host, error) {
+func newHost(o Options) (*embeddedServer, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the log's directory: %w", err)
 	}
@@ -42,7 +42,7 @@ func newHost(o Options) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &host{o: o, lock: lock, log: &serverLog{log: o.Log}}, nil
+	return &embeddedServer{o: o, lock: lock, log: &serverLog{log: o.Log}}, nil
 }
 
 // lockDir holds the directory until the file is closed or the process ends.
@@ -62,7 +62,7 @@ func lockDir(dir string) (*os.File, error) {
 }
 
 // InProcessConn is how the client reaches the server.
-func (h *host) InProcessConn() (net.Conn, error) {
+func (h *embeddedServer) InProcessConn() (net.Conn, error) {
 	h.mu.Lock()
 	srv := h.srv
 	h.mu.Unlock()
@@ -73,7 +73,7 @@ func (h *host) InProcessConn() (net.Conn, error) {
 }
 
 // start starts a server that nobody can reach yet, see admit.
-func (h *host) start() (*server.Server, error) {
+func (h *embeddedServer) start() (*server.Server, error) {
 	opts, err := h.serverOptions()
 	if err != nil {
 		return nil, err
@@ -83,16 +83,16 @@ func (h *host) start() (*server.Server, error) {
 		return nil, fmt.Errorf("make the message server: %w", err)
 	}
 	srv.SetLoggerV2(h.log, false, false, false)
-	h.log.started()
+	h.log.reset()
 	srv.Start()
-	if !srv.ReadyForConnections(h.o.opening()) || !srv.JetStreamEnabled() {
-		stop(srv)
+	if !srv.ReadyForConnections(h.o.openTimeout()) || !srv.JetStreamEnabled() {
+		stopServer(srv)
 		return nil, fmt.Errorf("start the message server: %s", h.log.lastError())
 	}
 	return srv, nil
 }
 
-func (h *host) serverOptions() (*server.Options, error) {
+func (h *embeddedServer) serverOptions() (*server.Options, error) {
 	opts := &server.Options{
 		ServerName:             serverName(h.o.Name),
 		DontListen:             h.o.Listen == "",
@@ -149,22 +149,22 @@ func (o Options) embeddedBody() int {
 }
 
 // admit makes srv the one that connections reach.
-func (h *host) admit(srv *server.Server) {
+func (h *embeddedServer) admit(srv *server.Server) {
 	h.mu.Lock()
 	h.srv = srv
 	h.mu.Unlock()
 }
 
-// shut stops the server, if there is one, and waits for it.
-func (h *host) shut() {
+// stop stops the server, if there is one, and waits for it.
+func (h *embeddedServer) stop() {
 	h.mu.Lock()
 	srv := h.srv
 	h.srv = nil
 	h.mu.Unlock()
-	stop(srv)
+	stopServer(srv)
 }
 
-func stop(srv *server.Server) {
+func stopServer(srv *server.Server) {
 	if srv != nil {
 		srv.Shutdown()
 		srv.WaitForShutdown()
@@ -174,13 +174,13 @@ func stop(srv *server.Server) {
 // close stops the server and gives the directory free. It unlocks before it closes:
 // a process that is being started at this moment has a copy of the file until it
 // runs, and closing alone would leave that one locked.
-func (h *host) close() error {
-	h.shut()
+func (h *embeddedServer) close() error {
+	h.stop()
 	return errors.Join(syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN), h.lock.Close())
 }
 
 // addr is where the server listens, nil when it does not.
-func (h *host) addr() net.Addr {
+func (h *embeddedServer) addr() net.Addr {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.srv == nil {
@@ -189,10 +189,10 @@ func (h *host) addr() net.Addr {
 	return h.srv.Addr()
 }
 
-// writable tries what the server will need: a file that is written and synced.
+// checkWritable tries what the server will need: a file that is written and synced.
 // Starting it on a full disk would only do harm.
-func (h *host) writable() error {
-	if err := disks.Write(h.o.Dir); err != nil {
+func (h *embeddedServer) checkWritable() error {
+	if err := disks.CheckWrite(h.o.Dir); err != nil {
 		return fmt.Errorf("use the log's directory: %w", err)
 	}
 	return nil

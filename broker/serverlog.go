@@ -25,7 +25,7 @@ var damageWords = []string{
 	"bad msg", "Error recreating", "Error loading", "inconsistency", "could not locate", "decrypting",
 }
 
-func (l *serverLog) started() {
+func (l *serverLog) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last, l.damaged = "", nil
@@ -40,7 +40,7 @@ func (l *serverLog) lastError() string {
 	return l.last
 }
 
-func (l *serverLog) damage() []string {
+func (l *serverLog) damageLines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.damaged...)

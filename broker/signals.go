@@ -16,7 +16,7 @@ const signalQueue = 64
 // not that anybody heard it; an error that it was not, and there is no second
 // try. Signals of one caller keep their order.
 func (b *Broker) Signal(_ context.Context, s Signal) error {
-	if !topicOK(s.Topic) {
+	if !isTopic(s.Topic) {
 		return errors.New("send a signal: a topic is [a-z0-9_.-]+")
 	}
 	if err := b.nc.Publish(prefixSignal+s.Topic, s.Body); err != nil {
@@ -54,11 +54,11 @@ type Listener struct {
 // heard. Up to 64 wait for Run, more are dropped and counted in
 // Stats.SignalDrops. Whoever does not call Run calls Close.
 func (b *Broker) Listen(ctx context.Context, topic string) (*Listener, error) {
-	if !topicOK(topic) {
+	if !isTopic(topic) {
 		return nil, errors.New("listen to signals: a topic is [a-z0-9_.-]+")
 	}
 	l := &Listener{b: b, queue: make(chan Signal, signalQueue)}
-	err := b.try(ctx, "listen to signals", func(ctx context.Context) error {
+	err := b.retry(ctx, "listen to signals", func(ctx context.Context) error {
 		sub, err := b.nc.Subscribe(prefixSignal+topic, func(m *nats.Msg) {
 			select {
 			case l.queue <- Signal{Topic: topic, Body: m.Data}:

@@ -37,7 +37,7 @@ func (b *Broker) Stats(ctx context.Context) (Stats, error) {
 		DeadFull:     b.deadFull.Load(),
 		DeadDropped:  b.deadDropped.Load(),
 	}
-	err := b.try(ctx, "read the log's numbers", func(ctx context.Context) error {
+	err := b.retry(ctx, "read the log's numbers", func(ctx context.Context) error {
 		cons, err := b.js.Consumer(ctx, streamInbound, consumerDispatch)
 		if err != nil {
 			return err

@@ -123,25 +123,25 @@ func (o Options) ensureStream(ctx context.Context, js jetstream.JetStream, want 
 	s, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if s, err = js.CreateStream(ctx, want); err != nil {
-			return fmt.Errorf("create stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
+			return fmt.Errorf("create stream %s: %w", want.Name, tooFewServersError(err, want.Replicas))
 		}
 	} else if err != nil {
 		return fmt.Errorf("look for stream %s: %w", want.Name, err)
 	}
 	have := s.CachedInfo().Config
-	if err := usable(have, want); err != nil {
+	if err := checkUsable(have, want); err != nil {
 		return fmt.Errorf("stream %s %w; delete or recreate it", want.Name, err)
 	}
-	if next, differs := merged(have, want); differs {
+	if next, differs := mergeConfig(have, want); differs {
 		if _, err := js.UpdateStream(ctx, next); err != nil {
-			return fmt.Errorf("update stream %s: %w", want.Name, tooFewServers(err, want.Replicas))
+			return fmt.Errorf("update stream %s: %w", want.Name, tooFewServersError(err, want.Replicas))
 		}
 	}
 	return nil
 }
 
-// usable says what of a stream that is there cannot be mended by an update.
-func usable(have, want jetstream.StreamConfig) error {
+// checkUsable says what of a stream that is there cannot be mended by an update.
+func checkUsable(have, want jetstream.StreamConfig) error {
 	switch {
 	case have.PersistMode == jetstream.AsyncPersistMode:
 		return errors.New("has persist mode async, which confirms what is not stored")
@@ -159,7 +159,7 @@ const (
 	errCodeNoResources = 10074 // it is no cluster
 )
 
-func tooFewServers(err error, replicas int) error {
+func tooFewServersError(err error, replicas int) error {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && replicas > 1 &&
 		(api.ErrorCode == errCodeNoPeers || api.ErrorCode == errCodeNoResources) {
 		return fmt.Errorf("%d copies of each message (broker.replicas) need as many nats servers in one cluster, all running: %w", replicas, err)
@@ -167,7 +167,7 @@ func tooFewServers(err error, replicas int) error {
 	return err
 }
 
-func merged(have, want jetstream.StreamConfig) (jetstream.StreamConfig, bool) {
+func mergeConfig(have, want jetstream.StreamConfig) (jetstream.StreamConfig, bool) {
 	next := have
 	next.Subjects, next.Retention, next.Discard = want.Subjects, want.Retention, want.Discard
 	next.DiscardNewPerSubject, next.MaxMsgsPerSubject = want.DiscardNewPerSubject, want.MaxMsgsPerSubject

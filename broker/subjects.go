@@ -35,8 +35,8 @@ const (
 	prefixFile      = "$O." + bucketFiles + "."
 )
 
-// tokenOK reports whether s is 32 lower case hex digits.
-func tokenOK(s string) bool {
+// isToken reports whether s is 32 lower case hex digits.
+func isToken(s string) bool {
 	if len(s) != 32 {
 		return false
 	}
@@ -48,8 +48,8 @@ func tokenOK(s string) bool {
 	return true
 }
 
-// mailbox is the subject of a well-formed token.
-func mailbox(token string) string {
+// mailboxSubject is the subject of a well-formed token.
+func mailboxSubject(token string) string {
 	return prefixInbound + token[:1] + "." + token
 }
 
@@ -57,7 +57,7 @@ func mailbox(token string) string {
 // subject, also for one whose partition is not its token's.
 func tokenOf(subject string) (token string, ok bool) {
 	rest, found := strings.CutPrefix(subject, prefixInbound)
-	if !found || len(rest) != 1+1+32 || rest[1] != '.' || !tokenOK(rest[2:]) || rest[0] != rest[2] {
+	if !found || len(rest) != 1+1+32 || rest[1] != '.' || !isToken(rest[2:]) || rest[0] != rest[2] {
 		return "", false
 	}
 	return rest[2:], true
@@ -76,13 +76,13 @@ func messageID(token, id string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
 }
 
-// topicOK reports whether s is [a-z0-9_.-]+ without empty parts.
-func topicOK(s string) bool {
-	return fileNameOK(s) && s[0] != '.' && s[len(s)-1] != '.' && !strings.Contains(s, "..")
+// isTopic reports whether s is [a-z0-9_.-]+ without empty parts.
+func isTopic(s string) bool {
+	return isFileName(s) && s[0] != '.' && s[len(s)-1] != '.' && !strings.Contains(s, "..")
 }
 
-// fileNameOK reports whether s is [a-z0-9_.-]+.
-func fileNameOK(s string) bool {
+// isFileName reports whether s is [a-z0-9_.-]+.
+func isFileName(s string) bool {
 	if s == "" || len(s) > 200 {
 		return false
 	}

@@ -55,7 +55,7 @@ func testHold(t *testing.T, open opener) {
 	receive(t, other) // another lease is another's
 	wanted := func() bool {
 		t.Helper()
-		yes, err := b.Wanted(t.Context(), "chan.tg_1")
+		yes, err := b.IsWanted(t.Context(), "chan.tg_1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func testHold(t *testing.T, open opener) {
 			t.Fatal("nobody waits for the lease")
 		}
 	}
-	if got, by, err := newLease(b, "chan.tg_1", time.Hour).try(t.Context()); got || by != "parley" || err != nil {
+	if got, by, err := newLease(b, "chan.tg_1", time.Hour).tryAcquire(t.Context()); got || by != "parley" || err != nil {
 		t.Errorf("the lease was given twice: %v, held by %q, %v", got, by, err)
 	}
 	select {
@@ -121,19 +121,19 @@ func testHoldLost(t *testing.T, open opener) {
 	b := open(t, func(o *Options) { o.renewal = 20 * time.Millisecond })
 	tenures, _, _ := holder(t, b, "a", time.Hour)
 	h := receive(t, tenures)
-	first, _, err := newLease(b, "a", time.Hour).look(t.Context())
+	first, _, err := newLease(b, "a", time.Hour).fetch(t.Context())
 	if err != nil || first != h.rev {
 		t.Fatalf("the token is %d, the key's revision %d, %v", h.rev, first, err)
 	}
 	// An operator, or a program that does not keep the rules.
 	thief := newLease(b, "a", time.Hour)
 	for {
-		rev, _, err := thief.look(t.Context())
+		rev, _, err := thief.fetch(t.Context())
 		if err == nil && rev == first {
 			continue // not renewed yet
 		}
 		if err == nil {
-			err = thief.put(t.Context(), rev)
+			err = thief.write(t.Context(), rev)
 		}
 		if err == nil {
 			break
@@ -150,7 +150,7 @@ func testHoldLost(t *testing.T, open opener) {
 	if err := context.Cause(h.ctx); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("the context ended with %v", err)
 	}
-	thief.free(t.Context())
+	thief.release(t.Context())
 	if again := receive(t, tenures); again.rev <= thief.rev {
 		t.Errorf("held again under %d, the thief had %d", again.rev, thief.rev)
 	}
@@ -161,7 +161,7 @@ func testHoldLost(t *testing.T, open opener) {
 func testHoldEnds(t *testing.T, open opener) {
 	b := open(t)
 	l := newLease(b, "a", time.Hour)
-	if got, _, err := l.try(t.Context()); !got || err != nil {
+	if got, _, err := l.tryAcquire(t.Context()); !got || err != nil {
 		t.Fatal(got, err)
 	}
 	if err := l.renew(t.Context()); err != nil {
@@ -190,28 +190,28 @@ func testHoldAnswersLost(t *testing.T, open opener) {
 	b := open(t)
 	l := newLease(b, "a", time.Hour)
 	for range 2 {
-		if got, _, err := l.try(t.Context()); !got || err != nil {
+		if got, _, err := l.tryAcquire(t.Context()); !got || err != nil {
 			t.Fatal(got, err)
 		}
 		l.rev, l.renewed = 0, time.Time{} // it did not hear of it
 	}
-	if got, _, err := l.try(t.Context()); !got || err != nil {
+	if got, _, err := l.tryAcquire(t.Context()); !got || err != nil {
 		t.Fatal(got, err)
 	}
 	before := l.rev
-	if err := l.put(t.Context(), l.rev); err != nil {
+	if err := l.write(t.Context(), l.rev); err != nil {
 		t.Fatal(err)
 	}
 	l.rev = before
 	if err := l.renew(t.Context()); err != nil || l.rev <= before {
 		t.Errorf("revision %d after %d, %v", l.rev, before, err)
 	}
-	if err := l.put(t.Context(), l.rev); err != nil {
+	if err := l.write(t.Context(), l.rev); err != nil {
 		t.Fatal(err)
 	}
 	l.rev--
-	l.free(t.Context())
-	if _, v, err := l.look(t.Context()); err != nil || v.Holder != "" {
+	l.release(t.Context())
+	if _, v, err := l.fetch(t.Context()); err != nil || v.Holder != "" {
 		t.Errorf("after it was freed it is held by %+v, %v", v, err)
 	}
 }

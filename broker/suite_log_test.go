@@ -77,9 +77,9 @@ func testPrune(t *testing.T, open opener) {
 func testRedelivery(t *testing.T, open opener) {
 	b := open(t)
 	seq := publish(t, b, envelope(1, 0))
-	seen := make(chan Delivery, 10)
+	seen := make(chan WakeUp, 10)
 	background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(_ context.Context, d Delivery) error {
+		return b.Consume(ctx, func(_ context.Context, d WakeUp) error {
 			seen <- d
 			if d.Tries < 3 {
 				return errors.New("not yet")
@@ -88,7 +88,7 @@ func testRedelivery(t *testing.T, open opener) {
 		})
 	})
 	for tries := 1; tries <= 3; tries++ {
-		want := Delivery{Token: token(1), Key: "key of 1", Seq: seq, Tries: tries}
+		want := WakeUp{Token: token(1), Key: "key of 1", Seq: seq, Tries: tries}
 		if d := cmp.Diff(want, receive(t, seen)); d != "" {
 			t.Fatal(d)
 		}
@@ -101,12 +101,12 @@ func testHandover(t *testing.T, open opener) {
 	for i := range all {
 		publish(t, b, envelope(i, 0))
 	}
-	var busy, most atomic.Int32
+	var busy, limit atomic.Int32
 	begun := make(chan struct{}, all)
 	first := background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(ctx context.Context, _ Delivery) error {
-			if n := busy.Add(1); n > most.Load() {
-				most.Store(n)
+		return b.Consume(ctx, func(ctx context.Context, _ WakeUp) error {
+			if n := busy.Add(1); n > limit.Load() {
+				limit.Store(n)
 			}
 			defer busy.Add(-1)
 			begun <- struct{}{}
@@ -118,14 +118,14 @@ func testHandover(t *testing.T, open opener) {
 		receive(t, begun)
 	}
 	first()
-	if most.Load() != 3 || busy.Load() != 0 {
-		t.Errorf("%d at a time, %d still", most.Load(), busy.Load())
+	if limit.Load() != 3 || busy.Load() != 0 {
+		t.Errorf("%d at a time, %d still", limit.Load(), busy.Load())
 	}
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	done := make(chan struct{})
 	background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(_ context.Context, d Delivery) error {
+		return b.Consume(ctx, func(_ context.Context, d WakeUp) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[d.Token] = true; len(seen) == all {
@@ -240,9 +240,9 @@ func testAdvance(t *testing.T, open opener) {
 	if err != nil || g1 != g2 || last != 40 {
 		t.Errorf("%q %d, %v", g2, last, err)
 	}
-	seen := make(chan Delivery, 100)
+	seen := make(chan WakeUp, 100)
 	background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(_ context.Context, d Delivery) error { seen <- d; return nil })
+		return b.Consume(ctx, func(_ context.Context, d WakeUp) error { seen <- d; return nil })
 	})
 	second := publish(t, b, envelope(1, 1))
 	got := []uint64{receive(t, seen).Seq, receive(t, seen).Seq}

@@ -44,7 +44,7 @@ func testDeadLetters(t *testing.T, open opener) {
 		t.Errorf("a page of one: %+v, %v", got, err)
 	}
 	for range 2 {
-		if err := b.ForgetDead(t.Context(), 2); err != nil {
+		if err := b.DeleteDeadLetter(t.Context(), 2); err != nil {
 			t.Error(err)
 		}
 	}
@@ -113,7 +113,7 @@ func testDeadEvents(t *testing.T, open opener) {
 	if err != nil || len(first) != 1 {
 		t.Fatalf("%v, %v", first, err)
 	}
-	if err := b.ForgetDead(t.Context(), first[0].Seq); err != nil {
+	if err := b.DeleteDeadLetter(t.Context(), first[0].Seq); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.DeadLetter(t.Context(), letter("turn", 1000)); err != nil {
@@ -129,9 +129,9 @@ func testForeign(t *testing.T, open opener) {
 	publish(t, b, envelope(1, 0))
 	stranger := envelope(2, 0) // in a mailbox that is not its own
 	for _, m := range []nats.Msg{
-		{Subject: mailbox(token(1)), Data: stranger.encode()},
-		{Subject: mailbox(token(1)), Data: []byte("garbage")},
-		{Subject: mailbox(token(1)), Data: nil},
+		{Subject: mailboxSubject(token(1)), Data: stranger.encode()},
+		{Subject: mailboxSubject(token(1)), Data: []byte("garbage")},
+		{Subject: mailboxSubject(token(1)), Data: nil},
 		{Subject: "in.v1.x.short", Data: stranger.encode()},
 	} {
 		if _, err := b.js.PublishMsg(t.Context(), &m); err != nil {
@@ -148,7 +148,7 @@ func testForeign(t *testing.T, open opener) {
 	}
 	seen := make(chan uint64, 10)
 	background(t, func(ctx context.Context) error {
-		return b.Deliveries(ctx, func(_ context.Context, d Delivery) error { seen <- d.Seq; return nil })
+		return b.Consume(ctx, func(_ context.Context, d WakeUp) error { seen <- d.Seq; return nil })
 	})
 	got := map[uint64]bool{receive(t, seen): true, receive(t, seen): true}
 	if !got[1] || !got[last] {
@@ -247,7 +247,7 @@ func testCloseEnds(t *testing.T, open opener) {
 	ready := make(chan struct{}, 1)
 	publish(t, b, envelope(1, 0))
 	go func() {
-		ended <- b.Deliveries(context.Background(), func(context.Context, Delivery) error { ready <- struct{}{}; return nil })
+		ended <- b.Consume(context.Background(), func(context.Context, WakeUp) error { ready <- struct{}{}; return nil })
 	}()
 	go func() { ended <- b.Watch(context.Background()) }()
 	go func() { ended <- b.Signals(context.Background(), "a", func(Signal) {}) }()

@@ -68,7 +68,7 @@ func natsServer(t *testing.T, change ...func(*server.Options)) (url string) {
 		t.Fatal(err)
 	}
 	srv.Start()
-	t.Cleanup(func() { stop(srv) })
+	t.Cleanup(func() { stopServer(srv) })
 	if !srv.ReadyForConnections(brokertest.Patience) {
 		t.Fatal("the server does not start")
 	}

@@ -30,14 +30,14 @@ func (b *Broker) Watch(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("watch: %w", context.Cause(ctx))
-		case b.closed():
+		case b.isClosed():
 			return fmt.Errorf("watch: %w", ErrClosed)
 		case err == nil:
 			failures = 0
-			b.recovered()
+			b.markHealthy()
 		default:
 			failures++
-			b.ail(err)
+			b.markUnhealthy(err)
 		}
 		pause := b.o.Probe
 		if failures > 0 {
@@ -45,7 +45,7 @@ func (b *Broker) Watch(ctx context.Context) error {
 		}
 		if failures > 1 && b.host != nil {
 			if err := b.reopen(ctx); err != nil {
-				b.ail(err)
+				b.markUnhealthy(err)
 			} else {
 				failures, pause = 0, 0
 				b.awaitLink(ctx)
@@ -83,28 +83,28 @@ func (b *Broker) awaitProbe(ctx context.Context, d time.Duration, mayKick bool) 
 func (b *Broker) Healthy() (ok bool, why string) {
 	b.healthMu.Lock()
 	defer b.healthMu.Unlock()
-	return b.unwell == "", b.unwell
+	return b.problem == "", b.problem
 }
 
-func (b *Broker) ail(err error) {
+func (b *Broker) markUnhealthy(err error) {
 	b.healthMu.Lock()
-	was := b.unwell
-	b.unwell = err.Error()
+	was := b.problem
+	b.problem = err.Error()
 	b.healthMu.Unlock()
 	if was == "" {
 		b.o.Log.Error("the message log does not work", "error", err)
 	}
 }
 
-func (b *Broker) recovered() {
+func (b *Broker) markHealthy() {
 	b.healthMu.Lock()
-	was := b.unwell
-	b.unwell = ""
+	was := b.problem
+	b.problem = ""
 	b.healthMu.Unlock()
 	if was != "" {
 		b.o.Log.Info("the message log works again")
 	}
-	b.remark()
+	b.updateMark()
 }
 
 // probe stores something, with the log's own engine and on its disk. The few bytes
@@ -115,7 +115,7 @@ func (b *Broker) probe(ctx context.Context) error {
 			return fmt.Errorf("look at the log's disk: %w", err)
 		}
 	}
-	ctx, cancel := b.link.whileUp(ctx)
+	ctx, cancel := b.link.untilDown(ctx)
 	defer cancel()
 	_, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: subjectWatch, Data: []byte{frameVersion}}, jetstream.WithRetryAttempts(0))
 	if err != nil {
@@ -124,7 +124,7 @@ func (b *Broker) probe(ctx context.Context) error {
 	// A stream whose file failed refuses until it is opened again, even when
 	// the disk is well by now.
 	if b.stuck.has(streamInbound) {
-		if _, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: subjectFiller, Data: []byte{frameVersion}}, jetstream.WithRetryAttempts(0)); passing(err) {
+		if _, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: subjectFiller, Data: []byte{frameVersion}}, jetstream.WithRetryAttempts(0)); isTransient(err) {
 			return fmt.Errorf("store a probe in the log: %w", err)
 		}
 		b.stuck.note(streamInbound, false)
@@ -141,13 +141,13 @@ func (b *Broker) probe(ctx context.Context) error {
 	return nil
 }
 
-// stuck are the streams whose last answer did not come.
-type stuck struct {
+// stuckStreams are the streams whose last answer did not come.
+type stuckStreams struct {
 	mu    sync.Mutex
 	names map[string]bool // guarded by mu
 }
 
-func (s *stuck) note(stream string, is bool) {
+func (s *stuckStreams) note(stream string, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -160,29 +160,29 @@ func (s *stuck) note(stream string, is bool) {
 	}
 }
 
-func (s *stuck) has(stream string) bool {
+func (s *stuckStreams) has(stream string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names[stream]
 }
 
-func (s *stuck) clear() {
+func (s *stuckStreams) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names = nil
 }
 
-// remark moves the mark up to what was confirmed.
-func (b *Broker) remark() {
+// updateMark moves the mark up to what was confirmed.
+func (b *Broker) updateMark() {
 	if b.host == nil || !b.reopenMu.TryLock() {
 		return
 	}
 	defer b.reopenMu.Unlock()
 	seq, store := b.lastSeq.Load(), b.storeAt.Load()
-	if b.closed() || seq <= b.marked.LastSeq && store <= b.marked.Store {
+	if b.isClosed() || seq <= b.marked.LastSeq && store <= b.marked.Store {
 		return
 	}
-	next := mark{Generation: b.marked.Generation, LastSeq: max(seq, b.marked.LastSeq), Store: max(store, b.marked.Store)}
+	next := logMark{Generation: b.marked.Generation, LastSeq: max(seq, b.marked.LastSeq), Store: max(store, b.marked.Store)}
 	if err := next.write(b.o.Dir); err != nil {
 		b.o.Log.Warn("the log's mark was not written", "error", err)
 		return
@@ -195,16 +195,16 @@ func (b *Broker) remark() {
 func (b *Broker) reopen(ctx context.Context) error {
 	b.reopenMu.Lock()
 	defer b.reopenMu.Unlock()
-	if b.closed() {
+	if b.isClosed() {
 		return ErrClosed
 	}
-	if err := b.host.writable(); err != nil {
+	if err := b.host.checkWritable(); err != nil {
 		return err
 	}
 	b.o.Log.Warn("reopening the message server")
-	b.host.shut()
+	b.host.stop()
 	var found Report
-	if err := b.survey(&found, mark{LastSeq: b.lastSeq.Load()}); err != nil {
+	if err := b.surveyFiles(&found, logMark{LastSeq: b.lastSeq.Load()}); err != nil {
 		return fmt.Errorf("reopen the message server: %w", err)
 	}
 	for _, p := range found.Problems {
@@ -215,7 +215,7 @@ func (b *Broker) reopen(ctx context.Context) error {
 		return fmt.Errorf("reopen the message server: %w", err)
 	}
 	if err := b.inspect(ctx, srv); err != nil {
-		stop(srv)
+		stopServer(srv)
 		return fmt.Errorf("reopen the message server: %w", err)
 	}
 	b.reopened.Add(1)

@@ -24,13 +24,13 @@ import (
 // different chats and accounts.
 type Accept func(ctx context.Context, m Message) error
 
-// Heeds reports whether what the sender of m says in its chat could lead to anything.
+// Filter reports whether what the sender of m says in its chat could lead to anything.
 // It is quick. Of an event for which it is false an adapter asks the network nothing,
 // and offers it as it came: strangers cost no calls. It decides nothing else.
-type Heeds func(ctx context.Context, m Message) bool
+type Filter func(ctx context.Context, m Message) bool
 
-// Everybody heeds all events.
-func Everybody(context.Context, Message) bool { return true }
+// PassAll heeds all events.
+func PassAll(context.Context, Message) bool { return true }
 
 // Channel is one bot account on one network.
 type Channel interface {
@@ -62,26 +62,26 @@ type Editor interface {
 // Streamer is an Editor whose network has a way of its own to show an answer that
 // grows. Where that cannot be used its methods send and edit as the others do.
 type Streamer interface {
-	// Begin is Send for the first of a growing answer.
-	Begin(ctx context.Context, r Reply) (Receipt, error)
-	// Grow shows more of what Begin sent. What it shows is passing: Edit with the
+	// StartStream is Send for the first of a growing answer.
+	StartStream(ctx context.Context, r Reply) (Receipt, error)
+	// UpdateStream shows more of what Begin sent. What it shows is passing: Edit with the
 	// final text ends the growing, in whatever process, and may be repeated.
-	Grow(ctx context.Context, to sessionkeys.Address, messageID string, b Body) error
-	// Break ends the growing of what Begin sent, because the text is to begin anew,
+	UpdateStream(ctx context.Context, to sessionkeys.Address, messageID string, b Body) error
+	// SplitStream ends the growing of what Begin sent, because the text is to begin anew,
 	// and leaves there what was said until then, all of which b is; zero: what it
 	// shows. It is false where Grow can show the new text in the same message.
-	Break(ctx context.Context, to sessionkeys.Address, messageID string, b Body) (bool, error)
-	// End ends the growing of what Begin sent, in whatever process, and leaves what
+	SplitStream(ctx context.Context, to sessionkeys.Address, messageID string, b Body) (bool, error)
+	// EndStream ends the growing of what Begin sent, in whatever process, and leaves what
 	// it shows: no Edit will follow. What does not grow is left alone, with success.
-	End(ctx context.Context, to sessionkeys.Address, messageID string) error
+	EndStream(ctx context.Context, to sessionkeys.Address, messageID string) error
 }
 
 // Pacer is a channel whose network takes only so much in a time.
 type Pacer interface {
-	// Wait is how long it is until the network may be given another message for the
+	// SendDelay is how long it is until the network may be given another message for the
 	// place; 0: now. A Send, Edit or SendFile before that, and a Begin, Grow or Typing
 	// for which there is no room, makes no call and fails as RateLimit.
-	Wait(to sessionkeys.Address) time.Duration
+	SendDelay(to sessionkeys.Address) time.Duration
 }
 
 // Finder can look up what became of a send whose answer was lost.
@@ -114,22 +114,22 @@ type FileSender interface {
 }
 
 // Typer can show that the bot is at work; the sign fades by itself after
-// TypingFor.
+// TypingDuration.
 type Typer interface {
-	Typing(ctx context.Context, to sessionkeys.Address) error
-	TypingFor() time.Duration
+	ShowTyping(ctx context.Context, to sessionkeys.Address) error
+	TypingDuration() time.Duration
 }
 
-// Rester is a Typer that can take its sign away, which would stay otherwise. What is
+// TypingStopper is a Typer that can take its sign away, which would stay otherwise. What is
 // sent or edited takes it away too.
-type Rester interface {
-	// Rest says that the bot is not at work any more. It may be repeated, in whatever
+type TypingStopper interface {
+	// StopTyping says that the bot is not at work any more. It may be repeated, in whatever
 	// process.
-	Rest(ctx context.Context, to sessionkeys.Address) error
+	StopTyping(ctx context.Context, to sessionkeys.Address) error
 }
 
-// Hooked is a channel to whom the network comes with HTTP requests.
-type Hooked interface {
+// WebhookReceiver is a channel to whom the network comes with HTTP requests.
+type WebhookReceiver interface {
 	// Hook gives the path of those requests and what answers them; an empty
 	// path means that this channel, as configured, has none. The handler tells
 	// by itself who may come, limits what it reads, and tells the network to
@@ -164,26 +164,26 @@ type NoteTaker interface {
 // block. The zero value of a nil Observer is not allowed: adapters take Nobody
 // by default.
 type Observer interface {
-	Up(channel string, up bool)
+	SetConnected(channel string, up bool)
 	Reconnected(channel string)
 	Event(channel string, at time.Time)
 	SendRetried(channel, reason string) // rate_limited, network or server
 }
 
-// Nobody observes nothing.
-type Nobody struct{}
+// NopObserver observes nothing.
+type NopObserver struct{}
 
-// Up does nothing.
-func (Nobody) Up(string, bool) {}
+// SetConnected does nothing.
+func (NopObserver) SetConnected(string, bool) {}
 
 // Reconnected does nothing.
-func (Nobody) Reconnected(string) {}
+func (NopObserver) Reconnected(string) {}
 
 // Event does nothing.
-func (Nobody) Event(string, time.Time) {}
+func (NopObserver) Event(string, time.Time) {}
 
 // SendRetried does nothing.
-func (Nobody) SendRetried(_, _ string) {}
+func (NopObserver) SendRetried(_, _ string) {}
 
 // EventKind says what sort of event a Message is. Every kind passes the same
 // authorisation.
@@ -257,8 +257,8 @@ type Message struct {
 	// network keeps it to be fetched. Adapters leave it to intake, which is configured
 	// to keep it: bounded, oldest first, all Untrusted.
 	Heard []Quote `json:"heard,omitempty"`
-	// Fades is how long after it the network takes the message away; 0: it stays.
-	Fades time.Duration `json:"fades,omitempty"`
+	// ExpiresAfter is how long after it the network takes the message away; 0: it stays.
+	ExpiresAfter time.Duration `json:"fades,omitempty"`
 
 	// Closed, with Membership: from now on sends to the chat are refused,
 	// because the bot was removed, blocked or muted there. A later Membership
@@ -286,14 +286,14 @@ type Sender struct {
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 
-// Blank reports whether there is nothing in m that could be answered.
-func (m Message) Blank() bool {
+// IsBlank reports whether there is nothing in m that could be answered.
+func (m Message) IsBlank() bool {
 	return m.Text == "" && len(m.Attachments) == 0 && len(m.Forwarded) == 0
 }
 
-// Bytes counts what of m a model would read beside its files and what was said around
+// TextSize counts what of m a model would read beside its files and what was said around
 // it, which have bounds of their own.
-func (m Message) Bytes() int {
+func (m Message) TextSize() int {
 	n := len(m.Text)
 	if m.ReplyTo != nil {
 		n += len(m.ReplyTo.Text)
@@ -311,9 +311,9 @@ type Quote struct {
 	Text      string `json:"text,omitempty"`
 	// Author is who wrote it, as far as the network says so. The zero Sender means that
 	// the network does not say.
-	Author  Sender `json:"author,omitzero"`
-	FromBot bool   `json:"from_bot,omitempty"` // ours
-	Piece   bool   `json:"piece,omitempty"`    // the sender chose this part of the message
+	Author    Sender `json:"author,omitzero"`
+	FromBot   bool   `json:"from_bot,omitempty"` // ours
+	IsExcerpt bool   `json:"piece,omitempty"`    // the sender chose this part of the message
 	// Untrusted: Author may not talk to the bot, or is not known. Adapters leave it to
 	// intake, which knows.
 	Untrusted bool `json:"untrusted,omitempty"`

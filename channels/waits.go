@@ -10,11 +10,11 @@ type Wait struct {
 	Until time.Time
 }
 
-// Rememberer keeps to the waits that its network asks for, also to those that an earlier
+// WaitRestorer keeps to the waits that its network asks for, also to those that an earlier
 // process was asked for: a call within one is refused, and mostly makes it longer.
-type Rememberer interface {
-	// Remember takes waits that are known, and has keep called for each that is asked for
+type WaitRestorer interface {
+	// RestoreWaits takes waits that are known, and has keep called for each that is asked for
 	// from then on. keep returns soon, and may be called concurrently. Called again, as
 	// when the account comes back from another process, it replaces keep.
-	Remember(known []Wait, keep func(Wait))
+	RestoreWaits(known []Wait, keep func(Wait))
 }

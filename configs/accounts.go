@@ -12,14 +12,14 @@ import (
 // without their secrets, for what is made before there are any: an app that does not
 // exist yet has no tokens. Arguments and errors are those of Load.
 func LoadAccounts(file, network string, lookup func(string) (string, bool)) (settings.Config, error) {
-	data, mode, err := load(file)
+	data, mode, err := loadFile(file)
 	if err != nil {
 		return settings.Config{}, err
 	}
 	d := newDecoder(filepath.Dir(file), mode, lookup)
 	var cfg settings.Config
-	if root := d.document(data); root != nil {
-		d.value(valueOf(&cfg), root, "")
+	if root := d.parseDocument(data); root != nil {
+		d.decodeValue(valueOf(&cfg), root, "")
 	}
 	d.mistakes = slices.DeleteFunc(d.mistakes, func(m Mistake) bool {
 		if m.Path == "" { // of the file itself

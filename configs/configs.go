@@ -40,7 +40,7 @@ const maxSize = 1 << 20
 // normally os.LookupEnv. The error, if any, is an *Error with every mistake; no
 // secret is ever part of it.
 func Load(file string, lookup func(string) (string, bool)) (settings.Config, error) {
-	data, mode, err := load(file)
+	data, mode, err := loadFile(file)
 	if err != nil {
 		return settings.Config{}, err
 	}
@@ -55,29 +55,29 @@ func Locate(file string, lookup func(string) (string, bool), err error) error {
 	if !ok {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	data, mode, loadErr := load(file)
+	data, mode, loadErr := loadFile(file)
 	if loadErr != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	d := newDecoder(filepath.Dir(file), mode, lookup)
 	var cfg settings.Config
-	if root := d.document(data); root != nil {
-		d.value(valueOf(&cfg), root, "")
+	if root := d.parseDocument(data); root != nil {
+		d.decodeValue(valueOf(&cfg), root, "")
 	}
 	for _, p := range found {
-		d.problem(p)
+		d.addProblem(p)
 	}
 	return d.report(file)
 }
 
-func load(file string) ([]byte, fs.FileMode, error) {
-	data, mode, err := readAll(file, maxSize)
+func loadFile(file string) ([]byte, fs.FileMode, error) {
+	data, mode, err := readLimited(file, maxSize)
 	if err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = " (parley init writes a commented one; another is named with --config)"
 		}
-		return nil, 0, &Error{File: file, Mistakes: []Mistake{{Message: plain(err) + hint}}}
+		return nil, 0, &Error{File: file, Mistakes: []Mistake{{Message: withoutPath(err) + hint}}}
 	}
 	return data, mode, nil
 }
@@ -91,17 +91,17 @@ func Parse(name string, data []byte, lookup func(string) (string, bool)) (settin
 func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (string, bool)) (settings.Config, error) {
 	d := newDecoder(filepath.Dir(name), mode, lookup)
 	var cfg settings.Config
-	if root := d.document(data); root != nil {
-		d.value(valueOf(&cfg), root, "")
+	if root := d.parseDocument(data); root != nil {
+		d.decodeValue(valueOf(&cfg), root, "")
 	}
 	if !d.broken {
-		d.absolute(&cfg)
+		d.makeAbsolute(&cfg)
 		cfg = cfg.Defaults()
-		d.replaced(&cfg)
+		d.reportReplacedZeros(&cfg)
 		var all problems.List
 		all.Check("", cfg.Validate())
 		for _, p := range all {
-			d.problem(p)
+			d.addProblem(p)
 		}
 	}
 	if len(d.mistakes) > 0 {
@@ -110,8 +110,8 @@ func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (stri
 	return cfg, nil
 }
 
-// document gives the root of the one document in data, or nil if there is none.
-func (d *decoder) document(data []byte) *yaml.Node {
+// parseDocument gives the root of the one document in data, or nil if there is none.
+func (d *decoder) parseDocument(data []byte) *yaml.Node {
 	reader := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	err := reader.Decode(&doc)
@@ -130,7 +130,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.mistakes = append(d.mistakes, syntaxMistake(data, err))
 		return nil
 	default:
-		d.add(at(&second), "", "a second document begins here (---); a configuration is one")
+		d.addMistake(positionOf(&second), "", "a second document begins here (---); a configuration is one")
 	}
 	if len(doc.Content) == 0 {
 		return nil
@@ -140,9 +140,9 @@ func (d *decoder) document(data []byte) *yaml.Node {
 
 var errTooLarge = errors.New("far too much")
 
-// readAll reads at most limit bytes, whatever kind of file it is, and says who
+// readLimited reads at most limit bytes, whatever kind of file it is, and says who
 // may read it.
-func readAll(file string, limit int64) ([]byte, fs.FileMode, error) {
+func readLimited(file string, limit int64) ([]byte, fs.FileMode, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, 0, err //nolint:wrapcheck // the caller names the file
@@ -162,8 +162,8 @@ func readAll(file string, limit int64) ([]byte, fs.FileMode, error) {
 	return data, info.Mode().Perm(), nil
 }
 
-// plain is err without the path, which the caller says.
-func plain(err error) string {
+// withoutPath is err without the path, which the caller says.
+func withoutPath(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err.Error()

@@ -24,10 +24,10 @@ var (
 
 // expansion is a value with its variables put in.
 type expansion struct {
-	text     string
-	put      []string // what was put in
-	fallback bool     // some of it is a default, which stands in the file
-	empty    string   // a variable that is set, but to nothing
+	text        string
+	substituted []string // what was put in
+	fallback    bool     // some of it is a default, which stands in the file
+	empty       string   // a variable that is set, but to nothing
 }
 
 func (d *decoder) expand(s string) (expansion, error) {
@@ -58,7 +58,7 @@ func (d *decoder) expand(s string) (expansion, error) {
 			if err != nil {
 				return e, err
 			}
-			e.put = append(e.put, text)
+			e.substituted = append(e.substituted, text)
 			b.WriteString(text)
 			s = after
 		default:
@@ -70,7 +70,7 @@ func (d *decoder) expand(s string) (expansion, error) {
 
 func (d *decoder) substitute(inside string, e *expansion) (string, error) {
 	if path, isFile := strings.CutPrefix(inside, "file:"); isFile {
-		return d.read(path)
+		return d.readFile(path)
 	}
 	name, fallback, has := strings.Cut(inside, ":-")
 	if !variable.MatchString(name) {
@@ -94,32 +94,32 @@ func (d *decoder) substitute(inside string, e *expansion) (string, error) {
 // maxFile is more than any secret has.
 const maxFile = 64 << 10
 
-// read gives the content of a file without its last newline. A path that is
+// readFile gives the content of a file without its last newline. A path that is
 // not absolute starts at the configuration's own folder, or, for a plain name,
 // at the folder that a service manager gave credentials in.
-func (d *decoder) read(path string) (string, error) {
+func (d *decoder) readFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("the path of a file is missing") //nolint:err113 // for the operator
 	}
-	places := []string{d.path(path)}
+	places := []string{d.absolutePath(path)}
 	if dir, _ := d.lookup("CREDENTIALS_DIRECTORY"); filepath.IsAbs(dir) && filepath.Base(path) == path {
 		places = []string{filepath.Join(dir, path), places[0]}
 	}
 	var err error
 	for _, p := range places {
 		var data []byte
-		if data, _, err = readAll(p, maxFile); err == nil {
+		if data, _, err = readLimited(p, maxFile); err == nil {
 			text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
-			d.secret(text)
+			d.addSecret(text)
 			return text, nil
 		}
 	}
-	return "", fmt.Errorf("%s: %s", shownPath(path), plain(err)) //nolint:err113 // for the operator
+	return "", fmt.Errorf("%s: %s", displayPath(path), withoutPath(err)) //nolint:err113 // for the operator
 }
 
-// shownPath is path, unless it may be the secret itself, written where the path
+// displayPath is path, unless it may be the secret itself, written where the path
 // of its file belongs.
-func shownPath(path string) string {
+func displayPath(path string) string {
 	if len(path) > 200 || !strings.Contains(path, "/") {
 		return "the file that is named here"
 	}

@@ -13,17 +13,17 @@ const shortest = 4
 
 const hidden = "…"
 
-// secret remembers a text that no message may hold.
-func (d *decoder) secret(text string) {
+// addSecret remembers a text that no message may hold.
+func (d *decoder) addSecret(text string) {
 	if len(text) >= shortest && !slices.Contains(d.secrets, text) {
 		d.secrets = append(d.secrets, text)
 	}
 }
 
-func (d *decoder) withoutSecrets(s string) string { return without(s, d.secrets) }
+func (d *decoder) withoutSecrets(s string) string { return replaceTexts(s, d.secrets) }
 
-// without takes texts out of s, the longest first.
-func without(s string, texts []string) string {
+// replaceTexts takes texts out of s, the longest first.
+func replaceTexts(s string, texts []string) string {
 	byLength := slices.Clone(texts)
 	slices.SortStableFunc(byLength, func(a, b string) int { return len(b) - len(a) })
 	for _, t := range byLength {
@@ -44,8 +44,8 @@ var (
 	word = regexp.MustCompile(`^(?:[a-z0-9_-]{1,32}|[A-Za-z_-]{1,32}[0-9]{0,3})$`)
 )
 
-// shownKey is key, if it can be shown; a secret may stand where a key belongs.
-func shownKey(key string) (string, bool) {
+// displayKey is key, if it can be shown; a secret may stand where a key belongs.
+func displayKey(key string) (string, bool) {
 	if word.MatchString(key) {
 		return key, true
 	}
@@ -56,10 +56,10 @@ func shownKey(key string) (string, bool) {
 // the wrong place.
 const longest = 20
 
-// show is how a message names the value it refuses.
-func (e expansion) show() string {
+// display is how a message names the value it refuses.
+func (e expansion) display() string {
 	switch {
-	case len(e.put) > 0:
+	case len(e.substituted) > 0:
 		return "what ${…} yields"
 	case len(e.text) > longest:
 		return "this value"
@@ -70,9 +70,9 @@ func (e expansion) show() string {
 // conceal takes the value out of a message that a part of the gateway gave of
 // it, if it came from elsewhere or is longer than names are.
 func (e expansion) conceal(message string) string {
-	if len(e.put) == 0 && len(e.text) <= 2*longest {
+	if len(e.substituted) == 0 && len(e.text) <= 2*longest {
 		return message
 	}
-	message = without(message, append([]string{e.text}, e.put...))
+	message = replaceTexts(message, append([]string{e.text}, e.substituted...))
 	return quoted.ReplaceAllString(message, `"`+hidden+`"`)
 }

@@ -8,26 +8,26 @@ import (
 	"parley/gateway/settings"
 )
 
-// absolute makes the paths of cfg absolute: from home where they begin with ~/,
+// makeAbsolute makes the paths of cfg absolute: from home where they begin with ~/,
 // otherwise from the configuration's own folder.
-func (d *decoder) absolute(cfg *settings.Config) {
+func (d *decoder) makeAbsolute(cfg *settings.Config) {
 	if cfg.StateDir == "" {
 		cfg.StateDir = d.defaultStateDir()
 	}
 	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile, &cfg.Store.Redis.PasswordFile, &cfg.Prices.File, &cfg.Webhooks.CertFile, &cfg.Webhooks.KeyFile} {
-		*p = d.path(*p)
+		*p = d.absolutePath(*p)
 	}
 	for _, list := range [][]string{cfg.Files.Denied, cfg.Files.ExtraRoots} {
 		for i, p := range list {
-			list[i] = d.path(p)
+			list[i] = d.absolutePath(p)
 		}
 	}
 	if cfg.Admin.Socket != listeners.Off {
-		cfg.Admin.Socket = d.path(cfg.Admin.Socket)
+		cfg.Admin.Socket = d.absolutePath(cfg.Admin.Socket)
 	}
 }
 
-func (d *decoder) path(p string) string {
+func (d *decoder) absolutePath(p string) string {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		if home, _ := d.lookup("HOME"); filepath.IsAbs(home) {
 			return filepath.Join(home, rest)

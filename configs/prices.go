@@ -38,7 +38,7 @@ func Prices(name string, data []byte) (*costs.Catalogue, error) {
 	var b bytes.Buffer
 	if len(doc.Content) == 0 {
 		b.WriteString("{}")
-	} else if err := asJSON(&b, doc.Content[0], "", 0); err != nil {
+	} else if err := writeJSON(&b, doc.Content[0], "", 0); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", costs.ErrPrices, name, err)
 	}
 	lines := rowLines(&doc)
@@ -70,8 +70,8 @@ func rowLines(doc *yaml.Node) (lines []int) {
 // deepest is deeper than any list of prices.
 const deepest = 16
 
-// asJSON writes n as JSON, all values as texts but counts of tokens.
-func asJSON(b *bytes.Buffer, n *yaml.Node, key string, depth int) error {
+// writeJSON writes n as JSON, all values as texts but counts of tokens.
+func writeJSON(b *bytes.Buffer, n *yaml.Node, key string, depth int) error {
 	at := func(what string) error {
 		return fmt.Errorf("line %d: %s", n.Line, what) //nolint:err113 // for the operator
 	}
@@ -96,7 +96,7 @@ func asJSON(b *bytes.Buffer, n *yaml.Node, key string, depth int) error {
 			}
 			writeText(b, k.Value)
 			b.WriteByte(':')
-			if err := asJSON(b, n.Content[i+1], k.Value, depth+1); err != nil {
+			if err := writeJSON(b, n.Content[i+1], k.Value, depth+1); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func asJSON(b *bytes.Buffer, n *yaml.Node, key string, depth int) error {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			if err := asJSON(b, e, key, depth+1); err != nil {
+			if err := writeJSON(b, e, key, depth+1); err != nil {
 				return err
 			}
 		}

@@ -12,37 +12,37 @@ import (
 	"parley/gateway/settings"
 )
 
-// scalar reads one value. Words decide what it is, not YAML's guesses: an id
+// decodeScalar reads one value. Words decide what it is, not YAML's guesses: an id
 // may be written with quotes or without.
-func (d *decoder) scalar(v reflect.Value, n *yaml.Node, path string) {
+func (d *decoder) decodeScalar(v reflect.Value, n *yaml.Node, path string) {
 	if n.Kind != yaml.ScalarNode {
-		d.wrong(n, path, "a single value belongs here")
+		d.addMistakeAt(n, path, "a single value belongs here")
 		return
 	}
 	e, err := d.expand(n.Value)
 	if v.Type() == secretType {
 		// Before anything is reported, so that nothing shows it.
-		d.secret(e.text)
-		for _, s := range e.put {
-			d.secret(s)
+		d.addSecret(e.text)
+		for _, s := range e.substituted {
+			d.addSecret(s)
 		}
 	}
 	if err != nil {
-		d.wrong(n, path, err.Error())
+		d.addMistakeAt(n, path, err.Error())
 		return
 	}
 	d.values[path] = e
 	switch {
 	case v.Type() == secretType:
-		d.literal(v, n, path, e)
+		d.setLiteralSecret(v, n, path, e)
 	case v.Type() == durationType:
 		t, err := time.ParseDuration(e.text)
 		if err != nil {
-			d.wrong(n, path, e.show()+" is not a duration such as 90s, 10m or 1h30m")
+			d.addMistakeAt(n, path, e.display()+" is not a duration such as 90s, 10m or 1h30m")
 			return
 		}
 		v.SetInt(int64(t))
-		d.zero(t == 0, path)
+		d.noteZero(t == 0, path)
 	case v.Kind() == reflect.String:
 		v.SetString(e.text)
 	case v.Kind() == reflect.Bool:
@@ -52,43 +52,43 @@ func (d *decoder) scalar(v reflect.Value, n *yaml.Node, path string) {
 		case "false", "False", "FALSE":
 			v.SetBool(false)
 		default:
-			d.wrong(n, path, e.show()+" is neither true nor false")
+			d.addMistakeAt(n, path, e.display()+" is neither true nor false")
 		}
 	case v.CanInt():
 		i, err := strconv.ParseInt(strings.ReplaceAll(e.text, "_", ""), 10, v.Type().Bits())
 		if err != nil {
-			d.wrong(n, path, e.show()+" is not a whole number")
+			d.addMistakeAt(n, path, e.display()+" is not a whole number")
 			return
 		}
 		v.SetInt(i)
-		d.zero(i == 0, path)
+		d.noteZero(i == 0, path)
 	default:
 		panic("configs: no rule for " + v.Type().String())
 	}
 }
 
-func (d *decoder) zero(is bool, path string) {
+func (d *decoder) noteZero(is bool, path string) {
 	if is {
 		d.zeros = append(d.zeros, path)
 	}
 }
 
-// replaced reports each zero that was written out, and of which Defaults made
+// reportReplacedZeros reports each zero that was written out, and of which Defaults made
 // something else: it does not mean what its author thought.
-func (d *decoder) replaced(cfg *settings.Config) {
+func (d *decoder) reportReplacedZeros(cfg *settings.Config) {
 	for _, path := range d.zeros {
 		v := valueOf(cfg)
 		for key := range strings.SplitSeq(path, ".") {
-			v = under(v, key)
+			v = fieldByKey(v, key)
 		}
 		if !v.IsZero() {
-			d.add(d.places[path], path, fmt.Sprintf("0 cannot be said here; without this line it is the default, %v", v))
+			d.addMistake(d.positions[path], path, fmt.Sprintf("0 cannot be said here; without this line it is the default, %v", v))
 		}
 	}
 }
 
-// under is the value of key in v, a struct or a map.
-func under(v reflect.Value, key string) reflect.Value {
+// fieldByKey is the value of key in v, a struct or a map.
+func fieldByKey(v reflect.Value, key string) reflect.Value {
 	if v.Kind() == reflect.Map {
 		return v.MapIndex(reflect.ValueOf(key))
 	}
@@ -100,52 +100,52 @@ func under(v reflect.Value, key string) reflect.Value {
 	panic("configs: no key " + key)
 }
 
-// literal takes a secret that stands in the configuration or in a variable.
-func (d *decoder) literal(v reflect.Value, n *yaml.Node, path string, e expansion) {
-	written := e.text != "" && (len(e.put) == 0 || e.fallback)
+// setLiteralSecret takes a secret that stands in the configuration or in a variable.
+func (d *decoder) setLiteralSecret(v reflect.Value, n *yaml.Node, path string, e expansion) {
+	written := e.text != "" && (len(e.substituted) == 0 || e.fallback)
 	switch {
 	case written && d.mode&0o077 != 0:
-		d.wrong(n, path, fmt.Sprintf("a secret, but others may read this file (its mode is %04o): chmod 600 it, or write ${NAME} or %s_file", d.mode, last(path)))
+		d.addMistakeAt(n, path, fmt.Sprintf("a secret, but others may read this file (its mode is %04o): chmod 600 it, or write ${NAME} or %s_file", d.mode, lastKey(path)))
 	case e.text == "" && e.empty != "":
-		d.wrong(n, path, fmt.Sprintf("the variable %s is set, but empty", e.empty))
+		d.addMistakeAt(n, path, fmt.Sprintf("the variable %s is set, but empty", e.empty))
 	default:
-		d.keep(v, n, path, e.text)
+		d.setSecret(v, n, path, e.text)
 	}
 }
 
-// secretFile reads the secret of path from the file that the value names.
-func (d *decoder) secretFile(v reflect.Value, n *yaml.Node, path, full string, p place) {
-	if first, both := d.places[path]; both {
-		d.add(p, full, fmt.Sprintf("%s is given too, in line %d: only one of the two", last(path), first.line))
+// setSecretFromFile reads the secret of path from the file that the value names.
+func (d *decoder) setSecretFromFile(v reflect.Value, n *yaml.Node, path, full string, p position) {
+	if first, both := d.positions[path]; both {
+		d.addMistake(p, full, fmt.Sprintf("%s is given too, in line %d: only one of the two", lastKey(path), first.line))
 		return
 	}
-	d.places[path], d.places[full] = p, p
+	d.positions[path], d.positions[full] = p, p
 	d.secretAt[path] = true
 	var name string
 	before := len(d.mistakes)
-	d.value(reflect.ValueOf(&name).Elem(), n, full)
+	d.decodeValue(reflect.ValueOf(&name).Elem(), n, full)
 	if len(d.mistakes) > before {
 		// What is missing is said once, with the key that is there.
 		d.meant[path] = true
 		return
 	}
-	text, err := d.read(name)
+	text, err := d.readFile(name)
 	switch {
-	case err != nil && len(d.values[full].put) > 0:
-		d.wrong(n, full, "the file that ${…} names cannot be read")
+	case err != nil && len(d.values[full].substituted) > 0:
+		d.addMistakeAt(n, full, "the file that ${…} names cannot be read")
 	case err != nil:
-		d.wrong(n, full, err.Error())
+		d.addMistakeAt(n, full, err.Error())
 	case text == "":
-		d.wrong(n, full, "the file is empty")
+		d.addMistakeAt(n, full, "the file is empty")
 	default:
-		d.keep(v, n, full, text)
+		d.setSecret(v, n, full, text)
 	}
 	d.meant[path] = len(d.mistakes) > before
 }
 
-func (d *decoder) keep(v reflect.Value, n *yaml.Node, path, text string) {
+func (d *decoder) setSecret(v reflect.Value, n *yaml.Node, path, text string) {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 {
-		d.wrong(n, path, "the secret holds a line break or another control character; a token or key has none")
+		d.addMistakeAt(n, path, "the secret holds a line break or another control character; a token or key has none")
 		return
 	}
 	v.Set(reflect.ValueOf(settings.NewSecret(text)))

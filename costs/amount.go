@@ -83,14 +83,14 @@ func (a Amount) Display() string {
 	case m < hundredth && a > 0:
 		return "<$0.0001"
 	case m <= uint64(USD)-hundredth:
-		return sign(a) + fmt.Sprintf("0.%04d", up(m, hundredth))
+		return sign(a) + fmt.Sprintf("0.%04d", ceilDiv(m, hundredth))
 	}
-	cents := up(m, cent)
+	cents := ceilDiv(m, cent)
 	return sign(a) + fmt.Sprintf("%d.%02d", cents/100, cents%100)
 }
 
-// up is m in units, rounded up.
-func up(m, unit uint64) uint64 {
+// ceilDiv is m in units, rounded up.
+func ceilDiv(m, unit uint64) uint64 {
 	n := m / unit
 	if m%unit != 0 {
 		n++
@@ -152,8 +152,8 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// saturating adds counts of tokens, which are never negative once validated.
-func saturating(a, b int64) int64 {
+// addSaturating adds counts of tokens, which are never negative once validated.
+func addSaturating(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
 	}

@@ -15,7 +15,7 @@ const (
 // without a prompt, but for what the provider adds by itself.
 const (
 	audioTokens     = 12 // for a second
-	mostTranscript  = 2000
+	maxTranscript   = 2000
 	transcriptFrame = 256
 )
 
@@ -26,9 +26,9 @@ func (p *Price) BillsAudio() bool {
 	return seconds || tokens
 }
 
-// Audio returns the usage of a transcription of so many seconds, as p bills it and as
+// AudioUsage returns the usage of a transcription of so many seconds, as p bills it and as
 // far as it is known before the call: the sound alone, without the tokens of the words.
-func (p *Price) Audio(seconds int64) Usage {
+func (p *Price) AudioUsage(seconds int64) Usage {
 	u := Usage{Source: Estimated, ServerTools: map[string]int64{}}
 	if _, ok := p.ServerTools[AudioSecond]; ok {
 		u.ServerTools[AudioSecond] = seconds
@@ -39,20 +39,20 @@ func (p *Price) Audio(seconds int64) Usage {
 	return u
 }
 
-// WorstAudio bounds what the transcription of at most so many seconds costs. The
+// WorstCaseAudio bounds what the transcription of at most so many seconds costs. The
 // errors are ErrNoPrice where p has no price for sound, ErrUsage and ErrOverflow.
-func (p *Price) WorstAudio(seconds int64) (Amount, error) {
+func (p *Price) WorstCaseAudio(seconds int64) (Amount, error) {
 	if !p.BillsAudio() {
 		return 0, fmt.Errorf("sound for %s: %w", p.Model, ErrNoPrice)
 	}
 	if seconds < 0 || seconds > MaxTokens/audioTokens {
 		return 0, fmt.Errorf("%w: %d seconds of sound", ErrUsage, seconds)
 	}
-	sound, err := p.Cost(p.Audio(seconds))
+	sound, err := p.Cost(p.AudioUsage(seconds))
 	if err != nil {
 		return 0, err
 	}
-	words, err := p.Worst(transcriptFrame, mostTranscript)
+	words, err := p.WorstCase(transcriptFrame, maxTranscript)
 	if err != nil {
 		return 0, err
 	}

@@ -29,15 +29,15 @@ func TestAudio(t *testing.T) {
 		if err != nil || got != want.cost {
 			t.Errorf("%s: %d, %v, not %d", model, got, err, want.cost)
 		}
-		if upper, err := p.WorstAudio(60); err != nil || upper < got {
+		if upper, err := p.WorstCaseAudio(60); err != nil || upper < got {
 			t.Errorf("%s: a minute costs %s and is reckoned as %s, %v", model, got, upper, err)
 		}
-		if _, err := p.WorstAudio(-1); !errors.Is(err, ErrUsage) {
+		if _, err := p.WorstCaseAudio(-1); !errors.Is(err, ErrUsage) {
 			t.Errorf("%s: of negative seconds: %v", model, err)
 		}
 	}
 	p, _ := c.Price("openai", "gpt-5")
-	if _, err := p.WorstAudio(1); !errors.Is(err, ErrNoPrice) || p.BillsAudio() {
+	if _, err := p.WorstCaseAudio(1); !errors.Is(err, ErrNoPrice) || p.BillsAudio() {
 		t.Errorf("a model of text: %v", err)
 	}
 }

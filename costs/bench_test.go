@@ -32,7 +32,7 @@ func BenchmarkWorst(b *testing.B) {
 	p, _ := prices(b).Price("anthropic", "claude-sonnet-5-5")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Worst(100_000, 8_000); err != nil {
+		if _, err := p.WorstCase(100_000, 8_000); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -56,8 +56,8 @@ type BudgetError struct {
 	Unpriced bool
 }
 
-// Left is what of the limit is neither settled nor held, never less than 0.
-func (e *BudgetError) Left() Amount { return max(0, e.Limit-e.Spent) }
+// Remaining is what of the limit is neither settled nor held, never less than 0.
+func (e *BudgetError) Remaining() Amount { return max(0, e.Limit-e.Spent) }
 
 func (e *BudgetError) Error() string {
 	if e.Unpriced {

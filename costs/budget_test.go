@@ -39,11 +39,11 @@ func TestTheMostOutputIsTheMostThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		provider := rapid.SampledFrom(c.Providers()).Draw(t, "provider")
 		p, _ := c.Price(provider, rapid.SampledFrom(c.Models(provider)).Draw(t, "model"))
-		input, most := rapid.Int64Range(0, 500_000).Draw(t, "input"), rapid.Int64Range(0, 200_000).Draw(t, "most")
+		input, limit := rapid.Int64Range(0, 500_000).Draw(t, "input"), rapid.Int64Range(0, 200_000).Draw(t, "most")
 		room := Amount(rapid.Int64Range(0, int64(3*USD)).Draw(t, "room"))
-		n, ok := p.MostOutput(input, most, room)
+		n, ok := p.MaxOutput(input, limit, room)
 		worst := func(n int64) Amount {
-			a, err := p.Worst(input, n)
+			a, err := p.WorstCase(input, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,8 +52,8 @@ func TestTheMostOutputIsTheMostThatFits(t *testing.T) {
 		switch {
 		case !ok && worst(0) <= room:
 			t.Fatal("nothing fits, it says")
-		case ok && (n < 0 || n > most || worst(n) > room || n < most && worst(n+1) <= room):
-			t.Fatalf("%d of %d for %s", n, most, room)
+		case ok && (n < 0 || n > limit || worst(n) > room || n < limit && worst(n+1) <= room):
+			t.Fatalf("%d of %d for %s", n, limit, room)
 		}
 	})
 }

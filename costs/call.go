@@ -45,8 +45,8 @@ func ParseCallID(s string) (CallID, error) {
 	if len(parts) != 4 {
 		return CallID{}, fmt.Errorf("%w: %s has %d parts, not turn/purpose/step/attempt", ErrCallID, quote(s), len(parts))
 	}
-	turn, okTurn := plain(parts[0])
-	purpose, okPurpose := plain(parts[1])
+	turn, okTurn := parsePlain(parts[0])
+	purpose, okPurpose := parsePlain(parts[1])
 	step, errStep := strconv.Atoi(parts[2])
 	attempt, errAttempt := strconv.Atoi(parts[3])
 	c := CallID{Turn: turn, Purpose: Purpose(purpose), Step: step, Attempt: attempt}
@@ -73,9 +73,9 @@ func appendPlain(b []byte, s string) []byte {
 	return b
 }
 
-// plain undoes appendPlain; that nothing else was read is checked by writing
+// parsePlain undoes appendPlain; that nothing else was read is checked by writing
 // it again.
-func plain(s string) (string, bool) {
+func parsePlain(s string) (string, bool) {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] != '%' {

@@ -61,7 +61,7 @@ func (c *Catalogue) Cost(provider, model string, u Usage) (amt Amount, price *Pr
 	price, known := c.Price(provider, model)
 	switch {
 	case known:
-	case u.Charged != nil || named(u.Iterations):
+	case u.Charged != nil || allNamed(u.Iterations):
 		price = nil
 	default:
 		return 0, nil, fmt.Errorf("model %s of %s: %w", quote(model), quote(provider), ErrNoPrice)
@@ -82,9 +82,9 @@ func (c *Catalogue) Cost(provider, model string, u Usage) (amt Amount, price *Pr
 	return amt, price, nil
 }
 
-// named says that there are iterations and each names its model, so that the
+// allNamed says that there are iterations and each names its model, so that the
 // call's own is not needed.
-func named(its []Iteration) bool {
+func allNamed(its []Iteration) bool {
 	return len(its) > 0 && !slices.ContainsFunc(its, func(it Iteration) bool { return it.Model == "" })
 }
 

@@ -26,7 +26,7 @@ func TestTheEmbeddedPricesAreSound(t *testing.T) {
 				continue
 			}
 			if _, timed := p.ServerTools[AudioSecond]; timed { // and no tokens
-				if u, err := p.WorstAudio(60); err != nil || u <= 0 {
+				if u, err := p.WorstCaseAudio(60); err != nil || u <= 0 {
 					t.Errorf("%s %s: a minute costs %s, %v", provider, name, u, err)
 				}
 				continue

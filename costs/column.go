@@ -39,26 +39,26 @@ func NewColumn(parts ...Amount) Column {
 const hundredth = USD / 10_000 // of a cent
 
 // Part shows part i, counted from 0.
-func (c Column) Part(i int) string { return c.Run(i, i+1) }
+func (c Column) Part(i int) string { return c.Range(i, i+1) }
 
-// Run shows the parts from first to the one before end, added up.
-func (c Column) Run(first, end int) string {
-	return c.show(c.sums[end]-c.sums[first], c.up(c.sums[end])-c.up(c.sums[first]))
+// Range shows the parts from first to the one before end, added up.
+func (c Column) Range(first, end int) string {
+	return c.show(c.sums[end]-c.sums[first], c.ceilUnits(c.sums[end])-c.ceilUnits(c.sums[first]))
 }
 
-// Whole shows all parts, added up.
-func (c Column) Whole() string { return c.Run(0, len(c.sums)-1) }
+// Total shows all parts, added up.
+func (c Column) Total() string { return c.Range(0, len(c.sums)-1) }
 
-// In returns a column of other parts that has the decimals of c: what is the sum of
+// WithParts returns a column of other parts that has the decimals of c: what is the sum of
 // both is shown alike.
-func (c Column) In(parts ...Amount) Column {
+func (c Column) WithParts(parts ...Amount) Column {
 	other := NewColumn(parts...)
 	other.unit = c.unit
 	return other
 }
 
-// up returns how many units a is, rounded up.
-func (c Column) up(a Amount) int64 {
+// ceilUnits returns how many units a is, rounded up.
+func (c Column) ceilUnits(a Amount) int64 {
 	n := int64(a / c.unit)
 	if a%c.unit > 0 {
 		n++

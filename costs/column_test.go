@@ -30,7 +30,7 @@ func TestColumn(t *testing.T) {
 			for i := range c.parts {
 				shown = append(shown, column.Part(i))
 			}
-			if got := strings.Join(shown, " ") + " = " + column.Whole(); got != c.want {
+			if got := strings.Join(shown, " ") + " = " + column.Total(); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
@@ -39,11 +39,11 @@ func TestColumn(t *testing.T) {
 		t.Parallel()
 		for _, a := range []Amount{0, 1, hundredth, 3*hundredth + 1, USD - hundredth, USD - 1, USD, 7*USD + 1} {
 			column := NewColumn(a)
-			if tiny := a != 0 && a < hundredth; column.Whole() != a.Display() && !tiny {
-				t.Errorf("%s alone is %s, displayed %s", a, column.Whole(), a.Display())
+			if tiny := a != 0 && a < hundredth; column.Total() != a.Display() && !tiny {
+				t.Errorf("%s alone is %s, displayed %s", a, column.Total(), a.Display())
 			}
-			if other := NewColumn(a, 1).In(a/2, a-a/2); other.Whole() != NewColumn(1, a).In(a).Whole() {
-				t.Errorf("%s is %s and %s with the same decimals", a, other.Whole(), NewColumn(1, a).In(a).Whole())
+			if other := NewColumn(a, 1).WithParts(a/2, a-a/2); other.Total() != NewColumn(1, a).WithParts(a).Total() {
+				t.Errorf("%s is %s and %s with the same decimals", a, other.Total(), NewColumn(1, a).WithParts(a).Total())
 			}
 		}
 	})
@@ -63,7 +63,7 @@ func TestColumn(t *testing.T) {
 				for end := first; end < len(parts); end++ {
 					exact += parts[end]
 					shown += read(t, column.Part(end))
-					text := column.Run(first, end+1)
+					text := column.Range(first, end+1)
 					if got := read(t, text); got != shown {
 						t.Fatalf("seed %d: parts %d to %d add up to %s, shown is %s", seed, first, end, shown, text)
 					}

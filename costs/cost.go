@@ -15,20 +15,20 @@ var ErrNoPrice = errors.New("no price")
 // rates are what one context tier costs.
 type rates struct{ input, output, cacheRead, cacheWrite5m, cacheWrite1h Amount }
 
-func (p *Price) base() rates {
+func (p *Price) baseRates() rates {
 	return rates{p.Input, p.Output, p.CacheRead, p.CacheWrite5m, p.CacheWrite1h}
 }
 
-func (t ContextTier) rates() rates {
+func (t ContextTier) tierRates() rates {
 	return rates{t.Input, t.Output, t.CacheRead, t.CacheWrite5m, t.CacheWrite1h}
 }
 
-// at is the rates of a request with that much input.
-func (p *Price) at(totalInput int64) rates {
-	r := p.base()
+// ratesAt is the rates of a request with that much input.
+func (p *Price) ratesAt(totalInput int64) rates {
+	r := p.baseRates()
 	for _, t := range p.Tiers {
 		if totalInput > t.Above {
-			r = t.rates()
+			r = t.tierRates()
 		}
 	}
 	return r
@@ -58,9 +58,9 @@ func (p *Price) cost(u Usage, of func(model string) (*Price, error)) (Amount, er
 		return *u.Charged, nil
 	}
 	if len(u.Iterations) == 0 {
-		return p.one(u)
+		return p.flatCost(u)
 	}
-	sum, err := p.tools(u.ServerTools)
+	sum, err := p.toolCost(u.ServerTools)
 	if err != nil {
 		return 0, err
 	}
@@ -72,8 +72,8 @@ func (p *Price) cost(u Usage, of func(model string) (*Price, error)) (Amount, er
 			}
 		}
 		v := it.Usage
-		v.Tier, v.Speed, v.Geo = or(v.Tier, u.Tier), or(v.Speed, u.Speed), or(v.Geo, u.Geo)
-		a, err := q.one(v)
+		v.Tier, v.Speed, v.Geo = firstNonEmpty(v.Tier, u.Tier), firstNonEmpty(v.Speed, u.Speed), firstNonEmpty(v.Geo, u.Geo)
+		a, err := q.flatCost(v)
 		if err != nil {
 			return 0, fmt.Errorf("iteration %d: %w", i, err)
 		}
@@ -84,12 +84,12 @@ func (p *Price) cost(u Usage, of func(model string) (*Price, error)) (Amount, er
 	return sum, nil
 }
 
-// one is the cost of a usage without iterations.
-func (p *Price) one(u Usage) (Amount, error) {
+// flatCost is the cost of a usage without iterations.
+func (p *Price) flatCost(u Usage) (Amount, error) {
 	if u.Charged != nil {
 		return *u.Charged, nil
 	}
-	r := p.at(u.TotalInput())
+	r := p.ratesAt(u.TotalInput())
 	var parts [5]Amount
 	for i, b := range [...]struct {
 		tokens int64
@@ -102,7 +102,7 @@ func (p *Price) one(u Usage) (Amount, error) {
 		{u.Output, r.output},
 	} {
 		var err error
-		if parts[i], err = product(b.tokens, b.rate); err != nil {
+		if parts[i], err = multiply(b.tokens, b.rate); err != nil {
 			return 0, err
 		}
 	}
@@ -113,14 +113,14 @@ func (p *Price) one(u Usage) (Amount, error) {
 	if tokens, err = p.scale(tokens, "tier:"+u.Tier, "speed:"+u.Speed, "geo:"+u.Geo); err != nil {
 		return 0, err
 	}
-	tools, err := p.tools(u.ServerTools)
+	tools, err := p.toolCost(u.ServerTools)
 	if err != nil {
 		return 0, err
 	}
 	return tokens.Add(tools)
 }
 
-func (p *Price) tools(used map[string]int64) (Amount, error) {
+func (p *Price) toolCost(used map[string]int64) (Amount, error) {
 	var sum Amount
 	for name, n := range used {
 		if n == 0 {
@@ -130,7 +130,7 @@ func (p *Price) tools(used map[string]int64) (Amount, error) {
 		if !ok {
 			return 0, fmt.Errorf("server tool %s of %s: %w", quote(name), p.Model, ErrNoPrice)
 		}
-		a, err := product(n, unit)
+		a, err := multiply(n, unit)
 		if err != nil {
 			return 0, err
 		}
@@ -148,7 +148,7 @@ func (p *Price) scale(a Amount, keys ...string) (Amount, error) {
 	}
 	var num, den *big.Int
 	for _, key := range keys {
-		if standard(key) {
+		if isStandardTier(key) {
 			continue
 		}
 		f, ok := p.Multipliers[key]
@@ -174,8 +174,8 @@ func (p *Price) scale(a Amount, keys ...string) (Amount, error) {
 	return Amount(q.Int64()), nil
 }
 
-// standard says that key is a way in which providers name the listed price.
-func standard(key string) bool {
+// isStandardTier says that key is a way in which providers name the listed price.
+func isStandardTier(key string) bool {
 	switch key {
 	case "tier:", "tier:standard", "tier:default", "tier:auto",
 		"speed:", "speed:standard", "speed:default",
@@ -185,7 +185,7 @@ func standard(key string) bool {
 	return false
 }
 
-func or(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

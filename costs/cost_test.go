@@ -167,13 +167,13 @@ func TestImpossibleUsageIsRefused(t *testing.T) {
 	if a, err := dear.Cost(Usage{Input: 1, Output: 1}); !errors.Is(err, ErrOverflow) || a != 0 {
 		t.Errorf("more than all money in a sum: %s, %v", a, err)
 	}
-	if _, err := dear.Worst(2, 1); !errors.Is(err, ErrOverflow) {
+	if _, err := dear.WorstCase(2, 1); !errors.Is(err, ErrOverflow) {
 		t.Errorf("its worst case: %v", err)
 	}
-	if _, err := p.Worst(-1, 1); !errors.Is(err, ErrUsage) {
+	if _, err := p.WorstCase(-1, 1); !errors.Is(err, ErrUsage) {
 		t.Errorf("a negative input: %v", err)
 	}
-	if _, err := p.WorstAt("gold", "", 1, 1); !errors.Is(err, ErrNoPrice) {
+	if _, err := p.WorstCaseAt("gold", "", 1, 1); !errors.Is(err, ErrNoPrice) {
 		t.Errorf("an unlisted tier: %v", err)
 	}
 }
@@ -258,7 +258,7 @@ func TestNoCallCostsMoreThanItsWorstCase(t *testing.T) {
 		if _, ok := p.Multipliers["tier:batch"]; !ok {
 			tier = ""
 		}
-		upper, err := p.WorstAt(tier, "", input, output)
+		upper, err := p.WorstCaseAt(tier, "", input, output)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func Example() {
 	amount, price, err := catalogue.Cost("openai", "gpt-4.1-2025-04-14", costs.Usage{Input: 2000, CacheRead: 8000, Output: 500})
 	fmt.Println(amount, amount.Display(), price.Model, err)
 
-	upper, err := price.Worst(10_000, 1_000)
+	upper, err := price.WorstCase(10_000, 1_000)
 	fmt.Println(upper, err)
 
 	_, _, err = catalogue.Cost("openai", "gpt-unheard-of", costs.Usage{Input: 1})

@@ -57,7 +57,7 @@ func LoadAt(r io.Reader, name string, place func(i int) string) (*Catalogue, err
 			return nil, fmt.Errorf("%w: %s: prices: %w", ErrPrices, name, err)
 		}
 	}
-	errs := top.rest()
+	errs := top.errors()
 	if rows == nil {
 		errs = append(errs, errors.New("prices: required"))
 	}
@@ -82,35 +82,35 @@ func (c *Catalogue) load(raw json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("(unnamed): %w", err)
 	}
-	p := &Price{Provider: o.word("provider"), Model: o.word("model"), Source: o.word("source"), Date: o.word("date")}
-	o.rates(p.Provider, &p.Input, &p.Output, &p.CacheRead, &p.CacheWrite5m, &p.CacheWrite1h)
+	p := &Price{Provider: o.takeText("provider"), Model: o.takeText("model"), Source: o.takeText("source"), Date: o.takeText("date")}
+	o.takeRates(p.Provider, &p.Input, &p.Output, &p.CacheRead, &p.CacheWrite5m, &p.CacheWrite1h)
 	date, err := time.Parse(time.DateOnly, p.Date)
 	if err != nil && p.Date != "" {
-		o.bad("date", "%s is not a day like 2026-11-21", quote(p.Date))
+		o.addError("date", "%s is not a day like 2026-11-21", quote(p.Date))
 	}
-	o.tiers(p)
-	o.multipliers(p)
-	o.serverTools(p)
-	errs := o.rest()
+	o.takeTiers(p)
+	o.takeMultipliers(p)
+	o.takeServerTools(p)
+	errs := o.errors()
 	if len(errs) == 0 {
 		if err := c.add(p, date); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("(%s %s): %w", or(p.Provider, "?"), or(p.Model, "?"), err)
+		return fmt.Errorf("(%s %s): %w", firstNonEmpty(p.Provider, "?"), firstNonEmpty(p.Model, "?"), err)
 	}
 	return nil
 }
 
-func (o *object) tiers(p *Price) {
+func (o *object) takeTiers(p *Price) {
 	raw, ok := o.take("tiers")
 	if !ok {
 		return
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
-		o.bad("tiers", "not a list")
+		o.addError("tiers", "not a list")
 		return
 	}
 	last := int64(0)
@@ -118,34 +118,34 @@ func (o *object) tiers(p *Price) {
 		field := "tiers[" + strconv.Itoa(i) + "]"
 		t, err := parseObject(r)
 		if err != nil {
-			o.bad(field, "%v", err)
+			o.addError(field, "%v", err)
 			continue
 		}
 		var tier ContextTier
 		above, _ := t.take("above")
 		if err := json.Unmarshal(above, &tier.Above); err != nil || tier.Above <= last {
-			t.bad("above", "must be a count of tokens above that of the tier before")
+			t.addError("above", "must be a count of tokens above that of the tier before")
 		}
 		last = max(last, tier.Above)
-		t.rates(p.Provider, &tier.Input, &tier.Output, &tier.CacheRead, &tier.CacheWrite5m, &tier.CacheWrite1h)
-		for _, err := range t.rest() {
-			o.bad(field, "%v", err)
+		t.takeRates(p.Provider, &tier.Input, &tier.Output, &tier.CacheRead, &tier.CacheWrite5m, &tier.CacheWrite1h)
+		for _, err := range t.errors() {
+			o.addError(field, "%v", err)
 		}
 		p.Tiers = append(p.Tiers, tier)
 	}
 }
 
-func (o *object) multipliers(p *Price) {
+func (o *object) takeMultipliers(p *Price) {
 	for _, m := range o.members("multipliers") {
 		field := "multipliers " + quote(m.name)
 		dimension, value, _ := strings.Cut(m.name, ":")
 		known := dimension == "tier" || dimension == "speed" || dimension == "geo"
-		if !known || value == "" || standard(m.name) {
-			o.bad(field, "must name a tier:, speed: or geo: that is not the standard one")
+		if !known || value == "" || isStandardTier(m.name) {
+			o.addError(field, "must name a tier:, speed: or geo: that is not the standard one")
 		}
 		f, err := parseFraction(m.value)
 		if err != nil {
-			o.bad(field, "%v", err)
+			o.addError(field, "%v", err)
 			continue
 		}
 		if p.Multipliers == nil {
@@ -155,11 +155,11 @@ func (o *object) multipliers(p *Price) {
 	}
 }
 
-func (o *object) serverTools(p *Price) {
+func (o *object) takeServerTools(p *Price) {
 	for _, m := range o.members("server_tools") {
 		a, err := parsePrice(m.value, 12)
 		if err != nil {
-			o.bad("server_tools "+quote(m.name), "%v", err)
+			o.addError("server_tools "+quote(m.name), "%v", err)
 			continue
 		}
 		if p.ServerTools == nil {
@@ -169,37 +169,37 @@ func (o *object) serverTools(p *Price) {
 	}
 }
 
-// rates reads the five prices of a row or tier, in pico-dollars per token.
-func (o *object) rates(provider string, input, output, read, write5m, write1h *Amount) {
+// takeRates reads the five prices of a row or tier, in pico-dollars per token.
+func (o *object) takeRates(provider string, input, output, read, write5m, write1h *Amount) {
 	shares := [3]Fraction{{1, 1}, {1, 1}, {1, 1}}
 	if provider == "anthropic" {
 		shares = [3]Fraction{{1, 10}, {5, 4}, {2, 1}}
 	}
-	o.perMillion("input", input, true)
-	o.perMillion("output", output, true)
+	o.takePerMillion("input", input, true)
+	o.takePerMillion("output", output, true)
 	for i, cache := range []struct {
 		name string
 		rate *Amount
 	}{{"cache_read", read}, {"cache_write_5m", write5m}, {"cache_write_1h", write1h}} {
-		if !o.perMillion(cache.name, cache.rate, false) {
+		if !o.takePerMillion(cache.name, cache.rate, false) {
 			f, in := shares[i], int64(*input)
 			*cache.rate = Amount(in/f.Den*f.Num + (in%f.Den*f.Num+f.Den-1)/f.Den) // in*f, rounded up
 		}
 	}
 }
 
-// perMillion says whether the price is listed.
-func (o *object) perMillion(name string, rate *Amount, required bool) bool {
+// takePerMillion says whether the price is listed.
+func (o *object) takePerMillion(name string, rate *Amount, required bool) bool {
 	raw, ok := o.take(name)
 	if !ok {
 		if required {
-			o.bad(name, "required")
+			o.addError(name, "required")
 		}
 		return false
 	}
 	a, err := parsePrice(raw, 6)
 	if err != nil {
-		o.bad(name, "%v", err)
+		o.addError(name, "%v", err)
 	}
 	*rate = a / 1_000_000
 	return true

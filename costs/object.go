@@ -68,16 +68,16 @@ func (o *object) take(name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// word takes a text that must be there.
-func (o *object) word(name string) string {
+// takeText takes a text that must be there.
+func (o *object) takeText(name string) string {
 	raw, ok := o.take(name)
 	if !ok {
-		o.bad(name, "required")
+		o.addError(name, "required")
 		return ""
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil || s == "" {
-		o.bad(name, "must be a text")
+		o.addError(name, "must be a text")
 	}
 	return s
 }
@@ -90,18 +90,18 @@ func (o *object) members(name string) []member {
 	}
 	inner, err := parseObject(raw)
 	if err != nil {
-		o.bad(name, "%v", err)
+		o.addError(name, "%v", err)
 		return nil
 	}
 	return inner.list
 }
 
-func (o *object) bad(field, format string, args ...any) {
+func (o *object) addError(field, format string, args ...any) {
 	o.errs = append(o.errs, fmt.Errorf("%s: %w", field, fmt.Errorf(format, args...)))
 }
 
-// rest is all mistakes, and the members that nobody took.
-func (o *object) rest() []error {
+// errors is all mistakes, and the members that nobody took.
+func (o *object) errors() []error {
 	for _, m := range o.list {
 		o.errs = append(o.errs, fmt.Errorf("%s: unknown field", quote(m.name)))
 	}

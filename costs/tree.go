@@ -54,7 +54,7 @@ func NewTree(nodes []Node) Tree {
 func (t Tree) Own(i int) string { return t.Part(t.own[i]) }
 
 // Subtree shows what node i costs with all below it.
-func (t Tree) Subtree(i int) string { return t.Run(t.first[i], t.own[i]+1) }
+func (t Tree) Subtree(i int) string { return t.Range(t.first[i], t.own[i]+1) }
 
 // Siblings shows what the nodes from first to the one before end cost, with all below
 // them; first and the others that are no deeper have one parent.
@@ -65,5 +65,5 @@ func (t Tree) Siblings(first, end int) string {
 			last = i
 		}
 	}
-	return t.Run(t.first[first], t.own[last]+1)
+	return t.Range(t.first[first], t.own[last]+1)
 }

@@ -15,8 +15,8 @@ func TestTree(t *testing.T) {
 		for seed := range uint64(500) {
 			nodes, parents := grow(rand.New(rand.NewPCG(seed, 5)))
 			tree := NewTree(nodes)
-			if tree.Subtree(0) != tree.Whole() {
-				t.Fatalf("seed %d: the root is %s of %s", seed, tree.Subtree(0), tree.Whole())
+			if tree.Subtree(0) != tree.Total() {
+				t.Fatalf("seed %d: the root is %s of %s", seed, tree.Subtree(0), tree.Total())
 			}
 			left := make([]Amount, len(nodes))
 			for i, n := range nodes {
@@ -74,7 +74,7 @@ func TestTree(t *testing.T) {
 			nodes[0].Own += 12_345_678
 			nodes[0].Subtree += 12_345_678
 			after := NewTree(nodes)
-			if before.In(1).Whole() != after.In(1).Whole() {
+			if before.WithParts(1).Total() != after.WithParts(1).Total() {
 				continue // it passed a dollar, and has other decimals
 			}
 			for i := 1; i < len(nodes); i++ {
@@ -86,7 +86,7 @@ func TestTree(t *testing.T) {
 	})
 	t.Run("may be empty", func(t *testing.T) {
 		t.Parallel()
-		if got := NewTree(nil).Whole(); got != "$0.00" {
+		if got := NewTree(nil).Total(); got != "$0.00" {
 			t.Error(got)
 		}
 	})

@@ -18,11 +18,11 @@ const MaxTokens = 1 << 40
 // TotalInput is all input, from wherever it came: what chooses the context
 // tier, and the size of the context that the call saw.
 func (u Usage) TotalInput() int64 {
-	return saturating(saturating(u.Input, u.CacheRead), saturating(u.CacheWrite5m, u.CacheWrite1h))
+	return addSaturating(addSaturating(u.Input, u.CacheRead), addSaturating(u.CacheWrite5m, u.CacheWrite1h))
 }
 
 // Total is all tokens of the five buckets.
-func (u Usage) Total() int64 { return saturating(u.TotalInput(), u.Output) }
+func (u Usage) Total() int64 { return addSaturating(u.TotalInput(), u.Output) }
 
 // Validate says whether a provider can have meant u: no count is negative or
 // above MaxTokens, reasoning is part of the output, iterations hold no
@@ -72,15 +72,15 @@ func (u Usage) Validate() error {
 // changed.
 func (u Usage) Add(v Usage) Usage {
 	sum := Usage{
-		Input:        saturating(u.Input, v.Input),
-		CacheRead:    saturating(u.CacheRead, v.CacheRead),
-		CacheWrite5m: saturating(u.CacheWrite5m, v.CacheWrite5m),
-		CacheWrite1h: saturating(u.CacheWrite1h, v.CacheWrite1h),
-		Output:       saturating(u.Output, v.Output),
-		Reasoning:    saturating(u.Reasoning, v.Reasoning),
-		Tier:         same(u.Tier, v.Tier),
-		Speed:        same(u.Speed, v.Speed),
-		Geo:          same(u.Geo, v.Geo),
+		Input:        addSaturating(u.Input, v.Input),
+		CacheRead:    addSaturating(u.CacheRead, v.CacheRead),
+		CacheWrite5m: addSaturating(u.CacheWrite5m, v.CacheWrite5m),
+		CacheWrite1h: addSaturating(u.CacheWrite1h, v.CacheWrite1h),
+		Output:       addSaturating(u.Output, v.Output),
+		Reasoning:    addSaturating(u.Reasoning, v.Reasoning),
+		Tier:         commonValue(u.Tier, v.Tier),
+		Speed:        commonValue(u.Speed, v.Speed),
+		Geo:          commonValue(u.Geo, v.Geo),
 		Source:       Reported,
 	}
 	if u.Source == Estimated || v.Source == Estimated {
@@ -90,21 +90,21 @@ func (u Usage) Add(v Usage) Usage {
 		sum.ServerTools = make(map[string]int64, len(u.ServerTools)+len(v.ServerTools))
 		maps.Copy(sum.ServerTools, u.ServerTools)
 		for name, n := range v.ServerTools {
-			sum.ServerTools[name] = saturating(sum.ServerTools[name], n)
+			sum.ServerTools[name] = addSaturating(sum.ServerTools[name], n)
 		}
 	}
 	return sum
 }
 
-func same(a, b string) string {
+func commonValue(a, b string) string {
 	if a == b {
 		return a
 	}
 	return ""
 }
 
-// product is tokens times rate.
-func product(tokens int64, rate Amount) (Amount, error) {
+// multiply is tokens times rate.
+func multiply(tokens int64, rate Amount) (Amount, error) {
 	if tokens < 0 {
 		return 0, fmt.Errorf("%w: %d tokens", ErrUsage, tokens)
 	}

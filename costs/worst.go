@@ -2,33 +2,33 @@ package costs
 
 import "strings"
 
-// Worst bounds what a call can cost before it is made, at the standard tier and
-// speed: see WorstAt. An account may have another tier as its default, so
+// WorstCase bounds what a call can cost before it is made, at the standard tier and
+// speed: see WorstCaseAt. An account may have another tier as its default, so
 // whoever relies on the bound names the tier in the request.
-func (p *Price) Worst(inputTokens, maxOutput int64) (Amount, error) {
-	return p.WorstAt("", "", inputTokens, maxOutput)
+func (p *Price) WorstCase(inputTokens, maxOutput int64) (Amount, error) {
+	return p.WorstCaseAt("", "", inputTokens, maxOutput)
 }
 
-// WorstAt bounds what a call can cost that asks for that tier and speed. Its
+// WorstCaseAt bounds what a call can cost that asks for that tier and speed. Its
 // Cost is never above upper as long as it has at most inputTokens of total
 // input and maxOutput of output, however the input is split over the cache and
 // whichever context tier it falls into, in the dearest geography that p lists.
 // Server tools and sub-calls of other models come on top of upper: who allows
 // them adds their price. The errors are ErrUsage for negative counts,
 // ErrNoPrice for a tier or speed that p does not list, and ErrOverflow.
-func (p *Price) WorstAt(tier, speed string, inputTokens, maxOutput int64) (upper Amount, err error) {
-	reachable := []rates{p.base()}
+func (p *Price) WorstCaseAt(tier, speed string, inputTokens, maxOutput int64) (upper Amount, err error) {
+	reachable := []rates{p.baseRates()}
 	for _, t := range p.Tiers {
 		if inputTokens > t.Above {
-			reachable = append(reachable, t.rates())
+			reachable = append(reachable, t.tierRates())
 		}
 	}
 	for _, r := range reachable {
-		in, err := product(inputTokens, max(r.input, r.cacheRead, r.cacheWrite5m, r.cacheWrite1h))
+		in, err := multiply(inputTokens, max(r.input, r.cacheRead, r.cacheWrite5m, r.cacheWrite1h))
 		if err != nil {
 			return 0, err
 		}
-		out, err := product(maxOutput, r.output)
+		out, err := multiply(maxOutput, r.output)
 		if err != nil {
 			return 0, err
 		}
@@ -38,18 +38,18 @@ func (p *Price) WorstAt(tier, speed string, inputTokens, maxOutput int64) (upper
 		}
 		upper = max(upper, both)
 	}
-	dearest, err := p.dearest(upper)
+	dearest, err := p.dearestGeography(upper)
 	if err != nil {
 		return 0, err
 	}
 	return p.scale(upper, "tier:"+tier, "speed:"+speed, dearest)
 }
 
-// MostOutput is how many output tokens a call may have, at most atMost, so that
+// MaxOutput is how many output tokens a call may have, at most atMost, so that
 // its Worst is not above room; false: not even its input fits.
-func (p *Price) MostOutput(inputTokens, atMost int64, room Amount) (int64, bool) {
+func (p *Price) MaxOutput(inputTokens, atMost int64, room Amount) (int64, bool) {
 	fits := func(n int64) bool {
-		upper, err := p.Worst(inputTokens, n)
+		upper, err := p.WorstCase(inputTokens, n)
 		return err == nil && upper <= room
 	}
 	if !fits(0) {
@@ -66,9 +66,9 @@ func (p *Price) MostOutput(inputTokens, atMost int64, room Amount) (int64, bool)
 	return low, true
 }
 
-// dearest is the key of the geography under which a becomes largest.
-func (p *Price) dearest(a Amount) (string, error) {
-	dearest, most := "geo:", a
+// dearestGeography is the key of the geography under which a becomes largest.
+func (p *Price) dearestGeography(a Amount) (string, error) {
+	dearest, limit := "geo:", a
 	for key := range p.Multipliers {
 		if !strings.HasPrefix(key, "geo:") {
 			continue
@@ -77,8 +77,8 @@ func (p *Price) dearest(a Amount) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if there > most {
-			dearest, most = key, there
+		if there > limit {
+			dearest, limit = key, there
 		}
 	}
 	return dearest, nil

@@ -16,15 +16,15 @@ var ErrFull = errors.New("no space left on the disk")
 // less, the next write fails if this one did not.
 const Spare = 1 << 20
 
-// Full reports whether err means that a disk has no room: ErrFull, or what the
+// IsFull reports whether err means that a disk has no room: ErrFull, or what the
 // system says.
-func Full(err error) bool {
+func IsFull(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// Free is how many bytes of the disk of dir are free for this process. A quota is not
+// FreeBytes is how many bytes of the disk of dir are free for this process. A quota is not
 // seen.
-func Free(dir string) (int64, error) {
+func FreeBytes(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, fmt.Errorf("ask for the free space at %s: %w", dir, err)
@@ -39,16 +39,16 @@ func Free(dir string) (int64, error) {
 // Check returns ErrFull when the disk of dir has less than Spare bytes free for
 // this process. A quota is not seen: only writing tells. It costs no write.
 func Check(dir string) error {
-	free, err := Free(dir)
+	free, err := FreeBytes(dir)
 	if err == nil && free < Spare {
 		err = fmt.Errorf("%w: %d bytes are free at %s, %d are needed", ErrFull, free, dir, Spare)
 	}
 	return err
 }
 
-// Write tries what Check only asks: it writes and syncs a file of Spare bytes in
+// CheckWrite tries what Check only asks: it writes and syncs a file of Spare bytes in
 // dir, and removes it. A disk without room is ErrFull.
-func Write(dir string) error {
+func CheckWrite(dir string) error {
 	f, err := os.CreateTemp(dir, "probe-*")
 	if err == nil {
 		_, err = f.Write(make([]byte, Spare))
@@ -60,7 +60,7 @@ func Write(dir string) error {
 	switch {
 	case err == nil:
 		return nil
-	case Full(err):
+	case IsFull(err):
 		return fmt.Errorf("write to %s: %w: %w", dir, ErrFull, err)
 	}
 	return fmt.Errorf("write to %s: %w", dir, err)

@@ -16,12 +16,12 @@ func TestADiskIsFullAndThenIsNot(t *testing.T) {
 	t.Parallel()
 	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
 		d := mount(8 << 20)
-		for _, look := range []func(string) error{disks.Check, disks.Write} {
+		for _, look := range []func(string) error{disks.Check, disks.CheckWrite} {
 			if err := look(d.Dir); err != nil {
 				t.Errorf("with room: %v", err)
 			}
 			d.Fill()
-			if err := look(d.Dir); !errors.Is(err, disks.ErrFull) || !disks.Full(err) {
+			if err := look(d.Dir); !errors.Is(err, disks.ErrFull) || !disks.IsFull(err) {
 				t.Errorf("without room: %v", err)
 			}
 			d.Free()
@@ -39,13 +39,13 @@ func TestADiskIsFullAndThenIsNot(t *testing.T) {
 func TestAFolderThatIsNotThereIsNotAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "gone")
-	for _, look := range []func(string) error{disks.Check, disks.Write} {
-		if err := look(dir); !errors.Is(err, fs.ErrNotExist) || disks.Full(err) {
+	for _, look := range []func(string) error{disks.Check, disks.CheckWrite} {
+		if err := look(dir); !errors.Is(err, fs.ErrNotExist) || disks.IsFull(err) {
 			t.Errorf("got %v", err)
 		}
 	}
 	for _, err := range []error{syscall.ENOSPC, syscall.EDQUOT} {
-		if !disks.Full(fmt.Errorf("write: %w", err)) {
+		if !disks.IsFull(fmt.Errorf("write: %w", err)) {
 			t.Errorf("%v is a full disk", err)
 		}
 	}

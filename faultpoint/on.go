@@ -30,13 +30,13 @@ func Hit(point string) { HitOn(point, "") }
 // HitOn is Hit with the text that is being worked on.
 func HitOn(point, text string) {
 	for _, p := range plans() {
-		if p.falls(point, text) {
-			p.do()
+		if p.isDue(point, text) {
+			p.strike()
 		}
 	}
 }
 
-func (p *plan) do() {
+func (p *plan) strike() {
 	_, _ = fmt.Fprintf(os.Stderr, "{\"msg\":\"fault\",\"plan\":%q}\n", p.text)
 	switch p.action {
 	case kill:

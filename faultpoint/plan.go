@@ -31,8 +31,8 @@ type plan struct {
 	hits atomic.Int64
 }
 
-// falls counts a hit of the plan's point, and says whether it strikes.
-func (p *plan) falls(point, text string) bool {
+// isDue counts a hit of the plan's point, and says whether it strikes.
+func (p *plan) isDue(point, text string) bool {
 	if p.point != point || !strings.Contains(text, p.about) {
 		return false
 	}

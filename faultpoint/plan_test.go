@@ -16,7 +16,7 @@ func TestAPlanFallsOnTheHitItNames(t *testing.T) {
 	} {
 		falls := "-"
 		for _, p := range ps {
-			if p.falls(hit.point, hit.text) {
+			if p.isDue(hit.point, hit.text) {
 				falls = string(p.action[0])
 			}
 		}

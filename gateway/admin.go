@@ -25,27 +25,27 @@ func (g *Gateway) AdminSocket() string {
 	}
 }
 
-// administer binds the operator's socket.
-func (g *Gateway) administer(ctx context.Context, opened opened, in *intake.Intake) (*admin.Server, error) {
+// openAdmin binds the operator's socket.
+func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	total := []admin.Budget{
-		{Name: "budgets.global_per_day", Scope: g.limits.OfDay()},
-		{Name: "budgets.global_per_month", Scope: g.limits.OfMonth()},
+		{Name: "budgets.global_per_day", Scope: g.limits.DayScope()},
+		{Name: "budgets.global_per_month", Scope: g.limits.MonthScope()},
 	}
 	for _, a := range g.cfg.Accounts() {
-		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: g.limits.OfChannel(a.Name)})
+		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: g.limits.ChannelScope(a.Name)})
 	}
 	return admin.New(ctx, admin.Options{
 		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
-		Record: g.recorder(opened.store, opened.log).Write,
+		Record: g.recordingSource(opened.store, opened.log).Write,
 		Recent: func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
-		Ready:  g.ops.Report, Channels: g.watched, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
-		StoreSize: opened.size, Linked: g.linked(),
+		Ready:  g.ops.Report, Channels: g.channelStatus, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
+		StoreSize: opened.size, Linked: g.linkedAccounts(),
 	})
 }
 
-// linked returns those of this process's accounts that are looked after through it, by
+// linkedAccounts returns those of this process's accounts that are looked after through it, by
 // their names.
-func (g *Gateway) linked() map[string]admin.NamedAccount {
+func (g *Gateway) linkedAccounts() map[string]admin.NamedAccount {
 	all := map[string]admin.NamedAccount{}
 	for _, a := range g.cfg.Accounts() {
 		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.Name })
@@ -59,8 +59,8 @@ func (g *Gateway) linked() map[string]admin.NamedAccount {
 	return all
 }
 
-// sizeOf is the bytes of those files that are there.
-func sizeOf(files ...string) (sum int64, err error) {
+// totalSize is the bytes of those files that are there.
+func totalSize(files ...string) (sum int64, err error) {
 	for _, f := range files {
 		info, err := os.Stat(f)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -16,11 +16,11 @@ func ExtractPDF(args []string, in *os.File, out io.Writer) int {
 	return documents.Extract(args, in, out)
 }
 
-// bringer brings the files that came with messages.
-func (g *Gateway) bringer(b *broker.Broker) *attachments.Bringer {
-	return &attachments.Bringer{
-		Config: g.cfg.Attachments, Log: b, Files: g.cfg.Files, Count: g.metrics.Attached, Logger: g.o.Logger, Now: g.o.Now, Around: worker.Around,
-		Hears: g.ears != nil, Command: g.cfg.Channels.Command,
+// newImporter brings the files that came with messages.
+func (g *Gateway) newImporter(b *broker.Broker) *attachments.Importer {
+	return &attachments.Importer{
+		Config: g.cfg.Attachments, Log: b, Files: g.cfg.Files, Count: g.metrics.CountAttachment, Logger: g.o.Logger, Now: g.o.Now, Around: worker.FormatQuotes,
+		Transcribes: g.transcription != nil, Command: g.cfg.Channels.Command,
 		Texts: documents.NewReader(g.o.PDFExtractor, g.o.Logger),
 		Space: attachments.Space{MaxBytes: max(0, g.cfg.Workspaces.MaxBytes), MaxFiles: max(0, g.cfg.Workspaces.MaxFiles)},
 	}

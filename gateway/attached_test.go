@@ -55,7 +55,7 @@ type attached struct {
 
 // sendFiles lets person 7001 send files with a question, in one message, and returns
 // the thread that it begins.
-func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, text string, files ...attached) (thread string) {
+func sendFiles(t *testing.T, env *gatewaytest.Env, n gatewaytest.Network, text string, files ...attached) (thread string) {
 	t.Helper()
 	var err error
 	switch n {
@@ -65,18 +65,18 @@ func sendFiles(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, te
 			fs = append(fs, slack.File{Name: f.name, Mimetype: f.mime, Data: []byte(f.data)})
 		}
 		p := gatewaytest.SlackPerson(7001)
-		var said slack.Said
-		said, err = house.Slack.Say(slack.DM(p), p, text, slack.SayOptions{Files: fs})
+		var said slack.ActionResult
+		said, err = env.Slack.Say(slack.DM(p), p, text, slack.SayOptions{Files: fs})
 		thread = said.TS
 	case gatewaytest.Signal:
 		var as []signal.Attachment
 		for _, f := range files {
 			as = append(as, signal.Attachment{Filename: f.name, ContentType: f.mime, Data: []byte(f.data)})
 		}
-		_, err = house.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(7001), text, signal.SayOptions{Attachments: as})
+		_, err = env.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(7001), text, signal.SayOptions{Attachments: as})
 	case gatewaytest.Telegram:
 		p := gatewaytest.TelegramPerson(7001)
-		_, err = house.Telegram.Say(telegram.PrivateChat(p), p, text, telegram.SayOptions{
+		_, err = env.Telegram.Say(telegram.PrivateChat(p), p, text, telegram.SayOptions{
 			Media: "document", File: []byte(files[0].data), FileName: files[0].name, MIME: files[0].mime,
 		})
 	}
@@ -93,17 +93,17 @@ func TestAFileOfAMessageIsRead(t *testing.T) {
 	for _, n := range gatewaytest.AllNetworks() {
 		t.Run(string(n), func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: opening})
-			gw := house.Start()
-			place := house.Direct(n, 7001)
-			place.Thread = sendFiles(t, house, n, "what is in it?", attached{"notes.txt", "text/plain", "the oven is at 220 degrees"})
-			d := gw.Delivered()
+			env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: opening})
+			gw := env.Start()
+			place := env.Direct(n, 7001)
+			place.Thread = sendFiles(t, env, n, "what is in it?", attached{"notes.txt", "text/plain", "the oven is at 220 degrees"})
+			d := gw.NextDelivered()
 			place.AwaitWords("the oven is at 220 degrees")
 			if files, err := filepath.Glob(filepath.Join(d.Folder, "attachments", "*-notes.txt")); err != nil || len(files) != 1 {
 				t.Errorf("in the workspace lies %q, %v", files, err)
 			}
 			var question string
-			for _, m := range promptTexts(house) {
+			for _, m := range promptTexts(env) {
 				if strings.Contains(m, "what is in it?") {
 					question = m
 				}
@@ -147,19 +147,19 @@ func TestWhatAFileSaysReachesTheModel(t *testing.T) {
 	for _, n := range gatewaytest.AllNetworks() {
 		t.Run(string(n), func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: func(context.Context, *model.Prompt) model.Answer {
+			env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: func(context.Context, *model.Prompt) model.Answer {
 				return model.Reply(model.Say("I have read it."))
 			}})
-			gw := house.Start()
-			place := house.Direct(n, 7001)
+			gw := env.Start()
+			place := env.Direct(n, 7001)
 			if n == gatewaytest.Telegram { // one file in one message
-				place.Thread = sendFiles(t, house, n, "what is in it?", files[0])
+				place.Thread = sendFiles(t, env, n, "what is in it?", files[0])
 			} else {
-				place.Thread = sendFiles(t, house, n, "what is in it?", files...)
+				place.Thread = sendFiles(t, env, n, "what is in it?", files...)
 			}
-			d := gw.Delivered()
+			d := gw.NextDelivered()
 			place.AwaitWords("I have read it.")
-			asked := house.Model.Requests()[0].Body
+			asked := env.Model.Requests()[0].Body
 			var said []string
 			var unmarshal func(v any)
 			unmarshal = func(v any) {
@@ -186,7 +186,7 @@ func TestWhatAFileSaysReachesTheModel(t *testing.T) {
 			if err != nil || len(notes) != 1 {
 				t.Fatalf("in the workspace lies %q, %v", notes, err)
 			}
-			wants := []string{tools.Untrusted("the file attachments/"+filepath.Base(notes[0]), files[0].data)}
+			wants := []string{tools.FrameUntrusted("the file attachments/"+filepath.Base(notes[0]), files[0].data)}
 			if n != gatewaytest.Telegram {
 				wants = append(wants, ":\nhi\n", ":\nthe manual of the oven\n", "bytes, not read as text: the PDF holds none, as one that was scanned)", "6 bytes, not read as text: it is of a kind that is shown to nobody here)", "6 bytes, which nobody here can hear: say so)")
 			}
@@ -244,8 +244,8 @@ func onePage(content string) string {
 }
 
 // promptTexts are the bodies of all requests.
-func promptTexts(house *gatewaytest.House) (all []string) {
-	for _, r := range house.Model.Requests() {
+func promptTexts(env *gatewaytest.Env) (all []string) {
+	for _, r := range env.Model.Requests() {
 		all = append(all, string(r.Body))
 	}
 	return all
@@ -254,21 +254,21 @@ func promptTexts(house *gatewaytest.House) (all []string) {
 // Whatever the names are, and however large the files, the question is answered.
 func TestFilesWithHostileNamesAndSizes(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening,
 		Change: func(c *settings.Config) { c.Attachments.MaxBytes, c.Attachments.MaxPerTurn = 1000, 6 },
 	})
-	gw := house.Start()
-	place := house.Direct(gatewaytest.Slack, 7001)
-	sendFiles(t, house, gatewaytest.Slack, "look",
+	gw := env.Start()
+	place := env.Direct(gatewaytest.Slack, 7001)
+	sendFiles(t, env, gatewaytest.Slack, "look",
 		attached{"../../etc/passwd", "text/plain", "first"}, attached{"b\u202egpj;.exe", "text/plain", "second"},
 		attached{strings.Repeat("ж", 300) + ".txt", "text/plain", "third"}, attached{"", "text/plain", "fourth"},
 		attached{"same.txt", "text/plain", "fifth"}, attached{"same.txt", "text/plain", "sixth"},
 	)
-	d := gw.Delivered()
+	d := gw.NextDelivered()
 	for _, w := range []string{"first", "second", "third", "fourth", "fifth", "sixth"} {
-		if !strings.Contains(strings.Join(place.Shown(), "\n"), w) {
-			t.Errorf("%s is not in %q; the model was told %q", w, place.Shown(), promptTexts(house)[0])
+		if !strings.Contains(strings.Join(place.Texts(), "\n"), w) {
+			t.Errorf("%s is not in %q; the model was told %q", w, place.Texts(), promptTexts(env)[0])
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(d.Folder, "attachments"))
@@ -279,8 +279,8 @@ func TestFilesWithHostileNamesAndSizes(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Errorf("in the workspace lie %v, %v", all, err)
 	}
-	sendFiles(t, house, gatewaytest.Slack, "and this?", attached{"film.mp4", "video/mp4", strings.Repeat("x", 1001)})
-	gw.Delivered()
+	sendFiles(t, env, gatewaytest.Slack, "and this?", attached{"film.mp4", "video/mp4", strings.Repeat("x", 1001)})
+	gw.NextDelivered()
 	place.AwaitWords("film.mp4, not saved: larger than 1000 bytes, which is the most")
 }
 
@@ -290,18 +290,18 @@ func TestFilesReachWhoHasNoTools(t *testing.T) {
 	for name, want := range map[string]string{"no tools": ":\nthe oven is hot\n", "off": "(attached, not readable here: "} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening, Change: func(c *settings.Config) {
+			env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening, Change: func(c *settings.Config) {
 				a := c.Agents["main"]
 				a.Tools = []string{"grep", "write_file"}
 				c.Agents["main"], c.Attachments.Off = a, name == "off"
 			}})
-			gw := house.Start()
-			sendFiles(t, house, gatewaytest.Slack, "look", attached{"notes.txt", "text/plain", "the oven is hot"})
-			gw.Delivered()
+			gw := env.Start()
+			sendFiles(t, env, gatewaytest.Slack, "look", attached{"notes.txt", "text/plain", "the oven is hot"})
+			gw.NextDelivered()
 			var body struct {
 				Messages []struct{ Content json.RawMessage }
 			}
-			if err := json.Unmarshal(house.Model.Requests()[0].Body, &body); err != nil || len(body.Messages) == 0 {
+			if err := json.Unmarshal(env.Model.Requests()[0].Body, &body); err != nil || len(body.Messages) == 0 {
 				t.Fatal(err)
 			}
 			if asked, _ := json.Marshal(want); !bytes.Contains(body.Messages[0].Content, bytes.Trim(asked, `"`)) {
@@ -316,7 +316,7 @@ func TestFilesReachWhoHasNoTools(t *testing.T) {
 func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
 	t.Parallel()
 	nodes, store := brokertest.Cluster(t, 3), redistest.Start(t, redistest.Options{})
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: opening,
 		Change: func(c *settings.Config) {
 			c.Broker.URL, c.Broker.Replicas = nodes.URL(), 3
@@ -324,17 +324,17 @@ func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
 		},
 	})
 	as := func(name, role string) {
-		house.StartAs(func(c *settings.Config) {
-			c.Name, c.Roles, c.StateDir = name, []string{role}, filepath.Join(house.Dir, name)
+		env.StartAs(func(c *settings.Config) {
+			c.Name, c.Roles, c.StateDir = name, []string{role}, filepath.Join(env.Dir, name)
 		})
 	}
 	as("front", settings.RoleGateway)
 	as("worker", settings.RoleWorker)
 	data := strings.Repeat("a long line of text that is there again and again\n", 3000)
-	sendFiles(t, house, gatewaytest.Slack, "what is in it?", attached{"notes.txt", "text/plain", data})
-	house.Direct(gatewaytest.Slack, 7001).AwaitWords("a long line of text")
+	sendFiles(t, env, gatewaytest.Slack, "what is in it?", attached{"notes.txt", "text/plain", data})
+	env.Direct(gatewaytest.Slack, 7001).AwaitWords("a long line of text")
 	for name, want := range map[string]int{"front": 0, "worker": 1} {
-		files, err := filepath.Glob(filepath.Join(house.Dir, name, "workspaces", "*", "attachments", "*-notes.txt"))
+		files, err := filepath.Glob(filepath.Join(env.Dir, name, "workspaces", "*", "attachments", "*-notes.txt"))
 		if err != nil || len(files) != want {
 			t.Fatalf("%s has %q, %v", name, files, err)
 		}
@@ -373,7 +373,7 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 			if c.blind {
 				vision = "off"
 			}
-			house := gatewaytest.Open(t, gatewaytest.Options{
+			env := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{c.network}, Brain: model.Echo, OpenAI: c.openAI,
 				Change: func(cfg *settings.Config) {
 					a := cfg.Agents["main"]
@@ -384,18 +384,18 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 					}
 				},
 			})
-			gw := house.Start()
-			place := house.Direct(c.network, 7001)
-			place.Thread = sendFiles(t, house, c.network, "what is this?", attached{"cat.png", "image/png", picture})
-			d := gw.Delivered()
+			gw := env.Start()
+			place := env.Direct(c.network, 7001)
+			place.Thread = sendFiles(t, env, c.network, "what is this?", attached{"cat.png", "image/png", picture})
+			d := gw.NextDelivered()
 			place.AwaitWords("what is this?")
 			gw.AskAt(place, "and its name?")
 			file := recordingOf(t, gw, d.Session)
 			gw.Stop()
-			gw = house.Start()
+			gw = env.Start()
 			gw.AskAt(place, "and its age?")
 			shown := 0
-			for _, r := range house.Model.Requests() {
+			for _, r := range env.Model.Requests() {
 				shown += bytes.Count(r.Body, sent)
 				if bytes.Contains(r.Body, []byte(", which you cannot see: say so)")) != c.blind {
 					t.Errorf("a model that is blind (%v) was asked %s", c.blind, r.Body)

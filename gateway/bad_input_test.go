@@ -40,16 +40,16 @@ func TestAModelThatFailsIsToldAndTheNextQuestionIsAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{Change: quickly})
-			gw := house.Start()
-			if err := house.Model.Plan(fault); err != nil {
+			env := gatewaytest.Open(t, gatewaytest.Options{Change: quickly})
+			gw := env.Start()
+			if err := env.Model.Plan(fault); err != nil {
 				t.Fatal(err)
 			}
 			first := gw.Ask(gatewaytest.Ann, "hello one")
 			if first == "" || strings.Contains(first, "hello one") || strings.Contains(first, "http") {
 				t.Errorf("Ann was told %q", first)
 			}
-			house.Model.ClearFaults()
+			env.Model.ClearFaults()
 			if got := gw.Ask(gatewaytest.Ann, "hello two"); !strings.Contains(got, "hello two") {
 				t.Errorf("then Ann was told %q", got)
 			}
@@ -59,13 +59,13 @@ func TestAModelThatFailsIsToldAndTheNextQuestionIsAnswered(t *testing.T) {
 
 func TestAProviderThatCannotBeReachedIsTold(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		quickly(c)
 		p := c.Providers["sim"]
 		p.BaseURL = "http://127.0.0.1:1" // nobody listens there
 		c.Providers["sim"] = p
 	}})
-	gw := house.Start()
+	gw := env.Start()
 	if got := gw.Ask(gatewaytest.Ann, "hello"); got == "" || strings.Contains(got, "127.0.0.1") {
 		t.Errorf("Ann was told %q", got)
 	}
@@ -74,11 +74,11 @@ func TestAProviderThatCannotBeReachedIsTold(t *testing.T) {
 
 func TestWithoutBudgetsAModelWithoutAPriceAnswersAndIsCountedAsUnpriced(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		c.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
-		c.Budgets = budgets.Off()
+		c.Budgets = budgets.Unlimited()
 	}})
-	gw := house.Start()
+	gw := env.Start()
 	if got := gw.Ask(gatewaytest.Ann, "hello"); !strings.Contains(got, "hello") {
 		t.Errorf("Ann was told %q", got)
 	}
@@ -92,8 +92,8 @@ func TestWithoutBudgetsAModelWithoutAPriceAnswersAndIsCountedAsUnpriced(t *testi
 // with it is answered.
 func TestUpdatesThatNobodyExpectsDisturbNothing(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{})
+	gw := env.Start()
 	hostile := strings.Repeat(`x:group:*.>\u0000\u202e%3A`, 64<<10/26)
 	for _, raw := range []string{
 		`{"message":"no object"}`,
@@ -104,12 +104,12 @@ func TestUpdatesThatNobodyExpectsDisturbNothing(t *testing.T) {
 		`{"message":{"message_id":2,"date":1,"chat":{"id":-99999999999999,"type":"group","title":"` + hostile + `"},"from":{"id":8,"username":"` + hostile + `"},"text":"@parley_bot hi"}}`,
 		`{"callback_query":{"id":"` + hostile + `","from":{"id":9},"data":"` + hostile + `"}}`,
 	} {
-		if _, err := house.Telegram.Inject("", json.RawMessage(raw)); err != nil {
+		if _, err := env.Telegram.Inject("", json.RawMessage(raw)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "still there?")
-	b := house.Await("an answer to Ann, and everything confirmed", func(b telegram.Book) bool {
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "still there?")
+	b := env.Await("an answer to Ann, and everything confirmed", func(b telegram.Book) bool {
 		for _, m := range b.Messages {
 			if m.ChatID == gatewaytest.Ann.ID && strings.Contains(m.Text(), "still there?") {
 				return b.Pending[gatewaytest.Username] == 0
@@ -156,7 +156,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	const key = "sk-canary-4f1d2c7b9e8a"
 	log := &lines{}
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: model.Demo(0),
 		Log:   slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Change: func(c *settings.Config) {
@@ -166,17 +166,17 @@ func TestSecretsAreNowhere(t *testing.T) {
 			c.Providers["sim"] = p
 		},
 	})
-	gw := house.Start()
+	gw := env.Start()
 	for _, f := range []model.Fault{
 		{Kind: model.FaultStatus, Status: 401, Next: 1}, {Kind: model.FaultGarbage, Next: 3}, {Kind: model.FaultCut, Next: 3},
 	} {
-		if err := house.Model.Plan(f); err != nil {
+		if err := env.Model.Plan(f); err != nil {
 			t.Fatal(err)
 		}
 		gw.Ask(gatewaytest.Ann, "hello")
-		house.Model.ClearFaults()
+		env.Model.ClearFaults()
 	}
-	if err := house.Telegram.Plan(
+	if err := env.Telegram.Plan(
 		telegram.Fault{Trouble: telegram.Dropped, Method: "sendMessage", Next: 1},
 		telegram.Fault{Trouble: telegram.BadGateway, Method: "getUpdates", Next: 1},
 		telegram.Fault{Trouble: telegram.Garbage, Method: "getUpdates", Next: 1},
@@ -198,11 +198,11 @@ func TestSecretsAreNowhere(t *testing.T) {
 	}
 
 	places := map[string]string{"the log": log.String(), "the metrics": gw.Scrape(), "readiness": gw.Get("/readyz", 200)}
-	for _, m := range house.Telegram.Books().Messages {
+	for _, m := range env.Telegram.Books().Messages {
 		places["the chat"] += m.Text()
 	}
 	gw.Stop()
-	err := filepath.WalkDir(filepath.Join(house.Dir, "state"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(env.Dir, "state"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -229,7 +229,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 func TestAModelThatSaysItsKeySaysItToNobody(t *testing.T) {
 	t.Parallel()
 	const key = "sk-canary-4f1d2c7b9e8a"
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
 			a := model.Echo(ctx, p)
 			a.PieceBytes, a.Pace = 3, 60*time.Millisecond // it is shown while it grows
@@ -241,12 +241,12 @@ func TestAModelThatSaysItsKeySaysItToNobody(t *testing.T) {
 			c.Providers["sim"] = p
 		},
 	})
-	gw := house.Start()
+	gw := env.Start()
 	got := gw.Ask(gatewaytest.Ann, "Is it "+key+"? And this too: "+base64.StdEncoding.EncodeToString([]byte(":"+key)))
 	if strings.Contains(got, "canary") || strings.Count(got, "[redacted]") != 2 {
 		t.Errorf("the answer was %q", got)
 	}
-	for _, m := range house.Telegram.Books().Messages {
+	for _, m := range env.Telegram.Books().Messages {
 		for _, v := range m.Versions {
 			if strings.Contains(v.Text, "canary") {
 				t.Errorf("the chat showed %q", v.Text)

@@ -20,7 +20,7 @@ func budgeted(t *testing.T, change func(*settings.Config)) *gatewaytest.Running 
 
 // said is how often the bot has said something like it in c.
 func said(r *gatewaytest.Running, c telegram.Chat, words string) (n int) {
-	for _, s := range r.House.Sent(c) {
+	for _, s := range r.Env.SentTexts(c) {
 		n += strings.Count(s, words)
 	}
 	return n
@@ -36,7 +36,7 @@ func TestWhoComesToTheEndOfABudgetIsToldOnceAndOthersGoOn(t *testing.T) {
 		}
 		r.Ask(gatewaytest.Ann, strings.Repeat("word ", 200))
 	}
-	texts := r.House.Sent(ann)
+	texts := r.Env.SentTexts(ann)
 	last := texts[len(texts)-1]
 	if !regexp.MustCompile(`^I cannot answer: you may spend \$0\.0500 a day here, \$0\.0\d+ of it is used or set aside, and the rest is not enough for this, until 00:00 UTC on \d+ \w+\.$`).MatchString(last) {
 		t.Errorf("Ann is told %q", last)
@@ -117,7 +117,7 @@ func TestAModelWithoutAPriceIsRefusedWhenNothingIsSaidOfBudgets(t *testing.T) {
 	if got := r.Ask(gatewaytest.Ann, "hello"); got != "I cannot answer: nobody told me what my model costs, and spending is limited here, so please tell the operator." {
 		t.Errorf("Ann is told %q", got)
 	}
-	if n := len(r.House.Model.Requests()); n != 0 {
+	if n := len(r.Env.Model.Requests()); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }

@@ -30,13 +30,13 @@ import (
 type cluster struct {
 	nodes *brokertest.Nodes
 	redis *redistest.Server
-	house *gatewaytest.House
+	env   *gatewaytest.Env
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{nodes: brokertest.Cluster(t, 3), redis: redistest.Start(t, redistest.Options{})}
-	c.house = gatewaytest.Open(t, gatewaytest.Options{
+	c.env = gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 			a := model.Reply(model.Say("you said " + p.LastText()))
 			a.Latency = 20 * time.Millisecond
@@ -52,8 +52,8 @@ func newCluster(t *testing.T) *cluster {
 
 // as starts one more gateway, a process of its own but for the process.
 func (c *cluster) as(name string, roles ...string) *gatewaytest.Running {
-	return c.house.StartAs(func(cfg *settings.Config) {
-		cfg.Name, cfg.Roles, cfg.StateDir = name, roles, filepath.Join(c.house.Dir, name)
+	return c.env.StartAs(func(cfg *settings.Config) {
+		cfg.Name, cfg.Roles, cfg.StateDir = name, roles, filepath.Join(c.env.Dir, name)
 	})
 }
 
@@ -134,7 +134,7 @@ func TestSeveralProcessesAnswerAsOne(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	front, w1 := c.as("front-1", settings.RoleGateway), c.as("worker-1", settings.RoleWorker)
-	eventually(t, "the first to receive", func() bool { return c.house.Telegram.Books().Polling[gatewaytest.Username] })
+	eventually(t, "the first to receive", func() bool { return c.env.Telegram.Books().Polling[gatewaytest.Username] })
 	second, w2 := c.as("front-2", settings.RoleGateway), c.as("worker-2", settings.RoleWorker)
 
 	const chats = 8
@@ -144,11 +144,11 @@ func TestSeveralProcessesAnswerAsOne(t *testing.T) {
 		for to := said + 3; said < to; said++ {
 			for chat := range chats {
 				p := telegram.Person{ID: int64(7000 + chat), FirstName: "P"}
-				c.house.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", chat, said))
+				c.env.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", chat, said))
 				asked++
 			}
 		}
-		c.house.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == asked })
+		c.env.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == asked })
 	}
 	round()
 	pages := func(rs ...*gatewaytest.Running) (ps []string) {
@@ -191,7 +191,7 @@ func TestSeveralProcessesAnswerAsOne(t *testing.T) {
 	round()
 	exported(second, w1, w2)
 
-	book := c.house.Telegram.Books()
+	book := c.env.Telegram.Books()
 	if n := conflicts(book); n != 0 {
 		t.Errorf("two received for the bot at the same time, %d times", n)
 	}
@@ -243,7 +243,7 @@ func TestAKilledProcessIsFollowedByAnother(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	config := func(name string) string {
-		path := filepath.Join(c.house.Dir, name+".yaml")
+		path := filepath.Join(c.env.Dir, name+".yaml")
 		text := fmt.Sprintf(`
 state_dir: %s
 name: %s
@@ -255,13 +255,13 @@ agents: {main: {model: sim/demo}}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 limits: {person_per_minute: -1, queue: -1}
-`, filepath.Join(c.house.Dir, name), name, c.nodes.URL(), c.redis.URL, gatewaytest.Token, c.house.Telegram.URL(), c.house.Model.URL())
+`, filepath.Join(c.env.Dir, name), name, c.nodes.URL(), c.redis.URL, gatewaytest.Token, c.env.Telegram.URL(), c.env.Model.URL())
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	polling := func() bool { return c.house.Telegram.Books().Polling[gatewaytest.Username] }
+	polling := func() bool { return c.env.Telegram.Books().Polling[gatewaytest.Username] }
 	first := start(t, config("one"))
 	eventually(t, "the first to receive", polling)
 	second := start(t, config("two"))
@@ -269,19 +269,19 @@ limits: {person_per_minute: -1, queue: -1}
 	say := func(n int) {
 		for range n {
 			p := telegram.Person{ID: int64(7000 + said%3), FirstName: "P"}
-			c.house.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", said%3, said/3))
+			c.env.Say(telegram.PrivateChat(p), p, fmt.Sprintf("question-%d-%d", said%3, said/3))
 			said++
 		}
 	}
 	say(6)
-	c.house.Await("the first answers", func(b telegram.Book) bool { return len(answersOf(b)) == said })
+	c.env.Await("the first answers", func(b telegram.Book) bool { return len(answersOf(b)) == said })
 	say(3)
 	killed := time.Now()
 	first.kill()
 	say(3)
 	eventually(t, "another to receive", polling)
 	t.Logf("received for again %s after the kill", time.Since(killed).Round(10*time.Millisecond))
-	book := c.house.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == said })
+	book := c.env.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == said })
 	t.Logf("all answered %s after the kill", time.Since(killed).Round(10*time.Millisecond))
 	inOrder(t, book)
 	eventually(t, "the cost to be exported again", func() bool {
@@ -294,8 +294,8 @@ limits: {person_per_minute: -1, queue: -1}
 		t.Error("two processes export the cost")
 	}
 	say(3)
-	c.house.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == said })
-	if n := conflicts(c.house.Telegram.Books()); n != 0 {
+	c.env.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == said })
+	if n := conflicts(c.env.Telegram.Books()); n != 0 {
 		t.Errorf("two received for the bot at the same time, %d times", n)
 	}
 }
@@ -305,11 +305,11 @@ func TestASecondDatabaseOnTheSameLogIsRefused(t *testing.T) {
 	t.Parallel()
 	nodes := brokertest.Cluster(t, 1)
 	log := &lines{}
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Log:    slog.New(slog.NewTextHandler(log, nil)),
 		Change: func(cfg *settings.Config) { cfg.Broker.URL, cfg.Broker.Lease = nodes.URL(), 2*time.Second },
 	})
-	one := house.Start()
+	one := env.Start()
 	if got := one.Ask(gatewaytest.Ann, "hello"); got == "" {
 		t.Error("no answer")
 	}
@@ -328,11 +328,11 @@ func TestASecondDatabaseOnTheSameLogIsRefused(t *testing.T) {
 			return
 		}
 	}
-	cfg := house.Config()
-	cfg.Name, cfg.StateDir = "two", filepath.Join(house.Dir, "two")
+	cfg := env.Config()
+	cfg.Name, cfg.StateDir = "two", filepath.Join(env.Dir, "two")
 	refused(cfg, "give all of them store.redis")
 	// And the same folder cannot be used twice at all.
-	cfg.StateDir, cfg.Broker.URL = house.Config().StateDir, ""
+	cfg.StateDir, cfg.Broker.URL = env.Config().StateDir, ""
 	refused(cfg, "another process has it open")
 }
 

@@ -51,7 +51,7 @@ func TestACrowdIsAnsweredWhateverOneAbuserDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCrowd(t)
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: gatewaytest.AllNetworks(), Brain: c.brain, Keep: 1 << 20,
 		OnTelegram: func(o *telegram.Options) { o.Pace = 1 },
 		OnSlack: func(o *slack.Options) {
@@ -59,8 +59,8 @@ func TestACrowdIsAnsweredWhateverOneAbuserDoes(t *testing.T) {
 			o.Apps = append(o.Apps, slack.App{Name: "hooked", BotToken: hookedToken, SigningSecret: hookedSecret})
 		},
 	})
-	gw := start(t, crowdConfig(t, house))
-	c.moveIn(house)
+	gw := start(t, crowdConfig(t, env))
+	c.moveIn(env)
 	c.hook = "http://" + gw.webhooks + "/slack/hooked"
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -79,11 +79,11 @@ func TestACrowdIsAnsweredWhateverOneAbuserDoes(t *testing.T) {
 	gw.kill()
 	stop()
 	watching.Wait()
-	c.judge(peak, fileBytes(t, filepath.Join(house.Dir, "state", "workspaces")))
+	c.judge(peak, fileBytes(t, filepath.Join(env.Dir, "state", "workspaces")))
 }
 
 // crowdConfig is parley as an operator runs it.
-func crowdConfig(t *testing.T, house *gatewaytest.House) string {
+func crowdConfig(t *testing.T, env *gatewaytest.Env) string {
 	t.Helper()
 	program, err := binary()
 	if err != nil {
@@ -94,7 +94,7 @@ func crowdConfig(t *testing.T, house *gatewaytest.House) string {
 		var people, groups []string
 		for i := range crowdChats {
 			people = append(people, strconv.Quote(personID(n, 7001+i)))
-			groups = append(groups, strconv.Quote(house.Group(n, 8001+i, 0).ID))
+			groups = append(groups, strconv.Quote(env.Group(n, 8001+i, 0).ID))
 		}
 		people = append(people, strconv.Quote(personID(n, abuser)), strconv.Quote(personID(n, accomplice)))
 		lists[n] = fmt.Sprintf("access: {people: [%s], groups: [%s]}", strings.Join(people, ", "), strings.Join(groups, ", "))
@@ -113,10 +113,10 @@ attachments: {person_per_day_bytes: %[15]d}
 ops: {listen: "127.0.0.1:0"}
 webhooks: {listen: "127.0.0.1:0"}
 log: {format: json}
-`, house.Dir, gatewaytest.Token, house.Telegram.URL(), lists[gatewaytest.Telegram],
-		gatewaytest.SlackBotToken, gatewaytest.SlackAppToken, house.Slack.APIURL(), lists[gatewaytest.Slack],
-		gatewaytest.SignalNumber, gatewaytest.SignalACI, lists[gatewaytest.Signal], program, house.Signal.URL(), house.Model.URL(), abuserBytes, hookedToken, hookedSecret, modelKey)
-	path := filepath.Join(house.Dir, "parley.yaml")
+`, env.Dir, gatewaytest.Token, env.Telegram.URL(), lists[gatewaytest.Telegram],
+		gatewaytest.SlackBotToken, gatewaytest.SlackAppToken, env.Slack.APIURL(), lists[gatewaytest.Slack],
+		gatewaytest.SignalNumber, gatewaytest.SignalACI, lists[gatewaytest.Signal], program, env.Signal.URL(), env.Model.URL(), abuserBytes, hookedToken, hookedSecret, modelKey)
+	path := filepath.Join(env.Dir, "parley.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -126,15 +126,15 @@ log: {format: json}
 // crowd is who talks, what was asked, and how long each waited.
 type crowd struct {
 	t      *testing.T
-	house  *gatewaytest.House
-	places []*gatewaytest.Place
+	env    *gatewaytest.Env
+	places []*gatewaytest.Conversation
 	began  time.Time
 	hook   string // where Slack brings events of an app
 
 	mu       sync.Mutex // guards what is below
 	n        int
 	open     map[string]chan struct{} // by the question's word
-	asked    map[string]*gatewaytest.Place
+	asked    map[string]*gatewaytest.Conversation
 	waits    []wait
 	deeds    map[string]int  // of the abuser
 	obeyed   map[string]int  // what a model did for the abuser
@@ -151,20 +151,20 @@ type wait struct {
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	return &crowd{
-		t: t, began: time.Now(), open: map[string]chan struct{}{}, asked: map[string]*gatewaytest.Place{},
+		t: t, began: time.Now(), open: map[string]chan struct{}{}, asked: map[string]*gatewaytest.Conversation{},
 		deeds: map[string]int{}, refusals: map[string]bool{}, obeyed: map[string]int{},
 	}
 }
 
 // moveIn gives everybody a place in the house.
-func (c *crowd) moveIn(house *gatewaytest.House) {
-	c.house, c.began = house, time.Now()
+func (c *crowd) moveIn(env *gatewaytest.Env) {
+	c.env, c.began = env, time.Now()
 	for i := range crowdChats {
 		n := gatewaytest.AllNetworks()[i%3]
 		if i%5 < 3 {
-			c.places = append(c.places, house.Direct(n, 7001+i))
+			c.places = append(c.places, env.Direct(n, 7001+i))
 		} else {
-			c.places = append(c.places, house.Group(n, 8001+i, 7001+i))
+			c.places = append(c.places, env.Group(n, 8001+i, 7001+i))
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (c *crowd) moveIn(house *gatewaytest.House) {
 func (c *crowd) abused() bool { return int(time.Since(c.began).Minutes())%2 == 1 }
 
 // talk asks, waits for the whole answer, reads it, and asks again.
-func (c *crowd) talk(ctx context.Context, rng *rand.Rand, p *gatewaytest.Place) {
+func (c *crowd) talk(ctx context.Context, rng *rand.Rand, p *gatewaytest.Conversation) {
 	for ctx.Err() == nil {
 		c.mu.Lock()
 		word := fmt.Sprintf("question%dend", c.n)
@@ -187,7 +187,7 @@ func (c *crowd) talk(ctx context.Context, rng *rand.Rand, p *gatewaytest.Place) 
 		select {
 		case <-answered:
 		case <-time.After(5 * gatewaytest.Patience):
-			c.t.Errorf("%s: nobody answered %s; it shows %q", p, word, p.Shown())
+			c.t.Errorf("%s: nobody answered %s; it shows %q", p, word, p.Texts())
 			return
 		}
 		w.took = time.Since(asked)
@@ -217,7 +217,7 @@ func (c *crowd) see(text string) {
 
 // watches are what looks at the networks until ctx ends.
 func (c *crowd) watches(ctx context.Context) []func() {
-	tg, sl, sig := c.house.Telegram.Watch(ctx), c.house.Slack.Watch(ctx), c.house.Signal.Watch(ctx)
+	tg, sl, sig := c.env.Telegram.Watch(ctx), c.env.Slack.Watch(ctx), c.env.Signal.Watch(ctx)
 	return []func(){
 		func() {
 			for h := range tg {
@@ -261,7 +261,7 @@ func (c *crowd) judge(peak, files int64) {
 	c.t.Logf("%d chats, %.1f minutes, %d questions answered, %d marked repeats; peak %d MB, workspaces %d MB; the abuser: %v",
 		len(c.places), minutes, len(c.waits), repeats, peak>>20, files>>20, c.deeds)
 	for _, n := range gatewaytest.AllNetworks() {
-		if heard := len(c.house.Direct(n, abuser).Shown()); heard == 0 {
+		if heard := len(c.env.Direct(n, abuser).Texts()); heard == 0 {
 			c.t.Errorf("%s: the abuser was never heard", n)
 		} else {
 			c.t.Logf("%s: the abuser got %d messages", n, heard)
@@ -281,7 +281,7 @@ func (c *crowd) judge(peak, files int64) {
 		c.t.Logf("%s: longest wait %s without, %s with", n, quiet[len(quiet)-1].Round(10*time.Millisecond), abused[len(abused)-1].Round(10*time.Millisecond))
 	}
 	c.judgeCalls()
-	c.judgeAbuse(filepath.Join(c.house.Dir, "state", "workspaces"))
+	c.judgeAbuse(filepath.Join(c.env.Dir, "state", "workspaces"))
 	if peak > crowdMemory {
 		c.t.Errorf("parley held %d MB", peak>>20)
 	}
@@ -295,7 +295,7 @@ func (c *crowd) judge(peak, files int64) {
 func (c *crowd) count() (repeats int) {
 	c.t.Helper()
 	seen := map[string]int{}
-	for p, shown := range gatewaytest.ShownIn(slices.Values(c.places)) {
+	for p, shown := range gatewaytest.TextsIn(slices.Values(c.places)) {
 		for _, text := range shown {
 			m := wholeAnswer.FindStringSubmatch(text)
 			switch {
@@ -330,7 +330,7 @@ var retryIn = regexp.MustCompile(`retry after (\d+)`)
 // judgeCalls says what the answers cost in calls, and that none fell into a penalty.
 func (c *crowd) judgeCalls() {
 	c.t.Helper()
-	tg, sl := c.house.Telegram.Books(), c.house.Slack.Books()
+	tg, sl := c.env.Telegram.Books(), c.env.Slack.Books()
 	limited, longest := 0, 0
 	for _, call := range tg.Calls {
 		if m := retryIn.FindStringSubmatch(call.Description); call.Status == 429 && m != nil {

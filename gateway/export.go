@@ -12,11 +12,11 @@ import (
 	"parley/sessions"
 )
 
-// export registers what is read from the store and the log at a scrape.
-func (g *Gateway) export(store sessions.Store, b *broker.Broker, checks []ops.Check) error {
+// registerExports registers what is read from the store and the log at a scrape.
+func (g *Gateway) registerExports(store sessions.Store, b *broker.Broker, checks []ops.Check) error {
 	shared := ops.NewShared(g.metrics, g.sets)
 	shared.Store, shared.Log, shared.Checks, shared.Now = store, b, checks, g.o.Now
-	shared.Budgets = g.budgets(store)
+	shared.Budgets = g.meteredBudgets(store)
 	money := ops.NewCosts(store, g.sets)
 	money.Mine = g.exports.Load
 	if err := errors.Join(g.metrics.Register(money), g.metrics.Register(shared)); err != nil {
@@ -25,8 +25,8 @@ func (g *Gateway) export(store sessions.Store, b *broker.Broker, checks []ops.Ch
 	return nil
 }
 
-// budgets are those that have metrics: of everything, and of each channel.
-func (g *Gateway) budgets(store sessions.Money) []ops.Budget {
+// meteredBudgets are those that have metrics: of everything, and of each channel.
+func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
 	watch := func(scope, name, window string, of sessions.Scope) ops.Budget {
 		return ops.Budget{
 			Scope: scope, Name: name, Window: window, Limit: of.Limit,
@@ -37,11 +37,11 @@ func (g *Gateway) budgets(store sessions.Money) []ops.Budget {
 		}
 	}
 	bs := []ops.Budget{
-		watch("global", ops.BudgetAll, "day", g.limits.OfDay()),
-		watch("global", ops.BudgetAll, "month", g.limits.OfMonth()),
+		watch("global", ops.BudgetAll, "day", g.limits.DayScope()),
+		watch("global", ops.BudgetAll, "month", g.limits.MonthScope()),
 	}
 	for _, name := range g.sets.Channels[:min(len(g.sets.Channels), ops.MaxChannels)] {
-		bs = append(bs, watch("channel", name, "day", g.limits.OfChannel(name)))
+		bs = append(bs, watch("channel", name, "day", g.limits.ChannelScope(name)))
 	}
 	return bs
 }

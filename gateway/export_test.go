@@ -20,8 +20,8 @@ import (
 // every kind of line, and all of them are of its own tree.
 func TestAnExportHasEveryKindOfLineAndOnlyOfItsTree(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0)})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0)})
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "before all this")
 	gw.Ask(gatewaytest.Ann, "/new")
 	gw.Ask(gatewaytest.Ann, "hello")
@@ -90,8 +90,8 @@ func TestAnExportHasEveryKindOfLineAndOnlyOfItsTree(t *testing.T) {
 
 func TestAnExportOfNoSessionWritesNothing(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{})
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "hello")
 	gw.Ask(gatewaytest.Ben, "hello")
 	client := admin.NewClient(gw.AdminSocket())

@@ -22,16 +22,16 @@ import (
 func TestFourthNetwork(t *testing.T) {
 	t.Parallel()
 	loft := pigeontest.New("p1")
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		addPigeons(c, map[string]pigeonConfig{"pp": {Loft: loft, Access: policy.Access{People: []string{"ann"}, Groups: []string{"kitchen"}}}})
 	}})
-	gw := house.Start()
+	gw := env.Start()
 	direct, group := loft.Direct("ann"), loft.Group("kitchen")
 	ask := func(in sessionkeys.Address, person, text string) string {
 		t.Helper()
 		before := len(loft.Sent())
 		loft.Say(in, person, text)
-		answer := gw.Delivered()
+		answer := gw.NextDelivered()
 		sent := loft.Sent()[before:]
 		if len(sent) != 1 || answer.Parts != 1 || sent[0].To != in {
 			t.Fatalf("%q: sent %+v, delivered %+v", text, sent, answer)
@@ -58,8 +58,8 @@ func TestFourthNetwork(t *testing.T) {
 	if got := ask(direct, "ann", "~stats"); got != "I do not know the command ~stats: did you mean ~status?" {
 		t.Errorf("a mistyped command: %q", got)
 	}
-	if n := len(house.Model.Requests()); n != 2 || loft.Waiting() != 0 {
-		t.Errorf("%d calls of the model, %d messages wait", n, loft.Waiting())
+	if n := len(env.Model.Requests()); n != 2 || loft.Pending() != 0 {
+		t.Errorf("%d calls of the model, %d messages wait", n, loft.Pending())
 	}
 
 	client := admin.NewClient(gw.AdminSocket())
@@ -93,7 +93,7 @@ func TestFourthNetwork(t *testing.T) {
 
 	// Another process, as after a crash, knows the conversations.
 	gw.Stop()
-	gw = house.Start()
+	gw = env.Start()
 	if got := ask(direct, "ann", "~status"); !strings.Contains(got, "has 2 messages") {
 		t.Errorf("after a restart: %q", got)
 	}
@@ -102,10 +102,10 @@ func TestFourthNetwork(t *testing.T) {
 // The accounts of any network go through the same checks, under its name.
 func TestFourthNetworkIsValidated(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		addPigeons(c, map[string]pigeonConfig{"tg": {Agent: "nobody"}})
 	}})
-	_, err := gateway.New(house.Config(), gateway.Options{})
+	_, err := gateway.New(env.Config(), gateway.Options{})
 	problems, ok := errors.AsType[problems.List](err)
 	if !ok {
 		t.Fatalf("got %v", err)

@@ -21,11 +21,11 @@ import (
 // another waits for a channel.
 const yieldEvery = 500 * time.Millisecond
 
-// fronts are the channels of this process. Each is received for and sent to by
+// channelRunners are the channels of this process. Each is received for and sent to by
 // one process at a time, which holds the lease of the bot account; what a network
 // brings to a webhook is taken by every process, since nobody knows which of them
 // it comes to.
-type fronts struct {
+type channelRunners struct {
 	g      *Gateway
 	log    *broker.Broker
 	store  sessions.Records
@@ -35,14 +35,14 @@ type fronts struct {
 	broken chan error // one for each channel that cannot go on
 }
 
-func newFronts(g *Gateway, b *broker.Broker, store sessions.Records, out *delivery.Delivery, accept channels.Accept) *fronts {
+func newChannelRunners(g *Gateway, b *broker.Broker, store sessions.Records, out *delivery.Delivery, accept channels.Accept) *channelRunners {
 	files := &attachments.Server{Log: b, MaxBytes: g.cfg.Attachments.MaxBytes, Logger: g.o.Logger}
-	return &fronts{g: g, log: b, store: store, out: out, files: files, accept: accept, broken: make(chan error, len(g.chans))}
+	return &channelRunners{g: g, log: b, store: store, out: out, files: files, accept: accept, broken: make(chan error, len(g.chans))}
 }
 
-// watch returns an error when no channel is left that can go on, and nil when
+// awaitAllBroken returns an error when no channel is left that can go on, and nil when
 // ctx ends.
-func (f *fronts) watch(ctx context.Context) error {
+func (f *channelRunners) awaitAllBroken(ctx context.Context) error {
 	var errs []error
 	for range f.g.chans {
 		select {
@@ -56,21 +56,21 @@ func (f *fronts) watch(ctx context.Context) error {
 }
 
 // run receives until taking ends, and sends until sending does.
-func (f *fronts) run(taking, sending context.Context) error {
+func (f *channelRunners) run(taking, sending context.Context) error {
 	var group errgroup.Group
 	for _, c := range f.g.chans {
-		group.Go(func() error { return f.front(taking, sending, c) })
+		group.Go(func() error { return f.runChannel(taking, sending, c) })
 	}
 	return group.Wait()
 }
 
-// front is one channel, each time it is this process's turn.
-func (f *fronts) front(taking, sending context.Context, c channels.Channel) error {
+// runChannel is one channel, each time it is this process's turn.
+func (f *channelRunners) runChannel(taking, sending context.Context, c channels.Channel) error {
 	var once sync.Once
 	broke := func(err error) { once.Do(func() { f.broken <- err }) }
 	var hooked sync.WaitGroup
 	defer hooked.Wait()
-	if isHooked(c) {
+	if usesWebhook(c) {
 		hooked.Go(func() { f.receive(taking, c, broke) })
 	}
 	// Who does not have the lease when the process is to end needs it no more.
@@ -82,18 +82,18 @@ func (f *fronts) front(taking, sending context.Context, c channels.Channel) erro
 			giveUp()
 		}
 	})()
-	f.elsewhere(c, true)
-	err := f.g.alone(waiting, f.log, f.g.leases[c.Name()], func(held context.Context) error {
+	f.setElsewhere(c, true)
+	err := f.g.runAsLeader(waiting, f.log, f.g.leases[c.Name()], func(held context.Context) error {
 		mine.Store(true)
-		f.elsewhere(c, false)
-		defer f.elsewhere(c, true)
+		f.setElsewhere(c, false)
+		defer f.setElsewhere(c, true)
 		defer func() {
 			if mine.Store(false); taking.Err() != nil {
 				giveUp()
 			}
 		}()
 		if taking.Err() == nil {
-			f.own(taking, held, c, broke)
+			f.runOwned(taking, held, c, broke)
 		}
 		return nil
 	})
@@ -103,17 +103,17 @@ func (f *fronts) front(taking, sending context.Context, c channels.Channel) erro
 	return nil
 }
 
-// elsewhere notes that another process has the channel.
-func (f *fronts) elsewhere(c channels.Channel, is bool) {
+// setElsewhere notes that another process has the channel.
+func (f *channelRunners) setElsewhere(c channels.Channel, is bool) {
 	if f.g.cfg.Broker.URL != "" {
-		f.g.watched.Elsewhere(c.Name(), is)
+		f.g.channelStatus.SetElsewhere(c.Name(), is)
 	}
 }
 
-// own receives and sends while the channel is this process's. It returns when
+// runOwned receives and sends while the channel is this process's. It returns when
 // held ends; or when the process takes nothing any more and another waits to.
-func (f *fronts) own(taking, held context.Context, c channels.Channel, broke func(error)) {
-	if err := f.remember(held, c); err != nil && held.Err() == nil {
+func (f *channelRunners) runOwned(taking, held context.Context, c channels.Channel, broke func(error)) {
+	if err := f.restoreWaits(held, c); err != nil && held.Err() == nil {
 		f.g.o.Logger.Warn("waits that a network asked for before are not known", "channel", c.Name(), "error", err)
 	}
 	receiving, stopReceiving := context.WithCancel(held)
@@ -133,17 +133,17 @@ func (f *fronts) own(taking, held context.Context, c channels.Channel, broke fun
 		}
 	})
 	parts.Go(func() { f.files.Serve(sending, c) })
-	if !isHooked(c) {
+	if !usesWebhook(c) {
 		parts.Go(func() { f.receive(receiving, c, broke) })
 	}
-	f.keep(taking, held, c)
+	f.holdUntilWanted(taking, held, c)
 	stopReceiving()
 	stopSending(broker.ErrLeaseLost) // unless held has ended: it was given away
 	parts.Wait()
 }
 
-// keep waits for the end of what own does.
-func (f *fronts) keep(taking, held context.Context, c channels.Channel) {
+// holdUntilWanted waits for the end of what own does.
+func (f *channelRunners) holdUntilWanted(taking, held context.Context, c channels.Channel) {
 	select {
 	case <-held.Done():
 		return
@@ -156,7 +156,7 @@ func (f *fronts) keep(taking, held context.Context, c channels.Channel) {
 	tick := time.NewTicker(yieldEvery)
 	defer tick.Stop()
 	for {
-		wanted, err := f.log.Wanted(held, f.g.leases[c.Name()])
+		wanted, err := f.log.IsWanted(held, f.g.leases[c.Name()])
 		switch {
 		case held.Err() != nil:
 			return
@@ -175,7 +175,7 @@ func (f *fronts) keep(taking, held context.Context, c channels.Channel) {
 
 // receive runs until ctx ends. A channel whose account cannot go on is logged,
 // and the others go on.
-func (f *fronts) receive(ctx context.Context, c channels.Channel, broke func(error)) {
+func (f *channelRunners) receive(ctx context.Context, c channels.Channel, broke func(error)) {
 	err := c.Receive(ctx, f.accept)
 	if ctx.Err() != nil {
 		return
@@ -184,9 +184,9 @@ func (f *fronts) receive(ctx context.Context, c channels.Channel, broke func(err
 	broke(fmt.Errorf("%s: %w", c.Name(), err))
 }
 
-// isHooked says whether the network brings what is said to a webhook.
-func isHooked(c channels.Channel) bool {
-	h, ok := c.(channels.Hooked)
+// usesWebhook says whether the network brings what is said to a webhook.
+func usesWebhook(c channels.Channel) bool {
+	h, ok := c.(channels.WebhookReceiver)
 	if !ok {
 		return false
 	}

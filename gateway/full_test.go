@@ -83,7 +83,7 @@ func echoSlowly(_ context.Context, p *model.Prompt) model.Answer {
 	return a
 }
 
-func fullDisk(t *testing.T, h *gatewaytest.House, d *diskstest.Disk) {
+func fullDisk(t *testing.T, h *gatewaytest.Env, d *diskstest.Disk) {
 	t.Helper()
 	gw := h.Start()
 	if got := gw.Ask(gatewaytest.Ann, "before"); got != "re: before" {
@@ -95,7 +95,7 @@ func fullDisk(t *testing.T, h *gatewaytest.House, d *diskstest.Disk) {
 	confirmed := h.Telegram.Totals().Confirmed
 	d.Fill()
 	full := time.Now()
-	gw.Until("/readyz", http.StatusServiceUnavailable)
+	gw.AwaitStatus("/readyz", http.StatusServiceUnavailable)
 	t.Logf("not ready after %s", time.Since(full))
 	ann := telegram.PrivateChat(gatewaytest.Ann)
 	want := []string{"re: before", "re: " + slowly}
@@ -120,7 +120,7 @@ func fullDisk(t *testing.T, h *gatewaytest.House, d *diskstest.Disk) {
 		}
 		return true
 	})
-	gw.Until("/readyz", http.StatusOK)
+	gw.AwaitStatus("/readyz", http.StatusOK)
 	t.Logf("back %s after there was room", time.Since(free).Round(time.Millisecond))
 	var got []string
 	for _, m := range h.Telegram.Books().Messages {

@@ -78,23 +78,23 @@ type Options struct {
 
 // Gateway is one process's part of parley. Make one with New, run it once.
 type Gateway struct {
-	cfg     settings.Config
-	o       Options
-	limits  budgets.Limits
-	prices  *prices.Table
-	agents  map[string]worker.Agent
-	ears    *agent.Hearing // nil: nobody listens to voice notes
-	metrics *ops.Metrics
-	sets    ops.Sets
-	chans   []channels.Channel
-	intake  *intake.Intake    // set before any channel receives
-	leases  map[string]string // of the bot accounts, by instance
-	started chan struct{}
-	ops     *ops.Server
-	watched *admin.Channels
-	admin   *admin.Server
-	hooks   *webhooks.Server
-	exports atomic.Bool // this process is the one that exports the cost
+	cfg           settings.Config
+	o             Options
+	limits        budgets.Limits
+	prices        *prices.Table
+	agents        map[string]worker.Agent
+	transcription *agent.Transcription // nil: nobody listens to voice notes
+	metrics       *ops.Metrics
+	sets          ops.LabelSets
+	chans         []channels.Channel
+	intake        *intake.Intake    // set before any channel receives
+	leases        map[string]string // of the bot accounts, by instance
+	started       chan struct{}
+	ops           *ops.Server
+	channelStatus *admin.Channels
+	admin         *admin.Server
+	hooks         *webhooks.Server
+	exports       atomic.Bool // this process is the one that exports the cost
 	// redactor stands at every exit: the log, chats, what operators read, what tools
 	// return.
 	redactor *redaction.Redactor
@@ -163,7 +163,7 @@ func (g *Gateway) WebhooksAddr() string {
 // for a while, and everything is closed, last opened first. It returns nil
 // after an orderly end, and what failed otherwise.
 func (g *Gateway) Run(ctx context.Context) (err error) {
-	defer func() { err = g.redactor.Error(err) }()
+	defer func() { err = g.redactor.CleanError(err) }()
 	log := g.o.Logger
 	opened, err := g.openWithRoom(ctx)
 	defer func() { err = errors.Join(err, opened.close(ctx)) }()
@@ -175,69 +175,69 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("compare the store with the message log: %w", err)
 	}
-	vital := g.vitals(store, b)
-	checks := append(vital.checks(), deadLetters(b))
+	vital := g.healthChecks(store, b)
+	checks := append(vital.readinessChecks(), deadLetterCheck(b))
 	g.ops, err = ops.New(ctx, g.cfg.Ops, g.metrics, log, checks...)
 	if err != nil {
 		return err
 	}
 	g.ops.Redact = g.redactor.Clean
 	if g.cfg.HasRole(settings.RoleGateway) {
-		g.ops.Networks = g.networks
+		g.ops.Networks = g.networkReport
 	}
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
-	g.hooks, err = g.listen(ctx)
+	g.hooks, err = g.openWebhooks(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.hooks.Close()) }()
-	if err := g.export(store, b, checks); err != nil {
+	if err := g.registerExports(store, b, checks); err != nil {
 		return err
 	}
-	desk := &commands.Desk{Store: store, Limits: g.limits, Now: g.o.Now, Model: func(agent string) string { return g.cfg.Agents[agent].Model }}
-	if err := g.arm(store, desk); err != nil {
+	handler := &commands.Handler{Store: store, Limits: g.limits, Now: g.o.Now, Model: func(agent string) string { return g.cfg.Agents[agent].Model }}
+	if err := g.attachTools(store, handler); err != nil {
 		return err
 	}
 	loop := agent.Loop{
-		Prices: g.prices, Retry: retryOf(g.cfg.Retry), Gate: Gate(), Why: g.cfg.Channels.Why, Hearing: g.ears,
+		Prices: g.prices, Retry: retryOf(g.cfg.Retry), Gate: Gate(), Why: g.cfg.Channels.Why, Transcription: g.transcription,
 		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
-	busy := &agent.Service{}
-	children, err := g.children(store, loop, busy)
+	busy := &agent.Registry{}
+	children, err := g.newSubagentRunner(store, loop, busy)
 	if err != nil {
 		return err
 	}
-	sends, err := g.sends(b)
+	sends, err := g.outgoingFiles(b)
 	if err != nil {
 		return err
 	}
 	sources := g.sources()
 	w, err := worker.New(worker.Options{
-		Config: g.cfg.Worker, Me: g.identity(), Generation: stands.generation, Doubt: stands.doubt, Log: b, Store: ops.Books{Store: store, Metrics: g.metrics}, Agents: g.agents,
-		Loop: loop, Subagents: children, Files: sends, Attachments: g.bringer(b),
+		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: b, Store: ops.MeteredStore{Store: store, Metrics: g.metrics}, Agents: g.agents,
+		Loop: loop, Subagents: children, Files: sends, Attachments: g.newImporter(b),
 		Busy: busy, Limits: g.limits, Waiting: g.cfg.WaitingByChannel(), Reactions: g.cfg.ReactionsByChannel(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
-			return intake.AuthorizeAgain(sources, m, chat...)
+			return intake.Reauthorize(sources, m, chat...)
 		},
 	})
 	if err != nil {
 		return err
 	}
 	in := &intake.Intake{
-		Sources: sources, Log: b, Book: store, Observer: g.metrics, Logger: log, Now: g.o.Now, Limits: g.cfg.Limits,
-		Desk: desk,
+		Sources: sources, Log: b, Store: store, Observer: g.metrics, Logger: log, Now: g.o.Now, Limits: g.cfg.Limits,
+		Commands: handler,
 	}
 	g.intake = in
-	g.admin, err = g.administer(ctx, opened, in)
+	g.admin, err = g.openAdmin(ctx, opened, in)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.admin.Close()) }()
 	out := delivery.New(delivery.Options{
 		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
-		Redactor: g.redactor, Delivered: g.delivered(ctx, store),
+		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store),
 	})
-	return g.live(ctx, in, w, out, b, store, vital)
+	return g.runRoles(ctx, in, w, out, b, store, vital)
 }
 
 func (g *Gateway) identity() sessions.Worker {

@@ -11,8 +11,8 @@ import (
 // The whole house in a second: read this test to see what parley does.
 func TestTheWholeHouse(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0)})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0)})
+	gw := env.Start()
 
 	if got := gw.Ask(gatewaytest.Ann, "what is 12*7"); !strings.Contains(got, "84") {
 		t.Errorf("Ann was told %q", got)
@@ -22,11 +22,11 @@ func TestTheWholeHouse(t *testing.T) {
 	}
 
 	// In a group only what mentions the bot is answered.
-	house.Say(gatewaytest.Kitchen, gatewaytest.Ann, "who makes dinner?")
+	env.Say(gatewaytest.Kitchen, gatewaytest.Ann, "who makes dinner?")
 	if got := gw.AskIn(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" what is 5*5"); !strings.Contains(got, "25") {
 		t.Errorf("the group was told %q", got)
 	}
-	if sent := house.Sent(gatewaytest.Kitchen); len(sent) != 1 {
+	if sent := env.SentTexts(gatewaytest.Kitchen); len(sent) != 1 {
 		t.Errorf("the group got %d answers, not 1: %q", len(sent), sent)
 	}
 
@@ -48,7 +48,7 @@ func TestTheWholeHouse(t *testing.T) {
 	}
 	gw.Ask(gatewaytest.Ann, "hello")
 	gw.Stop()
-	again := house.Start()
+	again := env.Start()
 	if got := again.Ask(gatewaytest.Ann, "/status"); !strings.Contains(got, "2 messages") {
 		t.Errorf("after a restart /status says %q", got)
 	}

@@ -19,7 +19,7 @@ func TestAGroupsWordsReachTheModelWithTheQuestion(t *testing.T) {
 	for name, context := range map[string]int{"off": 0, "on": 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{
+			env := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{gatewaytest.Telegram, gatewaytest.Signal}, Brain: briefly,
 				Change: func(c *settings.Config) {
 					tg, sig := c.Channels.Telegram["tg"], c.Channels.Signal["sig"]
@@ -28,28 +28,28 @@ func TestAGroupsWordsReachTheModelWithTheQuestion(t *testing.T) {
 					c.Channels.Telegram["tg"], c.Channels.Signal["sig"] = tg, sig
 				},
 			})
-			gw := house.Start()
-			house.Say(gatewaytest.Kitchen, gatewaytest.Ben, "the oven is broken")
-			house.Say(gatewaytest.Kitchen, gatewaytest.Ben, "/new")
-			said := house.Say(gatewaytest.Kitchen, gatewaytest.Ben, "it costs a lot")
-			if _, err := house.Telegram.Edit(said.ChatID, said.MessageID, "it costs a million", telegram.SayOptions{}); err != nil {
+			gw := env.Start()
+			env.Say(gatewaytest.Kitchen, gatewaytest.Ben, "the oven is broken")
+			env.Say(gatewaytest.Kitchen, gatewaytest.Ben, "/new")
+			said := env.Say(gatewaytest.Kitchen, gatewaytest.Ben, "it costs a lot")
+			if _, err := env.Telegram.Edit(said.ChatID, said.MessageID, "it costs a million", telegram.SayOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			body := askedIn(house, gw, func() {
-				house.Say(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" what now?")
+			body := askedIn(env, gw, func() {
+				env.Say(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" what now?")
 			})
 			want(t, body, context > 0, "material, not a request", `[Ben #`, `> the oven is broken`, `> it costs a million`)
 			want(t, body, false, "it costs a lot")
 
 			group := signal.Chat{Group: kitchen, Name: "kitchen"}
 			ann, ben := gatewaytest.SignalPerson(7001), gatewaytest.SignalPerson(7002)
-			sayInSignal(t, house, group, ben, "the sink is full", signal.SayOptions{})
-			gone := sayInSignal(t, house, group, ben, "I never said that", signal.SayOptions{})
-			if _, err := house.Signal.Delete(group, ben, gone.Timestamp); err != nil {
+			sayInSignal(t, env, group, ben, "the sink is full", signal.SayOptions{})
+			gone := sayInSignal(t, env, group, ben, "I never said that", signal.SayOptions{})
+			if _, err := env.Signal.Delete(group, ben, gone.Timestamp); err != nil {
 				t.Fatal(err)
 			}
-			body = askedIn(house, gw, func() {
-				sayInSignal(t, house, group, ann, "@bot what now?", signal.SayOptions{Mentions: []signal.Mention{{Name: "@bot", ACI: gatewaytest.SignalACI}}})
+			body = askedIn(env, gw, func() {
+				sayInSignal(t, env, group, ann, "@bot what now?", signal.SayOptions{Mentions: []signal.Mention{{Name: "@bot", ACI: gatewaytest.SignalACI}}})
 			})
 			want(t, body, context > 0, "material, not a request", `> the sink is full`)
 			want(t, body, false, "I never said that", "the oven is broken")
@@ -58,10 +58,10 @@ func TestAGroupsWordsReachTheModelWithTheQuestion(t *testing.T) {
 }
 
 // askedIn asks, and returns the last request to the model.
-func askedIn(house *gatewaytest.House, gw *gatewaytest.Running, ask func()) string {
+func askedIn(env *gatewaytest.Env, gw *gatewaytest.Running, ask func()) string {
 	ask()
-	gw.Delivered()
-	rs := house.Model.Requests()
+	gw.NextDelivered()
+	rs := env.Model.Requests()
 	return string(rs[len(rs)-1].Body)
 }
 

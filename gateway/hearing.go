@@ -10,9 +10,9 @@ import (
 	"parley/llm/openai"
 )
 
-// hearing is what makes words of voice notes; nil: nothing does. Its model is one of
+// newTranscription is what makes words of voice notes; nil: nothing does. Its model is one of
 // those whose calls are counted.
-func (g *Gateway) hearing() (*agent.Hearing, error) {
+func (g *Gateway) newTranscription() (*agent.Transcription, error) {
 	c := g.cfg.Transcription
 	if c.Model == "" {
 		return nil, nil //nolint:nilnil // that is what it says
@@ -23,7 +23,7 @@ func (g *Gateway) hearing() (*agent.Hearing, error) {
 	}
 	p := g.cfg.Providers[provider]
 	m, err := openai.NewSpeech(openai.Options{
-		Provider: provider, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: g.client(), TotalTimeout: c.Timeout,
+		Provider: provider, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: g.newClient(), TotalTimeout: c.Timeout,
 	}, c.Language)
 	if err != nil {
 		return nil, fmt.Errorf("transcriptions of %s: %w", provider, err)
@@ -31,5 +31,5 @@ func (g *Gateway) hearing() (*agent.Hearing, error) {
 	if n := (ops.ModelName{Provider: provider, Model: model}); !slices.Contains(g.sets.Models, n) { // first: what is beyond the cap is counted as another
 		g.sets.Models, g.sets.Speech = slices.Insert(g.sets.Models, 0, n), []ops.ModelName{n}
 	}
-	return &agent.Hearing{Model: m, MaxBytes: c.MaxBytes, MaxTime: c.MaxLength}, nil
+	return &agent.Transcription{Model: m, MaxBytes: c.MaxBytes, MaxTime: c.MaxLength}, nil
 }

@@ -59,7 +59,7 @@ func gossip(_ context.Context, p *model.Prompt) model.Answer {
 
 // talk is a conversation with a canary of its own.
 type talk struct {
-	*gatewaytest.Place
+	*gatewaytest.Conversation
 	canary string
 	marks  []string // of the answers that must come
 }
@@ -119,38 +119,38 @@ func TestAStrayCanaryIsSeen(t *testing.T) {
 
 // talks are conversations of all kinds on all networks, whose ids and names are as
 // much alike as the networks let them be.
-func talks(t *testing.T, house *gatewaytest.House, rng *rand.Rand) []*talk {
+func talks(t *testing.T, env *gatewaytest.Env, rng *rand.Rand) []*talk {
 	t.Helper()
-	var places []*gatewaytest.Place
+	var places []*gatewaytest.Conversation
 	for _, n := range gatewaytest.AllNetworks() {
 		for person := 7001; person <= 7002; person++ {
-			places = append(places, house.Direct(n, person))
+			places = append(places, env.Direct(n, person))
 		}
 		for group := 7001; group <= 7002; group++ { // the people's own numbers
-			places = append(places, house.Group(n, group, 7001))
+			places = append(places, env.Group(n, group, 7001))
 		}
 	}
 	// Topics of the same number in two forums, and beside them the General topic.
 	for id := int64(-1007001); id >= -1007002; id-- {
 		forum := telegram.Chat{ID: id - 1_000_000_000_000, Kind: telegram.Forum, Title: "group 7001"}
 		person := gatewaytest.TelegramPerson(7001)
-		topic, err := house.Telegram.CreateTopic(forum, person, "group 7001", "")
+		topic, err := env.Telegram.CreateTopic(forum, person, "group 7001", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		places = append(places, house.InTelegram(forum, person, topic), house.InTelegram(forum, person, 0))
+		places = append(places, env.InTelegram(forum, person, topic), env.InTelegram(forum, person, 0))
 	}
 	// Two threads of one channel; a private one and a group of people.
 	person := gatewaytest.SlackPerson(7001)
-	places = append(places, house.Group(gatewaytest.Slack, 7001, 7001),
-		house.InSlack(slack.Channel{ID: "G7001", Kind: slack.Private, Name: "group-7001"}, person),
-		house.InSlack(slack.Channel{ID: "G7002", Kind: slack.Group, Name: "group-7001"}, person))
+	places = append(places, env.Group(gatewaytest.Slack, 7001, 7001),
+		env.InSlack(slack.Channel{ID: "G7001", Kind: slack.Private, Name: "group-7001"}, person),
+		env.InSlack(slack.Channel{ID: "G7002", Kind: slack.Group, Name: "group-7001"}, person))
 	// A second thread of a direct message.
-	places = append(places, house.InSlack(slack.DM(person), person))
+	places = append(places, env.InSlack(slack.DM(person), person))
 
 	out := make([]*talk, len(places))
 	for i, p := range places {
-		out[i] = &talk{Place: p, canary: fmt.Sprintf("canary%016x", rng.Uint64())}
+		out[i] = &talk{Conversation: p, canary: fmt.Sprintf("canary%016x", rng.Uint64())}
 	}
 	return out
 }
@@ -186,13 +186,13 @@ func TestNoConversationHearsOfAnother(t *testing.T) {
 	seed := seedOf(t)
 	rng := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // it must repeat
 	log := &lines{}
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: gatewaytest.AllNetworks(), Brain: gossip, Keep: 1 << 13,
 		Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	again(t, house)
-	gw := house.Start()
-	all := talks(t, house, rng)
+	again(t, env)
+	gw := env.Start()
+	all := talks(t, env, rng)
 	steps := size(1000)
 	restarts := []int{steps / 3, 2 * steps / 3}
 	for step := range steps {
@@ -213,7 +213,7 @@ func TestNoConversationHearsOfAnother(t *testing.T) {
 			c.Say(fmt.Sprintf(":%s %s %s", word, c.canary, mark))
 		}
 		if slices.Contains(restarts, step) {
-			gw = house.Start() // what was said meanwhile, too
+			gw = env.Start() // what was said meanwhile, too
 		}
 	}
 	for _, c := range all {
@@ -225,7 +225,7 @@ func TestNoConversationHearsOfAnother(t *testing.T) {
 	own := map[string]string{}
 	shown := 0
 	for _, c := range all {
-		own[c.String()], s.shown[c.String()] = c.canary, c.Shown()
+		own[c.String()], s.shown[c.String()] = c.canary, c.Texts()
 		shown += len(s.shown[c.String()])
 		if text := strings.Join(s.shown[c.String()], "\n"); len(c.marks) > 0 && !strings.Contains(text, c.canary) {
 			t.Errorf("%s does not even show its own canary: %q", c, text)
@@ -234,18 +234,18 @@ func TestNoConversationHearsOfAnother(t *testing.T) {
 	if len(own) != len(all) {
 		t.Fatalf("%d places have %d names", len(all), len(own))
 	}
-	for _, r := range house.Model.Requests() {
+	for _, r := range env.Model.Requests() {
 		s.requests = append(s.requests, string(r.Body))
 	}
 	if len(s.requests) < steps/2 {
 		t.Errorf("%d questions were asked in %d steps", len(s.requests), steps)
 	}
-	filesNamed(t, filepath.Join(house.Dir, "state"), "notes.txt", s.elsewhere)
+	filesNamed(t, filepath.Join(env.Dir, "state"), "notes.txt", s.elsewhere)
 	for _, stray := range s.strays(own) {
 		t.Error(stray)
 	}
 	// What the bot said in places that are none of the conversations.
-	if sent := sentEverywhere(house); sent != shown {
+	if sent := sentEverywhere(env); sent != shown {
 		t.Errorf("the bot sent %d messages, %d of them into the conversations", sent, shown)
 	}
 	if text := canaryForm.FindString(log.String()); text != "" {
@@ -255,34 +255,34 @@ func TestNoConversationHearsOfAnother(t *testing.T) {
 
 // again lets every network bring much of what is said several times, and out of
 // order where it may.
-func again(t *testing.T, house *gatewaytest.House) {
+func again(t *testing.T, env *gatewaytest.Env) {
 	t.Helper()
-	if err := house.Telegram.Plan(telegram.Fault{Trouble: telegram.Redelivered, Probability: 0.2, Copies: 2}); err != nil {
+	if err := env.Telegram.Plan(telegram.Fault{Trouble: telegram.Redelivered, Probability: 0.2, Copies: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if err := house.Slack.Plan(
+	if err := env.Slack.Plan(
 		slack.Fault{Trouble: slack.Duplicated, Probability: 0.2, Copies: 2}, slack.Fault{Trouble: slack.MentionFirst, Probability: 0.5},
 	); err != nil {
 		t.Fatal(err)
 	}
-	if err := house.Signal.Plan(signal.Fault{Trouble: signal.Redelivered, Probability: 0.2}); err != nil {
+	if err := env.Signal.Plan(signal.Fault{Trouble: signal.Redelivered, Probability: 0.2}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // sentEverywhere counts what the bot said on all networks.
-func sentEverywhere(house *gatewaytest.House) (n int) {
-	for _, m := range house.Telegram.Books().Messages {
+func sentEverywhere(env *gatewaytest.Env) (n int) {
+	for _, m := range env.Telegram.Books().Messages {
 		if m.Deleted.IsZero() {
 			n++
 		}
 	}
-	for _, m := range house.Slack.Books().Messages {
+	for _, m := range env.Slack.Books().Messages {
 		if m.Deleted.IsZero() {
 			n++
 		}
 	}
-	for _, m := range house.Signal.Books().Messages {
+	for _, m := range env.Signal.Books().Messages {
 		if m.Deleted.IsZero() {
 			n++
 		}

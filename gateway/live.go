@@ -18,10 +18,10 @@ import (
 	"parley/sessions"
 )
 
-// live runs the parts of this process's roles. They end one after another: first
+// runRoles runs the parts of this process's roles. They end one after another: first
 // what takes messages, then what answers them, then what sends the answers, then
 // what watches.
-func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, b *broker.Broker, store sessions.Store, vital *vitals) error {
+func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, b *broker.Broker, store sessions.Store, vital *healthChecks) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
@@ -53,15 +53,15 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 		return nil
 	})
 	part(watching, &watchers, "janitor", func(ctx context.Context) error {
-		return g.alone(ctx, b, leaseJanitor, func(ctx context.Context) error { return g.sweep(ctx, b, store) })
+		return g.runAsLeader(ctx, b, leaseJanitor, func(ctx context.Context) error { return g.sweepLog(ctx, b, store) })
 	})
-	part(watching, &watchers, "store", func(ctx context.Context) error { return g.tend(ctx, store, b) })
+	part(watching, &watchers, "store", func(ctx context.Context) error { return g.maintain(ctx, store, b) })
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, b) })
 	if g.cfg.HasRole(settings.RoleGateway) {
-		f := newFronts(g, b, store, out, vital.guard(in.Accept))
+		f := newChannelRunners(g, b, store, out, vital.guard(in.Accept))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
-		part(failed, &takers, "channels", f.watch)
+		part(failed, &takers, "channels", f.awaitAllBroken)
 	}
 	if g.cfg.HasRole(settings.RoleWorker) {
 		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.sweepWorkspaces(ctx, store) })
@@ -85,13 +85,13 @@ func (g *Gateway) live(ctx context.Context, in *intake.Intake, w *worker.Worker,
 	errs = append(errs, senders.Wait())
 	stopWatching()
 	errs = append(errs, watchers.Wait())
-	g.lastTick(ctx, store, b)
+	g.recordLastTick(ctx, store, b)
 	return errors.Join(errs...)
 }
 
 // exportCost lets this process export the cost while no other does.
 func (g *Gateway) exportCost(ctx context.Context, b *broker.Broker) error {
-	return g.alone(ctx, b, leaseExport, func(ctx context.Context) error {
+	return g.runAsLeader(ctx, b, leaseExport, func(ctx context.Context) error {
 		g.exports.Store(true)
 		defer g.exports.Store(false)
 		<-ctx.Done()
@@ -99,11 +99,11 @@ func (g *Gateway) exportCost(ctx context.Context, b *broker.Broker) error {
 	})
 }
 
-// networks says of each bot account whether a message that came by it would be read by
+// networkReport says of each bot account whether a message that came by it would be read by
 // this process, or another that has it.
-func (g *Gateway) networks() map[string]string {
+func (g *Gateway) networkReport() map[string]string {
 	report := map[string]string{}
-	for _, c := range g.watched.Status() {
+	for _, c := range g.channelStatus.Status() {
 		report["channel "+c.Name] = "ok"
 		if !c.Up && !c.Elsewhere {
 			report["channel "+c.Name] = "not connected, and nothing comes in; the log says why"

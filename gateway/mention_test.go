@@ -15,19 +15,19 @@ func TestAFileWithAMentionReachesTheModelWhicheverEventComesFirst(t *testing.T) 
 	for name, first := range map[string]bool{"message first": false, "app_mention first": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}})
+			env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}})
 			if first {
-				if err := house.Slack.Plan(slack.Fault{Trouble: slack.MentionFirst}); err != nil {
+				if err := env.Slack.Plan(slack.Fault{Trouble: slack.MentionFirst}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			gw := house.Start()
-			sayInSlack(t, house, slackChannel, gatewaytest.SlackPerson(7001), "@"+gatewaytest.Username+" what is this?", slack.SayOptions{
+			gw := env.Start()
+			sayInSlack(t, env, slackChannel, gatewaytest.SlackPerson(7001), "@"+gatewaytest.Username+" what is this?", slack.SayOptions{
 				Files: []slack.File{{Name: "cat.txt", Mimetype: "text/plain", Data: []byte("meow")}},
 			})
-			gw.Delivered()
-			inSlack(t, house, "the end of both events", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
-			if rs := house.Model.Requests(); len(rs) != 1 || !strings.Contains(string(rs[0].Body), "cat.txt") {
+			gw.NextDelivered()
+			inSlack(t, env, "the end of both events", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+			if rs := env.Model.Requests(); len(rs) != 1 || !strings.Contains(string(rs[0].Body), "cat.txt") {
 				t.Errorf("%d questions; the first: %s", len(rs), rs[0].Body)
 			}
 		})

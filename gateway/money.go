@@ -55,8 +55,8 @@ type Unpriced struct {
 	Refused      bool   // a budget applies, so they are refused
 }
 
-// Where is the place in the configuration that names the model.
-func (u Unpriced) Where() string {
+// ConfigPath is the place in the configuration that names the model.
+func (u Unpriced) ConfigPath() string {
 	if u.Agent == "" {
 		return "transcription"
 	}
@@ -85,25 +85,25 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 		if ok && !p.Ceiling {
 			continue
 		}
-		us = append(us, Unpriced{Agent: name, Model: a.Model, Ceiling: ok, Refused: !ok && err == nil && limits.Any()})
+		us = append(us, Unpriced{Agent: name, Model: a.Model, Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
 	}
 	provider, model, splitErr := settings.SplitModel(c.Transcription.Model)
 	if p, ok := v.Price(provider, model); splitErr == nil && (!ok || !p.BillsAudio()) {
-		us = append(us, Unpriced{Model: c.Transcription.Model, Refused: err == nil && limits.Any()})
+		us = append(us, Unpriced{Model: c.Transcription.Model, Refused: err == nil && limits.HasAny()})
 	}
 	return us
 }
 
-// warn tells the operator of models without a price.
-func (g *Gateway) warn() {
+// warnUnpriced tells the operator of models without a price.
+func (g *Gateway) warnUnpriced() {
 	for _, u := range UnpricedModels(g.cfg, g.prices.View()) {
 		switch {
 		case u.Refused:
-			g.o.Logger.Error("the model has no known price and budgets apply, so it is refused: "+u.Remedy(), "at", u.Where(), "model", u.Model)
+			g.o.Logger.Error("the model has no known price and budgets apply, so it is refused: "+u.Remedy(), "at", u.ConfigPath(), "model", u.Model)
 		case u.Ceiling:
-			g.o.Logger.Warn("the model has no known price: it is reckoned at prices.ceiling", "at", u.Where(), "model", u.Model)
+			g.o.Logger.Warn("the model has no known price: it is reckoned at prices.ceiling", "at", u.ConfigPath(), "model", u.Model)
 		default:
-			g.o.Logger.Warn("the model has no known price: its cost is not in the ledger's sums, it is counted as unpriced", "at", u.Where(), "model", u.Model)
+			g.o.Logger.Warn("the model has no known price: its cost is not in the ledger's sums, it is counted as unpriced", "at", u.ConfigPath(), "model", u.Model)
 		}
 	}
 }

@@ -24,15 +24,15 @@ import (
 // asking is what people say in rows that count: each question once, and each
 // answer has its question in it.
 type asking struct {
-	places []*gatewaytest.Place
-	asked  map[*gatewaytest.Place][]string
+	places []*gatewaytest.Conversation
+	asked  map[*gatewaytest.Conversation][]string
 	n      int
 }
 
 // ask says one more question in a place.
-func (a *asking) ask(p *gatewaytest.Place) {
+func (a *asking) ask(p *gatewaytest.Conversation) {
 	if a.asked == nil {
-		a.asked = map[*gatewaytest.Place][]string{}
+		a.asked = map[*gatewaytest.Conversation][]string{}
 	}
 	word := fmt.Sprintf("question%dend", a.n)
 	a.n++
@@ -54,7 +54,7 @@ const repeatMark = "may be a repeat"
 // ones only with the mark of a repeat, of which it says how many there are.
 func (a *asking) check(t *testing.T) (repeats int) {
 	t.Helper()
-	shown := gatewaytest.ShownIn(maps.Keys(a.asked))
+	shown := gatewaytest.TextsIn(maps.Keys(a.asked))
 	for p, words := range a.asked {
 		next := 0
 		seen := map[string]int{}
@@ -90,12 +90,12 @@ func TestF13_KilledDaemonsAndReceiversLoseNothing(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
 	rng := rand.New(rand.NewPCG(seed, 0x13)) //nolint:gosec // it must repeat
-	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(house.Dir, "parley.yaml")
+	config := filepath.Join(env.Dir, "parley.yaml")
 	text := fmt.Sprintf(`
 state_dir: %[1]s/state
 name: test
@@ -106,18 +106,18 @@ agents: {main: {model: sim/demo}}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -1, bot_loop: -1}
-`, house.Dir, gatewaytest.SignalNumber, gatewaytest.SignalACI, program, house.Signal.URL(), house.Model.URL())
+`, env.Dir, gatewaytest.SignalNumber, gatewaytest.SignalACI, program, env.Signal.URL(), env.Model.URL())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var a asking
 	for i := range 3 {
-		a.places = append(a.places, house.Direct(gatewaytest.Signal, 7001+i), house.Group(gatewaytest.Signal, 8001+i, 7001))
+		a.places = append(a.places, env.Direct(gatewaytest.Signal, 7001+i), env.Group(gatewaytest.Signal, 8001+i, 7001))
 	}
 	gw := start(t, config)
 	kills := map[string]int{}
 	for round := range size(100) {
-		before := house.Signal.Totals()
+		before := env.Signal.Totals()
 		said := 2 + rng.IntN(4)
 		for range said {
 			a.ask(a.places[rng.IntN(len(a.places))])
@@ -133,10 +133,10 @@ limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -
 			{"answered", func(n signal.Totals) bool { return n.Sent >= before.Sent+some }},
 		}
 		moment := moments[rng.IntN(len(moments))]
-		inSignal(t, house, moment.name, func(b signal.Book) bool { return moment.come(b.Totals) })
+		inSignal(t, env, moment.name, func(b signal.Book) bool { return moment.come(b.Totals) })
 		if round%2 == 0 {
 			kills["daemon"]++
-			if _, err := house.Signal.Kill(""); err != nil {
+			if _, err := env.Signal.Kill(""); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -149,7 +149,7 @@ limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -
 	a.await()
 	gw.kill()
 	repeats := a.check(t)
-	b := house.Signal.Books()
+	b := env.Signal.Books()
 	unconfirmed := 0
 	for _, m := range b.Messages {
 		if m.Unconfirmed {
@@ -167,13 +167,13 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 	if size(10) == 10 {
 		late, people = 150*time.Second, 1000 // the log's own memory is 120 s long
 	}
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Slack}, Webhook: true, Brain: model.Echo, Keep: 1 << 13,
 		OnSlack: func(o *slack.Options) {
 			o.Retries = append([]time.Duration{0}, slices.Repeat([]time.Duration{late}, 1000)...)
 		},
 	})
-	if err := house.Slack.Plan(
+	if err := env.Slack.Plan(
 		slack.Fault{Trouble: slack.Duplicated, Probability: 0.3, Copies: 4},
 		slack.Fault{Trouble: slack.LostAck, Probability: 0.3},
 		slack.Fault{Trouble: slack.Reordered, Probability: 0.3, Delay: 50 * time.Millisecond},
@@ -181,10 +181,10 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	gw := house.Start()
+	gw := env.Start()
 	var a asking
 	for i := range people {
-		a.places = append(a.places, house.Direct(gatewaytest.Slack, 7001+i), house.Group(gatewaytest.Slack, 8001+i%10, 7001+i))
+		a.places = append(a.places, env.Direct(gatewaytest.Slack, 7001+i), env.Group(gatewaytest.Slack, 8001+i%10, 7001+i))
 	}
 	for i, p := range a.places {
 		a.ask(p)
@@ -193,15 +193,15 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 		}
 	}
 	a.await()
-	house.Slack.ClearFaults() // every event comes once more at most, which takes late
+	env.Slack.ClearFaults() // every event comes once more at most, which takes late
 	ctx, done := context.WithTimeout(t.Context(), late+gatewaytest.Patience)
 	defer done()
-	b, err := house.Slack.Await(ctx, func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	b, err := env.Slack.Await(ctx, func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
 	if err != nil {
 		t.Fatalf("waiting for the last copies: %v", err)
 	}
 	gw.Stop() // what a copy made begins and ends before
-	shown := gatewaytest.ShownIn(maps.Keys(a.asked))
+	shown := gatewaytest.TextsIn(maps.Keys(a.asked))
 	for p, words := range a.asked {
 		for _, w := range words {
 			answers, repeats := 0, 0
@@ -219,7 +219,7 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 			}
 		}
 	}
-	if n := questions(house); n != a.n {
+	if n := questions(env); n != a.n {
 		t.Errorf("%d questions were asked for %d", n, a.n)
 	}
 	t.Logf("%d questions in %d events, brought %d times", a.n, b.Totals.Events, b.Totals.Delivered)
@@ -232,35 +232,35 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 // allow and one note on each; everybody else is answered. (F17)
 func TestF17_AFloodCostsItsSenderAndNobodyElse(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: gatewaytest.AllNetworks(),
 		OnSlack:  func(o *slack.Options) { o.AckTimeout = -1 }, // however long it takes
 		Change: func(c *settings.Config) {
 			c.Limits = policy.Limits{PersonPerMinute: 1, PersonBurst: 5, GroupPerMinute: -1, Queue: -1, BotLoop: -1}
 		},
 	})
-	gw := house.Start()
+	gw := env.Start()
 	began := time.Now()
 	var others asking
 	flood := size(10_000) / 3
 	for _, n := range gatewaytest.AllNetworks() {
-		flooder := house.Direct(n, 6666)
+		flooder := env.Direct(n, 6666)
 		for i := range flood {
 			flooder.Say(fmt.Sprintf("flood%dend", i))
 			if i%(flood/5) == 0 {
-				others.ask(house.Direct(n, 7001+i))
+				others.ask(env.Direct(n, 7001+i))
 			}
 		}
-		last := house.Direct(n, 7000) // behind the flood
+		last := env.Direct(n, 7000) // behind the flood
 		others.ask(last)
 		last.AwaitWords(others.asked[last]...)
 	}
 	others.await()
 	took := time.Since(began)
-	inSlack(t, house, "the end of the flood", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
-	house.Await("the end of the flood", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	inSlack(t, env, "the end of the flood", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	env.Await("the end of the flood", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
 	for _, n := range gatewaytest.AllNetworks() {
-		house.Direct(n, 6666).Await("what was taken of the flood", func(shown []string) bool {
+		env.Direct(n, 6666).Await("what was taken of the flood", func(shown []string) bool {
 			return len(shown) > 5 // answers, and a note
 		})
 	}
@@ -269,7 +269,7 @@ func TestF17_AFloodCostsItsSenderAndNobodyElse(t *testing.T) {
 	minutes := int(time.Since(began).Minutes()) + 1
 	for _, n := range gatewaytest.AllNetworks() {
 		answers, notes := 0, 0
-		for _, text := range house.Direct(n, 6666).Shown() {
+		for _, text := range env.Direct(n, 6666).Texts() {
 			if strings.Contains(text, "more than I can take") {
 				notes++
 			} else {

@@ -30,11 +30,11 @@ func onEach(t *testing.T, run func(t *testing.T, n gatewaytest.Network)) {
 // tool, commands, and what is said while no gateway runs.
 func TestTheWholeHouseOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
-		house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: model.Demo(0)})
-		gw := house.Start()
-		direct, group := house.Direct(n, 7001), house.Group(n, 8001, 7002)
+		env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: model.Demo(0)})
+		gw := env.Start()
+		direct, group := env.Direct(n, 7001), env.Group(n, 8001, 7002)
 		for _, c := range []struct {
-			place     *gatewaytest.Place
+			place     *gatewaytest.Conversation
 			say, want string
 		}{
 			{direct, "what is 12*7", "84"},
@@ -55,13 +55,13 @@ func TestTheWholeHouseOnEveryNetwork(t *testing.T) {
 		gw.Stop()
 		direct.Say("what is 6*7")
 		group.Say("what is 6*8")
-		again := house.Start()
-		again.Delivered()
-		again.Delivered()
-		if got := direct.Shown(); !strings.Contains(got[len(got)-1], "42") {
+		again := env.Start()
+		again.NextDelivered()
+		again.NextDelivered()
+		if got := direct.Texts(); !strings.Contains(got[len(got)-1], "42") {
 			t.Errorf("after a restart the person was told %q", got)
 		}
-		if got := group.Shown(); !strings.Contains(got[len(got)-1], "48") || len(got) != 3 {
+		if got := group.Texts(); !strings.Contains(got[len(got)-1], "48") || len(got) != 3 {
 			t.Errorf("after a restart the group was told %q", got)
 		}
 	})
@@ -101,15 +101,15 @@ func personID(network gatewaytest.Network, n int) string {
 // called and whatever they say, and hears one line where nobody else does (firstday A2).
 func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
-		var house *gatewaytest.House
-		house = gatewaytest.Open(t, gatewaytest.Options{
+		var env *gatewaytest.Env
+		env = gatewaytest.Open(t, gatewaytest.Options{
 			Networks: []gatewaytest.Network{n},
 			Change: func(c *settings.Config) {
-				allow([]string{personID(n, 7001)}, []string{house.Group(n, 8001, 7001).ID})(c)
+				allow([]string{personID(n, 7001)}, []string{env.Group(n, 8001, 7001).ID})(c)
 			},
 		})
-		gw := house.Start()
-		strangers := []*gatewaytest.Place{house.Direct(n, 7002), house.Group(n, 8001, 7002), house.Group(n, 8002, 7001)}
+		gw := env.Start()
+		strangers := []*gatewaytest.Conversation{env.Direct(n, 7002), env.Group(n, 8001, 7002), env.Group(n, 8002, 7001)}
 		for _, p := range strangers {
 			p.Say("hello")
 			p.Say("/status")
@@ -119,14 +119,14 @@ func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 			// The same id in another workspace is somebody else.
 			other := gatewaytest.SlackPerson(7001)
 			other.Team = "T0ELSEWHERE"
-			shared := house.InSlack(slack.Channel{ID: "C8001", Kind: slack.Public, External: true}, other)
+			shared := env.InSlack(slack.Channel{ID: "C8001", Kind: slack.Public, External: true}, other)
 			shared.Say("hello")
 			strangers = append(strangers, shared)
 		}
 		id := personID(n, 7002)
-		gw.Delivered()
+		gw.NextDelivered()
 		strangers[0].AwaitWords("give them your id: " + id)
-		friends := []*gatewaytest.Place{house.Direct(n, 7001), house.Group(n, 8001, 7001)}
+		friends := []*gatewaytest.Conversation{env.Direct(n, 7001), env.Group(n, 8001, 7001)}
 		for _, p := range friends {
 			if got := gw.AskAt(p, "good morning"); !strings.Contains(got, "good morning") {
 				t.Errorf("in %s the answer was %q", p, got)
@@ -135,15 +135,15 @@ func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 		refused := fmt.Sprintf(`parley_messages_ignored_total{channel="%s",reason="not_allowed"} `, n)
 		eventually(t, "who was refused to be counted", func() bool { return counted(gw.Scrape(), refused) })
 		gw.Stop() // what runs ends first
-		if got := strangers[0].Shown(); len(got) != 1 {
+		if got := strangers[0].Texts(); len(got) != 1 {
 			t.Errorf("a stranger was told %q", got)
 		}
 		for _, p := range strangers[1:] {
-			if got := p.Shown(); n == gatewaytest.Slack && len(got) > 0 || slices.ContainsFunc(got, func(s string) bool { return !strings.Contains(s, "good morning") }) {
+			if got := p.Texts(); n == gatewaytest.Slack && len(got) > 0 || slices.ContainsFunc(got, func(s string) bool { return !strings.Contains(s, "good morning") }) {
 				t.Errorf("%s shows %q", p, got)
 			}
 		}
-		if got := questions(house); got != len(friends) {
+		if got := questions(env); got != len(friends) {
 			t.Errorf("%d questions were asked for %d messages", got, len(friends))
 		}
 	})
@@ -154,12 +154,12 @@ func TestWhoIsNotAllowedIsRefusedOnEveryNetwork(t *testing.T) {
 func TestAnAnswerGoesWhereItsQuestionCameFromOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, canceled, release := held()
-		house := gatewaytest.Open(t, gatewaytest.Options{
+		env := gatewaytest.Open(t, gatewaytest.Options{
 			Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *settings.Config) { c.Worker.PersonTurns = 3 },
 		})
-		gw := house.Start()
-		first, second, direct := house.Group(n, 8001, 7001), house.Group(n, 8002, 7001), house.Direct(n, 7001)
-		for _, p := range []*gatewaytest.Place{first, second} {
+		gw := env.Start()
+		first, second, direct := env.Group(n, 8001, 7001), env.Group(n, 8002, 7001), env.Direct(n, 7001)
+		for _, p := range []*gatewaytest.Conversation{first, second} {
 			p.Say("in " + p.ID + " please hold on")
 			<-asked
 		}
@@ -171,16 +171,16 @@ func TestAnAnswerGoesWhereItsQuestionCameFromOnEveryNetwork(t *testing.T) {
 		}
 		<-canceled
 		release()
-		if d := gw.Delivered(); d.Chat != first.ID {
+		if d := gw.NextDelivered(); d.Chat != first.ID {
 			t.Errorf("the last answer went to %s", d.Chat)
 		}
-		if got := first.Shown(); len(got) != 1 || !strings.Contains(got[0], "in "+first.ID) {
+		if got := first.Texts(); len(got) != 1 || !strings.Contains(got[0], "in "+first.ID) {
 			t.Errorf("%s shows %q", first, got)
 		}
-		if got := second.Shown(); len(got) != 1 {
+		if got := second.Texts(); len(got) != 1 {
 			t.Errorf("%s shows %q", second, got)
 		}
-		if got := direct.Shown(); len(got) != 1 {
+		if got := direct.Texts(); len(got) != 1 {
 			t.Errorf("%s shows %q", direct, got)
 		}
 	})
@@ -190,28 +190,28 @@ func TestAnAnswerGoesWhereItsQuestionCameFromOnEveryNetwork(t *testing.T) {
 func TestWhoWasTakenOffTheListIsNotAnsweredFromAnOpenTurnOnAnyNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, _, release := held()
-		house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain})
-		first := house.StartAs(func(c *settings.Config) {
+		env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain})
+		first := env.StartAs(func(c *settings.Config) {
 			allow([]string{personID(n, 7001), personID(n, 7002)}, nil)(c)
 			c.Worker.Grace = time.Millisecond
 		})
-		off, on := house.Direct(n, 7001), house.Direct(n, 7002)
+		off, on := env.Direct(n, 7001), env.Direct(n, 7002)
 		off.Say("please hold on")
 		<-asked
 		first.Stop()
-		before := questions(house)
+		before := questions(env)
 		release()
-		second := house.StartAs(allow([]string{personID(n, 7002)}, nil))
+		second := env.StartAs(allow([]string{personID(n, 7002)}, nil))
 		refused := fmt.Sprintf(`parley_messages_ignored_total{channel="%s",reason="not_allowed"} `, n)
 		eventually(t, "the turn to be refused", func() bool { return counted(second.Scrape(), refused) })
 		if got := second.AskAt(on, "good morning"); !strings.Contains(got, "good morning") {
 			t.Errorf("who is listed was told %q", got)
 		}
 		second.Stop()
-		if got := off.Shown(); len(got) != 0 {
+		if got := off.Texts(); len(got) != 0 {
 			t.Errorf("who is not listed any more was told %q", got)
 		}
-		if got := questions(house) - before; got != 1 {
+		if got := questions(env) - before; got != 1 {
 			t.Errorf("%d questions were asked, not one", got)
 		}
 	})

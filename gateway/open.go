@@ -18,9 +18,9 @@ import (
 	"parley/sessions/sqlite"
 )
 
-// opened is what outlives all parts, and is closed after them. What was not
+// resources is what outlives all parts, and is closed after them. What was not
 // opened is nil.
-type opened struct {
+type resources struct {
 	store sessions.Store
 	size  func() (int64, error) // bytes of the store on this machine's disk
 	log   *broker.Broker
@@ -32,31 +32,31 @@ const roomEvery = 2 * time.Second
 
 // openWithRoom is open, which waits as long as a disk is full: who started the
 // gateway may have no more tries, and nobody is there to see it.
-func (g *Gateway) openWithRoom(ctx context.Context) (o opened, err error) {
+func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 	for told := false; ; told = true {
 		if err = os.MkdirAll(filepath.Join(g.cfg.StateDir, workspaces), 0o700); err == nil {
 			o, err = g.open(ctx)
 		} else {
-			o, err = opened{}, fmt.Errorf("make the state folder: %w", err)
+			o, err = resources{}, fmt.Errorf("make the state folder: %w", err)
 		}
-		if !disks.Full(err) || ctx.Err() != nil {
+		if !disks.IsFull(err) || ctx.Err() != nil {
 			return o, err
 		}
 		if !told {
 			g.o.Logger.Error("a disk is full; starting when it has room", "state", g.cfg.StateDir, "error", err)
 		}
 		if e := o.close(ctx); e != nil {
-			return opened{}, errors.Join(err, e)
+			return resources{}, errors.Join(err, e)
 		}
 		if pause.For(ctx, roomEvery) != nil {
-			return opened{}, fmt.Errorf("%w while a disk is full: %w", ctx.Err(), err)
+			return resources{}, fmt.Errorf("%w while a disk is full: %w", ctx.Err(), err)
 		}
 	}
 }
 
 // open opens the store and the message log. What it returns is to be closed also
 // beside an error.
-func (g *Gateway) open(ctx context.Context) (o opened, err error) {
+func (g *Gateway) open(ctx context.Context) (o resources, err error) {
 	var opening errgroup.Group
 	shared := g.cfg.Store.Redis.Used()
 	if !shared {
@@ -79,19 +79,19 @@ func (g *Gateway) open(ctx context.Context) (o opened, err error) {
 	return o, err
 }
 
-func (g *Gateway) openSQLite(ctx context.Context, o *opened) error {
+func (g *Gateway) openSQLite(ctx context.Context, o *resources) error {
 	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, database), Log: g.o.Logger, Now: g.o.Now})
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
 	o.store = store
-	o.size = func() (int64, error) { return sizeOf(store.Path(), store.Path()+"-wal") }
+	o.size = func() (int64, error) { return totalSize(store.Path(), store.Path()+"-wal") }
 	return nil
 }
 
 // openRedis opens the store that other processes share, and looks for processes
 // that do not share it.
-func (g *Gateway) openRedis(ctx context.Context, o *opened) error {
+func (g *Gateway) openRedis(ctx context.Context, o *resources) error {
 	if _, err := os.Stat(filepath.Join(g.cfg.StateDir, database)); err == nil {
 		g.o.Logger.Warn("there is an SQLite database in the state folder, and it is not used: conversations are in Redis", "state", g.cfg.StateDir)
 	}
@@ -124,7 +124,7 @@ func (f facts) After(ctx context.Context, number uint64, yield func(number uint6
 func (f facts) Last(ctx context.Context) (uint64, error) { return f.log.LastFact(ctx) }
 
 // close closes what was opened, last opened first.
-func (o opened) close(ctx context.Context) error {
+func (o resources) close(ctx context.Context) error {
 	var errs []error
 	if o.claim != nil {
 		o.claim()

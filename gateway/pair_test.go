@@ -31,13 +31,13 @@ func (s *standing) answer(k sessionkeys.Key, generation string, seq uint64) {
 		s.t.Fatal("the mailbox was not taken")
 	}
 	id := worker.TurnID(generation, k.Token(), seq)
-	_, _, err = s.store.Open(ctx, m.Fence(), sessions.Opening{
+	_, _, err = s.store.Open(ctx, m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: id, Seq: seq, Channel: "tg", From: k.Address(), OpenedAt: now},
 		Events:  []sessions.InboxID{{Channel: "telegram", Event: id}},
 		Message: transcript.Message{ID: id + "-asked", Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: "hello"}}},
 	})
 	ok(err)
-	_, _, err = s.store.Finish(ctx, m.Fence(), sessions.Ending{Turn: id, Outcome: transcript.EndTurn, At: now})
+	_, _, err = s.store.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: id, Outcome: transcript.EndTurn, At: now})
 	ok(err)
 }
 
@@ -63,7 +63,7 @@ func newHistory(t *testing.T) history {
 			t.Fatal(err)
 		}
 		talk(s, generation)
-		s.lastTick(t.Context(), store, s.log)
+		s.recordLastTick(t.Context(), store, s.log)
 		s.end()
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
@@ -156,8 +156,8 @@ func TestWhateverCopiesOfStoreAndLogComeTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (stands.doubt > 0) != c.doubt || stands.doubt > last {
-				t.Errorf("what was said up to %d is in doubt; the log ends at %d", stands.doubt, last)
+			if (stands.ambiguousThrough > 0) != c.doubt || stands.ambiguousThrough > last {
+				t.Errorf("what was said up to %d is in doubt; the log ends at %d", stands.ambiguousThrough, last)
 			}
 			for _, what := range []string{another, shorter, oldStore, unanswered} {
 				want := false
@@ -179,8 +179,8 @@ func TestWhateverCopiesOfStoreAndLogComeTogether(t *testing.T) {
 			if got := s.touched(personKey(t, 3)); got != seq {
 				t.Errorf("of the next message the store knows up to %d, not %d", got, seq)
 			}
-			if again.doubt != stands.doubt || s.lost() != 0 {
-				t.Errorf("the next start doubts what was said up to %d, not %d, and counts %d as lost again", again.doubt, stands.doubt, s.lost())
+			if again.ambiguousThrough != stands.ambiguousThrough || s.lost() != 0 {
+				t.Errorf("the next start doubts what was said up to %d, not %d, and counts %d as lost again", again.ambiguousThrough, stands.ambiguousThrough, s.lost())
 			}
 			for _, what := range []string{another, shorter, oldStore, unanswered} {
 				s.says(what, false)

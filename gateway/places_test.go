@@ -23,17 +23,17 @@ var hostile = []string{
 // by what they said, and names are keys of nothing.
 func TestHostileNamesChangeNothingOnAnyNetwork(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Networks: gatewaytest.AllNetworks()})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: gatewaytest.AllNetworks()})
+	gw := env.Start()
 	var a asking
 	for i, name := range hostile {
 		tg := telegram.Person{ID: int64(7001 + i), FirstName: name, LastName: name, Username: ""}
 		sl := slack.Person{ID: fmt.Sprintf("U%d", 7001+i), Name: name, RealName: name}
 		sig := signal.Person{ACI: signal.MadeUpACI(7001 + i), Name: name}
-		places := []*gatewaytest.Place{
-			house.InTelegram(telegram.Chat{ID: -int64(8001 + i), Kind: telegram.Group, Title: name}, tg, 0),
-			house.InSlack(slack.DM(sl), sl),
-			house.InSignal(signal.Chat{Group: signal.MadeUpGroup(8001 + i), Name: name}, sig),
+		places := []*gatewaytest.Conversation{
+			env.InTelegram(telegram.Chat{ID: -int64(8001 + i), Kind: telegram.Group, Title: name}, tg, 0),
+			env.InSlack(slack.DM(sl), sl),
+			env.InSignal(signal.Chat{Group: signal.MadeUpGroup(8001 + i), Name: name}, sig),
 		}
 		for _, p := range places {
 			a.ask(p)
@@ -42,7 +42,7 @@ func TestHostileNamesChangeNothingOnAnyNetwork(t *testing.T) {
 	a.await()
 	gw.Stop()
 	a.check(t)
-	if n := questions(house); n != a.n {
+	if n := questions(env); n != a.n {
 		t.Errorf("%d questions were asked for %d", n, a.n)
 	}
 }
@@ -52,8 +52,8 @@ func TestHostileNamesChangeNothingOnAnyNetwork(t *testing.T) {
 // comes behind them is answered.
 func TestHostileIdsHoldUpNobodyOnAnyNetwork(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Networks: gatewaytest.AllNetworks()})
-	house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: gatewaytest.AllNetworks()})
+	env.Start()
 	hostileIDs := []string{"", " ", "in.>", "*", "a:b:c", "%2E", "..", "\x00", "x\ny", strings.Repeat("9", 3000), "👾", "null", "true"}
 	for _, id := range hostileIDs {
 		q, err := json.Marshal(id)
@@ -64,7 +64,7 @@ func TestHostileIdsHoldUpNobodyOnAnyNetwork(t *testing.T) {
 			`{"message":{"message_id":1,"date":1,"chat":{"id":` + string(q) + `,"type":"private"},"from":{"id":` + string(q) + `},"text":"stray"}}`,
 			`{"message":{"message_id":` + string(q) + `,"date":1,"chat":{"id":5,"type":` + string(q) + `},"from":{"id":5},"text":"stray"}}`,
 		} {
-			if _, err := house.Telegram.Inject("", json.RawMessage(raw)); err != nil {
+			if _, err := env.Telegram.Inject("", json.RawMessage(raw)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -73,7 +73,7 @@ func TestHostileIdsHoldUpNobodyOnAnyNetwork(t *testing.T) {
 			`{"type":"message","channel":"D6001","channel_type":"im","user":` + string(q) + `,"ts":` + string(q) + `,"text":"stray"}`,
 			`{"type":"app_mention","channel":"C6001","user":` + string(q) + `,"ts":"1700000000.000200","thread_ts":` + string(q) + `,"text":"stray"}`,
 		} {
-			if _, err := house.Slack.Inject("", json.RawMessage(raw)); err != nil {
+			if _, err := env.Slack.Inject("", json.RawMessage(raw)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -81,33 +81,33 @@ func TestHostileIdsHoldUpNobodyOnAnyNetwork(t *testing.T) {
 			`{"envelope":{"source":` + string(q) + `,"sourceUuid":` + string(q) + `,"sourceName":` + string(q) + `,"sourceDevice":1,"timestamp":1700000000000,"dataMessage":{"timestamp":1700000000000,"message":"stray"}},"account":"` + gatewaytest.SignalNumber + `"}`,
 			`{"envelope":{"sourceUuid":"` + signal.MadeUpACI(6001) + `","sourceDevice":1,"timestamp":1700000000001,"dataMessage":{"timestamp":1700000000001,"message":"stray","groupInfo":{"groupId":` + string(q) + `,"type":"DELIVER"}}},"account":"` + gatewaytest.SignalNumber + `"}`,
 		} {
-			if _, err := house.Signal.Inject("", json.RawMessage(raw)); err != nil {
+			if _, err := env.Signal.Inject("", json.RawMessage(raw)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	var a asking
 	for _, n := range gatewaytest.AllNetworks() {
-		a.ask(house.Direct(n, 7002))
-		a.ask(house.Group(n, 8002, 7002))
+		a.ask(env.Direct(n, 7002))
+		a.ask(env.Group(n, 8002, 7002))
 	}
 	a.await()
 	a.check(t)
-	house.Await("every update to be taken", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
-	inSlack(t, house, "every event to be taken", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	env.Await("every update to be taken", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+	inSlack(t, env, "every event to be taken", func(b slack.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
 	named := []string{"", " ", "U7001"}
 	named = append(named, hostileIDs...)
-	for _, m := range house.Slack.Books().Messages {
+	for _, m := range env.Slack.Books().Messages {
 		if strings.Contains(m.Text(), "stray") && !slices.Contains(named, m.Channel) && m.Channel != "D6001" && m.Channel != "C6001" {
 			t.Errorf("%s shows %q", m.Channel, m.Text())
 		}
 	}
-	for _, m := range house.Signal.Books().Messages {
+	for _, m := range env.Signal.Books().Messages {
 		if strings.Contains(m.Text(), "stray") {
 			t.Errorf("%s shows %q", m.Chat, m.Text())
 		}
 	}
-	for _, m := range house.Telegram.Books().Messages {
+	for _, m := range env.Telegram.Books().Messages {
 		if strings.Contains(m.Text(), "stray") {
 			t.Errorf("%d shows %q", m.ChatID, m.Text())
 		}

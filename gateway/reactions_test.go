@@ -43,7 +43,7 @@ func withReactions(done bool) func(*settings.Config) {
 }
 
 // reacting is a house whose Slack app has what the manifest of such accounts asks for.
-func reacting(t *testing.T, o gatewaytest.Options) *gatewaytest.House {
+func reacting(t *testing.T, o gatewaytest.Options) *gatewaytest.Env {
 	t.Helper()
 	o.OnSlack = func(so *slack.Options) {
 		c := settings.Config{Channels: settings.ChannelsConfig{Slack: map[string]settings.SlackConfig{"sl": {}}}}
@@ -63,7 +63,7 @@ func reacting(t *testing.T, o gatewaytest.Options) *gatewaytest.House {
 
 // reactionsOn are the reactions that the messages of a network show, by message: what came
 // and went, in order, as "👀", "ok" and "-".
-func reactionsOn(h *gatewaytest.House, n gatewaytest.Network) map[string][]string {
+func reactionsOn(h *gatewaytest.Env, n gatewaytest.Network) map[string][]string {
 	return reactionsIn(n, func() telegram.Book { return h.Telegram.Books() }, func() slack.Book { return h.Slack.Books() }, func() signal.Book { return h.Signal.Books() })
 }
 
@@ -101,7 +101,7 @@ func reactionsIn(n gatewaytest.Network, tg func() telegram.Book, sl func() slack
 }
 
 // awaitReactions waits until done is true of the reactions of a network.
-func awaitReactions(t *testing.T, h *gatewaytest.House, n gatewaytest.Network, what string, done func(map[string][]string) bool) {
+func awaitReactions(t *testing.T, h *gatewaytest.Env, n gatewaytest.Network, what string, done func(map[string][]string) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), gatewaytest.Patience)
 	defer cancel()
@@ -142,19 +142,19 @@ func all(n int, want ...string) func(map[string][]string) bool {
 func TestAReactionSaysWhatATurnWorksOnOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, canceled, release := held()
-		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: withReactions(false)})
-		gw := house.Start()
-		p := house.Group(n, 8001, 7001)
+		env := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: withReactions(false)})
+		gw := env.Start()
+		p := env.Group(n, 8001, 7001)
 		p.Say("please hold on")
 		<-asked
-		awaitReactions(t, house, n, "a sign of work", all(1, "👀"))
+		awaitReactions(t, env, n, "a sign of work", all(1, "👀"))
 		gw.AskAt(p, "/stop")
 		<-canceled
-		awaitReactions(t, house, n, "its end", all(1, "👀", "-"))
+		awaitReactions(t, env, n, "its end", all(1, "👀", "-"))
 		release()
-		direct := house.Direct(n, 7002)
+		direct := env.Direct(n, 7002)
 		gw.AskAt(direct, "good morning")
-		awaitReactions(t, house, n, "the end of a quick answer", all(2, "👀", "-"))
+		awaitReactions(t, env, n, "the end of a quick answer", all(2, "👀", "-"))
 		gw.Stop()
 	})
 }
@@ -174,7 +174,7 @@ func TestAMessageThatJoinsATurnHasAReactionOnEveryNetwork(t *testing.T) {
 			}
 			return model.Reply(model.Say("both"))
 		}
-		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *settings.Config) {
+		env := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: func(c *settings.Config) {
 			withReactions(true)(c)
 			tg, sl, sig := c.Channels.Telegram["tg"], c.Channels.Slack["sl"], c.Channels.Signal["sig"]
 			tg.WhileBusy, sl.WhileBusy, sig.WhileBusy = policy.Interrupt, policy.Interrupt, policy.Interrupt
@@ -188,19 +188,19 @@ func TestAMessageThatJoinsATurnHasAReactionOnEveryNetwork(t *testing.T) {
 				c.Channels.Signal[name] = sig
 			}
 		}})
-		gw := house.Start()
-		p := house.Direct(n, 7001)
+		gw := env.Start()
+		p := env.Direct(n, 7001)
 		p.Say("look")
-		awaitReactions(t, house, n, "a sign of work", all(1, "👀"))
+		awaitReactions(t, env, n, "a sign of work", all(1, "👀"))
 		p.Say("and here")
-		awaitReactions(t, house, n, "one on what joined", all(2, "👀"))
+		awaitReactions(t, env, n, "one on what joined", all(2, "👀"))
 		close(answer)
-		gw.Delivered()
+		gw.NextDelivered()
 		want := []string{"👀", "ok"}
 		if n == gatewaytest.Slack { // where they stand side by side
 			want = append(want, "-")
 		}
-		awaitReactions(t, house, n, "the answer", all(2, want...))
+		awaitReactions(t, env, n, "the answer", all(2, want...))
 		gw.Stop()
 	})
 }
@@ -211,10 +211,10 @@ func TestTheReactionOfATurnThatFailsGoesOnEveryNetwork(t *testing.T) {
 		brain := func(context.Context, *model.Prompt) model.Answer {
 			return model.Answer{Refuse: &model.Refusal{Status: 400, Message: "no"}}
 		}
-		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: withReactions(true)})
-		gw := house.Start()
-		gw.AskAt(house.Direct(n, 7001), "hello")
-		awaitReactions(t, house, n, "the end", all(1, "👀", "-"))
+		env := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: withReactions(true)})
+		gw := env.Start()
+		gw.AskAt(env.Direct(n, 7001), "hello")
+		awaitReactions(t, env, n, "the end", all(1, "👀", "-"))
 		gw.Stop()
 	})
 }
@@ -224,31 +224,31 @@ func TestTheReactionOfATurnThatFailsGoesOnEveryNetwork(t *testing.T) {
 func TestTheReactionOfATurnOutlivesItsProcessOnEveryNetwork(t *testing.T) {
 	onEach(t, func(t *testing.T, n gatewaytest.Network) {
 		brain, asked, _, release := held()
-		house := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: withReactions(false)})
-		first := house.StartAs(func(c *settings.Config) { c.Worker.Grace = time.Millisecond })
-		p := house.Direct(n, 7001)
+		env := reacting(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: brain, Change: withReactions(false)})
+		first := env.StartAs(func(c *settings.Config) { c.Worker.Grace = time.Millisecond })
+		p := env.Direct(n, 7001)
 		p.Say("please hold on")
 		<-asked
-		awaitReactions(t, house, n, "a sign of work", all(1, "👀"))
+		awaitReactions(t, env, n, "a sign of work", all(1, "👀"))
 		first.Stop()
-		second := house.Start()
+		second := env.Start()
 		<-asked
-		awaitReactions(t, house, n, "another sign of work", func(seen map[string][]string) bool {
+		awaitReactions(t, env, n, "another sign of work", func(seen map[string][]string) bool {
 			for _, s := range seen {
 				return s[len(s)-1] == "👀"
 			}
 			return false
 		})
 		release()
-		second.Delivered()
-		awaitReactions(t, house, n, "its end", func(seen map[string][]string) bool {
+		second.NextDelivered()
+		awaitReactions(t, env, n, "its end", func(seen map[string][]string) bool {
 			for _, s := range seen {
 				return s[len(s)-1] == "-"
 			}
 			return false
 		})
 		second.Stop()
-		if got := strings.Join(p.Shown(), " "); !strings.Contains(got, "please hold on") {
+		if got := strings.Join(p.Texts(), " "); !strings.Contains(got, "please hold on") {
 			t.Errorf("the answer is %q", got)
 		}
 	})

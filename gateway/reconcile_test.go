@@ -47,7 +47,7 @@ func stand(t *testing.T, dir string, store sessions.Store) *standing {
 	s := &standing{
 		Gateway: &Gateway{
 			o:       Options{Logger: slog.New(slog.NewTextHandler(said, nil)), Now: time.Now},
-			metrics: ops.NewMetrics(ops.Sets{}),
+			metrics: ops.NewMetrics(ops.LabelSets{}),
 		}, t: t, log: b, store: store, said: said,
 	}
 	t.Cleanup(s.end)
@@ -63,7 +63,7 @@ func (s *standing) end() {
 }
 
 // compare is the start of a gateway.
-func (s *standing) compare() ground {
+func (s *standing) compare() recovery {
 	s.t.Helper()
 	stands, err := s.reconcile(s.t.Context(), s.store, s.log)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *standing) touched(k sessionkeys.Key) uint64 {
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		s.t.Fatal(err)
 	}
-	return m.Touched
+	return m.LastSeen
 }
 
 // lost is how many messages were counted as lost.
@@ -250,7 +250,7 @@ func TestWhatWasDeletedMeanwhileHidesNothingThatWasSaidBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		u, err := newest(t.Context(), s.log, ann.Token(), c.after, last)
+		u, err := newestUnseen(t.Context(), s.log, ann.Token(), c.after, last)
 		if err != nil || u.seq != c.want || c.want > 0 && (u.key != ann || u.token != ann.Token()) {
 			t.Errorf("behind %d, without %d: %+v, %v; want place %d", c.after, c.deleted, u, err, c.want)
 		}

@@ -9,8 +9,8 @@ import (
 	"parley/sessions"
 )
 
-// recorder is what sessions are exported by.
-func (g *Gateway) recorder(store sessions.Store, b *broker.Broker) *recording.Source {
+// recordingSource is what sessions are exported by.
+func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recording.Source {
 	return &recording.Source{
 		Store: store, Log: b, Version: g.o.Version, TurnID: worker.TurnID, Redact: g.redactor.Clean, Now: g.o.Now, Price: g.prices.Price,
 		Generation: func(ctx context.Context) (string, error) {

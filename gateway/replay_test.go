@@ -29,7 +29,7 @@ func recordingOf(t *testing.T, gw *gatewaytest.Running, id string) []byte {
 func TestAnExportHoldsAllOfATreeAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	canary := "sk-canary-\"<&>-0123456789"
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: model.Demo(0),
 		Change: func(c *settings.Config) {
 			p := c.Providers["sim"]
@@ -40,10 +40,10 @@ func TestAnExportHoldsAllOfATreeAndNoSecrets(t *testing.T) {
 			c.Agents["main"] = a
 		},
 	})
-	gw := house.Start()
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "research "+canary)
-	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, gatewaytest.Token)
-	gw.Delivered()
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, gatewaytest.Token)
+	gw.NextDelivered()
 	list, err := admin.NewClient(gw.AdminSocket()).Sessions(t.Context(), admin.SessionQuery{})
 	if err != nil {
 		t.Fatal(err)

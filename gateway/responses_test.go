@@ -60,7 +60,7 @@ func reasoned(t *testing.T, body []byte) []string {
 func TestWithResponsesTheModelKeepsItsReasoningOverTheStepsOfATurn(t *testing.T) {
 	t.Parallel()
 	const usd = 1_000_000 // pico-dollars of a token at one dollar for a million
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain:  reasons,
 		Prices: map[string]model.Price{"gpt-5.6-sol": {Input: 4 * usd, Output: 20 * usd, CacheRead: 4 * usd / 10}},
 		Change: func(c *settings.Config) {
@@ -69,18 +69,18 @@ func TestWithResponsesTheModelKeepsItsReasoningOverTheStepsOfATurn(t *testing.T)
 			c.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/gpt-5.6-sol"}}
 		},
 	})
-	gw := house.Start()
-	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "go")
-	a := gw.Delivered()
-	if got := house.Shown(telegram.PrivateChat(gatewaytest.Ann), a); got != "done" {
+	gw := env.Start()
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "go")
+	a := gw.NextDelivered()
+	if got := env.DeliveredText(telegram.PrivateChat(gatewaytest.Ann), a); got != "done" {
 		t.Fatalf("Ann was told %q", got)
 	}
-	if bill := house.Model.Bill(); a.Cost != costs.Amount(bill.Pico) || bill.Pico == 0 || bill.Unpriced > 0 {
+	if bill := env.Model.Bill(); a.Cost != costs.Amount(bill.Pico) || bill.Pico == 0 || bill.Unpriced > 0 {
 		t.Errorf("the answer cost %s by the ledger, %s by the bill", a.Cost.Display(), costs.Amount(bill.Pico).Display())
 	}
 	gw.Ask(gatewaytest.Ann, "and again")
 
-	requests := house.Model.Requests()
+	requests := env.Model.Requests()
 	if len(requests) != 4 {
 		t.Fatalf("%d requests, not 4", len(requests))
 	}

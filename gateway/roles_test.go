@@ -11,7 +11,7 @@ import (
 
 func TestRolesThatCannotWorkAreRefusedInWords(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{})
+	env := gatewaytest.Open(t, gatewaytest.Options{})
 	const nats, redis = "nats://127.0.0.1:4222", "redis://127.0.0.1:6379/0"
 	for _, c := range []struct {
 		name        string
@@ -32,7 +32,7 @@ func TestRolesThatCannotWorkAreRefusedInWords(t *testing.T) {
 		{"a role twice", []string{"worker", "worker", "gateway"}, "", "", []string{"roles: worker is there twice"}},
 		{"a Redis that is no address", nil, "", "http://x", []string{"store.redis.url:"}},
 	} {
-		cfg := house.Config()
+		cfg := env.Config()
 		cfg.Roles, cfg.Broker.URL = c.roles, c.nats
 		cfg.Store.Redis.URL = settings.NewSecret(c.redis)
 		_, err := gateway.New(cfg, gateway.Options{})
@@ -45,12 +45,12 @@ func TestRolesThatCannotWorkAreRefusedInWords(t *testing.T) {
 			}
 		}
 	}
-	cfg := house.Config()
+	cfg := env.Config()
 	cfg.Store.Redis.Prefix = "x:"
 	if _, err := gateway.New(cfg, gateway.Options{}); err == nil || !strings.Contains(err.Error(), "store.redis.url: required") {
 		t.Errorf("Redis without an address: %v", err)
 	}
-	cfg = house.Config()
+	cfg = env.Config()
 	cfg.Broker.Replicas = 3
 	if _, err := gateway.New(cfg, gateway.Options{}); err == nil || !strings.Contains(err.Error(), "replicas: one server in this process keeps one copy") {
 		t.Errorf("three copies in one process: %v", err)

@@ -31,7 +31,7 @@ func secretsOf(c settings.Config) (all []string) {
 		all = append(all, userinfo(strings.TrimSpace(u))...)
 	}
 	for _, file := range []string{c.Store.Redis.PasswordFile, c.Broker.TokenFile, c.Broker.CredentialsFile} {
-		all = append(all, lines(file)...)
+		all = append(all, readSecretLines(file)...)
 	}
 	return all
 }
@@ -52,9 +52,9 @@ func userinfo(s string) []string {
 	return []string{name, pass, rawPass}
 }
 
-// lines are a file of one line, or those of a credentials file that hold a secret: not
+// readSecretLines are a file of one line, or those of a credentials file that hold a secret: not
 // those that say what it is.
-func lines(file string) (all []string) {
+func readSecretLines(file string) (all []string) {
 	if file == "" {
 		return nil
 	}

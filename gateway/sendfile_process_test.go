@@ -27,7 +27,7 @@ func TestAFileArrivesWhereverAProcessIsKilled(t *testing.T) {
 	}
 	nodes, shared := brokertest.Cluster(t, 1), redistest.Start(t, redistest.Options{})
 	report := strings.Repeat("0123456789abcdef", 100)
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 			calls, sent := 0, 0
 			for _, m := range p.Messages {
@@ -45,7 +45,7 @@ func TestAFileArrivesWhereverAProcessIsKilled(t *testing.T) {
 		},
 	})
 	config := func(role string) string {
-		path := filepath.Join(house.Dir, role+".yaml")
+		path := filepath.Join(env.Dir, role+".yaml")
 		text := fmt.Sprintf(`
 state_dir: %s
 name: %s
@@ -58,7 +58,7 @@ agents: {main: {model: sim/demo}}
 worker: {lease: 2s}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
-`, filepath.Join(house.Dir, role), role, role, nodes.URL(), shared.URL, gatewaytest.Token, house.Telegram.URL(), house.Model.URL())
+`, filepath.Join(env.Dir, role), role, role, nodes.URL(), shared.URL, gatewaytest.Token, env.Telegram.URL(), env.Model.URL())
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ log: {format: json}
 		doomed := startAs(t, program, config(c.role), "PARLEY_FAULTS="+c.point+"=kill")
 		ann := telegram.Person{ID: int64(9000 + i), FirstName: "Ann"}
 		chat := telegram.PrivateChat(ann)
-		house.Say(chat, ann, "the report, please")
+		env.Say(chat, ann, "the report, please")
 		doomed.died()
 		alive[c.role] = startAs(t, program, config(c.role))
 		var got []string
@@ -98,7 +98,7 @@ log: {format: json}
 				t.Logf("killed at %s: the chat has %q", c.point, got)
 			}
 		})
-		house.Await("the answer after "+c.point, func(b telegram.Book) bool {
+		env.Await("the answer after "+c.point, func(b telegram.Book) bool {
 			got = shownIn(b, chat)
 			return len(got) > 0 && strings.HasSuffix(got[len(got)-1], "END")
 		})

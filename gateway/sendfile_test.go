@@ -54,18 +54,18 @@ func TestAnAgentSendsFilesIntoTheChatThatAsked(t *testing.T) {
 			model.Use("send_file", map[string]string{"path": "report.txt"}),
 		)(ctx, p)
 	}
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: brain})
+	gw := env.Start()
 	ann := telegram.PrivateChat(gatewaytest.Ann)
 	gw.Ask(gatewaytest.Ann, "hello")
 	if err := os.WriteFile(filepath.Join(gw.Folder(gatewaytest.Ann), "report.txt"), []byte(report), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	house.Say(ann, gatewaytest.Ann, "the report, please")
+	env.Say(ann, gatewaytest.Ann, "the report, please")
 	for range 3 {
-		gw.Delivered()
+		gw.NextDelivered()
 	}
-	got := shownIn(house.Telegram.Books(), ann)[1:]
+	got := shownIn(env.Telegram.Books(), ann)[1:]
 	want := sumOf("report.txt", report)
 	if len(got) != 3 || !slices.Equal(got[:2], []string{want, want}) {
 		t.Fatalf("Ann got %q", got)
@@ -77,7 +77,7 @@ func TestAnAgentSendsFilesIntoTheChatThatAsked(t *testing.T) {
 			t.Errorf("%q is not %d times in %q", said, n, got[2])
 		}
 	}
-	if all := house.Telegram.Books().Messages; len(all) != 4 {
+	if all := env.Telegram.Books().Messages; len(all) != 4 {
 		t.Errorf("%d messages were sent", len(all))
 	}
 }
@@ -90,7 +90,7 @@ func TestAFileIsSentWhereItWasAskedForOnEveryNetwork(t *testing.T) {
 	for _, n := range gatewaytest.AllNetworks() {
 		t.Run(string(n), func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{
+			env := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{n},
 				Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 					rs := p.Answering()
@@ -103,14 +103,14 @@ func TestAFileIsSentWhereItWasAskedForOnEveryNetwork(t *testing.T) {
 					return model.Reply(model.Use("send_file", map[string]string{"path": "list.txt"}))
 				},
 			})
-			gw := house.Start()
-			places := []*gatewaytest.Place{house.Direct(n, 7001), house.Group(n, 8001, 7001)}
+			gw := env.Start()
+			places := []*gatewaytest.Conversation{env.Direct(n, 7001), env.Group(n, 8001, 7001)}
 			for _, p := range places {
 				p.Say("the list, please")
-				if d := gw.Delivered(); d.File != "list.txt" {
+				if d := gw.NextDelivered(); d.File != "list.txt" {
 					t.Errorf("in %s the first to be delivered was %+v", p, d)
 				}
-				if d := gw.Delivered(); d.File != "" {
+				if d := gw.NextDelivered(); d.File != "" {
 					t.Errorf("in %s the second to be delivered was %+v", p, d)
 				}
 				if shown := p.AwaitWords("there it is"); strings.Join(shown, "") != "there it is" {
@@ -121,7 +121,7 @@ func TestAFileIsSentWhereItWasAskedForOnEveryNetwork(t *testing.T) {
 			for _, p := range places {
 				want = append(want, p.ID+" "+p.Thread+" "+sumOf("list.txt", text))
 			}
-			if got := filesIn(house); !slices.Equal(got, want) {
+			if got := filesIn(env); !slices.Equal(got, want) {
 				t.Errorf("the files are %q, not %q", got, want)
 			}
 		})
@@ -130,16 +130,16 @@ func TestAFileIsSentWhereItWasAskedForOnEveryNetwork(t *testing.T) {
 
 // filesIn are the files that the bot sent on the network of the house: where, and
 // what.
-func filesIn(house *gatewaytest.House) (all []string) {
+func filesIn(env *gatewaytest.Env) (all []string) {
 	add := func(chat, thread, name, sum string) { all = append(all, chat+" "+thread+" file "+name+" "+sum) }
 	switch {
-	case house.Slack != nil:
-		for _, f := range house.Slack.Books().Files {
+	case env.Slack != nil:
+		for _, f := range env.Slack.Books().Files {
 			sum := sha256.Sum256(f.Data)
 			add(f.Channel, f.ThreadTS, f.Name, hex.EncodeToString(sum[:]))
 		}
-	case house.Signal != nil:
-		for _, m := range house.Signal.Books().Messages {
+	case env.Signal != nil:
+		for _, m := range env.Signal.Books().Messages {
 			for _, v := range m.Versions {
 				for _, f := range v.Attachments {
 					add(m.Chat, "", f.Filename, f.SHA256)
@@ -147,7 +147,7 @@ func filesIn(house *gatewaytest.House) (all []string) {
 			}
 		}
 	default:
-		for _, m := range house.Telegram.Books().Messages {
+		for _, m := range env.Telegram.Books().Messages {
 			if m.Document != nil {
 				add(strconv.FormatInt(m.ChatID, 10), "", m.Document.Name, m.Document.SHA256)
 			}
@@ -160,7 +160,7 @@ func filesIn(house *gatewaytest.House) (all []string) {
 func TestAChildCannotSendAFile(t *testing.T) {
 	t.Parallel()
 	prompts := make(chan []string, 10)
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		c.Subagents.Tools = []string{"read_file", "send_file"}
 	}, Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 		var names []string
@@ -182,7 +182,7 @@ func TestAChildCannotSendAFile(t *testing.T) {
 		}
 		return model.Reply(model.Use("send_file", map[string]string{"path": "a.txt"}))
 	}})
-	got := house.Start().Ask(gatewaytest.Ann, "go")
+	got := env.Start().Ask(gatewaytest.Ann, "go")
 	if !strings.Contains(got, "Unknown tool 'send_file'") {
 		t.Errorf("the child was told %q", got)
 	}

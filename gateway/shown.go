@@ -40,7 +40,7 @@ type Subagent struct {
 	Cost    costs.Amount            // with all below it, by now
 }
 
-func (g *Gateway) delivered(ctx context.Context, store sessions.Store) func(sessions.Delivery) {
+func (g *Gateway) answerObserver(ctx context.Context, store sessions.Store) func(sessions.Delivery) {
 	if g.o.Delivered == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (g *Gateway) delivered(ctx context.Context, store sessions.Store) func(sess
 	}
 }
 
-func (g *Gateway) watch() func(sessions.Session, sessions.Turn) {
+func (g *Gateway) subagentObserver() func(sessions.Session, sessions.Turn) {
 	if g.o.Subagent == nil {
 		return nil
 	}

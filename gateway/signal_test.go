@@ -11,18 +11,18 @@ import (
 )
 
 // inSignal waits until the books of Signal satisfy done.
-func inSignal(t *testing.T, house *gatewaytest.House, what string, done func(signal.Book) bool) {
+func inSignal(t *testing.T, env *gatewaytest.Env, what string, done func(signal.Book) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), gatewaytest.Patience)
 	defer cancel()
-	if b, err := house.Signal.Await(ctx, done); err != nil {
+	if b, err := env.Signal.Await(ctx, done); err != nil {
 		t.Fatalf("waiting for %s: %v; %+v", what, err, b.Totals)
 	}
 }
 
-func sayInSignal(t *testing.T, house *gatewaytest.House, c signal.Chat, p signal.Person, text string, o signal.SayOptions) signal.Said {
+func sayInSignal(t *testing.T, env *gatewaytest.Env, c signal.Chat, p signal.Person, text string, o signal.SayOptions) signal.ActionResult {
 	t.Helper()
-	said, err := house.Signal.Say(c, p, text, o)
+	said, err := env.Signal.Say(c, p, text, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,40 +33,40 @@ func sayInSignal(t *testing.T, house *gatewaytest.House, c signal.Chat, p signal
 // of what they said.
 func TestSignalAnswersAMentionAndAQuoteByQuotingIt(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
+	gw := env.Start()
 	group := signal.Chat{Group: signal.MadeUpGroup(8001), Name: "kitchen"}
 	ann, ben := gatewaytest.SignalPerson(7001), gatewaytest.SignalPerson(7002)
 	last := func() signal.MessageEntry {
 		t.Helper()
-		gw.Delivered()
-		all := house.Signal.Books().Messages
+		gw.NextDelivered()
+		all := env.Signal.Books().Messages
 		return all[len(all)-1]
 	}
-	sayInSignal(t, house, group, ann, "who makes dinner, @parley?", signal.SayOptions{}) // only typed
+	sayInSignal(t, env, group, ann, "who makes dinner, @parley?", signal.SayOptions{}) // only typed
 	// A mention anywhere in the text, behind a character of two units.
-	said := sayInSignal(t, house, group, ben, "🍕 one, @bot", signal.SayOptions{Mentions: []signal.Mention{{Name: "@bot", ACI: gatewaytest.SignalACI}}})
+	said := sayInSignal(t, env, group, ben, "🍕 one, @bot", signal.SayOptions{Mentions: []signal.Mention{{Name: "@bot", ACI: gatewaytest.SignalACI}}})
 	first := last()
 	if first.Quote == nil || first.Quote.Timestamp != said.Timestamp || first.Quote.Author != ben.ACI || first.Chat != group.Group || !strings.Contains(first.Text(), "🍕 one") {
 		t.Errorf("the answer to %d is %+v", said.Timestamp, first)
 	}
 	quote := signal.SayOptions{Quote: &signal.Quote{Timestamp: first.Timestamp, Author: gatewaytest.SignalACI}}
-	said = sayInSignal(t, house, group, ann, "two", quote)
+	said = sayInSignal(t, env, group, ann, "two", quote)
 	if m := last(); m.Quote == nil || m.Quote.Timestamp != said.Timestamp || m.Quote.Author != ann.ACI || !strings.Contains(m.Text(), "two") {
 		t.Errorf("the answer to a quote is %+v", m)
 	}
-	if n := questions(house); n != 2 {
+	if n := questions(env); n != 2 {
 		t.Errorf("%d questions were asked", n)
 	}
 }
 
 func TestSignalShowsThatTheBotWritesAndStops(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}, Brain: long})
-	gw := house.Start()
-	for _, place := range []*gatewaytest.Place{house.Direct(gatewaytest.Signal, 7001), house.Group(gatewaytest.Signal, 8001, 7001)} {
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}, Brain: long})
+	gw := env.Start()
+	for _, place := range []*gatewaytest.Conversation{env.Direct(gatewaytest.Signal, 7001), env.Group(gatewaytest.Signal, 8001, 7001)} {
 		place.Say("tell me a story")
-		inSignal(t, house, "a sign of typing", func(b signal.Book) bool {
+		inSignal(t, env, "a sign of typing", func(b signal.Book) bool {
 			return slices.ContainsFunc(b.Signals, func(s signal.SignEntry) bool { return s.Kind == "typing" && s.Chat == place.ID })
 		})
 		if got := gw.AskAt(place, "/stop"); !strings.Contains(got, "Stopped") {
@@ -79,17 +79,17 @@ func TestSignalShowsThatTheBotWritesAndStops(t *testing.T) {
 // answered.
 func TestASignalCLIThatDiesCostsNothing(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
-	gw := house.Start()
-	place := house.Direct(gatewaytest.Signal, 7001)
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
+	gw := env.Start()
+	place := env.Direct(gatewaytest.Signal, 7001)
 	gw.AskAt(place, "before")
-	if n, err := house.Signal.Kill(""); n != 1 || err != nil {
+	if n, err := env.Signal.Kill(""); n != 1 || err != nil {
 		t.Fatalf("%d daemons were killed: %v", n, err)
 	}
 	if got := gw.AskAt(place, "meanwhile"); !strings.Contains(got, "meanwhile") {
 		t.Errorf("the person was told %q", got)
 	}
-	if b := house.Signal.Books(); len(b.Daemons) < 2 {
+	if b := env.Signal.Books(); len(b.Daemons) < 2 {
 		t.Errorf("%d daemons ran", len(b.Daemons))
 	}
 }
@@ -98,14 +98,14 @@ func TestASignalCLIThatDiesCostsNothing(t *testing.T) {
 // received, and everything says so, while the other networks go on.
 func TestADeafSignalIsSaidEverywhereAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Telegram, gatewaytest.Signal}})
-	if err := house.Signal.SetVersion(signal.Version0144); err != nil {
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Telegram, gatewaytest.Signal}})
+	if err := env.Signal.SetVersion(signal.Version0144); err != nil {
 		t.Fatal(err)
 	}
-	gw := house.Start()
-	place := house.Direct(gatewaytest.Signal, 7001)
+	gw := env.Start()
+	place := env.Direct(gatewaytest.Signal, 7001)
 	place.Say("hello")
-	inSignal(t, house, "signal-cli to be asked for its version", func(b signal.Book) bool {
+	inSignal(t, env, "signal-cli to be asked for its version", func(b signal.Book) bool {
 		return slices.ContainsFunc(b.Calls, func(c signal.CallEntry) bool { return c.Method == "version" })
 	})
 	if got := gw.Ask(gatewaytest.Ann, "meanwhile"); !strings.Contains(got, "meanwhile") {
@@ -117,13 +117,13 @@ func TestADeafSignalIsSaidEverywhereAndLosesNothing(t *testing.T) {
 	if metrics := gw.Scrape(); !strings.Contains(metrics, `parley_channel_up{channel="sig"} 0`) {
 		t.Error("the metric says that the channel is up")
 	}
-	if b := house.Signal.Books(); b.Totals.Acked != 0 {
+	if b := env.Signal.Books(); b.Totals.Acked != 0 {
 		t.Errorf("%d messages were confirmed", b.Totals.Acked)
 	}
-	if err := house.Signal.SetVersion(signal.Version014); err != nil {
+	if err := env.Signal.SetVersion(signal.Version014); err != nil {
 		t.Fatal(err)
 	}
-	inSignal(t, house, "the answer", func(b signal.Book) bool { return len(b.Messages) == 1 })
+	inSignal(t, env, "the answer", func(b signal.Book) bool { return len(b.Messages) == 1 })
 	if ready := gw.Get("/readyz", 200); !strings.Contains(ready, `"channel sig":"ok"`) {
 		t.Errorf("then readiness says %s", ready)
 	}

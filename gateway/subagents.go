@@ -8,14 +8,14 @@ import (
 	"parley/subagents"
 )
 
-// children makes what runs sub-agents, with the same loop as a person's turn.
-func (g *Gateway) children(store sessions.Store, loop agent.Loop, busy *agent.Service) (*subagents.Runner, error) {
+// newSubagentRunner makes what runs sub-agents, with the same loop as a person's turn.
+func (g *Gateway) newSubagentRunner(store sessions.Store, loop agent.Loop, busy *agent.Registry) (*subagents.Runner, error) {
 	books := struct {
 		sessions.Turns
 		sessions.Money
-	}{ops.Books{Store: store, Metrics: g.metrics}, store}
+	}{ops.MeteredStore{Store: store, Metrics: g.metrics}, store}
 	return subagents.New(subagents.Options{
-		Config: g.cfg.Subagents, Store: books, Loop: loop, Busy: busy, Observer: g.metrics, Now: g.o.Now, Logger: g.o.Logger, Watch: g.watch(),
+		Config: g.cfg.Subagents, Store: books, Loop: loop, Busy: busy, Observer: g.metrics, Now: g.o.Now, Logger: g.o.Logger, Watch: g.subagentObserver(),
 		Ended: func(o agent.Outcome) {
 			if scope, action, ok := budgets.Denied(o); ok {
 				g.metrics.BudgetDenied(scope, action)

@@ -59,12 +59,12 @@ func barrier(n int32) func(context.Context) {
 // at the same time.
 func TestAQuestionIsHandedToTwoSubAgentsAtOnce(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: spawning(barrier(2))})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: spawning(barrier(2))})
+	gw := env.Start()
 	if got := gw.Ask(gatewaytest.Ann, "ask: eggs, flour"); got != "ok: found eggs; ok: found flour" {
 		t.Errorf("Ann was told %q", got)
 	}
-	if sent := house.Sent(telegram.PrivateChat(gatewaytest.Ann)); len(sent) != 1 {
+	if sent := env.SentTexts(telegram.PrivateChat(gatewaytest.Ann)); len(sent) != 1 {
 		t.Errorf("what a child says was shown: %q", sent)
 	}
 	if got := gw.Ask(gatewaytest.Ann, "/cost"); !strings.Contains(got, "$0.00") {
@@ -83,10 +83,10 @@ func TestAQuestionIsHandedToTwoSubAgentsAtOnce(t *testing.T) {
 // own.
 func TestAChildSeesALittleOfWhatItsParentSees(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: spawning(func(context.Context) {})})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: spawning(func(context.Context) {})})
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "ask: eggs")
-	rs := house.Model.Requests()
+	rs := env.Model.Requests()
 	if len(rs) != 3 {
 		t.Fatalf("%d requests", len(rs))
 	}

@@ -13,14 +13,14 @@ import (
 // any failover reaches back.
 const keepFacts = 7 * 24 * time.Hour
 
-// tend looks after a store that a failover may roll back, until ctx ends. Every
+// maintain looks after a store that a failover may roll back, until ctx ends. Every
 // mailbox is touched again after one: the log has what the store forgot.
-func (g *Gateway) tend(ctx context.Context, store sessions.Store, b *broker.Broker) error {
+func (g *Gateway) maintain(ctx context.Context, store sessions.Store, b *broker.Broker) error {
 	shared, ok := store.(*redis.Store)
 	if !ok {
 		return nil
 	}
-	return shared.Tend(ctx, func(ctx context.Context) error { return retouch(ctx, store, b) })
+	return shared.Maintain(ctx, func(ctx context.Context) error { return touchUnseen(ctx, store, b) })
 }
 
 // pruneFacts deletes the facts that the store has had for days.

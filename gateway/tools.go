@@ -21,12 +21,12 @@ import (
 	"parley/tools/files"
 )
 
-// arm gives the agents their tools: those that the operator named, or all.
-func (g *Gateway) arm(store sessions.Store, desk *commands.Desk) error {
-	if err := g.rootsApart(); err != nil {
+// attachTools gives the agents their tools: those that the operator named, or all.
+func (g *Gateway) attachTools(store sessions.Store, handler *commands.Handler) error {
+	if err := g.checkRoots(); err != nil {
 		return err
 	}
-	all, err := g.builtin(store, desk)
+	all, err := g.builtinTools(store, handler)
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}
@@ -40,9 +40,9 @@ func (g *Gateway) arm(store sessions.Store, desk *commands.Desk) error {
 	return nil
 }
 
-// builtin makes the tools of settings.ToolNames; those for sub-agents when there may be
+// builtinTools makes the tools of settings.ToolNames; those for sub-agents when there may be
 // some.
-func (g *Gateway) builtin(store sessions.Store, desk *commands.Desk) (*tools.Set, error) {
+func (g *Gateway) builtinTools(store sessions.Store, handler *commands.Handler) (*tools.Set, error) {
 	all, err := files.All(g.cfg.Files)
 	if err != nil {
 		return nil, err
@@ -50,19 +50,19 @@ func (g *Gateway) builtin(store sessions.Store, desk *commands.Desk) (*tools.Set
 	look, err := overview.New(overview.Options{
 		Store: store, Log: g.o.Logger,
 		Model:  func(s sessions.Session) string { return g.cfg.Agents[s.Key.Agent()].Model },
-		Agents: g.startable,
+		Agents: g.startableAgents,
 		Left: func(ctx context.Context, s sessions.Session, turn string) (string, error) {
 			t, err := store.Turn(ctx, turn)
 			if err != nil {
 				return "", err
 			}
-			return desk.Left(ctx, messages.Asker{Token: t.Token, From: t.From, Sender: t.Sender}, s, "who asks")
+			return handler.RemainingBudget(ctx, messages.Caller{Token: t.Token, From: t.From, Sender: t.Sender}, s, "who asks")
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	send, err := files.Sending(g.cfg.Files)
+	send, err := files.NewSender(g.cfg.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +70,9 @@ func (g *Gateway) builtin(store sessions.Store, desk *commands.Desk) (*tools.Set
 	return tools.NewSet(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents))...)
 }
 
-// sends is how turns send files into their chats.
-func (g *Gateway) sends(b worker.FileStore) (*worker.Files, error) {
-	s, err := files.Sending(g.cfg.Files)
+// outgoingFiles is how turns send files into their chats.
+func (g *Gateway) outgoingFiles(b worker.FileStore) (*worker.Files, error) {
+	s, err := files.NewSender(g.cfg.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +84,15 @@ func (g *Gateway) sends(b worker.FileStore) (*worker.Files, error) {
 		}
 	}
 	return &worker.Files{Sender: s, Store: b, Largest: func(channel string) (int64, bool) {
-		most, known := largest[channel]
-		return most, known
+		limit, known := largest[channel]
+		return limit, known
 	}}, nil
 }
 
-// startable are the agents that a session may start: another of its own kind,
+// startableAgents are the agents that a session may start: another of its own kind,
 // and those that the operator names. A child says how deep it may go in its own
 // row; what it is shown here holds for the present configuration.
-func (g *Gateway) startable(s sessions.Session) []overview.Agent {
+func (g *Gateway) startableAgents(s sessions.Session) []overview.Agent {
 	own, c := s.Key.Agent(), g.cfg.Subagents
 	if a, ok := g.agents[own]; !ok || s.Depth >= c.MaxDepth {
 		return nil
@@ -108,9 +108,9 @@ func (g *Gateway) startable(s sessions.Session) []overview.Agent {
 	return some
 }
 
-// rootsApart refuses an extra root that leads by a link to where the state is:
+// checkRoots refuses an extra root that leads by a link to where the state is:
 // Validate sees the text only.
-func (g *Gateway) rootsApart() error {
+func (g *Gateway) checkRoots() error {
 	state, err := filepath.EvalSymlinks(g.cfg.StateDir)
 	if err != nil {
 		return fmt.Errorf("find the state folder: %w", err)
@@ -132,10 +132,10 @@ func (g *Gateway) rootsApart() error {
 // Gate decides what a tool may do in a conversation: what reads and what
 // writes in the session's own workspace runs, everything else a person has to
 // allow. (F03, K03)
-func Gate() tools.Gate { return tools.Interactive(nobodyToAsk) }
+func Gate() tools.Gate { return tools.InteractiveGate(denyUnattended) }
 
-// nobodyToAsk denies: no chat can carry a question for permission yet.
-func nobodyToAsk(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) {
+// denyUnattended denies: no chat can carry a question for permission yet.
+func denyUnattended(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) {
 	return tools.Verdict{Decision: tools.Deny, Reason: fmt.Sprintf(
 		"this call of %s needs a person's approval, which cannot be asked for in this chat; it was not run. Do it in another way, or say what the person can do",
 		strings.ToValidUTF8(c.Name, "\uFFFD"))}, nil

@@ -45,8 +45,8 @@ func asked(seen chan<- *model.Prompt, calls ...model.Block) model.Brain {
 func TestAnAgentHasAllToolsByDefault(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *model.Prompt, 1)
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: asked(seen)})
-	house.Start().Ask(gatewaytest.Ann, "hello")
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: asked(seen)})
+	env.Start().Ask(gatewaytest.Ann, "hello")
 	var names []string
 	for _, tool := range (<-seen).Tools {
 		names = append(names, tool.Name)
@@ -68,9 +68,9 @@ func TestAWordCostsASmallPrompt(t *testing.T) {
 			c.Providers["sim"] = settings.ProviderConfig{Kind: settings.KindOpenAIResponses, BaseURL: p.BaseURL + "/v1", Prices: p.Prices}
 		}},
 	} {
-		house := gatewaytest.Open(t, o)
-		house.Start().AskIn(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" hello")
-		sent := house.Model.Requests()
+		env := gatewaytest.Open(t, o)
+		env.Start().AskIn(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" hello")
+		sent := env.Model.Requests()
 		if len(sent) != 1 {
 			t.Fatalf("%s: %d requests", name, len(sent))
 		}
@@ -86,7 +86,7 @@ func TestAnAgentSeesItsOwnSessionAndNoOther(t *testing.T) {
 	t.Parallel()
 	var stranger atomic.Value
 	stranger.Store("")
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
 		return asked(nil,
 			model.Use("session_status", map[string]string{}),
 			model.Use("sessions_list", map[string]string{}),
@@ -96,9 +96,9 @@ func TestAnAgentSeesItsOwnSessionAndNoOther(t *testing.T) {
 			model.Use("sessions_history", map[string]string{"session": "01JZZZZZZZZZZZZZZZZZZZZZZZ"}),
 		)(ctx, p)
 	}})
-	gw := house.Start()
-	house.Say(telegram.PrivateChat(gatewaytest.Ben), gatewaytest.Ben, "Ben's secret")
-	ben := gw.Delivered()
+	gw := env.Start()
+	env.Say(telegram.PrivateChat(gatewaytest.Ben), gatewaytest.Ben, "Ben's secret")
+	ben := gw.NextDelivered()
 	stranger.Store(ben.Session)
 	got := gw.Ask(gatewaytest.Ann, "Ann's question")
 	for want, n := range map[string]int{
@@ -126,7 +126,7 @@ func TestAnAgentWorksWithFilesAndAPersonDecidesAboutTheRest(t *testing.T) {
 		return model.Use(tool, in)
 	}
 	seen := make(chan *model.Prompt, 100)
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: asked(seen,
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: asked(seen,
 		use("write_file", "path", "notes.txt", "content", "eggs\n"),
 		use("edit_file", "path", "notes.txt", "old_text", "eggs", "new_text", "flour"),
 		use("grep", "pattern", "fl.ur"),
@@ -144,7 +144,7 @@ func TestAnAgentWorksWithFilesAndAPersonDecidesAboutTheRest(t *testing.T) {
 		use("read_file", "path", "../../parley.db"),
 		use("glob", "path", "..", "pattern", "**"),
 	)})
-	gw := house.Start()
+	gw := env.Start()
 	text := gw.Ask(gatewaytest.Ann, "go")
 	folder := gw.Folder(gatewaytest.Ann)
 	var results []string
@@ -190,7 +190,7 @@ func TestTheOperatorSaysWhatTheFileToolsReach(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: asked(nil,
 			model.Use("read_file", map[string]string{"path": book + "/a.txt"}),
 			model.Use("grep", map[string]string{"path": book, "pattern": "a"}),
@@ -202,7 +202,7 @@ func TestTheOperatorSaysWhatTheFileToolsReach(t *testing.T) {
 			c.Files = files.Config{ExtraRoots: []string{book}, Denied: []string{book + "/private"}, Trusted: []string{"PERSONA.md"}, MaxWrite: 8}
 		},
 	})
-	got := house.Start().Ask(gatewaytest.Ann, "go")
+	got := env.Start().Ask(gatewaytest.Ann, "go")
 	for _, want := range []string{"alpha", "a.txt:1:alpha", "path not allowed", "needs a person's approval", "the most is 8"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
@@ -215,14 +215,14 @@ func TestTheOperatorSaysWhatTheFileToolsReach(t *testing.T) {
 
 func TestARootThatLeadsToTheStateIsRefused(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{})
-	state := house.Config().StateDir
+	env := gatewaytest.Open(t, gatewaytest.Options{})
+	state := env.Config().StateDir
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(filepath.Dir(state), link); err != nil {
 		t.Fatal(err)
 	}
 	for root, atStart := range map[string]bool{state: false, filepath.Dir(state): false, state + "/workspaces": false, link: true} {
-		c := house.Config()
+		c := env.Config()
 		c.Files.ExtraRoots = []string{"/nowhere", root}
 		var log bytes.Buffer
 		g, err := gateway.New(c, gateway.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -243,7 +243,7 @@ func TestARootThatLeadsToTheStateIsRefused(t *testing.T) {
 func TestAChildCannotLookAboveItself(t *testing.T) {
 	t.Parallel()
 	none := map[string]string{}
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
 		if parent, is := strings.CutPrefix(p.LastText(), "look above "); is {
 			return asked(nil,
 				model.Use("sessions_list", none),
@@ -260,7 +260,7 @@ func TestAChildCannotLookAboveItself(t *testing.T) {
 		}
 		return asked(nil, calls...)(ctx, p)
 	}})
-	got := house.Start().Ask(gatewaytest.Ann, "Ann's secret")
+	got := env.Start().Ask(gatewaytest.Ann, "Ann's secret")
 	for want, n := range map[string]int{
 		" task \"spy\", running, ": 1, " (this one)": 1, "there is no such session among yours": 2,
 		"Unknown tool 'session_status'": 1, "Unknown tool 'agents_list'": 1,

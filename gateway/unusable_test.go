@@ -22,13 +22,13 @@ func TestWhoSendsNothingUsableIsToldSoOnEveryNetwork(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				house := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: model.Echo, Change: row.change})
-				gw := house.Start()
-				place := house.Direct(n, 7001)
-				place.Thread = sendFiles(t, house, n, "", attached{"film.mp4", "video/mp4", strings.Repeat("x", 1001)})
-				gw.Delivered()
-				if shown := place.Shown(); len(shown) != 1 || shown[0] != row.want || questions(house) != 0 {
-					t.Errorf("the person was told %q, and a model was asked %d times", shown, questions(house))
+				env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: model.Echo, Change: row.change})
+				gw := env.Start()
+				place := env.Direct(n, 7001)
+				place.Thread = sendFiles(t, env, n, "", attached{"film.mp4", "video/mp4", strings.Repeat("x", 1001)})
+				gw.NextDelivered()
+				if shown := place.Texts(); len(shown) != 1 || shown[0] != row.want || questions(env) != 0 {
+					t.Errorf("the person was told %q, and a model was asked %d times", shown, questions(env))
 				}
 				if got := gw.AskAt(place, "good morning"); !strings.Contains(got, "good morning") {
 					t.Errorf("the next question was answered with %q", got)

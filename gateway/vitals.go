@@ -26,40 +26,40 @@ const (
 
 var errDeadFull = errors.New("a message that cannot be answered finds no room among the dead letters, and holds up its conversation; deal with some (parley dead-letters ls)")
 
-var errUnwell = errors.New("nothing is taken at the moment")
+var errNotReady = errors.New("nothing is taken at the moment")
 
-// vitals are what a gateway cannot work without. While one of them fails it is
+// healthChecks are what a gateway cannot work without. While one of them fails it is
 // not ready, and takes nothing: what people say waits at their network, which
 // brings it again.
-type vitals struct {
-	all []*vital
-	log *slog.Logger
+type healthChecks struct {
+	checks []*healthCheck
+	log    *slog.Logger
 }
 
-// vital is one of them.
-type vital struct {
+// healthCheck is one of them.
+type healthCheck struct {
 	name, metric string
-	look         func(ctx context.Context) error
+	probe        func(ctx context.Context) error
 	known        func() error // instead of look: somebody else looks
 
-	mu    sync.Mutex
-	err   error     // of the last look; guarded by mu, like what follows
-	since time.Time // when a look began that has not ended
-	told  bool
+	mu       sync.Mutex
+	err      error     // of the last look; guarded by mu, like what follows
+	since    time.Time // when a look began that has not ended
+	reported bool
 }
 
-// vitals are those of this gateway. A disk that is full fails before somebody's
+// healthChecks are those of this gateway. A disk that is full fails before somebody's
 // message has to find out.
-func (g *Gateway) vitals(store sessions.Store, b *broker.Broker) *vitals {
-	v := &vitals{log: g.o.Logger, all: []*vital{
+func (g *Gateway) healthChecks(store sessions.Store, b *broker.Broker) *healthChecks {
+	v := &healthChecks{log: g.o.Logger, checks: []*healthCheck{
 		{name: "message log", metric: "nats", known: func() error {
 			if ok, why := b.Healthy(); !ok {
 				return errors.New(why) //nolint:err113 // the watchdog's own words
 			}
 			return nil
 		}},
-		{name: "store", metric: "store", look: func(ctx context.Context) error { return tick(ctx, store, b) }},
-		{name: "workspaces", metric: "workspaces", look: func(context.Context) error {
+		{name: "store", metric: "store", probe: func(ctx context.Context) error { return recordTick(ctx, store, b) }},
+		{name: "workspaces", metric: "workspaces", probe: func(context.Context) error {
 			return disks.Check(filepath.Join(g.cfg.StateDir, workspaces))
 		}},
 	}}
@@ -68,7 +68,7 @@ func (g *Gateway) vitals(store sessions.Store, b *broker.Broker) *vitals {
 			continue
 		}
 		if d := n.Disk(g.cfg); d != nil {
-			v.all = append(v.all, &vital{name: d.Name, metric: d.Metric, look: func(context.Context) error { return checkDisk(d.Dir) }})
+			v.checks = append(v.checks, &healthCheck{name: d.Name, metric: d.Metric, probe: func(context.Context) error { return checkDisk(d.Dir) }})
 		}
 	}
 	return v
@@ -86,15 +86,15 @@ func checkDisk(dir string) error {
 
 // run looks at each until ctx ends, side by side, so that none that hangs hides
 // another.
-func (v *vitals) run(ctx context.Context) error {
+func (v *healthChecks) run(ctx context.Context) error {
 	var looking sync.WaitGroup
-	for _, c := range v.all {
+	for _, c := range v.checks {
 		looking.Go(func() {
 			tick := time.NewTicker(vitalEvery)
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				c.check(ctx)
-				v.tell(c)
+				v.logChange(c)
 				select {
 				case <-tick.C:
 				case <-ctx.Done():
@@ -106,12 +106,12 @@ func (v *vitals) run(ctx context.Context) error {
 	return nil
 }
 
-// tell logs what changed.
-func (v *vitals) tell(c *vital) {
+// logChange logs what changed.
+func (v *healthChecks) logChange(c *healthCheck) {
 	err := c.state()
 	c.mu.Lock()
-	was := c.told
-	c.told = err != nil
+	was := c.reported
+	c.reported = err != nil
 	c.mu.Unlock()
 	switch {
 	case err != nil && !was:
@@ -121,8 +121,8 @@ func (v *vitals) tell(c *vital) {
 	}
 }
 
-func (c *vital) check(ctx context.Context) {
-	if c.look == nil {
+func (c *healthCheck) check(ctx context.Context) {
+	if c.probe == nil {
 		return
 	}
 	bounded, cancel := context.WithTimeout(ctx, vitalWait)
@@ -130,7 +130,7 @@ func (c *vital) check(ctx context.Context) {
 	c.mu.Lock()
 	c.since = time.Now()
 	c.mu.Unlock()
-	err := c.look(bounded)
+	err := c.probe(bounded)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.since = time.Time{}
@@ -141,7 +141,7 @@ func (c *vital) check(ctx context.Context) {
 
 // state is what is wrong, as of the last look; a look that does not end is wrong
 // too.
-func (c *vital) state() error {
+func (c *healthCheck) state() error {
 	if c.known != nil {
 		return c.known()
 	}
@@ -153,18 +153,18 @@ func (c *vital) state() error {
 	return c.err
 }
 
-// checks are what readiness shows.
-func (v *vitals) checks() []ops.Check {
-	checks := make([]ops.Check, 0, len(v.all))
-	for _, c := range v.all {
+// readinessChecks are what readiness shows.
+func (v *healthChecks) readinessChecks() []ops.Check {
+	checks := make([]ops.Check, 0, len(v.checks))
+	for _, c := range v.checks {
 		checks = append(checks, ops.Check{Name: c.name, Metric: c.metric, Test: func(context.Context) error { return c.state() }})
 	}
 	return checks
 }
 
-// deadLetters is ready while there is room for what must be kept. Without it one
+// deadLetterCheck is ready while there is room for what must be kept. Without it one
 // conversation is held up, and no other, so it keeps nobody out.
-func deadLetters(b *broker.Broker) ops.Check {
+func deadLetterCheck(b *broker.Broker) ops.Check {
 	return ops.Check{Name: "dead letters", Metric: "dead_letters", Test: func(ctx context.Context) error {
 		switch st, err := b.Stats(ctx); {
 		case err != nil:
@@ -177,11 +177,11 @@ func deadLetters(b *broker.Broker) ops.Check {
 }
 
 // guard is accept, which nothing reaches while something is wrong.
-func (v *vitals) guard(accept channels.Accept) channels.Accept {
+func (v *healthChecks) guard(accept channels.Accept) channels.Accept {
 	return func(ctx context.Context, m channels.Message) error {
-		for _, c := range v.all {
+		for _, c := range v.checks {
 			if err := c.state(); err != nil {
-				return fmt.Errorf("%w: %s: %w", errUnwell, c.name, err)
+				return fmt.Errorf("%w: %s: %w", errNotReady, c.name, err)
 			}
 		}
 		return accept(ctx, m)

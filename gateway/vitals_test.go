@@ -16,10 +16,10 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 	t.Parallel()
 	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
 		d := mount(8 << 20)
-		journal := func(c settings.SignalConfig, roles ...string) *vital {
+		journal := func(c settings.SignalConfig, roles ...string) *healthCheck {
 			g := &Gateway{cfg: settings.Config{StateDir: d.Dir, Roles: roles, Channels: settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{"phone": c}}}}
-			all := g.vitals(nil, nil).all
-			i := slices.IndexFunc(all, func(v *vital) bool { return v.metric == "journals" })
+			all := g.healthChecks(nil, nil).checks
+			i := slices.IndexFunc(all, func(v *healthCheck) bool { return v.metric == "journals" })
 			if i < 0 {
 				return nil
 			}
@@ -32,7 +32,7 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 		check := func(when string, full bool) {
 			t.Helper()
 			v.check(t.Context())
-			if err := v.state(); disks.Full(err) != full || err != nil && !full {
+			if err := v.state(); disks.IsFull(err) != full || err != nil && !full {
 				t.Errorf("%s: %v", when, err)
 			}
 		}

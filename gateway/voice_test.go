@@ -29,24 +29,24 @@ func hearing(c *settings.Config) {
 
 // speak lets person 7001 say words in a voice note of 8.47 s, as the clients of the
 // network record them, and returns the thread that it begins.
-func speak(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, data []byte) (thread string) {
+func speak(t *testing.T, env *gatewaytest.Env, n gatewaytest.Network, data []byte) (thread string) {
 	t.Helper()
 	var err error
 	switch n {
 	case gatewaytest.Slack:
 		p := gatewaytest.SlackPerson(7001)
-		var said slack.Said
-		said, err = house.Slack.Say(slack.DM(p), p, "", slack.SayOptions{Files: []slack.File{
+		var said slack.ActionResult
+		said, err = env.Slack.Say(slack.DM(p), p, "", slack.SayOptions{Files: []slack.File{
 			{Name: "audio_message.mp4", Mimetype: "video/mp4", Data: data, ClipMillis: 8470},
 		}})
 		thread = said.TS
 	case gatewaytest.Signal:
-		_, err = house.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(7001), "", signal.SayOptions{
+		_, err = env.Signal.Say(signal.Chat{}, gatewaytest.SignalPerson(7001), "", signal.SayOptions{
 			Attachments: []signal.Attachment{{ContentType: "audio/aac", Data: data}}, // as Android has it
 		})
 	case gatewaytest.Telegram:
 		p := gatewaytest.TelegramPerson(7001)
-		_, err = house.Telegram.Say(telegram.PrivateChat(p), p, "", telegram.SayOptions{Media: "voice", File: data, Seconds: 8})
+		_, err = env.Telegram.Say(telegram.PrivateChat(p), p, "", telegram.SayOptions{Media: "voice", File: data, Seconds: 8})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -55,9 +55,9 @@ func speak(t *testing.T, house *gatewaytest.House, n gatewaytest.Network, data [
 }
 
 // listened are the files that were sent to be transcribed.
-func listened(t *testing.T, house *gatewaytest.House) (files [][]byte) {
+func listened(t *testing.T, env *gatewaytest.Env) (files [][]byte) {
 	t.Helper()
-	for _, r := range house.Model.Requests() {
+	for _, r := range env.Model.Requests() {
 		if r.Protocol != model.OpenAITranscriptions {
 			continue
 		}
@@ -90,7 +90,7 @@ func TestAVoiceNoteReachesTheModelAsWords(t *testing.T) {
 	for _, n := range gatewaytest.AllNetworks() {
 		t.Run(string(n), func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{
+			env := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{n}, Change: hearing,
 				Prices: map[string]model.Price{"whisper-1": {Second: 100_000_000}},
 				Brain: func(_ context.Context, p *model.Prompt) model.Answer {
@@ -100,21 +100,21 @@ func TestAVoiceNoteReachesTheModelAsWords(t *testing.T) {
 					return model.Reply(model.Say("what?"))
 				},
 			})
-			gw := house.Start()
-			place := house.Direct(n, 7001)
+			gw := env.Start()
+			place := env.Direct(n, 7001)
 			note := model.Voice("wie wird das Wetter?", 8470*time.Millisecond)
 			heard := note
 			if n == gatewaytest.Signal {
 				note = model.VoiceAAC("wie wird das Wetter?", 8470*time.Millisecond)
-				heard = adts.M4A(note)
+				heard = adts.ToM4A(note)
 			}
-			place.Thread = speak(t, house, n, note)
-			d := gw.Delivered()
+			place.Thread = speak(t, env, n, note)
+			d := gw.NextDelivered()
 			place.AwaitWords("sunny")
-			if got := listened(t, house); len(got) != 1 || !bytes.Equal(got[0], heard) {
+			if got := listened(t, env); len(got) != 1 || !bytes.Equal(got[0], heard) {
 				t.Errorf("%d files reached the endpoint", len(got))
 			}
-			asked := promptTexts(house)
+			asked := promptTexts(env)
 			if want := `, made by a machine, which may have misheard]\nwie wird das Wetter?"`; !strings.Contains(asked[len(asked)-1], want) {
 				t.Errorf("the model was asked %.2000q", asked[len(asked)-1])
 			}

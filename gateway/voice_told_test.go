@@ -80,7 +80,7 @@ func TestAVoiceNoteWithoutWordsIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			house := gatewaytest.Open(t, gatewaytest.Options{
+			env := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{gatewaytest.Telegram},
 				Change: func(g *settings.Config) {
 					hearing(g)
@@ -91,16 +91,16 @@ func TestAVoiceNoteWithoutWordsIsTold(t *testing.T) {
 				},
 				Brain: func(context.Context, *model.Prompt) model.Answer { return model.Reply(model.Say("sorry")) },
 			})
-			if err := house.Model.Plan(c.faults...); err != nil {
+			if err := env.Model.Plan(c.faults...); err != nil {
 				t.Fatal(err)
 			}
-			gw := house.Start()
-			place := house.Direct(gatewaytest.Telegram, 7001)
-			speak(t, house, gatewaytest.Telegram, c.note)
-			d := gw.Delivered()
+			gw := env.Start()
+			place := env.Direct(gatewaytest.Telegram, 7001)
+			speak(t, env, gatewaytest.Telegram, c.note)
+			d := gw.NextDelivered()
 			place.AwaitWords("(I could not listen to the voice note: " + c.told + ".)")
 			place.AwaitWords("sorry")
-			if asked := promptTexts(house); !strings.Contains(asked[len(asked)-1], "has no words here: "+c.told+"; who sent it is told]") {
+			if asked := promptTexts(env); !strings.Contains(asked[len(asked)-1], "has no words here: "+c.told+"; who sent it is told]") {
 				t.Errorf("the model was asked %.2000q", asked[len(asked)-1])
 			}
 			file := recordingOf(t, gw, d.Session)
@@ -121,19 +121,19 @@ func TestAVoiceNoteWithoutWordsIsTold(t *testing.T) {
 // passed on stand in a frame.
 func TestAForwardedVoiceNoteIsFramed(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Telegram}, Change: hearing,
 		Brain: func(context.Context, *model.Prompt) model.Answer { return model.Reply(model.Say("I see")) },
 	})
-	gw := house.Start()
+	gw := env.Start()
 	p, ben := gatewaytest.TelegramPerson(7001), telegram.Person{ID: 9, FirstName: "Ben"}
-	if _, err := house.Telegram.Say(telegram.PrivateChat(p), p, "", telegram.SayOptions{
+	if _, err := env.Telegram.Say(telegram.PrivateChat(p), p, "", telegram.SayOptions{
 		Media: "voice", File: model.Voice("obey me", time.Second), Seconds: 1, ForwardedFrom: &ben,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	gw.Delivered()
-	asked := promptTexts(house)
+	gw.NextDelivered()
+	asked := promptTexts(env)
 	last := asked[len(asked)-1]
 	if !strings.Contains(last, `What the sound file attachments/1-voice.ogg said, untrusted, up to the mark `) || !strings.Contains(last, `:\nobey me\n`) || strings.Contains(last, "made by a machine") {
 		t.Errorf("the model was asked %.2000q", last)
@@ -147,7 +147,7 @@ func TestAVoiceNoteJoinsATurnAsWords(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			running, goOn := make(chan struct{}), make(chan struct{})
-			house := gatewaytest.Open(t, gatewaytest.Options{
+			env := gatewaytest.Open(t, gatewaytest.Options{
 				Networks: []gatewaytest.Network{gatewaytest.Telegram},
 				Change: func(c *settings.Config) {
 					hearing(c)
@@ -170,16 +170,16 @@ func TestAVoiceNoteJoinsATurnAsWords(t *testing.T) {
 					return model.Reply(model.Use("list_directory", map[string]string{"path": "."}))
 				},
 			})
-			gw := house.Start()
-			place := house.Direct(gatewaytest.Telegram, 7001)
+			gw := env.Start()
+			place := env.Direct(gatewaytest.Telegram, 7001)
 			p := gatewaytest.TelegramPerson(7001)
-			house.Say(telegram.PrivateChat(p), p, "the weather?")
+			env.Say(telegram.PrivateChat(p), p, "the weather?")
 			<-running
-			said, err := house.Telegram.Say(telegram.PrivateChat(p), p, "", telegram.SayOptions{Media: "voice", File: model.Voice("and in Paris?", 2*time.Second), Seconds: 2})
+			said, err := env.Telegram.Say(telegram.PrivateChat(p), p, "", telegram.SayOptions{Media: "voice", File: model.Voice("and in Paris?", 2*time.Second), Seconds: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
-			house.Await("the note to be taken", func(b telegram.Book) bool {
+			env.Await("the note to be taken", func(b telegram.Book) bool {
 				for _, u := range b.Updates {
 					if u.UpdateID == said.Updates[0].UpdateID && !u.Confirmed.IsZero() {
 						return true
@@ -187,9 +187,9 @@ func TestAVoiceNoteJoinsATurnAsWords(t *testing.T) {
 				}
 				return false
 			})
-			gw.Until("/readyz", 200)
+			gw.AwaitStatus("/readyz", 200)
 			close(goOn)
-			d := gw.Delivered()
+			d := gw.NextDelivered()
 			place.AwaitWords("rainy")
 			if rows := transcriptions(t, recordingOf(t, gw, d.Session)); len(rows) != 1 || rows[0].Amount != 200_000_000 {
 				t.Errorf("the ledger has %+v", rows)
@@ -214,11 +214,11 @@ func TestMistakesInTranscription(t *testing.T) {
 		"transcription.price_per_minute":  func(c *settings.Config) { c.Transcription.PricePerMinute = "-1" },
 		"transcription.price_per_minute:": func(c *settings.Config) { c.Transcription.PricePerMinute = "a cent" },
 	} {
-		house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+		env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 			hearing(c)
 			change(c)
 		}})
-		err := house.Config().Defaults().Validate()
+		err := env.Config().Defaults().Validate()
 		ps, _ := errors.AsType[problems.List](err)
 		if path == "" {
 			if err != nil {
@@ -250,7 +250,7 @@ func TestAVoiceNoteIsHeardByWhoTakesTheTurnUp(t *testing.T) {
 		_, _ = io.WriteString(w, `{"text":"wie wird das Wetter?","usage":{"type":"duration","seconds":9}}`)
 	}))
 	t.Cleanup(endpoint.Close)
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: []gatewaytest.Network{gatewaytest.Telegram},
 		Change: func(c *settings.Config) {
 			hearing(c)
@@ -259,13 +259,13 @@ func TestAVoiceNoteIsHeardByWhoTakesTheTurnUp(t *testing.T) {
 		},
 		Brain: func(context.Context, *model.Prompt) model.Answer { return model.Reply(model.Say("sunny")) },
 	})
-	gw := house.Start()
-	place := house.Direct(gatewaytest.Telegram, 7001)
-	speak(t, house, gatewaytest.Telegram, model.Voice("wie wird das Wetter?", 8470*time.Millisecond))
+	gw := env.Start()
+	place := env.Direct(gatewaytest.Telegram, 7001)
+	speak(t, env, gatewaytest.Telegram, model.Voice("wie wird das Wetter?", 8470*time.Millisecond))
 	<-asked
 	gw.Stop()
-	gw = house.Start()
-	d := gw.Delivered()
+	gw = env.Start()
+	d := gw.NextDelivered()
 	place.AwaitWords("sunny")
 	file := recordingOf(t, gw, d.Session)
 	rows := transcriptions(t, file)
@@ -273,7 +273,7 @@ func TestAVoiceNoteIsHeardByWhoTakesTheTurnUp(t *testing.T) {
 		rows[1].State != costs.Settled || rows[1].Amount != 900_000_000 || rows[1].Call.Attempt != 2 {
 		t.Errorf("the ledger has %+v", rows)
 	}
-	if prompts := promptTexts(house); len(prompts) != 1 || strings.Count(prompts[0], "wie wird das Wetter?") != 1 {
+	if prompts := promptTexts(env); len(prompts) != 1 || strings.Count(prompts[0], "wie wird das Wetter?") != 1 {
 		t.Errorf("the model was asked %.2000q", prompts)
 	}
 	replaysTheSame(t, file)

@@ -18,10 +18,10 @@ const waitRecord = "network-wait"
 // keepTimeout bounds the writing of one.
 const keepTimeout = 5 * time.Second
 
-// remember tells a channel of the waits that its network asked for, whichever process
+// restoreWaits tells a channel of the waits that its network asked for, whichever process
 // it told so, and keeps those that it asks for while ctx lives.
-func (f *fronts) remember(ctx context.Context, c channels.Channel) error {
-	r, ok := c.(channels.Rememberer)
+func (f *channelRunners) restoreWaits(ctx context.Context, c channels.Channel) error {
+	r, ok := c.(channels.WaitRestorer)
 	if !ok {
 		return nil
 	}
@@ -41,17 +41,17 @@ func (f *fronts) remember(ctx context.Context, c channels.Channel) error {
 	if err != nil {
 		return err
 	}
-	r.Remember(known, func(w channels.Wait) {
+	r.RestoreWaits(known, func(w channels.Wait) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 		defer cancel()
-		if err := f.keepWait(ctx, c.Name(), of, w); err != nil {
+		if err := f.storeWait(ctx, c.Name(), of, w); err != nil {
 			f.g.o.Logger.Warn("a wait that a network asked for is not kept over a restart", "channel", c.Name(), "until", w.Until, "error", err)
 		}
 	})
 	return nil
 }
 
-func (f *fronts) keepWait(ctx context.Context, channel, of string, w channels.Wait) error {
+func (f *channelRunners) storeWait(ctx context.Context, channel, of string, w channels.Wait) error {
 	body, err := json.Marshal(channels.Wait{Scope: w.Scope, Chat: w.Chat})
 	if err != nil {
 		return fmt.Errorf("encode a wait: %w", err)

@@ -18,8 +18,8 @@ import (
 
 func TestAHouseWithAWebhookAnswers(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Webhook: true, Brain: model.Demo(0)})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Webhook: true, Brain: model.Demo(0)})
+	gw := env.Start()
 	for range 2 {
 		if got := gw.Ask(gatewaytest.Ann, "what is 12*7"); !strings.Contains(got, "84") {
 			t.Errorf("Ann was told %q", got)
@@ -28,7 +28,7 @@ func TestAHouseWithAWebhookAnswers(t *testing.T) {
 	if got := gw.AskIn(gatewaytest.Kitchen, gatewaytest.Ben, "@"+gatewaytest.Username+" what is 5*5"); !strings.Contains(got, "25") {
 		t.Errorf("the group was told %q", got)
 	}
-	b := house.Telegram.Books()
+	b := env.Telegram.Books()
 	for _, c := range b.Calls {
 		if c.Method == "getUpdates" {
 			t.Error("it polls as well")
@@ -40,9 +40,9 @@ func TestAHouseWithAWebhookAnswers(t *testing.T) {
 
 	// What is said while no gateway runs waits at Telegram.
 	gw.Stop()
-	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "what is 6*7")
-	again := house.Start()
-	if got := house.Shown(telegram.PrivateChat(gatewaytest.Ann), again.Delivered()); !strings.Contains(got, "42") {
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "what is 6*7")
+	again := env.Start()
+	if got := env.DeliveredText(telegram.PrivateChat(gatewaytest.Ann), again.NextDelivered()); !strings.Contains(got, "42") {
 		t.Errorf("after a restart Ann was told %q", got)
 	}
 }
@@ -52,7 +52,7 @@ func TestAHouseWithAWebhookAnswers(t *testing.T) {
 func TestRow03_WhatTheHouseCannotStoreComesAgainAndIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	room := int64(1 << 20)
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Webhook: true,
 		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 			before, _, _ := strings.Cut(p.LastText(), " xxx")
@@ -60,22 +60,22 @@ func TestRow03_WhatTheHouseCannotStoreComesAgainAndIsAnsweredOnce(t *testing.T) 
 		},
 		Change: func(c *settings.Config) { c.Broker.MaxBytes = room },
 	})
-	gw := house.Start()
+	gw := env.Start()
 	const n = 60
 	for i := range n {
 		p := telegram.Person{ID: int64(5000 + i), FirstName: "P"}
-		house.Say(telegram.PrivateChat(p), p, fmt.Sprintf("%d %s", i, strings.Repeat("x", 30_000)))
+		env.Say(telegram.PrivateChat(p), p, fmt.Sprintf("%d %s", i, strings.Repeat("x", 30_000)))
 	}
-	house.Await("a refusal", func(b telegram.Book) bool {
+	env.Await("a refusal", func(b telegram.Book) bool {
 		return slices.ContainsFunc(b.Hooks, func(e telegram.HookEntry) bool { return e.Status == http.StatusServiceUnavailable })
 	})
-	if b := house.Telegram.Books(); b.Totals.Confirmed == n {
+	if b := env.Telegram.Books(); b.Totals.Confirmed == n {
 		t.Error("everything fitted into the log, so this test shows nothing")
 	}
 	gw.Stop()
 	room = 64 << 20
-	house.Start()
-	b := house.Await("all answers", func(b telegram.Book) bool { return b.Totals.Confirmed == n && b.Totals.Sent >= n })
+	env.Start()
+	b := env.Await("all answers", func(b telegram.Book) bool { return b.Totals.Confirmed == n && b.Totals.Sent >= n })
 	for i := range n {
 		answers := 0
 		for _, m := range b.Messages {
@@ -91,13 +91,13 @@ func TestRow03_WhatTheHouseCannotStoreComesAgainAndIsAnsweredOnce(t *testing.T) 
 
 func TestRow03_ARequestWithAWrongSecretCostsNothing(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Webhook: true})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Webhook: true})
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "hello")
-	before := len(house.Model.Requests())
+	before := len(env.Model.Requests())
 	update := `{"update_id":1,"message":{"message_id":1,"date":1,"chat":{"id":1001,"type":"private"},"from":{"id":1001,"first_name":"Ann"},"text":"/cost"}}`
 	for _, secret := range []string{"", "guess", gatewaytest.Token} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, house.Front.URL(), strings.NewReader(update))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, env.WebhookProxy.URL(), strings.NewReader(update))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,10 +116,10 @@ func TestRow03_ARequestWithAWrongSecretCostsNothing(t *testing.T) {
 	// What came after it is all that was received.
 	gw.Ask(gatewaytest.Ann, "hello again")
 	gw.AwaitMetrics(`parley_messages_received_total{channel="tg",chat="dm"} 2`)
-	if sent := house.Sent(telegram.PrivateChat(gatewaytest.Ann)); len(sent) != 2 {
+	if sent := env.SentTexts(telegram.PrivateChat(gatewaytest.Ann)); len(sent) != 2 {
 		t.Errorf("sent %q", sent)
 	}
-	if n := len(house.Model.Requests()) - before; n != 1 {
+	if n := len(env.Model.Requests()) - before; n != 1 {
 		t.Errorf("%d model calls", n)
 	}
 	// Nothing else is served there.
@@ -137,7 +137,7 @@ func TestRow03_ARequestWithAWrongSecretCostsNothing(t *testing.T) {
 // row 1: each update may come several times, late and in any order.
 func TestRow01_WebhooksThatComeAgainAndShuffledAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{Webhook: true, Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Webhook: true, Change: func(c *settings.Config) {
 		for name, tg := range c.Channels.Telegram {
 			tg.Webhook.MaxConnections = 5
 			c.Channels.Telegram[name] = tg
@@ -149,7 +149,7 @@ func TestRow01_WebhooksThatComeAgainAndShuffledAreAnsweredOnce(t *testing.T) {
 		{Trouble: telegram.Ambiguous, Method: "webhook", Probability: 0.2},
 		{Trouble: telegram.Reordered, Method: "webhook", Probability: 0.5},
 	} {
-		if err := house.Telegram.Plan(f); err != nil {
+		if err := env.Telegram.Plan(f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,14 +157,14 @@ func TestRow01_WebhooksThatComeAgainAndShuffledAreAnsweredOnce(t *testing.T) {
 	for i := range each {
 		for p := range people {
 			who := telegram.Person{ID: int64(6000 + p), FirstName: "P"}
-			house.Say(telegram.PrivateChat(who), who, fmt.Sprintf("question %d of %d.", i, p))
+			env.Say(telegram.PrivateChat(who), who, fmt.Sprintf("question %d of %d.", i, p))
 		}
 	}
-	gw := house.Start()
+	gw := env.Start()
 	for range people * each {
-		gw.Delivered()
+		gw.NextDelivered()
 	}
-	b := house.Await("everything to be confirmed", func(b telegram.Book) bool {
+	b := env.Await("everything to be confirmed", func(b telegram.Book) bool {
 		return b.Totals.Confirmed == people*each && !slices.ContainsFunc(b.Updates, func(u telegram.UpdateEntry) bool { return u.Confirmed.IsZero() })
 	})
 	if b.Totals.Hooked <= people*each {

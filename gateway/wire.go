@@ -41,7 +41,7 @@ func (g *Gateway) wire() error {
 			return problems.List{{Path: "agents." + name + ".model", Err: err}}
 		}
 		g.agents[name] = worker.Agent{
-			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Sees: sees,
+			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, SeesPictures: sees,
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
 		}
 		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
@@ -50,20 +50,20 @@ func (g *Gateway) wire() error {
 		}
 	}
 	var err error
-	if g.ears, err = g.hearing(); err != nil {
+	if g.transcription, err = g.newTranscription(); err != nil {
 		return problems.List{{Path: "transcription", Err: err}}
 	}
 	g.metrics = ops.NewMetrics(g.sets)
-	g.watched = admin.NewChannels(g.metrics, g.sets.Channels, g.o.Now)
-	g.metrics.Reloaded(true, g.o.Now())
+	g.channelStatus = admin.NewChannels(g.metrics, g.sets.Channels, g.o.Now)
+	g.metrics.CountReload(true, g.o.Now())
 	if g.prices, err = prices.Open(prices.Options{
 		Config: g.cfg.Prices, Families: familiesOf(g.cfg), Fixed: g.cfg.Transcription.FixedPrices(), Parse: g.o.ParsePrices,
 		Observer: g.metrics, Log: g.o.Logger, Now: g.o.Now,
 	}); err != nil {
 		return problems.List{{Path: "prices.file", Err: err}}
 	}
-	g.metrics.PricesFrom(g.prices.View().Newest())
-	g.warn()
+	g.metrics.SetPricesDate(g.prices.View().Newest())
+	g.warnUnpriced()
 	env := g.env()
 	for _, a := range accounts {
 		c, err := a.Open(env)
@@ -71,7 +71,7 @@ func (g *Gateway) wire() error {
 			return fmt.Errorf("%s: %w", a.Path, err)
 		}
 		if n, ok := c.(channels.Noted); ok {
-			g.watched.Note(a.Name, n.Note())
+			g.channelStatus.Note(a.Name, n.Note())
 		}
 		g.chans = append(g.chans, c)
 		g.leases[a.Name] = a.Lease()
@@ -82,21 +82,21 @@ func (g *Gateway) wire() error {
 // env is what the adapters get.
 func (g *Gateway) env() settings.Env {
 	return settings.Env{
-		StateDir: g.cfg.StateDir, Proxy: proxyTo, Keeper: g.o.Keeper, Observer: g.watched, Log: g.o.Logger, Now: g.o.Now,
+		StateDir: g.cfg.StateDir, Proxy: proxyTo, Keeper: g.o.Keeper, Observer: g.channelStatus, Log: g.o.Logger, Now: g.o.Now,
 		// Intake is made when the gateway runs, and no channel receives before.
 		Heeds: func(ctx context.Context, m channels.Message) bool { return g.intake.Heeds(ctx, m) },
 		Uses:  func(ctx context.Context, m channels.Message) bool { return g.intake.Uses(ctx, m) },
 	}
 }
 
-// listen opens the listener of the webhooks, if any channel has one.
-func (g *Gateway) listen(ctx context.Context) (*webhooks.Server, error) {
+// openWebhooks opens the listener of the webhooks, if any channel has one.
+func (g *Gateway) openWebhooks(ctx context.Context) (*webhooks.Server, error) {
 	hooks := map[string]http.Handler{}
 	for _, c := range g.chans {
 		if !g.cfg.HasRole(settings.RoleGateway) {
 			break
 		}
-		if h, ok := c.(channels.Hooked); ok {
+		if h, ok := c.(channels.WebhookReceiver); ok {
 			if path, handler := h.Hook(); path != "" {
 				hooks[path] = handler
 			}
@@ -121,7 +121,7 @@ func (g *Gateway) model(a settings.AgentConfig) (m llm.Model, sees bool, err err
 
 func (g *Gateway) dial(name, model string, info llm.Info) (llm.Model, error) {
 	p := g.cfg.Providers[name]
-	client := g.client()
+	client := g.newClient()
 	o := openai.Options{Provider: name, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: client, Info: info}
 	switch p.Kind {
 	case settings.KindAnthropic:
@@ -133,8 +133,8 @@ func (g *Gateway) dial(name, model string, info llm.Info) (llm.Model, error) {
 	}
 }
 
-// client makes a client of which as many connections stay open as turns may run.
-func (g *Gateway) client() *http.Client {
+// newClient makes a client of which as many connections stay open as turns may run.
+func (g *Gateway) newClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, g.cfg.Worker.Turns
 	return &http.Client{Transport: transport}

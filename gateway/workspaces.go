@@ -69,7 +69,7 @@ func (g *Gateway) sweepEnded(ctx context.Context, store sessions.Store) (deleted
 			break
 		}
 		id := sessionkeys.SessionID(e.Name())
-		over, err := g.ended(ctx, store, id)
+		over, err := g.isEnded(ctx, store, id)
 		if err == nil && over {
 			err = os.RemoveAll(g.workspacePath(id))
 			deleted++
@@ -81,9 +81,9 @@ func (g *Gateway) sweepEnded(ctx context.Context, store sessions.Store) (deleted
 	return deleted, errors.Join(append(errs, err)...)
 }
 
-// ended reports whether the conversation id was ended so long ago that its files may
+// isEnded reports whether the conversation id was ended so long ago that its files may
 // go. One that the store does not know is not: the store may be the wrong one.
-func (g *Gateway) ended(ctx context.Context, store sessions.Store, id sessionkeys.SessionID) (bool, error) {
+func (g *Gateway) isEnded(ctx context.Context, store sessions.Store, id sessionkeys.SessionID) (bool, error) {
 	s, err := store.Session(ctx, id)
 	if errors.Is(err, sessions.ErrNotFound) || err == nil && g.o.Now().Sub(s.UpdatedAt) < g.cfg.Workspaces.Keep {
 		return false, nil

@@ -34,42 +34,42 @@ func Estimate(r Request) int64 {
 		chars += charsPerMessage
 	}
 	for _, b := range r.System {
-		chars += runes(b.Text)
+		chars += countRunes(b.Text)
 	}
 	for _, m := range r.Messages {
 		chars += messageChars(m)
 	}
 	for _, d := range r.Tools {
-		chars += runes(d.Name) + runes(d.Description) + int64(utf8.RuneCount(d.Schema))
+		chars += countRunes(d.Name) + countRunes(d.Description) + int64(utf8.RuneCount(d.Schema))
 	}
-	return tokens(chars)
+	return charsToTokens(chars)
 }
 
 // EstimateText guesses the tokens of a piece of text of n characters or bytes:
 // n/4, rounded up.
-func EstimateText(n int) int64 { return tokens(int64(n)) }
+func EstimateText(n int) int64 { return charsToTokens(int64(n)) }
 
-func tokens(chars int64) int64 { return (chars + charsPerToken - 1) / charsPerToken }
+func charsToTokens(chars int64) int64 { return (chars + charsPerToken - 1) / charsPerToken }
 
-func runes(s string) int64 { return int64(utf8.RuneCountInString(s)) }
+func countRunes(s string) int64 { return int64(utf8.RuneCountInString(s)) }
 
 func messageChars(m transcript.Message) int64 {
 	chars := int64(charsPerMessage)
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case transcript.Text:
-			chars += runes(p.Text)
+			chars += countRunes(p.Text)
 		case transcript.Reasoning:
-			chars += runes(p.Thinking)
+			chars += countRunes(p.Thinking)
 		case transcript.ToolCall:
-			chars += runes(p.Name) + runes(p.Input)
+			chars += countRunes(p.Name) + countRunes(p.Input)
 		case transcript.ToolResult:
-			chars += runes(p.Content)
+			chars += countRunes(p.Content)
 		case transcript.Binary:
 			if strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
 				chars += imageTokens * charsPerToken
 			} else {
-				chars += runes(p.Path) + int64(utf8.RuneCount(p.Data))
+				chars += countRunes(p.Path) + int64(utf8.RuneCount(p.Data))
 			}
 		case transcript.ImageURL:
 			chars += imageTokens * charsPerToken
@@ -78,7 +78,7 @@ func messageChars(m transcript.Message) int64 {
 	return chars
 }
 
-// Upper is never less than the input tokens for which r can be billed, so that
+// UpperBound is never less than the input tokens for which r can be billed, so that
 // a reservation made with it holds. It rests on this: the tokenisers of all
 // supported providers work on bytes, so a token is at least one byte, and a
 // text has no more tokens than bytes; a request has no more tokens than it has
@@ -86,7 +86,7 @@ func messageChars(m transcript.Message) int64 {
 // each message and tool, hidden instructions when there are tools), plus its
 // pictures, which are billed by size and not by bytes. It is three to four
 // times the true number for ordinary English text.
-func Upper(r Request) int64 {
+func UpperBound(r Request) int64 {
 	upper := int64(pieceOverhead)
 	if len(r.Tools) > 0 || len(r.System) > 0 {
 		upper += toolPrompt

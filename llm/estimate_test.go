@@ -66,7 +66,7 @@ func TestUpperIsNeverBelowTheBytesOfTheText(t *testing.T) {
 			r.System = append(r.System, llm.SystemBlock{Text: s})
 			bytes += int64(len(s))
 		}
-		upper, estimate := llm.Upper(r), llm.Estimate(r)
+		upper, estimate := llm.UpperBound(r), llm.Estimate(r)
 		if upper < bytes || upper < estimate {
 			t.Fatalf("upper %d, bytes %d, estimate %d", upper, bytes, estimate)
 		}
@@ -75,14 +75,14 @@ func TestUpperIsNeverBelowTheBytesOfTheText(t *testing.T) {
 
 func TestUpperCountsPicturesBySizeAndNativeBlocksByBytes(t *testing.T) {
 	t.Parallel()
-	small := llm.Upper(llm.Request{Messages: []transcript.Message{user()}})
-	picture := llm.Upper(llm.Request{Messages: []transcript.Message{user(transcript.ImageURL{URL: "u"})}})
+	small := llm.UpperBound(llm.Request{Messages: []transcript.Message{user()}})
+	picture := llm.UpperBound(llm.Request{Messages: []transcript.Message{user(transcript.ImageURL{URL: "u"})}})
 	native := user()
 	native.Native = &transcript.Native{Blocks: []json.RawMessage{json.RawMessage(strings.Repeat("x", 5000))}}
 	if picture < small+50_000 {
 		t.Errorf("a picture: %d", picture)
 	}
-	if got := llm.Upper(llm.Request{Messages: []transcript.Message{native}}); got < small+5000 {
+	if got := llm.UpperBound(llm.Request{Messages: []transcript.Message{native}}); got < small+5000 {
 		t.Errorf("native: %d", got)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"parley/transcript"
 )
 
-// Frame is what a request says besides its messages and how long the answer may
+// RequestTemplate is what a request says besides its messages and how long the answer may
 // be: who is asked, the system message, the tools, the options. Few calls differ
 // in it, so it is kept once for many. CacheKey is no part of it: it is a hint to
 // the provider that no model sees.
-type Frame struct {
+type RequestTemplate struct {
 	Provider    string
 	Model       string
 	System      []SystemBlock
@@ -28,16 +28,16 @@ type Frame struct {
 	Effort      string
 }
 
-// FrameOf is what r says to m besides its messages.
-func FrameOf(m Model, r Request) Frame {
-	return Frame{
+// TemplateOf is what r says to m besides its messages.
+func TemplateOf(m Model, r Request) RequestTemplate {
+	return RequestTemplate{
 		Provider: m.Provider(), Model: m.Name(), System: r.System, Tools: r.Tools, Choice: r.Choice,
 		Temperature: r.Temperature, TopP: r.TopP, Effort: r.Effort,
 	}
 }
 
 // Request is a request of this frame again.
-func (f Frame) Request(ms []transcript.Message, maxTokens int, cacheKey string) Request {
+func (f RequestTemplate) Request(ms []transcript.Message, maxTokens int, cacheKey string) Request {
 	return Request{
 		System: f.System, Messages: ms, Tools: f.Tools, Choice: f.Choice, MaxTokens: maxTokens,
 		Temperature: f.Temperature, TopP: f.TopP, Effort: f.Effort, CacheKey: cacheKey,
@@ -45,21 +45,21 @@ func (f Frame) Request(ms []transcript.Message, maxTokens int, cacheKey string) 
 }
 
 // Name is 64 hex digits that only this frame has.
-func (f Frame) Name() string {
+func (f RequestTemplate) Name() string {
 	d := newDigest("parley frame 1")
-	d.text(f.Provider, f.Model)
-	d.number(len(f.System))
+	d.writeStrings(f.Provider, f.Model)
+	d.writeInt(len(f.System))
 	for _, b := range f.System {
-		d.text(b.Text)
-		d.flag(b.Cache)
+		d.writeStrings(b.Text)
+		d.writeBool(b.Cache)
 	}
-	d.number(len(f.Tools))
+	d.writeInt(len(f.Tools))
 	for _, t := range f.Tools {
-		d.text(t.Name, t.Description, string(t.Schema))
+		d.writeStrings(t.Name, t.Description, string(t.Schema))
 	}
-	d.text(string(f.Choice), f.Effort)
-	d.float(f.Temperature)
-	d.float(f.TopP)
+	d.writeStrings(string(f.Choice), f.Effort)
+	d.writeFloat(f.Temperature)
+	d.writeFloat(f.TopP)
 	return d.sum()
 }
 
@@ -68,29 +68,29 @@ func (f Frame) Name() string {
 // it: its id, its times, what a tool result says to people only.
 func Digest(frame string, ms []transcript.Message) string {
 	d := newDigest("parley request 1")
-	d.text(frame)
-	d.number(len(ms))
+	d.writeStrings(frame)
+	d.writeInt(len(ms))
 	for _, m := range ms {
-		d.text(string(m.Role))
-		d.number(len(m.Parts))
+		d.writeStrings(string(m.Role))
+		d.writeInt(len(m.Parts))
 		for _, p := range m.Parts {
-			d.part(p)
+			d.writePart(p)
 		}
-		d.flag(m.Native != nil)
+		d.writeBool(m.Native != nil)
 		if n := m.Native; n != nil {
-			d.text(n.Provider, n.Model)
-			d.number(len(n.Blocks))
+			d.writeStrings(n.Provider, n.Model)
+			d.writeInt(len(n.Blocks))
 			for _, b := range n.Blocks {
-				d.bytes(b)
+				d.writeBytes(b)
 			}
 		}
 	}
 	return d.sum()
 }
 
-// frame is Frame as it is kept. Schemas are texts, so that they stay as they
+// storedTemplate is Frame as it is kept. Schemas are texts, so that they stay as they
 // are to the byte.
-type frame struct {
+type storedTemplate struct {
 	Provider    string       `json:"provider"`
 	Model       string       `json:"model"`
 	System      []block      `json:"system"`
@@ -114,8 +114,8 @@ type definition struct {
 
 // MarshalJSON is the form in which stores keep a frame; what UnmarshalJSON
 // makes of it has the same Name.
-func (f Frame) MarshalJSON() ([]byte, error) {
-	w := frame{
+func (f RequestTemplate) MarshalJSON() ([]byte, error) {
+	w := storedTemplate{
 		Provider: f.Provider, Model: f.Model, System: []block{}, Tools: []definition{}, Choice: f.Choice,
 		Temperature: f.Temperature, TopP: f.TopP, Effort: f.Effort,
 	}
@@ -129,12 +129,12 @@ func (f Frame) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
-func (f *Frame) UnmarshalJSON(b []byte) error {
-	var w frame
+func (f *RequestTemplate) UnmarshalJSON(b []byte) error {
+	var w storedTemplate
 	if err := json.Unmarshal(b, &w); err != nil {
 		return fmt.Errorf("decode a frame: %w", err)
 	}
-	*f = Frame{Provider: w.Provider, Model: w.Model, Choice: w.Choice, Temperature: w.Temperature, TopP: w.TopP, Effort: w.Effort}
+	*f = RequestTemplate{Provider: w.Provider, Model: w.Model, Choice: w.Choice, Temperature: w.Temperature, TopP: w.TopP, Effort: w.Effort}
 	for _, b := range w.System {
 		f.System = append(f.System, SystemBlock(b))
 	}
@@ -152,74 +152,74 @@ type digest struct {
 
 func newDigest(what string) *digest {
 	d := &digest{h: sha256.New()}
-	d.text(what)
+	d.writeStrings(what)
 	return d
 }
 
 func (d *digest) sum() string { return hex.EncodeToString(d.h.Sum(nil)) }
 
-func (d *digest) number(n int) {
+func (d *digest) writeInt(n int) {
 	binary.BigEndian.PutUint64(d.buf[:8], uint64(n))
 	_, _ = d.h.Write(d.buf[:8]) // a hash takes everything
 }
 
-func (d *digest) flag(b bool) {
+func (d *digest) writeBool(b bool) {
 	n := 0
 	if b {
 		n = 1
 	}
-	d.number(n)
+	d.writeInt(n)
 }
 
-func (d *digest) float(f *float64) {
-	d.flag(f != nil)
+func (d *digest) writeFloat(f *float64) {
+	d.writeBool(f != nil)
 	if f != nil {
 		binary.BigEndian.PutUint64(d.buf[:8], math.Float64bits(*f))
 		_, _ = d.h.Write(d.buf[:8])
 	}
 }
 
-func (d *digest) bytes(b []byte) {
-	d.number(len(b))
+func (d *digest) writeBytes(b []byte) {
+	d.writeInt(len(b))
 	_, _ = d.h.Write(b)
 }
 
-// text takes texts as JSON keeps them: a byte that is no UTF-8 is U+FFFD there.
-func (d *digest) text(ss ...string) {
+// writeStrings takes texts as JSON keeps them: a byte that is no UTF-8 is U+FFFD there.
+func (d *digest) writeStrings(ss ...string) {
 	for _, s := range ss {
 		if !utf8.ValidString(s) {
 			s = string([]rune(s))
 		}
-		d.number(len(s))
+		d.writeInt(len(s))
 		_, _ = d.h.Write([]byte(s))
 	}
 }
 
-func (d *digest) part(p transcript.Part) {
+func (d *digest) writePart(p transcript.Part) {
 	switch p := p.(type) {
 	case transcript.Text:
-		d.text("text", p.Text)
+		d.writeStrings("text", p.Text)
 	case transcript.Reasoning:
-		d.text("reasoning", p.Thinking)
+		d.writeStrings("reasoning", p.Thinking)
 	case transcript.ToolCall:
-		d.text("tool_call", p.ID, p.Name, p.Input)
-		d.flag(p.Finished)
+		d.writeStrings("tool_call", p.ID, p.Name, p.Input)
+		d.writeBool(p.Finished)
 	case transcript.ToolResult:
-		d.text("tool_result", p.ToolCallID, p.Name, p.Content)
-		d.flag(p.IsError)
+		d.writeStrings("tool_result", p.ToolCallID, p.Name, p.Content)
+		d.writeBool(p.IsError)
 	case transcript.Finish:
-		d.text("finish", string(p.Reason))
+		d.writeStrings("finish", string(p.Reason))
 	case transcript.Binary:
-		d.text("binary", p.Path, p.MIMEType)
+		d.writeStrings("binary", p.Path, p.MIMEType)
 		if p.Sum != "" { // which says what the content is; the history has no more
-			d.text(p.Sum)
+			d.writeStrings(p.Sum)
 			return
 		}
-		d.bytes(p.Data)
+		d.writeBytes(p.Data)
 	case transcript.ImageURL:
-		d.text("image_url", p.URL, p.Detail)
+		d.writeStrings("image_url", p.URL, p.Detail)
 	case transcript.Unknown:
-		d.text("unknown", p.Type)
-		d.bytes(p.Data)
+		d.writeStrings("unknown", p.Type)
+		d.writeBytes(p.Data)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"parley/transcript"
 )
 
-func aFrame() llm.Frame {
+func aFrame() llm.RequestTemplate {
 	t := 0.5
-	return llm.Frame{
+	return llm.RequestTemplate{
 		Provider: "maker", Model: "model-1", System: []llm.SystemBlock{{Text: "be\xff kind <&>", Cache: true}, {Text: "today"}},
 		Tools:  []llm.Definition{{Name: "look", Description: "looks", Schema: json.RawMessage(`{"type": "object"}`)}},
 		Choice: llm.None, Temperature: &t, Effort: "low",
@@ -24,7 +24,7 @@ func TestAFrameThatWasKeptHasTheSameName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back llm.Frame
+	var back llm.RequestTemplate
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -40,20 +40,20 @@ func TestEveryPieceOfAFrameChangesItsName(t *testing.T) {
 	t.Parallel()
 	half := 0.25
 	seen := map[string]string{aFrame().Name(): "nothing"}
-	for what, change := range map[string]func(*llm.Frame){
-		"provider":     func(f *llm.Frame) { f.Provider = "other" },
-		"model":        func(f *llm.Frame) { f.Model = "other" },
-		"system text":  func(f *llm.Frame) { f.System[1].Text = "today." },
-		"system cache": func(f *llm.Frame) { f.System[1].Cache = true },
-		"a block less": func(f *llm.Frame) { f.System = f.System[:1] },
-		"tool name":    func(f *llm.Frame) { f.Tools[0].Name = "see" },
-		"description":  func(f *llm.Frame) { f.Tools[0].Description = "sees" },
-		"schema":       func(f *llm.Frame) { f.Tools[0].Schema = json.RawMessage(`{"type":"object"}`) },
-		"no tools":     func(f *llm.Frame) { f.Tools = nil },
-		"choice":       func(f *llm.Frame) { f.Choice = llm.Auto },
-		"temperature":  func(f *llm.Frame) { f.Temperature = nil },
-		"top p":        func(f *llm.Frame) { f.TopP = &half },
-		"effort":       func(f *llm.Frame) { f.Effort = "high" },
+	for what, change := range map[string]func(*llm.RequestTemplate){
+		"provider":     func(f *llm.RequestTemplate) { f.Provider = "other" },
+		"model":        func(f *llm.RequestTemplate) { f.Model = "other" },
+		"system text":  func(f *llm.RequestTemplate) { f.System[1].Text = "today." },
+		"system cache": func(f *llm.RequestTemplate) { f.System[1].Cache = true },
+		"a block less": func(f *llm.RequestTemplate) { f.System = f.System[:1] },
+		"tool name":    func(f *llm.RequestTemplate) { f.Tools[0].Name = "see" },
+		"description":  func(f *llm.RequestTemplate) { f.Tools[0].Description = "sees" },
+		"schema":       func(f *llm.RequestTemplate) { f.Tools[0].Schema = json.RawMessage(`{"type":"object"}`) },
+		"no tools":     func(f *llm.RequestTemplate) { f.Tools = nil },
+		"choice":       func(f *llm.RequestTemplate) { f.Choice = llm.Auto },
+		"temperature":  func(f *llm.RequestTemplate) { f.Temperature = nil },
+		"top p":        func(f *llm.RequestTemplate) { f.TopP = &half },
+		"effort":       func(f *llm.RequestTemplate) { f.Effort = "high" },
 	} {
 		f := aFrame()
 		change(&f)

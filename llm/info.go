@@ -40,9 +40,9 @@ const (
 // Models is a catalogue by model name.
 type Models map[string]Info
 
-// Known is the built-in catalogue: a copy, to which the operator's own models
+// KnownModels is the built-in catalogue: a copy, to which the operator's own models
 // may be added or by which they may be replaced.
-func Known() Models { return maps.Clone(known) }
+func KnownModels() Models { return maps.Clone(known) }
 
 // Lookup is Known().Info(model).
 func Lookup(model string) Info { return known.Info(model) }

@@ -62,7 +62,7 @@ func TestTheCatalogueKnowsTheModelsOfToday(t *testing.T) {
 
 func TestEveryRowOfTheCatalogueIsComplete(t *testing.T) {
 	t.Parallel()
-	for name, info := range llm.Known() {
+	for name, info := range llm.KnownModels() {
 		if name != strings.ToLower(name) || info.Window <= info.MaxOutput || info.MaxOutput < 1024 || info.Source == "" {
 			t.Errorf("%s: %+v", name, info)
 		}
@@ -71,9 +71,9 @@ func TestEveryRowOfTheCatalogueIsComplete(t *testing.T) {
 
 func TestTheCatalogueCannotBeChangedFromOutside(t *testing.T) {
 	t.Parallel()
-	mine := llm.Known()
+	mine := llm.KnownModels()
 	clear(mine)
-	if len(llm.Known()) == 0 {
+	if len(llm.KnownModels()) == 0 {
 		t.Fatal("cleared")
 	}
 	maps.Copy(mine, llm.Models{"gpt-4": {Window: 1}})

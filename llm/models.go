@@ -19,7 +19,7 @@ var known = Models{
 	"claude-haiku-5-5":  claude(AdaptiveThinking, anthropicDocs),
 	"claude-opus-4-8":   claude(AdaptiveThinking, anthropicDocs),
 	"claude-opus-4-7":   claude(AdaptiveThinking, modelsDev),
-	"claude-opus-4-6":   sampled(claude(AdaptiveThinking, unchecked)),
+	"claude-opus-4-6":   withSampling(claude(AdaptiveThinking, unchecked)),
 	"claude-sonnet-4-6": {Window: 1_000_000, MaxOutput: 64_000, Vision: true, Picture: claudePicture, Sampling: true, Effort: true, Thinking: AdaptiveThinking, Source: modelsDev},
 	"claude-opus-4-5":   {Window: 200_000, MaxOutput: 64_000, Vision: true, Picture: claudePicture, Sampling: true, Effort: true, Thinking: BudgetThinking, Source: unchecked},
 	"claude-sonnet-4-5": {Window: 200_000, MaxOutput: 64_000, Vision: true, Picture: claudePicture, Sampling: true, Thinking: BudgetThinking, Source: unchecked},
@@ -64,7 +64,7 @@ func claude(t Thinking, source string) Info {
 	return Info{Window: 1_000_000, MaxOutput: 128_000, Vision: true, Picture: claudePicture, Effort: true, Thinking: t, Source: source}
 }
 
-func sampled(i Info) Info {
+func withSampling(i Info) Info {
 	i.Sampling = true
 	return i
 }

@@ -41,7 +41,7 @@ const jitter = 0.2
 // window. A Retry-After that is obeyed is taken as it is, without jitter.
 func (r Retry) Next(attempt int, elapsed time.Duration, err error) (wait time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || !e.Retryable() || attempt > r.max() {
+	if !ok || !e.Retryable() || attempt > r.maxAttempts() {
 		return 0, false
 	}
 	limit := cmp.Or(r.Cap, DefaultRetryCap)
@@ -59,7 +59,7 @@ func (r Retry) Next(attempt int, elapsed time.Duration, err error) (wait time.Du
 	return wait, true
 }
 
-func (r Retry) max() int {
+func (r Retry) maxAttempts() int {
 	return max(cmp.Or(r.Max, DefaultMaxRetries), 0)
 }
 
@@ -92,15 +92,15 @@ func (e *Error) Retryable() bool {
 	case RateLimited, Overloaded, Timeout, Network:
 		return true
 	case Server:
-		return transient(e.Status)
+		return isTransient(e.Status)
 	default:
 		return false
 	}
 }
 
-// transient says whether a Server error of this status may pass. A status
+// isTransient says whether a Server error of this status may pass. A status
 // below 300 is that of a stream that broke with an error event.
-func transient(status int) bool {
+func isTransient(status int) bool {
 	switch status {
 	case 500, 502, 503, 504, 529:
 		return true

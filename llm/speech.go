@@ -31,7 +31,7 @@ type Speech struct {
 // provider reported: AudioSecond or AudioToken, and tokens of text; its Source is
 // Estimated when it reported nothing.
 type Transcript struct {
-	Words     string
+	Text      string
 	Usage     costs.Usage
 	RequestID string
 }

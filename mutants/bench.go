@@ -23,7 +23,7 @@ const patience = "-test.timeout=10m"
 type verdict struct {
 	killed bool
 	line   string
-	shown  string // of the test's output
+	output string // of the test's output
 }
 
 // bench tries mutants. What the tests say of the code as it is, it asks once.
@@ -33,22 +33,22 @@ type bench struct {
 
 	tried atomic.Int64 // gives each trial files of its own
 
-	mu    sync.Mutex
-	built map[string]func() (string, error) // test binaries, by package
-	sound map[target]func() verdict         // by test
+	mu        sync.Mutex
+	built     map[string]func() (string, error) // test binaries, by package
+	baselines map[target]func() verdict         // by test
 }
 
 func newBench(dir string) *bench {
-	return &bench{dir: dir, builders: make(chan struct{}, runtime.GOMAXPROCS(0)), built: map[string]func() (string, error){}, sound: map[target]func() verdict{}}
+	return &bench{dir: dir, builders: make(chan struct{}, runtime.GOMAXPROCS(0)), built: map[string]func() (string, error){}, baselines: map[target]func() verdict{}}
 }
 
 // try takes the guard out and runs the test.
 func (b *bench) try(ctx context.Context, t trial) verdict {
 	texts, err := t.apply()
 	if err != nil {
-		return verdict{line: "does not apply", shown: indent(err.Error())}
+		return verdict{line: "does not apply", output: indent(err.Error())}
 	}
-	if v := b.passes(ctx, t.target); !v.killed {
+	if v := b.checkBaseline(ctx, t.target); !v.killed {
 		return v
 	}
 	name := fmt.Sprintf("mutant%d", b.tried.Add(1))
@@ -58,18 +58,18 @@ func (b *bench) try(ctx context.Context, t trial) verdict {
 	}
 	binary, err := b.build(ctx, name, t.pkg, overlay)
 	if err != nil {
-		return verdict{line: "does not compile", shown: indent(err.Error())}
+		return verdict{line: "does not compile", output: indent(err.Error())}
 	}
 	defer func() { _ = os.Remove(binary) }()
 	r := runTest(ctx, binary, t.target, overlay)
 	hung := strings.Contains(r.out, "panic: test timed out")
-	v := verdict{shown: indent(r.tail())}
+	v := verdict{output: indent(r.tail())}
 	switch {
 	case r.err == nil:
 		return verdict{line: fmt.Sprintf("SURVIVED %s: %s", t.target, t.guard)}
 	case hung && !t.hang:
 		v.line = fmt.Sprintf("%s does not end with it", t.target)
-	case !hung && !r.says("FAIL", t.target):
+	case !hung && !r.hasOutcome("FAIL", t.target):
 		v.line = fmt.Sprintf("%s does not run with it", t.target)
 	default:
 		v.killed, v.line = true, fmt.Sprintf("killed by %s in %.1f s", t.target, r.took.Seconds())
@@ -77,32 +77,32 @@ func (b *bench) try(ctx context.Context, t trial) verdict {
 	return v
 }
 
-// passes is a verdict that has killed set when the test passes without any
+// checkBaseline is a verdict that has killed set when the test passes without any
 // mutant.
-func (b *bench) passes(ctx context.Context, t target) verdict {
+func (b *bench) checkBaseline(ctx context.Context, t target) verdict {
 	b.mu.Lock()
 	if b.built[t.pkg] == nil {
 		name := fmt.Sprintf("sound%d", len(b.built))
 		b.built[t.pkg] = sync.OnceValues(func() (string, error) { return b.build(ctx, name, t.pkg, "") })
 	}
 	built := b.built[t.pkg]
-	if b.sound[t] == nil {
-		b.sound[t] = sync.OnceValue(func() verdict {
+	if b.baselines[t] == nil {
+		b.baselines[t] = sync.OnceValue(func() verdict {
 			binary, err := built()
 			if err != nil {
-				return verdict{line: t.pkg + " does not compile without it", shown: indent(err.Error())}
+				return verdict{line: t.pkg + " does not compile without it", output: indent(err.Error())}
 			}
 			r := runTest(ctx, binary, t, "")
 			switch {
 			case r.err != nil:
-				return verdict{line: fmt.Sprintf("%s is red without it too", t), shown: indent(r.tail())}
-			case !r.says("PASS", t):
+				return verdict{line: fmt.Sprintf("%s is red without it too", t), output: indent(r.tail())}
+			case !r.hasOutcome("PASS", t):
 				return verdict{line: fmt.Sprintf("%s is not there, or was skipped", t)}
 			}
 			return verdict{killed: true}
 		})
 	}
-	sound := b.sound[t]
+	sound := b.baselines[t]
 	b.mu.Unlock()
 	return sound()
 }
@@ -164,7 +164,7 @@ type result struct {
 
 func runTest(ctx context.Context, binary string, t target, overlay string) result {
 	var levels []string
-	for level := range strings.SplitSeq(printed(t.name), "/") {
+	for level := range strings.SplitSeq(printedName(t.name), "/") {
 		levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
 	}
 	started := time.Now()
@@ -174,12 +174,12 @@ func runTest(ctx context.Context, binary string, t target, overlay string) resul
 	return result{err, string(out), time.Since(started)}
 }
 
-// printed is a test's name as it is printed.
-func printed(test string) string { return strings.ReplaceAll(test, " ", "_") }
+// printedName is a test's name as it is printed.
+func printedName(test string) string { return strings.ReplaceAll(test, " ", "_") }
 
-// says is whether the run ended the test so.
-func (r result) says(how string, t target) bool {
-	return strings.Contains(r.out, "--- "+how+": "+printed(t.name)+" (")
+// hasOutcome is whether the run ended the test so.
+func (r result) hasOutcome(how string, t target) bool {
+	return strings.Contains(r.out, "--- "+how+": "+printedName(t.name)+" (")
 }
 
 // tail is the end of the output, without who ran and passed.

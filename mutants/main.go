@@ -118,7 +118,7 @@ func tryAll(ctx context.Context, ts []trial, b *bench, jobs int, talk bool) (ali
 				alive++
 			}
 			if !v.killed || talk {
-				fmt.Print(v.shown)
+				fmt.Print(v.output)
 			}
 		})
 	}

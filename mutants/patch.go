@@ -30,7 +30,7 @@ func (t target) String() string { return t.pkg + " " + t.name }
 
 // hunk is one place of a diff: the text that stands in a file once, and what
 // stands there instead.
-type hunk struct{ file, old, by string }
+type hunk struct{ file, old, replacement string }
 
 // load reads all the patches of a folder.
 func load(dir string) ([]mutant, error) {
@@ -108,13 +108,13 @@ func (m *mutant) header(line string) error {
 func (h *hunk) add(line string) error {
 	switch line[0] {
 	case ' ':
-		h.old, h.by = h.old+line[1:], h.by+line[1:]
+		h.old, h.replacement = h.old+line[1:], h.replacement+line[1:]
 	case '\n': // an empty line whose blank was trimmed
-		h.old, h.by = h.old+line, h.by+line
+		h.old, h.replacement = h.old+line, h.replacement+line
 	case '-':
 		h.old += line[1:]
 	case '+':
-		h.by += line[1:]
+		h.replacement += line[1:]
 	default:
 		return fmt.Errorf("a diff has no line %q", line)
 	}
@@ -136,7 +136,7 @@ func (m mutant) apply() (map[string]string, error) {
 		if n := strings.Count("\n"+text, "\n"+h.old); n != 1 {
 			return nil, fmt.Errorf("%s has this %d times, and not once:\n%s", h.file, n, h.old)
 		}
-		texts[h.file] = strings.Replace("\n"+text, "\n"+h.old, "\n"+h.by, 1)[1:]
+		texts[h.file] = strings.Replace("\n"+text, "\n"+h.old, "\n"+h.replacement, 1)[1:]
 	}
 	return texts, nil
 }

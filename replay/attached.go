@@ -12,27 +12,27 @@ import (
 	"parley/transcript"
 )
 
-var _ worker.Attachments = (*stage)(nil)
+var _ worker.Attachments = (*player)(nil)
 
-// Bring implements [worker.Attachments]: what was read of the files stands, a line for
+// Import implements [worker.Attachments]: what was read of the files stands, a line for
 // each, at the end of each part of the message.
-func (s *stage) Bring(_ context.Context, r attachments.Request) ([][]attachments.Brought, error) {
-	all := attachments.Unreadable(r.Files)
+func (s *player) Import(_ context.Context, r attachments.Request) ([][]attachments.Result, error) {
+	all := attachments.UnreadableResults(r.Files)
 	i := -1
 	for _, p := range s.script.messages[r.ID].Parts {
 		switch p := p.(type) {
 		case transcript.Text:
-			if i >= 0 && wrote(all[i], p.Text) {
+			if i >= 0 && assignText(all[i], p.Text) {
 				continue
 			}
 			if i++; i >= len(all) {
 				return all, nil
 			}
-			bringBack(all[i], r.Files[i], strings.Split(p.Text, "\n"))
+			restoreTexts(all[i], r.Files[i], strings.Split(p.Text, "\n"))
 		case transcript.Binary: // a picture of the text before, or a sound
 			for k, b := range all[max(i, 0)] {
-				if strings.Contains(b.Words, ", saved as "+p.Path+",") {
-					all[max(i, 0)][k] = attachments.Brought{Words: b.Words, Path: p.Path, MIME: p.MIMEType, Sum: p.Sum, Sound: p.Sound}
+				if strings.Contains(b.Line, ", saved as "+p.Path+",") {
+					all[max(i, 0)][k] = attachments.Result{Line: b.Line, Path: p.Path, MIME: p.MIMEType, Sum: p.Sum, Sound: p.Sound}
 				}
 			}
 		}
@@ -40,12 +40,12 @@ func (s *stage) Bring(_ context.Context, r attachments.Request) ([][]attachments
 	return all, nil
 }
 
-// wrote takes text back that one of the files says; false: none does.
-func wrote(all []attachments.Brought, text string) bool {
+// assignText takes text back that one of the files says; false: none does.
+func assignText(all []attachments.Result, text string) bool {
 	for k, b := range all {
-		_, rest, saved := strings.Cut(b.Words, ", saved as ")
+		_, rest, saved := strings.Cut(b.Line, ", saved as ")
 		path, _, _ := strings.Cut(rest, ",")
-		if saved && b.Text == "" && strings.HasPrefix(text, tools.UntrustedHead(attachments.TextHead(path))) {
+		if saved && b.Text == "" && strings.HasPrefix(text, tools.UntrustedHeader(attachments.TextHead(path))) {
 			all[k].Text = text
 			return true
 		}
@@ -53,11 +53,11 @@ func wrote(all []attachments.Brought, text string) bool {
 	return false
 }
 
-// bringBack finds in the lines of a part what was read of its files: what others said
+// restoreTexts finds in the lines of a part what was read of its files: what others said
 // stands below its head, and each file has a line behind that.
-func bringBack(all []attachments.Brought, fs []attachments.File, lines []string) {
-	var files []*attachments.Brought
-	var around *attachments.Brought
+func restoreTexts(all []attachments.Result, fs []attachments.File, lines []string) {
+	var files []*attachments.Result
+	var around *attachments.Result
 	for k := range all {
 		if fs[k].Kind == channels.Around {
 			around = &all[k]
@@ -70,12 +70,12 @@ func bringBack(all []attachments.Brought, fs []attachments.File, lines []string)
 		return
 	}
 	for k, line := range lines[rest:] {
-		files[k].Words = line
+		files[k].Line = line
 	}
 	if at := slices.Index(lines[:rest], worker.AroundHead); at >= 0 && around != nil {
-		around.Words = strings.Join(lines[at:rest], "\n")
+		around.Line = strings.Join(lines[at:rest], "\n")
 	}
 }
 
-// unseen stands for a picture: recordings have none, and digests name them by sum.
-func unseen(string, transcript.Binary) ([]byte, error) { return []byte{0}, nil }
+// blankPicture stands for a picture: recordings have none, and digests name them by sum.
+func blankPicture(string, transcript.Binary) ([]byte, error) { return []byte{0}, nil }

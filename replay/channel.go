@@ -15,7 +15,7 @@ import (
 // channel is one account that sends nothing: each part gets the id that it got,
 // or is refused when it was.
 type channel struct {
-	s             *stage
+	s             *player
 	name, network string
 }
 
@@ -64,11 +64,11 @@ func (c *channel) SendFile(ctx context.Context, r channels.Reply, _ channels.Fil
 	return c.Send(ctx, r)
 }
 
-// contents is what files hold, of which a recording has nothing but the sizes.
-type contents struct{ s *script }
+// blankFiles is what files hold, of which a recording has nothing but the sizes.
+type blankFiles struct{ s *script }
 
 // OpenFile implements delivery.Files.
-func (c contents) OpenFile(_ context.Context, id string) (io.ReadCloser, int64, error) {
+func (c blankFiles) OpenFile(_ context.Context, id string) (io.ReadCloser, int64, error) {
 	if d := c.s.answers[id]; d != nil && d.File != nil {
 		return io.NopCloser(strings.NewReader("")), d.File.Size, nil
 	}
@@ -76,4 +76,4 @@ func (c contents) OpenFile(_ context.Context, id string) (io.ReadCloser, int64, 
 }
 
 // DeleteFile implements delivery.Files.
-func (contents) DeleteFile(context.Context, string) error { return nil }
+func (blankFiles) DeleteFile(context.Context, string) error { return nil }

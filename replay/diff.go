@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// mostShown is how much of a line is shown around the first difference, on
+// maxShown is how much of a line is shown around the first difference, on
 // either side of it.
-const mostShown = 60
+const maxShown = 60
 
-// changed shows where two texts part: the line, as it was and as it is.
-func changed(what, was, is string) string {
+// diffText shows where two texts part: the line, as it was and as it is.
+func diffText(what, was, is string) string {
 	if was == is {
 		return ""
 	}
@@ -29,7 +29,7 @@ func changed(what, was, is string) string {
 	for at < len(old) && at < len(now) && old[at] == now[at] {
 		at++
 	}
-	return fmt.Sprintf("%s:\n- %s\n+ %s\n", place, around(old, at), around(now, at))
+	return fmt.Sprintf("%s:\n- %s\n+ %s\n", place, excerpt(old, at), excerpt(now, at))
 }
 
 func lineOf(lines []string, n int) string {
@@ -39,9 +39,9 @@ func lineOf(lines []string, n int) string {
 	return "(nothing)"
 }
 
-// around is s near the byte at.
-func around(s string, at int) string {
-	from, to := max(0, at-mostShown), min(len(s), at+mostShown)
+// excerpt is s near the byte at.
+func excerpt(s string, at int) string {
+	from, to := max(0, at-maxShown), min(len(s), at+maxShown)
 	for from > 0 && !utf8.RuneStart(s[from]) {
 		from--
 	}
@@ -58,8 +58,8 @@ func around(s string, at int) string {
 	return out
 }
 
-// value shows two values of the same thing.
-func value(what string, was, is any) string {
+// diffValue shows two values of the same thing.
+func diffValue(what string, was, is any) string {
 	if was == is {
 		return ""
 	}

@@ -9,13 +9,13 @@ import (
 	"parley/transcript"
 )
 
-// ears gives the recorded words of voice notes.
-type ears struct{ s *stage }
+// transcriber gives the recorded words of voice notes.
+type transcriber struct{ s *player }
 
-var _ llm.Transcriber = ears{}
+var _ llm.Transcriber = transcriber{}
 
 // labels are those of all the recording's transcriptions: one model makes them.
-func (e ears) labels() (l costs.Labels) {
+func (e transcriber) labels() (l costs.Labels) {
 	for _, c := range e.s.script.r.Costs {
 		if c.Labels.Purpose == costs.Transcription {
 			l = c.Labels
@@ -25,20 +25,20 @@ func (e ears) labels() (l costs.Labels) {
 }
 
 // Provider implements [llm.Transcriber].
-func (e ears) Provider() string { return e.labels().Provider }
+func (e transcriber) Provider() string { return e.labels().Provider }
 
 // Name implements [llm.Transcriber].
-func (e ears) Name() string { return e.labels().Model }
+func (e transcriber) Name() string { return e.labels().Model }
 
-// hearing listens to what was listened to: what was not even asked for, by its limits
+// newTranscription listens to what was listened to: what was not even asked for, by its limits
 // or by the budgets, is not asked for now.
-func (s *stage) hearing() *agent.Hearing {
-	return &agent.Hearing{
-		Model: ears{s},
+func (s *player) newTranscription() *agent.Transcription {
+	return &agent.Transcription{
+		Model: transcriber{s},
 		Read:  func(string, transcript.Binary) ([]byte, error) { return nil, nil }, // the recording has no files
-		Judge: func(id string, _ transcript.Sound) agent.Unheard {
-			turn, n, _, _ := agent.OfVoice(id)
-			for _, why := range agent.NeverAsked() {
+		Judge: func(id string, _ transcript.Sound) agent.VoiceStatus {
+			turn, n, _, _ := agent.ParseVoiceID(id)
+			for _, why := range agent.UnaskedReasons() {
 				if _, ok := s.script.messages[agent.VoiceID(turn, n, why)]; ok {
 					return why
 				}
@@ -49,37 +49,37 @@ func (s *stage) hearing() *agent.Hearing {
 }
 
 // Transcribe implements [llm.Transcriber].
-func (e ears) Transcribe(ctx context.Context, speech llm.Speech) (llm.Transcript, error) {
+func (e transcriber) Transcribe(ctx context.Context, speech llm.Speech) (llm.Transcript, error) {
 	s := e.s
-	turn, n, _, _ := agent.OfVoice(speech.ID)
-	id := s.transcription(turn)
+	turn, n, _, _ := agent.ParseVoiceID(speech.ID)
+	id := s.transcriptionCall(turn)
 	row, booked := s.script.r.Costs[id]
 	m := &model{s: s, provider: e.Provider(), name: e.Name()}
 	if !booked { // it was under way at the export
-		s.end(turn)
+		s.markEnded(turn)
 		<-ctx.Done()
-		return llm.Transcript{}, m.failure(llm.Canceled, "the recording ends here")
+		return llm.Transcript{}, m.newError(llm.Canceled, "the recording ends here")
 	}
-	if s.script.breaks[id] != nil {
-		s.wait(id)
+	if s.script.interruptedBy[id] != nil {
+		s.markWaiting(id)
 		<-ctx.Done()
-		return llm.Transcript{}, m.failed(row, false)
+		return llm.Transcript{}, m.recordedError(row, false)
 	}
-	s.reach(row.At)
+	s.advanceClock(row.At)
 	s.feedFor(ctx, s.script.joins.next[id])
 	switch {
 	case row.Outcome == string(llm.Canceled):
 		s.cancel(ctx, turn)
-		return llm.Transcript{}, m.failed(row, false)
+		return llm.Transcript{}, m.recordedError(row, false)
 	case row.Outcome != outcomeOK:
-		return llm.Transcript{}, m.failed(row, s.script.follows(id))
+		return llm.Transcript{}, m.recordedError(row, s.script.wasRetried(id))
 	}
-	words := agent.RecordedWords(s.script.messages[agent.VoiceID(turn, n, agent.Heard)].Words())
-	return llm.Transcript{Words: words, Usage: row.Usage, RequestID: row.RequestID}, nil
+	words := agent.TranscriptText(s.script.messages[agent.VoiceID(turn, n, agent.Heard)].Text())
+	return llm.Transcript{Text: words, Usage: row.Usage, RequestID: row.RequestID}, nil
 }
 
-// transcription is the call that the turn makes now.
-func (s *stage) transcription(turn string) string {
+// transcriptionCall is the call that the turn makes now.
+func (s *player) transcriptionCall(turn string) string {
 	t, ok := s.script.turns[turn]
 	if !ok {
 		return ""

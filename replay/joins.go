@@ -16,16 +16,16 @@ import (
 // one that is hangs on when they came. A replay gives each of them to the worker
 // when it joined, by what each request sent, and not by the clock.
 
-// joins is which messages joined turns, and for which request each must have.
-type joins struct {
+// joinIndex is which messages joined turns, and for which request each must have.
+type joinIndex struct {
 	ends   []uint64          // places at which something begins: a turn, or what joined one
 	before map[string]uint64 // by request: the last place that had joined when it was made
 	first  map[string]string // by turn: its first request
 	next   map[string]string // by request: the one after it in its turn
 }
 
-func newJoins(s *script) joins {
-	j := joins{before: map[string]uint64{}, first: map[string]string{}, next: map[string]string{}}
+func newJoinIndex(s *script) joinIndex {
+	j := joinIndex{before: map[string]uint64{}, first: map[string]string{}, next: map[string]string{}}
 	for _, t := range s.roots {
 		j.ends = append(append(j.ends, t.Seq), t.Joined...)
 	}
@@ -36,12 +36,12 @@ func newJoins(s *script) joins {
 			continue
 		}
 		byTurn[q.Turn] = append(byTurn[q.Turn], q)
-		if last, some := s.joinedBefore(q); some {
+		if last, some := s.lastJoinedBefore(q); some {
 			j.before[q.ID] = last
 		}
 	}
 	for turn, qs := range byTurn {
-		slices.SortFunc(qs, inOrder)
+		slices.SortFunc(qs, compareOrder)
 		j.first[turn] = qs[0].ID
 		for i := range qs[1:] {
 			j.next[qs[i].ID] = qs[i+1].ID
@@ -50,9 +50,9 @@ func newJoins(s *script) joins {
 	return j
 }
 
-// joinedBefore returns the last place that had joined the turn of a request when it was
+// lastJoinedBefore returns the last place that had joined the turn of a request when it was
 // made: that of a message which it sends. some is false when nothing had.
-func (s *script) joinedBefore(q *recording.Request) (last uint64, some bool) {
+func (s *script) lastJoinedBefore(q *recording.Request) (last uint64, some bool) {
 	t := s.turns[q.Turn]
 	if t == nil || len(t.Joined) == 0 {
 		return 0, false
@@ -70,16 +70,16 @@ func (s *script) joinedBefore(q *recording.Request) (last uint64, some bool) {
 	return last, some
 }
 
-// inOrder orders the requests of a turn as they were made.
-func inOrder(a, b *recording.Request) int {
+// compareOrder orders the requests of a turn as they were made.
+func compareOrder(a, b *recording.Request) int {
 	if c := a.At.Compare(b.At); c != 0 {
 		return c
 	}
 	return strings.Compare(a.ID, b.ID)
 }
 
-// until is the place before which everything belongs to what begins at seq.
-func (j joins) until(seq uint64) uint64 {
+// endAfter is the place before which everything belongs to what begins at seq.
+func (j joinIndex) endAfter(seq uint64) uint64 {
 	for _, end := range j.ends {
 		if end > seq {
 			return end
@@ -90,20 +90,20 @@ func (j joins) until(seq uint64) uint64 {
 
 // feedFor gives the worker what had joined when a request was made, and waits
 // until it has heard of it.
-func (s *stage) feedFor(ctx context.Context, request string) {
+func (s *player) feedFor(ctx context.Context, request string) {
 	seq := s.script.joins.before[request]
 	if seq == 0 {
 		return
 	}
-	until := s.script.joins.until(seq)
+	until := s.script.joins.endAfter(seq)
 	for _, e := range s.script.r.Envelopes {
 		if e.Seq < until && !e.Pruned {
-			s.give(s.envelope(e))
+			s.publish(s.newEnvelope(e))
 		}
 	}
 	stuck := time.NewTimer(patience)
 	defer stuck.Stop()
-	for !s.log.caughtUp() {
+	for !s.log.isCaughtUp() {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():

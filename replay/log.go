@@ -22,8 +22,8 @@ type log struct {
 }
 
 type listener struct {
-	topic string
-	hear  func(broker.Signal)
+	topic   string
+	receive func(broker.Signal)
 }
 
 func newLog() *log { return &log{wake: make(chan struct{}), listeners: map[int]listener{}} }
@@ -37,15 +37,15 @@ func (l *log) feed(es ...broker.Envelope) {
 	l.wake = make(chan struct{})
 }
 
-// Deliveries implements worker.Log. A worker that begins hears of all again.
-func (l *log) Deliveries(ctx context.Context, h func(context.Context, broker.Delivery) error) error {
+// Consume implements worker.Log. A worker that begins hears of all again.
+func (l *log) Consume(ctx context.Context, h func(context.Context, broker.WakeUp) error) error {
 	for told := 0; ; {
 		l.mu.Lock()
 		l.heard = told
 		fresh, wake := l.envelopes[told:], l.wake
 		l.mu.Unlock()
 		for _, e := range fresh {
-			if err := h(ctx, broker.Delivery{Token: e.Token, Key: e.Key, Seq: e.Seq, Tries: 1}); err != nil {
+			if err := h(ctx, broker.WakeUp{Token: e.Token, Key: e.Key, Seq: e.Seq, Tries: 1}); err != nil {
 				return fmt.Errorf("deliver message %d: %w", e.Seq, err)
 			}
 		}
@@ -61,8 +61,8 @@ func (l *log) Deliveries(ctx context.Context, h func(context.Context, broker.Del
 	}
 }
 
-// caughtUp says whether the worker has heard of everything.
-func (l *log) caughtUp() bool {
+// isCaughtUp says whether the worker has heard of everything.
+func (l *log) isCaughtUp() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.heard == len(l.envelopes)
@@ -103,7 +103,7 @@ func (l *log) Signal(_ context.Context, s broker.Signal) error {
 	var hear []func(broker.Signal)
 	for _, x := range l.listeners {
 		if x.topic == s.Topic {
-			hear = append(hear, x.hear)
+			hear = append(hear, x.receive)
 		}
 	}
 	l.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 // model gives the recorded answers.
 type model struct {
-	s              *stage
+	s              *player
 	provider, name string
 }
 
@@ -29,10 +29,10 @@ func (m *model) Name() string     { return m.name }
 // errAgain marks a failed call that was tried again.
 var errAgain = errors.New("it was tried again")
 
-// asRecorded tries again what was tried again.
-type asRecorded struct{}
+// recordedRetry tries again what was tried again.
+type recordedRetry struct{}
 
-func (asRecorded) Next(_ int, _ time.Duration, err error) (time.Duration, bool) {
+func (recordedRetry) Next(_ int, _ time.Duration, err error) (time.Duration, bool) {
 	return 0, errors.Is(err, errAgain)
 }
 
@@ -40,32 +40,32 @@ func (asRecorded) Next(_ int, _ time.Duration, err error) (time.Duration, bool) 
 // answers as it was answered.
 func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		id, ok := m.s.call(r.CacheKey)
+		id, ok := m.s.pendingCall(r.CacheKey)
 		if !ok {
-			yield(llm.Event{}, m.failure(llm.Other, "nobody reserved for this call"))
+			yield(llm.Event{}, m.newError(llm.Other, "nobody reserved for this call"))
 			return
 		}
 		q := m.s.script.requests[id]
 		if q == nil {
-			yield(llm.Event{}, m.failure(llm.Other, "the recording has no answer to this request"))
+			yield(llm.Event{}, m.newError(llm.Other, "the recording has no answer to this request"))
 			return
 		}
-		f, was, err := m.s.script.request(q)
+		f, was, err := m.s.script.rebuildRequest(q)
 		if err != nil {
-			yield(llm.Event{}, m.failure(llm.Other, err.Error()))
+			yield(llm.Event{}, m.newError(llm.Other, err.Error()))
 			return
 		}
-		m.s.compareRequests(q, f, was, llm.FrameOf(m, r), r)
+		m.s.compareRequests(q, f, was, llm.TemplateOf(m, r), r)
 		m.answer(ctx, id, yield)
 	}
 }
 
-func (m *model) failure(k llm.Kind, why string) *llm.Error {
+func (m *model) newError(k llm.Kind, why string) *llm.Error {
 	return &llm.Error{Kind: k, Provider: m.provider, Model: m.name, Message: why, Sent: true, Usage: &costs.Usage{Source: costs.Reported}}
 }
 
-// call is the call that the session with that cache key makes now.
-func (s *stage) call(cacheKey string) (id string, ok bool) {
+// pendingCall is the call that the session with that cache key makes now.
+func (s *player) pendingCall(cacheKey string) (id string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for session, call := range s.pending {
@@ -81,29 +81,29 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 	e, booked := s.script.r.Costs[id]
 	c, _ := costs.ParseCallID(id)
 	if !booked { // it was under way at the export
-		s.end(c.Turn)
+		s.markEnded(c.Turn)
 		<-ctx.Done()
-		yield(llm.Event{}, m.failure(llm.Canceled, "the recording ends here"))
+		yield(llm.Event{}, m.newError(llm.Canceled, "the recording ends here"))
 		return
 	}
-	if b := s.script.breaks[id]; b != nil {
-		s.wait(id)
+	if b := s.script.interruptedBy[id]; b != nil {
+		s.markWaiting(id)
 		<-ctx.Done()
-		yield(llm.Event{}, m.failed(e, false))
+		yield(llm.Event{}, m.recordedError(e, false))
 		return
 	}
-	s.reach(e.At)
+	s.advanceClock(e.At)
 	s.feedFor(ctx, s.script.joins.next[id])
 	said, answered := s.script.messages[transcript.MessageID{Turn: c.Turn, Kind: transcript.Answer, Step: c.Step}.String()]
 	switch {
 	case e.Outcome != outcomeOK && e.Outcome == string(llm.Canceled):
 		s.cancel(ctx, c.Turn)
-		yield(llm.Event{}, m.failed(e, false))
+		yield(llm.Event{}, m.recordedError(e, false))
 	case e.Outcome != outcomeOK:
 		if e.Usage.Source == costs.Estimated && e.Usage.Output > 0 && !yield(llm.Event{Type: llm.ContentDelta, Text: "…"}, nil) {
 			return
 		}
-		yield(llm.Event{}, m.failed(e, s.script.follows(id)))
+		yield(llm.Event{}, m.recordedError(e, s.script.wasRetried(id)))
 	case !answered: // it was stopped while the last bytes came
 		s.cancel(ctx, c.Turn)
 		yield(llm.Event{Type: llm.Complete, Response: &llm.Response{Usage: e.Usage, RequestID: e.RequestID}}, nil)
@@ -114,8 +114,8 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 	}
 }
 
-// failed is the error by which a call ended that cost what e says.
-func (m *model) failed(e costs.Entry, again bool) *llm.Error {
+// recordedError is the error by which a call ended that cost what e says.
+func (m *model) recordedError(e costs.Entry, again bool) *llm.Error {
 	err := &llm.Error{Kind: llm.Kind(e.Outcome), Provider: m.provider, Model: m.name, RequestID: e.RequestID, Message: "as recorded"}
 	if again {
 		err.Err = errAgain
@@ -139,13 +139,13 @@ func finishOf(m transcript.Message) transcript.FinishReason {
 
 // cancel ends the tree of a turn as it was ended: because somebody said stop, or
 // because it took too long. It returns when ctx has ended.
-func (s *stage) cancel(ctx context.Context, turn string) {
+func (s *player) cancel(ctx context.Context, turn string) {
 	root := s.rootOf(turn)
 	if root == nil {
 		return
 	}
 	if d := s.script.stops[root.ID]; d != nil {
-		s.stop(ctx, root, d)
+		s.requestStop(ctx, root, d)
 	} else {
 		cause := agent.ErrStopped
 		if s.script.answers[root.ID] != nil {
@@ -159,9 +159,9 @@ func (s *stage) cancel(ctx context.Context, turn string) {
 	}
 }
 
-// stop says stop as it was said: everything up to what was in the log is to be
+// requestStop says stop as it was said: everything up to what was in the log is to be
 // dropped.
-func (s *stage) stop(ctx context.Context, root *turn, d *delivered) {
+func (s *player) requestStop(ctx context.Context, root *turn, d *delivered) {
 	var through uint64
 	for _, e := range s.script.r.Envelopes {
 		if !e.At.After(root.Ended) && e.Seq > through {
@@ -171,7 +171,7 @@ func (s *stage) stop(ctx context.Context, root *turn, d *delivered) {
 	s.feedUntil(root.Ended)
 	id, ok := messages.NoteAbout(d.ID)
 	if !ok {
-		s.differ(Turns, "turn "+root.ID, "it cannot be stopped: "+d.ID+" answers no request to stop")
+		s.addDifference(Turns, "turn "+root.ID, "it cannot be stopped: "+d.ID+" answers no request to stop")
 		return
 	}
 	_, err := s.o.Store.Request(context.WithoutCancel(ctx), sessions.Control{
@@ -179,7 +179,7 @@ func (s *stage) stop(ctx context.Context, root *turn, d *delivered) {
 		Through: through, Channel: d.Channel, From: d.To, ReplyTo: d.ReplyTo, At: root.Ended,
 	})
 	if err != nil {
-		s.differ(Turns, "turn "+root.ID, fmt.Sprintf("it cannot be stopped: %v", err))
+		s.addDifference(Turns, "turn "+root.ID, fmt.Sprintf("it cannot be stopped: %v", err))
 	}
 	s.signalControl(ctx)
 }

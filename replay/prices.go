@@ -21,7 +21,7 @@ func recordedPrices(r *recording.Recording, current bool) (agent.Prices, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read this version's prices: %w", err)
 	}
-	p := &pricesOf{now: table.View(), current: current, was: map[string]*costs.Price{}}
+	p := &recordingPrices{now: table.View(), current: current, was: map[string]*costs.Price{}}
 	for _, row := range r.Header.Prices {
 		p.was[row.Provider+"/"+row.Model] = row.Price
 	}
@@ -38,17 +38,17 @@ func recordedPrices(r *recording.Recording, current bool) (agent.Prices, error) 
 	return p, nil
 }
 
-// pricesOf are the prices of a recording.
-type pricesOf struct {
+// recordingPrices are the prices of a recording.
+type recordingPrices struct {
 	was     map[string]*costs.Price // by provider/model
 	now     *prices.View
 	current bool
 }
 
-var _ agent.Prices = (*pricesOf)(nil)
+var _ agent.Prices = (*recordingPrices)(nil)
 
 // Price implements [agent.Prices].
-func (p *pricesOf) Price(provider, model string) (*costs.Price, bool) {
+func (p *recordingPrices) Price(provider, model string) (*costs.Price, bool) {
 	if p.current {
 		if now, ok := p.now.Price(provider, model); ok {
 			return now, true
@@ -59,7 +59,7 @@ func (p *pricesOf) Price(provider, model string) (*costs.Price, bool) {
 }
 
 // Cost implements [agent.Prices].
-func (p *pricesOf) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
+func (p *recordingPrices) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
 	price, ok := p.Price(provider, model)
 	if !ok || p.current || len(u.Iterations) > 0 || u.Charged != nil {
 		return p.now.Cost(provider, model, u)

@@ -89,7 +89,7 @@ func Run(ctx context.Context, r *recording.Recording, o Options) (_ *Report, err
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStage(parts{
+	s, err := newPlayer(parts{
 		Recording: r, Store: store, Agents: agents, Prices: prices, Logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		Workspace: func(id sessionkeys.SessionID) (string, error) {
 			workspace := filepath.Join(dir, "workspaces", string(id))
@@ -123,35 +123,35 @@ type parts struct {
 // patience is how long nothing may happen before the replay is given up as stuck.
 const patience = 20 * time.Second
 
-// stage is one replay.
-type stage struct {
+// player is one replay.
+type player struct {
 	o        parts
 	script   *script
 	report   *Report
 	log      *log
-	busy     *agent.Service
+	busy     *agent.Registry
 	metrics  *ops.Metrics
 	prompt   map[string]worker.Agent
 	progress chan struct{} // something was committed; has room for one
 
-	mu      sync.Mutex // guards what follows
-	now     time.Time
-	done    map[string]bool // ids of messages, calls and turns that were committed
-	pending map[sessionkeys.SessionID]string
-	waiting map[string]bool // calls that wait to be interrupted
-	broken  *breach         // where the worker is to end now
-	last    *breach         // where one ended last
-	inexact int             // requests that cannot be made again to the letter
+	mu           sync.Mutex // guards what follows
+	now          time.Time
+	done         map[string]bool // ids of messages, calls and turns that were committed
+	pending      map[sessionkeys.SessionID]string
+	waiting      map[string]bool // calls that wait to be interrupted
+	interruptNow *interruption   // where the worker is to end now
+	last         *interruption   // where one ended last
+	inexact      int             // requests that cannot be made again to the letter
 }
 
-func newStage(o parts) (*stage, error) {
+func newPlayer(o parts) (*player, error) {
 	sc, err := newScript(o.Recording)
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{
-		o: o, script: sc, report: &Report{Header: o.Recording.Header}, log: newLog(), busy: &agent.Service{},
-		metrics: ops.NewMetrics(ops.Sets{}), progress: make(chan struct{}, 1), now: sc.begins,
+	s := &player{
+		o: o, script: sc, report: &Report{Header: o.Recording.Header}, log: newLog(), busy: &agent.Registry{},
+		metrics: ops.NewMetrics(ops.LabelSets{}), progress: make(chan struct{}, 1), now: sc.begins,
 		done: map[string]bool{}, pending: map[sessionkeys.SessionID]string{}, waiting: map[string]bool{},
 		prompt: map[string]worker.Agent{},
 	}
@@ -161,7 +161,7 @@ func newStage(o parts) (*stage, error) {
 			continue
 		}
 		a.Model = &model{s: s, provider: setup.Provider, name: setup.Model}
-		a.Tools = s.given(a.Tools)
+		a.Tools = s.replaceTools(a.Tools)
 		s.prompt[name] = a
 	}
 	for _, sess := range o.Recording.Sessions {
@@ -177,14 +177,14 @@ func newStage(o parts) (*stage, error) {
 }
 
 // clock is the time of the recording.
-func (s *stage) clock() time.Time {
+func (s *player) clock() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-// reach moves the clock on to t. It never goes back.
-func (s *stage) reach(t time.Time) {
+// advanceClock moves the clock on to t. It never goes back.
+func (s *player) advanceClock(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.After(s.now) {
@@ -192,17 +192,17 @@ func (s *stage) reach(t time.Time) {
 	}
 }
 
-// loop is how turns run.
-func (s *stage) loop() agent.Loop {
+// newLoop is how turns run.
+func (s *player) newLoop() agent.Loop {
 	return agent.Loop{
-		Prices: s.o.Prices, Retry: asRecorded{}, Gate: gateway.Gate(), Why: settings.Why, ReadPicture: unseen, Hearing: s.hearing(), ToolOutput: 1 << 30, Now: s.clock,
+		Prices: s.o.Prices, Retry: recordedRetry{}, Gate: gateway.Gate(), Why: settings.Why, ReadPicture: blankPicture, Transcription: s.newTranscription(), ToolOutput: 1 << 30, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
 	}
 }
 
-// worker makes the worker of one life.
-func (s *stage) worker(l *life) (*worker.Worker, error) {
-	loop := s.loop()
+// newWorker makes the worker of one life.
+func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
+	loop := s.newLoop()
 	setup := s.o.Recording.Header.Setup
 	children, err := subagents.New(subagents.Options{
 		Config: setup.Subagents, Store: l, Loop: loop, Busy: s.busy, Observer: s.metrics, Now: s.clock, Logger: s.o.Logger,
@@ -215,21 +215,21 @@ func (s *stage) worker(l *life) (*worker.Worker, error) {
 		return nil, fmt.Errorf("%w: its setup: %w", ErrNotReplayable, err)
 	}
 	return worker.New(worker.Options{
-		Config: policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
-		Me:     sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
+		Config:   policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
+		Identity: sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
 		Log: s.log, Store: l, Agents: s.prompt, Loop: loop, Subagents: children, Busy: s.busy, Attachments: s,
-		Workspace: s.o.Workspace, Said: said, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+		Workspace: s.o.Workspace, MessageText: messageText, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }
 
-// sender makes what brings answers back.
-func (s *stage) sender() *delivery.Delivery {
+// newDelivery makes what brings answers back.
+func (s *player) newDelivery() *delivery.Delivery {
 	var all []channels.Channel
 	for name, network := range s.script.channels {
 		all = append(all, &channel{s: s, name: name, network: network})
 	}
 	return delivery.New(delivery.Options{
-		Store: s.o.Store, Log: s.log, Channels: all, Files: contents{s.script}, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+		Store: s.o.Store, Log: s.log, Channels: all, Files: blankFiles{s.script}, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 }

@@ -84,8 +84,8 @@ func (r *Report) Print(w io.Writer) error {
 	return nil
 }
 
-// differ notes a difference.
-func (s *stage) differ(k Kind, where, what string) {
+// addDifference notes a difference.
+func (s *player) addDifference(k Kind, where, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.add(k, where, what)

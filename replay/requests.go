@@ -10,7 +10,7 @@ import (
 )
 
 // compareRequests holds what a model is asked to what it was asked.
-func (s *stage) compareRequests(q *recording.Request, f llm.Frame, was llm.Request, nf llm.Frame, is llm.Request) {
+func (s *player) compareRequests(q *recording.Request, f llm.RequestTemplate, was llm.Request, nf llm.RequestTemplate, is llm.Request) {
 	if llm.Digest(f.Name(), was.Messages) != q.Digest {
 		s.mu.Lock()
 		s.inexact++
@@ -20,25 +20,25 @@ func (s *stage) compareRequests(q *recording.Request, f llm.Frame, was llm.Reque
 		return
 	}
 	where := "request " + q.ID
-	for _, d := range frameDiff(f, nf) {
-		s.differ(Requests, where, d)
+	for _, d := range diffTemplate(f, nf) {
+		s.addDifference(Requests, where, d)
 	}
-	if d := messagesDiff(was.Messages, is.Messages); d != "" {
-		s.differ(Requests, where, d)
+	if d := diffMessages(was.Messages, is.Messages); d != "" {
+		s.addDifference(Requests, where, d)
 	}
-	if d := value("most output tokens", was.MaxTokens, is.MaxTokens); d != "" {
-		s.differ(Requests, where, d)
+	if d := diffValue("most output tokens", was.MaxTokens, is.MaxTokens); d != "" {
+		s.addDifference(Requests, where, d)
 	}
 }
 
-// frameDiff is what differs beside the messages, one text for each thing.
-func frameDiff(was, is llm.Frame) (ds []string) {
+// diffTemplate is what differs beside the messages, one text for each thing.
+func diffTemplate(was, is llm.RequestTemplate) (ds []string) {
 	add := func(d string) {
 		if d != "" {
 			ds = append(ds, d)
 		}
 	}
-	add(value("model", was.Provider+"/"+was.Model, is.Provider+"/"+is.Model))
+	add(diffValue("model", was.Provider+"/"+was.Model, is.Provider+"/"+is.Model))
 	for i := range max(len(was.System), len(is.System)) {
 		var a, b llm.SystemBlock
 		if i < len(was.System) {
@@ -48,14 +48,14 @@ func frameDiff(was, is llm.Frame) (ds []string) {
 			b = is.System[i]
 		}
 		what := fmt.Sprintf("system message, block %d", i+1)
-		add(changed(what, a.Text, b.Text))
-		add(value(what+", cached", a.Cache, b.Cache))
+		add(diffText(what, a.Text, b.Text))
+		add(diffValue(what+", cached", a.Cache, b.Cache))
 	}
-	add(toolsDiff(was.Tools, is.Tools))
-	add(value("tool choice", or(string(was.Choice), "auto"), or(string(is.Choice), "auto")))
-	add(value("temperature", number(was.Temperature), number(is.Temperature)))
-	add(value("top p", number(was.TopP), number(is.TopP)))
-	add(value("effort", was.Effort, is.Effort))
+	add(diffTools(was.Tools, is.Tools))
+	add(diffValue("tool choice", or(string(was.Choice), "auto"), or(string(is.Choice), "auto")))
+	add(diffValue("temperature", formatNumber(was.Temperature), formatNumber(is.Temperature)))
+	add(diffValue("top p", formatNumber(was.TopP), formatNumber(is.TopP)))
+	add(diffValue("effort", was.Effort, is.Effort))
 	return ds
 }
 
@@ -66,14 +66,14 @@ func or(s, empty string) string {
 	return s
 }
 
-func number(f *float64) string {
+func formatNumber(f *float64) string {
 	if f == nil {
 		return "the provider's"
 	}
 	return fmt.Sprint(*f)
 }
 
-func toolsDiff(was, is []llm.Definition) string {
+func diffTools(was, is []llm.Definition) string {
 	old, now := map[string]llm.Definition{}, map[string]llm.Definition{}
 	var names, nowNames []string
 	for _, t := range was {
@@ -91,8 +91,8 @@ func toolsDiff(was, is []llm.Definition) string {
 			fmt.Fprintf(&b, "tool %s:\n- is offered\n+ is not\n", t.Name)
 			continue
 		}
-		b.WriteString(changed("description of tool "+t.Name, t.Description, n.Description))
-		b.WriteString(changed("schema of tool "+t.Name, string(t.Schema), string(n.Schema)))
+		b.WriteString(diffText("description of tool "+t.Name, t.Description, n.Description))
+		b.WriteString(diffText("schema of tool "+t.Name, string(t.Schema), string(n.Schema)))
 	}
 	for _, t := range is {
 		if _, ok := old[t.Name]; !ok {
@@ -100,32 +100,32 @@ func toolsDiff(was, is []llm.Definition) string {
 		}
 	}
 	if b.Len() == 0 {
-		b.WriteString(value("order of tools", strings.Join(names, " "), strings.Join(nowNames, " ")))
+		b.WriteString(diffValue("order of tools", strings.Join(names, " "), strings.Join(nowNames, " ")))
 	}
 	return b.String()
 }
 
-// messagesDiff shows the first message that differs.
-func messagesDiff(was, is []transcript.Message) string {
+// diffMessages shows the first message that differs.
+func diffMessages(was, is []transcript.Message) string {
 	for i := range max(len(was), len(is)) {
 		what := fmt.Sprintf("message %d of %d", i+1, len(was))
 		switch {
 		case i >= len(is):
-			return value(what, shown(was[i]), "(none)")
+			return diffValue(what, messageDump(was[i]), "(none)")
 		case i >= len(was):
-			return value(what, "(none)", shown(is[i]))
+			return diffValue(what, "(none)", messageDump(is[i]))
 		case llm.Digest("", was[i:i+1]) != llm.Digest("", is[i:i+1]):
-			if d := changed(what, shown(was[i]), shown(is[i])); d != "" {
+			if d := diffText(what, messageDump(was[i]), messageDump(is[i])); d != "" {
 				return d
 			}
-			return value(what+", in the provider's own form", native(was[i]), native(is[i]))
+			return diffValue(what+", in the provider's own form", nativeText(was[i]), nativeText(is[i]))
 		}
 	}
 	return ""
 }
 
-// shown is a message as text, a line for each part.
-func shown(m transcript.Message) string {
+// messageDump is a message as text, a line for each part.
+func messageDump(m transcript.Message) string {
 	lines := []string{string(m.Role)}
 	for _, p := range m.Parts {
 		switch p := p.(type) {
@@ -150,7 +150,7 @@ func shown(m transcript.Message) string {
 	return strings.Join(lines, "\n")
 }
 
-func native(m transcript.Message) string {
+func nativeText(m transcript.Message) string {
 	if m.Native == nil {
 		return "(none)"
 	}

@@ -26,13 +26,13 @@ type (
 )
 
 // run plays the recording to its end.
-func (s *stage) run(ctx context.Context) error {
+func (s *player) run(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	sending, stop := context.WithCancel(ctx)
 	var senders errgroup.Group
-	senders.Go(func() error { return s.sender().Run(sending) })
+	senders.Go(func() error { return s.newDelivery().Run(sending) })
 	err := s.play(ctx)
 	if err == nil {
 		err = s.drain(ctx)
@@ -46,7 +46,7 @@ func (s *stage) run(ctx context.Context) error {
 
 // prepare makes the mailbox as it was before the first message, with the session
 // under its own id.
-func (s *stage) prepare(ctx context.Context) error {
+func (s *player) prepare(ctx context.Context) error {
 	me := sessions.Worker{Name: "replay", Nonce: "before"}
 	first := s.script.roots[0].Seq
 	store, key, begins := s.o.Store, s.script.key, s.script.begins
@@ -75,17 +75,17 @@ func (s *stage) prepare(ctx context.Context) error {
 }
 
 // play runs one worker after another until all turns are done.
-func (s *stage) play(ctx context.Context) error {
+func (s *player) play(ctx context.Context) error {
 	for n := 1; ; n++ {
-		l := &life{Store: s.o.Store, s: s, nonce: "life " + strconv.Itoa(n)}
-		w, err := s.worker(l)
+		l := &workerRun{Store: s.o.Store, s: s, nonce: "life " + strconv.Itoa(n)}
+		w, err := s.newWorker(l)
 		if err != nil {
 			return err
 		}
 		working, kill := context.WithCancel(ctx)
 		var g errgroup.Group
 		g.Go(func() error { return w.Run(working) })
-		again, err := s.turns(working, l)
+		again, err := s.playTurns(working, l)
 		kill()
 		if e := g.Wait(); err == nil && e != nil && !l.dead.Load() {
 			err = fmt.Errorf("replay: %w", e)
@@ -96,48 +96,48 @@ func (s *stage) play(ctx context.Context) error {
 	}
 }
 
-// turns lets the worker take one turn after the other. again is true when its
+// playTurns lets the worker take one turn after the other. again is true when its
 // life ends before they are all done.
-func (s *stage) turns(ctx context.Context, l *life) (again bool, err error) {
+func (s *player) playTurns(ctx context.Context, l *workerRun) (again bool, err error) {
 	for _, t := range s.script.roots {
-		if s.has(t.ID) || s.has(openEnd+t.ID) {
+		if s.isDone(t.ID) || s.isDone(openEnd+t.ID) {
 			continue
 		}
-		s.reach(t.Opened)
-		died, err := s.offer(ctx, l, t)
+		s.advanceClock(t.Opened)
+		died, err := s.feedOpening(ctx, l, t)
 		if err != nil || died {
 			return died, err
 		}
 		died, err = s.await(ctx, l, func() (bool, error) {
-			if s.has(t.ID) || s.treeEnds(t) {
+			if s.isDone(t.ID) || s.hasTreeEnded(t) {
 				return true, nil
 			}
-			return s.passedOver(ctx, t)
+			return s.wasPassedOver(ctx, t)
 		})
 		if err != nil || died {
 			return died, err
 		}
-		if s.treeEnds(t) {
+		if s.hasTreeEnded(t) {
 			l.dead.Store(true)
 			s.settleOpen(t)
 			return false, nil
 		}
 	}
 	s.feedUntil(time.Time{})
-	return s.await(ctx, l, func() (bool, error) { return s.idle(ctx) })
+	return s.await(ctx, l, func() (bool, error) { return s.isIdle(ctx) })
 }
 
-// offer feeds the log with what had come when the turn was opened. What came
+// feedOpening feeds the log with what had come when the turn was opened. What came
 // before its first message was passed over before: it would be one turn else.
-func (s *stage) offer(ctx context.Context, l *life, t *turn) (died bool, err error) {
+func (s *player) feedOpening(ctx context.Context, l *workerRun, t *turn) (died bool, err error) {
 	var before uint64
 	for _, e := range s.script.r.Envelopes {
 		if e.Seq < t.Seq && !e.Pruned {
-			s.give(s.envelope(e))
+			s.publish(s.newEnvelope(e))
 			before = max(before, e.Seq)
 		}
 	}
-	died, err = s.await(ctx, l, func() (bool, error) { return s.read(ctx, before) })
+	died, err = s.await(ctx, l, func() (bool, error) { return s.hasRead(ctx, before) })
 	if err != nil || died {
 		return died, err
 	}
@@ -145,16 +145,16 @@ func (s *stage) offer(ctx context.Context, l *life, t *turn) (died bool, err err
 		if e.Seq != t.Seq || !e.Pruned {
 			continue
 		}
-		b, err := s.restored(t)
+		b, err := s.rebuildEnvelope(t)
 		if err != nil {
 			return false, err
 		}
-		s.give(b)
+		s.publish(b)
 	}
-	until := s.script.joins.until(t.Seq) // what joined it comes when it did
+	until := s.script.joins.endAfter(t.Seq) // what joined it comes when it did
 	for _, e := range s.script.r.Envelopes {
 		if !e.Pruned && e.Seq < until && !e.At.After(t.Opened) {
-			s.give(s.envelope(e))
+			s.publish(s.newEnvelope(e))
 		}
 	}
 	s.mu.Lock()
@@ -163,30 +163,30 @@ func (s *stage) offer(ctx context.Context, l *life, t *turn) (died bool, err err
 	if !fed { // by the clock of another machine it came later
 		for _, e := range s.script.r.Envelopes {
 			if e.Seq <= t.Seq && !e.Pruned {
-				s.give(s.envelope(e))
+				s.publish(s.newEnvelope(e))
 			}
 		}
 	}
 	return false, nil
 }
 
-// read says whether the mailbox was read up to seq.
-func (s *stage) read(ctx context.Context, seq uint64) (bool, error) {
+// hasRead says whether the mailbox was read up to seq.
+func (s *player) hasRead(ctx context.Context, seq uint64) (bool, error) {
 	m, err := s.o.Store.Mailbox(ctx, s.script.key.Token())
 	if err != nil {
 		return false, fmt.Errorf("look at the replay's mailbox: %w", err)
 	}
-	return m.Read >= seq, nil
+	return m.LastRead >= seq, nil
 }
 
 func envelopeID(seq uint64) string { return "envelope " + strconv.FormatUint(seq, 10) }
 
-func (s *stage) envelope(e recording.Envelope) broker.Envelope {
+func (s *player) newEnvelope(e recording.Envelope) broker.Envelope {
 	return broker.Envelope{ID: e.ID, Token: s.script.key.Token(), Key: s.script.key.String(), Body: e.Body, Seq: e.Seq, At: e.At}
 }
 
-// give puts an envelope into the log, once.
-func (s *stage) give(e broker.Envelope) {
+// publish puts an envelope into the log, once.
+func (s *player) publish(e broker.Envelope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id := envelopeID(e.Seq); !s.done[id] {
@@ -196,22 +196,22 @@ func (s *stage) give(e broker.Envelope) {
 }
 
 // feedUntil puts what had come at t into the log; the zero time is the end.
-func (s *stage) feedUntil(t time.Time) {
+func (s *player) feedUntil(t time.Time) {
 	for _, e := range s.script.r.Envelopes {
 		if !e.Pruned && (t.IsZero() || !e.At.After(t)) {
-			s.give(s.envelope(e))
+			s.publish(s.newEnvelope(e))
 		}
 	}
 }
 
-// restored is the message that opened a turn, made again from the transcript,
+// rebuildEnvelope is the message that opened a turn, made again from the transcript,
 // because the log had it no more.
-func (s *stage) restored(t *turn) (broker.Envelope, error) {
+func (s *player) rebuildEnvelope(t *turn) (broker.Envelope, error) {
 	q, ok := s.script.messages[transcript.MessageID{Turn: t.ID, Kind: transcript.Opening}.String()]
 	if !ok {
 		return broker.Envelope{}, fmt.Errorf("%w: the message of turn %s is neither in the log nor in the transcript", ErrNotReplayable, t.ID)
 	}
-	m := restore(q.Words(), t)
+	m := restoreMessage(q.Text(), t)
 	body, err := json.Marshal(m)
 	if err != nil {
 		return broker.Envelope{}, fmt.Errorf("make the message of turn %s again: %w", t.ID, err)
@@ -221,13 +221,13 @@ func (s *stage) restored(t *turn) (broker.Envelope, error) {
 }
 
 // await waits until done, or until the worker has to die or hand over here.
-func (s *stage) await(ctx context.Context, l *life, done func() (bool, error)) (died bool, err error) {
+func (s *player) await(ctx context.Context, l *workerRun, done func() (bool, error)) (died bool, err error) {
 	stuck := time.NewTimer(patience)
 	defer stuck.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		if b := s.breaksNow(); b != nil {
+		if b := s.takeInterruption(); b != nil {
 			if !b.handover {
 				l.dead.Store(true)
 			}
@@ -243,32 +243,32 @@ func (s *stage) await(ctx context.Context, l *life, done func() (bool, error)) (
 			stuck.Reset(patience)
 		case <-poll.C:
 		case <-stuck.C:
-			s.differ(Turns, "the replay", s.stuckAt())
+			s.addDifference(Turns, "the replay", s.stuckAt())
 			l.dead.Store(true)
 			return false, nil
 		}
 	}
 }
 
-// passedOver says whether the message of a turn was read without opening it.
-func (s *stage) passedOver(ctx context.Context, t *turn) (bool, error) {
+// wasPassedOver says whether the message of a turn was read without opening it.
+func (s *player) wasPassedOver(ctx context.Context, t *turn) (bool, error) {
 	m, err := s.o.Store.Mailbox(ctx, s.script.key.Token())
 	if err != nil {
 		return false, fmt.Errorf("look at the replay's mailbox: %w", err)
 	}
-	if m.Read < t.Seq || m.Turn != nil {
+	if m.LastRead < t.Seq || m.Turn != nil {
 		return false, nil
 	}
 	if _, err := s.o.Store.Turn(ctx, t.ID); err == nil {
 		return false, nil // it is done, and will be noted
 	}
-	s.committed(t.ID)
-	s.differ(Turns, "turn "+t.ID, "its message opens no turn now")
+	s.markDone(t.ID)
+	s.addDifference(Turns, "turn "+t.ID, "its message opens no turn now")
 	return true, nil
 }
 
-// idle says whether everything in the log was read and no turn is open.
-func (s *stage) idle(ctx context.Context) (bool, error) {
+// isIdle says whether everything in the log was read and no turn is open.
+func (s *player) isIdle(ctx context.Context) (bool, error) {
 	m, err := s.o.Store.Mailbox(ctx, s.script.key.Token())
 	if err != nil {
 		return false, fmt.Errorf("look at the replay's mailbox: %w", err)
@@ -279,13 +279,13 @@ func (s *stage) idle(ctx context.Context) (bool, error) {
 			last = max(last, e.Seq)
 		}
 	}
-	return m.Turn == nil && m.Read >= last && m.Controls == 0, nil
+	return m.Turn == nil && m.LastRead >= last && m.Controls == 0, nil
 }
 
 // drain waits until all answers were brought back.
-func (s *stage) drain(ctx context.Context) error {
+func (s *player) drain(ctx context.Context) error {
 	for name := range s.script.channels {
-		_, err := s.await(ctx, &life{}, func() (bool, error) {
+		_, err := s.await(ctx, &workerRun{}, func() (bool, error) {
 			ds, err := s.o.Store.Pending(ctx, name, 0, 1)
 			if err != nil {
 				return false, fmt.Errorf("look at the replay's answers: %w", err)
@@ -299,15 +299,15 @@ func (s *stage) drain(ctx context.Context) error {
 	return nil
 }
 
-func (s *stage) has(id string) bool {
+func (s *player) isDone(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done[id]
 }
 
-// treeEnds says whether the recording of the turn, or of one below it, has
+// hasTreeEnded says whether the recording of the turn, or of one below it, has
 // ended.
-func (s *stage) treeEnds(root *turn) bool {
+func (s *player) hasTreeEnded(root *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, t := range s.script.turns {
@@ -320,12 +320,12 @@ func (s *stage) treeEnds(root *turn) bool {
 
 // settleOpen notes that what was open at the export was replayed as far as it
 // went.
-func (s *stage) settleOpen(t *turn) {
+func (s *player) settleOpen(t *turn) {
 	s.report.Notes = append(s.report.Notes, fmt.Sprintf("turn %s was open at the export and was replayed as far as it had gone", t.ID))
 }
 
 // rootOf is the person's turn that a turn belongs to.
-func (s *stage) rootOf(id string) *turn {
+func (s *player) rootOf(id string) *turn {
 	t, ok := s.script.turns[id]
 	if !ok {
 		return nil
@@ -347,50 +347,50 @@ func (s *script) rootOf(t *turn) (root *turn) {
 	return root
 }
 
-// wait notes that a call waits to be interrupted.
-func (s *stage) wait(id string) {
+// markWaiting notes that a call waits to be interrupted.
+func (s *player) markWaiting(id string) {
 	s.mu.Lock()
 	s.waiting[id] = true
-	s.look()
+	s.checkInterruptions()
 	s.mu.Unlock()
-	s.tell()
+	s.signalProgress()
 }
 
-// look finds out whether the worker has to end now: all calls wait that were
+// checkInterruptions finds out whether the worker has to end now: all calls wait that were
 // interrupted together, and all is done that was done before. The caller holds
 // mu.
-func (s *stage) look() {
-	for _, b := range s.script.breaches {
+func (s *player) checkInterruptions() {
+	for _, b := range s.script.interruptions {
 		all := func(ids []string, in map[string]bool) bool {
 			return !slices.ContainsFunc(ids, func(id string) bool { return !in[id] })
 		}
 		if all(b.calls, s.waiting) && all(b.before, s.done) {
-			s.broken = b
+			s.interruptNow = b
 			clear(s.waiting)
 			return
 		}
 	}
 }
 
-// breaksNow is where the worker has to end now, once.
-func (s *stage) breaksNow() *breach {
+// takeInterruption is where the worker has to end now, once.
+func (s *player) takeInterruption() *interruption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.broken
+	b := s.interruptNow
 	if b != nil {
-		s.last, s.broken = b, nil
+		s.last, s.interruptNow = b, nil
 	}
 	return b
 }
 
-func (s *stage) lastBreach() *breach {
+func (s *player) lastInterruption() *interruption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
 // stuckAt says what the replay waits for.
-func (s *stage) stuckAt() string {
+func (s *player) stuckAt() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.script.roots {
@@ -402,7 +402,7 @@ func (s *stage) stuckAt() string {
 }
 
 // signalControl tells the worker that there is a control request.
-func (s *stage) signalControl(ctx context.Context) {
+func (s *player) signalControl(ctx context.Context) {
 	body, err := json.Marshal(signals.Control{Token: s.script.key.Token()})
 	if err == nil {
 		_ = s.log.Signal(ctx, broker.Signal{Topic: signals.ControlTopic, Body: body}) // it cannot fail
@@ -412,19 +412,19 @@ func (s *stage) signalControl(ctx context.Context) {
 // restored begins the event id of a message that was made again from the transcript.
 const restored = "restored "
 
-// restore is a message that reads as text when it is taken into a turn.
-func restore(text string, t *turn) channels.Message {
+// restoreMessage is a message that reads as text when it is taken into a turn.
+func restoreMessage(text string, t *turn) channels.Message {
 	return channels.Message{
 		Channel: t.Channel, Kind: channels.Said, Address: t.From, Event: restored + t.ID, MessageID: t.ReplyTo,
 		Sender: channels.Sender{ID: t.Sender}, Mentioned: true, ReceivedAt: t.Received, Text: text,
 	}
 }
 
-// said is what the model reads of a message: of one that was made again what it read
+// messageText is what the model reads of a message: of one that was made again what it read
 // then.
-func said(m channels.Message, files []string) string {
+func messageText(m channels.Message, files []string) string {
 	if strings.HasPrefix(m.Event, restored) {
 		return m.Text
 	}
-	return worker.Said(m, files)
+	return worker.MessageText(m, files)
 }

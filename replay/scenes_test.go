@@ -83,9 +83,9 @@ func files(t *testing.T) []byte {
 		model.Reply(model.Say("I send it."), model.Use("send_file", map[string]string{"path": "a_1.txt"}), model.Use("send_file", map[string]string{"path": "none"})),
 		model.Reply(model.Say("There it is.")),
 	)}).Start()
-	gw.House.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "a file, please")
-	gw.Delivered()
-	gw.Delivered()
+	gw.Env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "a file, please")
+	gw.NextDelivered()
+	gw.NextDelivered()
 	return oldest(t, gw)
 }
 
@@ -97,16 +97,16 @@ func subagents(t *testing.T) []byte {
 }
 
 func group(t *testing.T) []byte {
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
+	gw := env.Start()
 	forum := telegram.Chat{ID: -1002000000001, Kind: telegram.Forum, Title: "plans"}
-	topic, err := house.Telegram.CreateTopic(forum, gatewaytest.Ann, "Dinner", "")
+	topic, err := env.Telegram.CreateTopic(forum, gatewaytest.Ann, "Dinner", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(p telegram.Person, text string, o telegram.SayOptions) telegram.Said {
+	say := func(p telegram.Person, text string, o telegram.SayOptions) telegram.ActionResult {
 		o.Thread = topic
-		said, err := house.Telegram.Say(forum, p, text, o)
+		said, err := env.Telegram.Say(forum, p, text, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,24 +114,24 @@ func group(t *testing.T) []byte {
 	}
 	first := say(gatewaytest.Ben, "who cooks?", telegram.SayOptions{})
 	say(gatewaytest.Ann, "@"+gatewaytest.Username+" please say\n[Ben] nothing", telegram.SayOptions{ReplyTo: first.MessageID})
-	gw.Delivered()
+	gw.NextDelivered()
 	say(gatewaytest.Ben, "@"+gatewaytest.Username+" and me?", telegram.SayOptions{})
-	gw.Delivered()
+	gw.NextDelivered()
 	return oldest(t, gw)
 }
 
 func edited(t *testing.T) []byte {
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
+	gw := env.Start()
 	ann := telegram.PrivateChat(gatewaytest.Ann)
-	said := house.Say(ann, gatewaytest.Ann, "what is 6*7")
-	gw.Delivered()
+	said := env.Say(ann, gatewaytest.Ann, "what is 6*7")
+	gw.NextDelivered()
 	for _, text := range []string{"what is 6*7", "what is 6*8"} { // the first changes nothing
-		if _, err := house.Telegram.Edit(ann.ID, said.MessageID, text, telegram.SayOptions{}); err != nil {
+		if _, err := env.Telegram.Edit(ann.ID, said.MessageID, text, telegram.SayOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	gw.Delivered()
+	gw.NextDelivered()
 	return oldest(t, gw)
 }
 
@@ -162,43 +162,43 @@ func crash(t *testing.T) []byte {
 			c.StateDir = state
 		}
 	}
-	house := gatewaytest.Open(t, o)
-	gw := house.Start()
+	env := gatewaytest.Open(t, o)
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "hello")
-	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
 	<-held
 	copied := filepath.Join(t.TempDir(), "copied")
-	if err := os.CopyFS(copied, withoutSockets{os.DirFS(house.Config().StateDir)}); err != nil {
+	if err := os.CopyFS(copied, withoutSockets{os.DirFS(env.Config().StateDir)}); err != nil {
 		t.Fatal(err)
 	}
 	gw.Stop()
 	if err := os.Rename(copied, state); err != nil {
 		t.Fatal(err)
 	}
-	gw = house.Start()
-	gw.Delivered()
+	gw = env.Start()
+	gw.NextDelivered()
 	gw.Ask(gatewaytest.Ann, "bye")
 	return oldest(t, gw)
 }
 
 func handover(t *testing.T) []byte {
 	brain, held := holding(model.Echo)
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: quick})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: quick})
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "hello")
-	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
 	<-held
 	gw.Stop()
-	gw = house.Start()
-	gw.Delivered()
+	gw = env.Start()
+	gw.NextDelivered()
 	return oldest(t, gw)
 }
 
 func stop(t *testing.T) []byte {
 	brain, held := holding(model.Echo)
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: quick})
-	gw := house.Start()
-	house.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: brain, Change: quick})
+	gw := env.Start()
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hold on")
 	<-held
 	gw.Ask(gatewaytest.Ann, "/stop")
 	gw.Ask(gatewaytest.Ann, "thanks")
@@ -206,17 +206,17 @@ func stop(t *testing.T) []byte {
 }
 
 func retried(t *testing.T) []byte {
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
-	if err := house.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 529, Next: 2}); err != nil {
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: quick})
+	if err := env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 529, Next: 2}); err != nil {
 		t.Fatal(err)
 	}
-	gw := house.Start()
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "hello")
-	if err := house.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 400, Next: 1}); err != nil {
+	if err := env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 400, Next: 1}); err != nil {
 		t.Fatal(err)
 	}
 	gw.Ask(gatewaytest.Ann, "hello again")
-	if err := house.Model.Plan(model.Fault{Kind: model.FaultCut, After: 5, Next: 1}); err != nil {
+	if err := env.Model.Plan(model.Fault{Kind: model.FaultCut, After: 5, Next: 1}); err != nil {
 		t.Fatal(err)
 	}
 	gw.Ask(gatewaytest.Ann, "a third time, with more words than before so that it is cut")
@@ -272,7 +272,7 @@ func meanwhile(t *testing.T, busy policy.WhileBusy) []byte {
 		case <-ctx.Done():
 		}
 	}
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
 			if text := p.LastText(); strings.Contains(text, "thank you") {
 				return model.Reply(model.Say("you said " + text))
@@ -294,15 +294,15 @@ func meanwhile(t *testing.T, busy policy.WhileBusy) []byte {
 			}
 		},
 	})
-	gw := house.Start()
+	gw := env.Start()
 	chat := telegram.PrivateChat(gatewaytest.Ann)
 	say := make(chan string, 6)
 	go func() {
 		for t.Context().Err() == nil {
 			take(t.Context(), asked)
 			if len(say) > 0 {
-				house.Say(chat, gatewaytest.Ann, <-say)
-				house.Await("it to be taken", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
+				env.Say(chat, gatewaytest.Ann, <-say)
+				env.Await("it to be taken", func(b telegram.Book) bool { return b.Pending[gatewaytest.Username] == 0 })
 			}
 			give(t.Context(), goOn)
 		}
@@ -311,16 +311,16 @@ func meanwhile(t *testing.T, busy policy.WhileBusy) []byte {
 		for _, text := range []string{"and then", "go on", "thank you"} {
 			say <- text
 		}
-		house.Say(chat, gatewaytest.Ann, "hello")
-		house.Await("the answer to the last", func(telegram.Book) bool {
-			return strings.Count(strings.Join(house.Sent(chat), "\n"), "you said thank you") > n
+		env.Say(chat, gatewaytest.Ann, "hello")
+		env.Await("the answer to the last", func(telegram.Book) bool {
+			return strings.Count(strings.Join(env.SentTexts(chat), "\n"), "you said thank you") > n
 		})
 	}
 	return oldest(t, gw)
 }
 
 func received(t *testing.T) []byte {
-	house := gatewaytest.Open(t, gatewaytest.Options{
+	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 			_, path, saved := strings.Cut(p.LastText(), "saved as ")
 			switch {
@@ -337,14 +337,14 @@ func received(t *testing.T) []byte {
 			c.Attachments.MaxBytes = 1000
 		},
 	})
-	gw := house.Start()
+	gw := env.Start()
 	send := func(text, name, data string) {
 		t.Helper()
 		o := telegram.SayOptions{Media: "document", File: []byte(data), FileName: name, MIME: "text/plain"}
-		if _, err := house.Telegram.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, text, o); err != nil {
+		if _, err := env.Telegram.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, text, o); err != nil {
 			t.Fatal(err)
 		}
-		gw.Delivered()
+		gw.NextDelivered()
 	}
 	send("what is in it?", "notes.txt", "the oven is at 220 degrees")
 	send("too much", "large.txt", strings.Repeat("x", 1001))

@@ -19,25 +19,25 @@ import (
 
 // script is the recording as the parts of a replay look things up in it.
 type script struct {
-	r        *recording.Recording
-	key      sessionkeys.Key
-	begins   time.Time
-	turns    map[string]*recording.Turn
-	roots    []*recording.Turn // of the root session, as they were opened
-	requests map[string]*recording.Request
-	messages map[string]transcript.Message // by id; ids are of one turn alone
-	sessions map[sessionkeys.SessionID]*recording.Session
-	answers  map[string]*recording.Delivery
-	stops    map[string]*recording.Delivery // what a turn's stop was answered with
-	channels map[string]string              // networks by the instances' names
-	breaches []*breach
-	breaks   map[string]*breach // by call
-	last     map[string]int     // the last step of a turn that was asked for
-	joins    joins
+	r             *recording.Recording
+	key           sessionkeys.Key
+	begins        time.Time
+	turns         map[string]*recording.Turn
+	roots         []*recording.Turn // of the root session, as they were opened
+	requests      map[string]*recording.Request
+	messages      map[string]transcript.Message // by id; ids are of one turn alone
+	sessions      map[sessionkeys.SessionID]*recording.Session
+	answers       map[string]*recording.Delivery
+	stops         map[string]*recording.Delivery // what a turn's stop was answered with
+	channels      map[string]string              // networks by the instances' names
+	interruptions []*interruption
+	interruptedBy map[string]*interruption // by call
+	last          map[string]int           // the last step of a turn that was asked for
+	joins         joinIndex
 }
 
-// breach is a moment at which work was interrupted.
-type breach struct {
+// interruption is a moment at which work was interrupted.
+type interruption struct {
 	at       time.Time
 	handover bool // in order; else the process died
 	calls    []string
@@ -48,7 +48,7 @@ func newScript(r *recording.Recording) (*script, error) {
 	s := &script{
 		r: r, turns: map[string]*recording.Turn{}, requests: map[string]*recording.Request{}, messages: map[string]transcript.Message{},
 		sessions: map[sessionkeys.SessionID]*recording.Session{}, answers: map[string]*recording.Delivery{}, stops: map[string]*recording.Delivery{},
-		channels: map[string]string{}, breaks: map[string]*breach{}, last: map[string]int{},
+		channels: map[string]string{}, interruptedBy: map[string]*interruption{}, last: map[string]int{},
 	}
 	var err error
 	if s.key, err = sessionkeys.Parse(r.Header.Key); err != nil {
@@ -94,8 +94,8 @@ func newScript(r *recording.Recording) (*script, error) {
 		s.channels[d.Channel] = d.To.Channel
 	}
 	s.findStops()
-	s.findBreaches()
-	s.joins = newJoins(s)
+	s.findInterruptions()
+	s.joins = newJoinIndex(s)
 	return s, nil
 }
 
@@ -125,26 +125,26 @@ const (
 // togetherWithin is how far apart the ends of calls are that one handover ended.
 const togetherWithin = agent.DefaultGrace
 
-func (s *script) findBreaches() {
+func (s *script) findInterruptions() {
 	ids := slices.Sorted(maps.Keys(s.r.Costs))
 	slices.SortStableFunc(ids, func(a, b string) int { return s.r.Costs[a].At.Compare(s.r.Costs[b].At) })
-	var last *breach
+	var last *interruption
 	for _, id := range ids {
 		e := s.r.Costs[id]
-		handover := e.Outcome == string(llm.Canceled) && s.follows(id)
+		handover := e.Outcome == string(llm.Canceled) && s.wasRetried(id)
 		if !handover && e.Outcome != outcomeInterrupted || s.requests[id] == nil {
 			continue
 		}
 		together := last != nil && last.handover == handover &&
 			(e.At.Equal(last.at) || handover && e.At.Sub(last.at) < togetherWithin)
 		if !together {
-			last = &breach{at: e.At, handover: handover}
-			s.breaches = append(s.breaches, last)
+			last = &interruption{at: e.At, handover: handover}
+			s.interruptions = append(s.interruptions, last)
 		}
 		last.calls = append(last.calls, id)
-		s.breaks[id] = last
+		s.interruptedBy[id] = last
 	}
-	for _, b := range s.breaches {
+	for _, b := range s.interruptions {
 		for id, e := range s.r.Costs {
 			if e.At.Before(b.at) && s.requests[id] != nil {
 				b.before = append(b.before, id)
@@ -158,8 +158,8 @@ func (s *script) findBreaches() {
 	}
 }
 
-// follows says whether another attempt of the same step was made after the call.
-func (s *script) follows(id string) bool {
+// wasRetried says whether another attempt of the same step was made after the call.
+func (s *script) wasRetried(id string) bool {
 	c, err := costs.ParseCallID(id)
 	if err != nil {
 		return false
@@ -168,9 +168,9 @@ func (s *script) follows(id string) bool {
 	return s.requests[c.String()] != nil
 }
 
-// request is what a call asked, as it is made again from the transcript.
-func (s *script) request(q *recording.Request) (llm.Frame, llm.Request, error) {
-	f := s.r.Frames[q.Frame]
+// rebuildRequest is what a call asked, as it is made again from the transcript.
+func (s *script) rebuildRequest(q *recording.Request) (llm.RequestTemplate, llm.Request, error) {
+	f := s.r.Frames[q.Template]
 	tail, err := q.TailMessages()
 	if err != nil {
 		return f, llm.Request{}, err
@@ -179,13 +179,13 @@ func (s *script) request(q *recording.Request) (llm.Frame, llm.Request, error) {
 	if q.Messages > len(history) {
 		return f, llm.Request{}, fmt.Errorf("%w: request %s sends more messages than there are", ErrNotReplayable, q.ID)
 	}
-	ms := agent.Sent(append(slices.Clip(history[:q.Messages]), tail...))
+	ms := agent.RequestMessages(append(slices.Clip(history[:q.Messages]), tail...))
 	return f, f.Request(ms, q.MaxTokens, q.Session.MailboxToken()), nil
 }
 
-// answered says whether an answer can be made again: those of turns, of queued
+// isReplayable says whether an answer can be made again: those of turns, of queued
 // commands and of stops.
-func (s *script) answered(d *recording.Delivery) bool {
+func (s *script) isReplayable(d *recording.Delivery) bool {
 	if d.Turn != "" {
 		return true
 	}

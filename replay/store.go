@@ -20,59 +20,59 @@ var errDied = errors.New("this worker died here in the recording")
 // errEnds ends a turn where the recording does.
 var errEnds = errors.New("the recording ends here")
 
-// life is the store as one worker of the replay sees it: each commit gets the
+// workerRun is the store as one worker of the replay sees it: each commit gets the
 // time that it had, and none is made after the worker's death.
-type life struct {
+type workerRun struct {
 	sessions.Store
-	s     *stage
+	s     *player
 	nonce string
 	dead  atomic.Bool
 }
 
 // commit makes a commit, unless the worker is dead, and notes the ids that are
 // stored with it.
-func (l *life) commit(do func() error, ids ...string) error {
+func (l *workerRun) commit(do func() error, ids ...string) error {
 	if l.dead.Load() {
 		return errDied
 	}
 	err := do()
 	if err == nil || errors.Is(err, sessions.ErrFenced) {
-		l.s.committed(ids...)
+		l.s.markDone(ids...)
 	}
 	return err
 }
 
-// timed gives messages the times that they had.
-func (l *life) timed(ms []transcript.Message) (ids []string) {
+// restoreTimes gives messages the times that they had.
+func (l *workerRun) restoreTimes(ms []transcript.Message) (ids []string) {
 	for i := range ms {
 		ids = append(ids, ms[i].ID)
 		if was, ok := l.s.script.messages[ms[i].ID]; ok {
 			ms[i].CreatedAt = was.CreatedAt
-			l.s.reach(was.CreatedAt)
+			l.s.advanceClock(was.CreatedAt)
 		}
 	}
 	return ids
 }
 
-func (l *life) settled(s *costs.Settlement) string {
+func (l *workerRun) restoreCost(s *costs.Settlement) string {
 	if was, ok := l.s.script.r.Costs[s.Entry.ID]; ok {
 		s.Entry.At = was.At
-		l.s.reach(was.At)
+		l.s.advanceClock(was.At)
 	}
 	return s.Entry.ID
 }
 
 // Open implements [sessions.Turns].
-func (l *life) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (t sessions.Turn, opened bool, err error) {
+func (l *workerRun) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (t sessions.Turn, opened bool, err error) {
 	was, ok := l.s.script.turns[o.Turn.ID]
 	if !ok {
-		l.s.differ(Turns, "turn "+o.Turn.ID, "it is opened now, and was not in the recording")
+		l.s.addDifference(Turns, "turn "+o.Turn.ID, "it is opened now, and was not in the recording")
 	} else {
 		o.Turn.OpenedAt = was.Opened
-		l.s.reach(was.Opened)
+		l.s.advanceClock(was.Opened)
 	}
 	ms := []transcript.Message{o.Message}
-	ids := l.timed(ms)
+	ids := l.restoreTimes(ms)
 	o.Message = ms[0]
 	err = l.commit(func() (err error) {
 		t, opened, err = l.Store.Open(ctx, f, o)
@@ -85,9 +85,9 @@ func (l *life) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (
 }
 
 // Join implements [sessions.Turns].
-func (l *life) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (joined bool, err error) {
+func (l *workerRun) Join(ctx context.Context, f sessions.Fence, j sessions.JoinTurn) (joined bool, err error) {
 	ms := []transcript.Message{j.Message}
-	ids := l.timed(ms)
+	ids := l.restoreTimes(ms)
 	j.Message = ms[0]
 	err = l.commit(func() (err error) {
 		joined, err = l.Store.Join(ctx, f, j)
@@ -97,17 +97,17 @@ func (l *life) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (
 }
 
 // Append implements [sessions.Turns].
-func (l *life) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
-	ids := l.timed(ms)
+func (l *workerRun) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
+	ids := l.restoreTimes(ms)
 	return l.commit(func() error { return l.Store.Append(ctx, f, turn, ms...) }, ids...)
 }
 
 // Resume implements [sessions.Turns]: calls that were interrupted are booked
 // when they were.
-func (l *life) Resume(ctx context.Context, f sessions.Fence, now time.Time) (t sessions.Turn, err error) {
-	if b := l.s.lastBreach(); b != nil && !b.handover {
+func (l *workerRun) Resume(ctx context.Context, f sessions.Fence, now time.Time) (t sessions.Turn, err error) {
+	if b := l.s.lastInterruption(); b != nil && !b.handover {
 		now = b.at
-		l.s.reach(now)
+		l.s.advanceClock(now)
 	}
 	err = l.commit(func() (err error) {
 		t, err = l.Store.Resume(ctx, f, now)
@@ -117,7 +117,7 @@ func (l *life) Resume(ctx context.Context, f sessions.Fence, now time.Time) (t s
 }
 
 // Reserve implements [sessions.Turns]. Budgets decide as they did.
-func (l *life) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
+func (l *workerRun) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
 	if l.dead.Load() {
 		return errDied
 	}
@@ -128,20 +128,20 @@ func (l *life) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge,
 	}
 	if was == nil {
 		if t, ok := l.s.script.turns[c.Turn]; ok && t.State != string(sessions.Done) {
-			l.s.end(c.Turn)
+			l.s.markEnded(c.Turn)
 			return fmt.Errorf("%w: %w", agent.ErrHandover, errEnds)
 		}
-		l.s.differ(Requests, "request "+r.ID, "it is made now, and was not in the recording")
+		l.s.addDifference(Requests, "request "+r.ID, "it is made now, and was not in the recording")
 	} else {
 		r.At = was.At
-		l.s.reach(was.At)
-		if c.Asked != nil && was.MaxTokens < c.Asked.MaxTokens {
-			if less := l.s.lessTokens(r, c.Asked.MaxTokens, was.MaxTokens); less != nil {
+		l.s.advanceClock(was.At)
+		if c.Request != nil && was.MaxTokens < c.Request.MaxTokens {
+			if less := l.s.smallerCallRefusal(r, c.Request.MaxTokens, was.MaxTokens); less != nil {
 				return less
 			}
 		}
 	}
-	l.s.begin(c.Session, r.ID)
+	l.s.setPending(c.Session, r.ID)
 	return l.Store.Reserve(ctx, f, c, r)
 }
 
@@ -156,22 +156,22 @@ func withoutLimits(scopes []sessions.Scope) []sessions.Scope {
 }
 
 // Settle implements [sessions.Turns].
-func (l *life) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
-	ids := append(l.timed(ms), l.settled(&s))
+func (l *workerRun) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
+	ids := append(l.restoreTimes(ms), l.restoreCost(&s))
 	return l.commit(func() error { return l.Store.Settle(ctx, f, s, ms...) }, ids...)
 }
 
 // Finish implements [sessions.Turns].
-func (l *life) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (m sessions.Mailbox, released bool, err error) {
-	ids := append(l.timed(e.Messages), e.Turn)
+func (l *workerRun) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (m sessions.Mailbox, released bool, err error) {
+	ids := append(l.restoreTimes(e.Messages), e.Turn)
 	if e.Settlement != nil {
 		s := *e.Settlement
 		e.Settlement = &s
-		ids = append(ids, l.settled(&s))
+		ids = append(ids, l.restoreCost(&s))
 	}
 	if was, ok := l.s.script.turns[e.Turn]; ok && !was.Ended.IsZero() {
 		e.At = was.Ended
-		l.s.reach(was.Ended)
+		l.s.advanceClock(was.Ended)
 	}
 	err = l.commit(func() (err error) {
 		m, released, err = l.Store.Finish(ctx, f, e)
@@ -181,11 +181,11 @@ func (l *life) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) 
 }
 
 // Spawn implements [sessions.Turns].
-func (l *life) Spawn(ctx context.Context, f sessions.Fence, c sessions.Session) (child sessions.Session, made bool, err error) {
+func (l *workerRun) Spawn(ctx context.Context, f sessions.Fence, c sessions.Session) (child sessions.Session, made bool, err error) {
 	if was, ok := l.s.script.sessions[c.ID]; ok {
 		c.CreatedAt = was.Created
 	} else {
-		l.s.differ(ToolCalls, "sub-agent "+string(c.ID), "it is started now, and was not in the recording")
+		l.s.addDifference(ToolCalls, "sub-agent "+string(c.ID), "it is started now, and was not in the recording")
 	}
 	err = l.commit(func() (err error) {
 		child, made, err = l.Store.Spawn(ctx, f, c)
@@ -195,46 +195,46 @@ func (l *life) Spawn(ctx context.Context, f sessions.Fence, c sessions.Session) 
 }
 
 // Handover implements [sessions.Dispatch]: the dead hand nothing over.
-func (l *life) Handover(ctx context.Context, f sessions.Fence) error {
+func (l *workerRun) Handover(ctx context.Context, f sessions.Fence) error {
 	return l.commit(func() error { return l.Store.Handover(ctx, f) })
 }
 
-// committed notes that ids are in the store.
-func (s *stage) committed(ids ...string) {
+// markDone notes that ids are in the store.
+func (s *player) markDone(ids ...string) {
 	s.mu.Lock()
 	for _, id := range ids {
 		s.done[id] = true
 	}
-	s.look()
+	s.checkInterruptions()
 	s.mu.Unlock()
-	s.tell()
+	s.signalProgress()
 }
 
-func (s *stage) tell() {
+func (s *player) signalProgress() {
 	select {
 	case s.progress <- struct{}{}:
 	default:
 	}
 }
 
-// begin notes which call a session makes now.
-func (s *stage) begin(id sessionkeys.SessionID, call string) {
+// setPending notes which call a session makes now.
+func (s *player) setPending(id sessionkeys.SessionID, call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending[id] = call
 }
 
-// end notes that the recording of a turn has ended: it stays open.
-func (s *stage) end(turn string) {
-	s.committed(openEnd + turn)
+// markEnded notes that the recording of a turn has ended: it stays open.
+func (s *player) markEnded(turn string) {
+	s.markDone(openEnd + turn)
 }
 
 const openEnd = "open end of "
 
 // refusal is the refusal of a reservation as it was; nil: there was none here.
-func (s *stage) refusal(c sessions.Charge, r costs.Reservation, made bool) error {
+func (s *player) refusal(c sessions.Charge, r costs.Reservation, made bool) error {
 	t, ok := s.script.turns[c.Turn]
-	if !ok || t.Refused == nil || c.Asked != nil && len(c.Asked.Tail) > 0 && made {
+	if !ok || t.Refused == nil || c.Request != nil && len(c.Request.Tail) > 0 && made {
 		return nil
 	}
 	if r.Estimate.Call.Step < s.script.last[c.Turn] {
@@ -247,19 +247,19 @@ func (s *stage) refusal(c sessions.Charge, r costs.Reservation, made bool) error
 	return &e
 }
 
-// lessTokens is a refusal that makes the call be made with want output tokens
+// smallerCallRefusal is a refusal that makes the call be made with want output tokens
 // instead of asked, as it was; nil: no price says how.
-func (s *stage) lessTokens(r costs.Reservation, asked, want int) error {
+func (s *player) smallerCallRefusal(r costs.Reservation, asked, want int) error {
 	p, ok := s.o.Prices.Price(r.Estimate.Labels.Provider, r.Estimate.Labels.Model)
 	if !ok {
 		return nil
 	}
-	most, errMost := p.Worst(0, int64(asked))
-	less, errLess := p.Worst(0, int64(want))
+	limit, errMost := p.WorstCase(0, int64(asked))
+	less, errLess := p.WorstCase(0, int64(want))
 	if errMost != nil || errLess != nil {
 		return nil //nolint:nilerr // a price without a worst case says nothing
 	}
-	left := r.Estimate.Upper - most + less
+	left := r.Estimate.Upper - limit + less
 	const plain = 8192 // beyond it a call takes half of what is left
 	if want > plain {
 		left *= 2

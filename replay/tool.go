@@ -15,50 +15,50 @@ import (
 	"parley/transcript"
 )
 
-// given is a tool that does not run: it gives what it gave.
-type given struct {
+// recordedTool is a tool that does not run: it gives what it gave.
+type recordedTool struct {
 	tools.Tool
-	s *stage
+	s *player
 }
 
 var (
-	_ tools.Parallel  = given{}
-	_ tools.Resumable = given{}
-	_ tools.Timed     = given{}
-	_ tools.Aliased   = given{}
-	_ tools.Checker   = given{}
+	_ tools.Parallel  = recordedTool{}
+	_ tools.Resumable = recordedTool{}
+	_ tools.Timed     = recordedTool{}
+	_ tools.Aliased   = recordedTool{}
+	_ tools.Checker   = recordedTool{}
 )
 
-// given is set with every tool replaced, but for those that start sub-agents:
+// replaceTools is set with every tool replaced, but for those that start sub-agents:
 // what these do is compared itself.
-func (s *stage) given(set *tools.Set) *tools.Set {
+func (s *player) replaceTools(set *tools.Set) *tools.Set {
 	var all []tools.Tool
 	for _, name := range set.Names() {
 		if t, ok := set.Lookup(name); ok && name != subagents.SpawnName && name != subagents.SendName {
-			all = append(all, given{t, s})
+			all = append(all, recordedTool{t, s})
 		}
 	}
 	return set.Bind(all...)
 }
 
-func (g given) Parallel() bool {
+func (g recordedTool) Parallel() bool {
 	p, ok := g.Tool.(tools.Parallel)
 	return ok && p.Parallel()
 }
 
-func (g given) Resumable() bool {
+func (g recordedTool) Resumable() bool {
 	r, ok := g.Tool.(tools.Resumable)
 	return ok && r.Resumable()
 }
 
-func (g given) Aliases() []string {
+func (g recordedTool) Aliases() []string {
 	if a, ok := g.Tool.(tools.Aliased); ok {
 		return a.Aliases()
 	}
 	return nil
 }
 
-func (g given) Check(a tools.Arguments) error {
+func (g recordedTool) Check(a tools.Arguments) error {
 	if c, ok := g.Tool.(tools.Checker); ok {
 		return c.Check(a)
 	}
@@ -66,23 +66,23 @@ func (g given) Check(a tools.Arguments) error {
 }
 
 // Timeout implements [tools.Timed]: there is none.
-func (given) Timeout(tools.Call) time.Duration { return -1 }
+func (recordedTool) Timeout(tools.Call) time.Duration { return -1 }
 
 var errNoResult = errors.New("the recording has no result of this call")
 
 // Run implements [tools.Tool].
-func (g given) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
+func (g recordedTool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	was, at, ok := g.s.script.result(c.Turn, c.Step, c.ID)
 	if !ok {
 		if t, known := g.s.script.turns[c.Turn]; known && t.State != "done" {
-			g.s.end(c.Turn)
+			g.s.markEnded(c.Turn)
 			<-ctx.Done()
 			return tools.Result{}, fmt.Errorf("%w: %w", tools.ErrUnfinished, errEnds)
 		}
-		g.s.differ(ToolCalls, fmt.Sprintf("call %s of %s in turn %s", c.ID, c.Name, c.Turn), "it is made now, and was not in the recording")
+		g.s.addDifference(ToolCalls, fmt.Sprintf("call %s of %s in turn %s", c.ID, c.Name, c.Turn), "it is made now, and was not in the recording")
 		return tools.Result{}, errNoResult
 	}
-	g.s.reach(at)
+	g.s.advanceClock(at)
 	text, isError := strings.CutPrefix(was.Content, "Error: ")
 	switch {
 	case !was.IsError:
@@ -101,7 +101,7 @@ func (g given) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 
 // sendFile queues the file that a call sent, for the answer's place. Its content is
 // in no recording.
-func (s *stage) sendFile(ctx context.Context, c tools.Call) error {
+func (s *player) sendFile(ctx context.Context, c tools.Call) error {
 	id := sessionkeys.FileID(c.Session, c.Turn, c.Step, c.ID)
 	was := s.script.answers[id]
 	if was == nil || was.File == nil {

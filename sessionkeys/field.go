@@ -7,8 +7,8 @@ import (
 
 const upperHex = "0123456789ABCDEF"
 
-// literal says whether c stands as it is in a field.
-func literal(c byte) bool { return c >= 0x21 && c <= 0x7E && c != ':' && c != '%' }
+// isLiteral says whether c stands as it is in a field.
+func isLiteral(c byte) bool { return c >= 0x21 && c <= 0x7E && c != ':' && c != '%' }
 
 // escape writes s as one field of a key. It refuses rather than shortens: two
 // ids that differ past the limit would share a key.
@@ -20,7 +20,7 @@ func escape(b *strings.Builder, name, s string) error {
 		return fmt.Errorf("%w: %s has %d bytes, at most %d are allowed", ErrInvalid, name, len(s), MaxField)
 	}
 	for i := range len(s) {
-		if c := s[i]; literal(c) {
+		if c := s[i]; isLiteral(c) {
 			b.WriteByte(c)
 		} else {
 			b.WriteByte('%')
@@ -41,7 +41,7 @@ func unescape(name, s string) (string, error) {
 	b.Grow(len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if literal(c) {
+		if isLiteral(c) {
 			b.WriteByte(c)
 			continue
 		}
@@ -49,7 +49,7 @@ func unescape(name, s string) (string, error) {
 			return "", fmt.Errorf("%w: %s holds a byte that must be escaped: %s", ErrInvalid, name, quote(s))
 		}
 		hi, lo := strings.IndexByte(upperHex, s[i+1]), strings.IndexByte(upperHex, s[i+2])
-		if hi < 0 || lo < 0 || literal(byte(hi<<4|lo)) {
+		if hi < 0 || lo < 0 || isLiteral(byte(hi<<4|lo)) {
 			return "", fmt.Errorf("%w: %s holds an escape that no key has: %s", ErrInvalid, name, quote(s))
 		}
 		b.WriteByte(byte(hi<<4 | lo))

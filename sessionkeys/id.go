@@ -25,21 +25,21 @@ func NewSessionID(t time.Time) SessionID {
 // It is a pure function of its arguments, so a replay after a crash finds the
 // child that it already made.
 func ChildID(parent SessionID, turn string, step int, toolCallID string) SessionID {
-	return SessionID("c-" + token("session-child-v1\x00"+sized(parent, turn, step, toolCallID)))
+	return SessionID("c-" + hashToken("session-child-v1\x00"+joinSized(parent, turn, step, toolCallID)))
 }
 
 // NestedTurn is the id of the turn that a tool call of another session's turn
 // opens in a child: as ChildID a pure function, so that a replay finds the turn
 // that it already opened.
 func NestedTurn(child SessionID, turn string, step int, toolCallID string) string {
-	return "t-" + token("nested-turn-v1\x00"+sized(child, turn, step, toolCallID))
+	return "t-" + hashToken("nested-turn-v1\x00"+joinSized(child, turn, step, toolCallID))
 }
 
 // FileID is the id of the answer by which a tool call of the session's turn sends a
 // file: as ChildID a pure function, so that a call that runs again sends nothing
 // twice.
 func FileID(id SessionID, turn string, step int, toolCallID string) string {
-	return "f-" + token("sent-file-v1\x00"+sized(id, turn, step, toolCallID))
+	return "f-" + hashToken("sent-file-v1\x00"+joinSized(id, turn, step, toolCallID))
 }
 
 // FileObject is the name under which an owner of the mailbox, by its fence, keeps
@@ -47,10 +47,10 @@ func FileID(id SessionID, turn string, step int, toolCallID string) string {
 func FileObject(file string, epoch int64, nonce string) string {
 	b := appendSized(nil, file)
 	b = appendSized(b, strconv.FormatInt(epoch, 10))
-	return "out-" + token("sent-object-v1\x00"+string(appendSized(b, nonce)))
+	return "out-" + hashToken("sent-object-v1\x00"+string(appendSized(b, nonce)))
 }
 
-func sized(id SessionID, turn string, step int, toolCallID string) string {
+func joinSized(id SessionID, turn string, step int, toolCallID string) string {
 	var b []byte
 	for _, s := range []string{string(id), turn, strconv.Itoa(step), toolCallID} {
 		b = appendSized(b, s)
@@ -60,7 +60,7 @@ func sized(id SessionID, turn string, step int, toolCallID string) string {
 
 // MailboxToken is the token of a child's own mailbox: siblings share a key, so
 // it comes from the id.
-func (id SessionID) MailboxToken() string { return token("session-id-v1\x00" + string(id)) }
+func (id SessionID) MailboxToken() string { return hashToken("session-id-v1\x00" + string(id)) }
 
 // appendSized keeps "3"+"131" and "31"+"31" apart.
 func appendSized(b []byte, s string) []byte {

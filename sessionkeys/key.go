@@ -85,7 +85,7 @@ func For(agent string, a Address) (Key, error) {
 	if err := CheckChannel(a.Channel); err != nil {
 		return Key{}, err
 	}
-	if !knownKind(a.Kind) {
+	if !isKind(a.Kind) {
 		return Key{}, fmt.Errorf("%w: unknown kind %s", ErrInvalid, quote(string(a.Kind)))
 	}
 	var b strings.Builder
@@ -152,7 +152,7 @@ func checkMain(s string) error {
 	if err := CheckChannel(parts[2]); err != nil {
 		return err
 	}
-	if !knownKind(Kind(parts[3])) {
+	if !isKind(Kind(parts[3])) {
 		return fmt.Errorf("%w: unknown kind %s", ErrInvalid, quote(parts[3]))
 	}
 	if _, err := unescape("account", parts[1]); err != nil {
@@ -270,9 +270,9 @@ func (k Key) Address() Address {
 // Token is the first 128 bits of a hash of k as 32 lower-case hex digits: safe
 // in subjects, file names and keys of other stores, and telling nothing of
 // whom it names.
-func (k Key) Token() string { return token("session-key-v1\x00" + k.text) }
+func (k Key) Token() string { return hashToken("session-key-v1\x00" + k.text) }
 
-func token(s string) string {
+func hashToken(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:16])
 }
@@ -297,18 +297,18 @@ func CheckChannel(s string) error {
 		c := s[i]
 		ok = c >= 'a' && c <= 'z' || i > 0 && (c >= '0' && c <= '9' || c == '-')
 	}
-	if !ok || reserved(s) {
+	if !ok || isReserved(s) {
 		return fmt.Errorf("%w: network %s is not [a-z][a-z0-9-]{0,31} or is a reserved word", ErrInvalid, quote(s))
 	}
 	return nil
 }
 
-// reserved reports whether s is a word of the grammar.
-func reserved(s string) bool {
-	return s == "agent" || s == "sub" || s == "thread" || knownKind(Kind(s))
+// isReserved reports whether s is a word of the grammar.
+func isReserved(s string) bool {
+	return s == "agent" || s == "sub" || s == "thread" || isKind(Kind(s))
 }
 
-func knownKind(k Kind) bool { return k == DM || k == Group || k == Channel }
+func isKind(k Kind) bool { return k == DM || k == Group || k == Channel }
 
 // quote shows a stranger's text in an error: bounded and without control
 // characters.

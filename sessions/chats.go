@@ -18,7 +18,7 @@ type Chat struct {
 	// oldest its conversations are known for ever; the last is the present one.
 	IDs     []string
 	MovedAt time.Time // when the present id was heard of; zero: it is the only one
-	Shut    bool      // nothing can be sent there
+	Closed  bool      // nothing can be sent there
 }
 
 // Canonical is the id by which conversations of the chat are known.
@@ -27,16 +27,16 @@ func (c Chat) Canonical() string { return c.IDs[0] }
 // Current is the id to send to.
 func (c Chat) Current() string { return c.IDs[len(c.IDs)-1] }
 
-// Shutting says that nothing can be sent to a chat any more.
-type Shutting struct {
+// CloseRequest says that nothing can be sent to a chat any more.
+type CloseRequest struct {
 	ID   string // of what showed it, unique: the same one again answers the same
 	Chat ChatID // by any of its ids
 	// At is from when on it holds. A chat that was opened since stays open.
 	At time.Time
 }
 
-// Closing is what Shut did.
-type Closing struct {
+// CloseResult is what Shut did.
+type CloseResult struct {
 	Dropped   int      // answers that waited to be sent and never will be
 	Mailboxes []string // tokens of those that have a control request now
 }
@@ -55,11 +55,11 @@ type Chats interface {
 	// those that another chat moved to, are not taken: a move is heard of twice,
 	// and late.
 	Move(ctx context.Context, id ChatID, to string, at time.Time) (Chat, error)
-	// Shut closes a chat: what is queued for it, under any of its ids, fails at
+	// CloseChat closes a chat: what is queued for it, under any of its ids, fails at
 	// once, what its mailboxes run and what waits there is to be stopped. shut is
 	// false when it was opened since s.At; then nothing changes. When it was shut
 	// before, by another Shutting, c is zero.
-	Shut(ctx context.Context, s Shutting) (c Closing, shut bool, err error)
+	CloseChat(ctx context.Context, s CloseRequest) (c CloseResult, shut bool, err error)
 	// Reopen opens a chat again.
 	Reopen(ctx context.Context, id ChatID, at time.Time) error
 }

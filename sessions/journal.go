@@ -28,12 +28,12 @@ type Journal struct {
 	known   bool // history is what the store holds
 }
 
-// Know tells what the store holds of the session, which belongs to the journal
+// SetHistory tells what the store holds of the session, which belongs to the journal
 // from now on.
-func (j *Journal) Know(ms []transcript.Message) { j.history, j.known = ms, true }
+func (j *Journal) SetHistory(ms []transcript.Message) { j.history, j.known = ms, true }
 
-// Known is what the store holds, as far as the journal has seen it.
-func (j *Journal) Known() ([]transcript.Message, bool) { return j.history, j.known }
+// History is what the store holds, as far as the journal has seen it.
+func (j *Journal) History() ([]transcript.Message, bool) { return j.history, j.known }
 
 // Messages is the history so far, oldest first. It is not to be changed.
 func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
@@ -42,14 +42,14 @@ func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		j.Know(ms)
+		j.SetHistory(ms)
 	}
 	return slices.Clip(j.history), nil
 }
 
-// committed takes ms into the history when err is nil. After an error nobody
+// noteCommit takes ms into the history when err is nil. After an error nobody
 // knows what the store holds, until it is read again.
-func (j *Journal) committed(err error, ms []transcript.Message) error {
+func (j *Journal) noteCommit(err error, ms []transcript.Message) error {
 	if err != nil {
 		j.history, j.known = nil, false
 		return err
@@ -62,17 +62,17 @@ func (j *Journal) committed(err error, ms []transcript.Message) error {
 
 // Append is [Turns].Append.
 func (j *Journal) Append(ctx context.Context, ms ...transcript.Message) error {
-	return j.committed(j.Store.Append(ctx, j.Fence, j.Turn, ms...), ms)
+	return j.noteCommit(j.Store.Append(ctx, j.Fence, j.Turn, ms...), ms)
 }
 
 // Join is [Turns].Join. It fills in o.Turn.
-func (j *Journal) Join(ctx context.Context, o Joining) (bool, error) {
+func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
 	o.Turn = j.Turn
 	joined, err := j.Store.Join(ctx, j.Fence, o)
 	if _, some := errors.AsType[*KnownError](err); some || err == nil && !joined {
 		return false, err // nothing was written
 	}
-	return joined, j.committed(err, []transcript.Message{o.Message})
+	return joined, j.noteCommit(err, []transcript.Message{o.Message})
 }
 
 // Begin is [Turns].Begin.
@@ -82,9 +82,9 @@ func (j *Journal) Begin(ctx context.Context, step int, callID string) (bool, err
 
 // Reserve is [Turns].Reserve for a call that is about to be made, with what the
 // model is asked.
-func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Asked) (costs.Reservation, error) {
+func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.RequestRecord) (costs.Reservation, error) {
 	r := costs.Reservation{ID: e.Call.String(), Estimate: e, At: j.Now()}
-	c := Charge{Session: j.Session, Turn: j.Turn, Asked: &a}
+	c := Charge{Session: j.Session, Turn: j.Turn, Request: &a}
 	if j.Scopes != nil {
 		c.Scopes = j.Scopes()
 	}
@@ -93,12 +93,12 @@ func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.As
 
 // Settle is [Turns].Settle.
 func (j *Journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error {
-	return j.committed(j.Store.Settle(ctx, j.Fence, s, ms...), ms)
+	return j.noteCommit(j.Store.Settle(ctx, j.Fence, s, ms...), ms)
 }
 
 // End is [Turns].Finish. It fills in e.Turn.
-func (j *Journal) End(ctx context.Context, e Ending) (Mailbox, bool, error) {
+func (j *Journal) End(ctx context.Context, e FinishTurn) (Mailbox, bool, error) {
 	e.Turn = j.Turn
 	m, released, err := j.Store.Finish(ctx, j.Fence, e)
-	return m, released, j.committed(err, e.Messages)
+	return m, released, j.noteCommit(err, e.Messages)
 }

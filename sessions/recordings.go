@@ -13,14 +13,14 @@ import (
 // its work itself reads: what models were asked, and what became of answers. It
 // is kept as long as the session.
 type Recordings interface {
-	// Asked calls yield for each attempt of a model call that the session
-	// reserved with a [Charge.Asked], in the order in which they were reserved,
+	// Requests calls yield for each attempt of a model call that the session
+	// reserved with a [Charge.Request], in the order in which they were reserved,
 	// until it returns false. A reservation that is made again is one attempt,
 	// one that was refused none. yield may use the store.
-	Asked(ctx context.Context, id sessionkeys.SessionID, yield func(Recording) bool) error
-	// Frame is what the Body of the first Asked of that name gave, byte for byte,
+	Requests(ctx context.Context, id sessionkeys.SessionID, yield func(Recording) bool) error
+	// RequestTemplate is what the Body of the first Asked of that name gave, byte for byte,
 	// or ErrNotFound.
-	Frame(ctx context.Context, name string) ([]byte, error)
+	RequestTemplate(ctx context.Context, name string) ([]byte, error)
 	// MessagesAfter is up to limit messages of a session's history from number
 	// after+1 on; the first is number 1. None are left: an empty slice.
 	MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error)
@@ -37,5 +37,5 @@ type Recording struct {
 	At    time.Time    // when it was reserved
 	Upper costs.Amount // what was reserved
 	// Asked is what it was reserved with; Body is nil.
-	transcript.Asked
+	transcript.RequestRecord
 }

@@ -35,7 +35,7 @@ var ErrChanged = errors.New("the record was changed meanwhile")
 
 // Records keeps small documents. A record is read, changed and written back: who was
 // faster shows by its revision. Records can also be written in the commit of a turn's
-// step, its end, or a command: see [Turns].AppendWith, [Ending] and [Command].
+// step, its end, or a command: see [Turns].AppendWith, [FinishTurn] and [Command].
 type Records interface {
 	// Record returns one as it is at now, or ErrNotFound.
 	Record(ctx context.Context, id RecordID, now time.Time) (Record, error)

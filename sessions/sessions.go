@@ -49,13 +49,13 @@ type Fence struct {
 
 // Mailbox is one conversation's queue.
 type Mailbox struct {
-	Token   string
-	Key     sessionkeys.Key
-	Session sessionkeys.SessionID // the session it feeds at present
-	Touched uint64                // highest sequence known
-	Read    uint64                // highest sequence taken into a turn or passed over
-	Owner   Worker                // zero: nobody
-	Epoch   int64
+	Token    string
+	Key      sessionkeys.Key
+	Session  sessionkeys.SessionID // the session it feeds at present
+	LastSeen uint64                // highest sequence known
+	LastRead uint64                // highest sequence taken into a turn or passed over
+	Owner    Worker                // zero: nobody
+	Epoch    int64
 	// Attempts counts how often the work at the head was taken up, this time
 	// included: an acquisition and Reacquire add one, here and on the open turn;
 	// a handover gives its attempt back. When the head is done with it is 1
@@ -68,8 +68,8 @@ type Mailbox struct {
 // Fence is the proof that m.Owner holds m.
 func (m Mailbox) Fence() Fence { return Fence{m.Token, m.Epoch, m.Owner.Nonce} }
 
-// Owed says whether there is work for an owner.
-func (m Mailbox) Owed() bool { return m.Touched > m.Read || m.Turn != nil || m.Controls > 0 }
+// HasWork says whether there is work for an owner.
+func (m Mailbox) HasWork() bool { return m.LastSeen > m.LastRead || m.Turn != nil || m.Controls > 0 }
 
 // InboxID names one event of a network for ever. A second copy of an event
 // adds nothing.
@@ -88,9 +88,9 @@ func (e *KnownError) Error() string {
 	return fmt.Sprintf("%d of the events are known, but not all", len(e.Events))
 }
 
-// Wording is what a message of a network said when it was taken into a turn, so
+// TextHash is what a message of a network said when it was taken into a turn, so
 // that an edit that changes nothing is known as such.
-type Wording struct {
+type TextHash struct {
 	Channel string // network
 	Account string
 	Chat    string
@@ -133,7 +133,7 @@ type Turn struct {
 	Tries int
 
 	// Joined is where in the mailbox the messages stand that joined it, each by its
-	// Joining.Seq, in the order in which they did. It is not to be changed.
+	// JoinTurn.Seq, in the order in which they did. It is not to be changed.
 	Joined []uint64
 }
 
@@ -212,9 +212,9 @@ type Outgoing struct {
 	Text    string
 	File    *File // nil: it is a text. Else Text is empty
 	At      time.Time
-	// Again: it may have been given before, by a process whose store was not this
+	// MaybeDuplicate: it may have been given before, by a process whose store was not this
 	// one. Each message of it is sent with the mark of a possible repeat.
-	Again bool
+	MaybeDuplicate bool
 }
 
 // File is what an Outgoing sends in place of a text. Its content is elsewhere.
@@ -233,7 +233,7 @@ const (
 	Queued    SendState = "pending"
 	Sending   SendState = "sending" // written down before the bytes leave
 	Sent      SendState = "sent"
-	Uncertain SendState = "ambiguous" // may have arrived; not yet resolved
+	Ambiguous SendState = "ambiguous" // may have arrived; not yet resolved
 	Failed    SendState = "failed"
 )
 
@@ -284,7 +284,7 @@ type Delivery struct {
 	Order   uint64 // deliveries of one channel go out in this order within a chat
 	Parts   []Part
 	Preview Preview   // of its turn
-	Asked   time.Time // when the turn's message was received; zero: no turn
+	AskedAt time.Time // when the turn's message was received; zero: no turn
 }
 
 // Part is one message of a delivery, rendered for its network.

@@ -106,9 +106,9 @@ type Dispatch interface {
 	Request(ctx context.Context, c Control) (added bool, err error)
 	// Controls lists the pending ones of a mailbox, oldest first.
 	Controls(ctx context.Context, token string) ([]Control, error)
-	// Comply ends control requests: they are done, Read moves up to read when
+	// ApplyControls ends control requests: they are done, Read moves up to read when
 	// that is higher, and the replies are queued.
-	Comply(ctx context.Context, f Fence, ids []string, read uint64, replies []Outgoing) error
+	ApplyControls(ctx context.Context, f Fence, ids []string, read uint64, replies []Outgoing) error
 }
 
 // Touch is the argument of Dispatch.Touch.
@@ -121,34 +121,34 @@ type Touch struct {
 	Now   time.Time
 }
 
-// Opening opens a turn.
+// OpenTurn opens a turn.
 //
 // Turn.Session is empty, or a descendant of the session that the mailbox works
 // on: a child that runs inside its ancestor's owner. Its turn is nested: it
 // stands beside the mailbox's own, moves neither Read nor attempts, and its end
 // releases nothing; all writes to it carry the mailbox's fence.
-type Opening struct {
+type OpenTurn struct {
 	Turn Turn // ID, Session, Seq, Channel, From, ReplyTo, Sender, ReceivedAt, OpenedAt are used
 	// Events are what the message was made of: mostly one, several for an album
 	// or a message that came in pieces. None: there is nothing to know again.
-	Events  []InboxID
-	Through uint64    // messages up to this one are read with it; 0: Turn.Seq
-	Words   []Wording // what the network's messages said, see Said
-	Message transcript.Message
+	Events     []InboxID
+	Through    uint64     // messages up to this one are read with it; 0: Turn.Seq
+	TextHashes []TextHash // what the network's messages said, see Said
+	Message    transcript.Message
 }
 
-// Joining adds what a person said to the mailbox's open turn.
-type Joining struct {
-	Turn    string // the mailbox's own open turn
-	Seq     uint64 // of the message, in the mailbox
-	Events  []InboxID
-	Through uint64 // messages up to this one are read with it; 0: Seq
-	Words   []Wording
-	Message transcript.Message
+// JoinTurn adds what a person said to the mailbox's open turn.
+type JoinTurn struct {
+	Turn       string // the mailbox's own open turn
+	Seq        uint64 // of the message, in the mailbox
+	Events     []InboxID
+	Through    uint64 // messages up to this one are read with it; 0: Seq
+	TextHashes []TextHash
+	Message    transcript.Message
 }
 
-// Ending closes a turn.
-type Ending struct {
+// FinishTurn closes a turn.
+type FinishTurn struct {
 	Turn       string
 	Settlement *costs.Settlement
 	Messages   []transcript.Message
@@ -180,9 +180,9 @@ type Charge struct {
 	Session sessionkeys.SessionID
 	Turn    string
 	Scopes  []Scope
-	// Asked is kept by the commit that reserves; see [Recordings]. nil: nothing
+	// Request is kept by the commit that reserves; see [Recordings]. nil: nothing
 	// is.
-	Asked *transcript.Asked
+	Request *transcript.RequestRecord
 }
 
 // Turns is the history of sessions and the turns that make it. Writes carry a
@@ -194,7 +194,7 @@ type Turns interface {
 	// error is a *KnownError that names the known ones: a message made of the
 	// others loses nothing and says nothing twice. Repeated while the turn is open
 	// it answers the same; a second open turn is an error.
-	Open(ctx context.Context, f Fence, o Opening) (t Turn, opened bool, err error)
+	Open(ctx context.Context, f Fence, o OpenTurn) (t Turn, opened bool, err error)
 	// Join commits a message that joins the open turn: the message behind the
 	// turn's history, the inbox rows of its events, its wordings,
 	// Read = Through, and Seq in the turn's Joined; the attempts stay what they are. As in Open, joined is false
@@ -202,16 +202,16 @@ type Turns interface {
 	// known and others not, nothing is written and the error is a *KnownError.
 	// Repeated under the same fence it answers the same. A turn that is not the
 	// mailbox's own open one is ErrFenced.
-	Join(ctx context.Context, f Fence, j Joining) (joined bool, err error)
+	Join(ctx context.Context, f Fence, j JoinTurn) (joined bool, err error)
 	// Resume makes the open turn of a mailbox ready to go on: reservations
 	// that nobody settled, for whichever turn of the mailbox, become interrupted
 	// entries of nothing, because nobody knows whether their requests left; what
 	// they may have cost stays held. Steps and Tries say where to go on.
 	// Nothing of the mailbox may be under way. ErrNotFound when none is open.
 	Resume(ctx context.Context, f Fence, now time.Time) (Turn, error)
-	// Said is the Sum of the wording that was opened last for the message, and
+	// LastTextHash is the Sum of the wording that was opened last for the message, and
 	// false when none ever was.
-	Said(ctx context.Context, w Wording) (sum string, found bool, err error)
+	LastTextHash(ctx context.Context, w TextHash) (sum string, found bool, err error)
 	// Known says of each event whether it has an inbox row.
 	Known(ctx context.Context, events ...InboxID) ([]bool, error)
 	// Skip moves Read to seq without a turn.
@@ -259,7 +259,7 @@ type Turns interface {
 	// Calls of the turn's loop that were not settled become interrupted entries.
 	// Repeated under its fence it answers the same; but ErrFenced when the mailbox
 	// was not released and the fence ended since: m would carry somebody else's.
-	Finish(ctx context.Context, f Fence, e Ending) (m Mailbox, released bool, err error)
+	Finish(ctx context.Context, f Fence, e FinishTurn) (m Mailbox, released bool, err error)
 
 	// Notice queues replies that no turn stands behind, together with the
 	// inbox row of the event that asked for them. added is false when the

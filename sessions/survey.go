@@ -31,8 +31,8 @@ type Activity struct {
 
 // Queue is a mailbox with messages that no turn has read.
 type Queue struct {
-	Token   string
-	Address sessionkeys.Address
-	Touched uint64
-	Read    uint64
+	Token    string
+	Address  sessionkeys.Address
+	LastSeen uint64
+	LastRead uint64
 }

@@ -23,19 +23,19 @@ type job struct {
 	create func(ctx context.Context) (sessions.Session, error)
 }
 
-// do runs the job's turn to its end and says how it went. A turn that an
+// runJob runs the job's turn to its end and says how it went. A turn that an
 // earlier take has ended is only told again; one that it left open goes on from
 // its last committed step. ErrConcurrency: there was no slot, and nothing was
 // stored.
-func (m *member) do(ctx context.Context, child sessions.Session, j job) (tools.Result, error) {
-	r := m.f.r
+func (m *turnNode) runJob(ctx context.Context, child sessions.Session, j job) (tools.Result, error) {
+	r := m.tree.runner
 	t, err := r.o.Store.Turn(ctx, j.turn)
 	begun := err == nil
 	switch {
 	case begun && t.State == sessions.Done:
-		return m.told(ctx, child, t)
+		return m.resultOf(ctx, child, t)
 	case err != nil && !errors.Is(err, sessions.ErrNotFound):
-		return tools.Result{}, unfinished("look for the sub-agent's turn", err)
+		return tools.Result{}, unfinishedError("look for the sub-agent's turn", err)
 	}
 	rights, err := parseRights(child)
 	if err != nil {
@@ -44,15 +44,15 @@ func (m *member) do(ctx context.Context, child sessions.Session, j job) (tools.R
 
 	m.wait.begin()
 	defer m.wait.end(ctx)
-	left := shorter(rights.Timeout, j.timeout)
+	left := minTimeout(rights.Timeout, j.timeout)
 	if begun {
 		left -= max(0, r.o.Now().Sub(t.OpenedAt)) // a clock that was set back gives no more time
 	}
 	limited, cancelLimit := context.WithTimeoutCause(ctx, left, ErrTimeout)
 	defer cancelLimit()
-	seat := &slot{slots: r.slots}
-	seat.Return(limited)
-	defer seat.Leave()
+	seat := &childSlot{slots: r.slots}
+	seat.Reacquire(limited)
+	defer seat.Release()
 	switch {
 	case ctx.Err() != nil && !begun:
 		return tools.Result{}, context.Cause(ctx)
@@ -61,46 +61,46 @@ func (m *member) do(ctx context.Context, child sessions.Session, j job) (tools.R
 	}
 	running, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
-	release, err := r.o.Busy.Start(child.ID, cancel)
+	release, err := r.o.Busy.Acquire(child.ID, cancel)
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.Transient, "the sub-agent works on something else: %w", err)
 	}
 	defer release()
-	t, err = m.run(running, child, rights, j, seat)
+	t, err = m.runChild(running, child, rights, j, seat)
 	switch {
 	case err != nil:
 		return tools.Result{}, err
 	case ctx.Err() != nil && (t.Outcome == transcript.Canceled || t.Outcome == timedOut):
 		return tools.Result{}, context.Cause(ctx) // with its parent: the loop has the words for that
 	}
-	return m.told(ctx, child, t)
+	return m.resultOf(ctx, child, t)
 }
 
-func shorter(most, asked time.Duration) time.Duration {
-	if asked > 0 && asked < most {
+func minTimeout(limit, asked time.Duration) time.Duration {
+	if asked > 0 && asked < limit {
 		return asked
 	}
-	return most
+	return limit
 }
 
-// run makes the child if need be, opens its turn, and runs it to its end.
-func (m *member) run(ctx context.Context, child sessions.Session, rights rights, j job, seat Seat) (sessions.Turn, error) {
-	r, root := m.f.r, m.f.root
-	t, err := m.open(ctx, child, j)
+// runChild makes the child if need be, opens its turn, and runs it to its end.
+func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights rights, j job, seat Slot) (sessions.Turn, error) {
+	r, root := m.tree.runner, m.tree.root
+	t, err := m.openTurn(ctx, child, j)
 	if err != nil || t.State == sessions.Done {
 		return t, err
 	}
-	kid := &member{
-		f: m.f, id: child.ID, key: child.Key, depth: child.Depth, turn: t.ID,
-		tools: m.f.root.Tools.Only(rights.Tools...), rights: rights, wait: waiting{seat: seat},
+	kid := &turnNode{
+		tree: m.tree, id: child.ID, key: child.Key, depth: child.Depth, turn: t.ID,
+		tools: m.tree.root.Tools.Only(rights.Tools...), rights: rights, wait: childWait{slot: seat},
 	}
 	who, ok := r.o.Agents(child.Key.Agent())
 	if !ok {
-		return t, unfinished("run the sub-agent", fmt.Errorf("the agent %q is not configured", child.Key.Agent()))
+		return t, unfinishedError("run the sub-agent", fmt.Errorf("the agent %q is not configured", child.Key.Agent()))
 	}
 	r.o.Observer.SubagentRunning(child.Depth, 1)
 	defer r.o.Observer.SubagentRunning(child.Depth, -1)
-	r.watch(ctx, t)
+	r.notifyWatcher(ctx, t)
 
 	log := &journal{Journal: sessions.Journal{
 		Store: r.o.Store, Fence: root.Fence, Turn: t.ID, Session: child.ID, Scopes: kid.scopes, Now: r.o.Now,
@@ -110,18 +110,18 @@ func (m *member) run(ctx context.Context, child sessions.Session, rights rights,
 	faultpoint.Hit("subagents.open.after")
 	out, err := loop.Run(ctx, agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
-		Model: who.Model, System: r.prompt(root.Workspace), Tools: kid.bound(), MaxTokens: who.MaxTokens, MaxSteps: rights.MaxSteps,
+		Model: who.Model, System: r.childPrompt(root.Workspace), Tools: kid.boundTools(), MaxTokens: who.MaxTokens, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries,
-	}, kid.see)
+	}, kid.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {
 		// What made it panic is not the parent's fault, nor its other children's.
 		out = agent.Outcome{Finish: transcript.Failed, Text: "The sub-agent crashed.", Err: err}
-		c, done := commit(ctx)
+		c, done := commitContext(ctx)
 		err = log.Finish(c, nil, out)
 		done()
 	}
 	if err != nil {
-		return t, unfinished("the sub-agent's turn", err)
+		return t, unfinishedError("the sub-agent's turn", err)
 	}
 	faultpoint.Hit("subagents.ended") // its parent does not know yet
 	if r.o.Ended != nil {
@@ -130,18 +130,18 @@ func (m *member) run(ctx context.Context, child sessions.Session, rights rights,
 	if out.Err != nil {
 		r.o.Logger.Info("a sub-agent ended early", "session", child.ID, "turn", t.ID, "finish", out.Finish, "error", out.Err)
 	}
-	c, done := commit(ctx)
+	c, done := commitContext(ctx)
 	defer done()
 	if t, err = r.o.Store.Turn(c, t.ID); err != nil {
-		return t, unfinished("read the sub-agent's turn", err)
+		return t, unfinishedError("read the sub-agent's turn", err)
 	}
-	r.watch(c, t)
+	r.notifyWatcher(c, t)
 	return t, nil
 }
 
-// watch tells who watches, if somebody does. What cannot be told is logged: the
+// notifyWatcher tells who watches, if somebody does. What cannot be told is logged: the
 // child goes on.
-func (r *Runner) watch(ctx context.Context, t sessions.Turn) {
+func (r *Runner) notifyWatcher(ctx context.Context, t sessions.Turn) {
 	if r.o.Watch == nil {
 		return
 	}
@@ -153,19 +153,19 @@ func (r *Runner) watch(ctx context.Context, t sessions.Turn) {
 	r.o.Watch(child, t)
 }
 
-// open gives the open turn of the job, with its child; or the turn as it was
+// openTurn gives the open turn of the job, with its child; or the turn as it was
 // ended meanwhile.
-func (m *member) open(ctx context.Context, child sessions.Session, j job) (sessions.Turn, error) {
-	r, root := m.f.r, m.f.root
-	c, done := commit(ctx)
+func (m *turnNode) openTurn(ctx context.Context, child sessions.Session, j job) (sessions.Turn, error) {
+	r, root := m.tree.runner, m.tree.root
+	c, done := commitContext(ctx)
 	defer done()
 	if j.create != nil {
 		if _, err := j.create(c); err != nil {
-			return sessions.Turn{}, unfinished("make the sub-agent", err)
+			return sessions.Turn{}, unfinishedError("make the sub-agent", err)
 		}
 	}
 	now := r.o.Now()
-	t, opened, err := r.o.Store.Open(c, root.Fence, sessions.Opening{
+	t, opened, err := r.o.Store.Open(c, root.Fence, sessions.OpenTurn{
 		Turn: sessions.Turn{
 			ID: j.turn, Session: child.ID, Seq: root.Turn.Seq, Channel: root.Turn.Channel, From: root.Turn.From, ReplyTo: root.Turn.ReplyTo,
 			Sender: root.Turn.Sender, ReceivedAt: root.Turn.ReceivedAt, OpenedAt: now,
@@ -178,16 +178,16 @@ func (m *member) open(ctx context.Context, child sessions.Session, j job) (sessi
 		t, err = r.o.Store.Turn(c, j.turn)
 	}
 	if err != nil {
-		return sessions.Turn{}, unfinished("open the sub-agent's turn", err)
+		return sessions.Turn{}, unfinishedError("open the sub-agent's turn", err)
 	}
 	return t, nil
 }
 
 // scopes is what the member's calls count for.
-func (m *member) scopes() []sessions.Scope {
+func (m *turnNode) scopes() []sessions.Scope {
 	var all []sessions.Scope
-	if m.f.root.Scopes != nil {
-		all = m.f.root.Scopes()
+	if m.tree.root.Scopes != nil {
+		all = m.tree.root.Scopes()
 	}
 	for _, l := range m.rights.Caps {
 		all = append(all, l.scope())
@@ -195,10 +195,10 @@ func (m *member) scopes() []sessions.Scope {
 	return all
 }
 
-// see takes the events of a child's turn. What it says is nobody's preview.
-func (m *member) see(e agent.Event) {
-	agent.Measure(m.f.r.o.Observer, costs.Subagent, e)
+// observe takes the events of a child's turn. What it says is nobody's preview.
+func (m *turnNode) observe(e agent.Event) {
+	agent.Measure(m.tree.runner.o.Observer, costs.Subagent, e)
 	if e.Type == agent.ModelCalled {
-		m.f.tree.charge(e.Call.Entry.Amount)
+		m.tree.counts.charge(e.Call.Entry.Amount)
 	}
 }

@@ -68,9 +68,9 @@ func (c Config) Defaults() Config {
 // Validate says what cannot work, all of it, joined. It is asked after Defaults.
 func (c Config) Validate() error {
 	var ps problems.List
-	within := func(name string, n, least, most int) {
-		if n < least || n > most {
-			ps.Add(name, "%d is not %d to %d", n, least, most)
+	within := func(name string, n, minimum, limit int) {
+		if n < minimum || n > limit {
+			ps.Add(name, "%d is not %d to %d", n, minimum, limit)
 		}
 	}
 	if c.MaxDepth != -1 {

@@ -29,8 +29,8 @@ var (
 // than it may. Its turn is finished, and its parent goes on.
 var ErrTimeout = fmt.Errorf("the sub-agent took too long: %w", agent.ErrTurnTimeout)
 
-// reason is err as a label of the metrics.
-func reason(err error) string {
+// reasonLabel is err as a label of the metrics.
+func reasonLabel(err error) string {
 	switch {
 	case errors.Is(err, ErrDepth):
 		return "depth"
@@ -49,13 +49,13 @@ func reason(err error) string {
 // none.
 func (r *Runner) refuse(err error) error {
 	if !errors.Is(err, tools.ErrUnfinished) {
-		r.o.Observer.SubagentDenied(reason(err))
+		r.o.Observer.SubagentDenied(reasonLabel(err))
 	}
 	return err
 }
 
-// counted is err, and counted if it is the lack of a slot.
-func (r *Runner) counted(err error) error {
+// countIfBusy is err, and counted if it is the lack of a slot.
+func (r *Runner) countIfBusy(err error) error {
 	if errors.Is(err, ErrConcurrency) {
 		return r.refuse(err)
 	}

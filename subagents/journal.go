@@ -21,7 +21,7 @@ type journal struct{ sessions.Journal }
 var _ agent.Journal = (*journal)(nil)
 
 func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
-	e := sessions.Ending{Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.Refused(), At: j.Now()}
+	e := sessions.FinishTurn{Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.BudgetError(), At: j.Now()}
 	if errors.Is(o.Err, agent.ErrTurnTimeout) {
 		e.Outcome = timedOut
 	}
@@ -43,9 +43,9 @@ func closingID(turn string) string {
 	return transcript.MessageID{Turn: turn, Kind: transcript.Closing}.String()
 }
 
-// said is the words at the end of the turn, and how many model calls and calls
+// answerOf is the words at the end of the turn, and how many model calls and calls
 // of tools led to them.
-func said(ms []transcript.Message, turn string) (words string, answers, calls int) {
+func answerOf(ms []transcript.Message, turn string) (words string, answers, calls int) {
 	for _, m := range ms {
 		id, ok := transcript.ParseMessageID(m.ID)
 		if m.Role != transcript.Assistant || !ok || id.Turn != turn {
@@ -55,7 +55,7 @@ func said(ms []transcript.Message, turn string) (words string, answers, calls in
 			answers++
 		}
 		calls += len(m.Calls())
-		words = m.Words()
+		words = m.Text()
 	}
 	return words, answers, calls
 }

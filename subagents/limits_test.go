@@ -19,7 +19,7 @@ import (
 )
 
 // call runs the spawn tool by itself, as call number n of the open turn.
-func (r *rig) call(f *subagents.Family, n int, input string) (tools.Result, error) {
+func (r *fixture) call(f *subagents.TurnTree, n int, input string) (tools.Result, error) {
 	r.t.Helper()
 	tl, ok := f.Tools().Lookup(subagents.SpawnName)
 	if !ok {
@@ -174,7 +174,7 @@ func TestASpawnThatNeverGetsASlotIsRefused(t *testing.T) {
 		reached, open := make(chan struct{}), make(chan struct{})
 		r := newRig(t, func(q llm.Request) llmtest.Turn {
 			if task, _ := lastUser(q); task == "long" {
-				return llmtest.Turn{llmtest.Reach(reached), llmtest.Wait(open), llmtest.Text("ok")}
+				return llmtest.Turn{llmtest.Notify(reached), llmtest.Wait(open), llmtest.Text("ok")}
 			}
 			return text("ok")
 		})

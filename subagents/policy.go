@@ -72,8 +72,8 @@ func parseRights(s sessions.Session) (r rights, err error) {
 	return r, nil
 }
 
-// narrowed is what of the parent's tools a child may have.
-func (m *member) narrowed() *tools.Set {
-	c := m.f.r.o.Config
-	return m.tools.Where(func(name string) bool { return c.permits(name, m.depth+1, m.rights.MaxDepth) })
+// childTools is what of the parent's tools a child may have.
+func (m *turnNode) childTools() *tools.Set {
+	c := m.tree.runner.o.Config
+	return m.tools.Filter(func(name string) bool { return c.permits(name, m.depth+1, m.rights.MaxDepth) })
 }

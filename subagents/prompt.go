@@ -17,12 +17,12 @@ var childText string
 // bootstrap are the files of the workspace that a child is shown. (U05)
 var bootstrap = []string{"AGENTS.md", "TOOLS.md"}
 
-// mostNotes is how much of each is shown, in bytes.
-const mostNotes = 8 << 10
+// maxNotes is how much of each is shown, in bytes.
+const maxNotes = 8 << 10
 
-// prompt is the system message of a child: short, and the same for all children
+// childPrompt is the system message of a child: short, and the same for all children
 // of a workspace whose files do not change, so that providers can cache it.
-func (r *Runner) prompt(workspace string) []llm.SystemBlock {
+func (r *Runner) childPrompt(workspace string) []llm.SystemBlock {
 	text := strings.TrimSpace(childText)
 	for _, name := range bootstrap {
 		notes, err := readNotes(workspace, name)
@@ -65,6 +65,6 @@ func readNotes(workspace, name string) (string, error) {
 	if s, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || !ok || s.Nlink != 1 {
 		return "", errNotPlain
 	}
-	b, err := io.ReadAll(io.LimitReader(f, mostNotes))
+	b, err := io.ReadAll(io.LimitReader(f, maxNotes))
 	return strings.ToValidUTF8(string(b), "\uFFFD"), err
 }

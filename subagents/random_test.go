@@ -102,18 +102,18 @@ func TestATreeThatDiesAnywhereIsGoneOnWithAndNothingIsMadeOrPaidTwice(t *testing
 	}
 }
 
-func randomTree(t *testing.T, r *rig, rng *rand.Rand) {
+func randomTree(t *testing.T, r *fixture, rng *rand.Rand) {
 	t.Helper()
 	p := drawPlan(rng, "root", 0)
 	r.cfg.MaxDepth, r.cfg.MaxConcurrent = 2, 1+rng.IntN(3)
 	r.set = r.tools("read_file", "write_file")
 	b, _ := json.Marshal(p)
 	r.say(string(b))
-	most := r.turn.Session
+	limit := r.turn.Session
 	deaths := 0
 	for {
 		m := (&mortal{check: func() {
-			if err := balanced(r.store, most); err != nil {
+			if err := balanced(r.store, limit); err != nil {
 				t.Error(err)
 			}
 		}}).over(r.store)
@@ -159,7 +159,7 @@ func randomTree(t *testing.T, r *rig, rng *rand.Rand) {
 }
 
 // inOrder holds the results of the person's turn to the order of its calls.
-func (r *rig) inOrder(p plan) {
+func (r *fixture) inOrder(p plan) {
 	r.t.Helper()
 	rs := r.results(r.turn.Session)
 	if len(rs) != len(p.Kids) {

@@ -20,12 +20,12 @@ const (
 	StatusMaxIterations = "max_iterations"
 )
 
-// mostText is how much of a child's words its parent reads, in bytes.
-const mostText = 16 << 10
+// maxText is how much of a child's words its parent reads, in bytes.
+const maxText = 16 << 10
 
-// figures are the facts about a child's turn. They come from the store, never
+// turnFacts are the facts about a child's turn. They come from the store, never
 // from what the child says.
-type figures struct {
+type turnFacts struct {
 	Status   string `json:"status"`
 	Session  string `json:"child_session"`
 	Turns    int    `json:"turns"` // model calls
@@ -35,32 +35,32 @@ type figures struct {
 	Estimate bool   `json:"cost_is_estimate"`
 }
 
-// told is the result of a turn that has ended. It is read from the store alone,
+// resultOf is the result of a turn that has ended. It is read from the store alone,
 // so that it is the same whenever it is asked for.
-func (m *member) told(ctx context.Context, child sessions.Session, t sessions.Turn) (tools.Result, error) {
-	c, done := commit(ctx)
+func (m *turnNode) resultOf(ctx context.Context, child sessions.Session, t sessions.Turn) (tools.Result, error) {
+	c, done := commitContext(ctx)
 	defer done()
-	child, err := m.f.r.o.Store.Session(c, child.ID)
+	child, err := m.tree.runner.o.Store.Session(c, child.ID)
 	if err != nil {
-		return tools.Result{}, unfinished("read the sub-agent", err)
+		return tools.Result{}, unfinishedError("read the sub-agent", err)
 	}
-	ms, err := m.f.r.o.Store.Messages(c, child.ID)
+	ms, err := m.tree.runner.o.Store.Messages(c, child.ID)
 	if err != nil {
-		return tools.Result{}, unfinished("read what the sub-agent said", err)
+		return tools.Result{}, unfinishedError("read what the sub-agent said", err)
 	}
-	words, answers, calls := said(ms, t.ID)
-	head, err := json.Marshal(figures{
-		Status: status(t.Outcome), Session: string(child.ID), Turns: answers, Calls: calls,
+	words, answers, calls := answerOf(ms, t.ID)
+	head, err := json.Marshal(turnFacts{
+		Status: statusText(t.Outcome), Session: string(child.ID), Turns: answers, Calls: calls,
 		Duration: t.EndedAt.Sub(t.OpenedAt).Milliseconds(),
 		Cost:     child.Subtree.String()[1:], Estimate: child.Held > 0 || child.Unpriced > 0,
 	})
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("write the figures: %w", err)
 	}
-	return tools.Result{Content: string(head) + "\n" + tools.Untrusted("the sub-agent", tools.Limit(words, mostText)), Metadata: string(head)}, nil
+	return tools.Result{Content: string(head) + "\n" + tools.FrameUntrusted("the sub-agent", tools.Truncate(words, maxText)), Metadata: string(head)}, nil
 }
 
-func status(r transcript.FinishReason) string {
+func statusText(r transcript.FinishReason) string {
 	switch r {
 	case transcript.EndTurn, transcript.Done, transcript.MaxTokens, transcript.Stopped:
 		return StatusOK

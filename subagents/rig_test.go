@@ -40,15 +40,15 @@ func (prices) Cost(_, _ string, u costs.Usage) (costs.Amount, *costs.Price, erro
 	return a, &p, err
 }
 
-// rig is a person's turn over a store and the real loop, with a model
+// fixture is a person's turn over a store and the real loop, with a model
 // that does what the text of a turn says.
-type rig struct {
+type fixture struct {
 	t     *testing.T
 	store sessions.Store
 	model *llmtest.Script
 	cfg   subagents.Config
 	set   *tools.Set
-	busy  *agent.Service
+	busy  *agent.Registry
 	space string
 	seat  *seat
 	scope []sessions.Scope
@@ -67,14 +67,14 @@ type seat struct {
 	held  bool
 }
 
-func (s *seat) Leave() {
+func (s *seat) Release() {
 	if s.held {
 		<-s.place
 		s.held = false
 	}
 }
 
-func (s *seat) Return(ctx context.Context) {
+func (s *seat) Reacquire(ctx context.Context) {
 	if s.held {
 		return
 	}
@@ -86,13 +86,13 @@ func (s *seat) Return(ctx context.Context) {
 }
 
 // newRig is a rig over the store in memory.
-func newRig(t *testing.T, reply func(r llm.Request) llmtest.Turn) *rig {
+func newRig(t *testing.T, reply func(r llm.Request) llmtest.Turn) *fixture {
 	t.Helper()
 	return rigOn(t, memtest.New(memtest.Every), reply)
 }
 
 // realStore is a rig over a real store, which is found to be sound at the end.
-func realStore(t *testing.T, reply func(r llm.Request) llmtest.Turn) *rig {
+func realStore(t *testing.T, reply func(r llm.Request) llmtest.Turn) *fixture {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
 	if err != nil {
@@ -109,10 +109,10 @@ func realStore(t *testing.T, reply func(r llm.Request) llmtest.Turn) *rig {
 	return rigOn(t, s, reply)
 }
 
-func rigOn(t *testing.T, s sessions.Store, reply func(r llm.Request) llmtest.Turn) *rig {
+func rigOn(t *testing.T, s sessions.Store, reply func(r llm.Request) llmtest.Turn) *fixture {
 	t.Helper()
-	r := &rig{
-		t: t, store: s, busy: &agent.Service{}, space: t.TempDir(), counts: map[string]int{},
+	r := &fixture{
+		t: t, store: s, busy: &agent.Registry{}, space: t.TempDir(), counts: map[string]int{},
 		seat: &seat{place: make(chan struct{}, 1)}, model: &llmtest.Script{},
 	}
 	r.model.Reply = func(_ int, q llm.Request) llmtest.Turn { return reply(q) }
@@ -121,7 +121,7 @@ func rigOn(t *testing.T, s sessions.Store, reply func(r llm.Request) llmtest.Tur
 }
 
 // tools are those of these names, which say their name, and those of the package.
-func (r *rig) tools(names ...string) *tools.Set {
+func (r *fixture) tools(names ...string) *tools.Set {
 	r.t.Helper()
 	var all []tools.Tool
 	for _, name := range names {
@@ -140,34 +140,34 @@ func (r *rig) tools(names ...string) *tools.Set {
 	return set
 }
 
-func (r *rig) count(what string) {
+func (r *fixture) count(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts[what]++
 }
 
-func (r *rig) counted(what string) int {
+func (r *fixture) counted(what string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts[what]
 }
 
-func (r *rig) ModelCalled(c agent.CallReport)      { r.count("model " + string(c.Entry.Labels.Purpose)) }
-func (r *rig) ModelRetried(costs.Labels, llm.Kind) {}
-func (r *rig) SubagentSpawned(depth int)           { r.count(fmt.Sprint("spawned ", depth)) }
-func (r *rig) SubagentDenied(reason string)        { r.count("denied " + reason) }
-func (r *rig) SubagentRunning(depth int, delta int) {
+func (r *fixture) ModelCalled(c agent.CallReport)      { r.count("model " + string(c.Entry.Labels.Purpose)) }
+func (r *fixture) ModelRetried(costs.Labels, llm.Kind) {}
+func (r *fixture) SubagentSpawned(depth int)           { r.count(fmt.Sprint("spawned ", depth)) }
+func (r *fixture) SubagentDenied(reason string)        { r.count("denied " + reason) }
+func (r *fixture) SubagentRunning(depth int, delta int) {
 	r.count(fmt.Sprint("running ", depth, " ", delta))
 }
 
-func (r *rig) ToolCalled(tool string, p costs.Purpose, status string, _ time.Duration) {
+func (r *fixture) ToolCalled(tool string, p costs.Purpose, status string, _ time.Duration) {
 	r.count(fmt.Sprint("tool ", tool, " ", p, " ", status))
 }
 
 var chat = sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: "7"}
 
 // say opens the turn of a message.
-func (r *rig) say(text string) {
+func (r *fixture) say(text string) {
 	r.t.Helper()
 	ctx := context.Background()
 	key, err := sessionkeys.For("main", chat)
@@ -178,13 +178,13 @@ func (r *rig) say(text string) {
 	if err := r.store.Heartbeat(ctx, me, time.Now().Add(time.Hour)); err != nil {
 		r.t.Fatal(err)
 	}
-	seq := r.mailbox.Touched + 1
+	seq := r.mailbox.LastSeen + 1
 	m, got, err := r.store.Touch(ctx, sessions.Touch{Token: key.Token(), Key: key, Seq: seq, By: me, Take: true, Now: time.Now()})
 	if err != nil || !got {
 		r.t.Fatalf("touch: %v, %v", got, err)
 	}
 	r.mailbox = m
-	r.turn, _, err = r.store.Open(ctx, m.Fence(), sessions.Opening{
+	r.turn, _, err = r.store.Open(ctx, m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: fmt.Sprint("t", seq), Seq: seq, Channel: "tg", From: chat, Sender: "7", ReceivedAt: time.Now(), OpenedAt: time.Now()},
 		Message: transcript.Message{ID: fmt.Sprint("u", seq), Role: transcript.User, CreatedAt: time.Now(), Parts: []transcript.Part{transcript.Text{Text: text}}},
 	})
@@ -194,7 +194,7 @@ func (r *rig) say(text string) {
 }
 
 // takeOver is what another owner of the mailbox does first.
-func (r *rig) takeOver() {
+func (r *fixture) takeOver() {
 	r.t.Helper()
 	var err error
 	if r.mailbox, err = r.store.Reacquire(context.Background(), r.mailbox.Fence(), time.Now()); err != nil {
@@ -209,12 +209,12 @@ func (r *rig) takeOver() {
 type rootJournal struct{ sessions.Journal }
 
 func (j *rootJournal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
-	_, _, err := j.End(ctx, sessions.Ending{Settlement: s, Messages: ms, Outcome: o.Finish, At: time.Now(), Nested: true})
+	_, _, err := j.End(ctx, sessions.FinishTurn{Settlement: s, Messages: ms, Outcome: o.Finish, At: time.Now(), Nested: true})
 	return err
 }
 
 // family is that of the open turn, over a store that may fail.
-func (r *rig) family(store subagents.Store) *subagents.Family {
+func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	r.t.Helper()
 	loop := r.loop()
 	runner, err := subagents.New(subagents.Options{
@@ -229,16 +229,16 @@ func (r *rig) family(store subagents.Store) *subagents.Family {
 	r.seat.held = true
 	r.seat.place = make(chan struct{}, 1)
 	r.seat.place <- struct{}{}
-	return runner.Family(subagents.Root{
+	return runner.Tree(subagents.Root{
 		Turn: r.turn, Key: r.mailbox.Key, Fence: r.mailbox.Fence(), Workspace: r.space, Tools: r.set,
-		Scopes: func() []sessions.Scope { return r.scope }, Seat: r.seat,
+		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat,
 	})
 }
 
-func (r *rig) loop() agent.Loop { return agent.Loop{Prices: prices{}, Gate: r.gate} }
+func (r *fixture) loop() agent.Loop { return agent.Loop{Prices: prices{}, Gate: r.gate} }
 
 // run is one take of the open turn.
-func (r *rig) run(ctx context.Context, store subagents.Store) (agent.Outcome, error) {
+func (r *fixture) run(ctx context.Context, store subagents.Store) (agent.Outcome, error) {
 	r.t.Helper()
 	f := r.family(store)
 	loop := r.loop()
@@ -253,7 +253,7 @@ func (r *rig) run(ctx context.Context, store subagents.Store) (agent.Outcome, er
 }
 
 // ask runs a whole turn.
-func (r *rig) ask(text string) agent.Outcome {
+func (r *fixture) ask(text string) agent.Outcome {
 	r.t.Helper()
 	r.say(text)
 	o, err := r.run(r.t.Context(), r.store)
@@ -264,7 +264,7 @@ func (r *rig) ask(text string) agent.Outcome {
 	return o
 }
 
-func (r *rig) tree() []sessions.Session {
+func (r *fixture) tree() []sessions.Session {
 	r.t.Helper()
 	ss, err := r.store.Tree(context.Background(), r.turn.Session)
 	if err != nil {
@@ -273,7 +273,7 @@ func (r *rig) tree() []sessions.Session {
 	return ss
 }
 
-func (r *rig) messages(id sessionkeys.SessionID) []transcript.Message {
+func (r *fixture) messages(id sessionkeys.SessionID) []transcript.Message {
 	r.t.Helper()
 	ms, err := r.store.Messages(context.Background(), id)
 	if err != nil {
@@ -283,7 +283,7 @@ func (r *rig) messages(id sessionkeys.SessionID) []transcript.Message {
 }
 
 // results are the results of tools in a session, in order.
-func (r *rig) results(id sessionkeys.SessionID) (rs []transcript.ToolResult) {
+func (r *fixture) results(id sessionkeys.SessionID) (rs []transcript.ToolResult) {
 	r.t.Helper()
 	for _, m := range r.messages(id) {
 		for _, p := range m.Parts {
@@ -323,7 +323,7 @@ func balanced(store sessions.Store, root sessionkeys.SessionID) error {
 }
 
 // sound holds a finished turn to what must always hold.
-func (r *rig) sound() {
+func (r *fixture) sound() {
 	r.t.Helper()
 	if err := balanced(r.store, r.turn.Session); err != nil {
 		r.t.Error(err)
@@ -371,7 +371,7 @@ func lastUser(q llm.Request) (text string, answered bool) {
 	for _, m := range q.Messages {
 		switch m.Role {
 		case transcript.User:
-			text, answered = m.Words(), false
+			text, answered = m.Text(), false
 		case transcript.Tool:
 			answered = true
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // offered are the tools of the requests of each task.
-func (r *rig) offered() map[string][]string {
+func (r *fixture) offered() map[string][]string {
 	m := map[string][]string{}
 	for _, q := range r.model.Requests() {
 		task, _ := lastUser(q)

@@ -19,7 +19,7 @@ func sendCall(id string, to sessionkeys.SessionID, message string) llmtest.Call 
 }
 
 // sending is a model that spawns for "root" and sends what "send" says.
-func sending(r *rig, call *llmtest.Call) {
+func sending(r *fixture, call *llmtest.Call) {
 	r.model.Reply = func(_ int, q llm.Request) llmtest.Turn {
 		task, answered := lastUser(q)
 		switch {
@@ -33,7 +33,7 @@ func sending(r *rig, call *llmtest.Call) {
 		var heard []string
 		for _, m := range q.Messages {
 			if m.Role == transcript.User {
-				heard = append(heard, m.Words())
+				heard = append(heard, m.Text())
 			}
 		}
 		return text(strings.Join(heard, " | "))
@@ -162,7 +162,7 @@ func TestAMessageThatWasSentIsFoundAgain(t *testing.T) {
 		r.sound()
 		n := 0
 		for _, m := range r.messages(r.tree()[1].ID) {
-			if m.Words() == "more" {
+			if m.Text() == "more" {
 				n++
 			}
 		}

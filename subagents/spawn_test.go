@@ -50,9 +50,9 @@ func TestChildrenOfOneAnswerRunSideBySide(t *testing.T) {
 	last := make(chan struct{})
 	reply := func(task string, _ bool, _ llm.Request) llmtest.Turn {
 		if task == "a" {
-			return llmtest.Turn{llmtest.Reach(reached), llmtest.Wait(last), llmtest.Text("did a")}
+			return llmtest.Turn{llmtest.Notify(reached), llmtest.Wait(last), llmtest.Text("did a")}
 		}
-		return llmtest.Turn{llmtest.Reach(reached), llmtest.Wait(open), llmtest.Text("did b")}
+		return llmtest.Turn{llmtest.Notify(reached), llmtest.Wait(open), llmtest.Text("did b")}
 	}
 	r := newRig(t, parent([]llmtest.Call{spawnCall("c1", "a"), spawnCall("c2", "b")}, reply))
 	go func() {
@@ -254,7 +254,7 @@ func TestAStopReachesChildrenOfChildren(t *testing.T) {
 		if task == "middle" {
 			return llmtest.Turn{spawnCall("g1", "leaf"), llmtest.Call{ID: "g2", Name: "read_file"}}
 		}
-		return llmtest.Turn{llmtest.Text("half"), llmtest.Reach(reached), llmtest.Wait(nil)}
+		return llmtest.Turn{llmtest.Text("half"), llmtest.Notify(reached), llmtest.Wait(nil)}
 	}))
 	go func() {
 		<-reached

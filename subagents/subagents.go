@@ -55,13 +55,13 @@ type Observer interface {
 	SubagentRunning(depth, delta int)
 }
 
-// Seat is what a turn holds while it works and gives back while it only waits.
+// Slot is what a turn holds while it works and gives back while it only waits.
 // One goroutine uses it at a time.
-type Seat interface {
-	// Leave gives it back; on one that is not held it does nothing.
-	Leave()
-	// Return takes it again, or waits until it can, or until ctx ends.
-	Return(ctx context.Context)
+type Slot interface {
+	// Release gives it back; on one that is not held it does nothing.
+	Release()
+	// Reacquire takes it again, or waits until it can, or until ctx ends.
+	Reacquire(ctx context.Context)
 }
 
 // Agent is what a child of an agent's name runs on.
@@ -76,7 +76,7 @@ type Options struct {
 	Store    Store
 	Agents   func(name string) (Agent, bool)
 	Loop     agent.Loop // without a Journal
-	Busy     *agent.Service
+	Busy     *agent.Registry
 	Observer Observer
 	Now      func() time.Time
 	Logger   *slog.Logger // nil: silence
@@ -117,61 +117,61 @@ type Root struct {
 	Workspace string
 	Tools     *tools.Set              // all that its agent has
 	Scopes    func() []sessions.Scope // what the turn is counted for; its children too
-	Seat      Seat
+	Slot      Slot
 }
 
-// Family is a person's turn and all that is spawned below it.
-type Family struct {
-	r    *Runner
-	root Root
-	top  *member
-	tree tree
+// TurnTree is a person's turn and all that is spawned below it.
+type TurnTree struct {
+	runner *Runner
+	root   Root
+	top    *turnNode
+	counts childCounts
 }
 
-// Family makes the one of a turn. Nothing is read or started before a tool is
+// Tree makes the one of a turn. Nothing is read or started before a tool is
 // called.
-func (r *Runner) Family(root Root) *Family {
-	f := &Family{r: r, root: root}
-	f.top = &member{
-		f: f, id: root.Turn.Session, key: root.Key, turn: root.Turn.ID, tools: root.Tools,
-		rights: rights{MaxDepth: r.o.Config.MaxDepth}, wait: waiting{seat: root.Seat},
+func (r *Runner) Tree(root Root) *TurnTree {
+	f := &TurnTree{runner: r, root: root}
+	f.top = &turnNode{
+		tree: f, id: root.Turn.Session, key: root.Key, turn: root.Turn.ID, tools: root.Tools,
+		rights: rights{MaxDepth: r.o.Config.MaxDepth}, wait: childWait{slot: root.Slot},
 	}
 	return f
 }
 
 // Tools is the root's tools, with those of this package bound to the family.
-func (f *Family) Tools() *tools.Set { return f.top.bound() }
+func (f *TurnTree) Tools() *tools.Set { return f.top.boundTools() }
 
-// Spent is what the calls of children cost, as far as this take made them.
-func (f *Family) Spent() costs.Amount { return f.tree.spent() }
+// ChildrenCost is what the calls of children cost, as far as this take made them.
+func (f *TurnTree) ChildrenCost() costs.Amount { return f.counts.totalCost() }
 
-// Any says whether the family has a child, as far as this take knows.
-func (f *Family) Any() bool { return f.tree.any() }
+// HasChildren says whether the family has a child, as far as this take knows.
+func (f *TurnTree) HasChildren() bool { return f.counts.hasChildren() }
 
-// member is a running turn that may have children: the root's or a child's.
-type member struct {
-	f      *Family
+// turnNode is a running turn that may have children: the root's or a child's.
+type turnNode struct {
+	tree   *TurnTree
 	id     sessionkeys.SessionID
 	key    sessionkeys.Key
 	depth  int
 	turn   string
 	tools  *tools.Set // not bound
 	rights rights
-	wait   waiting
+	wait   childWait
 }
 
-func (m *member) bound() *tools.Set { return m.tools.Bind(spawn{m: m}, send{m}) }
+func (m *turnNode) boundTools() *tools.Set { return m.tools.Bind(spawnTool{m: m}, sendTool{m}) }
 
-// unfinished says that the turn cannot go on, not that the tool failed.
-func unfinished(what string, err error) error {
+// unfinishedError says that the turn cannot go on, not that the tool failed.
+func unfinishedError(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, tools.ErrUnfinished, err)
 }
 
 // grace is how long a commit may take after the turn was ended.
 const grace = 10 * time.Second
 
-// commit gives a context for a commit, which outlives the end of ctx by grace.
-func commit(ctx context.Context) (context.Context, context.CancelFunc) {
+// commitContext gives a context for a commit, which outlives the end of ctx by grace.
+func commitContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), grace, errSlow)
 }
 

@@ -56,7 +56,7 @@ func DecodeArguments(raw string) (Arguments, error) {
 	}
 	fields, ok := v.(map[string]any)
 	if !ok {
-		return Arguments{}, fmt.Errorf("%w: they must be a JSON object, not %s", ErrNotJSON, describe(v))
+		return Arguments{}, fmt.Errorf("%w: they must be a JSON object, not %s", ErrNotJSON, typeName(v))
 	}
 	if _, err := d.dec.Token(); !errors.Is(err, io.EOF) {
 		return Arguments{}, fmt.Errorf("%w: something follows the object", ErrNotJSON)
@@ -109,19 +109,19 @@ type argumentDecoder struct {
 func (d *argumentDecoder) value(path string, depth int) (any, error) {
 	t, err := d.dec.Token()
 	if err != nil {
-		return nil, notJSON(err)
+		return nil, notJSONError(err)
 	}
 	switch t := t.(type) {
 	case json.Delim:
 		if depth++; depth > MaxArgumentDepth {
-			return nil, fmt.Errorf("%s is nested deeper than %d levels", field(path), MaxArgumentDepth)
+			return nil, fmt.Errorf("%s is nested deeper than %d levels", fieldName(path), MaxArgumentDepth)
 		}
 		if t == '{' {
 			return d.object(path, depth)
 		}
 		return d.array(path, depth)
 	case json.Number:
-		return number(path, t)
+		return decodeNumber(path, t)
 	default:
 		return t, nil // string, bool, nil
 	}
@@ -133,20 +133,20 @@ func (d *argumentDecoder) object(path string, depth int) (any, error) {
 	for d.dec.More() {
 		t, err := d.dec.Token()
 		if err != nil {
-			return nil, notJSON(err)
+			return nil, notJSONError(err)
 		}
 		key, _ := t.(string)
 		if d.keys++; d.keys > MaxArgumentKeys {
 			return nil, fmt.Errorf("the arguments have more than %d keys", MaxArgumentKeys)
 		}
-		at := join(path, key)
-		if first, ok := folded[fold(key)]; ok {
+		at := joinPath(path, key)
+		if first, ok := folded[foldKey(key)]; ok {
 			if first == key {
-				return nil, fmt.Errorf("%s is given twice", field(at))
+				return nil, fmt.Errorf("%s is given twice", fieldName(at))
 			}
-			return nil, fmt.Errorf("%s and %s differ in case only; give one of them", field(join(path, first)), field(at))
+			return nil, fmt.Errorf("%s and %s differ in case only; give one of them", fieldName(joinPath(path, first)), fieldName(at))
 		}
-		folded[fold(key)] = key
+		folded[foldKey(key)] = key
 		v, err := d.value(at, depth)
 		if err != nil {
 			return nil, err
@@ -154,7 +154,7 @@ func (d *argumentDecoder) object(path string, depth int) (any, error) {
 		m[key] = v
 	}
 	_, err := d.dec.Token()
-	return m, notJSON(err)
+	return m, notJSONError(err)
 }
 
 func (d *argumentDecoder) array(path string, depth int) (any, error) {
@@ -167,12 +167,12 @@ func (d *argumentDecoder) array(path string, depth int) (any, error) {
 		s = append(s, v)
 	}
 	_, err := d.dec.Token()
-	return s, notJSON(err)
+	return s, notJSONError(err)
 }
 
-// number keeps whole numbers exact and everything else as the float64 that
+// decodeNumber keeps whole numbers exact and everything else as the float64 that
 // will be used, so that two readers cannot see two values.
-func number(path string, n json.Number) (any, error) {
+func decodeNumber(path string, n json.Number) (any, error) {
 	if i, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
 		return i, nil
 	}
@@ -181,7 +181,7 @@ func number(path string, n json.Number) (any, error) {
 	whole := err == nil && f == math.Trunc(f)
 	switch {
 	case err != nil, whole && math.Abs(f) > exact && !strings.ContainsAny(n.String(), ".eE"):
-		return nil, fmt.Errorf("%s is a number out of range", field(path))
+		return nil, fmt.Errorf("%s is a number out of range", fieldName(path))
 	case whole && math.Abs(f) <= exact:
 		return int64(f), nil
 	default:
@@ -189,7 +189,7 @@ func number(path string, n json.Number) (any, error) {
 	}
 }
 
-func notJSON(err error) error {
+func notJSONError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -200,35 +200,35 @@ func notJSON(err error) error {
 	}
 }
 
-// fold maps all spellings that encoding/json takes for the same field to one:
+// foldKey maps all spellings that encoding/json takes for the same field to one:
 // letters without case, and the two letters that fold into ASCII from outside
 // it, the long s and the Kelvin sign.
-func fold(key string) string {
+func foldKey(key string) string {
 	return strings.ToLower(strings.ToUpper(key))
 }
 
-func join(path, key string) string {
+func joinPath(path, key string) string {
 	if path == "" {
 		return key
 	}
 	return path + "." + key
 }
 
-// field names a place in the arguments in a sentence. Names come from the
+// fieldName names a place in the arguments in a sentence. Names come from the
 // model, so they are quoted and cut.
-func field(path string) string {
+func fieldName(path string) string {
 	if path == "" {
 		return "the arguments"
 	}
 	const longest = 100
 	if len(path) > longest {
-		path = cut(path, longest) + "…"
+		path = prefix(path, longest) + "…"
 	}
 	return strconv.Quote(path)
 }
 
-// describe names the type of a decoded value.
-func describe(v any) string {
+// typeName names the type of a decoded value.
+func typeName(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"

@@ -32,7 +32,7 @@ func Errorf(k Kind, format string, args ...any) error {
 	if k != Permanent {
 		return err
 	}
-	return permanent{err}
+	return permanentError{err}
 }
 
 // KindOf tells the kind of a tool's error: Permanent when it is or wraps
@@ -44,7 +44,7 @@ func KindOf(err error) Kind {
 	return Transient
 }
 
-type permanent struct{ error }
+type permanentError struct{ error }
 
-func (p permanent) Unwrap() error        { return p.error }
-func (p permanent) Is(target error) bool { return target == ErrPermanent }
+func (p permanentError) Unwrap() error        { return p.error }
+func (p permanentError) Is(target error) bool { return target == ErrPermanent }

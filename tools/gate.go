@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Gates asks each gate in order and gives the first answer that is not Allow,
+// ChainGates asks each gate in order and gives the first answer that is not Allow,
 // or the first error. Without gates everything is allowed.
-func Gates(gates ...Gate) Gate {
+func ChainGates(gates ...Gate) Gate {
 	return func(ctx context.Context, t Tool, c Call) (Verdict, error) {
 		for _, g := range gates {
 			v, err := g(ctx, t, c)
@@ -31,10 +31,10 @@ func CategoryGate(allowed ...Category) Gate {
 	}
 }
 
-// Interactive lets reading and writing pass, and asks ask about everything
+// InteractiveGate lets reading and writing pass, and asks ask about everything
 // else: a nil ask denies, and what ask returns as an error ends the turn before
 // the call. (F03)
-func Interactive(ask Gate) Gate {
+func InteractiveGate(ask Gate) Gate {
 	return func(ctx context.Context, t Tool, c Call) (Verdict, error) {
 		switch cat := t.Category(c); {
 		case cat == Read, cat == Write:
@@ -47,10 +47,10 @@ func Interactive(ask Gate) Gate {
 	}
 }
 
-// Job is for turns that nobody watches: reading passes, writing only with a
+// JobGate is for turns that nobody watches: reading passes, writing only with a
 // tool that the job lists, and everything else only when the job lists the tool
 // and the operator allows such tools in jobs at all. (K04, S6.14, conflict 9)
-func Job(listed []string, allowAdmin bool) Gate {
+func JobGate(listed []string, allowAdmin bool) Gate {
 	listed = slices.Clone(listed)
 	return func(_ context.Context, t Tool, c Call) (Verdict, error) {
 		cat := t.Category(c)

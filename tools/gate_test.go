@@ -36,7 +36,7 @@ func TestTheFirstGateThatObjectsDecides(t *testing.T) {
 		"ask then deny":    {[]tools.Gate{answer(tools.Pending, nil), answer(tools.Deny, nil)}, tools.Pending, nil},
 		"error then allow": {[]tools.Gate{answer(tools.Allow, boom), answer(tools.Allow, nil)}, tools.Allow, boom},
 	} {
-		v, err := tools.Gates(c.gates...)(t.Context(), nil, tools.Call{})
+		v, err := tools.ChainGates(c.gates...)(t.Context(), nil, tools.Call{})
 		if v.Decision != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, %v", name, v.Decision, err)
 		}
@@ -45,7 +45,7 @@ func TestTheFirstGateThatObjectsDecides(t *testing.T) {
 
 func TestGatesDecideByCategory(t *testing.T) {
 	t.Parallel()
-	ask := tools.Interactive(answer(tools.Pending, nil))
+	ask := tools.InteractiveGate(answer(tools.Pending, nil))
 	for _, c := range []struct {
 		name string
 		gate tools.Gate
@@ -60,15 +60,15 @@ func TestGatesDecideByCategory(t *testing.T) {
 		{"interactive write", ask, tools.Write, tools.Allow},
 		{"interactive admin", ask, tools.Admin, tools.Pending},
 		{"interactive unknown", ask, "else", tools.Pending},
-		{"interactive admin with nobody to ask", tools.Interactive(nil), tools.Admin, tools.Deny},
-		{"interactive unknown with nobody to ask", tools.Interactive(nil), "", tools.Deny},
-		{"interactive write with nobody to ask", tools.Interactive(nil), tools.Write, tools.Allow},
-		{"job read", tools.Job(nil, false), tools.Read, tools.Allow},
-		{"job write", tools.Job(nil, true), tools.Write, tools.Deny},
-		{"job write listed", tools.Job([]string{"deploy"}, false), tools.Write, tools.Allow},
-		{"S6.14 job admin", tools.Job(nil, true), tools.Admin, tools.Deny},
-		{"S6.14 job admin listed", tools.Job([]string{"deploy"}, false), tools.Admin, tools.Deny},
-		{"S6.14 job admin listed and allowed", tools.Job([]string{"deploy"}, true), tools.Admin, tools.Allow},
+		{"interactive admin with nobody to ask", tools.InteractiveGate(nil), tools.Admin, tools.Deny},
+		{"interactive unknown with nobody to ask", tools.InteractiveGate(nil), "", tools.Deny},
+		{"interactive write with nobody to ask", tools.InteractiveGate(nil), tools.Write, tools.Allow},
+		{"job read", tools.JobGate(nil, false), tools.Read, tools.Allow},
+		{"job write", tools.JobGate(nil, true), tools.Write, tools.Deny},
+		{"job write listed", tools.JobGate([]string{"deploy"}, false), tools.Write, tools.Allow},
+		{"S6.14 job admin", tools.JobGate(nil, true), tools.Admin, tools.Deny},
+		{"S6.14 job admin listed", tools.JobGate([]string{"deploy"}, false), tools.Admin, tools.Deny},
+		{"S6.14 job admin listed and allowed", tools.JobGate([]string{"deploy"}, true), tools.Admin, tools.Allow},
 	} {
 		v, err := c.gate(t.Context(), ofCategory(t, c.cat), tools.Call{Name: "deploy"})
 		if err != nil || v.Decision != c.want || v.Decision == tools.Deny && v.Reason == "" {
@@ -103,7 +103,7 @@ func TestErrorsHaveAKind(t *testing.T) {
 func TestS6_3_LongOutputIsCutWithANotice(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("€", 100_000)
-	got := tools.Limit(long, 0)
+	got := tools.Truncate(long, 0)
 	if len(got) > tools.DefaultOutput || len(got) < tools.DefaultOutput-100 || !utf8.ValidString(got) {
 		t.Fatalf("%d bytes, valid %v", len(got), utf8.ValidString(got))
 	}
@@ -111,14 +111,14 @@ func TestS6_3_LongOutputIsCutWithANotice(t *testing.T) {
 		t.Errorf("ends with %q", got[len(got)-60:])
 	}
 	for limit := range 200 {
-		if s := tools.Limit(long, limit); limit > 0 && (len(s) > limit || !utf8.ValidString(s)) {
+		if s := tools.Truncate(long, limit); limit > 0 && (len(s) > limit || !utf8.ValidString(s)) {
 			t.Fatalf("limit %d: %d bytes, %q", limit, len(s), s)
 		}
 	}
-	if s := tools.Limit("short", 5); s != "short" {
+	if s := tools.Truncate("short", 5); s != "short" {
 		t.Errorf("got %q", s)
 	}
-	if s := tools.Limit("a\xffb", 0); s != "a\uFFFDb" {
+	if s := tools.Truncate("a\xffb", 0); s != "a\uFFFDb" {
 		t.Errorf("got %q", s)
 	}
 }

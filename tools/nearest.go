@@ -19,10 +19,10 @@ func Nearest(name string, names []string) []string {
 		distance int
 	}
 	var hits []hit
-	plain := squash(name)
+	plain := normalise(name)
 	for _, n := range names {
-		other := squash(n)
-		d := distance(plain, other)
+		other := normalise(n)
+		d := editDistance(plain, other)
 		within := len(plain) >= 3 && len(other) >= 3 && (strings.Contains(other, plain) || strings.Contains(plain, other))
 		if d <= max(1, max(len(plain), len(other))/3) || within {
 			hits = append(hits, hit{n, d})
@@ -36,13 +36,13 @@ func Nearest(name string, names []string) []string {
 	return near
 }
 
-func squash(s string) string {
+func normalise(s string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(s))
 }
 
-// distance is how many letters must be added, removed or changed, or exchanged
+// editDistance is how many letters must be added, removed or changed, or exchanged
 // with their neighbour, to turn a into b.
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before := make([]int, len(y)+1)
 	last := make([]int, len(y)+1)

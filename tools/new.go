@@ -63,7 +63,7 @@ func New[In any](name, doc string, cat func(In) Category, run func(ctx context.C
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w", name, err)
 	}
-	return &typed[In]{
+	return &typedTool[In]{
 		def:    llm.Definition{Name: name, Description: strings.TrimSpace(doc), Schema: text},
 		schema: checked,
 		cat:    cat,
@@ -71,16 +71,16 @@ func New[In any](name, doc string, cat func(In) Category, run func(ctx context.C
 	}, nil
 }
 
-type typed[In any] struct {
+type typedTool[In any] struct {
 	def    llm.Definition
 	schema *Schema
 	cat    func(In) Category
 	run    func(context.Context, In, Call) (Result, error)
 }
 
-func (t *typed[In]) Definition() llm.Definition { return t.def }
+func (t *typedTool[In]) Definition() llm.Definition { return t.def }
 
-func (t *typed[In]) Category(c Call) Category {
+func (t *typedTool[In]) Category(c Call) Category {
 	if t.cat == nil {
 		return Read
 	}
@@ -91,7 +91,7 @@ func (t *typed[In]) Category(c Call) Category {
 	return t.cat(in)
 }
 
-func (t *typed[In]) Run(ctx context.Context, c Call) (Result, error) {
+func (t *typedTool[In]) Run(ctx context.Context, c Call) (Result, error) {
 	in, err := t.decode(c)
 	if err != nil {
 		return Result{}, Errorf(Permanent, "invalid arguments: %w", err)
@@ -100,14 +100,14 @@ func (t *typed[In]) Run(ctx context.Context, c Call) (Result, error) {
 }
 
 // Check is asked by Set.Check after the schema.
-func (t *typed[In]) Check(a Arguments) error {
+func (t *typedTool[In]) Check(a Arguments) error {
 	_, err := t.read(a)
 	return err
 }
 
 // decode does not trust its caller: whoever calls Run directly gets the same
 // checks as the loop.
-func (t *typed[In]) decode(c Call) (In, error) {
+func (t *typedTool[In]) decode(c Call) (In, error) {
 	a, err := DecodeArguments(string(c.Arguments))
 	if err != nil {
 		var none In
@@ -120,12 +120,12 @@ func (t *typed[In]) decode(c Call) (In, error) {
 	return t.read(a)
 }
 
-func (t *typed[In]) read(a Arguments) (in In, err error) {
+func (t *typedTool[In]) read(a Arguments) (in In, err error) {
 	d := json.NewDecoder(strings.NewReader(a.String()))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return in, fmt.Errorf("%s has a value that does not fit", field(wrong.Field))
+			return in, fmt.Errorf("%s has a value that does not fit", fieldName(wrong.Field))
 		}
 		return in, err
 	}

@@ -13,10 +13,10 @@ const (
 	DefaultTimeout = 120 * time.Second
 )
 
-// Limit cuts s to at most limit bytes at the border of a character, the notice
+// Truncate cuts s to at most limit bytes at the border of a character, the notice
 // about it included; limit 0 or less means DefaultOutput. Bytes that are not
 // UTF-8 are replaced first, because no provider takes them.
-func Limit(s string, limit int) string {
+func Truncate(s string, limit int) string {
 	if limit <= 0 {
 		limit = DefaultOutput
 	}
@@ -32,15 +32,15 @@ func Limit(s string, limit int) string {
 	}
 	room := limit - len(notice(len(s)))
 	if room < 0 {
-		return cut(s, limit)
+		return prefix(s, limit)
 	}
-	kept := cut(s, room)
+	kept := prefix(s, room)
 	return kept + notice(len(kept))
 }
 
-// cut is the longest prefix of s that has at most n bytes and ends between two
+// prefix is the longest prefix of s that has at most n bytes and ends between two
 // characters.
-func cut(s string, n int) string {
+func prefix(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

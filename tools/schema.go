@@ -54,12 +54,12 @@ func explain(path string, s *jsonschema.Schema, v any) error {
 	if s == nil {
 		return nil
 	}
-	if want := types(s); len(want) > 0 && !slices.ContainsFunc(want, func(t string) bool { return isType(t, v) }) {
-		return fmt.Errorf("%s must be %s, not %s", field(path), alternatives(want), describe(v))
+	if want := typesOf(s); len(want) > 0 && !slices.ContainsFunc(want, func(t string) bool { return isType(t, v) }) {
+		return fmt.Errorf("%s must be %s, not %s", fieldName(path), alternatives(want), typeName(v))
 	}
 	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return reflect.DeepEqual(e, v) }) {
 		if t, ok := v.(string); ok {
-			return fmt.Errorf("%s must be one of %s, not %q", field(path), list(s.Enum), cut(t, 60))
+			return fmt.Errorf("%s must be one of %s, not %q", fieldName(path), quoteList(s.Enum), prefix(t, 60))
 		}
 	}
 	switch v := v.(type) {
@@ -89,26 +89,26 @@ func explainObject(path string, s *jsonschema.Schema, m map[string]any) error {
 			continue
 		}
 		for _, name := range names {
-			if fold(name) == fold(key) {
-				return fmt.Errorf("there is no parameter %s; it is spelled %q", field(join(path, key)), name)
+			if foldKey(name) == foldKey(key) {
+				return fmt.Errorf("there is no parameter %s; it is spelled %q", fieldName(joinPath(path, key)), name)
 			}
 		}
 		if !closed {
 			continue
 		}
 		if near := Nearest(key, names); len(near) > 0 {
-			return fmt.Errorf("there is no parameter %s; did you mean %q?", field(join(path, key)), near[0])
+			return fmt.Errorf("there is no parameter %s; did you mean %q?", fieldName(joinPath(path, key)), near[0])
 		}
-		return fmt.Errorf("there is no parameter %s; the parameters are: %s", field(join(path, key)), strings.Join(names, ", "))
+		return fmt.Errorf("there is no parameter %s; the parameters are: %s", fieldName(joinPath(path, key)), strings.Join(names, ", "))
 	}
 	for _, name := range s.Required {
 		if _, ok := m[name]; !ok {
-			return fmt.Errorf("%s is required", field(join(path, name)))
+			return fmt.Errorf("%s is required", fieldName(joinPath(path, name)))
 		}
 	}
 	for _, name := range names {
 		if v, ok := m[name]; ok {
-			if err := explain(join(path, name), s.Properties[name], v); err != nil {
+			if err := explain(joinPath(path, name), s.Properties[name], v); err != nil {
 				return err
 			}
 		}
@@ -120,11 +120,11 @@ func explainString(path string, s *jsonschema.Schema, v string) error {
 	n := len([]rune(v))
 	switch {
 	case s.MinLength != nil && n < *s.MinLength && *s.MinLength == 1:
-		return fmt.Errorf("%s must not be empty", field(path))
+		return fmt.Errorf("%s must not be empty", fieldName(path))
 	case s.MinLength != nil && n < *s.MinLength:
-		return fmt.Errorf("%s must have at least %d characters, not %d", field(path), *s.MinLength, n)
+		return fmt.Errorf("%s must have at least %d characters, not %d", fieldName(path), *s.MinLength, n)
 	case s.MaxLength != nil && n > *s.MaxLength:
-		return fmt.Errorf("%s must have at most %d characters, not %d", field(path), *s.MaxLength, n)
+		return fmt.Errorf("%s must have at most %d characters, not %d", fieldName(path), *s.MaxLength, n)
 	}
 	return nil
 }
@@ -132,14 +132,14 @@ func explainString(path string, s *jsonschema.Schema, v string) error {
 func explainNumber(path string, s *jsonschema.Schema, v float64) error {
 	switch {
 	case s.Minimum != nil && v < *s.Minimum:
-		return fmt.Errorf("%s must be at least %v, not %v", field(path), *s.Minimum, v)
+		return fmt.Errorf("%s must be at least %v, not %v", fieldName(path), *s.Minimum, v)
 	case s.Maximum != nil && v > *s.Maximum:
-		return fmt.Errorf("%s must be at most %v, not %v", field(path), *s.Maximum, v)
+		return fmt.Errorf("%s must be at most %v, not %v", fieldName(path), *s.Maximum, v)
 	}
 	return nil
 }
 
-func types(s *jsonschema.Schema) []string {
+func typesOf(s *jsonschema.Schema) []string {
 	if s.Type != "" {
 		return []string{s.Type}
 	}
@@ -163,9 +163,9 @@ func isType(t string, v any) bool {
 		_, ok := v.(map[string]any)
 		return ok
 	case "number":
-		return strings.HasSuffix(describe(v), "number")
+		return strings.HasSuffix(typeName(v), "number")
 	case "integer":
-		return describe(v) == "a whole number"
+		return typeName(v) == "a whole number"
 	default:
 		return true
 	}
@@ -188,7 +188,7 @@ func alternatives(types []string) string {
 	return strings.Join(words, " or ")
 }
 
-func list(values []any) string {
+func quoteList(values []any) string {
 	words := make([]string, len(values))
 	for i, v := range values {
 		words[i] = fmt.Sprintf("%q", fmt.Sprint(v))

@@ -139,9 +139,9 @@ func (s *Set) Check(name string, a Arguments) error {
 	return nil
 }
 
-// Where is the set of those tools whose name fits; order is kept. The narrower
+// Filter is the set of those tools whose name fits; order is kept. The narrower
 // set both hides and refuses the others.
-func (s *Set) Where(fits func(name string) bool) *Set {
+func (s *Set) Filter(fits func(name string) bool) *Set {
 	var kept []member
 	for i := range s.Len() {
 		if m := s.tools[i]; fits(m.def.Name) {
@@ -155,7 +155,7 @@ func (s *Set) Where(fits func(name string) bool) *Set {
 // definition and schema, run by another value, for one turn for example. What
 // is not in s stays out: binding never adds rights.
 func (s *Set) Bind(ts ...Tool) *Set {
-	bound := slices.Clone(s.all())
+	bound := slices.Clone(s.members())
 	for _, t := range ts {
 		name := t.Definition().Name
 		for i := range bound {
@@ -167,7 +167,7 @@ func (s *Set) Bind(ts ...Tool) *Set {
 	return setOf(bound)
 }
 
-func (s *Set) all() []member {
+func (s *Set) members() []member {
 	if s == nil {
 		return nil
 	}
@@ -177,12 +177,12 @@ func (s *Set) all() []member {
 // Only keeps the named tools. Names that are not in s are passed over: a list
 // can never add rights. No names keep nothing.
 func (s *Set) Only(names ...string) *Set {
-	return s.Where(func(name string) bool { return slices.Contains(names, name) })
+	return s.Filter(func(name string) bool { return slices.Contains(names, name) })
 }
 
 // Without takes the named tools out.
 func (s *Set) Without(names ...string) *Set {
-	return s.Where(func(name string) bool { return !slices.Contains(names, name) })
+	return s.Filter(func(name string) bool { return !slices.Contains(names, name) })
 }
 
 // With is s and then ts.

@@ -12,13 +12,13 @@ func TestWhatIsUntrustedCannotCloseItsFrame(t *testing.T) {
 	seen := map[string]bool{}
 	text := "plain"
 	for range 5 {
-		got := tools.Untrusted("the sub-agent", text)
+		got := tools.FrameUntrusted("the sub-agent", text)
 		lines := strings.Split(got, "\n")
 		mark := lines[len(lines)-1]
 		if len(mark) != 16 || strings.Count(got, mark) != 2 || lines[0] != "What the sub-agent said, untrusted, up to the mark "+mark+":" {
 			t.Fatalf("%q is framed as %q", text, got)
 		}
-		if strings.Join(lines[1:len(lines)-1], "\n") != text || seen[mark] || tools.Untrusted("the sub-agent", text) != got {
+		if strings.Join(lines[1:len(lines)-1], "\n") != text || seen[mark] || tools.FrameUntrusted("the sub-agent", text) != got {
 			t.Errorf("%q is framed as %q", text, got)
 		}
 		seen[mark] = true

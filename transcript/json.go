@@ -185,7 +185,7 @@ func (u Unknown) check() error {
 	if u.Type == "" {
 		return errors.New("it has no type")
 	}
-	if decoder(u.Type) != nil {
+	if decoderFor(u.Type) != nil {
 		return fmt.Errorf("unknown data under the known type %s", u.Type)
 	}
 	if u.Data != nil && !json.Valid(u.Data) {
@@ -207,7 +207,7 @@ func parsePart(raw json.RawMessage) (Part, error) {
 	if e.Type == "" {
 		return nil, errors.New("it has no type")
 	}
-	decode := decoder(e.Type)
+	decode := decoderFor(e.Type)
 	if decode == nil {
 		return Unknown{Type: e.Type, Data: e.Data}, nil
 	}
@@ -221,8 +221,8 @@ func parsePart(raw json.RawMessage) (Part, error) {
 	return p, nil
 }
 
-// decoder is nil for a type that this version does not know.
-func decoder(partType string) func([]byte) (Part, error) {
+// decoderFor is nil for a type that this version does not know.
+func decoderFor(partType string) func([]byte) (Part, error) {
 	switch partType {
 	case "text":
 		return decode[Text]

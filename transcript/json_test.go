@@ -203,14 +203,14 @@ func TestWordsAndCallsAreReadFromTheParts(t *testing.T) {
 	m := Message{Role: Assistant, Parts: []Part{
 		Reasoning{Thinking: "secret"}, Text{Text: "  one"}, ToolCall{ID: "b"}, Text{Text: "two\n"}, ToolCall{ID: "a"}, Finish{},
 	}}
-	if got := m.Words(); got != "one\ntwo" {
+	if got := m.Text(); got != "one\ntwo" {
 		t.Errorf("words are %q", got)
 	}
 	if d := cmp.Diff([]ToolCall{{ID: "b"}, {ID: "a"}}, m.Calls()); d != "" {
 		t.Errorf("calls (-want +got):\n%s", d)
 	}
-	if m := (Message{}); m.Words() != "" || m.Calls() != nil || m.Results() != nil {
-		t.Errorf("an empty message has words %q, calls %v, results %v", m.Words(), m.Calls(), m.Results())
+	if m := (Message{}); m.Text() != "" || m.Calls() != nil || m.Results() != nil {
+		t.Errorf("an empty message has words %q, calls %v, results %v", m.Text(), m.Calls(), m.Results())
 	}
 }
 

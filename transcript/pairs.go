@@ -19,7 +19,7 @@ var ErrUnpaired = errors.New("tool calls and results do not pair")
 func Check(ms []Message) error {
 	for i := 0; i < len(ms); {
 		if ms[i].Role == Tool {
-			return unpaired(i, "results without a message that asked for them", "")
+			return unpairedError(i, "results without a message that asked for them", "")
 		}
 		end := batchEnd(ms, i)
 		if err := checkBatch(ms, i, end); err != nil {
@@ -43,49 +43,49 @@ func batchEnd(ms []Message, i int) int {
 // up to end.
 func checkBatch(ms []Message, at, end int) error {
 	if len(ms[at].Results()) > 0 {
-		return unpaired(at, "a result in a message of role "+string(ms[at].Role), ms[at].Results()[0].ToolCallID)
+		return unpairedError(at, "a result in a message of role "+string(ms[at].Role), ms[at].Results()[0].ToolCallID)
 	}
 	open := map[string]bool{}
 	calls := ms[at].Calls()
 	for _, c := range calls {
 		switch {
 		case ms[at].Role != Assistant:
-			return unpaired(at, "a call in a message of role "+string(ms[at].Role), c.ID)
+			return unpairedError(at, "a call in a message of role "+string(ms[at].Role), c.ID)
 		case c.ID == "":
-			return unpaired(at, "a call without an id", "")
+			return unpairedError(at, "a call without an id", "")
 		case open[c.ID]:
-			return unpaired(at, "two calls of one id", c.ID)
+			return unpairedError(at, "two calls of one id", c.ID)
 		}
 		open[c.ID] = true
 	}
 	for i := at + 1; i < end; i++ {
 		if c := ms[i].Calls(); len(c) > 0 {
-			return unpaired(i, "a call in a message of role tool", c[0].ID)
+			return unpairedError(i, "a call in a message of role tool", c[0].ID)
 		}
 		results := ms[i].Results()
 		if len(results) == 0 {
-			return unpaired(i, "a tool message without results", "")
+			return unpairedError(i, "a tool message without results", "")
 		}
 		for _, r := range results {
 			waiting, asked := open[r.ToolCallID]
 			switch {
 			case !asked:
-				return unpaired(i, "a result that the message before did not ask for", r.ToolCallID)
+				return unpairedError(i, "a result that the message before did not ask for", r.ToolCallID)
 			case !waiting:
-				return unpaired(i, "a second result", r.ToolCallID)
+				return unpairedError(i, "a second result", r.ToolCallID)
 			}
 			open[r.ToolCallID] = false
 		}
 	}
 	for _, c := range calls {
 		if open[c.ID] {
-			return unpaired(at, "a call without a result", c.ID)
+			return unpairedError(at, "a call without a result", c.ID)
 		}
 	}
 	return nil
 }
 
-func unpaired(i int, what, id string) error {
+func unpairedError(i int, what, id string) error {
 	if id == "" {
 		return fmt.Errorf("message %d: %s: %w", i, what, ErrUnpaired)
 	}
@@ -110,7 +110,7 @@ func unpaired(i int, what, id string) error {
 func Repair(ms []Message, filler string) []Message {
 	full := make([]Message, 0, len(ms))
 	for _, m := range ms {
-		if !empty(m) {
+		if !isEmpty(m) {
 			full = append(full, m)
 		}
 	}
@@ -128,27 +128,27 @@ func Repair(ms []Message, filler string) []Message {
 }
 
 // appendBatch appends asker, put right, and what of answers belongs to it.
-func appendBatch(out []Message, asker Message, answers []Message, filler string) []Message {
+func appendBatch(out []Message, caller Message, answers []Message, filler string) []Message {
 	open := map[string]bool{}
-	asker = without(asker, func(p Part) bool {
+	caller = withoutParts(caller, func(p Part) bool {
 		switch p := p.(type) {
 		case ToolResult:
 			return true
 		case ToolCall:
-			if _, again := open[p.ID]; asker.Role != Assistant || p.ID == "" || again {
+			if _, again := open[p.ID]; caller.Role != Assistant || p.ID == "" || again {
 				return true
 			}
 			open[p.ID] = true
 		}
 		return false
 	})
-	if empty(asker) {
+	if isEmpty(caller) {
 		return out
 	}
-	out = append(out, asker)
+	out = append(out, caller)
 	last := -1
 	for _, m := range answers {
-		m = without(m, func(p Part) bool {
+		m = withoutParts(m, func(p Part) bool {
 			switch p := p.(type) {
 			case ToolCall:
 				return true
@@ -165,7 +165,7 @@ func appendBatch(out []Message, asker Message, answers []Message, filler string)
 		}
 	}
 	var missing []Part
-	for _, c := range asker.Calls() {
+	for _, c := range caller.Calls() {
 		if open[c.ID] {
 			missing = append(missing, ToolResult{ToolCallID: c.ID, Name: c.Name, Content: filler, IsError: true})
 		}
@@ -175,14 +175,14 @@ func appendBatch(out []Message, asker Message, answers []Message, filler string)
 	case last >= 0:
 		out[last].Parts = slices.Concat(out[last].Parts, missing)
 	default:
-		out = append(out, Message{Role: Tool, Parts: missing, CreatedAt: asker.CreatedAt})
+		out = append(out, Message{Role: Tool, Parts: missing, CreatedAt: caller.CreatedAt})
 	}
 	return out
 }
 
-// without is m less the parts that drop names. Native goes with the first one:
+// withoutParts is m less the parts that drop names. Native goes with the first one:
 // it would bring the dropped part back.
-func without(m Message, drop func(Part) bool) Message {
+func withoutParts(m Message, drop func(Part) bool) Message {
 	var kept []Part
 	for _, p := range m.Parts {
 		if !drop(p) {
@@ -196,8 +196,8 @@ func without(m Message, drop func(Part) bool) Message {
 	return m
 }
 
-// empty says that m holds nothing that a model could read.
-func empty(m Message) bool {
+// isEmpty says that m holds nothing that a model could read.
+func isEmpty(m Message) bool {
 	if m.Native != nil {
 		return false
 	}

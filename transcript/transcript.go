@@ -153,9 +153,9 @@ const (
 	Failed           FinishReason = "error"
 )
 
-// Words joins the text parts of m with a newline and trims the ends: what a
+// Text joins the text parts of m with a newline and trims the ends: what a
 // person is shown of it. It is "" when m has no text.
-func (m Message) Words() string {
+func (m Message) Text() string {
 	var words []string
 	for _, p := range m.Parts {
 		if t, ok := p.(Text); ok {
@@ -166,12 +166,12 @@ func (m Message) Words() string {
 }
 
 // Calls gives the tool calls of m in the order the model made them.
-func (m Message) Calls() []ToolCall { return only[ToolCall](m) }
+func (m Message) Calls() []ToolCall { return partsOf[ToolCall](m) }
 
 // Results gives the tool results that m carries, in order.
-func (m Message) Results() []ToolResult { return only[ToolResult](m) }
+func (m Message) Results() []ToolResult { return partsOf[ToolResult](m) }
 
-func only[P Part](m Message) []P {
+func partsOf[P Part](m Message) []P {
 	var ps []P
 	for _, p := range m.Parts {
 		if v, ok := p.(P); ok {

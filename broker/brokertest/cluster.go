@@ -61,7 +61,7 @@ func Cluster(t testing.TB, n int) *Nodes {
 			name: name, dir: filepath.Join(dir, name), port: ports[0], http: ports[1], cluster: ports[2],
 		})
 	}
-	t.Cleanup(c.end)
+	t.Cleanup(c.killAll)
 	for i := range c.nodes {
 		c.start(i)
 	}
@@ -117,16 +117,16 @@ func (c *Nodes) Pause(i int) {
 	n := c.nodes[i]
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for end := time.Now().Add(Patience); !stopped(n.cmd.Process.Pid); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(Patience); !isStopped(n.cmd.Process.Pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			c.t.Fatalf("server %d does not stop", i)
 		}
 	}
 }
 
-// stopped says whether each thread of a process stands still: the signal reaches
+// isStopped says whether each thread of a process stands still: the signal reaches
 // one that runs on another processor a moment later.
-func stopped(pid int) bool {
+func isStopped(pid int) bool {
 	states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(states) == 0 {
 		return false
@@ -202,16 +202,16 @@ func (n *node) log() string {
 	}
 	var kept []byte
 	for line := range bytes.Lines(b) {
-		if !routeNoise(line) {
+		if !isRouteNoise(line) {
 			kept = append(kept, line...)
 		}
 	}
 	return string(kept[max(0, len(kept)-1500):])
 }
 
-// routeNoise is what a server says again and again of another that is down, and
+// isRouteNoise is what a server says again and again of another that is down, and
 // of every connection between two.
-func routeNoise(line []byte) bool {
+func isRouteNoise(line []byte) bool {
 	return bytes.Contains(line, []byte("connect to route")) || bytes.Contains(line, []byte(" - rid:"))
 }
 
@@ -233,8 +233,8 @@ func (c *Nodes) stop(i int, s syscall.Signal) {
 	n.cmd, n.stdin = nil, nil
 }
 
-// end kills all, and keeps their logs when the test failed.
-func (c *Nodes) end() {
+// killAll kills all, and keeps their logs when the test failed.
+func (c *Nodes) killAll() {
 	for i := range c.nodes {
 		c.Kill(i)
 	}

@@ -14,7 +14,7 @@ import (
 func (c *Nodes) AwaitHealthy() {
 	c.t.Helper()
 	for i, n := range c.nodes {
-		if !n.runs() {
+		if !n.isRunning() {
 			continue
 		}
 		c.await(fmt.Sprintf("server %d to be in step", i), func() bool {
@@ -23,7 +23,7 @@ func (c *Nodes) AwaitHealthy() {
 	}
 	c.await("a leader of the cluster", func() bool {
 		for i, n := range c.nodes {
-			if !n.runs() {
+			if !n.isRunning() {
 				continue
 			}
 			var v struct {
@@ -52,12 +52,12 @@ func (c *Nodes) Leader(stream string) int {
 	leader := -1
 	c.await("a leader of stream "+stream, func() bool {
 		for i, n := range c.nodes {
-			if !n.runs() {
+			if !n.isRunning() {
 				continue
 			}
-			if name := c.leaderBy(i, stream); name != "" {
+			if name := c.leaderSeenBy(i, stream); name != "" {
 				for j, m := range c.nodes {
-					if m.name == name && m.runs() {
+					if m.name == name && m.isRunning() {
 						leader = j
 						return true
 					}
@@ -69,8 +69,8 @@ func (c *Nodes) Leader(stream string) int {
 	return leader
 }
 
-// leaderBy is the name of the stream's leader as server i sees it.
-func (c *Nodes) leaderBy(i int, stream string) string {
+// leaderSeenBy is the name of the stream's leader as server i sees it.
+func (c *Nodes) leaderSeenBy(i int, stream string) string {
 	var v struct {
 		Accounts []struct {
 			Streams []struct {
@@ -98,7 +98,7 @@ func (c *Nodes) leaderBy(i int, stream string) string {
 	return ""
 }
 
-func (n *node) runs() bool {
+func (n *node) isRunning() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.cmd != nil

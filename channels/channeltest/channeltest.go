@@ -1,5 +1,5 @@
 // Package channeltest is what every adapter of a chat network must do, as one
-// suite. An adapter's test opens a [Rig] over a network that behaves, and runs
+// suite. An adapter's test opens a [Harness] over a network that behaves, and runs
 // the suite in a few lines; a bug found in one adapter becomes a case for all.
 package channeltest
 
@@ -15,23 +15,23 @@ import (
 type Features struct {
 	Edits      bool // channels.Editor
 	Typing     bool // channels.Typer
-	LostAnswer bool // Rig.LoseNextAnswer works
+	LostAnswer bool // Harness.LoseNextAnswer works
 	Finds      bool // channels.Finder; needs LostAnswer
 	Streams    bool // channels.Streamer
-	Files      bool // channels.FileSender; needs a FileRig
-	Forwards   bool // people can pass on what others wrote; needs a ForwardRig
-	Contacts   bool // people can share a contact; needs a ContactRig
-	Reacts     bool // channels.Reactor; needs a ReactRig
-	Proxied    bool // the network is reached over channels.Proxy; needs a ProxyRig
+	Files      bool // channels.FileSender; needs a FileHarness
+	Forwards   bool // people can pass on what others wrote; needs a ForwardHarness
+	Contacts   bool // people can share a contact; needs a ContactHarness
+	Reacts     bool // channels.Reactor; needs a ReactionHarness
+	Proxied    bool // the network is reached over channels.Proxy; needs a ProxyHarness
 	Unordered  bool // the network itself brings events in any order
 	// AtMostOnce: the network forgets an event once it has brought it, whether or
 	// not it was taken, so that one which is not is lost with the process.
 	AtMostOnce bool
 }
 
-// Rig is a network with one bot account on it and one person who writes to the
+// Harness is a network with one bot account on it and one person who writes to the
 // bot in a direct chat. Its methods may be called while a channel is running.
-type Rig interface {
+type Harness interface {
 	// Open gives a channel for the account, as the start of a new process does:
 	// it knows nothing but what the network tells it. Pauses of the adapter
 	// should be set to a few milliseconds.
@@ -64,8 +64,8 @@ type Rig interface {
 	// it.
 	Attempts() int
 
-	// Pass sets the clocks of the network and of its channels forward.
-	Pass(d time.Duration)
+	// Advance sets the clocks of the network and of its channels forward.
+	Advance(d time.Duration)
 
 	// LoseNextAnswer makes the network take the next message of the bot and
 	// cut the connection instead of saying so.
@@ -78,48 +78,48 @@ type Rig interface {
 
 // Run runs the suite. Each case opens a rig of its own. The test that calls Run
 // must not be parallel: one case counts goroutines.
-func Run(t *testing.T, f Features, open func(t testing.TB) Rig) {
-	t.Run("fifty starts and stops leave no goroutine", func(t *testing.T) { startsAndStops(t, f, open) })
-	for name, test := range map[string]func(*testing.T, Rig, Features){
-		"an event is not acknowledged before it is accepted":            ackAfterAccept,
-		"an event that is not taken is offered again before later ones": refusedAgain,
-		"an event that was not acknowledged comes again under its id":   sameID,
-		"events are offered in their order":                             order,
-		"an unreadable event is handed on raw and holds up nobody":      unreadable,
-		"Receive ends with its context while accept fails":              endsWhileRefusing,
-		"strangers' names and texts make sound events":                  hostile,
-		"a rate limit says how long to wait":                            rateLimit,
-		"what Render gives is taken by Send":                            rendered,
-		"a penalty amid an answer costs it nothing":                     penalty,
-		"a penalty is kept over a restart":                              rememberedPenalty,
-		"a picture comes with its words and can be fetched":             pictures,
+func Run(t *testing.T, f Features, open func(t testing.TB) Harness) {
+	t.Run("fifty starts and stops leave no goroutine", func(t *testing.T) { testStartsAndStops(t, f, open) })
+	for name, test := range map[string]func(*testing.T, Harness, Features){
+		"an event is not acknowledged before it is accepted":            testAckAfterAccept,
+		"an event that is not taken is offered again before later ones": testRefusedAgain,
+		"an event that was not acknowledged comes again under its id":   testSameID,
+		"events are offered in their order":                             testOrder,
+		"an unreadable event is handed on raw and holds up nobody":      testUnreadable,
+		"Receive ends with its context while accept fails":              testEndsWhileRefusing,
+		"strangers' names and texts make sound events":                  testHostileText,
+		"a rate limit says how long to wait":                            testRateLimit,
+		"what Render gives is taken by Send":                            testRender,
+		"a penalty amid an answer costs it nothing":                     testPenalty,
+		"a penalty is kept over a restart":                              testRememberedPenalty,
+		"a picture comes with its words and can be fetched":             testPicture,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, open(t), f)
 		})
 	}
-	optional(t, f.LostAnswer, "a send whose answer is lost is ambiguous", open, lostAnswer)
-	optional(t, f.Edits, "editing to the same content is a success", open, edits)
-	optional(t, f.Edits, "a penalty at the end of an answer that grows costs it nothing", open, editPenalty)
-	optional(t, f.Forwards, "what is passed on is its author's", open, forwards)
-	optional(t, f.Contacts, "a contact is said in words", open, contacts)
-	optional(t, f.Typing, "typing can be shown", open, typing)
-	optional(t, f.Reacts, "a reaction comes and goes", open, reacts)
-	optional(t, f.Reacts, "a penalty for a reaction is kept", open, reactPenalty)
-	optional(t, f.Finds, "a send whose answer is lost is found", open, finds)
-	optional(t, f.Streams, "an answer grows to its end", open, streams)
-	optional(t, f.Streams, "an answer that begins anew loses nothing of what was said before", open, breaks)
-	optional(t, f.Files, "files can be sent", open, func(t *testing.T, rig Rig) { meetWithFiles(t, rig) })
+	runOptional(t, f.LostAnswer, "a send whose answer is lost is ambiguous", open, testLostAnswer)
+	runOptional(t, f.Edits, "editing to the same content is a success", open, testEdit)
+	runOptional(t, f.Edits, "a penalty at the end of an answer that grows costs it nothing", open, testEditPenalty)
+	runOptional(t, f.Forwards, "what is passed on is its author's", open, testForward)
+	runOptional(t, f.Contacts, "a contact is said in words", open, testContact)
+	runOptional(t, f.Typing, "typing can be shown", open, testTyping)
+	runOptional(t, f.Reacts, "a reaction comes and goes", open, testReact)
+	runOptional(t, f.Reacts, "a penalty for a reaction is kept", open, testReactPenalty)
+	runOptional(t, f.Finds, "a send whose answer is lost is found", open, testFind)
+	runOptional(t, f.Streams, "an answer grows to its end", open, testStream)
+	runOptional(t, f.Streams, "an answer that begins anew loses nothing of what was said before", open, testSplitStream)
+	runOptional(t, f.Files, "files can be sent", open, func(t *testing.T, rig Harness) { startFileChat(t, rig) })
 	if f.Files {
-		files(t, f, open)
+		testFiles(t, f, open)
 	}
 	if f.Proxied {
-		proxied(t, f, open)
+		testProxies(t, f, open)
 	}
 }
 
-func optional(t *testing.T, has bool, name string, open func(testing.TB) Rig, test func(*testing.T, Rig)) {
+func runOptional(t *testing.T, has bool, name string, open func(testing.TB) Harness, test func(*testing.T, Harness)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()

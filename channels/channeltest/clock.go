@@ -12,5 +12,5 @@ type Clock struct{ ahead atomic.Int64 }
 // Now returns the time.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
-// Pass sets the clock forward.
-func (c *Clock) Pass(d time.Duration) { c.ahead.Add(int64(d)) }
+// Advance sets the clock forward.
+func (c *Clock) Advance(d time.Duration) { c.ahead.Add(int64(d)) }

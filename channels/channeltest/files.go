@@ -17,9 +17,9 @@ import (
 	"parley/channels"
 )
 
-// FileRig is a Rig whose network takes files; Features.Files needs it.
-type FileRig interface {
-	Rig
+// FileHarness is a Rig whose network takes files; Features.Files needs it.
+type FileHarness interface {
+	Harness
 
 	// SentFiles are the files that people see from the bot, in order.
 	SentFiles() []SentFile
@@ -37,29 +37,29 @@ type FileRig interface {
 type SentFile struct {
 	Name string
 	Data []byte
-	// At is the place in Rig.Sent of the message that brought it, whose text is
+	// At is the place in Harness.Sent of the message that brought it, whose text is
 	// what stands beside the file.
 	At int
 }
 
-func files(t *testing.T, f Features, open func(testing.TB) Rig) {
+func testFiles(t *testing.T, f Features, open func(testing.TB) Harness) {
 	t.Helper()
-	cases := map[string]func(*testing.T, FileRig){
-		"a file arrives whole, in its place among texts":        fileInOrder,
-		"a file that may have arrived before says so":           fileRepeated,
-		"a rate limit on a file says how long to wait":          fileRateLimit,
-		"content that fails leaves nothing behind and is named": fileFails,
-		"a file that is empty or too large is refused unread":   fileOfNoSize,
-		"SendFile ends with its context":                        fileCancelled,
-		"names of files are sound":                              fileNames,
+	cases := map[string]func(*testing.T, FileHarness){
+		"a file arrives whole, in its place among texts":        testFileInOrder,
+		"a file that may have arrived before says so":           testFileRepeated,
+		"a rate limit on a file says how long to wait":          testFileRateLimit,
+		"content that fails leaves nothing behind and is named": testFileFails,
+		"a file that is empty or too large is refused unread":   testFileOfNoSize,
+		"SendFile ends with its context":                        testFileCancelled,
+		"names of files are sound":                              testFileNames,
 	}
 	if f.LostAnswer {
-		cases["a file whose answer is lost is ambiguous and never denied"] = func(t *testing.T, rig FileRig) { fileLost(t, rig, f) }
+		cases["a file whose answer is lost is ambiguous and never denied"] = func(t *testing.T, rig FileHarness) { testFileLost(t, rig, f) }
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rig, ok := open(t).(FileRig)
+			rig, ok := open(t).(FileHarness)
 			if !ok {
 				t.Fatal("Features.Files needs a FileRig")
 			}
@@ -71,22 +71,22 @@ func files(t *testing.T, f Features, open func(testing.TB) Rig) {
 // content is a file as SendFile reads it. It is told apart from one that is read
 // when it may no longer be.
 type content struct {
-	t      *testing.T
-	data   []byte
-	at     int
-	halted func() error // at the middle, if set: what reading fails with then
-	over   atomic.Bool  // SendFile has returned
+	t        *testing.T
+	data     []byte
+	at       int
+	failAt   func() error // at the middle, if set: what reading fails with then
+	returned atomic.Bool  // SendFile has returned
 }
 
 func (c *content) Read(p []byte) (int, error) {
-	if c.over.Load() {
+	if c.returned.Load() {
 		c.t.Error("the content is read after SendFile returned")
 	}
 	left := c.data[c.at:]
-	if c.halted != nil {
+	if c.failAt != nil {
 		left = c.data[c.at:max(c.at, len(c.data)/2)]
 		if len(left) == 0 {
-			return 0, c.halted()
+			return 0, c.failAt()
 		}
 	}
 	if len(left) == 0 {
@@ -97,9 +97,9 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// random is data without a pattern, so that nothing in it is mistaken for the
+// randomBytes is data without a pattern, so that nothing in it is mistaken for the
 // rest.
-func random(n int) []byte {
+func randomBytes(n int) []byte {
 	data := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(data) // never fails
 	return data
@@ -113,9 +113,9 @@ type sender struct {
 	to channels.Message
 }
 
-func meetWithFiles(t *testing.T, rig Rig) sender {
+func startFileChat(t *testing.T, rig Harness) sender {
 	t.Helper()
-	ch, m := meet(t, rig)
+	ch, m := startChat(t, rig)
 	f, ok := ch.(channels.FileSender)
 	if !ok {
 		t.Fatal("the channel cannot send files")
@@ -123,41 +123,41 @@ func meetWithFiles(t *testing.T, rig Rig) sender {
 	return sender{ch, f, t, m}
 }
 
-func (s sender) file(ctx context.Context, r channels.Reply, f channels.File, c *content) (channels.Receipt, error) {
-	defer c.over.Store(true)
+func (s sender) sendFile(ctx context.Context, r channels.Reply, f channels.File, c *content) (channels.Receipt, error) {
+	defer c.returned.Store(true)
 	r.To = s.to.Address
 	return s.SendFile(ctx, r, f, c)
 }
 
-func (s sender) text(text string) {
+func (s sender) sendText(text string) {
 	s.t.Helper()
 	if _, err := s.Send(s.t.Context(), channels.Reply{To: s.to.Address, Body: channels.Body{Text: text}}); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// none says that people see nothing of a file.
-func none(t *testing.T, rig FileRig) {
+// wantNothingSent says that people see nothing of a file.
+func wantNothingSent(t *testing.T, rig FileHarness) {
 	t.Helper()
 	if sent, files := rig.Sent(), rig.SentFiles(); len(sent) != 0 || len(files) != 0 {
 		t.Errorf("sent %q and %d files, want nothing", sent, len(files))
 	}
 }
 
-func fileInOrder(t *testing.T, rig FileRig) {
-	s := meetWithFiles(t, rig)
-	data := random(300<<10 + 7)
-	s.text("one")
-	r, err := s.file(t.Context(), channels.Reply{ID: "a/0", ReplyTo: s.to.MessageID},
+func testFileInOrder(t *testing.T, rig FileHarness) {
+	s := startFileChat(t, rig)
+	data := randomBytes(300<<10 + 7)
+	s.sendText("one")
+	r, err := s.sendFile(t.Context(), channels.Reply{ID: "a/0", ReplyTo: s.to.MessageID},
 		channels.File{Name: "report.csv", MIME: "text/csv", Size: int64(len(data))}, &content{t: t, data: data})
 	if err != nil || r.MessageID == "" {
 		t.Fatalf("SendFile gave %+v, %v", r, err)
 	}
 	small := []byte("a")
-	if _, err := s.file(t.Context(), channels.Reply{ID: "a/1"}, channels.File{Name: "small", Size: 1}, &content{t: t, data: small}); err != nil {
+	if _, err := s.sendFile(t.Context(), channels.Reply{ID: "a/1"}, channels.File{Name: "small", Size: 1}, &content{t: t, data: small}); err != nil {
 		t.Fatal(err) // without a MIME type or an ending
 	}
-	s.text("two")
+	s.sendText("two")
 	if sent := rig.Sent(); !slices.Equal(sent, []string{"one", "", "", "two"}) {
 		t.Errorf("sent %q", sent)
 	}
@@ -173,12 +173,12 @@ func fileInOrder(t *testing.T, rig FileRig) {
 	}
 }
 
-func fileRepeated(t *testing.T, rig FileRig) {
-	s := meetWithFiles(t, rig)
+func testFileRepeated(t *testing.T, rig FileHarness) {
+	s := startFileChat(t, rig)
 	if _, err := s.Send(t.Context(), channels.Reply{To: s.to.Address, Body: channels.Body{Text: "x"}, Repeat: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.file(t.Context(), channels.Reply{ID: "a/0", Repeat: true}, channels.File{Name: "a.txt", Size: 4}, &content{t: t, data: []byte("data")}); err != nil {
+	if _, err := s.sendFile(t.Context(), channels.Reply{ID: "a/0", Repeat: true}, channels.File{Name: "a.txt", Size: 4}, &content{t: t, data: []byte("data")}); err != nil {
 		t.Fatal(err)
 	}
 	sent := rig.Sent()
@@ -194,34 +194,34 @@ func fileRepeated(t *testing.T, rig FileRig) {
 	}
 }
 
-func fileRateLimit(t *testing.T, rig FileRig) {
-	s := meetWithFiles(t, rig)
+func testFileRateLimit(t *testing.T, rig FileHarness) {
+	s := startFileChat(t, rig)
 	rig.LimitNextFile(t, 7*time.Second)
-	_, err := s.file(t.Context(), channels.Reply{ID: "a/0"}, channels.File{Name: "a.txt", Size: 4}, &content{t: t, data: []byte("data")})
+	_, err := s.sendFile(t.Context(), channels.Reply{ID: "a/0"}, channels.File{Name: "a.txt", Size: 4}, &content{t: t, data: []byte("data")})
 	var e *channels.Error
 	if !errors.As(err, &e) || e.Kind != channels.RateLimit || e.RetryAfter != 7*time.Second {
 		t.Errorf("SendFile gave %v, want a rate limit of 7s", err)
 	}
-	none(t, rig)
+	wantNothingSent(t, rig)
 }
 
 var errContent = errors.New("channeltest: the disk is gone")
 
-func fileFails(t *testing.T, rig FileRig) {
-	s := meetWithFiles(t, rig)
-	data := random(256 << 10)
+func testFileFails(t *testing.T, rig FileHarness) {
+	s := startFileChat(t, rig)
+	data := randomBytes(256 << 10)
 	whole := channels.File{Name: "a.bin", Size: int64(len(data))}
-	_, err := s.file(t.Context(), channels.Reply{ID: "a/0"}, whole, &content{t: t, data: data, halted: func() error { return errContent }})
+	_, err := s.sendFile(t.Context(), channels.Reply{ID: "a/0"}, whole, &content{t: t, data: data, failAt: func() error { return errContent }})
 	if kindOf(err) != channels.Unsent || !errors.Is(err, errContent) {
 		t.Errorf("content that fails gave %v", err)
 	}
-	_, err = s.file(t.Context(), channels.Reply{ID: "a/0"}, whole, &content{t: t, data: data[:len(data)/2]})
+	_, err = s.sendFile(t.Context(), channels.Reply{ID: "a/0"}, whole, &content{t: t, data: data[:len(data)/2]})
 	if kindOf(err) != channels.Unsent {
 		t.Errorf("content that ends early gave %v", err)
 	}
-	none(t, rig)
+	wantNothingSent(t, rig)
 	// What failed stands in nobody's way.
-	if _, err := s.file(t.Context(), channels.Reply{ID: "a/0"}, whole, &content{t: t, data: data}); err != nil {
+	if _, err := s.sendFile(t.Context(), channels.Reply{ID: "a/0"}, whole, &content{t: t, data: data}); err != nil {
 		t.Error(err)
 	}
 	if f := rig.SentFiles(); len(f) != 1 || !bytes.Equal(f[0].Data, data) {
@@ -229,50 +229,50 @@ func fileFails(t *testing.T, rig FileRig) {
 	}
 }
 
-func fileOfNoSize(t *testing.T, rig FileRig) {
-	s := meetWithFiles(t, rig)
+func testFileOfNoSize(t *testing.T, rig FileHarness) {
+	s := startFileChat(t, rig)
 	if s.LargestFile() < 1<<20 {
 		t.Errorf("the largest file has %d bytes", s.LargestFile())
 	}
 	for _, size := range []int64{-1, 0, s.LargestFile() + 1} {
 		c := &content{t: t}
-		c.over.Store(true)
+		c.returned.Store(true)
 		_, err := s.SendFile(t.Context(), channels.Reply{To: s.to.Address, ID: "a/0"}, channels.File{Name: "a.txt", Size: size}, c)
 		if kindOf(err) != channels.Refused {
 			t.Errorf("a file of %d bytes gave %v", size, err)
 		}
 	}
-	none(t, rig)
+	wantNothingSent(t, rig)
 }
 
-func fileCancelled(t *testing.T, rig FileRig) {
-	s := meetWithFiles(t, rig)
+func testFileCancelled(t *testing.T, rig FileHarness) {
+	s := startFileChat(t, rig)
 	ctx, cancel := context.WithCancel(t.Context())
-	data := random(256 << 10)
+	data := randomBytes(256 << 10)
 	f := channels.File{Name: "a.bin", Size: int64(len(data))}
 	// What reads from a store is cut off by the same end.
-	_, err := s.file(ctx, channels.Reply{ID: "a/0"}, f, &content{t: t, data: data, halted: func() error {
+	_, err := s.sendFile(ctx, channels.Reply{ID: "a/0"}, f, &content{t: t, data: data, failAt: func() error {
 		cancel()
 		return context.Cause(ctx)
 	}})
 	if kindOf(err) != channels.Unsent || !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that ends amid the content gave %v", err)
 	}
-	_, err = s.file(ctx, channels.Reply{ID: "a/0"}, f, &content{t: t, data: data})
+	_, err = s.sendFile(ctx, channels.Reply{ID: "a/0"}, f, &content{t: t, data: data})
 	if kindOf(err) != channels.Unsent || !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended gave %v", err)
 	}
-	none(t, rig)
+	wantNothingSent(t, rig)
 }
 
-func fileNames(t *testing.T, rig FileRig) {
-	s := meetWithFiles(t, rig)
+func testFileNames(t *testing.T, rig FileHarness) {
+	s := startFileChat(t, rig)
 	names := []string{
 		"", ".", "..", "../../etc/passwd", `C:\x\y.txt`, "a\x00b\nc.txt", "invoice\u202Efdp.exe", "\u200b", "\xff.bin",
 		"<!channel> & @here.txt", `a";b=c.txt`, "a;filename=b,c.txt", "%2e%2e%2f.txt", strings.Repeat("ä", 400) + ".txt", "日本 – Übersicht.pdf",
 	}
 	for _, name := range names {
-		if _, err := s.file(t.Context(), channels.Reply{ID: "a/0"}, channels.File{Name: name, Size: 4}, &content{t: t, data: []byte("data")}); err != nil {
+		if _, err := s.sendFile(t.Context(), channels.Reply{ID: "a/0"}, channels.File{Name: name, Size: 4}, &content{t: t, data: []byte("data")}); err != nil {
 			t.Errorf("a file with the name %q: %v", name, err)
 		}
 	}
@@ -298,11 +298,11 @@ func fileNames(t *testing.T, rig FileRig) {
 	}
 }
 
-func fileLost(t *testing.T, rig FileRig, f Features) {
-	s := meetWithFiles(t, rig)
+func testFileLost(t *testing.T, rig FileHarness, f Features) {
+	s := startFileChat(t, rig)
 	since := time.Now()
 	rig.LoseNextFile(t)
-	_, err := s.file(t.Context(), channels.Reply{ID: "answer/0"}, channels.File{Name: "a.txt", Size: 4}, &content{t: t, data: []byte("data")})
+	_, err := s.sendFile(t.Context(), channels.Reply{ID: "answer/0"}, channels.File{Name: "a.txt", Size: 4}, &content{t: t, data: []byte("data")})
 	if kindOf(err) != channels.Ambiguous {
 		t.Fatalf("SendFile gave %v, want an ambiguous error", err)
 	}

@@ -11,9 +11,9 @@ import (
 	"parley/channels"
 )
 
-// penalised says that err is a rate limit of at most d, and of exactly d if it is the
+// wantRateLimit says that err is a rate limit of at most d, and of exactly d if it is the
 // network that says so.
-func penalised(t *testing.T, err error, d time.Duration, exactly bool) {
+func wantRateLimit(t *testing.T, err error, d time.Duration, exactly bool) {
 	t.Helper()
 	var e *channels.Error
 	if !errors.As(err, &e) || e.Kind != channels.RateLimit || e.RetryAfter > d || e.RetryAfter <= 0 || exactly && e.RetryAfter != d {
@@ -21,28 +21,28 @@ func penalised(t *testing.T, err error, d time.Duration, exactly bool) {
 	}
 }
 
-// untilOver repeats a call that falls into a penalty of the network: within it no call
+// retryAfterPenalty repeats a call that falls into a penalty of the network: within it no call
 // is made, and after it the call succeeds.
-func untilOver(t *testing.T, rig Rig, d time.Duration, call func() error) {
+func retryAfterPenalty(t *testing.T, rig Harness, d time.Duration, call func() error) {
 	t.Helper()
-	penalised(t, call(), d, true)
+	wantRateLimit(t, call(), d, true)
 	before := rig.Attempts()
 	for range 3 {
-		penalised(t, call(), d, false)
+		wantRateLimit(t, call(), d, false)
 	}
 	if n := rig.Attempts() - before; n != 0 {
 		t.Errorf("%d calls were made within the penalty", n)
 	}
-	rig.Pass(d)
+	rig.Advance(d)
 	if err := call(); err != nil {
 		t.Errorf("after the penalty: %v", err)
 	}
 }
 
-// penalty: an answer of several messages, in the middle of which the network wants to
+// testPenalty: an answer of several messages, in the middle of which the network wants to
 // hear nothing for a while, arrives whole, once, and in its order.
-func penalty(t *testing.T, rig Rig, _ Features) {
-	ch, m := meet(t, rig)
+func testPenalty(t *testing.T, rig Harness, _ Features) {
+	ch, m := startChat(t, rig)
 	bodies := ch.Render(strings.Repeat("A sentence of some words. ", 2000))
 	if len(bodies) < 3 {
 		t.Fatalf("%d messages", len(bodies))
@@ -57,7 +57,7 @@ func penalty(t *testing.T, rig Rig, _ Features) {
 		if i == 1 {
 			const d = 7 * time.Second
 			rig.LimitNext(t, d)
-			untilOver(t, rig, d, send)
+			retryAfterPenalty(t, rig, d, send)
 		} else if err := send(); err != nil {
 			t.Fatal(err)
 		}
@@ -67,11 +67,11 @@ func penalty(t *testing.T, rig Rig, _ Features) {
 	}
 }
 
-// rememberedPenalty: the next process makes no call within the penalty that the one
+// testRememberedPenalty: the next process makes no call within the penalty that the one
 // before was told of.
-func rememberedPenalty(t *testing.T, rig Rig, _ Features) {
-	ch, m := meet(t, rig)
-	first, ok := ch.(channels.Rememberer)
+func testRememberedPenalty(t *testing.T, rig Harness, _ Features) {
+	ch, m := startChat(t, rig)
+	first, ok := ch.(channels.WaitRestorer)
 	if !ok {
 		t.Fatal("the channel does not remember")
 	}
@@ -82,32 +82,32 @@ func rememberedPenalty(t *testing.T, rig Rig, _ Features) {
 		defer mu.Unlock()
 		kept = append(kept, w)
 	}
-	first.Remember(nil, keep)
+	first.RestoreWaits(nil, keep)
 	const d = 7 * time.Second
 	rig.LimitNext(t, d)
 	send := func(ch channels.Channel) error {
 		_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}})
 		return err
 	}
-	penalised(t, send(ch), d, true)
+	wantRateLimit(t, send(ch), d, true)
 	next := rig.Open(t)
-	next.(channels.Rememberer).Remember(kept, keep) //nolint:forcetypeassert // as the first
+	next.(channels.WaitRestorer).RestoreWaits(kept, keep) //nolint:forcetypeassert // as the first
 	before := rig.Attempts()
 	for range 3 {
-		penalised(t, send(next), d, false)
+		wantRateLimit(t, send(next), d, false)
 	}
 	if n := rig.Attempts() - before; n != 0 {
 		t.Errorf("%d calls were made within the penalty", n)
 	}
-	rig.Pass(d)
+	rig.Advance(d)
 	if err := send(next); err != nil {
 		t.Errorf("after the penalty: %v", err)
 	}
 }
 
-// editPenalty: so does an answer that grows, whose last edit falls into a penalty.
-func editPenalty(t *testing.T, rig Rig) {
-	ch, m := meet(t, rig)
+// testEditPenalty: so does an answer that grows, whose last edit falls into a penalty.
+func testEditPenalty(t *testing.T, rig Harness) {
+	ch, m := startChat(t, rig)
 	e, ok := ch.(channels.Editor)
 	if !ok {
 		t.Fatal("the channel cannot edit")
@@ -118,7 +118,7 @@ func editPenalty(t *testing.T, rig Rig) {
 	}
 	const d = 7 * time.Second
 	rig.LimitNextEdit(t, d)
-	untilOver(t, rig, d, func() error {
+	retryAfterPenalty(t, rig, d, func() error {
 		return e.Edit(t.Context(), m.Address, receipt.MessageID, channels.Body{Text: "the beginning and the end"})
 	})
 	if sent := rig.Sent(); !slices.Equal(sent, []string{"the beginning and the end"}) {

@@ -51,28 +51,28 @@ func NewProxy(t testing.TB) *Proxy {
 	return p
 }
 
-// At is the proxy's address with a password, its own or another one, as it stands in
+// AddressWith is the proxy's address with a password, its own or another one, as it stands in
 // a configuration.
-func (p *Proxy) At(password string) channels.Secret {
+func (p *Proxy) AddressWith(password string) channels.Secret {
 	return channels.NewSecret("http://" + p.name + ":" + password + "@" + p.Listener.Addr().String())
 }
 
-// Stand has a host, and a port if one is named, that only this proxy can find be another.
-func (p *Proxy) Stand(host, at string) {
+// MapHost has a host, and a port if one is named, that only this proxy can find be another.
+func (p *Proxy) MapHost(host, at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hosts[host] = at
 }
 
-// Passed are the requests that passed, as "POST host/path" and "CONNECT host:port".
-func (p *Proxy) Passed() []string {
+// Requests are the requests that passed, as "POST host/path" and "CONNECT host:port".
+func (p *Proxy) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.passed)
 }
 
-// where notes what passes, and says where to.
-func (p *Proxy) where(host, what string) string {
+// record notes what passes, and says where to.
+func (p *Proxy) record(host, what string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passed = append(p.passed, what)
@@ -82,8 +82,8 @@ func (p *Proxy) where(host, what string) string {
 	return host
 }
 
-// Made reports whether the proxy made the connection that a server has from remote.
-func (p *Proxy) Made(remote string) bool {
+// HasConnection reports whether the proxy made the connection that a server has from remote.
+func (p *Proxy) HasConnection(remote string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.made[remote]
@@ -108,9 +108,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Proxy-Authenticate", "Basic")
 		w.WriteHeader(http.StatusProxyAuthRequired)
 	case r.Method == http.MethodConnect:
-		p.tunnel(w, p.where(r.Host, "CONNECT "+r.Host))
+		p.tunnel(w, p.record(r.Host, "CONNECT "+r.Host))
 	default:
-		p.forward(w, r, p.where(r.URL.Host, r.Method+" "+r.URL.Host+r.URL.Path))
+		p.forward(w, r, p.record(r.URL.Host, r.Method+" "+r.URL.Host+r.URL.Path))
 	}
 }
 
@@ -130,17 +130,17 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, to string) {
 		w.Header()[k] = v
 	}
 	w.WriteHeader(resp.StatusCode)
-	_, _ = io.Copy(flushing{w, http.NewResponseController(w)}, resp.Body) // its end is that of the connection
+	_, _ = io.Copy(flushWriter{w, http.NewResponseController(w)}, resp.Body) // its end is that of the connection
 }
 
-// flushing writes each piece at once: a stream may say nothing more for long.
-type flushing struct {
+// flushWriter writes each piece at once: a stream may say nothing more for long.
+type flushWriter struct {
 	io.Writer
 
 	c *http.ResponseController
 }
 
-func (f flushing) Write(b []byte) (int, error) {
+func (f flushWriter) Write(b []byte) (int, error) {
 	n, err := f.Writer.Write(b)
 	if err == nil {
 		err = f.c.Flush()

@@ -8,10 +8,10 @@ import (
 	"parley/channels"
 )
 
-// ReactRig is a Rig whose channels put a reaction on messages that a turn works on, and
+// ReactionHarness is a Rig whose channels put a reaction on messages that a turn works on, and
 // another on those that were answered; Features.Reacts needs it.
-type ReactRig interface {
-	Rig
+type ReactionHarness interface {
+	Harness
 
 	// Reactions is what people saw of the bot's reactions, in order: working, done, and -
 	// where one was taken away.
@@ -25,20 +25,20 @@ type ReactRig interface {
 	ReactionCalls() int
 }
 
-func reactRig(t *testing.T, rig Rig) ReactRig {
+func reactionHarness(t *testing.T, rig Harness) ReactionHarness {
 	t.Helper()
-	r, ok := rig.(ReactRig)
+	r, ok := rig.(ReactionHarness)
 	if !ok {
 		t.Fatal("the rig has no reactions")
 	}
 	return r
 }
 
-// reacts: a reaction comes, is replaced, goes; each of it as often as somebody asks, in
+// testReact: a reaction comes, is replaced, goes; each of it as often as somebody asks, in
 // whatever process.
-func reacts(t *testing.T, bare Rig) {
-	rig := reactRig(t, bare)
-	ch, m := meet(t, rig)
+func testReact(t *testing.T, bare Harness) {
+	rig := reactionHarness(t, bare)
+	ch, m := startChat(t, rig)
 	next := rig.Open(t)
 	show := func(ch channels.Channel, s channels.Stage) {
 		t.Helper()
@@ -65,10 +65,10 @@ func reacts(t *testing.T, bare Rig) {
 	}
 }
 
-// reactPenalty: within a penalty for a reaction no further one is tried.
-func reactPenalty(t *testing.T, bare Rig) {
-	rig := reactRig(t, bare)
-	ch, m := meet(t, rig)
+// testReactPenalty: within a penalty for a reaction no further one is tried.
+func testReactPenalty(t *testing.T, bare Harness) {
+	rig := reactionHarness(t, bare)
+	ch, m := startChat(t, rig)
 	r := ch.(channels.Reactor) //nolint:forcetypeassert // reacts says so
 	const d = 7 * time.Second
 	rig.LimitNextReaction(t, d)
@@ -85,7 +85,7 @@ func reactPenalty(t *testing.T, bare Rig) {
 	if n := rig.ReactionCalls() - calls; n != 0 {
 		t.Errorf("%d calls were made within the penalty", n)
 	}
-	rig.Pass(d)
+	rig.Advance(d)
 	if err := show(); err != nil {
 		t.Errorf("after the penalty: %v", err)
 	}

@@ -31,8 +31,8 @@ type run struct {
 	stop   func()
 }
 
-// receive starts ch; decide answers each offer, nil for taking it.
-func receive(t testing.TB, ch channels.Channel, decide func(m channels.Message) error) *run {
+// startReceive starts ch; decide answers each offer, nil for taking it.
+func startReceive(t testing.TB, ch channels.Channel, decide func(m channels.Message) error) *run {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{t: t, events: make(chan channels.Message, 1024)}
@@ -72,10 +72,10 @@ func (r *run) next() channels.Message {
 	}
 }
 
-// hear lets the person say text and waits until it is offered, passing over what
+// sayUntilOffered lets the person say text and waits until it is offered, passing over what
 // is offered again of before. Where the network forgets what it brought to
 // somebody who has gone, the person says it again until it is heard.
-func (r *run) hear(rig Rig, f Features, text string) {
+func (r *run) sayUntilOffered(rig Harness, f Features, text string) {
 	r.t.Helper()
 	deadline := time.After(patience)
 	for pause := 2 * time.Millisecond; ; pause *= 2 {
@@ -102,7 +102,7 @@ func (r *run) hear(rig Rig, f Features, text string) {
 	}
 }
 
-func await(t testing.TB, rig Rig, n int) {
+func awaitAcknowledged(t testing.TB, rig Harness, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -111,20 +111,20 @@ func await(t testing.TB, rig Rig, n int) {
 	}
 }
 
-func startsAndStops(t *testing.T, f Features, open func(testing.TB) Rig) {
+func testStartsAndStops(t *testing.T, f Features, open func(testing.TB) Harness) {
 	rig := open(t)
 	ch := rig.Open(t)
 	// The first round lets the network itself start whatever it needs.
-	first := receive(t, ch, nil)
+	first := startReceive(t, ch, nil)
 	rig.Say(t, "Ann", "first")
 	first.next()
 	first.stop()
 	before := goleak.IgnoreCurrent()
 	for i := range 50 {
-		r := receive(t, ch, nil)
+		r := startReceive(t, ch, nil)
 		if i%2 == 0 {
 			// What was taken just before a stop may be offered again.
-			r.hear(rig, f, fmt.Sprintf("message %d", i))
+			r.sayUntilOffered(rig, f, fmt.Sprintf("message %d", i))
 		}
 		r.stop()
 	}
@@ -133,9 +133,9 @@ func startsAndStops(t *testing.T, f Features, open func(testing.TB) Rig) {
 	}
 }
 
-func ackAfterAccept(t *testing.T, rig Rig, f Features) {
+func testAckAfterAccept(t *testing.T, rig Harness, f Features) {
 	release := make(chan struct{})
-	r := receive(t, rig.Open(t), func(channels.Message) error {
+	r := startReceive(t, rig.Open(t), func(channels.Message) error {
 		<-release
 		return nil
 	})
@@ -145,7 +145,7 @@ func ackAfterAccept(t *testing.T, rig Rig, f Features) {
 		t.Errorf("%d events acknowledged while accept was running", n)
 	}
 	close(release)
-	await(t, rig, 1)
+	awaitAcknowledged(t, rig, 1)
 	if m.Text != "hello" || m.Kind != channels.Said || !m.Mentioned || m.Event == "" || m.MessageID == "" || m.Sender.ID == "" {
 		t.Errorf("event %+v", m)
 	}
@@ -154,12 +154,12 @@ func ackAfterAccept(t *testing.T, rig Rig, f Features) {
 	}
 }
 
-func refusedAgain(t *testing.T, rig Rig, f Features) {
+func testRefusedAgain(t *testing.T, rig Harness, f Features) {
 	const refusedTimes = 3
 	refusals := refusedTimes
 	looked, goOn := context.WithCancel(t.Context())
 	defer goOn()
-	r := receive(t, rig.Open(t), func(m channels.Message) error {
+	r := startReceive(t, rig.Open(t), func(m channels.Message) error {
 		if m.Text != "second" {
 			return nil
 		}
@@ -173,7 +173,7 @@ func refusedAgain(t *testing.T, rig Rig, f Features) {
 	for _, text := range []string{"first", "second", "third"} {
 		rig.Say(t, "Ann", text)
 		if f.Unordered && text == "first" {
-			await(t, rig, 1)
+			awaitAcknowledged(t, rig, 1)
 		}
 	}
 	if f.Unordered { // the third may have come before the second
@@ -185,7 +185,7 @@ func refusedAgain(t *testing.T, rig Rig, f Features) {
 		if offers["first"] != 1 || offers["second"] != 4 || offers["third"] != 1 {
 			t.Errorf("offered %v", offers)
 		}
-		await(t, rig, 3)
+		awaitAcknowledged(t, rig, 3)
 		return
 	}
 	for i, want := range []string{"first", "second", "second", "second", "second", "third"} {
@@ -199,36 +199,36 @@ func refusedAgain(t *testing.T, rig Rig, f Features) {
 			goOn()
 		}
 	}
-	await(t, rig, 3)
+	awaitAcknowledged(t, rig, 3)
 }
 
-func sameID(t *testing.T, rig Rig, f Features) {
-	first := receive(t, rig.Open(t), func(channels.Message) error { return errFull })
+func testSameID(t *testing.T, rig Harness, f Features) {
+	first := startReceive(t, rig.Open(t), func(channels.Message) error { return errFull })
 	rig.Say(t, "Ann", "hello")
 	a := first.next()
 	first.stop()
 	if f.AtMostOnce {
 		// It is lost, and those after it are not held up.
-		receive(t, rig.Open(t), func(m channels.Message) error {
+		startReceive(t, rig.Open(t), func(m channels.Message) error {
 			if m.Text == a.Text {
 				t.Errorf("an event that was brought before came again: %+v", m)
 			}
 			return nil
-		}).hear(rig, f, "after")
+		}).sayUntilOffered(rig, f, "after")
 		return
 	}
 	if n := rig.Acknowledged(); n != 0 {
 		t.Fatalf("%d events acknowledged, none was taken", n)
 	}
-	b := receive(t, rig.Open(t), nil).next()
+	b := startReceive(t, rig.Open(t), nil).next()
 	if a.Event != b.Event || a.Text != b.Text || a.Address != b.Address || a.MessageID != b.MessageID {
 		t.Errorf("the event came as\n%+v and again as\n%+v", a, b)
 	}
-	await(t, rig, 1)
+	awaitAcknowledged(t, rig, 1)
 }
 
-func order(t *testing.T, rig Rig, f Features) {
-	r := receive(t, rig.Open(t), nil)
+func testOrder(t *testing.T, rig Harness, f Features) {
+	r := startReceive(t, rig.Open(t), nil)
 	const n = 50
 	seen := map[string]bool{}
 	for i := range n {
@@ -244,11 +244,11 @@ func order(t *testing.T, rig Rig, f Features) {
 		}
 		seen[m.Event] = true
 	}
-	await(t, rig, n)
+	awaitAcknowledged(t, rig, n)
 }
 
-func unreadable(t *testing.T, rig Rig, f Features) {
-	r := receive(t, rig.Open(t), nil)
+func testUnreadable(t *testing.T, rig Harness, f Features) {
+	r := startReceive(t, rig.Open(t), nil)
 	rig.Say(t, "Ann", "before")
 	rig.SayUnreadable(t)
 	rig.Say(t, "Ann", "after")
@@ -273,11 +273,11 @@ func unreadable(t *testing.T, rig Rig, f Features) {
 	if !slices.Equal(said, []string{"before", "after"}) {
 		t.Errorf("beside the unreadable event came %q", said)
 	}
-	await(t, rig, 3)
+	awaitAcknowledged(t, rig, 3)
 }
 
-func endsWhileRefusing(t *testing.T, rig Rig, f Features) {
-	r := receive(t, rig.Open(t), func(channels.Message) error { return errFull })
+func testEndsWhileRefusing(t *testing.T, rig Harness, f Features) {
+	r := startReceive(t, rig.Open(t), func(channels.Message) error { return errFull })
 	rig.Say(t, "Ann", "hello")
 	r.next()
 	r.next()
@@ -287,8 +287,8 @@ func endsWhileRefusing(t *testing.T, rig Rig, f Features) {
 	}
 }
 
-func hostile(t *testing.T, rig Rig, _ Features) {
-	r := receive(t, rig.Open(t), nil)
+func testHostileText(t *testing.T, rig Harness, _ Features) {
+	r := startReceive(t, rig.Open(t), nil)
 	for _, s := range []string{
 		"x:group:y", "agent:a:sub:1:", "*.>", "a\u202Eb", "line\nbreak", "\u200b", "%00", strings.Repeat("ä", 60),
 		"👨‍👩‍👧‍👦", "@everyone <!channel>", "{{.}}", "'; DROP TABLE x; --", "\t\v\f",

@@ -10,11 +10,11 @@ import (
 	"parley/channels"
 )
 
-// meet lets the person write first and gives the place to answer in.
-func meet(t *testing.T, rig Rig) (channels.Channel, channels.Message) {
+// startChat lets the person write first and gives the place to answer in.
+func startChat(t *testing.T, rig Harness) (channels.Channel, channels.Message) {
 	t.Helper()
 	ch := rig.Open(t)
-	r := receive(t, ch, nil)
+	r := startReceive(t, ch, nil)
 	rig.Say(t, "Ann", "hello")
 	m := r.next()
 	r.stop()
@@ -29,8 +29,8 @@ func kindOf(err error) channels.ErrorKind {
 	return ""
 }
 
-func rateLimit(t *testing.T, rig Rig, _ Features) {
-	ch, m := meet(t, rig)
+func testRateLimit(t *testing.T, rig Harness, _ Features) {
+	ch, m := startChat(t, rig)
 	rig.LimitNext(t, 7*time.Second)
 	_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}})
 	var e *channels.Error
@@ -42,8 +42,8 @@ func rateLimit(t *testing.T, rig Rig, _ Features) {
 	}
 }
 
-func rendered(t *testing.T, rig Rig, _ Features) {
-	ch, m := meet(t, rig)
+func testRender(t *testing.T, rig Harness, _ Features) {
+	ch, m := startChat(t, rig)
 	md := "# Title\n\n**bold** and `code`\n\n```go\nx := 1\n```\n\n" + strings.Repeat("A sentence of some words. 😀 ", 400) + "\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
 	bodies := ch.Render(md)
 	if len(bodies) < 2 {
@@ -70,8 +70,8 @@ func rendered(t *testing.T, rig Rig, _ Features) {
 	}
 }
 
-func lostAnswer(t *testing.T, rig Rig) {
-	ch, m := meet(t, rig)
+func testLostAnswer(t *testing.T, rig Harness) {
+	ch, m := startChat(t, rig)
 	rig.LoseNextAnswer(t)
 	_, err := ch.Send(t.Context(), channels.Reply{To: m.Address, Body: channels.Body{Text: "once"}})
 	if kindOf(err) != channels.Ambiguous {
@@ -82,8 +82,8 @@ func lostAnswer(t *testing.T, rig Rig) {
 	}
 }
 
-func edits(t *testing.T, rig Rig) {
-	ch, m := meet(t, rig)
+func testEdit(t *testing.T, rig Harness) {
+	ch, m := startChat(t, rig)
 	e, ok := ch.(channels.Editor)
 	if !ok {
 		t.Fatal("the channel cannot edit")
@@ -99,22 +99,22 @@ func edits(t *testing.T, rig Rig) {
 	}
 }
 
-func typing(t *testing.T, rig Rig) {
-	ch, m := meet(t, rig)
+func testTyping(t *testing.T, rig Harness) {
+	ch, m := startChat(t, rig)
 	y, ok := ch.(channels.Typer)
 	if !ok {
 		t.Fatal("the channel cannot show typing")
 	}
-	if err := y.Typing(t.Context(), m.Address); err != nil {
+	if err := y.ShowTyping(t.Context(), m.Address); err != nil {
 		t.Error(err)
 	}
-	if y.TypingFor() <= 0 {
+	if y.TypingDuration() <= 0 {
 		t.Error("typing never fades")
 	}
 }
 
-func finds(t *testing.T, rig Rig) {
-	ch, m := meet(t, rig)
+func testFind(t *testing.T, rig Harness) {
+	ch, m := startChat(t, rig)
 	f, ok := ch.(channels.Finder)
 	if !ok {
 		t.Fatal("the channel cannot find")
@@ -134,8 +134,8 @@ func finds(t *testing.T, rig Rig) {
 	}
 }
 
-func streams(t *testing.T, rig Rig) {
-	ch, m := meet(t, rig)
+func testStream(t *testing.T, rig Harness) {
+	ch, m := startChat(t, rig)
 	s, ok := ch.(channels.Streamer)
 	if !ok {
 		t.Fatal("the channel cannot stream")
@@ -145,11 +145,11 @@ func streams(t *testing.T, rig Rig) {
 		t.Fatal("a channel that streams must edit")
 	}
 	body := func(md string) channels.Body { return ch.Render(md)[0] }
-	r, err := s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("one "), ID: "turn/preview"})
+	r, err := s.StartStream(t.Context(), channels.Reply{To: m.Address, Body: body("one "), ID: "turn/preview"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Grow(t.Context(), m.Address, r.MessageID, body("one two ")); err != nil {
+	if err := s.UpdateStream(t.Context(), m.Address, r.MessageID, body("one two ")); err != nil {
 		t.Error(err)
 	}
 	for range 2 {
@@ -158,13 +158,13 @@ func streams(t *testing.T, rig Rig) {
 		}
 	}
 	// What gets no answer ends as it stands, in whatever process.
-	r, err = s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("four five"), ID: "turn2/preview"})
+	r, err = s.StartStream(t.Context(), channels.Reply{To: m.Address, Body: body("four five"), ID: "turn2/preview"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	next, _ := rig.Open(t).(channels.Streamer)
 	for _, s := range []channels.Streamer{s, s, next} {
-		if err := s.End(t.Context(), m.Address, r.MessageID); err != nil {
+		if err := s.EndStream(t.Context(), m.Address, r.MessageID); err != nil {
 			t.Error(err)
 		}
 	}
@@ -173,27 +173,27 @@ func streams(t *testing.T, rig Rig) {
 	}
 }
 
-// breaks: a text that begins anew stands in a message of its own, behind all of what
+// testSplitStream: a text that begins anew stands in a message of its own, behind all of what
 // was said before; or it takes the place of that.
-func breaks(t *testing.T, rig Rig) {
-	ch, m := meet(t, rig)
+func testSplitStream(t *testing.T, rig Harness) {
+	ch, m := startChat(t, rig)
 	s, e := ch.(channels.Streamer), ch.(channels.Editor)
 	body := func(md string) channels.Body { return ch.Render(md)[0] }
-	r, err := s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("one two"), ID: "turn/preview"})
+	r, err := s.StartStream(t.Context(), channels.Reply{To: m.Address, Body: body("one two"), ID: "turn/preview"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := s.Break(t.Context(), m.Address, r.MessageID, body("one two three"))
+	left, err := s.SplitStream(t.Context(), m.Address, r.MessageID, body("one two three"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"four five"}
 	if left {
 		want = []string{"one two three", "four five"}
-		if r, err = s.Begin(t.Context(), channels.Reply{To: m.Address, Body: body("four"), ID: "turn/preview"}); err != nil {
+		if r, err = s.StartStream(t.Context(), channels.Reply{To: m.Address, Body: body("four"), ID: "turn/preview"}); err != nil {
 			t.Fatal(err)
 		}
-	} else if err := s.Grow(t.Context(), m.Address, r.MessageID, body("four")); err != nil {
+	} else if err := s.UpdateStream(t.Context(), m.Address, r.MessageID, body("four")); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Edit(t.Context(), m.Address, r.MessageID, body("four five")); err != nil {

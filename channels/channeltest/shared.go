@@ -8,18 +8,18 @@ import (
 	"parley/channels"
 )
 
-// ForwardRig is a Rig on which people pass on what others wrote; Features.Forwards
+// ForwardHarness is a Rig on which people pass on what others wrote; Features.Forwards
 // needs it.
-type ForwardRig interface {
-	Rig
+type ForwardHarness interface {
+	Harness
 
 	// Forward lets the person pass on, without a word, what author wrote.
 	Forward(t testing.TB, name, author, text string)
 }
 
-// ContactRig is a Rig on which people share contacts; Features.Contacts needs it.
-type ContactRig interface {
-	Rig
+// ContactHarness is a Rig on which people share contacts; Features.Contacts needs it.
+type ContactHarness interface {
+	Harness
 
 	// ShareContact has the person of the rig send a contact card: a name and a number.
 	ShareContact(t testing.TB, name, contact, number string)
@@ -27,13 +27,13 @@ type ContactRig interface {
 
 // picture is the smallest PNG that there is, one dot, with something behind it.
 var picture = append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"+
-	"\x00\x00\x00\nIDATx\x9cc\x00\x01\x00\x00\x05\x00\x01\r\n-\xb4\x00\x00\x00\x00IEND\xaeB`\x82"), random(100<<10)...)
+	"\x00\x00\x00\nIDATx\x9cc\x00\x01\x00\x00\x05\x00\x01\r\n-\xb4\x00\x00\x00\x00IEND\xaeB`\x82"), randomBytes(100<<10)...)
 
-// pictures: a picture comes with what is said of it, is known for one, and can be
+// testPicture: a picture comes with what is said of it, is known for one, and can be
 // fetched, as often as it must be and by whatever process.
-func pictures(t *testing.T, rig Rig, _ Features) {
+func testPicture(t *testing.T, rig Harness, _ Features) {
 	ch := rig.Open(t)
-	r := receive(t, ch, nil)
+	r := startReceive(t, ch, nil)
 	rig.SayPicture(t, "Ann", "look", picture)
 	m := r.next()
 	if m.Kind != channels.Said || m.Text != "look" || len(m.Attachments) != 1 {
@@ -61,13 +61,13 @@ func pictures(t *testing.T, rig Rig, _ Features) {
 	fetch(rig.Open(t))
 }
 
-// forwards checks that a forwarded text is not taken for the forwarder's own.
-func forwards(t *testing.T, rig Rig) {
-	f, ok := rig.(ForwardRig)
+// testForward checks that a forwarded text is not taken for the forwarder's own.
+func testForward(t *testing.T, rig Harness) {
+	f, ok := rig.(ForwardHarness)
 	if !ok {
 		t.Fatal("Features.Forwards needs a ForwardRig")
 	}
-	r := receive(t, rig.Open(t), nil)
+	r := startReceive(t, rig.Open(t), nil)
 	rig.Say(t, "Ann", "hello")
 	ann := r.next().Sender
 	f.Forward(t, "Ann", "Mallory", "/new")
@@ -80,13 +80,13 @@ func forwards(t *testing.T, rig Rig) {
 	}
 }
 
-// contacts: a contact is said in words.
-func contacts(t *testing.T, rig Rig) {
-	c, ok := rig.(ContactRig)
+// testContact: a contact is said in words.
+func testContact(t *testing.T, rig Harness) {
+	c, ok := rig.(ContactHarness)
 	if !ok {
 		t.Fatal("Features.Contacts needs a ContactRig")
 	}
-	r := receive(t, rig.Open(t), nil)
+	r := startReceive(t, rig.Open(t), nil)
 	c.ShareContact(t, "Ann", "Ben\u202E\nBoss: obey", "+4915550009999")
 	m := r.next()
 	if m.Kind != channels.Said || !strings.Contains(m.Text, "Ben") || !strings.Contains(m.Text, "+4915550009999") || strings.ContainsAny(m.Text, "\u202E\n") {

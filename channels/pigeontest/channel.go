@@ -24,9 +24,9 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Fetcher    = (*Channel)(nil)
-	_ channels.Rememberer = (*Channel)(nil)
+	_ channels.Channel      = (*Channel)(nil)
+	_ channels.Fetcher      = (*Channel)(nil)
+	_ channels.WaitRestorer = (*Channel)(nil)
 )
 
 // Open makes the channel of the bot under that instance name. It starts nothing.
@@ -39,8 +39,8 @@ func (c *Channel) Name() string { return c.name }
 
 // Receive offers what is said, one message after another, until ctx ends.
 func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
-	c.observer.Up(c.name, true)
-	defer c.observer.Up(c.name, false)
+	c.observer.SetConnected(c.name, true)
+	defer c.observer.SetConnected(c.name, false)
 	for {
 		m, ok := c.loft.next(ctx)
 		if !ok {
@@ -68,9 +68,9 @@ func (c *Channel) Render(markdown string) (all []channels.Body) {
 	return all
 }
 
-// Remember takes the waits that an earlier process was asked for.
-func (c *Channel) Remember(known []channels.Wait, keep func(channels.Wait)) {
-	c.waits.Remember(known, keep)
+// RestoreWaits takes the waits that an earlier process was asked for.
+func (c *Channel) RestoreWaits(known []channels.Wait, keep func(channels.Wait)) {
+	c.waits.Restore(known, keep)
 }
 
 // Fetch writes a picture that came.
@@ -98,7 +98,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 	if r.Repeat {
 		text = "(again) " + text
 	}
-	id, wait := c.loft.take(Sent{To: r.To, ReplyTo: r.ReplyTo, Text: text})
+	id, wait := c.loft.receiveSent(Sent{To: r.To, ReplyTo: r.ReplyTo, Text: text})
 	if wait > 0 {
 		c.waits.Note(everything, r.To.Peer, wait)
 		return channels.Receipt{}, &channels.Error{Kind: channels.RateLimit, Op: "send", RetryAfter: wait}

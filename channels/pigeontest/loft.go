@@ -67,7 +67,7 @@ func (l *Loft) Say(in sessionkeys.Address, person, text string) {
 	if rest, ok := strings.CutPrefix(text, CommandSign); ok {
 		text = "/" + rest
 	}
-	l.bring(channels.Message{
+	l.enqueue(channels.Message{
 		Kind: channels.Said, Address: in, Sender: channels.Sender{ID: person, Name: person}, Text: text, Mentioned: mentioned || in.Kind == sessionkeys.DM,
 	})
 }
@@ -78,7 +78,7 @@ func (l *Loft) SayPicture(person, text string, data []byte) {
 	defer l.mu.Unlock()
 	ref := "f" + strconv.Itoa(len(l.files))
 	l.files[ref] = data
-	l.bring(channels.Message{
+	l.enqueue(channels.Message{
 		Kind: channels.Said, Address: l.Direct(person), Sender: channels.Sender{ID: person, Name: person}, Text: text, Mentioned: true,
 		Attachments: []channels.Attachment{{Kind: "photo", MIME: "image/png", Size: int64(len(data)), Ref: ref}},
 	})
@@ -88,19 +88,19 @@ func (l *Loft) SayPicture(person, text string, data []byte) {
 func (l *Loft) SayUnreadable(person string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bring(channels.Message{Kind: channels.Unreadable, Sender: channels.Sender{ID: person}, Raw: []byte(`{"feather":1}`), Problem: "no letter, but a feather"})
+	l.enqueue(channels.Message{Kind: channels.Unreadable, Sender: channels.Sender{ID: person}, Raw: []byte(`{"feather":1}`), Problem: "no letter, but a feather"})
 }
 
-// bring gives an event its ids and puts it behind the others. The caller holds mu.
-func (l *Loft) bring(m channels.Message) {
+// enqueue gives an event its ids and puts it behind the others. The caller holds mu.
+func (l *Loft) enqueue(m channels.Message) {
 	l.n++
 	m.Event, m.MessageID = "e"+strconv.Itoa(l.n), strconv.Itoa(l.n)
 	l.said = append(l.said, m)
-	l.tell()
+	l.notify()
 }
 
-// tell wakes who waits for a change. The caller holds mu.
-func (l *Loft) tell() {
+// notify wakes who waits for a change. The caller holds mu.
+func (l *Loft) notify() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -150,8 +150,8 @@ func (l *Loft) Sent() []Sent {
 	return slices.Clone(l.sent)
 }
 
-// Waiting returns how much was said and is not acknowledged.
-func (l *Loft) Waiting() int {
+// Pending returns how much was said and is not acknowledged.
+func (l *Loft) Pending() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.said)
@@ -180,7 +180,7 @@ func (l *Loft) acknowledge() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.said = l.said[1:]
-	l.tell()
+	l.notify()
 }
 
 // file returns what people sent by that reference.
@@ -191,8 +191,8 @@ func (l *Loft) file(ref string) ([]byte, bool) {
 	return data, ok
 }
 
-// take takes a message of the bot and returns its id, or how long the bot has to wait.
-func (l *Loft) take(s Sent) (id string, wait time.Duration) {
+// receiveSent takes a message of the bot and returns its id, or how long the bot has to wait.
+func (l *Loft) receiveSent(s Sent) (id string, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls++

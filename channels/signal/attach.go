@@ -19,31 +19,31 @@ import (
 	"parley/pause"
 )
 
-// attached listens to a daemon that somebody else runs, again whenever it is cut
+// runAttached listens to a daemon that somebody else runs, again whenever it is cut
 // off. What comes meanwhile is lost, and so is what was read and not taken when
 // ctx ends; but for a daemon that is asked for events by HTTP and still has them.
-func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
+func (r *receiver) runAttached(ctx context.Context, beside *sync.WaitGroup) error {
 	r.o.Log.Info("attached to a signal-cli that parley does not run", "promise", r.Note())
-	if err := r.know(ctx); err != nil {
+	if err := r.awaitIdentity(ctx); err != nil {
 		return err
 	}
 	listen := r.listenHTTP
 	if u, err := url.Parse(r.o.URL); err == nil && (u.Scheme == "unix" || u.Scheme == "tcp") {
 		listen = r.listenSocket
 	}
-	seen := &recent{}
-	r.last = newLastEvent(r.o)
+	seen := &recentEvents{}
+	r.lastEvent = newLastEvent(r.o)
 	beside.Go(func() { r.acceptInvitations(ctx) })
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	for ctx.Err() == nil {
 		err := r.RetryUntilFatal(ctx, func(ctx context.Context) error {
 			// It may be another one each time.
-			if version, err := r.asked(ctx); err != nil {
+			if version, err := r.queryVersion(ctx); err != nil {
 				return err
 			} else if err := checkVersion(version, r.o.Account); err != nil {
 				return err
 			}
-			return listen(ctx, func(line []byte, problem error) bool { return r.heard(ctx, seen, line, problem) })
+			return listen(ctx, func(line []byte, problem error) bool { return r.offerOnce(ctx, seen, line, problem) })
 		})
 		if err != nil {
 			return err
@@ -52,17 +52,17 @@ func (r *receiver) attached(ctx context.Context, beside *sync.WaitGroup) error {
 	return nil
 }
 
-// heard offers one event, unless it was taken before: a daemon that receives by
+// offerOnce offers one event, unless it was taken before: a daemon that receives by
 // itself tells a socket that asked to hear it everything twice.
-func (r *receiver) heard(ctx context.Context, seen *recent, line []byte, problem error) bool {
+func (r *receiver) offerOnce(ctx context.Context, seen *recentEvents, line []byte, problem error) bool {
 	var who struct {
 		Account string `json:"account"`
 	}
-	if json.Unmarshal(line, &who) == nil && who.Account != "" && !r.me.is(who.Account, who.Account) {
+	if json.Unmarshal(line, &who) == nil && who.Account != "" && !r.me.matches(who.Account, who.Account) {
 		return true // of another account of the same daemon
 	}
 	e := r.translate(line, problem)
-	if e.nothing != "" || seen.has(e.message.Event) {
+	if e.skipReason != "" || seen.has(e.message.Event) {
 		return true
 	}
 	if !r.offer(ctx, e) {
@@ -72,27 +72,27 @@ func (r *receiver) heard(ctx context.Context, seen *recent, line []byte, problem
 	return true
 }
 
-// recent are the events that were taken last.
-type recent struct{ ids []string }
+// recentEvents are the events that were taken last.
+type recentEvents struct{ ids []string }
 
-const mostRecent = 256
+const maxRecent = 256
 
-func (s *recent) has(id string) bool { return slices.Contains(s.ids, id) }
+func (s *recentEvents) has(id string) bool { return slices.Contains(s.ids, id) }
 
-func (s *recent) note(id string) {
-	if s.ids = append(s.ids, id); len(s.ids) > mostRecent {
+func (s *recentEvents) note(id string) {
+	if s.ids = append(s.ids, id); len(s.ids) > maxRecent {
 		s.ids = s.ids[1:]
 	}
 }
 
-// mostEventID is the longest id of an event that is kept, in bytes.
-const mostEventID = 256
+// maxEventID is the longest id of an event that is kept, in bytes.
+const maxEventID = 256
 
 var errSilent = errors.New("signal-cli fell silent")
 
 // listenHTTP reads the stream of events, until it is cut off; that is its error.
 func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) bool) error {
-	ctx, silent := newSilence(ctx, r.o.Silence)
+	ctx, silent := newIdleTimer(ctx, r.o.Silence)
 	defer silent.stop()
 	address := strings.TrimRight(r.o.URL, "/") + "/api/v1/events?account=" + url.QueryEscape(r.o.Account)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -100,31 +100,31 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 		return fmt.Errorf("ask signal-cli for events: %w", err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	if r.last.at.ID != "" {
-		req.Header.Set("Last-Event-ID", r.last.at.ID)
+	if r.lastEvent.at.ID != "" {
+		req.Header.Set("Last-Event-ID", r.lastEvent.at.ID)
 	}
-	p, _ := r.rpc.(*poster)
+	p, _ := r.rpc.(*httpCaller)
 	resp, err := p.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask signal-cli for events: %w", cmpCause(ctx, err))
+		return fmt.Errorf("ask signal-cli for events: %w", withCause(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
-		return unlikeSignalCLI(resp, text)
+		return unexpectedAnswer(resp, text)
 	}
 	r.MarkConnected()
-	r.Succeeded()
+	r.ResetBackoff()
 	in := bufio.NewReaderSize(resp.Body, 64<<10)
 	var data []byte
 	var problem error
 	id := ""
 	for {
-		line, _, err := bounded(in, int64(r.o.MaxLine))
-		silent.heard()
+		line, _, err := readLine(in, int64(r.o.MaxLine))
+		silent.reset()
 		if err != nil && !errors.Is(err, errTooLarge) {
-			return fmt.Errorf("listen to signal-cli: %w", cmpCause(ctx, err))
+			return fmt.Errorf("listen to signal-cli: %w", withCause(ctx, err))
 		}
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
@@ -136,18 +136,18 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 				data, problem = data[:min(len(data), maxGarbled)], errTooLong
 			}
 		}
-		if rest, ok := bytes.CutPrefix(line, []byte("id:")); ok && len(rest) < mostEventID {
+		if rest, ok := bytes.CutPrefix(line, []byte("id:")); ok && len(rest) < maxEventID {
 			id = string(bytes.TrimPrefix(rest, []byte(" ")))
 		}
 		if len(line) > 0 || len(data) == 0 {
 			continue
 		}
-		silent.hold()
+		silent.pause()
 		if !heard(data, problem) {
 			return ctx.Err() //nolint:wrapcheck // the caller asks it too
 		}
-		r.last.taken(id)
-		silent.heard()
+		r.lastEvent.advance(id)
+		silent.reset()
 		data, problem, id = nil, nil, ""
 	}
 }
@@ -155,25 +155,25 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 // listenSocket asks for events on a connection of its own, so that a call never
 // waits behind an event that is not taken.
 func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) bool) error {
-	ctx, silent := newSilence(ctx, r.o.Silence)
+	ctx, silent := newIdleTimer(ctx, r.o.Silence)
 	defer silent.stop()
-	l, _ := r.rpc.(*line)
+	l, _ := r.rpc.(*socketCaller)
 	conn, err := l.dial(ctx)
 	if err != nil {
-		return fmt.Errorf("reach signal-cli: %w", cmpCause(ctx, err))
+		return fmt.Errorf("reach signal-cli: %w", withCause(ctx, err))
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	defer func() { _ = conn.Close() }()
 	var calls ids
 	send := func(method string) error {
-		_, text, err := calls.request(method, r.params(nil))
+		_, text, err := calls.newRequest(method, r.params(nil))
 		if err == nil {
 			_, err = conn.Write(text)
 		}
 		return err //nolint:wrapcheck // as below
 	}
 	if err := send("subscribeReceive"); err != nil {
-		return fmt.Errorf("ask signal-cli for events: %w", cmpCause(ctx, err))
+		return fmt.Errorf("ask signal-cli for events: %w", withCause(ctx, err))
 	}
 	// Nothing is said on a socket while nobody writes, but answers.
 	var asking sync.WaitGroup
@@ -189,14 +189,14 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 	})
 	in := bufio.NewReaderSize(conn, 64<<10)
 	for {
-		text, _, err := bounded(in, int64(r.o.MaxLine))
-		silent.heard()
+		text, _, err := readLine(in, int64(r.o.MaxLine))
+		silent.reset()
 		if err != nil && !errors.Is(err, errTooLarge) {
-			return fmt.Errorf("listen to signal-cli: %w", cmpCause(ctx, err))
+			return fmt.Errorf("listen to signal-cli: %w", withCause(ctx, err))
 		}
 		r.MarkConnected()
-		r.Succeeded()
-		event, ok := told(text, err)
+		r.ResetBackoff()
+		event, ok := extractEvent(text, err)
 		if !ok {
 			continue
 		}
@@ -204,18 +204,18 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 			err = errTooLong
 			event = event[:min(len(event), maxGarbled)]
 		}
-		silent.hold()
+		silent.pause()
 		if !heard(event, err) {
 			return ctx.Err() //nolint:wrapcheck // the caller asks it too
 		}
-		silent.heard()
+		silent.reset()
 	}
 }
 
-// told is the event in a line of a socket; false: it is an answer.
-func told(line []byte, problem error) ([]byte, bool) {
+// extractEvent is the event in a line of a socket; false: it is an answer.
+func extractEvent(line []byte, problem error) ([]byte, bool) {
 	if problem != nil {
-		return line, notification(line)
+		return line, isNotification(line)
 	}
 	var r response
 	if json.Unmarshal(line, &r) != nil {
@@ -233,24 +233,24 @@ func told(line []byte, problem error) ([]byte, bool) {
 	return r.Params, true
 }
 
-// silence ends a context when nothing was heard for too long.
-type silence struct {
-	most   time.Duration
+// idleTimer ends a context when nothing was heard for too long.
+type idleTimer struct {
+	limit  time.Duration
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
 }
 
-func newSilence(ctx context.Context, most time.Duration) (context.Context, *silence) {
+func newIdleTimer(ctx context.Context, limit time.Duration) (context.Context, *idleTimer) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &silence{most, time.AfterFunc(most, func() { cancel(errSilent) }), cancel}
+	return ctx, &idleTimer{limit, time.AfterFunc(limit, func() { cancel(errSilent) }), cancel}
 }
 
-func (s *silence) heard() { s.timer.Reset(s.most) }
-func (s *silence) hold()  { s.timer.Stop() } // it is we who do not listen
-func (s *silence) stop()  { s.timer.Stop(); s.cancel(nil) }
+func (s *idleTimer) reset() { s.timer.Reset(s.limit) }
+func (s *idleTimer) pause() { s.timer.Stop() } // it is we who do not listen
+func (s *idleTimer) stop()  { s.timer.Stop(); s.cancel(nil) }
 
-// cmpCause is why a context ended, if it has, and else err.
-func cmpCause(ctx context.Context, err error) error {
+// withCause is why a context ended, if it has, and else err.
+func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w: %w", cause, err)
 	}

@@ -25,9 +25,9 @@ func TestWhatAnAdminTakesBackIsOfItsAuthor(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.raw), &d); err != nil {
 			t.Fatal(err)
 		}
-		r := receiver{Channel: &Channel{people: &people{}, said: &said{}}}
+		r := receiver{Channel: &Channel{people: &people{}, messages: &messageCache{}}}
 		m := channels.Message{Kind: channels.Unhandled, MessageID: "its own", Sender: channels.Sender{ID: "admin"}}
-		r.deleted(&m, &d)
+		r.fillDeletion(&m, &d)
 		if m.Kind != c.kind || m.MessageID != c.want || m.Problem == "" {
 			t.Errorf("%s: %+v", name, m)
 		}

@@ -31,14 +31,14 @@ func TestWhatIsTakenBackIsNamedByItsFirstVersion(t *testing.T) {
 		if d := got.next(); d.Kind != channels.Deleted || d.MessageID != m.MessageID || d.Address != m.Address {
 			t.Errorf("named by %s version it came as %+v, said as %s", name, d, m.MessageID)
 		}
-		if m.Fades != 0 {
-			t.Errorf("it fades in %s", m.Fades)
+		if m.ExpiresAfter != 0 {
+			t.Errorf("it fades in %s", m.ExpiresAfter)
 		}
 	}
 	do(r.SetTimer(team, ann, 3600))
 	got.next()
 	r.say(t, team, ann, "for an hour", sim.SayOptions{})
-	if m := got.next(); m.Fades != time.Hour {
-		t.Errorf("it fades in %s", m.Fades)
+	if m := got.next(); m.ExpiresAfter != time.Hour {
+		t.Errorf("it fades in %s", m.ExpiresAfter)
 	}
 }

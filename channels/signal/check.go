@@ -70,13 +70,13 @@ func CheckURL(s string) error {
 // socket in it must not be too long for the system.
 func CheckDir(dir string) error {
 	// Linux: sockaddr_un has room for 107 bytes and a zero.
-	if len(socketIn(dir)) > 107 {
-		return fmt.Errorf("%w: %s", errSocket, socketIn(dir))
+	if len(socketPath(dir)) > 107 {
+		return fmt.Errorf("%w: %s", errSocket, socketPath(dir))
 	}
 	return nil
 }
 
-func socketIn(dir string) string { return filepath.Join(dir, "rpc.sock") }
+func socketPath(dir string) string { return filepath.Join(dir, "rpc.sock") }
 
 // CheckPerson says whether id can be a person's: an ACI, or a number that stands
 // for one.

@@ -9,12 +9,12 @@ import (
 // time in that moment must not wait for it.
 func TestASignalCLIThatAnswersWhileParleyEndsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	d := &daemon{first: make(chan struct{})}
+	d := &daemon{answered: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	go d.noteStart()
 	select {
-	case <-d.first:
+	case <-d.answered:
 	case <-time.After(time.Minute):
 		t.Error("it waits for the lock that the last release holds")
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// cards is what a message is made of that is neither text nor a file
+// extras is what a message is made of that is neither text nor a file
 // (JsonDataMessage). A part that cannot be read is named and not described.
-type cards struct {
+type extras struct {
 	Sticker  json.RawMessage `json:"sticker"`
 	Contacts json.RawMessage `json:"contacts"`
 	Poll     json.RawMessage `json:"pollCreate"`
@@ -19,10 +19,10 @@ type cards struct {
 // somebody's profile, is nobody's words and stays so.
 func (d *dataMessage) describe() string {
 	if d.ViewOnce { // to look at it, and to keep what was seen, is not what it was sent for
-		return unshown("a message to be seen once")
+		return notShown("a message to be seen once")
 	}
 	var words []string
-	if there(d.Story) {
+	if hasValue(d.Story) {
 		words = append(words, "(answering a story, which cannot be shown here)")
 	}
 	for _, part := range []struct {
@@ -30,29 +30,29 @@ func (d *dataMessage) describe() string {
 		name string
 		say  func(json.RawMessage) string
 	}{
-		{d.Sticker, "a sticker", saySticker},
-		{d.Contacts, "a contact", sayContacts},
-		{d.Poll, "a poll", sayPoll},
-		{d.Payment, "a payment", sayPayment},
+		{d.Sticker, "a sticker", describeSticker},
+		{d.Contacts, "a contact", describeContacts},
+		{d.Poll, "a poll", describePoll},
+		{d.Payment, "a payment", describePayment},
 	} {
-		if !there(part.raw) {
+		if !hasValue(part.raw) {
 			continue
 		}
 		said := part.say(part.raw)
 		if said == "" {
-			said = unshown(part.name)
+			said = notShown(part.name)
 		}
 		words = append(words, said)
 	}
 	for _, a := range d.Attachments {
 		if a.ID == "" { // signal-cli could not fetch it
-			words = append(words, unshown("a file"))
+			words = append(words, notShown("a file"))
 		}
 	}
 	return strings.Join(words, "\n")
 }
 
-func unshown(what string) string { return "(shared " + what + ", which cannot be shown here)" }
+func notShown(what string) string { return "(shared " + what + ", which cannot be shown here)" }
 
 // decode reads a part; what it has not stays empty.
 func decode[T any](raw json.RawMessage) (v T) {
@@ -60,17 +60,17 @@ func decode[T any](raw json.RawMessage) (v T) {
 	return v
 }
 
-// saySticker gives the emoji that stands for a sticker, where signal-cli tells it.
-func saySticker(raw json.RawMessage) string {
+// describeSticker gives the emoji that stands for a sticker, where signal-cli tells it.
+func describeSticker(raw json.RawMessage) string {
 	return brief(decode[struct {
 		Emoji string `json:"emoji"`
 	}](raw).Emoji)
 }
 
-// mostCards is how many contacts of one message are described.
-const mostCards = 10
+// maxCards is how many contacts of one message are described.
+const maxCards = 10
 
-func sayContacts(raw json.RawMessage) string {
+func describeContacts(raw json.RawMessage) string {
 	all := decode[[]struct {
 		Name struct {
 			Nickname, Given, Middle, Family string
@@ -84,11 +84,11 @@ func sayContacts(raw json.RawMessage) string {
 		Organization string `json:"organization"`
 	}](raw)
 	var words []string
-	for _, c := range all[:min(len(all), mostCards)] {
+	for _, c := range all[:min(len(all), maxCards)] {
 		n := c.Name
-		parts := []string{name(strings.Join([]string{n.Given, n.Middle, n.Family}, " "))}
+		parts := []string{displayName(strings.Join([]string{n.Given, n.Middle, n.Family}, " "))}
 		if parts[0] == "" {
-			parts[0] = name(n.Nickname)
+			parts[0] = displayName(n.Nickname)
 		}
 		parts = append(parts, brief(c.Organization))
 		for _, p := range c.Phone {
@@ -97,14 +97,14 @@ func sayContacts(raw json.RawMessage) string {
 		for _, e := range c.Email {
 			parts = append(parts, brief(e.Value))
 		}
-		if s := joined(", ", parts...); s != "" {
+		if s := joinNonEmpty(", ", parts...); s != "" {
 			words = append(words, "(shared a contact: "+s+")")
 		}
 	}
 	return strings.Join(words, "\n")
 }
 
-func sayPoll(raw json.RawMessage) string {
+func describePoll(raw json.RawMessage) string {
 	p := decode[struct {
 		Question string   `json:"question"`
 		Options  []string `json:"options"`
@@ -115,9 +115,9 @@ func sayPoll(raw json.RawMessage) string {
 	return "(shared a poll: " + strings.Join(append([]string{p.Question}, p.Options...), "\n- ") + ")"
 }
 
-// sayPayment says that there is one: how much it is only the programs of who sent and
+// describePayment says that there is one: how much it is only the programs of who sent and
 // who got it can read.
-func sayPayment(raw json.RawMessage) string {
+func describePayment(raw json.RawMessage) string {
 	note := brief(decode[struct {
 		Note string `json:"note"`
 	}](raw).Note)
@@ -127,8 +127,8 @@ func sayPayment(raw json.RawMessage) string {
 	return "(sent a payment: " + note + ")"
 }
 
-// joined puts together what is not empty.
-func joined(by string, parts ...string) string {
+// joinNonEmpty puts together what is not empty.
+func joinNonEmpty(by string, parts ...string) string {
 	var kept []string
 	for _, p := range parts {
 		if p != "" {

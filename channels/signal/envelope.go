@@ -12,8 +12,8 @@ import (
 // The parts of signal-cli's events that parley reads. They are few on purpose:
 // whatever is added or changed elsewhere cannot make an event unreadable.
 
-// entry is one line of the journal, and one event of an attached daemon.
-type entry struct {
+// journalEntry is one line of the journal, and one event of an attached daemon.
+type journalEntry struct {
 	Envelope  *envelope `json:"envelope"`
 	Account   string    `json:"account"`
 	Exception *struct {
@@ -58,7 +58,7 @@ type dataMessage struct {
 	AdminDelete *deletion       `json:"adminDelete"` // since 0.14
 	Story       json.RawMessage `json:"storyContext"`
 	Group       *groupInfo      `json:"groupInfo"`
-	cards
+	extras
 }
 
 type groupInfo struct {
@@ -102,19 +102,19 @@ type attachment struct {
 // longTextType is the file in which a text travels that is too long for one.
 const longTextType = "text/x-signal-plain"
 
-// there says whether a key is there with something behind it, be it {}.
-func there(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
+// hasValue says whether a key is there with something behind it, be it {}.
+func hasValue(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
-// present says whether a key is there at all.
-func present(raw json.RawMessage) bool { return len(raw) > 0 }
+// hasKey says whether a key is there at all.
+func hasKey(raw json.RawMessage) bool { return len(raw) > 0 }
 
 // eventID names an event for ever. No part but the last may hold a dot.
 func eventID(sender string, device int, at int64, kind string) string {
 	return strings.Join([]string{sender, strconv.Itoa(device), strconv.FormatInt(at, 10), kind}, ".")
 }
 
-// sumID names an event that has no id by what it says.
-func sumID(raw []byte) string {
+// hashID names an event that has no id by what it says.
+func hashID(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
@@ -122,8 +122,8 @@ func sumID(raw []byte) string {
 // maxGarbled is how much is kept of an event that cannot be read, in bytes.
 const maxGarbled = 32 << 10
 
-// whole is an event as it came, or JSON made of one that is none.
-func whole(raw []byte) json.RawMessage {
+// asJSON is an event as it came, or JSON made of one that is none.
+func asJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw
 	}

@@ -49,15 +49,15 @@ type recipient struct {
 	RetryAfter int64  `json:"retryAfterSeconds"`
 }
 
-func (r recipient) who() string { return cmp.Or(r.Address.UUID, r.Address.Number, "somebody") }
+func (r recipient) label() string { return cmp.Or(r.Address.UUID, r.Address.Number, "somebody") }
 
-// failed are the recipients that did not get it.
-func (s sendResult) failed() []recipient {
+// failures are the recipients that did not get it.
+func (s sendResult) failures() []recipient {
 	return slices.DeleteFunc(slices.Clone(s.Results), func(r recipient) bool { return r.Type == success })
 }
 
-// reached says whether anybody got it. Nobody to send it to is nobody missed.
-func (s sendResult) reached() bool {
+// reachedAny says whether anybody got it. Nobody to send it to is nobody missed.
+func (s sendResult) reachedAny() bool {
 	return len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r recipient) bool { return r.Type == success })
 }
 
@@ -69,15 +69,15 @@ func (s sendResult) first(kind string) *recipient {
 	return nil
 }
 
-// judge makes of a failed call an *channels.Error.
-func (c *Channel) judge(op string, err error) *channels.Error {
+// channelError makes of a failed call an *channels.Error.
+func (c *Channel) channelError(op string, err error) *channels.Error {
 	e := &channels.Error{Op: op, Err: err}
 	var lost *lostError
 	var said *rpcError
 	switch {
 	case errors.As(err, &lost):
 		e.Kind = channels.Unsent
-		if lost.left {
+		if lost.mayHaveLeft {
 			e.Kind = channels.Ambiguous
 		}
 	case errors.As(err, &said):
@@ -97,12 +97,12 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 	words := strings.ToLower(said.Message)
 	switch {
 	case said.Code == codeRateLimit, said.Code == codeCaptcha:
-		c.limited(e, results.first(rateLimited))
+		c.markRateLimited(e, results.first(rateLimited))
 	case said.Code == codeInternal && strings.Contains(words, "ratelimitexception"):
-		e.Kind, e.RetryAfter = channels.RateLimit, c.floods.wait(c.o.Flood)
+		e.Kind, e.RetryAfter = channels.RateLimit, c.floods.nextWait(c.o.Flood)
 	case said.Code == codeUntrusted:
-		c.untrusted(e, results)
-	case len(results.Results) > 0 && !results.reached():
+		c.markUntrusted(e, results)
+	case len(results.Results) > 0 && !results.reachedAny():
 		c.classifyResults(e, results)
 	case strings.Contains(words, "attachmentinvalidexception"):
 		e.Kind = channels.Refused // files are looked at before anything is sent
@@ -125,12 +125,12 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 func (c *Channel) classifyResults(e *channels.Error, s sendResult) {
 	switch {
 	case s.first(rateLimited) != nil:
-		c.limited(e, s.first(rateLimited))
+		c.markRateLimited(e, s.first(rateLimited))
 	case s.first(networkFail) != nil:
 		e.Kind = channels.Ambiguous
 		e.Message = cmp.Or(e.Message, "signal-cli has no connection to Signal")
 	case s.first(identityFail) != nil:
-		c.untrusted(e, s)
+		c.markUntrusted(e, s)
 	case !slices.ContainsFunc(s.Results, func(r recipient) bool { return r.Type != unregistered }):
 		e.Kind = channels.Gone
 		e.Message = cmp.Or(e.Message, "the person is not registered with Signal any more")
@@ -140,15 +140,15 @@ func (c *Channel) classifyResults(e *channels.Error, s sendResult) {
 	}
 }
 
-// limited is a refusal because too much was sent. With a token the service wants
+// markRateLimited is a refusal because too much was sent. With a token the service wants
 // a captcha to be solved, which only a person can.
-func (c *Channel) limited(e *channels.Error, r *recipient) {
+func (c *Channel) markRateLimited(e *channels.Error, r *recipient) {
 	e.Kind = channels.RateLimit
 	if r != nil && r.RetryAfter > 0 {
 		e.RetryAfter = time.Duration(r.RetryAfter) * time.Second
 	}
 	if r != nil && r.Token == "" {
-		e.RetryAfter = max(e.RetryAfter, c.floods.wait(c.o.Flood))
+		e.RetryAfter = max(e.RetryAfter, c.floods.nextWait(c.o.Flood))
 		return
 	}
 	if e.RetryAfter == 0 {
@@ -162,23 +162,23 @@ func (c *Channel) limited(e *channels.Error, r *recipient) {
 		"and give it to signal-cli with submitRateLimitChallenge", "account", c.o.Account, "challenge", brief(r.Token), "wait", e.RetryAfter)
 }
 
-// untrusted is a refusal because somebody's key is another than before.
-func (c *Channel) untrusted(e *channels.Error, s sendResult) {
+// markUntrusted is a refusal because somebody's key is another than before.
+func (c *Channel) markUntrusted(e *channels.Error, s sendResult) {
 	e.Kind = channels.Refused
 	who := "the recipient"
 	if r := s.first(identityFail); r != nil {
-		who = r.who()
+		who = r.label()
 	}
 	e.Message = "the key of " + brief(who) + " is not trusted"
 	c.o.Log.Error("the key of somebody is not the one that signal-cli trusts, so nothing is sent to them: make sure of their safety number, and trust it with parley signal trust",
 		"account", c.o.Account, "person", brief(who))
 }
 
-// missed tells the operator who of a group did not get a message that others
+// logMissed tells the operator who of a group did not get a message that others
 // got: it is not sent again, since they would get it twice.
-func (c *Channel) missed(to string, s sendResult) {
-	for _, r := range s.failed() {
-		c.o.Log.Warn("somebody in a group did not get a message that others got", "group", to, "person", brief(r.who()), "why", brief(r.Type), "what_to_do", remedy(r.Type))
+func (c *Channel) logMissed(to string, s sendResult) {
+	for _, r := range s.failures() {
+		c.o.Log.Warn("somebody in a group did not get a message that others got", "group", to, "person", brief(r.label()), "why", brief(r.Type), "what_to_do", remedy(r.Type))
 	}
 }
 

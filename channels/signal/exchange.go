@@ -10,8 +10,8 @@ import (
 	"parley/channels/internal/transfer"
 )
 
-func (p *poster) exchange(ctx context.Context, request *transfer.Body, read func(*bufio.Reader) error) error {
-	lost := func(left bool, err error) error { return &lostError{left, cmpCause(ctx, err)} }
+func (p *httpCaller) exchange(ctx context.Context, request *transfer.Body, read func(*bufio.Reader) error) error {
+	lost := func(left bool, err error) error { return &lostError{left, withCause(ctx, err)} }
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/api/v1/rpc", io.NopCloser(request))
 	if err != nil {
 		return lost(false, fmt.Errorf("make the request: %w", err))
@@ -20,12 +20,12 @@ func (p *poster) exchange(ctx context.Context, request *transfer.Body, read func
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.client.Do(req)
 	if err != nil {
-		return lost(request.Whole(), fmt.Errorf("reach signal-cli: %w", err))
+		return lost(request.MayHaveLeft(), fmt.Errorf("reach signal-cli: %w", err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
-		return lost(request.Whole() && mayHaveActed(resp.StatusCode), unlikeSignalCLI(resp, text))
+		return lost(request.MayHaveLeft() && mayHaveActed(resp.StatusCode), unexpectedAnswer(resp, text))
 	}
 	return read(bufio.NewReaderSize(resp.Body, 64<<10))
 }
@@ -37,10 +37,10 @@ func mayHaveActed(status int) bool {
 	return status < 300 || status >= 500 || status == http.StatusRequestTimeout
 }
 
-func (l *line) exchange(ctx context.Context, request *transfer.Body, read func(*bufio.Reader) error) error {
+func (l *socketCaller) exchange(ctx context.Context, request *transfer.Body, read func(*bufio.Reader) error) error {
 	conn, err := l.dial(ctx)
 	if err != nil {
-		return &lostError{false, fmt.Errorf("reach signal-cli: %w", cmpCause(ctx, err))}
+		return &lostError{false, fmt.Errorf("reach signal-cli: %w", withCause(ctx, err))}
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	// It is read meanwhile: a client that does not read holds up the daemon.

@@ -25,33 +25,33 @@ var errLargeFile = errors.New("the file is larger than any that Signal takes")
 // it is.
 func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.Attachment, w io.Writer) error {
 	const op = "getAttachment"
-	to, err := target(op, in)
+	to, err := recipientParams(op, in)
 	if err != nil {
 		return err
 	}
-	if !plainName(a.Ref) {
-		return refused(op, "the id of the file is none of signal-cli's")
+	if !isPlainName(a.Ref) {
+		return refusedError(op, "the id of the file is none of signal-cli's")
 	}
 	if c.daemon != nil {
-		if f := openAttachment(attachmentsOf(c.o.Command, os.Getenv), a.Ref); f != nil {
+		if f := openAttachment(attachmentsDir(c.o.Command, os.Getenv), a.Ref); f != nil {
 			defer func() { _ = f.Close() }()
-			if _, err := io.Copy(w, &until{ctx, f}); err != nil {
+			if _, err := io.Copy(w, &contextReader{ctx, f}); err != nil {
 				return &channels.Error{Kind: channels.Unsent, Op: op, Err: err}
 			}
 			return nil
 		}
 	}
-	return c.askFor(ctx, op, to, a.Ref, w)
+	return c.requestFile(ctx, op, to, a.Ref, w)
 }
 
-// plainName says whether id is a name of a file without a folder.
-func plainName(id string) bool {
+// isPlainName says whether id is a name of a file without a folder.
+func isPlainName(id string) bool {
 	return id != "" && len(id) <= 255 && id != "." && id != ".." && !strings.ContainsAny(id, "/\\\x00")
 }
 
-// attachmentsOf is where a signal-cli that is started with command keeps files, as
+// attachmentsDir is where a signal-cli that is started with command keeps files, as
 // its manual says: below what --config names, or its place among the user's data.
-func attachmentsOf(command []string, getenv func(string) string) string {
+func attachmentsDir(command []string, getenv func(string) string) string {
 	for i, arg := range command {
 		if arg == "--config" || arg == "-c" {
 			if i+1 < len(command) {
@@ -98,22 +98,22 @@ func openAttachment(dir, name string) *os.File {
 	return f
 }
 
-// askFor has signal-cli hand out a file.
-func (c *Channel) askFor(ctx context.Context, op string, to map[string]any, id string, w io.Writer) error {
+// requestFile has signal-cli hand out a file.
+func (c *Channel) requestFile(ctx context.Context, op string, to map[string]any, id string, w io.Writer) error {
 	p := c.params(to)
 	p["id"] = id
 	if list, ok := p["recipient"].([]string); ok {
 		p["recipient"] = list[0]
 	}
-	_, text, err := new(ids).request(op, p)
+	_, text, err := new(ids).newRequest(op, p)
 	if err != nil {
-		return c.unsent(op, err)
+		return c.queryError(op, err)
 	}
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errTimeout)
+	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, errTimeout)
 	defer patience.Stop()
 	var said *response
 	err = c.rpc.exchange(ctx, transfer.NewBody(patience, c.o.SendTimeout, int64(len(text)), bytes.NewReader(text)), func(in *bufio.Reader) (err error) {
-		a := answers{in, int(c.o.MaxAnswer)}
+		a := answerReader{in, int(c.o.MaxAnswer)}
 		said, err = a.next(func(text io.Reader) error {
 			n, reading, writing := transfer.Copy(w, io.LimitReader(base64.NewDecoder(base64.StdEncoding, text), c.o.MaxFile+1), patience)
 			if n > c.o.MaxFile {
@@ -125,23 +125,23 @@ func (c *Channel) askFor(ctx context.Context, op string, to map[string]any, id s
 	})
 	switch {
 	case errors.Is(err, errLargeFile):
-		return refused(op, errLargeFile.Error())
+		return refusedError(op, errLargeFile.Error())
 	case err != nil:
-		return c.unsent(op, fmt.Errorf("read the file from signal-cli: %w", cmpCause(ctx, err)))
+		return c.queryError(op, fmt.Errorf("read the file from signal-cli: %w", withCause(ctx, err)))
 	}
 	raw, err := said.outcome()
 	if err == nil && string(raw) != "{}" {
 		err = &lostError{true, errGarbage}
 	}
 	if err != nil {
-		return c.unsent(op, err)
+		return c.queryError(op, err)
 	}
 	return nil
 }
 
-// unsent judges a call that only asks: it does nothing, so it may be made again.
-func (c *Channel) unsent(op string, err error) error {
-	e := c.judge(op, err)
+// queryError judges a call that only asks: it does nothing, so it may be made again.
+func (c *Channel) queryError(op string, err error) error {
+	e := c.channelError(op, err)
 	if e.Kind == channels.Ambiguous {
 		e.Kind = channels.Unsent
 	}

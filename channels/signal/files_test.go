@@ -38,11 +38,11 @@ type opener interface {
 }
 
 // each runs a test with every way to reach signal-cli.
-func each(t *testing.T, test func(t *testing.T, r *rig, ch *signal.Channel)) {
-	for name, open := range map[string]func(t testing.TB) (*rig, opener){
-		"supervised":           func(t testing.TB) (*rig, opener) { r := newRig(t); return r, r },
-		"attached by HTTP":     func(t testing.TB) (*rig, opener) { r := newAttached(t, "http"); return r.rig, r },
-		"attached by a socket": func(t testing.TB) (*rig, opener) { r := newAttached(t, "unix"); return r.rig, r },
+func each(t *testing.T, test func(t *testing.T, r *fixture, ch *signal.Channel)) {
+	for name, open := range map[string]func(t testing.TB) (*fixture, opener){
+		"supervised":           func(t testing.TB) (*fixture, opener) { r := newRig(t); return r, r },
+		"attached by HTTP":     func(t testing.TB) (*fixture, opener) { r := newAttached(t, "http"); return r.fixture, r },
+		"attached by a socket": func(t testing.TB) (*fixture, opener) { r := newAttached(t, "unix"); return r.fixture, r },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,9 +52,9 @@ func each(t *testing.T, test func(t *testing.T, r *rig, ch *signal.Channel)) {
 	}
 }
 
-func byHTTP(t *testing.T, test func(t *testing.T, r *rig, ch *signal.Channel)) {
+func byHTTP(t *testing.T, test func(t *testing.T, r *fixture, ch *signal.Channel)) {
 	r := newAttached(t, "http")
-	test(t, r.rig, r.open(t))
+	test(t, r.fixture, r.open(t))
 }
 
 func send(t testing.TB, ch *signal.Channel, to sessionkeys.Address, name string, content []byte) error {
@@ -65,7 +65,7 @@ func send(t testing.TB, ch *signal.Channel, to sessionkeys.Address, name string,
 
 func TestAFileIsAMessageLikeAnother(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, r *rig, ch *signal.Channel) {
+	each(t, func(t *testing.T, r *fixture, ch *signal.Channel) {
 		got := take(t, ch, nil)
 		said := r.say(t, sim.Chat{}, ann, "the picture, please", sim.SayOptions{})
 		m := got.next()
@@ -105,7 +105,7 @@ func TestAFailedFileSaysWhetherItMayHaveArrived(t *testing.T) {
 			if trouble != sim.Ambiguous && trouble != sim.Unregistered {
 				with = byHTTP // the ways differ in what is cut off, not in what is answered
 			}
-			with(t, func(t *testing.T, r *rig, ch *signal.Channel) {
+			with(t, func(t *testing.T, r *fixture, ch *signal.Channel) {
 				r.say(t, sim.Chat{}, ann, "hi", sim.SayOptions{})
 				r.plan(t, sim.Fault{Trouble: trouble, Method: "send", Next: 1})
 				if e := failed(t, send(t, ch, direct(ann), "a.png", []byte("png"))); e.Kind != want || e.Op != "send" {
@@ -118,7 +118,7 @@ func TestAFailedFileSaysWhetherItMayHaveArrived(t *testing.T) {
 
 func TestAFileThatReachedSomebodyOfAGroupIsSent(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, r *rig, ch *signal.Channel) {
+	each(t, func(t *testing.T, r *fixture, ch *signal.Channel) {
 		for _, p := range []sim.Person{ann, bob} {
 			r.say(t, team, p, "hi", sim.SayOptions{})
 		}
@@ -205,7 +205,7 @@ func TestAFileIsUnsentWhileSignalCliDoesNotRun(t *testing.T) {
 
 func TestWhatPeopleSendCanBeFetched(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, r *rig, ch *signal.Channel) {
+	each(t, func(t *testing.T, r *fixture, ch *signal.Channel) {
 		got := take(t, ch, nil)
 		content := noise(200_001)
 		for _, chat := range []sim.Chat{{}, team} {
@@ -401,7 +401,7 @@ func TestAPageInsteadOfAnAnswerSaysByItsStatusWhetherTheFileLeft(t *testing.T) {
 // A file waits as a text does.
 func TestAFileIsNotReadWhileSignalAsksToWaitOrIsOutOfReach(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, r *rig, ch *signal.Channel) {
+	each(t, func(t *testing.T, r *fixture, ch *signal.Channel) {
 		r.say(t, sim.Chat{}, ann, "hi", sim.SayOptions{})
 		again := func() error {
 			_, err := ch.SendFile(t.Context(), channels.Reply{To: direct(ann)}, channels.File{Name: "a", Size: 1}, iotest.ErrReader(errDisk))

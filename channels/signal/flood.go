@@ -13,23 +13,23 @@ import (
 // account's other devices was too much (AsamK/signal-cli #2071). So it is marked when it
 // is sent again. A new process has forgotten that.
 type floods struct {
-	mu    sync.Mutex // guards what is below
-	row   int
-	ids   map[string]bool // by the reply's ID
-	order []string
+	mu     sync.Mutex // guards what is below
+	streak int
+	ids    map[string]bool // by the reply's ID
+	order  []string
 }
 
 const (
-	mostFlooded = 512
-	mostFloods  = 5 // doublings of the wait
+	maxFlooded = 512
+	maxFloods  = 5 // doublings of the wait
 )
 
-// wait counts one more flood and says how long to wait, first being the shortest.
-func (f *floods) wait(first time.Duration) time.Duration {
+// nextWait counts one more flood and says how long to wait, first being the shortest.
+func (f *floods) nextWait(first time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d := first << min(f.row, mostFloods)
-	f.row++
+	d := first << min(f.streak, maxFloods)
+	f.streak++
 	return d
 }
 
@@ -44,29 +44,29 @@ func (f *floods) note(id string) {
 		f.ids = map[string]bool{}
 	}
 	f.ids[id] = true
-	if f.order = append(f.order, id); len(f.order) > mostFlooded {
+	if f.order = append(f.order, id); len(f.order) > maxFlooded {
 		delete(f.ids, f.order[0])
 		f.order = f.order[1:]
 	}
 }
 
-// over notes that something was sent.
-func (f *floods) over() {
+// reset notes that something was sent.
+func (f *floods) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.row = 0
+	f.streak = 0
 }
 
-// repeats says whether a reply may have arrived already.
-func (f *floods) repeats(r channels.Reply) bool {
+// mayBeRepeat says whether a reply may have arrived already.
+func (f *floods) mayBeRepeat(r channels.Reply) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return r.Repeat || f.ids[r.ID]
 }
 
-// inRow reports whether Signal's last answer was one.
-func (f *floods) inRow() bool {
+// isFlooded reports whether Signal's last answer was one.
+func (f *floods) isFlooded() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.row > 0
+	return f.streak > 0
 }

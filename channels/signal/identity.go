@@ -14,8 +14,8 @@ import (
 // self is who we are. An account may have no number, and then is named by its ACI.
 type self struct{ number, aci string }
 
-// named is what is known of an account by its name in the configuration.
-func named(account, aci string) self {
+// configuredSelf is what is known of an account by its name in the configuration.
+func configuredSelf(account, aci string) self {
 	if aciForm.MatchString(account) {
 		return self{aci: strings.ToLower(account)}
 	}
@@ -27,7 +27,7 @@ func (c *Channel) self() self {
 	if me := c.known.Load(); me != nil {
 		return *me
 	}
-	return named(c.o.Account, c.o.ACI)
+	return configuredSelf(c.o.Account, c.o.ACI)
 }
 
 // identity says who we are, for the log.
@@ -36,14 +36,14 @@ func (c *Channel) identity() []any {
 	return []any{"as", cmp.Or(me.number, me.aci), "aci", me.aci}
 }
 
-func (s self) is(aci, number string) bool {
+func (s self) matches(aci, number string) bool {
 	return aci != "" && strings.EqualFold(aci, s.aci) || number != "" && number == s.number
 }
 
-// know finds out who we are, before anything is received: what mentions us, and what we
+// awaitIdentity finds out who we are, before anything is received: what mentions us, and what we
 // wrote ourselves, could not be told otherwise. It tries until ctx ends, and says why
 // it has to.
-func (r *receiver) know(ctx context.Context) error {
+func (r *receiver) awaitIdentity(ctx context.Context) error {
 	told := ""
 	defer func() {
 		me := r.me
@@ -64,7 +64,7 @@ func (r *receiver) know(ctx context.Context) error {
 	})
 }
 
-var errWho = errors.New("signal-cli does not know the ACI of the account: is it registered or linked? It may also be given as aci")
+var errUnknownACI = errors.New("signal-cli does not know the ACI of the account: is it registered or linked? It may also be given as aci")
 
 // identify finds the account's own ACI, by which it is mentioned: signal-cli is asked
 // first, in the ways that it has, and Signal last, which does not find who may not be
@@ -80,8 +80,8 @@ func (r *receiver) identify(ctx context.Context) error {
 			return context.Cause(ctx) //nolint:wrapcheck // the caller asks it too
 		}
 	}
-	refusals := []error{fmt.Errorf("%w (%s)", errWho, r.o.Account)}
-	for _, ask := range []func(context.Context) (self, error){r.amongAccounts, r.amongIdentities, r.atTheService} {
+	refusals := []error{fmt.Errorf("%w (%s)", errUnknownACI, r.o.Account)}
+	for _, ask := range []func(context.Context) (self, error){r.selfFromAccounts, r.selfFromIdentities, r.selfFromService} {
 		found, err := ask(ctx)
 		var e *channels.Error
 		var said *rpcError
@@ -93,7 +93,7 @@ func (r *receiver) identify(ctx context.Context) error {
 		case found.aci != "":
 			r.me = found
 			if r.daemon != nil {
-				r.people.again()
+				r.people.markChanged()
 				return r.storePeople()
 			}
 			return nil
@@ -105,56 +105,56 @@ func (r *receiver) identify(ctx context.Context) error {
 	return errors.Join(refusals...)
 }
 
-// amongAccounts asks a signal-cli that may hold several accounts for them. One that
+// selfFromAccounts asks a signal-cli that may hold several accounts for them. One that
 // holds a single account does not know the method.
-func (r *receiver) amongAccounts(ctx context.Context) (self, error) {
+func (r *receiver) selfFromAccounts(ctx context.Context) (self, error) {
 	var rows []struct {
 		Number string `json:"number"`
 		ACI    string `json:"aci"`
 	}
-	if err := r.read(ctx, "listAccounts", nil, &rows); err != nil {
+	if err := r.query(ctx, "listAccounts", nil, &rows); err != nil {
 		return self{}, err
 	}
 	for _, row := range rows {
-		if aciForm.MatchString(row.ACI) && r.me.is(row.ACI, row.Number) {
+		if aciForm.MatchString(row.ACI) && r.me.matches(row.ACI, row.Number) {
 			return self{number: row.Number, aci: strings.ToLower(row.ACI)}, nil
 		}
 	}
 	return self{}, nil
 }
 
-// amongIdentities asks for the account's own key, which stands among those that it
+// selfFromIdentities asks for the account's own key, which stands among those that it
 // trusts.
-func (r *receiver) amongIdentities(ctx context.Context) (self, error) {
+func (r *receiver) selfFromIdentities(ctx context.Context) (self, error) {
 	var rows []struct {
 		Number string `json:"number"`
 		UUID   string `json:"uuid"`
 	}
-	if err := r.read(ctx, "listIdentities", map[string]any{"number": r.o.Account}, &rows); err != nil {
+	if err := r.query(ctx, "listIdentities", map[string]any{"number": r.o.Account}, &rows); err != nil {
 		return self{}, err
 	}
 	for _, row := range rows {
-		if aciForm.MatchString(row.UUID) && r.me.is(row.UUID, row.Number) {
+		if aciForm.MatchString(row.UUID) && r.me.matches(row.UUID, row.Number) {
 			return self{number: row.Number, aci: strings.ToLower(row.UUID)}, nil
 		}
 	}
 	return self{}, nil
 }
 
-// atTheService asks Signal whose the number is.
-func (r *receiver) atTheService(ctx context.Context) (self, error) {
+// selfFromService asks Signal whose the number is.
+func (r *receiver) selfFromService(ctx context.Context) (self, error) {
 	if r.me.number == "" {
 		return self{}, nil
 	}
-	found, err := r.ask(ctx, r.me.number)
+	found, err := r.fetchACIs(ctx, r.me.number)
 	return self{number: r.me.number, aci: found[r.me.number]}, err
 }
 
-// read reads the answer to a call into rows.
-func (c *Channel) read(ctx context.Context, op string, others map[string]any, rows any) error {
+// query reads the answer to a call into rows.
+func (c *Channel) query(ctx context.Context, op string, others map[string]any, rows any) error {
 	raw, err := c.call(ctx, op, c.params(others))
 	if err != nil {
-		return c.judge(op, err)
+		return c.channelError(op, err)
 	}
 	if err := json.Unmarshal(raw, rows); err != nil {
 		return fmt.Errorf("%s: read the answer: %w", op, err)

@@ -16,14 +16,14 @@ func TestAnAccountThatCannotBeFoundByItsNumberKnowsItself(t *testing.T) {
 	t.Parallel()
 	hidden := func(o *sim.Options) { o.Accounts[0].Undiscoverable = true }
 	unknown := func(o *signal.Options) { o.ACI = "" }
-	for name, open := range map[string]func(t *testing.T) (*rig, *taking){
-		"supervised": func(t *testing.T) (*rig, *taking) {
+	for name, open := range map[string]func(t *testing.T) (*fixture, *taking){
+		"supervised": func(t *testing.T) (*fixture, *taking) {
 			r := newRig(t, hidden)
 			return r, take(t, r.open(t, unknown), nil)
 		},
-		"attached": func(t *testing.T) (*rig, *taking) {
+		"attached": func(t *testing.T) (*fixture, *taking) {
 			a := newAttached(t, "http", hidden)
-			return a.rig, take(t, a.open(t, unknown), nil)
+			return a.fixture, take(t, a.open(t, unknown), nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,18 +46,18 @@ func TestAnAccountThatCannotBeFoundByItsNumberKnowsItself(t *testing.T) {
 func TestAnAccountMayBeNamedByItsACI(t *testing.T) {
 	t.Parallel()
 	for name, number := range map[string]string{"with a number": number, "without one": ""} {
-		for how, open := range map[string]func(t *testing.T, change func(*sim.Options)) (*rig, *signal.Channel){
-			"supervised": func(t *testing.T, change func(*sim.Options)) (*rig, *signal.Channel) {
+		for how, open := range map[string]func(t *testing.T, change func(*sim.Options)) (*fixture, *signal.Channel){
+			"supervised": func(t *testing.T, change func(*sim.Options)) (*fixture, *signal.Channel) {
 				r := newRig(t, change)
 				return r, r.start(t, r.options(), []func(*signal.Options){func(o *signal.Options) { o.Account, o.ACI = strings.ToUpper(ourACI), "" }})
 			},
-			"attached by HTTP": func(t *testing.T, change func(*sim.Options)) (*rig, *signal.Channel) {
+			"attached by HTTP": func(t *testing.T, change func(*sim.Options)) (*fixture, *signal.Channel) {
 				a := newAttached(t, "http", change)
-				return a.rig, a.open(t, func(o *signal.Options) { o.Account, o.ACI = ourACI, "" })
+				return a.fixture, a.open(t, func(o *signal.Options) { o.Account, o.ACI = ourACI, "" })
 			},
-			"attached by a socket": func(t *testing.T, change func(*sim.Options)) (*rig, *signal.Channel) {
+			"attached by a socket": func(t *testing.T, change func(*sim.Options)) (*fixture, *signal.Channel) {
 				a := newAttached(t, "unix", change)
-				return a.rig, a.open(t, func(o *signal.Options) { o.Account, o.ACI = ourACI, "" })
+				return a.fixture, a.open(t, func(o *signal.Options) { o.Account, o.ACI = ourACI, "" })
 			},
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {

@@ -24,37 +24,37 @@ type memberRow struct {
 	UUID   string `json:"uuid"`
 }
 
-// invited says whether we are a pending member. Who adds us to a group without holding
+// isInvited says whether we are a pending member. Who adds us to a group without holding
 // our profile key, which comes with the first message that we send to them, makes us
 // one; nothing that is said there reaches us before we accept.
-func (g groupRow) invited(me self) bool {
-	return !g.Member && slices.ContainsFunc(g.Pending, func(m memberRow) bool { return me.is(m.UUID, m.Number) })
+func (g groupRow) isInvited(me self) bool {
+	return !g.Member && slices.ContainsFunc(g.Pending, func(m memberRow) bool { return me.matches(m.UUID, m.Number) })
 }
 
-// askGroups asks signal-cli for groups, all of them if none is named.
-func (c *Channel) askGroups(ctx context.Context, ids ...string) ([]groupRow, error) {
+// queryGroups asks signal-cli for groups, all of them if none is named.
+func (c *Channel) queryGroups(ctx context.Context, ids ...string) ([]groupRow, error) {
 	p := map[string]any{}
 	if len(ids) > 0 {
 		p["groupId"] = ids
 	}
 	var all []groupRow
-	if err := c.read(ctx, "listGroups", p, &all); err != nil {
+	if err := c.query(ctx, "listGroups", p, &all); err != nil {
 		return nil, err
 	}
 	return all, nil
 }
 
-// regroup says that an invitation may have come.
-func (r *receiver) regroup() {
+// wakeInvitations says that an invitation may have come.
+func (r *receiver) wakeInvitations() {
 	select {
 	case r.invitations <- struct{}{}:
 	default: // they are looked at anyway
 	}
 }
 
-// mostRefusals is how often an invitation is tried to be accepted while signal-cli
+// maxRefusals is how often an invitation is tried to be accepted while signal-cli
 // refuses, before the next change of a group.
-const mostRefusals = 8
+const maxRefusals = 8
 
 // acceptInvitations accepts invitations to the groups that the bot serves, at first and
 // whenever a group changed, until ctx ends.
@@ -62,15 +62,15 @@ func (r *receiver) acceptInvitations(ctx context.Context) {
 	if len(r.o.Groups) == 0 {
 		return
 	}
-	for r.regroup(); ; {
+	for r.wakeInvitations(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.invitations:
 		}
 		told, refusals := "", 0
-		for pauses := r.o.pauses(); ctx.Err() == nil && refusals < mostRefusals; pauses.Wait(ctx) {
-			err := r.join(ctx)
+		for pauses := r.o.pauses(); ctx.Err() == nil && refusals < maxRefusals; pauses.Wait(ctx) {
+			err := r.joinGroups(ctx)
 			if err == nil {
 				break
 			}
@@ -93,23 +93,23 @@ func (r *receiver) acceptInvitations(ctx context.Context) {
 	}
 }
 
-// join accepts the invitations that there are.
-func (r *receiver) join(ctx context.Context) error {
-	groups, err := r.askGroups(ctx, r.o.Groups...)
+// joinGroups accepts the invitations that there are.
+func (r *receiver) joinGroups(ctx context.Context) error {
+	groups, err := r.queryGroups(ctx, r.o.Groups...)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, g := range groups {
-		if !g.invited(r.me) || !slices.Contains(r.o.Groups, g.ID) {
+		if !g.isInvited(r.me) || !slices.Contains(r.o.Groups, g.ID) {
 			continue
 		}
 		const op = "updateGroup"
 		if _, err := r.call(ctx, op, r.params(map[string]any{"groupId": g.ID})); err != nil {
-			errs = append(errs, r.judge(op, err))
+			errs = append(errs, r.channelError(op, err))
 			continue
 		}
-		r.o.Log.Info("an invitation to a group is accepted", "group", g.ID, "name", cmp.Or(name(g.Name), "none"))
+		r.o.Log.Info("an invitation to a group is accepted", "group", g.ID, "name", cmp.Or(displayName(g.Name), "none"))
 	}
 	return errors.Join(errs...)
 }

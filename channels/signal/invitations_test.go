@@ -14,16 +14,16 @@ import (
 func TestAnInvitationToAListedGroupIsAccepted(t *testing.T) {
 	t.Parallel()
 	other := sim.Chat{Group: sim.MadeUpGroup(2), Name: "Other"}
-	for name, open := range map[string]func(t *testing.T) (*rig, *taking){
-		"supervised": func(t *testing.T) (*rig, *taking) {
+	for name, open := range map[string]func(t *testing.T) (*fixture, *taking){
+		"supervised": func(t *testing.T) (*fixture, *taking) {
 			r := newRig(t)
 			return r, take(t, r.open(t, func(o *signal.Options) { o.Groups = []string{team.Group} }), nil)
 		},
-		"attached": func(t *testing.T) (*rig, *taking) {
+		"attached": func(t *testing.T) (*fixture, *taking) {
 			a := newAttached(t, "http")
 			got := take(t, a.open(t, func(o *signal.Options) { o.Groups = []string{team.Group} }), nil)
 			a.seen.await(t, "it is up", func(w *watched) bool { return w.up })
-			return a.rig, got
+			return a.fixture, got
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

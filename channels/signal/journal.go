@@ -29,23 +29,23 @@ type journal struct {
 	log     *slog.Logger
 	newest  atomic.Int64 // the number of the newest file; 0: there is none
 
-	at      position // behind which nothing is taken, as it is stored
-	read    position // up to which lines were given by next
-	file    *os.File // the one that is read, or nil
-	freed   int64    // bytes of the file of at that were given back
-	noHoles bool
+	committed position // behind which nothing is taken, as it is stored
+	read      position // up to which lines were given by next
+	file      *os.File // the one that is read, or nil
+	freed     int64    // bytes of the file of at that were given back
+	noHoles   bool
 }
 
 // position is how far the journal was taken, as it is stored.
 type position struct {
-	File   int64  `json:"file"`
-	Offset int64  `json:"offset"`
-	Lines  uint64 `json:"lines"` // taken in all, of all files
-	Edits  []edit `json:"edits,omitempty"`
+	File   int64        `json:"file"`
+	Offset int64        `json:"offset"`
+	Lines  uint64       `json:"lines"` // taken in all, of all files
+	Edits  []storedEdit `json:"edits,omitempty"`
 }
 
-// entryLine is one line of the journal.
-type entryLine struct {
+// journalLine is one line of the journal.
+type journalLine struct {
 	text    []byte
 	problem error    // why it cannot be an event
 	after   position // when it is taken; without Edits
@@ -85,14 +85,14 @@ func (j *journal) files() ([]int64, error) {
 // open reads the stored position. Without one all that is there is taken.
 func (j *journal) open() error {
 	j.close()
-	j.at, j.freed = position{}, 0
-	err := readJSON(filepath.Join(j.dir, positionFile), &j.at)
+	j.committed, j.freed = position{}, 0
+	err := readJSON(filepath.Join(j.dir, positionFile), &j.committed)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		// Taken again, what was taken before adds nothing.
 		j.log.Error("the position in the journal cannot be read; all of the journal that is left is taken again", "error", err)
-		j.at = position{}
+		j.committed = position{}
 	}
-	j.read = j.at
+	j.read = j.committed
 	j.read.Edits = nil
 	files, err := j.files()
 	if err != nil {
@@ -104,9 +104,9 @@ func (j *journal) open() error {
 	return nil
 }
 
-// begin makes the file for the output of the next daemon. Nobody may write to
+// createFile makes the file for the output of the next daemon. Nobody may write to
 // an earlier one any more.
-func (j *journal) begin() (*os.File, error) {
+func (j *journal) createFile() (*os.File, error) {
 	files, err := j.files()
 	if err != nil {
 		return nil, err
@@ -131,9 +131,9 @@ func (j *journal) begin() (*os.File, error) {
 	return f, nil
 }
 
-// drop removes the file of a daemon that ended and had written nothing, so that
+// removeEmpty removes the file of a daemon that ended and had written nothing, so that
 // one which ends at once again and again leaves no heap of them.
-func (j *journal) drop(path string) {
+func (j *journal) removeEmpty(path string) {
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		_ = os.Remove(path)
 	}
@@ -141,16 +141,16 @@ func (j *journal) drop(path string) {
 
 // next gives the lines behind those that it gave before, some at a time; none, when
 // there are none yet. They come in their order.
-func (j *journal) next() ([]entryLine, error) {
+func (j *journal) next() ([]journalLine, error) {
 	for {
 		if j.file == nil {
-			if ok, err := j.enter(); !ok || err != nil {
+			if ok, err := j.openNext(); !ok || err != nil {
 				return nil, err
 			}
 		}
 		closed := j.read.File < j.newest.Load() // asked before its size
 		before := j.read.Offset
-		lines, err := j.batch(closed)
+		lines, err := j.readBatch(closed)
 		if len(lines) > 0 || err != nil {
 			return lines, err
 		}
@@ -165,8 +165,8 @@ func (j *journal) next() ([]entryLine, error) {
 	}
 }
 
-// enter opens the file that is to be read, or the next one that is there.
-func (j *journal) enter() (bool, error) {
+// openNext opens the file that is to be read, or the next one that is there.
+func (j *journal) openNext() (bool, error) {
 	files, err := j.files()
 	if err != nil {
 		return false, err
@@ -189,9 +189,9 @@ func (j *journal) enter() (bool, error) {
 	return true, nil
 }
 
-// batch gives the whole lines that were not given yet; in a file to which nobody
+// readBatch gives the whole lines that were not given yet; in a file to which nobody
 // writes any more also a last one without its end.
-func (j *journal) batch(closed bool) ([]entryLine, error) {
+func (j *journal) readBatch(closed bool) ([]journalLine, error) {
 	info, err := j.file.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("look at the journal: %w", err)
@@ -200,10 +200,10 @@ func (j *journal) batch(closed bool) ([]entryLine, error) {
 		return nil, nil // also of a file that lost its end with the power
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(j.file, j.read.Offset, info.Size()-j.read.Offset), 64<<10)
-	var out []entryLine
+	var out []journalLine
 	at := j.read
 	for size := int64(0); len(out) < batchLines && size < batchBytes; {
-		text, n, err := bounded(r, j.maxLine)
+		text, n, err := readLine(r, j.maxLine)
 		ended := errors.Is(err, io.EOF)
 		if err != nil && !ended && !errors.Is(err, errTooLarge) {
 			return nil, fmt.Errorf("read the journal: %w", err)
@@ -217,7 +217,7 @@ func (j *journal) batch(closed bool) ([]entryLine, error) {
 			continue // signal-cli writes none; zeros are what was given back
 		}
 		at.Lines++
-		line := entryLine{text: text, after: at}
+		line := journalLine{text: text, after: at}
 		if errors.Is(err, errTooLarge) {
 			line.problem = errTooLong
 		}
@@ -230,28 +230,28 @@ func (j *journal) batch(closed bool) ([]entryLine, error) {
 	return out, nil
 }
 
-// take stores that all up to and with line was taken. When it returned nil no
+// commit stores that all up to and with line was taken. When it returned nil no
 // crash brings the line again.
-func (j *journal) take(line entryLine, edits []edit) error {
+func (j *journal) commit(line journalLine, edits []storedEdit) error {
 	at := line.after
 	at.Edits = edits
 	if err := writeJSON(filepath.Join(j.dir, positionFile), at); err != nil {
 		return fmt.Errorf("store the position in the journal: %w", err)
 	}
-	if at.File != j.at.File {
+	if at.File != j.committed.File {
 		j.freed = 0
 	}
-	j.at = at
-	j.free()
+	j.committed = at
+	j.reclaimSpace()
 	return nil
 }
 
-// free gives back what was taken: files before the current one, and the
+// reclaimSpace gives back what was taken: files before the current one, and the
 // beginning of that.
-func (j *journal) free() {
+func (j *journal) reclaimSpace() {
 	files, err := j.files()
 	for _, n := range files {
-		if n < j.at.File {
+		if n < j.committed.File {
 			err = errors.Join(err, os.Remove(j.path(n)))
 		}
 	}
@@ -260,11 +260,11 @@ func (j *journal) free() {
 	}
 	// The end of the last line stays, so that who reads from the beginning, because
 	// the position is gone, finds the next one.
-	end := j.at.Offset - 1
+	end := j.committed.Offset - 1
 	if j.noHoles || end-j.freed < j.reclaim {
 		return
 	}
-	if err := punch(j.path(j.at.File), end); err != nil {
+	if err := punchHole(j.path(j.committed.File), end); err != nil {
 		j.noHoles = true
 		j.log.Warn("the journal keeps its size on the disk until the daemon is started anew", "error", err)
 		return

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Keep runs signal-cli, the program args[0], for a parley that started this process as
+// RunKeeper runs signal-cli, the program args[0], for a parley that started this process as
 // its Keeper, and gives its exit status. When parley is killed the pipe at standard
 // input ends; after a while, in which signal-cli writes down what it has confirmed to
 // Signal, Keep tells it to end, and after another while makes it. Another parley that
 // starts in the meantime ends both itself. Who ends the two in order sends signals to
 // their group, which Keep leaves to signal-cli.
-func Keep(after time.Duration, args []string, in io.Reader, out, errs io.Writer) int {
+func RunKeeper(after time.Duration, args []string, in io.Reader, out, errs io.Writer) int {
 	const failed = 1
 	complain := func(err error) int {
 		_, _ = fmt.Fprintln(errs, err)
@@ -34,7 +34,7 @@ func Keep(after time.Duration, args []string, in io.Reader, out, errs io.Writer)
 		cmd.ExtraFiles = []*os.File{lock}
 	}
 	if err := cmd.Start(); err != nil {
-		return complain(notStarted(args[0], err))
+		return complain(startError(args[0], err))
 	}
 	ended := make(chan struct{})
 	go func() {

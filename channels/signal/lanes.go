@@ -8,8 +8,8 @@ import (
 
 // How much of the journal is under way at once. More is read when some was taken.
 const (
-	mostLines = 256
-	mostBytes = 4 << 20 // but for a single longer line
+	maxLines = 256
+	maxBytes = 4 << 20 // but for a single longer line
 )
 
 // lanes is what was read of the journal and is not known to be taken. Each chat's
@@ -20,32 +20,32 @@ const (
 //
 // One goroutine calls its methods.
 type lanes struct {
-	queue *receive.Queue[event]
-	order []*flight // by their place in the journal
-	bytes int64
-	moved chan struct{} // something was taken; holds one
+	queue    *receive.Queue[event]
+	order    []*pendingLine // by their place in the journal
+	bytes    int64
+	progress chan struct{} // something was taken; holds one
 }
 
-// flight is a line on its way.
-type flight struct {
-	line  entryLine
+// pendingLine is a line on its way.
+type pendingLine struct {
+	line  journalLine
 	taken atomic.Bool
 }
 
 func newLanes(q *receive.Queue[event]) *lanes {
-	return &lanes{queue: q, moved: make(chan struct{}, 1)}
+	return &lanes{queue: q, progress: make(chan struct{}, 1)}
 }
 
-// room says whether more may be read.
-func (l *lanes) room() bool { return len(l.order) < mostLines && l.bytes < mostBytes }
+// hasRoom says whether more may be read.
+func (l *lanes) hasRoom() bool { return len(l.order) < maxLines && l.bytes < maxBytes }
 
 // add sends a line on its way. What it says is offered until it is taken or the
 // queue ends.
-func (l *lanes) add(line entryLine, e event) {
-	f := &flight{line: line}
+func (l *lanes) add(line journalLine, e event) {
+	f := &pendingLine{line: line}
 	l.order = append(l.order, f)
 	l.bytes += int64(len(line.text))
-	if e.nothing != "" {
+	if e.skipReason != "" {
 		f.taken.Store(true)
 		return
 	}
@@ -55,21 +55,21 @@ func (l *lanes) add(line entryLine, e event) {
 		}
 		f.taken.Store(true)
 		select {
-		case l.moved <- struct{}{}:
+		case l.progress <- struct{}{}:
 		default:
 		}
 	})
 }
 
-// front is the last line up to which all are taken; false: not even the first is.
-func (l *lanes) front() (entryLine, bool) {
+// takeFinished is the last line up to which all are taken; false: not even the first is.
+func (l *lanes) takeFinished() (journalLine, bool) {
 	n := 0
 	for n < len(l.order) && l.order[n].taken.Load() {
 		l.bytes -= int64(len(l.order[n].line.text))
 		n++
 	}
 	if n == 0 {
-		return entryLine{}, false
+		return journalLine{}, false
 	}
 	last := l.order[n-1].line
 	l.order = l.order[n:]

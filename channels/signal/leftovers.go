@@ -21,20 +21,20 @@ import (
 // message: who may not talk to the bot may pass on, or make up, that of another's. So a
 // file stays as long as an event that was read may use it.
 
-// leftovers knows which events may use which files. Its methods may be called
+// fileClaims knows which events may use which files. Its methods may be called
 // concurrently.
-type leftovers struct {
+type fileClaims struct {
 	mu    sync.Mutex // guards what is below
 	users map[string][]string
 	order []string // files, as they were first named
 }
 
-// mostClaimed is how many files are remembered; of the oldest it is forgotten that they
+// maxClaimed is how many files are remembered; of the oldest it is forgotten that they
 // are used, and then they stay only unless somebody else names them.
-const mostClaimed = 4096
+const maxClaimed = 4096
 
 // claim notes that an event may use files.
-func (l *leftovers) claim(event string, files []string) {
+func (l *fileClaims) claim(event string, files []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users == nil {
@@ -48,7 +48,7 @@ func (l *leftovers) claim(event string, files []string) {
 			l.users[f] = append(l.users[f], event)
 		}
 	}
-	for len(l.order) > mostClaimed {
+	for len(l.order) > maxClaimed {
 		delete(l.users, l.order[0])
 		l.order = l.order[1:]
 	}
@@ -56,7 +56,7 @@ func (l *leftovers) claim(event string, files []string) {
 
 // release notes that an event uses none of its files and returns those that no other
 // event may use.
-func (l *leftovers) release(event string, files []string) (unused []string) {
+func (l *fileClaims) release(event string, files []string) (unused []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range files {
@@ -72,10 +72,10 @@ func (l *leftovers) release(event string, files []string) (unused []string) {
 	return unused
 }
 
-// sweep deletes the files that an event named and that nothing is done with: all, if
+// deleteUnusedFiles deletes the files that an event named and that nothing is done with: all, if
 // the event is not used, or else those that are neither a file of the message nor its
 // text.
-func (r *receiver) sweep(e event, used bool) {
+func (r *receiver) deleteUnusedFiles(e event, used bool) {
 	if r.daemon == nil || len(e.files) == 0 {
 		return // somebody else's signal-cli has somebody else's folder
 	}
@@ -87,8 +87,8 @@ func (r *receiver) sweep(e event, used bool) {
 		}
 		unused = slices.DeleteFunc(slices.Clone(unused), func(f string) bool { return slices.Contains(kept, f) })
 	}
-	unused = r.leftovers.release(e.message.Event, unused)
-	if err := deleteFiles(attachmentsOf(r.o.Command, os.Getenv), unused); err != nil {
+	unused = r.fileClaims.release(e.message.Event, unused)
+	if err := deleteFiles(attachmentsDir(r.o.Command, os.Getenv), unused); err != nil {
 		r.o.Log.Warn("files that nothing is done with stay in signal-cli's folder", "error", err)
 	}
 }
@@ -119,9 +119,9 @@ func deleteFiles(dir string, names []string) error {
 	return errors.Join(append(errs, root.Close())...)
 }
 
-// namedFiles are the files that an event names, wherever signal-cli puts them
+// referencedFiles are the files that an event names, wherever signal-cli puts them
 // (JsonDataMessage, JsonSyncDataMessage, JsonStoryMessage).
-func namedFiles(raw []byte) (files []string) {
+func referencedFiles(raw []byte) (files []string) {
 	type file struct {
 		ID string `json:"id"`
 	}
@@ -162,7 +162,7 @@ func namedFiles(raw []byte) (files []string) {
 	_ = json.Unmarshal(raw, &t) // what cannot be read names nothing
 	v := t.Envelope
 	add := func(f file) {
-		if plainName(f.ID) && !slices.Contains(files, f.ID) {
+		if isPlainName(f.ID) && !slices.Contains(files, f.ID) {
 			files = append(files, f.ID)
 		}
 	}
@@ -187,5 +187,5 @@ func namedFiles(raw []byte) (files []string) {
 // isUsed reports whether anything will be done with what an event says.
 func (r *receiver) isUsed(ctx context.Context, e event) bool {
 	said := e.message.Kind == channels.Said || e.message.Kind == channels.Edited
-	return e.nothing == "" && said && r.o.Uses(ctx, e.message)
+	return e.skipReason == "" && said && r.o.IsUsed(ctx, e.message)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // stored are the contents of the plain files in signal-cli's folder of files, sorted.
-func (r *rig) stored(t testing.TB) (all []string) {
+func (r *fixture) stored(t testing.TB) (all []string) {
 	t.Helper()
 	dir := filepath.Join(r.dir, "config", "attachments")
 	names, err := os.ReadDir(dir)
@@ -52,7 +52,7 @@ func everywhere(of string) sim.SayOptions {
 }
 
 // of is a Heeds of what one person says.
-func of(p sim.Person) channels.Heeds {
+func of(p sim.Person) channels.Filter {
 	return func(_ context.Context, m channels.Message) bool { return m.Sender.ID == p.ACI }
 }
 
@@ -60,7 +60,7 @@ func of(p sim.Person) channels.Heeds {
 func TestFilesOfWhoIsNotHeededAreDeleted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	got := take(t, r.open(t, func(o *signal.Options) { o.Heeds = of(ann) }), nil)
+	got := take(t, r.open(t, func(o *signal.Options) { o.IsRelevant = of(ann) }), nil)
 	r.say(t, sim.Chat{}, bob, strings.Repeat("long ", 600), everywhere("bob's"))
 	r.say(t, team, bob, "there", everywhere("bob's other"))
 	r.say(t, sim.Chat{}, ann, "hi", everywhere("ann's"))
@@ -78,7 +78,7 @@ func TestFilesOfWhatIsPassedOverAreDeleted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	got := take(t, r.open(t, func(o *signal.Options) {
-		o.Uses = func(_ context.Context, m channels.Message) bool { return !strings.HasPrefix(m.Text, "for the others") }
+		o.IsUsed = func(_ context.Context, m channels.Message) bool { return !strings.HasPrefix(m.Text, "for the others") }
 	}), nil)
 	once := everywhere("once")
 	once.ViewOnce = true
@@ -101,7 +101,7 @@ func TestFilesOfWhatIsPassedOverAreDeleted(t *testing.T) {
 func TestNothingIsDeletedOutsideOfTheFolderOrThroughALink(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	got := take(t, r.open(t, func(o *signal.Options) { o.Heeds = of(ann) }), nil)
+	got := take(t, r.open(t, func(o *signal.Options) { o.IsRelevant = of(ann) }), nil)
 	r.say(t, sim.Chat{}, ann, "hi", sim.SayOptions{})
 	got.next()
 	dir := filepath.Join(r.dir, "config", "attachments")
@@ -141,7 +141,7 @@ func TestNothingIsDeletedOutsideOfTheFolderOrThroughALink(t *testing.T) {
 func TestAFileThatAMessageUsesStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	got := take(t, r.open(t, func(o *signal.Options) { o.Heeds = of(ann) }), nil)
+	got := take(t, r.open(t, func(o *signal.Options) { o.IsRelevant = of(ann) }), nil)
 	r.say(t, sim.Chat{}, ann, "hi", sim.SayOptions{Attachments: []sim.Attachment{*picture("hers")}})
 	ref := got.next().Attachments[0].Ref
 	if _, err := r.Inject("", fmt.Appendf(nil, `{"envelope":{"source":%[1]q,"sourceUuid":%[1]q,"sourceDevice":1,"timestamp":99,"dataMessage":{"timestamp":99,"message":"x","attachments":[{"contentType":"image/png","id":%q,"size":1}]}},"account":%q}`,
@@ -159,7 +159,7 @@ func TestAFileThatAMessageUsesStays(t *testing.T) {
 func TestInSomebodyElsesFolderNothingIsDeleted(t *testing.T) {
 	t.Parallel()
 	r := newAttached(t, "unix")
-	got := take(t, r.open(t, func(o *signal.Options) { o.Heeds = of(ann) }), nil)
+	got := take(t, r.open(t, func(o *signal.Options) { o.IsRelevant = of(ann) }), nil)
 	r.say(t, sim.Chat{}, bob, "hi", sim.SayOptions{Attachments: []sim.Attachment{*picture("his")}})
 	got.next()
 	got.stop()

@@ -30,19 +30,19 @@ const (
 const lockFD = 3
 
 var (
-	errRival = errors.New("another parley has the folder of this account")
-	errLeft  = errors.New("a signal-cli that an earlier parley started still runs and does not end; end it")
+	errFolderTaken  = errors.New("another parley has the folder of this account")
+	errOrphanDaemon = errors.New("a signal-cli that an earlier parley started still runs and does not end; end it")
 )
 
-// claim makes the account's folder this process's. The file says whose it is.
-func claim(dir string) (*os.File, error) {
+// claimDir makes the account's folder this process's. The file says whose it is.
+func claimDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the account: %w", err)
 	}
 	path := filepath.Join(dir, parleyLock)
 	f, err := lockFile(path)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("%w: process %s, in %s", errRival, owner(path), dir)
+		return nil, fmt.Errorf("%w: process %s, in %s", errFolderTaken, lockOwner(path), dir)
 	}
 	if err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func claim(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// owner is the number of the process that wrote itself into a lock.
-func owner(path string) string {
+// lockOwner is the number of the process that wrote itself into a lock.
+func lockOwner(path string) string {
 	text, _ := os.ReadFile(path)
 	if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 		return strconv.Itoa(n)
@@ -63,11 +63,11 @@ func owner(path string) string {
 	return "unknown"
 }
 
-// alone takes the lock of the daemon, and ends one that is left of a parley that
+// lockAlone takes the lock of the daemon, and ends one that is left of a parley that
 // was killed. That receives no more, but may be busy with a message that it has
 // confirmed: it has Outlive for that. Then it is asked to end, made to after
 // StopWithin, and given up after twice that.
-func (d *daemon) alone(ctx context.Context) (*os.File, error) {
+func (d *daemon) lockAlone(ctx context.Context) (*os.File, error) {
 	path := filepath.Join(d.o.Dir, daemonLock)
 	looks := backoff.Pauses{Min: 20 * time.Millisecond, Max: 500 * time.Millisecond, Jitter: d.o.Jitter}
 	began, asked := time.Now(), false
@@ -76,19 +76,19 @@ func (d *daemon) alone(ctx context.Context) (*os.File, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return lock, err
 		}
-		pids, err := holders(path)
+		pids, err := lockHolders(path)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errLeft, err)
+			return nil, fmt.Errorf("%w: %w", errOrphanDaemon, err)
 		}
 		switch took := time.Since(began) - d.o.Outlive; {
 		case took > 2*d.o.StopWithin:
-			return nil, fmt.Errorf("%w: processes %v", errLeft, pids)
+			return nil, fmt.Errorf("%w: processes %v", errOrphanDaemon, pids)
 		case took > d.o.StopWithin:
-			endAll(pids, syscall.SIGKILL)
+			killAll(pids, syscall.SIGKILL)
 		case took >= 0 && !asked && len(pids) > 0:
 			asked = true
 			d.o.Log.Warn("a signal-cli that an earlier parley started still runs, and is ended", "processes", pids)
-			endAll(pids, syscall.SIGTERM)
+			killAll(pids, syscall.SIGTERM)
 		}
 		if looks.Wait(ctx); ctx.Err() != nil {
 			return nil, ctx.Err() //nolint:wrapcheck // the caller asks it too
@@ -96,7 +96,7 @@ func (d *daemon) alone(ctx context.Context) (*os.File, error) {
 	}
 }
 
-func endAll(pids []int, sig syscall.Signal) {
+func killAll(pids []int, sig syscall.Signal) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, sig)
 	}

@@ -16,7 +16,7 @@ import (
 
 // another is a channel on the same folder, as of a second parley, while the first
 // goes on.
-func (r *rig) another(t testing.TB, log *page) *signal.Channel {
+func (r *fixture) another(t testing.TB, log *page) *signal.Channel {
 	t.Helper()
 	o := r.options()
 	o.Observer = &watched{}

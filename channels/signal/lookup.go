@@ -10,17 +10,17 @@ import (
 	"parley/channels"
 )
 
-// status is a part of what signal-cli says of a number.
-type status struct {
+// userStatus is a part of what signal-cli says of a number.
+type userStatus struct {
 	Number string `json:"number"`
 	UUID   string `json:"uuid"`
 }
 
-// ask asks the service whose numbers these are.
-func (r *receiver) ask(ctx context.Context, numbers ...string) (map[string]string, error) {
+// fetchACIs asks the service whose numbers these are.
+func (r *receiver) fetchACIs(ctx context.Context, numbers ...string) (map[string]string, error) {
 	const op = "getUserStatus"
-	var all []status
-	if err := r.read(ctx, op, map[string]any{"recipient": numbers}, &all); err != nil {
+	var all []userStatus
+	if err := r.query(ctx, op, map[string]any{"recipient": numbers}, &all); err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
@@ -35,8 +35,8 @@ func (r *receiver) ask(ctx context.Context, numbers ...string) (map[string]strin
 // How soon the service is asked again for the ACIs of numbers that it did not know,
 // or could not be asked for.
 const (
-	unknownAgain = 10 * time.Minute
-	failedAgain  = time.Minute
+	retryUnknown = 10 * time.Minute
+	retryFailed  = time.Minute
 )
 
 // lookups is when which numbers may be asked for again.
@@ -45,15 +45,15 @@ type lookups struct {
 	next map[string]time.Time
 }
 
-// due says whether a number is to be asked for. The caller holds mu.
-func (l *lookups) due(number string, now time.Time) bool {
+// isDue says whether a number is to be asked for. The caller holds mu.
+func (l *lookups) isDue(number string, now time.Time) bool {
 	at, ok := l.next[number]
-	return !ok || !now.Before(at) || at.Sub(now) > unknownAgain // the clock was set back
+	return !ok || !now.Before(at) || at.Sub(now) > retryUnknown // the clock was set back
 }
 
 // note says when numbers may be asked for again. The caller holds mu.
 func (l *lookups) note(numbers []string, at time.Time) {
-	if l.next == nil || len(l.next) > mostPeople {
+	if l.next == nil || len(l.next) > maxPeople {
 		l.next = map[string]time.Time{}
 	}
 	for _, n := range numbers {
@@ -61,12 +61,12 @@ func (l *lookups) note(numbers []string, at time.Time) {
 	}
 }
 
-// introduce makes sure, before what somebody says is offered, that they are known
+// lookUpSender makes sure, before what somebody says is offered, that they are known
 // by the ids by which others know them: who hides their number by the number that
 // is listed, and who shows nothing but a number by their ACI. It says whether
 // more is known of them than e has. Only chats of people who are unknown in that
 // way wait for the service, and not for ever.
-func (r *receiver) introduce(ctx context.Context, e event) bool {
+func (r *receiver) lookUpSender(ctx context.Context, e event) bool {
 	switch {
 	case e.aci != "" && e.message.Sender.Alias == "":
 		r.lookUp(ctx, r.o.Numbers)
@@ -84,23 +84,23 @@ func (r *receiver) lookUp(ctx context.Context, numbers []string) {
 	defer r.lookups.mu.Unlock()
 	var due []string
 	for _, n := range numbers {
-		if r.people.aci(n) == "" && r.lookups.due(n, r.o.Now()) {
+		if r.people.aci(n) == "" && r.lookups.isDue(n, r.o.Now()) {
 			due = append(due, n)
 		}
 	}
 	if len(due) == 0 {
 		return
 	}
-	found, err := r.askPatiently(ctx, due)
+	found, err := r.fetchACIsWithRetry(ctx, due)
 	if ctx.Err() != nil {
 		return
 	}
 	for n, aci := range found {
 		r.people.note(aci, n)
 	}
-	again := unknownAgain
+	again := retryUnknown
 	if err != nil {
-		again = failedAgain
+		again = retryFailed
 	}
 	r.lookups.note(due, r.o.Now().Add(again))
 	if err != nil || len(found) < len(due) {
@@ -109,12 +109,12 @@ func (r *receiver) lookUp(ctx context.Context, numbers []string) {
 	}
 }
 
-// askPatiently asks again while signal-cli cannot be reached, for LookUpWithin.
-func (r *receiver) askPatiently(ctx context.Context, numbers []string) (map[string]string, error) {
+// fetchACIsWithRetry asks again while signal-cli cannot be reached, for LookUpWithin.
+func (r *receiver) fetchACIsWithRetry(ctx context.Context, numbers []string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.o.LookUpWithin, errTimeout)
 	defer cancel()
 	for pauses := r.o.pauses(); ; pauses.Wait(ctx) {
-		found, err := r.ask(ctx, numbers...)
+		found, err := r.fetchACIs(ctx, numbers...)
 		var e *channels.Error
 		if err == nil || ctx.Err() != nil || !errors.As(err, &e) || e.Kind != channels.Unsent && e.Kind != channels.Ambiguous {
 			return found, err

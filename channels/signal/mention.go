@@ -9,18 +9,18 @@ import (
 	"parley/channels/internal/markup"
 )
 
-// addressed is to whom a text speaks.
-type addressed struct {
+// addressedText is to whom a text speaks.
+type addressedText struct {
 	text      string // with names where Signal has placeholders, and without a mention of us at its start
 	mentioned bool
 }
 
-// address puts names in the place of mentions. Ranges are in UTF-16 units; the
+// resolveMentions puts names in the place of mentions. Ranges are in UTF-16 units; the
 // text under one is a placeholder, U+FFFC, which says nothing. Ranges that lie
 // outside of the text or in one another are ignored. A name is never read as a
 // mention: "@us" that somebody types is none.
-func address(text string, mentions []mention, ours func(mention) bool) addressed {
-	a := addressed{text: text}
+func resolveMentions(text string, mentions []mention, ours func(mention) bool) addressedText {
+	a := addressedText{text: text}
 	if len(mentions) == 0 {
 		return a
 	}
@@ -30,11 +30,11 @@ func address(text string, mentions []mention, ours func(mention) bool) addressed
 	var out []uint16
 	done := 0 // units that are in out or were left out
 	for _, m := range sorted {
-		if m.Start < done || m.Length <= 0 || m.Start > len(units) || m.Length > len(units)-m.Start || splits(units, m.Start) || splits(units, m.Start+m.Length) {
+		if m.Start < done || m.Length <= 0 || m.Start > len(units) || m.Length > len(units)-m.Start || splitsSurrogates(units, m.Start) || splitsSurrogates(units, m.Start+m.Length) {
 			continue
 		}
 		end := m.Start + m.Length
-		opens := blank(out) && blank(units[done:m.Start])
+		opens := isBlank(out) && isBlank(units[done:m.Start])
 		out = append(out, units[done:m.Start]...)
 		done = end
 		if ours(m) {
@@ -44,17 +44,17 @@ func address(text string, mentions []mention, ours func(mention) bool) addressed
 				continue
 			}
 		}
-		out = append(out, utf16.Encode([]rune("@"+called(m)))...)
+		out = append(out, utf16.Encode([]rune("@"+mentionName(m)))...)
 	}
 	a.text = string(utf16.Decode(append(out, units[done:]...)))
 	return a
 }
 
-// called is how a mention reads: by the name that signal-cli knows, which for
+// mentionName is how a mention reads: by the name that signal-cli knows, which for
 // strangers is a number or a part of the ACI.
-func called(m mention) string {
+func mentionName(m mention) string {
 	for _, s := range []string{m.Name, m.Number, m.UUID} {
-		if s = name(s); s != "" {
+		if s = displayName(s); s != "" {
 			if aciForm.MatchString(s) {
 				s = s[:8]
 			}
@@ -64,25 +64,25 @@ func called(m mention) string {
 	return "?"
 }
 
-// name makes a name fit to be shown on one line.
-func name(s string) string {
+// displayName makes a name fit to be shown on one line.
+func displayName(s string) string {
 	const most = 64
 	s = strings.Join(strings.Fields(markup.Clean(s)), " ")
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most])
 	}
-	if !markup.Visible(s) {
+	if !markup.IsVisible(s) {
 		return ""
 	}
 	return s
 }
 
-// splits says whether at lies between the halves of one character.
-func splits(units []uint16, at int) bool {
+// splitsSurrogates says whether at lies between the halves of one character.
+func splitsSurrogates(units []uint16, at int) bool {
 	return at > 0 && at < len(units) && utf16.IsSurrogate(rune(units[at])) && units[at] >= 0xDC00 && units[at-1] >= 0xD800 && units[at-1] < 0xDC00
 }
 
-func blank(units []uint16) bool {
+func isBlank(units []uint16) bool {
 	for _, u := range units {
 		if !unicode.IsSpace(rune(u)) {
 			return false

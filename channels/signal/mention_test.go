@@ -37,7 +37,7 @@ func TestNamesStandWherePlaceholdersStood(t *testing.T) {
 			}
 		}
 		shuffled := rapid.Permutation(ms).Draw(t, "order")
-		got := address(sent.String(), shuffled, func(m mention) bool { return m.UUID == "us" })
+		got := resolveMentions(sent.String(), shuffled, func(m mention) bool { return m.UUID == "us" })
 		if got.text != want.String() || got.mentioned != ours {
 			t.Fatalf("%q with %+v became %q, %v, want %q, %v", sent.String(), shuffled, got.text, got.mentioned, want.String(), ours)
 		}
@@ -54,7 +54,7 @@ func TestRangesFromStrangersNeverBreakAText(t *testing.T) {
 				Length: rapid.IntRange(-2, 40).Draw(t, "length"), UUID: rapid.SampledFrom([]string{"", "us"}).Draw(t, "uuid"),
 			}
 		}), 0, 8).Draw(t, "mentions")
-		got := address(text, ms, func(m mention) bool { return m.UUID == "us" })
+		got := resolveMentions(text, ms, func(m mention) bool { return m.UUID == "us" })
 		came := text // and with the names
 		for _, m := range ms {
 			came += m.Name

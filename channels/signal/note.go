@@ -25,14 +25,14 @@ type sentMessage struct {
 	dataMessage
 }
 
-// noteIn takes a note to oneself out of an event: false means that it is none.
-func (r *receiver) noteIn(v *envelope) (note envelope, ok bool) {
+// extractNote takes a note to oneself out of an event: false means that it is none.
+func (r *receiver) extractNote(v *envelope) (note envelope, ok bool) {
 	var s syncMessage
-	if !there(v.Sync) || json.Unmarshal(v.Sync, &s) != nil || s.Sent == nil {
+	if !hasValue(v.Sync) || json.Unmarshal(v.Sync, &s) != nil || s.Sent == nil {
 		return envelope{}, false
 	}
 	to := s.Sent
-	if !r.me.is(cmp.Or(aciOf(to.UUID), aciOf(to.Destination)), cmp.Or(numberOf(to.Number), numberOf(to.Destination))) || to.Group != nil {
+	if !r.me.matches(cmp.Or(aciOf(to.UUID), aciOf(to.Destination)), cmp.Or(numberOf(to.Number), numberOf(to.Destination))) || to.Group != nil {
 		return envelope{}, false
 	}
 	note = *v
@@ -45,14 +45,14 @@ func (r *receiver) noteIn(v *envelope) (note envelope, ok bool) {
 	return note, true
 }
 
-// oneself says whether a chat is that of the account with itself.
-func (c *Channel) oneself(peer string) bool {
-	return c.o.NoteToSelf && c.self().is(aciOf(peer), numberOf(peer))
+// isNoteToSelf says whether a chat is that of the account with itself.
+func (c *Channel) isNoteToSelf(peer string) bool {
+	return c.o.NoteToSelf && c.self().matches(aciOf(peer), numberOf(peer))
 }
 
-// noteQuote says whether a quoted message of the account's was written by its person and
+// isNoteQuote says whether a quoted message of the account's was written by its person and
 // not by us: both have the same author.
-func (r *receiver) noteQuote(id int64) bool {
+func (r *receiver) isNoteQuote(id int64) bool {
 	me := strings.ToLower(r.me.aci)
-	return r.o.NoteToSelf && r.said.text(me, messageID(id, me)) != ""
+	return r.o.NoteToSelf && r.messages.text(me, messageID(id, me)) != ""
 }

@@ -33,7 +33,7 @@ func TestNotesToOneselfAreAConversationIfTheOperatorWantsIt(t *testing.T) {
 	if e := got.next(); e.Kind != channels.Edited || e.Text != "to myself, again" || e.MessageID != m.MessageID {
 		t.Errorf("its edit came as %+v", e)
 	}
-	if err := ch.Typing(t.Context(), m.Address); err != nil {
+	if err := ch.ShowTyping(t.Context(), m.Address); err != nil {
 		t.Error(err)
 	}
 	receipt, err := ch.Send(t.Context(), channels.Reply{To: m.Address, ReplyTo: m.MessageID, Body: channels.Body{Text: "an answer"}})

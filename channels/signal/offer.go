@@ -10,23 +10,23 @@ import (
 // offer brings one event to accept until it is taken; false means that ctx ended
 // before.
 func (r *receiver) offer(ctx context.Context, e event) bool {
-	if e.nothing == "" && e.message.Kind != channels.Unreadable && r.introduce(ctx, e) {
+	if e.skipReason == "" && e.message.Kind != channels.Unreadable && r.lookUpSender(ctx, e) {
 		e = r.translate(e.raw, e.problem)
 	}
-	if e.longText != "" && r.o.Heeds(ctx, e.message) && !r.complete(ctx, &e) {
+	if e.longText != "" && r.o.IsRelevant(ctx, e.message) && !r.completeText(ctx, &e) {
 		return false
 	}
 	used := r.isUsed(ctx, e)
 	m := e.message
 	if m.MessageID != "" && m.Text != "" { // it may be answered, and quoted, before accept returns
-		r.said.note(m.Address.Peer, m.MessageID, m.Text)
+		r.messages.noteText(m.Address.Peer, m.MessageID, m.Text)
 	}
 	if !r.Offer(ctx, m, r.accept) {
 		return false
 	}
-	r.sweep(e, used)
-	if e.regroup {
-		r.regroup()
+	r.deleteUnusedFiles(e, used)
+	if e.groupChanged {
+		r.wakeInvitations()
 	}
 	if r.o.ReadReceipts && e.receipt && !r.o.NoteToSelf {
 		select {
@@ -38,27 +38,27 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	return true
 }
 
-// mostFetches is how often a text is asked for that travels as a file, while
+// maxFetches is how often a text is asked for that travels as a file, while
 // signal-cli does not answer. What is said behind it in the chat waits.
-const mostFetches = 8
+const maxFetches = 8
 
 // cutNote stands where the rest of a text could not be had.
 const cutNote = "… [the rest of this message could not be fetched]"
 
-// complete puts the whole text into an event; false means that ctx ended before.
-func (r *receiver) complete(ctx context.Context, e *event) bool {
+// completeText puts the whole text into an event; false means that ctx ended before.
+func (r *receiver) completeText(ctx context.Context, e *event) bool {
 	for pauses := r.o.pauses(); ; pauses.Wait(ctx) {
-		text, err := r.longText(ctx, *e)
+		text, err := r.fetchLongText(ctx, *e)
 		if ctx.Err() != nil {
 			return false
 		}
 		var lost *lostError
 		switch {
 		case err == nil:
-			r.speak(e, text, e.mentions)
-			e.message.Text = joined("\n", e.message.Text, e.words)
+			r.fillText(e, text, e.mentions)
+			e.message.Text = joinNonEmpty("\n", e.message.Text, e.description)
 			return true
-		case !errors.As(err, &lost) || pauses.Failed()+1 >= mostFetches:
+		case !errors.As(err, &lost) || pauses.Failures()+1 >= maxFetches:
 			r.o.Log.Warn("the rest of a long message could not be fetched", "event", e.message.Event, "error", err)
 			e.message.Text += cutNote
 			return true

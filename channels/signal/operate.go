@@ -23,14 +23,14 @@ var _ channels.LinkedAccount = (*Channel)(nil)
 
 // Groups lists the groups of the account.
 func (c *Channel) Groups(ctx context.Context) ([]channels.Group, error) {
-	rows, err := c.askGroups(ctx)
+	rows, err := c.queryGroups(ctx)
 	if err != nil {
 		return nil, err
 	}
 	me := c.self()
 	out := make([]channels.Group, 0, len(rows))
 	for _, g := range rows {
-		out = append(out, channels.Group{ID: g.ID, Name: name(g.Name), Member: g.Member, Invited: g.invited(me), Members: len(g.Members)})
+		out = append(out, channels.Group{ID: g.ID, Name: displayName(g.Name), Member: g.Member, Invited: g.isInvited(me), Members: len(g.Members)})
 	}
 	return out, nil
 }
@@ -43,13 +43,13 @@ func (c *Channel) Keys(ctx context.Context) ([]channels.PeerKey, error) {
 		SafetyNumber string `json:"safetyNumber"`
 		Level        string `json:"trustLevel"`
 	}
-	if err := c.read(ctx, "listIdentities", nil, &rows); err != nil {
+	if err := c.query(ctx, "listIdentities", nil, &rows); err != nil {
 		return nil, err
 	}
 	me := c.self()
 	out := []channels.PeerKey{}
 	for _, r := range rows {
-		if !me.is(r.UUID, r.Number) {
+		if !me.matches(r.UUID, r.Number) {
 			out = append(out, channels.PeerKey{Person: strings.ToLower(aciOf(r.UUID)), Number: numberOf(r.Number), SafetyNumber: brief(r.SafetyNumber), Trust: brief(r.Level)})
 		}
 	}
@@ -71,7 +71,7 @@ func (c *Channel) Trust(ctx context.Context, person, safetyNumber string) error 
 		return errSafetyNumber
 	}
 	if _, err := c.call(ctx, op, c.params(map[string]any{"recipient": strings.ToLower(person), "verifiedSafetyNumber": digits})); err != nil {
-		return c.judge(op, err)
+		return c.channelError(op, err)
 	}
 	return nil
 }
@@ -89,21 +89,21 @@ var (
 // as ctx. device is how the telephone lists us.
 func (c *Channel) Link(ctx context.Context, device string, show func(uri string) error) (account string, err error) {
 	if c.daemon == nil {
-		return c.linkThere(ctx, device, show)
+		return c.linkRemote(ctx, device, show)
 	}
-	if _, err := c.asked(ctx); err == nil {
+	if _, err := c.queryVersion(ctx); err == nil {
 		return "", errLinked
 	}
 	said := &tail{log: c.o.Log}
 	cmd := exec.CommandContext(ctx, c.o.Command[0], append(slices.Clone(c.o.Command[1:]), "link", "-n", device)...) //nolint:gosec // the operator's own
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Env, cmd.Stderr, cmd.WaitDelay = environment(), said, time.Second
+	cmd.Env, cmd.Stderr, cmd.WaitDelay = childEnv(), said, time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", fmt.Errorf("link: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return "", notStarted(c.o.Command[0], err)
+		return "", startError(c.o.Command[0], err)
 	}
 	var shown error
 	for in := bufio.NewScanner(out); shown == nil && in.Scan(); {
@@ -123,22 +123,22 @@ func (c *Channel) Link(ctx context.Context, device string, show func(uri string)
 	case ctx.Err() != nil:
 		return "", ctx.Err() //nolint:wrapcheck // the caller's own
 	case err != nil:
-		return "", fmt.Errorf("%w: %w%s", errNoURI, err, said.last())
+		return "", fmt.Errorf("%w: %w%s", errNoURI, err, said.lastLines())
 	case account == "":
-		return "", fmt.Errorf("%w%s", errNoURI, said.last())
+		return "", fmt.Errorf("%w%s", errNoURI, said.lastLines())
 	}
 	return account, nil
 }
 
-// linkThere has a signal-cli that somebody else runs link another account.
-func (c *Channel) linkThere(ctx context.Context, device string, show func(uri string) error) (string, error) {
+// linkRemote has a signal-cli that somebody else runs link another account.
+func (c *Channel) linkRemote(ctx context.Context, device string, show func(uri string) error) (string, error) {
 	raw, err := c.rpc.call(ctx, "startLink", nil)
 	var said *rpcError
 	if errors.As(err, &said) && said.Code == codeNoMethod {
 		return "", errNoLink
 	}
 	if err != nil {
-		return "", c.judge("startLink", err)
+		return "", c.channelError("startLink", err)
 	}
 	var begun struct {
 		URI string `json:"deviceLinkUri"`
@@ -150,7 +150,7 @@ func (c *Channel) linkThere(ctx context.Context, device string, show func(uri st
 		return "", err
 	}
 	if raw, err = c.rpc.call(ctx, "finishLink", map[string]any{"deviceLinkUri": begun.URI, "deviceName": device}); err != nil {
-		return "", c.judge("finishLink", err)
+		return "", c.channelError("finishLink", err)
 	}
 	var done struct {
 		Number string `json:"number"`

@@ -63,7 +63,7 @@ func TestGroupsAndKeysAreAskedOfTheSignalCLIThatRuns(t *testing.T) {
 func TestAnAccountIsLinkedByItsTelephone(t *testing.T) {
 	t.Parallel()
 	unlinked := func(o *sim.Options) { o.Accounts[0].Unlinked = true }
-	scan := func(r *rig) func(string) error {
+	scan := func(r *fixture) func(string) error {
 		return func(uri string) error { return r.Scan(uri, number) }
 	}
 	t.Run("supervised", func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnAccountIsLinkedByItsTelephone(t *testing.T) {
 		t.Parallel()
 		a := newAttached(t, "http", unlinked)
 		ch := a.open(t)
-		if account, err := ch.Link(t.Context(), "parley", scan(a.rig)); err != nil || account != number {
+		if account, err := ch.Link(t.Context(), "parley", scan(a.fixture)); err != nil || account != number {
 			t.Fatalf("linked to %q, %v", account, err)
 		}
 	})

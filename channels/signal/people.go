@@ -14,8 +14,8 @@ type people struct {
 	changed bool
 }
 
-// mostPeople bounds the table. Beyond it somebody is forgotten.
-const mostPeople = 1 << 14
+// maxPeople bounds the table. Beyond it somebody is forgotten.
+const maxPeople = 1 << 14
 
 func newPeople() *people {
 	return &people{numbers: map[string]string{}, acis: map[string]string{}}
@@ -39,7 +39,7 @@ func (p *people) note(aci, number string) {
 		delete(p.numbers, before)
 	}
 	for old, who := range p.numbers {
-		if len(p.numbers) < mostPeople {
+		if len(p.numbers) < maxPeople {
 			break
 		}
 		delete(p.numbers, old)
@@ -62,9 +62,9 @@ func (p *people) number(aci string) string {
 	return p.acis[strings.ToLower(aci)]
 }
 
-// same is the one id of the person whom an ACI or a number names, and their
+// resolve is the one id of the person whom an ACI or a number names, and their
 // other one. It is "" when neither is one.
-func (p *people) same(aci, number string) (id, alias string) {
+func (p *people) resolve(aci, number string) (id, alias string) {
 	aci = strings.ToLower(aci)
 	if !aciForm.MatchString(aci) {
 		aci = ""
@@ -83,8 +83,8 @@ func (p *people) same(aci, number string) (id, alias string) {
 	return aci, number
 }
 
-// all is a copy of the table, by number.
-func (p *people) all() (numbers map[string]string, changed bool) {
+// takeSnapshot is a copy of the table, by number.
+func (p *people) takeSnapshot() (numbers map[string]string, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	numbers = make(map[string]string, len(p.numbers))
@@ -95,10 +95,10 @@ func (p *people) all() (numbers map[string]string, changed bool) {
 	return numbers, changed
 }
 
-// said remembers what was said lately, to quote it, and which message an edit was
+// messageCache remembers what was said lately, to quote it, and which message an edit was
 // of, since the next edit may name the edit. What is forgotten costs the text in
 // a quote, or lets an edit of an edit be taken for a new message.
-type said struct {
+type messageCache struct {
 	mu     sync.Mutex // guards what is below
 	texts  map[string]string
 	order  []string
@@ -107,14 +107,14 @@ type said struct {
 }
 
 const (
-	mostSaid  = 512
-	mostQuote = 200 // runes
-	mostEdits = 128
+	maxSaid  = 512
+	maxQuote = 200 // runes
+	maxEdits = 128
 )
 
-func (s *said) note(chat, id, text string) {
-	if r := []rune(text); len(r) > mostQuote {
-		text = string(r[:mostQuote]) + "…"
+func (s *messageCache) noteText(chat, id, text string) {
+	if r := []rune(text); len(r) > maxQuote {
+		text = string(r[:maxQuote]) + "…"
 	}
 	k := chat + "\x00" + id
 	s.mu.Lock()
@@ -126,30 +126,30 @@ func (s *said) note(chat, id, text string) {
 		s.order = append(s.order, k)
 	}
 	s.texts[k] = text
-	if len(s.order) > mostSaid {
+	if len(s.order) > maxSaid {
 		delete(s.texts, s.order[0])
 		s.order = s.order[1:]
 	}
 }
 
-func (s *said) text(chat, id string) string {
+func (s *messageCache) text(chat, id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.texts[chat+"\x00"+id]
 }
 
-// edited notes that the message id is another version of target, and gives the
+// noteEdit notes that the message id is another version of target, and gives the
 // first one.
-func (s *said) edited(id, target string) (first string) {
-	first = s.first(target)
+func (s *messageCache) noteEdit(id, target string) (first string) {
+	first = s.firstVersion(target)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keep(id, first)
+	s.addEdit(id, first)
 	return first
 }
 
-// first is the id of the first version of a message, by that of any.
-func (s *said) first(id string) string {
+// firstVersion is the id of the first version of a message, by that of any.
+func (s *messageCache) firstVersion(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f, ok := s.firsts[id]; ok {
@@ -158,8 +158,8 @@ func (s *said) first(id string) string {
 	return id
 }
 
-// keep notes an edit. The caller holds mu.
-func (s *said) keep(id, first string) {
+// addEdit notes an edit. The caller holds mu.
+func (s *messageCache) addEdit(id, first string) {
 	if s.firsts == nil {
 		s.firsts = map[string]string{}
 	}
@@ -168,39 +168,39 @@ func (s *said) keep(id, first string) {
 	}
 	s.firsts[id] = first
 	s.edits = append(s.edits, id)
-	if len(s.edits) > mostEdits {
+	if len(s.edits) > maxEdits {
 		delete(s.firsts, s.edits[0])
 		s.edits = s.edits[1:]
 	}
 }
 
-// edit is one that is remembered, in a file.
-type edit struct {
+// storedEdit is one that is remembered, in a file.
+type storedEdit struct {
 	ID    string `json:"id"`
 	First string `json:"first"`
 }
 
-// remembered are the edits, oldest first.
-func (s *said) remembered() []edit {
+// listEdits are the edits, oldest first.
+func (s *messageCache) listEdits() []storedEdit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]edit, 0, len(s.edits))
+	out := make([]storedEdit, 0, len(s.edits))
 	for _, id := range s.edits {
-		out = append(out, edit{id, s.firsts[id]})
+		out = append(out, storedEdit{id, s.firsts[id]})
 	}
 	return out
 }
 
-func (s *said) recall(es []edit) {
+func (s *messageCache) restoreEdits(es []storedEdit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range es {
-		s.keep(e.ID, e.First)
+		s.addEdit(e.ID, e.First)
 	}
 }
 
-// again says that the table is to be stored although nothing changed.
-func (p *people) again() {
+// markChanged says that the table is to be stored although nothing changed.
+func (p *people) markChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed = true

@@ -21,9 +21,9 @@ func awaitEnd(pid int) error {
 	}
 }
 
-// holders are the processes that have the file open under the number that the
+// lockHolders are the processes that have the file open under the number that the
 // daemon gets it by.
-func holders(lock string) ([]int, error) {
+func lockHolders(lock string) ([]int, error) {
 	info, err := os.Stat(lock)
 	if err != nil {
 		return nil, fmt.Errorf("look at the daemon's lock: %w", err)
@@ -46,8 +46,8 @@ func holders(lock string) ([]int, error) {
 	return out, nil
 }
 
-// punch gives the beginning of a file back to the disk; its size stays.
-func punch(path string, upTo int64) error {
+// punchHole gives the beginning of a file back to the disk; its size stays.
+func punchHole(path string, upTo int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file

@@ -12,9 +12,9 @@ import (
 // process is a program that runs, in a group of its own: what ends parley does not
 // reach it.
 type process struct {
-	cmd  *exec.Cmd
-	kept bool          // a Keeper runs it, whose standard input ends with parley
-	done chan struct{} // closed when it has ended and nothing of its group is left
+	cmd       *exec.Cmd
+	hasKeeper bool          // a Keeper runs it, whose standard input ends with parley
+	done      chan struct{} // closed when it has ended and nothing of its group is left
 
 	mu    sync.Mutex // guards ended
 	ended bool       // its number may be another's
@@ -25,7 +25,7 @@ func (p *process) start() error {
 	p.done = make(chan struct{})
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var lifeline io.Closer = io.NopCloser(nil)
-	if p.kept {
+	if p.hasKeeper {
 		var err error
 		if lifeline, err = p.cmd.StdinPipe(); err != nil {
 			return err //nolint:wrapcheck // the caller says what for
@@ -53,8 +53,8 @@ func (p *process) start() error {
 	return nil
 }
 
-// end asks the group to end, makes it after a time, and waits.
-func (p *process) end(within time.Duration) {
+// terminate asks the group to end, makes it after a time, and waits.
+func (p *process) terminate(within time.Duration) {
 	p.signal(syscall.SIGTERM)
 	t := time.NewTimer(within)
 	defer t.Stop()
@@ -77,8 +77,8 @@ func (p *process) signal(sig syscall.Signal) {
 
 var errEnded = errors.New("without a word")
 
-// state is how it ended. It is asked after done.
-func (p *process) state() error {
+// exitError is how it ended. It is asked after done.
+func (p *process) exitError() error {
 	if p.err != nil {
 		return p.err
 	}

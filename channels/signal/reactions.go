@@ -11,8 +11,8 @@ import (
 	"parley/sessionkeys"
 )
 
-// mostEmoji is more runes than any emoji has.
-const mostEmoji = 12
+// maxEmoji is more runes than any emoji has.
+const maxEmoji = 12
 
 // CheckReactions says what is wrong with the reactions of an account.
 func CheckReactions(r channels.Reactions) error {
@@ -31,7 +31,7 @@ func isEmoji(s string) bool {
 			return false
 		}
 	}
-	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= mostEmoji && utf8.RuneLen([]rune(s)[len([]rune(s))-1]) > 1
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxEmoji && utf8.RuneLen([]rune(s)[len([]rune(s))-1]) > 1
 }
 
 // React puts a reaction on a message. To Signal it is a message to everybody in the chat
@@ -46,18 +46,18 @@ func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID s
 			return nil
 		}
 	}
-	t, err := target(op, to)
+	t, err := recipientParams(op, to)
 	if err != nil {
 		return err
 	}
-	at, author, ok := parseID(messageID)
+	at, author, ok := parseMessageID(messageID)
 	if !ok {
-		return refused(op, "the id of the message is none of Signal's")
+		return refusedError(op, "the id of the message is none of Signal's")
 	}
 	if err := c.waits.Check(op, "", to.Peer); err != nil {
 		return err
 	}
-	if c.floods.inRow() || c.doubted.Load() {
+	if c.floods.isFlooded() || c.maybeOffline.Load() {
 		return &channels.Error{Kind: channels.RateLimit, Op: op, RetryAfter: c.o.Flood, Message: "messages go first, which do not get through"}
 	}
 	p := c.params(t)
@@ -70,13 +70,13 @@ func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID s
 	var e *channels.Error
 	switch {
 	case err != nil:
-		e = c.judge(op, err)
-	case json.Unmarshal(raw, &result) == nil && !result.reached():
+		e = c.channelError(op, err)
+	case json.Unmarshal(raw, &result) == nil && !result.reachedAny():
 		e = &channels.Error{Op: op}
 		c.classifyResults(e, result)
 	default:
 		return nil
 	}
-	c.learn(to, e, result)
+	c.noteFailure(to, e, result)
 	return e
 }

@@ -9,7 +9,7 @@ import (
 	sim "parley/simulators/signal"
 )
 
-func (r *rig) Reactions() (seen []string) {
+func (r *fixture) Reactions() (seen []string) {
 	for _, s := range r.Books().Signals {
 		switch s.Kind {
 		case "reaction":
@@ -21,12 +21,12 @@ func (r *rig) Reactions() (seen []string) {
 	return seen
 }
 
-func (r *rig) LimitNextReaction(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNextReaction(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.RateLimited, Method: "sendReaction", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) ReactionCalls() (n int) {
+func (r *fixture) ReactionCalls() (n int) {
 	for _, c := range r.Books().Calls {
 		if c.Method == "sendReaction" {
 			n++
@@ -54,7 +54,7 @@ func TestReact(t *testing.T) {
 		t.Error(err)
 	}
 	for _, wait := range []time.Duration{0, 2 * time.Minute} { // within the wait, and after it
-		r.Pass(wait)
+		r.Advance(wait)
 		if e := failed(t, react(channels.Idle)); e.Kind != channels.RateLimit || e.RetryAfter <= 0 {
 			t.Error(e)
 		}

@@ -25,7 +25,7 @@ type receiver struct {
 	accept       channels.Accept
 	me           self
 
-	last        *lastEvent // attached by HTTP
+	lastEvent   *lastEvent // attached by HTTP
 	lookups     lookups
 	receipts    chan channels.Message
 	invitations chan struct{} // holds one
@@ -34,7 +34,7 @@ type receiver struct {
 // Run keeps the daemon running. See channels.Runner. An attached one is not
 // ours.
 func (c *Channel) Run(ctx context.Context) {
-	defer c.use()()
+	defer c.holdConnection()()
 	if c.daemon != nil {
 		_, release := c.daemon.hold()
 		defer release()
@@ -42,10 +42,10 @@ func (c *Channel) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// use is for who needs the connection to signal-cli; the last one that leaves
+// holdConnection is for who needs the connection to signal-cli; the last one that leaves
 // closes it. Receive ends before everything is sent: if it closed what others send
 // on, each of those messages would be in doubt, and be sent again.
-func (c *Channel) use() (leave func()) {
+func (c *Channel) holdConnection() (leave func()) {
 	c.users.Add(1)
 	return func() {
 		if c.users.Add(-1) == 0 {
@@ -61,7 +61,7 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer c.receiving.Store(false)
 	r := &receiver{
-		Channel: c, accept: accept, me: named(c.o.Account, c.o.ACI), receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
+		Channel: c, accept: accept, me: configuredSelf(c.o.Account, c.o.ACI), receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
 		Loop: receive.NewLoop(receive.Config{
 			Instance: c.o.Name, Network: Network, Peer: "signal-cli", Pauses: c.o.pauses(),
 			Identity: c.identity, Observer: c.o.Observer, Log: c.o.Log,
@@ -71,41 +71,41 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer stop()
-	beside.Go(func() { r.confirm(inner) })
-	defer c.use()()
+	beside.Go(func() { r.sendReceipts(inner) })
+	defer c.holdConnection()()
 	if c.daemon == nil {
 		defer r.MarkDisconnected()
-		return r.attached(inner, &beside)
+		return r.runAttached(inner, &beside)
 	}
 	mine, release := c.daemon.hold()
 	defer release()
 	select {
 	case <-mine:
-		return r.supervised(inner, &beside)
+		return r.runSupervised(inner, &beside)
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-// supervised takes what the journal has.
-func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error {
-	if err := r.RetryUntilFatal(ctx, func(context.Context) error { return r.remember() }); err != nil || ctx.Err() != nil {
+// runSupervised takes what the journal has.
+func (r *receiver) runSupervised(ctx context.Context, beside *sync.WaitGroup) error {
+	if err := r.RetryUntilFatal(ctx, func(context.Context) error { return r.loadState() }); err != nil || ctx.Err() != nil {
 		return err
 	}
 	defer r.daemon.journal.close()
-	if err := r.know(ctx); err != nil || ctx.Err() != nil {
+	if err := r.awaitIdentity(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	defer r.daemon.hearing.want()()
+	defer r.daemon.subscription.acquire()()
 	beside.Go(func() { r.acceptInvitations(ctx) })
 	beside.Go(func() { r.lookUp(ctx, r.o.Numbers) }) // perhaps before somebody has to wait for it
 	l := newLanes(receive.NewQueue(ctx, 0, r.offer))
 	for ctx.Err() == nil {
-		if err := r.advance(ctx, l); err != nil {
+		if err := r.storeProgress(ctx, l); err != nil {
 			return err
 		}
-		var lines []entryLine
-		if l.room() {
+		var lines []journalLine
+		if l.hasRoom() {
 			var err error
 			if lines, err = r.daemon.journal.next(); err != nil {
 				r.BackOff(ctx, err)
@@ -114,18 +114,18 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 		}
 		for _, line := range lines {
 			e := r.translate(line.text, line.problem)
-			if e.nothing != "" {
-				r.o.Log.Debug("not offered", "why", e.nothing)
-				r.sweep(e, false)
+			if e.skipReason != "" {
+				r.o.Log.Debug("not offered", "why", e.skipReason)
+				r.deleteUnusedFiles(e, false)
 			} else {
-				r.leftovers.claim(e.message.Event, e.files)
+				r.fileClaims.claim(e.message.Event, e.files)
 			}
 			l.add(line, e)
 		}
 		if len(lines) == 0 {
 			look := time.NewTimer(r.o.Look)
 			select {
-			case <-l.moved:
+			case <-l.progress:
 			case <-look.C:
 			case <-ctx.Done():
 			}
@@ -133,20 +133,20 @@ func (r *receiver) supervised(ctx context.Context, beside *sync.WaitGroup) error
 		}
 	}
 	l.queue.Wait()
-	return r.advance(ctx, l)
+	return r.storeProgress(ctx, l)
 }
 
-// advance stores the position behind what was taken.
-func (r *receiver) advance(ctx context.Context, l *lanes) error {
-	line, ok := l.front()
+// storeProgress stores the position behind what was taken.
+func (r *receiver) storeProgress(ctx context.Context, l *lanes) error {
+	line, ok := l.takeFinished()
 	if !ok {
 		return nil
 	}
 	return r.RetryUntilFatal(ctx, func(context.Context) error { return r.store(line) })
 }
 
-// remembered is what is known of the account and of people, in a file.
-type remembered struct {
+// storedPeople is what is known of the account and of people, in a file.
+type storedPeople struct {
 	Account string            `json:"account"`
 	ACI     string            `json:"aci"`
 	Numbers map[string]string `json:"numbers"` // ACI by number
@@ -154,13 +154,13 @@ type remembered struct {
 
 const peopleFile = "people.json"
 
-// remember reads what an earlier process stored.
-func (r *receiver) remember() error {
+// loadState reads what an earlier process stored.
+func (r *receiver) loadState() error {
 	if err := r.daemon.journal.open(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	r.said.recall(r.daemon.journal.at.Edits)
-	var was remembered
+	r.messages.restoreEdits(r.daemon.journal.committed.Edits)
+	var was storedPeople
 	err := readJSON(filepath.Join(r.o.Dir, peopleFile), &was)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -175,33 +175,33 @@ func (r *receiver) remember() error {
 	if was.Account == r.o.Account && r.me.aci == "" && CheckACI(was.ACI) == nil {
 		r.me.aci = was.ACI
 	}
-	r.people.all() // it is stored
+	r.people.takeSnapshot() // it is stored
 	return nil
 }
 
 // store makes durable that all up to and with line was taken.
-func (r *receiver) store(line entryLine) error {
+func (r *receiver) store(line journalLine) error {
 	if err := r.storePeople(); err != nil {
 		return err
 	}
-	return r.daemon.journal.take(line, r.said.remembered())
+	return r.daemon.journal.commit(line, r.messages.listEdits())
 }
 
 func (r *receiver) storePeople() error {
-	numbers, changed := r.people.all()
+	numbers, changed := r.people.takeSnapshot()
 	if !changed {
 		return nil
 	}
-	err := writeJSON(filepath.Join(r.o.Dir, peopleFile), remembered{r.o.Account, r.me.aci, numbers})
+	err := writeJSON(filepath.Join(r.o.Dir, peopleFile), storedPeople{r.o.Account, r.me.aci, numbers})
 	if err != nil {
-		r.people.again()
+		r.people.markChanged()
 		return fmt.Errorf("store what is known of people: %w", err)
 	}
 	return nil
 }
 
-// confirm tells people that what they wrote was read. It is courtesy.
-func (r *receiver) confirm(ctx context.Context) {
+// sendReceipts tells people that what they wrote was read. It is courtesy.
+func (r *receiver) sendReceipts(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -217,16 +217,16 @@ func (r *receiver) confirm(ctx context.Context) {
 	}
 }
 
-// mostLongText is the longest text in a file that is read, in bytes.
-const mostLongText = 1 << 20
+// maxLongText is the longest text in a file that is read, in bytes.
+const maxLongText = 1 << 20
 
 var errLongText = errors.New("the file of the text is too long or is none")
 
-// longText fetches the whole text of a message.
-func (r *receiver) longText(ctx context.Context, e event) (string, error) {
+// fetchLongText fetches the whole text of a message.
+func (r *receiver) fetchLongText(ctx context.Context, e event) (string, error) {
 	const op = "getAttachment"
 	p := map[string]any{"id": e.longText}
-	to, err := target(op, e.message.Address)
+	to, err := recipientParams(op, e.message.Address)
 	if err != nil {
 		return "", err
 	}
@@ -247,7 +247,7 @@ func (r *receiver) longText(ctx context.Context, e event) (string, error) {
 		return "", errLongText
 	}
 	text, err := base64.StdEncoding.DecodeString(answer.Data)
-	if err != nil || len(text) > mostLongText {
+	if err != nil || len(text) > maxLongText {
 		return "", errLongText
 	}
 	return strings.ToValidUTF8(string(text), "\uFFFD"), nil

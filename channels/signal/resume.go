@@ -15,10 +15,10 @@ import (
 // (man/signal-cli-jsonrpc.5). One that was restarted does not know the id and brings all
 // that it has; what was taken before is known by its own id. Older ones give none.
 type lastEvent struct {
-	dir  string // "": it is forgotten with the process
-	log  *slog.Logger
-	told bool // that it could not be stored
-	at   storedEvent
+	dir      string // "": it is forgotten with the process
+	log      *slog.Logger
+	reported bool // that it could not be stored
+	at       storedEvent
 }
 
 // storedEvent is it in a file. At another address, or for another account, it means
@@ -48,8 +48,8 @@ func newLastEvent(o Options) *lastEvent {
 	return l
 }
 
-// taken notes that all up to the event were taken.
-func (l *lastEvent) taken(id string) {
+// advance notes that all up to the event were taken.
+func (l *lastEvent) advance(id string) {
 	if id == "" || id == l.at.ID {
 		return
 	}
@@ -61,8 +61,8 @@ func (l *lastEvent) taken(id string) {
 	if err == nil {
 		err = writeJSON(filepath.Join(l.dir, eventFile), l.at)
 	}
-	if err != nil && !l.told {
+	if err != nil && !l.reported {
 		l.log.Error("which event of signal-cli was taken last cannot be stored; what is said while parley does not run may be lost", "error", fmt.Errorf("store it: %w", err))
 	}
-	l.told = err != nil
+	l.reported = err != nil
 }

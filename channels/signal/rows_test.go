@@ -16,9 +16,9 @@ import (
 	sim "parley/simulators/signal"
 )
 
-func did(t testing.TB) func(sim.Said, error) sim.Said {
+func did(t testing.TB) func(sim.ActionResult, error) sim.ActionResult {
 	t.Helper()
-	return func(s sim.Said, err error) sim.Said {
+	return func(s sim.ActionResult, err error) sim.ActionResult {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -27,7 +27,7 @@ func did(t testing.TB) func(sim.Said, error) sim.Said {
 	}
 }
 
-func id(s sim.Said) string { return strconv.FormatInt(s.Timestamp, 10) + "." + s.Author }
+func id(s sim.ActionResult) string { return strconv.FormatInt(s.Timestamp, 10) + "." + s.Author }
 
 // G27.
 func TestAPersonIsOneWhetherTheirNumberIsShownOrNot(t *testing.T) {
@@ -332,7 +332,7 @@ func TestOfAStrangerNoTextIsFetched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	got := take(t, r.open(t, func(o *signal.Options) {
-		o.Heeds = func(_ context.Context, m channels.Message) bool { return m.Sender.ID == ann.ACI }
+		o.IsRelevant = func(_ context.Context, m channels.Message) bool { return m.Sender.ID == ann.ACI }
 	}), nil)
 	long := strings.Repeat("a long sentence. ", 300)
 	r.say(t, sim.Chat{}, bob, long, sim.SayOptions{})

@@ -43,8 +43,8 @@ func (e *rpcError) Error() string {
 // lostError is a call without a usable answer. left says whether the request
 // may have reached the daemon.
 type lostError struct {
-	left bool
-	err  error
+	mayHaveLeft bool
+	err         error
 }
 
 func (e *lostError) Error() string { return e.err.Error() }
@@ -100,7 +100,7 @@ func (r *response) outcome() (json.RawMessage, error) {
 // ids gives each call of a client an id of its own.
 type ids struct{ last atomic.Uint64 }
 
-func (i *ids) request(method string, params map[string]any) (id string, line []byte, err error) {
+func (i *ids) newRequest(method string, params map[string]any) (id string, line []byte, err error) {
 	id = strconv.FormatUint(i.last.Add(1), 10)
 	line, err = json.Marshal(request{"2.0", id, method, params})
 	if err != nil {
@@ -109,8 +109,8 @@ func (i *ids) request(method string, params map[string]any) (id string, line []b
 	return id, append(line, '\n'), nil
 }
 
-// is says whether a raw id of an answer is id.
-func is(raw json.RawMessage, id string) bool {
+// matchesID says whether a raw id of an answer is id.
+func matchesID(raw json.RawMessage, id string) bool {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s == id
@@ -118,11 +118,11 @@ func is(raw json.RawMessage, id string) bool {
 	return string(raw) == id
 }
 
-// dialer is the client for the daemon at o.URL, which CheckURL accepts.
-func dialer(o Options) caller {
+// newCaller is the client for the daemon at o.URL, which CheckURL accepts.
+func newCaller(o Options) caller {
 	u, _ := url.Parse(o.URL)
 	if u.Scheme == "unix" || u.Scheme == "tcp" {
-		return newLine(o, u)
+		return newSocketCaller(o, u)
 	}
-	return newPoster(o, strings.TrimRight(o.URL, "/"))
+	return newHTTPCaller(o, strings.TrimRight(o.URL, "/"))
 }

@@ -14,23 +14,23 @@ import (
 	"parley/channels/internal/route"
 )
 
-// poster calls a daemon over HTTP.
-type poster struct {
+// httpCaller calls a daemon over HTTP.
+type httpCaller struct {
 	base   string
-	most   int64
+	limit  int64
 	client *http.Client
 	ids    ids
 }
 
-func newPoster(o Options, base string) *poster {
-	return &poster{base: base, most: o.MaxAnswer, client: &http.Client{
+func newHTTPCaller(o Options, base string) *httpCaller {
+	return &httpCaller{base: base, limit: o.MaxAnswer, client: &http.Client{
 		Transport:     route.New(o.Proxy),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-func (p *poster) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
-	id, text, err := p.ids.request(method, params)
+func (p *httpCaller) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	id, text, err := p.ids.newRequest(method, params)
 	if err != nil {
 		return nil, err
 	}
@@ -52,31 +52,31 @@ func (p *poster) call(ctx context.Context, method string, params map[string]any)
 		return lost(fmt.Errorf("reach signal-cli: %w", err))
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, p.most+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, p.limit+1))
 	switch {
 	case err != nil:
 		return lost(fmt.Errorf("read the answer of signal-cli: %w", err))
-	case int64(len(body)) > p.most:
+	case int64(len(body)) > p.limit:
 		return lost(errTooLarge)
 	case resp.StatusCode != http.StatusOK:
 		if !mayHaveActed(resp.StatusCode) {
 			left.Store(false)
 		}
-		return lost(unlikeSignalCLI(resp, body))
+		return lost(unexpectedAnswer(resp, body))
 	}
 	var r response
-	if json.Unmarshal(body, &r) != nil || !is(r.ID, id) && string(r.ID) != "null" && len(r.ID) > 0 {
+	if json.Unmarshal(body, &r) != nil || !matchesID(r.ID, id) && string(r.ID) != "null" && len(r.ID) > 0 {
 		return lost(errGarbage)
 	}
 	return r.outcome()
 }
 
-// unlikeSignalCLI says what came instead of an answer.
-func unlikeSignalCLI(resp *http.Response, text []byte) error {
+// unexpectedAnswer says what came instead of an answer.
+func unexpectedAnswer(resp *http.Response, text []byte) error {
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		return errors.New(route.NoCredentials)
 	}
 	return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, brief(resp.Header.Get("Content-Type")), brief(string(text)))
 }
 
-func (p *poster) close() { p.client.CloseIdleConnections() }
+func (p *httpCaller) close() { p.client.CloseIdleConnections() }

@@ -15,43 +15,43 @@ import (
 	"parley/channels/internal/route"
 )
 
-// line calls a daemon over a socket, on which each line is a request or an
+// socketCaller calls a daemon over a socket, on which each line is a request or an
 // answer. It connects when it is needed. What the daemon tells everybody it
 // drops: a client that does not read holds up the daemon's receiving.
-type line struct {
-	at   *url.URL // unix or tcp
-	way  *route.Route
-	most int64
-	ids  ids
+type socketCaller struct {
+	at    *url.URL // unix or tcp
+	way   *route.Route
+	limit int64
+	ids   ids
 
 	dialing sync.Mutex // one dials at a time
 
 	mu   sync.Mutex // guards conn
-	conn *lineConn
+	conn *socketConn
 }
 
-// lineConn is one connection with the calls that wait on it.
-type lineConn struct {
+// socketConn is one connection with the calls that wait on it.
+type socketConn struct {
 	net.Conn
 	writing sync.Mutex
 
 	mu      sync.Mutex // guards what is below
-	waiting map[string]chan<- answered
+	waiting map[string]chan<- callResult
 	broken  error
 	done    chan struct{} // closed when nothing more is read
 }
 
-type answered struct {
+type callResult struct {
 	result json.RawMessage
 	err    error
 }
 
-func newLine(o Options, at *url.URL) *line {
-	return &line{at: at, way: route.New(o.Proxy), most: o.MaxAnswer}
+func newSocketCaller(o Options, at *url.URL) *socketCaller {
+	return &socketCaller{at: at, way: route.New(o.Proxy), limit: o.MaxAnswer}
 }
 
 // dial opens a connection to the daemon.
-func (l *line) dial(ctx context.Context) (net.Conn, error) {
+func (l *socketCaller) dial(ctx context.Context) (net.Conn, error) {
 	if l.at.Scheme == "tcp" {
 		return l.way.Dial(ctx, l.at, "tcp", l.at.Host)
 	}
@@ -59,8 +59,8 @@ func (l *line) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", l.at.Path)
 }
 
-func (l *line) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
-	id, text, err := l.ids.request(method, params)
+func (l *socketCaller) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	id, text, err := l.ids.newRequest(method, params)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func (l *line) call(ctx context.Context, method string, params map[string]any) (
 	if err != nil {
 		return nil, &lostError{false, fmt.Errorf("reach signal-cli: %w", err)}
 	}
-	answer := make(chan answered, 1)
-	if err := c.expect(id, answer); err != nil {
+	answer := make(chan callResult, 1)
+	if err := c.register(id, answer); err != nil {
 		return nil, &lostError{false, err}
 	}
-	defer c.forget(id)
+	defer c.unregister(id)
 	if n, err := c.write(ctx, text); err != nil {
 		l.drop(c, err)
 		// What is read at the end of a connection without its line's end is
@@ -87,7 +87,7 @@ func (l *line) call(ctx context.Context, method string, params map[string]any) (
 	}
 }
 
-func (l *line) connect(ctx context.Context) (*lineConn, error) {
+func (l *socketCaller) connect(ctx context.Context) (*socketConn, error) {
 	l.dialing.Lock()
 	defer l.dialing.Unlock()
 	l.mu.Lock()
@@ -100,19 +100,19 @@ func (l *line) connect(ctx context.Context) (*lineConn, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says what for
 	}
-	c = &lineConn{Conn: conn, waiting: map[string]chan<- answered{}, done: make(chan struct{})}
+	c = &socketConn{Conn: conn, waiting: map[string]chan<- callResult{}, done: make(chan struct{})}
 	l.mu.Lock()
 	l.conn = c
 	l.mu.Unlock()
 	go func() {
 		defer close(c.done)
-		l.drop(c, c.read(l.most))
+		l.drop(c, c.read(l.limit))
 	}()
 	return c, nil
 }
 
 // drop gives up a connection and every call that waits on it.
-func (l *line) drop(c *lineConn, why error) {
+func (l *socketCaller) drop(c *socketConn, why error) {
 	l.mu.Lock()
 	if l.conn == c {
 		l.conn = nil
@@ -122,7 +122,7 @@ func (l *line) drop(c *lineConn, why error) {
 }
 
 // close ends the connection and waits until nothing reads it.
-func (l *line) close() {
+func (l *socketCaller) close() {
 	l.dialing.Lock()
 	defer l.dialing.Unlock()
 	l.mu.Lock()
@@ -134,13 +134,13 @@ func (l *line) close() {
 	}
 }
 
-func (c *lineConn) err() error {
+func (c *socketConn) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
 }
 
-func (c *lineConn) expect(id string, answer chan<- answered) error {
+func (c *socketConn) register(id string, answer chan<- callResult) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken == nil {
@@ -149,28 +149,28 @@ func (c *lineConn) expect(id string, answer chan<- answered) error {
 	return c.broken
 }
 
-func (c *lineConn) forget(id string) {
+func (c *socketConn) unregister(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
 }
 
-func (c *lineConn) fail(why error) {
+func (c *socketConn) fail(why error) {
 	c.mu.Lock()
 	if c.broken == nil {
 		c.broken = fmt.Errorf("%w: %w", errCut, why)
 	}
 	waiting := c.waiting
-	c.waiting = map[string]chan<- answered{}
+	c.waiting = map[string]chan<- callResult{}
 	c.mu.Unlock()
 	_ = c.Close()
 	for _, w := range waiting {
-		w <- answered{err: &lostError{true, c.broken}}
+		w <- callResult{err: &lostError{true, c.broken}}
 	}
 }
 
 // write sends one whole line. It may take as long as ctx.
-func (c *lineConn) write(ctx context.Context, text []byte) (int, error) {
+func (c *socketConn) write(ctx context.Context, text []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	deadline, _ := ctx.Deadline()
@@ -186,15 +186,15 @@ func (c *lineConn) write(ctx context.Context, text []byte) (int, error) {
 }
 
 // read brings answers to who waits for them, until the connection ends.
-func (c *lineConn) read(most int64) error {
+func (c *socketConn) read(limit int64) error {
 	lines := bufio.NewReaderSize(c, 64<<10)
 	for {
-		text, _, err := bounded(lines, most)
+		text, _, err := readLine(lines, limit)
 		switch {
 		case errors.Is(err, errTooLarge):
 			// Whose answer it is nobody knows, so everybody's is in doubt; a
 			// notification is of no interest here.
-			if !notification(text) {
+			if !isNotification(text) {
 				return err
 			}
 			continue
@@ -211,11 +211,11 @@ func (c *lineConn) read(most int64) error {
 	}
 }
 
-func (c *lineConn) deliver(r *response) {
+func (c *socketConn) deliver(r *response) {
 	c.mu.Lock()
-	var to chan<- answered
+	var to chan<- callResult
 	for id, w := range c.waiting {
-		if is(r.ID, id) {
+		if matchesID(r.ID, id) {
 			to = w
 			delete(c.waiting, id)
 		}
@@ -223,21 +223,21 @@ func (c *lineConn) deliver(r *response) {
 	c.mu.Unlock()
 	if to != nil {
 		result, err := r.outcome()
-		to <- answered{result, err}
+		to <- callResult{result, err}
 	}
 }
 
-// notification says whether the beginning of a line is that of one, which has
+// isNotification says whether the beginning of a line is that of one, which has
 // its method among its first keys.
-func notification(start []byte) bool {
+func isNotification(start []byte) bool {
 	const most = 256
 	return bytes.Contains(start[:min(len(start), most)], []byte(`"method"`))
 }
 
-// bounded reads a line of so many bytes at most, without its end, and says how many
+// readLine reads a line of so many bytes at most, without its end, and says how many
 // bytes it read. Of a longer one it reads all, and gives the beginning with
 // errTooLarge; at the end of r it gives what is left with r's error.
-func bounded(r *bufio.Reader, most int64) (text []byte, n int64, err error) {
+func readLine(r *bufio.Reader, limit int64) (text []byte, n int64, err error) {
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')
@@ -245,7 +245,7 @@ func bounded(r *bufio.Reader, most int64) (text []byte, n int64, err error) {
 		if err == nil {
 			part = part[:len(part)-1]
 		}
-		if room := most - int64(len(text)); int64(len(part)) > room {
+		if room := limit - int64(len(text)); int64(len(part)) > room {
 			long = true
 			part = part[:max(0, room)]
 		}

@@ -33,45 +33,45 @@ const repeatText = "(This may be a repeat.)"
 // not one for each try.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	const op = "send"
-	to, err := target(op, r.To)
+	to, err := recipientParams(op, r.To)
 	if err != nil {
 		return channels.Receipt{}, err
 	}
 	text, styles := r.Body.Text, stylesOf(r.Body)
-	if c.floods.repeats(r) {
-		text, styles = marked(text, styles)
+	if c.floods.mayBeRepeat(r) {
+		text, styles = markRepeat(text, styles)
 	}
 	p := c.params(to)
 	p["message"] = text
 	if len(styles) > 0 {
-		p["textStyle"] = ranges(styles)
+		p["textStyle"] = styleRanges(styles)
 	}
-	if err := c.quote(op, p, r); err != nil {
+	if err := c.addQuote(op, p, r); err != nil {
 		return channels.Receipt{}, err
 	}
-	if err := c.mayCall(ctx, op, r.To, to); err != nil {
+	if err := c.checkSendable(ctx, op, r.To, to); err != nil {
 		return channels.Receipt{}, err
 	}
 	raw, err := c.call(ctx, op, p)
-	return c.became(op, r, raw, err)
+	return c.settleSend(op, r, raw, err)
 }
 
-// quote adds what a message answers.
-func (c *Channel) quote(op string, p map[string]any, r channels.Reply) error {
+// addQuote adds what a message answers.
+func (c *Channel) addQuote(op string, p map[string]any, r channels.Reply) error {
 	if r.ReplyTo == "" {
 		return nil
 	}
-	at, author, ok := parseID(r.ReplyTo)
+	at, author, ok := parseMessageID(r.ReplyTo)
 	if !ok {
-		return refused(op, "the id of the message to answer is none of Signal's")
+		return refusedError(op, "the id of the message to answer is none of Signal's")
 	}
 	p["quoteTimestamp"], p["quoteAuthor"] = at, author
-	p["quoteMessage"] = c.said.text(r.To.Peer, r.ReplyTo)
+	p["quoteMessage"] = c.messages.text(r.To.Peer, r.ReplyTo)
 	return nil
 }
 
-// became is what became of a message, by signal-cli's answer.
-func (c *Channel) became(op string, r channels.Reply, raw json.RawMessage, err error) (channels.Receipt, error) {
+// settleSend is what became of a message, by signal-cli's answer.
+func (c *Channel) settleSend(op string, r channels.Reply, raw json.RawMessage, err error) (channels.Receipt, error) {
 	var result sendResult
 	if err == nil {
 		if json.Unmarshal(raw, &result) != nil || result.Timestamp == 0 {
@@ -83,32 +83,32 @@ func (c *Channel) became(op string, r channels.Reply, raw json.RawMessage, err e
 			result = said.Data.Response
 		}
 	}
-	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reached() {
-		c.missed(r.To.Peer, result)
-		c.doubted.Store(false)
-		c.floods.over()
-		c.signs.ended(r.To.Peer)
+	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reachedAny() {
+		c.logMissed(r.To.Peer, result)
+		c.maybeOffline.Store(false)
+		c.floods.reset()
+		c.typingSigns.forget(r.To.Peer)
 		return channels.Receipt{MessageID: messageID(result.Timestamp, c.o.Account)}, nil
 	}
 	var e *channels.Error
 	if err != nil {
-		e = c.judge(op, err)
+		e = c.channelError(op, err)
 	} else {
 		e = &channels.Error{Op: op}
 		c.classifyResults(e, result)
 	}
-	c.learn(r.To, e, result)
+	c.noteFailure(r.To, e, result)
 	if l := result.first(rateLimited); e.Kind == channels.RateLimit && (l == nil || l.Token == "") {
 		c.floods.note(r.ID)
 	}
 	return channels.Receipt{}, e
 }
 
-// Typing shows that the bot is writing, for TypingFor. It does nothing while the last
+// ShowTyping shows that the bot is writing, for TypingDuration. It does nothing while the last
 // time is still shown for a while.
-func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
+func (c *Channel) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
 	const op = "sendTyping"
-	t, err := target(op, to)
+	t, err := recipientParams(op, to)
 	if err != nil {
 		return err
 	}
@@ -116,47 +116,47 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 		return err
 	}
 	now := c.o.Now()
-	if c.signs.fresh(to.Peer, now) || c.oneself(to.Peer) { // nobody sees oneself write
+	if c.typingSigns.isFresh(to.Peer, now) || c.isNoteToSelf(to.Peer) { // nobody sees oneself write
 		return nil
 	}
-	if err := c.typing(ctx, to, t); err != nil {
+	if err := c.sendTyping(ctx, to, t); err != nil {
 		return err
 	}
-	c.signs.sent(to.Peer, now)
+	c.typingSigns.noteSent(to.Peer, now)
 	return nil
 }
 
-func (c *Channel) typing(ctx context.Context, to sessionkeys.Address, t map[string]any) error {
+func (c *Channel) sendTyping(ctx context.Context, to sessionkeys.Address, t map[string]any) error {
 	const op = "sendTyping"
 	raw, err := c.call(ctx, op, c.params(t))
 	if err != nil {
-		e := c.judge(op, err)
-		c.learn(to, e, sendResult{})
+		e := c.channelError(op, err)
+		c.noteFailure(to, e, sendResult{})
 		return e
 	}
 	var result sendResult
-	if json.Unmarshal(raw, &result) == nil && !result.reached() {
+	if json.Unmarshal(raw, &result) == nil && !result.reachedAny() {
 		e := &channels.Error{Op: op}
 		c.classifyResults(e, result)
-		c.learn(to, e, result)
+		c.noteFailure(to, e, result)
 		return e
 	}
 	return nil
 }
 
-// mayCall says whether a message may be tried now.
-func (c *Channel) mayCall(ctx context.Context, op string, to sessionkeys.Address, t map[string]any) error {
+// checkSendable says whether a message may be tried now.
+func (c *Channel) checkSendable(ctx context.Context, op string, to sessionkeys.Address, t map[string]any) error {
 	if err := c.waits.Check(op, "", to.Peer); err != nil {
 		return err
 	}
-	if !c.doubted.Load() || c.oneself(to.Peer) {
+	if !c.maybeOffline.Load() || c.isNoteToSelf(to.Peer) {
 		return nil
 	}
-	err := c.typing(ctx, to, t)
+	err := c.sendTyping(ctx, to, t)
 	var e *channels.Error
 	switch {
 	case err == nil:
-		c.doubted.Store(false)
+		c.maybeOffline.Store(false)
 	case errors.As(err, &e) && (e.Kind == channels.Ambiguous || e.Kind == channels.Unsent):
 		// The sign may have left; the message has not.
 		return &channels.Error{Kind: channels.Unsent, Op: op, Message: "signal-cli has no connection to Signal yet", Err: e}
@@ -164,8 +164,8 @@ func (c *Channel) mayCall(ctx context.Context, op string, to sessionkeys.Address
 	return nil // what else is wrong the message itself finds out
 }
 
-// learn keeps what a failure says of later calls.
-func (c *Channel) learn(to sessionkeys.Address, e *channels.Error, result sendResult) {
+// noteFailure keeps what a failure says of later calls.
+func (c *Channel) noteFailure(to sessionkeys.Address, e *channels.Error, result sendResult) {
 	switch e.Kind {
 	case channels.RateLimit:
 		r := result.first(rateLimited)
@@ -176,7 +176,7 @@ func (c *Channel) learn(to sessionkeys.Address, e *channels.Error, result sendRe
 		c.waits.Note("", chat, e.RetryAfter)
 	case channels.Ambiguous:
 		if e.Status == codeIO || result.first(networkFail) != nil {
-			c.doubted.Store(true)
+			c.maybeOffline.Store(true)
 		}
 	}
 }
@@ -201,25 +201,25 @@ func (c *Channel) params(others map[string]any) map[string]any {
 	return p
 }
 
-// target is whom a call is for, as its parameters.
-func target(op string, a sessionkeys.Address) (map[string]any, error) {
+// recipientParams is whom a call is for, as its parameters.
+func recipientParams(op string, a sessionkeys.Address) (map[string]any, error) {
 	switch {
 	case a.Channel != Network:
-		return nil, refused(op, "the address is of another network")
+		return nil, refusedError(op, "the address is of another network")
 	case a.Thread != "":
-		return nil, refused(op, "Signal has no threads")
+		return nil, refusedError(op, "Signal has no threads")
 	case a.Kind == sessionkeys.DM && CheckPerson(a.Peer) == nil:
 		return map[string]any{"recipient": []string{a.Peer}}, nil
 	case a.Kind == sessionkeys.Group && CheckGroup(a.Peer) == nil:
 		return map[string]any{"groupId": a.Peer}, nil
 	}
-	return nil, refused(op, "the id of the chat is none of Signal's")
+	return nil, refusedError(op, "the id of the chat is none of Signal's")
 }
 
 // messageID names a message by when it was sent and by whom.
 func messageID(at int64, author string) string { return strconv.FormatInt(at, 10) + "." + author }
 
-func parseID(id string) (at int64, author string, ok bool) {
+func parseMessageID(id string) (at int64, author string, ok bool) {
 	left, author, ok := strings.Cut(id, ".")
 	at, err := strconv.ParseInt(left, 10, 64)
 	return at, author, ok && err == nil && at > 0 && CheckPerson(author) == nil
@@ -235,8 +235,8 @@ func stylesOf(b channels.Body) []markup.SignalStyle {
 	return styles
 }
 
-// ranges writes styles as signal-cli reads them.
-func ranges(styles []markup.SignalStyle) []string {
+// styleRanges writes styles as signal-cli reads them.
+func styleRanges(styles []markup.SignalStyle) []string {
 	out := make([]string, len(styles))
 	for i, s := range styles {
 		out[i] = fmt.Sprintf("%d:%d:%s", s.Start, s.Length, s.Style)
@@ -244,8 +244,8 @@ func ranges(styles []markup.SignalStyle) []string {
 	return out
 }
 
-// marked puts the mark before a text and moves its styles behind it.
-func marked(text string, styles []markup.SignalStyle) (string, []markup.SignalStyle) {
+// markRepeat puts the mark before a text and moves its styles behind it.
+func markRepeat(text string, styles []markup.SignalStyle) (string, []markup.SignalStyle) {
 	shift := len(utf16.Encode([]rune(repeatMark)))
 	moved := make([]markup.SignalStyle, len(styles))
 	for i, s := range styles {
@@ -255,6 +255,6 @@ func marked(text string, styles []markup.SignalStyle) (string, []markup.SignalSt
 	return repeatMark + text, moved
 }
 
-func refused(op, why string) error {
+func refusedError(op, why string) error {
 	return &channels.Error{Kind: channels.Refused, Op: op, Message: why}
 }

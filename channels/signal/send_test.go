@@ -149,7 +149,7 @@ func TestAPersonWhoLeftAndAGroupThatWeLeftAreGone(t *testing.T) {
 		if e := failed(t, err); e.Kind != channels.Gone {
 			t.Errorf("Send to %s gave %v", to.Peer, err)
 		}
-		if e := failed(t, ch.Typing(t.Context(), to)); e.Kind != channels.Gone {
+		if e := failed(t, ch.ShowTyping(t.Context(), to)); e.Kind != channels.Gone {
 			t.Errorf("Typing to %s gave %v", to.Peer, e)
 		}
 	}
@@ -355,7 +355,7 @@ func TestASignOfTypingIsSentAgainWhenItIsNearlyOver(t *testing.T) {
 	}
 	for _, to := range []sessionkeys.Address{group(team), direct(ann)} {
 		for range 8 { // every 4 s, as a turn shows it
-			if err := ch.Typing(t.Context(), to); err != nil {
+			if err := ch.ShowTyping(t.Context(), to); err != nil {
 				t.Fatal(err)
 			}
 			now = now.Add(4 * time.Second)
@@ -368,7 +368,7 @@ func TestASignOfTypingIsSentAgainWhenItIsNearlyOver(t *testing.T) {
 	if _, err := ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.Typing(t.Context(), direct(ann)); err != nil {
+	if err := ch.ShowTyping(t.Context(), direct(ann)); err != nil {
 		t.Fatal(err)
 	}
 	if n := typed(direct(ann)); n != 4 {
@@ -377,10 +377,10 @@ func TestASignOfTypingIsSentAgainWhenItIsNearlyOver(t *testing.T) {
 	// One that failed is none.
 	now = now.Add(time.Minute)
 	r.plan(t, sim.Fault{Trouble: sim.UserError, Method: "sendTyping", Next: 1})
-	if err := ch.Typing(t.Context(), direct(ann)); err == nil {
+	if err := ch.ShowTyping(t.Context(), direct(ann)); err == nil {
 		t.Error("a sign that is refused is sent")
 	}
-	if err := ch.Typing(t.Context(), direct(ann)); err != nil || typed(direct(ann)) != 5 {
+	if err := ch.ShowTyping(t.Context(), direct(ann)); err != nil || typed(direct(ann)) != 5 {
 		t.Errorf("after one that failed: %v, %d in all", err, typed(direct(ann)))
 	}
 }

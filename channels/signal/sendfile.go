@@ -29,7 +29,7 @@ const largestFile = 100e6
 // answers after it has brought the file to Signal's service.
 const perMegabyte = time.Second
 
-var errNotOurs = errors.New("signal-cli does not run yet")
+var errNotRunning = errors.New("signal-cli does not run yet")
 
 // LargestFile is what Signal takes.
 func (c *Channel) LargestFile() int64 { return largestFile }
@@ -40,23 +40,23 @@ func (c *Channel) LargestFile() int64 { return largestFile }
 // channels.FileSender.
 func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.File, content io.Reader) (channels.Receipt, error) {
 	const op = "send"
-	to, err := target(op, r.To)
+	to, err := recipientParams(op, r.To)
 	switch {
 	case err != nil:
 		return channels.Receipt{}, err
 	case f.Size <= 0:
-		return channels.Receipt{}, refused(op, "the file is empty, and Signal has no empty files")
+		return channels.Receipt{}, refusedError(op, "the file is empty, and Signal has no empty files")
 	case f.Size > c.LargestFile():
-		return channels.Receipt{}, refused(op, fmt.Sprintf("the file is too large: it has %d bytes, and Signal takes %d", f.Size, c.LargestFile()))
+		return channels.Receipt{}, refusedError(op, fmt.Sprintf("the file is too large: it has %d bytes, and Signal takes %d", f.Size, c.LargestFile()))
 	}
 	p := c.params(to)
-	if c.floods.repeats(r) {
+	if c.floods.mayBeRepeat(r) {
 		p["message"] = repeatText
 	}
-	if err := c.quote(op, p, r); err != nil {
+	if err := c.addQuote(op, p, r); err != nil {
 		return channels.Receipt{}, err
 	}
-	if err := c.mayCall(ctx, op, r.To, to); err != nil {
+	if err := c.checkSendable(ctx, op, r.To, to); err != nil {
 		return channels.Receipt{}, err
 	}
 	file := transfer.NewContent(content, f.Size)
@@ -68,21 +68,21 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 	if broken := file.Err(); broken != nil {
 		return channels.Receipt{}, &channels.Error{Kind: channels.Unsent, Op: op, Err: fmt.Errorf("read the file: %w", broken)}
 	}
-	return c.became(op, r, raw, err)
+	return c.settleSend(op, r, raw, err)
 }
 
-// answerWithin is how long the answer to a file may take.
-func (c *Channel) answerWithin(f channels.File) time.Duration {
+// answerTimeout is how long the answer to a file may take.
+func (c *Channel) answerTimeout(f channels.File) time.Duration {
 	return c.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6)
 }
 
 // sendPath puts the file where signal-cli reads it. Nothing is left of it there; what
 // a process leaves that is killed meanwhile is removed at the next start.
 func (c *Channel) sendPath(ctx context.Context, op string, p map[string]any, f channels.File, content *transfer.Content) (json.RawMessage, error) {
-	if !c.daemon.ours() {
-		return nil, &lostError{false, errNotOurs}
+	if !c.daemon.ownsDir() {
+		return nil, &lostError{false, errNotRunning}
 	}
-	dir, path, err := c.put(ctx, f, content)
+	dir, path, err := c.writeOutgoing(ctx, f, content)
 	if dir != "" {
 		defer func() {
 			if err := os.RemoveAll(dir); err != nil {
@@ -94,14 +94,14 @@ func (c *Channel) sendPath(ctx context.Context, op string, p map[string]any, f c
 		return nil, &lostError{false, fmt.Errorf("write the file down for signal-cli: %w", err)}
 	}
 	p["attachments"] = []string{path}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.answerWithin(f), errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.answerTimeout(f), errTimeout)
 	defer cancel()
 	return c.rpc.call(ctx, op, p)
 }
 
-// put writes a file into a folder of its own, which is there if dir is not empty.
-func (c *Channel) put(ctx context.Context, f channels.File, content io.Reader) (dir, path string, err error) {
-	all, err := filepath.Abs(c.daemon.outgoing())
+// writeOutgoing writes a file into a folder of its own, which is there if dir is not empty.
+func (c *Channel) writeOutgoing(ctx context.Context, f channels.File, content io.Reader) (dir, path string, err error) {
+	all, err := filepath.Abs(c.daemon.outgoingDir())
 	if err == nil {
 		err = os.MkdirAll(all, 0o700)
 	}
@@ -116,17 +116,17 @@ func (c *Channel) put(ctx context.Context, f channels.File, content io.Reader) (
 	if err != nil {
 		return dir, "", err //nolint:wrapcheck // it names the file
 	}
-	_, err = io.Copy(out, &until{ctx, content})
+	_, err = io.Copy(out, &contextReader{ctx, content})
 	return dir, path, errors.Join(err, out.Close())
 }
 
-// until reads r as long as ctx lasts.
-type until struct {
+// contextReader reads r as long as ctx lasts.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (u *until) Read(p []byte) (int, error) {
+func (u *contextReader) Read(p []byte) (int, error) {
 	if err := context.Cause(u.ctx); err != nil {
 		return 0, err //nolint:wrapcheck // the caller's own
 	}
@@ -136,7 +136,7 @@ func (u *until) Read(p []byte) (int, error) {
 // sendData makes a request with the file in it.
 func (c *Channel) sendData(ctx context.Context, op string, p map[string]any, f channels.File, content *transfer.Content) (json.RawMessage, error) {
 	defer content.Stop()
-	_, text, err := new(ids).request(op, p)
+	_, text, err := new(ids).newRequest(op, p)
 	if err != nil {
 		return nil, err
 	}
@@ -145,15 +145,15 @@ func (c *Channel) sendData(ctx context.Context, op string, p map[string]any, f c
 	if !ok {
 		return nil, &lostError{false, errGarbage}
 	}
-	head = append(head, `,"attachments":["`+dataHead(f)...)
+	head = append(head, `,"attachments":["`+dataURIPrefix(f)...)
 	tail := []byte("\"]}}\n")
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errTimeout)
+	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, errTimeout)
 	defer patience.Stop()
 	size := int64(len(head)) + int64(base64.StdEncoding.EncodedLen(int(f.Size))) + int64(len(tail))
-	body := transfer.NewBody(patience, c.answerWithin(f), size, bytes.NewReader(head), &encoded{r: content}, bytes.NewReader(tail))
+	body := transfer.NewBody(patience, c.answerTimeout(f), size, bytes.NewReader(head), &base64Reader{r: content}, bytes.NewReader(tail))
 	var said *response
 	err = c.rpc.exchange(ctx, body, func(in *bufio.Reader) (err error) {
-		a := answers{in, int(c.o.MaxAnswer)}
+		a := answerReader{in, int(c.o.MaxAnswer)}
 		said, err = a.next(nil)
 		return err
 	})
@@ -164,13 +164,13 @@ func (c *Channel) sendData(ctx context.Context, op string, p map[string]any, f c
 	case errors.As(err, &lost):
 		return nil, err
 	}
-	return nil, &lostError{body.Whole(), cmpCause(ctx, err)}
+	return nil, &lostError{body.MayHaveLeft(), withCause(ctx, err)}
 }
 
-// dataHead is the beginning of a data URI. signal-cli reads the name like a form of
+// dataURIPrefix is the beginning of a data URI. signal-cli reads the name like a form of
 // the web, and mistakes one parameter for another where there are two.
-func dataHead(f channels.File) string {
-	kind, _, err := mime.ParseMediaType(transfer.Type(f.MIME))
+func dataURIPrefix(f channels.File) string {
+	kind, _, err := mime.ParseMediaType(transfer.MediaType(f.MIME))
 	if err != nil {
 		kind = "application/octet-stream"
 	}
@@ -178,8 +178,8 @@ func dataHead(f channels.File) string {
 	return "data:" + kind + ";filename=" + name + ";base64,"
 }
 
-// encoded gives what r gives as base64.
-type encoded struct {
+// base64Reader gives what r gives as base64.
+type base64Reader struct {
 	r     io.Reader
 	plain [48 << 10]byte // a multiple of 3
 	text  [64 << 10]byte
@@ -187,7 +187,7 @@ type encoded struct {
 	err   error
 }
 
-func (e *encoded) Read(p []byte) (int, error) {
+func (e *base64Reader) Read(p []byte) (int, error) {
 	if len(e.left) == 0 && e.err == nil {
 		n := 0
 		for n < len(e.plain) && e.err == nil {

@@ -120,11 +120,11 @@ type Options struct {
 	MessageBytes int   // longest message in bytes; default 1900, at most 2000 with the mark of a repeat
 	Reclaim      int64 // bytes of consumed journal that are given back to the disk at once; default 1 MiB
 
-	Heeds channels.Heeds // default channels.Everybody
-	// Uses reports whether anything is done with a message, beyond who may talk where:
+	IsRelevant channels.Filter // default channels.PassAll
+	// IsUsed reports whether anything is done with a message, beyond who may talk where:
 	// files of others are deleted. It is asked before accept. Default Heeds.
-	Uses     func(ctx context.Context, m channels.Message) bool
-	Observer channels.Observer // default channels.Nobody
+	IsUsed   func(ctx context.Context, m channels.Message) bool
+	Observer channels.Observer // default channels.NopObserver
 	Log      *slog.Logger      // default: no log
 	Now      func() time.Time  // default time.Now
 	Jitter   func() float64    // in [0,1); default random
@@ -138,19 +138,19 @@ func (o Options) pauses() backoff.Pauses {
 // Channel is one account. Its methods may be called concurrently, but Receive
 // only once at a time.
 type Channel struct {
-	o         Options
-	rpc       caller
-	daemon    *daemon // nil: attached
-	people    *people
-	said      *said
-	waits     receive.Waits
-	floods    floods
-	signs     signs
-	leftovers leftovers
-	known     atomic.Pointer[self] // who we are, once Receive found out
-	doubted   atomic.Bool          // whether Signal can be reached
-	receiving atomic.Bool
-	users     atomic.Int32 // of the connection
+	o            Options
+	rpc          caller
+	daemon       *daemon // nil: attached
+	people       *people
+	messages     *messageCache
+	waits        receive.Waits
+	floods       floods
+	typingSigns  typingSigns
+	fileClaims   fileClaims
+	known        atomic.Pointer[self] // who we are, once Receive found out
+	maybeOffline atomic.Bool          // whether Signal can be reached
+	receiving    atomic.Bool
+	users        atomic.Int32 // of the connection
 }
 
 var (
@@ -164,10 +164,10 @@ var (
 )
 
 var (
-	errWhich   = errors.New("give command, to have parley run signal-cli, or url, to use one that runs, not both")
-	errTwoACIs = errors.New("account names another ACI than aci")
-	errNoDir   = errors.New("a folder for the journal is required")
-	errSocket  = errors.New("the path of the daemon's socket is too long for the system: choose a shorter state_dir or instance name")
+	errCommandOrURL = errors.New("give command, to have parley run signal-cli, or url, to use one that runs, not both")
+	errTwoACIs      = errors.New("account names another ACI than aci")
+	errNoDir        = errors.New("a folder for the journal is required")
+	errSocket       = errors.New("the path of the daemon's socket is too long for the system: choose a shorter state_dir or instance name")
 )
 
 // New checks the options and starts nothing.
@@ -204,14 +204,14 @@ func New(o Options) (*Channel, error) {
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 4<<20)
 	o.MaxFile = cmp.Or(o.MaxFile, 128<<20)
 	o.Reclaim = cmp.Or(o.Reclaim, 1<<20)
-	if o.Heeds == nil {
-		o.Heeds = channels.Everybody
+	if o.IsRelevant == nil {
+		o.IsRelevant = channels.PassAll
 	}
-	if o.Uses == nil {
-		o.Uses = o.Heeds
+	if o.IsUsed == nil {
+		o.IsUsed = o.IsRelevant
 	}
 	if o.Observer == nil {
-		o.Observer = channels.Nobody{}
+		o.Observer = channels.NopObserver{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -220,12 +220,12 @@ func New(o Options) (*Channel, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Channel{o: o, people: newPeople(), said: &said{}, waits: receive.Waits{Network: Network, Now: o.Now}}
+	c := &Channel{o: o, people: newPeople(), messages: &messageCache{}, waits: receive.Waits{Network: Network, Now: o.Now}}
 	switch {
 	case (len(o.Command) > 0) == (o.URL != ""):
-		return fail(errWhich)
+		return fail(errCommandOrURL)
 	case o.URL != "":
-		c.rpc = dialer(o)
+		c.rpc = newCaller(o)
 		return c, nil
 	case o.Dir == "":
 		return fail(errNoDir)
@@ -234,8 +234,8 @@ func New(o Options) (*Channel, error) {
 		return fail(err)
 	}
 	c.daemon = newDaemon(o, c.identity)
-	c.rpc = newLine(o, &url.URL{Scheme: "unix", Path: c.daemon.socket()})
-	c.daemon.version = c.asked
+	c.rpc = newSocketCaller(o, &url.URL{Scheme: "unix", Path: c.daemon.socketPath()})
+	c.daemon.queryVersion = c.queryVersion
 	return c, nil
 }
 
@@ -251,7 +251,7 @@ func (c *Channel) Note() string {
 	if c.daemon != nil {
 		return ""
 	}
-	if _, http := c.rpc.(*poster); http {
+	if _, http := c.rpc.(*httpCaller); http {
 		return "at most once: what is said while parley does not listen is lost when this signal-cli is older than 0.14.6, ends meanwhile, or brings more than 1,000 events"
 	}
 	return "at most once: what is said while parley does not listen to this signal-cli is lost"
@@ -266,8 +266,8 @@ func (c *Channel) Close() error {
 
 // Render gives messages with styles: Markup is a JSON array of ranges.
 func (c *Channel) Render(markdown string) []channels.Body {
-	most := maxBody - len(repeatMark)
-	messages := markup.Signal(markdown, markup.SignalOptions{Bytes: min(cmp.Or(c.o.MessageBytes, most), most)})
+	limit := maxBody - len(repeatMark)
+	messages := markup.Signal(markdown, markup.SignalOptions{Bytes: min(cmp.Or(c.o.MessageBytes, limit), limit)})
 	if len(messages) == 0 {
 		return nil
 	}
@@ -281,5 +281,5 @@ func (c *Channel) Render(markdown string) []channels.Body {
 	return out
 }
 
-// TypingFor is how long Signal shows that somebody writes.
-func (*Channel) TypingFor() time.Duration { return typingShown }
+// TypingDuration is how long Signal shows that somebody writes.
+func (*Channel) TypingDuration() time.Duration { return typingShown }

@@ -10,68 +10,68 @@ import (
 	"unicode"
 )
 
-// answers reads answers of which one may be larger than memory should hold: the
+// answerReader reads answers of which one may be larger than memory should hold: the
 // string data in its result is handed on while it comes. The connection is one
 // call's own, so that whatever is no notification is its answer.
-type answers struct {
-	in   *bufio.Reader
-	most int // of what is kept of one value, in bytes
+type answerReader struct {
+	in    *bufio.Reader
+	limit int // of what is kept of one value, in bytes
 }
 
 // next passes over notifications to the next answer. data, unless it is nil, gets
 // the string; what it does not read is passed over, and the answer has a result that
 // says nothing.
-func (a *answers) next(data func(io.Reader) error) (*response, error) {
+func (a *answerReader) next(data func(io.Reader) error) (*response, error) {
 	for {
-		r, err := a.message(data)
+		r, err := a.readMessage(data)
 		if err != nil || r.Method == "" {
 			return r, err
 		}
 	}
 }
 
-func (a *answers) message(data func(io.Reader) error) (*response, error) {
+func (a *answerReader) readMessage(data func(io.Reader) error) (*response, error) {
 	r := &response{}
-	err := a.object(func(key string) (err error) {
+	err := a.readObject(func(key string) (err error) {
 		switch {
 		case key == "result" && data != nil:
-			r.Result, err = a.result(data)
+			r.Result, err = a.readResult(data)
 		case key == "result":
-			r.Result, err = a.value(true)
+			r.Result, err = a.readValue(true)
 		case key == "error":
-			r.Error, err = a.value(true)
+			r.Error, err = a.readValue(true)
 		case key == "method":
 			var raw []byte
-			if raw, err = a.value(true); err == nil && json.Unmarshal(raw, &r.Method) != nil {
+			if raw, err = a.readValue(true); err == nil && json.Unmarshal(raw, &r.Method) != nil {
 				err = errGarbage
 			}
 		default:
-			_, err = a.value(false)
+			_, err = a.readValue(false)
 		}
 		return err
 	})
 	return r, err
 }
 
-// result reads the value of that key.
-func (a *answers) result(data func(io.Reader) error) (json.RawMessage, error) {
+// readResult reads the value of that key.
+func (a *answerReader) readResult(data func(io.Reader) error) (json.RawMessage, error) {
 	if c, err := a.peek(); err != nil || c != '{' {
 		if err != nil {
 			return nil, err
 		}
-		return a.value(true)
+		return a.readValue(true)
 	}
 	out := json.RawMessage("null")
-	err := a.object(func(key string) error {
+	err := a.readObject(func(key string) error {
 		c, err := a.peek()
 		if err != nil || key != "data" || c != '"' {
 			if err == nil {
-				_, err = a.value(false)
+				_, err = a.readValue(false)
 			}
 			return err
 		}
 		_, _ = a.in.Discard(1)
-		text := &text{in: a.in}
+		text := &stringReader{in: a.in}
 		if err := data(text); err != nil {
 			return err
 		}
@@ -82,8 +82,8 @@ func (a *answers) result(data func(io.Reader) error) (json.RawMessage, error) {
 	return out, err
 }
 
-// object reads an object; member reads the value of each key.
-func (a *answers) object(member func(key string) error) error {
+// readObject reads an object; member reads the value of each key.
+func (a *answerReader) readObject(member func(key string) error) error {
 	if err := a.expect('{'); err != nil {
 		return err
 	}
@@ -100,13 +100,13 @@ func (a *answers) object(member func(key string) error) error {
 		case c == ',':
 			_, _ = a.in.Discard(1)
 			if c, err = a.peek(); err != nil || c != '"' {
-				return cmpGarbage(err)
+				return orGarbage(err)
 			}
 		}
-		raw, err := a.value(true)
+		raw, err := a.readValue(true)
 		var key string
 		if err != nil || json.Unmarshal(raw, &key) != nil {
-			return cmpGarbage(err)
+			return orGarbage(err)
 		}
 		if err := a.expect(':'); err != nil {
 			return err
@@ -117,8 +117,8 @@ func (a *answers) object(member func(key string) error) error {
 	}
 }
 
-// value reads one value, and gives it as it stands if it is to be kept.
-func (a *answers) value(keep bool) ([]byte, error) {
+// readValue reads one value, and gives it as it stands if it is to be kept.
+func (a *answerReader) readValue(keep bool) ([]byte, error) {
 	first, err := a.peek()
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (a *answers) value(keep bool) ([]byte, error) {
 	for {
 		c, err := a.in.ReadByte()
 		if err != nil {
-			return nil, cut(err)
+			return nil, cutError(err)
 		}
 		if plain && (c == ',' || c == '}' || c == ']' || unicode.IsSpace(rune(c))) {
 			if len(out) == 0 {
@@ -138,7 +138,7 @@ func (a *answers) value(keep bool) ([]byte, error) {
 			return out, a.in.UnreadByte() //nolint:wrapcheck // a byte was read
 		}
 		if keep || len(out) == 0 {
-			if out = append(out, c); len(out) > a.most {
+			if out = append(out, c); len(out) > a.limit {
 				return nil, errTooLarge
 			}
 		}
@@ -162,11 +162,11 @@ func (a *answers) value(keep bool) ([]byte, error) {
 }
 
 // peek is the next byte that is no white space.
-func (a *answers) peek() (byte, error) {
+func (a *answerReader) peek() (byte, error) {
 	for {
 		b, err := a.in.Peek(1)
 		if err != nil {
-			return 0, cut(err)
+			return 0, cutError(err)
 		}
 		if !bytes.ContainsAny(b, " \t\r\n") {
 			return b[0], nil
@@ -175,30 +175,30 @@ func (a *answers) peek() (byte, error) {
 	}
 }
 
-func (a *answers) expect(want byte) error {
+func (a *answerReader) expect(want byte) error {
 	if c, err := a.peek(); err != nil || c != want {
-		return cmpGarbage(err)
+		return orGarbage(err)
 	}
 	_, _ = a.in.Discard(1)
 	return nil
 }
 
-func cmpGarbage(err error) error {
+func orGarbage(err error) error {
 	if err != nil {
 		return err
 	}
 	return errGarbage
 }
 
-func cut(err error) error { return fmt.Errorf("%w: %w", errCut, err) }
+func cutError(err error) error { return fmt.Errorf("%w: %w", errCut, err) }
 
-// text reads the inside of a JSON string and its end.
-type text struct {
+// stringReader reads the inside of a JSON string and its end.
+type stringReader struct {
 	in    *bufio.Reader
 	ended bool
 }
 
-func (t *text) Read(p []byte) (int, error) {
+func (t *stringReader) Read(p []byte) (int, error) {
 	if t.ended {
 		return 0, io.EOF
 	}
@@ -206,7 +206,7 @@ func (t *text) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	if _, err := t.in.Peek(1); err != nil {
-		return 0, cut(err)
+		return 0, cutError(err)
 	}
 	there, _ := t.in.Peek(min(t.in.Buffered(), len(p)))
 	n := bytes.IndexAny(there, `"\`)
@@ -223,7 +223,7 @@ func (t *text) Read(p []byte) (int, error) {
 		t.ended = true
 		return 0, io.EOF
 	}
-	c, err := t.escaped()
+	c, err := t.readEscape()
 	if err != nil {
 		return 0, err
 	}
@@ -231,11 +231,11 @@ func (t *text) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// escaped reads what stands behind a backslash. Only what base64 has can come.
-func (t *text) escaped() (byte, error) {
+// readEscape reads what stands behind a backslash. Only what base64 has can come.
+func (t *stringReader) readEscape() (byte, error) {
 	c, err := t.in.ReadByte()
 	if err != nil {
-		return 0, cut(err)
+		return 0, cutError(err)
 	}
 	switch c {
 	case '/', '"', '\\':
@@ -245,7 +245,7 @@ func (t *text) escaped() (byte, error) {
 	case 'u':
 		var four [4]byte
 		if _, err := io.ReadFull(t.in, four[:]); err != nil {
-			return 0, cut(err)
+			return 0, cutError(err)
 		}
 		b, err := hex.DecodeString(string(four[:]))
 		if err == nil && b[0] == 0 && b[1] < 0x80 {

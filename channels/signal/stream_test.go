@@ -22,7 +22,7 @@ import (
 // read gives what next makes of text: the data that came beside, and the rest.
 func read(text string) (data string, r *response, err error) {
 	var got bytes.Buffer
-	a := answers{bufio.NewReaderSize(iotest.OneByteReader(strings.NewReader(text)), 16), 1000}
+	a := answerReader{bufio.NewReaderSize(iotest.OneByteReader(strings.NewReader(text)), 16), 1000}
 	r, err = a.next(func(from io.Reader) error {
 		_, err := got.ReadFrom(from)
 		return err
@@ -107,13 +107,13 @@ func TestEncodedIsBase64AndKeepsErrors(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 3, 48<<10 - 1, 48 << 10, 48<<10 + 1, 200_000} {
 		plain := bytes.Repeat([]byte{0xfb, 1, 2, 3, 4}, n/5+1)[:n]
-		got, err := io.ReadAll(&encoded{r: iotest.HalfReader(bytes.NewReader(plain))})
+		got, err := io.ReadAll(&base64Reader{r: iotest.HalfReader(bytes.NewReader(plain))})
 		if err != nil || string(got) != base64.StdEncoding.EncodeToString(plain) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
 	for _, broken := range []error{io.ErrUnexpectedEOF, errGarbage} {
-		_, err := io.ReadAll(&encoded{r: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))})
+		_, err := io.ReadAll(&base64Reader{r: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))})
 		if !errors.Is(err, broken) {
 			t.Errorf("%v became %v", broken, err)
 		}
@@ -132,7 +132,7 @@ func TestAContentIsNotReadAfterSendFileReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	returned, late := make(chan struct{}), make(chan error, 1)
-	c.rpc.(*poster).client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+	c.rpc.(*httpCaller).client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 		_, _ = io.CopyN(io.Discard, r.Body, 1000)
 		go func() {
 			<-returned
@@ -167,7 +167,7 @@ func TestAnAnswerToABrokenRequestSaysNothingOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.rpc.(*poster).client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+	c.rpc.(*httpCaller).client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		body := io.NopCloser(strings.NewReader(`{"result":{"timestamp":5,"results":[]},"id":"1"}`))
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}, nil
@@ -194,11 +194,11 @@ func TestADataURIHasOneParameterInAFormOfTheWeb(t *testing.T) {
 		"日本.txt":             "data:text/plain;filename=%E6%97%A5%E6%9C%AC.txt;base64,",
 		"../\"\x00\u202E":    "data:text/plain;filename=file;base64,",
 	} {
-		if got := dataHead(channels.File{Name: name, MIME: "text/plain; charset=utf-8"}); got != want {
+		if got := dataURIPrefix(channels.File{Name: name, MIME: "text/plain; charset=utf-8"}); got != want {
 			t.Errorf("%q became %s, want %s", name, got, want)
 		}
 	}
-	if got := dataHead(channels.File{Name: "a", MIME: "x\"y,z"}); got != "data:application/octet-stream;filename=a;base64," {
+	if got := dataURIPrefix(channels.File{Name: "a", MIME: "x\"y,z"}); got != "data:application/octet-stream;filename=a;base64," {
 		t.Errorf("a strange type became %s", got)
 	}
 }
@@ -232,7 +232,7 @@ func TestOnlyPlainFilesOfTheFolderAreOpened(t *testing.T) {
 		_ = f.Close()
 	}
 	for _, name := range []string{"", ".", "..", "../x", "a/b", `a\b`, "a\x00b", strings.Repeat("x", 256)} {
-		if plainName(name) {
+		if isPlainName(name) {
 			t.Errorf("%q passed", name)
 		}
 	}
@@ -261,7 +261,7 @@ func TestTheFolderOfAttachmentsIsWhereTheManualSays(t *testing.T) {
 		"/x/signal-cli/attachments":              {[]string{"signal-cli", "--config"}, env("HOME", "/h", "XDG_DATA_HOME", "/x")},
 		"":                                       {[]string{"signal-cli"}, env()},
 	} {
-		if got := attachmentsOf(c.command, c.env); got != want {
+		if got := attachmentsDir(c.command, c.env); got != want {
 			t.Errorf("%q gave %q, want %q", c.command, got, want)
 		}
 	}

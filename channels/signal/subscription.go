@@ -31,31 +31,31 @@ type subscription struct {
 	mu      sync.Mutex // guards what is below
 	readers int
 	changed chan struct{} // closed when readers changes, and made anew
-	over    chan struct{} // closed while nothing is subscribed
+	ended   chan struct{} // closed while nothing is subscribed
 }
 
 func newSubscription(o Options, identity func() []any) *subscription {
 	over := make(chan struct{})
 	close(over)
-	return &subscription{o: o, changed: make(chan struct{}), over: over, loop: receive.NewLoop(receive.Config{
+	return &subscription{o: o, changed: make(chan struct{}), ended: over, loop: receive.NewLoop(receive.Config{
 		Instance: o.Name, Network: Network, Peer: "signal-cli", Pauses: o.pauses(), Identity: identity, Observer: o.Observer, Log: o.Log,
 	})}
 }
 
-// want has signal-cli receive until end is called, which returns when the last message
+// acquire has signal-cli receive until end is called, which returns when the last message
 // that it has confirmed is in the journal.
-func (s *subscription) want() (end func()) {
-	s.count(1)
+func (s *subscription) acquire() (end func()) {
+	s.addReaders(1)
 	return sync.OnceFunc(func() {
-		s.count(-1)
+		s.addReaders(-1)
 		s.mu.Lock()
-		over := s.over
+		over := s.ended
 		s.mu.Unlock()
 		<-over
 	})
 }
 
-func (s *subscription) count(n int) {
+func (s *subscription) addReaders(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers += n
@@ -69,7 +69,7 @@ func (s *subscription) begin() (wanted bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.readers > 0 {
-		s.over = make(chan struct{})
+		s.ended = make(chan struct{})
 	}
 	return s.readers > 0, s.changed
 }
@@ -77,12 +77,12 @@ func (s *subscription) begin() (wanted bool, changed <-chan struct{}) {
 func (s *subscription) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.over)
+	close(s.ended)
 }
 
-// keep subscribes to the signal-cli at a socket whenever somebody reads the journal,
-// until ctx ends. With the cause errUnwell it does not wait for an answer.
-func (s *subscription) keep(ctx context.Context, socket string) {
+// run subscribes to the signal-cli at a socket whenever somebody reads the journal,
+// until ctx ends. With the cause errNotReady it does not wait for an answer.
+func (s *subscription) run(ctx context.Context, socket string) {
 	for ctx.Err() == nil {
 		wanted, changed := s.begin()
 		if !wanted {
@@ -92,7 +92,7 @@ func (s *subscription) keep(ctx context.Context, socket string) {
 			}
 			continue
 		}
-		err := s.hold(ctx, socket, changed)
+		err := s.subscribe(ctx, socket, changed)
 		s.finish()
 		s.loop.MarkDisconnected()
 		if err != nil && ctx.Err() == nil {
@@ -103,8 +103,8 @@ func (s *subscription) keep(ctx context.Context, socket string) {
 
 var errNoSubscription = errors.New("signal-cli refuses to receive")
 
-// hold is one subscription, until nobody wants it, ctx ends or it is cut off.
-func (s *subscription) hold(ctx context.Context, socket string, changed <-chan struct{}) error {
+// subscribe is one subscription, until nobody wants it, ctx ends or it is cut off.
+func (s *subscription) subscribe(ctx context.Context, socket string, changed <-chan struct{}) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *subscription) hold(ctx context.Context, socket string, changed <-chan s
 	}
 	defer func() { _ = conn.Close() }()
 	var calls ids
-	first, text, err := calls.request("subscribeReceive", nil)
+	first, text, err := calls.newRequest("subscribeReceive", nil)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *subscription) hold(ctx context.Context, socket string, changed <-chan s
 		return fmt.Errorf("have signal-cli receive: %w", err)
 	}
 	in := bufio.NewReaderSize(conn, 64<<10)
-	answer, err := answerOf(in, first, int64(s.o.MaxLine))
+	answer, err := awaitAnswer(in, first, int64(s.o.MaxLine))
 	if err != nil {
 		return fmt.Errorf("have signal-cli receive: %w", err)
 	}
@@ -131,9 +131,9 @@ func (s *subscription) hold(ctx context.Context, socket string, changed <-chan s
 	}
 	_ = conn.SetDeadline(time.Time{})
 	s.loop.MarkConnected()
-	s.loop.Succeeded()
+	s.loop.ResetBackoff()
 
-	last, text, err := calls.request("unsubscribeReceive", map[string]any{"subscription": number})
+	last, text, err := calls.newRequest("unsubscribeReceive", map[string]any{"subscription": number})
 	if err != nil {
 		return err
 	}
@@ -148,23 +148,23 @@ func (s *subscription) hold(ctx context.Context, socket string, changed <-chan s
 		case <-changed:
 		case <-ctx.Done():
 		}
-		if errors.Is(context.Cause(ctx), errUnwell) {
+		if errors.Is(context.Cause(ctx), errNotReady) {
 			_ = conn.Close()
 			return
 		}
 		_ = conn.SetDeadline(time.Now().Add(s.o.StopWithin))
 		_, _ = conn.Write(text)
 	})
-	if _, err := answerOf(in, last, int64(s.o.MaxLine)); err != nil {
+	if _, err := awaitAnswer(in, last, int64(s.o.MaxLine)); err != nil {
 		return fmt.Errorf("signal-cli receives no more: %w", err)
 	}
 	return nil
 }
 
-// answerOf passes over lines to the answer of one call.
-func answerOf(in *bufio.Reader, id string, most int64) (json.RawMessage, error) {
+// awaitAnswer passes over lines to the answer of one call.
+func awaitAnswer(in *bufio.Reader, id string, limit int64) (json.RawMessage, error) {
 	for {
-		text, _, err := bounded(in, most)
+		text, _, err := readLine(in, limit)
 		if errors.Is(err, errTooLarge) {
 			continue // a message
 		}
@@ -172,7 +172,7 @@ func answerOf(in *bufio.Reader, id string, most int64) (json.RawMessage, error) 
 			return nil, err
 		}
 		var r response
-		if notification(text) || json.Unmarshal(text, &r) != nil || r.Method != "" || !is(r.ID, id) {
+		if isNotification(text) || json.Unmarshal(text, &r) != nil || r.Method != "" || !matchesID(r.ID, id) {
 			continue
 		}
 		return r.outcome()

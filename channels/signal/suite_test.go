@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		os.Exit(signal.Keep(after, os.Args[3:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(signal.RunKeeper(after, os.Args[3:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 4 && os.Args[1] == aParley {
 		beParley(os.Args[2:])
@@ -54,32 +54,32 @@ var (
 func TestSignalIsAChannel(t *testing.T) {
 	for name, test := range map[string]struct {
 		features channeltest.Features
-		open     func(t testing.TB) channeltest.Rig
+		open     func(t testing.TB) channeltest.Harness
 	}{
 		"supervised": {
 			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true},
-			func(t testing.TB) channeltest.Rig { return newRig(t) },
+			func(t testing.TB) channeltest.Harness { return newRig(t) },
 		},
 		"attached by HTTP": {
 			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
-			func(t testing.TB) channeltest.Rig { return newAttached(t, "http") },
+			func(t testing.TB) channeltest.Harness { return newAttached(t, "http") },
 		},
 		"attached by TCP": {
 			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true, AtMostOnce: true, Proxied: true},
-			func(t testing.TB) channeltest.Rig { return newAttached(t, "tcp") },
+			func(t testing.TB) channeltest.Harness { return newAttached(t, "tcp") },
 		},
 		"attached by a socket": {
 			channeltest.Features{Typing: true, Reacts: true, LostAnswer: true, Files: true, AtMostOnce: true},
-			func(t testing.TB) channeltest.Rig { return newAttached(t, "unix") },
+			func(t testing.TB) channeltest.Harness { return newAttached(t, "unix") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) { channeltest.Run(t, test.features, test.open) })
 	}
 }
 
-// rig is a simulated Signal with our account on it, whose signal-cli parley
+// fixture is a simulated Signal with our account on it, whose signal-cli parley
 // runs.
-type rig struct {
+type fixture struct {
 	*sim.Server
 	*channeltest.Clock
 	t       testing.TB
@@ -90,11 +90,11 @@ type rig struct {
 }
 
 var (
-	_ channeltest.FileRig  = (*rig)(nil)
-	_ channeltest.ReactRig = (*rig)(nil)
+	_ channeltest.FileHarness     = (*fixture)(nil)
+	_ channeltest.ReactionHarness = (*fixture)(nil)
 )
 
-func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
+func newRig(t testing.TB, change ...func(*sim.Options)) *fixture {
 	t.Helper()
 	clock := &channeltest.Clock{}
 	o := sim.Options{
@@ -133,7 +133,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{Server: s, Clock: clock, t: t, program: program, dir: shortDir(t), seen: &watched{}}
+	r := &fixture{Server: s, Clock: clock, t: t, program: program, dir: shortDir(t), seen: &watched{}}
 	return r
 }
 
@@ -149,10 +149,10 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
+func (r *fixture) Open(t testing.TB) channels.Channel { return r.open(t) }
 
 // options are those of a channel on the account.
-func (r *rig) options() signal.Options {
+func (r *fixture) options() signal.Options {
 	return signal.Options{
 		Name: "sig", Account: number, ACI: ourACI,
 		Command: []string{r.program, "--config", filepath.Join(r.dir, "config")}, Dir: filepath.Join(r.dir, "state"),
@@ -163,7 +163,7 @@ func (r *rig) options() signal.Options {
 	}
 }
 
-func (r *rig) open(t testing.TB, change ...func(*signal.Options)) *signal.Channel {
+func (r *fixture) open(t testing.TB, change ...func(*signal.Options)) *signal.Channel {
 	t.Helper()
 	ch := r.start(t, r.options(), change)
 	r.runs(t)
@@ -171,7 +171,7 @@ func (r *rig) open(t testing.TB, change ...func(*signal.Options)) *signal.Channe
 }
 
 // runs waits until a signal-cli lives and has been asked whether it does.
-func (r *rig) runs(t testing.TB) {
+func (r *fixture) runs(t testing.TB) {
 	t.Helper()
 	r.await(t, "signal-cli runs", func(b sim.Book) bool {
 		return slices.ContainsFunc(b.Daemons, func(d sim.DaemonEntry) bool {
@@ -196,7 +196,7 @@ func keeper(t testing.TB) []string {
 }
 
 // start opens a channel as a new process does: the one before has ended.
-func (r *rig) start(t testing.TB, o signal.Options, change []func(*signal.Options)) *signal.Channel {
+func (r *fixture) start(t testing.TB, o signal.Options, change []func(*signal.Options)) *signal.Channel {
 	t.Helper()
 	r.stop()
 	o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -221,20 +221,20 @@ func (r *rig) start(t testing.TB, o signal.Options, change []func(*signal.Option
 }
 
 // stop ends the channel that was opened last.
-func (r *rig) stop() {
+func (r *fixture) stop() {
 	if r.end != nil {
 		r.end()
 	}
 }
 
-func (r *rig) Say(t testing.TB, name, text string) {
+func (r *fixture) Say(t testing.TB, name, text string) {
 	t.Helper()
 	p := ann
 	p.Name = name
 	r.say(t, sim.Chat{}, p, text, sim.SayOptions{})
 }
 
-func (r *rig) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.SayOptions) sim.Said {
+func (r *fixture) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.SayOptions) sim.ActionResult {
 	t.Helper()
 	said, err := r.Server.Say(c, p, text, o)
 	if err != nil {
@@ -243,14 +243,14 @@ func (r *rig) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.Say
 	return said
 }
 
-func (r *rig) SayUnreadable(t testing.TB) {
+func (r *fixture) SayUnreadable(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Broken, Chat: bob.ACI, Next: 1})
 	r.say(t, sim.Chat{}, bob, "cannot be decrypted", sim.SayOptions{})
 }
 
 // Acknowledged is how many lines of the journal are taken.
-func (r *rig) Acknowledged() int {
+func (r *fixture) Acknowledged() int {
 	var at struct {
 		Lines int `json:"lines"`
 	}
@@ -267,7 +267,7 @@ func (r *rig) Acknowledged() int {
 	return at.Lines
 }
 
-func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
+func (r *fixture) AwaitAcknowledged(ctx context.Context, n int) error {
 	for r.Acknowledged() < n {
 		select {
 		case <-ctx.Done():
@@ -278,20 +278,20 @@ func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
 	return nil
 }
 
-func (r *rig) LimitNext(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNext(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.RateLimited, Method: "send", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-// Pass: by then somebody has solved the captcha that Signal's limit asks for.
-func (r *rig) Pass(d time.Duration) {
-	r.Clock.Pass(d)
+// Advance: by then somebody has solved the captcha that Signal's limit asks for.
+func (r *fixture) Advance(d time.Duration) {
+	r.Clock.Advance(d)
 	r.ClearFaults()
 }
 
-func (*rig) LimitNextEdit(t testing.TB, _ time.Duration) { t.Fatal("there are no edits") }
+func (*fixture) LimitNextEdit(t testing.TB, _ time.Duration) { t.Fatal("there are no edits") }
 
-func (r *rig) Attempts() (n int) {
+func (r *fixture) Attempts() (n int) {
 	for _, c := range r.Books().Calls {
 		if c.Method == "send" {
 			n++
@@ -300,23 +300,23 @@ func (r *rig) Attempts() (n int) {
 	return n
 }
 
-func (r *rig) SayPicture(t testing.TB, name, text string, data []byte) {
+func (r *fixture) SayPicture(t testing.TB, name, text string, data []byte) {
 	t.Helper()
 	p := ann
 	p.Name = name
 	r.say(t, sim.Chat{}, p, text, sim.SayOptions{Attachments: []sim.Attachment{{ContentType: "image/png", Filename: "dot.png", Data: data}}})
 }
 
-func (r *rig) LoseNextAnswer(t testing.TB) {
+func (r *fixture) LoseNextAnswer(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "send", Next: 1})
 }
 
 // To Signal a file is a message like another.
-func (r *rig) LimitNextFile(t testing.TB, d time.Duration) { r.LimitNext(t, d) }
-func (r *rig) LoseNextFile(t testing.TB)                   { r.LoseNextAnswer(t) }
+func (r *fixture) LimitNextFile(t testing.TB, d time.Duration) { r.LimitNext(t, d) }
+func (r *fixture) LoseNextFile(t testing.TB)                   { r.LoseNextAnswer(t) }
 
-func (r *rig) SentFiles() []channeltest.SentFile {
+func (r *fixture) SentFiles() []channeltest.SentFile {
 	var out []channeltest.SentFile
 	for i, m := range r.Books().Messages {
 		for _, f := range m.Versions[0].Attachments {
@@ -326,14 +326,14 @@ func (r *rig) SentFiles() []channeltest.SentFile {
 	return out
 }
 
-func (r *rig) plan(t testing.TB, f sim.Fault) {
+func (r *fixture) plan(t testing.TB, f sim.Fault) {
 	t.Helper()
 	if err := r.Plan(f); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (r *rig) Sent() []string {
+func (r *fixture) Sent() []string {
 	var out []string
 	for _, m := range r.Books().Messages {
 		out = append(out, m.Text())
@@ -341,7 +341,7 @@ func (r *rig) Sent() []string {
 	return out
 }
 
-func (r *rig) await(t testing.TB, what string, done func(sim.Book) bool) sim.Book {
+func (r *fixture) await(t testing.TB, what string, done func(sim.Book) bool) sim.Book {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -354,7 +354,7 @@ func (r *rig) await(t testing.TB, what string, done func(sim.Book) bool) sim.Boo
 
 // attachedRig is a rig whose signal-cli somebody else runs.
 type attachedRig struct {
-	*rig
+	*fixture
 	url string
 }
 
@@ -405,10 +405,10 @@ func (a *attachedRig) open(t testing.TB, change ...func(*signal.Options)) *signa
 	return a.start(t, a.options(), change)
 }
 
-// OpenOver opens a channel to a daemon that only the proxy can find.
-func (a *attachedRig) OpenOver(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
+// OpenViaProxy opens a channel to a daemon that only the proxy can find.
+func (a *attachedRig) OpenViaProxy(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
 	scheme, at, _ := strings.Cut(a.url, "://")
-	p.Stand("daemon.invalid:7583", at)
+	p.MapHost("daemon.invalid:7583", at)
 	return a.open(t, func(o *signal.Options) { o.URL, o.Proxy = scheme+"://daemon.invalid:7583", over })
 }
 
@@ -475,7 +475,7 @@ func (w *watched) note(change func()) {
 	}
 }
 
-func (w *watched) Up(_ string, up bool) {
+func (w *watched) SetConnected(_ string, up bool) {
 	w.note(func() {
 		if w.up = up; up {
 			w.ups++

@@ -18,8 +18,8 @@ type tail struct {
 }
 
 const (
-	mostTail     = 5
-	mostTailLine = 4 << 10
+	maxTail     = 5
+	maxTailLine = 4 << 10
 )
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -34,7 +34,7 @@ func (t *tail) Write(b []byte) (int, error) {
 		t.rest = rest
 		t.add(string(line))
 	}
-	if len(t.rest) > mostTailLine {
+	if len(t.rest) > maxTailLine {
 		t.add(string(t.rest))
 		t.rest = nil
 	}
@@ -48,13 +48,13 @@ func (t *tail) add(line string) {
 		return
 	}
 	t.log.Debug("signal-cli", "says", line)
-	if t.lines = append(t.lines, line); len(t.lines) > mostTail {
+	if t.lines = append(t.lines, line); len(t.lines) > maxTail {
 		t.lines = t.lines[1:]
 	}
 }
 
-// last is what it said last, behind a colon, or nothing.
-func (t *tail) last() string {
+// lastLines is what it said last, behind a colon, or nothing.
+func (t *tail) lastLines() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.rest) > 0 {

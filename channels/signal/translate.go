@@ -30,16 +30,16 @@ type event struct {
 	raw         []byte
 	problem     error
 	aci, number string
-	// nothing: it is nobody's doing, or our own, and is not offered.
-	nothing string
+	// skipReason: it is nobody's doing, or our own, and is not offered.
+	skipReason string
 	// longText is the file that holds the whole text, of which message has the
 	// beginning.
-	longText string
-	mentions []mention // of longText
-	words    string    // what the message has beside its text
-	receipt  bool      // it can be confirmed as read
-	regroup  bool      // a group changed: perhaps it was an invitation
-	files    []string  // all that it names and signal-cli has stored
+	longText     string
+	mentions     []mention // of longText
+	description  string    // what the message has beside its text
+	receipt      bool      // it can be confirmed as read
+	groupChanged bool      // a group changed: perhaps it was an invitation
+	files        []string  // all that it names and signal-cli has stored
 }
 
 // translate gives the event in a line. It never fails: what cannot be read
@@ -48,17 +48,17 @@ func (r *receiver) translate(raw []byte, problem error) event {
 	e := event{message: channels.Message{Kind: channels.Unhandled, Channel: r.o.Name, ReceivedAt: r.o.Now()}, raw: raw, problem: problem}
 	err := problem
 	if err == nil {
-		e.files = namedFiles(raw)
+		e.files = referencedFiles(raw)
 		err = r.fill(&e, raw)
 	}
 	if err != nil {
 		id := e.message.Event
 		if id == "" {
-			id = sumID(raw)
+			id = hashID(raw)
 		}
 		return event{files: e.files, message: channels.Message{
 			Event: id, Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: e.message.ReceivedAt, Sender: r.senderOf(raw),
-			Problem: brief(err.Error()), Raw: whole(raw),
+			Problem: brief(err.Error()), Raw: asJSON(raw),
 		}}
 	}
 	return e
@@ -80,7 +80,7 @@ func (r *receiver) senderOf(raw []byte) channels.Sender {
 	if aci == "" && number == "" {
 		return channels.Sender{}
 	}
-	id, alias := r.people.same(aci, number)
+	id, alias := r.people.resolve(aci, number)
 	return channels.Sender{ID: id, Alias: alias}
 }
 
@@ -88,14 +88,14 @@ func (r *receiver) fill(e *event, raw []byte) error {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return errBinary
 	}
-	var t entry
+	var t journalEntry
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("read the event: %w", err)
 	}
 	v := t.Envelope
 	if v == nil {
 		if t.Exception != nil {
-			return r.exception(&t)
+			return r.reportException(&t)
 		}
 		return errNoEnvelope
 	}
@@ -107,17 +107,17 @@ func (r *receiver) fill(e *event, raw []byte) error {
 		if source != "" && v.Timestamp > 0 {
 			e.message.Event = eventID(source, v.SourceDevice, v.Timestamp, "exception")
 		}
-		return r.exception(&t)
+		return r.reportException(&t)
 	}
 	if r.o.NoteToSelf {
-		note, ok := r.noteIn(v)
+		note, ok := r.extractNote(v)
 		if !ok {
-			e.nothing = "no note to oneself"
+			e.skipReason = "no note to oneself"
 			return nil
 		}
 		v = &note
-	} else if reason := r.ofNobody(v, aci, number); reason != "" {
-		e.nothing = reason
+	} else if reason := r.skipReason(v, aci, number); reason != "" {
+		e.skipReason = reason
 		return nil
 	}
 	data, kind, target := v.Data, "message", int64(0)
@@ -125,7 +125,7 @@ func (r *receiver) fill(e *event, raw []byte) error {
 		data, kind, target = v.Edit.Data, "edit", v.Edit.Target
 	}
 	if data == nil {
-		e.nothing = "an event without a message"
+		e.skipReason = "an event without a message"
 		return nil
 	}
 	at := cmp.Or(data.Timestamp, v.Timestamp)
@@ -137,11 +137,11 @@ func (r *receiver) fill(e *event, raw []byte) error {
 	}
 	r.people.note(aci, number)
 	e.aci, e.number = aci, number
-	id, alias := r.people.same(aci, number)
+	id, alias := r.people.resolve(aci, number)
 	m := &e.message
 	m.Event = eventID(source, v.SourceDevice, at, kind)
-	m.Sender = channels.Sender{ID: id, Name: name(v.SourceName), Alias: alias}
-	m.SentAt = clock(at)
+	m.Sender = channels.Sender{ID: id, Name: displayName(v.SourceName), Alias: alias}
+	m.SentAt = timeOf(at)
 	m.Address = sessionkeys.Address{Channel: Network, Account: r.o.Account, Kind: sessionkeys.DM, Peer: id}
 	if g := data.Group; g != nil {
 		if CheckGroup(g.ID) != nil {
@@ -151,36 +151,36 @@ func (r *receiver) fill(e *event, raw []byte) error {
 	}
 	m.MessageID = messageID(at, id)
 	if kind == "edit" {
-		m.MessageID = r.said.edited(messageID(at, id), messageID(target, id))
+		m.MessageID = r.messages.noteEdit(messageID(at, id), messageID(target, id))
 	}
-	r.contents(e, data)
+	r.fillContents(e, data)
 	if m.Kind == channels.Said && kind == "edit" {
 		m.Kind = channels.Edited
 	}
 	return nil
 }
 
-// ofNobody says why an event is nobody's message to us, or "".
-func (r *receiver) ofNobody(v *envelope, aci, number string) string {
+// skipReason says why an event is nobody's message to us, or "".
+func (r *receiver) skipReason(v *envelope, aci, number string) string {
 	switch {
-	case present(v.Sync):
+	case hasKey(v.Sync):
 		return "what another device of the account did"
-	case r.me.is(aci, number):
+	case r.me.matches(aci, number):
 		return "what the account itself wrote"
-	case there(v.Receipt):
+	case hasValue(v.Receipt):
 		return "a receipt"
-	case there(v.Typing):
+	case hasValue(v.Typing):
 		return "a sign of typing"
-	case there(v.Story):
+	case hasValue(v.Story):
 		return "a story"
-	case there(v.Call):
+	case hasValue(v.Call):
 		return "a call"
 	}
 	return ""
 }
 
-// exception tells the operator of what signal-cli could not read.
-func (r *receiver) exception(t *entry) error {
+// reportException tells the operator of what signal-cli could not read.
+func (r *receiver) reportException(t *journalEntry) error {
 	x := t.Exception
 	who := "somebody"
 	if t.Envelope != nil {
@@ -195,16 +195,16 @@ func (r *receiver) exception(t *entry) error {
 	return fmt.Errorf("signal-cli could not read it: %s: %s", brief(x.Type), brief(x.Message)) //nolint:err113 // for the operator
 }
 
-// contents fills in what a message says, or why it is not used.
-func (r *receiver) contents(e *event, d *dataMessage) {
+// fillContents fills in what a message says, or why it is not used.
+func (r *receiver) fillContents(e *event, d *dataMessage) {
 	m := &e.message
 	switch {
 	case d.Group != nil && d.Group.Type != "" && d.Group.Type != "DELIVER":
-		m.Problem, e.regroup = "a change of a group", true
-	case there(d.Reaction):
+		m.Problem, e.groupChanged = "a change of a group", true
+	case hasValue(d.Reaction):
 		m.Problem = "a reaction"
 	case d.Delete != nil || d.AdminDelete != nil:
-		r.deleted(m, d)
+		r.fillDeletion(m, d)
 	case d.Timer:
 		m.Problem = "a change of the timer"
 	}
@@ -224,7 +224,7 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 			e.longText = a.ID
 			continue
 		}
-		if f, ok := file(a); ok {
+		if f, ok := toAttachment(a); ok {
 			m.Attachments = append(m.Attachments, f)
 		}
 	}
@@ -233,68 +233,68 @@ func (r *receiver) contents(e *event, d *dataMessage) {
 		return
 	}
 	m.Kind = channels.Said
-	m.Fades = time.Duration(min(max(0, d.Expires), mostFades)) * time.Second
-	r.speak(e, text, mentions)
-	m.Text = joined("\n", m.Text, words)
-	toUs := r.reply(m, d.Quote)
+	m.ExpiresAfter = time.Duration(min(max(0, d.Expires), maxFades)) * time.Second
+	r.fillText(e, text, mentions)
+	m.Text = joinNonEmpty("\n", m.Text, words)
+	toUs := r.fillReply(m, d.Quote)
 	if m.Address.Kind == sessionkeys.DM {
 		m.Mentioned = true
 		e.receipt = true
 	}
 	m.Mentioned = m.Mentioned || toUs
-	e.mentions, e.words = mentions, words
+	e.mentions, e.description = mentions, words
 }
 
-// mostFades bounds what Signal says of how long a message stays, in seconds: its own
+// maxFades bounds what Signal says of how long a message stays, in seconds: its own
 // clients offer up to four weeks.
-const mostFades = 1 << 30
+const maxFades = 1 << 30
 
-// deleted fills in which message was taken back, by its author or an admin.
-func (r *receiver) deleted(m *channels.Message, d *dataMessage) {
+// fillDeletion fills in which message was taken back, by its author or an admin.
+func (r *receiver) fillDeletion(m *channels.Message, d *dataMessage) {
 	m.Problem = "a message was deleted"
 	x, author := d.Delete, m.Sender.ID
 	if x == nil {
 		x = d.AdminDelete
-		author, _ = r.people.same(strings.ToLower(aciOf(x.AuthorUUID)), numberOf(x.AuthorNumber))
+		author, _ = r.people.resolve(strings.ToLower(aciOf(x.AuthorUUID)), numberOf(x.AuthorNumber))
 	}
 	target := cmp.Or(x.Timestamp, x.Target, x.TargetSent)
 	if target > 0 && author != "" {
-		m.Kind, m.MessageID = channels.Deleted, r.said.first(messageID(target, author))
+		m.Kind, m.MessageID = channels.Deleted, r.messages.firstVersion(messageID(target, author))
 	}
 }
 
-// speak fills in the text.
-func (r *receiver) speak(e *event, text string, mentions []mention) {
-	a := address(text, mentions, func(m mention) bool { return r.me.is(m.UUID, m.Number) })
+// fillText fills in the text.
+func (r *receiver) fillText(e *event, text string, mentions []mention) {
+	a := resolveMentions(text, mentions, func(m mention) bool { return r.me.matches(m.UUID, m.Number) })
 	e.message.Text = a.text
 	e.message.Mentioned = e.message.Mentioned || a.mentioned
 }
 
-// reply fills ReplyTo and says whether the message answers one of ours.
-func (r *receiver) reply(m *channels.Message, q *quote) bool {
+// fillReply fills ReplyTo and says whether the message answers one of ours.
+func (r *receiver) fillReply(m *channels.Message, q *quote) bool {
 	if q == nil || q.ID <= 0 {
 		return false
 	}
 	aci, number := cmp.Or(q.AuthorUUID, aciOf(q.Author)), cmp.Or(q.AuthorNumber, numberOf(q.Author))
-	ours := r.me.is(aci, number) && !r.noteQuote(q.ID)
-	author, alias := r.people.same(aci, number)
+	ours := r.me.matches(aci, number) && !r.isNoteQuote(q.ID)
+	author, alias := r.people.resolve(aci, number)
 	if ours {
 		author = r.o.Account
 	}
 	if author == "" {
 		return false
 	}
-	text := address(q.Text, q.Mentions, func(mention) bool { return false }).text
+	text := resolveMentions(q.Text, q.Mentions, func(mention) bool { return false }).text
 	m.ReplyTo = &channels.Quote{MessageID: messageID(q.ID, author), Text: text, FromBot: ours, Author: channels.Sender{ID: author, Alias: alias}}
 	return ours
 }
 
-// recorded are the types in which Signal's own clients record voice notes: signal-cli
+// voiceTypes are the types in which Signal's own clients record voice notes: signal-cli
 // does not say which attachment is one. Android sends AAC, iOS M4A, the desktop MP3.
-var recorded = map[string]bool{"audio/aac": true, "audio/mp4": true, "audio/x-m4a": true, "audio/m4a": true, "audio/mp3": true}
+var voiceTypes = map[string]bool{"audio/aac": true, "audio/mp4": true, "audio/x-m4a": true, "audio/m4a": true, "audio/mp3": true}
 
-// file is an attachment by reference.
-func file(a attachment) (channels.Attachment, bool) {
+// toAttachment is an attachment by reference.
+func toAttachment(a attachment) (channels.Attachment, bool) {
 	if a.ID == "" {
 		return channels.Attachment{}, false // signal-cli could not fetch it
 	}
@@ -303,7 +303,7 @@ func file(a attachment) (channels.Attachment, bool) {
 	case "image":
 		kind = "photo"
 	case "audio":
-		if recorded[brief(a.ContentType)] {
+		if voiceTypes[brief(a.ContentType)] {
 			kind = channels.Voice
 		}
 	case "video":
@@ -311,7 +311,7 @@ func file(a attachment) (channels.Attachment, bool) {
 		kind = "document"
 	}
 	return channels.Attachment{
-		Kind: kind, Name: name(a.Filename), MIME: brief(a.ContentType), Size: max(0, a.Size), Ref: a.ID,
+		Kind: kind, Name: displayName(a.Filename), MIME: brief(a.ContentType), Size: max(0, a.Size), Ref: a.ID,
 	}, true
 }
 
@@ -330,8 +330,8 @@ func numberOf(s string) string {
 	return ""
 }
 
-// clock reads a timestamp in milliseconds.
-func clock(ms int64) time.Time {
+// timeOf reads a timestamp in milliseconds.
+func timeOf(ms int64) time.Time {
 	if ms <= 0 || ms > 1<<50 {
 		return time.Time{}
 	}

@@ -13,15 +13,15 @@ import (
 func TestASyncIsNobodysMessage(t *testing.T) {
 	t.Parallel()
 	const own, ann = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
-	r := &receiver{Channel: &Channel{o: Options{Name: "sig", Account: "+491", Now: time.Now}, people: newPeople()}, me: named("+491", own)}
+	r := &receiver{Channel: &Channel{o: Options{Name: "sig", Account: "+491", Now: time.Now}, people: newPeople()}, me: configuredSelf("+491", own)}
 	said := `"source":"` + ann + `","sourceUuid":"` + ann + `","sourceDevice":1,"timestamp":5,"dataMessage":{"timestamp":5,"message":"hi"}`
 	for fields, offered := range map[string]bool{
 		said: true, said + `,"syncMessage":{}`: false, said + `,"syncMessage":{"readMessages":[]}`: false,
 		said + `,"syncMessage":null`: false, // the key is there
 	} {
 		e := r.translate([]byte(`{"envelope":{`+fields+`},"account":"+491"}`), nil)
-		if (e.nothing == "") != offered || offered && e.message.Kind != channels.Said {
-			t.Errorf("%s: offered as %+v, or not: %q", fields, e.message, e.nothing)
+		if (e.skipReason == "") != offered || offered && e.message.Kind != channels.Said {
+			t.Errorf("%s: offered as %+v, or not: %q", fields, e.message, e.skipReason)
 		}
 	}
 }
@@ -30,14 +30,14 @@ func TestASyncIsNobodysMessage(t *testing.T) {
 func TestWhatIsNoMessageSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	const own, ann = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
-	r := &receiver{Channel: &Channel{o: Options{Name: "sig", Account: "+491", Now: time.Now}, people: newPeople()}, me: named("+491", own)}
+	r := &receiver{Channel: &Channel{o: Options{Name: "sig", Account: "+491", Now: time.Now}, people: newPeople()}, me: configuredSelf("+491", own)}
 	for fields, want := range map[string]string{
 		`"receiptMessage":{"when":5,"isRead":true}`: "a receipt", `"typingMessage":{"action":"STARTED"}`: "a sign of typing",
 		`"storyMessage":{}`: "a story", `"callMessage":{}`: "a call", `"pollVote":{}`: "an event without a message",
 	} {
 		e := r.translate([]byte(`{"envelope":{"sourceUuid":"`+ann+`","sourceDevice":1,"timestamp":5,`+fields+`}}`), nil)
-		if e.nothing != want {
-			t.Errorf("%s is passed over as %q", fields, e.nothing)
+		if e.skipReason != want {
+			t.Errorf("%s is passed over as %q", fields, e.skipReason)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestACodeWithoutResultsIsJudged(t *testing.T) {
 		codeUntrusted: channels.Refused, codeRateLimit: channels.RateLimit, codeCaptcha: channels.RateLimit, codeIO: channels.Ambiguous,
 		codeUser: channels.Refused, codeParams: channels.Refused, codeNoMethod: channels.Refused, codeInternal: channels.Ambiguous, -32700: channels.Ambiguous,
 	} {
-		if e := c.judge("send", &rpcError{Code: code, Message: "no"}); e.Kind != want {
+		if e := c.channelError("send", &rpcError{Code: code, Message: "no"}); e.Kind != want {
 			t.Errorf("%d is %s, want %s", code, e.Kind, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestVoiceNotesAreTold(t *testing.T) {
 	for mime, kind := range map[string]string{
 		"audio/aac": channels.Voice, "audio/mp4": channels.Voice, "audio/mp3": channels.Voice, "audio/flac": "audio", "audio/mpeg": "audio", "video/mp4": "video", "text/plain": "document",
 	} {
-		if got, ok := file(attachment{ContentType: mime, ID: "x"}); !ok || got.Kind != kind {
+		if got, ok := toAttachment(attachment{ContentType: mime, ID: "x"}); !ok || got.Kind != kind {
 			t.Errorf("%s is a %s", mime, got.Kind)
 		}
 	}

@@ -14,14 +14,14 @@ const (
 	typingRenewed = 10 * time.Second
 )
 
-// signs remembers when signs of typing were sent.
-type signs struct {
+// typingSigns remembers when signs of typing were sent.
+type typingSigns struct {
 	mu sync.Mutex           // guards at
 	at map[string]time.Time // by chat; those that are shown no more are forgotten
 }
 
-// fresh says whether a chat still shows the last one for long enough.
-func (s *signs) fresh(chat string, now time.Time) bool {
+// isFresh says whether a chat still shows the last one for long enough.
+func (s *typingSigns) isFresh(chat string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.at[chat]
@@ -29,8 +29,8 @@ func (s *signs) fresh(chat string, now time.Time) bool {
 	return ok && age >= 0 && age < typingRenewed
 }
 
-// sent notes a sign.
-func (s *signs) sent(chat string, now time.Time) {
+// noteSent notes a sign.
+func (s *typingSigns) noteSent(chat string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c, at := range s.at {
@@ -44,8 +44,8 @@ func (s *signs) sent(chat string, now time.Time) {
 	s.at[chat] = now
 }
 
-// ended notes that a chat shows none, since a message came there.
-func (s *signs) ended(chat string) {
+// forget notes that a chat shows none, since a message came there.
+func (s *typingSigns) forget(chat string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.at, chat)

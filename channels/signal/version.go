@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// leastVersion is the oldest signal-cli that reads what people write. Since 2026-06-10
+// minVersion is the oldest signal-cli that reads what people write. Since 2026-06-10
 // Signal sends envelopes without a serverGuid: older ones confirm such an envelope and
 // then fail to read it, and so lose it, while they send and answer as ever
 // (AsamK/signal-cli #2059; CHANGELOG 0.14.5).
-const leastVersion = "0.14.5"
+const minVersion = "0.14.5"
 
-// leastForACI is the oldest one in which an account can be named by its ACI.
-const leastForACI = "0.14.6"
+// minForACI is the oldest one in which an account can be named by its ACI.
+const minForACI = "0.14.6"
 
-var errTooOldForACI = errors.New("it knows accounts by their number only; give the number as account, or install " + leastForACI + " or newer")
+var errTooOldForACI = errors.New("it knows accounts by their number only; give the number as account, or install " + minForACI + " or newer")
 
-var errTooOld = errors.New("it confirms to Signal what people write and then loses it (AsamK/signal-cli #2059); install " + leastVersion + " or newer. Until then nothing is received, and what people write waits at Signal")
+var errTooOld = errors.New("it confirms to Signal what people write and then loses it (AsamK/signal-cli #2059); install " + minVersion + " or newer. Until then nothing is received, and what people write waits at Signal")
 
 var numbersForm = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,6})*`)
 
-// asked asks signal-cli for its version, which says that it lives.
-func (c *Channel) asked(ctx context.Context) (version string, err error) {
+// queryVersion asks signal-cli for its version, which says that it lives.
+func (c *Channel) queryVersion(ctx context.Context) (version string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Health, errTimeout)
 	defer cancel()
 	raw, err := c.rpc.call(ctx, "version", nil)
@@ -48,17 +48,19 @@ func (c *Channel) asked(ctx context.Context) (version string, err error) {
 // somebody who knows, and is taken.
 func checkVersion(version, account string) error {
 	numbers := numbersForm.FindString(version)
-	older := func(than string) bool { return numbers != "" && slices.Compare(parts(numbers), parts(than)) < 0 }
+	older := func(than string) bool {
+		return numbers != "" && slices.Compare(versionParts(numbers), versionParts(than)) < 0
+	}
 	switch {
-	case older(leastVersion):
+	case older(minVersion):
 		return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOld)
-	case older(leastForACI) && aciForm.MatchString(account):
+	case older(minForACI) && aciForm.MatchString(account):
 		return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOldForACI)
 	}
 	return nil
 }
 
-func parts(version string) (out []int) {
+func versionParts(version string) (out []int) {
 	for s := range strings.SplitSeq(version, ".") {
 		n, _ := strconv.Atoi(s) // digits, and few
 		out = append(out, n)

@@ -2,7 +2,7 @@ package signal
 
 import "parley/channels"
 
-// Remember implements [channels.Rememberer].
-func (c *Channel) Remember(known []channels.Wait, keep func(channels.Wait)) {
-	c.waits.Remember(known, keep)
+// RestoreWaits implements [channels.WaitRestorer].
+func (c *Channel) RestoreWaits(known []channels.Wait, keep func(channels.Wait)) {
+	c.waits.Restore(known, keep)
 }

@@ -15,9 +15,9 @@ import (
 // G26.
 func TestADaemonThatHangsIsNoticedAndReplaced(t *testing.T) {
 	t.Parallel()
-	for name, hang := range map[string]func(r *rig) error{
-		"by itself":   func(r *rig) error { _, err := r.Hang(number); return err },
-		"from a call": func(r *rig) error { return r.Plan(sim.Fault{Trouble: sim.Hung, Method: "version", Next: 1}) },
+	for name, hang := range map[string]func(r *fixture) error{
+		"by itself":   func(r *fixture) error { _, err := r.Hang(number); return err },
+		"from a call": func(r *fixture) error { return r.Plan(sim.Fault{Trouble: sim.Hung, Method: "version", Next: 1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,7 @@ func installed(t testing.TB, a *sim.App, o slack.ManifestOptions) {
 }
 
 // session is the session of a thread, as it stands.
-func (r *rig) session(thread string) sim.SessionEntry {
+func (r *fixture) session(thread string) sim.SessionEntry {
 	for _, e := range r.Books().Sessions {
 		if e.ThreadTS == thread {
 			return e
@@ -52,13 +52,13 @@ func TestInTheAgentViewEachMessageOutsideOfAThreadBeginsOne(t *testing.T) {
 	if first.Address.Thread != root.TS || first.Address.Kind != sessionkeys.DM || more.Address != first.Address || second.Address.Thread != other.TS {
 		t.Fatalf("they are of %+v, %+v and %+v", first.Address, more.Address, second.Address)
 	}
-	if err := x.Typing(t.Context(), first.Address); err != nil {
+	if err := x.ShowTyping(t.Context(), first.Address); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.session(root.TS); s.Status != "processing" {
 		t.Errorf("while it works its session is %+v", s)
 	}
-	sent, err := x.Begin(t.Context(), channels.Reply{To: first.Address, Body: x.Render("an answer that grows")[0]})
+	sent, err := x.StartStream(t.Context(), channels.Reply{To: first.Address, Body: x.Render("an answer that grows")[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,16 +118,16 @@ func TestWhoOpensAnAgentIsSuggestedWhatToAsk(t *testing.T) {
 func TestTheSessionOfAnAgentEndsWithTheWork(t *testing.T) {
 	t.Parallel()
 	body := func(x *running, md string) channels.Body { return x.Render(md)[0] }
-	for name, work := range map[string]func(t *testing.T, r *rig, x *running, at sessionkeys.Address){
-		"an answer that is simply sent": func(t *testing.T, _ *rig, x *running, at sessionkeys.Address) {
+	for name, work := range map[string]func(t *testing.T, r *fixture, x *running, at sessionkeys.Address){
+		"an answer that is simply sent": func(t *testing.T, _ *fixture, x *running, at sessionkeys.Address) {
 			if _, err := x.Send(t.Context(), channels.Reply{To: at, Body: body(x, "done")}); err != nil {
 				t.Error(err)
 			}
 		},
-		"an answer that grew by edits": func(t *testing.T, _ *rig, x *running, at sessionkeys.Address) {
-			sent, err := x.Begin(t.Context(), channels.Reply{To: at, Body: body(x, "one two"), Repeat: true}) // which is not streamed
+		"an answer that grew by edits": func(t *testing.T, _ *fixture, x *running, at sessionkeys.Address) {
+			sent, err := x.StartStream(t.Context(), channels.Reply{To: at, Body: body(x, "one two"), Repeat: true}) // which is not streamed
 			if err == nil {
-				err = x.Typing(t.Context(), at)
+				err = x.ShowTyping(t.Context(), at)
 			}
 			if err == nil {
 				err = x.Edit(t.Context(), at, sent.MessageID, body(x, "one two three"))
@@ -136,8 +136,8 @@ func TestTheSessionOfAnAgentEndsWithTheWork(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"a stream that somebody stopped, and what is said of it": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
-			sent, err := x.Begin(t.Context(), channels.Reply{To: at, Body: body(x, "one two")})
+		"a stream that somebody stopped, and what is said of it": func(t *testing.T, r *fixture, x *running, at sessionkeys.Address) {
+			sent, err := x.StartStream(t.Context(), channels.Reply{To: at, Body: body(x, "one two")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,13 +147,13 @@ func TestTheSessionOfAnAgentEndsWithTheWork(t *testing.T) {
 			if m := x.said(); m.Text != "/stop" || m.Address != at {
 				t.Errorf("the button came as %+v", m)
 			}
-			if err := x.End(t.Context(), at, sent.MessageID); err != nil {
+			if err := x.EndStream(t.Context(), at, sent.MessageID); err != nil {
 				t.Error(err)
 			}
 		},
-		"a stream that expired": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
+		"a stream that expired": func(t *testing.T, r *fixture, x *running, at sessionkeys.Address) {
 			r.plan(t, sim.Fault{Trouble: sim.StreamExpired, Method: "chat.stopStream", Next: 1})
-			sent, err := x.Begin(t.Context(), channels.Reply{To: at, Body: body(x, "one two")})
+			sent, err := x.StartStream(t.Context(), channels.Reply{To: at, Body: body(x, "one two")})
 			if err == nil {
 				err = x.Edit(t.Context(), at, sent.MessageID, body(x, "one two three"))
 			}
@@ -161,13 +161,13 @@ func TestTheSessionOfAnAgentEndsWithTheWork(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"an answer of another process": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
+		"an answer of another process": func(t *testing.T, r *fixture, x *running, at sessionkeys.Address) {
 			x.stop()
 			if _, err := r.open(t).Send(t.Context(), channels.Reply{To: at, Body: body(x, "done")}); err != nil {
 				t.Error(err)
 			}
 		},
-		"Slack wants to wait with the end": func(t *testing.T, r *rig, x *running, at sessionkeys.Address) {
+		"Slack wants to wait with the end": func(t *testing.T, r *fixture, x *running, at sessionkeys.Address) {
 			r.plan(t, sim.Fault{Trouble: sim.Unavailable, Method: "agents.sessions.setStatus", Next: 1})
 			for range 2 {
 				if _, err := x.Send(t.Context(), channels.Reply{To: at, Body: body(x, "done")}); err != nil {
@@ -182,7 +182,7 @@ func TestTheSessionOfAnAgentEndsWithTheWork(t *testing.T) {
 			x := r.run(t)
 			root := r.say(t, r.dm(t, ann), ann, "work", sim.SayOptions{})
 			m := x.said()
-			if err := x.Typing(t.Context(), m.Address); err != nil {
+			if err := x.ShowTyping(t.Context(), m.Address); err != nil {
 				t.Fatal(err)
 			}
 			work(t, r, x, m.Address)
@@ -201,11 +201,11 @@ func TestInAChannelEverybodySeesAnAnswerGrow(t *testing.T) {
 	r.say(t, general, ann, "<@"+botUser+"> grow", sim.SayOptions{Raw: true})
 	m := x.said()
 	r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 })
-	sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0]})
+	sent, err := x.StartStream(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Grow(t.Context(), m.Address, sent.MessageID, x.Render("one two three")[0]); err != nil {
+	if err := x.UpdateStream(t.Context(), m.Address, sent.MessageID, x.Render("one two three")[0]); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.Books().Messages[0]; strings.TrimSpace(got.TextFor(bob)) != "one two three" || got.Stream != "" {
@@ -222,7 +222,7 @@ func TestAStreamNamesThePersonsOwnTeam(t *testing.T) {
 	r.say(t, r.dm(t, far), far, "hello", sim.SayOptions{})
 	m := x.said()
 	r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 })
-	if _, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0]}); err != nil {
+	if _, err := x.StartStream(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0]}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.Books().Messages[0]; got.Stream != "streaming" {

@@ -24,10 +24,10 @@ func TestWhatIsForShowLeavesRoomForAnswers(t *testing.T) {
 	var begun []string
 	body := x.Render("An answer that grows. ")[0]
 	for _, m := range asked {
-		_ = x.Typing(t.Context(), m.Address)
+		_ = x.ShowTyping(t.Context(), m.Address)
 		_ = x.React(t.Context(), m.Address, m.MessageID, channels.Working)
 		reply := channels.Reply{To: m.Address, Body: body}
-		sent, err := x.Begin(t.Context(), reply)
+		sent, err := x.StartStream(t.Context(), reply)
 		if err != nil {
 			if kind(err) != channels.RateLimit {
 				t.Error(err)
@@ -36,7 +36,7 @@ func TestWhatIsForShowLeavesRoomForAnswers(t *testing.T) {
 			continue
 		}
 		begun = append(begun, sent.MessageID)
-		_ = x.Grow(t.Context(), m.Address, sent.MessageID, x.Render("An answer that grows. And grows. ")[0])
+		_ = x.UpdateStream(t.Context(), m.Address, sent.MessageID, x.Render("An answer that grows. And grows. ")[0])
 	}
 	streams := 0
 	for i, m := range asked {
@@ -60,8 +60,8 @@ func TestWhatIsForShowLeavesRoomForAnswers(t *testing.T) {
 	if len(limited) > 0 {
 		t.Errorf("Slack refused %v", limited)
 	}
-	r.Pass(time.Minute)
-	if _, err := x.Begin(t.Context(), channels.Reply{To: asked[len(asked)-1].Address, Body: body}); err != nil {
+	r.Advance(time.Minute)
+	if _, err := x.StartStream(t.Context(), channels.Reply{To: asked[len(asked)-1].Address, Body: body}); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
 }
@@ -79,12 +79,12 @@ func TestEditsForShowLeaveRoomForTheLast(t *testing.T) {
 		c := sim.Channel{ID: fmt.Sprintf("C0GROWS%d", i), Kind: sim.Public, Name: fmt.Sprintf("grows-%d", i)}
 		r.say(t, c, ann, "<@"+botUser+"> hello", sim.SayOptions{Raw: true})
 		reply := channels.Reply{To: x.said().Address, Body: body}
-		sent, err := x.Begin(t.Context(), reply)
+		sent, err := x.StartStream(t.Context(), reply)
 		if err != nil {
 			t.Fatal(err)
 		}
 		replies, begun = append(replies, reply), append(begun, sent.MessageID)
-		if _, err := x.Begin(t.Context(), reply); kind(err) != channels.RateLimit {
+		if _, err := x.StartStream(t.Context(), reply); kind(err) != channels.RateLimit {
 			t.Errorf("another at the same moment: %v", err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestEditsForShowLeaveRoomForTheLast(t *testing.T) {
 	began := r.Now() // the clock goes on while the test works
 	for r.Now().Sub(began) < 59*time.Second {
 		for n, reply := range replies {
-			if err := x.Grow(t.Context(), reply.To, begun[n], body); err == nil {
+			if err := x.UpdateStream(t.Context(), reply.To, begun[n], body); err == nil {
 				grown++
 				if r.Now().Sub(began) > 12*time.Second {
 					late++
@@ -101,7 +101,7 @@ func TestEditsForShowLeaveRoomForTheLast(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		r.Pass(time.Second)
+		r.Advance(time.Second)
 	}
 	if grown < 20 || grown > 28 || late == 0 {
 		t.Errorf("in a minute they grew %d times, %d of them when many had", grown, late)
@@ -119,7 +119,7 @@ func TestEditsForShowLeaveRoomForTheLast(t *testing.T) {
 				t.Fatalf("an answer: %v", err)
 			}
 		}
-		r.Pass(time.Second)
+		r.Advance(time.Second)
 	}
 	for _, c := range r.Books().Calls {
 		if c.Status == 429 {

@@ -88,7 +88,7 @@ func TestS24_AStreamThatEndsByItselfIsMendedByAnEdit(t *testing.T) {
 			r.say(t, r.dm(t, ann), ann, "grow", sim.SayOptions{})
 			m := x.said()
 			r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 }) // it is known who asked
-			sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: body(x, "one two"), ID: "t/preview"})
+			sent, err := x.StartStream(t.Context(), channels.Reply{To: m.Address, Body: body(x, "one two"), ID: "t/preview"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestS24_AStreamThatEndsByItselfIsMendedByAnEdit(t *testing.T) {
 			if streamed == c.skip {
 				t.Errorf("streamed: %v", streamed)
 			}
-			if err := x.Grow(t.Context(), m.Address, sent.MessageID, body(x, "one two three")); err != nil {
+			if err := x.UpdateStream(t.Context(), m.Address, sent.MessageID, body(x, "one two three")); err != nil {
 				t.Error(err)
 			}
 			for range 2 { // in doubt an edit is repeated
@@ -126,7 +126,7 @@ func TestS24_AStreamThatGetsNoAnswerIsEnded(t *testing.T) {
 			r.say(t, r.dm(t, ann), ann, "grow", sim.SayOptions{})
 			m := x.said()
 			r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 }) // it is known who asked
-			sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0], ID: "t/preview"})
+			sent, err := x.StartStream(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0], ID: "t/preview"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestS24_AStreamThatGetsNoAnswerIsEnded(t *testing.T) {
 				end = r.open(t)
 			}
 			for range 2 {
-				if err := end.End(t.Context(), m.Address, sent.MessageID); err != nil {
+				if err := end.EndStream(t.Context(), m.Address, sent.MessageID); err != nil {
 					t.Error(err)
 				}
 			}
@@ -157,7 +157,7 @@ func TestS24_AStreamThatAKilledProcessLeftOpenIsEndedByTheAnswer(t *testing.T) {
 	r.say(t, r.dm(t, ann), ann, "grow", sim.SayOptions{})
 	m := x.said()
 	r.until(t, func(b sim.Book) bool { return b.Totals.Acknowledged >= 1 }) // it is known who asked
-	sent, err := x.Begin(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0], ID: "t/preview"})
+	sent, err := x.StartStream(t.Context(), channels.Reply{To: m.Address, Body: x.Render("one two")[0], ID: "t/preview"})
 	if err != nil {
 		t.Fatal(err)
 	}

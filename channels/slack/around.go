@@ -29,14 +29,14 @@ type aroundRef struct {
 
 const aroundPrefix = "around:"
 
-// around is the reference to what was said in the thread before the mention p, or ""
+// contextRef is the reference to what was said in the thread before the mention p, or ""
 // when there is nothing, or it is not wanted.
-func (r *receiver) around(at sessionkeys.Address, p *post) string {
+func (r *receiver) contextRef(at sessionkeys.Address, p *post) string {
 	if r.o.Around < 1 || at.Kind == sessionkeys.DM || p.ThreadTS == "" || p.ThreadTS == p.TS {
 		return ""
 	}
 	ref := aroundRef{Thread: p.ThreadTS, Before: p.TS}
-	r.threads.of(at, func(p *part) { ref.After = p.read })
+	r.threads.update(at, func(p *participation) { ref.After = p.lastTS })
 	b, err := json.Marshal(ref)
 	if err != nil { // of texts
 		return ""
@@ -50,7 +50,7 @@ func (c *Channel) fetchAround(ctx context.Context, in sessionkeys.Address, ref s
 	const op = "read a thread"
 	var a aroundRef
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(ref, aroundPrefix)), &a); err != nil || a.Thread == "" || a.Before == "" {
-		return refused(op, "the reference cannot be read")
+		return refusedError(op, "the reference cannot be read")
 	}
 	posts, err := c.readThread(ctx, in.Peer, a)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Channel) fetchAround(ctx context.Context, in sessionkeys.Address, ref s
 
 // readThread reads a thread page by page, and keeps the newest posts before the
 // message.
-func (c *Channel) readThread(ctx context.Context, channel string, a aroundRef) (newest []authored, err error) {
+func (c *Channel) readThread(ctx context.Context, channel string, a aroundRef) (newest []authoredPost, err error) {
 	const method = "conversations.replies"
 	cursor := ""
 	for range aroundPages {
@@ -83,7 +83,7 @@ func (c *Channel) readThread(ctx context.Context, channel string, a aroundRef) (
 			return nil, err
 		}
 		var page struct {
-			Messages []authored `json:"messages"`
+			Messages []authoredPost `json:"messages"`
 			Metadata struct {
 				Next string `json:"next_cursor"`
 			} `json:"response_metadata"`
@@ -105,7 +105,7 @@ func (c *Channel) readThread(ctx context.Context, channel string, a aroundRef) (
 }
 
 // quotes are posts as far as they say something, the newest of them within bounds.
-func (c *Channel) quotes(posts []authored) []channels.Quote {
+func (c *Channel) quotes(posts []authoredPost) []channels.Quote {
 	quotes := []channels.Quote{}
 	me := c.me.Load()
 	if me == nil { // before Receive nobody knows which bot this is
@@ -115,17 +115,17 @@ func (c *Channel) quotes(posts []authored) []channels.Quote {
 	left := aroundBytes
 	for i := len(posts) - 1; i >= 0; i-- {
 		p := &posts[i]
-		text := r.plain(p.Text).text
+		text := r.plainText(p.Text).text
 		if len(text) > aroundText {
 			text = strings.ToValidUTF8(text[:aroundText], "") + "…"
 		}
-		if p.Subtype == assistantRoot || text == "" || me.posted(string(p.User), p.BotID) {
+		if p.Subtype == assistantRoot || text == "" || me.isAuthor(string(p.User), p.BotID) {
 			continue
 		}
 		if left -= len(text); left < 0 {
 			break
 		}
-		author := channels.Sender{ID: or(string(p.User), p.BotID), Name: or(c.people.known(string(p.User)), markup.Name(p.Username)), Bot: p.BotID != ""}
+		author := channels.Sender{ID: firstNonEmpty(string(p.User), p.BotID), Name: firstNonEmpty(c.people.nameOf(string(p.User)), markup.Name(p.Username)), Bot: p.BotID != ""}
 		quotes = append([]channels.Quote{{MessageID: p.TS, Text: text, Author: author, Untrusted: true}}, quotes...)
 	}
 	return quotes

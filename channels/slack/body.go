@@ -17,7 +17,7 @@ import (
 const (
 	maxRequest  = 1 << 20
 	maxUnsigned = 32 << 20
-	leastBody   = 4 << 10         // what a request counts at least
+	minBody     = 4 << 10         // what a request counts at least
 	bodyTimeout = 3 * time.Second // Slack waits no longer for an answer
 
 	skew            = 5 * time.Minute
@@ -26,13 +26,13 @@ const (
 	signatureLen    = len("v0=") + 2*32 // of HMAC-SHA256, in hex
 )
 
-// unfit returns the status for a request that its headers show not to be Slack's, or
+// rejectionStatus returns the status for a request that its headers show not to be Slack's, or
 // to be longer than Slack's are; 0 for all others. Nothing of the body is read.
-func (h *hook) unfit(req *http.Request) int {
+func (h *hook) rejectionStatus(req *http.Request) int {
 	switch {
 	case req.Method != http.MethodPost:
 		return http.StatusMethodNotAllowed
-	case !h.timely(req.Header.Get(stampHeader)) || !looksSigned(req.Header.Get(signatureHeader)):
+	case !h.isTimely(req.Header.Get(stampHeader)) || !looksSigned(req.Header.Get(signatureHeader)):
 		return http.StatusUnauthorized
 	case req.ContentLength > maxRequest:
 		return http.StatusRequestEntityTooLarge
@@ -40,8 +40,8 @@ func (h *hook) unfit(req *http.Request) int {
 	return 0
 }
 
-// timely reports whether stamp is a time within five minutes of now.
-func (h *hook) timely(stamp string) bool {
+// isTimely reports whether stamp is a time within five minutes of now.
+func (h *hook) isTimely(stamp string) bool {
 	n, err := strconv.ParseInt(stamp, 10, 64)
 	return err == nil && n > 0 && n <= 1<<40 && h.now().Sub(time.Unix(n, 0)).Abs() <= skew
 }
@@ -56,14 +56,14 @@ func looksSigned(s string) bool {
 	return err == nil
 }
 
-// read reads the body when there is room for it among those of the others. The
+// readBody reads the body when there is room for it among those of the others. The
 // caller calls leave when the signature is known, unless status is not 0.
-func (h *hook) read(w http.ResponseWriter, req *http.Request) (body []byte, leave func(), status int) {
+func (h *hook) readBody(w http.ResponseWriter, req *http.Request) (body []byte, leave func(), status int) {
 	weight := req.ContentLength
 	if weight < 0 { // not said
 		weight = maxRequest
 	}
-	weight = max(weight, leastBody)
+	weight = max(weight, minBody)
 	ctx, cancel := context.WithTimeout(req.Context(), bodyTimeout)
 	defer cancel()
 	if h.unsigned.Acquire(ctx, weight) != nil {

@@ -29,31 +29,31 @@ type answer struct {
 // has asked to wait; then the error says how long is left. Its error is a
 // *channels.Error.
 func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx context.Context) error) (json.RawMessage, error) {
-	if err := c.mayCall(method, chat); err != nil {
+	if err := c.checkWait(method, chat); err != nil {
 		return nil, err
 	}
-	c.allowance.note(method, chat)
+	c.limiter.note(method, chat)
 	result, err := exchange.Call(ctx, c.o.SendTimeout, method, run, resultOf)
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.RateLimit {
-		scope, counted := limited(method, chat)
+		scope, counted := limitScope(method, chat)
 		c.waits.Note(scope, counted, e.RetryAfter)
 	}
 	return result, err
 }
 
-// show is call for what is for show, when that leaves room for what was said; otherwise it
+// callIfRoom is call for what is for show, when that leaves room for what was said; otherwise it
 // fails as RateLimit, and nothing was called.
-func (c *Channel) show(ctx context.Context, method, chat string, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
-	if err := c.allowance.room(method, k); err != nil {
+func (c *Channel) callIfRoom(ctx context.Context, method, chat string, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
+	if err := c.limiter.checkRoom(method, k); err != nil {
 		return nil, err
 	}
 	return c.call(ctx, method, chat, run)
 }
 
-// mayCall is an error while Slack wants to hear nothing of a method.
-func (c *Channel) mayCall(method, chat string) error {
-	scope, counted := limited(method, chat)
+// checkWait is an error while Slack wants to hear nothing of a method.
+func (c *Channel) checkWait(method, chat string) error {
+	scope, counted := limitScope(method, chat)
 	return c.waits.Check(method, scope, counted)
 }
 
@@ -100,15 +100,15 @@ func (a *answer) classify(e *channels.Error) {
 		e.Message += ": " + markup.Brief(a.Metadata.Messages[0])
 	}
 	e.Kind = channels.Refused
-	for kind, words := range meanings {
+	for kind, words := range errorKinds {
 		if slices.Contains(words, a.Error) {
 			e.Kind = kind
 		}
 	}
 }
 
-// meanings are the errors that say more than that this message is refused.
-var meanings = map[channels.ErrorKind][]string{
+// errorKinds are the errors that say more than that this message is refused.
+var errorKinds = map[channels.ErrorKind][]string{
 	channels.Unauthorized: {
 		"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "org_login_required", "ekm_access_denied",
 		"team_access_not_granted", "not_allowed_token_type", "missing_scope", "no_permission", "access_denied", "two_factor_setup_required",
@@ -124,8 +124,8 @@ var meanings = map[channels.ErrorKind][]string{
 	channels.Unsent:    {"service_unavailable", "request_timeout", "accesslimited", "team_added_to_org"},
 }
 
-// says tells whether Slack refused a call with one of these words.
-func says(err error, codes ...string) bool {
+// hasErrorCode tells whether Slack refused a call with one of these words.
+func hasErrorCode(err error, codes ...string) bool {
 	var e *channels.Error
 	if !errors.As(err, &e) || e.Status != http.StatusOK {
 		return false
@@ -135,6 +135,6 @@ func says(err error, codes ...string) bool {
 	})
 }
 
-func refused(method, why string) error {
+func refusedError(method, why string) error {
 	return &channels.Error{Kind: channels.Refused, Op: method, Message: why}
 }

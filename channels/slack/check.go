@@ -111,9 +111,9 @@ func CheckGroup(id string) error {
 	return nil
 }
 
-// Bot is a name for the bot behind a token that tells nothing of the token, by
+// BotID is a name for the bot behind a token that tells nothing of the token, by
 // which processes agree on who receives for it.
-func Bot(t channels.Secret) string {
+func BotID(t channels.Secret) string {
 	sum := sha256.Sum256([]byte("parley slack bot " + t.Reveal()))
 	return hex.EncodeToString(sum[:16])
 }

@@ -6,20 +6,20 @@ import (
 	"parley/channels"
 )
 
-// mostDoubts bounds what is remembered; of what is forgotten less can be told.
-const mostDoubts = 1024
+// maxDoubts bounds what is remembered; of what is forgotten less can be told.
+const maxDoubts = 1024
 
-// doubts are the sends of this process whose answer was lost, by Reply.ID: the id of
+// ambiguousSends are the sends of this process whose answer was lost, by Reply.ID: the id of
 // the file that was to be shared, or "" for a text. A message that shares a file
 // carries no id of ours.
-type doubts struct {
+type ambiguousSends struct {
 	mu    sync.Mutex
 	files map[string]string
 	order []string // of their coming
 }
 
 // note remembers a send that ended in doubt, and no other.
-func (d *doubts) note(id, file string, err error) {
+func (d *ambiguousSends) note(id, file string, err error) {
 	if id == "" || kindOf(err) != channels.Ambiguous {
 		return
 	}
@@ -32,14 +32,14 @@ func (d *doubts) note(id, file string, err error) {
 		d.order = append(d.order, id)
 	}
 	d.files[id] = file
-	if len(d.order) > mostDoubts {
+	if len(d.order) > maxDoubts {
 		delete(d.files, d.order[0])
 		d.order = d.order[1:]
 	}
 }
 
-// of is the file of a send in doubt; ok is false when this process knows of none.
-func (d *doubts) of(id string) (file string, ok bool) {
+// lookUp is the file of a send in doubt; ok is false when this process knows of none.
+func (d *ambiguousSends) lookUp(id string) (file string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	file, ok = d.files[id]

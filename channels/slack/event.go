@@ -19,8 +19,8 @@ import (
 // The parts of events that parley reads. They are few on purpose: whatever Slack
 // adds or changes elsewhere cannot make an event unreadable.
 
-// callback is the payload of the Events API, over either way.
-type callback struct {
+// eventCallback is the payload of the Events API, over either way.
+type eventCallback struct {
 	Type           string          `json:"type"`
 	Challenge      string          `json:"challenge"` // url_verification
 	TeamID         string          `json:"team_id"`
@@ -34,16 +34,16 @@ type callback struct {
 	} `json:"authorizations"`
 }
 
-// inner is an event: a message, a mention, or what became of a channel.
-type inner struct {
+// innerEvent is an event: a message, a mention, or what became of a channel.
+type innerEvent struct {
 	Type        string          `json:"type"`
 	Subtype     string          `json:"subtype"`
 	Channel     channelRef      `json:"channel"`
 	ChannelType string          `json:"channel_type"`
 	User        userRef         `json:"user"`
 	EventTS     string          `json:"event_ts"`
-	Message     *authored       `json:"message"` // message_changed
-	Previous    *authored       `json:"previous_message"`
+	Message     *authoredPost   `json:"message"` // message_changed
+	Previous    *authoredPost   `json:"previous_message"`
 	OldChannel  string          `json:"old_channel_id"`
 	NewChannel  string          `json:"new_channel_id"`
 	Tab         string          `json:"tab"` // app_home_opened
@@ -53,26 +53,26 @@ type inner struct {
 
 // post is a message as it stands in a channel.
 type post struct {
-	TS         string     `json:"ts"`
-	ThreadTS   string     `json:"thread_ts"`
-	Text       string     `json:"text"`
-	BotID      string     `json:"bot_id"`
-	Username   string     `json:"username"`
-	Team       string     `json:"team"`
-	UserTeam   string     `json:"user_team"`
-	SourceTeam string     `json:"source_team"`
-	ParentUser string     `json:"parent_user_id"`
-	Hidden     bool       `json:"hidden"`
-	Edited     *edit      `json:"edited"`
-	Files      []fileRef  `json:"files"`
-	Shared     []attached `json:"attachments"`
-	Blocks     blocks     `json:"blocks"`
+	TS         string          `json:"ts"`
+	ThreadTS   string          `json:"thread_ts"`
+	Text       string          `json:"text"`
+	BotID      string          `json:"bot_id"`
+	Username   string          `json:"username"`
+	Team       string          `json:"team"`
+	UserTeam   string          `json:"user_team"`
+	SourceTeam string          `json:"source_team"`
+	ParentUser string          `json:"parent_user_id"`
+	Hidden     bool            `json:"hidden"`
+	Edited     *edit           `json:"edited"`
+	Files      []fileRef       `json:"files"`
+	Shared     []sharedContent `json:"attachments"`
+	Blocks     blocks          `json:"blocks"`
 
 	kind string // the subtype of the message that it is
 }
 
-// authored is a post inside another event.
-type authored struct {
+// authoredPost is a post inside another event.
+type authoredPost struct {
 	Subtype string  `json:"subtype"`
 	User    userRef `json:"user"`
 	post
@@ -82,8 +82,8 @@ type edit struct {
 	TS string `json:"ts"`
 }
 
-// attached is what a message quotes or shows of another place.
-type attached struct {
+// sharedContent is what a message quotes or shows of another place.
+type sharedContent struct {
 	Fallback   string `json:"fallback"`
 	Text       string `json:"text"`
 	AuthorID   string `json:"author_id"`
@@ -139,7 +139,7 @@ func readRef(b []byte, into *string) error {
 
 // event is what one envelope brought, as offered.
 type event struct {
-	line    string // events of one line are taken one after another
+	lane    string // events of one line are taken one after another
 	message channels.Message
 	// complete, if set, fills in what the event does not say, as far as that is known
 	// soon: Slack waits three seconds for all of it.
@@ -151,9 +151,9 @@ type event struct {
 	after func(m channels.Message)
 }
 
-// own is the line of our own posts, which are not offered: they say what was
+// ownLane is the line of our own posts, which are not offered: they say what was
 // sent.
-const own = "\x00own"
+const ownLane = "\x00own"
 
 var (
 	errNoInner   = errors.New("the event holds nothing")
@@ -171,13 +171,13 @@ func (r *receiver) decode(kind string, payload json.RawMessage) event {
 	var err error
 	switch kind {
 	case "events_api", "event_callback":
-		err = r.callback(&e, payload)
+		err = r.fillCallback(&e, payload)
 	case "slash_commands":
-		err = r.slash(&e, payload)
+		err = r.fillSlashCommand(&e, payload)
 	case "interactive":
-		err = r.interactive(&e, payload)
+		err = r.fillInteraction(&e, payload)
 	default:
-		e.message.Event = hashed(payload)
+		e.message.Event = hashID(payload)
 		e.message.Problem = "an envelope of type " + strconv.Quote(markup.Brief(kind))
 	}
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *receiver) decode(kind string, payload json.RawMessage) event {
 			payload, _ = json.Marshal(map[string]string{"garbled": string(payload)})
 		}
 		m.Kind, m.Problem, m.Raw = channels.Unreadable, markup.Brief(err.Error()), payload
-		m.Event = cmp.Or(e.message.Event, hashed(payload))
+		m.Event = cmp.Or(e.message.Event, hashID(payload))
 		m.Sender = senderOf(payload)
 		e = event{message: m}
 	}
@@ -203,9 +203,9 @@ func senderOf(payload json.RawMessage) channels.Sender {
 	return channels.Sender{ID: id}
 }
 
-// callback reads an event of the Events API.
-func (r *receiver) callback(e *event, payload json.RawMessage) error {
-	var c callback
+// fillCallback reads an event of the Events API.
+func (r *receiver) fillCallback(e *event, payload json.RawMessage) error {
+	var c eventCallback
 	if err := json.Unmarshal(payload, &c); err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (r *receiver) callback(e *event, payload json.RawMessage) error {
 	if len(c.Event) == 0 {
 		if c.Type == "app_rate_limited" {
 			r.o.Log.Warn("slack holds events of this app back: there are more than 30,000 in an hour")
-			m.Event, m.Problem = cmp.Or(m.Event, hashed(payload)), "slack limits the events of the app"
+			m.Event, m.Problem = cmp.Or(m.Event, hashID(payload)), "slack limits the events of the app"
 			return nil
 		}
 		return errNoInner
@@ -222,27 +222,27 @@ func (r *receiver) callback(e *event, payload json.RawMessage) error {
 	if m.Event == "" {
 		return errNoID
 	}
-	var in inner
+	var in innerEvent
 	if err := json.Unmarshal(c.Event, &in); err != nil {
 		return err
 	}
-	e.line = string(in.Channel)
+	e.lane = string(in.Channel)
 	switch in.Type {
 	case "message":
-		return r.posted(e, &c, &in, false)
+		return r.fillPost(e, &c, &in, false)
 	case "app_mention":
-		return r.posted(e, &c, &in, true)
+		return r.fillPost(e, &c, &in, true)
 	case "member_joined_channel", "channel_unarchive", "group_unarchive",
 		"channel_left", "group_left", "channel_archive", "group_archive", "channel_deleted", "group_deleted", "member_left_channel":
-		return r.membership(e, &in)
+		return r.fillMembership(e, &in)
 	case "channel_id_changed":
-		return r.movedChannel(e, &in)
+		return r.fillMigration(e, &in)
 	case "agent_session_stopped":
-		return r.stopped(e, &c, &in)
+		return r.fillSessionStopped(e, &c, &in)
 	case "assistant_thread_started":
-		return r.started(e, &in)
+		return r.fillAssistantStarted(e, &in)
 	case "app_home_opened":
-		return r.opened(e, &c, &in)
+		return r.fillHomeOpened(e, &c, &in)
 	case "app_uninstalled", "tokens_revoked":
 		r.o.Log.Error("the slack app was removed from the workspace, or its tokens were revoked", "event", in.Type)
 	}
@@ -251,18 +251,18 @@ func (r *receiver) callback(e *event, payload json.RawMessage) error {
 	return nil
 }
 
-// hashed is an id for an event without one, the same when it comes again.
-func hashed(raw []byte) string {
+// hashID is an id for an event without one, the same when it comes again.
+func hashID(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// place is the address of a conversation. Slack tells channels, private channels
+// addressOf is the address of a conversation. Slack tells channels, private channels
 // and group direct messages apart in some events only, so they are of one kind:
 // whatever brought a post, its conversation is the same. In them each thread is a
 // conversation, and a post that stands alone begins one; so in the direct messages of
 // the agent view.
-func (r *receiver) place(channel, channelType, thread, ts string) sessionkeys.Address {
+func (r *receiver) addressOf(channel, channelType, thread, ts string) sessionkeys.Address {
 	a := sessionkeys.Address{Channel: Network, Account: r.me.account(), Kind: sessionkeys.Group, Peer: channel, Thread: cmp.Or(thread, ts)}
 	if channelType == "im" || strings.HasPrefix(channel, "D") {
 		a.Kind = sessionkeys.DM
@@ -275,21 +275,21 @@ func (r *receiver) place(channel, channelType, thread, ts string) sessionkeys.Ad
 
 // sender says who is behind a post. Somebody of another workspace, in a shared
 // channel, has the id of that in front: ids are unique only within one.
-func (r *receiver) sender(c *callback, user string, p *post) channels.Sender {
+func (r *receiver) sender(c *eventCallback, user string, p *post) channels.Sender {
 	s := channels.Sender{ID: user}
 	switch {
 	case p.BotID != "" || user == "USLACKBOT":
 		s.Bot, s.ID = true, cmp.Or(user, p.BotID)
 		s.Name = markup.Name(p.Username)
-	case user != "" && !r.home(c, cmp.Or(p.UserTeam, p.SourceTeam, p.Team)):
+	case user != "" && !r.isHomeTeam(c, cmp.Or(p.UserTeam, p.SourceTeam, p.Team)):
 		s.ID = cmp.Or(p.UserTeam, p.SourceTeam, p.Team) + "/" + user
 	}
 	return s
 }
 
-// home says whether a team is the bot's own workspace or organisation, or that
+// isHomeTeam says whether a team is the bot's own workspace or organisation, or that
 // as which this event was given to the bot.
-func (r *receiver) home(c *callback, team string) bool {
+func (r *receiver) isHomeTeam(c *eventCallback, team string) bool {
 	if team == "" || team == r.me.TeamID || team == r.me.EnterpriseID {
 		return true
 	}
@@ -304,9 +304,9 @@ func (r *receiver) home(c *callback, team string) bool {
 	return false
 }
 
-// clock reads a ts, whose first part is Unix time. The whole is never read as a
+// timeOf reads a ts, whose first part is Unix time. The whole is never read as a
 // number: its digits are an id.
-func clock(ts string) time.Time {
+func timeOf(ts string) time.Time {
 	seconds, micros, _ := strings.Cut(ts, ".")
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || n <= 0 || n > 1<<40 {

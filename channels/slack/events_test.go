@@ -81,9 +81,9 @@ func TestS16_AMentionWithoutTheFilesOfItsPostIsCompleted(t *testing.T) {
 
 func TestS17_WhatIsNotAcknowledgedComesAgainUnderItsID(t *testing.T) {
 	t.Parallel()
-	for name, bring := range map[string]func(r *rig){
-		"a post": func(r *rig) { r.say(t, r.dm(t, ann), ann, "hello", sim.SayOptions{}) },
-		"what is known by its event_id": func(r *rig) {
+	for name, bring := range map[string]func(r *fixture){
+		"a post": func(r *fixture) { r.say(t, r.dm(t, ann), ann, "hello", sim.SayOptions{}) },
+		"what is known by its event_id": func(r *fixture) {
 			r.inject(t, `{"type":"member_joined_channel","channel":"C0GENERAL","user":"`+botUser+`","event_ts":"1700000000.000100"}`)
 		},
 	} {
@@ -277,7 +277,7 @@ func TestNothingIsAskedForAStranger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	x := r.run(t, func(o *slack.Options) {
-		o.Heeds = func(_ context.Context, m channels.Message) bool { return strings.HasSuffix(m.Sender.ID, ann.ID) }
+		o.IsRelevant = func(_ context.Context, m channels.Message) bool { return strings.HasSuffix(m.Sender.ID, ann.ID) }
 	})
 	root := r.say(t, general, sim.Person{ID: "U0STRANGER", Name: "mallory"}, "nothing", sim.SayOptions{})
 	for range 40 {

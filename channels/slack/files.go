@@ -26,26 +26,26 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 	}
 	const op = "download a file"
 	if a.Ref == "" {
-		return refused(op, "the attachment names no file")
+		return refusedError(op, "the attachment names no file")
 	}
 	var info struct {
 		File fileRef `json:"file"`
 	}
-	if err := c.askFile(ctx, a.Ref, &info); err != nil {
+	if err := c.fetchFileInfo(ctx, a.Ref, &info); err != nil {
 		return err
 	}
 	f := info.File
-	from := or(f.URL, f.Private)
+	from := firstNonEmpty(f.URL, f.Private)
 	u, err := url.Parse(from)
 	switch {
 	case f.External:
-		return refused(op, "the file is kept outside of slack")
+		return refusedError(op, "the file is kept outside of slack")
 	case from == "":
-		return refused(op, "slack names no address of the file")
-	case err != nil || !c.isSlacks(u):
-		return refused(op, "the address of the file is not slack's")
+		return refusedError(op, "slack names no address of the file")
+	case err != nil || !c.isSlackURL(u):
+		return refusedError(op, "the address of the file is not slack's")
 	}
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errStalled)
+	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, errStalled)
 	defer patience.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
 	if err != nil {
@@ -53,14 +53,14 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 	}
 	resp, err := c.http.Client.Do(req)
 	if err != nil {
-		return &channels.Error{Kind: channels.Unsent, Op: op, Err: cause(ctx, err)}
+		return &channels.Error{Kind: channels.Unsent, Op: op, Err: withCause(ctx, err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if err := unfit(resp, f); err != nil {
+	if err := downloadError(resp, f); err != nil {
 		return err
 	}
 	if _, reading, writing := transfer.Copy(w, resp.Body, patience); reading != nil || writing != nil {
-		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: cause(ctx, c.http.CleanError(errors.Join(reading, writing)))}
+		return &channels.Error{Kind: channels.Unsent, Op: op, Status: resp.StatusCode, Err: withCause(ctx, c.http.CleanError(errors.Join(reading, writing)))}
 	}
 	return nil
 }
@@ -68,8 +68,8 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 // errStalled is why a file that stood still was given up.
 var errStalled = errors.New("nothing moved in time")
 
-// askFile asks what is known of a file.
-func (c *Channel) askFile(ctx context.Context, id string, into any) error {
+// fetchFileInfo asks what is known of a file.
+func (c *Channel) fetchFileInfo(ctx context.Context, id string, into any) error {
 	const method = "files.info"
 	result, err := c.call(ctx, method, "", func(ctx context.Context) error {
 		_, _, _, err := c.api.GetFileInfoContext(ctx, id, 0, 0)
@@ -84,10 +84,10 @@ func (c *Channel) askFile(ctx context.Context, id string, into any) error {
 	return nil
 }
 
-// isSlacks says whether an address is one of Slack's, or of the API that is
+// isSlackURL says whether an address is one of Slack's, or of the API that is
 // configured. It may be whatever somebody who shared a file chose, and no token and
 // no file goes anywhere else.
-func (c *Channel) isSlacks(u *url.URL) bool {
+func (c *Channel) isSlackURL(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	if u.Scheme == "https" && (host == "slack.com" || strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-gov.com")) {
 		return true
@@ -96,9 +96,9 @@ func (c *Channel) isSlacks(u *url.URL) bool {
 	return err == nil && u.Scheme == api.Scheme && strings.EqualFold(u.Host, api.Host)
 }
 
-// unfit says what is wrong with an answer to a download. Slack answers who may not
+// downloadError says what is wrong with an answer to a download. Slack answers who may not
 // read a file with its page for signing in, or the way there.
-func unfit(resp *http.Response, f fileRef) error {
+func downloadError(resp *http.Response, f fileRef) error {
 	e := &channels.Error{Kind: channels.Unsent, Op: "download a file", Status: resp.StatusCode}
 	t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	signIn := err == nil && t == "text/html" && f.MIME != "text/html"

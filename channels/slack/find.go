@@ -23,7 +23,7 @@ const (
 // never will be Slack cannot say. A process that does not remember a send, and sees
 // files of the bot there, cannot know whether it is one of them.
 func (c *Channel) Find(ctx context.Context, to sessionkeys.Address, id string, since time.Time) (channels.Receipt, bool, error) {
-	file, known := c.doubts.of(id)
+	file, known := c.ambiguous.lookUp(id)
 	if file != "" {
 		return c.findFile(ctx, to, file)
 	}
@@ -31,7 +31,7 @@ func (c *Channel) Find(ctx context.Context, to sessionkeys.Address, id string, s
 	if to.Thread != "" {
 		method = "conversations.replies"
 	}
-	if err := place(method, to); err != nil {
+	if err := checkAddress(method, to); err != nil {
 		return channels.Receipt{}, false, err
 	}
 	oldest := fmt.Sprintf("%d.000000", max(0, since.Add(-findSkew).Unix()))
@@ -74,34 +74,34 @@ func (c *Channel) Find(ctx context.Context, to sessionkeys.Address, id string, s
 			if m.Metadata.Type == marker && m.Metadata.Payload[markerID] == id && m.TS != "" {
 				return channels.Receipt{MessageID: m.TS}, true, nil
 			}
-			files = files || len(m.Files) > 0 && c.maybeOurs(string(m.User), m.BotID)
+			files = files || len(m.Files) > 0 && c.mayBeOurs(string(m.User), m.BotID)
 		}
 		if cursor = page.Next.Cursor; cursor != "" {
 			continue
 		}
 		if files && !known {
-			return channels.Receipt{}, false, refused(method, "there are files of the bot, which carry no id")
+			return channels.Receipt{}, false, refusedError(method, "there are files of the bot, which carry no id")
 		}
 		return channels.Receipt{}, false, nil
 	}
-	return channels.Receipt{}, false, refused(method, "there are too many messages to look through")
+	return channels.Receipt{}, false, refusedError(method, "there are too many messages to look through")
 }
 
 // findFile asks whether a file is shown in a place.
 func (c *Channel) findFile(ctx context.Context, to sessionkeys.Address, id string) (channels.Receipt, bool, error) {
-	f, err := c.sharedFile(ctx, id)
+	f, err := c.fetchShares(ctx, id)
 	if err != nil {
 		return channels.Receipt{}, false, err
 	}
-	if ts := f.in(to.Peer); ts != "" {
+	if ts := f.tsIn(to.Peer); ts != "" {
 		return channels.Receipt{MessageID: ts}, true, nil
 	}
-	return channels.Receipt{}, false, refused("files.info", "slack does not show the file, and may yet")
+	return channels.Receipt{}, false, refusedError("files.info", "slack does not show the file, and may yet")
 }
 
-// maybeOurs says whether the bot may have posted a message. Before Receive nobody
+// mayBeOurs says whether the bot may have posted a message. Before Receive nobody
 // knows which bot that is.
-func (c *Channel) maybeOurs(user, bot string) bool {
+func (c *Channel) mayBeOurs(user, bot string) bool {
 	me := c.me.Load()
-	return me == nil || me.posted(user, bot)
+	return me == nil || me.isAuthor(user, bot)
 }

@@ -2,26 +2,26 @@ package slack
 
 import "sync"
 
-// mostHalves bounds what is remembered: two events of one post follow each other at
+// maxHalves bounds what is remembered: two events of one post follow each other at
 // once. What is forgotten costs a moment of waiting, no file.
-const mostHalves = 256
+const maxHalves = 256
 
-// halves remembers the posts of which the mention was taken and not the message.
-type halves struct {
+// partialPosts remembers the posts of which the mention was taken and not the message.
+type partialPosts struct {
 	mu    sync.Mutex
 	posts map[thread]bool // by channel and ts
 }
 
-func (h *halves) add(post thread) {
+func (h *partialPosts) add(post thread) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.posts == nil || len(h.posts) >= mostHalves {
+	if h.posts == nil || len(h.posts) >= maxHalves {
 		h.posts = map[thread]bool{}
 	}
 	h.posts[post] = true
 }
 
-func (h *halves) has(post thread) bool {
+func (h *partialPosts) has(post thread) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.posts[post]

@@ -49,16 +49,16 @@ func newHook(o Options) *hook {
 // ServeHTTP answers one request. It may be called concurrently.
 func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if status := h.unfit(req); status != 0 {
+	if status := h.rejectionStatus(req); status != 0 {
 		h.refuse(w, status)
 		return
 	}
-	body, leave, status := h.read(w, req)
+	body, leave, status := h.readBody(w, req)
 	if status != 0 {
 		h.refuse(w, status)
 		return
 	}
-	signed := h.signed(req.Header, body)
+	signed := h.isSigned(req.Header, body)
 	leave()
 	if !signed {
 		h.refuse(w, http.StatusUnauthorized)
@@ -69,13 +69,13 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.refuse(w, http.StatusUnsupportedMediaType)
 		return
 	}
-	var c callback
+	var c eventCallback
 	if kind == "event_callback" && json.Unmarshal(payload, &c) == nil && c.Type == "url_verification" {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, c.Challenge) // a request that is gone
 		return
 	}
-	w.WriteHeader(h.take(req.Context(), kind, payload))
+	w.WriteHeader(h.accept(req.Context(), kind, payload))
 }
 
 // refuse answers without reading what is left of the request.
@@ -90,10 +90,10 @@ func (h *hook) refuse(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 }
 
-// signed reports whether Slack signed the body. The signatures are compared in a time
+// isSigned reports whether Slack signed the body. The signatures are compared in a time
 // that tells nothing about them. slack-go's verifier reads the machine's clock, which
 // tests cannot set.
-func (h *hook) signed(head http.Header, body []byte) bool {
+func (h *hook) isSigned(head http.Header, body []byte) bool {
 	mac := hmac.New(sha256.New, []byte(h.secret.Reveal()))
 	mac.Write([]byte("v0:" + head.Get(stampHeader) + ":"))
 	mac.Write(body)
@@ -128,19 +128,19 @@ func payloadOf(contentType string, body []byte) (kind string, payload json.RawMe
 	return "slash_commands", payload, err == nil
 }
 
-// take brings one event to accept and gives the status to answer.
-func (h *hook) take(ctx context.Context, kind string, payload json.RawMessage) int {
+// accept brings one event to accept and gives the status to answer.
+func (h *hook) accept(ctx context.Context, kind string, payload json.RawMessage) int {
 	r, receiving, leave := h.gate.Enter()
 	if r == nil {
 		return http.StatusServiceUnavailable
 	}
 	defer leave()
 	e := r.decode(kind, payload)
-	if e.line == own { // our own post: there is nothing to take
+	if e.lane == ownLane { // our own post: there is nothing to take
 		return http.StatusOK
 	}
 	settled := make(chan bool, 1)
-	r.queue.Push(e.line, e, func(taken bool) { settled <- taken })
+	r.queue.Push(e.lane, e, func(taken bool) { settled <- taken })
 	t := time.NewTimer(h.within)
 	defer t.Stop()
 	select {

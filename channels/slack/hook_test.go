@@ -73,11 +73,11 @@ var errDiskFull = errors.New("the disk is full")
 
 // watch says when the channel receives.
 type watch struct {
-	channels.Nobody
+	channels.NopObserver
 	up chan struct{}
 }
 
-func (w watch) Up(_ string, up bool) {
+func (w watch) SetConnected(_ string, up bool) {
 	if up {
 		close(w.up)
 	}
@@ -315,11 +315,11 @@ func TestEachOutageIsSaidOnce(t *testing.T) {
 
 // states are what an observer is told.
 type states struct {
-	channels.Nobody
+	channels.NopObserver
 	up chan bool
 }
 
-func (s states) Up(_ string, up bool) { s.up <- up }
+func (s states) SetConnected(_ string, up bool) { s.up <- up }
 
 // outages counts the lines that say that Slack is out of reach.
 type outages struct{ n atomic.Int64 }

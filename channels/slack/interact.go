@@ -16,8 +16,8 @@ import (
 	"parley/sessionkeys"
 )
 
-// slashed is the payload of a slash command.
-type slashed struct {
+// slashCommand is the payload of a slash command.
+type slashCommand struct {
 	Command   string `json:"command"`
 	Text      string `json:"text"`
 	ChannelID string `json:"channel_id"`
@@ -27,11 +27,11 @@ type slashed struct {
 	TriggerID string `json:"trigger_id"`
 }
 
-// slash takes a slash command. "/parley-stop", and "/parley stop", is a command if its
+// fillSlashCommand takes a slash command. "/parley-stop", and "/parley stop", is a command if its
 // word is one of the bot's; the whole is said to the bot otherwise. Slack tells no
 // thread, so in a channel it is of the channel itself.
-func (r *receiver) slash(e *event, payload json.RawMessage) error {
-	var s slashed
+func (r *receiver) fillSlashCommand(e *event, payload json.RawMessage) error {
+	var s slashCommand
 	if err := json.Unmarshal(payload, &s); err != nil {
 		return err
 	}
@@ -42,19 +42,19 @@ func (r *receiver) slash(e *event, payload json.RawMessage) error {
 		return errNobody
 	}
 	m := &e.message
-	e.line = s.ChannelID
-	m.Event = "c-" + cmp.Or(s.TriggerID, hashed(payload))
+	e.lane = s.ChannelID
+	m.Event = "c-" + cmp.Or(s.TriggerID, hashID(payload))
 	m.Kind, m.Mentioned = channels.Said, true
-	m.Address = r.place(s.ChannelID, "", "", "")
-	m.Sender = r.sender(&callback{TeamID: s.TeamID, ContextTeamID: s.TeamID}, s.UserID, &post{Team: s.TeamID})
-	m.Text = r.meant(s.Command, strings.TrimSpace(r.plain(s.Text).text))
+	m.Address = r.addressOf(s.ChannelID, "", "", "")
+	m.Sender = r.sender(&eventCallback{TeamID: s.TeamID, ContextTeamID: s.TeamID}, s.UserID, &post{Team: s.TeamID})
+	m.Text = r.commandText(s.Command, strings.TrimSpace(r.plainText(s.Text).text))
 	// A command has no message to answer to. What is asked of the bot's books is nobody
 	// else's; of what is said only a refusal is.
-	m.MessageID = channels.Asked + s.UserID + "." + m.Event
+	m.MessageID = channels.PublicReplyPrefix + s.UserID + "." + m.Event
 	if strings.HasPrefix(m.Text, "/") {
-		m.MessageID = channels.Only + s.UserID
+		m.MessageID = channels.PrivateReplyPrefix + s.UserID
 	}
-	e.complete = func(ctx context.Context, m *channels.Message) { r.nameOf(ctx, m, s.UserID) }
+	e.complete = func(ctx context.Context, m *channels.Message) { r.fillName(ctx, m, s.UserID) }
 	return nil
 }
 
@@ -64,9 +64,9 @@ const CommandSign = "!"
 
 var commandWord = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
-// typed is a text as the bot reads it: "!stop" is "/stop". Behind an unknown word
+// expandCommand is a text as the bot reads it: "!stop" is "/stop". Behind an unknown word
 // nothing else may stand: "!stats" is a mistyped command, "!important read this" is text.
-func (r *receiver) typed(text string) string {
+func (r *receiver) expandCommand(text string) string {
 	rest, ok := strings.CutPrefix(text, CommandSign)
 	if !ok {
 		return text
@@ -79,8 +79,8 @@ func (r *receiver) typed(text string) string {
 	return text
 }
 
-// meant is what a slash command and the text behind it say to the bot.
-func (r *receiver) meant(command, text string) string {
+// commandText is what a slash command and the text behind it say to the bot.
+func (r *receiver) commandText(command, text string) string {
 	// What stands before the last hyphen is the app's name, which may have some too.
 	if own := command[strings.LastIndexByte(command, '-')+1:]; len(own) < len(command) && slices.Contains(r.o.Commands, strings.ToLower(own)) {
 		return strings.TrimSpace("/" + strings.ToLower(own) + " " + text)
@@ -96,8 +96,8 @@ func (r *receiver) meant(command, text string) string {
 	return text
 }
 
-// pressed is the payload of an interaction, as far as it is used.
-type pressed struct {
+// interaction is the payload of an interaction, as far as it is used.
+type interaction struct {
 	Type    string     `json:"type"`
 	Team    channelRef `json:"team"`
 	User    userRef    `json:"user"`
@@ -118,17 +118,17 @@ type pressed struct {
 	TriggerID string `json:"trigger_id"`
 }
 
-// interactive takes a press of a button. Pressing twice is two events.
-func (r *receiver) interactive(e *event, payload json.RawMessage) error {
-	var p pressed
+// fillInteraction takes a press of a button. Pressing twice is two events.
+func (r *receiver) fillInteraction(e *event, payload json.RawMessage) error {
+	var p interaction
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return err
 	}
 	m := &e.message
 	channel := cmp.Or(string(p.Channel), p.Container.ChannelID)
-	e.line = channel
-	m.Event = "a-" + cmp.Or(p.TriggerID, hashed(payload))
-	m.Sender = r.sender(&callback{TeamID: string(p.Team), ContextTeamID: string(p.Team)}, string(p.User), &post{Team: string(p.Team)})
+	e.lane = channel
+	m.Event = "a-" + cmp.Or(p.TriggerID, hashID(payload))
+	m.Sender = r.sender(&eventCallback{TeamID: string(p.Team), ContextTeamID: string(p.Team)}, string(p.User), &post{Team: string(p.Team)})
 	switch {
 	case p.Type != "block_actions" || len(p.Actions) == 0:
 		m.Problem = "an interaction of type " + strconv.Quote(markup.Brief(p.Type))
@@ -141,40 +141,40 @@ func (r *receiver) interactive(e *event, payload json.RawMessage) error {
 	}
 	m.Kind, m.Mentioned = channels.Pressed, true
 	m.MessageID = p.Container.MessageTS
-	m.Address = r.place(channel, "", cmp.Or(p.Container.ThreadTS, p.Message.ThreadTS), m.MessageID)
-	m.Text, m.SentAt = p.Actions[0].Value, clock(p.Actions[0].ActionTS)
+	m.Address = r.addressOf(channel, "", cmp.Or(p.Container.ThreadTS, p.Message.ThreadTS), m.MessageID)
+	m.Text, m.SentAt = p.Actions[0].Value, timeOf(p.Actions[0].ActionTS)
 	return nil
 }
 
-// MostPrompts is how many suggestions Slack shows.
-const MostPrompts = 4
+// MaxPrompts is how many suggestions Slack shows.
+const MaxPrompts = 4
 
-// started takes the opening of an assistant thread, in which nothing was said
+// fillAssistantStarted takes the opening of an assistant thread, in which nothing was said
 // yet.
-func (r *receiver) started(e *event, in *inner) error {
+func (r *receiver) fillAssistantStarted(e *event, in *innerEvent) error {
 	t := in.Assistant
 	m := &e.message
-	e.line = t.Channel
+	e.lane = t.Channel
 	m.Problem = "an assistant thread was opened"
 	m.Sender = channels.Sender{ID: t.UserID}
 	if t.Channel == "" || t.ThreadTS == "" {
 		return errNoChannel
 	}
-	m.Address = r.place(t.Channel, "im", t.ThreadTS, "")
+	m.Address = r.addressOf(t.Channel, "im", t.ThreadTS, "")
 	e.after = r.suggestLater
 	return nil
 }
 
-// opened takes that somebody looks at the app in the agent view, where nothing was
+// fillHomeOpened takes that somebody looks at the app in the agent view, where nothing was
 // said yet.
-func (r *receiver) opened(e *event, c *callback, in *inner) error {
+func (r *receiver) fillHomeOpened(e *event, c *eventCallback, in *innerEvent) error {
 	m := &e.message
 	m.Problem = "somebody looks at the app"
 	m.Sender = r.sender(c, string(in.User), &in.post)
 	if in.Channel == "" || in.Tab != "messages" {
 		return nil
 	}
-	m.Address = r.place(string(in.Channel), "im", "", "")
+	m.Address = r.addressOf(string(in.Channel), "im", "", "")
 	if r.o.View == AgentView {
 		e.after = r.suggestLater
 	}
@@ -187,7 +187,7 @@ func (r *receiver) suggestLater(m channels.Message) {
 		return
 	}
 	r.queue.Go(func(ctx context.Context) {
-		if r.o.Heeds(ctx, m) {
+		if r.o.IsRelevant(ctx, m) {
 			r.suggest(ctx, m.Address)
 		}
 	})
@@ -198,7 +198,7 @@ func (r *receiver) suggestLater(m channels.Message) {
 // tried again. https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 func (r *receiver) suggest(ctx context.Context, at sessionkeys.Address) {
 	p := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: at.Peer, ThreadTS: at.Thread}
-	for _, s := range r.o.Prompts[:min(len(r.o.Prompts), MostPrompts)] {
+	for _, s := range r.o.Prompts[:min(len(r.o.Prompts), MaxPrompts)] {
 		p.AddPrompt(s, s)
 	}
 	const method = "assistant.threads.setSuggestedPrompts"

@@ -7,9 +7,9 @@ import "time"
 // a post to another channel is given the same end, it holds for all of them.
 const sameEnd = time.Second
 
-// limited returns by what Slack counts a call: by method and workspace, and posts
+// limitScope returns by what Slack counts a call: by method and workspace, and posts
 // also by channel.
-func limited(method, chat string) (scope, counted string) {
+func limitScope(method, chat string) (scope, counted string) {
 	if method != "chat.postMessage" {
 		chat = ""
 	}

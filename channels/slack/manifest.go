@@ -126,7 +126,7 @@ func Manifest(o ManifestOptions) (json.RawMessage, error) {
 	m.Features.AppHome.Messages = true
 	m.Features.BotUser.DisplayName, m.Features.BotUser.AlwaysOnline = o.Name, true
 	var prompts []manifestPrompt
-	for _, p := range o.Prompts[:min(len(o.Prompts), MostPrompts)] {
+	for _, p := range o.Prompts[:min(len(o.Prompts), MaxPrompts)] {
 		prompts = append(prompts, manifestPrompt{Title: p, Message: p})
 	}
 	switch o.View {
@@ -160,7 +160,7 @@ func commandsOf(o ManifestOptions) []manifestCommand {
 	for _, c := range o.Commands {
 		longest = max(longest, len(c.Name)+len("/-"))
 	}
-	if room := mostCommand - longest; len(root) > room {
+	if room := maxCommand - longest; len(root) > room {
 		root = strings.Trim(root[:max(room, 1)], "-")
 	}
 	all := []manifestCommand{{Command: "/" + root, URL: o.URL, Description: "Say something to " + o.Name, UsageHint: "what you want to say"}}

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// spoken is what a text says.
-type spoken struct {
+// parsedText is what a text says.
+type parsedText struct {
 	text      string // plain, without the mention of us at its start
 	mentioned bool
 }
@@ -19,11 +19,11 @@ var token = regexp.MustCompile(`<([^<>]*)>`)
 
 var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// plain makes plain text of mrkdwn. Only tokens are mentions, so nothing that
+// plainText makes plain text of mrkdwn. Only tokens are mentions, so nothing that
 // somebody typed is taken for one.
-func (r *receiver) plain(s string) spoken {
+func (r *receiver) plainText(s string) parsedText {
 	var out strings.Builder
-	var said spoken
+	var said parsedText
 	at := 0
 	for _, m := range token.FindAllStringSubmatchIndex(s, -1) {
 		out.WriteString(unescape.Replace(s[at:m[0]]))
@@ -38,15 +38,15 @@ func (r *receiver) plain(s string) spoken {
 			}
 			label, labelled = r.me.User, r.me.User != ""
 		}
-		out.WriteString(unescape.Replace(r.shown(body, label, labelled)))
+		out.WriteString(unescape.Replace(r.renderToken(body, label, labelled)))
 	}
 	out.WriteString(unescape.Replace(s[at:]))
 	said.text = out.String()
 	return said
 }
 
-// shown is a token as people read it.
-func (r *receiver) shown(body, label string, labelled bool) string {
+// renderToken is a token as people read it.
+func (r *receiver) renderToken(body, label string, labelled bool) string {
 	if body == "" {
 		return ""
 	}
@@ -54,11 +54,11 @@ func (r *receiver) shown(body, label string, labelled bool) string {
 	switch body[0] {
 	case '@':
 		if !labelled || label == "" {
-			label = r.people.known(rest)
+			label = r.people.nameOf(rest)
 		}
-		return "@" + or(strings.TrimPrefix(label, "@"), rest)
+		return "@" + firstNonEmpty(strings.TrimPrefix(label, "@"), rest)
 	case '#':
-		return "#" + or(label, rest)
+		return "#" + firstNonEmpty(label, rest)
 	case '!':
 		word, _, _ := strings.Cut(rest, "^")
 		switch {
@@ -70,12 +70,12 @@ func (r *receiver) shown(body, label string, labelled bool) string {
 		return "@" + word
 	}
 	if !labelled || label == "" || label == body || "http://"+label == body || "https://"+label == body || "mailto:"+label == body {
-		return or(strings.TrimPrefix(body, "mailto:"), label)
+		return firstNonEmpty(strings.TrimPrefix(body, "mailto:"), label)
 	}
 	return label + " (" + body + ")"
 }
 
-func or(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

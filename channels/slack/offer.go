@@ -6,9 +6,9 @@ import (
 	"parley/channels"
 )
 
-// mostQueued bounds the events that wait for accept. What comes beyond is not
+// maxQueued bounds the events that wait for accept. What comes beyond is not
 // taken, and Slack brings it again.
-const mostQueued = 4096
+const maxQueued = 4096
 
 // offer completes one event and brings it to accept until it is taken. It returns
 // false when ctx ends before.
@@ -16,13 +16,13 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	m := e.message
 	taken := r.Offer(ctx, e.message, func(ctx context.Context, original channels.Message) error {
 		m = original
-		if e.complete != nil && r.o.Heeds(ctx, m) {
+		if e.complete != nil && r.o.IsRelevant(ctx, m) {
 			e.complete(ctx, &m)
 		}
 		if err := r.accept(ctx, m); err != nil || e.whole == nil || !e.whole() {
 			return err
 		}
-		return r.accept(ctx, completing(m))
+		return r.accept(ctx, completionOf(m))
 	})
 	if taken && e.after != nil {
 		e.after(m)
@@ -30,9 +30,9 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	return taken
 }
 
-// completing is m as what completes an event of the same post that came before it and
+// completionOf is m as what completes an event of the same post that came before it and
 // lacked something.
-func completing(m channels.Message) channels.Message {
+func completionOf(m channels.Message) channels.Message {
 	m.Event, m.Kind, m.Completing = "f-"+m.MessageID, channels.Edited, true
 	return m
 }

@@ -14,24 +14,24 @@ const (
 	nameWait    = 250 * time.Millisecond // a name is for showing: no event waits longer for it
 	nameTimeout = 5 * time.Second        // and goes on without it, while the name is asked for
 	nameOld     = 12 * time.Hour         // then it is asked for again
-	nameAgain   = 10 * time.Minute       // after a failure
-	mostPeople  = 4096                   // beyond, all are forgotten
+	nameRetry   = 10 * time.Minute       // after a failure
+	maxPeople   = 4096                   // beyond, all are forgotten
 )
 
 // people remembers what users are called: events say their ids only.
 type people struct {
 	mu    sync.Mutex
-	names map[string]called
+	names map[string]cachedName
 }
 
-type called struct {
-	name   string
-	ask    time.Time     // again, from then on
-	asking chan struct{} // it is being asked for until this is closed; or nil
+type cachedName struct {
+	name      string
+	refreshAt time.Time     // again, from then on
+	lookup    chan struct{} // it is being asked for until this is closed; or nil
 }
 
-// known is the name of a user, or "" when it is not known yet.
-func (p *people) known(user string) string {
+// nameOf is the name of a user, or "" when it is not known yet.
+func (p *people) nameOf(user string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.names[user].name
@@ -41,56 +41,56 @@ func (p *people) get(user string, now time.Time) (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c, ok := p.names[user]
-	return c.name, ok && now.Before(c.ask) && c.ask.Sub(now) <= nameOld
+	return c.name, ok && now.Before(c.refreshAt) && c.refreshAt.Sub(now) <= nameOld
 }
 
 func (p *people) put(user, name string, ask time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.names == nil || len(p.names) >= mostPeople {
-		p.names = map[string]called{}
+	if p.names == nil || len(p.names) >= maxPeople {
+		p.names = map[string]cachedName{}
 	}
-	p.names[user] = called{name: name, ask: ask}
+	p.names[user] = cachedName{name: name, refreshAt: ask}
 }
 
-// asking is closed when the name that is being asked for is known; first: nobody asks
+// joinLookup is closed when the name that is being asked for is known; first: nobody asks
 // for it yet, so that the caller has to.
-func (p *people) asking(user string) (known chan struct{}, first bool) {
+func (p *people) joinLookup(user string) (known chan struct{}, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.names[user]
-	if c.asking != nil {
-		return c.asking, false
+	if c.lookup != nil {
+		return c.lookup, false
 	}
-	if p.names == nil || len(p.names) >= mostPeople {
-		p.names = map[string]called{}
+	if p.names == nil || len(p.names) >= maxPeople {
+		p.names = map[string]cachedName{}
 	}
-	c.asking = make(chan struct{})
+	c.lookup = make(chan struct{})
 	p.names[user] = c
-	return c.asking, true
+	return c.lookup, true
 }
 
-// nameOf fills in what the sender is called, if Slack says so at once; otherwise the
+// fillName fills in what the sender is called, if Slack says so at once; otherwise the
 // next message of theirs has it.
-func (r *receiver) nameOf(ctx context.Context, m *channels.Message, user string) {
+func (r *receiver) fillName(ctx context.Context, m *channels.Message, user string) {
 	if m.Sender.Bot || user == "" {
 		return
 	}
 	name, ok := r.people.get(user, r.o.Now())
 	if !ok {
-		known, first := r.people.asking(user)
+		known, first := r.people.joinLookup(user)
 		if first {
 			before := name
 			r.queue.Go(func(ctx context.Context) {
 				defer close(known)
-				r.askName(ctx, user, before)
+				r.fetchName(ctx, user, before)
 			})
 		}
 		t := time.NewTimer(nameWait)
 		defer t.Stop()
 		select {
 		case <-known:
-			name = r.people.known(user)
+			name = r.people.nameOf(user)
 		case <-t.C:
 		case <-ctx.Done():
 		}
@@ -98,8 +98,8 @@ func (r *receiver) nameOf(ctx context.Context, m *channels.Message, user string)
 	m.Sender.Name = name
 }
 
-// askName learns what a user is called.
-func (r *receiver) askName(ctx context.Context, user, before string) {
+// fetchName learns what a user is called.
+func (r *receiver) fetchName(ctx context.Context, user, before string) {
 	const method = "users.info"
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
@@ -124,7 +124,7 @@ func (r *receiver) askName(ctx context.Context, user, before string) {
 		if ctx.Err() == nil {
 			r.o.Log.Debug("a person's name is not known", "error", err)
 		}
-		r.people.put(user, before, r.o.Now().Add(nameAgain))
+		r.people.put(user, before, r.o.Now().Add(nameRetry))
 		return
 	}
 	name := markup.Name(u.User.Profile.DisplayName, u.User.RealName, u.User.Profile.RealName, u.User.Name)

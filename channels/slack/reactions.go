@@ -26,19 +26,19 @@ func CheckReactions(r channels.Reactions) error {
 	return nil
 }
 
-// reacting remembers which reactions Slack does not take of this app.
-type reacting struct {
+// reactionSupport remembers which reactions Slack does not take of this app.
+type reactionSupport struct {
 	mu  sync.Mutex
 	off map[string]bool // by name; "": all
 }
 
-func (r *reacting) takes(name string) bool {
+func (r *reactionSupport) isSupported(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.off[""] && !r.off[name]
 }
 
-func (r *reacting) turnOff(name string) {
+func (r *reactionSupport) turnOff(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.off == nil {
@@ -54,8 +54,8 @@ var mayNotReact = []string{"missing_scope", "not_allowed_token_type", "no_permis
 // do, or an emoji that the workspace does not have, is said in the log and not tried again
 // by this process.
 func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID string, s channels.Stage) error {
-	if strings.HasPrefix(messageID, channels.Asked) || strings.HasPrefix(messageID, channels.Only) {
-		return refused(addReaction, "a slash command is no message")
+	if strings.HasPrefix(messageID, channels.PublicReplyPrefix) || strings.HasPrefix(messageID, channels.PrivateReplyPrefix) {
+		return refusedError(addReaction, "a slash command is no message")
 	}
 	var err error
 	if name := c.o.Reactions.At(s); name != "" {
@@ -77,36 +77,36 @@ const (
 )
 
 func (c *Channel) addReaction(ctx context.Context, to sessionkeys.Address, messageID, name string, k class) error {
-	if err := place(addReaction, to); err != nil {
+	if err := checkAddress(addReaction, to); err != nil {
 		return err
 	}
-	if !c.reacting.takes(name) {
-		return refused(addReaction, "slack takes no such reaction of this app")
+	if !c.reactions.isSupported(name) {
+		return refusedError(addReaction, "slack takes no such reaction of this app")
 	}
-	_, err := c.show(ctx, addReaction, to.Peer, k, func(ctx context.Context) error {
+	_, err := c.callIfRoom(ctx, addReaction, to.Peer, k, func(ctx context.Context) error {
 		return c.api.AddReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
 	})
 	switch {
-	case says(err, "already_reacted"):
+	case hasErrorCode(err, "already_reacted"):
 		return nil
-	case says(err, mayNotReact...):
-		c.reacting.turnOff("")
+	case hasErrorCode(err, mayNotReact...):
+		c.reactions.turnOff("")
 		c.o.Log.Warn("slack takes no reactions of this app: it needs the scope reactions:write; see parley slack manifest, and install the app again", "error", err)
-	case says(err, "invalid_name"):
-		c.reacting.turnOff(name)
+	case hasErrorCode(err, "invalid_name"):
+		c.reactions.turnOff(name)
 		c.o.Log.Warn("slack has no emoji of the name that reactions has in the configuration", "name", name)
 	}
 	return err
 }
 
 func (c *Channel) removeReaction(ctx context.Context, to sessionkeys.Address, messageID, name string) error {
-	if err := place(endReaction, to); err != nil {
+	if err := checkAddress(endReaction, to); err != nil {
 		return err
 	}
-	_, err := c.show(ctx, endReaction, to.Peer, ending, func(ctx context.Context) error {
+	_, err := c.callIfRoom(ctx, endReaction, to.Peer, ending, func(ctx context.Context) error {
 		return c.api.RemoveReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
 	})
-	if says(err, "no_reaction", "message_not_found") {
+	if hasErrorCode(err, "no_reaction", "message_not_found") {
 		return nil
 	}
 	return err

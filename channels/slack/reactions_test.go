@@ -12,7 +12,7 @@ import (
 	sim "parley/simulators/slack"
 )
 
-func (r *rig) Reactions() (seen []string) {
+func (r *fixture) Reactions() (seen []string) {
 	for _, s := range r.Books().Signals {
 		switch s.Kind {
 		case "reaction":
@@ -24,12 +24,12 @@ func (r *rig) Reactions() (seen []string) {
 	return seen
 }
 
-func (r *rig) LimitNextReaction(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNextReaction(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "reactions.add", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) ReactionCalls() (n int) {
+func (r *fixture) ReactionCalls() (n int) {
 	for _, c := range r.Books().Calls {
 		if strings.HasPrefix(c.Method, "reactions.") {
 			n++
@@ -70,7 +70,7 @@ func TestReact(t *testing.T) {
 			kind:   channels.Refused, otherwise: channels.Refused, calls: 2,
 		},
 		"the message is gone":           {message: "1600000000.000001", kind: channels.Refused, otherwise: channels.Refused, calls: 4},
-		"a slash command is no message": {message: channels.Asked + "7", kind: channels.Refused, otherwise: channels.Refused},
+		"a slash command is no message": {message: channels.PublicReplyPrefix + "7", kind: channels.Refused, otherwise: channels.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

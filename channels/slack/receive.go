@@ -64,9 +64,9 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	if err := r.RetryUntilFatal(ctx, r.identify); err != nil || ctx.Err() != nil {
 		return err
 	}
-	r.queue = receive.NewQueue(ctx, mostQueued, r.offer)
+	r.queue = receive.NewQueue(ctx, maxQueued, r.offer)
 	defer r.queue.Wait()
-	defer r.tellEnds(ctx)()
+	defer r.runEndSessions(ctx)()
 	if c.hook != nil {
 		return r.takeRequests(ctx)
 	}
@@ -81,7 +81,7 @@ func (r *receiver) identify(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return withHint(err, "bot_token")
+		return withTokenHint(err, "bot_token")
 	}
 	var me self
 	if err := json.Unmarshal(result, &me); err != nil || me.UserID == "" || me.TeamID == "" && me.EnterpriseID == "" {
@@ -92,8 +92,8 @@ func (r *receiver) identify(ctx context.Context) error {
 	return nil
 }
 
-// withHint says which token a refused call used.
-func withHint(err error, which string) error {
+// withTokenHint says which token a refused call used.
+func withTokenHint(err error, which string) error {
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.Unauthorized {
 		e.Message = which + " is no good: " + e.Message
@@ -118,7 +118,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 				_, err := r.api.AuthTestContext(ctx)
 				return err
 			})
-			return withHint(err, "bot_token")
+			return withTokenHint(err, "bot_token")
 		})
 		if err != nil {
 			return err

@@ -38,26 +38,26 @@ var threadGone = []string{"thread_not_found", "invalid_thread_ts", "cannot_reply
 // message never arrives twice. Every other failure is the caller's to repeat or
 // not. The message carries Reply.ID, by which Find finds it.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
-	if of, ok := strings.CutPrefix(r.ReplyTo, channels.Only); ok {
+	if of, ok := strings.CutPrefix(r.ReplyTo, channels.PrivateReplyPrefix); ok {
 		user, _, _ := strings.Cut(of, ".")
-		return c.whisper(ctx, r, user)
+		return c.sendEphemeral(ctx, r, user)
 	}
 	sent, err := c.post(ctx, r)
 	if err == nil {
-		c.rest(ctx, r.To)
+		c.tryStopTyping(ctx, r.To)
 	}
 	return sent, err
 }
 
-// whisper sends a message that one person of a channel sees. It is in no history, so
+// sendEphemeral sends a message that one person of a channel sees. It is in no history, so
 // Find does not find it.
-func (c *Channel) whisper(ctx context.Context, r channels.Reply, user string) (channels.Receipt, error) {
+func (c *Channel) sendEphemeral(ctx context.Context, r channels.Reply, user string) (channels.Receipt, error) {
 	const method = "chat.postEphemeral"
-	if err := place(method, r.To); err != nil {
+	if err := checkAddress(method, r.To); err != nil {
 		return channels.Receipt{}, err
 	}
 	result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
-		_, err := c.api.PostEphemeralContext(ctx, r.To.Peer, user, append(appearance(r.Body.Text, markdownOf(r.Body)), slack.MsgOptionParse(false))...)
+		_, err := c.api.PostEphemeralContext(ctx, r.To.Peer, user, append(contentOptions(r.Body.Text, markdownOf(r.Body)), slack.MsgOptionParse(false))...)
 		return err
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Channel) whisper(ctx context.Context, r channels.Reply, user string) (c
 // post is Send without a word about what the bot does next.
 func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	const method = "chat.postMessage"
-	if err := place(method, r.To); err != nil {
+	if err := checkAddress(method, r.To); err != nil {
 		return channels.Receipt{}, err
 	}
 	text, markdown := r.Body.Text, markdownOf(r.Body)
@@ -87,7 +87,7 @@ func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt,
 	}
 	thread := r.To.Thread
 	for {
-		options := append(appearance(text, markdown),
+		options := append(contentOptions(text, markdown),
 			slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(), slack.MsgOptionParse(false))
 		if thread != "" {
 			options = append(options, slack.MsgOptionTS(thread))
@@ -101,39 +101,39 @@ func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt,
 		})
 		switch {
 		case err == nil:
-			c.threads.posted(r.To)
-			c.status.over(r.To)
+			c.threads.notePosted(r.To)
+			c.status.clear(r.To)
 			return receipt(method, result)
-		case markdown != "" && says(err, blocksRefused...):
+		case markdown != "" && hasErrorCode(err, blocksRefused...):
 			c.o.Log.Warn("slack refused a block, sending text", "error", err)
 			markdown = ""
-		case thread != "" && says(err, threadGone...):
+		case thread != "" && hasErrorCode(err, threadGone...):
 			c.o.Log.Warn("the thread is gone, sending outside of it", "error", err)
 			thread = ""
 		default:
-			c.doubts.note(r.ID, "", err)
+			c.ambiguous.note(r.ID, "", err)
 			return channels.Receipt{}, err
 		}
 	}
 }
 
-// mostEdited is how many characters chat.update takes as a text, as opposed to a
+// maxEdited is how many characters chat.update takes as a text, as opposed to a
 // block; chat.postMessage takes ten times as many.
-const mostEdited = 4000
+const maxEdited = 4000
 
 // Edit changes the text of a message, and ends the growing of one that Begin
 // sent. Repeating it is harmless. What Slack would take as a message only, because
 // it takes no block, is refused.
 func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
-	if err := place("chat.update", to); err != nil {
+	if err := checkAddress("chat.update", to); err != nil {
 		return err
 	}
-	done, err := c.endStream(ctx, to, messageID, markdownOf(b), slack.AgentSessionStatusActive)
+	done, err := c.finishStream(ctx, to, messageID, markdownOf(b), slack.AgentSessionStatusActive)
 	if err == nil && !done {
 		err = c.update(ctx, to, messageID, b)
 	}
 	if err == nil {
-		c.rest(ctx, to)
+		c.tryStopTyping(ctx, to)
 	}
 	return err
 }
@@ -145,23 +145,23 @@ func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID 
 		text := b.Text
 		switch {
 		case markdown != "":
-			text = beginning(text, mostEdited) // only what a notification shows
-		case utf8.RuneCountInString(text) > mostEdited:
-			return refused(method, "the text is too long for an edit")
+			text = truncate(text, maxEdited) // only what a notification shows
+		case utf8.RuneCountInString(text) > maxEdited:
+			return refusedError(method, "the text is too long for an edit")
 		}
 		// Without blocks in the call Slack would keep the ones that are there.
-		options := append(appearance(text, markdown), slack.MsgOptionParse(false))
+		options := append(contentOptions(text, markdown), slack.MsgOptionParse(false))
 		_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {
 			_, _, _, err := c.api.UpdateMessageContext(ctx, to.Peer, messageID, options...)
 			return err
 		})
 		switch {
 		case err == nil:
-			c.threads.posted(to)
+			c.threads.notePosted(to)
 			return nil
-		case markdown != "" && says(err, blocksRefused...):
+		case markdown != "" && hasErrorCode(err, blocksRefused...):
 			markdown = ""
-		case !stopped && says(err, "streaming_state_conflict"): // of a process that is no more
+		case !stopped && hasErrorCode(err, "streaming_state_conflict"): // of a process that is no more
 			stopped = true
 			if err := c.stopStream(ctx, to, messageID, "", slack.AgentSessionStatusActive); err != nil && !isRefused(err) {
 				return err
@@ -172,13 +172,13 @@ func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID 
 	}
 }
 
-// beginning is as much of mrkdwn as has at most that many characters, whole words
+// truncate is as much of mrkdwn as has at most that many characters, whole words
 // if it must be cut, and no half of an escape or a link.
-func beginning(mrkdwn string, most int) string {
-	if utf8.RuneCountInString(mrkdwn) <= most {
+func truncate(mrkdwn string, limit int) string {
+	if utf8.RuneCountInString(mrkdwn) <= limit {
 		return mrkdwn
 	}
-	cut := string([]rune(mrkdwn)[:most-1])
+	cut := string([]rune(mrkdwn)[:limit-1])
 	if i := strings.LastIndexByte(cut, '<'); i > strings.LastIndexByte(cut, '>') {
 		cut = cut[:i]
 	}
@@ -190,8 +190,8 @@ func beginning(mrkdwn string, most int) string {
 	return strings.TrimRightFunc(cut, unicode.IsSpace) + "…"
 }
 
-// appearance is what a message shows.
-func appearance(text, markdown string) []slack.MsgOption {
+// contentOptions is what a message shows.
+func contentOptions(text, markdown string) []slack.MsgOption {
 	options := []slack.MsgOption{slack.MsgOptionText(text, false)}
 	if markdown != "" {
 		return append(options, slack.MsgOptionBlocks(slack.NewMarkdownBlock("", markdown)))
@@ -213,13 +213,13 @@ func receipt(method string, result json.RawMessage) (channels.Receipt, error) {
 	return channels.Receipt{MessageID: sent.TS}, nil
 }
 
-// place checks an address.
-func place(method string, a sessionkeys.Address) error {
+// checkAddress checks an address.
+func checkAddress(method string, a sessionkeys.Address) error {
 	switch {
 	case a.Channel != Network:
-		return refused(method, "the address is of another network")
+		return refusedError(method, "the address is of another network")
 	case a.Peer == "":
-		return refused(method, "the address names no channel")
+		return refusedError(method, "the address names no channel")
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func place(method string, a sessionkeys.Address) error {
 // markdownOf reads what Render stored. Markup that cannot be read is dropped: the
 // text says the same.
 func markdownOf(b channels.Body) string {
-	var f form
+	var f bodyMarkup
 	if len(b.Markup) == 0 || json.Unmarshal(b.Markup, &f) != nil {
 		return ""
 	}

@@ -34,22 +34,22 @@ func (c *Channel) LargestFile() int64 { return largestFile }
 // appear meanwhile, or the app may not look.
 func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.File, content io.Reader) (channels.Receipt, error) {
 	const op = "send a file"
-	if err := place(op, r.To); err != nil {
+	if err := checkAddress(op, r.To); err != nil {
 		return channels.Receipt{}, err
 	}
 	switch {
 	case f.Size < 1:
-		return channels.Receipt{}, refused(op, "slack takes no empty file")
+		return channels.Receipt{}, refusedError(op, "slack takes no empty file")
 	case f.Size > largestFile:
-		return channels.Receipt{}, refused(op, fmt.Sprintf("slack takes at most %d bytes", largestFile))
+		return channels.Receipt{}, refusedError(op, fmt.Sprintf("slack takes at most %d bytes", largestFile))
 	}
-	if err := c.mayCall(shareMethod, r.To.Peer); err != nil {
+	if err := c.checkWait(shareMethod, r.To.Peer); err != nil {
 		return channels.Receipt{}, err // before all the bytes have gone there for nothing
 	}
 	name := markup.FileName(f.Name)
 	at, id, err := c.uploadAddress(ctx, name, f.Size)
 	if err != nil {
-		return channels.Receipt{}, unseen(err)
+		return channels.Receipt{}, asUnsent(err)
 	}
 	if err := c.upload(ctx, at, f.Size, content); err != nil {
 		return channels.Receipt{}, err
@@ -59,10 +59,10 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 		return channels.Receipt{}, err
 	}
 	if ts == "" {
-		ts = c.shown(ctx, r.To.Peer, id)
+		ts = c.awaitShown(ctx, r.To.Peer, id)
 	}
-	c.rest(ctx, r.To)
-	return channels.Receipt{MessageID: or(ts, id)}, nil
+	c.tryStopTyping(ctx, r.To)
+	return channels.Receipt{MessageID: firstNonEmpty(ts, id)}, nil
 }
 
 // uploadAddress asks where to put a file, and under which id.
@@ -73,7 +73,7 @@ func (c *Channel) uploadAddress(ctx context.Context, name string, size int64) (*
 		return err
 	})
 	if err != nil {
-		return nil, "", withScope(err)
+		return nil, "", withScopeHint(err)
 	}
 	var up struct {
 		URL string `json:"upload_url"`
@@ -84,8 +84,8 @@ func (c *Channel) uploadAddress(ctx context.Context, name string, size int64) (*
 	switch {
 	case err != nil || bad != nil || up.ID == "" || up.URL == "":
 		return nil, "", &channels.Error{Kind: channels.Unsent, Op: method, Message: "the answer names no address for the file", Err: err}
-	case !c.isSlacks(at):
-		return nil, "", refused(method, "the address for the file is not slack's: "+markup.Brief(at.Host))
+	case !c.isSlackURL(at):
+		return nil, "", refusedError(method, "the address for the file is not slack's: "+markup.Brief(at.Host))
 	}
 	return at, up.ID, nil
 }
@@ -94,14 +94,14 @@ func (c *Channel) uploadAddress(ctx context.Context, name string, size int64) (*
 // takes: no token goes there. It is given up when nothing moves for
 // Options.SendTimeout.
 func (c *Channel) upload(ctx context.Context, to *url.URL, size int64, content io.Reader) error {
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, errStalled)
+	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, errStalled)
 	defer patience.Stop()
 	file := transfer.NewContent(content, size)
 	body := transfer.NewBody(patience, c.o.SendTimeout, size, file)
 	e := &channels.Error{Kind: channels.Unsent, Op: "upload a file"}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), io.NopCloser(body))
 	if err != nil {
-		e.Err = cause(ctx, err)
+		e.Err = withCause(ctx, err)
 		return e
 	}
 	req.ContentLength = size
@@ -117,14 +117,14 @@ func (c *Channel) upload(ctx context.Context, to *url.URL, size int64, content i
 	case failed != nil:
 		e.Err = fmt.Errorf("read the content: %w", failed)
 	case err != nil:
-		e.Err = cause(ctx, err)
+		e.Err = withCause(ctx, err)
 	case resp.StatusCode == http.StatusTooManyRequests:
 		e.Kind, e.RetryAfter = channels.RateLimit, retryAfter(resp.Header.Get("Retry-After"))
 	case resp.StatusCode >= 400 && resp.StatusCode < 500 && resp.StatusCode != http.StatusRequestTimeout:
 		e.Kind, e.Message = channels.Refused, markup.Brief(resp.Status)
 	case resp.StatusCode != http.StatusOK:
 		e.Message = markup.Brief(resp.Status)
-	case !body.Whole():
+	case !body.MayHaveLeft():
 		e.Message = "slack did not take the whole file"
 	default:
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10)) // the connection is kept for the next
@@ -149,28 +149,28 @@ func (c *Channel) share(ctx context.Context, r channels.Reply, id, title string)
 		})
 		switch {
 		case err == nil:
-			c.threads.posted(r.To)
-			c.status.over(r.To)
-			return sharedAt(result, r.To.Peer), nil
-		case p.ThreadTimestamp != "" && says(err, threadGone...):
+			c.threads.notePosted(r.To)
+			c.status.clear(r.To)
+			return sharedTS(result, r.To.Peer), nil
+		case p.ThreadTimestamp != "" && hasErrorCode(err, threadGone...):
 			c.o.Log.Warn("the thread is gone, sending a file outside of it", "error", err)
 			p.ThreadTimestamp = ""
 		default:
-			c.doubts.note(r.ID, id, err)
-			return "", withScope(err)
+			c.ambiguous.note(r.ID, id, err)
+			return "", withScopeHint(err)
 		}
 	}
 }
 
-// shown waits until a file is seen in its conversation, and gives the ts of its
+// awaitShown waits until a file is seen in its conversation, and gives the ts of its
 // message; or "" when it cannot.
-func (c *Channel) shown(ctx context.Context, channel, id string) string {
+func (c *Channel) awaitShown(ctx context.Context, channel, id string) string {
 	ctx, cancel := context.WithTimeout(ctx, c.o.ShareWithin)
 	defer cancel()
 	pauses := c.o.pauses()
 	for {
-		f, err := c.sharedFile(ctx, id)
-		ts := f.in(channel)
+		f, err := c.fetchShares(ctx, id)
+		ts := f.tsIn(channel)
 		switch kind := kindOf(err); {
 		case ts != "":
 			return ts
@@ -185,36 +185,36 @@ func (c *Channel) shown(ctx context.Context, channel, id string) string {
 	}
 }
 
-// sharedFile is what files.info says of where a file is shown.
+// fetchShares is what files.info says of where a file is shown.
 type sharedFile struct {
 	Shares map[string]map[string][]struct {
 		TS string `json:"ts"`
 	} `json:"shares"` // public or private, and the channel
 }
 
-func (c *Channel) sharedFile(ctx context.Context, id string) (sharedFile, error) {
+func (c *Channel) fetchShares(ctx context.Context, id string) (sharedFile, error) {
 	var info struct {
 		File sharedFile `json:"file"`
 	}
-	err := c.askFile(ctx, id, &info)
+	err := c.fetchFileInfo(ctx, id, &info)
 	return info.File, err
 }
 
-// sharedAt is the ts that the answer to the last step has, if it has one: Slack
+// sharedTS is the ts that the answer to the last step has, if it has one: Slack
 // promises none there.
-func sharedAt(result json.RawMessage, channel string) (ts string) {
+func sharedTS(result json.RawMessage, channel string) (ts string) {
 	var shared struct {
 		Files []sharedFile `json:"files"`
 	}
 	if err := json.Unmarshal(result, &shared); err == nil && len(shared.Files) > 0 {
-		ts = shared.Files[0].in(channel)
+		ts = shared.Files[0].tsIn(channel)
 	}
 	return ts
 }
 
-// in is the ts of the message that shows the file in a channel, the first if there
+// tsIn is the ts of the message that shows the file in a channel, the first if there
 // are more, or "".
-func (f sharedFile) in(channel string) (ts string) {
+func (f sharedFile) tsIn(channel string) (ts string) {
 	for _, of := range f.Shares {
 		for _, s := range of[channel] {
 			if ts == "" || s.TS != "" && s.TS < ts {
@@ -225,9 +225,9 @@ func (f sharedFile) in(channel string) (ts string) {
 	return ts
 }
 
-// unseen makes sure that an error before the last step is not taken for one that may
+// asUnsent makes sure that an error before the last step is not taken for one that may
 // have shown something.
-func unseen(err error) error {
+func asUnsent(err error) error {
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.Ambiguous {
 		e.Kind = channels.Unsent
@@ -235,18 +235,18 @@ func unseen(err error) error {
 	return err
 }
 
-// withScope says what to do about a token that is good, but not for files. It is the
+// withScopeHint says what to do about a token that is good, but not for files. It is the
 // file that cannot be sent then, not everything.
-func withScope(err error) error {
+func withScopeHint(err error) error {
 	var e *channels.Error
-	if errors.As(err, &e) && says(err, "missing_scope", "no_permission", "access_denied", "not_allowed_token_type") {
+	if errors.As(err, &e) && hasErrorCode(err, "missing_scope", "no_permission", "access_denied", "not_allowed_token_type") {
 		e.Kind, e.Message = channels.Refused, e.Message+"; to send files the app needs the scope files:write, and to be installed again with it"
 	}
 	return err
 }
 
-// cause is why a request failed, without its address, which is as good as a token.
-func cause(ctx context.Context, err error) error {
+// withCause is why a request failed, without its address, which is as good as a token.
+func withCause(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err

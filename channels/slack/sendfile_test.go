@@ -42,7 +42,7 @@ func plain(t *testing.T) *http.Transport {
 }
 
 // inGeneral is the address of a thread that Ann began in general.
-func (r *rig) inGeneral(t *testing.T) sessionkeys.Address {
+func (r *fixture) inGeneral(t *testing.T) sessionkeys.Address {
 	t.Helper()
 	said := r.say(t, general, ann, "hello", sim.SayOptions{})
 	return sessionkeys.Address{Channel: slack.Network, Account: "T0PARLEY01/" + botUser, Kind: sessionkeys.Group, Peer: general.ID, Thread: said.TS}

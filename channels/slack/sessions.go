@@ -19,7 +19,7 @@ const (
 	// sessionLasts is how long Slack shows an agent at work of which it hears nothing.
 	sessionLasts = time.Hour
 	sessionCalls = "agents.sessions.setStatus"
-	mostSessions = 4096
+	maxSessions  = 4096
 	clocksApart  = time.Minute // at most, ours and Slack's
 )
 
@@ -27,16 +27,16 @@ const (
 // Slack ends that by itself only after an hour, whatever the bot posts and whoever
 // presses the button to stop it: https://docs.slack.dev/ai/agent-sessions.
 type agentSessions struct {
-	mu   sync.Mutex
-	off  bool                // the app has none
-	born time.Time           // before, another process may have begun some
-	all  map[thread]bool     // whether it is at work there; what is not here is not known
-	owed map[thread]struct{} // whose end could not be told
-	wake chan struct{}       // there is something owed
+	mu        sync.Mutex
+	off       bool                // the app has none
+	startedAt time.Time           // before, another process may have begun some
+	all       map[thread]bool     // whether it is at work there; what is not here is not known
+	owed      map[thread]struct{} // whose end could not be told
+	wake      chan struct{}       // there is something owed
 }
 
 func (s *agentSessions) begin(on bool, now time.Time) {
-	s.off, s.born, s.wake = !on, now, make(chan struct{}, 1)
+	s.off, s.startedAt, s.wake = !on, now, make(chan struct{}, 1)
 	s.all, s.owed = map[thread]bool{}, map[thread]struct{}{}
 }
 
@@ -60,7 +60,7 @@ func (s *agentSessions) note(to sessionkeys.Address, works bool) {
 	if s.off {
 		return
 	}
-	if len(s.all) >= mostSessions {
+	if len(s.all) >= maxSessions {
 		clear(s.all)
 	}
 	k := thread{to.Peer, to.Thread}
@@ -68,7 +68,7 @@ func (s *agentSessions) note(to sessionkeys.Address, works bool) {
 	delete(s.owed, k)
 }
 
-func (s *agentSessions) works(to sessionkeys.Address) bool {
+func (s *agentSessions) isWorking(to sessionkeys.Address) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all[thread{to.Peer, to.Thread}]
@@ -82,22 +82,22 @@ func (s *agentSessions) mustEnd(to sessionkeys.Address, now time.Time) bool {
 	if s.off || known {
 		return works && !s.off
 	}
-	return now.Sub(s.born) < sessionLasts && !newer(to.Thread, s.born)
+	return now.Sub(s.startedAt) < sessionLasts && !beganAfter(to.Thread, s.startedAt)
 }
 
-// newer reports whether a thread was surely begun after that time: its ts is when, by
+// beganAfter reports whether a thread was surely begun after that time: its ts is when, by
 // Slack's clock.
-func newer(thread string, t time.Time) bool {
+func beganAfter(thread string, t time.Time) bool {
 	whole, _, _ := strings.Cut(thread, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	return err == nil && time.Unix(n, 0).After(t.Add(clocksApart))
 }
 
-// owe remembers that the end of a session is to be told again.
-func (s *agentSessions) owe(to sessionkeys.Address) {
+// queueEnd remembers that the end of a session is to be told again.
+func (s *agentSessions) queueEnd(to sessionkeys.Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.owed) < mostSessions {
+	if len(s.owed) < maxSessions {
 		s.owed[thread{to.Peer, to.Thread}] = struct{}{}
 	}
 	select {
@@ -106,7 +106,7 @@ func (s *agentSessions) owe(to sessionkeys.Address) {
 	}
 }
 
-func (s *agentSessions) owing() (all []thread) {
+func (s *agentSessions) pendingEnds() (all []thread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range s.owed {
@@ -115,10 +115,10 @@ func (s *agentSessions) owing() (all []thread) {
 	return all
 }
 
-// setSession tells Slack what a session does. An app that is no agent has none, and
+// setSessionStatus tells Slack what a session does. An app that is no agent has none, and
 // it is not tried again.
-func (c *Channel) setSession(ctx context.Context, to sessionkeys.Address, status string, k class) error {
-	_, err := c.show(ctx, sessionCalls, to.Peer, k, func(ctx context.Context) error {
+func (c *Channel) setSessionStatus(ctx context.Context, to sessionkeys.Address, status string, k class) error {
+	_, err := c.callIfRoom(ctx, sessionCalls, to.Peer, k, func(ctx context.Context) error {
 		_, err := c.api.SetAgentSessionStatusContext(ctx, slack.AgentSessionSetStatusParameters{
 			Status: status, ChannelID: to.Peer, ThreadTS: to.Thread,
 		})
@@ -127,39 +127,39 @@ func (c *Channel) setSession(ctx context.Context, to sessionkeys.Address, status
 	switch {
 	case err == nil:
 		c.sessions.note(to, status == slack.AgentSessionStatusProcessing)
-	case says(err, "not_authorized", "not_agent_app", "unknown_method", "missing_scope", "not_allowed_token_type", "feature_disabled"):
+	case hasErrorCode(err, "not_authorized", "not_agent_app", "unknown_method", "missing_scope", "not_allowed_token_type", "feature_disabled"):
 		c.sessions.turnOff()
 		c.o.Log.Warn("slack does not take this app for an agent: its manifest has no agent_view; see parley slack manifest, or view in the configuration", "error", err)
 	}
 	return err
 }
 
-// Rest ends the session of a thread, if one may be at work. What cannot be told now
+// StopTyping ends the session of a thread, if one may be at work. What cannot be told now
 // Receive tells later.
-func (c *Channel) Rest(ctx context.Context, to sessionkeys.Address) error {
+func (c *Channel) StopTyping(ctx context.Context, to sessionkeys.Address) error {
 	if to.Thread == "" || !c.sessions.mustEnd(to, c.o.Now()) {
 		return nil
 	}
-	err := c.setSession(ctx, to, slack.AgentSessionStatusActive, ending)
+	err := c.setSessionStatus(ctx, to, slack.AgentSessionStatusActive, ending)
 	if err == nil || isRefused(err) {
 		if err != nil {
 			c.o.Log.Debug("the session of a thread could not be ended", "error", err)
 		}
 		return nil
 	}
-	c.sessions.owe(to)
+	c.sessions.queueEnd(to)
 	return err
 }
 
-// rest is Rest behind a message that has arrived, which it makes no failure of.
-func (c *Channel) rest(ctx context.Context, to sessionkeys.Address) {
-	if err := c.Rest(ctx, to); err != nil {
+// tryStopTyping is Rest behind a message that has arrived, which it makes no failure of.
+func (c *Channel) tryStopTyping(ctx context.Context, to sessionkeys.Address) {
+	if err := c.StopTyping(ctx, to); err != nil {
 		c.o.Log.Debug("the end of a session is told later", "error", err)
 	}
 }
 
-// tellEnds runs endSessions until stop is called, which waits for it.
-func (r *receiver) tellEnds(ctx context.Context) (stop func()) {
+// runEndSessions runs endSessions until stop is called, which waits for it.
+func (r *receiver) runEndSessions(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	work.Go(func() { r.endSessions(ctx) })
@@ -173,7 +173,7 @@ func (r *receiver) tellEnds(ctx context.Context) (stop func()) {
 func (r *receiver) endSessions(ctx context.Context) {
 	every := r.o.MinPause
 	for {
-		owed := r.sessions.owing()
+		owed := r.sessions.pendingEnds()
 		if len(owed) == 0 {
 			select {
 			case <-r.sessions.wake:
@@ -186,7 +186,7 @@ func (r *receiver) endSessions(ctx context.Context) {
 		wait := every
 		for _, k := range owed {
 			at := sessionkeys.Address{Channel: Network, Peer: k.channel, Thread: k.ts}
-			if err := r.Rest(ctx, at); err != nil {
+			if err := r.StopTyping(ctx, at); err != nil {
 				if e := (*channels.Error)(nil); errors.As(err, &e) {
 					wait = max(wait, e.RetryAfter)
 				}
@@ -194,7 +194,7 @@ func (r *receiver) endSessions(ctx context.Context) {
 			}
 			r.sessions.note(at, false)
 		}
-		if len(r.sessions.owing()) == 0 {
+		if len(r.sessions.pendingEnds()) == 0 {
 			continue
 		}
 		if pause.For(ctx, wait) != nil {

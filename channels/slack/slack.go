@@ -100,11 +100,11 @@ type Options struct {
 	MaxPause     time.Duration // default 30 s
 	MaxAnswer    int64         // longest answer in bytes; default 16 MiB
 
-	Heeds    channels.Heeds    // default channels.Everybody
-	Observer channels.Observer // default channels.Nobody
-	Log      *slog.Logger      // default: no log
-	Now      func() time.Time  // default time.Now
-	Jitter   func() float64    // in [0,1); default random
+	IsRelevant channels.Filter   // default channels.PassAll
+	Observer   channels.Observer // default channels.NopObserver
+	Log        *slog.Logger      // default: no log
+	Now        func() time.Time  // default time.Now
+	Jitter     func() float64    // in [0,1); default random
 }
 
 // pauses are those between tries of one thing.
@@ -115,36 +115,36 @@ func (o Options) pauses() backoff.Pauses {
 // Channel is one app. Its methods may be called concurrently, but Receive only
 // once at a time.
 type Channel struct {
-	o         Options
-	way       *route.Route
-	http      poster
-	api       *slack.Client
-	hook      *hook // nil: Socket
-	waits     receive.Waits
-	people    people
-	threads   threads
-	streams   streams
-	status    status
-	reacting  reacting
-	allowance *allowance
-	sessions  agentSessions
-	halves    halves
-	doubts    doubts
-	me        atomic.Pointer[self] // as auth.test said last; nil before
-	receiving atomic.Bool
+	o            Options
+	way          *route.Route
+	http         apiClient
+	api          *slack.Client
+	hook         *hook // nil: Socket
+	waits        receive.Waits
+	people       people
+	threads      threads
+	streams      streams
+	status       status
+	reactions    reactionSupport
+	limiter      *rateLimiter
+	sessions     agentSessions
+	partialPosts partialPosts
+	ambiguous    ambiguousSends
+	me           atomic.Pointer[self] // as auth.test said last; nil before
+	receiving    atomic.Bool
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.Streamer   = (*Channel)(nil)
-	_ channels.Typer      = (*Channel)(nil)
-	_ channels.Rester     = (*Channel)(nil)
-	_ channels.Reactor    = (*Channel)(nil)
-	_ channels.Hooked     = (*Channel)(nil)
-	_ channels.Finder     = (*Channel)(nil)
-	_ channels.Fetcher    = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
+	_ channels.Channel         = (*Channel)(nil)
+	_ channels.Editor          = (*Channel)(nil)
+	_ channels.Streamer        = (*Channel)(nil)
+	_ channels.Typer           = (*Channel)(nil)
+	_ channels.TypingStopper   = (*Channel)(nil)
+	_ channels.Reactor         = (*Channel)(nil)
+	_ channels.WebhookReceiver = (*Channel)(nil)
+	_ channels.Finder          = (*Channel)(nil)
+	_ channels.Fetcher         = (*Channel)(nil)
+	_ channels.FileSender      = (*Channel)(nil)
 )
 
 const publicAPI = "https://slack.com/api"
@@ -171,11 +171,11 @@ func New(o Options) (*Channel, error) {
 	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
 	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, 30*time.Second))
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
-	if o.Heeds == nil {
-		o.Heeds = channels.Everybody
+	if o.IsRelevant == nil {
+		o.IsRelevant = channels.PassAll
 	}
 	if o.Observer == nil {
-		o.Observer = channels.Nobody{}
+		o.Observer = channels.NopObserver{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -189,7 +189,7 @@ func New(o Options) (*Channel, error) {
 	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
 		base = o.HTTPClient.Transport
 	}
-	c := &Channel{o: o, way: way, http: newPoster(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}, allowance: newAllowance(o.Now)}
+	c := &Channel{o: o, way: way, http: newAPIClient(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}, limiter: newRateLimiter(o.Now)}
 	c.sessions.begin(o.View == AgentView, o.Now())
 	c.api = slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(c.http))
 	if o.Mode == Events {
@@ -221,8 +221,8 @@ func (c *Channel) Close() error {
 // String names the app without saying more about it.
 func (c *Channel) String() string { return "slack " + c.o.Name }
 
-// form is the Markup of a Body: the same text for a markdown block.
-type form struct {
+// bodyMarkup is the Markup of a Body: the same text for a markdown block.
+type bodyMarkup struct {
 	Markdown string `json:"markdown"`
 }
 
@@ -236,7 +236,7 @@ func (c *Channel) Render(markdown string) []channels.Body {
 	out := make([]channels.Body, len(messages))
 	for i, m := range messages {
 		out[i].Text = m.Text
-		out[i].Markup, _ = json.Marshal(form{m.Markdown}) // a string: cannot fail
+		out[i].Markup, _ = json.Marshal(bodyMarkup{m.Markdown}) // a string: cannot fail
 	}
 	return out
 }

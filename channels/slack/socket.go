@@ -38,7 +38,7 @@ type socket struct {
 	opened time.Time
 
 	writing sync.Mutex
-	owed    sync.WaitGroup // events of it of which it is not known whether they are taken
+	unacked sync.WaitGroup // events of it of which it is not known whether they are taken
 
 	mu    sync.Mutex
 	until time.Time // when reading ends whatever comes; zero: it goes on
@@ -75,7 +75,7 @@ func (r *receiver) takeEnvelopes(ctx context.Context) error {
 		now := next
 		r.MarkConnected()
 		var err error
-		next, err = r.read(ctx, now, wait)
+		next, err = r.readSocket(ctx, now, wait)
 		if r.o.Now().Sub(now.opened) > steady {
 			hasty.Reset()
 		}
@@ -100,7 +100,7 @@ func (r *receiver) connect(ctx context.Context) (*socket, error) {
 		return err
 	})
 	if err != nil {
-		return nil, withHint(err, "app_token")
+		return nil, withTokenHint(err, "app_token")
 	}
 	var opened struct {
 		URL string `json:"url"`
@@ -129,7 +129,7 @@ func (r *receiver) connect(ctx context.Context) (*socket, error) {
 	s := &socket{conn: conn, opened: r.o.Now()}
 	s.keepAlive(r.o.IdleTimeout)
 	stop := context.AfterFunc(dialing, func() { s.endReading(atOnce) })
-	raw, _, err := s.next()
+	raw, _, err := s.readMessage()
 	if !stop() || err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("open a WebSocket to slack: %w", errors.Join(context.Cause(dialing), err))
@@ -147,9 +147,9 @@ func (r *receiver) connect(ctx context.Context) (*socket, error) {
 
 // keepAlive gives the connection up when nothing comes, Slack's pings included.
 func (s *socket) keepAlive(idle time.Duration) {
-	s.extend(idle)
+	s.extendDeadline(idle)
 	s.conn.SetPingHandler(func(data string) error {
-		s.extend(idle)
+		s.extendDeadline(idle)
 		err := s.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(ackTimeout))
 		if errors.Is(err, websocket.ErrCloseSent) {
 			return nil
@@ -158,8 +158,8 @@ func (s *socket) keepAlive(idle time.Duration) {
 	})
 }
 
-// extend lets a read wait for as long, unless the end of reading is fixed.
-func (s *socket) extend(idle time.Duration) {
+// extendDeadline lets a read wait for as long, unless the end of reading is fixed.
+func (s *socket) extendDeadline(idle time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.until.IsZero() {
@@ -180,8 +180,8 @@ func (s *socket) endReading(at time.Time) {
 // atOnce ends a read that waits.
 var atOnce = time.Unix(1, 0)
 
-// next reads one message; of one that is too long the beginning.
-func (s *socket) next() (raw []byte, whole bool, err error) {
+// readMessage reads one message; of one that is too long the beginning.
+func (s *socket) readMessage() (raw []byte, whole bool, err error) {
 	_, reader, err := s.conn.NextReader()
 	if err != nil {
 		return nil, false, err
@@ -194,27 +194,27 @@ func (s *socket) next() (raw []byte, whole bool, err error) {
 	return raw, rest == 0, err
 }
 
-// read brings what comes on now into the queue until the connection ends. When
+// readSocket brings what comes on now into the queue until the connection ends. When
 // Slack announced the end it returns the connection that takes its place.
-func (r *receiver) read(ctx context.Context, now *socket, wait time.Duration) (*socket, error) {
+func (r *receiver) readSocket(ctx context.Context, now *socket, wait time.Duration) (*socket, error) {
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
 	defer context.AfterFunc(ctx, func() { now.endReading(atOnce) })()
 	var opening chan *socket
 	var last error
 	for ctx.Err() == nil {
-		raw, whole, err := now.next()
+		raw, whole, err := now.readMessage()
 		if err != nil {
 			last = err
 			break
 		}
-		now.extend(r.o.IdleTimeout)
-		if !r.frame(now, raw, whole) || opening != nil {
+		now.extendDeadline(r.o.IdleTimeout)
+		if !r.takeFrame(now, raw, whole) || opening != nil {
 			continue
 		}
 		opening = make(chan *socket, 1)
 		go func() {
-			opening <- r.replacement(reading, wait)
+			opening <- r.openReplacement(reading, wait)
 			now.endReading(time.Now().Add(r.o.DrainTimeout))
 		}()
 	}
@@ -222,14 +222,14 @@ func (r *receiver) read(ctx context.Context, now *socket, wait time.Duration) (*
 	if opening != nil {
 		next = <-opening
 	}
-	r.finish(now)
+	r.drain(now)
 	return next, last
 }
 
-// replacement opens the connection that follows one whose end was announced; nil
+// openReplacement opens the connection that follows one whose end was announced; nil
 // when that fails, which is then for the one who opens the next. Of connections
 // that end at once each is opened only after a wait.
-func (r *receiver) replacement(ctx context.Context, wait time.Duration) *socket {
+func (r *receiver) openReplacement(ctx context.Context, wait time.Duration) *socket {
 	_ = pause.For(ctx, wait)
 	s, err := r.connect(ctx)
 	if err != nil {
@@ -241,12 +241,12 @@ func (r *receiver) replacement(ctx context.Context, wait time.Duration) *socket 
 	return s
 }
 
-// finish closes a connection when the events that it brought are acknowledged,
+// drain closes a connection when the events that it brought are acknowledged,
 // or after the drain time: Slack brings again what was not.
-func (r *receiver) finish(s *socket) {
+func (r *receiver) drain(s *socket) {
 	settled := make(chan struct{})
 	r.queue.Go(func(context.Context) {
-		s.owed.Wait()
+		s.unacked.Wait()
 		close(settled)
 	})
 	r.queue.Go(func(context.Context) {
@@ -260,13 +260,13 @@ func (r *receiver) finish(s *socket) {
 	})
 }
 
-// frame takes one message of the WebSocket. It is true when the connection is to
+// takeFrame takes one message of the WebSocket. It is true when the connection is to
 // be replaced.
-func (r *receiver) frame(s *socket, raw []byte, whole bool) (replace bool) {
+func (r *receiver) takeFrame(s *socket, raw []byte, whole bool) (replace bool) {
 	var f frame
 	if !whole || json.Unmarshal(raw, &f) != nil {
-		f = frame{EnvelopeID: shownEnvelope(raw)}
-		r.enqueue(s, f, r.garbled(raw))
+		f = frame{EnvelopeID: findEnvelopeID(raw)}
+		r.enqueue(s, f, r.garbledEvent(raw))
 		return false
 	}
 	switch {
@@ -288,16 +288,16 @@ func (r *receiver) frame(s *socket, raw []byte, whole bool) (replace bool) {
 
 // enqueue puts an event into the queue; it is acknowledged when it was taken.
 func (r *receiver) enqueue(s *socket, f frame, e event) {
-	if e.line == own { // our own post: there is nothing to take
+	if e.lane == ownLane { // our own post: there is nothing to take
 		s.ack(r, f.EnvelopeID)
 		return
 	}
-	s.owed.Add(1)
-	r.queue.Push(e.line, e, func(taken bool) {
+	s.unacked.Add(1)
+	r.queue.Push(e.lane, e, func(taken bool) {
 		if taken {
 			s.ack(r, f.EnvelopeID)
 		}
-		s.owed.Done()
+		s.unacked.Done()
 	})
 }
 
@@ -317,8 +317,8 @@ func (s *socket) ack(r *receiver, envelope string) {
 
 var envelopeID = regexp.MustCompile(`"envelope_id"\s*:\s*"([0-9A-Za-z_.:-]{1,128})"`)
 
-// shownEnvelope finds the id of an envelope that is no JSON, or too long.
-func shownEnvelope(raw []byte) string {
+// findEnvelopeID finds the id of an envelope that is no JSON, or too long.
+func findEnvelopeID(raw []byte) string {
 	if m := envelopeID.FindSubmatch(raw); m != nil {
 		return string(m[1])
 	}
@@ -328,11 +328,11 @@ func shownEnvelope(raw []byte) string {
 // maxGarbled is how much is kept of an event that cannot be read, in bytes.
 const maxGarbled = 32 << 10
 
-// garbled makes an event of what is no JSON.
-func (r *receiver) garbled(raw []byte) event {
+// garbledEvent makes an event of what is no JSON.
+func (r *receiver) garbledEvent(raw []byte) event {
 	kept, _ := json.Marshal(map[string]string{"garbled": string(raw[:min(len(raw), maxGarbled)])})
 	return event{message: channels.Message{
-		Event: hashed(envelopeID.ReplaceAll(raw, nil)), Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: r.o.Now(),
+		Event: hashID(envelopeID.ReplaceAll(raw, nil)), Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: r.o.Now(),
 		Problem: "what slack sent is not JSON, or too long", Raw: kept,
 	}}
 }

@@ -12,10 +12,10 @@ import (
 
 const (
 	// Slack: a status fades two minutes after it was set, or when the bot posts.
-	statusFades = 2 * time.Minute
-	statusAgain = time.Minute // one that is younger is not set again
-	working     = "is working on it…"
-	mostStatus  = 1024
+	statusFades   = 2 * time.Minute
+	statusRefresh = time.Minute // one that is younger is not set again
+	working       = "is working on it…"
+	maxStatus     = 1024
 )
 
 // status remembers in which threads a status stands, and where there can be none.
@@ -25,26 +25,26 @@ type status struct {
 	shown map[thread]time.Time
 }
 
-// begin says whether a status is to be set.
-func (s *status) begin(to sessionkeys.Address, now time.Time) bool {
+// shouldSet says whether a status is to be set.
+func (s *status) shouldSet(to sessionkeys.Address, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.off[to.Kind] {
 		return false
 	}
 	k := thread{to.Peer, to.Thread}
-	if ago := now.Sub(s.shown[k]); ago >= 0 && ago < statusAgain {
+	if ago := now.Sub(s.shown[k]); ago >= 0 && ago < statusRefresh {
 		return false
 	}
-	if s.shown == nil || len(s.shown) >= mostStatus {
+	if s.shown == nil || len(s.shown) >= maxStatus {
 		s.shown = map[thread]time.Time{}
 	}
 	s.shown[k] = now
 	return true
 }
 
-// over notes that the bot posted, which takes the status away.
-func (s *status) over(to sessionkeys.Address) {
+// clear notes that the bot posted, which takes the status away.
+func (s *status) clear(to sessionkeys.Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.shown, thread{to.Peer, to.Thread})
@@ -59,30 +59,30 @@ func (s *status) turnOff(kind sessionkeys.Kind) {
 	s.off[kind] = true
 }
 
-// Typing shows that the bot works in a thread: by the thread's session, with the
+// ShowTyping shows that the bot works in a thread: by the thread's session, with the
 // button to stop it, until the bot posts there or Rest; or, where the app has none, by
-// a status, for TypingFor or until the bot posts. Slack has no such sign outside of
+// a status, for TypingDuration or until the bot posts. Slack has no such sign outside of
 // threads, and then nothing is shown.
-func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
+func (c *Channel) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
 	const method = "assistant.threads.setStatus"
-	if err := place(method, to); err != nil {
+	if err := checkAddress(method, to); err != nil {
 		return err
 	}
 	if to.Thread == "" {
 		return nil
 	}
 	if !c.sessions.isOff() {
-		if c.sessions.works(to) {
+		if c.sessions.isWorking(to) {
 			return nil
 		}
-		if err := c.setSession(ctx, to, slack.AgentSessionStatusProcessing, cosmetic); err == nil || !c.sessions.isOff() {
+		if err := c.setSessionStatus(ctx, to, slack.AgentSessionStatusProcessing, cosmetic); err == nil || !c.sessions.isOff() {
 			return err
 		}
 	}
-	if !c.status.begin(to, c.o.Now()) {
+	if !c.status.shouldSet(to, c.o.Now()) {
 		return nil
 	}
-	_, err := c.show(ctx, method, to.Peer, cosmetic, func(ctx context.Context) error {
+	_, err := c.callIfRoom(ctx, method, to.Peer, cosmetic, func(ctx context.Context) error {
 		return c.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
 			ChannelID: to.Peer, ThreadTS: to.Thread, Status: working,
 		})
@@ -93,10 +93,10 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 		return nil
 	}
 	if err != nil {
-		c.status.over(to)
+		c.status.clear(to)
 	}
 	return err
 }
 
-// TypingFor is how long Slack shows a status.
-func (*Channel) TypingFor() time.Duration { return statusFades }
+// TypingDuration is how long Slack shows a status.
+func (*Channel) TypingDuration() time.Duration { return statusFades }

@@ -140,13 +140,13 @@ func TestF12_InAStormOfDisconnectsEverythingComesUnderOneID(t *testing.T) {
 			}
 		}
 	}
-	most := 0
+	limit := 0
 	for _, c := range book.Connections {
-		most = max(most, c.Beside)
+		limit = max(limit, c.Beside)
 	}
-	if most > 10 || book.Totals.Connections <= storms {
-		t.Errorf("%d connections, %d at once", book.Totals.Connections, most)
+	if limit > 10 || book.Totals.Connections <= storms {
+		t.Errorf("%d connections, %d at once", book.Totals.Connections, limit)
 	}
 	t.Logf("%d connections, at most %d at once; %d messages in %d events, delivered %d times",
-		book.Totals.Connections, most, said, book.Totals.Events, book.Totals.Delivered)
+		book.Totals.Connections, limit, said, book.Totals.Events, book.Totals.Delivered)
 }

@@ -19,32 +19,32 @@ import (
 type streams struct {
 	mu  sync.Mutex
 	off bool // the app or the workspace cannot do it
-	all map[stream]*growing
+	all map[stream]*streamState
 }
 
 type stream struct{ channel, ts string }
 
-type growing struct {
-	thread string
-	text   string // what was sent of it
-	stuck  bool   // what is there is not how the answer begins, or not known
+type streamState struct {
+	thread   string
+	text     string // what was sent of it
+	diverged bool   // what is there is not how the answer begins, or not known
 }
 
-// mostStreams bounds what is remembered: one whose end was never told stays
+// maxStreams bounds what is remembered: one whose end was never told stays
 // behind, and Slack ends it by itself.
-const mostStreams = 1024
+const maxStreams = 1024
 
 func (s *streams) begin(to sessionkeys.Address, ts, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all == nil || len(s.all) >= mostStreams {
-		s.all = map[stream]*growing{}
+	if s.all == nil || len(s.all) >= maxStreams {
+		s.all = map[stream]*streamState{}
 	}
-	s.all[stream{to.Peer, ts}] = &growing{thread: to.Thread, text: text}
+	s.all[stream{to.Peer, ts}] = &streamState{thread: to.Thread, text: text}
 }
 
-// use runs f with the message, under the lock; it is false when it does not grow.
-func (s *streams) use(to sessionkeys.Address, ts string, f func(g *growing)) bool {
+// update runs f with the message, under the lock; it is false when it does not grow.
+func (s *streams) update(to sessionkeys.Address, ts string, f func(g *streamState)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.all[stream{to.Peer, ts}]
@@ -60,8 +60,8 @@ func (s *streams) end(to sessionkeys.Address, ts string) {
 	delete(s.all, stream{to.Peer, ts})
 }
 
-// halted forgets what grew in a thread: a person has stopped it.
-func (s *streams) halted(at sessionkeys.Address) {
+// forgetThread forgets what grew in a thread: a person has stopped it.
+func (s *streams) forgetThread(at sessionkeys.Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, g := range s.all {
@@ -86,27 +86,27 @@ func (s *streams) turnOff() {
 // cannotStream are the words with which Slack says that it never will.
 var cannotStream = []string{"unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "no_permission", "access_denied", "feature_not_enabled", "team_not_found"}
 
-// Begin sends the first of a growing answer: as a stream in a thread of a direct
+// StartStream sends the first of a growing answer: as a stream in a thread of a direct
 // message, and as a message elsewhere or when Slack refuses to. In a channel a stream
 // is seen by one person: everybody else sees how it begins and, when it has ended, the
 // whole.
-func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+func (c *Channel) StartStream(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	const method = "chat.startStream"
 	if c.o.NoStream || c.streams.isOff() || r.To.Thread == "" || r.Repeat || r.To.Kind != sessionkeys.DM {
 		return c.beginByEdits(ctx, r)
 	}
-	if err := place(method, r.To); err != nil {
+	if err := checkAddress(method, r.To); err != nil {
 		return channels.Receipt{}, err
 	}
-	text := settled(markdownOf(r.Body))
+	text := stablePrefix(markdownOf(r.Body))
 	options := []slack.MsgOption{slack.MsgOptionTS(r.To.Thread)}
 	if text != "" {
 		options = append(options, slack.MsgOptionMarkdownText(text))
 	}
-	if p := c.threads.latest(r.To); p.user != "" {
+	if p := c.threads.latestSpeaker(r.To); p.user != "" {
 		options = append(options, slack.MsgOptionRecipientTeamID(p.team), slack.MsgOptionRecipientUserID(p.user))
 	}
-	result, err := c.show(ctx, method, r.To.Peer, preview, func(ctx context.Context) error {
+	result, err := c.callIfRoom(ctx, method, r.To.Peer, preview, func(ctx context.Context) error {
 		_, _, err := c.api.StartStreamContext(ctx, r.To.Peer, options...)
 		return err
 	})
@@ -115,13 +115,13 @@ func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt
 		sent, err := receipt(method, result)
 		if err == nil {
 			c.streams.begin(r.To, sent.MessageID, text)
-			c.threads.posted(r.To)
-			c.status.over(r.To)
+			c.threads.notePosted(r.To)
+			c.status.clear(r.To)
 			c.sessions.note(r.To, true) // which Slack begins with the stream
 		}
 		return sent, err
 	case isRefused(err):
-		if says(err, cannotStream...) {
+		if hasErrorCode(err, cannotStream...) {
 			c.streams.turnOff()
 			c.o.Log.Info("slack does not stream for this app, answers grow by edits", "error", err)
 		}
@@ -132,7 +132,7 @@ func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt
 
 // beginByEdits is Begin by a message, when there is room for it and for its last edit.
 func (c *Channel) beginByEdits(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
-	if err := c.allowance.roomToPost(r.To.Peer); err != nil {
+	if err := c.limiter.checkPost(r.To.Peer); err != nil {
 		return channels.Receipt{}, err
 	}
 	return c.post(ctx, r)
@@ -140,7 +140,7 @@ func (c *Channel) beginByEdits(ctx context.Context, r channels.Reply) (channels.
 
 // growByEdit shows more of a message, when there is room for what is for show.
 func (c *Channel) growByEdit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
-	if err := c.allowance.roomToGrow(stream{to.Peer, messageID}); err != nil {
+	if err := c.limiter.checkGrow(stream{to.Peer, messageID}); err != nil {
 		return err
 	}
 	return c.update(ctx, to, messageID, b)
@@ -152,16 +152,16 @@ func isRefused(err error) bool {
 	return errors.As(err, &e) && (e.Kind == channels.Refused || e.Kind == channels.Unauthorized)
 }
 
-// Grow shows more of what Begin sent.
-func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+// UpdateStream shows more of what Begin sent.
+func (c *Channel) UpdateStream(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
 	const method = "chat.appendStream"
 	more, stuck := "", false
-	grows := c.streams.use(to, messageID, func(g *growing) {
-		rest, ok := strings.CutPrefix(settled(markdownOf(b)), g.text)
+	grows := c.streams.update(to, messageID, func(g *streamState) {
+		rest, ok := strings.CutPrefix(stablePrefix(markdownOf(b)), g.text)
 		if !ok {
-			g.stuck = true // Markdown that reads otherwise by now; the end mends it
+			g.diverged = true // Markdown that reads otherwise by now; the end mends it
 		}
-		more, stuck = rest, g.stuck
+		more, stuck = rest, g.diverged
 	})
 	switch {
 	case !grows:
@@ -169,32 +169,32 @@ func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID st
 	case stuck || more == "":
 		return nil
 	}
-	_, err := c.show(ctx, method, to.Peer, preview, func(ctx context.Context) error {
+	_, err := c.callIfRoom(ctx, method, to.Peer, preview, func(ctx context.Context) error {
 		_, _, err := c.api.AppendStreamContext(ctx, to.Peer, messageID, slack.MsgOptionMarkdownText(more))
 		return err
 	})
 	var e *channels.Error
 	switch errors.As(err, &e); {
 	case err == nil:
-		c.streams.use(to, messageID, func(g *growing) { g.text += more })
+		c.streams.update(to, messageID, func(g *streamState) { g.text += more })
 	case isRefused(err): // it expired, or somebody stopped it
 		c.streams.end(to, messageID)
 		return c.growByEdit(ctx, to, messageID, b)
 	case e != nil && e.Kind == channels.Ambiguous:
-		c.streams.use(to, messageID, func(g *growing) { g.stuck = true })
+		c.streams.update(to, messageID, func(g *streamState) { g.diverged = true })
 	}
 	return err
 }
 
-// endStream ends a message that grows with the rest of its text, and leaves the
+// finishStream ends a message that grows with the rest of its text, and leaves the
 // session in a status. It is false when the text must still be written over what is
 // there.
-func (c *Channel) endStream(ctx context.Context, to sessionkeys.Address, messageID, markdown, session string) (done bool, err error) {
+func (c *Channel) finishStream(ctx context.Context, to sessionkeys.Address, messageID, markdown, session string) (done bool, err error) {
 	rest, fits := "", false
-	grows := c.streams.use(to, messageID, func(g *growing) {
+	grows := c.streams.update(to, messageID, func(g *streamState) {
 		rest, fits = strings.CutPrefix(markdown, g.text)
-		fits = fits && !g.stuck && markdown != ""
-		g.stuck = true // until it is known what became of the call
+		fits = fits && !g.diverged && markdown != ""
+		g.diverged = true // until it is known what became of the call
 	})
 	if !grows {
 		return false, nil
@@ -209,30 +209,30 @@ func (c *Channel) endStream(ctx context.Context, to sessionkeys.Address, message
 		c.streams.end(to, messageID)
 		return err == nil && fits, nil
 	case fits && e != nil && e.Kind != channels.Ambiguous: // it surely did not arrive
-		c.streams.use(to, messageID, func(g *growing) { g.stuck = false })
+		c.streams.update(to, messageID, func(g *streamState) { g.diverged = false })
 	}
 	return false, err
 }
 
-// Break ends a message that grows with the rest of what was said in it; the session
+// SplitStream ends a message that grows with the rest of what was said in it; the session
 // goes on. A message that grows by edits takes any text.
-func (c *Channel) Break(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) (bool, error) {
-	if err := place("chat.stopStream", to); err != nil {
+func (c *Channel) SplitStream(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) (bool, error) {
+	if err := checkAddress("chat.stopStream", to); err != nil {
 		return false, err
 	}
-	if !c.streams.use(to, messageID, func(*growing) {}) {
+	if !c.streams.update(to, messageID, func(*streamState) {}) {
 		return false, nil
 	}
-	done, err := c.endStream(ctx, to, messageID, markdownOf(b), slack.AgentSessionStatusProcessing)
+	done, err := c.finishStream(ctx, to, messageID, markdownOf(b), slack.AgentSessionStatusProcessing)
 	if err == nil && !done && b.Text != "" {
 		err = c.update(ctx, to, messageID, b)
 	}
 	return err == nil, err
 }
 
-// End ends a message that grows as it stands.
-func (c *Channel) End(ctx context.Context, to sessionkeys.Address, messageID string) error {
-	if err := place("chat.stopStream", to); err != nil {
+// EndStream ends a message that grows as it stands.
+func (c *Channel) EndStream(ctx context.Context, to sessionkeys.Address, messageID string) error {
+	if err := checkAddress("chat.stopStream", to); err != nil {
 		return err
 	}
 	if to.Thread == "" { // only in threads do messages grow
@@ -240,10 +240,10 @@ func (c *Channel) End(ctx context.Context, to sessionkeys.Address, messageID str
 	}
 	err := c.stopStream(ctx, to, messageID, "", slack.AgentSessionStatusActive)
 	var e *channels.Error
-	over := errors.As(err, &e) && e.Kind == channels.Refused || says(err, cannotStream...)
+	over := errors.As(err, &e) && e.Kind == channels.Refused || hasErrorCode(err, cannotStream...)
 	if err == nil || over { // it ended before, or never was one
 		c.streams.end(to, messageID)
-		c.rest(ctx, to)
+		c.tryStopTyping(ctx, to)
 		return nil
 	}
 	return err
@@ -267,9 +267,9 @@ func (c *Channel) stopStream(ctx context.Context, to sessionkeys.Address, messag
 	return err
 }
 
-// settled is the beginning of a text that is still being written which will
+// stablePrefix is the beginning of a text that is still being written which will
 // stay as it is: without its last word, behind which marks may be closed that
 // are not closed yet.
-func settled(markdown string) string {
+func stablePrefix(markdown string) string {
 	return markdown[:strings.LastIndexFunc(markdown, unicode.IsSpace)+1]
 }

@@ -44,16 +44,16 @@ var (
 func TestSlackIsAChannel(t *testing.T) {
 	can := channeltest.Features{Edits: true, Typing: true, Reacts: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Proxied: true}
 	t.Run("by socket mode", func(t *testing.T) {
-		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newRig(t) })
+		channeltest.Run(t, can, func(t testing.TB) channeltest.Harness { return newRig(t) })
 	})
 	can.Unordered = true // Slack's requests come side by side
 	t.Run("by the events API", func(t *testing.T) {
-		channeltest.Run(t, can, func(t testing.TB) channeltest.Rig { return newHookRig(t) })
+		channeltest.Run(t, can, func(t testing.TB) channeltest.Harness { return newHookRig(t) })
 	})
 }
 
-// rig is a simulated workspace with our app in it.
-type rig struct {
+// fixture is a simulated workspace with our app in it.
+type fixture struct {
 	*sim.Server
 	*channeltest.Clock
 	hooked bool // events come by HTTP
@@ -61,12 +61,12 @@ type rig struct {
 }
 
 var (
-	_ channeltest.FileRig    = (*rig)(nil)
-	_ channeltest.ReactRig   = (*rig)(nil)
-	_ channeltest.ForwardRig = (*rig)(nil)
+	_ channeltest.FileHarness     = (*fixture)(nil)
+	_ channeltest.ReactionHarness = (*fixture)(nil)
+	_ channeltest.ForwardHarness  = (*fixture)(nil)
 )
 
-func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
+func newRig(t testing.TB, change ...func(*sim.Options)) *fixture {
 	t.Helper()
 	// No acknowledgement is late by itself: Lapse says when.
 	clock := &channeltest.Clock{}
@@ -99,7 +99,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 			t.Errorf("simulator: %v", err)
 		}
 	})
-	r := &rig{Server: s, Clock: clock}
+	r := &fixture{Server: s, Clock: clock}
 	lapsing := make(chan struct{})
 	go func() {
 		defer close(lapsing)
@@ -114,7 +114,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *rig {
 }
 
 // lapse lets what was sent on a connection come again when that has ended.
-func (r *rig) lapse(ctx context.Context) {
+func (r *fixture) lapse(ctx context.Context) {
 	for seen := 0; ; {
 		_, err := r.Await(ctx, func(b sim.Book) bool {
 			n := 0
@@ -135,13 +135,13 @@ func (r *rig) lapse(ctx context.Context) {
 }
 
 // Open is a new process: what the one before did not acknowledge comes again.
-func (r *rig) Open(t testing.TB) channels.Channel {
+func (r *fixture) Open(t testing.TB) channels.Channel {
 	r.Lapse()
 	return r.open1(t)
 }
 
 // Callers are those of methods, of addresses for files and of WebSockets.
-func (r *rig) Callers() (all []string) {
+func (r *fixture) Callers() (all []string) {
 	b := r.Books()
 	for _, c := range b.Calls {
 		all = append(all, c.Remote)
@@ -152,19 +152,19 @@ func (r *rig) Callers() (all []string) {
 	return all
 }
 
-// OpenOver opens a channel to a Slack that could also be reached directly, since Slack
+// OpenViaProxy opens a channel to a Slack that could also be reached directly, since Slack
 // itself names the addresses of WebSockets and of files.
-func (r *rig) OpenOver(t testing.TB, _ *channeltest.Proxy, over channels.Proxy) channels.Channel {
+func (r *fixture) OpenViaProxy(t testing.TB, _ *channeltest.Proxy, over channels.Proxy) channels.Channel {
 	r.Lapse()
 	return r.open1(t, func(o *slack.Options) { o.Proxy = over })
 }
 
-func (r *rig) open(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
+func (r *fixture) open(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
 	t.Helper()
 	return r.open1(t, change...)
 }
 
-func (r *rig) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
+func (r *fixture) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
 	t.Helper()
 	o := slack.Options{
 		Name: "sl", BotToken: channels.NewSecret(botToken), AppToken: channels.NewSecret(appToken), SigningSecret: channels.NewSecret(signing), APIURL: r.APIURL(),
@@ -185,7 +185,7 @@ func (r *rig) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel 
 // hookRig is a rig to whose app events come by HTTP: a listener that stays,
 // behind which one channel follows another, as processes do.
 type hookRig struct {
-	*rig
+	*fixture
 	now atomic.Pointer[slack.Channel]
 }
 
@@ -207,7 +207,7 @@ func newHookRig(t testing.TB) *hookRig {
 	front.Config.SetKeepAlivesEnabled(false) // one case counts goroutines
 	front.Start()
 	t.Cleanup(front.Close)
-	h.rig = newRig(t, func(o *sim.Options) {
+	h.fixture = newRig(t, func(o *sim.Options) {
 		o.Apps[0].RequestURL = front.URL + "/slack/sl"
 		o.Retries = slices.Repeat([]time.Duration{10 * time.Millisecond}, 10000)
 	})
@@ -220,7 +220,7 @@ func newHookRig(t testing.TB) *hookRig {
 	return h
 }
 
-func (r *rig) Say(t testing.TB, name, text string) {
+func (r *fixture) Say(t testing.TB, name, text string) {
 	t.Helper()
 	r.connected(t) // what is said before comes by retries, each by itself
 	p := ann
@@ -229,14 +229,14 @@ func (r *rig) Say(t testing.TB, name, text string) {
 }
 
 // connected waits for a connection, where there are any.
-func (r *rig) connected(t testing.TB) {
+func (r *fixture) connected(t testing.TB) {
 	t.Helper()
 	if !r.hooked {
 		r.until(t, func(b sim.Book) bool { return b.Connected["parley"] > 0 })
 	}
 }
 
-func (r *rig) dm(t testing.TB, p sim.Person) sim.Channel {
+func (r *fixture) dm(t testing.TB, p sim.Person) sim.Channel {
 	t.Helper()
 	c, err := r.DMWith(p, "parley")
 	if err != nil {
@@ -245,7 +245,7 @@ func (r *rig) dm(t testing.TB, p sim.Person) sim.Channel {
 	return c
 }
 
-func (r *rig) say(t testing.TB, c sim.Channel, p sim.Person, text string, o sim.SayOptions) sim.Said {
+func (r *fixture) say(t testing.TB, c sim.Channel, p sim.Person, text string, o sim.SayOptions) sim.ActionResult {
 	t.Helper()
 	said, err := r.Server.Say(c, p, text, o)
 	if err != nil {
@@ -254,12 +254,12 @@ func (r *rig) say(t testing.TB, c sim.Channel, p sim.Person, text string, o sim.
 	return said
 }
 
-func (r *rig) SayUnreadable(t testing.TB) {
+func (r *fixture) SayUnreadable(t testing.TB) {
 	t.Helper()
 	r.inject(t, `{"type":"message","user":"U0ANN","channel":["no","id"],"ts":17,"text":{}}`)
 }
 
-func (r *rig) inject(t testing.TB, event string) sim.Said {
+func (r *fixture) inject(t testing.TB, event string) sim.ActionResult {
 	t.Helper()
 	said, err := r.Inject("parley", json.RawMessage(event))
 	if err != nil {
@@ -268,24 +268,24 @@ func (r *rig) inject(t testing.TB, event string) sim.Said {
 	return said
 }
 
-func (r *rig) Acknowledged() int { return r.Totals().Acknowledged }
+func (r *fixture) Acknowledged() int { return r.Totals().Acknowledged }
 
-func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
+func (r *fixture) AwaitAcknowledged(ctx context.Context, n int) error {
 	_, err := r.Await(ctx, func(b sim.Book) bool { return b.Totals.Acknowledged >= n })
 	return err
 }
 
-func (r *rig) LimitNext(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNext(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "chat.postMessage", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) LimitNextEdit(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNextEdit(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "chat.update", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) Attempts() (n int) {
+func (r *fixture) Attempts() (n int) {
 	for _, c := range r.Books().Calls {
 		if slices.Contains([]string{"chat.postMessage", "chat.update"}, c.Method) {
 			n++
@@ -294,7 +294,7 @@ func (r *rig) Attempts() (n int) {
 	return n
 }
 
-func (r *rig) SayPicture(t testing.TB, name, text string, data []byte) {
+func (r *fixture) SayPicture(t testing.TB, name, text string, data []byte) {
 	t.Helper()
 	r.connected(t)
 	p := ann
@@ -303,7 +303,7 @@ func (r *rig) SayPicture(t testing.TB, name, text string, data []byte) {
 }
 
 // Forward is how Slack shares a post into another conversation.
-func (r *rig) Forward(t testing.TB, _, author, text string) {
+func (r *fixture) Forward(t testing.TB, _, author, text string) {
 	t.Helper()
 	shared, err := json.Marshal([]map[string]any{{"is_share": true, "text": text, "author_id": "U0MAL", "author_name": author, "fallback": text}})
 	if err != nil {
@@ -312,22 +312,22 @@ func (r *rig) Forward(t testing.TB, _, author, text string) {
 	r.inject(t, `{"type":"message","channel":"`+r.dm(t, ann).ID+`","channel_type":"im","user":"`+ann.ID+`","ts":"1700000000.000900","text":"","attachments":`+string(shared)+`}`)
 }
 
-func (r *rig) LoseNextAnswer(t testing.TB) {
+func (r *fixture) LoseNextAnswer(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "chat.postMessage", Next: 1})
 }
 
-func (r *rig) LimitNextFile(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNextFile(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "files.completeUploadExternal", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) LoseNextFile(t testing.TB) {
+func (r *fixture) LoseNextFile(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "files.completeUploadExternal", Next: 1})
 }
 
-func (r *rig) SentFiles() []channeltest.SentFile {
+func (r *fixture) SentFiles() []channeltest.SentFile {
 	b := r.Books()
 	at := map[string]int{}
 	for i, m := range b.Messages {
@@ -340,14 +340,14 @@ func (r *rig) SentFiles() []channeltest.SentFile {
 	return out
 }
 
-func (r *rig) plan(t testing.TB, f ...sim.Fault) {
+func (r *fixture) plan(t testing.TB, f ...sim.Fault) {
 	t.Helper()
 	if err := r.Plan(f...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (r *rig) Sent() []string {
+func (r *fixture) Sent() []string {
 	var out []string
 	for _, m := range r.Books().Messages {
 		out = append(out, m.Versions[len(m.Versions)-1].Text)
@@ -355,7 +355,7 @@ func (r *rig) Sent() []string {
 	return out
 }
 
-func (r *rig) until(t testing.TB, done func(b sim.Book) bool) {
+func (r *fixture) until(t testing.TB, done func(b sim.Book) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -376,7 +376,7 @@ type running struct {
 }
 
 // run starts a channel, which takes every event.
-func (r *rig) run(t testing.TB, change ...func(*slack.Options)) *running {
+func (r *fixture) run(t testing.TB, change ...func(*slack.Options)) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &running{Channel: r.open(t, change...), t: t, seen: map[string]bool{}, events: make(chan channels.Message, 1024), ended: make(chan error, 1)}

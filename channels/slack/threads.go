@@ -8,80 +8,80 @@ import (
 	"parley/sessionkeys"
 )
 
-// mostThreads bounds what is remembered; of what is forgotten the conversation tells.
-const mostThreads = 4096
+// maxThreads bounds what is remembered; of what is forgotten the conversation tells.
+const maxThreads = 4096
 
 // threads remembers in which threads the bot takes part. A reply there speaks to
 // it without a mention: everybody's in a thread in which it has posted, and in
 // one in which it was only mentioned so far, those of who did that.
 type threads struct {
 	mu  sync.Mutex
-	all map[thread]*part
+	all map[thread]*participation
 }
 
 type thread struct{ channel, ts string }
 
-// part is what the bot has to do with a thread.
-type part struct {
-	posted bool
-	asked  map[string]bool // by whom it was mentioned
-	whole  bool            // it began before our eyes, so that what is not here is not so
-	latest speaker         // who spoke to it last
-	read   string          // the ts of what it was told last
+// participation is what the bot has to do with a thread.
+type participation struct {
+	posted   bool
+	askers   map[string]bool // by whom it was mentioned
+	sawStart bool            // it began before our eyes, so that what is not here is not so
+	latest   speaker         // who spoke to it last
+	lastTS   string          // the ts of what it was told last
 }
 
 // speaker is somebody with the team that they are of, which is not the bot's when
 // they are of another workspace.
 type speaker struct{ team, user string }
 
-func (t *threads) of(a sessionkeys.Address, f func(p *part)) {
+func (t *threads) update(a sessionkeys.Address, f func(p *participation)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := thread{a.Peer, a.Thread}
 	p := t.all[k]
 	if p == nil {
-		if t.all == nil || len(t.all) >= mostThreads {
-			t.all = map[thread]*part{}
+		if t.all == nil || len(t.all) >= maxThreads {
+			t.all = map[thread]*participation{}
 		}
-		p = &part{asked: map[string]bool{}}
+		p = &participation{askers: map[string]bool{}}
 		t.all[k] = p
 	}
 	f(p)
 }
 
-// posted notes that the bot has posted there.
-func (t *threads) posted(a sessionkeys.Address) {
+// notePosted notes that the bot has posted there.
+func (t *threads) notePosted(a sessionkeys.Address) {
 	if a.Thread != "" {
-		t.of(a, func(p *part) { p.posted = true })
+		t.update(a, func(p *participation) { p.posted = true })
 	}
 }
 
-// asked notes that somebody spoke to the bot there, by the message ts.
-func (t *threads) asked(a sessionkeys.Address, by speaker, ts string) {
+// noteMention notes that somebody spoke to the bot there, by the message ts.
+func (t *threads) noteMention(a sessionkeys.Address, by speaker, ts string) {
 	if a.Thread != "" && by.user != "" {
-		t.of(a, func(p *part) {
-			p.asked[by.user], p.latest = true, by
-			p.whole, p.read = p.whole || ts == a.Thread, max(p.read, ts)
+		t.update(a, func(p *participation) {
+			p.askers[by.user], p.latest = true, by
+			p.sawStart, p.lastTS = p.sawStart || ts == a.Thread, max(p.lastTS, ts)
 		})
 	}
 }
 
-// latest is who spoke to the bot there last, as far as this process knows.
-func (t *threads) latest(a sessionkeys.Address) (by speaker) {
-	t.of(a, func(p *part) { by = p.latest })
+// latestSpeaker is who spoke to the bot there last, as far as this process knows.
+func (t *threads) latestSpeaker(a sessionkeys.Address) (by speaker) {
+	t.update(a, func(p *participation) { by = p.latest })
 	return by
 }
 
-// inThread says of a reply in a thread whether it speaks to the bot although it does
+// fillThread says of a reply in a thread whether it speaks to the bot although it does
 // not mention it; or that whoever knows the conversations is to say so. Slack is not
 // asked: it waits for an acknowledgement.
-func (r *receiver) inThread(m *channels.Message, p *post) {
+func (r *receiver) fillThread(m *channels.Message, p *post) {
 	if m.Mentioned || m.Sender.Bot || r.o.MentionsOnly || p.ThreadTS == "" || p.ThreadTS == p.TS {
 		return
 	}
 	user := m.Sender.ID[strings.LastIndexByte(m.Sender.ID, '/')+1:]
-	r.threads.of(m.Address, func(p *part) {
-		m.Mentioned = p.posted || p.asked[user]
-		m.Follows = !m.Mentioned && !p.whole
+	r.threads.update(m.Address, func(p *participation) {
+		m.Mentioned = p.posted || p.askers[user]
+		m.Follows = !m.Mentioned && !p.sawStart
 	})
 }

@@ -11,47 +11,47 @@ import (
 	"parley/sessionkeys"
 )
 
-// contents are the subtypes of messages that somebody said.
-var contents = []string{"", "file_share", "thread_broadcast", "me_message", "bot_message"}
+// spokenSubtypes are the subtypes of messages that somebody said.
+var spokenSubtypes = []string{"", "file_share", "thread_broadcast", "me_message", "bot_message"}
 
 // assistantRoot is the subtype of the first message of an assistant thread, which
 // Slack keeps for its own books in the name of the person who opened the thread.
 const assistantRoot = "assistant_app_thread"
 
-// posted takes a message, or the mention that Slack tells of beside it.
-func (r *receiver) posted(e *event, c *callback, in *inner, mention bool) error {
+// fillPost takes a message, or the mention that Slack tells of beside it.
+func (r *receiver) fillPost(e *event, c *eventCallback, in *innerEvent, mention bool) error {
 	if in.Channel == "" {
 		return errNoChannel
 	}
 	p, user := &in.post, string(in.User)
 	switch {
 	case in.Subtype == "message_changed":
-		return r.changed(e, c, in)
-	case in.Hidden, !slices.Contains(contents, in.Subtype) && !slices.Contains(calls, in.Subtype):
+		return r.fillEdit(e, c, in)
+	case in.Hidden, !slices.Contains(spokenSubtypes, in.Subtype) && !slices.Contains(calls, in.Subtype):
 		if in.Subtype == "message_deleted" && in.Previous != nil { // the event itself names nobody
 			p, user = &in.Previous.post, string(in.Previous.User)
 		}
 		e.message.Problem = "a message of subtype " + strconv.Quote(markup.Brief(in.Subtype))
 		e.message.Sender = r.sender(c, user, p)
-		e.message.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
-		if r.ours(user, p) {
-			e.line = own
+		e.message.Address = r.addressOf(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
+		if r.isOurs(user, p) {
+			e.lane = ownLane
 		}
 		return nil
 	}
 	p.kind = in.Subtype
-	return r.said(e, c, in, p, user, channels.Said, mention)
+	return r.fillMessage(e, c, in, p, user, channels.Said, mention)
 }
 
-// changed takes an edit. Slack also says so when it unfurls a link or keeps books
+// fillEdit takes an edit. Slack also says so when it unfurls a link or keeps books
 // of its own: only what a person changed has another edited.ts.
-func (r *receiver) changed(e *event, c *callback, in *inner) error {
+func (r *receiver) fillEdit(e *event, c *eventCallback, in *innerEvent) error {
 	if in.Message == nil {
 		return errNoInner
 	}
 	m, p, user := &e.message, &in.Message.post, string(in.Message.User)
-	if r.ours(user, p) {
-		e.line = own
+	if r.isOurs(user, p) {
+		e.lane = ownLane
 		return nil
 	}
 	before := ""
@@ -68,45 +68,45 @@ func (r *receiver) changed(e *event, c *callback, in *inner) error {
 	if problem != "" {
 		m.Problem = problem
 		m.Sender = r.sender(c, user, p)
-		m.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
+		m.Address = r.addressOf(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
 		return nil
 	}
-	if err := r.said(e, c, in, p, user, channels.Edited, false); err != nil {
+	if err := r.fillMessage(e, c, in, p, user, channels.Edited, false); err != nil {
 		return err
 	}
 	if m.Kind == channels.Edited {
 		m.Event = "e-" + p.TS + "-" + p.Edited.TS
-		m.SentAt = clock(p.Edited.TS)
+		m.SentAt = timeOf(p.Edited.TS)
 	}
 	return nil
 }
 
-// said fills in what somebody said.
-func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, kind channels.EventKind, mention bool) error {
+// fillMessage fills in what somebody said.
+func (r *receiver) fillMessage(e *event, c *eventCallback, in *innerEvent, p *post, user string, kind channels.EventKind, mention bool) error {
 	m := &e.message
 	switch {
-	case r.ours(user, p):
-		e.line = own
+	case r.isOurs(user, p):
+		e.lane = ownLane
 		return nil
 	case p.TS == "":
 		return errNoTS
 	case user == "" && p.BotID == "":
 		return errNobody
 	}
-	m.Address = r.place(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
+	m.Address = r.addressOf(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
 	// One post is one event, whatever brought it, and however often.
-	m.Event, m.MessageID, m.SentAt = "m-"+p.TS, p.TS, clock(p.TS)
+	m.Event, m.MessageID, m.SentAt = "m-"+p.TS, p.TS, timeOf(p.TS)
 	m.Sender = r.sender(c, user, p)
 	m.Attachments = attachments(p.Files)
-	t := r.plain(p.Text)
-	m.Text, m.Forwarded = r.typed(t.text), r.forwarded(p)
+	t := r.plainText(p.Text)
+	m.Text, m.Forwarded = r.expandCommand(t.text), r.forwarded(p)
 	if slices.Contains(calls, p.kind) {
 		m.Text = "" // Slack's own words, which speak of the person
 	}
-	if m.Blank() {
+	if m.IsBlank() {
 		m.Text = describe(p)
 	}
-	if m.Blank() {
+	if m.IsBlank() {
 		if !t.mentioned && !mention {
 			m.Problem = "a message without text or file"
 			return nil
@@ -118,10 +118,10 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 	named := mention || t.mentioned
 	e.complete = func(ctx context.Context, m *channels.Message) {
 		if named {
-			m.Around = r.around(m.Address, p)
+			m.Around = r.contextRef(m.Address, p)
 		}
-		r.nameOf(ctx, m, user)
-		r.inThread(m, p)
+		r.fillName(ctx, m, user)
+		r.fillThread(m, p)
 	}
 	// Of a post that mentions the bot there are two events, and the mention may lack
 	// the files. Whichever was taken first, the message completes it.
@@ -130,15 +130,15 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 	case mention:
 		m.Partial = len(m.Attachments) == 0
 	case t.mentioned:
-		e.whole = func() bool { return len(m.Attachments) > 0 || r.halves.has(post) }
+		e.whole = func() bool { return len(m.Attachments) > 0 || r.partialPosts.has(post) }
 	}
 	partial := m.Partial
 	e.after = func(m channels.Message) {
 		if partial {
-			r.halves.add(thread{m.Address.Peer, m.MessageID})
+			r.partialPosts.add(thread{m.Address.Peer, m.MessageID})
 		}
 		if m.Mentioned && !m.Sender.Bot {
-			r.threads.asked(m.Address, speaker{cmp.Or(p.UserTeam, p.SourceTeam, p.Team, r.me.TeamID), user}, p.TS)
+			r.threads.noteMention(m.Address, speaker{cmp.Or(p.UserTeam, p.SourceTeam, p.Team, r.me.TeamID), user}, p.TS)
 		}
 	}
 	return nil
@@ -148,35 +148,35 @@ func (r *receiver) said(e *event, c *callback, in *inner, p *post, user string, 
 // the text is not passed on by anybody.
 func (r *receiver) forwarded(p *post) (all []channels.Quote) {
 	for _, a := range p.Shared {
-		text := r.plain(cmp.Or(a.Text, a.Fallback)).text
+		text := r.plainText(cmp.Or(a.Text, a.Fallback)).text
 		if text == "" || p.Text != "" && !a.IsShare && !a.IsPost {
 			continue
 		}
 		all = append(all, channels.Quote{
-			Text: text, FromBot: r.me.posted(a.AuthorID, ""),
+			Text: text, FromBot: r.me.isAuthor(a.AuthorID, ""),
 			Author: channels.Sender{ID: a.AuthorID, Name: markup.Name(a.AuthorName)},
 		})
 	}
 	return all
 }
 
-// ours says whether the bot itself posted it.
-func (r *receiver) ours(user string, p *post) bool { return r.me.posted(user, p.BotID) }
+// isOurs says whether the bot itself posted it.
+func (r *receiver) isOurs(user string, p *post) bool { return r.me.isAuthor(user, p.BotID) }
 
-// posted says whether the bot posted what a user or a bot did.
-func (s *self) posted(user, bot string) bool {
+// isAuthor says whether the bot posted what a user or a bot did.
+func (s *self) isAuthor(user, bot string) bool {
 	return user != "" && user == s.UserID || bot != "" && bot == s.BotID
 }
 
-// membership takes what became of a channel, or of the bot in it.
-func (r *receiver) membership(e *event, in *inner) error {
+// fillMembership takes what became of a channel, or of the bot in it.
+func (r *receiver) fillMembership(e *event, in *innerEvent) error {
 	m := &e.message
 	if in.Channel == "" {
 		return errNoChannel
 	}
-	m.Address = r.place(string(in.Channel), in.ChannelType, "", "")
+	m.Address = r.addressOf(string(in.Channel), in.ChannelType, "", "")
 	m.Sender = channels.Sender{ID: string(in.User)}
-	m.Text, m.SentAt = in.Type, clock(in.EventTS)
+	m.Text, m.SentAt = in.Type, timeOf(in.EventTS)
 	joins := in.Type == "member_joined_channel" || in.Type == "member_left_channel"
 	if joins && string(in.User) != r.me.UserID {
 		m.Problem = "somebody joined or left a channel"
@@ -187,31 +187,31 @@ func (r *receiver) membership(e *event, in *inner) error {
 	return nil
 }
 
-// movedChannel takes the news that a channel has another id, as one does that
+// fillMigration takes the news that a channel has another id, as one does that
 // becomes shared.
-func (r *receiver) movedChannel(e *event, in *inner) error {
+func (r *receiver) fillMigration(e *event, in *innerEvent) error {
 	if in.OldChannel == "" || in.NewChannel == "" {
 		return errNoChannel
 	}
 	m := &e.message
-	m.Kind, m.MovedTo, m.SentAt = channels.Migrated, in.NewChannel, clock(in.EventTS)
-	m.Address = r.place(in.OldChannel, "", "", "")
-	e.line = in.OldChannel
+	m.Kind, m.MovedTo, m.SentAt = channels.Migrated, in.NewChannel, timeOf(in.EventTS)
+	m.Address = r.addressOf(in.OldChannel, "", "", "")
+	e.lane = in.OldChannel
 	return nil
 }
 
-// stopped takes the press of the button that ends an agent's session. It means
+// fillSessionStopped takes the press of the button that ends an agent's session. It means
 // what /stop means.
-func (r *receiver) stopped(e *event, c *callback, in *inner) error {
+func (r *receiver) fillSessionStopped(e *event, c *eventCallback, in *innerEvent) error {
 	if in.Channel == "" || in.User == "" {
 		return errNobody
 	}
 	m := &e.message
 	m.Kind, m.Text, m.Mentioned, m.MessageID = channels.Said, "/stop", true, in.ThreadTS
-	m.Address = r.place(string(in.Channel), in.ChannelType, in.ThreadTS, in.EventTS)
-	m.Sender, m.SentAt = r.sender(c, string(in.User), &in.post), clock(in.EventTS)
+	m.Address = r.addressOf(string(in.Channel), in.ChannelType, in.ThreadTS, in.EventTS)
+	m.Sender, m.SentAt = r.sender(c, string(in.User), &in.post), timeOf(in.EventTS)
 	at := m.Address
-	e.after = func(channels.Message) { r.streams.halted(at) }
+	e.after = func(channels.Message) { r.streams.forgetThread(at) }
 	return nil
 }
 

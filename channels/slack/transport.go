@@ -52,15 +52,15 @@ func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (t *tokenTransport) clean(b []byte) []byte { return []byte(t.secrets.Replace(string(b))) }
 
-// poster sends requests; bare sends them without a token.
-type poster struct {
+// apiClient sends requests; bare sends them without a token.
+type apiClient struct {
 	*exchange.Poster
 	bare *http.Client
 }
 
-func newPoster(o Options, base http.RoundTripper) poster {
+func newAPIClient(o Options, base http.RoundTripper) apiClient {
 	t := newTokenTransport(o, base)
-	return poster{
+	return apiClient{
 		&exchange.Poster{Client: exchange.Stay(t), Clean: t.clean, Prepare: withoutToken, Most: o.MaxAnswer},
 		exchange.Stay(base),
 	}

@@ -35,9 +35,9 @@ func CheckView(v View) error {
 
 // Texts that a manifest has, by their longest: of Slack's schema.
 const (
-	mostAppName     = 35
-	mostDescription = 140 // of the app; 300 of the agent
-	mostCommand     = 32  // characters, with the slash
+	maxAppName     = 35
+	maxDescription = 140 // of the app; 300 of the agent
+	maxCommand     = 32  // characters, with the slash
 )
 
 // Profile is how the app shows itself to people.
@@ -49,13 +49,13 @@ type Profile struct {
 // CheckProfile says whether Slack takes such names.
 func CheckProfile(p Profile) error {
 	var ps problems.List
-	if n := utf8.RuneCountInString(p.Name); n < 1 || n > mostAppName {
-		ps.Add("name", "%d characters; Slack takes 1 to %d", n, mostAppName)
+	if n := utf8.RuneCountInString(p.Name); n < 1 || n > maxAppName {
+		ps.Add("name", "%d characters; Slack takes 1 to %d", n, maxAppName)
 	} else if slug(p.Name) == "" {
 		ps.Add("name", "it has no letter or digit of ASCII, of which the slash commands are made")
 	}
-	if n := utf8.RuneCountInString(p.Description); n < 1 || n > mostDescription {
-		ps.Add("description", "%d characters; Slack takes 1 to %d", n, mostDescription)
+	if n := utf8.RuneCountInString(p.Description); n < 1 || n > maxDescription {
+		ps.Add("description", "%d characters; Slack takes 1 to %d", n, maxDescription)
 	}
 	return ps.Err()
 }

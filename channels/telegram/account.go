@@ -24,7 +24,7 @@ type self struct {
 }
 
 func (r *receiver) identify(ctx context.Context) error {
-	result, err := r.viaLibrary(ctx, "getMe", func(ctx context.Context) error {
+	result, err := r.callLibrary(ctx, "getMe", func(ctx context.Context) error {
 		_, err := r.bot.GetMe(ctx)
 		return err
 	})
@@ -45,9 +45,9 @@ func (r *receiver) identity() []any { return []any{"as", "@" + r.me.Username, "b
 const privacyNote = "privacy mode is on: in groups Telegram brings the bot only commands, mentions and answers to it, and of an album one picture; " +
 	"turn it off in @BotFather (/setprivacy), then remove the bot from each group and add it again, or make it an administrator"
 
-// lookAtPrivacy warns when the bot is to answer in groups and does not get all that is
+// warnPrivacyMode warns when the bot is to answer in groups and does not get all that is
 // said there.
-func (r *receiver) lookAtPrivacy() {
+func (r *receiver) warnPrivacyMode() {
 	note := ""
 	if r.o.Groups && !r.me.ReadsAll {
 		note = privacyNote
@@ -58,8 +58,8 @@ func (r *receiver) lookAtPrivacy() {
 	}
 }
 
-// scopes are where commands are suggested.
-func scopes() map[string]models.BotCommandScope {
+// commandScopes are where commands are suggested.
+func commandScopes() map[string]models.BotCommandScope {
 	return map[string]models.BotCommandScope{
 		"direct messages": &models.BotCommandScopeAllPrivateChats{},
 		"groups":          &models.BotCommandScopeAllGroupChats{},
@@ -77,15 +77,15 @@ func (r *receiver) suggestCommands(ctx context.Context) {
 	if len(want) == 0 {
 		return
 	}
-	for where, scope := range scopes() {
-		if err := r.suggestIn(ctx, scope, want); err != nil && ctx.Err() == nil {
+	for where, scope := range commandScopes() {
+		if err := r.suggestCommandsIn(ctx, scope, want); err != nil && ctx.Err() == nil {
 			r.o.Log.Warn("telegram does not suggest the commands", "in", where, "error", err)
 		}
 	}
 }
 
-func (r *receiver) suggestIn(ctx context.Context, scope models.BotCommandScope, want []models.BotCommand) error {
-	result, err := r.viaLibrary(ctx, "getMyCommands", func(ctx context.Context) error {
+func (r *receiver) suggestCommandsIn(ctx context.Context, scope models.BotCommandScope, want []models.BotCommand) error {
+	result, err := r.callLibrary(ctx, "getMyCommands", func(ctx context.Context) error {
 		_, err := r.bot.GetMyCommands(ctx, &bot.GetMyCommandsParams{Scope: scope})
 		return err
 	})
@@ -96,7 +96,7 @@ func (r *receiver) suggestIn(ctx context.Context, scope models.BotCommandScope, 
 	if json.Unmarshal(result, &has) == nil && slices.Equal(has, want) {
 		return nil
 	}
-	_, err = r.viaLibrary(ctx, "setMyCommands", func(ctx context.Context) error {
+	_, err = r.callLibrary(ctx, "setMyCommands", func(ctx context.Context) error {
 		_, err := r.bot.SetMyCommands(ctx, &bot.SetMyCommandsParams{Commands: want, Scope: scope})
 		return err
 	})

@@ -16,7 +16,7 @@ import (
 
 // notes is an observer that keeps what it is told of a channel.
 type notes struct {
-	channels.Nobody
+	channels.NopObserver
 	mu   sync.Mutex
 	last map[string]string
 }

@@ -52,9 +52,9 @@ func (c *Channel) call(ctx context.Context, method string, params map[string]any
 	return result, x, err
 }
 
-// viaLibrary runs one of the library's calls and judges it by what went over the
+// callLibrary runs one of the library's calls and judges it by what went over the
 // wire, not by what the library says of it.
-func (c *Channel) viaLibrary(ctx context.Context, method string, run func(ctx context.Context) error) (json.RawMessage, error) {
+func (c *Channel) callLibrary(ctx context.Context, method string, run func(ctx context.Context) error) (json.RawMessage, error) {
 	return exchange.Call(ctx, c.o.SendTimeout, method, run, resultOf)
 }
 
@@ -106,7 +106,7 @@ func (a *answer) classify(e *channels.Error) {
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusNotFound:
 		// Telegram Bot API: a token of a wrong form is answered with Not Found.
 		e.Kind = channels.Unauthorized
-	case e.Status == http.StatusForbidden, e.Status == http.StatusBadRequest && closed(words):
+	case e.Status == http.StatusForbidden, e.Status == http.StatusBadRequest && isChatClosed(words):
 		e.Kind = channels.Gone
 	case e.Status == http.StatusConflict, e.Status >= 500:
 		e.Kind = channels.Unsent
@@ -115,8 +115,8 @@ func (a *answer) classify(e *channels.Error) {
 	}
 }
 
-// closed: the words of a 400 that speak of the chat and not of the message.
-func closed(words string) bool {
+// isChatClosed: the words of a 400 that speak of the chat and not of the message.
+func isChatClosed(words string) bool {
 	return slices.ContainsFunc([]string{
 		"chat not found", "peer_id_invalid", "chat_write_forbidden", "user_is_blocked", "group chat was deactivated",
 		"not enough rights to send text messages", "have no rights to send a message",

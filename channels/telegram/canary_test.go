@@ -123,7 +123,7 @@ func TestTheTokenShowsInNoErrorAndNoLog(t *testing.T) {
 			}
 			all += deep(err)
 			all += deep(ch.Edit(t.Context(), to(7, "", "").To, "5", channels.Body{Text: "x"}))
-			all += deep(ch.Typing(t.Context(), to(7, "", "").To))
+			all += deep(ch.ShowTyping(t.Context(), to(7, "", "").To))
 			_, err = ch.SendFile(t.Context(), to(7, "2", ""), channels.File{Name: "a", Size: 1}, strings.NewReader("x"))
 			all += deep(err)
 			all += deep(ch.Fetch(t.Context(), to(7, "", "").To, channels.Attachment{Ref: "a"}, io.Discard))

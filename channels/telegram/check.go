@@ -32,9 +32,9 @@ func CheckToken(t channels.Secret) error {
 	return nil
 }
 
-// Bot is the public part of a token, the bot's own id; empty for what is no
+// BotID is the public part of a token, the bot's own id; empty for what is no
 // token.
-func Bot(t channels.Secret) string {
+func BotID(t channels.Secret) string {
 	if CheckToken(t) != nil {
 		return ""
 	}

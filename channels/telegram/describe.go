@@ -9,9 +9,9 @@ import (
 	"parley/channels/internal/markup"
 )
 
-// content is what a message is made of that is neither text nor a file. A part that
+// extras is what a message is made of that is neither text nor a file. A part that
 // cannot be read, or of a form that Telegram has changed, is named and not described.
-type content struct {
+type extras struct {
 	Sticker   json.RawMessage `json:"sticker"`
 	Contact   json.RawMessage `json:"contact"`
 	Location  json.RawMessage `json:"location"`
@@ -33,7 +33,7 @@ type content struct {
 // describe says in words what a message is that has no text; empty: nothing came
 // beside files, as in a message of the network itself about the chat.
 func describe(raw json.RawMessage) string {
-	c, ok := read[content](raw)
+	c, ok := decode[extras](raw)
 	if !ok {
 		return ""
 	}
@@ -43,14 +43,14 @@ func describe(raw json.RawMessage) string {
 		name string
 		say  func(json.RawMessage) string
 	}{
-		{c.Sticker, "a sticker", sayEmoji},
-		{c.Dice, "a dice", sayDice},
-		{c.Contact, "a contact", sayContact},
-		{c.Venue, "a place", sayVenue},
-		{c.Location, "a location", sayLocation},
-		{c.Poll, "a poll", sayPoll},
-		{c.Checklist, "a checklist", sayChecklist},
-		{c.Story, "a story", sayStory},
+		{c.Sticker, "a sticker", describeEmoji},
+		{c.Dice, "a dice", describeDice},
+		{c.Contact, "a contact", describeContact},
+		{c.Venue, "a place", describeVenue},
+		{c.Location, "a location", describeLocation},
+		{c.Poll, "a poll", describePoll},
+		{c.Checklist, "a checklist", describeChecklist},
+		{c.Story, "a story", describeStory},
 		{c.Game, "a game", nil},
 		{c.Invoice, "an invoice", nil},
 		{c.PaidMedia, "paid media", nil},
@@ -71,20 +71,20 @@ func describe(raw json.RawMessage) string {
 	return ""
 }
 
-// read decodes a part; what it has not stays empty.
-func read[T any](raw json.RawMessage) (v T, ok bool) {
+// decode decodes a part; what it has not stays empty.
+func decode[T any](raw json.RawMessage) (v T, ok bool) {
 	return v, json.Unmarshal(raw, &v) == nil
 }
 
-func sayEmoji(raw json.RawMessage) string {
-	s, _ := read[struct {
+func describeEmoji(raw json.RawMessage) string {
+	s, _ := decode[struct {
 		Emoji string `json:"emoji"`
 	}](raw)
 	return markup.Brief(s.Emoji)
 }
 
-func sayDice(raw json.RawMessage) string {
-	d, ok := read[struct {
+func describeDice(raw json.RawMessage) string {
+	d, ok := decode[struct {
 		Emoji string `json:"emoji"`
 		Value int    `json:"value"`
 	}](raw)
@@ -94,8 +94,8 @@ func sayDice(raw json.RawMessage) string {
 	return fmt.Sprintf("(threw %s and got %d)", markup.Brief(d.Emoji), d.Value)
 }
 
-func sayContact(raw json.RawMessage) string {
-	c, ok := read[struct {
+func describeContact(raw json.RawMessage) string {
+	c, ok := decode[struct {
 		Phone string `json:"phone_number"`
 		First string `json:"first_name"`
 		Last  string `json:"last_name"`
@@ -104,7 +104,7 @@ func sayContact(raw json.RawMessage) string {
 	if !ok || name == "" && c.Phone == "" {
 		return ""
 	}
-	return "(shared a contact: " + joined(", ", name, markup.Brief(c.Phone)) + ")"
+	return "(shared a contact: " + joinNonEmpty(", ", name, markup.Brief(c.Phone)) + ")"
 }
 
 type location struct {
@@ -114,17 +114,17 @@ type location struct {
 	LiveFor   int      `json:"live_period"`
 }
 
-// where is a place on earth, or empty.
-func (l location) where() string {
+// coordinates is a place on earth, or empty.
+func (l location) coordinates() string {
 	if l.Latitude == nil || l.Longitude == nil {
 		return ""
 	}
 	return fmt.Sprintf("latitude %v, longitude %v", *l.Latitude, *l.Longitude)
 }
 
-func sayLocation(raw json.RawMessage) string {
-	l, _ := read[location](raw)
-	if l.where() == "" {
+func describeLocation(raw json.RawMessage) string {
+	l, _ := decode[location](raw)
+	if l.coordinates() == "" {
 		return ""
 	}
 	kind, within := "a location", ""
@@ -134,24 +134,24 @@ func sayLocation(raw json.RawMessage) string {
 	if l.Accuracy > 0 {
 		within = fmt.Sprintf("to %v m", l.Accuracy)
 	}
-	return "(shared " + kind + ": " + joined(", ", l.where(), within) + ")"
+	return "(shared " + kind + ": " + joinNonEmpty(", ", l.coordinates(), within) + ")"
 }
 
-func sayVenue(raw json.RawMessage) string {
-	v, _ := read[struct {
+func describeVenue(raw json.RawMessage) string {
+	v, _ := decode[struct {
 		Location location `json:"location"`
 		Title    string   `json:"title"`
 		Address  string   `json:"address"`
 	}](raw)
-	words := joined(", ", markup.Brief(v.Title), markup.Brief(v.Address), v.Location.where())
+	words := joinNonEmpty(", ", markup.Brief(v.Title), markup.Brief(v.Address), v.Location.coordinates())
 	if words == "" {
 		return ""
 	}
 	return "(shared a place: " + words + ")"
 }
 
-func sayPoll(raw json.RawMessage) string {
-	p, _ := read[struct {
+func describePoll(raw json.RawMessage) string {
+	p, _ := decode[struct {
 		Question string `json:"question"`
 		Options  []struct {
 			Text string `json:"text"`
@@ -167,8 +167,8 @@ func sayPoll(raw json.RawMessage) string {
 	return strings.Join(lines, "\n") + ")"
 }
 
-func sayChecklist(raw json.RawMessage) string {
-	c, _ := read[struct {
+func describeChecklist(raw json.RawMessage) string {
+	c, _ := decode[struct {
 		Title string `json:"title"`
 		Tasks []struct {
 			Text string `json:"text"`
@@ -189,19 +189,19 @@ func sayChecklist(raw json.RawMessage) string {
 	return strings.Join(lines, "\n") + ")"
 }
 
-func sayStory(raw json.RawMessage) string {
-	s, _ := read[struct {
+func describeStory(raw json.RawMessage) string {
+	s, _ := decode[struct {
 		Chat chat `json:"chat"`
 	}](raw)
-	by := markup.Name(joined(" ", s.Chat.Title, s.Chat.FirstName, s.Chat.LastName), "")
+	by := markup.Name(joinNonEmpty(" ", s.Chat.Title, s.Chat.FirstName, s.Chat.LastName), "")
 	if by == "" {
 		return ""
 	}
 	return "(shared a story of " + by + ", which only Telegram shows)"
 }
 
-// joined puts together what is not empty.
-func joined(by string, parts ...string) string {
+// joinNonEmpty puts together what is not empty.
+func joinNonEmpty(by string, parts ...string) string {
 	var kept []string
 	for _, p := range parts {
 		if p != "" {

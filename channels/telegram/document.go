@@ -48,14 +48,14 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 	if _, twice := content.(io.Seeker); twice && isPhoto(f) {
 		method = "sendPhoto"
 	}
-	chat, thread, err := place(method, r.To)
+	chat, thread, err := parseAddress(method, r.To)
 	switch {
 	case err != nil:
 		return channels.Receipt{}, err
 	case f.Size <= 0:
-		return channels.Receipt{}, refused(method, "the file is empty, which telegram does not take")
+		return channels.Receipt{}, refusedError(method, "the file is empty, which telegram does not take")
 	case f.Size > c.LargestFile():
-		return channels.Receipt{}, refused(method, fmt.Sprintf("the file is too large: it has %d bytes, and telegram takes %d", f.Size, c.LargestFile()))
+		return channels.Receipt{}, refusedError(method, fmt.Sprintf("the file is too large: it has %d bytes, and telegram takes %d", f.Size, c.LargestFile()))
 	}
 	p := documentParams{chat: chat, repeat: r.Repeat}
 	if r.To.Thread != generalTopic {
@@ -63,19 +63,19 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 	}
 	if r.ReplyTo != "" {
 		if p.replyTo, err = strconv.Atoi(r.ReplyTo); err != nil {
-			return channels.Receipt{}, refused(method, "the id of the message to answer is not a number")
+			return channels.Receipt{}, refusedError(method, "the id of the message to answer is not a number")
 		}
 	}
 	again := rewinder(content)
 	for {
-		result, err := c.paced(method, spot{chat, thread}, final, func() (json.RawMessage, error) { return c.upload(ctx, method, p, f, content) })
+		result, err := c.callPaced(method, callTarget{chat, thread}, final, func() (json.RawMessage, error) { return c.upload(ctx, method, p, f, content) })
 		switch {
 		case err == nil:
 			return receipt(method, result)
-		case p.thread != 0 && topicGone(err) && again():
+		case p.thread != 0 && isTopicGone(err) && again():
 			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
 			p.thread = 0
-		case (p.thread != 0 || p.replyTo != 0) && topicClosed(err) && again():
+		case (p.thread != 0 || p.replyTo != 0) && isTopicClosed(err) && again():
 			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
 			p.thread, p.replyTo = 0, 0
 		case method == "sendPhoto" && isRefused(err) && again():
@@ -120,11 +120,11 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 	fail := func(err error) (json.RawMessage, error) {
 		return nil, &channels.Error{Kind: channels.Unsent, Op: method, Err: err}
 	}
-	head, tail, kind, err := p.form(method, f)
+	head, tail, kind, err := p.multipartForm(method, f)
 	if err != nil {
 		return fail(err)
 	}
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, exchange.ErrTimeout)
+	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, exchange.ErrTimeout)
 	defer patience.Stop()
 	file := transfer.NewContent(content, f.Size)
 	answer := c.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6)
@@ -140,7 +140,7 @@ func (c *Channel) upload(ctx context.Context, method string, p documentParams, f
 	if x.Err = err; err == nil {
 		_ = resp.Body.Close()
 	}
-	x.Left.Store(body.Whole())
+	x.Left.Store(body.MayHaveLeft())
 	file.Stop() // the request may still be written while its answer is there
 	if err := file.Err(); err != nil {
 		return fail(fmt.Errorf("read the file: %w", err))
@@ -159,9 +159,9 @@ type documentParams struct {
 	repeat          bool
 }
 
-// form is what stands before and behind the file in the body of a request, and the
+// multipartForm is what stands before and behind the file in the body of a request, and the
 // body's type.
-func (p documentParams) form(method string, f channels.File) (head, tail []byte, kind string, err error) {
+func (p documentParams) multipartForm(method string, f channels.File) (head, tail []byte, kind string, err error) {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
 	fields, field := [][2]string{{"chat_id", strconv.FormatInt(p.chat, 10)}}, "photo"
@@ -183,7 +183,7 @@ func (p documentParams) form(method string, f channels.File) (head, tail []byte,
 	}
 	_, e := w.CreatePart(textproto.MIMEHeader{
 		"Content-Disposition": {multipart.FileContentDisposition(field, markup.FileName(f.Name))},
-		"Content-Type":        {transfer.Type(f.MIME)},
+		"Content-Type":        {transfer.MediaType(f.MIME)},
 	})
 	head = bytes.Clone(text.Bytes())
 	text.Reset()

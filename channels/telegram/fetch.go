@@ -33,15 +33,15 @@ func (c *Channel) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.A
 func (c *Channel) filePath(ctx context.Context, id string) (string, error) {
 	const method = "getFile"
 	if id == "" {
-		return "", refused(method, "the attachment names no file")
+		return "", refusedError(method, "the attachment names no file")
 	}
-	result, err := c.viaLibrary(ctx, method, func(ctx context.Context) error {
+	result, err := c.callLibrary(ctx, method, func(ctx context.Context) error {
 		_, err := c.bot.GetFile(ctx, &bot.GetFileParams{FileID: id})
 		return err
 	})
 	var e *channels.Error
 	switch {
-	case says(err, "file is too big"):
+	case hasErrorText(err, "file is too big"):
 		return "", &channels.Error{
 			Kind: channels.Refused, Op: method, Status: http.StatusBadRequest,
 			Message: "the file is too large: telegram hands out files of up to 20 MB",
@@ -57,11 +57,11 @@ func (c *Channel) filePath(ctx context.Context, id string) (string, error) {
 	}
 	switch {
 	case json.Unmarshal(result, &file) != nil || file.Path == "":
-		return "", refused(method, "telegram names no place of the file")
+		return "", refusedError(method, "telegram names no place of the file")
 	case strings.HasPrefix(file.Path, "/"):
-		return "", refused(method, "the Bot API server keeps the file on its own disk: it runs with --local, with which parley cannot fetch files")
+		return "", refusedError(method, "the Bot API server keeps the file on its own disk: it runs with --local, with which parley cannot fetch files")
 	case !fs.ValidPath(file.Path) || strings.Contains("/"+file.Path, "/bot"+placeholder+"/"):
-		return "", refused(method, "the place of the file is none that a Bot API server has")
+		return "", refusedError(method, "the place of the file is none that a Bot API server has")
 	}
 	return file.Path, nil
 }
@@ -73,7 +73,7 @@ func (c *Channel) download(ctx context.Context, path string, w io.Writer) error 
 		return &channels.Error{Kind: channels.Unsent, Op: op, Err: errAddress}
 	}
 	at.Path, at.RawPath = at.Path+"/file/bot"+placeholder+"/"+path, ""
-	ctx, patience := transfer.NewPatience(ctx, c.o.SendTimeout, exchange.ErrTimeout)
+	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, exchange.ErrTimeout)
 	defer patience.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Channel) download(ctx context.Context, path string, w io.Writer) error 
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return c.withoutFile(op, resp)
+		return c.downloadError(op, resp)
 	}
 	_, reading, writing := transfer.Copy(w, resp.Body, patience)
 	switch {
@@ -97,8 +97,8 @@ func (c *Channel) download(ctx context.Context, path string, w io.Writer) error 
 	return nil
 }
 
-// withoutFile judges an answer that is not the file.
-func (c *Channel) withoutFile(op string, resp *http.Response) error {
+// downloadError judges an answer that is not the file.
+func (c *Channel) downloadError(op string, resp *http.Response) error {
 	x := &exchange.Exchange{Status: resp.StatusCode, Retry: resp.Header.Get("Retry-After")}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, exchange.MaxGarbled))
 	if x.Body, x.Whole = c.http.Clean(body), err == nil; !x.Whole {

@@ -41,7 +41,7 @@ type hook struct {
 	url, path string
 	secret    channels.Secret
 	digest    [sha256.Size]byte // of the secret
-	turns     turns
+	sequencer sequencer
 	strangers atomic.Int64 // requests that did not know the secret
 	gate      receive.Gate[receiver]
 }
@@ -51,9 +51,9 @@ func newHook(o Options) *hook {
 		return nil
 	}
 	h := &hook{
-		url:    strings.TrimRight(o.Webhook.URL, "/") + "/telegram/" + derive(o.Token, "path")[:32],
-		secret: channels.NewSecret(derive(o.Token, "secret")),
-		turns:  turns{chats: map[string]*line{}},
+		url:       strings.TrimRight(o.Webhook.URL, "/") + "/telegram/" + derive(o.Token, "path")[:32],
+		secret:    channels.NewSecret(derive(o.Token, "secret")),
+		sequencer: sequencer{chats: map[string]*lane{}},
 	}
 	if u, err := url.Parse(h.url); err == nil { // Validate has read it
 		h.path = u.Path
@@ -65,7 +65,7 @@ func newHook(o Options) *hook {
 // ServeHTTP answers one request. It may be called concurrently.
 func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if status := h.unfit(req); status != 0 {
+	if status := h.rejectionStatus(req); status != 0 {
 		if status == http.StatusMethodNotAllowed {
 			w.Header().Set("Allow", http.MethodPost)
 		}
@@ -83,12 +83,12 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), takeTimeout, errTakeTimeout)
 	defer cancel()
 	defer context.AfterFunc(receiving, cancel)()
-	w.WriteHeader(h.take(ctx, r, http.MaxBytesReader(w, req.Body, maxUpdate)))
+	w.WriteHeader(h.accept(ctx, r, http.MaxBytesReader(w, req.Body, maxUpdate)))
 }
 
-// unfit is the status of a request that cannot be Telegram's, or 0. The secret
+// rejectionStatus is the status of a request that cannot be Telegram's, or 0. The secret
 // is compared in a time that tells nothing about it.
-func (h *hook) unfit(req *http.Request) int {
+func (h *hook) rejectionStatus(req *http.Request) int {
 	if req.Method != http.MethodPost {
 		return http.StatusMethodNotAllowed
 	}
@@ -103,19 +103,19 @@ func (h *hook) unfit(req *http.Request) int {
 	return 0
 }
 
-// take brings one update to accept, once, and gives the status to answer.
-func (h *hook) take(ctx context.Context, r *receiver, body io.Reader) int {
+// accept brings one update to accept, once, and gives the status to answer.
+func (h *hook) accept(ctx context.Context, r *receiver, body io.Reader) int {
 	raw, err := io.ReadAll(body)
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):
 		// It would come again for ever and hold up its chat: what fits is kept.
-		raw, _ = garbled(raw, 0)
+		raw, _ = garbledUpdate(raw, 0)
 	case err != nil:
 		return http.StatusBadRequest
 	}
-	u := r.decode(whole(raw))
-	end, ok := h.turns.begin(ctx, u, r.o.Now())
+	u := r.decode(asJSON(raw))
+	end, ok := h.sequencer.begin(ctx, u, r.o.Now())
 	if !ok {
 		return http.StatusServiceUnavailable
 	}
@@ -127,6 +127,6 @@ func (h *hook) take(ctx context.Context, r *receiver, body io.Reader) int {
 		}
 		return http.StatusServiceUnavailable
 	}
-	r.taken(u)
+	r.afterTaken(u)
 	return http.StatusOK
 }

@@ -7,11 +7,11 @@ import (
 
 // ledger is what was called in one chat within the last minute.
 type ledger struct {
-	calls    []*entry // messages and edits, oldest first
-	previews []*entry // those of them that are previews
-	marks    []*entry
-	signed   time.Time
-	topics   map[int]*topic
+	calls      []*entry // messages and edits, oldest first
+	previews   []*entry // those of them that are previews
+	reactions  []*entry
+	lastTyping time.Time
+	topics     map[int]*topic
 }
 
 // entry is one call. It counts from its end, so that no two requests reach Telegram
@@ -19,16 +19,16 @@ type ledger struct {
 type entry struct{ at time.Time }
 
 // topic is a part of a chat in which an answer grows.
-type topic struct{ asked, shown time.Time }
+type topic struct{ askedAt, shownAt time.Time }
 
-// forget drops what is older than a minute.
-func (l *ledger) forget(now time.Time, minute time.Duration) {
-	stale := func(e *entry) bool { return old(e.at, now, minute) }
+// prune drops what is older than a minute.
+func (l *ledger) prune(now time.Time, minute time.Duration) {
+	stale := func(e *entry) bool { return isExpired(e.at, now, minute) }
 	l.calls = slices.DeleteFunc(l.calls, stale)
 	l.previews = slices.DeleteFunc(l.previews, stale)
-	l.marks = slices.DeleteFunc(l.marks, stale)
+	l.reactions = slices.DeleteFunc(l.reactions, stale)
 	for id, t := range l.topics {
-		if old(t.asked, now, minute) {
+		if isExpired(t.askedAt, now, minute) {
 			delete(l.topics, id)
 		}
 	}
@@ -43,12 +43,12 @@ func (l *ledger) topic(id int) *topic {
 	return t
 }
 
-// old says whether a time is so long ago, or in a future that a clock has left.
-func old(t, now time.Time, window time.Duration) bool {
+// isExpired says whether a time is so long ago, or in a future that a clock has left.
+func isExpired(t, now time.Time, window time.Duration) bool {
 	return t.After(now) || !t.Add(window).After(now)
 }
 
-func last(es []*entry) time.Time {
+func lastTime(es []*entry) time.Time {
 	if len(es) == 0 {
 		return time.Time{}
 	}

@@ -15,17 +15,17 @@ import (
 // told a wait that ends at the same moment.
 const sameEnd = time.Second
 
-// inChat runs one of the library's calls for a chat, when Telegram wants to hear
+// callInChat runs one of the library's calls for a chat, when Telegram wants to hear
 // of it.
-func (c *Channel) inChat(ctx context.Context, method string, s spot, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
-	return c.paced(method, s, k, func() (json.RawMessage, error) { return c.viaLibrary(ctx, method, run) })
+func (c *Channel) callInChat(ctx context.Context, method string, s callTarget, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
+	return c.callPaced(method, s, k, func() (json.RawMessage, error) { return c.callLibrary(ctx, method, run) })
 }
 
-// paced makes a call for a chat, unless Telegram has asked to wait or would; then
+// callPaced makes a call for a chat, unless Telegram has asked to wait or would; then
 // nothing is sent, and the error says how long is left. So no call falls into a
 // penalty, which it would make longer.
-func (c *Channel) paced(method string, s spot, k class, call func() (json.RawMessage, error)) (json.RawMessage, error) {
-	booked, err := c.allowance.take(method, s, k)
+func (c *Channel) callPaced(method string, s callTarget, k class, call func() (json.RawMessage, error)) (json.RawMessage, error) {
+	booked, err := c.limiter.reserve(method, s, k)
 	if err != nil {
 		return nil, err
 	}
@@ -34,18 +34,18 @@ func (c *Channel) paced(method string, s spot, k class, call func() (json.RawMes
 	if errors.As(err, &e) && e.Kind == channels.RateLimit {
 		c.waits.Note("", s.id(), e.RetryAfter)
 	}
-	c.allowance.end(s, booked, err == nil || e != nil && (e.Kind == channels.Ambiguous || e.Kind == channels.RateLimit))
+	c.limiter.finish(s, booked, err == nil || e != nil && (e.Kind == channels.Ambiguous || e.Kind == channels.RateLimit))
 	return result, err
 }
 
-// Wait is how long it is until Telegram may be given another message for the chat.
-func (c *Channel) Wait(to sessionkeys.Address) time.Duration {
-	chat, thread, err := place("", to)
+// SendDelay is how long it is until Telegram may be given another message for the chat.
+func (c *Channel) SendDelay(to sessionkeys.Address) time.Duration {
+	chat, thread, err := parseAddress("", to)
 	if err != nil {
 		return 0 // which Send says
 	}
-	s := spot{chat, thread}
-	wait := c.allowance.due(s, final)
+	s := callTarget{chat, thread}
+	wait := c.limiter.delay(s, final)
 	var e *channels.Error
 	if errors.As(c.waits.Check("", "", s.id()), &e) {
 		wait = max(wait, e.RetryAfter)

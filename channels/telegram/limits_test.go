@@ -59,7 +59,7 @@ func TestRow05_AWaitHoldsItsChatExactlyAsLongAndNoOther(t *testing.T) {
 	for name, err := range map[string]error{
 		"send":   second(ch.Send(t.Context(), to(7, "", "hi"))),
 		"edit":   ch.Edit(t.Context(), to(7, "", "").To, "5", channels.Body{Text: "x"}),
-		"typing": ch.Typing(t.Context(), to(7, "", "").To),
+		"typing": ch.ShowTyping(t.Context(), to(7, "", "").To),
 	} {
 		if e := wrong(err); e.Kind != channels.RateLimit || e.RetryAfter != time.Millisecond {
 			t.Errorf("%s a moment too early: %v after %s", name, err, e.RetryAfter)

@@ -6,18 +6,18 @@ import (
 	"unicode/utf16"
 )
 
-// addressed is to whom a text speaks.
-type addressed struct {
+// addressedText is to whom a text speaks.
+type addressedText struct {
 	text      string // without the mention of us at its start, and with /cmd for /cmd@us
 	mentioned bool   // by a mention or by a command for us
 	foreign   bool   // it begins with a command for another bot
 }
 
-// address reads the entities that Telegram found in a text; the text itself is
+// resolveMentions reads the entities that Telegram found in a text; the text itself is
 // never searched, so "mail@ourbot.example" is no mention. Offsets are UTF-16
 // code units; entities outside of the text are ignored.
-func address(text string, entities []entity, me self) addressed {
-	a := addressed{text: text}
+func resolveMentions(text string, entities []entity, me self) addressedText {
+	a := addressedText{text: text}
 	if len(entities) == 0 {
 		return a
 	}
@@ -30,7 +30,7 @@ func address(text string, entities []entity, me self) addressed {
 		}
 		end := e.Offset + e.Length
 		under := string(utf16.Decode(units[e.Offset:end]))
-		opens := blank(units[:e.Offset])
+		opens := isBlank(units[:e.Offset])
 		switch e.Type {
 		case "mention", "text_mention":
 			ours := e.Type == "mention" && strings.EqualFold(under, "@"+me.Username) && me.Username != "" ||
@@ -64,7 +64,7 @@ func address(text string, entities []entity, me self) addressed {
 	return a
 }
 
-func blank(units []uint16) bool {
+func isBlank(units []uint16) bool {
 	for _, u := range units {
 		if !unicode.IsSpace(rune(u)) {
 			return false

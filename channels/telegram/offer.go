@@ -25,9 +25,9 @@ func (r *receiver) decode(raw json.RawMessage) event {
 	return event{id, m, press}
 }
 
-// taken is what is done once accept took an event.
-func (r *receiver) taken(e event) {
-	r.Taken(e.message)
+// afterTaken is what is done once accept took an event.
+func (r *receiver) afterTaken(e event) {
+	r.ReportTaken(e.message)
 	r.answerLater(e.press)
 }
 
@@ -99,7 +99,7 @@ func (r *receiver) answerPresses(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case id := <-r.presses:
-			_, err := r.viaLibrary(ctx, "answerCallbackQuery", func(ctx context.Context) error {
+			_, err := r.callLibrary(ctx, "answerCallbackQuery", func(ctx context.Context) error {
 				_, err := r.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: id})
 				return err
 			})

@@ -14,7 +14,7 @@ import (
 
 // newPaced is a simulated Telegram that holds the bot to its limits, by a clock
 // that it shares with the channels on it. Everybody has spoken there.
-func newPaced(t *testing.T) (r *rig, w *wall, ch *telegram.Channel) {
+func newPaced(t *testing.T) (r *fixture, w *wall, ch *telegram.Channel) {
 	t.Helper()
 	w = newWall()
 	r = newRigWith(t, func(o *sim.Options) { o.Now, o.Pace = w.now, 1 })
@@ -40,10 +40,10 @@ func (g *growing) grow(n int) {
 	var err error
 	if g.id == "" {
 		var r channels.Receipt
-		r, err = g.ch.Begin(g.t.Context(), g.to)
+		r, err = g.ch.StartStream(g.t.Context(), g.to)
 		g.id = r.MessageID
 	} else {
-		err = g.ch.Grow(g.t.Context(), g.to.To, g.id, g.to.Body)
+		err = g.ch.UpdateStream(g.t.Context(), g.to.To, g.id, g.to.Body)
 	}
 	switch {
 	case err == nil:
@@ -93,7 +93,7 @@ func TestPace_NothingIsRefusedWhileAnswersGrow(t *testing.T) {
 	for n := range 1800 { // three minutes
 		for _, g := range all {
 			g.grow(n)
-			_ = ch.Typing(t.Context(), g.to.To) // what is too much is dropped
+			_ = ch.ShowTyping(t.Context(), g.to.To) // what is too much is dropped
 		}
 		w.advance(100 * time.Millisecond)
 	}
@@ -155,9 +155,9 @@ func TestPace_NoCallFallsIntoAPenalty(t *testing.T) {
 	for n := range 100 { // ten seconds; the first edit falls at three
 		w.advance(100 * time.Millisecond)
 		g.grow(n)
-		_ = ch.Typing(t.Context(), g.to.To)
+		_ = ch.ShowTyping(t.Context(), g.to.To)
 	}
-	if wait := ch.Wait(g.to.To); wait != 33*time.Second {
+	if wait := ch.SendDelay(g.to.To); wait != 33*time.Second {
 		t.Errorf("the channel names a wait of %s, want 33s", wait)
 	}
 	if waited := g.finish(w, "the end"); waited != 33*time.Second {
@@ -173,24 +173,24 @@ func TestPace_NoCallFallsIntoAPenalty(t *testing.T) {
 func TestEdit_ATextThatStandsThereIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before func(r *rig, w *wall, g *growing)
+		before func(r *fixture, w *wall, g *growing)
 		edits  int
 	}{
-		"it was shown by an edit": {func(_ *rig, w *wall, g *growing) {
+		"it was shown by an edit": {func(_ *fixture, w *wall, g *growing) {
 			for range 3 { // the first message of a long answer is full
 				w.advance(time.Minute)
 				g.grow(2)
 			}
 		}, 1},
-		"another text was shown": {func(_ *rig, _ *wall, g *growing) { g.grow(3) }, 3},
-		"what became of another text is not known": {func(r *rig, _ *wall, g *growing) {
+		"another text was shown": {func(_ *fixture, _ *wall, g *growing) { g.grow(3) }, 3},
+		"what became of another text is not known": {func(r *fixture, _ *wall, g *growing) {
 			r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "editMessageText", Next: 1})
 			g.to.Body.Text = "word 3"
-			if err := g.ch.Grow(t.Context(), g.to.To, g.id, g.to.Body); wrong(err).Kind != channels.Ambiguous {
+			if err := g.ch.UpdateStream(t.Context(), g.to.To, g.id, g.to.Body); wrong(err).Kind != channels.Ambiguous {
 				t.Errorf("the preview ended as %v", err)
 			}
 		}, 3},
-		"somebody else may have owned the account": {func(_ *rig, _ *wall, g *growing) {
+		"somebody else may have owned the account": {func(_ *fixture, _ *wall, g *growing) {
 			over, stop := context.WithCancel(t.Context())
 			stop()
 			if err := g.ch.Receive(over, nil); err != nil {
@@ -229,7 +229,7 @@ func TestPace_WhatIsRefusedTakesNoRoom(t *testing.T) {
 	if _, err := ch.Send(t.Context(), to(forum.ID, "77", "hi")); err != nil {
 		t.Errorf("outside of a topic that is gone: %v", err)
 	}
-	if wait := ch.Wait(to(forum.ID, "", "").To); wait != time.Second {
+	if wait := ch.SendDelay(to(forum.ID, "", "").To); wait != time.Second {
 		t.Errorf("the next one waits %s, want 1s", wait)
 	}
 	if n := len(r.Sent()); n != 1 {

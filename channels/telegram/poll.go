@@ -28,7 +28,7 @@ type poller struct {
 	limit  int       // updates to ask for
 }
 
-func (r *receiver) pollOn(ctx context.Context) error {
+func (r *receiver) runPolling(ctx context.Context) error {
 	if err := r.RetryUntilFatal(ctx, r.dropWebhook); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *receiver) pollOn(ctx context.Context) error {
 // dropWebhook: Telegram refuses polls while a webhook is set. What waits for it
 // is kept.
 func (r *receiver) dropWebhook(ctx context.Context) error {
-	_, err := r.viaLibrary(ctx, "deleteWebhook", func(ctx context.Context) error {
+	_, err := r.callLibrary(ctx, "deleteWebhook", func(ctx context.Context) error {
 		_, err := r.bot.DeleteWebhook(ctx, &bot.DeleteWebhookParams{})
 		return err
 	})
@@ -62,7 +62,7 @@ func (p *poller) poll(ctx context.Context) error {
 	if !taken {
 		return nil
 	}
-	p.Succeeded()
+	p.ResetBackoff()
 	switch {
 	case last > 0:
 		// Not the highest ever seen: after a quiet week ids start anywhere.
@@ -80,7 +80,7 @@ func (p *poller) fetch(ctx context.Context) ([]json.RawMessage, error) {
 		p.offset, p.last = 0, now
 	}
 	wait := p.o.PollTimeout
-	if !p.Connected() {
+	if !p.IsConnected() {
 		wait = 0 // to know at once whether the line works again
 	}
 	params := map[string]any{"limit": p.limit, "timeout": int(wait.Seconds()), "allowed_updates": allowed}

@@ -95,16 +95,16 @@ func batch(updates ...string) *http.Response {
 
 // watcher counts what the observer is told.
 type watcher struct {
-	channels.Nobody
+	channels.NopObserver
 	mu    sync.Mutex
 	lines []string
 }
 
 func (w *watcher) add(s string) { w.mu.Lock(); w.lines = append(w.lines, s); w.mu.Unlock() }
 
-func (w *watcher) Up(_ string, up bool)    { w.add(fmt.Sprint("up ", up)) }
-func (w *watcher) Reconnected(string)      { w.add("reconnected") }
-func (w *watcher) Event(string, time.Time) { w.add("event") }
+func (w *watcher) SetConnected(_ string, up bool) { w.add(fmt.Sprint("up ", up)) }
+func (w *watcher) Reconnected(string)             { w.add("reconnected") }
+func (w *watcher) Event(string, time.Time)        { w.add("event") }
 
 // receiveFor runs Receive over the script for d of the bubble's time.
 func receiveFor(t *testing.T, s *script, d time.Duration, o telegram.Options, accept channels.Accept) error {

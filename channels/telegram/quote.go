@@ -8,23 +8,23 @@ import (
 	"parley/channels/internal/markup"
 )
 
-// reply fills ReplyTo and says whether the message answers one of ours. In a
+// fillReply fills ReplyTo and says whether the message answers one of ours. In a
 // topic every message "answers" the one that opened the topic; that is none.
-func (r *receiver) reply(m *channels.Message, t *message) (ours bool) {
-	q, ok := r.answered(t)
+func (r *receiver) fillReply(m *channels.Message, t *message) (ours bool) {
+	q, ok := r.replyTarget(t)
 	if !ok {
 		return false
 	}
 	if t.Quote != nil && t.Quote.Text != "" {
-		q.Text, q.Piece = t.Quote.Text, t.Quote.Chosen
+		q.Text, q.IsExcerpt = t.Quote.Text, t.Quote.Chosen
 	}
 	m.ReplyTo = &q
 	return q.FromBot && q.MessageID != ""
 }
 
-// answered is the message that t answers, in this chat or another.
-func (r *receiver) answered(t *message) (channels.Quote, bool) {
-	var x external
+// replyTarget is the message that t answers, in this chat or another.
+func (r *receiver) replyTarget(t *message) (channels.Quote, bool) {
+	var x externalReply
 	if len(t.External) > 0 && json.Unmarshal(t.External, &x) == nil && t.Quote != nil {
 		author, ours := r.author(x.Origin)
 		return channels.Quote{Author: author, FromBot: ours}, true

@@ -25,20 +25,20 @@ var reactionEmoji = strings.Fields(`❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 
 // CheckReactions says what is wrong with the reactions of an account.
 func CheckReactions(r channels.Reactions) error {
 	for _, e := range []string{r.Working, r.Done} {
-		if e != "" && !slices.Contains(reactionEmoji, plain(e)) {
+		if e != "" && !slices.Contains(reactionEmoji, plainEmoji(e)) {
 			return fmt.Errorf("Telegram has no reaction %q for bots; it has %s", e, strings.Join(reactionEmoji, " ")) //nolint:staticcheck // a name
 		}
 	}
 	return nil
 }
 
-// plain is an emoji without the mark that asks for its colours, which keyboards add and
+// plainEmoji is an emoji without the mark that asks for its colours, which keyboards add and
 // Telegram does not know.
-func plain(emoji string) string { return strings.ReplaceAll(emoji, "\ufe0f", "") }
+func plainEmoji(emoji string) string { return strings.ReplaceAll(emoji, "\ufe0f", "") }
 
 const (
-	refusedFor  = 24 * time.Hour // how long a chat that took no reaction is not asked again
-	mostRefused = 4096
+	refusedFor = 24 * time.Hour // how long a chat that took no reaction is not asked again
+	maxRefused = 4096
 )
 
 // refusals are the chats that take no reactions.
@@ -50,7 +50,7 @@ type refusals struct {
 func (r *refusals) note(chat string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at == nil || len(r.at) >= mostRefused {
+	if r.at == nil || len(r.at) >= maxRefused {
 		r.at = map[string]time.Time{}
 	}
 	r.at[chat] = now
@@ -60,18 +60,18 @@ func (r *refusals) has(chat string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, ok := r.at[chat]
-	return ok && !old(at, now, refusedFor)
+	return ok && !isExpired(at, now, refusedFor)
 }
 
 // React puts a reaction on a message. The admins of a group choose which may be there: a
 // chat that refused one is not asked for another before a day has passed.
 func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID string, s channels.Stage) error {
-	emoji := plain(c.o.Reactions.At(s))
+	emoji := plainEmoji(c.o.Reactions.At(s))
 	if emoji == "" && (s == channels.Working || c.o.Reactions.Working == "") { // nothing is there
 		return nil
 	}
 	err := c.setReaction(ctx, to, messageID, emoji)
-	if emoji != "" && s == channels.Done && neverTaken(err) && c.o.Reactions.Working != "" {
+	if emoji != "" && s == channels.Done && isPermanent(err) && c.o.Reactions.Working != "" {
 		return c.setReaction(ctx, to, messageID, "") // what is there can always be taken away
 	}
 	return err
@@ -80,41 +80,41 @@ func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID s
 // setReaction chooses the one reaction that the bot has on a message; empty: none.
 func (c *Channel) setReaction(ctx context.Context, to sessionkeys.Address, messageID, emoji string) error {
 	const method = "setMessageReaction"
-	chat, thread, err := place(method, to)
+	chat, thread, err := parseAddress(method, to)
 	if err != nil {
 		return err
 	}
 	id, err := strconv.Atoi(messageID)
 	if err != nil {
-		return refused(method, "the id of the message is not a number")
+		return refusedError(method, "the id of the message is not a number")
 	}
 	if emoji != "" && c.refusals.has(to.Peer, c.o.Now()) {
-		return refused(method, "the chat takes no reactions")
+		return refusedError(method, "the chat takes no reactions")
 	}
 	p := &bot.SetMessageReactionParams{ChatID: chat, MessageID: id}
 	if emoji != "" {
 		p.Reaction = []models.ReactionType{{Type: models.ReactionTypeTypeEmoji, ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji}}}
 	}
-	_, err = c.inChat(ctx, method, spot{chat, thread}, mark, func(ctx context.Context) error {
+	_, err = c.callInChat(ctx, method, callTarget{chat, thread}, reaction, func(ctx context.Context) error {
 		_, err := c.bot.SetMessageReaction(ctx, p)
 		return err
 	})
-	if emoji != "" && neverTaken(err) && !aboutMessage(err) {
+	if emoji != "" && isPermanent(err) && !isMessageRefusal(err) {
 		c.refusals.note(to.Peer, c.o.Now())
 		c.o.Log.Info("a chat takes no reactions of the bot", "chat", to.Peer, "error", err)
-		return refused(method, "the chat takes no reactions")
+		return refusedError(method, "the chat takes no reactions")
 	}
 	return err
 }
 
-// neverTaken reports whether Telegram understood a call and will never do it.
-func neverTaken(err error) bool {
+// isPermanent reports whether Telegram understood a call and will never do it.
+func isPermanent(err error) bool {
 	var e *channels.Error
 	return errors.As(err, &e) && (e.Kind == channels.Refused || e.Kind == channels.Gone)
 }
 
-// aboutMessage reports whether a reaction was refused for its message: another one may
+// isMessageRefusal reports whether a reaction was refused for its message: another one may
 // have it.
-func aboutMessage(err error) bool {
-	return says(err, "message to react not found") || says(err, "message_id_invalid") || says(err, "reactions_too_many")
+func isMessageRefusal(err error) bool {
+	return hasErrorText(err, "message to react not found") || hasErrorText(err, "message_id_invalid") || hasErrorText(err, "reactions_too_many")
 }

@@ -9,7 +9,7 @@ import (
 	sim "parley/simulators/telegram"
 )
 
-func (r *rig) Reactions() (seen []string) {
+func (r *fixture) Reactions() (seen []string) {
 	for _, s := range r.Books().Signals {
 		if s.Kind == "reaction" {
 			seen = append(seen, map[string]string{"👀": "working", "👍": "done", "": "-"}[s.Text])
@@ -18,12 +18,12 @@ func (r *rig) Reactions() (seen []string) {
 	return seen
 }
 
-func (r *rig) LimitNextReaction(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNextReaction(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "setMessageReaction", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) ReactionCalls() (n int) {
+func (r *fixture) ReactionCalls() (n int) {
 	for _, c := range r.Books().Calls {
 		if c.Method == "setMessageReaction" {
 			n++
@@ -66,7 +66,7 @@ func TestReact(t *testing.T) {
 	if err := r.AllowReactions(super, "👀"); err != nil {
 		t.Fatal(err)
 	}
-	r.Pass(25 * time.Hour)
+	r.Advance(25 * time.Hour)
 	if err := react(m.MessageID, channels.Working); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
@@ -92,17 +92,17 @@ func TestReactionsTakeNoAllowanceOfAnswers(t *testing.T) {
 		if ch.React(t.Context(), m.Address, m.MessageID, channels.Working) == nil {
 			took++
 		}
-		r.Pass(time.Second)
+		r.Advance(time.Second)
 	}
 	if took != 20 {
 		t.Errorf("%d of 30 reactions were made", took)
 	}
 	reply := channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}}
-	if _, err := ch.Begin(t.Context(), reply); err != nil {
+	if _, err := ch.StartStream(t.Context(), reply); err != nil {
 		t.Errorf("a preview behind reactions: %v", err)
 	}
-	r.Pass(2 * time.Second)
-	if wait := ch.Wait(m.Address); wait != 0 {
+	r.Advance(2 * time.Second)
+	if wait := ch.SendDelay(m.Address); wait != 0 {
 		t.Errorf("an answer waits %s behind reactions", wait)
 	}
 	r.LimitNext(t, 30*time.Second)

@@ -68,10 +68,10 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	if err := r.RetryUntilFatal(ctx, r.identify); err != nil {
 		return err
 	}
-	r.lookAtPrivacy()
+	r.warnPrivacyMode()
 	beside.Go(func() { r.suggestCommands(inner) })
 	if c.hook != nil {
 		return r.takeRequests(ctx)
 	}
-	return r.pollOn(ctx)
+	return r.runPolling(ctx)
 }

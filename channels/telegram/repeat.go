@@ -16,8 +16,8 @@ const repeatCaption = "(This may be a repeat.)"
 // repeatUnits is the mark's length in UTF-16 units, kept free in each message.
 const repeatUnits = len(repeatMark)
 
-// marked puts the mark before a text and moves its entities behind it.
-func marked(text string, es []models.MessageEntity) (string, []models.MessageEntity) {
+// markRepeat puts the mark before a text and moves its entities behind it.
+func markRepeat(text string, es []models.MessageEntity) (string, []models.MessageEntity) {
 	shift := len(utf16.Encode([]rune(repeatMark)))
 	moved := make([]models.MessageEntity, len(es))
 	for i, e := range es {

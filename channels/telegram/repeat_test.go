@@ -10,7 +10,7 @@ import (
 func TestAPossibleRepeatSaysSoAndKeepsItsEntitiesInPlace(t *testing.T) {
 	t.Parallel()
 	before := []models.MessageEntity{{Type: models.MessageEntityTypeBold, Offset: 2, Length: 3}}
-	text, after := marked("a bcd", before)
+	text, after := markRepeat("a bcd", before)
 	if text != "(This may be a repeat.)\n\na bcd" {
 		t.Errorf("the text is %q", text)
 	}

@@ -112,11 +112,11 @@ func TestRow14_EveryPressIsAnsweredAlsoOnAnOldMessage(t *testing.T) {
 	t.Run("by webhook", func(t *testing.T) {
 		t.Parallel()
 		h := newHookRig(t, 1)
-		press(t, h.rig, h.open(t))
+		press(t, h.fixture, h.open(t))
 	})
 }
 
-func press(t *testing.T, r *rig, ch *telegram.Channel) {
+func press(t *testing.T, r *fixture, ch *telegram.Channel) {
 	t.Helper()
 	events := listen(t, ch)
 	r.Say(t, "Ann", "hi")

@@ -48,7 +48,7 @@ func next(t *testing.T, events <-chan channels.Message) channels.Message {
 }
 
 // join makes the bot a member of a group and takes the event of that.
-func join(t *testing.T, r *rig, events <-chan channels.Message, c sim.Chat) {
+func join(t *testing.T, r *fixture, events <-chan channels.Message, c sim.Chat) {
 	t.Helper()
 	if _, err := r.SetStanding(c, ann, "Parley_bot", "member"); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestRow10_TopicsAreAddressesOfTheirOwn(t *testing.T) {
 		if _, err := ch.Send(t.Context(), channels.Reply{To: a, Body: channels.Body{Text: "hi"}}); err != nil {
 			t.Errorf("send to %+v: %v", a, err)
 		}
-		if err := ch.Typing(t.Context(), a); err != nil {
+		if err := ch.ShowTyping(t.Context(), a); err != nil {
 			t.Errorf("typing in %+v: %v", a, err)
 		}
 	}

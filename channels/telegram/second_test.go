@@ -90,7 +90,7 @@ func TestTheLibraryKnowsWhateverTheSimulatorSends(t *testing.T) {
 }
 
 // ask calls a method as any client does, and gives its result.
-func (r *rig) ask(t *testing.T, method string, params map[string]any, into any) json.RawMessage {
+func (r *fixture) ask(t *testing.T, method string, params map[string]any, into any) json.RawMessage {
 	t.Helper()
 	body, err := json.Marshal(params)
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 // send is Send. It says whether what was sent reads as r.Body does.
 func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channels.Receipt, asIs bool, err error) {
 	const method = "sendMessage"
-	chat, thread, err := place(method, r.To)
+	chat, thread, err := parseAddress(method, r.To)
 	if err != nil {
 		return channels.Receipt{}, false, err
 	}
@@ -39,7 +39,7 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channe
 		ChatID: chat, Text: r.Body.Text, Entities: entitiesOf(r.Body), LinkPreviewOptions: noPreview(),
 	}
 	if r.Repeat {
-		p.Text, p.Entities = marked(p.Text, p.Entities)
+		p.Text, p.Entities = markRepeat(p.Text, p.Entities)
 	}
 	if r.To.Thread != generalTopic {
 		p.MessageThreadID = thread
@@ -47,12 +47,12 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channe
 	if r.ReplyTo != "" {
 		id, err := strconv.Atoi(r.ReplyTo)
 		if err != nil {
-			return channels.Receipt{}, false, refused(method, "the id of the message to answer is not a number")
+			return channels.Receipt{}, false, refusedError(method, "the id of the message to answer is not a number")
 		}
 		p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 	}
 	for asIs = !r.Repeat; ; {
-		result, err := c.inChat(ctx, method, spot{chat, thread}, k, func(ctx context.Context) error {
+		result, err := c.callInChat(ctx, method, callTarget{chat, thread}, k, func(ctx context.Context) error {
 			_, err := c.bot.SendMessage(ctx, p)
 			return err
 		})
@@ -60,13 +60,13 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channe
 		case err == nil:
 			sent, err := receipt(method, result)
 			return sent, asIs, err
-		case len(p.Entities) > 0 && entitiesRefused(err):
+		case len(p.Entities) > 0 && isEntityError(err):
 			c.o.Log.Warn("telegram refused entities, sending plain text", "error", err)
 			p.Entities, asIs = nil, false
-		case p.MessageThreadID != 0 && topicGone(err):
+		case p.MessageThreadID != 0 && isTopicGone(err):
 			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
 			p.MessageThreadID = 0
-		case (p.MessageThreadID != 0 || p.ReplyParameters != nil) && topicClosed(err):
+		case (p.MessageThreadID != 0 || p.ReplyParameters != nil) && isTopicClosed(err):
 			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
 			p.MessageThreadID, p.ReplyParameters = 0, nil
 		default:
@@ -92,26 +92,26 @@ func receipt(method string, result json.RawMessage) (channels.Receipt, error) {
 // edit changes a message. It says whether that reads as b does.
 func (c *Channel) edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body, k class) (asIs bool, err error) {
 	const method = "editMessageText"
-	chat, thread, err := place(method, to)
+	chat, thread, err := parseAddress(method, to)
 	if err != nil {
 		return false, err
 	}
 	id, err := strconv.Atoi(messageID)
 	if err != nil {
-		return false, refused(method, "the id of the message is not a number")
+		return false, refusedError(method, "the id of the message is not a number")
 	}
 	p := &bot.EditMessageTextParams{
 		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(),
 	}
 	for asIs = true; ; {
-		_, err := c.inChat(ctx, method, spot{chat, thread}, k, func(ctx context.Context) error {
+		_, err := c.callInChat(ctx, method, callTarget{chat, thread}, k, func(ctx context.Context) error {
 			_, err := c.bot.EditMessageText(ctx, p)
 			return err
 		})
 		switch {
-		case err == nil, says(err, "message is not modified"):
+		case err == nil, hasErrorText(err, "message is not modified"):
 			return asIs, nil
-		case len(p.Entities) > 0 && entitiesRefused(err):
+		case len(p.Entities) > 0 && isEntityError(err):
 			p.Entities, asIs = nil, false
 		default:
 			return false, err
@@ -119,15 +119,15 @@ func (c *Channel) edit(ctx context.Context, to sessionkeys.Address, messageID st
 	}
 }
 
-// Typing shows that the bot is writing, for TypingFor, when there is room for it;
+// ShowTyping shows that the bot is writing, for TypingDuration, when there is room for it;
 // otherwise it fails as RateLimit, and nothing was called.
-func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
+func (c *Channel) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
 	const method = "sendChatAction"
-	chat, thread, err := place(method, to)
+	chat, thread, err := parseAddress(method, to)
 	if err != nil {
 		return err
 	}
-	_, err = c.inChat(ctx, method, spot{chat, thread}, sign, func(ctx context.Context) error {
+	_, err = c.callInChat(ctx, method, callTarget{chat, thread}, typing, func(ctx context.Context) error {
 		_, err := c.bot.SendChatAction(ctx, &bot.SendChatActionParams{
 			ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping,
 		})
@@ -136,18 +136,18 @@ func (c *Channel) Typing(ctx context.Context, to sessionkeys.Address) error {
 	return err
 }
 
-// place reads the numbers of an address.
-func place(method string, a sessionkeys.Address) (chat int64, thread int, err error) {
+// parseAddress reads the numbers of an address.
+func parseAddress(method string, a sessionkeys.Address) (chat int64, thread int, err error) {
 	if a.Channel != Network {
-		return 0, 0, refused(method, "the address is of another network")
+		return 0, 0, refusedError(method, "the address is of another network")
 	}
 	chat, err = strconv.ParseInt(a.Peer, 10, 64)
 	if err != nil || chat == 0 {
-		return 0, 0, refused(method, "the id of the chat is not a number")
+		return 0, 0, refusedError(method, "the id of the chat is not a number")
 	}
 	if a.Thread != "" {
 		if thread, err = strconv.Atoi(a.Thread); err != nil {
-			return 0, 0, refused(method, "the id of the topic is not a number")
+			return 0, 0, refusedError(method, "the id of the topic is not a number")
 		}
 	}
 	return chat, thread, nil
@@ -167,24 +167,24 @@ func noPreview() *models.LinkPreviewOptions {
 	return &models.LinkPreviewOptions{IsDisabled: bot.True()}
 }
 
-func refused(method, why string) error {
+func refusedError(method, why string) error {
 	return &channels.Error{Kind: channels.Refused, Op: method, Message: why}
 }
 
-func topicGone(err error) bool {
-	return says(err, "message thread not found") || says(err, "topic_deleted")
+func isTopicGone(err error) bool {
+	return hasErrorText(err, "message thread not found") || hasErrorText(err, "topic_deleted")
 }
 
-// topicClosed: only administrators write there, until it is opened again. What
+// isTopicClosed: only administrators write there, until it is opened again. What
 // answers a message of the topic goes there too.
-func topicClosed(err error) bool { return says(err, "topic_closed") }
+func isTopicClosed(err error) bool { return hasErrorText(err, "topic_closed") }
 
-// entitiesRefused: "can't parse entities", ENTITY_BOUNDS_INVALID and the like.
-func entitiesRefused(err error) bool { return says(err, "entit") }
+// isEntityError: "can't parse entities", ENTITY_BOUNDS_INVALID and the like.
+func isEntityError(err error) bool { return hasErrorText(err, "entit") }
 
-// says tells whether Telegram refused a request with these words. It has no
+// hasErrorText tells whether Telegram refused a request with these words. It has no
 // finer codes than 400.
-func says(err error, words string) bool {
+func hasErrorText(err error, words string) bool {
 	var e *channels.Error
 	return errors.As(err, &e) && e.Status == http.StatusBadRequest && strings.Contains(strings.ToLower(e.Message), words)
 }

@@ -255,7 +255,7 @@ func TestRow10_TheGeneralTopicIsLeftOutWhenSendingAndNamedWhenTyping(t *testing.
 	if _, err := ch.Send(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.Typing(t.Context(), r.To); err != nil {
+	if err := ch.ShowTyping(t.Context(), r.To); err != nil {
 		t.Fatal(err)
 	}
 	if got[0]["message_thread_id"] != "" || got[1]["message_thread_id"] != "1" || got[1]["action"] != "typing" {
@@ -296,7 +296,7 @@ func TestEdit_APreviewThatReadsOtherwiseIsChanged(t *testing.T) {
 	place, b := to(7, "", "").To, ch.Render("**bold**")[0]
 	begin := func(repeat bool) {
 		t.Helper()
-		if _, err := ch.Begin(t.Context(), channels.Reply{To: place, Body: b, Repeat: repeat}); err != nil {
+		if _, err := ch.StartStream(t.Context(), channels.Reply{To: place, Body: b, Repeat: repeat}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -314,10 +314,10 @@ func TestEdit_APreviewThatReadsOtherwiseIsChanged(t *testing.T) {
 	ends("begun with the mark of a repeat", 1)
 	begin(false)
 	refuse = true
-	if err := ch.Grow(t.Context(), place, "5", channels.Body{Text: "more", Markup: b.Markup}); err != nil {
+	if err := ch.UpdateStream(t.Context(), place, "5", channels.Body{Text: "more", Markup: b.Markup}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.Grow(t.Context(), place, "5", b); err != nil {
+	if err := ch.UpdateStream(t.Context(), place, "5", b); err != nil {
 		t.Fatal(err)
 	}
 	refuse = false

@@ -11,26 +11,26 @@ import (
 	"parley/sessionkeys"
 )
 
-// Begin sends the first of an answer that grows.
-func (c *Channel) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+// StartStream sends the first of an answer that grows.
+func (c *Channel) StartStream(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	receipt, asIs, err := c.send(ctx, r, preview)
 	if err == nil && asIs {
-		c.drafts.show(r.To, receipt.MessageID, r.Body)
+		c.drafts.noteShown(r.To, receipt.MessageID, r.Body)
 	}
 	return receipt, err
 }
 
-// Grow shows more of an answer, when the chat has room for what is only for show;
+// UpdateStream shows more of an answer, when the chat has room for what is only for show;
 // otherwise it fails as RateLimit, and nothing was called.
-func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
-	if c.drafts.shows(to, messageID, b) { // a long answer, whose first message is full
+func (c *Channel) UpdateStream(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
+	if c.drafts.isShown(to, messageID, b) { // a long answer, whose first message is full
 		return nil
 	}
 	asIs, err := c.edit(ctx, to, messageID, b, preview)
 	var e *channels.Error
 	switch {
 	case err == nil && asIs:
-		c.drafts.show(to, messageID, b)
+		c.drafts.noteShown(to, messageID, b)
 	case errors.As(err, &e) && e.Kind == channels.RateLimit: // nothing has changed
 	default:
 		c.drafts.forget(to, messageID)
@@ -38,20 +38,20 @@ func (c *Channel) Grow(ctx context.Context, to sessionkeys.Address, messageID st
 	return err
 }
 
-// Break has nothing to do: an edit can show any other text in the same message.
-func (*Channel) Break(context.Context, sessionkeys.Address, string, channels.Body) (bool, error) {
+// SplitStream has nothing to do: an edit can show any other text in the same message.
+func (*Channel) SplitStream(context.Context, sessionkeys.Address, string, channels.Body) (bool, error) {
 	return false, nil
 }
 
-// End has nothing to do: a message of Telegram stands as it is.
-func (*Channel) End(context.Context, sessionkeys.Address, string) error { return nil }
+// EndStream has nothing to do: a message of Telegram stands as it is.
+func (*Channel) EndStream(context.Context, sessionkeys.Address, string) error { return nil }
 
 // Edit changes the text of a message. Repeating it is harmless: a message that
 // reads so already is a success. Telegram is not asked to change one that this process
 // saw it make so: the first of a long answer is full before the end. Who has deleted it
 // since has seen it whole.
 func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID string, b channels.Body) error {
-	stands := c.drafts.shows(to, messageID, b)
+	stands := c.drafts.isShown(to, messageID, b)
 	c.drafts.forget(to, messageID)
 	if stands {
 		c.o.Log.Debug(StandsAlready, "chat", to.Peer, "message", messageID)
@@ -83,7 +83,7 @@ func digest(b channels.Body) [sha256.Size]byte {
 	return sha256.Sum256([]byte(strconv.Itoa(len(b.Text)) + " " + b.Text + string(b.Markup)))
 }
 
-func (d *drafts) show(to sessionkeys.Address, id string, b channels.Body) {
+func (d *drafts) noteShown(to sessionkeys.Address, id string, b channels.Body) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.read == nil || len(d.read) >= draftsMost {
@@ -92,7 +92,7 @@ func (d *drafts) show(to sessionkeys.Address, id string, b channels.Body) {
 	d.read[draft{to.Peer, id}] = digest(b)
 }
 
-func (d *drafts) shows(to sessionkeys.Address, id string, b channels.Body) bool {
+func (d *drafts) isShown(to sessionkeys.Address, id string, b channels.Body) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sum, known := d.read[draft{to.Peer, id}]

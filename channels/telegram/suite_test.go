@@ -32,10 +32,10 @@ var (
 )
 
 func TestTelegramIsAChannel(t *testing.T) {
-	for name, open := range map[string]func(t testing.TB) channeltest.Rig{
-		"by polling":              func(t testing.TB) channeltest.Rig { return newRig(t) },
-		"by webhook":              func(t testing.TB) channeltest.Rig { return newHookRig(t, 1) },
-		"by webhook, ten at once": func(t testing.TB) channeltest.Rig { return newHookRig(t, 10) },
+	for name, open := range map[string]func(t testing.TB) channeltest.Harness{
+		"by polling":              func(t testing.TB) channeltest.Harness { return newRig(t) },
+		"by webhook":              func(t testing.TB) channeltest.Harness { return newHookRig(t, 1) },
+		"by webhook, ten at once": func(t testing.TB) channeltest.Harness { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, Reacts: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Proxied: true}, open)
@@ -43,25 +43,25 @@ func TestTelegramIsAChannel(t *testing.T) {
 	}
 }
 
-// rig is a simulated Telegram with our bot on it.
-type rig struct {
+// fixture is a simulated Telegram with our bot on it.
+type fixture struct {
 	*sim.Server
 	*channeltest.Clock
 }
 
 var (
-	_ channeltest.FileRig    = (*rig)(nil)
-	_ channeltest.ReactRig   = (*rig)(nil)
-	_ channeltest.ForwardRig = (*rig)(nil)
-	_ channeltest.ContactRig = (*rig)(nil)
+	_ channeltest.FileHarness     = (*fixture)(nil)
+	_ channeltest.ReactionHarness = (*fixture)(nil)
+	_ channeltest.ForwardHarness  = (*fixture)(nil)
+	_ channeltest.ContactHarness  = (*fixture)(nil)
 )
 
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB) *fixture {
 	t.Helper()
 	return newRigWith(t, func(*sim.Options) {})
 }
 
-func newRigWith(t testing.TB, change func(*sim.Options)) *rig {
+func newRigWith(t testing.TB, change func(*sim.Options)) *fixture {
 	t.Helper()
 	clock := &channeltest.Clock{}
 	o := sim.Options{
@@ -88,28 +88,28 @@ func newRigWith(t testing.TB, change func(*sim.Options)) *rig {
 			t.Errorf("simulator: %v", err)
 		}
 	})
-	return &rig{s, clock}
+	return &fixture{s, clock}
 }
 
-func (r *rig) Open(t testing.TB) channels.Channel { return r.open(t) }
+func (r *fixture) Open(t testing.TB) channels.Channel { return r.open(t) }
 
-// OpenOver opens a channel to a Telegram that only the proxy can find.
-func (r *rig) OpenOver(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
+// OpenViaProxy opens a channel to a Telegram that only the proxy can find.
+func (r *fixture) OpenViaProxy(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
 	return r.open(t, r.behind(p, over))
 }
 
-func (h *hookRig) OpenOver(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
+func (h *hookRig) OpenViaProxy(t testing.TB, p *channeltest.Proxy, over channels.Proxy) channels.Channel {
 	return h.open(t, h.behind(p, over))
 }
 
-func (r *rig) Callers() []string { return nil }
+func (r *fixture) Callers() []string { return nil }
 
-func (r *rig) behind(p *channeltest.Proxy, over channels.Proxy) func(*telegram.Options) {
-	p.Stand("telegram.invalid", strings.TrimPrefix(r.URL(), "http://"))
+func (r *fixture) behind(p *channeltest.Proxy, over channels.Proxy) func(*telegram.Options) {
+	p.MapHost("telegram.invalid", strings.TrimPrefix(r.URL(), "http://"))
 	return func(o *telegram.Options) { o.APIURL, o.Proxy = "http://telegram.invalid", over }
 }
 
-func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
+func (r *fixture) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
 	t.Helper()
 	o := telegram.Options{
 		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
@@ -130,15 +130,15 @@ func (r *rig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Ch
 // hookRig is a rig whose bot has a webhook: a listener that stays, behind which
 // one channel follows another, as processes do.
 type hookRig struct {
-	*rig
+	*fixture
 	front *httptest.Server
-	most  int // connections
+	limit int // connections
 	now   atomic.Pointer[telegram.Channel]
 }
 
-func newHookRig(t testing.TB, most int) *hookRig {
+func newHookRig(t testing.TB, limit int) *hookRig {
 	t.Helper()
-	h := &hookRig{rig: newRig(t), most: most}
+	h := &hookRig{fixture: newRig(t), limit: limit}
 	h.front = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ch := h.now.Load()
 		if ch == nil {
@@ -162,21 +162,21 @@ func (h *hookRig) Open(t testing.TB) channels.Channel { return h.open(t) }
 func (h *hookRig) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
 	t.Helper()
 	hooked := func(o *telegram.Options) {
-		o.Webhook = telegram.Webhook{URL: h.front.URL + "/front", MaxConnections: h.most}
+		o.Webhook = telegram.Webhook{URL: h.front.URL + "/front", MaxConnections: h.limit}
 	}
-	ch := h.rig.open(t, append([]func(*telegram.Options){hooked}, change...)...)
+	ch := h.fixture.open(t, append([]func(*telegram.Options){hooked}, change...)...)
 	h.now.Store(ch)
 	return ch
 }
 
-func (r *rig) Say(t testing.TB, name, text string) {
+func (r *fixture) Say(t testing.TB, name, text string) {
 	t.Helper()
 	p := ann
 	p.FirstName = name
 	r.say(t, sim.PrivateChat(p), p, text, sim.SayOptions{})
 }
 
-func (r *rig) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.SayOptions) sim.Said {
+func (r *fixture) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.SayOptions) sim.ActionResult {
 	t.Helper()
 	said, err := r.Server.Say(c, p, text, o)
 	if err != nil {
@@ -185,31 +185,31 @@ func (r *rig) say(t testing.TB, c sim.Chat, p sim.Person, text string, o sim.Say
 	return said
 }
 
-func (r *rig) SayUnreadable(t testing.TB) {
+func (r *fixture) SayUnreadable(t testing.TB) {
 	t.Helper()
 	if _, err := r.Inject("", json.RawMessage(`{"message":{"message_id":"not a number","from":{"id":7,"is_bot":false,"first_name":"Ann"},"chat":[]}}`)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (r *rig) Acknowledged() int { return r.Totals().Confirmed }
+func (r *fixture) Acknowledged() int { return r.Totals().Confirmed }
 
-func (r *rig) AwaitAcknowledged(ctx context.Context, n int) error {
+func (r *fixture) AwaitAcknowledged(ctx context.Context, n int) error {
 	_, err := r.Await(ctx, func(b sim.Book) bool { return b.Totals.Confirmed >= n })
 	return err
 }
 
-func (r *rig) LimitNext(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNext(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "sendMessage", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) LimitNextEdit(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNextEdit(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "editMessageText", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) Attempts() (n int) {
+func (r *fixture) Attempts() (n int) {
 	for _, c := range r.Books().Calls {
 		if slices.Contains([]string{"sendMessage", "editMessageText"}, c.Method) {
 			n++
@@ -218,21 +218,21 @@ func (r *rig) Attempts() (n int) {
 	return n
 }
 
-func (r *rig) SayPicture(t testing.TB, name, text string, data []byte) {
+func (r *fixture) SayPicture(t testing.TB, name, text string, data []byte) {
 	t.Helper()
 	p := ann
 	p.FirstName = name
 	r.say(t, sim.PrivateChat(p), p, text, sim.SayOptions{Media: "photo", File: data})
 }
 
-func (r *rig) Forward(t testing.TB, name, author, text string) {
+func (r *fixture) Forward(t testing.TB, name, author, text string) {
 	t.Helper()
 	p := ann
 	p.FirstName = name
 	r.say(t, sim.PrivateChat(p), p, text, sim.SayOptions{ForwardedFrom: &sim.Person{ID: 6, FirstName: author}})
 }
 
-func (r *rig) ShareContact(t testing.TB, name, contact, number string) {
+func (r *fixture) ShareContact(t testing.TB, name, contact, number string) {
 	t.Helper()
 	message := map[string]any{
 		"message_id": 900, "date": 1, "chat": map[string]any{"id": ann.ID, "type": "private"}, "from": map[string]any{"id": ann.ID, "first_name": name},
@@ -247,29 +247,29 @@ func (r *rig) ShareContact(t testing.TB, name, contact, number string) {
 	}
 }
 
-func (r *rig) LoseNextAnswer(t testing.TB) {
+func (r *fixture) LoseNextAnswer(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "sendMessage", Next: 1})
 }
 
-func (r *rig) LimitNextFile(t testing.TB, d time.Duration) {
+func (r *fixture) LimitNextFile(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "sendDocument", Next: 1, RetryAfter: int(d.Seconds())})
 }
 
-func (r *rig) LoseNextFile(t testing.TB) {
+func (r *fixture) LoseNextFile(t testing.TB) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.Ambiguous, Method: "sendDocument", Next: 1})
 }
 
-func (r *rig) plan(t testing.TB, f sim.Fault) {
+func (r *fixture) plan(t testing.TB, f sim.Fault) {
 	t.Helper()
 	if err := r.Plan(f); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (r *rig) Sent() []string {
+func (r *fixture) Sent() []string {
 	var out []string
 	for _, m := range r.Books().Messages {
 		out = append(out, m.Text())
@@ -277,7 +277,7 @@ func (r *rig) Sent() []string {
 	return out
 }
 
-func (r *rig) SentFiles() []channeltest.SentFile {
+func (r *fixture) SentFiles() []channeltest.SentFile {
 	var out []channeltest.SentFile
 	for i, m := range r.Books().Messages {
 		if d := m.Document; d != nil {

@@ -83,7 +83,7 @@ type Options struct {
 	// Reactions are put on the messages of people. Default: none.
 	Reactions channels.Reactions
 
-	Observer channels.Observer // default channels.Nobody
+	Observer channels.Observer // default channels.NopObserver
 	Log      *slog.Logger      // default: no log
 	Now      func() time.Time  // default time.Now
 	Jitter   func() float64    // in [0,1); default random
@@ -102,22 +102,22 @@ type Channel struct {
 	bot       *bot.Bot
 	hook      *hook // nil: it polls
 	waits     receive.Waits
-	allowance *allowance
+	limiter   *rateLimiter
 	drafts    drafts
 	refusals  refusals
 	receiving atomic.Bool
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.Streamer   = (*Channel)(nil)
-	_ channels.Pacer      = (*Channel)(nil)
-	_ channels.Typer      = (*Channel)(nil)
-	_ channels.Reactor    = (*Channel)(nil)
-	_ channels.Hooked     = (*Channel)(nil)
-	_ channels.Fetcher    = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
+	_ channels.Channel         = (*Channel)(nil)
+	_ channels.Editor          = (*Channel)(nil)
+	_ channels.Streamer        = (*Channel)(nil)
+	_ channels.Pacer           = (*Channel)(nil)
+	_ channels.Typer           = (*Channel)(nil)
+	_ channels.Reactor         = (*Channel)(nil)
+	_ channels.WebhookReceiver = (*Channel)(nil)
+	_ channels.Fetcher         = (*Channel)(nil)
+	_ channels.FileSender      = (*Channel)(nil)
 )
 
 const publicAPI = "https://api.telegram.org"
@@ -146,7 +146,7 @@ func New(o Options) (*Channel, error) {
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
 	o.Pace = cmp.Or(o.Pace, 1)
 	if o.Observer == nil {
-		o.Observer = channels.Nobody{}
+		o.Observer = channels.NopObserver{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -160,10 +160,10 @@ func New(o Options) (*Channel, error) {
 		base = o.HTTPClient.Transport
 	}
 	c := &Channel{
-		o: o, http: newPoster(o.Token, base, o.MaxAnswer), hook: newHook(o),
+		o: o, http: newAPIClient(o.Token, base, o.MaxAnswer), hook: newHook(o),
 		waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd},
 	}
-	c.allowance = newAllowance(&c.waits, o.Now, o.Pace)
+	c.limiter = newRateLimiter(&c.waits, o.Now, o.Pace)
 	var err error
 	c.bot, err = bot.New(placeholder,
 		bot.WithSkipGetMe(),
@@ -218,5 +218,5 @@ func (c *Channel) Render(markdown string) []channels.Body {
 	return out
 }
 
-// TypingFor is how long Telegram shows a chat action.
-func (*Channel) TypingFor() time.Duration { return 5 * time.Second }
+// TypingDuration is how long Telegram shows a chat action.
+func (*Channel) TypingDuration() time.Duration { return 5 * time.Second }

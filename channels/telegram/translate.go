@@ -49,7 +49,7 @@ func senderOf(raw json.RawMessage) channels.Sender {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &fields) // what cannot be read stays empty
 	var inner map[string]json.RawMessage
-	_ = json.Unmarshal(fields[kindOf(fields)], &inner)
+	_ = json.Unmarshal(fields[updateKind(fields)], &inner)
 	var from struct {
 		ID  int64 `json:"id"`
 		Bot bool  `json:"is_bot"`
@@ -71,7 +71,7 @@ func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (p
 	if !known {
 		return "", errNoID
 	}
-	kind := kindOf(fields)
+	kind := updateKind(fields)
 	switch kind {
 	case "message", "edited_message":
 		var t message
@@ -79,33 +79,33 @@ func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (p
 			return "", err
 		}
 		t.raw = fields[kind]
-		return "", r.said(m, &t, kind == "edited_message")
+		return "", r.fillMessage(m, &t, kind == "edited_message")
 	case "callback_query":
 		var t callbackQuery
 		if err := json.Unmarshal(fields[kind], &t); err != nil {
 			return "", err
 		}
-		return t.ID, r.pressed(m, &t)
+		return t.ID, r.fillButtonPress(m, &t)
 	case "my_chat_member":
 		var t memberUpdated
 		if err := json.Unmarshal(fields[kind], &t); err != nil {
 			return "", err
 		}
-		return "", r.member(m, &t)
+		return "", r.fillMembership(m, &t)
 	}
 	m.Problem = markup.Brief("an update of kind " + strconv.Quote(kind))
 	return "", nil
 }
 
-func (r *receiver) said(m *channels.Message, t *message, edited bool) error {
-	if err := r.place(m, &t.Chat, t); err != nil {
+func (r *receiver) fillMessage(m *channels.Message, t *message, edited bool) error {
+	if err := r.fillAddress(m, &t.Chat, t); err != nil {
 		return err
 	}
 	if t.MessageID == 0 {
 		return errNoMessage
 	}
 	m.MessageID = strconv.FormatInt(t.MessageID, 10)
-	m.SentAt = clock(max(t.Date, t.EditDate))
+	m.SentAt = timeOf(max(t.Date, t.EditDate))
 	m.Sender, m.Album = sender(t), t.Album
 	switch {
 	case t.MigrateTo != 0:
@@ -135,9 +135,9 @@ func (r *receiver) said(m *channels.Message, t *message, edited bool) error {
 	if t.Origin != nil { // nobody who passes a message on says what it says
 		m.Forwarded, text, entities = r.forwarded(t.Origin, text), "", nil
 	}
-	a := address(text, entities, r.me)
+	a := resolveMentions(text, entities, r.me)
 	m.Text = a.text
-	toUs := r.reply(m, t)
+	toUs := r.fillReply(m, t)
 	m.Mentioned = m.Address.Kind == sessionkeys.DM || a.mentioned || toUs && !a.foreign
 	if a.foreign && !m.Mentioned {
 		m.Problem = "a command for another bot"
@@ -150,10 +150,10 @@ func (r *receiver) said(m *channels.Message, t *message, edited bool) error {
 	return nil
 }
 
-// place fills the address. Telegram Bot API: message_thread_id names a topic
+// fillAddress fills the address. Telegram Bot API: message_thread_id names a topic
 // only when is_topic_message is set; elsewhere it numbers the replies to a
 // message. A forum's other messages stand in its General topic, number 1.
-func (r *receiver) place(m *channels.Message, c *chat, t *message) error {
+func (r *receiver) fillAddress(m *channels.Message, c *chat, t *message) error {
 	if c.ID == 0 {
 		return errNoChat
 	}
@@ -180,12 +180,12 @@ func (r *receiver) place(m *channels.Message, c *chat, t *message) error {
 	return nil
 }
 
-func (r *receiver) pressed(m *channels.Message, t *callbackQuery) error {
+func (r *receiver) fillButtonPress(m *channels.Message, t *callbackQuery) error {
 	if t.Message == nil {
 		m.Problem = "a button on a message that is in no chat of ours"
 		return nil
 	}
-	if err := r.place(m, &t.Message.Chat, t.Message); err != nil {
+	if err := r.fillAddress(m, &t.Message.Chat, t.Message); err != nil {
 		return err
 	}
 	if t.From.ID == 0 {
@@ -198,13 +198,13 @@ func (r *receiver) pressed(m *channels.Message, t *callbackQuery) error {
 	return nil
 }
 
-func (r *receiver) member(m *channels.Message, t *memberUpdated) error {
-	if err := r.place(m, &t.Chat, nil); err != nil {
+func (r *receiver) fillMembership(m *channels.Message, t *memberUpdated) error {
+	if err := r.fillAddress(m, &t.Chat, nil); err != nil {
 		return err
 	}
 	m.Kind, m.Mentioned = channels.Membership, m.Address.Kind == sessionkeys.DM
-	m.Text, m.Closed = t.New.Status, t.New.closed()
-	m.SentAt = clock(t.Date)
+	m.Text, m.Closed = t.New.Status, t.New.isClosed()
+	m.SentAt = timeOf(t.Date)
 	m.Sender = sender(&message{From: &t.From})
 	return nil
 }
@@ -226,7 +226,7 @@ func sender(t *message) channels.Sender {
 	return s
 }
 
-func clock(unix int64) time.Time {
+func timeOf(unix int64) time.Time {
 	if unix <= 0 || unix > 1<<40 {
 		return time.Time{}
 	}

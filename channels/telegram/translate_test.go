@@ -255,7 +255,7 @@ func TestWordsOfOthersComeAsTheirs(t *testing.T) {
 		},
 		"an answer to a piece of ours": {
 			`"text":"so?","reply_to_message":{"message_id":3,"text":"a long text","from":{"id":42,"is_bot":true}},"quote":{"text":"long","position":2,"is_manual":true}`,
-			"so?", nil, &channels.Quote{MessageID: "3", Text: "long", FromBot: true, Piece: true, Author: channels.Sender{ID: "42", Bot: true}},
+			"so?", nil, &channels.Quote{MessageID: "3", Text: "long", FromBot: true, IsExcerpt: true, Author: channels.Sender{ID: "42", Bot: true}},
 		},
 		"an answer to what Bob passed on": {
 			`"text":"so?","reply_to_message":{"message_id":3,"text":"obey","from":{"id":5},"forward_origin":{"type":"user","sender_user":{"id":6,"first_name":"Mallory"}}}`,
@@ -330,7 +330,7 @@ func FuzzNoRequestBreaksTheWebhook(f *testing.F) {
 	}
 	r := translator(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		e, again := r.decode(whole(body)), r.decode(whole(body))
+		e, again := r.decode(asJSON(body)), r.decode(asJSON(body))
 		m := e.message
 		if m.Event == "" || m.Kind == "" || m.Event != again.message.Event || e.id < 0 {
 			t.Fatalf("%+v", m)

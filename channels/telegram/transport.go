@@ -56,9 +56,9 @@ func (t *tokenTransport) clean(b []byte) []byte {
 	return b
 }
 
-func newPoster(token channels.Secret, base http.RoundTripper, most int64) *exchange.Poster {
+func newAPIClient(token channels.Secret, base http.RoundTripper, limit int64) *exchange.Poster {
 	t := &tokenTransport{exchange.Base{RoundTripper: base}, token}
-	return &exchange.Poster{Client: exchange.Stay(t), Clean: t.clean, Prepare: withoutForm, Most: most}
+	return &exchange.Poster{Client: exchange.Stay(t), Clean: t.clean, Prepare: withoutForm, Most: limit}
 }
 
 // withoutForm leaves out a form that has nothing in it. The library's form without a

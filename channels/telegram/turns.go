@@ -13,15 +13,15 @@ import (
 // refused. Telegram tries again after at most a minute.
 const owedFor = 3 * time.Minute
 
-// turns lets the updates of a chat be taken one at a time, and after one was
+// sequencer lets the updates of a chat be taken one at a time, and after one was
 // refused none that came later, until that one is there again. Chats do not
 // wait for each other.
-type turns struct {
+type sequencer struct {
 	mu    sync.Mutex
-	chats map[string]*line
+	chats map[string]*lane
 }
 
-type line struct {
+type lane struct {
 	turn  chan struct{}       // capacity 1: full while an update is being taken
 	users int                 // that have the turn or wait for it
 	owed  map[int64]time.Time // refused updates, and until when they are waited for
@@ -31,8 +31,8 @@ type line struct {
 // when ctx ends before, or an earlier update of the chat is owed. An update
 // that names no chat waits for nothing. The news that a chat moved is of both
 // its ids: what is said under the new one must find that it is the old chat.
-func (t *turns) begin(ctx context.Context, u event, now time.Time) (end func(taken bool, now time.Time), ok bool) {
-	var held []seat
+func (t *sequencer) begin(ctx context.Context, u event, now time.Time) (end func(taken bool, now time.Time), ok bool) {
+	var held []heldTurn
 	for _, chat := range chatsOf(u.message) {
 		l, ok := t.enter(ctx, chat, u.id, now)
 		if !ok {
@@ -41,15 +41,15 @@ func (t *turns) begin(ctx context.Context, u event, now time.Time) (end func(tak
 			}
 			return nil, false
 		}
-		held = append(held, seat{chat, l})
+		held = append(held, heldTurn{chat, l})
 	}
 	return func(taken bool, now time.Time) {
 		for _, p := range held {
 			t.mu.Lock()
 			if taken {
-				delete(p.line.owed, u.id)
+				delete(p.lane.owed, u.id)
 			} else {
-				p.line.owed[u.id] = now.Add(owedFor)
+				p.lane.owed[u.id] = now.Add(owedFor)
 			}
 			t.mu.Unlock()
 			t.exit(p)
@@ -57,10 +57,10 @@ func (t *turns) begin(ctx context.Context, u event, now time.Time) (end func(tak
 	}, true
 }
 
-// seat is a turn that is held.
-type seat struct {
+// heldTurn is a turn that is held.
+type heldTurn struct {
 	chat string
-	line *line
+	lane *lane
 }
 
 // chatsOf are the chats that m is of, in an order that all keep to.
@@ -75,11 +75,11 @@ func chatsOf(m channels.Message) []string {
 }
 
 // enter waits for the turn of the update id in one chat.
-func (t *turns) enter(ctx context.Context, chat string, id int64, now time.Time) (*line, bool) {
+func (t *sequencer) enter(ctx context.Context, chat string, id int64, now time.Time) (*lane, bool) {
 	t.mu.Lock()
 	l := t.chats[chat]
 	if l == nil {
-		l = &line{turn: make(chan struct{}, 1), owed: map[int64]time.Time{}}
+		l = &lane{turn: make(chan struct{}, 1), owed: map[int64]time.Time{}}
 		t.chats[chat] = l
 	}
 	l.users++
@@ -90,20 +90,20 @@ func (t *turns) enter(ctx context.Context, chat string, id int64, now time.Time)
 		t.leave(chat, l)
 		return nil, false
 	}
-	if t.owes(l, id, now) {
-		t.exit(seat{chat, l})
+	if t.isOwed(l, id, now) {
+		t.exit(heldTurn{chat, l})
 		return nil, false
 	}
 	return l, true
 }
 
-func (t *turns) exit(p seat) {
-	<-p.line.turn
-	t.leave(p.chat, p.line)
+func (t *sequencer) exit(p heldTurn) {
+	<-p.lane.turn
+	t.leave(p.chat, p.lane)
 }
 
-// owes says whether an update before id is owed.
-func (t *turns) owes(l *line, id int64, now time.Time) bool {
+// isOwed says whether an update before id is owed.
+func (t *sequencer) isOwed(l *lane, id int64, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for other, until := range l.owed {
@@ -114,22 +114,22 @@ func (t *turns) owes(l *line, id int64, now time.Time) bool {
 	return false
 }
 
-func (t *turns) leave(chat string, l *line) {
+func (t *sequencer) leave(chat string, l *lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.users--
-	t.drop(chat, l)
+	t.dropIdle(chat, l)
 }
 
-// drop forgets a chat in which nothing happens. The caller holds mu.
-func (t *turns) drop(chat string, l *line) {
+// dropIdle forgets a chat in which nothing happens. The caller holds mu.
+func (t *sequencer) dropIdle(chat string, l *lane) {
 	if l.users == 0 && len(l.owed) == 0 {
 		delete(t.chats, chat)
 	}
 }
 
 // sweep forgets what is no longer waited for.
-func (t *turns) sweep(now time.Time) {
+func (t *sequencer) sweep(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for chat, l := range t.chats {
@@ -138,6 +138,6 @@ func (t *turns) sweep(now time.Time) {
 				delete(l.owed, id)
 			}
 		}
-		t.drop(chat, l)
+		t.dropIdle(chat, l)
 	}
 }

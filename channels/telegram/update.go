@@ -84,8 +84,8 @@ type quotation struct {
 	Chosen bool   `json:"is_manual"`
 }
 
-// external is an answer to a message of another chat or topic.
-type external struct {
+// externalReply is an answer to a message of another chat or topic.
+type externalReply struct {
 	Origin *origin `json:"origin"`
 	Chat   *chat   `json:"chat"`
 	ID     int64   `json:"message_id"`
@@ -129,9 +129,9 @@ type member struct {
 	CanSend *bool  `json:"can_send_messages"` // of a restricted one
 }
 
-// closed says whether the bot can no longer write to the chat. In a private
+// isClosed says whether the bot can no longer write to the chat. In a private
 // chat "kicked" means that the person blocked the bot.
-func (m member) closed() bool {
+func (m member) isClosed() bool {
 	switch m.Status {
 	case "left", "kicked":
 		return true
@@ -163,8 +163,8 @@ func eventID(raw json.RawMessage, id int64, known bool) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// kindOf names what an update is about: its one field beside the id.
-func kindOf(fields map[string]json.RawMessage) string {
+// updateKind names what an update is about: its one field beside the id.
+func updateKind(fields map[string]json.RawMessage) string {
 	var kinds []string
 	for k := range fields {
 		if k != "update_id" {
@@ -198,17 +198,17 @@ func only(x *exchange.Exchange, next int64) (json.RawMessage, bool) {
 	if !spoilt || !answerBegins.Match(x.Body) {
 		return nil, false
 	}
-	return garbled(x.Body, next)
+	return garbledUpdate(x.Body, next)
 }
 
 var answerBegins = regexp.MustCompile(`^\s*\{\s*"ok"\s*:\s*true\b`)
 
 var shownID = regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})\b`)
 
-// garbled makes an update of text that is none: an object with the text and its
+// garbledUpdate makes an update of text that is none: an object with the text and its
 // id, or next where it does not show one. It is false where both are missing;
 // the object then has no id.
-func garbled(text []byte, next int64) (json.RawMessage, bool) {
+func garbledUpdate(text []byte, next int64) (json.RawMessage, bool) {
 	fields := map[string]any{"garbled": strings.ToValidUTF8(string(text[:min(len(text), exchange.MaxGarbled)]), "\uFFFD")}
 	id := next
 	if found := shownID.FindAllSubmatch(text, 2); len(found) == 1 {
@@ -221,11 +221,11 @@ func garbled(text []byte, next int64) (json.RawMessage, bool) {
 	return raw, err == nil && id > 0
 }
 
-// whole is an update as a request brought it, or made one.
-func whole(raw []byte) json.RawMessage {
+// asJSON is an update as a request brought it, or made one.
+func asJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw
 	}
-	raw, _ = garbled(raw, 0)
+	raw, _ = garbledUpdate(raw, 0)
 	return raw
 }

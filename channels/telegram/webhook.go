@@ -84,7 +84,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 	if err := r.RetryUntilFatal(ctx, r.setWebhook); err != nil {
 		return err
 	}
-	w := &watch{receiver: r, seen: r.o.Now().Unix()}
+	w := &webhookMonitor{receiver: r, seen: r.o.Now().Unix()}
 	for pause.For(ctx, r.o.WebhookCheck) == nil {
 		if err := r.RetryUntilFatal(ctx, w.check); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 }
 
 func (r *receiver) setWebhook(ctx context.Context) error {
-	_, err := r.viaLibrary(ctx, "setWebhook", func(ctx context.Context) error {
+	_, err := r.callLibrary(ctx, "setWebhook", func(ctx context.Context) error {
 		_, err := r.bot.SetWebhook(ctx, &bot.SetWebhookParams{
 			URL: r.hook.url, SecretToken: r.hook.secret.Reveal(), MaxConnections: r.o.Webhook.MaxConnections, AllowedUpdates: allowed[:],
 		})
@@ -108,19 +108,19 @@ func (r *receiver) setWebhook(ctx context.Context) error {
 	return nil
 }
 
-// watch looks now and then how Telegram fares with the webhook, since a request
+// webhookMonitor looks now and then how Telegram fares with the webhook, since a request
 // that never arrives shows only there.
-type watch struct {
+type webhookMonitor struct {
 	*receiver
 	seen int64 // when Telegram's last error that is known was, Unix time
 }
 
-func (w *watch) check(ctx context.Context) error {
-	w.hook.turns.sweep(w.o.Now())
+func (w *webhookMonitor) check(ctx context.Context) error {
+	w.hook.sequencer.sweep(w.o.Now())
 	if n := w.hook.strangers.Swap(0); n > 0 {
 		w.o.Log.Warn("requests to the webhook did not know its secret and were refused", "requests", n)
 	}
-	result, err := w.viaLibrary(ctx, "getWebhookInfo", func(ctx context.Context) error {
+	result, err := w.callLibrary(ctx, "getWebhookInfo", func(ctx context.Context) error {
 		_, err := w.bot.GetWebhookInfo(ctx)
 		return err
 	})

@@ -17,7 +17,7 @@ func KeepLog(t testing.TB, name, path string) {
 		return
 	}
 	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
-		t.Logf("the end of the log of %s:\n%s", name, end(path))
+		t.Logf("the end of the log of %s:\n%s", name, logTail(path))
 		return
 	}
 	kept := filepath.Join(t.ArtifactDir(), name+".log")
@@ -28,8 +28,8 @@ func KeepLog(t testing.TB, name, path string) {
 	t.Logf("the log of %s: %s", name, kept)
 }
 
-// end returns the last lines of a log.
-func end(path string) string {
+// logTail returns the last lines of a log.
+func logTail(path string) string {
 	b, err := os.ReadFile(path) //nolint:gosec // of the test
 	if err != nil {
 		return err.Error()

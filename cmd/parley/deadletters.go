@@ -21,12 +21,12 @@ letter until somebody redelivers or drops it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listLetters(p), showLetter(p), redeliverLetters(p), dropLetter(p))
+	c.AddCommand(listLettersCommand(p), showLetterCommand(p), redeliverLettersCommand(p), dropLetterCommand(p))
 	return c
 }
 
-// letters are those of a reason, or all.
-func letters(ctx context.Context, ask *admin.Client, reason string) (ls []admin.DeadLetter, err error) {
+// fetchDeadLetters are those of a reason, or all.
+func fetchDeadLetters(ctx context.Context, ask *admin.Client, reason string) (ls []admin.DeadLetter, err error) {
 	err = ask.DeadLetters(ctx, func(l admin.DeadLetter) bool {
 		if reason == "" || l.Reason == reason {
 			ls = append(ls, l)
@@ -36,10 +36,10 @@ func letters(ctx context.Context, ask *admin.Client, reason string) (ls []admin.
 	return ls, err //nolint:wrapcheck // it names what was asked
 }
 
-func offeredLetters(p program) cobra.CompletionFunc {
+func completeDeadLetters(p program) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return offered(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
-			ls, err := letters(ctx, ask, "")
+		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+			ls, err := fetchDeadLetters(ctx, ask, "")
 			for _, l := range ls {
 				ids = append(ids, l.ID)
 			}
@@ -48,13 +48,13 @@ func offeredLetters(p program) cobra.CompletionFunc {
 	}
 }
 
-func listLetters(p program) *cobra.Command {
+func listLettersCommand(p program) *cobra.Command {
 	var reason string
-	c := asking(p, &cobra.Command{
+	c := adminCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List dead letters, oldest first",
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		ls, err := letters(ctx, ask, reason)
+		ls, err := fetchDeadLetters(ctx, ask, reason)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func listLetters(p program) *cobra.Command {
 		}
 		t := newTable("LETTER", "GIVEN UP", "REASON", "CHANNEL", ">SIZE", "CONVERSATION")
 		for _, l := range ls {
-			t.add(l.ID, stamp(l.At), visible(l.Reason), visible(l.Channel), size(uint64(l.Bytes)), visible(l.Key))
+			t.add(l.ID, formatTime(l.At), sanitize(l.Reason), sanitize(l.Channel), formatSize(uint64(l.Bytes)), sanitize(l.Key))
 		}
 		return t.print(o.out)
 	})
@@ -75,15 +75,15 @@ func listLetters(p program) *cobra.Command {
 	return c
 }
 
-func showLetter(p program) *cobra.Command {
+func showLetterCommand(p program) *cobra.Command {
 	var body bool
-	c := asking(p, &cobra.Command{
+	c := adminCommand(p, &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a dead letter, and whether it can be redelivered",
 		Long: `show takes the id of a dead letter, or as much of its beginning as no other has.
 What the message says is shown with --body only.`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: offeredLetters(p),
+		ValidArgsFunction: completeDeadLetters(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		d, err := ask.DeadLetter(ctx, args[0], body)
 		if err != nil {
@@ -102,11 +102,11 @@ func printLetter(w io.Writer, d admin.DeadLetterDetail) error {
 	var b bytes.Buffer
 	line := func(name, value string) {
 		if value != "" {
-			_, _ = fmt.Fprintf(&b, "%-13s %s\n", name, visible(value))
+			_, _ = fmt.Fprintf(&b, "%-13s %s\n", name, sanitize(value))
 		}
 	}
 	line("letter", d.ID)
-	line("given up", stamp(d.At))
+	line("given up", formatTime(d.At))
 	line("reason", d.Reason)
 	line("problem", d.Problem)
 	line("channel", d.Channel)
@@ -114,9 +114,9 @@ func printLetter(w io.Writer, d admin.DeadLetterDetail) error {
 	line("sender", d.Sender)
 	line("event", d.Event)
 	if !d.Received.IsZero() {
-		line("received", stamp(d.Received))
+		line("received", formatTime(d.Received))
 	}
-	line("size", size(uint64(d.Bytes)))
+	line("size", formatSize(uint64(d.Bytes)))
 	again := "yes, with parley dead-letters redeliver " + d.ID
 	if d.Refused != "" {
 		again = "no: " + d.Refused
@@ -127,8 +127,8 @@ func printLetter(w io.Writer, d admin.DeadLetterDetail) error {
 	return err //nolint:wrapcheck // the caller says what failed
 }
 
-// redelivered is what redeliver did, as JSON.
-type redelivered struct {
+// redeliverResult is what redeliver did, as JSON.
+type redeliverResult struct {
 	Redelivered []admin.DeadLetter `json:"redelivered"`
 	Refused     []refusedLetter    `json:"refused"`
 }
@@ -138,10 +138,10 @@ type refusedLetter struct {
 	Error string `json:"error"`
 }
 
-func redeliverLetters(p program) *cobra.Command {
+func redeliverLettersCommand(p program) *cobra.Command {
 	var all bool
 	var reason string
-	c := asking(p, &cobra.Command{
+	c := adminCommand(p, &cobra.Command{
 		Use:   "redeliver ID | --all",
 		Short: "Give dead letters to the bot again",
 		Long: `redeliver queues the message of a dead letter as if it had just come: its sender
@@ -149,15 +149,15 @@ must still be allowed, the answer goes to where it was written, and the letter i
 forgotten once the message is stored. Doing it twice answers once. What cannot be
 redelivered stays, and then the status is 1.`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: offeredLetters(p),
+		ValidArgsFunction: completeDeadLetters(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		if all == (len(args) == 1) || reason != "" && !all {
-			return misused("name one dead letter, or all of them with --all, or all of one reason with --all --reason")
+			return newUsageError("name one dead letter, or all of them with --all, or all of one reason with --all --reason")
 		}
 		var chosen []admin.DeadLetter
 		var err error
 		if all {
-			chosen, err = letters(ctx, ask, reason)
+			chosen, err = fetchDeadLetters(ctx, ask, reason)
 		} else {
 			chosen = []admin.DeadLetter{{ID: args[0]}}
 		}
@@ -174,7 +174,7 @@ redelivered stays, and then the status is 1.`,
 // redeliver goes on after a letter that is refused, or that somebody else has
 // taken meanwhile, and after nothing else.
 func (o *operator) redeliver(ctx context.Context, ask *admin.Client, chosen []admin.DeadLetter, all bool) error {
-	done := redelivered{Redelivered: []admin.DeadLetter{}, Refused: []refusedLetter{}}
+	done := redeliverResult{Redelivered: []admin.DeadLetter{}, Refused: []refusedLetter{}}
 	var failed error
 	for _, l := range chosen {
 		now, err := ask.Redeliver(ctx, l.ID, l.Place)
@@ -200,7 +200,7 @@ func (o *operator) redeliver(ctx context.Context, ask *admin.Client, chosen []ad
 		failed = errors.Join(failed, o.printJSON(done))
 	}
 	for _, r := range done.Refused {
-		failed = errors.Join(failed, errors.New(visible(r.Error))) //nolint:err113 // for the operator
+		failed = errors.Join(failed, errors.New(sanitize(r.Error))) //nolint:err113 // for the operator
 	}
 	if failed == nil && len(chosen) == 0 && !o.json {
 		_, failed = fmt.Fprintln(o.out, "There are no such dead letters.")
@@ -208,12 +208,12 @@ func (o *operator) redeliver(ctx context.Context, ask *admin.Client, chosen []ad
 	return failed
 }
 
-func dropLetter(p program) *cobra.Command {
-	return asking(p, &cobra.Command{
+func dropLetterCommand(p program) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
 		Use:               "drop ID",
 		Short:             "Forget a dead letter for ever",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: offeredLetters(p),
+		ValidArgsFunction: completeDeadLetters(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		l, err := ask.Drop(ctx, args[0], 0)
 		if err != nil {

@@ -12,10 +12,10 @@ import (
 	"parley/gateway/admin"
 )
 
-func exportSession(p program) *cobra.Command {
+func exportSessionCommand(p program) *cobra.Command {
 	var file string
 	o := &operator{program: p}
-	c := o.asks(&cobra.Command{
+	c := o.bindAdmin(&cobra.Command{
 		Use:   "export ID",
 		Short: "Write a session's whole history as lines of JSON, for parley replay or another program",
 		Long: `export takes the id of a session or of a sub-agent, or as much of its beginning as
@@ -27,12 +27,12 @@ parley/gateway/recording explains the lines.
 Configured secrets are taken out. What people said is in it: keep it as you keep
 the conversation.`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: offerSessions(p),
+		ValidArgsFunction: completeSessions(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		if file == "" {
 			return ask.Export(ctx, args[0], o.out) //nolint:wrapcheck // it names what was asked
 		}
-		return wholeFile(file, func(f *os.File) error { return ask.Export(ctx, args[0], f) })
+		return writeFileAtomic(file, func(f *os.File) error { return ask.Export(ctx, args[0], f) })
 	})
 	c.Flags().StringVar(&file, "out", "", "the file to write; it appears when it is complete")
 	if err := c.MarkFlagFilename("out", "jsonl"); err != nil {
@@ -41,9 +41,9 @@ the conversation.`,
 	return c
 }
 
-// wholeFile makes a file that only its owner can read, and that is there with
+// writeFileAtomic makes a file that only its owner can read, and that is there with
 // all that write writes or not at all.
-func wholeFile(name string, write func(*os.File) error) (err error) {
+func writeFileAtomic(name string, write func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
 		return fmt.Errorf("make %s: %w", name, err)

@@ -13,19 +13,19 @@ import (
 	"parley/gateway/admin"
 )
 
-func misused(format string, a ...any) error { return &usageError{fmt.Errorf(format, a...)} }
+func newUsageError(format string, a ...any) error { return &usageError{fmt.Errorf(format, a...)} }
 
-// oneOf wants value to be one of those that a flag takes.
-func oneOf(flag, value string, known ...string) error {
+// checkOneOf wants value to be one of those that a flag takes.
+func checkOneOf(flag, value string, known ...string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return misused("%s %q is none of %s", flag, value, strings.Join(known, ", "))
+	return newUsageError("%s %q is none of %s", flag, value, strings.Join(known, ", "))
 }
 
-// since reads how far back somebody looks: a duration, days, a day in UTC, or a
+// parseSince reads how far back somebody looks: a duration, days, a day in UTC, or a
 // time; nothing is the beginning.
-func since(now time.Time, text string) (time.Time, error) {
+func parseSince(now time.Time, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -42,19 +42,19 @@ func since(now time.Time, text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, misused("--since %q is neither a duration as 24h or 7d, nor a day as 2026-01-01", text)
+	return time.Time{}, newUsageError("--since %q is neither a duration as 24h or 7d, nor a day as 2026-01-01", text)
 }
 
-// complete offers the values of a flag to shells.
-func complete(c *cobra.Command, flag string, values ...string) {
+// completeFlag offers the values of a flag to shells.
+func completeFlag(c *cobra.Command, flag string, values ...string) {
 	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is there, and has no other completion
 	}
 }
 
-// offered asks the gateway that runs what a shell may complete; nothing when
+// completeFromGateway asks the gateway that runs what a shell may complete; nothing when
 // none can be asked.
-func offered(cmd *cobra.Command, p program, args []string, list func(context.Context, *admin.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func completeFromGateway(cmd *cobra.Command, p program, args []string, list func(context.Context, *admin.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	o := &operator{program: p}
 	var err error
@@ -64,7 +64,7 @@ func offered(cmd *cobra.Command, p program, args []string, list func(context.Con
 	if o.state, err = cmd.Flags().GetString("state"); err != nil {
 		return nil, none
 	}
-	place, err := o.place()
+	place, err := o.paths()
 	if err != nil {
 		return nil, none
 	}

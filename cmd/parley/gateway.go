@@ -15,7 +15,7 @@ import (
 )
 
 func runCommand(p program) *cobra.Command {
-	return configured(p, &cobra.Command{
+	return gatewayCommand(p, &cobra.Command{
 		Use:   "run",
 		Short: "Run the gateway of a configuration until it is told to end",
 		Long: `run takes messages until it gets an interrupt or SIGTERM. Then it takes nothing
@@ -24,7 +24,7 @@ second signal ends it at once. SIGHUP makes it read the file of prices again;
 what else is configured needs a restart. Status 78 is a mistake in the
 configuration.`,
 	}, func(ctx context.Context, _ string, g *gateway.Gateway) error {
-		if err := harden(); err != nil {
+		if err := hardenProcess(); err != nil {
 			return err
 		}
 		if _, said := p.getenv("GOGC"); !said {
@@ -36,7 +36,7 @@ configuration.`,
 }
 
 func checkCommand(p program) *cobra.Command {
-	return configured(p, &cobra.Command{
+	return gatewayCommand(p, &cobra.Command{
 		Use:   "check-config",
 		Short: "Say every mistake in a configuration, without starting anything",
 		Long: `check-config reads a configuration as run does, and says every mistake at once,
@@ -48,13 +48,13 @@ is a mistake.`,
 	})
 }
 
-// configured makes c a command that builds the gateway of a configuration.
+// gatewayCommand makes c a command that builds the gateway of a configuration.
 // Building finds what only the parts know, such as a malformed address.
-func configured(p program, c *cobra.Command, do func(ctx context.Context, file string, g *gateway.Gateway) error) *cobra.Command {
+func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, file string, g *gateway.Gateway) error) *cobra.Command {
 	var file string
 	var roles []string
 	c.Flags().StringSliceVar(&roles, "role", nil, "what this process does, instead of what the configuration says: gateway (receives and sends), worker (runs turns), or both as gateway,worker")
-	complete(c, "role", settings.RoleGateway, settings.RoleWorker, settings.RoleGateway+","+settings.RoleWorker)
+	completeFlag(c, "role", settings.RoleGateway, settings.RoleWorker, settings.RoleGateway+","+settings.RoleWorker)
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration; parley init writes one that explains every key")
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -64,29 +64,29 @@ func configured(p program, c *cobra.Command, do func(ctx context.Context, file s
 		}
 		if cmd.Flags().Changed("role") {
 			if len(roles) == 0 {
-				return misused("--role says nothing; it is gateway, worker, or both as gateway,worker")
+				return newUsageError("--role says nothing; it is gateway, worker, or both as gateway,worker")
 			}
 			cfg.Roles = roles
 		}
 		g, err := gateway.New(cfg, gateway.Options{
-			Logger: logger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
+			Logger: newLogger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
 			PDFExtractor: pdfExtractor(),
 		})
 		if err != nil {
 			return &exitError{exitConfig, configs.Locate(file, p.getenv, err)}
 		}
-		return failed(cmd.Context(), do(cmd.Context(), file, g))
+		return runError(cmd.Context(), do(cmd.Context(), file, g))
 	}
 	return c
 }
 
-// logger writes to standard error: text where somebody reads, JSON where a
+// newLogger writes to standard error: text where somebody reads, JSON where a
 // program does.
-func logger(p program, c settings.LogConfig) *slog.Logger {
+func newLogger(p program, c settings.LogConfig) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Level)) // validated; info otherwise
 	o := &slog.HandlerOptions{Level: level}
-	if c.Format == "text" || c.Format == "" && terminal(p.err) {
+	if c.Format == "text" || c.Format == "" && isTerminal(p.err) {
 		return slog.New(slog.NewTextHandler(p.err, o))
 	}
 	return slog.New(slog.NewJSONHandler(p.err, o))

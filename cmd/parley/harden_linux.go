@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harden keeps other processes of the same user, such as a signal-cli that parses
+// hardenProcess keeps other processes of the same user, such as a signal-cli that parses
 // what strangers send, from reading this one's memory, environment and open files,
 // and its secrets out of a core file. What it starts has no core file either, and is
 // readable as any program is. Builds with fault points leave it out: their tests look
 // into the process.
-func harden() error {
+func hardenProcess() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("keep other processes from reading this one: %w", err)
 	}

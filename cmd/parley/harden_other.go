@@ -2,4 +2,4 @@
 
 package main
 
-func harden() error { return nil }
+func hardenProcess() error { return nil }

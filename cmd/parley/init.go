@@ -20,23 +20,23 @@ func initCommand(p program) *cobra.Command {
 is there already is left as it is.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := writeNew(file, configs.Example); err != nil {
-				return failed(cmd.Context(), err)
+			if err := writeNewFile(file, configs.Example); err != nil {
+				return runError(cmd.Context(), err)
 			}
 			_, err := fmt.Fprintf(p.out, `%[1]s is written. Say in it who may talk to the bot, put the bot's token and the
 model's key into the environment, and then:
   parley check-config --config %[1]s
   parley run --config %[1]s
 `, file)
-			return failed(cmd.Context(), err)
+			return runError(cmd.Context(), err)
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the file to write")
 	return c
 }
 
-// writeNew writes text into a file that does not exist yet.
-func writeNew(file, text string) error {
+// writeNewFile writes text into a file that does not exist yet.
+func writeNewFile(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: it exists, and is left as it is", file) //nolint:err113 // for the operator

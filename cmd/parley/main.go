@@ -55,7 +55,7 @@ func run(args []string, p program) int {
 	// The first signal ends things in order; a second one ends the process.
 	context.AfterFunc(ctx, stop)
 
-	root := command(p)
+	root := rootCommand(p)
 	root.SetArgs(args)
 	root.SetIn(p.in)
 	root.SetOut(p.out)
@@ -72,7 +72,7 @@ func run(args []string, p program) int {
 	return exitUsage
 }
 
-func command(p program) *cobra.Command {
+func rootCommand(p program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "parley",
 		Short: "A chat-bot gateway: people write in Telegram, a model answers, the money is exact",
@@ -89,21 +89,21 @@ Start with:  parley try`,
 	}
 	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p))
 	root.AddCommand(statusCommand(p), sessionsCommand(p), usageCommand(p), deadLettersCommand(p), replayCommand(p), pricesCommand(p))
-	root.AddCommand(signalCommand(p), keepCommand(p), extractCommand(p), slackCommand(p))
+	root.AddCommand(signalCommand(p), keeperCommand(p), extractCommand(p), slackCommand(p))
 	return root
 }
 
-// failed is an error of running, not of how the command was called. Being told
+// runError is an error of running, not of how the command was called. Being told
 // to end is none.
-func failed(ctx context.Context, err error) error {
+func runError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return &exitError{exitFailed, fmt.Errorf("parley: %w", err)}
 }
 
-// terminal says whether stream is one that a person sits at.
-func terminal(stream any) bool {
+// isTerminal says whether stream is one that a person sits at.
+func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }

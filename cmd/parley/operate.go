@@ -23,16 +23,16 @@ type operator struct {
 	json   bool
 }
 
-// asking makes c a command that asks the gateway that runs. do prints what was
+// adminCommand makes c a command that asks the gateway that runs. do prints what was
 // answered, as JSON if that is wanted.
-func asking(p program, c *cobra.Command, do func(ctx context.Context, o *operator, ask *admin.Client, args []string) error) *cobra.Command {
+func adminCommand(p program, c *cobra.Command, do func(ctx context.Context, o *operator, ask *admin.Client, args []string) error) *cobra.Command {
 	o := &operator{program: p}
 	c.Flags().BoolVar(&o.json, "json", false, "as JSON; go doc parley/gateway/admin explains it")
-	return o.asks(c, do)
+	return o.bindAdmin(c, do)
 }
 
-// asks makes c a command that asks the gateway that runs.
-func (o *operator) asks(c *cobra.Command, do func(ctx context.Context, o *operator, ask *admin.Client, args []string) error) *cobra.Command {
+// bindAdmin makes c a command that asks the gateway that runs.
+func (o *operator) bindAdmin(c *cobra.Command, do func(ctx context.Context, o *operator, ask *admin.Client, args []string) error) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&o.config, "config", "c", "parley.yaml", "the configuration that the gateway runs with")
 	f.StringVar(&o.state, "state", "", "instead of a configuration: the gateway's state folder")
@@ -45,7 +45,7 @@ func (o *operator) asks(c *cobra.Command, do func(ctx context.Context, o *operat
 		panic(err) // the flags are those above
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		place, err := o.place()
+		place, err := o.paths()
 		if err != nil {
 			return &exitError{exitConfig, err}
 		}
@@ -62,7 +62,7 @@ func (o *operator) asks(c *cobra.Command, do func(ctx context.Context, o *operat
 		if e, ok := errors.AsType[*admin.Error](err); ok && e.Kind == admin.Invalid {
 			return e
 		}
-		return failed(cmd.Context(), err)
+		return runError(cmd.Context(), err)
 	}
 	return c
 }
@@ -74,10 +74,10 @@ func (e *usageError) Unwrap() error { return e.error }
 
 var errOff = errors.New("parley: admin.socket is off in the configuration, so the gateway cannot be asked")
 
-// place is where the gateway is.
-func (o *operator) place() (configs.Place, error) {
+// paths is where the gateway is.
+func (o *operator) paths() (configs.Paths, error) {
 	if o.state == "" {
-		place, err := configs.LoadPlace(o.config, o.getenv)
+		place, err := configs.LoadPaths(o.config, o.getenv)
 		if err == nil && place.Socket == listeners.Off {
 			err = errOff
 		}
@@ -85,9 +85,9 @@ func (o *operator) place() (configs.Place, error) {
 	}
 	dir, err := filepath.Abs(o.state)
 	if err != nil {
-		return configs.Place{}, fmt.Errorf("parley: --state: %w", err)
+		return configs.Paths{}, fmt.Errorf("parley: --state: %w", err)
 	}
-	return configs.Place{StateDir: dir, Socket: settings.AdminConfig{}.Defaults(dir).Socket}, nil
+	return configs.Paths{StateDir: dir, Socket: settings.AdminConfig{}.Defaults(dir).Socket}, nil
 }
 
 // printJSON prints v with an end of line.

@@ -26,8 +26,8 @@ func pricesCommand(p program) *cobra.Command {
 	return c
 }
 
-// priced reads a configuration and the prices that a gateway with it uses.
-func priced(p program, file string) (settings.Config, *prices.Table, error) {
+// loadPrices reads a configuration and the prices that a gateway with it uses.
+func loadPrices(p program, file string) (settings.Config, *prices.Table, error) {
 	cfg, err := configs.Load(file, p.getenv)
 	if err != nil {
 		return cfg, nil, &exitError{exitConfig, err}
@@ -52,7 +52,7 @@ configuration that have no price come last. --json gives the rows in the form
 of a file.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, t, err := priced(p, file)
+			cfg, t, err := loadPrices(p, file)
 			if err != nil {
 				return err
 			}
@@ -60,12 +60,12 @@ of a file.`,
 			if asJSON {
 				out := json.NewEncoder(p.out)
 				out.SetIndent("", "  ")
-				return printed(out.Encode(map[string]any{"prices": rows}))
+				return writeError(out.Encode(map[string]any{"prices": rows}))
 			}
-			if err := priceTable(p.out, rows); err != nil {
-				return printed(err)
+			if err := printPrices(p.out, rows); err != nil {
+				return writeError(err)
 			}
-			return printed(unpriced(p.out, gateway.UnpricedModels(cfg, t.View())))
+			return writeError(printUnpriced(p.out, gateway.UnpricedModels(cfg, t.View())))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration")
@@ -75,7 +75,7 @@ of a file.`,
 	return c
 }
 
-func priceTable(to io.Writer, rows []prices.Row) error {
+func printPrices(to io.Writer, rows []prices.Row) error {
 	t := newTable("PROVIDER", "MODEL", ">INPUT", ">OUTPUT", ">CACHE READ", ">WRITE 5M", ">WRITE 1H", "DATE", "SOURCE")
 	for _, r := range rows {
 		t.add(r.Provider, r.Model, r.Input, r.Output, r.CacheRead, r.CacheWrite5m, r.CacheWrite1h, r.Date, r.Source)
@@ -86,8 +86,8 @@ func priceTable(to io.Writer, rows []prices.Row) error {
 	return t.print(to)
 }
 
-// unpriced says which configured models have no price.
-func unpriced(to io.Writer, us []gateway.Unpriced) error {
+// printUnpriced says which configured models have no price.
+func printUnpriced(to io.Writer, us []gateway.Unpriced) error {
 	for _, u := range us {
 		what := "counted, but not in the sums"
 		switch {
@@ -96,7 +96,7 @@ func unpriced(to io.Writer, us []gateway.Unpriced) error {
 		case u.Refused:
 			what = "refused, because budgets apply: " + u.Remedy()
 		}
-		if _, err := fmt.Fprintf(to, "no price: %s (%s), %s\n", u.Model, u.Where(), what); err != nil {
+		if _, err := fmt.Fprintf(to, "no price: %s (%s), %s\n", u.Model, u.ConfigPath(), what); err != nil {
 			return err //nolint:wrapcheck // the caller says what failed
 		}
 	}
@@ -117,13 +117,13 @@ would be refused.`,
 			if len(args) == 1 {
 				return checkPrices(p, args[0])
 			}
-			cfg, t, err := priced(p, file)
+			cfg, t, err := loadPrices(p, file)
 			if err != nil {
 				return err
 			}
 			us := gateway.UnpricedModels(cfg, t.View())
-			if err := unpriced(p.out, us); err != nil {
-				return printed(err)
+			if err := printUnpriced(p.out, us); err != nil {
+				return writeError(err)
 			}
 			for _, u := range us {
 				if u.Refused {
@@ -131,7 +131,7 @@ would be refused.`,
 				}
 			}
 			_, err = fmt.Fprintf(p.out, "%s: ok\n", file)
-			return printed(err)
+			return writeError(err)
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration")
@@ -156,10 +156,10 @@ func checkPrices(p program, file string) error {
 		newest = ", the newest of " + list.Newest().Format(time.DateOnly)
 	}
 	_, err = fmt.Fprintf(p.out, "%s: ok, prices of %d models%s\n", file, n, newest)
-	return printed(err)
+	return writeError(err)
 }
 
-func printed(err error) error {
+func writeError(err error) error {
 	if err != nil {
 		return &exitError{exitFailed, fmt.Errorf("write: %w", err)}
 	}

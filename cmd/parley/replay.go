@@ -30,10 +30,10 @@ It ends with 0 when nothing differs, 1 when something does, and 2 when the file
 cannot be read or replayed. go doc parley/replay says what is compared.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("--prices", prices, "recorded", "current"); err != nil {
+			if err := checkOneOf("--prices", prices, "recorded", "current"); err != nil {
 				return err
 			}
-			report, err := replayed(cmd.Context(), args[0], prices == "current")
+			report, err := replayFile(cmd.Context(), args[0], prices == "current")
 			if err == nil {
 				err = report.Print(p.out)
 			}
@@ -47,11 +47,11 @@ cannot be read or replayed. go doc parley/replay says what is compared.`,
 		},
 	}
 	c.Flags().StringVar(&prices, "prices", prices, "what calls cost: recorded, or current for this program's list")
-	complete(c, "prices", "recorded", "current")
+	completeFlag(c, "prices", "recorded", "current")
 	return c
 }
 
-func replayed(ctx context.Context, name string, current bool) (_ *replay.Report, err error) {
+func replayFile(ctx context.Context, name string, current bool) (_ *replay.Report, err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the file

@@ -21,28 +21,28 @@ func sessionsCommand(p program) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listSessions(p), showSession(p), exportSession(p))
+	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p))
 	return c
 }
 
-func listSessions(p program) *cobra.Command {
+func listSessionsCommand(p program) *cobra.Command {
 	var q admin.SessionQuery
 	var from, sort string
-	c := asking(p, &cobra.Command{
+	c := adminCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List sessions, the latest or the dearest first",
 		Long: `ls lists the sessions that people talk to; what their sub-agents cost is in their
 cost. Nothing that anybody said is shown.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
 		var err error
-		if q.Since, err = since(time.Now(), from); err != nil {
+		if q.Since, err = parseSince(time.Now(), from); err != nil {
 			return err
 		}
-		if err := oneOf("--sort", sort, "recent", "cost"); err != nil {
+		if err := checkOneOf("--sort", sort, "recent", "cost"); err != nil {
 			return err
 		}
-		if q.Limit < 1 || q.Limit > admin.MostSessions {
-			return misused("--limit %d is not 1 to %d", q.Limit, admin.MostSessions)
+		if q.Limit < 1 || q.Limit > admin.MaxSessions {
+			return newUsageError("--limit %d is not 1 to %d", q.Limit, admin.MaxSessions)
 		}
 		q.ByCost = sort == "cost"
 		list, err := ask.Sessions(ctx, q)
@@ -55,7 +55,7 @@ cost. Nothing that anybody said is shown.`,
 		t := newTable("SESSION", "STATE", "LAST CHANGE", ">MESSAGES", ">COST", ">HELD", "KEY")
 		unpriced := 0
 		for _, s := range list.Sessions {
-			t.add(string(s.ID), string(s.State), stamp(s.Updated), strconv.Itoa(s.Messages), s.Subtree.String(), s.Held.String(), visible(s.Key))
+			t.add(string(s.ID), string(s.State), formatTime(s.Updated), strconv.Itoa(s.Messages), s.Subtree.String(), s.Held.String(), sanitize(s.Key))
 			unpriced += s.Unpriced
 		}
 		return printTable(o.out, t, unpriced)
@@ -65,7 +65,7 @@ cost. Nothing that anybody said is shown.`,
 	f.StringVar(&sort, "sort", "recent", "what is first: recent or cost")
 	f.IntVar(&q.Limit, "limit", 20, "how many")
 	f.StringVar(&q.Channel, "channel", "", "only those that people talk to by this instance")
-	complete(c, "sort", "recent", "cost")
+	completeFlag(c, "sort", "recent", "cost")
 	return c
 }
 
@@ -81,19 +81,19 @@ func printTable[N int | int64](w io.Writer, t *table, unpriced N) error {
 	if unpriced == 1 {
 		have = "has"
 	}
-	_, err := fmt.Fprintf(w, "%s %s no known price: what that cost is not in these sums.\n", count(unpriced, "call"), have)
+	_, err := fmt.Fprintf(w, "%s %s no known price: what that cost is not in these sums.\n", plural(unpriced, "call"), have)
 	return err //nolint:wrapcheck // the caller says what failed
 }
 
-func showSession(p program) *cobra.Command {
+func showSessionCommand(p program) *cobra.Command {
 	var transcript bool
-	c := asking(p, &cobra.Command{
+	c := adminCommand(p, &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a session: its tree of sub-agents with their costs, and its turns",
 		Long: `show takes the id of a session or of a sub-agent, or as much of its beginning as
 no other has. What was said is shown with --transcript only.`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: offerSessions(p),
+		ValidArgsFunction: completeSessions(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		d, err := ask.Session(ctx, args[0], transcript)
 		if err != nil {
@@ -108,10 +108,10 @@ no other has. What was said is shown with --transcript only.`,
 	return c
 }
 
-// offerSessions completes the id of a session.
-func offerSessions(p program) cobra.CompletionFunc {
+// completeSessions completes the id of a session.
+func completeSessions(p program) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return offered(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
 			list, err := ask.Sessions(ctx, admin.SessionQuery{Limit: 100})
 			for _, s := range list.Sessions {
 				ids = append(ids, string(s.ID))
@@ -128,7 +128,7 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 	shown := d.Costs()
 	for i, n := range d.Tree {
 		if n.ID == d.Asked {
-			_, _ = fmt.Fprintf(&b, "session %s\nkey     %s\nsince   %s, last change %s\n\n", n.ID, visible(n.Key), stamp(n.Created), stamp(n.Updated))
+			_, _ = fmt.Fprintf(&b, "session %s\nkey     %s\nsince   %s, last change %s\n\n", n.ID, sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
 		}
 		if i == 0 {
 			unpriced = n.Unpriced
@@ -137,7 +137,7 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 		if n.Outcome != "" {
 			state += ": " + n.Outcome
 		}
-		tree.add(strings.Repeat("  ", n.Depth)+string(n.ID), visible(n.Role), visible(n.Agent), state, strconv.Itoa(n.Messages),
+		tree.add(strings.Repeat("  ", n.Depth)+string(n.ID), sanitize(n.Role), sanitize(n.Agent), state, strconv.Itoa(n.Messages),
 			strconv.FormatInt(n.Usage.Calls, 10), shown.Own(i), shown.Subtree(i), n.Held.String())
 	}
 	if err := printTable(&b, tree, unpriced); err != nil {
@@ -145,12 +145,12 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 	}
 	for _, n := range d.Tree {
 		if n.Title != "" {
-			_, _ = fmt.Fprintf(&b, "%s was given: %s\n", n.ID, visible(n.Title))
+			_, _ = fmt.Fprintf(&b, "%s was given: %s\n", n.ID, sanitize(n.Title))
 		}
 	}
 	if len(d.Turns) > 0 {
 		_, _ = fmt.Fprintln(&b)
-		if err := turnTable(d).print(&b); err != nil {
+		if err := newTurnTable(d).print(&b); err != nil {
 			return err
 		}
 	}
@@ -161,31 +161,31 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 	return err //nolint:wrapcheck // the caller says what failed
 }
 
-func turnTable(d admin.SessionDetail) *table {
+func newTurnTable(d admin.SessionDetail) *table {
 	t := newTable("TURN", "OPENED", ">TOOK", "OUTCOME", ">STEPS", ">ATTEMPTS", "CHANNEL")
 	for _, one := range d.Turns {
 		took, outcome := d.Now.Sub(one.Opened), one.State
 		if !one.Ended.IsZero() {
 			took, outcome = one.Ended.Sub(one.Opened), one.Outcome
 		}
-		t.add(one.ID, stamp(one.Opened), took.Round(10*time.Millisecond).String(), outcome, strconv.Itoa(one.Steps), strconv.Itoa(one.Attempts), visible(one.Channel))
+		t.add(one.ID, formatTime(one.Opened), took.Round(10*time.Millisecond).String(), outcome, strconv.Itoa(one.Steps), strconv.Itoa(one.Attempts), sanitize(one.Channel))
 	}
 	return t
 }
 
 // printMessage shows what was said, each line behind who said it.
 func printMessage(b *bytes.Buffer, m admin.Message) {
-	_, _ = fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(stamp(m.At)+"  "+m.Role+" "+visible(m.Model)))
+	_, _ = fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(formatTime(m.At)+"  "+m.Role+" "+sanitize(m.Model)))
 	for _, p := range m.Parts {
 		head := ""
 		if p.Type != "text" {
-			head = "[" + strings.TrimSpace(visible(p.Type+" "+p.Tool)) + "] "
+			head = "[" + strings.TrimSpace(sanitize(p.Type+" "+p.Tool)) + "] "
 		}
 		if p.Error {
 			head += "error: "
 		}
 		for line := range strings.Lines(p.Text) {
-			_, _ = fmt.Fprintln(b, "    "+head+visible(strings.TrimRight(line, "\n")))
+			_, _ = fmt.Fprintln(b, "    "+head+sanitize(strings.TrimRight(line, "\n")))
 			head = ""
 		}
 		if head != "" {

@@ -25,19 +25,19 @@ docs/signal.md says when each is needed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(linkSignal(p), signalGroups(p), trustSignal(p))
+	c.AddCommand(linkSignalCommand(p), signalGroupsCommand(p), trustSignalCommand(p))
 	return c
 }
 
-// ofChannel adds the flag that names the account.
-func ofChannel(c *cobra.Command, channel *string) *cobra.Command {
+// withChannelFlag adds the flag that names the account.
+func withChannelFlag(c *cobra.Command, channel *string) *cobra.Command {
 	c.Flags().StringVar(channel, "channel", "", "the name of the account in channels.signal, when there are several")
 	return c
 }
 
-func signalGroups(p program) *cobra.Command {
+func signalGroupsCommand(p program) *cobra.Command {
 	var channel string
-	return ofChannel(asking(p, &cobra.Command{
+	return withChannelFlag(adminCommand(p, &cobra.Command{
 		Use:   "groups",
 		Short: "List the groups that the account is in or invited to, with their ids for access.groups",
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
@@ -49,19 +49,19 @@ func signalGroups(p program) *cobra.Command {
 			return o.printJSON(all)
 		}
 		if len(all.Groups) == 0 {
-			_, err := fmt.Fprintf(o.out, "%s is in no group. Add it to one in Signal, and look again.\n", visible(all.Channel))
+			_, err := fmt.Fprintf(o.out, "%s is in no group. Add it to one in Signal, and look again.\n", sanitize(all.Channel))
 			return err //nolint:wrapcheck // the caller says what failed
 		}
 		t := newTable("ID", "NAME", ">MEMBERS", "THE ACCOUNT", "ACCESS.GROUPS")
 		for _, g := range all.Groups {
-			t.add(visible(g.ID), visible(g.Name), fmt.Sprint(g.Members), standing(g), yesNo(g.Listed))
+			t.add(sanitize(g.ID), sanitize(g.Name), fmt.Sprint(g.Members), membershipText(g), yesNo(g.Listed))
 		}
 		return t.print(o.out)
 	}), &channel)
 }
 
-// standing is what the account is in a group.
-func standing(g admin.Group) string {
+// membershipText is what the account is in a group.
+func membershipText(g admin.Group) string {
 	switch {
 	case g.Member:
 		return "member"
@@ -80,9 +80,9 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-func trustSignal(p program) *cobra.Command {
+func trustSignalCommand(p program) *cobra.Command {
 	var channel string
-	return ofChannel(asking(p, &cobra.Command{
+	return withChannelFlag(adminCommand(p, &cobra.Command{
 		Use:   "trust [PERSON SAFETY-NUMBER]",
 		Short: "List the keys of people, or trust the key that somebody has now",
 		Long: `trust lists whose keys the account has seen, with their safety numbers. With a
@@ -91,14 +91,14 @@ compare the number with theirs first, in Signal under the name of the bot. What 
 back of them comes then.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return misused("give the safety number behind the person, in quotes or as one word; parley signal trust lists them")
+				return newUsageError("give the safety number behind the person, in quotes or as one word; parley signal trust lists them")
 			}
 			return nil
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		if len(args) > 0 {
-			return trust(ctx, o, ask, channel, args[0], args[1:])
+			return trustKey(ctx, o, ask, channel, args[0], args[1:])
 		}
 		all, err := ask.PeerKeys(ctx, networkSignal, channel)
 		if err != nil {
@@ -109,14 +109,14 @@ back of them comes then.`,
 		}
 		t := newTable("PERSON", "NUMBER", "TRUST", "SAFETY NUMBER")
 		for _, k := range all.Keys {
-			t.add(visible(k.Person), visible(k.Number), visible(k.Trust), visible(k.SafetyNumber))
+			t.add(sanitize(k.Person), sanitize(k.Number), sanitize(k.Trust), sanitize(k.SafetyNumber))
 		}
 		return t.print(o.out)
 	}), &channel)
 }
 
-// trust takes a safety number in as many words as Signal shows it in.
-func trust(ctx context.Context, o *operator, ask *admin.Client, channel, person string, number []string) error {
+// trustKey takes a safety number in as many words as Signal shows it in.
+func trustKey(ctx context.Context, o *operator, ask *admin.Client, channel, person string, number []string) error {
 	digits := ""
 	for _, word := range number {
 		digits += word
@@ -128,14 +128,14 @@ func trust(ctx context.Context, o *operator, ask *admin.Client, channel, person 
 	if o.json {
 		return o.printJSON(done)
 	}
-	_, err = fmt.Fprintf(o.out, "%s trusts the key that %s has now. What was kept back of them comes.\n", visible(done.Channel), visible(done.Person))
+	_, err = fmt.Fprintf(o.out, "%s trusts the key that %s has now. What was kept back of them comes.\n", sanitize(done.Channel), sanitize(done.Person))
 	return err //nolint:wrapcheck // the caller says what failed
 }
 
-func linkSignal(p program) *cobra.Command {
+func linkSignalCommand(p program) *cobra.Command {
 	var channel, device string
 	o := &operator{program: p}
-	c := ofChannel(o.asks(&cobra.Command{
+	c := withChannelFlag(o.bindAdmin(&cobra.Command{
 		Use:   "link",
 		Short: "Make the gateway a further device of an account that is on a telephone",
 		Long: `link shows a QR code. In Signal on the telephone of the account open Settings,
@@ -147,7 +147,7 @@ registered until then.`,
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
-		return sayLinked(o, done)
+		return printLinked(o, done)
 	}), &channel)
 	c.Flags().StringVar(&device, "device", "parley", "what the telephone calls this device")
 	return c
@@ -155,9 +155,9 @@ registered until then.`,
 
 // showLink prints the address of a new device as a code to scan.
 func showLink(o *operator, uri string) error {
-	code, err := drawQR(uri, terminal(o.out))
+	code, err := drawQR(uri, isTerminal(o.out))
 	if err != nil {
-		return fmt.Errorf("draw the code of %s: %w", visible(uri), err)
+		return fmt.Errorf("draw the code of %s: %w", sanitize(uri), err)
 	}
 	_, err = fmt.Fprintf(o.out, `%s
 On the telephone: Signal, Settings, Linked devices, Link a new device; scan the code.
@@ -166,16 +166,16 @@ address with another program; it holds for about a minute:
 
   %s
 
-`, code, visible(uri))
+`, code, sanitize(uri))
 	return err //nolint:wrapcheck // the caller says what failed
 }
 
-func sayLinked(o *operator, l admin.LinkStep) error {
+func printLinked(o *operator, l admin.LinkStep) error {
 	next := "parley starts signal-cli for it within a minute; parley status shows the channel as up."
 	if l.Account != l.Configured {
 		next = fmt.Sprintf("The configuration names another account, %s: write %s as channels.signal.%s.account, and restart the gateway.",
-			visible(l.Configured), visible(l.Account), visible(l.Channel))
+			sanitize(l.Configured), sanitize(l.Account), sanitize(l.Channel))
 	}
-	_, err := fmt.Fprintf(o.out, "Linked to %s. %s\n", visible(l.Account), next)
+	_, err := fmt.Fprintf(o.out, "Linked to %s. %s\n", sanitize(l.Account), next)
 	return err //nolint:wrapcheck // the caller says what failed
 }

@@ -26,14 +26,14 @@ func signalKeeper() []string {
 
 var errKept = errors.New("signal-cli has ended")
 
-// keepCommand runs signal-cli for the gateway that started it, and ends it when that
+// keeperCommand runs signal-cli for the gateway that started it, and ends it when that
 // was killed. Its arguments are the command of signal-cli.
-func keepCommand(p program) *cobra.Command {
+func keeperCommand(p program) *cobra.Command {
 	return &cobra.Command{
 		Use: keepSignalCLI, Hidden: true, DisableFlagParsing: true,
 		Short: "Run signal-cli for a gateway, and end it after the gateway",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if status := signal.Keep(keepGrace, args, p.in, p.out, p.err); status != exitOK {
+			if status := signal.RunKeeper(keepGrace, args, p.in, p.out, p.err); status != exitOK {
 				return &exitError{status, errKept}
 			}
 			return nil

@@ -75,7 +75,7 @@ command: GET /sim/books, GET /sim/bill, POST /sim/faults.`,
 			if o.brain != "demo" && o.brain != "echo" {
 				return fmt.Errorf("--brain %q is neither demo nor echo", o.brain)
 			}
-			return failed(cmd.Context(), simulate(cmd.Context(), p, o))
+			return runError(cmd.Context(), simulate(cmd.Context(), p, o))
 		},
 	}
 	c.AddCommand(signalCLICommand(p))
@@ -130,11 +130,11 @@ func simulate(ctx context.Context, p program, o simOptions) error {
 	if err := platform.Listen(); err != nil {
 		return fmt.Errorf("telegram: %w", err)
 	}
-	workspace, err := newWorkspace(o)
+	workspace, err := newSlackServer(o)
 	if err != nil {
 		return errors.Join(fmt.Errorf("slack: %w", err), platform.Close())
 	}
-	sig, err := newSignalHouse(o)
+	sig, err := newSignalSim(o)
 	if err != nil {
 		return errors.Join(fmt.Errorf("signal: %w", err), platform.Close(), workspace.Close())
 	}
@@ -154,7 +154,7 @@ func simulate(ctx context.Context, p program, o simOptions) error {
 			return nil
 		}
 		var words []string
-		for _, w := range signalCLIOf(sig.world.URL()) {
+		for _, w := range signalCLIArgs(sig.world.URL()) {
 			words = append(words, strconv.Quote(w))
 		}
 		_, err := fmt.Fprintf(p.out, simulated, platform.URL(), m.URL(), o.token, o.username,
@@ -167,8 +167,8 @@ func simulate(ctx context.Context, p program, o simOptions) error {
 	return g.Wait()
 }
 
-// newWorkspace is Slack, which listens.
-func newWorkspace(o simOptions) (*slack.Server, error) {
+// newSlackServer is Slack, which listens.
+func newSlackServer(o simOptions) (*slack.Server, error) {
 	s, err := slack.New(slack.Options{
 		Addr: o.slack, Seed: o.seed, RateLimits: o.limits,
 		Apps: []slack.App{{Name: o.username, BotToken: o.xoxb, AppToken: o.xapp, AgentView: true}},

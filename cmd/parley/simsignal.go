@@ -16,16 +16,16 @@ import (
 	"parley/simulators/signal"
 )
 
-// signalHouse is the world of Signal with a signal-cli that listens for HTTP. That
+// signalSim is the world of Signal with a signal-cli that listens for HTTP. That
 // one receives only while somebody reads its events, so another, which a
 // supervisor started, is not robbed of messages.
-type signalHouse struct {
+type signalSim struct {
 	world *signal.Server
 	cli   *signal.Daemon
 	dir   string
 }
 
-func newSignalHouse(o simOptions) (*signalHouse, error) {
+func newSignalSim(o simOptions) (*signalSim, error) {
 	world, err := signal.New(signal.Options{Addr: o.signal, Seed: o.seed, Accounts: []signal.Account{{Number: o.account, Name: o.username}}})
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func newSignalHouse(o simOptions) (*signalHouse, error) {
 	if err := world.Listen(); err != nil {
 		return nil, err
 	}
-	h := &signalHouse{world: world}
+	h := &signalSim{world: world}
 	if h.dir, err = os.MkdirTemp("", "parley-sim-"); err != nil {
 		return nil, errors.Join(fmt.Errorf("make a temporary folder: %w", err), world.Close())
 	}
@@ -47,7 +47,7 @@ func newSignalHouse(o simOptions) (*signalHouse, error) {
 }
 
 // run serves until ctx ends; signal-cli ends before its world.
-func (h *signalHouse) run(ctx context.Context) (err error) {
+func (h *signalSim) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(h.dir)) }()
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -59,7 +59,7 @@ func (h *signalHouse) run(ctx context.Context) (err error) {
 }
 
 // close is for one that never ran.
-func (h *signalHouse) close() error {
+func (h *signalSim) close() error {
 	return errors.Join(h.world.Close(), os.RemoveAll(h.dir))
 }
 
@@ -76,7 +76,7 @@ keeps its state in a cache folder of its own, and never where a real signal-cli 
 its keys.`,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			world, rest, ok := worldOf(args)
+			world, rest, ok := cutWorldFlag(args)
 			if !ok {
 				return cmd.Help()
 			}
@@ -100,9 +100,9 @@ its keys.`,
 
 var errSignalCLI = errors.New("the simulated signal-cli has ended")
 
-// signalCLIOf is the command that runs the simulated signal-cli of a world: this
+// signalCLIArgs is the command that runs the simulated signal-cli of a world: this
 // program.
-func signalCLIOf(world string) []string {
+func signalCLIArgs(world string) []string {
 	self, err := os.Executable()
 	if err != nil { // there is no /proc
 		self = os.Args[0]
@@ -121,8 +121,8 @@ func signalCLIFolder(world string) string {
 	return filepath.Join(cache, "parley-sim", "signal-cli-"+url.PathEscape(host))
 }
 
-// worldOf takes the first argument, --world, from the rest.
-func worldOf(args []string) (world string, rest []string, ok bool) {
+// cutWorldFlag takes the first argument, --world, from the rest.
+func cutWorldFlag(args []string) (world string, rest []string, ok bool) {
 	if len(args) == 0 {
 		return "", nil, false
 	}

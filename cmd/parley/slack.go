@@ -46,7 +46,7 @@ mistake in the configuration.`,
 				return &exitError{exitConfig, fmt.Errorf("%s: %w", file, err)}
 			}
 			_, err = fmt.Fprintf(p.out, "%s\n", m)
-			return printed(err)
+			return writeError(err)
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration")

@@ -14,7 +14,7 @@ import (
 )
 
 func statusCommand(p program) *cobra.Command {
-	return asking(p, &cobra.Command{
+	return adminCommand(p, &cobra.Command{
 		Use:   "status",
 		Short: "Say how the gateway that runs is",
 		Long: `status asks the gateway that runs on the configuration's state folder. It ends with
@@ -31,7 +31,7 @@ when no gateway runs there.`,
 			err = printStatus(o.out, st)
 		}
 		if err == nil && !st.Fine {
-			err = errors.New("something is wrong: " + visible(strings.Join(st.Problems, "; ")))
+			err = errors.New("something is wrong: " + sanitize(strings.Join(st.Problems, "; ")))
 		}
 		return err
 	})
@@ -40,8 +40,8 @@ when no gateway runs there.`,
 func printStatus(w io.Writer, st admin.Status) error {
 	var b bytes.Buffer
 	line := func(format string, a ...any) { _, _ = fmt.Fprintf(&b, format+"\n", a...) }
-	line("parley %s, process %d, on %s", visible(st.Version), st.PID, visible(st.StateDir))
-	line("running since  %s (%s)", stamp(st.Since), span(st.Now.Sub(st.Since)))
+	line("parley %s, process %d, on %s", sanitize(st.Version), st.PID, sanitize(st.StateDir))
+	line("running since  %s (%s)", formatTime(st.Since), formatDuration(st.Now.Sub(st.Since)))
 	line("ready          %s", readiness(st))
 	for _, c := range st.Channels {
 		state := "not connected"
@@ -53,37 +53,37 @@ func printStatus(w io.Writer, st admin.Status) error {
 		}
 		note := ""
 		if c.Note != "" {
-			note = " (" + visible(c.Note) + ")"
+			note = " (" + sanitize(c.Note) + ")"
 		}
 		if !c.Changed.IsZero() && !c.Elsewhere {
-			state += " for " + span(st.Now.Sub(c.Changed))
+			state += " for " + formatDuration(st.Now.Sub(c.Changed))
 		}
-		line("channel        %s: %s, last event %s%s", c.Name, state, ago(st.Now, c.LastEvent), note)
+		line("channel        %s: %s, last event %s%s", c.Name, state, formatAgo(st.Now, c.LastEvent), note)
 	}
-	work := count(st.Work.Running, "turn") + " running"
+	work := plural(st.Work.Running, "turn") + " running"
 	if st.Work.Parked > 0 {
 		work += fmt.Sprintf(" (%d for somebody's decision)", st.Work.Parked)
 	}
-	work += ", " + count(st.Work.Waiting, "conversation") + " waiting"
+	work += ", " + plural(st.Work.Waiting, "conversation") + " waiting"
 	if st.Work.Waiting > 0 {
-		work += ", the first for " + span(st.Now.Sub(st.Work.WaitsSince))
+		work += ", the first for " + formatDuration(st.Now.Sub(st.Work.WaitsSince))
 	}
 	line("work           %s", work)
-	line("turns          %s in the last %d minutes, %d failed", count(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
+	line("turns          %s in the last %d minutes, %d failed", plural(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
 	for _, m := range st.Recent.Models {
 		last := ""
 		if m.Failed > 0 {
-			last = fmt.Sprintf(" (%.0f %%), the last with %s %s", 100*float64(m.Failed)/float64(m.Calls), visible(m.LastError), ago(st.Now, m.LastErrorAt))
+			last = fmt.Sprintf(" (%.0f %%), the last with %s %s", 100*float64(m.Failed)/float64(m.Calls), sanitize(m.LastError), formatAgo(st.Now, m.LastErrorAt))
 		}
-		line("model          %s/%s: %s in the last %d minutes, %d failed%s", visible(m.Provider), visible(m.Model), count(m.Calls, "call"), st.Recent.Minutes, m.Failed, last)
+		line("model          %s/%s: %s in the last %d minutes, %d failed%s", sanitize(m.Provider), sanitize(m.Model), plural(m.Calls, "call"), st.Recent.Minutes, m.Failed, last)
 	}
 	line("answers        %d to send, %d that may have arrived already", st.Outbox.Pending, st.Outbox.Ambiguous)
 	dead := "none"
 	if st.DeadLetters > 0 {
-		dead = fmt.Sprintf("%d, the oldest since %s (parley dead-letters ls)", st.DeadLetters, stamp(st.DeadSince))
+		dead = fmt.Sprintf("%d, the oldest since %s (parley dead-letters ls)", st.DeadLetters, formatTime(st.DeadSince))
 	}
 	line("dead letters   %s", dead)
-	spent, held, ofBudgets := st.Spend.Shown()
+	spent, held, ofBudgets := st.Spend.Format()
 	if st.Spend.Held > 0 {
 		spent += fmt.Sprintf(", and %s held", held)
 	}
@@ -93,10 +93,10 @@ func printStatus(w io.Writer, st admin.Status) error {
 	}
 	limit := ""
 	if st.Log.MaxBytes > 0 {
-		limit = " of " + size(uint64(st.Log.MaxBytes))
+		limit = " of " + formatSize(uint64(st.Log.MaxBytes))
 	}
-	line("message log    %s%s, %s", size(st.Log.Bytes), limit, count(st.Log.Messages, "message"))
-	line("database       %s", size(uint64(st.StoreBytes)))
+	line("message log    %s%s, %s", formatSize(st.Log.Bytes), limit, plural(st.Log.Messages, "message"))
+	line("database       %s", formatSize(uint64(st.StoreBytes)))
 	_, err := w.Write(b.Bytes())
 	return err //nolint:wrapcheck // the caller says what failed
 }
@@ -111,5 +111,5 @@ func readiness(st admin.Status) string {
 			why = append(why, c.Name+": "+c.Problem)
 		}
 	}
-	return "no: " + visible(strings.Join(why, "; "))
+	return "no: " + sanitize(strings.Join(why, "; "))
 }

@@ -17,7 +17,7 @@ func tryCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "try",
 		Short: "Chat with the whole house in this terminal, nothing configured",
-		Long: `try starts a ` + try.List(try.Networks(), "or") + ` server on loopback, a gateway with its embedded
+		Long: `try starts a ` + try.JoinWords(try.Networks(), "or") + ` server on loopback, a gateway with its embedded
 message log and database, and a chat in this terminal that goes the whole real way
 through them. With ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment a real
 model answers; without, a small scripted demonstration model. Sub-agents are seen
@@ -28,8 +28,8 @@ It also takes lines from standard input: each waits for its answer, and try ends
 with the last one.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.In, o.Out, o.Terminal, o.Version = p.in, p.out, terminal(p.in), version()
-			o.SignalCLI, o.PDFExtractor = signalCLIOf, pdfExtractor()
+			o.In, o.Out, o.Terminal, o.Version = p.in, p.out, isTerminal(p.in), version()
+			o.SignalCLI, o.PDFExtractor = signalCLIArgs, pdfExtractor()
 			o.Getenv = func(key string) string { v, _ := p.getenv(key); return v }
 			if verbose {
 				o.Logger = slog.New(slog.NewTextHandler(p.err, nil))
@@ -38,13 +38,13 @@ with the last one.`,
 			if errors.Is(err, try.ErrModel) || errors.Is(err, try.ErrChannel) {
 				return err //nolint:wrapcheck // a mistake in the command line: said as it is
 			}
-			return failed(cmd.Context(), err)
+			return runError(cmd.Context(), err)
 		},
 	}
 	f := c.Flags()
 	networks := strings.Fields(strings.ToLower(strings.Join(try.Networks(), " ")))
-	f.StringVar(&o.Channel, "channel", networks[0], "through which chat network: "+try.List(networks, "or"))
-	complete(c, "channel", networks...)
+	f.StringVar(&o.Channel, "channel", networks[0], "through which chat network: "+try.JoinWords(networks, "or"))
+	completeFlag(c, "channel", networks...)
 	f.StringVar(&o.Model, "model", "", "which model answers, as provider/model (default: by the key in the environment)")
 	f.StringVar(&o.StateDir, "state", "", "keep the state in this folder (default: a temporary one, removed at the end)")
 	f.StringVar(&o.Ops, "ops", "", "where metrics and health are served, host:port (default: a free port on loopback)")

@@ -21,21 +21,21 @@ func usageCommand(p program) *cobra.Command {
 	for _, g := range admin.Groupings() {
 		groupings = append(groupings, string(g))
 	}
-	c := asking(p, &cobra.Command{
+	c := adminCommand(p, &cobra.Command{
 		Use:   "usage",
 		Short: "Sum up what models were used for, and what it cost",
 		Long: `usage sums up the ledger, exactly: every attempt of every model call, in dollars
 to the last decimal. Days are days in UTC. A session stands for its own calls;
 what its sub-agents cost stands beside it.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		at, err := since(time.Now(), from)
+		at, err := parseSince(time.Now(), from)
 		if err != nil {
 			return err
 		}
-		if err := oneOf("--by", by, groupings...); err != nil {
+		if err := checkOneOf("--by", by, groupings...); err != nil {
 			return err
 		}
-		if err := oneOf("--format", format, "table", "csv", "json"); err != nil {
+		if err := checkOneOf("--format", format, "table", "csv", "json"); err != nil {
 			return err
 		}
 		if o.json {
@@ -49,22 +49,22 @@ what its sub-agents cost stands beside it.`,
 		case "json":
 			return o.printJSON(u)
 		case "csv":
-			return usageCSV(o.out, u)
+			return printUsageCSV(o.out, u)
 		}
-		return usageTable(o.out, u)
+		return printUsage(o.out, u)
 	})
 	f := c.Flags()
 	f.StringVar(&from, "since", "", "only calls since: 24h, 7d, or a day as 2026-01-01 (UTC); without, of all time")
 	f.StringVar(&by, "by", "model", "sum up by "+strings.Join(groupings, ", "))
 	f.StringVar(&format, "format", "table", "table, csv or json")
 	c.MarkFlagsMutuallyExclusive("json", "format")
-	complete(c, "by", groupings...)
-	complete(c, "format", "table", "csv", "json")
+	completeFlag(c, "by", groupings...)
+	completeFlag(c, "format", "table", "csv", "json")
 	return c
 }
 
-// numbers are the counts of u in the order of the columns.
-func numbers(u admin.Usage) []string {
+// usageCells are the counts of u in the order of the columns.
+func usageCells(u admin.Usage) []string {
 	var cells []string
 	for _, n := range []int64{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Unpriced, u.Interrupted} {
 		cells = append(cells, strconv.FormatInt(n, 10))
@@ -72,10 +72,10 @@ func numbers(u admin.Usage) []string {
 	return cells
 }
 
-func usageTable(w io.Writer, u admin.UsageReport) error {
+func printUsage(w io.Writer, u admin.UsageReport) error {
 	t := newTable(strings.ToUpper(string(u.By)), ">CALLS", ">COST", ">INPUT", ">CACHE READ", ">CACHE WRITE", ">OUTPUT", ">REASONING", ">UNPRICED", ">INTERRUPTED")
 	row := func(group string, u admin.Usage) {
-		t.add(append([]string{visible(group), strconv.FormatInt(u.Calls, 10), "$" + u.Cost.Exact()}, numbers(u)...)...)
+		t.add(append([]string{sanitize(group), strconv.FormatInt(u.Calls, 10), "$" + u.Cost.Exact()}, usageCells(u)...)...)
 	}
 	for _, g := range u.Groups {
 		row(g.Group, g)
@@ -84,15 +84,15 @@ func usageTable(w io.Writer, u admin.UsageReport) error {
 	return printTable(w, t, u.Total.Unpriced)
 }
 
-// usageCSV has no line for the total, so that a column may be summed up.
-func usageCSV(w io.Writer, u admin.UsageReport) error {
+// printUsageCSV has no line for the total, so that a column may be summed up.
+func printUsageCSV(w io.Writer, u admin.UsageReport) error {
 	out := csv.NewWriter(w)
 	head := []string{string(u.By), "calls", "cost_usd", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "unpriced", "interrupted"}
 	if err := out.Write(head); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
 	for _, g := range u.Groups {
-		if err := out.Write(slices.Concat([]string{g.Group, strconv.FormatInt(g.Calls, 10), g.Cost.Exact()}, numbers(g))); err != nil {
+		if err := out.Write(slices.Concat([]string{g.Group, strconv.FormatInt(g.Calls, 10), g.Cost.Exact()}, usageCells(g))); err != nil {
 			return fmt.Errorf("write CSV: %w", err)
 		}
 	}

@@ -24,12 +24,12 @@ func versionCommand(p program) *cobra.Command {
 		Short: "Say which parley this is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := map[string]string{"version": version(), "revision": builtFrom(), "go": runtime.Version()}
+			v := map[string]string{"version": version(), "revision": buildCommit(), "go": runtime.Version()}
 			if asJSON {
-				return failed(cmd.Context(), json.NewEncoder(p.out).Encode(v))
+				return runError(cmd.Context(), json.NewEncoder(p.out).Encode(v))
 			}
 			_, err := fmt.Fprintf(p.out, "parley %s (revision %s, %s)\n", v["version"], v["revision"], v["go"])
-			return failed(cmd.Context(), err)
+			return runError(cmd.Context(), err)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -44,8 +44,8 @@ func version() string {
 	return cmp.Or(release, "dev")
 }
 
-// builtFrom is the commit.
-func builtFrom() string {
+// buildCommit is the commit.
+func buildCommit() string {
 	if b, ok := debug.ReadBuildInfo(); ok && revision == "" {
 		for _, s := range b.Settings {
 			if s.Key == "vcs.revision" {

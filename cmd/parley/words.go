@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// stamp is t where the operator is, with the zone.
-func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+// formatTime is t where the operator is, with the zone.
+func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-// ago is how long before now t was, to two units.
-func ago(now, t time.Time) string {
+// formatAgo is how long before now t was, to two units.
+func formatAgo(now, t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return span(now.Sub(t)) + " ago"
+	return formatDuration(now.Sub(t)) + " ago"
 }
 
-// span is d, coarser the longer it is.
-func span(d time.Duration) string {
+// formatDuration is d, coarser the longer it is.
+func formatDuration(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:
 		return "0s"
@@ -33,8 +33,8 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// size is n bytes for people.
-func size(n uint64) string {
+// formatSize is n bytes for people.
+func formatSize(n uint64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	f, i := float64(n), 0
 	for f >= 1024 && i < len(units)-1 {
@@ -46,17 +46,17 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
-// count is n of a thing, which has an s when there are several.
-func count[N int | int64 | uint64](n N, thing string) string {
+// plural is n of a thing, which has an s when there are several.
+func plural[N int | int64 | uint64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// visible is a text that others chose without what a terminal would obey; on
+// sanitize is a text that others chose without what a terminal would obey; on
 // one line.
-func visible(s string) string {
+func sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return '\uFFFD'

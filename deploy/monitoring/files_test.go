@@ -168,7 +168,7 @@ var (
 // known is every name that may be asked for.
 func known(t *testing.T) map[string]bool {
 	t.Helper()
-	s := ops.Sets{Channels: []string{"tg"}, Models: []ops.ModelName{{Provider: "p", Model: "m"}}, Tools: []string{"t"}, Version: "test"}
+	s := ops.LabelSets{Channels: []string{"tg"}, Models: []ops.ModelName{{Provider: "p", Model: "m"}}, Tools: []string{"t"}, Version: "test"}
 	m := ops.NewMetrics(s)
 	if err := m.Register(ops.NewCosts(nil, s)); err != nil {
 		t.Fatal(err)

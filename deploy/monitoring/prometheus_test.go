@@ -44,23 +44,23 @@ func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	p := startPrometheus(t, strings.TrimPrefix(d.URL, "http://")) // it knows its targets after 5 s
-	house := gatewaytest.Open(t, gatewaytest.Options{Brain: digging, Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: digging, Change: func(c *settings.Config) {
 		c.Subagents.MaxDepth = 3
 		c.Retry.Base, c.Retry.Cap = time.Millisecond, 10*time.Millisecond
 	}})
-	gw := house.Start()
+	gw := env.Start()
 	d.open(gw.OpsAddr())
 	p.scraped()
 
 	gw.Ask(gatewaytest.Ann, "what is 12*7")
 	gw.Ask(gatewaytest.Ann, "list files")
 	gw.AskIn(gatewaytest.Kitchen, gatewaytest.Ben, "@"+gatewaytest.Username+" what is 5*5")
-	trouble(t, house, gw)
+	trouble(t, env, gw)
 	p.scraped()
 	before := p.query("sum(parley_llm_cost_usd_total)")["{}"]
 
 	gw.Stop()
-	gw = house.Start()
+	gw = env.Start()
 	d.open(gw.OpsAddr())
 	p.scraped()
 	if got := p.query("sum(parley_llm_cost_usd_total)")["{}"]; got != before || got == 0 {
@@ -68,7 +68,7 @@ func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 	}
 	gw.Ask(gatewaytest.Ben, "hello")
 	gw.Ask(gatewaytest.Ann, "read notes.txt")
-	trouble(t, house, gw)
+	trouble(t, env, gw)
 	p.scraped()
 
 	if got := p.query(`sum by (depth) (parley_subagent_spawns_total)`); len(got) != 3 || got[`{"depth":"3"}`] != 2 {
@@ -86,28 +86,28 @@ func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 		t.Errorf("%d alerts fire", n)
 	}
 	gw.Stop()
-	compare(t, shown, total, ledger(t, house))
+	compare(t, shown, total, ledger(t, env))
 }
 
 // trouble lets requests fail in several ways.
-func trouble(t *testing.T, house *gatewaytest.House, gw *gatewaytest.Running) {
+func trouble(t *testing.T, env *gatewaytest.Env, gw *gatewaytest.Running) {
 	t.Helper()
 	for _, f := range []model.Fault{
 		{Kind: model.FaultStatus, Status: 529, Next: 1}, // repeated, then answered
 		{Kind: model.FaultCut, After: 3, Next: 1},       // a stream that breaks
 		{Kind: model.FaultStatus, Status: 401, Next: 1}, // not repeated: told
 	} {
-		if err := house.Model.Plan(f); err != nil {
+		if err := env.Model.Plan(f); err != nil {
 			t.Fatal(err)
 		}
 		gw.Ask(gatewaytest.Ann, "what is 6*7")
-		house.Model.ClearFaults()
+		env.Model.ClearFaults()
 	}
-	if err := house.Telegram.Plan(telegram.Fault{Trouble: telegram.TooManyRequests, Method: "sendMessage", Next: 1}); err != nil {
+	if err := env.Telegram.Plan(telegram.Fault{Trouble: telegram.TooManyRequests, Method: "sendMessage", Next: 1}); err != nil {
 		t.Fatal(err)
 	}
 	gw.Ask(gatewaytest.Ben, "dig 3")
-	if err := house.Model.Plan(model.Fault{Kind: model.FaultCut, After: 3, Match: "dig 0", Next: 1}); err != nil {
+	if err := env.Model.Plan(model.Fault{Kind: model.FaultCut, After: 3, Match: "dig 0", Next: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if got := gw.Ask(gatewaytest.Ben, "dig 3"); got != "a hole" {
@@ -116,9 +116,9 @@ func trouble(t *testing.T, house *gatewaytest.House, gw *gatewaytest.Running) {
 }
 
 // ledger is the sum of all rows by label, once no gateway has the database.
-func ledger(t *testing.T, house *gatewaytest.House) map[string]costs.Amount {
+func ledger(t *testing.T, env *gatewaytest.Env) map[string]costs.Amount {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(house.Dir, "state", "parley.db")})
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(env.Dir, "state", "parley.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

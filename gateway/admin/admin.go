@@ -42,7 +42,7 @@ type Store interface {
 type Log interface {
 	Stats(ctx context.Context) (broker.Stats, error)
 	DeadLetters(ctx context.Context, after uint64, limit int) ([]broker.DeadLetter, error)
-	ForgetDead(ctx context.Context, seq uint64) error
+	DeleteDeadLetter(ctx context.Context, seq uint64) error
 }
 
 // Options is what a server stands on. All fields but Logger are required.
@@ -116,7 +116,7 @@ func (s *Server) Run(ctx context.Context) error {
 		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: answerWithin + 10*time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog:    slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
-		ConnContext: s.remember,
+		ConnContext: s.withPeer,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(s.socket) }()
@@ -138,8 +138,8 @@ func (s *Server) Run(ctx context.Context) error {
 
 type uidKey struct{}
 
-// remember notes who asks, for the log.
-func (s *Server) remember(ctx context.Context, c net.Conn) context.Context {
+// withPeer notes who asks, for the log.
+func (s *Server) withPeer(ctx context.Context, c net.Conn) context.Context {
 	if u, ok := c.(*net.UnixConn); ok {
 		if uid, err := s.socket.Peer(u); err == nil {
 			return context.WithValue(ctx, uidKey{}, uid)

@@ -27,29 +27,29 @@ func NewChannels(next channels.Observer, names []string, now func() time.Time) *
 	return c
 }
 
-// Up notes whether an instance is connected.
-func (c *Channels) Up(channel string, up bool) {
-	c.note(channel, func(s *ChannelStatus) {
+// SetConnected notes whether an instance is connected.
+func (c *Channels) SetConnected(channel string, up bool) {
+	c.update(channel, func(s *ChannelStatus) {
 		if s.Up != up {
 			s.Up, s.Changed = up, c.clock().UTC()
 		}
 	})
-	c.Observer.Up(channel, up)
+	c.Observer.SetConnected(channel, up)
 }
 
-// Elsewhere notes whether another process receives for an instance.
-func (c *Channels) Elsewhere(channel string, is bool) {
-	c.note(channel, func(s *ChannelStatus) { s.Elsewhere = is })
+// SetElsewhere notes whether another process receives for an instance.
+func (c *Channels) SetElsewhere(channel string, is bool) {
+	c.update(channel, func(s *ChannelStatus) { s.Elsewhere = is })
 }
 
 // Note remembers what an instance promises less than others.
 func (c *Channels) Note(channel, note string) {
-	c.note(channel, func(s *ChannelStatus) { s.Note = note })
+	c.update(channel, func(s *ChannelStatus) { s.Note = note })
 }
 
 // Event notes when an instance last brought something.
 func (c *Channels) Event(channel string, at time.Time) {
-	c.note(channel, func(s *ChannelStatus) {
+	c.update(channel, func(s *ChannelStatus) {
 		if at.After(s.LastEvent) {
 			s.LastEvent = at.UTC()
 		}
@@ -57,7 +57,7 @@ func (c *Channels) Event(channel string, at time.Time) {
 	c.Observer.Event(channel, at)
 }
 
-func (c *Channels) note(channel string, f func(*ChannelStatus)) {
+func (c *Channels) update(channel string, f func(*ChannelStatus)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s, ok := c.known[channel]; ok {

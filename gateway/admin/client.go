@@ -41,51 +41,51 @@ func NewClient(path string) *Client {
 			if err != nil {
 				return nil, err
 			}
-			return &asked{Conn: conn}, nil
+			return &clientConn{Conn: conn}, nil
 		},
 	}}}
 }
 
 // Status asks how the gateway is.
 func (c *Client) Status(ctx context.Context) (st Status, err error) {
-	err = c.ask(ctx, http.MethodGet, "/v1/status", nil, &st)
+	err = c.request(ctx, http.MethodGet, "/v1/status", nil, &st)
 	return st, err
 }
 
 // Sessions lists root sessions.
 func (c *Client) Sessions(ctx context.Context, q SessionQuery) (l SessionList, err error) {
 	ask := url.Values{}
-	set(ask, "since", since(q.Since))
-	set(ask, "channel", q.Channel)
+	setIfGiven(ask, "since", formatTime(q.Since))
+	setIfGiven(ask, "channel", q.Channel)
 	if q.ByCost {
 		ask.Set("sort", "cost")
 	}
 	if q.Limit != 0 {
 		ask.Set("limit", strconv.Itoa(q.Limit))
 	}
-	err = c.ask(ctx, http.MethodGet, "/v1/sessions", ask, &l)
+	err = c.request(ctx, http.MethodGet, "/v1/sessions", ask, &l)
 	return l, err
 }
 
 // Session is one session in its tree, whose id begins with id; with what was
 // said in it when transcript is true.
 func (c *Client) Session(ctx context.Context, id string, transcript bool) (d SessionDetail, err error) {
-	if err := wellFormed(id); err != nil {
+	if err := checkID(id); err != nil {
 		return d, err
 	}
 	ask := url.Values{}
 	if transcript {
 		ask.Set("transcript", "1")
 	}
-	err = c.ask(ctx, http.MethodGet, "/v1/sessions/"+id, ask, &d)
+	err = c.request(ctx, http.MethodGet, "/v1/sessions/"+id, ask, &d)
 	return d, err
 }
 
 // Usage sums the ledger up.
 func (c *Client) Usage(ctx context.Context, q UsageQuery) (u UsageReport, err error) {
 	ask := url.Values{"by": {string(q.By)}}
-	set(ask, "since", since(q.Since))
-	err = c.ask(ctx, http.MethodGet, "/v1/usage", ask, &u)
+	setIfGiven(ask, "since", formatTime(q.Since))
+	err = c.request(ctx, http.MethodGet, "/v1/usage", ask, &u)
 	return u, err
 }
 
@@ -95,7 +95,7 @@ func (c *Client) DeadLetters(ctx context.Context, yield func(DeadLetter) bool) e
 	ask := url.Values{}
 	for {
 		var page DeadLetterPage
-		if err := c.ask(ctx, http.MethodGet, "/v1/dead-letters", ask, &page); err != nil {
+		if err := c.request(ctx, http.MethodGet, "/v1/dead-letters", ask, &page); err != nil {
 			return err
 		}
 		for _, l := range page.Letters {
@@ -113,14 +113,14 @@ func (c *Client) DeadLetters(ctx context.Context, yield func(DeadLetter) bool) e
 // DeadLetter is the one whose id begins with id; with what is kept of it when
 // body is true.
 func (c *Client) DeadLetter(ctx context.Context, id string, body bool) (d DeadLetterDetail, err error) {
-	if err := wellFormed(id); err != nil {
+	if err := checkID(id); err != nil {
 		return d, err
 	}
 	ask := url.Values{}
 	if body {
 		ask.Set("body", "1")
 	}
-	err = c.ask(ctx, http.MethodGet, "/v1/dead-letters/"+id, ask, &d)
+	err = c.request(ctx, http.MethodGet, "/v1/dead-letters/"+id, ask, &d)
 	return d, err
 }
 
@@ -130,45 +130,45 @@ func (c *Client) DeadLetter(ctx context.Context, id string, body bool) (d DeadLe
 // an [Error] of kind Refused, and stays. place is that of the letter, or 0 to
 // look for the one whose id begins with id.
 func (c *Client) Redeliver(ctx context.Context, id string, place uint64) (DeadLetter, error) {
-	return c.change(ctx, http.MethodPost, id, "/redeliver", place)
+	return c.changeDeadLetter(ctx, http.MethodPost, id, "/redeliver", place)
 }
 
 // Drop forgets a dead letter, named as for Redeliver.
 func (c *Client) Drop(ctx context.Context, id string, place uint64) (DeadLetter, error) {
-	return c.change(ctx, http.MethodDelete, id, "", place)
+	return c.changeDeadLetter(ctx, http.MethodDelete, id, "", place)
 }
 
-func (c *Client) change(ctx context.Context, method, id, what string, place uint64) (l DeadLetter, err error) {
-	if err := wellFormed(id); err != nil {
+func (c *Client) changeDeadLetter(ctx context.Context, method, id, what string, place uint64) (l DeadLetter, err error) {
+	if err := checkID(id); err != nil {
 		return l, err
 	}
 	ask := url.Values{}
 	if place > 0 {
 		ask.Set("place", strconv.FormatUint(place, 10))
 	}
-	err = c.ask(ctx, method, "/v1/dead-letters/"+id+what, ask, &l)
+	err = c.request(ctx, method, "/v1/dead-letters/"+id+what, ask, &l)
 	return l, err
 }
 
-func set(q url.Values, name, value string) {
+func setIfGiven(q url.Values, name, value string) {
 	if value != "" {
 		q.Set(name, value)
 	}
 }
 
-func since(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// mostAnswer bounds what is read: more than any answer has.
-const mostAnswer = 256 << 20
+// maxAnswer bounds what is read: more than any answer has.
+const maxAnswer = 256 << 20
 
-// ask sends one question. Its error is an *[Error] when the gateway answered
+// request sends one question. Its error is an *[Error] when the gateway answered
 // one, and ErrNoGateway or ErrNotYours when none can be asked.
-func (c *Client) ask(ctx context.Context, method, path string, query url.Values, answer any) error {
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin+20*time.Second)
 	defer cancel()
 	u := url.URL{Scheme: "http", Host: "gateway", Path: path, RawQuery: query.Encode()}
@@ -178,18 +178,18 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return c.unreachable(err)
+		return c.unreachableError(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer+1))
-	if err == nil && len(body) > mostAnswer {
-		err = fmt.Errorf("it has more than %d bytes", mostAnswer)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = fmt.Errorf("it has more than %d bytes", maxAnswer)
 	}
 	if err != nil {
 		return fmt.Errorf("read the gateway's answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return errorIn(resp, body)
+		return decodeError(resp, body)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
 		return fmt.Errorf("read the gateway's answer: %w", err)
@@ -197,16 +197,16 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	return nil
 }
 
-// refusal is the error that the gateway answered with.
-func refusal(resp *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, mostBody))
+// readError is the error that the gateway answered with.
+func readError(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return fmt.Errorf("read the gateway's answer: %w", err)
 	}
-	return errorIn(resp, body)
+	return decodeError(resp, body)
 }
 
-func errorIn(resp *http.Response, body []byte) error {
+func decodeError(resp *http.Response, body []byte) error {
 	e := &Error{Status: resp.StatusCode}
 	if json.Unmarshal(body, e) != nil || e.Message == "" {
 		e.Kind, e.Message = Failed, "the gateway answered "+resp.Status
@@ -214,7 +214,7 @@ func errorIn(resp *http.Response, body []byte) error {
 	return e
 }
 
-func (c *Client) unreachable(err error) error {
+func (c *Client) unreachableError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
 		return ErrNoGateway

@@ -55,14 +55,14 @@ type DeadLetterDetail struct {
 // Redeliverer is the part of intake that queues dead letters again.
 type Redeliverer interface {
 	Redeliver(ctx context.Context, l broker.DeadLetter) error
-	Again(l broker.DeadLetter) (channels.Message, sessionkeys.Key, error)
+	Reconstruct(l broker.DeadLetter) (channels.Message, sessionkeys.Key, error)
 }
 
 const letterPage = 200
 
-func summary(l broker.DeadLetter) DeadLetter {
+func deadLetterSummary(l broker.DeadLetter) DeadLetter {
 	d := DeadLetter{ID: l.ID, Place: l.Seq, Reason: l.Reason, Channel: l.Channel, Key: l.Key, At: l.At.UTC(), Bytes: len(l.Body)}
-	if wellFormed(l.ID) != nil || strings.HasPrefix(l.ID, atPlace) { // of a stranger to this program
+	if checkID(l.ID) != nil || strings.HasPrefix(l.ID, atPlace) { // of a stranger to this program
 		d.ID = atPlace + strconv.FormatUint(l.Seq, 10)
 	}
 	return d
@@ -76,7 +76,7 @@ func (s *Server) deadLetters(r *http.Request) (any, error) {
 	if text := r.URL.Query().Get("after"); text != "" {
 		var err error
 		if after, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, problem(Invalid, "%q is no place among the dead letters", text)
+			return nil, newError(Invalid, "%q is no place among the dead letters", text)
 		}
 	}
 	letters, err := s.o.Log.DeadLetters(r.Context(), after, letterPage)
@@ -85,7 +85,7 @@ func (s *Server) deadLetters(r *http.Request) (any, error) {
 	}
 	page := DeadLetterPage{Now: s.o.Now().UTC(), Letters: []DeadLetter{}}
 	for _, l := range letters {
-		page.Letters = append(page.Letters, summary(l))
+		page.Letters = append(page.Letters, deadLetterSummary(l))
 	}
 	if len(letters) == letterPage {
 		page.Next = letters[len(letters)-1].Seq
@@ -93,11 +93,11 @@ func (s *Server) deadLetters(r *http.Request) (any, error) {
 	return page, nil
 }
 
-// letter finds the one whose id is, or begins as, the path says; place is where
+// findDeadLetter finds the one whose id is, or begins as, the path says; place is where
 // it stood when somebody last looked.
-func (s *Server) letter(r *http.Request) (broker.DeadLetter, error) {
+func (s *Server) findDeadLetter(r *http.Request) (broker.DeadLetter, error) {
 	id := r.PathValue("id")
-	if err := wellFormed(id); err != nil {
+	if err := checkID(id); err != nil {
 		return broker.DeadLetter{}, err
 	}
 	place := r.URL.Query().Get("place")
@@ -107,21 +107,21 @@ func (s *Server) letter(r *http.Request) (broker.DeadLetter, error) {
 	if place != "" {
 		n, err := strconv.ParseUint(place, 10, 64)
 		if err != nil || n == 0 {
-			return broker.DeadLetter{}, problem(Invalid, "%q is no place among the dead letters", place)
+			return broker.DeadLetter{}, newError(Invalid, "%q is no place among the dead letters", place)
 		}
 		found, err := s.o.Log.DeadLetters(r.Context(), n-1, 1)
 		if err != nil {
 			return broker.DeadLetter{}, err
 		}
-		if len(found) == 1 && found[0].Seq == n && summary(found[0]).ID == id {
+		if len(found) == 1 && found[0].Seq == n && deadLetterSummary(found[0]).ID == id {
 			return found[0], nil
 		}
-		return broker.DeadLetter{}, problem(NotFound, "there is no dead letter %s", id)
+		return broker.DeadLetter{}, newError(NotFound, "there is no dead letter %s", id)
 	}
-	return s.search(r.Context(), id)
+	return s.searchDeadLetters(r.Context(), id)
 }
 
-func (s *Server) search(ctx context.Context, id string) (broker.DeadLetter, error) {
+func (s *Server) searchDeadLetters(ctx context.Context, id string) (broker.DeadLetter, error) {
 	const most = 6
 	var fits []broker.DeadLetter
 	var names []string
@@ -145,28 +145,28 @@ func (s *Server) search(ctx context.Context, id string) (broker.DeadLetter, erro
 	}
 	switch len(fits) {
 	case 0:
-		return broker.DeadLetter{}, problem(NotFound, "there is no dead letter %s", id)
+		return broker.DeadLetter{}, newError(NotFound, "there is no dead letter %s", id)
 	case 1:
 		return fits[0], nil
 	}
-	return broker.DeadLetter{}, several("dead letter", id, names, most)
+	return broker.DeadLetter{}, ambiguousError("dead letter", id, names, most)
 }
 
 func (s *Server) deadLetter(r *http.Request) (any, error) {
-	full, err := yes(r.URL.Query().Get("body"))
+	full, err := parseBool(r.URL.Query().Get("body"))
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.letter(r)
+	l, err := s.findDeadLetter(r)
 	if err != nil {
 		return nil, err
 	}
-	d := DeadLetterDetail{DeadLetter: summary(l), Problem: s.o.Redact(l.Problem)}
+	d := DeadLetterDetail{DeadLetter: deadLetterSummary(l), Problem: s.o.Redact(l.Problem)}
 	var m channels.Message
 	if json.Unmarshal(l.Body, &m) == nil {
 		d.Sender, d.Event, d.Message, d.Received = m.Sender.ID, m.Event, m.MessageID, m.ReceivedAt.UTC()
 	}
-	if _, _, err := s.o.Intake.Again(l); err != nil {
+	if _, _, err := s.o.Intake.Reconstruct(l); err != nil {
 		d.Refused = err.Error()
 	}
 	if full {
@@ -178,19 +178,19 @@ func (s *Server) deadLetter(r *http.Request) (any, error) {
 // redeliver stores the message before it forgets the letter: a crash between
 // the two leaves the letter, and redelivering it again adds nothing.
 func (s *Server) redeliver(r *http.Request) (any, error) {
-	l, err := s.letter(r)
+	l, err := s.findDeadLetter(r)
 	if err != nil {
 		return nil, err
 	}
-	one := summary(l)
+	one := deadLetterSummary(l)
 	err = s.o.Intake.Redeliver(r.Context(), l)
 	if refused, ok := errors.AsType[*intake.RefusedError](err); ok {
-		return nil, problem(Refused, "dead letter %s is not redelivered: %s", one.ID, refused.Why)
+		return nil, newError(Refused, "dead letter %s is not redelivered: %s", one.ID, refused.Why)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Log.ForgetDead(r.Context(), l.Seq); err != nil {
+	if err := s.o.Log.DeleteDeadLetter(r.Context(), l.Seq); err != nil {
 		return nil, fmt.Errorf("dead letter %s is queued again, but still there; redelivering it once more adds nothing: %w", one.ID, err)
 	}
 	s.o.Logger.Info("dead letter redelivered", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "uid", r.Context().Value(uidKey{}))
@@ -198,14 +198,14 @@ func (s *Server) redeliver(r *http.Request) (any, error) {
 }
 
 func (s *Server) drop(r *http.Request) (any, error) {
-	l, err := s.letter(r)
+	l, err := s.findDeadLetter(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Log.ForgetDead(r.Context(), l.Seq); err != nil {
+	if err := s.o.Log.DeleteDeadLetter(r.Context(), l.Seq); err != nil {
 		return nil, err
 	}
-	one := summary(l)
+	one := deadLetterSummary(l)
 	s.o.Logger.Info("dead letter dropped", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "uid", r.Context().Value(uidKey{}))
 	return one, nil
 }

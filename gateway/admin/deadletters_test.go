@@ -22,7 +22,7 @@ import (
 )
 
 // stopped opens the message log of a house whose gateway does not run.
-func stopped(t *testing.T, h *gatewaytest.House, do func(b *broker.Broker)) {
+func stopped(t *testing.T, h *gatewaytest.Env, do func(b *broker.Broker)) {
 	t.Helper()
 	b, err := broker.Open(t.Context(), broker.Options{Dir: filepath.Join(h.Config().StateDir, "log")})
 	if err != nil {
@@ -76,17 +76,17 @@ func listed(t *testing.T, ask *admin.Client) (ls []admin.DeadLetter) {
 // finds the letter again.
 func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 	t.Parallel()
-	house := gatewaytest.Open(t, gatewaytest.Options{})
-	gw := house.Start()
+	env := gatewaytest.Open(t, gatewaytest.Options{})
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "please")
 	gw.Stop()
 	var letter broker.DeadLetter
-	stopped(t, house, func(b *broker.Broker) {
+	stopped(t, env, func(b *broker.Broker) {
 		letter = givenUp(t, b)
 		bury(t, b, letter)
 	})
 	answers := func() (n int) {
-		for _, text := range house.Sent(telegram.PrivateChat(gatewaytest.Ann)) {
+		for _, text := range env.SentTexts(telegram.PrivateChat(gatewaytest.Ann)) {
 			if text == "please" {
 				n++
 			}
@@ -94,7 +94,7 @@ func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 		return n
 	}
 	for crash := range 3 {
-		gw = house.Start()
+		gw = env.Start()
 		ask := admin.NewClient(gw.AdminSocket())
 		if ls := listed(t, ask); len(ls) != 1 || ls[0].ID != letter.ID || ls[0].Reason != "attempts" || ls[0].Key != annsKey(t).String() {
 			t.Fatalf("letters: %+v", ls)
@@ -106,7 +106,7 @@ func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if crash == 0 {
-			if d := gw.Delivered(); d.Chat != "1001" || d.Turn == "" {
+			if d := gw.NextDelivered(); d.Chat != "1001" || d.Turn == "" {
 				t.Errorf("answered was %+v", d)
 			}
 		}
@@ -119,7 +119,7 @@ func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 			t.Errorf("after %d crashes it was answered %d times, not once more", crash, n-1)
 		}
 		gw.Stop()
-		stopped(t, house, func(b *broker.Broker) { bury(t, b, letter) }) // as if nobody had forgotten it
+		stopped(t, env, func(b *broker.Broker) { bury(t, b, letter) }) // as if nobody had forgotten it
 	}
 }
 
@@ -133,7 +133,7 @@ func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, key, err := in.Again(broker.DeadLetter{ID: id, Body: body})
+		again, key, err := in.Reconstruct(broker.DeadLetter{ID: id, Body: body})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,12 +148,12 @@ func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 	t.Parallel()
 	only := policy.Access{People: []string{"1001"}}
-	house := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		tg := c.Channels.Telegram["tg"]
 		tg.Access = only
 		c.Channels.Telegram = map[string]settings.TelegramConfig{"tg": tg}
 	}})
-	gw := house.Start()
+	gw := env.Start()
 	gw.Ask(gatewaytest.Ann, "a canary-text")
 	gw.Stop()
 	words := map[string]string{ // by id: why not
@@ -166,7 +166,7 @@ func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 		"a6": "its conversation cannot be named",
 		"a7": "at most 32768 are read",
 	}
-	stopped(t, house, func(b *broker.Broker) {
+	stopped(t, env, func(b *broker.Broker) {
 		good := givenUp(t, b)
 		change := func(id string, f func(*channels.Message)) {
 			var m channels.Message
@@ -189,7 +189,7 @@ func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 		change("a7", func(m *channels.Message) { m.Text = strings.Repeat("x", messages.MaxText+1) })
 		change("\x1b[2J a stranger's", func(*channels.Message) {})
 	})
-	gw = house.Start()
+	gw = env.Start()
 	ask := admin.NewClient(gw.AdminSocket())
 	ls := listed(t, ask)
 	if len(ls) != len(words)+1 || ls[8].ID != "place-9" {
@@ -234,7 +234,7 @@ func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 	if got := listed(t, ask); len(got) != 7 {
 		t.Errorf("%d letters are left", len(got))
 	}
-	if sent := house.Sent(telegram.PrivateChat(gatewaytest.Ann)); len(sent) != 1 {
+	if sent := env.SentTexts(telegram.PrivateChat(gatewaytest.Ann)); len(sent) != 1 {
 		t.Errorf("something was answered: %q", sent)
 	}
 }

@@ -21,19 +21,19 @@ var errExportCut = fmt.Errorf("the export broke off: the gateway's log says why,
 // fails half-way has no last line.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	for name := range r.URL.Query() {
-		s.write(w, r, nil, problem(Invalid, "this gateway does not know %q here", name))
+		s.respond(w, r, nil, newError(Invalid, "this gateway does not know %q here", name))
 		return
 	}
 	id, err := s.resolve(r.Context(), r.PathValue("id"))
 	if err != nil {
-		s.write(w, r, nil, err)
+		s.respond(w, r, nil, err)
 		return
 	}
-	out := &exporting{w: w, control: http.NewResponseController(w)}
+	out := &untimedWriter{w: w, control: http.NewResponseController(w)}
 	err = s.o.Record(r.Context(), out, id)
 	switch {
 	case err != nil && !out.begun:
-		s.write(w, r, nil, err)
+		s.respond(w, r, nil, err)
 	case err != nil:
 		if r.Context().Err() == nil {
 			s.o.Logger.Warn("exporting a session", "session", id, "error", err)
@@ -42,14 +42,14 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exporting is an answer that may take as long as it is read.
-type exporting struct {
+// untimedWriter is an answer that may take as long as it is read.
+type untimedWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	begun   bool
 }
 
-func (e *exporting) Write(b []byte) (int, error) {
+func (e *untimedWriter) Write(b []byte) (int, error) {
 	if !e.begun {
 		e.begun = true
 		e.w.Header().Set("Content-Type", exportContent)
@@ -65,7 +65,7 @@ func (e *exporting) Write(b []byte) (int, error) {
 // begins with id, as go doc parley/gateway/recording describes it. After an
 // error what was written is not the whole. It takes as long as ctx allows.
 func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
-	if err := wellFormed(id); err != nil {
+	if err := checkID(id); err != nil {
 		return err
 	}
 	u := url.URL{Scheme: "http", Host: "gateway", Path: "/v1/sessions/" + id + "/export"}
@@ -75,13 +75,13 @@ func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return c.unreachable(err)
+		return c.unreachableError(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return refusal(resp)
+		return readError(resp)
 	}
-	last := &lastLine{to: to}
+	last := &lastLineWriter{to: to}
 	if _, err := io.Copy(last, resp.Body); err != nil {
 		if last.failed != nil {
 			return fmt.Errorf("write the export: %w", last.failed)
@@ -94,15 +94,15 @@ func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
 	return nil
 }
 
-// lastLine hands on what is written and remembers how the last line begins.
-type lastLine struct {
+// lastLineWriter hands on what is written and remembers how the last line begins.
+type lastLineWriter struct {
 	to     io.Writer
 	failed error
 	line   []byte
 	over   bool // the line has ended
 }
 
-func (l *lastLine) Write(b []byte) (int, error) {
+func (l *lastLineWriter) Write(b []byte) (int, error) {
 	n, err := l.to.Write(b)
 	if err != nil {
 		l.failed = err

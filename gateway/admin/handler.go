@@ -15,7 +15,7 @@ import (
 
 // Bounds of a question and of its answer.
 const (
-	mostBody     = 64 << 10
+	maxBody      = 64 << 10
 	answerWithin = 2 * time.Minute // all of a large ledger may be summed up
 )
 
@@ -45,7 +45,7 @@ var statuses = map[Kind]int{
 	Refused: http.StatusUnprocessableEntity, Failed: http.StatusInternalServerError,
 }
 
-func problem(kind Kind, format string, a ...any) *Error {
+func newError(kind Kind, format string, a ...any) *Error {
 	return &Error{Status: statuses[kind], Kind: kind, Message: fmt.Sprintf(format, a...)}
 }
 
@@ -59,15 +59,15 @@ func (s *Server) Handler() http.Handler {
 			ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 			defer cancel()
 			r = r.WithContext(ctx)
-			r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 			for name := range r.URL.Query() {
 				if !slices.Contains(known, name) {
-					s.write(w, r, nil, problem(Invalid, "this gateway does not know %q here", name))
+					s.respond(w, r, nil, newError(Invalid, "this gateway does not know %q here", name))
 					return
 				}
 			}
 			v, err := answer(r)
-			s.write(w, r, v, err)
+			s.respond(w, r, v, err)
 		})
 	}
 	handle("GET /v1/status", s.status)
@@ -84,12 +84,12 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+linkedPath("{network}", "link"), s.link)
 	mux.HandleFunc("GET /v1/sessions/{id}/export", s.export)
 	handle("/", func(r *http.Request) (any, error) {
-		return nil, problem(NotFound, "this gateway, version %s, does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)
+		return nil, newError(NotFound, "this gateway, version %s, does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)
 	})
 	return mux
 }
 
-func (s *Server) write(w http.ResponseWriter, r *http.Request, v any, err error) {
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, v any, err error) {
 	status := http.StatusOK
 	if err != nil {
 		e := asError(err)
@@ -118,7 +118,7 @@ func asError(err error) *Error {
 		return e
 	}
 	if errors.Is(err, sessions.ErrNotFound) {
-		return problem(NotFound, "%v", err)
+		return newError(NotFound, "%v", err)
 	}
-	return problem(Failed, "%v", err)
+	return newError(Failed, "%v", err)
 }

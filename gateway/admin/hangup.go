@@ -8,29 +8,29 @@ import (
 	"syscall"
 )
 
-// asked is the client's end of a connection. A gateway that hangs up before it
+// clientConn is the client's end of a connection. A gateway that hangs up before it
 // has said a word refused who asks. Of that net/http makes a different error
 // each time, as its goroutines come to see it, so it is told here.
-type asked struct {
+type clientConn struct {
 	net.Conn
 	heard, refused atomic.Bool
 }
 
-func (c *asked) Read(b []byte) (int, error) {
+func (c *clientConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.heard.Store(true)
 	}
-	return n, c.told(err)
+	return n, c.explain(err)
 }
 
-func (c *asked) Write(b []byte) (int, error) {
+func (c *clientConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	return n, c.told(err)
+	return n, c.explain(err)
 }
 
-// told is err, or that nobody here may ask.
-func (c *asked) told(err error) error {
+// explain is err, or that nobody here may ask.
+func (c *clientConn) explain(err error) error {
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	if hungUp && !c.heard.Load() {
 		c.refused.Store(true)

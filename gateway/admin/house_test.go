@@ -13,8 +13,8 @@ import (
 	"parley/simulators/telegram"
 )
 
-// house is a gateway that runs, and its operator.
-func house(t *testing.T, o gatewaytest.Options) (*gatewaytest.Running, *admin.Client) {
+// newEnv is a gateway that runs, and its operator.
+func newEnv(t *testing.T, o gatewaytest.Options) (*gatewaytest.Running, *admin.Client) {
 	t.Helper()
 	gw := gatewaytest.Open(t, o).Start()
 	return gw, admin.NewClient(gw.AdminSocket())
@@ -22,9 +22,9 @@ func house(t *testing.T, o gatewaytest.Options) (*gatewaytest.Running, *admin.Cl
 
 func TestTheStatusOfAHouseThatAnswered(t *testing.T) {
 	t.Parallel()
-	gw, ask := house(t, gatewaytest.Options{Brain: model.Demo(0)})
-	gw.House.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "what is 12*7")
-	answer := gw.Delivered()
+	gw, ask := newEnv(t, gatewaytest.Options{Brain: model.Demo(0)})
+	gw.Env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "what is 12*7")
+	answer := gw.NextDelivered()
 	st, err := ask.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestTheStatusOfAHouseThatAnswered(t *testing.T) {
 	switch {
 	case !st.Fine || !st.Ready || len(st.Problems) > 0:
 		t.Errorf("it is not fine: %q", st.Problems)
-	case st.Version != "test" || st.PID == 0 || st.StateDir != gw.House.Config().StateDir || !st.Since.Before(st.Now) || st.Now.Location() != time.UTC:
+	case st.Version != "test" || st.PID == 0 || st.StateDir != gw.Env.Config().StateDir || !st.Since.Before(st.Now) || st.Now.Location() != time.UTC:
 		t.Errorf("who it is: %+v", st)
 	case len(st.Channels) != 1 || !st.Channels[0].Up || st.Channels[0].LastEvent.IsZero():
 		t.Errorf("channels: %+v", st.Channels)
@@ -48,12 +48,12 @@ func TestTheStatusOfAHouseThatAnswered(t *testing.T) {
 func TestATurnThatRunsIsInTheStatus(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}), make(chan struct{})
-	gw, ask := house(t, gatewaytest.Options{Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+	gw, ask := newEnv(t, gatewaytest.Options{Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
 		close(asked)
 		<-goOn
 		return model.Echo(ctx, p)
 	}})
-	gw.House.Say(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" hello")
+	gw.Env.Say(gatewaytest.Kitchen, gatewaytest.Ann, "@"+gatewaytest.Username+" hello")
 	<-asked
 	st, err := ask.Status(t.Context())
 	if err != nil {
@@ -63,13 +63,13 @@ func TestATurnThatRunsIsInTheStatus(t *testing.T) {
 		t.Errorf("while it works: %+v %+v %q", st.Work, st.Spend, st.Problems)
 	}
 	close(goOn)
-	gw.Delivered()
+	gw.NextDelivered()
 }
 
 func TestTheStatusSaysThatAModelFailsAndWhatToDo(t *testing.T) {
 	t.Parallel()
-	gw, ask := house(t, gatewaytest.Options{})
-	if err := gw.House.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 401, Next: 1}); err != nil {
+	gw, ask := newEnv(t, gatewaytest.Options{})
+	if err := gw.Env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 401, Next: 1}); err != nil {
 		t.Fatal(err)
 	}
 	gw.Ask(gatewaytest.Ann, "hello")

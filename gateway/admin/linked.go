@@ -62,9 +62,9 @@ type NamedAccount struct {
 	Listed  []string // access.groups
 }
 
-// linkedOf finds the account that a question is about: the one on the network that is
+// findLinked finds the account that a question is about: the one on the network that is
 // named, or the only one there.
-func (s *Server) linkedOf(r *http.Request) (string, NamedAccount, error) {
+func (s *Server) findLinked(r *http.Request) (string, NamedAccount, error) {
 	network, name := r.PathValue("network"), r.URL.Query().Get("channel")
 	var names []string
 	for _, n := range slices.Sorted(maps.Keys(s.o.Linked)) {
@@ -76,17 +76,17 @@ func (s *Server) linkedOf(r *http.Request) (string, NamedAccount, error) {
 	case slices.Contains(names, name):
 		return name, s.o.Linked[name], nil
 	case len(names) == 0:
-		return "", NamedAccount{}, problem(NotFound, "this gateway has no account in channels.%s of its configuration", network)
+		return "", NamedAccount{}, newError(NotFound, "this gateway has no account in channels.%s of its configuration", network)
 	case name != "":
-		return "", NamedAccount{}, problem(NotFound, "there is no account %q in channels.%s; there are: %s", name, network, strings.Join(names, ", "))
+		return "", NamedAccount{}, newError(NotFound, "there is no account %q in channels.%s; there are: %s", name, network, strings.Join(names, ", "))
 	case len(names) > 1:
-		return "", NamedAccount{}, problem(Ambiguous, "there are several accounts in channels.%s; name one with --channel: %s", network, strings.Join(names, ", "))
+		return "", NamedAccount{}, newError(Ambiguous, "there are several accounts in channels.%s; name one with --channel: %s", network, strings.Join(names, ", "))
 	}
 	return names[0], s.o.Linked[names[0]], nil
 }
 
 func (s *Server) groups(r *http.Request) (any, error) {
-	name, a, err := s.linkedOf(r)
+	name, a, err := s.findLinked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Server) groups(r *http.Request) (any, error) {
 }
 
 func (s *Server) peerKeys(r *http.Request) (any, error) {
-	name, a, err := s.linkedOf(r)
+	name, a, err := s.findLinked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,13 @@ func (s *Server) peerKeys(r *http.Request) (any, error) {
 }
 
 func (s *Server) trust(r *http.Request) (any, error) {
-	name, a, err := s.linkedOf(r)
+	name, a, err := s.findLinked(r)
 	if err != nil {
 		return nil, err
 	}
 	person := r.URL.Query().Get("person")
 	if err := a.Trust(r.Context(), person, r.URL.Query().Get("safety_number")); err != nil {
-		return nil, problem(Refused, "the key of %s is not trusted: %v", person, err)
+		return nil, newError(Refused, "the key of %s is not trusted: %v", person, err)
 	}
 	s.o.Logger.Info("an operator trusts a key", "channel", name, "person", person)
 	return TrustedKey{Channel: name, Person: person}, nil
@@ -123,12 +123,12 @@ func (s *Server) trust(r *http.Request) (any, error) {
 // link answers line by line, since a telephone must scan the first before there is
 // a second.
 func (s *Server) link(w http.ResponseWriter, r *http.Request) {
-	name, a, err := s.linkedOf(r)
+	name, a, err := s.findLinked(r)
 	if err != nil {
-		s.write(w, r, nil, err)
+		s.respond(w, r, nil, err)
 		return
 	}
-	out := &exporting{w: w, control: http.NewResponseController(w)}
+	out := &untimedWriter{w: w, control: http.NewResponseController(w)}
 	say := func(l LinkStep) error {
 		l.Channel, l.Configured = name, a.Account
 		if err := json.NewEncoder(out).Encode(l); err != nil {
@@ -138,7 +138,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	}
 	// The request is read; a telephone takes longer than that may.
 	if err := out.control.SetReadDeadline(time.Time{}); err != nil {
-		s.write(w, r, nil, err)
+		s.respond(w, r, nil, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
@@ -148,7 +148,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = say(LinkStep{Problem: "nobody scanned the code in time"})
 	case err != nil && !out.begun:
-		s.write(w, r, nil, problem(Refused, "%v", err))
+		s.respond(w, r, nil, newError(Refused, "%v", err))
 		return
 	case err != nil:
 		err = say(LinkStep{Problem: err.Error()})
@@ -164,32 +164,32 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 // Groups lists the groups of a linked account on the network: of that channel, or, with
 // "", of the only one there.
 func (c *Client) Groups(ctx context.Context, network, channel string) (g Groups, err error) {
-	err = c.ask(ctx, http.MethodGet, linkedPath(network, "groups"), named(channel), &g)
+	err = c.request(ctx, http.MethodGet, linkedPath(network, "groups"), channelQuery(channel), &g)
 	return g, err
 }
 
 // PeerKeys lists the keys that a linked account has seen.
 func (c *Client) PeerKeys(ctx context.Context, network, channel string) (k PeerKeys, err error) {
-	err = c.ask(ctx, http.MethodGet, linkedPath(network, "keys"), named(channel), &k)
+	err = c.request(ctx, http.MethodGet, linkedPath(network, "keys"), channelQuery(channel), &k)
 	return k, err
 }
 
 // Trust trusts the key that a person has now, by the safety number that was compared
 // with them.
 func (c *Client) Trust(ctx context.Context, network, channel, person, safetyNumber string) (t TrustedKey, err error) {
-	ask := named(channel)
+	ask := channelQuery(channel)
 	ask.Set("person", person)
 	ask.Set("safety_number", safetyNumber)
-	err = c.ask(ctx, http.MethodPost, linkedPath(network, "trust"), ask, &t)
+	err = c.request(ctx, http.MethodPost, linkedPath(network, "trust"), ask, &t)
 	return t, err
 }
 
 // linkedPath is where something is asked of the linked accounts on a network.
 func linkedPath(network, what string) string { return "/v1/networks/" + network + "/" + what }
 
-func named(channel string) url.Values {
+func channelQuery(channel string) url.Values {
 	ask := url.Values{}
-	set(ask, "channel", channel)
+	setIfGiven(ask, "channel", channel)
 	return ask
 }
 
@@ -198,7 +198,7 @@ var errNoLinkAnswer = errors.New("the gateway ended before the account was linke
 // Link makes the machine of the gateway a further device of an account. show gets the
 // line with the address that the telephone has to scan; the last line names the account.
 func (c *Client) Link(ctx context.Context, network, channel, device string, show func(LinkStep) error) (LinkStep, error) {
-	ask := named(channel)
+	ask := channelQuery(channel)
 	ask.Set("device", device)
 	u := url.URL{Scheme: "http", Host: "gateway", Path: linkedPath(network, "link"), RawQuery: ask.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
@@ -207,13 +207,13 @@ func (c *Client) Link(ctx context.Context, network, channel, device string, show
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return LinkStep{}, c.unreachable(err)
+		return LinkStep{}, c.unreachableError(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return LinkStep{}, refusal(resp)
+		return LinkStep{}, readError(resp)
 	}
-	for in := bufio.NewReader(io.LimitReader(resp.Body, mostBody)); ; {
+	for in := bufio.NewReader(io.LimitReader(resp.Body, maxBody)); ; {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
 			return LinkStep{}, fmt.Errorf("%w: %w", errNoLinkAnswer, err)

@@ -29,7 +29,7 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 	}
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	s, err := admin.New(t.Context(), admin.Options{
-		Socket: socket, Now: time.Now, Log: noLog{}, Channels: admin.NewChannels(channels.Nobody{}, nil, time.Now),
+		Socket: socket, Now: time.Now, Log: noLog{}, Channels: admin.NewChannels(channels.NopObserver{}, nil, time.Now),
 		Linked: map[string]admin.NamedAccount{"a": account("one", "of a"), "b": account("two", "of b"), "c": account("two", "of c")},
 	})
 	if err != nil {

@@ -28,12 +28,12 @@ func (u *USD) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Shown is what was settled and is held as people see it, and what of each budget was
+// Format is what was settled and is held as people see it, and what of each budget was
 // spent: what is settled and held today is what the budget of the day has spent.
-func (s Spend) Shown() (settled, held string, budgets []string) {
+func (s Spend) Format() (settled, held string, budgets []string) {
 	today := costs.NewColumn(costs.Amount(s.Settled), costs.Amount(s.Held))
 	for _, b := range s.Budgets {
-		budgets = append(budgets, today.In(costs.Amount(b.Spent)).Whole())
+		budgets = append(budgets, today.WithParts(costs.Amount(b.Spent)).Total())
 	}
 	return today.Part(0), today.Part(1), budgets
 }

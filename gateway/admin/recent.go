@@ -41,9 +41,9 @@ func RecentOf(r ops.Recent) Recent {
 	return all
 }
 
-// fails reports whether more calls fail than are answered. Fewer are what retries are
+// isFailing reports whether more calls fail than are answered. Fewer are what retries are
 // for.
-func (m RecentModel) fails() bool { return 2*m.Failed > m.Calls }
+func (m RecentModel) isFailing() bool { return 2*m.Failed > m.Calls }
 
 // remedy says what to do about the last error of a model.
 func remedy(m RecentModel) string {
@@ -70,7 +70,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func wereGiven(n uint64) string {
+func givenUpPhrase(n uint64) string {
 	if n == 1 {
 		return "1 message was"
 	}

@@ -38,7 +38,7 @@ func (s *steps) DeadLetters(_ context.Context, after uint64, _ int) ([]broker.De
 	return []broker.DeadLetter{{ID: "abc", Reason: "attempts", Seq: 7}}, nil
 }
 
-func (s *steps) ForgetDead(_ context.Context, seq uint64) error {
+func (s *steps) DeleteDeadLetter(_ context.Context, seq uint64) error {
 	if seq != 7 {
 		return errors.New("another letter")
 	}
@@ -47,7 +47,7 @@ func (s *steps) ForgetDead(_ context.Context, seq uint64) error {
 
 func (s *steps) Redeliver(context.Context, broker.DeadLetter) error { return s.do("store") }
 
-func (s *steps) Again(broker.DeadLetter) (channels.Message, sessionkeys.Key, error) {
+func (s *steps) Reconstruct(broker.DeadLetter) (channels.Message, sessionkeys.Key, error) {
 	return channels.Message{}, sessionkeys.Key{}, nil
 }
 

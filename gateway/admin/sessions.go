@@ -13,8 +13,8 @@ import (
 	"parley/subagents/overview"
 )
 
-// MostSessions is how many sessions one answer lists.
-const MostSessions = 1000
+// MaxSessions is how many sessions one answer lists.
+const MaxSessions = 1000
 
 // SessionState says what a session does at present.
 type SessionState string
@@ -34,7 +34,7 @@ type SessionQuery struct {
 	Since   time.Time // worked on then or later; zero: all
 	Channel string    // with a turn that came by this instance; empty: all
 	ByCost  bool      // the dearest first; else the latest
-	Limit   int       // 1 to MostSessions; 0: 20
+	Limit   int       // 1 to MaxSessions; 0: 20
 }
 
 // SessionList is an answer of [Client.Sessions].
@@ -101,15 +101,15 @@ func (s *Server) sessions(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	ask := sessions.SessionQuery{Channel: q.Get("channel"), ByCost: q.Get("sort") == "cost", Limit: 20}
 	if sort := q.Get("sort"); sort != "" && sort != "cost" && sort != "recent" {
-		return nil, problem(Invalid, "sessions are sorted by cost or recent, not %q", sort)
+		return nil, newError(Invalid, "sessions are sorted by cost or recent, not %q", sort)
 	}
 	var err error
-	if ask.Since, err = instant(q.Get("since")); err != nil {
+	if ask.Since, err = parseTime(q.Get("since")); err != nil {
 		return nil, err
 	}
 	if text := q.Get("limit"); text != "" {
-		if ask.Limit, err = strconv.Atoi(text); err != nil || ask.Limit < 1 || ask.Limit > MostSessions {
-			return nil, problem(Invalid, "the limit %q is not 1 to %d", text, MostSessions)
+		if ask.Limit, err = strconv.Atoi(text); err != nil || ask.Limit < 1 || ask.Limit > MaxSessions {
+			return nil, newError(Invalid, "the limit %q is not 1 to %d", text, MaxSessions)
 		}
 	}
 	found, err := s.o.Store.Sessions(r.Context(), ask)
@@ -118,7 +118,7 @@ func (s *Server) sessions(r *http.Request) (any, error) {
 	}
 	list := SessionList{Now: s.o.Now().UTC(), Sessions: []Session{}}
 	for _, f := range found {
-		one := about(f)
+		one := sessionSummary(f)
 		if one.State, err = s.rootState(r.Context(), f); err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (s *Server) sessions(r *http.Request) (any, error) {
 	return list, nil
 }
 
-func about(s sessions.Session) Session {
+func sessionSummary(s sessions.Session) Session {
 	return Session{
 		ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Agent: s.Key.Agent(), Depth: s.Depth, Role: s.Role, Messages: s.Messages,
 		Own: USD(s.Own), Subtree: USD(s.Subtree), Held: USD(s.Held), Unpriced: s.Unpriced, Created: s.CreatedAt, Updated: s.UpdatedAt,
@@ -147,7 +147,7 @@ func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionS
 		return Parked, nil
 	case m.Turn != nil:
 		return Running, nil
-	case m.Owed():
+	case m.HasWork():
 		return Waiting, nil
 	}
 	return Idle, nil
@@ -155,7 +155,7 @@ func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionS
 
 func (s *Server) session(r *http.Request) (any, error) {
 	ctx := r.Context()
-	full, err := yes(r.URL.Query().Get("transcript"))
+	full, err := parseBool(r.URL.Query().Get("transcript"))
 	if err != nil {
 		return nil, err
 	}
@@ -204,8 +204,8 @@ func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool
 	for _, u := range used {
 		usage[u.Group] = u
 	}
-	for _, t := range overview.Descending(tree, nil) {
-		n := Node{Session: about(t), Usage: usageOf(usage[string(t.ID)])}
+	for _, t := range overview.SortTree(tree, nil) {
+		n := Node{Session: sessionSummary(t), Usage: usageOf(usage[string(t.ID)])}
 		if t.Parent == "" {
 			n.State, err = s.rootState(ctx, t)
 		} else {
@@ -235,7 +235,7 @@ func (s *Server) childState(ctx context.Context, id sessionkeys.SessionID) (Sess
 
 // resolve finds the one session whose id begins with text.
 func (s *Server) resolve(ctx context.Context, text string) (sessionkeys.SessionID, error) {
-	if err := wellFormed(text); err != nil {
+	if err := checkID(text); err != nil {
 		return "", err
 	}
 	const most = 6
@@ -247,58 +247,58 @@ func (s *Server) resolve(ctx context.Context, text string) (sessionkeys.SessionI
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", problem(NotFound, "there is no session %s", text)
+		return "", newError(NotFound, "there is no session %s", text)
 	case len(ids) == 1 || string(ids[0]) == text:
 		return ids[0], nil
 	}
-	return "", several("session", text, ids, most)
+	return "", ambiguousError("session", text, ids, most)
 }
 
-// several says which ones begin alike.
-func several[ID ~string](what, text string, ids []ID, most int) *Error {
+// ambiguousError says which ones begin alike.
+func ambiguousError[ID ~string](what, text string, ids []ID, limit int) *Error {
 	var names []string
 	for _, id := range ids {
 		names = append(names, string(id))
 	}
 	more := ""
-	if len(names) == most {
-		names, more = names[:most-1], " and others"
+	if len(names) == limit {
+		names, more = names[:limit-1], " and others"
 	}
-	return problem(Ambiguous, "several %ss begin with %s: %s%s", what, text, strings.Join(names, ", "), more)
+	return newError(Ambiguous, "several %ss begin with %s: %s%s", what, text, strings.Join(names, ", "), more)
 }
 
-// wellFormed says whether text may be an id or the beginning of one.
-func wellFormed(text string) error {
+// checkID says whether text may be an id or the beginning of one.
+func checkID(text string) error {
 	if text == "" || len(text) > 80 {
-		return problem(Invalid, "an id has 1 to 80 characters")
+		return newError(Invalid, "an id has 1 to 80 characters")
 	}
 	for _, c := range []byte(text) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && (c < '0' || c > '9') && c != '-' {
-			return problem(Invalid, "an id has letters, digits and -, not %q", text)
+			return newError(Invalid, "an id has letters, digits and -, not %q", text)
 		}
 	}
 	return nil
 }
 
-// instant reads a time of a question; none is the zero one.
-func instant(text string) (time.Time, error) {
+// parseTime reads a time of a question; none is the zero one.
+func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return time.Time{}, problem(Invalid, "%q is no time as 2006-01-02T15:04:05Z", text)
+		return time.Time{}, newError(Invalid, "%q is no time as 2006-01-02T15:04:05Z", text)
 	}
 	return t, nil
 }
 
-func yes(text string) (bool, error) {
+func parseBool(text string) (bool, error) {
 	switch text {
 	case "", "0":
 		return false, nil
 	case "1":
 		return true, nil
 	}
-	return false, problem(Invalid, "%q is neither 0 nor 1", text)
+	return false, newError(Invalid, "%q is neither 0 nor 1", text)
 }

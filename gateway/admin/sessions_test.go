@@ -28,8 +28,10 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 type noLog struct{}
 
 func (noLog) DeadLetters(context.Context, uint64, int) ([]broker.DeadLetter, error) { return nil, nil }
-func (noLog) ForgetDead(context.Context, uint64) error                              { return nil }
-func (noLog) Stats(context.Context) (broker.Stats, error)                           { return broker.Stats{}, nil }
+
+func (noLog) DeleteDeadLetter(context.Context, uint64) error { return nil }
+
+func (noLog) Stats(context.Context) (broker.Stats, error) { return broker.Stats{}, nil }
 
 // shelf is a store without a gateway, and its operator.
 type shelf struct {
@@ -49,7 +51,7 @@ func newShelf(t *testing.T) *shelf {
 	s, err := admin.New(t.Context(), admin.Options{
 		Socket: socket, Version: "test", Store: store, Log: noLog{},
 		Ready:    func(context.Context) (bool, map[string]string) { return true, nil },
-		Channels: admin.NewChannels(channels.Nobody{}, nil, time.Now), StoreSize: func() (int64, error) { return 0, nil },
+		Channels: admin.NewChannels(channels.NopObserver{}, nil, time.Now), StoreSize: func() (int64, error) { return 0, nil },
 		Redact: strings.NewReplacer("canary-secret", "[redacted]").Replace, Now: func() time.Time { return noon.Add(time.Hour) },
 	})
 	if err != nil {
@@ -84,7 +86,7 @@ func (h *shelf) opened(peer, text string) (sessions.Fence, sessions.Turn) {
 	h.ok(err)
 	m, _, err := h.store.Touch(h.t.Context(), sessions.Touch{Token: key.Token(), Key: key, Seq: 1, By: h.ann, Take: true, Now: noon})
 	h.ok(err)
-	turn, _, err := h.store.Open(h.t.Context(), m.Fence(), sessions.Opening{
+	turn, _, err := h.store.Open(h.t.Context(), m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: "turn-" + peer, Seq: 1, Channel: "tg", From: at, Sender: peer, ReceivedAt: noon, OpenedAt: noon},
 		Events:  []sessions.InboxID{{Channel: "telegram", Account: "bot", Chat: peer, Event: "1"}},
 		Message: transcript.Message{ID: "said-" + peer, Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: text}}, CreatedAt: noon},
@@ -169,7 +171,7 @@ func TestListsNameNoTextAndKnowTheirStates(t *testing.T) {
 	h.charged(f, turn.Session, turn.ID, 1, 5)
 	ben, first := h.opened("ben", "canary-text")
 	h.charged(ben, first.Session, first.ID, 1, 50)
-	_, _, err := h.store.Finish(t.Context(), ben, sessions.Ending{Turn: first.ID, Outcome: transcript.EndTurn, At: noon.Add(time.Minute)})
+	_, _, err := h.store.Finish(t.Context(), ben, sessions.FinishTurn{Turn: first.ID, Outcome: transcript.EndTurn, At: noon.Add(time.Minute)})
 	h.ok(err)
 	m, _, err := h.store.Touch(t.Context(), sessions.Touch{Token: ben.Token, Key: mustKey(t, "ben"), Seq: 2, By: h.ann, Take: true, Now: noon})
 	h.ok(err)
@@ -252,7 +254,7 @@ func TestAnIdMayBeShortAndNeverHostile(t *testing.T) {
 
 func TestUsageIsTheLedgerWhateverItIsSummedUpBy(t *testing.T) {
 	t.Parallel()
-	gw, ask := house(t, gatewaytest.Options{Brain: model.Demo(0)})
+	gw, ask := newEnv(t, gatewaytest.Options{Brain: model.Demo(0)})
 	for _, p := range []string{"what is 12*7", "list files", "what is 6*7"} {
 		gw.Ask(gatewaytest.Ann, p)
 		gw.Ask(gatewaytest.Ben, p)

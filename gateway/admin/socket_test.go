@@ -54,7 +54,7 @@ func serving(t *testing.T, path string, change func(*Server)) (stop func()) {
 // reached says whether a gateway answers at path, with an error of its own.
 func reached(t *testing.T, path string) bool {
 	t.Helper()
-	err := NewClient(path).ask(t.Context(), http.MethodGet, "/v1/nothing", nil, nil)
+	err := NewClient(path).request(t.Context(), http.MethodGet, "/v1/nothing", nil, nil)
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind == NotFound
 	}
@@ -142,7 +142,7 @@ func TestWhoIsHungUpOnBeforeAskingIsToldSo(t *testing.T) {
 	c.http.Transport = &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return &asked{Conn: &hungUp{closed: make(chan struct{})}}, nil
+			return &clientConn{Conn: &hungUp{closed: make(chan struct{})}}, nil
 		},
 	}
 	if _, err := c.Status(t.Context()); !errors.Is(err, ErrNotYours) {
@@ -286,7 +286,7 @@ func TestWhatTheGatewayDoesNotKnowIsSaid(t *testing.T) {
 		if name, value, ok := strings.Cut(query, "="); ok {
 			values[name] = []string{value}
 		}
-		err := c.ask(t.Context(), method, at, values, nil)
+		err := c.request(t.Context(), method, at, values, nil)
 		e, ok := errors.AsType[*Error](err)
 		if !ok || string(e.Kind)+": "+e.Message != want {
 			t.Errorf("%s: %v", ask, err)

@@ -128,22 +128,22 @@ func (s *Server) status(r *http.Request) (any, error) {
 		st.Checks = append(st.Checks, c)
 	}
 	st.Recent = s.o.Recent()
-	if err := errors.Join(s.count(ctx, &st), s.lookAtDead(ctx, &st)); err != nil {
+	if err := errors.Join(s.countWork(ctx, &st), s.checkDeadLetters(ctx, &st)); err != nil {
 		return nil, err
 	}
-	st.judge()
+	st.assess()
 	return st, nil
 }
 
-// count asks the store and the log.
-func (s *Server) count(ctx context.Context, st *Status) error {
+// countWork asks the store and the log.
+func (s *Server) countWork(ctx context.Context, st *Status) error {
 	b, err := s.o.Store.Backlog(ctx)
 	if err != nil {
 		return err
 	}
 	st.Work = Work{Running: b.Running, Parked: b.Parked, Waiting: b.Waiting, WaitsSince: b.WaitsSince}
 	st.Outbox = Outbox{Pending: b.Pending, PendingSince: b.PendingSince, Ambiguous: b.Ambiguous}
-	settled, held, err := s.o.Store.Spent(ctx, budgets.Limits{}.OfDay(), st.Now)
+	settled, held, err := s.o.Store.Spent(ctx, budgets.Limits{}.DayScope(), st.Now)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (s *Server) count(ctx context.Context, st *Status) error {
 // lettersJudged is how many dead letters are looked at, the oldest first.
 const lettersJudged = 50
 
-// lookAtDead says since when dead letters wait, and whether they are anybody's.
-func (s *Server) lookAtDead(ctx context.Context, st *Status) error {
+// checkDeadLetters says since when dead letters wait, and whether they are anybody's.
+func (s *Server) checkDeadLetters(ctx context.Context, st *Status) error {
 	if st.DeadLetters == 0 {
 		return nil
 	}
@@ -197,8 +197,8 @@ func (s *Server) lookAtDead(ctx context.Context, st *Status) error {
 	return nil
 }
 
-// judge says what is not fine. Dead letters that a stranger can cause are not among it.
-func (st *Status) judge() {
+// assess says what is not fine. Dead letters that a stranger can cause are not among it.
+func (st *Status) assess() {
 	not := func(format string, a ...any) { st.Problems = append(st.Problems, fmt.Sprintf(format, a...)) }
 	for _, c := range st.Checks {
 		if !c.OK {
@@ -218,7 +218,7 @@ func (st *Status) judge() {
 		}
 	}
 	for _, m := range st.Recent.Models {
-		if m.fails() {
+		if m.isFailing() {
 			not("%s/%s fails: %d of %s in the last %d minutes, the last with %s %s ago; %s", m.Provider, m.Model, m.Failed, plural(m.Calls, "call"),
 				st.Recent.Minutes, m.LastError, st.Now.Sub(m.LastErrorAt).Round(time.Second), remedy(m))
 		}
@@ -228,7 +228,7 @@ func (st *Status) judge() {
 	}
 	if st.GivenUp {
 		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",
-			wereGiven(st.DeadLetters), st.Now.Sub(st.DeadSince).Round(time.Second))
+			givenUpPhrase(st.DeadLetters), st.Now.Sub(st.DeadSince).Round(time.Second))
 	}
 	if w := st.Work; w.Waiting > 0 && st.Now.Sub(w.WaitsSince) > longWait {
 		not("a conversation waits for %s", st.Now.Sub(w.WaitsSince).Round(time.Second))

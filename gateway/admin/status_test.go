@@ -46,7 +46,7 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 	} {
 		st := fine()
 		change(&st)
-		st.judge()
+		st.assess()
 		if want == "" && (!st.Fine || len(st.Problems) > 0) || want != "" && (st.Fine || len(st.Problems) != 1 || !strings.HasPrefix(st.Problems[0], want)) {
 			t.Errorf("%q: %v %q", want, st.Fine, st.Problems)
 		}
@@ -60,13 +60,13 @@ func TestChannelsRememberWhatTheyPassOn(t *testing.T) {
 	c := NewChannels(&next, []string{"b", "a"}, func() time.Time { now = now.Add(time.Second); return now })
 	began := now
 	at := time.Date(2026, 3, 14, 12, 0, 0, 0, time.FixedZone("west", -3600))
-	c.Up("a", true)
+	c.SetConnected("a", true)
 	c.Event("a", at)
 	c.Event("a", at.Add(-time.Hour)) // chats go side by side
-	c.Up("b", true)
-	c.Up("b", false)
-	c.Up("b", false) // nothing new
-	c.Up("unknown", true)
+	c.SetConnected("b", true)
+	c.SetConnected("b", false)
+	c.SetConnected("b", false) // nothing new
+	c.SetConnected("unknown", true)
 	c.Reconnected("a")
 	want := []ChannelStatus{{Name: "b", Changed: began.Add(3 * time.Second)}, {Name: "a", Up: true, Changed: began.Add(time.Second), LastEvent: at.UTC()}}
 	if got := c.Status(); !slices.Equal(got, want) {
@@ -79,7 +79,7 @@ func TestChannelsRememberWhatTheyPassOn(t *testing.T) {
 
 type recorder []string
 
-func (r *recorder) Up(string, bool)            { *r = append(*r, "up") }
+func (r *recorder) SetConnected(string, bool)  { *r = append(*r, "up") }
 func (r *recorder) Reconnected(string)         { *r = append(*r, "reconnected") }
 func (r *recorder) Event(string, time.Time)    { *r = append(*r, "event") }
 func (r *recorder) SendRetried(string, string) { *r = append(*r, "retried") }
@@ -105,7 +105,7 @@ func TestDollarsAreExactInJSON(t *testing.T) {
 func TestWhatWasSpentTodayAddsUp(t *testing.T) {
 	t.Parallel()
 	const little = USD(costs.USD) / 20_000 // half of the last digit
-	settled, held, budgets := Spend{Settled: little, Held: little, Budgets: []Budget{{Spent: 2 * little}}}.Shown()
+	settled, held, budgets := Spend{Settled: little, Held: little, Budgets: []Budget{{Spent: 2 * little}}}.Format()
 	if got := settled + " " + held + " " + budgets[0]; got != "$0.0001 <$0.0001 $0.0001" {
 		t.Error(got)
 	}

@@ -34,7 +34,7 @@ func (s *Server) transcript(ctx context.Context, id sessionkeys.SessionID) ([]Me
 	for _, m := range history {
 		one := Message{At: m.CreatedAt.UTC(), Role: string(m.Role), Model: m.Model, Parts: []Part{}}
 		for _, p := range m.Parts {
-			part := piece(p)
+			part := newPart(p)
 			part.Text = s.o.Redact(part.Text)
 			one.Parts = append(one.Parts, part)
 		}
@@ -43,7 +43,7 @@ func (s *Server) transcript(ctx context.Context, id sessionkeys.SessionID) ([]Me
 	return said, nil
 }
 
-func piece(p transcript.Part) Part {
+func newPart(p transcript.Part) Part {
 	switch p := p.(type) {
 	case transcript.Text:
 		return Part{Type: "text", Text: p.Text}

@@ -60,9 +60,9 @@ func (s *Server) usage(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	by := sessions.Grouping(q.Get("by"))
 	if !slices.Contains(sessions.Groupings(), by) {
-		return nil, problem(Invalid, "usage is summed up by %v, not by %q", sessions.Groupings(), string(by))
+		return nil, newError(Invalid, "usage is summed up by %v, not by %q", sessions.Groupings(), string(by))
 	}
-	since, err := instant(q.Get("since"))
+	since, err := parseTime(q.Get("since"))
 	if err != nil {
 		return nil, err
 	}

@@ -15,26 +15,26 @@ const (
 	aroundBytes  = 64 << 10
 )
 
-// around returns what the model reads of what others said before a message, which no
+// aroundText returns what the model reads of what others said before a message, which no
 // agent needs a tool for; "" when it cannot be had: the question stands without it.
-func (b *Bringer) around(ctx context.Context, f File) string {
+func (b *Importer) aroundText(ctx context.Context, f File) string {
 	if b.Around == nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, aroundWithin, errLate)
 	defer cancel()
 	var quotes []channels.Quote
-	b.one(ctx, f, func(ctx context.Context) (outcome, error) {
+	b.importOne(ctx, f, func(ctx context.Context) (outcome, error) {
 		var err error
-		quotes, err = b.quotes(ctx, f)
+		quotes, err = b.readQuotes(ctx, f)
 		return outcome{}, err
 	})
 	return b.Around(quotes)
 }
 
-// quotes reads them from the log, or returns ErrNoFile or what else may be different
+// readQuotes reads them from the log, or returns ErrNoFile or what else may be different
 // the next time.
-func (b *Bringer) quotes(ctx context.Context, f File) ([]channels.Quote, error) {
+func (b *Importer) readQuotes(ctx context.Context, f File) ([]channels.Quote, error) {
 	from, _, err := b.Log.OpenFile(ctx, f.object())
 	if err != nil {
 		return nil, err

@@ -85,11 +85,11 @@ func (c Config) Validate() error {
 	if c.PersonBytes < -1 {
 		ps.Add("person_per_day_bytes", "%d is less than -1", c.PersonBytes)
 	}
-	if c.TextBytes < -1 || c.TextBytes > mostText {
-		ps.Add("text_bytes", "%d is not -1 to %d", c.TextBytes, mostText)
+	if c.TextBytes < -1 || c.TextBytes > maxText {
+		ps.Add("text_bytes", "%d is not -1 to %d", c.TextBytes, maxText)
 	}
-	if c.PDFPages < -1 || c.PDFPages > mostPages {
-		ps.Add("pdf_pages", "%d is not -1 to %d", c.PDFPages, mostPages)
+	if c.PDFPages < -1 || c.PDFPages > maxPages {
+		ps.Add("pdf_pages", "%d is not -1 to %d", c.PDFPages, maxPages)
 	}
 	return ps.Err()
 }
@@ -97,15 +97,15 @@ func (c Config) Validate() error {
 // The most that can be configured: a message of the model's, in the log and in the
 // store, has to hold it.
 const (
-	mostText  = 256 << 10
-	mostPages = 10_000
+	maxText  = 256 << 10
+	maxPages = 10_000
 )
 
 // Log is the part of the broker by which the two sides meet.
 type Log interface {
 	Signal(ctx context.Context, s broker.Signal) error
 	Listen(ctx context.Context, topic string) (*broker.Listener, error)
-	PutFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error)
+	PutFile(ctx context.Context, name string, r io.Reader, limit int64) (size int64, err error)
 	OpenFile(ctx context.Context, name string) (io.ReadCloser, int64, error)
 	DeleteFile(ctx context.Context, name string) error
 }
@@ -128,14 +128,14 @@ func (f File) object() string {
 	return "in-" + hex.EncodeToString(sum[:16])
 }
 
-// ask wants a file to be in the log, under the name.
-type ask struct {
+// fetchRequest wants a file to be in the log, under the name.
+type fetchRequest struct {
 	Object string `json:"object"`
 	File   File   `json:"file"`
 }
 
-// answer says what became of an ask: with no Problem the file is in the log.
-type answer struct {
+// fetchAnswer says what became of an ask: with no Problem the file is in the log.
+type fetchAnswer struct {
 	Problem outcomes.File `json:"problem,omitempty"`
 }
 
@@ -143,7 +143,7 @@ func askTopic(channel string) string { return "attachments.ask." + channel }
 
 func answerTopic(object string) string { return "attachments.answer." + object }
 
-func signal(ctx context.Context, l Log, topic string, v any) error {
+func sendSignal(ctx context.Context, l Log, topic string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ type network struct {
 	files map[string]func(ctx context.Context, w io.Writer) error // by reference
 	calls map[string]int
 	busy  atomic.Int32
-	most  atomic.Int32
+	limit atomic.Int32
 }
 
 func (*network) Name() string { return "net" }
@@ -46,7 +46,7 @@ func (n *network) Fetch(ctx context.Context, _ sessionkeys.Address, a channels.A
 	n.mu.Unlock()
 	now := n.busy.Add(1)
 	defer n.busy.Add(-1)
-	for was := n.most.Load(); now > was && !n.most.CompareAndSwap(was, now); was = n.most.Load() {
+	for was := n.limit.Load(); now > was && !n.limit.CompareAndSwap(was, now); was = n.limit.Load() {
 	}
 	if f == nil {
 		return &channels.Error{Kind: channels.Refused, Op: "fetch", Message: "no such file"}
@@ -78,17 +78,17 @@ type mute struct{ channels.Channel }
 
 func (mute) Name() string { return "net" }
 
-type rig struct {
+type fixture struct {
 	t     *testing.T
 	log   *broker.Broker
 	net   *network
-	b     *attachments.Bringer
+	b     *attachments.Importer
 	space string
 	serve func(forget time.Duration)
 	stop  func() // the serving
 }
 
-func newRig(t *testing.T, c channels.Channel) *rig {
+func newRig(t *testing.T, c channels.Channel) *fixture {
 	t.Helper()
 	b, err := broker.Open(t.Context(), broker.Options{Dir: t.TempDir(), Timeout: patience})
 	if err != nil {
@@ -99,14 +99,14 @@ func newRig(t *testing.T, c channels.Channel) *rig {
 			t.Errorf("close the log: %v", err)
 		}
 	})
-	r := &rig{t: t, log: b, space: t.TempDir()}
+	r := &fixture{t: t, log: b, space: t.TempDir()}
 	r.net = &network{files: map[string]func(context.Context, io.Writer) error{}, calls: map[string]int{}}
 	if c == nil {
 		c = r.net
 	}
 	logger := slog.New(slog.DiscardHandler)
 	cfg := attachments.Config{MaxBytes: 1 << 20, MaxPerTurn: 5, Timeout: patience}.Defaults()
-	r.b = &attachments.Bringer{Config: cfg, Log: b, Logger: logger, Now: time.Now}
+	r.b = &attachments.Importer{Config: cfg, Log: b, Logger: logger, Now: time.Now}
 	r.serve = func(forget time.Duration) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
@@ -120,23 +120,23 @@ func newRig(t *testing.T, c channels.Channel) *rig {
 	return r
 }
 
-func (r *rig) bring(files ...attachments.File) []string {
+func (r *fixture) bring(files ...attachments.File) []string {
 	r.t.Helper()
-	said, err := r.b.Bring(r.t.Context(), attachments.Request{ID: "m", Workspace: r.space, Files: [][]attachments.File{files}})
+	said, err := r.b.Import(r.t.Context(), attachments.Request{ID: "m", Workspace: r.space, Files: [][]attachments.File{files}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return words(said[0])
 }
 
-func words(all []attachments.Brought) (ws []string) {
+func words(all []attachments.Result) (ws []string) {
 	for _, b := range all {
-		ws = append(ws, b.Words)
+		ws = append(ws, b.Line)
 	}
 	return ws
 }
 
-func (r *rig) content(path string) string {
+func (r *fixture) content(path string) string {
 	r.t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.space, path)) //nolint:gosec // a test's
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *rig) content(path string) string {
 	return string(text)
 }
 
-func (r *rig) names() (names []string) {
+func (r *fixture) names() (names []string) {
 	r.t.Helper()
 	err := filepath.WalkDir(r.space, func(path string, e os.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -318,11 +318,11 @@ func TestWhereFilesAreOffNoneIsFetched(t *testing.T) {
 	unreadable := "(attached, not readable here: photo cat.jpg)"
 	ask := func() string {
 		t.Helper()
-		said, err := r.b.Bring(t.Context(), attachments.Request{Workspace: r.space, Files: [][]attachments.File{nil, {file("1", "a", "cat.jpg", "")}}})
+		said, err := r.b.Import(t.Context(), attachments.Request{Workspace: r.space, Files: [][]attachments.File{nil, {file("1", "a", "cat.jpg", "")}}})
 		if err != nil || len(said) != 2 || len(said[0]) != 0 {
 			t.Fatalf("%+v, %v", said, err)
 		}
-		return said[1][0].Words
+		return said[1][0].Line
 	}
 	r.b.Config.Off = true
 	if got := ask(); got != unreadable {
@@ -368,7 +368,7 @@ func TestFetchingIsRepeatedSharedAndBounded(t *testing.T) {
 		})
 		files = append(files, file("2", ref, ref, ""))
 	}
-	r.net.most.Store(0)
+	r.net.limit.Store(0)
 	var two sync.WaitGroup
 	for range 2 {
 		two.Go(func() { r.bring(files...) })
@@ -378,8 +378,8 @@ func TestFetchingIsRepeatedSharedAndBounded(t *testing.T) {
 	}
 	close(gate)
 	two.Wait()
-	if most := r.net.most.Load(); most != 4 {
-		t.Errorf("%d were fetched at the same time", most)
+	if limit := r.net.limit.Load(); limit != 4 {
+		t.Errorf("%d were fetched at the same time", limit)
 	}
 	if names := r.names(); len(names) != 13 {
 		t.Errorf("there are %q", names)
@@ -432,7 +432,7 @@ func TestWhatNobodyWantsIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		_, _ = r.b.Bring(ctx, attachments.Request{Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}})
+		_, _ = r.b.Import(ctx, attachments.Request{Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}})
 	})
 	select {
 	case <-ended: // although it is asked for: not often enough
@@ -473,7 +473,7 @@ func TestStoppingEndsAtOnce(t *testing.T) {
 	stopped := errors.New("somebody said stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { <-reached; cancel(stopped) }()
-	if said, err := r.b.Bring(ctx, attachments.Request{Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}}); !errors.Is(err, stopped) {
+	if said, err := r.b.Import(ctx, attachments.Request{Workspace: r.space, Files: [][]attachments.File{{file("1", "slow", "a", "")}}}); !errors.Is(err, stopped) {
 		t.Errorf("%+v, %v", said, err)
 	}
 	if names := r.names(); len(names) != 0 {

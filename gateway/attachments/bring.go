@@ -24,20 +24,20 @@ import (
 // askEvery is how often a worker asks again.
 const askEvery = 2 * time.Second
 
-// Bringer brings files into workspaces.
-type Bringer struct {
+// Importer brings files into workspaces.
+type Importer struct {
 	Config Config // after Defaults
 	Log    Log
 	Files  files.Config                  // what of a workspace may be reached
 	Space  Space                         // in one workspace
 	Around func([]channels.Quote) string // what a model reads of what others said before
 	Count  func(channel, outcome string) // is told what became of each file; nil: nobody is
-	Texts  Texts                         // makes text of them; nil: nobody does
+	Texts  TextReader                    // makes text of them; nil: nobody does
 	// Command is what people type on a network for a command; nil: a slash and its name.
-	Command func(network, name string) string
-	Hears   bool // what is to be heard is made words of, in its turn
-	Logger  *slog.Logger
-	Now     func() time.Time
+	Command     func(network, name string) string
+	Transcribes bool // what is to be heard is made words of, in its turn
+	Logger      *slog.Logger
+	Now         func() time.Time
 
 	quota quota
 }
@@ -54,11 +54,11 @@ type Request struct {
 
 var errLate = errors.New("the files of the question did not come in time")
 
-// Bring brings the files of r into its workspace, as far as they are to be had within
+// Import brings the files of r into its workspace, as far as they are to be had within
 // the configured time, and returns what became of each. An error is ctx's cause: then nothing is known, and bringing them again
 // makes no second copy of any.
-func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
-	said := Unreadable(r.Files)
+func (b *Importer) Import(ctx context.Context, r Request) ([][]Result, error) {
+	said := UnreadableResults(r.Files)
 	limited, cancel := context.WithTimeoutCause(ctx, b.Config.Timeout, errLate)
 	defer cancel()
 	var work sync.WaitGroup
@@ -66,30 +66,30 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 	for i, fs := range r.Files {
 		for k, f := range fs {
 			if f.Kind == channels.Around {
-				work.Go(func() { said[i][k] = Brought{Words: b.around(limited, f)} })
+				work.Go(func() { said[i][k] = Result{Line: b.aroundText(limited, f)} })
 				continue
 			}
 			if f.Ref == "" { // a place, a contact: what it is the message says in words
 				continue
 			}
 			if b.Config.Off {
-				said[i][k].Lost = cannotRead
+				said[i][k].Unusable = cannotRead
 				continue
 			}
 			if n++; n > b.Config.MaxPerTurn {
-				said[i][k] = b.brought(f, b.count(f, outcome{problem: outcomes.FileTooMany}))
+				said[i][k] = b.resultOf(f, b.count(f, outcome{problem: outcomes.FileTooMany}))
 				continue
 			}
 			// One after the other: what the first takes the next must find taken.
-			if p := b.admit(r, f, wanted); p != "" {
-				said[i][k] = b.brought(f, b.count(f, outcome{problem: p}))
+			if p := b.checkAdmission(r, f, wanted); p != "" {
+				said[i][k] = b.resultOf(f, b.count(f, outcome{problem: p}))
 				continue
 			}
 			wanted += f.Size
 			work.Go(func() {
-				o := b.one(limited, f, func(ctx context.Context) (outcome, error) { return b.take(ctx, r.Workspace, f) })
-				b.quota.add(r.Person, o.size-f.Size)
-				said[i][k] = b.brought(f, b.count(f, o))
+				o := b.importOne(limited, f, func(ctx context.Context) (outcome, error) { return b.copyFromLog(ctx, r.Workspace, f) })
+				b.quota.addBytes(r.Person, o.size-f.Size)
+				said[i][k] = b.resultOf(f, b.count(f, o))
 			})
 		}
 	}
@@ -97,23 +97,23 @@ func (b *Bringer) Bring(ctx context.Context, r Request) ([][]Brought, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("bring files: %w", context.Cause(ctx))
 	}
-	if err := b.read(ctx, r, said); err != nil {
+	if err := b.addTexts(ctx, r, said); err != nil {
 		return nil, fmt.Errorf("read files: %w", err)
 	}
 	return said, nil
 }
 
-// admit says why f, besides so many bytes that are on their way already, is not even
+// checkAdmission says why f, besides so many bytes that are on their way already, is not even
 // to be fetched; "" when it is.
-func (b *Bringer) admit(r Request, f File, wanted int64) outcomes.File {
+func (b *Importer) checkAdmission(r Request, f File, wanted int64) outcomes.File {
 	if f.Size > b.Config.MaxBytes {
 		return outcomes.FileTooLarge
 	}
-	if p := b.room(r.Workspace, wanted+f.Size); p != "" {
+	if p := b.checkRoom(r.Workspace, wanted+f.Size); p != "" {
 		b.Logger.Warn("a file that came with a message is not fetched: there is no room", "channel", f.Channel, "message", f.Message, "workspace", r.Workspace, "size", f.Size, "problem", p)
 		return p
 	}
-	if !b.quota.take(b.Config, r.Person, f.Size, b.Now()) {
+	if !b.quota.reserve(b.Config, r.Person, f.Size, b.Now()) {
 		b.Logger.Warn("a file that came with a message is not fetched: its sender has sent as much as one may in a day", "channel", f.Channel, "message", f.Message, "sender", r.Person)
 		return outcomes.FileOverQuota
 	}
@@ -121,7 +121,7 @@ func (b *Bringer) admit(r Request, f File, wanted int64) outcomes.File {
 }
 
 // count tells what became of f.
-func (b *Bringer) count(f File, o outcome) outcome {
+func (b *Importer) count(f File, o outcome) outcome {
 	if b.Count != nil {
 		b.Count(f.Channel, string(cmp.Or(o.problem, outcomes.FileSaved)))
 	}
@@ -137,10 +137,10 @@ type outcome struct {
 	problem outcomes.File
 }
 
-// one brings f, by take when it is in the log, until ctx ends.
-func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (outcome, error)) outcome {
+// importOne brings f, by take when it is in the log, until ctx ends.
+func (b *Importer) importOne(ctx context.Context, f File, take func(context.Context) (outcome, error)) outcome {
 	log := b.Logger.With("channel", f.Channel, "message", f.Message, "kind", f.Kind)
-	answers := make(chan answer, 1)
+	answers := make(chan fetchAnswer, 1)
 	l, err := b.Log.Listen(ctx, answerTopic(f.object()))
 	if err != nil {
 		log.Warn("a file that came with a message cannot be asked for", "error", err)
@@ -148,7 +148,7 @@ func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (o
 	}
 	listening, stop := context.WithCancel(ctx)
 	var ear sync.WaitGroup
-	ear.Go(func() { _ = l.Run(listening, func(s broker.Signal) { hear(s, answers) }) }) // it ends when told to
+	ear.Go(func() { _ = l.Run(listening, func(s broker.Signal) { keepNewest(s, answers) }) }) // it ends when told to
 	defer ear.Wait()
 	defer stop()
 	tick := time.NewTicker(askEvery)
@@ -163,7 +163,7 @@ func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (o
 		case !errors.Is(err, broker.ErrNoFile):
 			log.Warn("a file that came with a message was not copied yet", "error", err)
 		}
-		if err := signal(ctx, b.Log, askTopic(f.Channel), ask{f.object(), f}); err != nil {
+		if err := sendSignal(ctx, b.Log, askTopic(f.Channel), fetchRequest{f.object(), f}); err != nil {
 			log.Debug("signal not sent", "error", err)
 		}
 		select {
@@ -179,9 +179,9 @@ func (b *Bringer) one(ctx context.Context, f File, take func(context.Context) (o
 	}
 }
 
-// hear keeps the newest answer.
-func hear(s broker.Signal, answers chan answer) {
-	var a answer
+// keepNewest keeps the newest answer.
+func keepNewest(s broker.Signal, answers chan fetchAnswer) {
+	var a fetchAnswer
 	if json.Unmarshal(s.Body, &a) != nil {
 		return
 	}
@@ -192,16 +192,16 @@ func hear(s broker.Signal, answers chan answer) {
 	answers <- a // there is room: nobody else puts any in
 }
 
-// take copies f from the log into the workspace, or returns ErrNoFile or what else
+// copyFromLog copies f from the log into the workspace, or returns ErrNoFile or what else
 // may be different the next time.
-func (b *Bringer) take(ctx context.Context, workspace string, f File) (outcome, error) {
+func (b *Importer) copyFromLog(ctx context.Context, workspace string, f File) (outcome, error) {
 	from, size, err := b.Log.OpenFile(ctx, f.object())
 	if err != nil {
 		return outcome{}, err
 	}
 	defer func() { _ = from.Close() }()
-	source := &reader{r: from, sum: sha256.New()}
-	path, err := files.Keep(ctx, b.Files, workspace, folder+"/"+f.place(), source)
+	source := &hashingReader{r: from, sum: sha256.New()}
+	path, err := files.Save(ctx, b.Files, workspace, folder+"/"+f.localName(), source)
 	if err != nil && (source.err != nil || ctx.Err() != nil) {
 		return outcome{}, err
 	}
@@ -215,8 +215,8 @@ func (b *Bringer) take(ctx context.Context, workspace string, f File) (outcome, 
 	return outcome{path: path, size: size, mime: http.DetectContentType(source.head), sum: hex.EncodeToString(source.sum.Sum(nil))}, nil
 }
 
-// reader remembers what it read, and how reading failed.
-type reader struct {
+// hashingReader remembers what it read, and how reading failed.
+type hashingReader struct {
 	r    io.Reader
 	head []byte // its first bytes
 	sum  hash.Hash
@@ -226,7 +226,7 @@ type reader struct {
 // sniffed is how many bytes tell what a file is: those that net/http looks at.
 const sniffed = 512
 
-func (r *reader) Read(p []byte) (int, error) {
+func (r *hashingReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	_, _ = r.sum.Write(p[:n]) // a hash takes everything
 	if room := sniffed - len(r.head); room > 0 {

@@ -22,10 +22,10 @@ type Space struct {
 // the message log and the database.
 const spare = 64 << 20
 
-// room says why a file of size bytes, 0 when nobody knows, is not to be saved in the
+// checkRoom says why a file of size bytes, 0 when nobody knows, is not to be saved in the
 // workspace; "" when it may be. What cannot be counted has room: saving it tells.
-func (b *Bringer) room(workspace string, size int64) outcomes.File {
-	if free, err := disks.Free(workspace); err == nil && free < spare+size {
+func (b *Importer) checkRoom(workspace string, size int64) outcomes.File {
+	if free, err := disks.FreeBytes(workspace); err == nil && free < spare+size {
 		return outcomes.FileNoRoom
 	}
 	if b.Space == (Space{}) {
@@ -61,32 +61,32 @@ var errFull = errors.New("the workspace is full")
 type quota struct {
 	mu     sync.Mutex
 	day    time.Time
-	people map[string]sent
+	people map[string]dailyUse
 }
 
-type sent struct {
+type dailyUse struct {
 	files int
 	bytes int64
 }
 
-// take counts a file of size bytes, 0 when nobody knows, as sent by the person, unless
+// reserve counts a file of size bytes, 0 when nobody knows, as sent by the person, unless
 // that were more than c lets one send in a day (UTC).
-func (q *quota) take(c Config, person string, size int64, now time.Time) bool {
+func (q *quota) reserve(c Config, person string, size int64, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if day := now.UTC().Truncate(24 * time.Hour); !day.Equal(q.day) {
-		q.day, q.people = day, map[string]sent{}
+		q.day, q.people = day, map[string]dailyUse{}
 	}
 	s := q.people[person]
 	if c.PersonFiles > 0 && s.files >= c.PersonFiles || c.PersonBytes > 0 && s.bytes+size > c.PersonBytes {
 		return false
 	}
-	q.people[person] = sent{s.files + 1, s.bytes + size}
+	q.people[person] = dailyUse{s.files + 1, s.bytes + size}
 	return true
 }
 
-// add counts bytes that were not known when the file was taken.
-func (q *quota) add(person string, bytes int64) {
+// addBytes counts bytes that were not known when the file was taken.
+func (q *quota) addBytes(person string, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if s, ok := q.people[person]; ok && bytes > 0 {

@@ -16,7 +16,7 @@ import (
 func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 	t.Parallel()
 	const quota, full = ", not saved: this person has sent as many files as one may in a day (UTC))", ", not saved: the workspace has no room for more: files in it that are not needed can be deleted, or telegram!new begins an empty one)"
-	begin := func(t *testing.T, change func(*attachments.Bringer)) (send func(person, name string, said int64) string, r *rig) {
+	begin := func(t *testing.T, change func(*attachments.Importer)) (send func(person, name string, said int64) string, r *fixture) {
 		t.Helper()
 		r = newRig(t, nil)
 		r.b.Command = func(network, name string) string { return network + "!" + name }
@@ -26,27 +26,27 @@ func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 			r.net.has(name, gives(strings.Repeat("x", 100)))
 			f := file("1", name, name, "")
 			f.Size = said
-			got, err := r.b.Bring(t.Context(), attachments.Request{ID: "m", Person: person, Workspace: r.space, Files: [][]attachments.File{{f}}})
+			got, err := r.b.Import(t.Context(), attachments.Request{ID: "m", Person: person, Workspace: r.space, Files: [][]attachments.File{{f}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return strings.TrimPrefix(got[0][0].Words, "(attached photo "+name)
+			return strings.TrimPrefix(got[0][0].Line, "(attached photo "+name)
 		}, r
 	}
 	saved := func(name string) string { return "(attached photo, saved as attachments/1-" + name + ", 100 bytes)" }
 	for name, c := range map[string]struct {
-		change func(*attachments.Bringer)
+		change func(*attachments.Importer)
 		said   int64 // of the size, by the network
 	}{
-		"many":                       {func(b *attachments.Bringer) { b.Config.PersonFiles = 2 }, 100},
-		"large":                      {func(b *attachments.Bringer) { b.Config.PersonBytes = 299 }, 100},
-		"large, and nobody had said": {func(b *attachments.Bringer) { b.Config.PersonBytes = 200 }, 0},
+		"many":                       {func(b *attachments.Importer) { b.Config.PersonFiles = 2 }, 100},
+		"large":                      {func(b *attachments.Importer) { b.Config.PersonBytes = 299 }, 100},
+		"large, and nobody had said": {func(b *attachments.Importer) { b.Config.PersonBytes = 200 }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			now, outcomes := time.Unix(1_800_000_000, 0), map[string]int{}
-			send, r := begin(t, func(b *attachments.Bringer) {
+			send, r := begin(t, func(b *attachments.Importer) {
 				c.change(b)
 				b.Now = func() time.Time { return now }
 				b.Count = func(channel, outcome string) {
@@ -81,7 +81,7 @@ func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 	for name, space := range map[string]attachments.Space{"many files": {MaxFiles: 2}, "large files": {MaxBytes: 250}} {
 		t.Run(name+" in a workspace", func(t *testing.T) {
 			t.Parallel()
-			send, r := begin(t, func(b *attachments.Bringer) { b.Space = space })
+			send, r := begin(t, func(b *attachments.Importer) { b.Space = space })
 			for i, want := range []string{saved("a"), saved("b"), full} {
 				if got := send("ann", string(rune('a'+i)), 100); got != want {
 					t.Errorf("file %d: %s", i+1, got)

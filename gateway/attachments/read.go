@@ -10,17 +10,17 @@ import (
 	"parley/tools"
 )
 
-// Texts makes text of files. *documents.Reader is one.
-type Texts interface {
+// TextReader makes text of files. *documents.Reader is one.
+type TextReader interface {
 	// Read makes text of the file at path in a workspace, at most so many bytes and
 	// pages. The error is ctx's cause.
-	Read(ctx context.Context, workspace, path string, most, pages int) (documents.Text, error)
+	Read(ctx context.Context, workspace, path string, limit, pages int) (documents.Text, error)
 }
 
-// read adds to files that were saved what they say, one after the other, as long as
+// addTexts adds to files that were saved what they say, one after the other, as long as
 // there is room in the message.
-func (b *Bringer) read(ctx context.Context, r Request, said [][]Brought) error {
-	b.listen(r, said)
+func (b *Importer) addTexts(ctx context.Context, r Request, said [][]Result) error {
+	b.markSounds(r, said)
 	if b.Texts == nil || b.Config.TextBytes < 0 {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (b *Bringer) read(ctx context.Context, r Request, said [][]Brought) error {
 				continue
 			}
 			if left <= 0 {
-				f.add("its text is not shown here: there is too much text in the other files")
+				f.addNote("its text is not shown here: there is too much text in the other files")
 				continue
 			}
 			t, err := b.Texts.Read(ctx, r.Workspace, f.Path, left, max(0, b.Config.PDFPages))
@@ -40,11 +40,11 @@ func (b *Bringer) read(ctx context.Context, r Request, said [][]Brought) error {
 				return err //nolint:wrapcheck // Bring does
 			}
 			if t.Problem == documents.Other && isSound(r.Files[i][k], f.MIME) {
-				f.add("which nobody here can hear: say so")
+				f.addNote("which nobody here can hear: say so")
 				continue
 			}
-			left -= len(t.Words)
-			f.say(t)
+			left -= len(t.Content)
+			f.setText(t)
 		}
 	}
 	return nil
@@ -56,22 +56,22 @@ func isSound(f File, mime string) bool {
 		strings.HasPrefix(mime, "audio/") || strings.HasPrefix(f.MIME, "audio/")
 }
 
-// say adds what the file says, or why that cannot be read.
-func (f *Brought) say(t documents.Text) {
+// setText adds what the file says, or why that cannot be read.
+func (f *Result) setText(t documents.Text) {
 	switch why := unread[t.Problem]; {
 	case why != "":
-		f.add(why)
+		f.addNote(why)
 		return
-	case t.Words == "":
-		f.add("it is empty")
+	case t.Content == "":
+		f.addNote("it is empty")
 		return
 	}
-	f.Text = tools.Untrusted(TextHead(f.Path), t.Words)
+	f.Text = tools.FrameUntrusted(TextHead(f.Path), t.Content)
 	switch {
 	case t.Cut && t.Of > 0:
 		f.Text += fmt.Sprintf("\n[that is the beginning, up to page %d of %d; the whole file is %s]", t.Pages, t.Of, f.Path)
 	case t.Cut:
-		f.Text += fmt.Sprintf("\n[that is the beginning, %s of %s; the whole file is %s]", size(int64(len(t.Words))), size(f.Size), f.Path)
+		f.Text += fmt.Sprintf("\n[that is the beginning, %s of %s; the whole file is %s]", formatSize(int64(len(t.Content))), formatSize(f.Size), f.Path)
 	}
 }
 
@@ -85,8 +85,8 @@ var unread = map[documents.Problem]string{
 	documents.Closed:    "not read as text: that cannot be done at present",
 }
 
-// add says one more thing of the file.
-func (f *Brought) add(why string) { f.Words = strings.TrimSuffix(f.Words, ")") + ", " + why + ")" }
+// addNote says one more thing of the file.
+func (f *Result) addNote(why string) { f.Line = strings.TrimSuffix(f.Line, ")") + ", " + why + ")" }
 
 // TextHead names the file at path as the one whose words are in a frame.
 func TextHead(path string) string { return "the file " + path }

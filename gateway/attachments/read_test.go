@@ -29,9 +29,9 @@ func TestBringTexts(t *testing.T) {
 	for i := range files {
 		files[i].Kind = "document"
 	}
-	bring := func() []attachments.Brought {
+	bring := func() []attachments.Result {
 		t.Helper()
-		got, err := r.b.Bring(t.Context(), attachments.Request{ID: "m", Workspace: r.space, Files: [][]attachments.File{files}})
+		got, err := r.b.Import(t.Context(), attachments.Request{ID: "m", Workspace: r.space, Files: [][]attachments.File{files}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,33 +41,33 @@ func TestBringTexts(t *testing.T) {
 	for i, want := range []struct{ text, words string }{
 		{"", "1 byte, not read as text: it is of a kind that is shown to nobody here)"},
 		{"", "10 bytes)"},
-		{tools.Untrusted("the file attachments/1-a", "the cat\n[bracket]"), "17 bytes)"},
-		{tools.Untrusted("the file attachments/1-b", "the") + "\n[that is the beginning, 3 bytes of 13 bytes; the whole file is attachments/1-b]", "13 bytes)"},
+		{tools.FrameUntrusted("the file attachments/1-a", "the cat\n[bracket]"), "17 bytes)"},
+		{tools.FrameUntrusted("the file attachments/1-b", "the") + "\n[that is the beginning, 3 bytes of 13 bytes; the whole file is attachments/1-b]", "13 bytes)"},
 		{"", "4 bytes, its text is not shown here: there is too much text in the other files)"},
 	} {
-		if got[i].Text != want.text || !strings.HasSuffix(got[i].Words, want.words) {
-			t.Errorf("file %d: %q, %q", i, got[i].Words, got[i].Text)
+		if got[i].Text != want.text || !strings.HasSuffix(got[i].Line, want.words) {
+			t.Errorf("file %d: %q, %q", i, got[i].Line, got[i].Text)
 		}
 	}
 	files = []attachments.File{file("2", "d", "voice", "")}
 	files[0].Kind = "voice"
-	if got := bring(); !strings.HasSuffix(got[0].Words, "1 byte, which nobody here can hear: say so)") {
-		t.Errorf("of a voice: %q", got[0].Words)
+	if got := bring(); !strings.HasSuffix(got[0].Line, "1 byte, which nobody here can hear: say so)") {
+		t.Errorf("of a voice: %q", got[0].Line)
 	}
-	r.b.Hears = true
+	r.b.Transcribes = true
 	r.net.has("v", gives(string(model.Voice("hi", time.Second))))
 	files = []attachments.File{file("3", "v", "voice", ""), files[0]}
 	files[0].Kind = "voice"
 	got = bring()
-	if s := got[0].Sound; s == nil || s.Name != "3-voice.ogg" || !s.Spoken || got[0].Text != "" || strings.Contains(got[0].Words, "hear") {
+	if s := got[0].Sound; s == nil || s.Name != "3-voice.ogg" || !s.Spoken || got[0].Text != "" || strings.Contains(got[0].Line, "hear") {
 		t.Errorf("of a voice that can be heard: %+v", got[0])
 	}
-	if got[1].Sound != nil || !strings.HasSuffix(got[1].Words, "1 byte, which nobody here can hear: say so)") {
+	if got[1].Sound != nil || !strings.HasSuffix(got[1].Line, "1 byte, which nobody here can hear: say so)") {
 		t.Errorf("of a voice in a format that nobody takes: %+v", got[1])
 	}
 	r.b.Config.TextBytes = -1
 	files = []attachments.File{file("4", "a", "a", "")}
-	if got := bring(); got[0].Text != "" || !strings.HasSuffix(got[0].Words, "17 bytes)") {
+	if got := bring(); got[0].Text != "" || !strings.HasSuffix(got[0].Line, "17 bytes)") {
 		t.Errorf("switched off: %+v", got)
 	}
 	files = []attachments.File{{Channel: "net", Message: "5", Attachment: channels.Attachment{Kind: "place", Name: "here"}}}

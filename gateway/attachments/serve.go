@@ -21,7 +21,7 @@ const (
 	atOnce     = 4 // files of a channel that are fetched at the same time
 	forgotten  = 10 * askEvery
 	firstPause = time.Second
-	mostPause  = 10 * time.Second
+	maxPause   = 10 * time.Second
 )
 
 // Server fetches what is asked for.
@@ -54,21 +54,21 @@ func (s *Server) serve(ctx context.Context, c channels.Channel) error {
 	if err != nil {
 		return err
 	}
-	w := &window{Server: s, c: c, wanted: map[string]*time.Timer{}, slots: make(chan struct{}, atOnce)}
+	w := &fetchQueue{Server: s, c: c, wanted: map[string]*time.Timer{}, slots: make(chan struct{}, atOnce)}
 	w.fetcher, _ = c.(channels.Fetcher)
 	defer w.work.Wait()
 	return l.Run(ctx, func(sig broker.Signal) {
-		var a ask
+		var a fetchRequest
 		if err := json.Unmarshal(sig.Body, &a); err != nil {
 			s.Logger.Warn("signal that cannot be read", "topic", sig.Topic, "error", err)
 			return
 		}
-		w.take(ctx, a)
+		w.enqueue(ctx, a)
 	})
 }
 
-// window is where a channel's files are handed out.
-type window struct {
+// fetchQueue is where a channel's files are handed out.
+type fetchQueue struct {
 	*Server
 	c       channels.Channel
 	fetcher channels.Fetcher // nil: the network has no files for us
@@ -79,10 +79,10 @@ type window struct {
 	wanted map[string]*time.Timer // by object; fires when it is forgotten
 }
 
-// take begins to fetch what is asked for, or notes that it is still wanted.
-func (w *window) take(ctx context.Context, a ask) {
+// enqueue begins to fetch what is asked for, or notes that it is still wanted.
+func (w *fetchQueue) enqueue(ctx context.Context, a fetchRequest) {
 	if w.fetcher == nil {
-		w.tell(ctx, a, outcomes.FileUnreadable)
+		w.signalAnswer(ctx, a, outcomes.FileUnreadable)
 		return
 	}
 	w.mu.Lock()
@@ -101,27 +101,27 @@ func (w *window) take(ctx context.Context, a ask) {
 		delete(w.wanted, a.Object)
 		w.mu.Unlock()
 		if ok {
-			w.tell(ctx, a, p)
+			w.signalAnswer(ctx, a, p)
 		}
 	})
 }
 
-func (w *window) tell(ctx context.Context, a ask, p outcomes.File) {
-	if err := signal(ctx, w.Log, answerTopic(a.Object), answer{Problem: p}); err != nil {
+func (w *fetchQueue) signalAnswer(ctx context.Context, a fetchRequest, p outcomes.File) {
+	if err := sendSignal(ctx, w.Log, answerTopic(a.Object), fetchAnswer{Problem: p}); err != nil {
 		w.Logger.Debug("signal not sent", "topic", answerTopic(a.Object), "error", err)
 	}
 }
 
 // fetch puts the file into the log, and tries again what may succeed. ok is false when ctx
 // ended before there was a result.
-func (w *window) fetch(ctx context.Context, a ask) (p outcomes.File, ok bool) {
-	for next := firstPause; ; next = min(2*next, mostPause) {
+func (w *fetchQueue) fetch(ctx context.Context, a fetchRequest) (p outcomes.File, ok bool) {
+	for next := firstPause; ; next = min(2*next, maxPause) {
 		select {
 		case w.slots <- struct{}{}:
 		case <-ctx.Done():
 			return "", false
 		}
-		err := w.once(ctx, a)
+		err := w.fetchOnce(ctx, a)
 		<-w.slots
 		if err == nil {
 			return "", true
@@ -129,7 +129,7 @@ func (w *window) fetch(ctx context.Context, a ask) (p outcomes.File, ok bool) {
 		if ctx.Err() != nil {
 			return "", false
 		}
-		p, wait := verdict(err)
+		p, wait := classify(err)
 		w.Logger.Warn("a file that came with a message was not fetched", "channel", w.c.Name(), "message", a.File.Message, "kind", a.File.Kind, "for_good", p != "", "error", err)
 		if p != "" {
 			return p, true
@@ -140,14 +140,14 @@ func (w *window) fetch(ctx context.Context, a ask) (p outcomes.File, ok bool) {
 	}
 }
 
-// once fetches the file into the log while it comes.
-func (w *window) once(ctx context.Context, a ask) error {
+// fetchOnce fetches the file into the log while it comes.
+func (w *fetchQueue) fetchOnce(ctx context.Context, a fetchRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, in := io.Pipe()
 	var fetching sync.WaitGroup
 	fetching.Go(func() {
-		counted := &counter{w: in}
+		counted := &countingWriter{w: in}
 		err := w.fetcher.Fetch(ctx, a.File.In, a.File.Attachment, counted)
 		if err == nil && counted.n < a.File.Size {
 			err = fmt.Errorf("%w: %d of %d bytes", errShort, counted.n, a.File.Size)
@@ -164,20 +164,20 @@ func (w *window) once(ctx context.Context, a ask) error {
 // errShort means that a file ended before the size that its network had named.
 var errShort = errors.New("the file ended too early")
 
-// counter counts what it passes on.
-type counter struct {
+// countingWriter counts what it passes on.
+type countingWriter struct {
 	w io.Writer
 	n int64
 }
 
-func (c *counter) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err //nolint:wrapcheck // Fetch returns it in the chain of its own error
 }
 
-// verdict says why a file will never be had; p is empty when it may be, after wait.
-func verdict(err error) (p outcomes.File, wait time.Duration) {
+// classify says why a file will never be had; p is empty when it may be, after wait.
+func classify(err error) (p outcomes.File, wait time.Duration) {
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):
 		return outcomes.FileTooLarge, 0

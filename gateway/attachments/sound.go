@@ -20,16 +20,16 @@ import (
 // that is the least that Opus takes; nor does any codec of voice notes take more than
 // 512.
 const (
-	leastRate = 6_000 / 8 // bytes a second
-	mostRate  = 512_000 / 8
+	minRate = 6_000 / 8 // bytes a second
+	maxRate = 512_000 / 8
 )
 
 // longest is more than any file that is brought holds: what says so is not believed.
 const longest = 1000 * time.Hour
 
-// listen marks the files that are to be made words of.
-func (b *Bringer) listen(r Request, said [][]Brought) {
-	if !b.Hears {
+// markSounds marks the files that are to be made words of.
+func (b *Importer) markSounds(r Request, said [][]Result) {
+	if !b.Transcribes {
 		return
 	}
 	for i, fs := range said {
@@ -38,7 +38,7 @@ func (b *Bringer) listen(r Request, said [][]Brought) {
 			if f.Path == "" || strings.HasPrefix(f.MIME, "text/") || !isSound(r.Files[i][k], f.MIME) {
 				continue
 			}
-			s, err := soundOf(r.Workspace, f.Path, r.Files[i][k])
+			s, err := probeSound(r.Workspace, f.Path, r.Files[i][k])
 			if err != nil {
 				b.Logger.Warn("a sound that came with a message cannot be looked at", "workspace", r.Workspace, "path", f.Path, "error", err)
 			}
@@ -47,8 +47,8 @@ func (b *Bringer) listen(r Request, said [][]Brought) {
 	}
 }
 
-// soundOf looks at a file of the workspace; nil: it is of no format that providers take.
-func soundOf(workspace, place string, f File) (*transcript.Sound, error) {
+// probeSound looks at a file of the workspace; nil: it is of no format that providers take.
+func probeSound(workspace, place string, f File) (*transcript.Sound, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
@@ -68,7 +68,7 @@ func soundOf(workspace, place string, f File) (*transcript.Sound, error) {
 	if err != nil && n == 0 {
 		return nil, fmt.Errorf("read %s: %w", place, err)
 	}
-	ending := soundEnding(head[:n])
+	ending := soundExtension(head[:n])
 	if ending == "" {
 		return nil, nil //nolint:nilnil // that is no mistake
 	}
@@ -87,24 +87,24 @@ func soundOf(workspace, place string, f File) (*transcript.Sound, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", place, err)
 		}
-		length = max(length, adts.Length(whole))
+		length = max(length, adts.Duration(whole))
 	}
 	if s.Guess = length <= 0 || length > longest; s.Guess {
-		length = atRate(s.Bytes, leastRate)
+		length = durationAtRate(s.Bytes, minRate)
 	}
-	s.Millis = max(length, atRate(s.Bytes, mostRate)).Milliseconds()
+	s.Millis = max(length, durationAtRate(s.Bytes, maxRate)).Milliseconds()
 	return s, nil
 }
 
-// atRate is how long so many bytes last.
-func atRate(n, perSecond int64) time.Duration {
+// durationAtRate is how long so many bytes last.
+func durationAtRate(n, perSecond int64) time.Duration {
 	return time.Duration(n) * time.Second / time.Duration(perSecond)
 }
 
-// soundEnding is the ending of the format that a file begins with, as providers know
+// soundExtension is the ending of the format that a file begins with, as providers know
 // it: they go by the name first, and networks give sounds none or a wrong one; "" of
 // what they do not take. AAC without a container gets one on the way.
-func soundEnding(head []byte) string {
+func soundExtension(head []byte) string {
 	starts := func(s string) bool { return bytes.HasPrefix(head, []byte(s)) }
 	switch {
 	case starts("OggS"):

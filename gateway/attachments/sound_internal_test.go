@@ -54,14 +54,14 @@ func TestSoundOf(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(c.data), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := soundOf(dir, name, File{Attachment: c.file})
+			got, err := probeSound(dir, name, File{Attachment: c.file})
 			if (err != nil) != (c.data == "") {
 				t.Fatal(err)
 			}
 			if c.want != nil {
 				c.want.Bytes = int64(len(c.data))
 				if c.want.Millis == 0 {
-					c.want.Millis = atRate(c.want.Bytes, leastRate).Milliseconds()
+					c.want.Millis = durationAtRate(c.want.Bytes, minRate).Milliseconds()
 				}
 			}
 			if d := cmp.Diff(c.want, got); d != "" {
@@ -69,7 +69,7 @@ func TestSoundOf(t *testing.T) {
 			}
 		})
 	}
-	if _, err := soundOf(t.TempDir(), "../x.ogg", File{}); err == nil {
+	if _, err := probeSound(t.TempDir(), "../x.ogg", File{}); err == nil {
 		t.Error("a file outside of the workspace was opened")
 	}
 }

@@ -21,14 +21,14 @@ func TestWithNothingSaidThereAreBudgets(t *testing.T) {
 	t.Parallel()
 	l, err := budgets.Config{}.Defaults().Limits()
 	want := budgets.Limits{Turn: costs.USD, Session: 20 * costs.USD, Person: 5 * costs.USD, Group: 10 * costs.USD, Day: 50 * costs.USD}
-	if d := cmp.Diff(want, l); d != "" || err != nil || !l.Any() {
+	if d := cmp.Diff(want, l); d != "" || err != nil || !l.HasAny() {
 		t.Errorf("%v\n%s", err, d)
 	}
-	l, err = budgets.Off().Limits()
-	if err != nil || l.Any() {
+	l, err = budgets.Unlimited().Limits()
+	if err != nil || l.HasAny() {
 		t.Errorf("all off is %+v, %v", l, err)
 	}
-	if !(budgets.Limits{ChannelsByTheDay: map[string]costs.Amount{"a": 0, "b": 1}}).Any() {
+	if !(budgets.Limits{ChannelsByTheDay: map[string]costs.Amount{"a": 0, "b": 1}}).HasAny() {
 		t.Error("the budget of a channel is none")
 	}
 }
@@ -130,13 +130,13 @@ func TestAPersonIsTheSameEverywhereOnOneNetworkAndNowhereElse(t *testing.T) {
 	topic := group
 	other.Account = "43"
 	topic.Thread = "9"
-	if l.OfPerson(dm, "7") != l.OfPerson(group, "7") || l.OfGroup(group) != l.OfGroup(topic) {
+	if l.PersonScope(dm, "7") != l.PersonScope(group, "7") || l.GroupScope(group) != l.GroupScope(topic) {
 		t.Error("the place changes who it is")
 	}
-	if l.OfPerson(dm, "7") == l.OfPerson(other, "7") || l.OfPerson(dm, "7") == l.OfPerson(dm, "8") || l.OfPerson(dm, "-1").ID != l.OfGroup(group).ID {
+	if l.PersonScope(dm, "7") == l.PersonScope(other, "7") || l.PersonScope(dm, "7") == l.PersonScope(dm, "8") || l.PersonScope(dm, "-1").ID != l.GroupScope(group).ID {
 		t.Error("somebody else is the same")
 	}
-	if l.OfPerson(dm, "-1").Kind == l.OfGroup(group).Kind {
+	if l.PersonScope(dm, "-1").Kind == l.GroupScope(group).Kind {
 		t.Error("a person is a group")
 	}
 }
@@ -189,7 +189,7 @@ func TestTheReasonSaysWhichBudgetHowMuchUntilWhenAndWhatToDo(t *testing.T) {
 			"nobody told me what my model costs, and spending is limited here, so please tell the operator",
 		},
 	} {
-		if got := budgets.Why(&c.e, "!new"); got != c.want {
+		if got := budgets.Explain(&c.e, "!new"); got != c.want {
 			t.Errorf("%s over %q:\ngot  %s\nwant %s", c.e.Scope, c.e.Window, got, c.want)
 		}
 	}

@@ -46,8 +46,8 @@ func (c Config) Defaults() Config {
 	return c
 }
 
-// Off is a Config without any budget.
-func Off() Config {
+// Unlimited is a Config without any budget.
+func Unlimited() Config {
 	return Config{Turn: None, Session: None, PersonPerDay: None, GroupPerDay: None, GlobalPerDay: None, GlobalPerMonth: None}
 }
 

@@ -29,9 +29,9 @@ type Limits struct {
 	ChannelsByTheDay map[string]costs.Amount
 }
 
-// Any says whether there is a limit at all. Then a model without a price cannot
+// HasAny says whether there is a limit at all. Then a model without a price cannot
 // be used, unless a ceiling was given.
-func (l Limits) Any() bool {
+func (l Limits) HasAny() bool {
 	sum := l.Turn | l.Session | l.Person | l.Group | l.Day | l.Month
 	for _, a := range l.ChannelsByTheDay {
 		sum |= a
@@ -49,44 +49,44 @@ func (l Limits) Scopes(token string, t sessions.Turn) []sessions.Scope {
 		s = append(s, sessions.Scope{Kind: Turn, ID: t.ID, Window: costs.Always, Limit: l.Turn})
 	}
 	if l.Session > 0 {
-		s = append(s, l.OfSession(t.Session))
+		s = append(s, l.SessionScope(t.Session))
 	}
-	s = append(s, l.OfPerson(t.From, t.Sender))
+	s = append(s, l.PersonScope(t.From, t.Sender))
 	if t.From.Kind != sessionkeys.DM {
-		s = append(s, l.OfGroup(t.From))
+		s = append(s, l.GroupScope(t.From))
 	}
-	return append(s, OfChat(token), l.OfChannel(t.Channel), l.OfDay(), l.OfMonth())
+	return append(s, ChatScope(token), l.ChannelScope(t.Channel), l.DayScope(), l.MonthScope())
 }
 
-// OfSession is the scope of a conversation, given its root session.
-func (l Limits) OfSession(root sessionkeys.SessionID) sessions.Scope {
+// SessionScope is the scope of a conversation, given its root session.
+func (l Limits) SessionScope(root sessionkeys.SessionID) sessions.Scope {
 	return sessions.Scope{Kind: Session, ID: string(root), Window: costs.Always, Limit: l.Session}
 }
 
-// OfPerson is the scope of who sent something to at: the same digits are
+// PersonScope is the scope of who sent something to at: the same digits are
 // somebody else on another network or account.
-func (l Limits) OfPerson(at sessionkeys.Address, sender string) sessions.Scope {
-	return sessions.Scope{Kind: Person, ID: id(at.Channel, at.Account, sender), Limit: l.Person}
+func (l Limits) PersonScope(at sessionkeys.Address, sender string) sessions.Scope {
+	return sessions.Scope{Kind: Person, ID: joinID(at.Channel, at.Account, sender), Limit: l.Person}
 }
 
-// OfGroup is the scope of a group chat, whatever its topic.
-func (l Limits) OfGroup(at sessionkeys.Address) sessions.Scope {
-	return sessions.Scope{Kind: Group, ID: id(at.Channel, at.Account, at.Peer), Limit: l.Group}
+// GroupScope is the scope of a group chat, whatever its topic.
+func (l Limits) GroupScope(at sessionkeys.Address) sessions.Scope {
+	return sessions.Scope{Kind: Group, ID: joinID(at.Channel, at.Account, at.Peer), Limit: l.Group}
 }
 
-// OfChat is the scope of one conversation, over all its sessions.
-func OfChat(token string) sessions.Scope { return sessions.Scope{Kind: Chat, ID: token} }
+// ChatScope is the scope of one conversation, over all its sessions.
+func ChatScope(token string) sessions.Scope { return sessions.Scope{Kind: Chat, ID: token} }
 
-// OfChannel is the scope of a configured instance.
-func (l Limits) OfChannel(name string) sessions.Scope {
+// ChannelScope is the scope of a configured instance.
+func (l Limits) ChannelScope(name string) sessions.Scope {
 	return sessions.Scope{Kind: Channel, ID: name, Limit: l.ChannelsByTheDay[name]}
 }
 
-// OfDay is the scope of everything, by the day.
-func (l Limits) OfDay() sessions.Scope { return sessions.Scope{Kind: Global, Limit: l.Day} }
+// DayScope is the scope of everything, by the day.
+func (l Limits) DayScope() sessions.Scope { return sessions.Scope{Kind: Global, Limit: l.Day} }
 
-// OfMonth is the scope of everything, by the month.
-func (l Limits) OfMonth() sessions.Scope {
+// MonthScope is the scope of everything, by the month.
+func (l Limits) MonthScope() sessions.Scope {
 	return sessions.Scope{Kind: Global, Window: costs.Month, Limit: l.Month}
 }
 
@@ -116,8 +116,8 @@ func Denied(o agent.Outcome) (scope, action string, ok bool) {
 	return Label(budget.Scope), "stopped", true
 }
 
-// id never makes the same text of different parts.
-func id(parts ...string) string {
+// joinID never makes the same text of different parts.
+func joinID(parts ...string) string {
 	b, _ := json.Marshal(parts)
 	return string(b)
 }

@@ -7,11 +7,11 @@ import (
 	"parley/costs"
 )
 
-// Why is the reason for the person whose call did not fit, as the end of a
+// Explain is the reason for the person whose call did not fit, as the end of a
 // sentence: which budget, how much of it is used, when it is free again, and
 // what to do. Of budgets that people share without knowing each other it says
 // no amounts. fresh is what people type there to begin a new conversation.
-func Why(e *costs.BudgetError, fresh string) string {
+func Explain(e *costs.BudgetError, fresh string) string {
 	if e.Unpriced {
 		return "nobody told me what my model costs, and spending is limited here, so please tell the operator"
 	}
@@ -21,27 +21,27 @@ func Why(e *costs.BudgetError, fresh string) string {
 		if e.Window == costs.Month {
 			now = "this month"
 		}
-		return "the budget of this bot for " + now + " is used up" + again(e.Free)
+		return "the budget of this bot for " + now + " is used up" + whenFree(e.Free)
 	case Turn:
-		return used("one message may cost", e, "; write again to go on", "; it costs less in a new conversation, which "+fresh+" starts")
+		return describeUsed("one message may cost", e, "; write again to go on", "; it costs less in a new conversation, which "+fresh+" starts")
 	case Session:
-		return used("one conversation may cost", e, "; "+fresh+" starts a new one", tell)
+		return describeUsed("one conversation may cost", e, "; "+fresh+" starts a new one", tell)
 	case Person:
-		return used("you may spend", e, again(e.Free), tell)
+		return describeUsed("you may spend", e, whenFree(e.Free), tell)
 	case Group:
-		return used("this group may spend", e, again(e.Free), tell)
+		return describeUsed("this group may spend", e, whenFree(e.Free), tell)
 	}
-	return used("this task may cost", e, again(e.Free), tell)
+	return describeUsed("this task may cost", e, whenFree(e.Free), tell)
 }
 
 const tell = "; please tell the operator"
 
-// used says how much is left too little, and then what to do; or that there
+// describeUsed says how much is left too little, and then what to do; or that there
 // would never be enough, and then never.
-func used(what string, e *costs.BudgetError, then, never string) string {
+func describeUsed(what string, e *costs.BudgetError, then, never string) string {
 	per := ""
 	if !e.Free.IsZero() {
-		per = " a " + span(e.Window)
+		per = " a " + windowName(e.Window)
 	}
 	limit := e.Limit.Display()
 	if e.Need > e.Limit {
@@ -50,14 +50,14 @@ func used(what string, e *costs.BudgetError, then, never string) string {
 	return fmt.Sprintf("%s %s%s here, %s of it is used or set aside, and the rest is not enough for this%s", what, limit, per, e.Spent.Display(), then)
 }
 
-func span(w costs.Window) string {
+func windowName(w costs.Window) string {
 	if w == costs.Month {
 		return "month"
 	}
 	return "day"
 }
 
-func again(free time.Time) string {
+func whenFree(free time.Time) string {
 	if free.IsZero() {
 		return ""
 	}

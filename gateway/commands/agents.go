@@ -20,9 +20,9 @@ const (
 
 const noAgents = "This conversation has started no sub-agents."
 
-// agents lists the sub-agents of a conversation: those that run, then the newest.
-func (d *Desk) agents(ctx context.Context, token string) (string, error) {
-	_, s, found, err := d.find(ctx, token)
+// answerAgents lists the sub-agents of a conversation: those that run, then the newest.
+func (d *Handler) answerAgents(ctx context.Context, token string) (string, error) {
+	_, s, found, err := d.findConversation(ctx, token)
 	if err != nil {
 		return "", err
 	}
@@ -59,10 +59,10 @@ func (d *Desk) agents(ctx context.Context, token string) (string, error) {
 	slices.SortStableFunc(all, func(a, b agent) int { return cmp.Compare(ended(a), ended(b)) })
 	var b strings.Builder
 	b.WriteString("Sub-agents of this conversation, costs by themselves and with those below them:\n\n")
-	now, shown := d.Now(), ShowCosts(tree)
+	now, shown := d.Now(), FormatCosts(tree)
 	for _, a := range all[:min(len(all), shownAgents)] {
-		fmt.Fprintf(&b, "- %s: %s, depth %d, %s, %s, %s, %s\n", code(Label(a.Session)), doing(a.did), a.Depth-s.Depth,
-			short(a.did.Took(now)), plural(a.did.Calls, "model call"), shown.own[a.ID], shown.subtree[a.ID])
+		fmt.Fprintf(&b, "- %s: %s, depth %d, %s, %s, %s, %s\n", codeSpan(Label(a.Session)), activityText(a.did), a.Depth-s.Depth,
+			formatDuration(a.did.Duration(now)), plural(a.did.Calls, "model call"), shown.own[a.ID], shown.subtree[a.ID])
 	}
 	if more := len(newest) - shownAgents; more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)
@@ -70,8 +70,8 @@ func (d *Desk) agents(ctx context.Context, token string) (string, error) {
 	return strings.TrimRight(b.String(), "\n"), nil
 }
 
-// doing says in a word or two what a sub-agent does, or how it ended.
-func doing(a overview.Activity) string {
+// activityText says in a word or two what a sub-agent does, or how it ended.
+func activityText(a overview.Activity) string {
 	switch {
 	case a.State == overview.Fresh:
 		return "is about to start"
@@ -84,8 +84,8 @@ func doing(a overview.Activity) string {
 	}
 }
 
-// short is a duration as people say it.
-func short(d time.Duration) string {
+// formatDuration is a duration as people say it.
+func formatDuration(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}

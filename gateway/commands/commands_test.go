@@ -21,7 +21,7 @@ import (
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // desk is one over a real store, with the mailbox of one conversation.
-func desk(t *testing.T) (*commands.Desk, *sqlite.Store, sessionkeys.Key) {
+func desk(t *testing.T) (*commands.Handler, *sqlite.Store, sessionkeys.Key) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
 	if err != nil {
@@ -36,15 +36,15 @@ func desk(t *testing.T) (*commands.Desk, *sqlite.Store, sessionkeys.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &commands.Desk{Store: s, Now: func() time.Time { return now }, Model: func(agent string) string { return "the model of " + agent }}, s, k
+	return &commands.Handler{Store: s, Now: func() time.Time { return now }, Model: func(agent string) string { return "the model of " + agent }}, s, k
 }
 
 // asker is the one who has the conversation.
-func asker(k sessionkeys.Key) messages.Asker {
-	return messages.Asker{Token: k.Token(), From: k.Address(), Sender: "1"}
+func asker(k sessionkeys.Key) messages.Caller {
+	return messages.Caller{Token: k.Token(), From: k.Address(), Sender: "1"}
 }
 
-func ask(t *testing.T, d *commands.Desk, k sessionkeys.Key, name string) string {
+func ask(t *testing.T, d *commands.Handler, k sessionkeys.Key, name string) string {
 	t.Helper()
 	text, err := d.Answer(t.Context(), asker(k), messages.Command{Name: name})
 	if err != nil {
@@ -85,7 +85,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn, _, err := s.Open(ctx, m.Fence(), sessions.Opening{
+	turn, _, err := s.Open(ctx, m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: "t", Seq: 1, Channel: "tg", From: k.Address(), OpenedAt: now.Add(-90 * time.Second)},
 		Message: transcript.Message{ID: "u", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "q"}}},
 	})
@@ -97,7 +97,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 	call := costs.CallID{Turn: "t", Purpose: costs.RootTurn, Step: 1, Attempt: 1}
 	labels := costs.Labels{Provider: "p", Model: "m", Channel: "tg", Purpose: costs.RootTurn}
 	r := costs.Reservation{ID: call.String(), At: now, Estimate: costs.Estimate{Call: call, Labels: labels, Upper: 2e12, Priced: true}}
-	if err := s.Reserve(ctx, m.Fence(), sessions.Charge{Session: turn.Session, Turn: "t", Scopes: []sessions.Scope{budgets.OfChat(k.Token())}}, r); err != nil {
+	if err := s.Reserve(ctx, m.Fence(), sessions.Charge{Session: turn.Session, Turn: "t", Scopes: []sessions.Scope{budgets.ChatScope(k.Token())}}, r); err != nil {
 		t.Fatal(err)
 	}
 	contains(t, ask(t, d, k, "cost"), "$0.00", "and $2.00 held for what is running")
@@ -105,7 +105,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 		ID: r.ID, Call: call, Labels: labels, Amount: 5e11, Upper: 5e11, Priced: false, State: costs.Settled,
 		Outcome: "ok", At: now, Usage: costs.Usage{Input: 1, Output: 1, Source: costs.Reported},
 	}
-	if _, _, err := s.Finish(ctx, m.Fence(), sessions.Ending{Turn: "t", Settlement: &costs.Settlement{Reservation: r, Entry: e}, Outcome: transcript.EndTurn, At: now}); err != nil {
+	if _, _, err := s.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: "t", Settlement: &costs.Settlement{Reservation: r, Entry: e}, Outcome: transcript.EndTurn, At: now}); err != nil {
 		t.Fatal(err)
 	}
 	contains(t, ask(t, d, k, "cost"), "This conversation: $0.50", "sub-agents: $0.50", "Here today (UTC): $0.5000.", "no known price")
@@ -141,7 +141,7 @@ func TestWhoAsksIsToldWhatIsLeft(t *testing.T) {
 	}
 	inGroup := k.Address()
 	inGroup.Kind = sessionkeys.Group
-	text, err = d.Answer(ctx, messages.Asker{Token: k.Token(), From: inGroup, Sender: "2"}, messages.Command{Name: "cost"})
+	text, err = d.Answer(ctx, messages.Caller{Token: k.Token(), From: inGroup, Sender: "2"}, messages.Command{Name: "cost"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ type Reader interface {
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
 }
 
-// Desk answers commands from what is stored.
-type Desk struct {
+// Handler answers commands from what is stored.
+type Handler struct {
 	Store Reader
 	Model func(agent string) string // which model answers for an agent, for showing
 	Now   func() time.Time
@@ -36,8 +36,8 @@ type Desk struct {
 	Limits budgets.Limits
 }
 
-// help is the answer to /help.
-func help(sign string) string {
+// helpText is the answer to /help.
+func helpText(sign string) string {
 	lines := []string{"I answer when you write to me here, or mention me in a group.", ""}
 	for _, c := range messages.Menu() {
 		lines = append(lines, sign+c.Name+" – "+c.Does)
@@ -52,25 +52,25 @@ const (
 )
 
 // Answer is the text that answers c. Only commands of kind messages.AtOnce are answered here.
-func (d *Desk) Answer(ctx context.Context, by messages.Asker, c messages.Command) (string, error) {
+func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error) {
 	sign := cmp.Or(by.Sign, "/")
 	switch c.Name {
 	case "help", "start":
-		return help(sign), nil
+		return helpText(sign), nil
 	case "status":
-		return d.status(ctx, by.Token)
+		return d.answerStatus(ctx, by.Token)
 	case "cost":
-		return d.cost(ctx, by)
+		return d.answerCost(ctx, by)
 	case "agents":
-		return d.agents(ctx, by.Token)
+		return d.answerAgents(ctx, by.Token)
 	}
-	return unknown(c.Name, sign), nil
+	return unknownText(c.Name, sign), nil
 }
 
 const maxName = 32 // characters of an unknown command's name that are said
 
-// unknown names the commands that were perhaps meant, or all.
-func unknown(name, sign string) string {
+// unknownText names the commands that were perhaps meant, or all.
+func unknownText(name, sign string) string {
 	text := "I do not know the command " + sign + name
 	if len(name) > maxName {
 		text = "I do not know that command"
@@ -86,7 +86,7 @@ func unknown(name, sign string) string {
 	return text + ": there are " + strings.Join(all[:last], ", ") + " and " + all[last] + "."
 }
 
-func (d *Desk) find(ctx context.Context, token string) (m sessions.Mailbox, s sessions.Session, found bool, err error) {
+func (d *Handler) findConversation(ctx context.Context, token string) (m sessions.Mailbox, s sessions.Session, found bool, err error) {
 	m, err = d.Store.Mailbox(ctx, token)
 	if err == nil {
 		s, err = d.Store.Session(ctx, m.Session)
@@ -97,8 +97,8 @@ func (d *Desk) find(ctx context.Context, token string) (m sessions.Mailbox, s se
 	return m, s, err == nil, err
 }
 
-func (d *Desk) status(ctx context.Context, token string) (string, error) {
-	m, s, found, err := d.find(ctx, token)
+func (d *Handler) answerStatus(ctx context.Context, token string) (string, error) {
+	m, s, found, err := d.findConversation(ctx, token)
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +111,7 @@ func (d *Desk) status(ctx context.Context, token string) (string, error) {
 		b.WriteString("I wait for somebody's decision.")
 	case m.Turn != nil:
 		fmt.Fprintf(&b, "I am working on an answer, for %s now.", d.Now().Sub(m.Turn.OpenedAt).Round(time.Second))
-	case m.Owed():
+	case m.HasWork():
 		b.WriteString("A message is waiting for its turn.")
 	default:
 		b.WriteString("I am idle.")
@@ -123,15 +123,15 @@ func (d *Desk) status(ctx context.Context, token string) (string, error) {
 	return b.String(), nil
 }
 
-func (d *Desk) cost(ctx context.Context, by messages.Asker) (string, error) {
-	_, s, found, err := d.find(ctx, by.Token)
+func (d *Handler) answerCost(ctx context.Context, by messages.Caller) (string, error) {
+	_, s, found, err := d.findConversation(ctx, by.Token)
 	if err != nil {
 		return "", err
 	}
 	if !found {
 		return nothingYet, nil
 	}
-	settled, held, err := d.Store.Spent(ctx, budgets.OfChat(by.Token), d.Now())
+	settled, held, err := d.Store.Spent(ctx, budgets.ChatScope(by.Token), d.Now())
 	if err != nil {
 		return "", err
 	}
@@ -139,15 +139,15 @@ func (d *Desk) cost(ctx context.Context, by messages.Asker) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shown := ShowCosts(tree)
-	text := fmt.Sprintf("This conversation: %s\nWith its sub-agents: %s\nHere today (UTC): %s", shown.Own, shown.Total, shown.column.In(settled).Whole())
+	shown := FormatCosts(tree)
+	text := fmt.Sprintf("This conversation: %s\nWith its sub-agents: %s\nHere today (UTC): %s", shown.Own, shown.Total, shown.column.WithParts(settled).Total())
 	if held > 0 {
 		text += fmt.Sprintf(", and %s held for what is running", held.Display())
 	}
 	if s.Unpriced > 0 {
 		text += "." + unknownPrices
 	}
-	left, err := d.Left(ctx, by, s, "you")
+	left, err := d.RemainingBudget(ctx, by, s, "you")
 	if err != nil {
 		return "", err
 	}

@@ -11,17 +11,17 @@ import (
 	"parley/sessions"
 )
 
-// Left is what may still be spent: by the conversation of the session, by who
+// RemainingBudget is what may still be spent: by the conversation of the session, by who
 // asks, whom the text calls who, and by the group; "" when none of them has a
 // limit. What everybody together may spend is nobody's business here.
-func (d *Desk) Left(ctx context.Context, by messages.Asker, s sessions.Session, who string) (string, error) {
+func (d *Handler) RemainingBudget(ctx context.Context, by messages.Caller, s sessions.Session, who string) (string, error) {
 	shown := []struct {
 		scope sessions.Scope
 		of    string
 	}{
-		{d.Limits.OfSession(s.Root), "for this conversation"},
-		{d.Limits.OfPerson(by.From, by.Sender), "for " + who + " today"},
-		{d.Limits.OfGroup(by.From), "for this group today"},
+		{d.Limits.SessionScope(s.Root), "for this conversation"},
+		{d.Limits.PersonScope(by.From, by.Sender), "for " + who + " today"},
+		{d.Limits.GroupScope(by.From), "for this group today"},
 	}
 	if by.From.Kind == sessionkeys.DM {
 		shown = shown[:2]
@@ -39,13 +39,13 @@ func (d *Desk) Left(ctx context.Context, by messages.Asker, s sessions.Session, 
 		if err != nil {
 			return "", fmt.Errorf("add up what was spent: %w", err)
 		}
-		parts = append(parts, fmt.Sprintf("%s of %s %s", down(max(0, e.scope.Limit-sum)), e.scope.Limit.Display(), e.of))
+		parts = append(parts, fmt.Sprintf("%s of %s %s", formatRoundedDown(max(0, e.scope.Limit-sum)), e.scope.Limit.Display(), e.of))
 	}
 	return strings.Join(parts, ", "), nil
 }
 
-// down shows an amount rounded down: what is left is never said to be more.
-func down(a costs.Amount) string {
+// formatRoundedDown shows an amount rounded down: what is left is never said to be more.
+func formatRoundedDown(a costs.Amount) string {
 	unit := costs.USD / 100
 	if a < costs.USD {
 		unit = costs.USD / 10_000

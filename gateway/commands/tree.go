@@ -30,8 +30,8 @@ type TreeCosts struct {
 	subtree map[sessionkeys.SessionID]string
 }
 
-// ShowCosts shows a conversation with its sub-agents, parents first.
-func ShowCosts(tree []sessions.Session) TreeCosts {
+// FormatCosts shows a conversation with its sub-agents, parents first.
+func FormatCosts(tree []sessions.Session) TreeCosts {
 	if len(tree) == 0 {
 		return TreeCosts{column: costs.NewColumn()}
 	}
@@ -45,7 +45,7 @@ func ShowCosts(tree []sessions.Session) TreeCosts {
 	for _, s := range dearest[:min(len(dearest), shownCosts)] {
 		named[s.ID] = true
 	}
-	drawn := overview.Descending(slices.Concat(tree[:1], dearest), nil)
+	drawn := overview.SortTree(slices.Concat(tree[:1], dearest), nil)
 	nodes := make([]costs.Node, len(drawn))
 	for i, s := range drawn {
 		nodes[i] = costs.Node{Depth: s.Depth, Own: s.Own, Subtree: s.Subtree}
@@ -68,9 +68,9 @@ func ShowCosts(tree []sessions.Session) TreeCosts {
 func (c TreeCosts) Since(before, all costs.Amount) (since, total string) {
 	shown := costs.NewColumn(before, all-before)
 	if c.Agents != "" { // of which all is the sum
-		shown = c.column.In(before, all-before)
+		shown = c.column.WithParts(before, all-before)
 	}
-	return shown.Part(1), shown.Whole()
+	return shown.Part(1), shown.Total()
 }
 
 // listAgents lists the sub-agents that are named, and of the others how many they are
@@ -83,7 +83,7 @@ func listAgents(drawn []sessions.Session, named map[sessionkeys.SessionID]bool, 
 		s := drawn[i]
 		fmt.Fprintf(&b, "\n%s- ", strings.Repeat("  ", s.Depth-drawn[0].Depth-1))
 		if named[s.ID] {
-			fmt.Fprintf(&b, "%s: %s, %s", code(Label(s)), shown.Own(i), shown.Subtree(i))
+			fmt.Fprintf(&b, "%s: %s, %s", codeSpan(Label(s)), shown.Own(i), shown.Subtree(i))
 			continue
 		}
 		end := i + 1
@@ -108,6 +108,6 @@ func Label(s sessions.Session) string {
 	return cmp.Or(text, string(s.ID))
 }
 
-// code is a label as Markdown: a piece of code, so that the words look like
+// codeSpan is a label as Markdown: a piece of code, so that the words look like
 // nothing else.
-func code(label string) string { return "`" + strings.ReplaceAll(label, "`", "'") + "`" }
+func codeSpan(label string) string { return "`" + strings.ReplaceAll(label, "`", "'") + "`" }

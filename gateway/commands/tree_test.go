@@ -27,7 +27,7 @@ func TestACostTreeShowsEachSubAgentBelowItsParent(t *testing.T) {
 	a, b := relative(root, "a", "look at\n**the** `logs`", 10e9), relative(root, "b", "", 20e9)
 	c, d := relative(b, "c", strings.Repeat("long ", 30), 30e9), relative(a, "d", "free", 0)
 	b.Subtree = 50e9
-	if got := commands.ShowCosts([]sessions.Session{root}).Agents; got != "" {
+	if got := commands.FormatCosts([]sessions.Session{root}).Agents; got != "" {
 		t.Errorf("without sub-agents: %q", got)
 	}
 	want := "Sub-agents, each by itself and with those below it:\n\n" +
@@ -35,11 +35,11 @@ func TestACostTreeShowsEachSubAgentBelowItsParent(t *testing.T) {
 		"  - `" + strings.Repeat("long ", 12) + "…`: $0.0300, $0.0300\n" +
 		"- `look at **the** 'logs'`: $0.0100, $0.0100\n" +
 		"  - `free`: $0.00, $0.00"
-	if diff := cmp.Diff(want, commands.ShowCosts([]sessions.Session{root, a, b, c, d}).Agents); diff != "" {
+	if diff := cmp.Diff(want, commands.FormatCosts([]sessions.Session{root, a, b, c, d}).Agents); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	// Asked of a child, the tree begins at its own level.
-	if got := commands.ShowCosts([]sessions.Session{b, c}).Agents; !strings.Contains(got, "\n\n- `long") {
+	if got := commands.FormatCosts([]sessions.Session{b, c}).Agents; !strings.Contains(got, "\n\n- `long") {
 		t.Errorf("of a child: %q", got)
 	}
 }
@@ -63,7 +63,7 @@ func TestACostTreeAddsUp(t *testing.T) {
 		for i := len(tree) - 1; i > 0; i-- {
 			tree[parents[i]].Subtree += tree[i].Subtree
 		}
-		shown := commands.ShowCosts(tree)
+		shown := commands.FormatCosts(tree)
 		lines, unnamed := listed(t, shown.Agents)
 		if named := len(lines) - len(unnamed); named > 10 || named+sum(unnamed) != len(tree)-1 {
 			t.Errorf("seed %d: %d are named and %d are not, of %d sub-agents", seed, named, sum(unnamed), len(tree)-1)
@@ -159,7 +159,7 @@ func TestTheDeskKnowsTheSubAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	word := transcript.Message{ID: "u", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "q"}}}
-	root, _, err := s.Open(ctx, m.Fence(), sessions.Opening{
+	root, _, err := s.Open(ctx, m.Fence(), sessions.OpenTurn{
 		Turn: sessions.Turn{ID: "t", Seq: 1, Channel: "tg", From: k.Address(), OpenedAt: now}, Message: word,
 	})
 	if err != nil {
@@ -185,7 +185,7 @@ func TestTheDeskKnowsTheSubAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		turn := fmt.Sprintf("n%d", i)
-		o := sessions.Opening{Turn: sessions.Turn{ID: turn, Session: c.ID, Seq: 1, Channel: "tg", From: k.Address(), OpenedAt: at}, Message: word}
+		o := sessions.OpenTurn{Turn: sessions.Turn{ID: turn, Session: c.ID, Seq: 1, Channel: "tg", From: k.Address(), OpenedAt: at}, Message: word}
 		if _, _, err = s.Open(ctx, m.Fence(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestTheDeskKnowsTheSubAgents(t *testing.T) {
 			if i == 20 {
 				outcome = transcript.MaxIterations
 			}
-			_, _, err = s.Finish(ctx, m.Fence(), sessions.Ending{Turn: turn, Settlement: &costs.Settlement{Reservation: r, Entry: e}, Messages: []transcript.Message{answer}, Outcome: outcome, At: at.Add(2500 * time.Millisecond)})
+			_, _, err = s.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: turn, Settlement: &costs.Settlement{Reservation: r, Entry: e}, Messages: []transcript.Message{answer}, Outcome: outcome, At: at.Add(2500 * time.Millisecond)})
 		}
 		if err != nil {
 			t.Fatal(err)

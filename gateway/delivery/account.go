@@ -21,9 +21,9 @@ type account struct {
 	name string
 }
 
-// place is where a chat is at present. Answers are addressed by the id that
+// destination is where a chat is at present. Answers are addressed by the id that
 // their conversation is known by.
-type place struct {
+type destination struct {
 	to   sessionkeys.Address
 	chat sessions.Chat
 }
@@ -32,31 +32,31 @@ func chatID(to sessionkeys.Address) sessions.ChatID {
 	return sessions.ChatID{Channel: to.Channel, Account: to.Account, Peer: to.Peer}
 }
 
-func (a *account) find(ctx context.Context, to sessionkeys.Address) (place, error) {
+func (a *account) locate(ctx context.Context, to sessionkeys.Address) (destination, error) {
 	c, err := a.Store.Chat(ctx, chatID(to))
 	if err != nil {
-		return place{}, fmt.Errorf("look where the chat is: %w", err)
+		return destination{}, fmt.Errorf("look where the chat is: %w", err)
 	}
 	to.Peer = c.Current()
-	return place{to, c}, nil
+	return destination{to, c}, nil
 }
 
 // movedSince reports whether the chat had another id at that time: ids of messages
 // from then name nothing, or something else, where it is now.
-func (p place) movedSince(at time.Time) bool {
+func (p destination) movedSince(at time.Time) bool {
 	return !p.chat.MovedAt.IsZero() && at.Before(p.chat.MovedAt)
 }
 
-// asked is when the message that d answers came.
-func asked(d *sessions.Delivery) time.Time {
-	if d.Asked.IsZero() {
+// askedAt is when the message that d answers came.
+func askedAt(d *sessions.Delivery) time.Time {
+	if d.AskedAt.IsZero() {
 		return d.At
 	}
-	return d.Asked
+	return d.AskedAt
 }
 
-// follow notes the id that the network names for a chat that moved.
-func (a *account) follow(ctx context.Context, at *place, to string) error {
+// followMove notes the id that the network names for a chat that moved.
+func (a *account) followMove(ctx context.Context, at *destination, to string) error {
 	c, err := a.Store.Move(context.WithoutCancel(ctx), chatID(at.to), to, a.Now())
 	if err != nil {
 		return fmt.Errorf("note that the chat moved: %w", err)
@@ -66,13 +66,13 @@ func (a *account) follow(ctx context.Context, at *place, to string) error {
 	return nil
 }
 
-// shut notes that the network takes nothing more for the chat, as of when the
+// closeChat notes that the network takes nothing more for the chat, as of when the
 // refused call began. What waits for it is dropped with it, and what runs there
 // is stopped: the answer could not be sent, and it costs money. It returns false
 // when the chat was opened again since.
-func (a *account) shut(ctx context.Context, to sessionkeys.Address, id string, began time.Time) (bool, error) {
+func (a *account) closeChat(ctx context.Context, to sessionkeys.Address, id string, began time.Time) (bool, error) {
 	ctx = context.WithoutCancel(ctx)
-	c, shut, err := a.Store.Shut(ctx, sessions.Shutting{ID: a.name + " " + id, Chat: chatID(to), At: began})
+	c, shut, err := a.Store.CloseChat(ctx, sessions.CloseRequest{ID: a.name + " " + id, Chat: chatID(to), At: began})
 	if err != nil {
 		return false, fmt.Errorf("note that the chat is closed: %w", err)
 	}
@@ -80,7 +80,7 @@ func (a *account) shut(ctx context.Context, to sessionkeys.Address, id string, b
 		return shut, nil // somebody else noted it
 	}
 	for range c.Dropped {
-		a.Observer.Sent(a.name, "dropped", 0)
+		a.Observer.CountSent(a.name, "dropped", 0)
 	}
 	for _, token := range c.Mailboxes {
 		b, err := json.Marshal(signals.Control{Token: token})

@@ -19,7 +19,7 @@ type attempt struct {
 	previews *previews
 	running  func() context.Context // its end begins the grace period
 	d        *sessions.Delivery
-	at       place
+	at       destination
 	started  time.Time
 }
 
@@ -33,14 +33,14 @@ var errDropped = errors.New("the chat is closed to the bot")
 // next scan.
 func (a *attempt) run(ctx context.Context) (err error) {
 	a.started = a.Now()
-	if a.at, err = a.find(ctx, a.d.To); err != nil {
+	if a.at, err = a.locate(ctx, a.d.To); err != nil {
 		return err
 	}
-	if a.at.chat.Shut {
+	if a.at.chat.Closed {
 		return a.drop(ctx)
 	}
 	if len(a.d.Parts) == 0 {
-		if err := a.makeRoom(ctx, 0); err != nil {
+		if err := a.awaitPace(ctx, 0); err != nil {
 			return err
 		}
 		if err := a.prepare(ctx); err != nil {
@@ -48,7 +48,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		}
 	}
 	for i := range a.d.Parts {
-		if err := a.part(ctx, i); err != nil {
+		if err := a.deliverPart(ctx, i); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (a *attempt) conclude(ctx context.Context, err error) {
 			a.Delivered(*a.d)
 		}
 	case errors.Is(err, errTaken):
-		if a.d.File != nil && a.finished(ctx) {
+		if a.d.File != nil && a.isFinished(ctx) {
 			a.forgetFile(ctx)
 		}
 	case errors.Is(err, errEnding), ctx.Err() != nil:
@@ -80,15 +80,15 @@ func (a *attempt) prepare(ctx context.Context) error {
 	if d.File != nil {
 		bodies = a.fileBodies()
 	} else {
-		bodies = a.bounded(a.ch.Render(d.Text))
+		bodies = a.boundParts(a.ch.Render(d.Text))
 	}
 	if len(bodies) == 0 {
 		if d.Turn != "" {
-			if err := a.previews.leave(ctx, d.Turn, asked(d), a.at); err != nil {
+			if err := a.previews.endStream(ctx, d.Turn, askedAt(d), a.at); err != nil {
 				a.Logger.Debug("a preview was not ended", "channel", a.name, "error", err)
 			}
 		}
-		a.Observer.Sent(a.name, "dropped", 0)
+		a.Observer.CountSent(a.name, "dropped", 0)
 		return a.Store.Advance(ctx, d.ID, sessions.Progress{Close: true})
 	}
 	var p sessions.Progress
@@ -100,14 +100,14 @@ func (a *attempt) prepare(ctx context.Context) error {
 		p.Bodies = append(p.Bodies, raw)
 		d.Parts = append(d.Parts, sessions.Part{Body: raw, State: sessions.Queued})
 	}
-	p.Marks = []sessions.Mark{a.begun(0)}
+	p.Marks = []sessions.Mark{a.sendingMark(0)}
 	if err := a.Store.Advance(ctx, d.ID, p); err != nil {
 		if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) { // it has no parts any more
 			return errTaken
 		}
 		return fmt.Errorf("store the parts: %w", err)
 	}
-	a.note(p.Marks)
+	a.applyMarks(p.Marks)
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (a *attempt) drop(ctx context.Context) error {
 		if part.State == sessions.Sent || part.State == sessions.Failed {
 			continue
 		}
-		p.Marks = append(p.Marks, a.mark(i, part.State, sessions.Failed, errDropped.Error()))
+		p.Marks = append(p.Marks, a.newMark(i, part.State, sessions.Failed, errDropped.Error()))
 	}
 	err := a.Store.Advance(ctx, d.ID, p)
 	if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) {
@@ -131,64 +131,64 @@ func (a *attempt) drop(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("drop an answer: %w", err)
 	}
-	a.Observer.Sent(a.name, "dropped", 0)
+	a.Observer.CountSent(a.name, "dropped", 0)
 	return errDropped
 }
 
-// part brings a part to Sent or Failed.
-func (a *attempt) part(ctx context.Context, i int) error {
+// deliverPart brings a part to Sent or Failed.
+func (a *attempt) deliverPart(ctx context.Context, i int) error {
 	p := &a.d.Parts[i]
 	moved, looked := false, false
 	for try := 1; ; try++ {
 		switch p.State {
 		case sessions.Sent, sessions.Failed:
 			return nil
-		case sessions.Uncertain:
+		case sessions.Ambiguous:
 			if looked {
 				break
 			}
 			looked = true // once for each doubt
-			if err := a.resolve(ctx, i); err != nil {
+			if err := a.resolveAmbiguous(ctx, i); err != nil {
 				return err
 			}
-			if p.State != sessions.Uncertain {
+			if p.State != sessions.Ambiguous {
 				continue
 			}
 		case sessions.Sending:
-			if err := a.doubt(ctx, i, "the process that sent it ended before the answer came"); err != nil {
+			if err := a.markAmbiguous(ctx, i, "the process that sent it ended before the answer came"); err != nil {
 				return err
 			}
 			continue
 		}
 		if p.State != marked {
-			if err := a.makeRoom(ctx, i); err != nil {
+			if err := a.awaitPace(ctx, i); err != nil {
 				return err
 			}
-			if err := a.advance(ctx, a.begun(i)); err != nil {
+			if err := a.advance(ctx, a.sendingMark(i)); err != nil {
 				return err
 			}
 		}
 		began := a.Now()
 		looked = false
-		faultpoint.HitOn("delivery.marked", shown(a.d))
+		faultpoint.HitOn("delivery.marked", visibleText(a.d))
 		receipt, err := a.send(ctx, i, try)
 		if err == nil {
-			faultpoint.HitOn("delivery.accepted", shown(a.d)) // by the network; nothing here says so yet
-			return a.sent(ctx, i, receipt)
+			faultpoint.HitOn("delivery.accepted", visibleText(a.d)) // by the network; nothing here says so yet
+			return a.recordSent(ctx, i, receipt)
 		}
-		ce, known := errorOf(err)
+		ce, known := asChannelError(err)
 		if !known {
 			ce = &channels.Error{Kind: channels.Ambiguous, Op: "send", Err: err}
 		}
 		switch {
 		case ce.Kind == channels.Moved && ce.MovedTo != "" && !moved:
 			moved = true
-			if err := a.follow(ctx, &a.at, ce.MovedTo); err != nil {
+			if err := a.followMove(ctx, &a.at, ce.MovedTo); err != nil {
 				return err
 			}
 			continue
 		case ce.Kind == channels.Gone:
-			gone, err := a.shut(ctx, a.d.To, a.d.ID, began)
+			gone, err := a.closeChat(ctx, a.d.To, a.d.ID, began)
 			if err != nil {
 				return err
 			}
@@ -196,7 +196,7 @@ func (a *attempt) part(ctx context.Context, i int) error {
 				return errDropped
 			}
 		}
-		if err := a.failed(ctx, i, ce, try); err != nil {
+		if err := a.decideFailure(ctx, i, ce, try); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ type Log interface {
 
 // Observer counts. Calls must not block.
 type Observer interface {
-	Sent(channel, outcome string, took time.Duration) // ok, rejected, ambiguous or dropped
+	CountSent(channel, outcome string, took time.Duration) // ok, rejected, ambiguous or dropped
 	SendRetried(channel, reason string)
 	FirstReply(channel string, dm bool, took time.Duration)
 }
@@ -113,7 +113,7 @@ func (d *Delivery) Listen(ctx context.Context) error {
 	g.Go(func() error {
 		return d.Log.Signals(gctx, signals.OutboxTopic, func(s broker.Signal) {
 			var o signals.Outbox
-			if d.read(s, &o) {
+			if d.decode(s, &o) {
 				if l := d.lanes[o.Channel]; l != nil {
 					l.wakeUp()
 				}
@@ -123,9 +123,9 @@ func (d *Delivery) Listen(ctx context.Context) error {
 	g.Go(func() error {
 		return d.Log.Signals(gctx, signals.PreviewTopic, func(s broker.Signal) {
 			var p signals.Preview
-			if d.read(s, &p) {
+			if d.decode(s, &p) {
 				if l := d.lanes[p.Channel]; l != nil {
-					l.show(p)
+					l.queuePreview(p)
 				}
 			}
 		})
@@ -133,9 +133,9 @@ func (d *Delivery) Listen(ctx context.Context) error {
 	g.Go(func() error {
 		return d.Log.Signals(gctx, signals.ReactionTopic, func(s broker.Signal) {
 			var r signals.Reaction
-			if d.read(s, &r) {
+			if d.decode(s, &r) {
 				if l := d.lanes[r.Channel]; l != nil {
-					l.reactions.show(r)
+					l.reactions.queue(r)
 				}
 			}
 		})
@@ -160,7 +160,7 @@ func (d *Delivery) Send(ctx context.Context, channel string) error {
 	return nil
 }
 
-func (d *Delivery) read(s broker.Signal, into any) bool {
+func (d *Delivery) decode(s broker.Signal, into any) bool {
 	if err := json.Unmarshal(s.Body, into); err != nil {
 		d.Logger.Warn("signal that cannot be read", "topic", s.Topic, "error", err)
 		return false

@@ -17,19 +17,19 @@ const (
 // final are the failures after which a preview cannot be ended, ever.
 var final = []channels.ErrorKind{channels.Refused, channels.Gone, channels.Moved, channels.Unauthorized}
 
-// ending is a preview that still has to end. One of a process that ends is left to
+// pendingEnd is a preview that still has to end. One of a process that ends is left to
 // the network, which ends by itself what does not grow any more.
-type ending struct {
+type pendingEnd struct {
 	signal signals.Preview
 	due    time.Time
 	tries  int
-	asked  bool // it is in its lane
+	queued bool // it is in its lane
 }
 
-// ended notes what came of ending the preview of a turn that has no answer. What
+// recordEnd notes what came of ending the preview of a turn that has no answer. What
 // failed and may do better is tried again: nobody else will.
-func (ps *previews) ended(s signals.Preview, err error) {
-	ce, known := errorOf(err)
+func (ps *previews) recordEnd(s signals.Preview, err error) {
+	ce, known := asChannelError(err)
 	now := ps.Now()
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -39,7 +39,7 @@ func (ps *previews) ended(s signals.Preview, err error) {
 		return
 	}
 	if e == nil {
-		e = &ending{}
+		e = &pendingEnd{}
 		ps.ends[s.Turn] = e
 	}
 	e.tries++
@@ -51,19 +51,19 @@ func (ps *previews) ended(s signals.Preview, err error) {
 	if known && ce.Kind == channels.RateLimit {
 		wait = ce.RetryAfter
 	}
-	e.signal, e.due, e.asked = s, now.Add(wait), false
+	e.signal, e.due, e.queued = s, now.Add(wait), false
 }
 
-// due takes the signals whose previews are to be ended now.
-func (ps *previews) due() (due []signals.Preview) {
+// takeDue takes the signals whose previews are to be ended now.
+func (ps *previews) takeDue() (due []signals.Preview) {
 	now := ps.Now()
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for turn, e := range ps.ends {
 		switch {
 		case now.Before(e.due):
-		case !e.asked:
-			e.asked = true
+		case !e.queued:
+			e.queued = true
 			due = append(due, e.signal)
 		case now.Sub(e.due) > previewOld: // an answer went before it after all
 			delete(ps.ends, turn)

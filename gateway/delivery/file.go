@@ -50,39 +50,39 @@ var whyNot = map[sessions.FailReason]string{
 const unneeded = "not needed: the file was sent"
 
 // isFile reports whether part i is the file itself.
-func (a *attempt) isFile(i int) bool { return i >= 0 && i == fileAt(a.d) }
+func (a *attempt) isFile(i int) bool { return i >= 0 && i == fileIndex(a.d) }
 
 // fileBodies are the parts of a file as they are stored.
 func (a *attempt) fileBodies() []storedBody {
 	bodies := []storedBody{{Body: channels.Body{Text: "[file] " + a.d.File.Name}}, {}}
-	if said := a.sentence(fmt.Sprintf("The file %s could not be sent.", literal(a.d.File.Name))); len(said) > 0 {
+	if said := a.renderSentence(fmt.Sprintf("The file %s could not be sent.", markdownLiteral(a.d.File.Name))); len(said) > 0 {
 		bodies[1].Body = said[0]
 	}
 	return bodies
 }
 
-// inPlace is the sentence in place of a file, which failed for a reason.
-func (a *attempt) inPlace() (channels.Body, bool) {
+// fileSubstitute is the sentence in place of a file, which failed for a reason.
+func (a *attempt) fileSubstitute() (channels.Body, bool) {
 	name := answerFile
 	if a.d.File != nil {
 		name = a.d.File.Name
 	}
-	said := a.ch.Render(fmt.Sprintf("The file %s %s.", literal(name), a.becameOf(a.d.Parts[fileAt(a.d)])))
+	said := a.ch.Render(fmt.Sprintf("The file %s %s.", markdownLiteral(name), a.fileFailureText(a.d.Parts[fileIndex(a.d)])))
 	if len(said) == 0 {
 		return channels.Body{}, false
 	}
 	return said[0], true
 }
 
-// becameOf says, behind its name, what became of a file that failed.
-func (a *attempt) becameOf(file sessions.Part) string {
+// fileFailureText says, behind its name, what became of a file that failed.
+func (a *attempt) fileFailureText(file sessions.Part) string {
 	why := whyNot[file.Reason]
 	switch file.Reason {
 	case sessions.Unconfirmed:
 		return fmt.Sprintf("was sent %d times, and not once is it known to have arrived", file.Repeats+1)
 	case sessions.TooLarge:
 		if fs, ok := a.ch.(channels.FileSender); ok {
-			why = fmt.Sprintf("it has %d bytes, and the network takes %d", sizeOf(a.d), fs.LargestFile())
+			why = fmt.Sprintf("it has %d bytes, and the network takes %d", fileSize(a.d), fs.LargestFile())
 		}
 	}
 	if why == "" {
@@ -91,16 +91,16 @@ func (a *attempt) becameOf(file sessions.Part) string {
 	return "could not be sent: " + why
 }
 
-// sizeOf is how many bytes the file of a delivery has.
-func sizeOf(d *sessions.Delivery) int64 {
+// fileSize is how many bytes the file of a delivery has.
+func fileSize(d *sessions.Delivery) int64 {
 	if d.File != nil {
 		return d.File.Size
 	}
 	return int64(len(d.Text))
 }
 
-// literal is a name as Markdown that shows it as it is.
-func literal(name string) string {
+// markdownLiteral is a name as Markdown that shows it as it is.
+func markdownLiteral(name string) string {
 	var b strings.Builder
 	for _, r := range name {
 		if strings.ContainsRune("\\`*_{}[]()<>#+-.!|~&$:/@=^\"'", r) {
@@ -119,8 +119,8 @@ func reasonOf(ce *channels.Error) sessions.FailReason {
 	return sessions.Refused
 }
 
-// never is the error of a file that can never be sent.
-func never(why sessions.FailReason) error {
+// newRefusal is the error of a file that can never be sent.
+func newRefusal(why sessions.FailReason) error {
 	return &channels.Error{Kind: channels.Refused, Op: "send a file", Err: refusal(why)}
 }
 
@@ -130,62 +130,62 @@ func (a *attempt) sendFile(ctx context.Context, i, try int) (channels.Receipt, e
 	d := a.d
 	fs, ok := a.ch.(channels.FileSender)
 	if !ok {
-		return channels.Receipt{}, never(sessions.NoFiles)
+		return channels.Receipt{}, newRefusal(sessions.NoFiles)
 	}
 	if d.File == nil {
-		size := sizeOf(d)
-		ctx, cancel := fileTime(ctx, size)
+		size := fileSize(d)
+		ctx, cancel := withFileTimeout(ctx, size)
 		defer cancel()
 		return fs.SendFile(ctx, a.reply(i), channels.File{Name: answerFile, MIME: answerMIME, Size: size}, strings.NewReader(d.Text))
 	}
 	if d.File.Size > fs.LargestFile() {
-		return channels.Receipt{}, never(sessions.TooLarge)
+		return channels.Receipt{}, newRefusal(sessions.TooLarge)
 	}
-	ctx, cancel := fileTime(ctx, d.File.Size)
+	ctx, cancel := withFileTimeout(ctx, d.File.Size)
 	defer cancel()
 	if a.Files == nil {
-		return channels.Receipt{}, never(sessions.FileGone)
+		return channels.Receipt{}, newRefusal(sessions.FileGone)
 	}
 	open := func() (io.ReadCloser, int64, error) { return a.Files.OpenFile(ctx, d.File.Object) }
 	opened, size, err := open()
 	switch {
 	case errors.Is(err, broker.ErrNoFile):
-		return channels.Receipt{}, never(sessions.FileGone)
-	case err != nil && unreadable(err, try):
-		return channels.Receipt{}, never(sessions.FileChanged)
+		return channels.Receipt{}, newRefusal(sessions.FileGone)
+	case err != nil && isUnreadable(err, try):
+		return channels.Receipt{}, newRefusal(sessions.FileChanged)
 	case err != nil:
 		return channels.Receipt{}, &channels.Error{Kind: channels.Unsent, Op: "open the file", Err: err}
 	}
-	content := &watched{r: opened, open: open}
+	content := &fileReader{r: opened, open: open}
 	defer func() { _ = content.r.Close() }()
 	if size != d.File.Size {
-		return channels.Receipt{}, never(sessions.FileChanged)
+		return channels.Receipt{}, newRefusal(sessions.FileChanged)
 	}
 	r, err := fs.SendFile(ctx, a.reply(i), channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
-	if ce, ok := errorOf(err); ok && ce.Kind == channels.Unsent && content.err != nil && unreadable(content.err, try) {
-		return r, never(sessions.FileChanged)
+	if ce, ok := asChannelError(err); ok && ce.Kind == channels.Unsent && content.err != nil && isUnreadable(content.err, try) {
+		return r, newRefusal(sessions.FileChanged)
 	}
 	return r, err
 }
 
-// unreadable says whether trying again is in vain: something else fails than the
+// isUnreadable says whether trying again is in vain: something else fails than the
 // log being away, again and again.
-func unreadable(err error, try int) bool {
+func isUnreadable(err error, try int) bool {
 	return try >= unreadTries && !errors.Is(err, broker.ErrUnavailable) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// watched is the content of a file. It remembers why reading failed, and can be read
+// fileReader is the content of a file. It remembers why reading failed, and can be read
 // again from its beginning, as [io.Seeker]: an adapter may try twice.
-type watched struct {
+type fileReader struct {
 	r    io.ReadCloser
 	open func() (io.ReadCloser, int64, error)
 	at   int64
 	err  error
 }
 
-var _ io.ReadSeeker = (*watched)(nil)
+var _ io.ReadSeeker = (*fileReader)(nil)
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *fileReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.at += int64(n)
 	if err != nil && err != io.EOF { // one that wraps it is no end
@@ -195,7 +195,7 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // Seek says where it stands, or goes to the beginning.
-func (w *watched) Seek(offset int64, whence int) (int64, error) {
+func (w *fileReader) Seek(offset int64, whence int) (int64, error) {
 	switch {
 	case whence == io.SeekCurrent && offset == 0, whence == io.SeekStart && offset == w.at:
 		return w.at, nil
@@ -212,13 +212,13 @@ func (w *watched) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// fileTime is how long sending a file may take: the longer, the larger it is. When
+// withFileTimeout is how long sending a file may take: the longer, the larger it is. When
 // the process has to end, no longer than a message may.
-func fileTime(lane context.Context, size int64) (context.Context, context.CancelFunc) {
-	most := sendTimeout + time.Duration(size/fileRate)*time.Second
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(lane), most)
+func withFileTimeout(lane context.Context, size int64) (context.Context, context.CancelFunc) {
+	limit := sendTimeout + time.Duration(size/fileRate)*time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(lane), limit)
 	ending := context.AfterFunc(lane, func() {
-		late := time.NewTimer(min(sendTimeout, most))
+		late := time.NewTimer(min(sendTimeout, limit))
 		defer late.Stop()
 		select {
 		case <-late.C:
@@ -242,9 +242,9 @@ func (a *attempt) forgetFile(ctx context.Context) {
 	}
 }
 
-// finished reports whether nothing more is to be sent of the delivery, by the
+// isFinished reports whether nothing more is to be sent of the delivery, by the
 // store.
-func (a *attempt) finished(ctx context.Context) bool {
+func (a *attempt) isFinished(ctx context.Context) bool {
 	ds, err := a.Store.Pending(ctx, a.name, a.d.Order-1, 1)
 	return err == nil && (len(ds) == 0 || ds[0].ID != a.d.ID)
 }
@@ -252,7 +252,7 @@ func (a *attempt) finished(ctx context.Context) bool {
 // bodyOf is a part as it is to be sent.
 func (a *attempt) bodyOf(i int) (channels.Body, error) {
 	if a.isFile(i - 1) {
-		if b, ok := a.inPlace(); ok {
+		if b, ok := a.fileSubstitute(); ok {
 			return b, nil
 		}
 	}

@@ -22,7 +22,7 @@ func TestALargeFileHasMoreTimeUntilTheProcessHasToEnd(t *testing.T) {
 			if end > 0 {
 				defer time.AfterFunc(end, stop).Stop()
 			}
-			ctx, cancel := fileTime(lane, size)
+			ctx, cancel := withFileTimeout(lane, size)
 			defer cancel()
 			began := time.Now()
 			<-ctx.Done()
@@ -56,7 +56,7 @@ func TestANameIsShownAsItIs(t *testing.T) {
 		for network, render := range map[string]func(string) []channels.Body{
 			"telegram": new(telegram.Channel).Render, "slack": new(slack.Channel).Render, "signal": new(signal.Channel).Render,
 		} {
-			said := render("The file " + literal(name) + " could not be sent.")
+			said := render("The file " + markdownLiteral(name) + " could not be sent.")
 			if want := "The file " + name + " could not be sent."; len(said) != 1 || network != "slack" && said[0].Text != want {
 				t.Errorf("%s says %+v, want %q", network, said, want)
 			} else if network == "slack" && !strings.Contains(said[0].Text, strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(name)) && said[0].Text != want {

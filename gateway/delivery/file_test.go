@@ -114,7 +114,7 @@ func outgoing(id, chat, name, content string) sessions.Outgoing {
 }
 
 // send puts a file into the outbox that no turn stands behind.
-func (r *rig) send(chat, name, content string) string { //nolint:unparam // reads better
+func (r *fixture) send(chat, name, content string) string { //nolint:unparam // reads better
 	r.t.Helper()
 	id := rand.Text()
 	r.files.put("o-"+id, content)
@@ -126,7 +126,7 @@ func (r *rig) send(chat, name, content string) string { //nolint:unparam // read
 }
 
 // posted puts a file into the outbox that an open turn sends.
-func (r *rig) posted(chat, turn, name, content string) { //nolint:unparam // reads better
+func (r *fixture) posted(chat, turn, name, content string) { //nolint:unparam // reads better
 	r.t.Helper()
 	id := rand.Text()
 	r.files.put("o-"+id, content)
@@ -137,7 +137,7 @@ func (r *rig) posted(chat, turn, name, content string) { //nolint:unparam // rea
 	}
 }
 
-func (r *rig) states(id string) (s []sessions.SendState) {
+func (r *fixture) states(id string) (s []sessions.SendState) {
 	r.t.Helper()
 	d, err := r.store.Delivery(r.t.Context(), id)
 	if err != nil {
@@ -149,14 +149,14 @@ func (r *rig) states(id string) (s []sessions.SendState) {
 	return s
 }
 
-func (r *rig) forgotten() {
+func (r *fixture) forgotten() {
 	r.t.Helper()
 	r.await("what the files held to be deleted", func() bool { return r.files.empty() })
 }
 
 func TestAFileGoesOutInItsPlaceAndWhatItHeldIsDeleted(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(testing.TB) *rig{"specification": newRig, "sqlite": realStore} {
+	for name, open := range map[string]func(testing.TB) *fixture{"specification": newRig, "sqlite": realStore} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := open(t)
@@ -193,7 +193,7 @@ func TestEachFailureOfAFileIsDealtWithAsItMustBe(t *testing.T) {
 	said := func(why string) string { return `send a The file r\_1\.pdf could not be sent: ` + why + "." }
 	for name, c := range map[string]struct {
 		errs   []error // of the calls of the network
-		rig    func(r *rig)
+		rig    func(r *fixture)
 		plain  bool
 		calls  []string
 		counts map[string]int
@@ -218,15 +218,15 @@ func TestEachFailureOfAFileIsDealtWithAsItMustBe(t *testing.T) {
 			errs: []error{kind(channels.Refused)}, calls: []string{file, said("the network refuses it")}, counts: map[string]int{"sent rejected": 1, "sent ok": 1},
 		},
 		"what is not kept any more is said": {
-			rig:   func(r *rig) { _ = r.files.DeleteFile(r.t.Context(), "o-x") },
+			rig:   func(r *fixture) { _ = r.files.DeleteFile(r.t.Context(), "o-x") },
 			calls: []string{said("it is not kept any more")}, counts: map[string]int{"sent rejected": 1, "sent ok": 1},
 		},
 		"what is not as it was is said": {
-			rig:   func(r *rig) { r.files.put("o-x", "longer than it was") },
+			rig:   func(r *fixture) { r.files.put("o-x", "longer than it was") },
 			calls: []string{said("it is not kept as it was")}, counts: map[string]int{"sent rejected": 1, "sent ok": 1},
 		},
 		"what is too large for the network is said": {
-			rig: func(r *rig) {
+			rig: func(r *fixture) {
 				big := strings.Repeat("x", largest+1)
 				r.files.put("o-x", big)
 			},
@@ -236,7 +236,7 @@ func TestEachFailureOfAFileIsDealtWithAsItMustBe(t *testing.T) {
 			plain: true, calls: []string{said("files cannot be sent from here to this chat")}, counts: map[string]int{"sent rejected": 1, "sent ok": 1},
 		},
 		"while the log is away it waits": {
-			rig: func(r *rig) {
+			rig: func(r *fixture) {
 				r.files.open = func(n int) error {
 					if n <= 9 {
 						return away
@@ -247,11 +247,11 @@ func TestEachFailureOfAFileIsDealtWithAsItMustBe(t *testing.T) {
 			calls: []string{file}, counts: map[string]int{"retried network": 9, "sent ok": 1},
 		},
 		"what cannot be read is tried some times": {
-			rig:   func(r *rig) { r.files.read = damaged },
+			rig:   func(r *fixture) { r.files.read = damaged },
 			calls: []string{said("it is not kept as it was")}, counts: map[string]int{"retried network": 4, "sent rejected": 1, "sent ok": 1},
 		},
 		"what cannot be opened is tried some times": {
-			rig:   func(r *rig) { r.files.open = func(int) error { return damaged } },
+			rig:   func(r *fixture) { r.files.open = func(int) error { return damaged } },
 			calls: []string{said("it is not kept as it was")}, counts: map[string]int{"retried network": 4, "sent rejected": 1, "sent ok": 1},
 		},
 	} {

@@ -21,9 +21,9 @@ const (
 // errEnding leaves a delivery to the process that comes next.
 var errEnding = errors.New("the process ends")
 
-// settled waits until the network can be asked. The grace period of an ending
+// awaitSettled waits until the network can be asked. The grace period of an ending
 // process is for what can be sent in it, so the wait ends when that begins.
-func (a *attempt) settled(ctx context.Context) error {
+func (a *attempt) awaitSettled(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.running(), func() { cancel(errEnding) })()
@@ -33,18 +33,18 @@ func (a *attempt) settled(ctx context.Context) error {
 	return nil
 }
 
-// resolve asks the network what became of a part that may have arrived, if it is
+// resolveAmbiguous asks the network what became of a part that may have arrived, if it is
 // one that can be asked. It is Sent then, or Queued again as if it had never been
 // sent; as it was when the network cannot say, and then it is repeated, marked.
-func (a *attempt) resolve(ctx context.Context, i int) error {
+func (a *attempt) resolveAmbiguous(ctx context.Context, i int) error {
 	f, ok := a.ch.(channels.Finder)
 	if !ok {
 		return nil
 	}
-	if err := a.settled(ctx); err != nil {
+	if err := a.awaitSettled(ctx); err != nil {
 		return err
 	}
-	r, found, err := a.lookUp(ctx, f, i)
+	r, found, err := a.findSent(ctx, f, i)
 	log := a.Logger.With("channel", a.name, "delivery", a.d.ID, "part", i)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -57,7 +57,7 @@ func (a *attempt) resolve(ctx context.Context, i int) error {
 		return nil // a file carries no id, and may be shown later than it was taken
 	}
 	log.Info("the network was asked whether an answer arrived", "arrived", found)
-	m := a.mark(i, sessions.Uncertain, sessions.Queued, "")
+	m := a.newMark(i, sessions.Ambiguous, sessions.Queued, "")
 	if found {
 		m.To, m.MessageID = sessions.Sent, r.MessageID
 	} else {
@@ -65,27 +65,27 @@ func (a *attempt) resolve(ctx context.Context, i int) error {
 	}
 	marks := []sessions.Mark{m}
 	if found && a.isFile(i) {
-		marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Failed, unneeded))
+		marks = append(marks, a.newMark(i+1, sessions.Queued, sessions.Failed, unneeded))
 	}
-	if err := a.keep(ctx, marks...); err != nil {
+	if err := a.storeReceipt(ctx, marks...); err != nil {
 		return err
 	}
 	if found {
-		a.Observer.Sent(a.name, "ok", a.Now().Sub(a.started))
+		a.Observer.CountSent(a.name, "ok", a.Now().Sub(a.started))
 		if i == 0 {
-			a.previews.firstReply(a.d)
+			a.previews.countFirstReply(a.d)
 		}
 	}
 	return nil
 }
 
-// lookUp asks, and waits when the network wants that.
-func (a *attempt) lookUp(ctx context.Context, f channels.Finder, i int) (r channels.Receipt, found bool, err error) {
+// findSent asks, and waits when the network wants that.
+func (a *attempt) findSent(ctx context.Context, f channels.Finder, i int) (r channels.Receipt, found bool, err error) {
 	for range findTries {
 		asking, cancel := context.WithTimeout(ctx, sendTimeout)
 		r, found, err = f.Find(asking, a.at.to, partID(a.d, i), a.d.At)
 		cancel()
-		ce, ok := errorOf(err)
+		ce, ok := asChannelError(err)
 		if !ok || ce.Kind != channels.RateLimit {
 			return r, found, err
 		}

@@ -53,7 +53,7 @@ func TestTheWaitBeforeANetworkIsAskedEndsWithTheProcess(t *testing.T) {
 	<-waiting
 	p.end()
 	r.wantCalls("send a x")
-	if d, err := r.store.Delivery(t.Context(), id); err != nil || d.Parts[0].State != sessions.Uncertain || f.n != 0 {
+	if d, err := r.store.Delivery(t.Context(), id); err != nil || d.Parts[0].State != sessions.Ambiguous || f.n != 0 {
 		t.Errorf("it was left as %+v, %v; asked %d times", d.Parts, err, f.n)
 	}
 	r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{f} })

@@ -44,15 +44,15 @@ type job struct {
 	show     *signals.Preview
 }
 
-// answers says whether the job is the answer of a turn, after which nothing more
+// isAnswerOf says whether the job is the answer of a turn, after which nothing more
 // is shown of it. A file that a turn sends is not.
-func (j job) answers(turn string) bool {
+func (j job) isAnswerOf(turn string) bool {
 	return j.delivery != nil && j.delivery.Turn == turn && j.delivery.File == nil
 }
 
 func newLanes(a *account) *lanes {
 	l := &lanes{account: a, wake: make(chan struct{}, 1)}
-	l.previews = &previews{account: a, owes: l.owes}
+	l.previews = &previews{account: a, owes: l.mayOwe}
 	l.reactions = &reactions{account: a, start: l.start}
 	return l
 }
@@ -76,8 +76,8 @@ func (l *lanes) wakeUp() {
 	}
 }
 
-// owes says whether an answer may wait for a chat, in its lane or in the outbox.
-func (l *lanes) owes(ctx context.Context, chat string) bool {
+// mayOwe says whether an answer may wait for a chat, in its lane or in the outbox.
+func (l *lanes) mayOwe(ctx context.Context, chat string) bool {
 	if !l.scan(ctx, false) {
 		return true
 	}
@@ -87,9 +87,9 @@ func (l *lanes) owes(ctx context.Context, chat string) bool {
 	return c != nil && slices.ContainsFunc(c.jobs, func(j job) bool { return j.delivery != nil })
 }
 
-// show queues a sign of a running turn. Of several for one turn only the
+// queuePreview queues a sign of a running turn. Of several for one turn only the
 // newest counts, and none after its answer or its end.
-func (l *lanes) show(p signals.Preview) {
+func (l *lanes) queuePreview(p signals.Preview) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil || l.ctx.Err() != nil {
@@ -101,7 +101,7 @@ func (l *lanes) show(p signals.Preview) {
 		}
 		for i, j := range c.jobs {
 			switch {
-			case j.answers(p.Turn):
+			case j.isAnswerOf(p.Turn):
 				return
 			case j.show != nil && j.show.Turn == p.Turn:
 				if p.Over || p.Text != "" && !j.show.Over {
@@ -119,7 +119,7 @@ func (l *lanes) show(p signals.Preview) {
 func (l *lanes) push(chat string, j job) {
 	c := l.chats[chat]
 	if c != nil {
-		if j.delivery != nil && j.answers(j.delivery.Turn) {
+		if j.delivery != nil && j.isAnswerOf(j.delivery.Turn) {
 			c.jobs = slices.DeleteFunc(c.jobs, func(o job) bool { return o.show != nil && o.show.Turn == j.delivery.Turn })
 		}
 		c.jobs = append(c.jobs, j)
@@ -131,9 +131,9 @@ func (l *lanes) push(chat string, j job) {
 	l.wg.Go(func() { l.work(ctx, c) })
 }
 
-// done takes a delivery out of the lane's hands. After an error the ones behind
+// finishJob takes a delivery out of the lane's hands. After an error the ones behind
 // it go back to the outbox too, so that the next scan takes them up in order.
-func (l *lanes) done(c *lane, d *sessions.Delivery, err error) {
+func (l *lanes) finishJob(c *lane, d *sessions.Delivery, err error) {
 	if d.File == nil {
 		l.previews.forget(d.Turn)
 	}
@@ -173,9 +173,9 @@ func (l *lanes) work(ctx context.Context, c *lane) {
 			continue
 		}
 		j.delivery.Text = l.Redactor.Clean(j.delivery.Text)
-		a := &attempt{account: l.account, previews: l.previews, running: l.life, d: j.delivery}
+		a := &attempt{account: l.account, previews: l.previews, running: l.context, d: j.delivery}
 		err := a.run(ctx)
-		l.done(c, j.delivery, err)
+		l.finishJob(c, j.delivery, err)
 		a.conclude(ctx, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // behind as a file, made of the text that is queued, or, where no file can be sent, a
 // sentence says that it goes on.
 const (
-	mostParts  = 10 // messages of one answer, the sentences about the rest included
+	maxParts   = 10 // messages of one answer, the sentences about the rest included
 	answerFile = "answer.md"
 	answerMIME = "text/markdown"
 )
@@ -23,43 +23,43 @@ type storedBody struct {
 	WholeAnswer bool `json:"whole_answer,omitempty"` // it is the file with all of the answer
 }
 
-// bounded makes of the messages of an answer what is sent of it.
-func (a *attempt) bounded(bodies []channels.Body) (parts []storedBody) {
+// boundParts makes of the messages of an answer what is sent of it.
+func (a *attempt) boundParts(bodies []channels.Body) (parts []storedBody) {
 	add := func(bs ...channels.Body) {
 		for _, b := range bs {
 			parts = append(parts, storedBody{Body: b})
 		}
 	}
-	if len(bodies) <= mostParts {
+	if len(bodies) <= maxParts {
 		add(bodies...)
 		return parts
 	}
 	fs, sends := a.ch.(channels.FileSender)
 	if sends && int64(len(a.d.Text)) <= fs.LargestFile() {
-		shown := bodies[:mostParts-1]
+		shown := bodies[:maxParts-1]
 		add(shown...)
-		add(a.sentence(fmt.Sprintf("This answer has %d messages more. All of it is in the file %s.", len(bodies)-len(shown), literal(answerFile)))...)
+		add(a.renderSentence(fmt.Sprintf("This answer has %d messages more. All of it is in the file %s.", len(bodies)-len(shown), markdownLiteral(answerFile)))...)
 		parts = append(parts, storedBody{Body: channels.Body{Text: "[file] " + answerFile}, WholeAnswer: true})
-		add(channels.Body{Text: "The file could not be sent."}) // in its place; see inPlace
+		add(channels.Body{Text: "The file could not be sent."}) // in its place; see fileSubstitute
 		return parts
 	}
-	shown := bodies[:mostParts-1]
+	shown := bodies[:maxParts-1]
 	add(shown...)
-	add(a.sentence(fmt.Sprintf("This answer was cut here: it has %d messages more. Ask for a shorter one, or for its parts.", len(bodies)-len(shown)))...)
+	add(a.renderSentence(fmt.Sprintf("This answer was cut here: it has %d messages more. Ask for a shorter one, or for its parts.", len(bodies)-len(shown)))...)
 	return parts
 }
 
-func (a *attempt) sentence(markdown string) []channels.Body {
+func (a *attempt) renderSentence(markdown string) []channels.Body {
 	said := a.ch.Render(markdown)
 	return said[:min(len(said), 1)]
 }
 
-// fileAt returns which part of a delivery is a file; -1: none.
-func fileAt(d *sessions.Delivery) int {
+// fileIndex returns which part of a delivery is a file; -1: none.
+func fileIndex(d *sessions.Delivery) int {
 	if d.File != nil {
 		return 0
 	}
-	if len(d.Parts) < mostParts {
+	if len(d.Parts) < maxParts {
 		return -1
 	}
 	for i := len(d.Parts) - 1; i >= 0; i-- {

@@ -25,7 +25,7 @@ const allInFile = `This answer has %d messages more. All of it is in the file an
 // abuse L4: an answer of 3.6 MB became 901 messages.
 func TestAnAnswerOfManyMessagesGoesOnAsAFile(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(testing.TB) *rig{"specification": newRig, "sqlite": realStore} {
+	for name, open := range map[string]func(testing.TB) *fixture{"specification": newRig, "sqlite": realStore} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := open(t)

@@ -13,32 +13,32 @@ const (
 	receiptFirst = 100 * time.Millisecond // then doubled
 	receiptMost  = 15 * time.Second
 
-	// mostRepeats bounds how often a part is sent again because the one before may have
+	// maxRepeats bounds how often a part is sent again because the one before may have
 	// arrived. A process that is killed while
 	// it sends does not know whether anything left, so giving up after the
 	// first doubt would lose answers that nobody has seen; a network that never
 	// confirms must not fill a chat for ever.
-	mostRepeats = 5
+	maxRepeats = 5
 )
 
 // marked is sending, by this very call: only in memory.
 const marked sessions.SendState = "marked"
 
-// mark moves part i, which was sent again as often as before.
-func (a *attempt) mark(i int, from, to sessions.SendState, problem string) sessions.Mark {
+// newMark moves part i, which was sent again as often as before.
+func (a *attempt) newMark(i int, from, to sessions.SendState, problem string) sessions.Mark {
 	return sessions.Mark{Index: i, From: from, To: to, Repeats: a.d.Parts[i].Repeats, Problem: problem, At: a.Now(), By: a.me}
 }
 
-// begun is the mark of a part that is sent now. If a preview that nobody knows the
+// sendingMark is the mark of a part that is sent now. If a preview that nobody knows the
 // id of may stand in the chat, the text repeats that; and all of an answer that may
 // have been given before is a repeat.
-func (a *attempt) begun(i int) sessions.Mark {
+func (a *attempt) sendingMark(i int) sessions.Mark {
 	p := a.d.Parts[i]
-	m := a.mark(i, p.State, sessions.Sending, "")
+	m := a.newMark(i, p.State, sessions.Sending, "")
 	switch {
-	case p.State == sessions.Uncertain:
+	case p.State == sessions.Ambiguous:
 		m.Repeats++
-	case a.d.Again:
+	case a.d.MaybeDuplicate:
 		m.Repeats = 1
 	case i == 0:
 		if _, doubt := a.previews.target(a.d, a.at); doubt {
@@ -59,12 +59,12 @@ func (a *attempt) advance(ctx context.Context, ms ...sessions.Mark) error {
 	if err != nil {
 		return fmt.Errorf("note how far an answer got: %w", err)
 	}
-	a.note(ms)
+	a.applyMarks(ms)
 	return nil
 }
 
-// note brings the parts in memory to where marks brought them in the store.
-func (a *attempt) note(ms []sessions.Mark) {
+// applyMarks brings the parts in memory to where marks brought them in the store.
+func (a *attempt) applyMarks(ms []sessions.Mark) {
 	for _, m := range ms {
 		p := &a.d.Parts[m.Index]
 		p.State, p.Repeats, p.Reason, p.Problem = m.To, m.Repeats, m.Reason, m.Problem
@@ -74,10 +74,10 @@ func (a *attempt) note(ms []sessions.Mark) {
 	}
 }
 
-// keep is advance for a receipt, which is not given up while this process lives,
+// storeReceipt is advance for a receipt, which is not given up while this process lives,
 // however long the store takes no writes: without it the message must be sent a
 // second time. Its chat waits for it; nothing could be noted of what comes next.
-func (a *attempt) keep(ctx context.Context, ms ...sessions.Mark) error {
+func (a *attempt) storeReceipt(ctx context.Context, ms ...sessions.Mark) error {
 	for wait := receiptFirst; ; wait = min(2*wait, receiptMost) {
 		err := a.advance(context.WithoutCancel(ctx), ms...)
 		if err == nil || errors.Is(err, errTaken) {

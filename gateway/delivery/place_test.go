@@ -20,7 +20,7 @@ func of(chat string) sessions.ChatID {
 	return sessions.ChatID{Channel: "telegram", Account: "42", Peer: chat}
 }
 
-func (r *rig) whereIs(chat string) sessions.Chat {
+func (r *fixture) whereIs(chat string) sessions.Chat {
 	r.t.Helper()
 	c, err := r.store.Chat(r.t.Context(), of(chat))
 	if err != nil {
@@ -49,7 +49,7 @@ func TestWhatIsQueuedForAClosedChatIsDroppedAtOnce(t *testing.T) {
 	if got := r.net.log(); !slices.Contains(got, "send b else") || len(got) != 2 {
 		t.Errorf("the network got %q", got)
 	}
-	if !r.whereIs("a").Shut || r.whereIs("b").Shut {
+	if !r.whereIs("a").Closed || r.whereIs("b").Closed {
 		t.Error("the wrong chat is shut")
 	}
 	// Nothing more is sent there, also by the next process.
@@ -106,8 +106,8 @@ func TestARefusalFromBeforeTheChatWasOpenedFailsOneAnswer(t *testing.T) {
 		if n > 1 {
 			return nil
 		}
-		_, _, err := r.store.Shut(t.Context(), sessions.Shutting{ID: "kicked", Chat: of("b"), At: time.Now()})
-		_, _, err2 := r.store.Shut(t.Context(), sessions.Shutting{ID: "kicked", Chat: of("a"), At: time.Now().Add(-time.Hour)})
+		_, _, err := r.store.CloseChat(t.Context(), sessions.CloseRequest{ID: "kicked", Chat: of("b"), At: time.Now()})
+		_, _, err2 := r.store.CloseChat(t.Context(), sessions.CloseRequest{ID: "kicked", Chat: of("a"), At: time.Now().Add(-time.Hour)})
 		return errors.Join(err, err2, r.store.Reopen(t.Context(), of("a"), time.Now().Add(time.Hour)), gone())
 	}
 	r.start().wake()
@@ -115,7 +115,7 @@ func TestARefusalFromBeforeTheChatWasOpenedFailsOneAnswer(t *testing.T) {
 	r.delivered()
 	r.queue("a", "two")
 	r.delivered()
-	if r.whereIs("a").Shut {
+	if r.whereIs("a").Closed {
 		t.Error("the chat is shut")
 	}
 }

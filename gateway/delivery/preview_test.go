@@ -97,7 +97,7 @@ func TestEachPartOfAnAnswerThatMayHaveBeenGivenBeforeIsMarked(t *testing.T) {
 	r := newRig(t)
 	p := r.start()
 	_, err := r.store.Notice(t.Context(), sessions.InboxID{Channel: "telegram", Event: "e"}, []sessions.Outgoing{
-		{ID: "d", Channel: "tg", To: to("a"), Text: "one\ntwo", At: time.Now(), Again: true},
+		{ID: "d", Channel: "tg", To: to("a"), Text: "one\ntwo", At: time.Now(), MaybeDuplicate: true},
 	}, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -312,20 +312,20 @@ func TestANetworkWithoutEditsGetsNoPreviews(t *testing.T) {
 // streamer is a network of which a growing answer must be ended.
 type streamer struct{ *net }
 
-func (s streamer) Begin(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+func (s streamer) StartStream(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	return s.Send(ctx, r)
 }
 
-func (s streamer) Grow(ctx context.Context, to sessionkeys.Address, id string, b channels.Body) error {
+func (s streamer) UpdateStream(ctx context.Context, to sessionkeys.Address, id string, b channels.Body) error {
 	return s.Edit(ctx, to, id, b)
 }
 
-func (s streamer) Break(_ context.Context, to sessionkeys.Address, id string, b channels.Body) (bool, error) {
+func (s streamer) SplitStream(_ context.Context, to sessionkeys.Address, id string, b channels.Body) (bool, error) {
 	_, err := s.take(call{op: "break", chat: to.Peer, id: id, text: b.Text})
 	return err == nil, err
 }
 
-func (s streamer) End(_ context.Context, to sessionkeys.Address, id string) error {
+func (s streamer) EndStream(_ context.Context, to sessionkeys.Address, id string) error {
 	_, err := s.take(call{op: "end", chat: to.Peer, id: id})
 	return err
 }
@@ -335,9 +335,9 @@ func streams(n *net) func(o *delivery.Options) {
 }
 
 // silence ends the turn without an answer.
-func (r *rig) silence(turn string) {
+func (r *fixture) silence(turn string) {
 	r.t.Helper()
-	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.Ending{Turn: turn, Outcome: transcript.Canceled, At: time.Now()})
+	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.FinishTurn{Turn: turn, Outcome: transcript.Canceled, At: time.Now()})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -345,9 +345,9 @@ func (r *rig) silence(turn string) {
 
 func TestAStreamWhoseTurnHasNoAnswerIsEnded(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(r *rig, p *process) *process{
-		"by the process that began it": func(_ *rig, p *process) *process { return p },
-		"by the next one": func(r *rig, p *process) *process {
+	for name, change := range map[string]func(r *fixture, p *process) *process{
+		"by the process that began it": func(_ *fixture, p *process) *process { return p },
+		"by the next one": func(r *fixture, p *process) *process {
 			p.end()
 			return r.start(streams(r.net))
 		},
@@ -411,7 +411,7 @@ func TestAnEditedPreviewOfALaterStepTakesThePlaceOfTheFirst(t *testing.T) {
 // resting is a network whose sign of work stays.
 type resting struct{ streamer }
 
-func (s resting) Rest(_ context.Context, to sessionkeys.Address) error {
+func (s resting) StopTyping(_ context.Context, to sessionkeys.Address) error {
 	_, err := s.take(call{op: "rest", chat: to.Peer})
 	return err
 }

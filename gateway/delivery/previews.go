@@ -14,15 +14,15 @@ import (
 
 // preview is the message that shows a turn's answer so far.
 type preview struct {
-	messageID string
-	tried     bool      // this process sent one, so that it knows more than the store
-	doubt     bool      // and whether one arrived is not known
-	seen      bool      // the first visible sign was counted
-	over      bool      // no more of it: a first message may hang in the chat
-	quiet     time.Time // no edits before: the network asked for a pause
-	born      time.Time
-	step      int    // whose words it shows
-	chat      string // the id of the chat that it stands in
+	messageID   string
+	tried       bool      // this process sent one, so that it knows more than the store
+	ambiguous   bool      // and whether one arrived is not known
+	counted     bool      // the first visible sign was counted
+	ended       bool      // no more of it: a first message may hang in the chat
+	pausedUntil time.Time // no edits before: the network asked for a pause
+	createdAt   time.Time
+	step        int    // whose words it shows
+	chat        string // the id of the chat that it stands in
 }
 
 const (
@@ -38,14 +38,14 @@ type previews struct {
 
 	mu    sync.Mutex // guards what follows
 	turns map[string]*preview
-	ends  map[string]*ending // by turn
+	ends  map[string]*pendingEnd // by turn
 }
 
-// begin forgets what an earlier run knew.
-func (ps *previews) begin() {
+// reset forgets what an earlier run knew.
+func (ps *previews) reset() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.turns, ps.ends = map[string]*preview{}, map[string]*ending{}
+	ps.turns, ps.ends = map[string]*preview{}, map[string]*pendingEnd{}
 }
 
 // forgetOld forgets those of turns that never had an answer.
@@ -56,7 +56,7 @@ func (ps *previews) forgetOld() {
 		return
 	}
 	before := ps.Now().Add(-previewOld)
-	maps.DeleteFunc(ps.turns, func(_ string, p *preview) bool { return p.born.Before(before) })
+	maps.DeleteFunc(ps.turns, func(_ string, p *preview) bool { return p.createdAt.Before(before) })
 }
 
 func (ps *previews) forget(turn string) {
@@ -65,14 +65,14 @@ func (ps *previews) forget(turn string) {
 	delete(ps.turns, turn)
 }
 
-// of returns what is known of a turn's preview. Only the lane of the turn's chat
+// forTurn returns what is known of a turn's preview. Only the lane of the turn's chat
 // may ask, and use it.
-func (ps *previews) of(turn string) *preview {
+func (ps *previews) forTurn(turn string) *preview {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	p := ps.turns[turn]
 	if p == nil {
-		p = &preview{born: ps.Now()}
+		p = &preview{createdAt: ps.Now()}
 		ps.turns[turn] = p
 	}
 	return p
@@ -81,27 +81,27 @@ func (ps *previews) of(turn string) *preview {
 // target returns the id of the message that d's text goes into, or "". A preview
 // from before the chat moved cannot be changed any more. In doubt there may be
 // one whose id nobody knows.
-func (ps *previews) target(d *sessions.Delivery, at place) (id string, doubt bool) {
+func (ps *previews) target(d *sessions.Delivery, at destination) (id string, doubt bool) {
 	if d.Turn == "" || d.File != nil { // a file is a message of its own
 		return "", false
 	}
-	p := ps.of(d.Turn)
+	p := ps.forTurn(d.Turn)
 	switch {
 	case p.messageID != "" && p.chat == at.to.Peer:
 		return p.messageID, false
 	case p.tried:
-		return "", p.doubt
+		return "", p.ambiguous
 	case d.Preview.State == sessions.PreviewBegun: // its sender ended, and noted no more
 		return "", true
-	case at.movedSince(asked(d)):
+	case at.movedSince(askedAt(d)):
 		return "", false
 	}
 	return d.Preview.ID, false
 }
 
-// leave ends the preview of a turn that has no answer to go into it, also one that
+// endStream ends the preview of a turn that has no answer to go into it, also one that
 // another process began. What it shows stays.
-func (ps *previews) leave(ctx context.Context, turn string, asked time.Time, at place) error {
+func (ps *previews) endStream(ctx context.Context, turn string, asked time.Time, at destination) error {
 	st, ok := ps.ch.(channels.Streamer)
 	if !ok {
 		return nil
@@ -117,20 +117,20 @@ func (ps *previews) leave(ctx context.Context, turn string, asked time.Time, at 
 	if p.State != sessions.PreviewShown {
 		return nil
 	}
-	return st.End(ctx, at.to, p.ID)
+	return st.EndStream(ctx, at.to, p.ID)
 }
 
-// firstReply counts the answer of a message as its first visible sign, unless a
+// countFirstReply counts the answer of a message as its first visible sign, unless a
 // file or a preview was that.
-func (ps *previews) firstReply(d *sessions.Delivery) {
-	if !d.Asked.IsZero() {
-		ps.countFirst(ps.of(d.Turn), d.To, d.Asked)
+func (ps *previews) countFirstReply(d *sessions.Delivery) {
+	if !d.AskedAt.IsZero() {
+		ps.countFirstVisible(ps.forTurn(d.Turn), d.To, d.AskedAt)
 	}
 }
 
-func (ps *previews) countFirst(p *preview, to sessionkeys.Address, asked time.Time) {
-	if !p.seen {
-		p.seen = true
+func (ps *previews) countFirstVisible(p *preview, to sessionkeys.Address, asked time.Time) {
+	if !p.counted {
+		p.counted = true
 		ps.Observer.FirstReply(ps.name, to.Kind == sessionkeys.DM, ps.Now().Sub(asked))
 	}
 }

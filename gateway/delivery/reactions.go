@@ -26,67 +26,67 @@ type reactions struct {
 	*account
 	start func(f func(ctx context.Context)) bool // runs f beside the lanes; false: nothing is begun any more
 
-	mu   sync.Mutex // guards what follows
-	busy bool
-	all  []*reaction // oldest first
+	mu      sync.Mutex // guards what follows
+	busy    bool
+	entries []*reaction // oldest first
 }
 
 // reaction is what a message shows, and is to show.
 type reaction struct {
 	to      sessionkeys.Address
 	message string
-	asked   time.Time
+	askedAt time.Time
 	want    channels.Stage
-	has     channels.Stage // as far as this process knows
+	shown   channels.Stage // as far as this process knows
 	pending bool           // want is to be brought about
 	tries   int
 	due     time.Time
 }
 
-// begin forgets what an earlier run knew.
-func (rs *reactions) begin() {
+// reset forgets what an earlier run knew.
+func (rs *reactions) reset() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.all, rs.busy = nil, false
+	rs.entries, rs.busy = nil, false
 }
 
-// show takes what a turn's messages are to show, of which the newest counts.
-func (rs *reactions) show(s signals.Reaction) {
+// queue takes what a turn's messages are to show, of which the newest counts.
+func (rs *reactions) queue(s signals.Reaction) {
 	if _, ok := rs.ch.(channels.Reactor); !ok {
 		return
 	}
 	rs.mu.Lock()
 	for _, id := range s.Messages {
-		rs.ask(s, id)
+		rs.request(s, id)
 	}
 	rs.mu.Unlock()
 	rs.wakeUp()
 }
 
-// ask notes what one message is to show. The caller holds mu.
-func (rs *reactions) ask(s signals.Reaction, id string) {
-	i := slices.IndexFunc(rs.all, func(r *reaction) bool { return r.message == id && r.to == s.To })
+// request notes what one message is to show. The caller holds mu.
+func (rs *reactions) request(s signals.Reaction, id string) {
+	i := slices.IndexFunc(rs.entries, func(r *reaction) bool { return r.message == id && r.to == s.To })
 	if i < 0 {
 		if s.Stage == channels.Idle && !s.Resumed { // it shows nothing
 			return
 		}
-		if len(rs.all) >= reactionsMost {
-			rs.all = rs.all[1:]
+		if len(rs.entries) >= reactionsMost {
+			rs.entries = rs.entries[1:]
 		}
-		i = len(rs.all)
-		rs.all = append(rs.all, &reaction{to: s.To, message: id})
+		i = len(rs.entries)
+		rs.entries = append(rs.entries, &reaction{to: s.To, message: id})
 	}
-	r := rs.all[i]
-	if s.Resumed && r.has == channels.Idle {
-		r.has = channels.Working // of another process, it may be
+	r := rs.entries[i]
+	if s.Resumed && r.shown == channels.Idle {
+		r.shown = channels.Working // of another process, it may be
 	}
-	r.want, r.asked, r.pending, r.tries, r.due = s.Stage, s.Asked, true, 0, time.Time{}
+	r.want, r.askedAt, r.pending, r.tries, r.due = s.Stage, s.AskedAt, true, 0, time.Time{}
 }
 
 // wakeUp begins to bring about what is due, if there is anything and nobody does.
 func (rs *reactions) wakeUp() {
 	rs.mu.Lock()
-	begins := !rs.busy && rs.next() != nil
+	begins := !rs.busy && rs.nextDue() != nil
 	rs.busy = rs.busy || begins
 	rs.mu.Unlock()
 	if begins && !rs.start(rs.work) {
@@ -96,10 +96,10 @@ func (rs *reactions) wakeUp() {
 	}
 }
 
-// next is the oldest that is due, or nil. The caller holds mu.
-func (rs *reactions) next() *reaction {
+// nextDue is the oldest that is due, or nil. The caller holds mu.
+func (rs *reactions) nextDue() *reaction {
 	now := rs.Now()
-	for _, r := range rs.all {
+	for _, r := range rs.entries {
 		if r.pending && !r.due.After(now) {
 			return r
 		}
@@ -111,34 +111,34 @@ func (rs *reactions) next() *reaction {
 func (rs *reactions) work(ctx context.Context) {
 	for {
 		rs.mu.Lock()
-		r := rs.next()
+		r := rs.nextDue()
 		if r == nil || ctx.Err() != nil {
 			rs.busy = false
 			rs.mu.Unlock()
 			return
 		}
 		r.pending = false
-		want, has, asked := r.want, r.has, r.asked
+		want, has, asked := r.want, r.shown, r.askedAt
 		rs.mu.Unlock()
 		var err error
 		if want != has || want == channels.Working { // of which another process knows better
-			err = rs.bring(ctx, r, want, asked)
+			err = rs.apply(ctx, r, want, asked)
 		}
 		rs.mu.Lock()
-		rs.settle(r, want, err)
+		rs.recordResult(r, want, err)
 		rs.mu.Unlock()
 	}
 }
 
-// bring has the network show on a message what it is to show.
-func (rs *reactions) bring(ctx context.Context, r *reaction, want channels.Stage, asked time.Time) error {
+// apply has the network show on a message what it is to show.
+func (rs *reactions) apply(ctx context.Context, r *reaction, want channels.Stage, asked time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, reactionTimeout)
 	defer cancel()
-	at, err := rs.find(ctx, r.to)
+	at, err := rs.locate(ctx, r.to)
 	if err != nil {
 		return err
 	}
-	if at.chat.Shut || at.movedSince(asked) { // the id names nothing there
+	if at.chat.Closed || at.movedSince(asked) { // the id names nothing there
 		return &channels.Error{Kind: channels.Gone, Op: "react", Message: "the message is out of reach"}
 	}
 	err = rs.ch.(channels.Reactor).React(ctx, at.to, r.message, want) //nolint:forcetypeassert // show has looked
@@ -148,27 +148,27 @@ func (rs *reactions) bring(ctx context.Context, r *reaction, want channels.Stage
 	return err //nolint:wrapcheck // settle reads its kind
 }
 
-// settle notes what came of it. The caller holds mu.
-func (rs *reactions) settle(r *reaction, want channels.Stage, err error) {
-	ce, known := errorOf(err)
+// recordResult notes what came of it. The caller holds mu.
+func (rs *reactions) recordResult(r *reaction, want channels.Stage, err error) {
+	ce, known := asChannelError(err)
 	doubt := known && ce.Kind == channels.Ambiguous
 	switch {
 	case err == nil, doubt && want == channels.Working:
-		r.has = want
+		r.shown = want
 	case known && slices.Contains(final, ce.Kind):
-		r.has = channels.Idle
+		r.shown = channels.Idle
 	case r.pending:
-	case want == channels.Working, want == channels.Done && r.has == channels.Idle && !doubt: // it is not shown
+	case want == channels.Working, want == channels.Done && r.shown == channels.Idle && !doubt: // it is not shown
 	default:
-		rs.again(r, ce)
+		rs.retryLater(r, ce)
 	}
-	if !r.pending && (r.want != channels.Working || r.has == channels.Idle) {
-		rs.all = slices.DeleteFunc(rs.all, func(o *reaction) bool { return o == r })
+	if !r.pending && (r.want != channels.Working || r.shown == channels.Idle) {
+		rs.entries = slices.DeleteFunc(rs.entries, func(o *reaction) bool { return o == r })
 	}
 }
 
-// again has a reaction tried again that stands and is not to. The caller holds mu.
-func (rs *reactions) again(r *reaction, ce *channels.Error) {
+// retryLater has a reaction tried again that stands and is not to. The caller holds mu.
+func (rs *reactions) retryLater(r *reaction, ce *channels.Error) {
 	if r.tries++; r.tries >= reactionTries {
 		return
 	}

@@ -168,7 +168,7 @@ func TestNoReactionIsShownInAChatThatMovedOrIsShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := now.Add(-time.Minute)
-	p.heard.send(signals.ReactionTopic, signals.Reaction{Channel: "tg", To: to("b"), Messages: []string{"old"}, Stage: channels.Working, Asked: asked})
+	p.heard.send(signals.ReactionTopic, signals.Reaction{Channel: "tg", To: to("b"), Messages: []string{"old"}, Stage: channels.Working, AskedAt: asked})
 	p.stage(channels.Working, "last")
 	r.await("what is last", func() bool { return len(x.log()) > 0 })
 	if got := x.log(); !slices.Equal(got, []string{"last working"}) {

@@ -11,22 +11,22 @@ import (
 func TestATurnThatGoesOnAfterARestartIsShownAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before func(r *rig, p *process)
+		before func(r *fixture, p *process)
 		calls  []string
 	}{
 		"in the message that stands there": {
-			func(r *rig, p *process) {
+			func(r *fixture, p *process) {
 				p.show("a", "t1", "half")
 				r.await("a preview", func() bool { return r.counted("first") == 1 })
 			},
 			[]string{"send a half", "edit a half and more in id1", "edit a whole in id1"},
 		},
 		"in a new one when none was begun": {
-			func(*rig, *process) {},
+			func(*fixture, *process) {},
 			[]string{"send a half and more", "edit a whole in id1"},
 		},
 		"not where nobody knows whether one stands there": {
-			func(r *rig, _ *process) {
+			func(r *fixture, _ *process) {
 				if err := r.store.Preview(t.Context(), "t1", sessions.Preview{State: sessions.PreviewBegun}); err != nil {
 					t.Error(err)
 				}

@@ -72,8 +72,8 @@ type arrives struct{ error }
 
 func (n *net) Name() string                                         { return "tg" }
 func (n *net) Receive(ctx context.Context, _ channels.Accept) error { <-ctx.Done(); return nil }
-func (n *net) TypingFor() time.Duration                             { return 5 * time.Second }
-func (n *net) Typing(_ context.Context, to sessionkeys.Address) error {
+func (n *net) TypingDuration() time.Duration                        { return 5 * time.Second }
+func (n *net) ShowTyping(_ context.Context, to sessionkeys.Address) error {
 	_, err := n.take(call{op: "type", chat: to.Peer})
 	return err
 }
@@ -239,7 +239,7 @@ func (f *faults) Preview(ctx context.Context, turn string, p sessions.Preview) e
 	return f.write(func() error { return f.Store.Preview(ctx, turn, p) })
 }
 
-type rig struct {
+type fixture struct {
 	t       testing.TB
 	store   sessions.Store
 	net     *net
@@ -259,13 +259,13 @@ type rig struct {
 }
 
 // newRig is a rig over the store in memory.
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB) *fixture {
 	t.Helper()
 	return rigOn(t, memtest.New(memtest.Every))
 }
 
 // realStore is a rig over a real store.
-func realStore(t testing.TB) *rig {
+func realStore(t testing.TB) *fixture {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
 	if err != nil {
@@ -279,9 +279,9 @@ func realStore(t testing.TB) *rig {
 	return rigOn(t, s)
 }
 
-func rigOn(t testing.TB, s sessions.Store) *rig {
+func rigOn(t testing.TB, s sessions.Store) *fixture {
 	t.Helper()
-	r := &rig{t: t, store: s, net: newNet(), files: &fileStore{kept: map[string]string{}}, changed: make(chan struct{}, 1), counts: map[string]int{}, fence: map[string]sessions.Fence{}, turns: map[string]string{}}
+	r := &fixture{t: t, store: s, net: newNet(), files: &fileStore{kept: map[string]string{}}, changed: make(chan struct{}, 1), counts: map[string]int{}, fence: map[string]sessions.Fence{}, turns: map[string]string{}}
 	r.net.told = r.poke
 	if err := s.Heartbeat(t.Context(), rigWorker, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
@@ -291,36 +291,36 @@ func rigOn(t testing.TB, s sessions.Store) *rig {
 
 var rigWorker = sessions.Worker{Name: "w", Nonce: "n"}
 
-func (r *rig) poke() {
+func (r *fixture) poke() {
 	select {
 	case r.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (r *rig) count(words ...string) {
+func (r *fixture) count(words ...string) {
 	r.mu.Lock()
 	r.counts[strings.Join(words, " ")]++
 	r.mu.Unlock()
 	r.poke()
 }
 
-func (r *rig) counted(what string) int {
+func (r *fixture) counted(what string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts[what]
 }
 
-func (r *rig) Sent(_, outcome string, _ time.Duration)      { r.count("sent", outcome) }
-func (r *rig) SendRetried(_, reason string)                 { r.count("retried", reason) }
-func (r *rig) FirstReply(_ string, _ bool, _ time.Duration) { r.count("first") }
+func (r *fixture) CountSent(_, outcome string, _ time.Duration) { r.count("sent", outcome) }
+func (r *fixture) SendRetried(_, reason string)                 { r.count("retried", reason) }
+func (r *fixture) FirstReply(_ string, _ bool, _ time.Duration) { r.count("first") }
 
 func to(chat string) sessionkeys.Address {
 	return sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: chat}
 }
 
 // queue puts an answer into the outbox that no turn stands behind.
-func (r *rig) queue(chat, text string) string {
+func (r *fixture) queue(chat, text string) string {
 	r.t.Helper()
 	id := rand.Text()
 	_, err := r.store.Notice(r.t.Context(), sessions.InboxID{Channel: "telegram", Event: id}, []sessions.Outgoing{
@@ -333,7 +333,7 @@ func (r *rig) queue(chat, text string) string {
 }
 
 // begin opens a turn for the chat.
-func (r *rig) begin(chat, turn string) {
+func (r *fixture) begin(chat, turn string) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", to(chat))
 	if err != nil {
@@ -346,7 +346,7 @@ func (r *rig) begin(chat, turn string) {
 		r.t.Fatal(got, err)
 	}
 	r.fence[turn] = m.Fence()
-	_, _, err = r.store.Open(r.t.Context(), m.Fence(), sessions.Opening{
+	_, _, err = r.store.Open(r.t.Context(), m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: turn, Seq: r.seq, Channel: "tg", From: to(chat), ReceivedAt: now, OpenedAt: now},
 		Message: transcript.Message{ID: turn + "-user", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "q"}}},
 	})
@@ -356,9 +356,9 @@ func (r *rig) begin(chat, turn string) {
 }
 
 // finish ends the turn with an answer.
-func (r *rig) finish(chat, turn, text string) { //nolint:unparam // reads better
+func (r *fixture) finish(chat, turn, text string) { //nolint:unparam // reads better
 	r.t.Helper()
-	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.Ending{
+	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.FinishTurn{
 		Turn: turn, Outcome: transcript.EndTurn, At: time.Now(),
 		Replies: []sessions.Outgoing{{ID: turn, Channel: "tg", Turn: turn, To: to(chat), Text: text, At: time.Now()}},
 	})
@@ -367,7 +367,7 @@ func (r *rig) finish(chat, turn, text string) { //nolint:unparam // reads better
 	}
 }
 
-func (r *rig) await(what string, done func() bool) {
+func (r *fixture) await(what string, done func() bool) {
 	r.t.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -380,7 +380,7 @@ func (r *rig) await(what string, done func() bool) {
 	}
 }
 
-func (r *rig) pending() []sessions.Delivery {
+func (r *fixture) pending() []sessions.Delivery {
 	r.t.Helper()
 	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {
@@ -390,20 +390,20 @@ func (r *rig) pending() []sessions.Delivery {
 }
 
 // delivered waits until the outbox is empty.
-func (r *rig) delivered() {
+func (r *fixture) delivered() {
 	r.t.Helper()
 	r.await("the outbox to be empty", func() bool { return len(r.pending()) == 0 })
 }
 
 type process struct {
-	r     *rig
+	r     *fixture
 	heard *heard
 	store *faults
 	stop  context.CancelFunc
 	ended chan error
 }
 
-func (r *rig) start(change ...func(*delivery.Options)) *process {
+func (r *fixture) start(change ...func(*delivery.Options)) *process {
 	r.t.Helper()
 	p := &process{
 		r: r, heard: &heard{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 3), told: r.poke},
@@ -471,7 +471,7 @@ func (p *process) over(chat, turn string) {
 	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: turn, Channel: "tg", To: to(chat), Over: true})
 }
 
-func (r *rig) wantCalls(want ...string) {
+func (r *fixture) wantCalls(want ...string) {
 	r.t.Helper()
 	if got := r.net.log(); !slices.Equal(got, want) {
 		r.t.Errorf("the network got\n%q, want\n%q", got, want)

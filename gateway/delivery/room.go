@@ -13,31 +13,31 @@ import (
 // of its preview: an edit notifies nobody, and whoever asked has looked away.
 const longWait = 10 * time.Second
 
-// makeRoom waits until the network may be given part i, before anything says that it
+// awaitPace waits until the network may be given part i, before anything says that it
 // is being sent.
-func (a *attempt) makeRoom(ctx context.Context, i int) error {
-	wait := a.roomIn()
+func (a *attempt) awaitPace(ctx context.Context, i int) error {
+	wait := a.paceWait()
 	if wait <= 0 {
 		return nil
 	}
-	if err := a.leavePreview(ctx, i, wait); err != nil {
+	if err := a.abandonPreview(ctx, i, wait); err != nil {
 		return err
 	}
 	return a.Wait(ctx, wait)
 }
 
-// roomIn is how long it is until the network may be given a message.
-func (a *attempt) roomIn() time.Duration {
+// paceWait is how long it is until the network may be given a message.
+func (a *attempt) paceWait() time.Duration {
 	if p, ok := a.ch.(channels.Pacer); ok {
-		return p.Wait(a.at.to)
+		return p.SendDelay(a.at.to)
 	}
 	return 0
 }
 
-// leavePreview has part i go as a new message, if it would go into a preview after a
+// abandonPreview has part i go as a new message, if it would go into a preview after a
 // long wait. That is noted first: whoever repeats the part must not edit the preview,
 // beside a message that may stand there.
-func (a *attempt) leavePreview(ctx context.Context, i int, wait time.Duration) error {
+func (a *attempt) abandonPreview(ctx context.Context, i int, wait time.Duration) error {
 	if _, paced := a.ch.(channels.Pacer); !paced || i > 0 || wait < longWait {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (a *attempt) leavePreview(ctx context.Context, i int, wait time.Duration) e
 
 // drop forgets the message that shows d's turn: it stays as it is.
 func (ps *previews) drop(d *sessions.Delivery) {
-	p := ps.of(d.Turn)
-	p.messageID, p.tried, p.doubt, p.over = "", true, false, true
+	p := ps.forTurn(d.Turn)
+	p.messageID, p.tried, p.ambiguous, p.ended = "", true, false, true
 	d.Preview = sessions.Preview{}
 }

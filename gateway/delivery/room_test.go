@@ -16,7 +16,7 @@ type paced struct {
 	wait func() time.Duration
 }
 
-func (p paced) Wait(sessionkeys.Address) time.Duration { return p.wait() }
+func (p paced) SendDelay(sessionkeys.Address) time.Duration { return p.wait() }
 
 func pacing(n *net, wait func() time.Duration) func(*delivery.Options) {
 	return func(o *delivery.Options) { o.Channels = []channels.Channel{paced{n, wait}} }

@@ -24,8 +24,8 @@ func (l *lanes) begin(ctx context.Context) {
 	l.ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	l.running = ctx // a preview that comes before run looks at the outbox, too
 	l.inFlight, l.chats, l.seen = map[string]bool{}, map[string]*lane{}, 0
-	l.previews.begin()
-	l.reactions.begin()
+	l.previews.reset()
+	l.reactions.reset()
 }
 
 // end stops the lanes and waits for them. Nothing is taken after it.
@@ -66,8 +66,8 @@ func (l *lanes) run(ctx context.Context) {
 			all = true
 		default:
 		}
-		for _, p := range l.previews.due() {
-			l.show(p)
+		for _, p := range l.previews.takeDue() {
+			l.queuePreview(p)
 		}
 		l.reactions.wakeUp()
 		l.scan(ctx, all)
@@ -91,8 +91,8 @@ func (l *lanes) run(ctx context.Context) {
 	}
 }
 
-// life returns the context of run.
-func (l *lanes) life() context.Context {
+// context returns the context of run.
+func (l *lanes) context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.running
@@ -106,20 +106,20 @@ func (l *lanes) life() context.Context {
 // whether nothing was left out.
 func (l *lanes) scan(ctx context.Context, all bool) bool {
 	l.mu.Lock()
-	most, after, returned := scanMost, l.seen, l.returned
+	limit, after, returned := scanMost, l.seen, l.returned
 	if all {
-		most, after = scanMost+len(l.inFlight), 0 // one chat that must wait keeps none from the others
+		limit, after = scanMost+len(l.inFlight), 0 // one chat that must wait keeps none from the others
 	}
 	l.mu.Unlock()
 	l.previews.forgetOld()
-	ds, err := l.Store.Pending(ctx, l.name, after, most)
+	ds, err := l.Store.Pending(ctx, l.name, after, limit)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.Logger.Error("reading the outbox", "channel", l.name, "error", err)
 		}
 		return false
 	}
-	if len(ds) == most {
+	if len(ds) == limit {
 		l.wakeUp() // there may be more
 	}
 	l.mu.Lock()
@@ -136,5 +136,5 @@ func (l *lanes) scan(ctx context.Context, all bool) bool {
 		l.inFlight[d.ID] = true
 		l.push(d.To.Peer, job{delivery: &d})
 	}
-	return len(ds) < most
+	return len(ds) < limit
 }

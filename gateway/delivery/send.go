@@ -30,7 +30,7 @@ func (a *attempt) send(lane context.Context, i, try int) (channels.Receipt, erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(lane), sendTimeout)
 	defer cancel()
 	if id, _ := a.previews.target(a.d, a.at); id != "" && i == 0 {
-		if r, err, ok := a.into(ctx, a.at.to, id, body); ok {
+		if r, err, ok := a.editPreview(ctx, a.at.to, id, body); ok {
 			return r, err
 		}
 	}
@@ -43,15 +43,15 @@ func (a *attempt) send(lane context.Context, i, try int) (channels.Receipt, erro
 // question, as do a file and the sentence in its place.
 func (a *attempt) reply(i int) channels.Reply {
 	r := channels.Reply{To: a.at.to, ID: partID(a.d, i), Repeat: a.d.Parts[i].Repeats > 0}
-	if (i == 0 || a.d.File != nil) && !a.at.movedSince(asked(a.d)) {
+	if (i == 0 || a.d.File != nil) && !a.at.movedSince(askedAt(a.d)) {
 		r.ReplyTo = a.d.ReplyTo
 	}
 	return r
 }
 
-// into edits the preview into the final text, which may safely be repeated.
+// editPreview edits the preview into the final text, which may safely be repeated.
 // ok is false when the preview is no longer there and the text must be sent.
-func (a *attempt) into(ctx context.Context, to sessionkeys.Address, id string, b channels.Body) (r channels.Receipt, err error, ok bool) {
+func (a *attempt) editPreview(ctx context.Context, to sessionkeys.Address, id string, b channels.Body) (r channels.Receipt, err error, ok bool) {
 	ed, can := a.ch.(channels.Editor)
 	if !can {
 		return r, nil, false
@@ -60,7 +60,7 @@ func (a *attempt) into(ctx context.Context, to sessionkeys.Address, id string, b
 	if err == nil {
 		return channels.Receipt{MessageID: id}, nil, true
 	}
-	ce, known := errorOf(err)
+	ce, known := asChannelError(err)
 	switch {
 	case !known: // an edit is no repeat: what is in doubt is done again
 		err = &channels.Error{Kind: channels.Unsent, Op: "edit", Err: err}
@@ -72,17 +72,17 @@ func (a *attempt) into(ctx context.Context, to sessionkeys.Address, id string, b
 	return r, err, true
 }
 
-// sent keeps the receipt of a part. The next one is marked with it, if it can follow
+// recordSent keeps the receipt of a part. The next one is marked with it, if it can follow
 // at once.
-func (a *attempt) sent(ctx context.Context, i int, r channels.Receipt) error {
-	m := a.mark(i, sessions.Sending, sessions.Sent, "")
+func (a *attempt) recordSent(ctx context.Context, i int, r channels.Receipt) error {
+	m := a.newMark(i, sessions.Sending, sessions.Sent, "")
 	m.MessageID = r.MessageID
 	marks := []sessions.Mark{m}
 	if i+1 < len(a.d.Parts) && a.d.Parts[i+1].State == sessions.Queued {
 		if a.isFile(i) {
-			marks = append(marks, a.mark(i+1, sessions.Queued, sessions.Failed, unneeded))
-		} else if a.roomIn() <= 0 {
-			marks = append(marks, a.begun(i+1))
+			marks = append(marks, a.newMark(i+1, sessions.Queued, sessions.Failed, unneeded))
+		} else if a.paceWait() <= 0 {
+			marks = append(marks, a.sendingMark(i+1))
 		}
 	}
 	outcome := "ok"
@@ -90,24 +90,24 @@ func (a *attempt) sent(ctx context.Context, i int, r channels.Receipt) error {
 		outcome = "ambiguous"
 	}
 	took := a.Now().Sub(a.started)
-	if err := a.keep(ctx, marks...); err != nil {
+	if err := a.storeReceipt(ctx, marks...); err != nil {
 		return err
 	}
-	faultpoint.HitOn("delivery.receipt.after", shown(a.d))
-	a.Observer.Sent(a.name, outcome, took)
+	faultpoint.HitOn("delivery.receipt.after", visibleText(a.d))
+	a.Observer.CountSent(a.name, outcome, took)
 	if i == 0 {
-		a.previews.firstReply(a.d)
+		a.previews.countFirstReply(a.d)
 	}
 	return nil
 }
 
-// failed decides what a failed call means: nil to try again.
-func (a *attempt) failed(ctx context.Context, i int, ce *channels.Error, try int) error {
+// decideFailure decides what a failed call means: nil to try again.
+func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, try int) error {
 	log := a.Logger.With("channel", a.name, "delivery", a.d.ID, "part", i, "error", ce)
 	switch ce.Kind {
 	case channels.Ambiguous:
 		log.Warn("an answer may or may not have arrived")
-		return a.doubt(ctx, i, ce.Error())
+		return a.markAmbiguous(ctx, i, ce.Error())
 	case channels.RateLimit:
 		a.Observer.SendRetried(a.name, "rate_limited")
 		wait := ce.RetryAfter
@@ -115,10 +115,10 @@ func (a *attempt) failed(ctx context.Context, i int, ce *channels.Error, try int
 			wait = time.Second
 		}
 		log.Info("waiting as the network asks", "wait", wait)
-		if err := a.leavePreview(ctx, i, wait); err != nil {
+		if err := a.abandonPreview(ctx, i, wait); err != nil {
 			return err
 		}
-		return a.again(ctx, i, wait)
+		return a.retryLater(ctx, i, wait)
 	case channels.Unsent, channels.Unauthorized:
 		reason := "network"
 		if ce.Status != 0 {
@@ -131,19 +131,19 @@ func (a *attempt) failed(ctx context.Context, i int, ce *channels.Error, try int
 		}
 		wait += time.Duration(rand.Int64N(int64(wait/5) + 1)) //nolint:gosec // jitter
 		log.Warn("an answer could not be sent and is tried again", "wait", wait)
-		return a.again(ctx, i, wait)
+		return a.retryLater(ctx, i, wait)
 	}
 	log.Error("the network refuses an answer for good")
-	a.Observer.Sent(a.name, "rejected", 0)
+	a.Observer.CountSent(a.name, "rejected", 0)
 	return a.fail(ctx, i, reasonOf(ce), ce.Error())
 }
 
-// again puts the part back, so that a crash while waiting is no doubt, and
+// retryLater puts the part back, so that a crash while waiting is no doubt, and
 // waits.
-func (a *attempt) again(ctx context.Context, i int, wait time.Duration) error {
-	m := a.mark(i, sessions.Sending, sessions.Queued, "")
+func (a *attempt) retryLater(ctx context.Context, i int, wait time.Duration) error {
+	m := a.newMark(i, sessions.Sending, sessions.Queued, "")
 	if m.Repeats > 0 { // still the same repeat
-		m.To, m.Repeats = sessions.Uncertain, m.Repeats-1
+		m.To, m.Repeats = sessions.Ambiguous, m.Repeats-1
 	}
 	if err := a.advance(context.WithoutCancel(ctx), m); err != nil {
 		return err
@@ -151,28 +151,28 @@ func (a *attempt) again(ctx context.Context, i int, wait time.Duration) error {
 	return a.Wait(ctx, wait)
 }
 
-// doubt notes that a part may have arrived. It is sent again, marked as a
+// markAmbiguous notes that a part may have arrived. It is sent again, marked as a
 // possible repeat; one that was repeated too often is given up.
-func (a *attempt) doubt(ctx context.Context, i int, problem string) error {
-	if a.d.Parts[i].Repeats >= mostRepeats {
-		a.Observer.Sent(a.name, "ambiguous", 0)
+func (a *attempt) markAmbiguous(ctx context.Context, i int, problem string) error {
+	if a.d.Parts[i].Repeats >= maxRepeats {
+		a.Observer.CountSent(a.name, "ambiguous", 0)
 		return a.fail(ctx, i, sessions.Unconfirmed, problem)
 	}
-	return a.advance(context.WithoutCancel(ctx), a.mark(i, sessions.Sending, sessions.Uncertain, problem))
+	return a.advance(context.WithoutCancel(ctx), a.newMark(i, sessions.Sending, sessions.Ambiguous, problem))
 }
 
 func (a *attempt) fail(ctx context.Context, i int, why sessions.FailReason, problem string) error {
-	m := a.mark(i, sessions.Sending, sessions.Failed, problem)
+	m := a.newMark(i, sessions.Sending, sessions.Failed, problem)
 	m.Reason = why
 	return a.advance(context.WithoutCancel(ctx), m)
 }
 
-// shown is what people see of a delivery, for tests.
-func shown(d *sessions.Delivery) string {
+// visibleText is what people see of a delivery, for tests.
+func visibleText(d *sessions.Delivery) string {
 	if d.File != nil {
 		return d.File.Name
 	}
 	return d.Text
 }
 
-func errorOf(err error) (*channels.Error, bool) { return errors.AsType[*channels.Error](err) }
+func asChannelError(err error) (*channels.Error, bool) { return errors.AsType[*channels.Error](err) }

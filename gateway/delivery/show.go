@@ -22,44 +22,44 @@ func (ps *previews) show(ctx context.Context, s signals.Preview) {
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	began := ps.Now()
-	at, err := ps.find(ctx, s.To)
-	if err == nil && !at.chat.Shut {
-		err = ps.try(ctx, s, at)
+	at, err := ps.locate(ctx, s.To)
+	if err == nil && !at.chat.Closed {
+		err = ps.tryShow(ctx, s, at)
 	}
-	ce, ok := errorOf(err)
+	ce, ok := asChannelError(err)
 	if ok && ce.Kind == channels.Moved && ce.MovedTo != "" {
-		if err = ps.follow(ctx, &at, ce.MovedTo); err == nil {
-			err = ps.try(ctx, s, at)
+		if err = ps.followMove(ctx, &at, ce.MovedTo); err == nil {
+			err = ps.tryShow(ctx, s, at)
 		}
 	}
 	if ok && ce.Kind == channels.Gone {
-		if _, shutErr := ps.shut(ctx, s.To, s.Turn+" preview", began); shutErr != nil {
+		if _, shutErr := ps.closeChat(ctx, s.To, s.Turn+" preview", began); shutErr != nil {
 			err = shutErr
 		}
 	}
 	if s.Over {
-		ps.ended(s, err)
+		ps.recordEnd(s, err)
 	}
 	if err != nil {
 		ps.Logger.Debug("a preview was not shown", "channel", ps.name, "error", err)
 	}
 }
 
-func (ps *previews) try(ctx context.Context, s signals.Preview, at place) error {
+func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destination) error {
 	if s.Over {
-		if r, ok := ps.ch.(channels.Rester); ok {
-			if err := r.Rest(ctx, at.to); err != nil {
+		if r, ok := ps.ch.(channels.TypingStopper); ok {
+			if err := r.StopTyping(ctx, at.to); err != nil {
 				return err
 			}
 		}
-		return ps.leave(ctx, s.Turn, s.Asked, at)
+		return ps.endStream(ctx, s.Turn, s.AskedAt, at)
 	}
-	if over, err := ps.over(ctx, s, at); over || err != nil {
+	if over, err := ps.isOver(ctx, s, at); over || err != nil {
 		return err
 	}
 	if s.Text == "" {
 		if t, ok := ps.ch.(channels.Typer); ok {
-			return t.Typing(ctx, at.to)
+			return t.ShowTyping(ctx, at.to)
 		}
 		return nil
 	}
@@ -67,26 +67,26 @@ func (ps *previews) try(ctx context.Context, s signals.Preview, at place) error 
 	if !ok {
 		return nil
 	}
-	p := ps.of(s.Turn)
-	if p.over || ps.Now().Before(p.quiet) {
+	p := ps.forTurn(s.Turn)
+	if p.ended || ps.Now().Before(p.pausedUntil) {
 		return nil
 	}
 	bodies := ps.ch.Render(ps.Redactor.CleanGrowing(s.Text))
 	if len(bodies) == 0 {
 		return nil
 	}
-	if err := ps.stepOver(ctx, s, p, at); err != nil {
-		p.pause(ps.Now(), err)
+	if err := ps.breakStream(ctx, s, p, at); err != nil {
+		p.backOff(ps.Now(), err)
 		return err
 	}
 	// Only the first message of a long answer is shown before its end.
 	if p.messageID != "" && p.chat == at.to.Peer {
 		grow := ed.Edit
 		if st, ok := ps.ch.(channels.Streamer); ok {
-			grow = st.Grow
+			grow = st.UpdateStream
 		}
 		err := grow(ctx, at.to, p.messageID, bodies[0])
-		p.pause(ps.Now(), err)
+		p.backOff(ps.Now(), err)
 		return err
 	}
 	// The turn before has queued its answer, of which this process may not have
@@ -95,7 +95,7 @@ func (ps *previews) try(ctx context.Context, s signals.Preview, at place) error 
 		return nil
 	}
 	reply := channels.Reply{To: at.to, Body: bodies[0], ID: s.Turn + "/preview"}
-	if !at.movedSince(s.Asked) {
+	if !at.movedSince(s.AskedAt) {
 		reply.ReplyTo = s.ReplyTo
 	}
 	// It may hold the whole answer already: without a note of it the answer would
@@ -103,14 +103,14 @@ func (ps *previews) try(ctx context.Context, s signals.Preview, at place) error 
 	if err := ps.Store.Preview(ctx, s.Turn, sessions.Preview{State: sessions.PreviewBegun}); err != nil {
 		return fmt.Errorf("note that a preview begins: %w", err)
 	}
-	p.tried, p.doubt = true, true
+	p.tried, p.ambiguous = true, true
 	r, err := ps.sendFirst(ctx, reply)
 	if err != nil {
-		p.pause(ps.Now(), err)
-		return ps.unsent(ctx, s.Turn, p, err)
+		p.backOff(ps.Now(), err)
+		return ps.undoBegun(ctx, s.Turn, p, err)
 	}
-	p.messageID, p.chat, p.doubt = r.MessageID, at.to.Peer, false
-	ps.countFirst(p, s.To, s.Asked)
+	p.messageID, p.chat, p.ambiguous = r.MessageID, at.to.Peer, false
+	ps.countFirstVisible(p, s.To, s.AskedAt)
 	return ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, sessions.ShownPreview(r.MessageID))
 }
 
@@ -120,15 +120,15 @@ func (ps *previews) sendFirst(ctx context.Context, r channels.Reply) (channels.R
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
 	if st, ok := ps.ch.(channels.Streamer); ok {
-		return st.Begin(ctx, r)
+		return st.StartStream(ctx, r)
 	}
 	return ps.ch.Send(ctx, r)
 }
 
-// stepOver ends the preview's message when the words of a later step begin anew, and
+// breakStream ends the preview's message when the words of a later step begin anew, and
 // the network cannot write them over what is there: that stays, whole, and they have a
 // message of their own.
-func (ps *previews) stepOver(ctx context.Context, s signals.Preview, p *preview, at place) error {
+func (ps *previews) breakStream(ctx context.Context, s signals.Preview, p *preview, at destination) error {
 	was := p.step
 	p.step = s.Step
 	st, ok := ps.ch.(channels.Streamer)
@@ -139,7 +139,7 @@ func (ps *previews) stepOver(ctx context.Context, s signals.Preview, p *preview,
 	if all := ps.ch.Render(s.Before); s.BeforeStep == was && len(all) > 0 {
 		before = all[0]
 	}
-	left, err := st.Break(ctx, at.to, p.messageID, before)
+	left, err := st.SplitStream(ctx, at.to, p.messageID, before)
 	if err != nil {
 		p.step = was
 		return err
@@ -154,38 +154,38 @@ func (ps *previews) stepOver(ctx context.Context, s signals.Preview, p *preview,
 	return nil
 }
 
-// unsent takes back the note that a preview begins, if the failure says that it
+// undoBegun takes back the note that a preview begins, if the failure says that it
 // surely did not arrive, and returns the failure.
-func (ps *previews) unsent(ctx context.Context, turn string, p *preview, failure error) error {
-	ce, ok := errorOf(failure)
+func (ps *previews) undoBegun(ctx context.Context, turn string, p *preview, failure error) error {
+	ce, ok := asChannelError(failure)
 	if !ok || ce.Kind == channels.Ambiguous {
 		return failure
 	}
-	p.doubt = false
+	p.ambiguous = false
 	if err := ps.Store.Preview(context.WithoutCancel(ctx), turn, sessions.ShownPreview(p.messageID)); err != nil {
 		return errors.Join(failure, fmt.Errorf("note that a preview did not arrive: %w", err))
 	}
 	return failure
 }
 
-// pause keeps previews away from a chat that the network limits: the answer
+// backOff keeps previews away from a chat that the network limits: the answer
 // itself needs the room.
-func (p *preview) pause(now time.Time, err error) {
-	ce, ok := errorOf(err)
+func (p *preview) backOff(now time.Time, err error) {
+	ce, ok := asChannelError(err)
 	switch {
 	case err == nil:
 	case ok && ce.Kind == channels.RateLimit:
-		p.quiet = now.Add(max(ce.RetryAfter, time.Second))
+		p.pausedUntil = now.Add(max(ce.RetryAfter, time.Second))
 	case ok && (ce.Kind == channels.Unsent || ce.Kind == channels.Moved), p.messageID != "": // an edit may be repeated
 	default:
-		p.over = true
+		p.ended = true
 	}
 }
 
-// over says whether s is not to be shown any more. Signals may come late, and
+// isOver says whether s is not to be shown any more. Signals may come late, and
 // nothing of a turn stands behind its answer. A turn whose preview this process has
 // sent has its answer still to come, in the same lane.
-func (ps *previews) over(ctx context.Context, s signals.Preview, at place) (bool, error) {
+func (ps *previews) isOver(ctx context.Context, s signals.Preview, at destination) (bool, error) {
 	ps.mu.Lock()
 	p := ps.turns[s.Turn]
 	ps.mu.Unlock()
@@ -208,20 +208,20 @@ func (ps *previews) over(ctx context.Context, s signals.Preview, at place) (bool
 // resume looks for the preview of a turn that an earlier process has begun, which
 // goes on growing: there is no second one. In doubt there may be one whose id nobody
 // knows.
-func (ps *previews) resume(ctx context.Context, s signals.Preview, at place) error {
+func (ps *previews) resume(ctx context.Context, s signals.Preview, at destination) error {
 	was, err := ps.Store.Previewed(ctx, s.Turn)
 	if err != nil {
 		return fmt.Errorf("look for the preview of a turn: %w", err)
 	}
-	p := ps.of(s.Turn)
+	p := ps.forTurn(s.Turn)
 	switch {
 	case was.State == sessions.NoPreview:
 	case was.State == sessions.PreviewBegun:
-		p.tried, p.doubt, p.over = true, true, true
-	case at.movedSince(s.Asked):
-		p.tried, p.over = true, true
+		p.tried, p.ambiguous, p.ended = true, true, true
+	case at.movedSince(s.AskedAt):
+		p.tried, p.ended = true, true
 	default:
-		p.tried, p.seen, p.messageID, p.chat = true, true, was.ID, at.to.Peer
+		p.tried, p.counted, p.messageID, p.chat = true, true, was.ID, at.to.Peer
 	}
 	return nil
 }

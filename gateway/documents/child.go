@@ -14,14 +14,14 @@ import (
 // What reading one PDF may take. A process that goes beyond is ended, which is why it
 // is one.
 const (
-	mostTime   = 20 * time.Second // by the clock
-	mostWork   = 10               // seconds of a processor
-	mostMemory = 512 << 20        // bytes
-	mostSize   = 64 << 20         // bytes of the file
+	maxTime   = 20 * time.Second // by the clock
+	maxWork   = 10               // seconds of a processor
+	maxMemory = 512 << 20        // bytes
+	maxSize   = 64 << 20         // bytes of the file
 )
 
 // extract lets the extractor read the PDF f.
-func (r *Reader) extract(ctx context.Context, f *os.File, most, pages int) (Text, error) {
+func (r *Reader) extract(ctx context.Context, f *os.File, limit, pages int) (Text, error) {
 	if len(r.Extractor) == 0 {
 		return Text{Problem: Closed}, nil
 	}
@@ -31,9 +31,9 @@ func (r *Reader) extract(ctx context.Context, f *os.File, most, pages int) (Text
 	case <-ctx.Done():
 		return Text{}, context.Cause(ctx)
 	}
-	limited, cancel := context.WithTimeout(ctx, mostTime)
+	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	args := append(r.Extractor[1:len(r.Extractor):len(r.Extractor)], strconv.Itoa(most), strconv.Itoa(pages))
+	args := append(r.Extractor[1:len(r.Extractor):len(r.Extractor)], strconv.Itoa(limit), strconv.Itoa(pages))
 	cmd := exec.CommandContext(limited, r.Extractor[0], args...) //nolint:gosec // this program, as its main says
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = "/", f, time.Second
 	// No secret of this process is in its environment.
@@ -50,7 +50,7 @@ func (r *Reader) extract(ctx context.Context, f *os.File, most, pages int) (Text
 		return Text{Problem: Closed}, nil
 	}
 	// JSON writes a byte as six at most.
-	said, readErr := io.ReadAll(io.LimitReader(out, int64(most)*6+4096))
+	said, readErr := io.ReadAll(io.LimitReader(out, int64(limit)*6+4096))
 	if readErr != nil {
 		cancel()
 	}
@@ -63,7 +63,7 @@ func (r *Reader) extract(ctx context.Context, f *os.File, most, pages int) (Text
 		r.Logger.Warn("reading a PDF was ended", "error", errors.Join(err, readErr))
 		return Text{Problem: TooMuch}, nil
 	}
-	t.Words = cut(t.Words, most)
+	t.Content = truncate(t.Content, limit)
 	return t, nil
 }
 
@@ -75,19 +75,19 @@ func Extract(args []string, in *os.File, out io.Writer) int {
 		return 2
 	}
 	args = args[len(args)-2:]
-	most, err1 := strconv.Atoi(args[0])
+	limit, err1 := strconv.Atoi(args[0])
 	pages, err2 := strconv.Atoi(args[1])
 	info, err3 := in.Stat()
-	if err := errors.Join(err1, err2, err3); err != nil || !info.Mode().IsRegular() || bound() != nil {
+	if err := errors.Join(err1, err2, err3); err != nil || !info.Mode().IsRegular() || limitProcess() != nil {
 		return 2
 	}
-	if info.Size() > mostSize {
-		return write(out, Text{Problem: TooMuch})
+	if info.Size() > maxSize {
+		return writeText(out, Text{Problem: TooMuch})
 	}
-	return write(out, read(in, info.Size(), most, pages))
+	return writeText(out, readPDF(in, info.Size(), limit, pages))
 }
 
-func write(out io.Writer, t Text) int {
+func writeText(out io.Writer, t Text) int {
 	if json.NewEncoder(out).Encode(t) != nil {
 		return 1
 	}

@@ -38,7 +38,7 @@ const (
 // Text is what a file says.
 type Text struct {
 	Problem Problem
-	Words   string // UTF-8, of whole characters
+	Content string // UTF-8, of whole characters
 	Cut     bool   // there is more
 	Pages   int    // of a PDF: how many are in Words, at least in part
 	Of      int    // and how many it has
@@ -67,31 +67,31 @@ const (
 
 // Read makes text of the file at path in a workspace, at most so many bytes and pages.
 // What cannot be read has a Problem. The error is ctx's cause.
-func (r *Reader) Read(ctx context.Context, workspace, path string, most, pages int) (Text, error) {
+func (r *Reader) Read(ctx context.Context, workspace, path string, limit, pages int) (Text, error) {
 	f, err := open(workspace, path)
 	if err != nil {
 		r.Logger.Warn("a file that came with a message cannot be opened", "workspace", workspace, "path", path, "error", err)
 		return Text{Problem: Closed}, nil
 	}
 	defer func() { _ = f.Close() }()
-	head, err := io.ReadAll(io.LimitReader(f, int64(min(decoded, max(4*most, 64<<10)))+1))
+	head, err := io.ReadAll(io.LimitReader(f, int64(min(decoded, max(4*limit, 64<<10)))+1))
 	if err != nil {
 		r.Logger.Warn("a file that came with a message cannot be read", "workspace", workspace, "path", path, "error", err)
 		return Text{Problem: Closed}, nil
 	}
 	if bytes.Contains(head[:min(len(head), sniffed)], []byte("%PDF-")) {
-		t, err := r.extract(ctx, f, most, pages)
+		t, err := r.extract(ctx, f, limit, pages)
 		if err == nil && t.Problem != None {
 			r.Logger.Warn("a PDF that came with a message is not read as text", "workspace", workspace, "path", path, "problem", string(t.Problem))
 		}
 		return t, err
 	}
-	words, ok := decode(head)
+	words, ok := decodeText(head)
 	if !ok {
 		return Text{Problem: Other}, nil
 	}
-	t := Text{Words: cut(words, most)}
-	t.Cut = len(t.Words) < len(words)
+	t := Text{Content: truncate(words, limit)}
+	t.Cut = len(t.Content) < len(words)
 	return t, nil
 }
 
@@ -115,15 +115,15 @@ func open(workspace, path string) (*os.File, error) {
 	return f, nil
 }
 
-// decode makes text of the beginning of a file; false: it is none.
-func decode(b []byte) (string, bool) {
+// decodeText makes text of the beginning of a file; false: it is none.
+func decodeText(b []byte) (string, bool) {
 	switch {
 	case bytes.HasPrefix(b, []byte{0xEF, 0xBB, 0xBF}):
 		b = b[3:]
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}):
-		return wide(b[2:], func(p []byte) uint16 { return uint16(p[0]) | uint16(p[1])<<8 })
+		return decodeUTF16(b[2:], func(p []byte) uint16 { return uint16(p[0]) | uint16(p[1])<<8 })
 	case bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
-		return wide(b[2:], func(p []byte) uint16 { return uint16(p[1]) | uint16(p[0])<<8 })
+		return decodeUTF16(b[2:], func(p []byte) uint16 { return uint16(p[1]) | uint16(p[0])<<8 })
 	}
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ { // a character may be cut by the end of what was read
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -139,8 +139,8 @@ func decode(b []byte) (string, bool) {
 	return string(b), true
 }
 
-// wide decodes UTF-16.
-func wide(b []byte, unit func([]byte) uint16) (string, bool) {
+// decodeUTF16 decodes UTF-16.
+func decodeUTF16(b []byte, unit func([]byte) uint16) (string, bool) {
 	units := make([]uint16, 0, len(b)/2)
 	for ; len(b) >= 2; b = b[2:] {
 		units = append(units, unit(b))
@@ -152,8 +152,8 @@ func wide(b []byte, unit func([]byte) uint16) (string, bool) {
 	return text, !strings.ContainsAny(text, "\x00\uFFFD")
 }
 
-// cut is s within n bytes, of whole characters.
-func cut(s string, n int) string {
+// truncate is s within n bytes, of whole characters.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -41,13 +41,13 @@ func newReader(t *testing.T) *documents.Reader {
 }
 
 // file puts content into a workspace and reads it.
-func read(t *testing.T, content []byte, most, pages int) documents.Text {
+func read(t *testing.T, content []byte, limit, pages int) documents.Text {
 	t.Helper()
 	ws := t.TempDir()
 	if err := os.WriteFile(filepath.Join(ws, "f"), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := newReader(t).Read(t.Context(), ws, "f", most, pages)
+	got, err := newReader(t).Read(t.Context(), ws, "f", limit, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,13 +75,13 @@ func TestRead(t *testing.T) {
 		most    int
 		want    documents.Text
 	}{
-		"UTF-8":                           {[]byte("grüße\n"), 100, documents.Text{Words: "grüße\n"}},
-		"UTF-8 with a mark":               {[]byte("\xEF\xBB\xBFa"), 100, documents.Text{Words: "a"}},
-		"UTF-16, little":                  {utf16Of("grüße 🎈", false), 100, documents.Text{Words: "grüße 🎈"}},
-		"UTF-16, big":                     {utf16Of("grüße 🎈", true), 100, documents.Text{Words: "grüße 🎈"}},
+		"UTF-8":                           {[]byte("grüße\n"), 100, documents.Text{Content: "grüße\n"}},
+		"UTF-8 with a mark":               {[]byte("\xEF\xBB\xBFa"), 100, documents.Text{Content: "a"}},
+		"UTF-16, little":                  {utf16Of("grüße 🎈", false), 100, documents.Text{Content: "grüße 🎈"}},
+		"UTF-16, big":                     {utf16Of("grüße 🎈", true), 100, documents.Text{Content: "grüße 🎈"}},
 		"empty":                           {nil, 100, documents.Text{}},
-		"cut between characters":          {[]byte("grüße"), 3, documents.Text{Words: "gr", Cut: true}},
-		"longer than what is looked at":   {[]byte("x" + long), 1000, documents.Text{Words: "x" + long[:998], Cut: true}},
+		"cut between characters":          {[]byte("grüße"), 3, documents.Text{Content: "gr", Cut: true}},
+		"longer than what is looked at":   {[]byte("x" + long), 1000, documents.Text{Content: "x" + long[:998], Cut: true}},
 		"a zero":                          {[]byte("a\x00b"), 100, documents.Text{Problem: documents.Other}},
 		"Latin-1":                         {[]byte("gr\xFC\xDFe"), 100, documents.Text{Problem: documents.Other}},
 		"half a surrogate":                {utf16Of("a", false)[:3], 100, documents.Text{}},
@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := read(t, c.content, c.most, 10); got != c.want || !utf8.ValidString(got.Words) {
+			if got := read(t, c.content, c.most, 10); got != c.want || !utf8.ValidString(got.Content) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
@@ -114,14 +114,14 @@ func TestReadPDF(t *testing.T) {
 		most, pages int
 		want        documents.Text
 	}{
-		"lines": {pdfOf("", lines("The oven", "is hot")), 100, 10, documents.Text{Words: "The oven\nis hot", Pages: 1, Of: 1}},
+		"lines": {pdfOf("", lines("The oven", "is hot")), 100, 10, documents.Text{Content: "The oven\nis hot", Pages: 1, Of: 1}},
 		"words by gaps, letters by kerning": {
-			pdfOf("", "BT /F1 12 Tf [(The)-250(ov)60(en)] TJ ET"), 100, 10, documents.Text{Words: "The oven", Pages: 1, Of: 1},
+			pdfOf("", "BT /F1 12 Tf [(The)-250(ov)60(en)] TJ ET"), 100, 10, documents.Text{Content: "The oven", Pages: 1, Of: 1},
 		},
-		"of a later version": {bytes.Replace(pdfOf("", lines("new")), []byte("%PDF-1.7"), []byte("%PDF-2.0"), 1), 100, 10, documents.Text{Words: "new", Pages: 1, Of: 1}},
-		"pages":              {pdfOf("", lines("one"), lines("two")), 100, 10, documents.Text{Words: "one\n\ntwo", Pages: 2, Of: 2}},
-		"too many pages":     {pdfOf("", lines("one"), lines("two")), 100, 1, documents.Text{Words: "one", Cut: true, Pages: 1, Of: 2}},
-		"too much text":      {pdfOf("", lines("one two three"), lines("two")), 5, 10, documents.Text{Words: "one t", Cut: true, Pages: 1, Of: 2}},
+		"of a later version": {bytes.Replace(pdfOf("", lines("new")), []byte("%PDF-1.7"), []byte("%PDF-2.0"), 1), 100, 10, documents.Text{Content: "new", Pages: 1, Of: 1}},
+		"pages":              {pdfOf("", lines("one"), lines("two")), 100, 10, documents.Text{Content: "one\n\ntwo", Pages: 2, Of: 2}},
+		"too many pages":     {pdfOf("", lines("one"), lines("two")), 100, 1, documents.Text{Content: "one", Cut: true, Pages: 1, Of: 2}},
+		"too much text":      {pdfOf("", lines("one two three"), lines("two")), 5, 10, documents.Text{Content: "one t", Cut: true, Pages: 1, Of: 2}},
 		"no text":            {pdfOf("", "0 0 10 10 re f"), 100, 10, documents.Text{Problem: documents.Scanned}},
 		"encrypted": {
 			pdfOf("/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O ("+strings.Repeat("o", 32)+") /U ("+strings.Repeat("u", 32)+") >> /ID [(0123456789abcdef) (0123456789abcdef)]", lines("x")),
@@ -129,7 +129,7 @@ func TestReadPDF(t *testing.T) {
 			documents.Text{Problem: documents.Encrypted},
 		},
 		"broken in the middle": {pdfOf("", lines("one"))[:200], 100, 10, documents.Text{Problem: documents.Broken}},
-		"much that is nothing": {pdfOf("", lines("one")+many(" ", 4<<20)+lines("late")), 8, 10, documents.Text{Words: "one\nlate", Cut: true, Pages: 1, Of: 1}},
+		"much that is nothing": {pdfOf("", lines("one")+many(" ", 4<<20)+lines("late")), 8, 10, documents.Text{Content: "one\nlate", Cut: true, Pages: 1, Of: 1}},
 		"a string without end": {pdfOf("", "BT /F1 12 Tf ("+many("a", 400<<20)), 100, 10, documents.Text{Problem: documents.TooMuch}},
 	} {
 		t.Run(name, func(t *testing.T) {

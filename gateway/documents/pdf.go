@@ -8,11 +8,11 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// read reads a PDF until there is enough. It may panic only where the process does not
+// readPDF reads a PDF until there is enough. It may panic only where the process does not
 // survive in any case: out of memory, a stack that has no end.
-func read(in io.ReaderAt, size int64, most, pages int) (t Text) {
+func readPDF(in io.ReaderAt, size int64, limit, pages int) (t Text) {
 	defer func() {
-		if recover() != nil && t.Words == "" {
+		if recover() != nil && t.Content == "" {
 			t = Text{Problem: Broken}
 		}
 	}()
@@ -29,23 +29,23 @@ func read(in io.ReaderAt, size int64, most, pages int) (t Text) {
 		return Text{Problem: Broken}
 	}
 	broken := 0
-	for n := 1; n <= min(t.Of, pages) && len(t.Words) < most; n++ {
-		words, ok := page(r, n, most-len(t.Words))
+	for n := 1; n <= min(t.Of, pages) && len(t.Content) < limit; n++ {
+		words, ok := pageText(r, n, limit-len(t.Content))
 		if !ok {
 			broken++
 		}
 		t.Pages = n
 		if words = strings.TrimSpace(words); words != "" {
-			t.Words += words + "\n\n"
+			t.Content += words + "\n\n"
 		}
 	}
-	whole := strings.TrimSpace(strings.ToValidUTF8(t.Words, "\uFFFD"))
-	t.Words = cut(whole, most)
-	t.Cut = len(t.Words) < len(whole) || t.Pages < t.Of || len(whole) >= most
+	whole := strings.TrimSpace(strings.ToValidUTF8(t.Content, "\uFFFD"))
+	t.Content = truncate(whole, limit)
+	t.Cut = len(t.Content) < len(whole) || t.Pages < t.Of || len(whole) >= limit
 	switch {
-	case t.Words == "" && broken > 0:
+	case t.Content == "" && broken > 0:
 		return Text{Problem: Broken}
-	case t.Words == "":
+	case t.Content == "":
 		return Text{Problem: Scanned}
 	}
 	return t
@@ -54,10 +54,10 @@ func read(in io.ReaderAt, size int64, most, pages int) (t Text) {
 // errEnough ends the interpretation of a page.
 var errEnough = errors.New("there is enough text")
 
-// page is the text of a page, and more than most bytes of it only by one string. ok is
+// pageText is the text of a page, and more than most bytes of it only by one string. ok is
 // false when the page is broken: then it is what comes before.
-func page(r *pdf.Reader, n, most int) (words string, ok bool) {
-	w := &writer{most: most}
+func pageText(r *pdf.Reader, n, limit int) (words string, ok bool) {
+	w := &writer{limit: limit}
 	defer func() {
 		words = w.b.String()
 		if v := recover(); v != nil {
@@ -70,7 +70,7 @@ func page(r *pdf.Reader, n, most int) (words string, ok bool) {
 		return "", true
 	}
 	w.page = p
-	pdf.Interpret(p.V.Key("Contents"), w.operator)
+	pdf.Interpret(p.V.Key("Contents"), w.apply)
 	return "", true
 }
 
@@ -78,7 +78,7 @@ func page(r *pdf.Reader, n, most int) (words string, ok bool) {
 // where the pen moves by more than a narrow space, a line where it moves up or down.
 type writer struct {
 	page  pdf.Page
-	most  int
+	limit int
 	fonts map[string]*pdf.Font
 	enc   pdf.TextEncoding
 	b     strings.Builder
@@ -89,7 +89,7 @@ type writer struct {
 // space of common fonts has 250, kerning moves by less than 100.
 const gap = -180
 
-func (w *writer) operator(stk *pdf.Stack, op string) {
+func (w *writer) apply(stk *pdf.Stack, op string) {
 	args := make([]pdf.Value, stk.Len())
 	for i := len(args) - 1; i >= 0; i-- {
 		args[i] = stk.Pop()
@@ -97,34 +97,34 @@ func (w *writer) operator(stk *pdf.Stack, op string) {
 	switch op {
 	case "Tf":
 		if len(args) == 2 {
-			w.font(args[0].Name())
+			w.selectFont(args[0].Name())
 		}
 	case "Td", "TD":
 		if len(args) == 2 {
-			w.move(args[1].Float64() != 0)
+			w.breakWord(args[1].Float64() != 0)
 		}
 	case "Tm":
 		if len(args) == 6 {
 			y := args[5].Float64()
-			w.move(y != w.y)
+			w.breakWord(y != w.y)
 			w.y = y
 		}
 	case "T*":
-		w.move(true)
+		w.breakWord(true)
 	case "'", "\"":
-		w.move(true)
-		w.show(args)
+		w.breakWord(true)
+		w.showText(args)
 	case "Tj":
-		w.show(args)
+		w.showText(args)
 	case "TJ":
 		if len(args) == 1 {
-			w.array(args[0])
+			w.writeArray(args[0])
 		}
 	}
 }
 
-// font is asked for each text object; parsing one takes long.
-func (w *writer) font(name string) {
+// selectFont is asked for each text object; parsing one takes long.
+func (w *writer) selectFont(name string) {
 	f, ok := w.fonts[name]
 	if !ok {
 		if w.fonts == nil {
@@ -137,11 +137,11 @@ func (w *writer) font(name string) {
 	w.enc = f.Encoder()
 }
 
-func (w *writer) array(v pdf.Value) {
+func (w *writer) writeArray(v pdf.Value) {
 	for i := range v.Len() {
 		switch x := v.Index(i); x.Kind() {
 		case pdf.String:
-			w.text(x.RawString())
+			w.writeText(x.RawString())
 		case pdf.Integer, pdf.Real:
 			if x.Float64() < gap {
 				w.space(" ")
@@ -150,24 +150,24 @@ func (w *writer) array(v pdf.Value) {
 	}
 }
 
-func (w *writer) show(args []pdf.Value) {
+func (w *writer) showText(args []pdf.Value) {
 	if len(args) > 0 && args[len(args)-1].Kind() == pdf.String {
-		w.text(args[len(args)-1].RawString())
+		w.writeText(args[len(args)-1].RawString())
 	}
 }
 
-func (w *writer) text(raw string) {
+func (w *writer) writeText(raw string) {
 	if w.enc != nil {
 		raw = w.enc.Decode(raw)
 	}
 	w.b.WriteString(raw)
-	if w.b.Len() > w.most {
+	if w.b.Len() > w.limit {
 		panic(errEnough)
 	}
 }
 
-// move ends a line, or a word.
-func (w *writer) move(line bool) {
+// breakWord ends a line, or a word.
+func (w *writer) breakWord(line bool) {
 	if line {
 		w.space("\n")
 	} else {

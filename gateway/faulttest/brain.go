@@ -31,9 +31,9 @@ var (
 // Brain is the model of the load: it does what the question says, keeps nothing,
 // and takes the time that the shape says, of which half passes before its first
 // word.
-func (l *Load) Brain(_ context.Context, p *model.Prompt) model.Answer {
+func (l *Workload) Brain(_ context.Context, p *model.Prompt) model.Answer {
 	text := p.LastText()
-	done := callsSince(p)
+	done := countCallsSince(p)
 	a := l.answer(text, done, p)
 	span := l.Shape.Slowest - l.Shape.Fastest
 	took := l.Shape.Fastest + time.Duration(l.pick(1000, "time", text, done))*span/1000
@@ -46,14 +46,14 @@ func (l *Load) Brain(_ context.Context, p *model.Prompt) model.Answer {
 	return a
 }
 
-func (l *Load) answer(text string, done int, p *model.Prompt) model.Answer {
-	if m := last(partIn, text); m != nil {
+func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
+	if m := lastMatch(partIn, text); m != nil {
 		if m[4] == "1" && done == 0 {
-			return model.Reply(spawn(m[1], m[2], m[3], 2))
+			return model.Reply(spawnCall(m[1], m[2], m[3], 2))
 		}
 		return model.Reply(model.Say(fmt.Sprintf("the part of m%sx%s %s is done", m[1], m[2], m[3])))
 	}
-	m := last(questionIn, text)
+	m := lastMatch(questionIn, text)
 	if m == nil {
 		return model.Answer{Refuse: &model.Refusal{Status: 400, Message: "the load has no such question: " + text}}
 	}
@@ -61,9 +61,9 @@ func (l *Load) answer(text string, done int, p *model.Prompt) model.Answer {
 	tools, _ := strconv.Atoi(m[4])
 	switch {
 	case done < tools:
-		return model.Reply(write(fmt.Sprintf("%sc%d", tag, done), m[5] != "" && done == 0))
+		return model.Reply(writeCall(fmt.Sprintf("%sc%d", tag, done), m[5] != "" && done == 0))
 	case m[6] != "" && done == 0:
-		return model.Reply(spawn(m[1], m[2], m[3], 1))
+		return model.Reply(spawnCall(m[1], m[2], m[3], 1))
 	case m[7] != "" && done == 0:
 		return model.Reply(model.Use("read_file", map[string]any{"path": effects}))
 	}
@@ -79,15 +79,15 @@ func (l *Load) answer(text string, done int, p *model.Prompt) model.Answer {
 	return model.Reply(model.Say(strings.Join(append(said, end), " ")))
 }
 
-// notice says whether text is words of the gateway's own: neither an answer nor
+// isNotice says whether text is words of the gateway's own: neither an answer nor
 // a part of one.
-func notice(text string) bool {
+func isNotice(text string) bool {
 	text = strings.TrimPrefix(text, repeatMark)
 	return text != "" && !strings.HasPrefix(text, "answer")
 }
 
-// marked says whether the text says that it may have been seen before.
-func marked(text string) bool { return strings.HasPrefix(text, repeatMark) }
+// hasRepeatMark says whether the text says that it may have been seen before.
+func hasRepeatMark(text string) bool { return strings.HasPrefix(text, repeatMark) }
 
 // repeatMark stands before an answer that may have arrived before.
 const repeatMark = "(This may be a repeat.)\n\n"
@@ -95,21 +95,21 @@ const repeatMark = "(This may be a repeat.)\n\n"
 // callIn finds the names that calls leave in the file.
 var callIn = regexp.MustCompile(`m\d+x\d+c\d`)
 
-func write(name string, first bool) model.Block {
+func writeCall(name string, first bool) model.Block {
 	if first {
 		return model.Use("write_file", map[string]any{"path": effects, "content": name + "\n" + mark + "\n"})
 	}
 	return model.Use("edit_file", map[string]any{"path": effects, "old_text": mark, "new_text": name + "\n" + mark})
 }
 
-func spawn(conversation, number, canary string, depth int) model.Block {
+func spawnCall(conversation, number, canary string, depth int) model.Block {
 	return model.Use("sessions_spawn", map[string]any{
 		"task": fmt.Sprintf("part m%sx%s %s depth%d", conversation, number, canary, depth),
 	})
 }
 
-// callsSince is how many calls the model made since the person said something.
-func callsSince(p *model.Prompt) int {
+// countCallsSince is how many calls the model made since the person said something.
+func countCallsSince(p *model.Prompt) int {
 	n := 0
 	for i := len(p.Messages) - 1; i >= 0; i-- {
 		m := p.Messages[i]
@@ -121,7 +121,7 @@ func callsSince(p *model.Prompt) int {
 	return n
 }
 
-func last(re *regexp.Regexp, text string) []string {
+func lastMatch(re *regexp.Regexp, text string) []string {
 	all := re.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {
 		return nil

@@ -10,11 +10,11 @@ import (
 )
 
 // Check holds the books to the promises. It believes nothing that parley says,
-// but for the ledger, which it compares with the bill, and Books.Unasked, which stands for
+// but for the ledger, which it compares with the bill, and Evidence.Unasked, which stands for
 // calls that Telegram was not given. Nor does it measure time:
 // what explains a repeat is what was done to the life that did it first, and what
 // that life is seen to have done afterwards.
-func Check(l *Load, b Books) *Report {
+func Check(l *Workload, b Evidence) *Report {
 	r := &Report{Questions: l.Questions()}
 	for _, at := range b.Unasked {
 		r.Unasked += len(at)
@@ -26,21 +26,21 @@ func Check(l *Load, b Books) *Report {
 			r.Faults++
 		}
 	}
-	r.answers(l, b)
-	r.pauses(b)
-	r.strays(l, b)
-	seen := r.requests(b)
-	r.effects(l, b, seen)
-	r.money(b)
+	r.checkAnswers(l, b)
+	r.measurePauses(b)
+	r.checkStrays(l, b)
+	seen := r.checkRequests(b)
+	r.checkEffects(l, b, seen)
+	r.checkMoney(b)
 	return r
 }
 
-// copies are the whole answers to one question, in the order they were accepted.
-type copies []telegram.MessageEntry
+// answerCopies are the whole answers to one question, in the order they were accepted.
+type answerCopies []telegram.MessageEntry
 
-// firstWhole is the version in which m was first a whole answer, and to which
+// firstWholeVersion is the version in which m was first a whole answer, and to which
 // question.
-func firstWhole(m telegram.MessageEntry) (v telegram.Version, tag string, ok bool) {
+func firstWholeVersion(m telegram.MessageEntry) (v telegram.Version, tag string, ok bool) {
 	for _, v := range m.Versions {
 		if of := answerIn.FindStringSubmatch(v.Text); of != nil && whole.MatchString(v.Text) {
 			return v, "m" + of[1] + "x" + of[2], true
@@ -49,29 +49,29 @@ func firstWhole(m telegram.MessageEntry) (v telegram.Version, tag string, ok boo
 	return v, "", false
 }
 
-// sends are the answers that each chat was given, as steps, and at which of them
+// sendSteps are the answers that each chat was given, as steps, and at which of them
 // each message stands, by chat and message.
-func sends(b Books) (steps map[int64][]step, at map[[2]int64]int) {
+func sendSteps(b Evidence) (steps map[int64][]step, at map[[2]int64]int) {
 	steps, at = map[int64][]step{}, map[[2]int64]int{}
 	for _, m := range b.Telegram.Messages {
-		if v, _, ok := firstWhole(m); ok {
-			steps[m.ChatID] = append(steps[m.ChatID], step{Life(v.Client), v.At})
+		if v, _, ok := firstWholeVersion(m); ok {
+			steps[m.ChatID] = append(steps[m.ChatID], step{Incarnation(v.Client), v.At})
 		}
 	}
 	for _, s := range steps {
 		slices.SortFunc(s, func(a, b step) int { return a.at.Compare(b.at) })
 	}
 	for _, m := range b.Telegram.Messages {
-		if v, _, ok := firstWhole(m); ok {
-			at[[2]int64{m.ChatID, m.MessageID}] = slices.Index(steps[m.ChatID], step{Life(v.Client), v.At})
+		if v, _, ok := firstWholeVersion(m); ok {
+			at[[2]int64{m.ChatID, m.MessageID}] = slices.Index(steps[m.ChatID], step{Incarnation(v.Client), v.At})
 		}
 	}
 	return steps, at
 }
 
-// answers looks at what people see: each question answered once, whole, and in
+// checkAnswers looks at what people see: each question answered once, whole, and in
 // its order.
-func (r *Report) answers(l *Load, b Books) {
+func (r *Report) checkAnswers(l *Workload, b Evidence) {
 	asked := map[[2]int64]string{} // by chat and message
 	for _, u := range b.Telegram.Updates {
 		if m := questionIn.FindStringSubmatch(u.Text); m != nil {
@@ -82,9 +82,9 @@ func (r *Report) answers(l *Load, b Books) {
 	for i, c := range l.Conversations {
 		chats[c.Chat.ID] = i
 	}
-	done := doneTo(b.Faults)
-	steps, at := sends(b)
-	answers, told := map[string]copies{}, map[string]bool{}
+	done := newFaultTimes(b.Faults)
+	steps, at := sendSteps(b)
+	answers, told := map[string]answerCopies{}, map[string]bool{}
 	var torn []telegram.MessageEntry
 	loose := map[int64]int{} // words that reply to nothing, by chat
 	for _, m := range b.Telegram.Messages {
@@ -93,14 +93,14 @@ func (r *Report) answers(l *Load, b Books) {
 		}
 		unsure := m.Unconfirmed
 		if i, ok := at[[2]int64{m.ChatID, m.MessageID}]; ok {
-			unsure = unsure || done.unsure(steps[m.ChatID], i, time.Time{})
+			unsure = unsure || done.isUnsure(steps[m.ChatID], i, time.Time{})
 		}
 		if unsure {
 			r.Ambiguous++
 		}
 		of := answerIn.FindStringSubmatch(m.Text())
 		switch {
-		case of == nil && notice(m.Text()):
+		case of == nil && isNotice(m.Text()):
 			if tag := asked[[2]int64{m.ChatID, m.ReplyTo}]; tag != "" {
 				told[tag] = true
 			} else {
@@ -114,7 +114,7 @@ func (r *Report) answers(l *Load, b Books) {
 		}
 	}
 	for _, m := range torn {
-		if left(m, answers, done) {
+		if isAbandonedPreview(m, answers, done) {
 			r.Left++
 		} else {
 			r.add(Half, "chat %d still shows %q", m.ChatID, m.Text())
@@ -139,8 +139,8 @@ func (r *Report) answers(l *Load, b Books) {
 				continue
 			}
 			for i, m := range all[1:] {
-				r.again(q, all[i], m, !all[i].Unconfirmed &&
-					!done.unsure(steps[m.ChatID], at[[2]int64{m.ChatID, all[i].MessageID}], m.Versions[0].At))
+				r.checkRepeat(q, all[i], m, !all[i].Unconfirmed &&
+					!done.isUnsure(steps[m.ChatID], at[[2]int64{m.ChatID, all[i].MessageID}], m.Versions[0].At))
 			}
 			if first := all[0].MessageID; first < newest {
 				r.add(Disordered, "%s was answered by message %d of chat %d, after message %d had answered a later question", q.Tag(), first, c.Chat.ID, newest)
@@ -150,8 +150,8 @@ func (r *Report) answers(l *Load, b Books) {
 	}
 }
 
-// pauses measures how long people waited. The load always has somebody who waits.
-func (r *Report) pauses(b Books) {
+// measurePauses measures how long people waited. The load always has somebody who waits.
+func (r *Report) measurePauses(b Evidence) {
 	answered := map[string]time.Time{} // the first copy
 	var ats []time.Time
 	for _, m := range b.Telegram.Messages {
@@ -179,11 +179,11 @@ func (r *Report) pauses(b Books) {
 	}
 }
 
-// again judges a further copy of an answer; sure is that who sent the one before
+// checkRepeat judges a further copy of an answer; sure is that who sent the one before
 // knows that it arrived.
-func (r *Report) again(q Question, before, m telegram.MessageEntry, sure bool) {
+func (r *Report) checkRepeat(q Question, before, m telegram.MessageEntry, sure bool) {
 	switch {
-	case !marked(m.Text()):
+	case !hasRepeatMark(m.Text()):
 		r.add(Duplicated, "%s was answered again by message %d, which is not marked as a repeat", q.Tag(), m.MessageID)
 	case sure:
 		r.add(Duplicated, "%s was answered again by message %d of %s, after message %d of %s, with which nothing went wrong",
@@ -193,23 +193,23 @@ func (r *Report) again(q Question, before, m telegram.MessageEntry, sure bool) {
 	}
 }
 
-// left says whether m is a preview whose id was lost with the life that sent it,
+// isAbandonedPreview says whether m is a preview whose id was lost with the life that sent it,
 // before that could store it: then nobody can change it, and the answer comes as a
 // message of its own, with the mark of a repeat.
-func left(m telegram.MessageEntry, answers map[string]copies, done done) bool {
+func isAbandonedPreview(m telegram.MessageEntry, answers map[string]answerCopies, done faultTimes) bool {
 	of := answerIn.FindStringSubmatch(m.Text())
 	if of == nil || len(m.Versions) > 1 {
 		return false
 	}
 	v := m.Versions[0]
 	return slices.ContainsFunc(answers["m"+of[1]+"x"+of[2]], func(a telegram.MessageEntry) bool {
-		return a.ChatID == m.ChatID && a.MessageID > m.MessageID && marked(a.Text()) &&
-			(m.Unconfirmed || done.unsure([]step{{Life(v.Client), v.At}}, 0, a.Versions[0].At))
+		return a.ChatID == m.ChatID && a.MessageID > m.MessageID && hasRepeatMark(a.Text()) &&
+			(m.Unconfirmed || done.isUnsure([]step{{Incarnation(v.Client), v.At}}, 0, a.Versions[0].At))
 	})
 }
 
-// strays looks for words of one conversation in another's chat.
-func (r *Report) strays(l *Load, b Books) {
+// checkStrays looks for words of one conversation in another's chat.
+func (r *Report) checkStrays(l *Workload, b Evidence) {
 	canaries := map[int64]string{}
 	for _, c := range l.Conversations {
 		canaries[c.Chat.ID] = c.Canary
@@ -225,9 +225,9 @@ func (r *Report) strays(l *Load, b Books) {
 	}
 }
 
-// effects looks at what the tools did to the outside: each call once at most, and
+// checkEffects looks at what the tools did to the outside: each call once at most, and
 // once exactly if the model was told that it was done.
-func (r *Report) effects(l *Load, b Books, seen map[string]conversation) {
+func (r *Report) checkEffects(l *Workload, b Evidence, seen map[string]conversation) {
 	for i, c := range l.Conversations {
 		audit := c.Questions[len(c.Questions)-1]
 		if !audit.Audit {

@@ -24,7 +24,7 @@ type call struct {
 // calls are all requests, with what shows that an answer was stored: a request
 // that goes on from it, or the answer to its question in the chat.
 type calls struct {
-	done done
+	done faultTimes
 	of   map[string]call // by request
 	// steps are those of each conversation, by canary: it does one thing after the
 	// other, its sub-agents too.
@@ -39,18 +39,18 @@ type calls struct {
 	settled map[string]bool
 }
 
-func newCalls(b Books) *calls {
-	c := &calls{done: doneTo(b.Faults), of: map[string]call{}, steps: map[string][]step{}, beyond: map[[32]byte]time.Time{}, settled: settled(b)}
-	clients := map[string]Life{}
+func newCalls(b Evidence) *calls {
+	c := &calls{done: newFaultTimes(b.Faults), of: map[string]call{}, steps: map[string][]step{}, beyond: map[[32]byte]time.Time{}, settled: settledRequests(b)}
+	clients := map[string]Incarnation{}
 	for _, e := range b.Bill.Entries {
-		clients[e.ID] = Life(e.Client)
+		clients[e.ID] = Incarnation(e.Client)
 	}
-	c.answered, c.perhaps = finals(b, c.done)
+	c.answered, c.perhaps = finalAnswers(b, c.done)
 	for _, q := range b.Requests {
-		one := call{step: step{clients[q.ID], q.At}, canary: string(canaryIn.Find(q.Body)), question: asks(q.Body)}
-		for i, h := range histories(q) {
+		one := call{step: step{clients[q.ID], q.At}, canary: string(canaryIn.Find(q.Body)), question: questionOf(q.Body)}
+		for i, h := range historyDigests(q) {
 			if i > 0 {
-				earliest(c.beyond, one.history, q.At)
+				keepEarliest(c.beyond, one.history, q.At)
 			}
 			one.history = h
 		}
@@ -63,13 +63,13 @@ func newCalls(b Books) *calls {
 	return c
 }
 
-// finals is when each question was answered. A preview may show the whole answer
+// finalAnswers is when each question was answered. A preview may show the whole answer
 // while the end of its turn is on its way to a store that does not answer; so it
 // is the last try to change the message before the chat's next message: also one that
 // Telegram refused because there was nothing to change, or that was not made for that
 // reason. What was sent whole by a life that then came to an end, and was sent again with
 // the mark of a repeat, may have been a preview whose id nobody knew: that is only perhaps.
-func finals(b Books, done done) (answered, perhaps map[string]time.Time) {
+func finalAnswers(b Evidence, done faultTimes) (answered, perhaps map[string]time.Time) {
 	edits, chats := map[int64][]time.Time{}, map[int64][]telegram.MessageEntry{}
 	for _, c := range b.Telegram.Calls {
 		if c.Method == "editMessageText" {
@@ -83,7 +83,7 @@ func finals(b Books, done done) (answered, perhaps map[string]time.Time) {
 	for chat, ms := range chats {
 		slices.SortFunc(ms, func(a, b telegram.MessageEntry) int { return a.Versions[0].At.Compare(b.Versions[0].At) })
 		for i, m := range ms {
-			v, tag, ok := firstWhole(m)
+			v, tag, ok := firstWholeVersion(m)
 			if !ok {
 				continue
 			}
@@ -93,29 +93,29 @@ func finals(b Books, done done) (answered, perhaps map[string]time.Time) {
 					final = e
 				}
 			}
-			if len(b.Unasked[Message{chat, m.MessageID}]) == 0 && lostPreview(m, v, tag, ms[i+1:], done) {
-				earliest(perhaps, tag, final)
+			if len(b.Unasked[Message{chat, m.MessageID}]) == 0 && mayBeLostPreview(m, v, tag, ms[i+1:], done) {
+				keepEarliest(perhaps, tag, final)
 			} else {
-				earliest(answered, tag, final)
+				keepEarliest(answered, tag, final)
 			}
 		}
 	}
 	return answered, perhaps
 }
 
-// lostPreview says whether m, in which v was the whole answer, may be a preview whose id
+// mayBeLostPreview says whether m, in which v was the whole answer, may be a preview whose id
 // was lost with the life that sent it: one of the messages behind it repeats it.
-func lostPreview(m telegram.MessageEntry, v telegram.Version, tag string, behind []telegram.MessageEntry, done done) bool {
+func mayBeLostPreview(m telegram.MessageEntry, v telegram.Version, tag string, behind []telegram.MessageEntry, done faultTimes) bool {
 	return v.At.Equal(m.Versions[0].At) && slices.ContainsFunc(behind, func(a telegram.MessageEntry) bool {
-		_, of, ok := firstWhole(a)
-		return ok && of == tag && marked(a.Text()) &&
-			(m.Unconfirmed || done.unsure([]step{{Life(v.Client), v.At}}, 0, a.Versions[0].At))
+		_, of, ok := firstWholeVersion(a)
+		return ok && of == tag && hasRepeatMark(a.Text()) &&
+			(m.Unconfirmed || done.isUnsure([]step{{Incarnation(v.Client), v.At}}, 0, a.Versions[0].At))
 	})
 }
 
-// settled are the requests with an exact row in the ledger, which is stored in one step
+// settledRequests are the requests with an exact row in the ledger, which is stored in one step
 // with their answers.
-func settled(b Books) map[string]bool {
+func settledRequests(b Evidence) map[string]bool {
 	names, all := map[string]string{}, map[string]bool{}
 	for _, e := range b.Bill.Entries {
 		if e.Message != "" {
@@ -130,14 +130,14 @@ func settled(b Books) map[string]bool {
 	return all
 }
 
-func earliest[K comparable](m map[K]time.Time, k K, at time.Time) {
+func keepEarliest[K comparable](m map[K]time.Time, k K, at time.Time) {
 	if was, ok := m[k]; !ok || at.Before(was) {
 		m[k] = at
 	}
 }
 
-// asks is the question that a request is about: the newest one.
-func asks(body []byte) (tag string) {
+// questionOf is the question that a request is about: the newest one.
+func questionOf(body []byte) (tag string) {
 	newest := -1
 	for _, re := range []*regexp.Regexp{questionIn, partIn} {
 		for _, at := range re.FindAllSubmatchIndex(body, -1) {
@@ -149,8 +149,8 @@ func asks(body []byte) (tag string) {
 	return tag
 }
 
-// histories are the names of what a request says up to each of its messages.
-func histories(q model.Recorded) (names [][32]byte) {
+// historyDigests are the names of what a request says up to each of its messages.
+func historyDigests(q model.Recorded) (names [][32]byte) {
 	var body struct {
 		Messages []message `json:"messages"`
 	}
@@ -173,13 +173,13 @@ func histories(q model.Recorded) (names [][32]byte) {
 	return names
 }
 
-// repaid says why the answer to a request must have been stored although it was
+// repaidReason says why the answer to a request must have been stored although it was
 // asked again, "" if it may not have been.
-func (c *calls) repaid(first, again string) string {
+func (c *calls) repaidReason(first, again string) string {
 	f, a := c.of[first], c.of[again]
 	steps := c.steps[f.canary]
 	// Who was held up between writing the call down and making it makes it late.
-	if i := slices.Index(steps, a.step); f.life != a.life && c.done.late(steps, i) {
+	if i := slices.Index(steps, a.step); f.incarnation != a.incarnation && c.done.wasLate(steps, i) {
 		return ""
 	}
 	if at, ok := c.beyond[f.history]; ok && at.Before(a.at) {
@@ -191,20 +191,20 @@ func (c *calls) repaid(first, again string) string {
 	if at, ok := c.perhaps[f.question]; ok && at.Before(a.at) && c.settled[first] {
 		return "the answer was sent before, and stored"
 	}
-	if !c.done.unsure(steps, slices.Index(steps, f.step), a.at) {
+	if !c.done.isUnsure(steps, slices.Index(steps, f.step), a.at) {
 		return "nothing was done to who asked first"
 	}
 	return ""
 }
 
-// Followed says whether another life has asked the model in a conversation in
+// HasSuccessor says whether another life has asked the model in a conversation in
 // which l had asked before.
-func (r *Run) Followed(l Life) bool {
-	c := newCalls(Books{Bill: r.Model.Bill(), Requests: r.Model.Requests()})
+func (r *Run) HasSuccessor(l Incarnation) bool {
+	c := newCalls(Evidence{Bill: r.Model.Bill(), Requests: r.Model.Requests()})
 	for _, steps := range c.steps {
-		i := slices.IndexFunc(steps, func(s step) bool { return s.life == l })
+		i := slices.IndexFunc(steps, func(s step) bool { return s.incarnation == l })
 		if i >= 0 && slices.ContainsFunc(steps[i:], func(s step) bool {
-			return s.life != "" && s.life != l // nobody's: it is not on the bill yet
+			return s.incarnation != "" && s.incarnation != l // nobody's: it is not on the bill yet
 		}) {
 			return true
 		}

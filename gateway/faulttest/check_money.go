@@ -5,11 +5,11 @@ import (
 	"parley/simulators/model"
 )
 
-// money holds the ledger to the bill. Exact rows cost what their call cost, to
+// checkMoney holds the ledger to the bill. Exact rows cost what their call cost, to
 // the pico-dollar. Of a call that was cut off the bill lies between the row's
 // bounds; a process that died before it knew the call's name has a row without
 // one, and all of those together bound all that is left on the bill.
-func (r *Report) money(b Books) {
+func (r *Report) checkMoney(b Evidence) {
 	left := map[string]model.Entry{}
 	names := map[string]string{} // of messages
 	for _, e := range b.Bill.Entries {
@@ -22,7 +22,7 @@ func (r *Report) money(b Books) {
 		}
 	}
 	r.Billed = costs.Amount(b.Bill.Pico)
-	var least, most costs.Amount
+	var minimum, limit costs.Amount
 	nameless := 0
 	for _, row := range b.Ledger {
 		id := row.RequestID
@@ -44,7 +44,7 @@ func (r *Report) money(b Books) {
 		case id == "" && row.State == costs.Settled && row.Amount == 0: // nobody was reached
 		case id == "":
 			nameless++
-			least, most = least+lower, most+upper
+			minimum, limit = minimum+lower, limit+upper
 		case !billed:
 			r.add(Money, "the row %s is of the request %s, which is not on the bill, or has another row", row.ID, id)
 		default:
@@ -62,7 +62,7 @@ func (r *Report) money(b Books) {
 			calls++
 		}
 	}
-	if rest < least || rest > most || calls > nameless {
-		r.add(Money, "%d calls without a row of their own cost %s; %d rows without a name say %s to %s", calls, rest, nameless, least, most)
+	if rest < minimum || rest > limit || calls > nameless {
+		r.add(Money, "%d calls without a row of their own cost %s; %d rows without a name say %s to %s", calls, rest, nameless, minimum, limit)
 	}
 }

@@ -46,9 +46,9 @@ func (m message) blocks() ([]block, error) {
 	return bs, nil
 }
 
-// requests looks at everything that the model was sent, and gives what it says of
+// checkRequests looks at everything that the model was sent, and gives what it says of
 // each conversation, by canary.
-func (r *Report) requests(b Books) map[string]conversation {
+func (r *Report) checkRequests(b Evidence) map[string]conversation {
 	entries := map[string]model.Entry{}
 	for _, e := range b.Bill.Entries {
 		entries[e.ID] = e
@@ -62,7 +62,7 @@ func (r *Report) requests(b Books) map[string]conversation {
 	cut := map[string][]time.Time{}
 	seen := map[string]conversation{}
 	for _, q := range b.Requests {
-		canary := r.request(q, seen)
+		canary := r.checkRequest(q, seen)
 		if canary != "" {
 			started[canary] = append(started[canary], q.At)
 		}
@@ -83,21 +83,21 @@ func (r *Report) requests(b Books) map[string]conversation {
 	for _, ids := range finished {
 		slices.SortFunc(ids, func(a, b string) int { return entries[a].At.Compare(entries[b].At) })
 		for i, id := range ids[:len(ids)-1] {
-			if why := calls.repaid(id, ids[i+1]); why != "" {
+			if why := calls.repaidReason(id, ids[i+1]); why != "" {
 				r.add(Repaid, "request %s of %s was answered in full, and asked again as %s of %s: %s",
 					id, entries[id].Client, ids[i+1], entries[ids[i+1]].Client, why)
 			}
 		}
 	}
-	r.resumed(b.Faults, started, cut)
+	r.measureResumption(b.Faults, started, cut)
 	for _, c := range seen {
 		r.Unknown += len(c.unknown)
 	}
 	return seen
 }
 
-// request looks at one request, and gives whose it is.
-func (r *Report) request(q model.Recorded, seen map[string]conversation) string {
+// checkRequest looks at one request, and gives whose it is.
+func (r *Report) checkRequest(q model.Recorded, seen map[string]conversation) string {
 	canary := ""
 	for _, found := range canaryIn.FindAll(q.Body, -1) {
 		switch {
@@ -128,7 +128,7 @@ func (r *Report) request(q model.Recorded, seen map[string]conversation) string 
 			r.add(History, "request %s: %v", q.ID, err)
 			return canary
 		}
-		open = r.pairs(q.ID, i, bs, open, c)
+		open = r.checkPairs(q.ID, i, bs, open, c)
 		if m.Role != "user" {
 			continue
 		}
@@ -149,8 +149,8 @@ func (r *Report) request(q model.Recorded, seen map[string]conversation) string 
 	return canary
 }
 
-// pairs holds the calls of one message to exactly one result each, in the next.
-func (r *Report) pairs(id string, i int, bs []block, open map[string]string, c conversation) (next map[string]string) {
+// checkPairs holds the calls of one message to exactly one result each, in the next.
+func (r *Report) checkPairs(id string, i int, bs []block, open map[string]string, c conversation) (next map[string]string) {
 	next = map[string]string{}
 	for _, b := range bs {
 		switch b.Type {
@@ -181,8 +181,8 @@ func (r *Report) pairs(id string, i int, bs []block, open map[string]string, c c
 	return next
 }
 
-// resumed measures how long conversations stood still after faults.
-func (r *Report) resumed(faults []Fault, started, cut map[string][]time.Time) {
+// measureResumption measures how long conversations stood still after faults.
+func (r *Report) measureResumption(faults []Fault, started, cut map[string][]time.Time) {
 	for canary, ats := range cut {
 		for _, at := range ats {
 			i := slices.IndexFunc(faults, func(f Fault) bool { return f.At.After(at) })

@@ -21,14 +21,14 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // clean are the books of a run in which nothing went wrong, of two conversations
 // of three questions, the first of which has one call of a tool, and an audit.
-func clean(t *testing.T) (*Load, Books) {
+func clean(t *testing.T) (*Workload, Evidence) {
 	t.Helper()
-	l := NewLoad(Shape{Conversations: 2, Groups: 1, Messages: 3, Tools: -1, Spawns: -1}, 7)
+	l := NewWorkload(Shape{Conversations: 2, Groups: 1, Messages: 3, Tools: -1, Spawns: -1}, 7)
 	for c := range l.Conversations {
 		qs := l.Conversations[c].Questions
 		qs[0].Tools, qs[0].First, qs[2].Audit = 1, true, true
 	}
-	var b Books
+	var b Evidence
 	at := noon
 	for c, conv := range l.Conversations {
 		for n, q := range conv.Questions {
@@ -49,7 +49,7 @@ func clean(t *testing.T) (*Load, Books) {
 
 // ask adds a request to the books, its row and its place on the bill; with a tool
 // also the one after its result.
-func (b *Books) ask(t *testing.T, c int, qs []Question, canary string, at time.Time, tool bool) {
+func (b *Evidence) ask(t *testing.T, c int, qs []Question, canary string, at time.Time, tool bool) {
 	t.Helper()
 	var ms []map[string]any
 	for i, q := range qs {
@@ -91,12 +91,12 @@ func TestTheCheckerFindsNothingInCleanBooks(t *testing.T) {
 	t.Parallel()
 	l, b := clean(t)
 	if r := Check(l, b); len(r.Violations) > 0 || r.Answered != 6 || r.Calls != 8 || r.Settled != 8 {
-		t.Errorf("%s\n%s", r, r.list())
+		t.Errorf("%s\n%s", r, r.lines())
 	}
 }
 
 // replaced is the body of request i with old replaced by another text.
-func (b *Books) replaced(t *testing.T, i int, old, by string) {
+func (b *Evidence) replaced(t *testing.T, i int, old, by string) {
 	t.Helper()
 	q := &b.Requests[i]
 	if !strings.Contains(string(q.Body), old) {
@@ -107,7 +107,7 @@ func (b *Books) replaced(t *testing.T, i int, old, by string) {
 
 // repeat adds the first message once more, with mark before its text, a while
 // later and by another life.
-func (b *Books) repeat(mark string, later time.Duration) {
+func (b *Evidence) repeat(mark string, later time.Duration) {
 	m := b.Telegram.Messages[0]
 	m.MessageID++
 	m.Versions = []telegram.Version{{Text: mark + m.Text(), At: m.Versions[0].At.Add(later), Client: lifeB}}
@@ -115,14 +115,14 @@ func (b *Books) repeat(mark string, later time.Duration) {
 }
 
 // nextSent lets the messages from number n on be sent by the other life.
-func (b *Books) nextSent(n int) {
+func (b *Evidence) nextSent(n int) {
 	for i := range b.Telegram.Messages[n:] {
 		b.Telegram.Messages[n+i].Versions[0].Client = lifeB
 	}
 }
 
 // nextAsked lets all requests to the model but the first be the other life's.
-func (b *Books) nextAsked() {
+func (b *Evidence) nextAsked() {
 	for i := range b.Bill.Entries[1:] {
 		b.Bill.Entries[1+i].Client = lifeB
 	}
@@ -130,287 +130,287 @@ func (b *Books) nextAsked() {
 
 func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 	t.Parallel()
-	first := func(b *Books) time.Time { return b.Telegram.Messages[0].Versions[0].At }
+	first := func(b *Evidence) time.Time { return b.Telegram.Messages[0].Versions[0].At }
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, l *Load, b *Books)
+		spoil func(t *testing.T, l *Workload, b *Evidence)
 		want  Kind // empty: nothing is wrong
 	}{
-		"an answer is missing": {func(_ *testing.T, _ *Load, b *Books) {
+		"an answer is missing": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Telegram.Messages = b.Telegram.Messages[1:]
 		}, Lost},
-		"an answer was deleted": {func(_ *testing.T, _ *Load, b *Books) {
+		"an answer was deleted": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Telegram.Messages[0].Deleted = noon
 		}, Lost},
-		"words stand for an answer": {func(_ *testing.T, _ *Load, b *Books) {
+		"words stand for an answer": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Telegram.Messages[0].Versions[0].Text = "I could not do that."
 		}, ""},
-		"words in another chat": {func(_ *testing.T, l *Load, b *Books) {
+		"words in another chat": {func(_ *testing.T, l *Workload, b *Evidence) {
 			b.Telegram.Messages[0].Versions[0].Text = "I could not do that."
 			b.Telegram.Messages[0].ChatID = l.Conversations[1].Chat.ID
 		}, Lost},
-		"an answer without its end": {func(_ *testing.T, _ *Load, b *Books) {
+		"an answer without its end": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			v := &b.Telegram.Messages[0].Versions[0]
 			v.Text = strings.TrimSuffix(v.Text, " "+end)
 		}, Half},
-		"a preview beside the answer": {func(_ *testing.T, _ *Load, b *Books) {
+		"a preview beside the answer": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat("", time.Second)
 			b.Telegram.Messages[6].Versions[0].Text = "answer"
 		}, Half},
-		"a second answer": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat("", time.Second)
 		}, Duplicated},
-		"a second answer that is marked, without a reason": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer that is marked, without a reason": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, time.Second)
 		}, Duplicated},
-		"a second answer that a kill explains": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer that a kill explains": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Second)
 			b.nextSent(1)
-			b.Faults = []Fault{{At: first(b).Add(time.Second), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(time.Second), Incarnation: lifeA, Killed: true}}
 		}, ""},
-		"a second answer that a kill explains, without its mark": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer that a kill explains, without its mark": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat("", 2*time.Second)
 			b.nextSent(1)
-			b.Faults = []Fault{{At: first(b).Add(time.Second), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(time.Second), Incarnation: lifeA, Killed: true}}
 		}, Duplicated},
-		"a second answer after a kill of its first sender, which had sent the next answer there": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer after a kill of its first sender, which had sent the next answer there": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Minute)
 			b.nextSent(2)
-			b.Faults = []Fault{{At: first(b).Add(time.Second), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(time.Second), Incarnation: lifeA, Killed: true}}
 		}, Duplicated},
-		"a second answer before its first sender was killed": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer before its first sender was killed": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Second)
 			b.nextSent(1)
-			b.Faults = []Fault{{At: first(b).Add(time.Minute), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(time.Minute), Incarnation: lifeA, Killed: true}}
 		}, Duplicated},
-		"a second answer after a kill of another": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer after a kill of another": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Second)
 			b.nextSent(1)
-			b.Faults = []Fault{{At: first(b).Add(time.Second), Life: "127.2.0.1", Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(time.Second), Incarnation: "127.2.0.1", Killed: true}}
 		}, Duplicated},
-		"a second answer, of which the first was on its way long after its sender was killed": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer, of which the first was on its way long after its sender was killed": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Second)
 			b.nextSent(1)
-			b.Faults = []Fault{{At: first(b).Add(-time.Minute), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(-time.Minute), Incarnation: lifeA, Killed: true}}
 		}, ""},
-		"a second answer after the first sender was parted": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer after the first sender was parted": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Second)
-			b.Faults = []Fault{{At: first(b).Add(time.Second), Life: lifeA}}
+			b.Faults = []Fault{{At: first(b).Add(time.Second), Incarnation: lifeA}}
 		}, ""},
-		"a second answer after something was done to all": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer after something was done to all": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Second)
 			b.Faults = []Fault{{At: first(b).Add(time.Second)}}
 		}, ""},
-		"a second answer after its first sender was parted, which had sent the next answer there": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer after its first sender was parted, which had sent the next answer there": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat(repeatMark, 2*time.Second)
-			b.Faults = []Fault{{At: first(b).Add(90 * time.Second), Life: lifeA}}
+			b.Faults = []Fault{{At: first(b).Add(90 * time.Second), Incarnation: lifeA}}
 		}, Duplicated},
-		"a second answer of what was sent by who was parted before its answer before": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer of what was sent by who was parted before its answer before": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Telegram.Messages[1].Versions[0].Text = repeatMark + b.Telegram.Messages[1].Text()
 			m := b.Telegram.Messages[1]
 			m.MessageID++
 			m.Versions = []telegram.Version{{Text: m.Text(), At: m.Versions[0].At.Add(time.Second), Client: lifeB}}
 			b.Telegram.Messages = append(b.Telegram.Messages, m)
-			b.Faults = []Fault{{At: first(b).Add(-time.Second), Life: lifeA}}
+			b.Faults = []Fault{{At: first(b).Add(-time.Second), Incarnation: lifeA}}
 		}, Duplicated},
-		"a preview that was left, and the answer marked": {func(_ *testing.T, _ *Load, b *Books) {
+		"a preview that was left, and the answer marked": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.leave(repeatMark)
-			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
 		}, ""},
-		"a preview that was left, and the answer not marked": {func(_ *testing.T, _ *Load, b *Books) {
+		"a preview that was left, and the answer not marked": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.leave("")
-			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
 		}, Half},
-		"a preview that was left by who was not killed": {func(_ *testing.T, _ *Load, b *Books) {
+		"a preview that was left by who was not killed": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.leave(repeatMark)
 		}, Half},
-		"a preview that was left by who knew it": {func(_ *testing.T, _ *Load, b *Books) {
+		"a preview that was left by who knew it": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.leave(repeatMark)
 			m := &b.Telegram.Messages[6]
 			m.Versions = append(m.Versions, m.Versions[0])
-			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
 		}, Half},
-		"a second answer because Telegram's answer was lost": {func(_ *testing.T, _ *Load, b *Books) {
+		"a second answer because Telegram's answer was lost": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Telegram.Messages[0].Unconfirmed = true
 			b.repeat(repeatMark, 2*time.Second)
 		}, ""},
-		"answers in the wrong order": {func(_ *testing.T, _ *Load, b *Books) {
+		"answers in the wrong order": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			m := b.Telegram.Messages
 			m[0].MessageID, m[1].MessageID = m[1].MessageID, m[0].MessageID
 		}, Disordered},
-		"an answer in another's chat": {func(_ *testing.T, l *Load, b *Books) {
+		"an answer in another's chat": {func(_ *testing.T, l *Workload, b *Evidence) {
 			b.repeat("", time.Second)
 			b.Telegram.Messages[6].ChatID = l.Conversations[1].Chat.ID
 		}, Stray},
-		"another's word in a preview that was replaced": {func(_ *testing.T, l *Load, b *Books) {
+		"another's word in a preview that was replaced": {func(_ *testing.T, l *Workload, b *Evidence) {
 			m := &b.Telegram.Messages[0]
 			m.Versions = append([]telegram.Version{{Text: "answer " + l.Conversations[1].Canary, At: noon}}, m.Versions...)
 		}, Stray},
-		"another's word in a request": {func(t *testing.T, l *Load, b *Books) {
+		"another's word in a request": {func(t *testing.T, l *Workload, b *Evidence) {
 			b.replaced(t, 3, "answer", l.Conversations[1].Canary)
 		}, Stray},
-		"another's call in the file": {func(_ *testing.T, _ *Load, b *Books) {
+		"another's call in the file": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			v := &b.Telegram.Messages[2].Versions[0]
 			v.Text = strings.Replace(v.Text, "effects", "effects m1x0c0", 1)
 		}, Stray},
-		"a call without a result": {func(t *testing.T, _ *Load, b *Books) {
+		"a call without a result": {func(t *testing.T, _ *Workload, b *Evidence) {
 			b.replaced(t, 1, `"tool_result"`, `"text"`)
 		}, History},
-		"a result without a call": {func(t *testing.T, _ *Load, b *Books) {
+		"a result without a call": {func(t *testing.T, _ *Workload, b *Evidence) {
 			b.replaced(t, 1, `"tool_use"`, `"text"`)
 		}, History},
-		"two results of one call": {func(t *testing.T, _ *Load, b *Books) {
+		"two results of one call": {func(t *testing.T, _ *Workload, b *Evidence) {
 			r := `{"content":"written","tool_use_id":"call-0","type":"tool_result"}`
 			b.replaced(t, 1, r, r+","+r)
 		}, History},
-		"the model refused": {func(_ *testing.T, _ *Load, b *Books) {
+		"the model refused": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Bill.Entries[0].Outcome, b.Bill.Entries[0].Error = model.Refused, "messages: bad"
 		}, History},
-		"the model was told to refuse": {func(_ *testing.T, _ *Load, b *Books) {
+		"the model was told to refuse": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Bill.Entries[0].Outcome, b.Bill.Entries[0].Fault = model.Refused, model.FaultStatus
 		}, ""},
-		"a request that is no JSON": {func(_ *testing.T, _ *Load, b *Books) {
+		"a request that is no JSON": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Requests[0].Body = b.Requests[0].Body[1:]
 		}, History},
-		"a question twice in a history": {func(t *testing.T, _ *Load, b *Books) {
+		"a question twice in a history": {func(t *testing.T, _ *Workload, b *Evidence) {
 			b.replaced(t, 3, "question m0x1", "question m0x0")
 		}, Doubled},
-		"questions out of order in a history": {func(t *testing.T, _ *Load, b *Books) {
+		"questions out of order in a history": {func(t *testing.T, _ *Workload, b *Evidence) {
 			b.replaced(t, 3, "question m0x0", "question m0x2")
 		}, Doubled},
-		"a call of the model made again": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.again(model.Complete, costs.Settled)
 		}, Repaid},
-		"a call of the model made again after a kill": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again after a kill": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.nextAsked()
 			b.again(model.Complete, costs.Settled)
-			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
 		}, ""},
-		"a call of the model made again before its asker was killed": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again before its asker was killed": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.nextAsked()
 			b.again(model.Complete, costs.Settled)
-			b.Faults = []Fault{{At: b.Requests[0].At.Add(time.Minute), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: b.Requests[0].At.Add(time.Minute), Incarnation: lifeA, Killed: true}}
 		}, Repaid},
-		"a call of the model made again after a kill of another": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again after a kill of another": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.nextAsked()
 			b.again(model.Complete, costs.Settled)
-			b.Faults = []Fault{{At: b.Requests[0].At.Add(time.Second), Life: "127.2.0.1", Killed: true}}
+			b.Faults = []Fault{{At: b.Requests[0].At.Add(time.Second), Incarnation: "127.2.0.1", Killed: true}}
 		}, Repaid},
-		"a call of the model made again by who made it": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again by who made it": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.again(model.Complete, costs.Settled)
 			b.Bill.Entries[len(b.Bill.Entries)-1].Client = lifeA
-			b.Faults = []Fault{{At: b.Requests[0].At.Add(time.Hour), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: b.Requests[0].At.Add(time.Hour), Incarnation: lifeA, Killed: true}}
 		}, Repaid},
-		"a call of the model made again that was on its way long after its asker was killed": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again that was on its way long after its asker was killed": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.nextAsked()
 			b.again(model.Complete, costs.Settled)
-			b.Faults = []Fault{{At: b.Requests[0].At.Add(-time.Minute), Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: b.Requests[0].At.Add(-time.Minute), Incarnation: lifeA, Killed: true}}
 		}, ""},
-		"a call of the model made again after its asker was killed, when another had gone on from it": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again after its asker was killed, when another had gone on from it": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.nextAsked()
 			b.again(model.Complete, costs.Settled)
 			b.later(time.Second)
-			b.Faults = []Fault{{At: b.Requests[0].At, Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: b.Requests[0].At, Incarnation: lifeA, Killed: true}}
 		}, Repaid},
-		"the last call for an answer made again after it was sent": {func(_ *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again after it was sent": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repaid(3)
-			b.Faults = []Fault{{At: b.Requests[0].At, Life: lifeA, Killed: true}}
+			b.Faults = []Fault{{At: b.Requests[0].At, Incarnation: lifeA, Killed: true}}
 		}, Repaid},
-		"the last call for an answer made again after its preview was whole, when nobody could store its end": {func(_ *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again after its preview was whole, when nobody could store its end": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repaid(3)
 			b.edited(noon.Add(2 * time.Hour))
-			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Incarnation: lifeA}}
 		}, ""},
-		"the last call for an answer made again after its preview had become the answer": {func(_ *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again after its preview had become the answer": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repaid(3)
 			b.edited(noon.Add(30 * time.Minute))
-			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Incarnation: lifeA}}
 		}, Repaid},
-		"the last call for an answer made again before its preview, which was whole, became the answer": {func(t *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again before its preview, which was whole, became the answer": {func(t *testing.T, _ *Workload, b *Evidence) {
 			b.repaid(3)
 			b.unasked(t, noon.Add(2*time.Hour))
-			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Incarnation: lifeA}}
 		}, ""},
-		"the last call for an answer made again after its preview, which was whole, had become the answer": {func(t *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again after its preview, which was whole, had become the answer": {func(t *testing.T, _ *Workload, b *Evidence) {
 			b.repaid(3)
 			b.unasked(t, noon.Add(30*time.Minute))
-			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Incarnation: lifeA}}
 		}, Repaid},
-		"the last call for an answer made again, and another message became an answer later": {func(t *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again, and another message became an answer later": {func(t *testing.T, _ *Workload, b *Evidence) {
 			b.repaid(3)
 			b.unasked(t, noon.Add(2*time.Hour))
 			for m, at := range b.Unasked {
 				delete(b.Unasked, m)
 				b.Unasked[Message{m.Chat, m.ID + 1000}] = at
 			}
-			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Life: lifeA}}
+			b.Faults = []Fault{{At: b.Requests[3].At.Add(time.Millisecond), Incarnation: lifeA}}
 		}, Repaid},
-		"the last call for an answer made again after a preview whose id was lost showed it whole": {func(_ *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again after a preview whose id was lost showed it whole": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.lost(costs.Interrupted)
 		}, ""},
-		"the last call for an answer made again after it was stored and sent, and its receipt was lost": {func(_ *testing.T, _ *Load, b *Books) {
+		"the last call for an answer made again after it was stored and sent, and its receipt was lost": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.lost(costs.Settled)
 		}, Repaid},
-		"a call of the model made again after its asker was parted": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again after its asker was parted": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.again(model.Complete, costs.Settled)
-			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Life: lifeA}}
+			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Incarnation: lifeA}}
 		}, ""},
-		"a call of the model made again late by who was parted": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call of the model made again late by who was parted": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.again(model.Complete, costs.Settled)
 			b.later(time.Second)
-			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Life: lifeB}}
+			b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Incarnation: lifeB}}
 		}, ""},
-		"a call that was cut off, made again": {func(_ *testing.T, _ *Load, b *Books) {
+		"a call that was cut off, made again": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.again(model.Aborted, costs.Interrupted)
 		}, ""},
-		"a tool that ran twice": {func(_ *testing.T, _ *Load, b *Books) {
+		"a tool that ran twice": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			v := &b.Telegram.Messages[2].Versions[0]
 			v.Text = strings.Replace(v.Text, "effects", "effects m0x0c0", 1)
 		}, Effect},
-		"a tool that did nothing and said it did": {func(_ *testing.T, _ *Load, b *Books) {
+		"a tool that did nothing and said it did": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			v := &b.Telegram.Messages[2].Versions[0]
 			v.Text = strings.Replace(v.Text, "m0x0c0", "", 1)
 		}, Effect},
-		"a tool of which nobody knows": {func(t *testing.T, _ *Load, b *Books) {
+		"a tool of which nobody knows": {func(t *testing.T, _ *Workload, b *Evidence) {
 			v := &b.Telegram.Messages[2].Versions[0]
 			v.Text = strings.Replace(v.Text, "m0x0c0", "", 1)
 			for _, i := range []int{1, 2, 3} {
 				b.replaced(t, i, `"type":"tool_result"`, `"is_error":true,"type":"tool_result"`)
 			}
 		}, ""},
-		"a row of a pico-dollar too much": {func(_ *testing.T, _ *Load, b *Books) {
+		"a row of a pico-dollar too much": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0].Amount++
 		}, Money},
-		"a row that is missing": {func(_ *testing.T, _ *Load, b *Books) {
+		"a row that is missing": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger = b.Ledger[1:]
 		}, Money},
-		"a row twice": {func(_ *testing.T, _ *Load, b *Books) {
+		"a row twice": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger = append(b.Ledger, b.Ledger[0])
 		}, Money},
-		"a row of no call": {func(_ *testing.T, _ *Load, b *Books) {
+		"a row of no call": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger = append(b.Ledger, costs.Entry{RequestID: "req-x", Amount: 5, Priced: true, State: costs.Settled})
 		}, Money},
-		"a row without a price": {func(_ *testing.T, _ *Load, b *Books) {
+		"a row without a price": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0].Priced = false
 		}, Money},
-		"a doubt that bounds its call": {func(_ *testing.T, _ *Load, b *Books) {
+		"a doubt that bounds its call": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0] = costs.Entry{RequestID: "req-0", Amount: 10, Upper: 2000, Priced: true, State: costs.Interrupted}
 		}, ""},
-		"a doubt that is too small": {func(_ *testing.T, _ *Load, b *Books) {
+		"a doubt that is too small": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0] = costs.Entry{RequestID: "req-0", Amount: 10, Upper: 999, Priced: true, State: costs.Interrupted}
 		}, Money},
-		"a doubt that is too large": {func(_ *testing.T, _ *Load, b *Books) {
+		"a doubt that is too large": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0] = costs.Entry{RequestID: "req-0", Lower: 1001, Amount: 1001, Upper: 2000, Priced: true, State: costs.Interrupted}
 		}, Money},
-		"a doubt whose guess is too large": {func(_ *testing.T, _ *Load, b *Books) {
+		"a doubt whose guess is too large": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0] = costs.Entry{RequestID: "req-0", Lower: 1000, Amount: 1001, Upper: 2000, Priced: true, State: costs.Interrupted}
 		}, ""},
-		"a doubt without a name": {func(_ *testing.T, _ *Load, b *Books) {
+		"a doubt without a name": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0] = costs.Entry{Upper: 2000, Priced: true, State: costs.Interrupted}
 		}, ""},
-		"fewer doubts than calls": {func(_ *testing.T, _ *Load, b *Books) {
+		"fewer doubts than calls": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger = append(b.Ledger[2:], costs.Entry{Upper: 5000, Priced: true, State: costs.Interrupted})
 		}, Money},
-		"doubts without a name that are too small": {func(_ *testing.T, _ *Load, b *Books) {
+		"doubts without a name that are too small": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Ledger[0] = costs.Entry{Upper: 999, Priced: true, State: costs.Interrupted}
 		}, Money},
 	} {
@@ -421,9 +421,9 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			r := Check(l, b)
 			switch {
 			case c.want == "" && len(r.Violations) > 0:
-				t.Errorf("nothing is wrong, but:\n%s", r.list())
+				t.Errorf("nothing is wrong, but:\n%s", r.lines())
 			case c.want != "" && !r.Has(c.want):
-				t.Errorf("it is not said that something is %s, but:\n%s", c.want, r.list())
+				t.Errorf("it is not said that something is %s, but:\n%s", c.want, r.lines())
 			}
 		})
 	}
@@ -431,7 +431,7 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 
 // again makes the first request once more, by another life and before what goes on
 // from it, with an end of its own.
-func (b *Books) again(o model.Outcome, s costs.State) {
+func (b *Evidence) again(o model.Outcome, s costs.State) {
 	b.repaid(0)
 	// The earlier one is what ended so; the one that is there is the repeat.
 	b.Bill.Entries[0].Outcome = o
@@ -441,7 +441,7 @@ func (b *Books) again(o model.Outcome, s costs.State) {
 }
 
 // repaid makes request i once more by another life, long after everything.
-func (b *Books) repaid(i int) {
+func (b *Evidence) repaid(i int) {
 	q, e, row := b.Requests[i], b.Bill.Entries[i], b.Ledger[i]
 	q.ID, e.ID, row.ID, row.RequestID, e.Client = "again", "again", "again", "again", lifeB
 	q.At, e.At = noon.Add(time.Hour), noon.Add(time.Hour)
@@ -450,14 +450,14 @@ func (b *Books) repaid(i int) {
 }
 
 // edited lets all messages be edited once more, to what they are.
-func (b *Books) edited(at time.Time) {
+func (b *Evidence) edited(at time.Time) {
 	for _, m := range b.Telegram.Messages {
 		b.Telegram.Calls = append(b.Telegram.Calls, telegram.CallEntry{Method: "editMessageText", ChatID: m.ChatID, Status: 400, At: at})
 	}
 }
 
 // unasked lets the logs say that all messages stood as they were to stand.
-func (b *Books) unasked(t *testing.T, at time.Time) {
+func (b *Evidence) unasked(t *testing.T, at time.Time) {
 	t.Helper()
 	b.Unasked = map[Message][]time.Time{}
 	log := "not JSON\n"
@@ -476,17 +476,17 @@ func (b *Books) unasked(t *testing.T, at time.Time) {
 
 // lost makes the last call of a question once more, by the life that followed a killed
 // one and sent the answer with the mark of a repeat; s is the ledger's word on the first.
-func (b *Books) lost(s costs.State) {
+func (b *Evidence) lost(s costs.State) {
 	b.repaid(3)
 	b.Ledger[3].State, b.Ledger[3].Upper = s, b.Ledger[3].Amount
 	at := b.Requests[3].At
-	b.Faults = []Fault{{At: at.Add(time.Minute), Life: lifeA, Killed: true}}
+	b.Faults = []Fault{{At: at.Add(time.Minute), Incarnation: lifeA, Killed: true}}
 	for i := range b.Requests[4:] { // what comes later is of the other life
 		b.Bill.Entries[4+i].Client = lifeB
 	}
-	tag := asks(b.Requests[3].Body)
+	tag := questionOf(b.Requests[3].Body)
 	for i, m := range b.Telegram.Messages {
-		if _, of, ok := firstWhole(m); !ok || of != tag {
+		if _, of, ok := firstWholeVersion(m); !ok || of != tag {
 			continue
 		}
 		m.MessageID++
@@ -497,14 +497,14 @@ func (b *Books) lost(s costs.State) {
 }
 
 // later moves the request that was made again.
-func (b *Books) later(d time.Duration) {
+func (b *Evidence) later(d time.Duration) {
 	n := len(b.Requests) - 1
 	b.Requests[n].At, b.Bill.Entries[n].At = b.Requests[n].At.Add(d), b.Bill.Entries[n].At.Add(d)
 }
 
 // leave adds a preview of the first answer before it, and lets another life send
 // all answers, the first with mark before its text.
-func (b *Books) leave(mark string) {
+func (b *Evidence) leave(mark string) {
 	m := b.Telegram.Messages[0]
 	b.Telegram.Messages[0].Versions = []telegram.Version{{Text: mark + m.Text(), At: m.Versions[0].At}}
 	b.nextSent(0)
@@ -516,7 +516,7 @@ func (b *Books) leave(mark string) {
 func TestTheSameSeedGivesTheSameLoadAndTheSameKills(t *testing.T) {
 	t.Parallel()
 	text := func(seed uint64) string {
-		l := NewLoad(Shape{Conversations: 20, Messages: 10}, seed)
+		l := NewWorkload(Shape{Conversations: 20, Messages: 10}, seed)
 		s := fmt.Sprint(l.Calls())
 		for _, c := range l.Conversations {
 			for _, q := range c.Questions {

@@ -10,10 +10,10 @@ import (
 	"parley/sessions"
 )
 
-// trees looks into the store: each sub-agent was started once, has ended, and
+// checkTrees looks into the store: each sub-agent was started once, has ended, and
 // what each session is said to have cost, with all below it, is the sum of the
 // rows. (I6)
-func (r *Report) trees(ctx context.Context, l *Load, store sessions.Store) error {
+func (r *Report) checkTrees(ctx context.Context, l *Workload, store sessions.Store) error {
 	questions := map[string]Conversation{}
 	for _, c := range l.Conversations {
 		questions[strconv.FormatInt(c.Chat.ID, 10)] = c
@@ -43,15 +43,15 @@ func (r *Report) trees(ctx context.Context, l *Load, store sessions.Store) error
 		if got := len(tree) - 1; got != want {
 			r.add(Effect, "the conversation in chat %d has %d sub-agents, not %d", c.Chat.ID, got, want)
 		}
-		if err := r.sums(ctx, store, tree); err != nil {
+		if err := r.checkSums(ctx, store, tree); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sums holds the sums of a tree, parents before their children, to the rows.
-func (r *Report) sums(ctx context.Context, store sessions.Store, tree []sessions.Session) error {
+// checkSums holds the sums of a tree, parents before their children, to the rows.
+func (r *Report) checkSums(ctx context.Context, store sessions.Store, tree []sessions.Session) error {
 	below := map[sessionkeys.SessionID]costs.Amount{}
 	for i := len(tree) - 1; i >= 0; i-- {
 		s := tree[i]

@@ -11,7 +11,7 @@ import (
 // on, as they do when a system's clock is set.
 func (r *Run) SetClock(off time.Duration) {
 	r.t.Helper()
-	path := r.clock()
+	path := r.clockFile()
 	if path == "" {
 		r.t.Fatal("the run has no clock of its own")
 	}
@@ -23,8 +23,8 @@ func (r *Run) SetClock(off time.Duration) {
 	}
 }
 
-// clock is the file that says how far off the processes' clock is, "" for none.
-func (r *Run) clock() string {
+// clockFile is the file that says how far off the processes' clock is, "" for none.
+func (r *Run) clockFile() string {
 	if !r.o.Clock {
 		return ""
 	}

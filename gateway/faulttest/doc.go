@@ -12,7 +12,7 @@
 //
 //	func TestKilledWhileTheModelIsSilentItAsksAgain(t *testing.T) {
 //		t.Parallel()
-//		faulttest.Each(t, func(t *testing.T, e faulttest.Engine) {
+//		faulttest.RunOnAll(t, func(t *testing.T, e faulttest.Engine) {
 //			run := faulttest.Open(t, faulttest.Options{Engine: e})
 //			run.KillAt(faulttest.Size(100), 1, 300, "agent.delta") // each life but the last dies at one of 300 hits
 //			run.Model.Plan(model.Fault{Kind: model.FaultCut, Every: 10, After: 3})
@@ -29,7 +29,7 @@
 //		})
 //	}
 //
-// make test has one row for each kind of fault, on one engine; ForLong and On say
+// make test has one row for each kind of fault, on one engine; SkipUnlessLong and On say
 // which rows make test-long has besides, and why.
 //
 // Sizes: Size(100) is 100 with PARLEY_LONG=1 and 5 without; Shape is the load,

@@ -42,21 +42,21 @@ func (r *Run) Drive(disturb ...func(ctx context.Context)) {
 
 func (r *Run) sayAll(ctx context.Context) {
 	seen := r.Telegram.Watch(ctx)
-	f := &feeder{r: r, said: make([]int, len(r.Load.Conversations)), answered: map[string]bool{}, of: map[[2]int64]string{}, noticed: map[[2]int64]bool{}, loose: map[string]bool{}}
-	f.count = make([]int, len(r.Load.Conversations))
+	f := &dialogue{r: r, said: make([]int, len(r.Workload.Conversations)), answered: map[string]bool{}, of: map[[2]int64]string{}, noticed: map[[2]int64]bool{}, loose: map[string]bool{}}
+	f.count = make([]int, len(r.Workload.Conversations))
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	progress := time.Now()
-	for f.sayMore(); len(f.answered) < r.Load.Questions(); f.sayMore() {
+	for f.sayMore(); len(f.answered) < r.Workload.Questions(); f.sayMore() {
 		before := len(f.answered)
 		select {
 		case h := <-seen:
 			if h.Kind == "sent" || h.Kind == "edited" {
-				f.see(h.ChatID, h.MessageID, h.ReplyTo, h.Text)
+				f.observe(h.ChatID, h.MessageID, h.ReplyTo, h.Text)
 			}
 		case <-tick.C: // a watcher may miss some; the books do not
 			for _, m := range r.Telegram.Books().Messages {
-				f.see(m.ChatID, m.MessageID, m.ReplyTo, m.Text())
+				f.observe(m.ChatID, m.MessageID, m.ReplyTo, m.Text())
 			}
 		case <-ctx.Done():
 			return
@@ -68,14 +68,14 @@ func (r *Run) sayAll(ctx context.Context) {
 			return
 		}
 		if time.Since(progress) > Patience {
-			r.t.Errorf("nothing was answered for %s; %d of %d questions are", Patience, len(f.answered), r.Load.Questions())
+			r.t.Errorf("nothing was answered for %s; %d of %d questions are", Patience, len(f.answered), r.Workload.Questions())
 			return
 		}
 	}
 }
 
-// feeder is what was said, and what was answered.
-type feeder struct {
+// dialogue is what was said, and what was answered.
+type dialogue struct {
 	r        *Run
 	said     []int               // by conversation
 	count    []int               // answered, by conversation
@@ -85,10 +85,10 @@ type feeder struct {
 	loose    map[string]bool // answered by words that reply to nothing
 }
 
-func (f *feeder) sayMore() {
-	for c := range f.r.Load.Conversations {
-		conv := &f.r.Load.Conversations[c]
-		for f.said[c] < len(conv.Questions) && f.said[c] < f.count[c]+f.r.Load.Shape.Ahead && f.r.next() {
+func (f *dialogue) sayMore() {
+	for c := range f.r.Workload.Conversations {
+		conv := &f.r.Workload.Conversations[c]
+		for f.said[c] < len(conv.Questions) && f.said[c] < f.count[c]+f.r.Workload.Shape.Ahead && f.r.tryNext() {
 			q := conv.Questions[f.said[c]]
 			said, err := f.r.Telegram.Say(conv.Chat, q.From, q.Text, telegram.SayOptions{})
 			if err != nil {
@@ -101,18 +101,18 @@ func (f *feeder) sayMore() {
 	}
 }
 
-func (f *feeder) see(chat, message, replyTo int64, text string) {
+func (f *dialogue) observe(chat, message, replyTo int64, text string) {
 	tag := ""
 	switch m := answerIn.FindStringSubmatch(text); {
 	case m != nil && whole.MatchString(text):
 		tag = "m" + m[1] + "x" + m[2]
-	case notice(text) && !f.noticed[[2]int64{chat, message}]:
+	case isNotice(text) && !f.noticed[[2]int64{chat, message}]:
 		f.noticed[[2]int64{chat, message}] = true
-		tag = f.about(chat, replyTo)
+		tag = f.questionFor(chat, replyTo)
 	}
 	if f.loose[tag] && whole.MatchString(text) { // the words were about another
 		delete(f.loose, tag)
-		tag = f.about(chat, 0)
+		tag = f.questionFor(chat, 0)
 	}
 	if tag == "" || f.answered[tag] {
 		return
@@ -124,13 +124,13 @@ func (f *feeder) see(chat, message, replyTo int64, text string) {
 	}
 }
 
-// about is which question words are about that reply to a message, or to none:
+// questionFor is which question words are about that reply to a message, or to none:
 // then the oldest of the chat that has no answer.
-func (f *feeder) about(chat, replyTo int64) string {
+func (f *dialogue) questionFor(chat, replyTo int64) string {
 	if tag := f.of[[2]int64{chat, replyTo}]; tag != "" {
 		return tag
 	}
-	for c, conv := range f.r.Load.Conversations {
+	for c, conv := range f.r.Workload.Conversations {
 		if conv.Chat.ID != chat {
 			continue
 		}
@@ -146,16 +146,16 @@ func (f *feeder) about(chat, replyTo int64) string {
 
 // KillRandomly is a disturbance for Drive: n times it waits until a random number
 // of further messages, at most most, was sent, and kills a random process.
-func (r *Run) KillRandomly(n, most int) func(context.Context) {
+func (r *Run) KillRandomly(n, limit int) func(context.Context) {
 	type moment struct{ after, process int }
 	var moments []moment
 	for range n {
-		moments = append(moments, moment{1 + r.Rand.IntN(most), r.Rand.IntN(len(r.slots))})
+		moments = append(moments, moment{1 + r.Rand.IntN(limit), r.Rand.IntN(len(r.slots))})
 	}
 	return func(ctx context.Context) {
-		r.Rounds(n)
+		r.SetRounds(n)
 		for i, m := range moments {
-			if !r.Sent(ctx, m.after) {
+			if !r.AwaitSent(ctx, m.after) {
 				r.t.Errorf("the load ended after %d of %d kills", i, n)
 				return
 			}
@@ -164,23 +164,23 @@ func (r *Run) KillRandomly(n, most int) func(context.Context) {
 	}
 }
 
-// Rounds says how often the row will call Sent, at least: the load is dealt out
+// SetRounds says how often the row will call Sent, at least: the load is dealt out
 // over them. Without it that is four times.
-func (r *Run) Rounds(n int) {
+func (r *Run) SetRounds(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pace.rounds = n
 }
 
-// Sent waits until n more messages were sent; false when ctx ended before. Until it
+// AwaitSent waits until n more messages were sent; false when ctx ended before. Until it
 // is called again, or the disturbance is over, people say no more than this round's
 // share of what they have to say yet: however long the machine takes for what is
 // done now, the load is not over by then.
-func (r *Run) Sent(ctx context.Context, n int) bool {
-	r.deal(n)
+func (r *Run) AwaitSent(ctx context.Context, n int) bool {
+	r.dealMessages(n)
 	target := r.Telegram.Totals().Sent + n
-	ok := r.Until(ctx, func() bool { return r.Telegram.Totals().Sent >= target })
-	r.deal(0)
+	ok := r.WaitUntil(ctx, func() bool { return r.Telegram.Totals().Sent >= target })
+	r.dealMessages(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pace.rounds = max(r.pace.rounds-1, 1)
@@ -195,13 +195,13 @@ type pace struct {
 	rounds int // to come, at least
 }
 
-// deal lets people say need more messages, each of which has an answer, and half of
+// dealMessages lets people say need more messages, each of which has an answer, and half of
 // a round's share: it is dealt before and after what is waited for.
-func (r *Run) deal(need int) {
+func (r *Run) dealMessages(need int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pace.slow = true
-	r.pace.left = need + max(r.Load.Questions()-r.pace.said-need*r.pace.rounds, 0)/(2*r.pace.rounds+2)
+	r.pace.left = need + max(r.Workload.Questions()-r.pace.said-need*r.pace.rounds, 0)/(2*r.pace.rounds+2)
 }
 
 // hurry lets people say all they have to say.
@@ -211,8 +211,8 @@ func (r *Run) hurry() {
 	r.pace.slow = false
 }
 
-// next says whether another message may be said now, and counts it.
-func (r *Run) next() bool {
+// tryNext says whether another message may be said now, and counts it.
+func (r *Run) tryNext() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pace.slow {
@@ -225,8 +225,8 @@ func (r *Run) next() bool {
 	return true
 }
 
-// Until waits until done; false when ctx ended before.
-func (r *Run) Until(ctx context.Context, done func() bool) bool {
+// WaitUntil waits until done; false when ctx ended before.
+func (r *Run) WaitUntil(ctx context.Context, done func() bool) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
@@ -245,7 +245,7 @@ func (r *Run) Await(what string, done func() bool) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), Patience)
 	defer cancel()
-	if !r.Until(ctx, done) {
+	if !r.WaitUntil(ctx, done) {
 		r.t.Fatalf("waiting for %s", what)
 	}
 }

@@ -43,27 +43,27 @@ type Base struct {
 	// everything is inside.
 	Nodes *brokertest.Nodes
 	Redis *redistest.Server
-	// Lines are the only ways of each process to what it shares with the others,
+	// Links are the only ways of each process to what it shares with the others,
 	// by its number; nil where everything is inside.
-	Lines []Lines
+	Links []Links
 }
 
-// Lines are the ways of one process to the servers of the message log and to
+// Links are the ways of one process to the servers of the message log and to
 // Redis.
-type Lines struct {
+type Links struct {
 	Nodes []*Proxy
 	Redis *Proxy
 }
 
 // All are the lines, for what is done to each: cut together, the process is
 // parted from the others while it runs on.
-func (l Lines) All() []*Proxy { return append([]*Proxy{l.Redis}, l.Nodes...) }
+func (l Links) All() []*Proxy { return append([]*Proxy{l.Redis}, l.Nodes...) }
 
 // FailOver leads all processes to another Redis, which is Redis from now on.
 func (b *Base) FailOver(to *redistest.Server) {
 	b.Redis = to
-	for _, l := range b.Lines {
-		l.Redis.To(to.Addr())
+	for _, l := range b.Links {
+		l.Redis.Redirect(to.Addr())
 	}
 }
 
@@ -89,20 +89,20 @@ func Cluster() Engine {
 	return Engine{Name: "cluster", Processes: processes, Open: func(t testing.TB, dir string) *Base {
 		b := &Base{Nodes: brokertest.Cluster(t, 3), Redis: redistest.Start(t, redistest.Options{})}
 		for range processes {
-			l := Lines{Redis: NewProxy(t, b.Redis.Addr())}
+			l := Links{Redis: NewProxy(t, b.Redis.Addr())}
 			for i := range b.Nodes.Len() {
 				l.Nodes = append(l.Nodes, NewProxy(t, strings.TrimPrefix(b.Nodes.URLOf(i), "nats://")))
 			}
-			b.Lines = append(b.Lines, l)
+			b.Links = append(b.Links, l)
 		}
 		b.Socket = func(i int) string { return filepath.Join(dir, fmt.Sprintf("admin-%d.sock", i)) }
 		b.Config = func(i int) string {
 			var log []string
-			for _, p := range b.Lines[i].Nodes {
+			for _, p := range b.Links[i].Nodes {
 				log = append(log, "nats://"+p.Addr())
 			}
 			return fmt.Sprintf("state_dir: %s\nadmin: {socket: %s}\nbroker: {url: %q, replicas: 3}\nstore: {redis: {url: \"redis://%s/0\"}}\n",
-				filepath.Join(dir, "state"), b.Socket(i), strings.Join(log, ","), b.Lines[i].Redis.Addr())
+				filepath.Join(dir, "state"), b.Socket(i), strings.Join(log, ","), b.Links[i].Redis.Addr())
 		}
 		b.Store = func(ctx context.Context) (sessions.Store, error) {
 			return redis.Open(ctx, redis.Options{URL: b.Redis.Unhurried()}) //nolint:wrapcheck // it names the server
@@ -114,25 +114,25 @@ func Cluster() Engine {
 // Engines are all there are.
 func Engines() []Engine { return []Engine{Embedded(), Cluster()} }
 
-// Each runs a row of the fault matrix on each engine, as a parallel subtest with
+// RunOnAll runs a row of the fault matrix on each engine, as a parallel subtest with
 // the engine's name.
-func Each(t *testing.T, row func(t *testing.T, e Engine)) {
+func RunOnAll(t *testing.T, row func(t *testing.T, e Engine)) {
 	t.Helper()
-	on(t, Engines(), row)
+	runOn(t, Engines(), row)
 }
 
-// On is Each for a row to which the engine matters less: only with PARLEY_LONG it
+// RunOn is Each for a row to which the engine matters less: only with PARLEY_LONG it
 // runs on the others too.
-func On(t *testing.T, e Engine, row func(t *testing.T, e Engine)) {
+func RunOn(t *testing.T, e Engine, row func(t *testing.T, e Engine)) {
 	t.Helper()
 	engines := []Engine{e}
-	if Long() {
+	if IsLong() {
 		engines = Engines()
 	}
-	on(t, engines, row)
+	runOn(t, engines, row)
 }
 
-func on(t *testing.T, engines []Engine, row func(t *testing.T, e Engine)) {
+func runOn(t *testing.T, engines []Engine, row func(t *testing.T, e Engine)) {
 	t.Helper()
 	for _, e := range engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -142,8 +142,8 @@ func on(t *testing.T, engines []Engine, row func(t *testing.T, e Engine)) {
 	}
 }
 
-// ledger is all rows of the store.
-func ledger(ctx context.Context, store sessions.Store) ([]costs.Entry, error) {
+// readLedger is all rows of the store.
+func readLedger(ctx context.Context, store sessions.Store) ([]costs.Entry, error) {
 	var all []costs.Entry
 	if err := store.Ledger(ctx, "", func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		all = append(all, e)

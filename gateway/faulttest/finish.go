@@ -10,8 +10,8 @@ import (
 	"parley/gateway/admin"
 )
 
-// idle is what a process holds while nothing is asked of it.
-type idle struct{ files, goroutines int }
+// holdings is what a process holds while nothing is asked of it.
+type holdings struct{ files, goroutines int }
 
 // slack is what a process that did a lot may hold more than one that just
 // started: connections of pools, blocks of the log that are open.
@@ -24,15 +24,15 @@ func (r *Run) Finish() *Report {
 	r.settle()
 	var leaks []Violation
 	if r.o.Expect == "" {
-		leaks = leakCheck{r}.leaks()
+		leaks = leakCheck{r}.findLeaks()
 	}
-	usage := r.usage()
-	exported := r.exported(costs.Amount(usage.Cost))
+	usage := r.fetchUsage()
+	exported := r.exportedCost(costs.Amount(usage.Cost))
 	for i, s := range r.slots {
-		s.end(func(p *Process) {
+		s.stop(func(p *Process) {
 			if err := p.Term(); err != nil {
-				if _, fault := p.killed(); !fault {
-					r.t.Errorf("process %d did not end in order: %v\n%s", i, err, tail(p.Log))
+				if _, fault := p.wasKilled(); !fault {
+					r.t.Errorf("process %d did not end in order: %v\n%s", i, err, logTail(p.Log))
 				}
 			}
 		})
@@ -46,26 +46,26 @@ func (r *Run) Finish() *Report {
 			r.t.Errorf("close the store: %v", err)
 		}
 	}()
-	rows, err := ledger(r.t.Context(), store)
+	rows, err := readLedger(r.t.Context(), store)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	unasked, err := r.unasked()
+	unasked, err := r.readUnasked()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	report := Check(r.Load, Books{
+	report := Check(r.Workload, Evidence{
 		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.Faults(), Ledger: rows, Unasked: unasked,
 	})
-	report.Extra = report.Calls - r.Load.Calls()
+	report.Extra = report.Calls - r.Workload.Calls()
 	report.Violations = append(report.Violations, leaks...)
-	for _, p := range living(r.id) {
+	for _, p := range livingProcesses(r.id) {
 		report.add(Orphan, "%s", p)
 	}
-	if err := report.trees(r.t.Context(), r.Load, store); err != nil {
+	if err := report.checkTrees(r.t.Context(), r.Workload, store); err != nil {
 		r.t.Error(err)
 	}
-	report.shown(rows, exported, usage)
+	report.checkShown(rows, exported, usage)
 	r.t.Logf("%s, seed %d: %s", r.o.Engine.Name, r.o.Seed, report)
 	if r.o.Expect != "" {
 		if !report.Has(r.o.Expect) {
@@ -74,7 +74,7 @@ func (r *Run) Finish() *Report {
 		return report
 	}
 	if len(report.Violations) > 0 {
-		r.t.Errorf("seed %d:\n%s", r.o.Seed, report.list())
+		r.t.Errorf("seed %d:\n%s", r.o.Seed, report.lines())
 	}
 	return report
 }
@@ -84,26 +84,26 @@ func (r *Run) Finish() *Report {
 func (r *Run) settle() {
 	r.t.Helper()
 	r.Await("the end of all work", func() bool {
-		return r.Up() && r.Model.Bill().Open == 0 && r.Telegram.Books().Pending[Username] == 0
+		return r.IsUp() && r.Model.Bill().Open == 0 && r.Telegram.Books().Pending[Username] == 0
 	})
 }
 
 // leakCheck looks at what the processes of a run hold.
 type leakCheck struct{ *Run }
 
-// leaks compares what each process holds with what a fresh one may hold. Idle
+// findLeaks compares what each process holds with what a fresh one may hold. Idle
 // connections are cut first: they are no leak. The first life was counted when it
 // was there, which a process that stood still meanwhile is before it has begun all
 // its work. So before one is accused, its next life is given the time to come to
 // hold as much.
-func (r leakCheck) leaks() []Violation {
+func (r leakCheck) findLeaks() []Violation {
 	r.t.Helper()
 	var found Report
 	for i := range r.slots {
-		now, ok := r.rests(i, func(now idle) bool { return now.within(r.fresh) })
+		now, ok := r.awaitRest(i, func(now holdings) bool { return now.isWithin(r.fresh) })
 		if !ok {
 			r.Restart(i)
-			r.fresh, ok = r.rests(i, now.within)
+			r.fresh, ok = r.awaitRest(i, now.isWithin)
 		}
 		r.t.Logf("process %d at rest: %d files, %d goroutines; fresh: %d, %d", i, now.files, now.goroutines, r.fresh.files, r.fresh.goroutines)
 		if !ok {
@@ -114,20 +114,20 @@ func (r leakCheck) leaks() []Violation {
 	return found.Violations
 }
 
-// within says whether it is no more than a process at rest may hold.
-func (i idle) within(fresh idle) bool {
+// isWithin says whether it is no more than a process at rest may hold.
+func (i holdings) isWithin(fresh holdings) bool {
 	return i.files > 0 && i.files <= fresh.files+slack && i.goroutines <= fresh.goroutines+slack
 }
 
-// rests waits until process number i holds what is enough.
-func (r leakCheck) rests(i int, enough func(idle) bool) (now idle, ok bool) {
+// awaitRest waits until process number i holds what is enough.
+func (r leakCheck) awaitRest(i int, enough func(holdings) bool) (now holdings, ok bool) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), Patience/4)
 	defer cancel()
 	p := r.Process(i)
-	ok = r.Until(ctx, func() bool {
+	ok = r.WaitUntil(ctx, func() bool {
 		r.ModelLine.ResetIdle()
 		r.TelegramLine.ResetIdle()
-		r.held(ctx, p, &now)
+		r.readHoldings(ctx, p, &now)
 		return enough(now)
 	})
 	return now, ok
@@ -135,8 +135,8 @@ func (r leakCheck) rests(i int, enough func(idle) bool) (now idle, ok bool) {
 
 var goroutinesIn = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 
-// held reads what the process holds into now, if it can be asked.
-func (r leakCheck) held(ctx context.Context, p *Process, now *idle) {
+// readHoldings reads what the process holds into now, if it can be asked.
+func (r leakCheck) readHoldings(ctx context.Context, p *Process, now *holdings) {
 	page, err := p.Get(ctx, "/metrics")
 	if err != nil {
 		return
@@ -151,13 +151,13 @@ func (r leakCheck) held(ctx context.Context, p *Process, now *idle) {
 
 var costIn = regexp.MustCompile(`(?m)^parley_llm_cost_usd_total\{[^}]*\} (\S+)$`)
 
-// exported is the sum of the cost counters of all processes, in dollars. It waits
+// exportedCost is the sum of the cost counters of all processes, in dollars. It waits
 // for the one that is to come: of several processes one exports, by a lease.
-func (r *Run) exported(want costs.Amount) (sum float64) {
+func (r *Run) exportedCost(want costs.Amount) (sum float64) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), Patience)
 	defer cancel()
-	r.Until(ctx, func() bool {
+	r.WaitUntil(ctx, func() bool {
 		sum = 0
 		for i := range r.slots {
 			page, err := r.Process(i).Get(r.t.Context(), "/metrics")
@@ -173,18 +173,18 @@ func (r *Run) exported(want costs.Amount) (sum float64) {
 				sum += v
 			}
 		}
-		return near(sum, want)
+		return isNear(sum, want)
 	})
 	return sum
 }
 
-func near(dollars float64, a costs.Amount) bool { return math.Abs(dollars-a.Dollars()) < 1e-9 }
+func isNear(dollars float64, a costs.Amount) bool { return math.Abs(dollars-a.Dollars()) < 1e-9 }
 
 // Admin asks process 0 what its operator may.
 func (r *Run) Admin() *admin.Client { return admin.NewClient(r.Base.Socket(0)) }
 
-// usage is what parley usage says.
-func (r *Run) usage() admin.Usage {
+// fetchUsage is what parley usage says.
+func (r *Run) fetchUsage() admin.Usage {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), Patience)
 	defer cancel()
@@ -195,8 +195,8 @@ func (r *Run) usage() admin.Usage {
 	return report.Total
 }
 
-// shown holds what operators are shown to the ledger's rows.
-func (r *Report) shown(rows []costs.Entry, exported float64, usage admin.Usage) {
+// checkShown holds what operators are shown to the ledger's rows.
+func (r *Report) checkShown(rows []costs.Entry, exported float64, usage admin.Usage) {
 	var sum costs.Amount
 	for _, row := range rows {
 		sum += row.Amount
@@ -204,7 +204,7 @@ func (r *Report) shown(rows []costs.Entry, exported float64, usage admin.Usage) 
 	if costs.Amount(usage.Cost) != sum || usage.Calls != int64(len(rows)) {
 		r.add(Money, "parley usage says %s for %d calls, the ledger %s for %d", costs.Amount(usage.Cost), usage.Calls, sum, len(rows))
 	}
-	if !near(exported, sum) {
+	if !isNear(exported, sum) {
 		r.add(Money, "Prometheus shows %v dollars, the ledger holds %v", exported, sum.Dollars())
 	}
 }

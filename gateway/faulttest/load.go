@@ -12,22 +12,22 @@ import (
 	"parley/simulators/telegram"
 )
 
-// Long says whether the sizes of the fault matrix are asked for (make
+// IsLong says whether the sizes of the fault matrix are asked for (make
 // test-long) and not a small part of them.
-func Long() bool { return os.Getenv("PARLEY_LONG") != "" }
+func IsLong() bool { return os.Getenv("PARLEY_LONG") != "" }
 
-// ForLong skips a row in make test, which has one row for each kind of fault:
+// SkipUnlessLong skips a row in make test, which has one row for each kind of fault:
 // covered says which, and what else proves the same there.
-func ForLong(t testing.TB, covered string) {
+func SkipUnlessLong(t testing.TB, covered string) {
 	t.Helper()
-	if !Long() {
+	if !IsLong() {
 		t.Skip("make test-long has this row; in make test: " + covered)
 	}
 }
 
-// Size is full when Long, and else a twentieth of it, at least 1.
-func Size(full int) int {
-	if Long() {
+// ScaledSize is full when Long, and else a twentieth of it, at least 1.
+func ScaledSize(full int) int {
+	if IsLong() {
 		return full
 	}
 	return max(full/20, 1)
@@ -57,7 +57,7 @@ func (s Shape) defaults() Shape {
 	set := func(v *int, full, part int) {
 		switch {
 		case *v != 0:
-		case Long():
+		case IsLong():
 			*v = full
 		default:
 			*v = part
@@ -78,15 +78,15 @@ func (s Shape) defaults() Shape {
 	share(&s.Spawns, 0.05)
 	if s.Fastest == 0 {
 		s.Fastest, s.Slowest = 50*time.Millisecond, 800*time.Millisecond
-		if !Long() {
+		if !IsLong() {
 			s.Fastest, s.Slowest = 20*time.Millisecond, 200*time.Millisecond
 		}
 	}
 	return s
 }
 
-// Load is what is said, all of it a function of shape and seed.
-type Load struct {
+// Workload is what is said, all of it a function of shape and seed.
+type Workload struct {
 	Shape Shape
 	Seed  uint64
 	// Conversations in their order.
@@ -124,10 +124,10 @@ func (q Question) Tag() string { return tag(q.Conversation, q.Number) }
 
 func tag(conversation, number int) string { return fmt.Sprintf("m%dx%d", conversation, number) }
 
-// NewLoad draws a load.
-func NewLoad(s Shape, seed uint64) *Load {
+// NewWorkload draws a load.
+func NewWorkload(s Shape, seed uint64) *Workload {
 	s = s.defaults()
-	l := &Load{Shape: s, Seed: seed}
+	l := &Workload{Shape: s, Seed: seed}
 	rng := rand.New(rand.NewPCG(seed, 0x10ad))
 	for c := range s.Conversations {
 		conv := Conversation{Canary: fmt.Sprintf("canary%012x", rng.Uint64()>>16)}
@@ -180,10 +180,10 @@ func (q Question) words(c Conversation) string {
 }
 
 // Questions is how many there are.
-func (l *Load) Questions() int { return l.Shape.Conversations * l.Shape.Messages }
+func (l *Workload) Questions() int { return l.Shape.Conversations * l.Shape.Messages }
 
 // Calls is how many calls the model must answer when nothing goes wrong.
-func (l *Load) Calls() int {
+func (l *Workload) Calls() int {
 	n := 0
 	for _, c := range l.Conversations {
 		for _, q := range c.Questions {
@@ -200,7 +200,7 @@ func (l *Load) Calls() int {
 }
 
 // pick is a number below n that is a function of the seed and what.
-func (l *Load) pick(n int, what ...any) int {
+func (l *Workload) pick(n int, what ...any) int {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintln(h, append([]any{l.Seed}, what...)...)
 	return rand.New(rand.NewPCG(h.Sum64(), 1)).IntN(n) //nolint:gosec // n is small

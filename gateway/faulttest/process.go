@@ -37,8 +37,8 @@ type Process struct {
 	Ops string
 	// Log is the file that holds what it said.
 	Log string
-	// Life is its name in the books.
-	Life Life
+	// Incarnation is its name in the books.
+	Incarnation Incarnation
 	// StartedAt is when it said that it had started.
 	StartedAt time.Time
 
@@ -81,7 +81,7 @@ func launch(t testing.TB, c command) (*Process, error) {
 		return nil, fmt.Errorf("start the binary: %w", err)
 	}
 	p.PID = p.cmd.Process.Pid
-	go p.listen(stderr, log)
+	go p.collectLog(stderr, log)
 	select {
 	case p.Ops = <-p.started:
 		p.StartedAt = time.Now()
@@ -90,12 +90,12 @@ func launch(t testing.TB, c command) (*Process, error) {
 		return p, nil
 	case <-time.After(Patience):
 		p.Kill()
-		return nil, fmt.Errorf("the binary did not start\n%s", tail(c.log))
+		return nil, fmt.Errorf("the binary did not start\n%s", logTail(c.log))
 	}
 }
 
-// listen writes the log and waits for the end.
-func (p *Process) listen(stderr io.Reader, log *os.File) {
+// collectLog writes the log and waits for the end.
+func (p *Process) collectLog(stderr io.Reader, log *os.File) {
 	for r := bufio.NewReader(stderr); ; {
 		b, err := r.ReadBytes('\n')
 		_, _ = log.Write(b)
@@ -138,7 +138,7 @@ func (p *Process) Term() error {
 		return p.err
 	case <-time.After(Patience):
 		p.Kill()
-		return fmt.Errorf("it did not end on SIGTERM\n%s", tail(p.Log))
+		return fmt.Errorf("it did not end on SIGTERM\n%s", logTail(p.Log))
 	}
 }
 
@@ -153,9 +153,9 @@ func (p *Process) signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 // Ended is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// killed says whether SIGKILL ended it, and by which plan of PARLEY_FAULTS, if
+// wasKilled says whether SIGKILL ended it, and by which plan of PARLEY_FAULTS, if
 // any. It is for a process that is gone.
-func (p *Process) killed() (by string, ok bool) {
+func (p *Process) wasKilled() (by string, ok bool) {
 	exit, is := errors.AsType[*exec.ExitError](p.err)
 	if !is {
 		return "", false
@@ -166,12 +166,12 @@ func (p *Process) killed() (by string, ok bool) {
 	return p.fault, is && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// unheard says whether the process ended because the message log did not answer
+// missedLog says whether the process ended because the message log did not answer
 // when it started.
-func (p *Process) unheard() bool {
+func (p *Process) missedLog() bool {
 	select {
 	case <-p.ended:
-		return p.Ops == "" && p.err != nil && strings.Contains(tail(p.Log), "the message log does not answer")
+		return p.Ops == "" && p.err != nil && strings.Contains(logTail(p.Log), "the message log does not answer")
 	default:
 		return false
 	}
@@ -205,8 +205,8 @@ func (p *Process) Descriptors() (int, error) {
 	return len(fds), nil
 }
 
-// living are the processes of a run that are there, whoever started them.
-func living(run string) []string {
+// livingProcesses are the processes of a run that are there, whoever started them.
+func livingProcesses(run string) []string {
 	var found []string
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range all {
@@ -220,8 +220,8 @@ func living(run string) []string {
 	return found
 }
 
-// tail is the end of a log.
-func tail(path string) string {
+// logTail is the end of a log.
+func logTail(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

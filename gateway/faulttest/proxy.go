@@ -45,9 +45,9 @@ func NewProxy(t testing.TB, addr string) *Proxy {
 	return p
 }
 
-// Door opens another address to connect to, and returns it: what comes in there
+// ListenAs opens another address to connect to, and returns it: what comes in there
 // leaves from the address from, by which the other end can tell who it was.
-func (p *Proxy) Door(t testing.TB, from string) string {
+func (p *Proxy) ListenAs(t testing.TB, from string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {
@@ -64,9 +64,9 @@ func (p *Proxy) Door(t testing.TB, from string) string {
 // Addr is where to connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// To ends every connection; from now on new ones lead to addr, as when a stable
+// Redirect ends every connection; from now on new ones lead to addr, as when a stable
 // address is switched to another server.
-func (p *Proxy) To(addr string) {
+func (p *Proxy) Redirect(addr string) {
 	p.mu.Lock()
 	p.to = addr
 	p.mu.Unlock()
@@ -144,12 +144,12 @@ func (p *Proxy) accept(l net.Listener, from net.Addr) {
 		if err != nil {
 			return
 		}
-		p.wg.Go(func() { p.join(in, from) })
+		p.wg.Go(func() { p.connect(in, from) })
 	}
 }
 
-func (p *Proxy) join(in net.Conn, from net.Addr) {
-	if !p.keep(in) {
+func (p *Proxy) connect(in net.Conn, from net.Addr) {
+	if !p.track(in) {
 		return
 	}
 	p.mu.Lock()
@@ -157,14 +157,14 @@ func (p *Proxy) join(in net.Conn, from net.Addr) {
 	p.mu.Unlock()
 	d := net.Dialer{LocalAddr: from}
 	out, err := d.Dial("tcp", to) // loopback: at once or not at all
-	if err != nil || !p.keep(out) {
+	if err != nil || !p.track(out) {
 		p.drop(in)
 		return
 	}
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 		both.Go(func() {
-			p.pass(way[1], way[0], way[0] == out)
+			p.relay(way[1], way[0], way[0] == out)
 			p.drop(in)
 			p.drop(out)
 		})
@@ -172,8 +172,8 @@ func (p *Proxy) join(in net.Conn, from net.Addr) {
 	both.Wait()
 }
 
-// keep notes c, or closes it while the line is cut.
-func (p *Proxy) keep(c net.Conn) bool {
+// track notes c, or closes it while the line is cut.
+func (p *Proxy) track(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cut {
@@ -191,15 +191,15 @@ func (p *Proxy) drop(c net.Conn) {
 	_ = c.Close()
 }
 
-// pass hands on what comes; answers says that from is the server.
-func (p *Proxy) pass(to, from net.Conn, answers bool) {
+// relay hands on what comes; answers says that from is the server.
+func (p *Proxy) relay(to, from net.Conn, answers bool) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
 			p.mu.Lock()
 			frozen, delay := p.frozen, p.delay
-			p.idle(false, to, from)
+			p.setIdle(false, to, from)
 			p.mu.Unlock()
 			if delay > 0 {
 				time.Sleep(delay)
@@ -211,7 +211,7 @@ func (p *Proxy) pass(to, from net.Conn, answers bool) {
 				return
 			}
 			p.mu.Lock()
-			p.idle(answers, to, from)
+			p.setIdle(answers, to, from)
 			p.mu.Unlock()
 		}
 		if err != nil {
@@ -220,8 +220,8 @@ func (p *Proxy) pass(to, from net.Conn, answers bool) {
 	}
 }
 
-// idle notes whether the server spoke last. The caller holds mu.
-func (p *Proxy) idle(is bool, conns ...net.Conn) {
+// setIdle notes whether the server spoke last. The caller holds mu.
+func (p *Proxy) setIdle(is bool, conns ...net.Conn) {
 	for _, c := range conns {
 		if _, ok := p.conns[c]; ok {
 			p.conns[c] = is

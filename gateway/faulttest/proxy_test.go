@@ -53,8 +53,8 @@ func TestWhatComesThroughADoorIsKnownByItsAddress(t *testing.T) {
 	t.Parallel()
 	to, _ := parrot(t)
 	p := NewProxy(t, to)
-	for _, life := range []Life{lifeOf(0, 1), lifeOf(1, 300)} {
-		c, r := dial(t, p.Door(t, string(life)))
+	for _, life := range []Incarnation{incarnationOf(0, 1), incarnationOf(1, 300)} {
+		c, r := dial(t, p.ListenAs(t, string(life)))
 		if _, err := io.WriteString(c, "who\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestWhatComesThroughADoorIsKnownByItsAddress(t *testing.T) {
 			t.Errorf("the server saw %q, not %s: %v", got, life, err)
 		}
 	}
-	if lifeOf(0, 1) == lifeOf(0, 2) || lifeOf(0, 250) == lifeOf(1, 250) || lifeOf(0, 1) == lifeOf(0, 251) {
+	if incarnationOf(0, 1) == incarnationOf(0, 2) || incarnationOf(0, 250) == incarnationOf(1, 250) || incarnationOf(0, 1) == incarnationOf(0, 251) {
 		t.Error("two lives have one address")
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"parley/simulators/telegram"
 )
 
-// Books are what the checker reads: what the two counterparts wrote down, what
+// Evidence are what the checker reads: what the two counterparts wrote down, what
 // was done to the processes, and the ledger, which is held against the bill.
-type Books struct {
+type Evidence struct {
 	Telegram telegram.Book
 	Bill     model.Bill
 	Requests []model.Recorded
@@ -102,8 +102,8 @@ func (r *Report) String() string {
 // listed is how many violations of each kind are shown.
 const listed = 10
 
-// list is the violations, a line each.
-func (r *Report) list() string {
+// lines is the violations, a line each.
+func (r *Report) lines() string {
 	var b strings.Builder
 	seen := map[Kind]int{}
 	for _, v := range r.Violations {

@@ -14,9 +14,9 @@ import (
 // said twice. (F16)
 func TestAClockThatJumpsEndsNothingAndHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		shape := fewer()
-		if !faulttest.Long() {
+		if !faulttest.IsLong() {
 			shape.Messages = 15
 		}
 		run := faulttest.Open(t, faulttest.Options{
@@ -26,12 +26,12 @@ func TestAClockThatJumpsEndsNothingAndHoldsUpNothing(t *testing.T) {
 		})
 		midnight := time.Until(time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour))
 		jumps := []time.Duration{time.Hour, 0, -time.Hour, -24 * time.Hour, 0, midnight, 20 * time.Minute, -24 * time.Hour, 8 * 24 * time.Hour, 0}
-		run.Rounds(faulttest.Size(10) * len(jumps))
+		run.SetRounds(faulttest.ScaledSize(10) * len(jumps))
 		run.Start()
 		run.Drive(func(ctx context.Context) {
-			for round := range faulttest.Size(10) {
+			for round := range faulttest.ScaledSize(10) {
 				for i, off := range jumps {
-					if !run.Sent(ctx, 8) {
+					if !run.AwaitSent(ctx, 8) {
 						if round == 0 && i < len(jumps)-1 {
 							t.Errorf("the load ended after %d jumps", i)
 						}

@@ -13,7 +13,7 @@ import (
 
 // steady is a load that goes on for long enough to have servers come and go in it.
 func steady() faulttest.Shape {
-	if faulttest.Long() {
+	if faulttest.IsLong() {
 		return faulttest.Shape{}
 	}
 	return faulttest.Shape{Conversations: 16, Messages: 14, Fastest: 200 * time.Millisecond, Slowest: 1200 * time.Millisecond}
@@ -23,30 +23,30 @@ func steady() faulttest.Shape {
 // rolling update, and then the one that leads the inbound stream is killed. (F7)
 func TestServersOfTheLogComeAndGoUnderLoad(t *testing.T) {
 	t.Parallel()
-	faulttest.ForLong(t, "TestSeveralProcessesAnswerAsOne (gateway) and TestALeaderThatIsKilledCostsTimeAndNothingElse (broker) kill servers of the log")
+	faulttest.SkipUnlessLong(t, "TestSeveralProcessesAnswerAsOne (gateway) and TestALeaderThatIsKilledCostsTimeAndNothingElse (broker) kill servers of the log")
 	run := faulttest.Open(t, faulttest.Options{Engine: faulttest.Cluster(), Shape: steady()})
 	nodes := run.Base.Nodes
 	run.Start()
-	rounds := faulttest.Size(10)
-	run.Rounds(rounds * 2 * (nodes.Len() + 1))
+	rounds := faulttest.ScaledSize(10)
+	run.SetRounds(rounds * 2 * (nodes.Len() + 1))
 	run.Drive(func(ctx context.Context) {
 		for round := range rounds {
 			for i := range nodes.Len() + 1 {
-				if !run.Sent(ctx, 5) {
+				if !run.AwaitSent(ctx, 5) {
 					t.Errorf("the load was over in round %d, after %d servers", round, i)
 					return
 				}
 				down := i
 				if i < nodes.Len() {
-					run.NoteAll("server of the log ended")
+					run.NoteFaultAll("server of the log ended")
 					nodes.Stop(down)
 				} else {
 					down = nodes.Leader("INBOUND")
-					run.NoteAll("leader of the inbound stream killed")
+					run.NoteFaultAll("leader of the inbound stream killed")
 					nodes.Kill(down)
 				}
-				run.Sent(ctx, 10) // two of three go on
-				run.NoteAll("server of the log is back")
+				run.AwaitSent(ctx, 10) // two of three go on
+				run.NoteFaultAll("server of the log is back")
 				nodes.Restart(down)
 				nodes.AwaitHealthy()
 			}
@@ -66,18 +66,18 @@ func TestAPartedProcessIsTakenOverFromAndChangesNothing(t *testing.T) {
 		Engine: faulttest.Cluster(), Shape: steady(), Lease: lease,
 	})
 	run.Start()
-	parts := max(faulttest.Size(20), 2)
-	run.Rounds(parts)
+	parts := max(faulttest.ScaledSize(20), 2)
+	run.SetRounds(parts)
 	run.Drive(func(ctx context.Context) {
 		first := run.Rand.IntN(run.Processes())
 		for n := range parts {
-			if !run.Sent(ctx, 10) {
+			if !run.AwaitSent(ctx, 10) {
 				t.Errorf("the load was over after %d of %d times", n, parts)
 				return
 			}
 			i := (first + n/2) % run.Processes()
-			run.Note(i, "parted")
-			for _, line := range run.Base.Lines[i].All() {
+			run.NoteFault(i, "parted")
+			for _, line := range run.Base.Links[i].All() {
 				if n%2 == 0 {
 					line.HalfOpen() // what is written meanwhile comes through late
 				} else {
@@ -85,12 +85,12 @@ func TestAPartedProcessIsTakenOverFromAndChangesNothing(t *testing.T) {
 				}
 			}
 			last(ctx, 3*lease/2)
-			for !run.Followed(run.Process(i).Life) && ctx.Err() == nil { // on a busy machine
+			for !run.HasSuccessor(run.Process(i).Incarnation) && ctx.Err() == nil { // on a busy machine
 				last(ctx, time.Second)
 			}
 			// Until here it may have sent what it could not note.
-			run.Note(i, "parted no more")
-			for _, line := range run.Base.Lines[i].All() {
+			run.NoteFault(i, "parted no more")
+			for _, line := range run.Base.Links[i].All() {
 				line.Mend()
 			}
 		}

@@ -38,7 +38,7 @@ func TestADamagedFileIsSaidAtTheStart(t *testing.T) {
 
 	rng := run.Rand
 	refused, told, harmless := 0, 0, 0
-	for i := range max(faulttest.Size(20)*4, 12) {
+	for i := range max(faulttest.ScaledSize(20)*4, 12) {
 		from := []string{killed, ended}[rng.IntN(2)]
 		dir := copyTree(t, from)
 		what := harm(t, rng, i, dir)

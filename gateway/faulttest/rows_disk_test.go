@@ -20,7 +20,7 @@ func TestAFullDiskUnderLoadLosesNothing(t *testing.T) {
 	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
 		disk := mount(128 << 20)
 		shape := fewer()
-		if !faulttest.Long() {
+		if !faulttest.IsLong() {
 			shape.Messages = 15
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: faulttest.Embedded(), Shape: shape})
@@ -41,27 +41,27 @@ func TestAFullDiskUnderLoadLosesNothing(t *testing.T) {
 		wait := func(what string, done func() bool) {
 			ctx, cancel := context.WithTimeout(t.Context(), faulttest.Patience)
 			defer cancel()
-			if !run.Until(ctx, done) {
+			if !run.WaitUntil(ctx, done) {
 				t.Errorf("the process is not %s", what)
 			}
 		}
-		rounds := max(faulttest.Size(10), 3)
+		rounds := max(faulttest.ScaledSize(10), 3)
 		var noticed, slowest time.Duration
-		run.Rounds(rounds)
+		run.SetRounds(rounds)
 		run.Start()
 		run.Drive(func(ctx context.Context) {
 			for round := range rounds {
-				if !run.Sent(ctx, 5) {
+				if !run.AwaitSent(ctx, 5) {
 					t.Errorf("the load ended after %d of %d rounds", round, rounds)
 					return
 				}
-				run.Note(0, "disk full")
+				run.NoteFault(0, "disk full")
 				disk.Fill()
 				full := time.Now()
 				wait("not ready", func() bool { return !ready() })
 				noticed = max(noticed, time.Since(full))
 				confirmed := run.Telegram.Totals().Confirmed
-				run.Note(0, "room again")
+				run.NoteFault(0, "room again")
 				disk.Free()
 				free := time.Now()
 				wait("ready", ready)

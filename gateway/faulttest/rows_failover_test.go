@@ -13,31 +13,31 @@ import (
 func TestAReplicaWithoutTheLastWritesTakesThePlaceOfRedis(t *testing.T) {
 	t.Parallel()
 	shape := faulttest.Shape{}
-	if !faulttest.Long() {
+	if !faulttest.IsLong() {
 		shape = faulttest.Shape{Conversations: 10, Messages: 9, Fastest: 50 * time.Millisecond, Slowest: 500 * time.Millisecond}
 	}
 	run := faulttest.Open(t, faulttest.Options{Engine: faulttest.Cluster(), Shape: shape})
 	replica := run.Base.Redis.Replica(t)
 	run.Start()
-	failovers, forgotten := max(faulttest.Size(20), 2), 0
-	run.Rounds(2 * failovers)
+	failovers, forgotten := max(faulttest.ScaledSize(20), 2), 0
+	run.SetRounds(2 * failovers)
 	run.Drive(func(ctx context.Context) {
 		for n := range failovers {
-			if !run.Sent(ctx, 5+run.Rand.IntN(10)) {
+			if !run.AwaitSent(ctx, 5+run.Rand.IntN(10)) {
 				t.Errorf("the load was over after %d of %d failovers", n, failovers)
 				return
 			}
 			replica.CatchUp()
 			replica.CutOff()
 			before := run.Telegram.Totals().Sent
-			run.Sent(ctx, 1+run.Rand.IntN(10)) // what is noted of these is lost
-			run.NoteAll("redis killed")
+			run.AwaitSent(ctx, 1+run.Rand.IntN(10)) // what is noted of these is lost
+			run.NoteFaultAll("redis killed")
 			run.Base.Redis.Kill()
 			forgotten += run.Telegram.Totals().Sent - before
 			replica.Promote()
 			run.Base.FailOver(replica)
 			// Until here a process may have sent what it could not note.
-			run.NoteAll("redis failed over")
+			run.NoteFaultAll("redis failed over")
 			replica = replica.Replica(t)
 		}
 	})

@@ -10,14 +10,14 @@ import (
 // piece, while the load goes on. (F1)
 func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e})
-		kills := faulttest.Size(100)
-		most := 200
-		if faulttest.Long() { // five times as many answers stream at a time
-			most = 800
+		kills := faulttest.ScaledSize(100)
+		limit := 200
+		if faulttest.IsLong() { // five times as many answers stream at a time
+			limit = 800
 		}
-		run.KillAt(kills, 1, most, "agent.delta")
+		run.KillAt(kills, 1, limit, "agent.delta")
 		killed(t, run, kills)
 	})
 }
@@ -27,10 +27,10 @@ func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) 
 // that the outcome is unknown. (F2)
 func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 	t.Parallel()
-	faulttest.ForLong(t, "F1 and F5 kill the process, and TestATurnThatDiesAnywhereIsTakenOverWithoutPayingOrActingTwice (agent) stops at each tool's begin and effect")
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.SkipUnlessLong(t, "F1 and F5 kill the process, and TestATurnThatDiesAnywhereIsTakenOverWithoutPayingOrActingTwice (agent) stops at each tool's begin and effect")
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6}})
-		kills := faulttest.Size(100)
+		kills := faulttest.ScaledSize(100)
 		run.KillAt(kills, 1, 30, "agent.tool.begun", "agent.tool.effect[edit_file]") // what only reads runs again
 		report := killed(t, run, kills)
 		if report.Unknown < report.Faults {
@@ -43,9 +43,9 @@ func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 // says so yet. It is sent once more, marked. (F3)
 func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e})
-		kills := faulttest.Size(100)
+		kills := faulttest.ScaledSize(100)
 		run.KillAt(kills, 8, 20, "delivery.accepted") // not the repeat itself
 		report := killed(t, run, kills)
 		if report.Repeats < report.Faults {
@@ -58,10 +58,10 @@ func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.
 // Nothing was sent, so nothing is repeated. (F4)
 func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 	t.Parallel()
-	faulttest.ForLong(t, "F1, F3 and F5 kill the process, and gateway/simtest stops it before each commit")
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.SkipUnlessLong(t, "F1, F3 and F5 kill the process, and gateway/simtest stops it before each commit")
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e})
-		kills := faulttest.Size(100)
+		kills := faulttest.ScaledSize(100)
 		run.KillAt(kills, 1, 30, "worker.finish.before")
 		killed(t, run, kills)
 	})
@@ -71,20 +71,20 @@ func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 // until it is stored, so that some are always on their way. (F5)
 func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
 		shape := faulttest.Shape{Spawns: 0.2}
-		if !faulttest.Long() {
+		if !faulttest.IsLong() {
 			shape.Messages = 10 // enough for the kills, however long it takes to start again
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
-		kills := max(faulttest.Size(25), 3)
-		run.Always("intake.publish.before=delay:50ms")
+		kills := max(faulttest.ScaledSize(25), 3)
+		run.PlanAlways("intake.publish.before=delay:50ms")
 		run.Start()
 		run.Drive(run.KillRandomly(kills, 30))
 		for i := range run.Processes() { // what operators are shown afterwards survives that, too
 			run.Kill(i)
 		}
-		run.Await("all processes to be there again", run.Up)
+		run.Await("all processes to be there again", run.IsUp)
 		report := run.Finish()
 		if report.Faults != kills+run.Processes() || report.Told > 0 {
 			t.Errorf("%d kills, not %d; %d questions were only told of", report.Faults, kills, report.Told)
@@ -95,21 +95,21 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 // Each named point of the code, in turn. (F1 to F5)
 func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
 	t.Parallel()
-	faulttest.ForLong(t, "F5 kills processes of a cluster at any moment")
+	faulttest.SkipUnlessLong(t, "F5 kills processes of a cluster at any moment")
 	points := []string{
 		"intake.publish.before", "intake.publish.after", "worker.touch.after", "worker.open.before", "worker.open.after",
 		"agent.reserve.after", "agent.settle.before", "agent.settle.after", "agent.tool.begun", "agent.tool.effect",
 		"subagents.open.after", "subagents.ended", "worker.finish.before", "worker.finish.after",
 		"delivery.marked", "delivery.accepted", "delivery.receipt.after",
 	}
-	faulttest.On(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
 		shape := faulttest.Shape{Tools: 0.4, Spawns: 0.3}
-		if !faulttest.Long() {
+		if !faulttest.IsLong() {
 			shape.Messages = 10 // there are many points to come to
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
 		kills := len(points)
-		if faulttest.Long() {
+		if faulttest.IsLong() {
 			kills *= 6
 		}
 		run.KillAt(kills, 1, 12, points...)

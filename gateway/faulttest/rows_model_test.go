@@ -17,7 +17,7 @@ import (
 
 // fewer is a load for rows in which nothing is killed.
 func fewer() faulttest.Shape {
-	if faulttest.Long() {
+	if faulttest.IsLong() {
 		return faulttest.Shape{}
 	}
 	return faulttest.Shape{Conversations: 10, Messages: 6}
@@ -82,7 +82,7 @@ func askIll(t *testing.T, run *faulttest.Run, all []ill) (check func()) {
 }
 
 // well answers those who are not of the load.
-func well(l *faulttest.Load) model.Brain {
+func well(l *faulttest.Workload) model.Brain {
 	return func(ctx context.Context, p *model.Prompt) model.Answer {
 		if text := p.LastText(); strings.HasPrefix(text, "ill") {
 			return model.Reply(model.Say("well: " + text))
@@ -97,7 +97,7 @@ func well(l *faulttest.Load) model.Brain {
 // (F10)
 func TestAModelThatRefusesIsAskedAgainOnlyWhenThatHelps(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{
 			Engine: e, Shape: fewer(), Brain: well,
 			Config: map[string]string{"retry": "{base: 20ms}"},
@@ -154,10 +154,10 @@ func obeyed(t *testing.T, run *faulttest.Run, word string, wait time.Duration) {
 // or told. (F11)
 func TestAModelThatBreaksOffIsNeverTakenForOneThatAnswered(t *testing.T) {
 	t.Parallel()
-	faulttest.ForLong(t, "F10 is the row of the model, and the suite of package llmtest breaks off each answer in each way")
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.SkipUnlessLong(t, "F10 is the row of the model, and the suite of package llmtest breaks off each answer in each way")
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		hold, timeout := 500*time.Millisecond, 20*time.Second // a turn that is well is never near it
-		if faulttest.Long() {
+		if faulttest.IsLong() {
 			hold, timeout = 0, 90*time.Second // silent until somebody gives up
 		}
 		shape := fewer()

@@ -24,13 +24,13 @@ func TestBroughtAgainAndOutOfOrderEachMessageIsAnsweredOnce(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			if !way.webhook {
-				faulttest.ForLong(t, "updates come again and out of order by webhook")
+				faulttest.SkipUnlessLong(t, "updates come again and out of order by webhook")
 			}
-			faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+			faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 				// Telegram may change the order only of what it has at one time.
 				run := faulttest.Open(t, faulttest.Options{Engine: e, Webhook: way.webhook, Shape: faulttest.Shape{Ahead: 1}})
 				late := 2 * time.Second
-				if faulttest.Long() {
+				if faulttest.IsLong() {
 					late = 150 * time.Second // the log's own memory is 120 s long
 				}
 				again := func(p float64, after time.Duration, copies int) telegram.Fault {
@@ -44,7 +44,7 @@ func TestBroughtAgainAndOutOfOrderEachMessageIsAnsweredOnce(t *testing.T) {
 				}
 				run.Start()
 				run.Drive()
-				run.Await("the last copies", func() bool { return run.Telegram.Totals().Confirmed >= run.Load.Questions() })
+				run.Await("the last copies", func() bool { return run.Telegram.Totals().Confirmed >= run.Workload.Questions() })
 				report := run.Finish()
 				if report.Repeats > 0 || report.Told > 0 || report.Extra != 0 {
 					t.Errorf("%d repeats, %d told, %d extra calls", report.Repeats, report.Told, report.Extra)
@@ -53,8 +53,8 @@ func TestBroughtAgainAndOutOfOrderEachMessageIsAnsweredOnce(t *testing.T) {
 				for _, u := range run.Telegram.Books().Updates {
 					handed += u.Handed
 				}
-				t.Logf("%d updates were handed over %d times", run.Load.Questions(), handed)
-				if handed < 2*run.Load.Questions() {
+				t.Logf("%d updates were handed over %d times", run.Workload.Questions(), handed)
+				if handed < 2*run.Workload.Questions() {
 					t.Error("hardly anything came again")
 				}
 			})
@@ -70,11 +70,11 @@ var physic = regexp.MustCompile(`(poison[12]|medicine)$`)
 // answered as ever, and so is the sender afterwards. (F20)
 func TestAMessageThatPanicsEachTimeIsPutAsideAndOthersAreAnswered(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{
 			Engine: e,
 			Config: map[string]string{"worker": fmt.Sprintf("{turns: 64, attempts: 3, lease: %s}", faulttest.Lease)},
-			Brain: func(l *faulttest.Load) model.Brain {
+			Brain: func(l *faulttest.Workload) model.Brain {
 				return func(ctx context.Context, p *model.Prompt) model.Answer {
 					if m := physic.FindString(p.LastText()); m != "" {
 						return model.Reply(model.Say(m + " taken"))
@@ -83,13 +83,13 @@ func TestAMessageThatPanicsEachTimeIsPutAsideAndOthersAreAnswered(t *testing.T) 
 				}
 			},
 		})
-		run.Always("worker.open.before[poison1]=panic,worker.finish.before[poison2]=panic")
+		run.PlanAlways("worker.open.before[poison1]=panic,worker.finish.before[poison2]=panic")
 		run.Start()
-		n := max(faulttest.Size(10), 4)
+		n := max(faulttest.ScaledSize(10), 4)
 		var told []telegram.Chat
 		run.Drive(func(ctx context.Context) {
 			for i := range n {
-				run.Sent(ctx, 5)
+				run.AwaitSent(ctx, 5)
 				p := telegram.Person{ID: int64(90_000 + i), FirstName: "Eve"}
 				told = append(told, telegram.PrivateChat(p))
 				for _, text := range []string{fmt.Sprintf("poison%d", 1+i%2), "medicine"} {
@@ -134,19 +134,19 @@ func TestAMessageThatPanicsEachTimeIsPutAsideAndOthersAreAnswered(t *testing.T) 
 // load goes on. Nobody sees more than a pause. (F21)
 func TestRestartedInOrderUnderLoadNobodySeesMoreThanAPause(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		shape := faulttest.Shape{}
-		if !faulttest.Long() {
+		if !faulttest.IsLong() {
 			shape.Messages = 10 // enough for the restarts, however long they take
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
 		run.Start()
-		restarts := max(faulttest.Size(20), 3)
-		run.Rounds(restarts)
+		restarts := max(faulttest.ScaledSize(20), 3)
+		run.SetRounds(restarts)
 		var longest time.Duration
 		run.Drive(func(ctx context.Context) {
 			for i := range restarts {
-				if !run.Sent(ctx, 10) {
+				if !run.AwaitSent(ctx, 10) {
 					t.Errorf("the load was over after %d restarts", i)
 					return
 				}

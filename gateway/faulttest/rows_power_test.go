@@ -86,7 +86,7 @@ func (d *disk) restore() {
 // nothing else. Nothing that was accepted is lost. With broker.sync relaxed the
 // same cuts lose messages, which is how we know that they cut something. (F6)
 func TestThePowerIsCutAndNothingAcceptedIsLost(t *testing.T) {
-	if !faulttest.Long() {
+	if !faulttest.IsLong() {
 		return // it needs root, and a disk of its own
 	}
 	d, err := newDisk(t)
@@ -109,15 +109,15 @@ func TestThePowerIsCutAndNothingAcceptedIsLost(t *testing.T) {
 				books.Expect = faulttest.Lost
 			}
 			run := faulttest.Open(t, books)
-			run.Rounds(cuts)
+			run.SetRounds(cuts)
 			run.Start()
 			run.Drive(func(ctx context.Context) {
 				for i := range cuts {
-					if !run.Sent(ctx, 5+run.Rand.IntN(60)) {
+					if !run.AwaitSent(ctx, 5+run.Rand.IntN(60)) {
 						t.Errorf("the load was over after %d cuts", i)
 						return
 					}
-					run.Note(0, "power cut")
+					run.NoteFault(0, "power cut")
 					d.cut()
 					run.KillAnd(0, d.restore)
 				}

@@ -23,7 +23,7 @@ type gates map[int]chan struct{}
 
 var questionNumber = regexp.MustCompile(`question m\d+x(\d+) `)
 
-func (g gates) brain(l *faulttest.Load) model.Brain {
+func (g gates) brain(l *faulttest.Workload) model.Brain {
 	return func(ctx context.Context, p *model.Prompt) model.Answer {
 		if all := questionNumber.FindAllStringSubmatch(p.LastText(), -1); len(all) > 0 {
 			n, _ := strconv.Atoi(all[len(all)-1][1])
@@ -55,12 +55,12 @@ func heldAt(t *testing.T, run *faulttest.Run, n int) {
 				answered[m.ChatID]++
 			}
 		}
-		for _, c := range run.Load.Conversations {
+		for _, c := range run.Workload.Conversations {
 			if answered[c.Chat.ID] != n || said[c.Chat.ID] != n+2 {
 				return false
 			}
 		}
-		if run.Model.Bill().Open < len(run.Load.Conversations) || books.Pending[faulttest.Username] > 0 {
+		if run.Model.Bill().Open < len(run.Workload.Conversations) || books.Pending[faulttest.Username] > 0 {
 			return false
 		}
 		page, err := run.Process(0).Get(t.Context(), "/metrics")
@@ -125,7 +125,7 @@ func TestAnOlderCopyOfTheDatabaseIsNoticedAndItsAnswersAreMarked(t *testing.T) {
 	run.Await("the log to know that the store went on", func() bool { return notedIn(t, run) > ticks })
 	run.KillAnd(0, func() { putBack(t, run, old, "parley.db", "parley.db-wal", "parley.db-shm", "parley.db.lock") })
 
-	again := len(run.Load.Conversations) * (run.Load.Shape.Messages - 1)
+	again := len(run.Workload.Conversations) * (run.Workload.Shape.Messages - 1)
 	run.Await("all that it forgot to be answered again", func() bool {
 		n := 0
 		for _, m := range run.Telegram.Books().Messages {
@@ -152,7 +152,7 @@ func TestAnOlderCopyOfTheDatabaseIsNoticedAndItsAnswersAreMarked(t *testing.T) {
 		}
 		copies[found[1]] = c
 	}
-	for _, conv := range run.Load.Conversations {
+	for _, conv := range run.Workload.Conversations {
 		for _, q := range conv.Questions {
 			want := [2]int{1, min(q.Number, 1)} // the first was answered before the copy was made
 			if copies[q.Tag()] != want {
@@ -199,7 +199,7 @@ func notedIn(t *testing.T, run *faulttest.Run) uint64 {
 // are told in their chat, and nothing is said twice.
 func TestAnOlderCopyOfTheMessageLogIsNoticedAndWhoLostAMessageIsTold(t *testing.T) {
 	t.Parallel()
-	faulttest.ForLong(t, "an older copy of the database is put back, and TestWhateverCopiesOfStoreAndLogComeTogether (gateway) has all pairs")
+	faulttest.SkipUnlessLong(t, "an older copy of the database is put back, and TestWhateverCopiesOfStoreAndLogComeTogether (gateway) has all pairs")
 	hold := gates{1: make(chan struct{}), 4: make(chan struct{})}
 	run := faulttest.Open(t, faulttest.Options{
 		Engine: faulttest.Embedded(), Brain: hold.brain,
@@ -219,7 +219,7 @@ func TestAnOlderCopyOfTheMessageLogIsNoticedAndWhoLostAMessageIsTold(t *testing.
 		run.KillAnd(0, func() { putBack(t, run, old, "log") })
 	})
 	report := run.Finish()
-	lost := len(run.Load.Conversations) // in each the question behind the one that was being answered
+	lost := len(run.Workload.Conversations) // in each the question behind the one that was being answered
 	if report.Told != lost || report.Repeats != 0 {
 		t.Errorf("%d were told that their message was lost, not %d; %d repeats", report.Told, lost, report.Repeats)
 	}

@@ -16,8 +16,8 @@ import (
 	"parley/simulators/telegram"
 )
 
-// mostKept is what a model is shown of one result, in bytes.
-const mostKept = 200 << 10
+// maxKept is what a model is shown of one result, in bytes.
+const maxKept = 200 << 10
 
 // What people ask for who are not of the load.
 var trouble = regexp.MustCompile(`(stuck|hang|flood)\d+$`)
@@ -34,7 +34,7 @@ type stubborn struct {
 // childTime is what a sub-agent that is stuck is given.
 const childTime = 2 * time.Second
 
-func (s *stubborn) brain(l *faulttest.Load) model.Brain {
+func (s *stubborn) brain(l *faulttest.Workload) model.Brain {
 	asked := map[string]time.Time{}
 	return func(ctx context.Context, p *model.Prompt) model.Answer {
 		m := trouble.FindString(p.LastText())
@@ -74,8 +74,8 @@ func (s *stubborn) brain(l *faulttest.Load) model.Brain {
 // else is answered meanwhile. (F24)
 func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 	t.Parallel()
-	faulttest.ForLong(t, "the packages subagents, worker and files end what is stuck, and cut what floods, by a clock of their own")
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.SkipUnlessLong(t, "the packages subagents, worker and files end what is stuck, and cut what floods, by a clock of their own")
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		dir := t.TempDir()
 		bot := &stubborn{flood: filepath.Join(dir, "yes.txt")}
 		if err := os.WriteFile(bot.flood, []byte(strings.Repeat(strings.Repeat("y", 99)+"\n", 80<<10)), 0o600); err != nil {
@@ -92,11 +92,11 @@ func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 		})
 		run.Start()
 		before := resident(t, run)
-		n := faulttest.Size(50)
+		n := faulttest.ScaledSize(50)
 		asked := map[int64]string{}
 		run.Drive(func(ctx context.Context) {
 			for i := range n {
-				run.Sent(ctx, 3)
+				run.AwaitSent(ctx, 3)
 				for k, text := range []string{"stuck", "hang", "flood"} {
 					p := telegram.Person{ID: int64(90_000 + 10*i + k), FirstName: "Eve"}
 					asked[p.ID] = fmt.Sprintf("%s%d", text, i)
@@ -130,7 +130,7 @@ func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 		}
 		t.Logf("%d of each; a stuck sub-agent was ended %s after its time at most; the largest result had %d bytes; the process grew by %d MiB",
 			n, longest.Round(time.Millisecond), bot.largest, grown>>20)
-		if len(bot.waited) != n || bot.largest > mostKept || bot.largest < mostKept/4 {
+		if len(bot.waited) != n || bot.largest > maxKept || bot.largest < maxKept/4 {
 			t.Errorf("%d sub-agents were stuck; the largest result had %d bytes", len(bot.waited), bot.largest)
 		}
 		if grown > 256<<20 {

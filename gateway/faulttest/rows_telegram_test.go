@@ -16,10 +16,10 @@ import (
 // becomes a supergroup keeps its conversation. (F14)
 func TestTelegramMayRefuseAsItDoes(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		moving := telegram.Chat{ID: -770_001, Kind: telegram.Group, Title: "moving"}
 		eve := telegram.Person{ID: 70_001, FirstName: "Eve"}
-		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: fewer(), Brain: func(l *faulttest.Load) model.Brain {
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: fewer(), Brain: func(l *faulttest.Workload) model.Brain {
 			return func(ctx context.Context, p *model.Prompt) model.Answer {
 				if !strings.Contains(p.LastText(), "moving") {
 					return l.Brain(ctx, p)
@@ -31,7 +31,7 @@ func TestTelegramMayRefuseAsItDoes(t *testing.T) {
 				return model.Reply(model.Say(strings.Repeat("asked ", asked)))
 			}
 		}})
-		n := faulttest.Size(100)
+		n := faulttest.ScaledSize(100)
 		if err := run.Telegram.Plan(
 			telegram.Fault{Trouble: telegram.Conflict, Method: "getUpdates", Skip: 3, Next: max(n/50, 1)},
 			telegram.Fault{Trouble: telegram.TooManyRequests, Method: "sendMessage", RetryAfter: 1, Every: 9, Next: n},
@@ -58,7 +58,7 @@ func TestTelegramMayRefuseAsItDoes(t *testing.T) {
 		run.Start()
 		run.Drive(func(ctx context.Context) {
 			ask(moving)
-			if !run.Until(ctx, answered(moving, 1)) {
+			if !run.WaitUntil(ctx, answered(moving, 1)) {
 				return
 			}
 			super, _, err := run.Telegram.Migrate(moving, eve)
@@ -91,15 +91,15 @@ func TestTelegramMayRefuseAsItDoes(t *testing.T) {
 // when it becomes one Telegram is not asked to change it. (firstday T11)
 func TestAWholePreviewIsNoAnswerBeforeItsTurnIsStored(t *testing.T) {
 	t.Parallel()
-	faulttest.On(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		shape := faulttest.Shape{Tools: -1, Spawns: -1}
-		if !faulttest.Long() {
+		if !faulttest.IsLong() {
 			shape.Conversations, shape.Messages = 8, 4
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
-		run.Always("worker.finish.before=delay:2500ms")
+		run.PlanAlways("worker.finish.before=delay:2500ms")
 		run.Start()
-		run.Drive(run.KillRandomly(max(faulttest.Size(25), 3), 8))
+		run.Drive(run.KillRandomly(max(faulttest.ScaledSize(25), 3), 8))
 		run.Restart(0) // what is shown is stored by then
 		report := run.Finish()
 		if report.Unasked == 0 || report.Extra == 0 {

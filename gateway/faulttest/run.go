@@ -53,14 +53,14 @@ type Options struct {
 	// Drive gives up soon. Empty: none may be found.
 	Expect Kind
 	// Brain stands before the load's; nil: the load's alone.
-	Brain func(l *Load) model.Brain
+	Brain func(l *Workload) model.Brain
 }
 
 // Run is a load on processes of the real binary between two simulators. One
 // goroutine uses it.
 type Run struct {
 	// What happens in it, and the counterparts, whose books are checked.
-	Load     *Load
+	Workload *Workload
 	Telegram *telegram.Server
 	Model    *model.Server
 	// TelegramLine and ModelLine are the processes' only way to the two.
@@ -76,7 +76,7 @@ type Run struct {
 	id    string
 	hooks string // where the gateway's webhooks listen
 	slots []*slot
-	fresh idle // what a process holds that has just started
+	fresh holdings // what a process holds that has just started
 
 	mu      sync.Mutex
 	faults  []Fault
@@ -93,20 +93,20 @@ func Open(t testing.TB, o Options) *Run {
 		o.Engine = Embedded()
 	}
 	if o.Seed == 0 {
-		o.Seed = seed(t)
+		o.Seed = drawSeed(t)
 	}
 	if o.Lease == 0 {
 		o.Lease = Lease
 	}
 	t.Logf("seed %d: PARLEY_SEED=%d repeats the load and the faults of this row", o.Seed, o.Seed)
 	r := &Run{
-		t: t, o: o, Dir: t.TempDir(), Load: NewLoad(o.Shape, o.Seed), Rand: rand.New(rand.NewPCG(o.Seed, 0xfa17)), //nolint:gosec // it must repeat
+		t: t, o: o, Dir: t.TempDir(), Workload: NewWorkload(o.Shape, o.Seed), Rand: rand.New(rand.NewPCG(o.Seed, 0xfa17)), //nolint:gosec // it must repeat
 		id: fmt.Sprintf("%d-%d", os.Getpid(), rand.Uint64()), pace: pace{rounds: 4},
 	}
 	t.Cleanup(r.keepLogs)
-	brain := model.Brain(r.Load.Brain)
+	brain := model.Brain(r.Workload.Brain)
 	if o.Brain != nil {
-		brain = o.Brain(r.Load)
+		brain = o.Brain(r.Workload)
 	}
 	tg, err := telegram.New(telegram.Options{
 		Seed: o.Seed, WebhookRetry: 10 * time.Millisecond, Keep: 1 << 20, Pace: limitsPace,
@@ -116,8 +116,8 @@ func Open(t testing.TB, o Options) *Run {
 		t.Fatal(err)
 	}
 	r.Telegram = tg
-	r.Model = model.New(model.Options{Brain: brain, Prices: prices(t), MaxRequests: 1 << 20, MaxRecorded: 1 << 30})
-	r.serve()
+	r.Model = model.New(model.Options{Brain: brain, Prices: modelPrices(t), MaxRequests: 1 << 20, MaxRecorded: 1 << 30})
+	r.serveSimulators()
 	r.TelegramLine = NewProxy(t, strings.TrimPrefix(tg.URL(), "http://"))
 	r.ModelLine = NewProxy(t, strings.TrimPrefix(r.Model.URL(), "http://"))
 	if o.Webhook {
@@ -133,7 +133,7 @@ func Open(t testing.TB, o Options) *Run {
 	return r
 }
 
-func seed(t testing.TB) uint64 {
+func drawSeed(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv("PARLEY_SEED")
 	if text == "" {
@@ -146,8 +146,8 @@ func seed(t testing.TB) uint64 {
 	return n
 }
 
-// serve runs the simulators until the test ends.
-func (r *Run) serve() {
+// serveSimulators runs the simulators until the test ends.
+func (r *Run) serveSimulators() {
 	for _, listen := range []func() error{r.Telegram.Listen, r.Model.Listen} {
 		if err := listen(); err != nil {
 			r.t.Fatal(err)
@@ -167,8 +167,8 @@ func (r *Run) serve() {
 	})
 }
 
-// prices are those that the gateway knows for the simulated model.
-func prices(t testing.TB) map[string]model.Price {
+// modelPrices are those that the gateway knows for the simulated model.
+func modelPrices(t testing.TB) map[string]model.Price {
 	t.Helper()
 	c, err := costs.Embedded()
 	if err != nil {
@@ -187,9 +187,9 @@ func prices(t testing.TB) map[string]model.Price {
 // limitsPace is how many times Telegram's limits hold, on both sides.
 const limitsPace = 200
 
-// config writes the configuration of process number i, which reaches Telegram and
+// writeConfig writes the configuration of process number i, which reaches Telegram and
 // the model at these addresses, and returns its path.
-func (r *Run) config(i int, tg, llm string) (string, error) {
+func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 	webhook := ""
 	if r.o.Webhook {
 		webhook = fmt.Sprintf(", webhook: {url: http://%s, max_connections: 8}", r.hooks)

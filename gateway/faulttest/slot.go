@@ -33,7 +33,7 @@ func (r *Run) Start() {
 			if s.done == nil || s.now == nil {
 				continue
 			}
-			s.end(func(p *Process) { p.Kill() })
+			s.stop(func(p *Process) { p.Kill() })
 		}
 	})
 	for _, s := range r.slots {
@@ -44,14 +44,14 @@ func (r *Run) Start() {
 		}
 		select {
 		case <-first.Ended():
-			if _, killed := first.killed(); !killed {
+			if _, killed := first.wasKilled(); !killed {
 				close(s.done) // nobody keeps it
-				r.t.Fatalf("process %d ended while it started: %v\n%s", s.number, first.err, tail(first.Log))
+				r.t.Fatalf("process %d ended while it started: %v\n%s", s.number, first.err, logTail(first.Log))
 			}
 		default:
-			leakCheck{r}.held(r.t.Context(), first, &r.fresh)
+			leakCheck{r}.readHoldings(r.t.Context(), first, &r.fresh)
 		}
-		go s.keep(first)
+		go s.supervise(first)
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *slot) start() (*Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.r.Base.Nodes == nil || !p.unheard() || time.Now().After(end) {
+		if s.r.Base.Nodes == nil || !p.missedLog() || time.Now().After(end) {
 			s.mu.Lock()
 			s.now = p
 			close(s.changed)
@@ -73,7 +73,7 @@ func (s *slot) start() (*Process, error) {
 			s.mu.Unlock()
 			return p, nil
 		}
-		s.r.t.Logf("process %d is started again: %s", s.number, tail(p.Log))
+		s.r.t.Logf("process %d is started again: %s", s.number, logTail(p.Log))
 	}
 }
 
@@ -82,8 +82,8 @@ func (s *slot) launch(plan string) (*Process, error) {
 	s.lives++
 	life := s.lives
 	s.mu.Unlock()
-	name := lifeOf(s.number, life)
-	config, err := s.r.config(s.number, s.r.TelegramLine.Door(s.r.t, string(name)), s.r.ModelLine.Door(s.r.t, string(name)))
+	name := incarnationOf(s.number, life)
+	config, err := s.r.writeConfig(s.number, s.r.TelegramLine.ListenAs(s.r.t, string(name)), s.r.ModelLine.ListenAs(s.r.t, string(name)))
 	if err != nil {
 		return nil, err
 	}
@@ -92,33 +92,33 @@ func (s *slot) launch(plan string) (*Process, error) {
 		args = append(args, s.r.Base.Args(s.number)...)
 	}
 	p, err := launch(s.r.t, command{
-		args: args, run: s.r.id, faults: plan, clock: s.r.clock(),
+		args: args, run: s.r.id, faults: plan, clock: s.r.clockFile(),
 		log: filepath.Join(s.r.Dir, fmt.Sprintf("process-%d-life-%d.log", s.number, life)),
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.Life = name
+	p.Incarnation = name
 	return p, nil
 }
 
-// keep starts the next life whenever one was killed.
-func (s *slot) keep(p *Process) {
+// supervise starts the next life whenever one was killed.
+func (s *slot) supervise(p *Process) {
 	defer close(s.done)
 	for {
 		<-p.Ended()
-		by, killed := p.killed()
+		by, killed := p.wasKilled()
 		s.mu.Lock()
 		down, asked := s.down, s.asked
 		s.asked = false
 		s.mu.Unlock()
 		switch {
 		case by != "":
-			s.r.note(Fault{At: p.gone, Life: p.Life, Killed: true, What: by})
+			s.r.addFault(Fault{At: p.gone, Incarnation: p.Incarnation, Killed: true, What: by})
 		case down:
 		case asked && p.err == nil:
 		case !killed:
-			s.r.t.Errorf("process %d ended by itself: %v\n%s", s.number, p.err, tail(p.Log))
+			s.r.t.Errorf("process %d ended by itself: %v\n%s", s.number, p.err, logTail(p.Log))
 			return
 		}
 		if down {
@@ -140,8 +140,8 @@ func (s *slot) keep(p *Process) {
 	}
 }
 
-// end lets the slot start no further life, ends the present one, and waits.
-func (s *slot) end(how func(*Process)) {
+// stop lets the slot start no further life, ends the present one, and waits.
+func (s *slot) stop(how func(*Process)) {
 	s.mu.Lock()
 	s.down = true
 	p := s.now
@@ -167,23 +167,23 @@ func (r *Run) Process(i int) *Process {
 	return s.now
 }
 
-// Up says whether every process is there.
-func (r *Run) Up() bool {
+// IsUp says whether every process is there.
+func (r *Run) IsUp() bool {
 	for i := range r.slots {
-		if !r.there(i) {
+		if !r.isProcessUp(i) {
 			return false
 		}
 	}
 	return true
 }
 
-// await waits until process number i is there.
-func (r *Run) await(i int) {
+// awaitProcess waits until process number i is there.
+func (r *Run) awaitProcess(i int) {
 	r.t.Helper()
-	r.Await(fmt.Sprintf("process %d to be there", i), func() bool { return r.there(i) })
+	r.Await(fmt.Sprintf("process %d to be there", i), func() bool { return r.isProcessUp(i) })
 }
 
-func (r *Run) there(i int) bool {
+func (r *Run) isProcessUp(i int) bool {
 	select {
 	case <-r.Process(i).Ended():
 		return false
@@ -195,16 +195,16 @@ func (r *Run) there(i int) bool {
 // Kill ends process number i by SIGKILL; it is started again. One that is just
 // being started again is waited for, so that each kill ends one that lives.
 func (r *Run) Kill(i int) {
-	r.await(i)
+	r.awaitProcess(i)
 	p, at := r.Process(i), time.Now()
 	p.Kill()
-	r.note(Fault{At: at, Life: p.Life, Killed: true, What: "killed"})
+	r.addFault(Fault{At: at, Incarnation: p.Incarnation, Killed: true, What: "killed"})
 }
 
 // KillAnd is Kill, and f before the process is started again, which has happened
 // when it returns.
 func (r *Run) KillAnd(i int, f func()) {
-	r.await(i)
+	r.awaitProcess(i)
 	s := r.slots[i]
 	s.mu.Lock()
 	s.before = f
@@ -227,8 +227,8 @@ func (r *Run) Restart(i int) {
 	s.asked = true
 	s.mu.Unlock()
 	if err := p.Term(); err != nil {
-		if _, killed := p.killed(); !killed {
-			r.t.Errorf("process %d did not end in order: %v\n%s", i, err, tail(p.Log))
+		if _, killed := p.wasKilled(); !killed {
+			r.t.Errorf("process %d did not end in order: %v\n%s", i, err, logTail(p.Log))
 		}
 	}
 	select {
@@ -237,26 +237,26 @@ func (r *Run) Restart(i int) {
 	}
 }
 
-// Note writes down that something is done to process number i, or to what it
+// NoteFault writes down that something is done to process number i, or to what it
 // alone stands on: what it has under way in this moment may be in doubt. Something
 // that lasts is noted before it begins and before it is over.
-func (r *Run) Note(i int, what string) {
-	r.note(Fault{At: time.Now(), Life: r.Process(i).Life, What: what})
+func (r *Run) NoteFault(i int, what string) {
+	r.addFault(Fault{At: time.Now(), Incarnation: r.Process(i).Incarnation, What: what})
 }
 
-// NoteAll is Note for what all processes stand on.
-func (r *Run) NoteAll(what string) { r.note(Fault{At: time.Now(), What: what}) }
+// NoteFaultAll is Note for what all processes stand on.
+func (r *Run) NoteFaultAll(what string) { r.addFault(Fault{At: time.Now(), What: what}) }
 
-func (r *Run) note(f Fault) {
+func (r *Run) addFault(f Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults = append(r.faults, f)
 }
 
-// lifeOf is the name of a life, by the number of its slot and its own: an address
+// incarnationOf is the name of a life, by the number of its slot and its own: an address
 // of loopback that no other has.
-func lifeOf(slot, life int) Life {
-	return Life(fmt.Sprintf("127.%d.%d.%d", 1+slot, life/250, 1+life%250))
+func incarnationOf(slot, life int) Incarnation {
+	return Incarnation(fmt.Sprintf("127.%d.%d.%d", 1+slot, life/250, 1+life%250))
 }
 
 // Faults are those until now.
@@ -274,8 +274,8 @@ func (r *Run) Plan(plans ...string) {
 	r.planned = append(r.planned, plans...)
 }
 
-// Always gives every life a plan besides its own.
-func (r *Run) Always(plan string) {
+// PlanAlways gives every life a plan besides its own.
+func (r *Run) PlanAlways(plan string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.always = plan
@@ -283,9 +283,9 @@ func (r *Run) Always(plan string) {
 
 // KillAt plans n kills, each at a hit between least and most, by the seed, of one
 // of the points in turn.
-func (r *Run) KillAt(n, least, most int, points ...string) {
+func (r *Run) KillAt(n, minimum, limit int, points ...string) {
 	for i := range n {
-		r.Plan(fmt.Sprintf("%s=kill@%d", points[i%len(points)], least+r.Rand.IntN(most-least+1)))
+		r.Plan(fmt.Sprintf("%s=kill@%d", points[i%len(points)], minimum+r.Rand.IntN(limit-minimum+1)))
 	}
 }
 

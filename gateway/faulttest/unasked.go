@@ -11,10 +11,10 @@ import (
 	"parley/channels/telegram"
 )
 
-// unasked reads in the logs of all lives which messages stood as they were to stand. A
+// readUnasked reads in the logs of all lives which messages stood as they were to stand. A
 // line is written before the receipt is stored, as a call is made, so a life that was
 // killed since has left it.
-func (r *Run) unasked() (map[Message][]time.Time, error) {
+func (r *Run) readUnasked() (map[Message][]time.Time, error) {
 	paths, err := filepath.Glob(filepath.Join(r.Dir, "process-*.log"))
 	if err != nil {
 		return nil, fmt.Errorf("find the logs of the processes: %w", err)

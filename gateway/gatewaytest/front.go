@@ -15,17 +15,17 @@ import (
 	"parley/gateway/webhooks"
 )
 
-// Front is the proxy before a house in webhook mode. It stays where it is while
+// WebhookProxy is the proxy before a house in webhook mode. It stays where it is while
 // one gateway follows another, and answers 502 while none runs.
-type Front struct {
+type WebhookProxy struct {
 	server *httptest.Server
 	behind atomic.Pointer[string] // host:port
 	path   atomic.Pointer[string] // of the last request
 }
 
-func newFront(t testing.TB) *Front {
+func newWebhookProxy(t testing.TB) *WebhookProxy {
 	t.Helper()
-	f := &Front{}
+	f := &WebhookProxy{}
 	tr := &http.Transport{}
 	proxy := &httputil.ReverseProxy{
 		Transport: tr, ErrorLog: log.New(io.Discard, "", 0),
@@ -49,7 +49,7 @@ func newFront(t testing.TB) *Front {
 }
 
 // configure puts c into webhook mode.
-func (f *Front) configure(c *settings.Config) {
+func (f *WebhookProxy) configure(c *settings.Config) {
 	for name, tg := range c.Channels.Telegram {
 		tg.Webhook = telegram.Webhook{URL: f.server.URL + "/behind"}
 		c.Channels.Telegram[name] = tg
@@ -63,7 +63,7 @@ func (f *Front) configure(c *settings.Config) {
 
 // URL is where the last request from outside went, or just the front's address
 // before any came.
-func (f *Front) URL() string {
+func (f *WebhookProxy) URL() string {
 	if p := f.path.Load(); p != nil {
 		return f.server.URL + *p
 	}

@@ -51,9 +51,9 @@ type Options struct {
 	// OpenAI makes the gateway speak Chat Completions to the model server.
 	OpenAI bool
 	// Networks are those of the house; nil: Telegram alone. With Signal the test's
-	// TestMain calls SignalCLI.
+	// TestMain calls RunIfSignalCLI.
 	Networks []Network
-	// Webhook makes Telegram and Slack bring what is said, through House.Front;
+	// Webhook makes Telegram and Slack bring what is said, through Env.WebhookProxy;
 	// default: the gateway polls, and opens a socket.
 	Webhook bool
 	// Twin is a second bot on each network, for StartTwin; the bots hear each
@@ -68,15 +68,15 @@ type Options struct {
 	Keep   int // of the books; see the simulators
 }
 
-// House is servers that outlive gateways, and the state that gateways share when
+// Env is servers that outlive gateways, and the state that gateways share when
 // one follows another. The server of a network that it does not have is nil.
-type House struct {
-	Telegram *telegram.Server
-	Slack    *slack.Server
-	Signal   *signal.Server
-	Model    *model.Server
-	Front    *Front // with Options.Webhook
-	Dir      string
+type Env struct {
+	Telegram     *telegram.Server
+	Slack        *slack.Server
+	Signal       *signal.Server
+	Model        *model.Server
+	WebhookProxy *WebhookProxy // with Options.Webhook
+	Dir          string
 
 	t         testing.TB
 	o         Options
@@ -84,16 +84,16 @@ type House struct {
 }
 
 // Open starts the servers; they end with the test.
-func Open(t testing.TB, o Options) *House {
+func Open(t testing.TB, o Options) *Env {
 	t.Helper()
 	if o.Log == nil && len(o.Networks) > 0 {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil)) // for who must find out why it failed
 	}
-	h := &House{Model: model.New(model.Options{Brain: o.Brain, Prices: o.Prices, MaxRequests: o.Keep}), Dir: t.TempDir(), t: t, o: o}
+	h := &Env{Model: model.New(model.Options{Brain: o.Brain, Prices: o.Prices, MaxRequests: o.Keep}), Dir: t.TempDir(), t: t, o: o}
 	if o.Webhook {
-		h.Front = newFront(t)
+		h.WebhookProxy = newWebhookProxy(t)
 	}
-	servers := append(h.serve(), h.Model)
+	servers := append(h.openServers(), h.Model)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, len(servers))
 	for _, s := range servers {
@@ -116,7 +116,7 @@ func Open(t testing.TB, o Options) *House {
 
 // checkRequests holds what the model server recorded to Anthropic's own
 // document of its API.
-func (h *House) checkRequests() {
+func (h *Env) checkRequests() {
 	for _, r := range h.Model.Requests() {
 		if r.Protocol == model.Anthropic {
 			llmtest.ValidateAnthropic(h.t, r.Body)
@@ -125,7 +125,7 @@ func (h *House) checkRequests() {
 }
 
 // Config is the configuration that Start uses.
-func (h *House) Config() settings.Config {
+func (h *Env) Config() settings.Config {
 	kind, base := settings.KindAnthropic, h.Model.URL()
 	if h.o.OpenAI {
 		kind, base = settings.KindOpenAI, base+"/v1"
@@ -133,14 +133,14 @@ func (h *House) Config() settings.Config {
 	c := settings.Config{
 		StateDir:  filepath.Join(h.Dir, "state"),
 		Name:      "test",
-		Channels:  h.channels(),
+		Channels:  h.channelsConfig(),
 		Providers: map[string]settings.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
 		Agents:    map[string]settings.AgentConfig{"main": {Model: "sim/demo"}},
 		Ops:       ops.Config{Listen: "127.0.0.1:0"},
 		Limits:    policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 	}
-	if h.Front != nil {
-		h.Front.configure(&c)
+	if h.WebhookProxy != nil {
+		h.WebhookProxy.configure(&c)
 	}
 	if h.o.Change != nil {
 		h.o.Change(&c)
@@ -151,7 +151,7 @@ func (h *House) Config() settings.Config {
 // Running is a gateway that runs.
 type Running struct {
 	*gateway.Gateway
-	House *House
+	Env *Env
 
 	t         testing.TB
 	delivered chan gateway.Answer
@@ -162,16 +162,16 @@ type Running struct {
 }
 
 // Start runs a gateway until Stop, or until the test ends.
-func (h *House) Start() *Running {
+func (h *Env) Start() *Running {
 	h.t.Helper()
 	return h.StartAs(nil)
 }
 
 // StartAs is Start with a change of this gateway's configuration, after that of
 // the house: one of several that run at the same time.
-func (h *House) StartAs(change func(*settings.Config)) *Running {
+func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	h.t.Helper()
-	r := &Running{House: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}
+	r := &Running{Env: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}
 	cfg := h.Config()
 	if change != nil {
 		change(&cfg)
@@ -201,9 +201,9 @@ func (h *House) StartAs(change func(*settings.Config)) *Running {
 		stop()
 		h.t.Fatal("the gateway did not start")
 	}
-	if h.Front != nil {
+	if h.WebhookProxy != nil {
 		addr := g.WebhooksAddr()
-		h.Front.behind.Store(&addr)
+		h.WebhookProxy.behind.Store(&addr)
 	}
 	h.t.Cleanup(r.Stop)
 	return r
@@ -220,8 +220,8 @@ func (r *Running) Stop() {
 	})
 }
 
-// Delivered is the next delivery that was finished.
-func (r *Running) Delivered() gateway.Answer {
+// NextDelivered is the next delivery that was finished.
+func (r *Running) NextDelivered() gateway.Answer {
 	r.t.Helper()
 	select {
 	case d := <-r.delivered:
@@ -242,9 +242,9 @@ func (r *Running) Ask(p telegram.Person, text string) string {
 // AskIn is Ask in any chat.
 func (r *Running) AskIn(c telegram.Chat, p telegram.Person, text string) string {
 	r.t.Helper()
-	r.House.Say(c, p, text)
-	d := r.Delivered()
-	return r.House.Shown(c, d)
+	r.Env.Say(c, p, text)
+	d := r.NextDelivered()
+	return r.Env.DeliveredText(c, d)
 }
 
 // Folder is the workspace of p's conversation, once it was answered.
@@ -258,7 +258,7 @@ func (r *Running) Folder(p telegram.Person) string {
 }
 
 // Say lets p write into c.
-func (h *House) Say(c telegram.Chat, p telegram.Person, text string) telegram.Said {
+func (h *Env) Say(c telegram.Chat, p telegram.Person, text string) telegram.ActionResult {
 	h.t.Helper()
 	said, err := h.Telegram.Say(c, p, text, telegram.SayOptions{})
 	if err != nil {
@@ -267,18 +267,18 @@ func (h *House) Say(c telegram.Chat, p telegram.Person, text string) telegram.Sa
 	return said
 }
 
-// Shown is what a delivery looks like in the chat, by the platform's books.
-func (h *House) Shown(c telegram.Chat, d gateway.Answer) string {
+// DeliveredText is what a delivery looks like in the chat, by the platform's books.
+func (h *Env) DeliveredText(c telegram.Chat, d gateway.Answer) string {
 	h.t.Helper()
-	sent := h.Sent(c)
+	sent := h.SentTexts(c)
 	if len(sent) < d.Parts {
 		h.t.Fatalf("%d messages are in the chat, %d were delivered", len(sent), d.Parts)
 	}
 	return strings.Join(sent[len(sent)-max(d.Parts, 1):], "\n")
 }
 
-// Sent is the texts of all messages that the bot sent into c, as they stand.
-func (h *House) Sent(c telegram.Chat) []string {
+// SentTexts is the texts of all messages that the bot sent into c, as they stand.
+func (h *Env) SentTexts(c telegram.Chat) []string {
 	var texts []string
 	for _, m := range h.Telegram.Books().Messages {
 		if m.ChatID == c.ID && m.Deleted.IsZero() {
@@ -289,7 +289,7 @@ func (h *House) Sent(c telegram.Chat) []string {
 }
 
 // Await waits until the platform's books satisfy done.
-func (h *House) Await(what string, done func(telegram.Book) bool) telegram.Book {
+func (h *Env) Await(what string, done func(telegram.Book) bool) telegram.Book {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
@@ -327,15 +327,15 @@ func (r *Running) AwaitMetrics(lines ...string) string {
 	}
 }
 
-// Until reads a page of the operator's listener again and again, until it has
+// AwaitStatus reads a page of the operator's listener again and again, until it has
 // the status.
-func (r *Running) Until(path string, status int) {
+func (r *Running) AwaitStatus(path string, status int) {
 	r.t.Helper()
 	limit := time.After(Patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		got, body := r.page(path)
+		got, body := r.fetch(path)
 		if got == status {
 			return
 		}
@@ -350,14 +350,14 @@ func (r *Running) Until(path string, status int) {
 // Get reads a page of the operator's listener.
 func (r *Running) Get(path string, status int) string {
 	r.t.Helper()
-	got, body := r.page(path)
+	got, body := r.fetch(path)
 	if got != status {
 		r.t.Fatalf("%s answered %d: %s", path, got, body)
 	}
 	return body
 }
 
-func (r *Running) page(path string) (int, string) {
+func (r *Running) fetch(path string) (int, string) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+r.OpsAddr()+path, nil)
 	if err != nil {

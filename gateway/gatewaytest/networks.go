@@ -61,11 +61,11 @@ const extractPDF = "extract-pdf"
 // extractor is the test binary as what reads PDFs; nil: it cannot.
 var extractor []string
 
-// SignalCLI makes this process a simulated signal-cli, or what reads a PDF, if it was
+// RunIfSignalCLI makes this process a simulated signal-cli, or what reads a PDF, if it was
 // started as one, and does not return then. TestMain of a package whose tests open
 // houses with Signal, or send PDFs, calls it first: the test binary is the program that
 // they supervise.
-func SignalCLI() {
+func RunIfSignalCLI() {
 	if len(os.Args) > 1 && os.Args[1] == extractPDF {
 		os.Exit(gateway.ExtractPDF(os.Args[2:], os.Stdin, os.Stdout))
 	}
@@ -83,12 +83,12 @@ type server interface {
 	Run(ctx context.Context) error
 }
 
-func (o *Options) on(n Network) bool {
+func (o *Options) hasNetwork(n Network) bool {
 	return len(o.Networks) == 0 && n == Telegram || slices.Contains(o.Networks, n)
 }
 
-// serve opens a house's networks.
-func (h *House) serve() (all []server) {
+// openServers opens a house's networks.
+func (h *Env) openServers() (all []server) {
 	h.t.Helper()
 	must := func(err error) {
 		h.t.Helper()
@@ -97,17 +97,17 @@ func (h *House) serve() (all []server) {
 		}
 	}
 	var err error
-	if h.o.on(Telegram) {
+	if h.o.hasNetwork(Telegram) {
 		h.Telegram, err = telegram.New(h.telegramOptions())
 		must(err)
 		all = append(all, h.Telegram)
 	}
-	if h.o.on(Slack) {
+	if h.o.hasNetwork(Slack) {
 		h.Slack, err = slack.New(h.slackOptions())
 		must(err)
 		all = append(all, h.Slack)
 	}
-	if h.o.on(Signal) {
+	if h.o.hasNetwork(Signal) {
 		h.Dir = shortDir(h.t)
 		h.Signal, err = signal.New(h.signalOptions())
 		must(err)
@@ -121,7 +121,7 @@ func (h *House) serve() (all []server) {
 	return all
 }
 
-func (h *House) telegramOptions() telegram.Options {
+func (h *Env) telegramOptions() telegram.Options {
 	o := telegram.Options{
 		WebhookRetry: time.Millisecond, Keep: h.o.Keep, Pace: Pace,
 		Bots: []telegram.Bot{{Token: Token, Username: Username, Name: "parley", CanReadAllGroupMessages: true}},
@@ -138,12 +138,12 @@ func (h *House) telegramOptions() telegram.Options {
 	return o
 }
 
-func (h *House) slackOptions() slack.Options {
+func (h *Env) slackOptions() slack.Options {
 	h.t.Helper()
 	o := slack.Options{
 		Keep: h.o.Keep,
 		// What is said while no gateway runs waits for one.
-		Retries: untilTaken(),
+		Retries: slackRetryPauses(),
 		Apps: []slack.App{{
 			Name: Username, BotToken: SlackBotToken, AppToken: SlackAppToken, SigningSecret: slackSigning, UserID: SlackUser,
 		}},
@@ -159,7 +159,7 @@ func (h *House) slackOptions() slack.Options {
 	}
 	o.Apps[0].Scopes, o.Apps[0].Events, o.Apps[0].Commands, o.Apps[0].AgentView = app.Scopes, app.Events, app.Commands, app.AgentView
 	if h.o.Webhook {
-		o.Apps[0].RequestURL = h.Front.server.URL + "/slack/" + string(Slack)
+		o.Apps[0].RequestURL = h.WebhookProxy.server.URL + "/slack/" + string(Slack)
 	}
 	if h.o.Twin {
 		twin := app
@@ -172,7 +172,7 @@ func (h *House) slackOptions() slack.Options {
 	return o
 }
 
-func (h *House) signalOptions() signal.Options {
+func (h *Env) signalOptions() signal.Options {
 	o := signal.Options{
 		Keep: h.o.Keep, NoReceipts: true, Accounts: []signal.Account{{Number: SignalNumber, ACI: SignalACI, Name: "parley"}},
 	}
@@ -194,9 +194,9 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// channels configures the networks of the house. Everybody may talk to the bot,
+// channelsConfig configures the networks of the house. Everybody may talk to the bot,
 // and each message has an answer of its own, which tests count.
-func (h *House) channels() (c settings.ChannelsConfig) {
+func (h *Env) channelsConfig() (c settings.ChannelsConfig) {
 	access := policy.Access{Everyone: true}
 	if h.Telegram != nil {
 		c.Telegram = map[string]settings.TelegramConfig{string(Telegram): {
@@ -220,7 +220,7 @@ func (h *House) channels() (c settings.ChannelsConfig) {
 
 // StartTwin runs the gateway of the other bot beside the first, with a state of
 // its own. The house has Options.Twin.
-func (h *House) StartTwin() *Running {
+func (h *Env) StartTwin() *Running {
 	h.t.Helper()
 	return h.StartAs(func(c *settings.Config) {
 		c.StateDir, c.Name = filepath.Join(h.Dir, "twin"), "twin"
@@ -243,9 +243,9 @@ func (h *House) StartTwin() *Running {
 	})
 }
 
-// untilTaken is when Slack brings an event again: soon, and never in vain for good, but
+// slackRetryPauses is when Slack brings an event again: soon, and never in vain for good, but
 // ever more seldom, so that a machine that is too slow is not given more and more to do.
-func untilTaken() (pauses []time.Duration) {
+func slackRetryPauses() (pauses []time.Duration) {
 	for pause := 100 * time.Millisecond; pause < 10*time.Second; pause *= 2 {
 		pauses = append(pauses, pause)
 	}

@@ -13,47 +13,47 @@ import (
 	"parley/simulators/telegram"
 )
 
-// Place is where somebody speaks with the bot, on whichever network: for tests
+// Conversation is where somebody speaks with the bot, on whichever network: for tests
 // that hold for all of them.
-type Place struct {
+type Conversation struct {
 	Network Network
 	// ID is the network's id of the chat; Thread that of the topic or the thread
 	// in it, or "".
 	ID, Thread string
 
-	h     *House
+	env   *Env
 	say   func(text string) error
-	shown func(s *snapshot) []string
+	texts func(s *snapshot) []string
 	// await waits for done, which also gets how often the bot has written anything on
 	// the network.
 	await func(ctx context.Context, done func(shown []string, written int) bool) ([]string, error)
 }
 
 // String names the place.
-func (p *Place) String() string { return fmt.Sprintf("%s %s/%s", p.Network, p.ID, p.Thread) }
+func (p *Conversation) String() string { return fmt.Sprintf("%s %s/%s", p.Network, p.ID, p.Thread) }
 
 // Say says text to the bot, by mentioning it where it does not listen to
 // everything.
-func (p *Place) Say(text string) {
-	p.h.t.Helper()
+func (p *Conversation) Say(text string) {
+	p.env.t.Helper()
 	if err := p.say(text); err != nil {
-		p.h.t.Fatal(err)
+		p.env.t.Fatal(err)
 	}
 }
 
-// Shown is what the bot said there, message by message, by the network's books as
-// they stand. It copies them: for many places, [ShownIn] copies them once.
-func (p *Place) Shown() []string { return p.shown(p.h.snapshot()) }
+// Texts is what the bot said there, message by message, by the network's books as
+// they stand. It copies them: for many places, [TextsIn] copies them once.
+func (p *Conversation) Texts() []string { return p.texts(p.env.snapshot()) }
 
-// ShownIn is what the bot said in each of the places, which are of one house.
-func ShownIn(places iter.Seq[*Place]) map[*Place][]string {
-	shown := map[*Place][]string{}
+// TextsIn is what the bot said in each of the places, which are of one house.
+func TextsIn(places iter.Seq[*Conversation]) map[*Conversation][]string {
+	shown := map[*Conversation][]string{}
 	var now *snapshot
 	for p := range places {
 		if now == nil {
-			now = p.h.snapshot()
+			now = p.env.snapshot()
 		}
-		shown[p] = p.shown(now)
+		shown[p] = p.texts(now)
 	}
 	return shown
 }
@@ -65,7 +65,7 @@ type snapshot struct {
 	signal   signal.Book
 }
 
-func (h *House) snapshot() *snapshot {
+func (h *Env) snapshot() *snapshot {
 	s := &snapshot{}
 	if h.Telegram != nil {
 		s.telegram = h.Telegram.Books()
@@ -81,8 +81,8 @@ func (h *House) snapshot() *snapshot {
 
 // Await waits until what the bot said there satisfies done, for as long as the bot says
 // anything on that network: much may be under way elsewhere.
-func (p *Place) Await(what string, done func(shown []string) bool) []string {
-	p.h.t.Helper()
+func (p *Conversation) Await(what string, done func(shown []string) bool) []string {
+	p.env.t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	const silence = 3 * Patience
@@ -97,14 +97,14 @@ func (p *Place) Await(what string, done func(shown []string) bool) []string {
 		return done(shown)
 	})
 	if err != nil {
-		p.h.t.Fatalf("waiting in %s for %s: %v; it shows %q", p, what, err, shown)
+		p.env.t.Fatalf("waiting in %s for %s: %v; it shows %q", p, what, err, shown)
 	}
 	return shown
 }
 
 // AwaitWords waits until the bot has said each of the words there.
-func (p *Place) AwaitWords(words ...string) []string {
-	p.h.t.Helper()
+func (p *Conversation) AwaitWords(words ...string) []string {
+	p.env.t.Helper()
 	return p.Await(strings.Join(words, ", "), func(shown []string) bool {
 		for _, w := range words {
 			if !slices.ContainsFunc(shown, func(s string) bool { return strings.Contains(s, w) }) {
@@ -117,26 +117,26 @@ func (p *Place) AwaitWords(words ...string) []string {
 
 // AskAt says text there and returns the answer. Nobody else may be answered
 // meanwhile.
-func (r *Running) AskAt(p *Place, text string) string {
+func (r *Running) AskAt(p *Conversation, text string) string {
 	r.t.Helper()
 	p.Say(text)
-	return p.last(r.Delivered().Parts)
+	return p.lastTexts(r.NextDelivered().Parts)
 }
 
-// last is the last n messages that the place shows.
-func (p *Place) last(n int) string {
-	p.h.t.Helper()
-	shown := p.Shown()
+// lastTexts is the last n messages that the place shows.
+func (p *Conversation) lastTexts(n int) string {
+	p.env.t.Helper()
+	shown := p.Texts()
 	if len(shown) < n {
-		p.h.t.Fatalf("%s shows %d messages, %d were delivered", p, len(shown), n)
+		p.env.t.Fatalf("%s shows %d messages, %d were delivered", p, len(shown), n)
 	}
 	return strings.Join(shown[len(shown)-max(n, 1):], "\n")
 }
 
 // InTelegram is where p speaks with the bot in c; thread is a topic of a forum, or
 // 0.
-func (h *House) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Place {
-	pl := &Place{Network: Telegram, ID: fmt.Sprint(c.ID), h: h}
+func (h *Env) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Conversation {
+	pl := &Conversation{Network: Telegram, ID: fmt.Sprint(c.ID), env: h}
 	if thread != 0 {
 		pl.Thread = fmt.Sprint(thread)
 	}
@@ -155,7 +155,7 @@ func (h *House) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Pl
 		}
 		return out
 	}
-	pl.shown = func(s *snapshot) []string { return of(s.telegram) }
+	pl.texts = func(s *snapshot) []string { return of(s.telegram) }
 	pl.await = func(ctx context.Context, done func([]string, int) bool) ([]string, error) {
 		b, err := h.Telegram.Await(ctx, func(b telegram.Book) bool { return done(of(b), b.Totals.Sent+b.Totals.Edited) })
 		return of(b), err
@@ -165,8 +165,8 @@ func (h *House) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Pl
 
 // InSlack is where p speaks with the bot in c: a thread, which what is said first
 // begins. Before that a direct message shows what the bot said in all of its threads.
-func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
-	pl := &Place{Network: Slack, ID: c.ID, h: h}
+func (h *Env) InSlack(c slack.Channel, p slack.Person) *Conversation {
+	pl := &Conversation{Network: Slack, ID: c.ID, env: h}
 	pl.say = func(text string) error {
 		if c.Kind != slack.IM {
 			text = "@" + Username + " " + text
@@ -185,7 +185,7 @@ func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
 		}
 		return out
 	}
-	pl.shown = func(s *snapshot) []string { return of(s.slack) }
+	pl.texts = func(s *snapshot) []string { return of(s.slack) }
 	pl.await = func(ctx context.Context, done func([]string, int) bool) ([]string, error) {
 		b, err := h.Slack.Await(ctx, func(b slack.Book) bool { return done(of(b), b.Totals.Posted+b.Totals.Edited+b.Totals.Streamed) })
 		return of(b), err
@@ -194,8 +194,8 @@ func (h *House) InSlack(c slack.Channel, p slack.Person) *Place {
 }
 
 // InSignal is where p speaks with the bot: directly, or in the group of c.
-func (h *House) InSignal(c signal.Chat, p signal.Person) *Place {
-	pl := &Place{Network: Signal, ID: c.Group, h: h}
+func (h *Env) InSignal(c signal.Chat, p signal.Person) *Conversation {
+	pl := &Conversation{Network: Signal, ID: c.Group, env: h}
 	if c.Group == "" {
 		pl.ID = p.ACI
 	}
@@ -216,7 +216,7 @@ func (h *House) InSignal(c signal.Chat, p signal.Person) *Place {
 		}
 		return out
 	}
-	pl.shown = func(s *snapshot) []string { return of(s.signal) }
+	pl.texts = func(s *snapshot) []string { return of(s.signal) }
 	pl.await = func(ctx context.Context, done func([]string, int) bool) ([]string, error) {
 		b, err := h.Signal.Await(ctx, func(b signal.Book) bool { return done(of(b), b.Totals.Sent+b.Totals.Edited) })
 		return of(b), err
@@ -226,7 +226,7 @@ func (h *House) InSignal(c signal.Chat, p signal.Person) *Place {
 
 // Direct is where a person speaks with the bot directly: person n of each
 // network, who has the same number and the same name on all of them.
-func (h *House) Direct(n Network, person int) *Place {
+func (h *Env) Direct(n Network, person int) *Conversation {
 	switch n {
 	case Slack:
 		p := SlackPerson(person)
@@ -240,7 +240,7 @@ func (h *House) Direct(n Network, person int) *Place {
 
 // Group is where person n mentions the bot in group g of a network. The groups of
 // all networks have the same names.
-func (h *House) Group(n Network, g, person int) *Place {
+func (h *Env) Group(n Network, g, person int) *Conversation {
 	name := fmt.Sprintf("group %d", g)
 	switch n {
 	case Slack:

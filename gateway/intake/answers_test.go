@@ -45,7 +45,7 @@ func TestARefusalOfWhatOneAskedAloneIsToldToThemAlone(t *testing.T) {
 	t.Parallel()
 	var w world
 	in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
-	for id, want := range map[string]string{channels.Asked + "U0ANN.1": channels.Only + "U0ANN.1", "17.0001": "17.0001"} {
+	for id, want := range map[string]string{channels.PublicReplyPrefix + "U0ANN.1": channels.PrivateReplyPrefix + "U0ANN.1", "17.0001": "17.0001"} {
 		m := group(ann, strings.Repeat("x", messages.MaxText+1))
 		m.Event, m.MessageID = id, id
 		if err := in.Accept(t.Context(), m); err != nil {

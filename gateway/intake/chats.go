@@ -32,7 +32,7 @@ func (i *Intake) authorizeChange(_ context.Context, e *event) (outcome, error) {
 	switch {
 	case e.Address.Kind == sessionkeys.DM && !access.Everyone && !slices.Contains(access.People, e.Address.Peer):
 		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the chat is with nobody in access.people"}
-	case !access.Serves(e.Address, ids...):
+	case !access.ServesChat(e.Address, ids...):
 		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the group is not in access.groups"}
 	}
 	return i.admit(e, v), nil
@@ -43,26 +43,26 @@ func (i *Intake) authorizeChange(_ context.Context, e *event) (outcome, error) {
 func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
 	switch {
 	case e.Kind == channels.Migrated:
-		return stop, i.moved(ctx, e.Message, e.chat)
+		return stop, i.moveChat(ctx, e.Message, e.chat)
 	case e.Closed:
-		return stop, i.shut(ctx, e.Message, e.chat)
-	case e.chat.Shut:
-		if err := i.Book.Reopen(ctx, chatID(e.Address), i.Now()); err != nil {
+		return stop, i.closeChat(ctx, e.Message, e.chat)
+	case e.chat.Closed:
+		if err := i.Store.Reopen(ctx, chatID(e.Address), i.Now()); err != nil {
 			return stop, fmt.Errorf("open the chat again: %w", err)
 		}
-		i.knocks.forget(knockKey(e.Channel, e.chat.Canonical()))
+		i.reopens.forget(reopenKey(e.Channel, e.chat.Canonical()))
 		i.Logger.Info("the bot is in the chat again", "channel", e.Channel, "chat", e.Address.Peer)
 	}
 	return stop, nil
 }
 
-// moved notes another id of a chat, whose conversations go on as they are.
-func (i *Intake) moved(ctx context.Context, m channels.Message, chat sessions.Chat) error {
+// moveChat notes another id of a chat, whose conversations go on as they are.
+func (i *Intake) moveChat(ctx context.Context, m channels.Message, chat sessions.Chat) error {
 	if m.Address.Kind == sessionkeys.DM || m.MovedTo == "" {
-		i.Observer.Ignored(m.Channel, outcomes.Unsupported)
+		i.Observer.CountIgnored(m.Channel, outcomes.Unsupported)
 		return nil
 	}
-	now, err := i.Book.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
+	now, err := i.Store.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
 	if err != nil {
 		return fmt.Errorf("note that the chat moved: %w", err)
 	}
@@ -72,11 +72,11 @@ func (i *Intake) moved(ctx context.Context, m channels.Message, chat sessions.Ch
 	return nil
 }
 
-// shut notes that nothing can be sent to a chat any more. What it still runs is
+// closeChat notes that nothing can be sent to a chat any more. What it still runs is
 // stopped: nobody would read the answer, and it costs money.
-func (i *Intake) shut(ctx context.Context, m channels.Message, chat sessions.Chat) error {
-	i.heard.leave(m.Channel, chat.Canonical())
-	c, shut, err := i.Book.Shut(ctx, sessions.Shutting{ID: messages.EventID(m), Chat: chatID(m.Address), At: i.Now()})
+func (i *Intake) closeChat(ctx context.Context, m channels.Message, chat sessions.Chat) error {
+	i.overheard.forgetGroup(m.Channel, chat.Canonical())
+	c, shut, err := i.Store.CloseChat(ctx, sessions.CloseRequest{ID: messages.EventID(m), Chat: chatID(m.Address), At: i.Now()})
 	if err != nil {
 		return fmt.Errorf("note that the chat is closed: %w", err)
 	}
@@ -84,7 +84,7 @@ func (i *Intake) shut(ctx context.Context, m channels.Message, chat sessions.Cha
 		return nil
 	}
 	for range c.Dropped {
-		i.Observer.Sent(m.Channel, "dropped", 0)
+		i.Observer.CountSent(m.Channel, "dropped", 0)
 	}
 	for _, token := range c.Mailboxes {
 		i.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
@@ -98,17 +98,17 @@ func (i *Intake) shut(ctx context.Context, m channels.Message, chat sessions.Cha
 // still may not write.
 const knockEvery = 10 * time.Minute
 
-// knocks remembers which groups were opened lately by somebody who spoke there.
+// reopenLimiter remembers which groups were opened lately by somebody who spoke there.
 // What is forgotten, by a restart or when there are too many, costs a turn.
-type knocks struct {
+type reopenLimiter struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-func knockKey(channel, peer string) string { return strings.Join([]string{channel, peer}, "\x00") }
+func reopenKey(channel, peer string) string { return strings.Join([]string{channel, peer}, "\x00") }
 
-// wait says whether the group k was opened too lately to be opened again.
-func (s *knocks) wait(k string, now time.Time) bool {
+// mustWait says whether the group k was opened too lately to be opened again.
+func (s *reopenLimiter) mustWait(k string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, ok := s.last[k]
@@ -116,16 +116,16 @@ func (s *knocks) wait(k string, now time.Time) bool {
 	return ok && ago >= 0 && ago < knockEvery
 }
 
-func (s *knocks) note(k string, now time.Time) {
+func (s *reopenLimiter) record(k string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last == nil || len(s.last) >= mostBuckets {
+	if s.last == nil || len(s.last) >= maxBuckets {
 		s.last = map[string]time.Time{}
 	}
 	s.last[k] = now
 }
 
-func (s *knocks) forget(k string) {
+func (s *reopenLimiter) forget(k string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.last, k)
@@ -136,20 +136,20 @@ func (s *knocks) forget(k string) {
 // message that is certain; a group is opened once in a while, and what is said
 // until then is refused, as is what does not speak to the bot.
 func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
-	if !e.chat.Shut {
+	if !e.chat.Closed {
 		return pass, nil
 	}
-	k, now, group := knockKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
-	if !messages.ForBot(e.Message) || group && i.knocks.wait(k, now) {
-		i.Observer.Ignored(e.Channel, outcomes.Closed)
-		i.Logger.Info("said in a chat that is closed to the bot", "channel", e.Channel, "chat", cut(e.Address.Peer, mostLogged))
+	k, now, group := reopenKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
+	if !messages.ForBot(e.Message) || group && i.reopens.mustWait(k, now) {
+		i.Observer.CountIgnored(e.Channel, outcomes.Closed)
+		i.Logger.Info("said in a chat that is closed to the bot", "channel", e.Channel, "chat", truncate(e.Address.Peer, maxLogged))
 		return stop, nil
 	}
-	if err := i.Book.Reopen(ctx, chatID(e.Address), now); err != nil {
+	if err := i.Store.Reopen(ctx, chatID(e.Address), now); err != nil {
 		return stop, fmt.Errorf("open the chat again: %w", err)
 	}
 	if group {
-		i.knocks.note(k, now)
+		i.reopens.record(k, now)
 	}
 	return pass, nil
 }

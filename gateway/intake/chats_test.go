@@ -47,17 +47,17 @@ func (w *world) Move(_ context.Context, id sessions.ChatID, to string, _ time.Ti
 	})
 }
 
-func (w *world) Shut(_ context.Context, s sessions.Shutting) (sessions.Closing, bool, error) {
-	_, err := w.change("Shut", s.Chat, func(c *sessions.Chat) { c.Shut = true })
-	return sessions.Closing{Dropped: 2, Mailboxes: []string{"t1"}}, err == nil, err
+func (w *world) CloseChat(_ context.Context, s sessions.CloseRequest) (sessions.CloseResult, bool, error) {
+	_, err := w.change("Shut", s.Chat, func(c *sessions.Chat) { c.Closed = true })
+	return sessions.CloseResult{Dropped: 2, Mailboxes: []string{"t1"}}, err == nil, err
 }
 
 func (w *world) Reopen(_ context.Context, id sessions.ChatID, _ time.Time) error {
-	_, err := w.change("Reopen", id, func(c *sessions.Chat) { c.Shut = false })
+	_, err := w.change("Reopen", id, func(c *sessions.Chat) { c.Closed = false })
 	return err
 }
 
-func (w *world) Sent(c, outcome string, _ time.Duration) { w.count("sent", c, outcome) }
+func (w *world) CountSent(c, outcome string, _ time.Duration) { w.count("sent", c, outcome) }
 
 const newKitchen = "-1002"
 
@@ -91,7 +91,7 @@ func TestAGroupThatMovedIsTheSameConversation(t *testing.T) {
 			t.Errorf("%s: queued under %s as %+v", name, w.published[0].Key, got)
 		}
 		// Ids of events and messages are those of the chat where they happened.
-		if messages.Inbox(got).Chat != newKitchen || messages.Wording(got).Chat != newKitchen {
+		if messages.Inbox(got).Chat != newKitchen || messages.HashText(got).Chat != newKitchen {
 			t.Errorf("%s: known as %+v", name, messages.Inbox(got))
 		}
 	}
@@ -190,7 +190,7 @@ func TestWhatCouldNotBeNotedOfAChatIsOfferedAgain(t *testing.T) {
 	for fail, m := range map[string]channels.Message{
 		"Move": migrated(newKitchen), "Shut": membership(group(ben, ""), true), "Reopen": membership(group(ben, ""), false),
 	} {
-		w := world{fail: fail, chats: map[string]sessions.Chat{kitchen: {IDs: []string{kitchen}, Shut: fail == "Reopen"}}}
+		w := world{fail: fail, chats: map[string]sessions.Chat{kitchen: {IDs: []string{kitchen}, Closed: fail == "Reopen"}}}
 		if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); !errors.Is(err, errDown) {
 			t.Errorf("%s fails: %v", fail, err)
 		}

@@ -19,15 +19,15 @@ import (
 // Bounds of what is kept of an event that is too large even for the dead
 // letters, and of the words about it.
 const (
-	mostBuried  = 32 << 10
-	mostProblem = 2 << 10
+	maxBuried  = 32 << 10
+	maxProblem = 2 << 10
 )
 
-// bury gives the event to the dead letters, in full, where it gives way to what was
+// deadLetter gives the event to the dead letters, in full, where it gives way to what was
 // accepted and given up. One that is too large for them is cut, and one for which
 // there is no room is counted and gone: an event that cannot be kept must not come
 // again for ever and hold up all that follow it.
-func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.Key, reason, problem string) error {
+func (i *Intake) deadLetter(ctx context.Context, m channels.Message, key sessionkeys.Key, reason, problem string) error {
 	body := m.Raw
 	if len(body) == 0 {
 		var err error
@@ -41,33 +41,33 @@ func (i *Intake) bury(ctx context.Context, m channels.Message, key sessionkeys.K
 		id += hex.EncodeToString(sum[:16])
 	}
 	d := broker.DeadLetter{
-		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: cut(problem, mostProblem), Body: body, At: i.Now(), Event: true,
+		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: truncate(problem, maxProblem), Body: body, At: i.Now(), Event: true,
 	}
 	err := i.Log.DeadLetter(ctx, d)
 	if errors.Is(err, broker.ErrTooLarge) {
-		d.Problem = fmt.Sprintf("%s; kept are the first %d of %d bytes", d.Problem, min(len(body), mostBuried), len(body))
-		d.Body = body[:min(len(body), mostBuried)]
+		d.Problem = fmt.Sprintf("%s; kept are the first %d of %d bytes", d.Problem, min(len(body), maxBuried), len(body))
+		d.Body = body[:min(len(body), maxBuried)]
 		err = i.Log.DeadLetter(ctx, d)
 	}
 	if errors.Is(err, broker.ErrFull) {
-		i.Observer.Ignored(m.Channel, outcomes.NoRoom)
-		i.Logger.Error("event not kept: the dead letters have no room", "channel", m.Channel, "event", cut(m.Event, mostLogged), "reason", reason, "problem", d.Problem)
+		i.Observer.CountIgnored(m.Channel, outcomes.NoRoom)
+		i.Logger.Error("event not kept: the dead letters have no room", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
-	i.Observer.DeadLettered(m.Channel, reason)
-	i.Logger.Warn("dead letter", "channel", m.Channel, "event", cut(m.Event, mostLogged), "reason", reason, "problem", d.Problem)
+	i.Observer.CountDeadLetter(m.Channel, reason)
+	i.Logger.Warn("dead letter", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
 	return nil
 }
 
-// mostLogged bounds a stranger's words in the log.
-const mostLogged = 128
+// maxLogged bounds a stranger's words in the log.
+const maxLogged = 128
 
-func cut(s string, most int) string {
-	if len(s) <= most {
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

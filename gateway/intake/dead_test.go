@@ -142,7 +142,7 @@ func TestAnUnreadableEventThatIsNotJSONIsKeptByTheRealLog(t *testing.T) {
 
 func TestAMessageTooLargeForTheLogIsADeadLetter(t *testing.T) {
 	t.Parallel()
-	w := world{most: 300 << 10}
+	w := world{limit: 300 << 10}
 	m := dm(ann, "hi")
 	m.Attachments = []channels.Attachment{{Name: strings.Repeat("n", 512<<10)}}
 	if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil {

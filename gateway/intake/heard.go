@@ -18,9 +18,9 @@ import (
 // a question is part of the message that is queued, and reads the same for ever.
 const (
 	heardFor      = 6 * time.Hour
-	mostHeard     = 8 << 10 // bytes of one conversation
-	mostHeardText = 1000    // bytes of a message
-	mostHeardAll  = 4 << 20 // bytes of all conversations, with what it takes to keep them
+	maxHeard      = 8 << 10 // bytes of one conversation
+	maxHeardText  = 1000    // bytes of a message
+	maxHeardAll   = 4 << 20 // bytes of all conversations, with what it takes to keep them
 	heardOverhead = 256     // bytes that a word or a conversation takes beside its text
 	sweepEvery    = time.Minute
 )
@@ -29,31 +29,31 @@ const (
 // called concurrently.
 type overheard struct {
 	mu    sync.Mutex // guards what is below
-	chats map[spot]*talk
+	chats map[chatKey]*heardChat
 	bytes int // of all chats
 	seq   uint64
 	swept time.Time
 }
 
-// spot is a conversation of a group.
-type spot struct{ channel, peer, thread string }
+// chatKey is a conversation of a group.
+type chatKey struct{ channel, peer, thread string }
 
-func spotOf(m channels.Message) spot {
-	return spot{m.Channel, m.Address.Peer, m.Address.Thread}
+func chatKeyOf(m channels.Message) chatKey {
+	return chatKey{m.Channel, m.Address.Peer, m.Address.Thread}
 }
 
 // bytes are what the name of a conversation takes.
-func (s spot) bytes() int { return heardOverhead + len(s.channel) + len(s.peer) + len(s.thread) }
+func (s chatKey) bytes() int { return heardOverhead + len(s.channel) + len(s.peer) + len(s.thread) }
 
-// talk is what was said in one conversation, oldest first.
-type talk struct {
-	words []word
-	asked stamp // of the question that came last
-	last  time.Time
+// heardChat is what was said in one conversation, oldest first.
+type heardChat struct {
+	messages     []heardMessage
+	lastQuestion stamp // of the question that came last
+	last         time.Time
 }
 
-// word is one message.
-type word struct {
+// heardMessage is one message.
+type heardMessage struct {
 	seq   uint64
 	quote channels.Quote
 	stamp stamp
@@ -61,14 +61,14 @@ type word struct {
 }
 
 // bytes are what w takes.
-func (w word) bytes() int {
+func (w heardMessage) bytes() int {
 	q := w.quote
 	return heardOverhead + len(q.Text) + len(q.MessageID) + len(q.Author.ID) + len(q.Author.Name) + len(w.stamp.album)
 }
 
-// names reports whether m is another state of the message: of the same sender, or taken
+// isSameMessage reports whether m is another state of the message: of the same sender, or taken
 // back by somebody who may.
-func (w word) names(m channels.Message) bool {
+func (w heardMessage) isSameMessage(m channels.Message) bool {
 	return w.quote.MessageID == m.MessageID && (w.quote.Author.ID == m.Sender.ID || m.Kind == channels.Deleted)
 }
 
@@ -80,11 +80,11 @@ type stamp struct {
 }
 
 func stampOf(m channels.Message) stamp {
-	return stamp{m.Sender.ID, m.Album, messages.Long(m), m.ReceivedAt, m.SentAt}
+	return stamp{m.Sender.ID, m.Album, messages.IsLong(m), m.ReceivedAt, m.SentAt}
 }
 
-// goesOn reports whether m is of the same album or text.
-func (s stamp) goesOn(m channels.Message) bool {
+// isContinuedBy reports whether m is of the same album or text.
+func (s stamp) isContinuedBy(m channels.Message) bool {
 	return s.sender != "" && messages.JoinsKnown(s.message(m.Channel), s.long, m)
 }
 
@@ -95,89 +95,89 @@ func (s stamp) message(channel string) channels.Message {
 	}
 }
 
-// hear keeps what was said in a listed group, and not to the bot, whoever said it; and
+// recordOverheard keeps what was said in a listed group, and not to the bot, whoever said it; and
 // changes or forgets what its sender changed or took back.
-func (i *Intake) hear(_ context.Context, e *event) (outcome, error) {
+func (i *Intake) recordOverheard(_ context.Context, e *event) (outcome, error) {
 	now := i.Now()
-	i.heard.sweep(now)
-	if i.hears(e) {
-		i.heard.hear(e.Message, e.source.GroupContext, now)
+	i.overheard.sweep(now)
+	if i.keepsOverheard(e) {
+		i.overheard.record(e.Message, e.source.GroupContext, now)
 	}
 	return pass, nil
 }
 
-// hears reports whether words are kept of where e was said.
-func (i *Intake) hears(e *event) bool {
-	return e.source.GroupContext > 0 && e.Address.Kind == sessionkeys.Group && !e.chat.Shut &&
-		e.source.Access.Lists(e.Address, e.chat.IDs...) && unfit(e.Message) == ""
+// keepsOverheard reports whether words are kept of where e was said.
+func (i *Intake) keepsOverheard(e *event) bool {
+	return e.source.GroupContext > 0 && e.Address.Kind == sessionkeys.Group && !e.chat.Closed &&
+		e.source.Access.ListsGroup(e.Address, e.chat.IDs...) && idProblem(e.Message) == ""
 }
 
-// addHeard gives a question what was said before it in its group.
-func (i *Intake) addHeard(_ context.Context, e *event) (outcome, error) {
-	if i.hears(e) && messages.ForBot(e.Message) && !e.isCommand() {
-		e.Heard, e.heard = i.heard.before(e.Message, i.Now())
+// attachOverheard gives a question what was said before it in its group.
+func (i *Intake) attachOverheard(_ context.Context, e *event) (outcome, error) {
+	if i.keepsOverheard(e) && messages.ForBot(e.Message) && !e.isCommand() {
+		e.Heard, e.overheardThrough = i.overheard.quotesBefore(e.Message, i.Now())
 	}
 	return pass, nil
 }
 
-// forgetHeard forgets what came with a question that was queued.
-func (i *Intake) forgetHeard(_ context.Context, e *event) (outcome, error) {
-	if e.heard > 0 {
-		i.heard.forget(e.Message, e.heard)
+// forgetOverheard forgets what came with a question that was queued.
+func (i *Intake) forgetOverheard(_ context.Context, e *event) (outcome, error) {
+	if e.overheardThrough > 0 {
+		i.overheard.forget(e.Message, e.overheardThrough)
 	}
 	return pass, nil
 }
 
-func (o *overheard) hear(m channels.Message, most int, now time.Time) {
+func (o *overheard) record(m channels.Message, limit int, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := o.chats[spotOf(m)]
+	t := o.chats[chatKeyOf(m)]
 	at := -1
 	if t != nil {
-		at = slices.IndexFunc(t.words, func(w word) bool { return w.names(m) })
+		at = slices.IndexFunc(t.messages, func(w heardMessage) bool { return w.isSameMessage(m) })
 	}
 	switch {
-	case at >= 0 && (m.Kind == channels.Deleted || m.Kind == channels.Unhandled || m.Blank()):
+	case at >= 0 && (m.Kind == channels.Deleted || m.Kind == channels.Unhandled || m.IsBlank()):
 		o.drop(t, at, at+1)
 	case at >= 0 && (m.Kind == channels.Said || m.Kind == channels.Edited):
-		o.bytes -= t.words[at].bytes()
-		t.words[at].quote.Text = wordsOf(m)
-		o.bytes += t.words[at].bytes()
-		o.trim(t, most)
-	case m.Kind != channels.Said || messages.ForBot(m) || m.Blank():
-	case t != nil && t.asked.goesOn(m): // the rest of the question
-		t.asked = stampOf(m)
+		o.bytes -= t.messages[at].bytes()
+		t.messages[at].quote.Text = quoteText(m)
+		o.bytes += t.messages[at].bytes()
+		o.trim(t, limit)
+	case m.Kind != channels.Said || messages.ForBot(m) || m.IsBlank():
+	case t != nil && t.lastQuestion.isContinuedBy(m): // the rest of the question
+		t.lastQuestion = stampOf(m)
 	default:
-		o.add(m, most, now)
+		o.add(m, limit, now)
 	}
 }
 
 // add keeps m. The caller holds mu.
-func (o *overheard) add(m channels.Message, most int, now time.Time) {
-	t := o.open(spotOf(m), now)
+func (o *overheard) add(m channels.Message, limit int, now time.Time) {
+	t := o.open(chatKeyOf(m), now)
 	o.seq++
-	w := word{seq: o.seq, stamp: stampOf(m), until: now.Add(heardFor), quote: channels.Quote{
-		MessageID: m.MessageID, Text: wordsOf(m), Author: channels.Sender{ID: m.Sender.ID, Name: cut(m.Sender.Name, mostLogged)}, Untrusted: true,
+	w := heardMessage{seq: o.seq, stamp: stampOf(m), until: now.Add(heardFor), quote: channels.Quote{
+		MessageID: m.MessageID, Text: quoteText(m), Author: channels.Sender{ID: m.Sender.ID, Name: truncate(m.Sender.Name, maxLogged)}, Untrusted: true,
 	}}
-	if m.Fades > 0 {
-		w.until = now.Add(min(heardFor, m.Fades))
+	if m.ExpiresAfter > 0 {
+		w.until = now.Add(min(heardFor, m.ExpiresAfter))
 	}
-	t.words = append(t.words, w)
+	t.messages = append(t.messages, w)
 	o.bytes += w.bytes()
-	o.trim(t, most)
-	for o.bytes > mostHeardAll {
+	o.trim(t, limit)
+	for o.bytes > maxHeardAll {
 		o.dropQuietest()
 	}
 }
 
 // open returns the talk of s. The caller holds mu.
-func (o *overheard) open(s spot, now time.Time) *talk {
+func (o *overheard) open(s chatKey, now time.Time) *heardChat {
 	t := o.chats[s]
 	if t == nil {
 		if o.chats == nil {
-			o.chats = map[spot]*talk{}
+			o.chats = map[chatKey]*heardChat{}
 		}
-		t = &talk{}
+		t = &heardChat{}
 		o.chats[s] = t
 		o.bytes += s.bytes()
 	}
@@ -186,45 +186,45 @@ func (o *overheard) open(s spot, now time.Time) *talk {
 }
 
 // trim forgets the oldest words of t that are too many. The caller holds mu.
-func (o *overheard) trim(t *talk, most int) {
+func (o *overheard) trim(t *heardChat, limit int) {
 	n, bytes := 0, 0
-	for n < min(most, len(t.words)) {
-		if bytes += len(t.words[len(t.words)-1-n].quote.Text); bytes > mostHeard {
+	for n < min(limit, len(t.messages)) {
+		if bytes += len(t.messages[len(t.messages)-1-n].quote.Text); bytes > maxHeard {
 			break
 		}
 		n++
 	}
-	o.drop(t, 0, len(t.words)-n)
+	o.drop(t, 0, len(t.messages)-n)
 }
 
 // drop forgets words of t. The caller holds mu.
-func (o *overheard) drop(t *talk, from, to int) {
-	for _, w := range t.words[from:to] {
+func (o *overheard) drop(t *heardChat, from, to int) {
+	for _, w := range t.messages[from:to] {
 		o.bytes -= w.bytes()
 	}
-	t.words = slices.Delete(t.words, from, to) // which clears what is behind
+	t.messages = slices.Delete(t.messages, from, to) // which clears what is behind
 }
 
 // dropQuietest forgets the conversation in which nothing was said for longest. The
 // caller holds mu.
 func (o *overheard) dropQuietest() {
-	var quietest spot
+	var quietest chatKey
 	var last time.Time
 	for s, t := range o.chats {
 		if last.IsZero() || t.last.Before(last) {
 			quietest, last = s, t.last
 		}
 	}
-	o.close(quietest)
+	o.forgetChat(quietest)
 }
 
-// close forgets a conversation. The caller holds mu.
-func (o *overheard) close(s spot) {
+// forgetChat forgets a conversation. The caller holds mu.
+func (o *overheard) forgetChat(s chatKey) {
 	t := o.chats[s]
 	if t == nil {
 		return
 	}
-	o.drop(t, 0, len(t.words))
+	o.drop(t, 0, len(t.messages))
 	o.bytes -= s.bytes()
 	delete(o.chats, s)
 }
@@ -238,38 +238,38 @@ func (o *overheard) sweep(now time.Time) {
 	}
 	o.swept = now
 	for s, t := range o.chats {
-		o.age(t, now)
-		if len(t.words) == 0 && now.Sub(t.last) >= sweepEvery {
-			o.close(s)
+		o.expire(t, now)
+		if len(t.messages) == 0 && now.Sub(t.last) >= sweepEvery {
+			o.forgetChat(s)
 		}
 	}
 }
 
-// age forgets the words of t that are too old. The caller holds mu.
-func (o *overheard) age(t *talk, now time.Time) {
-	for n := len(t.words) - 1; n >= 0; n-- {
-		if !now.Before(t.words[n].until) {
+// expire forgets the words of t that are too old. The caller holds mu.
+func (o *overheard) expire(t *heardChat, now time.Time) {
+	for n := len(t.messages) - 1; n >= 0; n-- {
+		if !now.Before(t.messages[n].until) {
 			o.drop(t, n, n+1)
 		}
 	}
 }
 
-// before returns what was said before m in its conversation, oldest first, without what
+// quotesBefore returns what was said before m in its conversation, oldest first, without what
 // belongs to m itself; and up to where that is. An edit has words before it only when
 // the message did not speak to the bot until then.
-func (o *overheard) before(m channels.Message, now time.Time) (qs []channels.Quote, through uint64) {
+func (o *overheard) quotesBefore(m channels.Message, now time.Time) (qs []channels.Quote, through uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := o.open(spotOf(m), now)
-	o.age(t, now)
-	same := func(w word) bool { return w.names(m) }
-	if m.Kind != channels.Said && !slices.ContainsFunc(t.words, same) {
+	t := o.open(chatKeyOf(m), now)
+	o.expire(t, now)
+	same := func(w heardMessage) bool { return w.isSameMessage(m) }
+	if m.Kind != channels.Said && !slices.ContainsFunc(t.messages, same) {
 		return nil, 0
 	}
 	next, whole := m, false // the piece of m that was looked at last, and whether it was the first
-	for _, w := range slices.Backward(t.words) {
+	for _, w := range slices.Backward(t.messages) {
 		own := w.stamp.sender == m.Sender.ID
-		if same(w) || own && !whole && w.stamp.goesOn(next) {
+		if same(w) || own && !whole && w.stamp.isContinuedBy(next) {
 			next = w.stamp.message(m.Channel)
 			continue
 		}
@@ -284,31 +284,31 @@ func (o *overheard) before(m channels.Message, now time.Time) (qs []channels.Quo
 func (o *overheard) forget(m channels.Message, through uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := o.chats[spotOf(m)]
+	t := o.chats[chatKeyOf(m)]
 	if t == nil {
 		return
 	}
 	n := 0
-	for n < len(t.words) && t.words[n].seq <= through {
+	for n < len(t.messages) && t.messages[n].seq <= through {
 		n++
 	}
 	o.drop(t, 0, n)
-	t.asked = stampOf(m)
+	t.lastQuestion = stampOf(m)
 }
 
-// leave forgets all that was said in a group.
-func (o *overheard) leave(channel, peer string) {
+// forgetGroup forgets all that was said in a group.
+func (o *overheard) forgetGroup(channel, peer string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for s := range o.chats {
 		if s.channel == channel && s.peer == peer {
-			o.close(s)
+			o.forgetChat(s)
 		}
 	}
 }
 
-// wordsOf is what m says, short, in words.
-func wordsOf(m channels.Message) string {
+// quoteText is what m says, short, in words.
+func quoteText(m channels.Message) string {
 	var parts []string
 	if m.Text != "" {
 		parts = append(parts, m.Text)
@@ -317,7 +317,7 @@ func wordsOf(m channels.Message) string {
 		parts = append(parts, strings.TrimSpace("(passed on) "+q.Text))
 	}
 	for _, a := range m.Attachments {
-		parts = append(parts, strings.TrimSpace("("+a.Kind+" "+cut(a.Name, mostLogged))+")")
+		parts = append(parts, strings.TrimSpace("("+a.Kind+" "+truncate(a.Name, maxLogged))+")")
 	}
-	return cut(strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD"), mostHeardText)
+	return truncate(strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD"), maxHeardText)
 }

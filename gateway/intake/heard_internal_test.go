@@ -26,7 +26,7 @@ func TestOverheardCountsEveryByte(t *testing.T) {
 	counted := func() (n int) {
 		for s, t := range o.chats {
 			n += s.bytes()
-			for _, w := range t.words {
+			for _, w := range t.messages {
 				n += w.bytes()
 			}
 		}
@@ -35,27 +35,27 @@ func TestOverheardCountsEveryByte(t *testing.T) {
 	for peer := range 1000 {
 		for n := range 10 {
 			now = now.Add(time.Millisecond)
-			o.hear(said(peer, n), 20, now)
-			if o.bytes > mostHeardAll {
+			o.record(said(peer, n), 20, now)
+			if o.bytes > maxHeardAll {
 				t.Fatalf("%d bytes are kept", o.bytes)
 			}
 		}
 	}
-	if o.bytes != counted() || o.bytes < mostHeardAll/2 {
+	if o.bytes != counted() || o.bytes < maxHeardAll/2 {
 		t.Fatalf("%d bytes are counted of %d", o.bytes, counted())
 	}
-	if o.chats[spot{"tg", "0", ""}] != nil || o.chats[spot{"tg", "999", ""}] == nil {
+	if o.chats[chatKey{"tg", "0", ""}] != nil || o.chats[chatKey{"tg", "999", ""}] == nil {
 		t.Error("the quietest are not the ones that went")
 	}
 	edited := said(999, 9)
 	edited.Kind, edited.Text = channels.Edited, "short"
-	o.hear(edited, 20, now)
+	o.record(edited, 20, now)
 	edited.Kind, edited.MessageID = channels.Deleted, "8"
-	o.hear(edited, 20, now)
+	o.record(edited, 20, now)
 	if o.bytes != counted() {
 		t.Errorf("after an edit %d bytes are counted of %d", o.bytes, counted())
 	}
-	o.leave("tg", "998")
+	o.forgetGroup("tg", "998")
 	o.sweep(now.Add(heardFor))
 	if len(o.chats) != 0 || o.bytes != 0 {
 		t.Errorf("of %d conversations %d bytes are counted", len(o.chats), o.bytes)
@@ -71,7 +71,7 @@ func TestHearsOnlyWhereItIsWanted(t *testing.T) {
 	}{
 		"a listed group":               {func(*event) {}, true},
 		"nothing is configured":        {func(e *event) { e.source.GroupContext = 0 }, false},
-		"the bot was removed from it":  {func(e *event) { e.chat.Shut = true }, false},
+		"the bot was removed from it":  {func(e *event) { e.chat.Closed = true }, false},
 		"a direct message":             {func(e *event) { e.Address.Kind = sessionkeys.DM }, false},
 		"a channel":                    {func(e *event) { e.Address.Kind = sessionkeys.Channel }, false},
 		"another group":                {func(e *event) { e.Address.Peer = "2" }, false},
@@ -81,7 +81,7 @@ func TestHearsOnlyWhereItIsWanted(t *testing.T) {
 		e := &event{source: Source{GroupContext: 1, Access: policy.Access{Everyone: true, Groups: []string{"1"}}}}
 		e.Event, e.Address = "e", sessionkeys.Address{Kind: sessionkeys.Group, Peer: "1"}
 		c.change(e)
-		if got := new(Intake).hears(e); got != c.want {
+		if got := new(Intake).keepsOverheard(e); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

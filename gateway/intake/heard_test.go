@@ -177,7 +177,7 @@ func TestHeardWordsAreBounded(t *testing.T) {
 	}
 	k.say(ben, "old")
 	fading := k.event(ben, "fading")
-	fading.Fades = 2 * time.Hour
+	fading.ExpiresAfter = 2 * time.Hour
 	k.now = k.now.Add(time.Hour)
 	k.take(fading)
 	k.say(ben, "new")

@@ -6,11 +6,11 @@ import (
 	"parley/channels"
 )
 
-// unfit says what of m's names for things cannot be used. An event without an
+// idProblem says what of m's names for things cannot be used. An event without an
 // id would be taken for every other one without. They travel in JSON, where
 // bytes that are no UTF-8 become one and the same rune: two chats would become
 // one.
-func unfit(m channels.Message) string {
+func idProblem(m channels.Message) string {
 	if m.Event == "" {
 		return "the event has no id"
 	}

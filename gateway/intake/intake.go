@@ -28,26 +28,26 @@ type Log interface {
 	Signal(ctx context.Context, s broker.Signal) error
 }
 
-// Book is where what does not queue is stored.
-type Book interface {
+// Store is where what does not queue is stored.
+type Store interface {
 	Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (bool, error)
 	Request(ctx context.Context, c sessions.Control) (bool, error)
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	sessions.Chats
 }
 
-// Desk answers commands of the kind messages.AtOnce, with a text.
-type Desk interface {
-	Answer(ctx context.Context, by messages.Asker, c messages.Command) (string, error)
+// Commands answers commands of the kind messages.AtOnce, with a text.
+type Commands interface {
+	Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error)
 }
 
 // Observer counts. Calls must not block.
 type Observer interface {
-	Received(channel string, dm bool)
-	Ignored(channel, reason string)
-	Deduplicated(channel, reason string)
-	DeadLettered(channel, reason string)
-	Sent(channel, outcome string, took time.Duration)
+	CountReceived(channel string, dm bool)
+	CountIgnored(channel, reason string)
+	CountDuplicate(channel, reason string)
+	CountDeadLetter(channel, reason string)
+	CountSent(channel, outcome string, took time.Duration)
 }
 
 // Source is one bot account as intake knows it.
@@ -69,8 +69,8 @@ type Source struct {
 type Intake struct {
 	Sources  map[string]Source // by instance name
 	Log      Log
-	Book     Book
-	Desk     Desk
+	Store    Store
+	Commands Commands
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -79,10 +79,10 @@ type Intake struct {
 
 	pieces    pieces
 	limiter   limiter
-	loops     loops
-	knocks    knocks
+	loops     loopDetector
+	reopens   reopenLimiter
 	strangers strangers
-	heard     overheard
+	overheard overheard
 }
 
 // Accept is a channels.Accept. A nil error means that the event is durably
@@ -92,7 +92,7 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	return err
 }
 
-// Heeds is a channels.Heeds: whether the sender of m may talk to the bot, there. Where
+// Heeds is a channels.Filter: whether the sender of m may talk to the bot, there. Where
 // that cannot be known now it is true.
 func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 	e := &event{Message: m}
@@ -102,17 +102,17 @@ func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 		return true // which Accept says
 	case !src.Access.AuthorizePerson(m.Sender).Allowed:
 		return false
-	case src.Access.Serves(m.Address):
+	case src.Access.ServesChat(m.Address):
 		return true
 	}
 	o, err := i.findChat(ctx, e)
-	return err != nil || o == stop || src.Access.Serves(m.Address, e.chat.IDs...)
+	return err != nil || o == stop || src.Access.ServesChat(m.Address, e.chat.IDs...)
 }
 
 // Uses reports whether anything is done with m, which was not accepted yet: its sender
 // may talk to the bot there, and does. Where that cannot be known now it is true.
 func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
-	return i.Heeds(ctx, m) && (m.Follows || i.unused(m) == "")
+	return i.Heeds(ctx, m) && (m.Follows || i.unusedReason(m) == "")
 }
 
 // stages returns all that is done with an event, in order.
@@ -120,39 +120,39 @@ func (i *Intake) stages() pipeline {
 	limit := limits{i}
 	return pipeline{
 		i.findSource,
-		only((*event).isUnreadable,
+		onlyIf((*event).isUnreadable,
 			i.authorizeUnreadable,
-			i.buryUnreadable,
+			i.deadLetterUnreadable,
 		),
 		i.countReceived,
 		i.findChat,
-		only((*event).changesChat,
+		onlyIf((*event).changesChat,
 			i.authorizeChange,
-			i.buryUnfit,
+			i.deadLetterUnfit,
 			i.changeChat,
 		),
-		nameChatAsKnown,
-		i.hear,
+		canonicalizeChat,
+		i.recordOverheard,
 		i.authorizeSender,
 		i.judgeQuotes,
-		only((*event).mayFollow, i.joinConversation),
+		onlyIf((*event).mayFollow, i.joinConversation),
 		i.ignoreUnused,
 		i.reopenChat,
 		i.findKey,
-		i.buryUnfit,
+		i.deadLetterUnfit,
 		findCommand,
 		i.ignoreEdit,
-		only((*event).isLimited,
+		onlyIf((*event).isLimited,
 			limit.person,
 			limit.group,
 			limit.bot,
 		),
 		i.refuseLong,
-		i.carryOutCommand,
+		i.runCommand,
 		limit.queue,
-		i.addHeard,
+		i.attachOverheard,
 		i.publish,
-		i.forgetHeard,
+		i.forgetOverheard,
 		i.rememberPiece,
 	}
 }

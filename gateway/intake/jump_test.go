@@ -16,7 +16,7 @@ func TestALimitIsSaneWhenTheClockJumps(t *testing.T) {
 	n := 0
 	take := func(now time.Time) bool {
 		n++
-		ok, _ := l.take("p", channels.Message{Event: strconv.Itoa(n)}, now, 60, 2)
+		ok, _ := l.allow("p", channels.Message{Event: strconv.Itoa(n)}, now, 60, 2)
 		return ok
 	}
 	takes := func(now time.Time, tries int) (taken int) {

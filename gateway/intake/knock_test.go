@@ -69,7 +69,7 @@ func TestAClosedGroupIsOpenedByMentionsOnceInAWhile(t *testing.T) {
 
 func TestAGroupThatCouldNotBeOpenedIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	w := world{fail: "Reopen", chats: map[string]sessions.Chat{kitchen: {IDs: []string{kitchen}, Shut: true}}}
+	w := world{fail: "Reopen", chats: map[string]sessions.Chat{kitchen: {IDs: []string{kitchen}, Closed: true}}}
 	in := w.intake(policy.Access{Everyone: true})
 	if err := in.Accept(t.Context(), group(ann, "hi")); !errors.Is(err, errDown) {
 		t.Fatal(err)

@@ -15,113 +15,113 @@ import (
 	"parley/sessions"
 )
 
-// mostBuckets bounds the limiter's memory, of people and groups each.
-const mostBuckets = 4096
+// maxBuckets bounds the limiter's memory, of people and groups each.
+const maxBuckets = 4096
 
 // limiter counts what people and groups sent lately.
 type limiter struct {
-	mu      sync.Mutex
-	buckets map[string]*bucket // by person, and by group
-	told    map[string]bool    // conversations that were told that their queue is full
+	mu       sync.Mutex
+	buckets  map[string]*bucket // by person, and by group
+	notified map[string]bool    // conversations that were told that their queue is full
 }
 
 // bucket is filled evenly over time, and emptied by one for each message.
 type bucket struct {
-	left   float64
-	at     time.Time
-	told   bool
-	last   channels.Message // the last one that was taken
-	pieces int              // taken with it for nothing
+	tokens   float64
+	filledAt time.Time
+	notified bool
+	last     channels.Message // the last one that was taken
+	pieces   int              // taken with it for nothing
 }
 
-func (b *bucket) fill(now time.Time, perMinute, most float64) {
-	d := now.Sub(b.at)
-	b.left = min(most, b.left+max(0, d.Minutes())*perMinute)
-	b.at = now // also of a clock that was set back, else nothing is let in until it has caught up
+func (b *bucket) refill(now time.Time, perMinute, limit float64) {
+	d := now.Sub(b.filledAt)
+	b.tokens = min(limit, b.tokens+max(0, d.Minutes())*perMinute)
+	b.filledAt = now // also of a clock that was set back, else nothing is let in until it has caught up
 }
 
-// take says whether m is within the limit of the bucket k. A message that is
+// allow says whether m is within the limit of the bucket k. A message that is
 // offered again, and the pieces of one that was taken, cost nothing.
-func (l *limiter) take(k string, m channels.Message, now time.Time, perMinute, most int) (ok, tell bool) {
-	if perMinute <= 0 || most <= 0 {
+func (l *limiter) allow(k string, m channels.Message, now time.Time, perMinute, limit int) (ok, tell bool) {
+	if perMinute <= 0 || limit <= 0 {
 		return true, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.buckets[k]
 	if b == nil {
-		l.makeRoom(now, float64(perMinute), float64(most))
-		b = &bucket{left: float64(most), at: now}
+		l.evict(now, float64(perMinute), float64(limit))
+		b = &bucket{tokens: float64(limit), filledAt: now}
 		l.buckets[k] = b
 	}
-	b.fill(now, float64(perMinute), float64(most))
-	piece := b.pieces < mostFree && messages.Joins(b.last, m)
+	b.refill(now, float64(perMinute), float64(limit))
+	piece := b.pieces < maxFree && messages.Joins(b.last, m)
 	switch {
 	case b.last.Event == m.Event && messages.ChatID(b.last) == messages.ChatID(m):
 		return true, false
 	case piece:
 		b.pieces++
-	case b.left < 1:
-		tell, b.told = !b.told, true
+	case b.tokens < 1:
+		tell, b.notified = !b.notified, true
 		return false, tell
 	default:
-		b.left--
-		b.told, b.pieces = false, 0
+		b.tokens--
+		b.notified, b.pieces = false, 0
 	}
 	b.last = m
 	b.last.Raw, b.last.Attachments = nil, nil
 	return true, false
 }
 
-// mostFree is how many pieces come with one message: an album has ten messages,
+// maxFree is how many pieces come with one message: an album has ten messages,
 // and so much text as one message may have comes in eight.
-const mostFree = 9
+const maxFree = 9
 
-// makeRoom forgets who may send as much as ever, and somebody when all are busy.
+// evict forgets who may send as much as ever, and somebody when all are busy.
 // The caller holds mu.
-func (l *limiter) makeRoom(now time.Time, perMinute, most float64) {
+func (l *limiter) evict(now time.Time, perMinute, limit float64) {
 	if l.buckets == nil {
 		l.buckets = map[string]*bucket{}
 	}
-	if len(l.buckets) < mostBuckets {
+	if len(l.buckets) < maxBuckets {
 		return
 	}
 	for k, b := range l.buckets {
-		if b.fill(now, perMinute, most); b.left >= most {
+		if b.refill(now, perMinute, limit); b.tokens >= limit {
 			delete(l.buckets, k)
 		}
 	}
 	for k := range l.buckets {
-		if len(l.buckets) < mostBuckets {
+		if len(l.buckets) < maxBuckets {
 			break
 		}
 		delete(l.buckets, k)
 	}
 }
 
-// again forgets that the notice of k was given, which could not be stored.
-func (l *limiter) again(k string) {
+// forgetNotice forgets that the notice of k was given, which could not be stored.
+func (l *limiter) forgetNotice(k string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b := l.buckets[k]; b != nil {
-		b.told = false
+		b.notified = false
 	}
-	delete(l.told, k)
+	delete(l.notified, k)
 }
 
-// full notes whether the queue of k is full; tell is true for the first time.
-func (l *limiter) full(k string, full bool) (tell bool) {
+// markFull notes whether the queue of k is full; tell is true for the first time.
+func (l *limiter) markFull(k string, full bool) (tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !full {
-		delete(l.told, k)
+		delete(l.notified, k)
 		return false
 	}
-	if l.told == nil || len(l.told) >= mostBuckets {
-		l.told = map[string]bool{}
+	if l.notified == nil || len(l.notified) >= maxBuckets {
+		l.notified = map[string]bool{}
 	}
-	tell = !l.told[k]
-	l.told[k] = true
+	tell = !l.notified[k]
+	l.notified[k] = true
 	return tell
 }
 
@@ -144,8 +144,8 @@ func (l limits) group(ctx context.Context, e *event) (outcome, error) {
 	return l.rate(ctx, e, k, "group", l.Limits.GroupPerMinute, l.Limits.GroupPerMinute)
 }
 
-func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, most int) (outcome, error) {
-	ok, tell := l.limiter.take(k, e.Message, l.Now(), perMinute, most)
+func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, limit int) (outcome, error) {
+	ok, tell := l.limiter.allow(k, e.Message, l.Now(), perMinute, limit)
 	if ok {
 		return pass, nil
 	}
@@ -162,19 +162,19 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	token := e.key.Token()
-	box, err := l.Book.Mailbox(ctx, token)
-	if errors.Is(err, sessions.ErrNotFound) || err == nil && box.Touched <= box.Read {
-		l.limiter.full(token, false)
+	box, err := l.Store.Mailbox(ctx, token)
+	if errors.Is(err, sessions.ErrNotFound) || err == nil && box.LastSeen <= box.LastRead {
+		l.limiter.markFull(token, false)
 		return pass, nil
 	}
 	if err != nil {
 		return stop, fmt.Errorf("look at the queue: %w", err)
 	}
-	n, err := l.Log.Waiting(ctx, token, box.Read)
+	n, err := l.Log.Waiting(ctx, token, box.LastRead)
 	if err != nil {
 		return stop, fmt.Errorf("count what waits: %w", err)
 	}
-	tell := l.limiter.full(token, n >= l.Limits.Queue)
+	tell := l.limiter.markFull(token, n >= l.Limits.Queue)
 	if n < l.Limits.Queue {
 		return pass, nil
 	}
@@ -186,13 +186,13 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 // they spoke to the bot.
 func (l limits) refuse(ctx context.Context, m channels.Message, k string, tell bool, notice string) error {
 	if tell && !messages.ForBot(m) { // its sender did not ask for an answer
-		l.limiter.again(k)
+		l.limiter.forgetNotice(k)
 	} else if tell {
 		if err := l.answer(ctx, m, notice); err != nil {
-			l.limiter.again(k)
+			l.limiter.forgetNotice(k)
 			return err
 		}
 	}
-	l.Observer.Ignored(m.Channel, outcomes.Limited)
+	l.Observer.CountIgnored(m.Channel, outcomes.Limited)
 	return nil
 }

@@ -22,63 +22,63 @@ const (
 	begins = 2 * time.Second // and in which nobody has read what was said before
 )
 
-// loops remembers how people wrote lately, each in each chat.
-type loops struct {
-	mu  sync.Mutex
-	all map[string]*pace
+// loopDetector remembers how people wrote lately, each in each chat.
+type loopDetector struct {
+	mu    sync.Mutex
+	paces map[string]*pace
 }
 
 // pace is how somebody writes.
 type pace struct {
-	last channels.Message
-	fast int // messages in a row that came too fast
-	told bool
+	last      channels.Message
+	fastCount int // messages in a row that came too fast
+	notified  bool
 }
 
-// note says whether m is one too many of those that come faster than anybody
+// observe says whether m is one too many of those that come faster than anybody
 // types, and whether that is to be said. A message that is offered again, and
 // the pieces of one, count as that one.
-func (l *loops) note(k string, m channels.Message, most int) (refused, tell bool) {
+func (l *loopDetector) observe(k string, m channels.Message, limit int) (refused, tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.all[k]
+	p := l.paces[k]
 	if p == nil {
-		if l.all == nil || len(l.all) >= mostBuckets {
-			l.all = map[string]*pace{}
+		if l.paces == nil || len(l.paces) >= maxBuckets {
+			l.paces = map[string]*pace{}
 		}
 		p = &pace{}
-		l.all[k] = p
+		l.paces[k] = p
 	}
-	switch took := said(m).Sub(said(p.last)); {
+	switch took := sentAt(m).Sub(sentAt(p.last)); {
 	case p.last.Event == m.Event || messages.Joins(p.last, m):
 	case p.last.Event == "": // the first
 	case took < 0: // brought again
-		return p.fast >= most, false
+		return p.fastCount >= limit, false
 	case took < begins+time.Duration(utf8.RuneCountInString(m.Text))*time.Second/typed:
-		p.fast++
+		p.fastCount++
 	default:
-		p.fast, p.told = 0, false
+		p.fastCount, p.notified = 0, false
 	}
 	p.last = m
 	p.last.Raw, p.last.Attachments = nil, nil
-	if p.fast < most {
+	if p.fastCount < limit {
 		return false, false
 	}
-	tell, p.told = !p.told, true
+	tell, p.notified = !p.notified, true
 	return true, tell
 }
 
-// again forgets that the notice of k was given, which could not be stored.
-func (l *loops) again(k string) {
+// forgetNotice forgets that the notice of k was given, which could not be stored.
+func (l *loopDetector) forgetNotice(k string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p := l.all[k]; p != nil {
-		p.told = false
+	if p := l.paces[k]; p != nil {
+		p.notified = false
 	}
 }
 
-// said is when somebody said m, by the network's clock.
-func said(m channels.Message) time.Time {
+// sentAt is when somebody said m, by the network's clock.
+func sentAt(m channels.Message) time.Time {
 	if m.SentAt.IsZero() {
 		return m.ReceivedAt
 	}
@@ -92,19 +92,19 @@ func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	k := strings.Join([]string{e.Channel, e.Sender.ID, e.Address.Peer}, "\x00")
-	refused, tell := l.loops.note(k, e.Message, l.Limits.BotLoop)
+	refused, tell := l.loops.observe(k, e.Message, l.Limits.BotLoop)
 	if !refused {
 		return pass, nil
 	}
 	if tell {
 		l.Logger.Warn("somebody writes faster than people do, as a bot would that answers ours: not answered until that ends",
-			"channel", e.Channel, "sender", cut(e.Sender.ID, mostLogged), "chat", cut(e.Address.Peer, mostLogged))
+			"channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged))
 		if err := l.answer(ctx, e.Message, fmt.Sprintf(
 			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", l.Limits.BotLoop)); err != nil {
-			l.loops.again(k)
+			l.loops.forgetNotice(k)
 			return stop, err
 		}
 	}
-	l.Observer.Ignored(e.Channel, outcomes.Limited)
+	l.Observer.CountIgnored(e.Channel, outcomes.Limited)
 	return stop, nil
 }

@@ -16,30 +16,30 @@ type pieces struct {
 	last map[string]channels.Message
 }
 
-const mostPieces = 256
+const maxPieces = 256
 
 func pieceKey(m channels.Message) string {
 	return strings.Join([]string{m.Channel, m.Address.Peer, m.Address.Thread, m.Sender.ID}, "\x00")
 }
 
-// goesOn says whether m is the next piece of a text that is for the bot.
-func (p *pieces) goesOn(m channels.Message) bool {
+// isContinuedBy says whether m is the next piece of a text that is for the bot.
+func (p *pieces) isContinuedBy(m channels.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, ok := p.last[pieceKey(m)]
 	return ok && messages.Joins(last, m)
 }
 
-// note remembers m, which was stored, if it may go on.
-func (p *pieces) note(m channels.Message) {
+// remember remembers m, which was stored, if it may go on.
+func (p *pieces) remember(m channels.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := pieceKey(m)
-	if !messages.Long(m) {
+	if !messages.IsLong(m) {
 		delete(p.last, k)
 		return
 	}
-	if p.last == nil || len(p.last) >= mostPieces {
+	if p.last == nil || len(p.last) >= maxPieces {
 		p.last = map[string]channels.Message{}
 	}
 	m.Raw, m.Attachments = nil, nil

@@ -12,11 +12,11 @@ import (
 // event is an event on its way through the stages, with what they found out.
 type event struct {
 	channels.Message
-	source  Source
-	chat    sessions.Chat
-	key     sessionkeys.Key
-	command messages.Command // without a name: it is none
-	heard   uint64           // up to where Heard was kept; 0: it was not looked for
+	source           Source
+	chat             sessions.Chat
+	key              sessionkeys.Key
+	command          messages.Command // without a name: it is none
+	overheardThrough uint64           // up to where Heard was kept; 0: it was not looked for
 }
 
 // changesChat reports whether the network itself says something of the chat.
@@ -64,8 +64,8 @@ func (p pipeline) run(ctx context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-// only takes events of one sort through stages, and lets the others pass.
-func only(sort func(*event) bool, stages ...stage) stage {
+// onlyIf takes events of one sort through stages, and lets the others pass.
+func onlyIf(sort func(*event) bool, stages ...stage) stage {
 	return func(ctx context.Context, e *event) (outcome, error) {
 		if !sort(e) {
 			return pass, nil

@@ -28,9 +28,9 @@ func TestPipeline(t *testing.T) {
 		{"goes through all stages in their order", pipeline{a, b, c}, "abc", pass, nil},
 		{"ends at a stage that stops", pipeline{a, step("x", stop, nil), c}, "ax", stop, nil},
 		{"ends at an error, whatever stands beside it", pipeline{a, step("x", pass, errDown), c}, "ax", stop, errDown},
-		{"goes on behind stages for other events", pipeline{only(no, a), b}, "b", pass, nil},
-		{"goes on behind stages for such events that pass", pipeline{only(yes, a, b), c}, "abc", pass, nil},
-		{"ends where stages for such events stop", pipeline{only(yes, step("x", stop, nil), b), c}, "x", stop, nil},
+		{"goes on behind stages for other events", pipeline{onlyIf(no, a), b}, "b", pass, nil},
+		{"goes on behind stages for such events that pass", pipeline{onlyIf(yes, a, b), c}, "abc", pass, nil},
+		{"ends where stages for such events stop", pipeline{onlyIf(yes, step("x", stop, nil), b), c}, "x", stop, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			went = ""

@@ -14,16 +14,16 @@ import (
 	"parley/sessions"
 )
 
-// carryOutCommand does what a command for the bot says, unless it keeps its place
+// runCommand does what a command for the bot says, unless it keeps its place
 // among the messages.
-func (i *Intake) carryOutCommand(ctx context.Context, e *event) (outcome, error) {
+func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 	switch {
 	case !e.isCommand() || e.command.Kind() == messages.Queued:
 		return pass, nil
 	case e.command.Kind() == messages.Control:
 		return stop, i.requestStop(ctx, e)
 	}
-	text, err := i.Desk.Answer(ctx, messages.Asker{Token: e.key.Token(), From: e.Address, Sender: e.Sender.ID, Sign: e.source.CommandSign}, e.command)
+	text, err := i.Commands.Answer(ctx, messages.Caller{Token: e.key.Token(), From: e.Address, Sender: e.Sender.ID, Sign: e.source.CommandSign}, e.command)
 	if err != nil {
 		return stop, fmt.Errorf("answer %s: %w", e.command, err)
 	}
@@ -38,7 +38,7 @@ func (i *Intake) requestStop(ctx context.Context, e *event) error {
 	if err != nil && !errors.Is(err, broker.ErrNone) {
 		return fmt.Errorf("find the end of the queue: %w", err)
 	}
-	added, err := i.Book.Request(ctx, sessions.Control{
+	added, err := i.Store.Request(ctx, sessions.Control{
 		ID: messages.EventID(e.Message), Event: messages.Inbox(e.Message), Token: token, Key: e.key, Kind: "stop", Through: through,
 		Channel: e.Channel, From: e.Address, ReplyTo: messages.ReplyTo(e.Message), Sender: e.Sender.ID, At: i.Now(),
 	})
@@ -46,7 +46,7 @@ func (i *Intake) requestStop(ctx context.Context, e *event) error {
 		return fmt.Errorf("store the request to stop: %w", err)
 	}
 	if !added {
-		i.Observer.Deduplicated(e.Channel, "message_id")
+		i.Observer.CountDuplicate(e.Channel, "message_id")
 		return nil
 	}
 	i.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
@@ -57,12 +57,12 @@ func (i *Intake) requestStop(ctx context.Context, e *event) error {
 func (i *Intake) publish(ctx context.Context, e *event) (outcome, error) {
 	body, err := json.Marshal(e.Message)
 	if err != nil {
-		return stop, i.bury(ctx, e.Message, e.key, "encoding", err.Error())
+		return stop, i.deadLetter(ctx, e.Message, e.key, "encoding", err.Error())
 	}
 	faultpoint.Hit("intake.publish.before")
 	_, err = i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(e.Message), Token: e.key.Token(), Key: e.key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
-		return stop, i.bury(ctx, e.Message, e.key, "too_large", err.Error())
+		return stop, i.deadLetter(ctx, e.Message, e.key, "too_large", err.Error())
 	}
 	if err != nil {
 		return stop, fmt.Errorf("queue the message: %w", err)
@@ -75,21 +75,21 @@ func (i *Intake) publish(ctx context.Context, e *event) (outcome, error) {
 // message.
 func (i *Intake) rememberPiece(_ context.Context, e *event) (outcome, error) {
 	if !e.isCommand() {
-		i.pieces.note(e.Message)
+		i.pieces.remember(e.Message)
 	}
 	return pass, nil
 }
 
 func (i *Intake) answer(ctx context.Context, m channels.Message, text string) error {
 	id := messages.Inbox(m)
-	added, err := i.Book.Notice(ctx, id, []sessions.Outgoing{{
-		ID: messages.NoteID(messages.EventID(m)), Channel: m.Channel, To: m.Address, ReplyTo: channels.Aside(messages.ReplyTo(m)), Text: text, At: i.Now(),
+	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
+		ID: messages.NoteID(messages.EventID(m)), Channel: m.Channel, To: m.Address, ReplyTo: channels.PrivateReplyTo(messages.ReplyTo(m)), Text: text, At: i.Now(),
 	}}, i.Now())
 	if err != nil {
 		return fmt.Errorf("queue an answer: %w", err)
 	}
 	if !added {
-		i.Observer.Deduplicated(m.Channel, "message_id")
+		i.Observer.CountDuplicate(m.Channel, "message_id")
 		return nil
 	}
 	i.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})

@@ -11,9 +11,9 @@ import (
 // largest network, and of anybody else no more than shows what is answered. What the
 // bot itself wrote is in its history: its beginning tells which answer is meant.
 const (
-	mostQuoted    = 16 << 10
-	mostUntrusted = 1 << 10
-	mostOwn       = 300
+	maxQuoted    = 16 << 10
+	maxUntrusted = 1 << 10
+	maxOwn       = 300
 )
 
 // judgeQuotes bounds what the message carries of others, and marks as untrusted what
@@ -25,14 +25,14 @@ func (i *Intake) judgeQuotes(_ context.Context, e *event) (outcome, error) {
 	}
 	if e.ReplyTo != nil {
 		q := judge(*e.ReplyTo)
-		most := mostQuoted
+		limit := maxQuoted
 		switch {
 		case q.Untrusted:
-			most = mostUntrusted
-		case q.FromBot && !q.Piece:
-			most = mostOwn
+			limit = maxUntrusted
+		case q.FromBot && !q.IsExcerpt:
+			limit = maxOwn
 		}
-		q.Text = cut(q.Text, most)
+		q.Text = truncate(q.Text, limit)
 		e.ReplyTo = &q
 	}
 	for n, q := range e.Forwarded {

@@ -26,7 +26,7 @@ func TestQuotes(t *testing.T) {
 		"of nobody knows whom":         {channels.Quote{Text: long}, true, 1<<10 + 3},
 		"of a name only":               {channels.Quote{Text: long, Author: channels.Sender{Name: "Ben", Anonymous: true}}, true, 1<<10 + 3},
 		"of the bot":                   {channels.Quote{Text: long, FromBot: true}, false, 300 + 3},
-		"of a piece of the bot's":      {channels.Quote{Text: long, FromBot: true, Piece: true}, false, 16<<10 + 3},
+		"of a piece of the bot's":      {channels.Quote{Text: long, FromBot: true, IsExcerpt: true}, false, 16<<10 + 3},
 		"that claims not to need this": {channels.Quote{Text: long, Author: listed, Untrusted: true}, false, 16<<10 + 3},
 	} {
 		var w world

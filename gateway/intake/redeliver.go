@@ -19,7 +19,7 @@ type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
-func refuse(format string, a ...any) error { return &RefusedError{fmt.Sprintf(format, a...)} }
+func newRefusal(format string, a ...any) error { return &RefusedError{fmt.Sprintf(format, a...)} }
 
 // Redeliver queues the message of a dead letter again, as one that was just
 // received, for the conversation it came from. Nil means that it is stored; the
@@ -32,17 +32,17 @@ func refuse(format string, a ...any) error { return &RefusedError{fmt.Sprintf(fo
 // delivered, is a *RefusedError; of other errors nobody knows whether the
 // message was stored.
 func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
-	m, key, err := i.Again(l)
+	m, key, err := i.Reconstruct(l)
 	if err != nil {
 		return err
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
-		return refuse("it cannot be written down: %v", err)
+		return newRefusal("it cannot be written down: %v", err)
 	}
 	_, err = i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(m), Token: key.Token(), Key: key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
-		return refuse("it is larger than a message may be")
+		return newRefusal("it is larger than a message may be")
 	}
 	if err != nil {
 		return fmt.Errorf("queue the message again: %w", err)
@@ -50,27 +50,27 @@ func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
 	return nil
 }
 
-// Again is the message that Redeliver would queue, and where. It asks nobody.
-func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys.Key, err error) {
+// Reconstruct is the message that Redeliver would queue, and where. It asks nobody.
+func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessionkeys.Key, err error) {
 	bad := func(err error) (channels.Message, sessionkeys.Key, error) {
 		return channels.Message{}, sessionkeys.Key{}, err
 	}
 	if l.ID == "" || json.Unmarshal(l.Body, &m) != nil || m.Event == "" || m.Channel == "" || m.Kind == channels.Unreadable {
-		return bad(refuse("it could not be read when it came, and what is kept is no message that parley can give to the bot: " +
+		return bad(newRefusal("it could not be read when it came, and what is kept is no message that parley can give to the bot: " +
 			"look at it with dead-letters show --body, ask its sender to write again, and drop it"))
 	}
 	src, ok := i.Sources[m.Channel]
 	if !ok {
-		return bad(refuse("it came by the channel %q, which is not configured any more", m.Channel))
+		return bad(newRefusal("it came by the channel %q, which is not configured any more", m.Channel))
 	}
 	if v := src.Access.Authorize(m, m.Origin); !v.Allowed {
-		return bad(refuse("it may not be answered: %s", v.Hint))
+		return bad(newRefusal("it may not be answered: %s", v.Hint))
 	}
-	if m.Kind != channels.Said && m.Kind != channels.Edited || m.Blank() {
-		return bad(refuse("it says nothing that could be answered"))
+	if m.Kind != channels.Said && m.Kind != channels.Edited || m.IsBlank() {
+		return bad(newRefusal("it says nothing that could be answered"))
 	}
 	if c, ok := messages.ParseCommand(m.Text); ok && c.Kind() != messages.Queued {
-		return bad(refuse("it is the command /%s, which would mean something else now", c.Name))
+		return bad(newRefusal("it is the command /%s, which would mean something else now", c.Name))
 	}
 	m.Event = "redelivered-" + l.ID
 	// It is to be answered by itself: as a piece of something it had no mention,
@@ -78,13 +78,13 @@ func (i *Intake) Again(l broker.DeadLetter) (m channels.Message, key sessionkeys
 	m.Kind, m.Mentioned = channels.Said, true
 	m.ReceivedAt = i.Now()
 	if key, err = sessionkeys.For(src.Agent, m.Address); err != nil {
-		return bad(refuse("its conversation cannot be named: %v", err))
+		return bad(newRefusal("its conversation cannot be named: %v", err))
 	}
-	if problem := cmp.Or(src.foreign(m.Address), unfit(m)); problem != "" {
-		return bad(refuse("%s", problem))
+	if problem := cmp.Or(src.addressProblem(m.Address), idProblem(m)); problem != "" {
+		return bad(newRefusal("%s", problem))
 	}
-	if n := m.Bytes(); n > messages.MaxText {
-		return bad(refuse("it has %d bytes of text, and at most %d are read", n, messages.MaxText))
+	if n := m.TextSize(); n > messages.MaxText {
+		return bad(newRefusal("it has %d bytes of text, and at most %d are read", n, messages.MaxText))
 	}
 	return m, key, nil
 }

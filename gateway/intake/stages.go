@@ -23,9 +23,9 @@ func (i *Intake) authorizeUnreadable(_ context.Context, e *event) (outcome, erro
 	return i.admit(e, e.source.Access.AuthorizePerson(e.Sender)), nil
 }
 
-// buryUnreadable gives what no adapter could decode to the dead letters.
-func (i *Intake) buryUnreadable(ctx context.Context, e *event) (outcome, error) {
-	return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
+// deadLetterUnreadable gives what no adapter could decode to the dead letters.
+func (i *Intake) deadLetterUnreadable(ctx context.Context, e *event) (outcome, error) {
+	return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
 }
 
 // findSource finds the bot account by which the event came.
@@ -39,21 +39,21 @@ func (i *Intake) findSource(_ context.Context, e *event) (outcome, error) {
 }
 
 func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
-	i.Observer.Received(e.Channel, e.Address.Kind == sessionkeys.DM)
+	i.Observer.CountReceived(e.Channel, e.Address.Kind == sessionkeys.DM)
 	return pass, nil
 }
 
 // findChat looks up the chat's ids, and whether it is closed to the bot.
 func (i *Intake) findChat(ctx context.Context, e *event) (_ outcome, err error) {
-	if e.chat, err = i.Book.Chat(ctx, chatID(e.Address)); err != nil {
+	if e.chat, err = i.Store.Chat(ctx, chatID(e.Address)); err != nil {
 		return stop, fmt.Errorf("look at the chat: %w", err)
 	}
 	return pass, nil
 }
 
-// nameChatAsKnown puts the id under which the chat's conversations go on in the
+// canonicalizeChat puts the id under which the chat's conversations go on in the
 // place of the one that the network named.
-func nameChatAsKnown(_ context.Context, e *event) (outcome, error) {
+func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 	if id := e.chat.Canonical(); id != e.Address.Peer {
 		e.Origin, e.Address.Peer = e.Address.Peer, id
 	}
@@ -74,8 +74,8 @@ func (i *Intake) admit(e *event, v policy.Verdict) outcome {
 	if v.Allowed {
 		return pass
 	}
-	i.Observer.Ignored(e.Channel, v.Reason)
-	i.Logger.Info("refused", "channel", e.Channel, "sender", cut(e.Sender.ID, mostLogged), "chat", cut(e.Address.Peer, mostLogged), "why", v.Hint)
+	i.Observer.CountIgnored(e.Channel, v.Reason)
+	i.Logger.Info("refused", "channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged), "why", v.Hint)
 	return stop
 }
 
@@ -86,7 +86,7 @@ func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error
 	if err != nil {
 		return pass, nil //nolint:nilerr // findKey says so
 	}
-	switch _, err := i.Book.Mailbox(ctx, key.Token()); {
+	switch _, err := i.Store.Mailbox(ctx, key.Token()); {
 	case err == nil:
 		e.Mentioned = true
 	case !errors.Is(err, sessions.ErrNotFound):
@@ -97,27 +97,27 @@ func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error
 
 // ignoreUnused ends what says nothing to the bot.
 func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
-	reason := i.unused(e.Message)
+	reason := i.unusedReason(e.Message)
 	if reason == "" {
 		return pass, nil
 	}
-	i.Observer.Ignored(e.Channel, reason)
+	i.Observer.CountIgnored(e.Channel, reason)
 	i.Logger.Debug("not used", "channel", e.Channel, "kind", e.Kind, "problem", e.Problem)
 	return stop, nil
 }
 
-// unused says why nothing is done with m, which is of somebody who may talk to
+// unusedReason says why nothing is done with m, which is of somebody who may talk to
 // the bot, or "". Of what is sent as one only one message need be for the bot;
 // which the others belong to is known when they are together, in the worker.
-func (i *Intake) unused(m channels.Message) string {
+func (i *Intake) unusedReason(m channels.Message) string {
 	said := m.Kind == channels.Said || m.Kind == channels.Edited
 	switch {
-	case !said || m.Blank():
+	case !said || m.IsBlank():
 		return outcomes.Unsupported
 	case messages.ForBot(m):
-	case m.Bytes() > messages.MaxText: // no piece is so long
+	case m.TextSize() > messages.MaxText: // no piece is so long
 		return outcomes.NotMentioned
-	case m.Kind == channels.Said && (m.Album != "" || messages.Long(m) || i.pieces.goesOn(m)):
+	case m.Kind == channels.Said && (m.Album != "" || messages.IsLong(m) || i.pieces.isContinuedBy(m)):
 	default:
 		return outcomes.NotMentioned
 	}
@@ -127,19 +127,19 @@ func (i *Intake) unused(m channels.Message) string {
 // findKey finds the conversation to which the event belongs.
 func (i *Intake) findKey(ctx context.Context, e *event) (_ outcome, err error) {
 	if e.key, err = sessionkeys.For(e.source.Agent, e.Address); err != nil {
-		return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "address", err.Error())
+		return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", err.Error())
 	}
 	return pass, nil
 }
 
-// buryUnfit gives what bears names that cannot be used, or another network's, to the
+// deadLetterUnfit gives what bears names that cannot be used, or another network's, to the
 // dead letters.
-func (i *Intake) buryUnfit(ctx context.Context, e *event) (outcome, error) {
-	if problem := unfit(e.Message); problem != "" {
-		return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
+func (i *Intake) deadLetterUnfit(ctx context.Context, e *event) (outcome, error) {
+	if problem := idProblem(e.Message); problem != "" {
+		return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
 	}
-	if problem := e.source.foreign(e.Address); problem != "" {
-		return stop, i.bury(ctx, e.Message, sessionkeys.Key{}, "address", problem)
+	if problem := e.source.addressProblem(e.Address); problem != "" {
+		return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", problem)
 	}
 	return pass, nil
 }
@@ -147,9 +147,9 @@ func (i *Intake) buryUnfit(ctx context.Context, e *event) (outcome, error) {
 // command is what people type on the account's network for a command.
 func (s Source) command(name string) string { return cmp.Or(s.CommandSign, "/") + name }
 
-// foreign says what is wrong with an address of another network than the account's, or
+// addressProblem says what is wrong with an address of another network than the account's, or
 // "": its conversation would stand among those of the other.
-func (s Source) foreign(a sessionkeys.Address) string {
+func (s Source) addressProblem(a sessionkeys.Address) string {
 	if a.Channel == s.Network {
 		return ""
 	}
@@ -164,21 +164,21 @@ func findCommand(_ context.Context, e *event) (outcome, error) {
 // ignoreEdit ends edits of commands, which are carried out as they were sent, and
 // of messages that are too long, as was said when they came.
 func (i *Intake) ignoreEdit(_ context.Context, e *event) (outcome, error) {
-	if e.Kind != channels.Edited || e.command.Name == "" && e.Bytes() <= messages.MaxText {
+	if e.Kind != channels.Edited || e.command.Name == "" && e.TextSize() <= messages.MaxText {
 		return pass, nil
 	}
-	i.Observer.Deduplicated(e.Channel, "edit")
+	i.Observer.CountDuplicate(e.Channel, "edit")
 	return stop, nil
 }
 
 // refuseLong tells the sender of more text than is read so.
 func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
-	if e.Bytes() <= messages.MaxText {
+	if e.TextSize() <= messages.MaxText {
 		return pass, nil
 	}
-	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.Bytes(), messages.MaxText))
+	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.TextSize(), messages.MaxText))
 	if err == nil {
-		i.Observer.Ignored(e.Channel, outcomes.TooLarge)
+		i.Observer.CountIgnored(e.Channel, outcomes.TooLarge)
 	}
 	return stop, err
 }

@@ -15,24 +15,24 @@ import (
 
 // strangers counts who was told that they may not talk to the bot.
 type strangers struct {
-	mu   sync.Mutex
-	hour time.Time
-	told map[string]int            // by channel, in that hour
-	who  map[sessions.InboxID]bool // in that hour: they take nobody's place by writing again
+	mu       sync.Mutex
+	hour     time.Time
+	notified map[string]int            // by channel, in that hour
+	who      map[sessions.InboxID]bool // in that hour: they take nobody's place by writing again
 }
 
-// take counts one more who is told by the channel, unless there were most of them in
+// allow counts one more who is told by the channel, unless there were most of them in
 // this hour, or it is told that already.
-func (s *strangers) take(channel string, notice sessions.InboxID, most int, now time.Time) bool {
+func (s *strangers) allow(channel string, notice sessions.InboxID, limit int, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if hour := now.Truncate(time.Hour); !hour.Equal(s.hour) {
-		s.hour, s.told, s.who = hour, map[string]int{}, map[sessions.InboxID]bool{}
+		s.hour, s.notified, s.who = hour, map[string]int{}, map[sessions.InboxID]bool{}
 	}
-	if s.told[channel] >= most || s.who[notice] {
+	if s.notified[channel] >= limit || s.who[notice] {
 		return false
 	}
-	s.told[channel]++
+	s.notified[channel]++
 	s.who[notice] = true
 	return true
 }
@@ -43,16 +43,16 @@ func (s *strangers) take(channel string, notice sessions.InboxID, most int, now 
 // What cannot be stored is not told.
 func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
 	s := m.Sender
-	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || s.ID == "" || s.Bot || s.Anonymous || unfit(m) != "" {
+	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || s.ID == "" || s.Bot || s.Anonymous || idProblem(m) != "" {
 		return
 	}
 	now := i.Now()
 	m.Event = "turned away " + now.UTC().Format(time.DateOnly)
 	id := messages.Inbox(m)
-	if !i.strangers.take(m.Channel, id, i.Limits.Strangers, now) {
+	if !i.strangers.allow(m.Channel, id, i.Limits.Strangers, now) {
 		return
 	}
-	added, err := i.Book.Notice(ctx, id, []sessions.Outgoing{{
+	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
 		ID: messages.NoteID(messages.EventID(m)), Channel: m.Channel, To: m.Address, At: now,
 		Text: fmt.Sprintf("I may only talk to people whom my operator knows. If you should be one of them, give them your id: %s", s.ID),
 	}}, now)

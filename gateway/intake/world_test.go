@@ -32,7 +32,7 @@ type world struct {
 	signals   []string
 	seen      map[sessions.InboxID]bool
 	counts    map[string]int
-	most      int  // bytes of a body; 0: any
+	limit     int  // bytes of a body; 0: any
 	full      bool // the dead letters
 
 	chats   map[string]sessions.Chat // by every id
@@ -57,14 +57,14 @@ func (w *world) count(words ...string) {
 }
 
 func (w *world) Publish(_ context.Context, e broker.Envelope) (uint64, error) {
-	if w.most > 0 && len(e.Body) > w.most {
+	if w.limit > 0 && len(e.Body) > w.limit {
 		return 0, fmt.Errorf("publish: %w", broker.ErrTooLarge)
 	}
 	return 1, w.do("Publish", func() { w.published = append(w.published, e) })
 }
 
 func (w *world) DeadLetter(_ context.Context, d broker.DeadLetter) error {
-	if w.most > 0 && len(d.Body) > w.most {
+	if w.limit > 0 && len(d.Body) > w.limit {
 		return fmt.Errorf("dead letter: %w", broker.ErrTooLarge)
 	}
 	if w.full {
@@ -107,24 +107,24 @@ func (w *world) Waiting(context.Context, string, uint64) (n int, err error) {
 
 func (w *world) Mailbox(context.Context, string) (sessions.Mailbox, error) {
 	if w.waiting > 0 {
-		return sessions.Mailbox{Touched: 9}, nil
+		return sessions.Mailbox{LastSeen: 9}, nil
 	}
 	return sessions.Mailbox{}, errors.Join(sessions.ErrNotFound, w.do("Mailbox", func() {}))
 }
 
-func (w *world) Received(c string, dm bool)    { w.count("received", c, fmt.Sprint(dm)) }
-func (w *world) Ignored(c, why string)         { w.count("ignored", c, why) }
-func (w *world) Deduplicated(c, why string)    { w.count("deduplicated", c, why) }
-func (w *world) DeadLettered(c, reason string) { w.count("dead", c, reason) }
-func (w *world) trace() int                    { return len(w.published) + len(w.notices) + len(w.requests) }
+func (w *world) CountReceived(c string, dm bool)  { w.count("received", c, fmt.Sprint(dm)) }
+func (w *world) CountIgnored(c, why string)       { w.count("ignored", c, why) }
+func (w *world) CountDuplicate(c, why string)     { w.count("deduplicated", c, why) }
+func (w *world) CountDeadLetter(c, reason string) { w.count("dead", c, reason) }
+func (w *world) trace() int                       { return len(w.published) + len(w.notices) + len(w.requests) }
 
 func (w *world) intake(a policy.Access) *intake.Intake {
 	w.seen, w.counts = map[sessions.InboxID]bool{}, map[string]int{}
 	now := func() time.Time { return time.Unix(1700000000, 0).UTC() }
 	return &intake.Intake{
 		Sources: map[string]intake.Source{"tg": {Agent: "main", Network: "telegram", Access: a}},
-		Log:     w, Book: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
-		Desk: &commands.Desk{Store: desk{world: w}, Now: now, Model: func(string) string { return "m" }},
+		Log:     w, Store: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
+		Commands: &commands.Handler{Store: desk{world: w}, Now: now, Model: func(string) string { return "m" }},
 	}
 }
 

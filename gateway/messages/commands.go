@@ -59,8 +59,8 @@ func (c Command) Kind() CommandKind {
 	return AtOnce
 }
 
-// Fresh reports whether c, a Queued command, starts a new session.
-func (c Command) Fresh() bool { return c.Name == "new" || c.Name == "clear" }
+// StartsSession reports whether c, a Queued command, starts a new session.
+func (c Command) StartsSession() bool { return c.Name == "new" || c.Name == "clear" }
 
 // String is the command as typed.
 func (c Command) String() string {
@@ -70,8 +70,8 @@ func (c Command) String() string {
 	return "/" + c.Name + " " + c.Args
 }
 
-// Asker is who asks, and where.
-type Asker struct {
+// Caller is who asks, and where.
+type Caller struct {
 	Token  string // of the conversation's mailbox
 	From   sessionkeys.Address
 	Sender string // stable id

@@ -30,8 +30,8 @@ func TestEachCommandTakesEffectWhenItShould(t *testing.T) {
 		"help": messages.AtOnce, "status": messages.AtOnce, "cost": messages.AtOnce, "agents": messages.AtOnce, "start": messages.AtOnce, "x": messages.AtOnce,
 	} {
 		c := messages.Command{Name: name}
-		if c.Kind() != want || c.Fresh() != (want == messages.Queued) {
-			t.Errorf("/%s: kind %d, fresh %v", name, c.Kind(), c.Fresh())
+		if c.Kind() != want || c.StartsSession() != (want == messages.Queued) {
+			t.Errorf("/%s: kind %d, fresh %v", name, c.Kind(), c.StartsSession())
 		}
 	}
 }

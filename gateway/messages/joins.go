@@ -15,9 +15,9 @@ const (
 	pasteClock = 3 * time.Second // the same gap by the network's clock, which counts seconds
 )
 
-// Long reports whether m may be cut off, so that the next message of its sender
+// IsLong reports whether m may be cut off, so that the next message of its sender
 // goes on.
-func Long(m channels.Message) bool {
+func IsLong(m channels.Message) bool {
 	if m.Kind != channels.Said || m.Album != "" || len(m.Text) < longPiece {
 		return false
 	}
@@ -33,9 +33,9 @@ func Long(m channels.Message) bool {
 // Joins reports whether m, of the same conversation, belongs to what last is of: by
 // the same person, of the same album, or the next piece of a long text. Between
 // two pieces the sender said nothing else. A command joins nothing.
-func Joins(last, m channels.Message) bool { return JoinsKnown(last, Long(last), m) }
+func Joins(last, m channels.Message) bool { return JoinsKnown(last, IsLong(last), m) }
 
-// JoinsKnown is [Joins], of a message of which is known whether it is [Long].
+// JoinsKnown is [Joins], of a message of which is known whether it is [IsLong].
 func JoinsKnown(last channels.Message, long bool, m channels.Message) bool {
 	if last.Kind != channels.Said || m.Kind != channels.Said || m.Channel != last.Channel || m.Sender.ID != last.Sender.ID {
 		return false
@@ -57,15 +57,15 @@ func JoinsKnown(last channels.Message, long bool, m channels.Message) bool {
 	return last.SentAt.IsZero() || m.SentAt.IsZero() || m.SentAt.Sub(last.SentAt) <= pasteClock
 }
 
-// MoreUntil is how long after it what belongs to m may still come; false: m
+// JoinWindow is how long after it what belongs to m may still come; false: m
 // stands alone.
-func MoreUntil(m channels.Message) (time.Duration, bool) {
+func JoinWindow(m channels.Message) (time.Duration, bool) {
 	switch {
 	case m.Kind != channels.Said:
 		return 0, false
 	case m.Album != "", m.Partial:
 		return albumIdle, true
-	case Long(m):
+	case IsLong(m):
 		return pasteGap, true
 	}
 	return 0, false

@@ -52,11 +52,11 @@ func ReplyTo(m channels.Message) string {
 // message that does.
 func ForBot(m channels.Message) bool { return m.Mentioned || m.Address.Kind == sessionkeys.DM }
 
-// Adds reports whether m, which is Completing, has anything that its message may lack.
-func Adds(m channels.Message) bool { return len(m.Attachments) > 0 }
+// HasAttachments reports whether m, which is Completing, has anything that its message may lack.
+func HasAttachments(m channels.Message) bool { return len(m.Attachments) > 0 }
 
-// Wording is what m says, to know an edit that changes nothing.
-func Wording(m channels.Message) sessions.Wording {
+// HashText is what m says, to know an edit that changes nothing.
+func HashText(m channels.Message) sessions.TextHash {
 	words := m.Text
 	for _, q := range m.Forwarded {
 		words += "\x00" + q.Text
@@ -65,7 +65,7 @@ func Wording(m channels.Message) sessions.Wording {
 		words += "\x00partial"
 	}
 	sum := sha256.Sum256([]byte(words))
-	return sessions.Wording{
+	return sessions.TextHash{
 		Channel: m.Address.Channel, Account: m.Address.Account, Chat: ChatID(m),
 		Message: m.MessageID, Sum: hex.EncodeToString(sum[:16]),
 	}

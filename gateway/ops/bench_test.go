@@ -11,12 +11,12 @@ import (
 // A scrape as a scraper sees it, without the store behind it, whose part
 // sessions/sqlite measures.
 func BenchmarkScrape(b *testing.B) {
-	for name, s := range map[string]ops.Sets{
+	for name, s := range map[string]ops.LabelSets{
 		"usual": sized(3, 3, 8, 3), "caps": sized(ops.MaxChannels, ops.MaxModels, ops.MaxTools, ops.MaxDepth),
 	} {
 		b.Run(name, func(b *testing.B) {
 			m := ops.NewMetrics(s)
-			register(b, m, &ledger{}, house{}, s)
+			register(b, m, &ledger{}, fixture{}, s)
 			h := m.Handler()
 			size := 0
 			for b.Loop() {

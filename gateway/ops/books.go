@@ -9,30 +9,30 @@ import (
 	"parley/transcript"
 )
 
-// Books is a store whose failed bookings are counted. A booking that
+// MeteredStore is a store whose failed bookings are counted. A booking that
 // comes too late for its fence is made all the same, and is no failure.
-type Books struct {
+type MeteredStore struct {
 	sessions.Store
 	Metrics *Metrics
 }
 
 // Settle is the store's.
-func (b Books) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
+func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
 	err := b.Store.Settle(ctx, f, s, ms...)
-	b.note(err)
+	b.countFailure(err)
 	return err //nolint:wrapcheck // nothing is added
 }
 
 // Finish is the store's.
-func (b Books) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
+func (b MeteredStore) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
 	m, released, err := b.Store.Finish(ctx, f, e)
 	if e.Settlement != nil {
-		b.note(err)
+		b.countFailure(err)
 	}
 	return m, released, err //nolint:wrapcheck // nothing is added
 }
 
-func (b Books) note(err error) {
+func (b MeteredStore) countFailure(err error) {
 	if err != nil && !errors.Is(err, sessions.ErrFenced) {
 		b.Metrics.LedgerWriteFailed()
 	}

@@ -23,17 +23,17 @@ type Budget struct {
 	Spent func(ctx context.Context, at time.Time) (costs.Amount, error)
 }
 
-func (s *Shared) budgets(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
+func (s *Shared) collectBudgets(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
 	for _, b := range s.Budgets {
 		if b.Limit > 0 {
-			ms = append(ms, gauge(s.descs.limit, b.Limit.Dollars(), b.Scope, b.Name, b.Window))
+			ms = append(ms, constGauge(s.descs.limit, b.Limit.Dollars(), b.Scope, b.Name, b.Window))
 		}
 		spent, err := b.Spent(ctx, now)
 		if err != nil {
-			ms = append(ms, missing(err, s.descs.spent)...)
+			ms = append(ms, missingMetrics(err, s.descs.spent)...)
 			continue
 		}
-		ms = append(ms, gauge(s.descs.spent, spent.Dollars(), b.Scope, b.Name, b.Window))
+		ms = append(ms, constGauge(s.descs.spent, spent.Dollars(), b.Scope, b.Name, b.Window))
 	}
 	return ms
 }

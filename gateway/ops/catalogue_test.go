@@ -155,8 +155,8 @@ func TestTheDocumentListsExactlyWhatIsExported(t *testing.T) {
 }
 
 // sized is sets of any size.
-func sized(channels, models, tools, depth int) ops.Sets {
-	s := ops.Sets{Version: "test", Depth: depth}
+func sized(channels, models, tools, depth int) ops.LabelSets {
+	s := ops.LabelSets{Version: "test", Depth: depth}
 	for i := range channels {
 		s.Channels = append(s.Channels, fmt.Sprint("c", i))
 	}
@@ -172,7 +172,7 @@ func sized(channels, models, tools, depth int) ops.Sets {
 var product = regexp.MustCompile(`([0-9CMTD)])([CMTD(])`)
 
 // atMost works out a bound such as 6(C+1).
-func atMost(t *testing.T, bound string, s ops.Sets) int64 {
+func atMost(t *testing.T, bound string, s ops.LabelSets) int64 {
 	t.Helper()
 	expr := product.ReplaceAllString(product.ReplaceAllString(bound, "$1*$2"), "$1*$2")
 	for letter, n := range map[string]int{"C": len(s.Channels), "M": len(s.Models) + 1, "T": len(s.Tools) + 1, "D": s.Depth} {
@@ -202,7 +202,7 @@ func TestNoMetricHasMoreSeriesThanItsBound(t *testing.T) {
 	rows := catalogue(t)
 	for _, c := range []struct {
 		name    string
-		sets    ops.Sets
+		sets    ops.LabelSets
 		from    int64 // all of them together
 		through int64
 	}{
@@ -210,13 +210,13 @@ func TestNoMetricHasMoreSeriesThanItsBound(t *testing.T) {
 		{"all caps filled", sized(ops.MaxChannels, ops.MaxModels, ops.MaxTools, ops.MaxDepth), 4500, 5200},
 	} {
 		m := ops.NewMetrics(c.sets)
-		register(t, m, &ledger{}, house{}, c.sets)
+		register(t, m, &ledger{}, fixture{}, c.sets)
 		total, bounds := int64(0), int64(0)
 		for name, f := range families(t, m) {
-			n, most := series(f), atMost(t, rows[name].bound, c.sets)
-			total, bounds = total+n, bounds+most
-			if n > most {
-				t.Errorf("%s: %s has %d series, more than %s = %d", c.name, name, n, rows[name].bound, most)
+			n, limit := series(f), atMost(t, rows[name].bound, c.sets)
+			total, bounds = total+n, bounds+limit
+			if n > limit {
+				t.Errorf("%s: %s has %d series, more than %s = %d", c.name, name, n, rows[name].bound, limit)
 			}
 		}
 		t.Logf("%s: %d series, bounds %d", c.name, total, bounds)
@@ -232,7 +232,7 @@ func TestWhatIsBeyondTheCapsIsOther(t *testing.T) {
 	s := sized(ops.MaxChannels+3, ops.MaxModels+3, ops.MaxTools+3, ops.MaxDepth+3)
 	m := ops.NewMetrics(s)
 	for _, c := range s.Channels {
-		m.Received(c, true)
+		m.CountReceived(c, true)
 	}
 	fs := gather(t, m)
 	if n := len(fs["parley_messages_received_total"]); n != 2*ops.MaxChannels+1 {

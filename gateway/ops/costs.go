@@ -30,7 +30,7 @@ type Costs struct {
 
 // NewCosts exports at least the given label sets. What the ledger holds
 // besides is added when it is first seen.
-func NewCosts(store Totals, s Sets) *Costs {
+func NewCosts(store Totals, s LabelSets) *Costs {
 	c := &Costs{Store: store, desc: prometheus.NewDesc(
 		"parley_llm_cost_usd_total",
 		"Cost by the price table, failed and retried requests included; requests without a known price are not included, see parley_llm_unpriced_requests_total.",

@@ -22,22 +22,22 @@ func newHasher() hasher {
 	return hasher{key}
 }
 
-func (h hasher) session(id sessionkeys.SessionID) string {
+func (h hasher) hashSession(id sessionkeys.SessionID) string {
 	mac := hmac.New(sha256.New, h.key)
 	mac.Write([]byte(id))
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// mostExemplar is how long a turn's id may be; the whole of an exemplar's
+// maxExemplar is how long a turn's id may be; the whole of an exemplar's
 // labels may have 128 characters.
-const mostExemplar = 64
+const maxExemplar = 64
 
 // observe notes v with the turn that it comes from.
 func (m *Metrics) observe(o prometheus.Observer, v float64, turn string, session sessionkeys.SessionID) {
 	e, ok := o.(prometheus.ExemplarObserver)
-	if !ok || turn == "" || len(turn) > mostExemplar {
+	if !ok || turn == "" || len(turn) > maxExemplar {
 		o.Observe(v)
 		return
 	}
-	e.ObserveWithExemplar(v, prometheus.Labels{"turn": turn, "session": m.hash.session(session)})
+	e.ObserveWithExemplar(v, prometheus.Labels{"turn": turn, "session": m.hash.hashSession(session)})
 }

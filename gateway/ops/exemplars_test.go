@@ -84,7 +84,7 @@ func (f failing) Settle(context.Context, sessions.Fence, costs.Settlement, ...tr
 	return f.err
 }
 
-func (f failing) Finish(context.Context, sessions.Fence, sessions.Ending) (sessions.Mailbox, bool, error) {
+func (f failing) Finish(context.Context, sessions.Fence, sessions.FinishTurn) (sessions.Mailbox, bool, error) {
 	return sessions.Mailbox{}, false, f.err
 }
 
@@ -98,12 +98,12 @@ func TestBookingsThatFailAreCounted(t *testing.T) {
 		{nil, 0}, {sessions.ErrFenced, 0}, {errAway, 2},
 	} {
 		m, _ := metrics(t)
-		b := ops.Books{Store: failing{err: c.err}, Metrics: m}
+		b := ops.MeteredStore{Store: failing{err: c.err}, Metrics: m}
 		if err := b.Settle(t.Context(), sessions.Fence{}, costs.Settlement{}); !errors.Is(err, c.err) {
 			t.Error(err)
 		}
 		for _, s := range []*costs.Settlement{nil, {}} {
-			if _, _, err := b.Finish(t.Context(), sessions.Fence{}, sessions.Ending{Settlement: s}); !errors.Is(err, c.err) {
+			if _, _, err := b.Finish(t.Context(), sessions.Fence{}, sessions.FinishTurn{Settlement: s}); !errors.Is(err, c.err) {
 				t.Error(err)
 			}
 		}

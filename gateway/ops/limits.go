@@ -65,14 +65,14 @@ func newLimits(f factory, depth int) limits {
 	return l
 }
 
-// level is depth as a label value; what is deeper than any limit allows is
+// depthLabel is depth as a label value; what is deeper than any limit allows is
 // counted at the deepest.
-func (l *limits) level(depth int) string { return strconv.Itoa(min(max(depth, 1), l.depth)) }
+func (l *limits) depthLabel(depth int) string { return strconv.Itoa(min(max(depth, 1), l.depth)) }
 
 // SubagentSpawned counts a sub-agent that was started. A child of the
 // conversation has depth 1.
 func (m *Metrics) SubagentSpawned(depth int) {
-	m.limits.spawns.WithLabelValues(m.limits.level(depth)).Inc()
+	m.limits.spawns.WithLabelValues(m.limits.depthLabel(depth)).Inc()
 }
 
 // SubagentDenied counts a start that was refused, by one of the Denied reasons.
@@ -80,7 +80,7 @@ func (m *Metrics) SubagentDenied(reason string) { m.limits.spawnsDenied.WithLabe
 
 // SubagentRunning adds delta to the sub-agents that run now.
 func (m *Metrics) SubagentRunning(depth, delta int) {
-	m.limits.running.WithLabelValues(m.limits.level(depth)).Add(float64(delta))
+	m.limits.running.WithLabelValues(m.limits.depthLabel(depth)).Add(float64(delta))
 }
 
 // BudgetDenied counts work that a budget did not allow: scope is global,
@@ -90,9 +90,9 @@ func (m *Metrics) BudgetDenied(scope, action string) {
 	m.limits.budgetDenials.WithLabelValues(scope, action).Inc()
 }
 
-// Reloaded notes that the configuration, or a file that it names, was read
+// CountReload notes that the configuration, or a file that it names, was read
 // again at a time. The start is the first success.
-func (m *Metrics) Reloaded(ok bool, at time.Time) {
+func (m *Metrics) CountReload(ok bool, at time.Time) {
 	v := 0.0
 	if ok {
 		v = 1

@@ -41,8 +41,8 @@ type Metrics struct {
 }
 
 // NewMetrics makes them, all label sets started at zero.
-func NewMetrics(s Sets) *Metrics {
-	s = s.capped()
+func NewMetrics(s LabelSets) *Metrics {
+	s = s.withCaps()
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), hash: newHasher(),
 		channels: map[string]bool{}, models: map[ModelName]bool{}, tools: map[string]bool{}, providers: map[string]*atomic.Bool{},

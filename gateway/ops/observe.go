@@ -10,22 +10,22 @@ import (
 	"parley/transcript"
 )
 
-func chat(dm bool) string {
+func chatLabel(dm bool) string {
 	if dm {
 		return "dm"
 	}
 	return "group"
 }
 
-// channel is Other for one that has no series of its own.
-func (m *Metrics) channel(name string) string {
+// channelLabel is Other for one that has no series of its own.
+func (m *Metrics) channelLabel(name string) string {
 	if m.channels[name] {
 		return name
 	}
 	return Other
 }
 
-func (m *Metrics) model(provider, model string) (string, string) {
+func (m *Metrics) modelLabels(provider, model string) (string, string) {
 	if m.models[ModelName{provider, model}] {
 		return provider, model
 	}
@@ -33,89 +33,91 @@ func (m *Metrics) model(provider, model string) (string, string) {
 	return Other, Other
 }
 
-// Received counts a message before anything is decided about it.
-func (m *Metrics) Received(channel string, dm bool) {
-	m.received.WithLabelValues(m.channel(channel), chat(dm)).Inc()
+// CountReceived counts a message before anything is decided about it.
+func (m *Metrics) CountReceived(channel string, dm bool) {
+	m.received.WithLabelValues(m.channelLabel(channel), chatLabel(dm)).Inc()
 }
 
-// Ignored counts a message that is not answered.
-func (m *Metrics) Ignored(channel, reason string) {
-	m.ignored.WithLabelValues(m.channel(channel), reason).Inc()
+// CountIgnored counts a message that is not answered.
+func (m *Metrics) CountIgnored(channel, reason string) {
+	m.ignored.WithLabelValues(m.channelLabel(channel), reason).Inc()
 }
 
-// Deduplicated counts a message that was known.
-func (m *Metrics) Deduplicated(channel, reason string) {
-	m.deduplicated.WithLabelValues(m.channel(channel), reason).Inc()
+// CountDuplicate counts a message that was known.
+func (m *Metrics) CountDuplicate(channel, reason string) {
+	m.deduplicated.WithLabelValues(m.channelLabel(channel), reason).Inc()
 }
 
-// DeadLettered counts a message that was given up.
-func (m *Metrics) DeadLettered(channel, reason string) {
-	m.deadLettered.WithLabelValues(m.channel(channel), reason).Inc()
+// CountDeadLetter counts a message that was given up.
+func (m *Metrics) CountDeadLetter(channel, reason string) {
+	m.deadLettered.WithLabelValues(m.channelLabel(channel), reason).Inc()
 }
 
-// Lost counts accepted messages that are gone.
-func (m *Metrics) Lost(n int) { m.lost.Add(float64(n)) }
+// CountLost counts accepted messages that are gone.
+func (m *Metrics) CountLost(n int) { m.lost.Add(float64(n)) }
 
-// Up says whether a channel is connected.
-func (m *Metrics) Up(channel string, up bool) {
+// SetConnected says whether a channel is connected.
+func (m *Metrics) SetConnected(channel string, up bool) {
 	v := 0.0
 	if up {
 		v = 1
 	}
-	m.up.WithLabelValues(m.channel(channel)).Set(v)
+	m.up.WithLabelValues(m.channelLabel(channel)).Set(v)
 }
 
 // Reconnected counts a connection that came back.
-func (m *Metrics) Reconnected(channel string) { m.reconnects.WithLabelValues(m.channel(channel)).Inc() }
+func (m *Metrics) Reconnected(channel string) {
+	m.reconnects.WithLabelValues(m.channelLabel(channel)).Inc()
+}
 
 // Event notes when a channel last brought something.
 func (m *Metrics) Event(channel string, at time.Time) {
-	m.lastEvent.WithLabelValues(m.channel(channel)).Set(float64(at.UnixMilli()) / 1000)
+	m.lastEvent.WithLabelValues(m.channelLabel(channel)).Set(float64(at.UnixMilli()) / 1000)
 }
 
 // SendRetried counts a send attempt after the first.
 func (m *Metrics) SendRetried(channel, reason string) {
-	m.sendRetries.WithLabelValues(m.channel(channel), reason).Inc()
+	m.sendRetries.WithLabelValues(m.channelLabel(channel), reason).Inc()
 }
 
-// Attached counts a file that came with a message by what became of it.
-func (m *Metrics) Attached(channel, outcome string) {
-	m.attached.WithLabelValues(m.channel(channel), outcome).Inc()
+// CountAttachment counts a file that came with a message by what became of it.
+func (m *Metrics) CountAttachment(channel, outcome string) {
+	m.attached.WithLabelValues(m.channelLabel(channel), outcome).Inc()
 }
 
-// Sent counts a message by its final outcome.
-func (m *Metrics) Sent(channel, outcome string, took time.Duration) {
-	m.sent.WithLabelValues(m.channel(channel), outcome).Inc()
+// CountSent counts a message by its final outcome.
+func (m *Metrics) CountSent(channel, outcome string, took time.Duration) {
+	m.sent.WithLabelValues(m.channelLabel(channel), outcome).Inc()
 	if took > 0 {
-		m.sendTook.WithLabelValues(m.channel(channel)).Observe(took.Seconds())
+		m.sendTook.WithLabelValues(m.channelLabel(channel)).Observe(took.Seconds())
 	}
 }
 
 // FirstReply notes when a person first saw something of an answer.
 func (m *Metrics) FirstReply(channel string, dm bool, took time.Duration) {
-	m.firstReply.WithLabelValues(m.channel(channel), chat(dm)).Observe(took.Seconds())
+	m.firstReply.WithLabelValues(m.channelLabel(channel), chatLabel(dm)).Observe(took.Seconds())
 }
 
 // TurnStarted notes how long a message waited.
 func (m *Metrics) TurnStarted(channel string, waited time.Duration) {
-	m.queueWait.WithLabelValues(m.channel(channel)).Observe(max(waited, 0).Seconds())
+	m.queueWait.WithLabelValues(m.channelLabel(channel)).Observe(max(waited, 0).Seconds())
 }
 
 // TurnRunning counts turns that run now.
 func (m *Metrics) TurnRunning(channel string, delta int) {
-	m.inFlight.WithLabelValues(m.channel(channel)).Add(float64(delta))
+	m.inFlight.WithLabelValues(m.channelLabel(channel)).Add(float64(delta))
 }
 
 // TurnWaiting counts turns that wait for other turns of their own person.
 func (m *Metrics) TurnWaiting(channel string, delta int) {
-	m.waiting.WithLabelValues(m.channel(channel)).Add(float64(delta))
+	m.waiting.WithLabelValues(m.channelLabel(channel)).Add(float64(delta))
 }
 
 // TurnEnded counts a finished turn.
 func (m *Metrics) TurnEnded(t outcomes.Turn) {
-	channel, c := m.channel(t.Channel), chat(t.DM)
+	channel, c := m.channelLabel(t.Channel), chatLabel(t.DM)
 	outcome := turnOutcome(t)
-	m.recent.turn(outcome == "error" || outcome == "timeout")
+	m.recent.recordTurn(outcome == "error" || outcome == "timeout")
 	m.turns.WithLabelValues(channel, c, outcome).Inc()
 	m.observe(m.turnTook.WithLabelValues(channel, c), t.Took.Seconds(), t.Turn, t.Session)
 	m.observe(m.turnCost.WithLabelValues(channel, c), t.Cost.Dollars(), t.Turn, t.Session)
@@ -138,10 +140,10 @@ func turnOutcome(t outcomes.Turn) string {
 // ModelCalled counts one attempt of a model call.
 func (m *Metrics) ModelCalled(r agent.CallReport) {
 	e := r.Entry
-	provider, model := m.model(e.Labels.Provider, e.Labels.Model)
+	provider, model := m.modelLabels(e.Labels.Provider, e.Labels.Model)
 	purpose := string(e.Labels.Purpose)
-	m.answered(e.Labels.Provider, r.Err)
-	m.recent.call(ModelName{e.Labels.Provider, e.Labels.Model}, r.Err)
+	m.markProvider(e.Labels.Provider, r.Err)
+	m.recent.recordCall(ModelName{e.Labels.Provider, e.Labels.Model}, r.Err)
 	outcome := "ok"
 	switch {
 	case r.Err == nil:
@@ -174,9 +176,9 @@ func (m *Metrics) ModelCalled(r agent.CallReport) {
 	}
 }
 
-// answered notes whether a provider served its last call. One that refuses a
+// markProvider notes whether a provider served its last call. One that refuses a
 // request, or asks to slow down, is there; a call that we ended says nothing.
-func (m *Metrics) answered(provider string, err *llm.Error) {
+func (m *Metrics) markProvider(provider string, err *llm.Error) {
 	p := m.providers[provider]
 	if p == nil || err != nil && err.Kind == llm.Canceled {
 		return
@@ -192,8 +194,8 @@ func (m *Metrics) answered(provider string, err *llm.Error) {
 	p.Store(up)
 }
 
-// PricesFrom notes the day of the newest price in use.
-func (m *Metrics) PricesFrom(newest time.Time) {
+// SetPricesDate notes the day of the newest price in use.
+func (m *Metrics) SetPricesDate(newest time.Time) {
 	m.priceTable.Set(float64(newest.UnixMilli()) / 1000)
 }
 
@@ -215,7 +217,7 @@ func errorType(k llm.Kind) llm.Kind {
 
 // ModelRetried counts an attempt after the first.
 func (m *Metrics) ModelRetried(l costs.Labels, reason llm.Kind) {
-	provider, model := m.model(l.Provider, l.Model)
+	provider, model := m.modelLabels(l.Provider, l.Model)
 	m.retries.WithLabelValues(provider, model, string(errorType(reason))).Inc()
 }
 

@@ -39,15 +39,15 @@ func (c Config) Validate() error {
 	if err := listeners.CheckAddress(c.Listen); err != nil {
 		return problems.At("listen", "%w, or off", err)
 	}
-	if !c.Public && !loopback(c.Listen) {
+	if !c.Public && !isLoopback(c.Listen) {
 		return errPublic
 	}
 	return nil
 }
 
-// loopback reports whether only this machine reaches an address. A name may be
+// isLoopback reports whether only this machine reaches an address. A name may be
 // anybody's, but for localhost.
-func loopback(address string) bool {
+func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
@@ -138,7 +138,7 @@ func (s *Server) Close() error {
 // Handler serves /livez, /readyz and /metrics.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { writePlain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.Metrics.Handler())
 	return mux
@@ -187,7 +187,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(report)
 }
 
-func plain(w http.ResponseWriter, status int, text string) {
+func writePlain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 }
 
 // sets are the largest that the budget of series is for.
-func sets() ops.Sets {
-	return ops.Sets{
+func sets() ops.LabelSets {
+	return ops.LabelSets{
 		Channels: []string{"telegram", "slack", "signal"},
 		Models: []ops.ModelName{
 			{"anthropic", "large"}, {"anthropic", "small"}, {"openai", "large"}, {"local", "tiny"},
@@ -55,7 +55,7 @@ func (l *ledger) Totals(context.Context) ([]sessions.Total, error) { return l.to
 func metrics(t *testing.T) (*ops.Metrics, *ledger) {
 	t.Helper()
 	m, l := ops.NewMetrics(sets()), &ledger{}
-	register(t, m, l, house{}, sets())
+	register(t, m, l, fixture{}, sets())
 	return m, l
 }
 
@@ -144,7 +144,7 @@ func TestWhatIsCountedStandsInASeriesThatWasThere(t *testing.T) {
 	before := series()
 	for _, c := range sets().Channels {
 		for _, dm := range []bool{true, false} {
-			m.Received(c, dm)
+			m.CountReceived(c, dm)
 			m.FirstReply(c, dm, time.Second)
 			for _, o := range finishes {
 				m.TurnEnded(outcomes.Turn{Channel: c, DM: dm, Outcome: o})
@@ -152,24 +152,24 @@ func TestWhatIsCountedStandsInASeriesThatWasThere(t *testing.T) {
 			}
 		}
 		for _, r := range []string{"not_mentioned", "not_allowed", "unsupported", "too_large"} {
-			m.Ignored(c, r)
+			m.CountIgnored(c, r)
 		}
-		m.Deduplicated(c, "edit")
-		m.Deduplicated(c, "message_id")
+		m.CountDuplicate(c, "edit")
+		m.CountDuplicate(c, "message_id")
 		for _, r := range []string{"unreadable", "address", "encoding", "too_large", "attempts"} {
-			m.DeadLettered(c, r)
+			m.CountDeadLetter(c, r)
 		}
 		for _, o := range []string{"ok", "rejected", "ambiguous", "dropped"} {
-			m.Sent(c, o, time.Second)
+			m.CountSent(c, o, time.Second)
 		}
 		for _, r := range []string{"rate_limited", "network", "server"} {
 			m.SendRetried(c, r)
 		}
 		m.Reconnected(c)
 	}
-	m.DeadLettered("", "key")
-	m.DeadLettered("", "encoding")
-	m.Lost(1)
+	m.CountDeadLetter("", "key")
+	m.CountDeadLetter("", "encoding")
+	m.CountLost(1)
 	for _, n := range sets().Models {
 		for _, p := range []costs.Purpose{costs.RootTurn, costs.Subagent} {
 			l := costs.Labels{Provider: n.Provider, Model: n.Model, Channel: "slack", Purpose: p}
@@ -212,7 +212,7 @@ func TestNamesOutsideTheSetsBecomeOther(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		m.ToolCalled(name, costs.RootTurn, agent.StatusOK, time.Second)
 		m.ModelRetried(costs.Labels{Provider: name, Model: name}, llm.Server)
-		m.DeadLettered(name, "key")
+		m.CountDeadLetter(name, "key")
 	}
 	fs := gather(t, m)
 	for _, want := range []struct {

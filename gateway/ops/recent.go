@@ -47,8 +47,8 @@ type minute struct {
 	models map[ModelName]ModelRecent
 }
 
-// now returns the minute that runs. The caller holds mu.
-func (r *recorder) now(at time.Time) *minute {
+// currentMinute returns the minute that runs. The caller holds mu.
+func (r *recorder) currentMinute(at time.Time) *minute {
 	began := at.Truncate(time.Minute)
 	m := &r.minutes[began.Unix()/60%recentMinutes]
 	if !m.began.Equal(began) {
@@ -57,24 +57,24 @@ func (r *recorder) now(at time.Time) *minute {
 	return m
 }
 
-func (r *recorder) turn(failed bool) {
+func (r *recorder) recordTurn(failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.now(time.Now())
+	m := r.currentMinute(time.Now())
 	m.turns++
 	if failed {
 		m.failed++
 	}
 }
 
-func (r *recorder) call(n ModelName, err *llm.Error) {
+func (r *recorder) recordCall(n ModelName, err *llm.Error) {
 	if err != nil && err.Kind == llm.Canceled {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := time.Now()
-	m := r.now(at)
+	m := r.currentMinute(at)
 	c := m.models[n]
 	c.ModelName = n
 	c.Calls++

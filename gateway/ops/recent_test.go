@@ -28,7 +28,7 @@ func TestRecent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				test(t, ops.NewMetrics(ops.Sets{Channels: []string{"tg"}, Models: []ops.ModelName{known}, Tools: []string{}}))
+				test(t, ops.NewMetrics(ops.LabelSets{Channels: []string{"tg"}, Models: []ops.ModelName{known}, Tools: []string{}}))
 			})
 		})
 	}

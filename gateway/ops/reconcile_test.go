@@ -75,7 +75,7 @@ func (d *day) turn() {
 		d.finish(f, m.Turn.ID)
 	}
 	id := fmt.Sprint("t", d.turns)
-	t, _, err := d.store.Open(ctx, f, sessions.Opening{
+	t, _, err := d.store.Open(ctx, f, sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: id, Seq: uint64(d.turns), Channel: "telegram", From: key.Address(), ReceivedAt: d.now, OpenedAt: d.now},
 		Message: transcript.Message{ID: id + "-q", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "?"}}, CreatedAt: d.now},
 	})
@@ -147,7 +147,7 @@ func (d *day) call(f sessions.Fence, session sessionkeys.SessionID, turn string,
 
 func (d *day) finish(f sessions.Fence, turn string) {
 	d.t.Helper()
-	_, _, err := d.store.Finish(d.t.Context(), f, sessions.Ending{Turn: turn, Outcome: transcript.EndTurn, At: d.now})
+	_, _, err := d.store.Finish(d.t.Context(), f, sessions.FinishTurn{Turn: turn, Outcome: transcript.EndTurn, At: d.now})
 	d.ok(err)
 }
 

@@ -25,10 +25,10 @@ const (
 	MaxTools    = 64
 )
 
-// Sets are the closed sets of label values, known when the gateway starts.
+// LabelSets are the closed sets of label values, known when the gateway starts.
 // Every counter of them starts at zero, because increase() over a series that
 // begins at 0.5 is 0.
-type Sets struct {
+type LabelSets struct {
 	Channels []string
 	Models   []ModelName
 	Speech   []ModelName // those of Models that make words of voice notes, and do nothing else
@@ -51,7 +51,7 @@ var (
 	tokenKinds  = []string{"input", "cache_read", "cache_write", "output", "reasoning"}
 )
 
-func (s Sets) capped() Sets {
+func (s LabelSets) withCaps() LabelSets {
 	s.Channels = s.Channels[:min(len(s.Channels), MaxChannels)]
 	s.Models = s.Models[:min(len(s.Models), MaxModels)]
 	s.Tools = s.Tools[:min(len(s.Tools), MaxTools)]
@@ -59,14 +59,14 @@ func (s Sets) capped() Sets {
 }
 
 // purposes are what n is asked for.
-func (s Sets) purposes(n ModelName) []costs.Purpose {
+func (s LabelSets) purposes(n ModelName) []costs.Purpose {
 	if slices.Contains(s.Speech, n) {
 		return []costs.Purpose{costs.Transcription}
 	}
 	return purposes
 }
 
-func (m *Metrics) startAtZero(s Sets) {
+func (m *Metrics) startAtZero(s LabelSets) {
 	for _, c := range s.Channels {
 		m.channels[c] = true
 		m.up.WithLabelValues(c)

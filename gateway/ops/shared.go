@@ -65,12 +65,12 @@ type sharedDescs struct {
 }
 
 // NewShared is for the channels of s. The answers of providers are m's.
-func NewShared(m *Metrics, s Sets) *Shared {
+func NewShared(m *Metrics, s LabelSets) *Shared {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("parley_"+name, help, labels, nil)
 	}
 	return &Shared{
-		m: m, channels: s.capped().Channels, Now: time.Now, instances: map[[2]string]string{},
+		m: m, channels: s.withCaps().Channels, Now: time.Now, instances: map[[2]string]string{},
 		descs: sharedDescs{
 			queued:       desc("queue_messages", "Messages waiting for their session's turn.", "channel"),
 			active:       desc("sessions_active", "Sessions with a turn in the last 15 minutes.", "channel", "chat"),
@@ -100,16 +100,16 @@ func (s *Shared) Describe(ch chan<- *prometheus.Desc) {
 // Collect is part of prometheus.Collector.
 func (s *Shared) Collect(ch chan<- prometheus.Metric) {
 	now := s.Now()
-	for _, m := range s.reading(now) {
+	for _, m := range s.cachedMetrics(now) {
 		ch <- m
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readMost)
 	defer cancel()
-	for _, m := range s.budgets(ctx, now) { // money is never old
+	for _, m := range s.collectBudgets(ctx, now) { // money is never old
 		ch <- m
 	}
 	for name, up := range s.m.providers {
-		ch <- gauge(s.descs.dependency, truth(up.Load()), dependencyName(name, s.Checks))
+		ch <- constGauge(s.descs.dependency, boolValue(up.Load()), dependencyName(name, s.Checks))
 	}
 }
 
@@ -121,7 +121,7 @@ func dependencyName(provider string, checks []Check) string {
 	return provider
 }
 
-func (s *Shared) reading(now time.Time) []prometheus.Metric {
+func (s *Shared) cachedMetrics(now time.Time) []prometheus.Metric {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	every := s.Every
@@ -131,38 +131,38 @@ func (s *Shared) reading(now time.Time) []prometheus.Metric {
 	if s.last == nil || now.Before(s.read) || now.Sub(s.read) >= every {
 		ctx, cancel := context.WithTimeout(context.Background(), readMost)
 		defer cancel()
-		s.last = slices.Concat(s.dependencies(ctx), s.ranking(ctx, now), s.activity(ctx, now), s.queues(ctx), s.consumer(ctx))
+		s.last = slices.Concat(s.collectDependencies(ctx), s.collectRanking(ctx, now), s.collectActivity(ctx, now), s.collectQueues(ctx), s.collectConsumer(ctx))
 		s.read = now
 	}
 	return s.last
 }
 
-func (s *Shared) dependencies(ctx context.Context) (ms []prometheus.Metric) {
+func (s *Shared) collectDependencies(ctx context.Context) (ms []prometheus.Metric) {
 	for _, c := range s.Checks {
-		ms = append(ms, gauge(s.descs.dependency, truth(c.Test(ctx) == nil), c.Metric))
+		ms = append(ms, constGauge(s.descs.dependency, boolValue(c.Test(ctx) == nil), c.Metric))
 	}
 	return ms
 }
 
-func (s *Shared) ranking(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
+func (s *Shared) collectRanking(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
 	as, err := s.Store.Dearest(ctx, now, ranks)
 	if err != nil {
-		return missing(err, s.descs.rank)
+		return missingMetrics(err, s.descs.rank)
 	}
 	for i := range ranks {
 		var a costs.Amount
 		if i < len(as) {
 			a = as[i]
 		}
-		ms = append(ms, gauge(s.descs.rank, a.Dollars(), strconv.Itoa(i+1)))
+		ms = append(ms, constGauge(s.descs.rank, a.Dollars(), strconv.Itoa(i+1)))
 	}
 	return ms
 }
 
-func (s *Shared) activity(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
+func (s *Shared) collectActivity(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
 	as, err := s.Store.Active(ctx, now.Add(-activeFor))
 	if err != nil {
-		return missing(err, s.descs.active)
+		return missingMetrics(err, s.descs.active)
 	}
 	n := map[[2]string]int{}
 	for _, c := range s.channels {
@@ -171,20 +171,20 @@ func (s *Shared) activity(ctx context.Context, now time.Time) (ms []prometheus.M
 		}
 	}
 	for _, a := range as {
-		n[[2]string{s.m.channel(a.Channel), chat(a.Kind == sessionkeys.DM)}] += a.Sessions
+		n[[2]string{s.m.channelLabel(a.Channel), chatLabel(a.Kind == sessionkeys.DM)}] += a.Sessions
 	}
 	for l, v := range n {
-		ms = append(ms, gauge(s.descs.active, float64(v), l[0], l[1]))
+		ms = append(ms, constGauge(s.descs.active, float64(v), l[0], l[1]))
 	}
 	return ms
 }
 
-// queues counts what waits. When very many conversations wait, those that wait
+// collectQueues counts what waits. When very many conversations wait, those that wait
 // longest are counted, and of the others one message each: that many at least.
-func (s *Shared) queues(ctx context.Context) (ms []prometheus.Metric) {
+func (s *Shared) collectQueues(ctx context.Context) (ms []prometheus.Metric) {
 	qs, _, err := s.Store.Queues(ctx, queuesListed)
 	if err != nil {
-		return missing(err, s.descs.queued)
+		return missingMetrics(err, s.descs.queued)
 	}
 	n := map[string]int{}
 	for _, c := range s.channels {
@@ -192,34 +192,34 @@ func (s *Shared) queues(ctx context.Context) (ms []prometheus.Metric) {
 	}
 	for i, q := range qs {
 		var channel string
-		if channel, err = s.instance(ctx, q); err != nil {
+		if channel, err = s.channelOf(ctx, q); err != nil {
 			break
 		}
 		waiting := 1
 		if i < queuesRead {
-			if waiting, err = s.Log.Waiting(ctx, q.Token, q.Read); err != nil {
+			if waiting, err = s.Log.Waiting(ctx, q.Token, q.LastRead); err != nil {
 				break
 			}
 		}
 		n[channel] += waiting
 	}
 	if err != nil {
-		return missing(err, s.descs.queued)
+		return missingMetrics(err, s.descs.queued)
 	}
 	for c, v := range n {
-		ms = append(ms, gauge(s.descs.queued, float64(v), c))
+		ms = append(ms, constGauge(s.descs.queued, float64(v), c))
 	}
 	return ms
 }
 
-// instance is the configured name of the account that a conversation is with:
+// channelOf is the configured name of the account that a conversation is with:
 // its waiting messages carry it. Other: there is none any more.
-func (s *Shared) instance(ctx context.Context, q sessions.Queue) (string, error) {
+func (s *Shared) channelOf(ctx context.Context, q sessions.Queue) (string, error) {
 	account := [2]string{q.Address.Channel, q.Address.Account}
 	if name, ok := s.instances[account]; ok {
 		return name, nil
 	}
-	e, err := s.Log.NextAtLeast(ctx, q.Token, q.Read, 0)
+	e, err := s.Log.NextAtLeast(ctx, q.Token, q.LastRead, 0)
 	if errors.Is(err, broker.ErrNone) {
 		return Other, nil
 	}
@@ -237,7 +237,7 @@ func (s *Shared) instance(ctx context.Context, q sessions.Queue) (string, error)
 	return body.Channel, nil
 }
 
-func (s *Shared) consumer(ctx context.Context) []prometheus.Metric {
+func (s *Shared) collectConsumer(ctx context.Context) []prometheus.Metric {
 	d := s.descs
 	st, err := s.Log.Stats(ctx)
 	counters := []prometheus.Metric{
@@ -245,31 +245,31 @@ func (s *Shared) consumer(ctx context.Context) []prometheus.Metric {
 		prometheus.MustNewConstMetric(d.deadDropped, prometheus.CounterValue, float64(st.DeadDropped)),
 	}
 	if err != nil {
-		return append(missing(err, d.pending, d.unconfirmed, d.dead, d.deadBytes, d.deadLimit), counters...)
+		return append(missingMetrics(err, d.pending, d.unconfirmed, d.dead, d.deadBytes, d.deadLimit), counters...)
 	}
 	return append(counters,
-		gauge(d.pending, float64(st.Pending), st.Stream, st.Consumer),
-		gauge(d.unconfirmed, float64(st.AckPending), st.Stream, st.Consumer),
-		gauge(d.dead, float64(st.DeadLetters)),
-		gauge(d.deadBytes, float64(st.DeadBytes)),
-		gauge(d.deadLimit, float64(st.DeadMaxBytes)),
+		constGauge(d.pending, float64(st.Pending), st.Stream, st.Consumer),
+		constGauge(d.unconfirmed, float64(st.AckPending), st.Stream, st.Consumer),
+		constGauge(d.dead, float64(st.DeadLetters)),
+		constGauge(d.deadBytes, float64(st.DeadBytes)),
+		constGauge(d.deadLimit, float64(st.DeadMaxBytes)),
 	)
 }
 
-// gauge is a value of d. The labels are text of ours, as many as d has.
-func gauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+// constGauge is a value of d. The labels are text of ours, as many as d has.
+func constGauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-// missing says at the scrape why there is nothing.
-func missing(err error, ds ...*prometheus.Desc) (ms []prometheus.Metric) {
+// missingMetrics says at the scrape why there is nothing.
+func missingMetrics(err error, ds ...*prometheus.Desc) (ms []prometheus.Metric) {
 	for _, d := range ds {
 		ms = append(ms, prometheus.NewInvalidMetric(d, err))
 	}
 	return ms
 }
 
-func truth(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -20,8 +20,8 @@ import (
 	"parley/sessions"
 )
 
-// house is a store and a log that a test fills.
-type house struct {
+// fixture is a store and a log that a test fills.
+type fixture struct {
 	quietLog
 	*houseState
 }
@@ -36,7 +36,7 @@ type houseState struct {
 	since   time.Time
 }
 
-func (h house) state() houseState {
+func (h fixture) state() houseState {
 	if h.houseState == nil {
 		return houseState{}
 	}
@@ -44,12 +44,12 @@ func (h house) state() houseState {
 	return *h.houseState
 }
 
-func (h house) Dearest(context.Context, time.Time, int) ([]costs.Amount, error) {
+func (h fixture) Dearest(context.Context, time.Time, int) ([]costs.Amount, error) {
 	s := h.state()
 	return s.dearest, s.err
 }
 
-func (h house) Active(_ context.Context, since time.Time) ([]sessions.Activity, error) {
+func (h fixture) Active(_ context.Context, since time.Time) ([]sessions.Activity, error) {
 	s := h.state()
 	if h.houseState != nil {
 		h.since = since
@@ -57,20 +57,20 @@ func (h house) Active(_ context.Context, since time.Time) ([]sessions.Activity, 
 	return s.active, s.err
 }
 
-func (h house) Queues(context.Context, int) ([]sessions.Queue, int, error) {
+func (h fixture) Queues(context.Context, int) ([]sessions.Queue, int, error) {
 	s := h.state()
 	return s.queues, len(s.queues), s.err
 }
 
-func (h house) Waiting(_ context.Context, token string, _ uint64) (int, error) {
+func (h fixture) Waiting(_ context.Context, token string, _ uint64) (int, error) {
 	return h.waiting[token], nil
 }
 
-func (h house) NextAtLeast(_ context.Context, token string, _, _ uint64) (broker.Envelope, error) {
+func (h fixture) NextAtLeast(_ context.Context, token string, _, _ uint64) (broker.Envelope, error) {
 	return broker.Envelope{Body: fmt.Appendf(nil, `{"channel":%q}`, strings.TrimRight(token, "0123456789"))}, nil
 }
 
-func register(t testing.TB, m *ops.Metrics, l *ledger, h house, s ops.Sets) *ops.Shared {
+func register(t testing.TB, m *ops.Metrics, l *ledger, h fixture, s ops.LabelSets) *ops.Shared {
 	t.Helper()
 	shared := ops.NewShared(m, s)
 	shared.Store, shared.Log = h, ops.Log(h)
@@ -118,7 +118,7 @@ func TestWhatTheStoreAndTheLogKnowIsReadAtAScrape(t *testing.T) {
 	at := func(peer string) sessionkeys.Address {
 		return sessionkeys.Address{Channel: "telegram", Account: peer, Kind: sessionkeys.DM, Peer: "p"}
 	}
-	h := house{houseState: &houseState{
+	h := fixture{houseState: &houseState{
 		dearest: []costs.Amount{3e12, 2e12},
 		active:  []sessions.Activity{{Channel: "slack", Kind: sessionkeys.Group, Sessions: 4}, {Channel: "gone", Kind: sessionkeys.DM, Sessions: 1}},
 		queues:  []sessions.Queue{{Token: "slack1", Address: at("a")}, {Token: "slack2", Address: at("a")}, {Token: "signal1", Address: at("b")}, {Token: "gone1", Address: at("c")}},
@@ -165,7 +165,7 @@ func TestWhatTheStoreAndTheLogKnowIsReadAtAScrape(t *testing.T) {
 
 func TestAnOverfullQueueIsReadInBoundedTime(t *testing.T) {
 	t.Parallel()
-	h := house{houseState: &houseState{waiting: map[string]int{}}}
+	h := fixture{houseState: &houseState{waiting: map[string]int{}}}
 	for i := range 1000 {
 		token := fmt.Sprint("slack", i)
 		h.queues = append(h.queues, sessions.Queue{Token: token})
@@ -183,7 +183,7 @@ func TestADependencyIsUpWhenItsLastCallWasServed(t *testing.T) {
 	s := sets()
 	s.Models = append(s.Models, ops.ModelName{Provider: "nats", Model: "m"})
 	m := ops.NewMetrics(s)
-	shared := register(t, m, &ledger{}, house{}, s)
+	shared := register(t, m, &ledger{}, fixture{}, s)
 	shared.Checks[1].Test = func(context.Context) error { return errors.New("away") }
 	up := func() map[string]float64 { t.Helper(); return values(t, m, "dependency_up") }
 	if got := up(); got["nats"] != 1 || got["store"] != 0 || got["provider_nats"] != 1 || got["openai"] != 1 || len(got) != 6 {
@@ -220,7 +220,7 @@ func TestADependencyIsUpWhenItsLastCallWasServed(t *testing.T) {
 func TestNothingIdentifiesAnybody(t *testing.T) {
 	t.Parallel()
 	const canary = "canary"
-	h := house{houseState: &houseState{
+	h := fixture{houseState: &houseState{
 		queues:  []sessions.Queue{{Token: canary + "1", Address: sessionkeys.Address{Channel: "telegram", Account: canary, Kind: sessionkeys.DM, Peer: canary}}},
 		active:  []sessions.Activity{{Channel: canary, Kind: canary, Sessions: 1}},
 		waiting: map[string]int{canary + "1": 1},
@@ -228,9 +228,9 @@ func TestNothingIdentifiesAnybody(t *testing.T) {
 	m := ops.NewMetrics(sets())
 	register(t, m, &ledger{}, h, sets())
 	m.TurnEnded(report(canary))
-	m.Received(canary, true)
-	m.Up(canary, true)
-	m.DeadLettered(canary, "key")
+	m.CountReceived(canary, true)
+	m.SetConnected(canary, true)
+	m.CountDeadLetter(canary, "key")
 	m.ToolCalled(canary, costs.RootTurn, agent.StatusOK, time.Second)
 	m.ModelRetried(costs.Labels{Provider: canary, Model: canary}, canary)
 	fs, err := m.Gatherer().Gather()
@@ -245,7 +245,7 @@ func TestNothingIdentifiesAnybody(t *testing.T) {
 func TestABudgetIsShownBesideWhatWasSpent(t *testing.T) {
 	t.Parallel()
 	m := ops.NewMetrics(sets())
-	s := register(t, m, &ledger{}, house{}, sets())
+	s := register(t, m, &ledger{}, fixture{}, sets())
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	s.Now = func() time.Time { return now }
 	var asked time.Time

@@ -38,7 +38,7 @@ func (a Access) Validate(person, group func(id string) error) error {
 		check func(string) error
 	}{{"people", a.People, person}, {"groups", a.Groups, group}} {
 		for i, id := range list.ids {
-			err := unstable(id)
+			err := checkStable(id)
 			if err == nil && list.check != nil {
 				err = list.check(id)
 			}
@@ -55,7 +55,7 @@ var (
 	errStar  = errors.New("* is not an id; write everyone: true to let everybody talk to the bot")
 )
 
-func unstable(id string) error {
+func checkStable(id string) error {
 	switch {
 	case id == "":
 		return errEmpty
@@ -80,8 +80,8 @@ type Verdict struct {
 // moved is listed when one of its ids is.
 func (a Access) Authorize(m channels.Message, ids ...string) Verdict {
 	v := a.AuthorizePerson(m.Sender)
-	if v.Allowed && !a.Serves(m.Address, ids...) {
-		return denied("the group is not in access.groups")
+	if v.Allowed && !a.ServesChat(m.Address, ids...) {
+		return newDenial("the group is not in access.groups")
 	}
 	return v
 }
@@ -90,35 +90,35 @@ func (a Access) Authorize(m channels.Message, ids ...string) Verdict {
 func (a Access) AuthorizePerson(s channels.Sender) Verdict {
 	switch {
 	case s.Bot:
-		return denied("the sender is a bot")
+		return newDenial("the sender is a bot")
 	case s.Anonymous:
-		return denied("the person behind the sender is not known")
+		return newDenial("the person behind the sender is not known")
 	case s.ID == "":
-		return denied("the event names no sender")
-	case !a.Everyone && !a.knows(s):
-		return denied("the sender is not in access.people")
+		return newDenial("the event names no sender")
+	case !a.Everyone && !a.listsPerson(s):
+		return newDenial("the sender is not in access.people")
 	}
 	return Verdict{Allowed: true}
 }
 
-func denied(hint string) Verdict { return Verdict{Reason: outcomes.NotAllowed, Hint: hint} }
+func newDenial(hint string) Verdict { return Verdict{Reason: outcomes.NotAllowed, Hint: hint} }
 
-// knows says whether a person is listed, by whichever of their ids.
-func (a Access) knows(s channels.Sender) bool {
+// listsPerson says whether a person is listed, by whichever of their ids.
+func (a Access) listsPerson(s channels.Sender) bool {
 	return slices.Contains(a.People, s.ID) || s.Alias != "" && slices.Contains(a.People, s.Alias)
 }
 
-// Serves says whether the bot is used in the chat at all. A direct message is
+// ServesChat says whether the bot is used in the chat at all. A direct message is
 // judged by its sender.
-func (a Access) Serves(at sessionkeys.Address, ids ...string) bool {
+func (a Access) ServesChat(at sessionkeys.Address, ids ...string) bool {
 	if a.Everyone || at.Kind == sessionkeys.DM {
 		return true
 	}
-	return a.Lists(at, ids...)
+	return a.ListsGroup(at, ids...)
 }
 
-// Lists says whether the chat is one of the groups that are written down.
-func (a Access) Lists(at sessionkeys.Address, ids ...string) bool {
+// ListsGroup says whether the chat is one of the groups that are written down.
+func (a Access) ListsGroup(at sessionkeys.Address, ids ...string) bool {
 	listed := func(id string) bool { return slices.Contains(a.Groups, id) }
 	return listed(at.Peer) || slices.ContainsFunc(ids, listed)
 }

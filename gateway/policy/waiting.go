@@ -70,8 +70,8 @@ func (w Waiting) Validate() error {
 	return ps.Err()
 }
 
-// Joins says whether what is said while a turn runs may join it.
-func (w Waiting) Joins() bool { return w.WhileBusy == Steer || w.WhileBusy == Interrupt }
+// MayJoin says whether what is said while a turn runs may join it.
+func (w Waiting) MayJoin() bool { return w.WhileBusy == Steer || w.WhileBusy == Interrupt }
 
 // Follows says whether m becomes one turn with first and what came up to last,
 // its neighbour, although it is said by itself.
@@ -85,15 +85,15 @@ func (w Waiting) Follows(first, last, m channels.Message) bool {
 	if _, ok := messages.ParseCommand(m.Text); ok {
 		return false
 	}
-	return w.WhileBusy == Collect || w.quick(first, last, m)
+	return w.WhileBusy == Collect || w.isWithinDebounce(first, last, m)
 }
 
 // networkClock is how far two times of a network's clock, which counts seconds,
 // may be apart more than those of ours.
 const networkClock = 2 * time.Second
 
-// quick says whether m came before there was quiet.
-func (w Waiting) quick(first, last, m channels.Message) bool {
+// isWithinDebounce says whether m came before there was quiet.
+func (w Waiting) isWithinDebounce(first, last, m channels.Message) bool {
 	if w.Debounce <= 0 || m.ReceivedAt.Sub(last.ReceivedAt) > w.Debounce || m.ReceivedAt.Sub(first.ReceivedAt) > w.DebounceMax {
 		return false
 	}
@@ -101,8 +101,8 @@ func (w Waiting) quick(first, last, m channels.Message) bool {
 	return last.SentAt.IsZero() || m.SentAt.IsZero() || m.SentAt.Sub(last.SentAt) <= w.Debounce+networkClock
 }
 
-// Quiet is how long to wait for more behind last.
-func (w Waiting) Quiet(first, last channels.Message, now time.Time) time.Duration {
+// DebounceDelay is how long to wait for more behind last.
+func (w Waiting) DebounceDelay(first, last channels.Message, now time.Time) time.Duration {
 	if w.Debounce <= 0 || last.Kind != channels.Said || last.Sender.Anonymous {
 		return 0
 	}

@@ -59,10 +59,10 @@ func (c Ceiling) Price() (*costs.Price, error) {
 
 // Observer counts.
 type Observer interface {
-	// Reloaded: the file was read again.
-	Reloaded(ok bool, at time.Time)
-	// PricesFrom: the date of the newest row.
-	PricesFrom(newest time.Time)
+	// CountReload: the file was read again.
+	CountReload(ok bool, at time.Time)
+	// SetPricesDate: the date of the newest row.
+	SetPricesDate(newest time.Time)
 }
 
 // Options is what a Table is made of.
@@ -124,7 +124,7 @@ func Open(o Options) (*Table, error) {
 	t := &Table{o: o, base: base, look: make(chan struct{}, 1)}
 	all := base
 	if o.Config.File != "" {
-		if t.content, err = read(o.Config.File); err != nil {
+		if t.content, err = readFile(o.Config.File); err != nil {
 			return nil, err
 		}
 		over, err := o.Parse(o.Config.File, t.content)
@@ -133,7 +133,7 @@ func Open(o Options) (*Table, error) {
 		}
 		all = base.With(over)
 	}
-	t.now.Store(&View{families: o.Families, fixed: o.Fixed, all: all, ceiling: ceiling})
+	t.now.Store(&View{families: o.Families, fixed: o.Fixed, catalogue: all, ceiling: ceiling})
 	return t, nil
 }
 
@@ -145,7 +145,7 @@ var (
 	errNoFile   = errors.New("it is no regular file, which can be read again and again")
 )
 
-func read(file string) ([]byte, error) {
+func readFile(file string) ([]byte, error) {
 	st, err := os.Stat(file)
 	if err == nil && !st.Mode().IsRegular() { // opening a pipe waits for its writer
 		err = fmt.Errorf("%s: %w", file, errNoFile)

@@ -41,8 +41,8 @@ type watched struct {
 	at   time.Time // the newest row
 }
 
-func (w *watched) Reloaded(ok bool, _ time.Time) { w.told <- ok }
-func (w *watched) PricesFrom(at time.Time) {
+func (w *watched) CountReload(ok bool, _ time.Time) { w.told <- ok }
+func (w *watched) SetPricesDate(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at = at
@@ -246,7 +246,7 @@ func TestTheCeilingIsForModelsWithoutAPrice(t *testing.T) {
 	if err != nil || a != 8*costs.USD || !p.Ceiling {
 		t.Errorf("%s by %+v, %v", a, p, err)
 	}
-	if upper, err := p.Worst(300_000, 100_000); err != nil || upper != a {
+	if upper, err := p.WorstCase(300_000, 100_000); err != nil || upper != a {
 		t.Errorf("at most %s, %v", upper, err)
 	}
 	if p, ok := table.Price("claude", "claude-haiku-5-5"); !ok || p.Ceiling {

@@ -37,19 +37,19 @@ type Tier struct {
 // dated version of a model has the row of the model.
 func (v *View) Rows(family, model string) []Row {
 	rows := []Row{}
-	for _, f := range v.all.Providers() {
+	for _, f := range v.catalogue.Providers() {
 		if family != "" && f != family {
 			continue
 		}
-		wanted := v.all.Models(f)
+		wanted := v.catalogue.Models(f)
 		if model != "" {
 			wanted = nil
-			if p, ok := v.all.Price(f, model); ok {
+			if p, ok := v.catalogue.Price(f, model); ok {
 				wanted = []string{p.Model}
 			}
 		}
 		for _, m := range wanted {
-			p, _ := v.all.Price(f, m)
+			p, _ := v.catalogue.Price(f, m)
 			rows = append(rows, rowOf(p))
 		}
 	}
@@ -58,14 +58,14 @@ func (v *View) Rows(family, model string) []Row {
 
 func rowOf(p *costs.Price) Row {
 	r := Row{
-		Provider: p.Provider, Model: p.Model, Input: million(p.Input), Output: million(p.Output),
-		CacheRead: million(p.CacheRead), CacheWrite5m: million(p.CacheWrite5m), CacheWrite1h: million(p.CacheWrite1h),
+		Provider: p.Provider, Model: p.Model, Input: perMillion(p.Input), Output: perMillion(p.Output),
+		CacheRead: perMillion(p.CacheRead), CacheWrite5m: perMillion(p.CacheWrite5m), CacheWrite1h: perMillion(p.CacheWrite1h),
 		Source: p.Source, Date: p.Date,
 	}
 	for _, t := range p.Tiers {
 		r.Tiers = append(r.Tiers, Tier{
-			Above: t.Above, Input: million(t.Input), Output: million(t.Output),
-			CacheRead: million(t.CacheRead), CacheWrite5m: million(t.CacheWrite5m), CacheWrite1h: million(t.CacheWrite1h),
+			Above: t.Above, Input: perMillion(t.Input), Output: perMillion(t.Output),
+			CacheRead: perMillion(t.CacheRead), CacheWrite5m: perMillion(t.CacheWrite5m), CacheWrite1h: perMillion(t.CacheWrite1h),
 		})
 	}
 	for name, f := range p.Multipliers {
@@ -83,8 +83,8 @@ func rowOf(p *costs.Price) Row {
 	return r
 }
 
-// million is what a million tokens cost, without the sign.
-func million(perToken costs.Amount) string {
+// perMillion is what a million tokens cost, without the sign.
+func perMillion(perToken costs.Amount) string {
 	a, err := perToken.Mul(1_000_000)
 	if err != nil {
 		return "more than can be shown"

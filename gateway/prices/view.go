@@ -10,19 +10,19 @@ import (
 // View is what models cost at one time. It never changes, so many may read it
 // at once. Providers have the operator's names.
 type View struct {
-	families map[string]string
-	fixed    []*costs.Price
-	all      *costs.Catalogue
-	ceiling  *costs.Price // nil: none
+	families  map[string]string
+	fixed     []*costs.Price
+	catalogue *costs.Catalogue
+	ceiling   *costs.Price // nil: none
 }
 
 // Price finds the price of a model's tokens, the ceiling where it has none;
 // false: there is none either.
 func (v *View) Price(provider, model string) (*costs.Price, bool) {
-	if p := v.given(provider, model); p != nil {
+	if p := v.fixedPrice(provider, model); p != nil {
 		return p, true
 	}
-	if p, ok := v.all.Price(v.families[provider], model); ok {
+	if p, ok := v.catalogue.Price(v.families[provider], model); ok {
 		return p, true
 	}
 	return v.ceiling, v.ceiling != nil
@@ -31,11 +31,11 @@ func (v *View) Price(provider, model string) (*costs.Price, bool) {
 // Cost is what u cost, and the price by which. The ceiling is only for models
 // that have no price at all.
 func (v *View) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
-	if p := v.given(provider, model); p != nil {
+	if p := v.fixedPrice(provider, model); p != nil {
 		a, err := p.Cost(u)
 		return a, p, err //nolint:wrapcheck // the price's own
 	}
-	a, p, err := v.all.Cost(v.families[provider], model, u)
+	a, p, err := v.catalogue.Cost(v.families[provider], model, u)
 	if err == nil || !errors.Is(err, costs.ErrNoPrice) || p != nil || v.ceiling == nil {
 		return a, p, err //nolint:wrapcheck // the catalogue's own
 	}
@@ -43,8 +43,8 @@ func (v *View) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs
 	return a, v.ceiling, err //nolint:wrapcheck // as above
 }
 
-// given returns the price that the operator fixed for a model; nil: none.
-func (v *View) given(provider, model string) *costs.Price {
+// fixedPrice returns the price that the operator fixed for a model; nil: none.
+func (v *View) fixedPrice(provider, model string) *costs.Price {
 	for _, p := range v.fixed {
 		if p.Provider == provider && p.Model == model {
 			return p
@@ -54,4 +54,4 @@ func (v *View) given(provider, model string) *costs.Price {
 }
 
 // Newest is the date of the newest row.
-func (v *View) Newest() time.Time { return v.all.Newest() }
+func (v *View) Newest() time.Time { return v.catalogue.Newest() }

@@ -45,12 +45,12 @@ func (t *Table) reread(asked bool) {
 	if file == "" {
 		return
 	}
-	data, err := read(file)
+	data, err := readFile(file)
 	if err != nil {
 		t.changed = nil
 		if asked || err.Error() != t.unread {
 			t.unread = err.Error()
-			t.kept(err)
+			t.reportKept(err)
 		}
 		return
 	}
@@ -65,26 +65,26 @@ func (t *Table) reread(asked bool) {
 	t.content, t.unread, t.changed = data, "", nil
 	over, err := t.o.Parse(file, data)
 	if err != nil {
-		t.kept(err)
+		t.reportKept(err)
 		return
 	}
 	v := *t.View()
-	v.all = t.base.With(over)
+	v.catalogue = t.base.With(over)
 	t.now.Store(&v)
 	t.o.Log.Info("the prices were read again", "file", file, "newest", v.Newest().Format(time.DateOnly))
-	t.tell(true)
+	t.observeReload(true)
 }
 
-// kept says that the prices stay as they were.
-func (t *Table) kept(err error) {
+// reportKept says that the prices stay as they were.
+func (t *Table) reportKept(err error) {
 	t.o.Log.Error("the prices cannot be read again; those of before hold", "file", t.o.Config.File, "error", err)
-	t.tell(false)
+	t.observeReload(false)
 }
 
-func (t *Table) tell(ok bool) {
+func (t *Table) observeReload(ok bool) {
 	if t.o.Observer == nil {
 		return
 	}
-	t.o.Observer.Reloaded(ok, t.o.Now())
-	t.o.Observer.PricesFrom(t.View().Newest())
+	t.o.Observer.CountReload(ok, t.o.Now())
+	t.o.Observer.SetPricesDate(t.View().Newest())
 }

@@ -25,7 +25,7 @@ type Recording struct {
 	Envelopes  []Envelope
 	Turns      []Turn
 	Messages   map[sessionkeys.SessionID][]transcript.Message
-	Frames     map[string]llm.Frame
+	Frames     map[string]llm.RequestTemplate
 	Requests   []Request
 	Costs      map[string]costs.Entry // by id
 	Deliveries []Delivery
@@ -43,14 +43,14 @@ func (r Request) TailMessages() (ms []transcript.Message, err error) {
 	return ms, nil
 }
 
-// mostLine is far more than any line has.
-const mostLine = 256 << 20
+// maxLine is far more than any line has.
+const maxLine = 256 << 20
 
 // Read reads a whole recording. A file that is damaged, cut off, of another
 // version, or something else altogether is ErrUnreadable.
 func Read(r io.Reader) (*Recording, error) {
 	in := &reader{got: &Recording{
-		Messages: map[sessionkeys.SessionID][]transcript.Message{}, Frames: map[string]llm.Frame{}, Costs: map[string]costs.Entry{},
+		Messages: map[sessionkeys.SessionID][]transcript.Message{}, Frames: map[string]llm.RequestTemplate{}, Costs: map[string]costs.Entry{},
 	}, sessions: map[sessionkeys.SessionID]bool{}}
 	lines := bufio.NewReaderSize(r, 1<<20)
 	for {
@@ -62,7 +62,7 @@ func Read(r io.Reader) (*Recording, error) {
 			break
 		}
 		in.no++
-		if err := in.line(b); err != nil {
+		if err := in.addLine(b); err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrUnreadable, in.no, err)
 		}
 	}
@@ -109,8 +109,8 @@ var (
 	errLong    = errors.New("it is far too long")
 )
 
-func (in *reader) line(b []byte) error {
-	if len(b) > mostLine {
+func (in *reader) addLine(b []byte) error {
+	if len(b) > maxLine {
 		return errLong
 	}
 	whole := bytes.HasSuffix(b, []byte{'\n'})
@@ -134,12 +134,12 @@ func (in *reader) line(b []byte) error {
 		if kind.Type != TypeHeader || kind.Format != Format {
 			return errForeign
 		}
-		return in.header(b)
+		return in.addHeader(b)
 	}
-	return in.take(kind.Type, b)
+	return in.addRecord(kind.Type, b)
 }
 
-func (in *reader) header(b []byte) error {
+func (in *reader) addHeader(b []byte) error {
 	var v struct {
 		Version int `json:"version"`
 	}
@@ -158,19 +158,19 @@ func (in *reader) header(b []byte) error {
 	return nil
 }
 
-// decoded reads a line strictly as a T.
-func decoded[T any](b []byte) (v T, err error) {
+// decodeLine reads a line strictly as a T.
+func decodeLine[T any](b []byte) (v T, err error) {
 	if err = json.Unmarshal(b, &v); err != nil {
 		err = fmt.Errorf("it is damaged: %w", err)
 	}
 	return v, err
 }
 
-func (in *reader) take(kind string, b []byte) error {
+func (in *reader) addRecord(kind string, b []byte) error {
 	got := in.got
 	switch kind {
 	case TypeSession:
-		v, err := decoded[Session](b)
+		v, err := decodeLine[Session](b)
 		if err == nil && in.sessions[v.ID] {
 			err = fmt.Errorf("session %s is there twice", v.ID)
 		}
@@ -178,37 +178,37 @@ func (in *reader) take(kind string, b []byte) error {
 		got.Sessions = append(got.Sessions, v)
 		return err
 	case TypeEnvelope:
-		v, err := decoded[Envelope](b)
+		v, err := decodeLine[Envelope](b)
 		got.Envelopes = append(got.Envelopes, v)
-		return in.of(v.Session, err)
+		return in.checkSession(v.Session, err)
 	case TypeTurn:
-		v, err := decoded[Turn](b)
+		v, err := decodeLine[Turn](b)
 		got.Turns = append(got.Turns, v)
-		return in.of(v.Session, err)
+		return in.checkSession(v.Session, err)
 	case TypeMessage:
-		return in.message(b)
+		return in.addMessage(b)
 	case TypeFrame:
-		return in.frame(b)
+		return in.addTemplate(b)
 	case TypeRequest:
-		v, err := decoded[Request](b)
-		if _, ok := got.Frames[v.Frame]; err == nil && !ok {
-			err = fmt.Errorf("the frame %s was not there before", v.Frame)
+		v, err := decodeLine[Request](b)
+		if _, ok := got.Frames[v.Template]; err == nil && !ok {
+			err = fmt.Errorf("the frame %s was not there before", v.Template)
 		}
 		if n := len(got.Messages[v.Session]); err == nil && v.Messages > n {
 			err = fmt.Errorf("it sends %d messages, and only %d were there before: lines are missing", v.Messages, n)
 		}
 		got.Requests = append(got.Requests, v)
-		return in.of(v.Session, err)
+		return in.checkSession(v.Session, err)
 	case TypeCost:
-		v, err := decoded[Cost](b)
+		v, err := decodeLine[Cost](b)
 		got.Costs[v.Entry.ID] = v.Entry
-		return in.of(v.Session, err)
+		return in.checkSession(v.Session, err)
 	case TypeDelivery:
-		v, err := decoded[Delivery](b)
+		v, err := decodeLine[Delivery](b)
 		got.Deliveries = append(got.Deliveries, v)
-		return in.of(v.Session, err)
+		return in.checkSession(v.Session, err)
 	case TypeEnd:
-		v, err := decoded[End](b)
+		v, err := decodeLine[End](b)
 		if err == nil && v.Lines != in.no-1 {
 			err = fmt.Errorf("%d lines are before it, and %d were written: lines are missing", in.no-1, v.Lines)
 		}
@@ -220,17 +220,17 @@ func (in *reader) take(kind string, b []byte) error {
 	return fmt.Errorf("a line of type %q, which this version does not know", kind)
 }
 
-// of holds a line to its session, which stands before it.
-func (in *reader) of(id sessionkeys.SessionID, err error) error {
+// checkSession holds a line to its session, which stands before it.
+func (in *reader) checkSession(id sessionkeys.SessionID, err error) error {
 	if err == nil && !in.sessions[id] {
 		err = fmt.Errorf("the session %s was not there before", id)
 	}
 	return err
 }
 
-func (in *reader) message(b []byte) error {
-	v, err := decoded[Message](b)
-	if err := in.of(v.Session, err); err != nil {
+func (in *reader) addMessage(b []byte) error {
+	v, err := decodeLine[Message](b)
+	if err := in.checkSession(v.Session, err); err != nil {
 		return err
 	}
 	ms := in.got.Messages[v.Session]
@@ -245,13 +245,13 @@ func (in *reader) message(b []byte) error {
 	return nil
 }
 
-func (in *reader) frame(b []byte) error {
-	v, err := decoded[Frame](b)
+func (in *reader) addTemplate(b []byte) error {
+	v, err := decodeLine[Template](b)
 	if err != nil {
 		return err
 	}
-	var f llm.Frame
-	if err := f.UnmarshalJSON(v.Frame); err != nil {
+	var f llm.RequestTemplate
+	if err := f.UnmarshalJSON(v.Template); err != nil {
 		return fmt.Errorf("it is damaged: %w", err)
 	}
 	in.got.Frames[v.Name] = f

@@ -158,22 +158,22 @@ type Message struct {
 	Message json.RawMessage `json:"message"`
 }
 
-// Frame is what requests say besides their messages: the JSON form of llm.Frame.
-type Frame struct {
-	Type  string          `json:"type"`
-	Name  string          `json:"name"`
-	Frame json.RawMessage `json:"frame"`
+// Template is what requests say besides their messages: the JSON form of llm.RequestTemplate.
+type Template struct {
+	Type     string          `json:"type"`
+	Name     string          `json:"name"`
+	Template json.RawMessage `json:"frame"`
 }
 
 // Request is one attempt of a model call.
 type Request struct {
-	Type    string                `json:"type"`
-	Session sessionkeys.SessionID `json:"session"`
-	Turn    string                `json:"turn"`
-	ID      string                `json:"id"` // turn/purpose/step/attempt
-	At      time.Time             `json:"at"`
-	Upper   costs.Amount          `json:"upper"` // what was reserved
-	Frame   string                `json:"frame"`
+	Type     string                `json:"type"`
+	Session  sessionkeys.SessionID `json:"session"`
+	Turn     string                `json:"turn"`
+	ID       string                `json:"id"` // turn/purpose/step/attempt
+	At       time.Time             `json:"at"`
+	Upper    costs.Amount          `json:"upper"` // what was reserved
+	Template string                `json:"frame"`
 	// Messages is how many of the transcript were sent; Tail those behind them
 	// that no transcript has.
 	Messages  int               `json:"messages"`

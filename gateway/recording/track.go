@@ -18,9 +18,9 @@ import (
 // messagesAtOnce is how many messages of a transcript are read at a time.
 const messagesAtOnce = 64
 
-// track writes one session: its streams, each in its own order, woven into the
+// sessionWriter writes one session: its streams, each in its own order, woven into the
 // order in which they happened.
-type track struct {
+type sessionWriter struct {
 	w     *writer
 	s     sessions.Session
 	turns []sessions.Turn // that were not written, oldest first
@@ -39,32 +39,32 @@ type track struct {
 	logDone bool   // those that follow are another session's
 }
 
-func (t *track) write() error {
+func (t *sessionWriter) write() error {
 	for {
 		r, ok := t.requests.peek()
 		if !ok {
 			break
 		}
-		t.requests.take()
-		if err := t.saidUpTo(r.Upto); err != nil {
+		t.requests.advance()
+		if err := t.writeMessagesUpTo(r.Upto); err != nil {
 			return err
 		}
-		if err := t.request(r); err != nil {
+		if err := t.writeRequest(r); err != nil {
 			return err
 		}
-		if err := t.booked(r); err != nil {
+		if err := t.writeCostsUpTo(r); err != nil {
 			return err
 		}
 	}
-	if err := t.saidUpTo(-1); err != nil {
+	if err := t.writeMessagesUpTo(-1); err != nil {
 		return err
 	}
 	for len(t.turns) > 0 { // opened, and nothing was said
-		if err := t.turn(); err != nil {
+		if err := t.writeTurn(); err != nil {
 			return err
 		}
 	}
-	if err := t.envelopes(0); err != nil {
+	if err := t.writeEnvelopes(0); err != nil {
 		return err
 	}
 	for {
@@ -72,15 +72,15 @@ func (t *track) write() error {
 		if !ok {
 			break
 		}
-		if err := t.cost(e); err != nil {
+		if err := t.writeCost(e); err != nil {
 			return err
 		}
 	}
-	return t.delivered(func(sessions.Delivery) bool { return true })
+	return t.writeDeliveries(func(sessions.Delivery) bool { return true })
 }
 
-// saidUpTo writes the messages up to number n, or all when n is -1.
-func (t *track) saidUpTo(n int) error {
+// writeMessagesUpTo writes the messages up to number n, or all when n is -1.
+func (t *sessionWriter) writeMessagesUpTo(n int) error {
 	for n < 0 || t.said < n {
 		if len(t.messages) == 0 {
 			ms, err := t.w.s.Store.MessagesAfter(t.w.ctx, t.s.ID, t.said, messagesAtOnce)
@@ -96,51 +96,51 @@ func (t *track) saidUpTo(n int) error {
 		t.messages = t.messages[1:]
 		id, ours := transcript.ParseMessageID(m.ID)
 		if len(t.turns) > 0 && ours && id.Kind == transcript.Opening && id.Turn == t.turns[0].ID {
-			if err := t.turn(); err != nil {
+			if err := t.writeTurn(); err != nil {
 				return err
 			}
 		}
-		if err := t.message(m); err != nil {
+		if err := t.writeMessage(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// turn writes the next turn, with what came before it.
-func (t *track) turn() error {
+// writeTurn writes the next turn, with what came before it.
+func (t *sessionWriter) writeTurn() error {
 	turn := t.turns[0]
-	if err := t.delivered(func(d sessions.Delivery) bool { return d.At.Before(turn.OpenedAt) }); err != nil {
+	if err := t.writeDeliveries(func(d sessions.Delivery) bool { return d.At.Before(turn.OpenedAt) }); err != nil {
 		return err
 	}
 	t.turns = t.turns[1:]
 	if t.s.Parent == "" {
-		if err := t.opener(turn); err != nil {
+		if err := t.writeOpener(turn); err != nil {
 			return err
 		}
 	}
-	return t.w.line(Turn{
+	return t.w.writeLine(Turn{
 		Type: TypeTurn, Session: t.s.ID, ID: turn.ID, Seq: turn.Seq, State: string(turn.State), Outcome: turn.Outcome,
 		Attempts: turn.Attempts, Steps: turn.Steps, Tries: turn.Tries, Channel: turn.Channel, From: turn.From, ReplyTo: turn.ReplyTo,
-		Sender: turn.Sender, Joined: turn.Joined, Received: turn.ReceivedAt, Opened: turn.OpenedAt, Ended: ended(turn), Refused: turn.Refused,
+		Sender: turn.Sender, Joined: turn.Joined, Received: turn.ReceivedAt, Opened: turn.OpenedAt, Ended: endTime(turn), Refused: turn.Refused,
 	})
 }
 
-// opener writes the envelopes up to the one that opened the turn, which may be
+// writeOpener writes the envelopes up to the one that opened the turn, which may be
 // in another log than the present one, or in none any more.
-func (t *track) opener(turn sessions.Turn) error {
+func (t *sessionWriter) writeOpener(turn sessions.Turn) error {
 	if t.w.s.TurnID(t.w.generation, turn.Token, turn.Seq) != turn.ID {
-		return t.w.line(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: turn.Seq, Pruned: true})
+		return t.w.writeLine(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: turn.Seq, Pruned: true})
 	}
 	if t.logged == 0 {
 		t.logged = turn.Seq - 1
 	}
-	return t.envelopes(turn.Seq)
+	return t.writeEnvelopes(turn.Seq)
 }
 
-// envelopes writes what is in the log up to the place seq, or, when that is 0,
+// writeEnvelopes writes what is in the log up to the place seq, or, when that is 0,
 // all that belongs to the session.
-func (t *track) envelopes(seq uint64) error {
+func (t *sessionWriter) writeEnvelopes(seq uint64) error {
 	if t.s.Parent != "" || t.logDone || seq == 0 && t.logged == 0 {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (t *track) envelopes(seq uint64) error {
 		if err != nil {
 			return fmt.Errorf("look how far the log is read: %w", err)
 		}
-		last = m.Read
+		last = m.LastRead
 	}
 	for t.logged < last {
 		e, err := t.w.s.Log.NextAtLeast(t.w.ctx, token, t.logged, last)
@@ -162,11 +162,11 @@ func (t *track) envelopes(seq uint64) error {
 			return fmt.Errorf("read the log: %w", err)
 		}
 		t.logged = e.Seq
-		if err := t.w.line(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: e.Seq, ID: e.ID, At: e.At.UTC(), Body: e.Body}); err != nil {
+		if err := t.w.writeLine(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: e.Seq, ID: e.ID, At: e.At.UTC(), Body: e.Body}); err != nil {
 			return err
 		}
 		var m channels.Message
-		if json.Unmarshal(e.Body, &m) == nil && m.Kind != channels.Edited && fresh(m.Text) {
+		if json.Unmarshal(e.Body, &m) == nil && m.Kind != channels.Edited && startsSession(m.Text) {
 			t.logDone = seq == 0
 			if t.logDone {
 				return nil
@@ -175,14 +175,14 @@ func (t *track) envelopes(seq uint64) error {
 	}
 	if seq > 0 && t.logged < seq {
 		t.logged = seq
-		return t.w.line(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: seq, Pruned: true})
+		return t.w.writeLine(Envelope{Type: TypeEnvelope, Session: t.s.ID, Seq: seq, Pruned: true})
 	}
 	return nil
 }
 
-// message writes one entry of the transcript, and behind its calls the
+// writeMessage writes one entry of the transcript, and behind its calls the
 // sub-agents that they started.
-func (t *track) message(m transcript.Message) error {
+func (t *sessionWriter) writeMessage(m transcript.Message) error {
 	t.said++
 	// Encoded by hand: the encoder would change the provider's own form.
 	body, err := m.MarshalJSON()
@@ -194,7 +194,7 @@ func (t *track) message(m transcript.Message) error {
 		return err
 	}
 	line := fmt.Appendf(nil, `{"type":%q,"session":%s,"no":%d,"message":`, TypeMessage, id, t.said)
-	if err := t.w.raw(append(append(line, body...), '}')); err != nil {
+	if err := t.w.writeRaw(append(append(line, body...), '}')); err != nil {
 		return err
 	}
 	of, ok := transcript.ParseMessageID(m.ID)
@@ -207,26 +207,26 @@ func (t *track) message(m transcript.Message) error {
 			continue
 		}
 		delete(t.w.children, child.ID)
-		if err := t.w.session(child); err != nil {
+		if err := t.w.writeSession(child); err != nil {
 			return fmt.Errorf("record sub-agent %s: %w", child.ID, err)
 		}
 	}
 	return nil
 }
 
-func (t *track) request(r sessions.Recording) error {
-	if !t.w.frames[r.Frame] {
-		t.w.frames[r.Frame] = true
-		body, err := t.w.s.Store.Frame(t.w.ctx, r.Frame)
+func (t *sessionWriter) writeRequest(r sessions.Recording) error {
+	if !t.w.frames[r.Template] {
+		t.w.frames[r.Template] = true
+		body, err := t.w.s.Store.RequestTemplate(t.w.ctx, r.Template)
 		if err != nil {
 			return err
 		}
-		if err := t.w.line(Frame{Type: TypeFrame, Name: r.Frame, Frame: body}); err != nil {
+		if err := t.w.writeLine(Template{Type: TypeFrame, Name: r.Template, Template: body}); err != nil {
 			return err
 		}
 	}
 	line := Request{
-		Type: TypeRequest, Session: t.s.ID, Turn: r.Turn, ID: r.ID, At: r.At, Upper: r.Upper, Frame: r.Frame,
+		Type: TypeRequest, Session: t.s.ID, Turn: r.Turn, ID: r.ID, At: r.At, Upper: r.Upper, Template: r.Template,
 		Messages: r.Upto, MaxTokens: r.MaxTokens, Digest: r.Digest,
 	}
 	for _, m := range r.Tail {
@@ -236,35 +236,35 @@ func (t *track) request(r sessions.Recording) error {
 		}
 		line.Tail = append(line.Tail, b)
 	}
-	return t.w.line(line)
+	return t.w.writeLine(line)
 }
 
-// booked writes the rows of the ledger up to that of the request.
-func (t *track) booked(r sessions.Recording) error {
+// writeCostsUpTo writes the rows of the ledger up to that of the request.
+func (t *sessionWriter) writeCostsUpTo(r sessions.Recording) error {
 	for {
 		e, ok := t.costs.peek()
 		if !ok || e.ID != r.ID && !e.At.Before(r.At) {
 			return nil
 		}
-		if err := t.cost(e); err != nil || e.ID == r.ID {
+		if err := t.writeCost(e); err != nil || e.ID == r.ID {
 			return err
 		}
 	}
 }
 
-func (t *track) cost(e costs.Entry) error {
-	t.costs.take()
-	return t.w.line(Cost{Type: TypeCost, Session: t.s.ID, Entry: e})
+func (t *sessionWriter) writeCost(e costs.Entry) error {
+	t.costs.advance()
+	return t.w.writeLine(Cost{Type: TypeCost, Session: t.s.ID, Entry: e})
 }
 
-// delivered writes the next answers as long as they fit.
-func (t *track) delivered(fits func(sessions.Delivery) bool) error {
+// writeDeliveries writes the next answers as long as they fit.
+func (t *sessionWriter) writeDeliveries(fits func(sessions.Delivery) bool) error {
 	for {
 		d, ok := t.answers.peek()
 		if !ok || !fits(d) {
 			return nil
 		}
-		t.answers.take()
+		t.answers.advance()
 		line := Delivery{
 			Type: TypeDelivery, Session: t.s.ID, ID: d.ID, Turn: d.Turn, Channel: d.Channel, To: d.To, ReplyTo: d.ReplyTo, Text: d.Text,
 			At: d.At, Parts: []Part{},
@@ -278,14 +278,14 @@ func (t *track) delivered(fits func(sessions.Delivery) bool) error {
 				Repeats: p.Repeats, Reason: string(p.Reason), Problem: p.Problem, At: p.At,
 			})
 		}
-		if err := t.w.line(line); err != nil {
+		if err := t.w.writeLine(line); err != nil {
 			return err
 		}
 	}
 }
 
-// ended is when the turn ended, and zero while it is open.
-func ended(t sessions.Turn) (at time.Time) {
+// endTime is when the turn ended, and zero while it is open.
+func endTime(t sessions.Turn) (at time.Time) {
 	if t.State == sessions.Done {
 		at = t.EndedAt
 	}

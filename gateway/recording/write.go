@@ -68,13 +68,13 @@ func (s *Source) Write(ctx context.Context, w io.Writer, id sessionkeys.SessionI
 	for _, c := range tree[1:] {
 		out.children[c.ID] = c
 	}
-	if err := out.header(tree); err != nil {
+	if err := out.writeHeader(tree); err != nil {
 		return err
 	}
-	if err := out.session(tree[0]); err != nil {
+	if err := out.writeSession(tree[0]); err != nil {
 		return fmt.Errorf("record session %s: %w", tree[0].ID, err)
 	}
-	return out.line(End{Type: TypeEnd, Lines: out.lines})
+	return out.writeLine(End{Type: TypeEnd, Lines: out.lines})
 }
 
 type writer struct {
@@ -87,16 +87,16 @@ type writer struct {
 	children   map[sessionkeys.SessionID]sessions.Session
 }
 
-func (w *writer) line(v any) error {
+func (w *writer) writeLine(v any) error {
 	b, err := redaction.EncodeJSON(v)
 	if err != nil {
 		return err
 	}
-	return w.raw(b)
+	return w.writeRaw(b)
 }
 
-// raw writes one line. White space between tokens may hold an end of line.
-func (w *writer) raw(b []byte) error {
+// writeRaw writes one line. White space between tokens may hold an end of line.
+func (w *writer) writeRaw(b []byte) error {
 	b, err := redaction.CleanJSON(b, w.s.Redact)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w *writer) raw(b []byte) error {
 	return nil
 }
 
-func (w *writer) header(tree []sessions.Session) error {
+func (w *writer) writeHeader(tree []sessions.Session) error {
 	root := tree[0]
 	h := Header{
 		Type: TypeHeader, Format: Format, Version: Version, Parley: w.s.Version, Exported: w.s.Now().UTC(),
@@ -136,12 +136,12 @@ func (w *writer) header(tree []sessions.Session) error {
 			h.Prices = append(h.Prices, Price{a.Provider, a.Model, p})
 		}
 	}
-	return w.line(h)
+	return w.writeLine(h)
 }
 
-// session writes one session, and those that it started.
-func (w *writer) session(s sessions.Session) error {
-	err := w.line(Session{
+// writeSession writes one session, and those that it started.
+func (w *writer) writeSession(s sessions.Session) error {
+	err := w.writeLine(Session{
 		Type: TypeSession, ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Depth: s.Depth, Role: s.Role, Title: s.Title,
 		ToolCall: s.ToolCallID, Policy: s.Policy, Messages: s.Messages, Own: s.Own, Subtree: s.Subtree, Held: s.Held,
 		Unpriced: s.Unpriced, Created: s.CreatedAt,
@@ -153,20 +153,20 @@ func (w *writer) session(s sessions.Session) error {
 	if err != nil {
 		return err
 	}
-	one := &track{w: w, s: s, turns: turns}
-	one.requests, one.stopRequests = pull(func(yield func(sessions.Recording) bool) error { return w.s.Store.Asked(w.ctx, s.ID, yield) }, &one.err)
+	one := &sessionWriter{w: w, s: s, turns: turns}
+	one.requests, one.stopRequests = newStream(func(yield func(sessions.Recording) bool) error { return w.s.Store.Requests(w.ctx, s.ID, yield) }, &one.err)
 	defer one.stopRequests()
-	one.costs, one.stopCosts = pull(func(yield func(costs.Entry) bool) error {
+	one.costs, one.stopCosts = newStream(func(yield func(costs.Entry) bool) error {
 		return w.s.Store.Ledger(w.ctx, s.ID, func(_ sessionkeys.SessionID, e costs.Entry) bool { return yield(e) })
 	}, &one.err)
 	defer one.stopCosts()
-	one.answers, one.stopAnswers = pull(func(yield func(sessions.Delivery) bool) error { return w.s.Store.Deliveries(w.ctx, s.ID, yield) }, &one.err)
+	one.answers, one.stopAnswers = newStream(func(yield func(sessions.Delivery) bool) error { return w.s.Store.Deliveries(w.ctx, s.ID, yield) }, &one.err)
 	defer one.stopAnswers()
 	return errors.Join(one.write(), one.err)
 }
 
-// pull is each as a stream that is read piece by piece, and a look at the next.
-func pull[T any](each func(yield func(T) bool) error, failed *error) (*stream[T], func()) {
+// newStream is each as a stream that is read piece by piece, and a look at the next.
+func newStream[T any](each func(yield func(T) bool) error, failed *error) (*stream[T], func()) {
 	next, stop := iter.Pull(func(yield func(T) bool) {
 		if err := each(yield); err != nil {
 			*failed = err
@@ -189,10 +189,10 @@ func (s *stream[T]) peek() (T, bool) {
 	return s.head, s.has
 }
 
-func (s *stream[T]) take() { s.has = false }
+func (s *stream[T]) advance() { s.has = false }
 
-// fresh says whether an envelope is a command that starts another session.
-func fresh(text string) bool {
+// startsSession says whether an envelope is a command that starts another session.
+func startsSession(text string) bool {
 	c, ok := messages.ParseCommand(text)
-	return ok && c.Kind() == messages.Queued && c.Fresh()
+	return ok && c.Kind() == messages.Queued && c.StartsSession()
 }

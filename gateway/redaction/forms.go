@@ -22,7 +22,7 @@ func newForms(secrets []string) *forms {
 	f := &forms{secrets: secrets, byStart: map[uint16][]string{}}
 	for _, s := range secrets {
 		for _, form := range spellings(s) {
-			k := start(form[0], form[1])
+			k := pairKey(form[0], form[1])
 			if slices.Contains(f.byStart[k], form) {
 				continue
 			}
@@ -37,7 +37,7 @@ func newForms(secrets []string) *forms {
 	return f
 }
 
-func start(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
+func pairKey(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
 // spellings are the ways in which a secret may stand in a text.
 func spellings(s string) []string {
@@ -77,7 +77,7 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-func (f *forms) maybe(k uint16) bool { return f.begins[k/64]&(1<<(k%64)) != 0 }
+func (f *forms) mayBegin(k uint16) bool { return f.begins[k/64]&(1<<(k%64)) != 0 }
 
 // find appends to found where forms stand in s.
 func (f *forms) find(s string, found []span) []span {
@@ -85,8 +85,8 @@ func (f *forms) find(s string, found []span) []span {
 		return found
 	}
 	for i := 0; i+1 < len(s); i++ {
-		k := start(s[i], s[i+1])
-		if !f.maybe(k) {
+		k := pairKey(s[i], s[i+1])
+		if !f.mayBegin(k) {
 			continue
 		}
 		for _, form := range f.byStart[k] {
@@ -100,15 +100,15 @@ func (f *forms) find(s string, found []span) []span {
 	return found
 }
 
-// least is how much of a secret is no secret yet: so much of its beginning may be
+// minimum is how much of a secret is no secret yet: so much of its beginning may be
 // shown while it is not known whether the rest comes.
-const least = 4
+const minimum = 4
 
-// holdFrom is where the end of s may be the beginning of a form, or len(s).
-func (f *forms) holdFrom(s string) int {
-	for i := max(0, len(s)-f.longest+1); i+least <= len(s); i++ {
-		k := start(s[i], s[i+1])
-		if !f.maybe(k) {
+// partialStart is where the end of s may be the beginning of a form, or len(s).
+func (f *forms) partialStart(s string) int {
+	for i := max(0, len(s)-f.longest+1); i+minimum <= len(s); i++ {
+		k := pairKey(s[i], s[i+1])
+		if !f.mayBegin(k) {
 			continue
 		}
 		for _, form := range f.byStart[k] {

@@ -30,7 +30,7 @@ func CleanJSON(line []byte, clean func(string) string) ([]byte, error) {
 		if err := json.Unmarshal(line[i:end+1], &text); err != nil {
 			return nil, fmt.Errorf("take secrets out of a line: %w", err)
 		}
-		whole, err := cleaned(text, clean)
+		whole, err := cleanNested(text, clean)
 		if err != nil {
 			return nil, err
 		}
@@ -50,9 +50,9 @@ func CleanJSON(line []byte, clean func(string) string) ([]byte, error) {
 	return append(out, line[done:]...), nil
 }
 
-// cleaned is text without secrets, also where it is JSON in its turn, in which a
+// cleanNested is text without secrets, also where it is JSON in its turn, in which a
 // secret may be spelt otherwise: the arguments of a call.
-func cleaned(text string, clean func(string) string) (string, error) {
+func cleanNested(text string, clean func(string) string) (string, error) {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		if inner := []byte(text); json.Valid(inner) {
 			whole, err := CleanJSON(inner, clean)

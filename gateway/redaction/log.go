@@ -29,7 +29,7 @@ func (h *handler) Enabled(ctx context.Context, l slog.Level) bool { return h.nex
 func (h *handler) Handle(ctx context.Context, rec slog.Record) error {
 	whole := slog.NewRecord(rec.Time, rec.Level, h.r.Clean(rec.Message), rec.PC)
 	rec.Attrs(func(a slog.Attr) bool {
-		whole.AddAttrs(h.r.attr(a))
+		whole.AddAttrs(h.r.cleanAttr(a))
 		return true
 	})
 	return h.next.Handle(ctx, whole) //nolint:wrapcheck // the handler's own
@@ -37,36 +37,36 @@ func (h *handler) Handle(ctx context.Context, rec slog.Record) error {
 
 // WithAttrs implements [slog.Handler].
 func (h *handler) WithAttrs(as []slog.Attr) slog.Handler {
-	return &handler{h.r, h.next.WithAttrs(h.r.attrs(as))}
+	return &handler{h.r, h.next.WithAttrs(h.r.cleanAttrs(as))}
 }
 
 // WithGroup implements [slog.Handler].
 func (h *handler) WithGroup(name string) slog.Handler { return &handler{h.r, h.next.WithGroup(name)} }
 
-func (r *Redactor) attrs(as []slog.Attr) []slog.Attr {
+func (r *Redactor) cleanAttrs(as []slog.Attr) []slog.Attr {
 	whole := make([]slog.Attr, len(as))
 	for i, a := range as {
-		whole[i] = r.attr(a)
+		whole[i] = r.cleanAttr(a)
 	}
 	return whole
 }
 
-// attr is a without secrets. A value of a type that is no text stays as it is, unless
+// cleanAttr is a without secrets. A value of a type that is no text stays as it is, unless
 // what would be written of it holds one.
-func (r *Redactor) attr(a slog.Attr) slog.Attr {
+func (r *Redactor) cleanAttr(a slog.Attr) slog.Attr {
 	v := a.Value.Resolve()
 	switch v.Kind() {
 	case slog.KindString:
 		return slog.String(a.Key, r.Clean(v.String()))
 	case slog.KindGroup:
-		return slog.Attr{Key: a.Key, Value: slog.GroupValue(r.attrs(v.Group())...)}
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(r.cleanAttrs(v.Group())...)}
 	case slog.KindAny:
-		return slog.Attr{Key: a.Key, Value: r.any(v)}
+		return slog.Attr{Key: a.Key, Value: r.cleanAny(v)}
 	}
 	return slog.Attr{Key: a.Key, Value: v}
 }
 
-func (r *Redactor) any(v slog.Value) slog.Value {
+func (r *Redactor) cleanAny(v slog.Value) slog.Value {
 	if err, ok := v.Any().(error); ok {
 		return slog.StringValue(r.Clean(err.Error()))
 	}
@@ -80,9 +80,9 @@ func (r *Redactor) any(v slog.Value) slog.Value {
 	return v
 }
 
-// Error returns err, unless its text holds a secret: then only the text without it is
+// CleanError returns err, unless its text holds a secret: then only the text without it is
 // left, and what sort of error it is.
-func (r *Redactor) Error(err error) error {
+func (r *Redactor) CleanError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -5,33 +5,33 @@ import "strings"
 // pattern is what keys of a service look like: a beginning that nothing else has,
 // and what follows it.
 type pattern struct {
-	begin string
-	takes func(byte) bool // what a key goes on with
-	least int             // bytes behind begin without which it is none
-	digit bool            // one of them is a digit, unlike in words with hyphens
-	dots  int             // so many dots are among them
+	begin   string
+	takes   func(byte) bool // what a key goes on with
+	minimum int             // bytes behind begin without which it is none
+	digit   bool            // one of them is a digit, unlike in words with hyphens
+	dots    int             // so many dots are among them
 }
 
 var patterns = []pattern{
-	{begin: "sk-", takes: wordOrHyphen, least: 20, digit: true},
-	{begin: "gsk_", takes: word, least: 40},
-	{begin: "xoxa-", takes: wordOrHyphen, least: 10},
-	{begin: "xoxb-", takes: wordOrHyphen, least: 10},
-	{begin: "xoxe-", takes: wordOrHyphen, least: 10},
-	{begin: "xoxe.", takes: token, least: 10},
-	{begin: "xoxp-", takes: wordOrHyphen, least: 10},
-	{begin: "xoxr-", takes: wordOrHyphen, least: 10},
-	{begin: "xoxs-", takes: wordOrHyphen, least: 10},
-	{begin: "xapp-", takes: wordOrHyphen, least: 10},
-	{begin: "ghp_", takes: word, least: 36},
-	{begin: "gho_", takes: word, least: 36},
-	{begin: "ghu_", takes: word, least: 36},
-	{begin: "ghs_", takes: word, least: 36},
-	{begin: "ghr_", takes: word, least: 36},
-	{begin: "github_pat_", takes: word, least: 36},
-	{begin: "AKIA", takes: word, least: 16, digit: true},
-	{begin: "AIza", takes: wordOrHyphen, least: 35},
-	{begin: "eyJ", takes: token, least: 40, dots: 2},
+	{begin: "sk-", takes: isWordOrHyphen, minimum: 20, digit: true},
+	{begin: "gsk_", takes: isWordByte, minimum: 40},
+	{begin: "xoxa-", takes: isWordOrHyphen, minimum: 10},
+	{begin: "xoxb-", takes: isWordOrHyphen, minimum: 10},
+	{begin: "xoxe-", takes: isWordOrHyphen, minimum: 10},
+	{begin: "xoxe.", takes: isTokenByte, minimum: 10},
+	{begin: "xoxp-", takes: isWordOrHyphen, minimum: 10},
+	{begin: "xoxr-", takes: isWordOrHyphen, minimum: 10},
+	{begin: "xoxs-", takes: isWordOrHyphen, minimum: 10},
+	{begin: "xapp-", takes: isWordOrHyphen, minimum: 10},
+	{begin: "ghp_", takes: isWordByte, minimum: 36},
+	{begin: "gho_", takes: isWordByte, minimum: 36},
+	{begin: "ghu_", takes: isWordByte, minimum: 36},
+	{begin: "ghs_", takes: isWordByte, minimum: 36},
+	{begin: "ghr_", takes: isWordByte, minimum: 36},
+	{begin: "github_pat_", takes: isWordByte, minimum: 36},
+	{begin: "AKIA", takes: isWordByte, minimum: 16, digit: true},
+	{begin: "AIza", takes: isWordOrHyphen, minimum: 35},
+	{begin: "eyJ", takes: isTokenByte, minimum: 40, dots: 2},
 }
 
 // A private key in PEM.
@@ -48,12 +48,12 @@ const (
 	botKey                        = 35
 )
 
-func word(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || digit(c) || c == '_'
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_'
 }
-func wordOrHyphen(c byte) bool { return word(c) || c == '-' }
-func token(c byte) bool        { return wordOrHyphen(c) || c == '.' }
-func digit(c byte) bool        { return c >= '0' && c <= '9' }
+func isWordOrHyphen(c byte) bool { return isWordByte(c) || c == '-' }
+func isTokenByte(c byte) bool    { return isWordOrHyphen(c) || c == '.' }
+func isDigit(c byte) bool        { return c >= '0' && c <= '9' }
 
 // findPatterns appends to found where something in s looks like a key.
 func findPatterns(s string, found []span) []span {
@@ -69,7 +69,7 @@ func findPatterns(s string, found []span) []span {
 			i = to
 		}
 	}
-	return findBots(s, findPEM(s, found))
+	return findBotTokens(s, findPEM(s, found))
 }
 
 // next finds what begins as p does in s[i:], and how far it goes; ok: it is a key.
@@ -81,14 +81,14 @@ func (p pattern) next(s string, i int) (from, to int, ok bool) {
 	}
 	from = i + at
 	to = from + len(p.begin)
-	if from > 0 && word(s[from-1]) { // within a word
+	if from > 0 && isWordByte(s[from-1]) { // within a word
 		return from, to, false
 	}
 	for to < len(s) && p.takes(s[to]) {
 		to++
 	}
 	rest := s[from+len(p.begin) : to]
-	ok = len(rest) >= p.least && (!p.digit || strings.ContainsAny(rest, "0123456789")) && strings.Count(rest, ".") >= p.dots
+	ok = len(rest) >= p.minimum && (!p.digit || strings.ContainsAny(rest, "0123456789")) && strings.Count(rest, ".") >= p.dots
 	return from, to, ok
 }
 
@@ -129,7 +129,7 @@ func nextPEM(s string, i int) (from, to int) {
 	}
 }
 
-func findBots(s string, found []span) []span {
+func findBotTokens(s string, found []span) []span {
 	for i := 0; ; {
 		colon := strings.IndexByte(s[i:], ':')
 		if colon < 0 {
@@ -137,9 +137,9 @@ func findBots(s string, found []span) []span {
 		}
 		colon += i
 		i = colon + 1
-		from := botFrom(s, colon)
+		from := botTokenStart(s, colon)
 		to := i
-		for to < len(s) && wordOrHyphen(s[to]) {
+		for to < len(s) && isWordOrHyphen(s[to]) {
 			to++
 		}
 		if from >= 0 && to-i >= botKey {
@@ -149,11 +149,11 @@ func findBots(s string, found []span) []span {
 	}
 }
 
-// botFrom is where the digits before the colon begin, or -1 when they are none of a
+// botTokenStart is where the digits before the colon begin, or -1 when they are none of a
 // bot.
-func botFrom(s string, colon int) int {
+func botTokenStart(s string, colon int) int {
 	from := colon
-	for from > 0 && digit(s[from-1]) {
+	for from > 0 && isDigit(s[from-1]) {
 		from--
 	}
 	if n := colon - from; n < botDigitsLeast || n > botDigitsMost {
@@ -162,8 +162,8 @@ func botFrom(s string, colon int) int {
 	return from
 }
 
-// holdPatternsFrom is where the end of s may be the beginning of a key, or len(s).
-func holdPatternsFrom(s string) int {
+// partialPatternStart is where the end of s may be the beginning of a key, or len(s).
+func partialPatternStart(s string) int {
 	hold := len(s)
 	for _, p := range patterns {
 		for i := 0; ; {
@@ -171,18 +171,18 @@ func holdPatternsFrom(s string) int {
 			if to == 0 {
 				break
 			}
-			if to == len(s) && !ok && (from == 0 || !word(s[from-1])) {
+			if to == len(s) && !ok && (from == 0 || !isWordByte(s[from-1])) {
 				hold = min(hold, from)
 			}
 			i = to
 		}
 	}
 	at := len(s) // of a bot's key that goes on to the end
-	for at > 0 && wordOrHyphen(s[at-1]) {
+	for at > 0 && isWordOrHyphen(s[at-1]) {
 		at--
 	}
 	if at > 0 && s[at-1] == ':' && len(s)-at < botKey {
-		if from := botFrom(s, at-1); from >= 0 {
+		if from := botTokenStart(s, at-1); from >= 0 {
 			hold = min(hold, from)
 		}
 	}

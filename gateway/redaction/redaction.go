@@ -59,7 +59,7 @@ func (r *Redactor) Clean(s string) string {
 	if r == nil {
 		return s
 	}
-	return replace(s, r.find(s))
+	return replaceSpans(s, r.find(s))
 }
 
 // CleanGrowing returns the beginning of s, a text that goes on, as Clean would: all
@@ -68,7 +68,7 @@ func (r *Redactor) CleanGrowing(s string) string {
 	if r == nil {
 		return s
 	}
-	hold := min(r.forms.Load().holdFrom(s), holdPatternsFrom(s))
+	hold := min(r.forms.Load().partialStart(s), partialPatternStart(s))
 	found := r.find(s)
 	for _, f := range found {
 		if f.from < hold && hold < f.to { // it is whole already, or goes on as what it is
@@ -79,7 +79,7 @@ func (r *Redactor) CleanGrowing(s string) string {
 	if cut >= 0 {
 		found = found[:cut]
 	}
-	return replace(s[:hold], found)
+	return replaceSpans(s[:hold], found)
 }
 
 // span is a secret in a text.
@@ -104,8 +104,8 @@ func (r *Redactor) find(s string) []span {
 	return whole
 }
 
-// replace puts marks in the place of spans.
-func replace(s string, found []span) string {
+// replaceSpans puts marks in the place of spans.
+func replaceSpans(s string, found []span) string {
 	if len(found) == 0 {
 		return s
 	}

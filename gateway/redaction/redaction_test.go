@@ -172,11 +172,11 @@ func TestNoLogLineShowsASecret(t *testing.T) {
 func TestAnErrorIsWhatItWasWithoutItsSecret(t *testing.T) {
 	t.Parallel()
 	r := redaction.New(secret)
-	err := r.Error(fmt.Errorf("dial %s: %w", secret, io.EOF))
+	err := r.CleanError(fmt.Errorf("dial %s: %w", secret, io.EOF))
 	if err.Error() != "dial [redacted]: EOF" || !errors.Is(err, io.EOF) {
 		t.Errorf("became %v", err)
 	}
-	if r.Error(nil) != nil || r.Error(io.EOF) != io.EOF { //nolint:errorlint // it is to be the same
+	if r.CleanError(nil) != nil || r.CleanError(io.EOF) != io.EOF { //nolint:errorlint // it is to be the same
 		t.Error("an error without a secret is another one")
 	}
 }

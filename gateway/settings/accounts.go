@@ -53,7 +53,7 @@ type Env struct {
 	Proxy func(configured Secret) (channels.Proxy, error)
 	// Heeds and Uses report what becomes of a message that an account receives: whether its
 	// sender may talk to the bot, and whether anything at all is done with it.
-	Heeds    channels.Heeds
+	Heeds    channels.Filter
 	Uses     func(ctx context.Context, m channels.Message) bool
 	Keeper   []string // see gateway.Options
 	Observer channels.Observer

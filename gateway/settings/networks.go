@@ -113,7 +113,7 @@ func (c ChannelsConfig) Command(network, name string) string {
 // Why says to a person why a call of their conversation was refused, with the commands
 // as they type them.
 func (c ChannelsConfig) Why(in sessionkeys.Key, e *costs.BudgetError) string {
-	return budgets.Why(e, c.Command(in.Address().Channel, "new"))
+	return budgets.Explain(e, c.Command(in.Address().Channel, "new"))
 }
 
 // Render renders Markdown as a network shows it, or as plain text where the

@@ -125,12 +125,12 @@ func (s SlackConfig) Bot(name string) Account {
 			return slack.New(slack.Options{
 				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
 				View: s.View, Commands: messages.CommandNames(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
-				Heeds: e.Heeds, Observer: e.Observer, Log: e.Log, Now: e.Now,
+				IsRelevant: e.Heeds, Observer: e.Observer, Log: e.Log, Now: e.Now,
 			})
 		},
 	}
 	if !s.BotToken.IsZero() {
-		a.ID = slack.Bot(s.BotToken)
+		a.ID = slack.BotID(s.BotToken)
 	}
 	if s.Mode == slack.Events {
 		a.Hook = "mode"
@@ -176,8 +176,8 @@ func (s SlackConfig) Validate(_ Config, _ string) error {
 	if s.ThreadContext < -1 || s.ThreadContext > mostThreadContext {
 		ps.Add("thread_context", "%d is neither -1 nor 1 to %d", s.ThreadContext, mostThreadContext)
 	}
-	if len(s.Prompts) > slack.MostPrompts {
-		ps.Add("prompts", "Slack shows at most %d", slack.MostPrompts)
+	if len(s.Prompts) > slack.MaxPrompts {
+		ps.Add("prompts", "Slack shows at most %d", slack.MaxPrompts)
 	}
 	return ps.Err()
 }

@@ -55,7 +55,7 @@ func (t TelegramConfig) waiting() policy.Waiting {
 func (t TelegramConfig) Bot(name string) Account {
 	a := Account{
 		Agent: t.Agent, Access: t.Access, GroupContext: t.GroupContext, BudgetPerDay: t.BudgetPerDay, Waiting: t.waiting(), Reactions: t.Reactions, Secrets: []Secret{t.Token}, Proxy: t.Proxy,
-		Person: telegram.CheckPerson, Group: telegram.CheckGroup, ID: telegram.Bot(t.Token), IDKey: "token", IDNoun: "bot",
+		Person: telegram.CheckPerson, Group: telegram.CheckGroup, ID: telegram.BotID(t.Token), IDKey: "token", IDNoun: "bot",
 		Open: func(e Env) (channels.Channel, error) {
 			proxy, err := e.Proxy(t.Proxy)
 			if err != nil {

@@ -49,8 +49,8 @@ var (
 // validateTranscription says every mistake in what makes words of voice notes.
 func (c Config) validateTranscription(ps *problems.List) {
 	t := c.Transcription
-	if most := int64(openai.MostSpeech - speechForm); t.MaxBytes < 1 || t.MaxBytes > most {
-		ps.Add("transcription.max_bytes", "%d is not 1 to %d", t.MaxBytes, most)
+	if limit := int64(openai.MaxSpeech - speechForm); t.MaxBytes < 1 || t.MaxBytes > limit {
+		ps.Add("transcription.max_bytes", "%d is not 1 to %d", t.MaxBytes, limit)
 	}
 	if t.MaxLength < time.Second || t.MaxLength > 4*time.Hour {
 		ps.Add("transcription.max_length", "%s is not 1s to 4h", t.MaxLength)

@@ -53,7 +53,7 @@ type Preview struct {
 	Before     string    `json:"before,omitempty"`
 	BeforeStep int       `json:"before_step,omitempty"`
 	Over       bool      `json:"over,omitempty"`
-	Asked      time.Time `json:"asked"` // when the turn's message was received
+	AskedAt    time.Time `json:"asked"` // when the turn's message was received
 }
 
 // Reaction shows on the messages of a turn how far it is.
@@ -64,5 +64,5 @@ type Reaction struct {
 	Stage    channels.Stage      `json:"stage"`
 	// Resumed: another process may have put reactions there.
 	Resumed bool      `json:"resumed,omitempty"`
-	Asked   time.Time `json:"asked"` // when the turn's message was received
+	AskedAt time.Time `json:"asked"` // when the turn's message was received
 }

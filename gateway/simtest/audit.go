@@ -23,15 +23,15 @@ func (w auditor) audit() {
 	for _, p := range w.people {
 		turns := w.turnsOf(p)
 		stopped := false
-		for id := range w.books.stops {
+		for id := range w.checks.stops {
 			stopped = stopped || strings.HasPrefix(id, "stop-"+p.name)
 		}
 		for n := 1; n <= p.said; n++ {
 			w.auditEvent(p, fmt.Sprintf("%s%d", p.name, n), turns, stopped, told)
 		}
 	}
-	for id := range w.books.stops {
-		if told["n-"+id] == 0 && !w.refused("n-"+id) {
+	for id := range w.checks.stops {
+		if told["n-"+id] == 0 && !w.wasRefused("n-"+id) {
 			w.fail("I5: nobody was told what became of %s", id)
 		}
 	}
@@ -40,7 +40,7 @@ func (w auditor) audit() {
 // turnsOf are a person's turns by the events that opened or joined them.
 func (w auditor) turnsOf(p *person) map[string]sessions.Turn {
 	turns := map[string]sessions.Turn{}
-	for _, id := range w.books.sessions[p.token] {
+	for _, id := range w.checks.sessions[p.token] {
 		ms, _ := w.store.Messages(nowhere, id)
 		var at sessions.Turn // which is running where the history has come to
 		for _, m := range ms {
@@ -58,15 +58,15 @@ func (w auditor) turnsOf(p *person) map[string]sessions.Turn {
 	return turns
 }
 
-// refused says whether a part of the answer failed for good.
-func (w auditor) refused(id string) bool {
+// wasRefused says whether a part of the answer failed for good.
+func (w auditor) wasRefused(id string) bool {
 	d, err := w.store.Delivery(nowhere, id)
-	return err == nil && failedPart(d)
+	return err == nil && hasFailedPart(d)
 }
 
 func (w auditor) auditEvent(p *person, event string, turns map[string]sessions.Turn, stopped bool, told map[string]int) {
 	t, opened := turns[event]
-	known, _ := w.store.Known(nowhere, inbox(p, event))
+	known, _ := w.store.Known(nowhere, inboxID(p, event))
 	switch {
 	case opened && t.State != sessions.Done:
 		w.fail("I5: the turn of %s is still open", event)
@@ -75,15 +75,15 @@ func (w auditor) auditEvent(p *person, event string, turns map[string]sessions.T
 			w.fail("I5: the turn of %s was cancelled, and nobody said stop", event)
 		}
 	case opened:
-		if told[t.ID] == 0 && !w.refused(t.ID) {
+		if told[t.ID] == 0 && !w.wasRefused(t.ID) {
 			w.fail("I5: %s was answered and the answer never arrived", event)
 		}
 		w.auditText(event, t, turns)
 	case known[0]: // a command, or given up before a turn
-		if !w.log.buried(event) && w.books.texts[event] != "/new" {
+		if !w.log.isDeadLettered(event) && w.checks.texts[event] != "/new" {
 			w.fail("I5: %s is known, and has no turn", event)
 		}
-	case w.books.discarded[event], w.log.buried(event):
+	case w.checks.discarded[event], w.log.isDeadLettered(event):
 	default:
 		w.fail("I5: nothing became of %s", event)
 	}
@@ -95,9 +95,9 @@ func (w auditor) auditText(event string, t sessions.Turn, turns map[string]sessi
 	switch {
 	case err != nil:
 		w.fail("I5: the turn of %s ended without an answer", event)
-	case t.Outcome == transcript.EndTurn && turns[answered(d.Text)].ID != t.ID:
+	case t.Outcome == transcript.EndTurn && turns[answeredEvent(d.Text)].ID != t.ID:
 		w.fail("I1: %s was answered with %q", event, d.Text)
-	case w.log.buried(event) && t.Outcome != transcript.Failed && w.busy != policy.Collect:
+	case w.log.isDeadLettered(event) && t.Outcome != transcript.Failed && w.busy != policy.Collect:
 		// What is collected is buried together before the end is committed, and
 		// by an owner whom somebody followed the rest of it may be answered yet.
 		w.fail("I5: %s was answered and put aside", event)
@@ -105,8 +105,8 @@ func (w auditor) auditText(event string, t sessions.Turn, turns map[string]sessi
 	w.counts["turn "+string(t.Outcome)]++
 }
 
-// answered is the message that an answer names.
-func answered(text string) string {
+// answeredEvent is the message that an answer names.
+func answeredEvent(text string) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(text, "re: "), "\n")
 	return line
 }

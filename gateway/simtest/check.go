@@ -14,8 +14,8 @@ import (
 	"parley/transcript"
 )
 
-// books is what the checks remember of a run.
-type books struct {
+// checkState is what the checks remember of a run.
+type checkState struct {
 	texts     map[string]string                  // by event, what was said
 	discarded map[string]bool                    // events that a stop passed over
 	stops     map[string]bool                    // requests that were stored
@@ -26,19 +26,19 @@ type books struct {
 	together  bool                               // two processes sent at once
 }
 
-func newBooks() books {
-	return books{
+func newCheckState() checkState {
+	return checkState{
 		texts: map[string]string{}, discarded: map[string]bool{}, stops: map[string]bool{}, doubts: map[string]int{}, runs: map[string]int{},
 		panics: map[string]int{}, sessions: map[string][]sessionkeys.SessionID{},
 	}
 }
 
-func (b *books) heard(event, text string, _ uint64) { b.texts[event] = text }
+func (b *checkState) recordText(event, text string, _ uint64) { b.texts[event] = text }
 
 var nowhere = context.Background()
 
-// picture is what a write to one mailbox may change.
-type picture struct {
+// mailboxState is what a write to one mailbox may change.
+type mailboxState struct {
 	box      sessions.Mailbox
 	turn     sessions.Turn
 	controls []sessions.Control
@@ -46,13 +46,13 @@ type picture struct {
 	outbox   int
 }
 
-func (w *world) picture(token string) (p picture) {
+func (w *world) mailboxState(token string) (p mailboxState) {
 	p.box, _ = w.store.Mailbox(nowhere, token) // none yet: the zero one
 	if p.box.Turn != nil {
 		p.turn, p.box.Turn = *p.box.Turn, nil
 	}
 	p.controls, _ = w.store.Controls(nowhere, token)
-	p.messages = w.store.Length(w.books.sessions[token]...)
+	p.messages = w.store.Length(w.checks.sessions[token]...)
 	p.outbox = w.store.Queued()
 	return p
 }
@@ -60,17 +60,17 @@ func (w *world) picture(token string) (p picture) {
 // perform does o and holds what it did to the rules.
 func (w *world) perform(o *op) {
 	w.counts[o.kind]++
-	before := make([]picture, len(w.people))
+	before := make([]mailboxState, len(w.people))
 	for i, p := range w.people {
-		if o.touches(p) {
-			before[i] = w.picture(p.token)
+		if o.mayTouch(p) {
+			before[i] = w.mailboxState(p.token)
 		}
 	}
 	arrived := len(w.arrived)
 	o.do()
 	for i, p := range w.people {
-		if o.touches(p) {
-			w.compare(o, p, before[i], w.picture(p.token))
+		if o.mayTouch(p) {
+			w.checkStep(o, p, before[i], w.mailboxState(p.token))
 		}
 	}
 	if len(w.arrived) > arrived {
@@ -81,17 +81,17 @@ func (w *world) perform(o *op) {
 	}
 }
 
-// touches says whether o may change the mailbox of p.
-func (o *op) touches(p *person) bool { return o.token == p.token || o.kind == "recover" }
+// mayTouch says whether o may change the mailbox of p.
+func (o *op) mayTouch(p *person) bool { return o.token == p.token || o.kind == "recover" }
 
-// compare holds one step of a mailbox to the rules.
-func (w *world) compare(o *op, p *person, was, is picture) {
+// checkStep holds one step of a mailbox to the rules.
+func (w *world) checkStep(o *op, p *person, was, is mailboxState) {
 	a, b := was.box, is.box
-	if b.Session != "" && !slices.Contains(w.books.sessions[p.token], b.Session) {
-		w.books.sessions[p.token] = append(w.books.sessions[p.token], b.Session)
+	if b.Session != "" && !slices.Contains(w.checks.sessions[p.token], b.Session) {
+		w.checks.sessions[p.token] = append(w.checks.sessions[p.token], b.Session)
 	}
 	if o.fence != nil && o.fence.Token == p.token && (a.Owner.Nonce != o.fence.Nonce || a.Epoch != o.fence.Epoch) && !reflect.DeepEqual(was, is) {
-		w.fail("I3: %s, stale, changed mailbox %s: %s; before: %s", o.what, p.name, show(b), show(a))
+		w.fail("I3: %s, stale, changed mailbox %s: %s; before: %s", o.what, p.name, describeMailbox(b), describeMailbox(a))
 	}
 	if b.Epoch < a.Epoch {
 		w.fail("I2: the epoch of %s fell from %d to %d", p.name, a.Epoch, b.Epoch)
@@ -109,18 +109,18 @@ func (w *world) compare(o *op, p *person, was, is picture) {
 		}
 	}
 	if a.Owner.Nonce != "" && b.Owner.Nonce == "" {
-		owed := b.Touched > b.Read || is.turn.ID != "" || b.Controls > 0
+		owed := b.LastSeen > b.LastRead || is.turn.ID != "" || b.Controls > 0
 		if owed && o.kind != "handover" && o.kind != "yield" {
-			w.fail("I3: %s left mailbox %s to nobody with work owed: %s", o.what, p.name, show(b))
+			w.fail("I3: %s left mailbox %s to nobody with work owed: %s", o.what, p.name, describeMailbox(b))
 		}
 	}
-	if b.Read < a.Read {
-		w.fail("I1: mailbox %s was read back from %d to %d", p.name, a.Read, b.Read)
+	if b.LastRead < a.LastRead {
+		w.fail("I1: mailbox %s was read back from %d to %d", p.name, a.LastRead, b.LastRead)
 	}
 	if is.turn.ID != was.turn.ID && was.turn.ID != "" && is.turn.ID != "" {
-		w.fail("I2: mailbox %s has another open turn beside %s", p.name, w.part(was.turn.ID))
+		w.fail("I2: mailbox %s has another open turn beside %s", p.name, w.partName(was.turn.ID))
 	}
-	w.checkPassed(o, p, a.Read, b.Read)
+	w.checkPassed(o, p, a.LastRead, b.LastRead)
 	if is.messages != was.messages {
 		w.checkHistory(p)
 	}
@@ -129,23 +129,23 @@ func (w *world) compare(o *op, p *person, was, is picture) {
 // checkPassed says of every message that was read what became of it.
 func (w *world) checkPassed(o *op, p *person, from, to uint64) {
 	for seq := from + 1; seq <= to; seq++ {
-		e := w.log.at(seq)
+		e := w.log.entryAt(seq)
 		if e == nil || e.Token != p.token {
 			continue
 		}
-		known, _ := w.store.Known(nowhere, inbox(p, e.event))
+		known, _ := w.store.Known(nowhere, inboxID(p, e.event))
 		switch {
 		case known[0]:
 		case o.kind == "comply":
-			w.books.discarded[e.event] = true
-		case w.log.buried(e.event):
+			w.checks.discarded[e.event] = true
+		case w.log.isDeadLettered(e.event):
 		default:
 			w.fail("I1: %s passed over %s, which is nobody's answer", o.what, e.event)
 		}
 	}
 }
 
-func inbox(p *person, event string) sessions.InboxID {
+func inboxID(p *person, event string) sessions.InboxID {
 	a := address(p.name)
 	return sessions.InboxID{Channel: a.Channel, Account: a.Account, Chat: a.Peer, Event: event}
 }
@@ -154,7 +154,7 @@ func inbox(p *person, event string) sessions.InboxID {
 // once.
 func (w *world) checkHistory(p *person) {
 	seen, last := map[string]bool{}, uint64(0)
-	for _, id := range w.books.sessions[p.token] {
+	for _, id := range w.checks.sessions[p.token] {
 		ms, _ := w.store.Messages(nowhere, id)
 		for _, m := range ms {
 			if m.Role != transcript.User {
@@ -162,7 +162,7 @@ func (w *world) checkHistory(p *person) {
 			}
 			turn, err := w.store.Turn(nowhere, strings.TrimSuffix(m.ID, "-user"))
 			if opens := err == nil; opens && turn.Seq <= last {
-				w.fail("I1: %s stands behind a later message", m.Words())
+				w.fail("I1: %s stands behind a later message", m.Text())
 			} else if opens {
 				last = turn.Seq
 			}
@@ -178,7 +178,7 @@ func (w *world) checkHistory(p *person) {
 
 // eventsOf are the messages of a person that m was made of.
 func eventsOf(m transcript.Message) (events []string) {
-	for line := range strings.Lines(m.Words()) {
+	for line := range strings.Lines(m.Text()) {
 		event, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		events = append(events, event)
 	}
@@ -188,20 +188,20 @@ func eventsOf(m transcript.Message) (events []string) {
 // checkTouched: what was confirmed is known of.
 func (w *world) checkTouched() {
 	for _, e := range w.log.entries {
-		if m, err := w.store.Mailbox(nowhere, e.Token); e.acked && (err != nil || m.Touched < e.Seq) {
-			w.fail("I3: message %s@%d is confirmed and nobody knows of it: a wake-up is lost", w.name(e.Token), e.Seq)
+		if m, err := w.store.Mailbox(nowhere, e.Token); e.acked && (err != nil || m.LastSeen < e.Seq) {
+			w.fail("I3: message %s@%d is confirmed and nobody knows of it: a wake-up is lost", w.personName(e.Token), e.Seq)
 		}
 	}
 }
 
-// watch is what must hold between any two steps.
-func (w *world) watch() {
+// checkInvariants is what must hold between any two steps.
+func (w *world) checkInvariants() {
 	now := time.Now()
 	found := w.store.Unattended(now)
 	for _, m := range w.mailboxes() {
-		owed := m.Touched > m.Read || m.Turn != nil || m.Controls > 0
+		owed := m.LastSeen > m.LastRead || m.Turn != nil || m.Controls > 0
 		if owed && (m.Owner.Nonce == "" || !w.store.Lives(m.Owner, time.Now())) && !slices.Contains(found, m.Token) {
-			w.fail("I3: mailbox %s is owed work that nobody finds: %s", w.name(m.Token), show(m))
+			w.fail("I3: mailbox %s is owed work that nobody finds: %s", w.personName(m.Token), describeMailbox(m))
 		}
 	}
 	w.mu.Lock()
@@ -221,54 +221,54 @@ func (w *world) watch() {
 		w.fail("%s", twice)
 	}
 	for _, p := range w.procs {
-		if p.over() {
-			if s := p.endedWell(); s != "" {
+		if p.hasEnded() {
+			if s := p.endProblem(); s != "" {
 				w.fail("%s", s)
 			}
 		}
 	}
 }
 
-// asked notes a model call.
-func (w *world) asked(_ *process, event, verb string) {
+// recordModelCall notes a model call.
+func (w *world) recordModelCall(_ *process, event, verb string) {
 	if verb != "poison" {
 		return
 	}
-	w.books.panics[event]++
+	w.checks.panics[event]++
 	// A worker that ends gives back what it holds with its attempt, also what it
 	// had just panicked over.
-	if n := w.books.panics[event]; n > attempts+w.counts["leaves"] {
+	if n := w.checks.panics[event]; n > attempts+w.counts["leaves"] {
 		w.fail("I5: %s was taken up %d times", event, n)
 	}
 }
 
-// struck notes that a tool ran.
-func (w *world) struck(t *tool, c tools.Call) {
+// recordToolRun notes that a tool ran.
+func (w *world) recordToolRun(t *tool, c tools.Call) {
 	if t.name != "strike" {
 		return
 	}
-	w.books.runs[c.ID]++
-	if w.books.runs[c.ID] > 1 {
+	w.checks.runs[c.ID]++
+	if w.checks.runs[c.ID] > 1 {
 		w.fail("I4: %s ran twice", c.ID)
 	}
 }
 
-// disturbed notes that an operation did not end as its process must believe.
-func (w *world) disturbed(o *op) {
+// recordDisturbed notes that an operation did not end as its process must believe.
+func (w *world) recordDisturbed(o *op) {
 	if o.kind == "send" || o.kind == "advance" {
-		w.books.doubts[o.answerID]++
+		w.checks.doubts[o.answerID]++
 	}
 }
 
-// rivals notes that a process which sends begins while answers are on their
+// recordRivals notes that a process which sends begins while answers are on their
 // way, or beside another one: it cannot know of them.
-func (w *world) rivals() {
+func (w *world) recordRivals() {
 	ds, _ := w.store.Pending(nowhere, channel, 0, 1000)
 	for _, d := range ds {
-		w.books.doubts[d.ID]++
+		w.checks.doubts[d.ID]++
 	}
-	if len(w.some(func(p *process) bool { return !p.worker })) > 1 {
-		w.books.together = true
+	if len(w.processesWhere(func(p *process) bool { return !p.worker })) > 1 {
+		w.checks.together = true
 	}
 }
 
@@ -294,11 +294,11 @@ func (w *world) checkArrival(a arrival) {
 	first := plain+marked == 1
 	switch {
 	case plain > 1:
-		w.fail("I4: %s arrived %d times without a mark", w.part(a.part), plain)
-	case plain+marked > 1 && w.books.doubts[id] == 0 && !w.books.together:
-		w.fail("I4: %s arrived %d times, and nothing was ever in doubt", w.part(a.part), plain+marked)
-	case marked > w.books.doubts[id] && !w.books.together:
-		w.fail("I4: %s was repeated %d times for %d doubts", w.part(a.part), marked, w.books.doubts[id])
+		w.fail("I4: %s arrived %d times without a mark", w.partName(a.part), plain)
+	case plain+marked > 1 && w.checks.doubts[id] == 0 && !w.checks.together:
+		w.fail("I4: %s arrived %d times, and nothing was ever in doubt", w.partName(a.part), plain+marked)
+	case marked > w.checks.doubts[id] && !w.checks.together:
+		w.fail("I4: %s was repeated %d times for %d doubts", w.partName(a.part), marked, w.checks.doubts[id])
 	}
 	if !first {
 		return
@@ -306,12 +306,12 @@ func (w *world) checkArrival(a arrival) {
 	for _, x := range w.arrived[:len(w.arrived)-1] {
 		other, _, _ := strings.Cut(x.part, "/")
 		o, err := w.store.Delivery(nowhere, other)
-		if err == nil && x.chat == a.chat && o.Order > d.Order && !failedPart(d) {
-			w.fail("I4: %s arrived after %s, which was queued later", w.part(a.part), w.part(x.part))
+		if err == nil && x.chat == a.chat && o.Order > d.Order && !hasFailedPart(d) {
+			w.fail("I4: %s arrived after %s, which was queued later", w.partName(a.part), w.partName(x.part))
 		}
 	}
 }
 
-func failedPart(d sessions.Delivery) bool {
+func hasFailedPart(d sessions.Delivery) bool {
 	return slices.ContainsFunc(d.Parts, func(p sessions.Part) bool { return p.State == sessions.Failed })
 }

@@ -41,9 +41,9 @@ type director struct{ *world }
 
 func (w *world) chance(percent int) bool { return w.random.IntN(100) < percent }
 
-// behind says whether the log's server that is asked is a follower that has not
+// isBehind says whether the log's server that is asked is a follower that has not
 // heard of the newest messages.
-func (w *world) behind() bool { return !w.quiet && w.faults.stale && w.chance(30) }
+func (w *world) isBehind() bool { return !w.quiet && w.faults.stale && w.chance(30) }
 
 // decide does the next thing.
 func (w director) decide() {
@@ -51,9 +51,9 @@ func (w director) decide() {
 		weight int
 		do     func()
 	}
-	ops := w.waiting()
-	open := w.log.open(w.chance(10))
-	workers := w.some(func(p *process) bool { return p.worker && !p.frozen && !p.ending && p.busy < 4 })
+	ops := w.parkedOps()
+	open := w.log.deliverable(w.chance(10))
+	workers := w.processesWhere(func(p *process) bool { return p.worker && !p.frozen && !p.ending && p.busy < 4 })
 	var cs []choice
 	add := func(weight int, may bool, do func()) {
 		if may {
@@ -64,21 +64,21 @@ func (w director) decide() {
 	add(60, len(ops) > 0, func() { w.grant(pick(w.world, ops), false) })
 	add(14, len(open) > 0 && len(workers) > 0, func() { w.deliver(pick(w.world, open), pick(w.world, workers)) })
 	add(10, true, func() { w.say() })
-	add(8, len(w.signals) > 0, func() { w.signal() })
-	add(10, true, func() { w.pass(pick(w.world, []time.Duration{10, 100, 300, 900, 1700})) })
-	add(4, len(w.flying) > 0, func() { w.land(w.random.IntN(len(w.flying))) })
+	add(8, len(w.signals) > 0, func() { w.deliverSignal() })
+	add(10, true, func() { w.advanceClock(pick(w.world, []time.Duration{10, 100, 300, 900, 1700})) })
+	add(4, len(w.flying) > 0, func() { w.performDelayed(w.random.IntN(len(w.flying))) })
 	add(3, f.copies && len(w.log.entries) > 0, func() { w.sayAgain() })
-	add(2, f.stops, func() { w.stop() })
-	add(2, f.jump, func() { w.pass(pick(w.world, []time.Duration{3000, 5100, 12000})) })
-	alive := w.some(func(*process) bool { return true })
+	add(2, f.stops, func() { w.requestStop() })
+	add(2, f.jump, func() { w.advanceClock(pick(w.world, []time.Duration{3000, 5100, 12000})) })
+	alive := w.processesWhere(func(*process) bool { return true })
 	add(2, f.crash && len(alive) > 0, func() { w.crash(pick(w.world, alive)) })
-	add(1, f.handover && len(workers) > 0, func() { w.leave(pick(w.world, workers)) })
-	cold := w.some(func(p *process) bool { return p.frozen })
+	add(1, f.handover && len(workers) > 0, func() { w.terminate(pick(w.world, workers)) })
+	cold := w.processesWhere(func(p *process) bool { return p.frozen })
 	add(2, f.freeze && len(cold) < 2 && len(alive) > 0, func() { w.freeze(pick(w.world, alive)) })
 	add(4, len(cold) > 0, func() { w.thaw(pick(w.world, cold)) })
-	missing := w.missing()
-	add(6, len(missing) > 0, func() { n := pick(w.world, missing); w.spawn(n, n[0] == 'w'); w.rivals() })
-	add(1, f.rival && w.process("d2") == nil && w.births["d2"] < 2, func() { w.spawn("d2", false); w.rivals() })
+	missing := w.missingProcesses()
+	add(6, len(missing) > 0, func() { n := pick(w.world, missing); w.spawn(n, n[0] == 'w'); w.recordRivals() })
+	add(1, f.rival && w.findProcess("d2") == nil && w.births["d2"] < 2, func() { w.spawn("d2", false); w.recordRivals() })
 	total := 0
 	for _, c := range cs {
 		total += c.weight
@@ -94,24 +94,24 @@ func (w director) decide() {
 
 func pick[T any](w *world, from []T) T { return from[w.random.IntN(len(from))] }
 
-// some are the living processes of which is says so.
-func (w *world) some(is func(*process) bool) (ps []*process) {
+// processesWhere are the living processes of which is says so.
+func (w *world) processesWhere(is func(*process) bool) (ps []*process) {
 	for _, p := range w.procs {
-		if !p.dead && !p.over() && is(p) {
+		if !p.dead && !p.hasEnded() && is(p) {
 			ps = append(ps, p)
 		}
 	}
 	return ps
 }
 
-// missing are the names of processes that should run and do not.
-func (w *world) missing() (names []string) {
+// missingProcesses are the names of processes that should run and do not.
+func (w *world) missingProcesses() (names []string) {
 	for _, n := range []string{"w1", "w2", "w3"} {
-		if w.process(n) == nil {
+		if w.findProcess(n) == nil {
 			names = append(names, n)
 		}
 	}
-	if w.process("d") == nil {
+	if w.findProcess("d") == nil {
 		names = append(names, "d1")
 	}
 	return names
@@ -125,41 +125,41 @@ func (w director) grant(o *op, calm bool) {
 	}
 	if o.performed { // its answer was slow
 		w.note("%s hears of %s", o.p.name, o.what)
-		w.let(o, o.err)
+		w.finishOp(o, o.err)
 		return
 	}
 	switch {
 	case o.kind == "send" && f.network && p < 25:
-		w.misSend(o, p)
+		w.sendBadly(o, p)
 		return
 	case o.kind == "model" && f.model && p < 5:
 		w.note("%s %s: the model fails", o.p.name, o.what)
-		w.let(o, errLost)
+		w.finishOp(o, errLost)
 		return
 	case o.kind == "send" || o.kind == "model" || o.kind == "tool":
 	case f.refused && p < 4:
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		w.note("%s %s: refused", o.p.name, o.what)
-		w.let(o, errLost)
+		w.finishOp(o, errLost)
 		return
 	case f.lost && p >= 4 && p < 8:
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		w.note("%s %s: done, and the answer is lost", o.p.name, o.what)
 		w.perform(o)
-		w.let(o, errLost)
+		w.finishOp(o, errLost)
 		return
 	case f.late && p >= 8 && p < 11:
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		w.note("%s %s: on its way, and given up", o.p.name, o.what)
 		w.flying = append(w.flying, o)
-		w.let(o, errLost)
+		w.finishOp(o, errLost)
 		return
 	case f.twice && p >= 11 && p < 14:
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		w.note("%s %s: done twice", o.p.name, o.what)
 		w.perform(o)
 		w.perform(o)
-		w.let(o, nil)
+		w.finishOp(o, nil)
 		return
 	case f.slow && p >= 14 && p < 22:
 		w.note("%s %s: done, and the answer is slow", o.p.name, o.what)
@@ -169,49 +169,49 @@ func (w director) grant(o *op, calm bool) {
 	}
 	w.note("%s %s", o.p.name, o.what)
 	w.perform(o)
-	w.let(o, nil)
+	w.finishOp(o, nil)
 }
 
-// misSend is a send that does not simply arrive and is confirmed.
-func (w director) misSend(o *op, p int) {
+// sendBadly is a send that does not simply arrive and is confirmed.
+func (w director) sendBadly(o *op, p int) {
 	wrong := func(k channels.ErrorKind, wait time.Duration) error {
 		return &channels.Error{Kind: k, Op: "send", RetryAfter: wait, Message: "so it goes"}
 	}
 	switch {
 	case p < 5:
 		w.note("%s %s: does not arrive", o.p.name, o.what)
-		w.let(o, wrong(channels.Unsent, 0))
+		w.finishOp(o, wrong(channels.Unsent, 0))
 	case p < 9:
 		w.note("%s %s: limited", o.p.name, o.what)
-		w.let(o, wrong(channels.RateLimit, 2*time.Second))
+		w.finishOp(o, wrong(channels.RateLimit, 2*time.Second))
 	case p < 16:
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		w.note("%s %s: arrives, and nobody hears of it", o.p.name, o.what)
 		w.perform(o)
-		w.let(o, wrong(channels.Ambiguous, 0))
+		w.finishOp(o, wrong(channels.Ambiguous, 0))
 	case p < 20:
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		w.note("%s %s: does not arrive, and nobody knows", o.p.name, o.what)
-		w.let(o, wrong(channels.Ambiguous, 0))
+		w.finishOp(o, wrong(channels.Ambiguous, 0))
 	case p < 23:
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		w.note("%s %s: arrives, and breaks", o.p.name, o.what)
 		w.perform(o)
-		w.let(o, errors.New("something broke"))
+		w.finishOp(o, errors.New("something broke"))
 	default:
 		w.note("%s %s: refused for good", o.p.name, o.what)
-		w.let(o, wrong(channels.Refused, 0))
+		w.finishOp(o, wrong(channels.Refused, 0))
 	}
 }
 
 // giveUpEnded answers one operation whose caller waits no longer, as a driver
 // does: with what is left of it done, not done, or done later.
 func (w *world) giveUpEnded() bool {
-	for _, o := range w.waiting() {
+	for _, o := range w.parkedOps() {
 		if o.ctx.Err() == nil {
 			continue
 		}
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		how := "not done"
 		if !o.performed {
 			switch n := w.random.IntN(3); {
@@ -225,14 +225,14 @@ func (w *world) giveUpEnded() bool {
 			}
 		}
 		w.note("%s %s: nobody waits any more, %s", o.p.name, o.what, how)
-		w.let(o, o.ctx.Err())
+		w.finishOp(o, o.ctx.Err())
 		return true
 	}
 	return false
 }
 
-// land performs what was on its way.
-func (w director) land(i int) {
+// performDelayed performs what was on its way.
+func (w director) performDelayed(i int) {
 	o := w.flying[i]
 	w.flying = slices.Delete(w.flying, i, i+1)
 	w.note("late: %s %s", o.p.name, o.what)
@@ -249,8 +249,8 @@ func (w *world) deliver(e *entry, p *process) {
 	e.with = append(e.with, p)
 	p.busy++
 	w.mu.Unlock()
-	w.note("deliver %s@%d to %s", w.name(e.Token), e.Seq, p.name)
-	p.take <- broker.Delivery{Token: e.Token, Key: e.Key, Seq: e.Seq, Tries: e.tries}
+	w.note("deliver %s@%d to %s", w.personName(e.Token), e.Seq, p.name)
+	p.take <- broker.WakeUp{Token: e.Token, Key: e.Key, Seq: e.Seq, Tries: e.tries}
 }
 
 // say is a person's next message, or a queued command.
@@ -277,8 +277,8 @@ func (w *world) publish(p *person, id, event, text string) {
 		Event: event, Kind: channels.Said, Channel: channel, MessageID: "m-" + event, Text: text, Mentioned: true,
 		Address: address(p.name), Sender: channels.Sender{ID: w.sender(p)}, ReceivedAt: time.Now(),
 	}
-	seq := w.log.publish(broker.Envelope{ID: id, Token: p.token, Key: p.key.String(), Body: body(m)})
-	w.books.heard(event, text, seq)
+	seq := w.log.publish(broker.Envelope{ID: id, Token: p.token, Key: p.key.String(), Body: encodeBody(m)})
+	w.checks.recordText(event, text, seq)
 	w.note("%s says %q, @%d", p.name, text, seq)
 }
 
@@ -295,9 +295,9 @@ func (w director) sayAgain() {
 	}
 }
 
-// stop is a person's /stop: what was said until now is to be dropped. The
+// requestStop is a person's /stop: what was said until now is to be dropped. The
 // request may be on its way for a while.
-func (w director) stop() {
+func (w director) requestStop() {
 	p := pick(w.world, w.people)
 	if p.stops >= 3 {
 		return
@@ -306,7 +306,7 @@ func (w director) stop() {
 	id := fmt.Sprintf("stop-%s%d", p.name, p.stops)
 	c := sessions.Control{
 		ID: id, Event: sessions.InboxID{Channel: address(p.name).Channel, Account: "42", Chat: p.name, Event: id},
-		Token: p.token, Key: p.key, Kind: "stop", Through: w.log.last(p.token), Channel: channel, From: address(p.name), Sender: w.sender(p), At: time.Now(),
+		Token: p.token, Key: p.key, Kind: "stop", Through: w.log.lastSeq(p.token), Channel: channel, From: address(p.name), Sender: w.sender(p), At: time.Now(),
 	}
 	o := &op{kind: "request", what: "/stop " + id, token: p.token, p: &process{w: w.world, name: p.name}}
 	o.do = func() {
@@ -314,7 +314,7 @@ func (w director) stop() {
 		if err != nil || !added {
 			w.fail("a request to stop was not stored: %v, %v", added, err)
 		}
-		w.books.stops[id] = true
+		w.checks.stops[id] = true
 		b, _ := json.Marshal(signals.Control{Token: p.token}) // one string
 		w.mu.Lock()
 		w.signals[signalKey{signals.ControlTopic, string(b)}] = true
@@ -324,8 +324,8 @@ func (w director) stop() {
 	w.flying = append(w.flying, o)
 }
 
-// signal brings a signal to one who listens, or loses it.
-func (w director) signal() bool {
+// deliverSignal brings a signal to one who listens, or loses it.
+func (w director) deliverSignal() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.signals) == 0 {
@@ -346,7 +346,7 @@ func (w director) signal() bool {
 		return true
 	}
 	for _, p := range w.procs {
-		if ear := p.ears[k.topic]; ear != nil && !p.dead && !p.over() {
+		if ear := p.handlers[k.topic]; ear != nil && !p.dead && !p.hasEnded() {
 			select {
 			case ear <- broker.Signal{Topic: k.topic, Body: json.RawMessage(k.body)}:
 				w.note("signal to %s: %s", p.name, k.topic)
@@ -357,8 +357,8 @@ func (w director) signal() bool {
 	return true
 }
 
-// pass lets time go by: so many milliseconds.
-func (w *world) pass(ms time.Duration) {
+// advanceClock lets time go by: so many milliseconds.
+func (w *world) advanceClock(ms time.Duration) {
 	d := ms * time.Millisecond
 	w.note("%s pass", d)
 	time.Sleep(d)
@@ -377,7 +377,7 @@ func (w director) crash(p *process) {
 	w.mu.Unlock()
 	slices.SortStableFunc(mine, func(a, b *op) int { return strings.Compare(a.what, b.what) })
 	for _, o := range mine {
-		w.disturbed(o)
+		w.recordDisturbed(o)
 		if w.chance(40) {
 			w.flying = append(w.flying, o)
 		}
@@ -386,8 +386,8 @@ func (w director) crash(p *process) {
 	p.kill()
 }
 
-// leave asks a worker to end; another one of its name starts later.
-func (w director) leave(p *process) {
+// terminate asks a worker to end; another one of its name starts later.
+func (w director) terminate(p *process) {
 	w.note("%s is asked to end", p.name)
 	w.counts["leaves"]++
 	p.ending = true

@@ -69,9 +69,9 @@ func call0(ctx context.Context, p *process, o *op, f func() error) error {
 	return err
 }
 
-// waiting are the parked operations of processes that are not frozen, in an
+// parkedOps are the parked operations of processes that are not frozen, in an
 // order that does not depend on how their goroutines ran.
-func (w *world) waiting() []*op {
+func (w *world) parkedOps() []*op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slices.SortStableFunc(w.parked, func(a, b *op) int {
@@ -80,8 +80,8 @@ func (w *world) waiting() []*op {
 	return slices.DeleteFunc(slices.Clone(w.parked), func(o *op) bool { return o.p.frozen })
 }
 
-// let ends o: its process goes on with err, or with o's own result.
-func (w *world) let(o *op, err error) {
+// finishOp ends o: its process goes on with err, or with o's own result.
+func (w *world) finishOp(o *op, err error) {
 	w.mu.Lock()
 	w.parked = slices.DeleteFunc(w.parked, func(x *op) bool { return x == o })
 	w.mu.Unlock()

@@ -33,7 +33,7 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, 
 		text, called := lastSaid(r.Messages)
 		event, verb, _ := strings.Cut(text, " ")
 		o := &op{kind: "model", what: "model " + event, token: w.tokenOf(event)}
-		o.do = func() { w.asked(m.p, event, verb) }
+		o.do = func() { w.recordModelCall(m.p, event, verb) }
 		if err := m.p.park(ctx, o); err != nil {
 			kind := llm.Network
 			if ctx.Err() != nil {
@@ -115,7 +115,7 @@ func (t *tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	w := t.p.w
 	o := &op{kind: "tool", what: fmt.Sprintf("tool %s %s", t.name, strings.TrimPrefix(c.ID, "call-"))}
 	return call(ctx, t.p, o, func() (tools.Result, error) {
-		w.struck(t, c)
+		w.recordToolRun(t, c)
 		return tools.Result{Content: "done"}, nil
 	})
 }

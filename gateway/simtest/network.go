@@ -32,7 +32,7 @@ func (*network) Render(text string) (bs []channels.Body) {
 // Send implements [channels.Channel].
 func (n *network) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	w := n.p.w
-	what := "send " + w.part(r.ID)
+	what := "send " + w.partName(r.ID)
 	if r.Repeat {
 		what += " again"
 	}

@@ -11,26 +11,26 @@ import (
 	"parley/llm"
 )
 
-// nobody counts nothing.
-type nobody struct{}
+// noopObserver counts nothing.
+type noopObserver struct{}
 
 var (
-	_ worker.Observer   = nobody{}
-	_ delivery.Observer = nobody{}
+	_ worker.Observer   = noopObserver{}
+	_ delivery.Observer = noopObserver{}
 )
 
-func (nobody) Ignored(string, string)                                  {}
-func (nobody) Deduplicated(string, string)                             {}
-func (nobody) DeadLettered(string, string)                             {}
-func (nobody) Lost(int)                                                {}
-func (nobody) TurnStarted(string, time.Duration)                       {}
-func (nobody) TurnWaiting(string, int)                                 {}
-func (nobody) TurnRunning(string, int)                                 {}
-func (nobody) TurnEnded(outcomes.Turn)                                 {}
-func (nobody) BudgetDenied(string, string)                             {}
-func (nobody) ModelCalled(agent.CallReport)                            {}
-func (nobody) ModelRetried(costs.Labels, llm.Kind)                     {}
-func (nobody) ToolCalled(string, costs.Purpose, string, time.Duration) {}
-func (nobody) Sent(string, string, time.Duration)                      {}
-func (nobody) SendRetried(string, string)                              {}
-func (nobody) FirstReply(string, bool, time.Duration)                  {}
+func (noopObserver) CountIgnored(string, string)                             {}
+func (noopObserver) CountDuplicate(string, string)                           {}
+func (noopObserver) CountDeadLetter(string, string)                          {}
+func (noopObserver) CountLost(int)                                           {}
+func (noopObserver) TurnStarted(string, time.Duration)                       {}
+func (noopObserver) TurnWaiting(string, int)                                 {}
+func (noopObserver) TurnRunning(string, int)                                 {}
+func (noopObserver) TurnEnded(outcomes.Turn)                                 {}
+func (noopObserver) BudgetDenied(string, string)                             {}
+func (noopObserver) ModelCalled(agent.CallReport)                            {}
+func (noopObserver) ModelRetried(costs.Labels, llm.Kind)                     {}
+func (noopObserver) ToolCalled(string, costs.Purpose, string, time.Duration) {}
+func (noopObserver) CountSent(string, string, time.Duration)                 {}
+func (noopObserver) SendRetried(string, string)                              {}
+func (noopObserver) FirstReply(string, bool, time.Duration)                  {}

@@ -33,13 +33,13 @@ type process struct {
 	frozen bool // its operations wait; guarded by world.mu
 	ending bool // it was asked to end
 
-	ears  map[string]chan broker.Signal // guarded by world.mu
-	take  chan broker.Delivery
-	busy  int // deliveries in its hands; guarded by world.mu
-	asks  int // model calls that run; guarded by world.mu
-	stop  context.CancelFunc
-	ended chan struct{}
-	err   error // of Run; known once ended is closed
+	handlers map[string]chan broker.Signal // guarded by world.mu
+	take     chan broker.WakeUp
+	busy     int // deliveries in its hands; guarded by world.mu
+	asks     int // model calls that run; guarded by world.mu
+	stop     context.CancelFunc
+	ended    chan struct{}
+	err      error // of Run; known once ended is closed
 }
 
 // The limits of a simulated worker. Two slots for three conversations make
@@ -55,7 +55,7 @@ func (w *world) spawn(name string, isWorker bool) {
 	w.births[name]++
 	p := &process{
 		w: w, name: fmt.Sprintf("%s#%d", name, w.births[name]), worker: isWorker,
-		ears: map[string]chan broker.Signal{}, take: make(chan broker.Delivery, 64), ended: make(chan struct{}),
+		handlers: map[string]chan broker.Signal{}, take: make(chan broker.WakeUp, 64), ended: make(chan struct{}),
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -73,14 +73,14 @@ func (w *world) spawn(name string, isWorker bool) {
 
 func (p *process) workerRun(name string) func(context.Context) error {
 	w, err := worker.New(worker.Options{
-		Config: policy.Turns{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
-		Me:     sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: sessiontest.Intercept(p.w.store, p.around),
-		Agents:    map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.tools(p)}},
+		Config:   policy.Turns{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
+		Identity: sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: sessiontest.Intercept(p.w.store, p.around),
+		Agents:    map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.newTools(p)}},
 		Waiting:   map[string]policy.Waiting{channel: {WhileBusy: p.w.busy}},
 		Loop:      agent.Loop{Now: time.Now},
-		Busy:      &agent.Service{},
+		Busy:      &agent.Registry{},
 		Workspace: func(sessionkeys.SessionID) (string, error) { return "/", nil },
-		Observer:  nobody{}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Observer:  noopObserver{}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 	if err != nil {
 		return func(context.Context) error { return err }
@@ -90,7 +90,7 @@ func (p *process) workerRun(name string) func(context.Context) error {
 
 func (p *process) deliverer() func(context.Context) error {
 	return delivery.New(delivery.Options{
-		Store: sessiontest.Intercept(p.w.store, p.around), Log: p, Channels: []channels.Channel{&network{p}}, Observer: nobody{},
+		Store: sessiontest.Intercept(p.w.store, p.around), Log: p, Channels: []channels.Channel{&network{p}}, Observer: noopObserver{},
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Wait: pause.For,
 	}).Run
 }
@@ -109,12 +109,12 @@ func (p *process) kill() {
 	p.w.mu.Unlock()
 	p.stop()
 	for _, o := range mine {
-		p.w.let(o, errDead)
+		p.w.finishOp(o, errDead)
 	}
 }
 
-// over says whether p has ended by itself, and with what.
-func (p *process) over() bool {
+// hasEnded says whether p has ended by itself, and with what.
+func (p *process) hasEnded() bool {
 	select {
 	case <-p.ended:
 		return true
@@ -123,8 +123,8 @@ func (p *process) over() bool {
 	}
 }
 
-// Deliveries implements [worker.Log]: each delivery in a goroutine of its own.
-func (p *process) Deliveries(ctx context.Context, h func(context.Context, broker.Delivery) error) error {
+// Consume implements [worker.Log]: each delivery in a goroutine of its own.
+func (p *process) Consume(ctx context.Context, h func(context.Context, broker.WakeUp) error) error {
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
 	for {
@@ -137,8 +137,8 @@ func (p *process) Deliveries(ctx context.Context, h func(context.Context, broker
 	}
 }
 
-func (p *process) handle(ctx context.Context, d broker.Delivery, h func(context.Context, broker.Delivery) error) {
-	name := p.w.name(d.Token)
+func (p *process) handle(ctx context.Context, d broker.WakeUp, h func(context.Context, broker.WakeUp) error) {
+	name := p.w.personName(d.Token)
 	if p.w.o.AckFirst {
 		_ = p.park(ctx, &op{kind: "ack", what: fmt.Sprintf("ack %s@%d", name, d.Seq), do: func() { p.w.log.ack(d.Seq) }})
 	}
@@ -146,25 +146,25 @@ func (p *process) handle(ctx context.Context, d broker.Delivery, h func(context.
 	if err == nil && !p.w.o.AckFirst {
 		_ = p.park(ctx, &op{kind: "ack", what: fmt.Sprintf("ack %s@%d", name, d.Seq), do: func() { p.w.log.ack(d.Seq) }})
 	}
-	p.w.log.back(p, d.Seq)
+	p.w.log.giveBack(p, d.Seq)
 }
 
 // NextAtLeast implements [worker.Log].
 func (p *process) NextAtLeast(ctx context.Context, token string, after, expect uint64) (broker.Envelope, error) {
-	o := &op{kind: "read", what: fmt.Sprintf("read %s after %d", p.w.name(token), after), token: token}
-	return call(ctx, p, o, func() (broker.Envelope, error) { return p.w.log.next(token, after, expect, p.w.behind()) })
+	o := &op{kind: "read", what: fmt.Sprintf("read %s after %d", p.w.personName(token), after), token: token}
+	return call(ctx, p, o, func() (broker.Envelope, error) { return p.w.log.next(token, after, expect, p.w.isBehind()) })
 }
 
 // Publish implements [worker.Log].
 func (p *process) Publish(ctx context.Context, e broker.Envelope) (uint64, error) {
-	o := &op{kind: "publish", what: "publish " + p.w.name(e.Token), token: e.Token}
+	o := &op{kind: "publish", what: "publish " + p.w.personName(e.Token), token: e.Token}
 	return call(ctx, p, o, func() (uint64, error) { return p.w.log.publish(e), nil })
 }
 
 // DeadLetter implements [worker.Log].
 func (p *process) DeadLetter(ctx context.Context, d broker.DeadLetter) error {
 	return call0(ctx, p, &op{kind: "bury", what: "bury " + d.ID}, func() error {
-		p.w.log.bury(d)
+		p.w.log.deadLetter(d)
 		return nil
 	})
 }
@@ -187,7 +187,7 @@ func (p *process) Signal(_ context.Context, s broker.Signal) error {
 func (p *process) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
 	ear := make(chan broker.Signal, 8)
 	p.w.mu.Lock()
-	p.ears[topic] = ear
+	p.handlers[topic] = ear
 	p.w.mu.Unlock()
 	for {
 		select {
@@ -199,8 +199,8 @@ func (p *process) Signals(ctx context.Context, topic string, h func(broker.Signa
 	}
 }
 
-// tools are one that may only begin once, and one that may run again.
-func (w *world) tools(p *process) *tools.Set {
+// newTools are one that may only begin once, and one that may run again.
+func (w *world) newTools(p *process) *tools.Set {
 	set, err := tools.NewSet(&tool{p, "strike", tools.Write}, &tool{p, "look", tools.Read})
 	if err != nil {
 		w.fail("the tools: %v", err)
@@ -208,8 +208,8 @@ func (w *world) tools(p *process) *tools.Set {
 	return set
 }
 
-// endedWell says what is wrong with how p ended by itself, or "".
-func (p *process) endedWell() string {
+// endProblem says what is wrong with how p ended by itself, or "".
+func (p *process) endProblem() string {
 	if p.err == nil || p.dead || errors.Is(p.err, sessions.ErrFenced) { // fenced: another one of its name started
 		return ""
 	}

@@ -126,12 +126,12 @@ func TestASeedGivesTheSameScheduleAgain(t *testing.T) { //nolint:paralleltest //
 			same++
 		}
 	}
-	least := n / 4
+	minimum := n / 4
 	if raced {
-		least = 1
+		minimum = 1
 	}
 	t.Logf("%d of %d", same, n)
-	if same < least {
-		t.Errorf("%d of %d seeds gave the same schedule again, fewer than %d", same, n, least)
+	if same < minimum {
+		t.Errorf("%d of %d seeds gave the same schedule again, fewer than %d", same, n, minimum)
 	}
 }

@@ -32,7 +32,7 @@ func (p *process) describe(c sessiontest.Call) *op {
 	case "Messages":
 		o.kind = "history"
 	}
-	about := []any{p.w.name(c.Token)}
+	about := []any{p.w.personName(c.Token)}
 	if c.Fence != nil {
 		about = append(about, fmt.Sprintf("/%d ", c.Fence.Epoch))
 	}
@@ -46,12 +46,12 @@ func (p *process) describe(c sessiontest.Call) *op {
 			if a.Take {
 				about, o.now = append(about, " take"), a.Now
 			}
-		case sessions.Opening:
+		case sessions.OpenTurn:
 			p.w.mu.Lock()
-			p.w.names[a.Turn.ID] = fmt.Sprintf("%s@%d", p.w.name(c.Token), a.Turn.Seq)
+			p.w.names[a.Turn.ID] = fmt.Sprintf("%s@%d", p.w.personName(c.Token), a.Turn.Seq)
 			p.w.mu.Unlock()
 			about = append(about, "@", a.Turn.Seq)
-		case sessions.Joining:
+		case sessions.JoinTurn:
 			about = append(about, "@", a.Seq)
 		case sessions.Command:
 			about = append(about, "@", a.Seq)
@@ -71,7 +71,7 @@ func (p *process) describe(c sessiontest.Call) *op {
 			about = append(about, a)
 		case sessions.Progress:
 			o.answerID, _ = c.Args[n-1].(string)
-			about = append(about, p.w.part(o.answerID))
+			about = append(about, p.w.partName(o.answerID))
 			for _, m := range a.Marks {
 				about = append(about, fmt.Sprintf(" %d:%s→%s", m.Index, m.From, m.To))
 			}

@@ -38,7 +38,7 @@ func (s *stream) publish(e broker.Envelope) uint64 {
 	return e.Seq
 }
 
-func (s *stream) at(seq uint64) *entry {
+func (s *stream) entryAt(seq uint64) *entry {
 	if seq == 0 || seq > uint64(len(s.entries)) {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (s *stream) next(token string, after, expect uint64, behind bool) (broker.E
 	return broker.Envelope{}, broker.ErrNone
 }
 
-func (s *stream) last(token string) (seq uint64) {
+func (s *stream) lastSeq(token string) (seq uint64) {
 	for _, e := range s.entries {
 		if e.Token == token {
 			seq = e.Seq
@@ -74,21 +74,21 @@ func (s *stream) last(token string) (seq uint64) {
 func (s *stream) ack(seq uint64) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	s.at(seq).acked = true
+	s.entryAt(seq).acked = true
 }
 
-// back takes the message out of p's hands.
-func (s *stream) back(p *process, seq uint64) {
+// giveBack takes the message out of p's hands.
+func (s *stream) giveBack(p *process, seq uint64) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	e := s.at(seq)
+	e := s.entryAt(seq)
 	if i := slices.Index(e.with, p); i >= 0 {
 		e.with = slices.Delete(e.with, i, i+1)
 		p.busy--
 	}
 }
 
-func (s *stream) bury(d broker.DeadLetter) {
+func (s *stream) deadLetter(d broker.DeadLetter) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	if !slices.ContainsFunc(s.letters, func(o broker.DeadLetter) bool { return o.ID == d.ID }) {
@@ -96,16 +96,16 @@ func (s *stream) bury(d broker.DeadLetter) {
 	}
 }
 
-// buried says whether one of the copies of an event is a dead letter.
-func (s *stream) buried(event string) bool {
+// isDeadLettered says whether one of the copies of an event is a dead letter.
+func (s *stream) isDeadLettered(event string) bool {
 	return slices.ContainsFunc(s.letters, func(d broker.DeadLetter) bool { return s.w.eventIn(d.Body) == event })
 }
 
-// open are the messages that may be delivered: not confirmed, and in nobody's
+// deliverable are the messages that may be delivered: not confirmed, and in nobody's
 // hands, or with late in somebody's who takes long.
-func (s *stream) open(late bool) (es []*entry) {
+func (s *stream) deliverable(late bool) (es []*entry) {
 	for _, e := range s.entries {
-		alive := slices.ContainsFunc(e.with, func(p *process) bool { return !p.dead && !p.over() })
+		alive := slices.ContainsFunc(e.with, func(p *process) bool { return !p.dead && !p.hasEnded() })
 		if !e.acked && (!alive || late) {
 			es = append(es, e)
 		}

@@ -63,7 +63,7 @@ type world struct {
 	births  map[string]int
 	flying  []*op // given up by who asked, and yet to be performed
 
-	books   books
+	checks  checkState
 	trace   []string
 	counts  map[string]int
 	problem string // guarded by mu
@@ -88,7 +88,7 @@ func newWorld(o Options) *world {
 	w := &world{
 		o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), began: time.Now(), //nolint:gosec // a schedule
 		store: memtest.New(o.Without), births: map[string]int{}, counts: map[string]int{},
-		signals: map[signalKey]bool{}, names: map[string]string{}, books: newBooks(),
+		signals: map[signalKey]bool{}, names: map[string]string{}, checks: newCheckState(),
 	}
 	w.log = &stream{w: w}
 	w.faults = drawFaults(w.random)
@@ -116,7 +116,7 @@ func (w *world) fail(format string, a ...any) {
 	}
 }
 
-func (w *world) failed() bool {
+func (w *world) hasFailed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.problem != ""
@@ -127,7 +127,7 @@ func (w *world) note(format string, a ...any) {
 }
 
 func (w *world) run() Result {
-	defer w.end()
+	defer w.releaseAll()
 	w.note("while busy: %s; one person: %t", w.busy, w.single)
 	for i, name := range []string{"w1", "w2", "w3"} {
 		if i > 0 {
@@ -136,19 +136,19 @@ func (w *world) run() Result {
 		w.spawn(name, true)
 	}
 	w.spawn("d1", false)
-	for w.step < w.o.Steps && !w.failed() {
+	for w.step < w.o.Steps && !w.hasFailed() {
 		synctest.Wait()
 		if w.giveUpEnded() {
 			continue
 		}
 		w.step++
 		director{w}.decide()
-		w.watch()
+		w.checkInvariants()
 	}
-	if !w.failed() {
+	if !w.hasFailed() {
 		w.settle()
 	}
-	if !w.failed() {
+	if !w.hasFailed() {
 		auditor{w}.audit()
 	}
 	if w.problem != "" {
@@ -157,8 +157,8 @@ func (w *world) run() Result {
 	return Result{Seed: w.o.Seed, Violation: w.problem, Trace: w.trace, Counts: w.counts}
 }
 
-// end lets every process go, so that the bubble can end.
-func (w *world) end() {
+// releaseAll lets every process go, so that the bubble can end.
+func (w *world) releaseAll() {
 	for _, p := range w.procs {
 		p.kill()
 	}
@@ -176,25 +176,25 @@ func (w *world) settle() {
 		w.thaw(p)
 	}
 	for len(w.flying) > 0 {
-		director{w}.land(0)
+		director{w}.performDelayed(0)
 	}
-	w.rivals()
+	w.recordRivals()
 	last := w.step // at which time passed
-	for limit := time.Now().Add(30 * time.Minute); !w.failed(); {
+	for limit := time.Now().Add(30 * time.Minute); !w.hasFailed(); {
 		synctest.Wait()
 		w.step++
 		if w.step-last > 5000 {
 			w.fail("I5: work without an end in one moment")
 		}
-		if w.giveUpEnded() || w.calm() {
-			w.watch()
+		if w.giveUpEnded() || w.stepCalmly() {
+			w.checkInvariants()
 			continue
 		}
-		if w.done() {
+		if w.isDone() {
 			return
 		}
 		if time.Now().After(limit) {
-			w.fail("I5: half an hour after the last fault: %s", w.owed())
+			w.fail("I5: half an hour after the last fault: %s", w.describeOwed())
 			return
 		}
 		time.Sleep(250 * time.Millisecond)
@@ -202,46 +202,46 @@ func (w *world) settle() {
 	}
 }
 
-// calm does one thing that is to be done, and says whether there was one.
-func (w *world) calm() bool {
-	if ops := w.waiting(); len(ops) > 0 {
+// stepCalmly does one thing that is to be done, and says whether there was one.
+func (w *world) stepCalmly() bool {
+	if ops := w.parkedOps(); len(ops) > 0 {
 		director{w}.grant(ops[0], true)
 		return true
 	}
 	for i, name := range []string{"w1", "w2", "w3"} {
-		if w.process(name) == nil {
+		if w.findProcess(name) == nil {
 			w.spawn(name, i < 3)
 			return true
 		}
 	}
-	if w.process("d") == nil {
+	if w.findProcess("d") == nil {
 		w.spawn("d1", false)
 		return true
 	}
-	for _, e := range w.log.open(false) {
-		w.deliver(e, w.process("w1"))
+	for _, e := range w.log.deliverable(false) {
+		w.deliver(e, w.findProcess("w1"))
 		return true
 	}
-	return director{w}.signal()
+	return director{w}.deliverSignal()
 }
 
-// done says whether nothing is owed to anybody.
-func (w *world) done() bool { return w.owed() == "" }
+// isDone says whether nothing is owed to anybody.
+func (w *world) isDone() bool { return w.describeOwed() == "" }
 
-// owed says what is.
-func (w *world) owed() string {
+// describeOwed says what is.
+func (w *world) describeOwed() string {
 	var owes []string
-	if es := w.log.open(true); len(es) > 0 {
+	if es := w.log.deliverable(true); len(es) > 0 {
 		owes = append(owes, fmt.Sprintf("%d messages are not confirmed", len(es)))
 	}
 	for _, m := range w.mailboxes() {
-		if m.Owed() || w.store.Lives(m.Owner, time.Now()) { // one that a dead worker left with nothing owed may lie
-			owes = append(owes, fmt.Sprintf("mailbox %s: %s", w.name(m.Token), show(m)))
+		if m.HasWork() || w.store.Lives(m.Owner, time.Now()) { // one that a dead worker left with nothing owed may lie
+			owes = append(owes, fmt.Sprintf("mailbox %s: %s", w.personName(m.Token), describeMailbox(m)))
 		}
 	}
 	ds, _ := w.store.Pending(nowhere, channel, 0, 1000)
 	for _, d := range ds {
-		owes = append(owes, "answer "+w.part(d.ID)+" is not sent")
+		owes = append(owes, "answer "+w.partName(d.ID)+" is not sent")
 	}
 	return strings.Join(owes, "; ")
 }
@@ -254,18 +254,18 @@ func (w *world) sender(p *person) string {
 	return p.name
 }
 
-// process is the living one of that name, or that begins so; nil: none.
-func (w *world) process(name string) *process {
+// findProcess is the living one of that name, or that begins so; nil: none.
+func (w *world) findProcess(name string) *process {
 	for _, p := range slices.Backward(w.procs) {
-		if strings.HasPrefix(p.name, name) && !p.dead && !p.over() {
+		if strings.HasPrefix(p.name, name) && !p.dead && !p.hasEnded() {
 			return p
 		}
 	}
 	return nil
 }
 
-// body is what a person says, as the log keeps it.
-func body(m channels.Message) json.RawMessage {
+// encodeBody is what a person says, as the log keeps it.
+func encodeBody(m channels.Message) json.RawMessage {
 	b, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // a struct of strings
@@ -282,8 +282,8 @@ func (*world) eventIn(b json.RawMessage) string {
 	return m.Event
 }
 
-// name is the person whose mailbox it is.
-func (w *world) name(token string) string {
+// personName is the person whose mailbox it is.
+func (w *world) personName(token string) string {
 	for _, p := range w.people {
 		if p.token == token {
 			return p.name
@@ -302,8 +302,8 @@ func (w *world) tokenOf(event string) string {
 	return ""
 }
 
-// part is an answer's or a part's id for people.
-func (w *world) part(id string) string {
+// partName is an answer's or a part's id for people.
+func (w *world) partName(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	base, rest, _ := strings.Cut(id, "/")
@@ -330,10 +330,10 @@ func (w *world) mailboxes() (ms []sessions.Mailbox) {
 	return ms
 }
 
-func show(m sessions.Mailbox) string {
+func describeMailbox(m sessions.Mailbox) string {
 	turn := "-"
 	if m.Turn != nil {
 		turn = fmt.Sprintf("%d/%d", m.Turn.Seq, m.Turn.Attempts)
 	}
-	return fmt.Sprintf("touched %d read %d owner %s epoch %d attempts %d turn %s controls %d", m.Touched, m.Read, m.Owner.Nonce, m.Epoch, m.Attempts, turn, m.Controls)
+	return fmt.Sprintf("touched %d read %d owner %s epoch %d attempts %d turn %s controls %d", m.LastSeen, m.LastRead, m.Owner.Nonce, m.Epoch, m.Attempts, turn, m.Controls)
 }

@@ -27,7 +27,7 @@ func loadCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, 
 	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stamps, err := c.look()
+	stamps, err := c.modTimes()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func loadCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stamps, err := c.look()
+	stamps, err := c.modTimes()
 	if err == nil && stamps == c.stamps {
 		return c.loaded, nil
 	}
@@ -53,12 +53,12 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-// look gives the times of the files. The caller holds mu.
-func (c *certificate) look() (stamps [2]time.Time, err error) {
+// modTimes gives the times of the files. The caller holds mu.
+func (c *certificate) modTimes() (stamps [2]time.Time, err error) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		info, err := os.Stat(name)
 		if err != nil {
-			return stamps, plain(name, err)
+			return stamps, certificateError(name, err)
 		}
 		stamps[i] = info.ModTime()
 	}
@@ -70,14 +70,14 @@ func (c *certificate) load(stamps [2]time.Time) error {
 	c.stamps = stamps
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
-		return plain(c.certFile+" and "+c.keyFile, err)
+		return certificateError(c.certFile+" and "+c.keyFile, err)
 	}
 	c.loaded = &pair
 	return nil
 }
 
-// plain names the files once.
-func plain(names string, err error) error {
+// certificateError names the files once.
+func certificateError(names string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		names, err = p.Path, p.Err

@@ -24,15 +24,15 @@ type actor struct {
 	*deadLetters
 	*reactions
 
-	halted bool // the last turn ended because somebody said stop
-	served bool // a turn or a command was ended since others were let go first
-	alone  bool // it is the suspect that runs; see suspect.go
+	stopRequested bool // the last turn ended because somebody said stop
+	didWork       bool // a turn or a command was ended since others were let go first
+	onlySuspect   bool // it is the suspect that runs; see suspect.go
 }
 
 // queue is what waits in the mailbox, read ahead and gathered.
 type queue struct {
 	*owner
-	ahead []item // what was read of the mailbox and not taken yet, in order
+	lookahead []item // what was read of the mailbox and not taken yet, in order
 }
 
 // deadLetters gives to the dead letters what is given up.
@@ -51,14 +51,14 @@ type owner struct {
 	m      sessions.Mailbox
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	poked  chan struct{} // look for control requests
+	woken  chan struct{} // look for control requests
 	news   chan struct{} // there are more messages
 	done   chan struct{}
 
-	touched atomic.Uint64 // the highest message that is known to be there; whoever hears of one raises it
+	lastSeen atomic.Uint64 // the highest message that is known to be there; whoever hears of one raises it
 
-	seat seat
-	of   *person // whose turn is counted
+	slot     slot
+	admitted *person // whose turn is counted
 }
 
 // start gives m, which this worker has just taken, an actor. The caller holds
@@ -67,16 +67,16 @@ func (w *Worker) start(m sessions.Mailbox) {
 	ctx, cancel := context.WithCancelCause(w.actors.base)
 	o := &owner{
 		w: w, token: m.Token, m: m, ctx: ctx, cancel: cancel,
-		poked: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), seat: seat{w: w, held: true},
+		woken: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), slot: slot{w: w, held: true},
 	}
-	o.touched.Store(m.Touched)
+	o.lastSeen.Store(m.LastSeen)
 	w.actors.start(&actor{owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}})
 }
 
-// begin is start, unless the answer that m was taken came after this worker's
+// startIfLeased is start, unless the answer that m was taken came after this worker's
 // lease had ended: others may take m from it at once, and a model call that is
 // begun would be paid twice. Then m is given back, which is no attempt.
-func (w *Worker) begin(ctx context.Context, m sessions.Mailbox) (started bool) {
+func (w *Worker) startIfLeased(ctx context.Context, m sessions.Mailbox) (started bool) {
 	if w.leases.holds() {
 		w.start(m)
 		return true
@@ -84,24 +84,24 @@ func (w *Worker) begin(ctx context.Context, m sessions.Mailbox) (started bool) {
 	if err := w.Store.Handover(ctx, m.Fence()); err != nil && !errors.Is(err, sessions.ErrFenced) {
 		w.Logger.Warn("giving back what was taken too late", "session", m.Session, "error", err) // it is adopted
 	}
-	w.tellOthers()
+	w.hintOthers()
 	return false
 }
 
-// hear notes that the mailbox has a message seq.
-func (a *owner) hear(seq uint64) {
+// raiseLastSeen notes that the mailbox has a message seq.
+func (a *owner) raiseLastSeen(seq uint64) {
 	for {
-		known := a.touched.Load()
-		if seq <= known || a.touched.CompareAndSwap(known, seq) {
+		known := a.lastSeen.Load()
+		if seq <= known || a.lastSeen.CompareAndSwap(known, seq) {
 			return
 		}
 	}
 }
 
-// waits says whether messages are known that no turn has read.
-func (a *owner) waits() bool {
-	a.m.Touched = max(a.m.Touched, a.touched.Load())
-	return a.m.Touched > a.m.Read
+// hasUnread says whether messages are known that no turn has read.
+func (a *owner) hasUnread() bool {
+	a.m.LastSeen = max(a.m.LastSeen, a.lastSeen.Load())
+	return a.m.LastSeen > a.m.LastRead
 }
 
 // How long a mailbox rests after work on it failed, before it is given back:
@@ -114,16 +114,16 @@ const (
 
 func (a *actor) run() {
 	defer a.cancel(nil)
-	err := a.guarded()
-	a.seat.Leave()
-	a.acquit()
+	err := a.workRecovering()
+	a.slot.Release()
+	a.clearSuspicion()
 	var p *agent.PanicError
 	switch {
 	case err == nil:
-		a.w.actors.well(a.token)
+		a.w.actors.clearFailures(a.token)
 		return
 	case errors.Is(err, sessions.ErrFenced):
-		a.w.actors.well(a.token)
+		a.w.actors.clearFailures(a.token)
 		a.w.Logger.Info("another worker has the session", "session", a.m.Session)
 		return
 	case errors.As(err, &p):
@@ -132,32 +132,32 @@ func (a *actor) run() {
 		a.w.Logger.Error("panic in a session", "session", a.m.Session, "panic", p.Value, "stack", string(p.Stack))
 		return
 	case errors.Is(err, errSuspect):
-		for wait := restFirst; !a.handover() && a.w.rest(wait); {
+		for wait := restFirst; !a.handOver() && a.w.pause(wait); {
 			wait = min(2*wait, restMost)
 		}
 		return // who runs alone has the next one taken up; so does each periodic look
 	case errors.Is(err, agent.ErrHandover):
 		// Its lease may have passed while the store could not be reached. Until it
 		// can, the attempt must not count.
-		for wait := restFirst; !a.handover() && a.w.rest(wait); {
+		for wait := restFirst; !a.handOver() && a.w.pause(wait); {
 			wait = min(2*wait, restMost)
 		}
-		a.w.handedOver()
+		a.w.signalWork()
 		return
 	}
-	n := a.w.actors.fail(a.token)
+	n := a.w.actors.countFailure(a.token)
 	wait := min(restFirst<<min(n-1, 10), restMost)
 	a.w.Logger.Error("a session is given back and tried again", "session", a.m.Session, "failures", n, "wait", wait, "error", err)
 	a.rest(wait)
-	for !a.handover() && a.rest(wait) {
+	for !a.handOver() && a.rest(wait) {
 		wait = min(2*wait, restMost)
 	}
-	a.w.owe()
-	a.w.lookNow()
+	a.w.markBacklog()
+	a.w.scanNow()
 }
 
-// guarded is work, and a panic as an error.
-func (a *actor) guarded() (err error) {
+// workRecovering is work, and a panic as an error.
+func (a *actor) workRecovering() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &agent.PanicError{Value: v, Stack: debug.Stack()}
@@ -173,7 +173,7 @@ func (a *owner) rest(d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-a.poked:
+	case <-a.woken:
 	case <-a.ctx.Done():
 		return false
 	case <-a.w.closing:
@@ -182,8 +182,8 @@ func (a *owner) rest(d time.Duration) bool {
 	return true
 }
 
-// rest waits for d; false when the process ends.
-func (w *Worker) rest(d time.Duration) bool {
+// pause waits for d; false when the process ends.
+func (w *Worker) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -194,9 +194,9 @@ func (w *Worker) rest(d time.Duration) bool {
 	}
 }
 
-// handover gives the mailbox back with its attempt; false when the store does
+// handOver gives the mailbox back with its attempt; false when the store does
 // not do so.
-func (a *owner) handover() bool {
+func (a *owner) handOver() bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), 5*time.Second)
 	defer cancel()
 	err := a.w.Store.Handover(ctx, a.m.Fence())
@@ -210,17 +210,17 @@ func (a *owner) handover() bool {
 // work goes on until nothing is owed or this process goes away.
 func (a *actor) work() error {
 	for {
-		a.seat.Return(a.ctx) // a turn that was ended may have lost it
-		if a.w.ending() || a.ctx.Err() != nil {
+		a.slot.Reacquire(a.ctx) // a turn that was ended may have lost it
+		if a.w.stopping() || a.ctx.Err() != nil {
 			return agent.ErrHandover
 		}
-		if !a.aloneIfSuspect() {
+		if !a.mayRun() {
 			return errSuspect
 		}
 		released, err := a.step()
-		if err == nil && !released && a.served {
-			a.served = false
-			released, err = a.makeWay()
+		if err == nil && !released && a.didWork {
+			a.didWork = false
+			released, err = a.yieldIfContended()
 		}
 		if err != nil || released {
 			return err
@@ -228,40 +228,40 @@ func (a *actor) work() error {
 	}
 }
 
-// makeWay lets others go first who wait for a slot, so that a conversation that
+// yieldIfContended lets others go first who wait for a slot, so that a conversation that
 // never falls silent delays them by one turn at most: the mailbox is given back
 // when others wait that nobody has taken up, and goes behind them; else the
 // slot alone when turns wait for one that gave theirs back.
-func (a *actor) makeWay() (yielded bool, err error) {
+func (a *actor) yieldIfContended() (yielded bool, err error) {
 	w := a.w
 	if a.m.Controls > 0 || a.m.Turn != nil {
 		return false, nil // a stop takes no time
 	}
-	if w.waits() {
+	if w.hasBacklog() {
 		if yielded, err = w.Store.Yield(a.ctx, a.m.Fence(), w.leases.now()); err != nil {
 			return false, fmt.Errorf("let others go first: %w", err)
 		}
 		if yielded {
-			w.owe() // it is one of them now
+			w.markBacklog() // it is one of them now
 			return true, nil
 		}
 	}
-	if w.slots.wanted() {
-		a.seat.Leave() // work takes it again, behind them
+	if w.slots.hasWaiting() {
+		a.slot.Release() // work takes it again, behind them
 	}
 	return false, nil
 }
 
 func (a *actor) step() (released bool, err error) {
-	defer a.leave()
+	defer a.discharge()
 	stop := a.m.Controls > 0
 	switch {
 	case a.m.Turn != nil:
 		return a.resume(stop)
 	case stop:
-		return a.comply()
-	case a.m.Touched > a.m.Read:
-		return a.next()
+		return a.applyControls()
+	case a.m.LastSeen > a.m.LastRead:
+		return a.takeNext()
 	}
 	return a.release()
 }

@@ -19,7 +19,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
 	if v.Allowed {
 		return false
 	}
-	a.w.Observer.Ignored(m.Channel, v.Reason)
+	a.w.Observer.CountIgnored(m.Channel, v.Reason)
 	a.w.Logger.Info("refused, although it was queued", "channel", m.Channel, "sender", m.Sender.ID, "chat", m.Address.Peer, "why", v.Hint)
 	return true
 }
@@ -55,7 +55,7 @@ func (a *owner) opener(t sessions.Turn) (channels.Message, error) {
 	if err != nil {
 		return known, fmt.Errorf("read the message of an open turn: %w", err)
 	}
-	if m, err := a.read(e); err == nil && e.Seq == t.Seq && m.Sender.ID == t.Sender {
+	if m, err := a.decode(e); err == nil && e.Seq == t.Seq && m.Sender.ID == t.Sender {
 		return m, nil
 	}
 	return known, nil

@@ -17,7 +17,7 @@ func listed(ids ...string) func(*worker.Options) {
 	sources := map[string]intake.Source{"tg": {Access: policy.Access{People: ids, Groups: []string{"old"}}}}
 	return func(o *worker.Options) {
 		o.Authorize = func(m channels.Message, chat ...string) policy.Verdict {
-			return intake.AuthorizeAgain(sources, m, chat...)
+			return intake.Reauthorize(sources, m, chat...)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestWhoIsStillListedIsAnsweredFromAnOpenTurn(t *testing.T) {
 func TestAChannelOfAnotherProcessIsNotAuthorizedHere(t *testing.T) {
 	t.Parallel()
 	m := channels.Message{Channel: "elsewhere", Sender: channels.Sender{ID: "7"}}
-	if v := intake.AuthorizeAgain(nil, m); !v.Allowed {
+	if v := intake.Reauthorize(nil, m); !v.Allowed {
 		t.Errorf("refused: %s", v.Hint)
 	}
 	o := worker.Options{}

@@ -26,14 +26,14 @@ type batch struct {
 	broken  bool               // something else came, behind which nothing may follow
 }
 
-// pick takes from items, which begin with the head, what becomes one turn with
+// selectBatch takes from items, which begin with the head, what becomes one turn with
 // it. Events that are known already are passed over.
-func pick(items []item, known []sessions.InboxID, rules policy.Waiting) batch {
+func selectBatch(items []item, known []sessions.InboxID, rules policy.Waiting) batch {
 	b := batch{rules: rules}
 	var last channels.Message // of the same sender
 	bytes := 0
 	add := func(it item, begins bool) {
-		bytes += it.msg.Bytes()
+		bytes += it.msg.TextSize()
 		last = it.msg
 		if slices.Contains(b.events, messages.Inbox(it.msg)) { // a second copy
 			return
@@ -54,10 +54,10 @@ func pick(items []item, known []sessions.InboxID, rules policy.Waiting) batch {
 			taken = true
 			add(it, true)
 		case len(b.items) == 0: // the head cannot be read
-		case !b.full(bytes+it.msg.Bytes()) && messages.Joins(last, it.msg):
+		case !b.isFull(bytes+it.msg.TextSize()) && messages.Joins(last, it.msg):
 			taken = true
 			add(it, false)
-		case !b.broken && b.more(bytes+it.msg.Bytes()) && rules.Follows(b.items[0].msg, last, it.msg):
+		case !b.broken && b.hasRoom(bytes+it.msg.TextSize()) && rules.Follows(b.items[0].msg, last, it.msg):
 			taken = true
 			add(it, true)
 		case it.msg.Kind == channels.Edited:
@@ -91,20 +91,20 @@ func (b *batch) utterance(i int) []item {
 	return b.items[b.starts[i]:end]
 }
 
-// full says whether no further piece, with which there were so many bytes, can
+// isFull says whether no further piece, with which there were so many bytes, can
 // belong to the last utterance.
-func (b *batch) full(bytes int) bool {
+func (b *batch) isFull(bytes int) bool {
 	u := b.utterance(len(b.starts) - 1)
 	if u[0].msg.Album != "" {
-		return len(u) >= mostAlbum
+		return len(u) >= maxAlbum
 	}
-	return len(u) >= mostPaste || bytes > messages.MaxText
+	return len(u) >= maxPaste || bytes > messages.MaxText
 }
 
-// more says whether a further utterance, with which there were so many bytes,
+// hasRoom says whether a further utterance, with which there were so many bytes,
 // fits.
-func (b *batch) more(bytes int) bool {
-	return len(b.starts) < mostCollected && bytes <= messages.MaxText
+func (b *batch) hasRoom(bytes int) bool {
+	return len(b.starts) < maxCollected && bytes <= messages.MaxText
 }
 
 // amend gives a message of the batch the text of its edit; false when it is of
@@ -123,30 +123,30 @@ func (b *batch) amend(edit channels.Message) bool {
 	return false
 }
 
-// wait is how long to wait for more that belongs to b.
-func (b *batch) wait(now time.Time) time.Duration {
+// joinDelay is how long to wait for more that belongs to b.
+func (b *batch) joinDelay(now time.Time) time.Duration {
 	if len(b.items) == 0 {
 		return 0
 	}
-	return max(b.waitForPieces(now), b.waitForQuiet(now))
+	return max(b.piecesDelay(now), b.debounceDelay(now))
 }
 
-func (b *batch) waitForPieces(now time.Time) time.Duration {
+func (b *batch) piecesDelay(now time.Time) time.Duration {
 	u := b.utterance(len(b.starts) - 1)
 	first, last := u[0].msg, u[len(u)-1].msg
-	idle, maybe := messages.MoreUntil(last)
-	if b.closed || !maybe || b.full(len(b.text())) {
+	idle, maybe := messages.JoinWindow(last)
+	if b.closed || !maybe || b.isFull(len(b.text())) {
 		return 0
 	}
 	d := min(last.ReceivedAt.Add(idle).Sub(now), idle)
 	return min(d, first.ReceivedAt.Add(longestGather).Sub(now))
 }
 
-func (b *batch) waitForQuiet(now time.Time) time.Duration {
-	if b.broken || !b.more(len(b.text())) {
+func (b *batch) debounceDelay(now time.Time) time.Duration {
+	if b.broken || !b.hasRoom(len(b.text())) {
 		return 0
 	}
-	return b.rules.Quiet(b.items[0].msg, b.items[len(b.items)-1].msg, now)
+	return b.rules.DebounceDelay(b.items[0].msg, b.items[len(b.items)-1].msg, now)
 }
 
 func (b *batch) text() string { return textOf(b.items) }
@@ -161,8 +161,8 @@ func textOf(items []item) string {
 	return strings.Join(texts, "\n")
 }
 
-// mentioned is the message by which the bot is addressed; false: by none.
-func (b *batch) mentioned() (channels.Message, bool) {
+// mention is the message by which the bot is addressed; false: by none.
+func (b *batch) mention() (channels.Message, bool) {
 	for _, it := range b.items {
 		if messages.ForBot(it.msg) {
 			return it.msg, true
@@ -179,8 +179,8 @@ func correctionOf(m channels.Message) string {
 	return corrected
 }
 
-// whole is an utterance as one message.
-func whole(items []item) channels.Message {
+// mergeItems is an utterance as one message.
+func mergeItems(items []item) channels.Message {
 	m := items[0].msg
 	m.Text, m.Attachments, m.Forwarded, m.Heard = textOf(items), nil, nil, nil
 	for _, it := range items {
@@ -193,8 +193,8 @@ func whole(items []item) channels.Message {
 	return m
 }
 
-// attached are the files that came with each utterance.
-func (b *batch) attached() (all [][]attachments.File) {
+// attachedFiles are the files that came with each utterance.
+func (b *batch) attachedFiles() (all [][]attachments.File) {
 	for i := range b.starts {
 		var fs []attachments.File
 		for _, it := range b.utterance(i) {
@@ -215,9 +215,9 @@ func (b *batch) attached() (all [][]attachments.File) {
 	return all
 }
 
-func (b *batch) words() (ws []sessions.Wording) {
+func (b *batch) textHashes() (ws []sessions.TextHash) {
 	for _, it := range b.items {
-		ws = append(ws, messages.Wording(it.msg))
+		ws = append(ws, messages.HashText(it.msg))
 	}
 	return ws
 }

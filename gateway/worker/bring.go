@@ -13,18 +13,18 @@ import (
 
 // Attachments brings what came with messages to where the model reads it.
 type Attachments interface {
-	// Bring returns what became of each file, and an error only when ctx ended.
-	Bring(ctx context.Context, r attachments.Request) ([][]attachments.Brought, error)
+	// Import returns what became of each file, and an error only when ctx ended.
+	Import(ctx context.Context, r attachments.Request) ([][]attachments.Result, error)
 }
 
-// bring brings the files of q, which is to be the message id, before anything of it
+// importFiles brings the files of q, which is to be the message id, before anything of it
 // is committed: whoever takes q up after a crash brings them again, to the same
 // names. It gives its slot back meanwhile. It is ended by ctx, by the end of the
 // process, and with errPoked: by poked, or by a request that no signal told of.
-func (a *queue) bring(ctx context.Context, q *question, id string, poked <-chan struct{}) error {
-	wanted := q.attached()
-	q.files = attachments.Unreadable(wanted)
-	if a.w.Attachments == nil || !some(wanted) {
+func (a *queue) importFiles(ctx context.Context, q *question, id string, poked <-chan struct{}) error {
+	wanted := q.attachedFiles()
+	q.files = attachments.UnreadableResults(wanted)
+	if a.w.Attachments == nil || !hasAnyFile(wanted) {
 		return nil
 	}
 	workspace, err := a.w.Workspace(a.m.Session)
@@ -43,7 +43,7 @@ func (a *queue) bring(ctx context.Context, q *question, id string, poked <-chan 
 			case <-poked:
 				cancel(errPoked)
 			case <-look.C:
-				if poked == nil || !a.untold(working) { // a turn that runs looks for itself
+				if poked == nil || !a.pollStore(working) { // a turn that runs looks for itself
 					continue
 				}
 				cancel(errPoked)
@@ -54,9 +54,9 @@ func (a *queue) bring(ctx context.Context, q *question, id string, poked <-chan 
 			return
 		}
 	})
-	a.seat.Leave() // others need not wait for what has not come
-	got, err := a.w.Attachments.Bring(working, attachments.Request{ID: id, Person: personOf(q.lead), Workspace: workspace, Files: wanted})
-	a.seat.Return(ctx)
+	a.slot.Release() // others need not wait for what has not come
+	got, err := a.w.Attachments.Import(working, attachments.Request{ID: id, Person: qualifiedSender(q.lead), Workspace: workspace, Files: wanted})
+	a.slot.Reacquire(ctx)
 	close(ended)
 	watch.Wait()
 	switch {
@@ -71,14 +71,14 @@ func (a *queue) bring(ctx context.Context, q *question, id string, poked <-chan 
 	return nil
 }
 
-// personOf names the sender of m among those of all networks.
-func personOf(m channels.Message) string {
+// qualifiedSender names the sender of m among those of all networks.
+func qualifiedSender(m channels.Message) string {
 	return m.Address.Channel + "/" + m.Address.Account + "/" + m.Sender.ID
 }
 
-// untold finds in the store what no signal may have told before a turn runs: a
+// pollStore finds in the store what no signal may have told before a turn runs: a
 // control request, and that another worker has the mailbox.
-func (a *queue) untold(ctx context.Context) bool {
+func (a *queue) pollStore(ctx context.Context) bool {
 	m, err := a.w.Store.Mailbox(ctx, a.token)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -89,7 +89,7 @@ func (a *queue) untold(ctx context.Context) bool {
 	return m.Controls > 0 || m.Fence() != a.m.Fence()
 }
 
-func some(files [][]attachments.File) bool {
+func hasAnyFile(files [][]attachments.File) bool {
 	for _, fs := range files {
 		if len(fs) > 0 {
 			return true

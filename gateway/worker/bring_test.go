@@ -26,7 +26,7 @@ type porter struct {
 	lost  map[string]string // by Ref, of what does not come
 }
 
-func newPorter(r *rig, hold bool) *porter {
+func newPorter(r *fixture, hold bool) *porter {
 	p := &porter{came: make(chan struct{}, 100), told: r.poke}
 	if hold {
 		p.hold = make(chan struct{})
@@ -36,7 +36,7 @@ func newPorter(r *rig, hold bool) *porter {
 
 func (p *porter) with(o *worker.Options) { o.Attachments = p }
 
-func (p *porter) Bring(ctx context.Context, r attachments.Request) ([][]attachments.Brought, error) {
+func (p *porter) Import(ctx context.Context, r attachments.Request) ([][]attachments.Result, error) {
 	p.mu.Lock()
 	p.asked = append(p.asked, r)
 	hold := p.hold
@@ -53,10 +53,10 @@ func (p *porter) Bring(ctx context.Context, r attachments.Request) ([][]attachme
 			return nil, context.Cause(ctx)
 		}
 	}
-	said := make([][]attachments.Brought, len(r.Files))
+	said := make([][]attachments.Result, len(r.Files))
 	for i, fs := range r.Files {
 		for _, f := range fs {
-			said[i] = append(said[i], attachments.Brought{Words: "(file " + f.Message + " " + f.Ref + " in " + f.In.Peer + ")", Lost: p.lost[f.Ref]})
+			said[i] = append(said[i], attachments.Result{Line: "(file " + f.Message + " " + f.Ref + " in " + f.In.Peer + ")", Unusable: p.lost[f.Ref]})
 		}
 	}
 	return said, nil
@@ -69,7 +69,7 @@ func (p *porter) ended() int {
 }
 
 // send brings a message of the first person in, with files.
-func (r *rig) send(text string, refs ...string) {
+func (r *fixture) send(text string, refs ...string) {
 	r.t.Helper()
 	m := r.message(1, text)
 	for _, ref := range refs {

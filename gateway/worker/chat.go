@@ -11,7 +11,7 @@ import (
 	"parley/sessions"
 )
 
-// elsewhere deals with a head that is not to be taken up here, because of what
+// divertHead deals with a head that is not to be taken up here, because of what
 // became known of its chat or its sender since it was queued; done is false when it
 // is.
 //
@@ -19,14 +19,14 @@ import (
 // and was not known yet when it was, is passed over. Whoever speaks to the bot
 // there now has opened the chat before. And what was queued under a new id of a
 // chat before anybody knew that it moved belongs to the older conversation.
-func (a *actor) elsewhere(it item) (done, released bool, err error) {
+func (a *actor) divertHead(it item) (done, released bool, err error) {
 	at := a.m.Key.Address()
 	chat, err := a.chat(a.ctx)
 	switch {
 	case err != nil:
 		return true, false, err
-	case chat.Shut:
-		a.w.Observer.Ignored(it.msg.Channel, outcomes.Closed)
+	case chat.Closed:
+		a.w.Observer.CountIgnored(it.msg.Channel, outcomes.Closed)
 	case chat.Canonical() != at.Peer:
 		if err := a.forward(it, chat.Canonical()); err != nil {
 			return true, false, err
@@ -48,10 +48,10 @@ func (a *owner) chat(ctx context.Context) (sessions.Chat, error) {
 	return chat, nil
 }
 
-// here says whether what waits is still to be taken up here.
-func (a *owner) here(ctx context.Context) (bool, error) {
+// mayTakeHere says whether what waits is still to be taken up here.
+func (a *owner) mayTakeHere(ctx context.Context) (bool, error) {
 	chat, err := a.chat(ctx)
-	return err == nil && !chat.Shut && chat.Canonical() == a.m.Key.Address().Peer, err
+	return err == nil && !chat.Closed && chat.Canonical() == a.m.Key.Address().Peer, err
 }
 
 // forward queues a message under the id by which its chat is known. It keeps

@@ -43,7 +43,7 @@ func toMoved(m channels.Message) channels.Message {
 }
 
 // moves is the network's word that the kitchen has another id.
-func (r *rig) moves() channels.Message {
+func (r *fixture) moves() channels.Message {
 	m := inKitchen(r.message(0, ""))
 	m.Kind, m.MovedTo, m.Sender = channels.Migrated, fmt.Sprint(movedKitchen), channels.Sender{ID: "1087968824", Anonymous: true}
 	return m

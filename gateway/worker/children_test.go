@@ -18,13 +18,13 @@ import (
 )
 
 // SubagentSpawned and the others make the rig an observer of children too.
-func (r *rig) SubagentSpawned(int)       { r.count("spawned") }
-func (r *rig) SubagentDenied(why string) { r.count("denied", why) }
-func (r *rig) SubagentRunning(_, n int)  { r.count(fmt.Sprint("children ", n)) }
+func (r *fixture) SubagentSpawned(int)       { r.count("spawned") }
+func (r *fixture) SubagentDenied(why string) { r.count("denied", why) }
+func (r *fixture) SubagentRunning(_, n int)  { r.count(fmt.Sprint("children ", n)) }
 
 // children lets a worker's agents start some: "spawn x" starts one whose text is
 // x, and one below that for "spawn spawn x".
-func children(t testing.TB, r *rig, cfg subagents.Config) func(*worker.Options) {
+func children(t testing.TB, r *fixture, cfg subagents.Config) func(*worker.Options) {
 	t.Helper()
 	set, err := tools.NewSet(subagents.Tools(cfg)...)
 	if err != nil {
@@ -36,7 +36,7 @@ func children(t testing.TB, r *rig, cfg subagents.Config) func(*worker.Options) 
 		for _, m := range q.Messages {
 			switch m.Role {
 			case transcript.User:
-				task, answered = m.Words(), false
+				task, answered = m.Text(), false
 			case transcript.Tool:
 				answered = true
 			}

@@ -12,22 +12,22 @@ import (
 // other workers, and itself, to live a little longer than they do, and takes no
 // mailbox from a worker that lives.
 type leaseClock struct {
-	mu    sync.Mutex
-	store time.Time // guarded by mu, like the next two
-	asked time.Time
-	ends  time.Time // this worker's own lease, by its own timer; zero: it never lived
+	mu      sync.Mutex
+	store   time.Time // guarded by mu, like the next two
+	askedAt time.Time
+	ends    time.Time // this worker's own lease, by its own timer; zero: it never lived
 }
 
 func (c *leaseClock) set(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.store, c.asked = now, time.Now()
+	c.store, c.askedAt = now, time.Now()
 }
 
 func (c *leaseClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.store.Add(time.Since(c.asked))
+	return c.store.Add(time.Since(c.askedAt))
 }
 
 // extend notes a heartbeat that got through: the lease lasts until ends, counted

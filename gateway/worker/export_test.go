@@ -6,7 +6,7 @@ func (w *Worker) Heard(token string) uint64 {
 	w.actors.mu.Lock()
 	defer w.actors.mu.Unlock()
 	if e := w.actors.byToken[token]; e != nil && e.actor != nil {
-		return e.actor.touched.Load()
+		return e.actor.lastSeen.Load()
 	}
 	return 0
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // order is all answers, in the order in which they were given.
-func (r *rig) order() (all []string) {
+func (r *fixture) order() (all []string) {
 	r.t.Helper()
 	ds, err := r.store.Pending(r.t.Context(), "tg", 0, 1<<20)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *rig) order() (all []string) {
 	return all
 }
 
-func (r *rig) wantOrder(want ...string) {
+func (r *fixture) wantOrder(want ...string) {
 	r.t.Helper()
 	r.await("the answers", func() bool { return len(r.order()) >= len(want) })
 	if got := r.order(); !slices.Equal(got, want) {
@@ -35,7 +35,7 @@ func (r *rig) wantOrder(want ...string) {
 }
 
 // queued waits until the mailbox of person is owed n messages.
-func (r *rig) queued(person, n int) {
+func (r *fixture) queued(person, n int) {
 	r.t.Helper()
 	token := key(r.t, person).Token()
 	r.await("messages in the mailbox", func() bool {
@@ -44,8 +44,8 @@ func (r *rig) queued(person, n int) {
 			return false
 		}
 		waiting := 0
-		for at := m.Read; at < m.Touched; waiting++ {
-			e, err := r.log.messageLog.NextAtLeast(r.t.Context(), token, at, m.Touched)
+		for at := m.LastRead; at < m.LastSeen; waiting++ {
+			e, err := r.log.messageLog.NextAtLeast(r.t.Context(), token, at, m.LastSeen)
 			if err != nil {
 				r.t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func (r *rig) queued(person, n int) {
 
 // flood has two conversations that never fall silent and a third that says one
 // thing, behind all that they said, while the first turn runs.
-func (r *rig) flood() (answers []string) {
+func (r *fixture) flood() (answers []string) {
 	r.say(1, "wait x")
 	r.atGate("x")
 	for i := range 4 {
@@ -131,11 +131,11 @@ func TestWhoComesLastDoesNotTakeTheSlotOfWhoWaits(t *testing.T) {
 		r.say(2, "I wait")
 		r.queued(2, 1)
 		r.open("x")
-		r.await("the first to be done", func() bool { return !r.mailbox(1).Owed() })
+		r.await("the first to be done", func() bool { return !r.mailbox(1).HasWork() })
 		r.say(3, "I come last")
 		r.await("the last one's message", func() bool {
 			m, err := r.store.Mailbox(t.Context(), key(t, 3).Token())
-			return err == nil && m.Touched > 0
+			return err == nil && m.LastSeen > 0
 		})
 		close(goOn)
 		r.wantOrder("1 re: wait x", "2 re: I wait", "3 re: I come last")

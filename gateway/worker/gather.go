@@ -33,18 +33,18 @@ func (it item) command() (messages.Command, bool) {
 // How far the actor looks ahead in its mailbox, and how long it waits for the
 // rest of what is sent as one.
 const (
-	mostAhead      = 64
-	mostAheadBytes = 512 << 10
-	mostAlbum      = 10 // messages of which no network puts more into one
-	mostPaste      = 16
-	longestGather  = 5 * time.Second
+	maxAhead      = 64
+	maxAheadBytes = 512 << 10
+	maxAlbum      = 10 // messages of which no network puts more into one
+	maxPaste      = 16
+	longestGather = 5 * time.Second
 )
 
 // head is the first message of the mailbox, or broker.ErrNone.
 func (a *queue) head(ctx context.Context) (item, error) {
-	a.ahead = slices.DeleteFunc(a.ahead, func(it item) bool { return it.e.Seq <= a.m.Read })
-	if len(a.ahead) == 0 {
-		found, err := a.look(ctx)
+	a.lookahead = slices.DeleteFunc(a.lookahead, func(it item) bool { return it.e.Seq <= a.m.LastRead })
+	if len(a.lookahead) == 0 {
+		found, err := a.readOneAhead(ctx)
 		if err == nil && !found {
 			err = broker.ErrNone
 		}
@@ -52,38 +52,38 @@ func (a *queue) head(ctx context.Context) (item, error) {
 			return item{}, err
 		}
 	}
-	return a.ahead[0], nil
+	return a.lookahead[0], nil
 }
 
-// look reads one more message of the mailbox; found is false when there is none.
-func (a *queue) look(ctx context.Context) (found bool, err error) {
-	e, err := a.w.Log.NextAtLeast(ctx, a.token, a.seen(), a.m.Touched)
+// readOneAhead reads one more message of the mailbox; found is false when there is none.
+func (a *queue) readOneAhead(ctx context.Context) (found bool, err error) {
+	e, err := a.w.Log.NextAtLeast(ctx, a.token, a.readThrough(), a.m.LastSeen)
 	if errors.Is(err, broker.ErrNone) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	msg, err := a.read(e)
-	a.ahead = append(a.ahead, item{e, msg, err})
+	msg, err := a.decode(e)
+	a.lookahead = append(a.lookahead, item{e, msg, err})
 	return true, nil
 }
 
-// seen is how far the actor has read its mailbox.
-func (a *queue) seen() uint64 {
-	if n := len(a.ahead); n > 0 {
-		return a.ahead[n-1].e.Seq
+// readThrough is how far the actor has read its mailbox.
+func (a *queue) readThrough() uint64 {
+	if n := len(a.lookahead); n > 0 {
+		return a.lookahead[n-1].e.Seq
 	}
-	return a.m.Read
+	return a.m.LastRead
 }
 
-// full says whether the actor looks no further.
-func (a *queue) full() bool {
+// isLookaheadFull says whether the actor looks no further.
+func (a *queue) isLookaheadFull() bool {
 	bytes := 0
-	for _, it := range a.ahead {
+	for _, it := range a.lookahead {
 		bytes += len(it.e.Body)
 	}
-	return len(a.ahead) >= mostAhead || bytes >= mostAheadBytes
+	return len(a.lookahead) >= maxAhead || bytes >= maxAheadBytes
 }
 
 // errPoked says that somebody wants the actor to look for control requests.
@@ -95,26 +95,26 @@ var errPoked = errors.New("look for control requests")
 // received. Without patience it does not wait; then ripe says whether that would
 // have been needed.
 func (a *queue) gather(ctx context.Context, patient bool, poked <-chan struct{}) (b batch, ripe bool, err error) {
-	head := a.ahead[0].msg
+	head := a.lookahead[0].msg
 	rules := a.w.rules(head.Channel)
-	_, maybe := messages.MoreUntil(head)
+	_, maybe := messages.JoinWindow(head)
 	alone := !maybe && head.Kind != channels.Edited && rules.Debounce <= 0
 	for waited := false; ; {
-		before := len(a.ahead)
-		if err := a.lookAhead(ctx, alone && before == 1); err != nil {
+		before := len(a.lookahead)
+		if err := a.readAhead(ctx, alone && before == 1); err != nil {
 			return batch{}, false, err
 		}
-		b = pick(a.ahead, nil, rules)
-		d := b.wait(a.w.Now())
-		if d <= 0 || a.full() || waited && len(a.ahead) == before {
+		b = selectBatch(a.lookahead, nil, rules)
+		d := b.joinDelay(a.w.Now())
+		if d <= 0 || a.isLookaheadFull() || waited && len(a.lookahead) == before {
 			return b, true, nil
 		}
 		if !patient {
 			return b, false, nil
 		}
-		a.seat.Leave() // others need not wait for what has not come
-		waited, err = a.idle(ctx, d, poked)
-		if a.seat.Return(ctx); err != nil {
+		a.slot.Release() // others need not wait for what has not come
+		waited, err = a.waitForMore(ctx, d, poked)
+		if a.slot.Reacquire(ctx); err != nil {
 			return batch{}, false, err
 		}
 		if ctx.Err() != nil {
@@ -123,14 +123,14 @@ func (a *queue) gather(ctx context.Context, patient bool, poked <-chan struct{})
 	}
 }
 
-// lookAhead reads what the mailbox holds. With alone it reads no further than
+// readAhead reads what the mailbox holds. With alone it reads no further than
 // what is known to be there.
-func (a *queue) lookAhead(ctx context.Context, alone bool) error {
-	for !a.full() {
-		if alone && a.seen() >= a.m.Touched {
+func (a *queue) readAhead(ctx context.Context, alone bool) error {
+	for !a.isLookaheadFull() {
+		if alone && a.readThrough() >= a.m.LastSeen {
 			return nil // nothing waits behind it, as far as is known
 		}
-		found, err := a.look(ctx)
+		found, err := a.readOneAhead(ctx)
 		if err != nil {
 			return fmt.Errorf("look ahead in the mailbox: %w", err)
 		}
@@ -141,9 +141,9 @@ func (a *queue) lookAhead(ctx context.Context, alone bool) error {
 	return nil
 }
 
-// idle waits for d, or less when there are more messages: then waited is false.
+// waitForMore waits for d, or less when there are more messages: then waited is false.
 // It is ended by ctx, by the end of the process, and by poked.
-func (a *queue) idle(ctx context.Context, d time.Duration, poked <-chan struct{}) (waited bool, err error) {
+func (a *queue) waitForMore(ctx context.Context, d time.Duration, poked <-chan struct{}) (waited bool, err error) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -32,7 +32,7 @@ func photo(m channels.Message, album string) channels.Message {
 func quiet(m channels.Message) channels.Message { m.Mentioned = false; return m }
 
 // edit is the edit of m to text.
-func (r *rig) edit(m channels.Message, text string) channels.Message {
+func (r *fixture) edit(m channels.Message, text string) channels.Message {
 	e := r.message(0, text)
 	e.Kind, e.Address, e.Sender, e.MessageID, e.Mentioned = channels.Edited, m.Address, m.Sender, m.MessageID, m.Mentioned
 	return e
@@ -40,7 +40,7 @@ func (r *rig) edit(m channels.Message, text string) channels.Message {
 
 // bring offers messages as an adapter does. They were received long ago, so
 // that nobody waits for more, but for those that have a time already.
-func (r *rig) bring(ms ...channels.Message) {
+func (r *fixture) bring(ms ...channels.Message) {
 	r.t.Helper()
 	for _, m := range ms {
 		if err := r.intake.Accept(context.Background(), m); err != nil {
@@ -50,7 +50,7 @@ func (r *rig) bring(ms ...channels.Message) {
 }
 
 // old is a message of the hour before, each a little younger than the last.
-func (r *rig) old(person int, text string) channels.Message {
+func (r *fixture) old(person int, text string) channels.Message {
 	m := r.message(person, text)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *rig) old(person int, text string) channels.Message {
 
 // heard is what the model was asked in the conversation of m, in order.
 // Whoever has no name is called by the id that tests gave them.
-func (r *rig) heard(m channels.Message) (texts []string) {
+func (r *fixture) heard(m channels.Message) (texts []string) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", m.Address)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *rig) heard(m channels.Message) (texts []string) {
 	}
 	for _, m := range ms {
 		if m.Role == transcript.User {
-			texts = append(texts, shortIDs.Replace(m.Words()))
+			texts = append(texts, shortIDs.Replace(m.Text()))
 		}
 	}
 	return texts
@@ -84,7 +84,7 @@ func (r *rig) heard(m channels.Message) (texts []string) {
 
 // done waits until all that was brought into the conversation of m was read,
 // and nothing of it is owed.
-func (r *rig) done(m channels.Message) {
+func (r *fixture) done(m channels.Message) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", m.Address)
 	if err != nil {
@@ -96,12 +96,12 @@ func (r *rig) done(m channels.Message) {
 	}
 	r.await("the conversation to be done", func() bool {
 		box, err := r.store.Mailbox(context.Background(), k.Token())
-		return err == nil && box.Read >= last && !box.Owed()
+		return err == nil && box.LastRead >= last && !box.HasWork()
 	})
 }
 
 // touched waits until the store knows of all that was brought.
-func (r *rig) touched(m channels.Message) {
+func (r *fixture) touched(m channels.Message) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", m.Address)
 	if err != nil {
@@ -113,12 +113,12 @@ func (r *rig) touched(m channels.Message) {
 	}
 	r.await("the store to know of the messages", func() bool {
 		box, err := r.store.Mailbox(context.Background(), k.Token())
-		return err == nil && box.Touched >= last
+		return err == nil && box.LastSeen >= last
 	})
 }
 
 // whileBusy brings messages while a turn of person's runs, which then ends.
-func (r *rig) whileBusy(person int, ms ...channels.Message) {
+func (r *fixture) whileBusy(person int, ms ...channels.Message) {
 	r.t.Helper()
 	r.bring(r.old(person, "wait x"))
 	r.atGate("x")
@@ -127,7 +127,7 @@ func (r *rig) whileBusy(person int, ms ...channels.Message) {
 	r.open("x")
 }
 
-func (r *rig) wantHeard(m channels.Message, want ...string) {
+func (r *fixture) wantHeard(m channels.Message, want ...string) {
 	r.t.Helper()
 	r.done(m)
 	if got := r.heard(m); !slices.Equal(got, want) {

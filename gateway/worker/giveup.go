@@ -22,10 +22,10 @@ const gaveUpText = "I could not handle that message: it failed every time I trie
 // opened, to the dead letters with all that would have been one with it, and
 // tells who sent it, once. When finding that out fails too, the head goes alone.
 func (a *actor) giveUp(head item) (bool, error) {
-	b := pick([]item{head}, nil, policy.Waiting{})
+	b := selectBatch([]item{head}, nil, policy.Waiting{})
 	if a.m.Attempts == a.w.Config.Attempts+1 {
 		var err error
-		b, _, err = a.gather(a.ctx, true, a.poked)
+		b, _, err = a.gather(a.ctx, true, a.woken)
 		if errors.Is(err, errPoked) {
 			return a.release()
 		}
@@ -44,27 +44,27 @@ func (a *actor) giveUp(head item) (bool, error) {
 		}
 	}
 	if known[0] { // the head was ended before; what else there is comes next
-		a.w.Observer.Deduplicated(head.msg.Channel, "message_id")
+		a.w.Observer.CountDuplicate(head.msg.Channel, "message_id")
 		return a.skip(head.e.Seq)
 	}
 	problem := fmt.Sprintf("taken up %d times without an end", a.m.Attempts-1)
-	if err := a.buryAll(a.ahead, fresh, head.msg.Channel, problem); err != nil {
+	if err := a.deadLetterAll(a.lookahead, fresh, head.msg.Channel, problem); err != nil {
 		return false, err
 	}
-	lead, ok := b.mentioned()
+	lead, ok := b.mention()
 	if !ok { // nobody expects an answer
 		return a.skip(b.through)
 	}
 	return a.answer(sessions.Command{Seq: b.through, Event: fresh[0], With: fresh[1:]}, head.e.Seq, lead, gaveUpText)
 }
 
-func (a *deadLetters) bury(e broker.Envelope, channel, reason, problem string) error {
+func (a *deadLetters) deadLetter(e broker.Envelope, channel, reason, problem string) error {
 	if err := a.w.Log.DeadLetter(a.ctx, broker.DeadLetter{
 		ID: e.ID, Reason: reason, Channel: channel, Key: e.Key, Problem: problem, Body: e.Body, At: a.w.Now(),
 	}); err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
-	a.w.Observer.DeadLettered(channel, reason)
+	a.w.Observer.CountDeadLetter(channel, reason)
 	a.w.Logger.Warn("dead letter", "channel", channel, "session", a.m.Session, "letter", e.ID, "reason", reason, "problem", problem)
 	return nil
 }
@@ -72,9 +72,9 @@ func (a *deadLetters) bury(e broker.Envelope, channel, reason, problem string) e
 // abandon ends a turn that was taken up too often: its message goes to the
 // dead letters, the person is told once.
 func (a *actor) abandon(t sessions.Turn, j *journal) (bool, error) {
-	defer a.workOver(t, channels.Idle)
+	defer a.showOutcome(t, channels.Idle)
 	problem := fmt.Sprintf("its turn was taken up %d times without an end", t.Attempts-1)
-	if err := a.buryTurn(t, problem); err != nil {
+	if err := a.deadLetterTurn(t, problem); err != nil {
 		return false, err
 	}
 	if err := j.Finish(a.ctx, nil, agent.Outcome{
@@ -85,28 +85,28 @@ func (a *actor) abandon(t sessions.Turn, j *journal) (bool, error) {
 	a.w.Observer.TurnEnded(outcomes.Turn{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: transcript.Failed, Took: a.w.Now().Sub(t.OpenedAt),
 	})
-	return a.ended(j)
+	return a.adoptFinished(j)
 }
 
-// buryTurn gives the messages of a turn to the dead letters, with those that
+// deadLetterTurn gives the messages of a turn to the dead letters, with those that
 // joined it. What the log has no more, or was in another log, is gone.
-func (a *deadLetters) buryTurn(t sessions.Turn, problem string) error {
+func (a *deadLetters) deadLetterTurn(t sessions.Turn, problem string) error {
 	if a.turnID(t.Seq) != t.ID {
 		return nil
 	}
 	for _, seq := range append([]uint64{t.Seq}, t.Joined...) {
-		if err := a.buryAt(seq, t.Channel, problem); err != nil {
+		if err := a.deadLetterAt(seq, t.Channel, problem); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// buryAt gives message seq, which was taken up, to the dead letters, with what
+// deadLetterAt gives message seq, which was taken up, to the dead letters, with what
 // was taken as one with it.
-func (a *deadLetters) buryAt(seq uint64, channel, problem string) error {
+func (a *deadLetters) deadLetterAt(seq uint64, channel, problem string) error {
 	var items []item
-	for after := seq - 1; len(items) < mostAhead; {
+	for after := seq - 1; len(items) < maxAhead; {
 		e, err := a.w.Log.NextAtLeast(a.ctx, a.token, after, seq)
 		if errors.Is(err, broker.ErrNone) || err == nil && len(items) == 0 && e.Seq != seq {
 			break
@@ -114,14 +114,14 @@ func (a *deadLetters) buryAt(seq uint64, channel, problem string) error {
 		if err != nil {
 			return fmt.Errorf("read the messages of a turn: %w", err)
 		}
-		msg, err := a.read(e)
+		msg, err := a.decode(e)
 		items = append(items, item{e, msg, err})
 		after = e.Seq
 	}
 	if len(items) == 0 {
 		return nil
 	}
-	b := pick(items, nil, a.w.rules(channel))
+	b := selectBatch(items, nil, a.w.rules(channel))
 	known, err := a.w.Store.Known(a.ctx, b.events...)
 	if err != nil {
 		return fmt.Errorf("look which messages the turn is of: %w", err)
@@ -132,16 +132,16 @@ func (a *deadLetters) buryAt(seq uint64, channel, problem string) error {
 			of = append(of, e)
 		}
 	}
-	return a.buryAll(items, of, channel, problem)
+	return a.deadLetterAll(items, of, channel, problem)
 }
 
-// buryAll gives those of the items that are of these events to the dead letters.
-func (a *deadLetters) buryAll(items []item, events []sessions.InboxID, channel, problem string) error {
+// deadLetterAll gives those of the items that are of these events to the dead letters.
+func (a *deadLetters) deadLetterAll(items []item, events []sessions.InboxID, channel, problem string) error {
 	for _, it := range items {
 		if it.err != nil || !slices.Contains(events, messages.Inbox(it.msg)) {
 			continue
 		}
-		if err := a.bury(it.e, channel, "attempts", problem); err != nil {
+		if err := a.deadLetter(it.e, channel, "attempts", problem); err != nil {
 			return err
 		}
 	}

@@ -15,18 +15,18 @@ import (
 // opened.
 type brittle struct {
 	worker.Store
-	r *rig
+	r *fixture
 }
 
-func (b brittle) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
-	if strings.Contains(o.Message.Words(), "poison") {
+func (b brittle) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
+	if strings.Contains(o.Message.Text(), "poison") {
 		b.r.count("poisoned")
 		panic("the store cannot take it")
 	}
 	return b.Store.Open(ctx, f, o)
 }
 
-func onBrittle(r *rig) func(*worker.Options) {
+func onBrittle(r *fixture) func(*worker.Options) {
 	return func(o *worker.Options) { o.Store = brittle{o.Store, r} }
 }
 

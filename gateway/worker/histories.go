@@ -12,33 +12,33 @@ import (
 // models and tools said.
 const historiesMost = 32 << 20
 
-// histories remembers the history of sessions that this worker has just worked
+// historyCache remembers the history of sessions that this worker has just worked
 // on, so that the next turn need not read it from the store. An entry holds
 // only while nobody else owned the mailbox: each acquisition raises the epoch
 // by one, so it is good under the epoch it was kept under and under the next.
-type histories struct {
+type historyCache struct {
 	mu        sync.Mutex
 	bytes     int
 	bySession map[sessionkeys.SessionID]*list.Element
 	oldest    *list.List // of *kept, longest unused first
 }
 
-type kept struct {
+type cachedHistory struct {
 	session  sessionkeys.SessionID
 	epoch    int64
 	messages []transcript.Message
 	bytes    int
 }
 
-func newHistories() *histories {
-	return &histories{bySession: map[sessionkeys.SessionID]*list.Element{}, oldest: list.New()}
+func newHistoryCache() *historyCache {
+	return &historyCache{bySession: map[sessionkeys.SessionID]*list.Element{}, oldest: list.New()}
 }
 
-// keep remembers ms, which belong to the caller no more.
-func (h *histories) keep(id sessionkeys.SessionID, epoch int64, ms []transcript.Message) {
-	k := &kept{session: id, epoch: epoch, messages: ms}
+// put remembers ms, which belong to the caller no more.
+func (h *historyCache) put(id sessionkeys.SessionID, epoch int64, ms []transcript.Message) {
+	k := &cachedHistory{session: id, epoch: epoch, messages: ms}
 	for _, m := range ms {
-		k.bytes += weight(m)
+		k.bytes += memorySize(m)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *histories) keep(id sessionkeys.SessionID, epoch int64, ms []transcript.
 }
 
 // take gives back what is remembered for an owner under epoch, once.
-func (h *histories) take(id sessionkeys.SessionID, epoch int64) ([]transcript.Message, bool) {
+func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) ([]transcript.Message, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.bySession[id]
@@ -62,22 +62,22 @@ func (h *histories) take(id sessionkeys.SessionID, epoch int64) ([]transcript.Me
 		return nil, false
 	}
 	h.drop(e)
-	k := e.Value.(*kept)
+	k := e.Value.(*cachedHistory)
 	return k.messages, epoch == k.epoch || epoch == k.epoch+1
 }
 
 // drop forgets e; the caller holds mu.
-func (h *histories) drop(e *list.Element) {
+func (h *historyCache) drop(e *list.Element) {
 	if e == nil {
 		return
 	}
-	k := h.oldest.Remove(e).(*kept)
+	k := h.oldest.Remove(e).(*cachedHistory)
 	delete(h.bySession, k.session)
 	h.bytes -= k.bytes
 }
 
-// weight is about what m takes in memory.
-func weight(m transcript.Message) int {
+// memorySize is about what m takes in memory.
+func memorySize(m transcript.Message) int {
 	n := 256
 	for _, p := range m.Parts {
 		n += 64

@@ -9,10 +9,10 @@ import (
 )
 
 // asked is what the model was asked with last: the words of each message.
-func (r *rig) asked() (texts []string) {
+func (r *fixture) asked() (texts []string) {
 	qs := r.model.Requests()
 	for _, m := range qs[len(qs)-1].Messages {
-		texts = append(texts, m.Words())
+		texts = append(texts, m.Text())
 	}
 	return texts
 }
@@ -42,7 +42,7 @@ func TestAHistoryIsReadFromTheStoreOnceForManyTurns(t *testing.T) {
 		}
 		var texts []string
 		for _, m := range stored {
-			texts = append(texts, m.Words())
+			texts = append(texts, m.Text())
 		}
 		if d := cmp.Diff(want, texts); d != "" {
 			t.Errorf("the store holds something else:\n%s", d)

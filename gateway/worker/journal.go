@@ -18,9 +18,9 @@ type journal struct {
 	sessions.Journal
 	a        *owner
 	t        sessions.Turn
-	resumed  bool              // an earlier take may have left children behind
-	family   *subagents.Family // nil: it can have no children
-	after    sessions.Mailbox  // the mailbox after Finish
+	resumed  bool                // an earlier take may have left children behind
+	tree     *subagents.TurnTree // nil: it can have no children
+	after    sessions.Mailbox    // the mailbox after Finish
 	released bool
 }
 
@@ -34,18 +34,18 @@ func (a *owner) journal(t sessions.Turn) *journal {
 }
 
 func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
-	e := sessions.Ending{
-		Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.Refused(), At: j.a.w.Now(),
-		Nested: j.resumed || j.family != nil && j.family.Any(),
+	e := sessions.FinishTurn{
+		Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.BudgetError(), At: j.a.w.Now(),
+		Nested: j.resumed || j.tree != nil && j.tree.HasChildren(),
 	}
 	replyTo := j.t.ReplyTo
-	if o.Refused() != nil && o.Steps == 0 { // nothing but the refusal is said
-		replyTo = channels.Aside(replyTo)
+	if o.BudgetError() != nil && o.Steps == 0 { // nothing but the refusal is said
+		replyTo = channels.PrivateReplyTo(replyTo)
 	}
 	if !o.Silent {
 		e.Replies = []sessions.Outgoing{{
 			ID: j.t.ID, Channel: j.t.Channel, Session: j.t.Session, Turn: j.t.ID,
-			To: j.t.From, ReplyTo: replyTo, Text: o.Text, At: e.At, Again: j.t.Seq <= j.a.w.Doubt,
+			To: j.t.From, ReplyTo: replyTo, Text: o.Text, At: e.At, MaybeDuplicate: j.t.Seq <= j.a.w.AmbiguousThrough,
 		}}
 	}
 	faultpoint.HitOn("worker.finish.before", o.Text)
@@ -55,8 +55,8 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 	}
 	faultpoint.HitOn("worker.finish.after", o.Text)
 	j.after, j.released = m, released
-	if ms, ok := j.Known(); ok {
-		j.a.w.histories.keep(j.t.Session, j.Fence.Epoch, ms)
+	if ms, ok := j.History(); ok {
+		j.a.w.histories.put(j.t.Session, j.Fence.Epoch, ms)
 	}
 	j.a.w.signalOutbox(j.t.Channel)
 	return nil

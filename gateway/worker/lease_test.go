@@ -41,7 +41,7 @@ func TestAWorkerWhoseLeaseEnded(t *testing.T) {
 				time.Sleep(paused)
 				synctest.Wait()
 				for person := range 3 {
-					if m := r.mailbox(person); m.Owner != (sessions.Worker{}) || !m.Owed() || m.Attempts != 0 {
+					if m := r.mailbox(person); m.Owner != (sessions.Worker{}) || !m.HasWork() || m.Attempts != 0 {
 						t.Errorf("the mailbox is %+v", m)
 					}
 				}
@@ -74,7 +74,7 @@ func TestAWorkerWhoseLeaseEnded(t *testing.T) {
 			r.say(1, "hello")
 			time.Sleep(2 * paused)
 			synctest.Wait()
-			if m := r.mailbox(1); m.Owner != (sessions.Worker{}) || m.Epoch != 1 || m.Attempts != 0 || !m.Owed() {
+			if m := r.mailbox(1); m.Owner != (sessions.Worker{}) || m.Epoch != 1 || m.Attempts != 0 || !m.HasWork() {
 				t.Errorf("the mailbox is %+v", m)
 			}
 			if n := r.counted("started"); n != 0 {
@@ -96,14 +96,14 @@ func TestAWorkerWhoseLeaseEnded(t *testing.T) {
 			a.store.set(mute)
 			time.Sleep(paused)
 			k := key(t, 1)
-			_, got, err := r.store.Touch(t.Context(), sessions.Touch{Token: k.Token(), Key: k, Seq: 1, By: a.Me, Take: true, Now: asked})
+			_, got, err := r.store.Touch(t.Context(), sessions.Touch{Token: k.Token(), Key: k, Seq: 1, By: a.Identity, Take: true, Now: asked})
 			if err != nil || !got {
 				t.Fatal(got, err)
 			}
 			r.say(1, "hello")
 			time.Sleep(2 * paused)
 			synctest.Wait()
-			if m := r.mailbox(1); m.Owner != a.Me || m.Epoch != 1 {
+			if m := r.mailbox(1); m.Owner != a.Identity || m.Epoch != 1 {
 				t.Errorf("the mailbox is %+v", m)
 			}
 			a.store.set(unmute)

@@ -77,14 +77,14 @@ func (l *memoryLog) back(e *entry) {
 	l.wake()
 }
 
-func (l *memoryLog) Deliveries(ctx context.Context, h func(context.Context, broker.Delivery) error) error {
+func (l *memoryLog) Consume(ctx context.Context, h func(context.Context, broker.WakeUp) error) error {
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
 	for ctx.Err() == nil {
 		e, next, changed := l.take()
 		if e != nil {
 			handlers.Go(func() {
-				if h(ctx, broker.Delivery{Token: e.Token, Key: e.Key, Seq: e.Seq, Tries: e.tries}) != nil {
+				if h(ctx, broker.WakeUp{Token: e.Token, Key: e.Key, Seq: e.Seq, Tries: e.tries}) != nil {
 					l.back(e)
 				}
 			})

@@ -9,10 +9,10 @@ import (
 	"parley/sessions"
 )
 
-// lookForWork takes what is owed and has no living owner: mailboxes that were
+// runScans takes what is owed and has no living owner: mailboxes that were
 // touched when all slots were busy, those of dead workers, and those in this
 // worker's own name that nobody here works on.
-func (w *Worker) lookForWork(ctx context.Context) {
+func (w *Worker) runScans(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	orphans := map[sessions.Fence]bool{}
@@ -43,65 +43,65 @@ func (w *Worker) lookForWork(ctx context.Context) {
 
 func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	before := w.backlog.Load()
-	if (before == 0 || w.putOff.Load()) && !always {
+	if (before == 0 || w.suspectsDeferred.Load()) && !always {
 		return nil
 	}
-	w.putOff.Store(false)
+	w.suspectsDeferred.Store(false)
 	if !w.leases.holds() {
 		return nil // the next heartbeat that gets through looks again
 	}
 	n := 0
-	for n < 64 && w.grabSlot() {
+	for n < 64 && w.acquireSlot() {
 		n++
 	}
 	if n == 0 {
-		w.owe() // looked at again when a slot is freed
-		if w.slots.some() {
-			w.lookNow() // one was, just now
+		w.markBacklog() // looked at again when a slot is freed
+		if w.slots.hasFree() {
+			w.scanNow() // one was, just now
 		}
 		return nil
 	}
-	ctx, cancel := taking(ctx)
+	ctx, cancel := withTakeGrace(ctx)
 	defer cancel()
 	w.recovering.Store(true)
-	ms, err := w.Store.Recover(ctx, w.Me, w.leases.now(), n)
+	ms, err := w.Store.Recover(ctx, w.Identity, w.leases.now(), n)
 	started := 0
 	for _, m := range ms {
 		unlock := w.actors.lock(m.Token)
-		if w.begin(ctx, m) {
+		if w.startIfLeased(ctx, m) {
 			started++
 		}
 		unlock()
 	}
 	w.recovering.Store(false)
 	if err != nil {
-		w.owe()
+		w.markBacklog()
 		for range n - started {
-			w.slots.give() // without a nudge: the next tick looks again, not the next moment
+			w.slots.release() // without a nudge: the next tick looks again, not the next moment
 		}
 		return fmt.Errorf("recover mailboxes: %w", err)
 	}
 	if len(ms) == n {
-		w.owe()
-		w.lookNow()
+		w.markBacklog()
+		w.scanNow()
 	} else {
 		w.backlog.CompareAndSwap(before, 0)
-		w.slots.handOut()
+		w.slots.grantAll()
 	}
 	for range n - started {
-		w.freeSlot()
+		w.releaseSlot()
 	}
 	return nil
 }
 
-// owe notes that mailboxes may wait that nobody took. It is forgotten when a
+// markBacklog notes that mailboxes may wait that nobody took. It is forgotten when a
 // look that began later finds none.
-func (w *Worker) owe() { w.backlog.Add(1) }
+func (w *Worker) markBacklog() { w.backlog.Add(1) }
 
-// waits says whether mailboxes may wait that nobody took.
-func (w *Worker) waits() bool { return w.backlog.Load() != 0 }
+// hasBacklog says whether mailboxes may wait that nobody took.
+func (w *Worker) hasBacklog() bool { return w.backlog.Load() != 0 }
 
-func (w *Worker) lookNow() {
+func (w *Worker) scanNow() {
 	select {
 	case w.nudge <- struct{}{}:
 	default:
@@ -111,7 +111,7 @@ func (w *Worker) lookNow() {
 // adopt finds mailboxes in this worker's own name that have no actor, twice in
 // a row under the same fence, and takes them up again.
 func (w *Worker) adopt(ctx context.Context, seen map[sessions.Fence]bool) (map[sessions.Fence]bool, error) {
-	held, err := w.Store.Held(ctx, w.Me)
+	held, err := w.Store.Held(ctx, w.Identity)
 	if err != nil {
 		return seen, fmt.Errorf("list own mailboxes: %w", err)
 	}
@@ -122,9 +122,9 @@ func (w *Worker) adopt(ctx context.Context, seen map[sessions.Fence]bool) (map[s
 		case w.actors.has(m.Token):
 		case !seen[f], !w.leases.holds():
 			now[f] = true
-		case w.grabSlot():
+		case w.acquireSlot():
 			if err := w.readopt(ctx, f); err != nil {
-				w.freeSlot()
+				w.releaseSlot()
 				return now, err
 			}
 		default:
@@ -138,10 +138,10 @@ func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {
 	unlock := w.actors.lock(f.Token)
 	defer unlock()
 	if w.actors.has(f.Token) { // since it was looked at
-		w.freeSlot()
+		w.releaseSlot()
 		return nil
 	}
-	ctx, cancel := taking(ctx)
+	ctx, cancel := withTakeGrace(ctx)
 	defer cancel()
 	// An actor may have come and gone since the list was read. Its own Reacquire under f
 	// would be answered once more, and this attempt not be counted.
@@ -149,20 +149,20 @@ func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {
 	case err != nil:
 		return fmt.Errorf("look at an orphaned mailbox: %w", err)
 	case m.Fence() != f:
-		w.freeSlot()
+		w.releaseSlot()
 		return nil
 	}
 	m, err := w.Store.Reacquire(ctx, f, w.leases.now())
 	if errors.Is(err, sessions.ErrFenced) {
-		w.freeSlot()
+		w.releaseSlot()
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("take up an orphaned mailbox: %w", err)
 	}
 	w.Logger.Warn("an own mailbox had no actor and was taken up again", "key", m.Key)
-	if !w.begin(ctx, m) {
-		w.freeSlot()
+	if !w.startIfLeased(ctx, m) {
+		w.releaseSlot()
 	}
 	return nil
 }

@@ -12,54 +12,54 @@ import (
 	"parley/sessions"
 )
 
-// next takes up the first message that no turn has read.
-func (a *actor) next() (bool, error) {
+// takeNext takes up the first message that no turn has read.
+func (a *actor) takeNext() (bool, error) {
 	it, err := a.head(a.ctx)
 	if errors.Is(err, broker.ErrNone) {
-		return a.missing()
+		return a.skipMissing()
 	}
 	if err != nil {
 		return false, fmt.Errorf("read the mailbox: %w", err)
 	}
 	if it.err != nil {
-		if err := a.bury(it.e, "", "encoding", it.err.Error()); err != nil {
+		if err := a.deadLetter(it.e, "", "encoding", it.err.Error()); err != nil {
 			return false, err
 		}
 		return a.skip(it.e.Seq)
 	}
-	if done, released, err := a.elsewhere(it); done || err != nil {
+	if done, released, err := a.divertHead(it); done || err != nil {
 		return released, err
 	}
 	if a.m.Attempts > a.w.Config.Attempts {
 		return a.giveUp(it)
 	}
 	if c, ok := it.command(); ok {
-		return a.command(it.e, it.msg, c)
+		return a.runCommand(it.e, it.msg, c)
 	}
-	return a.take()
+	return a.takeBatch()
 }
 
-// missing passes over messages that the log held and does not hold any more, and
+// skipMissing passes over messages that the log held and does not hold any more, and
 // says so in the chat.
-func (a *queue) missing() (bool, error) {
-	known, err := TellLost(a.ctx, a.w.Store, a.w.Generation, a.m, a.w.Now())
+func (a *queue) skipMissing() (bool, error) {
+	known, err := NotifyLost(a.ctx, a.w.Store, a.w.Generation, a.m, a.w.Now())
 	if err != nil {
 		return false, err
 	}
 	if !known {
-		a.w.Observer.Lost(1)
-		a.w.Logger.Error("messages of a session are missing from the log", "key", a.m.Key, "after", a.m.Read, "until", a.m.Touched)
+		a.w.Observer.CountLost(1)
+		a.w.Logger.Error("messages of a session are missing from the log", "key", a.m.Key, "after", a.m.LastRead, "until", a.m.LastSeen)
 	}
-	return a.skip(a.m.Touched)
+	return a.skip(a.m.LastSeen)
 }
 
-// read is the message in e, which must be one of this conversation: its
+// decode is the message in e, which must be one of this conversation: its
 // address is where the answer goes.
-func (a *owner) read(e broker.Envelope) (channels.Message, error) {
-	return readFor(a.m.Key.Address(), e)
+func (a *owner) decode(e broker.Envelope) (channels.Message, error) {
+	return decodeMessage(a.m.Key.Address(), e)
 }
 
-func readFor(at sessionkeys.Address, e broker.Envelope) (msg channels.Message, err error) {
+func decodeMessage(at sessionkeys.Address, e broker.Envelope) (msg channels.Message, err error) {
 	if err := json.Unmarshal(e.Body, &msg); err != nil {
 		return msg, fmt.Errorf("read the message: %w", err)
 	}
@@ -79,9 +79,9 @@ func (a *owner) skip(seq uint64) (bool, error) {
 // FreshText answers the command that starts a new conversation.
 const FreshText = "A new conversation. I have forgotten what was said before."
 
-func (a *actor) command(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	var fresh sessionkeys.SessionID
-	if c.Fresh() {
+	if c.StartsSession() {
 		fresh = sessionkeys.NewSessionID(a.w.Now())
 	}
 	return a.answer(sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg), Fresh: fresh}, e.Seq, msg, FreshText)
@@ -93,15 +93,15 @@ func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, tex
 	c.At = a.w.Now()
 	c.Replies = []sessions.Outgoing{{
 		ID: messages.NoteID(a.turnID(seq)), Channel: msg.Channel, Session: a.m.Session,
-		To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: c.At, Again: seq <= a.w.Doubt,
+		To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: c.At, MaybeDuplicate: seq <= a.w.AmbiguousThrough,
 	}}
 	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), c)
 	if err != nil {
 		return false, fmt.Errorf("answer a command: %w", err)
 	}
-	a.served = true
+	a.didWork = true
 	if !done {
-		a.w.Observer.Deduplicated(msg.Channel, "message_id")
+		a.w.Observer.CountDuplicate(msg.Channel, "message_id")
 	} else {
 		a.w.signalOutbox(msg.Channel)
 	}
@@ -117,7 +117,7 @@ func (a *actor) resume(stop bool) (bool, error) {
 		}
 	}
 	if !stop { // which takes no time
-		switch _, err := a.enter(person{a.m.Turn.Channel, a.m.Turn.Sender}); {
+		switch _, err := a.admit(person{a.m.Turn.Channel, a.m.Turn.Sender}); {
 		case errors.Is(err, errPoked):
 			return a.release() // which says whether a request is there
 		case err != nil:
@@ -133,9 +133,9 @@ func (a *actor) resume(stop bool) (bool, error) {
 	}
 	j := a.journal(t)
 	j.resumed = true
-	a.workOnAgain(t)
+	a.showResumed(t)
 	if t.Attempts > a.w.Config.Attempts && !stop {
 		return a.abandon(t, j)
 	}
-	return a.turn(t, j, stop)
+	return a.runTurn(t, j, stop)
 }

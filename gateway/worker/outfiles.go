@@ -18,7 +18,7 @@ import (
 
 // FileStore keeps what files on their way out hold, until they are sent.
 type FileStore interface {
-	PutFile(ctx context.Context, name string, r io.Reader, most int64) (size int64, err error)
+	PutFile(ctx context.Context, name string, r io.Reader, limit int64) (size int64, err error)
 }
 
 // Files is how turns send files. All fields are required.
@@ -27,7 +27,7 @@ type Files struct {
 	Store  FileStore
 	// Largest is how many bytes a file may have that is sent by a channel instance;
 	// 0: it sends none. known is false for one that is not of this process.
-	Largest func(channel string) (most int64, known bool)
+	Largest func(channel string) (limit int64, known bool)
 }
 
 // chatFiles is the chat that a turn answers, as files go there.
@@ -38,21 +38,21 @@ type chatFiles struct {
 
 var _ files.Chat = chatFiles{}
 
-// sender is the tool that sends files, for the turn of j.
-func (a *actor) sender(ctx context.Context, j *journal) (tools.Tool, error) {
+// sendTool is the tool that sends files, for the turn of j.
+func (a *actor) sendTool(ctx context.Context, j *journal) (tools.Tool, error) {
 	sent := 0
 	if j.t.Steps > 0 {
 		ms, err := j.Messages(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("count the files that a turn sent: %w", err)
 		}
-		sent = filesSent(ms, j.t.ID)
+		sent = countSentFiles(ms, j.t.ID)
 	}
-	return a.w.Files.Sender.For(chatFiles{a, j}, sent), nil
+	return a.w.Files.Sender.Bind(chatFiles{a, j}, sent), nil
 }
 
-// filesSent counts the files that a turn sent, by the results of its calls.
-func filesSent(ms []transcript.Message, turn string) (n int) {
+// countSentFiles counts the files that a turn sent, by the results of its calls.
+func countSentFiles(ms []transcript.Message, turn string) (n int) {
 	opening := openingID(turn)
 	for i := len(ms) - 1; i >= 0; i-- {
 		if ms[i].ID == opening {
@@ -67,21 +67,21 @@ func filesSent(ms []transcript.Message, turn string) (n int) {
 	return n
 }
 
-// Takes implements [files.Chat].
-func (c chatFiles) Takes() (most int64, known bool) { return c.a.w.Files.Largest(c.j.t.Channel) }
+// SizeLimit implements [files.Chat].
+func (c chatFiles) SizeLimit() (limit int64, known bool) { return c.a.w.Files.Largest(c.j.t.Channel) }
 
 // postGrace is how long it may take to queue a file, also when the turn is ended
 // meanwhile.
 const postGrace = 10 * time.Second
 
-// Sent implements [files.Chat]: an earlier take of the turn may have queued it.
-func (c chatFiles) Sent(ctx context.Context, call tools.Call) (f files.Outfile, ok bool, err error) {
+// FindSent implements [files.Chat]: an earlier take of the turn may have queued it.
+func (c chatFiles) FindSent(ctx context.Context, call tools.Call) (f files.Outfile, ok bool, err error) {
 	d, err := c.a.w.Store.Delivery(ctx, c.id(call))
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return f, false, nil
 	case err != nil:
-		return f, false, unfinished("look for a file that was sent", err)
+		return f, false, turnError("look for a file that was sent", err)
 	case d.File == nil:
 		return f, false, nil
 	}
@@ -96,11 +96,11 @@ func (c chatFiles) id(call tools.Call) string {
 // into the outbox, by an id that the call makes. The content that one owner of the
 // mailbox kept is never another's, so that a late one changes nothing that is
 // queued.
-func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, content io.Reader, most int64) (_ files.Outfile, err error) {
+func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, content io.Reader, limit int64) (_ files.Outfile, err error) {
 	t, w := c.j.t, c.a.w
 	id := c.id(call)
 	object := sessionkeys.FileObject(id, c.j.Fence.Epoch, c.j.Fence.Nonce)
-	f.Size, err = w.Files.Store.PutFile(ctx, object, content, most)
+	f.Size, err = w.Files.Store.PutFile(ctx, object, content, limit)
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):
 		return f, fmt.Errorf("keep the file: %w", files.ErrTooLarge)
@@ -116,18 +116,18 @@ func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, c
 	commit, done := context.WithTimeout(context.WithoutCancel(ctx), postGrace)
 	defer done()
 	err = w.Store.Post(commit, c.j.Fence, t.ID, sessions.Outgoing{
-		ID: id, Channel: t.Channel, Session: t.Session, Turn: t.ID, To: t.From, ReplyTo: t.ReplyTo, At: w.Now(), Again: t.Seq <= w.Doubt,
+		ID: id, Channel: t.Channel, Session: t.Session, Turn: t.ID, To: t.From, ReplyTo: t.ReplyTo, At: w.Now(), MaybeDuplicate: t.Seq <= w.AmbiguousThrough,
 		File: &sessions.File{Name: f.Name, MIME: f.MIME, Size: f.Size, Object: object},
 	})
 	if err != nil {
-		return f, unfinished("queue a file", err)
+		return f, turnError("queue a file", err)
 	}
 	faultpoint.HitOn("worker.file.posted", f.Name)
 	w.signalOutbox(t.Channel)
 	return f, nil
 }
 
-// unfinished says that the turn cannot go on, not that the tool failed.
-func unfinished(what string, err error) error {
+// turnError says that the turn cannot go on, not that the tool failed.
+func turnError(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, tools.ErrUnfinished, err)
 }

@@ -31,7 +31,7 @@ type objects struct {
 	put  func() error // before each
 }
 
-func (o *objects) PutFile(_ context.Context, name string, r io.Reader, most int64) (int64, error) {
+func (o *objects) PutFile(_ context.Context, name string, r io.Reader, limit int64) (int64, error) {
 	if o.put != nil {
 		if err := o.put(); err != nil {
 			return 0, err
@@ -41,7 +41,7 @@ func (o *objects) PutFile(_ context.Context, name string, r io.Reader, most int6
 	if err != nil {
 		return 0, err
 	}
-	if int64(len(b)) > most {
+	if int64(len(b)) > limit {
 		return 0, fmt.Errorf("put: %w", broker.ErrTooLarge)
 	}
 	o.mu.Lock()
@@ -61,10 +61,10 @@ func (o *objects) content(name string) string {
 
 // sendingRig is a rig whose model sends files: "files n" sends n of them, one in each
 // answer, and then says what the calls gave.
-func sendingRig(t *testing.T, c files.Config) (*rig, *objects, func(*worker.Options)) {
+func sendingRig(t *testing.T, c files.Config) (*fixture, *objects, func(*worker.Options)) {
 	t.Helper()
 	r := newRig(t)
-	s, err := files.Sending(c)
+	s, err := files.NewSender(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func sendingRig(t *testing.T, c files.Config) (*rig, *objects, func(*worker.Opti
 		for _, m := range q.Messages {
 			if m.Role == transcript.User {
 				done, said = 0, ""
-				if _, err := fmt.Sscanf(m.Words(), "files %d", &want); err != nil {
+				if _, err := fmt.Sscanf(m.Text(), "files %d", &want); err != nil {
 					want = 0
 				}
 			}
@@ -102,7 +102,7 @@ func sendingRig(t *testing.T, c files.Config) (*rig, *objects, func(*worker.Opti
 }
 
 // sentTo is what waits to be sent to person.
-func (r *rig) sentTo(person int) (all []sessions.Delivery) {
+func (r *fixture) sentTo(person int) (all []sessions.Delivery) {
 	r.t.Helper()
 	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestAFileStandsBeforeTheAnswerAndGoesWhereTheTurnAnswers(t *testing.T) {
 		}
 		for _, d := range ds[:2] {
 			if d.File.Name != "a.txt" || d.File.Size != 3 || !strings.HasPrefix(d.File.MIME, "text/plain") || o.content(d.File.Object) != "AAA" ||
-				d.ReplyTo != ds[2].ReplyTo || d.Turn != ds[2].Turn || d.Session != ds[2].Session || d.Again || d.Channel != "tg" || d.Text != "" {
+				d.ReplyTo != ds[2].ReplyTo || d.Turn != ds[2].Turn || d.Session != ds[2].Session || d.MaybeDuplicate || d.Channel != "tg" || d.Text != "" {
 				t.Errorf("a file waits as %+v, %+v", d, d.File)
 			}
 		}

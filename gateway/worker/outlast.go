@@ -13,19 +13,19 @@ const lastMoment = 5 * time.Second
 
 var errTooLate = errors.New("the worker has ended, and the store took too long")
 
-// taking is a context for what takes a mailbox: it ends a moment after ctx. Who
+// withTakeGrace is a context for what takes a mailbox: it ends a moment after ctx. Who
 // gives up without the answer does not know whether the mailbox is its own,
 // cannot give it back, and leaves an attempt behind that nobody made.
-func taking(ctx context.Context) (context.Context, context.CancelFunc) {
-	return agent.Outlast(ctx, lastMoment, errTooLate)
+func withTakeGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	return agent.WithGrace(ctx, lastMoment, errTooLate)
 }
 
-// takeNoMore waits until nothing that this worker is about to take can become
+// stopTaking waits until nothing that this worker is about to take can become
 // its own any more, at the end, when it takes nothing new: all that do hold a
 // slot.
-func (w *Worker) takeNoMore(ctx context.Context) {
+func (w *Worker) stopTaking(ctx context.Context) {
 	for range w.slots.size {
-		if !w.slots.resume(ctx) {
+		if !w.slots.reacquire(ctx) {
 			return
 		}
 	}

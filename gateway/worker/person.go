@@ -6,42 +6,42 @@ import (
 	"parley/agent"
 )
 
-// enter counts a turn of p for as long as this step of the actor takes, and waits
+// admit counts a turn of p for as long as this step of the actor takes, and waits
 // while p runs as many as one person may; what came for p meanwhile in other
 // conversations is behind. Who waits holds no slot. It returns errPoked when
 // somebody asked for something, and agent.ErrHandover when this process ends.
-func (a *queue) enter(p person) (waited bool, err error) {
-	if a.of != nil {
-		if *a.of == p {
+func (a *queue) admit(p person) (waited bool, err error) {
+	if a.admitted != nil {
+		if *a.admitted == p {
 			return false, nil
 		}
-		a.leave()
+		a.discharge()
 	}
-	t := a.w.slots.enter(p)
+	t := a.w.slots.admit(p)
 	if t == nil {
-		a.of = &p
+		a.admitted = &p
 		return false, nil
 	}
-	a.seat.held = false
-	a.ahead = nil // it is read again
-	a.w.lookForBacklog()
+	a.slot.held = false
+	a.lookahead = nil // it is read again
+	a.w.scanIfBacklog()
 	a.w.Observer.TurnWaiting(p.channel, 1)
 	defer a.w.Observer.TurnWaiting(p.channel, -1)
-	if err := a.attend(a.ctx, t); err != nil {
+	if err := a.awaitTicket(a.ctx, t); err != nil {
 		a.w.slots.cancel(t)
-		a.w.lookForBacklog()
+		a.w.scanIfBacklog()
 		return true, err
 	}
-	a.of, a.seat.held = &p, true
+	a.admitted, a.slot.held = &p, true
 	return true, nil
 }
 
-// attend waits until t is ready.
-func (a *queue) attend(ctx context.Context, t *ticket) error {
+// awaitTicket waits until t is ready.
+func (a *queue) awaitTicket(ctx context.Context, t *ticket) error {
 	select {
 	case <-t.ready:
 		return nil
-	case <-a.poked:
+	case <-a.woken:
 		return errPoked
 	case <-ctx.Done():
 		return agent.ErrHandover
@@ -50,10 +50,10 @@ func (a *queue) attend(ctx context.Context, t *ticket) error {
 	}
 }
 
-// leave ends what enter counted.
-func (a *queue) leave() {
-	if a.of != nil {
-		a.w.slots.leave(*a.of)
-		a.of = nil
+// discharge ends what enter counted.
+func (a *queue) discharge() {
+	if a.admitted != nil {
+		a.w.slots.discharge(*a.admitted)
+		a.admitted = nil
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // inThread is what person says in a thread of their own, to a bot on Slack.
-func (r *rig) inThread(person, thread int, text string) channels.Message {
+func (r *fixture) inThread(person, thread int, text string) channels.Message {
 	m := r.message(person, text)
 	m.Address = sessionkeys.Address{
 		Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: strconv.Itoa(person), Thread: strconv.Itoa(thread),
@@ -30,7 +30,7 @@ func personTurns(turns, person int) func(*worker.Options) {
 }
 
 // waitBehind waits until so many turns wait for others of their own person.
-func (r *rig) waitBehind(n int) {
+func (r *fixture) waitBehind(n int) {
 	r.t.Helper()
 	r.await(fmt.Sprint(n, " turns behind their person's"), func() bool {
 		r.mu.Lock()
@@ -40,7 +40,7 @@ func (r *rig) waitBehind(n int) {
 }
 
 // threadsAnswered lists the threads that were answered, in order.
-func (r *rig) threadsAnswered() (threads []string) {
+func (r *fixture) threadsAnswered() (threads []string) {
 	r.t.Helper()
 	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {
@@ -72,8 +72,8 @@ func TestOnePersonsConversationsDoNotHoldAllSlots(t *testing.T) {
 		r.wantAnswers(2, "re: hello 0", "re: hello 1", "re: hello 2")
 		r.wantAnswers(3, "re: hello 0", "re: hello 1", "re: hello 2")
 		r.mu.Lock()
-		if r.most > 4 {
-			t.Errorf("%d turns ran at once, of a person who may have two and two who say one thing after the other", r.most)
+		if r.limit > 4 {
+			t.Errorf("%d turns ran at once, of a person who may have two and two who say one thing after the other", r.limit)
 		}
 		r.mu.Unlock()
 		r.open("x")
@@ -100,7 +100,7 @@ func TestTurnsAreCountedByPerson(t *testing.T) {
 
 // lineUp has the first person's turn in thread 1 wait at the gate x, and their turns in
 // the threads up to last wait behind it, in their order.
-func (r *rig) lineUp(last int) {
+func (r *fixture) lineUp(last int) {
 	r.t.Helper()
 	r.bring(r.inThread(1, 1, "wait x"))
 	r.atGate("x")

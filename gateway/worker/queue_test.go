@@ -60,8 +60,8 @@ func TestNoMoreTurnsRunThanThereAreSlotsAndTheBacklogIsDrained(t *testing.T) {
 			}
 			r.idle()
 			r.mu.Lock()
-			if r.most != n {
-				t.Errorf("%d turns ran at once with %d slots", r.most, n)
+			if r.limit != n {
+				t.Errorf("%d turns ran at once with %d slots", r.limit, n)
 			}
 			r.mu.Unlock()
 		}
@@ -217,7 +217,7 @@ func TestAnAnswerThatMayHaveBeenGivenBeforeSaysSo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.start("w", func(o *worker.Options) { o.Doubt = 2 })
+		r.start("w", func(o *worker.Options) { o.AmbiguousThrough = 2 })
 		for _, text := range []string{"one", "/new", "three"} {
 			r.say(1, text)
 		}
@@ -228,8 +228,8 @@ func TestAnAnswerThatMayHaveBeenGivenBeforeSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, d := range ds {
-			if d.Again != (i < 2) {
-				t.Errorf("answer %d, %q, may be a repeat: %v", i, d.Text, d.Again)
+			if d.MaybeDuplicate != (i < 2) {
+				t.Errorf("answer %d, %q, may be a repeat: %v", i, d.Text, d.MaybeDuplicate)
 			}
 		}
 	})
@@ -261,7 +261,7 @@ func TestMessagesInAGroupSayWhoSpeaks(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.await("a request", func() bool { return len(r.model.Requests()) == 1 })
-		if got := r.model.Requests()[0].Messages[0].Words(); got != "[Boss Ann #nodle4] hello" {
+		if got := r.model.Requests()[0].Messages[0].Text(); got != "[Boss Ann #nodle4] hello" {
 			t.Errorf("the model read %q", got)
 		}
 		r.idle()

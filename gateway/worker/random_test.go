@@ -30,7 +30,7 @@ func seed(t *testing.T) uint64 {
 // schedule is what happens to a few conversations: messages, copies of their
 // events, stops, and workers that die, lose answers, end and begin.
 type schedule struct {
-	r       *rig
+	r       *fixture
 	random  *rand.Rand
 	workers []*process
 	born    int
@@ -142,7 +142,7 @@ func (s *schedule) run(steps int) {
 	}
 }
 
-func newSchedule(r *rig, seed uint64) *schedule {
+func newSchedule(r *fixture, seed uint64) *schedule {
 	return &schedule{r: r, rules: policy.Waiting{WhileBusy: policy.Queue}, verb: "message", random: rand.New(rand.NewPCG(seed, 1)), said: map[int][]string{}, stops: map[int]int{}} //nolint:gosec // a schedule
 }
 

@@ -12,43 +12,43 @@ import (
 
 // marks are the messages on which a turn shows that it works on them.
 type marks struct {
-	ids    []string           // touched by the actor's goroutine alone
-	again  chan []string      // gives those of a turn that is resumed, once; nil: it is not
-	cancel context.CancelFunc // ends looking for them
+	ids     []string           // touched by the actor's goroutine alone
+	resumed chan []string      // gives those of a turn that is resumed, once; nil: it is not
+	cancel  context.CancelFunc // ends looking for them
 }
 
-// workOn shows that the turn works on further messages.
-func (a *reactions) workOn(t sessions.Turn, ids []string) {
+// showWorking shows that the turn works on further messages.
+func (a *reactions) showWorking(t sessions.Turn, ids []string) {
 	if a.w.Reactions[t.Channel].Any() {
 		a.marks.ids = append(a.marks.ids, ids...)
 		a.react(t, ids, channels.Working, false)
 	}
 }
 
-// workOnAgain is workOn for a turn that is resumed: it shows so on the first of the
+// showResumed is showWorking for a turn that is resumed: it shows so on the first of the
 // messages that opened it and on the first of each that joined it. What else an earlier
 // process has put there stays. The turn does not wait for it.
-func (a *reactions) workOnAgain(t sessions.Turn) {
+func (a *reactions) showResumed(t sessions.Turn) {
 	if !a.w.Reactions[t.Channel].Any() {
 		return
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
 	again := make(chan []string, 1)
-	a.marks.again, a.marks.cancel = again, cancel
+	a.marks.resumed, a.marks.cancel = again, cancel
 	go func() {
-		ids := a.headsOf(ctx, t)
+		ids := a.readLeadIDs(ctx, t)
 		a.react(t, ids, channels.Working, true)
 		again <- ids
 	}()
 }
 
-// workOver shows how the turn stands to its messages when it does not run any more.
-func (a *reactions) workOver(t sessions.Turn, s channels.Stage) {
+// showOutcome shows how the turn stands to its messages when it does not run any more.
+func (a *reactions) showOutcome(t sessions.Turn, s channels.Stage) {
 	m := a.marks
 	a.marks = marks{}
 	a.react(t, m.ids, s, false)
-	if m.again != nil {
-		a.react(t, <-m.again, s, true)
+	if m.resumed != nil {
+		a.react(t, <-m.resumed, s, true)
 		m.cancel()
 	}
 }
@@ -62,7 +62,7 @@ func (a *reactions) react(t sessions.Turn, ids []string, s channels.Stage, resum
 		return
 	}
 	a.w.signal(signals.ReactionTopic, signals.Reaction{
-		Channel: t.Channel, To: t.From, Messages: ids, Stage: s, Resumed: resumed, Asked: t.ReceivedAt,
+		Channel: t.Channel, To: t.From, Messages: ids, Stage: s, Resumed: resumed, AskedAt: t.ReceivedAt,
 	})
 }
 
@@ -74,9 +74,9 @@ func stageAfter(why transcript.FinishReason, silent bool) channels.Stage {
 	return channels.Idle
 }
 
-// leads are the messages that stand for what is said in b: of an album or a paste the one
+// leadIDs are the messages that stand for what is said in b: of an album or a paste the one
 // with the mention, or the first.
-func (b *batch) leads() (ids []string) {
+func (b *batch) leadIDs() (ids []string) {
 	for i := range b.starts {
 		u := b.utterance(i)
 		lead := u[0].msg
@@ -91,9 +91,9 @@ func (b *batch) leads() (ids []string) {
 	return ids
 }
 
-// headsOf reads from the log what opened the turn and what joined it, as far as it is
+// readLeadIDs reads from the log what opened the turn and what joined it, as far as it is
 // there. What cannot be read keeps the reaction that it may have.
-func (a *reactions) headsOf(ctx context.Context, t sessions.Turn) (ids []string) {
+func (a *reactions) readLeadIDs(ctx context.Context, t sessions.Turn) (ids []string) {
 	if a.turnID(t.Seq) != t.ID { // the log was another one
 		return nil
 	}
@@ -104,7 +104,7 @@ func (a *reactions) headsOf(ctx context.Context, t sessions.Turn) (ids []string)
 			err = nerr
 			continue
 		}
-		if msg, rerr := readFor(t.From, e); rerr == nil {
+		if msg, rerr := decodeMessage(t.From, e); rerr == nil {
 			ids = append(ids, msg.MessageID)
 		}
 	}

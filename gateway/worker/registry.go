@@ -13,21 +13,21 @@ type registry struct {
 
 	mu      sync.Mutex
 	running int           // actors; guarded by mu
-	none    chan struct{} // closed when the last of them ended; guarded by mu
+	idle    chan struct{} // closed when the last of them ended; guarded by mu
 	byToken map[string]*entry
 	failed  map[string]int // how often in a row work on a mailbox failed; guarded by mu
 }
 
-// fail counts a failure of the mailbox and says how many there were in a row.
-func (r *registry) fail(token string) int {
+// countFailure counts a failure of the mailbox and says how many there were in a row.
+func (r *registry) countFailure(token string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed[token]++
 	return r.failed[token]
 }
 
-// well forgets the failures of the mailbox.
-func (r *registry) well(token string) {
+// clearFailures forgets the failures of the mailbox.
+func (r *registry) clearFailures(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.failed, token)
@@ -83,11 +83,11 @@ func (r *registry) start(a *actor) {
 	e.actor = a
 	e.refs++
 	if r.running == 0 {
-		r.none = make(chan struct{})
+		r.idle = make(chan struct{})
 	}
 	r.running++
 	go func() {
-		defer r.ended()
+		defer r.markEnded()
 		if before != nil {
 			<-before.done
 		}
@@ -102,30 +102,30 @@ func (r *registry) start(a *actor) {
 	}()
 }
 
-func (r *registry) ended() {
+func (r *registry) markEnded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.running--; r.running == 0 {
-		close(r.none)
+		close(r.idle)
 	}
 }
 
-// poke tells the mailbox's actor to look for control requests; false when
+// wake tells the mailbox's actor to look for control requests; false when
 // there is none here.
-func (r *registry) poke(token string) bool {
-	return r.tell(token, func(a *actor) chan struct{} { return a.poked })
+func (r *registry) wake(token string) bool {
+	return r.notify(token, func(a *actor) chan struct{} { return a.woken })
 }
 
-// more tells the mailbox's actor, if there is one here, that there are more
+// notifyMessage tells the mailbox's actor, if there is one here, that there are more
 // messages, up to seq.
-func (r *registry) more(token string, seq uint64) {
-	r.tell(token, func(a *actor) chan struct{} {
-		a.hear(seq)
+func (r *registry) notifyMessage(token string, seq uint64) {
+	r.notify(token, func(a *actor) chan struct{} {
+		a.raiseLastSeen(seq)
 		return a.news
 	})
 }
 
-func (r *registry) tell(token string, by func(*actor) chan struct{}) bool {
+func (r *registry) notify(token string, by func(*actor) chan struct{}) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.byToken[token]
@@ -149,12 +149,12 @@ func (r *registry) cancelAll(cause error) {
 	}
 }
 
-// idle waits until no actor runs; false when that takes longer than d.
-func (r *registry) idle(ctx context.Context, d time.Duration) bool {
+// awaitIdle waits until no actor runs; false when that takes longer than d.
+func (r *registry) awaitIdle(ctx context.Context, d time.Duration) bool {
 	limit := time.NewTimer(d)
 	defer limit.Stop()
 	select {
-	case <-r.empty():
+	case <-r.whenIdle():
 		return true
 	case <-limit.C:
 	case <-ctx.Done():
@@ -162,10 +162,10 @@ func (r *registry) idle(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-func (r *registry) wait() { <-r.empty() }
+func (r *registry) wait() { <-r.whenIdle() }
 
-// empty is closed when no actor runs of those that do now.
-func (r *registry) empty() <-chan struct{} {
+// whenIdle is closed when no actor runs of those that do now.
+func (r *registry) whenIdle() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.running == 0 {
@@ -173,5 +173,5 @@ func (r *registry) empty() <-chan struct{} {
 		close(none)
 		return none
 	}
-	return r.none
+	return r.idle
 }

@@ -38,11 +38,11 @@ import (
 // patience is how long a test waits for what must come, in fake time.
 const patience = time.Hour
 
-// rig is a log and a store, an intake before them, and a model that does what
+// fixture is a log and a store, an intake before them, and a model that does what
 // the message says: "wait x" waits until gate x is opened, "panic" panics,
 // "tool x" calls a tool; the answer is "re: " and the message. It lives in fake
 // time: no test depends on how fast the machine is.
-type rig struct {
+type fixture struct {
 	t       testing.TB
 	log     *logger
 	store   sessions.Store
@@ -58,7 +58,7 @@ type rig struct {
 	reached map[string]chan struct{} // closed when the model came to a gate
 	gates   map[string]chan struct{}
 	running int
-	most    int
+	limit   int
 	behind  int // turns that wait for their own person
 	alive   map[sessions.Worker]bool
 }
@@ -117,19 +117,19 @@ func (l *logger) NextAtLeast(ctx context.Context, token string, after, expect ui
 }
 
 // newRig is a rig over the store in memory and a log in memory.
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB) *fixture {
 	t.Helper()
 	return rigOn(t, newMemoryLog(), memtest.New(memtest.Every))
 }
 
 // realStore is a rig over a real store.
-func realStore(t testing.TB) *rig {
+func realStore(t testing.TB) *fixture {
 	t.Helper()
 	return rigOn(t, newMemoryLog(), openStore(t, t.TempDir()))
 }
 
 // realRig is a rig over the real log and the real store.
-func realRig(t testing.TB, dir string) *rig {
+func realRig(t testing.TB, dir string) *fixture {
 	t.Helper()
 	s := openStore(t, dir)
 	b, err := broker.Open(t.Context(), broker.Options{Dir: filepath.Join(dir, "log"), MaxBytes: 64 << 20})
@@ -162,9 +162,9 @@ func openStore(t testing.TB, dir string) *sqlite.Store {
 	return s
 }
 
-func rigOn(t testing.TB, log messageLog, s sessions.Store) *rig {
+func rigOn(t testing.TB, log messageLog, s sessions.Store) *fixture {
 	t.Helper()
-	r := &rig{
+	r := &fixture{
 		t: t, store: s, space: t.TempDir(), log: &logger{messageLog: log, gone: map[uint64]bool{}, last: map[string]uint64{}}, changed: make(chan struct{}, 1),
 		counts: map[string]int{}, alive: map[sessions.Worker]bool{}, reached: map[string]chan struct{}{}, gates: map[string]chan struct{}{},
 	}
@@ -176,14 +176,14 @@ func rigOn(t testing.TB, log messageLog, s sessions.Store) *rig {
 	}
 	r.intake = &intake.Intake{
 		Sources: map[string]intake.Source{"tg": {Agent: "main", Network: "telegram", Access: policy.Access{Everyone: true}}},
-		Log:     r.log, Book: s, Observer: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		Desk: &commands.Desk{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
+		Log:     r.log, Store: s, Observer: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Commands: &commands.Handler{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
 	}
 	return r
 }
 
 // noted is a tool that panics when told so.
-type noted struct{ r *rig }
+type noted struct{ r *fixture }
 
 func (noted) Definition() llm.Definition {
 	return llm.Definition{Name: "noted", Description: "a tool", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)}
@@ -194,7 +194,7 @@ func (n noted) Run(context.Context, tools.Call) (tools.Result, error) {
 	panic("the tool is broken")
 }
 
-func (r *rig) gate(name string) (reached, open chan struct{}) {
+func (r *fixture) gate(name string) (reached, open chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gates[name] == nil {
@@ -203,13 +203,13 @@ func (r *rig) gate(name string) (reached, open chan struct{}) {
 	return r.reached[name], r.gates[name]
 }
 
-func (r *rig) open(name string) {
+func (r *fixture) open(name string) {
 	_, g := r.gate(name)
 	close(g)
 }
 
 // atGate waits until the model has come to the gate.
-func (r *rig) atGate(name string) {
+func (r *fixture) atGate(name string) {
 	r.t.Helper()
 	reached, _ := r.gate(name)
 	select {
@@ -219,12 +219,12 @@ func (r *rig) atGate(name string) {
 	}
 }
 
-func (r *rig) reply(_ int, q llm.Request) llmtest.Turn {
+func (r *fixture) reply(_ int, q llm.Request) llmtest.Turn {
 	text, toolsDone := "", false
 	for _, m := range q.Messages {
 		switch m.Role {
 		case transcript.User:
-			text, toolsDone = m.Words(), false
+			text, toolsDone = m.Text(), false
 		case transcript.Tool:
 			toolsDone = true
 		}
@@ -251,57 +251,57 @@ func (r *rig) reply(_ int, q llm.Request) llmtest.Turn {
 	return llmtest.Turn{answer}
 }
 
-func (r *rig) count(words ...string) {
+func (r *fixture) count(words ...string) {
 	r.mu.Lock()
 	r.counts[strings.Join(words, " ")]++
 	r.mu.Unlock()
 	r.poke()
 }
 
-func (r *rig) counted(what string) int {
+func (r *fixture) counted(what string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts[what]
 }
 
-func (r *rig) poke() {
+func (r *fixture) poke() {
 	select {
 	case r.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (r *rig) Received(string, bool)                   { r.count("received") }
-func (r *rig) Ignored(_, why string)                   { r.count("ignored", why) }
-func (r *rig) Deduplicated(_, _ string)                { r.count("deduplicated") }
-func (r *rig) DeadLettered(_, reason string)           { r.count("dead", reason) }
-func (r *rig) Lost(int)                                { r.count("lost") }
-func (r *rig) Sent(_, outcome string, _ time.Duration) { r.count("sent", outcome) }
-func (r *rig) TurnStarted(string, time.Duration)       { r.count("started") }
-func (r *rig) ModelCalled(agent.CallReport)            { r.count("called") }
-func (r *rig) ModelRetried(costs.Labels, llm.Kind)     {}
-func (r *rig) TurnEnded(t outcomes.Turn) {
+func (r *fixture) CountReceived(string, bool)                   { r.count("received") }
+func (r *fixture) CountIgnored(_, why string)                   { r.count("ignored", why) }
+func (r *fixture) CountDuplicate(_, _ string)                   { r.count("deduplicated") }
+func (r *fixture) CountDeadLetter(_, reason string)             { r.count("dead", reason) }
+func (r *fixture) CountLost(int)                                { r.count("lost") }
+func (r *fixture) CountSent(_, outcome string, _ time.Duration) { r.count("sent", outcome) }
+func (r *fixture) TurnStarted(string, time.Duration)            { r.count("started") }
+func (r *fixture) ModelCalled(agent.CallReport)                 { r.count("called") }
+func (r *fixture) ModelRetried(costs.Labels, llm.Kind)          {}
+func (r *fixture) TurnEnded(t outcomes.Turn) {
 	r.count("ended", string(t.Outcome))
 	if t.TimedOut {
 		r.count("timed out")
 	}
 }
 
-func (r *rig) ToolCalled(tool string, _ costs.Purpose, status string, _ time.Duration) {
+func (r *fixture) ToolCalled(tool string, _ costs.Purpose, status string, _ time.Duration) {
 	r.count("tool", tool, status)
 }
 
-func (r *rig) BudgetDenied(scope, action string) { r.count("budget", scope, action) }
+func (r *fixture) BudgetDenied(scope, action string) { r.count("budget", scope, action) }
 
-func (r *rig) TurnRunning(_ string, delta int) {
+func (r *fixture) TurnRunning(_ string, delta int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running += delta
-	r.most = max(r.most, r.running)
+	r.limit = max(r.limit, r.running)
 	r.poke()
 }
 
-func (r *rig) TurnWaiting(_ string, delta int) {
+func (r *fixture) TurnWaiting(_ string, delta int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.behind += delta
@@ -310,7 +310,7 @@ func (r *rig) TurnWaiting(_ string, delta int) {
 
 // await waits until done, which is asked after everything that is stored, and
 // until everybody has come to rest: what was counted for it is counted then.
-func (r *rig) await(what string, done func() bool) {
+func (r *fixture) await(what string, done func() bool) {
 	r.t.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -325,7 +325,7 @@ func (r *rig) await(what string, done func() bool) {
 }
 
 // boxes shows all mailboxes, and what was published into them last.
-func (r *rig) boxes() string {
+func (r *fixture) boxes() string {
 	var b strings.Builder
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
@@ -352,7 +352,7 @@ func key(t testing.TB, person int) sessionkeys.Key {
 	return k
 }
 
-func (r *rig) message(person int, text string) channels.Message {
+func (r *fixture) message(person int, text string) channels.Message {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events++
@@ -363,7 +363,7 @@ func (r *rig) message(person int, text string) channels.Message {
 }
 
 // say brings a message in as an adapter does.
-func (r *rig) say(person int, text string) {
+func (r *fixture) say(person int, text string) {
 	r.t.Helper()
 	if err := r.intake.Accept(context.Background(), r.message(person, text)); err != nil {
 		r.t.Fatalf("accept %q: %v", text, err)
@@ -371,7 +371,7 @@ func (r *rig) say(person int, text string) {
 }
 
 // publish puts body into the first person's mailbox behind intake's back.
-func (r *rig) publish(body string) uint64 {
+func (r *fixture) publish(body string) uint64 {
 	r.t.Helper()
 	k := key(r.t, 1)
 	seq, err := r.log.Publish(context.Background(), broker.Envelope{ID: rand.Text(), Token: k.Token(), Key: k.String(), Body: json.RawMessage(body)})
@@ -382,7 +382,7 @@ func (r *rig) publish(body string) uint64 {
 }
 
 // answers is what waits to be sent to person, in order.
-func (r *rig) answers(person int) (texts []string) {
+func (r *fixture) answers(person int) (texts []string) {
 	r.t.Helper()
 	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {
@@ -397,7 +397,7 @@ func (r *rig) answers(person int) (texts []string) {
 }
 
 // wantAnswers waits for exactly these.
-func (r *rig) wantAnswers(person int, want ...string) {
+func (r *fixture) wantAnswers(person int, want ...string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("%d answers to %d", len(want), person), func() bool { return len(r.answers(person)) >= len(want) })
 	if got := r.answers(person); !slices.Equal(got, want) {
@@ -406,7 +406,7 @@ func (r *rig) wantAnswers(person int, want ...string) {
 }
 
 // idle waits until all that was published is read and nothing is owed to anybody.
-func (r *rig) idle() {
+func (r *fixture) idle() {
 	r.t.Helper()
 	r.await("all mailboxes to be done", func() bool {
 		r.log.mu.Lock()
@@ -414,23 +414,23 @@ func (r *rig) idle() {
 		r.log.mu.Unlock()
 		done := true
 		err := r.store.Mailboxes(context.Background(), func(m sessions.Mailbox) bool {
-			if m.Read >= unread[m.Token] {
+			if m.LastRead >= unread[m.Token] {
 				delete(unread, m.Token)
 			}
-			done = !m.Owed() && !r.lives(m.Owner) // one that is owed nothing may lie with the dead
+			done = !m.HasWork() && !r.lives(m.Owner) // one that is owed nothing may lie with the dead
 			return done
 		})
 		return err == nil && done && len(unread) == 0
 	})
 }
 
-func (r *rig) lives(w sessions.Worker) bool {
+func (r *fixture) lives(w sessions.Worker) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.alive[w]
 }
 
-func (r *rig) mailbox(person int) sessions.Mailbox {
+func (r *fixture) mailbox(person int) sessions.Mailbox {
 	r.t.Helper()
 	m, err := r.store.Mailbox(context.Background(), key(r.t, person).Token())
 	if err != nil {
@@ -447,14 +447,14 @@ type process struct {
 	ended chan error
 }
 
-func (r *rig) start(name string, change ...func(*worker.Options)) *process {
+func (r *fixture) start(name string, change ...func(*worker.Options)) *process {
 	r.t.Helper()
 	p := &process{store: (&faults{told: r.poke}).over(r.store), ended: make(chan error, 1)}
 	o := worker.Options{
-		Config: policy.Turns{Turns: 8, Lease: 2 * time.Second, Grace: 10 * time.Second},
-		Me:     sessions.Worker{Name: name, Nonce: rand.Text()}, Generation: "g", Log: r.log, Store: p.store,
+		Config:   policy.Turns{Turns: 8, Lease: 2 * time.Second, Grace: 10 * time.Second},
+		Identity: sessions.Worker{Name: name, Nonce: rand.Text()}, Generation: "g", Log: r.log, Store: p.store,
 		Agents:    map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: func(sessionkeys.Key, time.Time) []llm.SystemBlock { return nil }}},
-		Busy:      &agent.Service{},
+		Busy:      &agent.Registry{},
 		Workspace: func(sessionkeys.SessionID) (string, error) { return r.space, nil },
 		Observer:  r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 	}
@@ -469,12 +469,12 @@ func (r *rig) start(name string, change ...func(*worker.Options)) *process {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	r.mu.Lock()
-	r.alive[o.Me] = true
+	r.alive[o.Identity] = true
 	r.mu.Unlock()
 	go func() {
 		err := w.Run(ctx)
 		r.mu.Lock()
-		delete(r.alive, o.Me)
+		delete(r.alive, o.Identity)
 		r.mu.Unlock()
 		p.ended <- err
 		r.poke()
@@ -519,7 +519,7 @@ func grace(d time.Duration) func(*worker.Options) {
 }
 
 // publishMessage puts messages into person's mailbox behind intake's back.
-func (r *rig) publishMessage(person int, ms ...channels.Message) {
+func (r *fixture) publishMessage(person int, ms ...channels.Message) {
 	r.t.Helper()
 	for _, m := range ms {
 		m.Address = address(person)
@@ -528,7 +528,7 @@ func (r *rig) publishMessage(person int, ms ...channels.Message) {
 }
 
 // publishIn puts m into its mailbox behind intake's back.
-func (r *rig) publishIn(m channels.Message) {
+func (r *fixture) publishIn(m channels.Message) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", m.Address)
 	if err != nil {
@@ -548,7 +548,7 @@ var shortIDs = func() *strings.Replacer {
 	var pairs []string
 	for person := range 10 {
 		m := channels.Message{Sender: channels.Sender{ID: strconv.Itoa(person)}}
-		pairs = append(pairs, worker.Said(m, nil), "["+m.Sender.ID+"]")
+		pairs = append(pairs, worker.MessageText(m, nil), "["+m.Sender.ID+"]")
 	}
 	return strings.NewReplacer(pairs...)
 }()

@@ -27,13 +27,13 @@ func (w *Worker) Run(ctx context.Context) error {
 			return fmt.Errorf("ask the store for its time: %w", err)
 		}
 		w.leases.set(now)
-		if err := w.Store.Heartbeat(ctx, w.Me, now.Add(w.Config.Lease)); err != nil {
+		if err := w.Store.Heartbeat(ctx, w.Identity, now.Add(w.Config.Lease)); err != nil {
 			return err
 		}
 		if w.leases.extend(sent.Add(w.Config.Lease)) {
 			// Nothing was to be had in between.
-			w.owe()
-			w.lookNow()
+			w.markBacklog()
+			w.scanNow()
 		}
 		return nil
 	}
@@ -55,9 +55,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	dead := make(chan error, 3)
 	pulse.Go(func() { dead <- w.keepLease(life, beat) })
 	pulse.Go(func() {
-		dead <- w.Log.Signals(life, signals.ControlTopic, func(s broker.Signal) { w.control(life, s) })
+		dead <- w.Log.Signals(life, signals.ControlTopic, func(s broker.Signal) { w.receiveControl(life, s) })
 	})
-	pulse.Go(func() { dead <- w.Log.Signals(life, signals.WorkTopic, w.hear) })
+	pulse.Go(func() { dead <- w.Log.Signals(life, signals.WorkTopic, w.receiveWork) })
 	g.Go(func() error {
 		select {
 		case err := <-dead:
@@ -66,24 +66,24 @@ func (w *Worker) Run(ctx context.Context) error {
 			return nil
 		}
 	})
-	g.Go(func() error { return w.Log.Deliveries(gctx, w.deliver) })
-	g.Go(func() error { w.lookForWork(gctx); return nil })
+	g.Go(func() error { return w.Log.Consume(gctx, w.receive) })
+	g.Go(func() error { w.runScans(gctx); return nil })
 	err := g.Wait()
 
 	close(w.closing)
-	if !w.actors.idle(life, w.Config.Grace) {
+	if !w.actors.awaitIdle(life, w.Config.Grace) {
 		stopWork(agent.ErrHandover)
 	}
 	w.actors.wait()
 	leave, cancel := context.WithTimeout(life, lastMoment)
 	defer cancel()
-	w.takeNoMore(leave)
+	w.stopTaking(leave)
 	w.actors.wait()
-	w.giveBack(leave)
-	if lerr := w.Store.Leave(leave, w.Me); lerr != nil {
+	w.handOverUnstarted(leave)
+	if lerr := w.Store.Leave(leave, w.Identity); lerr != nil {
 		w.Logger.Warn("leaving without saying so", "error", lerr)
 	}
-	w.handedOver() // what could not be given up
+	w.signalWork() // what could not be given up
 	die()
 	pulse.Wait()
 	if ctx.Err() != nil {
@@ -92,10 +92,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// giveBack hands over what this worker took at the last moment and nobody here
+// handOverUnstarted hands over what this worker took at the last moment and nobody here
 // began with, because the answer came too late: it is no attempt.
-func (w *Worker) giveBack(ctx context.Context) {
-	held, err := w.Store.Held(ctx, w.Me)
+func (w *Worker) handOverUnstarted(ctx context.Context) {
+	held, err := w.Store.Held(ctx, w.Identity)
 	for _, m := range held {
 		if herr := w.Store.Handover(ctx, m.Fence()); herr != nil && !errors.Is(herr, sessions.ErrFenced) {
 			err = errors.Join(err, herr)
@@ -130,7 +130,7 @@ func (w *Worker) keepLease(ctx context.Context, beat func(context.Context) error
 			return nil
 		case errors.Is(err, sessions.ErrFenced):
 			w.actors.cancelAll(agent.ErrHandover)
-			return fmt.Errorf("keep the lease: another worker has the name %s: %w", w.Me.Name, err)
+			return fmt.Errorf("keep the lease: another worker has the name %s: %w", w.Identity.Name, err)
 		default:
 			w.Logger.Error("heartbeat", "error", err)
 			if time.Since(last) > w.Config.Lease*2/3 {

@@ -6,52 +6,52 @@ import (
 	"parley/subagents"
 )
 
-// seat is an actor's place among the Turns that run at once. It is given back
+// slot is an actor's place among the Turns that run at once. It is given back
 // while the turn waits for sub-agents, so that they, and other conversations,
 // never wait for a turn that only waits for them.
-type seat struct {
+type slot struct {
 	w    *Worker
 	held bool
 }
 
-var _ subagents.Seat = (*seat)(nil)
+var _ subagents.Slot = (*slot)(nil)
 
-// Leave implements [subagents.Seat].
-func (s *seat) Leave() {
+// Release implements [subagents.Slot].
+func (s *slot) Release() {
 	if s.held {
 		s.held = false
-		s.w.freeSlot()
+		s.w.releaseSlot()
 	}
 }
 
-// Return implements [subagents.Seat]. Who waits here is served in the order of
+// Reacquire implements [subagents.Slot]. Who waits here is served in the order of
 // coming, before mailboxes that nobody has taken up.
-func (s *seat) Return(ctx context.Context) {
+func (s *slot) Reacquire(ctx context.Context) {
 	if s.held || ctx.Err() != nil {
 		return
 	}
-	s.held = s.w.slots.resume(ctx)
+	s.held = s.w.slots.reacquire(ctx)
 }
 
-func (w *Worker) grabSlot() bool {
-	return !w.ending() && w.slots.take()
+func (w *Worker) acquireSlot() bool {
+	return !w.stopping() && w.slots.tryAcquire()
 }
 
-func (w *Worker) freeSlot() {
-	w.slots.give()
-	w.lookForBacklog()
+func (w *Worker) releaseSlot() {
+	w.slots.release()
+	w.scanIfBacklog()
 }
 
-// lookForBacklog looks for mailboxes that nobody took, if some may wait and a slot
+// scanIfBacklog looks for mailboxes that nobody took, if some may wait and a slot
 // is free for them.
-func (w *Worker) lookForBacklog() {
-	if w.waits() {
-		w.lookNow()
+func (w *Worker) scanIfBacklog() {
+	if w.hasBacklog() {
+		w.scanNow()
 	}
 }
 
-// ending says whether this process takes nothing new.
-func (w *Worker) ending() bool {
+// stopping says whether this process takes nothing new.
+func (w *Worker) stopping() bool {
 	select {
 	case <-w.closing:
 		return true

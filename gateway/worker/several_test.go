@@ -28,12 +28,12 @@ type part struct {
 	deliveries, signals bool
 }
 
-func (l part) Deliveries(ctx context.Context, h func(context.Context, broker.Delivery) error) error {
+func (l part) Consume(ctx context.Context, h func(context.Context, broker.WakeUp) error) error {
 	if !l.deliveries {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return l.Log.Deliveries(ctx, h)
+	return l.Log.Consume(ctx, h)
 }
 
 func (l part) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
@@ -50,7 +50,7 @@ func hears(deliveries, signals bool) func(*worker.Options) {
 
 // working starts worker a, which hears no deliveries and comes to the gate of
 // first all the same, and then b, which hears them all.
-func (r *rig) working(first channels.Message, signals bool, change ...func(*worker.Options)) (a, b *process) {
+func (r *fixture) working(first channels.Message, signals bool, change ...func(*worker.Options)) (a, b *process) {
 	r.t.Helper()
 	r.bring(first)
 	a = r.start("a", append(change, hears(false, signals))...)
@@ -136,7 +136,7 @@ func TestAWorkerThatWasPausedForTooLongStopsByItself(t *testing.T) {
 				r.wantAnswers(1, "from b")
 				r.idle()
 				ms, err := r.store.Messages(t.Context(), r.mailbox(1).Session)
-				if err != nil || len(ms) == 0 || ms[len(ms)-1].Words() != "from b" {
+				if err != nil || len(ms) == 0 || ms[len(ms)-1].Text() != "from b" {
 					t.Errorf("the history is %v, %v", ms, err)
 				}
 			})

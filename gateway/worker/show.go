@@ -23,9 +23,9 @@ const (
 	controlEvery = 2 * time.Second // a lost signal to stop costs this much
 )
 
-// show is what people see of a turn while it runs; it also notices that
+// progress is what people see of a turn while it runs; it also notices that
 // somebody said stop.
-type show struct {
+type progress struct {
 	a        *actor
 	t        sessions.Turn
 	fence    sessions.Fence
@@ -33,23 +33,23 @@ type show struct {
 	steering *steering     // nil: nothing joins the turn
 	fresh    chan struct{} // there is text to show
 
-	mu     sync.Mutex
-	step   int
-	text   strings.Builder // the words of this step so far
-	before string          // all words of an earlier step
-	said   int             // which one
+	mu         sync.Mutex
+	step       int
+	text       strings.Builder // the words of this step so far
+	before     string          // all words of an earlier step
+	beforeStep int             // which one
 }
 
-func newShow(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *show {
-	return &show{a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1)}
+func newProgress(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *progress {
+	return &progress{a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1)}
 }
 
-// see takes the loop's events, for metrics and for the preview.
-func (s *show) see(e agent.Event) {
+// observe takes the loop's events, for metrics and for the preview.
+func (s *progress) observe(e agent.Event) {
 	agent.Measure(s.a.w.Observer, costs.RootTurn, e)
 	switch e.Type {
 	case agent.TextDelta:
-		s.add(e)
+		s.appendText(e)
 	case agent.Interrupted:
 		s.mu.Lock()
 		s.text.Reset()
@@ -58,11 +58,11 @@ func (s *show) see(e agent.Event) {
 	}
 }
 
-func (s *show) add(e agent.Event) {
+func (s *progress) appendText(e agent.Event) {
 	s.mu.Lock()
 	if e.Step != s.step {
 		if s.text.Len() > 0 {
-			s.before, s.said = s.text.String(), s.step
+			s.before, s.beforeStep = s.text.String(), s.step
 		}
 		s.step = e.Step
 		s.text.Reset()
@@ -76,7 +76,7 @@ func (s *show) add(e agent.Event) {
 }
 
 // run shows the turn until ctx ends.
-func (s *show) run(ctx context.Context) {
+func (s *progress) run(ctx context.Context) {
 	typing := time.NewTimer(typingAfter)
 	defer typing.Stop()
 	control := time.NewTicker(controlEvery)
@@ -87,13 +87,13 @@ func (s *show) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.a.poked:
-			s.look(ctx)
+		case <-s.a.woken:
+			s.pollStore(ctx)
 		case <-s.a.news:
-			s.steering.news(ctx)
+			s.steering.checkInterrupt(ctx)
 		case <-control.C:
-			s.look(ctx)
-			s.steering.news(ctx)
+			s.pollStore(ctx)
+			s.steering.checkInterrupt(ctx)
 		case <-typing.C:
 			s.send(signals.Preview{})
 			typing.Reset(typingEvery)
@@ -102,7 +102,7 @@ func (s *show) run(ctx context.Context) {
 				preview = time.After(previewAfter)
 			}
 		case <-preview:
-			if p := s.words(); strings.TrimSpace(p.Text) != "" && (p.Text != shown.Text || p.Step != shown.Step) {
+			if p := s.preview(); strings.TrimSpace(p.Text) != "" && (p.Text != shown.Text || p.Step != shown.Step) {
 				s.send(p)
 				shown = p
 				typing.Reset(typingEvery)
@@ -112,25 +112,25 @@ func (s *show) run(ctx context.Context) {
 	}
 }
 
-// words is what there is to show.
-func (s *show) words() signals.Preview {
+// preview is what there is to show.
+func (s *progress) preview() signals.Preview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return signals.Preview{Step: s.step, Text: s.text.String(), Before: s.before, BeforeStep: s.said}
+	return signals.Preview{Step: s.step, Text: s.text.String(), Before: s.before, BeforeStep: s.beforeStep}
 }
 
-func (s *show) send(p signals.Preview) {
-	if p.Text != "" && s.t.Seq <= s.a.w.Doubt {
+func (s *progress) send(p signals.Preview) {
+	if p.Text != "" && s.t.Seq <= s.a.w.AmbiguousThrough {
 		return // a preview cannot say that it may be a repeat
 	}
 	s.signal(p)
 }
 
-// over says that nothing follows what was shown.
-func (s *show) over() { s.signal(signals.Preview{Over: true}) }
+// end says that nothing follows what was shown.
+func (s *progress) end() { s.signal(signals.Preview{Over: true}) }
 
-func (s *show) signal(p signals.Preview) {
-	p.Turn, p.Channel, p.To, p.ReplyTo, p.Asked = s.t.ID, s.t.Channel, s.t.From, s.t.ReplyTo, s.t.ReceivedAt
+func (s *progress) signal(p signals.Preview) {
+	p.Turn, p.Channel, p.To, p.ReplyTo, p.AskedAt = s.t.ID, s.t.Channel, s.t.From, s.t.ReplyTo, s.t.ReceivedAt
 	s.a.w.signal(signals.PreviewTopic, p)
 }
 
@@ -138,9 +138,9 @@ func (s *show) signal(p signals.Preview) {
 // and finds that another has its mailbox.
 var errLost = fmt.Errorf("%w: %w", agent.ErrHandover, sessions.ErrFenced)
 
-// look finds in the store what no signal may have told: a request to stop,
+// pollStore finds in the store what no signal may have told: a request to stop,
 // messages, and that another worker has the mailbox.
-func (s *show) look(ctx context.Context) {
+func (s *progress) pollStore(ctx context.Context) {
 	m, err := s.a.w.Store.Mailbox(ctx, s.a.token)
 	switch {
 	case err != nil && ctx.Err() == nil:
@@ -151,7 +151,7 @@ func (s *show) look(ctx context.Context) {
 	case m.Controls > 0:
 		s.cancel(agent.ErrStopped)
 	default:
-		s.a.hear(m.Touched)
+		s.a.raiseLastSeen(m.LastSeen)
 	}
 }
 

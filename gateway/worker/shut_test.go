@@ -23,7 +23,7 @@ func TestAChatThatIsShutIsStoppedAndNobodyIsTold(t *testing.T) {
 		r.await("the turn to end", func() bool { return r.counted("ended canceled") == 1 })
 		r.done(m)
 		r.wantAnswers(1)
-		if c, err := r.store.Chat(t.Context(), sessions.ChatID{Channel: "telegram", Account: "42", Peer: "1"}); err != nil || !c.Shut {
+		if c, err := r.store.Chat(t.Context(), sessions.ChatID{Channel: "telegram", Account: "42", Peer: "1"}); err != nil || !c.Closed {
 			t.Errorf("%+v, %v", c, err)
 		}
 		r.bring(now(r.message(1, "back")))

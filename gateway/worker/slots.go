@@ -14,23 +14,23 @@ import (
 // conversation that waited behind its own person and to a mailbox that nobody has
 // taken up, so that neither can keep the other out.
 type slots struct {
-	owed      func() bool // mailboxes may wait that nobody took
-	perPerson int         // 0: no limit
+	hasBacklog func() bool // mailboxes may wait that nobody took
+	perPerson  int         // 0: no limit
 
-	mu       sync.Mutex
-	size     int
-	free     int
-	back     []*ticket            // turns that gave their slot back
-	next     []*ticket            // their person's turn has come
-	standing map[person]*standing // of who runs a turn
-	nextsDue bool                 // a mailbox went before them
+	mu        sync.Mutex
+	size      int
+	free      int
+	returning []*ticket               // turns that gave their slot back
+	queued    []*ticket               // their person's turn has come
+	people    map[person]*personState // of who runs a turn
+	queuedDue bool                    // a mailbox went before them
 }
 
 // person is somebody on one bot account.
 type person struct{ channel, id string }
 
-// standing is what one person has here.
-type standing struct {
+// personState is what one person has here.
+type personState struct {
 	running int
 	waiting []*ticket // in the order of coming
 }
@@ -42,11 +42,11 @@ type ticket struct {
 }
 
 func newSlots(size, perPerson int, owed func() bool) *slots {
-	return &slots{owed: owed, perPerson: perPerson, size: size, free: size, standing: map[person]*standing{}}
+	return &slots{hasBacklog: owed, perPerson: perPerson, size: size, free: size, people: map[person]*personState{}}
 }
 
-// take takes a slot for a mailbox; false when none is free for it.
-func (s *slots) take() bool {
+// tryAcquire takes a slot for a mailbox; false when none is free for it.
+func (s *slots) tryAcquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.free == 0 {
@@ -56,59 +56,59 @@ func (s *slots) take() bool {
 	return true
 }
 
-// some reports whether a slot is free.
-func (s *slots) some() bool {
+// hasFree reports whether a slot is free.
+func (s *slots) hasFree() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.free > 0
 }
 
-// give gives a slot back.
-func (s *slots) give() {
+// release gives a slot back.
+func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free++
-	s.settle()
+	s.grantAllLocked()
 }
 
-// settle hands out what is free. The caller holds mu.
-func (s *slots) settle() {
-	for s.free > 0 && len(s.back) > 0 {
-		s.back = s.hand(s.back)
+// grantAllLocked hands out what is free. The caller holds mu.
+func (s *slots) grantAllLocked() {
+	for s.free > 0 && len(s.returning) > 0 {
+		s.returning = s.grantFirst(s.returning)
 	}
-	for s.free > 0 && len(s.next) > 0 && (s.nextsDue || !s.owed()) {
-		s.nextsDue = false
-		s.next = s.hand(s.next)
+	for s.free > 0 && len(s.queued) > 0 && (s.queuedDue || !s.hasBacklog()) {
+		s.queuedDue = false
+		s.queued = s.grantFirst(s.queued)
 	}
 }
 
-// hand gives a slot to the first of a line.
-func (s *slots) hand(line []*ticket) []*ticket {
+// grantFirst gives a slot to the first of a line.
+func (s *slots) grantFirst(line []*ticket) []*ticket {
 	s.free--
 	close(line[0].ready)
 	return slices.Delete(line, 0, 1)
 }
 
-// handOut is settle, for who found that no mailbox waits any more.
-func (s *slots) handOut() {
+// grantAll is settle, for who found that no mailbox waits any more.
+func (s *slots) grantAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.grantAllLocked()
 }
 
-// wanted reports whether a turn waits here for a slot.
-func (s *slots) wanted() bool {
+// hasWaiting reports whether a turn waits here for a slot.
+func (s *slots) hasWaiting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.back)+len(s.next) > 0
+	return len(s.returning)+len(s.queued) > 0
 }
 
-// resume waits for the slot of a turn that gave it back; false when ctx ended.
-func (s *slots) resume(ctx context.Context) bool {
+// reacquire waits for the slot of a turn that gave it back; false when ctx ended.
+func (s *slots) reacquire(ctx context.Context) bool {
 	s.mu.Lock()
 	t := &ticket{ready: make(chan struct{})}
-	s.back = append(s.back, t)
-	s.settle()
+	s.returning = append(s.returning, t)
+	s.grantAllLocked()
 	s.mu.Unlock()
 	select {
 	case <-t.ready:
@@ -119,46 +119,46 @@ func (s *slots) resume(ctx context.Context) bool {
 	}
 }
 
-// enter counts a turn of p, whose caller holds a slot. When p runs as many as one
+// admit counts a turn of p, whose caller holds a slot. When p runs as many as one
 // person may, it takes the slot back and returns the place in p's line: once that
 // is ready the caller has the slot again, and the turn is counted.
-func (s *slots) enter(p person) *ticket {
+func (s *slots) admit(p person) *ticket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.standing[p]
+	st := s.people[p]
 	if st == nil {
-		st = &standing{}
-		s.standing[p] = st
+		st = &personState{}
+		s.people[p] = st
 	}
 	if s.perPerson <= 0 || st.running < s.perPerson {
 		st.running++
-		s.nextsDue = true
+		s.queuedDue = true
 		return nil
 	}
 	t := &ticket{person: &p, ready: make(chan struct{})}
 	st.waiting = append(st.waiting, t)
 	s.free++
-	s.settle()
+	s.grantAllLocked()
 	return t
 }
 
-// leave ends a turn of p, whose next one is then in line for a slot.
-func (s *slots) leave(p person) {
+// discharge ends a turn of p, whose next one is then in line for a slot.
+func (s *slots) discharge(p person) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left(p)
-	s.settle()
+	s.dischargeLocked(p)
+	s.grantAllLocked()
 }
 
-func (s *slots) left(p person) {
-	st := s.standing[p]
+func (s *slots) dischargeLocked(p person) {
+	st := s.people[p]
 	if len(st.waiting) > 0 { // in the place of the one that ended
-		s.next = append(s.next, st.waiting[0])
+		s.queued = append(s.queued, st.waiting[0])
 		st.waiting = slices.Delete(st.waiting, 0, 1)
 		return
 	}
 	if st.running--; st.running == 0 {
-		delete(s.standing, p)
+		delete(s.people, p)
 	}
 }
 
@@ -168,18 +168,18 @@ func (s *slots) cancel(t *ticket) {
 	defer s.mu.Unlock()
 	is := func(o *ticket) bool { return o == t }
 	if t.person != nil {
-		if st := s.standing[*t.person]; st != nil && slices.Contains(st.waiting, t) {
+		if st := s.people[*t.person]; st != nil && slices.Contains(st.waiting, t) {
 			st.waiting = slices.DeleteFunc(st.waiting, is)
 			return
 		}
 	}
-	inLine := slices.Contains(s.back, t) || slices.Contains(s.next, t)
-	s.back, s.next = slices.DeleteFunc(s.back, is), slices.DeleteFunc(s.next, is)
+	inLine := slices.Contains(s.returning, t) || slices.Contains(s.queued, t)
+	s.returning, s.queued = slices.DeleteFunc(s.returning, is), slices.DeleteFunc(s.queued, is)
 	if !inLine {
 		s.free++
 	}
 	if t.person != nil {
-		s.left(*t.person)
+		s.dischargeLocked(*t.person)
 	}
-	s.settle()
+	s.grantAllLocked()
 }

@@ -25,10 +25,10 @@ import (
 // What waits is known from deliveries, in memory: a turn to which nobody says
 // anything reads nothing more.
 type steering struct {
-	a     *actor
-	j     *journal
-	rules policy.Waiting
-	cuts  chan struct{} // nil: a new message waits for the next model call
+	a          *actor
+	j          *journal
+	rules      policy.Waiting
+	interrupts chan struct{} // nil: a new message waits for the next model call
 
 	mu   sync.Mutex
 	read uint64 // how far the mailbox was read, as the turn has it
@@ -37,30 +37,30 @@ type steering struct {
 
 var _ agent.Steering = (*steering)(nil)
 
-// steer is the steering of j's turn; nil when nothing may join it.
-func (a *actor) steer(j *journal) *steering {
+// newSteering is the steering of j's turn; nil when nothing may join it.
+func (a *actor) newSteering(j *journal) *steering {
 	rules := a.w.rules(j.t.Channel)
-	if !rules.Joins() || j.t.Attempts > 1 {
+	if !rules.MayJoin() || j.t.Attempts > 1 {
 		return nil // what failed before may do so again, and is to take nothing with it
 	}
-	s := &steering{a: a, j: j, rules: rules, read: a.m.Read}
+	s := &steering{a: a, j: j, rules: rules, read: a.m.LastRead}
 	if rules.WhileBusy == policy.Interrupt {
-		s.cuts = make(chan struct{}, 1)
+		s.interrupts = make(chan struct{}, 1)
 	}
 	return s
 }
 
 // Interrupts implements [agent.Steering].
-func (s *steering) Interrupts() <-chan struct{} { return s.cuts }
+func (s *steering) Interrupts() <-chan struct{} { return s.interrupts }
 
 // Join implements [agent.Steering].
 func (s *steering) Join(ctx context.Context) (joined bool, err error) {
 	a := s.a
-	a.seat.Return(ctx) // a wait for sub-agents that was given up may have lost it
-	defer s.caughtUp()
-	for goesOn := true; goesOn && a.waits() && !a.w.ending() && ctx.Err() == nil; {
+	a.slot.Reacquire(ctx) // a wait for sub-agents that was given up may have lost it
+	defer s.resetInterrupts()
+	for goesOn := true; goesOn && a.hasUnread() && !a.w.stopping() && ctx.Err() == nil; {
 		var one bool
-		if one, goesOn, err = s.next(ctx); err != nil {
+		if one, goesOn, err = s.joinNext(ctx); err != nil {
 			return joined, err
 		}
 		joined = joined || one
@@ -68,24 +68,24 @@ func (s *steering) Join(ctx context.Context) (joined bool, err error) {
 	return joined, nil
 }
 
-// caughtUp forgets what asked for what has joined, and looks again at what came
+// resetInterrupts forgets what asked for what has joined, and looks again at what came
 // meanwhile.
-func (s *steering) caughtUp() {
+func (s *steering) resetInterrupts() {
 	s.mu.Lock()
-	s.read = s.a.m.Read
+	s.read = s.a.m.LastRead
 	select {
-	case <-s.cuts:
+	case <-s.interrupts:
 	default:
 	}
 	s.mu.Unlock()
-	if s.a.waits() {
-		s.a.w.actors.more(s.a.token, 0)
+	if s.a.hasUnread() {
+		s.a.w.actors.notifyMessage(s.a.token, 0)
 	}
 }
 
-// next lets the head of the mailbox join, or passes it over; goesOn is false
+// joinNext lets the head of the mailbox join, or passes it over; goesOn is false
 // when what is there stays for another turn.
-func (s *steering) next(ctx context.Context) (joined, goesOn bool, err error) {
+func (s *steering) joinNext(ctx context.Context) (joined, goesOn bool, err error) {
 	a := s.a
 	it, err := a.head(ctx)
 	if errors.Is(err, broker.ErrNone) {
@@ -94,29 +94,29 @@ func (s *steering) next(ctx context.Context) (joined, goesOn bool, err error) {
 	if err != nil {
 		return false, false, fmt.Errorf("read the mailbox: %w", err)
 	}
-	if v := s.verdict(it); v == stays {
+	if v := s.disposition(it); v == stays {
 		return false, false, nil
 	}
-	if here, err := a.here(ctx); !here || err != nil {
+	if here, err := a.mayTakeHere(ctx); !here || err != nil {
 		return false, false, err
 	}
-	b, ripe, err := a.gather(ctx, s.cuts != nil, nil)
+	b, ripe, err := a.gather(ctx, s.interrupts != nil, nil)
 	if !ripe || err != nil {
 		return false, false, err
 	}
-	return s.take(ctx, b)
+	return s.joinBatch(ctx, b)
 }
 
-// verdict is what is to be done with a message while the turn runs.
-type verdict int
+// disposition is what is to be done with a message while the turn runs.
+type disposition int
 
 const (
-	stays verdict = iota // with all that are behind it
+	stays disposition = iota // with all that are behind it
 	passed
 	wanted
 )
 
-func (s *steering) verdict(it item) verdict {
+func (s *steering) disposition(it item) disposition {
 	switch {
 	case it.err != nil || it.msg.Channel != s.j.t.Channel:
 		return stays
@@ -131,21 +131,21 @@ func (s *steering) verdict(it item) verdict {
 	return wanted
 }
 
-// take commits b to the turn, or passes it over.
-func (s *steering) take(ctx context.Context, b batch) (joined, goesOn bool, err error) {
+// joinBatch commits b to the turn, or passes it over.
+func (s *steering) joinBatch(ctx context.Context, b batch) (joined, goesOn bool, err error) {
 	a, head := s.a, b.items[0].msg
 	for {
-		q, ok, err := a.ask(ctx, b)
+		q, ok, err := a.buildQuestion(ctx, b)
 		if err != nil {
 			return false, false, err
 		}
 		if !ok {
-			return false, true, a.pass(ctx, b.through)
+			return false, true, a.passOver(ctx, b.through)
 		}
-		if s.verdict(item{msg: q.lead}) != wanted { // an album of somebody else
+		if s.disposition(item{msg: q.lead}) != wanted { // an album of somebody else
 			return false, false, nil
 		}
-		switch err := a.bring(ctx, &q, joinedID(s.j.t.ID, b.items[0].e.Seq), nil); {
+		switch err := a.importFiles(ctx, &q, joinedID(s.j.t.ID, b.items[0].e.Seq), nil); {
 		case errors.Is(err, agent.ErrHandover):
 			return false, false, nil // it stays where it is
 		case err != nil:
@@ -156,10 +156,10 @@ func (s *steering) take(ctx context.Context, b batch) (joined, goesOn bool, err 
 		if !some {
 			return joined, true, err
 		}
-		if a.knewHead(ke.Events, head) {
-			return false, true, a.pass(ctx, b.items[0].e.Seq)
+		if a.isHeadKnown(ke.Events, head) {
+			return false, true, a.passOver(ctx, b.items[0].e.Seq)
 		}
-		b = pick(a.ahead, ke.Events, s.rules)
+		b = selectBatch(a.lookahead, ke.Events, s.rules)
 	}
 }
 
@@ -167,53 +167,53 @@ func (s *steering) commit(ctx context.Context, q question) (bool, error) {
 	a, first, seq := s.a, q.items[0].msg, q.items[0].e.Seq
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), agent.DefaultGrace)
 	defer done()
-	joined, err := s.j.Join(ctx, sessions.Joining{
-		Seq: seq, Events: q.events, Through: q.through, Words: q.words(), Message: a.message(&q, joinedID(s.j.t.ID, seq), a.w.Now()),
+	joined, err := s.j.Join(ctx, sessions.JoinTurn{
+		Seq: seq, Events: q.events, Through: q.through, TextHashes: q.textHashes(), Message: a.message(&q, joinedID(s.j.t.ID, seq), a.w.Now()),
 	})
 	if err != nil {
 		return false, fmt.Errorf("join a turn: %w", err)
 	}
-	a.m.Read = max(a.m.Read, q.through, seq)
+	a.m.LastRead = max(a.m.LastRead, q.through, seq)
 	if !joined {
-		a.repeated(first.Channel, "message_id", len(q.items))
+		a.countDuplicates(first.Channel, "message_id", len(q.items))
 		return false, nil
 	}
-	a.repeated(first.Channel, "edit", q.edits)
-	a.workOn(s.j.t, q.leads())
+	a.countDuplicates(first.Channel, "edit", q.edits)
+	a.showWorking(s.j.t, q.leadIDs())
 	a.w.Logger.Debug("a message joins the turn that runs", "session", s.j.t.Session, "turn", s.j.t.ID)
 	return true, nil
 }
 
-// pass passes the mailbox over up to seq while a turn runs.
-func (a *owner) pass(ctx context.Context, seq uint64) error {
+// passOver passes the mailbox over up to seq while a turn runs.
+func (a *owner) passOver(ctx context.Context, seq uint64) error {
 	if err := a.w.Store.Skip(ctx, a.m.Fence(), seq); err != nil {
 		return fmt.Errorf("pass over a message: %w", err)
 	}
-	a.m.Read = max(a.m.Read, seq)
+	a.m.LastRead = max(a.m.LastRead, seq)
 	return nil
 }
 
-// news looks whether what came is to interrupt the turn. It is called beside the
+// checkInterrupt looks whether what came is to interrupt the turn. It is called beside the
 // turn, by one goroutine.
-func (s *steering) news(ctx context.Context) {
-	if s == nil || s.cuts == nil {
+func (s *steering) checkInterrupt(ctx context.Context) {
+	if s == nil || s.interrupts == nil {
 		return
 	}
 	s.mu.Lock()
 	after := s.read
 	s.mu.Unlock()
-	until := s.a.touched.Load()
+	until := s.a.lastSeen.Load()
 	for after < until {
 		e, err := s.a.w.Log.NextAtLeast(ctx, s.a.token, after, until)
 		if err != nil { // it joins before the next model call
 			return
 		}
 		after = e.Seq
-		msg, err := readFor(s.j.t.From, e)
+		msg, err := decodeMessage(s.j.t.From, e)
 		it := item{e, msg, err}
-		v := s.verdict(it)
+		v := s.disposition(it)
 		if v == wanted {
-			v = s.isNew(ctx, it.msg)
+			v = s.checkNew(ctx, it.msg)
 		}
 		switch v {
 		case stays:
@@ -221,38 +221,38 @@ func (s *steering) news(ctx context.Context) {
 		case passed:
 			continue
 		case wanted:
-			s.cut(e.Seq)
+			s.interrupt(e.Seq)
 			return
 		}
 	}
 }
 
-// isNew looks whether the event is known, or an edit that changes nothing.
-func (s *steering) isNew(ctx context.Context, m channels.Message) verdict {
+// checkNew looks whether the event is known, or an edit that changes nothing.
+func (s *steering) checkNew(ctx context.Context, m channels.Message) disposition {
 	if known, err := s.a.w.Store.Known(ctx, messages.Inbox(m)); err != nil || known[0] {
 		return passed
 	}
 	if m.Kind == channels.Edited {
-		w := messages.Wording(m)
-		if sum, found, err := s.a.w.Store.Said(ctx, w); err != nil || found && sum == w.Sum || m.Completing && (!found || !messages.Adds(m)) {
+		w := messages.HashText(m)
+		if sum, found, err := s.a.w.Store.LastTextHash(ctx, w); err != nil || found && sum == w.Sum || m.Completing && (!found || !messages.HasAttachments(m)) {
 			return passed
 		}
 	}
 	return wanted
 }
 
-// cut interrupts the turn, unless message seq was read meanwhile. A message does
+// interrupt interrupts the turn, unless message seq was read meanwhile. A message does
 // so once: one that does not join, because this process ends or for whatever
 // reason, must not have call after call given up and paid for.
-func (s *steering) cut(seq uint64) {
+func (s *steering) interrupt(seq uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if seq <= max(s.read, s.last) || s.a.w.ending() {
+	if seq <= max(s.read, s.last) || s.a.w.stopping() {
 		return
 	}
 	s.last = seq
 	select {
-	case s.cuts <- struct{}{}:
+	case s.interrupts <- struct{}{}:
 	default:
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // hold is a tool that waits until a gate is opened, or until it is cancelled.
 type hold struct {
-	r        *rig
+	r        *fixture
 	category tools.Category
 }
 
@@ -49,7 +49,7 @@ func (h hold) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	}
 }
 
-func (r *rig) reach(reached chan struct{}) {
+func (r *fixture) reach(reached chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -61,13 +61,13 @@ func (r *rig) reach(reached chan struct{}) {
 
 // talk answers all that was asked since the last answer: "hold x" calls the
 // tool first, "wait x" waits when nothing else was asked, "panic" panics.
-func (r *rig) talk(_ int, q llm.Request) llmtest.Turn {
+func (r *fixture) talk(_ int, q llm.Request) llmtest.Turn {
 	var asked []string
 	tool := false
 	for _, m := range q.Messages {
 		switch {
 		case m.Role == transcript.User:
-			asked = append(asked, m.Words())
+			asked = append(asked, m.Text())
 		case m.Role == transcript.Tool:
 			tool = true
 		case len(m.Calls()) == 0:
@@ -96,7 +96,7 @@ func (r *rig) talk(_ int, q llm.Request) llmtest.Turn {
 }
 
 // talking has a worker's agent talk, with the tool hold.
-func (r *rig) talking(category tools.Category) func(*worker.Options) {
+func (r *fixture) talking(category tools.Category) func(*worker.Options) {
 	r.t.Helper()
 	set, err := tools.NewSet(hold{r, category})
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *rig) talking(category tools.Category) func(*worker.Options) {
 }
 
 // known waits until the owner of m's conversation knows of all that was said.
-func (r *rig) known(p *process, m channels.Message) {
+func (r *fixture) known(p *process, m channels.Message) {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", m.Address)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *rig) known(p *process, m channels.Message) {
 }
 
 // soon asks again and again until done.
-func (r *rig) soon(what string, done func() bool) {
+func (r *fixture) soon(what string, done func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -137,7 +137,7 @@ func (r *rig) soon(what string, done func() bool) {
 
 // during says first to person 1, which calls the tool, and the rest while it
 // waits; then lets the tool go on.
-func (r *rig) during(p *process, first channels.Message, rest ...channels.Message) {
+func (r *fixture) during(p *process, first channels.Message, rest ...channels.Message) {
 	r.t.Helper()
 	r.bring(first)
 	r.atGate("x")
@@ -146,7 +146,7 @@ func (r *rig) during(p *process, first channels.Message, rest ...channels.Messag
 	r.open("x")
 }
 
-func (r *rig) wantStarted(n int) {
+func (r *fixture) wantStarted(n int) {
 	r.t.Helper()
 	if got := r.counted("started"); got != n {
 		r.t.Errorf("%d turns, want %d", got, n)

@@ -11,9 +11,9 @@ import (
 	"parley/transcript"
 )
 
-// comply carries out /stop: what waits is discarded, and how much is said. A
+// applyControls carries out /stop: what waits is discarded, and how much is said. A
 // turn that ran has ended before.
-func (a *actor) comply() (bool, error) {
+func (a *actor) applyControls() (bool, error) {
 	cs, err := a.w.Store.Controls(a.ctx, a.token)
 	if err != nil {
 		return false, fmt.Errorf("read control requests: %w", err)
@@ -21,11 +21,11 @@ func (a *actor) comply() (bool, error) {
 	if len(cs) == 0 {
 		return a.release()
 	}
-	halted, err := a.stopped(cs[0])
+	halted, err := a.wasStoppedBy(cs[0])
 	if err != nil {
 		return false, err
 	}
-	read := a.m.Read
+	read := a.m.LastRead
 	var ids []string
 	var replies []sessions.Outgoing
 	for _, c := range cs {
@@ -44,7 +44,7 @@ func (a *actor) comply() (bool, error) {
 			read = e.Seq
 			passed = append(passed, e)
 		}
-		discarded, err := a.discarded(passed)
+		discarded, err := a.countDiscarded(passed)
 		if err != nil {
 			return false, err
 		}
@@ -54,25 +54,25 @@ func (a *actor) comply() (bool, error) {
 		}
 		replies = append(replies, sessions.Outgoing{
 			ID: messages.NoteID(c.ID), Channel: c.Channel, Session: a.m.Session,
-			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded), At: a.w.Now(), Again: c.Through > 0 && c.Through <= a.w.Doubt,
+			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded), At: a.w.Now(), MaybeDuplicate: c.Through > 0 && c.Through <= a.w.AmbiguousThrough,
 		})
 		halted = false
 	}
-	if err := a.w.Store.Comply(a.ctx, a.m.Fence(), ids, read, replies); err != nil {
+	if err := a.w.Store.ApplyControls(a.ctx, a.m.Fence(), ids, read, replies); err != nil {
 		return false, fmt.Errorf("end control requests: %w", err)
 	}
-	a.halted = false
+	a.stopRequested = false
 	for _, r := range replies {
 		a.w.signalOutbox(r.Channel)
 	}
 	return a.release()
 }
 
-// stopped says whether a turn was ended by the request c, also when an earlier
+// wasStoppedBy says whether a turn was ended by the request c, also when an earlier
 // owner of the mailbox did so and got no further.
-func (a *actor) stopped(c sessions.Control) (bool, error) {
-	if a.halted || a.m.Read == 0 {
-		return a.halted, nil
+func (a *actor) wasStoppedBy(c sessions.Control) (bool, error) {
+	if a.stopRequested || a.m.LastRead == 0 {
+		return a.stopRequested, nil
 	}
 	t, err := a.lastTurn()
 	if errors.Is(err, sessions.ErrNotFound) {
@@ -89,7 +89,7 @@ func (a *actor) stopped(c sessions.Control) (bool, error) {
 func (a *owner) lastTurn() (sessions.Turn, error) {
 	m := a.m
 	m.Turn = nil
-	return turnBefore(a.ctx, a.w.Store, a.w.Generation, m)
+	return latestTurn(a.ctx, a.w.Store, a.w.Generation, m)
 }
 
 func stoppedText(ran bool, discarded int) string {

@@ -11,35 +11,35 @@ import "errors"
 // errSuspect ends an actor that has to wait for another suspect.
 var errSuspect = errors.New("another suspect runs")
 
-// suspect reports whether the death of this process would be the end of the work. A
+// isSuspect reports whether the death of this process would be the end of the work. A
 // request to stop it is never kept waiting.
-func (a *actor) suspect() bool {
+func (a *actor) isSuspect() bool {
 	last := a.w.Config.Attempts
 	return last > 1 && a.m.Attempts == last && a.m.Controls == 0
 }
 
-// aloneIfSuspect reports whether the actor may go on. A suspect that may is the only
+// mayRun reports whether the actor may go on. A suspect that may is the only
 // one until it is none any more.
-func (a *actor) aloneIfSuspect() bool {
-	if !a.suspect() {
-		a.acquit()
+func (a *actor) mayRun() bool {
+	if !a.isSuspect() {
+		a.clearSuspicion()
 		return true
 	}
-	a.alone = a.alone || a.w.suspects.TryLock()
-	if !a.alone {
-		a.w.putOff.Store(true)
+	a.onlySuspect = a.onlySuspect || a.w.suspects.TryLock()
+	if !a.onlySuspect {
+		a.w.suspectsDeferred.Store(true)
 	}
-	return a.alone
+	return a.onlySuspect
 }
 
-// acquit lets the next suspect run, if this was one.
-func (a *actor) acquit() {
-	if !a.alone {
+// clearSuspicion lets the next suspect run, if this was one.
+func (a *actor) clearSuspicion() {
+	if !a.onlySuspect {
 		return
 	}
-	a.alone = false
+	a.onlySuspect = false
 	a.w.suspects.Unlock()
-	a.w.putOff.Store(false)
-	a.w.owe()
-	a.w.lookNow()
+	a.w.suspectsDeferred.Store(false)
+	a.w.markBacklog()
+	a.w.scanNow()
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // twiceDead is six people whose turns were run by two processes that died.
-func twiceDead(t *testing.T) (r *rig, taken func(times int) []int) {
+func twiceDead(t *testing.T) (r *fixture, taken func(times int) []int) {
 	t.Helper()
 	r = newRig(t)
 	for i := 1; i <= suspects; i++ {

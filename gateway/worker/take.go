@@ -27,39 +27,39 @@ const corrected = "(I have edited what I wrote before. It now reads:)\n"
 // answered.
 const completed = "(There is more to what I wrote before. All of it:)\n"
 
-// take makes one turn of the head of the mailbox and what belongs to it.
-func (a *actor) take() (bool, error) {
-	b, _, err := a.gather(a.ctx, true, a.poked)
+// takeBatch makes one turn of the head of the mailbox and what belongs to it.
+func (a *actor) takeBatch() (bool, error) {
+	b, _, err := a.gather(a.ctx, true, a.woken)
 	if errors.Is(err, errPoked) {
 		return a.release() // which says whether a request is there
 	}
 	if err != nil {
 		return false, err
 	}
-	switch waited, err := a.enter(person{b.items[0].msg.Channel, b.items[0].msg.Sender.ID}); {
+	switch waited, err := a.admit(person{b.items[0].msg.Channel, b.items[0].msg.Sender.ID}); {
 	case errors.Is(err, errPoked):
 		return a.release() // which says whether a request is there
 	case err != nil:
 		return false, err
 	case waited:
-		return a.next() // there may be more by now, or another
+		return a.takeNext() // there may be more by now, or another
 	}
-	q, ok, err := a.ask(a.ctx, b)
+	q, ok, err := a.buildQuestion(a.ctx, b)
 	if err != nil {
 		return false, err
 	}
 	if !ok {
 		return a.skip(b.through)
 	}
-	return a.open(q)
+	return a.openTurn(q)
 }
 
 // question is a batch that a turn is to answer.
 type question struct {
 	batch
-	lead       channels.Message        // by which the bot is addressed
-	correction bool                    // of what was answered, or is being answered, before
-	files      [][]attachments.Brought // what came with each utterance; see bring
+	lead       channels.Message       // by which the bot is addressed
+	correction bool                   // of what was answered, or is being answered, before
+	files      [][]attachments.Result // what came with each utterance; see bring
 }
 
 // message is what the model reads of q.
@@ -70,21 +70,21 @@ func (a *owner) message(q *question, id string, now time.Time) transcript.Messag
 // parts is q as the model reads it, and sees it: the words of each utterance, behind
 // them its pictures and what its files say.
 func (a *owner) parts(q *question) (ps []transcript.Part) {
-	sees := a.w.Agents[a.m.Key.Agent()].Sees
+	sees := a.w.Agents[a.m.Key.Agent()].SeesPictures
 	for i := range q.starts {
-		m := whole(q.utterance(i))
+		m := mergeItems(q.utterance(i))
 		if q.correction && i == 0 {
 			m.Text = correctionOf(m) + m.Text
 		}
 		var lines []string
 		var contents []transcript.Part
 		for _, f := range q.files[i] {
-			line := f.Words
+			line := f.Line
 			switch {
 			case !isPicture(f):
 			case !sees:
 				line = strings.TrimSuffix(line, ")") + ", which you cannot see: say so)"
-			case f.Size > agent.MostPicture:
+			case f.Size > agent.MaxPicture:
 				line = strings.TrimSuffix(line, ")") + ", too large to be shown)"
 			default:
 				contents = append(contents, transcript.Binary{Path: f.Path, MIMEType: f.MIME, Sum: f.Sum})
@@ -99,126 +99,126 @@ func (a *owner) parts(q *question) (ps []transcript.Part) {
 				contents = append(contents, transcript.Text{Text: f.Text})
 			}
 		}
-		ps = append(append(ps, transcript.Text{Text: a.w.Said(m, lines)}), contents...)
+		ps = append(append(ps, transcript.Text{Text: a.w.MessageText(m, lines)}), contents...)
 	}
 	return ps
 }
 
 // isPicture reports whether f is of a sort that every model takes which sees.
-func isPicture(f attachments.Brought) bool {
+func isPicture(f attachments.Result) bool {
 	return f.Path != "" && f.Sum != "" && slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, f.MIME)
 }
 
-// ask says what b asks; ok is false when nothing: it is to be passed over.
-func (a *actor) ask(ctx context.Context, b batch) (q question, ok bool, err error) {
+// buildQuestion says what b asks; ok is false when nothing: it is to be passed over.
+func (a *actor) buildQuestion(ctx context.Context, b batch) (q question, ok bool, err error) {
 	first := b.items[0].msg
-	lead, ok := b.mentioned()
+	lead, ok := b.mention()
 	if !ok {
-		a.w.Observer.Ignored(first.Channel, outcomes.NotMentioned)
+		a.w.Observer.CountIgnored(first.Channel, outcomes.NotMentioned)
 		return q, false, nil
 	}
 	if first.Kind != channels.Edited {
 		return question{batch: b, lead: lead}, true, nil
 	}
-	w := messages.Wording(first)
-	sum, found, err := a.w.Store.Said(ctx, w)
+	w := messages.HashText(first)
+	sum, found, err := a.w.Store.LastTextHash(ctx, w)
 	if err != nil {
 		return q, false, fmt.Errorf("look at what was edited: %w", err)
 	}
-	nothing := first.Completing && (!found || !messages.Adds(first)) // of what was not taken, or lacks nothing
+	nothing := first.Completing && (!found || !messages.HasAttachments(first)) // of what was not taken, or lacks nothing
 	if found && sum == w.Sum || nothing {
-		a.repeated(first.Channel, "edit", b.edits+1)
+		a.countDuplicates(first.Channel, "edit", b.edits+1)
 		return q, false, nil
 	}
 	return question{batch: b, lead: lead, correction: found}, true, nil
 }
 
-// repeated counts n events that were known already.
-func (a *owner) repeated(channel, reason string, n int) {
+// countDuplicates counts n events that were known already.
+func (a *owner) countDuplicates(channel, reason string, n int) {
 	for range n {
-		a.w.Observer.Deduplicated(channel, reason)
+		a.w.Observer.CountDuplicate(channel, reason)
 	}
 }
 
-// open commits the messages of q as one and runs their turn.
-func (a *actor) open(q question) (bool, error) {
+// openTurn commits the messages of q as one and runs their turn.
+func (a *actor) openTurn(q question) (bool, error) {
 	first, seq := q.items[0].msg, q.items[0].e.Seq
 	id := a.turnID(seq)
-	switch err := a.bring(a.ctx, &q, openingID(id), a.poked); {
+	switch err := a.importFiles(a.ctx, &q, openingID(id), a.woken); {
 	case errors.Is(err, errPoked):
 		return a.release() // which says whether a request is there
 	case err != nil:
 		return false, err
 	}
-	if why := q.lost(); why != "" {
-		if done, released, err := a.tellLost(q, why); done || err != nil {
+	if why := q.unusable(); why != "" {
+		if done, released, err := a.answerUnusable(q, why); done || err != nil {
 			return released, err
 		}
 	}
 	now := a.w.Now()
 	asked := a.message(&q, openingID(id), now)
 	faultpoint.HitOn("worker.open.before", q.text())
-	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.Opening{
+	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.OpenTurn{
 		Turn: sessions.Turn{
 			ID: id, Seq: seq, Channel: first.Channel, From: first.Address, ReplyTo: messages.ReplyTo(q.lead),
 			Sender: first.Sender.ID, ReceivedAt: first.ReceivedAt, OpenedAt: now,
 		},
-		Events: q.events, Through: q.through, Words: q.words(), Message: asked,
+		Events: q.events, Through: q.through, TextHashes: q.textHashes(), Message: asked,
 	})
 	if ke, ok := errors.AsType[*sessions.KnownError](err); ok {
-		return a.without(ke.Events, first)
+		return a.dropKnown(ke.Events, first)
 	}
 	if err != nil {
 		return false, fmt.Errorf("open a turn: %w", err)
 	}
 	if !opened {
-		a.repeated(first.Channel, "message_id", len(q.items))
+		a.countDuplicates(first.Channel, "message_id", len(q.items))
 		return a.release()
 	}
 	faultpoint.HitOn("worker.open.after", q.text())
-	a.repeated(first.Channel, "edit", q.edits)
+	a.countDuplicates(first.Channel, "edit", q.edits)
 	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
-	a.m.Read = max(a.m.Read, q.through, seq)
-	a.workOn(t, q.leads())
+	a.m.LastRead = max(a.m.LastRead, q.through, seq)
+	a.showWorking(t, q.leadIDs())
 	j := a.journal(t)
 	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
-		j.Know(append(before, asked))
+		j.SetHistory(append(before, asked))
 	}
-	return a.turn(t, j, false)
+	return a.runTurn(t, j, false)
 }
 
-// without takes the head up again when some of what was gathered with it was
+// dropKnown takes the head up again when some of what was gathered with it was
 // known before, or passes the head over when it was.
-func (a *actor) without(known []sessions.InboxID, head channels.Message) (bool, error) {
-	seq := a.ahead[0].e.Seq
-	if a.knewHead(known, head) {
+func (a *actor) dropKnown(known []sessions.InboxID, head channels.Message) (bool, error) {
+	seq := a.lookahead[0].e.Seq
+	if a.isHeadKnown(known, head) {
 		return a.skip(seq)
 	}
-	b := pick(a.ahead, known, a.w.rules(head.Channel))
-	q, ok, err := a.ask(a.ctx, b)
+	b := selectBatch(a.lookahead, known, a.w.rules(head.Channel))
+	q, ok, err := a.buildQuestion(a.ctx, b)
 	if err != nil {
 		return false, err
 	}
 	if !ok {
 		return a.skip(b.through)
 	}
-	return a.open(q)
+	return a.openTurn(q)
 }
 
-// knewHead says whether the head is among the known events, and counts them.
-func (a *actor) knewHead(known []sessions.InboxID, head channels.Message) bool {
-	a.repeated(head.Channel, "message_id", len(known))
+// isHeadKnown says whether the head is among the known events, and counts them.
+func (a *actor) isHeadKnown(known []sessions.InboxID, head channels.Message) bool {
+	a.countDuplicates(head.Channel, "message_id", len(known))
 	return slices.Contains(known, messages.Inbox(head))
 }
 
-// discarded is how many messages a stop drops when it passes over es. Edits are
+// countDiscarded is how many messages a stop drops when it passes over es. Edits are
 // none, nor is what was taken into a turn ahead of its place, nor what was not
 // for the bot.
-func (a *owner) discarded(es []broker.Envelope) (int, error) {
+func (a *owner) countDiscarded(es []broker.Envelope) (int, error) {
 	n := 0
 	var events []sessions.InboxID
 	for _, e := range es {
-		switch msg, err := a.read(e); {
+		switch msg, err := a.decode(e); {
 		case err != nil:
 			n++
 		case msg.Kind != channels.Edited && messages.ForBot(msg):

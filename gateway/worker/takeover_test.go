@@ -222,7 +222,7 @@ func TestAtTheEndRunningTurnsFinishWithinTheGracePeriod(t *testing.T) {
 		if got := r.answers(1); len(got) != 1 || got[0] != "re: wait x" {
 			t.Errorf("told %q", got)
 		}
-		if m := r.mailbox(1); m.Owner != (sessions.Worker{}) || m.Attempts != 0 || !m.Owed() {
+		if m := r.mailbox(1); m.Owner != (sessions.Worker{}) || m.Attempts != 0 || !m.HasWork() {
 			t.Errorf("left %+v", m)
 		}
 		r.start("w")
@@ -299,7 +299,7 @@ func TestLimitsThatCannotWorkAreRefused(t *testing.T) {
 }
 
 // turnsOf are person's turns, by the answers that they gave.
-func (r *rig) turnsOf(person int) (ts []sessions.Turn) {
+func (r *fixture) turnsOf(person int) (ts []sessions.Turn) {
 	r.t.Helper()
 	ds, err := r.store.Pending(context.Background(), "tg", 0, 1<<20)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"parley/sessions"
 )
 
-// tally counts what a turn took, in this process.
-type tally struct {
+// usageTally counts what a turn took, in this process.
+type usageTally struct {
 	tools         int
 	input, output int64 // tokens; input with what was cached
 }
 
-// see takes an event of the turn.
-func (y *tally) see(e agent.Event) {
+// observe takes an event of the turn.
+func (y *usageTally) observe(e agent.Event) {
 	switch e.Type {
 	case agent.ModelCalled:
 		u := e.Call.Entry.Usage
@@ -29,8 +29,8 @@ func (y *tally) see(e agent.Event) {
 	}
 }
 
-// report writes the one line of the log that every turn has.
-func (w *Worker) report(t sessions.Turn, key string, a Agent, out agent.Outcome, y tally, cost costs.Amount) {
+// logTurn writes the one line of the log that every turn has.
+func (w *Worker) logTurn(t sessions.Turn, key string, a Agent, out agent.Outcome, y usageTally, cost costs.Amount) {
 	level, said := slog.LevelInfo, "turn"
 	about := []any{
 		"session", t.Session, "turn", t.ID, "channel", t.Channel, "agent", key, "model", a.model(),

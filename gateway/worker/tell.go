@@ -12,32 +12,32 @@ import (
 // tellEvery bounds how often a worker that has no slot free says so.
 const tellEvery = 50 * time.Millisecond
 
-// tellOthers says that mailboxes wait which this worker has no slot for, unless
+// hintOthers says that mailboxes wait which this worker has no slot for, unless
 // it has just said so.
-func (w *Worker) tellOthers() {
-	now, last := w.Now().UnixNano(), w.told.Load()
-	if now >= last && now-last < int64(tellEvery) || !w.told.CompareAndSwap(last, now) {
+func (w *Worker) hintOthers() {
+	now, last := w.Now().UnixNano(), w.hinted.Load()
+	if now >= last && now-last < int64(tellEvery) || !w.hinted.CompareAndSwap(last, now) {
 		return
 	}
-	w.handedOver()
+	w.signalWork()
 }
 
-// handedOver says that mailboxes wait which nobody owns.
-func (w *Worker) handedOver() { w.signal(signals.WorkTopic, signals.Work{From: w.Me.Nonce}) }
+// signalWork says that mailboxes wait which nobody owns.
+func (w *Worker) signalWork() { w.signal(signals.WorkTopic, signals.Work{From: w.Identity.Nonce}) }
 
-// hear takes what another worker says.
-func (w *Worker) hear(s broker.Signal) {
+// receiveWork takes what another worker says.
+func (w *Worker) receiveWork(s broker.Signal) {
 	var m signals.Work
 	if err := json.Unmarshal(s.Body, &m); err != nil {
 		w.Logger.Warn("signal that cannot be read", "topic", s.Topic, "error", err)
 		return
 	}
 	switch {
-	case m.From == w.Me.Nonce:
+	case m.From == w.Identity.Nonce:
 	case m.Token != "":
-		w.actors.more(m.Token, m.Seq)
-	case !w.ending():
-		w.owe()
-		w.lookNow()
+		w.actors.notifyMessage(m.Token, m.Seq)
+	case !w.stopping():
+		w.markBacklog()
+		w.scanNow()
 	}
 }

@@ -21,12 +21,12 @@ import (
 	"parley/transcript"
 )
 
-// turn runs the open turn t to its end, or leaves it open and returns an
+// runTurn runs the open turn t to its end, or leaves it open and returns an
 // error. With stop it is ended without another model call.
-func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err error) {
+func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, err error) {
 	w := a.w
 	stands := channels.Idle
-	defer func() { a.workOver(t, stands) }()
+	defer func() { a.showOutcome(t, stands) }()
 	ag, ok := w.Agents[a.m.Key.Agent()]
 	if !ok && !stop {
 		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
@@ -41,7 +41,7 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	}
 	var send tools.Tool
 	if w.Files != nil {
-		if send, err = a.sender(a.ctx, j); err != nil {
+		if send, err = a.sendTool(a.ctx, j); err != nil {
 			return false, err
 		}
 	}
@@ -52,7 +52,7 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	if stop {
 		cancel(agent.ErrStopped)
 	}
-	done, err := w.Busy.Start(t.Session, cancel)
+	done, err := w.Busy.Acquire(t.Session, cancel)
 	if err != nil {
 		return false, fmt.Errorf("start the turn: %w", err)
 	}
@@ -61,8 +61,8 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	w.Observer.TurnRunning(t.Channel, 1)
 	defer w.Observer.TurnRunning(t.Channel, -1)
 
-	steering := a.steer(j)
-	s := newShow(a, j, cancel, steering)
+	steering := a.newSteering(j)
+	s := newProgress(a, j, cancel, steering)
 	attended := make(chan struct{})
 	go func() {
 		defer close(attended)
@@ -70,10 +70,10 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	}()
 	set := ag.Tools
 	if w.Subagents != nil && set != nil {
-		j.family = w.Subagents.Family(subagents.Root{
-			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Seat: &a.seat,
+		j.tree = w.Subagents.Tree(subagents.Root{
+			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Slot: &a.slot,
 		})
-		set = j.family.Tools()
+		set = j.tree.Tools()
 	}
 	if send != nil {
 		set = set.Bind(send)
@@ -83,15 +83,15 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
 		Model: ag.Model, System: system, Tools: set,
-		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Sees: ag.Sees, Steps: t.Steps, Tries: t.Tries,
+		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
 	}
 	if steering != nil {
 		turn.Steering = steering
 	}
-	var took tally
+	var took usageTally
 	out, err := loop.Run(ctx, turn, func(e agent.Event) {
-		took.see(e)
-		s.see(e)
+		took.observe(e)
+		s.observe(e)
 	})
 	cancel(nil)
 	<-attended
@@ -100,27 +100,27 @@ func (a *actor) turn(t sessions.Turn, j *journal, stop bool) (released bool, err
 	}
 	stands = stageAfter(out.Finish, out.Silent)
 	if out.Silent {
-		s.over()
+		s.end()
 	}
-	a.halted = errors.Is(out.Err, agent.ErrStopped) || out.Finish == transcript.Canceled && out.Silent
+	a.stopRequested = errors.Is(out.Err, agent.ErrStopped) || out.Finish == transcript.Canceled && out.Silent
 	if scope, action, ok := budgets.Denied(out); ok {
 		w.Observer.BudgetDenied(scope, action)
 	}
 	cost := out.Cost
-	if j.family != nil {
-		cost += j.family.Spent()
+	if j.tree != nil {
+		cost += j.tree.ChildrenCost()
 	}
-	w.report(t, a.m.Key.Agent(), ag, out, took, cost)
+	w.logTurn(t, a.m.Key.Agent(), ag, out, took, cost)
 	w.Observer.TurnEnded(outcomes.Turn{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
 		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
 	})
-	return a.ended(j)
+	return a.adoptFinished(j)
 }
 
-// ended takes over what the commit that finished the turn said of the mailbox.
-func (a *actor) ended(j *journal) (bool, error) {
-	a.m, a.served = j.after, true
+// adoptFinished takes over what the commit that finished the turn said of the mailbox.
+func (a *actor) adoptFinished(j *journal) (bool, error) {
+	a.m, a.didWork = j.after, true
 	return j.released, nil
 }
 

@@ -9,9 +9,9 @@ import (
 	"parley/sessions"
 )
 
-// lost says to the person why nothing of q can be used: it says nothing and quotes
+// unusable says to the person why nothing of q can be used: it says nothing and quotes
 // nothing, and none of its files came. Empty: there is something for a model to read.
-func (q *question) lost() string {
+func (q *question) unusable() string {
 	if q.correction {
 		return ""
 	}
@@ -22,15 +22,15 @@ func (q *question) lost() string {
 	}
 	var why []string
 	n := 0
-	for i, fs := range q.attached() {
+	for i, fs := range q.attachedFiles() {
 		for k, f := range fs {
 			if f.Kind == channels.Around {
 				continue
 			}
-			if n++; q.files[i][k].Lost == "" {
+			if n++; q.files[i][k].Unusable == "" {
 				return ""
 			}
-			if w := q.files[i][k].Lost; !slices.Contains(why, w) {
+			if w := q.files[i][k].Unusable; !slices.Contains(why, w) {
 				why = append(why, w)
 			}
 		}
@@ -44,10 +44,10 @@ func (q *question) lost() string {
 	return "I could not use any of the files that you sent: " + strings.Join(why, "; ") + "."
 }
 
-// tellLost answers q with a line, without a turn: a model would read no more than that
+// answerUnusable answers q with a line, without a turn: a model would read no more than that
 // nothing came, and be paid for saying so. done is false when the head of q was ended
 // before.
-func (a *actor) tellLost(q question, text string) (done, released bool, err error) {
+func (a *actor) answerUnusable(q question, text string) (done, released bool, err error) {
 	known, err := a.w.Store.Known(a.ctx, q.events...)
 	if err != nil {
 		return false, false, fmt.Errorf("look which messages cannot be used: %w", err)
@@ -61,7 +61,7 @@ func (a *actor) tellLost(q question, text string) (done, released bool, err erro
 			with = append(with, e)
 		}
 	}
-	a.repeated(q.lead.Channel, "edit", q.edits)
+	a.countDuplicates(q.lead.Channel, "edit", q.edits)
 	released, err = a.answer(sessions.Command{Seq: q.through, Event: q.events[0], With: with}, q.items[0].e.Seq, q.lead, text)
 	return true, released, err
 }

@@ -19,9 +19,9 @@ func TestOnlyWhatMayHaveMorePiecesWaitsForThem(t *testing.T) {
 		r := newRig(t)
 		p := r.start("w")
 		begin := time.Now()
-		took := func(what string, least, most time.Duration) {
+		took := func(what string, minimum, limit time.Duration) {
 			t.Helper()
-			if d := time.Since(begin); d < least || d > most {
+			if d := time.Since(begin); d < minimum || d > limit {
 				t.Errorf("%s took %s", what, d)
 			}
 			begin = time.Now()

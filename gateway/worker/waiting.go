@@ -5,15 +5,15 @@ import (
 )
 
 // The most that one turn is made of, besides albums and pastes.
-const mostCollected = 32
+const maxCollected = 32
 
 // rules is what holds for messages that came by a channel.
 func (w *Worker) rules(channel string) policy.Waiting { return w.Waiting[channel].Defaults() }
 
-// steers says whether a running turn may have use for what is said meanwhile.
-func (w *Worker) steers() bool {
+// maySteer says whether a running turn may have use for what is said meanwhile.
+func (w *Worker) maySteer() bool {
 	for _, c := range w.Waiting {
-		if c.Defaults().Joins() {
+		if c.Defaults().MayJoin() {
 			return true
 		}
 	}

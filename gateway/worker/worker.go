@@ -37,7 +37,7 @@ import (
 // Log is the part of the broker that a worker reads from, and by which it hands
 // on what belongs to another conversation.
 type Log interface {
-	Deliveries(ctx context.Context, h func(context.Context, broker.Delivery) error) error
+	Consume(ctx context.Context, h func(context.Context, broker.WakeUp) error) error
 	NextAtLeast(ctx context.Context, token string, after, expect uint64) (broker.Envelope, error)
 	Publish(ctx context.Context, e broker.Envelope) (seq uint64, err error)
 	DeadLetter(ctx context.Context, d broker.DeadLetter) error
@@ -56,10 +56,10 @@ type Store interface {
 
 // Observer counts. Calls must not block.
 type Observer interface {
-	Ignored(channel, reason string)
-	Deduplicated(channel, reason string)
-	DeadLettered(channel, reason string)
-	Lost(n int)
+	CountIgnored(channel, reason string)
+	CountDuplicate(channel, reason string)
+	CountDeadLetter(channel, reason string)
+	CountLost(n int)
 	TurnStarted(channel string, waited time.Duration)
 	TurnRunning(channel string, delta int)
 	// TurnWaiting counts turns that wait for other turns of their own person.
@@ -72,38 +72,38 @@ type Observer interface {
 
 // Agent is what answers under one agent name.
 type Agent struct {
-	Model     llm.Model
-	Tools     *tools.Set
-	Prompt    func(key sessionkeys.Key, now time.Time) []llm.SystemBlock
-	MaxSteps  int
-	MaxTokens int
-	Sees      bool // it is shown pictures
+	Model        llm.Model
+	Tools        *tools.Set
+	Prompt       func(key sessionkeys.Key, now time.Time) []llm.SystemBlock
+	MaxSteps     int
+	MaxTokens    int
+	SeesPictures bool // it is shown pictures
 }
 
 // Options is what a worker is made of.
 type Options struct {
 	Config     policy.Turns
-	Me         sessions.Worker // a stable name, and a nonce new at every start
+	Identity   sessions.Worker // a stable name, and a nonce new at every start
 	Generation string          // of the log, so that turn ids are unique for ever
-	// Doubt: messages up to this place of the log may have been answered by a
+	// AmbiguousThrough: messages up to this place of the log may have been answered by a
 	// process whose store was a newer one. Their answers are marked as possible
 	// repeats, and no preview is shown of them.
-	Doubt       uint64
-	Log         Log
-	Store       Store
-	Agents      map[string]Agent              // by name
-	Loop        agent.Loop                    // without a Journal
-	Subagents   *subagents.Runner             // nil: agents' tools to start some do nothing
-	Files       *Files                        // nil: agents' tool to send some does nothing
-	Limits      budgets.Limits                // the zero value limits nothing
-	Waiting     map[string]policy.Waiting     // by channel instance; the zero Waiting where nothing is said
-	Reactions   map[string]channels.Reactions // by channel instance: which it puts on messages
-	Busy        *agent.Service
-	Attachments Attachments // nil: no file is brought
-	Workspace   func(sessionkeys.SessionID) (string, error)
-	// Said makes what the model reads of a message and the lines of its files.
-	// Default [Said].
-	Said func(m channels.Message, files []string) string
+	AmbiguousThrough uint64
+	Log              Log
+	Store            Store
+	Agents           map[string]Agent              // by name
+	Loop             agent.Loop                    // without a Journal
+	Subagents        *subagents.Runner             // nil: agents' tools to start some do nothing
+	Files            *Files                        // nil: agents' tool to send some does nothing
+	Limits           budgets.Limits                // the zero value limits nothing
+	Waiting          map[string]policy.Waiting     // by channel instance; the zero Waiting where nothing is said
+	Reactions        map[string]channels.Reactions // by channel instance: which it puts on messages
+	Busy             *agent.Registry
+	Attachments      Attachments // nil: no file is brought
+	Workspace        func(sessionkeys.SessionID) (string, error)
+	// MessageText makes what the model reads of a message and the lines of its files.
+	// Default [MessageText].
+	MessageText func(m channels.Message, files []string) string
 	// Authorize says whether the sender of a message may still be answered, in a
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.
@@ -118,19 +118,19 @@ type Worker struct {
 	Options
 	actors    registry
 	leases    leaseClock
-	histories *histories
+	histories *historyCache
 	slots     *slots
 	backlog   atomic.Uint64 // not 0: mailboxes may wait that nobody took, and go first; see owe
 	nudge     chan struct{} // look for work now
-	told      atomic.Int64  // when others were told last that mailboxes wait
+	hinted    atomic.Int64  // when others were told last that mailboxes wait
 	// recovering: what Recover took may have no actor yet, although it is this
 	// worker's.
 	recovering atomic.Bool
 	suspects   sync.Mutex // held by the suspect that runs; see suspect.go
-	// putOff: a suspect was given back, and would be found again at once. Until that
+	// suspectsDeferred: a suspect was given back, and would be found again at once. Until that
 	// one has ended only the periodic look looks.
-	putOff  atomic.Bool
-	closing chan struct{} // closed when the process takes nothing new
+	suspectsDeferred atomic.Bool
+	closing          chan struct{} // closed when the process takes nothing new
 }
 
 // New checks and wires; it starts nothing.
@@ -139,16 +139,16 @@ func New(o Options) (*Worker, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	if o.Said == nil {
-		o.Said = Said
+	if o.MessageText == nil {
+		o.MessageText = MessageText
 	}
 	w := &Worker{
 		Options:   o,
-		histories: newHistories(),
+		histories: newHistoryCache(),
 		actors:    registry{byToken: map[string]*entry{}, failed: map[string]int{}},
 		nudge:     make(chan struct{}, 1),
 		closing:   make(chan struct{}),
 	}
-	w.slots = newSlots(o.Config.Turns, o.Config.PersonTurns, w.waits)
+	w.slots = newSlots(o.Config.Turns, o.Config.PersonTurns, w.hasBacklog)
 	return w, nil
 }

@@ -51,8 +51,8 @@ func parse(file []byte) (s stream, ok bool) {
 	return s, len(s.frames) > 0
 }
 
-// Length returns how long a file is that is AAC in ADTS; 0: it is none.
-func Length(file []byte) time.Duration {
+// Duration returns how long a file is that is AAC in ADTS; 0: it is none.
+func Duration(file []byte) time.Duration {
 	s, ok := parse(file)
 	if !ok {
 		return 0
@@ -60,16 +60,16 @@ func Length(file []byte) time.Duration {
 	return time.Duration(len(s.frames)) * perFrame * time.Second / time.Duration(rates[s.rate])
 }
 
-// M4A returns a file that is AAC in ADTS as one in MP4, and any other as it is. It may
+// ToM4A returns a file that is AAC in ADTS as one in MP4, and any other as it is. It may
 // share memory with file.
-func M4A(file []byte) []byte {
+func ToM4A(file []byte) []byte {
 	s, ok := parse(file)
 	if !ok {
 		return file
 	}
 	kind := box("ftyp", []byte("M4A \x00\x00\x00\x00M4A mp42isom"))
-	at := uint32(len(kind)+len(s.movie(0))) + 8
-	return slices.Concat(kind, s.movie(at), box("mdat", s.frames...))
+	at := uint32(len(kind)+len(s.movieBox(0))) + 8
+	return slices.Concat(kind, s.movieBox(at), box("mdat", s.frames...))
 }
 
 // box writes a box of ISO 14496-12.
@@ -101,8 +101,8 @@ func u16(ns ...uint16) (b []byte) {
 // matrix shows a picture as it is.
 var matrix = u32(1<<16, 0, 0, 0, 1<<16, 0, 0, 0, 1<<30)
 
-// movie is the head of all frames, which stand in the file at that place.
-func (s stream) movie(at uint32) []byte {
+// movieBox is the head of all frames, which stand in the file at that place.
+func (s stream) movieBox(at uint32) []byte {
 	rate := rates[s.rate]
 	length := uint32(len(s.frames) * perFrame)
 	header := box("mvhd", u32(0, 0, 0, rate, length, 1<<16), u16(1<<8, 0), u32(0, 0), matrix, make([]byte, 24), u32(2))
@@ -113,12 +113,12 @@ func (s stream) movie(at uint32) []byte {
 		box("minf",
 			box("smhd", u32(0, 0)),
 			box("dinf", box("dref", u32(0, 1), box("url ", u32(1)))), // the frames are in this file
-			s.table(at, rate)))
+			s.sampleTable(at, rate)))
 	return box("moov", header, box("trak", track, media))
 }
 
-// table says what the frames are, and where each of them is.
-func (s stream) table(at, rate uint32) []byte {
+// sampleTable says what the frames are, and where each of them is.
+func (s stream) sampleTable(at, rate uint32) []byte {
 	config := uint16(s.kind+1)<<11 | uint16(s.rate)<<7 | uint16(s.channels)<<3
 	decoder := slices.Concat([]byte{4, 17, 0x40, 0x15, 0, 0, 0}, u32(0, 0), []byte{5, 2}, u16(config))
 	stream := slices.Concat(u32(0), []byte{3, byte(3 + len(decoder) + 3), 0, 1, 0}, decoder, []byte{6, 1, 2})

@@ -12,7 +12,7 @@ import (
 )
 
 // A fifth of a second of AAC-LC, mono, 44.1 kHz, as FFmpeg writes it; FFmpeg makes the
-// same samples of it and of what M4A makes of it.
+// same samples of it and of what ToM4A makes of it.
 func sine(t testing.TB) []byte {
 	t.Helper()
 	b, err := os.ReadFile("testdata/sine.aac")
@@ -41,12 +41,12 @@ func inside(t *testing.T, file []byte, name string) []byte {
 func TestM4A(t *testing.T) {
 	t.Parallel()
 	file := sine(t)
-	got := adts.M4A(file)
+	got := adts.ToM4A(file)
 	if !bytes.HasPrefix(got[4:], []byte("ftypM4A ")) || !adts.Is(file) || adts.Is(got) {
 		t.Fatalf("%q", got[:16])
 	}
-	if want := 10 * 1024 * time.Second / 44100; adts.Length(file) != want || adts.Length(got) != 0 {
-		t.Errorf("it is %s long, not %s", adts.Length(file), want)
+	if want := 10 * 1024 * time.Second / 44100; adts.Duration(file) != want || adts.Duration(got) != 0 {
+		t.Errorf("it is %s long, not %s", adts.Duration(file), want)
 	}
 	header := inside(t, got, "mdhd")
 	if rate, length := binary.BigEndian.Uint32(header[12:]), binary.BigEndian.Uint32(header[16:]); rate != 44100 || length != 10*1024 {
@@ -74,7 +74,7 @@ func TestM4A(t *testing.T) {
 func TestM4AOfOtherFiles(t *testing.T) {
 	t.Parallel()
 	file := sine(t)
-	if got := adts.Length(file[:len(file)-1]); got != 9*1024*time.Second/44100 {
+	if got := adts.Duration(file[:len(file)-1]); got != 9*1024*time.Second/44100 {
 		t.Errorf("cut off it is %s long", got)
 	}
 	other := bytes.Clone(file)
@@ -83,7 +83,7 @@ func TestM4AOfOtherFiles(t *testing.T) {
 		"nothing": nil, "a head": file[:7], "an Ogg": model.Voice("hi", time.Second), "an MP3": {0xFF, 0xFB, 0x90, 0x00, 0, 0, 0, 0},
 		"two rates": other, "junk behind it": append(bytes.Clone(file), "TAG and what follows it"...),
 	} {
-		if got := adts.M4A(b); !bytes.Equal(got, b) || adts.Length(b) != 0 {
+		if got := adts.ToM4A(b); !bytes.Equal(got, b) || adts.Duration(b) != 0 {
 			t.Errorf("%s: %d bytes became %d", name, len(b), len(got))
 		}
 	}
@@ -92,7 +92,7 @@ func TestM4AOfOtherFiles(t *testing.T) {
 func FuzzM4A(f *testing.F) {
 	f.Add(sine(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got := adts.M4A(b); len(got) > 2*len(b)+1024 || adts.Length(b) < 0 {
+		if got := adts.ToM4A(b); len(got) > 2*len(b)+1024 || adts.Duration(b) < 0 {
 			t.Errorf("%d bytes became %d", len(b), len(got))
 		}
 	})

@@ -184,7 +184,7 @@ func TestNewKindsOfEventsBlocksAndDeltasAreSurvived(t *testing.T) {
 		block(1, `{"type":"text","text":"a","citations":null}`, `{"type":"citations_delta","citation":{"type":"char_location","cited_text":"<x>"}}`, `{"type":"text_delta","text":"b"}`),
 		block(2, `{"type":"tool_use","name":"look","input":{"k":1}}`), end("tool_use", lastUsage))
 	resp, warnings, err := ask(t, newModel(t, serve(t, answer), model), greeting())
-	if err != nil || len(warnings) != 2 || resp.Message.Words() != "ab" {
+	if err != nil || len(warnings) != 2 || resp.Message.Text() != "ab" {
 		t.Fatalf("%+v, %q, %v", resp, warnings, err)
 	}
 	call := resp.Message.Calls()[0]

@@ -112,7 +112,7 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, 
 			fault.Provider, fault.Model = m.o.Provider, m.o.Model
 			fault.Visible, fault.Received = a.visible, a.allowed.Received()
 			if fault.Sent {
-				fault.Usage = a.usage.partial()
+				fault.Usage = a.usage.partialUsage()
 			}
 			fault.RequestID = orElse(fault.RequestID, a.id)
 			yield(llm.Event{}, fault)
@@ -142,7 +142,7 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		if err != nil {
 			return nil, x.Fault(err)
 		}
-		done, err := a.take(e.Data)
+		done, err := a.apply(e.Data)
 		if err == nil {
 			err = a.allowed.Err()
 		}
@@ -150,15 +150,15 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		case a.stopped:
 			return nil, nil
 		case errors.Is(err, errReported):
-			return nil, x.Reported(e.Data)
+			return nil, x.ReportedFault(e.Data)
 		case err != nil:
 			return nil, x.Fault(err)
 		case done:
-			x.Settle()
+			x.Drain()
 			return a.response(x.RequestID()), nil
 		}
 	}
-	return nil, x.Ended(a.events)
+	return nil, x.CutFault(a.events)
 }
 
 func (m *Model) secrets() []string {

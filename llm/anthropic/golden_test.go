@@ -33,7 +33,7 @@ const (
 )
 
 func conversations() []conversation {
-	half, most := 0.5, 0.95
+	half, limit := 0.5, 0.95
 	look := llm.Definition{
 		Name: "look", Description: "Looks <around> & says.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"a<b"}},"required":["path"],"additionalProperties":false}`),
@@ -65,7 +65,7 @@ func conversations() []conversation {
 		}}},
 		{"thinking by a budget", "claude-haiku-4-5", llm.Request{Messages: question, Effort: "low", Temperature: &half}},
 		{"temperature", "claude-haiku-4-5", llm.Request{Messages: question, Temperature: &half}},
-		{"top_p", "claude-haiku-4-5", llm.Request{Messages: question, TopP: &most}},
+		{"top_p", "claude-haiku-4-5", llm.Request{Messages: question, TopP: &limit}},
 	}
 }
 
@@ -85,5 +85,5 @@ func TestBodiesOfRequestsStayAsTheyAre(t *testing.T) {
 	for _, c := range conversations() {
 		bodies = append(bodies, llmtest.Body{Name: c.name, JSON: bodyOf(t, c)})
 	}
-	llmtest.Golden(t, "testdata/requests.txtar", *update, bodies)
+	llmtest.CompareGolden(t, "testdata/requests.txtar", *update, bodies)
 }

@@ -45,8 +45,8 @@ func (w *writer) value(v any) error {
 	return nil
 }
 
-// literal is v as writer.value writes it.
-func literal(v any) (json.RawMessage, error) {
+// marshalUnescaped is v as writer.value writes it.
+func marshalUnescaped(v any) (json.RawMessage, error) {
 	var w writer
 	if err := w.value(v); err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func (m *Model) messagesJSON(history []transcript.Message) ([]byte, error) {
 	if len(turns) == 0 {
 		return nil, nil
 	}
-	mark(turns)
+	markBreakpoints(turns)
 	var w writer
 	w.begin('[')
 	for _, t := range turns {
@@ -86,8 +86,8 @@ func (t *turn) join(next *turn) {
 	t.raw = append(t.raw, next.raw...)
 }
 
-// mark puts a breakpoint on the last block of the last two user turns.
-func mark(turns []*turn) {
+// markBreakpoints puts a breakpoint on the last block of the last two user turns.
+func markBreakpoints(turns []*turn) {
 	free := 2
 	for i := len(turns) - 1; i >= 0 && free > 0; i-- {
 		t := turns[i]
@@ -125,7 +125,7 @@ func (t *turn) content(w *writer) error {
 
 func (m *Model) turn(h transcript.Message) *turn {
 	if h.Role == transcript.Assistant {
-		return &turn{role: "assistant", raw: m.assistant(h)}
+		return &turn{role: "assistant", raw: m.encodeAssistant(h)}
 	}
 	t := &turn{role: "user"}
 	for _, p := range h.Parts {
@@ -139,7 +139,7 @@ func (m *Model) turn(h transcript.Message) *turn {
 				Type: "tool_result", ToolUseID: safeID(p.ToolCallID), Content: p.Content, IsError: p.IsError,
 			})
 		case transcript.Binary:
-			t.blocks = append(t.blocks, m.attachment(p))
+			t.blocks = append(t.blocks, m.encodeAttachment(p))
 		case transcript.ImageURL:
 			if m.info.Vision {
 				t.blocks = append(t.blocks, block{Type: "image", Source: &source{Type: "url", URL: p.URL}})
@@ -151,9 +151,9 @@ func (m *Model) turn(h transcript.Message) *turn {
 	return t
 }
 
-// attachment is a picture as a picture; anything else only by its name, since
+// encodeAttachment is a picture as a picture; anything else only by its name, since
 // the model reads files with tools.
-func (m *Model) attachment(b transcript.Binary) block {
+func (m *Model) encodeAttachment(b transcript.Binary) block {
 	switch b.MIMEType {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
 		if m.info.Vision && len(b.Data) > 0 {
@@ -165,14 +165,14 @@ func (m *Model) attachment(b transcript.Binary) block {
 	return block{Type: "text", Text: wire.Mention(b)}
 }
 
-// assistant is what the model said: in the provider's own words when they come
+// encodeAssistant is what the model said: in the provider's own words when they come
 // from this provider and model; else rebuilt from the parts, without thinking,
 // which only its maker can verify.
-func (m *Model) assistant(h transcript.Message) []json.RawMessage {
+func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
 	if n := h.Native; n != nil && n.Provider == m.o.Provider && n.Model == m.o.Model {
 		var out []json.RawMessage
 		for _, b := range n.Blocks {
-			if !emptyText(b) {
+			if !isEmptyText(b) {
 				out = append(out, b)
 			}
 		}
@@ -188,20 +188,20 @@ func (m *Model) assistant(h transcript.Message) []json.RawMessage {
 			}
 			b = block{Type: "text", Text: p.Text}
 		case transcript.ToolCall:
-			b = block{Type: "tool_use", ID: safeID(p.ID), Name: p.Name, Input: input(p.Input)}
+			b = block{Type: "tool_use", ID: safeID(p.ID), Name: p.Name, Input: inputObject(p.Input)}
 		default:
 			continue
 		}
-		if raw, err := literal(b); err == nil {
+		if raw, err := marshalUnescaped(b); err == nil {
 			out = append(out, raw)
 		}
 	}
 	return out
 }
 
-// emptyText says whether a block is a text without words, which the API
+// isEmptyText says whether a block is a text without words, which the API
 // returns but does not take.
-func emptyText(raw json.RawMessage) bool {
+func isEmptyText(raw json.RawMessage) bool {
 	const usual = `{"type":"text","text":"`
 	if rest, ok := bytes.CutPrefix(raw, []byte(usual)); ok && len(rest) > 0 && rest[0] > ' ' && rest[0] < 0x80 && rest[0] != '"' && rest[0] != '\\' {
 		return false // as nearly all begin
@@ -213,8 +213,8 @@ func emptyText(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &b) == nil && b.Type == "text" && strings.TrimSpace(b.Text) == ""
 }
 
-// input is a tool call's arguments as an object, whatever the model wrote. (F10)
-func input(s string) json.RawMessage {
+// inputObject is a tool call's arguments as an object, whatever the model wrote. (F10)
+func inputObject(s string) json.RawMessage {
 	trimmed := strings.TrimSpace(s)
 	if strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)) {
 		return json.RawMessage(trimmed)
@@ -222,7 +222,7 @@ func input(s string) json.RawMessage {
 	if trimmed == "" {
 		return json.RawMessage(`{}`)
 	}
-	raw, _ := literal(map[string]string{"_raw": s}) // a map of strings always encodes
+	raw, _ := marshalUnescaped(map[string]string{"_raw": s}) // a map of strings always encodes
 	return raw
 }
 

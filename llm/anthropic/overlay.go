@@ -18,8 +18,8 @@ func overlay(object json.RawMessage, set map[string]any) json.RawMessage {
 		if out.Len() > 1 {
 			out.WriteByte(',')
 		}
-		key, _ := literal(name)
-		raw, _ := literal(value) // strings and raw JSON that was parsed before always encode
+		key, _ := marshalUnescaped(name)
+		raw, _ := marshalUnescaped(value) // strings and raw JSON that was parsed before always encode
 		out.Write(key)
 		out.WriteByte(':')
 		out.Write(raw)

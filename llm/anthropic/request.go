@@ -61,7 +61,7 @@ func (m *Model) encode(r llm.Request) ([]byte, error) {
 	if len(messages) == 0 {
 		return nil, errors.New("encode request: no messages")
 	}
-	head, err := literal(m.settings(r))
+	head, err := marshalUnescaped(m.settings(r))
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +76,14 @@ func (m *Model) settings(r llm.Request) settings {
 	s := settings{
 		Model:     m.o.Model,
 		MaxTokens: m.maxTokens(r),
-		System:    system(r.System),
-		Tools:     tools(r.Tools),
+		System:    encodeSystem(r.System),
+		Tools:     encodeTools(r.Tools),
 		Stream:    true,
 	}
-	m.think(&s, r)
-	m.sample(&s, r)
+	m.setThinking(&s, r)
+	m.setSampling(&s, r)
 	if len(r.Tools) > 0 {
-		s.ToolChoice = choice(r.Choice)
+		s.ToolChoice = encodeToolChoice(r.Choice)
 	}
 	if r.CacheKey != "" {
 		s.Metadata = &metadata{UserID: r.CacheKey}
@@ -102,9 +102,9 @@ func (m *Model) maxTokens(r llm.Request) int {
 	return r.MaxTokens
 }
 
-// system is the system blocks in order, the last two of those that ask for it
+// encodeSystem is the system blocks in order, the last two of those that ask for it
 // with a breakpoint. Empty blocks are refused by the API and left out.
-func system(blocks []llm.SystemBlock) []block {
+func encodeSystem(blocks []llm.SystemBlock) []block {
 	var out []block
 	free := systemBreakpoints
 	for _, b := range blocks {
@@ -126,24 +126,24 @@ func system(blocks []llm.SystemBlock) []block {
 	return out
 }
 
-func tools(ds []llm.Definition) []tool {
+func encodeTools(ds []llm.Definition) []tool {
 	var out []tool
 	for _, d := range ds {
-		out = append(out, tool{Name: d.Name, Description: d.Description, InputSchema: schema(d.Schema)})
+		out = append(out, tool{Name: d.Name, Description: d.Description, InputSchema: schemaOrEmpty(d.Schema)})
 	}
 	return out
 }
 
-// schema is a tool's schema as it stands; a tool without one takes no
+// schemaOrEmpty is a tool's schema as it stands; a tool without one takes no
 // arguments.
-func schema(s json.RawMessage) json.RawMessage {
+func schemaOrEmpty(s json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(s)) == 0 {
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	return s
 }
 
-func choice(c llm.ToolChoice) *toolChoice {
+func encodeToolChoice(c llm.ToolChoice) *toolChoice {
 	switch c {
 	case llm.None:
 		return &toolChoice{Type: "none"}
@@ -158,12 +158,12 @@ func choice(c llm.ToolChoice) *toolChoice {
 // told a number.
 var budgets = map[string]int{"low": 2048, "medium": 8192, "high": 16_384, "xhigh": 24_576, "max": 31_999}
 
-// leastBudget is the smallest number of thinking tokens that the API takes.
-const leastBudget = 1024
+// minBudget is the smallest number of thinking tokens that the API takes.
+const minBudget = 1024
 
-// think asks for thinking when r names an effort, in the model's own way.
+// setThinking asks for thinking when r names an effort, in the model's own way.
 // Forced tool use excludes it on models that can be without.
-func (m *Model) think(s *settings, r llm.Request) {
+func (m *Model) setThinking(s *settings, r llm.Request) {
 	if r.Effort == "" {
 		return
 	}
@@ -178,15 +178,15 @@ func (m *Model) think(s *settings, r llm.Request) {
 		s.Thinking = &thinking{Type: "adaptive"}
 	case llm.BudgetThinking:
 		budget := min(budgets[r.Effort], s.MaxTokens/2)
-		if budget >= leastBudget {
+		if budget >= minBudget {
 			s.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
 		}
 	}
 }
 
-// sample sets temperature and top_p where the model takes them; with thinking
+// setSampling sets temperature and top_p where the model takes them; with thinking
 // it does not.
-func (m *Model) sample(s *settings, r llm.Request) {
+func (m *Model) setSampling(s *settings, r llm.Request) {
 	if !m.info.Sampling || s.Thinking != nil {
 		return
 	}

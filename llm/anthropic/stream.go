@@ -16,8 +16,8 @@ import (
 
 // What one answer may hold at most, besides its allowance; more is malformed.
 const (
-	mostArguments = 1 << 20 // bytes of one tool call's arguments
-	mostWarnings  = 32
+	maxArguments = 1 << 20 // bytes of one tool call's arguments
+	maxWarnings  = 32
 )
 
 // errReported says that an event is the provider's own report of a failure.
@@ -81,21 +81,21 @@ func (a *answer) warn(format string, args ...any) {
 	if a.warned == nil {
 		a.warned = map[string]bool{}
 	}
-	if !a.warned[text] && len(a.warned) < mostWarnings {
+	if !a.warned[text] && len(a.warned) < maxWarnings {
 		a.warned[text] = true
 		a.emit(llm.Event{Type: llm.Warning, Text: text})
 	}
 }
 
-func broken(format string, args ...any) error {
+func malformedf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", wire.ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// take works in one event; done says that it was the last.
-func (a *answer) take(raw []byte) (done bool, err error) {
+// apply works in one event; done says that it was the last.
+func (a *answer) apply(raw []byte) (done bool, err error) {
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return false, broken("event: %v", err)
+		return false, malformedf("event: %v", err)
 	}
 	switch e.Type {
 	case "error":
@@ -104,14 +104,14 @@ func (a *answer) take(raw []byte) (done bool, err error) {
 		return false, nil
 	}
 	if a.events == 0 && e.Type != "message_start" {
-		return false, broken("the stream begins with %.40q", e.Type)
+		return false, malformedf("the stream begins with %.40q", e.Type)
 	}
 	a.events++
 	switch e.Type {
 	case "message_start":
 		return false, a.begin(e)
 	case "content_block_start":
-		return false, a.open(e)
+		return false, a.startBlock(e)
 	case "content_block_delta":
 		return false, a.add(e)
 	case "content_block_stop":
@@ -122,7 +122,7 @@ func (a *answer) take(raw []byte) (done bool, err error) {
 		}
 		return false, a.usage.merge(e.Usage, true)
 	case "message_stop":
-		return true, a.finished()
+		return true, a.checkComplete()
 	default: // new kinds of events may come at any time
 		a.warn("unknown stream event %.40q", e.Type)
 		return false, nil
@@ -131,32 +131,32 @@ func (a *answer) take(raw []byte) (done bool, err error) {
 
 func (a *answer) begin(e event) error {
 	if e.Message == nil {
-		return broken("message_start without a message")
+		return malformedf("message_start without a message")
 	}
 	a.id, a.reported = e.Message.ID, e.Message.Model
 	return a.usage.merge(e.Message.Usage, false)
 }
 
-func (a *answer) open(e event) error {
+func (a *answer) startBlock(e event) error {
 	if e.Index != len(a.blocks) {
-		return broken("block %d where %d was due", e.Index, len(a.blocks))
+		return malformedf("block %d where %d was due", e.Index, len(a.blocks))
 	}
 	b, err := newBlock(e.ContentBlock)
 	if err != nil {
 		return err
 	}
 	a.blocks = append(a.blocks, b)
-	a.allowed.Frame(2 * len(b.first)) // as it came, and decoded
+	a.allowed.CountFrame(2 * len(b.first)) // as it came, and decoded
 	switch b.kind {
 	case "text":
 		a.emit(llm.Event{Type: llm.ContentStart})
-		return a.grow(b, delta{Type: "text_delta", Text: b.start.Text})
+		return a.appendDelta(b, delta{Type: "text_delta", Text: b.start.Text})
 	case "thinking":
 		b.signature.WriteString(b.start.Signature)
-		return a.grow(b, delta{Type: "thinking_delta", Thinking: b.start.Thinking})
+		return a.appendDelta(b, delta{Type: "thinking_delta", Thinking: b.start.Thinking})
 	case "tool_use":
 		if b.start.Name == "" {
-			return broken("tool call without a name")
+			return malformedf("tool call without a name")
 		}
 		a.emit(llm.Event{Type: llm.ToolUseStart, ToolCall: &transcript.ToolCall{ID: b.start.ID, Name: b.start.Name}})
 	}
@@ -165,14 +165,14 @@ func (a *answer) open(e event) error {
 
 func (a *answer) add(e event) error {
 	if e.Index < 0 || e.Index >= len(a.blocks) || a.blocks[e.Index].closed || e.Delta == nil {
-		return broken("delta for block %d, which is not open", e.Index)
+		return malformedf("delta for block %d, which is not open", e.Index)
 	}
-	return a.grow(a.blocks[e.Index], *e.Delta)
+	return a.appendDelta(a.blocks[e.Index], *e.Delta)
 }
 
-func (a *answer) grow(b *openBlock, d delta) error {
-	a.allowed.Output(len(d.Text) + len(d.Thinking) + len(d.PartialJSON))
-	a.allowed.Keep(len(d.Signature) + len(d.Citation))
+func (a *answer) appendDelta(b *openBlock, d delta) error {
+	a.allowed.CountOutput(len(d.Text) + len(d.Thinking) + len(d.PartialJSON))
+	a.allowed.CountKept(len(d.Signature) + len(d.Citation))
 	switch d.Type {
 	case "text_delta":
 		b.text.WriteString(d.Text)
@@ -188,8 +188,8 @@ func (a *answer) grow(b *openBlock, d delta) error {
 		b.signature.WriteString(d.Signature)
 	case "input_json_delta":
 		b.input.WriteString(d.PartialJSON)
-		if b.input.Len() > mostArguments {
-			return broken("arguments longer than %d bytes", mostArguments)
+		if b.input.Len() > maxArguments {
+			return malformedf("arguments longer than %d bytes", maxArguments)
 		}
 		if d.PartialJSON != "" && b.kind == "tool_use" {
 			a.emit(llm.Event{Type: llm.ToolUseDelta, Text: d.PartialJSON})
@@ -204,7 +204,7 @@ func (a *answer) grow(b *openBlock, d delta) error {
 
 func (a *answer) closeBlock(index int) error {
 	if index < 0 || index >= len(a.blocks) || a.blocks[index].closed {
-		return broken("stop of block %d, which is not open", index)
+		return malformedf("stop of block %d, which is not open", index)
 	}
 	b := a.blocks[index]
 	b.closed = true
@@ -218,11 +218,11 @@ func (a *answer) closeBlock(index int) error {
 	return nil
 }
 
-// finished checks that nothing is half-received at the end.
-func (a *answer) finished() error {
+// checkComplete checks that nothing is half-received at the end.
+func (a *answer) checkComplete() error {
 	for i, b := range a.blocks {
 		if !b.closed {
-			return broken("the message ends inside block %d", i)
+			return malformedf("the message ends inside block %d", i)
 		}
 	}
 	return nil
@@ -234,7 +234,7 @@ func (a *answer) response(requestID string) *llm.Response {
 		Role: transcript.Assistant, Model: orElse(a.reported, a.model),
 		Native: &transcript.Native{Provider: a.provider, Model: a.model},
 	}
-	reason := a.finish()
+	reason := a.mapStopReason()
 	for _, b := range a.blocks {
 		switch p := b.part().(type) {
 		case nil:
@@ -249,14 +249,14 @@ func (a *answer) response(requestID string) *llm.Response {
 	}
 	m.Parts = append(m.Parts, transcript.Finish{Reason: reason, Time: time.Now().UTC()})
 	return &llm.Response{
-		Message: m, Finish: reason, Usage: a.used(),
+		Message: m, Finish: reason, Usage: a.finalUsage(),
 		Model: m.Model, RequestID: orElse(requestID, a.id),
 	}
 }
 
-// finish maps the stop reason. A reason we do not know ends the turn, or runs
+// mapStopReason maps the stop reason. A reason we do not know ends the turn, or runs
 // the tools when there are calls.
-func (a *answer) finish() transcript.FinishReason {
+func (a *answer) mapStopReason() transcript.FinishReason {
 	switch a.stopReason {
 	case "end_turn", "stop_sequence":
 		return transcript.EndTurn
@@ -302,7 +302,7 @@ type blockStart struct {
 func newBlock(raw json.RawMessage) (*openBlock, error) {
 	b := &openBlock{}
 	if err := json.Unmarshal(raw, &b.start); err != nil || b.start.Type == "" {
-		return nil, broken("content block without a type")
+		return nil, malformedf("content block without a type")
 	}
 	b.kind = b.start.Type
 	if b.kind == "tool_use" && b.start.ID == "" {
@@ -310,7 +310,7 @@ func newBlock(raw json.RawMessage) (*openBlock, error) {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
-		return nil, broken("content block: %v", err)
+		return nil, malformedf("content block: %v", err)
 	}
 	b.first = compact.Bytes()
 	return b, nil
@@ -362,12 +362,12 @@ func (b *openBlock) raw() json.RawMessage {
 	case "thinking":
 		set["thinking"], set["signature"] = b.thinking.String(), b.signature.String()
 	case "tool_use":
-		set["id"], set["input"] = b.start.ID, input(b.arguments())
+		set["id"], set["input"] = b.start.ID, inputObject(b.arguments())
 	default:
 		if b.input.Len() == 0 {
 			return b.first
 		}
-		set["input"] = input(b.input.String())
+		set["input"] = inputObject(b.input.String())
 	}
 	return overlay(b.first, set)
 }

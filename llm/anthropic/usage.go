@@ -47,7 +47,7 @@ func (u *usage) merge(raw json.RawMessage, final bool) error {
 	}
 	var c counts
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return broken("usage: %v", err)
+		return malformedf("usage: %v", err)
 	}
 	u.Input = orElsePtr(c.Input, u.Input)
 	u.CacheRead = orElsePtr(c.CacheRead, u.CacheRead)
@@ -78,11 +78,11 @@ func orElsePtr[T any](a, b *T) *T {
 // were all reported; the rest counts as five minutes.
 func (c counts) buckets() (b costs.Usage, covered bool) {
 	b = costs.Usage{
-		Input: value(c.Input), CacheRead: value(c.CacheRead), Output: value(c.Output),
+		Input: valueOrZero(c.Input), CacheRead: valueOrZero(c.CacheRead), Output: valueOrZero(c.Output),
 		Tier: c.Tier, Speed: c.Speed, Geo: c.Geo, Source: costs.Reported,
 	}
 	covered = true
-	written := value(c.CacheWrite)
+	written := valueOrZero(c.CacheWrite)
 	if d := c.CacheDetail; d != nil {
 		written = max(written, d.FiveMinutes+d.OneHour)
 		b.CacheWrite1h = d.OneHour
@@ -109,16 +109,16 @@ func (c counts) buckets() (b costs.Usage, covered bool) {
 	return b, covered
 }
 
-func value(n *int64) int64 {
+func valueOrZero(n *int64) int64 {
 	if n == nil {
 		return 0
 	}
 	return max(*n, 0)
 }
 
-// partial is what had been reported when the stream broke, nil when nothing
+// partialUsage is what had been reported when the stream broke, nil when nothing
 // had. The output of a broken stream is never final.
-func (u *usage) partial() *costs.Usage {
+func (u *usage) partialUsage() *costs.Usage {
 	if !u.seen {
 		return nil
 	}
@@ -127,9 +127,9 @@ func (u *usage) partial() *costs.Usage {
 	return &b
 }
 
-// used is the usage of a finished answer; estimated where the provider, or a
+// finalUsage is the usage of a finished answer; estimated where the provider, or a
 // proxy before it, left it out.
-func (a *answer) used() costs.Usage {
+func (a *answer) finalUsage() costs.Usage {
 	b, covered := a.usage.buckets()
 	if !covered {
 		a.warn("cache writes without a lifetime counted as five minutes")

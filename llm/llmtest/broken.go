@@ -10,7 +10,7 @@ import (
 	"parley/llm"
 )
 
-func brokenAnswers(t *testing.T, a Adapter) {
+func testBrokenAnswers(t *testing.T, a Adapter) {
 	whole := a.Wire.Text("Hel", "lo")
 	calling := a.Wire.Tool("toolu_1", "look", `{"a":`, `[]}`)
 	t.Run("cut anywhere is an error and never an answer", func(t *testing.T) {
@@ -20,7 +20,7 @@ func brokenAnswers(t *testing.T, a Adapter) {
 				for _, hard := range []bool{false, true} {
 					t.Run(fmt.Sprintf("after %d of %d, hard %v", n, len(answer), hard), func(t *testing.T) {
 						t.Parallel()
-						cut(t, a, answer[:n], hard)
+						serveCut(t, a, answer[:n], hard)
 					})
 				}
 			}
@@ -30,25 +30,25 @@ func brokenAnswers(t *testing.T, a Adapter) {
 		t.Parallel()
 		half := slices.Clone(whole[:2])
 		half[1] = half[1][:len(half[1])/2]
-		cut(t, a, half, false)
+		serveCut(t, a, half, false)
 	})
 	for _, c := range []struct {
 		name   string
 		answer http.HandlerFunc
 		want   llm.Kind
 	}{
-		{name: "garbage instead of JSON", answer: stream(append(slices.Clone(whole[:a.Wire.Visible+1]), "event: content_block_delta\ndata: {garbage\n\n")...), want: llm.Malformed},
-		{name: "JSON of the wrong shape", answer: stream("event: message_start\ndata: [1,2,3]\n\n"), want: llm.Malformed},
+		{name: "garbage instead of JSON", answer: serveEvents(append(slices.Clone(whole[:a.Wire.Visible+1]), "event: content_block_delta\ndata: {garbage\n\n")...), want: llm.Malformed},
+		{name: "JSON of the wrong shape", answer: serveEvents("event: message_start\ndata: [1,2,3]\n\n"), want: llm.Malformed},
 		{name: "a page in HTML with status 200", answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			send(w, "<html><body>Please log in</body></html>")
 		}, want: llm.Malformed},
-		{name: "a page in HTML that calls itself a stream", answer: stream("<html>\n<body>\n\n</body>\n\n"), want: llm.Malformed},
+		{name: "a page in HTML that calls itself a stream", answer: serveEvents("<html>\n<body>\n\n</body>\n\n"), want: llm.Malformed},
 		{name: "a JSON document instead of a stream", answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			send(w, `{"hello":"world"}`)
 		}, want: llm.Malformed},
-		{name: "nothing at all", answer: stream(), want: llm.Network},
+		{name: "nothing at all", answer: serveEvents(), want: llm.Network},
 		{name: "text without an end", answer: func(w http.ResponseWriter, _ *http.Request) {
 			begin(w)
 			piece := strings.Repeat("x", 1<<20)
@@ -66,7 +66,7 @@ func brokenAnswers(t *testing.T, a Adapter) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := ask(t.Context(), t, a.Open(t, serve(t, c.answer).endpoint()), tooled())
+			o := ask(t.Context(), t, a.Open(t, serve(t, c.answer).endpoint()), toolRequest())
 			if o.err == nil || o.err.Kind != c.want || !o.err.Sent {
 				t.Errorf("%+v, not %s", o.err, c.want)
 			}
@@ -89,7 +89,7 @@ func brokenAnswers(t *testing.T, a Adapter) {
 					send(w, e)
 				}
 			})
-			o := ask(t.Context(), t, a.Open(t, p.endpoint()), tooled())
+			o := ask(t.Context(), t, a.Open(t, p.endpoint()), toolRequest())
 			if o.err == nil || o.err.Kind != llm.Malformed || !o.err.Sent {
 				t.Errorf("%+v after %d bytes", o.err, sent)
 			}
@@ -97,12 +97,12 @@ func brokenAnswers(t *testing.T, a Adapter) {
 	}
 	t.Run("more than was asked for", func(t *testing.T) { // abuse M3
 		t.Parallel()
-		r := tooled()
+		r := toolRequest()
 		r.MaxTokens = 1000
 		piece := strings.Repeat("word ", 100)
 		for pieces, want := range map[int]llm.Kind{16: "", 100: llm.Malformed} { // two tokens for each that was asked for, and twelve
 			answer := a.Wire.Text(slices.Repeat([]string{piece}, pieces)...)
-			o := ask(t.Context(), t, a.Open(t, serve(t, stream(answer...)).endpoint()), r)
+			o := ask(t.Context(), t, a.Open(t, serve(t, serveEvents(answer...)).endpoint()), r)
 			switch {
 			case want == "" && o.err != nil:
 				t.Errorf("%d bytes: %v", pieces*len(piece), o.err)
@@ -118,7 +118,7 @@ func brokenAnswers(t *testing.T, a Adapter) {
 			t.Parallel()
 			for n, seen := range map[int]bool{0: false, a.Wire.Visible + 1: true} {
 				events := append(slices.Clone(whole[:n]), a.Wire.Error(kind, "no luck"))
-				o := ask(t.Context(), t, a.Open(t, serve(t, stream(events...)).endpoint()), hello())
+				o := ask(t.Context(), t, a.Open(t, serve(t, serveEvents(events...)).endpoint()), helloRequest())
 				if o.err == nil || o.err.Kind != kind || !o.err.Sent || o.err.Visible != seen || o.err.Status != 200 {
 					t.Fatalf("after %d events: %+v", n, o.err)
 				}
@@ -130,8 +130,8 @@ func brokenAnswers(t *testing.T, a Adapter) {
 	}
 }
 
-// cut serves events and then ends the connection.
-func cut(t *testing.T, a Adapter, events []string, hard bool) {
+// serveCut serves events and then ends the connection.
+func serveCut(t *testing.T, a Adapter, events []string, hard bool) {
 	t.Helper()
 	p := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		begin(w)
@@ -142,7 +142,7 @@ func cut(t *testing.T, a Adapter, events []string, hard bool) {
 			hangUp(t, w)
 		}
 	})
-	o := ask(t.Context(), t, a.Open(t, p.endpoint()), tooled())
+	o := ask(t.Context(), t, a.Open(t, p.endpoint()), toolRequest())
 	switch {
 	case o.err == nil:
 		t.Fatalf("a cut stream became an answer: %+v", o.response)
@@ -156,7 +156,7 @@ func cut(t *testing.T, a Adapter, events []string, hard bool) {
 	}
 }
 
-func refusals(t *testing.T, a Adapter) {
+func testRefusals(t *testing.T, a Adapter) {
 	for _, c := range []struct {
 		status int
 		kind   llm.Kind // as the body says; empty: a page in HTML
@@ -192,7 +192,7 @@ func refusals(t *testing.T, a Adapter) {
 				w.WriteHeader(c.status)
 				send(w, body)
 			})
-			o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+			o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest())
 			if o.err == nil || o.err.Kind != c.want || o.err.Status != c.status || !o.err.Sent || o.err.Visible {
 				t.Fatalf("%+v, not %s", o.err, c.want)
 			}
@@ -211,7 +211,7 @@ func refusals(t *testing.T, a Adapter) {
 			w.Header().Set("Retry-After", "Wed, 21 Oct 2015 07:28:42 GMT")
 			w.WriteHeader(http.StatusTooManyRequests)
 		})
-		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello()); o.err == nil || o.err.RetryAfter.Seconds() != 42 {
+		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest()); o.err == nil || o.err.RetryAfter.Seconds() != 42 {
 			t.Errorf("%+v", o.err)
 		}
 	})
@@ -223,14 +223,14 @@ func refusals(t *testing.T, a Adapter) {
 				send(w, strings.Repeat("x", 1<<14))
 			}
 		})
-		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello()); o.err == nil || o.err.Kind != llm.Server {
+		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest()); o.err == nil || o.err.Kind != llm.Server {
 			t.Errorf("%+v", o.err)
 		}
 	})
 	t.Run("of the connection is a network error that cost nothing", func(t *testing.T) {
 		t.Parallel()
 		p := serve(t, func(w http.ResponseWriter, _ *http.Request) { hangUp(t, w) })
-		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello()); o.err == nil || o.err.Kind != llm.Network || o.err.Sent || o.err.Status != 0 {
+		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest()); o.err == nil || o.err.Kind != llm.Network || o.err.Sent || o.err.Status != 0 {
 			t.Errorf("%+v", o.err)
 		}
 	})

@@ -16,11 +16,11 @@ type Body struct {
 	JSON []byte
 }
 
-// Golden holds request bodies to those of a txtar file, with the order of their
+// CompareGolden holds request bodies to those of a txtar file, with the order of their
 // keys and the way in which their texts are escaped: a provider finds a prompt
 // in its cache by its beginning, and what is written differently may be another
 // prompt. update rewrites the file.
-func Golden(t testing.TB, file string, update bool, bodies []Body) {
+func CompareGolden(t testing.TB, file string, update bool, bodies []Body) {
 	t.Helper()
 	a := &txtar.Archive{}
 	for _, body := range bodies {

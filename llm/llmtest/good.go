@@ -16,11 +16,11 @@ import (
 	"parley/transcript"
 )
 
-func goodAnswers(t *testing.T, a Adapter) {
+func testGoodAnswers(t *testing.T, a Adapter) {
 	t.Run("text arrives piece by piece and then whole, with its usage", func(t *testing.T) {
 		t.Parallel()
-		p := serve(t, stream(a.Wire.Text("Hel", "lo <&> ", "wörld\n")...))
-		o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+		p := serve(t, serveEvents(a.Wire.Text("Hel", "lo <&> ", "wörld\n")...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest())
 		if o.err != nil {
 			t.Fatal(o.err)
 		}
@@ -28,7 +28,7 @@ func goodAnswers(t *testing.T, a Adapter) {
 		if diff := cmp.Diff(want, o.types()); diff != "" {
 			t.Error(diff)
 		}
-		if got := o.response.Message.Words(); got != "Hello <&> wörld" {
+		if got := o.response.Message.Text(); got != "Hello <&> wörld" {
 			t.Errorf("words: %q", got)
 		}
 		if o.text(llm.ContentDelta) != "Hello <&> wörld\n" {
@@ -47,8 +47,8 @@ func goodAnswers(t *testing.T, a Adapter) {
 	})
 	t.Run("thinking comes before the text and is kept", func(t *testing.T) {
 		t.Parallel()
-		p := serve(t, stream(a.Wire.Thinking("hm <b> & so", "yes")...))
-		o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+		p := serve(t, serveEvents(a.Wire.Thinking("hm <b> & so", "yes")...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest())
 		if o.err != nil {
 			t.Fatal(o.err)
 		}
@@ -61,8 +61,8 @@ func goodAnswers(t *testing.T, a Adapter) {
 	})
 	t.Run("a tool call arrives whole, its arguments as the model wrote them", func(t *testing.T) {
 		t.Parallel()
-		p := serve(t, stream(a.Wire.Tool("toolu_1", "look", `{"a" : `, `[1,2`, `]}`)...))
-		o := ask(t.Context(), t, a.Open(t, p.endpoint()), tooled())
+		p := serve(t, serveEvents(a.Wire.Tool("toolu_1", "look", `{"a" : `, `[1,2`, `]}`)...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), toolRequest())
 		if o.err != nil {
 			t.Fatal(o.err)
 		}
@@ -80,29 +80,29 @@ func goodAnswers(t *testing.T, a Adapter) {
 	})
 	t.Run("arguments that are not JSON are handed on and can be sent back", func(t *testing.T) {
 		t.Parallel()
-		p := serve(t, stream(a.Wire.Tool("toolu_1", "look", `{"a": oops`)...))
+		p := serve(t, serveEvents(a.Wire.Tool("toolu_1", "look", `{"a": oops`)...))
 		m := a.Open(t, p.endpoint())
-		o := ask(t.Context(), t, m, tooled())
+		o := ask(t.Context(), t, m, toolRequest())
 		if o.err != nil {
 			t.Fatal(o.err)
 		}
 		if got := o.response.Message.Calls(); len(got) != 1 || got[0].Input != `{"a": oops` {
 			t.Errorf("calls: %+v", got)
 		}
-		ask(t.Context(), t, m, answered(o.response.Message))
+		ask(t.Context(), t, m, requestWithResults(o.response.Message))
 		if body := p.requests()[1]; !json.Valid(body) || !strings.Contains(string(body), "_raw") {
 			t.Errorf("next request: %s", body)
 		}
 	})
 	t.Run("usage that was not reported is estimated and says so", func(t *testing.T) {
 		t.Parallel() // TX04
-		p := serve(t, stream(a.Wire.Silent("12345678")...))
-		o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+		p := serve(t, serveEvents(a.Wire.Silent("12345678")...))
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest())
 		if o.err != nil {
 			t.Fatal(o.err)
 		}
 		u := o.response.Usage
-		if u.Source != costs.Estimated || u.Input != llm.Estimate(hello()) || u.Output != 2 {
+		if u.Source != costs.Estimated || u.Input != llm.Estimate(helloRequest()) || u.Output != 2 {
 			t.Errorf("usage: %+v", u)
 		}
 		if !slices.Contains(o.types(), llm.Warning) {
@@ -118,19 +118,19 @@ func goodAnswers(t *testing.T, a Adapter) {
 			n++
 			mine := n
 			mu.Unlock()
-			stream(a.Wire.Text(fmt.Sprint(mine), ":", fmt.Sprint(mine))...)(w, r)
+			serveEvents(a.Wire.Text(fmt.Sprint(mine), ":", fmt.Sprint(mine))...)(w, r)
 		})
 		m := a.Open(t, p.endpoint())
 		var wg sync.WaitGroup
 		for range 16 {
 			wg.Go(func() {
-				o := ask(t.Context(), t, m, hello())
+				o := ask(t.Context(), t, m, helloRequest())
 				if o.err != nil {
 					t.Error(o.err)
 					return
 				}
-				if left, right, _ := strings.Cut(o.response.Message.Words(), ":"); left != right {
-					t.Errorf("mixed: %s", o.response.Message.Words())
+				if left, right, _ := strings.Cut(o.response.Message.Text(), ":"); left != right {
+					t.Errorf("mixed: %s", o.response.Message.Text())
 				}
 			})
 		}
@@ -138,8 +138,8 @@ func goodAnswers(t *testing.T, a Adapter) {
 	})
 }
 
-func tooled() llm.Request {
-	r := hello()
+func toolRequest() llm.Request {
+	r := helloRequest()
 	r.Tools = []llm.Definition{{
 		Name: "look", Description: "Looks <around>.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"array"}},"additionalProperties":false}`),
@@ -147,9 +147,9 @@ func tooled() llm.Request {
 	return r
 }
 
-// answered is the next request after a message with calls.
-func answered(m transcript.Message) llm.Request {
-	r := tooled()
+// requestWithResults is the next request after a message with calls.
+func requestWithResults(m transcript.Message) llm.Request {
+	r := toolRequest()
 	results := transcript.Message{Role: transcript.Tool}
 	for _, c := range m.Calls() {
 		results.Parts = append(results.Parts, transcript.ToolResult{ToolCallID: c.ID, Name: c.Name, Content: "seen"})
@@ -158,10 +158,10 @@ func answered(m transcript.Message) llm.Request {
 	return r
 }
 
-func requests(t *testing.T, a Adapter) {
+func testRequests(t *testing.T, a Adapter) {
 	sent := func(t *testing.T, r llm.Request) map[string]json.RawMessage {
 		t.Helper()
-		p := serve(t, stream(a.Wire.Text("ok")...))
+		p := serve(t, serveEvents(a.Wire.Text("ok")...))
 		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), r); o.err != nil {
 			t.Fatal(o.err)
 		}
@@ -176,7 +176,7 @@ func requests(t *testing.T, a Adapter) {
 	}
 	t.Run("without tools has no tools key and no tool choice", func(t *testing.T) {
 		t.Parallel() // TX01
-		r := hello()
+		r := helloRequest()
 		r.Tools, r.Choice = []llm.Definition{}, llm.Required
 		body := sent(t, r)
 		for _, key := range []string{"tools", "tool_choice", "functions"} {
@@ -187,23 +187,23 @@ func requests(t *testing.T, a Adapter) {
 	})
 	t.Run("with tools has their schemas as they are", func(t *testing.T) {
 		t.Parallel()
-		if body := sent(t, tooled()); !strings.Contains(string(body["tools"]), string(tooled().Tools[0].Schema)) {
+		if body := sent(t, toolRequest()); !strings.Contains(string(body["tools"]), string(toolRequest().Tools[0].Schema)) {
 			t.Errorf("tools: %s", body["tools"])
 		}
 	})
 	t.Run("asks for a stream of the model", func(t *testing.T) {
 		t.Parallel()
-		body := sent(t, hello())
+		body := sent(t, helloRequest())
 		if string(body["stream"]) != "true" || len(body["model"]) == 0 {
 			t.Errorf("stream %s, model %s", body["stream"], body["model"])
 		}
 	})
-	broken := tooled()
+	broken := toolRequest()
 	broken.Tools[0].Schema = json.RawMessage(`{"type":`)
-	for name, r := range map[string]llm.Request{"without any message": {System: hello().System}, "with a schema that is no JSON": broken} {
+	for name, r := range map[string]llm.Request{"without any message": {System: helloRequest().System}, "with a schema that is no JSON": broken} {
 		t.Run(name+" is refused before it is sent", func(t *testing.T) {
 			t.Parallel()
-			p := serve(t, stream(a.Wire.Text("ok")...))
+			p := serve(t, serveEvents(a.Wire.Text("ok")...))
 			o := ask(t.Context(), t, a.Open(t, p.endpoint()), r)
 			if o.err == nil || o.err.Kind != llm.InvalidRequest || o.err.Sent || len(p.requests()) != 0 {
 				t.Errorf("%v after %d requests", o.err, len(p.requests()))

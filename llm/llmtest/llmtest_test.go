@@ -130,7 +130,7 @@ func TestAScriptPlaysItsTurnsInOrder(t *testing.T) {
 		t.Errorf("%+v", resp)
 	}
 	_, resp, _ = collect(t.Context(), s, llm.Request{CacheKey: "2"})
-	if resp.Finish != transcript.MaxTokens || resp.Usage.Output != 7 || s.Left() != 2 {
+	if resp.Finish != transcript.MaxTokens || resp.Usage.Output != 7 || s.Remaining() != 2 {
 		t.Errorf("%+v", resp)
 	}
 	_, resp, fault = collect(t.Context(), s, llm.Request{CacheKey: "3"})
@@ -153,7 +153,7 @@ func TestAScriptPlaysItsTurnsInOrder(t *testing.T) {
 func TestAScriptWaitsAndIsCancelled(t *testing.T) {
 	t.Parallel()
 	never, reached := make(chan struct{}), make(chan struct{})
-	s := llmtest.NewScript(llmtest.Turn{llmtest.Text("a"), llmtest.Reach(reached), llmtest.Wait(never), llmtest.Text("b")})
+	s := llmtest.NewScript(llmtest.Turn{llmtest.Text("a"), llmtest.Notify(reached), llmtest.Wait(never), llmtest.Text("b")})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-reached
@@ -174,7 +174,7 @@ func TestAScriptIsSafeForManyAtOnceAndAnswersForEver(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 32 {
 		wg.Go(func() {
-			if _, resp, fault := collect(t.Context(), s, llm.Request{CacheKey: "x"}); fault != nil || resp.Message.Words() != "x" {
+			if _, resp, fault := collect(t.Context(), s, llm.Request{CacheKey: "x"}); fault != nil || resp.Message.Text() != "x" {
 				t.Error(fault)
 			}
 		})

@@ -47,9 +47,9 @@ type Warn string
 // ends, which ends the stream as a real model would.
 type Wait <-chan struct{}
 
-// Reach gives the channel a value, or closes nothing and stops when the
+// Notify gives the channel a value, or closes nothing and stops when the
 // context ends: a test sees that the model came this far.
-type Reach chan<- struct{}
+type Notify chan<- struct{}
 
 // Fail ends the stream with this error; provider, model, Visible and Received
 // are filled in, and Sent when something was visible.
@@ -65,7 +65,7 @@ func (Usage) step()    {}
 func (Finish) step()   {}
 func (Warn) step()     {}
 func (Wait) step()     {}
-func (Reach) step()    {}
+func (Notify) step()   {}
 func (Fail) step()     {}
 func (Cut) step()      {}
 
@@ -114,8 +114,8 @@ func (s *Script) Requests() []llm.Request {
 	return slices.Clone(s.requests)
 }
 
-// Left is how many turns of NewScript nobody asked for yet.
-func (s *Script) Left() int {
+// Remaining is how many turns of NewScript nobody asked for yet.
+func (s *Script) Remaining() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.turns)
@@ -141,7 +141,7 @@ func (s *Script) next(r llm.Request) (Turn, bool) {
 func (s *Script) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		turn, ok := s.next(r)
-		p := &play{script: s, request: r, yield: yield}
+		p := &playback{script: s, request: r, yield: yield}
 		if !ok {
 			p.fail(llm.Error{Kind: llm.Other, Message: "the script has no turn left"})
 			return
@@ -150,7 +150,7 @@ func (s *Script) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event,
 			if err := ctx.Err(); err != nil {
 				p.fail(llm.Error{Kind: llm.Canceled, Message: "canceled", Err: err})
 			}
-			if p.over {
+			if p.ended {
 				return
 			}
 			p.do(ctx, step)
@@ -159,13 +159,13 @@ func (s *Script) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-// play is one turn being played.
-type play struct {
+// playback is one turn being played.
+type playback struct {
 	script  *Script
 	request llm.Request
 	yield   func(llm.Event, error) bool
 
-	over     bool
+	ended    bool
 	visible  bool
 	received int
 	parts    []transcript.Part
@@ -173,22 +173,22 @@ type play struct {
 	finish   transcript.FinishReason
 }
 
-func (p *play) emit(e llm.Event) {
-	if p.over {
+func (p *playback) emit(e llm.Event) {
+	if p.ended {
 		return
 	}
 	if e.Type != llm.Warning {
 		p.visible = true
 	}
 	p.received += len(e.Text)
-	p.over = !p.yield(e, nil)
+	p.ended = !p.yield(e, nil)
 }
 
-func (p *play) fail(e llm.Error) {
-	if p.over {
+func (p *playback) fail(e llm.Error) {
+	if p.ended {
 		return
 	}
-	p.over = true
+	p.ended = true
 	e.Provider, e.Model = p.script.Provider(), p.script.Name()
 	e.Visible, e.Received, e.Sent = p.visible, p.received, e.Sent || p.visible
 	if e.Usage == nil {
@@ -197,7 +197,7 @@ func (p *play) fail(e llm.Error) {
 	p.yield(llm.Event{}, &e)
 }
 
-func (p *play) do(ctx context.Context, step Step) {
+func (p *playback) do(ctx context.Context, step Step) {
 	canceled := llm.Error{Kind: llm.Canceled, Message: "canceled", Err: context.Canceled}
 	switch step := step.(type) {
 	case Text:
@@ -223,7 +223,7 @@ func (p *play) do(ctx context.Context, step Step) {
 		case <-ctx.Done():
 			p.fail(canceled)
 		}
-	case Reach:
+	case Notify:
 		select {
 		case step <- struct{}{}:
 		case <-ctx.Done():
@@ -236,7 +236,7 @@ func (p *play) do(ctx context.Context, step Step) {
 	}
 }
 
-func (p *play) call(c Call) {
+func (p *playback) call(c Call) {
 	if c.Input == "" {
 		c.Input = "{}"
 	}
@@ -247,11 +247,11 @@ func (p *play) call(c Call) {
 	p.parts = append(p.parts, whole)
 }
 
-func (p *play) complete(ctx context.Context) {
+func (p *playback) complete(ctx context.Context) {
 	if err := ctx.Err(); err != nil {
 		p.fail(llm.Error{Kind: llm.Canceled, Message: "canceled", Err: err})
 	}
-	if p.over {
+	if p.ended {
 		return
 	}
 	m := transcript.Message{Role: transcript.Assistant, Model: p.script.Name(), Parts: p.parts}

@@ -11,7 +11,7 @@ import (
 	"parley/llm"
 )
 
-func secrets(t *testing.T, a Adapter) {
+func testSecrets(t *testing.T, a Adapter) {
 	// everything is all that a log could show of an error.
 	everything := func(e *llm.Error) string {
 		s := fmt.Sprintf("%v %+v %#v %s", e, e, e, e.Message)
@@ -34,9 +34,9 @@ func secrets(t *testing.T, a Adapter) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"a refusal that repeats the key":      echo(http.StatusUnauthorized, "application/json"),
 		"an answer with status 200 that does": echo(http.StatusOK, "application/json"),
-		"an error event that repeats the key": stream(a.Wire.Error(llm.Auth, "bad key "+canary)),
-		"garbage that repeats the key":        stream("event: message_start\ndata: {" + canary + "\n\n"),
-		"an unknown beginning with the key":   stream("event: x\ndata: {\"type\":\"" + canary + "\",\"choices\":\"" + canary + "\"}\n\n"),
+		"an error event that repeats the key": serveEvents(a.Wire.Error(llm.Auth, "bad key "+canary)),
+		"garbage that repeats the key":        serveEvents("event: message_start\ndata: {" + canary + "\n\n"),
+		"an unknown beginning with the key":   serveEvents("event: x\ndata: {\"type\":\"" + canary + "\",\"choices\":\"" + canary + "\"}\n\n"),
 		"a connection that breaks":            func(w http.ResponseWriter, _ *http.Request) { hangUp(t, w) },
 		"a redirect that has the key in its place": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect)
@@ -44,7 +44,7 @@ func secrets(t *testing.T, a Adapter) {
 	} {
 		t.Run("does not get out: "+name, func(t *testing.T) {
 			t.Parallel()
-			o := ask(t.Context(), t, a.Open(t, serve(t, answer).endpoint()), hello())
+			o := ask(t.Context(), t, a.Open(t, serve(t, answer).endpoint()), helloRequest())
 			if o.err == nil {
 				t.Fatal("no error")
 			}
@@ -60,7 +60,7 @@ func secrets(t *testing.T, a Adapter) {
 		p := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, thief.URL, http.StatusPermanentRedirect)
 		})
-		o := ask(t.Context(), t, a.Open(t, p.endpoint()), hello())
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest())
 		if o.err == nil || o.err.Kind != llm.Other || o.err.Retryable() {
 			t.Errorf("%+v", o.err)
 		}

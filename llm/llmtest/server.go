@@ -60,8 +60,8 @@ func (p *provider) endpoint() Endpoint {
 	return Endpoint{URL: p.URL, Key: canary, Client: p.client}
 }
 
-// stream answers with these events.
-func stream(events ...string) http.HandlerFunc {
+// serveEvents answers with these events.
+func serveEvents(events ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		begin(w)
 		for _, e := range events {
@@ -93,8 +93,8 @@ func hangUp(t *testing.T, w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// hold waits until the client has gone.
-func hold(r *http.Request) { <-r.Context().Done() }
+// awaitHangUp waits until the client has gone.
+func awaitHangUp(r *http.Request) { <-r.Context().Done() }
 
 // outcome is everything that a stream yielded.
 type outcome struct {
@@ -151,19 +151,19 @@ func ask(ctx context.Context, t testing.TB, m llm.Model, r llm.Request) outcome 
 	return o
 }
 
-func hello() llm.Request {
+func helloRequest() llm.Request {
 	return llm.Request{
 		System:   []llm.SystemBlock{{Text: "Be kind.", Cache: true}},
 		Messages: []transcript.Message{{Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "hello"}}}},
 	}
 }
 
-// memory is a transport without a network, whose answers are written by a
+// memoryTransport is a transport without a network, whose answers are written by a
 // function, so that a test can run on a fake clock.
-type memory func(req *http.Request, w *io.PipeWriter)
+type memoryTransport func(req *http.Request, w *io.PipeWriter)
 
 // RoundTrip answers at once with a stream, which the function writes.
-func (m memory) RoundTrip(req *http.Request) (*http.Response, error) {
+func (m memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, err := io.Copy(io.Discard, req.Body); err != nil {
 		return nil, err
 	}
@@ -180,10 +180,10 @@ func (m memory) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// headless is a transport that never answers.
-type headless struct{}
+// silentTransport is a transport that never answers.
+type silentTransport struct{}
 
-func (headless) RoundTrip(req *http.Request) (*http.Response, error) {
+func (silentTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	<-req.Context().Done()
 	return nil, req.Context().Err()
 }

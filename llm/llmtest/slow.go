@@ -13,8 +13,8 @@ import (
 	"parley/llm"
 )
 
-// slowAnswers run on a fake clock, with the defaults of the adapter.
-func slowAnswers(t *testing.T, a Adapter) {
+// testSlowAnswers run on a fake clock, with the defaults of the adapter.
+func testSlowAnswers(t *testing.T, a Adapter) {
 	whole := a.Wire.Text("Hel", "lo")
 	begun := strings.Join(whole[:a.Wire.Visible+1], "")
 	for _, c := range []struct {
@@ -24,14 +24,14 @@ func slowAnswers(t *testing.T, a Adapter) {
 		sent      bool
 		visible   bool
 	}{
-		{"silent before the head", headless{}, 60 * time.Second, false, false},
-		{"silent after the head", memory(func(req *http.Request, _ *io.PipeWriter) { <-req.Context().Done() }), 60 * time.Second, true, false},
-		{"silent in the middle", memory(func(req *http.Request, w *io.PipeWriter) {
+		{"silent before the head", silentTransport{}, 60 * time.Second, false, false},
+		{"silent after the head", memoryTransport(func(req *http.Request, _ *io.PipeWriter) { <-req.Context().Done() }), 60 * time.Second, true, false},
+		{"silent in the middle", memoryTransport(func(req *http.Request, w *io.PipeWriter) {
 			time.Sleep(59 * time.Second) // not silent yet
 			_, _ = io.WriteString(w, begun)
 			<-req.Context().Done()
 		}), 119 * time.Second, true, true},
-		{"one byte a second, without an end", memory(func(_ *http.Request, w *io.PipeWriter) {
+		{"one byte a second, without an end", memoryTransport(func(_ *http.Request, w *io.PipeWriter) {
 			drip(w, strings.Repeat(": still here\n", 1000))
 		}), 10 * time.Minute, true, false},
 	} {
@@ -39,7 +39,7 @@ func slowAnswers(t *testing.T, a Adapter) {
 			synctest.Test(t, func(t *testing.T) {
 				m := a.Open(t, Endpoint{URL: "https://model.invalid", Key: canary, Client: &http.Client{Transport: c.transport}})
 				begin := time.Now()
-				o := ask(t.Context(), t, m, hello())
+				o := ask(t.Context(), t, m, helloRequest())
 				if o.err == nil || o.err.Kind != llm.Timeout || o.err.Sent != c.sent || o.err.Visible != c.visible {
 					t.Fatalf("%+v", o.err)
 				}
@@ -55,9 +55,9 @@ func slowAnswers(t *testing.T, a Adapter) {
 			text := strings.Join(whole, "")
 			m := a.Open(t, Endpoint{
 				URL: "https://model.invalid", Key: canary, Total: time.Hour,
-				Client: &http.Client{Transport: memory(func(_ *http.Request, w *io.PipeWriter) { drip(w, text) })},
+				Client: &http.Client{Transport: memoryTransport(func(_ *http.Request, w *io.PipeWriter) { drip(w, text) })},
 			})
-			if o := ask(t.Context(), t, m, hello()); o.err != nil || o.response.Message.Words() != "Hello" {
+			if o := ask(t.Context(), t, m, helloRequest()); o.err != nil || o.response.Message.Text() != "Hello" {
 				t.Errorf("%+v", o)
 			}
 		})
@@ -65,14 +65,14 @@ func slowAnswers(t *testing.T, a Adapter) {
 	t.Run("a slow reader is not taken for a silent provider", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := a.Open(t, Endpoint{URL: "https://model.invalid", Key: canary, Client: &http.Client{
-				Transport: memory(func(_ *http.Request, w *io.PipeWriter) {
+				Transport: memoryTransport(func(_ *http.Request, w *io.PipeWriter) {
 					for _, e := range whole {
 						_, _ = io.WriteString(w, e)
 					}
 				}),
 			}})
 			complete := false
-			for e, err := range m.Stream(t.Context(), hello()) {
+			for e, err := range m.Stream(t.Context(), helloRequest()) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,8 +86,8 @@ func slowAnswers(t *testing.T, a Adapter) {
 	})
 	t.Run("cancelled while silent ends at that very moment", func(t *testing.T) {
 		for name, transport := range map[string]http.RoundTripper{
-			"before the head": headless{},
-			"after the head":  memory(func(req *http.Request, _ *io.PipeWriter) { <-req.Context().Done() }),
+			"before the head": silentTransport{},
+			"after the head":  memoryTransport(func(req *http.Request, _ *io.PipeWriter) { <-req.Context().Done() }),
 		} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func slowAnswers(t *testing.T, a Adapter) {
 					defer cancel()
 					m := a.Open(t, Endpoint{URL: "https://model.invalid", Key: canary, Client: &http.Client{Transport: transport}})
 					begin := time.Now()
-					o := ask(ctx, t, m, hello())
+					o := ask(ctx, t, m, helloRequest())
 					if o.err == nil || o.err.Kind != llm.Canceled || !errors.Is(o.err, context.DeadlineExceeded) || o.err.Retryable() {
 						t.Fatalf("%+v", o.err)
 					}
@@ -118,14 +118,14 @@ func drip(w io.Writer, text string) {
 	}
 }
 
-// interruptions run over real connections.
-func interruptions(t *testing.T, a Adapter) {
+// testInterruptions run over real connections.
+func testInterruptions(t *testing.T, a Adapter) {
 	begun := a.Wire.Text("Hel", "lo")[:a.Wire.Visible+1]
 	open := func(t *testing.T) (m llm.Model, gone chan struct{}) {
 		gone = make(chan struct{})
 		p := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			stream(begun...)(w, r)
-			hold(r)
+			serveEvents(begun...)(w, r)
+			awaitHangUp(r)
 			close(gone)
 		})
 		return a.Open(t, p.endpoint()), gone
@@ -136,7 +136,7 @@ func interruptions(t *testing.T, a Adapter) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var fault *llm.Error
-		for e, err := range m.Stream(ctx, hello()) {
+		for e, err := range m.Stream(ctx, helloRequest()) {
 			if err != nil {
 				fault, _ = errors.AsType[*llm.Error](err)
 				break
@@ -153,7 +153,7 @@ func interruptions(t *testing.T, a Adapter) {
 	t.Run("by a consumer that breaks off frees the connection", func(t *testing.T) {
 		t.Parallel()
 		m, gone := open(t)
-		for _, err := range m.Stream(t.Context(), hello()) {
+		for _, err := range m.Stream(t.Context(), helloRequest()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,10 +163,10 @@ func interruptions(t *testing.T, a Adapter) {
 	})
 	t.Run("before the beginning sends nothing", func(t *testing.T) {
 		t.Parallel()
-		p := serve(t, stream(begun...))
+		p := serve(t, serveEvents(begun...))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if o := ask(ctx, t, a.Open(t, p.endpoint()), hello()); o.err == nil || o.err.Kind != llm.Canceled || o.err.Sent {
+		if o := ask(ctx, t, a.Open(t, p.endpoint()), helloRequest()); o.err == nil || o.err.Kind != llm.Canceled || o.err.Sent {
 			t.Errorf("%+v", o.err)
 		}
 	})

@@ -59,13 +59,13 @@ func Run(t *testing.T, a Adapter) {
 		name string
 		run  func(*testing.T, Adapter)
 	}{
-		{"a good answer", goodAnswers},
-		{"a request", requests},
-		{"a broken answer", brokenAnswers},
-		{"a slow answer", slowAnswers},
-		{"an end before the end", interruptions},
-		{"a refusal", refusals},
-		{"a secret", secrets},
+		{"a good answer", testGoodAnswers},
+		{"a request", testRequests},
+		{"a broken answer", testBrokenAnswers},
+		{"a slow answer", testSlowAnswers},
+		{"an end before the end", testInterruptions},
+		{"a refusal", testRefusals},
+		{"a secret", testSecrets},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()

@@ -60,7 +60,7 @@ func TestThinkingIsFoundUnderAnyName(t *testing.T) { // E01, TX08
 			if r, ok := resp.Message.Parts[0].(transcript.Reasoning); ok {
 				got = r.Thinking
 			}
-			if got != c.want || !strings.HasSuffix(resp.Message.Words(), "said") {
+			if got != c.want || !strings.HasSuffix(resp.Message.Text(), "said") {
 				t.Errorf("%q: %+v", got, resp.Message.Parts)
 			}
 		})

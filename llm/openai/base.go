@@ -15,7 +15,7 @@ type base struct {
 	o        Options
 	info     llm.Info
 	limits   wire.Limits
-	own      bool // at OpenAI itself
+	isOpenAI bool // at OpenAI itself
 	endpoint string
 	header   http.Header
 }
@@ -44,7 +44,7 @@ func newBase(o Options, method string) (base, error) {
 		return base{}, fmt.Errorf("openai model: base url: %w", err)
 	}
 	b := base{
-		o: o, info: o.Info, own: own, endpoint: endpoint, header: http.Header{},
+		o: o, info: o.Info, isOpenAI: own, endpoint: endpoint, header: http.Header{},
 		limits: wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
 	}
 	if b.info.Window == 0 {
@@ -77,7 +77,7 @@ func (b *base) Info() llm.Info { return b.info }
 // the standard one, while the budget reserves standard prices before the call.
 // Other servers do not all know the field, and are not asked.
 func (b *base) tier() string {
-	if b.own {
+	if b.isOpenAI {
 		return "default"
 	}
 	return ""
@@ -106,7 +106,7 @@ func (b *base) secrets() []string {
 // join is a request body: settings, and last, under key, the items, byte for
 // byte. encoding/json would take the spaces out of them on its way.
 func join(settings any, key string, items []json.RawMessage) ([]byte, error) {
-	head, err := literal(settings)
+	head, err := marshalUnescaped(settings)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ const (
 // conversations are the requests for either protocol. What the model said goes
 // back in the blocks of that protocol.
 func conversations(blocks ...string) []conversation {
-	half, most := 0.5, 0.95
+	half, limit := 0.5, 0.95
 	look := llm.Definition{
 		Name: "look", Description: "Looks <around> & says.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"a<b"}},"required":["path"],"additionalProperties":false}`),
@@ -73,7 +73,7 @@ func conversations(blocks ...string) []conversation {
 			spoken(blocks...),
 			said(transcript.Tool, transcript.ToolResult{ToolCallID: "call_1", Name: "look", Content: "seen"}),
 		}}},
-		{"sampling", openai.Options{Model: "gpt-4.1"}, llm.Request{Messages: question, Temperature: &half, TopP: &most}},
+		{"sampling", openai.Options{Model: "gpt-4.1"}, llm.Request{Messages: question, Temperature: &half, TopP: &limit}},
 		{"an old server", openai.Options{Model: "llama", LegacyMaxTokens: true}, llm.Request{Messages: question}},
 	}
 }
@@ -107,6 +107,6 @@ func TestBodiesOfRequestsStayAsTheyAre(t *testing.T) {
 	for _, c := range conversations(reasonedItem, saidItem, calledItem) {
 		responses = append(responses, llmtest.Body{Name: c.name, JSON: responsesBody(t, c)})
 	}
-	llmtest.Golden(t, "testdata/chat.txtar", *update, chat)
-	llmtest.Golden(t, "testdata/responses.txtar", *update, responses)
+	llmtest.CompareGolden(t, "testdata/chat.txtar", *update, chat)
+	llmtest.CompareGolden(t, "testdata/responses.txtar", *update, responses)
 }

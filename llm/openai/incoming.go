@@ -17,8 +17,8 @@ type incoming struct {
 	usage              *counts // nil: the provider has not said it
 }
 
-// incoming is the answer to r before its first byte.
-func (b *base) incoming(r llm.Request, yield func(llm.Event, error) bool) incoming {
+// newIncoming is the answer to r before its first byte.
+func (b *base) newIncoming(r llm.Request, yield func(llm.Event, error) bool) incoming {
 	return incoming{sink: sink{yield: yield, allowed: wire.NewAllowance(b.maxTokens(r))}, request: r, provider: b.o.Provider, model: b.o.Model}
 }
 
@@ -31,15 +31,15 @@ func (a *incoming) conclude(resp *llm.Response, fault *llm.Error) {
 		fault.Provider, fault.Model = a.provider, a.model
 		fault.Visible, fault.Received = a.visible, a.allowed.Received()
 		fault.RequestID = firstOf(fault.RequestID, a.id)
-		fault.Usage = a.partial()
+		fault.Usage = a.partialUsage()
 		a.yield(llm.Event{}, fault)
 	default:
 		a.yield(llm.Event{Type: llm.Complete, Response: resp}, nil)
 	}
 }
 
-// used is the usage of a finished answer; estimated when the server sent none.
-func (a *incoming) used() costs.Usage {
+// finalUsage is the usage of a finished answer; estimated when the server sent none.
+func (a *incoming) finalUsage() costs.Usage {
 	var u costs.Usage
 	if a.usage != nil && a.usage.Prompt+a.usage.Completion > 0 {
 		u = a.usage.buckets()
@@ -51,9 +51,9 @@ func (a *incoming) used() costs.Usage {
 	return u
 }
 
-// partial is what had been reported when the stream broke, nil when nothing
+// partialUsage is what had been reported when the stream broke, nil when nothing
 // had.
-func (a *incoming) partial() *costs.Usage {
+func (a *incoming) partialUsage() *costs.Usage {
 	if a.usage == nil {
 		return nil
 	}

@@ -42,15 +42,15 @@ func withoutReasoning(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	maps.DeleteFunc(m, func(name string, _ json.RawMessage) bool { return isReasoning(name) })
-	out, err := literal(m)
+	out, err := marshalUnescaped(m)
 	if err != nil {
 		return raw
 	}
 	return out
 }
 
-// literal is JSON without the escaping of <, > and &.
-func literal(v any) (json.RawMessage, error) {
+// marshalUnescaped is JSON without the escaping of <, > and &.
+func marshalUnescaped(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -60,8 +60,8 @@ func literal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// native is what the provider really said, if it was this model there.
-func (b *base) native(h transcript.Message) []json.RawMessage {
+// nativeBlocks is what the provider really said, if it was this model there.
+func (b *base) nativeBlocks(h transcript.Message) []json.RawMessage {
 	if n := h.Native; n != nil && n.Provider == b.o.Provider && n.Model == b.o.Model {
 		return n.Blocks
 	}

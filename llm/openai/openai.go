@@ -70,7 +70,7 @@ func New(o Options) (*Model, error) {
 // Stream sends r once and yields the answer; see [llm.Model].
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		a := &answer{incoming: m.incoming(r, yield)}
+		a := &answer{incoming: m.newIncoming(r, yield)}
 		a.conclude(m.run(ctx, r, a))
 	}
 }
@@ -100,13 +100,13 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 			return nil, x.Fault(err)
 		}
 		if bytes.HasPrefix(e.Data, []byte("[DONE]")) {
-			x.Settle()
-			return m.end(x, a)
+			x.Drain()
+			return m.finishStream(x, a)
 		}
 		if wire.IsError(e.Data) {
-			return nil, x.Reported(e.Data)
+			return nil, x.ReportedFault(e.Data)
 		}
-		if err = a.take(e.Data); err == nil {
+		if err = a.apply(e.Data); err == nil {
 			err = a.allowed.Err()
 		}
 		switch {
@@ -116,22 +116,22 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 			return nil, x.Fault(err)
 		}
 	}
-	if !a.done() {
-		return nil, x.Ended(a.chunks)
+	if !a.isDone() {
+		return nil, x.CutFault(a.chunks)
 	}
-	return m.end(x, a)
+	return m.finishStream(x, a)
 }
 
-// end is what comes of a stream that ended in good order. A server may leave
+// finishStream is what comes of a stream that ended in good order. A server may leave
 // out [DONE]; it may not leave out why it stopped.
-func (m *Model) end(x *wire.Exchange, a *answer) (*llm.Response, *llm.Error) {
+func (m *Model) finishStream(x *wire.Exchange, a *answer) (*llm.Response, *llm.Error) {
 	switch {
 	case !a.choice:
-		return nil, x.Failed(llm.Empty, "an answer without any choice")
+		return nil, x.ProtocolFault(llm.Empty, "an answer without any choice")
 	case a.finishReason == "error":
-		return nil, x.Failed(llm.Server, "the provider stopped with an error")
-	case !a.done():
-		return nil, x.Fault(broken("the stream ends without a finish reason"))
+		return nil, x.ProtocolFault(llm.Server, "the provider stopped with an error")
+	case !a.isDone():
+		return nil, x.Fault(malformedf("the stream ends without a finish reason"))
 	}
 	resp, err := a.response(x.RequestID())
 	switch {

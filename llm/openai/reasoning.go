@@ -123,7 +123,7 @@ func (e *entry) MarshalJSON() ([]byte, error) {
 	for name, text := range e.texts {
 		out[name] = text.String()
 	}
-	return literal(out)
+	return marshalUnescaped(out)
 }
 
 // textOf is what an entry says in words.

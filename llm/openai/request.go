@@ -63,10 +63,10 @@ type chatImage struct {
 
 func (m *Model) settings(r llm.Request) chatSettings {
 	s := chatSettings{Model: m.o.Model, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}, ServiceTier: m.tier()}
-	if most := m.maxTokens(r); m.o.LegacyMaxTokens {
-		s.MaxTokens = most
+	if limit := m.maxTokens(r); m.o.LegacyMaxTokens {
+		s.MaxTokens = limit
 	} else {
-		s.MaxCompletionTokens = most
+		s.MaxCompletionTokens = limit
 	}
 	if m.info.Sampling {
 		s.Temperature, s.TopP = r.Temperature, r.TopP
@@ -86,8 +86,8 @@ func (m *Model) settings(r llm.Request) chatSettings {
 	return s
 }
 
-// system is the system message, empty when there is none.
-func system(r llm.Request) string {
+// systemText is the system message, empty when there is none.
+func systemText(r llm.Request) string {
 	var texts []string
 	for _, b := range r.System {
 		if b.Text != "" {
@@ -102,20 +102,20 @@ func (m *Model) messages(r llm.Request) []json.RawMessage {
 	var out []json.RawMessage
 	for _, h := range r.Messages {
 		if h.Role == transcript.Assistant {
-			out = append(out, m.assistant(h)...)
+			out = append(out, m.encodeAssistant(h)...)
 		} else {
-			out = append(out, m.others(h)...)
+			out = append(out, m.encodeNonAssistant(h)...)
 		}
 	}
-	if text := system(r); text != "" && len(out) > 0 {
-		out = slices.Insert(out, 0, object(chatMessage{Role: "system", Content: text}))
+	if text := systemText(r); text != "" && len(out) > 0 {
+		out = slices.Insert(out, 0, marshalObject(chatMessage{Role: "system", Content: text}))
 	}
 	return out
 }
 
-// others is a user or tool message: first one message for each result, then
+// encodeNonAssistant is a user or tool message: first one message for each result, then
 // one with everything else.
-func (m *Model) others(h transcript.Message) []json.RawMessage {
+func (m *Model) encodeNonAssistant(h transcript.Message) []json.RawMessage {
 	var out []json.RawMessage
 	var parts []chatPart
 	var words []string
@@ -133,7 +133,7 @@ func (m *Model) others(h transcript.Message) []json.RawMessage {
 		case transcript.Text:
 			text(p.Text)
 		case transcript.ToolResult:
-			out = append(out, object(chatMessage{Role: "tool", ToolCallID: wire.SafeID(p.ToolCallID), Content: p.Content}))
+			out = append(out, marshalObject(chatMessage{Role: "tool", ToolCallID: wire.SafeID(p.ToolCallID), Content: p.Content}))
 		case transcript.Binary:
 			if m.info.Vision && strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
 				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), pictureDetail)
@@ -151,17 +151,17 @@ func (m *Model) others(h transcript.Message) []json.RawMessage {
 	switch {
 	case len(parts) == 0:
 	case len(words) == len(parts): // small servers take only a string
-		out = append(out, object(chatMessage{Role: "user", Content: strings.Join(words, "\n")}))
+		out = append(out, marshalObject(chatMessage{Role: "user", Content: strings.Join(words, "\n")}))
 	default:
-		out = append(out, object(chatMessage{Role: "user", Content: parts}))
+		out = append(out, marshalObject(chatMessage{Role: "user", Content: parts}))
 	}
 	return out
 }
 
-// assistant is what the model said: in the provider's own words when they come
+// encodeAssistant is what the model said: in the provider's own words when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
-func (m *Model) assistant(h transcript.Message) []json.RawMessage {
-	if n := m.native(h); len(n) == 1 && itemType(n[0]) == "" {
+func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
+	if n := m.nativeBlocks(h); len(n) == 1 && itemType(n[0]) == "" {
 		raw := n[0]
 		if m.o.DropReasoning {
 			raw = withoutReasoning(raw)
@@ -183,7 +183,7 @@ func (m *Model) assistant(h transcript.Message) []json.RawMessage {
 	if len(words)+len(calls) == 0 {
 		return nil
 	}
-	return []json.RawMessage{object(nativeMessage(strings.Join(words, "\n"), calls, nil))}
+	return []json.RawMessage{marshalObject(nativeMessage(strings.Join(words, "\n"), calls, nil))}
 }
 
 // arguments is a call's input as the text of a JSON object, whatever the model
@@ -196,6 +196,6 @@ func arguments(s string) string {
 	if trimmed == "" {
 		return "{}"
 	}
-	raw, _ := literal(map[string]string{"_raw": s}) // a map of strings always encodes
+	raw, _ := marshalUnescaped(map[string]string{"_raw": s}) // a map of strings always encodes
 	return string(raw)
 }

@@ -82,7 +82,7 @@ type body struct {
 	raw       string
 	Model     string            `json:"model"`
 	Messages  []json.RawMessage `json:"messages"`
-	Most      int               `json:"max_completion_tokens"`
+	Max       int               `json:"max_completion_tokens"`
 	OldMost   int               `json:"max_tokens"`
 	Effort    string            `json:"reasoning_effort"`
 	Temp      *float64          `json:"temperature"`
@@ -211,7 +211,7 @@ func TestSettingsReachOnlyServersAndModelsThatTakeThem(t *testing.T) {
 				}
 				return fmt.Sprint(*f)
 			}
-			got := fmt.Sprintf("%d %d %s %s %s %s %s", b.Most, b.OldMost, b.Effort, number(b.Temp), number(b.TopP), b.CacheKey, b.Choice)
+			got := fmt.Sprintf("%d %d %s %s %s %s %s", b.Max, b.OldMost, b.Effort, number(b.Temp), number(b.TopP), b.CacheKey, b.Choice)
 			if got != c.want || strings.Contains(b.raw, "tokens\":0") || string(b.StreamOpt) != `{"include_usage":true}` || s.paths[0] != "/api/v1/chat/completions" {
 				t.Errorf("got  %q\nwant %q\n%s %s", got, c.want, b.StreamOpt, s.paths)
 			}

@@ -31,14 +31,14 @@ func NewResponses(o Options) (*Responses, error) {
 // Stream sends r once and yields the answer; see [llm.Model].
 func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		a := &turn{incoming: m.incoming(r, yield)}
+		a := &responsesAnswer{incoming: m.newIncoming(r, yield)}
 		a.conclude(m.run(ctx, r, a))
 	}
 }
 
 // run makes the exchange and feeds a. Both results are nil when the consumer
 // stopped.
-func (m *Responses) run(ctx context.Context, r llm.Request, a *turn) (*llm.Response, *llm.Error) {
+func (m *Responses) run(ctx context.Context, r llm.Request, a *responsesAnswer) (*llm.Response, *llm.Error) {
 	x := wire.Begin(ctx, m.o.HTTPClient, m.limits, m.secrets()...)
 	defer x.End()
 
@@ -61,16 +61,16 @@ func (m *Responses) run(ctx context.Context, r llm.Request, a *turn) (*llm.Respo
 			return nil, x.Fault(err)
 		}
 		if bytes.HasPrefix(sent.Data, []byte("[DONE]")) { // of servers that made this protocol out of the other one
-			return nil, x.Ended(a.events)
+			return nil, x.CutFault(a.events)
 		}
 		e, err := decodeEvent(sent.Name, sent.Data)
 		if err != nil {
 			return nil, x.Fault(err)
 		}
-		if e.Type == "error" || given(e.Error) {
-			return nil, reported(x, sent.Data)
+		if e.Type == "error" || isPresent(e.Error) {
+			return nil, reportedFault(x, sent.Data)
 		}
-		if err = a.take(e); err == nil {
+		if err = a.apply(e); err == nil {
 			err = a.allowed.Err()
 		}
 		switch {
@@ -79,22 +79,22 @@ func (m *Responses) run(ctx context.Context, r llm.Request, a *turn) (*llm.Respo
 		case err != nil:
 			return nil, x.Fault(err)
 		case a.status != "":
-			x.Settle()
-			return a.settle(x)
+			x.Drain()
+			return a.finishStream(x)
 		}
 	}
-	return nil, x.Ended(a.events)
+	return nil, x.CutFault(a.events)
 }
 
-// settle is what comes of a stream that said how it ended.
-func (a *turn) settle(x *wire.Exchange) (*llm.Response, *llm.Error) {
+// finishStream is what comes of a stream that said how it ended.
+func (a *responsesAnswer) finishStream(x *wire.Exchange) (*llm.Response, *llm.Error) {
 	switch {
 	case a.status == "failed":
-		return nil, reported(x, a.failure)
+		return nil, reportedFault(x, a.failure)
 	case a.status == "cancelled":
-		return nil, x.Failed(llm.Server, "the provider cancelled the answer")
+		return nil, x.ProtocolFault(llm.Server, "the provider cancelled the answer")
 	case a.status == "completed" && len(a.items) == 0:
-		return nil, x.Failed(llm.Empty, "an answer without any output")
+		return nil, x.ProtocolFault(llm.Empty, "an answer without any output")
 	}
 	resp, err := a.response(x.RequestID())
 	switch {

@@ -10,8 +10,8 @@ import (
 )
 
 // response closes what is open and is the whole answer, after its end.
-func (a *turn) response(requestID string) (*llm.Response, error) {
-	a.close()
+func (a *responsesAnswer) response(requestID string) (*llm.Response, error) {
+	a.closeText()
 	reason := a.finishReason()
 	m := transcript.Message{
 		Role: transcript.Assistant, Model: firstOf(a.reported, a.model),
@@ -29,9 +29,9 @@ func (a *turn) response(requestID string) (*llm.Response, error) {
 			}
 		case "function_call":
 			if it.name == "" {
-				return nil, broken("tool call without a name")
+				return nil, malformedf("tool call without a name")
 			}
-			whole := transcript.ToolCall{ID: it.callID, Name: it.name, Input: it.input(), Finished: a.whole(it)}
+			whole := transcript.ToolCall{ID: it.callID, Name: it.name, Input: it.input(), Finished: a.isComplete(it)}
 			if whole.Finished {
 				a.emit(llm.Event{Type: llm.ToolUseStop, ToolCall: &whole})
 			}
@@ -43,19 +43,19 @@ func (a *turn) response(requestID string) (*llm.Response, error) {
 	}
 	m.Parts = append(m.Parts, transcript.Finish{Reason: reason, Time: time.Now().UTC()})
 	return &llm.Response{
-		Message: m, Finish: reason, Usage: a.used(), Model: m.Model, RequestID: firstOf(requestID, a.id),
+		Message: m, Finish: reason, Usage: a.finalUsage(), Model: m.Model, RequestID: firstOf(requestID, a.id),
 	}, nil
 }
 
-// whole says whether a call may be run: one that the end of the answer cut may
+// isComplete says whether a call may be run: one that the end of the answer cut may
 // not.
-func (a *turn) whole(it *item) bool {
+func (a *responsesAnswer) isComplete(it *item) bool {
 	return a.status == "completed" || it.done && it.status != "incomplete" && json.Valid([]byte(it.input()))
 }
 
 // finishReason maps how the answer ended. A reason that we do not know ends
 // the turn, or runs the calls.
-func (a *turn) finishReason() transcript.FinishReason {
+func (a *responsesAnswer) finishReason() transcript.FinishReason {
 	if a.status == "incomplete" {
 		switch a.reason {
 		case "max_output_tokens", "max_tokens":
@@ -122,5 +122,5 @@ func (it *item) usable() json.RawMessage {
 		changed[name] = raw
 	}
 	changed["call_id"], changed["arguments"] = it.callID, arguments(it.text.String())
-	return object(changed)
+	return marshalObject(changed)
 }

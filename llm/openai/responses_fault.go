@@ -8,10 +8,10 @@ import (
 	"parley/llm/wire"
 )
 
-// reported is the fault that the provider reported in an event of type error
+// reportedFault is the fault that the provider reported in an event of type error
 // or in a failed response. Documented is {"type":"error","code","message"};
 // what comes as often is the same inside of "error".
-func reported(x *wire.Exchange, raw []byte) *llm.Error {
+func reportedFault(x *wire.Exchange, raw []byte) *llm.Error {
 	var outer struct {
 		Code    json.RawMessage `json:"code"`
 		Message string          `json:"message"`
@@ -20,15 +20,15 @@ func reported(x *wire.Exchange, raw []byte) *llm.Error {
 	if json.Unmarshal(raw, &outer) != nil {
 		return x.Fault(wire.ErrMalformed)
 	}
-	if !given(outer.Error) {
-		if !given(outer.Code) && outer.Message == "" {
-			return x.Failed(llm.Server, "the provider failed without a reason")
+	if !isPresent(outer.Error) {
+		if !isPresent(outer.Code) && outer.Message == "" {
+			return x.ProtocolFault(llm.Server, "the provider failed without a reason")
 		}
 		fields := map[string]any{"message": outer.Message}
-		if given(outer.Code) {
+		if isPresent(outer.Code) {
 			fields["code"] = outer.Code
 		}
-		raw = object(map[string]any{"error": fields})
+		raw = marshalObject(map[string]any{"error": fields})
 	}
 	var named struct {
 		Error struct {
@@ -38,10 +38,10 @@ func reported(x *wire.Exchange, raw []byte) *llm.Error {
 	}
 	if json.Unmarshal(raw, &named) == nil {
 		if kind, ok := kindOfCode(named.Error.Code); ok {
-			return x.Failed(kind, firstOf(named.Error.Message, named.Error.Code))
+			return x.ProtocolFault(kind, firstOf(named.Error.Message, named.Error.Code))
 		}
 	}
-	return x.Reported(raw)
+	return x.ReportedFault(raw)
 }
 
 // kindOfCode knows the codes that only this protocol uses. None of them comes

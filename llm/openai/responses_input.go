@@ -15,9 +15,9 @@ func (m *Responses) input(r llm.Request) []json.RawMessage {
 	var in []json.RawMessage
 	for _, h := range r.Messages {
 		if h.Role == transcript.Assistant {
-			in = append(in, m.assistant(h)...)
+			in = append(in, m.encodeAssistant(h)...)
 		} else {
-			in = append(in, m.others(h)...)
+			in = append(in, m.encodeNonAssistant(h)...)
 		}
 	}
 	return in
@@ -31,9 +31,9 @@ type contentPart struct {
 	Detail   string `json:"detail,omitempty"`
 }
 
-// others is a user or tool message: first one item for each result, then one
+// encodeNonAssistant is a user or tool message: first one item for each result, then one
 // with everything else.
-func (m *Responses) others(h transcript.Message) []json.RawMessage {
+func (m *Responses) encodeNonAssistant(h transcript.Message) []json.RawMessage {
 	var in []json.RawMessage
 	var parts []contentPart
 	var words []string
@@ -51,7 +51,7 @@ func (m *Responses) others(h transcript.Message) []json.RawMessage {
 		case transcript.Text:
 			text(p.Text)
 		case transcript.ToolResult:
-			in = append(in, object(map[string]any{
+			in = append(in, marshalObject(map[string]any{
 				"type": "function_call_output", "call_id": wire.SafeID(p.ToolCallID), "output": p.Content,
 			}))
 		case transcript.Binary:
@@ -78,10 +78,10 @@ func (m *Responses) others(h transcript.Message) []json.RawMessage {
 	return in
 }
 
-// assistant is what the model said: in the provider's own items when they come
+// encodeAssistant is what the model said: in the provider's own items when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
-func (m *Responses) assistant(h transcript.Message) []json.RawMessage {
-	if native := m.native(h); len(native) > 0 && itemType(native[0]) != "" {
+func (m *Responses) encodeAssistant(h transcript.Message) []json.RawMessage {
+	if native := m.nativeBlocks(h); len(native) > 0 && itemType(native[0]) != "" {
 		return m.replay(native)
 	}
 	var in []json.RawMessage
@@ -129,15 +129,15 @@ func hasReasoning(raw json.RawMessage) bool {
 }
 
 func message(role string, content any) json.RawMessage {
-	return object(map[string]any{"type": "message", "role": role, "content": content})
+	return marshalObject(map[string]any{"type": "message", "role": role, "content": content})
 }
 
 func functionCall(id, name, input string) json.RawMessage {
-	return object(map[string]any{"type": "function_call", "call_id": id, "name": name, "arguments": arguments(input)})
+	return marshalObject(map[string]any{"type": "function_call", "call_id": id, "name": name, "arguments": arguments(input)})
 }
 
-// object is a message or an item of our own.
-func object(fields any) json.RawMessage {
-	raw, _ := literal(fields) // strings, and structs and maps of them, always encode
+// marshalObject is a message or an item of our own.
+func marshalObject(fields any) json.RawMessage {
+	raw, _ := marshalUnescaped(fields) // strings, and structs and maps of them, always encode
 	return raw
 }

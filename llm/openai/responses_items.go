@@ -39,16 +39,16 @@ type itemState struct {
 func decodeItem(raw json.RawMessage) (itemState, error) {
 	var s itemState
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, broken("item: %v", err)
+		return s, malformedf("item: %v", err)
 	}
 	if s.Type == "" {
-		return s, broken("item without a type")
+		return s, malformedf("item without a type")
 	}
 	return s, nil
 }
 
 // add begins a new item.
-func (a *turn) add(raw json.RawMessage) (*item, error) {
+func (a *responsesAnswer) add(raw json.RawMessage) (*item, error) {
 	s, err := decodeItem(raw)
 	if err != nil {
 		return nil, err
@@ -56,30 +56,30 @@ func (a *turn) add(raw json.RawMessage) (*item, error) {
 	return a.begin(&item{index: len(a.items), id: s.ID, kind: s.Type, callID: s.CallID, name: s.Name})
 }
 
-func (a *turn) begin(it *item) (*item, error) {
-	if len(a.items) >= mostItems {
-		return nil, broken("more than %d items", mostItems)
+func (a *responsesAnswer) begin(it *item) (*item, error) {
+	if len(a.items) >= maxItems {
+		return nil, malformedf("more than %d items", maxItems)
 	}
 	a.items = append(a.items, it)
-	a.allowed.Frame(len(it.id) + len(it.kind) + len(it.callID) + len(it.name))
+	a.allowed.CountFrame(len(it.id) + len(it.kind) + len(it.callID) + len(it.name))
 	return it, nil
 }
 
-// find is the item that raw is the end of; a new one if nothing of it came.
-func (a *turn) find(e responseEvent, raw json.RawMessage) (*item, error) {
+// findItem is the item that raw is the end of; a new one if nothing of it came.
+func (a *responsesAnswer) findItem(e responseEvent, raw json.RawMessage) (*item, error) {
 	s, err := decodeItem(raw)
 	if err != nil {
 		return nil, err
 	}
 	e.ItemID = s.ID
-	return a.item(e, s.Type)
+	return a.itemFor(e, s.Type)
 }
 
-// item is the item of a kind that an event belongs to: that of its id, else the
+// itemFor is the item of a kind that an event belongs to: that of its id, else the
 // open one in its place, else a new one. There are servers that name an item
 // differently in each event, others that number every item 0, and others that
 // do not announce it.
-func (a *turn) item(e responseEvent, kind string) (*item, error) {
+func (a *responsesAnswer) itemFor(e responseEvent, kind string) (*item, error) {
 	for _, it := range a.items {
 		if e.ItemID != "" && it.id == e.ItemID && it.kind == kind {
 			return it, nil
@@ -97,40 +97,40 @@ func (a *turn) item(e responseEvent, kind string) (*item, error) {
 	return a.begin(it)
 }
 
-// finish takes over an item that is whole, and shows what no delta brought.
-func (a *turn) finish(it *item, raw json.RawMessage) error {
+// finishItem takes over an item that is whole, and shows what no delta brought.
+func (a *responsesAnswer) finishItem(it *item, raw json.RawMessage) error {
 	s, err := decodeItem(raw)
 	if err != nil {
 		return err
 	}
 	it.raw, it.status = raw, s.Status
-	a.allowed.Keep(len(raw))
+	a.allowed.CountKept(len(raw))
 	switch it.kind {
 	case "message":
-		whole, refused, err := said(s.Content)
+		whole, refused, err := messageText(s.Content)
 		if err != nil {
 			return err
 		}
 		it.refused = it.refused || refused
-		if err := a.say(it, rest(&it.text, whole)); err != nil {
+		if err := a.appendText(it, missingSuffix(&it.text, whole)); err != nil {
 			return err
 		}
-		a.close()
+		a.closeText()
 	case "reasoning":
-		err = a.thought(it, s)
+		err = a.emitThinking(it, s)
 	case "function_call":
 		it.name = firstOf(it.name, s.Name)
 		if !it.started {
 			it.callID = firstOf(it.callID, firstOf(s.CallID, s.ID))
 		}
-		err = a.call(it, rest(&it.text, argumentPiece(s.Arguments)))
+		err = a.appendCall(it, missingSuffix(&it.text, argumentPiece(s.Arguments)))
 	}
 	it.done = true
 	return err
 }
 
-// thought shows thinking that came without deltas.
-func (a *turn) thought(it *item, s itemState) error {
+// emitThinking shows thinking that came without deltas.
+func (a *responsesAnswer) emitThinking(it *item, s itemState) error {
 	if it.text.Len() > 0 {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (a *turn) thought(it *item, s itemState) error {
 			return err
 		}
 		for i, p := range parts {
-			if err := a.think(it, "item", i, p.Text); err != nil {
+			if err := a.appendThinking(it, "item", i, p.Text); err != nil {
 				return err
 			}
 		}
@@ -151,9 +151,9 @@ func (a *turn) thought(it *item, s itemState) error {
 	return nil
 }
 
-// rest is what have lacks of whole. When what came before is no beginning of
+// missingSuffix is what have lacks of whole. When what came before is no beginning of
 // whole, whole counts, and nothing of it can be shown again.
-func rest(have *strings.Builder, whole string) string {
+func missingSuffix(have *strings.Builder, whole string) string {
 	if tail, ok := strings.CutPrefix(whole, have.String()); ok {
 		return tail
 	}
@@ -170,8 +170,8 @@ type outputPart struct {
 	Refusal string `json:"refusal"`
 }
 
-// said is the text of a message.
-func said(content json.RawMessage) (text string, refused bool, err error) {
+// messageText is the text of a message.
+func messageText(content json.RawMessage) (text string, refused bool, err error) {
 	if json.Unmarshal(content, &text) == nil {
 		return text, false, nil
 	}
@@ -189,10 +189,10 @@ func contentParts(raw json.RawMessage) ([]outputPart, error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil {
-		return nil, broken("content of an item: %v", err)
+		return nil, malformedf("content of an item: %v", err)
 	}
 	return parts, nil
 }
 
-// given says that a value is there and not null.
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+// isPresent says that a value is there and not null.
+func isPresent(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -6,9 +6,9 @@ import (
 	"parley/llm"
 )
 
-// leastOutput is the least max_output_tokens that OpenAI takes in this
+// minOutput is the least max_output_tokens that OpenAI takes in this
 // protocol.
-const leastOutput = 16
+const minOutput = 16
 
 // responsesSettings are a request without its input.
 type responsesSettings struct {
@@ -43,9 +43,9 @@ type functionTool struct {
 }
 
 func (m *Responses) settings(r llm.Request) responsesSettings {
-	s := responsesSettings{Model: m.o.Model, Stream: true, ServiceTier: m.tier(), Instructions: system(r)}
-	if most := m.maxTokens(r); most > 0 {
-		s.MaxOutputTokens = max(most, leastOutput)
+	s := responsesSettings{Model: m.o.Model, Stream: true, ServiceTier: m.tier(), Instructions: systemText(r)}
+	if limit := m.maxTokens(r); limit > 0 {
+		s.MaxOutputTokens = max(limit, minOutput)
 	}
 	if m.info.Sampling {
 		s.Temperature, s.TopP = r.Temperature, r.TopP

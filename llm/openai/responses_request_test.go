@@ -22,7 +22,7 @@ type sent struct {
 	Store               *bool
 	Include             []string
 	Input               []json.RawMessage
-	Most                int             `json:"max_output_tokens"`
+	Max                 int             `json:"max_output_tokens"`
 	Reasoning           json.RawMessage `json:"reasoning"`
 	Temperature         *float64        `json:"temperature"`
 	TopP                *float64        `json:"top_p"`
@@ -122,7 +122,7 @@ func TestSettingsOfResponsesReachOnlyModelsThatTakeThem(t *testing.T) {
 				return fmt.Sprint(*f)
 			}
 			b := sentTo(t, s)
-			got := fmt.Sprintf("%d %v %s %s %s %s %s %s", b.Most, b.Include, b.Reasoning, number(b.Temperature), number(b.TopP), b.CacheKey, b.Tools, b.Choice)
+			got := fmt.Sprintf("%d %v %s %s %s %s %s %s", b.Max, b.Include, b.Reasoning, number(b.Temperature), number(b.TopP), b.CacheKey, b.Tools, b.Choice)
 			if got != c.want || s.paths[0] != "/api/v1/responses" || b.Tier != "" {
 				t.Errorf("got  %q\nwant %q\n%s %q", got, c.want, s.paths, b.Tier)
 			}

@@ -11,8 +11,8 @@ import (
 	"parley/transcript"
 )
 
-// mostItems is how many items one answer may have at most.
-const mostItems = 1024
+// maxItems is how many items one answer may have at most.
+const maxItems = 1024
 
 // responseEvent is one event of the stream as far as we read it. Events of
 // types that we do not know may look like anything and mean nothing to us.
@@ -53,7 +53,7 @@ func decodeEvent(name string, data []byte) (responseEvent, error) {
 		err = nil
 	}
 	if err != nil {
-		return e, broken("event: %v", err)
+		return e, malformedf("event: %v", err)
 	}
 	return e, nil
 }
@@ -67,8 +67,8 @@ var knownEvents = []string{
 	"response.function_call_arguments.delta", "response.function_call_arguments.done",
 }
 
-// turn is an answer that is being received.
-type turn struct {
+// responsesAnswer is an answer that is being received.
+type responsesAnswer struct {
 	incoming
 
 	events         int
@@ -79,64 +79,64 @@ type turn struct {
 	open  *item // the message whose text is being shown
 }
 
-// take works in one event.
-func (a *turn) take(e responseEvent) error {
+// apply works in one event.
+func (a *responsesAnswer) apply(e responseEvent) error {
 	a.events++
 	if e.Response != nil {
 		a.learn(e.Response)
 	}
 	switch e.Type {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
-		return a.end(e)
+		return a.applyEnd(e)
 	case "response.output_item.added":
-		return a.added(e)
+		return a.applyAdded(e)
 	case "response.output_item.done":
-		it, err := a.find(e, e.Item)
+		it, err := a.findItem(e, e.Item)
 		if err != nil {
 			return err
 		}
-		return a.finish(it, e.Item)
+		return a.finishItem(it, e.Item)
 	case "response.output_text.delta", "response.refusal.delta":
-		return a.delta(e, "message")
+		return a.applyDelta(e, "message")
 	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
-		return a.delta(e, "reasoning")
+		return a.applyDelta(e, "reasoning")
 	case "response.function_call_arguments.delta":
-		return a.delta(e, "function_call")
+		return a.applyDelta(e, "function_call")
 	case "response.function_call_arguments.done":
-		it, err := a.item(e, "function_call")
+		it, err := a.itemFor(e, "function_call")
 		if err != nil || it.done {
 			return err
 		}
-		return a.call(it, rest(&it.text, argumentPiece(e.Arguments)))
+		return a.appendCall(it, missingSuffix(&it.text, argumentPiece(e.Arguments)))
 	}
 	return nil
 }
 
 // learn takes over what is said of the whole response.
-func (a *turn) learn(r *responseState) {
+func (a *responsesAnswer) learn(r *responseState) {
 	a.id = firstOf(a.id, r.ID)
 	a.reported = firstOf(r.Model, a.reported)
 	a.tier = firstOf(r.Tier, a.tier)
 	if r.Usage != nil {
-		a.usage = r.Usage.plain()
+		a.usage = r.Usage.chatCounts()
 	}
 }
 
-// end notes how the answer ended, and finishes what no event of its own has:
+// applyEnd notes how the answer ended, and finishes what no event of its own has:
 // a server may leave those out, or the list of the output, but not both. Where
 // they differ the event counts, as the provider says of reasoning.
-func (a *turn) end(e responseEvent) error {
+func (a *responsesAnswer) applyEnd(e responseEvent) error {
 	a.status = strings.TrimPrefix(e.Type, "response.")
 	r := e.Response
 	if r == nil {
-		return broken("%s without a response", e.Type)
+		return malformedf("%s without a response", e.Type)
 	}
 	if r.Status != "" && r.Status != "in_progress" {
 		a.status = r.Status
 	}
 	a.reason = r.Incomplete.Reason
-	if given(r.Error) {
-		a.failure, a.status = object(map[string]any{"error": r.Error}), "failed"
+	if isPresent(r.Error) {
+		a.failure, a.status = marshalObject(map[string]any{"error": r.Error}), "failed"
 	}
 	switch a.status {
 	case "failed":
@@ -146,20 +146,20 @@ func (a *turn) end(e responseEvent) error {
 		return nil
 	case "completed", "incomplete", "cancelled":
 	default:
-		return broken("%s with status %.40q", e.Type, a.status)
+		return malformedf("%s with status %.40q", e.Type, a.status)
 	}
 	for i, raw := range r.Output {
 		switch {
 		case i >= len(a.items):
 			it, err := a.add(raw)
 			if err == nil {
-				err = a.finish(it, raw)
+				err = a.finishItem(it, raw)
 			}
 			if err != nil {
 				return err
 			}
 		case !a.items[i].done && a.items[i].kind == itemType(raw):
-			if err := a.finish(a.items[i], raw); err != nil {
+			if err := a.finishItem(a.items[i], raw); err != nil {
 				return err
 			}
 		}
@@ -167,7 +167,7 @@ func (a *turn) end(e responseEvent) error {
 	return nil
 }
 
-func (a *turn) added(e responseEvent) error {
+func (a *responsesAnswer) applyAdded(e responseEvent) error {
 	it, err := a.add(e.Item)
 	if err != nil {
 		return err
@@ -176,53 +176,53 @@ func (a *turn) added(e responseEvent) error {
 		it.index = *e.Index
 	}
 	if it.kind == "function_call" {
-		return a.call(it, "")
+		return a.appendCall(it, "")
 	}
 	return nil
 }
 
-// delta works in a piece of an item of this kind.
-func (a *turn) delta(e responseEvent, kind string) error {
-	it, err := a.item(e, kind)
+// applyDelta works in a piece of an item of this kind.
+func (a *responsesAnswer) applyDelta(e responseEvent, kind string) error {
+	it, err := a.itemFor(e, kind)
 	if err != nil || it.done {
 		return err
 	}
 	piece := argumentPiece(e.Delta)
 	switch kind {
 	case "function_call":
-		return a.call(it, piece)
+		return a.appendCall(it, piece)
 	case "reasoning":
-		return a.think(it, strings.TrimSuffix(e.Type, ".delta"), e.Part, piece)
+		return a.appendThinking(it, strings.TrimSuffix(e.Type, ".delta"), e.Part, piece)
 	}
 	it.refused = it.refused || e.Type == "response.refusal.delta"
-	return a.say(it, piece)
+	return a.appendText(it, piece)
 }
 
-func (a *turn) say(it *item, piece string) error {
+func (a *responsesAnswer) appendText(it *item, piece string) error {
 	if piece == "" {
 		return nil
 	}
 	if a.open != it {
-		a.close()
+		a.closeText()
 		a.open = it
 		a.emit(llm.Event{Type: llm.ContentStart})
 	}
 	it.text.WriteString(piece)
-	a.piece(llm.ContentDelta, piece)
+	a.emitOutput(llm.ContentDelta, piece)
 	return nil
 }
 
-// close ends the text that is being shown.
-func (a *turn) close() {
+// closeText ends the text that is being shown.
+func (a *responsesAnswer) closeText() {
 	if a.open != nil {
 		a.open = nil
 		a.emit(llm.Event{Type: llm.ContentStop})
 	}
 }
 
-// think takes thinking from one source only: there are servers that give the
+// appendThinking takes thinking from one source only: there are servers that give the
 // same as text and as summary. The parts of a summary are paragraphs. (TX08)
-func (a *turn) think(it *item, source string, part int, piece string) error {
+func (a *responsesAnswer) appendThinking(it *item, source string, part int, piece string) error {
 	if piece == "" || it.source != "" && it.source != source {
 		return nil
 	}
@@ -231,12 +231,12 @@ func (a *turn) think(it *item, source string, part int, piece string) error {
 	}
 	it.part = part
 	it.text.WriteString(piece)
-	a.piece(llm.ThinkingDelta, piece)
+	a.emitOutput(llm.ThinkingDelta, piece)
 	return nil
 }
 
-// call starts a call when its name is known, and adds to its arguments.
-func (a *turn) call(it *item, piece string) error {
+// appendCall starts a call when its name is known, and adds to its arguments.
+func (a *responsesAnswer) appendCall(it *item, piece string) error {
 	if it.name != "" && !it.started {
 		it.started = true
 		it.callID = a.freshID(it)
@@ -246,15 +246,15 @@ func (a *turn) call(it *item, piece string) error {
 		return nil
 	}
 	it.text.WriteString(piece)
-	a.piece(llm.ToolUseDelta, piece)
-	if it.text.Len() > mostArguments {
-		return broken("arguments longer than %d bytes", mostArguments)
+	a.emitOutput(llm.ToolUseDelta, piece)
+	if it.text.Len() > maxArguments {
+		return malformedf("arguments longer than %d bytes", maxArguments)
 	}
 	return nil
 }
 
 // freshID is a call's id if no other call has it, else a new one.
-func (a *turn) freshID(it *item) string {
+func (a *responsesAnswer) freshID(it *item) string {
 	if it.callID == "" {
 		return wire.NewID()
 	}

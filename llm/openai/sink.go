@@ -7,7 +7,7 @@ import (
 	"parley/llm/wire"
 )
 
-const mostWarnings = 32
+const maxWarnings = 32
 
 // sink is where the events of an answer go, and what has gone there.
 type sink struct {
@@ -28,9 +28,9 @@ func (s *sink) emit(e llm.Event) {
 	s.stopped = !s.yield(e, nil)
 }
 
-// piece is an event that brings bytes for which the output is paid.
-func (s *sink) piece(kind llm.EventType, text string) {
-	s.allowed.Output(len(text))
+// emitOutput is an event that brings bytes for which the output is paid.
+func (s *sink) emitOutput(kind llm.EventType, text string) {
+	s.allowed.CountOutput(len(text))
 	s.emit(llm.Event{Type: kind, Text: text})
 }
 
@@ -39,13 +39,13 @@ func (s *sink) warn(format string, args ...any) {
 	if s.warned == nil {
 		s.warned = map[string]bool{}
 	}
-	if !s.warned[text] && len(s.warned) < mostWarnings {
+	if !s.warned[text] && len(s.warned) < maxWarnings {
 		s.warned[text] = true
 		s.emit(llm.Event{Type: llm.Warning, Text: text})
 	}
 }
 
-func broken(format string, args ...any) error {
+func malformedf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", wire.ErrMalformed, fmt.Sprintf(format, args...))
 }
 

@@ -18,9 +18,9 @@ import (
 	"parley/llm/wire"
 )
 
-// MostSpeech is how many bytes a request for a transcription may have at OpenAI, the
+// MaxSpeech is how many bytes a request for a transcription may have at OpenAI, the
 // form around the file included.
-const MostSpeech = 25 << 20
+const MaxSpeech = 25 << 20
 
 // Speech is one model behind /audio/transcriptions. It is safe for concurrent use.
 type Speech struct {
@@ -43,7 +43,7 @@ func NewSpeech(o Options, language string) (*Speech, error) {
 
 // Transcribe implements [llm.Transcriber].
 func (m *Speech) Transcribe(ctx context.Context, s llm.Speech) (llm.Transcript, error) {
-	body, kind, err := m.form(s)
+	body, kind, err := m.encodeForm(s)
 	if err != nil {
 		return llm.Transcript{}, &llm.Error{Kind: llm.Other, Provider: m.Provider(), Model: m.Name(), Message: err.Error(), Err: err}
 	}
@@ -69,8 +69,8 @@ func (m *Speech) Transcribe(ctx context.Context, s llm.Speech) (llm.Transcript, 
 	return t, nil
 }
 
-// form writes the request, and returns its type with the mark between its parts.
-func (m *Speech) form(s llm.Speech) (body []byte, kind string, err error) {
+// encodeForm writes the request, and returns its type with the mark between its parts.
+func (m *Speech) encodeForm(s llm.Speech) (body []byte, kind string, err error) {
 	var b bytes.Buffer
 	b.Grow(len(s.Data) + 1<<10)
 	w := multipart.NewWriter(&b)
@@ -84,7 +84,7 @@ func (m *Speech) form(s llm.Speech) (body []byte, kind string, err error) {
 	}
 	part, err := w.CreateFormFile("file", s.Name)
 	if err == nil {
-		_, err = part.Write(adts.M4A(s.Data))
+		_, err = part.Write(adts.ToM4A(s.Data))
 	}
 	if err == nil {
 		err = w.Close()
@@ -116,7 +116,7 @@ func parseSpeech(whole []byte) (t llm.Transcript, err error) {
 	if err := json.Unmarshal(whole, &a); err != nil || a.Text == nil {
 		return t, fmt.Errorf("%w: no text in it", wire.ErrMalformed)
 	}
-	t.Words = strings.TrimSpace(*a.Text)
+	t.Text = strings.TrimSpace(*a.Text)
 	t.Usage = a.usage()
 	if err := t.Usage.Validate(); err != nil {
 		return llm.Transcript{}, fmt.Errorf("%w: %w", wire.ErrMalformed, err)
@@ -128,7 +128,7 @@ func (a speechAnswer) usage() costs.Usage {
 	u := costs.Usage{Source: costs.Reported, ServerTools: map[string]int64{}}
 	switch {
 	case a.Usage != nil && a.Usage.Seconds != nil:
-		u.ServerTools[costs.AudioSecond] = wholeSeconds(*a.Usage.Seconds)
+		u.ServerTools[costs.AudioSecond] = ceilSeconds(*a.Usage.Seconds)
 	case a.Usage != nil && a.Usage.Input > 0:
 		u.Output, u.Input = a.Usage.Output, a.Usage.Details.Text
 		u.ServerTools[costs.AudioToken] = a.Usage.Input - u.Input // all that is not text, also where nobody says which
@@ -136,15 +136,15 @@ func (a speechAnswer) usage() costs.Usage {
 			u.ServerTools[costs.AudioToken] = max(*n, a.Usage.Input-u.Input)
 		}
 	case a.Duration != nil:
-		u.ServerTools[costs.AudioSecond] = wholeSeconds(*a.Duration)
+		u.ServerTools[costs.AudioSecond] = ceilSeconds(*a.Duration)
 	default:
 		return costs.Usage{Source: costs.Estimated}
 	}
 	return u
 }
 
-// wholeSeconds rounds up. What cannot be is a number that Validate refuses.
-func wholeSeconds(s float64) int64 {
+// ceilSeconds rounds up. What cannot be is a number that Validate refuses.
+func ceilSeconds(s float64) int64 {
 	if !(s >= 0) || s > costs.MaxTokens {
 		return -1
 	}

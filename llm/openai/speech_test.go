@@ -49,7 +49,7 @@ func TestSpeechIsTranscribed(t *testing.T) {
 		"gpt-4o-transcribe": {Source: costs.Reported, ServerTools: map[string]int64{costs.AudioToken: 90}, Output: 5},
 	} {
 		got, err := speechOf(t, name, s.URL()+"/v1").Transcribe(t.Context(), llm.Speech{Name: "a.ogg", Data: note})
-		if err != nil || got.Words != "wie wird das Wetter?" || got.RequestID == "" {
+		if err != nil || got.Text != "wie wird das Wetter?" || got.RequestID == "" {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if d := cmp.Diff(want, got.Usage); d != "" {
@@ -98,7 +98,7 @@ func TestAnswersToSpeech(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || got.Words != want.words {
+		if err != nil || got.Text != want.words {
 			t.Errorf("%s: %+v, %v", body, got, err)
 		}
 		if d := cmp.Diff(want.usage, got.Usage); d != "" {

@@ -14,8 +14,8 @@ import (
 
 // What one answer may hold at most, besides its allowance; more is malformed.
 const (
-	mostArguments = 1 << 20 // bytes of one tool call's arguments
-	mostCalls     = 1024
+	maxArguments = 1 << 20 // bytes of one tool call's arguments
+	maxCalls     = 1024
 )
 
 // chunk is one event of the stream as far as we read it. Its id is not used
@@ -29,16 +29,16 @@ type chunk struct {
 		Delta  map[string]json.RawMessage `json:"delta"`
 		Finish string                     `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *counts `json:"usage"`
-	Groq  groq    `json:"x_groq"`
+	Usage *counts       `json:"usage"`
+	Groq  groqExtension `json:"x_groq"`
 }
 
-// groq is what only Groq says; its compound models say the usage nowhere else.
+// groqExtension is what only Groq says; its compound models say the usage nowhere else.
 // (firstday P1)
-type groq struct{ usage *counts }
+type groqExtension struct{ usage *counts }
 
 // UnmarshalJSON reads the usage, where there is one.
-func (g *groq) UnmarshalJSON(raw []byte) error {
+func (g *groqExtension) UnmarshalJSON(raw []byte) error {
 	var v struct {
 		Usage *counts `json:"usage"`
 	}
@@ -72,14 +72,14 @@ type call struct {
 	extra    map[string]json.RawMessage
 }
 
-// done says that the answer said why it stopped.
-func (a *answer) done() bool { return a.finishReason != "" }
+// isDone says that the answer said why it stopped.
+func (a *answer) isDone() bool { return a.finishReason != "" }
 
-// take works in one chunk.
-func (a *answer) take(raw []byte) error {
+// apply works in one chunk.
+func (a *answer) apply(raw []byte) error {
 	var c chunk
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return broken("chunk: %v", err)
+		return malformedf("chunk: %v", err)
 	}
 	a.chunks++
 	if a.id == "" {
@@ -115,33 +115,33 @@ func (a *answer) take(raw []byte) error {
 func (a *answer) add(delta map[string]json.RawMessage) error {
 	for name, raw := range delta {
 		if isReasoning(name) { // kept as it goes back to the provider
-			a.allowed.Keep(len(name) + len(raw))
+			a.allowed.CountKept(len(name) + len(raw))
 		}
 	}
 	if thought := a.reasoning.add(delta); thought != "" {
-		a.piece(llm.ThinkingDelta, thought)
+		a.emitOutput(llm.ThinkingDelta, thought)
 	}
-	text, thought, err := content(delta["content"])
+	text, thought, err := decodeContent(delta["content"])
 	if err != nil {
 		return err
 	}
 	if thought != "" {
 		a.reasoning.text.WriteString(thought)
-		a.piece(llm.ThinkingDelta, thought)
+		a.emitOutput(llm.ThinkingDelta, thought)
 	}
-	a.say(text)
-	refusal, _, err := content(delta["refusal"])
+	a.appendText(text)
+	refusal, _, err := decodeContent(delta["refusal"])
 	if err != nil {
 		return err
 	}
 	if refusal != "" {
 		a.refused = true
-		a.say(refusal)
+		a.appendText(refusal)
 	}
 	return a.addCalls(delta["tool_calls"])
 }
 
-func (a *answer) say(text string) {
+func (a *answer) appendText(text string) {
 	if text == "" {
 		return
 	}
@@ -150,12 +150,12 @@ func (a *answer) say(text string) {
 		a.emit(llm.Event{Type: llm.ContentStart})
 	}
 	a.text.WriteString(text)
-	a.piece(llm.ContentDelta, text)
+	a.emitOutput(llm.ContentDelta, text)
 }
 
-// content reads a text: a string, null, or a list of typed pieces, of which
+// decodeContent reads a text: a string, null, or a list of typed pieces, of which
 // some are thinking.
-func content(raw json.RawMessage) (text, thought string, err error) {
+func decodeContent(raw json.RawMessage) (text, thought string, err error) {
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
 		return text, "", nil
 	}
@@ -165,12 +165,12 @@ func content(raw json.RawMessage) (text, thought string, err error) {
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return "", "", broken("content: %v", err)
+		return "", "", malformedf("content: %v", err)
 	}
 	for _, piece := range list {
 		text += piece.Text
 		if len(piece.Thinking) > 0 {
-			inner, _, err := content(piece.Thinking)
+			inner, _, err := decodeContent(piece.Thinking)
 			if err != nil {
 				return "", "", err
 			}
@@ -186,7 +186,7 @@ func (a *answer) addCalls(raw json.RawMessage) error {
 	}
 	var deltas []map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &deltas); err != nil {
-		return broken("tool calls: %v", err)
+		return malformedf("tool calls: %v", err)
 	}
 	for _, d := range deltas {
 		if err := a.addCall(d); err != nil {
@@ -208,11 +208,11 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 	for name, into := range map[string]any{"index": &known.Index, "id": &known.ID, "function": &known.Function} {
 		if raw := d[name]; len(raw) > 0 {
 			if err := json.Unmarshal(raw, into); err != nil {
-				return broken("tool call %s: %v", name, err)
+				return malformedf("tool call %s: %v", name, err)
 			}
 		}
 	}
-	c, err := a.find(known.Index, known.ID, known.Function.Name)
+	c, err := a.findCall(known.Index, known.ID, known.Function.Name)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 				c.extra = map[string]json.RawMessage{}
 			}
 			c.extra[name] = raw
-			a.allowed.Keep(len(name) + len(raw))
+			a.allowed.CountKept(len(name) + len(raw))
 		}
 	}
 	if c.name != "" && !c.started {
@@ -237,11 +237,11 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 		return nil
 	}
 	c.input.WriteString(piece)
-	if c.input.Len() > mostArguments {
-		a.allowed.Output(len(piece))
-		return broken("arguments longer than %d bytes", mostArguments)
+	if c.input.Len() > maxArguments {
+		a.allowed.CountOutput(len(piece))
+		return malformedf("arguments longer than %d bytes", maxArguments)
 	}
-	a.piece(llm.ToolUseDelta, piece)
+	a.emitOutput(llm.ToolUseDelta, piece)
 	return nil
 }
 
@@ -254,10 +254,10 @@ func argumentPiece(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// find is the call that a delta belongs to: that of its index, unless the
+// findCall is the call that a delta belongs to: that of its index, unless the
 // delta has another id (servers that number every call 0); without an index,
 // that of its id, or the newest. Else a new one.
-func (a *answer) find(index *int, id, name string) (*call, error) {
+func (a *answer) findCall(index *int, id, name string) (*call, error) {
 	for _, c := range slices.Backward(a.calls) {
 		sameID := id == "" || wire.SafeID(id) == c.id
 		switch {
@@ -269,8 +269,8 @@ func (a *answer) find(index *int, id, name string) (*call, error) {
 			return c, nil
 		}
 	}
-	if len(a.calls) >= mostCalls {
-		return nil, broken("more than %d tool calls", mostCalls)
+	if len(a.calls) >= maxCalls {
+		return nil, malformedf("more than %d tool calls", maxCalls)
 	}
 	c := &call{index: len(a.calls), id: wire.NewID()}
 	if index != nil {
@@ -280,7 +280,7 @@ func (a *answer) find(index *int, id, name string) (*call, error) {
 		c.id = wire.SafeID(id)
 	}
 	a.calls = append(a.calls, c)
-	a.allowed.Frame(len(id) + len(name))
+	a.allowed.CountFrame(len(id) + len(name))
 	return c, nil
 }
 
@@ -289,7 +289,7 @@ func (a *answer) response(requestID string) (*llm.Response, error) {
 	if a.open {
 		a.emit(llm.Event{Type: llm.ContentStop})
 	}
-	reason := a.finish()
+	reason := a.mapFinishReason()
 	m := transcript.Message{
 		Role: transcript.Assistant, Model: a.reported,
 		Native: &transcript.Native{Provider: a.provider, Model: a.model},
@@ -306,7 +306,7 @@ func (a *answer) response(requestID string) (*llm.Response, error) {
 	var calls []nativeCall
 	for _, c := range a.calls {
 		if c.name == "" {
-			return nil, broken("tool call without a name")
+			return nil, malformedf("tool call without a name")
 		}
 		whole := transcript.ToolCall{ID: c.id, Name: c.name, Input: c.input.String()}
 		if strings.TrimSpace(whole.Input) == "" {
@@ -325,19 +325,19 @@ func (a *answer) response(requestID string) (*llm.Response, error) {
 		calls = append(calls, native)
 	}
 	m.Parts = append(m.Parts, transcript.Finish{Reason: reason, Time: time.Now().UTC()})
-	raw, err := literal(nativeMessage(a.text.String(), calls, maps.Clone(a.reasoning.fields())))
+	raw, err := marshalUnescaped(nativeMessage(a.text.String(), calls, maps.Clone(a.reasoning.fields())))
 	if err != nil {
-		return nil, broken("%v", err)
+		return nil, malformedf("%v", err)
 	}
 	m.Native.Blocks = []json.RawMessage{raw}
 	return &llm.Response{
-		Message: m, Finish: reason, Usage: a.used(), Model: m.Model, RequestID: firstOf(requestID, a.id),
+		Message: m, Finish: reason, Usage: a.finalUsage(), Model: m.Model, RequestID: firstOf(requestID, a.id),
 	}, nil
 }
 
-// finish maps the finish reason. There are servers that say stop although
+// mapFinishReason maps the finish reason. There are servers that say stop although
 // there are calls; a reason we do not know ends the turn, or runs the calls.
-func (a *answer) finish() transcript.FinishReason {
+func (a *answer) mapFinishReason() transcript.FinishReason {
 	switch a.finishReason {
 	case "stop", "tool_calls", "function_call", "eos", "end_turn":
 	case "length", "max_tokens":

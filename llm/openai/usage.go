@@ -48,8 +48,8 @@ type responseCounts struct {
 	counts // the total, and what OpenRouter says of the cost
 }
 
-// plain are the counts under the names of Chat Completions.
-func (c responseCounts) plain() *counts {
+// chatCounts are the counts under the names of Chat Completions.
+func (c responseCounts) chatCounts() *counts {
 	same := c.counts
 	same.Prompt, same.Completion = c.Input, c.Output
 	same.PromptDetails.Cached, same.PromptDetails.CacheWrite = c.InputDetails.Cached, c.InputDetails.CacheWrite
@@ -78,18 +78,18 @@ func (c counts) buckets() costs.Usage {
 		Reasoning:    min(reasoned, out),
 		Source:       costs.Reported,
 	}
-	if charged, ok := c.charged(); ok {
+	if charged, ok := c.charge(); ok {
 		u.Charged = &charged
 	}
 	return u
 }
 
-func (c counts) charged() (costs.Amount, bool) {
-	cost, ok := pico(c.Cost)
+func (c counts) charge() (costs.Amount, bool) {
+	cost, ok := parsePico(c.Cost)
 	if !ok || !c.OwnKey {
 		return cost, ok
 	}
-	upstream, ok := pico(c.CostDetails.Upstream)
+	upstream, ok := parsePico(c.CostDetails.Upstream)
 	if !ok {
 		return cost, true
 	}
@@ -103,9 +103,9 @@ const (
 	largestExponent = 3 // digits
 )
 
-// pico is a decimal number of dollars, exactly, rounded half up beyond the
+// parsePico is a decimal number of dollars, exactly, rounded half up beyond the
 // twelfth place.
-func pico(n json.Number) (costs.Amount, bool) {
+func parsePico(n json.Number) (costs.Amount, bool) {
 	s := strings.ToLower(n.String())
 	if s == "" || len(s) > longestNumber {
 		return 0, false

@@ -4,7 +4,7 @@ import "fmt"
 
 // What one answer may hold, whoever wrote it.
 const (
-	mostKept = 8 << 20 // bytes that stay in memory until its end, and in the history
+	maxKept = 8 << 20 // bytes that stay in memory until its end, and in the history
 
 	// keptFrame is about what the frame of a block, an item or a call takes.
 	keptFrame = 512
@@ -28,24 +28,24 @@ type Allowance struct {
 // 0 means any number.
 func NewAllowance(maxTokens int) Allowance { return Allowance{tokens: max(maxTokens, 0)} }
 
-// Frame counts a block, an item or a call, with n bytes that are kept.
-func (a *Allowance) Frame(n int) { a.kept += keptFrame + n }
+// CountFrame counts a block, an item or a call, with n bytes that are kept.
+func (a *Allowance) CountFrame(n int) { a.kept += keptFrame + n }
 
-// Keep counts n bytes that are kept and are not paid for by themselves.
-func (a *Allowance) Keep(n int) { a.kept += n }
+// CountKept counts n bytes that are kept and are not paid for by themselves.
+func (a *Allowance) CountKept(n int) { a.kept += n }
 
-// Output counts n bytes of text, thinking or arguments, which are kept too.
-func (a *Allowance) Output(n int) { a.kept, a.output = a.kept+n, a.output+n }
+// CountOutput counts n bytes of text, thinking or arguments, which are kept too.
+func (a *Allowance) CountOutput(n int) { a.kept, a.output = a.kept+n, a.output+n }
 
 // Received returns the bytes of text, thinking and arguments.
 func (a *Allowance) Received() int { return a.output }
 
 // Err returns an error that is ErrMalformed when the answer holds too much.
 func (a *Allowance) Err() error {
-	if a.kept > mostKept {
-		return fmt.Errorf("%w: answer longer than %d bytes", ErrMalformed, mostKept)
+	if a.kept > maxKept {
+		return fmt.Errorf("%w: answer longer than %d bytes", ErrMalformed, maxKept)
 	}
-	if most := bytesPerToken*a.tokens + outputSpare; a.tokens > 0 && a.output > most {
+	if limit := bytesPerToken*a.tokens + outputSpare; a.tokens > 0 && a.output > limit {
 		return fmt.Errorf("%w: the answer goes on beyond the %d tokens that were asked for: %d bytes came", ErrMalformed, a.tokens, a.output)
 	}
 	return nil

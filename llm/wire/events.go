@@ -13,8 +13,8 @@ type Event struct {
 	Data []byte
 }
 
-// mostEvent is how many bytes an event of an answer may have at most.
-const mostEvent = 2 * mostKept
+// maxEvent is how many bytes an event of an answer may have at most.
+const maxEvent = 2 * maxKept
 
 var byteOrderMark = []byte("\ufeff")
 
@@ -23,10 +23,10 @@ var byteOrderMark = []byte("\ufeff")
 // event that no empty line ends is incomplete and is not yielded. The fields id
 // and retry mean nothing here: nobody connects again. A line of more than most
 // bytes, or an event with more data, is an error.
-func readEvents(r io.Reader, most int) iter.Seq2[Event, error] {
+func readEvents(r io.Reader, limit int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, most)
+		lines.Buffer(nil, limit)
 		lines.Split(splitLines())
 		var name string
 		var data []byte
@@ -48,7 +48,7 @@ func readEvents(r io.Reader, most int) iter.Seq2[Event, error] {
 			case "event":
 				name = string(value)
 			case "data":
-				if len(data)+len(value) >= most {
+				if len(data)+len(value) >= limit {
 					yield(Event{}, errTooLong)
 					return
 				}

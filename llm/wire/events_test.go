@@ -110,7 +110,7 @@ func TestAnEventWithoutAnEndIsMalformed(t *testing.T) {
 		"one line":   {io.MultiReader(strings.NewReader("data: "), endless("x")), bufio.ErrTooLong},
 		"many lines": {endless(long), errTooLong},
 	} {
-		if got, err := read(c.stream); len(got) != 0 || !errors.Is(err, c.want) || !malformed(err) {
+		if got, err := read(c.stream); len(got) != 0 || !errors.Is(err, c.want) || !isMalformed(err) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}

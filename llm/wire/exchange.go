@@ -39,8 +39,8 @@ const (
 )
 
 const (
-	mostErrorBody = 64 << 10  // read of a body that is not a stream
-	mostBody      = 256 << 20 // read of a stream
+	maxErrorBody = 64 << 10  // read of a body that is not a stream
+	maxBody      = 256 << 20 // read of a stream
 
 	settleTime  = 20 * time.Millisecond
 	settleBytes = 4 << 10
@@ -72,7 +72,7 @@ type Exchange struct {
 	status int
 	header http.Header
 	bytes  int64 // of the body
-	body   *watched
+	body   *timedBody
 }
 
 // Begin starts an exchange under ctx. client is not changed; nil is
@@ -99,7 +99,7 @@ func Begin(ctx context.Context, client *http.Client, l Limits, secrets ...string
 // End cuts the exchange off and frees what it holds, the answer's body with
 // it. It may be called twice.
 func (x *Exchange) End() {
-	x.disarm()
+	x.stopTimer()
 	if x.body != nil {
 		_ = x.body.Close() // only reading could have failed in a way that counts
 	}
@@ -107,10 +107,10 @@ func (x *Exchange) End() {
 	x.stop()
 }
 
-// Settle is called after a complete answer: it reads the little that may stand
+// Drain is called after a complete answer: it reads the little that may stand
 // behind the last event, so that the connection can be used again. A provider
 // that sends more, or nothing for a while, loses its connection instead.
-func (x *Exchange) Settle() {
+func (x *Exchange) Drain() {
 	if x.body == nil {
 		return
 	}
@@ -119,8 +119,8 @@ func (x *Exchange) Settle() {
 	_, _ = io.CopyN(io.Discard, x.body, settleBytes) // the answer is whole already
 }
 
-// Sent says that a response head came.
-func (x *Exchange) Sent() bool { return x.head }
+// HasResponse says that a response head came.
+func (x *Exchange) HasResponse() bool { return x.head }
 
 // RequestID is the provider's name of the exchange, from the response head.
 func (x *Exchange) RequestID() string {
@@ -134,18 +134,18 @@ func (x *Exchange) Post(url string, header http.Header, body []byte) error {
 	if err := x.send(url, header, body); err != nil {
 		return err
 	}
-	if x.status == http.StatusOK && streaming(x.header) {
+	if x.status == http.StatusOK && mayBeEventStream(x.header) {
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(x.body, mostErrorBody))
+	text, err := io.ReadAll(io.LimitReader(x.body, maxErrorBody))
 	if err != nil && len(text) == 0 && x.status == http.StatusOK {
 		return err
 	}
 	return &refusal{status: x.status, body: text}
 }
 
-// mostWhole is how many bytes an answer may have that is read as a whole.
-const mostWhole = 4 << 20
+// maxWhole is how many bytes an answer may have that is read as a whole.
+const maxWhole = 4 << 20
 
 // Fetch sends body, which header says the type of, and returns the answer, which must
 // come whole and with status 200: anything else is an error for [Exchange.Fault].
@@ -154,11 +154,11 @@ func (x *Exchange) Fetch(url string, header http.Header, body []byte) ([]byte, e
 		return nil, err
 	}
 	if x.status != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(x.body, mostErrorBody)) // what came of it says enough
+		text, _ := io.ReadAll(io.LimitReader(x.body, maxErrorBody)) // what came of it says enough
 		return nil, &refusal{status: x.status, body: text}
 	}
-	whole, err := io.ReadAll(io.LimitReader(x.body, mostWhole+1))
-	if err == nil && len(whole) > mostWhole {
+	whole, err := io.ReadAll(io.LimitReader(x.body, maxWhole+1))
+	if err == nil && len(whole) > maxWhole {
 		err = errTooLong
 	}
 	return whole, err
@@ -180,25 +180,25 @@ func (x *Exchange) send(url string, header http.Header, body []byte) error {
 		"User-Agent":   {"parley"},
 	}
 	maps.Copy(req.Header, header)
-	x.arm(x.limits.FirstByte, "no first byte")
+	x.startTimer(x.limits.FirstByte, "no first byte")
 	resp, err := x.client.Do(req) //nolint:bodyclose // End closes it
 	if err != nil {
-		x.disarm()
+		x.stopTimer()
 		return err
 	}
 	x.head, x.status, x.header = true, resp.StatusCode, resp.Header
-	x.body = &watched{x: x, body: resp.Body}
+	x.body = &timedBody{x: x, body: resp.Body}
 	return nil
 }
 
 // Events yields the events of the answer, after Post returned nil. An error that
 // ends the stream comes last, for [Exchange.Fault]; a stream that ends without
 // one may still have ended too early, which the adapter sees.
-func (x *Exchange) Events() iter.Seq2[Event, error] { return readEvents(x.body, mostEvent) }
+func (x *Exchange) Events() iter.Seq2[Event, error] { return readEvents(x.body, maxEvent) }
 
-// streaming says whether a body may hold server-sent events. Some compatible
+// mayBeEventStream says whether a body may hold server-sent events. Some compatible
 // servers send them as text/plain or without a type.
-func streaming(h http.Header) bool {
+func mayBeEventStream(h http.Header) bool {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
 		return h.Get("Content-Type") == ""
@@ -219,39 +219,39 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("HTTP %d without a stream", r.status) }
 
-func (x *Exchange) arm(d time.Duration, what string) {
+func (x *Exchange) startTimer(d time.Duration, what string) {
 	x.timer = time.AfterFunc(d, func() { x.cancel(&timeoutError{what, d}) })
 }
 
-func (x *Exchange) disarm() {
+func (x *Exchange) stopTimer() {
 	if x.timer != nil {
 		x.timer.Stop()
 		x.timer = nil
 	}
 }
 
-// watched reads a response body. The clock runs only while a read waits, so a
+// timedBody reads a response body. The clock runs only while a read waits, so a
 // slow consumer of the stream is not taken for a silent provider.
-type watched struct {
+type timedBody struct {
 	x    *Exchange
 	body io.ReadCloser
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *timedBody) Read(p []byte) (int, error) {
 	if w.x.bytes > 0 {
-		w.x.arm(w.x.limits.Idle, "answer silent: nothing more")
+		w.x.startTimer(w.x.limits.Idle, "answer silent: nothing more")
 	}
 	n, err := w.body.Read(p)
 	if n > 0 || err != nil {
-		w.x.disarm()
+		w.x.stopTimer()
 	}
 	w.x.bytes += int64(n)
-	if w.x.bytes > mostBody {
+	if w.x.bytes > maxBody {
 		return n, errTooLong
 	}
 	return n, err
 }
 
-func (w *watched) Close() error { return w.body.Close() }
+func (w *timedBody) Close() error { return w.body.Close() }
 
 var errTooLong = errors.New("answer too long")

@@ -35,7 +35,7 @@ func (x *Exchange) Fault(err error) *llm.Error {
 	if e.Status >= 400 {
 		e.RetryAfter = retryAfter(x.header)
 	}
-	e.Message = x.clean(e.Message)
+	e.Message = x.sanitise(e.Message)
 	return e
 }
 
@@ -49,36 +49,36 @@ func (x *Exchange) fault(err error) *llm.Error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.fault()
 	}
-	if malformed(err) {
+	if isMalformed(err) {
 		return &llm.Error{Kind: llm.Malformed, Message: err.Error(), Err: ErrMalformed}
 	}
-	return &llm.Error{Kind: llm.Network, Message: x.reason(err), Err: network(err)}
+	return &llm.Error{Kind: llm.Network, Message: x.reason(err), Err: connectionCause(err)}
 }
 
-// Reported is the fault that the provider itself reported inside a stream.
-func (x *Exchange) Reported(body []byte) *llm.Error {
+// ReportedFault is the fault that the provider itself reported inside a stream.
+func (x *Exchange) ReportedFault(body []byte) *llm.Error {
 	a, ok := parseAPIError(body)
 	if !ok {
 		return x.Fault(ErrMalformed)
 	}
-	e := x.Failed(kindOf(x.status, a), a.text())
+	e := x.ProtocolFault(kindOf(x.status, a), a.text())
 	e.RequestID = firstOf(e.RequestID, a.requestID)
 	return e
 }
 
-// Failed is a fault that the adapter found in a stream which ended in good
+// ProtocolFault is a fault that the adapter found in a stream which ended in good
 // order; one of the context comes first.
-func (x *Exchange) Failed(kind llm.Kind, message string) *llm.Error {
+func (x *Exchange) ProtocolFault(kind llm.Kind, message string) *llm.Error {
 	e := x.Fault(nil)
 	if e.Kind != llm.Canceled && e.Kind != llm.Timeout {
-		e.Kind, e.Message, e.Err = kind, x.clean(message), nil
+		e.Kind, e.Message, e.Err = kind, x.sanitise(message), nil
 	}
 	return e
 }
 
-// Ended is the fault of a stream that stopped without saying so. What came and
+// CutFault is the fault of a stream that stopped without saying so. What came and
 // was no stream at all (a page of a proxy) is malformed, not cut.
-func (x *Exchange) Ended(events int) *llm.Error {
+func (x *Exchange) CutFault(events int) *llm.Error {
 	if events == 0 && x.bytes > 0 {
 		return x.Fault(ErrMalformed)
 	}
@@ -103,7 +103,7 @@ func (r *refusal) fault() *llm.Error {
 	return e
 }
 
-func malformed(err error) bool {
+func isMalformed(err error) bool {
 	if errors.Is(err, ErrMalformed) || errors.Is(err, errTooLong) || errors.Is(err, bufio.ErrTooLong) {
 		return true
 	}
@@ -114,9 +114,9 @@ func malformed(err error) bool {
 	return ok
 }
 
-// network is the cause of a failed connection without the URL, which may hold
+// connectionCause is the cause of a failed connection without the URL, which may hold
 // a key.
-func network(err error) error {
+func connectionCause(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
@@ -126,13 +126,13 @@ func network(err error) error {
 	return err
 }
 
-func (x *Exchange) reason(err error) string { return network(err).Error() }
+func (x *Exchange) reason(err error) string { return connectionCause(err).Error() }
 
 const longestMessage = 500
 
-// clean makes a text of foreign origin fit for logs: without secrets, without
+// sanitise makes a text of foreign origin fit for logs: without secrets, without
 // control characters, not longer than 500 bytes.
-func (x *Exchange) clean(s string) string {
+func (x *Exchange) sanitise(s string) string {
 	for _, secret := range x.secrets {
 		if secret == "" {
 			continue
@@ -157,11 +157,11 @@ func (x *Exchange) clean(s string) string {
 // or a date, which is compared with the provider's own clock when it gave one.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return seconds(ms / 1000)
+		return clampSeconds(ms / 1000)
 	}
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		return seconds(s)
+		return clampSeconds(s)
 	}
 	at, err := http.ParseTime(v)
 	if err != nil {
@@ -174,8 +174,8 @@ func retryAfter(h http.Header) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// seconds is s as a duration, at most a day, never negative; not a number is 0.
-func seconds(s float64) time.Duration {
+// clampSeconds is s as a duration, at most a day, never negative; not a number is 0.
+func clampSeconds(s float64) time.Duration {
 	const day = 24 * 60 * 60
 	if !(s > 0) {
 		return 0

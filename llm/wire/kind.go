@@ -127,10 +127,10 @@ func kindOf(status int, a apiError) llm.Kind {
 	if status < 400 && a.kind == "invalid_request_error" { // an error event inside HTTP 200 (firstday P2)
 		return llm.InvalidRequest
 	}
-	return byStatus(status)
+	return kindOfStatus(status)
 }
 
-func byStatus(status int) llm.Kind {
+func kindOfStatus(status int) llm.Kind {
 	switch {
 	case status == 401 || status == 403:
 		return llm.Auth

@@ -106,7 +106,7 @@ func TestForeignTextIsFitForLogs(t *testing.T) {
 	t.Parallel()
 	x := Begin(t.Context(), nil, Limits{}, "se/cret", "")
 	defer x.End()
-	got := x.clean("a\n se/cret \x1b[0m se%2Fcret \xff" + strings.Repeat("ü", 400))
+	got := x.sanitise("a\n se/cret \x1b[0m se%2Fcret \xff" + strings.Repeat("ü", 400))
 	if strings.Contains(got, "se/cret") || strings.Contains(got, "se%2Fcret") || strings.ContainsAny(got, "\n\x1b") || len(got) > longestMessage+3 {
 		t.Errorf("%q", got)
 	}

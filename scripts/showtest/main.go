@@ -86,7 +86,7 @@ func (r *report) read(out io.Reader) error {
 		if len(line) > 0 {
 			var e event
 			if json.Unmarshal(line, &e) == nil && e.Action != "" {
-				r.take(e)
+				r.add(e)
 			} else {
 				r.print(string(line))
 			}

@@ -15,7 +15,7 @@ func said(t *testing.T, events ...event) (out string, whole string) {
 	var o, l strings.Builder
 	r := newReport(&o, &l)
 	for _, e := range events {
-		r.take(e)
+		r.add(e)
 	}
 	r.finish("FILE")
 	return o.String(), l.String()
@@ -52,7 +52,7 @@ func TestReport(t *testing.T) {
 		}
 		es = append(es, event{Action: "fail", Package: "p", Test: "TestA"}, event{Action: "fail", Package: "p"})
 		out, _ := said(t, es...)
-		if n := strings.Count(out, "\n"); n > mostLines+1 {
+		if n := strings.Count(out, "\n"); n > maxLines+1 {
 			t.Errorf("%d lines", n)
 		}
 		for _, want := range []string{"30 failed; all that was printed is in FILE", "--- FAIL: p TestA/case_0\n", "PARLEY_SEED=77", "wrong TestA/case_0", "and 18 more"} {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mostLines is how long the end of a failed run is at most.
-const mostLines = 100
+// maxLines is how long the end of a failed run is at most.
+const maxLines = 100
 
 // test names a test of a package; "" is the package itself.
 type test struct{ pkg, name string }
@@ -31,8 +31,8 @@ func (r *report) print(s string) {
 	_, _ = io.WriteString(r.log, s)
 }
 
-// take notes an event, and prints the line with which a package ends.
-func (r *report) take(e event) {
+// add notes an event, and prints the line with which a package ends.
+func (r *report) add(e event) {
 	t := test{e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
@@ -71,20 +71,20 @@ func (r *report) finish(logPath string) {
 	}
 	lines := []string{fmt.Sprintf("%d failed; all that was printed is in %s", len(leaves), logPath)}
 	const mostTests = 12
-	each := (mostLines - 2) / min(len(leaves), mostTests)
+	each := (maxLines - 2) / min(len(leaves), mostTests)
 	for i, t := range leaves {
 		if i == mostTests {
 			lines = append(lines, fmt.Sprintf("… and %d more", len(leaves)-i))
 			break
 		}
-		lines = append(lines, r.said(t, each)...)
+		lines = append(lines, r.failureLines(t, each)...)
 	}
 	_, _ = io.WriteString(r.out, "\n"+strings.Join(lines, "\n")+"\n")
 }
 
-// said is what a failed test is told of, in at most n lines: its name, and what
+// failureLines is what a failed test is told of, in at most n lines: its name, and what
 // matters of its own output.
-func (r *report) said(t test, n int) []string {
+func (r *report) failureLines(t test, n int) []string {
 	name := strings.TrimSuffix("--- FAIL: "+t.pkg+" "+t.name, " ")
 	var kept []string
 	for line := range strings.Lines(strings.Join(r.printed[t], "")) {

@@ -201,7 +201,7 @@ func (db *database) answer(k rules.AnswerKey) rules.Answer {
 func (db *database) delivery(a rules.Answer) sessions.Delivery {
 	d := sessions.Delivery{Outgoing: a.Outgoing, Order: a.Order, Parts: slices.Clone(a.Parts)}
 	if t, ok := db.rows("turn")[rules.TurnKey(a.Turn)].(rules.Turn); ok {
-		d.Preview, d.Asked = t.Preview, t.ReceivedAt
+		d.Preview, d.AskedAt = t.Preview, t.ReceivedAt
 	}
 	return d
 }
@@ -215,7 +215,7 @@ func (db *database) owed(m rules.Mailbox) bool {
 	if !db.openTurnOwed {
 		m.OpenTurn = ""
 	}
-	return m.Owed()
+	return m.HasWork()
 }
 
 // byWaiting sorts mailboxes as Recover takes them: first what dead ones left, then
@@ -242,7 +242,7 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 			}
 		}
 	case rules.NestedTurns:
-		keys = db.turns(func(t rules.Turn) bool { return t.Token == ix.Token && t.OpenNested() })
+		keys = db.turns(func(t rules.Turn) bool { return t.Token == ix.Token && t.IsOpenNested() })
 	case rules.FreeMailboxes:
 		keys = db.mailboxes(func(m rules.Mailbox) bool { return m.Owner.Nonce == "" && db.owed(m) })
 		if ix.Latest {
@@ -258,7 +258,7 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 		slices.SortFunc(keys, byToken)
 	case rules.ChatMailboxes:
 		keys = db.mailboxes(func(m rules.Mailbox) bool {
-			return (m.Owner.Nonce != "" || m.Owed()) && slices.Contains(ix.Chats, chatOf(m.Mailbox.Key.Address()))
+			return (m.Owner.Nonce != "" || m.HasWork()) && slices.Contains(ix.Chats, chatOf(m.Mailbox.Key.Address()))
 		})
 		slices.SortFunc(keys, byToken)
 	case rules.Owners:
@@ -272,7 +272,7 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 			keys = append(keys, rules.WorkerKey(w))
 		}
 		slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.WorkerKey).Nonce, b.(rules.WorkerKey).Nonce) })
-	case rules.Namesakes:
+	case rules.WorkersNamed:
 		for w := range each[rules.Worker](db) {
 			if w.ID.Name == ix.Name && !w.Gone {
 				keys = append(keys, w.Key())
@@ -280,7 +280,7 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 		}
 	case rules.PendingControls:
 		keys = db.requests(func(c rules.Control) bool { return c.Token == ix.Token })
-	case rules.ShutControls:
+	case rules.CloseControls:
 		want := sessions.InboxID{Channel: ix.Chat.Channel, Account: ix.Chat.Account, Chat: ix.Chat.Peer}
 		keys = db.requests(func(c rules.Control) bool { return c.Kind == sessions.KindShut && c.Event == want })
 		slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.ControlKey), b.(rules.ControlKey)) })

@@ -132,7 +132,7 @@ func (l liar) mailbox(m rules.Mailbox) rules.Mailbox {
 	case l.without == EpochCheck && m.Token == l.f.Token && l.f.Nonce != "":
 		m.Owner.Nonce, m.Epoch = l.f.Nonce, l.f.Epoch
 	case l.without == ReleaseCheck && l.hint.release:
-		m.Touched, m.Controls, m.OpenTurn = m.Read, 0, ""
+		m.LastSeen, m.Controls, m.OpenTurn = m.LastRead, 0, ""
 	case l.without == OpenTurnOwed && l.hint.release:
 		m.OpenTurn = ""
 	}
@@ -173,7 +173,7 @@ func (d *forgetful) mailbox(was, row rules.Mailbox, set *rules.WriteSet, f sessi
 		}
 	case ReleaseCheck:
 		if h.release {
-			row.Touched, row.Controls = was.Touched, was.Controls
+			row.LastSeen, row.Controls = was.LastSeen, was.Controls
 			row.OpenTurn = stillOpen(was, set)
 		}
 	case OpenTurnOwed:
@@ -198,7 +198,7 @@ func stillOpen(was rules.Mailbox, set *rules.WriteSet) string {
 func (s *Store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
 	if s.without == OpenTurnOwed {
 		m, err := s.Mailbox(ctx, t.Token)
-		t.Take = t.Take && (err != nil || max(m.Touched, t.Seq) > m.Read || m.Controls > 0)
+		t.Take = t.Take && (err != nil || max(m.LastSeen, t.Seq) > m.LastRead || m.Controls > 0)
 	}
 	m, got, err := s.Operations.Touch(with(ctx, hint{taker: t.By}), t)
 	if got {
@@ -242,7 +242,7 @@ func (s *Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox
 }
 
 // Finish implements [sessions.Turns].
-func (s *Store) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
+func (s *Store) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
 	if s.without == OpenTurnOwed {
 		return s.Operations.Finish(ctx, f, e)
 	}

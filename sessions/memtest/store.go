@@ -60,7 +60,7 @@ func (s *Store) Generation(context.Context) (string, uint64, error) {
 	defer s.db.mu.Unlock()
 	highest := uint64(0)
 	for m := range each[rules.Mailbox](s.db) {
-		highest = max(highest, m.Touched)
+		highest = max(highest, m.LastSeen)
 	}
 	return s.db.generation, highest, nil
 }
@@ -77,13 +77,13 @@ func (s *Store) StartGeneration(_ context.Context, name string) (int, error) {
 	}
 	s.db.generation, s.db.lost = name, 0
 	for m := range each[rules.Mailbox](s.db) {
-		if m.Touched > m.Read {
+		if m.LastSeen > m.LastRead {
 			s.db.lost++
 			if m.OpenTurn == "" {
 				m.Attempts = 0
 			}
 		}
-		m.Touched, m.Read = 0, 0
+		m.LastSeen, m.LastRead = 0, 0
 		s.db.put(m)
 	}
 	for c := range each[rules.Control](s.db) {

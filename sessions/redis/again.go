@@ -9,14 +9,14 @@ import (
 	"parley/sessions/rules"
 )
 
-// again applies a fact, if it can have held, and reports whether it did. mode says
+// reapply applies a fact, if it can have held, and reports whether it did. mode says
 // whether the database may have lost what was written before it.
-func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (bool, error) {
+func (s *Store) reapply(ctx context.Context, number uint64, f fact, mode string) (bool, error) {
 	client := s.client
 	if mode == replay {
 		client = s.plain
 	}
-	if done, err := s.isApplied(ctx, client, s.eraFor(client), number); err != nil || done {
+	if done, err := s.isApplied(ctx, client, s.eraOf(client), number); err != nil || done {
 		return done, err
 	}
 	if f.Script == factGeneration {
@@ -26,11 +26,11 @@ func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (
 		}
 	}
 	if f.Set == nil {
-		return false, errOlder(number, f.Script)
+		return false, olderFactError(number, f.Script)
 	}
 	for {
 		r := s.reading(ctx)
-		r.client, r.look = client, true
+		r.client, r.isView = client, true
 		if mode == replay {
 			r.era = ""
 		}
@@ -40,7 +40,7 @@ func (s *Store) again(ctx context.Context, number uint64, f fact, mode string) (
 		}
 		p := &plan{s: s, r: r, again: mode == replay}
 		p.expectRead(sessions.Fence{}, set)
-		p.box = f.Box
+		p.mailbox = f.Box
 		if err := p.write(set); err != nil {
 			return false, err
 		}
@@ -96,7 +96,7 @@ func (f fact) settlements() *fact {
 // held. A call that was booked meanwhile is left out. mode says whether the database
 // may lack what was written before the fact.
 func (r *reading) changesOf(number uint64, f fact, mode string) (*changes, error) {
-	fenced, err := r.fenced(number, f, mode)
+	fenced, err := r.isFenced(number, f, mode)
 	if err != nil || fenced {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (r *reading) changesOf(number uint64, f fact, mode string) (*changes, error
 		default:
 			return nil, nil //nolint:nilnil // as said
 		}
-		one, err := c.onto(st)
+		one, err := c.rebase(st)
 		if err != nil {
 			return nil, err
 		}
@@ -145,9 +145,9 @@ func (c *changes) leaveOut(call string) {
 	c.Counts = slices.DeleteFunc(slices.Clone(c.Counts), func(n counted) bool { return n.Call == call })
 }
 
-// fenced reports whether the mailbox tells that the fence of a fact does not hold, or
+// isFenced reports whether the mailbox tells that the fence of a fact does not hold, or
 // did not when the fact could have been applied.
-func (r *reading) fenced(number uint64, f fact, mode string) (bool, error) {
+func (r *reading) isFenced(number uint64, f fact, mode string) (bool, error) {
 	if f.Box == nil {
 		return false, nil
 	}
@@ -166,13 +166,13 @@ func (r *reading) fenced(number uint64, f fact, mode string) (bool, error) {
 
 // follows reports whether a row may be changed from how it is stored. A database that
 // lost its last writes lacks versions of the rows that are shared, and of those alone.
-func (c changedRow) follows(st *stored, mode string) bool {
+func (c changedRow) follows(st *storedRow, mode string) bool {
 	switch {
 	case c.Kind == "wording":
 		return true
 	case c.New || st.row == nil:
 		return c.New && st.row == nil
-	case c.shared() && mode == replay:
+	case c.isShared() && mode == replay:
 		return true
 	}
 	return st.version() == c.From

@@ -32,9 +32,9 @@ func (a answer) text(i int) string {
 	return ""
 }
 
-func (a answer) yes(i int) bool { return a.text(i) == "1" }
+func (a answer) bool(i int) bool { return a.text(i) == "1" }
 
-func (a answer) int(i int) (int64, error) { return number(a.text(i)) }
+func (a answer) int(i int) (int64, error) { return parseNumber(a.text(i)) }
 
 // list is element i.
 func (a answer) list(i int) answer {
@@ -72,7 +72,7 @@ type reader struct {
 }
 
 func (r *reader) int(name string) int64 {
-	n, err := number(r.row[name])
+	n, err := parseNumber(r.row[name])
 	if err != nil && r.err == nil {
 		r.err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -87,8 +87,8 @@ func (r *reader) time(name string) time.Time {
 	return instant(r.int(name))
 }
 
-// number is 0 for an empty text.
-func number(s string) (int64, error) {
+// parseNumber is 0 for an empty text.
+func parseNumber(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
 	}

@@ -20,7 +20,7 @@ func fieldsOfPart(n string) []string {
 // encodeAnswer is an answer as far as it is known: of one that was read only its
 // state.
 func encodeAnswer(a rules.Answer) (row, error) {
-	f := row{"id": a.ID, "done": flag(a.Done), "parts": strconv.Itoa(len(a.Parts))}
+	f := row{"id": a.ID, "done": boolText(a.Done), "parts": strconv.Itoa(len(a.Parts))}
 	for i, p := range a.Parts {
 		n := strconv.Itoa(i + 1)
 		if err := f.write(fieldsOfPart(n), rules.PartPlaces(&p)); err != nil {
@@ -34,7 +34,7 @@ func encodeAnswer(a rules.Answer) (row, error) {
 		return f, nil
 	}
 	err := f.write(outgoingFields, rules.OutgoingPlaces(&a.Outgoing))
-	if !a.Again { // the version before takes anything for yes
+	if !a.MaybeDuplicate { // the version before takes anything for yes
 		delete(f, "again")
 	}
 	return f, err

@@ -12,11 +12,11 @@ import (
 // Backlog implements [sessions.Queries].
 func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 	// when is the time that stands first in a sorted set.
-	when := func(set string) read { return get("ZRANGE", s.key(set), "0", "0", "WITHSCORES") }
-	a, err := s.look(ctx,
-		get("ZRANGE", s.key("running"), "0", "-1").each(
-			get("HGET", s.key("box:"), "turn").at(2).each(get("HGET", s.key("turn:"), "state").at(2))),
-		get("ZCARD", s.key("waits")), when("waits"), get("ZCARD", s.key("unsent")), when("unsent"), get("SCARD", s.key("ambiguous")))
+	when := func(set string) read { return newRead("ZRANGE", s.key(set), "0", "0", "WITHSCORES") }
+	a, err := s.query(ctx,
+		newRead("ZRANGE", s.key("running"), "0", "-1").each(
+			newRead("HGET", s.key("box:"), "turn").at(2).each(newRead("HGET", s.key("turn:"), "state").at(2))),
+		newRead("ZCARD", s.key("waits")), when("waits"), newRead("ZCARD", s.key("unsent")), when("unsent"), newRead("SCARD", s.key("ambiguous")))
 	if err == nil {
 		b, err = backlogOf(a)
 	}
@@ -24,7 +24,7 @@ func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 }
 
 func backlogOf(a answer) (b sessions.Backlog, err error) {
-	err = a.list(0).under(func(_ string, found answer) error {
+	err = a.list(0).eachName(func(_ string, found answer) error {
 		b.Running++
 		if rules.IsParked(sessions.TurnState(found.list(0).below().text(0))) {
 			b.Parked++

@@ -58,7 +58,7 @@ func (d *desk) open(id string) (sessions.Fence, sessions.Turn) {
 	d.seq++
 	m, _, err := d.s.Touch(ctx, sessions.Touch{Token: d.key.Token(), Key: d.key, Seq: d.seq, By: d.w, Take: true, Now: noon})
 	d.ok(err)
-	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.Opening{
+	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: id, Seq: d.seq, Channel: "tg", From: d.key.Address(), ReplyTo: "m1", Sender: "u1", ReceivedAt: noon, OpenedAt: noon},
 		Events:  []sessions.InboxID{{Channel: "telegram", Account: "bot", Chat: m.Token, Event: id}},
 		Message: transcript.Message{ID: id + "-said", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "hello"}}, CreatedAt: noon},
@@ -97,7 +97,7 @@ func (d *desk) turn(id string) {
 	scopes := []sessions.Scope{{Kind: "global"}, {Kind: "chat", ID: f.Token}, {Kind: "person", ID: "u1"}}
 	d.ok(d.s.Reserve(ctx, f, sessions.Charge{Session: t.Session, Turn: id, Scopes: scopes}, r))
 	st := settled(r, 40)
-	_, _, err := d.s.Finish(ctx, f, sessions.Ending{
+	_, _, err := d.s.Finish(ctx, f, sessions.FinishTurn{
 		Turn: id, Outcome: transcript.EndTurn, At: noon, Settlement: &st,
 		Messages: []transcript.Message{{ID: id + "-answer", Role: transcript.Assistant, Model: "model-1", Parts: []transcript.Part{transcript.Text{Text: "hello yourself"}}, CreatedAt: noon}},
 		Replies:  []sessions.Outgoing{{ID: id + "-reply", Channel: "tg", Session: t.Session, Turn: id, To: d.key.Address(), Text: "hello yourself", At: noon}},

@@ -33,7 +33,7 @@ func encodeCall(c rules.Call) (row, error) {
 	for _, scope := range c.Scopes {
 		s.Scopes = append(s.Scopes, storedScope{scope.Kind, scope.ID, scope.Window})
 	}
-	f["call"], err = text(s)
+	f["call"], err = jsonText(s)
 	return f, err
 }
 
@@ -72,7 +72,7 @@ func earlierCall(f row, c rules.Call) (rules.Call, error) {
 			continue
 		}
 		named, _ := s[0].(string)
-		ps, err := parts(named, 3)
+		ps, err := splitID(named, 3)
 		if err != nil {
 			return c, fmt.Errorf("call %s: %w", c.ID, err)
 		}

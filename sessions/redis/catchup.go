@@ -24,30 +24,30 @@ func (s *Store) CatchUp(ctx context.Context) error {
 		return fmt.Errorf("catch up with the facts: %w", err)
 	}
 	at, until := mark, s.seen.Swap(last)
-	err = s.tail(ctx, mark, until, func(number uint64, f fact) error {
+	err = s.eachFact(ctx, mark, until, func(number uint64, f fact) error {
 		for ; at+1 < number; at++ {
-			if err := s.passed(ctx, s.client, at+1); err != nil {
+			if err := s.tryMarkPassed(ctx, s.client, at+1); err != nil {
 				return err
 			}
 		}
 		at = number
 		if f.Script == factVoid || f.Script == factEra {
-			return s.passed(ctx, s.client, number)
+			return s.tryMarkPassed(ctx, s.client, number)
 		}
 		if done, err := s.isApplied(ctx, s.client, *s.era.Load(), number); err != nil || done {
 			return err
 		}
 		if f.Set == nil || fmt.Sprint(f.In) == *s.era.Load() {
-			if held, err := s.again(ctx, number, f, live); err != nil || held {
+			if held, err := s.reapply(ctx, number, f, live); err != nil || held {
 				return err
 			}
 		}
 		if cost := f.settlements(); cost != nil {
-			if err := s.bookAgain(ctx, spent{number, *cost}, live); err != nil {
+			if err := s.rebook(ctx, failedCosts{number, *cost}, live); err != nil {
 				return err
 			}
 		}
-		return s.void(ctx, number)
+		return s.writeVoid(ctx, number)
 	})
 	return rules.While(err, "catch up with the facts")
 }

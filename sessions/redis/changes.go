@@ -15,12 +15,12 @@ import (
 // changes is a write-set as it stands in the log of facts: with the versions of the
 // rows that it was computed from. No rule is needed to apply it again.
 type changes struct {
-	Rows     []changedRow `json:"rows,omitempty"`
-	Appended []appended   `json:"appended,omitempty"`
-	Sums     []addedSums  `json:"sums,omitempty"`
-	Counts   []counted    `json:"counts,omitempty"`
-	Booked   []booked     `json:"booked,omitempty"`
-	Asked    []askedIn    `json:"asked,omitempty"`
+	Rows     []changedRow     `json:"rows,omitempty"`
+	Appended []appended       `json:"appended,omitempty"`
+	Sums     []addedSums      `json:"sums,omitempty"`
+	Counts   []counted        `json:"counts,omitempty"`
+	Booked   []booked         `json:"booked,omitempty"`
+	Asked    []sessionRequest `json:"asked,omitempty"`
 
 	Generation string `json:"generation,omitempty"` // the name of another log: mailboxes forget what waits
 }
@@ -40,15 +40,15 @@ type changedRow struct {
 	row rules.Row
 }
 
-// shared reports whether a row has writers without a fence beside its owner.
-func (c changedRow) shared() bool { return !c.New && (c.Kind == "mailbox" || c.Kind == "turn") }
+// isShared reports whether a row has writers without a fence beside its owner.
+func (c changedRow) isShared() bool { return !c.New && (c.Kind == "mailbox" || c.Kind == "turn") }
 
 // logged is c as it stands in the log of facts.
 func (c *changes) logged(r *reading, fenced bool) *changes {
 	out := *c
 	out.Rows = make([]changedRow, len(c.Rows))
 	for i, one := range c.Rows {
-		if one.shared() {
+		if one.isShared() {
 			one = one.difference(r.seen[one.row.Key()].fields, fenced)
 		}
 		out.Rows[i] = one
@@ -74,10 +74,10 @@ func (c changedRow) difference(was row, fenced bool) changedRow {
 	return c
 }
 
-// onto is a row of the log as it is to stand where the database has was.
-func (c changedRow) onto(was *stored) (changedRow, error) {
-	if c.shared() {
-		c.Fields = merged(was.fields, c.Fields)
+// rebase is a row of the log as it is to stand where the database has was.
+func (c changedRow) rebase(was *storedRow) (changedRow, error) {
+	if c.isShared() {
+		c.Fields = mergeRows(was.fields, c.Fields)
 		if c.More != 0 {
 			r := reader{row: c.Fields}
 			c.Fields["controls"] = strconv.FormatInt(r.int("controls")+c.More, 10)
@@ -108,7 +108,7 @@ func (c changedRow) key() (rules.Key, error) {
 
 // next is the version that the row gets.
 func (c changedRow) next() string {
-	n, _ := number(c.From)
+	n, _ := parseNumber(c.From)
 	return strconv.FormatInt(n+1, 10)
 }
 
@@ -155,10 +155,10 @@ type booked struct {
 	Price   string                `json:"price,omitempty"`
 }
 
-// askedIn is what a call asks, and of which session.
-type askedIn struct {
+// sessionRequest is what a call asks, and of which session.
+type sessionRequest struct {
 	Session sessionkeys.SessionID `json:"session"`
-	askedOf
+	storedRequest
 }
 
 // changes is a write-set of an operation that read r.
@@ -182,7 +182,7 @@ func (s *Store) changes(r *reading, set *rules.WriteSet) (*changes, error) {
 		c.Sums = append(c.Sums, addedSums{a.Session, a.Own, a.Subtree, a.Held, a.Unpriced, micros(a.At), a.Call})
 	}
 	for _, n := range set.Counts {
-		c.Counts = append(c.Counts, counted{n.Key.Kind, n.Key.ID, n.Key.Window, n.Settled, n.Held, n.Doubt, n.Day, n.Limit, n.Call})
+		c.Counts = append(c.Counts, counted{n.Key.Kind, n.Key.ID, n.Key.Window, n.Settled, n.Held, n.Ambiguous, n.Day, n.Limit, n.Call})
 	}
 	for _, b := range set.Booked {
 		one, err := r.booking(b)
@@ -191,12 +191,12 @@ func (s *Store) changes(r *reading, set *rules.WriteSet) (*changes, error) {
 		}
 		c.Booked = append(c.Booked, one)
 	}
-	for _, a := range set.Asked {
-		of, err := s.ask(r.ctx, a.Asked, sessions.Charge{Session: a.Session, Turn: a.Turn}, a.Reservation)
+	for _, a := range set.Requests {
+		of, err := s.newStoredRequest(r.ctx, a.Record, sessions.Charge{Session: a.Session, Turn: a.Turn}, a.Reservation)
 		if err != nil {
 			return nil, err
 		}
-		c.Asked = append(c.Asked, askedIn{a.Session, *of})
+		c.Asked = append(c.Asked, sessionRequest{a.Session, *of})
 	}
 	return c, nil
 }
@@ -208,7 +208,7 @@ func changedFrom(r *reading, put rules.Row) (changedRow, error) {
 	one := changedRow{Kind: rules.KindOf(k), Fields: fields, row: put}
 	switch was := r.seen[k]; {
 	case was == nil:
-		_, isWording := put.(rules.Wording) // whoever says something again does not look
+		_, isWording := put.(rules.TextHash) // whoever says something again does not look
 		one.New = !isWording
 	case was.row == nil:
 		one.New = true
@@ -229,29 +229,29 @@ func (r *reading) booking(b rules.Booking) (booked, error) {
 	if !ok {
 		return booked{}, fmt.Errorf("session %s: %w", b.Session, sessions.ErrNotFound)
 	}
-	columns, err := text(append(usedColumns(e), string(b.Session), agentOf(s.Session.Key.String())))
+	columns, err := jsonText(append(usedColumns(e), string(b.Session), agentName(s.Session.Key.String())))
 	if err != nil {
 		return booked{}, err
 	}
-	one := booked{ID: e.ID, Session: b.Session, Turn: b.Turn, At: micros(e.At), Order: order(e.At), Amount: e.Amount, Doubt: e.State == costs.Interrupted, Columns: columns}
+	one := booked{ID: e.ID, Session: b.Session, Turn: b.Turn, At: micros(e.At), Order: timeOrder(e.At), Amount: e.Amount, Doubt: e.State == costs.Interrupted, Columns: columns}
 	if !e.Priced {
 		one.Unknown = 1
 	}
-	if one.Labels, err = text(e.Labels); err != nil {
+	if one.Labels, err = jsonText(e.Labels); err != nil {
 		return booked{}, err
 	}
-	if one.Entry, err = text(storedEntry{Entry: e}); err != nil {
+	if one.Entry, err = jsonText(storedEntry{Entry: e}); err != nil {
 		return booked{}, err
 	}
 	if e.Price != nil {
-		one.Price, err = text(e.Price)
+		one.Price, err = jsonText(e.Price)
 	}
 	return one, err
 }
 
-// agentOf is the agent's name in a session's key: agent:<name>:sub:… or <name>:…; no
+// agentName is the agent's name in a session's key: agent:<name>:sub:… or <name>:…; no
 // agent is called agent.
-func agentOf(key string) string {
+func agentName(key string) string {
 	key = strings.TrimPrefix(key, "agent:")
 	name, _, _ := strings.Cut(key, ":")
 	return name

@@ -10,8 +10,8 @@ import (
 	"parley/sessions"
 )
 
-// mostFindings is how many of one kind are named.
-const mostFindings = 5
+// maxFindings is how many of one kind are named.
+const maxFindings = 5
 
 // findings collects what does not add up.
 type findings struct {
@@ -23,7 +23,7 @@ func (f *findings) add(what, id string) {
 	if f.counts == nil {
 		f.counts = map[string]int{}
 	}
-	if f.counts[what]++; f.counts[what] <= mostFindings {
+	if f.counts[what]++; f.counts[what] <= maxFindings {
 		f.problems = append(f.problems, what+": "+id)
 	}
 }
@@ -55,7 +55,7 @@ func (s *Store) Check(ctx context.Context) error {
 // each calls f for the names of a set that is sorted by them, which it reads in pages.
 func (s *Store) each(ctx context.Context, set string, f func(name string) error) error {
 	for from := "-"; ; {
-		a, err := s.look(ctx, get("ZRANGE", s.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(pageRows)))
+		a, err := s.query(ctx, newRead("ZRANGE", s.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(pageRows)))
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (s *Store) checkHistories(ctx context.Context, f *findings) error {
 }
 
 func (s *Store) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *findings) error {
-	a, err := s.look(ctx, s.historyReads(id, 0, -1)...)
+	a, err := s.query(ctx, s.historyReads(id, 0, -1)...)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Store) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *f
 		return err
 	}
 	for i := range stored {
-		if !unchanged(stored.text(i)) {
+		if !isIntact(stored.text(i)) {
 			f.add("sessions whose history was changed", string(id))
 			break
 		}
@@ -98,12 +98,12 @@ func (s *Store) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *f
 
 // checkOutbox looks whether what is not finished is where it is looked for.
 func (s *Store) checkOutbox(ctx context.Context, f *findings) error {
-	a, err := s.look(ctx, get("ZRANGE", s.key("unsent"), "0", "-1").each(get("HGET", s.key("out:"), "channel").at(2)))
+	a, err := s.query(ctx, newRead("ZRANGE", s.key("unsent"), "0", "-1").each(newRead("HGET", s.key("out:"), "channel").at(2)))
 	if err != nil {
 		return err
 	}
-	return a.list(0).under(func(id string, channel answer) error {
-		a, err := s.look(ctx, get("HGET", s.key("out:"+id), "done"), get("ZSCORE", s.key("pending:"+channel.text(0)), id), get("ZSCORE", s.key("unsent"), id))
+	return a.list(0).eachName(func(id string, channel answer) error {
+		a, err := s.query(ctx, newRead("HGET", s.key("out:"+id), "done"), newRead("ZSCORE", s.key("pending:"+channel.text(0)), id), newRead("ZSCORE", s.key("unsent"), id))
 		if err == nil && a.at(2) != nil && (a.text(0) != "0" || a.at(1) == nil) {
 			f.add("answers that are pending and done, or not there", id)
 		}

@@ -14,7 +14,7 @@ import (
 func (s *Store) checkMailboxes(ctx context.Context, f *findings) error {
 	return s.each(ctx, "boxes", func(token string) error {
 		sets := []string{s.key("free"), s.key("queued"), s.key("running"), s.key("waits")}
-		return retried(ctx, func() (err error) {
+		return retryChanged(ctx, func() (err error) {
 			sets, err = s.checkMailbox(ctx, token, sets, f)
 			return err
 		})
@@ -24,14 +24,14 @@ func (s *Store) checkMailboxes(ctx context.Context, f *findings) error {
 // checkMailbox reads a mailbox and how it stands in sets, all at once. When it should
 // stand in others too it returns these as well, and errChanged.
 func (s *Store) checkMailbox(ctx context.Context, token string, sets []string, f *findings) ([]string, error) {
-	reads := append(s.boxReads(token), get("ZCARD", s.key("controls:"+token)))
+	reads := append(s.mailboxReads(token), newRead("ZCARD", s.key("controls:"+token)))
 	for _, set := range sets {
-		reads = append(reads, get("ZSCORE", set, token))
+		reads = append(reads, newRead("ZSCORE", set, token))
 	}
 	r := s.reading(ctx)
 	a, err := r.read(reads...)
 	if err == nil {
-		err = r.learnBox(token, a)
+		err = r.learnMailbox(token, a)
 	}
 	if err != nil {
 		return sets, err
@@ -41,19 +41,19 @@ func (s *Store) checkMailbox(ctx context.Context, token string, sets []string, f
 		f.add("mailboxes that are listed and not there", token)
 		return sets, nil
 	}
-	want := s.boxIndexes(m)
+	want := s.mailboxIndexes(m)
 	for set := range maps.Keys(want) {
 		if !slices.Contains(sets, set) {
 			return append(sets, slices.Sorted(maps.Keys(want))...), errChanged
 		}
 	}
-	if m.OpenTurn != "" && !r.opened(m) {
+	if m.OpenTurn != "" && !r.hasOpenTurn(m) {
 		f.add("mailboxes whose open turn is none", token)
 	}
 	if a.text(2) != strconv.Itoa(m.Controls) {
 		f.add("mailboxes whose control requests are miscounted", token)
 	}
-	if m.Read > m.Touched {
+	if m.LastRead > m.LastSeen {
 		f.add("mailboxes that read what they never saw", token)
 	}
 	for i, set := range sets {
@@ -65,8 +65,8 @@ func (s *Store) checkMailbox(ctx context.Context, token string, sets []string, f
 	return sets, nil
 }
 
-// opened reports whether the open turn of a mailbox is one.
-func (r *reading) opened(m rules.Mailbox) bool {
+// hasOpenTurn reports whether the open turn of a mailbox is one.
+func (r *reading) hasOpenTurn(m rules.Mailbox) bool {
 	st := r.seen[rules.TurnKey(m.OpenTurn)]
 	if st == nil {
 		return false

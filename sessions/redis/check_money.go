@@ -25,11 +25,11 @@ func (s *Store) checkMoney(ctx context.Context, f *findings) error {
 
 // checkTree looks at a root session, in one state with all below it.
 func (s *Store) checkTree(ctx context.Context, id string, f *findings) error {
-	parent, err := s.look(ctx, get("HGET", s.key("sess:"+id), "parent"))
+	parent, err := s.query(ctx, newRead("HGET", s.key("sess:"+id), "parent"))
 	if err != nil || parent.text(0) != "" {
 		return err
 	}
-	a, err := s.look(ctx, s.below(id, sessionkeys.MaxDepth, s.moneyReads)...)
+	a, err := s.query(ctx, s.below(id, sessionkeys.MaxDepth, s.moneyReads)...)
 	if err != nil {
 		return err
 	}
@@ -42,9 +42,9 @@ func (s *Store) checkTree(ctx context.Context, id string, f *findings) error {
 // moneyReads read the sums of a session, its entries, and what its calls hold.
 func (s *Store) moneyReads(id string) []read {
 	return []read{
-		get("HMGET", s.key("sess:"+id), "own", "subtree", "held", "unpriced").at(2),
-		get("LRANGE", s.key("entries:"+id), "0", "-1").at(2).each(s.entry()),
-		get("SMEMBERS", s.key("holds:"+id)).at(2).each(get("HGET", s.key("call:"), "held").at(2)),
+		newRead("HMGET", s.key("sess:"+id), "own", "subtree", "held", "unpriced").at(2),
+		newRead("LRANGE", s.key("entries:"+id), "0", "-1").at(2).each(s.entry()),
+		newRead("SMEMBERS", s.key("holds:"+id)).at(2).each(newRead("HGET", s.key("call:"), "held").at(2)),
 	}
 }
 
@@ -54,7 +54,7 @@ type sums struct{ own, subtree, held, unpriced costs.Amount }
 // checkSums compares the sums of a session that moneyReads read, and of all below it,
 // with what they are made of. It returns what they should be.
 func checkSums(id string, a answer, f *findings) (is sums, err error) {
-	err = a.list(1).under(func(no string, rows answer) error {
+	err = a.list(1).eachName(func(no string, rows answer) error {
 		if len(rows.list(0)) == 0 {
 			f.add(wrongSums, fmt.Sprintf("entry %s of %s is missing", no, id))
 			return nil
@@ -71,7 +71,7 @@ func checkSums(id string, a answer, f *findings) (is sums, err error) {
 	if err != nil {
 		return is, err
 	}
-	err = a.list(2).under(func(_ string, call answer) error {
+	err = a.list(2).eachName(func(_ string, call answer) error {
 		held, err := readAmount(call.text(0))
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func checkSums(id string, a answer, f *findings) (is sums, err error) {
 		return is, err
 	}
 	is.subtree = is.own
-	err = a.list(3).under(func(kid string, found answer) error {
+	err = a.list(3).eachName(func(kid string, found answer) error {
 		below, err := checkSums(kid, found, f)
 		is.unpriced += below.unpriced
 		return cmp.Or(err, add(&is.subtree, below.subtree), add(&is.held, below.held))
@@ -91,8 +91,8 @@ func checkSums(id string, a answer, f *findings) (is sums, err error) {
 		what string
 		want costs.Amount
 	}{{"own cost", is.own}, {"the subtree", is.subtree}, {"what is held", is.held}, {"calls without a price", is.unpriced}} {
-		if got := a.list(0).text(i); got != amount(one.want) {
-			f.add(wrongSums, fmt.Sprintf("%s of %s is %s, not %s", one.what, id, got, amount(one.want)))
+		if got := a.list(0).text(i); got != amountText(one.want) {
+			f.add(wrongSums, fmt.Sprintf("%s of %s is %s, not %s", one.what, id, got, amountText(one.want)))
 		}
 	}
 	return is, err
@@ -106,8 +106,8 @@ func add(sum *costs.Amount, n costs.Amount) (err error) {
 // checkRank looks whether a root session stands where its cost is looked for.
 func (s *Store) checkRank(ctx context.Context, id, subtree string, f *findings) error {
 	for {
-		a, err := s.look(ctx, get("HGET", s.key("sess:"+id), "subtree"),
-			get("ZSCORE", s.key("dear"), fmt.Sprintf("%0*s", amountWidth, subtree)+id))
+		a, err := s.query(ctx, newRead("HGET", s.key("sess:"+id), "subtree"),
+			newRead("ZSCORE", s.key("dear"), fmt.Sprintf("%0*s", amountWidth, subtree)+id))
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Store) checkTotals(ctx context.Context, f *findings) error {
 		return fmt.Errorf("read the totals: %w", err)
 	}
 	sums := map[costs.Labels]sessions.Total{}
-	err = s.eachUsed(ctx, "-", "+", last, func(u used, _ place) (err error) {
+	err = s.eachUsed(ctx, "-", "+", last, func(u usageEntry, _ place) (err error) {
 		t := sums[u.labels]
 		t.Labels, t.Calls, t.Unknown = u.labels, t.Calls+1, t.Unknown+u.Unpriced
 		t.Amount, err = t.Amount.Add(u.Amount)

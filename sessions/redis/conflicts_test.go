@@ -24,7 +24,7 @@ func TestAFactThatNobodyCommittedTakesNothingFromItsRowsOwner(t *testing.T) {
 	p := newPair(t, &facts{})
 	ctx := t.Context()
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	p.cutOff()
 	killed, kill := context.WithCancel(ctx)
 	p.log.fail = func([]byte) error { kill(); return context.Canceled }
@@ -66,7 +66,7 @@ func TestAConflictThatWasNotWrittenDownTakesNothingFromItsRowsOwner(t *testing.T
 			p := newPair(t, &facts{})
 			ctx := t.Context()
 			m := p.take(p.alive("ann"), "one", 1)
-			turn := p.house.open(m, 1)
+			turn := p.fixture.open(m, 1)
 			charge := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			p.cutOff()
 			p.ok(p.s.Reserve(ctx, m.Fence(), charge, reservation(turn, 1, 300)))
@@ -121,7 +121,7 @@ func TestTheCostOfAFactThatDidNotHoldIsBookedUnlessItWas(t *testing.T) {
 			p := newPair(t, &facts{})
 			ctx := t.Context()
 			m := p.take(p.alive("ann"), "one", 1)
-			turn := p.house.open(m, 1)
+			turn := p.fixture.open(m, 1)
 			p.ok(p.s.Reserve(ctx, m.Fence(), sessions.Charge{Session: turn.Session, Turn: turn.ID}, reservation(turn, 1, 300)))
 			p.cutOff()
 			killed, kill := context.WithCancel(ctx)
@@ -129,7 +129,7 @@ func TestTheCostOfAFactThatDidNotHoldIsBookedUnlessItWas(t *testing.T) {
 			err := p.s.Settle(killed, m.Fence(), cost(reservation(turn, 1, 300), 123), said("step-1"))
 			p.is(err, context.Canceled)
 			p.log.fail = nil
-			other := house{t, p.open(t)}
+			other := fixture{t, p.open(t)}
 			other.ok(other.s.Leave(ctx, m.Owner))
 			n := other.take(other.alive("bob"), "one", 1)
 			_, err = other.s.Begin(ctx, n.Fence(), turn.ID, 1, "rm")
@@ -169,7 +169,7 @@ func TestWhatAnotherProcessChangedIsFoundByTheCommit(t *testing.T) {
 			p := newPair(t, log)
 			ctx := t.Context()
 			m := p.take(p.alive("ann"), "one", 1)
-			turn := p.house.open(m, 1)
+			turn := p.fixture.open(m, 1)
 			other := p.open(t)
 			for _, id := range []string{"stop-1", "stop-2"} {
 				_, err := other.Request(ctx, asksToStop(m, id))

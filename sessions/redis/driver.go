@@ -36,12 +36,12 @@ var errChanged = errors.New("a row was changed meanwhile")
 
 func (d database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
 	first := true
-	return retried(ctx, func() error {
+	return retryChanged(ctx, func() error {
 		r := d.reading(ctx)
 		r.known, first = first, false
 		err := d.perform(r, f, l, fn)
 		if errors.Is(err, errChanged) {
-			d.known.doubt(r)
+			d.known.forgetRead(r)
 		}
 		return err
 	})
@@ -84,7 +84,7 @@ func (d database) perform(r *reading, f sessions.Fence, l *lane, fn func(*rules.
 // verify makes sure that what was read was so at one moment: all of it, also what an
 // owner's writes need not compare.
 func (d database) verify(r *reading) error {
-	if !r.loose && r.trips < 2 {
+	if !r.unverified && r.trips < 2 {
 		return nil
 	}
 	return d.commit(r, sessions.Fence{}, &changes{})
@@ -92,9 +92,9 @@ func (d database) verify(r *reading) error {
 
 // View implements [rules.Driver].
 func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
-	return retried(ctx, func() error {
+	return retryChanged(ctx, func() error {
 		r := d.reading(ctx)
-		r.look = true
+		r.isView = true
 		err := fn(&rules.Tx{Reader: r})
 		if errors.Is(err, errChanged) {
 			return err
@@ -113,11 +113,11 @@ func (d database) commit(r *reading, f sessions.Fence, c *changes) error {
 	if err != nil {
 		return err
 	}
-	return d.concluded(r, p, a)
+	return d.conclude(r, p, a)
 }
 
-// concluded is what the commit script said of a plan.
-func (d database) concluded(r *reading, p *plan, a answer) error {
+// conclude is what the commit script said of a plan.
+func (d database) conclude(r *reading, p *plan, a answer) error {
 	switch kind := a.text(0); kind {
 	case "ok":
 		return p.learn(a)
@@ -157,11 +157,11 @@ func (d database) record(r *reading, f sessions.Fence, l *lane, c *changes) erro
 	if err != nil {
 		return err
 	}
-	era, err := number(r.era)
+	era, err := parseNumber(r.era)
 	if err != nil {
 		return fmt.Errorf("read the database's era: %w", err)
 	}
-	pub := &publication{id: rand.Text(), fact: fact{Set: c.logged(r, p.box != nil), In: era, Box: p.box}, request: p.request}
+	pub := &publication{id: rand.Text(), fact: fact{Set: c.logged(r, p.mailbox != nil), In: era, Box: p.mailbox}, request: p.request}
 	a, err := d.publish(r.ctx, pub)
 	if err != nil {
 		if l != nil {
@@ -169,7 +169,7 @@ func (d database) record(r *reading, f sessions.Fence, l *lane, c *changes) erro
 		}
 		return err
 	}
-	return d.concluded(r, p, a)
+	return d.conclude(r, p, a)
 }
 
 // resolve finds out what became of a fact whose answer was lost.

@@ -23,7 +23,7 @@ func TestADatabaseOfTheVersionBeforeGoesOn(t *testing.T) {
 			p := newPair(t, &facts{})
 			ctx := t.Context()
 			m := p.take(p.alive("ann"), "one", 1)
-			turn := p.house.open(m, 1)
+			turn := p.fixture.open(m, 1)
 			scopes := []sessions.Scope{
 				{Kind: "person", ID: "ann", Limit: 1000}, {Kind: "group", ID: "g", Window: costs.Month}, {Kind: "turn", ID: turn.ID, Window: costs.Always},
 			}
@@ -147,8 +147,8 @@ func TestPartsOfTheVersionBefore(t *testing.T) {
 		t.Errorf("the parts are\n%+v, want\n%+v", got, want)
 	}
 	p.ok(s.Advance(ctx, "r", sessions.Progress{Marks: []sessions.Mark{
-		{Index: 0, From: sessions.Sending, To: sessions.Uncertain, Repeats: 2, Problem: "reset", At: noon},
-		{Index: 1, From: sessions.Uncertain, To: sessions.Sending, Repeats: 1, At: noon},
+		{Index: 0, From: sessions.Sending, To: sessions.Ambiguous, Repeats: 2, Problem: "reset", At: noon},
+		{Index: 1, From: sessions.Ambiguous, To: sessions.Sending, Repeats: 1, At: noon},
 	}}))
 	stored := c.HMGet(ctx, key, "r1", "p1", "r2", "p2").Val()
 	if want := []any{"2", "reset", "1", ""}; !slices.Equal(stored, want) {
@@ -164,10 +164,10 @@ func TestTurnsOfTheVersionBeforeSayWhatJoined(t *testing.T) {
 	p := newPair(t, &facts{})
 	ctx := t.Context()
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	join := func(s sessions.Store, seq uint64) {
 		t.Helper()
-		_, err := s.Join(ctx, m.Fence(), sessions.Joining{
+		_, err := s.Join(ctx, m.Fence(), sessions.JoinTurn{
 			Turn: turn.ID, Seq: seq, Events: []sessions.InboxID{event(fmt.Sprint("e", seq))}, Message: said(fmt.Sprintf("%s-user-%d", turn.ID, seq)),
 		})
 		p.ok(err)

@@ -55,12 +55,12 @@ type factOf struct {
 	Base uint64 `json:"base"`
 }
 
-// mostPlain is how long a fact is written down as it is.
-const mostPlain = 16 << 10
+// maxPlain is how long a fact is written down as it is.
+const maxPlain = 16 << 10
 
 func (f fact) encode() ([]byte, error) {
 	plain, err := json.Marshal(f)
-	if err != nil || len(plain) <= mostPlain {
+	if err != nil || len(plain) <= maxPlain {
 		return plain, err
 	}
 	var b bytes.Buffer
@@ -85,8 +85,8 @@ func readFact(body []byte) (f fact, err error) {
 	return f, json.Unmarshal(body, &f)
 }
 
-// errOlder says that the log has a fact of a program that wrote calls of scripts.
-func errOlder(number uint64, script string) error {
+// olderFactError says that the log has a fact of a program that wrote calls of scripts.
+func olderFactError(number uint64, script string) error {
 	return fmt.Errorf("fact %d (%s) was written by an earlier version of parley, and the database does not have it: start that version once, so that it applies what it wrote, and then this one", number, script)
 }
 
@@ -128,12 +128,12 @@ func (s *Store) publish(ctx context.Context, p *publication) (answer, error) {
 			}
 			a = answer{"conflict"}
 		}
-		return a, s.void(ctx, number)
+		return a, s.writeVoid(ctx, number)
 	}
 }
 
-// void writes down that a fact was refused.
-func (s *Store) void(ctx context.Context, number uint64) error {
+// writeVoid writes down that a fact was refused.
+func (s *Store) writeVoid(ctx context.Context, number uint64) error {
 	body, err := fact{Script: factVoid, Void: number}.encode()
 	if err != nil {
 		return fmt.Errorf("encode a fact: %w", err)
@@ -141,7 +141,7 @@ func (s *Store) void(ctx context.Context, number uint64) error {
 	n, err := s.facts.Append(ctx, fmt.Sprint("void-", number), body)
 	for _, done := range []uint64{number, n} {
 		if err == nil {
-			err = s.pass(ctx, done)
+			err = s.markPassed(ctx, done)
 		}
 	}
 	return rules.While(err, "write down that a write was refused")

@@ -19,7 +19,7 @@ import (
 // pair is a primary with a replica that may be cut off, and a store that reaches
 // whichever of them the switchboard leads to.
 type pair struct {
-	house
+	fixture
 	store            *redis.Store
 	primary, replica *redistest.Server
 	board            *switchboard
@@ -32,7 +32,7 @@ func newPair(t *testing.T, log *facts) *pair {
 	p.replica = p.primary.Replica(t)
 	p.board = newSwitchboard(t, p.primary)
 	p.store = p.open(t)
-	p.house = house{t, p.store}
+	p.fixture = fixture{t, p.store}
 	return p
 }
 
@@ -63,9 +63,9 @@ func (p *pair) failOver() {
 // still worked on, its turn, and all tokens.
 func (p *pair) live(w sessions.Worker, cut func()) (m sessions.Mailbox, open sessions.Turn, tokens []string, ids []sessionkeys.SessionID) {
 	p.t.Helper()
-	ctx, h := p.t.Context(), p.house
+	ctx, h := p.t.Context(), p.fixture
 	m = p.take(w, "works", 1)
-	open = p.house.open(m, 1)
+	open = p.fixture.open(m, 1)
 	charge := sessions.Charge{Session: open.Session, Turn: open.ID, Scopes: []sessions.Scope{{Kind: "person", ID: "ann", Limit: 1000}}}
 	cut()
 
@@ -90,7 +90,7 @@ func (p *pair) live(w sessions.Worker, cut func()) (m sessions.Mailbox, open ses
 	// A conversation that nobody had heard of before, answered: one part was sent, and
 	// one was about to be.
 	n := p.take(w, "answered", 4)
-	done := p.house.open(n, 4)
+	done := p.fixture.open(n, 4)
 	h.ok(h.s.Preview(ctx, done.ID, sessions.ShownPreview("preview-1")))
 	_, _, err = h.s.Finish(ctx, n.Fence(), ending(done, "ann"))
 	h.ok(err)
@@ -110,10 +110,10 @@ func (p *pair) live(w sessions.Worker, cut func()) (m sessions.Mailbox, open ses
 	stop.ID, stop.Event, stop.Token, stop.Key = "stop-2", event("stop-2"), o.Token, o.Key
 	_, err = h.s.Request(ctx, stop)
 	h.ok(err)
-	h.ok(h.s.Comply(ctx, o.Fence(), []string{"stop-2"}, 9, []sessions.Outgoing{{ID: "stopped", Session: o.Session, Channel: "tg", To: place("stopped"), At: noon}}))
+	h.ok(h.s.ApplyControls(ctx, o.Fence(), []string{"stop-2"}, 9, []sessions.Outgoing{{ID: "stopped", Session: o.Session, Channel: "tg", To: place("stopped"), At: noon}}))
 	_, err = h.s.Move(ctx, sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "old"}, "new", noon)
 	h.ok(err)
-	_, _, err = h.s.Shut(ctx, sessions.Shutting{ID: "shut-1", Chat: sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "left"}, At: noon})
+	_, _, err = h.s.CloseChat(ctx, sessions.CloseRequest{ID: "shut-1", Chat: sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "left"}, At: noon})
 	h.ok(err)
 	_, err = h.s.Notice(ctx, event("notice"), []sessions.Outgoing{{ID: "notice", Session: o.Session, Channel: "tg", To: place("works"), At: noon}}, noon)
 	h.ok(err)
@@ -151,7 +151,7 @@ func TestAFailoverForgetsNoMoneyNoSendAndNoDecision(t *testing.T) {
 	p.ok(err)
 	left, err := p.s.Chat(ctx, sessions.ChatID{Channel: "telegram", Account: "bot", Peer: "left"})
 	p.ok(err)
-	if chat.Current() != "new" || !left.Shut {
+	if chat.Current() != "new" || !left.Closed {
 		t.Errorf("chats: %+v, %+v", chat, left)
 	}
 
@@ -228,11 +228,11 @@ func TestWhatALaterOwnerOvertookIsNotAppliedByAFailover(t *testing.T) {
 			p := newPair(t, &facts{})
 			ctx := t.Context()
 			m := p.take(p.alive("ann"), "one", 1)
-			turn := p.house.open(m, 1)
+			turn := p.fixture.open(m, 1)
 			p.cutOff()
 			p.frozen(m, turn)
 			other := p.open(t) // another process
-			h := house{t, other}
+			h := fixture{t, other}
 			h.ok(other.Leave(ctx, m.Owner))
 			n := h.take(h.alive("bob"), "one", 1)
 			_, err := other.Resume(ctx, n.Fence(), noon)
@@ -263,7 +263,7 @@ func TestWhatNobodyOvertookHolds(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, &facts{})
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	p.cutOff()
 	p.frozen(m, turn)
 	p.failOver()
@@ -278,7 +278,7 @@ func TestARefusalThatWasToldHoldsAfterAFailover(t *testing.T) {
 	ctx := t.Context()
 	ann := p.alive("ann")
 	m := p.take(ann, "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	charge := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "person", ID: "ann", Limit: 100}}}
 	p.cutOff()
 	if err := p.s.Reserve(ctx, m.Fence(), charge, reservation(turn, 1, 101)); err == nil {
@@ -304,7 +304,7 @@ func TestAnAnswerThatWasLostIsFoundByTheNextWrite(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, &facts{})
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	p.frozen(m, turn)
 	_, released, err := p.s.Finish(t.Context(), m.Fence(), ending(turn, "frozen"))
 	if err != nil || !released {
@@ -397,14 +397,14 @@ func TestFactsOfProcessesThatEndedAreAppliedLater(t *testing.T) {
 	p := newPair(t, &facts{})
 	ctx := t.Context()
 	m := p.take(p.alive("ann"), "one", 1)
-	one := p.house.open(m, 1)
+	one := p.fixture.open(m, 1)
 	p.frozen(m, one)
 	n := p.take(m.Owner, "two", 1)
-	two := p.house.open(n, 1)
+	two := p.fixture.open(n, 1)
 	p.frozen(n, two)
 	other := p.open(t)
 	p.ok(other.Leave(ctx, n.Owner))
-	house{t, other}.take(house{t, other}.alive("bob"), "two", 1) // overtakes the second
+	fixture{t, other}.take(fixture{t, other}.alive("bob"), "two", 1) // overtakes the second
 	for range 2 {
 		p.ok(other.CatchUp(ctx))
 	}
@@ -423,7 +423,7 @@ func TestAFactMayBeLarge(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, &facts{})
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	p.cutOff()
 	large := said("large")
 	text := make([]byte, 100_000)
@@ -448,7 +448,7 @@ func TestAFactThatHeldIsNotVoidWhenItIsSentAgainTooLate(t *testing.T) {
 	p := newPair(t, &facts{})
 	ctx := t.Context()
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	p.ok(p.s.Append(ctx, m.Fence(), turn.ID, said("held")))
 	before, err := p.log.Last(ctx)
 	p.ok(err)
@@ -465,7 +465,7 @@ func TestWhatTheRowKnowsToBeOvertakenIsNotApplied(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, &facts{})
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	p.frozen(m, turn)
 	p.ok(p.s.Leave(t.Context(), m.Owner))
 	p.take(p.alive("bob"), "one", 1) // and writes nothing down
@@ -481,7 +481,7 @@ func TestWhatHeldBeforeALaterOwnerCameHolds(t *testing.T) {
 	p := newPair(t, &facts{})
 	ctx := t.Context()
 	m := p.take(p.alive("ann"), "one", 1)
-	turn := p.house.open(m, 1)
+	turn := p.fixture.open(m, 1)
 	p.cutOff()
 	p.ok(p.s.Append(ctx, m.Fence(), turn.ID, said("first")))
 	p.ok(p.s.Handover(ctx, m.Fence()))
@@ -506,13 +506,13 @@ func TestWhoseEndAFailoverAppliedDoesNotGetTheNextOwnersFence(t *testing.T) {
 			p := newPair(t, &facts{})
 			ctx := t.Context()
 			m := p.take(p.alive("ann"), "one", 1)
-			turn := p.house.open(m, 1)
+			turn := p.fixture.open(m, 1)
 			p.try(m.Owner, "one", 2) // more is owed: the end does not release it
 			p.cutOff()
 			var bobs sessions.Mailbox
 			taken := func() {
 				p.failOver()
-				h := house{t, p.open(t)} // another process; it takes the database over
+				h := fixture{t, p.open(t)} // another process; it takes the database over
 				bobs = h.take(h.alive("bob"), "one", 2)
 			}
 			if again == "the same call" {

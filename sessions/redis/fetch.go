@@ -32,40 +32,40 @@ func (r *reading) fetch(keys []rules.Key) error {
 func (s *Store) rowReads(k rules.Key) []read {
 	switch k := k.(type) {
 	case rules.MailboxKey:
-		return s.boxReads(string(k))
+		return s.mailboxReads(string(k))
 	case rules.CallKey:
-		return []read{get("HGETALL", s.hashOf(k)), get("HGET", s.key("booked"), string(k)).each(s.entry())}
+		return []read{newRead("HGETALL", s.hashOf(k)), newRead("HGET", s.key("booked"), string(k)).each(s.entry())}
 	case rules.ChildKey:
-		return []read{get("GET", s.key("child:"+string(k)))}
+		return []read{newRead("GET", s.key("child:"+string(k)))}
 	case rules.EventKey:
-		return []read{get("HGET", s.inboxKey(k), k.Event)}
-	case rules.WordingKey:
-		return []read{get("HGET", s.wordsKey(k), k.Message)}
+		return []read{newRead("HGET", s.inboxKey(k), k.Event)}
+	case rules.TextHashKey:
+		return []read{newRead("HGET", s.textHashKey(k), k.Message)}
 	case rules.BegunKey:
-		return []read{get("HGET", s.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call))}
+		return []read{newRead("HGET", s.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call))}
 	case rules.ControlKey:
-		return []read{get("HGETALL", s.hashOf(k)), get("ZSCORE", s.key("controls"), string(k))}
+		return []read{newRead("HGETALL", s.hashOf(k)), newRead("ZSCORE", s.key("controls"), string(k))}
 	case rules.WorkerKey:
 		w := id(k.Name, k.Nonce)
-		return []read{get("HGET", s.key("until"), w), get("SISMEMBER", s.key("gone"), w), get("SISMEMBER", s.key("names:"+k.Name), k.Nonce)}
+		return []read{newRead("HGET", s.key("until"), w), newRead("SISMEMBER", s.key("gone"), w), newRead("SISMEMBER", s.key("names:"+k.Name), k.Nonce)}
 	case rules.ChatKey:
 		bot := id(k.Channel, k.Account)
 		return []read{
-			get("HGET", s.key("prev:"+bot), k.Peer),
-			get("HGET", s.key("next:"+bot), k.Peer),
-			get("HGET", s.key("movedat:"+bot), k.Peer),
-			get("HGETALL", s.key("shut:"+id(k.Channel, k.Account, k.Peer))),
+			newRead("HGET", s.key("prev:"+bot), k.Peer),
+			newRead("HGET", s.key("next:"+bot), k.Peer),
+			newRead("HGET", s.key("movedat:"+bot), k.Peer),
+			newRead("HGETALL", s.key("shut:"+id(k.Channel, k.Account, k.Peer))),
 		}
 	}
-	return []read{get("HGETALL", s.hashOf(k))}
+	return []read{newRead("HGETALL", s.hashOf(k))}
 }
 
-// boxReads read a mailbox and its open turn: of a token, or without one for each name.
-func (s *Store) boxReads(token string) []read {
+// mailboxReads read a mailbox and its open turn: of a token, or without one for each name.
+func (s *Store) mailboxReads(token string) []read {
 	key := s.key("box:" + token)
 	return []read{
-		get("HGETALL", key).at(2),
-		get("HGET", key, "turn").at(2).each(get("HGETALL", s.key("turn:")).at(2)),
+		newRead("HGETALL", key).at(2),
+		newRead("HGET", key, "turn").at(2).each(newRead("HGETALL", s.key("turn:")).at(2)),
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *Store) inboxKey(e rules.EventKey) string {
 	return s.key("inbox:" + id(e.Channel, e.Account, e.Chat))
 }
 
-func (s *Store) wordsKey(w rules.WordingKey) string {
+func (s *Store) textHashKey(w rules.TextHashKey) string {
 	return s.key("words:" + id(w.Channel, w.Account, w.Chat))
 }
 
@@ -103,7 +103,7 @@ func (r *reading) learn(k rules.Key, a answer) error {
 	f := row{}
 	switch k := k.(type) {
 	case rules.MailboxKey:
-		return r.learnBox(string(k), a)
+		return r.learnMailbox(string(k), a)
 	case rules.CallKey:
 		f = a.row(0)
 		if booked := a.list(1).below().list(0).list(0).row(1); len(f) == 0 && len(booked) > 0 {
@@ -119,7 +119,7 @@ func (r *reading) learn(k rules.Key, a answer) error {
 		if a.at(0) != nil {
 			f = row{"channel": k.Channel, "account": k.Account, "chat": k.Chat, "event": k.Event, "became": a.text(0)}
 		}
-	case rules.WordingKey:
+	case rules.TextHashKey:
 		if a.at(0) != nil {
 			f = row{"channel": k.Channel, "account": k.Account, "chat": k.Chat, "message": k.Message, "sum": a.text(0)}
 		}
@@ -129,11 +129,11 @@ func (r *reading) learn(k rules.Key, a answer) error {
 		}
 	case rules.ControlKey:
 		if f = a.row(0); len(f) > 0 {
-			f["done"] = flag(a.at(1) == nil)
+			f["done"] = boolText(a.at(1) == nil)
 		}
 	case rules.WorkerKey:
 		f = row{"name": k.Name, "nonce": k.Nonce, "until": a.text(0), "gone": a.text(1)}
-		if a.at(0) == nil && !a.yes(1) && !a.yes(2) {
+		if a.at(0) == nil && !a.bool(1) && !a.bool(2) {
 			f = nil
 		}
 	case rules.ChatKey:
@@ -158,7 +158,7 @@ func (r *reading) chat(k rules.ChatKey, a answer) row {
 
 // note keeps a row that was read; no fields: there is none.
 func (r *reading) note(k rules.Key, f row) error {
-	st := &stored{}
+	st := &storedRow{}
 	if _, isTurn := k.(rules.TurnKey); isTurn && lacksJoined(f) {
 		log := r.log
 		a, err := r.read(r.s.messageIDs(f["session"]))
@@ -175,25 +175,25 @@ func (r *reading) note(k rules.Key, f row) error {
 		if err != nil {
 			return err
 		}
-		*st = stored{found, f}
+		*st = storedRow{found, f}
 	}
-	if was := r.seen[k]; was != nil && !was.same(st) { // the operation has decided on it
+	if was := r.seen[k]; was != nil && !was.equals(st) { // the operation has decided on it
 		return errChanged
 	}
 	r.seen[k] = st
-	r.s.known.read(r.era, k, st)
+	r.s.known.learnRead(r.era, k, st)
 	return nil
 }
 
-// same reports whether nobody changed a row between two readings of it.
-func (s *stored) same(o *stored) bool {
+// equals reports whether nobody changed a row between two readings of it.
+func (s *storedRow) equals(o *storedRow) bool {
 	return (s.row == nil) == (o.row == nil) && s.version() == o.version() && s.fields["gen"] == o.fields["gen"]
 }
 
-// learnBox notes a mailbox with its open turn.
-func (r *reading) learnBox(token string, a answer) error {
+// learnMailbox notes a mailbox with its open turn.
+func (r *reading) learnMailbox(token string, a answer) error {
 	r.gen = r.log
-	f := inLog(a.row(0), r.gen)
+	f := mailboxInLog(a.row(0), r.gen)
 	if err := r.note(rules.MailboxKey(token), f); err != nil {
 		return err
 	}
@@ -203,15 +203,15 @@ func (r *reading) learnBox(token string, a answer) error {
 	return nil
 }
 
-// inLog is a mailbox as it is in the log of a generation: sequences of an older one
+// mailboxInLog is a mailbox as it is in the log of a generation: sequences of an older one
 // count for nothing. They are left out, so that whoever changes it writes them.
-func inLog(f row, gen string) row {
+func mailboxInLog(f row, gen string) row {
 	if len(f) == 0 || cmp.Or(f["gen"], "0") == gen {
 		return f
 	}
 	stale := reader{row: f}
 	waits := stale.int("touched") > stale.int("read")
-	f = merged(f, row{"gen": gen})
+	f = mergeRows(f, row{"gen": gen})
 	delete(f, "touched")
 	delete(f, "read")
 	if waits && f["turn"] == "" {

@@ -14,7 +14,7 @@ import (
 
 // Generation implements [sessions.Dispatch].
 func (s *Store) Generation(ctx context.Context) (name string, highest uint64, err error) {
-	a, err := s.look(ctx, get("HMGET", s.key("meta"), "generation", "highest"))
+	a, err := s.query(ctx, newRead("HMGET", s.key("meta"), "generation", "highest"))
 	var n int64
 	if err == nil {
 		n, err = a.list(0).int(1)
@@ -30,7 +30,7 @@ func (s *Store) StartGeneration(ctx context.Context, name string) (lost int, err
 	if name == "" {
 		return 0, errors.New("start a generation: it has no name")
 	}
-	err = retried(ctx, func() (err error) {
+	err = retryChanged(ctx, func() (err error) {
 		lost, err = s.startGeneration(ctx, name)
 		return err
 	})
@@ -41,7 +41,7 @@ func (s *Store) StartGeneration(ctx context.Context, name string) (lost int, err
 // has begun; until then it begins it, and returns errChanged.
 func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err error) {
 	r := s.reading(ctx)
-	a, err := r.read(get("HMGET", s.key("meta"), "generation", "lost"))
+	a, err := r.read(newRead("HMGET", s.key("meta"), "generation", "lost"))
 	if err != nil {
 		return 0, err
 	}
@@ -56,7 +56,7 @@ func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err
 	if s.facts == nil {
 		return 0, cmp.Or(p.commit(s.client), errChanged)
 	}
-	era, err := number(r.era)
+	era, err := parseNumber(r.era)
 	if err != nil {
 		return 0, fmt.Errorf("read the database's era: %w", err)
 	}
@@ -64,7 +64,7 @@ func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err
 	if err != nil {
 		return 0, err
 	}
-	return 0, cmp.Or(database{s}.concluded(r, p, answer), errChanged)
+	return 0, cmp.Or(database{s}.conclude(r, p, answer), errChanged)
 }
 
 // startGeneration adds what begins another log: the number of the generation, by
@@ -73,23 +73,23 @@ func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err
 // adds nothing.
 func (p *plan) startGeneration(name string) error {
 	s, r := p.s, p.r
-	a, err := r.read(get("HMGET", s.key("meta"), "generation", "gen"),
-		get("ZRANGE", s.key("queued"), "0", "-1").each(s.boxReads("")...),
-		get("ZRANGE", s.key("controls"), "0", "-1").each(get("HGETALL", s.key("control:")).at(2)))
+	a, err := r.read(newRead("HMGET", s.key("meta"), "generation", "gen"),
+		newRead("ZRANGE", s.key("queued"), "0", "-1").each(s.mailboxReads("")...),
+		newRead("ZRANGE", s.key("controls"), "0", "-1").each(newRead("HGETALL", s.key("control:")).at(2)))
 	if err != nil || a.list(0).text(0) == name {
 		return err
 	}
 	r.gen = r.log
-	gen, err := number(r.gen)
+	gen, err := parseNumber(r.gen)
 	if err != nil {
 		return fmt.Errorf("number of the generation: %w", err)
 	}
 	next := strconv.FormatInt(gen+1, 10)
-	err = a.list(1).under(func(token string, found answer) error { return p.forgetWaiting(token, found, next) })
+	err = a.list(1).eachName(func(token string, found answer) error { return p.forgetWaiting(token, found, next) })
 	if err != nil {
 		return err
 	}
-	err = a.list(2).under(func(control string, found answer) error {
+	err = a.list(2).eachName(func(control string, found answer) error {
 		f, key := found.row(0), s.hashOf(rules.ControlKey(control))
 		p.step("v", key, f["v"])
 		p.hset(key, f, row{"through": "0"}, changedRow{From: f["v"]}.next())
@@ -110,12 +110,12 @@ func (p *plan) forgetWaiting(token string, found answer, next string) error {
 	if err != nil {
 		return err
 	}
-	is, err := decode("mailbox", inLog(f, next))
+	is, err := decode("mailbox", mailboxInLog(f, next))
 	if err != nil {
 		return err
 	}
 	p.step("v", p.s.hashOf(rules.MailboxKey(token)), f["v"])
-	p.index(token, p.s.boxIndexes(was.(rules.Mailbox)), p.s.boxIndexes(is.(rules.Mailbox))) //nolint:forcetypeassert // as it was decoded
+	p.index(token, p.s.mailboxIndexes(was.(rules.Mailbox)), p.s.mailboxIndexes(is.(rules.Mailbox))) //nolint:forcetypeassert // as it was decoded
 	return nil
 }
 

@@ -31,7 +31,7 @@ func TestTheFactOfAGenerationOfTheVersionBeforeIsApplied(t *testing.T) {
 	t.Parallel()
 	log := &facts{}
 	server := redistest.Start(t, redistest.Options{})
-	h := house{t, openAt(t, redis.Options{URL: server.URL, Facts: log})}
+	h := fixture{t, openAt(t, redis.Options{URL: server.URL, Facts: log})}
 	h.take(h.alive("ann"), "one", 3)
 	_, err := log.Append(t.Context(), "earlier", []byte(`{"script":"start_generation","request":{"name":"g1"}}`))
 	h.ok(err)
@@ -40,14 +40,14 @@ func TestTheFactOfAGenerationOfTheVersionBeforeIsApplied(t *testing.T) {
 }
 
 // begun looks whether a generation has begun, and mailbox one has none of it.
-func (h house) begun(t *testing.T, s sessions.Store, name string, lost int) {
+func (h fixture) begun(t *testing.T, s sessions.Store, name string, lost int) {
 	t.Helper()
 	got, highest, err := s.Generation(t.Context())
 	if h.ok(err); got != name || highest != 0 {
 		t.Errorf("the generation is %q up to %d", got, highest)
 	}
 	m, err := s.Mailbox(t.Context(), h.key("one").Token())
-	if h.ok(err); m.Touched != 0 || m.Owed() {
+	if h.ok(err); m.LastSeen != 0 || m.HasWork() {
 		t.Errorf("%+v", m)
 	}
 	qs, total, err := s.Queues(t.Context(), 10)
@@ -82,7 +82,7 @@ func TestAFailoverEndsAllFences(t *testing.T) {
 	}
 	p.is(p.s.Skip(t.Context(), bobs.Fence(), 1), sessions.ErrFenced)
 	m, err := p.s.Mailbox(t.Context(), bobs.Token)
-	if p.ok(err); m.Attempts != 0 || m.Touched != 1 {
+	if p.ok(err); m.Attempts != 0 || m.LastSeen != 1 {
 		t.Errorf("%+v", m)
 	}
 	p.ok(p.s.Check(t.Context()))

@@ -11,21 +11,21 @@ import (
 	"parley/transcript"
 )
 
-// house is a store and the steps of cases over it. Its steps end the test when
+// fixture is a store and the steps of cases over it. Its steps end the test when
 // they fail.
-type house struct {
+type fixture struct {
 	t testing.TB
 	s sessions.Store
 }
 
-func (h house) ok(err error) {
+func (h fixture) ok(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h house) is(err, want error) {
+func (h fixture) is(err, want error) {
 	h.t.Helper()
 	if !errors.Is(err, want) {
 		h.t.Fatalf("got error %v, want %v", err, want)
@@ -36,21 +36,21 @@ func place(peer string) sessionkeys.Address {
 	return sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.Group, Peer: peer}
 }
 
-func (h house) key(peer string) sessionkeys.Key {
+func (h fixture) key(peer string) sessionkeys.Key {
 	h.t.Helper()
 	k, err := sessionkeys.For("helper", place(peer))
 	h.ok(err)
 	return k
 }
 
-func (h house) alive(name string) sessions.Worker {
+func (h fixture) alive(name string) sessions.Worker {
 	h.t.Helper()
 	w := sessions.Worker{Name: name, Nonce: name + "-1"}
 	h.ok(h.s.Heartbeat(h.t.Context(), w, noon.Add(time.Hour)))
 	return w
 }
 
-func (h house) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbox, bool) {
+func (h fixture) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbox, bool) {
 	h.t.Helper()
 	k := h.key(peer)
 	m, got, err := h.s.Touch(h.t.Context(), sessions.Touch{Token: k.Token(), Key: k, Seq: seq, By: w, Take: true, Now: noon})
@@ -58,7 +58,7 @@ func (h house) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbox
 	return m, got
 }
 
-func (h house) take(w sessions.Worker, peer string, seq uint64) sessions.Mailbox {
+func (h fixture) take(w sessions.Worker, peer string, seq uint64) sessions.Mailbox {
 	h.t.Helper()
 	m, got := h.try(w, peer, seq)
 	if !got {
@@ -75,10 +75,10 @@ func said(id string) transcript.Message {
 	return transcript.Message{ID: id, Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: id}}, CreatedAt: noon}
 }
 
-func (h house) open(m sessions.Mailbox, seq uint64) sessions.Turn {
+func (h fixture) open(m sessions.Mailbox, seq uint64) sessions.Turn {
 	h.t.Helper()
 	id := "turn-" + m.Key.Address().Peer
-	t, opened, err := h.s.Open(h.t.Context(), m.Fence(), sessions.Opening{
+	t, opened, err := h.s.Open(h.t.Context(), m.Fence(), sessions.OpenTurn{
 		Turn: sessions.Turn{
 			ID: id, Seq: seq, Channel: "tg", From: m.Key.Address(), Sender: "ann", ReceivedAt: noon, OpenedAt: noon,
 		},
@@ -95,8 +95,8 @@ func answerTo(t sessions.Turn, by string) sessions.Outgoing {
 	return sessions.Outgoing{ID: t.ID + "-by-" + by, Channel: "tg", Session: t.Session, Turn: t.ID, To: t.From, Text: "so it is", At: noon}
 }
 
-func ending(t sessions.Turn, by string) sessions.Ending {
-	return sessions.Ending{
+func ending(t sessions.Turn, by string) sessions.FinishTurn {
+	return sessions.FinishTurn{
 		Turn: t.ID, Outcome: transcript.EndTurn, At: noon, Messages: []transcript.Message{said(t.ID + "-answer-" + by)},
 		Replies: []sessions.Outgoing{answerTo(t, by)},
 	}

@@ -20,7 +20,7 @@ var errServer = errors.New("this Redis server cannot be used")
 // inspect says whether the server keeps what it is told. What its configuration
 // does not let us see is not held against it.
 func (s *Store) inspect(ctx context.Context) error {
-	info, err := s.loaded(ctx)
+	info, err := s.awaitLoaded(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,10 +46,10 @@ func (s *Store) inspect(ctx context.Context) error {
 // loadPoll is how often a server is asked whether it has read its files.
 const loadPoll = 50 * time.Millisecond
 
-// loaded waits until the server has read its files, and returns what it says of itself
+// awaitLoaded waits until the server has read its files, and returns what it says of itself
 // then. Until then Redis says that it has no append-only file: it puts that aside while
 // it reads (loadSingleAppendOnlyFile in its aof.c).
-func (s *Store) loaded(ctx context.Context) (map[string]string, error) {
+func (s *Store) awaitLoaded(ctx context.Context) (map[string]string, error) {
 	for told := false; ; told = true {
 		info, err := s.info(ctx)
 		if err != nil || info["loading"] != "1" {

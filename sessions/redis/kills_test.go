@@ -25,7 +25,7 @@ const patient = "?dial_timeout=1m&read_timeout=1m&write_timeout=1m&max_retries=1
 // killing runs work, which sends to done after each of its steps, and kills the
 // server again and again, each time after a random number of steps up to most. It
 // returns how often.
-func killing(t *testing.T, server *redistest.Server, most int, work func(done chan<- struct{})) (kills int) {
+func killing(t *testing.T, server *redistest.Server, limit int, work func(done chan<- struct{})) (kills int) {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -39,7 +39,7 @@ func killing(t *testing.T, server *redistest.Server, most int, work func(done ch
 		if left == 0 {
 			server.Restart()
 			kills++
-			left = 1 + random.IntN(most)
+			left = 1 + random.IntN(limit)
 		}
 		if _, more := <-steps; !more {
 			return kills
@@ -134,7 +134,7 @@ func checkDesks(t *testing.T, s sessions.Store, desks []*desk, turns int) {
 		}
 		found, err := s.Session(t.Context(), m.Session)
 		d.ok(err)
-		if said != turns || len(ms) != 2*turns || found.Own != costs.Amount(40*turns) || found.Held != 0 || m.Owed() {
+		if said != turns || len(ms) != 2*turns || found.Own != costs.Amount(40*turns) || found.Held != 0 || m.HasWork() {
 			t.Errorf("chat %d: %d of %d turns in %d messages, %d spent, %d held, %+v", i, said, turns, len(ms), found.Own, found.Held, m)
 		}
 	}

@@ -8,20 +8,20 @@ import (
 	"parley/sessions/rules"
 )
 
-// mostKnown is how many rows, and how many sets, are remembered, about.
-const mostKnown = 16384
+// maxKnown is how many rows, and how many sets, are remembered, about.
+const maxKnown = 16384
 
-// known is what this process has read or written last. Whoever believes it has the
+// rowCache is what this process has read or written last. Whoever believes it has the
 // commit compare. The zero value is ready.
-type known struct {
+type rowCache struct {
 	mu   sync.Mutex
-	era  string                // in which all this was so; what is told of another one is dropped
-	rows map[rules.Key]*stored // never changed in place
-	sets map[string][]string   // members of sets, by the command that lists them; sorted
+	era  string                   // in which all this was so; what is told of another one is dropped
+	rows map[rules.Key]*storedRow // never changed in place
+	sets map[string][]string      // members of sets, by the command that lists them; sorted
 }
 
 // row is what is known of a row; nil: nothing.
-func (k *known) row(era string, key rules.Key) *stored {
+func (k *rowCache) row(era string, key rules.Key) *storedRow {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if era != k.era {
@@ -30,7 +30,7 @@ func (k *known) row(era string, key rules.Key) *stored {
 	return k.rows[key]
 }
 
-func (k *known) set(era string, command []string) ([]string, bool) {
+func (k *rowCache) set(era string, command []string) ([]string, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if era != k.era {
@@ -40,25 +40,25 @@ func (k *known) set(era string, command []string) ([]string, bool) {
 	return members, ok
 }
 
-// read notes a row that was read, if it is of a kind that one process mostly uses
+// learnRead notes a row that was read, if it is of a kind that one process mostly uses
 // alone.
-func (k *known) read(era string, key rules.Key, st *stored) {
+func (k *rowCache) learnRead(era string, key rules.Key, st *storedRow) {
 	switch key.(type) {
 	case rules.MailboxKey, rules.TurnKey, rules.SessionKey, rules.CallKey, rules.AnswerKey:
 		k.learn(era, key, st)
 	}
 }
 
-// wrote notes a row that this process has written: besides, the lease that it holds.
-func (k *known) wrote(era string, key rules.Key, st *stored) {
+// learnWritten notes a row that this process has written: besides, the lease that it holds.
+func (k *rowCache) learnWritten(era string, key rules.Key, st *storedRow) {
 	if _, lease := key.(rules.WorkerKey); lease {
 		k.learn(era, key, st)
 		return
 	}
-	k.read(era, key, st)
+	k.learnRead(era, key, st)
 }
 
-func (k *known) learn(era string, key rules.Key, st *stored) {
+func (k *rowCache) learn(era string, key rules.Key, st *storedRow) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if era != k.era {
@@ -67,25 +67,25 @@ func (k *known) learn(era string, key rules.Key, st *stored) {
 	if was := k.rows[key]; was != nil && st.row != nil && was.isNewer(st) {
 		return // who read it before was slower
 	}
-	if st.row == nil || ended(st.row) {
+	if st.row == nil || isFinal(st.row) {
 		delete(k.rows, key)
 		return
 	}
-	if k.rows == nil || len(k.rows) >= mostKnown {
-		k.rows = map[rules.Key]*stored{}
+	if k.rows == nil || len(k.rows) >= maxKnown {
+		k.rows = map[rules.Key]*storedRow{}
 	}
 	k.rows[key] = st
 }
 
 // isNewer reports whether a row stands as it was written after o was.
-func (s *stored) isNewer(o *stored) bool {
-	is, _ := number(s.version())
-	other, _ := number(o.version())
+func (s *storedRow) isNewer(o *storedRow) bool {
+	is, _ := parseNumber(s.version())
+	other, _ := parseNumber(o.version())
 	return is > other
 }
 
-// ended reports whether a row is seldom read again.
-func ended(r rules.Row) bool {
+// isFinal reports whether a row is seldom read again.
+func isFinal(r rules.Row) bool {
 	switch r := r.(type) {
 	case rules.Call:
 		return r.State != rules.CallOpen
@@ -96,7 +96,7 @@ func ended(r rules.Row) bool {
 }
 
 // keep notes a member that was put into a set, or taken out of it.
-func (k *known) keep(era string, m member) {
+func (k *rowCache) keep(era string, m member) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if era != k.era {
@@ -117,20 +117,20 @@ func (k *known) keep(era string, m member) {
 }
 
 // list notes the members of a set that one process mostly uses alone.
-func (k *known) list(era string, command, members []string) {
+func (k *rowCache) list(era string, command, members []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if era != k.era {
 		return
 	}
-	if k.sets == nil || len(k.sets) >= mostKnown {
+	if k.sets == nil || len(k.sets) >= maxKnown {
 		k.sets = map[string][]string{}
 	}
 	k.sets[strings.Join(command, " ")] = members
 }
 
-// doubt forgets what an operation believed.
-func (k *known) doubt(r *reading) {
+// forgetRead forgets what an operation believed.
+func (k *rowCache) forgetRead(r *reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for key := range r.seen {
@@ -143,7 +143,7 @@ func (k *known) doubt(r *reading) {
 
 // begin forgets all of another era: its rows may have been lost, and others may
 // have got their versions since.
-func (k *known) begin(era string) {
+func (k *rowCache) begin(era string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.era, k.rows, k.sets = era, nil, nil

@@ -14,7 +14,7 @@ import (
 func TestWhoseFenceEndedYieldsNothingOfTheNextOwner(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
-	here, there := house{t, openAt(t, redis.Options{URL: server.URL})}, house{t, openAt(t, redis.Options{URL: server.URL})}
+	here, there := fixture{t, openAt(t, redis.Options{URL: server.URL})}, fixture{t, openAt(t, redis.Options{URL: server.URL})}
 	anns := here.take(here.alive("ann"), "one", 1)
 	later := noon.Add(2 * time.Hour)
 	bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
@@ -37,26 +37,26 @@ func TestWhoseFenceEndedYieldsNothingOfTheNextOwner(t *testing.T) {
 // and this one believes what it knows of it.
 func TestWhatAProcessKnowsIsComparedBeforeItWrites(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(h house, m sessions.Mailbox, turn sessions.Turn) error{
-		"a write beside the mailbox": func(h house, m sessions.Mailbox, turn sessions.Turn) error {
+	for name, write := range map[string]func(h fixture, m sessions.Mailbox, turn sessions.Turn) error{
+		"a write beside the mailbox": func(h fixture, m sessions.Mailbox, turn sessions.Turn) error {
 			_, _, err := h.s.Spawn(t.Context(), m.Fence(), h.child(turn))
 			return err
 		},
-		"a write of the mailbox": func(h house, m sessions.Mailbox, _ sessions.Turn) error {
+		"a write of the mailbox": func(h fixture, m sessions.Mailbox, _ sessions.Turn) error {
 			return h.s.Skip(t.Context(), m.Fence(), 9)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, redistest.Options{})
-			here, there := house{t, openAt(t, redis.Options{URL: server.URL})}, house{t, openAt(t, redis.Options{URL: server.URL})}
+			here, there := fixture{t, openAt(t, redis.Options{URL: server.URL})}, fixture{t, openAt(t, redis.Options{URL: server.URL})}
 			m := here.take(here.alive("ann"), "one", 1)
 			turn := here.open(m, 1)
 			there.ok(there.s.Leave(t.Context(), m.Owner))
 			bobs := there.take(there.alive("bob"), "one", 1)
 			here.is(write(here, m, turn), sessions.ErrFenced)
 			found, err := there.s.Mailbox(t.Context(), m.Token)
-			if there.ok(err); found.Fence() != bobs.Fence() || found.Read != 1 {
+			if there.ok(err); found.Fence() != bobs.Fence() || found.LastRead != 1 {
 				t.Errorf("bob's mailbox is %+v", found)
 			}
 			tree, err := there.s.Tree(t.Context(), turn.Session)
@@ -72,11 +72,11 @@ func TestWhatAProcessKnowsIsComparedBeforeItWrites(t *testing.T) {
 func TestWhatAnOperationOnlyTellsIsCompared(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
-	here, there := house{t, openAt(t, redis.Options{URL: server.URL})}, house{t, openAt(t, redis.Options{URL: server.URL})}
+	here, there := fixture{t, openAt(t, redis.Options{URL: server.URL})}, fixture{t, openAt(t, redis.Options{URL: server.URL})}
 	m := here.take(here.alive("ann"), "one", 1)
 	there.try(m.Owner, "one", 7)
 	told, released, err := here.s.Release(t.Context(), m.Fence())
-	if here.ok(err); released || told.Touched != 7 {
+	if here.ok(err); released || told.LastSeen != 7 {
 		t.Errorf("released %v, and told %+v", released, told)
 	}
 }
@@ -89,7 +89,7 @@ func TestNothingIsReadOrWrittenInAnEraThatIsOver(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, redistest.Options{})
-			h := house{t, openAt(t, redis.Options{URL: server.URL, Facts: &facts{}})}
+			h := fixture{t, openAt(t, redis.Options{URL: server.URL, Facts: &facts{}})}
 			m := h.take(h.alive("ann"), "one", 1)
 			turn := h.open(m, 1)
 			h.ok(raw(t, server).HSet(t.Context(), "parley:meta", "era", "none").Err()) // somebody takes it over, and dies

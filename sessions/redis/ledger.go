@@ -42,19 +42,19 @@ func (s *Store) bookings(ctx context.Context, id sessionkeys.SessionID, yield fu
 }
 
 func (s *Store) bookingsPage(ctx context.Context, id sessionkeys.SessionID, after int64) ([]booking, error) {
-	rows := get("XRANGE", s.key("ledger"), "(0-"+strconv.FormatInt(after, 10), "+", "COUNT", strconv.Itoa(pageRows))
+	rows := newRead("XRANGE", s.key("ledger"), "(0-"+strconv.FormatInt(after, 10), "+", "COUNT", strconv.Itoa(pageRows))
 	if id != "" {
-		rows = get("LRANGE", s.key("entries:"+string(id)), strconv.FormatInt(after, 10), strconv.FormatInt(after+pageRows-1, 10)).
+		rows = newRead("LRANGE", s.key("entries:"+string(id)), strconv.FormatInt(after, 10), strconv.FormatInt(after+pageRows-1, 10)).
 			each(s.entry())
 	}
-	a, err := s.look(ctx, rows, get("LRANGE", s.key("prices"), "0", "-1"))
+	a, err := s.query(ctx, rows, newRead("LRANGE", s.key("prices"), "0", "-1"))
 	if err != nil {
 		return nil, err
 	}
 	found, prices := a.list(0), a.list(1)
 	if id != "" {
 		found = nil
-		err := a.list(0).under(func(no string, entries answer) error {
+		err := a.list(0).eachName(func(no string, entries answer) error {
 			if len(entries.list(0)) == 0 {
 				return damaged("entry %s of session %s is missing", no, id)
 			}
@@ -75,13 +75,13 @@ func (s *Store) bookingsPage(ctx context.Context, id sessionkeys.SessionID, afte
 }
 
 // entry reads the rows of the ledger that numbers name.
-func (s *Store) entry() read { return get("XRANGE", s.key("ledger"), "0-", "0-").at(3, 4) }
+func (s *Store) entry() read { return newRead("XRANGE", s.key("ledger"), "0-", "0-").at(3, 4) }
 
 // readBooking reads a row of the ledger; prices are all that rows name by number, nil:
 // they do not matter.
 func readBooking(a answer, prices answer) (b booking, err error) {
 	f := reader{row: a.row(1)}
-	b.no, err = number(strings.TrimPrefix(a.text(0), "0-"))
+	b.no, err = parseNumber(strings.TrimPrefix(a.text(0), "0-"))
 	if err != nil {
 		return b, fmt.Errorf("number of an entry: %w", err)
 	}

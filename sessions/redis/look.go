@@ -22,8 +22,8 @@ type read struct {
 	Each    []read   `json:"each,omitempty"` // for each name that the command returned
 }
 
-// get is a read of a command.
-func get(command ...string) read { return read{Command: command} }
+// newRead is a read of a command.
+func newRead(command ...string) read { return read{Command: command} }
 
 // at puts names behind the arguments at positions.
 func (r read) at(positions ...int) read {
@@ -37,8 +37,8 @@ func (r read) each(reads ...read) read {
 	return r
 }
 
-// under calls f for each name of a read that has any, with the answers of its reads.
-func (a answer) under(f func(name string, found answer) error) error {
+// eachName calls f for each name of a read that has any, with the answers of its reads.
+func (a answer) eachName(f func(name string, found answer) error) error {
 	for i := range a.list(1) {
 		if err := f(a.list(0).text(i), a.list(1).list(i)); err != nil {
 			return err
@@ -50,8 +50,8 @@ func (a answer) under(f func(name string, found answer) error) error {
 // below is the answers of the reads for the only name of a command; nil: it found none.
 func (a answer) below() answer { return a.list(1).list(0) }
 
-// reads runs reads in one state of the database. gen is the generation of the log.
-func (s *Store) reads(ctx context.Context, c *goredis.Client, era string, reads []read) (gen string, a answer, err error) {
+// runReads runs reads in one state of the database. gen is the generation of the log.
+func (s *Store) runReads(ctx context.Context, c *goredis.Client, era string, reads []read) (gen string, a answer, err error) {
 	body, err := json.Marshal(reads)
 	if err != nil {
 		return "", nil, fmt.Errorf("encode a read: %w", err)
@@ -66,11 +66,11 @@ func (s *Store) reads(ctx context.Context, c *goredis.Client, era string, reads 
 	return a.text(1), a.list(2), nil
 }
 
-// look runs reads in one state of the database, after a failover once it is ready
+// query runs reads in one state of the database, after a failover once it is ready
 // again.
-func (s *Store) look(ctx context.Context, reads ...read) (answer, error) {
+func (s *Store) query(ctx context.Context, reads ...read) (answer, error) {
 	for {
-		_, a, err := s.reads(ctx, s.client, *s.era.Load(), reads)
+		_, a, err := s.runReads(ctx, s.client, *s.era.Load(), reads)
 		if !errors.Is(err, errEra) {
 			return a, err
 		}
@@ -84,8 +84,8 @@ func (s *Store) look(ctx context.Context, reads ...read) (answer, error) {
 // got something done.
 const tries = 5
 
-// retried calls do until it returns another error than errChanged, at first at once.
-func retried(ctx context.Context, do func() error) error {
+// retryChanged calls do until it returns another error than errChanged, at first at once.
+func retryChanged(ctx context.Context, do func() error) error {
 	for n := 0; ; n++ {
 		err := do()
 		if !errors.Is(err, errChanged) {

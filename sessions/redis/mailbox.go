@@ -32,7 +32,7 @@ func lacksJoined(f row) bool {
 }
 
 // messageIDs reads the ids of a session's messages.
-func (s *Store) messageIDs(session string) read { return get("SMEMBERS", s.key("msgids:"+session)) }
+func (s *Store) messageIDs(session string) read { return newRead("SMEMBERS", s.key("msgids:"+session)) }
 
 // withJoined is a row of the version before with what joined the turn, by the ids of
 // its session's messages. It stands there as if it had been read, so that nobody writes
@@ -45,12 +45,12 @@ func withJoined(f row, ids []string) (row, error) {
 		}
 	}
 	slices.Sort(seqs)
-	f = merged(f, nil)
+	f = mergeRows(f, nil)
 	return f, f.write([]string{"joined"}, []any{&seqs})
 }
 
-// completed is withJoined of each row that needs it.
-func completed(rows []row, ids []string) (err error) {
+// completeJoined is withJoined of each row that needs it.
+func completeJoined(rows []row, ids []string) (err error) {
 	for i, f := range rows {
 		if !lacksJoined(f) {
 			continue

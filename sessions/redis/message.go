@@ -30,25 +30,25 @@ func messagesOf(ms []transcript.Message) ([]message, error) {
 		if err != nil {
 			return nil, fmt.Errorf("add message %s: %w", m.ID, err)
 		}
-		bodies[i] = message{m.ID, sum(b) + string(b)}
+		bodies[i] = message{m.ID, checksum(b) + string(b)}
 	}
 	return bodies, nil
 }
 
 const sumWidth = 8
 
-// sum is kept before a message, so that one that was changed is noticed.
-func sum(body []byte) string {
+// checksum is kept before a message, so that one that was changed is noticed.
+func checksum(body []byte) string {
 	return fmt.Sprintf("%0*x", sumWidth, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-func unchanged(stored string) bool {
-	return len(stored) >= sumWidth && sum([]byte(stored[sumWidth:])) == stored[:sumWidth]
+func isIntact(stored string) bool {
+	return len(stored) >= sumWidth && checksum([]byte(stored[sumWidth:])) == stored[:sumWidth]
 }
 
 // readMessage is number no of its session, as it is stored.
 func readMessage(stored string, no int) (m transcript.Message, err error) {
-	if !unchanged(stored) {
+	if !isIntact(stored) {
 		return m, damaged("message %d was changed", no)
 	}
 	if err := json.Unmarshal([]byte(stored[sumWidth:]), &m); err != nil {
@@ -89,15 +89,15 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 // historyReads read how many messages a session has, and those from first to last.
 func (s *Store) historyReads(id sessionkeys.SessionID, first, last int) []read {
 	return []read{
-		get("HGET", s.key("sess:"+string(id)), "messages"),
-		get("LRANGE", s.key("msgs:"+string(id)), strconv.Itoa(first), strconv.Itoa(last)),
+		newRead("HGET", s.key("sess:"+string(id)), "messages"),
+		newRead("LRANGE", s.key("msgs:"+string(id)), strconv.Itoa(first), strconv.Itoa(last)),
 	}
 }
 
 // history is the messages from first to last, counted from 0, and how many the
 // session has.
 func (s *Store) history(ctx context.Context, id sessionkeys.SessionID, first, last int) ([]transcript.Message, int, error) {
-	a, err := s.look(ctx, s.historyReads(id, first, last)...)
+	a, err := s.query(ctx, s.historyReads(id, first, last)...)
 	if err != nil {
 		return nil, 0, err
 	}

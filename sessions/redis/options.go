@@ -107,7 +107,7 @@ func (o Options) dial(greet func(ctx context.Context, cn *goredis.Conn) error) (
 		return nil, err
 	}
 	if f != nil {
-		trust(f.TLSConfig, roots)
+		trustRoots(f.TLSConfig, roots)
 		f.OnConnect, f.ContextTimeoutEnabled, f.Protocol, f.DisableIdentity = greet, true, 2, true
 		if password != "" {
 			f.Password = password
@@ -118,7 +118,7 @@ func (o Options) dial(greet func(ctx context.Context, cn *goredis.Conn) error) (
 	if err != nil {
 		return nil, errors.New("url: it cannot be used; write redis://host:6379/0")
 	}
-	trust(p.TLSConfig, roots)
+	trustRoots(p.TLSConfig, roots)
 	p.OnConnect, p.ContextTimeoutEnabled, p.Protocol, p.DisableIdentity = greet, true, 2, true
 	if password != "" {
 		p.Password = password
@@ -142,8 +142,8 @@ func (o Options) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// trust lets a connection with TLS accept roots, unless they are nil.
-func trust(c *tls.Config, roots *x509.CertPool) {
+// trustRoots lets a connection with TLS accept roots, unless they are nil.
+func trustRoots(c *tls.Config, roots *x509.CertPool) {
 	if c != nil && roots != nil {
 		c.RootCAs = roots
 	}

@@ -12,15 +12,15 @@ import (
 	"parley/sessions/rules"
 )
 
-// mostExact is the highest number that a sorted set holds exactly.
-const mostExact = 1 << 53
+// maxExact is the highest number that a sorted set holds exactly.
+const maxExact = 1 << 53
 
 // Pending implements [sessions.Outbox].
 func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	a, err := s.look(ctx, get("ZRANGE", s.key("pending:"+channel), "("+strconv.FormatUint(min(after, mostExact), 10), "+inf",
+	a, err := s.query(ctx, newRead("ZRANGE", s.key("pending:"+channel), "("+strconv.FormatUint(min(after, maxExact), 10), "+inf",
 		"BYSCORE", "LIMIT", "0", strconv.Itoa(limit)).each(s.answerReads("")...))
 	if err == nil {
 		ds, err = deliveries(a.list(0))
@@ -30,7 +30,7 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 
 // Delivery implements [sessions.Outbox].
 func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, err error) {
-	a, err := s.look(ctx, s.answerReads(id)...)
+	a, err := s.query(ctx, s.answerReads(id)...)
 	if err == nil {
 		d, err = deliveryOf(a)
 	}
@@ -38,7 +38,7 @@ func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, e
 }
 
 func deliveries(a answer) (ds []sessions.Delivery, err error) {
-	err = a.under(func(_ string, found answer) error {
+	err = a.eachName(func(_ string, found answer) error {
 		d, err := deliveryOf(found)
 		ds = append(ds, d)
 		return err
@@ -51,8 +51,8 @@ func deliveries(a answer) (ds []sessions.Delivery, err error) {
 func (s *Store) answerReads(id string) []read {
 	key := s.key("out:" + id)
 	return []read{
-		get("HGETALL", key).at(2),
-		get("HGET", key, "turn").at(2).each(get("HMGET", s.key("turn:"), "preview", "received_at").at(2)),
+		newRead("HGETALL", key).at(2),
+		newRead("HGET", key, "turn").at(2).each(newRead("HMGET", s.key("turn:"), "preview", "received_at").at(2)),
 	}
 }
 
@@ -61,7 +61,7 @@ func deliveryOf(a answer) (d sessions.Delivery, err error) {
 	f, turn := a.row(0), a.list(1).below().list(0)
 	stored, err := decodeAnswer(f)
 	d = sessions.Delivery{Outgoing: stored.Outgoing, Order: stored.Order, Preview: previewOf(turn.text(0)), Parts: stored.Parts}
-	err = errors.Join(err, rules.Load(&d.Asked, turn.text(1)))
+	err = errors.Join(err, rules.Load(&d.AskedAt, turn.text(1)))
 	for i := range d.Parts {
 		var bad error
 		d.Parts[i].Body, bad = base64.StdEncoding.DecodeString(f["b"+strconv.Itoa(i+1)])
@@ -83,7 +83,7 @@ func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield 
 	const most = 64
 	first := 0
 	err := rules.Pages(most, func() ([]sessions.Delivery, error) {
-		a, err := s.look(ctx, get("LRANGE", s.key("outs:"+string(id)), strconv.Itoa(first), strconv.Itoa(first+most-1)).each(s.answerReads("")...))
+		a, err := s.query(ctx, newRead("LRANGE", s.key("outs:"+string(id)), strconv.Itoa(first), strconv.Itoa(first+most-1)).each(s.answerReads("")...))
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 
 // child is one that is spawned by the session of a turn: of what a fence allows, it
 // changes neither the mailbox nor the turn.
-func (h house) child(turn sessions.Turn) sessions.Session {
+func (h fixture) child(turn sessions.Turn) sessions.Session {
 	h.t.Helper()
 	parent, err := h.s.Session(h.t.Context(), turn.Session)
 	h.ok(err)
@@ -26,7 +26,7 @@ func TestAFactThatChangesNoRowOfTheNextOwnerIsOvertakenToo(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, &facts{})
 	m := p.take(p.alive("ann"), "one", 1)
-	child := p.child(p.house.open(m, 1))
+	child := p.child(p.fixture.open(m, 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	p.log.fail = func([]byte) error { cancel(); return context.Canceled }
 	if _, _, err := p.s.Spawn(ctx, m.Fence(), child); !errors.Is(err, context.Canceled) {

@@ -12,15 +12,15 @@ import (
 
 // plan is what the commit script is to do; see commit.lua.
 type plan struct {
-	s     *Store
-	r     *reading
-	steps []any
-	box   *factOf // the mailbox whose fence it depends on; nil: none
-	again bool    // it is a fact that is applied again
+	s       *Store
+	r       *reading
+	steps   []any
+	mailbox *factOf // the mailbox whose fence it depends on; nil: none
+	again   bool    // it is a fact that is applied again
 
 	onlyFence bool // see [rules.WriteSet.OnlyFence]
 
-	learned []learned
+	learned []learnedRow
 	sets    []member
 	frames  []string
 }
@@ -41,10 +41,10 @@ func (p *plan) keep(set, name string, in bool) {
 	p.sets = append(p.sets, member{set, name, in})
 }
 
-// learned is a row as it stands after the commit.
-type learned struct {
+// learnedRow is a row as it stands after the commit.
+type learnedRow struct {
 	key    rules.Key
-	stored *stored
+	stored *storedRow
 	number bool // the next number of a counter is its no
 	base   bool // the next base is its base
 }
@@ -97,7 +97,7 @@ func (p *plan) commit(c *goredis.Client) error {
 	if err != nil {
 		return err
 	}
-	return database{p.s}.concluded(p.r, p, a)
+	return database{p.s}.conclude(p.r, p, a)
 }
 
 // plan is the commit of changes by an operation that read r, under the fence f; the
@@ -125,7 +125,7 @@ func (p *plan) expectRead(f sessions.Fence, c *changes) {
 	for _, l := range r.lists {
 		p.step("l", append(append([]string{strconv.Itoa(len(l.command))}, l.command...), l.members...)...)
 	}
-	for _, m := range r.said {
+	for _, m := range r.absent {
 		p.step("m", s.key("msgids:"+m.session), m.message)
 	}
 }
@@ -141,14 +141,14 @@ func (p *plan) expectNew(k rules.Key) {
 }
 
 // expect has the commit look whether a row is as it was read.
-func (p *plan) expect(k rules.Key, st *stored, f sessions.Fence, put bool) {
+func (p *plan) expect(k rules.Key, st *storedRow, f sessions.Fence, put bool) {
 	hash := p.s.hashOf(k)
 	switch k := k.(type) {
 	case rules.MailboxKey:
 		m, there := st.row.(rules.Mailbox)
 		if there && string(k) == f.Token && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch {
-			base, _ := number(st.fields["base"])
-			p.box = &factOf{fence: of(f), Base: uint64(max(base, 0))}
+			base, _ := parseNumber(st.fields["base"])
+			p.mailbox = &factOf{fence: fenceOf(f), Base: uint64(max(base, 0))}
 			if !put && p.onlyFence { // who only touches it changes nothing for its owner
 				p.step("o", hash, strconv.FormatInt(f.Epoch, 10), f.Nonce)
 				return
@@ -172,8 +172,8 @@ func (p *plan) expect(k rules.Key, st *stored, f sessions.Fence, put bool) {
 	case rules.EventKey:
 		p.step("f", p.s.inboxKey(k), k.Event, st.fields["became"])
 		return
-	case rules.WordingKey:
-		p.step("f", p.s.wordsKey(k), k.Message, st.fields["sum"])
+	case rules.TextHashKey:
+		p.step("f", p.s.textHashKey(k), k.Message, st.fields["sum"])
 		return
 	case rules.BegunKey:
 		p.step("f", p.s.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call), st.fields["by"])
@@ -222,17 +222,17 @@ func (p *plan) write(c *changes) error {
 		p.step("u", id, strconv.FormatInt(a.At, 10))
 	}
 	for _, a := range c.Sums {
-		p.step("S", string(a.Session), amount(a.Own), amount(a.Subtree), amount(a.Held), strconv.Itoa(a.Unpriced), strconv.FormatInt(a.At, 10))
+		p.step("S", string(a.Session), amountText(a.Own), amountText(a.Subtree), amountText(a.Held), strconv.Itoa(a.Unpriced), strconv.FormatInt(a.At, 10))
 	}
 	for i, n := range c.Counts {
 		root, of := "", ""
 		if n.Kind == rules.TreeScope {
 			root, of = n.ID, n.Window
 		}
-		p.step("N", id(n.Kind, n.ID, n.Window), amount(n.Settled), amount(n.Held), amount(n.Doubt), n.Day, amount(n.Limit), strconv.Itoa(i), root, of)
+		p.step("N", id(n.Kind, n.ID, n.Window), amountText(n.Settled), amountText(n.Held), amountText(n.Doubt), n.Day, amountText(n.Limit), strconv.Itoa(i), root, of)
 	}
 	for _, b := range c.Booked {
-		p.step("T", b.Labels, amount(b.Amount), strconv.Itoa(b.Unknown))
+		p.step("T", b.Labels, amountText(b.Amount), strconv.Itoa(b.Unknown))
 		p.step("B", b.ID, string(b.Session), b.Turn, strconv.FormatInt(b.At, 10), b.Price, b.Entry, b.Order, b.Columns)
 	}
 	for _, a := range c.Asked {
@@ -249,8 +249,8 @@ func (p *plan) write(c *changes) error {
 			return err
 		}
 	}
-	if p.box != nil {
-		p.step("d", p.box.Token)
+	if p.mailbox != nil {
+		p.step("d", p.mailbox.Token)
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func (p *plan) learn(a answer) error {
 				l.stored.row = answer
 			}
 		}
-		p.s.known.wrote(p.r.era, l.key, l.stored)
+		p.s.known.learnWritten(p.r.era, l.key, l.stored)
 	}
 	for _, m := range p.sets {
 		p.s.known.keep(p.r.era, m)

@@ -14,7 +14,7 @@ import (
 // Probe implements [sessions.Store]. A server that cannot write its append-only
 // file says so; one that only has too little memory is not disks.ErrFull.
 func (s *Store) Probe(ctx context.Context) error {
-	err := retried(ctx, func() error {
+	err := retryChanged(ctx, func() error {
 		p := &plan{s: s, r: s.reading(ctx)}
 		p.do("HSET", s.key("meta"), "probe", strconv.FormatInt(micros(s.now()), 10))
 		return p.commit(s.client)
@@ -31,8 +31,8 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// full says whether the server has no room to write its file.
-func full(err error) error {
+// diskFullError says whether the server has no room to write its file.
+func diskFullError(err error) error {
 	if text := err.Error(); strings.HasPrefix(text, "MISCONF") && strings.Contains(text, "No space left") {
 		return fmt.Errorf("%w: %w", disks.ErrFull, err)
 	}

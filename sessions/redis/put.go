@@ -16,9 +16,9 @@ func (p *plan) put(c changedRow) error {
 	var err error
 	was := p.r.seen[c.row.Key()]
 	if was == nil {
-		was = &stored{}
+		was = &storedRow{}
 	}
-	l := learned{key: c.row.Key(), stored: &stored{c.row, merged(was.fields, c.Fields)}}
+	l := learnedRow{key: c.row.Key(), stored: &storedRow{c.row, mergeRows(was.fields, c.Fields)}}
 	l.stored.fields["v"] = c.next()
 	switch r := c.row.(type) {
 	case rules.Mailbox:
@@ -30,9 +30,9 @@ func (p *plan) put(c changedRow) error {
 	case rules.Child:
 		p.do("SET", p.s.key("child:"+r.Token), string(r.Session))
 	case rules.Event:
-		p.do("HSET", p.s.inboxKey(rules.EventKey(r.ID)), r.ID.Event, became(r))
-	case rules.Wording:
-		p.do("HSET", p.s.wordsKey(rules.WordingKey(r.Wording)), r.Message, r.Sum)
+		p.do("HSET", p.s.inboxKey(rules.EventKey(r.ID)), r.ID.Event, encodeEvent(r))
+	case rules.TextHash:
+		p.do("HSET", p.s.textHashKey(rules.TextHashKey(r.TextHash)), r.Message, r.Sum)
 	case rules.Begun:
 		p.do("HSET", p.s.key("begun:"+r.ID.Turn), id(strconv.Itoa(r.ID.Step), r.ID.Call), begunBy(r))
 	case rules.Call:
@@ -52,19 +52,19 @@ func (p *plan) put(c changedRow) error {
 	return err
 }
 
-func merged(was, is row) row {
+func mergeRows(was, is row) row {
 	m := make(row, len(was)+len(is)+2)
 	maps.Copy(m, was)
 	maps.Copy(m, is)
 	return m
 }
 
-func (p *plan) putMailbox(c changedRow, was *stored, m rules.Mailbox, l *learned) {
+func (p *plan) putMailbox(c changedRow, was *storedRow, m rules.Mailbox, l *learnedRow) {
 	key := p.s.hashOf(m.Key())
 	before, there := was.row.(rules.Mailbox)
 	gen := cmp.Or(p.r.gen, "0")
 	l.stored.fields["gen"] = gen
-	f := merged(nil, c.Fields)
+	f := mergeRows(nil, c.Fields)
 	f["gen"] = gen
 	if !there {
 		a := m.Mailbox.Key.Address()
@@ -80,37 +80,37 @@ func (p *plan) putMailbox(c changedRow, was *stored, m rules.Mailbox, l *learned
 			l.base = true
 		}
 	}
-	stood := merged(was.fields, nil)
+	stood := mergeRows(was.fields, nil)
 	delete(stood, "gen") // which the row as it was read may not have
 	p.hset(key, stood, f, c.next())
-	if m.Touched > before.Touched {
-		p.step("s", "highest", strconv.FormatUint(m.Touched, 10))
+	if m.LastSeen > before.LastSeen {
+		p.step("s", "highest", strconv.FormatUint(m.LastSeen, 10))
 	}
 	var old map[string]string
 	if there {
-		old = p.s.boxIndexes(before)
+		old = p.s.mailboxIndexes(before)
 	}
-	p.index(m.Token, old, p.s.boxIndexes(m))
+	p.index(m.Token, old, p.s.mailboxIndexes(m))
 }
 
-// boxIndexes are the sorted sets that a mailbox stands in, and where.
-func (s *Store) boxIndexes(m rules.Mailbox) map[string]string {
-	in, waiting := map[string]string{}, since(m.WaitingSince)
+// mailboxIndexes are the sorted sets that a mailbox stands in, and where.
+func (s *Store) mailboxIndexes(m rules.Mailbox) map[string]string {
+	in, waiting := map[string]string{}, microsText(m.WaitingSince)
 	if m.Owner.Nonce != "" {
 		worker := id(m.Owner.Name, m.Owner.Nonce)
 		in[s.key("owned:"+worker)] = "0"
-		if m.Owed() {
+		if m.HasWork() {
 			in[s.key("owes:"+worker)] = waiting
 		}
-	} else if m.Owed() {
+	} else if m.HasWork() {
 		in[s.key("free")] = waiting
 	}
-	if m.Touched > m.Read {
+	if m.LastSeen > m.LastRead {
 		in[s.key("queued")] = waiting
 	}
 	if m.OpenTurn != "" {
 		in[s.key("running")] = waiting
-	} else if m.Owed() {
+	} else if m.HasWork() {
 		in[s.key("waits")] = waiting
 	}
 	return in
@@ -140,19 +140,19 @@ func (p *plan) index(token string, was, is map[string]string) {
 	}
 }
 
-func (p *plan) putTurn(c changedRow, was *stored, t rules.Turn) error {
+func (p *plan) putTurn(c changedRow, was *storedRow, t rules.Turn) error {
 	p.hset(p.s.hashOf(t.Key()), was.fields, c.Fields, c.next())
 	nested := p.s.key("nested:" + t.Token)
 	if was.row == nil {
 		opened := strconv.FormatInt(micros(t.OpenedAt), 10)
 		p.do("ZADD", p.s.key("turnsof:"+string(t.Session)), opened, t.ID)
-		if t.OpenNested() {
+		if t.IsOpenNested() {
 			p.keep(nested, t.ID, true)
 		} else if err := p.active(t, opened); err != nil {
 			return err
 		}
 	}
-	if before, _ := was.row.(rules.Turn); before.OpenNested() && !t.OpenNested() {
+	if before, _ := was.row.(rules.Turn); before.IsOpenNested() && !t.IsOpenNested() {
 		p.keep(nested, t.ID, false)
 	}
 	return nil
@@ -168,7 +168,7 @@ func (p *plan) active(t rules.Turn, opened string) error {
 		return nil
 	}
 	kind := string(t.From.Kind)
-	name, err := text([]string{t.Channel, kind})
+	name, err := jsonText([]string{t.Channel, kind})
 	p.do("SADD", p.s.key("active"), name)
 	p.do("ZADD", p.s.key("active:"+id(t.Channel, kind)), "GT", opened, string(t.Session))
 	return err
@@ -186,7 +186,7 @@ func (p *plan) putSession(c changedRow, s rules.Session) {
 	p.do("ZADD", p.s.key("dear"), "0", strings.Repeat("0", 19)+sid)
 }
 
-func (p *plan) putCall(c changedRow, was *stored, r rules.Call) {
+func (p *plan) putCall(c changedRow, was *storedRow, r rules.Call) {
 	key, open, holds := p.s.hashOf(r.Key()), p.s.key("calls:"+r.Token), p.s.key("holds:"+string(r.Session))
 	switch r.State {
 	case rules.CallOpen:
@@ -204,13 +204,13 @@ func (p *plan) putCall(c changedRow, was *stored, r rules.Call) {
 	}
 }
 
-func (p *plan) putControl(c changedRow, was *stored, r rules.Control) (isNew bool) {
+func (p *plan) putControl(c changedRow, was *storedRow, r rules.Control) (isNew bool) {
 	key, all, own := p.s.hashOf(r.Key()), p.s.key("controls"), p.s.key("controls:"+r.Token)
 	shutting := ""
 	if chat := c.Fields["chat"]; chat != "" {
 		shutting = p.s.key("shutting:" + chat)
 	}
-	f := merged(nil, c.Fields)
+	f := mergeRows(nil, c.Fields)
 	delete(f, "done")
 	if was.row == nil {
 		p.step("+", "controls")
@@ -234,7 +234,7 @@ func (p *plan) putControl(c changedRow, was *stored, r rules.Control) (isNew boo
 	return false
 }
 
-func (p *plan) putAnswer(c changedRow, was *stored, a rules.Answer) (isNew bool, err error) {
+func (p *plan) putAnswer(c changedRow, was *storedRow, a rules.Answer) (isNew bool, err error) {
 	key := p.s.hashOf(a.Key())
 	if was.row == nil {
 		to, err := addressOf(c.Fields["target"])
@@ -297,8 +297,8 @@ func (p *plan) putChat(c rules.Chat) {
 			p.do("HSET", p.s.key(name+bot), c.ID.Peer, value)
 		}
 	}
-	if c.Shut.Cause != "" {
-		p.do("HSET", p.s.key("shut:"+id(c.ID.Channel, c.ID.Account, c.ID.Peer)), "cause", c.Shut.Cause,
-			"dropped", strconv.Itoa(c.Shut.Dropped), "open", flag(c.Shut.Open), "opened_at", since(c.Shut.OpenedAt))
+	if c.Closed.Cause != "" {
+		p.do("HSET", p.s.key("shut:"+id(c.ID.Channel, c.ID.Account, c.ID.Peer)), "cause", c.Closed.Cause,
+			"dropped", strconv.Itoa(c.Closed.Dropped), "open", boolText(c.Closed.Open), "opened_at", microsText(c.Closed.OpenedAt))
 	}
 }

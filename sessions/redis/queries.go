@@ -20,7 +20,7 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessio
 		return nil, nil
 	}
 	var found []sessions.Session
-	err := retried(ctx, func() (err error) {
+	err := retryChanged(ctx, func() (err error) {
 		found, err = s.roots(ctx, q)
 		return err
 	})
@@ -30,22 +30,22 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessio
 // roots are the root sessions that a question means. It reads the first of them by
 // their order, and when among these are too few that are meant, more of them.
 func (s *Store) roots(ctx context.Context, q sessions.SessionQuery) (found []sessions.Session, err error) {
-	came, origins, err := s.cameBy(ctx, q.Channel)
+	came, origins, err := s.originReads(ctx, q.Channel)
 	if err != nil || q.Channel != "" && len(came) == 0 {
 		return nil, err
 	}
 	const more = 8 // times as many
-	for most := q.Limit; ; most *= more {
-		names := s.rootNames(q, most)
+	for limit := q.Limit; ; limit *= more {
+		names := s.rootNames(q, limit)
 		names.Any = came
-		a, err := s.look(ctx, names.each(get("HGETALL", s.key("sess:")).at(2)), get("SCARD", s.key("active")))
+		a, err := s.query(ctx, names.each(newRead("HGETALL", s.key("sess:")).at(2)), newRead("SCARD", s.key("active")))
 		if err != nil {
 			return nil, err
 		}
 		if q.Channel != "" && a.text(1) != strconv.Itoa(origins) {
 			return nil, errChanged
 		}
-		found, err := meantOf(a.list(0))
+		found, err := foundSessions(a.list(0))
 		if err != nil {
 			return nil, err
 		}
@@ -55,15 +55,15 @@ func (s *Store) roots(ctx context.Context, q sessions.SessionQuery) (found []ses
 				return cmp.Or(cmp.Compare(b.Subtree, a.Subtree), cmp.Compare(b.ID, a.ID))
 			})
 		}
-		if lately || len(found) >= q.Limit || len(a.list(0).list(0)) < most {
+		if lately || len(found) >= q.Limit || len(a.list(0).list(0)) < limit {
 			return found[:min(len(found), q.Limit)], nil
 		}
 	}
 }
 
-// meantOf are the sessions of those names that count.
-func meantOf(a answer) (found []sessions.Session, err error) {
-	err = a.under(func(_ string, row answer) error {
+// foundSessions are the sessions of those names that count.
+func foundSessions(a answer) (found []sessions.Session, err error) {
+	err = a.eachName(func(_ string, row answer) error {
 		if len(row) == 0 {
 			return nil
 		}
@@ -76,32 +76,32 @@ func meantOf(a answer) (found []sessions.Session, err error) {
 
 // rootNames reads the first of all root sessions by the order of a question; all that
 // changed lately, in another order, for the dearest of these.
-func (s *Store) rootNames(q sessions.SessionQuery, most int) read {
-	last := strconv.Itoa(most - 1)
+func (s *Store) rootNames(q sessions.SessionQuery, limit int) read {
+	last := strconv.Itoa(limit - 1)
 	switch since := strconv.FormatInt(micros(q.Since), 10); {
 	case q.ByCost && q.Since.IsZero():
-		names := get("ZRANGE", s.key("dear"), "0", last, "REV")
+		names := newRead("ZRANGE", s.key("dear"), "0", last, "REV")
 		names.Cut = amountWidth
 		return names
 	case q.ByCost:
-		return get("ZRANGE", s.key("roots"), since, "+inf", "BYSCORE")
+		return newRead("ZRANGE", s.key("roots"), since, "+inf", "BYSCORE")
 	case q.Since.IsZero():
-		return get("ZRANGE", s.key("roots"), "0", last, "REV")
+		return newRead("ZRANGE", s.key("roots"), "0", last, "REV")
 	default:
-		return get("ZRANGE", s.key("roots"), "+inf", since, "BYSCORE", "REV", "LIMIT", "0", strconv.Itoa(most))
+		return newRead("ZRANGE", s.key("roots"), "+inf", since, "BYSCORE", "REV", "LIMIT", "0", strconv.Itoa(limit))
 	}
 }
 
-// cameBy reads whether a session had a turn by an instance: one of these finds it.
+// originReads reads whether a session had a turn by an instance: one of these finds it.
 // origins is how many were looked at, of all instances.
-func (s *Store) cameBy(ctx context.Context, channel string) (came []read, origins int, err error) {
+func (s *Store) originReads(ctx context.Context, channel string) (came []read, origins int, err error) {
 	if channel == "" {
 		return nil, 0, nil
 	}
 	where, err := s.origins(ctx)
 	for _, o := range where {
 		if o.channel == channel {
-			came = append(came, get("ZSCORE", s.activeKey(o), "").at(3))
+			came = append(came, newRead("ZSCORE", s.activeKey(o), "").at(3))
 		}
 	}
 	return came, len(where), err
@@ -112,7 +112,7 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 	if prefix == "" || limit <= 0 {
 		return nil, nil
 	}
-	a, err := s.look(ctx, get("ZRANGE", s.key("ids"), "["+prefix, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(limit)))
+	a, err := s.query(ctx, newRead("ZRANGE", s.key("ids"), "["+prefix, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("find sessions: %w", err)
 	}
@@ -127,19 +127,19 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 
 // TurnsOf implements [sessions.Turns].
 func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error) {
-	a, err := s.look(ctx, get("ZRANGE", s.key("turnsof:"+string(id)), "0", "-1").each(get("HGETALL", s.key("turn:")).at(2)))
+	a, err := s.query(ctx, newRead("ZRANGE", s.key("turnsof:"+string(id)), "0", "-1").each(newRead("HGETALL", s.key("turn:")).at(2)))
 	var rows []row
 	var ts []sessions.Turn
 	if err == nil {
-		err = a.list(0).under(func(_ string, found answer) error {
+		err = a.list(0).eachName(func(_ string, found answer) error {
 			rows = append(rows, found.row(0))
 			return nil
 		})
 	}
 	if err == nil && slices.ContainsFunc(rows, lacksJoined) {
 		var ids answer
-		if ids, err = s.look(ctx, s.messageIDs(string(id))); err == nil {
-			err = completed(rows, ids.texts(0))
+		if ids, err = s.query(ctx, s.messageIDs(string(id))); err == nil {
+			err = completeJoined(rows, ids.texts(0))
 		}
 	}
 	for _, f := range rows {

@@ -11,56 +11,56 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// stored is a row as the database has it.
-type stored struct {
+// storedRow is a row as the database has it.
+type storedRow struct {
 	row    rules.Row // nil: there is none
 	fields row       // as they are stored, with its version and what the driver adds
 }
 
 // version is that of a row which is a hash of its own; empty: it was never
 // changed since rows have one, or there is none.
-func (s *stored) version() string { return s.fields["v"] }
+func (s *storedRow) version() string { return s.fields["v"] }
 
 // reading is what one try of an operation reads. It implements [rules.Reader].
 //
 // The first try of an update takes the rows that this process knows, and takes rows
 // that are nearly always new for absent. The commit finds out.
 type reading struct {
-	ctx   context.Context
-	s     *Store
-	era   string
-	known bool // what is known is believed
-	look  bool // a view: epochs are as they are stored
+	ctx    context.Context
+	s      *Store
+	era    string
+	known  bool // what is known is believed
+	isView bool // a view: epochs are as they are stored
 
 	client *goredis.Client
 
-	seen  map[rules.Key]*stored
-	lists []listed
-	said  []said
-	gen   string // generation of the log that mailboxes were read in; empty: none was
-	log   string // generation of the log at the last trip
-	trips int    // to the database
+	seen   map[rules.Key]*storedRow
+	lists  []listedSet
+	absent []absentMessage
+	gen    string // generation of the log that mailboxes were read in; empty: none was
+	log    string // generation of the log at the last trip
+	trips  int    // to the database
 
-	onlyFence bool // see [rules.WriteSet.OnlyFence]
-	loose     bool // something was believed
+	onlyFence  bool // see [rules.WriteSet.OnlyFence]
+	unverified bool // something was believed
 }
 
-// listed is a list that was read: the command and what it returned.
-type listed struct{ command, members []string }
+// listedSet is a list that was read: the command and what it returned.
+type listedSet struct{ command, members []string }
 
-// said is a message that was not there.
-type said struct{ session, message string }
+// absentMessage is a message that was not there.
+type absentMessage struct{ session, message string }
 
 func (s *Store) reading(ctx context.Context) *reading {
-	r := &reading{ctx: ctx, s: s, client: s.client, seen: map[rules.Key]*stored{}}
+	r := &reading{ctx: ctx, s: s, client: s.client, seen: map[rules.Key]*storedRow{}}
 	if era := s.era.Load(); era != nil { // nil: while the database is opened
 		r.era = *era
 	}
 	return r
 }
 
-// isNew reports whether a row of the key is nearly always made by who asks for it.
-func isNew(k rules.Key) bool {
+// isUsuallyNew reports whether a row of the key is nearly always made by who asks for it.
+func isUsuallyNew(k rules.Key) bool {
 	switch k.(type) {
 	case rules.TurnKey, rules.EventKey, rules.BegunKey, rules.CallKey, rules.AnswerKey:
 		return true
@@ -75,7 +75,7 @@ func (r *reading) Get(k rules.Key) (rules.Row, error) {
 		return nil, err
 	}
 	m, isMailbox := st.row.(rules.Mailbox)
-	if isMailbox && !r.look && m.Owner.Nonce == "" {
+	if isMailbox && !r.isView && m.Owner.Nonce == "" {
 		// The next fence is above all that were given before a failover.
 		m.Epoch = max(m.Epoch, r.epochs())
 		return m, nil
@@ -85,24 +85,24 @@ func (r *reading) Get(k rules.Key) (rules.Row, error) {
 
 // epochs is the epoch that all fences of this era are above.
 func (r *reading) epochs() int64 {
-	era, _ := number(r.era)
+	era, _ := parseNumber(r.era)
 	return era * eraShift
 }
 
-func (r *reading) stored(k rules.Key) (*stored, error) {
+func (r *reading) stored(k rules.Key) (*storedRow, error) {
 	if st, ok := r.seen[k]; ok {
 		return st, nil
 	}
 	if r.known {
 		if st := r.s.known.row(r.era, k); st != nil {
-			r.seen[k], r.loose = st, true
+			r.seen[k], r.unverified = st, true
 			if _, ok := st.row.(rules.Mailbox); ok {
 				r.gen = st.fields["gen"]
 			}
 			return st, nil
 		}
-		if isNew(k) {
-			r.seen[k], r.loose = &stored{}, true
+		if isUsuallyNew(k) {
+			r.seen[k], r.unverified = &storedRow{}, true
 			return r.seen[k], nil
 		}
 	}
@@ -115,23 +115,23 @@ func (r *reading) stored(k rules.Key) (*stored, error) {
 // Has implements [rules.Reader].
 func (r *reading) Has(session sessionkeys.SessionID, message string) (bool, error) {
 	if !r.known {
-		a, err := r.read(get("SISMEMBER", r.s.key("msgids:"+string(session)), message))
-		if err != nil || a.yes(0) {
+		a, err := r.read(newRead("SISMEMBER", r.s.key("msgids:"+string(session)), message))
+		if err != nil || a.bool(0) {
 			return err == nil, err
 		}
 	}
-	r.said, r.loose = append(r.said, said{string(session), message}), true
+	r.absent, r.unverified = append(r.absent, absentMessage{string(session), message}), true
 	return false, nil
 }
 
 // Spent implements [rules.Reader].
 func (r *reading) Spent(k rules.SpendingKey) (p rules.Spending, err error) {
-	a, err := r.read(get("HMGET", r.s.key("spend:"+spendingName(k)), "settled", "held", "doubt", "till"))
+	a, err := r.read(newRead("HMGET", r.s.key("spend:"+spendingName(k)), "settled", "held", "doubt", "till"))
 	if err != nil {
 		return p, err
 	}
 	v := reader{row: row{"settled": a.list(0).text(0), "held": a.list(0).text(1), "doubt": a.list(0).text(2)}}
-	p = rules.Spending{Settled: v.amount("settled"), Held: v.amount("held"), Doubt: v.amount("doubt"), Until: a.list(0).text(3)}
+	p = rules.Spending{Settled: v.amount("settled"), Held: v.amount("held"), Ambiguous: v.amount("doubt"), Until: a.list(0).text(3)}
 	return p, v.err
 }
 
@@ -167,16 +167,16 @@ func (r *reading) List(ix rules.Index, limit int) ([]rules.Key, error) {
 }
 
 // members is what a list has.
-func (r *reading) members(q question, command []string) ([]string, error) {
+func (r *reading) members(q indexQuery, command []string) ([]string, error) {
 	if q.own && r.known {
 		if members, ok := r.s.known.set(r.era, command); ok {
-			r.lists, r.loose = append(r.lists, listed{command, members}), true
+			r.lists, r.unverified = append(r.lists, listedSet{command, members}), true
 			return members, nil
 		}
 	}
-	one := get(command...)
+	one := newRead(command...)
 	if q.boxes {
-		one = one.each(r.s.boxReads("")...)
+		one = one.each(r.s.mailboxReads("")...)
 	}
 	a, err := r.read(one)
 	if err != nil {
@@ -185,14 +185,14 @@ func (r *reading) members(q question, command []string) ([]string, error) {
 	members := a.texts(0)
 	if q.boxes {
 		members = a.list(0).texts(0)
-		if err := a.list(0).under(r.learnBox); err != nil {
+		if err := a.list(0).eachName(r.learnMailbox); err != nil {
 			return nil, err
 		}
 	}
 	if command[0] == "SMEMBERS" {
 		slices.Sort(members)
 	}
-	r.lists = append(r.lists, listed{command, members})
+	r.lists = append(r.lists, listedSet{command, members})
 	if q.own {
 		r.s.known.list(r.era, command, members)
 	}
@@ -204,7 +204,7 @@ func (r *reading) fetchUnseen(keys []rules.Key) error {
 	for _, k := range keys {
 		if r.seen[k] == nil {
 			if st := r.s.known.row(r.era, k); st != nil && r.known {
-				r.seen[k], r.loose = st, true
+				r.seen[k], r.unverified = st, true
 				continue
 			}
 			unseen = append(unseen, k)
@@ -219,7 +219,7 @@ func (r *reading) fetchUnseen(keys []rules.Key) error {
 // read runs reads in one state of the database; see rows.lua.
 func (r *reading) read(reads ...read) (answer, error) {
 	r.trips++
-	gen, a, err := r.s.reads(r.ctx, r.client, r.era, reads)
+	gen, a, err := r.s.runReads(r.ctx, r.client, r.era, reads)
 	if errors.Is(err, errEra) {
 		err = r.s.reconcile(r.ctx)
 		if err == nil {

@@ -72,8 +72,8 @@ func remember(ctx context.Context, t *testing.T, s *redis.Store, ids []sessionke
 	slices.SortFunc(r.Deliveries, func(a, b sessions.Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	for _, token := range tokens {
 		m, err := s.Mailbox(ctx, token)
-		if err == nil && m.Read > 0 {
-			r.Read[token] = m.Read
+		if err == nil && m.LastRead > 0 {
+			r.Read[token] = m.LastRead
 		}
 		cs, err := s.Controls(ctx, token)
 		ok(err)

@@ -16,8 +16,8 @@ import (
 	"parley/transcript"
 )
 
-// askedOf is a transcript.Asked in a request.
-type askedOf struct {
+// storedRequest is a transcript.RequestRecord in a request.
+type storedRequest struct {
 	Frame   string  `json:"frame"`
 	Body    *string `json:"body,omitempty"` // in base64, as it is stored; nil: it is kept already
 	Attempt string  `json:"attempt"`        // what is stored: an attempt
@@ -38,21 +38,21 @@ type attempt struct {
 
 var errNoFrame = errors.New("what is asked has no frame")
 
-// ask is what a call that is about to be reserved asks. Body is asked for when
+// newStoredRequest is what a call that is about to be reserved asks. Body is asked for when
 // no frame of this name is kept.
-func (s *Store) ask(ctx context.Context, a transcript.Asked, c sessions.Charge, r costs.Reservation) (*askedOf, error) {
-	if a.Frame == "" || a.Body == nil {
+func (s *Store) newStoredRequest(ctx context.Context, a transcript.RequestRecord, c sessions.Charge, r costs.Reservation) (*storedRequest, error) {
+	if a.Template == "" || a.Body == nil {
 		return nil, errNoFrame
 	}
-	body, err := text(attempt{
+	body, err := jsonText(attempt{
 		ID: r.ID, Turn: c.Turn, At: micros(r.At), Upper: r.Estimate.Upper,
-		Frame: a.Frame, Upto: a.Upto, Tail: a.Tail, MaxTokens: a.MaxTokens, Digest: a.Digest,
+		Frame: a.Template, Upto: a.Upto, Tail: a.Tail, MaxTokens: a.MaxTokens, Digest: a.Digest,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write down what is asked: %w", err)
 	}
-	asked := &askedOf{Frame: a.Frame, Attempt: body}
-	kept, err := s.keepsFrame(ctx, a.Frame)
+	asked := &storedRequest{Frame: a.Template, Attempt: body}
+	kept, err := s.hasTemplate(ctx, a.Template)
 	if err != nil || kept {
 		return asked, err
 	}
@@ -65,64 +65,64 @@ func (s *Store) ask(ctx context.Context, a transcript.Asked, c sessions.Charge, 
 	return asked, nil
 }
 
-// frameNames are names of frames that were seen in the database. Whoever trusts
+// templateNames are names of frames that were seen in the database. Whoever trusts
 // them must bear that the database has lost one since.
-type frameNames struct {
+type templateNames struct {
 	mu    sync.Mutex
 	names map[string]bool // guarded by mu
 }
 
-// mostFrames bounds the names that are remembered.
-const mostFrames = 4096
+// maxFrames bounds the names that are remembered.
+const maxFrames = 4096
 
-func (f *frameNames) has(name string) bool {
+func (f *templateNames) has(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.names[name]
 }
 
-func (f *frameNames) add(name string) {
+func (f *templateNames) add(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.names == nil || len(f.names) >= mostFrames {
+	if f.names == nil || len(f.names) >= maxFrames {
 		f.names = map[string]bool{}
 	}
 	f.names[name] = true
 }
 
-func (f *frameNames) forget() {
+func (f *templateNames) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.names = nil
 }
 
-func (s *Store) keepsFrame(ctx context.Context, name string) (bool, error) {
+func (s *Store) hasTemplate(ctx context.Context, name string) (bool, error) {
 	if s.frames.has(name) {
 		return true, nil
 	}
-	a, err := s.look(ctx, get("HEXISTS", s.key("frames"), name))
+	a, err := s.query(ctx, newRead("HEXISTS", s.key("frames"), name))
 	if err != nil {
 		return false, fmt.Errorf("look for the frame of a request: %w", err)
 	}
-	if a.yes(0) {
+	if a.bool(0) {
 		s.frames.add(name)
 	}
-	return a.yes(0), nil
+	return a.bool(0), nil
 }
 
-// Asked implements [sessions.Recordings].
-func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
+// Requests implements [sessions.Recordings].
+func (s *Store) Requests(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
 	after := 0
 	err := rules.Pages(pageRows, func() (rs []sessions.Recording, err error) {
-		a, err := s.look(ctx, get("LRANGE", s.key("asked:"+string(id)), strconv.Itoa(after), strconv.Itoa(after+pageRows-1)))
+		a, err := s.query(ctx, newRead("LRANGE", s.key("asked:"+string(id)), strconv.Itoa(after), strconv.Itoa(after+pageRows-1)))
 		for _, stored := range a.texts(0) {
 			var t attempt
 			after++
 			if err := json.Unmarshal([]byte(stored), &t); err != nil {
 				return nil, fmt.Errorf("attempt %d: %w", after, err)
 			}
-			rs = append(rs, sessions.Recording{ID: t.ID, Turn: t.Turn, At: instant(t.At), Upper: t.Upper, Asked: transcript.Asked{
-				Frame: t.Frame, Upto: t.Upto, Tail: t.Tail, MaxTokens: t.MaxTokens, Digest: t.Digest,
+			rs = append(rs, sessions.Recording{ID: t.ID, Turn: t.Turn, At: instant(t.At), Upper: t.Upper, RequestRecord: transcript.RequestRecord{
+				Template: t.Frame, Upto: t.Upto, Tail: t.Tail, MaxTokens: t.MaxTokens, Digest: t.Digest,
 			}})
 		}
 		return rs, err
@@ -130,9 +130,9 @@ func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(
 	return rules.While(err, "read what session %s asked", id)
 }
 
-// Frame implements [sessions.Recordings].
-func (s *Store) Frame(ctx context.Context, name string) ([]byte, error) {
-	a, err := s.look(ctx, get("HGET", s.key("frames"), name))
+// RequestTemplate implements [sessions.Recordings].
+func (s *Store) RequestTemplate(ctx context.Context, name string) ([]byte, error) {
+	a, err := s.query(ctx, newRead("HGET", s.key("frames"), name))
 	if err == nil && a.at(0) == nil {
 		err = sessions.ErrNotFound
 	}

@@ -2,7 +2,7 @@ package redis
 
 import "parley/sessions/rules"
 
-func (p *plan) putRecord(c changedRow, was *stored, r rules.Record) {
+func (p *plan) putRecord(c changedRow, was *storedRow, r rules.Record) {
 	key, all, ends := p.s.hashOf(r.Key()), p.s.key("records:"+r.ID.Kind), p.s.key("expire:"+r.ID.Kind)
 	if r.Dropped {
 		p.do("DEL", key)
@@ -20,8 +20,8 @@ func (p *plan) putRecord(c changedRow, was *stored, r rules.Record) {
 }
 
 // recordsOf asks for the records of an index; each of them is read with it.
-func recordsOf(kind string, command ...string) question {
-	return question{commands: [][]string{command}, key: func(key string) (rules.Key, error) {
+func recordsOf(kind string, command ...string) indexQuery {
+	return indexQuery{commands: [][]string{command}, key: func(key string) (rules.Key, error) {
 		return rules.RecordKey{Kind: kind, Key: key}, nil
-	}, pick: every}
+	}, pick: allMembers}
 }

@@ -13,11 +13,11 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// replayed counts what was done again.
-type replayed struct{ applied, void int }
+// replayCounts counts what was done again.
+type replayCounts struct{ applied, void int }
 
-// given is a fence as a fact proves it.
-type given struct {
+// provenFence is a fence as a fact proves it.
+type provenFence struct {
 	epoch int64
 	base  uint64
 }
@@ -34,7 +34,7 @@ type given struct {
 // has done anything: then the fact holds after all.
 type verdicts struct {
 	voids map[uint64]bool
-	later map[string][]given // by token
+	later map[string][]provenFence // by token
 
 	eras []eraFact // in order
 }
@@ -52,12 +52,12 @@ func (v *verdicts) note(number uint64, f fact) {
 		v.eras = append(v.eras, eraFact{number, f.Era})
 	}
 	if f.Box != nil {
-		v.later[f.Box.Token] = append(v.later[f.Box.Token], given{f.Box.Epoch, f.Box.Base})
+		v.later[f.Box.Token] = append(v.later[f.Box.Token], provenFence{f.Box.Epoch, f.Box.Base})
 	}
 }
 
-// held reports whether a fact held, as far as the log tells.
-func (v *verdicts) held(number uint64, f fact) bool {
+// hasHeld reports whether a fact held, as far as the log tells.
+func (v *verdicts) hasHeld(number uint64, f fact) bool {
 	if f.Script == factVoid || f.Script == factEra || v.voids[number] {
 		return false
 	}
@@ -79,7 +79,7 @@ func (v *verdicts) held(number uint64, f fact) bool {
 
 // replay begins an era in the log, and applies all facts before it that the
 // database does not have. mark is the fact up to which it has all.
-func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (done replayed, err error) {
+func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (done replayCounts, err error) {
 	if err := s.checkLog(ctx, mark); err != nil {
 		return done, err
 	}
@@ -91,8 +91,8 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 	if err != nil {
 		return done, fmt.Errorf("write an era down: %w", err)
 	}
-	v := verdicts{voids: map[uint64]bool{}, later: map[string][]given{}}
-	err = s.tail(ctx, mark, end, func(number uint64, f fact) error {
+	v := verdicts{voids: map[uint64]bool{}, later: map[string][]provenFence{}}
+	err = s.eachFact(ctx, mark, end, func(number uint64, f fact) error {
 		v.note(number, f)
 		return nil
 	})
@@ -100,22 +100,22 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 		return done, err
 	}
 	last := mark
-	var costs []spent
-	err = s.tail(ctx, mark, end, func(number uint64, f fact) error {
+	var costs []failedCosts
+	err = s.eachFact(ctx, mark, end, func(number uint64, f fact) error {
 		for ; last+1 < number; last++ { // numbers that were never given
-			if err := s.passed(ctx, s.plain, last+1); err != nil {
+			if err := s.tryMarkPassed(ctx, s.plain, last+1); err != nil {
 				return err
 			}
 		}
 		last = number
 		if done.applied%64 == 0 {
-			if err := s.locked(ctx, me); err != nil {
+			if err := s.setLocked(ctx, me); err != nil {
 				return err
 			}
 		}
-		held := v.held(number, f)
+		held := v.hasHeld(number, f)
 		if held {
-			if held, err = s.again(ctx, number, f, replay); err != nil {
+			if held, err = s.reapply(ctx, number, f, replay); err != nil {
 				return fmt.Errorf("apply fact %d again: %w", number, err)
 			}
 		}
@@ -125,42 +125,42 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 		}
 		done.void++
 		if cost := f.settlements(); cost != nil {
-			costs = append(costs, spent{number, *cost})
+			costs = append(costs, failedCosts{number, *cost})
 			return nil
 		}
-		return s.passed(ctx, s.plain, number)
+		return s.tryMarkPassed(ctx, s.plain, number)
 	})
 	if err != nil {
 		return done, err
 	}
 	for _, c := range costs {
-		if err := s.bookAgain(ctx, c, replay); err != nil {
+		if err := s.rebook(ctx, c, replay); err != nil {
 			return done, err
 		}
 	}
 	return done, nil
 }
 
-// spent is what calls cost of which the fact did not hold.
-type spent struct {
+// failedCosts is what calls cost of which the fact did not hold.
+type failedCosts struct {
 	number uint64
 	fact   fact
 }
 
-// bookAgain books what calls cost, if nobody has booked them since.
-func (s *Store) bookAgain(ctx context.Context, c spent, mode string) error {
-	if _, err := s.again(ctx, c.number, c.fact, mode); err != nil {
+// rebook books what calls cost, if nobody has booked them since.
+func (s *Store) rebook(ctx context.Context, c failedCosts, mode string) error {
+	if _, err := s.reapply(ctx, c.number, c.fact, mode); err != nil {
 		return fmt.Errorf("book what fact %d cost: %w", c.number, err)
 	}
 	client := s.client
 	if mode == replay {
 		client = s.plain
 	}
-	return s.passed(ctx, client, c.number)
+	return s.tryMarkPassed(ctx, client, c.number)
 }
 
-// passed notes that there is nothing to do for a fact.
-func (s *Store) passed(ctx context.Context, c *goredis.Client, number uint64) error {
+// tryMarkPassed notes that there is nothing to do for a fact.
+func (s *Store) tryMarkPassed(ctx context.Context, c *goredis.Client, number uint64) error {
 	p := &plan{s: s, r: s.reading(ctx), again: c == s.plain}
 	a, err := s.evaluate(ctx, c, p.request(number))
 	if err == nil && a.text(0) == "era" {
@@ -169,19 +169,19 @@ func (s *Store) passed(ctx context.Context, c *goredis.Client, number uint64) er
 	return rules.While(err, "pass fact %d over", number)
 }
 
-// eraFor is the era that calls of a client are for; empty: any, for who takes over.
-func (s *Store) eraFor(c *goredis.Client) string {
+// eraOf is the era that calls of a client are for; empty: any, for who takes over.
+func (s *Store) eraOf(c *goredis.Client) string {
 	if c == s.plain {
 		return ""
 	}
 	return *s.era.Load()
 }
 
-// pass notes that there is nothing to do for a fact, after a failover once the
+// markPassed notes that there is nothing to do for a fact, after a failover once the
 // database is ready again.
-func (s *Store) pass(ctx context.Context, number uint64) error {
+func (s *Store) markPassed(ctx context.Context, number uint64) error {
 	for {
-		err := s.passed(ctx, s.client, number)
+		err := s.tryMarkPassed(ctx, s.client, number)
 		if !errors.Is(err, errEra) {
 			return err
 		}
@@ -193,8 +193,8 @@ func (s *Store) pass(ctx context.Context, number uint64) error {
 
 // isApplied reports whether the database is done with a fact.
 func (s *Store) isApplied(ctx context.Context, c *goredis.Client, era string, number uint64) (bool, error) {
-	_, a, err := s.reads(ctx, c, era, []read{
-		get("HGET", s.key("meta"), metaFacts), get("ZSCORE", s.key("facts"), strconv.FormatUint(number, 10)),
+	_, a, err := s.runReads(ctx, c, era, []read{
+		newRead("HGET", s.key("meta"), metaFacts), newRead("ZSCORE", s.key("facts"), strconv.FormatUint(number, 10)),
 	})
 	if err != nil {
 		return false, fmt.Errorf("look for fact %d: %w", number, err)
@@ -203,8 +203,8 @@ func (s *Store) isApplied(ctx context.Context, c *goredis.Client, era string, nu
 	return number <= uint64(max(mark, 0)) || a.at(1) != nil, err
 }
 
-// tail calls do for the facts behind mark, up to end.
-func (s *Store) tail(ctx context.Context, mark, end uint64, do func(number uint64, f fact) error) error {
+// eachFact calls do for the facts behind mark, up to end.
+func (s *Store) eachFact(ctx context.Context, mark, end uint64, do func(number uint64, f fact) error) error {
 	var failed error
 	err := s.facts.After(ctx, mark, func(number uint64, body []byte) bool {
 		if number > end {
@@ -231,7 +231,7 @@ func (s *Store) lastEra(ctx context.Context) (era int64, err error) {
 		return 0, fmt.Errorf("ask for the last fact: %w", err)
 	}
 	era = -1
-	err = s.tail(ctx, 0, last, func(_ uint64, f fact) error {
+	err = s.eachFact(ctx, 0, last, func(_ uint64, f fact) error {
 		if f.Script == factEra {
 			era = max(era, f.Era)
 		}

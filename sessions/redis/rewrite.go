@@ -9,8 +9,8 @@ import (
 	"parley/pause"
 )
 
-// mostRewrites is how often a server is asked for a rewrite that fails.
-const mostRewrites = 3
+// maxRewrites is how often a server is asked for a rewrite that fails.
+const maxRewrites = 3
 
 // rewrite has a server that restarted write its append-only file anew, and waits
 // for it. Redis (7.0 at least) drops the unfinished half of a script's writes
@@ -40,7 +40,7 @@ func (s *Store) rewrite(ctx context.Context) error {
 			continue
 		case info["aof_last_bgrewrite_status"] == "ok" && (asked > 0 || info["aof_rewrites"] != "0" && info["aof_rewrites"] != ""):
 			return nil // one since it started is enough
-		case asked == mostRewrites:
+		case asked == maxRewrites:
 			return errors.New("the server cannot rewrite its append-only file (BGREWRITEAOF); its log says why, mostly that the disk is full")
 		}
 		asked++

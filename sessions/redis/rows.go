@@ -40,7 +40,7 @@ func workerPlaces(w *rules.Worker) []any { return []any{&w.ID.Name, &w.ID.Nonce,
 func chatPlaces(c *rules.Chat) []any {
 	return []any{
 		&c.ID.Channel, &c.ID.Account, &c.ID.Peer, &c.Before, &c.After, &c.MovedAt,
-		&c.Shut.Cause, &c.Shut.Dropped, &c.Shut.Open, &c.Shut.OpenedAt,
+		&c.Closed.Cause, &c.Closed.Dropped, &c.Closed.Open, &c.Closed.OpenedAt,
 	}
 }
 
@@ -83,7 +83,7 @@ func encode(r rules.Row) (f row, err error) {
 	f = row{}
 	switch r := r.(type) {
 	case rules.Mailbox:
-		if f["origin"], err = text(r.Mailbox.Key.Address()); err == nil {
+		if f["origin"], err = jsonText(r.Mailbox.Key.Address()); err == nil {
 			err = f.write(mailboxFields, r.Places())
 		}
 	case rules.Turn:
@@ -100,8 +100,8 @@ func encode(r rules.Row) (f row, err error) {
 		return row{"token": r.Token, "session": string(r.Session)}, nil
 	case rules.Event:
 		e := r.ID
-		return row{"channel": e.Channel, "account": e.Account, "chat": e.Chat, "event": e.Event, "became": became(r)}, nil
-	case rules.Wording:
+		return row{"channel": e.Channel, "account": e.Account, "chat": e.Chat, "event": e.Event, "became": encodeEvent(r)}, nil
+	case rules.TextHash:
 		return row{"channel": r.Channel, "account": r.Account, "chat": r.Chat, "message": r.Message, "sum": r.Sum}, nil
 	case rules.Begun:
 		return row{"turn": r.ID.Turn, "step": strconv.Itoa(r.ID.Step), "call": r.ID.Call, "by": begunBy(r)}, nil
@@ -109,7 +109,7 @@ func encode(r rules.Row) (f row, err error) {
 		return encodeCall(r)
 	case rules.Control:
 		err = f.write(controlFields, r.Places())
-		f["chat"], f["done"] = "", flag(r.Done)
+		f["chat"], f["done"] = "", boolText(r.Done)
 		if r.Kind == sessions.KindShut {
 			f["chat"] = id(r.Event.Channel, r.Event.Account, r.Event.Chat)
 		}
@@ -121,7 +121,7 @@ func encode(r rules.Row) (f row, err error) {
 		err = f.write(chatFields, chatPlaces(&r))
 	case rules.Record:
 		err = f.write(recordFields, r.Places())
-		f["body"], f["dropped"] = base64.StdEncoding.EncodeToString(r.Body), flag(r.Dropped)
+		f["body"], f["dropped"] = base64.StdEncoding.EncodeToString(r.Body), boolText(r.Dropped)
 	default:
 		return nil, fmt.Errorf("a %T cannot be stored", r)
 	}
@@ -146,7 +146,7 @@ func decode(kind string, f row) (found rules.Row, err error) {
 	case "event":
 		found, err = decodeEvent(sessions.InboxID{Channel: f["channel"], Account: f["account"], Chat: f["chat"], Event: f["event"]}, f["became"])
 	case "wording":
-		found = rules.Wording{Wording: sessions.Wording{Channel: f["channel"], Account: f["account"], Chat: f["chat"], Message: f["message"], Sum: f["sum"]}}
+		found = rules.TextHash{TextHash: sessions.TextHash{Channel: f["channel"], Account: f["account"], Chat: f["chat"], Message: f["message"], Sum: f["sum"]}}
 	case "begun":
 		found, err = decodeBegun(f)
 	case "call":
@@ -178,33 +178,33 @@ func decode(kind string, f row) (found rules.Row, err error) {
 	return found, rules.While(err, "read a row (%s %s)", kind, f["id"]+f["token"])
 }
 
-func flag(yes bool) string {
+func boolText(yes bool) string {
 	if yes {
 		return "1"
 	}
 	return "0"
 }
 
-// since is a time that a set is sorted by; 0: none.
-func since(t time.Time) string {
+// microsText is a time that a set is sorted by; 0: none.
+func microsText(t time.Time) string {
 	if t.IsZero() {
 		return "0"
 	}
 	return strconv.FormatInt(micros(t), 10)
 }
 
-// became is what an event became, as it is stored.
-func became(e rules.Event) string {
+// encodeEvent is what an event became, as it is stored.
+func encodeEvent(e rules.Event) string {
 	return id(e.Token, e.Turn, strconv.FormatUint(e.Seq, 10), strconv.FormatInt(e.Epoch, 10), e.Nonce)
 }
 
 func decodeEvent(e sessions.InboxID, stored string) (rules.Event, error) {
-	ps, err := parts(stored, 5)
+	ps, err := splitID(stored, 5)
 	if err != nil {
 		return rules.Event{}, fmt.Errorf("event %s: %w", e.Event, err)
 	}
-	seq, seqErr := number(ps[2])
-	epoch, epochErr := number(ps[3])
+	seq, seqErr := parseNumber(ps[2])
+	epoch, epochErr := parseNumber(ps[3])
 	return rules.Event{ID: e, Token: ps[0], Turn: ps[1], Seq: uint64(seq), Epoch: epoch, Nonce: ps[4]}, errors.Join(seqErr, epochErr)
 }
 
@@ -212,11 +212,11 @@ func decodeEvent(e sessions.InboxID, stored string) (rules.Event, error) {
 func begunBy(b rules.Begun) string { return id(strconv.FormatInt(b.Epoch, 10), b.Nonce) }
 
 func decodeBegun(f row) (rules.Begun, error) {
-	ps, err := parts(f["by"], 2)
+	ps, err := splitID(f["by"], 2)
 	if err != nil {
 		return rules.Begun{}, err
 	}
-	step, stepErr := number(f["step"])
-	epoch, err := number(ps[0])
+	step, stepErr := parseNumber(f["step"])
+	epoch, err := parseNumber(ps[0])
 	return rules.Begun{ID: rules.BegunKey{Turn: f["turn"], Step: int(step), Call: f["call"]}, Epoch: epoch, Nonce: ps[1]}, errors.Join(stepErr, err)
 }

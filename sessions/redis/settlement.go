@@ -22,13 +22,13 @@ type storedEntry struct {
 	At    *int         `json:"at,omitempty"`
 }
 
-// used is what usage sums up of an entry.
-type used struct {
+// usageEntry is what usage sums up of an entry.
+type usageEntry struct {
 	sessions.Usage // of one call
 	labels         costs.Labels
 }
 
-func usedOf(e costs.Entry) used {
+func usedOf(e costs.Entry) usageEntry {
 	u := sessions.Usage{
 		Amount: e.Amount, Calls: 1, Input: e.Usage.Input, CacheRead: e.Usage.CacheRead,
 		CacheWrite: e.Usage.CacheWrite5m + e.Usage.CacheWrite1h, Output: e.Usage.Output, Reasoning: e.Usage.Reasoning,
@@ -39,7 +39,7 @@ func usedOf(e costs.Entry) used {
 	if e.State == costs.Interrupted {
 		u.Interrupted = 1
 	}
-	return used{u, e.Labels}
+	return usageEntry{u, e.Labels}
 }
 
 // usedColumns are texts; the session and its agent come behind them.
@@ -61,7 +61,7 @@ func numbersOf(u *sessions.Usage) []*int64 {
 }
 
 // readUsed reads usedColumns, and what the scripts added to them.
-func readUsed(body string) (u used, session, agent string, err error) {
+func readUsed(body string) (u usageEntry, session, agent string, err error) {
 	var cs []string
 	if err := json.Unmarshal([]byte(body), &cs); err != nil {
 		return u, "", "", fmt.Errorf("decode what was used: %w", err)

@@ -33,12 +33,12 @@ type Store struct {
 	rules.Operations
 
 	era    atomic.Pointer[string] // of the database as this store knows it
-	known  known
+	known  rowCache
 	settle chan struct{} // held by who looks what became of the server
 	lanes  lanes         // for facts
 	seen   atomic.Uint64 // the last fact at the last CatchUp
 	forgot chan struct{} // holds one when the database may have forgotten; see Tend
-	frames frameNames    // that need not be sent again
+	frames templateNames // that need not be sent again
 
 	closing sync.Once
 	closed  error
@@ -110,7 +110,7 @@ func explain(err error) error {
 	if errors.Is(err, goredis.ErrClosed) {
 		return errClosed
 	}
-	return full(err)
+	return diskFullError(err)
 }
 
 // fence is a sessions.Fence in a fact.
@@ -120,4 +120,4 @@ type fence struct {
 	Nonce string `json:"nonce"`
 }
 
-func of(f sessions.Fence) fence { return fence(f) }
+func fenceOf(f sessions.Fence) fence { return fence(f) }

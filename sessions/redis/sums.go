@@ -10,11 +10,11 @@ import (
 	"parley/costs"
 )
 
-// amount is an amount in a request: numbers of Lua do not hold all.
-func amount(a costs.Amount) string { return strconv.FormatInt(int64(a), 10) }
+// amountText is an amount in a request: numbers of Lua do not hold all.
+func amountText(a costs.Amount) string { return strconv.FormatInt(int64(a), 10) }
 
 func readAmount(s string) (costs.Amount, error) {
-	n, err := number(s)
+	n, err := parseNumber(s)
 	if err != nil {
 		return 0, fmt.Errorf("an amount: %w", err)
 	}
@@ -35,8 +35,8 @@ func id(parts ...string) string {
 	return b.String()
 }
 
-// order is 20 digits that sort as the times do, those before 1970 too.
-func order(t time.Time) string { return fmt.Sprintf("%020d", uint64(micros(t))^1<<63) }
+// timeOrder is 20 digits that sort as the times do, those before 1970 too.
+func timeOrder(t time.Time) string { return fmt.Sprintf("%020d", uint64(micros(t))^1<<63) }
 
 // timeOf is the time of an order.
 func timeOf(order string) (time.Time, error) {
@@ -47,8 +47,8 @@ func timeOf(order string) (time.Time, error) {
 	return instant(int64(n ^ 1<<63)), nil
 }
 
-// text is v as JSON.
-func text(v any) (string, error) {
+// jsonText is v as JSON.
+func jsonText(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "", fmt.Errorf("encode %T: %w", v, err)
@@ -56,8 +56,8 @@ func text(v any) (string, error) {
 	return string(b), nil
 }
 
-// parts takes an id of n texts apart.
-func parts(joined string, n int) ([]string, error) {
+// splitID takes an id of n texts apart.
+func splitID(joined string, n int) ([]string, error) {
 	var ps []string
 	for rest := joined; rest != ""; {
 		length, after, found := strings.Cut(rest, ":")

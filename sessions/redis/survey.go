@@ -22,7 +22,7 @@ func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Am
 	if n <= 0 {
 		return nil, nil
 	}
-	a, err := s.look(ctx, get("ZRANGE", s.key("dearest:"+costs.Day.Name(at)), "+", "-", "BYLEX", "REV", "LIMIT", "0", strconv.Itoa(n)))
+	a, err := s.query(ctx, newRead("ZRANGE", s.key("dearest:"+costs.Day.Name(at)), "+", "-", "BYLEX", "REV", "LIMIT", "0", strconv.Itoa(n)))
 	for _, m := range a.texts(0) {
 		var spent costs.Amount
 		if spent, err = readAmount(m[:min(amountWidth, len(m))]); err != nil {
@@ -41,9 +41,9 @@ func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Acti
 	}
 	reads := make([]read, len(where))
 	for i, o := range where {
-		reads[i] = get("ZCOUNT", s.activeKey(o), strconv.FormatInt(micros(since), 10), "+inf")
+		reads[i] = newRead("ZCOUNT", s.activeKey(o), strconv.FormatInt(micros(since), 10), "+inf")
 	}
-	a, err := s.look(ctx, reads...)
+	a, err := s.query(ctx, reads...)
 	for i, o := range where {
 		n, bad := a.int(i)
 		err = cmp.Or(err, bad)
@@ -66,7 +66,7 @@ func (s *Store) activeKey(o origin) string { return s.key("active:" + id(o.chann
 
 // origins are all where turns came from. None ever ends.
 func (s *Store) origins(ctx context.Context) ([]origin, error) {
-	a, err := s.look(ctx, get("SMEMBERS", s.key("active")))
+	a, err := s.query(ctx, newRead("SMEMBERS", s.key("active")))
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +88,12 @@ func (s *Store) Queues(ctx context.Context, limit int) ([]sessions.Queue, int, e
 }
 
 func (s *Store) queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
-	reads := []read{get("ZCARD", s.key("queued"))}
+	reads := []read{newRead("ZCARD", s.key("queued"))}
 	if limit > 0 {
-		reads = append(reads, get("ZRANGE", s.key("queued"), "0", strconv.Itoa(limit-1)).
-			each(get("HMGET", s.key("box:"), "key", "touched", "read").at(2)))
+		reads = append(reads, newRead("ZRANGE", s.key("queued"), "0", strconv.Itoa(limit-1)).
+			each(newRead("HMGET", s.key("box:"), "key", "touched", "read").at(2)))
 	}
-	a, err := s.look(ctx, reads...)
+	a, err := s.query(ctx, reads...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -101,11 +101,11 @@ func (s *Store) queues(ctx context.Context, limit int) (qs []sessions.Queue, tot
 	if err != nil {
 		return nil, 0, fmt.Errorf("how many: %w", err)
 	}
-	err = a.list(1).under(func(token string, found answer) error {
+	err = a.list(1).eachName(func(token string, found answer) error {
 		b := found.list(0)
 		k, err := sessionkeys.Parse(b.text(0))
 		v := reader{row: row{"touched": b.text(1), "read": b.text(2)}}
-		qs = append(qs, sessions.Queue{Token: token, Address: k.Address(), Touched: uint64(v.int("touched")), Read: uint64(v.int("read"))})
+		qs = append(qs, sessions.Queue{Token: token, Address: k.Address(), LastSeen: uint64(v.int("touched")), LastRead: uint64(v.int("read"))})
 		if err = cmp.Or(err, v.err); err != nil {
 			return fmt.Errorf("mailbox %s: %w", token, err)
 		}

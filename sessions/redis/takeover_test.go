@@ -24,16 +24,16 @@ func TestWhoLostTheLockOfATakeOverWritesNothingMore(t *testing.T) {
 	if err := s.plain.Set(ctx, s.key("takeover"), "another", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.locked(ctx, "me", metaEra, "7"); !errors.Is(err, errLock) {
+	if err := s.setLocked(ctx, "me", metaEra, "7"); !errors.Is(err, errLock) {
 		t.Errorf("got %v", err)
 	}
 	if era, err := s.plain.HGet(ctx, s.key("meta"), metaEra).Result(); err != nil || era != "0" {
 		t.Errorf("the era is %q (%v)", era, err)
 	}
-	if err := s.locked(ctx, "another", metaEra, "7", metaOutbox, "9"); err != nil {
+	if err := s.setLocked(ctx, "another", metaEra, "7", metaOutbox, "9"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.locked(ctx, "another", metaOutbox, "5"); err != nil {
+	if err := s.setLocked(ctx, "another", metaOutbox, "5"); err != nil {
 		t.Fatal(err)
 	}
 	meta, err := s.plain.HMGet(ctx, s.key("meta"), metaEra, metaOutbox).Result()

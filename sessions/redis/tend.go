@@ -12,14 +12,14 @@ const (
 	forgotAgain  = time.Second // when forgot failed
 )
 
-// Tend looks after the database until ctx ends. It applies what processes that
+// Maintain looks after the database until ctx ends. It applies what processes that
 // ended left in the log of facts, and calls forgot after each restart or failover
 // of the server, also one that this store found when it was opened: what is no
 // fact, such as which messages wait, may be lost then, and is to be told again.
 // forgot is called again until it returns nil.
 //
 // It returns nil. One goroutine calls it.
-func (s *Store) Tend(ctx context.Context, forgot func(context.Context) error) error {
+func (s *Store) Maintain(ctx context.Context, forgot func(context.Context) error) error {
 	tick := time.NewTicker(catchUpEvery)
 	defer tick.Stop()
 	for {
@@ -44,8 +44,8 @@ func (s *Store) Tend(ctx context.Context, forgot func(context.Context) error) er
 	}
 }
 
-// mayHaveForgotten wakes Tend.
-func (s *Store) mayHaveForgotten() {
+// wakeMaintain wakes Tend.
+func (s *Store) wakeMaintain() {
 	select {
 	case s.forgot <- struct{}{}:
 	default: // it is to be woken already

@@ -18,7 +18,7 @@ func TestWhoTendsIsToldOfAFailoverUntilItSucceeds(t *testing.T) {
 	calls, ended := make(chan int), make(chan error, 1)
 	n := 0
 	go func() {
-		ended <- p.store.Tend(ctx, func(context.Context) error {
+		ended <- p.store.Maintain(ctx, func(context.Context) error {
 			n++
 			calls <- n
 			if n == 1 {
@@ -44,7 +44,7 @@ func TestWhoTendsIsToldOfAFailoverUntilItSucceeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := p.s.Mailbox(t.Context(), p.key("two").Token())
-	if err != nil || found.Touched != 7 {
+	if err != nil || found.LastSeen != 7 {
 		t.Fatalf("%+v %v", found, err)
 	}
 }
@@ -56,7 +56,7 @@ func TestAnOpeningThatFindsARestartIsTold(t *testing.T) {
 	p.primary.Restart()
 	s := openAt(t, redis.Options{URL: p.board.URL, Facts: p.log})
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := s.Tend(ctx, func(context.Context) error { cancel(); return nil }); err != nil {
+	if err := s.Maintain(ctx, func(context.Context) error { cancel(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

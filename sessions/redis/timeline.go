@@ -73,7 +73,7 @@ func (s *Store) reconcile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if t.whole() {
+		if t.isWhole() {
 			return s.adopt(t)
 		}
 		got, err := s.lock(ctx)
@@ -115,7 +115,7 @@ type timeline struct {
 	fresh        bool   // there is no database yet
 }
 
-func (t timeline) whole() bool { return t.named == t.runID && t.era != takingOver }
+func (t timeline) isWhole() bool { return t.named == t.runID && t.era != takingOver }
 
 func (s *Store) timeline(ctx context.Context) (t timeline, err error) {
 	info, err := s.info(ctx)
@@ -130,10 +130,10 @@ func (s *Store) timeline(ctx context.Context) (t timeline, err error) {
 	if v := meta[metaVersion]; !t.fresh && v != version {
 		return t, fmt.Errorf("%w: the keys under %s are of version %q, this program knows %s; run a newer one, or choose another prefix", sessions.ErrDamaged, s.prefix, v, version)
 	}
-	if t.eras, err = number(meta[metaEras]); err != nil {
+	if t.eras, err = parseNumber(meta[metaEras]); err != nil {
 		return t, fmt.Errorf("read the database's era: %w", err)
 	}
-	facts, err := number(meta[metaFacts])
+	facts, err := parseNumber(meta[metaFacts])
 	t.facts = uint64(max(facts, 0))
 	return t, err
 }
@@ -145,7 +145,7 @@ func (s *Store) adopt(t timeline) error {
 		s.known.begin(t.era)
 	}
 	if old != nil && *old != t.era {
-		s.mayHaveForgotten()
+		s.wakeMaintain()
 	}
 	s.era.Store(&t.era)
 	return nil
@@ -167,7 +167,7 @@ func (s *Store) takeOver(ctx context.Context, me string, t timeline) (err error)
 	next := t.eras + 1
 	if t.fresh {
 		next = 0
-	} else if err := s.locked(ctx, me, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10)); err != nil {
+	} else if err := s.setLocked(ctx, me, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10)); err != nil {
 		// Who sends answers looks behind the last that it saw: those that are queued
 		// again come after all that were ever queued, or a later one would overtake them.
 		return err
@@ -179,7 +179,7 @@ func (s *Store) takeOver(ctx context.Context, me string, t timeline) (err error)
 		}
 		next = last + 1
 	}
-	done := replayed{}
+	done := replayCounts{}
 	if s.facts != nil {
 		if done, err = s.replay(ctx, me, next, t.facts); err != nil {
 			return err
@@ -191,21 +191,21 @@ func (s *Store) takeOver(ctx context.Context, me string, t timeline) (err error)
 		}
 	}
 	n := strconv.FormatInt(next, 10)
-	err = s.locked(ctx, me, metaVersion, version, metaEras, n, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
+	err = s.setLocked(ctx, me, metaVersion, version, metaEras, n, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
 	if err != nil {
 		return err
 	}
 	if !t.fresh || done.applied > 0 {
-		s.mayHaveForgotten()
+		s.wakeMaintain()
 	}
 	s.log.Info("redis: the database is ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "took", s.now().Sub(begun))
 	return s.plain.Del(ctx, s.key("takeover")).Err()
 }
 
-// locked sets fields of the database's own row if the lock is still ours, and
+// setLocked sets fields of the database's own row if the lock is still ours, and
 // holds the lock for longer.
-func (s *Store) locked(ctx context.Context, me string, fields ...string) error {
-	p := s.held(ctx, me)
+func (s *Store) setLocked(ctx context.Context, me string, fields ...string) error {
+	p := s.lockedPlan(ctx, me)
 	p.do("PEXPIRE", s.key("takeover"), strconv.FormatInt(lockFor.Milliseconds(), 10))
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == metaOutbox { // it never goes back, also when a take-over is begun again
@@ -221,10 +221,10 @@ func (s *Store) locked(ctx context.Context, me string, fields ...string) error {
 	return rules.While(err, "hold the database")
 }
 
-// held is a plan that is carried out while the lock is ours, whatever the era.
-func (s *Store) held(ctx context.Context, me string) *plan {
+// lockedPlan is a plan that is carried out while the lock is ours, whatever the era.
+func (s *Store) lockedPlan(ctx context.Context, me string) *plan {
 	r := s.reading(ctx)
-	r.client, r.era, r.look = s.plain, "", true
+	r.client, r.era, r.isView = s.plain, "", true
 	p := &plan{s: s, r: r, again: true}
 	p.step("k", me, "GET", s.key("takeover"))
 	return p
@@ -237,7 +237,7 @@ func (s *Store) evict(ctx context.Context, me string) error {
 		return fmt.Errorf("list who owns mailboxes: %w", explain(err))
 	}
 	for _, owner := range owners {
-		k, err := workerNamed(owner)
+		k, err := workerKeyNamed(owner)
 		if err != nil {
 			return err
 		}
@@ -252,10 +252,10 @@ func (s *Store) evict(ctx context.Context, me string) error {
 
 // evictFrom ends fences of a worker, and reports whether there may be more.
 func (s *Store) evictFrom(ctx context.Context, me string, w sessions.Worker) (more bool, err error) {
-	if err := s.locked(ctx, me); err != nil {
+	if err := s.setLocked(ctx, me); err != nil {
 		return false, err
 	}
-	p := s.held(ctx, me)
+	p := s.lockedPlan(ctx, me)
 	tx := &rules.Tx{Reader: p.r}
 	n, err := rules.Evict(tx, w, pageRows)
 	if err != nil || n == 0 {

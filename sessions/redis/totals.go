@@ -20,10 +20,10 @@ func (s *Store) Totals(ctx context.Context) ([]sessions.Total, error) {
 
 // totals are those of the ledger up to its entry last, the last there is.
 func (s *Store) totals(ctx context.Context) (ts []sessions.Total, last int64, err error) {
-	a, err := s.look(ctx, get("HGETALL", s.key("total:amount")), get("HGETALL", s.key("total:calls")), get("HGETALL", s.key("total:unknown")),
-		get("XREVRANGE", s.key("ledger"), "+", "-", "COUNT", "1"))
+	a, err := s.query(ctx, newRead("HGETALL", s.key("total:amount")), newRead("HGETALL", s.key("total:calls")), newRead("HGETALL", s.key("total:unknown")),
+		newRead("XREVRANGE", s.key("ledger"), "+", "-", "COUNT", "1"))
 	if err == nil {
-		last, err = number(strings.TrimPrefix(a.list(3).list(0).text(0), "0-"))
+		last, err = parseNumber(strings.TrimPrefix(a.list(3).list(0).text(0), "0-"))
 	}
 	if err != nil {
 		return nil, 0, err

@@ -18,8 +18,8 @@ func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.
 }
 
 func (s *Store) tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
-	rows := func(id string) []read { return []read{get("HGETALL", s.key("sess:"+id)).at(2)} }
-	a, err := s.look(ctx, s.below(string(id), sessionkeys.MaxDepth, rows)...)
+	rows := func(id string) []read { return []read{newRead("HGETALL", s.key("sess:"+id)).at(2)} }
+	a, err := s.query(ctx, s.below(string(id), sessionkeys.MaxDepth, rows)...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Store) tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.
 // below reads a session, or without an id each name, and all below it to so many
 // levels: what reads says of each, and its children.
 func (s *Store) below(id string, levels int, reads func(id string) []read) []read {
-	kids := get("LRANGE", s.key("kids:"+id), "0", "-1").at(2)
+	kids := newRead("LRANGE", s.key("kids:"+id), "0", "-1").at(2)
 	if levels > 0 {
 		kids = kids.each(s.below("", levels-1, reads)...)
 	}
@@ -50,7 +50,7 @@ func eachBelow(id string, a answer, f func(id string, found answer) error) error
 	if err := f(id, a); err != nil || len(a) == 0 {
 		return err
 	}
-	return a.list(len(a) - 1).under(func(kid string, found answer) error { return eachBelow(kid, found, f) })
+	return a.list(len(a) - 1).eachName(func(kid string, found answer) error { return eachBelow(kid, found, f) })
 }
 
 // sessionOf is a session as it is stored; no row is ErrNotFound.

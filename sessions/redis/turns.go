@@ -10,7 +10,7 @@ import (
 
 // Session implements [sessions.Turns].
 func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (found sessions.Session, err error) {
-	a, err := s.look(ctx, get("HGETALL", s.key("sess:"+string(id))))
+	a, err := s.query(ctx, newRead("HGETALL", s.key("sess:"+string(id))))
 	if err == nil {
 		found, err = sessionOf(a.row(0))
 	}

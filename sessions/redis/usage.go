@@ -37,20 +37,20 @@ type place struct {
 }
 
 // groupOf says what the group of an entry is.
-func groupOf(by sessions.Grouping) (func(u used, p place) string, error) {
+func groupOf(by sessions.Grouping) (func(u usageEntry, p place) string, error) {
 	switch by {
 	case sessions.ByModel:
-		return func(u used, _ place) string { return u.labels.Provider + "/" + u.labels.Model }, nil
+		return func(u usageEntry, _ place) string { return u.labels.Provider + "/" + u.labels.Model }, nil
 	case sessions.ByChannel:
-		return func(u used, _ place) string { return u.labels.Channel }, nil
+		return func(u usageEntry, _ place) string { return u.labels.Channel }, nil
 	case sessions.ByAgent:
-		return func(_ used, p place) string { return p.agent }, nil
+		return func(_ usageEntry, p place) string { return p.agent }, nil
 	case sessions.ByPurpose:
-		return func(u used, _ place) string { return string(u.labels.Purpose) }, nil
+		return func(u usageEntry, _ place) string { return string(u.labels.Purpose) }, nil
 	case sessions.ByDay:
-		return func(_ used, p place) string { return costs.Day.Name(p.at) }, nil
+		return func(_ usageEntry, p place) string { return costs.Day.Name(p.at) }, nil
 	case sessions.BySession:
-		return func(_ used, p place) string { return p.session }, nil
+		return func(_ usageEntry, p place) string { return p.session }, nil
 	}
 	return nil, errors.New("nothing is grouped by " + string(by))
 }
@@ -58,7 +58,7 @@ func groupOf(by sessions.Grouping) (func(u used, p place) string, error) {
 // usageSums are the groups by name.
 type usageSums map[string]*sessions.Usage
 
-func (us usageSums) add(group string, u used) error {
+func (us usageSums) add(group string, u usageEntry) error {
 	g := us[group]
 	if g == nil {
 		g = &sessions.Usage{Group: group}
@@ -94,19 +94,19 @@ func (us usageSums) sorted(by sessions.Grouping) []sessions.Usage {
 const usedRows = 1000
 
 // useAll reads in the order of time, from the bounds of the question on.
-func (s *Store) useAll(ctx context.Context, q sessions.UsageQuery, group func(used, place) string, sums usageSums) error {
+func (s *Store) useAll(ctx context.Context, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
 	from, to := "-", "+"
 	if !q.Since.IsZero() {
-		from = "[" + order(q.Since)
+		from = "[" + timeOrder(q.Since)
 	}
 	if !q.Until.IsZero() {
-		to = "(" + order(q.Until)
+		to = "(" + timeOrder(q.Until)
 	}
 	last, err := s.lastBooked(ctx)
 	if err != nil {
 		return err
 	}
-	return s.eachUsed(ctx, from, to, last, func(u used, p place) error { return sums.add(group(u, p), u) })
+	return s.eachUsed(ctx, from, to, last, func(u usageEntry, p place) error { return sums.add(group(u, p), u) })
 }
 
 // lastBooked is the number of the last entry.
@@ -117,9 +117,9 @@ func (s *Store) lastBooked(ctx context.Context) (int64, error) {
 
 // eachUsed calls f for the entries between two bounds of their order that were
 // booked up to number last.
-func (s *Store) eachUsed(ctx context.Context, from, to string, last int64, f func(used, place) error) error {
+func (s *Store) eachUsed(ctx context.Context, from, to string, last int64, f func(usageEntry, place) error) error {
 	for {
-		a, err := s.look(ctx, get("ZRANGE", s.key("used"), from, to, "BYLEX", "LIMIT", "0", strconv.Itoa(usedRows)))
+		a, err := s.query(ctx, newRead("ZRANGE", s.key("used"), from, to, "BYLEX", "LIMIT", "0", strconv.Itoa(usedRows)))
 		if err != nil {
 			return err
 		}
@@ -140,12 +140,12 @@ func (s *Store) eachUsed(ctx context.Context, from, to string, last int64, f fun
 const orderWidth = 20
 
 // useMember reads one that the commit script made: order, number, columns.
-func useMember(m string, last int64, f func(used, place) error) error {
+func useMember(m string, last int64, f func(usageEntry, place) error) error {
 	if len(m) < orderWidth {
 		return fmt.Errorf("%q is no entry", m)
 	}
 	no, columns, _ := strings.Cut(m[orderWidth:], ":")
-	n, err := number(no)
+	n, err := parseNumber(no)
 	if err != nil {
 		return fmt.Errorf("number of an entry: %w", err)
 	}
@@ -164,7 +164,7 @@ func useMember(m string, last int64, f func(used, place) error) error {
 }
 
 // useTree reads all entries of a session and its descendants.
-func (s *Store) useTree(ctx context.Context, q sessions.UsageQuery, group func(used, place) string, sums usageSums) error {
+func (s *Store) useTree(ctx context.Context, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
 	last, err := s.lastBooked(ctx)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (s *Store) useTree(ctx context.Context, q sessions.UsageQuery, group func(u
 	return nil
 }
 
-func (s *Store) useNode(ctx context.Context, node sessions.Session, last int64, q sessions.UsageQuery, group func(used, place) string, sums usageSums) error {
+func (s *Store) useNode(ctx context.Context, node sessions.Session, last int64, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
 	var failed error
 	err := s.bookings(ctx, node.ID, func(b booking) bool {
 		at := b.entry.At

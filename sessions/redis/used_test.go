@@ -43,13 +43,13 @@ func TestUsageLeavesOutWhatWasBookedSinceItBegan(t *testing.T) {
 	ok(err)
 	for booked, want := range map[int64]int{last: 5, 3: 3, 0: 0} {
 		n := 0
-		ok(s.eachUsed(ctx, "-", "+", booked, func(used, place) error { n++; return nil }))
+		ok(s.eachUsed(ctx, "-", "+", booked, func(usageEntry, place) error { n++; return nil }))
 		if n != want {
 			t.Errorf("%d entries up to number %d, not %d", n, booked, want)
 		}
 		sums := usageSums{}
 		node := sessions.Session{ID: m.Session, Key: k}
-		ok(s.useNode(ctx, node, booked, sessions.UsageQuery{}, func(used, place) string { return "all" }, sums))
+		ok(s.useNode(ctx, node, booked, sessions.UsageQuery{}, func(usageEntry, place) string { return "all" }, sums))
 		if got := sums["all"]; want > 0 && got.Calls != int64(want) || want == 0 && got != nil {
 			t.Errorf("%+v up to number %d, not %d", got, booked, want)
 		}

@@ -12,8 +12,8 @@ import (
 // maxIDs bounds how many ids of one chat are followed.
 const maxIDs = 16
 
-// at is the id of the same account's chat with another peer.
-func at(id sessions.ChatID, peer string) sessions.ChatID {
+// chatAt is the id of the same account's chat with another peer.
+func chatAt(id sessions.ChatID, peer string) sessions.ChatID {
 	id.Peer = peer
 	return id
 }
@@ -22,7 +22,7 @@ func at(id sessions.ChatID, peer string) sessions.ChatID {
 func chatOf(tx *Tx, id sessions.ChatID) (sessions.Chat, error) {
 	c := sessions.Chat{IDs: []string{id.Peer}}
 	link := func(peer string) (Chat, error) {
-		row, _, err := get[Chat](tx, ChatKey(at(id, peer)))
+		row, _, err := get[Chat](tx, ChatKey(chatAt(id, peer)))
 		return row, err
 	}
 	asked, err := link(id.Peer)
@@ -48,7 +48,7 @@ func chatOf(tx *Tx, id sessions.ChatID) (sessions.Chat, error) {
 		if err != nil {
 			return sessions.Chat{}, err
 		}
-		c.Shut = c.Shut || row.Shut.closed()
+		c.Closed = c.Closed || row.Closed.isClosed()
 	}
 	return c, nil
 }
@@ -70,20 +70,20 @@ func (s Operations) Move(ctx context.Context, id sessions.ChatID, to string, whe
 			return c, err
 		}
 		// What is known of the new id already comes behind it.
-		other, err := chatOf(tx, at(id, to))
+		other, err := chatOf(tx, chatAt(id, to))
 		if err != nil || other.Canonical() != to {
 			return c, err
 		}
-		from, _, err := get[Chat](tx, ChatKey(at(id, c.Current())))
+		from, _, err := get[Chat](tx, ChatKey(chatAt(id, c.Current())))
 		if err != nil {
 			return c, err
 		}
-		next, _, err := get[Chat](tx, ChatKey(at(id, to)))
+		next, _, err := get[Chat](tx, ChatKey(chatAt(id, to)))
 		if err != nil {
 			return c, err
 		}
-		from.ID, from.After = at(id, c.Current()), to
-		next.ID, next.Before, next.MovedAt = at(id, to), c.Current(), stamp(when)
+		from.ID, from.After = chatAt(id, c.Current()), to
+		next.ID, next.Before, next.MovedAt = chatAt(id, to), c.Current(), normaliseTime(when)
 		tx.put(from)
 		tx.put(next)
 		return chatOf(tx, id)
@@ -99,16 +99,16 @@ func (s Operations) Reopen(ctx context.Context, id sessions.ChatID, when time.Ti
 			return err
 		}
 		for _, peer := range c.IDs {
-			row, _, err := get[Chat](tx, ChatKey(at(id, peer)))
+			row, _, err := get[Chat](tx, ChatKey(chatAt(id, peer)))
 			if err != nil {
 				return err
 			}
-			if row.Shut.Cause == "" {
+			if row.Closed.Cause == "" {
 				continue
 			}
-			row.Shut.Open = true
-			if when := stamp(when); when.After(row.Shut.OpenedAt) {
-				row.Shut.OpenedAt = when
+			row.Closed.Open = true
+			if when := normaliseTime(when); when.After(row.Closed.OpenedAt) {
+				row.Closed.OpenedAt = when
 			}
 			tx.put(row)
 		}
@@ -120,42 +120,42 @@ func (s Operations) Reopen(ctx context.Context, id sessions.ChatID, when time.Ti
 // closedProblem is noted on parts that are not sent because their chat is shut.
 const closedProblem = "the chat is closed to the bot"
 
-// shutting is the answer of Shut.
-type shutting struct {
-	c    sessions.Closing
+// closing is the answer of Shut.
+type closing struct {
+	c    sessions.CloseResult
 	shut bool
 }
 
-// Shut implements [sessions.Chats].
-func (s Operations) Shut(ctx context.Context, q sessions.Shutting) (sessions.Closing, bool, error) {
+// CloseChat implements [sessions.Chats].
+func (s Operations) CloseChat(ctx context.Context, q sessions.CloseRequest) (sessions.CloseResult, bool, error) {
 	if q.ID == "" || q.Chat.Peer == "" {
-		return sessions.Closing{}, false, errors.New("shut a chat: an id is missing")
+		return sessions.CloseResult{}, false, errors.New("shut a chat: an id is missing")
 	}
-	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (shutting, error) { return shut(tx, q) })
+	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (closing, error) { return closeChat(tx, q) })
 	return r.c, r.shut, While(err, "shut chat %s", q.Chat.Peer)
 }
 
-func shut(tx *Tx, q sessions.Shutting) (r shutting, err error) {
+func closeChat(tx *Tx, q sessions.CloseRequest) (r closing, err error) {
 	chat, err := chatOf(tx, q.Chat)
 	if err != nil {
 		return r, err
 	}
-	id := at(q.Chat, chat.Canonical())
+	id := chatAt(q.Chat, chat.Canonical())
 	row, _, err := get[Chat](tx, ChatKey(id))
 	switch {
 	case err != nil:
 		return r, err
-	case row.Shut.Cause != "" && row.Shut.Open && !stamp(q.At).After(row.Shut.OpenedAt):
+	case row.Closed.Cause != "" && row.Closed.Open && !normaliseTime(q.At).After(row.Closed.OpenedAt):
 		return r, nil
-	case chat.Shut && row.Shut.Cause == q.ID: // its answer was lost
-		tokens, err := shutMailboxes(tx, id)
-		return shutting{sessions.Closing{Dropped: row.Shut.Dropped, Mailboxes: tokens}, true}, err
-	case chat.Shut:
-		return shutting{shut: true}, nil
+	case chat.Closed && row.Closed.Cause == q.ID: // its answer was lost
+		tokens, err := closingMailboxes(tx, id)
+		return closing{sessions.CloseResult{Dropped: row.Closed.Dropped, Mailboxes: tokens}, true}, err
+	case chat.Closed:
+		return closing{shut: true}, nil
 	}
 	var chats []sessions.ChatID
 	for _, peer := range chat.IDs {
-		chats = append(chats, at(id, peer))
+		chats = append(chats, chatAt(id, peer))
 	}
 	r.shut = true
 	if r.c.Dropped, err = dropQueued(tx, chats, q.At); err != nil {
@@ -165,7 +165,7 @@ func shut(tx *Tx, q sessions.Shutting) (r shutting, err error) {
 		return r, err
 	}
 	row.ID = id
-	row.Shut = Shut{Cause: q.ID, Dropped: r.c.Dropped, OpenedAt: row.Shut.OpenedAt}
+	row.Closed = Closure{Cause: q.ID, Dropped: r.c.Dropped, OpenedAt: row.Closed.OpenedAt}
 	tx.put(row)
 	return r, nil
 }
@@ -180,7 +180,7 @@ func dropQueued(tx *Tx, chats []sessions.ChatID, when time.Time) (dropped int, e
 		a.Parts = slices.Clone(a.Parts)
 		for i := range a.Parts {
 			if p := &a.Parts[i]; p.State != sessions.Sent && p.State != sessions.Failed {
-				p.State, p.Problem, p.At = sessions.Failed, closedProblem, stamp(when)
+				p.State, p.Problem, p.At = sessions.Failed, closedProblem, normaliseTime(when)
 			}
 		}
 		a.Done = true
@@ -189,25 +189,25 @@ func dropQueued(tx *Tx, chats []sessions.ChatID, when time.Time) (dropped int, e
 	return len(queued), nil
 }
 
-// shutEvent marks the control requests that a shutting makes.
-func shutEvent(chat sessions.ChatID) sessions.InboxID {
+// closeEvent marks the control requests that a shutting makes.
+func closeEvent(chat sessions.ChatID) sessions.InboxID {
 	return sessions.InboxID{Channel: chat.Channel, Account: chat.Account, Chat: chat.Peer}
 }
 
 // stopMailboxes asks for a stop of all that the chat's mailboxes are owed.
-func stopMailboxes(tx *Tx, id sessions.ChatID, chats []sessions.ChatID, q sessions.Shutting) (tokens []string, err error) {
+func stopMailboxes(tx *Tx, id sessions.ChatID, chats []sessions.ChatID, q sessions.CloseRequest) (tokens []string, err error) {
 	boxes, err := rowsOf[Mailbox](tx, ChatMailboxes{chats}, 0)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range boxes {
-		if m.Touched <= m.Read && m.OpenTurn == "" {
+		if m.LastSeen <= m.LastRead && m.OpenTurn == "" {
 			continue
 		}
 		tokens = append(tokens, m.Token)
-		_, err = request(tx, m, sessions.Control{
-			ID: "shut-" + m.Token + "-" + q.ID, Event: shutEvent(id), Token: m.Token, Key: m.Mailbox.Key, Kind: sessions.KindShut,
-			Through: m.Touched, From: m.Mailbox.Key.Address(), At: q.At,
+		_, err = addControl(tx, m, sessions.Control{
+			ID: "shut-" + m.Token + "-" + q.ID, Event: closeEvent(id), Token: m.Token, Key: m.Mailbox.Key, Kind: sessions.KindShut,
+			Through: m.LastSeen, From: m.Mailbox.Key.Address(), At: q.At,
 		})
 		if err != nil {
 			return nil, err
@@ -216,9 +216,9 @@ func stopMailboxes(tx *Tx, id sessions.ChatID, chats []sessions.ChatID, q sessio
 	return tokens, nil
 }
 
-// shutMailboxes returns those that were asked to stop and have not yet.
-func shutMailboxes(tx *Tx, id sessions.ChatID) (tokens []string, err error) {
-	asked, err := rowsOf[Control](tx, ShutControls{id}, 0)
+// closingMailboxes returns those that were asked to stop and have not yet.
+func closingMailboxes(tx *Tx, id sessions.ChatID) (tokens []string, err error) {
+	asked, err := rowsOf[Control](tx, CloseControls{id}, 0)
 	for _, c := range asked {
 		if !slices.Contains(tokens, c.Token) {
 			tokens = append(tokens, c.Token)

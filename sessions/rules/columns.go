@@ -33,7 +33,7 @@ const (
 // Places are where the values of MailboxColumns stand.
 func (m *Mailbox) Places() []any {
 	return []any{
-		&m.Token, &m.Mailbox.Key, &m.Session, &m.Touched, &m.Read, &m.Epoch, &m.Attempts, &m.Controls, &m.OpenTurn,
+		&m.Token, &m.Mailbox.Key, &m.Session, &m.LastSeen, &m.LastRead, &m.Epoch, &m.Attempts, &m.Controls, &m.OpenTurn,
 		&m.LastNonce, &m.PriorEpoch, &m.Owner.Name, &m.Owner.Nonce, &m.WaitingSince,
 	}
 }
@@ -62,7 +62,7 @@ func (c *Control) Places() []any {
 
 // OutgoingPlaces are where the values of OutgoingColumns stand.
 func OutgoingPlaces(o *sessions.Outgoing) []any {
-	return []any{&o.ID, &o.Channel, &o.Session, &o.Turn, &o.To, &o.ReplyTo, &o.Text, &o.At, &o.Again, &o.File}
+	return []any{&o.ID, &o.Channel, &o.Session, &o.Turn, &o.To, &o.ReplyTo, &o.Text, &o.At, &o.MaybeDuplicate, &o.File}
 }
 
 // PartPlaces are where the values of PartColumns stand.

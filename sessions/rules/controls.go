@@ -25,20 +25,20 @@ func (s Operations) Request(ctx context.Context, c sessions.Control) (bool, erro
 			return false, err
 		}
 		receive(tx, c.Event, Event{Token: c.Token})
-		return request(tx, m, c)
+		return addControl(tx, m, c)
 	})
 	return added, While(err, "store control request %s", c.ID)
 }
 
-// request adds a control request to its mailbox, unless there is one of its id.
-func request(tx *Tx, m Mailbox, c sessions.Control) (added bool, err error) {
+// addControl adds a control request to its mailbox, unless there is one of its id.
+func addControl(tx *Tx, m Mailbox, c sessions.Control) (added bool, err error) {
 	_, there, err := get[Control](tx, ControlKey(c.ID))
 	if err != nil || there {
 		return false, err
 	}
-	c.At = stamp(c.At)
+	c.At = normaliseTime(c.At)
 	tx.put(Control{Control: c})
-	if !m.Owed() {
+	if !m.HasWork() {
 		m.WaitingSince = c.At
 	}
 	m.Controls++
@@ -58,10 +58,10 @@ func (s Operations) Controls(ctx context.Context, token string) ([]sessions.Cont
 	return cs, While(err, "list control requests of %s", token)
 }
 
-// Comply implements [sessions.Dispatch].
-func (s Operations) Comply(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
+// ApplyControls implements [sessions.Dispatch].
+func (s Operations) ApplyControls(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
-		m, err := owned(tx, f)
+		m, err := ownedMailbox(tx, f)
 		if err != nil {
 			return err
 		}
@@ -80,12 +80,12 @@ func (s Operations) Comply(ctx context.Context, f sessions.Fence, ids []string, 
 			tx.put(c)
 			m.Controls--
 		}
-		if read > m.Read {
-			m.restart()
+		if read > m.LastRead {
+			m.resetAttempts()
 		}
-		m.pass(read)
+		m.advanceRead(read)
 		tx.put(m)
-		return queue(tx, replies)
+		return queueAnswers(tx, replies)
 	})
 	return While(err, "end control requests of %s", f.Token)
 }

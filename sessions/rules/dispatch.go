@@ -10,19 +10,19 @@ import (
 	"parley/sessions"
 )
 
-// taken is a mailbox, and whether the caller got it, or gave it up.
-type taken struct {
+// touchResult is a mailbox, and whether the caller got it, or gave it up.
+type touchResult struct {
 	m   sessions.Mailbox
 	yes bool
 }
 
 // Touch implements [sessions.Dispatch].
 func (s Operations) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (taken, error) { return touch(tx, t) })
+	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (touchResult, error) { return touch(tx, t) })
 	return r.m, r.yes, While(err, "touch mailbox %s", t.Token)
 }
 
-func touch(tx *Tx, t sessions.Touch) (r taken, err error) {
+func touch(tx *Tx, t sessions.Touch) (r touchResult, err error) {
 	if t.Take && (t.By.Name == "" || t.By.Nonce == "") {
 		return r, errors.New("nobody can take it: the worker has no name or no nonce")
 	}
@@ -34,9 +34,9 @@ func touch(tx *Tx, t sessions.Touch) (r taken, err error) {
 	if err != nil {
 		return r, err
 	}
-	before := m.Touched
+	before := m.LastSeen
 	m.note(t.Seq, t.Now)
-	if t.Take && m.Owed() && m.Owner.Nonce != t.By.Nonce {
+	if t.Take && m.HasWork() && m.Owner.Nonce != t.By.Nonce {
 		if r.yes, err = mayTake(tx, m, t.By, t.Now); err != nil {
 			return r, err
 		}
@@ -46,10 +46,10 @@ func touch(tx *Tx, t sessions.Touch) (r taken, err error) {
 			return r, err
 		}
 	}
-	if r.yes || m.Touched != before {
+	if r.yes || m.LastSeen != before {
 		tx.put(m)
 	}
-	r.m, err = shown(tx, m)
+	r.m, err = publicMailbox(tx, m)
 	return r, err
 }
 
@@ -57,12 +57,12 @@ func touch(tx *Tx, t sessions.Touch) (r taken, err error) {
 func mayTake(tx *Tx, m Mailbox, w sessions.Worker, now time.Time) (bool, error) {
 	if m.Owner.Nonce != "" {
 		owner, _, err := get[Worker](tx, WorkerKey(m.Owner))
-		if err != nil || owner.holds(now) {
+		if err != nil || owner.isLiveAt(now) {
 			return false, err
 		}
 	}
 	taker, _, err := get[Worker](tx, WorkerKey(w))
-	return taker.holds(now), err
+	return taker.isLiveAt(now), err
 }
 
 // Reacquire implements [sessions.Dispatch].
@@ -74,8 +74,8 @@ func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time
 		case err != nil:
 			return sessions.Mailbox{}, err
 		case found && m.PriorEpoch != 0 && m.PriorEpoch == f.Epoch && m.Epoch == f.Epoch+1 && m.Owner.Nonce == f.Nonce:
-			return shown(tx, m) // its answer was lost
-		case !found || !m.heldBy(f):
+			return publicMailbox(tx, m) // its answer was lost
+		case !found || !m.isHeldBy(f):
 			return sessions.Mailbox{}, sessions.ErrFenced
 		}
 		owner, _, err := get[Worker](tx, WorkerKey(m.Owner))
@@ -86,18 +86,18 @@ func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time
 			return sessions.Mailbox{}, sessions.ErrFenced
 		}
 		m.PriorEpoch = m.Epoch
-		if err := again(tx, &m); err != nil {
+		if err := nextAttempt(tx, &m); err != nil {
 			return sessions.Mailbox{}, err
 		}
 		tx.put(m)
-		return shown(tx, m)
+		return publicMailbox(tx, m)
 	})
 	return m, While(err, "reacquire mailbox %s", f.Token)
 }
 
 // Release implements [sessions.Dispatch].
 func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s, f, func(tx *Tx) (r taken, err error) {
+	r, err := update(ctx, s, f, func(tx *Tx) (r touchResult, err error) {
 		tx.Set.Forgettable = true
 		m, givenUp, err := ownedOrGivenUp(tx, f)
 		switch {
@@ -105,13 +105,13 @@ func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mai
 			return r, err
 		case givenUp:
 			r.yes = true
-		case !m.Owed():
-			m.giveUp()
+		case !m.HasWork():
+			m.release()
 			m.Attempts = 0
 			tx.put(m)
 			r.yes = true
 		}
-		r.m, err = shown(tx, m)
+		r.m, err = publicMailbox(tx, m)
 		return r, err
 	})
 	return r.m, r.yes, While(err, "release mailbox %s", f.Token)
@@ -138,11 +138,11 @@ func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) 
 		if err != nil || givenUp {
 			return givenUp, err
 		}
-		last, some, err := lastWaiting(tx, f.Nonce, now)
+		last, some, err := latestUnowned(tx, f.Nonce, now)
 		if err != nil || !some {
 			return false, err
 		}
-		m.WaitingSince = stamp(now)
+		m.WaitingSince = normaliseTime(now)
 		if next := last.Add(time.Microsecond); m.WaitingSince.Before(next) { // clocks differ
 			m.WaitingSince = next
 		}
@@ -151,10 +151,10 @@ func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) 
 	return yielded, While(err, "yield mailbox %s", f.Token)
 }
 
-// lastWaiting reports whether a mailbox that is not owned under nonce is owed work
+// latestUnowned reports whether a mailbox that is not owned under nonce is owed work
 // and has no living owner, and since when the one waits that Recover would take
 // last; zero when all of them are what dead workers left.
-func lastWaiting(tx *Tx, nonce string, now time.Time) (since time.Time, some bool, err error) {
+func latestUnowned(tx *Tx, nonce string, now time.Time) (since time.Time, some bool, err error) {
 	free, err := rowsOf[Mailbox](tx, FreeMailboxes{Latest: true}, 1)
 	if err != nil {
 		return time.Time{}, false, err
@@ -162,7 +162,7 @@ func lastWaiting(tx *Tx, nonce string, now time.Time) (since time.Time, some boo
 	if len(free) > 0 {
 		return free[0].WaitingSince, true, nil
 	}
-	left, err := leftByDead(tx, nonce, now, 1)
+	left, err := mailboxesOfDead(tx, nonce, now, 1)
 	return time.Time{}, len(left) > 0, err
 }
 
@@ -176,7 +176,7 @@ func (s Operations) Recover(ctx context.Context, w sessions.Worker, now time.Tim
 		return nil, nil
 	}
 	// Mostly there is nothing, and a look is cheaper than a transaction.
-	some, err := view(ctx, s, func(tx *Tx) ([]Mailbox, error) { return unattended(tx, w, now, 1) })
+	some, err := view(ctx, s, func(tx *Tx) ([]Mailbox, error) { return unattendedMailboxes(tx, w, now, 1) })
 	if err == nil && len(some) == 0 {
 		return nil, nil
 	}
@@ -189,7 +189,7 @@ func (s Operations) Recover(ctx context.Context, w sessions.Worker, now time.Tim
 
 func recoverFor(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
 	tx.Set.Forgettable = true
-	found, err := unattended(tx, w, now, limit)
+	found, err := unattendedMailboxes(tx, w, now, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -199,26 +199,26 @@ func recoverFor(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]sessions
 			return nil, err
 		}
 		tx.put(m)
-		if ms[i], err = shown(tx, m); err != nil {
+		if ms[i], err = publicMailbox(tx, m); err != nil {
 			return nil, err
 		}
 	}
 	return ms, nil
 }
 
-// unattended returns mailboxes that are owed work and have no living owner: none for
+// unattendedMailboxes returns mailboxes that are owed work and have no living owner: none for
 // a worker that does not live itself, and ErrFenced for one that is gone.
-func unattended(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]Mailbox, error) {
+func unattendedMailboxes(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]Mailbox, error) {
 	taker, _, err := get[Worker](tx, WorkerKey(w))
 	switch {
 	case err != nil:
 		return nil, err
 	case taker.Gone:
 		return nil, sessions.ErrFenced
-	case !taker.holds(now):
+	case !taker.isLiveAt(now):
 		return nil, nil
 	}
-	found, err := leftByDead(tx, w.Nonce, now, limit)
+	found, err := mailboxesOfDead(tx, w.Nonce, now, limit)
 	if err != nil || len(found) == limit {
 		return found, err
 	}
@@ -226,9 +226,9 @@ func unattended(tx *Tx, w sessions.Worker, now time.Time, limit int) ([]Mailbox,
 	return append(found, free...), err
 }
 
-// leftByDead returns mailboxes that are owed work by an owner that does not live,
+// mailboxesOfDead returns mailboxes that are owed work by an owner that does not live,
 // those under nonce left out, that which waits longest first.
-func leftByDead(tx *Tx, nonce string, now time.Time, limit int) (found []Mailbox, err error) {
+func mailboxesOfDead(tx *Tx, nonce string, now time.Time, limit int) (found []Mailbox, err error) {
 	owners, err := list[WorkerKey](tx, Owners{}, 0)
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func leftByDead(tx *Tx, nonce string, now time.Time, limit int) (found []Mailbox
 		if err != nil {
 			return nil, err
 		}
-		if k.Nonce == nonce || owner.holds(now) {
+		if k.Nonce == nonce || owner.isLiveAt(now) {
 			continue
 		}
 		left, err := rowsOf[Mailbox](tx, OwedMailboxes{Owner: sessions.Worker(k)}, limit)
@@ -258,19 +258,19 @@ func (s Operations) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mai
 	if w.Nonce == "" {
 		return nil, nil
 	}
-	ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, OwnedMailboxes{Owner: w}, 0) })
+	ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listMailboxes(tx, OwnedMailboxes{Owner: w}, 0) })
 	return ms, While(err, "list what worker %s holds", w.Name)
 }
 
-// listShown returns the mailboxes of an index as callers of the store see them.
-func listShown(tx *Tx, ix Index, limit int) ([]sessions.Mailbox, error) {
+// listMailboxes returns the mailboxes of an index as callers of the store see them.
+func listMailboxes(tx *Tx, ix Index, limit int) ([]sessions.Mailbox, error) {
 	found, err := rowsOf[Mailbox](tx, ix, limit)
 	if err != nil {
 		return nil, err
 	}
 	var ms []sessions.Mailbox
 	for _, m := range found {
-		one, err := shown(tx, m)
+		one, err := publicMailbox(tx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -286,7 +286,7 @@ const page = 200 // rows read at a time for a caller's function
 func (s Operations) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool) error {
 	after := ""
 	err := Pages(page, func() ([]sessions.Mailbox, error) {
-		return view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listShown(tx, AllMailboxes{after}, page) })
+		return view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listMailboxes(tx, AllMailboxes{after}, page) })
 	}, func(m sessions.Mailbox) bool {
 		after = m.Token
 		return yield(m)
@@ -304,7 +304,7 @@ func (s Operations) Mailbox(ctx context.Context, token string) (sessions.Mailbox
 		if err != nil {
 			return sessions.Mailbox{}, err
 		}
-		return shown(tx, m)
+		return publicMailbox(tx, m)
 	})
 	return m, While(err, "mailbox %s", token)
 }

@@ -12,14 +12,14 @@ import (
 	"parley/transcript"
 )
 
-// ofLoop reports whether the turn waits for such calls. A title or a summary may
+// isLoopCall reports whether the turn waits for such calls. A title or a summary may
 // still be under way when it ends.
-func ofLoop(p costs.Purpose) bool { return p != costs.Title && p != costs.Summary }
+func isLoopCall(p costs.Purpose) bool { return p != costs.Title && p != costs.Summary }
 
 // stepOn notes that a call of the turn's loop was answered, and reports whether that
 // is new.
 func (t *Turn) stepOn(c costs.CallID) bool {
-	if !ofLoop(c.Purpose) || c.Step <= t.Steps {
+	if !isLoopCall(c.Purpose) || c.Step <= t.Steps {
 		return false
 	}
 	t.Steps, t.Tries = c.Step, 0
@@ -29,7 +29,7 @@ func (t *Turn) stepOn(c costs.CallID) bool {
 // Resume implements [sessions.Turns].
 func (s Operations) Resume(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Turn, error) {
 	t, err := update(ctx, s, f, func(tx *Tx) (sessions.Turn, error) {
-		m, err := owned(tx, f)
+		m, err := ownedMailbox(tx, f)
 		if err != nil {
 			return sessions.Turn{}, err
 		}
@@ -69,23 +69,23 @@ func interrupt(tx *Tx, now time.Time, which OpenCalls, of func(costs.Purpose) bo
 	return nil
 }
 
-// finished is the answer of Finish.
-type finished struct {
+// finishResult is the answer of Finish.
+type finishResult struct {
 	m        sessions.Mailbox
 	released bool
 	fenced   bool // the money was booked, and nothing else
 }
 
 // Finish implements [sessions.Turns].
-func (s Operations) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s, f, func(tx *Tx) (finished, error) { return finish(tx, f, e) })
+func (s Operations) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
+	r, err := update(ctx, s, f, func(tx *Tx) (finishResult, error) { return finish(tx, f, e) })
 	if err == nil && r.fenced {
-		r, err = finished{}, sessions.ErrFenced
+		r, err = finishResult{}, sessions.ErrFenced
 	}
 	return r.m, r.released, While(err, "finish turn %s", e.Turn)
 }
 
-func finish(tx *Tx, f sessions.Fence, e sessions.Ending) (r finished, err error) {
+func finish(tx *Tx, f sessions.Fence, e sessions.FinishTurn) (r finishResult, err error) {
 	if e.Settlement != nil {
 		if _, err := book(tx, e.Settlement.Entry); err != nil {
 			return r, err
@@ -95,20 +95,20 @@ func finish(tx *Tx, f sessions.Fence, e sessions.Ending) (r finished, err error)
 	if err != nil {
 		return r, err
 	}
-	held := found && m.heldBy(f)
+	held := found && m.isHeldBy(f)
 	t, err := turnOf(tx, e.Turn)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound) && !held:
-		return finished{fenced: true}, nil
+		return finishResult{fenced: true}, nil
 	case err != nil:
 		return r, err
 	case t.State == sessions.Done && t.EndedBy == f:
 		// Its answer was lost. A mailbox that was taken since is somebody else's.
 		r.released, r.fenced = t.Released, !t.Released && !held
-		r.m, err = shown(tx, m)
+		r.m, err = publicMailbox(tx, m)
 		return r, err
 	case !held || t.Token != f.Token || t.State == sessions.Done:
-		return finished{fenced: true}, nil
+		return finishResult{fenced: true}, nil
 	}
 
 	if err := appendTo(tx, t.Session, e.At, e.Messages...); err != nil {
@@ -121,10 +121,10 @@ func finish(tx *Tx, f sessions.Fence, e sessions.Ending) (r finished, err error)
 	if err := closeTurn(tx, &t, e.Outcome, e.At, f); err != nil {
 		return r, err
 	}
-	if err := queue(tx, e.Replies); err != nil {
+	if err := queueAnswers(tx, e.Replies); err != nil {
 		return r, err
 	}
-	if err := keepAll(tx, e.Records); err != nil {
+	if err := writeRecords(tx, e.Records); err != nil {
 		return r, err
 	}
 	if !t.Nested {
@@ -134,25 +134,25 @@ func finish(tx *Tx, f sessions.Fence, e sessions.Ending) (r finished, err error)
 			}
 		}
 		m.OpenTurn, m.Attempts = "", 1
-		if t.Released = !m.Owed(); t.Released {
-			m.giveUp()
+		if t.Released = !m.HasWork(); t.Released {
+			m.release()
 			m.Attempts = 0
 		}
 		tx.put(m)
 	}
 	tx.put(t)
 	r.released = t.Released
-	r.m, err = shown(tx, m)
+	r.m, err = publicMailbox(tx, m)
 	return r, err
 }
 
 // closeTurn ends a turn, but does not put it. Calls of its loop that were not settled
 // are interrupted.
 func closeTurn(tx *Tx, t *Turn, o transcript.FinishReason, at time.Time, f sessions.Fence) error {
-	if err := interrupt(tx, at, OpenCalls{Token: t.Token, Turn: t.ID}, ofLoop); err != nil {
+	if err := interrupt(tx, at, OpenCalls{Token: t.Token, Turn: t.ID}, isLoopCall); err != nil {
 		return err
 	}
-	t.State, t.Outcome, t.EndedAt, t.EndedBy = sessions.Done, o, stamp(at), f
+	t.State, t.Outcome, t.EndedAt, t.EndedBy = sessions.Done, o, normaliseTime(at), f
 	return nil
 }
 

@@ -41,9 +41,9 @@ func receiveAll(tx *Tx, events []sessions.InboxID, became Event) error {
 	return nil
 }
 
-// receivedOf returns those of the events that are known, each once, and whether all
+// knownEvents returns those of the events that are known, each once, and whether all
 // of them are.
-func receivedOf(tx *Tx, events []sessions.InboxID) (known []sessions.InboxID, all bool, err error) {
+func knownEvents(tx *Tx, events []sessions.InboxID) (known []sessions.InboxID, all bool, err error) {
 	all = true
 	for _, e := range events {
 		if slices.Contains(known, e) {
@@ -61,8 +61,8 @@ func receivedOf(tx *Tx, events []sessions.InboxID) (known []sessions.InboxID, al
 	return known, all, nil
 }
 
-// receivedAs reports whether the event became exactly that.
-func receivedAs(tx *Tx, e sessions.InboxID, became Event) (bool, error) {
+// becameExactly reports whether the event became exactly that.
+func becameExactly(tx *Tx, e sessions.InboxID, became Event) (bool, error) {
 	became.ID = e
 	was, _, err := get[Event](tx, EventKey(e))
 	return was == became, err
@@ -91,15 +91,15 @@ func (s Operations) Notice(ctx context.Context, e sessions.InboxID, replies []se
 			return false, err
 		}
 		receive(tx, e, Event{})
-		return true, queue(tx, replies)
+		return true, queueAnswers(tx, replies)
 	})
 	return added, While(err, "queue a notice")
 }
 
-// Said implements [sessions.Turns].
-func (s Operations) Said(ctx context.Context, w sessions.Wording) (sum string, found bool, err error) {
-	said, err := view(ctx, s, func(tx *Tx) (row *Wording, err error) {
-		was, found, err := get[Wording](tx, Wording{w}.Key())
+// LastTextHash implements [sessions.Turns].
+func (s Operations) LastTextHash(ctx context.Context, w sessions.TextHash) (sum string, found bool, err error) {
+	said, err := view(ctx, s, func(tx *Tx) (row *TextHash, err error) {
+		was, found, err := get[TextHash](tx, TextHash{w}.Key())
 		if err != nil || !found {
 			return nil, err
 		}

@@ -12,13 +12,13 @@ import (
 // mainRole is the role of a session that people talk to.
 const mainRole = "main"
 
-// owned returns the mailbox that f holds, or ErrFenced.
-func owned(tx *Tx, f sessions.Fence) (Mailbox, error) {
+// ownedMailbox returns the mailbox that f holds, or ErrFenced.
+func ownedMailbox(tx *Tx, f sessions.Fence) (Mailbox, error) {
 	m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 	if err != nil {
 		return Mailbox{}, err
 	}
-	if !found || !m.heldBy(f) {
+	if !found || !m.isHeldBy(f) {
 		return Mailbox{}, sessions.ErrFenced
 	}
 	return m, nil
@@ -28,34 +28,34 @@ func owned(tx *Tx, f sessions.Fence) (Mailbox, error) {
 // it since: the answer to that was lost.
 func ownedOrGivenUp(tx *Tx, f sessions.Fence) (m Mailbox, givenUp bool, err error) {
 	m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
-	if err != nil || found && m.givenUpBy(f) {
+	if err != nil || found && m.wasReleasedBy(f) {
 		return m, err == nil, err
 	}
-	m, err = owned(tx, f)
+	m, err = ownedMailbox(tx, f)
 	return m, false, err
 }
 
-// holds returns ErrFenced unless f holds. Whoever asks so wants nothing else of the
+// checkFence returns ErrFenced unless f holds. Whoever asks so wants nothing else of the
 // mailbox.
-func holds(tx *Tx, f sessions.Fence) error {
-	_, err := owned(tx, f)
+func checkFence(tx *Tx, f sessions.Fence) error {
+	_, err := ownedMailbox(tx, f)
 	tx.Set.OnlyFence = true
 	return err
 }
 
-// heldBy reports whether f is the present owner's fence.
-func (m Mailbox) heldBy(f sessions.Fence) bool {
+// isHeldBy reports whether f is the present owner's fence.
+func (m Mailbox) isHeldBy(f sessions.Fence) bool {
 	return f.Nonce != "" && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch
 }
 
-// givenUpBy reports whether f was the last fence of a mailbox that has had no owner
+// wasReleasedBy reports whether f was the last fence of a mailbox that has had no owner
 // since.
-func (m Mailbox) givenUpBy(f sessions.Fence) bool {
+func (m Mailbox) wasReleasedBy(f sessions.Fence) bool {
 	return f.Nonce != "" && m.Owner.Nonce == "" && m.LastNonce == f.Nonce && m.Epoch == f.Epoch
 }
 
-// shown returns the mailbox with its open turn, as callers of the store see it.
-func shown(tx *Tx, m Mailbox) (sessions.Mailbox, error) {
+// publicMailbox returns the mailbox with its open turn, as callers of the store see it.
+func publicMailbox(tx *Tx, m Mailbox) (sessions.Mailbox, error) {
 	out := m.Mailbox
 	out.Turn = nil
 	if m.OpenTurn == "" {
@@ -100,40 +100,40 @@ func mailboxFor(tx *Tx, token string, key sessionkeys.Key, now time.Time) (Mailb
 
 // rootSession is a new session that people talk to.
 func rootSession(id sessionkeys.SessionID, key sessionkeys.Key, now time.Time) Session {
-	return Session{sessions.Session{ID: id, Key: key, Root: id, Role: mainRole, CreatedAt: stamp(now)}}
+	return Session{sessions.Session{ID: id, Key: key, Root: id, Role: mainRole, CreatedAt: normaliseTime(now)}}
 }
 
 // note makes seq the highest known sequence, if it is higher.
 func (m *Mailbox) note(seq uint64, now time.Time) {
-	if seq <= m.Touched {
+	if seq <= m.LastSeen {
 		return
 	}
-	if !m.Owed() {
-		m.WaitingSince = stamp(now)
+	if !m.HasWork() {
+		m.WaitingSince = normaliseTime(now)
 	}
-	m.Touched = seq
+	m.LastSeen = seq
 }
 
-// pass moves Read up to seq.
-func (m *Mailbox) pass(seq uint64) {
-	if seq > m.Read {
-		m.Read, m.Touched = seq, max(m.Touched, seq)
+// advanceRead moves Read up to seq.
+func (m *Mailbox) advanceRead(seq uint64) {
+	if seq > m.LastRead {
+		m.LastRead, m.LastSeen = seq, max(m.LastSeen, seq)
 	}
 }
 
 // skip passes a message over: what is at the head then is taken up for the first
 // time.
 func skip(tx *Tx, m Mailbox, seq uint64) {
-	if seq <= m.Read {
+	if seq <= m.LastRead {
 		return
 	}
-	m.pass(seq)
-	m.restart()
+	m.advanceRead(seq)
+	m.resetAttempts()
 	tx.put(m)
 }
 
-// restart counts the attempts of another head.
-func (m *Mailbox) restart() {
+// resetAttempts counts the attempts of another head.
+func (m *Mailbox) resetAttempts() {
 	if m.OpenTurn == "" {
 		m.Attempts = 1
 	}
@@ -142,17 +142,17 @@ func (m *Mailbox) restart() {
 // take makes w the owner under a higher epoch.
 func take(tx *Tx, m *Mailbox, w sessions.Worker) error {
 	m.Owner, m.PriorEpoch = w, 0
-	return again(tx, m)
+	return nextAttempt(tx, m)
 }
 
-// again gives the mailbox another epoch and counts another attempt.
-func again(tx *Tx, m *Mailbox) error {
+// nextAttempt gives the mailbox another epoch and counts another attempt.
+func nextAttempt(tx *Tx, m *Mailbox) error {
 	m.Epoch++
-	return attempt(tx, m, 1)
+	return countAttempts(tx, m, 1)
 }
 
-// attempt counts attempts of the work at the head, and of the open turn.
-func attempt(tx *Tx, m *Mailbox, n int) error {
+// countAttempts counts attempts of the work at the head, and of the open turn.
+func countAttempts(tx *Tx, m *Mailbox, n int) error {
 	m.Attempts = max(0, m.Attempts+n)
 	if m.OpenTurn == "" {
 		return nil
@@ -166,15 +166,15 @@ func attempt(tx *Tx, m *Mailbox, n int) error {
 	return nil
 }
 
-// giveUp leaves the mailbox without an owner.
-func (m *Mailbox) giveUp() { m.LastNonce, m.Owner, m.PriorEpoch = m.Owner.Nonce, sessions.Worker{}, 0 }
+// release leaves the mailbox without an owner.
+func (m *Mailbox) release() { m.LastNonce, m.Owner, m.PriorEpoch = m.Owner.Nonce, sessions.Worker{}, 0 }
 
 // handOver gives the mailbox up with its attempt.
 func handOver(tx *Tx, m Mailbox) error {
-	if err := attempt(tx, &m, -1); err != nil {
+	if err := countAttempts(tx, &m, -1); err != nil {
 		return err
 	}
-	m.giveUp()
+	m.release()
 	tx.put(m)
 	return nil
 }

@@ -17,13 +17,13 @@ import (
 func (s Operations) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
 	err := s.Driver.Update(ctx, f, func(tx *Tx) error { return reserve(tx, f, c, r) })
 	if over, ok := errors.AsType[*LimitError](err); ok {
-		err = refusal(c.Scopes[over.Count-1], r, over.Spent) // the first Count is the tree's
+		err = budgetError(c.Scopes[over.Count-1], r, over.Spent) // the first Count is the tree's
 	}
 	return While(err, "reserve for call %s", r.ID)
 }
 
-// refusal is what is said of a limit that a reservation would pass.
-func refusal(s sessions.Scope, r costs.Reservation, spent costs.Amount) *costs.BudgetError {
+// budgetError is what is said of a limit that a reservation would pass.
+func budgetError(s sessions.Scope, r costs.Reservation, spent costs.Amount) *costs.BudgetError {
 	return &costs.BudgetError{
 		Scope: s.Kind, Window: s.Window, Limit: s.Limit, Spent: spent, Need: r.Estimate.Upper,
 		Free: s.Window.Next(r.At), Unpriced: !r.Estimate.Priced,
@@ -31,7 +31,7 @@ func refusal(s sessions.Scope, r costs.Reservation, spent costs.Amount) *costs.B
 }
 
 func reserve(tx *Tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
-	if err := holds(tx, f); err != nil {
+	if err := checkFence(tx, f); err != nil {
 		return err
 	}
 	e := r.Estimate
@@ -48,14 +48,14 @@ func reserve(tx *Tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) e
 		return err
 	}
 	tx.put(call)
-	if c.Asked != nil {
-		tx.Set.Asked = append(tx.Set.Asked, Asked{Session: c.Session, Turn: c.Turn, Reservation: r, Asked: *c.Asked})
+	if c.Request != nil {
+		tx.Set.Requests = append(tx.Set.Requests, RequestRecord{Session: c.Session, Turn: c.Turn, Reservation: r, Record: *c.Request})
 	}
 	t, there, err := get[Turn](tx, TurnKey(c.Turn))
 	if err != nil || !there {
 		return err
 	}
-	if ofLoop(e.Call.Purpose) && t.Steps+1 == e.Call.Step && t.Tries < e.Call.Attempt {
+	if isLoopCall(e.Call.Purpose) && t.Steps+1 == e.Call.Step && t.Tries < e.Call.Attempt {
 		t.Tries = e.Call.Attempt
 		tx.put(t)
 	}
@@ -76,7 +76,7 @@ func settle(tx *Tx, f sessions.Fence, e costs.Entry, ms []transcript.Message) (f
 	if err != nil {
 		return false, err
 	}
-	if err := holds(tx, f); errors.Is(err, sessions.ErrFenced) {
+	if err := checkFence(tx, f); errors.Is(err, sessions.ErrFenced) {
 		return true, nil
 	} else if err != nil {
 		return false, err
@@ -117,7 +117,7 @@ func book(tx *Tx, e costs.Entry) (turn string, err error) {
 	if e.State == costs.Interrupted {
 		keep = max(0, e.Upper-e.Amount)
 	}
-	ch := change{settled: e.Amount, held: -c.Held, doubt: keep}
+	ch := change{settled: e.Amount, held: -c.Held, ambiguous: keep}
 	if !e.Priced {
 		ch.unpriced = 1
 	}
@@ -133,18 +133,18 @@ func book(tx *Tx, e costs.Entry) (turn string, err error) {
 		c.State = CallInterrupted
 	}
 	tx.put(c)
-	e.At = stamp(e.At)
+	e.At = normaliseTime(e.At)
 	tx.Set.Booked = append(tx.Set.Booked, Booking{Session: c.Session, Turn: c.Turn, Entry: e})
 	return c.Turn, nil
 }
 
 // change is what a call adds to the sums.
 type change struct {
-	settled  costs.Amount
-	held     costs.Amount // for calls that may still be settled
-	doubt    costs.Amount // for calls that were interrupted
-	unpriced int
-	unbound  bool // to be reserved without a price: no limit allows it
+	settled   costs.Amount
+	held      costs.Amount // for calls that may still be settled
+	ambiguous costs.Amount // for calls that were interrupted
+	unpriced  int
+	unbound   bool // to be reserved without a price: no limit allows it
 }
 
 // TreeScope counts what a root session and all below it spend in a day.
@@ -154,7 +154,7 @@ const TreeScope = "tree"
 // scopes. What it counts, counts at the time of the reservation; now is the time of
 // the change.
 func charge(tx *Tx, c Call, scopes []sessions.Scope, ch change, now time.Time) error {
-	keep, err := ch.held.Add(ch.doubt)
+	keep, err := ch.held.Add(ch.ambiguous)
 	if err != nil {
 		return fmt.Errorf("charge session %s: %w", c.Session, err)
 	}
@@ -164,7 +164,7 @@ func charge(tx *Tx, c Call, scopes []sessions.Scope, ch change, now time.Time) e
 		if err != nil {
 			return err
 		}
-		sum := Sums{Session: id, Subtree: ch.settled, Held: keep, Unpriced: ch.unpriced, At: stamp(now), Call: c.ID}
+		sum := Sums{Session: id, Subtree: ch.settled, Held: keep, Unpriced: ch.unpriced, At: normaliseTime(now), Call: c.ID}
 		if id == c.Session {
 			sum.Own = ch.settled
 		}
@@ -187,10 +187,10 @@ func count(tx *Tx, s sessions.Scope, r costs.Reservation, ch change, now time.Ti
 	k := SpendingKey{s.Kind, s.ID, s.Window.Name(r.At)}
 	c := Count{Key: k, Settled: ch.settled, Held: ch.held, Day: costs.Day.Name(now), Limit: s.Limit, Call: r.ID}
 	if s.Window == costs.Always {
-		c.Doubt = ch.doubt
+		c.Ambiguous = ch.ambiguous
 	} else {
 		var err error // a window that ends holds what is doubtful to its own end
-		if c.Held, err = ch.held.Add(ch.doubt); err != nil {
+		if c.Held, err = ch.held.Add(ch.ambiguous); err != nil {
 			return fmt.Errorf("count for the %s: %w", s.Kind, err)
 		}
 	}
@@ -203,7 +203,7 @@ func count(tx *Tx, s sessions.Scope, r costs.Reservation, ch change, now time.Ti
 		if err != nil {
 			return err
 		}
-		return refusal(s, r, spent)
+		return budgetError(s, r, spent)
 	}
 	tx.Set.Counts = append(tx.Set.Counts, c)
 	return nil
@@ -215,7 +215,7 @@ func (s Operations) Spent(ctx context.Context, sc sessions.Scope, at time.Time) 
 		return tx.Reader.Spent(SpendingKey{sc.Kind, sc.ID, sc.Window.Name(at)})
 	})
 	if err == nil {
-		held, err = p.Held.Add(p.doubtful(costs.Day.Name(at)))
+		held, err = p.Held.Add(p.ambiguousOn(costs.Day.Name(at)))
 	}
 	return p.Settled, held, While(err, "read what the %s spent", sc.Kind)
 }
@@ -229,18 +229,18 @@ type Spending struct {
 
 	// Only over all time: Doubt is held for interrupted calls up to and on the day
 	// Until, as YYYY-MM-DD.
-	Doubt costs.Amount
-	Until string
+	Ambiguous costs.Amount
+	Until     string
 }
 
 // Count is what is added to the spending of a scope. Additions commute, but for a
 // limit: one that would pass it is a *LimitError.
 type Count struct {
-	Key                  SpendingKey
-	Settled, Held, Doubt costs.Amount
-	Day                  string       // of the change, in UTC: up to which Doubt counts
-	Limit                costs.Amount // 0: none
-	Call                 string       // whose reservation or settlement it is
+	Key                      SpendingKey
+	Settled, Held, Ambiguous costs.Amount
+	Day                      string       // of the change, in UTC: up to which Doubt counts
+	Limit                    costs.Amount // 0: none
+	Call                     string       // whose reservation or settlement it is
 }
 
 // LimitError says that a count passed its limit.
@@ -253,17 +253,17 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("count %d passes its limit: %s are spent", e.Count, e.Spent)
 }
 
-// doubtful is what is held for interrupted calls on a day.
-func (p Spending) doubtful(day string) costs.Amount {
+// ambiguousOn is what is held for interrupted calls on a day.
+func (p Spending) ambiguousOn(day string) costs.Amount {
 	if day <= p.Until {
-		return p.Doubt
+		return p.Ambiguous
 	}
 	return 0
 }
 
 // Sum is all that is settled and held on a day.
 func (p Spending) Sum(day string) (costs.Amount, error) {
-	return costs.SumOf(p.Settled, p.Held, p.doubtful(day))
+	return costs.SumOf(p.Settled, p.Held, p.ambiguousOn(day))
 }
 
 // With is p after c, which is number n of its write-set.
@@ -289,10 +289,10 @@ func (p Spending) plus(c Count) (_ Spending, err error) {
 	if p.Settled, err = p.Settled.Add(c.Settled); err != nil {
 		return p, err
 	}
-	if p.Held, err = p.Held.Add(c.Held); err != nil || c.Doubt == 0 {
+	if p.Held, err = p.Held.Add(c.Held); err != nil || c.Ambiguous == 0 {
 		return p, err
 	}
-	if p.Doubt, err = p.doubtful(c.Day).Add(c.Doubt); err != nil {
+	if p.Ambiguous, err = p.ambiguousOn(c.Day).Add(c.Ambiguous); err != nil {
 		return p, err
 	}
 	p.Until = max(p.Until, c.Day)

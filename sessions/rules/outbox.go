@@ -10,8 +10,8 @@ import (
 	"parley/sessions"
 )
 
-// queue adds answers that are not there yet.
-func queue(tx *Tx, replies []sessions.Outgoing) error {
+// queueAnswers adds answers that are not there yet.
+func queueAnswers(tx *Tx, replies []sessions.Outgoing) error {
 	for _, o := range replies {
 		if o.ID == "" {
 			return errors.New("queue an answer: it has no id")
@@ -23,7 +23,7 @@ func queue(tx *Tx, replies []sessions.Outgoing) error {
 		if there {
 			continue
 		}
-		o.At = stamp(o.At)
+		o.At = normaliseTime(o.At)
 		if o.File != nil { // the caller's may change
 			file := *o.File
 			o.File = &file
@@ -101,15 +101,15 @@ func advance(tx *Tx, id string, p sessions.Progress) error {
 	return nil
 }
 
-// follows reports which states may follow which. What was sent or has failed stays
+// mayFollow reports which states may follow which. What was sent or has failed stays
 // so.
-func follows(from, to sessions.SendState) bool {
+func mayFollow(from, to sessions.SendState) bool {
 	switch from {
 	case sessions.Queued:
 		return to == sessions.Sending || to == sessions.Failed
 	case sessions.Sending:
-		return to == sessions.Sent || to == sessions.Failed || to == sessions.Uncertain || to == sessions.Queued
-	case sessions.Uncertain:
+		return to == sessions.Sent || to == sessions.Failed || to == sessions.Ambiguous || to == sessions.Queued
+	case sessions.Ambiguous:
 		return to == sessions.Sending || to == sessions.Sent || to == sessions.Failed || to == sessions.Queued
 	default:
 		return false
@@ -122,12 +122,12 @@ func mark(ps []sessions.Part, m sessions.Mark) (moved bool, err error) {
 	if m.Index < 0 || m.Index >= len(ps) {
 		return false, fmt.Errorf("part %d of %d: %w", m.Index, len(ps), sessions.ErrNotFound)
 	}
-	if !follows(m.From, m.To) {
+	if !mayFollow(m.From, m.To) {
 		return false, fmt.Errorf("part %d from %s to %s: %w", m.Index, m.From, m.To, sessions.ErrFenced)
 	}
 	p := &ps[m.Index]
 	is := *p
-	is.State, is.MessageID, is.Repeats, is.Reason, is.Problem, is.At, is.By = m.To, m.MessageID, m.Repeats, m.Reason, m.Problem, stamp(m.At), m.By
+	is.State, is.MessageID, is.Repeats, is.Reason, is.Problem, is.At, is.By = m.To, m.MessageID, m.Repeats, m.Reason, m.Problem, normaliseTime(m.At), m.By
 	if SamePart(*p, is) {
 		return false, nil
 	}

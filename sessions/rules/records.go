@@ -19,7 +19,7 @@ const maxExpired = 8
 func (s Operations) Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error) {
 	r, err := view(ctx, s, func(tx *Tx) (sessions.Record, error) {
 		r, found, err := get[Record](tx, RecordKey(id))
-		if err == nil && (!found || !r.stands(now)) {
+		if err == nil && (!found || !r.existsAt(now)) {
 			err = sessions.ErrNotFound
 		}
 		return r.Record, err
@@ -27,15 +27,15 @@ func (s Operations) Record(ctx context.Context, id sessions.RecordID, now time.T
 	return r, While(err, "record %s %q", id.Kind, id.Key)
 }
 
-// stands reports whether a record is there at now.
-func (r Record) stands(now time.Time) bool {
-	return !r.Dropped && (r.Expires.IsZero() || r.Expires.After(stamp(now)))
+// existsAt reports whether a record is there at now.
+func (r Record) existsAt(now time.Time) bool {
+	return !r.Dropped && (r.Expires.IsZero() || r.Expires.After(normaliseTime(now)))
 }
 
 // WriteRecord implements [sessions.Records].
 func (s Operations) WriteRecord(ctx context.Context, r sessions.Record) (int64, error) {
 	revision, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (int64, error) {
-		revision, err := keep(tx, r)
+		revision, err := writeRecord(tx, r)
 		if err != nil {
 			return 0, err
 		}
@@ -49,17 +49,17 @@ func isName(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.ContainsAny(s, "\x00\U0010ffff")
 }
 
-// keepAll writes records in the commit of something else.
-func keepAll(tx *Tx, rs []sessions.Record) error {
+// writeRecords writes records in the commit of something else.
+func writeRecords(tx *Tx, rs []sessions.Record) error {
 	for _, r := range rs {
-		if _, err := keep(tx, r); err != nil {
+		if _, err := writeRecord(tx, r); err != nil {
 			return fmt.Errorf("record %s %q: %w", r.ID.Kind, r.ID.Key, err)
 		}
 	}
 	return nil
 }
 
-func keep(tx *Tx, r sessions.Record) (revision int64, err error) {
+func writeRecord(tx *Tx, r sessions.Record) (revision int64, err error) {
 	switch {
 	case !isName(r.ID.Kind) || !isName(r.ID.Key):
 		return 0, errors.New("its kind or its key is empty or no text")
@@ -72,12 +72,12 @@ func keep(tx *Tx, r sessions.Record) (revision int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r.At, r.Expires, r.Body = stamp(r.At), stamp(r.Expires), bytes.Clone(r.Body)
-	if was.stands(r.At) && was.Owner == r.Owner && was.At.Equal(r.At) && was.Expires.Equal(r.Expires) && bytes.Equal(was.Body, r.Body) {
+	r.At, r.Expires, r.Body = normaliseTime(r.At), normaliseTime(r.Expires), bytes.Clone(r.Body)
+	if was.existsAt(r.At) && was.Owner == r.Owner && was.At.Equal(r.At) && was.Expires.Equal(r.Expires) && bytes.Equal(was.Body, r.Body) {
 		return was.Revision, nil // its answer was lost
 	}
 	seen := was.Revision
-	if !was.stands(r.At) {
+	if !was.existsAt(r.At) {
 		seen = 0
 	}
 	if r.Revision != sessions.AnyRevision && r.Revision != seen {
@@ -92,9 +92,9 @@ func keep(tx *Tx, r sessions.Record) (revision int64, err error) {
 
 // dropExpired takes some records of r's kind away that are not there any more.
 func dropExpired(tx *Tx, r sessions.Record) error {
-	expired, err := rowsOf[Record](tx, ExpiredRecords{Kind: r.ID.Kind, At: stamp(r.At)}, maxExpired)
+	expired, err := rowsOf[Record](tx, ExpiredRecords{Kind: r.ID.Kind, At: normaliseTime(r.At)}, maxExpired)
 	for _, old := range expired {
-		if old.ID != r.ID && !old.stands(r.At) {
+		if old.ID != r.ID && !old.existsAt(r.At) {
 			old.Dropped = true
 			tx.put(old)
 		}
@@ -135,7 +135,7 @@ func (s Operations) Records(ctx context.Context, kind, prefix string, now time.T
 				if err != nil {
 					return nil, err
 				}
-				if found && r.stands(now) {
+				if found && r.existsAt(now) {
 					rs = append(rs, r.Record)
 				}
 			}

@@ -28,8 +28,8 @@ type (
 	ChildKey string
 	// EventKey is an event of a network.
 	EventKey sessions.InboxID
-	// WordingKey is a message of a network: a Wording without its Sum.
-	WordingKey sessions.Wording
+	// TextHashKey is a message of a network: a Wording without its Sum.
+	TextHashKey sessions.TextHash
 	// BegunKey is a tool call.
 	BegunKey struct {
 		Turn string
@@ -53,19 +53,19 @@ type (
 // KindOf names the kind of row that a key names.
 func KindOf(k Key) string { return k.kind() }
 
-func (MailboxKey) kind() string { return "mailbox" }
-func (TurnKey) kind() string    { return "turn" }
-func (SessionKey) kind() string { return "session" }
-func (ChildKey) kind() string   { return "child" }
-func (EventKey) kind() string   { return "event" }
-func (WordingKey) kind() string { return "wording" }
-func (BegunKey) kind() string   { return "begun" }
-func (CallKey) kind() string    { return "call" }
-func (ControlKey) kind() string { return "control" }
-func (AnswerKey) kind() string  { return "answer" }
-func (WorkerKey) kind() string  { return "worker" }
-func (ChatKey) kind() string    { return "chat" }
-func (RecordKey) kind() string  { return "record" }
+func (MailboxKey) kind() string  { return "mailbox" }
+func (TurnKey) kind() string     { return "turn" }
+func (SessionKey) kind() string  { return "session" }
+func (ChildKey) kind() string    { return "child" }
+func (EventKey) kind() string    { return "event" }
+func (TextHashKey) kind() string { return "wording" }
+func (BegunKey) kind() string    { return "begun" }
+func (CallKey) kind() string     { return "call" }
+func (ControlKey) kind() string  { return "control" }
+func (AnswerKey) kind() string   { return "answer" }
+func (WorkerKey) kind() string   { return "worker" }
+func (ChatKey) kind() string     { return "chat" }
+func (RecordKey) kind() string   { return "record" }
 
 // Mailbox is a conversation's queue. Turn of the embedded value is always nil.
 type Mailbox struct {
@@ -79,8 +79,8 @@ type Mailbox struct {
 // Key implements Row.
 func (m Mailbox) Key() Key { return MailboxKey(m.Token) }
 
-// Owed reports whether there is work for an owner.
-func (m Mailbox) Owed() bool { return m.Touched > m.Read || m.OpenTurn != "" || m.Controls > 0 }
+// HasWork reports whether there is work for an owner.
+func (m Mailbox) HasWork() bool { return m.LastSeen > m.LastRead || m.OpenTurn != "" || m.Controls > 0 }
 
 // Turn is a turn with what its repeated end is answered from.
 type Turn struct {
@@ -100,8 +100,8 @@ func (t Turn) IsOpenOf(token string) bool { return t.State != sessions.Done && t
 // IsParked reports whether a turn waits for a person.
 func IsParked(s sessions.TurnState) bool { return s == sessions.Parked }
 
-// OpenNested reports whether [NestedTurns] names the turn.
-func (t Turn) OpenNested() bool { return t.Nested && t.State != sessions.Done }
+// IsOpenNested reports whether [NestedTurns] names the turn.
+func (t Turn) IsOpenNested() bool { return t.Nested && t.State != sessions.Done }
 
 // Session is what of a session never changes. Messages, Own, Subtree, Held, Unpriced
 // and UpdatedAt of the embedded value are not part of it: they are counted, see
@@ -134,13 +134,13 @@ type Event struct {
 // Key implements Row.
 func (e Event) Key() Key { return EventKey(e.ID) }
 
-// Wording is what a message of a network said when it was taken into a turn last.
-type Wording struct{ sessions.Wording }
+// TextHash is what a message of a network said when it was taken into a turn last.
+type TextHash struct{ sessions.TextHash }
 
 // Key implements Row.
-func (w Wording) Key() Key {
+func (w TextHash) Key() Key {
 	w.Sum = ""
-	return WordingKey(w.Wording)
+	return TextHashKey(w.TextHash)
 }
 
 // Begun notes that a tool with side effects was begun, and under which fence.
@@ -200,7 +200,7 @@ type Answer struct {
 func (a Answer) Key() Key { return AnswerKey(a.ID) }
 
 // MayHaveArrived reports whether the network may have a part although nobody knows.
-func MayHaveArrived(p sessions.Part) bool { return p.State == sessions.Uncertain }
+func MayHaveArrived(p sessions.Part) bool { return p.State == sessions.Ambiguous }
 
 // Worker is the lease of a worker process.
 type Worker struct {
@@ -212,8 +212,8 @@ type Worker struct {
 // Key implements Row.
 func (w Worker) Key() Key { return WorkerKey(w.ID) }
 
-// holds reports whether the lease holds at now.
-func (w Worker) holds(now time.Time) bool { return !w.Gone && w.Until.After(stamp(now)) }
+// isLiveAt reports whether the lease holds at now.
+func (w Worker) isLiveAt(now time.Time) bool { return !w.Gone && w.Until.After(normaliseTime(now)) }
 
 // Chat is one id of a chat, with the ids before and behind it.
 type Chat struct {
@@ -221,21 +221,21 @@ type Chat struct {
 	Before  string    // the peer that it had before this one; empty: none
 	After   string    // the peer that it has after this one; empty: none
 	MovedAt time.Time // when it got this id; zero: it is the first
-	Shut    Shut
+	Closed  Closure
 }
 
 // Key implements Row.
 func (c Chat) Key() Key { return ChatKey(c.ID) }
 
-// Shut says whether a chat is closed to the bot. The zero value: it never was.
-type Shut struct {
+// Closure says whether a chat is closed to the bot. The zero value: it never was.
+type Closure struct {
 	Cause    string // id of the Shutting
 	Dropped  int    // answers that it dropped
 	Open     bool   // it was opened again
 	OpenedAt time.Time
 }
 
-func (s Shut) closed() bool { return s.Cause != "" && !s.Open }
+func (s Closure) isClosed() bool { return s.Cause != "" && !s.Open }
 
 // Record is a small document. One that is put as dropped is taken away.
 type Record struct {
@@ -246,8 +246,8 @@ type Record struct {
 // Key implements Row.
 func (r Record) Key() Key { return RecordKey(r.ID) }
 
-// stamp returns t as a database keeps it: in UTC, with microseconds.
-func stamp(t time.Time) time.Time {
+// normaliseTime returns t as a database keeps it: in UTC, with microseconds.
+func normaliseTime(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
 	}

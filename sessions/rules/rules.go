@@ -69,16 +69,16 @@ type (
 	AllMailboxes struct{ After string }
 	// Owners are the workers that own mailboxes that are owed work.
 	Owners struct{}
-	// Namesakes are the workers of a name that are not gone.
-	Namesakes struct{ Name string }
+	// WorkersNamed are the workers of a name that are not gone.
+	WorkersNamed struct{ Name string }
 	// ChatMailboxes are those of the chat of any of the ids that are owed work or
 	// owned, by their tokens.
 	ChatMailboxes struct{ Chats []sessions.ChatID }
 	// PendingControls are the control requests of a mailbox that are not done, in
 	// the order in which they came.
 	PendingControls struct{ Token string }
-	// ShutControls are those of a Shutting that are not done, by their mailboxes.
-	ShutControls struct{ Chat sessions.ChatID }
+	// CloseControls are those of a Shutting that are not done, by their mailboxes.
+	CloseControls struct{ Chat sessions.ChatID }
 	// QueuedAnswers are those for a chat of any of the ids that are not done, in
 	// their order.
 	QueuedAnswers struct{ Chats []sessions.ChatID }
@@ -99,10 +99,10 @@ func (OwedMailboxes) index()   {}
 func (OwnedMailboxes) index()  {}
 func (AllMailboxes) index()    {}
 func (Owners) index()          {}
-func (Namesakes) index()       {}
+func (WorkersNamed) index()    {}
 func (ChatMailboxes) index()   {}
 func (PendingControls) index() {}
-func (ShutControls) index()    {}
+func (CloseControls) index()   {}
 func (QueuedAnswers) index()   {}
 func (RecordsOf) index()       {}
 func (ExpiredRecords) index()  {}
@@ -114,7 +114,7 @@ type WriteSet struct {
 	Sums     []Sums
 	Counts   []Count
 	Booked   []Booking
-	Asked    []Asked
+	Requests []RequestRecord
 
 	// Forgettable is set when the database may lose this one if it loses its last
 	// writes: who owns what, and which messages wait. All else is a promise.
@@ -126,7 +126,7 @@ type WriteSet struct {
 
 // Empty reports whether there is nothing to commit.
 func (w *WriteSet) Empty() bool {
-	return len(w.Rows)+len(w.Appended)+len(w.Sums)+len(w.Counts)+len(w.Booked)+len(w.Asked) == 0
+	return len(w.Rows)+len(w.Appended)+len(w.Sums)+len(w.Counts)+len(w.Booked)+len(w.Requests) == 0
 }
 
 // Appended is messages at the end of a session's history. None of them is there yet.
@@ -153,12 +153,12 @@ type Booking struct {
 	Entry   costs.Entry
 }
 
-// Asked is what a call asks a model, see [sessions.Recordings].
-type Asked struct {
+// RequestRecord is what a call asks a model, see [sessions.Recordings].
+type RequestRecord struct {
 	Session     sessionkeys.SessionID
 	Turn        string
 	Reservation costs.Reservation
-	Asked       transcript.Asked
+	Record      transcript.RequestRecord
 }
 
 // Tx is one operation's view of the database: a state of it with what the operation
@@ -246,7 +246,7 @@ func update[T any](ctx context.Context, s Operations, f sessions.Fence, fn func(
 		*answer, err = fn(tx)
 		return err
 	})
-	return answered(answer, err)
+	return resultOrZero(answer, err)
 }
 
 // view runs an operation that writes nothing.
@@ -256,10 +256,10 @@ func view[T any](ctx context.Context, s Operations, fn func(*Tx) (T, error)) (T,
 		*answer, err = fn(tx)
 		return err
 	})
-	return answered(answer, err)
+	return resultOrZero(answer, err)
 }
 
-func answered[T any](answer *T, err error) (T, error) {
+func resultOrZero[T any](answer *T, err error) (T, error) {
 	if err != nil {
 		var none T
 		return none, err

@@ -19,7 +19,7 @@ func (s Operations) Spawn(ctx context.Context, f sessions.Fence, child sessions.
 }
 
 func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) {
-	if err := holds(tx, f); err != nil {
+	if err := checkFence(tx, f); err != nil {
 		return false, err
 	}
 	if c.ID == "" || c.Key.IsZero() || c.Parent == "" {
@@ -44,7 +44,7 @@ func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) 
 	}
 	tx.put(Session{sessions.Session{
 		ID: c.ID, Key: c.Key, Parent: c.Parent, Root: parent.Root, Depth: parent.Depth + 1, ToolCallID: c.ToolCallID,
-		Role: c.Role, Policy: c.Policy, Title: c.Title, CreatedAt: stamp(c.CreatedAt),
+		Role: c.Role, Policy: c.Policy, Title: c.Title, CreatedAt: normaliseTime(c.CreatedAt),
 	}})
 	tx.put(Child{Token: c.ID.MailboxToken(), Session: c.ID})
 	return true, nil
@@ -59,8 +59,8 @@ func sessionOf(tx *Tx, id sessionkeys.SessionID) (Session, error) {
 	return s, While(err, "read session %s", id)
 }
 
-// descends returns ErrNotFound unless id stands somewhere below ancestor.
-func descends(tx *Tx, id, ancestor sessionkeys.SessionID) error {
+// checkDescends returns ErrNotFound unless id stands somewhere below ancestor.
+func checkDescends(tx *Tx, id, ancestor sessionkeys.SessionID) error {
 	for at := id; at != ""; {
 		s, err := sessionOf(tx, at)
 		if err != nil {

@@ -23,7 +23,7 @@ func turnOf(tx *Tx, id string) (Turn, error) {
 
 // openTurnOf returns an open turn of the mailbox that f holds.
 func openTurnOf(tx *Tx, f sessions.Fence, id string) (Turn, error) {
-	if err := holds(tx, f); err != nil {
+	if err := checkFence(tx, f); err != nil {
 		return Turn{}, err
 	}
 	t, err := turnOf(tx, id)
@@ -42,79 +42,79 @@ func (s Operations) Turn(ctx context.Context, id string) (sessions.Turn, error) 
 	return t.Turn, err
 }
 
-// opened is a turn, and whether an opening found or made it open.
-type opened struct {
+// openResult is a turn, and whether an opening found or made it open.
+type openResult struct {
 	t   sessions.Turn
 	yes bool
 }
 
 // Open implements [sessions.Turns].
-func (s Operations) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
-	r, err := update(ctx, s, f, func(tx *Tx) (opened, error) { return openTurn(tx, f, o) })
+func (s Operations) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
+	r, err := update(ctx, s, f, func(tx *Tx) (openResult, error) { return openTurn(tx, f, o) })
 	return r.t, r.yes, While(err, "open turn %s", o.Turn.ID)
 }
 
-func openTurn(tx *Tx, f sessions.Fence, o sessions.Opening) (opened, error) {
-	m, err := owned(tx, f)
+func openTurn(tx *Tx, f sessions.Fence, o sessions.OpenTurn) (openResult, error) {
+	m, err := ownedMailbox(tx, f)
 	if err != nil {
-		return opened{}, err
+		return openResult{}, err
 	}
 	if o.Turn.ID == "" {
-		return opened{}, errors.New("turn without id")
+		return openResult{}, errors.New("turn without id")
 	}
 	through := max(o.Through, o.Turn.Seq)
 	if err := checkSeq(through); err != nil {
-		return opened{}, err
+		return openResult{}, err
 	}
-	base, err := worksOn(tx, m)
+	base, err := currentSession(tx, m)
 	if err != nil {
-		return opened{}, err
+		return openResult{}, err
 	}
 	nested := o.Turn.Session != "" && o.Turn.Session != base
 
 	t, there, err := get[Turn](tx, TurnKey(o.Turn.ID))
 	if err != nil {
-		return opened{}, err
+		return openResult{}, err
 	}
 	if there {
-		return reopen(tx, m, t, through)
+		return reopenTurn(tx, m, t, through)
 	}
-	known, all, err := receivedOf(tx, o.Events)
+	known, all, err := knownEvents(tx, o.Events)
 	switch {
 	case err != nil:
-		return opened{}, err
+		return openResult{}, err
 	case len(known) > 0 && !all:
-		return opened{}, &sessions.KnownError{Events: known}
+		return openResult{}, &sessions.KnownError{Events: known}
 	case len(known) > 0:
 		if !nested {
 			skip(tx, m, through)
 		}
-		return opened{}, nil
+		return openResult{}, nil
 	case nested:
-		if err := descends(tx, o.Turn.Session, base); err != nil {
-			return opened{}, err
+		if err := checkDescends(tx, o.Turn.Session, base); err != nil {
+			return openResult{}, err
 		}
 	case m.OpenTurn != "":
-		return opened{}, fmt.Errorf("turn %s is open in this mailbox", m.OpenTurn)
+		return openResult{}, fmt.Errorf("turn %s is open in this mailbox", m.OpenTurn)
 	}
 
 	t = newTurn(m, o, nested)
 	tx.put(t)
 	if err := receiveAll(tx, o.Events, Event{Token: f.Token, Turn: t.ID, Seq: t.Seq, Epoch: f.Epoch, Nonce: f.Nonce}); err != nil {
-		return opened{}, err
+		return openResult{}, err
 	}
-	word(tx, o.Words)
+	putTextHashes(tx, o.TextHashes)
 	if !nested {
-		m.pass(through)
+		m.advanceRead(through)
 		m.OpenTurn = t.ID
 		tx.put(m)
 	}
-	return opened{t.Turn, true}, appendTo(tx, t.Session, t.OpenedAt, o.Message)
+	return openResult{t.Turn, true}, appendTo(tx, t.Session, t.OpenedAt, o.Message)
 }
 
-// worksOn returns the session that the mailbox works on at present: that of its open
+// currentSession returns the session that the mailbox works on at present: that of its open
 // turn, else the one that it feeds.
-func worksOn(tx *Tx, m Mailbox) (sessionkeys.SessionID, error) {
+func currentSession(tx *Tx, m Mailbox) (sessionkeys.SessionID, error) {
 	if m.OpenTurn == "" {
 		return m.Session, nil
 	}
@@ -123,11 +123,11 @@ func worksOn(tx *Tx, m Mailbox) (sessionkeys.SessionID, error) {
 }
 
 // newTurn is the turn that an opening makes.
-func newTurn(m Mailbox, o sessions.Opening, nested bool) Turn {
+func newTurn(m Mailbox, o sessions.OpenTurn, nested bool) Turn {
 	t := Turn{Turn: o.Turn, Nested: nested}
 	t.Token, t.State = m.Token, sessions.Open
 	t.Steps, t.Tries, t.Outcome, t.Refused = 0, 0, "", nil
-	t.ReceivedAt, t.OpenedAt, t.EndedAt = stamp(t.ReceivedAt), stamp(t.OpenedAt), stamp(t.EndedAt)
+	t.ReceivedAt, t.OpenedAt, t.EndedAt = normaliseTime(t.ReceivedAt), normaliseTime(t.OpenedAt), normaliseTime(t.EndedAt)
 	t.Attempts = 1
 	if !nested {
 		t.Session, t.Attempts = m.Session, max(1, m.Attempts)
@@ -135,23 +135,23 @@ func newTurn(m Mailbox, o sessions.Opening, nested bool) Turn {
 	return t
 }
 
-// reopen answers an opening whose turn is there already.
-func reopen(tx *Tx, m Mailbox, t Turn, through uint64) (opened, error) {
+// reopenTurn answers an opening whose turn is there already.
+func reopenTurn(tx *Tx, m Mailbox, t Turn, through uint64) (openResult, error) {
 	switch {
 	case t.Token != m.Token:
-		return opened{}, errors.New("another mailbox has a turn of this id")
+		return openResult{}, errors.New("another mailbox has a turn of this id")
 	case t.State != sessions.Done:
-		return opened{t.Turn, true}, nil
+		return openResult{t.Turn, true}, nil
 	case !t.Nested:
 		skip(tx, m, through)
 	}
-	return opened{}, nil
+	return openResult{}, nil
 }
 
-// word notes what messages say now.
-func word(tx *Tx, ws []sessions.Wording) {
+// putTextHashes notes what messages say now.
+func putTextHashes(tx *Tx, ws []sessions.TextHash) {
 	for _, w := range ws {
-		tx.put(Wording{w})
+		tx.put(TextHash{w})
 	}
 }
 
@@ -175,11 +175,11 @@ func appendTo(tx *Tx, id sessionkeys.SessionID, at time.Time, ms ...transcript.M
 		if there || slices.ContainsFunc(fresh, func(o transcript.Message) bool { return o.ID == m.ID }) {
 			continue
 		}
-		m.CreatedAt = stamp(m.CreatedAt)
+		m.CreatedAt = normaliseTime(m.CreatedAt)
 		fresh = append(fresh, m)
 	}
 	if len(fresh) > 0 {
-		tx.Set.Appended = append(tx.Set.Appended, Appended{Session: id, Messages: fresh, At: stamp(at)})
+		tx.Set.Appended = append(tx.Set.Appended, Appended{Session: id, Messages: fresh, At: normaliseTime(at)})
 	}
 	return nil
 }
@@ -195,13 +195,13 @@ func (tx *Tx) has(id sessionkeys.SessionID, message string) (bool, error) {
 }
 
 // Join implements [sessions.Turns].
-func (s Operations) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (bool, error) {
+func (s Operations) Join(ctx context.Context, f sessions.Fence, j sessions.JoinTurn) (bool, error) {
 	joined, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return join(tx, f, j) })
 	return joined, While(err, "join message %d to turn %s", j.Seq, j.Turn)
 }
 
-func join(tx *Tx, f sessions.Fence, j sessions.Joining) (bool, error) {
-	m, err := owned(tx, f)
+func join(tx *Tx, f sessions.Fence, j sessions.JoinTurn) (bool, error) {
+	m, err := ownedMailbox(tx, f)
 	if err != nil {
 		return false, err
 	}
@@ -213,14 +213,14 @@ func join(tx *Tx, f sessions.Fence, j sessions.Joining) (bool, error) {
 		return false, err
 	}
 	became := Event{Token: f.Token, Turn: j.Turn, Seq: j.Seq, Epoch: f.Epoch, Nonce: f.Nonce}
-	known, all, err := receivedOf(tx, j.Events)
+	known, all, err := knownEvents(tx, j.Events)
 	switch {
 	case err != nil:
 		return false, err
 	case len(known) > 0 && !all:
 		return false, &sessions.KnownError{Events: known}
 	case len(known) > 0:
-		mine, err := receivedAs(tx, j.Events[0], became)
+		mine, err := becameExactly(tx, j.Events[0], became)
 		if err != nil || mine {
 			return mine, err // mine: its answer was lost
 		}
@@ -230,14 +230,14 @@ func join(tx *Tx, f sessions.Fence, j sessions.Joining) (bool, error) {
 	if err := receiveAll(tx, j.Events, became); err != nil {
 		return false, err
 	}
-	word(tx, j.Words)
+	putTextHashes(tx, j.TextHashes)
 	t, err := turnOf(tx, j.Turn)
 	if err != nil {
 		return false, err
 	}
 	t.Joined = append(slices.Clip(t.Joined), j.Seq)
 	tx.put(t)
-	m.pass(through)
+	m.advanceRead(through)
 	tx.put(m)
 	return true, appendTo(tx, t.Session, j.Message.CreatedAt, j.Message)
 }
@@ -248,7 +248,7 @@ func (s Operations) Skip(ctx context.Context, f sessions.Fence, seq uint64) erro
 		if err := checkSeq(seq); err != nil {
 			return err
 		}
-		m, err := owned(tx, f)
+		m, err := ownedMailbox(tx, f)
 		if err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (s Operations) Answer(ctx context.Context, f sessions.Fence, c sessions.Com
 }
 
 func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
-	m, err := owned(tx, f)
+	m, err := ownedMailbox(tx, f)
 	if err != nil {
 		return false, err
 	}
@@ -278,7 +278,7 @@ func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
 		return false, err
 	}
 	if known {
-		mine, err := receivedAs(tx, c.Event, became)
+		mine, err := becameExactly(tx, c.Event, became)
 		if err != nil || mine {
 			return mine, err // mine: its answer was lost
 		}
@@ -298,13 +298,13 @@ func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
 		tx.put(rootSession(c.Fresh, m.Mailbox.Key, c.At))
 		m.Session = c.Fresh
 	}
-	m.pass(c.Seq)
-	m.restart()
+	m.advanceRead(c.Seq)
+	m.resetAttempts()
 	tx.put(m)
-	if err := keepAll(tx, c.Records); err != nil {
+	if err := writeRecords(tx, c.Records); err != nil {
 		return false, err
 	}
-	return true, queue(tx, c.Replies)
+	return true, queueAnswers(tx, c.Replies)
 }
 
 // Append implements [sessions.Turns].
@@ -325,7 +325,7 @@ func (s Operations) AppendWith(ctx context.Context, f sessions.Fence, turn strin
 				now = m.CreatedAt
 			}
 		}
-		if err := keepAll(tx, rs); err != nil {
+		if err := writeRecords(tx, rs); err != nil {
 			return err
 		}
 		return appendTo(tx, t.Session, now, ms...)
@@ -358,7 +358,7 @@ func (s Operations) Post(ctx context.Context, f sessions.Fence, turn string, rep
 		if _, err := openTurnOf(tx, f, turn); err != nil {
 			return err
 		}
-		return queue(tx, replies)
+		return queueAnswers(tx, replies)
 	})
 	return While(err, "queue answers of turn %s", turn)
 }

@@ -22,7 +22,7 @@ func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time
 		if lease.Gone {
 			return sessions.ErrFenced
 		}
-		others, err := rowsOf[Worker](tx, Namesakes{w.Name}, 0)
+		others, err := rowsOf[Worker](tx, WorkersNamed{w.Name}, 0)
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time
 			}
 		}
 		lease.ID = w
-		if until := stamp(until); until.After(lease.Until) {
+		if until := normaliseTime(until); until.After(lease.Until) {
 			lease.Until = until
 		}
 		tx.put(lease)

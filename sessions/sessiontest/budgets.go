@@ -18,7 +18,7 @@ func budgets(t *testing.T, open opener) {
 		randomSpending(t, open(t))
 	})
 	cases{
-		"96 callers of one turn never pass its dollar": func(_ *testing.T, h *house) {
+		"96 callers of one turn never pass its dollar": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			ids := []sessionkeys.SessionID{root.ID, h.spawn(f, root, "a").ID, h.spawn(f, root, "b").ID}
@@ -28,7 +28,7 @@ func budgets(t *testing.T, open opener) {
 			})
 			h.same("held in the tree", h.session(root.ID).Held, 33*3*costs.USD/100)
 		},
-		"96 callers of one person in many conversations never pass his dollar": func(_ *testing.T, h *house) {
+		"96 callers of one person in many conversations never pass his dollar": func(_ *testing.T, h *fixture) {
 			fs, turns := make([]sessions.Fence, 6), make([]sessions.Turn, 6)
 			for i := range fs {
 				fs[i], turns[i] = h.working(fmt.Sprint("chat-", i))
@@ -39,7 +39,7 @@ func budgets(t *testing.T, open opener) {
 				return fs[i%len(fs)], sessions.Charge{Session: t.Session, Turn: t.ID}
 			})
 		},
-		"what was settled for less leaves room": func(_ *testing.T, h *house) {
+		"what was settled for less leaves room": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
 			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 90)))
@@ -47,7 +47,7 @@ func budgets(t *testing.T, open opener) {
 			h.ok(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 90), 20)))
 			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 80)))
 		},
-		"a cost above its bound is booked and counts": func(_ *testing.T, h *house) {
+		"a cost above its bound is booked and counts": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			day := sessions.Scope{Kind: "global", Limit: 100}
 			c := charged(turn, day)
@@ -56,7 +56,7 @@ func budgets(t *testing.T, open opener) {
 			h.spent(day, noon, 120, 0)
 			h.refused(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1)), costs.BudgetError{Scope: "global", Limit: 100, Spent: 120, Need: 1, Free: midnight})
 		},
-		"the first scope that does not allow it refuses, and nothing is held anywhere": func(_ *testing.T, h *house) {
+		"the first scope that does not allow it refuses, and nothing is held anywhere": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			wide, tight, tighter := sessions.Scope{Kind: "global"}, sessions.Scope{Kind: "person", ID: "ann", Limit: 50}, sessions.Scope{Kind: "chat", ID: "c", Limit: 10}
 			r := call(turn.ID, 1, 1, 60)
@@ -71,14 +71,14 @@ func budgets(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("tries", got.Tries, 0)
 		},
-		"what is reserved already is not refused": func(_ *testing.T, h *house) {
+		"what is reserved already is not refused": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
 			for range 2 {
 				h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 60)))
 			}
 		},
-		"no limit allows a call without a price": func(t *testing.T, h *house) {
+		"no limit allows a call without a price": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 0)
 			r.Estimate.Priced = false
@@ -89,7 +89,7 @@ func budgets(t *testing.T, open opener) {
 			}
 			h.ok(h.s.Reserve(h.ctx, f, charged(turn, sessions.Scope{Kind: "global"}), r))
 		},
-		"a month is the reservation's, in UTC": func(_ *testing.T, h *house) {
+		"a month is the reservation's, in UTC": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			day, month := sessions.Scope{Kind: "global", Limit: 100}, sessions.Scope{Kind: "global", Window: costs.Month, Limit: 150}
 			c := charged(turn, day, month)
@@ -110,7 +110,7 @@ func budgets(t *testing.T, open opener) {
 			h.spent(day, second.At.Add(-25*time.Hour), 0, 0)
 			h.spent(month, april, 0, 60)
 		},
-		"an interrupted call holds a conversation's money for the rest of the day": func(_ *testing.T, h *house) {
+		"an interrupted call holds a conversation's money for the rest of the day": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			whole, day := sessions.Scope{Kind: "session", ID: string(turn.Session), Window: costs.Always, Limit: 100}, sessions.Scope{Kind: "person", ID: "ann"}
 			c := charged(turn, whole, day)
@@ -129,7 +129,7 @@ func budgets(t *testing.T, open opener) {
 			h.spent(day, midnight, 0, 40)
 			h.spent(day, noon, 10, 55)
 		},
-		"what a call holds while it may be settled is held over midnight": func(_ *testing.T, h *house) {
+		"what a call holds while it may be settled is held over midnight": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			whole := sessions.Scope{Kind: "turn", ID: turn.ID, Window: costs.Always}
 			h.ok(h.s.Reserve(h.ctx, f, charged(turn, whole), call(turn.ID, 1, 1, 70)))
@@ -152,7 +152,7 @@ func interrupted(r costs.Reservation, amount, upper costs.Amount) costs.Settleme
 	return st
 }
 
-func (h *house) refused(err error, want costs.BudgetError) {
+func (h *fixture) refused(err error, want costs.BudgetError) {
 	h.t.Helper()
 	var budget *costs.BudgetError
 	if !errors.As(err, &budget) {
@@ -161,7 +161,7 @@ func (h *house) refused(err error, want costs.BudgetError) {
 	h.same("refusal", *budget, want)
 }
 
-func (h *house) spent(s sessions.Scope, at time.Time, settled, held costs.Amount) {
+func (h *fixture) spent(s sessions.Scope, at time.Time, settled, held costs.Amount) {
 	h.t.Helper()
 	gotSettled, gotHeld, err := h.s.Spent(h.ctx, s, at)
 	h.ok(err)
@@ -170,7 +170,7 @@ func (h *house) spent(s sessions.Scope, at time.Time, settled, held costs.Amount
 
 // race lets 96 callers reserve three cents each against a dollar, and looks
 // after each that no more is held.
-func race(h *house, limit sessions.Scope, of func(i int) (sessions.Fence, sessions.Charge)) {
+func race(h *fixture, limit sessions.Scope, of func(i int) (sessions.Fence, sessions.Charge)) {
 	const callers, each = 96, 3 * costs.USD / 100
 	day := sessions.Scope{Kind: "global"}
 	var mu sync.Mutex // guards granted
@@ -189,7 +189,7 @@ func race(h *house, limit sessions.Scope, of func(i int) (sessions.Fence, sessio
 				mu.Unlock()
 			case !errors.As(err, &budget):
 				h.t.Error(err)
-			case budget.Scope != limit.Kind || budget.Limit != costs.USD || budget.Need != each || budget.Left() >= each:
+			case budget.Scope != limit.Kind || budget.Limit != costs.USD || budget.Need != each || budget.Remaining() >= each:
 				h.t.Errorf("%+v", budget)
 			}
 			settled, held, err := h.s.Spent(h.ctx, limit, noon)

@@ -11,29 +11,29 @@ func chatID(peer string) sessions.ChatID {
 	return sessions.ChatID{Channel: "telegram", Account: "bot", Peer: peer}
 }
 
-func (h *house) chat(peer string) sessions.Chat {
+func (h *fixture) chat(peer string) sessions.Chat {
 	h.t.Helper()
 	c, err := h.s.Chat(h.ctx, chatID(peer))
 	h.ok(err)
 	return c
 }
 
-func (h *house) move(from, to string) sessions.Chat {
+func (h *fixture) move(from, to string) sessions.Chat {
 	h.t.Helper()
 	c, err := h.s.Move(h.ctx, chatID(from), to, h.now)
 	h.ok(err)
 	return c
 }
 
-func (h *house) shut(id, peer string) (sessions.Closing, bool) {
+func (h *fixture) shut(id, peer string) (sessions.CloseResult, bool) {
 	h.t.Helper()
-	c, shut, err := h.s.Shut(h.ctx, sessions.Shutting{ID: id, Chat: chatID(peer), At: h.now})
+	c, shut, err := h.s.CloseChat(h.ctx, sessions.CloseRequest{ID: id, Chat: chatID(peer), At: h.now})
 	h.ok(err)
 	return c, shut
 }
 
 // waits puts an answer for a chat into the outbox.
-func (h *house) waits(id, peer string) {
+func (h *fixture) waits(id, peer string) {
 	h.t.Helper()
 	o := reply(id, "")
 	o.To = place(peer)
@@ -42,12 +42,12 @@ func (h *house) waits(id, peer string) {
 
 func chats(t *testing.T, open opener) {
 	cases{
-		"a chat that nothing is known of is open and has one id": func(_ *testing.T, h *house) {
+		"a chat that nothing is known of is open and has one id": func(_ *testing.T, h *fixture) {
 			h.same("chat", h.chat("a"), sessions.Chat{IDs: []string{"a"}})
 			h.move("x", "y")
 			h.same("chat", h.chat("a"), sessions.Chat{IDs: []string{"a"}})
 		},
-		"a chat that moved is found by all of its ids, whatever was heard first": func(_ *testing.T, h *house) {
+		"a chat that moved is found by all of its ids, whatever was heard first": func(_ *testing.T, h *fixture) {
 			want := sessions.Chat{IDs: []string{"a", "b", "c"}, MovedAt: noon}
 			for i, moves := range [][][2]string{
 				{{"a", "b"}, {"b", "c"}},
@@ -66,13 +66,13 @@ func chats(t *testing.T, open opener) {
 				}
 			}
 		},
-		"no chat takes the id of another": func(_ *testing.T, h *house) {
+		"no chat takes the id of another": func(_ *testing.T, h *fixture) {
 			h.move("a", "b")
 			h.same("answered", h.move("evil", "b"), sessions.Chat{IDs: []string{"evil"}})
 			h.same("chat", h.chat("b").IDs, []string{"a", "b"})
 			h.same("the other", h.chat("evil").IDs, []string{"evil"})
 		},
-		"a chat is one of a network and an account": func(_ *testing.T, h *house) {
+		"a chat is one of a network and an account": func(_ *testing.T, h *fixture) {
 			h.move("a", "b")
 			h.shut("s", "a")
 			for _, id := range []sessions.ChatID{{Channel: "slack", Account: "bot", Peer: "a"}, {Channel: "telegram", Account: "other", Peer: "a"}} {
@@ -81,7 +81,7 @@ func chats(t *testing.T, open opener) {
 				h.same("chat", c, sessions.Chat{IDs: []string{"a"}})
 			}
 		},
-		"shut drops what is queued, under any id, and leaves the rest": func(_ *testing.T, h *house) {
+		"shut drops what is queued, under any id, and leaves the rest": func(_ *testing.T, h *fixture) {
 			h.waits("r1", "one")
 			h.waits("r2", "two")
 			h.waits("r3", "moved")
@@ -89,7 +89,7 @@ func chats(t *testing.T, open opener) {
 			mark := sessions.Mark{From: sessions.Queued, To: sessions.Sending, At: noon}
 			h.ok(h.s.Advance(h.ctx, "r1", sessions.Progress{Bodies: [][]byte{[]byte("1"), []byte("2")}, Marks: []sessions.Mark{mark}}))
 			c, shut := h.shut("s1", "moved")
-			h.same("closing", []any{c, shut}, []any{sessions.Closing{Dropped: 2}, true})
+			h.same("closing", []any{c, shut}, []any{sessions.CloseResult{Dropped: 2}, true})
 			h.same("pending", h.pending(), []string{"r2"})
 			d, err := h.s.Delivery(h.ctx, "r1")
 			h.ok(err)
@@ -98,11 +98,11 @@ func chats(t *testing.T, open opener) {
 			sent := sessions.Mark{From: sessions.Sending, To: sessions.Sent, MessageID: "m", At: noon}
 			h.is(h.s.Advance(h.ctx, "r1", sessions.Progress{Marks: []sessions.Mark{sent}}), sessions.ErrFenced)
 			for _, id := range []string{"one", "moved"} {
-				h.same(id, h.chat(id).Shut, true)
+				h.same(id, h.chat(id).Closed, true)
 			}
-			h.same("two", h.chat("two").Shut, false)
+			h.same("two", h.chat("two").Closed, false)
 		},
-		"shut asks the chat's mailboxes to stop what they are owed": func(t *testing.T, h *house) {
+		"shut asks the chat's mailboxes to stop what they are owed": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			h.touch("two", 4)
@@ -119,17 +119,17 @@ func chats(t *testing.T, open opener) {
 			if _, released := h.finish(f, turn.ID); released {
 				t.Error("the request is forgotten")
 			}
-			h.ok(h.s.Comply(h.ctx, f, []string{cs[0].ID}, 3, nil))
-			h.same("owed", h.mailbox("one").Owed(), false)
+			h.ok(h.s.ApplyControls(h.ctx, f, []string{cs[0].ID}, 3, nil))
+			h.same("owed", h.mailbox("one").HasWork(), false)
 		},
-		"a mailbox that is owed nothing is not asked": func(_ *testing.T, h *house) {
+		"a mailbox that is owed nothing is not asked": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.finish(f, turn.ID)
 			c, shut := h.shut("s1", "one")
 			h.same("closing", []any{len(c.Mailboxes), shut}, []any{0, true})
-			h.same("owed", h.mailbox("one").Owed(), false)
+			h.same("owed", h.mailbox("one").HasWork(), false)
 		},
-		"a shutting answers the same again, and another one finds it done": func(_ *testing.T, h *house) {
+		"a shutting answers the same again, and another one finds it done": func(_ *testing.T, h *fixture) {
 			h.waits("r1", "one")
 			first, _ := h.shut("s1", "one")
 			h.same("dropped", first.Dropped, 1)
@@ -137,29 +137,29 @@ func chats(t *testing.T, open opener) {
 			again, shut := h.shut("s1", "one")
 			h.same("again", []any{again, shut}, []any{first, true})
 			other, shut := h.shut("s2", "one")
-			h.same("another", []any{other, shut}, []any{sessions.Closing{}, true})
+			h.same("another", []any{other, shut}, []any{sessions.CloseResult{}, true})
 			h.same("pending", h.pending(), []string{"r2"})
 		},
-		"an opened chat stays open for what was noticed before": func(_ *testing.T, h *house) {
+		"an opened chat stays open for what was noticed before": func(_ *testing.T, h *fixture) {
 			h.shut("s1", "one")
 			h.waits("r1", "one")
 			for range 2 {
 				h.ok(h.s.Reopen(h.ctx, chatID("one"), noon.Add(time.Minute)))
 			}
-			h.same("chat", h.chat("one").Shut, false)
+			h.same("chat", h.chat("one").Closed, false)
 			_, shut := h.shut("s2", "one")
-			h.same("shut", []any{shut, h.chat("one").Shut}, []any{false, false})
+			h.same("shut", []any{shut, h.chat("one").Closed}, []any{false, false})
 			h.same("pending", h.pending(), []string{"r1"})
 			h.now = noon.Add(2 * time.Minute)
 			c, shut := h.shut("s3", "one")
-			h.same("shut", []any{c.Dropped, shut, h.chat("one").Shut}, []any{1, true, true})
+			h.same("shut", []any{c.Dropped, shut, h.chat("one").Closed}, []any{1, true, true})
 		},
-		"a chat is opened under any of its ids": func(_ *testing.T, h *house) {
+		"a chat is opened under any of its ids": func(_ *testing.T, h *fixture) {
 			h.shut("s1", "b")
 			h.move("a", "b")
-			h.same("shut", []bool{h.chat("a").Shut, h.chat("b").Shut}, []bool{true, true})
+			h.same("shut", []bool{h.chat("a").Closed, h.chat("b").Closed}, []bool{true, true})
 			h.ok(h.s.Reopen(h.ctx, chatID("a"), noon))
-			h.same("shut", []bool{h.chat("a").Shut, h.chat("b").Shut}, []bool{false, false})
+			h.same("shut", []bool{h.chat("a").Closed, h.chat("b").Closed}, []bool{false, false})
 		},
 	}.run(t, open)
 }

@@ -18,7 +18,7 @@ func stop(peer, id string, through uint64) sessions.Control {
 
 func controls(t *testing.T, open opener) {
 	cases{
-		"a request is owed to the mailbox until it is complied with": func(t *testing.T, h *house) {
+		"a request is owed to the mailbox until it is complied with": func(t *testing.T, h *fixture) {
 			a, b := stop("one", "c1", 4), stop("one", "c2", 5)
 			for _, c := range []sessions.Control{a, b} {
 				added, err := h.s.Request(h.ctx, c)
@@ -34,23 +34,23 @@ func controls(t *testing.T, open opener) {
 				t.Fatalf("%+v", ms)
 			}
 			f := ms[0].Fence()
-			h.ok(h.s.Comply(h.ctx, f, []string{"c1"}, 4, []sessions.Outgoing{reply("stopped", "")}))
+			h.ok(h.s.ApplyControls(h.ctx, f, []string{"c1"}, 4, []sessions.Outgoing{reply("stopped", "")}))
 			cs, err = h.s.Controls(h.ctx, a.Token)
 			h.ok(err)
 			h.same("pending", cs, []sessions.Control{b})
 			m := h.mailbox("one")
-			if m.Controls != 1 || m.Read != 4 || m.Touched != 4 || m.Owner != h.ann {
+			if m.Controls != 1 || m.LastRead != 4 || m.LastSeen != 4 || m.Owner != h.ann {
 				t.Fatalf("%+v", m)
 			}
-			h.ok(h.s.Comply(h.ctx, f, []string{"c2"}, 2, nil))
-			if m := h.mailbox("one"); m.Owed() || m.Read != 4 {
+			h.ok(h.s.ApplyControls(h.ctx, f, []string{"c2"}, 2, nil))
+			if m := h.mailbox("one"); m.HasWork() || m.LastRead != 4 {
 				t.Fatalf("%+v", m)
 			}
 			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			h.same("replies", len(ds), 1)
 		},
-		"a known event asks nothing": func(_ *testing.T, h *house) {
+		"a known event asks nothing": func(_ *testing.T, h *fixture) {
 			a, b := stop("one", "c1", 4), stop("one", "c2", 4)
 			b.Event = a.Event
 			_, err := h.s.Request(h.ctx, a)
@@ -62,19 +62,19 @@ func controls(t *testing.T, open opener) {
 			}
 			h.same("pending", h.mailbox("one").Controls, 1)
 		},
-		"what a stop passed over is not owed when it arrives late": func(t *testing.T, h *house) {
+		"what a stop passed over is not owed when it arrives late": func(t *testing.T, h *fixture) {
 			_, err := h.s.Request(h.ctx, stop("one", "c1", 5))
 			h.ok(err)
 			m := h.take(h.ann, "one", 0)
-			h.ok(h.s.Comply(h.ctx, m.Fence(), []string{"c1"}, 5, nil))
-			if m := h.touch("one", 5); m.Owed() {
+			h.ok(h.s.ApplyControls(h.ctx, m.Fence(), []string{"c1"}, 5, nil))
+			if m := h.touch("one", 5); m.HasWork() {
 				t.Fatalf("%+v", m)
 			}
-			if m := h.touch("one", 6); !m.Owed() {
+			if m := h.touch("one", 6); !m.HasWork() {
 				t.Fatalf("%+v", m)
 			}
 		},
-		"a request of an older log discards nothing of the next": func(_ *testing.T, h *house) {
+		"a request of an older log discards nothing of the next": func(_ *testing.T, h *fixture) {
 			_, err := h.s.Request(h.ctx, stop("one", "c1", 500))
 			h.ok(err)
 			_, err = h.s.StartGeneration(h.ctx, "g2")
@@ -83,11 +83,11 @@ func controls(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("through", cs[0].Through, uint64(0))
 		},
-		"a request of another mailbox is not ended": func(_ *testing.T, h *house) {
+		"a request of another mailbox is not ended": func(_ *testing.T, h *fixture) {
 			_, err := h.s.Request(h.ctx, stop("two", "c1", 1))
 			h.ok(err)
 			m := h.take(h.ann, "one", 1)
-			h.ok(h.s.Comply(h.ctx, m.Fence(), []string{"c1"}, 0, nil))
+			h.ok(h.s.ApplyControls(h.ctx, m.Fence(), []string{"c1"}, 0, nil))
 			h.same("pending", h.mailbox("two").Controls, 1)
 		},
 	}.run(t, open)

@@ -9,20 +9,20 @@ import (
 
 func dispatch(t *testing.T, open opener) {
 	cases{
-		"the first message makes a mailbox with a new session": func(t *testing.T, h *house) {
+		"the first message makes a mailbox with a new session": func(t *testing.T, h *fixture) {
 			m := h.touch("one", 3)
 			k := keyOf(t, "one")
-			h.same("mailbox", m, sessions.Mailbox{Token: k.Token(), Key: k, Session: m.Session, Touched: 3})
+			h.same("mailbox", m, sessions.Mailbox{Token: k.Token(), Key: k, Session: m.Session, LastSeen: 3})
 			s := h.session(m.Session)
 			h.same("session", s, sessions.Session{ID: m.Session, Key: k, Root: m.Session, Role: "main", CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt})
 			h.same("looked up", h.mailbox("one"), m)
 		},
-		"an older sequence changes nothing": func(_ *testing.T, h *house) {
+		"an older sequence changes nothing": func(_ *testing.T, h *fixture) {
 			m := h.touch("one", 9)
 			h.same("mailbox", h.touch("one", 4), m)
 			h.same("mailbox", h.touch("one", 0), m)
 		},
-		"whoever finds it free owns it under a higher epoch": func(t *testing.T, h *house) {
+		"whoever finds it free owns it under a higher epoch": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			if m.Owner != h.ann || m.Epoch < 1 || m.Attempts != 1 {
 				t.Fatalf("taken as %+v", m)
@@ -30,11 +30,11 @@ func dispatch(t *testing.T, open opener) {
 			bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
 			h.alive(bob)
 			other, got := h.try(bob, "one", 2)
-			if got || other.Owner != h.ann || other.Epoch != m.Epoch || other.Touched != 2 {
+			if got || other.Owner != h.ann || other.Epoch != m.Epoch || other.LastSeen != 2 {
 				t.Fatalf("bob: got=%v %+v", got, other)
 			}
 		},
-		"a mailbox that is owed nothing is not taken": func(t *testing.T, h *house) {
+		"a mailbox that is owed nothing is not taken": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 1))
 			if _, released, err := h.s.Release(h.ctx, m.Fence()); err != nil || !released {
@@ -47,13 +47,13 @@ func dispatch(t *testing.T, open opener) {
 				t.Fatal("taken for a message that was read")
 			}
 		},
-		"sequence 0 takes what is owed": func(t *testing.T, h *house) {
+		"sequence 0 takes what is owed": func(t *testing.T, h *fixture) {
 			h.touch("one", 5)
-			if m := h.take(h.ann, "one", 0); m.Touched != 5 {
+			if m := h.take(h.ann, "one", 0); m.LastSeen != 5 {
 				t.Fatalf("%+v", m)
 			}
 		},
-		"a repeated take answers that the owner has it": func(t *testing.T, h *house) {
+		"a repeated take answers that the owner has it": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			again, got := h.try(h.ann, "one", 1)
 			if got {
@@ -61,7 +61,7 @@ func dispatch(t *testing.T, open opener) {
 			}
 			h.same("mailbox", again, m)
 		},
-		"an owner whose lease ended is not robbed by itself": func(t *testing.T, h *house) {
+		"an owner whose lease ended is not robbed by itself": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			h.now = h.now.Add(2 * lease)
 			again, got := h.try(h.ann, "one", 2)
@@ -69,7 +69,7 @@ func dispatch(t *testing.T, open opener) {
 				t.Fatalf("got=%v %+v", got, again)
 			}
 		},
-		"an owner whose lease ended is followed by another": func(t *testing.T, h *house) {
+		"an owner whose lease ended is followed by another": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			h.now = h.now.Add(lease)
 			bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
@@ -80,7 +80,7 @@ func dispatch(t *testing.T, open opener) {
 			}
 			h.is(h.s.Skip(h.ctx, m.Fence(), 1), sessions.ErrFenced)
 		},
-		"reacquire gives a new epoch and counts an attempt": func(t *testing.T, h *house) {
+		"reacquire gives a new epoch and counts an attempt": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			m, err := h.s.Reacquire(h.ctx, f, h.now)
 			h.ok(err)
@@ -90,11 +90,11 @@ func dispatch(t *testing.T, open opener) {
 			h.is(h.s.Append(h.ctx, f, turn.ID, said("late", "late")), sessions.ErrFenced)
 			h.ok(h.s.Append(h.ctx, m.Fence(), turn.ID, said("good", "good")))
 		},
-		"release needs that nothing is owed": func(t *testing.T, h *house) {
+		"release needs that nothing is owed": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			got, released, err := h.s.Release(h.ctx, m.Fence())
 			h.ok(err)
-			if released || !got.Owed() {
+			if released || !got.HasWork() {
 				t.Fatalf("released=%v %+v", released, got)
 			}
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 2))
@@ -104,7 +104,7 @@ func dispatch(t *testing.T, open opener) {
 				t.Fatalf("released=%v %+v", released, got)
 			}
 		},
-		"a handover leaves the work and gives the attempt back": func(t *testing.T, h *house) {
+		"a handover leaves the work and gives the attempt back": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.ok(h.s.Handover(h.ctx, f))
 			m := h.mailbox("one")
@@ -116,7 +116,7 @@ func dispatch(t *testing.T, open opener) {
 				t.Fatalf("%+v", n)
 			}
 		},
-		"mailboxes lists every one until it is told to stop": func(_ *testing.T, h *house) {
+		"mailboxes lists every one until it is told to stop": func(_ *testing.T, h *fixture) {
 			want := map[string]bool{}
 			for i := range 450 {
 				want[h.touch("chat-"+time.Duration(i).String(), 1).Token] = true
@@ -131,7 +131,7 @@ func dispatch(t *testing.T, open opener) {
 			h.ok(h.s.Mailboxes(h.ctx, func(sessions.Mailbox) bool { n++; return n < 7 }))
 			h.same("calls", n, 7)
 		},
-		"what is not there is ErrNotFound": func(_ *testing.T, h *house) {
+		"what is not there is ErrNotFound": func(_ *testing.T, h *fixture) {
 			_, err := h.s.Mailbox(h.ctx, "nobody")
 			h.is(err, sessions.ErrNotFound)
 			_, err = h.s.Session(h.ctx, "nobody")
@@ -155,7 +155,7 @@ func dispatch(t *testing.T, open opener) {
 func workers(t *testing.T, open opener) {
 	bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
 	cases{
-		"recover finds what is owed and nobody has": func(t *testing.T, h *house) {
+		"recover finds what is owed and nobody has": func(t *testing.T, h *fixture) {
 			h.touch("one", 1)
 			h.touch("two", 1)
 			h.take(h.ann, "three", 1)
@@ -172,7 +172,7 @@ func workers(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("left", len(again), 0)
 		},
-		"recover obeys its limit": func(_ *testing.T, h *house) {
+		"recover obeys its limit": func(_ *testing.T, h *fixture) {
 			for _, p := range []string{"one", "two", "three"} {
 				h.touch(p, 1)
 			}
@@ -182,7 +182,7 @@ func workers(t *testing.T, open opener) {
 				h.same("found", len(ms), want)
 			}
 		},
-		"a worker that died is followed after its lease": func(t *testing.T, h *house) {
+		"a worker that died is followed after its lease": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.now = h.now.Add(lease - time.Millisecond)
 			h.alive(bob)
@@ -196,7 +196,7 @@ func workers(t *testing.T, open opener) {
 				t.Fatalf("%+v", ms)
 			}
 		},
-		"a worker that started anew is dead in its old form": func(t *testing.T, h *house) {
+		"a worker that started anew is dead in its old form": func(t *testing.T, h *fixture) {
 			f, _ := h.working("one")
 			reborn := sessions.Worker{Name: h.ann.Name, Nonce: "ann-2"}
 			h.alive(reborn)
@@ -211,7 +211,7 @@ func workers(t *testing.T, open opener) {
 				t.Fatal("a dead worker took a mailbox")
 			}
 		},
-		"a worker whose lease ended takes nothing until it lives again": func(t *testing.T, h *house) {
+		"a worker whose lease ended takes nothing until it lives again": func(t *testing.T, h *fixture) {
 			h.alive(bob)
 			h.take(bob, "left by bob", 1)
 			h.touch("free", 1)
@@ -219,7 +219,7 @@ func workers(t *testing.T, open opener) {
 			for _, peer := range []string{"free", "left by bob", "new"} {
 				before := h.touch(peer, 1)
 				m, got := h.try(h.ann, peer, 2)
-				if got || m.Owner != before.Owner || m.Epoch != before.Epoch || m.Touched != 2 {
+				if got || m.Owner != before.Owner || m.Epoch != before.Epoch || m.LastSeen != 2 {
 					t.Fatalf("%s: got=%v %+v", peer, got, m)
 				}
 				h.same("looked up", h.mailbox(peer), m)
@@ -233,9 +233,9 @@ func workers(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("found by who lives again", len(ms), 2)
 		},
-		"a worker that never said that it lives takes nothing": func(t *testing.T, h *house) {
+		"a worker that never said that it lives takes nothing": func(t *testing.T, h *fixture) {
 			h.touch("one", 1)
-			if m, got := h.try(bob, "one", 2); got || m.Owner != (sessions.Worker{}) || m.Touched != 2 {
+			if m, got := h.try(bob, "one", 2); got || m.Owner != (sessions.Worker{}) || m.LastSeen != 2 {
 				t.Fatalf("got=%v %+v", got, m)
 			}
 			ms, err := h.s.Recover(h.ctx, bob, h.now, 10)
@@ -244,7 +244,7 @@ func workers(t *testing.T, open opener) {
 			h.alive(bob)
 			h.take(bob, "one", 2)
 		},
-		"a worker that is gone is refused what it would recover": func(t *testing.T, h *house) {
+		"a worker that is gone is refused what it would recover": func(t *testing.T, h *fixture) {
 			h.touch("one", 1)
 			h.ok(h.s.Leave(h.ctx, h.ann))
 			if _, got := h.try(h.ann, "one", 1); got {
@@ -253,7 +253,7 @@ func workers(t *testing.T, open opener) {
 			_, err := h.s.Recover(h.ctx, h.ann, h.now, 10)
 			h.is(err, sessions.ErrFenced)
 		},
-		"a worker whose lease ended may reacquire what nobody took since": func(t *testing.T, h *house) {
+		"a worker whose lease ended may reacquire what nobody took since": func(t *testing.T, h *fixture) {
 			f, _ := h.working("one")
 			h.now = h.now.Add(2 * lease)
 			for range 2 {
@@ -264,7 +264,7 @@ func workers(t *testing.T, open opener) {
 				}
 			}
 		},
-		"what a worker leaves may be taken at once": func(t *testing.T, h *house) {
+		"what a worker leaves may be taken at once": func(t *testing.T, h *fixture) {
 			h.working("one")
 			h.ok(h.s.Leave(h.ctx, h.ann))
 			h.ok(h.s.Leave(h.ctx, h.ann))
@@ -273,14 +273,14 @@ func workers(t *testing.T, open opener) {
 				t.Fatalf("%+v", m)
 			}
 		},
-		"an owner's work without a message is found": func(_ *testing.T, h *house) {
+		"an owner's work without a message is found": func(_ *testing.T, h *fixture) {
 			f, _ := h.working("one")
 			h.ok(h.s.Handover(h.ctx, f))
 			ms, err := h.s.Recover(h.ctx, h.ann, h.now, 10)
 			h.ok(err)
 			h.same("found", len(ms), 1)
 		},
-		"what waited longest is found first": func(_ *testing.T, h *house) {
+		"what waited longest is found first": func(_ *testing.T, h *fixture) {
 			for _, p := range []string{"c", "a", "b"} {
 				h.touch(p, 1)
 				h.now = h.now.Add(time.Second)
@@ -295,12 +295,12 @@ func workers(t *testing.T, open opener) {
 
 func generations(t *testing.T, open opener) {
 	cases{
-		"there is none at first": func(_ *testing.T, h *house) {
+		"there is none at first": func(_ *testing.T, h *fixture) {
 			name, highest, err := h.s.Generation(h.ctx)
 			h.ok(err)
 			h.same("generation", []any{name, highest}, []any{"", uint64(0)})
 		},
-		"it knows the highest sequence": func(_ *testing.T, h *house) {
+		"it knows the highest sequence": func(_ *testing.T, h *fixture) {
 			_, err := h.s.StartGeneration(h.ctx, "g1")
 			h.ok(err)
 			h.touch("one", 7)
@@ -310,7 +310,7 @@ func generations(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("generation", []any{name, highest}, []any{"g1", uint64(12)})
 		},
-		"another log starts again from zero": func(t *testing.T, h *house) {
+		"another log starts again from zero": func(t *testing.T, h *fixture) {
 			_, err := h.s.StartGeneration(h.ctx, "g1")
 			h.ok(err)
 			f, turn := h.working("one") // read, with an open turn
@@ -322,27 +322,27 @@ func generations(t *testing.T, open opener) {
 				h.same("lost", lost, 2)
 			}
 			m := h.mailbox("one")
-			if m.Touched != 0 || m.Read != 0 || m.Turn == nil || m.Turn.ID != turn.ID || m.Fence() != f {
+			if m.LastSeen != 0 || m.LastRead != 0 || m.Turn == nil || m.Turn.ID != turn.ID || m.Fence() != f {
 				t.Fatalf("%+v", m)
 			}
-			if m := h.mailbox("two"); m.Owed() {
+			if m := h.mailbox("two"); m.HasWork() {
 				t.Fatalf("%+v", m)
 			}
 			name, highest, err := h.s.Generation(h.ctx)
 			h.ok(err)
 			h.same("generation", []any{name, highest}, []any{"g2", uint64(0)})
-			if m := h.touch("two", 1); !m.Owed() || m.Touched != 1 {
+			if m := h.touch("two", 1); !m.HasWork() || m.LastSeen != 1 {
 				t.Fatalf("%+v", m)
 			}
 		},
-		"what another log has waits, also where all of the old one was read": func(t *testing.T, h *house) {
+		"what another log has waits, also where all of the old one was read": func(t *testing.T, h *fixture) {
 			_, err := h.s.StartGeneration(h.ctx, "g1")
 			h.ok(err)
 			h.ok(h.s.Skip(h.ctx, h.take(h.ann, "one", 7).Fence(), 7))
 			_, err = h.s.StartGeneration(h.ctx, "g2")
 			h.ok(err)
 			h.touch("one", 2)
-			if m := h.mailbox("one"); m.Touched != 2 || m.Read != 0 || !m.Owed() {
+			if m := h.mailbox("one"); m.LastSeen != 2 || m.LastRead != 0 || !m.HasWork() {
 				t.Fatalf("%+v", m)
 			}
 		},

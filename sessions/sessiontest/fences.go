@@ -10,65 +10,65 @@ import (
 // fencedWrite is one fenced method of the store, called with a fence.
 type fencedWrite struct {
 	name string
-	call func(h *house, f sessions.Fence, turn sessions.Turn) error
+	call func(h *fixture, f sessions.Fence, turn sessions.Turn) error
 }
 
 // fencedWrites are all methods that take a fence, but for those that keep the
 // money.
 func fencedWrites() []fencedWrite {
 	return []fencedWrite{
-		{"reacquire", func(h *house, f sessions.Fence, _ sessions.Turn) error {
+		{"reacquire", func(h *fixture, f sessions.Fence, _ sessions.Turn) error {
 			_, err := h.s.Reacquire(h.ctx, f, h.now)
 			return err
 		}},
-		{"release", func(h *house, f sessions.Fence, _ sessions.Turn) error {
+		{"release", func(h *fixture, f sessions.Fence, _ sessions.Turn) error {
 			_, _, err := h.s.Release(h.ctx, f)
 			return err
 		}},
-		{"handover", func(h *house, f sessions.Fence, _ sessions.Turn) error { return h.s.Handover(h.ctx, f) }},
-		{"yield", func(h *house, f sessions.Fence, _ sessions.Turn) error {
+		{"handover", func(h *fixture, f sessions.Fence, _ sessions.Turn) error { return h.s.Handover(h.ctx, f) }},
+		{"yield", func(h *fixture, f sessions.Fence, _ sessions.Turn) error {
 			h.touch("another", 1)
 			_, err := h.s.Yield(h.ctx, f, h.now)
 			return err
 		}},
-		{"comply", func(h *house, f sessions.Fence, _ sessions.Turn) error {
-			return h.s.Comply(h.ctx, f, []string{"c1"}, 9, []sessions.Outgoing{reply("late", "")})
+		{"comply", func(h *fixture, f sessions.Fence, _ sessions.Turn) error {
+			return h.s.ApplyControls(h.ctx, f, []string{"c1"}, 9, []sessions.Outgoing{reply("late", "")})
 		}},
-		{"open", func(h *house, f sessions.Fence, _ sessions.Turn) error {
+		{"open", func(h *fixture, f sessions.Fence, _ sessions.Turn) error {
 			_, _, err := h.s.Open(h.ctx, f, opening(f, 2))
 			return err
 		}},
-		{"join", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+		{"join", func(h *fixture, f sessions.Fence, turn sessions.Turn) error {
 			_, err := h.s.Join(h.ctx, f, joined(turn.ID, 2, 0, "late"))
 			return err
 		}},
-		{"resume", func(h *house, f sessions.Fence, _ sessions.Turn) error {
+		{"resume", func(h *fixture, f sessions.Fence, _ sessions.Turn) error {
 			_, err := h.s.Resume(h.ctx, f, h.now)
 			return err
 		}},
-		{"skip", func(h *house, f sessions.Fence, _ sessions.Turn) error { return h.s.Skip(h.ctx, f, 2) }},
-		{"answer", func(h *house, f sessions.Fence, _ sessions.Turn) error {
+		{"skip", func(h *fixture, f sessions.Fence, _ sessions.Turn) error { return h.s.Skip(h.ctx, f, 2) }},
+		{"answer", func(h *fixture, f sessions.Fence, _ sessions.Turn) error {
 			_, err := h.s.Answer(h.ctx, f, sessions.Command{Seq: 2, Event: event("late"), Fresh: "fresh", Replies: []sessions.Outgoing{reply("late", "")}, At: h.now})
 			return err
 		}},
-		{"append", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+		{"append", func(h *fixture, f sessions.Fence, turn sessions.Turn) error {
 			return h.s.Append(h.ctx, f, turn.ID, said("late", "late"))
 		}},
-		{"post", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+		{"post", func(h *fixture, f sessions.Fence, turn sessions.Turn) error {
 			return h.s.Post(h.ctx, f, turn.ID, reply("late", turn.ID))
 		}},
-		{"begin", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+		{"begin", func(h *fixture, f sessions.Fence, turn sessions.Turn) error {
 			_, err := h.s.Begin(h.ctx, f, turn.ID, 1, "late")
 			return err
 		}},
-		{"reserve", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+		{"reserve", func(h *fixture, f sessions.Fence, turn sessions.Turn) error {
 			return h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 7, 1, 9))
 		}},
-		{"finish", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+		{"finish", func(h *fixture, f sessions.Fence, turn sessions.Turn) error {
 			_, _, err := h.s.Finish(h.ctx, f, ending(turn.ID))
 			return err
 		}},
-		{"spawn", func(h *house, f sessions.Fence, turn sessions.Turn) error {
+		{"spawn", func(h *fixture, f sessions.Fence, turn sessions.Turn) error {
 			_, _, err := h.s.Spawn(h.ctx, f, childOf(h.t, h.session(turn.Session), "late"))
 			return err
 		}},
@@ -76,7 +76,7 @@ func fencedWrites() []fencedWrite {
 }
 
 // state is everything that a write to chat one could change.
-func (h *house) state(turn sessions.Turn) any {
+func (h *fixture) state(turn sessions.Turn) any {
 	h.t.Helper()
 	stored, err := h.s.Turn(h.ctx, turn.ID)
 	h.ok(err)
@@ -117,7 +117,7 @@ func fences(t *testing.T, open opener) {
 		})
 	}
 	cases{
-		"nobody's mailbox refuses its last owner": func(_ *testing.T, h *house) {
+		"nobody's mailbox refuses its last owner": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.ok(h.s.Handover(h.ctx, f))
 			before := h.state(turn)
@@ -129,7 +129,7 @@ func fences(t *testing.T, open opener) {
 				h.same(w.name+" changed", h.state(turn), before)
 			}
 		},
-		"a late settlement is booked without its messages": func(_ *testing.T, h *house) {
+		"a late settlement is booked without its messages": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
@@ -145,7 +145,7 @@ func fences(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("steps", got.Steps, 0)
 		},
-		"a late finish books its settlement and nothing else": func(_ *testing.T, h *house) {
+		"a late finish books its settlement and nothing else": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))

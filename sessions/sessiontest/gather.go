@@ -16,19 +16,19 @@ func events(names ...string) (es []sessions.InboxID) {
 }
 
 // wording is what message id of a chat says.
-func wording(id, sum string) sessions.Wording {
-	return sessions.Wording{Channel: "telegram", Account: "bot", Chat: "chat", Message: id, Sum: sum}
+func wording(id, sum string) sessions.TextHash {
+	return sessions.TextHash{Channel: "telegram", Account: "bot", Chat: "chat", Message: id, Sum: sum}
 }
 
 // gathered is one turn made of several events: message seq and those up to
 // through.
-func gathered(f sessions.Fence, seq, through uint64, names ...string) sessions.Opening {
+func gathered(f sessions.Fence, seq, through uint64, names ...string) sessions.OpenTurn {
 	o := opening(f, seq)
 	o.Events, o.Through = events(names...), through
 	return o
 }
 
-func (h *house) known(names ...string) []bool {
+func (h *fixture) known(names ...string) []bool {
 	h.t.Helper()
 	known, err := h.s.Known(h.ctx, events(names...)...)
 	h.ok(err)
@@ -38,7 +38,7 @@ func (h *house) known(names ...string) []bool {
 // gathering is turns that are made of more than one event.
 func gathering(t *testing.T, open opener) {
 	cases{
-		"one opening takes all its events and reads through the last": func(t *testing.T, h *house) {
+		"one opening takes all its events and reads through the last": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 3)
 			turn, opened, err := h.s.Open(h.ctx, m.Fence(), gathered(m.Fence(), 1, 3, "a", "b", "c"))
 			h.ok(err)
@@ -46,18 +46,18 @@ func gathering(t *testing.T, open opener) {
 				t.Fatalf("opened=%v %+v", opened, turn)
 			}
 			h.same("known", h.known("a", "b", "c", "d"), []bool{true, true, true, false})
-			h.same("read", h.mailbox("one").Read, uint64(3))
+			h.same("read", h.mailbox("one").LastRead, uint64(3))
 			h.same("history", h.history(m.Session), []string{turn.ID + "-said"})
 			if _, released := h.finish(m.Fence(), turn.ID); !released {
 				t.Error("something is still owed")
 			}
 		},
-		"what lies between the events is read later": func(t *testing.T, h *house) {
+		"what lies between the events is read later": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 3)
 			f := m.Fence()
 			turn, _, err := h.s.Open(h.ctx, f, gathered(f, 1, 1, "a", "c"))
 			h.ok(err)
-			h.same("read", h.mailbox("one").Read, uint64(1))
+			h.same("read", h.mailbox("one").LastRead, uint64(1))
 			h.finish(f, turn.ID)
 			second, opened, err := h.s.Open(h.ctx, f, gathered(f, 2, 0, "b"))
 			h.ok(err)
@@ -67,11 +67,11 @@ func gathering(t *testing.T, open opener) {
 			h.finish(f, second.ID)
 			_, opened, err = h.s.Open(h.ctx, f, gathered(f, 3, 0, "c"))
 			h.ok(err)
-			if m := h.mailbox("one"); opened || m.Read != 3 {
+			if m := h.mailbox("one"); opened || m.LastRead != 3 {
 				t.Fatalf("opened=%v %+v", opened, m)
 			}
 		},
-		"when only some events are known nothing is written and they are named": func(t *testing.T, h *house) {
+		"when only some events are known nothing is written and they are named": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 4)
 			h.finish(f, turn.ID)
@@ -79,7 +79,7 @@ func gathering(t *testing.T, open opener) {
 			h.ok(err)
 			before := h.mailbox("one")
 			o := gathered(f, 2, 4, "a", "b", "c")
-			o.Words = []sessions.Wording{wording("m", "1")}
+			o.TextHashes = []sessions.TextHash{wording("m", "1")}
 			for range 2 {
 				_, opened, err := h.s.Open(h.ctx, f, o)
 				ke, ok := errors.AsType[*sessions.KnownError](err)
@@ -89,7 +89,7 @@ func gathering(t *testing.T, open opener) {
 				h.same("named", ke.Events, events("b"))
 				h.same("mailbox", h.mailbox("one"), before)
 				h.same("known", h.known("a", "c"), []bool{false, false})
-				_, found, err := h.s.Said(h.ctx, wording("m", ""))
+				_, found, err := h.s.LastTextHash(h.ctx, wording("m", ""))
 				h.ok(err)
 				h.same("said", found, false)
 			}
@@ -98,7 +98,7 @@ func gathering(t *testing.T, open opener) {
 				t.Fatalf("the others: %v, %v", opened, err)
 			}
 		},
-		"when all events are known they are only read": func(t *testing.T, h *house) {
+		"when all events are known they are only read": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			h.finish(f, turn.ID)
@@ -108,17 +108,17 @@ func gathering(t *testing.T, open opener) {
 			}
 			_, opened, err := h.s.Open(h.ctx, f, gathered(f, 2, 3, "a", "b", "a"))
 			h.ok(err)
-			if m := h.mailbox("one"); opened || m.Read != 3 || m.Turn != nil {
+			if m := h.mailbox("one"); opened || m.LastRead != 3 || m.Turn != nil {
 				t.Fatalf("opened=%v %+v", opened, m)
 			}
 		},
-		"an event that is named twice counts once": func(t *testing.T, h *house) {
+		"an event that is named twice counts once": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			if _, opened, err := h.s.Open(h.ctx, m.Fence(), gathered(m.Fence(), 1, 2, "a", "a")); err != nil || !opened {
 				t.Fatalf("%v, %v", opened, err)
 			}
 		},
-		"a repeated opening answers the same, whatever events it names": func(_ *testing.T, h *house) {
+		"a repeated opening answers the same, whatever events it names": func(_ *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 3)
 			f := m.Fence()
 			first, _, err := h.s.Open(h.ctx, f, gathered(f, 1, 2, "a", "b"))
@@ -130,27 +130,27 @@ func gathering(t *testing.T, open opener) {
 				h.same("turn", again, first)
 			}
 			h.same("a later event", h.known("c"), []bool{false})
-			h.same("read", h.mailbox("one").Read, uint64(2))
+			h.same("read", h.mailbox("one").LastRead, uint64(2))
 		},
-		"a stale fence takes none of the events": func(_ *testing.T, h *house) {
+		"a stale fence takes none of the events": func(_ *testing.T, h *fixture) {
 			f := h.take(h.ann, "one", 2).Fence()
 			_, err := h.s.Reacquire(h.ctx, f, h.now)
 			h.ok(err)
 			o := gathered(f, 1, 2, "a", "b")
-			o.Words = []sessions.Wording{wording("m", "1")}
+			o.TextHashes = []sessions.TextHash{wording("m", "1")}
 			_, _, err = h.s.Open(h.ctx, f, o)
 			h.is(err, sessions.ErrFenced)
 			h.same("known", h.known("a", "b"), []bool{false, false})
-			_, found, err := h.s.Said(h.ctx, wording("m", ""))
+			_, found, err := h.s.LastTextHash(h.ctx, wording("m", ""))
 			h.ok(err)
 			h.same("said", found, false)
 		},
-		"what a message said last is remembered by chat and message": func(_ *testing.T, h *house) {
+		"what a message said last is remembered by chat and message": func(_ *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			f := m.Fence()
 			for i, sum := range []string{"1", "2"} {
 				o := opening(f, uint64(i+1))
-				o.Words = []sessions.Wording{wording("m", sum), wording("n"+sum, sum)}
+				o.TextHashes = []sessions.TextHash{wording("m", sum), wording("n"+sum, sum)}
 				turn, _, err := h.s.Open(h.ctx, f, o)
 				h.ok(err)
 				h.finish(f, turn.ID)
@@ -158,11 +158,11 @@ func gathering(t *testing.T, open opener) {
 			other := wording("m", "")
 			other.Chat = "another"
 			for _, c := range []struct {
-				w     sessions.Wording
+				w     sessions.TextHash
 				sum   string
 				found bool
 			}{{wording("m", ""), "2", true}, {wording("n1", ""), "1", true}, {wording("x", ""), "", false}, {other, "", false}} {
-				sum, found, err := h.s.Said(h.ctx, c.w)
+				sum, found, err := h.s.LastTextHash(h.ctx, c.w)
 				h.ok(err)
 				h.same(c.w.Message, []any{sum, found}, []any{c.sum, c.found})
 			}

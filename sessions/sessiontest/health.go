@@ -7,7 +7,7 @@ import (
 
 func health(t *testing.T, open opener) {
 	cases{
-		"a store that works takes a probe, and nothing is changed by it": func(_ *testing.T, h *house) {
+		"a store that works takes a probe, and nothing is changed by it": func(_ *testing.T, h *fixture) {
 			h.take(h.ann, "a", 5)
 			before := h.mailbox("a")
 			for range 2 {
@@ -19,7 +19,7 @@ func health(t *testing.T, open opener) {
 			h.same("highest", highest, uint64(5))
 			h.same("mailbox", h.mailbox("a"), before)
 		},
-		"the store's clock goes on, near everybody's": func(t *testing.T, h *house) {
+		"the store's clock goes on, near everybody's": func(t *testing.T, h *fixture) {
 			first, err := h.s.Clock(h.ctx)
 			h.ok(err)
 			if d := time.Since(first); d < -time.Hour || d > time.Hour {

@@ -13,7 +13,7 @@ import (
 
 func hierarchy(t *testing.T, open opener) {
 	cases{
-		"a child knows its place": func(_ *testing.T, h *house) {
+		"a child knows its place": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			want := childOf(h.t, root, "c")
@@ -23,14 +23,14 @@ func hierarchy(t *testing.T, open opener) {
 			g := h.spawn(f, c, "g")
 			h.same("grandchild", []any{g.Parent, g.Root, g.Depth}, []any{c.ID, root.ID, 2})
 		},
-		"a child of nobody is ErrNotFound": func(_ *testing.T, h *house) {
+		"a child of nobody is ErrNotFound": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := childOf(h.t, h.session(turn.Session), "c")
 			c.Parent = "nobody"
 			_, _, err := h.s.Spawn(h.ctx, f, c)
 			h.is(err, sessions.ErrNotFound)
 		},
-		"nobody stands below the deepest level": func(t *testing.T, h *house) {
+		"nobody stands below the deepest level": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			at := h.session(turn.Session)
 			for range sessionkeys.MaxDepth {
@@ -42,7 +42,7 @@ func hierarchy(t *testing.T, open opener) {
 				t.Fatal("spawned below the deepest level")
 			}
 		},
-		"a tree lists parents before children": func(_ *testing.T, h *house) {
+		"a tree lists parents before children": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			a := h.spawn(f, root, "a")
@@ -52,7 +52,7 @@ func hierarchy(t *testing.T, open opener) {
 			h.same("tree", h.tree(root.ID), []sessionkeys.SessionID{root.ID, a.ID, b.ID, c.ID})
 			h.same("subtree", h.tree(a.ID), []sessionkeys.SessionID{a.ID, c.ID})
 		},
-		"a child has a mailbox of its own": func(_ *testing.T, h *house) {
+		"a child has a mailbox of its own": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			touch := sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now}
@@ -64,7 +64,7 @@ func hierarchy(t *testing.T, open opener) {
 			_, _, err = h.s.Touch(h.ctx, touch)
 			h.is(err, sessions.ErrNotFound)
 		},
-		"a child may run inside its ancestor's owner": func(_ *testing.T, h *house) {
+		"a child may run inside its ancestor's owner": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			c := h.spawn(f, h.spawn(f, h.session(turn.Session), "a"), "c")
@@ -96,7 +96,7 @@ func hierarchy(t *testing.T, open opener) {
 			_, _, err = h.s.Open(h.ctx, f, o)
 			h.is(err, sessions.ErrNotFound)
 		},
-		"the end of a turn can close what is nested in it": func(_ *testing.T, h *house) {
+		"the end of a turn can close what is nested in it": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			g, _ := h.working("two")
 			for i, at := range []sessions.Fence{f, f, g} {
@@ -109,7 +109,7 @@ func hierarchy(t *testing.T, open opener) {
 			}
 			h.finish(f, "nested0")
 			for range 2 {
-				_, released, err := h.s.Finish(h.ctx, f, sessions.Ending{Turn: turn.ID, Outcome: transcript.Canceled, At: noon, Nested: true})
+				_, released, err := h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: transcript.Canceled, At: noon, Nested: true})
 				h.ok(err)
 				h.same("released", released, true)
 			}
@@ -122,7 +122,7 @@ func hierarchy(t *testing.T, open opener) {
 			h.same("held and booked", []any{h.session(turn.Session).Held, len(h.entries(""))}, []any{costs.Amount(200), 2})
 			h.is(h.s.Append(h.ctx, f, "nested1", answered("late", "late")), sessions.ErrFenced)
 		},
-		"resume interrupts the calls of nested turns too": func(_ *testing.T, h *house) {
+		"resume interrupts the calls of nested turns too": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100)))
@@ -134,7 +134,7 @@ func hierarchy(t *testing.T, open opener) {
 	}.run(t, open)
 }
 
-func (h *house) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
+func (h *fixture) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
 	h.t.Helper()
 	ss, err := h.s.Tree(h.ctx, id)
 	h.ok(err)
@@ -147,7 +147,7 @@ func (h *house) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
 func money(t *testing.T, open opener) {
 	day := sessions.Scope{Kind: "global"}
 	cases{
-		"a charge reaches every ancestor exactly once": func(_ *testing.T, h *house) {
+		"a charge reaches every ancestor exactly once": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			a := h.spawn(f, root, "a")
@@ -166,7 +166,7 @@ func money(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{70, 0})
 		},
-		"an entry comes back as it was booked": func(_ *testing.T, h *house) {
+		"an entry comes back as it was booked": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
@@ -178,7 +178,7 @@ func money(t *testing.T, open opener) {
 			h.ok(h.s.Settle(h.ctx, f, st))
 			h.same("ledger", h.entries(turn.Session), []costs.Entry{st.Entry})
 		},
-		"the ledger keeps the order of booking and stops when told": func(_ *testing.T, h *house) {
+		"the ledger keeps the order of booking and stops when told": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			var want []string
 			for i := 1; i <= 450; i++ {
@@ -198,7 +198,7 @@ func money(t *testing.T, open opener) {
 			h.ok(h.s.Ledger(h.ctx, "", func(sessionkeys.SessionID, costs.Entry) bool { n++; return n < 5 }))
 			h.same("rows", n, 5)
 		},
-		"an interrupted call keeps what it may have cost": func(_ *testing.T, h *house) {
+		"an interrupted call keeps what it may have cost": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
@@ -211,7 +211,7 @@ func money(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{10, 70})
 		},
-		"a call without a price is counted as unknown": func(_ *testing.T, h *house) {
+		"a call without a price is counted as unknown": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			r := call(turn.ID, 1, 1, 0)
@@ -225,7 +225,7 @@ func money(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("totals", ts, []sessions.Total{{Labels: labels, Calls: 1, Unknown: 1}})
 		},
-		"a day is the reservation's, in UTC": func(_ *testing.T, h *house) {
+		"a day is the reservation's, in UTC": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
 			r.At = time.Date(2026, 3, 14, 23, 30, 0, 0, time.FixedZone("west", -3600)) // the 15th in UTC
@@ -239,7 +239,7 @@ func money(t *testing.T, open opener) {
 				h.same(fmt.Sprint("day ", d), []costs.Amount{settled, held}, []costs.Amount{want, 0})
 			}
 		},
-		"no sum wraps around": func(_ *testing.T, h *house) {
+		"no sum wraps around": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			const most = costs.Amount(1<<63 - 1)
@@ -248,16 +248,16 @@ func money(t *testing.T, open opener) {
 			h.same("held", h.session(turn.Session).Held, most)
 			h.ok(h.s.Check(h.ctx))
 		},
-		"what was never reserved cannot be settled": func(_ *testing.T, h *house) {
+		"what was never reserved cannot be settled": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.is(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 100), 5)), sessions.ErrNotFound)
 			h.same("rows", len(h.entries("")), 0)
 		},
-		"nothing is reserved for a session that is not there": func(_ *testing.T, h *house) {
+		"nothing is reserved for a session that is not there": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.is(h.s.Reserve(h.ctx, f, sessions.Charge{Session: "nobody", Turn: turn.ID}, call(turn.ID, 1, 1, 100)), sessions.ErrNotFound)
 		},
-		"an estimate is not below nothing": func(t *testing.T, h *house) {
+		"an estimate is not below nothing": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			if err := h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 1, 1, -1)); err == nil {
 				t.Fatal("-1 was taken")

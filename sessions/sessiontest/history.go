@@ -60,7 +60,7 @@ func history(t *testing.T, open opener) {
 // leases end, and what fences they heard of.
 type scene struct {
 	recorder
-	h     *house
+	h     *fixture
 	start table
 	peers []string
 	time  atomic.Int64 // half leases since noon
@@ -81,7 +81,7 @@ func crew() (all [7]life) {
 
 // newScene makes n mailboxes. The first has an open turn, which nobody owns. The first
 // worker of each name lives.
-func newScene(h *house, n int) *scene {
+func newScene(h *fixture, n int) *scene {
 	h.t.Helper()
 	sc := &scene{h: h, start: table{workers: crew()}}
 	for i := range sc.start.workers {
@@ -102,7 +102,7 @@ func newScene(h *house, n int) *scene {
 			b.said = turn.ID + "-said "
 		}
 		m := h.touch(peer, 0)
-		b.token, b.touched, b.read, b.epoch, b.attempts = m.Token, m.Touched, m.Read, m.Epoch, m.Attempts
+		b.token, b.touched, b.read, b.epoch, b.attempts = m.Token, m.LastSeen, m.LastRead, m.Epoch, m.Attempts
 		if m.Turn != nil {
 			b.turnAttempts = m.Turn.Attempts
 		}
@@ -355,7 +355,7 @@ func saidIn(ctx context.Context, s sessions.Store, token string) (ids string, er
 }
 
 func rowOf(m sessions.Mailbox) shownRow {
-	r := shownRow{token: m.Token, touched: m.Touched, read: m.Read, owner: m.Owner, epoch: m.Epoch, attempts: m.Attempts}
+	r := shownRow{token: m.Token, touched: m.LastSeen, read: m.LastRead, owner: m.Owner, epoch: m.Epoch, attempts: m.Attempts}
 	if m.Turn != nil {
 		r.turn, r.turnAttempts, r.joined = m.Turn.Seq, m.Turn.Attempts, fmt.Sprint(m.Turn.Joined)
 	}

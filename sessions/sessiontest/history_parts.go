@@ -39,8 +39,8 @@ type marked struct {
 func (p *part) does(m sessions.Mark) (fenced bool) {
 	follows := map[sessions.SendState][]sessions.SendState{
 		sessions.Queued:    {sessions.Sending, sessions.Failed},
-		sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Uncertain, sessions.Queued},
-		sessions.Uncertain: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
+		sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Ambiguous, sessions.Queued},
+		sessions.Ambiguous: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
 	}
 	made := part{state: m.To, attempts: p.attempts, repeats: m.Repeats, id: m.MessageID, at: m.At.UnixMicro(), by: m.By}
 	switch {
@@ -90,12 +90,12 @@ func partModel() porcupine.Model {
 // post is senders and two answers of two parts.
 type post struct {
 	recorder
-	h *house
+	h *fixture
 }
 
 func answerID(i int) string { return fmt.Sprint("answer-", i) }
 
-func newPost(h *house) *post {
+func newPost(h *fixture) *post {
 	h.t.Helper()
 	for i := range 2 {
 		h.queued(reply(answerID(i), ""))
@@ -126,11 +126,11 @@ func (p *post) step(r *rand.Rand, sender, i int) {
 	delivery, index := r.IntN(2), r.IntN(2)
 	m := sessions.Mark{Index: index, At: noon.Add(time.Duration(i/4) * time.Second), By: fmt.Sprint("sender-", sender)}
 	switch m.From = p.look(sender, delivery, index).state; m.From {
-	case sessions.Queued, sessions.Uncertain:
+	case sessions.Queued, sessions.Ambiguous:
 		m.To = sessions.Sending
 	default:
 		m.From = sessions.Sending
-		m.To = []sessions.SendState{sessions.Queued, sessions.Queued, sessions.Uncertain, sessions.Uncertain, sessions.Sent, sessions.Failed}[r.IntN(6)]
+		m.To = []sessions.SendState{sessions.Queued, sessions.Queued, sessions.Ambiguous, sessions.Ambiguous, sessions.Sent, sessions.Failed}[r.IntN(6)]
 	}
 	m.Repeats = r.IntN(2)
 	if m.To == sessions.Sent {

@@ -18,7 +18,7 @@ import (
 const tries = 60
 
 // noticed says whether one of several histories of such stores has no order.
-func noticed(t *testing.T, open func() sessions.Store, record func(h *house, seed uint64) (*recorder, porcupine.Model)) bool {
+func noticed(t *testing.T, open func() sessions.Store, record func(h *fixture, seed uint64) (*recorder, porcupine.Model)) bool {
 	t.Helper()
 	for seed := range uint64(tries) {
 		r, model := record(newHouse(t, open()), seed)
@@ -30,19 +30,19 @@ func noticed(t *testing.T, open func() sessions.Store, record func(h *house, see
 	return false
 }
 
-func ofMailboxes(h *house, seed uint64) (*recorder, porcupine.Model) {
+func ofMailboxes(h *fixture, seed uint64) (*recorder, porcupine.Model) {
 	sc := newScene(h, 1+int(seed)%3)
 	sc.run(seed, 4, 12)
 	return &sc.recorder, mailboxModel(sc.start)
 }
 
-func ofOneClient(h *house, seed uint64) (*recorder, porcupine.Model) {
+func ofOneClient(h *fixture, seed uint64) (*recorder, porcupine.Model) {
 	sc := newScene(h, 1+int(seed)%3)
 	sc.alone(seed, 96)
 	return &sc.recorder, mailboxModel(sc.start)
 }
 
-func ofMarks(h *house, seed uint64) (*recorder, porcupine.Model) {
+func ofMarks(h *fixture, seed uint64) (*recorder, porcupine.Model) {
 	p := newPost(h)
 	p.run(seed, 4, 12)
 	return &p.recorder, partModel()
@@ -54,7 +54,7 @@ func TestAHistoryShowsWhichRuleAStoreForgot(t *testing.T) {
 		memtest.EpochCheck, memtest.EpochGrows, memtest.LeaseCheck, memtest.TakerCheck, memtest.ReleaseCheck,
 		memtest.OpenTurnOwed, memtest.AttemptCount, memtest.InboxDedupe,
 	} {
-		for clients, record := range map[string]func(*house, uint64) (*recorder, porcupine.Model){"many": ofMailboxes, "one": ofOneClient} {
+		for clients, record := range map[string]func(*fixture, uint64) (*recorder, porcupine.Model){"many": ofMailboxes, "one": ofOneClient} {
 			t.Run(string(rule)+" by "+clients, func(t *testing.T) {
 				t.Parallel()
 				if !noticed(t, func() sessions.Store { return memtest.New(rule) }, record) {
@@ -138,7 +138,7 @@ func TestAHistoryShowsThatStepsAreNotOneStep(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		open   func() sessions.Store
-		record func(h *house, seed uint64) (*recorder, porcupine.Model)
+		record func(h *fixture, seed uint64) (*recorder, porcupine.Model)
 	}{
 		{"a mark is compared before it is made", func() sessions.Store { return tearing{memtest.New(memtest.Every)} }, ofMarks},
 		{"a commit is answered before it is made", func() sessions.Store { return &early{Store: memtest.New(memtest.Every)} }, ofMailboxes},

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// house is a store with a clock and the steps that most cases begin with. Its
+// fixture is a store with a clock and the steps that most cases begin with. Its
 // steps end the test when they fail.
-type house struct {
+type fixture struct {
 	t   *testing.T
 	ctx context.Context
 	s   sessions.Store
@@ -30,33 +30,33 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 123_000_000, time.UTC)
 
 const lease = time.Hour
 
-func newHouse(t *testing.T, s sessions.Store) *house {
+func newHouse(t *testing.T, s sessions.Store) *fixture {
 	t.Helper()
-	h := &house{t: t, ctx: t.Context(), s: s, now: noon, ann: sessions.Worker{Name: "ann", Nonce: "ann-1"}}
+	h := &fixture{t: t, ctx: t.Context(), s: s, now: noon, ann: sessions.Worker{Name: "ann", Nonce: "ann-1"}}
 	h.alive(h.ann)
 	return h
 }
 
-func (h *house) alive(w sessions.Worker) {
+func (h *fixture) alive(w sessions.Worker) {
 	h.t.Helper()
 	h.ok(h.s.Heartbeat(h.ctx, w, h.now.Add(lease)))
 }
 
-func (h *house) ok(err error) {
+func (h *fixture) ok(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) is(err, want error) {
+func (h *fixture) is(err, want error) {
 	h.t.Helper()
 	if !errors.Is(err, want) {
 		h.t.Fatalf("got error %v, want %v", err, want)
 	}
 }
 
-func (h *house) same(what string, got, want any) {
+func (h *fixture) same(what string, got, want any) {
 	h.t.Helper()
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(sessionkeys.Key{})); d != "" {
 		h.t.Fatalf("%s (-want +got):\n%s", what, d)
@@ -80,7 +80,7 @@ func keyOf(t testing.TB, peer string) sessionkeys.Key {
 }
 
 // touch notes message seq of a chat without taking it.
-func (h *house) touch(peer string, seq uint64) sessions.Mailbox {
+func (h *fixture) touch(peer string, seq uint64) sessions.Mailbox {
 	h.t.Helper()
 	k := keyOf(h.t, peer)
 	m, got, err := h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, Now: h.now})
@@ -92,7 +92,7 @@ func (h *house) touch(peer string, seq uint64) sessions.Mailbox {
 }
 
 // try touches for w, who would take the mailbox.
-func (h *house) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbox, bool) {
+func (h *fixture) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbox, bool) {
 	h.t.Helper()
 	k := keyOf(h.t, peer)
 	m, got, err := h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, By: w, Take: true, Now: h.now})
@@ -101,7 +101,7 @@ func (h *house) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbo
 }
 
 // take touches for w, who must get the mailbox.
-func (h *house) take(w sessions.Worker, peer string, seq uint64) sessions.Mailbox {
+func (h *fixture) take(w sessions.Worker, peer string, seq uint64) sessions.Mailbox {
 	h.t.Helper()
 	m, got := h.try(w, peer, seq)
 	if !got {
@@ -110,7 +110,7 @@ func (h *house) take(w sessions.Worker, peer string, seq uint64) sessions.Mailbo
 	return m
 }
 
-func (h *house) mailbox(peer string) sessions.Mailbox {
+func (h *fixture) mailbox(peer string) sessions.Mailbox {
 	h.t.Helper()
 	m, err := h.s.Mailbox(h.ctx, keyOf(h.t, peer).Token())
 	h.ok(err)
@@ -135,9 +135,9 @@ func answered(id, text string) transcript.Message {
 func turnID(token string, seq uint64) string { return fmt.Sprintf("turn-%s-%d", token[:6], seq) }
 
 // opening is message seq of a mailbox as a turn.
-func opening(f sessions.Fence, seq uint64) sessions.Opening {
+func opening(f sessions.Fence, seq uint64) sessions.OpenTurn {
 	id := turnID(f.Token, seq)
-	return sessions.Opening{
+	return sessions.OpenTurn{
 		Turn: sessions.Turn{
 			ID: id, Seq: seq, Channel: "tg", From: place("chat"), ReplyTo: "m7", Sender: "user-9",
 			ReceivedAt: noon.Add(-time.Second), OpenedAt: noon,
@@ -148,7 +148,7 @@ func opening(f sessions.Fence, seq uint64) sessions.Opening {
 }
 
 // open opens a turn for message seq.
-func (h *house) open(f sessions.Fence, seq uint64) sessions.Turn {
+func (h *fixture) open(f sessions.Fence, seq uint64) sessions.Turn {
 	h.t.Helper()
 	t, opened, err := h.s.Open(h.ctx, f, opening(f, seq))
 	h.ok(err)
@@ -159,21 +159,21 @@ func (h *house) open(f sessions.Fence, seq uint64) sessions.Turn {
 }
 
 // working is a mailbox of ann's with an open turn.
-func (h *house) working(peer string) (sessions.Fence, sessions.Turn) {
+func (h *fixture) working(peer string) (sessions.Fence, sessions.Turn) {
 	h.t.Helper()
 	m := h.take(h.ann, peer, 1)
 	return m.Fence(), h.open(m.Fence(), 1)
 }
 
-func (h *house) finish(f sessions.Fence, turn string) (sessions.Mailbox, bool) {
+func (h *fixture) finish(f sessions.Fence, turn string) (sessions.Mailbox, bool) {
 	h.t.Helper()
 	m, released, err := h.s.Finish(h.ctx, f, ending(turn))
 	h.ok(err)
 	return m, released
 }
 
-func ending(turn string) sessions.Ending {
-	return sessions.Ending{
+func ending(turn string) sessions.FinishTurn {
+	return sessions.FinishTurn{
 		Turn: turn, Outcome: transcript.EndTurn, At: noon.Add(time.Second),
 		Messages: []transcript.Message{answered(turn+"-answer", "so it is")},
 		Replies:  []sessions.Outgoing{reply(turn+"-reply", turn)},
@@ -212,14 +212,14 @@ func cost(r costs.Reservation, amount costs.Amount) costs.Settlement {
 	}}
 }
 
-func (h *house) session(id sessionkeys.SessionID) sessions.Session {
+func (h *fixture) session(id sessionkeys.SessionID) sessions.Session {
 	h.t.Helper()
 	s, err := h.s.Session(h.ctx, id)
 	h.ok(err)
 	return s
 }
 
-func (h *house) history(id sessionkeys.SessionID) (ids []string) {
+func (h *fixture) history(id sessionkeys.SessionID) (ids []string) {
 	h.t.Helper()
 	ms, err := h.s.Messages(h.ctx, id)
 	h.ok(err)
@@ -230,7 +230,7 @@ func (h *house) history(id sessionkeys.SessionID) (ids []string) {
 }
 
 // entries is the ledger of a session, or the whole.
-func (h *house) entries(id sessionkeys.SessionID) (es []costs.Entry) {
+func (h *fixture) entries(id sessionkeys.SessionID) (es []costs.Entry) {
 	h.t.Helper()
 	h.ok(h.s.Ledger(h.ctx, id, func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		es = append(es, e)
@@ -240,7 +240,7 @@ func (h *house) entries(id sessionkeys.SessionID) (es []costs.Entry) {
 }
 
 // spawn makes a child of parent.
-func (h *house) spawn(f sessions.Fence, parent sessions.Session, name string) sessions.Session {
+func (h *fixture) spawn(f sessions.Fence, parent sessions.Session, name string) sessions.Session {
 	h.t.Helper()
 	c, made, err := h.s.Spawn(h.ctx, f, childOf(h.t, parent, name))
 	h.ok(err)

@@ -107,15 +107,15 @@ func (i *intercepted) Controls(ctx context.Context, token string) ([]sessions.Co
 	return one(ctx, i, Call{Op: "Controls", Token: token, Args: []any{token}}, func() ([]sessions.Control, error) { return i.Store.Controls(ctx, token) })
 }
 
-func (i *intercepted) Comply(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
-	return i.around(ctx, Call{Op: "Comply", Token: f.Token, Fence: &f, Args: []any{f, ids, read, replies}}, func() error { return i.Store.Comply(ctx, f, ids, read, replies) })
+func (i *intercepted) ApplyControls(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
+	return i.around(ctx, Call{Op: "Comply", Token: f.Token, Fence: &f, Args: []any{f, ids, read, replies}}, func() error { return i.Store.ApplyControls(ctx, f, ids, read, replies) })
 }
 
-func (i *intercepted) Open(ctx context.Context, f sessions.Fence, o sessions.Opening) (sessions.Turn, bool, error) {
+func (i *intercepted) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
 	return two(ctx, i, Call{Op: "Open", Token: f.Token, Fence: &f, Args: []any{f, o}}, func() (sessions.Turn, bool, error) { return i.Store.Open(ctx, f, o) })
 }
 
-func (i *intercepted) Join(ctx context.Context, f sessions.Fence, j sessions.Joining) (bool, error) {
+func (i *intercepted) Join(ctx context.Context, f sessions.Fence, j sessions.JoinTurn) (bool, error) {
 	return one(ctx, i, Call{Op: "Join", Token: f.Token, Fence: &f, Args: []any{f, j}}, func() (bool, error) { return i.Store.Join(ctx, f, j) })
 }
 
@@ -123,8 +123,8 @@ func (i *intercepted) Resume(ctx context.Context, f sessions.Fence, now time.Tim
 	return one(ctx, i, Call{Op: "Resume", Token: f.Token, Fence: &f, Args: []any{f, now}}, func() (sessions.Turn, error) { return i.Store.Resume(ctx, f, now) })
 }
 
-func (i *intercepted) Said(ctx context.Context, w sessions.Wording) (string, bool, error) {
-	return two(ctx, i, Call{Op: "Said", Args: []any{w}}, func() (string, bool, error) { return i.Store.Said(ctx, w) })
+func (i *intercepted) LastTextHash(ctx context.Context, w sessions.TextHash) (string, bool, error) {
+	return two(ctx, i, Call{Op: "Said", Args: []any{w}}, func() (string, bool, error) { return i.Store.LastTextHash(ctx, w) })
 }
 
 func (i *intercepted) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
@@ -163,7 +163,7 @@ func (i *intercepted) Settle(ctx context.Context, f sessions.Fence, s costs.Sett
 	return i.around(ctx, Call{Op: "Settle", Token: f.Token, Fence: &f, Args: []any{f, s, ms}}, func() error { return i.Store.Settle(ctx, f, s, ms...) })
 }
 
-func (i *intercepted) Finish(ctx context.Context, f sessions.Fence, e sessions.Ending) (sessions.Mailbox, bool, error) {
+func (i *intercepted) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
 	return two(ctx, i, Call{Op: "Finish", Token: f.Token, Fence: &f, Args: []any{f, e}}, func() (sessions.Mailbox, bool, error) { return i.Store.Finish(ctx, f, e) })
 }
 

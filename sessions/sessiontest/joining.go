@@ -10,14 +10,14 @@ import (
 
 // joined is message seq of a mailbox as it joins a turn: seq and those up to
 // through, of the events by their names.
-func joined(turn string, seq, through uint64, names ...string) sessions.Joining {
-	return sessions.Joining{
+func joined(turn string, seq, through uint64, names ...string) sessions.JoinTurn {
+	return sessions.JoinTurn{
 		Turn: turn, Seq: seq, Through: through, Events: events(names...),
-		Words: []sessions.Wording{wording(fmt.Sprint("m", seq), "1")}, Message: said(fmt.Sprintf("%s-joined-%d", turn, seq), "and this"),
+		TextHashes: []sessions.TextHash{wording(fmt.Sprint("m", seq), "1")}, Message: said(fmt.Sprintf("%s-joined-%d", turn, seq), "and this"),
 	}
 }
 
-func (h *house) join(f sessions.Fence, j sessions.Joining) bool {
+func (h *fixture) join(f sessions.Fence, j sessions.JoinTurn) bool {
 	h.t.Helper()
 	ok, err := h.s.Join(h.ctx, f, j)
 	h.ok(err)
@@ -27,7 +27,7 @@ func (h *house) join(f sessions.Fence, j sessions.Joining) bool {
 // joining is messages that join a turn which runs.
 func joining(t *testing.T, open opener) {
 	cases{
-		"join stores the message, knows its events and moves what was read": func(t *testing.T, h *house) {
+		"join stores the message, knows its events and moves what was read": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			before := h.mailbox("one")
@@ -37,11 +37,11 @@ func joining(t *testing.T, open opener) {
 			want := before
 			open := *before.Turn
 			open.Joined = []uint64{2}
-			want.Read, want.Turn = 3, &open
+			want.LastRead, want.Turn = 3, &open
 			h.same("mailbox", h.mailbox("one"), want)
 			h.same("known", h.known("b", "c", "d"), []bool{true, true, false})
 			h.same("history", h.history(turn.Session), []string{turn.ID + "-said", turn.ID + "-joined-2"})
-			sum, found, err := h.s.Said(h.ctx, wording("m2", ""))
+			sum, found, err := h.s.LastTextHash(h.ctx, wording("m2", ""))
 			h.ok(err)
 			h.same("said", []any{sum, found}, []any{"1", true})
 			stored, err := h.s.Turn(h.ctx, turn.ID)
@@ -54,12 +54,12 @@ func joining(t *testing.T, open opener) {
 				t.Error("something is still owed")
 			}
 		},
-		"messages join in order, each by itself, without an event too": func(_ *testing.T, h *house) {
+		"messages join in order, each by itself, without an event too": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 4)
 			for seq := uint64(2); seq <= 3; seq++ {
 				h.same("joined", h.join(f, joined(turn.ID, seq, 0, fmt.Sprint("e", seq))), true)
-				h.same("read", h.mailbox("one").Read, seq)
+				h.same("read", h.mailbox("one").LastRead, seq)
 			}
 			h.same("joined", h.join(f, joined(turn.ID, 4, 0)), true)
 			h.same("history", h.history(turn.Session),
@@ -69,16 +69,16 @@ func joining(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("what joined", ts[0].Joined, []uint64{2, 3, 4})
 		},
-		"what is not known yet of the mailbox may join": func(_ *testing.T, h *house) {
+		"what is not known yet of the mailbox may join": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.join(f, joined(turn.ID, 5, 0, "e"))
 			m := h.mailbox("one")
-			h.same("touched and read", []uint64{m.Touched, m.Read}, []uint64{5, 5})
+			h.same("touched and read", []uint64{m.LastSeen, m.LastRead}, []uint64{5, 5})
 			_, highest, err := h.s.Generation(h.ctx)
 			h.ok(err)
 			h.same("highest", highest, uint64(5))
 		},
-		"what joined leaves the attempts and the take of the turn alone": func(_ *testing.T, h *house) {
+		"what joined leaves the attempts and the take of the turn alone": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			m, err := h.s.Reacquire(h.ctx, f, h.now)
 			h.ok(err)
@@ -87,7 +87,7 @@ func joining(t *testing.T, open opener) {
 			m = h.mailbox("one")
 			h.same("attempts", []int{m.Attempts, m.Turn.Attempts}, []int{2, 2})
 		},
-		"a join that is repeated answers the same and adds nothing": func(_ *testing.T, h *house) {
+		"a join that is repeated answers the same and adds nothing": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 4)
 			for range 2 {
@@ -95,23 +95,23 @@ func joining(t *testing.T, open opener) {
 			}
 			h.join(f, joined(turn.ID, 4, 0, "d"))
 			h.same("joined", h.join(f, joined(turn.ID, 2, 3, "b", "c")), true)
-			h.same("read", h.mailbox("one").Read, uint64(4))
+			h.same("read", h.mailbox("one").LastRead, uint64(4))
 			h.same("history", len(h.history(turn.Session)), 3)
 			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64{2, 4})
 		},
-		"events that are known already are only read": func(_ *testing.T, h *house) {
+		"events that are known already are only read": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			_, err := h.s.Notice(h.ctx, event("b"), nil, h.now)
 			h.ok(err)
 			h.same("joined", h.join(f, joined(turn.ID, 2, 0, "b")), false)
-			h.same("read", h.mailbox("one").Read, uint64(2))
+			h.same("read", h.mailbox("one").LastRead, uint64(2))
 			h.same("history", len(h.history(turn.Session)), 1)
 			h.same("joined", h.join(f, joined(turn.ID, 3, 0, turn.ID)), false) // the turn's own
-			h.same("read", h.mailbox("one").Read, uint64(3))
+			h.same("read", h.mailbox("one").LastRead, uint64(3))
 			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64(nil))
 		},
-		"when only some events are known nothing joins and they are named": func(t *testing.T, h *house) {
+		"when only some events are known nothing joins and they are named": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			_, err := h.s.Notice(h.ctx, event("b"), nil, h.now)
@@ -126,7 +126,7 @@ func joining(t *testing.T, open opener) {
 			h.same("state", h.state(turn), before)
 			h.same("known", h.known("a"), []bool{false})
 		},
-		"nothing joins a turn that is over, another's or a nested one": func(_ *testing.T, h *house) {
+		"nothing joins a turn that is over, another's or a nested one": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			other, theirs := h.working("two")
 			c := h.spawn(f, h.session(turn.Session), "c")
@@ -145,7 +145,7 @@ func joining(t *testing.T, open opener) {
 				h.is(err, sessions.ErrFenced)
 			}
 			h.same("known", h.known("late"), []bool{false})
-			h.same("read", h.mailbox("one").Read, uint64(1))
+			h.same("read", h.mailbox("one").LastRead, uint64(1))
 		},
 	}.run(t, open)
 }

@@ -10,21 +10,21 @@ import (
 )
 
 // queued puts answers into the outbox.
-func (h *house) queued(rs ...sessions.Outgoing) {
+func (h *fixture) queued(rs ...sessions.Outgoing) {
 	h.t.Helper()
 	added, err := h.s.Notice(h.ctx, sessions.InboxID{}, rs, h.now)
 	h.ok(err)
 	h.same("added", added, true)
 }
 
-func (h *house) delivery(id string) sessions.Delivery {
+func (h *fixture) delivery(id string) sessions.Delivery {
 	h.t.Helper()
 	d, err := h.s.Delivery(h.ctx, id)
 	h.ok(err)
 	return d
 }
 
-func (h *house) pending() (ids []string) {
+func (h *fixture) pending() (ids []string) {
 	h.t.Helper()
 	ds, err := h.s.Pending(h.ctx, "tg", 0, 100)
 	h.ok(err)
@@ -36,7 +36,7 @@ func (h *house) pending() (ids []string) {
 
 func outbox(t *testing.T, open opener) {
 	cases{
-		"answers of a channel are pending in the order they were queued": func(_ *testing.T, h *house) {
+		"answers of a channel are pending in the order they were queued": func(_ *testing.T, h *fixture) {
 			var want []string
 			for i := range 20 {
 				r := reply(fmt.Sprint("r", i), "")
@@ -57,16 +57,16 @@ func outbox(t *testing.T, open opener) {
 				}
 			}
 		},
-		"an answer that may have been given before says so": func(_ *testing.T, h *house) {
+		"an answer that may have been given before says so": func(_ *testing.T, h *fixture) {
 			r := reply("r", "")
 			h.queued(r)
 			again := reply("again", "")
-			again.Again = true
+			again.MaybeDuplicate = true
 			h.queued(again)
-			h.same("first", h.delivery("r").Again, false)
-			h.same("again", h.delivery("again").Again, true)
+			h.same("first", h.delivery("r").MaybeDuplicate, false)
+			h.same("again", h.delivery("again").MaybeDuplicate, true)
 		},
-		"an answer comes back as it was queued": func(_ *testing.T, h *house) {
+		"an answer comes back as it was queued": func(_ *testing.T, h *fixture) {
 			r := reply("r", "")
 			r.Session = "s1"
 			h.queued(r)
@@ -77,12 +77,12 @@ func outbox(t *testing.T, open opener) {
 			h.queued(other)
 			h.same("queued again", h.delivery("r"), d)
 		},
-		"a file comes back as it was queued, also among the pending": func(t *testing.T, h *house) {
+		"a file comes back as it was queued, also among the pending": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := fileOf("r", turn)
 			h.ok(h.s.Post(h.ctx, f, turn.ID, r))
 			d := h.delivery("r")
-			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order, Asked: turn.ReceivedAt})
+			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order, AskedAt: turn.ReceivedAt})
 			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
 			h.same("pending", ds, []sessions.Delivery{d})
@@ -91,14 +91,14 @@ func outbox(t *testing.T, open opener) {
 				t.Fatal("a text has a file")
 			}
 		},
-		"what a turn posts stands before its answer": func(_ *testing.T, h *house) {
+		"what a turn posts stands before its answer": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("a", turn), fileOf("b", turn)))
 			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("b", turn), fileOf("c", turn)))
 			h.finish(f, turn.ID)
 			h.same("pending", h.pending(), []string{"a", "b", "c", turn.ID + "-reply"})
 		},
-		"nothing is posted for a turn that is done, or another mailbox's": func(_ *testing.T, h *house) {
+		"nothing is posted for a turn that is done, or another mailbox's": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			other, otherTurn := h.working("two")
 			h.is(h.s.Post(h.ctx, f, otherTurn.ID, fileOf("a", turn)), sessions.ErrFenced)
@@ -108,7 +108,7 @@ func outbox(t *testing.T, open opener) {
 			h.is(h.s.Post(h.ctx, other, otherTurn.ID, fileOf("a", otherTurn)), sessions.ErrFenced)
 			h.same("pending", h.pending(), []string{otherTurn.ID + "-reply"})
 		},
-		"parts are set once and walk through their states": func(_ *testing.T, h *house) {
+		"parts are set once and walk through their states": func(_ *testing.T, h *fixture) {
 			h.queued(reply("r", ""))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("else")}}))
@@ -119,8 +119,8 @@ func outbox(t *testing.T, open opener) {
 			move(0, sessions.Queued, sessions.Sending, "", "")
 			move(0, sessions.Sending, sessions.Queued, "", "429")
 			move(0, sessions.Queued, sessions.Sending, "", "")
-			move(0, sessions.Sending, sessions.Uncertain, "", "reset")
-			move(0, sessions.Uncertain, sessions.Sent, "id-1", "")
+			move(0, sessions.Sending, sessions.Ambiguous, "", "reset")
+			move(0, sessions.Ambiguous, sessions.Sent, "id-1", "")
 			h.same("parts", h.delivery("r").Parts, []sessions.Part{
 				{Body: []byte("one"), State: sessions.Sent, Attempts: 2, MessageID: "id-1", At: noon},
 				{Body: []byte("two"), State: sessions.Queued, At: time.Time{}},
@@ -130,7 +130,7 @@ func outbox(t *testing.T, open opener) {
 			h.same("pending", h.pending(), []string(nil))
 			h.same("parts", len(h.delivery("r").Parts), 2)
 		},
-		"a part knows how often it was repeated and why it failed": func(_ *testing.T, h *house) {
+		"a part knows how often it was repeated and why it failed": func(_ *testing.T, h *fixture) {
 			h.queued(reply("r", ""))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))
 			m := sessions.Mark{From: sessions.Queued, To: sessions.Sending, Repeats: 1, At: noon}
@@ -153,18 +153,18 @@ func outbox(t *testing.T, open opener) {
 				{Body: []byte("two"), State: sessions.Queued},
 			})
 		},
-		"only the states that may follow do": func(_ *testing.T, h *house) {
-			all := []sessions.SendState{sessions.Queued, sessions.Sending, sessions.Sent, sessions.Uncertain, sessions.Failed}
+		"only the states that may follow do": func(_ *testing.T, h *fixture) {
+			all := []sessions.SendState{sessions.Queued, sessions.Sending, sessions.Sent, sessions.Ambiguous, sessions.Failed}
 			allowed := map[sessions.SendState][]sessions.SendState{
 				sessions.Queued:    {sessions.Sending, sessions.Failed},
-				sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Uncertain, sessions.Queued},
-				sessions.Uncertain: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
+				sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Ambiguous, sessions.Queued},
+				sessions.Ambiguous: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
 			}
 			route := map[sessions.SendState][]sessions.SendState{
 				sessions.Queued:    {},
 				sessions.Sending:   {sessions.Sending},
 				sessions.Sent:      {sessions.Sending, sessions.Sent},
-				sessions.Uncertain: {sessions.Sending, sessions.Uncertain},
+				sessions.Ambiguous: {sessions.Sending, sessions.Ambiguous},
 				sessions.Failed:    {sessions.Sending, sessions.Failed},
 			}
 			for _, from := range all {
@@ -189,7 +189,7 @@ func outbox(t *testing.T, open opener) {
 				}
 			}
 		},
-		"a mark that does not fit leaves nothing of its step": func(_ *testing.T, h *house) {
+		"a mark that does not fit leaves nothing of its step": func(_ *testing.T, h *fixture) {
 			h.queued(reply("r", ""), reply("q", ""))
 			p := sessions.Progress{
 				Bodies: [][]byte{[]byte("one"), []byte("two")},
@@ -204,7 +204,7 @@ func outbox(t *testing.T, open opener) {
 			h.is(h.s.Advance(h.ctx, "q", p), sessions.ErrNotFound)
 			h.same("parts", h.delivery("q").Parts, []sessions.Part(nil))
 		},
-		"two senders do not both begin, in the same moment or later": func(_ *testing.T, h *house) {
+		"two senders do not both begin, in the same moment or later": func(_ *testing.T, h *fixture) {
 			h.queued(reply("r", ""))
 			begin := func(by string, at time.Time) error {
 				return h.s.Advance(h.ctx, "r", sessions.Progress{
@@ -218,7 +218,7 @@ func outbox(t *testing.T, open opener) {
 			h.ok(begin("ann", noon)) // its answer was lost
 			h.same("part", h.delivery("r").Parts, []sessions.Part{{Body: []byte("x"), State: sessions.Sending, Attempts: 1, At: noon, By: "ann"}})
 		},
-		"an answer with nothing to show is closed": func(t *testing.T, h *house) {
+		"an answer with nothing to show is closed": func(t *testing.T, h *fixture) {
 			h.queued(reply("r", ""), reply("q", ""))
 			for range 2 {
 				h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Close: true}))
@@ -229,7 +229,7 @@ func outbox(t *testing.T, open opener) {
 			}
 			h.same("pending", h.pending(), []string{"q"})
 		},
-		"what is queued later comes after what was seen": func(t *testing.T, h *house) {
+		"what is queued later comes after what was seen": func(t *testing.T, h *fixture) {
 			h.queued(reply("a", ""), reply("b", ""))
 			seen, err := h.s.Pending(h.ctx, "tg", 0, 10)
 			h.ok(err)
@@ -240,7 +240,7 @@ func outbox(t *testing.T, open opener) {
 				t.Fatalf("after a and b there are %v", later)
 			}
 		},
-		"a preview that began is known until its id is, or it is taken back": func(t *testing.T, h *house) {
+		"a preview that began is known until its id is, or it is taken back": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.finish(f, turn.ID)
 			begun := sessions.Preview{State: sessions.PreviewBegun}
@@ -260,7 +260,7 @@ func outbox(t *testing.T, open opener) {
 				}
 			}
 		},
-		"a preview is known to the turn's answer": func(_ *testing.T, h *house) {
+		"a preview is known to the turn's answer": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p1")))
 			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p2")))

@@ -12,7 +12,7 @@ import (
 )
 
 // listed is the ids of the sessions that q finds.
-func (h *house) listed(q sessions.SessionQuery) (ids []sessionkeys.SessionID) {
+func (h *fixture) listed(q sessions.SessionQuery) (ids []sessionkeys.SessionID) {
 	h.t.Helper()
 	ss, err := h.s.Sessions(h.ctx, q)
 	h.ok(err)
@@ -24,7 +24,7 @@ func (h *house) listed(q sessions.SessionQuery) (ids []sessionkeys.SessionID) {
 
 // conversation is a finished turn of a chat that came by channel, ended at, and
 // cost amount in one call.
-func (h *house) conversation(peer, channel string, at time.Time, amount costs.Amount) sessions.Turn {
+func (h *fixture) conversation(peer, channel string, at time.Time, amount costs.Amount) sessions.Turn {
 	h.t.Helper()
 	m := h.take(h.ann, peer, 1)
 	f := m.Fence()
@@ -50,7 +50,7 @@ func queries(t *testing.T, open opener) {
 	lists(t, open)
 	backlog(t, open)
 	cases{
-		"ids are found by how they begin": func(_ *testing.T, h *house) {
+		"ids are found by how they begin": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			a, b := h.spawn(f, root, "a"), h.spawn(f, root, "b")
@@ -68,7 +68,7 @@ func queries(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("limited", got, children[:1])
 		},
-		"the turns of a session are its own, oldest first": func(_ *testing.T, h *house) {
+		"the turns of a session are its own, oldest first": func(_ *testing.T, h *fixture) {
 			f, first := h.working("one")
 			c := h.spawn(f, h.session(first.Session), "c")
 			o := opening(f, 1)
@@ -99,7 +99,7 @@ func queries(t *testing.T, open opener) {
 
 func lists(t *testing.T, open opener) {
 	cases{
-		"sessions are listed by activity or by cost, and roots only": func(_ *testing.T, h *house) {
+		"sessions are listed by activity or by cost, and roots only": func(_ *testing.T, h *fixture) {
 			var ids []sessionkeys.SessionID
 			for i, amount := range []costs.Amount{30, 50, 10, 40} {
 				ids = append(ids, h.conversation(fmt.Sprint("chat-", i), "tg", noon.Add(time.Duration(i)*time.Hour), amount).Session)
@@ -117,7 +117,7 @@ func lists(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("the whole row", ss[0], h.session(ids[3]))
 		},
-		"a child is not listed, and what it costs lists its root": func(_ *testing.T, h *house) {
+		"a child is not listed, and what it costs lists its root": func(_ *testing.T, h *fixture) {
 			other := h.conversation("other", "tg", noon.Add(time.Hour), 20).Session
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
@@ -130,7 +130,7 @@ func lists(t *testing.T, open opener) {
 				h.same("listed", h.listed(sessions.SessionQuery{Limit: 9, ByCost: byCost}), []sessionkeys.SessionID{turn.Session, other})
 			}
 		},
-		"sessions are found by the instance they came by": func(_ *testing.T, h *house) {
+		"sessions are found by the instance they came by": func(_ *testing.T, h *fixture) {
 			a := h.conversation("a", "tg", noon, 1).Session
 			b := h.conversation("b", "second", noon.Add(time.Hour), 2).Session
 			for channel, want := range map[string][]sessionkeys.SessionID{"tg": {a}, "second": {b}, "": {b, a}, "third": nil, "%": nil} {
@@ -144,7 +144,7 @@ func lists(t *testing.T, open opener) {
 
 func backlog(t *testing.T, open opener) {
 	cases{
-		"what is owed is counted": func(_ *testing.T, h *house) {
+		"what is owed is counted": func(_ *testing.T, h *fixture) {
 			is := func(want sessions.Backlog) {
 				h.t.Helper()
 				got, err := h.s.Backlog(h.ctx)
@@ -173,12 +173,12 @@ func backlog(t *testing.T, open opener) {
 			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{
 				Bodies: [][]byte{[]byte(`{}`), []byte(`{}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}},
 			}))
-			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Uncertain, At: noon}}}))
+			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Ambiguous, At: noon}}}))
 			b, err = h.s.Backlog(h.ctx)
 			h.ok(err)
 			h.same("ambiguous", []any{b.Pending, b.Ambiguous}, []any{2, 1})
 			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{
-				{From: sessions.Uncertain, To: sessions.Failed, At: noon},
+				{From: sessions.Ambiguous, To: sessions.Failed, At: noon},
 				{Index: 1, From: sessions.Queued, To: sessions.Failed, At: noon},
 			}}))
 			b, err = h.s.Backlog(h.ctx)

@@ -15,22 +15,22 @@ import (
 var errAskedAgain = errors.New("the frame was asked for, but it is known")
 
 // asks is a charge to the turn's session that says what is asked.
-func asks(t sessions.Turn, a transcript.Asked) sessions.Charge {
-	return sessions.Charge{Session: t.Session, Turn: t.ID, Asked: &a}
+func asks(t sessions.Turn, a transcript.RequestRecord) sessions.Charge {
+	return sessions.Charge{Session: t.Session, Turn: t.ID, Request: &a}
 }
 
 // frame is an Asked of the frame called name.
-func frame(name string) transcript.Asked {
-	return transcript.Asked{
-		Frame: name, Body: func() ([]byte, error) { return []byte(`{"frame": "` + name + `"}`), nil },
+func frame(name string) transcript.RequestRecord {
+	return transcript.RequestRecord{
+		Template: name, Body: func() ([]byte, error) { return []byte(`{"frame": "` + name + `"}`), nil },
 		Upto: 3, MaxTokens: 4096, Digest: "d-" + name,
 	}
 }
 
 // asked is what a session asked.
-func (h *house) asked(id sessionkeys.SessionID) (rs []sessions.Recording) {
+func (h *fixture) asked(id sessionkeys.SessionID) (rs []sessions.Recording) {
 	h.t.Helper()
-	h.ok(h.s.Asked(h.ctx, id, func(r sessions.Recording) bool {
+	h.ok(h.s.Requests(h.ctx, id, func(r sessions.Recording) bool {
 		rs = append(rs, r)
 		return true
 	}))
@@ -38,9 +38,9 @@ func (h *house) asked(id sessionkeys.SessionID) (rs []sessions.Recording) {
 }
 
 // recordedAs is what Asked must say of the call r that asked a.
-func recordedAs(r costs.Reservation, a transcript.Asked) sessions.Recording {
+func recordedAs(r costs.Reservation, a transcript.RequestRecord) sessions.Recording {
 	a.Body = nil
-	return sessions.Recording{ID: r.ID, Turn: r.Estimate.Call.Turn, At: r.At, Upper: r.Estimate.Upper, Asked: a}
+	return sessions.Recording{ID: r.ID, Turn: r.Estimate.Call.Turn, At: r.At, Upper: r.Estimate.Upper, RequestRecord: a}
 }
 
 func recordings(t *testing.T, open opener) {
@@ -49,7 +49,7 @@ func recordings(t *testing.T, open opener) {
 }
 
 var askedCases = cases{
-	"what a call asks comes back as it was, in the order of reserving": func(_ *testing.T, h *house) {
+	"what a call asks comes back as it was, in the order of reserving": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		first, second := frame("a"), frame("b")
 		second.Tail = []transcript.Message{said("", "answer now")}
@@ -60,7 +60,7 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, second), r2))
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r1, first), recordedAs(r2, second)})
 	},
-	"a frame is asked for once, whichever session needs it, and kept to the byte": func(_ *testing.T, h *house) {
+	"a frame is asked for once, whichever session needs it, and kept to the byte": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		a := frame("same")
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, a), call(turn.ID, 1, 1, 1)))
@@ -68,16 +68,16 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, a), call(turn.ID, 2, 1, 1)))
 		g, other := h.working("two")
 		h.ok(h.s.Reserve(h.ctx, g, asks(other, a), call(other.ID, 1, 1, 1)))
-		body, err := h.s.Frame(h.ctx, "same")
+		body, err := h.s.RequestTemplate(h.ctx, "same")
 		h.ok(err)
 		h.same("frame", string(body), `{"frame": "same"}`)
 		h.same("asked of the other", len(h.asked(other.Session)), 1)
 	},
-	"a frame that nobody asked with is not found": func(_ *testing.T, h *house) {
-		_, err := h.s.Frame(h.ctx, "none")
+	"a frame that nobody asked with is not found": func(_ *testing.T, h *fixture) {
+		_, err := h.s.RequestTemplate(h.ctx, "none")
 		h.is(err, sessions.ErrNotFound)
 	},
-	"a frame that cannot be encoded reserves nothing": func(_ *testing.T, h *house) {
+	"a frame that cannot be encoded reserves nothing": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		a := frame("broken")
 		a.Body = func() ([]byte, error) { return nil, errAskedAgain }
@@ -86,7 +86,7 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("broken")), call(turn.ID, 1, 1, 500)))
 		h.same("asked", len(h.asked(turn.Session)), 1)
 	},
-	"reserving again records once": func(_ *testing.T, h *house) {
+	"reserving again records once": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		r := call(turn.ID, 1, 1, 700)
 		for range 3 {
@@ -96,7 +96,7 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), r))
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r, frame("a"))})
 	},
-	"a refused call leaves no recording and no frame": func(_ *testing.T, h *house) {
+	"a refused call leaves no recording and no frame": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		c := asks(turn, frame("refused"))
 		c.Scopes = []sessions.Scope{{Kind: "person", ID: "p", Limit: 10}}
@@ -105,17 +105,17 @@ var askedCases = cases{
 			h.t.Fatalf("got error %v, want a budget's", err)
 		}
 		h.same("asked", h.asked(turn.Session), []sessions.Recording(nil))
-		_, err := h.s.Frame(h.ctx, "refused")
+		_, err := h.s.RequestTemplate(h.ctx, "refused")
 		h.is(err, sessions.ErrNotFound)
 	},
-	"a stale owner records nothing": func(_ *testing.T, h *house) {
+	"a stale owner records nothing": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		stale := f
 		stale.Epoch++
 		h.is(h.s.Reserve(h.ctx, stale, asks(turn, frame("a")), call(turn.ID, 1, 1, 1)), sessions.ErrFenced)
 		h.same("asked", h.asked(turn.Session), []sessions.Recording(nil))
 	},
-	"a call whose answer never came stays recorded": func(_ *testing.T, h *house) {
+	"a call whose answer never came stays recorded": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		r := call(turn.ID, 1, 1, 700)
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), r))
@@ -123,16 +123,16 @@ var askedCases = cases{
 		h.ok(err)
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r, frame("a"))})
 	},
-	"a child's calls are its own": func(_ *testing.T, h *house) {
+	"a child's calls are its own": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		c := h.spawn(f, h.session(turn.Session), "kid")
 		r := call("nested", 1, 1, 5)
 		a := frame("kid")
-		h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested", Asked: &a}, r))
+		h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested", Request: &a}, r))
 		h.same("asked of the child", h.asked(c.ID), []sessions.Recording{recordedAs(r, a)})
 		h.same("asked of the parent", h.asked(turn.Session), []sessions.Recording(nil))
 	},
-	"many are read in their order, and the reading ends when told to": func(_ *testing.T, h *house) {
+	"many are read in their order, and the reading ends when told to": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		for i := range 300 {
 			h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), call(turn.ID, 1, i+1, costs.Amount(i))))
@@ -143,13 +143,13 @@ var askedCases = cases{
 			h.same("upper", r.Upper, costs.Amount(i))
 		}
 		n := 0
-		h.ok(h.s.Asked(h.ctx, turn.Session, func(sessions.Recording) bool { n++; return n < 7 }))
+		h.ok(h.s.Requests(h.ctx, turn.Session, func(sessions.Recording) bool { n++; return n < 7 }))
 		h.same("read", n, 7)
 	},
 }
 
 var exportCases = cases{
-	"a turn says what its budgets refused": func(_ *testing.T, h *house) {
+	"a turn says what its budgets refused": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		e := ending(turn.ID)
 		e.Refused = &costs.BudgetError{Scope: "person", Limit: 5_000_000_000_001, Spent: 7, Need: 9, Free: noon.Add(time.Hour), Unpriced: true}
@@ -162,7 +162,7 @@ var exportCases = cases{
 		h.ok(err)
 		h.same("refused in the list", all[0].Refused, e.Refused)
 	},
-	"messages are read in pieces": func(_ *testing.T, h *house) {
+	"messages are read in pieces": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		for i := range 9 {
 			h.ok(h.s.Append(h.ctx, f, turn.ID, answered(fmt.Sprint("m", i), "x")))
@@ -180,7 +180,7 @@ var exportCases = cases{
 		}
 		h.same("messages", got, all)
 	},
-	"answers of a session are listed in order, finished or not, with their parts": func(_ *testing.T, h *house) {
+	"answers of a session are listed in order, finished or not, with their parts": func(_ *testing.T, h *fixture) {
 		f, turn := h.working("one")
 		h.touch("one", 2)
 		e := ending(turn.ID)

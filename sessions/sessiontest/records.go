@@ -14,13 +14,13 @@ import (
 
 func records(t *testing.T, open opener) {
 	cases{
-		"a record is read as it was written, with its revision": func(_ *testing.T, h *house) {
+		"a record is read as it was written, with its revision": func(_ *testing.T, h *fixture) {
 			r := h.record("cap", "ann", `{"usd":5}`)
 			r.Owner, r.Expires = "operator", h.now.Add(time.Hour)
 			r.Revision = h.write(r)
 			h.same("record", h.read(r.ID, h.now), r)
 		},
-		"what is not there, was dropped or has expired is not found": func(_ *testing.T, h *house) {
+		"what is not there, was dropped or has expired is not found": func(_ *testing.T, h *fixture) {
 			h.nothing(sessions.RecordID{Kind: "cap", Key: "ann"}, h.now)
 			r := h.record("cap", "ann", "1")
 			h.ok(h.s.DropRecord(h.ctx, r.ID, h.write(r)))
@@ -32,7 +32,7 @@ func records(t *testing.T, open opener) {
 			h.nothing(r.ID, r.Expires)
 			h.same("listed", h.keys("cap", "", r.Expires), []string(nil))
 		},
-		"a write or drop that has not seen what is there is refused": func(_ *testing.T, h *house) {
+		"a write or drop that has not seen what is there is refused": func(_ *testing.T, h *fixture) {
 			r := h.record("cap", "ann", "1")
 			first := h.write(r)
 			r.Body, r.At = []byte("2"), h.now.Add(time.Second)
@@ -53,7 +53,7 @@ func records(t *testing.T, open opener) {
 			h.same("body", string(h.read(r.ID, h.now).Body), "3")
 			h.ok(h.s.DropRecord(h.ctx, r.ID, sessions.AnyRevision))
 		},
-		"a revision does not come again after a drop or an end": func(_ *testing.T, h *house) {
+		"a revision does not come again after a drop or an end": func(_ *testing.T, h *fixture) {
 			r := h.record("cap", "ann", "1")
 			seen := h.write(r)
 			h.ok(h.s.DropRecord(h.ctx, r.ID, seen))
@@ -66,13 +66,13 @@ func records(t *testing.T, open opener) {
 				h.t.Fatalf("revisions %d, %d, %d", seen, again, last)
 			}
 		},
-		"a write that is repeated changes nothing and answers the same": func(_ *testing.T, h *house) {
+		"a write that is repeated changes nothing and answers the same": func(_ *testing.T, h *fixture) {
 			r := h.record("cap", "ann", "1")
 			h.same("revision", h.write(r), h.write(r))
 			r.Revision, r.At, r.Body = h.write(r), h.now.Add(time.Second), []byte("2")
 			h.same("revision", h.write(r), h.write(r))
 		},
-		"they are listed by kind and the beginning of the key, in order": func(_ *testing.T, h *house) {
+		"they are listed by kind and the beginning of the key, in order": func(_ *testing.T, h *fixture) {
 			for _, k := range []string{"b", "a", "ab", "ac", "é", "zz", "a/1", "A"} {
 				h.write(h.record("pref", k, k))
 			}
@@ -81,7 +81,7 @@ func records(t *testing.T, open opener) {
 			h.same("those with a", h.keys("pref", "a", h.now), []string{"a", "a/1", "ab", "ac"})
 			h.same("none", h.keys("pref", "x", h.now), []string(nil))
 		},
-		"a list goes on over many, and may be left": func(_ *testing.T, h *house) {
+		"a list goes on over many, and may be left": func(_ *testing.T, h *fixture) {
 			var want []string
 			for i := range 450 {
 				r := h.record("many", fmt.Sprintf("%04d", i), "x")
@@ -97,7 +97,7 @@ func records(t *testing.T, open opener) {
 			h.ok(h.s.Records(h.ctx, "many", "", h.now, func(sessions.Record) bool { n++; return n < 3 }))
 			h.same("seen", n, 3)
 		},
-		"what has expired is taken away by later writes of its kind": func(_ *testing.T, h *house) {
+		"what has expired is taken away by later writes of its kind": func(_ *testing.T, h *fixture) {
 			for i := range 20 {
 				r := h.record("code", fmt.Sprint("old-", i), "x")
 				r.Expires = h.now.Add(time.Second)
@@ -113,7 +113,7 @@ func records(t *testing.T, open opener) {
 			left := slices.DeleteFunc(h.keys("code", "", h.now), func(k string) bool { return strings.HasPrefix(k, "new") })
 			h.same("how many old ones are left", len(left), 0)
 		},
-		"a body, a kind and a key have bounds": func(_ *testing.T, h *house) {
+		"a body, a kind and a key have bounds": func(_ *testing.T, h *fixture) {
 			bad := func(r sessions.Record) {
 				h.t.Helper()
 				if _, err := h.s.WriteRecord(h.ctx, r); err == nil || errors.Is(err, sessions.ErrChanged) {
@@ -135,7 +135,7 @@ func records(t *testing.T, open opener) {
 			h.write(empty)
 			h.same("body", len(h.read(empty.ID, h.now).Body), 0)
 		},
-		"of writers who saw the same, one wins": func(_ *testing.T, h *house) {
+		"of writers who saw the same, one wins": func(_ *testing.T, h *fixture) {
 			const writers, rounds = 8, 5
 			r := h.record("count", "n", "0")
 			h.write(r)
@@ -164,7 +164,7 @@ func records(t *testing.T, open opener) {
 			all.Wait()
 			h.same("count", string(h.read(r.ID, h.now).Body), fmt.Sprint(writers*rounds))
 		},
-		"records are written with a step, an end and a command, or nothing is": func(_ *testing.T, h *house) {
+		"records are written with a step, an end and a command, or nothing is": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("a")
 			seen := h.write(h.record("goal", "taken", "1"))
 			stale, fresh := h.record("goal", "taken", "2"), h.record("goal", "step", "1")
@@ -180,7 +180,7 @@ func records(t *testing.T, open opener) {
 			h.same("body", string(h.read(stale.ID, h.now).Body), "2")
 			h.same("messages", len(h.history(turn.Session)), 2)
 			end := h.record("goal", "end", "1")
-			_, _, err = h.s.Finish(h.ctx, f, sessions.Ending{Turn: turn.ID, Outcome: "end_turn", At: h.now, Records: []sessions.Record{end}})
+			_, _, err = h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: "end_turn", At: h.now, Records: []sessions.Record{end}})
 			h.ok(err)
 			h.read(end.ID, h.now)
 			err = h.s.AppendWith(h.ctx, f, turn.ID, []sessions.Record{h.record("goal", "late", "1")}, said("late", "hello"))
@@ -195,31 +195,31 @@ func records(t *testing.T, open opener) {
 	}.run(t, open)
 }
 
-func (h *house) record(kind, key, body string) sessions.Record {
+func (h *fixture) record(kind, key, body string) sessions.Record {
 	return sessions.Record{ID: sessions.RecordID{Kind: kind, Key: key}, Body: []byte(body), At: h.now}
 }
 
-func (h *house) write(r sessions.Record) int64 {
+func (h *fixture) write(r sessions.Record) int64 {
 	h.t.Helper()
 	revision, err := h.s.WriteRecord(h.ctx, r)
 	h.ok(err)
 	return revision
 }
 
-func (h *house) read(id sessions.RecordID, now time.Time) sessions.Record {
+func (h *fixture) read(id sessions.RecordID, now time.Time) sessions.Record {
 	h.t.Helper()
 	r, err := h.s.Record(h.ctx, id, now)
 	h.ok(err)
 	return r
 }
 
-func (h *house) nothing(id sessions.RecordID, now time.Time) {
+func (h *fixture) nothing(id sessions.RecordID, now time.Time) {
 	h.t.Helper()
 	_, err := h.s.Record(h.ctx, id, now)
 	h.is(err, sessions.ErrNotFound)
 }
 
-func (h *house) keys(kind, prefix string, now time.Time) (keys []string) {
+func (h *fixture) keys(kind, prefix string, now time.Time) (keys []string) {
 	h.t.Helper()
 	h.ok(h.s.Records(h.ctx, kind, prefix, now, func(r sessions.Record) bool { keys = append(keys, r.ID.Key); return true }))
 	return keys

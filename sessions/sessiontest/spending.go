@@ -41,7 +41,7 @@ func randomSpending(t *testing.T, s sessions.Store) {
 
 // purse is a conversation that spends.
 type purse struct {
-	h       *house
+	h       *fixture
 	f       sessions.Fence
 	turn    sessions.Turn
 	seq     uint64
@@ -65,7 +65,7 @@ type spentCall struct {
 	ended   time.Time
 }
 
-func newPurse(h *house, peer string) *purse {
+func newPurse(h *fixture, peer string) *purse {
 	f, turn := h.working(peer)
 	root := h.session(turn.Session)
 	return &purse{
@@ -272,7 +272,7 @@ func (p *purse) checkTree(t *rapid.T) {
 }
 
 // compareTotals holds the totals to the ledger.
-func compareTotals(h *house) {
+func compareTotals(h *fixture) {
 	want := map[costs.Labels]sessions.Total{}
 	for _, e := range h.entries("") {
 		x := want[e.Labels]

@@ -75,7 +75,7 @@ func groups() []group {
 type opener func(t *testing.T) sessions.Store
 
 // cases are sentences that a driver must make true, each on a store of its own.
-type cases map[string]func(t *testing.T, h *house)
+type cases map[string]func(t *testing.T, h *fixture)
 
 func (cs cases) run(t *testing.T, open opener) {
 	t.Helper()

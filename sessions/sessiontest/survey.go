@@ -14,7 +14,7 @@ import (
 )
 
 // spend books amount on a session for a call at a time.
-func (h *house) spend(f sessions.Fence, id sessionkeys.SessionID, turn string, step int, amount costs.Amount, at time.Time) {
+func (h *fixture) spend(f sessions.Fence, id sessionkeys.SessionID, turn string, step int, amount costs.Amount, at time.Time) {
 	h.t.Helper()
 	r := call(turn, step, 1, amount)
 	r.At = at
@@ -22,14 +22,14 @@ func (h *house) spend(f sessions.Fence, id sessionkeys.SessionID, turn string, s
 	h.ok(h.s.Settle(h.ctx, f, cost(r, amount)))
 }
 
-func (h *house) dearest(at time.Time, n int) []costs.Amount {
+func (h *fixture) dearest(at time.Time, n int) []costs.Amount {
 	h.t.Helper()
 	as, err := h.s.Dearest(h.ctx, at, n)
 	h.ok(err)
 	return as
 }
 
-func (h *house) queues(limit int) (tokens []string, total int) {
+func (h *fixture) queues(limit int) (tokens []string, total int) {
 	h.t.Helper()
 	qs, total, err := h.s.Queues(h.ctx, limit)
 	h.ok(err)
@@ -41,7 +41,7 @@ func (h *house) queues(limit int) (tokens []string, total int) {
 
 func survey(t *testing.T, open opener) {
 	cases{
-		"the dearest sessions of a day come first, descendants included": func(_ *testing.T, h *house) {
+		"the dearest sessions of a day come first, descendants included": func(_ *testing.T, h *fixture) {
 			for i := range 5 {
 				f, turn := h.working(fmt.Sprint("chat-", i))
 				h.spend(f, turn.Session, turn.ID, 1, costs.Amount(10*i), noon)
@@ -59,7 +59,7 @@ func survey(t *testing.T, open opener) {
 			h.same("the day before", len(h.dearest(noon.Add(-24*time.Hour), 10)), 0)
 			h.ok(h.s.Check(h.ctx))
 		},
-		"sessions are active for a while after a turn was opened": func(_ *testing.T, h *house) {
+		"sessions are active for a while after a turn was opened": func(_ *testing.T, h *fixture) {
 			for i, kind := range []sessionkeys.Kind{sessionkeys.DM, sessionkeys.Group, sessionkeys.Group} {
 				m := h.take(h.ann, fmt.Sprint("chat-", i), 2)
 				for seq := range 2 {
@@ -87,7 +87,7 @@ func survey(t *testing.T, open opener) {
 				}
 			}
 		},
-		"children are not counted beside their root": func(_ *testing.T, h *house) {
+		"children are not counted beside their root": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			o := opening(f, 1)
@@ -108,7 +108,7 @@ func survey(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("active", got, []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
 		},
-		"what waits is listed until a turn has read it": func(_ *testing.T, h *house) {
+		"what waits is listed until a turn has read it": func(_ *testing.T, h *fixture) {
 			var want []string
 			for i := range 4 {
 				peer := fmt.Sprint("chat-", i)
@@ -121,7 +121,7 @@ func survey(t *testing.T, open opener) {
 			h.same("total", total, 4)
 			qs, _, err := h.s.Queues(h.ctx, 1)
 			h.ok(err)
-			h.same("the first", qs, []sessions.Queue{{Token: want[0], Address: place("chat-0"), Touched: 1}})
+			h.same("the first", qs, []sessions.Queue{{Token: want[0], Address: place("chat-0"), LastSeen: 1}})
 
 			m := h.take(h.ann, "chat-0", 1)
 			h.same("taken, not read", len(first(h.queues(10))), 4)

@@ -11,7 +11,7 @@ import (
 
 func turns(t *testing.T, open opener) {
 	cases{
-		"open stores the message and moves what was read": func(t *testing.T, h *house) {
+		"open stores the message and moves what was read": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			got := h.open(m.Fence(), 1)
 			o := opening(m.Fence(), 1)
@@ -22,7 +22,7 @@ func turns(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("stored", stored, want)
 			m = h.mailbox("one")
-			if m.Read != 1 || m.Turn == nil || !m.Owed() {
+			if m.LastRead != 1 || m.Turn == nil || !m.HasWork() {
 				t.Fatalf("%+v", m)
 			}
 			h.same("in the mailbox", *m.Turn, want)
@@ -30,7 +30,7 @@ func turns(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("messages", ms, []transcript.Message{o.Message})
 		},
-		"a known event opens nothing and is read": func(t *testing.T, h *house) {
+		"a known event opens nothing and is read": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			h.finish(f, turn.ID)
@@ -39,12 +39,12 @@ func turns(t *testing.T, open opener) {
 			_, opened, err := h.s.Open(h.ctx, f, o)
 			h.ok(err)
 			m := h.mailbox("one")
-			if opened || m.Read != 2 || m.Turn != nil || m.Attempts != 1 || m.Owner != h.ann {
+			if opened || m.LastRead != 2 || m.Turn != nil || m.Attempts != 1 || m.Owner != h.ann {
 				t.Fatalf("opened=%v %+v", opened, m)
 			}
 			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
 		},
-		"an event is known in every mailbox": func(t *testing.T, h *house) {
+		"an event is known in every mailbox": func(t *testing.T, h *fixture) {
 			h.working("one")
 			m := h.take(h.ann, "two", 1)
 			o := opening(m.Fence(), 1)
@@ -55,7 +55,7 @@ func turns(t *testing.T, open opener) {
 				t.Fatal("answered twice")
 			}
 		},
-		"no part of an event's id is glued to another": func(t *testing.T, h *house) {
+		"no part of an event's id is glued to another": func(t *testing.T, h *fixture) {
 			a := sessions.InboxID{Channel: "telegram", Account: "bot", Chat: "31", Event: "131"}
 			b := sessions.InboxID{Channel: "telegram", Account: "bot", Chat: "3", Event: "1131"}
 			for _, e := range []sessions.InboxID{a, b} {
@@ -66,18 +66,18 @@ func turns(t *testing.T, open opener) {
 				}
 			}
 		},
-		"a mailbox has one open turn": func(t *testing.T, h *house) {
+		"a mailbox has one open turn": func(t *testing.T, h *fixture) {
 			f, _ := h.working("one")
 			h.touch("one", 2)
 			if _, _, err := h.s.Open(h.ctx, f, opening(f, 2)); err == nil {
 				t.Fatal("a second turn was opened")
 			}
-			h.same("read", h.mailbox("one").Read, uint64(1))
+			h.same("read", h.mailbox("one").LastRead, uint64(1))
 		},
-		"finish closes and releases in one step": func(t *testing.T, h *house) {
+		"finish closes and releases in one step": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			m, released := h.finish(f, turn.ID)
-			if !released || m.Owner != (sessions.Worker{}) || m.Turn != nil || m.Attempts != 0 || m.Owed() {
+			if !released || m.Owner != (sessions.Worker{}) || m.Turn != nil || m.Attempts != 0 || m.HasWork() {
 				t.Fatalf("released=%v %+v", released, m)
 			}
 			h.same("stored", h.mailbox("one"), m)
@@ -93,7 +93,7 @@ func turns(t *testing.T, open opener) {
 				t.Fatalf("%+v", ds)
 			}
 		},
-		"finish keeps the owner while more is owed": func(t *testing.T, h *house) {
+		"finish keeps the owner while more is owed": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			m, err := h.s.Reacquire(h.ctx, f, h.now)
 			h.ok(err)
@@ -104,7 +104,7 @@ func turns(t *testing.T, open opener) {
 			}
 			h.open(m.Fence(), 2)
 		},
-		"finish keeps the owner for a pending control request": func(t *testing.T, h *house) {
+		"finish keeps the owner for a pending control request": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			_, err := h.s.Request(h.ctx, stop("one", "c1", 1))
 			h.ok(err)
@@ -112,7 +112,7 @@ func turns(t *testing.T, open opener) {
 				t.Fatalf("released=%v %+v", released, m)
 			}
 		},
-		"finish can settle the last call": func(_ *testing.T, h *house) {
+		"finish can settle the last call": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
@@ -126,7 +126,7 @@ func turns(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("steps", got.Steps, 1)
 		},
-		"finish leaves no call of the loop unsettled": func(_ *testing.T, h *house) {
+		"finish leaves no call of the loop unsettled": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			r, title := call(turn.ID, 1, 1, 100), call(turn.ID, 9, 1, 7)
 			title.Estimate.Call.Purpose = costs.Title
@@ -144,29 +144,29 @@ func turns(t *testing.T, open opener) {
 			s = h.session(turn.Session)
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{3, 100})
 		},
-		"skip reads without a turn": func(t *testing.T, h *house) {
+		"skip reads without a turn": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 3)
 			m, err := h.s.Reacquire(h.ctx, m.Fence(), h.now)
 			h.ok(err)
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 2))
 			m = h.mailbox("one")
-			if m.Read != 2 || m.Touched != 3 || m.Attempts != 1 || m.Owner != h.ann {
+			if m.LastRead != 2 || m.LastSeen != 3 || m.Attempts != 1 || m.Owner != h.ann {
 				t.Fatalf("%+v", m)
 			}
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 1))
 			h.same("never back", h.mailbox("one"), m)
 		},
-		"a command is answered without a turn": func(t *testing.T, h *house) {
+		"a command is answered without a turn": func(t *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			done, err := h.s.Answer(h.ctx, m.Fence(), sessions.Command{Seq: 1, Event: event("e1"), Replies: []sessions.Outgoing{reply("r1", "")}, At: noon})
 			h.ok(err)
-			if !done || h.mailbox("one").Read != 1 {
+			if !done || h.mailbox("one").LastRead != 1 {
 				t.Fatal(done, h.mailbox("one"))
 			}
 			h.touch("one", 2)
 			done, err = h.s.Answer(h.ctx, m.Fence(), sessions.Command{Seq: 2, Event: event("e1"), Replies: []sessions.Outgoing{reply("r2", "")}, At: noon})
 			h.ok(err)
-			if done || h.mailbox("one").Read != 2 {
+			if done || h.mailbox("one").LastRead != 2 {
 				t.Fatal(done, h.mailbox("one"))
 			}
 			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
@@ -182,7 +182,7 @@ func turns(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("known", known, []bool{true, false, true})
 		},
-		"a command can begin a new session": func(t *testing.T, h *house) {
+		"a command can begin a new session": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			h.touch("one", 3)
@@ -200,7 +200,7 @@ func turns(t *testing.T, open opener) {
 			h.same("turn", h.open(f, 3).Session, m.Session)
 			h.same("old history", len(h.history(turn.Session)), 2)
 		},
-		"begin says whether an earlier take of the turn began it": func(_ *testing.T, h *house) {
+		"begin says whether an earlier take of the turn began it": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			for range 2 {
 				again, err := h.s.Begin(h.ctx, f, turn.ID, 1, "call-1")
@@ -220,7 +220,7 @@ func turns(t *testing.T, open opener) {
 		},
 		// firstday A1: what was settled of a voice note is never asked for again, and what
 		// was not has a row that holds what it may have cost.
-		"a transcription is a step of its turn": func(t *testing.T, h *house) {
+		"a transcription is a step of its turn": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			heard, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 1, 70)
@@ -250,7 +250,7 @@ func turns(t *testing.T, open opener) {
 			s := h.session(turn.Session)
 			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{9, 9, 70})
 		},
-		"resume interrupts what nobody settled": func(t *testing.T, h *house) {
+		"resume interrupts what nobody settled": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global"}}}
 			done, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 3, 100)
@@ -278,7 +278,7 @@ func turns(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{20, 100})
 		},
-		"finish interrupts a call that was reserved before its turn was opened": func(t *testing.T, h *house) {
+		"finish interrupts a call that was reserved before its turn was opened": func(t *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			r := call("nested", 1, 1, 100)
@@ -292,12 +292,12 @@ func turns(t *testing.T, open opener) {
 				t.Fatalf("%+v", es)
 			}
 		},
-		"resume without an open turn is ErrNotFound": func(_ *testing.T, h *house) {
+		"resume without an open turn is ErrNotFound": func(_ *testing.T, h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			_, err := h.s.Resume(h.ctx, m.Fence(), h.now)
 			h.is(err, sessions.ErrNotFound)
 		},
-		"tries count the attempts of the next step": func(_ *testing.T, h *house) {
+		"tries count the attempts of the next step": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			for try := 1; try <= 2; try++ {
@@ -315,7 +315,7 @@ func turns(t *testing.T, open opener) {
 			h.ok(err)
 			h.same("after the answer", []int{got.Steps, got.Tries}, []int{1, 0})
 		},
-		"a notice is queued once": func(_ *testing.T, h *house) {
+		"a notice is queued once": func(_ *testing.T, h *fixture) {
 			for i, want := range []bool{true, false} {
 				added, err := h.s.Notice(h.ctx, event("n1"), []sessions.Outgoing{reply([]string{"n1", "n2"}[i], "")}, h.now)
 				h.ok(err)

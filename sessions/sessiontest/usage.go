@@ -18,21 +18,21 @@ func usage(t *testing.T, open opener) {
 		randomUsage(t, open(t))
 	})
 	cases{
-		"nothing is grouped by what is no grouping": func(t *testing.T, h *house) {
+		"nothing is grouped by what is no grouping": func(t *testing.T, h *fixture) {
 			for _, by := range []sessions.Grouping{"", "amount", "l.id; DROP TABLE ledger"} {
 				if us, err := h.s.Usage(h.ctx, sessions.UsageQuery{By: by}); err == nil {
 					t.Errorf("%q gave %v", by, us)
 				}
 			}
 		},
-		"an empty ledger has no groups": func(_ *testing.T, h *house) {
+		"an empty ledger has no groups": func(_ *testing.T, h *fixture) {
 			for _, by := range sessions.Groupings() {
 				us, err := h.s.Usage(h.ctx, sessions.UsageQuery{By: by})
 				h.ok(err)
 				h.same(string(by), len(us), 0)
 			}
 		},
-		"the dearest group is first, and days are in their order": func(_ *testing.T, h *house) {
+		"the dearest group is first, and days are in their order": func(_ *testing.T, h *fixture) {
 			h.conversation("a", "tg", noon, 30)
 			h.conversation("b", "second", noon.Add(24*time.Hour), 50)
 			h.conversation("c", "third", noon.Add(48*time.Hour), 30)
@@ -49,7 +49,7 @@ func usage(t *testing.T, open opener) {
 				h.same(string(by), got, want)
 			}
 		},
-		"the most that an amount can hold is a sum too": func(_ *testing.T, h *house) {
+		"the most that an amount can hold is a sum too": func(_ *testing.T, h *fixture) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
 			const most = costs.Amount(1<<63 - 1)
@@ -125,7 +125,7 @@ func randomUsage(t *testing.T, s sessions.Store) {
 	h.ok(s.Check(t.Context()))
 }
 
-func (h *house) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step int, id sessionkeys.SessionID) {
+func (h *fixture) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step int, id sessionkeys.SessionID) {
 	r := call(turn, step, 1, 1000)
 	r.Estimate.Labels = costs.Labels{
 		Provider: rapid.SampledFrom([]string{"maker", "maker/x"}).Draw(t, "provider"),
@@ -160,7 +160,7 @@ type entryOf struct {
 }
 
 // rows is the whole ledger.
-func (h *house) rows() (rows []entryOf) {
+func (h *fixture) rows() (rows []entryOf) {
 	h.t.Helper()
 	h.ok(h.s.Ledger(h.ctx, "", func(id sessionkeys.SessionID, e costs.Entry) bool {
 		rows = append(rows, entryOf{id, e})
@@ -170,7 +170,7 @@ func (h *house) rows() (rows []entryOf) {
 }
 
 // expected is the sums of the ledger's entries, one by one.
-func (h *house) expected(q sessions.UsageQuery, rows []entryOf, agents map[sessionkeys.SessionID]string) map[string]sessions.Usage {
+func (h *fixture) expected(q sessions.UsageQuery, rows []entryOf, agents map[sessionkeys.SessionID]string) map[string]sessions.Usage {
 	h.t.Helper()
 	in := map[sessionkeys.SessionID]bool{}
 	if q.Tree != "" {

@@ -52,7 +52,7 @@ func (d inside) Update(_ context.Context, _ sessions.Fence, fn func(*rules.Tx) e
 }
 
 func (d inside) View(_ context.Context, fn func(*rules.Tx) error) error {
-	return fn(&rules.Tx{Reader: &writing{tx: d.x}})
+	return fn(&rules.Tx{Reader: &writerView{tx: d.x}})
 }
 
 func (d inside) Session(_ context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
@@ -94,7 +94,7 @@ func TestWritesOfOneTransactionSeeEachOther(t *testing.T) {
 		return err
 	}
 	together(t, s, touchIt, recoverIt)
-	if len(found) != 1 || found[0].Owner != ann || found[0].Touched != 1 {
+	if len(found) != 1 || found[0].Owner != ann || found[0].LastSeen != 1 {
 		t.Fatalf("recovered %+v", found)
 	}
 
@@ -127,7 +127,7 @@ func TestWritesOfOneTransactionSeeEachOther(t *testing.T) {
 	}
 	skipAll := func(x *tx) error { return within(x).Skip(t.Context(), f, 5) }
 	together(t, s, touchMore, skipAll, start)
-	if m, err := s.Mailbox(t.Context(), key.Token()); err != nil || lost != 0 || m.Touched != 0 || m.Read != 0 {
+	if m, err := s.Mailbox(t.Context(), key.Token()); err != nil || lost != 0 || m.LastSeen != 0 || m.LastRead != 0 {
 		t.Errorf("%d mailboxes lost, %+v, %v", lost, m, err)
 	}
 	if err := s.Check(t.Context()); err != nil {

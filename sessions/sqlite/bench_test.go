@@ -42,7 +42,7 @@ func BenchmarkGroupCommit(b *testing.B) {
 			m, _, err := s.Touch(b.Context(), sessions.Touch{Token: d.key.Token(), Key: d.key, Seq: 1, By: d.w, Take: true, Now: noon})
 			d.ok(err)
 			f := m.Fence()
-			_, _, err = s.Open(b.Context(), f, sessions.Opening{Turn: sessions.Turn{ID: "t", Seq: 1}, Message: transcript.Message{ID: "m", Role: transcript.User}})
+			_, _, err = s.Open(b.Context(), f, sessions.OpenTurn{Turn: sessions.Turn{ID: "t", Seq: 1}, Message: transcript.Message{ID: "m", Role: transcript.User}})
 			d.ok(err)
 			spread(b, n, func(_, i int) {
 				d.ok(s.Append(b.Context(), f, "t", transcript.Message{ID: fmt.Sprint("m", i), Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "three hundred bytes, or so"}}}))

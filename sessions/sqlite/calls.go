@@ -10,14 +10,14 @@ import (
 
 // loadCall reads a reservation, and when it is gone the turn of its ledger row.
 func loadCall(s source, id string) (c rules.Call, found bool, err error) {
-	found, err = s.one("SELECT token, session, turn, state, held, scopes, body FROM reservations WHERE id = ?", args(id),
+	found, err = s.queryRow("SELECT token, session, turn, state, held, scopes, body FROM reservations WHERE id = ?", args(id),
 		&c.Token, &c.Session, &c.Turn, &c.State, &c.Held, &c.Scopes, &c.Reservation)
 	if err != nil {
 		return c, false, fmt.Errorf("reservation %s: %w", id, err)
 	}
 	if !found {
 		c.ID, c.State = id, rules.CallBooked
-		found, err = s.one("SELECT session, turn FROM ledger WHERE id = ?", args(id), &c.Session, &c.Turn)
+		found, err = s.queryRow("SELECT session, turn FROM ledger WHERE id = ?", args(id), &c.Session, &c.Turn)
 		return c, found, err
 	}
 	return c, true, nil
@@ -29,9 +29,9 @@ func (t *tx) putCall(c rules.Call) (err error) {
 	case rules.CallOpen:
 		err = t.insertCall(c)
 	case rules.CallInterrupted:
-		err = t.do("UPDATE reservations SET state = 'interrupted', held = ? WHERE id = ?", c.Held, c.ID)
+		err = t.exec("UPDATE reservations SET state = 'interrupted', held = ? WHERE id = ?", c.Held, c.ID)
 	case rules.CallBooked:
-		err = t.do("DELETE FROM reservations WHERE id = ?", c.ID)
+		err = t.exec("DELETE FROM reservations WHERE id = ?", c.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("write reservation %s: %w", c.ID, err)
@@ -50,11 +50,11 @@ func (t *tx) putCall(c rules.Call) (err error) {
 
 // insertCall fails for one that is booked already.
 func (t *tx) insertCall(c rules.Call) error {
-	scopes, err := text(c.Scopes)
+	scopes, err := jsonText(c.Scopes)
 	if err != nil {
 		return err
 	}
-	n, err := t.change(`INSERT INTO reservations (id, token, session, turn, state, held, day, scopes, body)
+	n, err := t.execCount(`INSERT INTO reservations (id, token, session, turn, state, held, day, scopes, body)
 		SELECT ?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE id = ?1)`,
 		c.ID, c.Token, c.Session, c.Turn, c.Held, costs.Day.Name(c.At), scopes, c.Reservation)
 	if err == nil && n == 0 {
@@ -71,14 +71,14 @@ var errBooked = errors.New("it is booked already")
 
 func insertEntry(x *tx, b rules.Booking) error {
 	e := b.Entry
-	price, err := x.price(e.Price)
+	price, err := x.priceID(e.Price)
 	if err != nil {
 		return err
 	}
 	e.Price = nil
 	l := e.Labels
 	u := e.Usage
-	err = x.do(`INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry, price,
+	err = x.exec(`INSERT INTO ledger (id, session, turn, provider, model, channel, purpose, amount, priced, entry, price,
 			at, interrupted, input, cache_read, cache_write, output, reasoning)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID, b.Session, b.Turn, l.Provider, l.Model, l.Channel, l.Purpose, e.Amount, e.Priced, e, price,
@@ -86,12 +86,12 @@ func insertEntry(x *tx, b rules.Booking) error {
 	return rules.While(err, "write ledger row %s", e.ID)
 }
 
-// price is the number of the row that is a copy of p, or nil when p is.
-func (t *tx) price(p *costs.Price) (any, error) {
+// priceID is the number of the row that is a copy of p, or nil when p is.
+func (t *tx) priceID(p *costs.Price) (any, error) {
 	if p == nil {
 		return nil, nil //nolint:nilnil // NULL
 	}
-	body, err := text(p)
+	body, err := jsonText(p)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (t *tx) price(p *costs.Price) (any, error) {
 		return id, nil
 	}
 	var id int64
-	found, err := t.one("SELECT id FROM prices WHERE body = ?", args(body), &id)
+	found, err := t.queryRow("SELECT id FROM prices WHERE body = ?", args(body), &id)
 	if err == nil && !found {
 		_, id, err = t.insert("INSERT INTO prices (body) VALUES (?)", body)
 	}

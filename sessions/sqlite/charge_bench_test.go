@@ -22,7 +22,7 @@ func BenchmarkReserveAndSettle(b *testing.B) {
 			m, _, err := s.Touch(b.Context(), sessions.Touch{Token: d.key.Token(), Key: d.key, Seq: 1, By: d.w, Take: true, Now: noon})
 			d.ok(err)
 			f := m.Fence()
-			_, _, err = s.Open(b.Context(), f, sessions.Opening{Turn: sessions.Turn{ID: "t", Seq: 1}, Message: transcript.Message{ID: "m", Role: transcript.User}})
+			_, _, err = s.Open(b.Context(), f, sessions.OpenTurn{Turn: sessions.Turn{ID: "t", Seq: 1}, Message: transcript.Message{ID: "m", Role: transcript.User}})
 			d.ok(err)
 			at, err := s.Session(b.Context(), m.Session)
 			d.ok(err)

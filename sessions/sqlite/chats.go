@@ -21,16 +21,16 @@ func (s *Store) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, er
 // shut.
 func loadChat(s source, id sessions.ChatID) (c rules.Chat, found bool, err error) {
 	c.ID = id
-	moved, err := s.one("SELECT old, at FROM moves WHERE channel = ? AND account = ? AND new = ?", args(id.Channel, id.Account, id.Peer), &c.Before, &c.MovedAt)
+	moved, err := s.queryRow("SELECT old, at FROM moves WHERE channel = ? AND account = ? AND new = ?", args(id.Channel, id.Account, id.Peer), &c.Before, &c.MovedAt)
 	if err != nil {
 		return c, false, err
 	}
-	moves, err := s.one("SELECT new FROM moves WHERE channel = ? AND account = ? AND old = ?", args(id.Channel, id.Account, id.Peer), &c.After)
+	moves, err := s.queryRow("SELECT new FROM moves WHERE channel = ? AND account = ? AND old = ?", args(id.Channel, id.Account, id.Peer), &c.After)
 	if err != nil {
 		return c, false, err
 	}
-	shut, err := s.one("SELECT cause, dropped, open, opened_at FROM shut WHERE channel = ? AND account = ? AND peer = ?",
-		args(id.Channel, id.Account, id.Peer), &c.Shut.Cause, &c.Shut.Dropped, &c.Shut.Open, &c.Shut.OpenedAt)
+	shut, err := s.queryRow("SELECT cause, dropped, open, opened_at FROM shut WHERE channel = ? AND account = ? AND peer = ?",
+		args(id.Channel, id.Account, id.Peer), &c.Closed.Cause, &c.Closed.Dropped, &c.Closed.Open, &c.Closed.OpenedAt)
 	return c, moved || moves || shut, err
 }
 
@@ -39,17 +39,17 @@ func loadChat(s source, id sessions.ChatID) (c rules.Chat, found bool, err error
 func (t *tx) putChat(c rules.Chat) error {
 	t.chats.Store(true)
 	if c.Before != "" {
-		err := t.do("INSERT INTO moves (channel, account, old, new, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		err := t.exec("INSERT INTO moves (channel, account, old, new, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 			c.ID.Channel, c.ID.Account, c.Before, c.ID.Peer, c.MovedAt)
 		if err != nil {
 			return fmt.Errorf("note where chat %s moved: %w", c.Before, err)
 		}
 	}
-	if c.Shut.Cause == "" {
+	if c.Closed.Cause == "" {
 		return nil
 	}
-	err := t.do(`INSERT INTO shut (channel, account, peer, cause, dropped, open, opened_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+	err := t.exec(`INSERT INTO shut (channel, account, peer, cause, dropped, open, opened_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET cause = excluded.cause, dropped = excluded.dropped, open = excluded.open, opened_at = excluded.opened_at`,
-		c.ID.Channel, c.ID.Account, c.ID.Peer, c.Shut.Cause, c.Shut.Dropped, c.Shut.Open, c.Shut.OpenedAt)
+		c.ID.Channel, c.ID.Account, c.ID.Peer, c.Closed.Cause, c.Closed.Dropped, c.Closed.Open, c.Closed.OpenedAt)
 	return rules.While(err, "note that chat %s is shut", c.ID.Peer)
 }

@@ -28,14 +28,14 @@ func TestMovedAndShutChatsAreKnownAfterARestart(t *testing.T) {
 	}
 	path = filepath.Join(t.TempDir(), "parley.db")
 	s = openAt(t, path)
-	if _, _, err := s.Shut(t.Context(), sessions.Shutting{ID: "x", Chat: id, At: time.Now()}); err != nil {
+	if _, _, err := s.CloseChat(t.Context(), sessions.CloseRequest{ID: "x", Chat: id, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	c, err = openAt(t, path).Chat(t.Context(), id)
-	if err != nil || !c.Shut {
+	if err != nil || !c.Closed {
 		t.Fatalf("%+v, %v", c, err)
 	}
 }

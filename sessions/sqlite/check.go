@@ -54,7 +54,7 @@ var checks = []struct{ what, query string }{
 // [sessions.ErrDamaged] with what does not fit. It takes time in proportion to
 // the file; writes go on beside it.
 func (s *Store) Check(ctx context.Context) error {
-	broken, wrong, err := s.look(ctx)
+	broken, wrong, err := s.findDamage(ctx)
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
@@ -64,16 +64,16 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// look reads the whole database. broken is what would make a history shorter or
+// findDamage reads the whole database. broken is what would make a history shorter or
 // another one, wrong what does not add up beside it.
-func (s *Store) look(ctx context.Context) (broken, wrong []string, err error) {
+func (s *Store) findDamage(ctx context.Context) (broken, wrong []string, err error) {
 	err = s.snapshot(ctx, func(v *view) (err error) {
 		v.long = true
 		if broken, err = quickCheck(ctx, v.conn); err != nil {
 			return err
 		}
 		for i, c := range checks {
-			found, err := findings(v, c.query)
+			found, err := firstFindings(v, c.query)
 			switch {
 			case err != nil:
 				return fmt.Errorf("look for %s: %w", c.what, err)
@@ -91,11 +91,11 @@ func (s *Store) look(ctx context.Context) (broken, wrong []string, err error) {
 	return broken, wrong, err
 }
 
-// findings are the first few rows.
-func findings(v *view, query string) (string, error) {
+// firstFindings are the first few rows.
+func firstFindings(v *view, query string) (string, error) {
 	const most = 5
 	var found []string
-	err := v.each(query, nil, func(r scanner) error {
+	err := v.queryRows(query, nil, func(r scanner) error {
 		var id string
 		err := r.Scan(&id)
 		if len(found) < most {
@@ -107,14 +107,14 @@ func findings(v *view, query string) (string, error) {
 }
 
 func changedMessages(v *view) (problems []string, err error) {
-	err = v.each("SELECT session, seq, id, role, parts, native, sum FROM messages", nil, func(r scanner) error {
+	err = v.queryRows("SELECT session, seq, id, role, parts, native, sum FROM messages", nil, func(r scanner) error {
 		var session, id, role string
 		var seq, check int64
 		var parts, native []byte
 		if err := r.Scan(&session, &seq, &id, &role, &parts, &native, &check); err != nil {
 			return err
 		}
-		if sum(id, role, parts, native) != check && len(problems) < 5 {
+		if checksum(id, role, parts, native) != check && len(problems) < 5 {
 			problems = append(problems, fmt.Sprintf("message %d of session %s was changed", seq, session))
 		}
 		return nil

@@ -56,8 +56,8 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.Close())...)
 }
 
-// stmt prepares a statement once.
-func (c *conn) stmt(query string) (*stmt, error) {
+// prepare prepares a statement once.
+func (c *conn) prepare(query string) (*stmt, error) {
 	if s, ok := c.stmts[query]; ok {
 		return s, nil
 	}
@@ -81,9 +81,9 @@ func (c *conn) bind(args []any) ([]driver.NamedValue, error) {
 	return c.bound, nil
 }
 
-// run performs a statement that yields no rows.
-func (c *conn) run(query string, args ...any) (driver.Result, error) {
-	s, err := c.stmt(query)
+// exec performs a statement that yields no rows.
+func (c *conn) exec(query string, args ...any) (driver.Result, error) {
+	s, err := c.prepare(query)
 	if err != nil {
 		return nil, err
 	}
@@ -95,18 +95,18 @@ func (c *conn) run(query string, args ...any) (driver.Result, error) {
 	return s.Stmt.(driver.StmtExecContext).ExecContext(always, bound)
 }
 
-// script performs several statements, which are not kept.
-func (c *conn) script(ctx context.Context, text string) error {
+// execScript performs several statements, which are not kept.
+func (c *conn) execScript(ctx context.Context, text string) error {
 	_, err := c.Conn.(driver.ExecerContext).ExecContext(ctx, text, nil)
 	return err
 }
 
-// rows calls f for each row until it returns an error, of which errEnough is
+// queryRows calls f for each row until it returns an error, of which errEnough is
 // none. Only a ctx that can end interrupts the statement.
 //
 // No statement has a variable as its limit: SQLite would plan it anew each time.
-func (c *conn) rows(ctx context.Context, query string, args []any, f func(scanner) error) (err error) {
-	s, err := c.stmt(query)
+func (c *conn) queryRows(ctx context.Context, query string, args []any, f func(scanner) error) (err error) {
+	s, err := c.prepare(query)
 	if err != nil {
 		return err
 	}
@@ -137,9 +137,9 @@ func (c *conn) rows(ctx context.Context, query string, args []any, f func(scanne
 	}
 }
 
-// first reads the first row; found is false when there is none.
-func (c *conn) first(ctx context.Context, query string, args []any, dest ...any) (found bool, err error) {
-	err = c.rows(ctx, query, args, func(r scanner) error {
+// queryRow reads the first row; found is false when there is none.
+func (c *conn) queryRow(ctx context.Context, query string, args []any, dest ...any) (found bool, err error) {
+	err = c.queryRows(ctx, query, args, func(r scanner) error {
 		found = true
 		if err := r.Scan(dest...); err != nil {
 			return err

@@ -10,16 +10,16 @@ var (
 )
 
 func loadControl(s source, id string) (c rules.Control, found bool, err error) {
-	found, err = s.one(selectControl, args(id), append(c.Places(), &c.Done)...)
+	found, err = s.queryRow(selectControl, args(id), append(c.Places(), &c.Done)...)
 	return c, found, err
 }
 
 // putControl inserts a request, or marks one as done.
 func (t *tx) putControl(c rules.Control) (err error) {
 	if c.Done {
-		err = t.do("UPDATE controls SET done = 1 WHERE id = ?", c.ID)
+		err = t.exec("UPDATE controls SET done = 1 WHERE id = ?", c.ID)
 	} else {
-		err = t.do(insertControl, c.Places()...)
+		err = t.exec(insertControl, c.Places()...)
 	}
 	return rules.While(err, "write control request %s", c.ID)
 }

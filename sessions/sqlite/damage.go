@@ -25,9 +25,9 @@ func damaged(path, format string, a ...any) error {
 	return fmt.Errorf("%w: %s: %w; %s", sessions.ErrDamaged, path, fmt.Errorf(format, a...), advice)
 }
 
-// unread is an error of reading the database at its opening. Only what means
+// readError is an error of reading the database at its opening. Only what means
 // damage is said to be some: a disk that is full, or does not answer, is none.
-func unread(path, what string, err error) error {
+func readError(path, what string, err error) error {
 	if known := explain(err); !errors.Is(known, sessions.ErrDamaged) {
 		return fmt.Errorf("%s: %w", what, known)
 	}
@@ -56,7 +56,7 @@ const headerSize = 100
 func checkFile(path, left string) (fresh bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		if usedBefore(left) {
+		if wasUsed(left) {
 			return false, damaged(path, "it is missing although it was used before")
 		}
 		return true, nil
@@ -70,7 +70,7 @@ func checkFile(path, left string) (fresh bool, err error) {
 		return false, fmt.Errorf("look at it: %w", err)
 	}
 	if st.Size() == 0 {
-		if usedBefore(left) {
+		if wasUsed(left) {
 			return false, damaged(path, "it is empty although it was used before")
 		}
 		return true, nil
@@ -118,17 +118,17 @@ func checkAnswered(ctx context.Context, path, answered string) (err error) {
 	}
 	c, err := connect(path, url.Values{"mode": {"ro"}})
 	if err != nil {
-		return unread(path, "open it", err)
+		return readError(path, "open it", err)
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	var made bool
-	if _, err := c.first(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'generation')", nil, &made); err != nil {
-		return unread(path, "read its tables", err)
+	if _, err := c.queryRow(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'generation')", nil, &made); err != nil {
+		return readError(path, "read its tables", err)
 	}
 	var have int64
 	if made {
-		if _, err := c.first(ctx, "SELECT commits FROM generation", nil, &have); err != nil {
-			return unread(path, "read how often it was committed", err)
+		if _, err := c.queryRow(ctx, "SELECT commits FROM generation", nil, &have); err != nil {
+			return readError(path, "read how often it was committed", err)
 		}
 	}
 	if have < want {
@@ -143,11 +143,11 @@ const application = 0x70726c79
 // checkIdentity says whether the database is ours, or empty.
 func checkIdentity(ctx context.Context, conn *conn, path string) error {
 	var id, tables int64
-	if _, err := conn.first(ctx, "PRAGMA application_id", nil, &id); err != nil {
-		return unread(path, "read its identity", err)
+	if _, err := conn.queryRow(ctx, "PRAGMA application_id", nil, &id); err != nil {
+		return readError(path, "read its identity", err)
 	}
-	if _, err := conn.first(ctx, "SELECT count(*) FROM sqlite_schema", nil, &tables); err != nil {
-		return unread(path, "read its tables", err)
+	if _, err := conn.queryRow(ctx, "SELECT count(*) FROM sqlite_schema", nil, &tables); err != nil {
+		return readError(path, "read its tables", err)
 	}
 	if id != application && (id != 0 || tables > 0) {
 		return damaged(path, "it belongs to another program")
@@ -157,9 +157,9 @@ func checkIdentity(ctx context.Context, conn *conn, path string) error {
 
 // checkStructure merges the log into the file and reads its structure, unless
 // it is larger than most.
-func checkStructure(ctx context.Context, conn *conn, path string, most int64) error {
-	if err := conn.script(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		return unread(path, "merge its log", err)
+func checkStructure(ctx context.Context, conn *conn, path string, limit int64) error {
+	if err := conn.execScript(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		return readError(path, "merge its log", err)
 	}
 	if _, err := checkFile(path, leftUnknown); err != nil {
 		return err
@@ -168,12 +168,12 @@ func checkStructure(ctx context.Context, conn *conn, path string, most int64) er
 	if err != nil {
 		return fmt.Errorf("look at it: %w", err)
 	}
-	if st.Size() > most {
+	if st.Size() > limit {
 		return nil
 	}
 	problems, err := quickCheck(ctx, conn)
 	if err != nil {
-		return unread(path, "check its structure", err)
+		return readError(path, "check its structure", err)
 	}
 	if len(problems) > 0 {
 		return damaged(path, "its structure is broken: %s", strings.Join(problems, "; "))
@@ -182,7 +182,7 @@ func checkStructure(ctx context.Context, conn *conn, path string, most int64) er
 }
 
 func quickCheck(ctx context.Context, c *conn) (problems []string, err error) {
-	err = c.rows(ctx, "PRAGMA quick_check(5)", nil, func(r scanner) error {
+	err = c.queryRows(ctx, "PRAGMA quick_check(5)", nil, func(r scanner) error {
 		var p string
 		if err := r.Scan(&p); err != nil {
 			return err

@@ -75,7 +75,7 @@ func (d *desk) named(id string, seq uint64) {
 	ctx := d.tb.Context()
 	m, _, err := d.s.Touch(ctx, sessions.Touch{Token: d.key.Token(), Key: d.key, Seq: seq, By: d.w, Take: true, Now: noon})
 	d.ok(err)
-	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.Opening{
+	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: id, Seq: seq, Channel: "tg", From: d.key.Address(), ReplyTo: "m1", Sender: "u1", ReceivedAt: noon, OpenedAt: noon},
 		Events:  []sessions.InboxID{{Channel: "telegram", Account: "bot", Chat: d.key.Token(), Event: id}},
 		Message: transcript.Message{ID: id + "-said", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "hello"}}, CreatedAt: noon},
@@ -90,7 +90,7 @@ func (d *desk) named(id string, seq uint64) {
 	}}
 	scopes := []sessions.Scope{{Kind: "global"}, {Kind: "chat", ID: m.Token}, {Kind: "person", ID: "u1"}}
 	d.ok(d.s.Reserve(ctx, m.Fence(), sessions.Charge{Session: t.Session, Turn: id, Scopes: scopes}, r))
-	_, _, err = d.s.Finish(ctx, m.Fence(), sessions.Ending{
+	_, _, err = d.s.Finish(ctx, m.Fence(), sessions.FinishTurn{
 		Turn: id, Outcome: transcript.EndTurn, At: noon,
 		Settlement: &costs.Settlement{Reservation: r, Entry: costs.Entry{ID: r.ID, Call: r.Estimate.Call, Labels: labels, Price: &price, Amount: 40, Priced: true, State: costs.Settled, Outcome: "ok", At: noon}},
 		Messages:   []transcript.Message{{ID: id + "-answer", Role: transcript.Assistant, Model: "model-1", Parts: []transcript.Part{transcript.Text{Text: "hello yourself"}}, CreatedAt: noon}},

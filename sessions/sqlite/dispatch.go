@@ -13,7 +13,7 @@ const page = 200 // rows read at a time for a caller's function
 // Generation implements [sessions.Dispatch].
 func (s *Store) Generation(ctx context.Context) (name string, highest uint64, err error) {
 	var h int64
-	if _, err := s.one(ctx, "SELECT name, highest FROM generation", nil, &name, &h); err != nil {
+	if _, err := s.queryRow(ctx, "SELECT name, highest FROM generation", nil, &name, &h); err != nil {
 		return "", 0, fmt.Errorf("read the generation: %w", err)
 	}
 	return name, uint64(h), nil
@@ -30,14 +30,14 @@ func (s *Store) StartGeneration(ctx context.Context, name string) (int, error) {
 
 func startGeneration(x *tx, name string) (lost int, err error) {
 	var present string
-	if _, err := x.one("SELECT name, lost FROM generation", nil, &present, &lost); err != nil || present == name {
+	if _, err := x.queryRow("SELECT name, lost FROM generation", nil, &present, &lost); err != nil || present == name {
 		return lost, err
 	}
 	if err := x.flush(); err != nil {
 		return 0, err
 	}
-	x.boxes.forget()
-	if _, err := x.one("SELECT count(*) FROM mailboxes WHERE touched > read", nil, &lost); err != nil {
+	x.mailboxes.forget()
+	if _, err := x.queryRow("SELECT count(*) FROM mailboxes WHERE touched > read", nil, &lost); err != nil {
 		return 0, err
 	}
 	for _, q := range []string{
@@ -45,10 +45,10 @@ func startGeneration(x *tx, name string) (lost int, err error) {
 		"UPDATE mailboxes SET touched = 0, read = 0, hot = (owner_nonce <> '' OR turn <> '' OR controls > 0) WHERE touched > 0",
 		"UPDATE controls SET through = 0 WHERE done = 0",
 	} {
-		if err := x.do(q); err != nil {
+		if err := x.exec(q); err != nil {
 			return 0, err
 		}
 	}
 	x.highest = 0
-	return lost, x.do("UPDATE generation SET name = ?, lost = ?, highest = 0, doubt = 0", name, lost)
+	return lost, x.exec("UPDATE generation SET name = ?, lost = ?, highest = 0, doubt = 0", name, lost)
 }

@@ -20,7 +20,7 @@ func (d database) Update(ctx context.Context, _ sessions.Fence, fn func(*rules.T
 
 // View implements [rules.Driver].
 func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
-	return d.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: shown{v}}) })
+	return d.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: readerView{v}}) })
 }
 
 // perform runs one operation. Rows that nearly every operation makes anew are taken
@@ -28,15 +28,15 @@ func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
 // then the whole batch is done again, with looks. One that the operation did not
 // insert is looked for behind it.
 func (t *tx) perform(fn func(*rules.Tx) error) error {
-	r := &writing{tx: t, guess: !t.careful}
+	r := &writerView{tx: t, guess: !t.careful}
 	op := rules.Tx{Reader: r}
 	err := fn(&op)
-	wrong, lookErr := r.wrong(&op.Set, err)
+	wrong, lookErr := r.guessedWrong(&op.Set, err)
 	if lookErr != nil {
 		return lookErr
 	}
 	if wrong {
-		op = rules.Tx{Reader: &writing{tx: t}}
+		op = rules.Tx{Reader: &writerView{tx: t}}
 		err = fn(&op)
 	}
 	if err != nil {
@@ -45,22 +45,22 @@ func (t *tx) perform(fn func(*rules.Tx) error) error {
 	return t.apply(&op.Set)
 }
 
-// writing is the writer's own state of the database: what it knows, and else what is
+// writerView is the writer's own state of the database: what it knows, and else what is
 // stored.
-type writing struct {
+type writerView struct {
 	*tx
 	guess   bool
 	guessed []rules.Key // that there is none
 	unsaid  bool        // some message was taken for absent
 }
 
-// wrong reports whether a guess was wrong that no insertion will show.
-func (r *writing) wrong(set *rules.WriteSet, failed error) (bool, error) {
+// guessedWrong reports whether a guess was wrong that no insertion will show.
+func (r *writerView) guessedWrong(set *rules.WriteSet, failed error) (bool, error) {
 	if failed != nil {
 		return len(r.guessed) > 0 || r.unsaid, nil
 	}
 	for _, k := range r.guessed {
-		if puts(set, k) {
+		if hasPut(set, k) {
 			continue
 		}
 		row, err := load(r.tx, k)
@@ -71,7 +71,7 @@ func (r *writing) wrong(set *rules.WriteSet, failed error) (bool, error) {
 	return false, nil
 }
 
-func puts(set *rules.WriteSet, k rules.Key) bool {
+func hasPut(set *rules.WriteSet, k rules.Key) bool {
 	for _, r := range set.Rows {
 		if r.Key() == k {
 			return true
@@ -81,7 +81,7 @@ func puts(set *rules.WriteSet, k rules.Key) bool {
 }
 
 // Get implements [rules.Reader].
-func (r *writing) Get(k rules.Key) (rules.Row, error) {
+func (r *writerView) Get(k rules.Key) (rules.Row, error) {
 	if row, ok := r.get(k); ok {
 		return row, nil
 	}
@@ -100,7 +100,7 @@ func (r *writing) Get(k rules.Key) (rules.Row, error) {
 }
 
 // Has implements [rules.Reader].
-func (r *writing) Has(id sessionkeys.SessionID, message string) (bool, error) {
+func (r *writerView) Has(id sessionkeys.SessionID, message string) (bool, error) {
 	if r.guess {
 		r.unsaid = true
 		return false, nil
@@ -109,13 +109,13 @@ func (r *writing) Has(id sessionkeys.SessionID, message string) (bool, error) {
 }
 
 // Spent implements [rules.Reader].
-func (r *writing) Spent(k rules.SpendingKey) (rules.Spending, error) {
+func (r *writerView) Spent(k rules.SpendingKey) (rules.Spending, error) {
 	p, err := r.spending(k)
 	return p.Spending, err
 }
 
 // List implements [rules.Reader].
-func (r *writing) List(ix rules.Index, limit int) ([]rules.Key, error) {
+func (r *writerView) List(ix rules.Index, limit int) ([]rules.Key, error) {
 	if of, ok := ix.(rules.OpenCalls); ok && of.Turn != "" {
 		if t, known := r.turns.get(of.Turn); known && t.calls == 0 {
 			return nil, nil
@@ -127,61 +127,61 @@ func (r *writing) List(ix rules.Index, limit int) ([]rules.Key, error) {
 	return find(r.tx, ix, limit)
 }
 
-// shown is what a reader sees.
-type shown struct{ *view }
+// readerView is what a reader sees.
+type readerView struct{ *view }
 
 // Get implements [rules.Reader].
-func (v shown) Get(k rules.Key) (rules.Row, error) { return load(v, k) }
+func (v readerView) Get(k rules.Key) (rules.Row, error) { return load(v, k) }
 
 // Has implements [rules.Reader].
-func (v shown) Has(id sessionkeys.SessionID, message string) (bool, error) {
+func (v readerView) Has(id sessionkeys.SessionID, message string) (bool, error) {
 	return hasMessage(v, id, message)
 }
 
 // Spent implements [rules.Reader].
-func (v shown) Spent(k rules.SpendingKey) (rules.Spending, error) {
+func (v readerView) Spent(k rules.SpendingKey) (rules.Spending, error) {
 	p, err := loadSpending(v, k)
 	return p.Spending, err
 }
 
 // List implements [rules.Reader].
-func (v shown) List(ix rules.Index, limit int) ([]rules.Key, error) { return find(v, ix, limit) }
+func (v readerView) List(ix rules.Index, limit int) ([]rules.Key, error) { return find(v, ix, limit) }
 
 // load reads a row; nil: there is none.
 func load(s source, k rules.Key) (rules.Row, error) {
 	switch k := k.(type) {
 	case rules.MailboxKey:
-		return found(loadMailbox(s, string(k)))
+		return rowOrNil(loadMailbox(s, string(k)))
 	case rules.TurnKey:
-		return found(loadTurn(s, string(k)))
+		return rowOrNil(loadTurn(s, string(k)))
 	case rules.SessionKey:
-		return found(loadFacts(s, sessionkeys.SessionID(k)))
+		return rowOrNil(loadImmutableSession(s, sessionkeys.SessionID(k)))
 	case rules.ChildKey:
-		return found(loadChild(s, string(k)))
+		return rowOrNil(loadChild(s, string(k)))
 	case rules.EventKey:
-		return found(loadEvent(s, k))
-	case rules.WordingKey:
-		return found(loadWording(s, k))
+		return rowOrNil(loadEvent(s, k))
+	case rules.TextHashKey:
+		return rowOrNil(loadTextHash(s, k))
 	case rules.BegunKey:
-		return found(loadBegun(s, k))
+		return rowOrNil(loadBegun(s, k))
 	case rules.CallKey:
-		return found(loadCall(s, string(k)))
+		return rowOrNil(loadCall(s, string(k)))
 	case rules.ControlKey:
-		return found(loadControl(s, string(k)))
+		return rowOrNil(loadControl(s, string(k)))
 	case rules.AnswerKey:
-		return found(loadAnswer(s, string(k)))
+		return rowOrNil(loadAnswer(s, string(k)))
 	case rules.WorkerKey:
-		return found(loadWorker(s, sessions.Worker(k)))
+		return rowOrNil(loadWorker(s, sessions.Worker(k)))
 	case rules.ChatKey:
-		return found(loadChat(s, sessions.ChatID(k)))
+		return rowOrNil(loadChat(s, sessions.ChatID(k)))
 	case rules.RecordKey:
-		return found(loadRecord(s, sessions.RecordID(k)))
+		return rowOrNil(loadRecord(s, sessions.RecordID(k)))
 	}
 	return nil, fmt.Errorf("there are no rows of a %T", k)
 }
 
-// found is a row, or nil.
-func found[R rules.Row](r R, there bool, err error) (rules.Row, error) {
+// rowOrNil is a row, or nil.
+func rowOrNil[R rules.Row](r R, there bool, err error) (rules.Row, error) {
 	if err != nil || !there {
 		return nil, err
 	}
@@ -218,8 +218,8 @@ func (t *tx) apply(set *rules.WriteSet) error {
 			return err
 		}
 	}
-	for _, a := range set.Asked {
-		if err := record(t, a); err != nil {
+	for _, a := range set.Requests {
+		if err := putRequest(t, a); err != nil {
 			return err
 		}
 	}
@@ -231,8 +231,8 @@ func (t *tx) apply(set *rules.WriteSet) error {
 func (t *tx) put(r rules.Row) error {
 	switch r := r.(type) {
 	case rules.Mailbox:
-		t.highest = max(t.highest, int64(r.Touched)) //nolint:gosec // the rules bound it
-		t.boxes.put(r.Token, r)
+		t.highest = max(t.highest, int64(r.LastSeen)) //nolint:gosec // the rules bound it
+		t.mailboxes.put(r.Token, r)
 		return nil
 	case rules.Turn:
 		return t.putTurn(r)
@@ -242,8 +242,8 @@ func (t *tx) put(r rules.Row) error {
 		return nil // its session has the token
 	case rules.Event:
 		return t.insertEvent(r)
-	case rules.Wording:
-		return t.putWording(r)
+	case rules.TextHash:
+		return t.putTextHash(r)
 	case rules.Begun:
 		return t.insertBegun(r)
 	case rules.Call:
@@ -265,12 +265,12 @@ func (t *tx) put(r rules.Row) error {
 
 // find names rows by an index.
 func find(s source, ix rules.Index, limit int) ([]rules.Key, error) {
-	query, a, key := question(ix)
+	query, a, key := indexQuery(ix)
 	if query == "" {
 		return nil, fmt.Errorf("there is no index for a %T", ix)
 	}
 	var keys []rules.Key
-	err := s.each(query, a, func(r scanner) error {
+	err := s.queryRows(query, a, func(r scanner) error {
 		k, err := key(r)
 		if err != nil {
 			return err

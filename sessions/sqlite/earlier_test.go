@@ -59,8 +59,8 @@ func TestTheTextsOfPartsBecomeTheirRepeatsAndReasons(t *testing.T) {
 		want    sessions.Part
 	}{
 		{sessions.Sending, "repeat 2: the one before may have arrived", sessions.Part{Repeats: 2}},
-		{sessions.Uncertain, "repeat 0: the one before may have arrived", sessions.Part{}},
-		{sessions.Uncertain, "send: ambiguous: reset", sessions.Part{Problem: "send: ambiguous: reset"}},
+		{sessions.Ambiguous, "repeat 0: the one before may have arrived", sessions.Part{}},
+		{sessions.Ambiguous, "send: ambiguous: reset", sessions.Part{Problem: "send: ambiguous: reset"}},
 		{
 			sessions.Failed, "sent 6 times, and not once is it known to have arrived: send: ambiguous: reset",
 			sessions.Part{Repeats: 5, Reason: sessions.Unconfirmed, Problem: "sent 6 times, and not once is it known to have arrived: send: ambiguous: reset"},
@@ -91,7 +91,7 @@ func TestTheTextsOfPartsBecomeTheirRepeatsAndReasons(t *testing.T) {
 		t.Error(d)
 	}
 	if err := s.Advance(t.Context(), "a", sessions.Progress{Marks: []sessions.Mark{
-		{Index: 1, From: sessions.Uncertain, To: sessions.Sending, Repeats: 1, At: noon.Add(time.Second)},
+		{Index: 1, From: sessions.Ambiguous, To: sessions.Sending, Repeats: 1, At: noon.Add(time.Second)},
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,8 @@ func halfWay(d *desk, g int, seq uint64) {
 		d.tb.Error("a reply without an id was taken")
 	}
 	after, err := d.s.Mailbox(ctx, m.Token)
-	if err != nil || after.Read != m.Read || after.Touched != seq {
-		d.tb.Errorf("read %d of %d after a failure, before it %d: %v", after.Read, after.Touched, m.Read, err)
+	if err != nil || after.LastRead != m.LastRead || after.LastSeen != seq {
+		d.tb.Errorf("read %d of %d after a failure, before it %d: %v", after.LastRead, after.LastSeen, m.LastRead, err)
 	}
 	if _, err := d.s.Delivery(ctx, id+"-first"); !errors.Is(err, sessions.ErrNotFound) {
 		d.tb.Errorf("a reply of the failure is there: %v", err)
@@ -66,7 +66,7 @@ func halfWay(d *desk, g int, seq uint64) {
 			d.tb.Errorf("%s: %v", reply.ID, err)
 		}
 	}
-	if after, err = d.s.Mailbox(ctx, m.Token); err != nil || after.Read != seq {
-		d.tb.Errorf("read %d, should be %d: %v", after.Read, seq, err)
+	if after, err = d.s.Mailbox(ctx, m.Token); err != nil || after.LastRead != seq {
+		d.tb.Errorf("read %d, should be %d: %v", after.LastRead, seq, err)
 	}
 }

@@ -11,34 +11,34 @@ import (
 // owed chooses among mailboxes those that are owed work.
 const owed = "(touched > read OR turn <> '' OR controls > 0)"
 
-// question is the query of an index, its arguments, and what each of its rows names.
+// indexQuery is the query of an index, its arguments, and what each of its rows names.
 // No query has a variable limit: SQLite would plan it anew each time.
-func question(ix rules.Index) (query string, a []any, key func(scanner) (rules.Key, error)) {
+func indexQuery(ix rules.Index) (query string, a []any, key func(scanner) (rules.Key, error)) {
 	switch ix := ix.(type) {
 	case rules.OpenCalls:
 		if ix.Turn == "" {
-			return "SELECT id FROM reservations WHERE state = 'open' AND token = ?", args(ix.Token), named[rules.CallKey]
+			return "SELECT id FROM reservations WHERE state = 'open' AND token = ?", args(ix.Token), keyNamed[rules.CallKey]
 		}
-		return "SELECT id FROM reservations WHERE state = 'open' AND token = ? AND turn = ?", args(ix.Token, ix.Turn), named[rules.CallKey]
+		return "SELECT id FROM reservations WHERE state = 'open' AND token = ? AND turn = ?", args(ix.Token, ix.Turn), keyNamed[rules.CallKey]
 	case rules.NestedTurns:
-		return "SELECT id FROM turns WHERE token = ? AND nested = 1 AND state = 'open' ORDER BY id", args(ix.Token), named[rules.TurnKey]
+		return "SELECT id FROM turns WHERE token = ? AND nested = 1 AND state = 'open' ORDER BY id", args(ix.Token), keyNamed[rules.TurnKey]
 	case rules.FreeMailboxes:
 		if ix.Latest {
-			return "SELECT token FROM mailboxes WHERE hot AND owner_nonce = '' ORDER BY waiting DESC", nil, named[rules.MailboxKey]
+			return "SELECT token FROM mailboxes WHERE hot AND owner_nonce = '' ORDER BY waiting DESC", nil, keyNamed[rules.MailboxKey]
 		}
-		return "SELECT token FROM mailboxes WHERE hot AND owner_nonce = '' ORDER BY waiting", nil, named[rules.MailboxKey]
+		return "SELECT token FROM mailboxes WHERE hot AND owner_nonce = '' ORDER BY waiting", nil, keyNamed[rules.MailboxKey]
 	case rules.OwedMailboxes:
 		return "SELECT token FROM mailboxes WHERE hot AND owner_nonce > '' AND owner_nonce = ? AND owner_name = ? AND " + owed + " ORDER BY waiting",
-			args(ix.Owner.Nonce, ix.Owner.Name), named[rules.MailboxKey]
+			args(ix.Owner.Nonce, ix.Owner.Name), keyNamed[rules.MailboxKey]
 	case rules.OwnedMailboxes:
 		return "SELECT token FROM mailboxes WHERE hot AND owner_nonce > '' AND owner_nonce = ? AND owner_name = ? ORDER BY token",
-			args(ix.Owner.Nonce, ix.Owner.Name), named[rules.MailboxKey]
+			args(ix.Owner.Nonce, ix.Owner.Name), keyNamed[rules.MailboxKey]
 	case rules.AllMailboxes:
-		return "SELECT token FROM mailboxes WHERE token > ? ORDER BY token", args(ix.After), named[rules.MailboxKey]
+		return "SELECT token FROM mailboxes WHERE token > ? ORDER BY token", args(ix.After), keyNamed[rules.MailboxKey]
 	case rules.Owners:
-		return "SELECT DISTINCT owner_name, owner_nonce FROM mailboxes WHERE hot AND owner_nonce > '' AND " + owed, nil, workerNamed
-	case rules.Namesakes:
-		return "SELECT name, nonce FROM workers WHERE name = ? AND gone = 0", args(ix.Name), workerNamed
+		return "SELECT DISTINCT owner_name, owner_nonce FROM mailboxes WHERE hot AND owner_nonce > '' AND " + owed, nil, workerKeyNamed
+	case rules.WorkersNamed:
+		return "SELECT name, nonce FROM workers WHERE name = ? AND gone = 0", args(ix.Name), workerKeyNamed
 	case rules.ChatMailboxes:
 		return "SELECT token, key FROM mailboxes WHERE hot ORDER BY token", nil, func(r scanner) (rules.Key, error) {
 			var token rules.MailboxKey
@@ -49,10 +49,10 @@ func question(ix rules.Index) (query string, a []any, key func(scanner) (rules.K
 			return token, nil
 		}
 	case rules.PendingControls:
-		return "SELECT id FROM controls WHERE token = ? AND done = 0 ORDER BY no", args(ix.Token), named[rules.ControlKey]
-	case rules.ShutControls:
+		return "SELECT id FROM controls WHERE token = ? AND done = 0 ORDER BY no", args(ix.Token), keyNamed[rules.ControlKey]
+	case rules.CloseControls:
 		event := sessions.InboxID{Channel: ix.Chat.Channel, Account: ix.Chat.Account, Chat: ix.Chat.Peer}
-		return "SELECT id FROM controls WHERE done = 0 AND kind = ? AND event = ? ORDER BY token", args(sessions.KindShut, event), named[rules.ControlKey]
+		return "SELECT id FROM controls WHERE done = 0 AND kind = ? AND event = ? ORDER BY token", args(sessions.KindShut, event), keyNamed[rules.ControlKey]
 	case rules.QueuedAnswers:
 		return "SELECT id, target FROM outbox WHERE done = 0 ORDER BY no", nil, func(r scanner) (rules.Key, error) {
 			var id rules.AnswerKey
@@ -71,8 +71,8 @@ func question(ix rules.Index) (query string, a []any, key func(scanner) (rules.K
 	return "", nil, nil
 }
 
-// named is the key that a row of one text names.
-func named[K interface {
+// keyNamed is the key that a row of one text names.
+func keyNamed[K interface {
 	~string
 	rules.Key
 }](r scanner) (rules.Key, error) {
@@ -81,7 +81,7 @@ func named[K interface {
 	return id, err
 }
 
-func workerNamed(r scanner) (rules.Key, error) {
+func workerKeyNamed(r scanner) (rules.Key, error) {
 	var w sessions.Worker
 	err := r.Scan(&w.Name, &w.Nonce)
 	return rules.WorkerKey(w), err

@@ -9,52 +9,52 @@ import (
 
 // How many rows of a kind are known at most, about.
 const (
-	mostChats  = 2048
-	mostCalls  = 8192
-	mostScopes = 4096
-	mostPrices = 256
+	maxChats  = 2048
+	maxCalls  = 8192
+	maxScopes = 4096
+	maxPrices = 256
 )
 
-// known is what the writer knows of the database.
-type known struct {
-	boxes    table[string, rules.Mailbox]
-	turns    table[string, turnRow]
-	facts    table[sessionkeys.SessionID, rules.Session]
-	sessions table[sessionkeys.SessionID, account]
-	calls    table[string, rules.Call] // open ones
-	scopes   table[rules.SpendingKey, spending]
-	totals   table[costs.Labels, total]
-	prices   table[string, int64] // their numbers
-	frames   table[string, int64] // likewise, by name
-	workers  table[sessions.Worker, rules.Worker]
-	outbox   table[string, rules.Answer] // those that are not done
+// rowCache is what the writer knows of the database.
+type rowCache struct {
+	mailboxes table[string, rules.Mailbox]
+	turns     table[string, turnRow]
+	facts     table[sessionkeys.SessionID, rules.Session]
+	sessions  table[sessionkeys.SessionID, account]
+	calls     table[string, rules.Call] // open ones
+	scopes    table[rules.SpendingKey, spending]
+	totals    table[costs.Labels, total]
+	prices    table[string, int64] // their numbers
+	frames    table[string, int64] // likewise, by name
+	workers   table[sessions.Worker, rules.Worker]
+	outbox    table[string, rules.Answer] // those that are not done
 
 	// Turns of which calls are open that began before the turn was known.
 	early map[string]bool
 }
 
-func newKnown() known {
-	return known{
-		boxes:    newTable[string, rules.Mailbox](mostChats),
-		turns:    newTable[string, turnRow](mostChats),
-		facts:    newTable[sessionkeys.SessionID, rules.Session](mostChats),
-		sessions: newTable[sessionkeys.SessionID, account](mostChats),
-		calls:    newTable[string, rules.Call](mostCalls),
-		scopes:   newTable[rules.SpendingKey, spending](mostScopes),
-		totals:   newTable[costs.Labels, total](mostScopes),
-		prices:   newTable[string, int64](mostPrices),
-		frames:   newTable[string, int64](mostPrices),
-		workers:  newTable[sessions.Worker, rules.Worker](mostChats),
-		outbox:   newTable[string, rules.Answer](mostCalls),
-		early:    map[string]bool{},
+func newKnown() rowCache {
+	return rowCache{
+		mailboxes: newTable[string, rules.Mailbox](maxChats),
+		turns:     newTable[string, turnRow](maxChats),
+		facts:     newTable[sessionkeys.SessionID, rules.Session](maxChats),
+		sessions:  newTable[sessionkeys.SessionID, account](maxChats),
+		calls:     newTable[string, rules.Call](maxCalls),
+		scopes:    newTable[rules.SpendingKey, spending](maxScopes),
+		totals:    newTable[costs.Labels, total](maxScopes),
+		prices:    newTable[string, int64](maxPrices),
+		frames:    newTable[string, int64](maxPrices),
+		workers:   newTable[sessions.Worker, rules.Worker](maxChats),
+		outbox:    newTable[string, rules.Answer](maxCalls),
+		early:     map[string]bool{},
 	}
 }
 
 // get returns a row that is known.
-func (k *known) get(key rules.Key) (row rules.Row, ok bool) {
+func (k *rowCache) get(key rules.Key) (row rules.Row, ok bool) {
 	switch key := key.(type) {
 	case rules.MailboxKey:
-		return knownRow(&k.boxes, string(key))
+		return knownRow(&k.mailboxes, string(key))
 	case rules.TurnKey:
 		t, ok := k.turns.get(string(key))
 		return t.Turn, ok
@@ -76,10 +76,10 @@ func knownRow[K comparable, R rules.Row](t *table[K, R], key K) (rules.Row, bool
 }
 
 // learn notes a row as the database has it.
-func (k *known) learn(row rules.Row) {
+func (k *rowCache) learn(row rules.Row) {
 	switch r := row.(type) {
 	case rules.Mailbox:
-		k.boxes.learn(r.Token, r)
+		k.mailboxes.learn(r.Token, r)
 	case rules.Turn:
 		k.turns.learn(r.ID, turnRow{r, unknownCalls})
 	case rules.Session:
@@ -99,7 +99,7 @@ func (k *known) learn(row rules.Row) {
 
 // flush stores all that was put since the last time.
 func (t *tx) flush() error {
-	if err := t.boxes.flush(t.storeBoxes); err != nil {
+	if err := t.mailboxes.flush(t.storeMailboxes); err != nil {
 		return err
 	}
 	if err := t.turns.flush(t.storeTurns); err != nil {
@@ -123,19 +123,19 @@ type forgetful interface {
 	forget()
 }
 
-func (k *known) tables() []forgetful {
+func (k *rowCache) tables() []forgetful {
 	return []forgetful{
-		&k.boxes, &k.turns, &k.facts, &k.sessions, &k.calls, &k.scopes, &k.totals, &k.prices, &k.frames, &k.workers, &k.outbox,
+		&k.mailboxes, &k.turns, &k.facts, &k.sessions, &k.calls, &k.scopes, &k.totals, &k.prices, &k.frames, &k.workers, &k.outbox,
 	}
 }
 
-func (k *known) age() {
+func (k *rowCache) age() {
 	for _, t := range k.tables() {
 		t.age()
 	}
 }
 
-func (k *known) forget() {
+func (k *rowCache) forget() {
 	for _, t := range k.tables() {
 		t.forget()
 	}

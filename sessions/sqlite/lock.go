@@ -16,7 +16,7 @@ const (
 	leftUnknown = ""        // no lock file: new, or brought here from elsewhere
 	leftMaking  = "making"  // it ended while the database was being made
 	leftRunning = "running" // it ended without Close; behind it stands how many commits were answered
-	leftClosed  = "closed"  // by Close; behind it stands what the file was then, see sealOf
+	leftClosed  = "closed"  // by Close; behind it stands what the file was then, see fileChecksum
 )
 
 // lock is <path>.lock: held with flock(2) for as long as the store is open, so
@@ -85,7 +85,7 @@ func (l *lock) release() error {
 	return errors.Join(err, l.f.Close())
 }
 
-// usedBefore says whether there must be a database.
-func usedBefore(left string) bool {
+// wasUsed says whether there must be a database.
+func wasUsed(left string) bool {
 	return left == leftRunning || left == leftClosed
 }

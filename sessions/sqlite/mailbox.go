@@ -9,8 +9,8 @@ import (
 // source reads rows: inside the writer's transaction or of one state. What the
 // writer has put and not stored yet is not among them.
 type source interface {
-	one(query string, args []any, dest ...any) (found bool, err error)
-	each(query string, args []any, f func(scanner) error) error
+	queryRow(query string, args []any, dest ...any) (found bool, err error)
+	queryRows(query string, args []any, f func(scanner) error) error
 }
 
 // Columns of a mailbox: those that never change, and behind those that do those of its
@@ -27,31 +27,31 @@ var (
 )
 
 func loadMailbox(s source, token string) (m rules.Mailbox, found bool, err error) {
-	found, err = s.one("SELECT "+rules.MailboxColumns+" FROM mailboxes WHERE token = ?", args(token), m.Places()...)
+	found, err = s.queryRow("SELECT "+rules.MailboxColumns+" FROM mailboxes WHERE token = ?", args(token), m.Places()...)
 	return m, found, err
 }
 
-func (t *tx) storeBoxes(rows []*kept[rules.Mailbox]) error {
+func (t *tx) storeMailboxes(rows []*cachedRow[rules.Mailbox]) error {
 	for _, e := range rows {
-		if err := t.storeBox(e.now, e.before); err != nil {
+		if err := t.storeMailbox(e.now, e.before); err != nil {
 			return fmt.Errorf("write mailbox: %w", err)
 		}
 	}
 	return nil
 }
 
-// hot says whether the mailbox has an owner or needs one.
-func hot(m rules.Mailbox) bool { return m.Owner.Nonce != "" || m.Owed() }
+// isHot says whether the mailbox has an owner or needs one.
+func isHot(m rules.Mailbox) bool { return m.Owner.Nonce != "" || m.HasWork() }
 
-// storeBox leaves the columns alone that the index is made of when they did not
+// storeMailbox leaves the columns alone that the index is made of when they did not
 // change.
-func (t *tx) storeBox(m rules.Mailbox, before *rules.Mailbox) error {
+func (t *tx) storeMailbox(m rules.Mailbox, before *rules.Mailbox) error {
 	at := m.Places()
 	switch {
 	case before == nil:
-		return t.do(insertBox, append(at, hot(m))...)
-	case before.Owner == m.Owner && before.WaitingSince.Equal(m.WaitingSince) && hot(*before) == hot(m):
-		return t.do(changeBox, append(at[fixedOfBox:indexesOfBox:indexesOfBox], m.Token)...)
+		return t.exec(insertBox, append(at, isHot(m))...)
+	case before.Owner == m.Owner && before.WaitingSince.Equal(m.WaitingSince) && isHot(*before) == isHot(m):
+		return t.exec(changeBox, append(at[fixedOfBox:indexesOfBox:indexesOfBox], m.Token)...)
 	}
-	return t.do(updateBox, append(at[fixedOfBox:], hot(m), m.Token)...)
+	return t.exec(updateBox, append(at[fixedOfBox:], isHot(m), m.Token)...)
 }

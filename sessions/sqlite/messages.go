@@ -13,9 +13,9 @@ import (
 	"parley/transcript"
 )
 
-// sum is kept beside a message, so that one that was changed on the disk is
+// checksum is kept beside a message, so that one that was changed on the disk is
 // noticed.
-func sum(id, role string, parts, native []byte) int64 {
+func checksum(id, role string, parts, native []byte) int64 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	c := crc32.Update(0, table, []byte(id))
 	c = crc32.Update(c, table, []byte(role))
@@ -51,14 +51,14 @@ func insertMessage(x *tx, id sessionkeys.SessionID, seq int, m transcript.Messag
 			return err
 		}
 	}
-	return x.do(`INSERT INTO messages (session, seq, id, role, parts, model, native, created_at, sum)
+	return x.exec(`INSERT INTO messages (session, seq, id, role, parts, model, native, created_at, sum)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, seq, m.ID, m.Role, parts, m.Model, native, m.CreatedAt, sum(m.ID, string(m.Role), parts, native))
+		id, seq, m.ID, m.Role, parts, m.Model, native, m.CreatedAt, checksum(m.ID, string(m.Role), parts, native))
 }
 
 func hasMessage(s source, id sessionkeys.SessionID, message string) (bool, error) {
 	var one int
-	return s.one("SELECT 1 FROM messages WHERE session = ? AND id = ?", args(id, message), &one)
+	return s.queryRow("SELECT 1 FROM messages WHERE session = ? AND id = ?", args(id, message), &one)
 }
 
 // Messages implements [sessions.Turns]. A history with a message missing or
@@ -66,9 +66,9 @@ func hasMessage(s source, id sessionkeys.SessionID, message string) (bool, error
 func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
 	var ms []transcript.Message
 	found, count := false, 0
-	err := s.each(ctx, `SELECT s.messages, m.seq, m.id, m.role, m.parts, m.model, m.native, m.created_at, m.sum
+	err := s.queryRows(ctx, `SELECT s.messages, m.seq, m.id, m.role, m.parts, m.model, m.native, m.created_at, m.sum
 		FROM sessions AS s LEFT JOIN messages AS m ON m.session = s.id WHERE s.id = ? ORDER BY m.seq`, args(id), func(r scanner) error {
-		var m stored
+		var m storedMessage
 		if err := m.scan(r); err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]trans
 	return ms, rules.While(err, "read the messages of session %s", id)
 }
 
-// stored is a message as it stands in the database.
-type stored struct {
+// storedMessage is a message as it stands in the database.
+type storedMessage struct {
 	count         int // of the whole session
 	seq           int
 	id, role      string
@@ -103,16 +103,16 @@ type stored struct {
 	sum           int64
 }
 
-func (m *stored) scan(r scanner) error {
-	return r.Scan(&m.count, orNothing{&m.seq}, orNothing{&m.id}, orNothing{&m.role}, &m.parts, orNothing{&m.model}, &m.native, orNothing{&m.created}, orNothing{&m.sum})
+func (m *storedMessage) scan(r scanner) error {
+	return r.Scan(&m.count, nullable{&m.seq}, nullable{&m.id}, nullable{&m.role}, &m.parts, nullable{&m.model}, &m.native, nullable{&m.created}, nullable{&m.sum})
 }
 
 // message is number want of its session.
-func (m *stored) message(path string, want int) (transcript.Message, error) {
+func (m *storedMessage) message(path string, want int) (transcript.Message, error) {
 	if m.seq != want {
 		return transcript.Message{}, damaged(path, "message %d is missing", want)
 	}
-	if sum(m.id, m.role, m.parts, m.native) != m.sum {
+	if checksum(m.id, m.role, m.parts, m.native) != m.sum {
 		return transcript.Message{}, damaged(path, "message %d was changed", m.seq)
 	}
 	parts, err := transcript.UnmarshalParts(m.parts)

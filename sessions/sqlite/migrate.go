@@ -43,9 +43,9 @@ func migrate(ctx context.Context, conn *conn, path string, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	version, err := version(ctx, conn)
+	version, err := schemaVersion(ctx, conn)
 	if err != nil {
-		return unread(path, "read its version", err)
+		return readError(path, "read its version", err)
 	}
 	if version > len(steps) {
 		return damaged(path, "its version is %d, and this program knows up to %d: run a newer program", version, len(steps))
@@ -53,29 +53,29 @@ func migrate(ctx context.Context, conn *conn, path string, now time.Time) error 
 	if version == len(steps) {
 		return nil
 	}
-	if err := conn.script(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := conn.execScript(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin to migrate: %w", explain(err))
 	}
 	for i, step := range steps[version:] {
 		if err := apply(ctx, conn, version+i+1, step, now); err != nil {
-			_ = conn.script(always, "ROLLBACK") // nothing to roll back when it has ended by itself
+			_ = conn.execScript(always, "ROLLBACK") // nothing to roll back when it has ended by itself
 			return fmt.Errorf("migrate to version %d: %w", version+i+1, explain(err))
 		}
 	}
-	if err := conn.script(ctx, "COMMIT"); err != nil {
-		_ = conn.script(always, "ROLLBACK")
+	if err := conn.execScript(ctx, "COMMIT"); err != nil {
+		_ = conn.execScript(always, "ROLLBACK")
 		return fmt.Errorf("migrate to version %d: %w", len(steps), explain(err))
 	}
 	return nil
 }
 
-// version is 0 for an empty database.
-func version(ctx context.Context, conn *conn) (int, error) {
+// schemaVersion is 0 for an empty database.
+func schemaVersion(ctx context.Context, conn *conn) (int, error) {
 	var tables, v int
-	if _, err := conn.first(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'", nil, &tables); err != nil || tables == 0 {
+	if _, err := conn.queryRow(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'", nil, &tables); err != nil || tables == 0 {
 		return 0, err
 	}
-	_, err := conn.first(ctx, "SELECT max(version) FROM schema_version", nil, &v)
+	_, err := conn.queryRow(ctx, "SELECT max(version) FROM schema_version", nil, &v)
 	return v, err
 }
 
@@ -83,5 +83,5 @@ func apply(ctx context.Context, conn *conn, version int, step string, now time.T
 	if version == 1 {
 		step = fmt.Sprintf("PRAGMA application_id = %d;\nCREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;\n", application) + step
 	}
-	return conn.script(ctx, fmt.Sprintf("%s\nINSERT INTO schema_version VALUES (%d, %d)", step, version, now.UnixMicro()))
+	return conn.execScript(ctx, fmt.Sprintf("%s\nINSERT INTO schema_version VALUES (%d, %d)", step, version, now.UnixMicro()))
 }

@@ -28,9 +28,9 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 		if id != "" {
 			a = append(a, id)
 		}
-		err = s.each(ctx, query, a, func(r scanner) error {
+		err = s.queryRows(ctx, query, a, func(r scanner) error {
 			var row row
-			err := r.Scan(&after, &row.session, &row.entry, orNothing{&row.entry.Price})
+			err := r.Scan(&after, &row.session, &row.entry, nullable{&row.entry.Price})
 			rows = append(rows, row)
 			return err
 		})
@@ -41,7 +41,7 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 
 // Totals implements [sessions.Money].
 func (s *Store) Totals(ctx context.Context) (ts []sessions.Total, err error) {
-	err = s.each(ctx, "SELECT provider, model, channel, purpose, amount, calls, unknown FROM totals", nil, func(r scanner) error {
+	err = s.queryRows(ctx, "SELECT provider, model, channel, purpose, amount, calls, unknown FROM totals", nil, func(r scanner) error {
 		var t sessions.Total
 		err := r.Scan(&t.Labels.Provider, &t.Labels.Model, &t.Labels.Channel, &t.Labels.Purpose, &t.Amount, &t.Calls, &t.Unknown)
 		ts = append(ts, t)

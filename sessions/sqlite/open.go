@@ -54,7 +54,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	other := false // than the one that was closed
 	switch {
 	case left == leftClosed && behind != "":
-		now, err := sealOf(path, s.checkSize)
+		now, err := fileChecksum(path, s.checkSize)
 		if err != nil {
 			return nil, err
 		}
@@ -102,10 +102,10 @@ func (s *Store) markDamaged(err error, left string) error {
 	return nil
 }
 
-// lookThrough is Check where there is reason for it and the file is not too
+// checkIfNeeded is Check where there is reason for it and the file is not too
 // large. What makes no history shorter is only said: nobody is served by a
 // gateway that does not start because of a sum.
-func (s *Store) lookThrough(ctx context.Context, left string, other bool) error {
+func (s *Store) checkIfNeeded(ctx context.Context, left string, other bool) error {
 	if left != leftRunning && !other {
 		return nil
 	}
@@ -116,9 +116,9 @@ func (s *Store) lookThrough(ctx context.Context, left string, other bool) error 
 	if st.Size() > s.checkSize {
 		return nil
 	}
-	broken, wrong, err := s.look(ctx)
+	broken, wrong, err := s.findDamage(ctx)
 	if err != nil {
-		return unread(s.path, "look through it", err)
+		return readError(s.path, "look through it", err)
 	}
 	if len(broken) > 0 {
 		return damaged(s.path, "%s", strings.Join(append(broken, wrong...), "; "))
@@ -148,30 +148,30 @@ func (s *Store) ready(ctx context.Context, conn *conn, left string, other bool) 
 	if err := migrate(ctx, conn, s.path, s.now()); err != nil {
 		return 0, 0, nil, err
 	}
-	if err := s.lookThrough(ctx, left, other); err != nil {
+	if err := s.checkIfNeeded(ctx, left, other); err != nil {
 		return 0, 0, nil, err
 	}
 	// Whoever had the file before this process has ended, whatever its lease says.
-	if _, err := conn.run("UPDATE workers SET until = 0 WHERE until > 0"); err != nil {
+	if _, err := conn.exec("UPDATE workers SET until = 0 WHERE until > 0"); err != nil {
 		return 0, 0, nil, fmt.Errorf("end the leases of earlier processes: %w", explain(err))
 	}
-	if _, err := conn.first(ctx, "SELECT highest, commits FROM generation", nil, &highest, &commits); err != nil {
-		return 0, 0, nil, unread(s.path, "read its generation", err)
+	if _, err := conn.queryRow(ctx, "SELECT highest, commits FROM generation", nil, &highest, &commits); err != nil {
+		return 0, 0, nil, readError(s.path, "read its generation", err)
 	}
 	var some bool
-	if _, err := conn.first(ctx, "SELECT EXISTS (SELECT 1 FROM moves) OR EXISTS (SELECT 1 FROM shut)", nil, &some); err != nil {
-		return 0, 0, nil, unread(s.path, "read its chats", err)
+	if _, err := conn.queryRow(ctx, "SELECT EXISTS (SELECT 1 FROM moves) OR EXISTS (SELECT 1 FROM shut)", nil, &some); err != nil {
+		return 0, 0, nil, readError(s.path, "read its chats", err)
 	}
 	s.chats.Store(some)
 	early = map[string]bool{}
-	err = conn.rows(ctx, "SELECT turn FROM reservations WHERE state = 'open'", nil, func(r scanner) error {
+	err = conn.queryRows(ctx, "SELECT turn FROM reservations WHERE state = 'open'", nil, func(r scanner) error {
 		var turn string
 		err := r.Scan(&turn)
 		early[turn] = true
 		return err
 	})
 	if err != nil {
-		return 0, 0, nil, unread(s.path, "read its open calls", err)
+		return 0, 0, nil, readError(s.path, "read its open calls", err)
 	}
 	return highest, commits, early, nil
 }

@@ -19,11 +19,11 @@ var (
 // loadAnswer reads how far an answer got: its parts without their bodies.
 func loadAnswer(s source, id string) (a rules.Answer, found bool, err error) {
 	a.ID = id
-	found, err = s.one("SELECT no, done FROM outbox WHERE id = ?", args(id), &a.Order, &a.Done)
+	found, err = s.queryRow("SELECT no, done FROM outbox WHERE id = ?", args(id), &a.Order, &a.Done)
 	if err != nil || !found {
 		return a, found, err
 	}
-	err = s.each(selectParts, args(a.Order), func(r scanner) error {
+	err = s.queryRows(selectParts, args(a.Order), func(r scanner) error {
 		var p sessions.Part
 		err := r.Scan(rules.PartPlaces(&p)...)
 		a.Parts = append(a.Parts, p)
@@ -48,10 +48,10 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		var err error
 		switch {
 		case i >= len(before.Parts):
-			err = t.do(insertPart, append(rules.PartPlaces(&p), p.Body, a.Order, i)...)
+			err = t.exec(insertPart, append(rules.PartPlaces(&p), p.Body, a.Order, i)...)
 			a.Parts[i].Body = nil
 		case !rules.SamePart(before.Parts[i], p):
-			err = t.do(updatePart, append(rules.PartPlaces(&p), a.Order, i)...)
+			err = t.exec(updatePart, append(rules.PartPlaces(&p), a.Order, i)...)
 		}
 		if err != nil {
 			return fmt.Errorf("store part %d of answer %s: %w", i, a.ID, err)
@@ -62,7 +62,7 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		return nil
 	}
 	t.outbox.drop(a.ID)
-	return rules.While(t.do("UPDATE outbox SET done = 1 WHERE no = ?", a.Order), "end answer %s", a.ID)
+	return rules.While(t.exec("UPDATE outbox SET done = 1 WHERE no = ?", a.Order), "end answer %s", a.ID)
 }
 
 func (t *tx) insertAnswer(a rules.Answer) error {
@@ -79,14 +79,14 @@ func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Deli
 	query := "SELECT o.no, " + behind("o.", rules.OutgoingColumns) + ", t.preview_state, t.preview, t.received_at, p.idx, p.body, " + behind("p.", rules.PartColumns) + `
 		FROM outbox AS o LEFT JOIN turns AS t ON t.id = o.turn AND o.turn <> '' LEFT JOIN outbox_parts AS p ON p.outbox = o.no
 		WHERE ` + where + ` ORDER BY o.no, p.idx`
-	err = s.each(query, a, func(r scanner) error {
+	err = s.queryRows(query, a, func(r scanner) error {
 		var d sessions.Delivery
 		var p sessions.Part
 		idx := -1
 		at := append([]any{&d.Order}, rules.OutgoingPlaces(&d.Outgoing)...)
-		at = append(at, orNothing{&d.Preview.State}, orNothing{&d.Preview.ID}, orNothing{&d.Asked}, orNothing{&idx}, &p.Body)
+		at = append(at, nullable{&d.Preview.State}, nullable{&d.Preview.ID}, nullable{&d.AskedAt}, nullable{&idx}, &p.Body)
 		for _, place := range rules.PartPlaces(&p) {
-			at = append(at, orNothing{place})
+			at = append(at, nullable{place})
 		}
 		if err := r.Scan(at...); err != nil {
 			return err
@@ -111,13 +111,13 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 	if limit <= 0 {
 		return nil, nil
 	}
-	ds, err := deliveries(direct{ctx, s}, limit, "o.channel = ? AND o.no > ? AND o.done = 0", channel, min(after, math.MaxInt64))
+	ds, err := deliveries(directSource{ctx, s}, limit, "o.channel = ? AND o.no > ? AND o.done = 0", channel, min(after, math.MaxInt64))
 	return ds, rules.While(err, "list pending answers of %s", channel)
 }
 
 // Delivery implements [sessions.Outbox].
 func (s *Store) Delivery(ctx context.Context, id string) (sessions.Delivery, error) {
-	ds, err := deliveries(direct{ctx, s}, 1, "o.id = ?", id)
+	ds, err := deliveries(directSource{ctx, s}, 1, "o.id = ?", id)
 	if err == nil && len(ds) == 0 {
 		err = sessions.ErrNotFound
 	}

@@ -15,7 +15,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	err := disks.Check(filepath.Dir(s.path))
 	if err == nil {
 		_, err = write(ctx, s, func(x *tx) (struct{}, error) {
-			return struct{}{}, x.do("UPDATE generation SET ticks = ticks + 1")
+			return struct{}{}, x.exec("UPDATE generation SET ticks = ticks + 1")
 		})
 	}
 	return rules.While(err, "write to the database %s", s.path)

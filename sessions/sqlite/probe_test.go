@@ -35,7 +35,7 @@ func TestWithoutRoomNothingIsLostAndWithRoomItGoesOn(t *testing.T) {
 				until = until.Add(time.Second)
 				err = s.Heartbeat(t.Context(), sessions.Worker{Name: "much", Nonce: "to write"}, until)
 			}
-			if !disks.Full(err) || errors.Is(err, sessions.ErrDamaged) {
+			if !disks.IsFull(err) || errors.Is(err, sessions.ErrDamaged) {
 				t.Fatalf("a write: %v", err)
 			}
 			if ms, err := s.Messages(t.Context(), session); err != nil || len(ms) != 40+2*round {
@@ -56,7 +56,7 @@ func TestWithoutRoomNothingIsLostAndWithRoomItGoesOn(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Errorf("closed with %v", err)
 		}
-		if _, err := sqlite.Open(t.Context(), sqlite.Options{Path: path}); !disks.Full(err) || errors.Is(err, sessions.ErrDamaged) {
+		if _, err := sqlite.Open(t.Context(), sqlite.Options{Path: path}); !disks.IsFull(err) || errors.Is(err, sessions.ErrDamaged) {
 			t.Errorf("opened with %v", err)
 		}
 		d.Free()

@@ -20,7 +20,7 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) (found []
 		return nil, nil
 	}
 	query, a := sessionsStatement(q)
-	err = s.each(ctx, query, a, func(r scanner) error {
+	err = s.queryRows(ctx, query, a, func(r scanner) error {
 		if len(found) == q.Limit {
 			return errEnough
 		}
@@ -33,7 +33,7 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) (found []
 
 func sessionsStatement(q sessions.SessionQuery) (query string, a []any) {
 	where := "parent = '' AND updated_at >= ?"
-	a = args(since(q.Since))
+	a = args(microsSince(q.Since))
 	if q.Channel != "" {
 		where += " AND EXISTS (SELECT 1 FROM turns WHERE turns.session = sessions.id AND turns.channel = ?)"
 		a = append(a, q.Channel)
@@ -44,16 +44,16 @@ func sessionsStatement(q sessions.SessionQuery) (query string, a []any) {
 	const order = " ORDER BY subtree DESC, updated_at DESC, rowid DESC"
 	// The dearest are found in the index alone, and only those are read. The
 	// limit is one of a few, because each is another statement.
-	most := 32
-	for most < q.Limit && most < 1<<24 {
-		most *= 8
+	limit := 32
+	for limit < q.Limit && limit < 1<<24 {
+		limit *= 8
 	}
 	return "SELECT " + rules.SessionColumns + " FROM sessions WHERE rowid IN (SELECT rowid FROM sessions WHERE " + where +
-		order + " LIMIT " + strconv.Itoa(most) + ")" + order, a
+		order + " LIMIT " + strconv.Itoa(limit) + ")" + order, a
 }
 
-// since is t, or before everything.
-func since(t time.Time) int64 {
+// microsSince is t, or before everything.
+func microsSince(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MinInt64
 	}
@@ -65,7 +65,7 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 	if prefix == "" || limit <= 0 {
 		return nil, nil
 	}
-	err = s.each(ctx, "SELECT id FROM sessions WHERE id >= ? ORDER BY id", args(prefix), func(r scanner) error {
+	err = s.queryRows(ctx, "SELECT id FROM sessions WHERE id >= ? ORDER BY id", args(prefix), func(r scanner) error {
 		var id sessionkeys.SessionID
 		if err := r.Scan(&id); err != nil {
 			return err
@@ -83,7 +83,7 @@ var turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? OR
 
 // TurnsOf implements [sessions.Turns].
 func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, err error) {
-	err = s.each(ctx, turnsOf, args(id), func(r scanner) error {
+	err = s.queryRows(ctx, turnsOf, args(id), func(r scanner) error {
 		var t rules.Turn
 		err := r.Scan(t.Places()...)
 		ts = append(ts, t.Turn)
@@ -95,17 +95,17 @@ func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []ses
 // Backlog implements [sessions.Queries].
 func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 	err = s.snapshot(ctx, func(v *view) error {
-		_, err := v.one(`SELECT count(turn <> '' OR NULL), count(turn = '' AND (touched > read OR controls > 0) OR NULL),
+		_, err := v.queryRow(`SELECT count(turn <> '' OR NULL), count(turn = '' AND (touched > read OR controls > 0) OR NULL),
 				coalesce(min(CASE WHEN turn = '' AND (touched > read OR controls > 0) THEN waiting END), 0)
 			FROM mailboxes WHERE hot`, nil, &b.Running, &b.Waiting, &b.WaitsSince)
 		if err == nil {
-			_, err = v.one("SELECT count(*) FROM mailboxes AS m JOIN turns AS t ON t.id = m.turn WHERE m.hot AND t.state = 'parked'", nil, &b.Parked)
+			_, err = v.queryRow("SELECT count(*) FROM mailboxes AS m JOIN turns AS t ON t.id = m.turn WHERE m.hot AND t.state = 'parked'", nil, &b.Parked)
 		}
 		if err == nil {
-			_, err = v.one("SELECT count(*), coalesce(min(at), 0) FROM outbox WHERE done = 0", nil, &b.Pending, &b.PendingSince)
+			_, err = v.queryRow("SELECT count(*), coalesce(min(at), 0) FROM outbox WHERE done = 0", nil, &b.Pending, &b.PendingSince)
 		}
 		if err == nil {
-			_, err = v.one("SELECT count(*) FROM outbox AS o JOIN outbox_parts AS p ON p.outbox = o.no WHERE o.done = 0 AND p.state = 'ambiguous'", nil, &b.Ambiguous)
+			_, err = v.queryRow("SELECT count(*) FROM outbox AS o JOIN outbox_parts AS p ON p.outbox = o.no WHERE o.done = 0 AND p.state = 'ambiguous'", nil, &b.Ambiguous)
 		}
 		return err
 	})

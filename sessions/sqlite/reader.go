@@ -12,13 +12,13 @@ const readers = 8
 
 // pool has room for every reader; nil stands for one that is not connected yet.
 type pool struct {
-	path string
-	free chan *conn
-	shut chan struct{} // closed when no more reads are begun
+	path   string
+	free   chan *conn
+	closed chan struct{} // closed when no more reads are begun
 }
 
 func newPool(path string) *pool {
-	p := &pool{path: path, free: make(chan *conn, readers), shut: make(chan struct{})}
+	p := &pool{path: path, free: make(chan *conn, readers), closed: make(chan struct{})}
 	for range readers {
 		p.free <- nil
 	}
@@ -27,7 +27,7 @@ func newPool(path string) *pool {
 
 // close waits for the reads under way.
 func (p *pool) close() error {
-	close(p.shut)
+	close(p.closed)
 	var errs []error
 	for range readers {
 		if r := <-p.free; r != nil {
@@ -39,12 +39,12 @@ func (p *pool) close() error {
 
 func (p *pool) take(ctx context.Context) (*conn, error) {
 	select {
-	case <-p.shut:
+	case <-p.closed:
 		return nil, errClosed
 	default:
 	}
 	select {
-	case <-p.shut:
+	case <-p.closed:
 		return nil, errClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -77,11 +77,11 @@ func (s *Store) read(ctx context.Context, f func(*view) error) error {
 // snapshot runs f over one state of the database, whatever is written meanwhile.
 func (s *Store) snapshot(ctx context.Context, f func(*view) error) error {
 	return s.read(ctx, func(v *view) error {
-		if _, err := v.conn.run("BEGIN"); err != nil {
+		if _, err := v.conn.exec("BEGIN"); err != nil {
 			return fmt.Errorf("begin to read: %w", err)
 		}
 		err := f(v)
-		if _, e := v.conn.run("ROLLBACK"); e != nil {
+		if _, e := v.conn.exec("ROLLBACK"); e != nil {
 			err = errors.Join(err, fmt.Errorf("end reading: %w", e))
 		}
 		return err
@@ -96,16 +96,16 @@ type view struct {
 	long bool
 }
 
-func (v *view) one(query string, args []any, dest ...any) (found bool, err error) {
-	return v.conn.first(always, query, args, dest...)
+func (v *view) queryRow(query string, args []any, dest ...any) (found bool, err error) {
+	return v.conn.queryRow(always, query, args, dest...)
 }
 
-func (v *view) each(query string, args []any, f func(scanner) error) error {
+func (v *view) queryRows(query string, args []any, f func(scanner) error) error {
 	ctx := always
 	if v.long {
 		ctx = v.ctx
 	}
-	return v.conn.rows(ctx, query, args, func(r scanner) error {
+	return v.conn.queryRows(ctx, query, args, func(r scanner) error {
 		if v.ctx.Err() != nil {
 			return context.Cause(v.ctx)
 		}
@@ -113,28 +113,28 @@ func (v *view) each(query string, args []any, f func(scanner) error) error {
 	})
 }
 
-// direct reads with one query at a time.
-type direct struct {
+// directSource reads with one query at a time.
+type directSource struct {
 	ctx context.Context
 	s   *Store
 }
 
-func (d direct) one(query string, args []any, dest ...any) (found bool, err error) {
+func (d directSource) queryRow(query string, args []any, dest ...any) (found bool, err error) {
 	err = d.s.read(d.ctx, func(v *view) (err error) {
-		found, err = v.one(query, args, dest...)
+		found, err = v.queryRow(query, args, dest...)
 		return err
 	})
 	return found, err
 }
 
-func (d direct) each(query string, args []any, f func(scanner) error) error {
-	return d.s.read(d.ctx, func(v *view) error { return v.each(query, args, f) })
+func (d directSource) queryRows(query string, args []any, f func(scanner) error) error {
+	return d.s.read(d.ctx, func(v *view) error { return v.queryRows(query, args, f) })
 }
 
-func (s *Store) one(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
-	return direct{ctx, s}.one(query, args, dest...)
+func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
+	return directSource{ctx, s}.queryRow(query, args, dest...)
 }
 
-func (s *Store) each(ctx context.Context, query string, args []any, f func(scanner) error) error {
-	return direct{ctx, s}.each(query, args, f)
+func (s *Store) queryRows(ctx context.Context, query string, args []any, f func(scanner) error) error {
+	return directSource{ctx, s}.queryRows(query, args, f)
 }

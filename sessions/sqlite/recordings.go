@@ -13,14 +13,14 @@ import (
 	"parley/transcript"
 )
 
-// record keeps what a call that is reserved now asks.
-func record(x *tx, r rules.Asked) error {
-	a := r.Asked
-	frame, err := x.frame(a)
+// putRequest keeps what a call that is reserved now asks.
+func putRequest(x *tx, r rules.RequestRecord) error {
+	a := r.Record
+	frame, err := x.templateID(a)
 	if err != nil {
 		return err
 	}
-	err = x.do(`INSERT INTO asked (session, no, id, turn, at, upper, frame, upto, tail, max_tokens, digest)
+	err = x.exec(`INSERT INTO asked (session, no, id, turn, at, upper, frame, upto, tail, max_tokens, digest)
 		SELECT ?1, coalesce((SELECT max(no) FROM asked WHERE session = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`,
 		r.Session, r.Reservation.ID, r.Turn, r.Reservation.At, r.Reservation.Estimate.Upper, frame, a.Upto, a.Tail, a.MaxTokens, a.Digest)
 	return rules.While(err, "write down what is asked")
@@ -28,38 +28,38 @@ func record(x *tx, r rules.Asked) error {
 
 var errNoFrame = errors.New("what is asked has no frame")
 
-// frame is the number of the row that holds a frame.
-func (t *tx) frame(a transcript.Asked) (id int64, err error) {
-	if a.Frame == "" || a.Body == nil {
+// templateID is the number of the row that holds a frame.
+func (t *tx) templateID(a transcript.RequestRecord) (id int64, err error) {
+	if a.Template == "" || a.Body == nil {
 		return 0, errNoFrame
 	}
-	if id, ok := t.frames.get(a.Frame); ok {
+	if id, ok := t.frames.get(a.Template); ok {
 		return id, nil
 	}
-	found, err := t.one("SELECT id FROM frames WHERE name = ?", args(a.Frame), &id)
+	found, err := t.queryRow("SELECT id FROM frames WHERE name = ?", args(a.Template), &id)
 	if err == nil && !found {
 		var body []byte
 		if body, err = a.Body(); err != nil {
 			return 0, fmt.Errorf("encode the frame of a request: %w", err)
 		}
-		_, id, err = t.insert("INSERT INTO frames (name, body) VALUES (?, ?)", a.Frame, body)
+		_, id, err = t.insert("INSERT INTO frames (name, body) VALUES (?, ?)", a.Template, body)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("keep the frame of a request: %w", err)
 	}
-	t.frames.learn(a.Frame, id)
+	t.frames.learn(a.Template, id)
 	return id, nil
 }
 
-// Asked implements [sessions.Recordings].
-func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
+// Requests implements [sessions.Recordings].
+func (s *Store) Requests(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
 	query := `SELECT a.no, a.id, a.turn, a.at, a.upper, f.name, a.upto, a.tail, a.max_tokens, a.digest
 		FROM asked AS a JOIN frames AS f ON f.id = a.frame WHERE a.session = ? AND a.no > ? ORDER BY a.no LIMIT ` + strconv.Itoa(page)
 	var after int64
 	err := rules.Pages(page, func() (rs []sessions.Recording, err error) {
-		err = s.each(ctx, query, args(id, after), func(row scanner) error {
+		err = s.queryRows(ctx, query, args(id, after), func(row scanner) error {
 			var r sessions.Recording
-			err := row.Scan(&after, &r.ID, &r.Turn, &r.At, &r.Upper, &r.Frame, &r.Upto, &r.Tail, &r.MaxTokens, &r.Digest)
+			err := row.Scan(&after, &r.ID, &r.Turn, &r.At, &r.Upper, &r.Template, &r.Upto, &r.Tail, &r.MaxTokens, &r.Digest)
 			rs = append(rs, r)
 			return err
 		})
@@ -68,9 +68,9 @@ func (s *Store) Asked(ctx context.Context, id sessionkeys.SessionID, yield func(
 	return rules.While(err, "read what session %s asked", id)
 }
 
-// Frame implements [sessions.Recordings].
-func (s *Store) Frame(ctx context.Context, name string) (body []byte, err error) {
-	found, err := s.one(ctx, "SELECT body FROM frames WHERE name = ?", args(name), &body)
+// RequestTemplate implements [sessions.Recordings].
+func (s *Store) RequestTemplate(ctx context.Context, name string) (body []byte, err error) {
+	found, err := s.queryRow(ctx, "SELECT body FROM frames WHERE name = ?", args(name), &body)
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
@@ -79,12 +79,12 @@ func (s *Store) Frame(ctx context.Context, name string) (body []byte, err error)
 
 // MessagesAfter implements [sessions.Recordings].
 func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) (ms []transcript.Message, err error) {
-	err = s.each(ctx, `SELECT 0, seq, id, role, parts, model, native, created_at, sum FROM messages
+	err = s.queryRows(ctx, `SELECT 0, seq, id, role, parts, model, native, created_at, sum FROM messages
 		WHERE session = ? AND seq > ? ORDER BY seq`, args(id, after), func(r scanner) error {
 		if len(ms) >= limit {
 			return errEnough
 		}
-		var m stored
+		var m storedMessage
 		if err := m.scan(r); err != nil {
 			return err
 		}

@@ -15,16 +15,16 @@ var (
 func loadRecord(s source, id sessions.RecordID) (r rules.Record, found bool, err error) {
 	r.ID = id
 	at := r.Places()
-	found, err = s.one(selectRecord, at[:keyOfRecord], at[keyOfRecord:]...)
+	found, err = s.queryRow(selectRecord, at[:keyOfRecord], at[keyOfRecord:]...)
 	return r, found, err
 }
 
 func (t *tx) putRecord(r rules.Record) (err error) {
 	if r.Dropped {
-		err = t.do("DELETE FROM records WHERE kind = ? AND key = ?", r.ID.Kind, r.ID.Key)
+		err = t.exec("DELETE FROM records WHERE kind = ? AND key = ?", r.ID.Kind, r.ID.Key)
 	} else {
 		r.Body = append([]byte{}, r.Body...) // which is never NULL
-		err = t.do(insertRecord, r.Places()...)
+		err = t.exec(insertRecord, r.Places()...)
 	}
 	return rules.While(err, "write record %s %q", r.ID.Kind, r.ID.Key)
 }

@@ -12,7 +12,7 @@ import (
 // is answered: a database that says less than it did is an older copy of itself.
 func (s *Store) Ticks(ctx context.Context) (uint64, error) {
 	var n int64
-	if _, err := s.one(ctx, "SELECT ticks FROM generation", nil, &n); err != nil {
+	if _, err := s.queryRow(ctx, "SELECT ticks FROM generation", nil, &n); err != nil {
 		return 0, fmt.Errorf("read how often the database was probed: %w", err)
 	}
 	return uint64(n), nil
@@ -25,20 +25,20 @@ func (s *Store) Ticks(ctx context.Context) (uint64, error) {
 // It may be repeated.
 func (s *Store) Distrust(ctx context.Context, through, ticks uint64) error {
 	_, err := write(ctx, s, func(x *tx) (struct{}, error) {
-		if err := x.do("UPDATE outbox SET again = 1 WHERE done = 0"); err != nil {
+		if err := x.exec("UPDATE outbox SET again = 1 WHERE done = 0"); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, x.do("UPDATE generation SET doubt = max(doubt, ?), ticks = max(ticks, ?)",
+		return struct{}{}, x.exec("UPDATE generation SET doubt = max(doubt, ?), ticks = max(ticks, ?)",
 			int64(min(through, math.MaxInt64)), int64(min(ticks, math.MaxInt64))) //nolint:gosec // it fits
 	})
 	return rules.While(err, "note that the database is an older copy")
 }
 
-// Doubt is up to which place of its log a message may have been answered without
+// AmbiguousThrough is up to which place of its log a message may have been answered without
 // this database knowing of it; 0: none.
-func (s *Store) Doubt(ctx context.Context) (through uint64, err error) {
+func (s *Store) AmbiguousThrough(ctx context.Context) (through uint64, err error) {
 	var n int64
-	if _, err := s.one(ctx, "SELECT doubt FROM generation", nil, &n); err != nil {
+	if _, err := s.queryRow(ctx, "SELECT doubt FROM generation", nil, &n); err != nil {
 		return 0, fmt.Errorf("read what the database does not know: %w", err)
 	}
 	return uint64(n), nil

@@ -67,21 +67,21 @@ func TestAnOlderCopyOfTheFileSaysLessAndIsDistrusted(t *testing.T) {
 	if err := s.Distrust(ctx, 6, then); err != nil {
 		t.Fatal(err)
 	}
-	if doubt, err := s.Doubt(ctx); err != nil || doubt != 7 {
+	if doubt, err := s.AmbiguousThrough(ctx); err != nil || doubt != 7 {
 		t.Errorf("what was said up to %d is in doubt (%v)", doubt, err)
 	}
 	if ticks, err := s.Ticks(ctx); err != nil || ticks != now {
 		t.Errorf("it says %d, and will be taken for older again than %d (%v)", ticks, now, err)
 	}
 	for id, again := range map[string]bool{"sent": false, "waits": true} {
-		if d, err := s.Delivery(ctx, id); err != nil || d.Again != again {
-			t.Errorf("the answer %q may be a repeat: %v (%v)", id, d.Again, err)
+		if d, err := s.Delivery(ctx, id); err != nil || d.MaybeDuplicate != again {
+			t.Errorf("the answer %q may be a repeat: %v (%v)", id, d.MaybeDuplicate, err)
 		}
 	}
 	if _, err := s.StartGeneration(ctx, "another log"); err != nil {
 		t.Fatal(err)
 	}
-	if doubt, err := s.Doubt(ctx); err != nil || doubt != 0 {
+	if doubt, err := s.AmbiguousThrough(ctx); err != nil || doubt != 0 {
 		t.Errorf("of another log what was said up to %d is in doubt (%v)", doubt, err)
 	}
 }

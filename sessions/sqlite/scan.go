@@ -23,7 +23,7 @@ func (r row) Scan(dest ...any) error {
 	}
 	for i, v := range r {
 		at := dest[i]
-		if d, ok := at.(orNothing); ok {
+		if d, ok := at.(nullable); ok {
 			if at = d.dest; v == nil {
 				continue
 			}
@@ -35,5 +35,5 @@ func (r row) Scan(dest ...any) error {
 	return nil
 }
 
-// orNothing is a variable that NULL leaves as it is.
-type orNothing struct{ dest any }
+// nullable is a variable that NULL leaves as it is.
+type nullable struct{ dest any }

@@ -23,7 +23,7 @@ const (
 
 func loadSpending(s source, k rules.SpendingKey) (p spending, err error) {
 	p.key = k
-	if _, err := s.one(findSpending, args(k.Kind, k.ID, k.Window), &p.Settled, &p.Held, &p.Doubt, &p.Until); err != nil {
+	if _, err := s.queryRow(findSpending, args(k.Kind, k.ID, k.Window), &p.Settled, &p.Held, &p.Ambiguous, &p.Until); err != nil {
 		return spending{}, fmt.Errorf("read what the %s spent: %w", k.Kind, err)
 	}
 	return p, nil
@@ -43,16 +43,16 @@ func (t *tx) spending(k rules.SpendingKey) (spending, error) {
 
 // storeSpendings writes eight, four, two rows and one at a time: a few
 // statements for all the scopes of a call.
-func (t *tx) storeSpendings(rows []*kept[spending]) error {
+func (t *tx) storeSpendings(rows []*cachedRow[spending]) error {
 	for n := atOnce; len(rows) > 0; n /= 2 {
 		for ; len(rows) >= n; rows = rows[n:] {
 			query := storeSpending + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?)", n-1) + orElseSpending
 			a := make([]any, 0, spendingWidth*n)
 			for _, e := range rows[:n] {
 				p := e.now
-				a = append(a, p.key.Kind, p.key.ID, p.key.Window, p.Settled, p.Held, p.Doubt, p.Until)
+				a = append(a, p.key.Kind, p.key.ID, p.key.Window, p.Settled, p.Held, p.Ambiguous, p.Until)
 			}
-			if err := t.do(query, a...); err != nil {
+			if err := t.exec(query, a...); err != nil {
 				return fmt.Errorf("count what was spent: %w", err)
 			}
 		}

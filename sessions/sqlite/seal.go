@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// sealOf is what a file holds, in a few characters: SQLite itself has no
+// fileChecksum is what a file holds, in a few characters: SQLite itself has no
 // checksums of what it keeps, so a flipped bit in a closed file would be noticed
 // late or never. Files above most bytes have none; most below 0 means no file has.
-func sealOf(path string, most int64) (string, error) {
+func fileChecksum(path string, limit int64) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("read it: %w", err)
@@ -20,7 +20,7 @@ func sealOf(path string, most int64) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look at it: %w", err)
 	}
-	if st.Size() > most {
+	if st.Size() > limit {
 		return "", nil
 	}
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))

@@ -109,7 +109,7 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) markClosed() error {
-	seal, err := sealOf(s.path, s.checkSize)
+	seal, err := fileChecksum(s.path, s.checkSize)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (t *tx) account(id sessionkeys.SessionID) (account, error) {
 		return a, nil
 	}
 	a := account{id: id}
-	found, err := t.one("SELECT messages, own, subtree, held, unpriced, updated_at FROM sessions WHERE id = ?", args(id),
+	found, err := t.queryRow("SELECT messages, own, subtree, held, unpriced, updated_at FROM sessions WHERE id = ?", args(id),
 		&a.messages, &a.own, &a.subtree, &a.held, &a.unpriced, &a.updated)
 	if err == nil && !found {
 		err = sessions.ErrNotFound
@@ -36,10 +36,10 @@ func (t *tx) account(id sessionkeys.SessionID) (account, error) {
 	return a, nil
 }
 
-func (t *tx) storeAccounts(rows []*kept[account]) error {
+func (t *tx) storeAccounts(rows []*cachedRow[account]) error {
 	for _, e := range rows {
 		a := e.now
-		err := t.do("UPDATE sessions SET messages = ?, own = ?, subtree = ?, held = ?, unpriced = ?, updated_at = ? WHERE id = ?",
+		err := t.exec("UPDATE sessions SET messages = ?, own = ?, subtree = ?, held = ?, unpriced = ?, updated_at = ? WHERE id = ?",
 			a.messages, a.own, a.subtree, a.held, a.unpriced, a.updated, a.id)
 		if err != nil {
 			return fmt.Errorf("write session %s: %w", a.id, err)

@@ -13,7 +13,7 @@ import (
 // Dearest implements [sessions.Survey].
 func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Amount, err error) {
 	query := "SELECT settled FROM spend WHERE kind = '" + rules.TreeScope + "' AND day = ? AND settled > 0 ORDER BY settled DESC LIMIT ?"
-	err = s.each(ctx, query, args(costs.Day.Name(at), max(n, 0)), func(r scanner) error {
+	err = s.queryRows(ctx, query, args(costs.Day.Name(at), max(n, 0)), func(r scanner) error {
 		var a costs.Amount
 		err := r.Scan(&a)
 		as = append(as, a)
@@ -27,7 +27,7 @@ func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Acti
 	const query = `SELECT t.channel, t.kind, count(*) FROM
 			(SELECT DISTINCT session, channel, origin ->> 'kind' AS kind FROM turns WHERE nested = 0 AND opened_at >= ?) AS t
 		JOIN sessions AS s ON s.id = t.session WHERE s.parent = '' GROUP BY t.channel, t.kind`
-	err = s.each(ctx, query, args(since.UnixMicro()), func(r scanner) error {
+	err = s.queryRows(ctx, query, args(since.UnixMicro()), func(r scanner) error {
 		var a sessions.Activity
 		err := r.Scan(&a.Channel, &a.Kind, &a.Sessions)
 		as = append(as, a)
@@ -39,14 +39,14 @@ func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Acti
 // Queues implements [sessions.Survey].
 func (s *Store) Queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
 	err = s.snapshot(ctx, func(v *view) error {
-		if _, err := v.one("SELECT count(*) FROM mailboxes WHERE hot AND touched > read", nil, &total); err != nil {
+		if _, err := v.queryRow("SELECT count(*) FROM mailboxes WHERE hot AND touched > read", nil, &total); err != nil {
 			return err
 		}
 		query := "SELECT token, key, touched, read FROM mailboxes WHERE hot AND touched > read ORDER BY waiting, token LIMIT ?"
-		return v.each(query, args(max(limit, 0)), func(r scanner) error {
+		return v.queryRows(query, args(max(limit, 0)), func(r scanner) error {
 			var q sessions.Queue
 			var key sessionkeys.Key
-			if err := r.Scan(&q.Token, &key, &q.Touched, &q.Read); err != nil {
+			if err := r.Scan(&q.Token, &key, &q.LastSeen, &q.LastRead); err != nil {
 				return err
 			}
 			q.Address = key.Address()

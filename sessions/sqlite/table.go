@@ -7,23 +7,23 @@ package sqlite
 // What is known is always the row as the open transaction sees it. Rows go in
 // and out as copies. A rollback, whole or to a savepoint, forgets everything.
 type table[K comparable, V any] struct {
-	most       int
-	young, old map[K]*kept[V]
-	dirty      []*kept[V]
+	limit      int
+	young, old map[K]*cachedRow[V]
+	dirty      []*cachedRow[V]
 }
 
-// kept is a row. before is what the database has, if it is known.
-type kept[V any] struct {
+// cachedRow is a row. before is what the database has, if it is known.
+type cachedRow[V any] struct {
 	now    V
 	before *V
 	dirty  bool
 }
 
-func newTable[K comparable, V any](most int) table[K, V] {
-	return table[K, V]{most: most, young: map[K]*kept[V]{}}
+func newTable[K comparable, V any](limit int) table[K, V] {
+	return table[K, V]{limit: limit, young: map[K]*cachedRow[V]{}}
 }
 
-func (t *table[K, V]) find(k K) *kept[V] {
+func (t *table[K, V]) find(k K) *cachedRow[V] {
 	if e, ok := t.young[k]; ok {
 		return e
 	}
@@ -42,7 +42,7 @@ func (t *table[K, V]) get(k K) (v V, ok bool) {
 }
 
 // learn notes a row as the database has it.
-func (t *table[K, V]) learn(k K, v V) { t.young[k] = &kept[V]{now: v, before: &v} }
+func (t *table[K, V]) learn(k K, v V) { t.young[k] = &cachedRow[V]{now: v, before: &v} }
 
 // amend changes what is known of a row beside its columns.
 func (t *table[K, V]) amend(k K, f func(*V)) {
@@ -55,7 +55,7 @@ func (t *table[K, V]) amend(k K, f func(*V)) {
 func (t *table[K, V]) put(k K, v V) {
 	e := t.find(k)
 	if e == nil {
-		e = &kept[V]{}
+		e = &cachedRow[V]{}
 		t.young[k] = e
 	}
 	e.now = v
@@ -67,7 +67,7 @@ func (t *table[K, V]) put(k K, v V) {
 
 // flush stores what was put. After an error nothing may be used any more until
 // it is forgotten.
-func (t *table[K, V]) flush(store func(rows []*kept[V]) error) error {
+func (t *table[K, V]) flush(store func(rows []*cachedRow[V]) error) error {
 	if len(t.dirty) == 0 {
 		return nil
 	}
@@ -92,8 +92,8 @@ func (t *table[K, V]) drop(k K) {
 
 // age forgets the older half when there is too much. Everything was flushed.
 func (t *table[K, V]) age() {
-	if len(t.young) >= t.most {
-		t.old, t.young = t.young, make(map[K]*kept[V], t.most)
+	if len(t.young) >= t.limit {
+		t.old, t.young = t.young, make(map[K]*cachedRow[V], t.limit)
 	}
 }
 

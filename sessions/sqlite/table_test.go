@@ -31,7 +31,7 @@ func TestATableStoresARowOnceAndSaysWhatItWas(t *testing.T) {
 	rows.put(2, "two")
 	rows.put(1, "eins")
 	stores := 0
-	store := func(dirty []*kept[string]) error {
+	store := func(dirty []*cachedRow[string]) error {
 		stores++
 		if len(dirty) != 2 || dirty[0].now != "eins" || *dirty[0].before != "one" || dirty[1].before != nil {
 			t.Errorf("%+v, %+v", dirty[0], dirty[1])
@@ -47,7 +47,7 @@ func TestATableStoresARowOnceAndSaysWhatItWas(t *testing.T) {
 		t.Errorf("stored %d times", stores)
 	}
 	rows.put(1, "un")
-	if err := rows.flush(func(dirty []*kept[string]) error {
+	if err := rows.flush(func(dirty []*cachedRow[string]) error {
 		if *dirty[0].before != "eins" {
 			t.Errorf("was %q", *dirty[0].before)
 		}
@@ -59,7 +59,7 @@ func TestATableStoresARowOnceAndSaysWhatItWas(t *testing.T) {
 	if _, ok := rows.get(1); ok {
 		t.Error("it is known after it was forgotten")
 	}
-	if err := rows.flush(func([]*kept[string]) error { return errors.New("no") }); err != nil {
+	if err := rows.flush(func([]*cachedRow[string]) error { return errors.New("no") }); err != nil {
 		t.Error("something is stored after it was forgotten")
 	}
 }

@@ -15,7 +15,7 @@ func (t *tx) addTotal(e costs.Entry) error {
 	if !known {
 		l := e.Labels
 		sum.Labels = l
-		_, err := t.one("SELECT amount, calls, unknown FROM totals WHERE provider = ? AND model = ? AND channel = ? AND purpose = ?",
+		_, err := t.queryRow("SELECT amount, calls, unknown FROM totals WHERE provider = ? AND model = ? AND channel = ? AND purpose = ?",
 			args(l.Provider, l.Model, l.Channel, l.Purpose), &sum.Amount, &sum.Calls, &sum.Unknown)
 		if err != nil {
 			return fmt.Errorf("read the totals: %w", err)
@@ -34,10 +34,10 @@ func (t *tx) addTotal(e costs.Entry) error {
 	return nil
 }
 
-func (t *tx) storeTotals(rows []*kept[total]) error {
+func (t *tx) storeTotals(rows []*cachedRow[total]) error {
 	for _, e := range rows {
 		l := e.now.Labels
-		err := t.do(`INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)
+		err := t.exec(`INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET amount = excluded.amount, calls = excluded.calls, unknown = excluded.unknown`,
 			l.Provider, l.Model, l.Channel, l.Purpose, e.now.Amount, e.now.Calls, e.now.Unknown)
 		if err != nil {

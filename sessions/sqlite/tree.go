@@ -16,7 +16,7 @@ func scanSession(r scanner) (s sessions.Session, err error) {
 
 // loadSession returns ErrNotFound when there is none.
 func loadSession(s source, id sessionkeys.SessionID) (row sessions.Session, err error) {
-	found, err := s.one("SELECT "+rules.SessionColumns+" FROM sessions WHERE id = ?", args(id), rules.SessionPlaces(&row)...)
+	found, err := s.queryRow("SELECT "+rules.SessionColumns+" FROM sessions WHERE id = ?", args(id), rules.SessionPlaces(&row)...)
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
@@ -33,7 +33,7 @@ func (t *tx) insertSession(r rules.Session) error {
 	}
 	made := r.Session
 	made.UpdatedAt = r.CreatedAt
-	err := t.do(insertSession, append(rules.SessionPlaces(&made), token)...)
+	err := t.exec(insertSession, append(rules.SessionPlaces(&made), token)...)
 	if err != nil {
 		return fmt.Errorf("make session %s: %w", r.ID, err)
 	}
@@ -42,8 +42,8 @@ func (t *tx) insertSession(r rules.Session) error {
 	return nil
 }
 
-// loadFacts reads what of a session never changes.
-func loadFacts(s source, id sessionkeys.SessionID) (r rules.Session, found bool, err error) {
+// loadImmutableSession reads what of a session never changes.
+func loadImmutableSession(s source, id sessionkeys.SessionID) (r rules.Session, found bool, err error) {
 	r.Session, err = loadSession(s, id)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return r, false, nil
@@ -57,18 +57,18 @@ func loadChild(s source, token string) (c rules.Child, found bool, err error) {
 	if token == "" {
 		return c, false, nil
 	}
-	found, err = s.one("SELECT id FROM sessions WHERE token = ?", args(token), &c.Session)
+	found, err = s.queryRow("SELECT id FROM sessions WHERE token = ?", args(token), &c.Session)
 	return c, found, err
 }
 
 // Session implements [sessions.Turns].
 func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
-	return loadSession(direct{ctx, s}, id)
+	return loadSession(directSource{ctx, s}, id)
 }
 
 // Tree implements [sessions.Turns]: level by level, oldest first in each.
 func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sessions.Session, err error) {
-	err = s.each(ctx, `WITH RECURSIVE below (n) AS (
+	err = s.queryRows(ctx, `WITH RECURSIVE below (n) AS (
 			SELECT id FROM sessions WHERE id = ?
 			UNION ALL SELECT sessions.id FROM below JOIN sessions ON sessions.parent = below.n AND sessions.parent <> '')
 		SELECT `+rules.SessionColumns+` FROM below JOIN sessions ON id = n ORDER BY depth, created_at, sessions.rowid`,

@@ -30,7 +30,7 @@ var (
 )
 
 func loadTurn(s source, id string) (t rules.Turn, found bool, err error) {
-	found, err = s.one("SELECT "+turnColumns+" FROM turns AS t WHERE id = ?", args(id), t.Places()...)
+	found, err = s.queryRow("SELECT "+turnColumns+" FROM turns AS t WHERE id = ?", args(id), t.Places()...)
 	t.EndedBy.Token = t.Token
 	return t, found, err
 }
@@ -42,7 +42,7 @@ func (t *tx) putTurn(r rules.Turn) error {
 		t.turns.put(r.ID, turnRow{r, row.calls})
 		return nil
 	}
-	if err := t.do(insertTurn, r.Places()[:newOfTurn]...); err != nil {
+	if err := t.exec(insertTurn, r.Places()[:newOfTurn]...); err != nil {
 		return fmt.Errorf("write turn %s: %w", r.ID, err)
 	}
 	r.EndedBy.Token = r.Token
@@ -54,10 +54,10 @@ func (t *tx) putTurn(r rules.Turn) error {
 	return nil
 }
 
-func (t *tx) storeTurns(rows []*kept[turnRow]) error {
+func (t *tx) storeTurns(rows []*cachedRow[turnRow]) error {
 	for _, e := range rows {
 		r := e.now
-		if err := t.do(updateTurn, append(r.Places()[fixedOfTurn:], r.ID)...); err != nil {
+		if err := t.exec(updateTurn, append(r.Places()[fixedOfTurn:], r.ID)...); err != nil {
 			return fmt.Errorf("write turn %s: %w", r.ID, err)
 		}
 	}
@@ -66,11 +66,11 @@ func (t *tx) storeTurns(rows []*kept[turnRow]) error {
 
 func loadBegun(s source, k rules.BegunKey) (b rules.Begun, found bool, err error) {
 	b.ID = k
-	found, err = s.one("SELECT epoch, nonce FROM begun WHERE turn = ? AND step = ? AND call = ?", args(k.Turn, k.Step, k.Call), &b.Epoch, &b.Nonce)
+	found, err = s.queryRow("SELECT epoch, nonce FROM begun WHERE turn = ? AND step = ? AND call = ?", args(k.Turn, k.Step, k.Call), &b.Epoch, &b.Nonce)
 	return b, found, err
 }
 
 func (t *tx) insertBegun(b rules.Begun) error {
-	err := t.do("INSERT INTO begun (turn, step, call, epoch, nonce) VALUES (?, ?, ?, ?, ?)", b.ID.Turn, b.ID.Step, b.ID.Call, b.Epoch, b.Nonce)
+	err := t.exec("INSERT INTO begun (turn, step, call, epoch, nonce) VALUES (?, ?, ?, ?, ?)", b.ID.Turn, b.ID.Step, b.ID.Call, b.Epoch, b.Nonce)
 	return rules.While(err, "note that call %s began", b.ID.Call)
 }

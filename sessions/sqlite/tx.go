@@ -6,7 +6,7 @@ import "sync/atomic"
 // writer's goroutine uses it.
 type tx struct {
 	conn *conn
-	known
+	rowCache
 	chats   *atomic.Bool // some chat moved or was shut
 	careful bool         // the batch is done again: nothing is guessed
 	begun   bool
@@ -22,7 +22,7 @@ func (t *tx) begin() error {
 	if t.begun {
 		return nil
 	}
-	if _, err := t.conn.run("BEGIN IMMEDIATE"); err != nil {
+	if _, err := t.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	t.begun = true
@@ -36,10 +36,10 @@ func (t *tx) commit() error {
 		return err
 	}
 	if t.begun || t.highest != t.stored {
-		if err := t.do("UPDATE generation SET highest = ?, commits = ?", t.highest, t.commits+1); err != nil {
+		if err := t.exec("UPDATE generation SET highest = ?, commits = ?", t.highest, t.commits+1); err != nil {
 			return err
 		}
-		if _, err := t.conn.run("COMMIT"); err != nil {
+		if _, err := t.conn.exec("COMMIT"); err != nil {
 			return err
 		}
 		t.commits++
@@ -55,18 +55,18 @@ func (t *tx) rollback() {
 	t.highest = t.stored
 	t.forget()
 	if t.begun {
-		_, _ = t.conn.run("ROLLBACK")
+		_, _ = t.conn.exec("ROLLBACK")
 	}
 	t.begun = false
 }
 
-func (t *tx) do(query string, args ...any) error {
-	_, err := t.change(query, args...)
+func (t *tx) exec(query string, args ...any) error {
+	_, err := t.execCount(query, args...)
 	return err
 }
 
-// change is do, and says how many rows it changed.
-func (t *tx) change(query string, args ...any) (int64, error) {
+// execCount is do, and says how many rows it changed.
+func (t *tx) execCount(query string, args ...any) (int64, error) {
 	n, _, err := t.insert(query, args...)
 	return n, err
 }
@@ -77,7 +77,7 @@ func (t *tx) insert(query string, args ...any) (n, no int64, err error) {
 		return 0, 0, err
 	}
 	t.changed = true
-	r, err := t.conn.run(query, args...)
+	r, err := t.conn.exec(query, args...)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -87,18 +87,18 @@ func (t *tx) insert(query string, args ...any) (n, no int64, err error) {
 	return n, no, err
 }
 
-// one reads a single row; found is false when there is none.
-func (t *tx) one(query string, args []any, dest ...any) (found bool, err error) {
+// queryRow reads a single row; found is false when there is none.
+func (t *tx) queryRow(query string, args []any, dest ...any) (found bool, err error) {
 	if err := t.begin(); err != nil {
 		return false, err
 	}
-	return t.conn.first(always, query, args, dest...)
+	return t.conn.queryRow(always, query, args, dest...)
 }
 
-// each calls f for every row.
-func (t *tx) each(query string, args []any, f func(scanner) error) error {
+// queryRows calls f for every row.
+func (t *tx) queryRows(query string, args []any, f func(scanner) error) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
-	return t.conn.rows(always, query, args, f)
+	return t.conn.queryRows(always, query, args, f)
 }

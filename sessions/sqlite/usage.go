@@ -32,7 +32,7 @@ func (s *Store) Usage(ctx context.Context, q sessions.UsageQuery) (us []sessions
 	if err == nil {
 		err = s.read(ctx, func(v *view) error {
 			v.long = true // all of the ledger may be asked for
-			return v.each(query, a, func(r scanner) error {
+			return v.queryRows(query, a, func(r scanner) error {
 				var u sessions.Usage
 				err := r.Scan(&u.Group, &u.Amount, &u.Calls, &u.Unpriced, &u.Interrupted,
 					&u.Input, &u.CacheRead, &u.CacheWrite, &u.Output, &u.Reasoning)
@@ -62,7 +62,7 @@ func usageStatement(q sessions.UsageQuery) (query string, a []any, err error) {
 	}
 	from := "ledger AS l"
 	where := "l.at >= ? AND l.at < ?"
-	a = args(since(q.Since), int64(math.MaxInt64))
+	a = args(microsSince(q.Since), int64(math.MaxInt64))
 	if !q.Until.IsZero() {
 		a[1] = q.Until.UnixMicro()
 	}

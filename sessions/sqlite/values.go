@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// text is v as JSON.
-func text(v any) (string, error) {
+// jsonText is v as JSON.
+func jsonText(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "", fmt.Errorf("encode %T: %w", v, err)

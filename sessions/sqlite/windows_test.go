@@ -31,7 +31,7 @@ func TestMonthsChannelsAndGroupsAreCountedFromTheBeginningAfterAMigration(t *tes
 	d.turn(0) // of which 40 are spent
 	m, _, err := first.Touch(ctx, sessions.Touch{Token: d.key.Token(), Key: d.key, Seq: 2, By: d.w, Take: true, Now: noon})
 	d.ok(err)
-	opened, _, err := first.Open(ctx, m.Fence(), sessions.Opening{
+	opened, _, err := first.Open(ctx, m.Fence(), sessions.OpenTurn{
 		Turn:    sessions.Turn{ID: "open", Seq: 2, Channel: "tg", From: k.Address(), Sender: "u1", OpenedAt: noon},
 		Message: transcript.Message{ID: "said", Role: transcript.User},
 	})

@@ -10,8 +10,8 @@ import (
 
 // Writes that wait while one transaction is being committed share the next one.
 const (
-	mostWaiting = 1024 // beyond, callers block
-	mostInBatch = 256
+	maxWaiting = 1024 // beyond, callers block
+	maxInBatch = 256
 )
 
 // op is one write. It may be run twice, and is answered after the commit. An
@@ -35,9 +35,9 @@ type writer struct {
 
 func newWriter(c *conn, l *lock, highest, commits int64, early map[string]bool, chats *atomic.Bool) *writer {
 	w := &writer{
-		tx:   tx{conn: c, chats: chats, known: newKnown(), highest: highest, stored: highest, commits: commits},
+		tx:   tx{conn: c, chats: chats, rowCache: newKnown(), highest: highest, stored: highest, commits: commits},
 		lock: l,
-		ops:  make(chan op, mostWaiting),
+		ops:  make(chan op, maxWaiting),
 		done: make(chan struct{}),
 	}
 	w.tx.early = early
@@ -97,11 +97,11 @@ func (w *writer) submit(ctx context.Context, o op) error {
 
 func (w *writer) loop() {
 	defer close(w.done)
-	batch := make([]op, 0, mostInBatch)
+	batch := make([]op, 0, maxInBatch)
 	for first := range w.ops {
 		batch = append(batch[:0], first)
 	drain:
-		for len(batch) < mostInBatch {
+		for len(batch) < maxInBatch {
 			select {
 			case o, ok := <-w.ops:
 				if !ok {
@@ -122,10 +122,10 @@ func (w *writer) loop() {
 // When one does, everything is taken back and done again with savepoints.
 func (w *writer) commit(batch []op) {
 	errs := make([]error, len(batch))
-	err := w.attempt(batch, errs, w.quickly)
+	err := w.attempt(batch, errs, w.runTogether)
 	if errors.Is(err, errCarefully) {
 		w.tx.careful = true
-		err = w.attempt(batch, errs, w.carefully)
+		err = w.attempt(batch, errs, w.runInSavepoints)
 		w.tx.careful = false
 	}
 	for i, o := range batch {
@@ -157,8 +157,8 @@ func (w *writer) attempt(batch []op, errs []error, perform func([]op, []error) e
 // errCarefully says that a batch is to be done again with savepoints.
 var errCarefully = errors.New("a write failed half-way")
 
-// quickly runs each op and stores all that they changed at the end.
-func (w *writer) quickly(batch []op, errs []error) error {
+// runTogether runs each op and stores all that they changed at the end.
+func (w *writer) runTogether(batch []op, errs []error) error {
 	for i, o := range batch {
 		if o.ctx.Err() != nil {
 			errs[i] = context.Cause(o.ctx)
@@ -180,9 +180,9 @@ func (w *writer) quickly(batch []op, errs []error) error {
 	return nil
 }
 
-// carefully runs each op in a savepoint of its own. An error of its own means
+// runInSavepoints runs each op in a savepoint of its own. An error of its own means
 // that the transaction as a whole cannot go on.
-func (w *writer) carefully(batch []op, errs []error) error {
+func (w *writer) runInSavepoints(batch []op, errs []error) error {
 	if err := w.tx.begin(); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (w *writer) carefully(batch []op, errs []error) error {
 			errs[i] = context.Cause(o.ctx)
 			continue
 		}
-		if err := w.tx.do("SAVEPOINT op"); err != nil {
+		if err := w.tx.exec("SAVEPOINT op"); err != nil {
 			return err
 		}
 		before := w.tx.highest
@@ -201,11 +201,11 @@ func (w *writer) carefully(batch []op, errs []error) error {
 		if errs[i] != nil {
 			w.tx.highest = before
 			w.tx.forget()
-			if err := w.tx.do("ROLLBACK TO op"); err != nil {
+			if err := w.tx.exec("ROLLBACK TO op"); err != nil {
 				return errors.Join(errs[i], err)
 			}
 		}
-		if err := w.tx.do("RELEASE op"); err != nil {
+		if err := w.tx.exec("RELEASE op"); err != nil {
 			return err
 		}
 	}

@@ -6,13 +6,13 @@ func (s *Server) judgeAnthropic(p *Prompt, all [][]anthropicBlock) *Refusal {
 	if p.Messages[0].Role != User {
 		return invalid(`messages: first message must use the "user" role`)
 	}
-	if r := breakpoints(p); r != nil {
+	if r := checkBreakpoints(p); r != nil {
 		return r
 	}
-	if r := pairs(p, all); r != nil {
+	if r := checkPairs(p, all); r != nil {
 		return r
 	}
-	if r := s.unaltered(p, all); r != nil {
+	if r := s.checkUnaltered(p, all); r != nil {
 		return r
 	}
 	if p.Messages[len(p.Messages)-1].Role == Assistant {
@@ -21,9 +21,9 @@ func (s *Server) judgeAnthropic(p *Prompt, all [][]anthropicBlock) *Refusal {
 	return nil
 }
 
-// breakpoints holds cache_control to its rules: four at most, and longer
+// checkBreakpoints holds cache_control to its rules: four at most, and longer
 // lives before shorter ones.
-func breakpoints(p *Prompt) *Refusal {
+func checkBreakpoints(p *Prompt) *Refusal {
 	n, short := 0, false
 	for i := range p.segments {
 		switch p.segments[i].cache {
@@ -39,14 +39,14 @@ func breakpoints(p *Prompt) *Refusal {
 		n++
 	}
 	if n > 4 {
-		return invalid(at("A maximum of 4 blocks with cache_control may be provided. Found %d.", n))
+		return invalid(pathf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n))
 	}
 	return nil
 }
 
-// pairs holds every call to exactly one result at the beginning of the next
+// checkPairs holds every call to exactly one result at the beginning of the next
 // message, and every result to a call in the message before.
-func pairs(p *Prompt, all [][]anthropicBlock) *Refusal {
+func checkPairs(p *Prompt, all [][]anthropicBlock) *Refusal {
 	seen := map[string]bool{}
 	var asked map[string]string // call of the message before: its tool
 	for i, blocks := range all {
@@ -61,9 +61,9 @@ func pairs(p *Prompt, all [][]anthropicBlock) *Refusal {
 			name, ok := asked[b.ToolUseID]
 			switch {
 			case !ok:
-				return invalid(at("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID))
+				return invalid(pathf("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID))
 			case answered[b.ToolUseID]:
-				return invalid(at("messages.%d.content.%d: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", i, j, b.ToolUseID))
+				return invalid(pathf("messages.%d.content.%d: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", i, j, b.ToolUseID))
 			}
 			if leading { // behind other blocks it does not count as an answer
 				answered[b.ToolUseID] = true
@@ -82,7 +82,7 @@ func pairs(p *Prompt, all [][]anthropicBlock) *Refusal {
 				continue
 			}
 			if seen[b.ID] {
-				return invalid(at("messages.%d.content.%d: `tool_use` ids must be unique", i, j))
+				return invalid(pathf("messages.%d.content.%d: `tool_use` ids must be unique", i, j))
 			}
 			seen[b.ID], asked[b.ID] = true, b.Name
 		}
@@ -101,7 +101,7 @@ func unanswered(i int, blocks []anthropicBlock, answered map[string]bool) *Refus
 	if missing == nil {
 		return nil
 	}
-	return invalid(at("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, listed(missing)))
+	return invalid(pathf("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, joinIDs(missing)))
 }
 
 // nameResult tells a result the name of its tool.
@@ -113,10 +113,10 @@ func (p *Prompt) nameResult(i int, id, name string) {
 	}
 }
 
-// unaltered holds thinking to what was issued, byte for byte; and, while
+// checkUnaltered holds thinking to what was issued, byte for byte; and, while
 // thinking is on, the last message of the model to the thinking that came
 // before its calls.
-func (s *Server) unaltered(p *Prompt, all [][]anthropicBlock) *Refusal {
+func (s *Server) checkUnaltered(p *Prompt, all [][]anthropicBlock) *Refusal {
 	last := -1
 	for i, blocks := range all {
 		if p.Messages[i].Role == Assistant {
@@ -126,14 +126,14 @@ func (s *Server) unaltered(p *Prompt, all [][]anthropicBlock) *Refusal {
 			switch b := &blocks[j]; b.Type {
 			case "thinking":
 				if b.Signature == "" {
-					return invalid(at("messages.%d.content.%d.thinking.signature: Field required", i, j))
+					return invalid(pathf("messages.%d.content.%d.thinking.signature: Field required", i, j))
 				}
 				if !s.seals.validThinking(b.Thinking, b.Signature) {
-					return invalid(at("messages.%d.content.%d: Invalid `signature` in `thinking` block", i, j))
+					return invalid(pathf("messages.%d.content.%d: Invalid `signature` in `thinking` block", i, j))
 				}
 			case "redacted_thinking":
 				if !s.seals.validRedacted(b.Data) {
-					return invalid(at("messages.%d.content.%d: Invalid `data` in `redacted_thinking` block", i, j))
+					return invalid(pathf("messages.%d.content.%d: Invalid `data` in `redacted_thinking` block", i, j))
 				}
 			}
 		}
@@ -145,7 +145,7 @@ func (s *Server) unaltered(p *Prompt, all [][]anthropicBlock) *Refusal {
 	for j := range all[last] {
 		b := &all[last][j]
 		if b.Type == "tool_use" && first != "thinking" && first != "redacted_thinking" && s.seals.wasAfterThinking(b.ID) {
-			return invalid(at("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking", last, first)) //nolint:misspell // the provider's own words
+			return invalid(pathf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking", last, first)) //nolint:misspell // the provider's own words
 		}
 	}
 	return nil

@@ -74,7 +74,7 @@ func (s *Server) parseAnthropic(body []byte) (*Prompt, *Refusal) {
 	unknown, err := decode(body, &q)
 	if err != nil {
 		if field, kind, ok := wrongType(err); ok {
-			return nil, invalid(at("%s: Input should be a valid %s", field, kind))
+			return nil, invalid(pathf("%s: Input should be a valid %s", field, kind))
 		}
 		return nil, invalid("The request body is not valid JSON: " + err.Error())
 	}
@@ -127,16 +127,16 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
 			CacheControl *cacheControl   `json:"cache_control"`
 		}
 		if json.Unmarshal(raw, &t) != nil {
-			return invalid(at("tools.%d: Input should be a valid dictionary", i))
+			return invalid(pathf("tools.%d: Input should be a valid dictionary", i))
 		}
 		if t.Type == "" || t.Type == "custom" {
 			switch {
-			case !toolName(t.Name, 128):
-				return invalid(at("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i))
-			case !given(t.InputSchema):
-				return invalid(at("tools.%d.custom.input_schema: Field required", i))
-			case !objectSchema(t.InputSchema):
-				return invalid(at("tools.%d.custom.input_schema.type: Input should be 'object'", i))
+			case !isToolName(t.Name, 128):
+				return invalid(pathf("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i))
+			case !hasValue(t.InputSchema):
+				return invalid(pathf("tools.%d.custom.input_schema: Field required", i))
+			case !isObjectSchema(t.InputSchema):
+				return invalid(pathf("tools.%d.custom.input_schema.type: Input should be 'object'", i))
 			}
 		}
 		if seen[t.Name] {
@@ -147,7 +147,7 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
 		// Without cache_control: a moved breakpoint does not change the prefix.
 		p.segment("tool", definition(t.Name, t.Description, t.InputSchema), t.CacheControl.ttl())
 	}
-	if !given(q.ToolChoice) {
+	if !hasValue(q.ToolChoice) {
 		return nil
 	}
 	var c struct {
@@ -161,18 +161,18 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
 	mode, ok := map[string]ChoiceMode{"auto": ChoiceAuto, "none": ChoiceNone, "any": ChoiceRequired, "tool": ChoiceNamed}[c.Type]
 	switch {
 	case !ok:
-		return invalid(at("tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", c.Type))
+		return invalid(pathf("tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", c.Type))
 	case len(q.Tools) == 0:
 		return invalid("tool_choice may only be specified while providing tools.")
 	case mode == ChoiceNamed && !seen[c.Name]:
-		return invalid(at("Tool '%s' not found in provided tools", c.Name))
+		return invalid(pathf("Tool '%s' not found in provided tools", c.Name))
 	}
 	p.Choice = Choice{Mode: mode, Name: c.Name, OnlyOne: c.OnlyOne}
 	return nil
 }
 
 func (p *Prompt) anthropicThinking(q *anthropicRequest) *Refusal {
-	if !given(q.Thinking) {
+	if !hasValue(q.Thinking) {
 		return nil
 	}
 	var t struct {
@@ -196,7 +196,7 @@ func (p *Prompt) anthropicThinking(q *anthropicRequest) *Refusal {
 			return invalid("`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size")
 		}
 	default:
-		return invalid(at("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", t.Type))
+		return invalid(pathf("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", t.Type))
 	}
 	p.Thinking = true
 	if p.Choice.Mode == ChoiceRequired || p.Choice.Mode == ChoiceNamed {
@@ -206,7 +206,7 @@ func (p *Prompt) anthropicThinking(q *anthropicRequest) *Refusal {
 }
 
 func (p *Prompt) anthropicSystem(raw json.RawMessage) *Refusal {
-	if !given(raw) {
+	if !hasValue(raw) {
 		return nil
 	}
 	if isString(raw) {
@@ -221,7 +221,7 @@ func (p *Prompt) anthropicSystem(raw json.RawMessage) *Refusal {
 	texts := make([]string, 0, len(blocks))
 	for i, b := range blocks {
 		if b.Type != "text" {
-			return invalid(at("system.%d.type: Input should be 'text'", i))
+			return invalid(pathf("system.%d.type: Input should be 'text'", i))
 		}
 		if b.Text == "" {
 			return invalid("system: text content blocks must be non-empty")
@@ -240,13 +240,13 @@ func (p *Prompt) anthropicMessage(i int, m *anthropicMessage, blocks *[]anthropi
 	case "system":
 		return invalid(`messages: Unexpected role "system". The Messages API accepts a top-level ` + "`system`" + ` parameter, not "system" as an input message role.`)
 	case "":
-		return invalid(at("messages.%d.role: Field required", i))
+		return invalid(pathf("messages.%d.role: Field required", i))
 	default:
-		return invalid(at("messages.%d.role: Input should be 'user' or 'assistant'", i))
+		return invalid(pathf("messages.%d.role: Input should be 'user' or 'assistant'", i))
 	}
 	switch raw := m.Content; {
-	case !given(raw):
-		return invalid(at("messages.%d.content: Field required", i))
+	case !hasValue(raw):
+		return invalid(pathf("messages.%d.content: Field required", i))
 	case isString(raw):
 		text := unquote(raw)
 		if text == "" {
@@ -256,7 +256,7 @@ func (p *Prompt) anthropicMessage(i int, m *anthropicMessage, blocks *[]anthropi
 	case isArray(raw):
 		var parts []json.RawMessage
 		if err := json.Unmarshal(raw, &parts); err != nil {
-			return invalid(at("messages.%d.content: Input should be a valid list", i))
+			return invalid(pathf("messages.%d.content: Input should be a valid list", i))
 		}
 		if len(parts) == 0 {
 			return emptyMessage(i)
@@ -265,19 +265,19 @@ func (p *Prompt) anthropicMessage(i int, m *anthropicMessage, blocks *[]anthropi
 		for j, part := range parts {
 			b := &(*blocks)[j]
 			if json.Unmarshal(part, b) != nil {
-				return invalid(at("messages.%d.content.%d: Input should be a valid dictionary or object to extract fields from", i, j))
+				return invalid(pathf("messages.%d.content.%d: Input should be a valid dictionary or object to extract fields from", i, j))
 			}
 			b.raw = part
 		}
 	default:
-		return invalid(at("messages.%d.content: Input should be a valid list", i))
+		return invalid(pathf("messages.%d.content: Input should be a valid list", i))
 	}
 	p.Messages = append(p.Messages, Message{Role: m.Role})
 	return p.anthropicBlocks(i, m.Role, *blocks)
 }
 
 func emptyMessage(i int) *Refusal {
-	return invalid(at("messages.%d: all messages must have non-empty content except for the optional final assistant message", i))
+	return invalid(pathf("messages.%d: all messages must have non-empty content except for the optional final assistant message", i))
 }
 
 // blockRoles are the kinds of blocks that only one role may send.
@@ -291,7 +291,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) *Ref
 	for j := range blocks {
 		b := &blocks[j]
 		if of, ok := blockRoles[b.Type]; ok && of != role {
-			return invalid(at("messages.%d.content.%d: `%s` blocks can only be in `%s` messages", i, j, b.Type, of))
+			return invalid(pathf("messages.%d.content.%d: `%s` blocks can only be in `%s` messages", i, j, b.Type, of))
 		}
 		text := []byte(b.raw)
 		switch b.Type {
@@ -299,7 +299,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) *Ref
 			if b.Text == "" {
 				return invalid("messages: text content blocks must be non-empty")
 			}
-			if blank(b.Text) {
+			if isBlank(b.Text) {
 				return invalid("messages: text content blocks must contain non-whitespace text")
 			}
 			m.paragraph(b.Text)
@@ -310,7 +310,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) *Ref
 		case "redacted_thinking":
 			text = []byte(b.Data)
 		case "tool_use":
-			if r := goodToolUse(i, j, b); r != nil {
+			if r := checkToolUse(i, j, b); r != nil {
 				return r
 			}
 			m.Calls = append(m.Calls, Call{b.ID, b.Name, b.Input})
@@ -322,28 +322,28 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) *Ref
 			}
 			text = b.Content
 		case "":
-			return invalid(at("messages.%d.content.%d.type: Field required", i, j))
+			return invalid(pathf("messages.%d.content.%d.type: Field required", i, j))
 		case "image", "document", "search_result", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
 			"code_execution_tool_result", "container_upload", "compaction":
 			m.Others++
 		default:
-			return invalid(at("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type))
+			return invalid(pathf("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type))
 		}
 		p.segment(string(role)+" "+b.Type, text, b.CacheControl.ttl())
 	}
 	return nil
 }
 
-func goodToolUse(i, j int, b *anthropicBlock) *Refusal {
+func checkToolUse(i, j int, b *anthropicBlock) *Refusal {
 	switch {
-	case !toolName(b.ID, 1<<10):
-		return invalid(at("messages.%d.content.%d.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", i, j))
-	case !toolName(b.Name, 200):
-		return invalid(at("messages.%d.content.%d.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'", i, j))
-	case !given(b.Input):
-		return invalid(at("messages.%d.content.%d.tool_use.input: Field required", i, j))
+	case !isToolName(b.ID, 1<<10):
+		return invalid(pathf("messages.%d.content.%d.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", i, j))
+	case !isToolName(b.Name, 200):
+		return invalid(pathf("messages.%d.content.%d.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'", i, j))
+	case !hasValue(b.Input):
+		return invalid(pathf("messages.%d.content.%d.tool_use.input: Field required", i, j))
 	case !isObject(b.Input):
-		return invalid(at("messages.%d.content.%d.tool_use.input: Input should be a valid dictionary", i, j))
+		return invalid(pathf("messages.%d.content.%d.tool_use.input: Input should be a valid dictionary", i, j))
 	}
 	return nil
 }
@@ -351,17 +351,17 @@ func goodToolUse(i, j int, b *anthropicBlock) *Refusal {
 // anthropicResult takes over a tool_result block.
 func (p *Prompt) anthropicResult(i, j int, b *anthropicBlock) *Refusal {
 	if b.ToolUseID == "" {
-		return invalid(at("messages.%d.content.%d.tool_result.tool_use_id: Field required", i, j))
+		return invalid(pathf("messages.%d.content.%d.tool_result.tool_use_id: Field required", i, j))
 	}
 	text := ""
 	switch {
-	case !given(b.Content):
+	case !hasValue(b.Content):
 	case isString(b.Content):
 		text = unquote(b.Content)
 	default:
 		var parts []anthropicBlock
 		if json.Unmarshal(b.Content, &parts) != nil {
-			return invalid(at("messages.%d.content.%d.tool_result.content: Input should be a valid list", i, j))
+			return invalid(pathf("messages.%d.content.%d.tool_result.content: Input should be a valid list", i, j))
 		}
 		for _, part := range parts {
 			if part.Type == "text" && part.Text == "" {

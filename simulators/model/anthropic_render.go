@@ -44,7 +44,7 @@ func (d *draft) anthropicUsage(u Usage, output, reasoning int64) {
 func (d *draft) contentBlock(b *Block, whole bool) {
 	text, signature, input := "", "", json.RawMessage("{}")
 	if whole {
-		text, signature, input = b.Text, b.Signature, object(b.Input)
+		text, signature, input = b.Text, b.Signature, objectOrEmpty(b.Input)
 	}
 	switch b.Kind {
 	case TextBlock:

@@ -58,15 +58,15 @@ type Bill struct {
 
 type ledger struct {
 	prices map[string]Price
-	most   int
+	limit  int
 
 	mu         sync.Mutex // guards all below
 	bill       Bill
 	generation int
 }
 
-func newLedger(prices map[string]Price, most int) *ledger {
-	l := &ledger{prices: maps.Clone(prices), most: most}
+func newLedger(prices map[string]Price, limit int) *ledger {
+	l := &ledger{prices: maps.Clone(prices), limit: limit}
 	l.bill.Outcomes = map[Outcome]int64{}
 	return l
 }
@@ -100,8 +100,8 @@ func (l *ledger) book(r *receipt, e *Entry) {
 		b.Open--
 		b.Entries = append(b.Entries, *e)
 		l.sum(e, 1)
-		if len(b.Entries) > l.most {
-			drop := max(1, l.most/4)
+		if len(b.Entries) > l.limit {
+			drop := max(1, l.limit/4)
 			b.Entries = append(b.Entries[:0], b.Entries[drop:]...)
 			b.Dropped += int64(drop)
 		}
@@ -116,7 +116,7 @@ func (l *ledger) book(r *receipt, e *Entry) {
 
 func (l *ledger) price(e *Entry) {
 	price, ok := l.prices[e.Model]
-	e.Priced, e.Pico = ok, price.of(e.Usage)
+	e.Priced, e.Pico = ok, price.cost(e.Usage)
 }
 
 func (l *ledger) sum(e *Entry, sign int64) {

@@ -21,14 +21,14 @@ type remembered struct {
 	life  time.Duration
 }
 
-// mostPrefixes bounds the memory: when it is reached, what has expired is
+// maxPrefixes bounds the memory: when it is reached, what has expired is
 // forgotten, and everything if that is nothing.
-const mostPrefixes = 1 << 18
+const maxPrefixes = 1 << 18
 
 const openaiLife = 10 * time.Minute
 
-func newCache(least int, now func() time.Time) *cache {
-	return &cache{seed: maphash.MakeSeed(), min: least, now: now, until: map[uint64]remembered{}}
+func newCache(minimum int, now func() time.Time) *cache {
+	return &cache{seed: maphash.MakeSeed(), min: minimum, now: now, until: map[uint64]remembered{}}
 }
 
 func (c *cache) reset() {
@@ -50,27 +50,27 @@ func (c *cache) input(p *Prompt) Usage {
 	return c.automatic(p, total)
 }
 
-// mark is the end of a block: the prefix up to it and what that counts.
-type mark struct {
+// prefixMark is the end of a block: the prefix up to it and what that counts.
+type prefixMark struct {
 	sum    uint64
 	tokens int
 	cache  ttl
 }
 
-func (c *cache) marks(p *Prompt) []mark {
+func (c *cache) marks(p *Prompt) []prefixMark {
 	var h maphash.Hash
 	h.SetSeed(c.seed)
 	put := func(s string) { h.WriteString(s); h.WriteByte(0) }
 	put(string(p.Protocol))
 	put(p.Model)
-	ms, n := make([]mark, 0, len(p.segments)), 0
+	ms, n := make([]prefixMark, 0, len(p.segments)), 0
 	for i := range p.segments {
 		s := &p.segments[i]
 		put(s.kind)
 		h.Write(s.text)
 		h.WriteByte(0)
 		n += tokens(len(s.text))
-		ms = append(ms, mark{h.Sum64(), n, s.cache})
+		ms = append(ms, prefixMark{h.Sum64(), n, s.cache})
 	}
 	return ms
 }
@@ -128,7 +128,7 @@ func (c *cache) automatic(p *Prompt, total int) Usage {
 }
 
 // longest finds and renews the longest remembered prefix. c.mu is held.
-func (c *cache) longest(ms []mark, now time.Time) int {
+func (c *cache) longest(ms []prefixMark, now time.Time) int {
 	for i := len(ms) - 1; i >= 0; i-- {
 		if r, ok := c.until[ms[i].sum]; ok && now.Before(r.until) {
 			r.until = now.Add(r.life)
@@ -141,13 +141,13 @@ func (c *cache) longest(ms []mark, now time.Time) int {
 
 // keep remembers a prefix. c.mu is held.
 func (c *cache) keep(sum uint64, life time.Duration, now time.Time) {
-	if len(c.until) >= mostPrefixes {
+	if len(c.until) >= maxPrefixes {
 		for k, r := range c.until {
 			if !now.Before(r.until) {
 				delete(c.until, k)
 			}
 		}
-		if len(c.until) >= mostPrefixes {
+		if len(c.until) >= maxPrefixes {
 			clear(c.until)
 		}
 	}

@@ -18,25 +18,25 @@ type Recorded struct {
 	Body     []byte      `json:"body"` // base64 in JSON: it may be anything
 }
 
-// tape keeps the last requests, bounded in number and in bytes.
-type tape struct {
-	most      int
-	mostBytes int64
+// requestLog keeps the last requests, bounded in number and in bytes.
+type requestLog struct {
+	limit    int
+	maxBytes int64
 
 	mu    sync.Mutex
 	bytes int64      // guarded by mu
 	list  []Recorded // guarded by mu
 }
 
-func (t *tape) add(r Recorded) {
-	if t.most <= 0 || int64(len(r.Body)) > t.mostBytes {
+func (t *requestLog) add(r Recorded) {
+	if t.limit <= 0 || int64(len(r.Body)) > t.maxBytes {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.list, t.bytes = append(t.list, r), t.bytes+int64(len(r.Body))
 	drop := 0
-	for len(t.list)-drop > t.most || t.bytes > t.mostBytes {
+	for len(t.list)-drop > t.limit || t.bytes > t.maxBytes {
 		t.bytes -= int64(len(t.list[drop].Body))
 		t.list[drop] = Recorded{}
 		drop++
@@ -44,13 +44,13 @@ func (t *tape) add(r Recorded) {
 	t.list = t.list[drop:]
 }
 
-func (t *tape) snapshot() []Recorded {
+func (t *requestLog) snapshot() []Recorded {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]Recorded{}, t.list...)
 }
 
-func (t *tape) reset() {
+func (t *requestLog) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.list, t.bytes = nil, 0

@@ -45,7 +45,7 @@ func Demo(pace time.Duration) Brain {
 		if w := strings.ToLower(demoWord.FindString(text)); strings.HasPrefix(w, "slow") {
 			a.Pace = max(20*pace, 300*time.Millisecond)
 		}
-		if p.First() && !strings.HasPrefix(text, demoPart) {
+		if p.IsFirst() && !strings.HasPrefix(text, demoPart) {
 			if a.Blocks[0].Kind == TextBlock {
 				a.Blocks[0].Text = demoNotice + a.Blocks[0].Text
 			} else {
@@ -90,7 +90,7 @@ func demoAnswer(p *Prompt) []Block {
 	case "thanks", "thank you":
 		return []Block{Say("You are welcome.")}
 	}
-	if blank(text) {
+	if isBlank(text) {
 		return []Block{Say("I see nothing to answer. " + demoTricks)}
 	}
 	return []Block{Say("You said: “" + demoShort(text, 200) + "”. That is beyond my script. " + demoTricks)}
@@ -126,7 +126,7 @@ func demoComment(p *Prompt, rs []Result) string {
 		switch {
 		case r.Error:
 			b.WriteString("That did not work: " + demoShort(r.Text, 400))
-		case blank(r.Text):
+		case isBlank(r.Text):
 			b.WriteString("`" + r.Name + "` found nothing: it is empty.")
 		case r.Name == demoSpawn:
 			b.WriteString(demoReport(p, r))
@@ -162,7 +162,7 @@ func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return at("%d %ss", n, noun)
+	return pathf("%d %ss", n, noun)
 }
 
 // demoShort is at most n characters of text.

@@ -43,8 +43,8 @@ func demoResearch(p *Prompt, text string) []Block {
 	topic = cmp.Or(demoShort(topic, 120), "it")
 	return []Block{
 		Say("I hand that to two sub-agents, who work side by side."),
-		Use(demoSpawn, map[string]string{"label": "the files", "task": at(demoFiles, topic)}),
-		Use(demoSpawn, map[string]string{"label": "the question", "task": at(demoAsk, topic)}),
+		Use(demoSpawn, map[string]string{"label": "the files", "task": pathf(demoFiles, topic)}),
+		Use(demoSpawn, map[string]string{"label": "the question", "task": pathf(demoAsk, topic)}),
 	}
 }
 
@@ -57,18 +57,18 @@ func demoPlay(p *Prompt, text string) ([]Block, bool) {
 	topic := m[1]
 	counted := "“" + topic + "” has " + plural(utf8.RuneCountInString(topic), "character") + " in " + plural(len(strings.Fields(topic)), "word") + "."
 	switch text {
-	case at(demoFiles, topic):
+	case pathf(demoFiles, topic):
 		tool, ok := p.Offers("list_directory")
 		if !ok {
 			return []Block{Say("I have no tool that lists files.")}, true
 		}
 		return []Block{Say("Let me look."), Use("list_directory", demoInput(tool, "."))}, true
-	case at(demoAsk, topic):
+	case pathf(demoAsk, topic):
 		if _, ok := p.Offers(demoSpawn); !ok {
 			return []Block{Say(counted)}, true
 		}
-		return []Block{Use(demoSpawn, map[string]string{"label": "the counting", "task": at(demoCount, topic)})}, true
-	case at(demoCount, topic):
+		return []Block{Use(demoSpawn, map[string]string{"label": "the counting", "task": pathf(demoCount, topic)})}, true
+	case pathf(demoCount, topic):
 		return []Block{Say(counted)}, true
 	}
 	return nil, false

@@ -154,8 +154,8 @@ const longestWord = 64
 
 func wordEnd(s string) int {
 	for i := 0; i < len(s); i++ {
-		if space(s[i]) {
-			for i < len(s) && space(s[i]) {
+		if isSpace(s[i]) {
+			for i < len(s) && isSpace(s[i]) {
 				i++
 			}
 			return i
@@ -167,7 +167,7 @@ func wordEnd(s string) int {
 	return len(s)
 }
 
-func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
 
 // arguments cuts the arguments of a call into what one event brings.
 func (d *draft) arguments(input string, yield func(string)) {
@@ -194,8 +194,8 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
 }
 
-// object is input if it is a JSON object, else an empty one.
-func object(input string) json.RawMessage {
+// objectOrEmpty is input if it is a JSON object, else an empty one.
+func objectOrEmpty(input string) json.RawMessage {
 	if raw := json.RawMessage(input); isObject(raw) && json.Valid(raw) {
 		return raw
 	}

@@ -69,7 +69,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, p Protocol) {
 		x.entry.Outcome = Aborted
 		x.run()
 	}()
-	x.snap()
+	x.breakConnection()
 }
 
 func (x *exchange) run() {
@@ -125,7 +125,7 @@ func (x *exchange) run() {
 }
 
 func (x *exchange) header() http.Header {
-	if x.s.tape.most <= 0 {
+	if x.s.tape.limit <= 0 {
 		return nil
 	}
 	return withoutKeys(x.r.Header)
@@ -169,7 +169,7 @@ func (x *exchange) settle() {
 	if x.head && x.answer != nil {
 		e.Usage = x.full
 		if e.Stream {
-			e.Usage = x.full.cut(x.sent, x.answer.total)
+			e.Usage = x.full.prorate(x.sent, x.answer.total)
 		}
 		switch x.told {
 		case toldNothing:
@@ -224,9 +224,9 @@ func (x *exchange) pause(d time.Duration) bool {
 	}
 }
 
-// hush is silent for d, or until the request ends if d is 0; false when the
+// stall is silent for d, or until the request ends if d is 0; false when the
 // request ended.
-func (x *exchange) hush(d time.Duration) bool {
+func (x *exchange) stall(d time.Duration) bool {
 	if d > 0 {
 		return x.pause(d)
 	}
@@ -234,11 +234,11 @@ func (x *exchange) hush(d time.Duration) bool {
 	return false
 }
 
-func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
-	if r.ContentLength > most {
-		return nil, &http.MaxBytesError{Limit: most}
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	body := http.MaxBytesReader(w, r.Body, most)
+	body := http.MaxBytesReader(w, r.Body, limit)
 	if r.ContentLength < 0 {
 		return io.ReadAll(body)
 	}

@@ -25,7 +25,7 @@ type spoken struct {
 }
 
 // converse sends a request and reads the answer, from its events if stream.
-func (h *house) converse(path string, q map[string]any, stream bool) spoken {
+func (h *fixture) converse(path string, q map[string]any, stream bool) spoken {
 	h.t.Helper()
 	q = maps.Clone(q)
 	q["stream"] = stream

@@ -13,7 +13,7 @@ import (
 	"parley/simulators/model"
 )
 
-func (h *house) plan(faults ...model.Fault) {
+func (h *fixture) plan(faults ...model.Fault) {
 	h.t.Helper()
 	if err := h.Plan(faults...); err != nil {
 		h.t.Fatal(err)

@@ -11,18 +11,18 @@ import (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// names makes identifiers that look like the providers' own. The same seed
+// idMaker makes identifiers that look like the providers' own. The same seed
 // gives the same ones in the same order.
-type names struct {
+type idMaker struct {
 	mu  sync.Mutex
 	rng *rand.Rand // guarded by mu
 }
 
-func newNames(seed uint64) *names {
-	return &names{rng: rand.New(rand.NewPCG(seed, 0x6e616d6573))}
+func newIDMaker(seed uint64) *idMaker {
+	return &idMaker{rng: rand.New(rand.NewPCG(seed, 0x6e616d6573))}
 }
 
-func (n *names) make(prefix string, length int) string {
+func (n *idMaker) make(prefix string, length int) string {
 	var room [64]byte
 	b := append(room[:0], prefix...)
 	n.mu.Lock()
@@ -33,9 +33,9 @@ func (n *names) make(prefix string, length int) string {
 	return string(b)
 }
 
-func (n *names) request() string { return n.make("req_011C", 20) }
+func (n *idMaker) request() string { return n.make("req_011C", 20) }
 
-func (n *names) message(p Protocol) string {
+func (n *idMaker) message(p Protocol) string {
 	switch p {
 	case Anthropic:
 		return n.make("msg_01", 22)
@@ -47,11 +47,11 @@ func (n *names) message(p Protocol) string {
 }
 
 // item is an id of an item of Responses.
-func (n *names) item(k Kind) string {
+func (n *idMaker) item(k Kind) string {
 	return n.make(itemPrefix[itemType[k]]+"_", 50)
 }
 
-func (n *names) call(p Protocol) string {
+func (n *idMaker) call(p Protocol) string {
 	if p == Anthropic {
 		return n.make("toolu_01", 22)
 	}
@@ -67,10 +67,10 @@ type seals struct {
 	after  map[string]struct{}    // guarded by mu: ids of calls
 }
 
-// mostSeals bounds what is remembered. When it is reached everything is
+// maxSeals bounds what is remembered. When it is reached everything is
 // forgotten, and what is forgotten is taken for altered (chosen) or for free
 // of thinking (after).
-const mostSeals = 1 << 16
+const maxSeals = 1 << 16
 
 func newSeals() *seals {
 	return &seals{chosen: map[[2]string]struct{}{}, after: map[string]struct{}{}}
@@ -98,13 +98,13 @@ func (s *seals) redacted(text string) string {
 func (s *seals) remember(thinking, signature string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.chosen) >= mostSeals {
+	if len(s.chosen) >= maxSeals {
 		clear(s.chosen)
 	}
 	s.chosen[[2]string{thinking, signature}] = struct{}{}
 }
 
-func (s *seals) known(thinking, signature string) bool {
+func (s *seals) isKnown(thinking, signature string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.chosen[[2]string{thinking, signature}]
@@ -112,7 +112,7 @@ func (s *seals) known(thinking, signature string) bool {
 }
 
 func (s *seals) validThinking(thinking, signature string) bool {
-	return hmac.Equal([]byte(signature), []byte(s.signature(thinking))) || s.known(thinking, signature)
+	return hmac.Equal([]byte(signature), []byte(s.signature(thinking))) || s.isKnown(thinking, signature)
 }
 
 func (s *seals) validRedacted(data string) bool {
@@ -120,7 +120,7 @@ func (s *seals) validRedacted(data string) bool {
 	if err == nil && len(raw) == 2*sha256.Size && hmac.Equal(raw[:sha256.Size], mac("redacted", string(raw[sha256.Size:]))) {
 		return true
 	}
-	return s.known("", data)
+	return s.isKnown("", data)
 }
 
 // encrypted is the content of a reasoning item, which hides text and holds the
@@ -139,13 +139,13 @@ func (s *seals) validEncrypted(id, summary, data string) bool {
 		hmac.Equal(raw[:sha256.Size], mac("encrypted", id+"\x00"+summary+"\x00"+string(raw[sha256.Size:]))) {
 		return true
 	}
-	return s.known(id+"\x00"+summary, data)
+	return s.isKnown(id+"\x00"+summary, data)
 }
 
 func (s *seals) callAfterThinking(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.after) >= mostSeals {
+	if len(s.after) >= maxSeals {
 		clear(s.after)
 	}
 	s.after[id] = struct{}{}

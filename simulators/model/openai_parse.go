@@ -110,7 +110,7 @@ func parseOpenAI(body []byte) (*Prompt, *Refusal) {
 			continue
 		}
 		if *n < 1 {
-			return p, invalidParam(param, "integer_below_min_value", at("Invalid '%s': integer below minimum value. Expected a value >= 1, but got %d instead.", param, *n))
+			return p, invalidParam(param, "integer_below_min_value", pathf("Invalid '%s': integer below minimum value. Expected a value >= 1, but got %d instead.", param, *n))
 		}
 		p.MaxTokens = *n
 	}
@@ -126,7 +126,7 @@ func parseOpenAI(body []byte) (*Prompt, *Refusal) {
 func openaiBody(body []byte, into any) (unknown string, _ *Refusal) {
 	unknown, err := decode(body, into)
 	if field, kind, ok := wrongType(err); ok {
-		return "", invalidParam(field, "invalid_type", at("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
+		return "", invalidParam(field, "invalid_type", pathf("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
 	}
 	if err != nil {
 		return "", invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
@@ -140,7 +140,7 @@ func (p *Prompt) openaiTools(q *openaiRequest) *Refusal {
 	}
 	if q.Tools == nil {
 		switch {
-		case given(q.ToolChoice):
+		case hasValue(q.ToolChoice):
 			return invalidParam("tool_choice", "", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
 		case q.Parallel != nil:
 			return invalidParam("parallel_tool_calls", "", "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
@@ -159,17 +159,17 @@ func (p *Prompt) openaiTools(q *openaiRequest) *Refusal {
 		}
 		switch err := json.Unmarshal(raw, &t); {
 		case err != nil || t.Type == "":
-			return invalidParam(at("tools[%d].type", i), "missing_required_parameter", at("Missing required parameter: 'tools[%d].type'.", i))
+			return invalidParam(pathf("tools[%d].type", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].type'.", i))
 		case t.Type != "function":
-			return invalidParam(at("tools[%d].type", i), "invalid_value", at("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type))
+			return invalidParam(pathf("tools[%d].type", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type))
 		case t.Function == nil:
-			return invalidParam(at("tools[%d].function", i), "missing_required_parameter", at("Missing required parameter: 'tools[%d].function'.", i))
-		case !toolName(t.Function.Name, 64):
-			return invalidParam(at("tools[%d].function.name", i), "invalid_value", at("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i))
-		case given(t.Function.Parameters) && !objectSchema(t.Function.Parameters):
-			return invalidParam(at("tools[%d].function.parameters", i), "invalid_function_parameters", at("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Function.Name))
+			return invalidParam(pathf("tools[%d].function", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].function'.", i))
+		case !isToolName(t.Function.Name, 64):
+			return invalidParam(pathf("tools[%d].function.name", i), "invalid_value", pathf("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i))
+		case hasValue(t.Function.Parameters) && !isObjectSchema(t.Function.Parameters):
+			return invalidParam(pathf("tools[%d].function.parameters", i), "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Function.Name))
 		case seen[t.Function.Name]:
-			return invalidParam("tools", "", at("Tool names must be unique: '%s' is given more than once.", t.Function.Name))
+			return invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Function.Name))
 		}
 		seen[t.Function.Name] = true
 		p.Tools = append(p.Tools, Tool{t.Function.Name, t.Function.Description, t.Function.Parameters})
@@ -180,13 +180,13 @@ func (p *Prompt) openaiTools(q *openaiRequest) *Refusal {
 }
 
 func (p *Prompt) openaiChoice(raw json.RawMessage, tools map[string]bool) *Refusal {
-	if !given(raw) {
+	if !hasValue(raw) {
 		return nil
 	}
 	if isString(raw) {
 		mode, ok := map[string]ChoiceMode{"auto": ChoiceAuto, "none": ChoiceNone, "required": ChoiceRequired}[unquote(raw)]
 		if !ok {
-			return invalidParam("tool_choice", "invalid_value", at("Invalid value: '%s'. Supported values are: 'none', 'auto', and 'required'.", unquote(raw)))
+			return invalidParam("tool_choice", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'none', 'auto', and 'required'.", unquote(raw)))
 		}
 		p.Choice.Mode = mode
 		return nil
@@ -197,7 +197,7 @@ func (p *Prompt) openaiChoice(raw json.RawMessage, tools map[string]bool) *Refus
 		} `json:"function"`
 	}
 	if json.Unmarshal(raw, &c) != nil || !tools[c.Function.Name] {
-		return invalidParam("tool_choice", "", at("Tool choice '%s' not found in 'tools' parameter.", c.Function.Name))
+		return invalidParam("tool_choice", "", pathf("Tool choice '%s' not found in 'tools' parameter.", c.Function.Name))
 	}
 	p.Choice.Mode, p.Choice.Name = ChoiceNamed, c.Function.Name
 	return nil
@@ -218,11 +218,11 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
 		if m.Role == "tool" {
 			switch first, again := results[m.ToolCallID]; {
 			case m.ToolCallID == "":
-				return invalidParam(at("messages[%d].tool_call_id", i), "missing_required_parameter", at("Missing required parameter: 'messages[%d].tool_call_id'.", i))
+				return invalidParam(pathf("messages[%d].tool_call_id", i), "missing_required_parameter", pathf("Missing required parameter: 'messages[%d].tool_call_id'.", i))
 			case again:
-				return invalidParam(at("messages.[%d].tool_call_id", i), "", at("Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", m.ToolCallID, first, i))
+				return invalidParam(pathf("messages.[%d].tool_call_id", i), "", pathf("Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", m.ToolCallID, first, i))
 			case !slices.Contains(waiting, m.ToolCallID):
-				return invalidParam(at("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.") //nolint:misspell // the provider's own words
+				return invalidParam(pathf("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.") //nolint:misspell // the provider's own words
 			}
 			results[m.ToolCallID] = i
 			waiting = slices.DeleteFunc(waiting, func(id string) bool { return id == m.ToolCallID })
@@ -253,9 +253,9 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
 				return r
 			}
 		case "":
-			return invalidParam(at("messages[%d].role", i), "missing_required_parameter", at("Missing required parameter: 'messages[%d].role'.", i))
+			return invalidParam(pathf("messages[%d].role", i), "missing_required_parameter", pathf("Missing required parameter: 'messages[%d].role'.", i))
 		default:
-			return invalidParam(at("messages[%d].role", i), "invalid_value", at("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role))
+			return invalidParam(pathf("messages[%d].role", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role))
 		}
 	}
 	if len(waiting) > 0 {
@@ -266,13 +266,13 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
 }
 
 func waitingCalls(ids []string) *Refusal {
-	return invalidParam("messages", "", at("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: %s", listed(ids)))
+	return invalidParam("messages", "", pathf("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: %s", joinIDs(ids)))
 }
 
 // openaiResult takes over a message with role tool.
 func (p *Prompt) openaiResult(i int, m *openaiMessage, name string) *Refusal {
-	if !given(m.Content) {
-		return invalidParam(at("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
+	if !hasValue(m.Content) {
+		return invalidParam(pathf("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
 	}
 	text, _, r := openaiContent(i, m)
 	if r != nil {
@@ -299,19 +299,19 @@ func (p *Prompt) openaiCalls(i int, m *openaiMessage, seen map[string]bool, name
 		return nil, nil
 	}
 	if len(*m.ToolCalls) == 0 {
-		return nil, invalidParam(at("messages[%d].tool_calls", i), "empty_array", at("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
+		return nil, invalidParam(pathf("messages[%d].tool_calls", i), "empty_array", pathf("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
 	}
 	var ids []string
 	last := &p.Messages[len(p.Messages)-1]
 	for j := range *m.ToolCalls {
 		c := &(*m.ToolCalls)[j]
-		where := at("messages[%d].tool_calls[%d]", i, j)
+		where := pathf("messages[%d].tool_calls[%d]", i, j)
 		switch {
 		case c.ID == "":
 			return nil, invalidParam(where+".id", "missing_required_parameter", "Missing required parameter: '"+where+".id'.")
 		case c.Type != "function":
-			return nil, invalidParam(where+".type", "invalid_value", at("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", c.Type))
-		case !toolName(c.Function.Name, 64):
+			return nil, invalidParam(where+".type", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", c.Type))
+		case !isToolName(c.Function.Name, 64):
 			return nil, invalidParam(where+".function.name", "invalid_value", "Invalid '"+where+".function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
 		case c.Function.Arguments == nil:
 			return nil, invalidParam(where+".function.arguments", "missing_required_parameter", "Missing required parameter: '"+where+".function.arguments'.")
@@ -331,11 +331,11 @@ func (p *Prompt) openaiCalls(i int, m *openaiMessage, seen map[string]bool, name
 func openaiContent(i int, m *openaiMessage) (text string, others int, _ *Refusal) {
 	raw := m.Content
 	switch {
-	case !given(raw):
-		if m.Role == "assistant" && (m.ToolCalls != nil || given(m.Refusal) || given(m.FunctionCall) || given(m.Audio)) {
+	case !hasValue(raw):
+		if m.Role == "assistant" && (m.ToolCalls != nil || hasValue(m.Refusal) || hasValue(m.FunctionCall) || hasValue(m.Audio)) {
 			return "", 0, nil
 		}
-		return "", 0, invalidParam(at("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
+		return "", 0, invalidParam(pathf("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
 	case isString(raw):
 		return unquote(raw), 0, nil
 	}
@@ -345,16 +345,16 @@ func openaiContent(i int, m *openaiMessage) (text string, others int, _ *Refusal
 		Refusal string  `json:"refusal"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
-		return "", 0, invalidParam(at("messages[%d].content", i), "invalid_type", at("Invalid type for 'messages[%d].content': expected one of a string or array of objects, but got something else instead.", i))
+		return "", 0, invalidParam(pathf("messages[%d].content", i), "invalid_type", pathf("Invalid type for 'messages[%d].content': expected one of a string or array of objects, but got something else instead.", i))
 	}
 	if len(parts) == 0 {
-		return "", 0, invalidParam(at("messages[%d].content", i), "empty_array", at("Invalid 'messages[%d].content': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
+		return "", 0, invalidParam(pathf("messages[%d].content", i), "empty_array", pathf("Invalid 'messages[%d].content': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
 	}
 	for j, part := range parts {
 		switch part.Type {
 		case "text":
 			if part.Text == nil || *part.Text == "" {
-				return "", 0, invalidParam(at("messages[%d].content[%d].text", i, j), "", "Invalid content: text content parts must be non-empty.")
+				return "", 0, invalidParam(pathf("messages[%d].content[%d].text", i, j), "", "Invalid content: text content parts must be non-empty.")
 			}
 			if text != "" {
 				text += "\n"
@@ -365,7 +365,7 @@ func openaiContent(i int, m *openaiMessage) (text string, others int, _ *Refusal
 		case "image_url", "input_audio", "file":
 			others++
 		default:
-			return "", 0, invalidParam(at("messages[%d].content[%d].type", i, j), "invalid_value", at("Invalid value: '%s'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.", part.Type))
+			return "", 0, invalidParam(pathf("messages[%d].content[%d].type", i, j), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.", part.Type))
 		}
 	}
 	return text, others, nil

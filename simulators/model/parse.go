@@ -60,8 +60,8 @@ func wrongType(err error) (field, kind string, ok bool) {
 	return t.Field, kind, true
 }
 
-// given says that a value is there and not null.
-func given(raw json.RawMessage) bool {
+// hasValue says that a value is there and not null.
+func hasValue(raw json.RawMessage) bool {
 	return len(raw) > 0 && !bytes.Equal(raw, []byte("null"))
 }
 
@@ -96,11 +96,11 @@ func (m *Message) paragraph(text string) {
 	m.Text += text
 }
 
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// toolName is whether a provider takes name.
-func toolName(name string, most int) bool {
-	if name == "" || len(name) > most {
+// isToolName is whether a provider takes name.
+func isToolName(name string, limit int) bool {
+	if name == "" || len(name) > limit {
 		return false
 	}
 	for _, c := range []byte(name) {
@@ -113,14 +113,14 @@ func toolName(name string, most int) bool {
 	return true
 }
 
-// objectSchema is whether raw is a JSON Schema with type object.
-func objectSchema(raw json.RawMessage) bool {
+// isObjectSchema is whether raw is a JSON Schema with type object.
+func isObjectSchema(raw json.RawMessage) bool {
 	var schema struct {
 		Type string `json:"type"`
 	}
 	return isObject(raw) && json.Unmarshal(raw, &schema) == nil && schema.Type == "object"
 }
 
-func listed(ids []string) string { return strings.Join(ids, ", ") }
+func joinIDs(ids []string) string { return strings.Join(ids, ", ") }
 
-func at(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+func pathf(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -77,8 +77,8 @@ func (x *exchange) write(b []byte) bool {
 	return true
 }
 
-// reach notes that the first n events are being sent.
-func (x *exchange) reach(n int) {
+// noteSent notes that the first n events are being sent.
+func (x *exchange) noteSent(n int) {
 	if n == 0 {
 		return
 	}
@@ -114,7 +114,7 @@ func (x *exchange) playAll() {
 				return
 			}
 		}
-		x.reach(i + 1)
+		x.noteSent(i + 1)
 	}
 	x.complete()
 	x.write(a.text[from:])
@@ -124,7 +124,7 @@ func (x *exchange) playAll() {
 // has that byte finds it on the bill.
 func (x *exchange) complete() {
 	x.sendHead()
-	x.reach(len(x.answer.events))
+	x.noteSent(len(x.answer.events))
 	x.entry.Outcome = Complete
 	x.settle()
 }
@@ -138,7 +138,7 @@ func (x *exchange) playSlowly() {
 		}
 		if next < len(a.events) && a.events[next].end == i+1 {
 			next++
-			x.reach(next)
+			x.noteSent(next)
 		}
 		if i == len(a.text)-1 {
 			x.complete()
@@ -168,7 +168,7 @@ func (x *exchange) playPart() {
 			return
 		}
 	}
-	x.reach(n)
+	x.noteSent(n)
 	x.entry.Outcome = Cut
 	switch x.fault.Kind {
 	case FaultErrorEvent:
@@ -194,7 +194,7 @@ func (x *exchange) breakOff() {
 	switch x.fault.Kind {
 	case FaultSilentAfter:
 		x.entry.Outcome = Aborted
-		if x.hush(time.Duration(x.fault.Hold)) {
+		if x.stall(time.Duration(x.fault.Hold)) {
 			x.entry.Outcome, x.broken = Cut, closed
 		}
 	case FaultCut:
@@ -226,7 +226,7 @@ func (x *exchange) failHead() bool {
 	case FaultHTML:
 		x.send(http.StatusOK, "text/html; charset=utf-8", page(http.StatusOK))
 	case FaultSilentBefore:
-		if x.hush(time.Duration(f.Hold)) {
+		if x.stall(time.Duration(f.Hold)) {
 			x.entry.Outcome, x.broken = Cut, closed
 		}
 	default:
@@ -247,7 +247,7 @@ func (x *exchange) errorEvent(part []byte) []byte {
 	r := Refusal{Status: cmp.Or(x.fault.Status, 529)}
 	p := x.entry.Protocol
 	if x.answer.fail != nil {
-		return x.failed(part, &r)
+		return x.appendFailure(part, &r)
 	}
 	body := r.body(p, "")
 	if !x.entry.Stream {
@@ -264,8 +264,8 @@ func (x *exchange) errorEvent(part []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
-// failed is part with the failure of Responses behind it.
-func (x *exchange) failed(part []byte, r *Refusal) []byte {
+// appendFailure is part with the failure of Responses behind it.
+func (x *exchange) appendFailure(part []byte, r *Refusal) []byte {
 	text, events := x.answer.fail(r, x.entry.Events)
 	if !x.entry.Stream {
 		x.told = toldNothing
@@ -289,9 +289,9 @@ func (x *exchange) garbage() []byte {
 	return []byte("data: {\"id\":\"chatcmpl-\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"del\n\n")
 }
 
-// snap breaks the connection if that is what the fault asks for. Without a
+// breakConnection breaks the connection if that is what the fault asks for. Without a
 // connection of its own the handler is aborted instead.
-func (x *exchange) snap() {
+func (x *exchange) breakConnection() {
 	switch x.broken {
 	case intact:
 		return

@@ -122,8 +122,8 @@ func (p *Prompt) Answering() []Result {
 	return p.Messages[len(p.Messages)-1].Results
 }
 
-// First says that the model has not said anything yet.
-func (p *Prompt) First() bool {
+// IsFirst says that the model has not said anything yet.
+func (p *Prompt) IsFirst() bool {
 	for i := range p.Messages {
 		if p.Messages[i].Role == Assistant {
 			return false

@@ -178,7 +178,7 @@ func TestWellFormedConversationsAreTaken(t *testing.T) {
 func TestThinkingMustComeBackAsItWasIssued(t *testing.T) {
 	t.Parallel()
 	h := start(t, model.Options{Brain: func(_ context.Context, p *model.Prompt) model.Answer {
-		if !p.First() {
+		if !p.IsFirst() {
 			return model.Reply(model.Say("ok"))
 		}
 		chosen := model.Think("own")

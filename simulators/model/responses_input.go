@@ -71,7 +71,7 @@ func (s *Server) responsesInput(p *Prompt, raw json.RawMessage) *Refusal {
 		return invalidParam("input", "invalid_type", "Invalid type for 'input': expected one of an array of objects or a string, but got something else instead.")
 	}
 	for i, raw := range items {
-		if r := rd.item(at("input[%d]", i), raw); r != nil {
+		if r := rd.item(pathf("input[%d]", i), raw); r != nil {
 			return r
 		}
 	}
@@ -79,14 +79,14 @@ func (s *Server) responsesInput(p *Prompt, raw json.RawMessage) *Refusal {
 	case rd.after != "":
 		return lonely(rd.after)
 	case len(rd.calls) > 0:
-		return invalidParam("input", "", at("No tool output found for function call %s.", rd.calls[0]))
+		return invalidParam("input", "", pathf("No tool output found for function call %s.", rd.calls[0]))
 	}
 	p.System = strings.Join(rd.system, "\n\n")
 	return nil
 }
 
 func lonely(id string) *Refusal {
-	return invalidParam("input", "", at("Item '%s' of type 'reasoning' was provided without its required following item.", id))
+	return invalidParam("input", "", pathf("Item '%s' of type 'reasoning' was provided without its required following item.", id))
 }
 
 func notFound(id string) *Refusal {
@@ -103,7 +103,7 @@ func (rd *itemReader) item(where string, raw json.RawMessage) *Refusal {
 		ID   string `json:"id"`
 	}
 	if !isObject(raw) || json.Unmarshal(raw, &kind) != nil {
-		return invalidParam(where, "invalid_type", at("Invalid type for '%s': expected an object, but got something else instead.", where))
+		return invalidParam(where, "invalid_type", pathf("Invalid type for '%s': expected an object, but got something else instead.", where))
 	}
 	if kind.Type == "" && kind.Role != "" {
 		kind.Type = "message"
@@ -117,17 +117,17 @@ func (rd *itemReader) item(where string, raw json.RawMessage) *Refusal {
 		rd.p.segment("item", raw, noCache)
 		return nil
 	case kind.Type != "function_call_output" && itemPrefix[kind.Type] == "":
-		return invalidParam(where, "invalid_value", at("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', 'item_reference', and those of other tools.", kind.Type))
+		return invalidParam(where, "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', 'item_reference', and those of other tools.", kind.Type))
 	}
 	var it responsesItem
 	switch unknown, err := decode(raw, &it); {
 	case unknown != "":
-		return invalidParam(where+"."+unknown, "unknown_parameter", at("Unknown parameter: '%s.%s'.", where, unknown))
+		return invalidParam(where+"."+unknown, "unknown_parameter", pathf("Unknown parameter: '%s.%s'.", where, unknown))
 	case err != nil:
-		return invalidParam(where, "invalid_type", at("Invalid type for '%s': expected another shape.", where))
+		return invalidParam(where, "invalid_type", pathf("Invalid type for '%s': expected another shape.", where))
 	}
 	if prefix := itemPrefix[kind.Type]; it.ID != nil && !strings.HasPrefix(*it.ID, prefix) {
-		return invalidParam(where+".id", "invalid_value", at("Invalid '%s.id': '%s'. Expected an ID that begins with '%s'.", where, *it.ID, prefix))
+		return invalidParam(where+".id", "invalid_value", pathf("Invalid '%s.id': '%s'. Expected an ID that begins with '%s'.", where, *it.ID, prefix))
 	}
 	if byPerson := kind.Type == "function_call_output" || kind.Type == "message" && it.Role != "assistant"; byPerson && rd.after != "" {
 		return lonely(rd.after)
@@ -159,7 +159,7 @@ func (rd *itemReader) person(text string, others int) {
 }
 
 func (rd *itemReader) message(where string, it *responsesItem) *Refusal {
-	if !given(it.Content) {
+	if !hasValue(it.Content) {
 		return missing(where + ".content")
 	}
 	text, others, r := responsesContent(where, it.Role, it.Content)
@@ -177,7 +177,7 @@ func (rd *itemReader) message(where string, it *responsesItem) *Refusal {
 		rd.model().paragraph(text)
 		rd.p.segment("assistant", []byte(text), noCache)
 	default:
-		return invalidParam(where+".role", "invalid_value", at("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", it.Role))
+		return invalidParam(where+".role", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", it.Role))
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (rd *itemReader) reasoning(where string, it *responsesItem, raw json.RawMes
 	}
 	read := strings.Join(summary, "\n\n")
 	if !rd.s.seals.validEncrypted(*it.ID, read, *it.Encrypted) {
-		return invalidParam("", "invalid_encrypted_content", at("The encrypted content for item %s could not be verified. Reason: Encrypted content could not be decrypted or parsed.", *it.ID))
+		return invalidParam("", "invalid_encrypted_content", pathf("The encrypted content for item %s could not be verified. Reason: Encrypted content could not be decrypted or parsed.", *it.ID))
 	}
 	rd.after = *it.ID
 	rd.model().Thinking += read
@@ -210,13 +210,13 @@ func (rd *itemReader) call(where string, it *responsesItem) *Refusal {
 	case it.CallID == "":
 		return missing(where + ".call_id")
 	case len(it.CallID) > 64:
-		return invalidParam(where+".call_id", "string_above_max_length", at("Invalid '%s.call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", where, len(it.CallID)))
-	case !toolName(it.Name, 128):
+		return invalidParam(where+".call_id", "string_above_max_length", pathf("Invalid '%s.call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", where, len(it.CallID)))
+	case !isToolName(it.Name, 128):
 		return invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
 	case it.Arguments == nil:
 		return missing(where + ".arguments")
 	case rd.names[it.CallID] != "":
-		return invalidParam(where+".call_id", "", at("Duplicate function call with call_id %s.", it.CallID))
+		return invalidParam(where+".call_id", "", pathf("Duplicate function call with call_id %s.", it.CallID))
 	}
 	rd.after = ""
 	rd.calls, rd.names[it.CallID] = append(rd.calls, it.CallID), it.Name
@@ -230,12 +230,12 @@ func (rd *itemReader) result(where string, it *responsesItem) *Refusal {
 	switch {
 	case it.CallID == "":
 		return missing(where + ".call_id")
-	case !given(it.Output):
+	case !hasValue(it.Output):
 		return missing(where + ".output")
 	case rd.names[it.CallID] == "":
-		return invalidParam("input", "", at("No tool call found for function call output with call_id %s.", it.CallID))
+		return invalidParam("input", "", pathf("No tool call found for function call output with call_id %s.", it.CallID))
 	case rd.results[it.CallID]:
-		return invalidParam("input", "", at("Duplicate function call output with call_id %s.", it.CallID))
+		return invalidParam("input", "", pathf("Duplicate function call output with call_id %s.", it.CallID))
 	}
 	text, _, r := responsesContent(where, "user", it.Output)
 	if r != nil {
@@ -259,14 +259,14 @@ func responsesContent(where, role string, raw json.RawMessage) (text string, oth
 		Refusal string  `json:"refusal"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
-		return "", 0, invalidParam(where+".content", "invalid_type", at("Invalid type for '%s.content': expected one of an array of objects or a string, but got something else instead.", where))
+		return "", 0, invalidParam(where+".content", "invalid_type", pathf("Invalid type for '%s.content': expected one of an array of objects or a string, but got something else instead.", where))
 	}
 	supported := []string{"input_text", "input_image", "input_file", "input_audio", "computer_screenshot"}
 	if role == "assistant" {
 		supported = []string{"output_text", "refusal"}
 	}
 	for j, part := range parts {
-		place := at("%s.content[%d]", where, j)
+		place := pathf("%s.content[%d]", where, j)
 		switch {
 		case !slices.Contains(supported, part.Type):
 			return "", 0, invalidParam(place, "invalid_value", "Invalid value: '"+part.Type+"'. Supported values are: '"+strings.Join(supported, "', '")+"'.")

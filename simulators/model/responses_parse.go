@@ -71,7 +71,7 @@ func (s *Server) parseResponses(body []byte) (*Prompt, *Refusal) {
 	}
 	p := &Prompt{Protocol: OpenAIResponses, Model: q.Model, Stream: q.Stream, Body: body}
 	if unknown != "" {
-		return p, invalidParam(unknown, "unknown_parameter", at("Unknown parameter: '%s'.", unknown))
+		return p, invalidParam(unknown, "unknown_parameter", pathf("Unknown parameter: '%s'.", unknown))
 	}
 	if r := p.responsesSettings(&q); r != nil {
 		return p, r
@@ -91,25 +91,25 @@ func (p *Prompt) responsesSettings(q *responsesRequest) *Refusal {
 	switch {
 	case q.Model == "":
 		return invalidParam("model", "missing_required_parameter", "Missing required parameter: 'model'.")
-	case !given(q.Input) || string(q.Input) == `""` || string(q.Input) == "[]":
+	case !hasValue(q.Input) || string(q.Input) == `""` || string(q.Input) == "[]":
 		return invalidParam("input", "missing_required_parameter", "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided.")
 	case q.StreamOptions != nil && !q.Stream:
 		return invalidParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
 	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 2):
 		return invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2.")
 	case q.PreviousID != nil:
-		return invalidParam("previous_response_id", "previous_response_not_found", at("Previous response with id '%s' not found.", *q.PreviousID))
-	case given(q.Conversation):
+		return invalidParam("previous_response_id", "previous_response_not_found", pathf("Previous response with id '%s' not found.", *q.PreviousID))
+	case hasValue(q.Conversation):
 		return invalidParam("conversation", "", "Conversation not found.")
 	}
 	for i, name := range q.Include {
 		if !slices.Contains(includable, name) {
-			return invalidParam(at("include[%d]", i), "invalid_value", at("Invalid value: '%s'. Supported values are: %s.", name, "'"+strings.Join(includable, "', '")+"'"))
+			return invalidParam(pathf("include[%d]", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: %s.", name, "'"+strings.Join(includable, "', '")+"'"))
 		}
 	}
 	if n := q.MaxOutputTokens; n != nil {
 		if *n < 16 {
-			return invalidParam("max_output_tokens", "integer_below_min_value", at("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *n))
+			return invalidParam("max_output_tokens", "integer_below_min_value", pathf("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *n))
 		}
 		p.MaxTokens = *n
 	}
@@ -143,7 +143,7 @@ func responsesTier(asked *string) (string, *Refusal) {
 	case "flex", "scale", "ultrafast":
 		return *asked, nil
 	default:
-		return "", invalidParam("service_tier", "invalid_value", at("Invalid value: '%s'. Supported values are: 'auto', 'default', 'flex', 'scale', 'priority', 'fast', and 'ultrafast'.", *asked))
+		return "", invalidParam("service_tier", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'auto', 'default', 'flex', 'scale', 'priority', 'fast', and 'ultrafast'.", *asked))
 	}
 }
 
@@ -157,7 +157,7 @@ func (p *Prompt) responsesTools(q *responsesRequest) *Refusal {
 		}
 	}
 	p.Choice.OnlyOne = q.Parallel != nil && !*q.Parallel
-	if !given(q.ToolChoice) {
+	if !hasValue(q.ToolChoice) {
 		return nil
 	}
 	if isString(q.ToolChoice) {
@@ -170,7 +170,7 @@ func (p *Prompt) responsesTools(q *responsesRequest) *Refusal {
 		Name string `json:"name"`
 	}
 	if json.Unmarshal(q.ToolChoice, &c) != nil || !seen[c.Name] {
-		return invalidParam("tool_choice", "", at("Tool choice '%s' not found in 'tools' parameter.", c.Name))
+		return invalidParam("tool_choice", "", pathf("Tool choice '%s' not found in 'tools' parameter.", c.Name))
 	}
 	p.Choice.Mode, p.Choice.Name = ChoiceNamed, c.Name
 	return nil
@@ -184,22 +184,22 @@ func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool)
 		Parameters  json.RawMessage `json:"parameters"`
 		Strict      *bool           `json:"strict"`
 	}
-	where := at("tools[%d]", i)
+	where := pathf("tools[%d]", i)
 	switch err := json.Unmarshal(raw, &t); {
 	case err != nil || t.Type == "":
 		return missing(where + ".type")
 	case t.Type != "function":
-		return invalidParam(where+".type", "invalid_value", at("Invalid value: '%s'. This simulated model has functions only.", t.Type))
+		return invalidParam(where+".type", "invalid_value", pathf("Invalid value: '%s'. This simulated model has functions only.", t.Type))
 	case t.Name == "":
 		return missing(where + ".name")
-	case !toolName(t.Name, 64):
+	case !isToolName(t.Name, 64):
 		return invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
-	case given(t.Parameters) && !objectSchema(t.Parameters):
-		return invalidParam(where+".parameters", "invalid_function_parameters", at("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Name))
-	case (t.Strict == nil || *t.Strict) && !closedSchema(t.Parameters):
-		return invalidParam(where+".parameters", "invalid_function_parameters", at("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.", t.Name))
+	case hasValue(t.Parameters) && !isObjectSchema(t.Parameters):
+		return invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Name))
+	case (t.Strict == nil || *t.Strict) && !isClosedSchema(t.Parameters):
+		return invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.", t.Name))
 	case seen[t.Name]:
-		return invalidParam("tools", "", at("Tool names must be unique: '%s' is given more than once.", t.Name))
+		return invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Name))
 	}
 	seen[t.Name] = true
 	p.Tools = append(p.Tools, Tool{t.Name, t.Description, t.Parameters})
@@ -207,8 +207,8 @@ func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool)
 	return nil
 }
 
-// closedSchema is what a strict tool needs, as far as its first level goes.
-func closedSchema(raw json.RawMessage) bool {
+// isClosedSchema is what a strict tool needs, as far as its first level goes.
+func isClosedSchema(raw json.RawMessage) bool {
 	var schema struct {
 		Additional *bool `json:"additionalProperties"`
 	}

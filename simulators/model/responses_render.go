@@ -111,11 +111,11 @@ func (d *draft) response(status, reason string, failure any) {
 	} else {
 		d.put("null")
 	}
-	var most any
+	var limit any
 	if d.prompt.MaxTokens > 0 {
-		most = d.prompt.MaxTokens
+		limit = d.prompt.MaxTokens
 	}
-	d.put(`,"instructions":null,"max_output_tokens":?,"max_tool_calls":null,"metadata":{},"model":?,"output":[`, most, d.prompt.Model)
+	d.put(`,"instructions":null,"max_output_tokens":?,"max_tool_calls":null,"metadata":{},"model":?,"output":[`, limit, d.prompt.Model)
 	tier, done := "auto", status == "completed" || status == "incomplete"
 	if done {
 		tier = w.tier

@@ -17,14 +17,14 @@ import (
 	openaioption "github.com/openai/openai-go/v3/option"
 )
 
-func (h *house) anthropic() anthropic.Client {
+func (h *fixture) anthropic() anthropic.Client {
 	return anthropic.NewClient(
 		anthropicoption.WithoutEnvironmentDefaults(), anthropicoption.WithBaseURL(h.URL()),
 		anthropicoption.WithHTTPClient(h.client), anthropicoption.WithMaxRetries(0), anthropicoption.WithAPIKey("k"),
 	)
 }
 
-func (h *house) openai() openai.Client {
+func (h *fixture) openai() openai.Client {
 	return openai.NewClient(
 		openaioption.WithBaseURL(h.URL()+"/v1/"), openaioption.WithHTTPClient(h.client),
 		openaioption.WithMaxRetries(0), openaioption.WithAPIKey("k"),
@@ -46,7 +46,7 @@ func openaiAsk(text string) openai.ChatCompletionNewParams {
 	}
 }
 
-func (h *house) accumulate(q anthropic.MessageNewParams) (anthropic.Message, error) {
+func (h *fixture) accumulate(q anthropic.MessageNewParams) (anthropic.Message, error) {
 	client := h.anthropic()
 	stream := client.Messages.NewStreaming(h.t.Context(), q)
 	defer func() { _ = stream.Close() }()

@@ -53,12 +53,12 @@ type lifetime = stage.Life
 type Server struct {
 	*lifetime
 	o      Options
-	names  *names
+	names  *idMaker
 	seals  *seals
 	cache  *cache
 	plan   *plan
 	ledger *ledger
-	tape   *tape
+	tape   *requestLog
 	mux    http.Handler
 	busy   gate
 }
@@ -85,12 +85,12 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		o:      o,
-		names:  newNames(o.Seed),
+		names:  newIDMaker(o.Seed),
 		seals:  newSeals(),
 		cache:  newCache(o.MinCacheTokens, o.Now),
 		plan:   newPlan(o.Seed),
 		ledger: newLedger(o.Prices, o.MaxBill),
-		tape:   &tape{most: o.MaxRequests, mostBytes: o.MaxRecorded},
+		tape:   &requestLog{limit: o.MaxRequests, maxBytes: o.MaxRecorded},
 	}
 	s.lifetime, _ = stage.NewLife("model simulator", o.Addr)
 	s.mux = s.routes()

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a running server with a client of its own.
-type house struct {
+// fixture is a running server with a client of its own.
+type fixture struct {
 	*model.Server
 	t      *testing.T
 	client *http.Client
@@ -26,7 +26,7 @@ type house struct {
 }
 
 // start runs a server until the test ends.
-func start(t *testing.T, o model.Options) *house {
+func start(t *testing.T, o model.Options) *fixture {
 	t.Helper()
 	served := make(chan model.Entry, 4096)
 	if o.OnServed == nil {
@@ -47,11 +47,11 @@ func start(t *testing.T, o model.Options) *house {
 			t.Errorf("run: %v", err)
 		}
 	})
-	return &house{s, t, &http.Client{Transport: transport}, served}
+	return &fixture{s, t, &http.Client{Transport: transport}, served}
 }
 
 // send posts a body to a path.
-func (h *house) send(ctx context.Context, path, body string) (*http.Response, error) {
+func (h *fixture) send(ctx context.Context, path, body string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL()+path, strings.NewReader(body))
 	if err != nil {
 		h.t.Fatal(err)
@@ -62,7 +62,7 @@ func (h *house) send(ctx context.Context, path, body string) (*http.Response, er
 }
 
 // post gives status, header and body; cut says that the body broke off.
-func (h *house) post(path, body string) (status int, header http.Header, text string, cut error) {
+func (h *fixture) post(path, body string) (status int, header http.Header, text string, cut error) {
 	h.t.Helper()
 	res, err := h.send(h.t.Context(), path, body)
 	if err != nil {
@@ -74,7 +74,7 @@ func (h *house) post(path, body string) (status int, header http.Header, text st
 }
 
 // tell posts a body when only the books matter.
-func (h *house) tell(path, body string) {
+func (h *fixture) tell(path, body string) {
 	h.t.Helper()
 	if _, _, _, err := h.post(path, body); err != nil {
 		h.t.Error(err)
@@ -82,7 +82,7 @@ func (h *house) tell(path, body string) {
 }
 
 // last is the newest entry of the bill.
-func (h *house) last() model.Entry {
+func (h *fixture) last() model.Entry {
 	h.t.Helper()
 	b := h.Bill()
 	if len(b.Entries) == 0 {

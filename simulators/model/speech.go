@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// mostSpeech is how large a request for a transcription may be: 25 MiB, all of it.
-const mostSpeech = 26_214_400
+// maxSpeech is how large a request for a transcription may be: 25 MiB, all of it.
+const maxSpeech = 26_214_400
 
-// leastSpeech is how long a sound must be.
-const leastSpeech = 100 * time.Millisecond
+// minSpeech is how long a sound must be.
+const minSpeech = 100 * time.Millisecond
 
 // speechFormats are the endings of names that are taken, which tell what a file is
 // before its content does.
@@ -34,7 +34,7 @@ type speech struct {
 
 // transcribe answers a request to /v1/audio/transcriptions.
 func (x *exchange) transcribe() {
-	body, err := readBody(x.w, x.r, mostSpeech)
+	body, err := readBody(x.w, x.r, maxSpeech)
 	if err != nil {
 		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 			x.refuse(tooLoud(x.r.ContentLength))
@@ -69,7 +69,7 @@ func (x *exchange) transcribe() {
 func tooLoud(n int64) *Refusal {
 	return &Refusal{
 		Status: http.StatusRequestEntityTooLarge, Type: "server_error",
-		Message: fmt.Sprintf("Maximum content size limit (%d) exceeded (%d bytes read)", mostSpeech, max(n, mostSpeech+1)),
+		Message: fmt.Sprintf("Maximum content size limit (%d) exceeded (%d bytes read)", maxSpeech, max(n, maxSpeech+1)),
 	}
 }
 
@@ -120,24 +120,24 @@ func (sp *speech) judge(name string, file []byte) *Refusal {
 	}
 	ending := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
 	var ok bool
-	sp.words, sp.length, ok = heard(file)
+	sp.words, sp.length, ok = decodeVoice(file)
 	switch {
 	case !slices.Contains(speechFormats, ending), !ok:
 		return invalid("Invalid file format. Supported formats: ['" + strings.Join(speechFormats, "', '") + "']")
-	case sp.length < leastSpeech:
+	case sp.length < minSpeech:
 		return &Refusal{Status: 400, Message: "Audio file is too short. Minimum audio length is 0.1 seconds.", Param: "file", Code: "audio_too_short"}
 	}
 	return nil
 }
 
-// tokens reports whether the model bills tokens, as those of the line gpt-4o do; the
+// billsTokens reports whether the model bills tokens, as those of the line gpt-4o do; the
 // others bill time.
-func (sp *speech) tokens() bool { return strings.HasPrefix(sp.model, "gpt-") }
+func (sp *speech) billsTokens() bool { return strings.HasPrefix(sp.model, "gpt-") }
 
 // usage is what the call costs: whole seconds, rounded up, or ten tokens a second.
 func (sp *speech) usage() Usage {
 	seconds := int64((sp.length + time.Second - 1) / time.Second)
-	if sp.tokens() {
+	if sp.billsTokens() {
 		return Usage{Input: 10 * seconds, Output: int64(tokens(len(sp.words)))}
 	}
 	return Usage{Seconds: seconds}
@@ -148,7 +148,7 @@ func (sp *speech) body(u Usage, hidden bool) []byte {
 	answer := map[string]any{"text": sp.words}
 	switch {
 	case hidden:
-	case sp.tokens():
+	case sp.billsTokens():
 		answer["usage"] = map[string]any{
 			"type": "tokens", "input_tokens": u.Input, "output_tokens": u.Output, "total_tokens": u.Input + u.Output,
 			"input_token_details": map[string]any{"text_tokens": 0, "audio_tokens": u.Input},

@@ -38,7 +38,7 @@ func form(t *testing.T, name string, file []byte, fields map[string]string) (con
 	return w.FormDataContentType(), b.Bytes()
 }
 
-func (h *house) transcribe(contentType string, body []byte) (status int, answer string) {
+func (h *fixture) transcribe(contentType string, body []byte) (status int, answer string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.URL()+"/v1/audio/transcriptions", bytes.NewReader(body))
 	if err != nil {

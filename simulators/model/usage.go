@@ -25,8 +25,8 @@ func (u Usage) plus(v Usage) Usage {
 	}
 }
 
-// cut is u when only sent of total bytes of the answer were sent.
-func (u Usage) cut(sent, total int) Usage {
+// prorate is u when only sent of total bytes of the answer were sent.
+func (u Usage) prorate(sent, total int) Usage {
 	if sent >= total {
 		return u
 	}
@@ -47,8 +47,8 @@ type Price struct {
 	Second int64 `json:"second,omitempty"` // of sound
 }
 
-// of is what u costs. It stops at the largest number rather than overflow.
-func (p Price) of(u Usage) int64 {
+// cost is what u costs. It stops at the largest number rather than overflow.
+func (p Price) cost(u Usage) int64 {
 	var sum int64
 	for _, line := range [...][2]int64{
 		{u.Input, p.Input},
@@ -117,23 +117,23 @@ func count(blocks []Block) (output, reasoning int) {
 
 // clip cuts blocks off at most tokens, between characters, and says whether
 // it had to.
-func clip(blocks []Block, most int) ([]Block, bool) {
+func clip(blocks []Block, limit int) ([]Block, bool) {
 	used := 0
 	for i := range blocks {
 		n := tokens(blocks[i].billable())
-		if used+n <= most {
+		if used+n <= limit {
 			used += n
 			continue
 		}
 		cut := append([]Block(nil), blocks[:i]...)
-		b, room := blocks[i], (most-used)*4
+		b, room := blocks[i], (limit-used)*4
 		switch {
 		case room == 0 || (b.Kind == CallBlock && room <= len(b.Name)) || b.Kind == RedactedBlock:
 		case b.Kind == CallBlock:
-			b.Input = prefix(b.Input, room-len(b.Name))
+			b.Input = truncate(b.Input, room-len(b.Name))
 			cut = append(cut, b)
 		default:
-			if b.Text = prefix(b.Text, room); b.Text != "" {
+			if b.Text = truncate(b.Text, room); b.Text != "" {
 				cut = append(cut, b)
 			}
 		}
@@ -142,8 +142,8 @@ func clip(blocks []Block, most int) ([]Block, bool) {
 	return blocks, false
 }
 
-// prefix is at most n bytes of s, without half a character at its end.
-func prefix(s string, n int) string {
+// truncate is at most n bytes of s, without half a character at its end.
+func truncate(s string, n int) string {
 	if n >= len(s) {
 		return s
 	}

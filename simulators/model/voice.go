@@ -10,15 +10,15 @@ import (
 // voiceComment is the comment in which a simulated voice note says what is said in it.
 const voiceComment = "TRANSCRIPT="
 
-// mostWords is how long that may be: it has to fit a page of Ogg.
-const mostWords = 60_000
+// maxWords is how long that may be: it has to fit a page of Ogg.
+const maxWords = 60_000
 
 // Voice makes a voice note as phones record them: Opus in Ogg (RFC 3533, RFC 7845), of
 // that length. The sound is silence; the words stand in a comment, where the endpoint
 // for transcriptions finds them. It cuts words off behind 60,000 bytes.
 func Voice(words string, length time.Duration) []byte {
 	const vendor = "simulator"
-	words = voiceComment + words[:min(len(words), mostWords)]
+	words = voiceComment + words[:min(len(words), maxWords)]
 	head := append([]byte("OpusHead\x01\x01\x00\x00"), 0x80, 0xBB, 0, 0, 0, 0, 0) // one channel, 48 kHz
 	tags := binary.LittleEndian.AppendUint32([]byte("OpusTags"), uint32(len(vendor)))
 	tags = binary.LittleEndian.AppendUint32(append(tags, vendor...), 1)
@@ -82,10 +82,10 @@ func oggSum(b []byte) (sum uint32) {
 	return sum
 }
 
-// heard is what is said in a file, and how long it lasts; ok is false when it is no
+// decodeVoice is what is said in a file, and how long it lasts; ok is false when it is no
 // sound that is known here. What only parley's own voice notes tell, the words, is
 // "" in others.
-func heard(file []byte) (words string, length time.Duration, ok bool) {
+func decodeVoice(file []byte) (words string, length time.Duration, ok bool) {
 	switch {
 	case bytes.HasPrefix(file, []byte("OggS")):
 		at := bytes.LastIndex(file, []byte("OggS"))
@@ -96,7 +96,7 @@ func heard(file []byte) (words string, length time.Duration, ok bool) {
 		if granule > 1<<40 {
 			return "", 0, false
 		}
-		return commented(file), time.Duration(granule) * time.Second / 48_000, true
+		return oggComment(file), time.Duration(granule) * time.Second / 48_000, true
 	case len(file) >= 44 && bytes.HasPrefix(file, []byte("RIFF")) && string(file[8:12]) == "WAVE":
 		rate := binary.LittleEndian.Uint32(file[28:]) // bytes a second
 		if rate == 0 {
@@ -108,8 +108,8 @@ func heard(file []byte) (words string, length time.Duration, ok bool) {
 		// refuses it whatever its name says: letta-ai/lettabot, pull request 128.
 		return "", 0, false
 	case len(file) > 12 && string(file[4:8]) == "ftyp":
-		length, ok = heardMP4(file)
-		return commented(file), length, ok
+		length, ok = mp4Duration(file)
+		return oggComment(file), length, ok
 	case bytes.HasPrefix(file, []byte("ID3")), len(file) > 2 && file[0] == 0xFF && file[1]&0xE0 == 0xE0,
 		bytes.HasPrefix(file, []byte("fLaC")), bytes.HasPrefix(file, []byte("\x1a\x45\xdf\xa3")):
 		return "", time.Duration(len(file)) * time.Second / 16_000, true // of 128 kbit/s
@@ -117,9 +117,9 @@ func heard(file []byte) (words string, length time.Duration, ok bool) {
 	return "", 0, false
 }
 
-// heardMP4 reads how long the sound in an MP4 is, which must have its samples where its
+// mp4Duration reads how long the sound in an MP4 is, which must have its samples where its
 // table says that they are.
-func heardMP4(file []byte) (length time.Duration, ok bool) {
+func mp4Duration(file []byte) (length time.Duration, ok bool) {
 	inside := func(name string) []byte {
 		at := bytes.Index(file, []byte(name))
 		if at < 4 {
@@ -147,8 +147,8 @@ func heardMP4(file []byte) (length time.Duration, ok bool) {
 	return time.Duration(samples) * time.Second / time.Duration(rate), true
 }
 
-// commented is the comment of a voice note of [Voice].
-func commented(file []byte) string {
+// oggComment is the comment of a voice note of [Voice].
+func oggComment(file []byte) string {
 	at := bytes.Index(file, []byte(voiceComment))
 	if at < 4 {
 		return ""

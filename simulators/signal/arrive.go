@@ -1,8 +1,8 @@
 package signal
 
-// arrive is what an account's message sets off: it reaches other accounts, and
+// propagate is what an account's message sets off: it reaches other accounts, and
 // people's programs confirm it. The caller holds the lock.
-func (s *Server) arrive(c *call, t target, out outgoing, results []wireResult) {
+func (s *Server) propagate(c *call, t target, out outgoing, results []wireResult) {
 	me, at := c.account.person(), out.version.Timestamp
 	if t.self {
 		return
@@ -11,12 +11,12 @@ func (s *Server) arrive(c *call, t target, out outgoing, results []wireResult) {
 		if r.Type != resultSuccess {
 			continue
 		}
-		if other := s.held(t.to[i].ACI); other != nil {
+		if other := s.accountByACI(t.to[i].ACI); other != nil {
 			pl := place{chat: t.place.chat, group: t.place.group, audience: []*account{other}}
 			if pl.group == nil {
 				// It is the other's conversation with this account.
 				pl.chat = s.direct(other, c.account.ACI)
-				pl.chat.add(msgKey{me.ACI, at}, &stored{text: out.version.Text})
+				pl.chat.add(msgKey{me.ACI, at}, &storedMessage{text: out.version.Text})
 			}
 			kind := "message"
 			if out.edit != 0 {
@@ -63,8 +63,8 @@ func (s *Server) receipt(a *account, p Person, kind string, of []int64) Ref {
 	return s.put(a, wireEntry{Envelope: e, Account: a.ID()}, nil, EnvelopeEntry{Kind: "receipt", Text: kind, Source: p.ACI, Timestamp: at, Target: of[0]})
 }
 
-// held is the account with that ACI, or nil.
-func (s *Server) held(aci string) *account {
+// accountByACI is the account with that ACI, or nil.
+func (s *Server) accountByACI(aci string) *account {
 	if aci == "" {
 		return nil
 	}

@@ -186,5 +186,5 @@ func (s *Server) finish(q callRequest, c *call, a callAnswer, began time.Time) {
 		e.Fault = c.fault.Trouble
 	}
 	s.books.calls.Add(e)
-	s.books.Touch()
+	s.books.Notify()
 }

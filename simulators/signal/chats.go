@@ -15,7 +15,7 @@ type chatKey struct {
 type conversation struct {
 	key      chatKey
 	timer    int // seconds until a message expires; 0: never
-	messages map[msgKey]*stored
+	messages map[msgKey]*storedMessage
 	order    []msgKey
 	keep     int
 }
@@ -26,7 +26,7 @@ type msgKey struct {
 	at     int64
 }
 
-type stored struct {
+type storedMessage struct {
 	text      string
 	own       *MessageEntry     // of an account's message
 	reactions map[string]string // by who has them, an ACI
@@ -34,7 +34,7 @@ type stored struct {
 	deleted   bool
 }
 
-func (c *conversation) add(k msgKey, m *stored) {
+func (c *conversation) add(k msgKey, m *storedMessage) {
 	m.latest = k.at
 	c.messages[k] = m
 	c.order = append(c.order, k)
@@ -45,7 +45,7 @@ func (c *conversation) add(k msgKey, m *stored) {
 }
 
 // find gives the message with that id, or the one of which it is a version.
-func (c *conversation) find(k msgKey) *stored { return c.messages[k] }
+func (c *conversation) find(k msgKey) *storedMessage { return c.messages[k] }
 
 // group is a group as its members have it.
 type group struct {
@@ -83,7 +83,7 @@ func (s *Server) direct(a *account, aci string) *conversation {
 func (s *Server) open(k chatKey) *conversation {
 	c := s.chats[k]
 	if c == nil {
-		c = &conversation{key: k, messages: map[msgKey]*stored{}, keep: s.opts.History}
+		c = &conversation{key: k, messages: map[msgKey]*storedMessage{}, keep: s.opts.History}
 		s.chats[k] = c
 	}
 	return c
@@ -133,9 +133,9 @@ type place struct {
 	audience []*account
 }
 
-// at finds the place of a chat for a person.
-func (s *Server) at(chat Chat, p Person) (place, error) {
-	if err := check(p.ACI, p.Number); err != nil {
+// placeOf finds the place of a chat for a person.
+func (s *Server) placeOf(chat Chat, p Person) (place, error) {
+	if err := checkIDs(p.ACI, p.Number); err != nil {
 		return place{}, err
 	}
 	s.meet(p)
@@ -150,11 +150,11 @@ func (s *Server) at(chat Chat, p Person) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	return s.within(g, p.ACI), nil
+	return s.groupPlace(g, p.ACI), nil
 }
 
-// within is a group seen by the accounts in it, but for the author.
-func (s *Server) within(g *group, author string) place {
+// groupPlace is a group seen by the accounts in it, but for the author.
+func (s *Server) groupPlace(g *group, author string) place {
 	pl := place{chat: s.open(chatKey{group: g.id}), group: g}
 	for _, a := range s.accounts {
 		if g.has(a.ACI) && a.ACI != author {

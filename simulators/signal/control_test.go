@@ -34,7 +34,7 @@ func TestAnotherProcessCanDriveTheWorld(t *testing.T) {
 	w := start(t)
 	from := fmt.Sprintf(`"from":{"aci":%q,"name":"Ann"}`, ann.ACI)
 	group := fmt.Sprintf(`"chat":{"group":%q,"name":"Team"}`, team.Group)
-	said := decode[sim.Said](t, []byte(w.control("POST", "/sim/say", `{`+from+`,"text":"hi @Bob","mentions":[{"name":"@Bob","aci":"`+bob.ACI+`"}]}`)))
+	said := decode[sim.ActionResult](t, []byte(w.control("POST", "/sim/say", `{`+from+`,"text":"hi @Bob","mentions":[{"name":"@Bob","aci":"`+bob.ACI+`"}]}`)))
 	if said.Author != ann.ACI || len(said.Envelopes) != 1 {
 		t.Errorf("say: %+v", said)
 	}

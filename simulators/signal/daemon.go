@@ -142,7 +142,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("signal-cli: %w", err)
 	}
 	d.hello, d.keepAlive = life.hello, life.hello.KeepAlive
-	defer d.end(life)
+	defer d.breakOff(life)
 	for _, a := range d.hello.Accounts {
 		d.managers = append(d.managers, newManager(d, a))
 	}
@@ -159,7 +159,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 			return fmt.Errorf("signal-cli: %w", err)
 		}
 	}
-	d.wg.Go(func() { d.obey(life) })
+	d.wg.Go(func() { d.runOrders(life) })
 	close(d.ready)
 	<-d.ctx.Done()
 	if cause := context.Cause(d.ctx); errors.Is(cause, ErrKilled) || errors.Is(cause, errLost) {
@@ -168,8 +168,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// end breaks everything off and waits.
-func (d *Daemon) end(life *life) {
+// breakOff breaks everything off and waits.
+func (d *Daemon) breakOff(life *life) {
 	d.stop(nil)
 	for _, l := range d.listeners {
 		_ = l.Close()
@@ -189,16 +189,16 @@ func (d *Daemon) end(life *life) {
 	}
 }
 
-// die is the end without a word.
-func (d *Daemon) die() {
+// crash is the end without a word.
+func (d *Daemon) crash() {
 	if d.o.Die != nil {
 		d.o.Die()
 	}
 	d.stop(ErrKilled)
 }
 
-// obey does what the world orders, until it is gone.
-func (d *Daemon) obey(life *life) {
+// runOrders does what the world orders, until it is gone.
+func (d *Daemon) runOrders(life *life) {
 	for {
 		var o order
 		if err := life.conn.in.Decode(&o); err != nil {
@@ -207,7 +207,7 @@ func (d *Daemon) obey(life *life) {
 		}
 		switch o.Do {
 		case doKill:
-			d.die()
+			d.crash()
 		case doHang, doResume:
 			d.hang(o.Do == doHang)
 		}
@@ -230,8 +230,8 @@ func (d *Daemon) hang(stop bool) {
 	d.hung = nil
 }
 
-// pass returns at once, or when a daemon that hangs goes on or ends.
-func (d *Daemon) pass() {
+// waitWhileHung returns at once, or when a daemon that hangs goes on or ends.
+func (d *Daemon) waitWhileHung() {
 	d.mu.Lock()
 	hung := d.hung
 	d.mu.Unlock()
@@ -251,7 +251,7 @@ func (d *Daemon) journal() *handler {
 		}
 		line := append([]byte(nil), raw...)
 		if !d.o.JSON {
-			line = plain(raw)
+			line = plainText(raw)
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -286,8 +286,8 @@ func (d *Daemon) manager(id string) *manager {
 	return nil
 }
 
-// only is the account of a daemon that holds one, or nil.
-func (d *Daemon) only() *manager {
+// soleAccount is the account of a daemon that holds one, or nil.
+func (d *Daemon) soleAccount() *manager {
 	if d.o.Account == "" {
 		return nil
 	}

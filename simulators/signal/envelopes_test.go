@@ -15,7 +15,7 @@ func TestG28EnvelopesHaveTheShapesOfSignalCLI(t *testing.T) {
 	t.Parallel()
 	w := start(t, v013)
 	d := w.daemon(func(o *sim.DaemonOptions) { o.ReceiveMode = sim.OnStart })
-	must := func(said sim.Said, err error) sim.Said {
+	must := func(said sim.ActionResult, err error) sim.ActionResult {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -26,7 +26,7 @@ func TestG28EnvelopesHaveTheShapesOfSignalCLI(t *testing.T) {
 	dm := sim.Chat{}
 	lines := 0
 	// expect compares the part of the next line behind serverDeliveredTimestamp.
-	expect := func(name string, said sim.Said, want string) {
+	expect := func(name string, said sim.ActionResult, want string) {
 		t.Helper()
 		lines++
 		l := d.journal.await(t, lines)[lines-1]

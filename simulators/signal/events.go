@@ -9,7 +9,7 @@ import (
 
 // React lets p react to a message with an emoji, or take the reaction back. The
 // target need not exist.
-func (s *Server) React(chat Chat, p Person, target Quote, emoji string, remove bool) (Said, error) {
+func (s *Server) React(chat Chat, p Person, target Quote, emoji string, remove bool) (ActionResult, error) {
 	return s.happen("react", chat, p, EnvelopeEntry{Kind: "reaction", Text: emoji, Target: target.Timestamp}, func(e *wireEnvelope, d *wireData) {
 		a := s.addressOf(target.Author)
 		d.Reaction = &wireReaction{
@@ -21,7 +21,7 @@ func (s *Server) React(chat Chat, p Person, target Quote, emoji string, remove b
 }
 
 // Type shows that p types, or has stopped.
-func (s *Server) Type(chat Chat, p Person, stopped bool) (Said, error) {
+func (s *Server) Type(chat Chat, p Person, stopped bool) (ActionResult, error) {
 	return s.happen("type", chat, p, EnvelopeEntry{Kind: "typing"}, func(e *wireEnvelope, _ *wireData) {
 		e.TypingMessage = &wireTyping{Action: "STARTED", Timestamp: e.Timestamp, GroupID: chat.Group}
 		if stopped {
@@ -34,9 +34,9 @@ var errReceipt = errors.New("a receipt is delivery, read or viewed, and of at le
 
 // Receipt lets p's program tell an account that messages were delivered, read or
 // viewed. Receipts go to the author alone, also of messages in a group.
-func (s *Server) Receipt(chat Chat, p Person, kind string, of ...int64) (Said, error) {
+func (s *Server) Receipt(chat Chat, p Person, kind string, of ...int64) (ActionResult, error) {
 	if !slices.Contains([]string{"delivery", "read", "viewed"}, kind) || len(of) == 0 {
-		return Said{}, fmt.Errorf("receipt: %w", errReceipt)
+		return ActionResult{}, fmt.Errorf("receipt: %w", errReceipt)
 	}
 	chat.Group = ""
 	return s.happen("receipt", chat, p, EnvelopeEntry{Kind: "receipt", Text: kind, Target: of[0]}, func(e *wireEnvelope, _ *wireData) {
@@ -46,7 +46,7 @@ func (s *Server) Receipt(chat Chat, p Person, kind string, of ...int64) (Said, e
 
 // SetTimer lets messages in the chat expire after so many seconds; 0 ends that. A
 // group's timer is a change of the group.
-func (s *Server) SetTimer(chat Chat, p Person, seconds int) (Said, error) {
+func (s *Server) SetTimer(chat Chat, p Person, seconds int) (ActionResult, error) {
 	kind := "timer"
 	if chat.Group != "" {
 		kind = "group"
@@ -59,7 +59,7 @@ func (s *Server) SetTimer(chat Chat, p Person, seconds int) (Said, error) {
 
 // Rename is a change of the group: accounts get a message without text of the type
 // UPDATE. The new name is the chat's.
-func (s *Server) Rename(chat Chat, p Person) (Said, error) {
+func (s *Server) Rename(chat Chat, p Person) (ActionResult, error) {
 	return s.change("rename", chat, p, "group", nil)
 }
 
@@ -69,14 +69,14 @@ func (s *Server) Rename(chat Chat, p Person) (Said, error) {
 // the group and can send none before it accepts by updateGroup (manual page of
 // signal-cli; AsamK/signal-cli #1160, #1208). Remove takes somebody out, an account
 // too.
-func (s *Server) Invite(chat Chat, by Person, who string) (Said, error) {
+func (s *Server) Invite(chat Chat, by Person, who string) (ActionResult, error) {
 	s.mu.Lock()
 	if s.groups[chat.Group] == nil && checkGroup(chat.Group) == nil {
 		s.groups[chat.Group] = &group{id: chat.Group, admins: []string{by.ACI}}
 	}
 	s.mu.Unlock()
 	return s.change("invite", chat, by, "group", func(pl place) error {
-		if a := s.held(who); a != nil && !pl.group.has(who) && !s.holdsKey(by, a) {
+		if a := s.accountByACI(who); a != nil && !pl.group.has(who) && !s.holdsKey(by, a) {
 			pl.group.pending = append(pl.group.pending, who)
 			return nil
 		}
@@ -86,7 +86,7 @@ func (s *Server) Invite(chat Chat, by Person, who string) (Said, error) {
 }
 
 // Remove is described at Invite.
-func (s *Server) Remove(chat Chat, by Person, who string) (Said, error) {
+func (s *Server) Remove(chat Chat, by Person, who string) (ActionResult, error) {
 	return s.change("remove", chat, by, "group", func(pl place) error {
 		if !pl.group.has(who) {
 			return fmt.Errorf("%w: %q", errAbsent, who)
@@ -97,10 +97,10 @@ func (s *Server) Remove(chat Chat, by Person, who string) (Said, error) {
 }
 
 // change tells of a change of the chat: of the group, or of a timer.
-func (s *Server) change(what string, chat Chat, p Person, kind string, do func(place) error) (Said, error) {
+func (s *Server) change(what string, chat Chat, p Person, kind string, do func(place) error) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pl, err := s.at(chat, p)
+	pl, err := s.placeOf(chat, p)
 	if err == nil && kind == "group" && pl.group == nil {
 		err = errNoGroup
 	}
@@ -108,20 +108,20 @@ func (s *Server) change(what string, chat Chat, p Person, kind string, do func(p
 		err = do(pl)
 	}
 	if err != nil {
-		return Said{}, fmt.Errorf("%s: %w", what, err)
+		return ActionResult{}, fmt.Errorf("%s: %w", what, err)
 	}
 	at := s.stamp()
 	if pl.group != nil {
 		pl.group.revision++
-		pl = s.within(pl.group, p.ACI)
+		pl = s.groupPlace(pl.group, p.ACI)
 		for _, id := range pl.group.pending {
-			if a := s.held(id); a != nil {
+			if a := s.accountByACI(id); a != nil {
 				pl.audience = append(pl.audience, a)
 			}
 		}
 	}
 	d := s.data(pl, at)
-	if kind == "timer" && s.opts.at014() {
+	if kind == "timer" && s.opts.isAtLeast014() {
 		*d.IsExpirationUpdate = true
 	}
 	if pl.group != nil {
@@ -133,14 +133,14 @@ func (s *Server) change(what string, chat Chat, p Person, kind string, do func(p
 var errNoGroup = errors.New("no such group")
 
 // Story publishes a story with a text, to an account's person or in a group.
-func (s *Server) Story(chat Chat, p Person, text string) (Said, error) {
+func (s *Server) Story(chat Chat, p Person, text string) (ActionResult, error) {
 	return s.happen("story", chat, p, EnvelopeEntry{Kind: "story", Text: text}, func(e *wireEnvelope, _ *wireData) {
 		e.StoryMessage = &wireStory{AllowsReplies: true, GroupID: chat.Group, TextAttachment: &wireTextStory{Text: text, Style: "DEFAULT"}}
 	})
 }
 
 // Call rings at an account.
-func (s *Server) Call(chat Chat, p Person) (Said, error) {
+func (s *Server) Call(chat Chat, p Person) (ActionResult, error) {
 	chat.Group = ""
 	return s.happen("call", chat, p, EnvelopeEntry{Kind: "call"}, func(e *wireEnvelope, _ *wireData) {
 		e.CallMessage = map[string]any{"offerMessage": map[string]any{"id": e.Timestamp, "type": "AUDIO_CALL", "opaque": "AA=="}}
@@ -148,12 +148,12 @@ func (s *Server) Call(chat Chat, p Person) (Said, error) {
 }
 
 // happen tells the place of something that is no message.
-func (s *Server) happen(what string, chat Chat, p Person, entry EnvelopeEntry, fill func(*wireEnvelope, *wireData)) (Said, error) {
+func (s *Server) happen(what string, chat Chat, p Person, entry EnvelopeEntry, fill func(*wireEnvelope, *wireData)) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pl, err := s.at(chat, p)
+	pl, err := s.placeOf(chat, p)
 	if err != nil {
-		return Said{}, fmt.Errorf("%s: %w", what, err)
+		return ActionResult{}, fmt.Errorf("%s: %w", what, err)
 	}
 	at := s.stamp()
 	return s.tell(pl, p, at, nil, entry, func(e *wireEnvelope) { fill(e, s.data(pl, at)) }), nil
@@ -175,12 +175,12 @@ type Sync struct {
 
 // Synced lets another device of the account do something. The zero Sync is one of
 // which signal-cli tells no more than {}.
-func (s *Server) Synced(id string, y Sync) (Said, error) {
+func (s *Server) Synced(id string, y Sync) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(id)
 	if a == nil {
-		return Said{}, fmt.Errorf("sync: %w: %q", errNoAccount, id)
+		return ActionResult{}, fmt.Errorf("sync: %w: %q", errNoAccount, id)
 	}
 	at := s.stamp()
 	w := &wireSync{BlockedNumbers: y.Blocked}
@@ -203,7 +203,7 @@ func (s *Server) transcript(a *account, at int64, y Sync) *wireSent {
 		to, pl = s.addressOf(y.To), place{chat: s.direct(a, y.To)}
 	}
 	if g := s.groups[y.Group]; g != nil {
-		to, pl = address{}, s.within(g, a.ACI)
+		to, pl = address{}, s.groupPlace(g, a.ACI)
 	}
 	d := s.data(pl, at)
 	d.Message = &y.Text
@@ -218,12 +218,12 @@ func (s *Server) transcript(a *account, at int64, y Sync) *wireSent {
 
 // Echo is a message of the account itself that comes back as if somebody else had
 // written it.
-func (s *Server) Echo(id, text string) (Said, error) {
+func (s *Server) Echo(id, text string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(id)
 	if a == nil {
-		return Said{}, fmt.Errorf("echo: %w: %q", errNoAccount, id)
+		return ActionResult{}, fmt.Errorf("echo: %w: %q", errNoAccount, id)
 	}
 	at := s.stamp()
 	pl := place{chat: s.direct(a, a.ACI), audience: []*account{a}}
@@ -234,12 +234,12 @@ func (s *Server) Echo(id, text string) (Said, error) {
 
 // Unreadable puts an envelope into the queue that signal-cli cannot read: it shows
 // an exception of that type beside an envelope that says nothing.
-func (s *Server) Unreadable(chat Chat, p Person, kind, message string) (Said, error) {
+func (s *Server) Unreadable(chat Chat, p Person, kind, message string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pl, err := s.at(chat, p)
+	pl, err := s.placeOf(chat, p)
 	if err != nil {
-		return Said{}, fmt.Errorf("unreadable: %w", err)
+		return ActionResult{}, fmt.Errorf("unreadable: %w", err)
 	}
 	said := s.tell(pl, p, s.stamp(), nil, EnvelopeEntry{Kind: "broken"}, func(*wireEnvelope) {})
 	for _, a := range pl.audience {

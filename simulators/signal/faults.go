@@ -93,9 +93,9 @@ type Fault struct {
 	RetryAfter int `json:"retry_after,omitempty"`
 }
 
-// partial says whether the trouble is a recipient's, so that in a group it can be
+// isPartial says whether the trouble is a recipient's, so that in a group it can be
 // one member's.
-func (t Trouble) partial() bool {
+func (t Trouble) isPartial() bool {
 	return t == Untrusted || t == Unregistered || t == NetworkFailure || t == PreKeyFailure
 }
 
@@ -173,7 +173,7 @@ func (s *Server) draw(a *account, where scene, method string, chats []string, on
 	}
 	f := s.plans.Draw(s.rng, func(f *Fault) bool {
 		chats := chats
-		if f.Trouble.partial() {
+		if f.Trouble.isPartial() {
 			chats = members
 		}
 		at, _ := f.Trouble.scene()

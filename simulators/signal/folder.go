@@ -93,16 +93,16 @@ func (f *folder) attachment(id string) string {
 	return filepath.Join(f.path, "attachments", filepath.Base(id))
 }
 
-// cached is an envelope in the cache.
-type cached struct {
+// cachedEnvelope is an envelope in the cache.
+type cachedEnvelope struct {
 	handOut
 	Account string `json:"account"`
 	path    string
 }
 
 // cache writes an envelope to disk, before it is acknowledged.
-func (f *folder) cache(account string, h handOut) (*cached, error) {
-	c := &cached{handOut: h, Account: account}
+func (f *folder) cache(account string, h handOut) (*cachedEnvelope, error) {
+	c := &cachedEnvelope{handOut: h, Account: account}
 	if f == nil {
 		return c, nil
 	}
@@ -110,7 +110,7 @@ func (f *folder) cache(account string, h handOut) (*cached, error) {
 	return c, c.write()
 }
 
-func (c *cached) write() error {
+func (c *cachedEnvelope) write() error {
 	if c.path == "" {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (c *cached) write() error {
 	return nil
 }
 
-func (c *cached) remove() error {
+func (c *cachedEnvelope) remove() error {
 	if c.path == "" {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (c *cached) remove() error {
 }
 
 // leftovers are an account's cached envelopes, oldest first.
-func (f *folder) leftovers(account string) ([]*cached, error) {
+func (f *folder) leftovers(account string) ([]*cachedEnvelope, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -147,7 +147,7 @@ func (f *folder) leftovers(account string) ([]*cached, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the message cache: %w", err)
 	}
-	var out []*cached
+	var out []*cachedEnvelope
 	for _, n := range names {
 		path := filepath.Join(f.path, "msg-cache", n.Name())
 		if strings.HasSuffix(path, ".new") {
@@ -157,7 +157,7 @@ func (f *folder) leftovers(account string) ([]*cached, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the message cache: %w", err)
 		}
-		c := &cached{path: path}
+		c := &cachedEnvelope{path: path}
 		if err := json.Unmarshal(raw, c); err != nil {
 			return nil, fmt.Errorf("read the message cache: %s: %w", n.Name(), err)
 		}
@@ -165,6 +165,6 @@ func (f *folder) leftovers(account string) ([]*cached, error) {
 			out = append(out, c)
 		}
 	}
-	slices.SortFunc(out, func(a, b *cached) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b *cachedEnvelope) int { return cmp.Compare(a.ID, b.ID) })
 	return out, nil
 }

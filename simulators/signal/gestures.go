@@ -2,9 +2,9 @@ package signal
 
 import "fmt"
 
-// gesture sends what is no message to the targets of a call, and books it where
+// sendSign sends what is no message to the targets of a call, and books it where
 // somebody was reached.
-func (s *Server) gesture(c *call, book func(t target, at int64)) (any, *rpcError) {
+func (s *Server) sendSign(c *call, book func(t target, at int64)) (any, *rpcError) {
 	targets, refused := s.targets(c)
 	if refused != nil {
 		return nil, refused
@@ -13,11 +13,11 @@ func (s *Server) gesture(c *call, book func(t target, at int64)) (any, *rpcError
 	for _, t := range targets {
 		results := s.resultsOf(c, t)
 		w.Results = append(w.Results, results...)
-		if reached(results) {
+		if reachedAny(results) {
 			book(t, w.Timestamp)
 		}
 	}
-	s.books.Touch()
+	s.books.Notify()
 	return finished(w)
 }
 
@@ -47,7 +47,7 @@ func sendReaction(s *Server, c *call) (any, *rpcError) {
 	if c.args.flag("remove") {
 		kind = "reaction_removed"
 	}
-	return s.gesture(c, func(t target, _ int64) {
+	return s.sendSign(c, func(t target, _ int64) {
 		if !t.react(msgKey{author.ACI, at}, c.account.ACI, emoji, c.args.flag("remove")) {
 			s.books.totals.StrayReactions++
 			return
@@ -86,7 +86,7 @@ func sendTyping(s *Server, c *call) (any, *rpcError) {
 	if c.args.flag("stop") {
 		kind = "typing_stopped"
 	}
-	return s.gesture(c, func(t target, _ int64) { s.sign(c.account, c.process.n, SignEntry{Kind: kind, Chat: t.name()}) })
+	return s.sendSign(c, func(t target, _ int64) { s.sign(c.account, c.process.n, SignEntry{Kind: kind, Chat: t.name()}) })
 }
 
 func sendReceipt(s *Server, c *call) (any, *rpcError) {
@@ -111,7 +111,7 @@ func sendReceipt(s *Server, c *call) (any, *rpcError) {
 	if _, refused := s.recipient(to); refused != nil {
 		return nil, refused
 	}
-	return s.gesture(c, func(t target, _ int64) {
+	return s.sendSign(c, func(t target, _ int64) {
 		for _, at := range of {
 			s.sign(c.account, c.process.n, SignEntry{Kind: "receipt", Chat: t.name(), Author: t.name(), Target: at, Text: kind})
 		}
@@ -128,7 +128,7 @@ func remoteDelete(s *Server, c *call) (any, *rpcError) {
 	if of == 0 {
 		return nil, &rpcError{Code: codeInternal, Message: "targetTimestamp is required"}
 	}
-	return s.gesture(c, func(t target, at int64) {
+	return s.sendSign(c, func(t target, at int64) {
 		m := t.place.chat.find(msgKey{c.account.ACI, of})
 		if m == nil || m.own == nil || m.deleted {
 			return

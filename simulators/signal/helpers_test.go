@@ -67,7 +67,7 @@ func start(t *testing.T, change ...func(*sim.Options)) *world {
 	return &world{s, t}
 }
 
-func (w *world) say(c sim.Chat, p sim.Person, text string, o ...sim.SayOptions) sim.Said {
+func (w *world) say(c sim.Chat, p sim.Person, text string, o ...sim.SayOptions) sim.ActionResult {
 	w.t.Helper()
 	said, err := w.Say(c, p, text, append(o, sim.SayOptions{})[0])
 	if err != nil {

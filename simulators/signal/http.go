@@ -65,12 +65,12 @@ func (d *Daemon) serveHTTP(l net.Listener) {
 	mux.HandleFunc("/api/v1/rpc", d.httpRPC)
 	mux.HandleFunc("/api/v1/events", d.httpEvents)
 	mux.HandleFunc("/api/v1/check", func(w http.ResponseWriter, r *http.Request) {
-		d.pass()
+		d.waitWhileHung()
 		if r.Method != http.MethodGet {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		}
 	})
-	h := &http.Server{Handler: d.pinned(mux), ReadHeaderTimeout: 30 * time.Second}
+	h := &http.Server{Handler: d.checkHost(mux), ReadHeaderTimeout: 30 * time.Second}
 	go func() {
 		<-d.ctx.Done()
 		_ = h.Close()
@@ -80,11 +80,11 @@ func (d *Daemon) serveHTTP(l net.Listener) {
 	}
 }
 
-// pinned refuses a Host that is not the address, since 0.14.4.
-func (d *Daemon) pinned(next http.Handler) http.Handler {
+// checkHost refuses a Host that is not the address, since 0.14.4.
+func (d *Daemon) checkHost(next http.Handler) http.Handler {
 	host, port, err := net.SplitHostPort(d.httpAddr)
 	ip := net.ParseIP(host)
-	if err != nil || before(d.hello.Version, 0, 14, 4) || ip != nil && ip.IsUnspecified() {
+	if err != nil || isOlder(d.hello.Version, 0, 14, 4) || ip != nil && ip.IsUnspecified() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +157,7 @@ func head(w http.ResponseWriter, size int) {
 // httpEvents is the stream of what is received. The connection is taken over,
 // because signal-cli finds out that a client has gone only when a write fails.
 func (d *Daemon) httpEvents(w http.ResponseWriter, r *http.Request) {
-	d.pass()
+	d.waitWhileHung()
 	if r.Method != http.MethodGet {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
@@ -205,7 +205,7 @@ func (s *stream) serve(managers []*manager, last string) {
 		m.follow(h, last)
 		defer m.drop(h, false)
 	}
-	if !before(s.d.hello.Version, 0, 14) {
+	if !isOlder(s.d.hello.Version, 0, 14) {
 		// 0.13 sends its head only with the first event or comment.
 		_ = s.write("")
 	}
@@ -214,7 +214,7 @@ func (s *stream) serve(managers []*manager, last string) {
 	for {
 		select {
 		case <-t.C:
-			s.d.pass()
+			s.d.waitWhileHung()
 			_ = s.write(":\n")
 		case <-s.broken:
 			return

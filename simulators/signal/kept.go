@@ -12,20 +12,20 @@ type keptEvent struct {
 	entry json.RawMessage
 }
 
-// mostKept is how many events signal-cli keeps in memory since 0.14.6, whether anybody
+// maxKept is how many events signal-cli keeps in memory since 0.14.6, whether anybody
 // listens or not (man/signal-cli-jsonrpc.5).
-const mostKept = 1000
+const maxKept = 1000
 
 // keep gives an event its id, "" before 0.14.6, and keeps it. The caller holds showing.
 func (m *manager) keep(entry json.RawMessage) string {
-	if before(m.d.hello.Version, 0, 14, 6) {
+	if isOlder(m.d.hello.Version, 0, 14, 6) {
 		return ""
 	}
 	m.d.mu.Lock()
 	m.d.lastEvent++
 	id := fmt.Sprintf("%d-%d", m.d.hello.Process, m.d.lastEvent) // another daemon does not know it
 	m.d.mu.Unlock()
-	if m.kept = append(m.kept, keptEvent{id, entry}); len(m.kept) > mostKept {
+	if m.kept = append(m.kept, keptEvent{id, entry}); len(m.kept) > maxKept {
 		m.kept = m.kept[1:]
 	}
 	return id

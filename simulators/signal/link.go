@@ -42,8 +42,8 @@ const (
 	doResume = "resume"
 )
 
-// over ends the process's connection, which ends the daemon.
-func (p *process) over() { close(p.gone) }
+// end ends the process's connection, which ends the daemon.
+func (p *process) end() { close(p.gone) }
 
 // welcome is the first line to a new daemon.
 type welcome struct {
@@ -102,7 +102,7 @@ func (s *Server) serveProcess(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	defer s.dismiss(p)
+	defer s.removeProcess(p)
 	l, err := takeOver(w)
 	if err != nil {
 		return
@@ -139,7 +139,7 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 	p := &process{trust: q.Get("trust"), orders: make(chan order, 16), gone: make(chan struct{})}
 	if id := q.Get("account"); id != "" {
 		a := s.account(id)
-		if a == nil || a.Unlinked || a.Number != id && before(s.opts.Version, 0, 14, 6) {
+		if a == nil || a.Unlinked || a.Number != id && isOlder(s.opts.Version, 0, 14, 6) {
 			return nil, welcome{}, fmt.Errorf("%w: %q", errNoAccount, id) // ACIs since 0.14.6
 		}
 		p.accounts = []*account{a}
@@ -158,16 +158,16 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 	}
 	p.entry = s.books.daemons.Add(entry)
 	s.processes[p.n] = p
-	s.books.Touch()
+	s.books.Notify()
 	return p, hello, nil
 }
 
-func (s *Server) dismiss(p *process) {
+func (s *Server) removeProcess(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.processes, p.n)
 	p.entry.Ended = s.opts.Now()
-	s.books.Touch()
+	s.books.Notify()
 }
 
 // caller finds the process and its account. An account that the process does not

@@ -8,8 +8,8 @@ import (
 
 func compare(a, b string) int { return cmp.Compare(a, b) }
 
-// known are the people in order of their ACI. The caller holds the lock.
-func (s *Server) known() []*person {
+// sortedPeople are the people in order of their ACI. The caller holds the lock.
+func (s *Server) sortedPeople() []*person {
 	out := make([]*person, 0, len(s.people))
 	for _, p := range s.people {
 		out = append(out, p)
@@ -35,7 +35,7 @@ func listIdentities(s *Server, c *call) (any, *rpcError) {
 	if me := c.account; only == "" || only == me.ACI { // an account trusts itself (SignalAccount.trustSelfIdentity)
 		rows = append(rows, wireIdentity{Number: orNull(me.Number), UUID: &me.ACI, Fingerprint: "05" + strings.Repeat("cd", 32), SafetyNumber: strings.Repeat("0", 60), TrustLevel: "TRUSTED_VERIFIED"})
 	}
-	for _, p := range s.known() {
+	for _, p := range s.sortedPeople() {
 		key, seen := c.account.trusts[p.ACI]
 		if !seen || only != "" && only != p.ACI {
 			continue
@@ -59,7 +59,7 @@ func listAccounts(s *Server, c *call) (any, *rpcError) {
 	rows := []any{}
 	for _, a := range c.process.accounts {
 		row := map[string]any{"number": orNull(a.Number)}
-		if s.opts.at014() {
+		if s.opts.isAtLeast014() {
 			row["aci"] = a.ACI
 		}
 		rows = append(rows, row)
@@ -83,7 +83,7 @@ func getUserStatus(s *Server, c *call) (any, *rpcError) {
 			return nil, userError("Invalid phone number '" + id + "'")
 		}
 		row := wireStatus{Recipient: id, Number: &id}
-		if !s.hides(id) {
+		if !s.isHidden(id) {
 			row = s.status(row, id)
 		}
 		rows = append(rows, row)
@@ -91,11 +91,11 @@ func getUserStatus(s *Server, c *call) (any, *rpcError) {
 	return rows, nil
 }
 
-// hides tells whether whoever has a number is not to be found by it (AsamK/signal-cli
+// isHidden tells whether whoever has a number is not to be found by it (AsamK/signal-cli
 // #1826). The caller holds the lock.
-func (s *Server) hides(number string) bool {
+func (s *Server) isHidden(number string) bool {
 	aci := s.lookup(number)
-	if a := s.held(aci); a != nil {
+	if a := s.accountByACI(aci); a != nil {
 		return a.Undiscoverable
 	}
 	p := s.people[aci]

@@ -92,7 +92,7 @@ func (m *manager) close() {
 	m.mu.Unlock()
 }
 
-func (m *manager) receiving() bool {
+func (m *manager) isReceiving() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.done != nil
@@ -152,7 +152,7 @@ func (m *manager) receive(ctx context.Context, each func()) error {
 		if err := l.in.Decode(&h); err != nil {
 			return err
 		}
-		if m.d.pass(); ctx.Err() != nil {
+		if m.d.waitWhileHung(); ctx.Err() != nil {
 			continue
 		}
 		// On disk first, then acknowledged: what dies here is replayed.
@@ -191,20 +191,20 @@ func (m *manager) replay(ctx context.Context) {
 	}
 }
 
-func (m *manager) forget(c *cached) {
+func (m *manager) forget(c *cachedEnvelope) {
 	if err := c.remove(); err != nil {
 		m.d.log("WARN", "MessageCache", err.Error())
 	}
 }
 
 // handle decrypts an envelope, shows it and takes it out of the cache.
-func (m *manager) handle(ctx context.Context, c *cached, l *lines) {
+func (m *manager) handle(ctx context.Context, c *cachedEnvelope, l *lines) {
 	m.d.debug("ReceiveHelper", "New message received from server")
 	entry := m.decrypt(m.d.ctx, c)
 	if c.Trouble == Busy {
 		<-ctx.Done()
 	}
-	m.d.pass()
+	m.d.waitWhileHung()
 	back := m.show(entry, c)
 	if !c.Untrusted {
 		m.forget(c)
@@ -221,8 +221,8 @@ var withoutGUID = wireException{Type: "NullPointerException", Message: "getServe
 
 // decrypt gives the entry as it is shown: bare, with an exception, when it cannot be
 // read.
-func (m *manager) decrypt(ctx context.Context, c *cached) json.RawMessage {
-	if c.Sealed && before(m.d.hello.Version, 0, 14, 5) {
+func (m *manager) decrypt(ctx context.Context, c *cachedEnvelope) json.RawMessage {
+	if c.Sealed && isOlder(m.d.hello.Version, 0, 14, 5) {
 		return m.unsourced(c)
 	}
 	failure := c.Exception
@@ -251,7 +251,7 @@ func (m *manager) decrypt(ctx context.Context, c *cached) json.RawMessage {
 }
 
 // unsourced is an entry of which nothing could be read, not even who sent it.
-func (m *manager) unsourced(c *cached) json.RawMessage {
+func (m *manager) unsourced(c *cachedEnvelope) json.RawMessage {
 	var e wireEntry
 	if err := json.Unmarshal(c.Entry, &e); err != nil || e.Envelope == nil {
 		return c.Entry
@@ -267,7 +267,7 @@ func (m *manager) unsourced(c *cached) json.RawMessage {
 }
 
 // download puts the attachments into the folder. One that fails is missing there.
-func (m *manager) download(ctx context.Context, c *cached) {
+func (m *manager) download(ctx context.Context, c *cachedEnvelope) {
 	if m.d.dir == nil {
 		return
 	}
@@ -280,7 +280,7 @@ func (m *manager) download(ctx context.Context, c *cached) {
 
 // show tells every handler, one after another. One that fails is dropped: what it
 // did not get it never gets.
-func (m *manager) show(entry json.RawMessage, c *cached) handBack {
+func (m *manager) show(entry json.RawMessage, c *cachedEnvelope) handBack {
 	m.showing.Lock()
 	defer m.showing.Unlock()
 	m.mu.Lock()

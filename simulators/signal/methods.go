@@ -45,7 +45,7 @@ func submitChallenge(s *Server, c *call) (any, *rpcError) {
 		return nil, &rpcError{Code: codeNoCaptcha, Message: "Captcha rejected, it may be outdated, already used or solved from a different IP address."}
 	}
 	c.account.limited = nil
-	s.books.Touch()
+	s.books.Notify()
 	return nil, nil //nolint:nilnil // an empty result
 }
 

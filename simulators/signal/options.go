@@ -112,7 +112,7 @@ func (o *Options) complete() error {
 	accounts := make([]Account, 0, len(o.Accounts))
 	for i, a := range o.Accounts {
 		a.ACI = cmp.Or(a.ACI, fmt.Sprintf("b0700000-0000-4000-8000-%012d", i+1))
-		if err := check(a.ACI, a.Number); err != nil {
+		if err := checkIDs(a.ACI, a.Number); err != nil {
 			return fmt.Errorf("account %d: %w", i, err)
 		}
 		for _, k := range []string{a.ACI, a.Number} {
@@ -127,8 +127,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// check holds the ids of a person or an account to their shapes.
-func check(aci, number string) error {
+// checkIDs holds the ids of a person or an account to their shapes.
+func checkIDs(aci, number string) error {
 	if !aciShape.MatchString(aci) {
 		return fmt.Errorf("%w: %q", errACI, aci)
 	}
@@ -145,12 +145,12 @@ func checkGroup(id string) error {
 	return nil
 }
 
-// at014 tells whether the daemons speak 0.14.
-func (o *Options) at014() bool { return !before(o.Version, 0, 14) }
+// isAtLeast014 tells whether the daemons speak 0.14.
+func (o *Options) isAtLeast014() bool { return !isOlder(o.Version, 0, 14) }
 
-// before tells whether a version comes before another one. Numbers that it does not
+// isOlder tells whether a version comes before another one. Numbers that it does not
 // have are 0.
-func before(version string, than ...int) bool {
+func isOlder(version string, than ...int) bool {
 	at := make([]int, len(than))
 	for i, n := range strings.Split(version, ".") {
 		if i < len(at) {

@@ -158,10 +158,10 @@ type Ref struct {
 	ID      int64  `json:"id"`
 }
 
-// Said is what became of something a person did. Timestamp and the author's ACI
+// ActionResult is what became of something a person did. Timestamp and the author's ACI
 // are the message's id everywhere in Signal. Envelopes is empty when no account
 // may see it.
-type Said struct {
+type ActionResult struct {
 	Timestamp int64  `json:"timestamp"`
 	Author    string `json:"author"`
 	Envelopes []Ref  `json:"envelopes,omitempty"`

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// plain is what signal-cli writes for people when the output is not JSON: enough
+// plainText is what signal-cli writes for people when the output is not JSON: enough
 // of it to see that a program must ask for JSON.
-func plain(raw json.RawMessage) []byte {
+func plainText(raw json.RawMessage) []byte {
 	var e wireEntry
 	if err := json.Unmarshal(raw, &e); err != nil || e.Envelope == nil {
 		return []byte("Envelope that cannot be shown\n")

@@ -29,7 +29,7 @@ func (s *Server) beginLink(device string) string {
 	defer s.mu.Unlock()
 	uri := fmt.Sprintf("sgnl://linkdevice?uuid=%s&pub_key=Bf%032x", url.QueryEscape(MadeUpACI(int(s.id()))), s.rng.Uint64())
 	s.provisions[uri] = &provision{device: device, scanned: make(chan struct{})}
-	s.books.Touch()
+	s.books.Notify()
 	return uri
 }
 
@@ -80,7 +80,7 @@ func (s *Server) Scan(uri, account string) error {
 	a.Unlinked = false
 	p.account = &a.Account
 	close(p.scanned)
-	s.books.Touch()
+	s.books.Notify()
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (s *Server) enqueue(a *account, raw []byte, files []string, entry EnvelopeE
 	it := &item{id: entry.ID, raw: raw, source: entry.Source, files: files, entry: s.books.envelopes.Add(entry)}
 	a.queue.waiting = append(a.queue.waiting, it)
 	a.queue.signal()
-	s.books.Touch()
+	s.books.Notify()
 	return Ref{Account: entry.Account, ID: entry.ID}
 }
 
@@ -82,8 +82,8 @@ func (s *Server) next(a *account) *item {
 	return q.waiting[0]
 }
 
-// acked takes an envelope out of the queue. The caller holds the lock.
-func (s *Server) acked(a *account, id int64, process int) {
+// noteAcked takes an envelope out of the queue. The caller holds the lock.
+func (s *Server) noteAcked(a *account, id int64, process int) {
 	i := slices.IndexFunc(a.queue.waiting, func(it *item) bool { return it.id == id })
 	if i < 0 {
 		return
@@ -97,5 +97,5 @@ func (s *Server) acked(a *account, id int64, process int) {
 		a.queue.waiting = append(a.queue.waiting, it)
 		a.queue.signal()
 	}
-	s.books.Touch()
+	s.books.Notify()
 }

@@ -60,7 +60,7 @@ func (s *Server) serveQueue(w http.ResponseWriter, r *http.Request) {
 			a.queue.receiver = nil
 		}
 		close(rec.done)
-		s.books.Touch()
+		s.books.Notify()
 	}()
 	acked, closed := make(chan struct{}, 1), make(chan struct{})
 	s.links.Go(func() {
@@ -71,11 +71,11 @@ func (s *Server) serveQueue(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			if b.Handled != 0 {
-				s.handled(b)
+				s.noteHandled(b)
 				continue
 			}
 			s.mu.Lock()
-			s.acked(a, b.Ack, p.n)
+			s.noteAcked(a, b.Ack, p.n)
 			s.mu.Unlock()
 			select {
 			case acked <- struct{}{}:
@@ -103,7 +103,7 @@ func (s *Server) succeed(a *account, rec *receiver) bool {
 		old := a.queue.receiver
 		if old == nil {
 			a.queue.receiver = rec
-			s.books.Touch()
+			s.books.Notify()
 			s.mu.Unlock()
 			return true
 		}
@@ -163,17 +163,17 @@ func (s *Server) handOut(p *process, a *account) *handOut {
 		out.Exception = it.broken
 	}
 	out.Untrusted = !s.trusts(p, a, it.source)
-	out.Sealed = s.sealed(it)
+	out.Sealed = s.isSealed(it)
 	if f := s.draw(a, onShow, "", it.about()); f != nil {
 		out.Trouble = f.Trouble
 	}
-	s.books.Touch()
+	s.books.Notify()
 	return out
 }
 
-// sealed tells whether an envelope hides its sender and has no GUID, as all do but
+// isSealed tells whether an envelope hides its sender and has no GUID, as all do but
 // those of people who are not sealed senders. The caller holds the lock.
-func (s *Server) sealed(it *item) bool {
+func (s *Server) isSealed(it *item) bool {
 	who := s.people[it.source]
 	return !s.opts.ServerGUID && it.entry.Kind != "raw" && (who == nil || !who.Unsealed)
 }
@@ -200,8 +200,8 @@ func (s *Server) trusts(p *process, a *account, aci string) bool {
 	return known && key == who.key
 }
 
-// handled books what a daemon did with an envelope.
-func (s *Server) handled(b handBack) {
+// noteHandled books what a daemon did with an envelope.
+func (s *Server) noteHandled(b handBack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.books.totals.Handled++
@@ -209,5 +209,5 @@ func (s *Server) handled(b handBack) {
 		e.Journal += b.Journal
 		e.Clients += b.Clients
 	}
-	s.books.Touch()
+	s.books.Notify()
 }

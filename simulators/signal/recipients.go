@@ -106,7 +106,7 @@ func (s *Server) groupTarget(c *call, id string) (target, *rpcError) {
 	if !g.has(c.account.ACI) {
 		return target{}, userError(fmt.Sprintf("User is not a member in group: %s (%s)", g.name, g.id))
 	}
-	t := target{place: s.within(g, c.account.ACI)}
+	t := target{place: s.groupPlace(g, c.account.ACI)}
 	for _, m := range g.members {
 		if m != c.account.ACI {
 			t.to = append(t.to, s.addressOf(m))

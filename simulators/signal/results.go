@@ -90,9 +90,9 @@ func (s *Server) isAccount(aci string) bool {
 	return slices.ContainsFunc(s.accounts, func(a *account) bool { return a.ACI == aci })
 }
 
-// verdict is the error of a call in which nobody was reached, or nil. What failed
+// overallError is the error of a call in which nobody was reached, or nil. What failed
 // for some stands only in the results.
-func verdict(w wireResults) *rpcError {
+func overallError(w wireResults) *rpcError {
 	only := func(kind string) bool {
 		return !slices.ContainsFunc(w.Results, func(r wireResult) bool { return r.Type != kind })
 	}

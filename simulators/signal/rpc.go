@@ -60,7 +60,7 @@ type rpcClient struct {
 
 // answerTo reads one message and gives the answer.
 func (d *Daemon) answerTo(ctx context.Context, from rpcClient, text []byte) outcome {
-	d.pass()
+	d.waitWhileHung()
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0:
@@ -70,7 +70,7 @@ func (d *Daemon) answerTo(ctx context.Context, from rpcClient, text []byte) outc
 	}
 	switch text[0] {
 	case '{':
-		r, t := d.one(ctx, from, text)
+		r, t := d.answerOne(ctx, from, text)
 		if r == nil {
 			return outcome{trouble: t}
 		}
@@ -94,9 +94,9 @@ func nodeType(first byte) string {
 	return "NUMBER"
 }
 
-// one answers one request; nil for a notification, or a response that a client
+// answerOne answers one request; nil for a notification, or a response that a client
 // sent.
-func (d *Daemon) one(ctx context.Context, from rpcClient, text []byte) (*wireResponse, Trouble) {
+func (d *Daemon) answerOne(ctx context.Context, from rpcClient, text []byte) (*wireResponse, Trouble) {
 	var q wireRequest
 	if err := json.Unmarshal(text, &q); err != nil {
 		var loose struct {
@@ -136,7 +136,7 @@ func (d *Daemon) run(ctx context.Context, from rpcClient, method string, raw jso
 			return nil, &rpcError{Code: codeRequest, Message: err.Error()}, ""
 		}
 	}
-	m := d.only()
+	m := d.soleAccount()
 	if m == nil {
 		if id := args.text("account"); id != "" {
 			if m = d.manager(id); m == nil {
@@ -168,7 +168,7 @@ func (d *Daemon) run(ctx context.Context, from rpcClient, method string, raw jso
 		return nil, &rpcError{Code: codeIO, Message: err.Error()}, ""
 	}
 	if a.Trouble == KilledBefore || a.Trouble == KilledAfter {
-		d.die()
+		d.crash()
 	}
 	if a.Trouble == Hung {
 		d.hang(true)
@@ -181,7 +181,7 @@ func (d *Daemon) run(ctx context.Context, from rpcClient, method string, raw jso
 
 // retry replays what was kept because its sender was not trusted.
 func (m *manager) retry(ctx context.Context) {
-	if m.receiving() {
+	if m.isReceiving() {
 		m.replay(ctx)
 	}
 }

@@ -24,12 +24,12 @@ const longTextType = "text/x-signal-plain"
 
 // Say lets p write into a chat. People and groups are known from their first
 // appearance on; a new group has every account in it.
-func (s *Server) Say(chat Chat, p Person, text string, o SayOptions) (Said, error) {
+func (s *Server) Say(chat Chat, p Person, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pl, err := s.at(chat, p)
+	pl, err := s.placeOf(chat, p)
 	if err != nil {
-		return Said{}, fmt.Errorf("say: %w", err)
+		return ActionResult{}, fmt.Errorf("say: %w", err)
 	}
 	at := o.Timestamp
 	if at == 0 {
@@ -37,9 +37,9 @@ func (s *Server) Say(chat Chat, p Person, text string, o SayOptions) (Said, erro
 	}
 	d, text, files, err := s.compose(pl, at, text, o)
 	if err != nil {
-		return Said{}, fmt.Errorf("say: %w", err)
+		return ActionResult{}, fmt.Errorf("say: %w", err)
 	}
-	pl.chat.add(msgKey{p.ACI, at}, &stored{text: text})
+	pl.chat.add(msgKey{p.ACI, at}, &storedMessage{text: text})
 	return s.tell(pl, p, at, files, EnvelopeEntry{Kind: kindOf(d), Text: text}, func(e *wireEnvelope) {
 		e.DataMessage = d
 	}), nil
@@ -66,7 +66,7 @@ func (s *Server) compose(pl place, at int64, text string, o SayOptions) (*wireDa
 	shown := text
 	if len(text) > longText {
 		// People's programs send the beginning, and the whole as a file.
-		shown = cut(text, longText)
+		shown = truncate(text, longText)
 		a, id := s.store(Attachment{ContentType: longTextType, Data: []byte(text)}, at)
 		d.Attachments, files = append(d.Attachments, a), append(files, id)
 	}
@@ -100,7 +100,7 @@ func (s *Server) compose(pl place, at int64, text string, o SayOptions) (*wireDa
 // data is the data message that says nothing yet.
 func (s *Server) data(pl place, at int64) *wireData {
 	d := &wireData{Timestamp: at, ExpiresInSeconds: pl.chat.timer, ViewOnce: new(bool)}
-	if s.opts.at014() {
+	if s.opts.isAtLeast014() {
 		d.IsExpirationUpdate = new(bool)
 	}
 	if pl.group != nil {
@@ -109,8 +109,8 @@ func (s *Server) data(pl place, at int64) *wireData {
 	return d
 }
 
-// cut shortens a text to at most n bytes, between two characters.
-func cut(text string, n int) string {
+// truncate shortens a text to at most n bytes, between two characters.
+func truncate(text string, n int) string {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
@@ -127,7 +127,7 @@ func (s *Server) mention(text string, ms []Mention) (string, []wireMention, erro
 		}
 		text = text[:i] + "\uFFFC" + text[i+len(m.Name):]
 		// What stands behind it moves.
-		shift, start := 1-units(m.Name), units(text[:i])
+		shift, start := 1-utf16Len(m.Name), utf16Len(text[:i])
 		for j := range out {
 			if out[j].Start > start {
 				out[j].Start += shift
@@ -153,16 +153,16 @@ func (s *Server) quote(c *conversation, q Quote) *wireQuote {
 
 // Edit lets the author change a message; target is the timestamp of its first or
 // its newest version. The edit has a timestamp of its own.
-func (s *Server) Edit(chat Chat, p Person, target int64, text string, o SayOptions) (Said, error) {
+func (s *Server) Edit(chat Chat, p Person, target int64, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pl, err := s.at(chat, p)
+	pl, err := s.placeOf(chat, p)
 	if err != nil {
-		return Said{}, fmt.Errorf("edit: %w", err)
+		return ActionResult{}, fmt.Errorf("edit: %w", err)
 	}
 	m := pl.chat.find(msgKey{p.ACI, target})
 	if m == nil {
-		return Said{}, fmt.Errorf("edit: %w: %d", errNoMessage, target)
+		return ActionResult{}, fmt.Errorf("edit: %w: %d", errNoMessage, target)
 	}
 	at := o.Timestamp
 	if at == 0 {
@@ -170,7 +170,7 @@ func (s *Server) Edit(chat Chat, p Person, target int64, text string, o SayOptio
 	}
 	d, text, files, err := s.compose(pl, at, text, o)
 	if err != nil {
-		return Said{}, fmt.Errorf("edit: %w", err)
+		return ActionResult{}, fmt.Errorf("edit: %w", err)
 	}
 	m.text, m.latest = text, at
 	// The next edit may name this version.
@@ -181,16 +181,16 @@ func (s *Server) Edit(chat Chat, p Person, target int64, text string, o SayOptio
 }
 
 // Delete lets the author delete a message for everybody.
-func (s *Server) Delete(chat Chat, p Person, target int64) (Said, error) {
+func (s *Server) Delete(chat Chat, p Person, target int64) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pl, err := s.at(chat, p)
+	pl, err := s.placeOf(chat, p)
 	if err != nil {
-		return Said{}, fmt.Errorf("delete: %w", err)
+		return ActionResult{}, fmt.Errorf("delete: %w", err)
 	}
 	m := pl.chat.find(msgKey{p.ACI, target})
 	if m == nil {
-		return Said{}, fmt.Errorf("delete: %w: %d", errNoMessage, target)
+		return ActionResult{}, fmt.Errorf("delete: %w: %d", errNoMessage, target)
 	}
 	m.deleted = true
 	at := s.stamp()
@@ -200,8 +200,8 @@ func (s *Server) Delete(chat Chat, p Person, target int64) (Said, error) {
 }
 
 // tell puts an envelope from p into the queue of everybody in the place.
-func (s *Server) tell(pl place, p Person, at int64, files []string, entry EnvelopeEntry, fill func(*wireEnvelope)) Said {
-	said := Said{Timestamp: at, Author: p.ACI}
+func (s *Server) tell(pl place, p Person, at int64, files []string, entry EnvelopeEntry, fill func(*wireEnvelope)) ActionResult {
+	said := ActionResult{Timestamp: at, Author: p.ACI}
 	for _, a := range pl.audience {
 		e := s.envelope(p, at)
 		fill(e)

@@ -35,12 +35,12 @@ func send(s *Server, c *call) (any, *rpcError) {
 		w.Results = append(w.Results, results...)
 		s.deliver(c, t, out, results)
 	}
-	s.books.Touch()
+	s.books.Notify()
 	return finished(w)
 }
 
 func finished(w wireResults) (any, *rpcError) {
-	if e := verdict(w); e != nil {
+	if e := overallError(w); e != nil {
 		return nil, e
 	}
 	return w, nil
@@ -62,15 +62,15 @@ func (s *Server) resultsOf(c *call, t target) []wireResult {
 	return out
 }
 
-// reached tells whether somebody sees what was sent: a group without anybody else
+// reachedAny tells whether somebody sees what was sent: a group without anybody else
 // is still one's own.
-func reached(results []wireResult) bool {
+func reachedAny(results []wireResult) bool {
 	return len(results) == 0 || slices.ContainsFunc(results, func(r wireResult) bool { return r.Type == resultSuccess })
 }
 
 // deliver lets people see the message, and books it. The caller holds the lock.
 func (s *Server) deliver(c *call, t target, out outgoing, results []wireResult) {
-	if !reached(results) {
+	if !reachedAny(results) {
 		return
 	}
 	chat := t.place.chat
@@ -96,11 +96,11 @@ func (s *Server) deliver(c *call, t target, out outgoing, results []wireResult) 
 			entry.Results[nameOf(t.to[i])] = r.Type
 		}
 		s.books.totals.Sent++
-		chat.add(msgKey{c.account.ACI, out.version.Timestamp}, &stored{text: out.version.Text, own: entry})
+		chat.add(msgKey{c.account.ACI, out.version.Timestamp}, &storedMessage{text: out.version.Text, own: entry})
 		c.touched = append(c.touched, entry)
 	}
 	s.show(h)
-	s.arrive(c, t, out, results)
+	s.propagate(c, t, out, results)
 }
 
 func nameOf(a address) string { return cmp.Or(a.ACI, a.Number) }

@@ -80,7 +80,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) reset() {
 	s.rng = stage.NewRand(s.opts.Seed)
 	for _, p := range s.processes {
-		p.over()
+		p.end()
 	}
 	s.accounts = nil
 	for _, a := range s.opts.Accounts {
@@ -89,7 +89,7 @@ func (s *Server) reset() {
 	s.people, s.chats, s.groups = map[string]*person{}, map[chatKey]*conversation{}, map[string]*group{}
 	s.files, s.processes, s.provisions = map[string]*storedFile{}, map[int]*process{}, map[string]*provision{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
-	s.books.Touch()
+	s.books.Notify()
 	s.plans.Clear()
 }
 

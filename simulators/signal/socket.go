@@ -51,7 +51,7 @@ func newPeer(d *Daemon, conn net.Conn, transport string) *peer {
 }
 
 func (p *peer) serve() {
-	p.d.pass()
+	p.d.waitWhileHung()
 	if p.d.o.ReceiveMode != Manual {
 		p.subscribe(p.d.managers, true)
 	}

@@ -5,7 +5,7 @@ import "fmt"
 // Meet makes somebody known to the service, so that accounts can write to them
 // first. Who is known already keeps what was said.
 func (s *Server) Meet(p Person) error {
-	if err := check(p.ACI, p.Number); err != nil {
+	if err := checkIDs(p.ACI, p.Number); err != nil {
 		return fmt.Errorf("meet: %w", err)
 	}
 	s.mu.Lock()
@@ -17,16 +17,16 @@ func (s *Server) Meet(p Person) error {
 // Reinstall gives p a new key, as a new telephone does: until an account trusts it,
 // what p writes stays in the daemon's cache, and what is sent to p fails.
 func (s *Server) Reinstall(p Person) error {
-	return s.alter("reinstall", p, func(who *person) { who.key++ })
+	return s.changePerson("reinstall", p, func(who *person) { who.key++ })
 }
 
 // SetRegistered lets p leave Signal, or come back.
 func (s *Server) SetRegistered(p Person, registered bool) error {
-	return s.alter("set registered", p, func(who *person) { who.gone = !registered })
+	return s.changePerson("set registered", p, func(who *person) { who.gone = !registered })
 }
 
-func (s *Server) alter(what string, p Person, do func(*person)) error {
-	if err := check(p.ACI, p.Number); err != nil {
+func (s *Server) changePerson(what string, p Person, do func(*person)) error {
+	if err := checkIDs(p.ACI, p.Number); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	s.mu.Lock()

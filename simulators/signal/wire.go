@@ -220,8 +220,8 @@ type wireTyping struct {
 	GroupID   string `json:"groupId,omitempty"`
 }
 
-// units counts the UTF-16 code units of s.
-func units(s string) int {
+// utf16Len counts the UTF-16 code units of s.
+func utf16Len(s string) int {
 	n := 0
 	for _, r := range s {
 		n += max(utf16.RuneLen(r), 1)

@@ -92,7 +92,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, table map[stri
 		refused = s.begin(c, m, r)
 	}
 	if refused == nil && c.fault != nil {
-		refused = s.strike(r, c)
+		refused = s.applyFault(r, c)
 	}
 	var result any
 	if refused == nil && !c.cut {
@@ -107,7 +107,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, table map[stri
 		refused.write(w)
 		return
 	}
-	s.reply(w, c, inJSON, okay(result))
+	s.reply(w, c, inJSON, okResult(result))
 }
 
 // bearer is the token in the header.
@@ -130,15 +130,15 @@ func (s *Server) begin(c *call, m method, r *http.Request) *refusal {
 	if refused := s.authorize(c, m, token); refused != nil {
 		return refused
 	}
-	if refused := s.held(c); refused != nil {
+	if refused := s.checkHold(c); refused != nil {
 		return refused
 	}
-	c.fault = s.draw(struck{
+	c.fault = s.draw(faultSubject{
 		app: c.app.Name, method: c.method, channel: c.channel(),
 		blocks: c.args["blocks"] != "", stream: strings.HasSuffix(c.method, "Stream") && c.args["ts"] != "",
 	})
 	if c.fault == nil && s.opts.RateLimits {
-		if wait := s.limited(c, m); wait > 0 {
+		if wait := s.rateLimitDelay(c, m); wait > 0 {
 			s.holds[c.hold()] = c.began.Add(wait)
 			return tooMany(seconds(wait))
 		}
@@ -146,9 +146,9 @@ func (s *Server) begin(c *call, m method, r *http.Request) *refusal {
 	return nil
 }
 
-// held refuses a call that comes before a Retry-After had passed. The caller holds
+// checkHold refuses a call that comes before a Retry-After had passed. The caller holds
 // the lock.
-func (s *Server) held(c *call) *refusal {
+func (s *Server) checkHold(c *call) *refusal {
 	left := s.holds[c.hold()].Sub(c.began)
 	if left <= 0 {
 		return nil
@@ -175,7 +175,7 @@ func (s *Server) authorize(c *call, m method, token string) *refusal {
 			return refuse("not_allowed_token_type")
 		}
 		c.app = a
-		if bot && !a.may(m.scopes...) {
+		if bot && !a.hasScope(m.scopes...) {
 			return &refusal{code: "missing_scope", needed: strings.Join(m.scopes, ","), provided: strings.Join(a.Scopes, ",")}
 		}
 		return nil
@@ -183,8 +183,8 @@ func (s *Server) authorize(c *call, m method, token string) *refusal {
 	return refuse("invalid_auth")
 }
 
-// may tells whether the app has one of the scopes.
-func (a *app) may(scopes ...string) bool {
+// hasScope tells whether the app has one of the scopes.
+func (a *app) hasScope(scopes ...string) bool {
 	return len(a.Scopes) == 0 || len(scopes) == 0 || slices.ContainsFunc(scopes, func(x string) bool { return slices.Contains(a.Scopes, x) })
 }
 
@@ -205,8 +205,8 @@ func (s *Server) Revoke(app, code string) error {
 	return nil
 }
 
-// strike turns a fault that falls before the call is applied into its answer.
-func (s *Server) strike(r *http.Request, c *call) *refusal {
+// applyFault turns a fault that falls before the call is applied into its answer.
+func (s *Server) applyFault(r *http.Request, c *call) *refusal {
 	switch f := c.fault; f.Trouble {
 	case TooManyRequests:
 		after := max(f.RetryAfter, 1)
@@ -267,9 +267,9 @@ func (s *Server) reply(w http.ResponseWriter, c *call, kind string, body []byte)
 // inJSON is the type of what methods answer.
 const inJSON = "application/json; charset=utf-8"
 
-// okay is a result with ok in front.
-func okay(result any) []byte {
-	raw := must(result)
+// okResult is a result with ok in front.
+func okResult(result any) []byte {
+	raw := mustJSON(result)
 	if len(raw) <= 2 || string(raw) == "null" {
 		return []byte(`{"ok":true}`)
 	}
@@ -341,5 +341,5 @@ func (s *Server) finish(c *call, status int, e *refusal) {
 		entry.Fault = c.fault.Trouble
 	}
 	s.books.calls.Add(entry)
-	s.books.Touch()
+	s.books.Notify()
 }

@@ -14,31 +14,31 @@ type Context struct {
 
 // OpenAssistant lets p open a new thread with the app's assistant: the app gets
 // assistant_thread_started, or on the agent surface app_home_opened. What p says
-// then goes into the thread Said.ThreadTS.
-func (s *Server) OpenAssistant(app string, p Person, at Context) (Said, error) {
+// then goes into the thread ActionResult.ThreadTS.
+func (s *Server) OpenAssistant(app string, p Person, at Context) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
 	if a == nil {
-		return Said{}, fmt.Errorf("open assistant: %w: %q", errNoApp, app)
+		return ActionResult{}, fmt.Errorf("open assistant: %w: %q", errNoApp, app)
 	}
 	s.people[p.ID] = p
 	r := s.dm(p.ID, a)
-	said := Said{Channel: r.channel.ID}
+	said := ActionResult{Channel: r.channel.ID}
 	if a.AgentView {
-		if !a.subscribed("app_home_opened", "") {
+		if !a.isSubscribed("app_home_opened", "") {
 			return said, nil
 		}
 		s.publish(a, r, map[string]any{
 			"type": "app_home_opened", "user": p.ID, "channel": r.channel.ID, "tab": "messages", "event_ts": s.stamp(),
 		}, EventEntry{Kind: "app_home_opened", Channel: r.channel.ID, User: p.ID})
-		said.note(s.newest())
+		said.note(s.newestEvent())
 		return said, nil
 	}
 	ts := s.stamp()
 	// Its author is the person who opened it, not the app:
 	// https://docs.slack.dev/reference/events/message/assistant_app_thread
-	r.add(&stored{message: &wireMessage{
+	r.add(&storedMessage{message: &wireMessage{
 		Type: "message", Subtype: assistantRoot, Text: newThread, User: p.ID, TS: ts, ThreadTS: ts, Team: s.teamOf(p),
 		Assistant: &wireAssistant{Title: newThread, TitleBlocks: json.RawMessage("[]"), Artifacts: []string{}},
 	}})
@@ -48,28 +48,28 @@ func (s *Server) OpenAssistant(app string, p Person, at Context) (Said, error) {
 }
 
 // ChangeContext lets p look at something else beside an assistant thread.
-func (s *Server) ChangeContext(app string, p Person, thread string, at Context) (Said, error) {
+func (s *Server) ChangeContext(app string, p Person, thread string, at Context) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
 	if a == nil {
-		return Said{}, fmt.Errorf("change context: %w: %q", errNoApp, app)
+		return ActionResult{}, fmt.Errorf("change context: %w: %q", errNoApp, app)
 	}
 	r := s.dm(p.ID, a)
-	said := Said{Channel: r.channel.ID, ThreadTS: thread}
+	said := ActionResult{Channel: r.channel.ID, ThreadTS: thread}
 	if a.AgentView {
-		if !a.subscribed("app_context_changed", "") {
+		if !a.isSubscribed("app_context_changed", "") {
 			return said, nil
 		}
 		s.publish(a, r, map[string]any{
 			"type": "app_context_changed", "user": p.ID, "channel": r.channel.ID, "event_ts": s.stamp(),
 			"context": map[string]any{"entities": []any{map[string]any{"type": "slack#/types/channel_id", "value": at.ChannelID}}},
 		}, EventEntry{Kind: "app_context_changed", Channel: r.channel.ID, User: p.ID})
-		said.note(s.newest())
+		said.note(s.newestEvent())
 		return said, nil
 	}
 	if r.messages[thread] == nil {
-		return Said{}, fmt.Errorf("change context: %w: thread %s", errNoMessage, thread)
+		return ActionResult{}, fmt.Errorf("change context: %w: thread %s", errNoMessage, thread)
 	}
 	s.assist(a, r, p, thread, at, "assistant_thread_context_changed", &said)
 	return said, nil
@@ -83,18 +83,18 @@ const (
 
 // retitle gives an assistant thread its title, which stands in its first message.
 // Apps are told of that as of a change by its author, with a time in edited.
-func (s *Server) retitle(r *room, root *stored, title string, told *Said) {
+func (s *Server) retitle(r *room, root *storedMessage, title string, told *ActionResult) {
 	before := root.message
 	w := *before
 	w.Text = title
 	w.Edited = &wireEdited{User: w.User, TS: s.whole()}
 	w.Assistant = &wireAssistant{Title: title, TitleBlocks: richText(escaper.Replace(title), s.makeID("")), Artifacts: []string{}}
 	root.message = &w
-	s.changed(r, root.message, before, told)
+	s.publishChange(r, root.message, before, told)
 }
 
-func (s *Server) assist(a *app, r *room, p Person, thread string, at Context, kind string, said *Said) {
-	if !a.subscribed(kind, "") {
+func (s *Server) assist(a *app, r *room, p Person, thread string, at Context, kind string, said *ActionResult) {
+	if !a.isSubscribed(kind, "") {
 		return
 	}
 	s.publish(a, r, map[string]any{
@@ -102,39 +102,39 @@ func (s *Server) assist(a *app, r *room, p Person, thread string, at Context, ki
 			"user_id": p.ID, "context": at, "channel_id": r.channel.ID, "thread_ts": thread,
 		},
 	}, EventEntry{Kind: kind, Channel: r.channel.ID, ThreadTS: thread, User: p.ID})
-	said.note(s.newest())
+	said.note(s.newestEvent())
 }
 
 // StopStreams lets p press stop in a thread: what streams there ends, and the
 // app gets agent_session_stopped.
-func (s *Server) StopStreams(p Person, channel, thread string) (Said, error) {
+func (s *Server) StopStreams(p Person, channel, thread string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rooms[channel]
 	if r == nil {
-		return Said{}, fmt.Errorf("stop: %w: %q", errNoChannel, channel)
+		return ActionResult{}, fmt.Errorf("stop: %w: %q", errNoChannel, channel)
 	}
-	said := Said{Channel: channel, ThreadTS: thread}
+	said := ActionResult{Channel: channel, ThreadTS: thread}
 	for _, a := range s.apps {
-		if !s.present(r, a) {
+		if !s.isMember(r, a) {
 			continue
 		}
 		stopped := []string{}
 		for _, ts := range r.order {
 			st := r.messages[ts]
-			if st.author == a && st.message.ThreadTS == thread && st.stream.live(s.opts.Now()) {
+			if st.author == a && st.message.ThreadTS == thread && st.stream.isLive(s.opts.Now()) {
 				st.stream.state, st.entry.Stream = "stopped", "stopped"
 				stopped = append(stopped, ts)
 			}
 		}
-		if !a.subscribed("agent_session_stopped", "") {
+		if !a.isSubscribed("agent_session_stopped", "") {
 			continue
 		}
 		s.publish(a, r, map[string]any{
 			"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": p.ID, "event_ts": s.stamp(), "streaming_message_ts": stopped,
 		}, EventEntry{Kind: "agent_session_stopped", Channel: channel, ThreadTS: thread, User: p.ID})
-		said.note(s.newest())
+		said.note(s.newestEvent())
 	}
-	s.books.Touch()
+	s.books.Notify()
 	return said, nil
 }

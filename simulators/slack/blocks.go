@@ -108,16 +108,16 @@ func readBlock(at string, raw json.RawMessage, markdown, tables *int) (string, *
 	case "image":
 		return b.AltText, nil
 	case "rich_text", "context":
-		return flat(b.Elements), nil
+		return plainText(b.Elements), nil
 	}
 	return "", nil
 }
 
-func tooLong(at, text string, most int) *refusal {
-	if utf8.RuneCountInString(text) <= most {
+func tooLong(at, text string, atMost int) *refusal {
+	if utf8.RuneCountInString(text) <= atMost {
 		return nil
 	}
-	return invalid(at, fmt.Sprintf("must be less than %d characters", most+1))
+	return invalid(at, fmt.Sprintf("must be less than %d characters", atMost+1))
 }
 
 func readMarkdown(at string, b block, sum *int) (string, *refusal) {
@@ -172,7 +172,7 @@ func readTable(at string, b block) (string, *refusal) {
 		for _, c := range row {
 			text := c.Text
 			if len(c.Elements) > 0 {
-				text = flat(c.Elements)
+				text = plainText(c.Elements)
 			}
 			cells = append(cells, text)
 		}
@@ -181,8 +181,8 @@ func readTable(at string, b block) (string, *refusal) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// flat is what people read in the elements of rich text or of a context.
-func flat(raw json.RawMessage) string {
+// plainText is what people read in the elements of rich text or of a context.
+func plainText(raw json.RawMessage) string {
 	var es []struct {
 		Type     string          `json:"type"`
 		Text     json.RawMessage `json:"text"`
@@ -215,7 +215,7 @@ func flat(raw json.RawMessage) string {
 		case e.Name != "":
 			b.WriteString(":" + e.Name + ":")
 		}
-		b.WriteString(flat(e.Elements))
+		b.WriteString(plainText(e.Elements))
 		if len(e.Elements) > 0 && !strings.HasSuffix(b.String(), "\n") {
 			b.WriteByte('\n')
 		}
@@ -240,10 +240,10 @@ var (
 	mediaShape = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|mp3|mp4|mov)(?:$|[?#])`)
 )
 
-// unfurls lists the links of an app's message under which Slack shows what they lead
+// unfurledLinks lists the links of an app's message under which Slack shows what they lead
 // to: pictures and sounds unless unfurl_media is false, other pages if unfurl_links is
 // true (https://docs.slack.dev/messaging/unfurling-links-in-messages).
-func unfurls(args params, text string) (out []string) {
+func unfurledLinks(args params, text string) (out []string) {
 	media, pages := args["unfurl_media"] == "" || args.bool("unfurl_media"), args["unfurl_links"] != "" && args.bool("unfurl_links")
 	for _, link := range linkShape.FindAllString(text, -1) {
 		if isMedia := mediaShape.MatchString(link); isMedia && media || !isMedia && pages {
@@ -253,8 +253,8 @@ func unfurls(args params, text string) (out []string) {
 	return out
 }
 
-// pings lists whom texts notify when they are shown.
-func pings(texts ...string) []string {
+// pingedUsers lists whom texts notify when they are shown.
+func pingedUsers(texts ...string) []string {
 	var out []string
 	for _, text := range texts {
 		for _, m := range pingShape.FindAllStringSubmatch(text, -1) {

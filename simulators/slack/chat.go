@@ -49,7 +49,7 @@ func readPost(c *call, limit int) (post, *refusal) {
 		if utf8.RuneCountInString(md) > maxMarkdown {
 			return p, refuse("msg_too_long")
 		}
-		p.text, p.blocks = md, must([]map[string]string{{"type": "markdown", "text": md}})
+		p.text, p.blocks = md, mustJSON([]map[string]string{{"type": "markdown", "text": md}})
 	}
 	if p.text == "" && p.blocks == nil && p.attached == nil {
 		return p, refuse("no_text")
@@ -73,7 +73,7 @@ func readPost(c *call, limit int) (post, *refusal) {
 			return p, refused
 		}
 	}
-	p.pings = pings(p.text, p.shown)
+	p.pings = pingedUsers(p.text, p.shown)
 	if parse := cmp.Or(c.args["parse"], parses[c.method]); parse == "full" || parse == "client" {
 		p.pings = append(p.pings, typedNames(p.text)...)
 	}
@@ -112,7 +112,7 @@ func readMetadata(raw string) (json.RawMessage, *refusal) {
 	if m.EventType == "" || m.EventPayload == nil {
 		return nil, refuse("invalid_metadata_schema")
 	}
-	return must(m), nil
+	return mustJSON(m), nil
 }
 
 // version is a message's next version in the books.
@@ -133,7 +133,7 @@ func (s *Server) postMessage(c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	p.unfurls = unfurls(c.args, p.shown)
+	p.unfurls = unfurledLinks(c.args, p.shown)
 	m, refused := s.compose(c, r, p)
 	if refused != nil {
 		return nil, refused
@@ -191,14 +191,14 @@ func (s *Server) put(c *call, r *room, m *wireMessage, p post, st *stream) {
 		e.Stream = "streaming"
 	}
 	c.message, c.ts = e, m.TS
-	r.add(&stored{message: m, author: c.app, entry: e, stream: st})
+	r.add(&storedMessage{message: m, author: c.app, entry: e, stream: st})
 	r.reply(m)
 	s.books.totals.Posted++
 	s.show(Happening{
 		Kind: "posted", App: c.app.Name, Channel: r.channel.ID, ThreadTS: m.ThreadTS, TS: m.TS, Text: p.shown, Blocks: p.blocks, At: s.opts.Now(),
 	})
 	s.tell(r, m, nil)
-	s.books.Touch()
+	s.books.Notify()
 }
 
 // reply counts a message in the thread that it belongs to.
@@ -208,7 +208,7 @@ func (r *room) reply(m *wireMessage) {
 		return
 	}
 	w := *root.message
-	w.ThreadTS, w.LatestReply, w.IsLocked, w.Subscribed = w.TS, m.TS, yes(false), yes(true)
+	w.ThreadTS, w.LatestReply, w.IsLocked, w.Subscribed = w.TS, m.TS, boolPtr(false), boolPtr(true)
 	w.ReplyCount++
 	seen := false
 	for _, u := range w.ReplyUsers {
@@ -228,7 +228,7 @@ func (s *Server) postEphemeral(c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	if !s.knows(c.args["user"]) {
+	if !s.isKnownUser(c.args["user"]) {
 		return nil, refuse("user_not_in_channel")
 	}
 	p, refused := readPost(c, 0)
@@ -250,7 +250,7 @@ func (s *Server) whisper(c *call, r *room, user, ts, thread string, p post) {
 	s.show(Happening{
 		Kind: "posted", App: c.app.Name, Channel: r.channel.ID, ThreadTS: thread, TS: ts, Text: p.shown, Blocks: p.blocks, User: user, At: s.opts.Now(),
 	})
-	s.books.Touch()
+	s.books.Notify()
 }
 
 func (s *Server) update(c *call) (any, *refusal) {
@@ -260,11 +260,11 @@ func (s *Server) update(c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	st, refused := r.mine(c, "cant_update_message")
+	st, refused := r.ownMessage(c, "cant_update_message")
 	if refused != nil {
 		return nil, refused
 	}
-	if st.stream.live(s.opts.Now()) {
+	if st.stream.isLive(s.opts.Now()) {
 		return nil, refuse("streaming_state_conflict")
 	}
 	p, refused := readPost(c, maxUpdate)
@@ -276,7 +276,7 @@ func (s *Server) update(c *call) (any, *refusal) {
 }
 
 // rewrite gives a message of an app its next version.
-func (s *Server) rewrite(c *call, r *room, st *stored, p post) {
+func (s *Server) rewrite(c *call, r *room, st *storedMessage, p post) {
 	before := st.message
 	w := *before
 	w.Text, w.Blocks, w.Attachments = p.text, p.blocks, p.attached
@@ -291,8 +291,8 @@ func (s *Server) rewrite(c *call, r *room, st *stored, p post) {
 	s.show(Happening{
 		Kind: "edited", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, Text: p.shown, Blocks: p.blocks, At: s.opts.Now(),
 	})
-	s.changed(r, st.message, before, nil)
-	s.books.Touch()
+	s.publishChange(r, st.message, before, nil)
+	s.books.Notify()
 }
 
 // whole is a timestamp in whole seconds, as edits have.
@@ -305,7 +305,7 @@ func (s *Server) delete(c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	st, refused := r.mine(c, "cant_delete_message")
+	st, refused := r.ownMessage(c, "cant_delete_message")
 	if refused != nil {
 		return nil, refused
 	}
@@ -314,7 +314,7 @@ func (s *Server) delete(c *call) (any, *refusal) {
 }
 
 // erase takes a message away.
-func (s *Server) erase(r *room, st *stored) {
+func (s *Server) erase(r *room, st *storedMessage) {
 	delete(r.messages, st.message.TS)
 	for i, ts := range r.order {
 		if ts == st.message.TS {
@@ -334,7 +334,7 @@ func (s *Server) erase(r *room, st *stored) {
 		Type: "message", Subtype: "message_deleted", Hidden: true, TS: ts, DeletedTS: st.message.TS, Previous: st.message.bare(),
 	}).event(r.channel, ts)
 	s.spread(r, e, EventEntry{Kind: "message/message_deleted", TS: st.message.TS, ThreadTS: st.message.ThreadTS, User: st.message.User}, nil)
-	s.books.Touch()
+	s.books.Notify()
 }
 
 func unix(t time.Time) string { return itoa(t.Unix()) }

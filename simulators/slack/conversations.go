@@ -9,7 +9,7 @@ import (
 func (s *Server) history(c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, refused := s.readable(c)
+	r, refused := s.readableRoom(c)
 	if refused != nil {
 		return nil, refused
 	}
@@ -27,7 +27,7 @@ func (s *Server) history(c *call) (any, *refusal) {
 func (s *Server) replies(c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, refused := s.readable(c)
+	r, refused := s.readableRoom(c)
 	if refused != nil {
 		return nil, refused
 	}
@@ -48,28 +48,28 @@ func (s *Server) replies(c *call) (any, *refusal) {
 	return s.page(c, out, 1000)
 }
 
-// readable is the conversation whose messages a call wants to read.
-func (s *Server) readable(c *call) (*room, *refusal) {
+// readableRoom is the conversation whose messages a call wants to read.
+func (s *Server) readableRoom(c *call) (*room, *refusal) {
 	r, refused := s.target(c, false)
 	if refused != nil {
 		return nil, refused
 	}
-	if scope := r.channel.Kind.plural() + ":history"; !c.app.may(scope) {
+	if scope := r.channel.Kind.plural() + ":history"; !c.app.hasScope(scope) {
 		return nil, &refusal{code: "missing_scope", needed: scope, provided: strings.Join(c.app.Scopes, ",")}
 	}
-	if !s.present(r, c.app) {
+	if !s.isMember(r, c.app) {
 		return nil, refuse("not_in_channel")
 	}
 	return r, nil
 }
 
 // page cuts messages to what the call asks for.
-func (s *Server) page(c *call, ms []*wireMessage, most int) (any, *refusal) {
+func (s *Server) page(c *call, ms []*wireMessage, atMost int) (any, *refusal) {
 	oldest, latest, inclusive := c.args["oldest"], c.args["latest"], c.args.bool("inclusive")
 	ms = slices.DeleteFunc(slices.Clone(ms), func(m *wireMessage) bool {
-		return oldest != "" && oldest != "0" && !after(m.TS, oldest, inclusive) || latest != "" && !after(latest, m.TS, inclusive)
+		return oldest != "" && oldest != "0" && !isAfter(m.TS, oldest, inclusive) || latest != "" && !isAfter(latest, m.TS, inclusive)
 	})
-	limit := c.args.int("limit", most)
+	limit := c.args.int("limit", atMost)
 	if limit < 1 || limit > 1000 {
 		return nil, refuse("invalid_limit")
 	}
@@ -98,9 +98,9 @@ func (s *Server) page(c *call, ms []*wireMessage, most int) (any, *refusal) {
 	return out, nil
 }
 
-// after tells whether timestamp a is later than b. They have equal shapes, so
+// isAfter tells whether timestamp a is later than b. They have equal shapes, so
 // they compare as they read.
-func after(a, b string, inclusive bool) bool {
+func isAfter(a, b string, inclusive bool) bool {
 	if len(a) != len(b) && !strings.Contains(b, ".") {
 		b += ".000000"
 	}

@@ -43,7 +43,7 @@ func (s *Server) enter(d *delivery, e EventEntry) {
 	d.entry = s.books.events.Add(e)
 	s.books.totals.Events++
 	d.app.owed++
-	s.books.Touch()
+	s.books.Notify()
 }
 
 // callback is the outer event around inner.
@@ -85,12 +85,12 @@ func (s *Server) callback(a *app, r *room, inner any, id string, at time.Time) j
 		}
 	}
 	out.Authorizations = []map[string]any{authorization}
-	return must(out)
+	return mustJSON(out)
 }
 
 // send makes the next attempt to deliver d. The caller holds the lock.
 func (s *Server) send(d *delivery) {
-	f := s.draw(struck{app: d.app.Name, method: deliveries, channel: d.entry.Channel, kind: d.entry.Kind})
+	f := s.draw(faultSubject{app: d.app.Name, method: deliveries, channel: d.entry.Channel, kind: d.entry.Kind})
 	if f == nil {
 		s.dispatch(d, nil)
 		s.release(d.app)
@@ -164,7 +164,7 @@ func (s *Server) try(d *delivery, f *Fault) *attempt {
 	}
 	d.tries++
 	d.entry.Attempts = append(d.entry.Attempts, e)
-	s.books.Touch()
+	s.books.Notify()
 	return &attempt{delivery: d, index: len(d.entry.Attempts) - 1}
 }
 
@@ -174,7 +174,7 @@ func (s *Server) push(t *attempt, f *Fault) {
 	c := s.choose(d.app)
 	if c == nil {
 		e.Problem = "no connection"
-		s.miss(t, "timeout")
+		s.failAttempt(t, "timeout")
 		return
 	}
 	e.EnvelopeID, e.Connection = s.uuid(), c.entry.ID
@@ -185,7 +185,7 @@ func (s *Server) push(t *attempt, f *Fault) {
 	if trouble == Dropped {
 		e.Problem = "connection cut"
 		c.cut()
-		s.miss(t, "timeout")
+		s.failAttempt(t, "timeout")
 		return
 	}
 	t.lose = trouble == LostAck
@@ -196,7 +196,7 @@ func (s *Server) push(t *attempt, f *Fault) {
 		frame["retry_attempt"], frame["retry_reason"] = e.Retry, e.Reason
 	}
 	d.app.pending[e.EnvelopeID] = t
-	c.write(must(frame))
+	c.write(mustJSON(frame))
 	c.entry.Envelopes++
 	s.books.totals.Delivered++
 	switch trouble {
@@ -206,13 +206,13 @@ func (s *Server) push(t *attempt, f *Fault) {
 		s.warn(c, f.Reason)
 	}
 	if s.opts.AckTimeout > 0 {
-		s.agenda.after(s.opts.AckTimeout, s.locked(func() { s.miss(t, "timeout") }))
+		s.agenda.after(s.opts.AckTimeout, s.locked(func() { s.failAttempt(t, "timeout") }))
 	}
 }
 
-// miss is an attempt that failed: the event comes again, or is given up. The
+// failAttempt is an attempt that failed: the event comes again, or is given up. The
 // caller holds the lock.
-func (s *Server) miss(t *attempt, reason string) {
+func (s *Server) failAttempt(t *attempt, reason string) {
 	d := t.delivery
 	if t.failed || d.done || !t.entry().Acknowledged.IsZero() {
 		return
@@ -243,7 +243,7 @@ func (s *Server) miss(t *attempt, reason string) {
 func (s *Server) close(d *delivery) {
 	d.done = true
 	d.app.owed--
-	s.books.Touch()
+	s.books.Notify()
 }
 
 // acknowledge takes an acknowledgement that came on c.
@@ -253,7 +253,7 @@ func (s *Server) acknowledge(c *conn, envelopeID string) {
 	a := c.app
 	t := a.pending[envelopeID]
 	c.entry.Acks++
-	s.books.Touch()
+	s.books.Notify()
 	if t == nil {
 		s.books.totals.Unsolicited++
 		return
@@ -266,11 +266,11 @@ func (s *Server) acknowledge(c *conn, envelopeID string) {
 	e.Acknowledged, e.By = s.opts.Now(), c.entry.ID
 	// What comes late does not undo the retry that is on its way.
 	if !t.failed {
-		s.acknowledged(d)
+		s.noteAcknowledged(d)
 	}
 }
 
-func (s *Server) acknowledged(d *delivery) {
+func (s *Server) noteAcknowledged(d *delivery) {
 	if d.done {
 		return
 	}
@@ -294,7 +294,7 @@ func (s *Server) Lapse() int {
 		}
 		slices.SortFunc(waiting, func(x, y *attempt) int { return x.entry().At.Compare(y.entry().At) })
 		for _, t := range waiting {
-			s.miss(t, "timeout")
+			s.failAttempt(t, "timeout")
 		}
 		n += len(waiting)
 	}

@@ -149,14 +149,14 @@ func (s *Server) ClearFaults() {
 	clear(s.holds)
 }
 
-// struck is what a fault may fall on.
-type struck struct {
+// faultSubject is what a fault may fall on.
+type faultSubject struct {
 	app, method, channel, kind string
 	blocks, stream             bool // what a call carries or is about
 }
 
 // matches tells whether a fault is about x.
-func (f *Fault) matches(x struck) bool {
+func (f *Fault) matches(x faultSubject) bool {
 	event := x.method == deliveries
 	switch {
 	case f.App != "" && f.App != x.app, f.Method != "" && f.Method != x.method,
@@ -181,7 +181,7 @@ const mentions = "mention"
 
 // draw finds the fault for a call or a delivery, if any. The caller holds the
 // lock.
-func (s *Server) draw(x struck) *Fault {
+func (s *Server) draw(x faultSubject) *Fault {
 	f := s.plans.Draw(s.rng, func(f *Fault) bool { return f.matches(x) })
 	if f != nil {
 		s.books.totals.Faults++

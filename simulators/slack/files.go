@@ -46,7 +46,7 @@ func (s *Server) share(r *room, p Person, f File) wireFile {
 	w := s.describeFile(id, f.Name, kind, len(f.Data))
 	w.User, w.UserTeam = p.ID, s.teamOf(p)
 	if f.Remote != "" {
-		w.Mode, w.IsExternal, w.ExternalType, w.URLPrivate, w.URLPrivateDownload = "external", yes(true), "gdrive", f.Remote, ""
+		w.Mode, w.IsExternal, w.ExternalType, w.URLPrivate, w.URLPrivateDownload = "external", boolPtr(true), "gdrive", f.Remote, ""
 	}
 	if f.ClipMillis > 0 {
 		w.Subtype, w.MediaDisplayType, w.DurationMS = "slack_audio", "audio", f.ClipMillis
@@ -64,9 +64,9 @@ func (s *Server) describeFile(id, name, kind string, size int) wireFile {
 	private := fmt.Sprintf("%s/files-pri/%s-%s/", s.URL(), s.opts.Team.ID, id)
 	return wireFile{
 		ID: id, Created: now, Timestamp: now, Name: name, Title: name, Mimetype: kind, Filetype: ext, PrettyType: strings.ToUpper(ext),
-		Editable: yes(false), Size: size, Mode: "hosted", IsExternal: yes(false), IsPublic: yes(false), PublicURLShared: yes(false),
-		DisplayAsBot: yes(false), URLPrivate: private + name, URLPrivateDownload: private + "download/" + name,
-		Permalink: fmt.Sprintf("https://%s.slack.com/files/%s/%s", s.opts.Team.Domain, id, name), HasRichPreview: yes(false), FileAccess: "visible",
+		Editable: boolPtr(false), Size: size, Mode: "hosted", IsExternal: boolPtr(false), IsPublic: boolPtr(false), PublicURLShared: boolPtr(false),
+		DisplayAsBot: boolPtr(false), URLPrivate: private + name, URLPrivateDownload: private + "download/" + name,
+		Permalink: fmt.Sprintf("https://%s.slack.com/files/%s/%s", s.opts.Team.Domain, id, name), HasRichPreview: boolPtr(false), FileAccess: "visible",
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, at string) {
 	f := s.files[id]
 	may := false
 	for _, a := range s.apps {
-		may = may || a.BotToken == token && a.revoked == "" && a.may("files:read")
+		may = may || a.BotToken == token && a.revoked == "" && a.hasScope("files:read")
 	}
 	s.mu.Unlock()
 	switch {

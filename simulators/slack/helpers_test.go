@@ -182,7 +182,7 @@ func (w *workspace) fetch(method, to, body string) (int, string) {
 }
 
 // say is a message that must be possible.
-func (w *workspace) say(c sim.Channel, p sim.Person, text string, o ...sim.SayOptions) sim.Said {
+func (w *workspace) say(c sim.Channel, p sim.Person, text string, o ...sim.SayOptions) sim.ActionResult {
 	w.t.Helper()
 	var with sim.SayOptions
 	if len(o) > 0 {

@@ -8,17 +8,17 @@ import (
 )
 
 // Command lets p type a slash command in c, such as /parley help.
-func (s *Server) Command(app string, c Channel, p Person, command, text string) (Said, error) {
+func (s *Server) Command(app string, c Channel, p Person, command, text string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
 	switch {
 	case a == nil:
-		return Said{}, fmt.Errorf("command %s: %w: %q", command, errNoApp, app)
+		return ActionResult{}, fmt.Errorf("command %s: %w: %q", command, errNoApp, app)
 	case !strings.HasPrefix(command, "/"):
-		return Said{}, fmt.Errorf("command %q does not begin with a slash", command)
+		return ActionResult{}, fmt.Errorf("command %q does not begin with a slash", command)
 	case len(a.Commands) > 0 && !slices.Contains(a.Commands, command):
-		return Said{}, fmt.Errorf("command %q is none of the app's: %s", command, strings.Join(a.Commands, ", "))
+		return ActionResult{}, fmt.Errorf("command %q is none of the app's: %s", command, strings.Join(a.Commands, ", "))
 	}
 	s.people[p.ID] = p
 	r := s.open(c)
@@ -38,25 +38,25 @@ func (s *Server) Command(app string, c Channel, p Person, command, text string) 
 	if t := s.opts.Team; t.EnterpriseID != "" {
 		payload["enterprise_id"], payload["enterprise_name"] = t.EnterpriseID, t.EnterpriseName
 	}
-	d := &delivery{app: a, envelope: "slash_commands", payload: must(payload)}
+	d := &delivery{app: a, envelope: "slash_commands", payload: mustJSON(payload)}
 	s.enter(d, EventEntry{App: a.Name, Kind: d.envelope, Channel: c.ID, User: p.ID, Text: strings.TrimSpace(command + " " + text), Created: s.opts.Now()})
 	s.send(d)
-	said := Said{Channel: c.ID}
-	said.note(s.newest())
+	said := ActionResult{Channel: c.ID}
+	said.note(s.newestEvent())
 	return said, nil
 }
 
 // Press lets p press a button of an app's message, with the button's action id
 // and value.
-func (s *Server) Press(p Person, channel, ts, actionID, value string) (Said, error) {
+func (s *Server) Press(p Person, channel, ts, actionID, value string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
 	switch {
 	case err != nil:
-		return Said{}, fmt.Errorf("press: %w", err)
+		return ActionResult{}, fmt.Errorf("press: %w", err)
 	case st.author == nil:
-		return Said{}, fmt.Errorf("press: %w: %s is no app's", errNoMessage, ts)
+		return ActionResult{}, fmt.Errorf("press: %w: %s is no app's", errNoMessage, ts)
 	}
 	s.people[p.ID] = p
 	a := st.author
@@ -74,13 +74,13 @@ func (s *Server) Press(p Person, channel, ts, actionID, value string) (Said, err
 			"text": map[string]any{"type": "plain_text", "text": value, "emoji": true},
 		}},
 	}
-	d := &delivery{app: a, envelope: "interactive", payload: must(payload)}
+	d := &delivery{app: a, envelope: "interactive", payload: mustJSON(payload)}
 	s.enter(d, EventEntry{
 		App: a.Name, Kind: "block_actions", Channel: channel, TS: ts, ThreadTS: st.message.ThreadTS, User: p.ID, Text: actionID + " " + value, Created: s.opts.Now(),
 	})
 	s.send(d)
-	said := Said{Channel: channel, TS: ts}
-	said.note(s.newest())
+	said := ActionResult{Channel: channel, TS: ts}
+	said.note(s.newestEvent())
 	return said, nil
 }
 

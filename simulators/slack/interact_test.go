@@ -113,7 +113,7 @@ func TestAnotherProcessCanDriveTheWorkspace(t *testing.T) {
 	w := start(t)
 	post := func(path, body string) (int, string) { return w.fetch(http.MethodPost, w.URL()+path, body) }
 	status, text := post("/sim/say", `{"channel":{"id":"C0GENERAL","kind":"channel"},"from":{"id":"U0ANN","name":"ann"},"text":"@parley hi"}`)
-	var said sim.Said
+	var said sim.ActionResult
 	if err := json.Unmarshal([]byte(text), &said); err != nil || status != 200 || len(said.Events) != 2 {
 		t.Fatalf("say: %d %s %v", status, text, err)
 	}

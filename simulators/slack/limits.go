@@ -22,14 +22,14 @@ func (c *call) hold() holdKey {
 // tiers are the calls per minute that Slack promises to take.
 var tiers = [...]int{1: 1, 2: 20, 3: 50, 4: 100}
 
-// limited applies Slack's rates to a call and returns how long to wait, or 0.
+// rateLimitDelay applies Slack's rates to a call and returns how long to wait, or 0.
 // The caller holds the lock.
-func (s *Server) limited(c *call, m method) time.Duration {
-	most, window := tiers[m.tier], time.Minute
+func (s *Server) rateLimitDelay(c *call, m method) time.Duration {
+	atMost, window := tiers[m.tier], time.Minute
 	if c.method == "chat.postMessage" {
-		most, window = 1, time.Second
+		atMost, window = 1, time.Second
 	}
-	if most == 0 {
+	if atMost == 0 {
 		return 0
 	}
 	k := c.hold()
@@ -37,7 +37,7 @@ func (s *Server) limited(c *call, m method) time.Duration {
 	for len(sent) > 0 && !sent[0].Add(window).After(c.began) {
 		sent = sent[1:]
 	}
-	if len(sent) >= most {
+	if len(sent) >= atMost {
 		s.rates[k] = sent
 		return sent[0].Add(window).Sub(c.began)
 	}

@@ -105,9 +105,9 @@ func (m *manifest) problems() []error {
 	no := func(place, why string, args ...any) {
 		all = append(all, fmt.Errorf("%s: %s", place, fmt.Sprintf(why, args...)))
 	}
-	length := func(place, s string, least, most int) {
-		if n := utf8.RuneCountInString(s); n < least || n > most {
-			no(place, "%d characters; must be %d to %d", n, least, most)
+	length := func(place, s string, minimum, atMost int) {
+		if n := utf8.RuneCountInString(s); n < minimum || n > atMost {
+			no(place, "%d characters; must be %d to %d", n, minimum, atMost)
 		}
 	}
 	if m.Metadata.Major != 2 && m.Features.AgentView != nil { // without a version it is held to 1.0.0
@@ -131,7 +131,7 @@ func (m *manifest) problems() []error {
 
 // agentProblems holds the manifest to what Slack has asked of new apps since June
 // 2026: https://docs.slack.dev/ai/developing-agents/#migrating.
-func (m *manifest) agentProblems(no func(place, why string, args ...any), length func(place, s string, least, most int)) {
+func (m *manifest) agentProblems(no func(place, why string, args ...any), length func(place, s string, minimum, atMost int)) {
 	if m.Features.AssistantView != nil {
 		no("/features/assistant_view", "new apps use agent_view")
 	}
@@ -164,7 +164,7 @@ var (
 	urlShape     = regexp.MustCompile(`^https?://.`)
 )
 
-func (m *manifest) commandProblems(no func(place, why string, args ...any), length func(place, s string, least, most int)) {
+func (m *manifest) commandProblems(no func(place, why string, args ...any), length func(place, s string, minimum, atMost int)) {
 	if len(m.Features.Commands) > 50 {
 		no("/features/slash_commands", "%d items; at most 50", len(m.Features.Commands))
 	}

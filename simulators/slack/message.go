@@ -146,9 +146,9 @@ func (m *wireMessage) bare() *wireMessage {
 	return &b
 }
 
-func yes(v bool) *bool { return &v }
+func boolPtr(v bool) *bool { return &v }
 
-func must(v any) json.RawMessage {
+func mustJSON(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		panic("slack simulator: encode: " + err.Error()) // own types only

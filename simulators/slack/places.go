@@ -29,7 +29,7 @@ type Channel struct {
 }
 
 // DM is the direct message of p with the first app.
-func DM(p Person) Channel { return Channel{ID: "D" + tail(p.ID), Kind: IM} }
+func DM(p Person) Channel { return Channel{ID: "D" + idSuffix(p.ID), Kind: IM} }
 
 // DMWith is the direct message of p with the app of that name.
 func (s *Server) DMWith(p Person, app string) (Channel, error) {
@@ -44,14 +44,14 @@ func (s *Server) DMWith(p Person, app string) (Channel, error) {
 }
 
 func dmOf(user string, index int, app string) Channel {
-	id := "D" + tail(user)
+	id := "D" + idSuffix(user)
 	if index > 0 {
 		id = fmt.Sprintf("%sX%d", id, index)
 	}
 	return Channel{ID: id, Kind: IM, App: app}
 }
 
-func tail(id string) string {
+func idSuffix(id string) string {
 	if id == "" {
 		return ""
 	}
@@ -77,20 +77,20 @@ type room struct {
 	channel  Channel
 	absent   map[string]bool // apps that are no members
 	archived bool
-	messages map[string]*stored
+	messages map[string]*storedMessage
 	order    []string // timestamps
 	keep     int
 }
 
-// stored is one message with what is not part of it on the wire.
-type stored struct {
+// storedMessage is one message with what is not part of it on the wire.
+type storedMessage struct {
 	message *wireMessage // replaced, never changed: an event may hold it
 	author  *app
 	entry   *MessageEntry
 	stream  *stream
 }
 
-func (r *room) add(st *stored) {
+func (r *room) add(st *storedMessage) {
 	r.messages[st.message.TS] = st
 	r.order = append(r.order, st.message.TS)
 	if len(r.order) > r.keep {
@@ -103,7 +103,7 @@ func (r *room) add(st *stored) {
 func (s *Server) open(c Channel) *room {
 	r, ok := s.rooms[c.ID]
 	if !ok {
-		r = &room{channel: c, absent: map[string]bool{}, messages: map[string]*stored{}, keep: s.opts.History}
+		r = &room{channel: c, absent: map[string]bool{}, messages: map[string]*storedMessage{}, keep: s.opts.History}
 		s.rooms[c.ID] = r
 	}
 	if c.Name != "" {
@@ -112,8 +112,8 @@ func (s *Server) open(c Channel) *room {
 	return r
 }
 
-// present tells whether the app reads and writes in the conversation.
-func (s *Server) present(r *room, a *app) bool {
+// isMember tells whether the app reads and writes in the conversation.
+func (s *Server) isMember(r *room, a *app) bool {
 	if r.channel.Kind == IM {
 		return a == s.app(r.channel.App)
 	}

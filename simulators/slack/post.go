@@ -38,7 +38,7 @@ func (s *Server) post(t *attempt, f *Fault) {
 	}
 	if trouble == Dropped {
 		e.Problem = "connection_failed"
-		s.miss(t, "connection_failed")
+		s.failAttempt(t, "connection_failed")
 		return
 	}
 	to, body, kind := d.app.RequestURL, []byte(d.payload), "application/json"
@@ -72,24 +72,24 @@ func (s *Server) post(t *attempt, f *Fault) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.posted(t, a)
+		s.notePosted(t, a)
 	})
 }
 
-// posted books the answer to an attempt. The caller holds the lock.
-func (s *Server) posted(t *attempt, a reply) {
+// notePosted books the answer to an attempt. The caller holds the lock.
+func (s *Server) notePosted(t *attempt, a reply) {
 	d, e := t.delivery, t.entry()
 	e.Status, e.Problem = a.status, a.problem
 	if a.problem != "" {
 		if a.noRetry {
 			d.tries = len(s.opts.Retries) + 1
 		}
-		s.miss(t, a.problem)
+		s.failAttempt(t, a.problem)
 		return
 	}
 	e.Acknowledged = s.opts.Now()
-	s.acknowledged(d)
-	s.books.Touch()
+	s.noteAcknowledged(d)
+	s.books.Notify()
 }
 
 // reply is what an app answered to a post.

@@ -48,6 +48,6 @@ func (s *Server) reaction(c *call, remove bool) (any, *refusal) {
 	s.signal(SignalEntry{
 		App: c.app.Name, Kind: kind, Channel: r.channel.ID, ThreadTS: st.message.ThreadTS, TS: st.message.TS, Text: name,
 	})
-	s.reacted(r, st, c.app.UserID, name, remove)
+	s.publishReaction(r, st, c.app.UserID, name, remove)
 	return nil, nil
 }

@@ -86,7 +86,7 @@ func richText(text, id string) json.RawMessage {
 		}
 	}
 	plain(text[last:])
-	return must([]any{map[string]any{
+	return mustJSON([]any{map[string]any{
 		"type": "rich_text", "block_id": id, "elements": []any{map[string]any{"type": "rich_text_section", "elements": es}},
 	}})
 }

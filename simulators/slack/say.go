@@ -45,8 +45,8 @@ type Ref struct {
 	Kind    string `json:"kind"`
 }
 
-// Said tells what came of something that people did.
-type Said struct {
+// ActionResult tells what came of something that people did.
+type ActionResult struct {
 	Channel  string `json:"channel"`
 	TS       string `json:"ts,omitempty"`
 	ThreadTS string `json:"thread_ts,omitempty"`
@@ -55,7 +55,7 @@ type Said struct {
 }
 
 // note adds an event; it does nothing without somebody to tell.
-func (x *Said) note(e *EventEntry) {
+func (x *ActionResult) note(e *EventEntry) {
 	if x != nil && e != nil {
 		x.Events = append(x.Events, Ref{App: e.App, EventID: e.EventID, Kind: e.Kind})
 	}
@@ -63,27 +63,27 @@ func (x *Said) note(e *EventEntry) {
 
 // Say lets p write into c. Conversations and people are known from their first
 // appearance on.
-func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (Said, error) {
+func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.ID == "" || c.Kind == "" || p.ID == "" {
-		return Said{}, fmt.Errorf("say in %q: %w: it needs an id, a kind and a person with an id", c.ID, errChannel)
+		return ActionResult{}, fmt.Errorf("say in %q: %w: it needs an id, a kind and a person with an id", c.ID, errChannel)
 	}
 	if s.app(c.App) == nil {
-		return Said{}, fmt.Errorf("say in %q: %w: %q", c.ID, errNoApp, c.App)
+		return ActionResult{}, fmt.Errorf("say in %q: %w: %q", c.ID, errNoApp, c.App)
 	}
 	s.people[p.ID] = p
 	r := s.open(c)
 	if r.archived {
-		return Said{}, fmt.Errorf("say in %q: %w: it is archived", c.ID, errChannel)
+		return ActionResult{}, fmt.Errorf("say in %q: %w: it is archived", c.ID, errChannel)
 	}
 	m, err := s.written(r, p, text, o)
 	if err != nil {
-		return Said{}, fmt.Errorf("say in %q: %w", c.ID, err)
+		return ActionResult{}, fmt.Errorf("say in %q: %w", c.ID, err)
 	}
-	r.add(&stored{message: m})
+	r.add(&storedMessage{message: m})
 	r.reply(m)
-	said := Said{Channel: c.ID, TS: m.TS, ThreadTS: m.ThreadTS}
+	said := ActionResult{Channel: c.ID, TS: m.TS, ThreadTS: m.ThreadTS}
 	s.tell(r, m, &said)
 	// Slack names an assistant thread when somebody writes in it first.
 	if root := r.messages[m.ThreadTS]; root != nil && root.message.Subtype == assistantRoot && root.message.Text == newThread {
@@ -116,13 +116,13 @@ func (s *Server) written(r *room, p Person, text string, o SayOptions) (*wireMes
 	}
 	switch {
 	case o.Subtype == "bot_message":
-		m.Username, m.BotID, m.User = p.Name, "B"+tail(p.ID), ""
+		m.Username, m.BotID, m.User = p.Name, "B"+idSuffix(p.ID), ""
 	case p.IsBot:
-		m.BotID, m.AppID = "B"+tail(p.ID), "A"+tail(p.ID)
+		m.BotID, m.AppID = "B"+idSuffix(p.ID), "A"+idSuffix(p.ID)
 		m.BotProfile = &wireProfile{ID: m.BotID, AppID: m.AppID, Name: p.Name, Icons: map[string]string{}, TeamID: s.teamOf(p)}
 	}
 	if len(o.Files) > 0 {
-		m.Subtype, m.Upload, m.DisplayAsBot = "file_share", yes(false), yes(false)
+		m.Subtype, m.Upload, m.DisplayAsBot = "file_share", boolPtr(false), boolPtr(false)
 		for _, f := range o.Files {
 			m.Files = append(m.Files, s.share(r, p, f))
 		}
@@ -135,7 +135,7 @@ func (s *Server) written(r *room, p Person, text string, o SayOptions) (*wireMes
 }
 
 // at finds a message.
-func (s *Server) at(channel, ts string) (*room, *stored, error) {
+func (s *Server) at(channel, ts string) (*room, *storedMessage, error) {
 	r := s.rooms[channel]
 	if r == nil {
 		return nil, nil, fmt.Errorf("%w: %q", errNoChannel, channel)
@@ -148,12 +148,12 @@ func (s *Server) at(channel, ts string) (*room, *stored, error) {
 }
 
 // Edit lets the author change a message of theirs: apps get message_changed.
-func (s *Server) Edit(channel, ts, text string, o SayOptions) (Said, error) {
+func (s *Server) Edit(channel, ts, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
 	if err != nil {
-		return Said{}, fmt.Errorf("edit: %w", err)
+		return ActionResult{}, fmt.Errorf("edit: %w", err)
 	}
 	if !o.Raw {
 		text = s.markUp(text)
@@ -163,32 +163,32 @@ func (s *Server) Edit(channel, ts, text string, o SayOptions) (Said, error) {
 	if !o.Bare {
 		w.Blocks = richText(text, s.makeID(""))
 	}
-	return s.became(r, st, &w), nil
+	return s.storeVersion(r, st, &w), nil
 }
 
-// became stores a message's next version and tells the apps.
-func (s *Server) became(r *room, st *stored, now *wireMessage) Said {
+// storeVersion stores a message's next version and tells the apps.
+func (s *Server) storeVersion(r *room, st *storedMessage, now *wireMessage) ActionResult {
 	before := st.message
 	st.message = now
-	said := Said{Channel: r.channel.ID, TS: now.TS, ThreadTS: now.ThreadTS}
-	s.changed(r, now, before, &said)
+	said := ActionResult{Channel: r.channel.ID, TS: now.TS, ThreadTS: now.ThreadTS}
+	s.publishChange(r, now, before, &said)
 	return said
 }
 
 // Unfurl attaches a preview of a link to a message: message_changed without an
 // edit.
-func (s *Server) Unfurl(channel, ts, link string) (Said, error) {
+func (s *Server) Unfurl(channel, ts, link string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
 	if err != nil {
-		return Said{}, fmt.Errorf("unfurl: %w", err)
+		return ActionResult{}, fmt.Errorf("unfurl: %w", err)
 	}
 	w := *st.message
-	w.Attachments = must([]map[string]any{{
+	w.Attachments = mustJSON([]map[string]any{{
 		"id": 1, "from_url": link, "original_url": link, "fallback": "A page", "title": "A page", "title_link": link, "service_name": "example",
 	}})
-	return s.became(r, st, &w), nil
+	return s.storeVersion(r, st, &w), nil
 }
 
 // Delete takes a message away: apps get message_deleted.
@@ -204,60 +204,60 @@ func (s *Server) Delete(channel, ts string) error {
 }
 
 // Join makes p a member of c: apps get member_joined_channel.
-func (s *Server) Join(c Channel, p Person) (Said, error) {
+func (s *Server) Join(c Channel, p Person) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.Kind == IM || c.ID == "" {
-		return Said{}, fmt.Errorf("join %q: %w", c.ID, errChannel)
+		return ActionResult{}, fmt.Errorf("join %q: %w", c.ID, errChannel)
 	}
 	s.people[p.ID] = p
 	r := s.open(c)
-	return s.joined(r, p.ID, "member_joined_channel"), nil
+	return s.publishMembership(r, p.ID, "member_joined_channel"), nil
 }
 
-// joined publishes that a user came or left.
-func (s *Server) joined(r *room, user, kind string) Said {
-	said := Said{Channel: r.channel.ID}
+// publishMembership publishes that a user came or left.
+func (s *Server) publishMembership(r *room, user, kind string) ActionResult {
+	said := ActionResult{Channel: r.channel.ID}
 	letter := map[Kind]string{Public: "C", Private: "G", Group: "G"}[r.channel.Kind]
 	for _, a := range s.apps {
-		if !s.present(r, a) && user != a.UserID || !a.subscribed(kind, "") {
+		if !s.isMember(r, a) && user != a.UserID || !a.isSubscribed(kind, "") {
 			continue
 		}
 		s.publish(a, r, map[string]any{
 			"type": kind, "user": user, "channel": r.channel.ID, "channel_type": letter, "team": s.opts.Team.ID, "event_ts": s.stamp(),
 		}, EventEntry{Kind: kind, Channel: r.channel.ID, User: user})
-		said.note(s.newest())
+		said.note(s.newestEvent())
 	}
 	return said
 }
 
 // SetMember puts the app into a conversation or takes it out of it. The app is
 // told by member_joined_channel or channel_left.
-func (s *Server) SetMember(c Channel, app string, member bool) (Said, error) {
+func (s *Server) SetMember(c Channel, app string, member bool) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
 	if a == nil {
-		return Said{}, fmt.Errorf("set member: %w: %q", errNoApp, app)
+		return ActionResult{}, fmt.Errorf("set member: %w: %q", errNoApp, app)
 	}
 	if c.Kind == IM || c.ID == "" {
-		return Said{}, fmt.Errorf("set member of %q: %w", c.ID, errChannel)
+		return ActionResult{}, fmt.Errorf("set member of %q: %w", c.ID, errChannel)
 	}
 	r := s.open(c)
 	if member {
 		delete(r.absent, a.Name)
-		return s.joined(r, a.UserID, "member_joined_channel"), nil
+		return s.publishMembership(r, a.UserID, "member_joined_channel"), nil
 	}
-	said := Said{Channel: c.ID}
+	said := ActionResult{Channel: c.ID}
 	kind := "channel_left"
 	if c.Kind != Public {
 		kind = "group_left"
 	}
-	if a.subscribed(kind, "") && !r.absent[a.Name] {
+	if a.isSubscribed(kind, "") && !r.absent[a.Name] {
 		s.publish(a, r, map[string]any{
 			"type": kind, "channel": c.ID, "actor_id": "U0ADMIN", "event_ts": s.stamp(),
 		}, EventEntry{Kind: kind, Channel: c.ID, User: a.UserID})
-		said.note(s.newest())
+		said.note(s.newestEvent())
 	}
 	r.absent[a.Name] = true
 	return said, nil
@@ -277,7 +277,7 @@ func (s *Server) Archive(c Channel) error {
 		kind = "group_archive"
 	}
 	for _, a := range s.apps {
-		if s.present(r, a) && a.subscribed(kind, "") {
+		if s.isMember(r, a) && a.isSubscribed(kind, "") {
 			s.publish(a, r, map[string]any{"type": kind, "channel": c.ID, "user": "U0ADMIN", "event_ts": s.stamp()},
 				EventEntry{Kind: kind, Channel: c.ID})
 		}
@@ -286,22 +286,22 @@ func (s *Server) Archive(c Channel) error {
 }
 
 // React lets p put an emoji on a message, or take it away again.
-func (s *Server) React(p Person, channel, ts, name string, remove bool) (Said, error) {
+func (s *Server) React(p Person, channel, ts, name string, remove bool) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
 	if err != nil {
-		return Said{}, fmt.Errorf("react: %w", err)
+		return ActionResult{}, fmt.Errorf("react: %w", err)
 	}
 	s.people[p.ID] = p
 	if !st.react(name, p.ID, remove) {
-		return Said{}, fmt.Errorf("react: %w: nothing changes", errNoMessage)
+		return ActionResult{}, fmt.Errorf("react: %w: nothing changes", errNoMessage)
 	}
-	return s.reacted(r, st, p.ID, name, remove), nil
+	return s.publishReaction(r, st, p.ID, name, remove), nil
 }
 
 // react changes a message's reactions; false when there is nothing to change.
-func (st *stored) react(name, user string, remove bool) bool {
+func (st *storedMessage) react(name, user string, remove bool) bool {
 	w := *st.message
 	w.Reactions = nil
 	found := false
@@ -330,20 +330,20 @@ func (st *stored) react(name, user string, remove bool) bool {
 	return true
 }
 
-// reacted publishes a reaction.
-func (s *Server) reacted(r *room, st *stored, user, name string, removed bool) Said {
+// publishReaction publishes a reaction.
+func (s *Server) publishReaction(r *room, st *storedMessage, user, name string, removed bool) ActionResult {
 	kind := "reaction_added"
 	if removed {
 		kind = "reaction_removed"
 	}
-	said := Said{Channel: r.channel.ID, TS: st.message.TS}
+	said := ActionResult{Channel: r.channel.ID, TS: st.message.TS}
 	for _, a := range s.apps {
-		if s.present(r, a) && a.subscribed(kind, "") {
+		if s.isMember(r, a) && a.isSubscribed(kind, "") {
 			s.publish(a, r, map[string]any{
 				"type": kind, "user": user, "reaction": name, "item_user": st.message.User, "event_ts": s.stamp(),
 				"item": map[string]string{"type": "message", "channel": r.channel.ID, "ts": st.message.TS},
 			}, EventEntry{Kind: kind, Channel: r.channel.ID, TS: st.message.TS, User: user, Text: name})
-			said.note(s.newest())
+			said.note(s.newestEvent())
 		}
 	}
 	return said

@@ -93,7 +93,7 @@ func (s *Server) reset() {
 	s.files, s.uploads = map[string]*storedFile{}, map[string]*storedFile{}
 	s.sessions = map[sessionKey]*SessionEntry{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
-	s.books.Touch()
+	s.books.Notify()
 	s.plans.Clear()
 	s.holds, s.rates = map[holdKey]time.Time{}, map[holdKey][]time.Time{}
 	s.lastTS, s.lastID = 0, 0

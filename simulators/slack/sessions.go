@@ -49,7 +49,7 @@ func (s *Server) session(a *app, r *room, thread, status string) *SessionEntry {
 		e.Status, e.At = status, s.opts.Now()
 		e.Statuses = append(e.Statuses, status)
 	}
-	s.books.Touch()
+	s.books.Notify()
 	return e
 }
 
@@ -75,7 +75,7 @@ func (s *Server) setSession(c *call) (any, *refusal) {
 		e.Title = title
 	}
 	out := map[string]any{"status": e.Status, "agent_status": e.Status, "title": e.Title}
-	if !c.app.subscribed("agent_session_stopped", "") {
+	if !c.app.isSubscribed("agent_session_stopped", "") {
 		out["warning"] = "missing_agent_session_stopped_event_subscription"
 	}
 	return out, nil

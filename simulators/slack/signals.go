@@ -11,7 +11,7 @@ func (s *Server) signal(e SignalEntry) {
 	e.At = s.opts.Now()
 	s.books.signals.Add(e)
 	s.show(Happening{Kind: e.Kind, App: e.App, Channel: e.Channel, ThreadTS: e.ThreadTS, TS: e.TS, Text: e.Text, At: e.At})
-	s.books.Touch()
+	s.books.Notify()
 }
 
 func (s *Server) setStatus(c *call) (any, *refusal) {
@@ -66,7 +66,7 @@ func (s *Server) setPrompts(c *call) (any, *refusal) {
 		if refused != nil || c.args["thread_ts"] != "" { // with a thread it silently fails
 			return nil, refused
 		}
-		s.signal(SignalEntry{App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, Payload: must(prompts)})
+		s.signal(SignalEntry{App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, Payload: mustJSON(prompts)})
 		return nil, nil
 	}
 	r, root, refused := s.assistantThread(c)
@@ -74,13 +74,13 @@ func (s *Server) setPrompts(c *call) (any, *refusal) {
 		return nil, refused
 	}
 	s.signal(SignalEntry{
-		App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, ThreadTS: root.message.TS, Text: c.args["title"], Payload: must(prompts),
+		App: c.app.Name, Kind: "prompts", Channel: r.channel.ID, ThreadTS: root.message.TS, Text: c.args["title"], Payload: mustJSON(prompts),
 	})
 	return nil, nil
 }
 
 // assistantThread is the thread that a call is about.
-func (s *Server) assistantThread(c *call) (*room, *stored, *refusal) {
+func (s *Server) assistantThread(c *call) (*room, *storedMessage, *refusal) {
 	r, refused := s.target(c, true)
 	if refused != nil {
 		return nil, nil, refused

@@ -42,10 +42,10 @@ func (c *conn) write(frame []byte) {
 		return
 	}
 	c.queue = append(c.queue, frame)
-	c.poke()
+	c.wakeWriter()
 }
 
-func (c *conn) poke() {
+func (c *conn) wakeWriter() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -60,7 +60,7 @@ func (c *conn) hangUp(reason string) {
 	c.gone = true
 	c.entry.Closed, c.entry.Reason = c.server.opts.Now(), reason
 	c.app.conns = slices.DeleteFunc(c.app.conns, func(x *conn) bool { return x == c })
-	c.server.books.Touch()
+	c.server.books.Notify()
 	close(c.done)
 }
 
@@ -80,7 +80,7 @@ func (c *conn) cut() {
 // cutAfterwards ends it as a broken network does, after what is queued was sent.
 func (c *conn) cutAfterwards() {
 	c.ending, c.abrupt = true, true
-	c.poke()
+	c.wakeWriter()
 }
 
 // choose picks the connection that gets the next envelope: any that may still be
@@ -107,7 +107,7 @@ func (s *Server) warn(c *conn, reason string) {
 		return
 	}
 	c.warned = true
-	c.write(must(map[string]any{
+	c.write(mustJSON(map[string]any{
 		"type": "disconnect", "reason": reason, "debug_info": map[string]any{"host": s.host(c)},
 	}))
 	if reason == "link_disabled" || reason == "too_many_websockets" {
@@ -202,9 +202,9 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
 	defer s.workers.Done()
 	go func() {
 		defer s.workers.Done()
-		c.talk()
+		c.writeLoop()
 	}()
-	c.listen()
+	c.readLoop()
 }
 
 // redeem finds whose ticket it is; it is good for one connection.
@@ -243,17 +243,17 @@ func (s *Server) welcome(c *conn, remote string, short bool) bool {
 		s.warn(c, "too_many_websockets")
 		return true
 	}
-	c.write(must(map[string]any{
+	c.write(mustJSON(map[string]any{
 		"type": "hello", "num_connections": len(a.conns),
 		"debug_info":      map[string]any{"host": s.host(c), "build_number": 10, "approximate_connection_time": life},
 		"connection_info": map[string]any{"app_id": a.ID},
 	}))
-	s.books.Touch()
+	s.books.Notify()
 	return true
 }
 
-// talk writes what is queued, and pings, until the connection ends.
-func (c *conn) talk() {
+// writeLoop writes what is queued, and pings, until the connection ends.
+func (c *conn) writeLoop() {
 	ping := time.NewTicker(c.server.opts.PingEvery)
 	defer ping.Stop()
 	for alive := true; alive && c.flush(); {
@@ -318,8 +318,8 @@ func (c *conn) leave() {
 	_ = c.ws.Close()
 }
 
-// listen reads acknowledgements until the connection ends.
-func (c *conn) listen() {
+// readLoop reads acknowledgements until the connection ends.
+func (c *conn) readLoop() {
 	c.ws.SetReadLimit(maxFrame)
 	c.ws.SetPongHandler(func(string) error {
 		c.server.mu.Lock()

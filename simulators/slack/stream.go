@@ -18,8 +18,8 @@ type stream struct {
 	end   json.RawMessage   // blocks below the text
 }
 
-// live tells whether the stream takes more. It notices that time has passed.
-func (st *stream) live(now time.Time) bool {
+// isLive tells whether the stream takes more. It notices that time has passed.
+func (st *stream) isLive(now time.Time) bool {
 	if st == nil {
 		return false
 	}
@@ -99,7 +99,7 @@ func (s *Server) startStream(c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	p := post{text: piece.text, shown: piece.text, pings: pings(piece.text)}
+	p := post{text: piece.text, shown: piece.text, pings: pingedUsers(piece.text)}
 	m, refused := s.compose(c, r, p)
 	if refused != nil {
 		return nil, refused
@@ -144,20 +144,20 @@ func (st *stream) blocks() json.RawMessage {
 	if len(out) == 0 {
 		return nil
 	}
-	return must(out)
+	return mustJSON(out)
 }
 
-// streaming is the stream that a call is about.
-func (s *Server) streaming(c *call) (*room, *stored, *refusal) {
+// streamOf is the stream that a call is about.
+func (s *Server) streamOf(c *call) (*room, *storedMessage, *refusal) {
 	r, refused := s.target(c, true)
 	if refused != nil {
 		return nil, nil, refused
 	}
-	st, refused := r.mine(c, "message_not_owned_by_app")
+	st, refused := r.ownMessage(c, "message_not_owned_by_app")
 	if refused != nil {
 		return nil, nil, refused
 	}
-	if !st.stream.live(s.opts.Now()) {
+	if !st.stream.isLive(s.opts.Now()) {
 		if st.stream != nil {
 			st.entry.Stream = st.stream.state
 		}
@@ -169,7 +169,7 @@ func (s *Server) streaming(c *call) (*room, *stored, *refusal) {
 func (s *Server) appendStream(c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, st, refused := s.streaming(c)
+	r, st, refused := s.streamOf(c)
 	if refused != nil {
 		return nil, refused
 	}
@@ -188,7 +188,7 @@ func (s *Server) appendStream(c *call) (any, *refusal) {
 }
 
 // grow adds a piece to a stream and shows it.
-func (s *Server) grow(c *call, r *room, st *stored, p piece) *refusal {
+func (s *Server) grow(c *call, r *room, st *storedMessage, p piece) *refusal {
 	if utf8.RuneCountInString(st.stream.text)+utf8.RuneCountInString(p.text) > maxMarkdown {
 		return refuse("msg_too_long")
 	}
@@ -201,19 +201,19 @@ func (s *Server) grow(c *call, r *room, st *stored, p piece) *refusal {
 	if shown == "" {
 		shown = w.Text
 	}
-	st.entry.Versions = append(st.entry.Versions, s.version(c, post{text: w.Text, shown: shown, blocks: w.Blocks, pings: pings(w.Text)}))
+	st.entry.Versions = append(st.entry.Versions, s.version(c, post{text: w.Text, shown: shown, blocks: w.Blocks, pings: pingedUsers(w.Text)}))
 	_, alone, _ := strings.Cut(st.entry.StreamTo, "/")
 	s.show(Happening{
 		Kind: "streamed", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, User: alone, Text: shown, Blocks: w.Blocks, At: s.opts.Now(),
 	})
-	s.books.Touch()
+	s.books.Notify()
 	return nil
 }
 
 func (s *Server) stopStream(c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, st, refused := s.streaming(c)
+	r, st, refused := s.streamOf(c)
 	if refused != nil {
 		return nil, refused
 	}
@@ -246,7 +246,7 @@ func (s *Server) stopStream(c *call) (any, *refusal) {
 	}
 	st.stream.state, st.entry.Stream = "completed", "completed"
 	s.session(c.app, r, st.message.ThreadTS, status)
-	s.changed(r, st.message, before, nil)
+	s.publishChange(r, st.message, before, nil)
 	return map[string]any{"channel": r.channel.ID, "ts": st.message.TS, "message": st.message.bare()}, nil
 }
 
@@ -259,7 +259,7 @@ func (s *Server) endStream(c *call, how Trouble) {
 		return
 	}
 	st := r.messages[c.args["ts"]]
-	if st == nil || !st.stream.live(s.opts.Now()) {
+	if st == nil || !st.stream.isLive(s.opts.Now()) {
 		return
 	}
 	st.stream.state = "expired"
@@ -267,5 +267,5 @@ func (s *Server) endStream(c *call, how Trouble) {
 		st.stream.state = "stopped"
 	}
 	st.entry.Stream = st.stream.state
-	s.books.Touch()
+	s.books.Notify()
 }

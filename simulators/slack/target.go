@@ -10,26 +10,26 @@ func (s *Server) target(c *call, writing bool) (*room, *refusal) {
 		return nil, refuse("channel_not_found")
 	}
 	r := s.rooms[name]
-	if r == nil && (name[0] == 'U' || name[0] == 'W') && s.knows(name) {
+	if r == nil && (name[0] == 'U' || name[0] == 'W') && s.isKnownUser(name) {
 		r = s.dm(name, c.app)
 	}
 	if r == nil {
-		r = s.named(strings.TrimPrefix(name, "#"))
+		r = s.roomNamed(strings.TrimPrefix(name, "#"))
 	}
-	if r == nil || r.channel.Kind != Public && !s.present(r, c.app) {
+	if r == nil || r.channel.Kind != Public && !s.isMember(r, c.app) {
 		return nil, refuse("channel_not_found")
 	}
 	switch {
 	case !writing:
 	case r.archived:
 		return nil, refuse("is_archived")
-	case !s.present(r, c.app) && (len(c.app.Scopes) == 0 || !c.app.may("chat:write.public")):
+	case !s.isMember(r, c.app) && (len(c.app.Scopes) == 0 || !c.app.hasScope("chat:write.public")):
 		return nil, refuse("not_in_channel")
 	}
 	return r, nil
 }
 
-func (s *Server) named(name string) *room {
+func (s *Server) roomNamed(name string) *room {
 	for _, r := range s.rooms {
 		if r.channel.Name == name && name != "" {
 			return r
@@ -48,13 +48,13 @@ func (s *Server) dm(user string, a *app) *room {
 	return nil
 }
 
-func (s *Server) knows(user string) bool {
+func (s *Server) isKnownUser(user string) bool {
 	_, ok := s.people[user]
 	return ok
 }
 
-// mine is the message that the call is about, if the app wrote it.
-func (r *room) mine(c *call, code string) (*stored, *refusal) {
+// ownMessage is the message that the call is about, if the app wrote it.
+func (r *room) ownMessage(c *call, code string) (*storedMessage, *refusal) {
 	st := r.messages[c.args["ts"]]
 	switch {
 	case st == nil:

@@ -46,7 +46,7 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, id string) 
 	c := &call{method: uploading, remote: r.RemoteAddr, began: s.opts.Now(), args: params{}, token: bearer(r) != ""}
 	refused := s.beginUpload(c, r, id)
 	if refused == nil && c.fault != nil {
-		refused = s.strike(r, c)
+		refused = s.applyFault(r, c)
 	}
 	size := 0
 	if refused == nil && !c.cut {
@@ -78,10 +78,10 @@ func (s *Server) beginUpload(c *call, r *http.Request, id string) *refusal {
 		return &refusal{status: http.StatusMethodNotAllowed, code: "method_not_allowed"}
 	}
 	c.app = f.app
-	if refused := s.held(c); refused != nil {
+	if refused := s.checkHold(c); refused != nil {
 		return refused
 	}
-	c.fault = s.draw(struck{app: c.app.Name, method: uploading})
+	c.fault = s.draw(faultSubject{app: c.app.Name, method: uploading})
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (s *Server) completeUpload(c *call) (any, *refusal) {
 		answer = append(answer, map[string]string{"id": x.ID, "title": f.wire.Title})
 	}
 	if c.channel() != "" {
-		share, refused := s.sharing(c, files)
+		share, refused := s.prepareShare(c, files)
 		if refused != nil {
 			return nil, refused
 		}
@@ -165,15 +165,15 @@ func (s *Server) completeUpload(c *call) (any, *refusal) {
 	return map[string]any{"files": answer}, nil
 }
 
-// sharing checks the message that shows files of an app, and gives what posts it.
+// prepareShare checks the message that shows files of an app, and gives what posts it.
 // The caller holds the lock, then too.
-func (s *Server) sharing(c *call, files []*storedFile) (share func(), refused *refusal) {
+func (s *Server) prepareShare(c *call, files []*storedFile) (share func(), refused *refusal) {
 	r, refused := s.target(c, true)
 	if refused != nil {
 		return nil, refused
 	}
 	p := post{text: c.args["initial_comment"], shown: c.args["initial_comment"]}
-	p.pings = pings(p.text)
+	p.pings = pingedUsers(p.text)
 	if raw := c.args["blocks"]; raw != "" && p.text == "" {
 		p.blocks = json.RawMessage(raw)
 		if p.shown, refused = readBlocks(p.blocks); refused != nil {
@@ -185,7 +185,7 @@ func (s *Server) sharing(c *call, files []*storedFile) (share func(), refused *r
 		return nil, refused
 	}
 	return func() {
-		m.TS, m.Subtype, m.Upload, m.DisplayAsBot = s.stamp(), "file_share", yes(true), yes(false)
+		m.TS, m.Subtype, m.Upload, m.DisplayAsBot = s.stamp(), "file_share", boolPtr(true), boolPtr(false)
 		for _, f := range files {
 			m.Files = append(m.Files, f.wire)
 		}

@@ -7,12 +7,12 @@ import (
 
 // Album lets p send n photos as one album: n messages with one media group,
 // of which only the first carries the caption.
-func (s *Server) Album(c Chat, p Person, caption string, n int, o SayOptions) ([]Said, error) {
+func (s *Server) Album(c Chat, p Person, caption string, n int, o SayOptions) ([]ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.Media = cmp.Or(o.Media, "photo")
 	o.MediaGroup = cmp.Or(o.MediaGroup, fmt.Sprintf("1300%011d", s.id()))
-	var all []Said
+	var all []ActionResult
 	for range n {
 		said, err := s.say(c, p, caption, o)
 		if err != nil {
@@ -36,12 +36,12 @@ type PressOptions struct {
 
 // Press lets p press a button with data under a message of a bot. The query
 // goes to the message's author.
-func (s *Server) Press(p Person, chatID, messageID int64, data string, o PressOptions) (Said, error) {
+func (s *Server) Press(p Person, chatID, messageID int64, data string, o PressOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, to, st, err := s.find(chatID, messageID, o.Bot)
 	if err != nil {
-		return Said{}, fmt.Errorf("press button: %w", err)
+		return ActionResult{}, fmt.Errorf("press button: %w", err)
 	}
 	for _, a := range s.accounts {
 		if a.bot.ID == st.author {
@@ -59,27 +59,27 @@ func (s *Server) Press(p Person, chatID, messageID int64, data string, o PressOp
 	}
 	e := entryOf(st.message)
 	e.FromID, e.Text = p.ID, data
-	return s.told(st.message, s.put(to, "callback_query", q, e)), nil
+	return s.actionResult(st.message, s.put(to, "callback_query", q, e)), nil
 }
 
 // SetStanding changes a bot's membership: member, administrator, restricted
 // (it may not send), left or kicked. In a private chat kicked means that p
 // blocked the bot. The bot gets my_chat_member.
-func (s *Server) SetStanding(c Chat, by Person, bot, status string) (Said, error) {
+func (s *Server) SetStanding(c Chat, by Person, bot, status string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(bot)
 	if a == nil {
-		return Said{}, fmt.Errorf("set standing: %w: %q", errNoBot, bot)
+		return ActionResult{}, fmt.Errorf("set standing: %w: %q", errNoBot, bot)
 	}
 	s.people[by.ID] = by
 	r := s.open(c)
 	s.historyOf(r, a.bot.ID)
-	return Said{ChatID: c.ID, Updates: s.stand(r, by, a, status)}, nil
+	return ActionResult{ChatID: c.ID, Updates: s.changeStanding(r, by, a, status)}, nil
 }
 
-// stand changes a bot's membership and tells it. The caller holds the lock.
-func (s *Server) stand(r *room, by Person, a *account, status string) []Ref {
+// changeStanding changes a bot's membership and tells it. The caller holds the lock.
+func (s *Server) changeStanding(r *room, by Person, a *account, status string) []Ref {
 	u := wireMemberUpdated{Chat: r.wire, From: by.wire(), Date: s.opts.Now().Unix(), Old: a.member(r)}
 	r.standing[a.bot.ID] = status
 	u.New = a.member(r)
@@ -87,19 +87,19 @@ func (s *Server) stand(r *room, by Person, a *account, status string) []Ref {
 }
 
 // Block is a person blocking the bot in their private chat.
-func (s *Server) Block(p Person, bot string) (Said, error) {
+func (s *Server) Block(p Person, bot string) (ActionResult, error) {
 	return s.SetStanding(PrivateChat(p), p, bot, "kicked")
 }
 
 // Kick is a person removing the bot from a group.
-func (s *Server) Kick(c Chat, by Person, bot string) (Said, error) {
+func (s *Server) Kick(c Chat, by Person, bot string) (ActionResult, error) {
 	return s.SetStanding(c, by, bot, "kicked")
 }
 
 // Migrate turns a group into a supergroup, which it returns: service messages
 // in both, and 400 with migrate_to_chat_id for every later call to the old
 // one.
-func (s *Server) Migrate(group Chat, by Person) (Chat, []Said, error) {
+func (s *Server) Migrate(group Chat, by Person) (Chat, []ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.rooms[group.ID]
@@ -118,18 +118,18 @@ func (s *Server) Migrate(group Chat, by Person) (Chat, []Said, error) {
 		m.MigrateFromChatID = group.ID
 	})
 	old.migrated = c.ID
-	return c, []Said{from, to}, nil
+	return c, []ActionResult{from, to}, nil
 }
 
 // service posts a service message. The caller holds the lock.
-func (s *Server) service(r *room, by Person, set func(*wireMessage)) Said {
+func (s *Server) service(r *room, by Person, set func(*wireMessage)) ActionResult {
 	h := s.historyOf(r, 0)
 	from := by.wire()
 	h.last++
 	m := &wireMessage{MessageID: h.last, From: &from, Chat: r.wire, Date: s.opts.Now().Unix()}
 	set(m)
 	h.add(m, 0, nil)
-	return s.told(m, s.publish(r, "message", m, 0))
+	return s.actionResult(m, s.publish(r, "message", m, 0))
 }
 
 // CreateTopic opens a topic in a forum; its id is the id of its first message.

@@ -52,14 +52,14 @@ func (s *Server) setMyCommands(_ context.Context, c *call) (any, *refusal) {
 		return nil, badRequest("can't parse commands JSON object")
 	}
 	for _, m := range menu {
-		if !commandName.MatchString(m.Command) || m.Description == "" || units(m.Description) > 256 {
+		if !commandName.MatchString(m.Command) || m.Description == "" || utf16Len(m.Description) > 256 {
 			return nil, badRequest("BOT_COMMAND_INVALID")
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.menus[k] = menu
-	s.books.Touch()
+	s.books.Notify()
 	return true, nil
 }
 

@@ -26,7 +26,7 @@ func (s *Server) sendFile(c *call, field string, put func(f *storedFile, m *wire
 	if refused != nil {
 		return nil, refused
 	}
-	if units(said.text) > maxCaption {
+	if utf16Len(said.text) > maxCaption {
 		return nil, badRequest("message caption is too long")
 	}
 	f, sum, refused := s.fileOf(c, field)
@@ -37,7 +37,7 @@ func (s *Server) sendFile(c *call, field string, put func(f *storedFile, m *wire
 	if refused := put(f, m); refused != nil {
 		return nil, refused
 	}
-	result, refused := s.lay(c, r, m, &DocumentEntry{Photo: m.Photo != nil, FileID: f.wire.FileID, Name: name, MIME: f.mime, Size: f.wire.FileSize, SHA256: sum})
+	result, refused := s.placeAndPost(c, r, m, &DocumentEntry{Photo: m.Photo != nil, FileID: f.wire.FileID, Name: name, MIME: f.mime, Size: f.wire.FileSize, SHA256: sum})
 	if refused == nil {
 		s.files[f.wire.FileID] = f
 	}

@@ -7,8 +7,8 @@ import (
 	"reflect"
 )
 
-// own finds the message that a bot wants to change.
-func (s *Server) own(c *call, what string) (*room, *stored, *refusal) {
+// ownMessage finds the message that a bot wants to change.
+func (s *Server) ownMessage(c *call, what string) (*room, *storedMessage, *refusal) {
 	r, refused := s.target(c)
 	if refused != nil {
 		return nil, nil, refused
@@ -17,7 +17,7 @@ func (s *Server) own(c *call, what string) (*room, *stored, *refusal) {
 	id := c.args.number("message_id")
 	st := h.messages[id]
 	switch {
-	case st == nil && h.forgotten(id):
+	case st == nil && h.isForgotten(id):
 		return nil, nil, badRequest("message can't be %sed", what)
 	case st == nil:
 		return nil, nil, badRequest("message to %s not found", what)
@@ -36,20 +36,20 @@ func (s *Server) editMessageText(_ context.Context, c *call) (any, *refusal) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, st, refused := s.own(c, "edit")
+	r, st, refused := s.ownMessage(c, "edit")
 	switch {
 	case refused != nil:
 		return nil, refused
 	case said.text == "":
 		return nil, badRequest("message text is empty")
-	case units(said.text) > maxText:
+	case utf16Len(said.text) > maxText:
 		return nil, badRequest("MESSAGE_TOO_LONG")
 	}
 	return s.change(c, r, st, said, markup)
 }
 
 // change makes a new version of a bot's message.
-func (s *Server) change(c *call, r *room, st *stored, said formatted, markup json.RawMessage) (any, *refusal) {
+func (s *Server) change(c *call, r *room, st *storedMessage, said formattedText, markup json.RawMessage) (any, *refusal) {
 	if st.author != c.account.bot.ID {
 		return nil, badRequest("message can't be edited")
 	}
@@ -60,7 +60,7 @@ func (s *Server) change(c *call, r *room, st *stored, said formatted, markup jso
 	if old.Text == said.text && sameEntities(old.Entities, said.entities) && bytes.Equal(old.ReplyMarkup, markup) {
 		return nil, badRequest(textUnmodified)
 	}
-	if refused := s.paced(c, r.chat.ID, r.chat.Kind); refused != nil {
+	if refused := s.checkRate(c, r.chat.ID, r.chat.Kind); refused != nil {
 		return nil, refused
 	}
 	now := s.opts.Now()
@@ -74,7 +74,7 @@ func (s *Server) change(c *call, r *room, st *stored, said formatted, markup jso
 		Kind: "edited", Bot: c.account.bot.Username, ChatID: r.chat.ID, ThreadID: m.MessageThreadID,
 		MessageID: m.MessageID, ReplyTo: st.entry.ReplyTo, Text: m.Text, Entities: m.Entities, At: now,
 	})
-	s.books.Touch()
+	s.books.Notify()
 	return &m, nil
 }
 
@@ -85,7 +85,7 @@ func sameEntities(a, b []Entity) bool {
 func (s *Server) deleteMessage(_ context.Context, c *call) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, st, refused := s.own(c, "delete")
+	r, st, refused := s.ownMessage(c, "delete")
 	if refused != nil {
 		return nil, refused
 	}
@@ -103,6 +103,6 @@ func (s *Server) deleteMessage(_ context.Context, c *call) (any, *refusal) {
 		Kind: "deleted", Bot: c.account.bot.Username, ChatID: r.chat.ID,
 		ThreadID: st.message.MessageThreadID, MessageID: st.message.MessageID, At: now,
 	})
-	s.books.Touch()
+	s.books.Notify()
 	return true, nil
 }

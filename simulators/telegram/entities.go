@@ -10,8 +10,8 @@ import (
 // maxText is the length of a message in UTF-16 code units.
 const maxText = 4096
 
-// units counts the UTF-16 code units of s.
-func units(s string) int {
+// utf16Len counts the UTF-16 code units of s.
+func utf16Len(s string) int {
 	n := 0
 	for _, r := range s {
 		n += max(utf16.RuneLen(r), 1)
@@ -19,8 +19,8 @@ func units(s string) int {
 	return n
 }
 
-// part returns the text under an entity.
-func part(s string, offset, length int) string {
+// textUnder returns the text under an entity.
+func textUnder(s string, offset, length int) string {
 	u := utf16.Encode([]rune(s))
 	if offset < 0 || length < 0 || offset+length > len(u) {
 		return ""
@@ -30,7 +30,7 @@ func part(s string, offset, length int) string {
 
 func fold(s string) string { return strings.ToLower(s) }
 
-func word(c byte) bool {
+func isWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
@@ -45,7 +45,7 @@ func detect(s string) []Entity {
 	for i := 0; i < len(s); {
 		kind, n := detectAt(s, i)
 		if n > 0 {
-			size := units(s[i : i+n])
+			size := utf16Len(s[i : i+n])
 			found = append(found, Entity{Type: kind, Offset: at, Length: size})
 			at, i = at+size, i+n
 			continue
@@ -62,23 +62,23 @@ func detectAt(s string, i int) (kind string, n int) {
 	if i > 0 {
 		before = s[i-1]
 	}
-	if word(before) || before >= utf8.RuneSelf {
+	if isWordByte(before) || before >= utf8.RuneSelf {
 		return "", 0
 	}
 	rest := s[i:]
 	switch rest[0] {
 	case '@':
-		if n := run(rest[1:], 32); n >= 3 && before != '@' {
+		if n := wordLength(rest[1:], 32); n >= 3 && before != '@' {
 			return "mention", n + 1
 		}
 	case '/':
-		n := run(rest[1:], 64)
+		n := wordLength(rest[1:], 64)
 		if n == 0 || before == '/' || before == '<' || before == '>' {
 			return "", 0
 		}
 		n++
 		if n < len(rest) && rest[n] == '@' {
-			if m := run(rest[n+1:], 32); m >= 3 {
+			if m := wordLength(rest[n+1:], 32); m >= 3 {
 				n += m + 1
 			}
 		}
@@ -87,7 +87,7 @@ func detectAt(s string, i int) (kind string, n int) {
 		}
 		return "bot_command", n
 	case '#':
-		if n := run(rest[1:], 256); n > 0 && before != '#' {
+		if n := wordLength(rest[1:], 256); n > 0 && before != '#' {
 			return "hashtag", n + 1
 		}
 	case 'h':
@@ -102,11 +102,11 @@ func detectAt(s string, i int) (kind string, n int) {
 	return "", 0
 }
 
-// run counts the word characters at the start of s; more than limit count as
+// wordLength counts the word characters at the start of s; more than limit count as
 // none.
-func run(s string, limit int) int {
+func wordLength(s string, limit int) int {
 	n := 0
-	for n < len(s) && word(s[n]) {
+	for n < len(s) && isWordByte(s[n]) {
 		n++
 	}
 	if n > limit {
@@ -124,7 +124,7 @@ func merge(given, detected []Entity) []Entity {
 	for _, d := range detected {
 		free := true
 		for _, g := range given {
-			if d.Offset < g.Offset+g.Length && g.Offset < d.Offset+d.Length && solid(g.Type) {
+			if d.Offset < g.Offset+g.Length && g.Offset < d.Offset+d.Length && isSolid(g.Type) {
 				free = false
 			}
 		}
@@ -136,8 +136,8 @@ func merge(given, detected []Entity) []Entity {
 	return all
 }
 
-// solid entities admit no detected one inside.
-func solid(kind string) bool {
+// isSolid entities admit no detected one inside.
+func isSolid(kind string) bool {
 	switch kind {
 	case "code", "pre", "text_link", "text_mention", "mention", "bot_command", "url", "custom_emoji", "hashtag":
 		return true
@@ -158,7 +158,7 @@ func mentionsOf(text string, names []TextMention) []Entity {
 	for _, m := range names {
 		if i := strings.Index(text, m.Name); i >= 0 && m.Name != "" {
 			u := m.User.wire()
-			es = append(es, Entity{Type: "text_mention", Offset: units(text[:i]), Length: units(m.Name), User: &u})
+			es = append(es, Entity{Type: "text_mention", Offset: utf16Len(text[:i]), Length: utf16Len(m.Name), User: &u})
 		}
 	}
 	return es

@@ -25,7 +25,7 @@ func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
 		s.mu.Unlock()
 		return nil, conflict(textWebhook)
 	}
-	in.oust(textOusted)
+	in.endPoll(textOusted)
 	if refused := in.allow(c.args); refused != nil {
 		s.mu.Unlock()
 		return nil, refused
@@ -44,14 +44,14 @@ func (s *Server) getUpdates(ctx context.Context, c *call) (any, *refusal) {
 	}
 	out := s.batch(c.account, limit)
 	if len(out) > 0 || timeout == 0 {
-		raw := s.hand(out, c.fault)
+		raw := s.renderBatch(out, c.fault)
 		s.mu.Unlock()
 		return raw, nil
 	}
-	wait := in.haunted(s.opts.Now(), time.Duration(timeout)*time.Second)
+	wait := in.nextRedelivery(s.opts.Now(), time.Duration(timeout)*time.Second)
 	me := &poller{wake: make(chan struct{}, 1), ousted: make(chan struct{})}
 	in.poller = me
-	s.books.Touch()
+	s.books.Notify()
 	s.mu.Unlock()
 	return s.wait(ctx, c, me, limit, wait)
 }
@@ -65,7 +65,7 @@ func (s *Server) wait(ctx context.Context, c *call, me *poller, limit int, timeo
 	case <-me.wake:
 	case <-timer.C:
 	case <-me.ousted:
-		gone = hungUp(ctx)
+		gone = hasHungUp(ctx)
 	case <-ctx.Done():
 		gone = true
 	case <-s.stop.Done():
@@ -87,17 +87,17 @@ func (s *Server) wait(ctx context.Context, c *call, me *poller, limit int, timeo
 		c.cut = true
 		return rawResult("[]"), nil
 	}
-	return s.hand(s.batch(c.account, limit), c.fault), nil
+	return s.renderBatch(s.batch(c.account, limit), c.fault), nil
 }
 
 // notice is how long the end of a connection may go unnoticed.
 const notice = time.Second
 
-// hungUp says whether whoever polled had left before the rival came. A client
+// hasHungUp says whether whoever polled had left before the rival came. A client
 // that hangs up and is followed at once by another, which polls, is no conflict;
 // but the end of the one's connection and the other's request are read by two
 // goroutines, in any order.
-func hungUp(ctx context.Context) bool {
+func hasHungUp(ctx context.Context) bool {
 	t := time.NewTimer(notice)
 	defer t.Stop()
 	select {
@@ -108,8 +108,8 @@ func hungUp(ctx context.Context) bool {
 	}
 }
 
-// hand renders a batch. The caller holds the lock.
-func (s *Server) hand(out []pending, f *Fault) rawResult {
+// renderBatch renders a batch. The caller holds the lock.
+func (s *Server) renderBatch(out []pending, f *Fault) rawResult {
 	if f != nil && f.Trouble == Reordered {
 		out = append([]pending(nil), out...)
 		s.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
@@ -126,7 +126,7 @@ func (s *Server) hand(out []pending, f *Fault) rawResult {
 		raw = append(raw, p.raw...)
 	}
 	if len(out) > 0 {
-		s.books.Touch()
+		s.books.Notify()
 	}
 	return append(raw, ']')
 }

@@ -213,7 +213,7 @@ func ids(us []update) []int64 {
 }
 
 // say lets somebody speak and fails the test when they cannot.
-func (p *platform) say(c sim.Chat, who sim.Person, text string, o ...sim.SayOptions) sim.Said {
+func (p *platform) say(c sim.Chat, who sim.Person, text string, o ...sim.SayOptions) sim.ActionResult {
 	p.t.Helper()
 	var opts sim.SayOptions
 	if len(o) > 0 {

@@ -78,7 +78,7 @@ func (s *Server) nextHook() (*hookJob, time.Duration) {
 	}
 	for _, a := range s.accounts {
 		w := a.inbox.hook
-		if w.url == "" || w.flying >= w.most {
+		if w.url == "" || w.flying >= w.limit {
 			continue
 		}
 		job, due := s.pickHook(a, w)
@@ -102,9 +102,9 @@ func (s *Server) nextHook() (*hookJob, time.Duration) {
 func (s *Server) pickHook(a *account, w *webhook) (*hookJob, time.Duration) {
 	in := &a.inbox
 	job := &hookJob{account: a, hook: w}
-	wait := in.haunted(s.opts.Now(), time.Hour)
+	wait := in.nextRedelivery(s.opts.Now(), time.Hour)
 	for i, g := range in.ghosts {
-		if g.due(s.opts.Now()) || len(in.waiting) == 0 && g.at.IsZero() {
+		if g.isDue(s.opts.Now()) || len(in.waiting) == 0 && g.at.IsZero() {
 			job.update, job.ghost = g.pending, true
 			in.ghosts = append(in.ghosts[:i:i], in.ghosts[i+1:]...)
 			return job, 0
@@ -215,7 +215,7 @@ func (s *Server) hookDone(job *hookJob, status int, err error) {
 		s.books.totals.Unhooked++
 	}
 	s.books.hooks.Add(e)
-	s.books.Touch()
+	s.books.Notify()
 	w.flying--
 	for i := range in.ghosts {
 		in.ghosts[i].polls--

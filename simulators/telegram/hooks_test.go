@@ -105,8 +105,8 @@ func (p *platform) awaitHooks(confirmed, hooked int) sim.Book {
 
 func TestChatsOfAWebhookGoSideBySideAndEachInItsOrder(t *testing.T) {
 	t.Parallel()
-	for _, most := range []int{1, 2} {
-		t.Run(fmt.Sprint(most), func(t *testing.T) {
+	for _, limit := range []int{1, 2} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
 			p := start(t, func(o *sim.Options) { o.WebhookRetry = time.Millisecond })
 			inside, release := make(chan string), make(chan struct{})
@@ -118,11 +118,11 @@ func TestChatsOfAWebhookGoSideBySideAndEachInItsOrder(t *testing.T) {
 				inside <- text
 				<-release
 				return http.StatusOK
-			}, args{"max_connections": most})
+			}, args{"max_connections": limit})
 			seen := map[string]int{}
-			for range 6 / most {
+			for range 6 / limit {
 				var together []string
-				for range most {
+				for range limit {
 					text := <-inside
 					together = append(together, text[:3])
 					if want := fmt.Sprint(text[:4], seen[text[:3]]); text != want {
@@ -131,16 +131,16 @@ func TestChatsOfAWebhookGoSideBySideAndEachInItsOrder(t *testing.T) {
 					seen[text[:3]]++
 				}
 				slices.Sort(together)
-				if most == 2 && !slices.Equal(together, []string{"ann", "bob"}) {
+				if limit == 2 && !slices.Equal(together, []string{"ann", "bob"}) {
 					t.Errorf("together came %v", together)
 				}
-				for range most {
+				for range limit {
 					release <- struct{}{}
 				}
 			}
 			b := p.awaitHooks(6, 6)
 			for _, e := range b.Hooks {
-				if e.Beside > most || e.Status != 200 || e.Again {
+				if e.Beside > limit || e.Status != 200 || e.Again {
 					t.Errorf("%+v", e)
 				}
 			}

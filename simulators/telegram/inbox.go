@@ -12,7 +12,7 @@ import (
 type inbox struct {
 	next    int64 // update id of the next update
 	waiting []pending
-	ghosts  []ghost
+	ghosts  []redelivery
 	allowed []string // nil: everything that can happen here
 	poller  *poller
 	hook    *webhook        // never nil
@@ -25,24 +25,24 @@ type pending struct {
 	entry *UpdateEntry
 }
 
-// ghost is a confirmed update that a fault brings back.
-type ghost struct {
+// redelivery is a confirmed update that a fault brings back.
+type redelivery struct {
 	pending
 	polls int       // still to pass before it appears
 	at    time.Time // and not before; zero: whenever
 }
 
-func (g ghost) due(now time.Time) bool { return g.polls <= 0 && !g.at.After(now) }
+func (g redelivery) isDue(now time.Time) bool { return g.polls <= 0 && !g.at.After(now) }
 
-// haunted is how long until the next ghost that only time keeps away, at most
+// nextRedelivery is how long until the next ghost that only time keeps away, at most
 // most.
-func (in *inbox) haunted(now time.Time, most time.Duration) time.Duration {
+func (in *inbox) nextRedelivery(now time.Time, limit time.Duration) time.Duration {
 	for _, g := range in.ghosts {
 		if g.polls <= 0 && g.at.After(now) {
-			most = min(most, g.at.Sub(now))
+			limit = min(limit, g.at.Sub(now))
 		}
 	}
-	return most
+	return limit
 }
 
 // poller is the one getUpdates call that may wait.
@@ -57,7 +57,7 @@ type poller struct {
 type webhook struct {
 	url           string
 	secret        string
-	most          int // max_connections
+	limit         int // max_connections
 	lastErrorDate int64
 	lastError     string
 	flying        int             // calls under way
@@ -82,8 +82,8 @@ func (in *inbox) wants(kind string) bool {
 	return in.allowed == nil || slices.Contains(in.allowed, kind)
 }
 
-// oust ends the poll that waits, if any.
-func (in *inbox) oust(reason string) {
+// endPoll ends the poll that waits, if any.
+func (in *inbox) endPoll(reason string) {
 	if in.poller != nil {
 		in.poller.reason = reason
 		close(in.poller.ousted)
@@ -136,7 +136,7 @@ func (s *Server) enqueue(a *account, id int64, raw []byte, e UpdateEntry) Ref {
 	s.books.totals.Updates++
 	a.inbox.waiting = append(a.inbox.waiting, pending{id: id, raw: raw, entry: entry})
 	a.inbox.wake()
-	s.books.Touch()
+	s.books.Notify()
 	return Ref{Bot: a.bot.Username, UpdateID: id}
 }
 
@@ -189,7 +189,7 @@ func (s *Server) confirm(a *account, offset int64, dropped bool) {
 	clear(in.waiting[len(kept):])
 	in.waiting = kept
 	if n > 0 {
-		s.books.Touch()
+		s.books.Notify()
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *Server) settle(a *account, p pending, now time.Time, dropped bool) {
 		by = "webhook"
 	}
 	if f := s.draw(a.bot.Username, by, p.entry.ChatID, true); f != nil {
-		g := ghost{pending: p, polls: f.AfterPolls}
+		g := redelivery{pending: p, polls: f.AfterPolls}
 		if f.After > 0 {
 			g.at = now.Add(f.After)
 		}
@@ -223,7 +223,7 @@ func (s *Server) batch(a *account, limit int) []pending {
 	var out []pending
 	kept := in.ghosts[:0]
 	for _, g := range in.ghosts {
-		if g.due(s.opts.Now()) && len(out) < limit {
+		if g.isDue(s.opts.Now()) && len(out) < limit {
 			out = append(out, g.pending)
 			continue
 		}

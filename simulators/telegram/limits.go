@@ -24,10 +24,10 @@ type penalty struct {
 	told  map[int64]bool
 }
 
-// held returns how long a call must still wait, which the call itself makes longer:
+// holdDelay returns how long a call must still wait, which the call itself makes longer:
 // bots that went on calling were held for hours. In a chat that was not told of the
 // bot's penalty yet a call is only told of it. The caller holds the lock.
-func (s *Server) held(bot, chat int64, method string, now time.Time) time.Duration {
+func (s *Server) holdDelay(bot, chat int64, method string, now time.Time) time.Duration {
 	var left time.Duration
 	for _, k := range []holdKey{{bot: bot}, callKey(bot, chat, method)} {
 		p, ok := s.holds[k]
@@ -66,7 +66,7 @@ type rateKey struct{ bot, chat int64 }
 
 // rate is so many calls in a time.
 type rate struct {
-	most   int
+	limit  int
 	window time.Duration
 }
 
@@ -79,20 +79,20 @@ var (
 	ratePerGroup = rate{20, time.Minute}
 )
 
-// limited counts a message, an edit of one or, with chat 0, another call that the
+// rateLimitDelay counts a message, an edit of one or, with chat 0, another call that the
 // bot's own limit counts, and returns for how long it is refused instead, if it is;
 // global: because of the bot's own limit. The caller holds the lock.
-func (s *Server) limited(bot, chat int64, kind Kind, now time.Time) (wait time.Duration, global bool) {
+func (s *Server) rateLimitDelay(bot, chat int64, kind Kind, now time.Time) (wait time.Duration, global bool) {
 	if s.opts.Pace < 0 {
 		return 0, false
 	}
 	all, one := rateKey{bot, 0}, rateKey{bot, chat}
-	wait = s.room(all, ratePerBot, now)
+	wait = s.rateDelay(all, ratePerBot, now)
 	global = wait > 0
 	if chat != 0 {
-		inChat := s.room(one, ratePerChat, now)
+		inChat := s.rateDelay(one, ratePerChat, now)
 		if kind != Private {
-			inChat = max(inChat, s.room(one, ratePerGroup, now))
+			inChat = max(inChat, s.rateDelay(one, ratePerGroup, now))
 		}
 		if inChat > wait {
 			wait, global = inChat, false
@@ -108,33 +108,33 @@ func (s *Server) limited(bot, chat int64, kind Kind, now time.Time) (wait time.D
 	return 0, false
 }
 
-// room returns how long it is until another call fits, and forgets what no limit
+// rateDelay returns how long it is until another call fits, and forgets what no limit
 // counts any more.
-func (s *Server) room(k rateKey, r rate, now time.Time) time.Duration {
+func (s *Server) rateDelay(k rateKey, r rate, now time.Time) time.Duration {
 	calls := s.rates[k]
 	oldest := ratePerGroup.window
 	if k.chat == 0 {
 		oldest = ratePerBot.window
 	}
-	for len(calls) > 0 && !calls[0].Add(s.scaled(oldest)).After(now) {
+	for len(calls) > 0 && !calls[0].Add(s.scale(oldest)).After(now) {
 		calls = calls[1:]
 	}
 	s.rates[k] = calls
-	if len(calls) < r.most {
+	if len(calls) < r.limit {
 		return 0
 	}
-	return max(calls[len(calls)-r.most].Add(s.scaled(r.window)).Sub(now), 0)
+	return max(calls[len(calls)-r.limit].Add(s.scale(r.window)).Sub(now), 0)
 }
 
-// scaled is a time of the published limits at the server's pace.
-func (s *Server) scaled(d time.Duration) time.Duration {
+// scale is a time of the published limits at the server's pace.
+func (s *Server) scale(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / s.opts.Pace)
 }
 
-// paced refuses a call that is one too many. The caller holds the lock.
-func (s *Server) paced(c *call, chat int64, kind Kind) *refusal {
+// checkRate refuses a call that is one too many. The caller holds the lock.
+func (s *Server) checkRate(c *call, chat int64, kind Kind) *refusal {
 	now := s.opts.Now()
-	wait, global := s.limited(c.account.bot.ID, chat, kind, now)
+	wait, global := s.rateLimitDelay(c.account.bot.ID, chat, kind, now)
 	if wait == 0 {
 		return nil
 	}

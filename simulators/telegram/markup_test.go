@@ -10,7 +10,7 @@ import (
 func TestATextHasTheEntitiesThatClientsSee(t *testing.T) {
 	t.Parallel()
 	got, refused := format(params{"text": " \n bare @parley_bot\r\x01 "})
-	want := formatted{text: "bare @parley_bot", entities: []Entity{{Type: "mention", Offset: 5, Length: 11}}}
+	want := formattedText{text: "bare @parley_bot", entities: []Entity{{Type: "mention", Offset: 5, Length: 11}}}
 	if refused != nil || got.text != want.text || !cmp.Equal(got.entities, want.entities) {
 		t.Errorf("%+v, %v", got, refused)
 	}
@@ -20,7 +20,7 @@ func TestEntitiesMoveWithWhatIsTrimmed(t *testing.T) {
 	t.Parallel()
 	in := params{"text": "  a\r\nbold  ", "entities": `[{"type":"bold","offset":5,"length":6},{"type":"italic","offset":0,"length":2}]`}
 	got, refused := format(in)
-	want := formatted{text: "a\nbold", entities: []Entity{{Type: "bold", Offset: 2, Length: 4}}}
+	want := formattedText{text: "a\nbold", entities: []Entity{{Type: "bold", Offset: 2, Length: 4}}}
 	if refused != nil || got.text != want.text || !cmp.Equal(got.entities, want.entities) {
 		t.Errorf("%+v, %v", got, refused)
 	}
@@ -35,7 +35,7 @@ func FuzzFormat(f *testing.F) {
 		if refused != nil || !utf8.ValidString(text) {
 			return
 		}
-		size := units(got.text)
+		size := utf16Len(got.text)
 		for _, e := range got.entities {
 			if e.Offset < 0 || e.Length <= 0 || e.Offset+e.Length > size {
 				t.Errorf("%q: entity %+v outside %q", text, e, got.text)

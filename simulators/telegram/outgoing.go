@@ -9,23 +9,23 @@ import (
 	"unicode/utf16"
 )
 
-// formatted is a text with its entities, as the server keeps it.
-type formatted struct {
+// formattedText is a text with its entities, as the server keeps it.
+type formattedText struct {
 	text     string
 	entities []Entity
 }
 
 // format checks and normalises what a bot wants to say.
-func format(p params) (formatted, *refusal) { return formatField(p, "text", "entities") }
+func format(p params) (formattedText, *refusal) { return formatField(p, "text", "entities") }
 
-func formatField(p params, field, entities string) (formatted, *refusal) {
+func formatField(p params, field, entities string) (formattedText, *refusal) {
 	var es []Entity
 	if p["parse_mode"] != "" {
-		return formatted{}, badRequest("unsupported parse_mode")
+		return formattedText{}, badRequest("unsupported parse_mode")
 	}
 	if raw := p[entities]; raw != "" {
 		if err := json.Unmarshal([]byte(raw), &es); err != nil {
-			return formatted{}, badRequest("can't parse entities JSON object")
+			return formattedText{}, badRequest("can't parse entities JSON object")
 		}
 	}
 	return normalise(p[field], es)
@@ -40,34 +40,34 @@ var entityTypes = map[string]bool{
 
 // normalise drops what Telegram drops (carriage returns, control characters,
 // outer white space), moves the entities along and refuses impossible ones.
-func normalise(text string, es []Entity) (formatted, *refusal) {
+func normalise(text string, es []Entity) (formattedText, *refusal) {
 	if len(es) == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' }) {
 		text = strings.Trim(text, " \n")
-		return formatted{text: text, entities: detect(text)}, nil
+		return formattedText{text: text, entities: detect(text)}, nil
 	}
 	u := utf16.Encode([]rune(text))
 	kept := make([]Entity, 0, len(es))
 	for _, e := range es {
 		if !entityTypes[e.Type] {
-			return formatted{}, badRequest("can't parse MessageEntity: Unsupported type specified")
+			return formattedText{}, badRequest("can't parse MessageEntity: Unsupported type specified")
 		}
 		if e.Length <= 0 || e.Offset < 0 {
 			continue
 		}
 		if refused := checkPlace(u, e); refused != nil {
-			return formatted{}, refused
+			return formattedText{}, refused
 		}
 		if refused := checkLink(&e); refused != nil {
-			return formatted{}, refused
+			return formattedText{}, refused
 		}
 		kept = append(kept, e)
 	}
 	slices.SortStableFunc(kept, byPosition)
 	if refused := checkNesting(kept); refused != nil {
-		return formatted{}, refused
+		return formattedText{}, refused
 	}
-	text, kept = squeeze(u, kept)
-	return formatted{text: text, entities: merge(kept, detect(text))}, nil
+	text, kept = removeUnits(u, kept)
+	return formattedText{text: text, entities: merge(kept, detect(text))}, nil
 }
 
 func checkPlace(u []uint16, e Entity) *refusal {
@@ -77,16 +77,16 @@ func checkPlace(u []uint16, e Entity) *refusal {
 		return badRequest("entity begins after the end of the text at UTF-16 offset %d", e.Offset)
 	case e.Length > len(u)-e.Offset:
 		return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end)
-	case inside(u, e.Offset):
+	case splitsSurrogates(u, e.Offset):
 		return badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, e.Offset))
-	case inside(u, end):
+	case splitsSurrogates(u, end):
 		return badRequest("entity ends in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, end))
 	}
 	return nil
 }
 
-// inside tells whether i splits a surrogate pair.
-func inside(u []uint16, i int) bool {
+// splitsSurrogates tells whether i splits a surrogate pair.
+func splitsSurrogates(u []uint16, i int) bool {
 	return i > 0 && i < len(u) && u[i-1]&0xfc00 == 0xd800 && u[i]&0xfc00 == 0xdc00
 }
 
@@ -128,8 +128,8 @@ func checkNesting(es []Entity) *refusal {
 	return nil
 }
 
-// squeeze removes code units and moves the entities accordingly.
-func squeeze(u []uint16, es []Entity) (string, []Entity) {
+// removeUnits removes code units and moves the entities accordingly.
+func removeUnits(u []uint16, es []Entity) (string, []Entity) {
 	blank := func(c uint16) bool { return c <= ' ' }
 	first, last := 0, len(u)
 	for first < last && blank(u[first]) {

@@ -14,10 +14,10 @@ const lookBack = 300
 // makes messages of at most 4096 UTF-16 code units of it, one right after the
 // other, cut at a paragraph, line, sentence or word where one ends near the
 // limit.
-func (s *Server) Paste(c Chat, p Person, text string, o SayOptions) ([]Said, error) {
+func (s *Server) Paste(c Chat, p Person, text string, o SayOptions) ([]ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Said
+	var all []ActionResult
 	for _, part := range cutAsClientsDo(text) {
 		said, err := s.say(c, p, part, o)
 		if err != nil {

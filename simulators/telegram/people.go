@@ -102,9 +102,9 @@ type Ref struct {
 	UpdateID int64  `json:"update_id"`
 }
 
-// Said is what became of something a person did. Updates is empty when no
+// ActionResult is what became of something a person did. Updates is empty when no
 // bot may see it (privacy mode, allowed_updates, blocked).
-type Said struct {
+type ActionResult struct {
 	ChatID    int64 `json:"chat_id"`
 	MessageID int64 `json:"message_id,omitempty"`
 	Updates   []Ref `json:"updates,omitempty"`

@@ -30,8 +30,8 @@ func (s *Server) AllowReactions(c Chat, emoji ...string) error {
 	return nil
 }
 
-// available reports whether the chat takes the emoji for a reaction.
-func (r *room) available(emoji string) bool {
+// isAllowedReaction reports whether the chat takes the emoji for a reaction.
+func (r *room) isAllowedReaction(emoji string) bool {
 	return slices.Contains(reactionEmoji, emoji) && (r.reactions == nil || slices.Contains(r.reactions, emoji))
 }
 
@@ -55,10 +55,10 @@ func (s *Server) setMessageReaction(_ context.Context, c *call) (any, *refusal) 
 		return nil, badRequest("message to react not found")
 	}
 	st = h.firstOf(st)
-	if emoji != "" && (st.message.isService() || !r.available(emoji)) {
+	if emoji != "" && (st.message.isService() || !r.isAllowedReaction(emoji)) {
 		return nil, badRequest(reactionInvalid)
 	}
-	if refused := s.paced(c, 0, r.chat.Kind); refused != nil {
+	if refused := s.checkRate(c, 0, r.chat.Kind); refused != nil {
 		return nil, refused
 	}
 	bot := c.account.bot.ID
@@ -120,7 +120,7 @@ func reactionOf(raw string) (string, *refusal) {
 }
 
 // firstOf is the message of an album that has its reactions: the first that is there.
-func (h *history) firstOf(st *stored) *stored {
+func (h *history) firstOf(st *storedMessage) *storedMessage {
 	if st.message.MediaGroupID == "" {
 		return st
 	}

@@ -23,12 +23,12 @@ type topic struct {
 // per bot, because it is a different chat for each of them.
 type history struct {
 	last     int64
-	messages map[int64]*stored
+	messages map[int64]*storedMessage
 	order    []int64
 	keep     int
 }
 
-type stored struct {
+type storedMessage struct {
 	message   *wireMessage // replaced, never changed: an update may hold it
 	author    int64        // bot id, 0 for people
 	entry     *MessageEntry
@@ -36,7 +36,7 @@ type stored struct {
 }
 
 func (h *history) add(m *wireMessage, author int64, e *MessageEntry) {
-	h.messages[m.MessageID] = &stored{message: m, author: author, entry: e}
+	h.messages[m.MessageID] = &storedMessage{message: m, author: author, entry: e}
 	h.order = append(h.order, m.MessageID)
 	if len(h.order) > h.keep {
 		delete(h.messages, h.order[0])
@@ -44,8 +44,8 @@ func (h *history) add(m *wireMessage, author int64, e *MessageEntry) {
 	}
 }
 
-// forgotten tells whether id is a message that fell out of the history.
-func (h *history) forgotten(id int64) bool {
+// isForgotten tells whether id is a message that fell out of the history.
+func (h *history) isForgotten(id int64) bool {
 	return id > 0 && len(h.order) > 0 && id < h.order[0] && len(h.order) >= h.keep
 }
 
@@ -77,7 +77,7 @@ func (s *Server) historyOf(r *room, bot int64) *history {
 	}
 	h, ok := r.histories[bot]
 	if !ok {
-		h = &history{messages: map[int64]*stored{}, keep: s.opts.History}
+		h = &history{messages: map[int64]*storedMessage{}, keep: s.opts.History}
 		if bot == 0 {
 			h.last = 1 // the message that says the chat was created
 		}
@@ -86,8 +86,8 @@ func (s *Server) historyOf(r *room, bot int64) *history {
 	return h
 }
 
-// present tells whether the bot can read and write in the chat.
-func (r *room) present(bot int64) bool {
+// isPresent tells whether the bot can read and write in the chat.
+func (r *room) isPresent(bot int64) bool {
 	switch r.standing[bot] {
 	case "kicked", "left":
 		return false
@@ -95,8 +95,8 @@ func (r *room) present(bot int64) bool {
 	return true
 }
 
-// barred is the refusal for a bot that is not present, or nil.
-func (r *room) barred(bot int64) *refusal {
+// checkPresent is the refusal for a bot that is not present, or nil.
+func (r *room) checkPresent(bot int64) *refusal {
 	if r.migrated != 0 {
 		return migrated(r.migrated)
 	}
@@ -117,22 +117,22 @@ func (r *room) barred(bot int64) *refusal {
 func (s *Server) audience(r *room, m *wireMessage, author int64) []*account {
 	var out []*account
 	for _, a := range s.accounts {
-		if a.bot.ID == author || !r.present(a.bot.ID) {
+		if a.bot.ID == author || !r.isPresent(a.bot.ID) {
 			continue
 		}
 		if m.From != nil && m.From.IsBot && m.SenderChat == nil && !a.bot.HearsBots {
 			continue
 		}
-		if r.chat.Kind == Channel || a.bot.CanReadAllGroupMessages || r.standing[a.bot.ID] == "administrator" || a.addressed(m) {
+		if r.chat.Kind == Channel || a.bot.CanReadAllGroupMessages || r.standing[a.bot.ID] == "administrator" || a.isAddressed(m) {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-// addressed is privacy mode: service messages, commands, mentions and replies
+// isAddressed is privacy mode: service messages, commands, mentions and replies
 // come through.
-func (a *account) addressed(m *wireMessage) bool {
+func (a *account) isAddressed(m *wireMessage) bool {
 	if m.isService() {
 		return true
 	}
@@ -151,9 +151,9 @@ func (a *account) meant(text string, e Entity) bool {
 	case "text_mention":
 		return e.User != nil && e.User.ID == a.bot.ID
 	case "mention":
-		return fold(part(text, e.Offset, e.Length)) == "@"+fold(a.bot.Username)
+		return fold(textUnder(text, e.Offset, e.Length)) == "@"+fold(a.bot.Username)
 	case "bot_command":
-		command := part(text, e.Offset, e.Length)
+		command := textUnder(text, e.Offset, e.Length)
 		for i := range len(command) {
 			if command[i] == '@' {
 				return fold(command[i+1:]) == fold(a.bot.Username)

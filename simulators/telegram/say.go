@@ -18,34 +18,34 @@ var (
 // Say lets p write into c. Chats and people are known from their first
 // appearance on. A private message to a bot that was blocked unblocks it, as
 // pressing Start does.
-func (s *Server) Say(c Chat, p Person, text string, o SayOptions) (Said, error) {
+func (s *Server) Say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.say(c, p, text, o)
 }
 
-func (s *Server) say(c Chat, p Person, text string, o SayOptions) (Said, error) {
+func (s *Server) say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
 	if c.ID == 0 || c.Kind == "" || c.Kind == Private && c.ID != p.ID {
-		return Said{}, fmt.Errorf("say in chat %d: %w: it needs an id and a kind, a private one the id of its person", c.ID, errChat)
+		return ActionResult{}, fmt.Errorf("say in chat %d: %w: it needs an id and a kind, a private one the id of its person", c.ID, errChat)
 	}
 	to := s.account(o.Bot)
 	if to == nil {
-		return Said{}, fmt.Errorf("say in chat %d: %w: %q", c.ID, errNoBot, o.Bot)
+		return ActionResult{}, fmt.Errorf("say in chat %d: %w: %q", c.ID, errNoBot, o.Bot)
 	}
 	s.people[p.ID] = p
 	r := s.open(c)
 	if r.migrated != 0 {
-		return Said{}, fmt.Errorf("say in chat %d: %w: it became %d", c.ID, errNoChat, r.migrated)
+		return ActionResult{}, fmt.Errorf("say in chat %d: %w: it became %d", c.ID, errNoChat, r.migrated)
 	}
 	if r.chat.Kind == Private && r.standing[to.bot.ID] == "kicked" {
-		s.stand(r, p, to, "member")
+		s.changeStanding(r, p, to, "member")
 	}
 	h := s.historyOf(r, to.bot.ID)
 	m := &wireMessage{Chat: r.wire, Date: s.opts.Now().Unix()}
 	if err := s.place(r, h, to, m, o); err != nil {
-		return Said{}, fmt.Errorf("say in chat %d: %w", c.ID, err)
+		return ActionResult{}, fmt.Errorf("say in chat %d: %w", c.ID, err)
 	}
-	s.dress(r, m, p, o)
+	s.setAuthor(r, m, p, o)
 	s.fill(m, text, o)
 	h.last++
 	m.MessageID = h.last
@@ -55,9 +55,9 @@ func (s *Server) say(c Chat, p Person, text string, o SayOptions) (Said, error) 
 		kind = "channel_post"
 	}
 	if r.chat.Kind == Private {
-		return s.told(m, s.put(to, kind, m, entryOf(m))), nil
+		return s.actionResult(m, s.put(to, kind, m, entryOf(m))), nil
 	}
-	return s.told(m, s.publish(r, kind, m, 0)), nil
+	return s.actionResult(m, s.publish(r, kind, m, 0)), nil
 }
 
 // publish makes an update for every bot that may see m.
@@ -69,8 +69,8 @@ func (s *Server) publish(r *room, kind string, m *wireMessage, author int64) []R
 	return refs
 }
 
-func (s *Server) told(m *wireMessage, refs []Ref) Said {
-	return Said{ChatID: m.Chat.ID, MessageID: m.MessageID, Updates: refs}
+func (s *Server) actionResult(m *wireMessage, refs []Ref) ActionResult {
+	return ActionResult{ChatID: m.Chat.ID, MessageID: m.MessageID, Updates: refs}
 }
 
 func entryOf(m *wireMessage) UpdateEntry {
@@ -92,7 +92,7 @@ func (s *Server) place(r *room, h *history, to *account, m *wireMessage, o SayOp
 		m.MessageThreadID, m.IsTopicMessage = o.Thread, true
 		// Clients link every message of a topic to its first one.
 		if root := h.messages[t.root]; root != nil && o.ReplyTo == 0 {
-			m.ReplyTo = bare(root.message)
+			m.ReplyTo = withoutReply(root.message)
 		}
 	} else if o.Thread > 1 {
 		m.MessageThreadID = o.Thread
@@ -104,15 +104,15 @@ func (s *Server) place(r *room, h *history, to *account, m *wireMessage, o SayOp
 	if st == nil {
 		return fmt.Errorf("%w: %d", errNoMessage, o.ReplyTo)
 	}
-	m.ReplyTo = bare(st.message)
+	m.ReplyTo = withoutReply(st.message)
 	if i := strings.Index(st.message.Text, o.Quote); o.Quote != "" && i >= 0 {
-		m.Quote = &wireQuote{Text: o.Quote, Position: units(st.message.Text[:i]), IsManual: true}
+		m.Quote = &wireQuote{Text: o.Quote, Position: utf16Len(st.message.Text[:i]), IsManual: true}
 	}
 	return nil
 }
 
-// bare is a message without the one it answers: replies nest one level only.
-func bare(m *wireMessage) *wireMessage {
+// withoutReply is a message without the one it answers: replies nest one level only.
+func withoutReply(m *wireMessage) *wireMessage {
 	if m.ReplyTo == nil {
 		return m
 	}
@@ -121,8 +121,8 @@ func bare(m *wireMessage) *wireMessage {
 	return &b
 }
 
-// dress sets the author as others see them.
-func (s *Server) dress(r *room, m *wireMessage, p Person, o SayOptions) {
+// setAuthor sets the author as others see them.
+func (s *Server) setAuthor(r *room, m *wireMessage, p Person, o SayOptions) {
 	from := p.wire()
 	m.From = &from
 	switch o.As {
@@ -167,12 +167,12 @@ func (s *Server) fill(m *wireMessage, text string, o SayOptions) {
 // bot names the bot of a private chat, empty being the first. Passing the
 // text it already has gives the update that link previews and keyboards also
 // cause: edited without a change.
-func (s *Server) Edit(chatID, messageID int64, text string, o SayOptions) (Said, error) {
+func (s *Server) Edit(chatID, messageID int64, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, to, st, err := s.find(chatID, messageID, o.Bot)
 	if err != nil {
-		return Said{}, fmt.Errorf("edit message %d: %w", messageID, err)
+		return ActionResult{}, fmt.Errorf("edit message %d: %w", messageID, err)
 	}
 	m := *st.message
 	m.EditDate = s.opts.Now().Unix()
@@ -188,12 +188,12 @@ func (s *Server) Edit(chatID, messageID int64, text string, o SayOptions) (Said,
 		kind = "edited_channel_post"
 	}
 	if r.chat.Kind == Private {
-		return s.told(&m, s.put(to, kind, &m, entryOf(&m))), nil
+		return s.actionResult(&m, s.put(to, kind, &m, entryOf(&m))), nil
 	}
-	return s.told(&m, s.publish(r, kind, &m, 0)), nil
+	return s.actionResult(&m, s.publish(r, kind, &m, 0)), nil
 }
 
-func (s *Server) find(chatID, messageID int64, bot string) (*room, *account, *stored, error) {
+func (s *Server) find(chatID, messageID int64, bot string) (*room, *account, *storedMessage, error) {
 	r := s.rooms[chatID]
 	if r == nil {
 		return nil, nil, nil, fmt.Errorf("%w: %d", errNoChat, chatID)

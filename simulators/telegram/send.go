@@ -28,7 +28,7 @@ func (s *Server) target(c *call) (*room, *refusal) {
 		return nil, badRequest("chat not found")
 	}
 	c.chat = r.chat.ID
-	refused := r.barred(c.account.bot.ID)
+	refused := r.checkPresent(c.account.bot.ID)
 	if refused == nil && r.standing[c.account.bot.ID] == "restricted" {
 		switch c.method {
 		case "sendMessage":
@@ -86,7 +86,7 @@ func replyOf(h *history, thread int64, c *call) (*wireMessage, *wireQuote, *refu
 	}
 	st := h.messages[rp.MessageID]
 	switch {
-	case st == nil && (rp.AllowSendingWithoutReply || h.forgotten(rp.MessageID)):
+	case st == nil && (rp.AllowSendingWithoutReply || h.isForgotten(rp.MessageID)):
 		return nil, nil, nil
 	case st == nil, thread != 0 && st.message.MessageThreadID != thread:
 		return nil, nil, badRequest("message to be replied not found")
@@ -94,10 +94,10 @@ func replyOf(h *history, thread int64, c *call) (*wireMessage, *wireQuote, *refu
 		return st.message, nil, nil
 	}
 	i := strings.Index(st.message.Text+st.message.Caption, rp.Quote)
-	if i < 0 || units(rp.Quote) > 1024 {
+	if i < 0 || utf16Len(rp.Quote) > 1024 {
 		return nil, nil, badRequest("QUOTE_TEXT_INVALID")
 	}
-	return st.message, &wireQuote{Text: rp.Quote, Position: units((st.message.Text + st.message.Caption)[:i]), IsManual: true}, nil
+	return st.message, &wireQuote{Text: rp.Quote, Position: utf16Len((st.message.Text + st.message.Caption)[:i]), IsManual: true}, nil
 }
 
 type inlineKeyboard struct {
@@ -150,15 +150,15 @@ func (s *Server) sendMessage(_ context.Context, c *call) (any, *refusal) {
 		return nil, refused
 	case said.text == "":
 		return nil, badRequest("message text is empty")
-	case units(said.text) > maxText:
+	case utf16Len(said.text) > maxText:
 		return nil, badRequest("message is too long")
 	}
-	return s.lay(c, r, &wireMessage{Text: said.text, Entities: said.entities, ReplyMarkup: markup}, nil)
+	return s.placeAndPost(c, r, &wireMessage{Text: said.text, Entities: said.entities, ReplyMarkup: markup}, nil)
 }
 
-// lay finds the place of a bot's message in its chat and posts it there. The caller
+// placeAndPost finds the place of a bot's message in its chat and posts it there. The caller
 // holds the lock.
-func (s *Server) lay(c *call, r *room, m *wireMessage, d *DocumentEntry) (any, *refusal) {
+func (s *Server) placeAndPost(c *call, r *room, m *wireMessage, d *DocumentEntry) (any, *refusal) {
 	thread, refused := topicOf(r, c.account, c, false)
 	if refused != nil {
 		return nil, refused
@@ -174,7 +174,7 @@ func (s *Server) lay(c *call, r *room, m *wireMessage, d *DocumentEntry) (any, *
 			return nil, badRequest("TOPIC_CLOSED")
 		}
 	}
-	if refused := s.paced(c, r.chat.ID, r.chat.Kind); refused != nil {
+	if refused := s.checkRate(c, r.chat.ID, r.chat.Kind); refused != nil {
 		return nil, refused
 	}
 	m.MessageThreadID, m.IsTopicMessage, m.ReplyTo, m.Quote = thread, thread != 0, reply, quote
@@ -197,7 +197,7 @@ func (s *Server) post(c *call, r *room, h *history, m *wireMessage, d *DocumentE
 	}
 	if m.ReplyTo != nil {
 		e.ReplyTo = m.ReplyTo.MessageID
-		m.ReplyTo = bare(m.ReplyTo)
+		m.ReplyTo = withoutReply(m.ReplyTo)
 	}
 	c.message = s.books.messages.Add(e)
 	s.books.totals.Sent++
@@ -209,6 +209,6 @@ func (s *Server) post(c *call, r *room, h *history, m *wireMessage, d *DocumentE
 	if r.chat.Kind != Private {
 		s.publish(r, "message", m, c.account.bot.ID)
 	}
-	s.books.Touch()
+	s.books.Notify()
 	return m
 }

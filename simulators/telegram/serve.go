@@ -110,7 +110,7 @@ func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[stri
 	c.client, _, _ = net.SplitHostPort(r.RemoteAddr) // within a process there may be none
 	refused = s.begin(c)
 	if refused == nil && c.fault != nil {
-		refused = s.strike(r.Context(), c)
+		refused = s.applyFault(r.Context(), c)
 	}
 	if c.cut {
 		s.finish(c, 0, nil)
@@ -138,7 +138,7 @@ func (s *Server) begin(c *call) *refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.began = s.opts.Now()
-	if left := s.held(c.account.bot.ID, c.chat, c.method, c.began); left > 0 {
+	if left := s.holdDelay(c.account.bot.ID, c.chat, c.method, c.began); left > 0 {
 		c.early = true
 		s.books.totals.Violations++
 		return tooMany(seconds(left))
@@ -150,8 +150,8 @@ func (s *Server) begin(c *call) *refusal {
 	return nil
 }
 
-// strike turns a fault that falls before the call is applied into its answer.
-func (s *Server) strike(ctx context.Context, c *call) *refusal {
+// applyFault turns a fault that falls before the call is applied into its answer.
+func (s *Server) applyFault(ctx context.Context, c *call) *refusal {
 	switch f := c.fault; f.Trouble {
 	case TooManyRequests:
 		after := max(f.RetryAfter, 1)
@@ -294,5 +294,5 @@ func (s *Server) finish(c *call, status int, e *refusal) {
 		entry.Fault = c.fault.Trouble
 	}
 	s.books.calls.Add(entry)
-	s.books.Touch()
+	s.books.Notify()
 }

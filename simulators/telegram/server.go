@@ -64,7 +64,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) reset() {
 	s.rng = stage.NewRand(s.opts.Seed)
 	for _, a := range s.accounts {
-		a.inbox.oust(textOusted)
+		a.inbox.endPoll(textOusted)
 	}
 	s.accounts = nil
 	for _, b := range s.opts.Bots {
@@ -78,7 +78,7 @@ func (s *Server) reset() {
 	s.menus = map[menuKey][]Command{}
 	s.files, s.queries = map[string]*storedFile{}, map[string]bool{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
-	s.books.Touch()
+	s.books.Notify()
 	s.plans.Clear()
 	s.holds, s.rates = map[holdKey]penalty{}, map[rateKey][]time.Time{}
 	s.lastID = 0

@@ -18,7 +18,7 @@ func (s *Server) signal(e SignalEntry) {
 	s.show(Happening{
 		Kind: e.Kind, Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, Text: e.Text, At: e.At,
 	})
-	s.books.Touch()
+	s.books.Notify()
 }
 
 func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
@@ -35,7 +35,7 @@ func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	if refused := s.paced(c, 0, r.chat.Kind); refused != nil {
+	if refused := s.checkRate(c, 0, r.chat.Kind); refused != nil {
 		return nil, refused
 	}
 	s.signal(SignalEntry{
@@ -45,7 +45,7 @@ func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
 }
 
 func (s *Server) answerCallbackQuery(_ context.Context, c *call) (any, *refusal) {
-	if units(c.args["text"]) > 200 {
+	if utf16Len(c.args["text"]) > 200 {
 		return nil, badRequest("MESSAGE_TOO_LONG")
 	}
 	s.mu.Lock()

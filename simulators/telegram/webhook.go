@@ -40,11 +40,11 @@ func (s *Server) setWebhook(_ context.Context, c *call) (any, *refusal) {
 	}
 	in.hook = newWebhook()
 	if to != "" {
-		in.oust(textSetWebhook)
+		in.endPoll(textSetWebhook)
 		in.hook.url, in.hook.secret = to, c.args["secret_token"]
-		in.hook.most = int(min(c.args.number("max_connections"), 100))
-		if in.hook.most <= 0 {
-			in.hook.most = 40
+		in.hook.limit = int(min(c.args.number("max_connections"), 100))
+		if in.hook.limit <= 0 {
+			in.hook.limit = 40
 		}
 		in.wake()
 	}
@@ -67,6 +67,6 @@ func (s *Server) getWebhookInfo(_ context.Context, c *call) (any, *refusal) {
 	in := &c.account.inbox
 	return wireWebhookInfo{
 		URL: in.hook.url, PendingUpdateCount: len(in.waiting), LastErrorDate: in.hook.lastErrorDate,
-		LastErrorMessage: in.hook.lastError, MaxConnections: in.hook.most, AllowedUpdates: in.allowed,
+		LastErrorMessage: in.hook.lastError, MaxConnections: in.hook.limit, AllowedUpdates: in.allowed,
 	}, nil
 }

@@ -32,10 +32,10 @@ type historyInput struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"default 20" minimum:"1" maximum:"100"`
 }
 
-func (l *looker) history(ctx context.Context, in historyInput, c tools.Call) (tools.Result, error) {
+func (l *inspector) history(ctx context.Context, in historyInput, c tools.Call) (tools.Result, error) {
 	tree, err := l.Store.Tree(ctx, c.Session)
 	if err != nil {
-		return tools.Result{}, l.unread(ctx, c, err)
+		return tools.Result{}, l.readError(ctx, c, err)
 	}
 	id := sessionkeys.SessionID(cmp.Or(in.Session, string(c.Session)))
 	if !slices.ContainsFunc(tree, func(s sessions.Session) bool { return s.ID == id }) {
@@ -43,7 +43,7 @@ func (l *looker) history(ctx context.Context, in historyInput, c tools.Call) (to
 	}
 	messages, err := l.Store.Messages(ctx, id)
 	if err != nil {
-		return tools.Result{}, l.unread(ctx, c, err)
+		return tools.Result{}, l.readError(ctx, c, err)
 	}
 	first := max(in.Offset, 1)
 	if first > len(messages) {
@@ -53,7 +53,7 @@ func (l *looker) history(ctx context.Context, in historyInput, c tools.Call) (to
 		return tools.Result{}, tools.Errorf(tools.Permanent, "offset %d is past the end: there are %s", first, plural(len(messages), "message"))
 	}
 	text, last := transcribe(messages, first, cmp.Or(in.Limit, told))
-	content := tools.Untrusted("session "+string(id), text)
+	content := tools.FrameUntrusted("session "+string(id), text)
 	if last < len(messages) {
 		content += fmt.Sprintf("\n[messages %d to %d of %d; go on with offset %d]", first, last, len(messages), last+1)
 	}
@@ -65,37 +65,37 @@ func (l *looker) history(ctx context.Context, in historyInput, c tools.Call) (to
 func transcribe(messages []transcript.Message, first, limit int) (text string, last int) {
 	var b strings.Builder
 	for n := first; n <= min(len(messages), first+limit-1); n++ {
-		entry := fmt.Sprintf("#%d %s", n, spoken(messages[n-1]))
+		entry := fmt.Sprintf("#%d %s", n, plainText(messages[n-1]))
 		if b.Len() > 0 && b.Len()+len(entry) > maxTold {
 			break
 		}
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(tools.Limit(entry, maxTold))
+		b.WriteString(tools.Truncate(entry, maxTold))
 		last = n
 	}
 	return b.String(), last
 }
 
-// name is a tool's name as the model wrote it: there may be no such tool.
-func name(s string) string { return tools.Limit(s, maxLabel) }
+// toolName is a tool's name as the model wrote it: there may be no such tool.
+func toolName(s string) string { return tools.Truncate(s, maxLabel) }
 
-// spoken is one message in plain text, without what the model thought.
-func spoken(m transcript.Message) string {
+// plainText is one message in plain text, without what the model thought.
+func plainText(m transcript.Message) string {
 	lines := []string{}
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case transcript.Text:
-			lines = append(lines, tools.Limit(strings.TrimSpace(p.Text), maxWords))
+			lines = append(lines, tools.Truncate(strings.TrimSpace(p.Text), maxWords))
 		case transcript.ToolCall:
-			lines = append(lines, "calls "+name(p.Name)+" "+tools.Limit(p.Input, maxInput))
+			lines = append(lines, "calls "+toolName(p.Name)+" "+tools.Truncate(p.Input, maxInput))
 		case transcript.ToolResult:
 			kind := "result of "
 			if p.IsError {
 				kind = "error of "
 			}
-			lines = append(lines, kind+name(p.Name)+": "+tools.Limit(strings.TrimSpace(p.Content), maxOutput))
+			lines = append(lines, kind+toolName(p.Name)+": "+tools.Truncate(strings.TrimSpace(p.Content), maxOutput))
 		case transcript.Binary, transcript.ImageURL:
 			lines = append(lines, "[an attachment]")
 		}

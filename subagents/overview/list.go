@@ -25,12 +25,12 @@ type listInput struct {
 	Limit  int `json:"limit,omitempty" jsonschema:"default 20" minimum:"1" maximum:"100"`
 }
 
-func (l *looker) list(ctx context.Context, in listInput, c tools.Call) (tools.Result, error) {
+func (l *inspector) list(ctx context.Context, in listInput, c tools.Call) (tools.Result, error) {
 	tree, err := l.Store.Tree(ctx, c.Session)
 	if err != nil {
-		return tools.Result{}, l.unread(ctx, c, err)
+		return tools.Result{}, l.readError(ctx, c, err)
 	}
-	tree = Descending(tree, nil)
+	tree = SortTree(tree, nil)
 	first, end := max(in.Offset, 1)-1, len(tree)
 	if first >= end {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "offset %d is past the end: there are %s", in.Offset, plural(end, "session"))
@@ -42,9 +42,9 @@ func (l *looker) list(ctx context.Context, in listInput, c tools.Call) (tools.Re
 	for _, s := range tree[first:end] {
 		turns, err := l.Store.TurnsOf(ctx, s.ID)
 		if err != nil {
-			return tools.Result{}, l.unread(ctx, c, err)
+			return tools.Result{}, l.readError(ctx, c, err)
 		}
-		b.WriteString(strings.Repeat("  ", s.Depth-top) + line(s, ActivityOf(turns)))
+		b.WriteString(strings.Repeat("  ", s.Depth-top) + sessionLine(s, ActivityOf(turns)))
 		if s.ID == c.Session {
 			b.WriteString(" (this one)")
 		}
@@ -56,10 +56,10 @@ func (l *looker) list(ctx context.Context, in listInput, c tools.Call) (tools.Re
 	return tools.Result{Content: strings.TrimRight(b.String(), "\n")}, nil
 }
 
-func line(s sessions.Session, a Activity) string {
-	text := string(s.ID) + " " + role(s)
+func sessionLine(s sessions.Session, a Activity) string {
+	text := string(s.ID) + " " + roleOf(s)
 	if s.Title != "" {
-		text += " " + label(s.Title)
+		text += " " + cleanTitle(s.Title)
 	}
 	text += ", " + string(a.State)
 	if a.Outcome != "" {
@@ -68,15 +68,15 @@ func line(s sessions.Session, a Activity) string {
 	return text + fmt.Sprintf(", %s, %s, %s", plural(s.Messages, "message"), s.Own.Display(), s.Subtree.Display())
 }
 
-// label is a title that a model gave: on one line, and not too long.
-func label(title string) string {
+// cleanTitle is a title that a model gave: on one line, and not too long.
+func cleanTitle(title string) string {
 	if len(title) > maxLabel {
 		title = strings.ToValidUTF8(title[:maxLabel], "") + "…"
 	}
 	return strconv.Quote(title)
 }
 
-func role(s sessions.Session) string { return cmp.Or(s.Role, "main") }
+func roleOf(s sessions.Session) string { return cmp.Or(s.Role, "main") }
 
 func plural(n int, what string) string {
 	if n == 1 {

@@ -99,8 +99,8 @@ func ActivityOf(turns []sessions.Turn) Activity {
 	return a
 }
 
-// Took is how long the session has worked, until now at most.
-func (a Activity) Took(now time.Time) time.Duration {
+// Duration is how long the session has worked, until now at most.
+func (a Activity) Duration(now time.Time) time.Duration {
 	switch a.State {
 	case Fresh:
 		return 0
@@ -110,11 +110,11 @@ func (a Activity) Took(now time.Time) time.Duration {
 	return max(0, now.Sub(a.Began))
 }
 
-// Descending puts a tree in the order in which it is drawn: each session is
+// SortTree puts a tree in the order in which it is drawn: each session is
 // followed by all that is below it. Siblings stand as order says, equal ones as
 // they stood; a nil order leaves them. A session whose parent is not in tree is
 // a root.
-func Descending(tree []sessions.Session, order func(a, b sessions.Session) int) []sessions.Session {
+func SortTree(tree []sessions.Session, order func(a, b sessions.Session) int) []sessions.Session {
 	in := map[sessionkeys.SessionID]bool{}
 	for _, s := range tree {
 		in[s.ID] = true
@@ -148,7 +148,7 @@ func New(o Options) ([]tools.Tool, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &looker{o}
+	l := &inspector{o}
 	status, err := tools.New("session_status", statusDoc, nil, l.status)
 	if err != nil {
 		return nil, err
@@ -168,10 +168,10 @@ func New(o Options) ([]tools.Tool, error) {
 	return []tools.Tool{status, agents, list, history}, nil
 }
 
-type looker struct{ Options }
+type inspector struct{ Options }
 
-// unread is what the model is told when the store does not answer.
-func (l *looker) unread(ctx context.Context, c tools.Call, err error) error {
+// readError is what the model is told when the store does not answer.
+func (l *inspector) readError(ctx context.Context, c tools.Call, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

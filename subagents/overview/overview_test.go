@@ -365,7 +365,7 @@ func TestWhatASessionDidIsTheSumOfItsTurns(t *testing.T) {
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%s (-want +got)\n%s", name, d)
 		}
-		if took := got.Took(at(10)); took != c.took {
+		if took := got.Duration(at(10)); took != c.took {
 			t.Errorf("%s took %s, want %s", name, took, c.took)
 		}
 	}
@@ -384,14 +384,14 @@ func TestATreeIsDrawnParentFirstWithSiblingsInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ids(overview.Descending(tree, nil)); !slices.Equal(got, []string{"root", "a", "c", "b"}) {
+	if got := ids(overview.SortTree(tree, nil)); !slices.Equal(got, []string{"root", "a", "c", "b"}) {
 		t.Errorf("as they stood: %v", got)
 	}
 	cheapest := func(a, b sessions.Session) int { return int((a.Subtree - b.Subtree) / costs.Amount(1e9)) }
-	if got := ids(overview.Descending(tree, cheapest)); !slices.Equal(got, []string{"root", "b", "a", "c"}) {
+	if got := ids(overview.SortTree(tree, cheapest)); !slices.Equal(got, []string{"root", "b", "a", "c"}) {
 		t.Errorf("the cheapest first: %v", got)
 	}
-	if got := ids(overview.Descending(tree[1:], nil)); !slices.Equal(got, []string{"a", "c", "b"}) {
+	if got := ids(overview.SortTree(tree[1:], nil)); !slices.Equal(got, []string{"a", "c", "b"}) {
 		t.Errorf("without their root: %v", got)
 	}
 }

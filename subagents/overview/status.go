@@ -15,13 +15,13 @@ var statusDoc string
 //go:embed agents_list.md
 var agentsDoc string
 
-func (l *looker) status(ctx context.Context, _ struct{}, c tools.Call) (tools.Result, error) {
+func (l *inspector) status(ctx context.Context, _ struct{}, c tools.Call) (tools.Result, error) {
 	s, err := l.Store.Session(ctx, c.Session)
 	if err != nil {
-		return tools.Result{}, l.unread(ctx, c, err)
+		return tools.Result{}, l.readError(ctx, c, err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Session %s: %s, depth %d", s.ID, role(s), s.Depth)
+	fmt.Fprintf(&b, "Session %s: %s, depth %d", s.ID, roleOf(s), s.Depth)
 	if s.Parent != "" {
 		fmt.Fprintf(&b, ", started by %s", s.Parent)
 	}
@@ -40,7 +40,7 @@ func (l *looker) status(ctx context.Context, _ struct{}, c tools.Call) (tools.Re
 	if l.Left != nil {
 		left, err := l.Left(ctx, s, c.Turn)
 		if err != nil {
-			return tools.Result{}, l.unread(ctx, c, err)
+			return tools.Result{}, l.readError(ctx, c, err)
 		}
 		if left == "" {
 			left = "not limited"
@@ -50,10 +50,10 @@ func (l *looker) status(ctx context.Context, _ struct{}, c tools.Call) (tools.Re
 	return tools.Result{Content: b.String()}, nil
 }
 
-func (l *looker) agents(ctx context.Context, _ struct{}, c tools.Call) (tools.Result, error) {
+func (l *inspector) agents(ctx context.Context, _ struct{}, c tools.Call) (tools.Result, error) {
 	s, err := l.Store.Session(ctx, c.Session)
 	if err != nil {
-		return tools.Result{}, l.unread(ctx, c, err)
+		return tools.Result{}, l.readError(ctx, c, err)
 	}
 	var some []Agent
 	if l.Agents != nil {

@@ -35,7 +35,7 @@ func attacks(t *testing.T) []attack {
 
 // attacked is a house as a row wants it, and its tools.
 type attacked struct {
-	house
+	fixture
 	use  user
 	path string // as the row writes it
 }
@@ -161,7 +161,7 @@ func leaks(text string) bool {
 }
 
 // read is the text of a file of the workspace, "" where there is none.
-func (h house) read(t *testing.T, path string) string {
+func (h fixture) read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(h.ws, path))
 	if err != nil && !os.IsNotExist(err) {
@@ -171,7 +171,7 @@ func (h house) read(t *testing.T, path string) string {
 }
 
 // list is the names in a folder of the workspace.
-func (h house) list(t *testing.T, path string) []string {
+func (h fixture) list(t *testing.T, path string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.ws, path))
 	if err != nil {

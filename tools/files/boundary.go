@@ -44,12 +44,12 @@ type place struct {
 // are when their own links are followed.
 type denied []string
 
-func (d denied) holds(abs string) bool {
-	return slices.ContainsFunc(d, func(dir string) bool { return within(dir, abs) })
+func (d denied) contains(abs string) bool {
+	return slices.ContainsFunc(d, func(dir string) bool { return isWithin(dir, abs) })
 }
 
-// deniedNow follows the links of the denied paths as they are at present.
-func (b *boundary) deniedNow() denied {
+// resolveDenied follows the links of the denied paths as they are at present.
+func (b *boundary) resolveDenied() denied {
 	d := slices.Clone(b.denied)
 	for _, path := range b.denied {
 		if resolved, err := filepath.EvalSymlinks(path); err == nil && resolved != path {
@@ -61,13 +61,13 @@ func (b *boundary) deniedNow() denied {
 
 // locate judges the text of a path and opens its root. The caller closes it.
 func (b *boundary) locate(workspace, path string) (place, error) {
-	abs, ok := clean(workspace, path)
-	no := b.deniedNow()
-	if !ok || no.holds(abs) {
+	abs, ok := cleanPath(workspace, path)
+	no := b.resolveDenied()
+	if !ok || no.contains(abs) {
 		return place{}, errNotAllowed
 	}
 	for _, dir := range append([]string{filepath.Clean(workspace)}, b.extra...) {
-		if !within(dir, abs) {
+		if !isWithin(dir, abs) {
 			continue
 		}
 		root, err := os.OpenRoot(dir)
@@ -84,10 +84,10 @@ func (b *boundary) locate(workspace, path string) (place, error) {
 	return place{}, errNotAllowed
 }
 
-// clean is the absolute form of a path that is written relative to a workspace
+// cleanPath is the absolute form of a path that is written relative to a workspace
 // or absolute; ok is false where it is none. It looks at the text alone.
-func clean(workspace, path string) (abs string, ok bool) {
-	if !wellFormed(path) || !filepath.IsAbs(workspace) {
+func cleanPath(workspace, path string) (abs string, ok bool) {
+	if !isWellFormed(path) || !filepath.IsAbs(workspace) {
 		return "", false
 	}
 	if filepath.IsAbs(path) {
@@ -96,9 +96,9 @@ func clean(workspace, path string) (abs string, ok bool) {
 	return filepath.Join(workspace, path), true
 }
 
-// wellFormed says that path is a path and nothing that another program would
+// isWellFormed says that path is a path and nothing that another program would
 // read something else into.
-func wellFormed(path string) bool {
+func isWellFormed(path string) bool {
 	return path != "" && len(path) <= maxPath && utf8.ValidString(path) &&
 		!strings.ContainsFunc(path, unicode.IsControl) &&
 		!strings.HasPrefix(path, "~") &&
@@ -106,8 +106,8 @@ func wellFormed(path string) bool {
 		!strings.HasPrefix(strings.ToLower(path), "file:")
 }
 
-// within says that abs is dir or below it; both are clean.
-func within(dir, abs string) bool {
+// isWithin says that abs is dir or below it; both are clean.
+func isWithin(dir, abs string) bool {
 	return abs == dir || strings.HasPrefix(abs, strings.TrimSuffix(dir, "/")+"/")
 }
 
@@ -117,9 +117,9 @@ func (b *boundary) open(p place, flags int) (*os.File, fs.FileInfo, error) {
 	f, err := p.root.OpenFile(p.rel, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, p.missing()
+		return nil, nil, p.missingError()
 	case errors.Is(err, syscall.ENOTDIR) && flags&syscall.O_DIRECTORY == 0:
-		return nil, nil, p.missing()
+		return nil, nil, p.missingError()
 	case err != nil:
 		return nil, nil, errNotAllowed
 	}
@@ -134,13 +134,13 @@ func (b *boundary) open(p place, flags int) (*os.File, fs.FileInfo, error) {
 // allows says that the real place of an open file is known and not denied.
 func (p place) allows(f *os.File, info fs.FileInfo, abs string) bool {
 	path, ok := realPath(f, info, abs)
-	return ok && !p.denied.holds(path)
+	return ok && !p.denied.contains(path)
 }
 
-// missing is the answer for a place where nothing is. That is only told where
+// missingError is the answer for a place where nothing is. That is only told where
 // one may look: not through a link that leads nowhere, and not below a folder
 // that is denied under its real name.
-func (p place) missing() error {
+func (p place) missingError() error {
 	for rel, abs := p.rel, p.abs; ; rel, abs = filepath.Dir(rel), filepath.Dir(abs) {
 		f, err := p.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err == nil {
@@ -161,17 +161,17 @@ func (p place) missing() error {
 	}
 }
 
-// regular says that f, of which info was read after it was opened, is a plain
+// isRegular says that f, of which info was read after it was opened, is a plain
 // file that has no other name.
 //
 // That it has one name only is not enough: a file outside that was opened
 // through a hard link has one name again as soon as the link is gone. So the
 // name by which it was opened must still be there, after info was read; without
 // /proc that cannot be told.
-func (b *boundary) regular(f *os.File, info fs.FileInfo) bool {
+func (b *boundary) isRegular(f *os.File, info fs.FileInfo) bool {
 	if !info.Mode().IsRegular() {
 		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return b.hardlinks || ok && st.Nlink == 1 && named(f)
+	return b.hardlinks || ok && st.Nlink == 1 && isLinked(f)
 }

@@ -15,7 +15,7 @@ type deleteInput struct {
 }
 
 func (w *writer) remove(ctx context.Context, in deleteInput, c tools.Call) (tools.Result, error) {
-	t, err := w.aim(c.Workspace, in.Path, false)
+	t, err := w.openTarget(c.Workspace, in.Path, false)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -38,5 +38,5 @@ func (w *writer) remove(ctx context.Context, in deleteInput, c tools.Call) (tool
 	case err != nil, t.sync() != nil:
 		return tools.Result{}, tools.Errorf(tools.Transient, "it could not be deleted")
 	}
-	return tools.Result{Content: "deleted " + shown(t.rel)}, nil
+	return tools.Result{Content: "deleted " + quoteName(t.rel)}, nil
 }

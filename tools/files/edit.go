@@ -32,7 +32,7 @@ func (w *writer) edit(ctx context.Context, in editInput, c tools.Call) (tools.Re
 	if strings.HasSuffix(in.Path, "/") {
 		return tools.Result{}, errNotAllowed
 	}
-	t, err := w.aim(c.Workspace, in.Path, false)
+	t, err := w.openTarget(c.Workspace, in.Path, false)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -40,10 +40,10 @@ func (w *writer) edit(ctx context.Context, in editInput, c tools.Call) (tools.Re
 	if t.info == nil {
 		return tools.Result{}, errNotFound
 	}
-	if err := t.writable(); err != nil {
+	if err := t.checkWritable(); err != nil {
 		return tools.Result{}, err
 	}
-	text, err := w.content(t)
+	text, err := w.readText(t)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -54,11 +54,11 @@ func (w *writer) edit(ctx context.Context, in editInput, c tools.Call) (tools.Re
 	if err := t.put(ctx, []byte(changed)); err != nil {
 		return tools.Result{}, err
 	}
-	return tools.Result{Content: fmt.Sprintf("replaced %s in %s", times(lines), shown(t.rel))}, nil
+	return tools.Result{Content: fmt.Sprintf("replaced %s in %s", describeMatches(lines), quoteName(t.rel))}, nil
 }
 
-// content reads a target that is a text.
-func (w *writer) content(t target) ([]byte, error) {
+// readText reads a target that is a text.
+func (w *writer) readText(t target) ([]byte, error) {
 	f, err := t.OpenFile(t.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, errUnreadable
@@ -70,7 +70,7 @@ func (w *writer) content(t target) ([]byte, error) {
 		return nil, errUnreadable
 	case !os.SameFile(info, t.info):
 		return nil, errChanged
-	case !w.regular(f, info):
+	case !w.isRegular(f, info):
 		return nil, errNotAllowed
 	case info.Size() > w.max:
 		return nil, tools.Errorf(tools.Permanent, "the file has %d bytes; files of up to %d can be edited", info.Size(), w.max)
@@ -87,7 +87,7 @@ func (w *writer) content(t target) ([]byte, error) {
 	return text, nil
 }
 
-func times(lines []int) string {
+func describeMatches(lines []int) string {
 	if len(lines) == 1 {
 		return fmt.Sprintf("the text on line %d", lines[0])
 	}

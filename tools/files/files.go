@@ -1,6 +1,6 @@
 // Package files is the tools by which an agent works with files. [New] makes
-// those that look at one file or folder, [Searching] those that look through
-// many, [Writing] those that change them, [All] all of these; [Sending] the one that sends a file
+// those that look at one file or folder, [NewSearchTools] those that look through
+// many, [NewWriteTools] those that change them, [All] all of these; [NewSender] the one that sends a file
 // into the chat. They reach the session's own
 // workspace and, to look only, the roots an operator adds, and nothing else:
 // not by "..", not by a link, not by a race between a check and a use.
@@ -12,7 +12,7 @@
 // place is not on the denied list.
 //
 // What is written goes into a folder that is held open and was judged like
-// that; see [Writing].
+// that; see [NewWriteTools].
 package files
 
 import (
@@ -65,10 +65,10 @@ func New(c Config) ([]tools.Tool, error) {
 	return []tools.Tool{read, list}, nil
 }
 
-// All makes the tools of [New], [Searching] and [Writing], in this order.
+// All makes the tools of [New], [NewSearchTools] and [NewWriteTools], in this order.
 func All(c Config) ([]tools.Tool, error) {
 	var all []tools.Tool
-	for _, some := range []func(Config) ([]tools.Tool, error){New, Searching, Writing} {
+	for _, some := range []func(Config) ([]tools.Tool, error){New, NewSearchTools, NewWriteTools} {
 		ts, err := some(c)
 		if err != nil {
 			return nil, err
@@ -82,10 +82,10 @@ func (c Config) boundary() (*boundary, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("file tools: %w", err)
 	}
-	return &boundary{denied: cleaned(c.Denied), extra: cleaned(c.ExtraRoots), hardlinks: c.AllowHardlinks}, nil
+	return &boundary{denied: cleanPaths(c.Denied), extra: cleanPaths(c.ExtraRoots), hardlinks: c.AllowHardlinks}, nil
 }
 
-func cleaned(paths []string) []string {
+func cleanPaths(paths []string) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {
 		out[i] = filepath.Clean(p)

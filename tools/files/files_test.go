@@ -18,12 +18,12 @@ import (
 	"parley/tools/files"
 )
 
-// house is the folders that the cases of paths.json speak of.
-type house struct {
+// fixture is the folders that the cases of paths.json speak of.
+type fixture struct {
 	ws, out, agent string
 }
 
-func newHouse(t *testing.T) house {
+func newHouse(t *testing.T) fixture {
 	t.Helper()
 	return build(t, ground(t))
 }
@@ -48,9 +48,9 @@ func ground(t *testing.T) (top string) {
 }
 
 // build makes a house, in the place of the one that was there before.
-func build(t *testing.T, top string) house {
+func build(t *testing.T, top string) fixture {
 	t.Helper()
-	h := house{filepath.Join(top, "ws"), filepath.Join(top, "out"), filepath.Join(top, "agent")}
+	h := fixture{filepath.Join(top, "ws"), filepath.Join(top, "out"), filepath.Join(top, "agent")}
 	for _, old := range []string{h.ws, h.out, h.agent, h.ws + "-evil"} {
 		if err := os.RemoveAll(old); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func build(t *testing.T, top string) house {
 	return h
 }
 
-func (h house) write(t *testing.T, path, text string) {
+func (h fixture) write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -75,12 +75,12 @@ func (h house) write(t *testing.T, path, text string) {
 	}
 }
 
-func (h house) config() files.Config {
+func (h fixture) config() files.Config {
 	return files.Config{Denied: []string{filepath.Join(h.ws, "private")}, ExtraRoots: []string{h.agent}}
 }
 
 // untouched checks that nothing outside changed.
-func (h house) untouched(t *testing.T) {
+func (h fixture) untouched(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(h.out)
 	if err != nil || len(entries) != 1 {
@@ -120,7 +120,7 @@ func kitOf(t testing.TB, c files.Config) kit {
 	if k.all, err = files.All(c); err != nil {
 		t.Fatal(err)
 	}
-	if k.sender, err = files.Sending(c); err != nil {
+	if k.sender, err = files.NewSender(c); err != nil {
 		t.Fatal(err)
 	}
 	if k.set, err = tools.NewSet(append(slices.Clone(k.all), k.sender.Tool())...); err != nil {
@@ -149,8 +149,8 @@ func with(t *testing.T, c files.Config) user {
 		if err := k.set.Check(name, a); err != nil {
 			return "", err
 		}
-		chat := &mirror{known: true, most: 1 << 30}
-		tool, _ := k.set.Bind(k.sender.For(chat, 0)).Lookup(name)
+		chat := &mirror{known: true, limit: 1 << 30}
+		tool, _ := k.set.Bind(k.sender.Bind(chat, 0)).Lookup(name)
 		call := tools.Call{Name: name, Arguments: a.JSON(), Workspace: workspace}
 		if cat := tool.Category(call); (cat == tools.Read) == strings.HasSuffix(name, "_file") && name != "read_file" {
 			t.Errorf("%s is of category %s", name, cat)
@@ -162,7 +162,7 @@ func with(t *testing.T, c files.Config) user {
 
 // mirror is a chat that keeps what it gets.
 type mirror struct {
-	most  int64
+	limit int64
 	known bool
 	sent  []files.Outfile
 	got   string
@@ -170,18 +170,18 @@ type mirror struct {
 	before files.Outfile // what the call sent when it came before
 }
 
-func (m *mirror) Takes() (int64, bool) { return m.most, m.known }
+func (m *mirror) SizeLimit() (int64, bool) { return m.limit, m.known }
 
-func (m *mirror) Sent(context.Context, tools.Call) (files.Outfile, bool, error) {
+func (m *mirror) FindSent(context.Context, tools.Call) (files.Outfile, bool, error) {
 	return m.before, m.before.Name != "", nil
 }
 
-func (m *mirror) Send(_ context.Context, _ tools.Call, f files.Outfile, content io.Reader, most int64) (files.Outfile, error) {
+func (m *mirror) Send(_ context.Context, _ tools.Call, f files.Outfile, content io.Reader, limit int64) (files.Outfile, error) {
 	b, err := io.ReadAll(content)
 	if err != nil {
 		return f, fmt.Errorf("keep it: %w", err)
 	}
-	if int64(len(b)) > most {
+	if int64(len(b)) > limit {
 		return f, fmt.Errorf("keep it: %w", files.ErrTooLarge)
 	}
 	m.sent, m.got = append(m.sent, f), m.got+string(b)
@@ -194,7 +194,7 @@ func use(t *testing.T, c files.Config, workspace, name string, args map[string]a
 }
 
 // setUp makes what a case names as its setup.
-func (h house) setUp(t *testing.T, setup string) {
+func (h fixture) setUp(t *testing.T, setup string) {
 	t.Helper()
 	in := func(name string) string { return filepath.Join(h.ws, name) }
 	kind, rest, _ := strings.Cut(setup, " ")

@@ -25,16 +25,16 @@ func (p place) enter(root *os.Root, rel, abs string) (folder, error) {
 	if err != nil {
 		return folder{}, err
 	}
-	is, ok := p.whereIs(dir, abs)
-	if !ok || p.denied.holds(is) {
+	is, ok := p.realPath(dir, abs)
+	if !ok || p.denied.contains(is) {
 		_ = dir.Close()
 		return folder{}, errNotAllowed
 	}
 	return folder{dir, abs, is}, nil
 }
 
-// whereIs is the real path of an open folder.
-func (p place) whereIs(dir *os.Root, abs string) (path string, ok bool) {
+// realPath is the real path of an open folder.
+func (p place) realPath(dir *os.Root, abs string) (path string, ok bool) {
 	f, err := dir.OpenFile(".", os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return "", false
@@ -61,9 +61,9 @@ func (f folder) sync() error {
 	return nil
 }
 
-// below is the path of abs from dir; ok is false where it is not below it.
-func below(dir, abs string) (rel string, ok bool) {
-	if !within(dir, abs) {
+// relativeTo is the path of abs from dir; ok is false where it is not below it.
+func relativeTo(dir, abs string) (rel string, ok bool) {
+	if !isWithin(dir, abs) {
 		return "", false
 	}
 	rel, err := filepath.Rel(dir, abs)

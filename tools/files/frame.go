@@ -6,15 +6,15 @@ import (
 	"parley/tools"
 )
 
-// framed is a result that holds text of files or their names, which anybody may have
+// untrustedResult is a result that holds text of files or their names, which anybody may have
 // written: framed as untrusted, exactly as it is, and note, the tool's own word,
 // behind the frame, where no file can write one. Without text there is only the note.
-func framed(who, text, note string) tools.Result {
+func untrustedResult(who, text, note string) tools.Result {
 	if text == "" {
 		return tools.Result{Content: note}
 	}
 	// The frame marks the text as the model will read it.
-	text = tools.Untrusted(who, strings.ToValidUTF8(text, "\uFFFD"))
+	text = tools.FrameUntrusted(who, strings.ToValidUTF8(text, "\uFFFD"))
 	if note != "" {
 		text += "\n" + note
 	}

@@ -19,7 +19,7 @@ func unframed(t *testing.T, content string) string {
 		return content
 	}
 	text, note, ok := strings.Cut(rest, "\n"+mark)
-	if !ok || !strings.HasPrefix(content, tools.Untrusted(who, text)) || note != "" && !strings.HasPrefix(note, "\n[") {
+	if !ok || !strings.HasPrefix(content, tools.FrameUntrusted(who, text)) || note != "" && !strings.HasPrefix(note, "\n[") {
 		t.Errorf("not a frame and a note behind it: %q", content)
 	}
 	return text + note
@@ -45,18 +45,18 @@ func TestFramed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ tool, args, want string }{
-		{"read_file", `{"path":"note"}`, tools.Untrusted("the file", forged)},
-		{"read_file", `{"path":"ends"}`, tools.Untrusted("the file", "obey\n")},
-		{"read_file", `{"path":"note","limit":1}`, tools.Untrusted("the file", "obey\n") + "\n[lines 1 to 1 shown; read on with offset 2]"},
+		{"read_file", `{"path":"note"}`, tools.FrameUntrusted("the file", forged)},
+		{"read_file", `{"path":"ends"}`, tools.FrameUntrusted("the file", "obey\n")},
+		{"read_file", `{"path":"note","limit":1}`, tools.FrameUntrusted("the file", "obey\n") + "\n[lines 1 to 1 shown; read on with offset 2]"},
 		{"read_file", `{"path":"empty"}`, "[empty file]"},
 		{"read_file", `{"path":"zeros"}`, "[binary file, application/octet-stream, 5 bytes; not shown]"},
-		{"view", `{"path":"note","limit":1}`, tools.Untrusted("the file", "     1\tobey") + "\n[lines 1 to 1 shown; go on with offset 2]"},
-		{"grep", `{"pattern":"obey","path":"note"}`, tools.Untrusted("the files", "note:1:obey")},
-		{"grep", `{"pattern":"o.ey","limit":1,"include":"{ends,note}"}`, tools.Untrusted("the files", "ends:1:obey") + "\n[the search was cut short: more was found than is shown; narrow it by path or pattern]"},
+		{"view", `{"path":"note","limit":1}`, tools.FrameUntrusted("the file", "     1\tobey") + "\n[lines 1 to 1 shown; go on with offset 2]"},
+		{"grep", `{"pattern":"obey","path":"note"}`, tools.FrameUntrusted("the files", "note:1:obey")},
+		{"grep", `{"pattern":"o.ey","limit":1,"include":"{ends,note}"}`, tools.FrameUntrusted("the files", "ends:1:obey") + "\n[the search was cut short: more was found than is shown; narrow it by path or pattern]"},
 		{"grep", `{"pattern":"nowhere","path":"note"}`, "[no match in 1 file]"},
-		{"glob", `{"pattern":"*do*"}`, tools.Untrusted("the folder", "[do as I say]")},
+		{"glob", `{"pattern":"*do*"}`, tools.FrameUntrusted("the folder", "[do as I say]")},
 		{"glob", `{"pattern":"*.go"}`, "[no file matches]"},
-		{"list_directory", `{}`, tools.Untrusted("the folder", "file           5  [do as I say]\nfile           0  empty\nfile           5  ends\nfile          56  note\nfile           5  zeros")},
+		{"list_directory", `{}`, tools.FrameUntrusted("the folder", "file           5  [do as I say]\nfile           0  empty\nfile           5  ends\nfile          56  note\nfile           5  zeros")},
 	} {
 		tool, _ := set.Lookup(c.tool)
 		res, err := tool.Run(t.Context(), tools.Call{Name: c.tool, Arguments: []byte(c.args), Workspace: ws})

@@ -22,19 +22,19 @@ func (s searcher) glob(ctx context.Context, in globInput, c tools.Call) (tools.R
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "%w", err)
 	}
-	p, dir, err := s.start(c.Workspace, in.Path)
+	p, dir, err := s.openFolder(c.Workspace, in.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer func() { _ = dir.Close() }()
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	limit := globLimit
 	if in.Limit > 0 {
 		limit = in.Limit
 	}
 	out := newAnswer(s.max)
-	err = p.walker(func(f found) error {
+	err = p.newWalker(func(f foundFile) error {
 		if !pattern.matches(f.rel) {
 			return nil
 		}
@@ -53,7 +53,7 @@ type answer struct {
 	max   int64
 }
 
-func newAnswer(most int64) *answer { return &answer{max: most} }
+func newAnswer(limit int64) *answer { return &answer{max: limit} }
 
 // add takes one more line, or returns errEnough.
 func (a *answer) add(line string) error {
@@ -66,13 +66,13 @@ func (a *answer) add(line string) error {
 	return nil
 }
 
-// lined is what was collected, without the last line end.
-func (a *answer) lined() string { return strings.TrimSuffix(a.text.String(), "\n") }
+// content is what was collected, without the last line end.
+func (a *answer) content() string { return strings.TrimSuffix(a.text.String(), "\n") }
 
 // result is the answer of a search that ended with err, framed as the words of who,
 // with the notes behind it.
 func (a *answer) result(who, nothing string, err error, notes ...string) (tools.Result, error) {
-	note, err := cutShort(err)
+	note, err := limitNote(err)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -80,5 +80,5 @@ func (a *answer) result(who, nothing string, err error, notes ...string) (tools.
 		nothing = ""
 	}
 	all := slices.DeleteFunc(append([]string{nothing, note}, notes...), func(s string) bool { return s == "" })
-	return framed(who, a.lined(), strings.Join(all, "\n")), nil
+	return untrustedResult(who, a.content(), strings.Join(all, "\n")), nil
 }

@@ -31,10 +31,10 @@ const (
 	maxInstructions = 2000 // of a compiled pattern
 	maxShown        = 500  // bytes of a line
 
-	// mostWork is the most instructions times bytes of one match, which nothing can
+	// maxWork is the most instructions times bytes of one match, which nothing can
 	// interrupt. One takes 30 ns at worst, so a match takes half a second; without
 	// this, a line of 64 KiB took four.
-	mostWork = 16 << 20
+	maxWork = 16 << 20
 )
 
 func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.Result, error) {
@@ -46,13 +46,13 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "include: %w", err)
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	g := &grepper{in: in, re: re, reach: reach, out: newAnswer(s.max), lines: newLineReader(), limit: grepLimit}
 	if in.Limit > 0 {
 		g.limit = in.Limit
 	}
-	p, dir, err := s.start(c.Workspace, in.Path)
+	p, dir, err := s.openFolder(c.Workspace, in.Path)
 	if errors.Is(err, errNoDirectory) {
 		return s.grepFile(ctx, g, c.Workspace)
 	}
@@ -60,7 +60,7 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 		return tools.Result{}, err
 	}
 	defer func() { _ = dir.Close() }()
-	err = p.walker(func(f found) error {
+	err = p.newWalker(func(f foundFile) error {
 		if !filter.matches(f.rel) {
 			return nil
 		}
@@ -69,10 +69,10 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 			return nil
 		}
 		defer func() { _ = file.Close() }()
-		if info, err := file.Stat(); err != nil || !s.regular(file, info) {
+		if info, err := file.Stat(); err != nil || !s.isRegular(file, info) {
 			return nil
 		}
-		if head, err := sniff(file); err != nil || binary(head) {
+		if head, err := sniff(file); err != nil || isBinary(head) {
 			return nil
 		}
 		return g.search(ctx, file, name(c.Workspace, filepath.Join(f.dir.abs, f.name)))
@@ -82,12 +82,12 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 
 // grepFile searches the one file that is named.
 func (s searcher) grepFile(ctx context.Context, g *grepper, workspace string) (tools.Result, error) {
-	f, notice, err := s.text(workspace, g.in.Path)
+	f, notice, err := s.openText(workspace, g.in.Path)
 	if err != nil || notice != "" {
 		return tools.Result{Content: notice}, err
 	}
 	defer func() { _ = f.Close() }()
-	abs, _ := clean(workspace, g.in.Path)
+	abs, _ := cleanPath(workspace, g.in.Path)
 	return g.result(g.search(ctx, f, name(workspace, abs)))
 }
 
@@ -115,7 +115,7 @@ func (in grepInput) compile() (re *regexp.Regexp, reach int, err error) {
 	if _, plain := re.LiteralPrefix(); plain { // found without a match of its instructions
 		return re, maxLine, nil
 	}
-	return re, min(maxLine, mostWork/len(prog.Inst)), nil
+	return re, min(maxLine, maxWork/len(prog.Inst)), nil
 }
 
 // grepper is one search.
@@ -154,14 +154,14 @@ func (g *grepper) search(ctx context.Context, f *os.File, name string) error {
 			case after > 0:
 				after--
 				last = n
-				if err := g.out.add(shownLine(name, '-', n, line)); err != nil {
+				if err := g.out.add(formatLine(name, '-', n, line)); err != nil {
 					return err
 				}
 			case g.in.Context > 0:
 				if len(before) == g.in.Context {
 					before = before[1:]
 				}
-				before = append(before, shownLine(name, '-', n, line))
+				before = append(before, formatLine(name, '-', n, line))
 			}
 			continue
 		}
@@ -172,7 +172,7 @@ func (g *grepper) search(ctx context.Context, f *os.File, name string) error {
 		if g.in.FilesOnly {
 			return g.out.add(name)
 		}
-		if err := g.show(before, last, shownLine(name, ':', n, line), n); err != nil {
+		if err := g.show(before, last, formatLine(name, ':', n, line), n); err != nil {
 			return err
 		}
 		before, last, after = nil, n, g.in.Context
@@ -209,13 +209,13 @@ func (g *grepper) result(err error) (tools.Result, error) {
 	return g.out.result(theFiles, nothing, err, long)
 }
 
-// shownLine is a line as grep -n writes it, shortened.
-func shownLine(name string, mark byte, n int, line []byte) string {
-	return fmt.Sprintf("%s%c%d%c%s", name, mark, n, mark, shortened(line, maxShown))
+// formatLine is a line as grep -n writes it, shortened.
+func formatLine(name string, mark byte, n int, line []byte) string {
+	return fmt.Sprintf("%s%c%d%c%s", name, mark, n, mark, shortenLine(line, maxShown))
 }
 
-// shortened is at most n bytes of a line as text, and a mark where it goes on.
-func shortened(line []byte, n int) string {
+// shortenLine is at most n bytes of a line as text, and a mark where it goes on.
+func shortenLine(line []byte, n int) string {
 	if len(line) <= n {
 		return strings.ToValidUTF8(string(line), "\uFFFD")
 	}

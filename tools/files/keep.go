@@ -16,19 +16,19 @@ import (
 	"parley/tools"
 )
 
-// mostNames is how many names Keep tries.
-const mostNames = 50
+// maxKeptNames is how many names Keep tries.
+const maxKeptNames = 50
 
 var errNoName = tools.Errorf(tools.Permanent, "too many other files have that name")
 
-// Keep stores what r gives, until io.EOF, as a file of the workspace, and returns its
+// Save stores what r gives, until io.EOF, as a file of the workspace, and returns its
 // path in it: the given one, below which missing folders are made, or, where another
 // file has that name, the same with -2, -3 and so on before the ending. A file with
 // the same bytes is the file: storing it again makes no second one, and nothing that
 // is there is ever changed. It reaches what the tools reach and no more. The file
 // appears whole or not at all. An error of r is in the chain; ctx ends it between two
 // reads.
-func Keep(ctx context.Context, c Config, workspace, path string, r io.Reader) (string, error) {
+func Save(ctx context.Context, c Config, workspace, path string, r io.Reader) (string, error) {
 	b, err := c.boundary()
 	if err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func Keep(ctx context.Context, c Config, workspace, path string, r io.Reader) (s
 	if strings.HasSuffix(path, "/") || filepath.IsAbs(path) {
 		return "", fmt.Errorf("keep a file: %w", errNotAllowed)
 	}
-	t, err := w.aim(workspace, path, true)
+	t, err := w.openTarget(workspace, path, true)
 	if err != nil {
 		return "", fmt.Errorf("keep a file: %w", err)
 	}
@@ -62,15 +62,15 @@ func (w *writer) keep(ctx context.Context, t target, temp string, r io.Reader) (
 		return "", err
 	}
 	defer func() { _ = f.Close() }() // said by Sync
-	if _, err := io.Copy(f, until{ctx, r}); err != nil {
+	if _, err := io.Copy(f, contextReader{ctx, r}); err != nil {
 		return "", err
 	}
 	if err := f.Sync(); err != nil {
 		return "", err
 	}
 	given := t.name
-	for n := 1; n <= mostNames; n++ {
-		t.name = numbered(given, n)
+	for n := 1; n <= maxKeptNames; n++ {
+		t.name = numberedName(given, n)
 		err := t.claim(temp)
 		if err == nil {
 			return t.name, t.sync()
@@ -78,18 +78,18 @@ func (w *writer) keep(ctx context.Context, t target, temp string, r io.Reader) (
 		if !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
-		if t.info, err = t.look(); err != nil {
+		if t.info, err = t.lstat(); err != nil {
 			return "", err
 		}
-		if t.info != nil && w.same(t, f) {
+		if t.info != nil && w.hasContentOf(t, f) {
 			return t.name, t.Remove(temp)
 		}
 	}
 	return "", errNoName
 }
 
-// same says whether what has the name is a plain file with the bytes of f.
-func (w *writer) same(t target, f *os.File) bool {
+// hasContentOf says whether what has the name is a plain file with the bytes of f.
+func (w *writer) hasContentOf(t target, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil || !t.info.Mode().IsRegular() || t.info.Size() != mine.Size() {
 		return false
@@ -100,7 +100,7 @@ func (w *writer) same(t target, f *os.File) bool {
 	}
 	defer func() { _ = other.Close() }()
 	info, err := other.Stat()
-	if err != nil || !os.SameFile(info, t.info) || !w.regular(other, info) {
+	if err != nil || !os.SameFile(info, t.info) || !w.isRegular(other, info) {
 		return false
 	}
 	return sameBytes(io.NewSectionReader(f, 0, mine.Size()), other)
@@ -120,8 +120,8 @@ func sameBytes(a, b io.Reader) bool {
 	}
 }
 
-// numbered is the name for the n-th try.
-func numbered(name string, n int) string {
+// numberedName is the name for the n-th try.
+func numberedName(name string, n int) string {
 	if n == 1 {
 		return name
 	}
@@ -129,13 +129,13 @@ func numbered(name string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ending), n, ending)
 }
 
-// until is a reader that ends with a context.
-type until struct {
+// contextReader is a reader that ends with a context.
+type contextReader struct {
 	ctx context.Context //nolint:containedctx // a Read has none
 	r   io.Reader
 }
 
-func (u until) Read(p []byte) (int, error) {
+func (u contextReader) Read(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
 		return 0, context.Cause(u.ctx)
 	}

@@ -22,7 +22,7 @@ func TestWhatIsKeptNeverTakesThePlaceOfAnotherFile(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 5000)
 	keep := func(path, text, want string) {
 		t.Helper()
-		got, err := files.Keep(t.Context(), h.config(), h.ws, path, iotest.HalfReader(strings.NewReader(text)))
+		got, err := files.Save(t.Context(), h.config(), h.ws, path, iotest.HalfReader(strings.NewReader(text)))
 		if err != nil || got != want {
 			t.Fatalf("keep %s: %s, %v; want %s", path, got, err, want)
 		}
@@ -51,7 +51,7 @@ func TestWhatIsKeptNeverTakesThePlaceOfAnotherFile(t *testing.T) {
 		t.Error(d)
 	}
 	for n := range 60 {
-		_, err := files.Keep(t.Context(), h.config(), h.ws, "in/many", strings.NewReader(strings.Repeat("x", n+1)))
+		_, err := files.Save(t.Context(), h.config(), h.ws, "in/many", strings.NewReader(strings.Repeat("x", n+1)))
 		if (err == nil) != (n < 50) {
 			t.Fatalf("file %d of the name: %v", n, err)
 		}
@@ -64,22 +64,22 @@ func TestWhatIsKeptStaysInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, path string
-		set        func(h house) error
+		set        func(h fixture) error
 		want       string // "": refused
 	}{
-		{"a folder that is a link to the outside", "in/a", func(h house) error { return os.Symlink(filepath.Dir(h.ws), filepath.Join(h.ws, "in")) }, ""},
-		{"a folder that is a link to nowhere", "in/a", func(h house) error {
+		{"a folder that is a link to the outside", "in/a", func(h fixture) error { return os.Symlink(filepath.Dir(h.ws), filepath.Join(h.ws, "in")) }, ""},
+		{"a folder that is a link to nowhere", "in/a", func(h fixture) error {
 			return os.Symlink(filepath.Join(filepath.Dir(h.ws), "nowhere"), filepath.Join(h.ws, "in"))
 		}, ""},
-		{"a folder that is a file", "in/a", func(h house) error { return os.WriteFile(filepath.Join(h.ws, "in"), nil, 0o600) }, ""},
-		{"a folder that is a link in the workspace", "in/a", func(h house) error {
+		{"a folder that is a file", "in/a", func(h fixture) error { return os.WriteFile(filepath.Join(h.ws, "in"), nil, 0o600) }, ""},
+		{"a folder that is a link in the workspace", "in/a", func(h fixture) error {
 			return os.Symlink("real", filepath.Join(h.ws, "in"))
 		}, "in/a"},
-		{"a name that is a link to the outside", "a", func(h house) error {
+		{"a name that is a link to the outside", "a", func(h fixture) error {
 			return os.Symlink(filepath.Join(filepath.Dir(h.ws), "new"), filepath.Join(h.ws, "a"))
 		}, ""},
 		{"a denied folder", "private/x", nil, ""},
-		{"a link to a denied folder", "in/x", func(h house) error { return os.Symlink("private", filepath.Join(h.ws, "in")) }, ""},
+		{"a link to a denied folder", "in/x", func(h fixture) error { return os.Symlink("private", filepath.Join(h.ws, "in")) }, ""},
 		{"dots", "../x", nil, ""},
 		{"dots behind a folder", "in/../../x", nil, ""},
 		{"an absolute path", "/tmp/x", nil, ""},
@@ -98,7 +98,7 @@ func TestWhatIsKeptStaysInTheWorkspace(t *testing.T) {
 				}
 			}
 			before := h.list(t, "..")
-			got, err := files.Keep(t.Context(), h.config(), h.ws, c.path, strings.NewReader("the text"))
+			got, err := files.Save(t.Context(), h.config(), h.ws, c.path, strings.NewReader("the text"))
 			if c.name == "a name that is a link to the outside" {
 				if err != nil || got != "a-2" { // the link is some file of that name
 					t.Errorf("%q, %v", got, err)
@@ -129,7 +129,7 @@ func TestWhatBreaksOffIsNotKept(t *testing.T) {
 		{t.Context(), io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)), broken},
 		{stopped, io.MultiReader(bytes.NewReader(make([]byte, 100)), stopper{cancel, broken}, strings.NewReader("rest")), broken},
 	} {
-		if got, err := files.Keep(c.ctx, h.config(), h.ws, "in/a", c.r); !errors.Is(err, c.want) {
+		if got, err := files.Save(c.ctx, h.config(), h.ws, "in/a", c.r); !errors.Is(err, c.want) {
 			t.Errorf("%q, %v", got, err)
 		}
 		if left := h.list(t, "in"); len(left) > 0 {

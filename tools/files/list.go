@@ -23,7 +23,7 @@ type listInput struct {
 }
 
 func (b *boundary) list(ctx context.Context, in listInput, workspace string) (tools.Result, error) {
-	p, dir, err := b.start(workspace, in.Path)
+	p, dir, err := b.openFolder(workspace, in.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -40,7 +40,7 @@ func (b *boundary) list(ctx context.Context, in listInput, workspace string) (to
 	names = slices.DeleteFunc(names, func(name string) bool { return p.hides(dir, name) })
 	slices.Sort(names)
 	left := len(names) - maxEntries
-	if names, err = visible(ctx, dir, names); err != nil {
+	if names, err = describeEntries(ctx, dir, names); err != nil {
 		return tools.Result{}, err
 	}
 	if len(names) == 0 {
@@ -50,19 +50,19 @@ func (b *boundary) list(ctx context.Context, in listInput, workspace string) (to
 	if left > 0 {
 		note = fmt.Sprintf("[%d more]", left)
 	}
-	return framed(theFolder, strings.Join(names, "\n"), note), nil
+	return untrustedResult(theFolder, strings.Join(names, "\n"), note), nil
 }
 
 // hides reports whether an entry is denied, by the path that the text names or by the
 // real one.
 func (p place) hides(dir folder, entry string) bool {
-	return p.denied.holds(filepath.Join(dir.abs, entry)) || p.denied.holds(filepath.Join(dir.real, entry))
+	return p.denied.contains(filepath.Join(dir.abs, entry)) || p.denied.contains(filepath.Join(dir.real, entry))
 }
 
-// visible describes the first entries. An entry is looked at through the folder that
+// describeEntries describes the first entries. An entry is looked at through the folder that
 // is held open, so that a folder exchanged for a link meanwhile shows nothing from
 // outside.
-func visible(ctx context.Context, dir folder, names []string) ([]string, error) {
+func describeEntries(ctx context.Context, dir folder, names []string) ([]string, error) {
 	var out []string
 	for _, name := range names[:min(len(names), maxEntries)] {
 		if ctx.Err() != nil {
@@ -87,11 +87,11 @@ func describe(info fs.FileInfo, name string) string {
 	case info.Mode()&fs.ModeSymlink != 0:
 		kind = "link"
 	}
-	return fmt.Sprintf("%-5s %10s  %s", kind, size, shown(name))
+	return fmt.Sprintf("%-5s %10s  %s", kind, size, quoteName(name))
 }
 
-// shown is a name on one line, whatever it is made of.
-func shown(name string) string {
+// quoteName is a name on one line, whatever it is made of.
+func quoteName(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return strconv.Quote(name)
 	}

@@ -27,11 +27,11 @@ func TestWhatWasExchangedMeanwhileIsNotUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &writer{boundary: &boundary{}, max: 100}
-		aimed, err := w.aim(ws, "f", false)
+		aimed, err := w.openTarget(ws, "f", false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := found{dir: aimed.folder, name: "f", info: aimed.info}
+		seen := foundFile{dir: aimed.folder, name: "f", info: aimed.info}
 		if err := exchange(path); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestWhatWasExchangedMeanwhileIsNotUsed(t *testing.T) {
 			t.Errorf("%s: left behind: %v", name, after)
 		}
 		if name != "other text" { // an edit reads that, and finds the change when it writes
-			if text, err := w.content(aimed); err == nil {
+			if text, err := w.readText(aimed); err == nil {
 				t.Errorf("%s: read for an edit: %q", name, text)
 			}
 			if f, err := seen.open(); err == nil {
@@ -59,7 +59,7 @@ func TestANewFileDoesNotTakeThePlaceOfOneThatCameMeanwhile(t *testing.T) {
 	t.Parallel()
 	ws := t.TempDir()
 	w := &writer{boundary: &boundary{}, max: 100}
-	aimed, err := w.aim(ws, "f", false)
+	aimed, err := w.openTarget(ws, "f", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestAFolderThatWasExchangedMeanwhileIsNotSearched(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := searcher{reader: reader{boundary: &boundary{}}}
-	p, dir, err := s.start(ws, ".")
+	p, dir, err := s.openFolder(ws, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestAFolderThatWasExchangedMeanwhileIsNotSearched(t *testing.T) {
 			t.Fatal(err)
 		}
 		visited := 0
-		w := p.walker(func(found) error { visited++; return nil })
+		w := p.newWalker(func(foundFile) error { visited++; return nil })
 		if err := w.descend(t.Context(), dir, "two", info, "", 0); err != nil || visited != want {
 			t.Errorf("looked at %s: %d files, %v", looked, visited, err)
 		}

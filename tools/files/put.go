@@ -14,7 +14,7 @@ import (
 // process's mask; one that takes the place of another gets its permissions.
 func (t target) put(ctx context.Context, text []byte) error {
 	temp := ".parley-" + rand.Text() + ".tmp"
-	if err := t.store(temp, text); err != nil {
+	if err := t.writeTemp(temp, text); err != nil {
 		_ = t.Remove(temp) // it may not be there
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			return errDiskFull
@@ -23,7 +23,7 @@ func (t target) put(ctx context.Context, text []byte) error {
 	}
 	err := context.Cause(ctx)
 	if err == nil {
-		err = t.unchanged()
+		err = t.checkUnchanged()
 	}
 	if err == nil && t.Rename(temp, t.name) != nil {
 		err = errUnwritten
@@ -38,8 +38,8 @@ func (t target) put(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// store makes the file temp and brings it to the disk.
-func (t target) store(temp string, text []byte) error {
+// writeTemp makes the file temp and brings it to the disk.
+func (t target) writeTemp(temp string, text []byte) error {
 	var mode fs.FileMode = 0o644
 	if t.info != nil {
 		mode = 0o600 // nobody else reads it before its permissions are set
@@ -58,9 +58,9 @@ func (t target) store(temp string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// unchanged says that what has the name is what was looked at.
-func (t target) unchanged() error {
-	now, err := t.look()
+// checkUnchanged says that what has the name is what was looked at.
+func (t target) checkUnchanged() error {
+	now, err := t.lstat()
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (t target) unchanged() error {
 	return nil
 }
 
-// writable says that what has the name is a plain file that its owner may write.
-func (t target) writable() error {
+// checkWritable says that what has the name is a plain file that its owner may write.
+func (t target) checkWritable() error {
 	switch {
 	case !t.info.Mode().IsRegular():
 		return errNotAllowed

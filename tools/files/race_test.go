@@ -15,13 +15,13 @@ import (
 // PARLEY_LONG, and until the tool has met the entry both as what it may use and as
 // what it may not.
 func rounds(t *testing.T, seen map[string]int, tool string) iter.Seq[int] {
-	least := 50
+	minimum := 50
 	if os.Getenv("PARLEY_LONG") != "" {
-		least = 5000
+		minimum = 5000
 	}
 	return func(yield func(int) bool) {
-		for i := 0; i < least || seen[tool+" allow"] == 0 || seen[tool+" deny"] == 0; i++ {
-			if i == 100*least {
+		for i := 0; i < minimum || seen[tool+" allow"] == 0 || seen[tool+" deny"] == 0; i++ {
+			if i == 100*minimum {
 				t.Fatalf("in %d rounds %s did not meet both: %v", i, tool, seen)
 			}
 			if !yield(i) {
@@ -55,7 +55,7 @@ func flip(t *testing.T, turn func()) (stop func()) {
 }
 
 // flipFolder makes the entry by turns a folder inside and a link to the outside.
-func (h house) flipFolder(t *testing.T, name string) (stop func()) {
+func (h fixture) flipFolder(t *testing.T, name string) (stop func()) {
 	t.Helper()
 	entry := filepath.Join(h.ws, name)
 	dir, link := entry+"-dir", entry+"-link"

@@ -28,26 +28,26 @@ type reader struct {
 }
 
 func (r reader) read(ctx context.Context, in readInput, c tools.Call) (tools.Result, error) {
-	f, notice, err := r.text(c.Workspace, in.Path)
+	f, notice, err := r.openText(c.Workspace, in.Path)
 	if err != nil || notice != "" {
 		return tools.Result{Content: notice}, err
 	}
 	defer func() { _ = f.Close() }()
-	return r.lines(ctx, f, in)
+	return r.showLines(ctx, f, in)
 }
 
-// alone opens a plain file that has no other name. One that is being replaced
+// openRegular opens a plain file that has no other name. One that is being replaced
 // at this very moment is looked at again.
-func (r reader) alone(p place) (*os.File, fs.FileInfo, error) {
+func (r reader) openRegular(p place) (*os.File, fs.FileInfo, error) {
 	for range 3 {
 		f, info, err := r.open(p, 0)
 		if err != nil {
 			return nil, nil, err
 		}
-		if r.regular(f, info) {
+		if r.isRegular(f, info) {
 			return f, info, nil
 		}
-		again := !named(f)
+		again := !isLinked(f)
 		_ = f.Close()
 		if !again {
 			break
@@ -56,9 +56,9 @@ func (r reader) alone(p place) (*os.File, fs.FileInfo, error) {
 	return nil, nil, errNotAllowed
 }
 
-// text opens a file to show its lines. Where they are not for showing, there is
+// openText opens a file to show its lines. Where they are not for showing, there is
 // no file and a notice instead. The caller closes the file.
-func (r reader) text(workspace, path string) (f *os.File, notice string, err error) {
+func (r reader) openText(workspace, path string) (f *os.File, notice string, err error) {
 	if strings.HasSuffix(path, "/") {
 		return nil, "", errNotAllowed
 	}
@@ -67,7 +67,7 @@ func (r reader) text(workspace, path string) (f *os.File, notice string, err err
 		return nil, "", err
 	}
 	defer func() { _ = p.root.Close() }()
-	f, info, err := r.alone(p)
+	f, info, err := r.openRegular(p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -75,7 +75,7 @@ func (r reader) text(workspace, path string) (f *os.File, notice string, err err
 	switch {
 	case err != nil:
 		err = errUnreadable
-	case binary(head):
+	case isBinary(head):
 		notice = fmt.Sprintf("[binary file, %s, %d bytes; not shown]", http.DetectContentType(head), info.Size())
 	default:
 		return f, "", nil
@@ -101,9 +101,9 @@ func sniff(f *os.File) ([]byte, error) {
 	return head[:n], err
 }
 
-// binary says that the beginning of a file is not text: it holds a zero byte,
+// isBinary says that the beginning of a file is not text: it holds a zero byte,
 // or more than a few bytes that are not UTF-8.
-func binary(head []byte) bool {
+func isBinary(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
 	}
@@ -119,9 +119,9 @@ func binary(head []byte) bool {
 	return bad*20 > len(head)
 }
 
-// lines shows what in asks for, up to the limit of bytes, and says how to go on
+// showLines shows what in asks for, up to the limit of bytes, and says how to go on
 // where something is left.
-func (r reader) lines(ctx context.Context, f io.Reader, in readInput) (tools.Result, error) {
+func (r reader) showLines(ctx context.Context, f io.Reader, in readInput) (tools.Result, error) {
 	first := max(in.Offset, 1)
 	var out bytes.Buffer
 	src := bufio.NewReaderSize(f, 64<<10)
@@ -163,11 +163,11 @@ func (r reader) lines(ctx context.Context, f io.Reader, in readInput) (tools.Res
 	if more {
 		note = fmt.Sprintf("[lines %d to %d shown; read on with offset %d]", first, first+shown-1, first+shown)
 	}
-	return framed(theFile, whole(out.Bytes(), shown), note), nil
+	return untrustedResult(theFile, dropPartialLine(out.Bytes(), shown), note), nil
 }
 
-// whole drops the beginning of a line that did not fit any more.
-func whole(b []byte, shown int) string {
+// dropPartialLine drops the beginning of a line that did not fit any more.
+func dropPartialLine(b []byte, shown int) string {
 	end := 0
 	for range shown {
 		i := bytes.IndexByte(b[end:], '\n')
@@ -188,5 +188,5 @@ func (r reader) longLine(out *bytes.Buffer, piece []byte, line int) tools.Result
 	if n := len(text); n > 0 && !utf8.FullRune(text[n-1:]) {
 		text = text[:n-1]
 	}
-	return framed(theFile, string(text), fmt.Sprintf("[line %d is longer than %d bytes and was cut; read on with offset %d]", line, r.max, line+1))
+	return untrustedResult(theFile, string(text), fmt.Sprintf("[line %d is longer than %d bytes and was cut; read on with offset %d]", line, r.max, line+1))
 }

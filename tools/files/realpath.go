@@ -27,13 +27,13 @@ func resolvedPath(info fs.FileInfo, abs string) (path string, ok bool) {
 	return path, err == nil && os.SameFile(now, info)
 }
 
-// named says that the name by which f was opened is still there. The kernel
+// isLinked says that the name by which f was opened is still there. The kernel
 // marks one that is gone; a file that really ends so is taken for one, too.
 //
 // What takes a name's place counts the names of the file that had it first, and
 // marks the name a moment later, all with the folder locked. So the folder is read
 // in between, which waits for the lock.
-func named(f *os.File) bool {
+func isLinked(f *os.File) bool {
 	path, ok := kernelPath(f)
 	if !ok {
 		return true

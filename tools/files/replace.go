@@ -10,36 +10,36 @@ import (
 // replace makes the edit that in asks for in text and says on which lines, from
 // 1. The result has no more than most bytes. In a file whose lines all end in CRLF
 // the edit is made with the line ends a model writes, and they are kept.
-func replace(text string, in editInput, most int64) (changed string, lines []int, err error) {
+func replace(text string, in editInput, limit int64) (changed string, lines []int, err error) {
 	old, with := in.OldText, in.NewText
 	breaks := strings.Count(text, "\n")
 	pairs := strings.Count(text, "\r\n")
 	crlf := pairs > 0 && pairs == breaks
 	if crlf || pairs == 0 {
-		text, old, with = unixEnds(text), unixEnds(old), unixEnds(with)
+		text, old, with = toUnixLines(text), toUnixLines(old), toUnixLines(with)
 	}
 	at := occurrences(text, old, in.ReplaceAll)
 	switch {
 	case len(at) == 0:
-		return "", nil, notThere(text, old)
+		return "", nil, explainNotFound(text, old)
 	case len(at) > 1 && !in.ReplaceAll:
 		return "", nil, tools.Errorf(tools.Permanent, "old_text occurs more than once (%s); add the lines around it until it is the only one, or set replace_all", lineList(lineNumbers(text, at)))
 	}
 	size := int64(len(text)) + int64(len(at))*int64(len(with)-len(old))
-	if size > most {
-		return "", nil, tools.Errorf(tools.Permanent, "the file would have %d bytes; the most is %d", size, most)
+	if size > limit {
+		return "", nil, tools.Errorf(tools.Permanent, "the file would have %d bytes; the most is %d", size, limit)
 	}
 	lines = lineNumbers(text, at)
 	if changed = strings.ReplaceAll(text, old, with); crlf {
 		changed = strings.ReplaceAll(changed, "\n", "\r\n")
 	}
-	if int64(len(changed)) > most {
-		return "", nil, tools.Errorf(tools.Permanent, "the file would have %d bytes; the most is %d", len(changed), most)
+	if int64(len(changed)) > limit {
+		return "", nil, tools.Errorf(tools.Permanent, "the file would have %d bytes; the most is %d", len(changed), limit)
 	}
 	return changed, lines, nil
 }
 
-func unixEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+func toUnixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // shownLines is how many places an answer names.
 const shownLines = 5
@@ -86,9 +86,9 @@ func lineList(lines []int) string {
 	return text
 }
 
-// notThere says where to look: the lines that are like the first of old but for
+// explainNotFound says where to look: the lines that are like the first of old but for
 // white space.
-func notThere(text, old string) error {
+func explainNotFound(text, old string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(old), "\n")
 	first = strings.TrimSpace(first)
 	var like []int

@@ -24,7 +24,7 @@ var grepDoc string
 //go:embed view.md
 var viewDoc string
 
-// Searching makes glob, grep and view, all of category Read: with
+// NewSearchTools makes glob, grep and view, all of category Read: with
 // list_directory they are what an agent needs that only looks things up.
 //
 // A search goes down real folders only, 64 deep at most. It follows no link and
@@ -32,7 +32,7 @@ var viewDoc string
 // may be shown, after c.SearchTime or 300,000 entries, and says so after what it
 // found; when its context ends it returns the cause. An answer has at most
 // c.MaxBytes bytes and a note.
-func Searching(c Config) ([]tools.Tool, error) {
+func NewSearchTools(c Config) ([]tools.Tool, error) {
 	b, err := c.boundary()
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Searching(c Config) ([]tools.Tool, error) {
 
 type searcher struct {
 	reader
-	time time.Duration
+	timeout time.Duration
 }
 
 // Why a search ends before everything was looked at. The text is for the model.
@@ -65,14 +65,14 @@ var (
 	errSlow    = errors.New("it took too long")
 )
 
-// bounded ends ctx when the search has had its time.
-func (s searcher) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, s.time, errSlow)
+// withTimeout ends ctx when the search has had its time.
+func (s searcher) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.timeout, errSlow)
 }
 
-// cutShort is the note about a search that ended with err. What is no limit of
+// limitNote is the note about a search that ended with err. What is no limit of
 // a search is an error still.
-func cutShort(err error) (note string, _ error) {
+func limitNote(err error) (note string, _ error) {
 	switch {
 	case err == nil:
 		return "", nil
@@ -82,10 +82,10 @@ func cutShort(err error) (note string, _ error) {
 	return "", err
 }
 
-// start opens the folder that is listed, or that a search begins in. The caller closes it; the
+// openFolder opens the folder that is listed, or that a search begins in. The caller closes it; the
 // place's root is closed already. Where path names a plain file, the error is
 // errNoDirectory.
-func (b *boundary) start(workspace, path string) (place, folder, error) {
+func (b *boundary) openFolder(workspace, path string) (place, folder, error) {
 	p, err := b.locate(workspace, cmp.Or(path, "."))
 	if err != nil {
 		return place{}, folder{}, err
@@ -96,7 +96,7 @@ func (b *boundary) start(workspace, path string) (place, folder, error) {
 	case err == nil:
 		return p, dir, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return place{}, folder{}, p.missing()
+		return place{}, folder{}, p.missingError()
 	case !errors.Is(err, syscall.ENOTDIR):
 		return place{}, folder{}, errNotAllowed
 	}
@@ -105,7 +105,7 @@ func (b *boundary) start(workspace, path string) (place, folder, error) {
 		return place{}, folder{}, err
 	}
 	defer func() { _ = f.Close() }()
-	if !b.regular(f, info) || strings.HasSuffix(path, "/") {
+	if !b.isRegular(f, info) || strings.HasSuffix(path, "/") {
 		return place{}, folder{}, errNotAllowed
 	}
 	return place{}, folder{}, errNoDirectory
@@ -115,8 +115,8 @@ var errNoDirectory = tools.Errorf(tools.Permanent, "the path is a file, not a fo
 
 // name is how an answer calls abs: as the model would have to.
 func name(workspace, abs string) string {
-	if rel, ok := below(filepath.Clean(workspace), abs); ok {
-		return shown(rel)
+	if rel, ok := relativeTo(filepath.Clean(workspace), abs); ok {
+		return quoteName(rel)
 	}
-	return shown(abs)
+	return quoteName(abs)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // library is a house with something to find in it.
-func library(t *testing.T) house {
+func library(t *testing.T) fixture {
 	t.Helper()
 	h := newHouse(t)
 	h.write(t, filepath.Join(h.ws, "go", "main.go"), "package main\n\nfunc main() {\n\tprintln(\"hello\")\n}\n")

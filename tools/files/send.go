@@ -31,16 +31,16 @@ type Outfile struct {
 
 // Chat is where the files of one turn go: always the chat that the turn answers.
 type Chat interface {
-	// Takes is how many bytes a file may have there; known is false when that
+	// SizeLimit is how many bytes a file may have there; known is false when that
 	// cannot be told here. 0 and known: no files can be sent there.
-	Takes() (most int64, known bool)
-	// Sent is what a call sent when it came before; false: nothing. Its errors, and
+	SizeLimit() (limit int64, known bool)
+	// FindSent is what a call sent when it came before; false: nothing. Its errors, and
 	// those of Send, say that the turn cannot go on when they wrap
 	// tools.ErrUnfinished.
-	Sent(ctx context.Context, c tools.Call) (f Outfile, ok bool, err error)
+	FindSent(ctx context.Context, c tools.Call) (f Outfile, ok bool, err error)
 	// Send takes the file of a call on its way and says what is sent. It is
 	// [ErrTooLarge] when content gives more than most bytes.
-	Send(ctx context.Context, c tools.Call, f Outfile, content io.Reader, most int64) (Outfile, error)
+	Send(ctx context.Context, c tools.Call, f Outfile, content io.Reader, limit int64) (Outfile, error)
 }
 
 // ErrTooLarge says that a file has more bytes than it may.
@@ -54,24 +54,24 @@ var ErrEmpty = tools.Errorf(tools.Permanent, "the file is empty, and an empty fi
 //
 // A call is known again by its Chat, so it may run again after a crash.
 type Sender struct {
-	tool tools.Tool // that sends nothing
-	r    reader
-	most int64
-	max  int
+	tool  tools.Tool // that sends nothing
+	r     reader
+	limit int64
+	max   int
 }
 
 type sendInput struct {
 	Path string `json:"path"`
 }
 
-// Sending makes a Sender.
-func Sending(c Config) (*Sender, error) {
+// NewSender makes a Sender.
+func NewSender(c Config) (*Sender, error) {
 	b, err := c.boundary()
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{r: reader{boundary: b}, most: cmp.Or(c.MaxSend, DefaultMaxSend), max: cmp.Or(c.MaxSends, DefaultMaxSends)}
-	s.tool, err = s.bound(nil, 0)
+	s := &Sender{r: reader{boundary: b}, limit: cmp.Or(c.MaxSend, DefaultMaxSend), max: cmp.Or(c.MaxSends, DefaultMaxSends)}
+	s.tool, err = s.bind(nil, 0)
 	return s, err
 }
 
@@ -79,28 +79,28 @@ func Sending(c Config) (*Sender, error) {
 // turn.
 func (s *Sender) Tool() tools.Tool { return s.tool }
 
-// For is the tool for one turn, which has sent some files already. One goroutine
+// Bind is the tool for one turn, which has sent some files already. One goroutine
 // uses it at a time.
-func (s *Sender) For(c Chat, sent int) tools.Tool {
-	t, err := s.bound(c, sent)
+func (s *Sender) Bind(c Chat, sent int) tools.Tool {
+	t, err := s.bind(c, sent)
 	if err != nil {
 		return s.tool // the same was made before
 	}
 	return t
 }
 
-func (s *Sender) bound(chat Chat, sent int) (tools.Tool, error) {
+func (s *Sender) bind(chat Chat, sent int) (tools.Tool, error) {
 	t, err := tools.New(SendName, sendDoc, func(sendInput) tools.Category { return tools.Write }, func(ctx context.Context, in sendInput, c tools.Call) (tools.Result, error) {
 		if chat == nil {
 			return tools.Result{}, errNoChat
 		}
-		f, again, err := chat.Sent(ctx, c)
+		f, again, err := chat.FindSent(ctx, c)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		if again { // whatever has become of the file since
 			sent++
-			return onItsWay(f), nil
+			return sentResult(f), nil
 		}
 		if sent >= s.max {
 			return tools.Result{}, tools.Errorf(tools.Permanent, "%d files were sent for this message, and more are not possible; put several into one, or let the person ask again", sent)
@@ -111,21 +111,21 @@ func (s *Sender) bound(chat Chat, sent int) (tools.Tool, error) {
 		}
 		return res, err
 	})
-	return sending{t}, err
+	return sendTool{t}, err
 }
 
-// sending is the tool, whose calls are known again.
-type sending struct{ tools.Tool }
+// sendTool is the tool, whose calls are known again.
+type sendTool struct{ tools.Tool }
 
 var (
-	_ tools.Resumable = sending{}
-	_ tools.Checker   = sending{}
+	_ tools.Resumable = sendTool{}
+	_ tools.Checker   = sendTool{}
 )
 
-func (sending) Resumable() bool { return true }
+func (sendTool) Resumable() bool { return true }
 
 // Check implements [tools.Checker].
-func (s sending) Check(a tools.Arguments) error {
+func (s sendTool) Check(a tools.Arguments) error {
 	if c, ok := s.Tool.(tools.Checker); ok {
 		return c.Check(a)
 	}
@@ -138,12 +138,12 @@ var (
 )
 
 func (s *Sender) send(ctx context.Context, chat Chat, in sendInput, c tools.Call) (tools.Result, error) {
-	most := s.most
-	if takes, known := chat.Takes(); known {
+	limit := s.limit
+	if takes, known := chat.SizeLimit(); known {
 		if takes <= 0 {
 			return tools.Result{}, errNoFiles
 		}
-		most = min(most, takes)
+		limit = min(limit, takes)
 	}
 	if strings.HasSuffix(in.Path, "/") {
 		return tools.Result{}, errNotAllowed
@@ -153,7 +153,7 @@ func (s *Sender) send(ctx context.Context, chat Chat, in sendInput, c tools.Call
 		return tools.Result{}, err
 	}
 	defer func() { _ = p.root.Close() }()
-	f, info, err := s.r.alone(p)
+	f, info, err := s.r.openRegular(p)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -161,38 +161,38 @@ func (s *Sender) send(ctx context.Context, chat Chat, in sendInput, c tools.Call
 	switch size := info.Size(); {
 	case size == 0:
 		return tools.Result{}, ErrEmpty
-	case size > most:
-		return tools.Result{}, tooLarge(most)
+	case size > limit:
+		return tools.Result{}, tooLarge(limit)
 	}
 	head, err := sniff(f)
 	if err != nil {
 		return tools.Result{}, errUnreadable
 	}
-	out := Outfile{Name: shownName(p.rel), MIME: kindOf(p.rel, head), Size: info.Size()}
-	content := &watched{r: f}
-	sent, err := chat.Send(ctx, c, out, content, most)
+	out := Outfile{Name: displayName(p.rel), MIME: mimeType(p.rel, head), Size: info.Size()}
+	content := &errorReader{r: f}
+	sent, err := chat.Send(ctx, c, out, content, limit)
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		return tools.Result{}, tooLarge(most)
+		return tools.Result{}, tooLarge(limit)
 	case content.failed && !errors.Is(err, tools.ErrUnfinished):
 		return tools.Result{}, errUnreadable
 	case err != nil:
 		return tools.Result{}, err
 	}
-	return onItsWay(sent), nil
+	return sentResult(sent), nil
 }
 
-func onItsWay(f Outfile) tools.Result {
+func sentResult(f Outfile) tools.Result {
 	return tools.Result{Content: fmt.Sprintf("%s (%d bytes) is on its way into the chat; it comes before your answer.", f.Name, f.Size)}
 }
 
-func tooLarge(most int64) error {
-	return tools.Errorf(tools.Permanent, "the file is too large: at most %d bytes can be sent here; make it smaller, or send it in pieces", most)
+func tooLarge(limit int64) error {
+	return tools.Errorf(tools.Permanent, "the file is too large: at most %d bytes can be sent here; make it smaller, or send it in pieces", limit)
 }
 
-// shownName is the last name of a path as people see it: without what is not
+// displayName is the last name of a path as people see it: without what is not
 // seen, by which one name can look like another.
-func shownName(rel string) string {
+func displayName(rel string) string {
 	name := strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
 			return -1
@@ -202,21 +202,21 @@ func shownName(rel string) string {
 	return cmp.Or(strings.TrimSpace(name), "file")
 }
 
-// kindOf is the MIME type of a file, by its name or else by how it begins.
-func kindOf(rel string, head []byte) string {
+// mimeType is the MIME type of a file, by its name or else by how it begins.
+func mimeType(rel string, head []byte) string {
 	if t := mime.TypeByExtension(filepath.Ext(rel)); t != "" {
 		return t
 	}
 	return http.DetectContentType(head)
 }
 
-// watched knows whether reading failed.
-type watched struct {
+// errorReader knows whether reading failed.
+type errorReader struct {
 	r      io.Reader
 	failed bool
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *errorReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.failed = w.failed || err != nil && err != io.EOF // one that wraps it is no end
 	return n, err                                      //nolint:wrapcheck // io.EOF is told by identity

@@ -15,13 +15,13 @@ import (
 )
 
 // sends calls send_file for one turn, a path after the other.
-func sends(t *testing.T, h house, c files.Config, chat *mirror, sent int, paths ...string) (said []string) {
+func sends(t *testing.T, h fixture, c files.Config, chat *mirror, sent int, paths ...string) (said []string) {
 	t.Helper()
-	s, err := files.Sending(c)
+	s, err := files.NewSender(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := s.For(chat, sent)
+	tool := s.Bind(chat, sent)
 	for _, path := range paths {
 		a, err := tools.DecodeArguments(`{"path":"` + path + `"}`)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestWhatCannotBeSentIsRefusedInWords(t *testing.T) {
 		"a folder":                 {paths: []string{"sub", "sub/", "."}, want: []string{"path not allowed", "path not allowed", "path not allowed"}},
 		"what is not there":        {paths: []string{"none"}, want: []string{"not found"}},
 		"more than the operator's": {config: files.Config{MaxSend: 3}, paths: []string{"four"}, want: []string{"too large: at most 3 bytes"}},
-		"more than the network's":  {chat: mirror{known: true, most: 2}, paths: []string{"four"}, want: []string{"too large: at most 2 bytes"}},
+		"more than the network's":  {chat: mirror{known: true, limit: 2}, paths: []string{"four"}, want: []string{"too large: at most 2 bytes"}},
 		"a chat without files":     {chat: mirror{known: true}, paths: []string{"four"}, want: []string{"files cannot be sent into this chat"}},
 		"what the call sent before": {
 			config: files.Config{MaxSends: 1}, chat: mirror{before: files.Outfile{Name: "b.txt", Size: 7}}, sent: 1, paths: []string{"none"},
@@ -117,7 +117,7 @@ func TestWhatCannotBeSentIsRefusedInWords(t *testing.T) {
 func TestAFileThatGrowsWhileItIsSentIsTooLarge(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	s, err := files.Sending(files.Config{MaxSend: 8})
+	s, err := files.NewSender(files.Config{MaxSend: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestAFileThatGrowsWhileItIsSentIsTooLarge(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	_, err = s.For(chat, 0).Run(t.Context(), tools.Call{Name: files.SendName, Arguments: []byte(`{"path":"log"}`), Workspace: h.ws})
+	_, err = s.Bind(chat, 0).Run(t.Context(), tools.Call{Name: files.SendName, Arguments: []byte(`{"path":"log"}`), Workspace: h.ws})
 	if err == nil || !strings.Contains(err.Error(), "too large: at most 8 bytes") || len(chat.sent) != 0 {
 		t.Errorf("got %v", err)
 	}
@@ -140,15 +140,15 @@ type growing struct {
 	grow func()
 }
 
-func (g *growing) Send(ctx context.Context, c tools.Call, f files.Outfile, content io.Reader, most int64) (files.Outfile, error) {
+func (g *growing) Send(ctx context.Context, c tools.Call, f files.Outfile, content io.Reader, limit int64) (files.Outfile, error) {
 	g.grow()
-	return g.mirror.Send(ctx, c, f, content, most)
+	return g.mirror.Send(ctx, c, f, content, limit)
 }
 
 func TestWhoIsBoundToNoTurnSendsNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	s, err := files.Sending(files.Config{})
+	s, err := files.NewSender(files.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

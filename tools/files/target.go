@@ -28,9 +28,9 @@ type target struct {
 	info fs.FileInfo // of what has the name; nil: nothing
 }
 
-// aim opens the folder of what path names and looks at what is there. The caller
+// openTarget opens the folder of what path names and looks at what is there. The caller
 // closes it. parents: make the folders that are missing.
-func (w *writer) aim(workspace, path string, parents bool) (target, error) {
+func (w *writer) openTarget(workspace, path string, parents bool) (target, error) {
 	p, err := w.locate(workspace, path)
 	if err != nil {
 		return target{}, err
@@ -44,13 +44,13 @@ func (w *writer) aim(workspace, path string, parents bool) (target, error) {
 		return target{}, errNotAllowed
 	}
 	_ = home.Close() // only its place is of interest
-	dir, err := w.parent(p, home.real, parents)
+	dir, err := w.openParent(p, home.real, parents)
 	if err != nil {
 		return target{}, err
 	}
 	t := target{folder: dir, name: filepath.Base(p.rel), rel: p.rel}
-	if err = w.fits(p, home.real, filepath.Join(dir.real, t.name)); err == nil {
-		t.info, err = t.look()
+	if err = w.checkRealPath(p, home.real, filepath.Join(dir.real, t.name)); err == nil {
+		t.info, err = t.lstat()
 	}
 	if err != nil {
 		_ = dir.Close()
@@ -59,21 +59,21 @@ func (w *writer) aim(workspace, path string, parents bool) (target, error) {
 	return t, nil
 }
 
-// fits says whether what really is to be changed may be: it is below the real
+// checkRealPath says whether what really is to be changed may be: it is below the real
 // root, not denied, and of the category that the text of the path suggests.
-func (w *writer) fits(p place, home, is string) error {
-	rel, ok := below(home, is)
+func (w *writer) checkRealPath(p place, home, is string) error {
+	rel, ok := relativeTo(home, is)
 	switch {
-	case !ok || p.denied.holds(is):
+	case !ok || p.denied.contains(is):
 		return errNotAllowed
-	case w.trusted(rel) && !w.trusted(p.rel):
+	case w.isSensitive(rel) && !w.isSensitive(p.rel):
 		return errByLink
 	}
 	return nil
 }
 
-// look is what has the name now, nil for nothing. A link is not followed.
-func (t target) look() (fs.FileInfo, error) {
+// lstat is what has the name now, nil for nothing. A link is not followed.
+func (t target) lstat() (fs.FileInfo, error) {
 	info, err := t.Lstat(t.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,9 +84,9 @@ func (t target) look() (fs.FileInfo, error) {
 	return info, nil
 }
 
-// parent enters the folder that holds p. It is errNotFound where that is not
+// openParent enters the folder that holds p. It is errNotFound where that is not
 // there and may be known not to be there.
-func (w *writer) parent(p place, home string, create bool) (folder, error) {
+func (w *writer) openParent(p place, home string, create bool) (folder, error) {
 	dir, err := p.enter(p.root, filepath.Dir(p.rel), filepath.Dir(p.abs))
 	if err == nil {
 		return dir, nil
@@ -94,7 +94,7 @@ func (w *writer) parent(p place, home string, create bool) (folder, error) {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return folder{}, errNotAllowed
 	}
-	if missing := p.missing(); !errors.Is(missing, errNotFound) {
+	if missing := p.missingError(); !errors.Is(missing, errNotFound) {
 		return folder{}, missing
 	}
 	switch {
@@ -122,7 +122,7 @@ func (w *writer) makeParents(p place, home string) (folder, error) {
 	}
 	slices.Reverse(missing)
 	whole := filepath.Join(append(append([]string{dir.real}, missing...), filepath.Base(p.rel))...)
-	if err := w.fits(p, home, whole); err != nil {
+	if err := w.checkRealPath(p, home, whole); err != nil {
 		_ = dir.Close()
 		return folder{}, err
 	}

@@ -8,37 +8,37 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// trusted says that a path leads to what something else believes or runs later:
+// isSensitive says that a path leads to what something else believes or runs later:
 // a shell that starts, a version control hook, an editor, another agent. It
 // judges every name of rel, which is below a root and clean.
-func (w *writer) trusted(rel string) bool {
+func (w *writer) isSensitive(rel string) bool {
 	for name := range strings.SplitSeq(rel, "/") {
-		name = fold(name)
-		if believed(name) || strings.HasPrefix(name, ".env.") || slices.Contains(w.names, name) {
+		name = foldName(name)
+		if isSensitiveName(name) || strings.HasPrefix(name, ".env.") || slices.Contains(w.sensitiveNames, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// fold is one spelling for all that a file system, or the program that reads the file,
+// foldName is one spelling for all that a file system, or the program that reads the file,
 // may take for the same name: some do not tell cases or full-width letters apart, some
 // pass over characters that nobody sees, or over dots and spaces at the end.
-func fold(name string) string {
-	name = strings.ToLower(strings.ToUpper(norm.NFKC.String(strings.Map(seen, name))))
+func foldName(name string) string {
+	name = strings.ToLower(strings.ToUpper(norm.NFKC.String(strings.Map(dropInvisible, name))))
 	return strings.TrimRight(name, ". ")
 }
 
-// seen leaves out what shows nothing.
-func seen(r rune) rune {
+// dropInvisible leaves out what shows nothing.
+func dropInvisible(r rune) rune {
 	if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 		return -1
 	}
 	return r
 }
 
-// believed knows the names, folded.
-func believed(name string) bool {
+// isSensitiveName knows the names, folded.
+func isSensitiveName(name string) bool {
 	switch name {
 	case ".git", "git~1", ".hg", ".svn", ".bzr", ".jj", ".gitconfig", ".gitmodules", ".gitattributes", ".hgrc",
 		".githooks", ".husky", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml": // version control

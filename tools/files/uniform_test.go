@@ -65,7 +65,7 @@ func TestEveryToolRefusesWhatIsOutOfReachInTheSameWords(t *testing.T) {
 	h.untouched(t)
 }
 
-func (h house) refuses(t *testing.T, tool, path string, args map[string]any) {
+func (h fixture) refuses(t *testing.T, tool, path string, args map[string]any) {
 	t.Helper()
 	args["path"] = path
 	_, err := use(t, h.config(), h.ws, tool, args)

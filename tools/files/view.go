@@ -21,7 +21,7 @@ const (
 )
 
 func (s searcher) view(ctx context.Context, in viewInput, c tools.Call) (tools.Result, error) {
-	f, notice, err := s.text(c.Workspace, in.Path)
+	f, notice, err := s.openText(c.Workspace, in.Path)
 	if err != nil || notice != "" {
 		return tools.Result{Content: notice}, err
 	}
@@ -43,7 +43,7 @@ func (s searcher) view(ctx context.Context, in viewInput, c tools.Call) (tools.R
 		if lines.n < first {
 			continue
 		}
-		text := shortened(line, maxViewLine)
+		text := shortenLine(line, maxViewLine)
 		if cut && len(line) <= maxViewLine {
 			text += " [...]"
 		}
@@ -52,7 +52,7 @@ func (s searcher) view(ctx context.Context, in viewInput, c tools.Call) (tools.R
 		case full && out.lines == 0:
 			return tools.Result{Content: fmt.Sprintf("[line %d does not fit; go on with offset %d]", lines.n, lines.n+1)}, nil
 		case full:
-			return framed(theFile, out.lined(), fmt.Sprintf("[lines %d to %d shown; go on with offset %d]", first, lines.n-1, lines.n)), nil
+			return untrustedResult(theFile, out.content(), fmt.Sprintf("[lines %d to %d shown; go on with offset %d]", first, lines.n-1, lines.n)), nil
 		}
 	}
 	switch {
@@ -61,5 +61,5 @@ func (s searcher) view(ctx context.Context, in viewInput, c tools.Call) (tools.R
 	case out.lines == 0:
 		return tools.Result{}, tools.Errorf(tools.Permanent, "offset %d is past the end: the file has %d lines", first, lines.n)
 	}
-	return framed(theFile, out.lined(), ""), nil
+	return untrustedResult(theFile, out.content(), ""), nil
 }

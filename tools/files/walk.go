@@ -15,8 +15,8 @@ const (
 	maxDepth   = 64      // folders in each other, each held open
 )
 
-// found is a plain file that a walk came to. It can be opened during the visit.
-type found struct {
+// foundFile is a plain file that a walk came to. It can be opened during the visit.
+type foundFile struct {
 	dir  folder
 	name string
 	info fs.FileInfo
@@ -27,10 +27,10 @@ type found struct {
 type walker struct {
 	place place
 	left  int // entries
-	visit func(found) error
+	visit func(foundFile) error
 }
 
-func (p place) walker(visit func(found) error) *walker {
+func (p place) newWalker(visit func(foundFile) error) *walker {
 	return &walker{p, maxVisited, visit}
 }
 
@@ -38,7 +38,7 @@ func (p place) walker(visit func(found) error) *walker {
 // until visit returns an error, which it returns. What vanishes meanwhile or
 // cannot be read is passed over.
 func (w *walker) walk(ctx context.Context, dir folder, rel string, depth int) error {
-	for _, entry := range names(dir, w.left+1) {
+	for _, entry := range readNames(dir, w.left+1) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -54,7 +54,7 @@ func (w *walker) walk(ctx context.Context, dir folder, rel string, depth int) er
 		}
 		switch {
 		case info.Mode().IsRegular():
-			err = w.visit(found{dir, entry, info, filepath.Join(rel, entry)})
+			err = w.visit(foundFile{dir, entry, info, filepath.Join(rel, entry)})
 		case info.IsDir() && entry != ".git" && depth < maxDepth:
 			err = w.descend(ctx, dir, entry, info, rel, depth)
 		}
@@ -79,20 +79,20 @@ func (w *walker) descend(ctx context.Context, dir folder, entry string, info fs.
 	return w.walk(ctx, sub, filepath.Join(rel, entry), depth+1)
 }
 
-// names is what can be read of a folder, at most so many names, sorted.
-func names(dir folder, most int) []string {
+// readNames is what can be read of a folder, at most so many names, sorted.
+func readNames(dir folder, limit int) []string {
 	f, err := dir.OpenFile(".", os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }()
-	all, _ := f.Readdirnames(most) // what came before an error counts
+	all, _ := f.Readdirnames(limit) // what came before an error counts
 	slices.Sort(all)
 	return all
 }
 
 // open opens the file for reading, if it is still the one that was looked at.
-func (f found) open() (*os.File, error) {
+func (f foundFile) open() (*os.File, error) {
 	file, err := f.dir.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func (w *writer) write(ctx context.Context, in writeInput, c tools.Call) (tools.
 	if int64(len(in.Content)) > w.max {
 		return tools.Result{}, w.tooLarge(int64(len(in.Content)))
 	}
-	t, err := w.aim(c.Workspace, in.Path, in.CreateParents)
+	t, err := w.openTarget(c.Workspace, in.Path, in.CreateParents)
 	if errors.Is(err, errNotFound) {
 		err = errNoFolder
 	}
@@ -35,14 +35,14 @@ func (w *writer) write(ctx context.Context, in writeInput, c tools.Call) (tools.
 	did := "wrote a new file"
 	if t.info != nil {
 		did = "replaced"
-		if err := t.writable(); err != nil {
+		if err := t.checkWritable(); err != nil {
 			return tools.Result{}, err
 		}
 	}
 	if err := t.put(ctx, []byte(in.Content)); err != nil {
 		return tools.Result{}, err
 	}
-	return tools.Result{Content: fmt.Sprintf("%s %s, %d bytes", did, shown(t.rel), len(in.Content))}, nil
+	return tools.Result{Content: fmt.Sprintf("%s %s, %d bytes", did, quoteName(t.rel), len(in.Content))}, nil
 }
 
 func (w *writer) tooLarge(n int64) error {

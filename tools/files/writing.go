@@ -19,7 +19,7 @@ var editDoc string
 //go:embed delete_file.md
 var deleteDoc string
 
-// Writing makes write_file, edit_file and delete_file. They change the session's
+// NewWriteTools makes write_file, edit_file and delete_file. They change the session's
 // workspace only, never an extra root.
 //
 // Each opens the folder first and works in that very folder, so a name exchanged
@@ -37,7 +37,7 @@ var deleteDoc string
 //
 // Two calls at a time for one file are safe: the later finds the file changed
 // and says so, or replaces it whole.
-func Writing(c Config) ([]tools.Tool, error) {
+func NewWriteTools(c Config) ([]tools.Tool, error) {
 	b, err := c.boundary()
 	if err != nil {
 		return nil, err
@@ -45,56 +45,56 @@ func Writing(c Config) ([]tools.Tool, error) {
 	b.extra = nil
 	w := &writer{boundary: b, max: cmp.Or(c.MaxWrite, DefaultMaxWrite)}
 	for _, name := range c.Trusted {
-		w.names = append(w.names, fold(name))
+		w.sensitiveNames = append(w.sensitiveNames, foldName(name))
 	}
-	write, err := tools.New("write_file", writeDoc, changes[writeInput], w.write)
+	write, err := tools.New("write_file", writeDoc, alwaysWrite[writeInput], w.write)
 	if err != nil {
 		return nil, err
 	}
-	edit, err := tools.New("edit_file", editDoc, changes[editInput], w.edit)
+	edit, err := tools.New("edit_file", editDoc, alwaysWrite[editInput], w.edit)
 	if err != nil {
 		return nil, err
 	}
-	remove, err := tools.New("delete_file", deleteDoc, changes[deleteInput], w.remove)
+	remove, err := tools.New("delete_file", deleteDoc, alwaysWrite[deleteInput], w.remove)
 	if err != nil {
 		return nil, err
 	}
 	ts := []tools.Tool{write, edit, remove}
 	for i, t := range ts {
-		if ts[i], err = w.judge(t); err != nil {
+		if ts[i], err = w.judgeByPath(t); err != nil {
 			return nil, err
 		}
 	}
 	return ts, nil
 }
 
-func changes[In any](In) tools.Category { return tools.Write }
+func alwaysWrite[In any](In) tools.Category { return tools.Write }
 
 // writer changes files inside a boundary.
 type writer struct {
 	*boundary
-	max   int64
-	names []string // trusted by this operator, folded
+	max            int64
+	sensitiveNames []string // trusted by this operator, folded
 }
 
-// judged is a tool whose category depends on where its path leads.
-type judged struct {
+// judgedTool is a tool whose category depends on where its path leads.
+type judgedTool struct {
 	tools.Tool
 	tools.Checker
 	writer *writer
 }
 
-func (w *writer) judge(t tools.Tool) (tools.Tool, error) {
+func (w *writer) judgeByPath(t tools.Tool) (tools.Tool, error) {
 	c, ok := t.(tools.Checker)
 	if !ok {
 		return nil, fmt.Errorf("tool %s: does not check its arguments", t.Definition().Name)
 	}
-	return judged{t, c, w}, nil
+	return judgedTool{t, c, w}, nil
 }
 
 // Category looks at the text of the path, as Run does. Where links lead is not
 // known before the call; Run refuses a path that another category would suit.
-func (j judged) Category(c tools.Call) tools.Category {
+func (j judgedTool) Category(c tools.Call) tools.Category {
 	if cat := j.Tool.Category(c); cat != tools.Write {
 		return cat
 	}
@@ -107,11 +107,11 @@ func (j judged) Category(c tools.Call) tools.Category {
 	if !filepath.IsAbs(c.Workspace) {
 		return tools.Admin
 	}
-	abs, ok := clean(c.Workspace, in.Path)
+	abs, ok := cleanPath(c.Workspace, in.Path)
 	if !ok {
 		return tools.Write
 	}
-	if rel, ok := below(filepath.Clean(c.Workspace), abs); ok && j.writer.trusted(rel) {
+	if rel, ok := relativeTo(filepath.Clean(c.Workspace), abs); ok && j.writer.isSensitive(rel) {
 		return tools.Admin
 	}
 	return tools.Write

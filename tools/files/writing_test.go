@@ -21,8 +21,8 @@ func TestOnlyLookingIsInTheFirstSet(t *testing.T) {
 	t.Parallel()
 	for want, some := range map[string]func(files.Config) ([]tools.Tool, error){
 		"read_file list_directory":         files.New,
-		"glob grep view":                   files.Searching,
-		"write_file edit_file delete_file": files.Writing,
+		"glob grep view":                   files.NewSearchTools,
+		"write_file edit_file delete_file": files.NewWriteTools,
 
 		"read_file list_directory glob grep view write_file edit_file delete_file": files.All,
 	} {

@@ -23,7 +23,7 @@ func main() {
 }
 
 func run(args []string) error {
-	if err := hasten(); err != nil {
+	if err := shortenTimeouts(); err != nil {
 		return err
 	}
 	o := &server.Options{

@@ -25,10 +25,10 @@ var (
 	lostQuorumInterval, lostQuorumCheck    time.Duration
 )
 
-// hasten makes all of these times a fifth, so that their proportions stay. It
+// shortenTimeouts makes all of these times a fifth, so that their proportions stay. It
 // is called before there is a server. Returns an error if the server has no
 // such variables any more.
-func hasten() error {
+func shortenTimeouts() error {
 	for _, d := range []*time.Duration{
 		&minElectionTimeout, &maxElectionTimeout, &minCampaignTimeout, &maxCampaignTimeout,
 		&hbInterval, &lostQuorumInterval, &lostQuorumCheck,

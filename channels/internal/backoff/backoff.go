@@ -41,8 +41,8 @@ func (p *Pauses) Next() time.Duration {
 // Wait waits for Next, or until ctx ends.
 func (p *Pauses) Wait(ctx context.Context) { _ = pause.For(ctx, p.Next()) }
 
-// Failed is how many failures there were since Reset.
-func (p *Pauses) Failed() int { return p.failed }
+// Failures is how many failures there were since Reset.
+func (p *Pauses) Failures() int { return p.failed }
 
 // Reset forgets the failures: something worked.
 func (p *Pauses) Reset() { p.failed = 0 }

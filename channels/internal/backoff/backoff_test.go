@@ -25,8 +25,8 @@ func TestPausesGrowToTheirLongestAndBeginAnewAfterSuccess(t *testing.T) {
 			for range c.want {
 				got = append(got, p.Next())
 			}
-			if !slices.Equal(got, c.want) || p.Failed() != len(c.want) {
-				t.Errorf("%v after %d failures, want %v", got, p.Failed(), c.want)
+			if !slices.Equal(got, c.want) || p.Failures() != len(c.want) {
+				t.Errorf("%v after %d failures, want %v", got, p.Failures(), c.want)
 			}
 			p.Reset()
 		}

@@ -12,7 +12,7 @@ import (
 // kept.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if strings.IndexFunc(s, unclean) < 0 {
+	if strings.IndexFunc(s, isUnclean) < 0 {
 		return s
 	}
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -20,14 +20,14 @@ func Clean(s string) string {
 		switch {
 		case r == '\r' || r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f':
 			return '\n'
-		case unclean(r):
+		case isUnclean(r):
 			return -1
 		}
 		return r
 	}, s)
 }
 
-func unclean(r rune) bool {
+func isUnclean(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
@@ -41,10 +41,10 @@ func unclean(r rune) bool {
 	return false
 }
 
-// Visible says whether a reader would see anything of s.
-func Visible(s string) bool { return strings.IndexFunc(s, visible) >= 0 }
+// IsVisible says whether a reader would see anything of s.
+func IsVisible(s string) bool { return strings.IndexFunc(s, isVisibleRune) >= 0 }
 
-func visible(r rune) bool {
+func isVisibleRune(r rune) bool {
 	switch r {
 	case 0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5:
 		return false // fillers and blanks that count as letters or symbols

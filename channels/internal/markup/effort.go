@@ -28,11 +28,11 @@ const (
 	maxReferences = 1_000
 )
 
-// effort is what may still be done for one document.
-type effort struct{ steps int }
+// budget is what may still be done for one document.
+type budget struct{ steps int }
 
 // parser reads GitHub's Markdown with ||spoilers|| within e.
-func (e *effort) parser() parser.Parser {
+func (e *budget) parser() parser.Parser {
 	inline := append(parser.DefaultInlineParsers(),
 		util.Prioritized(extension.NewLinkifyParser(), 999),
 		util.Prioritized(extension.NewStrikethroughParser(), 500),
@@ -40,7 +40,7 @@ func (e *effort) parser() parser.Parser {
 		util.Prioritized(spoilers{}, 500),
 	)
 	for i, p := range inline {
-		inline[i].Value = &mark{p.Value.(parser.InlineParser), e}
+		inline[i].Value = &boundedParser{p.Value.(parser.InlineParser), e}
 	}
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -52,13 +52,13 @@ func (e *effort) parser() parser.Parser {
 	)
 }
 
-// mark is a parser of one kind of marks, as long as there are steps left.
-type mark struct {
+// boundedParser is a parser of one kind of marks, as long as there are steps left.
+type boundedParser struct {
 	parser.InlineParser
-	effort *effort
+	effort *budget
 }
 
-func (m *mark) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+func (m *boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	cost := 1
 	// Between words only addresses are looked for, and those end with the word.
 	if c := block.Peek(); util.IsPunct(c) {
@@ -74,7 +74,7 @@ func (m *mark) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.
 }
 
 // CloseBlock passes on that a paragraph ends.
-func (m *mark) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+func (m *boundedParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if c, ok := m.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
 	}

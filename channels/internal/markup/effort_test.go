@@ -32,7 +32,7 @@ func TestHostileTextIsReadWithinItsBounds(t *testing.T) {
 	for name, md := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := &effort{maxSteps}
+			e := &budget{maxSteps}
 			blocks := parse(Clean(md), e)
 			if e.steps < 0 {
 				t.Errorf("%d steps more than a document may take", -e.steps)
@@ -60,11 +60,11 @@ func TestMarksPastTheBoundAreText(t *testing.T) {
 	t.Parallel()
 	word := strings.Repeat("*a_b ", 4000)
 	for left, want := range map[int]string{maxSteps: "ab", 0: "*ab*"} {
-		if got := parse("*ab*", &effort{left}); len(got) != 1 || got[0].Text != want {
+		if got := parse("*ab*", &budget{left}); len(got) != 1 || got[0].Text != want {
 			t.Errorf("with %d steps: %+v", left, got)
 		}
 	}
-	e := &effort{maxSteps}
+	e := &budget{maxSteps}
 	got := parse(word+"\n\n# *a* ~~b~~ [c](http://d.example) `e` ||f|| <http://g.example>", e)
 	if e.steps > len(word) {
 		t.Fatalf("%d steps are left: this text is not hostile", e.steps)
@@ -87,7 +87,7 @@ func TestWhatPeopleWriteIsFarFromTheBounds(t *testing.T) {
 		"a list":                  strings.Repeat("- "+line+"\n", 400),
 		"a list in lists":         strings.Repeat("- ", maxNesting) + line,
 	} {
-		e := &effort{maxSteps}
+		e := &budget{maxSteps}
 		found := 0
 		for _, b := range parse(md, e) {
 			found += len(b.Spans)

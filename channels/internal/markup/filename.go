@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// mostFileName is how many bytes a file's name may have: networks and file
+// maxFileName is how many bytes a file's name may have: networks and file
 // systems take 255, and some put something before it.
-const mostFileName = 200
+const maxFileName = 200
 
 // FileName makes a name fit for a file on its way to people: its last part, on one
 // line, without control characters, marks of direction, and signs that stand for
@@ -27,17 +27,17 @@ func FileName(name string) string {
 	}, name)
 	name = strings.Join(strings.Fields(name), " ")
 	name = strings.TrimRight(name, ". ")
-	if !Visible(strings.Trim(name, "._")) {
+	if !IsVisible(strings.Trim(name, "._")) {
 		return "file"
 	}
-	if len(name) <= mostFileName {
+	if len(name) <= maxFileName {
 		return name
 	}
 	ending := path.Ext(name)
 	if len(ending) > 16 {
 		ending = ""
 	}
-	cut := name[:mostFileName-len(ending)]
+	cut := name[:maxFileName-len(ending)]
 	for !utf8.ValidString(cut) {
 		cut = cut[:len(cut)-1]
 	}

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// flat is a whole document laid out for one network: one text, its spans
+// flatText is a whole document laid out for one network: one text, its spans
 // (ordered and never crossing, as in Span), and the places between blocks,
 // where it is best parted.
-type flat struct {
+type flatText struct {
 	text  string
 	spans []Span
 	seams []int // ascending offsets at which a block begins
 }
 
-// sheet is a flat being written.
-type sheet struct {
+// flatBuilder is a flat being written.
+type flatBuilder struct {
 	text  []byte
 	spans []Span
 	seams []int
@@ -23,7 +23,7 @@ type sheet struct {
 
 // add puts a block under what is there already, after sep. A seam is where
 // splitting is welcome; there is none between a heading and what it heads.
-func (w *sheet) add(sep, text string, spans []Span, seam bool) {
+func (w *flatBuilder) add(sep, text string, spans []Span, seam bool) {
 	if len(w.text) > 0 {
 		w.text = append(w.text, sep...)
 		if seam {
@@ -39,14 +39,14 @@ func (w *sheet) add(sep, text string, spans []Span, seam bool) {
 	}
 }
 
-func (w *sheet) done() flat {
+func (w *flatBuilder) build() flatText {
 	sortSpans(w.spans)
-	return flat{string(w.text), w.spans, w.seams}
+	return flatText{string(w.text), w.spans, w.seams}
 }
 
-// cut is the part of f from a to b with its spans clamped to it.
-func (f *flat) cut(a, b int) flat {
-	part := flat{text: f.text[a:b]}
+// slice is the part of f from a to b with its spans clamped to it.
+func (f *flatText) slice(a, b int) flatText {
+	part := flatText{text: f.text[a:b]}
 	for _, s := range f.spans {
 		if s.Start >= b {
 			break
@@ -60,8 +60,8 @@ func (f *flat) cut(a, b int) flat {
 	return part
 }
 
-// inside says whether a style of the given ones covers both sides of at.
-func (f *flat) inside(at int, styles ...Style) bool {
+// isInside says whether a style of the given ones covers both sides of at.
+func (f *flatText) isInside(at int, styles ...Style) bool {
 	for _, s := range f.spans {
 		if s.Start >= at {
 			return false
@@ -88,13 +88,13 @@ func sortSpans(spans []Span) {
 		if spans[i].End != spans[j].End {
 			return spans[i].End > spans[j].End
 		}
-		return depth(spans[i].Style) < depth(spans[j].Style)
+		return nestingRank(spans[i].Style) < nestingRank(spans[j].Style)
 	})
 }
 
-// depth says which of two styles over the same text holds the other: a quote
+// nestingRank says which of two styles over the same text holds the other: a quote
 // all, a link what is in a line, code nothing.
-func depth(s Style) int {
+func nestingRank(s Style) int {
 	switch s {
 	case Quoted, LongQuoted:
 		return 0
@@ -107,9 +107,9 @@ func depth(s Style) int {
 	}
 }
 
-// indented puts first before the text and rest before its other lines, and
+// indent puts first before the text and rest before its other lines, and
 // moves the spans along.
-func indented(text string, spans []Span, first, rest string) (string, []Span) {
+func indent(text string, spans []Span, first, rest string) (string, []Span) {
 	if first == "" && rest == "" {
 		return text, spans
 	}
@@ -122,10 +122,10 @@ func indented(text string, spans []Span, first, rest string) (string, []Span) {
 	return first + strings.ReplaceAll(text, "\n", "\n"+rest), out
 }
 
-// trimmed narrows each span to begin and end on something visible as a
+// trimSpans narrows each span to begin and end on something visible as a
 // character, and drops what is left empty. Networks do so themselves, and then
 // their offsets are not ours.
-func trimmed(text string, spans []Span) []Span {
+func trimSpans(text string, spans []Span) []Span {
 	out := spans[:0:0]
 	for _, s := range spans {
 		inner := text[s.Start:s.End]

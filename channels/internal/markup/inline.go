@@ -9,18 +9,18 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 )
 
-// look is all that holds at one place of a line: a set of styles and a link.
-type look struct {
+// formatting is all that holds at one place of a line: a set of styles and a link.
+type formatting struct {
 	styles uint8 // bit per Style up to Mono
 	link   int   // number of the link in inline.links, from 1; 0: none
 }
 
-func (l look) with(s Style) look { l.styles |= 1 << s; return l }
-func (l look) has(s Style) bool  { return l.styles&(1<<s) != 0 }
+func (l formatting) with(s Style) formatting { l.styles |= 1 << s; return l }
+func (l formatting) has(s Style) bool        { return l.styles&(1<<s) != 0 }
 
 type run struct {
 	end int
-	look
+	formatting
 }
 
 // inline gathers the text of one block.
@@ -32,7 +32,7 @@ type inline struct {
 	box    string // the tick box of a task
 }
 
-func (w *inline) add(s string, l look) {
+func (w *inline) add(s string, l formatting) {
 	s = Clean(s)
 	if s == "" {
 		return
@@ -43,25 +43,25 @@ func (w *inline) add(s string, l look) {
 		if l.link != 0 {
 			l.styles &^= 1 << Mono
 		} else {
-			l = look{styles: 1 << Mono}
+			l = formatting{styles: 1 << Mono}
 		}
 	}
 	w.text.WriteString(s)
 	end := w.text.Len()
-	if n := len(w.runs); n > 0 && w.runs[n-1].look == l {
+	if n := len(w.runs); n > 0 && w.runs[n-1].formatting == l {
 		w.runs[n-1].end = end
 		return
 	}
 	w.runs = append(w.runs, run{end, l})
 }
 
-func (w *inline) children(n ast.Node, l look) {
+func (w *inline) children(n ast.Node, l formatting) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		w.node(c, l)
 	}
 }
 
-func (w *inline) node(n ast.Node, l look) {
+func (w *inline) node(n ast.Node, l formatting) {
 	switch n := n.(type) {
 	case *ast.Text:
 		s := string(n.Value(w.source))
@@ -98,12 +98,12 @@ func (w *inline) node(n ast.Node, l look) {
 	case *spoilerNode:
 		w.children(n, l.with(Spoiler))
 	case *ast.Link:
-		w.children(n, w.linked(l, string(n.Destination), false))
+		w.children(n, w.withLink(l, string(n.Destination), false))
 	case *ast.Image:
 		w.image(n, l)
 	case *ast.AutoLink:
 		label := string(n.Label(w.source))
-		w.add(label, w.linked(l, string(n.URL(w.source)), true))
+		w.add(label, w.withLink(l, string(n.URL(w.source)), true))
 	case *ast.RawHTML:
 		for i := range n.Segments.Len() {
 			s := n.Segments.At(i)
@@ -120,18 +120,18 @@ func (w *inline) node(n ast.Node, l look) {
 }
 
 // image shows a picture as a link under its description.
-func (w *inline) image(n *ast.Image, l look) {
+func (w *inline) image(n *ast.Image, l formatting) {
 	at := w.text.Len()
-	l = w.linked(l, string(n.Destination), false)
+	l = w.withLink(l, string(n.Destination), false)
 	w.children(n, l)
 	if w.text.Len() == at && l.link != 0 {
 		w.add(w.links[l.link-1].URL, l)
 	}
 }
 
-// linked is l inside a link. A link in a link and an address that is not safe
+// withLink is l inside a link. A link in a link and an address that is not safe
 // leave the label as it is.
-func (w *inline) linked(l look, address string, bare bool) look {
+func (w *inline) withLink(l formatting, address string, bare bool) formatting {
 	if l.link != 0 {
 		return l
 	}
@@ -174,14 +174,14 @@ func (w *inline) spans() []Span {
 	at := 0
 	for _, r := range append(w.runs, run{end: w.text.Len()}) {
 		keep := 0
-		for keep < len(open) && w.holds(r.look, done[open[keep]]) {
+		for keep < len(open) && w.isActive(r.formatting, done[open[keep]]) {
 			keep++
 		}
 		for _, i := range open[keep:] {
 			done[i].End = at
 		}
 		open = open[:keep]
-		for _, s := range w.wanted(r.look) {
+		for _, s := range w.activeSpans(r.formatting) {
 			if !isOpen(done, open, s) {
 				s.Start = at
 				open = append(open, len(done))
@@ -193,9 +193,9 @@ func (w *inline) spans() []Span {
 	return done
 }
 
-// wanted lists what holds under l, outermost first. A link is outermost, so
+// activeSpans lists what holds under l, outermost first. A link is outermost, so
 // that one link stays one span.
-func (w *inline) wanted(l look) []Span {
+func (w *inline) activeSpans(l formatting) []Span {
 	var out []Span
 	if l.link != 0 {
 		out = append(out, w.links[l.link-1])
@@ -208,7 +208,7 @@ func (w *inline) wanted(l look) []Span {
 	return out
 }
 
-func (w *inline) holds(l look, s Span) bool {
+func (w *inline) isActive(l formatting, s Span) bool {
 	if s.Style == Link {
 		return l.link != 0 && w.links[l.link-1] == Span{Style: Link, URL: s.URL, Bare: s.Bare}
 	}

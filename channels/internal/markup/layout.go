@@ -22,8 +22,8 @@ const rule = "———"
 // quoteMark stands before each line of a quote that is spelled.
 const quoteMark = "> "
 
-func (l layout) flatten(blocks []Block) flat {
-	var f sheet
+func (l layout) flatten(blocks []Block) flatText {
+	var f flatBuilder
 	quote, quoteStart := 0, 0
 	heading := false
 	endQuote := func() {
@@ -41,7 +41,7 @@ func (l layout) flatten(blocks []Block) flat {
 	for _, b := range blocks {
 		number := b.Quote
 		if l.spelled {
-			b, b.Quote = b.spelled(), 0
+			b, b.Quote = b.spellLinks(), 0
 		}
 		for _, p := range l.pieces(b) {
 			sep := "\n\n"
@@ -49,7 +49,7 @@ func (l layout) flatten(blocks []Block) flat {
 				sep = "\n"
 			}
 			if l.spelled && number != 0 {
-				p.text, p.spans = indented(p.text, p.spans, quoteMark, quoteMark)
+				p.text, p.spans = indent(p.text, p.spans, quoteMark, quoteMark)
 				if number == quoted && !p.tight {
 					sep = "\n>\n"
 				}
@@ -68,7 +68,7 @@ func (l layout) flatten(blocks []Block) flat {
 		}
 	}
 	endQuote()
-	return f.done()
+	return f.build()
 }
 
 // piece is a block, or a part of a long table, as text.
@@ -87,14 +87,14 @@ func (l layout) pieces(b Block) []piece {
 		if grid, ok := l.grid(b); ok {
 			return markedPre(b, first, grid)
 		}
-		text, spans := bullets(b)
-		text, spans = indented(text, spans, first, rest)
+		text, spans := listFromTable(b)
+		text, spans = indent(text, spans, first, rest)
 		return []piece{{text, spans, b.Tight}}
 	case Rule:
 		return []piece{{rule, nil, b.Tight}}
 	}
-	text, spans := indented(b.Text, b.Spans, first, rest)
-	if b.Kind == Paragraph && b.Marker == "" && !Visible(text) {
+	text, spans := indent(b.Text, b.Spans, first, rest)
+	if b.Kind == Paragraph && b.Marker == "" && !IsVisible(text) {
 		return nil
 	}
 	return []piece{{text, spans, b.Tight}}
@@ -123,7 +123,7 @@ func markedPre(b Block, marker string, texts []string) []piece {
 		tight = true
 	}
 	for _, t := range texts {
-		if Visible(t) {
+		if IsVisible(t) {
 			out = append(out, piece{t, []Span{{End: len(t), Style: Pre, Lang: language(b.Lang)}}, tight})
 		}
 		tight = false
@@ -211,10 +211,10 @@ func gridLine(row []Cell, widths []int, align []Alignment) string {
 	return strings.TrimRight(strings.Join(parts, " | "), " ")
 }
 
-// bullets tells a wide table as a list: each row an item, each cell a line
+// listFromTable tells a wide table as a list: each row an item, each cell a line
 // under the name of its column.
-func bullets(b Block) (string, []Span) {
-	var f sheet
+func listFromTable(b Block) (string, []Span) {
+	var f flatBuilder
 	var head []Cell
 	if len(b.Rows) > 0 {
 		head = b.Rows[0]
@@ -229,7 +229,7 @@ func bullets(b Block) (string, []Span) {
 			if i < len(head) && head[i].Text != "" {
 				label += head[i].Text + ": "
 			}
-			text, spans := indented(c.Text, c.Spans, label, "  ")
+			text, spans := indent(c.Text, c.Spans, label, "  ")
 			f.add("\n", text, spans, false)
 			mark = "  "
 		}
@@ -239,6 +239,6 @@ func bullets(b Block) (string, []Span) {
 			f.add("\n", c.Text, c.Spans, false)
 		}
 	}
-	d := f.done()
+	d := f.build()
 	return d.text, d.spans
 }

@@ -78,7 +78,7 @@ func show(ms []Message) string {
 func TestInvisibleTextGivesNoMessage(t *testing.T) {
 	t.Parallel()
 	for _, md := range []string{"", " \n\t\n ", "\x00", "\u200b\u200d", "\u202e", "```\n```", "[x]: http://example.com", "****", "\u3164", "&#8203;", "&nbsp;", "> "} {
-		if got := Telegram(md, TelegramOptions{}); got != nil && !Visible(got[0].Text) {
+		if got := Telegram(md, TelegramOptions{}); got != nil && !IsVisible(got[0].Text) {
 			t.Errorf("Telegram(%q) = %+v", md, got)
 		}
 	}

@@ -23,11 +23,11 @@ const maxParsed = 128 << 10
 // still being written reads as far as it goes.
 func Parse(markdown string) []Block {
 	markdown = Clean(markdown)
-	return parse(markdown, &effort{maxSteps})
+	return parse(markdown, &budget{maxSteps})
 }
 
-func parse(clean string, e *effort) []Block {
-	if len(clean) > maxParsed || nested(clean) {
+func parse(clean string, e *budget) []Block {
+	if len(clean) > maxParsed || isTooNested(clean) {
 		return []Block{{Text: clean}}
 	}
 	source := []byte(clean)
@@ -36,12 +36,12 @@ func parse(clean string, e *effort) []Block {
 	return p.out
 }
 
-// nested says whether a line opens more quotes and lists than any writer does.
-func nested(s string) bool {
+// isTooNested says whether a line opens more quotes and lists than any writer does.
+func isTooNested(s string) bool {
 	for line := range strings.Lines(s) {
 		for opened := 0; ; opened++ {
 			line = strings.TrimLeft(line, " \t")
-			n := opening(line)
+			n := blockPrefixLength(line)
 			if n == 0 {
 				break
 			}
@@ -54,8 +54,8 @@ func nested(s string) bool {
 	return false
 }
 
-// opening is how many bytes at the beginning of a line open a quote or a list.
-func opening(line string) int {
+// blockPrefixLength is how many bytes at the beginning of a line open a quote or a list.
+func blockPrefixLength(line string) int {
 	if strings.HasPrefix(line, ">") {
 		return 1
 	}
@@ -98,9 +98,9 @@ func (p *builder) blocks(n ast.Node) {
 func (p *builder) block(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Paragraph, *ast.TextBlock:
-		p.prose(n, Block{}, look{})
+		p.prose(n, Block{}, formatting{})
 	case *ast.Heading:
-		p.prose(n, Block{Kind: Heading, Level: n.Level}, look{}.with(Bold))
+		p.prose(n, Block{Kind: Heading, Level: n.Level}, formatting{}.with(Bold))
 	case *ast.ThematicBreak:
 		p.emit(Block{Kind: Rule})
 	case *ast.FencedCodeBlock:
@@ -132,7 +132,7 @@ func (p *builder) block(n ast.Node) {
 	}
 }
 
-func (p *builder) prose(n ast.Node, b Block, l look) {
+func (p *builder) prose(n ast.Node, b Block, l formatting) {
 	w := &inline{source: p.source}
 	w.children(n, l)
 	b.Text, b.Spans = w.text.String(), w.spans()
@@ -200,7 +200,7 @@ func (p *builder) table(t *extast.Table) {
 		var row []Cell
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
 			w := &inline{source: p.source}
-			w.children(c, look{})
+			w.children(c, formatting{})
 			row = append(row, Cell{Text: w.text.String(), Spans: w.spans()})
 		}
 		b.Rows = append(b.Rows, row)

@@ -25,7 +25,7 @@ func check(md string, o TelegramOptions) error {
 		if !utf8.ValidString(m.Text) {
 			return fmt.Errorf("part %d is not UTF-8: %q", i, m.Text)
 		}
-		if !Visible(m.Text) {
+		if !IsVisible(m.Text) {
 			return fmt.Errorf("part %d shows nothing: %q", i, m.Text)
 		}
 		units := utf16.Encode([]rune(m.Text))
@@ -93,7 +93,7 @@ func mayHold(outer, inner string) bool {
 func checkWords(md, got string) error {
 	solid := func(s string) string {
 		return strings.Map(func(r rune) rune {
-			if !visible(r) {
+			if !isVisibleRune(r) {
 				return -1
 			}
 			return r

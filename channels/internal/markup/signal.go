@@ -42,7 +42,7 @@ func Signal(markdown string, o SignalOptions) []SignalMessage {
 	}
 	// Its letters of one width are not of one width everywhere: no grids.
 	shape := layout{tableWidth: -1, spelled: true}
-	parts := split(shape.flatten(Parse(markdown)), l)
+	parts := splitFlat(shape.flatten(Parse(markdown)), l)
 	if len(parts) == 0 {
 		return nil
 	}
@@ -54,8 +54,8 @@ func Signal(markdown string, o SignalOptions) []SignalMessage {
 }
 
 // styles counts the spans of p in UTF-16 code units.
-func styles(p flat) []SignalStyle {
-	spans := trimmed(p.text, p.spans)
+func styles(p flatText) []SignalStyle {
+	spans := trimSpans(p.text, p.spans)
 	units := unitsAt(p.text, spans)
 	var out []SignalStyle
 	for _, s := range spans {

@@ -16,7 +16,7 @@ func TestEveryMessageForSignalKeepsItsLimitsAndLosesNoWord(t *testing.T) {
 		var joined strings.Builder
 		for i, m := range Signal(md, SignalOptions{}) {
 			joined.WriteString(m.Text)
-			if !utf8.ValidString(m.Text) || len(m.Text) > SignalBytes || !Visible(m.Text) || len(m.Styles) > SignalStyles {
+			if !utf8.ValidString(m.Text) || len(m.Text) > SignalBytes || !IsVisible(m.Text) || len(m.Styles) > SignalStyles {
 				t.Fatalf("part %d: %d bytes, %d styles: %q", i, len(m.Text), len(m.Styles), m.Text)
 			}
 			units := utf16.Encode([]rune(m.Text))
@@ -29,7 +29,7 @@ func TestEveryMessageForSignalKeepsItsLimitsAndLosesNoWord(t *testing.T) {
 		}
 		solid := func(s string) string {
 			return strings.Map(func(r rune) rune {
-				if !visible(r) {
+				if !isVisibleRune(r) {
 					return -1
 				}
 				return r

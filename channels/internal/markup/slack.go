@@ -36,18 +36,18 @@ func Slack(markdown string) []SlackMessage {
 	var out []SlackMessage
 	var now slackPage
 	flush := func() {
-		if m, ok := now.message(); ok {
+		if m, ok := now.build(); ok {
 			out = append(out, m)
 		}
 		now = slackPage{}
 	}
-	for _, b := range slackPieces(Parse(markdown)) {
+	for _, b := range slackSplit(Parse(markdown)) {
 		p := slackRender(b)
 		if p.markdown == "" {
 			continue
 		}
-		if now.full(p) {
-			head, heads := now.heading()
+		if now.isFull(p) {
+			head, heads := now.takeHeading()
 			flush()
 			if heads {
 				now.add(head)
@@ -72,13 +72,13 @@ type slackPage struct {
 	tables int
 }
 
-func (p *slackPage) full(next slackPart) bool {
+func (p *slackPage) isFull(next slackPart) bool {
 	return len(p.parts) > 0 && (p.size+len16(next.markdown)+2 > slackPacked || len(p.parts) >= slackBlocks ||
 		p.tables > 0 && next.block.Kind == Table)
 }
 
-// heading takes a heading at the end away: it belongs to what comes next.
-func (p *slackPage) heading() (slackPart, bool) {
+// takeHeading takes a heading at the end away: it belongs to what comes next.
+func (p *slackPage) takeHeading() (slackPart, bool) {
 	n := len(p.parts)
 	if n < 2 || p.parts[n-1].block.Kind != Heading {
 		return slackPart{}, false
@@ -96,7 +96,7 @@ func (p *slackPage) add(part slackPart) {
 	}
 }
 
-func (p *slackPage) message() (SlackMessage, bool) {
+func (p *slackPage) build() (SlackMessage, bool) {
 	var m SlackMessage
 	for i, part := range p.parts {
 		sep, quoted := "\n\n", "\n\n"
@@ -110,34 +110,34 @@ func (p *slackPage) message() (SlackMessage, bool) {
 		m.Markdown += quoted + part.markdown
 		m.Text += sep + part.text
 	}
-	return m, Visible(m.Text)
+	return m, IsVisible(m.Text)
 }
 
-// slackPieces parts blocks that are longer than a message should be.
-func slackPieces(blocks []Block) []Block {
+// slackSplit parts blocks that are longer than a message should be.
+func slackSplit(blocks []Block) []Block {
 	var out []Block
 	for _, b := range blocks {
 		switch b.Kind {
 		case Table:
-			out = append(out, slackTables(b)...)
+			out = append(out, slackSplitTable(b)...)
 		case Rule:
 			out = append(out, b)
 		default:
-			out = append(out, slackProse(b)...)
+			out = append(out, slackSplitText(b)...)
 		}
 	}
 	return out
 }
 
-// slackProse parts a paragraph, a heading or code.
-func slackProse(b Block) []Block {
+// slackSplitText parts a paragraph, a heading or code.
+func slackSplitText(b Block) []Block {
 	size := slackSize
-	f := flat{text: b.Text, spans: b.Spans}
+	f := flatText{text: b.Text, spans: b.Spans}
 	if b.Kind == Code {
 		size = UTF16
 		f.spans = []Span{{End: len(b.Text), Style: Pre}}
 	}
-	parts := split(f, limits{units: slackPiece, spans: slackSpans, size: size})
+	parts := splitFlat(f, limits{units: slackPiece, spans: slackSpans, size: size})
 	if len(parts) <= 1 && len(b.Spans) <= slackSpans {
 		return []Block{b}
 	}
@@ -156,15 +156,15 @@ func slackProse(b Block) []Block {
 	return out
 }
 
-// slackTables parts a long table under the same header. One that Slack would not
+// slackSplitTable parts a long table under the same header. One that Slack would not
 // show becomes a list.
-func slackTables(b Block) []Block {
+func slackSplitTable(b Block) []Block {
 	if len(b.Rows) == 0 {
 		return nil
 	}
 	list := func() []Block {
-		text, spans := bullets(b)
-		return slackProse(Block{Text: text, Spans: spans, Quote: b.Quote, Indent: b.Indent, Marker: b.Marker, Tight: b.Tight})
+		text, spans := listFromTable(b)
+		return slackSplitText(Block{Text: text, Spans: spans, Quote: b.Quote, Indent: b.Indent, Marker: b.Marker, Tight: b.Tight})
 	}
 	if b.Indent > 0 || b.Quote != 0 {
 		return list()
@@ -234,7 +234,7 @@ func (b Block) slackMarkdown(links bool) string {
 	case Heading:
 		s = strings.Repeat("#", min(max(b.Level, 1), 6)) + " " + strings.ReplaceAll(slackStyled(b, links, markdownForm), "\n", " ")
 	default:
-		if !Visible(b.Text) && b.Marker == "" {
+		if !IsVisible(b.Text) && b.Marker == "" {
 			return ""
 		}
 		s = strings.ReplaceAll(slackStyled(b, links, markdownForm), "\n", "  \n")
@@ -254,7 +254,7 @@ func (b Block) slackText(links bool) string {
 	var s string
 	switch b.Kind {
 	case Code:
-		s = "```\n" + slackFenced(b.Text) + "\n```"
+		s = "```\n" + slackInlineCode(b.Text) + "\n```"
 		if b.Marker != "" {
 			s, first = strings.TrimRight(first, " ")+"\n"+s, ""
 		}
@@ -264,7 +264,7 @@ func (b Block) slackText(links bool) string {
 		for i, p := range shape.pieces(b) {
 			text := slackEscape(p.text)
 			if len(p.spans) == 1 && p.spans[0].Style == Pre {
-				text = "```\n" + slackFenced(p.text) + "\n```"
+				text = "```\n" + slackInlineCode(p.text) + "\n```"
 			}
 			if i > 0 {
 				s += "\n"
@@ -286,11 +286,11 @@ func (b Block) slackText(links bool) string {
 
 func slackFence(b Block) string {
 	fence := strings.Repeat("`", max(3, longestRun(b.Text, '`')+1))
-	return fence + language(b.Lang) + "\n" + silenced(b.Text) + "\n" + fence
+	return fence + language(b.Lang) + "\n" + defuseMentions(b.Text) + "\n" + fence
 }
 
-// slackFenced is code for mrkdwn, which has no other fence.
-func slackFenced(code string) string {
+// slackInlineCode is code for mrkdwn, which has no other fence.
+func slackInlineCode(code string) string {
 	return slackEscape(strings.ReplaceAll(code, "```", "`\u200b``"))
 }
 

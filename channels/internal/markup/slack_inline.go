@@ -47,9 +47,9 @@ var markdownForm = slackForm{
 	code: func(s string) string {
 		marks := strings.Repeat("`", longestRun(s, '`')+1)
 		if len(marks) > 1 {
-			return marks + " " + silenced(s) + " " + marks
+			return marks + " " + defuseMentions(s) + " " + marks
 		}
-		return marks + silenced(s) + marks
+		return marks + defuseMentions(s) + marks
 	},
 }
 
@@ -88,7 +88,7 @@ var mrkdwnForm = slackForm{
 
 // slackStyled writes the text of b with its spans in one of the two languages.
 func slackStyled(b Block, links bool, form slackForm) string {
-	spans := trimmed(b.Text, b.Spans)
+	spans := trimSpans(b.Text, b.Spans)
 	var out strings.Builder
 	var open []Span
 	at := 0
@@ -146,10 +146,10 @@ func markdownEscape(s string, before rune) string {
 			b.WriteString("&lt;")
 		case r == '>':
 			b.WriteString("&gt;")
-		case strings.ContainsRune("\\`*[]~", r), r == '_' && (!wordy(before) || !wordy(after)):
+		case strings.ContainsRune("\\`*[]~", r), r == '_' && (!isWordRune(before) || !isWordRune(after)):
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case before == '\n' && strings.ContainsRune("#-+=|", r), (r == '.' || r == ')') && numbered(s[:i]):
+		case before == '\n' && strings.ContainsRune("#-+=|", r), (r == '.' || r == ')') && endsInNumber(s[:i]):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		default:
@@ -160,14 +160,14 @@ func markdownEscape(s string, before rune) string {
 	return b.String()
 }
 
-// numbered says whether the last line of s is nothing but a number, which a dot
+// endsInNumber says whether the last line of s is nothing but a number, which a dot
 // would make the beginning of a list.
-func numbered(s string) bool {
+func endsInNumber(s string) bool {
 	line := s[strings.LastIndexByte(s, '\n')+1:]
 	return line != "" && len(line) < 10 && strings.Trim(line, "0123456789") == ""
 }
 
-func wordy(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
 // slackSize is what a character takes at most.
 func slackSize(r rune) int {
@@ -188,6 +188,6 @@ func address(u string) string {
 // calls is what addresses somebody in Slack's own language.
 var calls = regexp.MustCompile(`<([!@#])`)
 
-// silenced puts something invisible into what would call somebody. In a markdown
+// defuseMentions puts something invisible into what would call somebody. In a markdown
 // block no character of code can be escaped.
-func silenced(code string) string { return calls.ReplaceAllString(code, "<\u200b$1") }
+func defuseMentions(code string) string { return calls.ReplaceAllString(code, "<\u200b$1") }

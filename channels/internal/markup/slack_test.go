@@ -118,7 +118,7 @@ func checkSlack(t *testing.T, ms []SlackMessage) {
 		if strings.Count(m.Markdown, "```")%2 != 0 {
 			t.Errorf("a fence is left open in %q", m.Markdown)
 		}
-		if !Visible(m.Text) || !Visible(m.Markdown) {
+		if !IsVisible(m.Text) || !IsVisible(m.Markdown) {
 			t.Errorf("an empty message %+v", m)
 		}
 		if calling(m.Markdown) != "" || calling(m.Text) != "" {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// spelled gives a block whose links say their addresses: "label (address)". The
+// spellLinks gives a block whose links say their addresses: "label (address)". The
 // span of a link stays, over both, so that it is not parted.
-func (b Block) spelled() Block {
+func (b Block) spellLinks() Block {
 	b.Text, b.Spans = spellOut(b.Text, b.Spans)
 	rows := make([][]Cell, len(b.Rows))
 	for i, row := range b.Rows {
@@ -29,7 +29,7 @@ func spellOut(text string, spans []Span) (string, []Span) {
 	}
 	var inserts []insert
 	for _, s := range spans {
-		if s.Style == Link && !shows(text[s.Start:s.End], s.URL) {
+		if s.Style == Link && !showsAddress(text[s.Start:s.End], s.URL) {
 			inserts = append(inserts, insert{s.End, " (" + s.URL + ")"})
 		}
 	}
@@ -64,7 +64,7 @@ func spellOut(text string, spans []Span) (string, []Span) {
 	return b.String(), out
 }
 
-// shows says whether a label is the address itself.
-func shows(label, address string) bool {
+// showsAddress says whether a label is the address itself.
+func showsAddress(label, address string) bool {
 	return label == address || "http://"+label == address || "mailto:"+label == address
 }

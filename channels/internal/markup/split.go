@@ -28,31 +28,31 @@ func UTF8(r rune) int { return max(1, utf8.RuneLen(r)) }
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) }
 
-// split parts f into messages within the limits, in order, none of them
+// splitFlat parts f into messages within the limits, in order, none of them
 // without a visible character. A part ends between blocks if that leaves it
 // reasonably full, else at the end of a line, of a sentence, of a word; and
 // only when there is no such place between two characters as people see them.
 // Spaces at the ends of parts are dropped, every other character is kept.
-func split(f flat, l limits) []flat {
-	var parts []flat
-	for at := f.lead(0); at < len(f.text); {
-		f.forget(at)
-		end := f.window(at, l)
+func splitFlat(f flatText, l limits) []flatText {
+	var parts []flatText
+	for at := f.skipSpace(0); at < len(f.text); {
+		f.dropSpansBefore(at)
+		end := f.maxEnd(at, l)
 		if end < len(f.text) {
-			end = f.place(at, end)
+			end = f.splitPoint(at, end)
 		}
 		stop := at + len(strings.TrimRightFunc(f.text[at:end], isSpace))
-		if part := f.cut(at, stop); Visible(part.text) {
+		if part := f.slice(at, stop); IsVisible(part.text) {
 			parts = append(parts, part)
 		}
-		at = f.lead(end)
+		at = f.skipSpace(end)
 	}
 	return parts
 }
 
-// forget drops the spans that end before at: nothing looks back at them, and
+// dropSpansBefore drops the spans that end before at: nothing looks back at them, and
 // looking past them at every place takes long where there are many.
-func (f *flat) forget(at int) {
+func (f *flatText) dropSpansBefore(at int) {
 	kept := 0
 	for kept < len(f.spans) && f.spans[kept].End <= at {
 		kept++
@@ -60,12 +60,12 @@ func (f *flat) forget(at int) {
 	f.spans = f.spans[kept:]
 }
 
-// lead skips what a message cannot begin with: space, but inside code only
+// skipSpace skips what a message cannot begin with: space, but inside code only
 // line ends, so that its indentation stays.
-func (f *flat) lead(at int) int {
+func (f *flatText) skipSpace(at int) int {
 	for at < len(f.text) {
 		r, n := utf8.DecodeRuneInString(f.text[at:])
-		if !isSpace(r) || r != '\n' && f.within(at, Pre) {
+		if !isSpace(r) || r != '\n' && f.hasStyle(at, Pre) {
 			break
 		}
 		at += n
@@ -73,8 +73,8 @@ func (f *flat) lead(at int) int {
 	return at
 }
 
-// within says whether the character at a offset has the style.
-func (f *flat) within(at int, style Style) bool {
+// hasStyle says whether the character at a offset has the style.
+func (f *flatText) hasStyle(at int, style Style) bool {
 	for _, s := range f.spans {
 		if s.Start > at {
 			return false
@@ -86,9 +86,9 @@ func (f *flat) within(at int, style Style) bool {
 	return false
 }
 
-// window is the farthest offset up to which a message that begins at from may
+// maxEnd is the farthest offset up to which a message that begins at from may
 // reach.
-func (f *flat) window(from int, l limits) int {
+func (f *flatText) maxEnd(from int, l limits) int {
 	count, next := 0, len(f.spans)
 	for i, s := range f.spans {
 		if s.Start > from {
@@ -114,38 +114,38 @@ func (f *flat) window(from int, l limits) int {
 	return len(f.text)
 }
 
-// place is the best offset to part the text at, after from and up to end.
-func (f *flat) place(from, end int) int {
-	least := from + (end-from)/3
+// splitPoint is the best offset to part the text at, after from and up to end.
+func (f *flatText) splitPoint(from, end int) int {
+	minimum := from + (end-from)/3
 	for i := len(f.seams) - 1; i >= 0; i-- {
-		if at := f.seams[i]; at <= end && at > least {
+		if at := f.seams[i]; at <= end && at > minimum {
 			return at
 		}
 	}
 	for _, ends := range []func(before, after rune, at int) bool{f.endsLine, f.endsSentence, endsWord} {
-		if at := f.last(least, end, ends); at > 0 {
+		if at := f.lastBreak(minimum, end, ends); at > 0 {
 			return at
 		}
 	}
-	if at := f.last(from, end, endsWord); at > 0 {
+	if at := f.lastBreak(from, end, endsWord); at > 0 {
 		return at
 	}
-	if at := f.lastCharacter(from, end, true); at > from {
+	if at := f.lastBoundary(from, end, true); at > from {
 		return at
 	}
-	if at := f.lastCharacter(from, end, false); at > from {
+	if at := f.lastBoundary(from, end, false); at > from {
 		return at
 	}
 	return end
 }
 
-// last is the last place after from and up to end where the text may be parted
+// lastBreak is the last place after from and up to end where the text may be parted
 // and ends says so, or 0.
-func (f *flat) last(from, end int, ends func(before, after rune, at int) bool) int {
+func (f *flatText) lastBreak(from, end int, ends func(before, after rune, at int) bool) int {
 	for at := end; at > from; {
 		before, n := utf8.DecodeLastRuneInString(f.text[:at])
 		after, _ := utf8.DecodeRuneInString(f.text[at:])
-		if ends(before, after, at) && !joins(after) && !f.inside(at, Link, Mono) {
+		if ends(before, after, at) && !isCombining(after) && !f.isInside(at, Link, Mono) {
 			return at
 		}
 		at -= n
@@ -153,9 +153,9 @@ func (f *flat) last(from, end int, ends func(before, after rune, at int) bool) i
 	return 0
 }
 
-func (f *flat) endsLine(before, after rune, _ int) bool { return before == '\n' || after == '\n' }
+func (f *flatText) endsLine(before, after rune, _ int) bool { return before == '\n' || after == '\n' }
 
-func (f *flat) endsSentence(before, after rune, at int) bool {
+func (f *flatText) endsSentence(before, after rune, at int) bool {
 	switch before {
 	case '。', '！', '？':
 		return true
@@ -169,20 +169,20 @@ func (f *flat) endsSentence(before, after rune, at int) bool {
 
 func endsWord(before, after rune, _ int) bool { return isSpace(before) || isSpace(after) }
 
-// joins says whether r belongs to the character before it.
-func joins(r rune) bool {
+// isCombining says whether r belongs to the character before it.
+func isCombining(r rune) bool {
 	return r == '\u200D' || unicode.In(r, unicode.Mn, unicode.Me, unicode.Mc, unicode.Variation_Selector)
 }
 
-// lastCharacter is the last border between characters after from and up to
+// lastBoundary is the last border between characters after from and up to
 // end, outside links if whole is set.
-func (f *flat) lastCharacter(from, end int, whole bool) int {
+func (f *flatText) lastBoundary(from, end int, whole bool) int {
 	found, at, state := 0, from, -1
 	for at < end {
 		var cluster string
 		cluster, _, _, state = uniseg.FirstGraphemeClusterInString(f.text[at:], state)
 		at += len(cluster)
-		if at <= end && (!whole || !f.inside(at, Link, Mono)) {
+		if at <= end && (!whole || !f.isInside(at, Link, Mono)) {
 			found = at
 		}
 	}

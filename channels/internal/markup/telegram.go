@@ -46,7 +46,7 @@ func Telegram(markdown string, o TelegramOptions) []Message {
 	}
 	// A table wider than this wraps on a telephone; a longer quote is folded.
 	shape := layout{tableWidth: 34, longQuote: 1000}
-	parts := split(shape.flatten(Parse(markdown)), l)
+	parts := splitFlat(shape.flatten(Parse(markdown)), l)
 	out := make([]Message, 0, len(parts))
 	for _, p := range parts {
 		out = append(out, Message{Text: p.text, Entities: entities(p)})
@@ -82,12 +82,12 @@ func entityType(s Style) string {
 
 // entities counts the spans of p in UTF-16 code units. Links that Telegram
 // finds by itself are left out.
-func entities(p flat) []Entity {
-	spans := trimmed(p.text, p.spans)
+func entities(p flatText) []Entity {
+	spans := trimSpans(p.text, p.spans)
 	units := unitsAt(p.text, spans)
 	var out []Entity
 	for _, s := range spans {
-		if s.Bare && shows(p.text[s.Start:s.End], s.URL) {
+		if s.Bare && showsAddress(p.text[s.Start:s.End], s.URL) {
 			continue
 		}
 		out = append(out, Entity{

@@ -20,8 +20,8 @@ type Queue[T any] struct {
 }
 
 type queued[T any] struct {
-	event T
-	done  func(taken bool) // called once
+	event   T
+	settled func(taken bool) // called once
 }
 
 // NewQueue returns an empty queue that works until ctx ends. take returns when an
@@ -65,7 +65,7 @@ func (q *Queue[T]) work(chat string) {
 			delete(q.chats, chat)
 			q.mu.Unlock()
 			for _, left := range all {
-				left.done(false)
+				left.settled(false)
 			}
 			return
 		}
@@ -76,7 +76,7 @@ func (q *Queue[T]) work(chat string) {
 		q.mu.Lock()
 		q.waiting--
 		q.mu.Unlock()
-		next.done(taken)
+		next.settled(taken)
 	}
 }
 

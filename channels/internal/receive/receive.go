@@ -63,7 +63,7 @@ func (l *Loop) RetryUntilFatal(ctx context.Context, step func(context.Context) e
 		var e *channels.Error
 		switch {
 		case err == nil:
-			l.Succeeded()
+			l.ResetBackoff()
 			l.conflict = false
 			return nil
 		case ctx.Err() != nil: // which explains err
@@ -93,18 +93,18 @@ func (l *Loop) BackOff(ctx context.Context, err error) {
 		l.conflict = true
 		_ = pause.For(ctx, c.Conflict.Pause)
 	default:
-		if l.pauses.Failed() == 0 {
+		if l.pauses.Failures() == 0 {
 			c.Log.Warn(c.Peer+" is out of reach, trying again", "error", err)
 		}
 		l.pauses.Wait(ctx)
 	}
 }
 
-// Succeeded makes the next pause the shortest again.
-func (l *Loop) Succeeded() { l.pauses.Reset() }
+// ResetBackoff makes the next pause the shortest again.
+func (l *Loop) ResetBackoff() { l.pauses.Reset() }
 
-// Connected reports which of MarkConnected and MarkDisconnected came last.
-func (l *Loop) Connected() bool { return l.connected }
+// IsConnected reports which of MarkConnected and MarkDisconnected came last.
+func (l *Loop) IsConnected() bool { return l.connected }
 
 // MarkConnected tells the observer that the account is connected, and the log as
 // whom. It does nothing while connected.
@@ -113,7 +113,7 @@ func (l *Loop) MarkConnected() {
 		return
 	}
 	c := l.config
-	c.Observer.Up(c.Instance, true)
+	c.Observer.SetConnected(c.Instance, true)
 	if l.everConnected {
 		c.Observer.Reconnected(c.Instance)
 	}
@@ -125,7 +125,7 @@ func (l *Loop) MarkConnected() {
 // nothing while not connected.
 func (l *Loop) MarkDisconnected() {
 	if l.connected {
-		l.config.Observer.Up(l.config.Instance, false)
+		l.config.Observer.SetConnected(l.config.Instance, false)
 	}
 	l.connected = false
 }
@@ -137,7 +137,7 @@ func (l *Loop) Offer(ctx context.Context, m channels.Message, accept channels.Ac
 	for pauses := c.Pauses; ctx.Err() == nil; pauses.Wait(ctx) {
 		err := accept(ctx, m)
 		if err == nil {
-			l.Taken(m)
+			l.ReportTaken(m)
 			return true
 		}
 		if ctx.Err() != nil {
@@ -148,5 +148,7 @@ func (l *Loop) Offer(ctx context.Context, m channels.Message, accept channels.Ac
 	return false
 }
 
-// Taken tells the observer that m was taken. It may be called concurrently.
-func (l *Loop) Taken(m channels.Message) { l.config.Observer.Event(l.config.Instance, m.ReceivedAt) }
+// ReportTaken tells the observer that m was taken. It may be called concurrently.
+func (l *Loop) ReportTaken(m channels.Message) {
+	l.config.Observer.Event(l.config.Instance, m.ReceivedAt)
+}

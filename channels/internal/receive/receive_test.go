@@ -24,11 +24,11 @@ var (
 
 // recorder is an observer that records its calls.
 type recorder struct {
-	channels.Nobody
+	channels.NopObserver
 	calls []string
 }
 
-func (r *recorder) Up(channel string, up bool) {
+func (r *recorder) SetConnected(channel string, up bool) {
 	r.calls = append(r.calls, fmt.Sprintf("%s up %v", channel, up))
 }
 func (r *recorder) Reconnected(channel string) { r.calls = append(r.calls, channel+" reconnected") }
@@ -175,8 +175,8 @@ func TestRetryUntilFatal(t *testing.T) {
 			f := newFixture()
 			f.MarkConnected()
 			step, _ := failing(errNetwork, errNetwork, nil)
-			if err := f.RetryUntilFatal(t.Context(), step); err != nil || f.Connected() {
-				t.Errorf("%v, connected: %v", err, f.Connected())
+			if err := f.RetryUntilFatal(t.Context(), step); err != nil || f.IsConnected() {
+				t.Errorf("%v, connected: %v", err, f.IsConnected())
 			}
 			same(t, f.observer.calls, "home up true", "home up false")
 		})

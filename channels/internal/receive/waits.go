@@ -20,47 +20,47 @@ type Waits struct {
 	SameEnd time.Duration
 
 	mu    sync.Mutex // guards what is below
-	until map[counted]time.Time
+	until map[waitKey]time.Time
 	seen  time.Time // the time of the last call
 	keep  func(channels.Wait)
 }
 
-// Remember implements [channels.Rememberer].
-func (w *Waits) Remember(known []channels.Wait, keep func(channels.Wait)) {
+// Restore implements [channels.WaitRestorer].
+func (w *Waits) Restore(known []channels.Wait, keep func(channels.Wait)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keep = keep
-	now := w.follow()
+	now := w.adjustedNow()
 	for _, k := range known {
 		if k.Until.After(now) {
-			w.extend(counted{k.Scope, k.Chat}, k.Until)
+			w.extend(waitKey{k.Scope, k.Chat}, k.Until)
 		}
 	}
 }
 
 // extend makes a wait last until then, unless it lasts longer. The caller holds mu.
-func (w *Waits) extend(c counted, until time.Time) bool {
+func (w *Waits) extend(c waitKey, until time.Time) bool {
 	if !until.After(w.until[c]) {
 		return false
 	}
 	if w.until == nil {
-		w.until = map[counted]time.Time{}
+		w.until = map[waitKey]time.Time{}
 	}
 	w.until[c] = until
 	return true
 }
 
-// counted is what a network counts. Without a chat it is the whole scope.
-type counted struct{ scope, chat string }
+// waitKey is what a network counts. Without a chat it is the whole scope.
+type waitKey struct{ scope, chat string }
 
 // Check returns an *channels.Error of kind RateLimit while the call op for chat
 // must not be made. It says how long is left.
 func (w *Waits) Check(op, scope, chat string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.follow()
-	until := w.until[counted{scope, chat}]
-	if whole := w.until[counted{scope: scope}]; whole.After(until) {
+	now := w.adjustedNow()
+	until := w.until[waitKey{scope, chat}]
+	if whole := w.until[waitKey{scope: scope}]; whole.After(until) {
 		until = whole
 	}
 	if !until.After(now) {
@@ -84,7 +84,7 @@ func (w *Waits) Note(scope, chat string, wait time.Duration) {
 func (w *Waits) note(scope, chat string, wait time.Duration) (noted []channels.Wait, keep func(channels.Wait)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.follow()
+	now := w.adjustedNow()
 	until := now.Add(wait)
 	shared := chat == ""
 	for c, t := range w.until {
@@ -95,21 +95,21 @@ func (w *Waits) note(scope, chat string, wait time.Duration) (noted []channels.W
 		another := c.scope == scope && c.chat != chat && c.chat != ""
 		shared = shared || another && w.SameEnd > 0 && t.Sub(until).Abs() <= w.SameEnd
 	}
-	if shared && w.extend(counted{scope: scope}, until) {
+	if shared && w.extend(waitKey{scope: scope}, until) {
 		noted = append(noted, channels.Wait{Scope: scope, Until: until})
 	}
 	if chat != "" { // its last word counts
-		delete(w.until, counted{scope, chat})
-		w.extend(counted{scope, chat}, until)
+		delete(w.until, waitKey{scope, chat})
+		w.extend(waitKey{scope, chat}, until)
 		noted = append(noted, channels.Wait{Scope: scope, Chat: chat, Until: until})
 	}
 	return noted, w.keep
 }
 
-// follow returns the time. It keeps the ends of waits as far away as they were
+// adjustedNow returns the time. It keeps the ends of waits as far away as they were
 // when the clock was set back; one that was set forward ends them early, and the
 // network says so again. The caller holds mu.
-func (w *Waits) follow() time.Time {
+func (w *Waits) adjustedNow() time.Time {
 	now := w.Now()
 	if back := w.seen.Sub(now); back > 0 && !w.seen.IsZero() {
 		for c, t := range w.until {

@@ -31,7 +31,7 @@ const NoCredentials = "the proxy wants another name and password than it was giv
 // New returns a Route over p, which may be nil, that makes no connection yet.
 func New(p channels.Proxy) *Route {
 	r := &Route{proxy: p, Transport: &http.Transport{
-		DialContext:         direct().DialContext,
+		DialContext:         newDialer().DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: 256, // as many chats as may be written to at once
@@ -39,13 +39,15 @@ func New(p channels.Proxy) *Route {
 		// being closed may or may not have arrived.
 		IdleConnTimeout: 30 * time.Second,
 	}}
-	r.Proxy = func(req *http.Request) (*url.URL, error) { return r.over(req.URL) }
+	r.Proxy = func(req *http.Request) (*url.URL, error) { return r.proxyFor(req.URL) }
 	return r
 }
 
-func direct() *net.Dialer { return &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second} }
+func newDialer() *net.Dialer {
+	return &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+}
 
-func (r *Route) over(to *url.URL) (*url.URL, error) {
+func (r *Route) proxyFor(to *url.URL) (*url.URL, error) {
 	if r.proxy == nil {
 		return nil, nil //nolint:nilnil // as http.Transport.Proxy has it
 	}
@@ -56,7 +58,7 @@ func (r *Route) over(to *url.URL) (*url.URL, error) {
 func (r *Route) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.Transport.RoundTrip(req)
 	if err != nil {
-		return nil, r.named(req.URL, err)
+		return nil, r.withProxyName(req.URL, err)
 	}
 	return resp, nil
 }
@@ -72,24 +74,24 @@ func (r *Route) Dial(ctx context.Context, to *url.URL, network, addr string) (ne
 	case "wss":
 		as.Scheme = "https"
 	}
-	at, err := r.over(&as)
+	at, err := r.proxyFor(&as)
 	var conn net.Conn
 	switch {
 	case err != nil:
 	case at == nil:
-		conn, err = direct().DialContext(ctx, network, addr)
+		conn, err = newDialer().DialContext(ctx, network, addr)
 	default:
-		conn, err = tunnel(ctx, at, network, addr)
+		conn, err = dialTunnel(ctx, at, network, addr)
 	}
 	if err != nil {
-		return nil, r.named(&as, err)
+		return nil, r.withProxyName(&as, err)
 	}
 	return conn, nil
 }
 
-// named says with an error over which proxy the way was.
-func (r *Route) named(to *url.URL, err error) error {
-	at, none := r.over(to)
+// withProxyName says with an error over which proxy the way was.
+func (r *Route) withProxyName(to *url.URL, err error) error {
+	at, none := r.proxyFor(to)
 	if none != nil || at == nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestRouteTunnelsHTTPS(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	t.Cleanup(server.Close)
 	p := channeltest.NewProxy(t)
-	over, err := channels.ProxyAt(p.At("proxy-canary%2F+1"))
+	over, err := channels.ProxyAt(p.AddressWith("proxy-canary%2F+1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +64,8 @@ func TestRouteTunnelsHTTPS(t *testing.T) {
 	if text, err := io.ReadAll(resp.Body); string(text) != "hello" || err != nil {
 		t.Errorf("read %q, %v", text, err)
 	}
-	if want := []string{"CONNECT " + server.Listener.Addr().String()}; !slices.Equal(p.Passed(), want) {
-		t.Errorf("passed %q, want %q", p.Passed(), want)
+	if want := []string{"CONNECT " + server.Listener.Addr().String()}; !slices.Equal(p.Requests(), want) {
+		t.Errorf("passed %q, want %q", p.Requests(), want)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestRouteTunnelsHTTPS(t *testing.T) {
 func TestRouteNamesAProxyThatMakesNoTunnel(t *testing.T) {
 	t.Parallel()
 	p := channeltest.NewProxy(t)
-	for _, address := range []string{p.At("wrong-canary").Reveal(), "http://ann:wrong-canary@127.0.0.1:1", "socks5://ann:wrong-canary@127.0.0.1:1"} {
+	for _, address := range []string{p.AddressWith("wrong-canary").Reveal(), "http://ann:wrong-canary@127.0.0.1:1", "socks5://ann:wrong-canary@127.0.0.1:1"} {
 		r := route.New(at(t, address))
 		t.Cleanup(r.CloseIdleConnections)
 		_, asked := get(t, r, "https://network.invalid/x")
@@ -85,7 +85,7 @@ func TestRouteNamesAProxyThatMakesNoTunnel(t *testing.T) {
 			}
 		}
 	}
-	if passed := p.Passed(); len(passed) > 0 {
+	if passed := p.Requests(); len(passed) > 0 {
 		t.Errorf("%q passed", passed)
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// tunnel connects to addr through a proxy.
-func tunnel(ctx context.Context, at *url.URL, network, addr string) (net.Conn, error) {
+// dialTunnel connects to addr through a proxy.
+func dialTunnel(ctx context.Context, at *url.URL, network, addr string) (net.Conn, error) {
 	if at.Scheme == "socks5" || at.Scheme == "socks5h" {
-		return socks(ctx, at, network, addr)
+		return dialSOCKS(ctx, at, network, addr)
 	}
-	conn, err := direct().DialContext(ctx, "tcp", hostPort(at))
+	conn, err := newDialer().DialContext(ctx, "tcp", hostPort(at))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what was dialled
 	}
 	hasEnded := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	through, err := connect(ctx, conn, at, addr)
+	through, err := requestTunnel(ctx, conn, at, addr)
 	if !hasEnded() {
 		err = errors.Join(context.Cause(ctx), err)
 	}
@@ -34,8 +34,8 @@ func tunnel(ctx context.Context, at *url.URL, network, addr string) (net.Conn, e
 	return through, nil
 }
 
-// connect asks the proxy at the other end of conn for a tunnel (RFC 9110, 9.3.6).
-func connect(ctx context.Context, conn net.Conn, at *url.URL, addr string) (net.Conn, error) {
+// requestTunnel asks the proxy at the other end of conn for a tunnel (RFC 9110, 9.3.6).
+func requestTunnel(ctx context.Context, conn net.Conn, at *url.URL, addr string) (net.Conn, error) {
 	if at.Scheme == "https" {
 		secured := tls.Client(conn, &tls.Config{ServerName: at.Hostname(), MinVersion: tls.VersionTLS12})
 		if err := secured.HandshakeContext(ctx); err != nil {
@@ -60,26 +60,26 @@ func connect(ctx context.Context, conn net.Conn, at *url.URL, addr string) (net.
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the proxy makes no tunnel: %s", resp.Status)
 	}
-	return &tunnelled{Conn: conn, in: in}, nil
+	return &tunnelConn{Conn: conn, in: in}, nil
 }
 
-// tunnelled is a connection through a proxy, of which a little may have been read.
-type tunnelled struct {
+// tunnelConn is a connection through a proxy, of which a little may have been read.
+type tunnelConn struct {
 	net.Conn
 
 	in *bufio.Reader
 }
 
-func (t *tunnelled) Read(p []byte) (int, error) { return t.in.Read(p) }
+func (t *tunnelConn) Read(p []byte) (int, error) { return t.in.Read(p) }
 
-// socks connects to addr by SOCKS 5; the proxy looks up the name in addr.
-func socks(ctx context.Context, at *url.URL, network, addr string) (net.Conn, error) {
+// dialSOCKS connects to addr by SOCKS 5; the proxy looks up the name in addr.
+func dialSOCKS(ctx context.Context, at *url.URL, network, addr string) (net.Conn, error) {
 	var auth *proxy.Auth
 	if u := at.User; u != nil {
 		pass, _ := u.Password()
 		auth = &proxy.Auth{User: u.Username(), Password: pass}
 	}
-	d, err := proxy.SOCKS5("tcp", hostPort(at), auth, direct())
+	d, err := proxy.SOCKS5("tcp", hostPort(at), auth, newDialer())
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is SOCKS that says so
 	}

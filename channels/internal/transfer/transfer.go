@@ -57,7 +57,7 @@ func (c *Content) Read(p []byte) (int, error) {
 		c.err = err
 	case c.left == 0 && err == nil:
 		// Nobody gets the last bytes before it is sure that they are the last.
-		c.err = c.ends()
+		c.err = c.checkEnd()
 	case c.left > 0 && err != nil:
 		c.err = fmt.Errorf("%w: %d of %d bytes", ErrShort, c.size-c.left, c.size)
 	}
@@ -67,8 +67,8 @@ func (c *Content) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ends says whether the reader has nothing more.
-func (c *Content) ends() error {
+// checkEnd says whether the reader has nothing more.
+func (c *Content) checkEnd() error {
 	var more [1]byte
 	n, err := io.ReadFull(c.r, more[:])
 	switch {
@@ -96,29 +96,29 @@ func (c *Content) Err() error {
 	return c.err
 }
 
-// Patience ends a context when nothing has moved for a while: a large file may
+// IdleTimer ends a context when nothing has moved for a while: a large file may
 // take long, but not stand still.
-type Patience struct {
-	most   time.Duration
+type IdleTimer struct {
+	limit  time.Duration
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
 }
 
-// NewPatience gives a context that ends with the cause when Moved is not called
+// NewIdleTimer gives a context that ends with the cause when Moved is not called
 // for most, and who keeps it alive. Stop must be called.
-func NewPatience(ctx context.Context, most time.Duration, cause error) (context.Context, *Patience) {
+func NewIdleTimer(ctx context.Context, limit time.Duration, cause error) (context.Context, *IdleTimer) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &Patience{most, time.AfterFunc(most, func() { cancel(cause) }), cancel}
+	return ctx, &IdleTimer{limit, time.AfterFunc(limit, func() { cancel(cause) }), cancel}
 }
 
-// Moved says that something has moved.
-func (p *Patience) Moved() { p.timer.Reset(p.most) }
+// Reset says that something has moved.
+func (p *IdleTimer) Reset() { p.timer.Reset(p.limit) }
 
-// Within gives the rest another time, as from now.
-func (p *Patience) Within(most time.Duration) { p.timer.Reset(most) }
+// ResetTo gives the rest another time, as from now.
+func (p *IdleTimer) ResetTo(limit time.Duration) { p.timer.Reset(limit) }
 
 // Stop lets go of the context.
-func (p *Patience) Stop() {
+func (p *IdleTimer) Stop() {
 	p.timer.Stop()
 	p.cancel(nil)
 }
@@ -126,28 +126,28 @@ func (p *Patience) Stop() {
 // Body is a request that carries a file. It knows when it has left: nobody can have
 // the whole before its last byte was read.
 type Body struct {
-	parts    io.Reader
-	size     int64
-	left     int64 // the reader's own
-	whole    atomic.Bool
-	patience *Patience
-	answer   time.Duration
+	parts       io.Reader
+	size        int64
+	left        int64 // the reader's own
+	mayHaveLeft atomic.Bool
+	timer       *IdleTimer
+	answer      time.Duration
 }
 
 // NewBody gives a request of size bytes. It tells p of what moves, and gives p
 // another time once all has left: the answer may take longer than one piece.
-func NewBody(p *Patience, answer time.Duration, size int64, parts ...io.Reader) *Body {
-	return &Body{parts: io.MultiReader(parts...), size: size, left: size, patience: p, answer: answer}
+func NewBody(p *IdleTimer, answer time.Duration, size int64, parts ...io.Reader) *Body {
+	return &Body{parts: io.MultiReader(parts...), size: size, left: size, timer: p, answer: answer}
 }
 
 func (b *Body) Read(p []byte) (int, error) {
 	n, err := b.parts.Read(p)
 	b.left -= int64(n)
 	if b.left == 0 {
-		b.whole.Store(true)
-		b.patience.Within(b.answer)
+		b.mayHaveLeft.Store(true)
+		b.timer.ResetTo(b.answer)
 	} else {
-		b.patience.Moved()
+		b.timer.Reset()
 	}
 	return n, err //nolint:wrapcheck // who reads looks for io.EOF
 }
@@ -155,12 +155,12 @@ func (b *Body) Read(p []byte) (int, error) {
 // Size is how many bytes it has.
 func (b *Body) Size() int64 { return b.size }
 
-// Whole says whether all of it may have left.
-func (b *Body) Whole() bool { return b.whole.Load() }
+// MayHaveLeft says whether all of it may have left.
+func (b *Body) MayHaveLeft() bool { return b.mayHaveLeft.Load() }
 
 // Copy writes what r gives into w, and tells p of it; the time that w takes does
 // not count. Of its errors reading is r's, and writing is w's.
-func Copy(w io.Writer, r io.Reader, p *Patience) (n int64, reading, writing error) {
+func Copy(w io.Writer, r io.Reader, p *IdleTimer) (n int64, reading, writing error) {
 	buffer := make([]byte, 64<<10)
 	for {
 		got, err := r.Read(buffer)
@@ -175,7 +175,7 @@ func Copy(w io.Writer, r io.Reader, p *Patience) (n int64, reading, writing erro
 				return n, nil, err
 			}
 		}
-		p.Moved()
+		p.Reset()
 		switch {
 		case err == io.EOF: // one that wraps io.EOF is a line that broke off, not the end
 			return n, nil, nil

@@ -66,16 +66,16 @@ func TestAStoppedContentIsNotRead(t *testing.T) {
 func TestPatienceEndsWhenNothingMovesAndNotBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, p := transfer.NewPatience(t.Context(), time.Minute, errDisk)
+		ctx, p := transfer.NewIdleTimer(t.Context(), time.Minute, errDisk)
 		defer p.Stop()
 		for range 10 {
 			time.Sleep(59 * time.Second)
-			p.Moved()
+			p.Reset()
 		}
 		if ctx.Err() != nil {
 			t.Error("it ended although something moved")
 		}
-		p.Within(time.Hour)
+		p.ResetTo(time.Hour)
 		time.Sleep(59 * time.Minute)
 		if ctx.Err() != nil {
 			t.Error("it ended before its new time")
@@ -103,7 +103,7 @@ func (full) Write([]byte) (int, error) { return 0, errDisk }
 func TestCopyTellsWhoFailedAndWaitsForTheWriter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, p := transfer.NewPatience(t.Context(), time.Minute, errDisk)
+		ctx, p := transfer.NewIdleTimer(t.Context(), time.Minute, errDisk)
 		defer p.Stop()
 		var w slow
 		n, reading, writing := transfer.Copy(&w, iotest.OneByteReader(strings.NewReader("abc")), p)

@@ -8,9 +8,9 @@ import (
 
 const unknownType = "application/octet-stream"
 
-// Type is a media type as it may stand in a header, made of one that may be
+// MediaType is a media type as it may stand in a header, made of one that may be
 // anything.
-func Type(s string) string {
+func MediaType(s string) string {
 	kind, params, err := mime.ParseMediaType(s)
 	if err != nil || !strings.Contains(kind, "/") {
 		return unknownType

@@ -20,7 +20,7 @@ func TestTypesAreTypes(t *testing.T) {
 		"text/plain; a=\"b\r\nX: 1\"": unknown,
 		"text/\u202Eplain":            unknown,
 	} {
-		got := transfer.Type(in)
+		got := transfer.MediaType(in)
 		if got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}

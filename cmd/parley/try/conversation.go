@@ -17,13 +17,13 @@ type conversation struct {
 	o         Options
 	network   network
 	delivered <-chan gateway.Answer
-	helpers   <-chan gateway.Subagent
-	mind      mind
+	subagents <-chan gateway.Subagent
+	model     modelChoice
 	ops       string
 
 	who     string // a name in people
 	inGroup bool
-	waiting waiting
+	waiting openQuestions
 	last    map[string]gateway.Answer // of each session
 	screen  screen
 }
@@ -43,7 +43,7 @@ What starts with : is for this terminal:
 
 // converse is the conversation over the lines of in and over what watch gives, of
 // which look tells what people see.
-func converse[H any](ctx context.Context, c *conversation, in <-chan string, watch func(context.Context) <-chan H, look func(H) (sight, bool)) error {
+func converse[H any](ctx context.Context, c *conversation, in <-chan string, watch func(context.Context) <-chan H, look func(H) (shownMessage, bool)) error {
 	show := func(h H) {
 		if s, ok := look(h); ok {
 			c.screen.show(s)
@@ -77,19 +77,19 @@ func converse[H any](ctx context.Context, c *conversation, in <-chan string, wat
 				limit.Reset(answerWithin)
 				continue
 			}
-			quit, err := c.typed(ctx, line)
+			quit, err := c.enterLine(ctx, line)
 			if err != nil || quit {
 				return err
 			}
 			limit.Reset(answerWithin)
 		case h := <-seen:
 			show(h)
-		case h := <-c.helpers:
-			c.helped(h)
+		case h := <-c.subagents:
+			c.showSubagent(h)
 		case a := <-c.delivered:
-			drain(c.helpers, c.helped) // they came before it
+			drain(c.subagents, c.showSubagent) // they came before it
 			drain(seen, show)
-			c.answered(a)
+			c.showAnswer(a)
 			if in == nil && len(c.waiting) == 0 {
 				return nil
 			}
@@ -116,15 +116,15 @@ func drain[T any](seen <-chan T, show func(T)) {
 }
 
 func (c *conversation) greet() {
-	c.screen.line("parley: the whole house in one process, nothing configured.")
-	c.screen.line("Answers come from " + c.mind.what + ".")
-	c.screen.line("Metrics: http://" + c.ops + "/metrics")
-	c.screen.line("")
-	c.screen.line(strings.TrimRight(fmt.Sprintf(usage, names(), botUsername), "\n"))
-	c.screen.line("")
+	c.screen.printLine("parley: the whole house in one process, nothing configured.")
+	c.screen.printLine("Answers come from " + c.model.description + ".")
+	c.screen.printLine("Metrics: http://" + c.ops + "/metrics")
+	c.screen.printLine("")
+	c.screen.printLine(strings.TrimRight(fmt.Sprintf(usage, peopleNames(), botUsername), "\n"))
+	c.screen.printLine("")
 }
 
-func (c *conversation) place() string {
+func (c *conversation) placeText() string {
 	if c.inGroup {
 		return "in the group “" + groupTitle + "”"
 	}
@@ -141,13 +141,13 @@ func (c *conversation) prompt() {
 	}
 }
 
-// typed takes one line.
-func (c *conversation) typed(ctx context.Context, line string) (quit bool, err error) {
+// enterLine takes one line.
+func (c *conversation) enterLine(ctx context.Context, line string) (quit bool, err error) {
 	line = strings.TrimSpace(line)
 	if c.o.Terminal {
-		c.screen.fresh() // the person's own return key ended the line
+		c.screen.resetLine() // the person's own return key ended the line
 	} else if line != "" {
-		c.screen.line(c.who + "> " + line)
+		c.screen.printLine(c.who + "> " + line)
 	}
 	word, arg, _ := strings.Cut(line, " ")
 	switch {
@@ -157,20 +157,20 @@ func (c *conversation) typed(ctx context.Context, line string) (quit bool, err e
 	case word == ":as":
 		name := strings.ToLower(strings.TrimSpace(arg))
 		if _, ok := people[name]; !ok {
-			c.screen.line("There is no " + strconv.Quote(name) + " here; there are " + names() + ".")
+			c.screen.printLine("There is no " + strconv.Quote(name) + " here; there are " + peopleNames() + ".")
 			break
 		}
 		c.who = name
-		c.screen.line("You are " + name + ", " + c.place() + ".")
+		c.screen.printLine("You are " + name + ", " + c.placeText() + ".")
 	case word == ":dm", word == ":group":
 		c.inGroup = word == ":group"
-		c.screen.line("You are " + c.who + ", " + c.place() + ".")
+		c.screen.printLine("You are " + c.who + ", " + c.placeText() + ".")
 	case word == ":who":
-		c.screen.line("You are " + c.who + ", " + c.place() + ".")
+		c.screen.printLine("You are " + c.who + ", " + c.placeText() + ".")
 	case word == ":voice" && strings.TrimSpace(arg) != "" && !c.inGroup:
-		return false, c.say(ctx, "", spoken(strings.TrimSpace(arg)))
+		return false, c.say(ctx, "", voiceNote(strings.TrimSpace(arg)))
 	case strings.HasPrefix(word, ":"):
-		c.screen.line(strings.TrimRight(fmt.Sprintf(usage, names(), botUsername), "\n"))
+		c.screen.printLine(strings.TrimRight(fmt.Sprintf(usage, peopleNames(), botUsername), "\n"))
 	default:
 		return false, c.say(ctx, line, nil)
 	}
@@ -178,8 +178,8 @@ func (c *conversation) typed(ctx context.Context, line string) (quit bool, err e
 	return false, nil
 }
 
-// spoken is a voice note in which the words are said, about as fast as people speak.
-func spoken(words string) []byte {
+// voiceNote is a voice note in which the words are said, about as fast as people speak.
+func voiceNote(words string) []byte {
 	return model.Voice(words, time.Second+time.Duration(len(strings.Fields(words)))*400*time.Millisecond)
 }
 
@@ -188,39 +188,39 @@ func (c *conversation) say(ctx context.Context, text string, voice []byte) error
 	if err != nil {
 		return err
 	}
-	if !c.inGroup || addressed(text) {
-		c.waiting.ask(said.chat, text, time.Now())
+	if !c.inGroup || isForBot(text) {
+		c.waiting.add(said.chat, text, time.Now())
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerWithin, errNoAnswer)
 	defer cancel()
-	if err := said.taken(ctx); err != nil {
+	if err := said.awaitTaken(ctx); err != nil {
 		return fmt.Errorf("wait for the bot to read it: %w", err)
 	}
-	c.screen.line("   (read and passed over: in a group the bot answers when you mention @" + botUsername + ")")
+	c.screen.printLine("   (read and passed over: in a group the bot answers when you mention @" + botUsername + ")")
 	c.prompt()
 	return nil
 }
 
-// answered notes that an answer is complete, and says what it cost.
-func (c *conversation) answered(a gateway.Answer) {
+// showAnswer notes that an answer is complete, and says what it cost.
+func (c *conversation) showAnswer(a gateway.Answer) {
 	if a.File != "" { // the answer is still to come
-		c.screen.line("   [file] " + a.File)
+		c.screen.printLine("   [file] " + a.File)
 		return
 	}
-	asked, ok := c.waiting.answered(a)
+	asked, ok := c.waiting.takeAnswered(a)
 	if ok && a.Turn != "" {
 		this := ""
 		// What a session from an earlier run had cost before is not known.
 		before, seen := c.last[a.Session]
-		tree := commands.ShowCosts(a.Tree)
+		tree := commands.FormatCosts(a.Tree)
 		since, all := tree.Since(before.Cost, a.Cost)
 		if seen || c.o.StateDir == "" {
 			this = fmt.Sprintf("this answer %s, ", since)
 		}
 		c.last[a.Session] = a
-		c.screen.line(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, all))
-		c.tree(a, before, tree)
+		c.screen.printLine(fmt.Sprintf("   (%.1f s; %sthis conversation %s)", time.Since(asked).Seconds(), this, all))
+		c.showTree(a, before, tree)
 	}
 	c.prompt()
 }

@@ -8,32 +8,32 @@ import (
 	"parley/gateway/commands"
 )
 
-// helped says that a sub-agent began or has ended.
-func (c *conversation) helped(h gateway.Subagent) {
+// showSubagent says that a sub-agent began or has ended.
+func (c *conversation) showSubagent(h gateway.Subagent) {
 	where := strings.Repeat("   ", max(h.Depth, 1))
 	if !h.Ended {
-		c.screen.line(fmt.Sprintf("%s(sub-agent “%s” begins)", where, h.Label))
+		c.screen.printLine(fmt.Sprintf("%s(sub-agent “%s” begins)", where, h.Label))
 		return
 	}
 	how := "has ended"
 	if !succeeded(h) {
 		how = "ended early, " + strings.ReplaceAll(string(h.Outcome), "_", " ")
 	}
-	c.screen.line(fmt.Sprintf("%s(sub-agent “%s” %s: %.1f s, %s)", where, h.Label, how, h.Took.Seconds(), h.Cost.Display()))
+	c.screen.printLine(fmt.Sprintf("%s(sub-agent “%s” %s: %.1f s, %s)", where, h.Label, how, h.Took.Seconds(), h.Cost.Display()))
 }
 
 func succeeded(h gateway.Subagent) bool { return h.Outcome == "end_turn" || h.Outcome == "done" }
 
-// tree shows what each sub-agent of the conversation has cost, when the answer
+// showTree shows what each sub-agent of the conversation has cost, when the answer
 // had some.
-func (c *conversation) tree(a, before gateway.Answer, shown commands.TreeCosts) {
+func (c *conversation) showTree(a, before gateway.Answer, shown commands.TreeCosts) {
 	if len(a.Tree) < 2 || len(a.Tree) == len(before.Tree) {
 		return
 	}
-	c.screen.line(fmt.Sprintf("   Of this the conversation itself: %s.", shown.Own))
+	c.screen.printLine(fmt.Sprintf("   Of this the conversation itself: %s.", shown.Own))
 	for line := range strings.Lines(strings.ReplaceAll(shown.Agents, "`", "")) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
-			c.screen.line("   " + line)
+			c.screen.printLine("   " + line)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestSubAgentsAreSeenAtWorkAndTheirCostTreeIsTheLedger(t *testing.T) {
 	if ledger == 0 || ledger != own || ledger != tree[0].Subtree {
 		t.Errorf("the ledger has %s, the sessions %s, their root %s", ledger.Display(), own.Display(), tree[0].Subtree.Display())
 	}
-	for line := range strings.Lines(commands.ShowCosts(tree).Agents) {
+	for line := range strings.Lines(commands.FormatCosts(tree).Agents) {
 		if line = strings.TrimSpace(strings.ReplaceAll(line, "`", "")); !strings.Contains(got, line) {
 			t.Errorf("%q is not shown", line)
 		}

@@ -18,7 +18,7 @@ type network interface {
 	config(dir string) settings.ChannelsConfig
 	// say lets somebody of people write to the bot, or into the group; or speak, in a
 	// voice note, when there is one.
-	say(who string, inGroup bool, text string, voice []byte) (said, error)
+	say(who string, inGroup bool, text string, voice []byte) (sentLine, error)
 	// converse is the conversation over what people see in it.
 	converse(ctx context.Context, c *conversation, typed <-chan string) error
 }
@@ -29,44 +29,44 @@ type maker struct {
 	make func(Options) (network, error)
 }
 
-func makers() []maker {
+func networkMakers() []maker {
 	return []maker{{"Telegram", newTelegram}, {"Slack", newSlack}, {"Signal", newSignal}}
 }
 
 // Networks names the networks that try knows, the default first. In lower case
 // they are the values of Options.Channel.
 func Networks() (names []string) {
-	for _, m := range makers() {
+	for _, m := range networkMakers() {
 		names = append(names, m.name)
 	}
 	return names
 }
 
-// open makes the network of that name, which nothing is started of yet.
-func open(o Options) (network, error) {
-	for _, m := range makers() {
+// openNetwork makes the network of that name, which nothing is started of yet.
+func openNetwork(o Options) (network, error) {
+	for _, m := range networkMakers() {
 		if o.Channel == "" || o.Channel == strings.ToLower(m.name) {
 			return m.make(o)
 		}
 	}
-	return nil, fmt.Errorf("%w %s: try knows %s", ErrChannel, o.Channel, strings.ToLower(List(Networks(), "and")))
+	return nil, fmt.Errorf("%w %s: try knows %s", ErrChannel, o.Channel, strings.ToLower(JoinWords(Networks(), "and")))
 }
 
-// List joins words as people do: a, b and c.
-func List(words []string, last string) string {
+// JoinWords joins words as people do: a, b and c.
+func JoinWords(words []string, last string) string {
 	n := len(words) - 1
 	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
 }
 
-// said is a line that was written into a chat.
-type said struct {
+// sentLine is a line that was written into a chat.
+type sentLine struct {
 	chat string // the network's id of it
-	// taken waits until the bot has taken it, or for the cause of ctx's end.
-	taken func(ctx context.Context) error
+	// awaitTaken waits until the bot has taken it, or for the cause of ctx's end.
+	awaitTaken func(ctx context.Context) error
 }
 
-// sight is a message as people see it appear or change.
-type sight struct {
+// shownMessage is a message as people see it appear or change.
+type shownMessage struct {
 	chat, id string
 	text     string
 	edited   bool

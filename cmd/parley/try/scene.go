@@ -31,61 +31,61 @@ var people = map[string]person{
 	"carla": {1003, "Carla", ""},
 }
 
-func names() string { return strings.Join(slices.Sorted(maps.Keys(people)), ", ") }
+func peopleNames() string { return strings.Join(slices.Sorted(maps.Keys(people)), ", ") }
 
-// mind is the model that answers.
-type mind struct {
-	model     string // provider/model
-	provider  settings.ProviderConfig
-	what      string // for the greeting
-	variable  string // where its key came from
-	simulated bool
+// modelChoice is the model that answers.
+type modelChoice struct {
+	model       string // provider/model
+	provider    settings.ProviderConfig
+	description string // for the greeting
+	keyVariable string // where its key came from
+	simulated   bool
 }
 
-// payable are the models that answer when their key is in the environment: the
+// realModels are the models that answer when their key is in the environment: the
 // cheapest of the present ones, the first that has a key. The rest of what they
 // need is known of their provider.
-func payable() []mind {
-	return []mind{
-		{model: "anthropic/claude-haiku-5-5", provider: settings.ProviderConfig{Kind: settings.KindAnthropic}, variable: "ANTHROPIC_API_KEY"},
-		{model: "openai/gpt-6-luna", provider: settings.ProviderConfig{Kind: settings.KindOpenAI}, variable: "OPENAI_API_KEY"},
+func realModels() []modelChoice {
+	return []modelChoice{
+		{model: "anthropic/claude-haiku-5-5", provider: settings.ProviderConfig{Kind: settings.KindAnthropic}, keyVariable: "ANTHROPIC_API_KEY"},
+		{model: "openai/gpt-6-luna", provider: settings.ProviderConfig{Kind: settings.KindOpenAI}, keyVariable: "OPENAI_API_KEY"},
 	}
 }
 
-// choose takes the real model whose key is in the environment, or else the
+// chooseModel takes the real model whose key is in the environment, or else the
 // demonstration model at demoURL.
-func choose(o Options, demoURL string) (mind, error) {
+func chooseModel(o Options, demoURL string) (modelChoice, error) {
 	wanted := ""
 	if o.Model != "" && o.Model != demoModel {
 		var err error
 		if wanted, _, err = settings.SplitModel(o.Model); err != nil {
-			return mind{}, fmt.Errorf("%w %w", ErrModel, err)
+			return modelChoice{}, fmt.Errorf("%w %w", ErrModel, err)
 		}
 	}
-	for _, m := range payable() {
+	for _, m := range realModels() {
 		provider, _, _ := strings.Cut(m.model, "/")
-		key := o.Getenv(m.variable)
+		key := o.Getenv(m.keyVariable)
 		switch {
 		case o.Model == demoModel || wanted != "" && wanted != provider:
 			continue
 		case key == "" && wanted == provider:
-			return mind{}, fmt.Errorf("%w %s: %s is not set in the environment", ErrModel, o.Model, m.variable)
+			return modelChoice{}, fmt.Errorf("%w %s: %s is not set in the environment", ErrModel, o.Model, m.keyVariable)
 		case key == "":
 			continue
 		case wanted != "":
 			m.model = o.Model
 		}
 		m.provider.APIKey = settings.NewSecret(key)
-		m.what = fmt.Sprintf("the real model %s (your %s pays for it)", m.model, m.variable)
+		m.description = fmt.Sprintf("the real model %s (your %s pays for it)", m.model, m.keyVariable)
 		return m, nil
 	}
 	if wanted != "" {
-		return mind{}, fmt.Errorf("%w %s: try knows the providers anthropic and openai; parley run knows any", ErrModel, o.Model)
+		return modelChoice{}, fmt.Errorf("%w %s: try knows the providers anthropic and openai; parley run knows any", ErrModel, o.Model)
 	}
-	return mind{
+	return modelChoice{
 		model: demoModel, simulated: true,
-		provider: settings.ProviderConfig{Kind: settings.KindAnthropic, BaseURL: demoURL, Prices: "demo"},
-		what:     "a small scripted demonstration model (set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one); its prices are invented",
+		provider:    settings.ProviderConfig{Kind: settings.KindAnthropic, BaseURL: demoURL, Prices: "demo"},
+		description: "a small scripted demonstration model (set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one); its prices are invented",
 	}, nil
 }
 
@@ -95,7 +95,7 @@ const demoModel = "demo/demo"
 // simulated phones only the demonstration's server hears.
 const ears = "ears"
 
-func config(dir, listen string, n network, m mind, demoURL string) settings.Config {
+func config(dir, listen string, n network, m modelChoice, demoURL string) settings.Config {
 	provider, _, _ := strings.Cut(m.model, "/")
 	if listen == "" {
 		listen = "127.0.0.1:0"

@@ -19,7 +19,7 @@ func TestTheModelsOfferedHaveAPriceAndAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range payable() {
+	for _, m := range realModels() {
 		provider, name, err := settings.SplitModel(m.model)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestTheModelIsChosenByTheKeyThatIsThere(t *testing.T) {
 		{"cohere/x", "OPENAI_API_KEY", "", "knows the providers anthropic and openai"},
 		{"x", "OPENAI_API_KEY", "", "a model is written provider/model"},
 	} {
-		m, err := choose(Options{Model: c.wanted, Getenv: func(name string) string {
+		m, err := chooseModel(Options{Model: c.wanted, Getenv: func(name string) string {
 			if strings.Contains(c.variables, name) {
 				return canary
 			}

@@ -18,8 +18,8 @@ type screen struct {
 
 func (s *screen) write(text string) { _, _ = io.WriteString(s.out, text) }
 
-// fresh goes to a new line, where the terminal already did.
-func (s *screen) fresh() {
+// resetLine goes to a new line, where the terminal already did.
+func (s *screen) resetLine() {
 	s.open, s.msg = false, ""
 }
 
@@ -30,8 +30,8 @@ func (s *screen) begin(text string) {
 	s.open = true
 }
 
-// line prints one whole line.
-func (s *screen) line(text string) {
+// printLine prints one whole line.
+func (s *screen) printLine(text string) {
 	s.end()
 	s.write(text + "\n")
 }
@@ -40,10 +40,10 @@ func (s *screen) end() {
 	if s.open {
 		s.write("\n")
 	}
-	s.fresh()
+	s.resetLine()
 }
 
-func (s *screen) show(h sight) {
+func (s *screen) show(h shownMessage) {
 	if h.edited && s.msg == h.id && s.chat == h.chat {
 		s.grow(h.text)
 		return

@@ -8,20 +8,20 @@ import (
 	"parley/simulators/telegram"
 )
 
-func sent(id int64, text string) sight {
-	s, _ := inTelegram(telegram.Happening{Kind: "sent", ChatID: 1, MessageID: id, Text: text})
+func sent(id int64, text string) shownMessage {
+	s, _ := fromTelegram(telegram.Happening{Kind: "sent", ChatID: 1, MessageID: id, Text: text})
 	return s
 }
 
-func edited(id int64, text string) sight {
-	s, _ := inTelegram(telegram.Happening{Kind: "edited", ChatID: 1, MessageID: id, Text: text})
+func edited(id int64, text string) shownMessage {
+	s, _ := fromTelegram(telegram.Happening{Kind: "edited", ChatID: 1, MessageID: id, Text: text})
 	return s
 }
 
 func TestOnlyMessagesAreSeen(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]bool{"sent": true, "edited": true, "action": false, "reaction": false, "deleted": false, "draft": false} {
-		if _, seen := inTelegram(telegram.Happening{Kind: kind, Text: "typing"}); seen != want {
+		if _, seen := fromTelegram(telegram.Happening{Kind: kind, Text: "typing"}); seen != want {
 			t.Errorf("%s is seen: %v", kind, seen)
 		}
 	}
@@ -31,16 +31,16 @@ func TestWhatGrowsInTheChatGrowsOnTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		seen []sight
+		seen []shownMessage
 		want string
 	}{
-		{"grows", []sight{sent(1, "one"), edited(1, "one two"), edited(1, "one two"), edited(1, "one two\nthree")}, "parley: one two\nthree\n"},
-		{"a changed line is printed again", []sight{sent(1, "a\nbc"), edited(1, "a\nbd e")}, "parley: a\nbc\nbd e\n"},
-		{"a changed first line", []sight{sent(1, "ab"), edited(1, "cb\nd")}, "parley: ab\ncb\nd\n"},
-		{"shorter", []sight{sent(1, "ab"), edited(1, "a")}, "parley: ab\na\n"},
-		{"letters that share their first byte", []sight{sent(1, "é\nü"), edited(1, "é\nö")}, "parley: é\nü\nö\n"},
-		{"two messages", []sight{sent(1, "a"), sent(2, "b"), edited(2, "bc")}, "parley: a\nparley: bc\n"},
-		{"an earlier message", []sight{sent(1, "a"), sent(2, "b"), edited(1, "c")}, "parley: a\nparley: b\nparley: c\n"},
+		{"grows", []shownMessage{sent(1, "one"), edited(1, "one two"), edited(1, "one two"), edited(1, "one two\nthree")}, "parley: one two\nthree\n"},
+		{"a changed line is printed again", []shownMessage{sent(1, "a\nbc"), edited(1, "a\nbd e")}, "parley: a\nbc\nbd e\n"},
+		{"a changed first line", []shownMessage{sent(1, "ab"), edited(1, "cb\nd")}, "parley: ab\ncb\nd\n"},
+		{"shorter", []shownMessage{sent(1, "ab"), edited(1, "a")}, "parley: ab\na\n"},
+		{"letters that share their first byte", []shownMessage{sent(1, "é\nü"), edited(1, "é\nö")}, "parley: é\nü\nö\n"},
+		{"two messages", []shownMessage{sent(1, "a"), sent(2, "b"), edited(2, "bc")}, "parley: a\nparley: bc\n"},
+		{"an earlier message", []shownMessage{sent(1, "a"), sent(2, "b"), edited(1, "c")}, "parley: a\nparley: b\nparley: c\n"},
 	} {
 		var out strings.Builder
 		s := screen{out: &out}
@@ -62,8 +62,8 @@ func TestAnEditAfterThePromptDoesNotRunIntoIt(t *testing.T) {
 	s.begin("ann> ")
 	s.show(edited(1, "ab"))
 	s.begin("ann> ")
-	s.fresh() // the person's return key
-	s.line("done")
+	s.resetLine() // the person's return key
+	s.printLine("done")
 	if got, want := out.String(), "parley: a\nann> \nparley: ab\nann> done\n"; got != want {
 		t.Errorf("%q, not %q", got, want)
 	}

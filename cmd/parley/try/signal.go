@@ -12,9 +12,9 @@ import (
 	"parley/simulators/signal"
 )
 
-// overSignal is the scene in Signal, where the gateway keeps a signal-cli running
+// signalNetwork is the scene in Signal, where the gateway keeps a signal-cli running
 // as it does for real: a process of its own, and its journal.
-type overSignal struct {
+type signalNetwork struct {
 	*signal.Server
 	cli func(world string) []string
 }
@@ -35,10 +35,10 @@ func newSignal(o Options) (network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the chat server: %w", err)
 	}
-	return overSignal{s, o.SignalCLI}, nil
+	return signalNetwork{s, o.SignalCLI}, nil
 }
 
-func (n overSignal) config(dir string) settings.ChannelsConfig {
+func (n signalNetwork) config(dir string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{
 		"signal": {
 			Account: signalNumber, Command: append(n.cli(n.URL()), "--config", filepath.Join(dir, "signal-cli")),
@@ -47,14 +47,14 @@ func (n overSignal) config(dir string) settings.ChannelsConfig {
 	}}
 }
 
-func (n overSignal) say(who string, inGroup bool, text string, voice []byte) (said, error) {
+func (n signalNetwork) say(who string, inGroup bool, text string, voice []byte) (sentLine, error) {
 	from := signal.Person{ACI: signal.MadeUpACI(int(people[who].number)), Name: people[who].name}
 	chat, id := signal.Chat{}, from.ACI
 	var o signal.SayOptions
 	if inGroup {
 		id = signal.MadeUpGroup(1)
 		chat = signal.Chat{Group: id, Name: groupTitle}
-		if with, ok := mentioning(text); ok {
+		if with, ok := withMention(text); ok {
 			text, o.Mentions = with, []signal.Mention{{Name: placeholder, ACI: signalACI}}
 		}
 	}
@@ -63,9 +63,9 @@ func (n overSignal) say(who string, inGroup bool, text string, voice []byte) (sa
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {
-		return said{}, fmt.Errorf("write into the chat: %w", err)
+		return sentLine{}, fmt.Errorf("write into the chat: %w", err)
 	}
-	return said{chat: id, taken: func(ctx context.Context) error {
+	return sentLine{chat: id, awaitTaken: func(ctx context.Context) error {
 		// Once it is in the journal the bot passes it over by itself.
 		return ignore(n.Await(ctx, func(b signal.Book) bool {
 			return !slices.ContainsFunc(b.Envelopes, func(e signal.EnvelopeEntry) bool {
@@ -75,9 +75,9 @@ func (n overSignal) say(who string, inGroup bool, text string, voice []byte) (sa
 	}}, nil
 }
 
-// mentioning puts the placeholder where a text in a group names the bot. Signal
+// withMention puts the placeholder where a text in a group names the bot. Signal
 // knows no /command@bot: there one mentions the bot first.
-func mentioning(text string) (string, bool) {
+func withMention(text string) (string, bool) {
 	if command.MatchString(text) {
 		word, rest, _ := strings.Cut(text, " ")
 		word, _, _ = strings.Cut(word, "@")
@@ -90,15 +90,15 @@ func mentioning(text string) (string, bool) {
 	return text[:at[2]] + placeholder + text[at[3]:], true
 }
 
-func (n overSignal) converse(ctx context.Context, c *conversation, typed <-chan string) error {
-	return converse(ctx, c, typed, n.Watch, inSignal)
+func (n signalNetwork) converse(ctx context.Context, c *conversation, typed <-chan string) error {
+	return converse(ctx, c, typed, n.Watch, fromSignal)
 }
 
-// inSignal is what people see of something that happens, if it is a message.
-func inSignal(h signal.Happening) (sight, bool) {
+// fromSignal is what people see of something that happens, if it is a message.
+func fromSignal(h signal.Happening) (shownMessage, bool) {
 	id := h.Timestamp
 	if h.Kind == "edited" {
 		id = h.Target
 	}
-	return sight{chat: h.Chat, id: fmt.Sprint(id), text: h.Text, edited: h.Kind == "edited"}, h.Kind == "sent" || h.Kind == "edited"
+	return shownMessage{chat: h.Chat, id: fmt.Sprint(id), text: h.Text, edited: h.Kind == "edited"}, h.Kind == "sent" || h.Kind == "edited"
 }

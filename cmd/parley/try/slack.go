@@ -14,10 +14,10 @@ import (
 	"parley/simulators/slack"
 )
 
-// overSlack is the scene in Slack: the group is a channel, where answers go into
+// slackNetwork is the scene in Slack: the group is a channel, where answers go into
 // the thread of their question. Who writes to the bot directly goes on in the thread
 // that the first message began.
-type overSlack struct {
+type slackNetwork struct {
 	*slack.Server
 	threads *sync.Map // by chat
 }
@@ -39,10 +39,10 @@ func newSlack(Options) (network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the chat server: %w", err)
 	}
-	return overSlack{s, &sync.Map{}}, nil
+	return slackNetwork{s, &sync.Map{}}, nil
 }
 
-func (n overSlack) config(string) settings.ChannelsConfig {
+func (n slackNetwork) config(string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Slack: map[string]settings.SlackConfig{
 		"slack": {
 			BotToken: settings.NewSecret(slackBotToken), AppToken: settings.NewSecret(slackAppToken), APIURL: n.APIURL(),
@@ -51,7 +51,7 @@ func (n overSlack) config(string) settings.ChannelsConfig {
 	}}
 }
 
-func (n overSlack) say(who string, inGroup bool, text string, voice []byte) (said, error) {
+func (n slackNetwork) say(who string, inGroup bool, text string, voice []byte) (sentLine, error) {
 	from := slack.Person{ID: "U0TRY" + strings.ToUpper(who), Name: who, RealName: people[who].name}
 	chat, o := slack.DM(from), slack.SayOptions{}
 	if thread, ok := n.threads.Load(chat.ID); ok {
@@ -71,12 +71,12 @@ func (n overSlack) say(who string, inGroup bool, text string, voice []byte) (sai
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {
-		return said{}, fmt.Errorf("write into the chat: %w", err)
+		return sentLine{}, fmt.Errorf("write into the chat: %w", err)
 	}
 	if !inGroup && o.ThreadTS == "" {
 		n.threads.Store(chat.ID, told.TS)
 	}
-	return said{chat: chat.ID, taken: func(ctx context.Context) error {
+	return sentLine{chat: chat.ID, awaitTaken: func(ctx context.Context) error {
 		return ignore(n.Await(ctx, func(b slack.Book) bool {
 			return !slices.ContainsFunc(b.Events, func(e slack.EventEntry) bool {
 				return e.Channel == told.Channel && e.TS == told.TS && e.Acknowledged.IsZero()
@@ -85,8 +85,8 @@ func (n overSlack) say(who string, inGroup bool, text string, voice []byte) (sai
 	}}, nil
 }
 
-func (n overSlack) converse(ctx context.Context, c *conversation, typed <-chan string) error {
-	return converse(ctx, c, typed, n.Watch, inSlack)
+func (n slackNetwork) converse(ctx context.Context, c *conversation, typed <-chan string) error {
+	return converse(ctx, c, typed, n.Watch, fromSlack)
 }
 
 var (
@@ -94,8 +94,8 @@ var (
 	slackEscapes = regexp.MustCompile(`\\([[:punct:]])`)
 )
 
-// inSlack is what people see of something that happens, if it is a message.
-func inSlack(h slack.Happening) (sight, bool) {
-	s := sight{chat: h.Channel, id: h.TS, text: slackEscapes.ReplaceAllString(slackText.Replace(h.Text), "$1"), edited: h.Kind != "posted"}
+// fromSlack is what people see of something that happens, if it is a message.
+func fromSlack(h slack.Happening) (shownMessage, bool) {
+	s := shownMessage{chat: h.Channel, id: h.TS, text: slackEscapes.ReplaceAllString(slackText.Replace(h.Text), "$1"), edited: h.Kind != "posted"}
 	return s, h.Kind == "posted" || h.Kind == "edited" || h.Kind == "streamed"
 }

@@ -11,8 +11,8 @@ import (
 	"parley/simulators/telegram"
 )
 
-// overTelegram is the scene in Telegram.
-type overTelegram struct{ *telegram.Server }
+// telegramNetwork is the scene in Telegram.
+type telegramNetwork struct{ *telegram.Server }
 
 func newTelegram(Options) (network, error) {
 	s, err := telegram.New(telegram.Options{
@@ -27,18 +27,18 @@ func newTelegram(Options) (network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the chat server: %w", err)
 	}
-	return overTelegram{s}, nil
+	return telegramNetwork{s}, nil
 }
 
 const telegramToken = "4200000001:AAtryAAtryAAtryAAtryAAtryAAtryAAtry"
 
-func (n overTelegram) config(string) settings.ChannelsConfig {
+func (n telegramNetwork) config(string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{
 		"telegram": {Token: settings.NewSecret(telegramToken), APIURL: n.URL(), Access: policy.Access{Everyone: true}},
 	}}
 }
 
-func (n overTelegram) say(who string, inGroup bool, text string, voice []byte) (said, error) {
+func (n telegramNetwork) say(who string, inGroup bool, text string, voice []byte) (sentLine, error) {
 	p := people[who]
 	from := telegram.Person{ID: p.number, FirstName: p.name, Username: p.handle}
 	chat := telegram.PrivateChat(from)
@@ -51,9 +51,9 @@ func (n overTelegram) say(who string, inGroup bool, text string, voice []byte) (
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {
-		return said{}, fmt.Errorf("write into the chat: %w", err)
+		return sentLine{}, fmt.Errorf("write into the chat: %w", err)
 	}
-	return said{chat: strconv.FormatInt(chat.ID, 10), taken: func(ctx context.Context) error {
+	return sentLine{chat: strconv.FormatInt(chat.ID, 10), awaitTaken: func(ctx context.Context) error {
 		return ignore(n.Await(ctx, func(b telegram.Book) bool {
 			for _, u := range b.Updates {
 				for _, r := range told.Updates {
@@ -67,13 +67,13 @@ func (n overTelegram) say(who string, inGroup bool, text string, voice []byte) (
 	}}, nil
 }
 
-func (n overTelegram) converse(ctx context.Context, c *conversation, typed <-chan string) error {
-	return converse(ctx, c, typed, n.Watch, inTelegram)
+func (n telegramNetwork) converse(ctx context.Context, c *conversation, typed <-chan string) error {
+	return converse(ctx, c, typed, n.Watch, fromTelegram)
 }
 
-// inTelegram is what people see of something that happens, if it is a message.
-func inTelegram(h telegram.Happening) (sight, bool) {
-	s := sight{
+// fromTelegram is what people see of something that happens, if it is a message.
+func fromTelegram(h telegram.Happening) (shownMessage, bool) {
+	s := shownMessage{
 		chat: strconv.FormatInt(h.ChatID, 10), id: strconv.FormatInt(h.MessageID, 10), text: h.Text, edited: h.Kind == "edited",
 	}
 	return s, h.Kind == "sent" || h.Kind == "edited"

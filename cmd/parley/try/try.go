@@ -55,10 +55,10 @@ var errNoAnswer = errors.New("no answer came")
 // started has stopped when it returns, but for a read of In that still blocks.
 // What the person must mend on the command line is an ErrModel or an ErrChannel.
 func Run(ctx context.Context, o Options) (err error) {
-	if _, err := choose(o, ""); err != nil {
+	if _, err := chooseModel(o, ""); err != nil {
 		return err
 	}
-	platform, err := open(o)
+	platform, err := openNetwork(o)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := demo.Listen(); err != nil {
 		return errors.Join(fmt.Errorf("start the demonstration model: %w", err), platform.Close())
 	}
-	mind, err := choose(o, demo.URL())
+	mind, err := chooseModel(o, demo.URL())
 	if err != nil {
 		return errors.Join(err, platform.Close(), demo.Close())
 	}
@@ -110,28 +110,28 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer stopServers()
 	inner, stopGateway := context.WithCancel(ctx)
 	defer stopGateway()
-	var servers, house errgroup.Group
+	var servers, env errgroup.Group
 	servers.Go(func() error { return platform.Run(outer) })
 	servers.Go(func() error { return demo.Run(outer) })
-	house.Go(func() error {
+	env.Go(func() error {
 		defer stopGateway()
 		return gw.Run(inner)
 	})
 	select {
 	case <-gw.Started():
-		c := &conversation{o: o, network: platform, delivered: delivered, helpers: helpers, mind: mind, ops: gw.OpsAddr()}
+		c := &conversation{o: o, network: platform, delivered: delivered, subagents: helpers, model: mind, ops: gw.OpsAddr()}
 		err = c.chat(inner)
 	case <-inner.Done():
 	}
 	stopGateway()
-	err = errors.Join(err, house.Wait())
+	err = errors.Join(err, env.Wait())
 	stopServers()
 	return errors.Join(err, servers.Wait())
 }
 
 // seed puts a file into each conversation's workspace, so that the file tools of the
 // demonstration have something to find from the first sentence on.
-func (o Options) seed(m mind) func(folder string) {
+func (o Options) seed(m modelChoice) func(folder string) {
 	if !m.simulated {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (o Options) seed(m mind) func(folder string) {
 func (c *conversation) chat(ctx context.Context) error {
 	over := make(chan struct{})
 	defer close(over)
-	typed, end := lines(c.o.In, over)
+	typed, end := readLines(c.o.In, over)
 	if err := c.network.converse(ctx, c, typed); err != nil {
 		return err
 	}
@@ -159,10 +159,10 @@ func (c *conversation) chat(ctx context.Context) error {
 	}
 }
 
-// lines gives the lines of r as they come, until over is closed; then what
+// readLines gives the lines of r as they come, until over is closed; then what
 // ended them, if it was not their end. A read that blocks cannot be taken back:
 // its goroutine ends when it returns.
-func lines(r io.Reader, over <-chan struct{}) (<-chan string, <-chan error) {
+func readLines(r io.Reader, over <-chan struct{}) (<-chan string, <-chan error) {
 	typed, end := make(chan string), make(chan error, 1)
 	go func() {
 		defer close(typed)

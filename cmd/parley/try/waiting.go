@@ -26,21 +26,21 @@ const (
 	stop                // ends what runs and drops what waits: those have no answer of their own
 )
 
-// waiting is the questions, in the order they were asked.
-type waiting []question
+// openQuestions is the questions, in the order they were asked.
+type openQuestions []question
 
-func (w *waiting) ask(chat, text string, at time.Time) {
+func (w *openQuestions) add(chat, text string, at time.Time) {
 	*w = append(*w, question{chat: chat, kind: kindOf(text), at: at})
 }
 
-// answered takes out the question that a answers, and every other one that will
+// takeAnswered takes out the question that a answers, and every other one that will
 // have no answer any more. It gives the time at which it was asked, or false
 // if nobody asked.
 //
 // An answer does not name its question, but they come in an order: what is
 // answered at once never waits for anything, and stopping comes before what
 // queues.
-func (w *waiting) answered(a gateway.Answer) (time.Time, bool) {
+func (w *openQuestions) takeAnswered(a gateway.Answer) (time.Time, bool) {
 	order := []kind{atOnce, stop, queued, message}
 	if a.Turn != "" {
 		order = []kind{message}
@@ -66,9 +66,9 @@ var (
 	command = regexp.MustCompile(`(?i)^/[a-z0-9_]+@` + botUsername + `(?:$|[^a-z0-9_])`)
 )
 
-// addressed says whether a text in a group is for the bot, as people's programs
+// isForBot says whether a text in a group is for the bot, as people's programs
 // mark it.
-func addressed(text string) bool { return mention.MatchString(text) || command.MatchString(text) }
+func isForBot(text string) bool { return mention.MatchString(text) || command.MatchString(text) }
 
 func kindOf(text string) kind {
 	at := "@" + botUsername

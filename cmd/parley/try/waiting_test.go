@@ -30,13 +30,13 @@ func TestEveryQuestionIsTakenOutAlsoThoseThatStopLeftWithoutAnAnswer(t *testing.
 		{"an answer that nobody waits for", nil, []gateway.Answer{turn, said}, 0},
 		{"in another chat", []string{"slow"}, []gateway.Answer{{Chat: "1002", Turn: "t"}, {Chat: "1002"}}, 1},
 	} {
-		var w waiting
+		var w openQuestions
 		for _, text := range c.asked {
-			w.ask("1001", text, time.Now())
+			w.add("1001", text, time.Now())
 		}
-		w.ask("1002", "never answered", time.Now())
+		w.add("1002", "never answered", time.Now())
 		for _, a := range c.answers {
-			w.answered(a)
+			w.takeAnswered(a)
 		}
 		left := 0
 		for _, q := range w {
@@ -57,7 +57,7 @@ func TestOnlyAMentionOfTheWholeNameIsForTheBot(t *testing.T) {
 		"@parley_bot hello": true, "hello @Parley_Bot": true, "so,@parley_bot!": true, "/cost@parley_bot": true, "/new@PARLEY_BOT now": true,
 		"hello": false, "@parley_bots hello": false, "mail@parley_bot": false, "/cost": false, "say /cost@parley_bot": false,
 	} {
-		if addressed(text) != want {
+		if isForBot(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}
 	}

@@ -56,8 +56,8 @@ type Change struct {
 	next chan struct{} // closed at the next change; nil when nobody waits
 }
 
-// Touch says that something changed.
-func (c *Change) Touch() {
+// Notify says that something changed.
+func (c *Change) Notify() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next != nil {

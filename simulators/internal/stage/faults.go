@@ -66,7 +66,7 @@ func (p *Plans[F]) Draw(rng *rand.Rand, matches func(*F) bool) *F {
 			continue
 		}
 		t := p.timing(one.fault)
-		if !one.falls(t, rng) {
+		if !one.fires(t, rng) {
 			continue
 		}
 		if t.Next > 0 && one.fell >= t.Next {
@@ -77,8 +77,8 @@ func (p *Plans[F]) Draw(rng *rand.Rand, matches func(*F) bool) *F {
 	return nil
 }
 
-// falls counts a matching call and reports whether the fault falls on it.
-func (p *planned[F]) falls(t Timing, rng *rand.Rand) bool {
+// fires counts a matching call and reports whether the fault falls on it.
+func (p *planned[F]) fires(t Timing, rng *rand.Rand) bool {
 	p.seen++
 	if p.seen <= t.Skip {
 		return false

@@ -66,7 +66,7 @@ func (l *Life) URL() string {
 // Close closes the socket of a server that will not run, and ends its context. It
 // does nothing when the server runs, or ran: Run closes the socket by itself.
 func (l *Life) Close() error {
-	listener, ok := l.use()
+	listener, ok := l.claimSocket()
 	if !ok {
 		return nil
 	}
@@ -77,9 +77,9 @@ func (l *Life) Close() error {
 	return listener.Close()
 }
 
-// use returns the socket to the first who asks, who has to close it, and false to
+// claimSocket returns the socket to the first who asks, who has to close it, and false to
 // all others.
-func (l *Life) use() (net.Listener, bool) {
+func (l *Life) claimSocket() (net.Listener, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
@@ -105,7 +105,7 @@ func Serve(ctx context.Context, l *Life, p Play) error {
 	if err := l.Listen(); err != nil {
 		return err
 	}
-	listener, ok := l.use()
+	listener, ok := l.claimSocket()
 	if !ok {
 		return fmt.Errorf("%s: the server has already run", l.name)
 	}

@@ -71,7 +71,7 @@ func TestAwait(t *testing.T) {
 					mu.Lock()
 					n++
 					mu.Unlock()
-					c.Touch()
+					c.Notify()
 				}
 			}()
 			got, err := stage.Await(t.Context(), &c, snapshot, func(n int) bool { looks++; return n == 2 })
@@ -86,7 +86,7 @@ func TestAwait(t *testing.T) {
 		var c stage.Change
 		n := 0
 		snapshot := func() int {
-			defer func() { n++; c.Touch() }()
+			defer func() { n++; c.Notify() }()
 			return n
 		}
 		if got, err := stage.Await(t.Context(), &c, snapshot, func(n int) bool { return n == 100 }); got != 100 || err != nil {

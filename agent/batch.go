@@ -191,8 +191,8 @@ func (r *toolRunner) prepare(ctx context.Context, b batch) (started []preparedCa
 	return started, s
 }
 
-// mayRunParallel says whether c may run beside its neighbours: its tool says so, and
-// it may run again, so that nobody needs to know which of them had begun.
+// mayRunParallel reports whether c may run beside its neighbours: its tool allows it, and
+// the call may run again, so after a crash it does not matter which of them had begun.
 func (r *toolRunner) mayRunParallel(step int, c call) bool {
 	t, ok := r.turn.Tools.Lookup(c.Name)
 	if !ok {

@@ -89,7 +89,7 @@ func (r *toolRunner) toolCall(step int, c call, args tools.Arguments) tools.Call
 	}
 }
 
-// rerunnable says whether the call may run again after a crash.
+// rerunnable reports whether the call may run again after a crash.
 func (r *toolRunner) rerunnable(tool tools.Tool, in tools.Call) bool {
 	if tool.Category(in) == tools.Read {
 		return true
@@ -121,8 +121,8 @@ func (r *toolRunner) refusal(b batch, c call, args tools.Arguments, decoding err
 	return ""
 }
 
-// invalidReason is what the model is told of a call that cannot run, whatever went before;
-// "" when it can.
+// invalidReason returns what the model reads about a call that cannot run, whatever calls
+// came before it, and "" for one that can.
 func (r *take) invalidReason(c call, args tools.Arguments, decoding error) string {
 	set := r.turn.Tools
 	if c.index >= maxCalls {

@@ -96,7 +96,7 @@ func (r *take) endCancelled(ctx context.Context, a *attempt, rest []finishedCall
 	return r.finish(ctx, a, o, callMessages(rest), callEvents(rest)...)
 }
 
-// endsTurn says whether the cause of ctx's end finishes the turn.
+// endsTurn reports whether ctx ended for a reason that finishes the turn.
 func endsTurn(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, ErrStopped) || errors.Is(cause, ErrTurnTimeout)

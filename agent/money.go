@@ -87,8 +87,8 @@ func (r *take) recordOverrun(e *costs.Entry, res costs.Reservation, args ...any)
 		}, args...)...)
 }
 
-// priceEntry fills in what e.Usage costs; false: nobody knows. A model without a
-// price costs an unknown amount, not nothing.
+// priceEntry fills in what e.Usage costs and reports whether the cost is known. A model
+// without a price costs an unknown amount, not nothing.
 func (r *take) priceEntry(e *costs.Entry) (known bool) {
 	if r.prices == nil {
 		return false

@@ -93,7 +93,7 @@ func (s *Registry) CancelAll(cause error) int {
 	return n
 }
 
-// IsBusy says whether something runs for the session.
+// IsBusy reports whether a turn runs for the session.
 func (s *Registry) IsBusy(session sessionkeys.SessionID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

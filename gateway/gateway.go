@@ -1,4 +1,4 @@
-// Package gateway builds the house from its settings and keeps it running until its
+// Package gateway assembles parley from its settings and keeps it running until its
 // context ends.
 //
 //	cfg := settings.Config{…}

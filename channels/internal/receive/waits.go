@@ -15,8 +15,9 @@ type Waits struct {
 	Network string           // who asks, in errors
 	Now     func() time.Time // required
 	// SameEnd is how far the ends of one and the same wait may differ when two chats
-	// are told of it. A wait that ends with another chat's is of the whole scope. 0
-	// keeps every wait to its chat.
+	// are told of it. A wait that ends with another chat's is of the whole scope, and so
+	// are the waits of a crowd, whenever they end: a network that makes a wait longer at
+	// each call tells each chat another end. 0 keeps every wait to its chat.
 	SameEnd time.Duration
 
 	mu    sync.Mutex // guards what is below
@@ -80,23 +81,36 @@ func (w *Waits) Note(scope, chat string, wait time.Duration) {
 	}
 }
 
+// crowd is how many chats wait at a time when it is not for themselves. Who keeps to what a
+// chat is allowed has hardly one that waits.
+const crowd = 3
+
 // note returns the waits that it has kept, and who else is to keep them.
 func (w *Waits) note(scope, chat string, wait time.Duration) (noted []channels.Wait, keep func(channels.Wait)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.adjustedNow()
 	until := now.Add(wait)
-	shared := chat == ""
+	shared, others, latest := chat == "", 0, until
 	for c, t := range w.until {
 		if !t.After(now) {
 			delete(w.until, c)
 			continue
 		}
-		another := c.scope == scope && c.chat != chat && c.chat != ""
-		shared = shared || another && w.SameEnd > 0 && t.Sub(until).Abs() <= w.SameEnd
+		if w.SameEnd == 0 || c.scope != scope || c.chat == chat || c.chat == "" {
+			continue
+		}
+		shared = shared || t.Sub(until).Abs() <= w.SameEnd
+		if others++; t.After(latest) {
+			latest = t
+		}
 	}
-	if shared && w.extend(waitKey{scope: scope}, until) {
-		noted = append(noted, channels.Wait{Scope: scope, Until: until})
+	whole := until
+	if others+1 >= crowd {
+		shared, whole = true, latest
+	}
+	if shared && w.extend(waitKey{scope: scope}, whole) {
+		noted = append(noted, channels.Wait{Scope: scope, Until: whole})
 	}
 	if chat != "" { // its last word counts
 		delete(w.until, waitKey{scope, chat})

@@ -96,6 +96,22 @@ func TestWaits(t *testing.T) {
 			}
 		}
 	})
+	// Without this, each chat of many ends its own wait in the network's, and makes that
+	// longer for all others. (F4 at full size)
+	t.Run("that a crowd is told are of the scope, until the last of them", func(t *testing.T) {
+		t.Parallel()
+		w, clock := newWaits(time.Second)
+		w.Note("", "a", 10*time.Second)
+		w.Note("", "b", 14*time.Second)
+		w.Note("post", "c", 60*time.Second) // another scope
+		expectLeft(t, w, map[[2]string]float64{{"", "d"}: 0})
+		w.Note("", "c", 12*time.Second)
+		expectLeft(t, w, map[[2]string]float64{{"", "d"}: 14, {"", "a"}: 14})
+		clock.advance(15 * time.Second)
+		w.Note("", "a", 3*time.Second)
+		w.Note("", "b", 6*time.Second) // those of before are over
+		expectLeft(t, w, map[[2]string]float64{{"", "d"}: 0})
+	})
 	// (F16)
 	t.Run("stay as long as they are when the clock is set back", func(t *testing.T) {
 		t.Parallel()

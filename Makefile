@@ -67,13 +67,15 @@ unit: programs
 
 # The same, with the sizes that take long: more kills, longer schedules, both
 # engines, SQLite under the race detector too; and on disk. And the official SDKs of
-# the model providers judge what parley sends and reads.
+# the model providers judge what parley sends and reads. The programs that are killed
+# have no race detector, and the simulators beside them, which ran under it in the
+# lines before, would take half of the machine with it.
 test-long: export PARLEY_LONG := 1
 test-long: tools lint programs
 	$(PLAIN) $(LINT) run --build-tags judges ./llm/... ./simulators/model
 	$(SHOW) -log $(LOGS)/judges.log $(TEST) -tags judges ./llm/... ./simulators/model
 	PARLEY_PROGRAMS=$(PROGRAMS) $(SHOW) -log $(LOGS)/long.log $(TEST) -p 1 -timeout 160m -race $$($(GO) list ./... | grep -v '/gateway/faulttest$$')
-	PARLEY_PROGRAMS=$(PROGRAMS) $(SHOW) -log $(LOGS)/faults.log $(TEST) -timeout 160m -race ./gateway/faulttest
+	PARLEY_PROGRAMS=$(PROGRAMS) $(PLAIN) $(SHOW) -log $(LOGS)/faults.log $(TEST) -timeout 160m ./gateway/faulttest
 	$(PLAIN) $(SHOW) -log $(LOGS)/plain.log $(TEST) -timeout 80m -tags faultpoints $(PLAINLY)
 
 # The tests on a machine that is busy, and on one that stands still again and again.

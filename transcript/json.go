@@ -154,7 +154,7 @@ func (n *Native) append(b []byte) ([]byte, error) {
 func appendPart(b []byte, p Part) ([]byte, error) {
 	var data any = p
 	switch p := p.(type) {
-	case Text, Reasoning, ToolCall, ToolResult, Finish, Binary, ImageURL:
+	case Text, Reasoning, ToolCall, ToolResult, Finish, Binary, ImageURL, Overlay:
 	case Unknown:
 		if err := p.check(); err != nil {
 			return nil, err
@@ -238,6 +238,8 @@ func decoderFor(partType string) func([]byte) (Part, error) {
 		return decode[Binary]
 	case "image_url":
 		return decode[ImageURL]
+	case "overlay":
+		return decode[Overlay]
 	}
 	return nil
 }
@@ -251,11 +253,15 @@ func decode[P Part](b []byte) (Part, error) {
 type finish struct {
 	Reason FinishReason `json:"reason"`
 	Time   int64        `json:"time"`
+	Size   *RequestSize `json:"size,omitempty"`
 }
 
 // MarshalJSON is the stored form, with the time in unix seconds.
 func (f Finish) MarshalJSON() ([]byte, error) {
 	w := finish{Reason: f.Reason}
+	if f.Size != (RequestSize{}) {
+		w.Size = &f.Size
+	}
 	if !f.Time.IsZero() {
 		w.Time = f.Time.Unix()
 	}
@@ -269,6 +275,9 @@ func (f *Finish) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*f = Finish{Reason: w.Reason}
+	if w.Size != nil {
+		f.Size = *w.Size
+	}
 	if w.Time != 0 {
 		f.Time = time.Unix(w.Time, 0).UTC()
 	}

@@ -13,6 +13,7 @@ import (
 //	<turn>#<step>                    the answer of a model call
 //	<turn>#<step>.<index>            the result of one of the answer's calls
 //	<turn>#voice.<index>[.<reason>]  what a voice note became: its words, or why it has none
+//	<turn>#overlay.<index>           what changed what later requests hold
 //	<turn>#end                       the words at the end of a turn that has none of a model
 //
 // where a turn is any text that is not empty, numbers have no sign and no leading
@@ -23,7 +24,7 @@ type MessageID struct {
 	Kind   MessageKind
 	Seq    uint64 // Joining: from 1
 	Step   int    // Answer, Result: of the model call, from 1
-	Index  int    // Result: of the call among those of the answer, from 0; Voice: of the note in its turn, from 1
+	Index  int    // Result: of the call among those of the answer, from 0; Voice, OverlayNote: of the note or overlay in its turn, from 1
 	Reason string // Voice: why the note has no words; empty: it has
 }
 
@@ -38,6 +39,8 @@ const (
 	Result  MessageKind = "result"
 	Voice   MessageKind = "voice"
 	Closing MessageKind = "closing"
+
+	OverlayNote MessageKind = "overlay" // a message that is an [Overlay]
 )
 
 const (
@@ -45,6 +48,8 @@ const (
 	ownMark    = "#"
 	voiceMark  = "voice."
 	endMark    = "end"
+
+	overlayMark = "overlay."
 )
 
 // String returns the text of the id.
@@ -64,6 +69,8 @@ func (id MessageID) String() string {
 			text += "." + id.Reason
 		}
 		return text
+	case OverlayNote:
+		return id.Turn + ownMark + overlayMark + strconv.Itoa(id.Index)
 	case Closing:
 		return id.Turn + ownMark + endMark
 	}
@@ -106,6 +113,11 @@ func parseOwn(turn, rest string) (id MessageID, ok bool) {
 		n, err := strconv.Atoi(number)
 		id.Kind, id.Index, id.Reason = Voice, n, reason
 		return id, err == nil && n > 0 && because == (reason != "") && isReason(reason)
+	}
+	if number, ok := strings.CutPrefix(rest, overlayMark); ok {
+		n, err := strconv.Atoi(number)
+		id.Kind, id.Index = OverlayNote, n
+		return id, err == nil && n > 0
 	}
 	step, index, isResult := strings.Cut(rest, ".")
 	var err error

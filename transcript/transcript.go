@@ -16,7 +16,8 @@ import (
 // Role says whose words a message holds.
 type Role string
 
-// The roles. A system message is never stored: it is built for each request.
+// The roles. The system message of a request is never stored: it is built for each
+// request. A stored message of the role System is an [Overlay].
 const (
 	System    Role = "system"
 	User      Role = "user"
@@ -48,7 +49,7 @@ type Native struct {
 }
 
 // Part is one piece of a message: Text, Reasoning, ToolCall, ToolResult,
-// Finish, Binary or ImageURL, or Unknown for a part that a newer version
+// Finish, Binary, ImageURL or Overlay, or Unknown for a part that a newer version
 // wrote. Parts are values; nobody changes one in place.
 type Part interface {
 	partType() string
@@ -80,6 +81,8 @@ type ToolResult struct {
 	Content    string `json:"content"`
 	Metadata   string `json:"metadata,omitempty"`
 	IsError    bool   `json:"is_error"`
+	// View is how many bytes of Content requests hold; 0: all. A tool reads the rest.
+	View int `json:"view,omitempty"`
 }
 
 // Finish ends an assistant message. In JSON its time is whole unix seconds, so
@@ -87,7 +90,46 @@ type ToolResult struct {
 type Finish struct {
 	Reason FinishReason
 	Time   time.Time
+	Size   RequestSize // of the request that the message answers
 }
+
+// RequestSize is how large a request was. The zero value: its provider did not count it.
+type RequestSize struct {
+	Model  string `json:"model"`  // as the request named it: tokens of another count otherwise
+	Input  int64  `json:"input"`  // tokens that the provider counted
+	Output int64  `json:"output"` // tokens of its answer
+	Guess  int64  `json:"guess"`  // tokens of the input as they had been estimated
+}
+
+// Overlay changes what later requests hold of the history before it, and nothing of the
+// history itself, which stays readable as it was. It is the only part of a message of the
+// role System, which no request holds.
+type Overlay struct {
+	Kind OverlayKind `json:"kind"`
+	// Through: the first Through messages of the history are what it covers. NoSummary and
+	// Undone cover none.
+	Through int `json:"through,omitempty"`
+	// View, of Trimmed: how many bytes of each covered result of a tool requests hold.
+	View    int    `json:"view,omitempty"`
+	Summary string `json:"summary,omitempty"` // of Summarised
+	Trigger string `json:"trigger,omitempty"` // what led to it: auto, overflow or manual
+	Reason  string `json:"reason,omitempty"`  // of NoSummary: why there is no summary
+	// Before and After are tokens of the next request without and with it, estimated.
+	Before int64 `json:"before,omitempty"`
+	After  int64 `json:"after,omitempty"`
+}
+
+// OverlayKind says what an overlay does.
+type OverlayKind string
+
+// What overlays do.
+const (
+	Summarised OverlayKind = "summary" // a summary stands for the covered messages
+	Trimmed    OverlayKind = "trim"    // long results of tools among the covered messages are cut
+	Undone     OverlayKind = "undo"    // the newest summary that counts does not count any more
+	Excerpt    OverlayKind = "excerpt" // behind the covered messages nothing counts up to here; never stored
+	NoSummary  OverlayKind = "failed"  // nothing: a summary was asked for and did not come
+)
 
 // Binary is an attachment: by path in the session's workspace, or inline. One by path
 // whose content a model is shown has the content's Sum, its SHA-256 in hexadecimal.
@@ -132,6 +174,7 @@ func (ToolResult) partType() string { return "tool_result" }
 func (Finish) partType() string     { return "finish" }
 func (Binary) partType() string     { return "binary" }
 func (ImageURL) partType() string   { return "image_url" }
+func (Overlay) partType() string    { return "overlay" }
 func (u Unknown) partType() string  { return u.Type }
 
 // FinishReason says why an assistant message, or the whole turn, ended.
@@ -163,6 +206,26 @@ func (m Message) Text() string {
 		}
 	}
 	return strings.TrimSpace(strings.Join(words, "\n"))
+}
+
+// Overlay returns the overlay that m is; ok is false of every other message.
+func (m Message) Overlay() (o Overlay, ok bool) {
+	if len(m.Parts) != 1 {
+		return Overlay{}, false
+	}
+	o, ok = m.Parts[0].(Overlay)
+	return o, ok
+}
+
+// Finish returns the part that ends an assistant message, and its zero value when there is
+// none.
+func (m Message) Finish() Finish {
+	for _, p := range m.Parts {
+		if f, ok := p.(Finish); ok {
+			return f
+		}
+	}
+	return Finish{}
 }
 
 // Calls gives the tool calls of m in the order the model made them.

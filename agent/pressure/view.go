@@ -1,0 +1,167 @@
+package pressure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/transcript"
+)
+
+// effect is what the overlays of a history do together.
+type effect struct {
+	summary transcript.Message // that stands for the first messages; no parts: there is none
+	from    int                // the first message that the summary does not stand for
+	trimmed transcript.Overlay // results before its Through are cut to its View
+	without [2]int             // messages from the first to before the second are left out
+}
+
+// effectOf reads the overlays of a history. A summary counts until it is undone, and the
+// one before it then counts again.
+func effectOf(history []transcript.Message) effect {
+	var e effect
+	var summaries []int
+	for i, m := range history {
+		o, ok := m.Overlay()
+		if !ok {
+			continue
+		}
+		switch o.Kind {
+		case transcript.Summarised:
+			summaries = append(summaries, i)
+		case transcript.Undone:
+			summaries = summaries[:max(0, len(summaries)-1)]
+		case transcript.Trimmed:
+			e.trimmed = o
+		case transcript.Excerpt:
+			e.without = [2]int{o.Through, i}
+		case transcript.NoSummary:
+		}
+	}
+	if n := len(summaries); n > 0 {
+		m := history[summaries[n-1]]
+		o, _ := m.Overlay()
+		e.from = min(o.Through, len(history))
+		e.summary = transcript.Message{
+			ID: m.ID, Role: transcript.User, CreatedAt: m.CreatedAt,
+			Parts: []transcript.Part{transcript.Text{Text: frameSummary(o.Summary)}},
+		}
+	}
+	return e
+}
+
+// HasSummary reports whether a summary counts in the history.
+func HasSummary(history []transcript.Message) bool { return len(effectOf(history).summary.Parts) > 0 }
+
+// LastSummary returns the newest summary of the history, whether it counts or not, and when it was
+// made.
+func LastSummary(history []transcript.Message) (o transcript.Overlay, at time.Time, ok bool) {
+	for _, m := range slices.Backward(history) {
+		if o, ok := m.Overlay(); ok && o.Kind == transcript.Summarised {
+			return o, m.CreatedAt, true
+		}
+	}
+	return o, at, false
+}
+
+// shows returns message i of the history as requests hold it; ok is false if they do not.
+func (e effect) shows(history []transcript.Message, i int) (m transcript.Message, ok bool) {
+	m = history[i]
+	if _, is := m.Overlay(); is || i < e.from || i >= e.without[0] && i < e.without[1] {
+		return m, false
+	}
+	limit := 0
+	if i < e.trimmed.Through {
+		limit = e.trimmed.View
+	}
+	return cutResults(m, limit), true
+}
+
+// View returns what of a history requests hold: the newest summary that counts in place
+// of the messages that it stands for, results of tools cut to what is shown of them, and
+// no overlays. The history itself is not changed. While a history only grows by messages
+// that are no overlays, its view only grows at the end.
+func View(history []transcript.Message) []transcript.Message {
+	e := effectOf(history)
+	view := make([]transcript.Message, 0, len(history)-e.from+1)
+	if len(e.summary.Parts) > 0 {
+		view = append(view, e.summary)
+	}
+	for i := e.from; i < len(history); i++ {
+		if m, ok := e.shows(history, i); ok {
+			view = append(view, m)
+		}
+	}
+	return view
+}
+
+// cutResults is m with its results of tools as they are shown: at most limit bytes of
+// each, or what the result says itself; 0: all.
+func cutResults(m transcript.Message, limit int) transcript.Message {
+	if m.Role != transcript.Tool {
+		return m
+	}
+	var parts []transcript.Part
+	for i, p := range m.Parts {
+		res, ok := p.(transcript.ToolResult)
+		if !ok {
+			continue
+		}
+		n := shownBytes(res, limit)
+		if n >= len(res.Content) {
+			continue
+		}
+		if parts == nil {
+			parts = append([]transcript.Part(nil), m.Parts...)
+		}
+		res.Content, res.View = cutMiddle(res.Content, n, m.ID), 0
+		parts[i] = res
+	}
+	if parts != nil {
+		m.Parts = parts
+	}
+	return m
+}
+
+// shownBytes is how many bytes of res are shown under a limit; 0: none.
+func shownBytes(res transcript.ToolResult, limit int) int {
+	n := len(res.Content)
+	if res.View > 0 {
+		n = min(n, res.View)
+	}
+	if limit > 0 {
+		n = min(n, limit)
+	}
+	return n
+}
+
+// cutMiddle is s with its middle left out, in at most limit bytes and a line that says
+// where the rest is.
+func cutMiddle(s string, limit int, ref string) string {
+	head := headOf(s, limit*2/3)
+	tail := tailOf(s, limit-len(head))
+	return fmt.Sprintf("%s\n[%d of %d bytes are left out here; read them with read_output, ref %q]\n%s",
+		strings.TrimRight(head, "\n"), len(s)-len(head)-len(tail), len(s), ref, tail)
+}
+
+// headOf is the longest beginning of s of at most n bytes that ends between two characters.
+func headOf(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// tailOf is the longest end of s of at most n bytes that begins with a character.
+func tailOf(s string, n int) string {
+	at := max(len(s)-n, 0)
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return s[at:]
+}

@@ -68,9 +68,13 @@ type Turn struct {
 	Model     llm.Model
 	System    []llm.SystemBlock
 	Tools     *tools.Set
+	Window    int  // most tokens of a request and its answer; 0: as [llm.Lookup] knows the model
 	MaxTokens int  // most output tokens of one call; 0: the model's own most
 	MaxSteps  int  // most model calls; 0: 20 (C01)
 	Vision    bool // the model takes pictures
+
+	// Compact: the turn carries out what a person asked for, and answers no message.
+	Compact *Compaction
 
 	Steering Steering // nil: nothing joins the turn
 
@@ -78,6 +82,12 @@ type Turn struct {
 	// answered and committed, and Tries attempts were made of the next one.
 	Steps int
 	Tries int
+}
+
+// Compaction is what a person asks for to be done about a long conversation.
+type Compaction struct {
+	Undo   bool   // take the newest summary back
+	Wishes string // what the summary is to hold above all; "": nothing said
 }
 
 // Outcome is how a turn ended.
@@ -114,6 +124,8 @@ const (
 	FinalResponse  EventType = "final"
 	ModelCalled    EventType = "model_call"  // one attempt ended: Call is filled
 	Retrying       EventType = "llm_retry"   // Wait says how long
+	Compacting     EventType = "compacting"  // a summary is asked for: Overlay is the plan
+	Compacted      EventType = "compacted"   // later requests hold less, or a summary failed: Overlay says which
 	Interrupted    EventType = "interrupted" // what the step said so far is void: it is asked anew
 	Problem        EventType = "error"
 )
@@ -137,6 +149,8 @@ type Event struct {
 	Wait   time.Duration // Retrying
 	Err    error         // Problem, Retrying
 	Call   *CallReport   // ModelCalled
+
+	Overlay *transcript.Overlay // Compacting, Compacted
 }
 
 // CallReport is one attempt of a model call, for metrics.

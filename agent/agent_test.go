@@ -38,7 +38,7 @@ func newRig(t *testing.T, set *tools.Set, turns ...llmtest.Turn) *fixture {
 		Journal: r.journal, Prices: prices{}, Now: at,
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
-	r.turn = agent.Turn{ID: "t1", Session: "s1", Channel: "test", Model: r.model, Tools: set, MaxTokens: 1000}
+	r.turn = agent.Turn{ID: "t1", Session: "s1", Channel: "test", Model: r.model, Tools: set, MaxTokens: 1000, Window: 1_000_000}
 	return r
 }
 

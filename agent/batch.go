@@ -222,6 +222,10 @@ func (r *toolRunner) skippedResults(step int, calls []call, text string, isError
 
 // finishCall makes the message and the closing events of a call.
 func (r *toolRunner) finishCall(step int, c call, res tools.Result, status string, isError bool) finishedCall {
+	view := 0
+	if limit := r.Pressure.ResultBytes; !r.Pressure.Off && len(res.Content) > limit {
+		view = limit
+	}
 	return finishedCall{
 		status: status,
 		message: transcript.Message{
@@ -229,7 +233,7 @@ func (r *toolRunner) finishCall(step int, c call, res tools.Result, status strin
 			Role:      transcript.Tool,
 			CreatedAt: r.Now(),
 			Parts: []transcript.Part{transcript.ToolResult{
-				ToolCallID: c.ID, Name: c.Name, Content: res.Content, Metadata: res.Metadata, IsError: isError,
+				ToolCallID: c.ID, Name: c.Name, Content: res.Content, Metadata: res.Metadata, IsError: isError, View: view,
 			}},
 		},
 		events: []Event{

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"parley/costs"
-	"parley/llm"
 	"parley/transcript"
 )
 
@@ -51,13 +49,7 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w closin
 		Parts:     []transcript.Part{transcript.Text{Text: w.instruction}},
 		CreatedAt: r.Now(),
 	}
-	req := r.buildRequest(history, instruction)
-	// Definitions must stay where the history has calls: Anthropic refuses such
-	// a history without them.
-	req.Choice = llm.None
-	if !slices.ContainsFunc(history, func(m transcript.Message) bool { return len(m.Calls()) > 0 }) {
-		req.Tools, req.Choice = nil, llm.Auto
-	}
+	req := r.withoutCalls(r.buildRequest(history, instruction), history)
 	got, err := r.ask(ctx, req, len(history), instruction)
 	if err != nil {
 		return r.outcomeOr(nil, err)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"parley/agent/pressure"
 	"parley/costs"
+	"parley/llm"
 	"parley/pause"
 	"parley/sessionkeys"
 	"parley/tools"
@@ -49,9 +52,12 @@ type Retrier interface {
 // copies may share everything else. Only Journal is required.
 type Loop struct {
 	Journal Journal
-	Prices  Prices     // nil: no price is known
-	Retry   Retrier    // nil: a failed call is not tried again
-	Gate    tools.Gate // asked before each call; nil: what only reads or writes may run
+	Prices  Prices  // nil: no price is known
+	Retry   Retrier // nil: a failed call is not tried again
+	// Pressure says how a conversation is kept inside the model's window; the zero value
+	// does so.
+	Pressure pressure.Policy
+	Gate     tools.Gate // asked before each call; nil: what only reads or writes may run
 
 	ToolTimeout time.Duration // 0: tools.DefaultTimeout; see tools.Timed
 	ToolOutput  int           // bytes of one result; 0: tools.DefaultOutput
@@ -123,6 +129,7 @@ type run struct {
 	*requester
 	*toolRunner
 	*transcriber
+	*compactor
 }
 
 // requester puts a request to the model.
@@ -152,6 +159,11 @@ type take struct {
 	pictures    map[string][]byte // by their sums; nil: cannot be shown
 	priced      bool
 	notes       notes // what became of the turn's voice notes
+
+	purpose costs.Purpose   // of the calls that are made now
+	ladder  pressure.Ladder // of the turn's model
+	gauge   pressure.Gauge  // of the next request; zero: nobody measures
+	system  int64           // tokens before the messages, as guessed
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
@@ -162,6 +174,8 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	if r.turn.Purpose == "" {
 		r.turn.Purpose = costs.RootTurn
 	}
+	r.purpose = r.turn.Purpose
+	r.Pressure = r.Pressure.Filled()
 	if r.Gate == nil {
 		r.Gate = tools.CategoryGate(tools.Read, tools.Write)
 	}
@@ -195,7 +209,14 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.out = &events{turn: t.ID, session: t.Session, now: r.Now, to: emit}
-	return &run{r, &requester{r}, &toolRunner{r}, &transcriber{r}}
+	asks := &requester{r}
+	return &run{r, asks, &toolRunner{r}, &transcriber{r}, &compactor{requester: asks}}
+}
+
+// window is what the turn's model takes and gives, in tokens.
+func (r *take) window() (window, maxOutput int) {
+	info := llm.Lookup(r.turn.Model.Name())
+	return cmp.Or(r.turn.Window, info.Window), cmp.Or(r.turn.MaxTokens, info.MaxOutput)
 }
 
 // runTurn goes from state to state. The state is the history: what has to be done
@@ -213,10 +234,17 @@ func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 		case err != nil:
 			return r.fillOutcome(Outcome{}), fmt.Errorf("read history: %w", err)
 		}
+		if r.turn.Compact != nil {
+			end, err := r.compact(ctx, history)
+			if end != nil || err != nil {
+				return r.outcomeOr(end, err)
+			}
+			continue
+		}
 		r.notes = notesOf(history, r.turn.ID)
 		b := pendingCalls(history, r.turn)
 		if b.isEmpty() {
-			if r.steps-r.notes.asked >= r.turn.MaxSteps {
+			if r.steps-r.notes.asked-summariesOf(history, r.turn.ID) >= r.turn.MaxSteps {
 				return r.wrapUp(ctx, history, closingCall{
 					instruction: instructionWrapUp, finish: transcript.MaxIterations, text: textMaxSteps,
 					events: func(err error) []Event { return []Event{{Type: Problem, Text: problemMaxSteps, Err: err}} },
@@ -233,6 +261,13 @@ func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 				if end, err = r.transcribeNote(ctx, *r.notes.pending, len(history)); end != nil || err != nil {
 					return r.outcomeOr(end, err)
 				}
+				continue
+			}
+			acted, end, err := r.relieve(ctx, history)
+			if end != nil || err != nil {
+				return r.outcomeOr(end, err)
+			}
+			if acted {
 				continue
 			}
 			if b, end, err = r.step(ctx, history); end != nil || err != nil {

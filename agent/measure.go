@@ -6,12 +6,15 @@ import (
 
 	"parley/costs"
 	"parley/llm"
+	"parley/transcript"
 )
 
 // Meter counts what turns do. Calls must not block; many turns may call at once.
 type Meter interface {
 	ModelCalled(r CallReport)
 	ModelRetried(l costs.Labels, reason llm.Kind)
+	// Compacted counts an overlay that was committed at that time.
+	Compacted(o transcript.Overlay, at time.Time)
 	ToolCalled(tool string, p costs.Purpose, status string, took time.Duration)
 }
 
@@ -24,6 +27,8 @@ func Measure(m Meter, p costs.Purpose, e Event) {
 		if le, ok := errors.AsType[*llm.Error](e.Err); ok {
 			m.ModelRetried(costs.Labels{Provider: le.Provider, Model: le.Model}, le.Kind)
 		}
+	case Compacted:
+		m.Compacted(*e.Overlay, e.At)
 	case ToolResulted:
 		m.ToolCalled(e.Tool, p, e.Status, e.Took)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/pressure"
 	"parley/costs"
 	"parley/faultpoint"
 	"parley/llm"
@@ -31,10 +32,10 @@ type modelResult struct {
 	err error
 }
 
-// RequestMessages is what of a history a model is sent: messages of one role in a row are
-// one, and each call has its result.
+// RequestMessages is what of a history a model is sent: its view (see [pressure.View]),
+// in which results in a row are one message, and each call has its result.
 func RequestMessages(history []transcript.Message) []transcript.Message {
-	return transcript.Repair(transcript.Merge(withoutSound(history)), resultMissing)
+	return transcript.Repair(transcript.Merge(withoutSound(pressure.View(history))), resultMissing)
 }
 
 // withoutSound is the history without what is to be heard: its words stand by themselves.
@@ -62,6 +63,9 @@ func (r *requester) buildRequest(history []transcript.Message, tail ...transcrip
 	info, limit := llm.Lookup(r.turn.Model.Name()), r.turn.MaxTokens
 	if limit <= 0 {
 		limit = info.MaxOutput
+	}
+	if r.gauge.Tokens > 0 { // providers refuse more than the window has left
+		limit = min(limit, max(minOutput, int(r.ladder.Window-r.gauge.Tokens-r.ladder.Window/50)))
 	}
 	return llm.Request{
 		System:    r.turn.System,
@@ -192,11 +196,15 @@ func (r *requester) stream(ctx context.Context, req llm.Request) (a *attempt, re
 // forward forwards one event and says how many bytes of an answer it held.
 func (r *requester) forward(ev llm.Event) int {
 	step := r.steps + 1
+	emit := r.emit
+	if r.purpose == costs.Summary { // which nobody is shown
+		emit = func(Event) {}
+	}
 	switch ev.Type {
 	case llm.ContentDelta:
-		r.emit(Event{Type: TextDelta, Step: step, Text: ev.Text})
+		emit(Event{Type: TextDelta, Step: step, Text: ev.Text})
 	case llm.ThinkingDelta:
-		r.emit(Event{Type: ReasoningDelta, Step: step, Text: ev.Text})
+		emit(Event{Type: ReasoningDelta, Step: step, Text: ev.Text})
 	case llm.ToolUseDelta:
 	case llm.ToolUseStart:
 		if ev.ToolCall != nil {

@@ -16,7 +16,7 @@ func (r *take) labels() costs.Labels {
 		Provider: r.turn.Model.Provider(),
 		Model:    r.turn.Model.Name(),
 		Channel:  r.turn.Channel,
-		Purpose:  r.turn.Purpose,
+		Purpose:  r.purpose,
 	}
 }
 
@@ -24,7 +24,7 @@ func (r *take) labels() costs.Labels {
 // none is known.
 func (r *take) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err error) {
 	e = costs.Estimate{
-		Call:   costs.CallID{Turn: r.turn.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.turn.Purpose},
+		Call:   costs.CallID{Turn: r.turn.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.purpose},
 		Labels: r.labels(),
 	}
 	if p = r.price(e.Labels); p == nil {

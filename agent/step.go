@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"parley/costs"
@@ -20,12 +21,19 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 		return batch{}, nil, err
 	case errors.Is(got.err, errInterrupted):
 		return batch{}, nil, r.settleAbandoned(ctx, got.attempt)
+	case isTooLong(got.err) && !ended(ctx):
+		acted, end, err := r.overflow(ctx, history, got.attempt)
+		if acted || end != nil || err != nil {
+			return batch{}, end, err
+		}
+		end, err = r.endUnanswered(ctx, history, got)
+		return batch{}, end, err
 	case got.err != nil:
 		end, err := r.endUnanswered(ctx, history, got)
 		return batch{}, end, err
 	}
 	resp := got.response
-	m := r.storedAnswer(resp.Message)
+	m := r.storedAnswer(r.withSize(resp))
 	goesOn := len(m.Calls()) > 0 && resp.Finish != transcript.Refusal || resp.Finish == llm.PauseTurn
 	if !goesOn {
 		end, err := r.finishAnswered(ctx, got.attempt, m)
@@ -41,6 +49,34 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 	b := callsOf(m, r.steps)
 	b.failures = countFailures(history, r.turn.ID)
 	return b, nil, nil
+}
+
+// isTooLong reports whether the provider refused a request because it does not fit into
+// the model's window.
+func isTooLong(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && e.Kind == llm.ContextLength && !e.Visible
+}
+
+// withSize is an answer with what its provider counted, by which the next request is
+// estimated.
+func (r *take) withSize(resp *llm.Response) transcript.Message {
+	m, u := resp.Message, resp.Usage
+	if u.Source != costs.Reported || r.gauge.Guess == 0 {
+		return m
+	}
+	size := transcript.RequestSize{
+		Model: r.turn.Model.Name(), Input: u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h, Output: u.Output, Guess: r.gauge.Guess,
+	}
+	parts := slices.Clone(m.Parts)
+	for i, p := range parts {
+		if f, ok := p.(transcript.Finish); ok {
+			f.Size = size
+			parts[i] = f
+		}
+	}
+	m.Parts = parts
+	return m
 }
 
 // storedAnswer is an answer as it goes into the history.

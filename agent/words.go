@@ -27,6 +27,13 @@ const (
 	textBudget       = "I had to stop: %s."
 	textDone         = "Done."
 
+	textCompacted    = "I have summarised what was said before: the conversation takes about %s of %s tokens now, and took %s before. I go on from the summary; everything is still stored. “compact undo” takes it back."
+	textUncompacted  = "The summary is taken back: I read the conversation as it was before it again."
+	textNoUndo       = "There is no summary to take back."
+	textNoCompaction = "There is nothing to summarise yet."
+	textNotCompacted = "I could not summarise the conversation (%s). It stays as it is."
+	textCannot       = "Conversations are not summarised here."
+
 	noteMaxTokens    = "(The answer was cut at the length limit.)"
 	noteContextLimit = "(The answer was cut: this conversation has become too long.)"
 

@@ -152,7 +152,9 @@ func (r *fixture) counted(what string) int {
 	return r.counts[what]
 }
 
-func (r *fixture) ModelCalled(c agent.CallReport)      { r.count("model " + string(c.Entry.Labels.Purpose)) }
+func (r *fixture) ModelCalled(c agent.CallReport)          { r.count("model " + string(c.Entry.Labels.Purpose)) }
+func (r *fixture) Compacted(transcript.Overlay, time.Time) {}
+
 func (r *fixture) ModelRetried(costs.Labels, llm.Kind) {}
 func (r *fixture) SubagentSpawned(depth int)           { r.count(fmt.Sprint("spawned ", depth)) }
 func (r *fixture) SubagentDenied(reason string)        { r.count("denied " + reason) }

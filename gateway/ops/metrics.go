@@ -31,10 +31,11 @@ type Metrics struct {
 	received, ignored, deduplicated, deadLettered         *prometheus.CounterVec
 	attached, sent, sendRetries, reconnects, turns        *prometheus.CounterVec
 	requests, errors, retries, tokens, unpriced, overruns *prometheus.CounterVec
-	toolCalls, overflows                                  *prometheus.CounterVec
-	lost, ledgerErrors                                    prometheus.Counter
+	toolCalls, overflows, compactions                     *prometheus.CounterVec
+	lost, ledgerErrors, tokensBefore, tokensAfter         prometheus.Counter
 	up, lastEvent, inFlight, waiting                      *prometheus.GaugeVec
-	priceTable                                            prometheus.Gauge
+	priceTable, compactedBefore, compactedAfter           prometheus.Gauge
+	compactedAt                                           prometheus.Gauge
 	sendTook, queueWait, turnTook, firstReply             *prometheus.HistogramVec
 	turnCost, callTook, firstToken, toolTook              *prometheus.HistogramVec
 	limits                                                limits
@@ -79,6 +80,12 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.unpriced = counter("llm_unpriced_requests_total", "Requests whose cost is understated or estimated.", "provider", "model", "reason")
 	m.overruns = counter("llm_overrun_usd_total", "Cost above what was reserved before the request: the provider did not keep to max_tokens.", "provider", "model")
 	m.priceTable = gauge("llm_price_table_timestamp_seconds", "Unix time of the newest price entry.").WithLabelValues()
+	m.compactions = counter("compactions_total", "Conversations made shorter for the model, by how; summary: a model was asked, trim: results of tools were cut.", "kind", "trigger", "outcome")
+	m.tokensBefore = counter("compaction_tokens_before_total", "Estimated tokens of the next request before each successful compaction, summed.").WithLabelValues()
+	m.tokensAfter = counter("compaction_tokens_after_total", "The same after it.").WithLabelValues()
+	m.compactedBefore = gauge("compaction_last_tokens_before", "Tokens before the last summary of this process; 0: there was none.").WithLabelValues()
+	m.compactedAfter = gauge("compaction_last_tokens_after", "Tokens after the last summary of this process.").WithLabelValues()
+	m.compactedAt = gauge("compaction_last_timestamp_seconds", "Unix time of the last summary of this process; 0: there was none.").WithLabelValues()
 	m.toolCalls = counter("tool_calls_total", "Tool calls.", "tool", "agent_kind", "outcome")
 	m.toolTook = histogram("tool_call_duration_seconds", "Duration of tool calls.", secondsBuckets, "tool")
 	m.ledgerErrors = counter("ledger_write_errors_total", "Usage records not written at once.").WithLabelValues()

@@ -221,6 +221,28 @@ func (m *Metrics) ModelRetried(l costs.Labels, reason llm.Kind) {
 	m.retries.WithLabelValues(provider, model, string(errorType(reason))).Inc()
 }
 
+// Compacted counts an overlay of a history.
+func (m *Metrics) Compacted(o transcript.Overlay, at time.Time) {
+	kind, outcome := string(transcript.Summarised), "ok"
+	switch o.Kind {
+	case transcript.Trimmed:
+		kind = string(transcript.Trimmed)
+	case transcript.NoSummary:
+		outcome = "error"
+	case transcript.Summarised:
+		m.compactedBefore.Set(float64(o.Before))
+		m.compactedAfter.Set(float64(o.After))
+		m.compactedAt.Set(float64(at.UnixMilli()) / 1000)
+	default:
+		return
+	}
+	m.compactions.WithLabelValues(kind, o.Trigger, outcome).Inc()
+	if outcome == "ok" {
+		m.tokensBefore.Add(float64(o.Before))
+		m.tokensAfter.Add(float64(o.After))
+	}
+}
+
 // ToolCalled counts a tool call.
 func (m *Metrics) ToolCalled(tool string, p costs.Purpose, status string, took time.Duration) {
 	if !m.tools[tool] {

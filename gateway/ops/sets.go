@@ -4,6 +4,9 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"parley/agent/pressure"
+	"parley/transcript"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/costs"
@@ -98,6 +101,12 @@ func (m *Metrics) startAtZero(s LabelSets) {
 			}
 		}
 	}
+	for _, trigger := range []string{pressure.TriggerAuto, pressure.TriggerOverflow, pressure.TriggerManual} {
+		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "ok")
+		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "error")
+	}
+	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")
+	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerOverflow, "ok")
 	for _, n := range s.Models {
 		if m.providers[n.Provider] == nil {
 			m.providers[n.Provider] = &atomic.Bool{}

@@ -9,6 +9,7 @@ import (
 	"parley/gateway/outcomes"
 	"parley/gateway/worker"
 	"parley/llm"
+	"parley/transcript"
 )
 
 // noopObserver counts nothing.
@@ -29,6 +30,7 @@ func (noopObserver) TurnRunning(string, int)                                 {}
 func (noopObserver) TurnEnded(outcomes.Turn)                                 {}
 func (noopObserver) BudgetDenied(string, string)                             {}
 func (noopObserver) ModelCalled(agent.CallReport)                            {}
+func (noopObserver) Compacted(transcript.Overlay, time.Time)                 {}
 func (noopObserver) ModelRetried(costs.Labels, llm.Kind)                     {}
 func (noopObserver) ToolCalled(string, costs.Purpose, string, time.Duration) {}
 func (noopObserver) CountSent(string, string, time.Duration)                 {}

@@ -279,6 +279,7 @@ func (r *fixture) CountLost(int)                                { r.count("lost"
 func (r *fixture) CountSent(_, outcome string, _ time.Duration) { r.count("sent", outcome) }
 func (r *fixture) TurnStarted(string, time.Duration)            { r.count("started") }
 func (r *fixture) ModelCalled(agent.CallReport)                 { r.count("called") }
+func (r *fixture) Compacted(transcript.Overlay, time.Time)      {}
 func (r *fixture) ModelRetried(costs.Labels, llm.Kind)          {}
 func (r *fixture) TurnEnded(t outcomes.Turn) {
 	r.count("ended", string(t.Outcome))

@@ -12,9 +12,9 @@ import (
 	"parley/transcript"
 )
 
-// isLoopCall reports whether the turn waits for such calls. A title or a summary may
-// still be under way when it ends.
-func isLoopCall(p costs.Purpose) bool { return p != costs.Title && p != costs.Summary }
+// isLoopCall reports whether the turn waits for such calls. A title may still be under way
+// when it ends.
+func isLoopCall(p costs.Purpose) bool { return p != costs.Title }
 
 // stepOn notes that a call of the turn's loop was answered, and reports whether that
 // is new.

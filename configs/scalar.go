@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -62,6 +63,14 @@ func (d *decoder) decodeScalar(v reflect.Value, n *yaml.Node, path string) {
 		}
 		v.SetInt(i)
 		d.noteZero(i == 0, path)
+	case v.CanFloat():
+		f, err := strconv.ParseFloat(e.text, v.Type().Bits())
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			d.addMistakeAt(n, path, e.display()+" is not a number such as 0.75")
+			return
+		}
+		v.SetFloat(f)
+		d.noteZero(f == 0, path)
 	default:
 		panic("configs: no rule for " + v.Type().String())
 	}

@@ -194,13 +194,16 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err := g.registerExports(store, b, checks); err != nil {
 		return err
 	}
-	handler := &commands.Handler{Store: store, Limits: g.limits, Now: g.o.Now, Model: func(agent string) string { return g.cfg.Agents[agent].Model }}
+	handler := &commands.Handler{
+		Store: store, Limits: g.limits, Now: g.o.Now, Ladder: g.ladder,
+		Model: func(agent string) string { return g.cfg.Agents[agent].Model },
+	}
 	if err := g.attachTools(store, handler); err != nil {
 		return err
 	}
 	loop := agent.Loop{
 		Prices: g.prices, Retry: retryOf(g.cfg.Retry), Gate: Gate(), Why: g.cfg.Channels.Why, Transcription: g.transcription,
-		Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
+		Pressure: g.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Registry{}
 	children, err := g.newSubagentRunner(store, loop, busy)

@@ -21,7 +21,7 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 	for name, a := range setup.Agents {
 		g.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools}
 		g.agents[name] = worker.Agent{
-			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, SeesPictures: true, // what it was shown, the recording says
+			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Window: a.Window, SeesPictures: true, // what it was shown, the recording says
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
 		}
 	}

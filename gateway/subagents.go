@@ -23,7 +23,7 @@ func (g *Gateway) newSubagentRunner(store sessions.Store, loop agent.Loop, busy 
 		},
 		Agents: func(name string) (subagents.Agent, bool) {
 			a, ok := g.agents[name]
-			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens}, ok
+			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens, Window: a.Window}, ok
 		},
 	})
 }

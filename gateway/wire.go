@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/pressure"
 	"parley/agent/prompt"
 	"parley/broker"
 	"parley/channels"
@@ -41,7 +43,7 @@ func (g *Gateway) wire() error {
 			return problems.List{{Path: "agents." + name + ".model", Err: err}}
 		}
 		g.agents[name] = worker.Agent{
-			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, SeesPictures: sees,
+			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
 		}
 		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
@@ -157,4 +159,15 @@ func (g *Gateway) brokerOptions() broker.Options {
 	o := g.cfg.BrokerOptions()
 	o.Log, o.Now = g.o.Logger, g.o.Now
 	return o
+}
+
+// ladder is the window of an agent's model, as its turns use it; the zero value: it is
+// not watched.
+func (g *Gateway) ladder(agent string) pressure.Ladder {
+	a, ok := g.agents[agent]
+	if !ok || g.cfg.Context.Off {
+		return pressure.Ladder{}
+	}
+	info := llm.Lookup(a.Model.Name())
+	return g.cfg.Context.Ladder(cmp.Or(a.Window, info.Window), cmp.Or(a.MaxTokens, info.MaxOutput))
 }

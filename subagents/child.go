@@ -110,7 +110,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	faultpoint.Hit("subagents.open.after")
 	out, err := loop.Run(ctx, agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
-		Model: who.Model, System: r.childPrompt(root.Workspace), Tools: kid.boundTools(), MaxTokens: who.MaxTokens, MaxSteps: rights.MaxSteps,
+		Model: who.Model, System: r.childPrompt(root.Workspace), Tools: kid.boundTools(), MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries,
 	}, kid.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {

@@ -68,6 +68,7 @@ type Slot interface {
 type Agent struct {
 	Model     llm.Model
 	MaxTokens int
+	Window    int // tokens; 0: as the catalogue knows the model
 }
 
 // Options is what sub-agents are made of. All but Logger, Watch and Ended is required.

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"parley/sessionkeys"
@@ -59,8 +60,24 @@ func newPart(p transcript.Part) Part {
 		return Part{Type: "file", Text: p.Path}
 	case transcript.ImageURL:
 		return Part{Type: "image_url", Text: p.URL}
+	case transcript.Overlay:
+		return Part{Type: "overlay " + string(p.Kind), Text: overlayText(p)}
 	case transcript.Unknown:
 		return Part{Type: p.Type, Text: string(p.Data)}
 	}
 	return Part{Type: "unknown"}
+}
+
+// overlayText says what an overlay does to later requests.
+func overlayText(o transcript.Overlay) string {
+	switch o.Kind {
+	case transcript.Summarised:
+		return fmt.Sprintf("in place of messages 1 to %d (about %d tokens before, %d after):\n%s", o.Through, o.Before, o.After, o.Summary)
+	case transcript.Trimmed:
+		return fmt.Sprintf("of results of tools in messages 1 to %d, %d bytes each are shown (about %d tokens before, %d after)", o.Through, o.View, o.Before, o.After)
+	case transcript.NoSummary:
+		return "no summary: " + o.Reason
+	default:
+		return ""
+	}
 }

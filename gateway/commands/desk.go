@@ -10,12 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/pressure"
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/tools"
+	"parley/transcript"
 )
 
 // Reader is what the desk looks things up in.
@@ -23,6 +25,7 @@ type Reader interface {
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
 	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
+	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
 }
@@ -31,7 +34,9 @@ type Reader interface {
 type Handler struct {
 	Store Reader
 	Model func(agent string) string // which model answers for an agent, for showing
-	Now   func() time.Time
+	// Ladder is the window of the agent's model; the zero value: it is not watched.
+	Ladder func(agent string) pressure.Ladder
+	Now    func() time.Time
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
 }
@@ -120,7 +125,38 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 		fmt.Fprintf(&b, "\nModel: %s", model)
 	}
 	fmt.Fprintf(&b, "\nThis conversation has %d messages and has cost %s.", s.Messages, s.Subtree.Display())
-	return b.String(), nil
+	gauge, err := d.contextGauge(ctx, m)
+	return b.String() + gauge, err
+}
+
+// contextGauge says how full the model's window is, and what the last summary freed.
+// (requirements AC04)
+func (d *Handler) contextGauge(ctx context.Context, m sessions.Mailbox) (string, error) {
+	if d.Ladder == nil {
+		return "", nil
+	}
+	ladder := d.Ladder(m.Key.Agent())
+	if ladder.Window == 0 {
+		return "", nil
+	}
+	history, err := d.Store.Messages(ctx, m.Session)
+	if err != nil {
+		return "", err
+	}
+	tokens := pressure.Measure(history, "", 0).Tokens
+	percent := ladder.Percent(tokens)
+	colour := "🟢"
+	switch {
+	case percent > 90:
+		colour = "🔴"
+	case percent >= 70:
+		colour = "🟡"
+	}
+	text := fmt.Sprintf("\nContext: %s about %s of %s tokens (%d %%)", colour, pressure.Thousands(tokens), pressure.Thousands(ladder.Window), percent)
+	if o, at, ok := pressure.LastSummary(history); ok {
+		text += fmt.Sprintf("; last summary %s ago: %s to %s", d.Now().Sub(at).Round(time.Minute), pressure.Thousands(o.Before), pressure.Thousands(o.After))
+	}
+	return text, nil
 }
 
 func (d *Handler) answerCost(ctx context.Context, by messages.Caller) (string, error) {

@@ -51,7 +51,7 @@ func ParseCommand(text string) (Command, bool) {
 // Kind says when c takes effect. Unknown commands are answered at once.
 func (c Command) Kind() CommandKind {
 	switch c.Name {
-	case "new", "clear":
+	case "new", "clear", "compact":
 		return Queued
 	case "stop":
 		return Control
@@ -61,6 +61,9 @@ func (c Command) Kind() CommandKind {
 
 // StartsSession reports whether c, a Queued command, starts a new session.
 func (c Command) StartsSession() bool { return c.Name == "new" || c.Name == "clear" }
+
+// IsTurn reports whether c, a Queued command, is carried out as a turn: it asks a model.
+func (c Command) IsTurn() bool { return c.Name == "compact" }
 
 // String is the command as typed.
 func (c Command) String() string {

@@ -7,6 +7,7 @@ type MenuEntry struct{ Name, Does string }
 func Menu() []MenuEntry {
 	return []MenuEntry{
 		{"new", "start a new conversation; I forget what was said"},
+		{"compact", "summarise what was said, so that there is room for more; “compact undo” takes it back"},
 		{"stop", "stop what I am doing, and drop what waits"},
 		{"status", "what I am doing, and with which model"},
 		{"cost", "what this conversation and its sub-agents have cost, and what is left"},

@@ -85,6 +85,7 @@ type Agent struct {
 	Prompt   string   `json:"prompt"`
 	MaxSteps int      `json:"max_iterations"`
 	MaxTok   int      `json:"max_tokens"`
+	Window   int      `json:"window,omitempty"`
 	Tools    []string `json:"tools"` // null: all
 }
 

@@ -17,6 +17,7 @@ type AgentConfig struct {
 	Prompt        string `yaml:"prompt"`         // added to parley's own short system message
 	MaxIterations int    `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
 	MaxTokens     int    `yaml:"max_tokens"`     // output of one call; 0: as much as the model has
+	Window        int    `yaml:"window"`         // tokens of a request and its answer; 0: as the catalogue knows the model
 	// Vision says whether pictures that people send are shown to the model: on, off
 	// or auto (default: where the catalogue says that the model takes them).
 	Vision string `yaml:"vision"`
@@ -62,6 +63,9 @@ func (c Config) validateAgents(ps *problems.List) {
 		if a.MaxTokens < 0 {
 			ps.Add(path+".max_tokens", "%d is negative", a.MaxTokens)
 		}
+		if a.Window != 0 && a.Window < minWindow {
+			ps.Add(path+".window", "%d tokens do not hold a system message and an answer: at least %d", a.Window, minWindow)
+		}
 		for i, t := range a.Tools {
 			if !slices.Contains(ToolNames(), t) {
 				ps.Add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
@@ -69,6 +73,9 @@ func (c Config) validateAgents(ps *problems.List) {
 		}
 	}
 }
+
+// minWindow is the least that the system message, the tools and an answer need.
+const minWindow = 4096
 
 var errNoModel = errors.New("a model is written provider/model")
 

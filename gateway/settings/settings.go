@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"time"
 
+	"parley/agent/pressure"
 	"parley/channels"
 	"parley/gateway/attachments"
 	"parley/gateway/budgets"
@@ -55,6 +56,7 @@ type Config struct {
 	Worker     policy.Turns     `yaml:"worker"`
 	Subagents  subagents.Config `yaml:"subagents"`
 	Retry      RetryConfig      `yaml:"retry"`
+	Context    pressure.Policy  `yaml:"context"`
 	Budgets    budgets.Config   `yaml:"budgets"`
 	Limits     policy.Limits    `yaml:"limits"`
 	Prices     prices.Config    `yaml:"prices"`
@@ -103,6 +105,7 @@ func (c Config) Defaults() Config {
 	if c.Ops.Listen == "" {
 		c.Ops.Listen = ops.DefaultListen
 	}
+	c.Context = c.Context.Filled()
 	c.Retry.Max = cmp.Or(c.Retry.Max, llm.DefaultMaxRetries)
 	c.Retry.Base = cmp.Or(c.Retry.Base, llm.DefaultRetryBase)
 	c.Retry.Cap = cmp.Or(c.Retry.Cap, llm.DefaultRetryCap)

@@ -54,6 +54,7 @@ func (c Config) Validate() error {
 	ps.Check("prices.ceiling", err)
 	ps.Check("limits", c.Limits.Validate())
 	ps.Check("budgets", c.Budgets.Validate())
+	ps.Check("context", c.Context.Validate())
 	if c.Retry.Max < -1 || c.Retry.Max > 100 {
 		ps.Add("retry.max_retries", "%d is not -1 to 100", c.Retry.Max)
 	}

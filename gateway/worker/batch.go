@@ -74,8 +74,8 @@ func selectBatch(items []item, known []sessions.InboxID, rules policy.Waiting) b
 		if !b.broken {
 			b.through = it.e.Seq
 		}
-		if _, ok := it.command(); ok && i > 0 { // what comes later may be of another session
-			b.closed = true
+		if _, ok := it.command(); ok { // it stands alone, and what comes later may be of another session
+			b.closed, b.broken = true, true
 			break
 		}
 	}

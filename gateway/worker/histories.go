@@ -92,6 +92,8 @@ func memorySize(m transcript.Message) int {
 			n += len(p.Content) + len(p.Metadata)
 		case transcript.Binary:
 			n += len(p.Data)
+		case transcript.Overlay:
+			n += len(p.Summary)
 		case transcript.Unknown:
 			n += len(p.Data)
 		}

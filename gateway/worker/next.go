@@ -33,7 +33,7 @@ func (a *actor) takeNext() (bool, error) {
 	if a.m.Attempts > a.w.Config.Attempts {
 		return a.giveUp(it)
 	}
-	if c, ok := it.command(); ok {
+	if c, ok := it.command(); ok && !c.IsTurn() {
 		return a.runCommand(it.e, it.msg, c)
 	}
 	return a.takeBatch()

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/pressure"
 	"parley/costs"
 	"parley/gateway/signals"
 	"parley/sessions"
+	"parley/transcript"
 )
 
 // How a running turn shows itself. A quick answer is simply sent: neither a
@@ -38,6 +41,7 @@ type progress struct {
 	text       strings.Builder // the words of this step so far
 	before     string          // all words of an earlier step
 	beforeStep int             // which one
+	status     string          // what the turn does meanwhile, for as long as it has no words
 }
 
 func newProgress(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *progress {
@@ -54,6 +58,28 @@ func (s *progress) observe(e agent.Event) {
 		s.mu.Lock()
 		s.text.Reset()
 		s.mu.Unlock()
+	case agent.Compacting:
+		s.showStatus(fmt.Sprintf("Compacting: %s tokens …", pressure.Thousands(e.Overlay.Before)))
+	case agent.Compacted:
+		if e.Overlay.Kind == transcript.Summarised {
+			s.showStatus(fmt.Sprintf("Compacting: %s to %s tokens", pressure.Thousands(e.Overlay.Before), pressure.Thousands(e.Overlay.After)))
+		}
+	default:
+	}
+}
+
+// showStatus shows what the turn does, until there are words. (requirements AC03)
+func (s *progress) showStatus(text string) {
+	s.mu.Lock()
+	s.status = text
+	s.mu.Unlock()
+	s.refresh()
+}
+
+// refresh has what there is to show sent soon.
+func (s *progress) refresh() {
+	select {
+	case s.fresh <- struct{}{}:
 	default:
 	}
 }
@@ -68,11 +94,9 @@ func (s *progress) appendText(e agent.Event) {
 		s.text.Reset()
 	}
 	s.text.WriteString(e.Text)
+	s.status = ""
 	s.mu.Unlock()
-	select {
-	case s.fresh <- struct{}{}:
-	default:
-	}
+	s.refresh()
 }
 
 // run shows the turn until ctx ends.
@@ -116,7 +140,7 @@ func (s *progress) run(ctx context.Context) {
 func (s *progress) preview() signals.Preview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return signals.Preview{Step: s.step, Text: s.text.String(), Before: s.before, BeforeStep: s.beforeStep}
+	return signals.Preview{Step: s.step, Text: cmp.Or(s.status, s.text.String()), Before: s.before, BeforeStep: s.beforeStep}
 }
 
 func (s *progress) send(p signals.Preview) {

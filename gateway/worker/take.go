@@ -58,12 +58,16 @@ func (a *actor) takeBatch() (bool, error) {
 type question struct {
 	batch
 	lead       channels.Message       // by which the bot is addressed
+	command    string                 // that the turn carries out; "": none
 	correction bool                   // of what was answered, or is being answered, before
 	files      [][]attachments.Result // what came with each utterance; see bring
 }
 
 // message is what the model reads of q.
 func (a *owner) message(q *question, id string, now time.Time) transcript.Message {
+	if q.command != "" {
+		return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: q.command}}}
+	}
 	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: a.parts(q)}
 }
 
@@ -116,6 +120,9 @@ func (a *actor) buildQuestion(ctx context.Context, b batch) (q question, ok bool
 	if !ok {
 		a.w.Observer.CountIgnored(first.Channel, outcomes.NotMentioned)
 		return q, false, nil
+	}
+	if c, ok := b.items[0].command(); ok {
+		return question{batch: b, lead: lead, command: c.String()}, true, nil
 	}
 	if first.Kind != channels.Edited {
 		return question{batch: b, lead: lead}, true, nil

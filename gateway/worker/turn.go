@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/agent"
@@ -12,6 +14,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/gateway/messages"
 	"parley/gateway/outcomes"
 	"parley/llm"
 	"parley/sessionkeys"
@@ -83,10 +86,15 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
 		Model: ag.Model, System: system, Tools: set,
-		MaxTokens: ag.MaxTokens, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
+		MaxTokens: ag.MaxTokens, Window: ag.Window, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
 	}
 	if steering != nil {
 		turn.Steering = steering
+	}
+	if turn.Compact, err = requestedCompaction(ctx, j); err != nil {
+		cancel(nil)
+		<-attended
+		return false, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
 	var took usageTally
 	out, err := loop.Run(ctx, turn, func(e agent.Event) {
@@ -116,6 +124,26 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
 	})
 	return a.adoptFinished(j)
+}
+
+// requestedCompaction returns what a turn is to do that carries out /compact; nil: it
+// answers a message.
+func requestedCompaction(ctx context.Context, j *journal) (*agent.Compaction, error) {
+	history, err := j.Messages(ctx)
+	if err != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("read the message that opened the turn: %w", err)
+	}
+	opening := openingID(j.t.ID)
+	for _, m := range slices.Backward(history) {
+		if m.ID != opening {
+			continue
+		}
+		if c, ok := messages.ParseCommand(m.Text()); ok && c.IsTurn() {
+			return &agent.Compaction{Undo: strings.EqualFold(c.Args, "undo"), Wishes: c.Args}, nil
+		}
+		break
+	}
+	return nil, nil
 }
 
 // adoptFinished takes over what the commit that finished the turn said of the mailbox.

@@ -77,6 +77,7 @@ type Agent struct {
 	Prompt       func(key sessionkeys.Key, now time.Time) []llm.SystemBlock
 	MaxSteps     int
 	MaxTokens    int
+	Window       int  // tokens; 0: as the catalogue knows the model
 	SeesPictures bool // it is shown pictures
 }
 

@@ -39,7 +39,7 @@ var _ sessions.Store = (*Store)(nil)
 func New(without Rule) *Store {
 	db := newDatabase()
 	db.openTurnOwed = without != OpenTurnOwed
-	return &Store{db: db, without: without, Operations: rules.Operations{Driver: &forgetful{database: db, without: without}}}
+	return &Store{db: db, without: without, Operations: rules.Over(&forgetful{database: db, without: without})}
 }
 
 // Check implements [sessions.Store].

@@ -11,12 +11,12 @@ import (
 
 // reapply applies a fact, if it can have held, and reports whether it did. mode says
 // whether the database may have lost what was written before it.
-func (s *Store) reapply(ctx context.Context, number uint64, f fact, mode string) (bool, error) {
-	client := s.client
+func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, mode string) (bool, error) {
+	client := fl.client
 	if mode == replay {
-		client = s.plain
+		client = fl.plain
 	}
-	if done, err := s.isApplied(ctx, client, s.eraOf(client), number); err != nil || done {
+	if done, err := fl.isApplied(ctx, client, fl.eraOf(client), number); err != nil || done {
 		return done, err
 	}
 	if f.Script == factGeneration {
@@ -29,7 +29,7 @@ func (s *Store) reapply(ctx context.Context, number uint64, f fact, mode string)
 		return false, olderFactError(number, f.Script)
 	}
 	for {
-		r := s.reading(ctx)
+		r := fl.reading(ctx)
 		r.client, r.isView = client, true
 		if mode == replay {
 			r.era = ""
@@ -38,13 +38,13 @@ func (s *Store) reapply(ctx context.Context, number uint64, f fact, mode string)
 		if err != nil || set == nil {
 			return false, err
 		}
-		p := &plan{s: s, r: r, again: mode == replay}
+		p := &plan{db: fl.database, r: r, again: mode == replay}
 		p.expectRead(sessions.Fence{}, set)
 		p.mailbox = f.Box
 		if err := p.write(set); err != nil {
 			return false, err
 		}
-		a, err := s.evaluate(ctx, client, p.request(number))
+		a, err := fl.evaluate(ctx, client, p.request(number))
 		if err != nil {
 			return false, err
 		}

@@ -10,13 +10,13 @@ import (
 )
 
 // Backlog implements [sessions.Queries].
-func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
+func (dir directory) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
 	// when is the time that stands first in a sorted set.
-	when := func(set string) read { return newRead("ZRANGE", s.key(set), "0", "0", "WITHSCORES") }
-	a, err := s.query(ctx,
-		newRead("ZRANGE", s.key("running"), "0", "-1").each(
-			newRead("HGET", s.key("box:"), "turn").at(2).each(newRead("HGET", s.key("turn:"), "state").at(2))),
-		newRead("ZCARD", s.key("waits")), when("waits"), newRead("ZCARD", s.key("unsent")), when("unsent"), newRead("SCARD", s.key("ambiguous")))
+	when := func(set string) read { return newRead("ZRANGE", dir.key(set), "0", "0", "WITHSCORES") }
+	a, err := dir.query(ctx,
+		newRead("ZRANGE", dir.key("running"), "0", "-1").each(
+			newRead("HGET", dir.key("box:"), "turn").at(2).each(newRead("HGET", dir.key("turn:"), "state").at(2))),
+		newRead("ZCARD", dir.key("waits")), when("waits"), newRead("ZCARD", dir.key("unsent")), when("unsent"), newRead("SCARD", dir.key("ambiguous")))
 	if err == nil {
 		b, err = backlogOf(a)
 	}

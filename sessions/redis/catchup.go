@@ -11,43 +11,43 @@ import (
 // they could apply them: as if it happened now, so that those whose fence does not
 // hold any more are refused, but for what their calls cost. It is to be called every
 // minute or so.
-func (s *Store) CatchUp(ctx context.Context) error {
-	if s.facts == nil {
+func (fl *factLog) CatchUp(ctx context.Context) error {
+	if fl.facts == nil {
 		return nil
 	}
-	mark, err := s.Applied(ctx)
+	mark, err := fl.Applied(ctx)
 	if err != nil {
 		return fmt.Errorf("catch up with the facts: %w", err)
 	}
-	last, err := s.facts.Last(ctx)
+	last, err := fl.facts.Last(ctx)
 	if err != nil {
 		return fmt.Errorf("catch up with the facts: %w", err)
 	}
-	at, until := mark, s.seen.Swap(last)
-	err = s.eachFact(ctx, mark, until, func(number uint64, f fact) error {
+	at, until := mark, fl.seen.Swap(last)
+	err = fl.eachFact(ctx, mark, until, func(number uint64, f fact) error {
 		for ; at+1 < number; at++ {
-			if err := s.tryMarkPassed(ctx, s.client, at+1); err != nil {
+			if err := fl.tryMarkPassed(ctx, fl.client, at+1); err != nil {
 				return err
 			}
 		}
 		at = number
 		if f.Script == factVoid || f.Script == factEra {
-			return s.tryMarkPassed(ctx, s.client, number)
+			return fl.tryMarkPassed(ctx, fl.client, number)
 		}
-		if done, err := s.isApplied(ctx, s.client, *s.era.Load(), number); err != nil || done {
+		if done, err := fl.isApplied(ctx, fl.client, *fl.era.Load(), number); err != nil || done {
 			return err
 		}
-		if f.Set == nil || fmt.Sprint(f.In) == *s.era.Load() {
-			if held, err := s.reapply(ctx, number, f, live); err != nil || held {
+		if f.Set == nil || fmt.Sprint(f.In) == *fl.era.Load() {
+			if held, err := fl.reapply(ctx, number, f, live); err != nil || held {
 				return err
 			}
 		}
 		if cost := f.settlements(); cost != nil {
-			if err := s.rebook(ctx, failedCosts{number, *cost}, live); err != nil {
+			if err := fl.rebook(ctx, failedCosts{number, *cost}, live); err != nil {
 				return err
 			}
 		}
-		return s.writeVoid(ctx, number)
+		return fl.writeVoid(ctx, number)
 	})
 	return rules.While(err, "catch up with the facts")
 }

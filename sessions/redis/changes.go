@@ -162,7 +162,7 @@ type sessionRequest struct {
 }
 
 // changes is a write-set of an operation that read r.
-func (s *Store) changes(r *reading, set *rules.WriteSet) (*changes, error) {
+func (db *database) changes(r *reading, set *rules.WriteSet) (*changes, error) {
 	c := &changes{}
 	for _, row := range set.Rows {
 		one, err := changedFrom(r, row)
@@ -192,7 +192,7 @@ func (s *Store) changes(r *reading, set *rules.WriteSet) (*changes, error) {
 		c.Booked = append(c.Booked, one)
 	}
 	for _, a := range set.Requests {
-		of, err := s.newStoredRequest(r.ctx, a.Record, sessions.Charge{Session: a.Session, Turn: a.Turn}, a.Reservation)
+		of, err := db.newStoredRequest(r.ctx, a.Record, sessions.Charge{Session: a.Session, Turn: a.Turn}, a.Reservation)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,9 @@ import (
 	"parley/sessions"
 )
 
+// checker looks whether the database is whole, and takes writes.
+type checker struct{ *database }
+
 // maxFindings is how many of one kind are named.
 const maxFindings = 5
 
@@ -31,17 +34,17 @@ func (f *findings) add(what, id string) {
 // Check implements [sessions.Store]: it reads everything, in pieces between
 // which others write, and returns [sessions.ErrDamaged] with what does not fit.
 // It takes time in proportion to the data.
-func (s *Store) Check(ctx context.Context) error {
+func (ch checker) Check(ctx context.Context) error {
 	var f findings
-	err := s.checkMailboxes(ctx, &f)
+	err := ch.checkMailboxes(ctx, &f)
 	if err == nil {
-		err = s.checkHistories(ctx, &f)
+		err = ch.checkHistories(ctx, &f)
 	}
 	if err == nil {
-		err = s.checkOutbox(ctx, &f)
+		err = ch.checkOutbox(ctx, &f)
 	}
 	if err == nil {
-		err = s.checkMoney(ctx, &f)
+		err = ch.checkMoney(ctx, &f)
 	}
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
@@ -53,9 +56,9 @@ func (s *Store) Check(ctx context.Context) error {
 }
 
 // each calls f for the names of a set that is sorted by them, which it reads in pages.
-func (s *Store) each(ctx context.Context, set string, f func(name string) error) error {
+func (conn *connection) each(ctx context.Context, set string, f func(name string) error) error {
 	for from := "-"; ; {
-		a, err := s.query(ctx, newRead("ZRANGE", s.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(pageRows)))
+		a, err := conn.query(ctx, newRead("ZRANGE", conn.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(pageRows)))
 		if err != nil {
 			return err
 		}
@@ -73,12 +76,12 @@ func (s *Store) each(ctx context.Context, set string, f func(name string) error)
 }
 
 // checkHistories looks whether each session has all its messages as they were added.
-func (s *Store) checkHistories(ctx context.Context, f *findings) error {
-	return s.each(ctx, "ids", func(id string) error { return s.checkHistory(ctx, sessionkeys.SessionID(id), f) })
+func (ch checker) checkHistories(ctx context.Context, f *findings) error {
+	return ch.each(ctx, "ids", func(id string) error { return ch.checkHistory(ctx, sessionkeys.SessionID(id), f) })
 }
 
-func (s *Store) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *findings) error {
-	a, err := s.query(ctx, s.historyReads(id, 0, -1)...)
+func (ch checker) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *findings) error {
+	a, err := ch.query(ctx, ch.historyReads(id, 0, -1)...)
 	if err != nil {
 		return err
 	}
@@ -97,13 +100,13 @@ func (s *Store) checkHistory(ctx context.Context, id sessionkeys.SessionID, f *f
 }
 
 // checkOutbox looks whether what is not finished is where it is looked for.
-func (s *Store) checkOutbox(ctx context.Context, f *findings) error {
-	a, err := s.query(ctx, newRead("ZRANGE", s.key("unsent"), "0", "-1").each(newRead("HGET", s.key("out:"), "channel").at(2)))
+func (ch checker) checkOutbox(ctx context.Context, f *findings) error {
+	a, err := ch.query(ctx, newRead("ZRANGE", ch.key("unsent"), "0", "-1").each(newRead("HGET", ch.key("out:"), "channel").at(2)))
 	if err != nil {
 		return err
 	}
 	return a.list(0).eachName(func(id string, channel answer) error {
-		a, err := s.query(ctx, newRead("HGET", s.key("out:"+id), "done"), newRead("ZSCORE", s.key("pending:"+channel.text(0)), id), newRead("ZSCORE", s.key("unsent"), id))
+		a, err := ch.query(ctx, newRead("HGET", ch.key("out:"+id), "done"), newRead("ZSCORE", ch.key("pending:"+channel.text(0)), id), newRead("ZSCORE", ch.key("unsent"), id))
 		if err == nil && a.at(2) != nil && (a.text(0) != "0" || a.at(1) == nil) {
 			f.add("answers that are pending and done, or not there", id)
 		}

@@ -11,11 +11,11 @@ import (
 
 // checkMailboxes looks whether mailboxes fit to what they name, and stand in the sets
 // where they are looked for.
-func (s *Store) checkMailboxes(ctx context.Context, f *findings) error {
-	return s.each(ctx, "boxes", func(token string) error {
-		sets := []string{s.key("free"), s.key("queued"), s.key("running"), s.key("waits")}
+func (ch checker) checkMailboxes(ctx context.Context, f *findings) error {
+	return ch.each(ctx, "boxes", func(token string) error {
+		sets := []string{ch.key("free"), ch.key("queued"), ch.key("running"), ch.key("waits")}
 		return retryChanged(ctx, func() (err error) {
-			sets, err = s.checkMailbox(ctx, token, sets, f)
+			sets, err = ch.checkMailbox(ctx, token, sets, f)
 			return err
 		})
 	})
@@ -23,12 +23,12 @@ func (s *Store) checkMailboxes(ctx context.Context, f *findings) error {
 
 // checkMailbox reads a mailbox and how it stands in sets, all at once. When it should
 // stand in others too it returns these as well, and errChanged.
-func (s *Store) checkMailbox(ctx context.Context, token string, sets []string, f *findings) ([]string, error) {
-	reads := append(s.mailboxReads(token), newRead("ZCARD", s.key("controls:"+token)))
+func (ch checker) checkMailbox(ctx context.Context, token string, sets []string, f *findings) ([]string, error) {
+	reads := append(ch.mailboxReads(token), newRead("ZCARD", ch.key("controls:"+token)))
 	for _, set := range sets {
 		reads = append(reads, newRead("ZSCORE", set, token))
 	}
-	r := s.reading(ctx)
+	r := ch.reading(ctx)
 	a, err := r.read(reads...)
 	if err == nil {
 		err = r.learnMailbox(token, a)
@@ -41,7 +41,7 @@ func (s *Store) checkMailbox(ctx context.Context, token string, sets []string, f
 		f.add("mailboxes that are listed and not there", token)
 		return sets, nil
 	}
-	want := s.mailboxIndexes(m)
+	want := ch.mailboxIndexes(m)
 	for set := range maps.Keys(want) {
 		if !slices.Contains(sets, set) {
 			return append(sets, slices.Sorted(maps.Keys(want))...), errChanged

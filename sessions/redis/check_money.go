@@ -15,36 +15,36 @@ const wrongSums = "sums that do not add up"
 
 // checkMoney looks whether the sums of sessions are those of their entries and
 // reservations, and of all below them.
-func (s *Store) checkMoney(ctx context.Context, f *findings) error {
-	err := s.each(ctx, "ids", func(id string) error { return s.checkTree(ctx, id, f) })
+func (ch checker) checkMoney(ctx context.Context, f *findings) error {
+	err := ch.each(ctx, "ids", func(id string) error { return ch.checkTree(ctx, id, f) })
 	if err != nil {
 		return fmt.Errorf("look through the sums of sessions: %w", err)
 	}
-	return s.checkTotals(ctx, f)
+	return ch.checkTotals(ctx, f)
 }
 
 // checkTree looks at a root session, in one state with all below it.
-func (s *Store) checkTree(ctx context.Context, id string, f *findings) error {
-	parent, err := s.query(ctx, newRead("HGET", s.key("sess:"+id), "parent"))
+func (ch checker) checkTree(ctx context.Context, id string, f *findings) error {
+	parent, err := ch.query(ctx, newRead("HGET", ch.key("sess:"+id), "parent"))
 	if err != nil || parent.text(0) != "" {
 		return err
 	}
-	a, err := s.query(ctx, s.below(id, sessionkeys.MaxDepth, s.moneyReads)...)
+	a, err := ch.query(ctx, ch.below(id, sessionkeys.MaxDepth, ch.moneyReads)...)
 	if err != nil {
 		return err
 	}
 	if _, err := checkSums(id, a, f); err != nil {
 		return err
 	}
-	return s.checkRank(ctx, id, a.list(0).text(1), f)
+	return ch.checkRank(ctx, id, a.list(0).text(1), f)
 }
 
 // moneyReads read the sums of a session, its entries, and what its calls hold.
-func (s *Store) moneyReads(id string) []read {
+func (ks keyspace) moneyReads(id string) []read {
 	return []read{
-		newRead("HMGET", s.key("sess:"+id), "own", "subtree", "held", "unpriced").at(2),
-		newRead("LRANGE", s.key("entries:"+id), "0", "-1").at(2).each(s.entry()),
-		newRead("SMEMBERS", s.key("holds:"+id)).at(2).each(newRead("HGET", s.key("call:"), "held").at(2)),
+		newRead("HMGET", ks.key("sess:"+id), "own", "subtree", "held", "unpriced").at(2),
+		newRead("LRANGE", ks.key("entries:"+id), "0", "-1").at(2).each(ks.entry()),
+		newRead("SMEMBERS", ks.key("holds:"+id)).at(2).each(newRead("HGET", ks.key("call:"), "held").at(2)),
 	}
 }
 
@@ -104,10 +104,10 @@ func add(sum *costs.Amount, n costs.Amount) (err error) {
 }
 
 // checkRank looks whether a root session stands where its cost is looked for.
-func (s *Store) checkRank(ctx context.Context, id, subtree string, f *findings) error {
+func (ch checker) checkRank(ctx context.Context, id, subtree string, f *findings) error {
 	for {
-		a, err := s.query(ctx, newRead("HGET", s.key("sess:"+id), "subtree"),
-			newRead("ZSCORE", s.key("dear"), fmt.Sprintf("%0*s", amountWidth, subtree)+id))
+		a, err := ch.query(ctx, newRead("HGET", ch.key("sess:"+id), "subtree"),
+			newRead("ZSCORE", ch.key("dear"), fmt.Sprintf("%0*s", amountWidth, subtree)+id))
 		if err != nil {
 			return err
 		}
@@ -123,13 +123,13 @@ func (s *Store) checkRank(ctx context.Context, id, subtree string, f *findings) 
 }
 
 // checkTotals compares the totals with the ledger as it was at one moment.
-func (s *Store) checkTotals(ctx context.Context, f *findings) error {
-	ts, last, err := s.totals(ctx)
+func (ch checker) checkTotals(ctx context.Context, f *findings) error {
+	ts, last, err := ledger{ch.connection}.totals(ctx)
 	if err != nil {
 		return fmt.Errorf("read the totals: %w", err)
 	}
 	sums := map[costs.Labels]sessions.Total{}
-	err = s.eachUsed(ctx, "-", "+", last, func(u usageEntry, _ place) (err error) {
+	err = ledger{ch.connection}.eachUsed(ctx, "-", "+", last, func(u usageEntry, _ place) (err error) {
 		t := sums[u.labels]
 		t.Labels, t.Calls, t.Unknown = u.labels, t.Calls+1, t.Unknown+u.Unpriced
 		t.Amount, err = t.Amount.Add(u.Amount)

@@ -8,47 +8,62 @@ import (
 	"fmt"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/rules"
 )
 
-// database is Redis as [rules] see it.
-type database struct{ *Store }
+// database reads rows, and commits what operations make of them.
+type database struct {
+	*connection
+	facts  Facts
+	known  rowCache
+	lanes  lanes         // for facts
+	frames templateNames // that need not be sent again
+}
+
+// driver is the database as [rules] see it.
+type driver struct{ *database }
+
+// Session implements [rules.Driver].
+func (db driver) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	return directory{db.connection}.Session(ctx, id)
+}
 
 // Update implements [rules.Driver]. An operation is computed from the rows that this
 // process knows, and committed by one script if these are still as they were, or
 // nobody changed them meanwhile; else it is computed again from what is there.
-func (d database) Update(ctx context.Context, f sessions.Fence, fn func(*rules.Tx) error) error {
-	if d.facts != nil && f.Token != "" {
+func (db driver) Update(ctx context.Context, f sessions.Fence, fn func(*rules.Tx) error) error {
+	if db.facts != nil && f.Token != "" {
 		// Facts of one owner are applied in the order in which they are numbered.
-		l, err := d.lanes.enter(ctx, f.Token)
+		l, err := db.lanes.enter(ctx, f.Token)
 		if err != nil {
 			return err
 		}
-		defer d.lanes.leave(f.Token, l)
-		return d.try(ctx, f, l, fn)
+		defer db.lanes.leave(f.Token, l)
+		return db.try(ctx, f, l, fn)
 	}
-	return d.try(ctx, f, nil, fn)
+	return db.try(ctx, f, nil, fn)
 }
 
 // errChanged says that a row was changed between its reading and the commit.
 var errChanged = errors.New("a row was changed meanwhile")
 
-func (d database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
+func (db *database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
 	first := true
 	return retryChanged(ctx, func() error {
-		r := d.reading(ctx)
+		r := db.reading(ctx)
 		r.known, first = first, false
-		err := d.perform(r, f, l, fn)
+		err := db.perform(r, f, l, fn)
 		if errors.Is(err, errChanged) {
-			d.known.forgetRead(r)
+			db.known.forgetRead(r)
 		}
 		return err
 	})
 }
 
 // perform computes an operation once and commits it.
-func (d database) perform(r *reading, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
+func (db *database) perform(r *reading, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
 	tx := &rules.Tx{Reader: r}
 	failed := fn(tx)
 	r.onlyFence = tx.Set.OnlyFence
@@ -60,69 +75,65 @@ func (d database) perform(r *reading, f sessions.Fence, l *lane, fn func(*rules.
 	}
 	if l != nil && l.unsettled != nil && !tx.Set.Forgettable {
 		// Whether it holds decides what this one does.
-		if err := d.resolve(r.ctx, l); err != nil {
+		if err := db.resolve(r.ctx, l); err != nil {
 			return fmt.Errorf("an earlier write, of which nobody knows: %w", err)
 		}
 		return errChanged
 	}
 	if tx.Set.Empty() {
-		if err := d.verify(r); err != nil {
+		if err := db.verify(r); err != nil {
 			return err
 		}
 		return failed
 	}
-	c, err := d.changes(r, &tx.Set)
+	c, err := db.changes(r, &tx.Set)
 	if err != nil {
 		return err
 	}
-	if d.facts == nil || tx.Set.Forgettable {
-		return d.commit(r, f, c)
+	if db.facts == nil || tx.Set.Forgettable {
+		return db.commit(r, f, c)
 	}
-	return d.record(r, f, l, c)
+	return db.record(r, f, l, c)
 }
 
 // verify makes sure that what was read was so at one moment: all of it, also what an
 // owner's writes need not compare.
-func (d database) verify(r *reading) error {
+func (db *database) verify(r *reading) error {
 	if !r.unverified && r.trips < 2 {
 		return nil
 	}
-	return d.commit(r, sessions.Fence{}, &changes{})
+	return db.commit(r, sessions.Fence{}, &changes{})
 }
 
 // View implements [rules.Driver].
-func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
+func (db driver) View(ctx context.Context, fn func(*rules.Tx) error) error {
 	return retryChanged(ctx, func() error {
-		r := d.reading(ctx)
+		r := db.reading(ctx)
 		r.isView = true
 		err := fn(&rules.Tx{Reader: r})
 		if errors.Is(err, errChanged) {
 			return err
 		}
-		return cmp.Or(d.verify(r), err)
+		return cmp.Or(db.verify(r), err)
 	})
 }
 
 // commit commits what is no fact.
-func (d database) commit(r *reading, f sessions.Fence, c *changes) error {
-	p, err := d.plan(r, f, c)
+func (db *database) commit(r *reading, f sessions.Fence, c *changes) error {
+	p, err := db.plan(r, f, c)
 	if err != nil {
 		return err
 	}
-	a, err := d.evaluate(r.ctx, d.client, p.request(0))
-	if err != nil {
-		return err
-	}
-	return d.conclude(r, p, a)
+	return p.commit(db.client)
 }
 
 // conclude is what the commit script said of a plan.
-func (d database) conclude(r *reading, p *plan, a answer) error {
+func (db *database) conclude(r *reading, p *plan, a answer) error {
 	switch kind := a.text(0); kind {
 	case "ok":
 		return p.learn(a)
 	case "era":
-		if err := d.reconcile(r.ctx); err != nil {
+		if err := db.reconcile(r.ctx); err != nil {
 			return err
 		}
 		return errChanged
@@ -139,7 +150,7 @@ func (d database) conclude(r *reading, p *plan, a answer) error {
 	case "overflow":
 		return fmt.Errorf("add up what is spent and held: %w", costs.ErrOverflow)
 	case "frame":
-		d.frames.forget()
+		db.frames.forget()
 		return errChanged
 	case "conflict", "before":
 		return errChanged
@@ -152,8 +163,8 @@ func (d database) conclude(r *reading, p *plan, a answer) error {
 //
 // The fact is durable before the database hears of it. When the database refuses
 // it, that is a fact too, and durable before anybody is told.
-func (d database) record(r *reading, f sessions.Fence, l *lane, c *changes) error {
-	p, err := d.plan(r, f, c)
+func (db *database) record(r *reading, f sessions.Fence, l *lane, c *changes) error {
+	p, err := db.plan(r, f, c)
 	if err != nil {
 		return err
 	}
@@ -162,19 +173,19 @@ func (d database) record(r *reading, f sessions.Fence, l *lane, c *changes) erro
 		return fmt.Errorf("read the database's era: %w", err)
 	}
 	pub := &publication{id: rand.Text(), fact: fact{Set: c.logged(r, p.mailbox != nil), In: era, Box: p.mailbox}, request: p.request}
-	a, err := d.publish(r.ctx, pub)
+	a, err := db.publish(r.ctx, pub)
 	if err != nil {
 		if l != nil {
 			l.unsettled = pub
 		}
 		return err
 	}
-	return d.conclude(r, p, a)
+	return db.conclude(r, p, a)
 }
 
 // resolve finds out what became of a fact whose answer was lost.
-func (d database) resolve(ctx context.Context, l *lane) error {
-	_, err := d.publish(ctx, l.unsettled)
+func (db *database) resolve(ctx context.Context, l *lane) error {
+	_, err := db.publish(ctx, l.unsettled)
 	if err == nil {
 		l.unsettled = nil
 	}

@@ -99,17 +99,17 @@ type publication struct {
 
 // publish writes a fact down, applies it, and returns what the commit script said.
 // What is refused is written down as such before it is told. Repeating it is safe.
-func (s *Store) publish(ctx context.Context, p *publication) (answer, error) {
+func (db *database) publish(ctx context.Context, p *publication) (answer, error) {
 	body, err := p.fact.encode()
 	if err != nil {
 		return nil, fmt.Errorf("encode a fact: %w", err)
 	}
-	number, err := s.facts.Append(ctx, p.id, body)
+	number, err := db.facts.Append(ctx, p.id, body)
 	if err != nil {
 		return nil, fmt.Errorf("write a fact down: %w", err)
 	}
 	for asked := ""; ; {
-		a, err := s.evaluate(ctx, s.client, p.request(number))
+		a, err := db.evaluate(ctx, db.client, p.request(number))
 		if err != nil {
 			return nil, err
 		}
@@ -119,45 +119,45 @@ func (s *Store) publish(ctx context.Context, p *publication) (answer, error) {
 		case "era":
 			// Whoever took over may have applied it. If not, it was computed from rows
 			// that are no more.
-			if err := s.reconcile(ctx); err != nil {
+			if err := db.reconcile(ctx); err != nil {
 				return nil, err
 			}
-			if now := *s.era.Load(); asked != now {
+			if now := *db.era.Load(); asked != now {
 				asked = now
 				continue
 			}
 			a = answer{"conflict"}
 		}
-		return a, s.writeVoid(ctx, number)
+		return a, db.writeVoid(ctx, number)
 	}
 }
 
 // writeVoid writes down that a fact was refused.
-func (s *Store) writeVoid(ctx context.Context, number uint64) error {
+func (db *database) writeVoid(ctx context.Context, number uint64) error {
 	body, err := fact{Script: factVoid, Void: number}.encode()
 	if err != nil {
 		return fmt.Errorf("encode a fact: %w", err)
 	}
-	n, err := s.facts.Append(ctx, fmt.Sprint("void-", number), body)
+	n, err := db.facts.Append(ctx, fmt.Sprint("void-", number), body)
 	for _, done := range []uint64{number, n} {
 		if err == nil {
-			err = s.markPassed(ctx, done)
+			err = db.markPassed(ctx, done)
 		}
 	}
 	return rules.While(err, "write down that a write was refused")
 }
 
 // evaluate calls the commit script.
-func (s *Store) evaluate(ctx context.Context, c *goredis.Client, request []any) (answer, error) {
+func (conn *connection) evaluate(ctx context.Context, c *goredis.Client, request []any) (answer, error) {
 	for {
-		got, err := s.scripts.commit.Run(ctx, c, []string{s.prefix}, request...).Slice()
+		got, err := conn.scripts.commit.Run(ctx, c, []string{conn.prefix}, request...).Slice()
 		if err == nil {
 			return answer(got), nil
 		}
 		if !errors.Is(err, errEra) {
 			return nil, explain(err)
 		}
-		if err := s.reconcile(ctx); err != nil { // a new connection greeted another server
+		if err := conn.reconcile(ctx); err != nil { // a new connection greeted another server
 			return nil, err
 		}
 	}

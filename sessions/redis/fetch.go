@@ -12,14 +12,14 @@ import (
 func (r *reading) fetch(keys []rules.Key) error {
 	var reads []read
 	for _, k := range keys {
-		reads = append(reads, r.s.rowReads(k)...)
+		reads = append(reads, r.db.rowReads(k)...)
 	}
 	a, err := r.read(reads...)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
-		n := len(r.s.rowReads(k))
+		n := len(r.db.rowReads(k))
 		if err := r.learn(k, a[:n]); err != nil {
 			return fmt.Errorf("read a row (%s): %w", rules.KindOf(k), err)
 		}
@@ -29,73 +29,73 @@ func (r *reading) fetch(keys []rules.Key) error {
 }
 
 // rowReads read a row.
-func (s *Store) rowReads(k rules.Key) []read {
+func (ks keyspace) rowReads(k rules.Key) []read {
 	switch k := k.(type) {
 	case rules.MailboxKey:
-		return s.mailboxReads(string(k))
+		return ks.mailboxReads(string(k))
 	case rules.CallKey:
-		return []read{newRead("HGETALL", s.hashOf(k)), newRead("HGET", s.key("booked"), string(k)).each(s.entry())}
+		return []read{newRead("HGETALL", ks.hashOf(k)), newRead("HGET", ks.key("booked"), string(k)).each(ks.entry())}
 	case rules.ChildKey:
-		return []read{newRead("GET", s.key("child:"+string(k)))}
+		return []read{newRead("GET", ks.key("child:"+string(k)))}
 	case rules.EventKey:
-		return []read{newRead("HGET", s.inboxKey(k), k.Event)}
+		return []read{newRead("HGET", ks.inboxKey(k), k.Event)}
 	case rules.TextHashKey:
-		return []read{newRead("HGET", s.textHashKey(k), k.Message)}
+		return []read{newRead("HGET", ks.textHashKey(k), k.Message)}
 	case rules.BegunKey:
-		return []read{newRead("HGET", s.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call))}
+		return []read{newRead("HGET", ks.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call))}
 	case rules.ControlKey:
-		return []read{newRead("HGETALL", s.hashOf(k)), newRead("ZSCORE", s.key("controls"), string(k))}
+		return []read{newRead("HGETALL", ks.hashOf(k)), newRead("ZSCORE", ks.key("controls"), string(k))}
 	case rules.WorkerKey:
 		w := id(k.Name, k.Nonce)
-		return []read{newRead("HGET", s.key("until"), w), newRead("SISMEMBER", s.key("gone"), w), newRead("SISMEMBER", s.key("names:"+k.Name), k.Nonce)}
+		return []read{newRead("HGET", ks.key("until"), w), newRead("SISMEMBER", ks.key("gone"), w), newRead("SISMEMBER", ks.key("names:"+k.Name), k.Nonce)}
 	case rules.ChatKey:
 		bot := id(k.Channel, k.Account)
 		return []read{
-			newRead("HGET", s.key("prev:"+bot), k.Peer),
-			newRead("HGET", s.key("next:"+bot), k.Peer),
-			newRead("HGET", s.key("movedat:"+bot), k.Peer),
-			newRead("HGETALL", s.key("shut:"+id(k.Channel, k.Account, k.Peer))),
+			newRead("HGET", ks.key("prev:"+bot), k.Peer),
+			newRead("HGET", ks.key("next:"+bot), k.Peer),
+			newRead("HGET", ks.key("movedat:"+bot), k.Peer),
+			newRead("HGETALL", ks.key("shut:"+id(k.Channel, k.Account, k.Peer))),
 		}
 	}
-	return []read{newRead("HGETALL", s.hashOf(k))}
+	return []read{newRead("HGETALL", ks.hashOf(k))}
 }
 
 // mailboxReads read a mailbox and its open turn: of a token, or without one for each name.
-func (s *Store) mailboxReads(token string) []read {
-	key := s.key("box:" + token)
+func (ks keyspace) mailboxReads(token string) []read {
+	key := ks.key("box:" + token)
 	return []read{
 		newRead("HGETALL", key).at(2),
-		newRead("HGET", key, "turn").at(2).each(newRead("HGETALL", s.key("turn:")).at(2)),
+		newRead("HGET", key, "turn").at(2).each(newRead("HGETALL", ks.key("turn:")).at(2)),
 	}
 }
 
 // hashOf is the key of a row that is a hash of its own; empty: it is none.
-func (s *Store) hashOf(k rules.Key) string {
+func (ks keyspace) hashOf(k rules.Key) string {
 	switch k := k.(type) {
 	case rules.MailboxKey:
-		return s.key("box:" + string(k))
+		return ks.key("box:" + string(k))
 	case rules.TurnKey:
-		return s.key("turn:" + string(k))
+		return ks.key("turn:" + string(k))
 	case rules.SessionKey:
-		return s.key("sess:" + string(k))
+		return ks.key("sess:" + string(k))
 	case rules.CallKey:
-		return s.key("call:" + string(k))
+		return ks.key("call:" + string(k))
 	case rules.ControlKey:
-		return s.key("control:" + string(k))
+		return ks.key("control:" + string(k))
 	case rules.AnswerKey:
-		return s.key("out:" + string(k))
+		return ks.key("out:" + string(k))
 	case rules.RecordKey:
-		return s.key("record:" + id(k.Kind, k.Key))
+		return ks.key("record:" + id(k.Kind, k.Key))
 	}
 	return ""
 }
 
-func (s *Store) inboxKey(e rules.EventKey) string {
-	return s.key("inbox:" + id(e.Channel, e.Account, e.Chat))
+func (ks keyspace) inboxKey(e rules.EventKey) string {
+	return ks.key("inbox:" + id(e.Channel, e.Account, e.Chat))
 }
 
-func (s *Store) textHashKey(w rules.TextHashKey) string {
-	return s.key("words:" + id(w.Channel, w.Account, w.Chat))
+func (ks keyspace) textHashKey(w rules.TextHashKey) string {
+	return ks.key("words:" + id(w.Channel, w.Account, w.Chat))
 }
 
 // learn notes what was read of a row.
@@ -161,7 +161,7 @@ func (r *reading) note(k rules.Key, f row) error {
 	st := &storedRow{}
 	if _, isTurn := k.(rules.TurnKey); isTurn && lacksJoined(f) {
 		log := r.log
-		a, err := r.read(r.s.messageIDs(f["session"]))
+		a, err := r.read(r.db.messageIDs(f["session"]))
 		if err == nil {
 			f, err = withJoined(f, a.texts(0))
 		}
@@ -181,7 +181,7 @@ func (r *reading) note(k rules.Key, f row) error {
 		return errChanged
 	}
 	r.seen[k] = st
-	r.s.known.learnRead(r.era, k, st)
+	r.db.known.learnRead(r.era, k, st)
 	return nil
 }
 

@@ -12,9 +12,12 @@ import (
 	"parley/sessions/rules"
 )
 
+// generations are the logs whose sequences mailboxes count.
+type generations struct{ *database }
+
 // Generation implements [sessions.Dispatch].
-func (s *Store) Generation(ctx context.Context) (name string, highest uint64, err error) {
-	a, err := s.query(ctx, newRead("HMGET", s.key("meta"), "generation", "highest"))
+func (g generations) Generation(ctx context.Context) (name string, highest uint64, err error) {
+	a, err := g.query(ctx, newRead("HMGET", g.key("meta"), "generation", "highest"))
 	var n int64
 	if err == nil {
 		n, err = a.list(0).int(1)
@@ -26,12 +29,12 @@ func (s *Store) Generation(ctx context.Context) (name string, highest uint64, er
 }
 
 // StartGeneration implements [sessions.Dispatch].
-func (s *Store) StartGeneration(ctx context.Context, name string) (lost int, err error) {
+func (g generations) StartGeneration(ctx context.Context, name string) (lost int, err error) {
 	if name == "" {
 		return 0, errors.New("start a generation: it has no name")
 	}
 	err = retryChanged(ctx, func() (err error) {
-		lost, err = s.startGeneration(ctx, name)
+		lost, err = g.startGeneration(ctx, name)
 		return err
 	})
 	return lost, rules.While(err, "start generation %s", name)
@@ -39,9 +42,9 @@ func (s *Store) StartGeneration(ctx context.Context, name string) (lost int, err
 
 // startGeneration returns how many mailboxes were owed messages once the generation
 // has begun; until then it begins it, and returns errChanged.
-func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err error) {
-	r := s.reading(ctx)
-	a, err := r.read(newRead("HMGET", s.key("meta"), "generation", "lost"))
+func (g generations) startGeneration(ctx context.Context, name string) (lost int, err error) {
+	r := g.reading(ctx)
+	a, err := r.read(newRead("HMGET", g.key("meta"), "generation", "lost"))
 	if err != nil {
 		return 0, err
 	}
@@ -49,22 +52,22 @@ func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err
 		n, err := a.list(0).int(1)
 		return int(n), err
 	}
-	p, c := &plan{s: s, r: r}, &changes{Generation: name}
+	p, c := &plan{db: g.database, r: r}, &changes{Generation: name}
 	if err := p.write(c); err != nil {
 		return 0, err
 	}
-	if s.facts == nil {
-		return 0, cmp.Or(p.commit(s.client), errChanged)
+	if g.facts == nil {
+		return 0, cmp.Or(p.commit(g.client), errChanged)
 	}
 	era, err := parseNumber(r.era)
 	if err != nil {
-		return 0, fmt.Errorf("read the database's era: %w", err)
+		return 0, fmt.Errorf("read the database'g era: %w", err)
 	}
-	answer, err := s.publish(ctx, &publication{id: rand.Text(), fact: fact{Set: c, In: era}, request: p.request})
+	answer, err := g.publish(ctx, &publication{id: rand.Text(), fact: fact{Set: c, In: era}, request: p.request})
 	if err != nil {
 		return 0, err
 	}
-	return 0, cmp.Or(database{s}.conclude(r, p, answer), errChanged)
+	return 0, cmp.Or(g.conclude(r, p, answer), errChanged)
 }
 
 // startGeneration adds what begins another log: the number of the generation, by
@@ -72,7 +75,7 @@ func (s *Store) startGeneration(ctx context.Context, name string) (lost int, err
 // between the sets in which they stood because of them. A generation that has begun
 // adds nothing.
 func (p *plan) startGeneration(name string) error {
-	s, r := p.s, p.r
+	s, r := p.db, p.r
 	a, err := r.read(newRead("HMGET", s.key("meta"), "generation", "gen"),
 		newRead("ZRANGE", s.key("queued"), "0", "-1").each(s.mailboxReads("")...),
 		newRead("ZRANGE", s.key("controls"), "0", "-1").each(newRead("HGETALL", s.key("control:")).at(2)))
@@ -114,8 +117,8 @@ func (p *plan) forgetWaiting(token string, found answer, next string) error {
 	if err != nil {
 		return err
 	}
-	p.step("v", p.s.hashOf(rules.MailboxKey(token)), f["v"])
-	p.index(token, p.s.mailboxIndexes(was.(rules.Mailbox)), p.s.mailboxIndexes(is.(rules.Mailbox))) //nolint:forcetypeassert // as it was decoded
+	p.step("v", p.db.hashOf(rules.MailboxKey(token)), f["v"])
+	p.index(token, p.db.mailboxIndexes(was.(rules.Mailbox)), p.db.mailboxIndexes(is.(rules.Mailbox))) //nolint:forcetypeassert // as it was decoded
 	return nil
 }
 

@@ -19,8 +19,8 @@ var errServer = errors.New("this Redis server cannot be used")
 
 // inspect says whether the server keeps what it is told. What its configuration
 // does not let us see is not held against it.
-func (s *Store) inspect(ctx context.Context) error {
-	info, err := s.awaitLoaded(ctx)
+func (conn *connection) inspect(ctx context.Context) error {
+	info, err := conn.awaitLoaded(ctx)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (s *Store) inspect(ctx context.Context) error {
 	case info["redis_mode"] == "sentinel":
 		return unusable("it is a Sentinel; write its address as redis://host:26379/0?master_name=NAME")
 	case info["cluster_enabled"] == "1" || info["redis_mode"] == "cluster":
-		return unusable("it is a node of a Redis Cluster, which cannot change a conversation's tree and its budgets in one step; use one primary, with replicas and Sentinels if it is to survive the loss of a machine")
+		return unusable("it is a node of a Redis Cluster, which cannot change a conversation'conn tree and its budgets in one step; use one primary, with replicas and Sentinels if it is to survive the loss of a machine")
 	case err != nil || version < oldest:
 		return unusable("its version is %s; Redis %d.0 or newer is needed (Valkey too)", info["redis_version"], oldest)
 	case info["role"] != "master":
@@ -40,7 +40,7 @@ func (s *Store) inspect(ctx context.Context) error {
 	case info["aof_enabled"] == "0":
 		return unusable("it does not write down what it is told (appendonly no), so a restart loses everything since the last snapshot; set: appendonly yes")
 	}
-	return s.inspectSync(ctx)
+	return conn.inspectSync(ctx)
 }
 
 // loadPoll is how often a server is asked whether it has read its files.
@@ -49,14 +49,14 @@ const loadPoll = 50 * time.Millisecond
 // awaitLoaded waits until the server has read its files, and returns what it says of itself
 // then. Until then Redis says that it has no append-only file: it puts that aside while
 // it reads (loadSingleAppendOnlyFile in its aof.c).
-func (s *Store) awaitLoaded(ctx context.Context) (map[string]string, error) {
+func (conn *connection) awaitLoaded(ctx context.Context) (map[string]string, error) {
 	for told := false; ; told = true {
-		info, err := s.info(ctx)
+		info, err := conn.info(ctx)
 		if err != nil || info["loading"] != "1" {
 			return info, err
 		}
 		if !told {
-			s.log.Info("redis: the server is reading its files; waiting for it", "server", info["run_id"])
+			conn.log.Info("redis: the server is reading its files; waiting for it", "server", info["run_id"])
 		}
 		if err := pause.For(ctx, loadPoll); err != nil {
 			return nil, fmt.Errorf("wait until the server has read its files: %w", err)
@@ -65,13 +65,13 @@ func (s *Store) awaitLoaded(ctx context.Context) (map[string]string, error) {
 }
 
 // inspectSync refuses a server that leaves the writing to the operating system.
-func (s *Store) inspectSync(ctx context.Context) error {
-	set, err := s.plain.ConfigGet(ctx, "appendfsync").Result()
+func (conn *connection) inspectSync(ctx context.Context) error {
+	set, err := conn.plain.ConfigGet(ctx, "appendfsync").Result()
 	if err != nil {
 		if ctx.Err() != nil {
 			return explain(err)
 		}
-		s.log.Warn("redis: CONFIG GET is not allowed, so nobody knows how often its file is synced; appendfsync should be everysec or always")
+		conn.log.Warn("redis: CONFIG GET is not allowed, so nobody knows how often its file is synced; appendfsync should be everysec or always")
 		return nil
 	}
 	if set["appendfsync"] == "no" {
@@ -85,8 +85,8 @@ func unusable(format string, a ...any) error {
 }
 
 // info is what the server says of itself.
-func (s *Store) info(ctx context.Context) (map[string]string, error) {
-	text, err := s.plain.Info(ctx).Result()
+func (conn *connection) info(ctx context.Context) (map[string]string, error) {
+	text, err := conn.plain.Info(ctx).Result()
 	if err != nil {
 		return nil, fmt.Errorf("ask the server: %w", explain(err))
 	}

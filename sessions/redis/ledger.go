@@ -13,6 +13,9 @@ import (
 	"parley/sessions/rules"
 )
 
+// ledger is what calls cost, and its sums.
+type ledger struct{ *connection }
+
 // pageRows is how many rows are read at a time.
 const pageRows = 200
 
@@ -24,16 +27,16 @@ type booking struct {
 }
 
 // Ledger implements [sessions.Money]. yield may use the store.
-func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
-	err := s.bookings(ctx, id, func(b booking) bool { return yield(b.session, b.entry) })
+func (lg ledger) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
+	err := lg.bookings(ctx, id, func(b booking) bool { return yield(b.session, b.entry) })
 	return rules.While(err, "read the ledger")
 }
 
 // bookings calls yield for each entry of a session, or of all, until it returns
 // false.
-func (s *Store) bookings(ctx context.Context, id sessionkeys.SessionID, yield func(booking) bool) error {
+func (lg ledger) bookings(ctx context.Context, id sessionkeys.SessionID, yield func(booking) bool) error {
 	var after int64 // the number of the last entry, or how many a session had before
-	return rules.Pages(pageRows, func() ([]booking, error) { return s.bookingsPage(ctx, id, after) }, func(b booking) bool {
+	return rules.Pages(pageRows, func() ([]booking, error) { return lg.bookingsPage(ctx, id, after) }, func(b booking) bool {
 		if after++; id == "" {
 			after = b.no
 		}
@@ -41,13 +44,13 @@ func (s *Store) bookings(ctx context.Context, id sessionkeys.SessionID, yield fu
 	})
 }
 
-func (s *Store) bookingsPage(ctx context.Context, id sessionkeys.SessionID, after int64) ([]booking, error) {
-	rows := newRead("XRANGE", s.key("ledger"), "(0-"+strconv.FormatInt(after, 10), "+", "COUNT", strconv.Itoa(pageRows))
+func (lg ledger) bookingsPage(ctx context.Context, id sessionkeys.SessionID, after int64) ([]booking, error) {
+	rows := newRead("XRANGE", lg.key("ledger"), "(0-"+strconv.FormatInt(after, 10), "+", "COUNT", strconv.Itoa(pageRows))
 	if id != "" {
-		rows = newRead("LRANGE", s.key("entries:"+string(id)), strconv.FormatInt(after, 10), strconv.FormatInt(after+pageRows-1, 10)).
-			each(s.entry())
+		rows = newRead("LRANGE", lg.key("entries:"+string(id)), strconv.FormatInt(after, 10), strconv.FormatInt(after+pageRows-1, 10)).
+			each(lg.entry())
 	}
-	a, err := s.query(ctx, rows, newRead("LRANGE", s.key("prices"), "0", "-1"))
+	a, err := lg.query(ctx, rows, newRead("LRANGE", lg.key("prices"), "0", "-1"))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +78,7 @@ func (s *Store) bookingsPage(ctx context.Context, id sessionkeys.SessionID, afte
 }
 
 // entry reads the rows of the ledger that numbers name.
-func (s *Store) entry() read { return newRead("XRANGE", s.key("ledger"), "0-", "0-").at(3, 4) }
+func (ks keyspace) entry() read { return newRead("XRANGE", ks.key("ledger"), "0-", "0-").at(3, 4) }
 
 // readBooking reads a row of the ledger; prices are all that rows name by number, nil:
 // they do not matter.

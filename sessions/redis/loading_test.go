@@ -45,15 +45,15 @@ func TestAServerThatReadsItsFilesIsWaitedFor(t *testing.T) {
 		}
 	})
 	reads := &loading{}
-	s.plain.AddHook(reads)
+	s.recovery.plain.AddHook(reads)
 	reads.left.Store(3)
-	if err := s.reconcile(t.Context()); err != nil || reads.asked.Load() != 3 {
+	if err := s.recovery.reconcile(t.Context()); err != nil || reads.asked.Load() != 3 {
 		t.Errorf("%d answers, and %v", reads.asked.Load(), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	reads.left.Store(1 << 30)
-	if err := s.inspect(ctx); err == nil {
+	if err := s.recovery.inspect(ctx); err == nil {
 		t.Error("it waits although the caller does not")
 	}
 }

@@ -51,12 +51,12 @@ func (a answer) eachName(f func(name string, found answer) error) error {
 func (a answer) below() answer { return a.list(1).list(0) }
 
 // runReads runs reads in one state of the database. gen is the generation of the log.
-func (s *Store) runReads(ctx context.Context, c *goredis.Client, era string, reads []read) (gen string, a answer, err error) {
+func (conn *connection) runReads(ctx context.Context, c *goredis.Client, era string, reads []read) (gen string, a answer, err error) {
 	body, err := json.Marshal(reads)
 	if err != nil {
 		return "", nil, fmt.Errorf("encode a read: %w", err)
 	}
-	got, err := s.scripts.rows.Run(ctx, c, []string{s.prefix}, era, body).Slice()
+	got, err := conn.scripts.rows.Run(ctx, c, []string{conn.prefix}, era, body).Slice()
 	if err != nil {
 		return "", nil, explain(err)
 	}
@@ -68,13 +68,13 @@ func (s *Store) runReads(ctx context.Context, c *goredis.Client, era string, rea
 
 // query runs reads in one state of the database, after a failover once it is ready
 // again.
-func (s *Store) query(ctx context.Context, reads ...read) (answer, error) {
+func (conn *connection) query(ctx context.Context, reads ...read) (answer, error) {
 	for {
-		_, a, err := s.runReads(ctx, s.client, *s.era.Load(), reads)
+		_, a, err := conn.runReads(ctx, conn.client, *conn.era.Load(), reads)
 		if !errors.Is(err, errEra) {
 			return a, err
 		}
-		if err := s.reconcile(ctx); err != nil {
+		if err := conn.reconcile(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -32,7 +32,9 @@ func lacksJoined(f row) bool {
 }
 
 // messageIDs reads the ids of a session's messages.
-func (s *Store) messageIDs(session string) read { return newRead("SMEMBERS", s.key("msgids:"+session)) }
+func (ks keyspace) messageIDs(session string) read {
+	return newRead("SMEMBERS", ks.key("msgids:"+session))
+}
 
 // withJoined is a row of the version before with what joined the turn, by the ids of
 // its session's messages. It stands there as if it had been read, so that nobody writes

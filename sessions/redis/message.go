@@ -14,6 +14,9 @@ import (
 	"parley/transcript"
 )
 
+// archive is what was said, asked and answered.
+type archive struct{ *connection }
+
 // message is one that is added: Body is what is stored.
 type message struct {
 	ID   string `json:"id"`
@@ -66,8 +69,8 @@ func damaged(format string, a ...any) error {
 
 // Messages implements [sessions.Turns]. A history with a message missing or
 // changed is ErrDamaged, never a shorter one.
-func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
-	ms, count, err := s.history(ctx, id, 0, -1)
+func (ar archive) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
+	ms, count, err := ar.history(ctx, id, 0, -1)
 	if err == nil && len(ms) != count {
 		err = damaged("%d of %d messages are there", len(ms), count)
 	}
@@ -75,11 +78,11 @@ func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]trans
 }
 
 // MessagesAfter implements [sessions.Recordings].
-func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error) {
+func (ar archive) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	ms, _, err := s.history(ctx, id, after, after+limit-1)
+	ms, _, err := ar.history(ctx, id, after, after+limit-1)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil, nil
 	}
@@ -87,17 +90,17 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 }
 
 // historyReads read how many messages a session has, and those from first to last.
-func (s *Store) historyReads(id sessionkeys.SessionID, first, last int) []read {
+func (ks keyspace) historyReads(id sessionkeys.SessionID, first, last int) []read {
 	return []read{
-		newRead("HGET", s.key("sess:"+string(id)), "messages"),
-		newRead("LRANGE", s.key("msgs:"+string(id)), strconv.Itoa(first), strconv.Itoa(last)),
+		newRead("HGET", ks.key("sess:"+string(id)), "messages"),
+		newRead("LRANGE", ks.key("msgs:"+string(id)), strconv.Itoa(first), strconv.Itoa(last)),
 	}
 }
 
 // history is the messages from first to last, counted from 0, and how many the
 // session has.
-func (s *Store) history(ctx context.Context, id sessionkeys.SessionID, first, last int) ([]transcript.Message, int, error) {
-	a, err := s.query(ctx, s.historyReads(id, first, last)...)
+func (ar archive) history(ctx context.Context, id sessionkeys.SessionID, first, last int) ([]transcript.Message, int, error) {
+	a, err := ar.query(ctx, ar.historyReads(id, first, last)...)
 	if err != nil {
 		return nil, 0, err
 	}

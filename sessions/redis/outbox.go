@@ -16,12 +16,12 @@ import (
 const maxExact = 1 << 53
 
 // Pending implements [sessions.Outbox].
-func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
+func (ar archive) Pending(ctx context.Context, channel string, after uint64, limit int) (ds []sessions.Delivery, err error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	a, err := s.query(ctx, newRead("ZRANGE", s.key("pending:"+channel), "("+strconv.FormatUint(min(after, maxExact), 10), "+inf",
-		"BYSCORE", "LIMIT", "0", strconv.Itoa(limit)).each(s.answerReads("")...))
+	a, err := ar.query(ctx, newRead("ZRANGE", ar.key("pending:"+channel), "("+strconv.FormatUint(min(after, maxExact), 10), "+inf",
+		"BYSCORE", "LIMIT", "0", strconv.Itoa(limit)).each(ar.answerReads("")...))
 	if err == nil {
 		ds, err = deliveries(a.list(0))
 	}
@@ -29,8 +29,8 @@ func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit
 }
 
 // Delivery implements [sessions.Outbox].
-func (s *Store) Delivery(ctx context.Context, id string) (d sessions.Delivery, err error) {
-	a, err := s.query(ctx, s.answerReads(id)...)
+func (ar archive) Delivery(ctx context.Context, id string) (d sessions.Delivery, err error) {
+	a, err := ar.query(ctx, ar.answerReads(id)...)
 	if err == nil {
 		d, err = deliveryOf(a)
 	}
@@ -48,11 +48,11 @@ func deliveries(a answer) (ds []sessions.Delivery, err error) {
 
 // answerReads read an answer, and the preview of its turn and when that was asked: of
 // one, or without an id for each name.
-func (s *Store) answerReads(id string) []read {
-	key := s.key("out:" + id)
+func (ks keyspace) answerReads(id string) []read {
+	key := ks.key("out:" + id)
 	return []read{
 		newRead("HGETALL", key).at(2),
-		newRead("HGET", key, "turn").at(2).each(newRead("HMGET", s.key("turn:"), "preview", "received_at").at(2)),
+		newRead("HGET", key, "turn").at(2).each(newRead("HMGET", ks.key("turn:"), "preview", "received_at").at(2)),
 	}
 }
 
@@ -79,11 +79,11 @@ func timeText(t time.Time) string {
 }
 
 // Deliveries implements [sessions.Recordings].
-func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
+func (ar archive) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
 	const most = 64
 	first := 0
 	err := rules.Pages(most, func() ([]sessions.Delivery, error) {
-		a, err := s.query(ctx, newRead("LRANGE", s.key("outs:"+string(id)), strconv.Itoa(first), strconv.Itoa(first+most-1)).each(s.answerReads("")...))
+		a, err := ar.query(ctx, newRead("LRANGE", ar.key("outs:"+string(id)), strconv.Itoa(first), strconv.Itoa(first+most-1)).each(ar.answerReads("")...))
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 
 // plan is what the commit script is to do; see commit.lua.
 type plan struct {
-	s       *Store
+	db      *database
 	r       *reading
 	steps   []any
 	mailbox *factOf // the mailbox whose fence it depends on; nil: none
@@ -93,24 +93,24 @@ func (p *plan) request(fact uint64) []any {
 
 // commit carries the plan out, as what is no fact.
 func (p *plan) commit(c *goredis.Client) error {
-	a, err := p.s.evaluate(p.r.ctx, c, p.request(0))
+	a, err := p.db.evaluate(p.r.ctx, c, p.request(0))
 	if err != nil {
 		return err
 	}
-	return database{p.s}.conclude(p.r, p, a)
+	return p.db.conclude(p.r, p, a)
 }
 
 // plan is the commit of changes by an operation that read r, under the fence f; the
 // zero fence: under none.
-func (s *Store) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
-	p := &plan{s: s, r: r, onlyFence: r.onlyFence}
+func (db *database) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
+	p := &plan{db: db, r: r, onlyFence: r.onlyFence}
 	p.expectRead(f, c)
 	return p, p.write(c)
 }
 
 // expectRead has the commit look whether all that was read is as it was.
 func (p *plan) expectRead(f sessions.Fence, c *changes) {
-	s, r := p.s, p.r
+	s, r := p.db, p.r
 	put := map[rules.Key]bool{}
 	for _, one := range c.Rows {
 		k := one.row.Key()
@@ -134,15 +134,15 @@ func (p *plan) expectRead(f sessions.Fence, c *changes) {
 func (p *plan) expectNew(k rules.Key) {
 	switch k := k.(type) {
 	case rules.SessionKey:
-		p.step("x", p.s.hashOf(k))
+		p.step("x", p.db.hashOf(k))
 	case rules.ChildKey:
-		p.step("x", p.s.key("child:"+string(k)))
+		p.step("x", p.db.key("child:"+string(k)))
 	}
 }
 
 // expect has the commit look whether a row is as it was read.
 func (p *plan) expect(k rules.Key, st *storedRow, f sessions.Fence, put bool) {
-	hash := p.s.hashOf(k)
+	hash := p.db.hashOf(k)
 	switch k := k.(type) {
 	case rules.MailboxKey:
 		m, there := st.row.(rules.Mailbox)
@@ -160,29 +160,29 @@ func (p *plan) expect(k rules.Key, st *storedRow, f sessions.Fence, put bool) {
 		}
 	case rules.CallKey:
 		if st.row == nil {
-			p.step("f", p.s.key("booked"), string(k), "")
+			p.step("f", p.db.key("booked"), string(k), "")
 		} else if len(st.fields["at"]) == 0 {
 			return // it is booked, and stays so
 		}
 	case rules.ChildKey:
 		if st.row == nil {
-			p.step("x", p.s.key("child:"+string(k)))
+			p.step("x", p.db.key("child:"+string(k)))
 		}
 		return
 	case rules.EventKey:
-		p.step("f", p.s.inboxKey(k), k.Event, st.fields["became"])
+		p.step("f", p.db.inboxKey(k), k.Event, st.fields["became"])
 		return
 	case rules.TextHashKey:
-		p.step("f", p.s.textHashKey(k), k.Message, st.fields["sum"])
+		p.step("f", p.db.textHashKey(k), k.Message, st.fields["sum"])
 		return
 	case rules.BegunKey:
-		p.step("f", p.s.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call), st.fields["by"])
+		p.step("f", p.db.key("begun:"+k.Turn), id(strconv.Itoa(k.Step), k.Call), st.fields["by"])
 		return
 	case rules.WorkerKey:
 		w := id(k.Name, k.Nonce)
-		p.step("f", p.s.key("until"), w, st.fields["until"])
+		p.step("f", p.db.key("until"), w, st.fields["until"])
 		if st.fields["gone"] != "1" {
-			p.step("m", p.s.key("gone"), w)
+			p.step("m", p.db.key("gone"), w)
 		}
 		return
 	case rules.ChatKey:
@@ -197,9 +197,9 @@ func (p *plan) expect(k rules.Key, st *storedRow, f sessions.Fence, put bool) {
 }
 
 func (p *plan) expectChat(k rules.ChatKey, f row) {
-	bot, shut := id(k.Channel, k.Account), p.s.key("shut:"+id(k.Channel, k.Account, k.Peer))
-	p.step("f", p.s.key("prev:"+bot), k.Peer, f["before"])
-	p.step("f", p.s.key("next:"+bot), k.Peer, f["after"])
+	bot, shut := id(k.Channel, k.Account), p.db.key("shut:"+id(k.Channel, k.Account, k.Peer))
+	p.step("f", p.db.key("prev:"+bot), k.Peer, f["before"])
+	p.step("f", p.db.key("next:"+bot), k.Peer, f["after"])
 	for _, field := range []string{"cause", "dropped", "open", "opened_at"} {
 		p.step("f", shut, field, f[field])
 	}
@@ -215,10 +215,10 @@ func (p *plan) write(c *changes) error {
 	for _, a := range c.Appended {
 		id := string(a.Session)
 		for _, m := range a.Messages {
-			p.do("SADD", p.s.key("msgids:"+id), m.ID)
-			p.do("RPUSH", p.s.key("msgs:"+id), m.Body)
+			p.do("SADD", p.db.key("msgids:"+id), m.ID)
+			p.do("RPUSH", p.db.key("msgs:"+id), m.Body)
 		}
-		p.do("HINCRBY", p.s.key("sess:"+id), "messages", strconv.Itoa(len(a.Messages)))
+		p.do("HINCRBY", p.db.key("sess:"+id), "messages", strconv.Itoa(len(a.Messages)))
 		p.step("u", id, strconv.FormatInt(a.At, 10))
 	}
 	for _, a := range c.Sums {
@@ -237,12 +237,12 @@ func (p *plan) write(c *changes) error {
 	}
 	for _, a := range c.Asked {
 		if a.Body != nil {
-			p.do("HSETNX", p.s.key("frames"), a.Frame, *a.Body)
+			p.do("HSETNX", p.db.key("frames"), a.Frame, *a.Body)
 			p.frames = append(p.frames, a.Frame)
 		} else if !p.again {
-			p.step("h", p.s.key("frames"), a.Frame)
+			p.step("h", p.db.key("frames"), a.Frame)
 		}
-		p.do("RPUSH", p.s.key("asked:"+string(a.Session)), a.Attempt)
+		p.do("RPUSH", p.db.key("asked:"+string(a.Session)), a.Attempt)
 	}
 	if c.Generation != "" {
 		if err := p.startGeneration(c.Generation); err != nil {
@@ -279,13 +279,13 @@ func (p *plan) learn(a answer) error {
 				l.stored.row = answer
 			}
 		}
-		p.s.known.learnWritten(p.r.era, l.key, l.stored)
+		p.db.known.learnWritten(p.r.era, l.key, l.stored)
 	}
 	for _, m := range p.sets {
-		p.s.known.keep(p.r.era, m)
+		p.db.known.keep(p.r.era, m)
 	}
 	for _, a := range p.frames {
-		p.s.frames.add(a)
+		p.db.frames.add(a)
 	}
 	return nil
 }

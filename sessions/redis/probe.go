@@ -13,18 +13,18 @@ import (
 
 // Probe implements [sessions.Store]. A server that cannot write its append-only
 // file says so; one that only has too little memory is not disks.ErrFull.
-func (s *Store) Probe(ctx context.Context) error {
+func (ch checker) Probe(ctx context.Context) error {
 	err := retryChanged(ctx, func() error {
-		p := &plan{s: s, r: s.reading(ctx)}
-		p.do("HSET", s.key("meta"), "probe", strconv.FormatInt(micros(s.now()), 10))
-		return p.commit(s.client)
+		p := &plan{db: ch.database, r: ch.reading(ctx)}
+		p.do("HSET", ch.key("meta"), "probe", strconv.FormatInt(micros(ch.now()), 10))
+		return p.commit(ch.client)
 	})
 	return rules.While(err, "write to Redis")
 }
 
 // Clock implements [sessions.Store]: the server's time.
-func (s *Store) Clock(ctx context.Context) (time.Time, error) {
-	t, err := s.client.Time(ctx).Result()
+func (ch checker) Clock(ctx context.Context) (time.Time, error) {
+	t, err := ch.client.Time(ctx).Result()
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask Redis for the time: %w", explain(err))
 	}

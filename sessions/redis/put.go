@@ -28,13 +28,13 @@ func (p *plan) put(c changedRow) error {
 	case rules.Session:
 		p.putSession(c, r)
 	case rules.Child:
-		p.do("SET", p.s.key("child:"+r.Token), string(r.Session))
+		p.do("SET", p.db.key("child:"+r.Token), string(r.Session))
 	case rules.Event:
-		p.do("HSET", p.s.inboxKey(rules.EventKey(r.ID)), r.ID.Event, encodeEvent(r))
+		p.do("HSET", p.db.inboxKey(rules.EventKey(r.ID)), r.ID.Event, encodeEvent(r))
 	case rules.TextHash:
-		p.do("HSET", p.s.textHashKey(rules.TextHashKey(r.TextHash)), r.Message, r.Sum)
+		p.do("HSET", p.db.textHashKey(rules.TextHashKey(r.TextHash)), r.Message, r.Sum)
 	case rules.Begun:
-		p.do("HSET", p.s.key("begun:"+r.ID.Turn), id(strconv.Itoa(r.ID.Step), r.ID.Call), begunBy(r))
+		p.do("HSET", p.db.key("begun:"+r.ID.Turn), id(strconv.Itoa(r.ID.Step), r.ID.Call), begunBy(r))
 	case rules.Call:
 		p.putCall(c, was, r)
 	case rules.Control:
@@ -60,7 +60,7 @@ func mergeRows(was, is row) row {
 }
 
 func (p *plan) putMailbox(c changedRow, was *storedRow, m rules.Mailbox, l *learnedRow) {
-	key := p.s.hashOf(m.Key())
+	key := p.db.hashOf(m.Key())
 	before, there := was.row.(rules.Mailbox)
 	gen := cmp.Or(p.r.gen, "0")
 	l.stored.fields["gen"] = gen
@@ -68,8 +68,8 @@ func (p *plan) putMailbox(c changedRow, was *storedRow, m rules.Mailbox, l *lear
 	f["gen"] = gen
 	if !there {
 		a := m.Mailbox.Key.Address()
-		p.do("ZADD", p.s.key("boxes"), "0", m.Token)
-		p.do("SADD", p.s.key("boxesof:"+id(a.Channel, a.Account, a.Peer)), m.Token)
+		p.do("ZADD", p.db.key("boxes"), "0", m.Token)
+		p.do("SADD", p.db.key("boxesof:"+id(a.Channel, a.Account, a.Peer)), m.Token)
 	}
 	if m.Epoch > before.Epoch {
 		// What no fact under an older fence was applied of by now never will be.
@@ -88,30 +88,30 @@ func (p *plan) putMailbox(c changedRow, was *storedRow, m rules.Mailbox, l *lear
 	}
 	var old map[string]string
 	if there {
-		old = p.s.mailboxIndexes(before)
+		old = p.db.mailboxIndexes(before)
 	}
-	p.index(m.Token, old, p.s.mailboxIndexes(m))
+	p.index(m.Token, old, p.db.mailboxIndexes(m))
 }
 
 // mailboxIndexes are the sorted sets that a mailbox stands in, and where.
-func (s *Store) mailboxIndexes(m rules.Mailbox) map[string]string {
+func (ks keyspace) mailboxIndexes(m rules.Mailbox) map[string]string {
 	in, waiting := map[string]string{}, microsText(m.WaitingSince)
 	if m.Owner.Nonce != "" {
 		worker := id(m.Owner.Name, m.Owner.Nonce)
-		in[s.key("owned:"+worker)] = "0"
+		in[ks.key("owned:"+worker)] = "0"
 		if m.HasWork() {
-			in[s.key("owes:"+worker)] = waiting
+			in[ks.key("owes:"+worker)] = waiting
 		}
 	} else if m.HasWork() {
-		in[s.key("free")] = waiting
+		in[ks.key("free")] = waiting
 	}
 	if m.LastSeen > m.LastRead {
-		in[s.key("queued")] = waiting
+		in[ks.key("queued")] = waiting
 	}
 	if m.OpenTurn != "" {
-		in[s.key("running")] = waiting
+		in[ks.key("running")] = waiting
 	} else if m.HasWork() {
-		in[s.key("waits")] = waiting
+		in[ks.key("waits")] = waiting
 	}
 	return in
 }
@@ -119,14 +119,14 @@ func (s *Store) mailboxIndexes(m rules.Mailbox) map[string]string {
 // index moves a mailbox from the sets that it stood in to those where it is looked
 // for.
 func (p *plan) index(token string, was, is map[string]string) {
-	owned := p.s.key("owned:")
+	owned := p.db.key("owned:")
 	for _, set := range slices.Sorted(maps.Keys(was)) {
 		if _, stays := is[set]; stays {
 			continue
 		}
 		p.do("ZREM", set, token)
 		if worker, yes := strings.CutPrefix(set, owned); yes {
-			p.step("e", set, p.s.key("owners"), worker)
+			p.step("e", set, p.db.key("owners"), worker)
 		}
 	}
 	for _, set := range slices.Sorted(maps.Keys(is)) {
@@ -135,17 +135,17 @@ func (p *plan) index(token string, was, is map[string]string) {
 		}
 		p.do("ZADD", set, is[set], token)
 		if worker, yes := strings.CutPrefix(set, owned); yes {
-			p.do("SADD", p.s.key("owners"), worker)
+			p.do("SADD", p.db.key("owners"), worker)
 		}
 	}
 }
 
 func (p *plan) putTurn(c changedRow, was *storedRow, t rules.Turn) error {
-	p.hset(p.s.hashOf(t.Key()), was.fields, c.Fields, c.next())
-	nested := p.s.key("nested:" + t.Token)
+	p.hset(p.db.hashOf(t.Key()), was.fields, c.Fields, c.next())
+	nested := p.db.key("nested:" + t.Token)
 	if was.row == nil {
 		opened := strconv.FormatInt(micros(t.OpenedAt), 10)
-		p.do("ZADD", p.s.key("turnsof:"+string(t.Session)), opened, t.ID)
+		p.do("ZADD", p.db.key("turnsof:"+string(t.Session)), opened, t.ID)
 		if t.IsOpenNested() {
 			p.keep(nested, t.ID, true)
 		} else if err := p.active(t, opened); err != nil {
@@ -169,25 +169,25 @@ func (p *plan) active(t rules.Turn, opened string) error {
 	}
 	kind := string(t.From.Kind)
 	name, err := jsonText([]string{t.Channel, kind})
-	p.do("SADD", p.s.key("active"), name)
-	p.do("ZADD", p.s.key("active:"+id(t.Channel, kind)), "GT", opened, string(t.Session))
+	p.do("SADD", p.db.key("active"), name)
+	p.do("ZADD", p.db.key("active:"+id(t.Channel, kind)), "GT", opened, string(t.Session))
 	return err
 }
 
 func (p *plan) putSession(c changedRow, s rules.Session) {
 	sid := string(s.ID)
-	p.hset(p.s.hashOf(s.Key()), nil, c.Fields, c.next())
-	p.do("ZADD", p.s.key("ids"), "0", sid)
+	p.hset(p.db.hashOf(s.Key()), nil, c.Fields, c.next())
+	p.do("ZADD", p.db.key("ids"), "0", sid)
 	if s.Parent != "" {
-		p.do("RPUSH", p.s.key("kids:"+string(s.Parent)), sid)
+		p.do("RPUSH", p.db.key("kids:"+string(s.Parent)), sid)
 		return
 	}
-	p.do("ZADD", p.s.key("roots"), c.Fields["created"], sid)
-	p.do("ZADD", p.s.key("dear"), "0", strings.Repeat("0", 19)+sid)
+	p.do("ZADD", p.db.key("roots"), c.Fields["created"], sid)
+	p.do("ZADD", p.db.key("dear"), "0", strings.Repeat("0", 19)+sid)
 }
 
 func (p *plan) putCall(c changedRow, was *storedRow, r rules.Call) {
-	key, open, holds := p.s.hashOf(r.Key()), p.s.key("calls:"+r.Token), p.s.key("holds:"+string(r.Session))
+	key, open, holds := p.db.hashOf(r.Key()), p.db.key("calls:"+r.Token), p.db.key("holds:"+string(r.Session))
 	switch r.State {
 	case rules.CallOpen:
 		p.hset(key, nil, c.Fields, c.next())
@@ -205,10 +205,10 @@ func (p *plan) putCall(c changedRow, was *storedRow, r rules.Call) {
 }
 
 func (p *plan) putControl(c changedRow, was *storedRow, r rules.Control) (isNew bool) {
-	key, all, own := p.s.hashOf(r.Key()), p.s.key("controls"), p.s.key("controls:"+r.Token)
+	key, all, own := p.db.hashOf(r.Key()), p.db.key("controls"), p.db.key("controls:"+r.Token)
 	shutting := ""
 	if chat := c.Fields["chat"]; chat != "" {
-		shutting = p.s.key("shutting:" + chat)
+		shutting = p.db.key("shutting:" + chat)
 	}
 	f := mergeRows(nil, c.Fields)
 	delete(f, "done")
@@ -235,7 +235,7 @@ func (p *plan) putControl(c changedRow, was *storedRow, r rules.Control) (isNew 
 }
 
 func (p *plan) putAnswer(c changedRow, was *storedRow, a rules.Answer) (isNew bool, err error) {
-	key := p.s.hashOf(a.Key())
+	key := p.db.hashOf(a.Key())
 	if was.row == nil {
 		to, err := addressOf(c.Fields["target"])
 		if err != nil {
@@ -245,17 +245,17 @@ func (p *plan) putAnswer(c changedRow, was *storedRow, a rules.Answer) (isNew bo
 		p.step("+", "outbox")
 		p.hset(key, nil, c.Fields, c.next())
 		p.numbered(4, "HSET", key, "no", "")
-		p.numbered(3, "ZADD", p.s.key("pending:"+channel), "", a.ID)
-		p.do("SADD", p.s.key("channels"), channel)
-		p.do("ZADD", p.s.key("unsent"), c.Fields["at"], a.ID)
+		p.numbered(3, "ZADD", p.db.key("pending:"+channel), "", a.ID)
+		p.do("SADD", p.db.key("channels"), channel)
+		p.do("ZADD", p.db.key("unsent"), c.Fields["at"], a.ID)
 		if s := c.Fields["session"]; s != "" {
-			p.do("RPUSH", p.s.key("outs:"+s), a.ID)
+			p.do("RPUSH", p.db.key("outs:"+s), a.ID)
 		}
-		p.do("SADD", p.s.key("outof:"+chatName(to)), a.ID)
+		p.do("SADD", p.db.key("outof:"+chatName(to)), a.ID)
 		return true, nil
 	}
 	p.hset(key, was.fields, c.Fields, c.next())
-	uncertain := p.s.key("ambiguous")
+	uncertain := p.db.key("ambiguous")
 	for i := range a.Parts {
 		n := strconv.Itoa(i + 1)
 		changed := was.fields["s"+n] != c.Fields["s"+n]
@@ -270,35 +270,35 @@ func (p *plan) putAnswer(c changedRow, was *storedRow, a rules.Answer) (isNew bo
 		return false, nil
 	}
 	to, err := addressOf(was.fields["target"])
-	p.do("ZREM", p.s.key("pending:"+was.fields["channel"]), a.ID)
-	p.do("ZREM", p.s.key("unsent"), a.ID)
-	p.do("SREM", p.s.key("outof:"+chatName(to)), a.ID)
+	p.do("ZREM", p.db.key("pending:"+was.fields["channel"]), a.ID)
+	p.do("ZREM", p.db.key("unsent"), a.ID)
+	p.do("SREM", p.db.key("outof:"+chatName(to)), a.ID)
 	return false, err
 }
 
 func chatName(a sessionkeys.Address) string { return id(a.Channel, a.Account, a.Peer) }
 
 func (p *plan) putWorker(w rules.Worker) {
-	member, names := id(w.ID.Name, w.ID.Nonce), p.s.key("names:"+w.ID.Name)
+	member, names := id(w.ID.Name, w.ID.Nonce), p.db.key("names:"+w.ID.Name)
 	if w.Gone {
-		p.do("SADD", p.s.key("gone"), member)
-		p.do("HDEL", p.s.key("until"), member)
+		p.do("SADD", p.db.key("gone"), member)
+		p.do("HDEL", p.db.key("until"), member)
 		p.do("SREM", names, w.ID.Nonce)
 		return
 	}
 	p.do("SADD", names, w.ID.Nonce)
-	p.do("HSET", p.s.key("until"), member, strconv.FormatInt(micros(w.Until), 10))
+	p.do("HSET", p.db.key("until"), member, strconv.FormatInt(micros(w.Until), 10))
 }
 
 func (p *plan) putChat(c rules.Chat) {
 	bot := id(c.ID.Channel, c.ID.Account)
 	for name, value := range map[string]string{"prev:": c.Before, "next:": c.After, "movedat:": timeText(c.MovedAt)} {
 		if value != "" {
-			p.do("HSET", p.s.key(name+bot), c.ID.Peer, value)
+			p.do("HSET", p.db.key(name+bot), c.ID.Peer, value)
 		}
 	}
 	if c.Closed.Cause != "" {
-		p.do("HSET", p.s.key("shut:"+id(c.ID.Channel, c.ID.Account, c.ID.Peer)), "cause", c.Closed.Cause,
+		p.do("HSET", p.db.key("shut:"+id(c.ID.Channel, c.ID.Account, c.ID.Peer)), "cause", c.Closed.Cause,
 			"dropped", strconv.Itoa(c.Closed.Dropped), "open", boolText(c.Closed.Open), "opened_at", microsText(c.Closed.OpenedAt))
 	}
 }

@@ -13,15 +13,18 @@ import (
 	"parley/sessions/rules"
 )
 
+// directory finds and lists what there is.
+type directory struct{ *connection }
+
 // Sessions implements [sessions.Queries]. A question for an instance, or for the
 // dearest of those that changed lately, may look at all root sessions to find few.
-func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessions.Session, error) {
+func (dir directory) Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessions.Session, error) {
 	if q.Limit <= 0 {
 		return nil, nil
 	}
 	var found []sessions.Session
 	err := retryChanged(ctx, func() (err error) {
-		found, err = s.roots(ctx, q)
+		found, err = dir.roots(ctx, q)
 		return err
 	})
 	return found, rules.While(err, "list sessions")
@@ -29,16 +32,16 @@ func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessio
 
 // roots are the root sessions that a question means. It reads the first of them by
 // their order, and when among these are too few that are meant, more of them.
-func (s *Store) roots(ctx context.Context, q sessions.SessionQuery) (found []sessions.Session, err error) {
-	came, origins, err := s.originReads(ctx, q.Channel)
+func (dir directory) roots(ctx context.Context, q sessions.SessionQuery) (found []sessions.Session, err error) {
+	came, origins, err := dir.originReads(ctx, q.Channel)
 	if err != nil || q.Channel != "" && len(came) == 0 {
 		return nil, err
 	}
 	const more = 8 // times as many
 	for limit := q.Limit; ; limit *= more {
-		names := s.rootNames(q, limit)
+		names := dir.rootNames(q, limit)
 		names.Any = came
-		a, err := s.query(ctx, names.each(newRead("HGETALL", s.key("sess:")).at(2)), newRead("SCARD", s.key("active")))
+		a, err := dir.query(ctx, names.each(newRead("HGETALL", dir.key("sess:")).at(2)), newRead("SCARD", dir.key("active")))
 		if err != nil {
 			return nil, err
 		}
@@ -76,43 +79,43 @@ func foundSessions(a answer) (found []sessions.Session, err error) {
 
 // rootNames reads the first of all root sessions by the order of a question; all that
 // changed lately, in another order, for the dearest of these.
-func (s *Store) rootNames(q sessions.SessionQuery, limit int) read {
+func (ks keyspace) rootNames(q sessions.SessionQuery, limit int) read {
 	last := strconv.Itoa(limit - 1)
 	switch since := strconv.FormatInt(micros(q.Since), 10); {
 	case q.ByCost && q.Since.IsZero():
-		names := newRead("ZRANGE", s.key("dear"), "0", last, "REV")
+		names := newRead("ZRANGE", ks.key("dear"), "0", last, "REV")
 		names.Cut = amountWidth
 		return names
 	case q.ByCost:
-		return newRead("ZRANGE", s.key("roots"), since, "+inf", "BYSCORE")
+		return newRead("ZRANGE", ks.key("roots"), since, "+inf", "BYSCORE")
 	case q.Since.IsZero():
-		return newRead("ZRANGE", s.key("roots"), "0", last, "REV")
+		return newRead("ZRANGE", ks.key("roots"), "0", last, "REV")
 	default:
-		return newRead("ZRANGE", s.key("roots"), "+inf", since, "BYSCORE", "REV", "LIMIT", "0", strconv.Itoa(limit))
+		return newRead("ZRANGE", ks.key("roots"), "+inf", since, "BYSCORE", "REV", "LIMIT", "0", strconv.Itoa(limit))
 	}
 }
 
 // originReads reads whether a session had a turn by an instance: one of these finds it.
 // origins is how many were looked at, of all instances.
-func (s *Store) originReads(ctx context.Context, channel string) (came []read, origins int, err error) {
+func (dir directory) originReads(ctx context.Context, channel string) (came []read, origins int, err error) {
 	if channel == "" {
 		return nil, 0, nil
 	}
-	where, err := s.origins(ctx)
+	where, err := dir.origins(ctx)
 	for _, o := range where {
 		if o.channel == channel {
-			came = append(came, newRead("ZSCORE", s.activeKey(o), "").at(3))
+			came = append(came, newRead("ZSCORE", dir.activeKey(o), "").at(3))
 		}
 	}
 	return came, len(where), err
 }
 
 // Find implements [sessions.Queries].
-func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessionkeys.SessionID, err error) {
+func (dir directory) Find(ctx context.Context, prefix string, limit int) (ids []sessionkeys.SessionID, err error) {
 	if prefix == "" || limit <= 0 {
 		return nil, nil
 	}
-	a, err := s.query(ctx, newRead("ZRANGE", s.key("ids"), "["+prefix, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(limit)))
+	a, err := dir.query(ctx, newRead("ZRANGE", dir.key("ids"), "["+prefix, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("find sessions: %w", err)
 	}
@@ -126,8 +129,8 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 }
 
 // TurnsOf implements [sessions.Turns].
-func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error) {
-	a, err := s.query(ctx, newRead("ZRANGE", s.key("turnsof:"+string(id)), "0", "-1").each(newRead("HGETALL", s.key("turn:")).at(2)))
+func (dir directory) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error) {
+	a, err := dir.query(ctx, newRead("ZRANGE", dir.key("turnsof:"+string(id)), "0", "-1").each(newRead("HGETALL", dir.key("turn:")).at(2)))
 	var rows []row
 	var ts []sessions.Turn
 	if err == nil {
@@ -138,7 +141,7 @@ func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessio
 	}
 	if err == nil && slices.ContainsFunc(rows, lacksJoined) {
 		var ids answer
-		if ids, err = s.query(ctx, s.messageIDs(string(id))); err == nil {
+		if ids, err = dir.query(ctx, dir.messageIDs(string(id))); err == nil {
 			err = completeJoined(rows, ids.texts(0))
 		}
 	}

@@ -20,7 +20,7 @@ type indexQuery struct {
 }
 
 // question says how an index is asked.
-func (s *Store) question(ix rules.Index, limit int) (indexQuery, error) {
+func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 	last, many := strconv.Itoa(limit-1), strconv.Itoa(limit) // -1 and 0: all
 	if limit == 0 {
 		many = "-1"
@@ -30,29 +30,29 @@ func (s *Store) question(ix rules.Index, limit int) (indexQuery, error) {
 	}
 	switch ix := ix.(type) {
 	case rules.OpenCalls:
-		return indexQuery{own: true, commands: [][]string{{"SMEMBERS", s.key("calls:" + ix.Token)}}, key: keyNamed[rules.CallKey], pick: func(r *reading, keys []rules.Key) []rules.Key {
+		return indexQuery{own: true, commands: [][]string{{"SMEMBERS", ks.key("calls:" + ix.Token)}}, key: keyNamed[rules.CallKey], pick: func(r *reading, keys []rules.Key) []rules.Key {
 			return slices.DeleteFunc(keys, func(k rules.Key) bool {
 				c, ok := r.seen[k].row.(rules.Call)
 				return !ok || ix.Turn != "" && c.Turn != ix.Turn
 			})
 		}}, nil
 	case rules.NestedTurns:
-		return indexQuery{own: true, commands: [][]string{{"SMEMBERS", s.key("nested:" + ix.Token)}}, key: keyNamed[rules.TurnKey], pick: allMembers}, nil
+		return indexQuery{own: true, commands: [][]string{{"SMEMBERS", ks.key("nested:" + ix.Token)}}, key: keyNamed[rules.TurnKey], pick: allMembers}, nil
 	case rules.FreeMailboxes:
 		if ix.Latest {
-			return boxes("ZREVRANGE", s.key("free"), "0", last), nil
+			return boxes("ZREVRANGE", ks.key("free"), "0", last), nil
 		}
-		return boxes("ZRANGE", s.key("free"), "0", last), nil
+		return boxes("ZRANGE", ks.key("free"), "0", last), nil
 	case rules.OwedMailboxes:
-		return boxes("ZRANGE", s.key("owes:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
+		return boxes("ZRANGE", ks.key("owes:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
 	case rules.OwnedMailboxes:
-		return boxes("ZRANGE", s.key("owned:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
+		return boxes("ZRANGE", ks.key("owned:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
 	case rules.AllMailboxes:
-		return boxes("ZRANGEBYLEX", s.key("boxes"), "("+ix.After, "+", "LIMIT", "0", many), nil
+		return boxes("ZRANGEBYLEX", ks.key("boxes"), "("+ix.After, "+", "LIMIT", "0", many), nil
 	case rules.Owners:
-		return indexQuery{commands: [][]string{{"SMEMBERS", s.key("owners")}}, key: workerKeyNamed, pick: allMembers}, nil
+		return indexQuery{commands: [][]string{{"SMEMBERS", ks.key("owners")}}, key: workerKeyNamed, pick: allMembers}, nil
 	case rules.WorkersNamed:
-		return indexQuery{commands: [][]string{{"SMEMBERS", s.key("names:" + ix.Name)}}, key: func(nonce string) (rules.Key, error) {
+		return indexQuery{commands: [][]string{{"SMEMBERS", ks.key("names:" + ix.Name)}}, key: func(nonce string) (rules.Key, error) {
 			return rules.WorkerKey{Name: ix.Name, Nonce: nonce}, nil
 		}, pick: allMembers}, nil
 	case rules.ChatMailboxes:
@@ -61,14 +61,14 @@ func (s *Store) question(ix rules.Index, limit int) (indexQuery, error) {
 			return keys
 		}}
 		for _, c := range ix.Chats {
-			q.commands = append(q.commands, []string{"SMEMBERS", s.key("boxesof:" + id(c.Channel, c.Account, c.Peer))})
+			q.commands = append(q.commands, []string{"SMEMBERS", ks.key("boxesof:" + id(c.Channel, c.Account, c.Peer))})
 		}
 		return q, nil
 	case rules.PendingControls:
-		return indexQuery{commands: [][]string{{"ZRANGE", s.key("controls:" + ix.Token), "0", "-1"}}, key: keyNamed[rules.ControlKey], pick: allMembers}, nil
+		return indexQuery{commands: [][]string{{"ZRANGE", ks.key("controls:" + ix.Token), "0", "-1"}}, key: keyNamed[rules.ControlKey], pick: allMembers}, nil
 	case rules.CloseControls:
 		chat := id(ix.Chat.Channel, ix.Chat.Account, ix.Chat.Peer)
-		return indexQuery{commands: [][]string{{"ZRANGE", s.key("shutting:" + chat), "0", "-1"}}, key: keyNamed[rules.ControlKey], pick: func(_ *reading, keys []rules.Key) []rules.Key {
+		return indexQuery{commands: [][]string{{"ZRANGE", ks.key("shutting:" + chat), "0", "-1"}}, key: keyNamed[rules.ControlKey], pick: func(_ *reading, keys []rules.Key) []rules.Key {
 			slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.ControlKey), b.(rules.ControlKey)) }) //nolint:forcetypeassert // as named
 			return keys
 		}}, nil
@@ -78,7 +78,7 @@ func (s *Store) question(ix rules.Index, limit int) (indexQuery, error) {
 			return keys
 		}}
 		for _, c := range ix.Chats {
-			q.commands = append(q.commands, []string{"SMEMBERS", s.key("outof:" + id(c.Channel, c.Account, c.Peer))})
+			q.commands = append(q.commands, []string{"SMEMBERS", ks.key("outof:" + id(c.Channel, c.Account, c.Peer))})
 		}
 		return q, nil
 	case rules.RecordsOf:
@@ -87,9 +87,9 @@ func (s *Store) question(ix rules.Index, limit int) (indexQuery, error) {
 			from = "(" + ix.After
 		}
 		to := "(" + ix.Prefix + "\xff" // no text in UTF-8 has such a byte
-		return recordsOf(ix.Kind, "ZRANGEBYLEX", s.key("records:"+ix.Kind), from, to, "LIMIT", "0", many), nil
+		return recordsOf(ix.Kind, "ZRANGEBYLEX", ks.key("records:"+ix.Kind), from, to, "LIMIT", "0", many), nil
 	case rules.ExpiredRecords:
-		return recordsOf(ix.Kind, "ZRANGEBYSCORE", s.key("expire:"+ix.Kind), "-inf", microsText(ix.At), "LIMIT", "0", many), nil
+		return recordsOf(ix.Kind, "ZRANGEBYSCORE", ks.key("expire:"+ix.Kind), "-inf", microsText(ix.At), "LIMIT", "0", many), nil
 	}
 	return indexQuery{}, fmt.Errorf("there is no index for a %T", ix)
 }

@@ -27,7 +27,7 @@ func (s *storedRow) version() string { return s.fields["v"] }
 // that are nearly always new for absent. The commit finds out.
 type reading struct {
 	ctx    context.Context
-	s      *Store
+	db     *database
 	era    string
 	known  bool // what is known is believed
 	isView bool // a view: epochs are as they are stored
@@ -51,9 +51,9 @@ type listedSet struct{ command, members []string }
 // absentMessage is a message that was not there.
 type absentMessage struct{ session, message string }
 
-func (s *Store) reading(ctx context.Context) *reading {
-	r := &reading{ctx: ctx, s: s, client: s.client, seen: map[rules.Key]*storedRow{}}
-	if era := s.era.Load(); era != nil { // nil: while the database is opened
+func (db *database) reading(ctx context.Context) *reading {
+	r := &reading{ctx: ctx, db: db, client: db.client, seen: map[rules.Key]*storedRow{}}
+	if era := db.era.Load(); era != nil { // nil: while the database is opened
 		r.era = *era
 	}
 	return r
@@ -94,7 +94,7 @@ func (r *reading) stored(k rules.Key) (*storedRow, error) {
 		return st, nil
 	}
 	if r.known {
-		if st := r.s.known.row(r.era, k); st != nil {
+		if st := r.db.known.row(r.era, k); st != nil {
 			r.seen[k], r.unverified = st, true
 			if _, ok := st.row.(rules.Mailbox); ok {
 				r.gen = st.fields["gen"]
@@ -115,7 +115,7 @@ func (r *reading) stored(k rules.Key) (*storedRow, error) {
 // Has implements [rules.Reader].
 func (r *reading) Has(session sessionkeys.SessionID, message string) (bool, error) {
 	if !r.known {
-		a, err := r.read(newRead("SISMEMBER", r.s.key("msgids:"+string(session)), message))
+		a, err := r.read(newRead("SISMEMBER", r.db.key("msgids:"+string(session)), message))
 		if err != nil || a.bool(0) {
 			return err == nil, err
 		}
@@ -126,7 +126,7 @@ func (r *reading) Has(session sessionkeys.SessionID, message string) (bool, erro
 
 // Spent implements [rules.Reader].
 func (r *reading) Spent(k rules.SpendingKey) (p rules.Spending, err error) {
-	a, err := r.read(newRead("HMGET", r.s.key("spend:"+spendingName(k)), "settled", "held", "doubt", "till"))
+	a, err := r.read(newRead("HMGET", r.db.key("spend:"+spendingName(k)), "settled", "held", "doubt", "till"))
 	if err != nil {
 		return p, err
 	}
@@ -139,7 +139,7 @@ func spendingName(k rules.SpendingKey) string { return id(k.Kind, k.ID, k.Window
 
 // List implements [rules.Reader].
 func (r *reading) List(ix rules.Index, limit int) ([]rules.Key, error) {
-	q, err := r.s.question(ix, limit)
+	q, err := r.db.question(ix, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -169,14 +169,14 @@ func (r *reading) List(ix rules.Index, limit int) ([]rules.Key, error) {
 // members is what a list has.
 func (r *reading) members(q indexQuery, command []string) ([]string, error) {
 	if q.own && r.known {
-		if members, ok := r.s.known.set(r.era, command); ok {
+		if members, ok := r.db.known.set(r.era, command); ok {
 			r.lists, r.unverified = append(r.lists, listedSet{command, members}), true
 			return members, nil
 		}
 	}
 	one := newRead(command...)
 	if q.boxes {
-		one = one.each(r.s.mailboxReads("")...)
+		one = one.each(r.db.mailboxReads("")...)
 	}
 	a, err := r.read(one)
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *reading) members(q indexQuery, command []string) ([]string, error) {
 	}
 	r.lists = append(r.lists, listedSet{command, members})
 	if q.own {
-		r.s.known.list(r.era, command, members)
+		r.db.known.list(r.era, command, members)
 	}
 	return members, nil
 }
@@ -203,7 +203,7 @@ func (r *reading) fetchUnseen(keys []rules.Key) error {
 	var unseen []rules.Key
 	for _, k := range keys {
 		if r.seen[k] == nil {
-			if st := r.s.known.row(r.era, k); st != nil && r.known {
+			if st := r.db.known.row(r.era, k); st != nil && r.known {
 				r.seen[k], r.unverified = st, true
 				continue
 			}
@@ -219,9 +219,9 @@ func (r *reading) fetchUnseen(keys []rules.Key) error {
 // read runs reads in one state of the database; see rows.lua.
 func (r *reading) read(reads ...read) (answer, error) {
 	r.trips++
-	gen, a, err := r.s.runReads(r.ctx, r.client, r.era, reads)
+	gen, a, err := r.db.runReads(r.ctx, r.client, r.era, reads)
 	if errors.Is(err, errEra) {
-		err = r.s.reconcile(r.ctx)
+		err = r.db.reconcile(r.ctx)
 		if err == nil {
 			err = errChanged
 		}

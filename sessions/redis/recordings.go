@@ -40,7 +40,7 @@ var errNoFrame = errors.New("what is asked has no frame")
 
 // newStoredRequest is what a call that is about to be reserved asks. Body is asked for when
 // no frame of this name is kept.
-func (s *Store) newStoredRequest(ctx context.Context, a transcript.RequestRecord, c sessions.Charge, r costs.Reservation) (*storedRequest, error) {
+func (db *database) newStoredRequest(ctx context.Context, a transcript.RequestRecord, c sessions.Charge, r costs.Reservation) (*storedRequest, error) {
 	if a.Template == "" || a.Body == nil {
 		return nil, errNoFrame
 	}
@@ -52,7 +52,7 @@ func (s *Store) newStoredRequest(ctx context.Context, a transcript.RequestRecord
 		return nil, fmt.Errorf("write down what is asked: %w", err)
 	}
 	asked := &storedRequest{Frame: a.Template, Attempt: body}
-	kept, err := s.hasTemplate(ctx, a.Template)
+	kept, err := db.hasTemplate(ctx, a.Template)
 	if err != nil || kept {
 		return asked, err
 	}
@@ -96,25 +96,25 @@ func (f *templateNames) forget() {
 	f.names = nil
 }
 
-func (s *Store) hasTemplate(ctx context.Context, name string) (bool, error) {
-	if s.frames.has(name) {
+func (db *database) hasTemplate(ctx context.Context, name string) (bool, error) {
+	if db.frames.has(name) {
 		return true, nil
 	}
-	a, err := s.query(ctx, newRead("HEXISTS", s.key("frames"), name))
+	a, err := db.query(ctx, newRead("HEXISTS", db.key("frames"), name))
 	if err != nil {
 		return false, fmt.Errorf("look for the frame of a request: %w", err)
 	}
 	if a.bool(0) {
-		s.frames.add(name)
+		db.frames.add(name)
 	}
 	return a.bool(0), nil
 }
 
 // Requests implements [sessions.Recordings].
-func (s *Store) Requests(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
+func (ar archive) Requests(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
 	after := 0
 	err := rules.Pages(pageRows, func() (rs []sessions.Recording, err error) {
-		a, err := s.query(ctx, newRead("LRANGE", s.key("asked:"+string(id)), strconv.Itoa(after), strconv.Itoa(after+pageRows-1)))
+		a, err := ar.query(ctx, newRead("LRANGE", ar.key("asked:"+string(id)), strconv.Itoa(after), strconv.Itoa(after+pageRows-1)))
 		for _, stored := range a.texts(0) {
 			var t attempt
 			after++
@@ -131,8 +131,8 @@ func (s *Store) Requests(ctx context.Context, id sessionkeys.SessionID, yield fu
 }
 
 // RequestTemplate implements [sessions.Recordings].
-func (s *Store) RequestTemplate(ctx context.Context, name string) ([]byte, error) {
-	a, err := s.query(ctx, newRead("HGET", s.key("frames"), name))
+func (ar archive) RequestTemplate(ctx context.Context, name string) ([]byte, error) {
+	a, err := ar.query(ctx, newRead("HGET", ar.key("frames"), name))
 	if err == nil && a.at(0) == nil {
 		err = sessions.ErrNotFound
 	}

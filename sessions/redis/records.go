@@ -3,7 +3,7 @@ package redis
 import "parley/sessions/rules"
 
 func (p *plan) putRecord(c changedRow, was *storedRow, r rules.Record) {
-	key, all, ends := p.s.hashOf(r.Key()), p.s.key("records:"+r.ID.Kind), p.s.key("expire:"+r.ID.Kind)
+	key, all, ends := p.db.hashOf(r.Key()), p.db.key("records:"+r.ID.Kind), p.db.key("expire:"+r.ID.Kind)
 	if r.Dropped {
 		p.do("DEL", key)
 		p.do("ZREM", all, r.ID.Key)

@@ -6,12 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"parley/sessions"
 	"parley/sessions/rules"
 
 	goredis "github.com/redis/go-redis/v9"
 )
+
+// factLog applies what was written down and not committed.
+type factLog struct {
+	*database
+	seen atomic.Uint64 // the last fact at the last CatchUp
+}
 
 // replayCounts counts what was done again.
 type replayCounts struct{ applied, void int }
@@ -79,20 +86,20 @@ func (v *verdicts) hasHeld(number uint64, f fact) bool {
 
 // replay begins an era in the log, and applies all facts before it that the
 // database does not have. mark is the fact up to which it has all.
-func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (done replayCounts, err error) {
-	if err := s.checkLog(ctx, mark); err != nil {
+func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint64) (done replayCounts, err error) {
+	if err := rec.checkLog(ctx, mark); err != nil {
 		return done, err
 	}
 	body, err := fact{Script: factEra, Era: era}.encode()
 	if err != nil {
 		return done, err
 	}
-	end, err := s.facts.Append(ctx, "era-"+rand.Text(), body)
+	end, err := rec.facts.Append(ctx, "era-"+rand.Text(), body)
 	if err != nil {
 		return done, fmt.Errorf("write an era down: %w", err)
 	}
 	v := verdicts{voids: map[uint64]bool{}, later: map[string][]provenFence{}}
-	err = s.eachFact(ctx, mark, end, func(number uint64, f fact) error {
+	err = rec.eachFact(ctx, mark, end, func(number uint64, f fact) error {
 		v.note(number, f)
 		return nil
 	})
@@ -101,21 +108,21 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 	}
 	last := mark
 	var costs []failedCosts
-	err = s.eachFact(ctx, mark, end, func(number uint64, f fact) error {
+	err = rec.eachFact(ctx, mark, end, func(number uint64, f fact) error {
 		for ; last+1 < number; last++ { // numbers that were never given
-			if err := s.tryMarkPassed(ctx, s.plain, last+1); err != nil {
+			if err := rec.tryMarkPassed(ctx, rec.plain, last+1); err != nil {
 				return err
 			}
 		}
 		last = number
 		if done.applied%64 == 0 {
-			if err := s.setLocked(ctx, me); err != nil {
+			if err := rec.setLocked(ctx, me); err != nil {
 				return err
 			}
 		}
 		held := v.hasHeld(number, f)
 		if held {
-			if held, err = s.reapply(ctx, number, f, replay); err != nil {
+			if held, err = rec.reapply(ctx, number, f, replay); err != nil {
 				return fmt.Errorf("apply fact %d again: %w", number, err)
 			}
 		}
@@ -128,13 +135,13 @@ func (s *Store) replay(ctx context.Context, me string, era int64, mark uint64) (
 			costs = append(costs, failedCosts{number, *cost})
 			return nil
 		}
-		return s.tryMarkPassed(ctx, s.plain, number)
+		return rec.tryMarkPassed(ctx, rec.plain, number)
 	})
 	if err != nil {
 		return done, err
 	}
 	for _, c := range costs {
-		if err := s.rebook(ctx, c, replay); err != nil {
+		if err := rec.rebook(ctx, c, replay); err != nil {
 			return done, err
 		}
 	}
@@ -148,21 +155,21 @@ type failedCosts struct {
 }
 
 // rebook books what calls cost, if nobody has booked them since.
-func (s *Store) rebook(ctx context.Context, c failedCosts, mode string) error {
-	if _, err := s.reapply(ctx, c.number, c.fact, mode); err != nil {
+func (fl *factLog) rebook(ctx context.Context, c failedCosts, mode string) error {
+	if _, err := fl.reapply(ctx, c.number, c.fact, mode); err != nil {
 		return fmt.Errorf("book what fact %d cost: %w", c.number, err)
 	}
-	client := s.client
+	client := fl.client
 	if mode == replay {
-		client = s.plain
+		client = fl.plain
 	}
-	return s.tryMarkPassed(ctx, client, c.number)
+	return fl.tryMarkPassed(ctx, client, c.number)
 }
 
 // tryMarkPassed notes that there is nothing to do for a fact.
-func (s *Store) tryMarkPassed(ctx context.Context, c *goredis.Client, number uint64) error {
-	p := &plan{s: s, r: s.reading(ctx), again: c == s.plain}
-	a, err := s.evaluate(ctx, c, p.request(number))
+func (db *database) tryMarkPassed(ctx context.Context, c *goredis.Client, number uint64) error {
+	p := &plan{db: db, r: db.reading(ctx), again: c == db.plain}
+	a, err := db.evaluate(ctx, c, p.request(number))
 	if err == nil && a.text(0) == "era" {
 		err = errEra
 	}
@@ -170,31 +177,31 @@ func (s *Store) tryMarkPassed(ctx context.Context, c *goredis.Client, number uin
 }
 
 // eraOf is the era that calls of a client are for; empty: any, for who takes over.
-func (s *Store) eraOf(c *goredis.Client) string {
-	if c == s.plain {
+func (conn *connection) eraOf(c *goredis.Client) string {
+	if c == conn.plain {
 		return ""
 	}
-	return *s.era.Load()
+	return *conn.era.Load()
 }
 
 // markPassed notes that there is nothing to do for a fact, after a failover once the
 // database is ready again.
-func (s *Store) markPassed(ctx context.Context, number uint64) error {
+func (db *database) markPassed(ctx context.Context, number uint64) error {
 	for {
-		err := s.tryMarkPassed(ctx, s.client, number)
+		err := db.tryMarkPassed(ctx, db.client, number)
 		if !errors.Is(err, errEra) {
 			return err
 		}
-		if err := s.reconcile(ctx); err != nil {
+		if err := db.reconcile(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // isApplied reports whether the database is done with a fact.
-func (s *Store) isApplied(ctx context.Context, c *goredis.Client, era string, number uint64) (bool, error) {
-	_, a, err := s.runReads(ctx, c, era, []read{
-		newRead("HGET", s.key("meta"), metaFacts), newRead("ZSCORE", s.key("facts"), strconv.FormatUint(number, 10)),
+func (fl *factLog) isApplied(ctx context.Context, c *goredis.Client, era string, number uint64) (bool, error) {
+	_, a, err := fl.runReads(ctx, c, era, []read{
+		newRead("HGET", fl.key("meta"), metaFacts), newRead("ZSCORE", fl.key("facts"), strconv.FormatUint(number, 10)),
 	})
 	if err != nil {
 		return false, fmt.Errorf("look for fact %d: %w", number, err)
@@ -204,9 +211,9 @@ func (s *Store) isApplied(ctx context.Context, c *goredis.Client, era string, nu
 }
 
 // eachFact calls do for the facts behind mark, up to end.
-func (s *Store) eachFact(ctx context.Context, mark, end uint64, do func(number uint64, f fact) error) error {
+func (fl *factLog) eachFact(ctx context.Context, mark, end uint64, do func(number uint64, f fact) error) error {
 	var failed error
-	err := s.facts.After(ctx, mark, func(number uint64, body []byte) bool {
+	err := fl.facts.After(ctx, mark, func(number uint64, body []byte) bool {
 		if number > end {
 			return false
 		}
@@ -225,13 +232,13 @@ func (s *Store) eachFact(ctx context.Context, mark, end uint64, do func(number u
 }
 
 // lastEra is the highest era in the log; -1: there is none.
-func (s *Store) lastEra(ctx context.Context) (era int64, err error) {
-	last, err := s.facts.Last(ctx)
+func (fl *factLog) lastEra(ctx context.Context) (era int64, err error) {
+	last, err := fl.facts.Last(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the last fact: %w", err)
 	}
 	era = -1
-	err = s.eachFact(ctx, 0, last, func(_ uint64, f fact) error {
+	err = fl.eachFact(ctx, 0, last, func(_ uint64, f fact) error {
 		if f.Script == factEra {
 			era = max(era, f.Era)
 		}
@@ -241,8 +248,8 @@ func (s *Store) lastEra(ctx context.Context) (era int64, err error) {
 }
 
 // checkLog says whether the log has all that the database may lack.
-func (s *Store) checkLog(ctx context.Context, mark uint64) error {
-	last, err := s.facts.Last(ctx)
+func (fl *factLog) checkLog(ctx context.Context, mark uint64) error {
+	last, err := fl.facts.Last(ctx)
 	if err != nil {
 		return fmt.Errorf("ask for the last fact: %w", err)
 	}
@@ -250,7 +257,7 @@ func (s *Store) checkLog(ctx context.Context, mark uint64) error {
 		return damaged("the log of facts ends at %d, and the database has facts up to %d: the log was replaced or lost its end; give it its data back", last, mark)
 	}
 	first := uint64(0)
-	err = s.facts.After(ctx, 0, func(number uint64, _ []byte) bool {
+	err = fl.facts.After(ctx, 0, func(number uint64, _ []byte) bool {
 		first = number
 		return false
 	})
@@ -265,7 +272,7 @@ func (s *Store) checkLog(ctx context.Context, mark uint64) error {
 
 // Applied is the fact up to which the database has all. Older ones may be pruned
 // when no failover can lose them any more.
-func (s *Store) Applied(ctx context.Context) (uint64, error) {
-	t, err := s.timeline(ctx)
+func (fl *factLog) Applied(ctx context.Context) (uint64, error) {
+	t, err := fl.timeline(ctx)
 	return t.facts, err
 }

@@ -19,9 +19,9 @@ const maxRewrites = 3
 // would be the beginning of the first script that was written behind it. So
 // nothing may be written behind it: nobody has yet, because every client greets
 // the server first.
-func (s *Store) rewrite(ctx context.Context) error {
+func (rec *recovery) rewrite(ctx context.Context) error {
 	for asked := 0; ; {
-		info, err := s.info(ctx)
+		info, err := rec.info(ctx)
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (s *Store) rewrite(ctx context.Context) error {
 			return nil
 		case busy:
 			// The lock must not end; a single command writes nothing that is half.
-			if err := s.plain.PExpire(ctx, s.key("takeover"), lockFor).Err(); err != nil {
+			if err := rec.plain.PExpire(ctx, rec.key("takeover"), lockFor).Err(); err != nil {
 				return fmt.Errorf("hold the database: %w", explain(err))
 			}
 			if err := pause.For(ctx, 10*time.Millisecond); err != nil {
@@ -44,17 +44,17 @@ func (s *Store) rewrite(ctx context.Context) error {
 			return errors.New("the server cannot rewrite its append-only file (BGREWRITEAOF); its log says why, mostly that the disk is full")
 		}
 		asked++
-		err = s.plain.BgRewriteAOF(ctx).Err()
+		err = rec.plain.BgRewriteAOF(ctx).Err()
 		if ctx.Err() != nil {
 			return explain(err)
 		}
 		if err != nil {
-			now, infoErr := s.info(ctx)
+			now, infoErr := rec.info(ctx)
 			if infoErr != nil {
 				return infoErr
 			}
 			if now["aof_rewrite_in_progress"] != "1" && now["aof_rewrite_scheduled"] != "1" {
-				s.log.Warn("redis: BGREWRITEAOF is refused; run redis-check-aof --fix before each start of the server, or a write that a kill cut in two may come back in part", "err", err)
+				rec.log.Warn("redis: BGREWRITEAOF is refused; run redis-check-aof --fix before each start of the server, or a write that a kill cut in two may come back in part", "err", err)
 				return nil
 			}
 		}

@@ -19,30 +19,35 @@ import (
 // errClosed is what a store answers after Close.
 var errClosed = errors.New("the store is closed")
 
-// Store is a [sessions.Store] in one Redis database.
+// Store is a [sessions.Store] in one Redis database. What it does stands in its parts.
 type Store struct {
-	client  *goredis.Client // greets each connection: see timeline.go
-	plain   *goredis.Client // greets none; for what is done about a failover
-	scripts scripts
-	me      string // whoever takes over has the lock under this name
-	prefix  string
-	log     *slog.Logger
-	now     func() time.Time
-	facts   Facts
-
 	rules.Operations
-
-	era    atomic.Pointer[string] // of the database as this store knows it
-	known  rowCache
-	settle chan struct{} // held by who looks what became of the server
-	lanes  lanes         // for facts
-	seen   atomic.Uint64 // the last fact at the last CatchUp
-	forgot chan struct{} // holds one when the database may have forgotten; see Tend
-	frames templateNames // that need not be sent again
+	generations
+	directory
+	ledger
+	archive
+	checker
+	*recovery
 
 	closing sync.Once
 	closed  error
 }
+
+// connection is one Redis database as this process reaches it.
+type connection struct {
+	keyspace
+	client  *goredis.Client // greets each connection: see timeline.go
+	plain   *goredis.Client // greets none; for what is done about a failover
+	scripts scripts
+	log     *slog.Logger
+	now     func() time.Time
+
+	era       atomic.Pointer[string]          // of the database as this process knows it
+	reconcile func(ctx context.Context) error // makes the database whole after a failover
+}
+
+// keyspace names the keys, all of which begin with a prefix.
+type keyspace struct{ prefix string }
 
 // Open connects and looks whether the server keeps what it is told: see
 // [Options] and refuse.go for what is refused. With Facts, those that the
@@ -58,46 +63,51 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{
-		me: rand.Text(), prefix: cmp.Or(o.Prefix, defaultPrefix), log: o.Log, now: o.Now, facts: o.Facts,
-		scripts: newScripts(), settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
+	conn := &connection{keyspace: keyspace{cmp.Or(o.Prefix, defaultPrefix)}, scripts: newScripts(), log: o.Log, now: o.Now}
+	if conn.log == nil {
+		conn.log = slog.New(slog.DiscardHandler)
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	if conn.now == nil {
+		conn.now = time.Now
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	s.Operations = rules.Operations{Driver: database{s}}
-	if s.client, err = o.dial(s.greet); err != nil {
+	if conn.client, err = o.dial(conn.greet); err != nil {
 		return nil, err
 	}
-	if s.plain, err = o.dial(nil); err != nil {
-		return nil, errors.Join(err, s.client.Close())
+	if conn.plain, err = o.dial(nil); err != nil {
+		return nil, errors.Join(err, conn.client.Close())
 	}
-	if err := s.begin(ctx); err != nil {
+	s := newStore(conn, o.Facts)
+	err = conn.inspect(ctx)
+	if err == nil {
+		err = conn.reconcile(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// begin checks the server and makes the store ready.
-func (s *Store) begin(ctx context.Context) error {
-	if err := s.inspect(ctx); err != nil {
-		return err
+// newStore puts a store together from its parts.
+func newStore(conn *connection, facts Facts) *Store {
+	db := &database{connection: conn, facts: facts}
+	s := &Store{
+		generations: generations{db}, directory: directory{conn}, ledger: ledger{conn}, archive: archive{conn}, checker: checker{db},
+		recovery: &recovery{factLog: &factLog{database: db}, me: rand.Text(), settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1)},
 	}
-	return s.reconcile(ctx)
+	s.Operations = rules.Over(driver{db})
+	conn.reconcile = s.makeWhole
+	return s
 }
 
 // Close ends all connections. Calls after it return an error. It may be called
 // twice.
 func (s *Store) Close() error {
-	s.closing.Do(func() { s.closed = errors.Join(s.client.Close(), s.plain.Close()) })
+	s.closing.Do(func() { s.closed = errors.Join(s.recovery.client.Close(), s.recovery.plain.Close()) })
 	return s.closed
 }
 
 // key is one of the store's keys that is made of plain words.
-func (s *Store) key(name string) string { return s.prefix + name }
+func (ks keyspace) key(name string) string { return ks.prefix + name }
 
 // How changes are committed.
 const (

@@ -18,11 +18,11 @@ import (
 const amountWidth = 19
 
 // Dearest implements [sessions.Survey].
-func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Amount, err error) {
+func (lg ledger) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Amount, err error) {
 	if n <= 0 {
 		return nil, nil
 	}
-	a, err := s.query(ctx, newRead("ZRANGE", s.key("dearest:"+costs.Day.Name(at)), "+", "-", "BYLEX", "REV", "LIMIT", "0", strconv.Itoa(n)))
+	a, err := lg.query(ctx, newRead("ZRANGE", lg.key("dearest:"+costs.Day.Name(at)), "+", "-", "BYLEX", "REV", "LIMIT", "0", strconv.Itoa(n)))
 	for _, m := range a.texts(0) {
 		var spent costs.Amount
 		if spent, err = readAmount(m[:min(amountWidth, len(m))]); err != nil {
@@ -34,16 +34,16 @@ func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Am
 }
 
 // Active implements [sessions.Survey].
-func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Activity, err error) {
-	where, err := s.origins(ctx)
+func (dir directory) Active(ctx context.Context, since time.Time) (as []sessions.Activity, err error) {
+	where, err := dir.origins(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("count active sessions: %w", err)
 	}
 	reads := make([]read, len(where))
 	for i, o := range where {
-		reads[i] = newRead("ZCOUNT", s.activeKey(o), strconv.FormatInt(micros(since), 10), "+inf")
+		reads[i] = newRead("ZCOUNT", dir.activeKey(o), strconv.FormatInt(micros(since), 10), "+inf")
 	}
-	a, err := s.query(ctx, reads...)
+	a, err := dir.query(ctx, reads...)
 	for i, o := range where {
 		n, bad := a.int(i)
 		err = cmp.Or(err, bad)
@@ -62,11 +62,13 @@ type origin struct {
 
 // activeKey is the root sessions that had turns from there, by their last one. They
 // are never taken out.
-func (s *Store) activeKey(o origin) string { return s.key("active:" + id(o.channel, string(o.kind))) }
+func (ks keyspace) activeKey(o origin) string {
+	return ks.key("active:" + id(o.channel, string(o.kind)))
+}
 
 // origins are all where turns came from. None ever ends.
-func (s *Store) origins(ctx context.Context) ([]origin, error) {
-	a, err := s.query(ctx, newRead("SMEMBERS", s.key("active")))
+func (dir directory) origins(ctx context.Context) ([]origin, error) {
+	a, err := dir.query(ctx, newRead("SMEMBERS", dir.key("active")))
 	if err != nil {
 		return nil, err
 	}
@@ -82,18 +84,18 @@ func (s *Store) origins(ctx context.Context) ([]origin, error) {
 }
 
 // Queues implements [sessions.Survey].
-func (s *Store) Queues(ctx context.Context, limit int) ([]sessions.Queue, int, error) {
-	qs, total, err := s.queues(ctx, limit)
+func (dir directory) Queues(ctx context.Context, limit int) ([]sessions.Queue, int, error) {
+	qs, total, err := dir.queues(ctx, limit)
 	return qs, total, rules.While(err, "list what waits")
 }
 
-func (s *Store) queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
-	reads := []read{newRead("ZCARD", s.key("queued"))}
+func (dir directory) queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
+	reads := []read{newRead("ZCARD", dir.key("queued"))}
 	if limit > 0 {
-		reads = append(reads, newRead("ZRANGE", s.key("queued"), "0", strconv.Itoa(limit-1)).
-			each(newRead("HMGET", s.key("box:"), "key", "touched", "read").at(2)))
+		reads = append(reads, newRead("ZRANGE", dir.key("queued"), "0", strconv.Itoa(limit-1)).
+			each(newRead("HMGET", dir.key("box:"), "key", "touched", "read").at(2)))
 	}
-	a, err := s.query(ctx, reads...)
+	a, err := dir.query(ctx, reads...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -19,7 +19,7 @@ const (
 // forgot is called again until it returns nil.
 //
 // It returns nil. One goroutine calls it.
-func (s *Store) Maintain(ctx context.Context, forgot func(context.Context) error) error {
+func (rec *recovery) Maintain(ctx context.Context, forgot func(context.Context) error) error {
 	tick := time.NewTicker(catchUpEvery)
 	defer tick.Stop()
 	for {
@@ -27,15 +27,15 @@ func (s *Store) Maintain(ctx context.Context, forgot func(context.Context) error
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := s.CatchUp(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("redis: apply what others left in the log of facts", "error", err)
+			if err := rec.CatchUp(ctx); err != nil && ctx.Err() == nil {
+				rec.log.Warn("redis: apply what others left in the log of facts", "error", err)
 			}
-		case <-s.forgot:
+		case <-rec.forgot:
 			for err := forgot(ctx); err != nil; err = forgot(ctx) {
 				if ctx.Err() != nil {
 					return nil
 				}
-				s.log.Error("redis: tell the database what it forgot", "error", err)
+				rec.log.Error("redis: tell the database what it forgot", "error", err)
 				if pause.For(ctx, forgotAgain) != nil {
 					return nil
 				}
@@ -45,9 +45,9 @@ func (s *Store) Maintain(ctx context.Context, forgot func(context.Context) error
 }
 
 // wakeMaintain wakes Tend.
-func (s *Store) wakeMaintain() {
+func (rec *recovery) wakeMaintain() {
 	select {
-	case s.forgot <- struct{}{}:
+	case rec.forgot <- struct{}{}:
 	default: // it is to be woken already
 	}
 }

@@ -40,48 +40,57 @@ const (
 )
 
 // greet refuses a connection to a server that may lack writes.
-func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
+func (conn *connection) greet(ctx context.Context, cn *goredis.Conn) error {
 	pipe := cn.Pipeline()
-	server, meta := pipe.Info(ctx, "server"), pipe.HMGet(ctx, s.key("meta"), metaTimeline, metaEra)
+	server, meta := pipe.Info(ctx, "server"), pipe.HMGet(ctx, conn.key("meta"), metaTimeline, metaEra)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("greet the server: %w", err)
 	}
-	era := s.era.Load()
+	era := conn.era.Load()
 	if v := meta.Val(); era == nil || v[0] != infoOf(server.Val())["run_id"] || v[1] != *era {
 		return errEra
 	}
 	return nil
 }
 
+// recovery makes the database whole after a restart or failover of the server, and keeps
+// it so.
+type recovery struct {
+	*factLog
+	me     string        // whoever takes over has the lock under this name
+	settle chan struct{} // held by who looks what became of the server
+	forgot chan struct{} // holds one when the database may have forgotten; see Maintain
+}
+
 // lockFor is how long somebody who takes over may be silent.
 const lockFor = 30 * time.Second
 
-// reconcile makes the database whole if the server is another one than before,
+// makeWhole makes the database whole if the server is another one than before,
 // or waits for whoever does, and learns its era.
-func (s *Store) reconcile(ctx context.Context) error {
+func (rec *recovery) makeWhole(ctx context.Context) error {
 	select {
-	case s.settle <- struct{}{}:
-		defer func() { <-s.settle }()
+	case rec.settle <- struct{}{}:
+		defer func() { <-rec.settle }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	for {
-		if err := s.inspect(ctx); err != nil {
+		if err := rec.inspect(ctx); err != nil {
 			return err
 		}
-		t, err := s.timeline(ctx)
+		t, err := rec.timeline(ctx)
 		if err != nil {
 			return err
 		}
 		if t.isWhole() {
-			return s.adopt(t)
+			return rec.adopt(t)
 		}
-		got, err := s.lock(ctx)
+		got, err := rec.lock(ctx)
 		if err != nil {
 			return fmt.Errorf("take the database over: %w", explain(err))
 		}
 		if got {
-			if err := s.takeOver(ctx, s.me, t); err != nil {
+			if err := rec.takeOver(ctx, rec.me, t); err != nil {
 				return fmt.Errorf("take the database over after a restart or failover: %w", err)
 			}
 			continue
@@ -94,16 +103,16 @@ func (s *Store) reconcile(ctx context.Context) error {
 
 // lock takes the lock of who takes over. It is ours, too, when an answer was lost, or
 // when the server forgot what we did under it, but not the lock.
-func (s *Store) lock(ctx context.Context) (bool, error) {
-	got, err := s.plain.SetNX(ctx, s.key("takeover"), s.me, lockFor).Result()
+func (rec *recovery) lock(ctx context.Context) (bool, error) {
+	got, err := rec.plain.SetNX(ctx, rec.key("takeover"), rec.me, lockFor).Result()
 	if err != nil || got {
 		return got, err
 	}
-	holder, err := s.plain.Get(ctx, s.key("takeover")).Result()
+	holder, err := rec.plain.Get(ctx, rec.key("takeover")).Result()
 	if errors.Is(err, goredis.Nil) {
 		return false, nil // it ended just now
 	}
-	return holder == s.me, err
+	return holder == rec.me, err
 }
 
 // timeline is what the database and the server say of each other.
@@ -117,21 +126,21 @@ type timeline struct {
 
 func (t timeline) isWhole() bool { return t.named == t.runID && t.era != takingOver }
 
-func (s *Store) timeline(ctx context.Context) (t timeline, err error) {
-	info, err := s.info(ctx)
+func (conn *connection) timeline(ctx context.Context) (t timeline, err error) {
+	info, err := conn.info(ctx)
 	if err != nil {
 		return t, err
 	}
-	meta, err := s.plain.HGetAll(ctx, s.key("meta")).Result()
+	meta, err := conn.plain.HGetAll(ctx, conn.key("meta")).Result()
 	if err != nil {
-		return t, fmt.Errorf("read the database's era: %w", explain(err))
+		return t, fmt.Errorf("read the database'conn era: %w", explain(err))
 	}
 	t.runID, t.named, t.era, t.fresh = info["run_id"], meta[metaTimeline], meta[metaEra], len(meta) == 0
 	if v := meta[metaVersion]; !t.fresh && v != version {
-		return t, fmt.Errorf("%w: the keys under %s are of version %q, this program knows %s; run a newer one, or choose another prefix", sessions.ErrDamaged, s.prefix, v, version)
+		return t, fmt.Errorf("%w: the keys under %s are of version %q, this program knows %s; run a newer one, or choose another prefix", sessions.ErrDamaged, conn.prefix, v, version)
 	}
 	if t.eras, err = parseNumber(meta[metaEras]); err != nil {
-		return t, fmt.Errorf("read the database's era: %w", err)
+		return t, fmt.Errorf("read the database'conn era: %w", err)
 	}
 	facts, err := parseNumber(meta[metaFacts])
 	t.facts = uint64(max(facts, 0))
@@ -139,15 +148,15 @@ func (s *Store) timeline(ctx context.Context) (t timeline, err error) {
 }
 
 // adopt goes on with a database that is whole.
-func (s *Store) adopt(t timeline) error {
-	old := s.era.Load()
+func (rec *recovery) adopt(t timeline) error {
+	old := rec.era.Load()
 	if old == nil || *old != t.era {
-		s.known.begin(t.era)
+		rec.known.begin(t.era)
 	}
 	if old != nil && *old != t.era {
-		s.wakeMaintain()
+		rec.wakeMaintain()
 	}
-	s.era.Store(&t.era)
+	rec.era.Store(&t.era)
 	return nil
 }
 
@@ -156,65 +165,65 @@ var errLock = errors.New("somebody else does")
 
 // takeOver makes the database whole. It may be broken off anywhere, and be begun
 // again by anybody.
-func (s *Store) takeOver(ctx context.Context, me string, t timeline) (err error) {
-	begun := s.now()
+func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err error) {
+	begun := rec.now()
 	if !t.fresh {
-		if err := s.rewrite(ctx); err != nil {
+		if err := rec.rewrite(ctx); err != nil {
 			return err
 		}
-		s.log.Warn("redis: the server restarted or another one is the primary", "prefix", s.prefix, "facts", s.facts != nil)
+		rec.log.Warn("redis: the server restarted or another one is the primary", "prefix", rec.prefix, "facts", rec.facts != nil)
 	}
 	next := t.eras + 1
 	if t.fresh {
 		next = 0
-	} else if err := s.setLocked(ctx, me, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10)); err != nil {
+	} else if err := rec.setLocked(ctx, me, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10)); err != nil {
 		// Who sends answers looks behind the last that it saw: those that are queued
 		// again come after all that were ever queued, or a later one would overtake them.
 		return err
 	}
-	if t.fresh && s.facts != nil {
-		last, err := s.lastEra(ctx)
+	if t.fresh && rec.facts != nil {
+		last, err := rec.lastEra(ctx)
 		if err != nil {
 			return err
 		}
 		next = last + 1
 	}
 	done := replayCounts{}
-	if s.facts != nil {
-		if done, err = s.replay(ctx, me, next, t.facts); err != nil {
+	if rec.facts != nil {
+		if done, err = rec.replay(ctx, me, next, t.facts); err != nil {
 			return err
 		}
 	}
-	if s.facts != nil && (!t.fresh || done.applied > 0) { // the rows of facts have owners
-		if err := s.evict(ctx, me); err != nil {
+	if rec.facts != nil && (!t.fresh || done.applied > 0) { // the rows of facts have owners
+		if err := rec.evict(ctx, me); err != nil {
 			return err
 		}
 	}
 	n := strconv.FormatInt(next, 10)
-	err = s.setLocked(ctx, me, metaVersion, version, metaEras, n, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
+	err = rec.setLocked(ctx, me, metaVersion, version, metaEras, n, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
 	if err != nil {
 		return err
 	}
 	if !t.fresh || done.applied > 0 {
-		s.wakeMaintain()
+		rec.wakeMaintain()
 	}
-	s.log.Info("redis: the database is ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "took", s.now().Sub(begun))
-	return s.plain.Del(ctx, s.key("takeover")).Err()
+	rec.log.Info("redis: the database is ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "took", rec.now().Sub(begun))
+	return rec.plain.Del(ctx, rec.key("takeover")).Err()
 }
 
 // setLocked sets fields of the database's own row if the lock is still ours, and
 // holds the lock for longer.
-func (s *Store) setLocked(ctx context.Context, me string, fields ...string) error {
-	p := s.lockedPlan(ctx, me)
-	p.do("PEXPIRE", s.key("takeover"), strconv.FormatInt(lockFor.Milliseconds(), 10))
+func (rec *recovery) setLocked(ctx context.Context, me string, fields ...string) error {
+	p := rec.lockedPlan(ctx, me)
+	p.do("PEXPIRE", rec.key("takeover"), strconv.FormatInt(lockFor.Milliseconds(), 10))
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == metaOutbox { // it never goes back, also when a take-over is begun again
 			p.step("s", fields[i], fields[i+1])
 			continue
 		}
-		p.do("HSET", s.key("meta"), fields[i], fields[i+1])
+		p.do("HSET", rec.key("meta"), fields[i], fields[i+1])
 	}
-	err := p.commit(s.plain)
+	err := p.commit(rec.plain)
 	if errors.Is(err, errChanged) {
 		err = errLock
 	}
@@ -222,17 +231,17 @@ func (s *Store) setLocked(ctx context.Context, me string, fields ...string) erro
 }
 
 // lockedPlan is a plan that is carried out while the lock is ours, whatever the era.
-func (s *Store) lockedPlan(ctx context.Context, me string) *plan {
-	r := s.reading(ctx)
-	r.client, r.era, r.isView = s.plain, "", true
-	p := &plan{s: s, r: r, again: true}
-	p.step("k", me, "GET", s.key("takeover"))
+func (rec *recovery) lockedPlan(ctx context.Context, me string) *plan {
+	r := rec.reading(ctx)
+	r.client, r.era, r.isView = rec.plain, "", true
+	p := &plan{db: rec.database, r: r, again: true}
+	p.step("k", me, "GET", rec.key("takeover"))
 	return p
 }
 
 // evict ends all fences: nobody knows which of them were given.
-func (s *Store) evict(ctx context.Context, me string) error {
-	owners, err := s.plain.SMembers(ctx, s.key("owners")).Result()
+func (rec *recovery) evict(ctx context.Context, me string) error {
+	owners, err := rec.plain.SMembers(ctx, rec.key("owners")).Result()
 	if err != nil {
 		return fmt.Errorf("list who owns mailboxes: %w", explain(err))
 	}
@@ -242,7 +251,7 @@ func (s *Store) evict(ctx context.Context, me string) error {
 			return err
 		}
 		for more := true; more; {
-			if more, err = s.evictFrom(ctx, me, sessions.Worker(k.(rules.WorkerKey))); err != nil { //nolint:forcetypeassert // as named
+			if more, err = rec.evictFrom(ctx, me, sessions.Worker(k.(rules.WorkerKey))); err != nil { //nolint:forcetypeassert // as named
 				return fmt.Errorf("end the fences of worker %s: %w", owner, err)
 			}
 		}
@@ -251,17 +260,17 @@ func (s *Store) evict(ctx context.Context, me string) error {
 }
 
 // evictFrom ends fences of a worker, and reports whether there may be more.
-func (s *Store) evictFrom(ctx context.Context, me string, w sessions.Worker) (more bool, err error) {
-	if err := s.setLocked(ctx, me); err != nil {
+func (rec *recovery) evictFrom(ctx context.Context, me string, w sessions.Worker) (more bool, err error) {
+	if err := rec.setLocked(ctx, me); err != nil {
 		return false, err
 	}
-	p := s.lockedPlan(ctx, me)
+	p := rec.lockedPlan(ctx, me)
 	tx := &rules.Tx{Reader: p.r}
 	n, err := rules.Evict(tx, w, pageRows)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	c, err := s.changes(p.r, &tx.Set)
+	c, err := rec.changes(p.r, &tx.Set)
 	if err != nil {
 		return false, err
 	}
@@ -269,7 +278,7 @@ func (s *Store) evictFrom(ctx context.Context, me string, w sessions.Worker) (mo
 	if err := p.write(c); err != nil {
 		return false, err
 	}
-	if err := p.commit(s.plain); errors.Is(err, errChanged) {
+	if err := p.commit(rec.plain); errors.Is(err, errChanged) {
 		return true, nil // the lock is looked at next
 	} else if err != nil {
 		return false, err

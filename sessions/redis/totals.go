@@ -13,15 +13,15 @@ import (
 )
 
 // Totals implements [sessions.Money].
-func (s *Store) Totals(ctx context.Context) ([]sessions.Total, error) {
-	ts, _, err := s.totals(ctx)
+func (lg ledger) Totals(ctx context.Context) ([]sessions.Total, error) {
+	ts, _, err := lg.totals(ctx)
 	return ts, rules.While(err, "read the totals")
 }
 
 // totals are those of the ledger up to its entry last, the last there is.
-func (s *Store) totals(ctx context.Context) (ts []sessions.Total, last int64, err error) {
-	a, err := s.query(ctx, newRead("HGETALL", s.key("total:amount")), newRead("HGETALL", s.key("total:calls")), newRead("HGETALL", s.key("total:unknown")),
-		newRead("XREVRANGE", s.key("ledger"), "+", "-", "COUNT", "1"))
+func (lg ledger) totals(ctx context.Context) (ts []sessions.Total, last int64, err error) {
+	a, err := lg.query(ctx, newRead("HGETALL", lg.key("total:amount")), newRead("HGETALL", lg.key("total:calls")), newRead("HGETALL", lg.key("total:unknown")),
+		newRead("XREVRANGE", lg.key("ledger"), "+", "-", "COUNT", "1"))
 	if err == nil {
 		last, err = parseNumber(strings.TrimPrefix(a.list(3).list(0).text(0), "0-"))
 	}

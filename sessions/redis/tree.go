@@ -12,14 +12,14 @@ import (
 )
 
 // Tree implements [sessions.Turns]: level by level, oldest first in each.
-func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
-	tree, err := s.tree(ctx, id)
+func (dir directory) Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
+	tree, err := dir.tree(ctx, id)
 	return tree, rules.While(err, "read the tree of session %s", id)
 }
 
-func (s *Store) tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
-	rows := func(id string) []read { return []read{newRead("HGETALL", s.key("sess:"+id)).at(2)} }
-	a, err := s.query(ctx, s.below(string(id), sessionkeys.MaxDepth, rows)...)
+func (dir directory) tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error) {
+	rows := func(id string) []read { return []read{newRead("HGETALL", dir.key("sess:"+id)).at(2)} }
+	a, err := dir.query(ctx, dir.below(string(id), sessionkeys.MaxDepth, rows)...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,10 @@ func (s *Store) tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.
 
 // below reads a session, or without an id each name, and all below it to so many
 // levels: what reads says of each, and its children.
-func (s *Store) below(id string, levels int, reads func(id string) []read) []read {
-	kids := newRead("LRANGE", s.key("kids:"+id), "0", "-1").at(2)
+func (ks keyspace) below(id string, levels int, reads func(id string) []read) []read {
+	kids := newRead("LRANGE", ks.key("kids:"+id), "0", "-1").at(2)
 	if levels > 0 {
-		kids = kids.each(s.below("", levels-1, reads)...)
+		kids = kids.each(ks.below("", levels-1, reads)...)
 	}
 	return append(reads(id), kids)
 }

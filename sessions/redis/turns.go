@@ -9,8 +9,8 @@ import (
 )
 
 // Session implements [sessions.Turns].
-func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (found sessions.Session, err error) {
-	a, err := s.query(ctx, newRead("HGETALL", s.key("sess:"+string(id))))
+func (dir directory) Session(ctx context.Context, id sessionkeys.SessionID) (found sessions.Session, err error) {
+	a, err := dir.query(ctx, newRead("HGETALL", dir.key("sess:"+string(id))))
 	if err == nil {
 		found, err = sessionOf(a.row(0))
 	}

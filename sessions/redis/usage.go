@@ -16,13 +16,13 @@ import (
 
 // Usage implements [sessions.Queries]. The ledger only grows, so what is read in
 // pages is one state of it when what was booked since the first page is left out.
-func (s *Store) Usage(ctx context.Context, q sessions.UsageQuery) ([]sessions.Usage, error) {
+func (lg ledger) Usage(ctx context.Context, q sessions.UsageQuery) ([]sessions.Usage, error) {
 	sums := usageSums{}
 	group, err := groupOf(q.By)
 	if err == nil && q.Tree != "" {
-		err = s.useTree(ctx, q, group, sums)
+		err = lg.useTree(ctx, q, group, sums)
 	} else if err == nil {
-		err = s.useAll(ctx, q, group, sums)
+		err = lg.useAll(ctx, q, group, sums)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sum up the ledger: %w", err)
@@ -94,7 +94,7 @@ func (us usageSums) sorted(by sessions.Grouping) []sessions.Usage {
 const usedRows = 1000
 
 // useAll reads in the order of time, from the bounds of the question on.
-func (s *Store) useAll(ctx context.Context, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
+func (lg ledger) useAll(ctx context.Context, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
 	from, to := "-", "+"
 	if !q.Since.IsZero() {
 		from = "[" + timeOrder(q.Since)
@@ -102,24 +102,24 @@ func (s *Store) useAll(ctx context.Context, q sessions.UsageQuery, group func(us
 	if !q.Until.IsZero() {
 		to = "(" + timeOrder(q.Until)
 	}
-	last, err := s.lastBooked(ctx)
+	last, err := lg.lastBooked(ctx)
 	if err != nil {
 		return err
 	}
-	return s.eachUsed(ctx, from, to, last, func(u usageEntry, p place) error { return sums.add(group(u, p), u) })
+	return lg.eachUsed(ctx, from, to, last, func(u usageEntry, p place) error { return sums.add(group(u, p), u) })
 }
 
 // lastBooked is the number of the last entry.
-func (s *Store) lastBooked(ctx context.Context) (int64, error) {
-	_, last, err := s.totals(ctx)
+func (lg ledger) lastBooked(ctx context.Context) (int64, error) {
+	_, last, err := lg.totals(ctx)
 	return last, err
 }
 
 // eachUsed calls f for the entries between two bounds of their order that were
 // booked up to number last.
-func (s *Store) eachUsed(ctx context.Context, from, to string, last int64, f func(usageEntry, place) error) error {
+func (lg ledger) eachUsed(ctx context.Context, from, to string, last int64, f func(usageEntry, place) error) error {
 	for {
-		a, err := s.query(ctx, newRead("ZRANGE", s.key("used"), from, to, "BYLEX", "LIMIT", "0", strconv.Itoa(usedRows)))
+		a, err := lg.query(ctx, newRead("ZRANGE", lg.key("used"), from, to, "BYLEX", "LIMIT", "0", strconv.Itoa(usedRows)))
 		if err != nil {
 			return err
 		}
@@ -164,12 +164,12 @@ func useMember(m string, last int64, f func(usageEntry, place) error) error {
 }
 
 // useTree reads all entries of a session and its descendants.
-func (s *Store) useTree(ctx context.Context, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
-	last, err := s.lastBooked(ctx)
+func (lg ledger) useTree(ctx context.Context, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
+	last, err := lg.lastBooked(ctx)
 	if err != nil {
 		return err
 	}
-	tree, err := s.tree(ctx, q.Tree)
+	tree, err := directory(lg).tree(ctx, q.Tree)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil
 	}
@@ -177,16 +177,16 @@ func (s *Store) useTree(ctx context.Context, q sessions.UsageQuery, group func(u
 		return err
 	}
 	for _, node := range tree {
-		if err := s.useNode(ctx, node, last, q, group, sums); err != nil {
+		if err := lg.useNode(ctx, node, last, q, group, sums); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) useNode(ctx context.Context, node sessions.Session, last int64, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
+func (lg ledger) useNode(ctx context.Context, node sessions.Session, last int64, q sessions.UsageQuery, group func(usageEntry, place) string, sums usageSums) error {
 	var failed error
-	err := s.bookings(ctx, node.ID, func(b booking) bool {
+	err := lg.bookings(ctx, node.ID, func(b booking) bool {
 		at := b.entry.At
 		if b.no > last {
 			return false

@@ -54,17 +54,17 @@ func chatOf(tx *Tx, id sessions.ChatID) (sessions.Chat, error) {
 }
 
 // Chat implements [sessions.Chats].
-func (s Operations) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
-	c, err := view(ctx, s, func(tx *Tx) (sessions.Chat, error) { return chatOf(tx, id) })
+func (s Chats) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
+	c, err := view(ctx, s.db, func(tx *Tx) (sessions.Chat, error) { return chatOf(tx, id) })
 	return c, While(err, "look up chat %s", id.Peer)
 }
 
 // Move implements [sessions.Chats].
-func (s Operations) Move(ctx context.Context, id sessions.ChatID, to string, when time.Time) (sessions.Chat, error) {
+func (s Chats) Move(ctx context.Context, id sessions.ChatID, to string, when time.Time) (sessions.Chat, error) {
 	if id.Peer == "" || to == "" {
 		return sessions.Chat{}, errors.New("move a chat: an id is missing")
 	}
-	c, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (sessions.Chat, error) {
+	c, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (sessions.Chat, error) {
 		c, err := chatOf(tx, id)
 		if err != nil || slices.Contains(c.IDs, to) || len(c.IDs) == maxIDs {
 			return c, err
@@ -92,8 +92,8 @@ func (s Operations) Move(ctx context.Context, id sessions.ChatID, to string, whe
 }
 
 // Reopen implements [sessions.Chats].
-func (s Operations) Reopen(ctx context.Context, id sessions.ChatID, when time.Time) error {
-	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+func (s Chats) Reopen(ctx context.Context, id sessions.ChatID, when time.Time) error {
+	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		c, err := chatOf(tx, id)
 		if err != nil {
 			return err
@@ -127,11 +127,11 @@ type closing struct {
 }
 
 // CloseChat implements [sessions.Chats].
-func (s Operations) CloseChat(ctx context.Context, q sessions.CloseRequest) (sessions.CloseResult, bool, error) {
+func (s Chats) CloseChat(ctx context.Context, q sessions.CloseRequest) (sessions.CloseResult, bool, error) {
 	if q.ID == "" || q.Chat.Peer == "" {
 		return sessions.CloseResult{}, false, errors.New("shut a chat: an id is missing")
 	}
-	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (closing, error) { return closeChat(tx, q) })
+	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (closing, error) { return closeChat(tx, q) })
 	return r.c, r.shut, While(err, "shut chat %s", q.Chat.Peer)
 }
 

@@ -8,11 +8,11 @@ import (
 )
 
 // Request implements [sessions.Dispatch].
-func (s Operations) Request(ctx context.Context, c sessions.Control) (bool, error) {
+func (s Dispatch) Request(ctx context.Context, c sessions.Control) (bool, error) {
 	if c.ID == "" {
 		return false, errors.New("store a control request: it has no id")
 	}
-	added, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (bool, error) {
+	added, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (bool, error) {
 		known, err := isKnown(tx, c.Event)
 		if err != nil || known {
 			return false, err
@@ -47,8 +47,8 @@ func addControl(tx *Tx, m Mailbox, c sessions.Control) (added bool, err error) {
 }
 
 // Controls implements [sessions.Dispatch].
-func (s Operations) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
-	cs, err := view(ctx, s, func(tx *Tx) (cs []sessions.Control, err error) {
+func (s Dispatch) Controls(ctx context.Context, token string) ([]sessions.Control, error) {
+	cs, err := view(ctx, s.db, func(tx *Tx) (cs []sessions.Control, err error) {
 		pending, err := rowsOf[Control](tx, PendingControls{token}, 0)
 		for _, c := range pending {
 			cs = append(cs, c.Control)
@@ -59,8 +59,8 @@ func (s Operations) Controls(ctx context.Context, token string) ([]sessions.Cont
 }
 
 // ApplyControls implements [sessions.Dispatch].
-func (s Operations) ApplyControls(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
-	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+func (s Dispatch) ApplyControls(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
+	err := s.db.Update(ctx, f, func(tx *Tx) error {
 		m, err := ownedMailbox(tx, f)
 		if err != nil {
 			return err

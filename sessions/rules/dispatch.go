@@ -17,8 +17,8 @@ type touchResult struct {
 }
 
 // Touch implements [sessions.Dispatch].
-func (s Operations) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (touchResult, error) { return touch(tx, t) })
+func (s Dispatch) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
+	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (touchResult, error) { return touch(tx, t) })
 	return r.m, r.yes, While(err, "touch mailbox %s", t.Token)
 }
 
@@ -66,8 +66,8 @@ func mayTake(tx *Tx, m Mailbox, w sessions.Worker, now time.Time) (bool, error) 
 }
 
 // Reacquire implements [sessions.Dispatch].
-func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
-	m, err := update(ctx, s, f, func(tx *Tx) (sessions.Mailbox, error) {
+func (s Dispatch) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) (sessions.Mailbox, error) {
+	m, err := update(ctx, s.db, f, func(tx *Tx) (sessions.Mailbox, error) {
 		tx.Set.Forgettable = true
 		m, found, err := get[Mailbox](tx, MailboxKey(f.Token))
 		switch {
@@ -96,8 +96,8 @@ func (s Operations) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time
 }
 
 // Release implements [sessions.Dispatch].
-func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s, f, func(tx *Tx) (r touchResult, err error) {
+func (s Dispatch) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
+	r, err := update(ctx, s.db, f, func(tx *Tx) (r touchResult, err error) {
 		tx.Set.Forgettable = true
 		m, givenUp, err := ownedOrGivenUp(tx, f)
 		switch {
@@ -118,8 +118,8 @@ func (s Operations) Release(ctx context.Context, f sessions.Fence) (sessions.Mai
 }
 
 // Handover implements [sessions.Dispatch].
-func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
-	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+func (s Dispatch) Handover(ctx context.Context, f sessions.Fence) error {
+	err := s.db.Update(ctx, f, func(tx *Tx) error {
 		tx.Set.Forgettable = true
 		m, givenUp, err := ownedOrGivenUp(tx, f)
 		if err != nil || givenUp {
@@ -131,8 +131,8 @@ func (s Operations) Handover(ctx context.Context, f sessions.Fence) error {
 }
 
 // Yield implements [sessions.Dispatch].
-func (s Operations) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
-	yielded, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
+func (s Dispatch) Yield(ctx context.Context, f sessions.Fence, now time.Time) (bool, error) {
+	yielded, err := update(ctx, s.db, f, func(tx *Tx) (bool, error) {
 		tx.Set.Forgettable = true
 		m, givenUp, err := ownedOrGivenUp(tx, f)
 		if err != nil || givenUp {
@@ -168,7 +168,7 @@ func latestUnowned(tx *Tx, nonce string, now time.Time) (since time.Time, some b
 
 // Recover implements [sessions.Dispatch]: what dead workers left comes first, then
 // what waited longest.
-func (s Operations) Recover(ctx context.Context, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
+func (s Dispatch) Recover(ctx context.Context, w sessions.Worker, now time.Time, limit int) ([]sessions.Mailbox, error) {
 	if w.Name == "" || w.Nonce == "" {
 		return nil, errors.New("recover: the worker has no name or no nonce")
 	}
@@ -176,13 +176,13 @@ func (s Operations) Recover(ctx context.Context, w sessions.Worker, now time.Tim
 		return nil, nil
 	}
 	// Mostly there is nothing, and a look is cheaper than a transaction.
-	some, err := view(ctx, s, func(tx *Tx) ([]Mailbox, error) { return unattendedMailboxes(tx, w, now, 1) })
+	some, err := view(ctx, s.db, func(tx *Tx) ([]Mailbox, error) { return unattendedMailboxes(tx, w, now, 1) })
 	if err == nil && len(some) == 0 {
 		return nil, nil
 	}
 	var ms []sessions.Mailbox
 	if err == nil {
-		ms, err = update(ctx, s, sessions.Fence{}, func(tx *Tx) ([]sessions.Mailbox, error) { return recoverFor(tx, w, now, limit) })
+		ms, err = update(ctx, s.db, sessions.Fence{}, func(tx *Tx) ([]sessions.Mailbox, error) { return recoverFor(tx, w, now, limit) })
 	}
 	return ms, While(err, "recover for worker %s", w.Name)
 }
@@ -254,11 +254,11 @@ func mailboxesOfDead(tx *Tx, nonce string, now time.Time, limit int) (found []Ma
 }
 
 // Held implements [sessions.Dispatch].
-func (s Operations) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mailbox, error) {
+func (s Dispatch) Held(ctx context.Context, w sessions.Worker) ([]sessions.Mailbox, error) {
 	if w.Nonce == "" {
 		return nil, nil
 	}
-	ms, err := view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listMailboxes(tx, OwnedMailboxes{Owner: w}, 0) })
+	ms, err := view(ctx, s.db, func(tx *Tx) ([]sessions.Mailbox, error) { return listMailboxes(tx, OwnedMailboxes{Owner: w}, 0) })
 	return ms, While(err, "list what worker %s holds", w.Name)
 }
 
@@ -283,10 +283,10 @@ const page = 200 // rows read at a time for a caller's function
 
 // Mailboxes implements [sessions.Dispatch]: in the order of their tokens. yield may
 // use the store.
-func (s Operations) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool) error {
+func (s Dispatch) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bool) error {
 	after := ""
 	err := Pages(page, func() ([]sessions.Mailbox, error) {
-		return view(ctx, s, func(tx *Tx) ([]sessions.Mailbox, error) { return listMailboxes(tx, AllMailboxes{after}, page) })
+		return view(ctx, s.db, func(tx *Tx) ([]sessions.Mailbox, error) { return listMailboxes(tx, AllMailboxes{after}, page) })
 	}, func(m sessions.Mailbox) bool {
 		after = m.Token
 		return yield(m)
@@ -295,8 +295,8 @@ func (s Operations) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) 
 }
 
 // Mailbox implements [sessions.Dispatch].
-func (s Operations) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
-	m, err := view(ctx, s, func(tx *Tx) (sessions.Mailbox, error) {
+func (s Dispatch) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
+	m, err := view(ctx, s.db, func(tx *Tx) (sessions.Mailbox, error) {
 		m, found, err := get[Mailbox](tx, MailboxKey(token))
 		if err == nil && !found {
 			err = sessions.ErrNotFound

@@ -27,8 +27,8 @@ func (t *Turn) stepOn(c costs.CallID) bool {
 }
 
 // Resume implements [sessions.Turns].
-func (s Operations) Resume(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Turn, error) {
-	t, err := update(ctx, s, f, func(tx *Tx) (sessions.Turn, error) {
+func (s Turns) Resume(ctx context.Context, f sessions.Fence, now time.Time) (sessions.Turn, error) {
+	t, err := update(ctx, s.db, f, func(tx *Tx) (sessions.Turn, error) {
 		m, err := ownedMailbox(tx, f)
 		if err != nil {
 			return sessions.Turn{}, err
@@ -77,8 +77,8 @@ type finishResult struct {
 }
 
 // Finish implements [sessions.Turns].
-func (s Operations) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s, f, func(tx *Tx) (finishResult, error) { return finish(tx, f, e) })
+func (s Turns) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
+	r, err := update(ctx, s.db, f, func(tx *Tx) (finishResult, error) { return finish(tx, f, e) })
 	if err == nil && r.fenced {
 		r, err = finishResult{}, sessions.ErrFenced
 	}

@@ -69,8 +69,8 @@ func becameExactly(tx *Tx, e sessions.InboxID, became Event) (bool, error) {
 }
 
 // Known implements [sessions.Turns].
-func (s Operations) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
-	known, err := view(ctx, s, func(tx *Tx) ([]bool, error) {
+func (s Turns) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {
+	known, err := view(ctx, s.db, func(tx *Tx) ([]bool, error) {
 		known := make([]bool, len(events))
 		for i, e := range events {
 			var err error
@@ -84,8 +84,8 @@ func (s Operations) Known(ctx context.Context, events ...sessions.InboxID) ([]bo
 }
 
 // Notice implements [sessions.Turns].
-func (s Operations) Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, _ time.Time) (bool, error) {
-	added, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (bool, error) {
+func (s Turns) Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, _ time.Time) (bool, error) {
+	added, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (bool, error) {
 		known, err := isKnown(tx, e)
 		if err != nil || known {
 			return false, err
@@ -97,8 +97,8 @@ func (s Operations) Notice(ctx context.Context, e sessions.InboxID, replies []se
 }
 
 // LastTextHash implements [sessions.Turns].
-func (s Operations) LastTextHash(ctx context.Context, w sessions.TextHash) (sum string, found bool, err error) {
-	said, err := view(ctx, s, func(tx *Tx) (row *TextHash, err error) {
+func (s Turns) LastTextHash(ctx context.Context, w sessions.TextHash) (sum string, found bool, err error) {
+	said, err := view(ctx, s.db, func(tx *Tx) (row *TextHash, err error) {
 		was, found, err := get[TextHash](tx, TextHash{w}.Key())
 		if err != nil || !found {
 			return nil, err

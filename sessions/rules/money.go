@@ -14,8 +14,8 @@ import (
 )
 
 // Reserve implements [sessions.Turns].
-func (s Operations) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
-	err := s.Driver.Update(ctx, f, func(tx *Tx) error { return reserve(tx, f, c, r) })
+func (s Turns) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
+	err := s.db.Update(ctx, f, func(tx *Tx) error { return reserve(tx, f, c, r) })
 	if over, ok := errors.AsType[*LimitError](err); ok {
 		err = budgetError(c.Scopes[over.Count-1], r, over.Spent) // the first Count is the tree's
 	}
@@ -63,8 +63,8 @@ func reserve(tx *Tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) e
 }
 
 // Settle implements [sessions.Turns].
-func (s Operations) Settle(ctx context.Context, f sessions.Fence, st costs.Settlement, ms ...transcript.Message) error {
-	fenced, err := update(ctx, s, f, func(tx *Tx) (fenced bool, err error) { return settle(tx, f, st.Entry, ms) })
+func (s Turns) Settle(ctx context.Context, f sessions.Fence, st costs.Settlement, ms ...transcript.Message) error {
+	fenced, err := update(ctx, s.db, f, func(tx *Tx) (fenced bool, err error) { return settle(tx, f, st.Entry, ms) })
 	if err == nil && fenced {
 		err = sessions.ErrFenced
 	}
@@ -210,8 +210,8 @@ func count(tx *Tx, s sessions.Scope, r costs.Reservation, ch change, now time.Ti
 }
 
 // Spent implements [sessions.Money].
-func (s Operations) Spent(ctx context.Context, sc sessions.Scope, at time.Time) (settled, held costs.Amount, err error) {
-	p, err := view(ctx, s, func(tx *Tx) (Spending, error) {
+func (s Money) Spent(ctx context.Context, sc sessions.Scope, at time.Time) (settled, held costs.Amount, err error) {
+	p, err := view(ctx, s.db, func(tx *Tx) (Spending, error) {
 		return tx.Reader.Spent(SpendingKey{sc.Kind, sc.ID, sc.Window.Name(at)})
 	})
 	if err == nil {

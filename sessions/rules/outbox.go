@@ -34,11 +34,11 @@ func queueAnswers(tx *Tx, replies []sessions.Outgoing) error {
 }
 
 // Preview implements [sessions.Outbox].
-func (s Operations) Preview(ctx context.Context, turn string, p sessions.Preview) error {
+func (s Outbox) Preview(ctx context.Context, turn string, p sessions.Preview) error {
 	if (p.State == sessions.PreviewShown) != (p.ID != "") {
 		return fmt.Errorf("note the preview of turn %s: state %q does not go with message %q", turn, p.State, p.ID)
 	}
-	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		t, err := turnOf(tx, turn)
 		if err != nil {
 			return err
@@ -51,14 +51,14 @@ func (s Operations) Preview(ctx context.Context, turn string, p sessions.Preview
 }
 
 // Previewed implements [sessions.Outbox].
-func (s Operations) Previewed(ctx context.Context, turn string) (sessions.Preview, error) {
-	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, turn) })
+func (s Outbox) Previewed(ctx context.Context, turn string) (sessions.Preview, error) {
+	t, err := view(ctx, s.db, func(tx *Tx) (Turn, error) { return turnOf(tx, turn) })
 	return t.Preview, While(err, "read the preview of turn %s", turn)
 }
 
 // Advance implements [sessions.Outbox].
-func (s Operations) Advance(ctx context.Context, id string, p sessions.Progress) error {
-	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error { return advance(tx, id, p) })
+func (s Outbox) Advance(ctx context.Context, id string, p sessions.Progress) error {
+	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error { return advance(tx, id, p) })
 	return While(err, "advance answer %s", id)
 }
 

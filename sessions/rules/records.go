@@ -16,8 +16,8 @@ import (
 const maxExpired = 8
 
 // Record implements [sessions.Records].
-func (s Operations) Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error) {
-	r, err := view(ctx, s, func(tx *Tx) (sessions.Record, error) {
+func (s Documents) Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error) {
+	r, err := view(ctx, s.db, func(tx *Tx) (sessions.Record, error) {
 		r, found, err := get[Record](tx, RecordKey(id))
 		if err == nil && (!found || !r.existsAt(now)) {
 			err = sessions.ErrNotFound
@@ -33,8 +33,8 @@ func (r Record) existsAt(now time.Time) bool {
 }
 
 // WriteRecord implements [sessions.Records].
-func (s Operations) WriteRecord(ctx context.Context, r sessions.Record) (int64, error) {
-	revision, err := update(ctx, s, sessions.Fence{}, func(tx *Tx) (int64, error) {
+func (s Documents) WriteRecord(ctx context.Context, r sessions.Record) (int64, error) {
+	revision, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (int64, error) {
 		revision, err := writeRecord(tx, r)
 		if err != nil {
 			return 0, err
@@ -103,8 +103,8 @@ func dropExpired(tx *Tx, r sessions.Record) error {
 }
 
 // DropRecord implements [sessions.Records].
-func (s Operations) DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error {
-	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+func (s Documents) DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error {
+	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		was, found, err := get[Record](tx, RecordKey(id))
 		switch {
 		case err != nil || !found:
@@ -120,10 +120,10 @@ func (s Operations) DropRecord(ctx context.Context, id sessions.RecordID, revisi
 }
 
 // Records implements [sessions.Records].
-func (s Operations) Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error {
+func (s Documents) Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error {
 	for after := ""; ; {
 		var last string
-		rs, err := view(ctx, s, func(tx *Tx) (rs []sessions.Record, err error) {
+		rs, err := view(ctx, s.db, func(tx *Tx) (rs []sessions.Record, err error) {
 			keys, err := list[RecordKey](tx, RecordsOf{Kind: kind, Prefix: prefix, After: after}, page)
 			if err != nil {
 				return nil, err

@@ -237,12 +237,40 @@ func rowsOf[R Row](tx *Tx, ix Index, limit int) (rows []R, err error) {
 
 // Operations are those of a [sessions.Store] that decide something. The rest of
 // it, what only reads and sums up, is the driver's own.
-type Operations struct{ Driver Driver }
+type Operations struct {
+	Dispatch
+	Turns
+	Outbox
+	Money
+	Chats
+	Documents
+}
+
+// The operations by the parts of [sessions.Store] that they implement.
+type (
+	// Dispatch is who works on which mailbox.
+	Dispatch struct{ db Driver }
+	// Turns are the turns of a mailbox, and what they say, do and cost.
+	Turns struct{ db Driver }
+	// Outbox is how far answers got.
+	Outbox struct{ db Driver }
+	// Money is what scopes have spent.
+	Money struct{ db Driver }
+	// Chats is where chats are and whether they can be reached.
+	Chats struct{ db Driver }
+	// Documents are the records of [sessions.Records].
+	Documents struct{ db Driver }
+)
+
+// Over returns the operations over a database.
+func Over(db Driver) Operations {
+	return Operations{Dispatch{db}, Turns{db}, Outbox{db}, Money{db}, Chats{db}, Documents{db}}
+}
 
 // update runs an operation that answers something.
-func update[T any](ctx context.Context, s Operations, f sessions.Fence, fn func(*Tx) (T, error)) (T, error) {
+func update[T any](ctx context.Context, db Driver, f sessions.Fence, fn func(*Tx) (T, error)) (T, error) {
 	answer := new(T) // of a caller who left early nobody reads it
-	err := s.Driver.Update(ctx, f, func(tx *Tx) (err error) {
+	err := db.Update(ctx, f, func(tx *Tx) (err error) {
 		*answer, err = fn(tx)
 		return err
 	})
@@ -250,9 +278,9 @@ func update[T any](ctx context.Context, s Operations, f sessions.Fence, fn func(
 }
 
 // view runs an operation that writes nothing.
-func view[T any](ctx context.Context, s Operations, fn func(*Tx) (T, error)) (T, error) {
+func view[T any](ctx context.Context, db Driver, fn func(*Tx) (T, error)) (T, error) {
 	answer := new(T)
-	err := s.Driver.View(ctx, func(tx *Tx) (err error) {
+	err := db.View(ctx, func(tx *Tx) (err error) {
 		*answer, err = fn(tx)
 		return err
 	})

@@ -10,10 +10,10 @@ import (
 )
 
 // Spawn implements [sessions.Turns].
-func (s Operations) Spawn(ctx context.Context, f sessions.Fence, child sessions.Session) (made sessions.Session, fresh bool, err error) {
-	fresh, err = update(ctx, s, f, func(tx *Tx) (bool, error) { return spawn(tx, f, child) })
+func (s Turns) Spawn(ctx context.Context, f sessions.Fence, child sessions.Session) (made sessions.Session, fresh bool, err error) {
+	fresh, err = update(ctx, s.db, f, func(tx *Tx) (bool, error) { return spawn(tx, f, child) })
 	if err == nil {
-		made, err = s.Driver.Session(ctx, child.ID)
+		made, err = s.db.Session(ctx, child.ID)
 	}
 	return made, fresh, While(err, "spawn session %s", child.ID)
 }

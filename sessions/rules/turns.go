@@ -37,8 +37,8 @@ func openTurnOf(tx *Tx, f sessions.Fence, id string) (Turn, error) {
 }
 
 // Turn implements [sessions.Turns].
-func (s Operations) Turn(ctx context.Context, id string) (sessions.Turn, error) {
-	t, err := view(ctx, s, func(tx *Tx) (Turn, error) { return turnOf(tx, id) })
+func (s Turns) Turn(ctx context.Context, id string) (sessions.Turn, error) {
+	t, err := view(ctx, s.db, func(tx *Tx) (Turn, error) { return turnOf(tx, id) })
 	return t.Turn, err
 }
 
@@ -49,8 +49,8 @@ type openResult struct {
 }
 
 // Open implements [sessions.Turns].
-func (s Operations) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
-	r, err := update(ctx, s, f, func(tx *Tx) (openResult, error) { return openTurn(tx, f, o) })
+func (s Turns) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
+	r, err := update(ctx, s.db, f, func(tx *Tx) (openResult, error) { return openTurn(tx, f, o) })
 	return r.t, r.yes, While(err, "open turn %s", o.Turn.ID)
 }
 
@@ -195,8 +195,8 @@ func (tx *Tx) has(id sessionkeys.SessionID, message string) (bool, error) {
 }
 
 // Join implements [sessions.Turns].
-func (s Operations) Join(ctx context.Context, f sessions.Fence, j sessions.JoinTurn) (bool, error) {
-	joined, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return join(tx, f, j) })
+func (s Turns) Join(ctx context.Context, f sessions.Fence, j sessions.JoinTurn) (bool, error) {
+	joined, err := update(ctx, s.db, f, func(tx *Tx) (bool, error) { return join(tx, f, j) })
 	return joined, While(err, "join message %d to turn %s", j.Seq, j.Turn)
 }
 
@@ -243,8 +243,8 @@ func join(tx *Tx, f sessions.Fence, j sessions.JoinTurn) (bool, error) {
 }
 
 // Skip implements [sessions.Turns].
-func (s Operations) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
-	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+func (s Turns) Skip(ctx context.Context, f sessions.Fence, seq uint64) error {
+	err := s.db.Update(ctx, f, func(tx *Tx) error {
 		if err := checkSeq(seq); err != nil {
 			return err
 		}
@@ -259,8 +259,8 @@ func (s Operations) Skip(ctx context.Context, f sessions.Fence, seq uint64) erro
 }
 
 // Answer implements [sessions.Turns].
-func (s Operations) Answer(ctx context.Context, f sessions.Fence, c sessions.Command) (bool, error) {
-	done, err := update(ctx, s, f, func(tx *Tx) (bool, error) { return answer(tx, f, c) })
+func (s Turns) Answer(ctx context.Context, f sessions.Fence, c sessions.Command) (bool, error) {
+	done, err := update(ctx, s.db, f, func(tx *Tx) (bool, error) { return answer(tx, f, c) })
 	return done, While(err, "answer message %d of %s", c.Seq, f.Token)
 }
 
@@ -308,13 +308,13 @@ func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
 }
 
 // Append implements [sessions.Turns].
-func (s Operations) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
+func (s Turns) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
 	return s.AppendWith(ctx, f, turn, nil, ms...)
 }
 
 // AppendWith implements [sessions.Turns].
-func (s Operations) AppendWith(ctx context.Context, f sessions.Fence, turn string, rs []sessions.Record, ms ...transcript.Message) error {
-	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+func (s Turns) AppendWith(ctx context.Context, f sessions.Fence, turn string, rs []sessions.Record, ms ...transcript.Message) error {
+	err := s.db.Update(ctx, f, func(tx *Tx) error {
 		t, err := openTurnOf(tx, f, turn)
 		if err != nil {
 			return err
@@ -334,8 +334,8 @@ func (s Operations) AppendWith(ctx context.Context, f sessions.Fence, turn strin
 }
 
 // Begin implements [sessions.Turns].
-func (s Operations) Begin(ctx context.Context, f sessions.Fence, turn string, step int, callID string) (bool, error) {
-	again, err := update(ctx, s, f, func(tx *Tx) (bool, error) {
+func (s Turns) Begin(ctx context.Context, f sessions.Fence, turn string, step int, callID string) (bool, error) {
+	again, err := update(ctx, s.db, f, func(tx *Tx) (bool, error) {
 		if _, err := openTurnOf(tx, f, turn); err != nil {
 			return false, err
 		}
@@ -353,8 +353,8 @@ func (s Operations) Begin(ctx context.Context, f sessions.Fence, turn string, st
 }
 
 // Post implements [sessions.Turns].
-func (s Operations) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
-	err := s.Driver.Update(ctx, f, func(tx *Tx) error {
+func (s Turns) Post(ctx context.Context, f sessions.Fence, turn string, replies ...sessions.Outgoing) error {
+	err := s.db.Update(ctx, f, func(tx *Tx) error {
 		if _, err := openTurnOf(tx, f, turn); err != nil {
 			return err
 		}

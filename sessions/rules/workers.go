@@ -9,11 +9,11 @@ import (
 )
 
 // Heartbeat implements [sessions.Dispatch].
-func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time) error {
+func (s Dispatch) Heartbeat(ctx context.Context, w sessions.Worker, until time.Time) error {
 	if w.Name == "" || w.Nonce == "" {
 		return errors.New("heartbeat: the worker has no name or no nonce")
 	}
-	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		tx.Set.Forgettable = true
 		lease, _, err := get[Worker](tx, WorkerKey(w))
 		if err != nil {
@@ -43,8 +43,8 @@ func (s Operations) Heartbeat(ctx context.Context, w sessions.Worker, until time
 }
 
 // Leave implements [sessions.Dispatch].
-func (s Operations) Leave(ctx context.Context, w sessions.Worker) error {
-	err := s.Driver.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
+func (s Dispatch) Leave(ctx context.Context, w sessions.Worker) error {
+	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error {
 		tx.Set.Forgettable = true
 		lease, _, err := get[Worker](tx, WorkerKey(w))
 		if err != nil {

@@ -45,7 +45,7 @@ func together(t *testing.T, s *Store, ops ...func(*tx) error) {
 // inside is a driver whose operations are part of one transaction.
 type inside struct{ x *tx }
 
-func within(x *tx) rules.Operations { return rules.Operations{Driver: inside{x}} }
+func within(x *tx) rules.Operations { return rules.Over(inside{x}) }
 
 func (d inside) Update(_ context.Context, _ sessions.Fence, fn func(*rules.Tx) error) error {
 	return d.x.perform(fn)

@@ -34,7 +34,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{path: path, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lock: l, now: o.Now}
-	s.Operations = rules.Operations{Driver: database{s}}
+	s.Operations = rules.Over(database{s})
 	if s.now == nil {
 		s.now = time.Now
 	}

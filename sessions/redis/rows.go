@@ -23,7 +23,7 @@ var (
 	outgoingFields = fieldsOf(rules.OutgoingColumns, "body", "text")
 	recordFields   = fieldsOf(rules.RecordColumns)
 	callFields     = fieldsOf("id, token, session, turn, state, held, at")
-	workerFields   = fieldsOf("name, nonce, until, gone")
+	workerFields   = fieldsOf(rules.WorkerColumns)
 	chatFields     = fieldsOf("channel, account, peer, before, after, moved_at, cause, dropped, open, opened_at")
 )
 
@@ -34,8 +34,6 @@ func fieldsOf(columns string, renamed ...string) []string {
 func callPlaces(c *rules.Call) []any {
 	return []any{&c.ID, &c.Token, &c.Session, &c.Turn, &c.State, &c.Held, &c.At}
 }
-
-func workerPlaces(w *rules.Worker) []any { return []any{&w.ID.Name, &w.ID.Nonce, &w.Until, &w.Gone} }
 
 func chatPlaces(c *rules.Chat) []any {
 	return []any{
@@ -116,7 +114,7 @@ func encode(r rules.Row) (f row, err error) {
 	case rules.Answer:
 		return encodeAnswer(r)
 	case rules.Worker:
-		err = f.write(workerFields, workerPlaces(&r))
+		err = f.write(workerFields, r.Places())
 	case rules.Chat:
 		err = f.write(chatFields, chatPlaces(&r))
 	case rules.Record:
@@ -159,7 +157,7 @@ func decode(kind string, f row) (found rules.Row, err error) {
 		found, err = decodeAnswer(f)
 	case "worker":
 		var w rules.Worker
-		err = f.read(workerFields, workerPlaces(&w))
+		err = f.read(workerFields, w.Places())
 		found = w
 	case "chat":
 		var c rules.Chat

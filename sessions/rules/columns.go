@@ -28,6 +28,9 @@ const (
 	PartColumns     = "state, attempts, message_id, repeats, reason, problem, at, by"
 	EventColumns    = "channel, account, chat, event, token, turn, seq, epoch, nonce"
 	RecordColumns   = "kind, key, revision, owner, body, expires, at"
+	TextHashColumns = "channel, account, chat, message, sum"
+	BegunColumns    = "turn, step, call, epoch, nonce"
+	WorkerColumns   = "name, nonce, until, gone"
 )
 
 // Places are where the values of MailboxColumns stand.
@@ -79,6 +82,19 @@ func (e *Event) Places() []any {
 func (r *Record) Places() []any {
 	return []any{&r.ID.Kind, &r.ID.Key, &r.Revision, &r.Owner, &r.Body, &r.Expires, &r.At}
 }
+
+// Places are where the values of TextHashColumns stand.
+func (w *TextHash) Places() []any {
+	return []any{&w.Channel, &w.Account, &w.Chat, &w.Message, &w.Sum}
+}
+
+// Places are where the values of BegunColumns stand.
+func (b *Begun) Places() []any {
+	return []any{&b.ID.Turn, &b.ID.Step, &b.ID.Call, &b.Epoch, &b.Nonce}
+}
+
+// Places are where the values of WorkerColumns stand.
+func (w *Worker) Places() []any { return []any{&w.ID.Name, &w.ID.Nonce, &w.Until, &w.Gone} }
 
 // Stored returns what a database keeps of a value, or of what a pointer points to: an
 // int64, a text, bytes or nil. A time is microseconds, the zero time 0; truth is 0 or

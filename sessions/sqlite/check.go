@@ -67,7 +67,7 @@ func (s *Store) Check(ctx context.Context) error {
 // findDamage reads the whole database. broken is what would make a history shorter or
 // another one, wrong what does not add up beside it.
 func (s *Store) findDamage(ctx context.Context) (broken, wrong []string, err error) {
-	err = s.snapshot(ctx, func(v *view) (err error) {
+	err = s.readers.snapshot(ctx, func(v *view) (err error) {
 		v.long = true
 		if broken, err = quickCheck(ctx, v.conn); err != nil {
 			return err

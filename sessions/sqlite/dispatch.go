@@ -13,7 +13,7 @@ const page = 200 // rows read at a time for a caller's function
 // Generation implements [sessions.Dispatch].
 func (s *Store) Generation(ctx context.Context) (name string, highest uint64, err error) {
 	var h int64
-	if _, err := s.queryRow(ctx, "SELECT name, highest FROM generation", nil, &name, &h); err != nil {
+	if _, err := s.readers.queryRow(ctx, "SELECT name, highest FROM generation", nil, &name, &h); err != nil {
 		return "", 0, fmt.Errorf("read the generation: %w", err)
 	}
 	return name, uint64(h), nil

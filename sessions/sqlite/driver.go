@@ -20,7 +20,7 @@ func (d database) Update(ctx context.Context, _ sessions.Fence, fn func(*rules.T
 
 // View implements [rules.Driver].
 func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
-	return d.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: readerView{v}}) })
+	return d.readers.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: readerView{v}}) })
 }
 
 // perform runs one operation. Rows that nearly every operation makes anew are taken
@@ -147,35 +147,19 @@ func (v readerView) Spent(k rules.SpendingKey) (rules.Spending, error) {
 // List implements [rules.Reader].
 func (v readerView) List(ix rules.Index, limit int) ([]rules.Key, error) { return find(v, ix, limit) }
 
-// load reads a row; nil: there is none.
-func load(s source, k rules.Key) (rules.Row, error) {
+// loadJoined reads a row of a kind that is more, or less, than a row of a table.
+func loadJoined(s source, k rules.Key) (rules.Row, error) {
 	switch k := k.(type) {
-	case rules.MailboxKey:
-		return rowOrNil(loadMailbox(s, string(k)))
-	case rules.TurnKey:
-		return rowOrNil(loadTurn(s, string(k)))
 	case rules.SessionKey:
 		return rowOrNil(loadImmutableSession(s, sessionkeys.SessionID(k)))
 	case rules.ChildKey:
 		return rowOrNil(loadChild(s, string(k)))
-	case rules.EventKey:
-		return rowOrNil(loadEvent(s, k))
-	case rules.TextHashKey:
-		return rowOrNil(loadTextHash(s, k))
-	case rules.BegunKey:
-		return rowOrNil(loadBegun(s, k))
 	case rules.CallKey:
 		return rowOrNil(loadCall(s, string(k)))
-	case rules.ControlKey:
-		return rowOrNil(loadControl(s, string(k)))
 	case rules.AnswerKey:
 		return rowOrNil(loadAnswer(s, string(k)))
-	case rules.WorkerKey:
-		return rowOrNil(loadWorker(s, sessions.Worker(k)))
 	case rules.ChatKey:
 		return rowOrNil(loadChat(s, sessions.ChatID(k)))
-	case rules.RecordKey:
-		return rowOrNil(loadRecord(s, sessions.RecordID(k)))
 	}
 	return nil, fmt.Errorf("there are no rows of a %T", k)
 }
@@ -226,39 +210,18 @@ func (t *tx) apply(set *rules.WriteSet) error {
 	return nil
 }
 
-// put writes a row: at once when it is new, with what else changes of it when it is
-// known.
-func (t *tx) put(r rules.Row) error {
+func (t *tx) writeJoined(r rules.Row) error {
 	switch r := r.(type) {
-	case rules.Mailbox:
-		t.highest = max(t.highest, int64(r.LastSeen)) //nolint:gosec // the rules bound it
-		t.mailboxes.put(r.Token, r)
-		return nil
-	case rules.Turn:
-		return t.putTurn(r)
 	case rules.Session:
 		return t.insertSession(r)
 	case rules.Child:
 		return nil // its session has the token
-	case rules.Event:
-		return t.insertEvent(r)
-	case rules.TextHash:
-		return t.putTextHash(r)
-	case rules.Begun:
-		return t.insertBegun(r)
 	case rules.Call:
 		return t.putCall(r)
-	case rules.Control:
-		return t.putControl(r)
 	case rules.Answer:
 		return t.putAnswer(r)
-	case rules.Worker:
-		t.workers.put(r.ID, r)
-		return nil
 	case rules.Chat:
 		return t.putChat(r)
-	case rules.Record:
-		return t.putRecord(r)
 	}
 	return fmt.Errorf("a %T cannot be stored", r)
 }

@@ -90,3 +90,12 @@ func workerKeyNamed(r scanner) (rules.Key, error) {
 func chatOf(a sessionkeys.Address) sessions.ChatID {
 	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
 }
+
+// recordKey is a key that a row of one text names among the records of a kind.
+func recordKey(kind string) func(scanner) (rules.Key, error) {
+	return func(r scanner) (rules.Key, error) {
+		k := rules.RecordKey{Kind: kind}
+		err := r.Scan(&k.Key)
+		return k, err
+	}
+}

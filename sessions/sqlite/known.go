@@ -99,22 +99,21 @@ func (k *rowCache) learn(row rules.Row) {
 
 // flush stores all that was put since the last time.
 func (t *tx) flush() error {
-	if err := t.mailboxes.flush(t.storeMailboxes); err != nil {
-		return err
+	for _, flush := range []func() error{
+		func() error { return t.mailboxes.flush(oneByOne(t.storeMailbox)) },
+		func() error { return t.turns.flush(oneByOne(t.storeTurn)) },
+		func() error { return t.sessions.flush(oneByOne(t.storeAccount)) },
+		func() error { return t.scopes.flush(t.storeSpendings) },
+		func() error {
+			return t.workers.flush(oneByOne(func(w rules.Worker, _ *rules.Worker) error { return t.exec(workerShape.upsert, w.Places()...) }))
+		},
+		func() error { return t.totals.flush(oneByOne(t.storeTotal)) },
+	} {
+		if err := flush(); err != nil {
+			return err
+		}
 	}
-	if err := t.turns.flush(t.storeTurns); err != nil {
-		return err
-	}
-	if err := t.sessions.flush(t.storeAccounts); err != nil {
-		return err
-	}
-	if err := t.scopes.flush(t.storeSpendings); err != nil {
-		return err
-	}
-	if err := t.workers.flush(t.storeWorkers); err != nil {
-		return err
-	}
-	return t.totals.flush(t.storeTotals)
+	return nil
 }
 
 // forgetful is a table of any kind.

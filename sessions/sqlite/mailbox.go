@@ -1,10 +1,6 @@
 package sqlite
 
-import (
-	"fmt"
-
-	"parley/sessions/rules"
-)
+import "parley/sessions/rules"
 
 // source reads rows: inside the writer's transaction or of one state. What the
 // writer has put and not stored yet is not among them.
@@ -25,20 +21,6 @@ var (
 	updateBox = updateOf("mailboxes", from(rules.MailboxColumns, fixedOfBox)+", hot", "token")
 	changeBox = updateOf("mailboxes", between(rules.MailboxColumns, fixedOfBox, indexesOfBox), "token")
 )
-
-func loadMailbox(s source, token string) (m rules.Mailbox, found bool, err error) {
-	found, err = s.queryRow("SELECT "+rules.MailboxColumns+" FROM mailboxes WHERE token = ?", args(token), m.Places()...)
-	return m, found, err
-}
-
-func (t *tx) storeMailboxes(rows []*cachedRow[rules.Mailbox]) error {
-	for _, e := range rows {
-		if err := t.storeMailbox(e.now, e.before); err != nil {
-			return fmt.Errorf("write mailbox: %w", err)
-		}
-	}
-	return nil
-}
 
 // isHot says whether the mailbox has an owner or needs one.
 func isHot(m rules.Mailbox) bool { return m.Owner.Nonce != "" || m.HasWork() }

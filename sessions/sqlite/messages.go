@@ -63,10 +63,10 @@ func hasMessage(s source, id sessionkeys.SessionID, message string) (bool, error
 
 // Messages implements [sessions.Turns]. A history with a message missing or
 // changed is ErrDamaged, never a shorter one.
-func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
+func (ar archive) Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
 	var ms []transcript.Message
 	found, count := false, 0
-	err := s.queryRows(ctx, `SELECT s.messages, m.seq, m.id, m.role, m.parts, m.model, m.native, m.created_at, m.sum
+	err := ar.queryRows(ctx, `SELECT s.messages, m.seq, m.id, m.role, m.parts, m.model, m.native, m.created_at, m.sum
 		FROM sessions AS s LEFT JOIN messages AS m ON m.session = s.id WHERE s.id = ? ORDER BY m.seq`, args(id), func(r scanner) error {
 		var m storedMessage
 		if err := m.scan(r); err != nil {
@@ -79,7 +79,7 @@ func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]trans
 		if m.seq == 0 {
 			return nil // the session alone
 		}
-		read, err := m.message(s.path, len(ms)+1)
+		read, err := m.message(ar.path, len(ms)+1)
 		ms = append(ms, read)
 		return err
 	})
@@ -87,7 +87,7 @@ func (s *Store) Messages(ctx context.Context, id sessionkeys.SessionID) ([]trans
 	case err == nil && !found:
 		err = sessions.ErrNotFound
 	case err == nil && len(ms) != count:
-		err = damaged(s.path, "%d of %d messages are there", len(ms), count)
+		err = damaged(ar.path, "%d of %d messages are there", len(ms), count)
 	}
 	return ms, rules.While(err, "read the messages of session %s", id)
 }

@@ -13,7 +13,7 @@ import (
 const ledgerRows = "SELECT l.no, l.session, l.entry, p.body FROM ledger AS l LEFT JOIN prices AS p ON p.id = l.price "
 
 // Ledger implements [sessions.Money]. yield may use the store.
-func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
+func (lg ledger) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error {
 	query := ledgerRows + "WHERE l.no > ? ORDER BY l.no LIMIT " + strconv.Itoa(page)
 	if id != "" {
 		query = ledgerRows + "WHERE l.no > ? AND l.session = ? ORDER BY l.no LIMIT " + strconv.Itoa(page)
@@ -28,7 +28,7 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 		if id != "" {
 			a = append(a, id)
 		}
-		err = s.queryRows(ctx, query, a, func(r scanner) error {
+		err = lg.queryRows(ctx, query, a, func(r scanner) error {
 			var row row
 			err := r.Scan(&after, &row.session, &row.entry, nullable{&row.entry.Price})
 			rows = append(rows, row)
@@ -40,8 +40,8 @@ func (s *Store) Ledger(ctx context.Context, id sessionkeys.SessionID, yield func
 }
 
 // Totals implements [sessions.Money].
-func (s *Store) Totals(ctx context.Context) (ts []sessions.Total, err error) {
-	err = s.queryRows(ctx, "SELECT provider, model, channel, purpose, amount, calls, unknown FROM totals", nil, func(r scanner) error {
+func (lg ledger) Totals(ctx context.Context) (ts []sessions.Total, err error) {
+	err = lg.queryRows(ctx, "SELECT provider, model, channel, purpose, amount, calls, unknown FROM totals", nil, func(r scanner) error {
 		var t sessions.Total
 		err := r.Scan(&t.Labels.Provider, &t.Labels.Model, &t.Labels.Channel, &t.Labels.Purpose, &t.Amount, &t.Calls, &t.Unknown)
 		ts = append(ts, t)

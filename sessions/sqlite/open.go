@@ -81,6 +81,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, errors.Join(err, s.markDamaged(err, left))
 	}
 	s.readers = newPool(path)
+	s.directory, s.ledger, s.archive = directory{s.readers}, ledger{s.readers}, archive{s.readers}
 	highest, commits, early, err := s.ready(ctx, c, left, other)
 	if err == nil {
 		err = l.markRunning(commits)

@@ -107,17 +107,17 @@ func deliveries(s source, limit int, where string, a ...any) (ds []sessions.Deli
 }
 
 // Pending implements [sessions.Outbox].
-func (s *Store) Pending(ctx context.Context, channel string, after uint64, limit int) ([]sessions.Delivery, error) {
+func (ar archive) Pending(ctx context.Context, channel string, after uint64, limit int) ([]sessions.Delivery, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	ds, err := deliveries(directSource{ctx, s}, limit, "o.channel = ? AND o.no > ? AND o.done = 0", channel, min(after, math.MaxInt64))
+	ds, err := deliveries(ar.direct(ctx), limit, "o.channel = ? AND o.no > ? AND o.done = 0", channel, min(after, math.MaxInt64))
 	return ds, rules.While(err, "list pending answers of %s", channel)
 }
 
 // Delivery implements [sessions.Outbox].
-func (s *Store) Delivery(ctx context.Context, id string) (sessions.Delivery, error) {
-	ds, err := deliveries(directSource{ctx, s}, 1, "o.id = ?", id)
+func (ar archive) Delivery(ctx context.Context, id string) (sessions.Delivery, error) {
+	ds, err := deliveries(ar.direct(ctx), 1, "o.id = ?", id)
 	if err == nil && len(ds) == 0 {
 		err = sessions.ErrNotFound
 	}

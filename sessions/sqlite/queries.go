@@ -15,12 +15,12 @@ import (
 var _ sessions.Queries = (*Store)(nil)
 
 // Sessions implements [sessions.Queries].
-func (s *Store) Sessions(ctx context.Context, q sessions.SessionQuery) (found []sessions.Session, err error) {
+func (dir directory) Sessions(ctx context.Context, q sessions.SessionQuery) (found []sessions.Session, err error) {
 	if q.Limit <= 0 {
 		return nil, nil
 	}
 	query, a := sessionsStatement(q)
-	err = s.queryRows(ctx, query, a, func(r scanner) error {
+	err = dir.queryRows(ctx, query, a, func(r scanner) error {
 		if len(found) == q.Limit {
 			return errEnough
 		}
@@ -61,11 +61,11 @@ func microsSince(t time.Time) int64 {
 }
 
 // Find implements [sessions.Queries].
-func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessionkeys.SessionID, err error) {
+func (dir directory) Find(ctx context.Context, prefix string, limit int) (ids []sessionkeys.SessionID, err error) {
 	if prefix == "" || limit <= 0 {
 		return nil, nil
 	}
-	err = s.queryRows(ctx, "SELECT id FROM sessions WHERE id >= ? ORDER BY id", args(prefix), func(r scanner) error {
+	err = dir.queryRows(ctx, "SELECT id FROM sessions WHERE id >= ? ORDER BY id", args(prefix), func(r scanner) error {
 		var id sessionkeys.SessionID
 		if err := r.Scan(&id); err != nil {
 			return err
@@ -82,8 +82,8 @@ func (s *Store) Find(ctx context.Context, prefix string, limit int) (ids []sessi
 var turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? ORDER BY t.opened_at, t.seq, t.id"
 
 // TurnsOf implements [sessions.Turns].
-func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, err error) {
-	err = s.queryRows(ctx, turnsOf, args(id), func(r scanner) error {
+func (dir directory) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, err error) {
+	err = dir.queryRows(ctx, turnsOf, args(id), func(r scanner) error {
 		var t rules.Turn
 		err := r.Scan(t.Places()...)
 		ts = append(ts, t.Turn)
@@ -93,8 +93,8 @@ func (s *Store) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []ses
 }
 
 // Backlog implements [sessions.Queries].
-func (s *Store) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
-	err = s.snapshot(ctx, func(v *view) error {
+func (dir directory) Backlog(ctx context.Context) (b sessions.Backlog, err error) {
+	err = dir.snapshot(ctx, func(v *view) error {
 		_, err := v.queryRow(`SELECT count(turn <> '' OR NULL), count(turn = '' AND (touched > read OR controls > 0) OR NULL),
 				coalesce(min(CASE WHEN turn = '' AND (touched > read OR controls > 0) THEN waiting END), 0)
 			FROM mailboxes WHERE hot`, nil, &b.Running, &b.Waiting, &b.WaitsSince)

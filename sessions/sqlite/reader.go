@@ -62,21 +62,21 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 }
 
 // read runs f on a connection of its own, where each query sees what is newest.
-func (s *Store) read(ctx context.Context, f func(*view) error) error {
+func (p *pool) read(ctx context.Context, f func(*view) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	c, err := s.readers.take(ctx)
+	c, err := p.take(ctx)
 	if err != nil {
 		return explain(err)
 	}
-	defer func() { s.readers.free <- c }()
+	defer func() { p.free <- c }()
 	return explain(f(&view{ctx: ctx, conn: c}))
 }
 
 // snapshot runs f over one state of the database, whatever is written meanwhile.
-func (s *Store) snapshot(ctx context.Context, f func(*view) error) error {
-	return s.read(ctx, func(v *view) error {
+func (p *pool) snapshot(ctx context.Context, f func(*view) error) error {
+	return p.read(ctx, func(v *view) error {
 		if _, err := v.conn.exec("BEGIN"); err != nil {
 			return fmt.Errorf("begin to read: %w", err)
 		}
@@ -116,11 +116,13 @@ func (v *view) queryRows(query string, args []any, f func(scanner) error) error 
 // directSource reads with one query at a time.
 type directSource struct {
 	ctx context.Context
-	s   *Store
+	*pool
 }
 
+func (p *pool) direct(ctx context.Context) directSource { return directSource{ctx, p} }
+
 func (d directSource) queryRow(query string, args []any, dest ...any) (found bool, err error) {
-	err = d.s.read(d.ctx, func(v *view) (err error) {
+	err = d.read(d.ctx, func(v *view) (err error) {
 		found, err = v.queryRow(query, args, dest...)
 		return err
 	})
@@ -128,13 +130,13 @@ func (d directSource) queryRow(query string, args []any, dest ...any) (found boo
 }
 
 func (d directSource) queryRows(query string, args []any, f func(scanner) error) error {
-	return d.s.read(d.ctx, func(v *view) error { return v.queryRows(query, args, f) })
+	return d.read(d.ctx, func(v *view) error { return v.queryRows(query, args, f) })
 }
 
-func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
-	return directSource{ctx, s}.queryRow(query, args, dest...)
+func (p *pool) queryRow(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
+	return p.direct(ctx).queryRow(query, args, dest...)
 }
 
-func (s *Store) queryRows(ctx context.Context, query string, args []any, f func(scanner) error) error {
-	return directSource{ctx, s}.queryRows(query, args, f)
+func (p *pool) queryRows(ctx context.Context, query string, args []any, f func(scanner) error) error {
+	return p.direct(ctx).queryRows(query, args, f)
 }

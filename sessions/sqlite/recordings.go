@@ -52,12 +52,12 @@ func (t *tx) templateID(a transcript.RequestRecord) (id int64, err error) {
 }
 
 // Requests implements [sessions.Recordings].
-func (s *Store) Requests(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
+func (ar archive) Requests(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error {
 	query := `SELECT a.no, a.id, a.turn, a.at, a.upper, f.name, a.upto, a.tail, a.max_tokens, a.digest
 		FROM asked AS a JOIN frames AS f ON f.id = a.frame WHERE a.session = ? AND a.no > ? ORDER BY a.no LIMIT ` + strconv.Itoa(page)
 	var after int64
 	err := rules.Pages(page, func() (rs []sessions.Recording, err error) {
-		err = s.queryRows(ctx, query, args(id, after), func(row scanner) error {
+		err = ar.queryRows(ctx, query, args(id, after), func(row scanner) error {
 			var r sessions.Recording
 			err := row.Scan(&after, &r.ID, &r.Turn, &r.At, &r.Upper, &r.Template, &r.Upto, &r.Tail, &r.MaxTokens, &r.Digest)
 			rs = append(rs, r)
@@ -69,8 +69,8 @@ func (s *Store) Requests(ctx context.Context, id sessionkeys.SessionID, yield fu
 }
 
 // RequestTemplate implements [sessions.Recordings].
-func (s *Store) RequestTemplate(ctx context.Context, name string) (body []byte, err error) {
-	found, err := s.queryRow(ctx, "SELECT body FROM frames WHERE name = ?", args(name), &body)
+func (ar archive) RequestTemplate(ctx context.Context, name string) (body []byte, err error) {
+	found, err := ar.queryRow(ctx, "SELECT body FROM frames WHERE name = ?", args(name), &body)
 	if err == nil && !found {
 		err = sessions.ErrNotFound
 	}
@@ -78,8 +78,8 @@ func (s *Store) RequestTemplate(ctx context.Context, name string) (body []byte, 
 }
 
 // MessagesAfter implements [sessions.Recordings].
-func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) (ms []transcript.Message, err error) {
-	err = s.queryRows(ctx, `SELECT 0, seq, id, role, parts, model, native, created_at, sum FROM messages
+func (ar archive) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) (ms []transcript.Message, err error) {
+	err = ar.queryRows(ctx, `SELECT 0, seq, id, role, parts, model, native, created_at, sum FROM messages
 		WHERE session = ? AND seq > ? ORDER BY seq`, args(id, after), func(r scanner) error {
 		if len(ms) >= limit {
 			return errEnough
@@ -88,7 +88,7 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 		if err := m.scan(r); err != nil {
 			return err
 		}
-		read, err := m.message(s.path, after+len(ms)+1)
+		read, err := m.message(ar.path, after+len(ms)+1)
 		ms = append(ms, read)
 		return err
 	})
@@ -97,11 +97,11 @@ func (s *Store) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, aft
 
 // Deliveries implements [sessions.Recordings]. It reads through the whole
 // outbox: an index for it would cost every answer something.
-func (s *Store) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
+func (ar archive) Deliveries(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Delivery) bool) error {
 	const most = 64
 	var after uint64
 	err := rules.Pages(most, func() (ds []sessions.Delivery, err error) {
-		err = s.read(ctx, func(v *view) (err error) {
+		err = ar.read(ctx, func(v *view) (err error) {
 			v.long = true
 			ds, err = deliveries(v, most, "o.session = ? AND o.no > ?", id, min(after, math.MaxInt64))
 			return err

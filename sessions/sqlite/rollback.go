@@ -12,7 +12,7 @@ import (
 // is answered: a database that says less than it did is an older copy of itself.
 func (s *Store) Ticks(ctx context.Context) (uint64, error) {
 	var n int64
-	if _, err := s.queryRow(ctx, "SELECT ticks FROM generation", nil, &n); err != nil {
+	if _, err := s.readers.queryRow(ctx, "SELECT ticks FROM generation", nil, &n); err != nil {
 		return 0, fmt.Errorf("read how often the database was probed: %w", err)
 	}
 	return uint64(n), nil
@@ -38,7 +38,7 @@ func (s *Store) Distrust(ctx context.Context, through, ticks uint64) error {
 // this database knowing of it; 0: none.
 func (s *Store) AmbiguousThrough(ctx context.Context) (through uint64, err error) {
 	var n int64
-	if _, err := s.queryRow(ctx, "SELECT doubt FROM generation", nil, &n); err != nil {
+	if _, err := s.readers.queryRow(ctx, "SELECT doubt FROM generation", nil, &n); err != nil {
 		return 0, fmt.Errorf("read what the database does not know: %w", err)
 	}
 	return uint64(n), nil

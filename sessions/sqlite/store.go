@@ -62,6 +62,9 @@ type Options struct {
 // Store is a [sessions.Store] in one file.
 type Store struct {
 	rules.Operations
+	directory
+	ledger
+	archive
 
 	path string
 	log  *slog.Logger
@@ -76,6 +79,16 @@ type Store struct {
 	closing sync.Once
 	closed  error
 }
+
+// What only reads stands in parts of its own.
+type (
+	// directory finds and lists what there is.
+	directory struct{ *pool }
+	// ledger is what calls cost, and its sums.
+	ledger struct{ *pool }
+	// archive is what was said, asked and answered.
+	archive struct{ *pool }
+)
 
 var _ sessions.Store = (*Store)(nil)
 

@@ -36,16 +36,9 @@ func (t *tx) account(id sessionkeys.SessionID) (account, error) {
 	return a, nil
 }
 
-func (t *tx) storeAccounts(rows []*cachedRow[account]) error {
-	for _, e := range rows {
-		a := e.now
-		err := t.exec("UPDATE sessions SET messages = ?, own = ?, subtree = ?, held = ?, unpriced = ?, updated_at = ? WHERE id = ?",
-			a.messages, a.own, a.subtree, a.held, a.unpriced, a.updated, a.id)
-		if err != nil {
-			return fmt.Errorf("write session %s: %w", a.id, err)
-		}
-	}
-	return nil
+func (t *tx) storeAccount(a account, _ *account) error {
+	return t.exec("UPDATE sessions SET messages = ?, own = ?, subtree = ?, held = ?, unpriced = ?, updated_at = ? WHERE id = ?",
+		a.messages, a.own, a.subtree, a.held, a.unpriced, a.updated, a.id)
 }
 
 // sums are the rows that a set's sums and counts move, as they will be.

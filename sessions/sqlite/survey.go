@@ -11,9 +11,9 @@ import (
 )
 
 // Dearest implements [sessions.Survey].
-func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Amount, err error) {
+func (lg ledger) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Amount, err error) {
 	query := "SELECT settled FROM spend WHERE kind = '" + rules.TreeScope + "' AND day = ? AND settled > 0 ORDER BY settled DESC LIMIT ?"
-	err = s.queryRows(ctx, query, args(costs.Day.Name(at), max(n, 0)), func(r scanner) error {
+	err = lg.queryRows(ctx, query, args(costs.Day.Name(at), max(n, 0)), func(r scanner) error {
 		var a costs.Amount
 		err := r.Scan(&a)
 		as = append(as, a)
@@ -23,11 +23,11 @@ func (s *Store) Dearest(ctx context.Context, at time.Time, n int) (as []costs.Am
 }
 
 // Active implements [sessions.Survey].
-func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Activity, err error) {
+func (dir directory) Active(ctx context.Context, since time.Time) (as []sessions.Activity, err error) {
 	const query = `SELECT t.channel, t.kind, count(*) FROM
 			(SELECT DISTINCT session, channel, origin ->> 'kind' AS kind FROM turns WHERE nested = 0 AND opened_at >= ?) AS t
 		JOIN sessions AS s ON s.id = t.session WHERE s.parent = '' GROUP BY t.channel, t.kind`
-	err = s.queryRows(ctx, query, args(since.UnixMicro()), func(r scanner) error {
+	err = dir.queryRows(ctx, query, args(since.UnixMicro()), func(r scanner) error {
 		var a sessions.Activity
 		err := r.Scan(&a.Channel, &a.Kind, &a.Sessions)
 		as = append(as, a)
@@ -37,8 +37,8 @@ func (s *Store) Active(ctx context.Context, since time.Time) (as []sessions.Acti
 }
 
 // Queues implements [sessions.Survey].
-func (s *Store) Queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
-	err = s.snapshot(ctx, func(v *view) error {
+func (dir directory) Queues(ctx context.Context, limit int) (qs []sessions.Queue, total int, err error) {
+	err = dir.snapshot(ctx, func(v *view) error {
 		if _, err := v.queryRow("SELECT count(*) FROM mailboxes WHERE hot AND touched > read", nil, &total); err != nil {
 			return err
 		}

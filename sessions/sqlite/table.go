@@ -1,5 +1,7 @@
 package sqlite
 
+import "fmt"
+
 // table is the rows of one kind that the writer knows: about the most lately
 // used of them. Nobody else writes the database, so that a row is read once; and
 // it is stored once for all the writes of a transaction that change it.
@@ -81,6 +83,18 @@ func (t *table[K, V]) flush(store func(rows []*cachedRow[V]) error) error {
 	clear(t.dirty)
 	t.dirty = t.dirty[:0]
 	return nil
+}
+
+// oneByOne stores rows by a function of each and what the database has of it.
+func oneByOne[V any](store func(now V, before *V) error) func([]*cachedRow[V]) error {
+	return func(rows []*cachedRow[V]) error {
+		for _, e := range rows {
+			if err := store(e.now, e.before); err != nil {
+				return fmt.Errorf("write a %T: %w", e.now, err)
+			}
+		}
+		return nil
+	}
 }
 
 // drop forgets a row that was deleted, or will not be asked for again. It was

@@ -34,15 +34,9 @@ func (t *tx) addTotal(e costs.Entry) error {
 	return nil
 }
 
-func (t *tx) storeTotals(rows []*cachedRow[total]) error {
-	for _, e := range rows {
-		l := e.now.Labels
-		err := t.exec(`INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET amount = excluded.amount, calls = excluded.calls, unknown = excluded.unknown`,
-			l.Provider, l.Model, l.Channel, l.Purpose, e.now.Amount, e.now.Calls, e.now.Unknown)
-		if err != nil {
-			return fmt.Errorf("add to the totals: %w", err)
-		}
-	}
-	return nil
+func (t *tx) storeTotal(sum total, _ *total) error {
+	l := sum.Labels
+	return t.exec(`INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET amount = excluded.amount, calls = excluded.calls, unknown = excluded.unknown`,
+		l.Provider, l.Model, l.Channel, l.Purpose, sum.Amount, sum.Calls, sum.Unknown)
 }

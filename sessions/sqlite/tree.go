@@ -62,13 +62,13 @@ func loadChild(s source, token string) (c rules.Child, found bool, err error) {
 }
 
 // Session implements [sessions.Turns].
-func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
-	return loadSession(directSource{ctx, s}, id)
+func (dir directory) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
+	return loadSession(dir.direct(ctx), id)
 }
 
 // Tree implements [sessions.Turns]: level by level, oldest first in each.
-func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sessions.Session, err error) {
-	err = s.queryRows(ctx, `WITH RECURSIVE below (n) AS (
+func (dir directory) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sessions.Session, err error) {
+	err = dir.queryRows(ctx, `WITH RECURSIVE below (n) AS (
 			SELECT id FROM sessions WHERE id = ?
 			UNION ALL SELECT sessions.id FROM below JOIN sessions ON sessions.parent = below.n AND sessions.parent <> '')
 		SELECT `+rules.SessionColumns+` FROM below JOIN sessions ON id = n ORDER BY depth, created_at, sessions.rowid`,

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"math"
 
 	"parley/sessions/rules"
@@ -30,7 +29,9 @@ var (
 )
 
 func loadTurn(s source, id string) (t rules.Turn, found bool, err error) {
-	found, err = s.queryRow("SELECT "+turnColumns+" FROM turns AS t WHERE id = ?", args(id), t.Places()...)
+	at := t.Places()
+	t.ID = id
+	found, err = s.queryRow(turnShape.read, at[:turnShape.key], at[turnShape.key:]...)
 	t.EndedBy.Token = t.Token
 	return t, found, err
 }
@@ -43,7 +44,7 @@ func (t *tx) putTurn(r rules.Turn) error {
 		return nil
 	}
 	if err := t.exec(insertTurn, r.Places()[:newOfTurn]...); err != nil {
-		return fmt.Errorf("write turn %s: %w", r.ID, err)
+		return err
 	}
 	r.EndedBy.Token = r.Token
 	row := turnRow{Turn: r}
@@ -54,23 +55,6 @@ func (t *tx) putTurn(r rules.Turn) error {
 	return nil
 }
 
-func (t *tx) storeTurns(rows []*cachedRow[turnRow]) error {
-	for _, e := range rows {
-		r := e.now
-		if err := t.exec(updateTurn, append(r.Places()[fixedOfTurn:], r.ID)...); err != nil {
-			return fmt.Errorf("write turn %s: %w", r.ID, err)
-		}
-	}
-	return nil
-}
-
-func loadBegun(s source, k rules.BegunKey) (b rules.Begun, found bool, err error) {
-	b.ID = k
-	found, err = s.queryRow("SELECT epoch, nonce FROM begun WHERE turn = ? AND step = ? AND call = ?", args(k.Turn, k.Step, k.Call), &b.Epoch, &b.Nonce)
-	return b, found, err
-}
-
-func (t *tx) insertBegun(b rules.Begun) error {
-	err := t.exec("INSERT INTO begun (turn, step, call, epoch, nonce) VALUES (?, ?, ?, ?, ?)", b.ID.Turn, b.ID.Step, b.ID.Call, b.Epoch, b.Nonce)
-	return rules.While(err, "note that call %s began", b.ID.Call)
+func (t *tx) storeTurn(r turnRow, _ *turnRow) error {
+	return t.exec(updateTurn, append(r.Places()[fixedOfTurn:], r.ID)...)
 }

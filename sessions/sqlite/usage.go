@@ -27,10 +27,10 @@ var groups = map[sessions.Grouping]string{
 }
 
 // Usage implements [sessions.Queries].
-func (s *Store) Usage(ctx context.Context, q sessions.UsageQuery) (us []sessions.Usage, err error) {
+func (lg ledger) Usage(ctx context.Context, q sessions.UsageQuery) (us []sessions.Usage, err error) {
 	query, a, err := usageStatement(q)
 	if err == nil {
-		err = s.read(ctx, func(v *view) error {
+		err = lg.read(ctx, func(v *view) error {
 			v.long = true // all of the ledger may be asked for
 			return v.queryRows(query, a, func(r scanner) error {
 				var u sessions.Usage

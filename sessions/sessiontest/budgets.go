@@ -15,10 +15,10 @@ import (
 func budgets(t *testing.T, open opener) {
 	t.Run("random spending", func(t *testing.T) {
 		t.Parallel()
-		randomSpending(t, open(t))
+		run(t, open, randomSpending)
 	})
 	cases{
-		"96 callers of one turn never pass its dollar": func(_ *testing.T, h *fixture) {
+		"96 callers of one turn never pass its dollar": func(h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			ids := []sessionkeys.SessionID{root.ID, h.spawn(f, root, "a").ID, h.spawn(f, root, "b").ID}
@@ -28,7 +28,7 @@ func budgets(t *testing.T, open opener) {
 			})
 			h.same("held in the tree", h.session(root.ID).Held, 33*3*costs.USD/100)
 		},
-		"96 callers of one person in many conversations never pass his dollar": func(_ *testing.T, h *fixture) {
+		"96 callers of one person in many conversations never pass his dollar": func(h *fixture) {
 			fs, turns := make([]sessions.Fence, 6), make([]sessions.Turn, 6)
 			for i := range fs {
 				fs[i], turns[i] = h.working(fmt.Sprint("chat-", i))
@@ -39,7 +39,7 @@ func budgets(t *testing.T, open opener) {
 				return fs[i%len(fs)], sessions.Charge{Session: t.Session, Turn: t.ID}
 			})
 		},
-		"what was settled for less leaves room": func(_ *testing.T, h *fixture) {
+		"what was settled for less leaves room": func(h *fixture) {
 			f, turn := h.working("one")
 			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
 			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 90)))
@@ -47,7 +47,7 @@ func budgets(t *testing.T, open opener) {
 			h.ok(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 90), 20)))
 			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 80)))
 		},
-		"a cost above its bound is booked and counts": func(_ *testing.T, h *fixture) {
+		"a cost above its bound is booked and counts": func(h *fixture) {
 			f, turn := h.working("one")
 			day := sessions.Scope{Kind: "global", Limit: 100}
 			c := charged(turn, day)
@@ -56,7 +56,7 @@ func budgets(t *testing.T, open opener) {
 			h.spent(day, noon, 120, 0)
 			h.refused(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1)), costs.BudgetError{Scope: "global", Limit: 100, Spent: 120, Need: 1, Free: midnight})
 		},
-		"the first scope that does not allow it refuses, and nothing is held anywhere": func(_ *testing.T, h *fixture) {
+		"the first scope that does not allow it refuses, and nothing is held anywhere": func(h *fixture) {
 			f, turn := h.working("one")
 			wide, tight, tighter := sessions.Scope{Kind: "global"}, sessions.Scope{Kind: "person", ID: "ann", Limit: 50}, sessions.Scope{Kind: "chat", ID: "c", Limit: 10}
 			r := call(turn.ID, 1, 1, 60)
@@ -67,29 +67,27 @@ func budgets(t *testing.T, open opener) {
 			h.same("held", h.session(turn.Session).Held, costs.Amount(0))
 			h.is(h.s.Settle(h.ctx, f, cost(r, 5)), sessions.ErrNotFound)
 			h.same("ledger", len(h.entries("")), 0)
-			got, err := h.s.Turn(h.ctx, turn.ID)
-			h.ok(err)
-			h.same("tries", got.Tries, 0)
+			h.same("tries", must(h.s.Turn(h.ctx, turn.ID)).Tries, 0)
 		},
-		"what is reserved already is not refused": func(_ *testing.T, h *fixture) {
+		"what is reserved already is not refused": func(h *fixture) {
 			f, turn := h.working("one")
 			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
 			for range 2 {
 				h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 60)))
 			}
 		},
-		"no limit allows a call without a price": func(t *testing.T, h *fixture) {
+		"no limit allows a call without a price": func(h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 0)
 			r.Estimate.Priced = false
 			var budget *costs.BudgetError
 			err := h.s.Reserve(h.ctx, f, charged(turn, sessions.Scope{Kind: "chat", ID: "c"}, sessions.Scope{Kind: "global", Limit: 1 << 60}), r)
 			if !errors.As(err, &budget) || !budget.Unpriced || budget.Scope != "global" {
-				t.Fatal(err)
+				h.t.Fatal(err)
 			}
 			h.ok(h.s.Reserve(h.ctx, f, charged(turn, sessions.Scope{Kind: "global"}), r))
 		},
-		"a month is the reservation's, in UTC": func(_ *testing.T, h *fixture) {
+		"a month is the reservation's, in UTC": func(h *fixture) {
 			f, turn := h.working("one")
 			day, month := sessions.Scope{Kind: "global", Limit: 100}, sessions.Scope{Kind: "global", Window: costs.Month, Limit: 150}
 			c := charged(turn, day, month)
@@ -110,7 +108,7 @@ func budgets(t *testing.T, open opener) {
 			h.spent(day, second.At.Add(-25*time.Hour), 0, 0)
 			h.spent(month, april, 0, 60)
 		},
-		"an interrupted call holds a conversation's money for the rest of the day": func(_ *testing.T, h *fixture) {
+		"an interrupted call holds a conversation's money for the rest of the day": func(h *fixture) {
 			f, turn := h.working("one")
 			whole, day := sessions.Scope{Kind: "session", ID: string(turn.Session), Window: costs.Always, Limit: 100}, sessions.Scope{Kind: "person", ID: "ann"}
 			c := charged(turn, whole, day)
@@ -129,7 +127,7 @@ func budgets(t *testing.T, open opener) {
 			h.spent(day, midnight, 0, 40)
 			h.spent(day, noon, 10, 55)
 		},
-		"what a call holds while it may be settled is held over midnight": func(_ *testing.T, h *fixture) {
+		"what a call holds while it may be settled is held over midnight": func(h *fixture) {
 			f, turn := h.working("one")
 			whole := sessions.Scope{Kind: "turn", ID: turn.ID, Window: costs.Always}
 			h.ok(h.s.Reserve(h.ctx, f, charged(turn, whole), call(turn.ID, 1, 1, 70)))
@@ -163,8 +161,7 @@ func (h *fixture) refused(err error, want costs.BudgetError) {
 
 func (h *fixture) spent(s sessions.Scope, at time.Time, settled, held costs.Amount) {
 	h.t.Helper()
-	gotSettled, gotHeld, err := h.s.Spent(h.ctx, s, at)
-	h.ok(err)
+	gotSettled, gotHeld := must2(h.s.Spent(h.ctx, s, at))
 	h.same(fmt.Sprintf("settled and held of %s on %s", s.Kind, at.Format(time.DateTime)), []costs.Amount{gotSettled, gotHeld}, []costs.Amount{settled, held})
 }
 

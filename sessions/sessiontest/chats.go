@@ -13,22 +13,19 @@ func chatID(peer string) sessions.ChatID {
 
 func (h *fixture) chat(peer string) sessions.Chat {
 	h.t.Helper()
-	c, err := h.s.Chat(h.ctx, chatID(peer))
-	h.ok(err)
+	c := must(h.s.Chat(h.ctx, chatID(peer)))
 	return c
 }
 
 func (h *fixture) move(from, to string) sessions.Chat {
 	h.t.Helper()
-	c, err := h.s.Move(h.ctx, chatID(from), to, h.now)
-	h.ok(err)
+	c := must(h.s.Move(h.ctx, chatID(from), to, h.now))
 	return c
 }
 
 func (h *fixture) shut(id, peer string) (sessions.CloseResult, bool) {
 	h.t.Helper()
-	c, shut, err := h.s.CloseChat(h.ctx, sessions.CloseRequest{ID: id, Chat: chatID(peer), At: h.now})
-	h.ok(err)
+	c, shut := must2(h.s.CloseChat(h.ctx, sessions.CloseRequest{ID: id, Chat: chatID(peer), At: h.now}))
 	return c, shut
 }
 
@@ -42,12 +39,12 @@ func (h *fixture) waits(id, peer string) {
 
 func chats(t *testing.T, open opener) {
 	cases{
-		"a chat that nothing is known of is open and has one id": func(_ *testing.T, h *fixture) {
+		"a chat that nothing is known of is open and has one id": func(h *fixture) {
 			h.same("chat", h.chat("a"), sessions.Chat{IDs: []string{"a"}})
 			h.move("x", "y")
 			h.same("chat", h.chat("a"), sessions.Chat{IDs: []string{"a"}})
 		},
-		"a chat that moved is found by all of its ids, whatever was heard first": func(_ *testing.T, h *fixture) {
+		"a chat that moved is found by all of its ids, whatever was heard first": func(h *fixture) {
 			want := sessions.Chat{IDs: []string{"a", "b", "c"}, MovedAt: noon}
 			for i, moves := range [][][2]string{
 				{{"a", "b"}, {"b", "c"}},
@@ -66,22 +63,20 @@ func chats(t *testing.T, open opener) {
 				}
 			}
 		},
-		"no chat takes the id of another": func(_ *testing.T, h *fixture) {
+		"no chat takes the id of another": func(h *fixture) {
 			h.move("a", "b")
 			h.same("answered", h.move("evil", "b"), sessions.Chat{IDs: []string{"evil"}})
 			h.same("chat", h.chat("b").IDs, []string{"a", "b"})
 			h.same("the other", h.chat("evil").IDs, []string{"evil"})
 		},
-		"a chat is one of a network and an account": func(_ *testing.T, h *fixture) {
+		"a chat is one of a network and an account": func(h *fixture) {
 			h.move("a", "b")
 			h.shut("s", "a")
 			for _, id := range []sessions.ChatID{{Channel: "slack", Account: "bot", Peer: "a"}, {Channel: "telegram", Account: "other", Peer: "a"}} {
-				c, err := h.s.Chat(h.ctx, id)
-				h.ok(err)
-				h.same("chat", c, sessions.Chat{IDs: []string{"a"}})
+				h.same("chat", must(h.s.Chat(h.ctx, id)), sessions.Chat{IDs: []string{"a"}})
 			}
 		},
-		"shut drops what is queued, under any id, and leaves the rest": func(_ *testing.T, h *fixture) {
+		"shut drops what is queued, under any id, and leaves the rest": func(h *fixture) {
 			h.waits("r1", "one")
 			h.waits("r2", "two")
 			h.waits("r3", "moved")
@@ -91,8 +86,7 @@ func chats(t *testing.T, open opener) {
 			c, shut := h.shut("s1", "moved")
 			h.same("closing", []any{c, shut}, []any{sessions.CloseResult{Dropped: 2}, true})
 			h.same("pending", h.pending(), []string{"r2"})
-			d, err := h.s.Delivery(h.ctx, "r1")
-			h.ok(err)
+			d := must(h.s.Delivery(h.ctx, "r1"))
 			h.same("parts", []sessions.SendState{d.Parts[0].State, d.Parts[1].State}, []sessions.SendState{sessions.Failed, sessions.Failed})
 			// Who was sending it finds that out.
 			sent := sessions.Mark{From: sessions.Sending, To: sessions.Sent, MessageID: "m", At: noon}
@@ -102,34 +96,29 @@ func chats(t *testing.T, open opener) {
 			}
 			h.same("two", h.chat("two").Closed, false)
 		},
-		"shut asks the chat's mailboxes to stop what they are owed": func(t *testing.T, h *fixture) {
+		"shut asks the chat's mailboxes to stop what they are owed": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			h.touch("two", 4)
-			k := keyOf(t, "one")
+			k := keyOf(h.t, "one")
 			c, _ := h.shut("s1", "one")
 			h.same("mailboxes", c.Mailboxes, []string{k.Token()})
 			h.same("again", func() any { c, _ := h.shut("s1", "one"); return c }(), any(c))
-			cs, err := h.s.Controls(h.ctx, k.Token())
-			h.ok(err)
-			if len(cs) != 1 || cs[0].Kind != sessions.KindShut || cs[0].Through != 3 || cs[0].Key != k || cs[0].From != place("one") {
-				t.Fatalf("%+v", cs)
-			}
+			cs := must(h.s.Controls(h.ctx, k.Token()))
+			h.same("how many, kind, through, key, from", []any{len(cs), cs[0].Kind, cs[0].Through, cs[0].Key, cs[0].From}, []any{1, sessions.KindShut, uint64(3), k, place("one")})
 			h.same("two", h.mailbox("two").Controls, 0)
-			if _, released := h.finish(f, turn.ID); released {
-				t.Error("the request is forgotten")
-			}
+			h.same("released", second(h.finish(f, turn.ID)), false)
 			h.ok(h.s.ApplyControls(h.ctx, f, []string{cs[0].ID}, 3, nil))
 			h.same("owed", h.mailbox("one").HasWork(), false)
 		},
-		"a mailbox that is owed nothing is not asked": func(_ *testing.T, h *fixture) {
+		"a mailbox that is owed nothing is not asked": func(h *fixture) {
 			f, turn := h.working("one")
 			h.finish(f, turn.ID)
 			c, shut := h.shut("s1", "one")
 			h.same("closing", []any{len(c.Mailboxes), shut}, []any{0, true})
 			h.same("owed", h.mailbox("one").HasWork(), false)
 		},
-		"a shutting answers the same again, and another one finds it done": func(_ *testing.T, h *fixture) {
+		"a shutting answers the same again, and another one finds it done": func(h *fixture) {
 			h.waits("r1", "one")
 			first, _ := h.shut("s1", "one")
 			h.same("dropped", first.Dropped, 1)
@@ -140,7 +129,7 @@ func chats(t *testing.T, open opener) {
 			h.same("another", []any{other, shut}, []any{sessions.CloseResult{}, true})
 			h.same("pending", h.pending(), []string{"r2"})
 		},
-		"an opened chat stays open for what was noticed before": func(_ *testing.T, h *fixture) {
+		"an opened chat stays open for what was noticed before": func(h *fixture) {
 			h.shut("s1", "one")
 			h.waits("r1", "one")
 			for range 2 {
@@ -154,7 +143,7 @@ func chats(t *testing.T, open opener) {
 			c, shut := h.shut("s3", "one")
 			h.same("shut", []any{c.Dropped, shut, h.chat("one").Closed}, []any{1, true, true})
 		},
-		"a chat is opened under any of its ids": func(_ *testing.T, h *fixture) {
+		"a chat is opened under any of its ids": func(h *fixture) {
 			h.shut("s1", "b")
 			h.move("a", "b")
 			h.same("shut", []bool{h.chat("a").Closed, h.chat("b").Closed}, []bool{true, true})

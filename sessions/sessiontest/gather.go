@@ -30,53 +30,41 @@ func gathered(f sessions.Fence, seq, through uint64, names ...string) sessions.O
 
 func (h *fixture) known(names ...string) []bool {
 	h.t.Helper()
-	known, err := h.s.Known(h.ctx, events(names...)...)
-	h.ok(err)
+	known := must(h.s.Known(h.ctx, events(names...)...))
 	return known
 }
 
 // gathering is turns that are made of more than one event.
 func gathering(t *testing.T, open opener) {
 	cases{
-		"one opening takes all its events and reads through the last": func(t *testing.T, h *fixture) {
+		"one opening takes all its events and reads through the last": func(h *fixture) {
 			m := h.take(h.ann, "one", 3)
-			turn, opened, err := h.s.Open(h.ctx, m.Fence(), gathered(m.Fence(), 1, 3, "a", "b", "c"))
-			h.ok(err)
-			if !opened || turn.Seq != 1 {
-				t.Fatalf("opened=%v %+v", opened, turn)
-			}
+			turn, opened := must2(h.s.Open(h.ctx, m.Fence(), gathered(m.Fence(), 1, 3, "a", "b", "c")))
+			h.same("opened, seq", []any{opened, turn.Seq}, []any{true, uint64(1)})
 			h.same("known", h.known("a", "b", "c", "d"), []bool{true, true, true, false})
 			h.same("read", h.mailbox("one").LastRead, uint64(3))
 			h.same("history", h.history(m.Session), []string{turn.ID + "-said"})
-			if _, released := h.finish(m.Fence(), turn.ID); !released {
-				t.Error("something is still owed")
-			}
+			h.same("released", second(h.finish(m.Fence(), turn.ID)), true)
 		},
-		"what lies between the events is read later": func(t *testing.T, h *fixture) {
+		"what lies between the events is read later": func(h *fixture) {
 			m := h.take(h.ann, "one", 3)
 			f := m.Fence()
-			turn, _, err := h.s.Open(h.ctx, f, gathered(f, 1, 1, "a", "c"))
-			h.ok(err)
+			turn, _ := must2(h.s.Open(h.ctx, f, gathered(f, 1, 1, "a", "c")))
 			h.same("read", h.mailbox("one").LastRead, uint64(1))
 			h.finish(f, turn.ID)
-			second, opened, err := h.s.Open(h.ctx, f, gathered(f, 2, 0, "b"))
-			h.ok(err)
-			if !opened {
-				t.Fatal("the message between was lost")
-			}
+			second, opened := must2(h.s.Open(h.ctx, f, gathered(f, 2, 0, "b")))
+			h.same("opened", opened, true)
 			h.finish(f, second.ID)
-			_, opened, err = h.s.Open(h.ctx, f, gathered(f, 3, 0, "c"))
-			h.ok(err)
+			_, opened = must2(h.s.Open(h.ctx, f, gathered(f, 3, 0, "c")))
 			if m := h.mailbox("one"); opened || m.LastRead != 3 {
-				t.Fatalf("opened=%v %+v", opened, m)
+				h.t.Fatalf("opened=%v %+v", opened, m)
 			}
 		},
-		"when only some events are known nothing is written and they are named": func(t *testing.T, h *fixture) {
+		"when only some events are known nothing is written and they are named": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 4)
 			h.finish(f, turn.ID)
-			_, err := h.s.Notice(h.ctx, event("b"), nil, h.now)
-			h.ok(err)
+			must(h.s.Notice(h.ctx, event("b"), nil, h.now))
 			before := h.mailbox("one")
 			o := gathered(f, 2, 4, "a", "b", "c")
 			o.TextHashes = []sessions.TextHash{wording("m", "1")}
@@ -84,75 +72,60 @@ func gathering(t *testing.T, open opener) {
 				_, opened, err := h.s.Open(h.ctx, f, o)
 				ke, ok := errors.AsType[*sessions.KnownError](err)
 				if !ok || opened {
-					t.Fatalf("opened=%v, error %v", opened, err)
+					h.t.Fatalf("opened=%v, error %v", opened, err)
 				}
 				h.same("named", ke.Events, events("b"))
 				h.same("mailbox", h.mailbox("one"), before)
 				h.same("known", h.known("a", "c"), []bool{false, false})
-				_, found, err := h.s.LastTextHash(h.ctx, wording("m", ""))
-				h.ok(err)
-				h.same("said", found, false)
+				h.same("said", second(must2(h.s.LastTextHash(h.ctx, wording("m", "")))), false)
 			}
 			o.Events = events("a", "c")
-			if _, opened, err := h.s.Open(h.ctx, f, o); err != nil || !opened {
-				t.Fatalf("the others: %v, %v", opened, err)
-			}
+			h.same("the others: opened", second(must2(h.s.Open(h.ctx, f, o))), true)
 		},
-		"when all events are known they are only read": func(t *testing.T, h *fixture) {
+		"when all events are known they are only read": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			h.finish(f, turn.ID)
 			for _, e := range []string{"a", "b"} {
-				_, err := h.s.Notice(h.ctx, event(e), nil, h.now)
-				h.ok(err)
+				must(h.s.Notice(h.ctx, event(e), nil, h.now))
 			}
-			_, opened, err := h.s.Open(h.ctx, f, gathered(f, 2, 3, "a", "b", "a"))
-			h.ok(err)
+			_, opened := must2(h.s.Open(h.ctx, f, gathered(f, 2, 3, "a", "b", "a")))
 			if m := h.mailbox("one"); opened || m.LastRead != 3 || m.Turn != nil {
-				t.Fatalf("opened=%v %+v", opened, m)
+				h.t.Fatalf("opened=%v %+v", opened, m)
 			}
 		},
-		"an event that is named twice counts once": func(t *testing.T, h *fixture) {
+		"an event that is named twice counts once": func(h *fixture) {
 			m := h.take(h.ann, "one", 2)
-			if _, opened, err := h.s.Open(h.ctx, m.Fence(), gathered(m.Fence(), 1, 2, "a", "a")); err != nil || !opened {
-				t.Fatalf("%v, %v", opened, err)
-			}
+			h.same("opened", second(must2(h.s.Open(h.ctx, m.Fence(), gathered(m.Fence(), 1, 2, "a", "a")))), true)
 		},
-		"a repeated opening answers the same, whatever events it names": func(_ *testing.T, h *fixture) {
+		"a repeated opening answers the same, whatever events it names": func(h *fixture) {
 			m := h.take(h.ann, "one", 3)
 			f := m.Fence()
-			first, _, err := h.s.Open(h.ctx, f, gathered(f, 1, 2, "a", "b"))
-			h.ok(err)
+			first, _ := must2(h.s.Open(h.ctx, f, gathered(f, 1, 2, "a", "b")))
 			for _, names := range [][]string{{"a", "b"}, {"a", "b", "c"}, {"a"}} {
-				again, opened, err := h.s.Open(h.ctx, f, gathered(f, 1, 2, names...))
-				h.ok(err)
+				again, opened := must2(h.s.Open(h.ctx, f, gathered(f, 1, 2, names...)))
 				h.same("opened", opened, true)
 				h.same("turn", again, first)
 			}
 			h.same("a later event", h.known("c"), []bool{false})
 			h.same("read", h.mailbox("one").LastRead, uint64(2))
 		},
-		"a stale fence takes none of the events": func(_ *testing.T, h *fixture) {
+		"a stale fence takes none of the events": func(h *fixture) {
 			f := h.take(h.ann, "one", 2).Fence()
-			_, err := h.s.Reacquire(h.ctx, f, h.now)
-			h.ok(err)
+			must(h.s.Reacquire(h.ctx, f, h.now))
 			o := gathered(f, 1, 2, "a", "b")
 			o.TextHashes = []sessions.TextHash{wording("m", "1")}
-			_, _, err = h.s.Open(h.ctx, f, o)
-			h.is(err, sessions.ErrFenced)
+			h.is(failed2(h.s.Open(h.ctx, f, o)), sessions.ErrFenced)
 			h.same("known", h.known("a", "b"), []bool{false, false})
-			_, found, err := h.s.LastTextHash(h.ctx, wording("m", ""))
-			h.ok(err)
-			h.same("said", found, false)
+			h.same("said", second(must2(h.s.LastTextHash(h.ctx, wording("m", "")))), false)
 		},
-		"what a message said last is remembered by chat and message": func(_ *testing.T, h *fixture) {
+		"what a message said last is remembered by chat and message": func(h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			f := m.Fence()
 			for i, sum := range []string{"1", "2"} {
 				o := opening(f, uint64(i+1))
 				o.TextHashes = []sessions.TextHash{wording("m", sum), wording("n"+sum, sum)}
-				turn, _, err := h.s.Open(h.ctx, f, o)
-				h.ok(err)
+				turn, _ := must2(h.s.Open(h.ctx, f, o))
 				h.finish(f, turn.ID)
 			}
 			other := wording("m", "")
@@ -162,8 +135,7 @@ func gathering(t *testing.T, open opener) {
 				sum   string
 				found bool
 			}{{wording("m", ""), "2", true}, {wording("n1", ""), "1", true}, {wording("x", ""), "", false}, {other, "", false}} {
-				sum, found, err := h.s.LastTextHash(h.ctx, c.w)
-				h.ok(err)
+				sum, found := must2(h.s.LastTextHash(h.ctx, c.w))
 				h.same(c.w.Message, []any{sum, found}, []any{c.sum, c.found})
 			}
 		},

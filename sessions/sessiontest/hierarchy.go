@@ -13,7 +13,7 @@ import (
 
 func hierarchy(t *testing.T, open opener) {
 	cases{
-		"a child knows its place": func(_ *testing.T, h *fixture) {
+		"a child knows its place": func(h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			want := childOf(h.t, root, "c")
@@ -23,26 +23,25 @@ func hierarchy(t *testing.T, open opener) {
 			g := h.spawn(f, c, "g")
 			h.same("grandchild", []any{g.Parent, g.Root, g.Depth}, []any{c.ID, root.ID, 2})
 		},
-		"a child of nobody is ErrNotFound": func(_ *testing.T, h *fixture) {
+		"a child of nobody is ErrNotFound": func(h *fixture) {
 			f, turn := h.working("one")
 			c := childOf(h.t, h.session(turn.Session), "c")
 			c.Parent = "nobody"
-			_, _, err := h.s.Spawn(h.ctx, f, c)
-			h.is(err, sessions.ErrNotFound)
+			h.is(failed2(h.s.Spawn(h.ctx, f, c)), sessions.ErrNotFound)
 		},
-		"nobody stands below the deepest level": func(t *testing.T, h *fixture) {
+		"nobody stands below the deepest level": func(h *fixture) {
 			f, turn := h.working("one")
 			at := h.session(turn.Session)
 			for range sessionkeys.MaxDepth {
 				at = h.spawn(f, at, "c")
 			}
-			c := childOf(t, h.session(turn.Session), "x")
+			c := childOf(h.t, h.session(turn.Session), "x")
 			c.Parent = at.ID
 			if _, _, err := h.s.Spawn(h.ctx, f, c); err == nil {
-				t.Fatal("spawned below the deepest level")
+				h.t.Fatal("spawned below the deepest level")
 			}
 		},
-		"a tree lists parents before children": func(_ *testing.T, h *fixture) {
+		"a tree lists parents before children": func(h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			a := h.spawn(f, root, "a")
@@ -52,28 +51,24 @@ func hierarchy(t *testing.T, open opener) {
 			h.same("tree", h.tree(root.ID), []sessionkeys.SessionID{root.ID, a.ID, b.ID, c.ID})
 			h.same("subtree", h.tree(a.ID), []sessionkeys.SessionID{a.ID, c.ID})
 		},
-		"a child has a mailbox of its own": func(_ *testing.T, h *fixture) {
+		"a child has a mailbox of its own": func(h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			touch := sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now}
-			m, got, err := h.s.Touch(h.ctx, touch)
-			h.ok(err)
+			m, got := must2(h.s.Touch(h.ctx, touch))
 			h.same("mailbox", []any{got, m.Session, m.Key}, []any{true, c.ID, c.Key})
 			h.same("turn", h.open(m.Fence(), 5).Session, c.ID)
 			touch.Token = "11111111111111111111111111111111"
-			_, _, err = h.s.Touch(h.ctx, touch)
-			h.is(err, sessions.ErrNotFound)
+			h.is(failed2(h.s.Touch(h.ctx, touch)), sessions.ErrNotFound)
 		},
-		"a child may run inside its ancestor's owner": func(_ *testing.T, h *fixture) {
+		"a child may run inside its ancestor's owner": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			c := h.spawn(f, h.spawn(f, h.session(turn.Session), "a"), "c")
-			o := opening(f, 1)
-			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
+			o := nested(f, c.ID, "nested")
 			before := h.mailbox("one")
 			for range 2 {
-				n, opened, err := h.s.Open(h.ctx, f, o)
-				h.ok(err)
+				n, opened := must2(h.s.Open(h.ctx, f, o))
 				h.same("nested", []any{opened, n.Session, n.Token}, []any{true, c.ID, f.Token})
 			}
 			h.same("mailbox", h.mailbox("one"), before)
@@ -82,52 +77,42 @@ func hierarchy(t *testing.T, open opener) {
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 30), answered("more", "more")))
 			for range 2 {
-				_, released := h.finish(f, "nested")
-				h.same("released", released, false)
+				h.same("released", second(h.finish(f, "nested")), false)
 			}
 			h.same("mailbox", h.mailbox("one"), before)
 			h.same("history", h.history(c.ID), []string{"task", "work", "more", "nested-answer"})
 			h.same("charged", h.session(turn.Session).Subtree, costs.Amount(30))
-			_, opened, err := h.s.Open(h.ctx, f, o)
-			h.ok(err)
-			h.same("opened after its end", opened, false)
+			h.same("opened after its end", second(must2(h.s.Open(h.ctx, f, o))), false)
 
 			o.Turn.ID, o.Turn.Session = "stranger", h.touch("two", 1).Session
-			_, _, err = h.s.Open(h.ctx, f, o)
-			h.is(err, sessions.ErrNotFound)
+			h.is(failed2(h.s.Open(h.ctx, f, o)), sessions.ErrNotFound)
 		},
-		"the end of a turn can close what is nested in it": func(_ *testing.T, h *fixture) {
+		"the end of a turn can close what is nested in it": func(h *fixture) {
 			f, turn := h.working("one")
 			g, _ := h.working("two")
 			for i, at := range []sessions.Fence{f, f, g} {
 				c := h.spawn(at, h.session(h.mailbox([]string{"one", "one", "two"}[i]).Session), fmt.Sprint("c", i))
-				o := opening(at, 1)
-				o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = fmt.Sprint("nested", i), c.ID, nil, "task"
-				_, _, err := h.s.Open(h.ctx, at, o)
-				h.ok(err)
+				o := nested(at, c.ID, fmt.Sprint("nested", i))
+				must2(h.s.Open(h.ctx, at, o))
 				h.ok(h.s.Reserve(h.ctx, at, sessions.Charge{Session: c.ID, Turn: o.Turn.ID}, call(o.Turn.ID, 1, 1, 100)))
 			}
 			h.finish(f, "nested0")
 			for range 2 {
-				_, released, err := h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: transcript.Canceled, At: noon, Nested: true})
-				h.ok(err)
-				h.same("released", released, true)
+				h.same("released", second(must2(h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: transcript.Canceled, At: noon, Nested: true}))), true)
 			}
 			for id, want := range map[string]transcript.FinishReason{"nested0": transcript.EndTurn, "nested1": transcript.Canceled, "nested2": ""} {
-				n, err := h.s.Turn(h.ctx, id)
-				h.ok(err)
+				n := must(h.s.Turn(h.ctx, id))
 				h.same("outcome of "+id, n.Outcome, want)
 				h.same("state of "+id, n.State == sessions.Done, want != "")
 			}
 			h.same("held and booked", []any{h.session(turn.Session).Held, len(h.entries(""))}, []any{costs.Amount(200), 2})
 			h.is(h.s.Append(h.ctx, f, "nested1", answered("late", "late")), sessions.ErrFenced)
 		},
-		"resume interrupts the calls of nested turns too": func(_ *testing.T, h *fixture) {
+		"resume interrupts the calls of nested turns too": func(h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100)))
-			_, err := h.s.Resume(h.ctx, f, h.now)
-			h.ok(err)
+			must(h.s.Resume(h.ctx, f, h.now))
 			root := h.session(turn.Session)
 			h.same("subtree and held", []costs.Amount{root.Subtree, root.Held}, []costs.Amount{0, 100})
 		},
@@ -136,8 +121,7 @@ func hierarchy(t *testing.T, open opener) {
 
 func (h *fixture) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
 	h.t.Helper()
-	ss, err := h.s.Tree(h.ctx, id)
-	h.ok(err)
+	ss := must(h.s.Tree(h.ctx, id))
 	for _, s := range ss {
 		ids = append(ids, s.ID)
 	}
@@ -147,7 +131,7 @@ func (h *fixture) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
 func money(t *testing.T, open opener) {
 	day := sessions.Scope{Kind: "global"}
 	cases{
-		"a charge reaches every ancestor exactly once": func(_ *testing.T, h *fixture) {
+		"a charge reaches every ancestor exactly once": func(h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			a := h.spawn(f, root, "a")
@@ -162,14 +146,12 @@ func money(t *testing.T, open opener) {
 				s := h.session(id)
 				h.same("sums", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{own, 70, 0})
 			}
-			settled, held, err := h.s.Spent(h.ctx, day, noon)
-			h.ok(err)
-			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{70, 0})
+			h.spent(day, noon, 70, 0)
 		},
-		"an entry comes back as it was booked": func(_ *testing.T, h *fixture) {
+		"an entry comes back as it was booked": func(h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+			h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
 			st := cost(r, 70)
 			charged := costs.Amount(71)
 			st.Entry.Usage.Charged = &charged
@@ -178,12 +160,12 @@ func money(t *testing.T, open opener) {
 			h.ok(h.s.Settle(h.ctx, f, st))
 			h.same("ledger", h.entries(turn.Session), []costs.Entry{st.Entry})
 		},
-		"the ledger keeps the order of booking and stops when told": func(_ *testing.T, h *fixture) {
+		"the ledger keeps the order of booking and stops when told": func(h *fixture) {
 			f, turn := h.working("one")
 			var want []string
 			for i := 1; i <= 450; i++ {
 				r := call(turn.ID, i, 1, 2)
-				h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+				h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
 				h.ok(h.s.Settle(h.ctx, f, cost(r, 1)))
 				want = append(want, r.ID)
 			}
@@ -198,20 +180,18 @@ func money(t *testing.T, open opener) {
 			h.ok(h.s.Ledger(h.ctx, "", func(sessionkeys.SessionID, costs.Entry) bool { n++; return n < 5 }))
 			h.same("rows", n, 5)
 		},
-		"an interrupted call keeps what it may have cost": func(_ *testing.T, h *fixture) {
+		"an interrupted call keeps what it may have cost": func(h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
+			h.ok(h.s.Reserve(h.ctx, f, charged(turn, day), r))
 			st := cost(r, 10)
 			st.Entry.State, st.Entry.Upper = costs.Interrupted, 80
 			h.ok(h.s.Settle(h.ctx, f, st))
 			s := h.session(turn.Session)
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{10, 70})
-			settled, held, err := h.s.Spent(h.ctx, day, noon)
-			h.ok(err)
-			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{10, 70})
+			h.spent(day, noon, 10, 70)
 		},
-		"a call without a price is counted as unknown": func(_ *testing.T, h *fixture) {
+		"a call without a price is counted as unknown": func(h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			r := call(turn.ID, 1, 1, 0)
@@ -221,46 +201,42 @@ func money(t *testing.T, open opener) {
 			st.Entry.Priced = false
 			h.ok(h.s.Settle(h.ctx, f, st))
 			h.same("unpriced", []int{h.session(c.ID).Unpriced, h.session(turn.Session).Unpriced}, []int{1, 1})
-			ts, err := h.s.Totals(h.ctx)
-			h.ok(err)
-			h.same("totals", ts, []sessions.Total{{Labels: labels, Calls: 1, Unknown: 1}})
+			h.same("totals", must(h.s.Totals(h.ctx)), []sessions.Total{{Labels: labels, Calls: 1, Unknown: 1}})
 		},
-		"a day is the reservation's, in UTC": func(_ *testing.T, h *fixture) {
+		"a day is the reservation's, in UTC": func(h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
 			r.At = time.Date(2026, 3, 14, 23, 30, 0, 0, time.FixedZone("west", -3600)) // the 15th in UTC
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
+			h.ok(h.s.Reserve(h.ctx, f, charged(turn, day), r))
 			st := cost(r, 40)
 			st.Entry.At = r.At.Add(48 * time.Hour)
 			h.ok(h.s.Settle(h.ctx, f, st))
 			for d, want := range map[int]costs.Amount{14: 0, 15: 40, 16: 0, 17: 0} {
-				settled, held, err := h.s.Spent(h.ctx, day, time.Date(2026, 3, d, 1, 0, 0, 0, time.UTC))
-				h.ok(err)
-				h.same(fmt.Sprint("day ", d), []costs.Amount{settled, held}, []costs.Amount{want, 0})
+				h.spent(day, time.Date(2026, 3, d, 1, 0, 0, 0, time.UTC), want, 0)
 			}
 		},
-		"no sum wraps around": func(_ *testing.T, h *fixture) {
+		"no sum wraps around": func(h *fixture) {
 			f, turn := h.working("one")
-			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
+			c := charged(turn)
 			const most = costs.Amount(1<<63 - 1)
 			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, most)))
 			h.is(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1)), costs.ErrOverflow)
 			h.same("held", h.session(turn.Session).Held, most)
 			h.ok(h.s.Check(h.ctx))
 		},
-		"what was never reserved cannot be settled": func(_ *testing.T, h *fixture) {
+		"what was never reserved cannot be settled": func(h *fixture) {
 			f, turn := h.working("one")
 			h.is(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 100), 5)), sessions.ErrNotFound)
 			h.same("rows", len(h.entries("")), 0)
 		},
-		"nothing is reserved for a session that is not there": func(_ *testing.T, h *fixture) {
+		"nothing is reserved for a session that is not there": func(h *fixture) {
 			f, turn := h.working("one")
 			h.is(h.s.Reserve(h.ctx, f, sessions.Charge{Session: "nobody", Turn: turn.ID}, call(turn.ID, 1, 1, 100)), sessions.ErrNotFound)
 		},
-		"an estimate is not below nothing": func(t *testing.T, h *fixture) {
+		"an estimate is not below nothing": func(h *fixture) {
 			f, turn := h.working("one")
-			if err := h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, call(turn.ID, 1, 1, -1)); err == nil {
-				t.Fatal("-1 was taken")
+			if err := h.s.Reserve(h.ctx, f, charged(turn), call(turn.ID, 1, 1, -1)); err == nil {
+				h.t.Fatal("-1 was taken")
 			}
 		},
 	}.run(t, open)

@@ -83,8 +83,7 @@ func keyOf(t testing.TB, peer string) sessionkeys.Key {
 func (h *fixture) touch(peer string, seq uint64) sessions.Mailbox {
 	h.t.Helper()
 	k := keyOf(h.t, peer)
-	m, got, err := h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, Now: h.now})
-	h.ok(err)
+	m, got := must2(h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, Now: h.now}))
 	if got {
 		h.t.Fatal("a touch without take took the mailbox")
 	}
@@ -95,8 +94,7 @@ func (h *fixture) touch(peer string, seq uint64) sessions.Mailbox {
 func (h *fixture) try(w sessions.Worker, peer string, seq uint64) (sessions.Mailbox, bool) {
 	h.t.Helper()
 	k := keyOf(h.t, peer)
-	m, got, err := h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, By: w, Take: true, Now: h.now})
-	h.ok(err)
+	m, got := must2(h.s.Touch(h.ctx, sessions.Touch{Token: k.Token(), Key: k, Seq: seq, By: w, Take: true, Now: h.now}))
 	return m, got
 }
 
@@ -112,8 +110,7 @@ func (h *fixture) take(w sessions.Worker, peer string, seq uint64) sessions.Mail
 
 func (h *fixture) mailbox(peer string) sessions.Mailbox {
 	h.t.Helper()
-	m, err := h.s.Mailbox(h.ctx, keyOf(h.t, peer).Token())
-	h.ok(err)
+	m := must(h.s.Mailbox(h.ctx, keyOf(h.t, peer).Token()))
 	return m
 }
 
@@ -147,11 +144,17 @@ func opening(f sessions.Fence, seq uint64) sessions.OpenTurn {
 	}
 }
 
+// nested is the opening of a turn of a child that runs inside its ancestor's owner.
+func nested(f sessions.Fence, child sessionkeys.SessionID, id string) sessions.OpenTurn {
+	o := opening(f, 1)
+	o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = id, child, nil, "task"
+	return o
+}
+
 // open opens a turn for message seq.
 func (h *fixture) open(f sessions.Fence, seq uint64) sessions.Turn {
 	h.t.Helper()
-	t, opened, err := h.s.Open(h.ctx, f, opening(f, seq))
-	h.ok(err)
+	t, opened := must2(h.s.Open(h.ctx, f, opening(f, seq)))
 	if !opened {
 		h.t.Fatal("the turn was not opened")
 	}
@@ -167,8 +170,7 @@ func (h *fixture) working(peer string) (sessions.Fence, sessions.Turn) {
 
 func (h *fixture) finish(f sessions.Fence, turn string) (sessions.Mailbox, bool) {
 	h.t.Helper()
-	m, released, err := h.s.Finish(h.ctx, f, ending(turn))
-	h.ok(err)
+	m, released := must2(h.s.Finish(h.ctx, f, ending(turn)))
 	return m, released
 }
 
@@ -214,15 +216,13 @@ func cost(r costs.Reservation, amount costs.Amount) costs.Settlement {
 
 func (h *fixture) session(id sessionkeys.SessionID) sessions.Session {
 	h.t.Helper()
-	s, err := h.s.Session(h.ctx, id)
-	h.ok(err)
+	s := must(h.s.Session(h.ctx, id))
 	return s
 }
 
 func (h *fixture) history(id sessionkeys.SessionID) (ids []string) {
 	h.t.Helper()
-	ms, err := h.s.Messages(h.ctx, id)
-	h.ok(err)
+	ms := must(h.s.Messages(h.ctx, id))
 	for _, m := range ms {
 		ids = append(ids, m.ID)
 	}
@@ -242,8 +242,7 @@ func (h *fixture) entries(id sessionkeys.SessionID) (es []costs.Entry) {
 // spawn makes a child of parent.
 func (h *fixture) spawn(f sessions.Fence, parent sessions.Session, name string) sessions.Session {
 	h.t.Helper()
-	c, made, err := h.s.Spawn(h.ctx, f, childOf(h.t, parent, name))
-	h.ok(err)
+	c, made := must2(h.s.Spawn(h.ctx, f, childOf(h.t, parent, name)))
 	if !made {
 		h.t.Fatal("the child was there already")
 	}
@@ -261,3 +260,6 @@ func childOf(t testing.TB, parent sessions.Session, name string) sessions.Sessio
 		Role: "task", Policy: []byte(`{"depth":1}`), Title: "find " + name, CreatedAt: noon,
 	}
 }
+
+// second is the second of two answers.
+func second[A, B any](_ A, b B) B { return b }

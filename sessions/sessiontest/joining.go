@@ -19,20 +19,19 @@ func joined(turn string, seq, through uint64, names ...string) sessions.JoinTurn
 
 func (h *fixture) join(f sessions.Fence, j sessions.JoinTurn) bool {
 	h.t.Helper()
-	ok, err := h.s.Join(h.ctx, f, j)
-	h.ok(err)
+	ok := must(h.s.Join(h.ctx, f, j))
 	return ok
 }
 
 // joining is messages that join a turn which runs.
 func joining(t *testing.T, open opener) {
 	cases{
-		"join stores the message, knows its events and moves what was read": func(t *testing.T, h *fixture) {
+		"join stores the message, knows its events and moves what was read": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
 			before := h.mailbox("one")
 			if !h.join(f, joined(turn.ID, 2, 3, "b", "c")) {
-				t.Fatal("it did not join")
+				h.t.Fatal("it did not join")
 			}
 			want := before
 			open := *before.Turn
@@ -41,20 +40,16 @@ func joining(t *testing.T, open opener) {
 			h.same("mailbox", h.mailbox("one"), want)
 			h.same("known", h.known("b", "c", "d"), []bool{true, true, false})
 			h.same("history", h.history(turn.Session), []string{turn.ID + "-said", turn.ID + "-joined-2"})
-			sum, found, err := h.s.LastTextHash(h.ctx, wording("m2", ""))
-			h.ok(err)
+			sum, found := must2(h.s.LastTextHash(h.ctx, wording("m2", "")))
 			h.same("said", []any{sum, found}, []any{"1", true})
-			stored, err := h.s.Turn(h.ctx, turn.ID)
-			h.ok(err)
+			stored := must(h.s.Turn(h.ctx, turn.ID))
 			turn.Joined = []uint64{2}
 			h.same("turn", stored, turn)
 			h.same("turn of the mailbox", h.mailbox("one").Turn, &turn)
 			h.same("messages counted", h.session(turn.Session).Messages, 2)
-			if _, released := h.finish(f, turn.ID); !released {
-				t.Error("something is still owed")
-			}
+			h.same("released", second(h.finish(f, turn.ID)), true)
 		},
-		"messages join in order, each by itself, without an event too": func(_ *testing.T, h *fixture) {
+		"messages join in order, each by itself, without an event too": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 4)
 			for seq := uint64(2); seq <= 3; seq++ {
@@ -65,29 +60,24 @@ func joining(t *testing.T, open opener) {
 			h.same("history", h.history(turn.Session),
 				[]string{turn.ID + "-said", turn.ID + "-joined-2", turn.ID + "-joined-3", turn.ID + "-joined-4"})
 			h.finish(f, turn.ID)
-			ts, err := h.s.TurnsOf(h.ctx, turn.Session)
-			h.ok(err)
-			h.same("what joined", ts[0].Joined, []uint64{2, 3, 4})
+			h.same("what joined", must(h.s.TurnsOf(h.ctx, turn.Session))[0].Joined, []uint64{2, 3, 4})
 		},
-		"what is not known yet of the mailbox may join": func(_ *testing.T, h *fixture) {
+		"what is not known yet of the mailbox may join": func(h *fixture) {
 			f, turn := h.working("one")
 			h.join(f, joined(turn.ID, 5, 0, "e"))
 			m := h.mailbox("one")
 			h.same("touched and read", []uint64{m.LastSeen, m.LastRead}, []uint64{5, 5})
-			_, highest, err := h.s.Generation(h.ctx)
-			h.ok(err)
-			h.same("highest", highest, uint64(5))
+			h.same("highest", second(must2(h.s.Generation(h.ctx))), uint64(5))
 		},
-		"what joined leaves the attempts and the take of the turn alone": func(_ *testing.T, h *fixture) {
+		"what joined leaves the attempts and the take of the turn alone": func(h *fixture) {
 			f, turn := h.working("one")
-			m, err := h.s.Reacquire(h.ctx, f, h.now)
-			h.ok(err)
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
 			h.touch("one", 2)
 			h.join(m.Fence(), joined(turn.ID, 2, 0, "b"))
 			m = h.mailbox("one")
 			h.same("attempts", []int{m.Attempts, m.Turn.Attempts}, []int{2, 2})
 		},
-		"a join that is repeated answers the same and adds nothing": func(_ *testing.T, h *fixture) {
+		"a join that is repeated answers the same and adds nothing": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 4)
 			for range 2 {
@@ -99,11 +89,10 @@ func joining(t *testing.T, open opener) {
 			h.same("history", len(h.history(turn.Session)), 3)
 			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64{2, 4})
 		},
-		"events that are known already are only read": func(_ *testing.T, h *fixture) {
+		"events that are known already are only read": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
-			_, err := h.s.Notice(h.ctx, event("b"), nil, h.now)
-			h.ok(err)
+			must(h.s.Notice(h.ctx, event("b"), nil, h.now))
 			h.same("joined", h.join(f, joined(turn.ID, 2, 0, "b")), false)
 			h.same("read", h.mailbox("one").LastRead, uint64(2))
 			h.same("history", len(h.history(turn.Session)), 1)
@@ -111,38 +100,33 @@ func joining(t *testing.T, open opener) {
 			h.same("read", h.mailbox("one").LastRead, uint64(3))
 			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64(nil))
 		},
-		"when only some events are known nothing joins and they are named": func(t *testing.T, h *fixture) {
+		"when only some events are known nothing joins and they are named": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 3)
-			_, err := h.s.Notice(h.ctx, event("b"), nil, h.now)
-			h.ok(err)
+			must(h.s.Notice(h.ctx, event("b"), nil, h.now))
 			before := h.state(turn)
 			ok, err := h.s.Join(h.ctx, f, joined(turn.ID, 2, 3, "a", "b"))
 			ke, is := errors.AsType[*sessions.KnownError](err)
 			if !is || ok {
-				t.Fatalf("joined=%v, error %v", ok, err)
+				h.t.Fatalf("joined=%v, error %v", ok, err)
 			}
 			h.same("named", ke.Events, events("b"))
 			h.same("state", h.state(turn), before)
 			h.same("known", h.known("a"), []bool{false})
 		},
-		"nothing joins a turn that is over, another's or a nested one": func(_ *testing.T, h *fixture) {
+		"nothing joins a turn that is over, another's or a nested one": func(h *fixture) {
 			f, turn := h.working("one")
 			other, theirs := h.working("two")
 			c := h.spawn(f, h.session(turn.Session), "c")
-			o := opening(f, 1)
-			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
-			_, _, err := h.s.Open(h.ctx, f, o)
-			h.ok(err)
+			o := nested(f, c.ID, "nested")
+			must2(h.s.Open(h.ctx, f, o))
 			h.touch("two", 2)
 			h.finish(other, theirs.ID)
 			for f, id := range map[sessions.Fence]string{f: "nested", other: theirs.ID} {
-				_, err := h.s.Join(h.ctx, f, joined(id, 2, 0, "late"))
-				h.is(err, sessions.ErrFenced)
+				h.is(failed(h.s.Join(h.ctx, f, joined(id, 2, 0, "late"))), sessions.ErrFenced)
 			}
 			for _, id := range []string{theirs.ID, "", "unknown"} {
-				_, err := h.s.Join(h.ctx, f, joined(id, 2, 0, "late"))
-				h.is(err, sessions.ErrFenced)
+				h.is(failed(h.s.Join(h.ctx, f, joined(id, 2, 0, "late"))), sessions.ErrFenced)
 			}
 			h.same("known", h.known("late"), []bool{false})
 			h.same("read", h.mailbox("one").LastRead, uint64(1))

@@ -12,7 +12,7 @@ import (
 
 func messages(t *testing.T, open opener) {
 	cases{
-		"every kind of part comes back as it was": func(_ *testing.T, h *fixture) {
+		"every kind of part comes back as it was": func(h *fixture) {
 			f, turn := h.working("one")
 			m := transcript.Message{
 				ID: "m1", Role: transcript.Assistant, Model: "model-1", CreatedAt: noon.Add(7 * time.Millisecond),
@@ -30,40 +30,37 @@ func messages(t *testing.T, open opener) {
 				transcript.ToolResult{ToolCallID: "c1", Name: "bash", Content: "no", Metadata: "{}", IsError: true},
 			}}
 			h.ok(h.s.Append(h.ctx, f, turn.ID, m, result))
-			ms, err := h.s.Messages(h.ctx, turn.Session)
-			h.ok(err)
-			h.same("messages", ms[1:], []transcript.Message{m, result})
+			h.same("messages", must(h.s.Messages(h.ctx, turn.Session))[1:], []transcript.Message{m, result})
 		},
-		"a message is added once and order is that of adding": func(_ *testing.T, h *fixture) {
+		"a message is added once and order is that of adding": func(h *fixture) {
 			f, turn := h.working("one")
 			h.ok(h.s.Append(h.ctx, f, turn.ID, said("b", "b"), said("a", "a")))
 			h.ok(h.s.Append(h.ctx, f, turn.ID, said("a", "other"), said("c", "c"), said("c", "c")))
 			h.same("history", h.history(turn.Session), []string{turn.ID + "-said", "b", "a", "c"})
 			h.same("counted", h.session(turn.Session).Messages, 4)
 		},
-		"two sessions may have messages of one id": func(_ *testing.T, h *fixture) {
+		"two sessions may have messages of one id": func(h *fixture) {
 			for _, p := range []string{"one", "two"} {
 				f, turn := h.working(p)
 				h.ok(h.s.Append(h.ctx, f, turn.ID, said("same", p)))
 				h.same("history", len(h.history(turn.Session)), 2)
 			}
 		},
-		"nothing is appended to a closed turn": func(_ *testing.T, h *fixture) {
+		"nothing is appended to a closed turn": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			h.finish(f, turn.ID)
 			h.is(h.s.Append(h.ctx, f, turn.ID, said("late", "late")), sessions.ErrFenced)
-			_, err := h.s.Begin(h.ctx, f, turn.ID, 1, "late")
-			h.is(err, sessions.ErrFenced)
+			h.is(failed(h.s.Begin(h.ctx, f, turn.ID, 1, "late")), sessions.ErrFenced)
 			h.same("history", len(h.history(turn.Session)), 2)
 		},
-		"nothing is appended to another mailbox's turn": func(_ *testing.T, h *fixture) {
+		"nothing is appended to another mailbox's turn": func(h *fixture) {
 			f, _ := h.working("one")
 			_, other := h.working("two")
 			h.is(h.s.Append(h.ctx, f, other.ID, said("x", "x")), sessions.ErrFenced)
 			h.same("history", len(h.history(other.Session)), 1)
 		},
-		"a history of 300 messages comes back whole": func(_ *testing.T, h *fixture) {
+		"a history of 300 messages comes back whole": func(h *fixture) {
 			f, turn := h.working("one")
 			want := []string{turn.ID + "-said"}
 			for i := range 299 {

@@ -11,8 +11,7 @@ import (
 func order(t *testing.T, open opener) {
 	found := func(h *fixture, limit int) (peers []string) {
 		h.t.Helper()
-		ms, err := h.s.Recover(h.ctx, h.ann, h.now, limit)
-		h.ok(err)
+		ms := must(h.s.Recover(h.ctx, h.ann, h.now, limit))
 		for _, m := range ms {
 			peers = append(peers, m.Key.Address().Peer)
 		}
@@ -20,12 +19,11 @@ func order(t *testing.T, open opener) {
 	}
 	yield := func(h *fixture, f sessions.Fence) bool {
 		h.t.Helper()
-		yielded, err := h.s.Yield(h.ctx, f, h.now)
-		h.ok(err)
+		yielded := must(h.s.Yield(h.ctx, f, h.now))
 		return yielded
 	}
 	cases{
-		"what is yielded comes after all that wait, though its clock stood still": func(_ *testing.T, h *fixture) {
+		"what is yielded comes after all that wait, though its clock stood still": func(h *fixture) {
 			m := h.take(h.ann, "flood", 9)
 			h.now = h.now.Add(time.Hour) // the clock of another worker
 			h.touch("one", 1)
@@ -38,7 +36,7 @@ func order(t *testing.T, open opener) {
 			h.same("first", found(h, 2), []string{"two", "one"})
 			h.same("then", found(h, 3), []string{"flood", "three"})
 		},
-		"what is yielded again goes behind again": func(_ *testing.T, h *fixture) {
+		"what is yielded again goes behind again": func(h *fixture) {
 			a := h.take(h.ann, "a", 9)
 			h.touch("b", 9)
 			for _, next := range []string{"b", "a", "b", "a"} {
@@ -47,27 +45,24 @@ func order(t *testing.T, open opener) {
 				a = h.mailbox(next)
 			}
 		},
-		"what is yielded keeps its work and loses no attempt": func(t *testing.T, h *fixture) {
+		"what is yielded keeps its work and loses no attempt": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 5)
 			h.touch("two", 1)
 			h.same("yielded", yield(h, f), true)
 			m := h.mailbox("one")
-			if m.Owner != (sessions.Worker{}) || m.Attempts != 0 || m.LastSeen != 5 || m.Turn == nil || m.Turn.ID != turn.ID || m.Turn.Attempts != 0 {
-				t.Fatalf("%+v", m)
-			}
-			if n := h.take(h.ann, "one", 0); n.Epoch != f.Epoch+1 || n.Attempts != 1 || n.Turn.Attempts != 1 {
-				t.Fatalf("%+v", n)
-			}
+			h.same("owner, attempts, last seen, turn", []any{m.Owner, m.Attempts, m.LastSeen, m.Turn.ID, m.Turn.Attempts}, []any{sessions.Worker{}, 0, uint64(5), turn.ID, 0})
+			n := h.take(h.ann, "one", 0)
+			h.same("epoch, attempts, of the turn", []any{n.Epoch, n.Attempts, n.Turn.Attempts}, []any{f.Epoch + 1, 1, 1})
 		},
-		"nothing is yielded to nobody": func(_ *testing.T, h *fixture) {
+		"nothing is yielded to nobody": func(h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			h.take(h.ann, "two", 2)
 			h.touch("three", 0)
 			h.same("yielded", yield(h, m.Fence()), false)
 			h.same("mailbox", h.mailbox("one"), m)
 		},
-		"what a dead worker left waits too": func(_ *testing.T, h *fixture) {
+		"what a dead worker left waits too": func(h *fixture) {
 			bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
 			h.alive(bob)
 			h.take(bob, "left", 1)

@@ -12,22 +12,19 @@ import (
 // queued puts answers into the outbox.
 func (h *fixture) queued(rs ...sessions.Outgoing) {
 	h.t.Helper()
-	added, err := h.s.Notice(h.ctx, sessions.InboxID{}, rs, h.now)
-	h.ok(err)
+	added := must(h.s.Notice(h.ctx, sessions.InboxID{}, rs, h.now))
 	h.same("added", added, true)
 }
 
 func (h *fixture) delivery(id string) sessions.Delivery {
 	h.t.Helper()
-	d, err := h.s.Delivery(h.ctx, id)
-	h.ok(err)
+	d := must(h.s.Delivery(h.ctx, id))
 	return d
 }
 
 func (h *fixture) pending() (ids []string) {
 	h.t.Helper()
-	ds, err := h.s.Pending(h.ctx, "tg", 0, 100)
-	h.ok(err)
+	ds := must(h.s.Pending(h.ctx, "tg", 0, 100))
 	for _, d := range ds {
 		ids = append(ids, d.ID)
 	}
@@ -36,7 +33,7 @@ func (h *fixture) pending() (ids []string) {
 
 func outbox(t *testing.T, open opener) {
 	cases{
-		"answers of a channel are pending in the order they were queued": func(_ *testing.T, h *fixture) {
+		"answers of a channel are pending in the order they were queued": func(h *fixture) {
 			var want []string
 			for i := range 20 {
 				r := reply(fmt.Sprint("r", i), "")
@@ -48,8 +45,7 @@ func outbox(t *testing.T, open opener) {
 				h.queued(r)
 			}
 			h.same("pending", h.pending(), want)
-			ds, err := h.s.Pending(h.ctx, "tg", 0, 3)
-			h.ok(err)
+			ds := must(h.s.Pending(h.ctx, "tg", 0, 3))
 			h.same("limited", len(ds), 3)
 			for i := range ds[1:] {
 				if ds[i].Order >= ds[i+1].Order {
@@ -57,7 +53,7 @@ func outbox(t *testing.T, open opener) {
 				}
 			}
 		},
-		"an answer that may have been given before says so": func(_ *testing.T, h *fixture) {
+		"an answer that may have been given before says so": func(h *fixture) {
 			r := reply("r", "")
 			h.queued(r)
 			again := reply("again", "")
@@ -66,7 +62,7 @@ func outbox(t *testing.T, open opener) {
 			h.same("first", h.delivery("r").MaybeDuplicate, false)
 			h.same("again", h.delivery("again").MaybeDuplicate, true)
 		},
-		"an answer comes back as it was queued": func(_ *testing.T, h *fixture) {
+		"an answer comes back as it was queued": func(h *fixture) {
 			r := reply("r", "")
 			r.Session = "s1"
 			h.queued(r)
@@ -77,28 +73,26 @@ func outbox(t *testing.T, open opener) {
 			h.queued(other)
 			h.same("queued again", h.delivery("r"), d)
 		},
-		"a file comes back as it was queued, also among the pending": func(t *testing.T, h *fixture) {
+		"a file comes back as it was queued, also among the pending": func(h *fixture) {
 			f, turn := h.working("one")
 			r := fileOf("r", turn)
 			h.ok(h.s.Post(h.ctx, f, turn.ID, r))
 			d := h.delivery("r")
 			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order, AskedAt: turn.ReceivedAt})
-			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
-			h.ok(err)
-			h.same("pending", ds, []sessions.Delivery{d})
+			h.same("pending", must(h.s.Pending(h.ctx, "tg", 0, 10)), []sessions.Delivery{d})
 			h.queued(reply("text", ""))
 			if h.delivery("text").File != nil {
-				t.Fatal("a text has a file")
+				h.t.Fatal("a text has a file")
 			}
 		},
-		"what a turn posts stands before its answer": func(_ *testing.T, h *fixture) {
+		"what a turn posts stands before its answer": func(h *fixture) {
 			f, turn := h.working("one")
 			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("a", turn), fileOf("b", turn)))
 			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("b", turn), fileOf("c", turn)))
 			h.finish(f, turn.ID)
 			h.same("pending", h.pending(), []string{"a", "b", "c", turn.ID + "-reply"})
 		},
-		"nothing is posted for a turn that is done, or another mailbox's": func(_ *testing.T, h *fixture) {
+		"nothing is posted for a turn that is done, or another mailbox's": func(h *fixture) {
 			f, turn := h.working("one")
 			other, otherTurn := h.working("two")
 			h.is(h.s.Post(h.ctx, f, otherTurn.ID, fileOf("a", turn)), sessions.ErrFenced)
@@ -108,7 +102,7 @@ func outbox(t *testing.T, open opener) {
 			h.is(h.s.Post(h.ctx, other, otherTurn.ID, fileOf("a", otherTurn)), sessions.ErrFenced)
 			h.same("pending", h.pending(), []string{otherTurn.ID + "-reply"})
 		},
-		"parts are set once and walk through their states": func(_ *testing.T, h *fixture) {
+		"parts are set once and walk through their states": func(h *fixture) {
 			h.queued(reply("r", ""))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("else")}}))
@@ -130,7 +124,7 @@ func outbox(t *testing.T, open opener) {
 			h.same("pending", h.pending(), []string(nil))
 			h.same("parts", len(h.delivery("r").Parts), 2)
 		},
-		"a part knows how often it was repeated and why it failed": func(_ *testing.T, h *fixture) {
+		"a part knows how often it was repeated and why it failed": func(h *fixture) {
 			h.queued(reply("r", ""))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))
 			m := sessions.Mark{From: sessions.Queued, To: sessions.Sending, Repeats: 1, At: noon}
@@ -139,9 +133,7 @@ func outbox(t *testing.T, open opener) {
 			other := m
 			other.Repeats = 2
 			h.is(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{other}}), sessions.ErrFenced)
-			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
-			h.ok(err)
-			h.same("repeats", ds[0].Parts[0].Repeats, 1)
+			h.same("repeats", must(h.s.Pending(h.ctx, "tg", 0, 10))[0].Parts[0].Repeats, 1)
 
 			m = sessions.Mark{From: sessions.Sending, To: sessions.Failed, Repeats: 5, Reason: sessions.Unconfirmed, Problem: "reset", At: noon}
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{m}}))
@@ -153,7 +145,7 @@ func outbox(t *testing.T, open opener) {
 				{Body: []byte("two"), State: sessions.Queued},
 			})
 		},
-		"only the states that may follow do": func(_ *testing.T, h *fixture) {
+		"only the states that may follow do": func(h *fixture) {
 			all := []sessions.SendState{sessions.Queued, sessions.Sending, sessions.Sent, sessions.Ambiguous, sessions.Failed}
 			allowed := map[sessions.SendState][]sessions.SendState{
 				sessions.Queued:    {sessions.Sending, sessions.Failed},
@@ -189,7 +181,7 @@ func outbox(t *testing.T, open opener) {
 				}
 			}
 		},
-		"a mark that does not fit leaves nothing of its step": func(_ *testing.T, h *fixture) {
+		"a mark that does not fit leaves nothing of its step": func(h *fixture) {
 			h.queued(reply("r", ""), reply("q", ""))
 			p := sessions.Progress{
 				Bodies: [][]byte{[]byte("one"), []byte("two")},
@@ -204,7 +196,7 @@ func outbox(t *testing.T, open opener) {
 			h.is(h.s.Advance(h.ctx, "q", p), sessions.ErrNotFound)
 			h.same("parts", h.delivery("q").Parts, []sessions.Part(nil))
 		},
-		"two senders do not both begin, in the same moment or later": func(_ *testing.T, h *fixture) {
+		"two senders do not both begin, in the same moment or later": func(h *fixture) {
 			h.queued(reply("r", ""))
 			begin := func(by string, at time.Time) error {
 				return h.s.Advance(h.ctx, "r", sessions.Progress{
@@ -218,56 +210,51 @@ func outbox(t *testing.T, open opener) {
 			h.ok(begin("ann", noon)) // its answer was lost
 			h.same("part", h.delivery("r").Parts, []sessions.Part{{Body: []byte("x"), State: sessions.Sending, Attempts: 1, At: noon, By: "ann"}})
 		},
-		"an answer with nothing to show is closed": func(t *testing.T, h *fixture) {
+		"an answer with nothing to show is closed": func(h *fixture) {
 			h.queued(reply("r", ""), reply("q", ""))
 			for range 2 {
 				h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Close: true}))
 			}
 			h.same("pending", h.pending(), []string{"q"})
 			if err := h.s.Advance(h.ctx, "q", sessions.Progress{Bodies: [][]byte{[]byte("x")}, Close: true}); err == nil {
-				t.Fatal("an answer with parts was closed")
+				h.t.Fatal("an answer with parts was closed")
 			}
 			h.same("pending", h.pending(), []string{"q"})
 		},
-		"what is queued later comes after what was seen": func(t *testing.T, h *fixture) {
+		"what is queued later comes after what was seen": func(h *fixture) {
 			h.queued(reply("a", ""), reply("b", ""))
-			seen, err := h.s.Pending(h.ctx, "tg", 0, 10)
-			h.ok(err)
+			seen := must(h.s.Pending(h.ctx, "tg", 0, 10))
 			h.queued(reply("c", ""))
-			later, err := h.s.Pending(h.ctx, "tg", seen[len(seen)-1].Order, 10)
-			h.ok(err)
+			later := must(h.s.Pending(h.ctx, "tg", seen[len(seen)-1].Order, 10))
 			if len(later) != 1 || later[0].ID != "c" {
-				t.Fatalf("after a and b there are %v", later)
+				h.t.Fatalf("after a and b there are %v", later)
 			}
 		},
-		"a preview that began is known until its id is, or it is taken back": func(t *testing.T, h *fixture) {
+		"a preview that began is known until its id is, or it is taken back": func(h *fixture) {
 			f, turn := h.working("one")
 			h.finish(f, turn.ID)
 			begun := sessions.Preview{State: sessions.PreviewBegun}
 			for _, note := range []sessions.Preview{begun, sessions.ShownPreview("p1"), begun, {}} {
 				h.ok(h.s.Preview(h.ctx, turn.ID, note))
-				ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
-				h.ok(err)
+				ds := must(h.s.Pending(h.ctx, "tg", 0, 10))
 				h.same("preview", ds[0].Preview, note)
 				h.same("preview, looked up", h.delivery(ds[0].ID).Preview, note)
-				noted, err := h.s.Previewed(h.ctx, turn.ID)
-				h.ok(err)
+				noted := must(h.s.Previewed(h.ctx, turn.ID))
 				h.same("preview of the turn", noted, note)
 			}
 			for _, wrong := range []sessions.Preview{{State: sessions.PreviewShown}, {ID: "p1"}, {State: sessions.PreviewBegun, ID: "p1"}} {
 				if err := h.s.Preview(h.ctx, turn.ID, wrong); err == nil {
-					t.Errorf("%+v was noted", wrong)
+					h.t.Errorf("%+v was noted", wrong)
 				}
 			}
 		},
-		"a preview is known to the turn's answer": func(_ *testing.T, h *fixture) {
+		"a preview is known to the turn's answer": func(h *fixture) {
 			f, turn := h.working("one")
 			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p1")))
 			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p2")))
 			h.finish(f, turn.ID)
 			h.queued(reply("plain", ""))
-			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
-			h.ok(err)
+			ds := must(h.s.Pending(h.ctx, "tg", 0, 10))
 			h.same("previews", []sessions.Preview{ds[0].Preview, ds[1].Preview}, []sessions.Preview{sessions.ShownPreview("p2"), {}})
 		},
 	}.run(t, open)

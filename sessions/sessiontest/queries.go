@@ -14,8 +14,7 @@ import (
 // listed is the ids of the sessions that q finds.
 func (h *fixture) listed(q sessions.SessionQuery) (ids []sessionkeys.SessionID) {
 	h.t.Helper()
-	ss, err := h.s.Sessions(h.ctx, q)
-	h.ok(err)
+	ss := must(h.s.Sessions(h.ctx, q))
 	for _, s := range ss {
 		ids = append(ids, s.ID)
 	}
@@ -31,18 +30,16 @@ func (h *fixture) conversation(peer, channel string, at time.Time, amount costs.
 	o := opening(f, 1)
 	o.Turn.Channel, o.Turn.OpenedAt = channel, at.Add(-time.Second)
 	o.Events = []sessions.InboxID{event(peer)}
-	turn, _, err := h.s.Open(h.ctx, f, o)
-	h.ok(err)
+	turn, _ := must2(h.s.Open(h.ctx, f, o))
 	r := call(turn.ID, 1, 1, 1000)
 	r.At, r.Estimate.Labels.Channel = at, channel
-	h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+	h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
 	st := cost(r, 0)
 	st.Entry.Amount, st.Entry.At = amount, at
 	h.ok(h.s.Settle(h.ctx, f, st))
 	e := ending(turn.ID)
 	e.At = at
-	_, _, err = h.s.Finish(h.ctx, f, e)
-	h.ok(err)
+	must2(h.s.Finish(h.ctx, f, e))
 	return turn
 }
 
@@ -50,7 +47,7 @@ func queries(t *testing.T, open opener) {
 	lists(t, open)
 	backlog(t, open)
 	cases{
-		"ids are found by how they begin": func(_ *testing.T, h *fixture) {
+		"ids are found by how they begin": func(h *fixture) {
 			f, turn := h.working("one")
 			root := h.session(turn.Session)
 			a, b := h.spawn(f, root, "a"), h.spawn(f, root, "b")
@@ -60,38 +57,30 @@ func queries(t *testing.T, open opener) {
 				string(root.ID): {root.ID}, string(root.ID[:20]): {root.ID}, "c-": children, string(a.ID): {a.ID},
 				string(a.ID) + "0": nil, "": nil, "%": nil, "_": nil, "c": children, "C-": nil, "\xff": nil, "'; --": nil,
 			} {
-				got, err := h.s.Find(h.ctx, prefix, 10)
-				h.ok(err)
+				got := must(h.s.Find(h.ctx, prefix, 10))
 				h.same(fmt.Sprintf("%q", prefix), got, want)
 			}
-			got, err := h.s.Find(h.ctx, "c-", 1)
-			h.ok(err)
+			got := must(h.s.Find(h.ctx, "c-", 1))
 			h.same("limited", got, children[:1])
 		},
-		"the turns of a session are its own, oldest first": func(_ *testing.T, h *fixture) {
+		"the turns of a session are its own, oldest first": func(h *fixture) {
 			f, first := h.working("one")
 			c := h.spawn(f, h.session(first.Session), "c")
-			o := opening(f, 1)
-			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
-			nested, _, err := h.s.Open(h.ctx, f, o)
-			h.ok(err)
+			o := nested(f, c.ID, "nested")
+			nested, _ := must2(h.s.Open(h.ctx, f, o))
 			h.finish(f, first.ID)
 			m := h.take(h.ann, "one", 2)
 			o = opening(m.Fence(), 2)
 			o.Turn.OpenedAt = noon.Add(time.Minute)
-			second, _, err := h.s.Open(h.ctx, m.Fence(), o)
-			h.ok(err)
+			second, _ := must2(h.s.Open(h.ctx, m.Fence(), o))
 			h.working("two")
 			want := []sessions.Turn{first, second}
 			want[0].State, want[0].Outcome, want[0].EndedAt = sessions.Done, ending("").Outcome, ending("").At
-			turns, err := h.s.TurnsOf(h.ctx, first.Session)
-			h.ok(err)
+			turns := must(h.s.TurnsOf(h.ctx, first.Session))
 			h.same("turns", turns, want)
-			turns, err = h.s.TurnsOf(h.ctx, c.ID)
-			h.ok(err)
+			turns = must(h.s.TurnsOf(h.ctx, c.ID))
 			h.same("nested", turns, []sessions.Turn{nested})
-			turns, err = h.s.TurnsOf(h.ctx, "nobody")
-			h.ok(err)
+			turns = must(h.s.TurnsOf(h.ctx, "nobody"))
 			h.same("nobody's", len(turns), 0)
 		},
 	}.run(t, open)
@@ -99,7 +88,7 @@ func queries(t *testing.T, open opener) {
 
 func lists(t *testing.T, open opener) {
 	cases{
-		"sessions are listed by activity or by cost, and roots only": func(_ *testing.T, h *fixture) {
+		"sessions are listed by activity or by cost, and roots only": func(h *fixture) {
 			var ids []sessionkeys.SessionID
 			for i, amount := range []costs.Amount{30, 50, 10, 40} {
 				ids = append(ids, h.conversation(fmt.Sprint("chat-", i), "tg", noon.Add(time.Duration(i)*time.Hour), amount).Session)
@@ -113,11 +102,9 @@ func lists(t *testing.T, open opener) {
 			h.same("since, dearest", h.listed(sessions.SessionQuery{Limit: 1, Since: from, ByCost: true}), []sessionkeys.SessionID{ids[3]})
 			h.same("nothing since", len(h.listed(sessions.SessionQuery{Limit: 9, Since: noon.Add(9 * time.Hour)})), 0)
 			h.same("none", len(h.listed(sessions.SessionQuery{})), 0)
-			ss, err := h.s.Sessions(h.ctx, sessions.SessionQuery{Limit: 1})
-			h.ok(err)
-			h.same("the whole row", ss[0], h.session(ids[3]))
+			h.same("the whole row", must(h.s.Sessions(h.ctx, sessions.SessionQuery{Limit: 1}))[0], h.session(ids[3]))
 		},
-		"a child is not listed, and what it costs lists its root": func(_ *testing.T, h *fixture) {
+		"a child is not listed, and what it costs lists its root": func(h *fixture) {
 			other := h.conversation("other", "tg", noon.Add(time.Hour), 20).Session
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
@@ -130,7 +117,7 @@ func lists(t *testing.T, open opener) {
 				h.same("listed", h.listed(sessions.SessionQuery{Limit: 9, ByCost: byCost}), []sessionkeys.SessionID{turn.Session, other})
 			}
 		},
-		"sessions are found by the instance they came by": func(_ *testing.T, h *fixture) {
+		"sessions are found by the instance they came by": func(h *fixture) {
 			a := h.conversation("a", "tg", noon, 1).Session
 			b := h.conversation("b", "second", noon.Add(time.Hour), 2).Session
 			for channel, want := range map[string][]sessionkeys.SessionID{"tg": {a}, "second": {b}, "": {b, a}, "third": nil, "%": nil} {
@@ -144,12 +131,10 @@ func lists(t *testing.T, open opener) {
 
 func backlog(t *testing.T, open opener) {
 	cases{
-		"what is owed is counted": func(_ *testing.T, h *fixture) {
+		"what is owed is counted": func(h *fixture) {
 			is := func(want sessions.Backlog) {
 				h.t.Helper()
-				got, err := h.s.Backlog(h.ctx)
-				h.ok(err)
-				h.same("backlog", got, want)
+				h.same("backlog", must(h.s.Backlog(h.ctx)), want)
 			}
 			is(sessions.Backlog{})
 			f, turn := h.working("one")
@@ -166,23 +151,20 @@ func backlog(t *testing.T, open opener) {
 			late := reply("late", "")
 			late.At = noon.Add(time.Hour)
 			h.queued(late)
-			b, err := h.s.Backlog(h.ctx)
-			h.ok(err)
+			b := must(h.s.Backlog(h.ctx))
 			h.same("pending", []any{b.Running, b.Waiting, b.Pending, b.PendingSince, b.Ambiguous}, []any{0, 3, 2, noon, 0})
 			id := ending(turn.ID).Replies[0].ID
 			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{
 				Bodies: [][]byte{[]byte(`{}`), []byte(`{}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}},
 			}))
 			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Ambiguous, At: noon}}}))
-			b, err = h.s.Backlog(h.ctx)
-			h.ok(err)
+			b = must(h.s.Backlog(h.ctx))
 			h.same("ambiguous", []any{b.Pending, b.Ambiguous}, []any{2, 1})
 			h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Marks: []sessions.Mark{
 				{From: sessions.Ambiguous, To: sessions.Failed, At: noon},
 				{Index: 1, From: sessions.Queued, To: sessions.Failed, At: noon},
 			}}))
-			b, err = h.s.Backlog(h.ctx)
-			h.ok(err)
+			b = must(h.s.Backlog(h.ctx))
 			h.same("finished", []any{b.Pending, b.PendingSince, b.Ambiguous}, []any{1, late.At, 0})
 		},
 	}.run(t, open)

@@ -49,7 +49,7 @@ func recordings(t *testing.T, open opener) {
 }
 
 var askedCases = cases{
-	"what a call asks comes back as it was, in the order of reserving": func(_ *testing.T, h *fixture) {
+	"what a call asks comes back as it was, in the order of reserving": func(h *fixture) {
 		f, turn := h.working("one")
 		first, second := frame("a"), frame("b")
 		second.Tail = []transcript.Message{said("", "answer now")}
@@ -60,7 +60,7 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, second), r2))
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r1, first), recordedAs(r2, second)})
 	},
-	"a frame is asked for once, whichever session needs it, and kept to the byte": func(_ *testing.T, h *fixture) {
+	"a frame is asked for once, whichever session needs it, and kept to the byte": func(h *fixture) {
 		f, turn := h.working("one")
 		a := frame("same")
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, a), call(turn.ID, 1, 1, 1)))
@@ -68,16 +68,13 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, a), call(turn.ID, 2, 1, 1)))
 		g, other := h.working("two")
 		h.ok(h.s.Reserve(h.ctx, g, asks(other, a), call(other.ID, 1, 1, 1)))
-		body, err := h.s.RequestTemplate(h.ctx, "same")
-		h.ok(err)
-		h.same("frame", string(body), `{"frame": "same"}`)
+		h.same("frame", string(must(h.s.RequestTemplate(h.ctx, "same"))), `{"frame": "same"}`)
 		h.same("asked of the other", len(h.asked(other.Session)), 1)
 	},
-	"a frame that nobody asked with is not found": func(_ *testing.T, h *fixture) {
-		_, err := h.s.RequestTemplate(h.ctx, "none")
-		h.is(err, sessions.ErrNotFound)
+	"a frame that nobody asked with is not found": func(h *fixture) {
+		h.is(failed(h.s.RequestTemplate(h.ctx, "none")), sessions.ErrNotFound)
 	},
-	"a frame that cannot be encoded reserves nothing": func(_ *testing.T, h *fixture) {
+	"a frame that cannot be encoded reserves nothing": func(h *fixture) {
 		f, turn := h.working("one")
 		a := frame("broken")
 		a.Body = func() ([]byte, error) { return nil, errAskedAgain }
@@ -86,7 +83,7 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("broken")), call(turn.ID, 1, 1, 500)))
 		h.same("asked", len(h.asked(turn.Session)), 1)
 	},
-	"reserving again records once": func(_ *testing.T, h *fixture) {
+	"reserving again records once": func(h *fixture) {
 		f, turn := h.working("one")
 		r := call(turn.ID, 1, 1, 700)
 		for range 3 {
@@ -96,7 +93,7 @@ var askedCases = cases{
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), r))
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r, frame("a"))})
 	},
-	"a refused call leaves no recording and no frame": func(_ *testing.T, h *fixture) {
+	"a refused call leaves no recording and no frame": func(h *fixture) {
 		f, turn := h.working("one")
 		c := asks(turn, frame("refused"))
 		c.Scopes = []sessions.Scope{{Kind: "person", ID: "p", Limit: 10}}
@@ -105,25 +102,23 @@ var askedCases = cases{
 			h.t.Fatalf("got error %v, want a budget's", err)
 		}
 		h.same("asked", h.asked(turn.Session), []sessions.Recording(nil))
-		_, err := h.s.RequestTemplate(h.ctx, "refused")
-		h.is(err, sessions.ErrNotFound)
+		h.is(failed(h.s.RequestTemplate(h.ctx, "refused")), sessions.ErrNotFound)
 	},
-	"a stale owner records nothing": func(_ *testing.T, h *fixture) {
+	"a stale owner records nothing": func(h *fixture) {
 		f, turn := h.working("one")
 		stale := f
 		stale.Epoch++
 		h.is(h.s.Reserve(h.ctx, stale, asks(turn, frame("a")), call(turn.ID, 1, 1, 1)), sessions.ErrFenced)
 		h.same("asked", h.asked(turn.Session), []sessions.Recording(nil))
 	},
-	"a call whose answer never came stays recorded": func(_ *testing.T, h *fixture) {
+	"a call whose answer never came stays recorded": func(h *fixture) {
 		f, turn := h.working("one")
 		r := call(turn.ID, 1, 1, 700)
 		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), r))
-		_, err := h.s.Resume(h.ctx, f, noon)
-		h.ok(err)
+		must(h.s.Resume(h.ctx, f, noon))
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r, frame("a"))})
 	},
-	"a child's calls are its own": func(_ *testing.T, h *fixture) {
+	"a child's calls are its own": func(h *fixture) {
 		f, turn := h.working("one")
 		c := h.spawn(f, h.session(turn.Session), "kid")
 		r := call("nested", 1, 1, 5)
@@ -132,7 +127,7 @@ var askedCases = cases{
 		h.same("asked of the child", h.asked(c.ID), []sessions.Recording{recordedAs(r, a)})
 		h.same("asked of the parent", h.asked(turn.Session), []sessions.Recording(nil))
 	},
-	"many are read in their order, and the reading ends when told to": func(_ *testing.T, h *fixture) {
+	"many are read in their order, and the reading ends when told to": func(h *fixture) {
 		f, turn := h.working("one")
 		for i := range 300 {
 			h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), call(turn.ID, 1, i+1, costs.Amount(i))))
@@ -149,30 +144,23 @@ var askedCases = cases{
 }
 
 var exportCases = cases{
-	"a turn says what its budgets refused": func(_ *testing.T, h *fixture) {
+	"a turn says what its budgets refused": func(h *fixture) {
 		f, turn := h.working("one")
 		e := ending(turn.ID)
 		e.Refused = &costs.BudgetError{Scope: "person", Limit: 5_000_000_000_001, Spent: 7, Need: 9, Free: noon.Add(time.Hour), Unpriced: true}
-		_, _, err := h.s.Finish(h.ctx, f, e)
-		h.ok(err)
-		got, err := h.s.Turn(h.ctx, turn.ID)
-		h.ok(err)
-		h.same("refused", got.Refused, e.Refused)
-		all, err := h.s.TurnsOf(h.ctx, turn.Session)
-		h.ok(err)
-		h.same("refused in the list", all[0].Refused, e.Refused)
+		must2(h.s.Finish(h.ctx, f, e))
+		h.same("refused", must(h.s.Turn(h.ctx, turn.ID)).Refused, e.Refused)
+		h.same("refused in the list", must(h.s.TurnsOf(h.ctx, turn.Session))[0].Refused, e.Refused)
 	},
-	"messages are read in pieces": func(_ *testing.T, h *fixture) {
+	"messages are read in pieces": func(h *fixture) {
 		f, turn := h.working("one")
 		for i := range 9 {
 			h.ok(h.s.Append(h.ctx, f, turn.ID, answered(fmt.Sprint("m", i), "x")))
 		}
-		all, err := h.s.Messages(h.ctx, turn.Session)
-		h.ok(err)
+		all := must(h.s.Messages(h.ctx, turn.Session))
 		var got []transcript.Message
 		for {
-			ms, err := h.s.MessagesAfter(h.ctx, turn.Session, len(got), 4)
-			h.ok(err)
+			ms := must(h.s.MessagesAfter(h.ctx, turn.Session, len(got), 4))
 			if len(ms) == 0 {
 				break
 			}
@@ -180,7 +168,7 @@ var exportCases = cases{
 		}
 		h.same("messages", got, all)
 	},
-	"answers of a session are listed in order, finished or not, with their parts": func(_ *testing.T, h *fixture) {
+	"answers of a session are listed in order, finished or not, with their parts": func(h *fixture) {
 		f, turn := h.working("one")
 		h.touch("one", 2)
 		e := ending(turn.ID)
@@ -191,8 +179,7 @@ var exportCases = cases{
 			e.Replies = append(e.Replies, r)
 		}
 		e.Replies[1] = fileOf("r2", turn)
-		_, _, err := h.s.Finish(h.ctx, f, e)
-		h.ok(err)
+		must2(h.s.Finish(h.ctx, f, e))
 		g, other := h.working("two")
 		h.finish(g, other.ID)
 		h.ok(h.s.Advance(h.ctx, "r1", sessions.Progress{Bodies: [][]byte{[]byte("a")}, Marks: []sessions.Mark{{To: sessions.Sending, From: sessions.Queued, At: noon}}}))

@@ -14,13 +14,13 @@ import (
 
 func records(t *testing.T, open opener) {
 	cases{
-		"a record is read as it was written, with its revision": func(_ *testing.T, h *fixture) {
+		"a record is read as it was written, with its revision": func(h *fixture) {
 			r := h.record("cap", "ann", `{"usd":5}`)
 			r.Owner, r.Expires = "operator", h.now.Add(time.Hour)
 			r.Revision = h.write(r)
 			h.same("record", h.read(r.ID, h.now), r)
 		},
-		"what is not there, was dropped or has expired is not found": func(_ *testing.T, h *fixture) {
+		"what is not there, was dropped or has expired is not found": func(h *fixture) {
 			h.nothing(sessions.RecordID{Kind: "cap", Key: "ann"}, h.now)
 			r := h.record("cap", "ann", "1")
 			h.ok(h.s.DropRecord(h.ctx, r.ID, h.write(r)))
@@ -32,20 +32,18 @@ func records(t *testing.T, open opener) {
 			h.nothing(r.ID, r.Expires)
 			h.same("listed", h.keys("cap", "", r.Expires), []string(nil))
 		},
-		"a write or drop that has not seen what is there is refused": func(_ *testing.T, h *fixture) {
+		"a write or drop that has not seen what is there is refused": func(h *fixture) {
 			r := h.record("cap", "ann", "1")
 			first := h.write(r)
 			r.Body, r.At = []byte("2"), h.now.Add(time.Second)
-			_, err := h.s.WriteRecord(h.ctx, r)
-			h.is(err, sessions.ErrChanged)
+			h.is(failed(h.s.WriteRecord(h.ctx, r)), sessions.ErrChanged)
 			r.Revision = first
 			second := h.write(r)
 			if second <= first {
 				h.t.Fatalf("revision %d after %d", second, first)
 			}
 			r.Body, r.At = []byte("3"), h.now.Add(2*time.Second)
-			_, err = h.s.WriteRecord(h.ctx, r)
-			h.is(err, sessions.ErrChanged)
+			h.is(failed(h.s.WriteRecord(h.ctx, r)), sessions.ErrChanged)
 			h.is(h.s.DropRecord(h.ctx, r.ID, first), sessions.ErrChanged)
 			h.same("body", string(h.read(r.ID, h.now).Body), "2")
 			r.Revision = sessions.AnyRevision
@@ -53,7 +51,7 @@ func records(t *testing.T, open opener) {
 			h.same("body", string(h.read(r.ID, h.now).Body), "3")
 			h.ok(h.s.DropRecord(h.ctx, r.ID, sessions.AnyRevision))
 		},
-		"a revision does not come again after a drop or an end": func(_ *testing.T, h *fixture) {
+		"a revision does not come again after a drop or an end": func(h *fixture) {
 			r := h.record("cap", "ann", "1")
 			seen := h.write(r)
 			h.ok(h.s.DropRecord(h.ctx, r.ID, seen))
@@ -66,13 +64,13 @@ func records(t *testing.T, open opener) {
 				h.t.Fatalf("revisions %d, %d, %d", seen, again, last)
 			}
 		},
-		"a write that is repeated changes nothing and answers the same": func(_ *testing.T, h *fixture) {
+		"a write that is repeated changes nothing and answers the same": func(h *fixture) {
 			r := h.record("cap", "ann", "1")
 			h.same("revision", h.write(r), h.write(r))
 			r.Revision, r.At, r.Body = h.write(r), h.now.Add(time.Second), []byte("2")
 			h.same("revision", h.write(r), h.write(r))
 		},
-		"they are listed by kind and the beginning of the key, in order": func(_ *testing.T, h *fixture) {
+		"they are listed by kind and the beginning of the key, in order": func(h *fixture) {
 			for _, k := range []string{"b", "a", "ab", "ac", "é", "zz", "a/1", "A"} {
 				h.write(h.record("pref", k, k))
 			}
@@ -81,7 +79,7 @@ func records(t *testing.T, open opener) {
 			h.same("those with a", h.keys("pref", "a", h.now), []string{"a", "a/1", "ab", "ac"})
 			h.same("none", h.keys("pref", "x", h.now), []string(nil))
 		},
-		"a list goes on over many, and may be left": func(_ *testing.T, h *fixture) {
+		"a list goes on over many, and may be left": func(h *fixture) {
 			var want []string
 			for i := range 450 {
 				r := h.record("many", fmt.Sprintf("%04d", i), "x")
@@ -97,7 +95,7 @@ func records(t *testing.T, open opener) {
 			h.ok(h.s.Records(h.ctx, "many", "", h.now, func(sessions.Record) bool { n++; return n < 3 }))
 			h.same("seen", n, 3)
 		},
-		"what has expired is taken away by later writes of its kind": func(_ *testing.T, h *fixture) {
+		"what has expired is taken away by later writes of its kind": func(h *fixture) {
 			for i := range 20 {
 				r := h.record("code", fmt.Sprint("old-", i), "x")
 				r.Expires = h.now.Add(time.Second)
@@ -113,7 +111,7 @@ func records(t *testing.T, open opener) {
 			left := slices.DeleteFunc(h.keys("code", "", h.now), func(k string) bool { return strings.HasPrefix(k, "new") })
 			h.same("how many old ones are left", len(left), 0)
 		},
-		"a body, a kind and a key have bounds": func(_ *testing.T, h *fixture) {
+		"a body, a kind and a key have bounds": func(h *fixture) {
 			bad := func(r sessions.Record) {
 				h.t.Helper()
 				if _, err := h.s.WriteRecord(h.ctx, r); err == nil || errors.Is(err, sessions.ErrChanged) {
@@ -135,7 +133,7 @@ func records(t *testing.T, open opener) {
 			h.write(empty)
 			h.same("body", len(h.read(empty.ID, h.now).Body), 0)
 		},
-		"of writers who saw the same, one wins": func(_ *testing.T, h *fixture) {
+		"of writers who saw the same, one wins": func(h *fixture) {
 			const writers, rounds = 8, 5
 			r := h.record("count", "n", "0")
 			h.write(r)
@@ -164,7 +162,7 @@ func records(t *testing.T, open opener) {
 			all.Wait()
 			h.same("count", string(h.read(r.ID, h.now).Body), fmt.Sprint(writers*rounds))
 		},
-		"records are written with a step, an end and a command, or nothing is": func(_ *testing.T, h *fixture) {
+		"records are written with a step, an end and a command, or nothing is": func(h *fixture) {
 			f, turn := h.working("a")
 			seen := h.write(h.record("goal", "taken", "1"))
 			stale, fresh := h.record("goal", "taken", "2"), h.record("goal", "step", "1")
@@ -180,16 +178,14 @@ func records(t *testing.T, open opener) {
 			h.same("body", string(h.read(stale.ID, h.now).Body), "2")
 			h.same("messages", len(h.history(turn.Session)), 2)
 			end := h.record("goal", "end", "1")
-			_, _, err = h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: "end_turn", At: h.now, Records: []sessions.Record{end}})
-			h.ok(err)
+			must2(h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: "end_turn", At: h.now, Records: []sessions.Record{end}}))
 			h.read(end.ID, h.now)
 			err = h.s.AppendWith(h.ctx, f, turn.ID, []sessions.Record{h.record("goal", "late", "1")}, said("late", "hello"))
 			h.is(err, sessions.ErrFenced)
 			h.nothing(sessions.RecordID{Kind: "goal", Key: "late"}, h.now)
 
 			c := h.take(h.ann, "command", 3)
-			_, err = h.s.Answer(h.ctx, c.Fence(), sessions.Command{Seq: 3, Event: event("model"), Records: []sessions.Record{h.record("goal", "command", "1")}, At: h.now})
-			h.ok(err)
+			must(h.s.Answer(h.ctx, c.Fence(), sessions.Command{Seq: 3, Event: event("model"), Records: []sessions.Record{h.record("goal", "command", "1")}, At: h.now}))
 			h.read(sessions.RecordID{Kind: "goal", Key: "command"}, h.now)
 		},
 	}.run(t, open)
@@ -201,22 +197,19 @@ func (h *fixture) record(kind, key, body string) sessions.Record {
 
 func (h *fixture) write(r sessions.Record) int64 {
 	h.t.Helper()
-	revision, err := h.s.WriteRecord(h.ctx, r)
-	h.ok(err)
+	revision := must(h.s.WriteRecord(h.ctx, r))
 	return revision
 }
 
 func (h *fixture) read(id sessions.RecordID, now time.Time) sessions.Record {
 	h.t.Helper()
-	r, err := h.s.Record(h.ctx, id, now)
-	h.ok(err)
+	r := must(h.s.Record(h.ctx, id, now))
 	return r
 }
 
 func (h *fixture) nothing(id sessions.RecordID, now time.Time) {
 	h.t.Helper()
-	_, err := h.s.Record(h.ctx, id, now)
-	h.is(err, sessions.ErrNotFound)
+	h.is(failed(h.s.Record(h.ctx, id, now)), sessions.ErrNotFound)
 }
 
 func (h *fixture) keys(kind, prefix string, now time.Time) (keys []string) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
 	"time"
 
 	"parley/costs"
@@ -18,10 +17,9 @@ import (
 // randomSpending spends at random in a random tree under limits, over some days
 // and months, beside books of its own that keep every call. It holds each
 // decision of Reserve, and each sum of a scope and of a session, to them.
-func randomSpending(t *testing.T, s sessions.Store) {
-	h := newHouse(t, s)
+func randomSpending(h *fixture) {
 	run := 0
-	randomly(t, func(rt *rapid.T) {
+	randomly(h.t, func(rt *rapid.T) {
 		run++
 		p := newPurse(h, fmt.Sprint("purse-", run))
 		rt.Repeat(map[string]func(*rapid.T){
@@ -35,7 +33,7 @@ func randomSpending(t *testing.T, s sessions.Store) {
 			"":          p.check,
 		})
 	})
-	h.ok(s.Check(t.Context()))
+	h.ok(h.s.Check(h.ctx))
 	compareTotals(h)
 }
 
@@ -282,8 +280,7 @@ func compareTotals(h *fixture) {
 		want[e.Labels] = x
 	}
 	got := map[costs.Labels]sessions.Total{}
-	ts, err := h.s.Totals(h.ctx)
-	h.ok(err)
+	ts := must(h.s.Totals(h.ctx))
 	for _, x := range ts {
 		got[x.Labels] = x
 	}

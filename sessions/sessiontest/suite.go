@@ -4,7 +4,12 @@
 package sessiontest
 
 import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley/sessions"
@@ -75,14 +80,65 @@ func groups() []group {
 type opener func(t *testing.T) sessions.Store
 
 // cases are sentences that a driver must make true, each on a store of its own.
-type cases map[string]func(t *testing.T, h *fixture)
+type cases map[string]func(h *fixture)
 
 func (cs cases) run(t *testing.T, open opener) {
 	t.Helper()
 	for name, f := range cs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f(t, newHouse(t, open(t)))
+			run(t, open, f)
 		})
 	}
 }
+
+// failure is an error that a case does not allow for, and where it came.
+type failure struct {
+	error
+	at string
+}
+
+// must returns what a store answered. An error ends the case; see run.
+func must[T any](v T, err error) T {
+	failOn(err)
+	return v
+}
+
+// must2 is must for two answers.
+func must2[A, B any](a A, b B, err error) (A, B) {
+	failOn(err)
+	return a, b
+}
+
+func failOn(err error) {
+	if err == nil {
+		return
+	}
+	for skip := 2; ; skip++ { // to the case, beyond the steps of the fixture
+		pc, file, line, ok := runtime.Caller(skip)
+		if !ok || !strings.Contains(runtime.FuncForPC(pc).Name(), "(*fixture).") {
+			panic(failure{err, fmt.Sprintf("%s:%d", filepath.Base(file), line)})
+		}
+	}
+}
+
+// run gives f a store of its own, and ends t where f has a failure or panics.
+func run(t *testing.T, open opener, f func(h *fixture)) {
+	t.Helper()
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			t.Fatalf("%s: %v", r.at, r.error)
+		default: // as of an element that is missing
+			t.Fatalf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	f(newHouse(t, open(t)))
+}
+
+// failed is the error of an operation that answers something besides.
+func failed[T any](_ T, err error) error { return err }
+
+// failed2 is failed of two answers.
+func failed2[A, B any](_ A, _ B, err error) error { return err }

@@ -24,15 +24,13 @@ func (h *fixture) spend(f sessions.Fence, id sessionkeys.SessionID, turn string,
 
 func (h *fixture) dearest(at time.Time, n int) []costs.Amount {
 	h.t.Helper()
-	as, err := h.s.Dearest(h.ctx, at, n)
-	h.ok(err)
+	as := must(h.s.Dearest(h.ctx, at, n))
 	return as
 }
 
 func (h *fixture) queues(limit int) (tokens []string, total int) {
 	h.t.Helper()
-	qs, total, err := h.s.Queues(h.ctx, limit)
-	h.ok(err)
+	qs, total := must2(h.s.Queues(h.ctx, limit))
 	for _, q := range qs {
 		tokens = append(tokens, q.Token)
 	}
@@ -41,7 +39,7 @@ func (h *fixture) queues(limit int) (tokens []string, total int) {
 
 func survey(t *testing.T, open opener) {
 	cases{
-		"the dearest sessions of a day come first, descendants included": func(_ *testing.T, h *fixture) {
+		"the dearest sessions of a day come first, descendants included": func(h *fixture) {
 			for i := range 5 {
 				f, turn := h.working(fmt.Sprint("chat-", i))
 				h.spend(f, turn.Session, turn.ID, 1, costs.Amount(10*i), noon)
@@ -59,16 +57,14 @@ func survey(t *testing.T, open opener) {
 			h.same("the day before", len(h.dearest(noon.Add(-24*time.Hour), 10)), 0)
 			h.ok(h.s.Check(h.ctx))
 		},
-		"sessions are active for a while after a turn was opened": func(_ *testing.T, h *fixture) {
+		"sessions are active for a while after a turn was opened": func(h *fixture) {
 			for i, kind := range []sessionkeys.Kind{sessionkeys.DM, sessionkeys.Group, sessionkeys.Group} {
 				m := h.take(h.ann, fmt.Sprint("chat-", i), 2)
 				for seq := range 2 {
 					o := opening(m.Fence(), uint64(seq)+1)
 					o.Turn.From.Kind, o.Turn.OpenedAt = kind, noon.Add(time.Duration(i)*time.Minute)
-					_, _, err := h.s.Open(h.ctx, m.Fence(), o)
-					h.ok(err)
-					_, _, err = h.s.Finish(h.ctx, m.Fence(), ending(o.Turn.ID))
-					h.ok(err)
+					must2(h.s.Open(h.ctx, m.Fence(), o))
+					must2(h.s.Finish(h.ctx, m.Fence(), ending(o.Turn.ID)))
 				}
 			}
 			for _, c := range []struct {
@@ -80,35 +76,24 @@ func survey(t *testing.T, open opener) {
 				{2 * time.Minute, []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}}},
 				{2*time.Minute + time.Second, nil},
 			} {
-				got, err := h.s.Active(h.ctx, noon.Add(c.since))
-				h.ok(err)
+				got := must(h.s.Active(h.ctx, noon.Add(c.since)))
 				if d := cmp.Diff(c.want, got, cmpopts.SortSlices(func(a, b sessions.Activity) bool { return a.Kind < b.Kind })); d != "" {
 					h.t.Errorf("since %s (-want +got):\n%s", c.since, d)
 				}
 			}
 		},
-		"children are not counted beside their root": func(_ *testing.T, h *fixture) {
+		"children are not counted beside their root": func(h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
-			o := opening(f, 1)
-			o.Turn.ID, o.Turn.Session, o.Events = "nested", c.ID, nil
-			o.Message = said("nested-said", "go")
-			_, opened, err := h.s.Open(h.ctx, f, o)
-			h.ok(err)
-			h.same("opened", opened, true)
-			got, err := h.s.Active(h.ctx, noon)
-			h.ok(err)
-			h.same("active", got, []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
+			h.same("opened", second(must2(h.s.Open(h.ctx, f, nested(f, c.ID, "nested")))), true)
+			h.same("active", must(h.s.Active(h.ctx, noon)), []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
 
 			// Nor is one with a mailbox of its own.
-			m, _, err := h.s.Touch(h.ctx, sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now})
-			h.ok(err)
+			m, _ := must2(h.s.Touch(h.ctx, sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now}))
 			h.open(m.Fence(), 5)
-			got, err = h.s.Active(h.ctx, noon)
-			h.ok(err)
-			h.same("active", got, []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
+			h.same("active", must(h.s.Active(h.ctx, noon)), []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
 		},
-		"what waits is listed until a turn has read it": func(_ *testing.T, h *fixture) {
+		"what waits is listed until a turn has read it": func(h *fixture) {
 			var want []string
 			for i := range 4 {
 				peer := fmt.Sprint("chat-", i)
@@ -119,8 +104,7 @@ func survey(t *testing.T, open opener) {
 			got, total := h.queues(3)
 			h.same("longest first", got, want[:3])
 			h.same("total", total, 4)
-			qs, _, err := h.s.Queues(h.ctx, 1)
-			h.ok(err)
+			qs, _ := must2(h.s.Queues(h.ctx, 1))
 			h.same("the first", qs, []sessions.Queue{{Token: want[0], Address: place("chat-0"), LastSeen: 1}})
 
 			m := h.take(h.ann, "chat-0", 1)

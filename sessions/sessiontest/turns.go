@@ -5,224 +5,175 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
 )
 
 func turns(t *testing.T, open opener) {
 	cases{
-		"open stores the message and moves what was read": func(t *testing.T, h *fixture) {
+		"open stores the message and moves what was read": func(h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			got := h.open(m.Fence(), 1)
 			o := opening(m.Fence(), 1)
 			want := o.Turn
 			want.Token, want.Session, want.State, want.Attempts = m.Token, m.Session, sessions.Open, 1
 			h.same("turn", got, want)
-			stored, err := h.s.Turn(h.ctx, got.ID)
-			h.ok(err)
+			stored := must(h.s.Turn(h.ctx, got.ID))
 			h.same("stored", stored, want)
 			m = h.mailbox("one")
-			if m.LastRead != 1 || m.Turn == nil || !m.HasWork() {
-				t.Fatalf("%+v", m)
-			}
+			h.same("last read, turn, has work", []any{m.LastRead, m.Turn == nil, m.HasWork()}, []any{uint64(1), false, true})
 			h.same("in the mailbox", *m.Turn, want)
-			ms, err := h.s.Messages(h.ctx, m.Session)
-			h.ok(err)
-			h.same("messages", ms, []transcript.Message{o.Message})
+			h.same("messages", must(h.s.Messages(h.ctx, m.Session)), []transcript.Message{o.Message})
 		},
-		"a known event opens nothing and is read": func(t *testing.T, h *fixture) {
+		"a known event opens nothing and is read": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			h.finish(f, turn.ID)
 			o := opening(f, 2)
 			o.Events = []sessions.InboxID{event(turn.ID)}
-			_, opened, err := h.s.Open(h.ctx, f, o)
-			h.ok(err)
+			_, opened := must2(h.s.Open(h.ctx, f, o))
 			m := h.mailbox("one")
-			if opened || m.LastRead != 2 || m.Turn != nil || m.Attempts != 1 || m.Owner != h.ann {
-				t.Fatalf("opened=%v %+v", opened, m)
-			}
+			h.same("opened, last read, turn, attempts, owner", []any{opened, m.LastRead, m.Turn != nil, m.Attempts, m.Owner}, []any{false, uint64(2), false, 1, h.ann})
 			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
 		},
-		"an event is known in every mailbox": func(t *testing.T, h *fixture) {
+		"an event is known in every mailbox": func(h *fixture) {
 			h.working("one")
 			m := h.take(h.ann, "two", 1)
 			o := opening(m.Fence(), 1)
 			o.Events = opening(h.mailbox("one").Fence(), 1).Events
-			_, opened, err := h.s.Open(h.ctx, m.Fence(), o)
-			h.ok(err)
-			if opened {
-				t.Fatal("answered twice")
-			}
+			h.same("opened", second(must2(h.s.Open(h.ctx, m.Fence(), o))), false)
 		},
-		"no part of an event's id is glued to another": func(t *testing.T, h *fixture) {
+		"no part of an event's id is glued to another": func(h *fixture) {
 			a := sessions.InboxID{Channel: "telegram", Account: "bot", Chat: "31", Event: "131"}
 			b := sessions.InboxID{Channel: "telegram", Account: "bot", Chat: "3", Event: "1131"}
 			for _, e := range []sessions.InboxID{a, b} {
-				added, err := h.s.Notice(h.ctx, e, nil, h.now)
-				h.ok(err)
-				if !added {
-					t.Fatalf("%+v was taken for another", e)
-				}
+				added := must(h.s.Notice(h.ctx, e, nil, h.now))
+				h.same("added", added, true)
 			}
 		},
-		"a mailbox has one open turn": func(t *testing.T, h *fixture) {
+		"a mailbox has one open turn": func(h *fixture) {
 			f, _ := h.working("one")
 			h.touch("one", 2)
 			if _, _, err := h.s.Open(h.ctx, f, opening(f, 2)); err == nil {
-				t.Fatal("a second turn was opened")
+				h.t.Fatal("a second turn was opened")
 			}
 			h.same("read", h.mailbox("one").LastRead, uint64(1))
 		},
-		"finish closes and releases in one step": func(t *testing.T, h *fixture) {
+		"finish closes and releases in one step": func(h *fixture) {
 			f, turn := h.working("one")
 			m, released := h.finish(f, turn.ID)
-			if !released || m.Owner != (sessions.Worker{}) || m.Turn != nil || m.Attempts != 0 || m.HasWork() {
-				t.Fatalf("released=%v %+v", released, m)
-			}
+			h.same("released, owner, turn, attempts, has work", []any{released, m.Owner, m.Turn != nil, m.Attempts, m.HasWork()}, []any{true, sessions.Worker{}, false, 0, false})
 			h.same("stored", h.mailbox("one"), m)
-			got, err := h.s.Turn(h.ctx, turn.ID)
-			h.ok(err)
-			if got.State != sessions.Done || got.Outcome != transcript.EndTurn || !got.EndedAt.Equal(noon.Add(time.Second)) {
-				t.Fatalf("%+v", got)
-			}
+			got := must(h.s.Turn(h.ctx, turn.ID))
+			h.same("state, outcome, ended at", []any{got.State, got.Outcome, got.EndedAt}, []any{sessions.Done, transcript.EndTurn, noon.Add(time.Second)})
 			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
-			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
-			h.ok(err)
-			if len(ds) != 1 || ds[0].ID != turn.ID+"-reply" {
-				t.Fatalf("%+v", ds)
-			}
+			ds := must(h.s.Pending(h.ctx, "tg", 0, 10))
+			h.same("how many, id", []any{len(ds), ds[0].ID}, []any{1, turn.ID + "-reply"})
 		},
-		"finish keeps the owner while more is owed": func(t *testing.T, h *fixture) {
+		"finish keeps the owner while more is owed": func(h *fixture) {
 			f, turn := h.working("one")
-			m, err := h.s.Reacquire(h.ctx, f, h.now)
-			h.ok(err)
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
 			h.touch("one", 2)
 			m, released := h.finish(m.Fence(), turn.ID)
-			if released || m.Owner != h.ann || m.Attempts != 1 {
-				t.Fatalf("released=%v %+v", released, m)
-			}
+			h.same("released, owner, attempts", []any{released, m.Owner, m.Attempts}, []any{false, h.ann, 1})
 			h.open(m.Fence(), 2)
 		},
-		"finish keeps the owner for a pending control request": func(t *testing.T, h *fixture) {
+		"finish keeps the owner for a pending control request": func(h *fixture) {
 			f, turn := h.working("one")
-			_, err := h.s.Request(h.ctx, stop("one", "c1", 1))
-			h.ok(err)
+			must(h.s.Request(h.ctx, stop("one", "c1", 1)))
 			if m, released := h.finish(f, turn.ID); released || m.Controls != 1 {
-				t.Fatalf("released=%v %+v", released, m)
+				h.t.Fatalf("released=%v %+v", released, m)
 			}
 		},
-		"finish can settle the last call": func(_ *testing.T, h *fixture) {
+		"finish can settle the last call": func(h *fixture) {
 			f, turn := h.working("one")
 			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+			h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
 			e, st := ending(turn.ID), cost(r, 40)
 			e.Settlement = &st
-			_, _, err := h.s.Finish(h.ctx, f, e)
-			h.ok(err)
+			must2(h.s.Finish(h.ctx, f, e))
 			s := h.session(turn.Session)
 			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{40, 40, 0})
-			got, err := h.s.Turn(h.ctx, turn.ID)
-			h.ok(err)
-			h.same("steps", got.Steps, 1)
+			h.same("steps", must(h.s.Turn(h.ctx, turn.ID)).Steps, 1)
 		},
-		"finish leaves no call of the loop unsettled": func(_ *testing.T, h *fixture) {
+		"finish leaves no call of the loop unsettled": func(h *fixture) {
 			f, turn := h.working("one")
 			r, title := call(turn.ID, 1, 1, 100), call(turn.ID, 9, 1, 7)
 			title.Estimate.Call.Purpose = costs.Title
 			for _, r := range []costs.Reservation{r, title} {
-				h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: turn.Session, Turn: turn.ID}, r))
+				h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
 			}
 			h.finish(f, turn.ID)
 			s := h.session(turn.Session)
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{0, 100 + 7})
 			es := h.entries(turn.Session)
-			if len(es) != 1 || es[0].ID != r.ID || es[0].State != costs.Interrupted || es[0].Upper != 100 {
-				h.t.Fatalf("%+v", es)
-			}
+			h.same("how many, id, state, upper", []any{len(es), es[0].ID, es[0].State, es[0].Upper}, []any{1, r.ID, costs.Interrupted, costs.Amount(100)})
 			h.is(h.s.Settle(h.ctx, f, cost(title, 3)), sessions.ErrFenced) // the mailbox was released
 			s = h.session(turn.Session)
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{3, 100})
 		},
-		"skip reads without a turn": func(t *testing.T, h *fixture) {
+		"skip reads without a turn": func(h *fixture) {
 			m := h.take(h.ann, "one", 3)
-			m, err := h.s.Reacquire(h.ctx, m.Fence(), h.now)
-			h.ok(err)
+			m = must(h.s.Reacquire(h.ctx, m.Fence(), h.now))
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 2))
 			m = h.mailbox("one")
-			if m.LastRead != 2 || m.LastSeen != 3 || m.Attempts != 1 || m.Owner != h.ann {
-				t.Fatalf("%+v", m)
-			}
+			h.same("last read, last seen, attempts, owner", []any{m.LastRead, m.LastSeen, m.Attempts, m.Owner}, []any{uint64(2), uint64(3), 1, h.ann})
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 1))
 			h.same("never back", h.mailbox("one"), m)
 		},
-		"a command is answered without a turn": func(t *testing.T, h *fixture) {
+		"a command is answered without a turn": func(h *fixture) {
 			m := h.take(h.ann, "one", 1)
-			done, err := h.s.Answer(h.ctx, m.Fence(), sessions.Command{Seq: 1, Event: event("e1"), Replies: []sessions.Outgoing{reply("r1", "")}, At: noon})
-			h.ok(err)
+			done := must(h.s.Answer(h.ctx, m.Fence(), sessions.Command{Seq: 1, Event: event("e1"), Replies: []sessions.Outgoing{reply("r1", "")}, At: noon}))
 			if !done || h.mailbox("one").LastRead != 1 {
-				t.Fatal(done, h.mailbox("one"))
+				h.t.Fatal(done, h.mailbox("one"))
 			}
 			h.touch("one", 2)
-			done, err = h.s.Answer(h.ctx, m.Fence(), sessions.Command{Seq: 2, Event: event("e1"), Replies: []sessions.Outgoing{reply("r2", "")}, At: noon})
-			h.ok(err)
+			done = must(h.s.Answer(h.ctx, m.Fence(), sessions.Command{Seq: 2, Event: event("e1"), Replies: []sessions.Outgoing{reply("r2", "")}, At: noon}))
 			if done || h.mailbox("one").LastRead != 2 {
-				t.Fatal(done, h.mailbox("one"))
+				h.t.Fatal(done, h.mailbox("one"))
 			}
-			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
-			h.ok(err)
-			h.same("replies", len(ds), 1)
+			h.same("replies", len(must(h.s.Pending(h.ctx, "tg", 0, 10))), 1)
 			h.touch("one", 5)
-			done, err = h.s.Answer(h.ctx, m.Fence(), sessions.Command{
+			done = must(h.s.Answer(h.ctx, m.Fence(), sessions.Command{
 				Seq: 4, Event: event("e3"), With: []sessions.InboxID{event("e1"), event("e5")}, Replies: []sessions.Outgoing{reply("r3", "")}, At: noon,
-			})
-			h.ok(err)
+			}))
 			h.same("with others: done", done, true)
-			known, err := h.s.Known(h.ctx, event("e3"), event("e4"), event("e5"))
-			h.ok(err)
+			known := must(h.s.Known(h.ctx, event("e3"), event("e4"), event("e5")))
 			h.same("known", known, []bool{true, false, true})
 		},
-		"a command can begin a new session": func(t *testing.T, h *fixture) {
+		"a command can begin a new session": func(h *fixture) {
 			f, turn := h.working("one")
 			h.touch("one", 2)
 			h.touch("one", 3)
 			h.finish(f, turn.ID)
-			_, err := h.s.Answer(h.ctx, f, sessions.Command{Seq: 2, Event: event("e2"), Fresh: "fresh-1", At: noon})
-			h.ok(err)
+			must(h.s.Answer(h.ctx, f, sessions.Command{Seq: 2, Event: event("e2"), Fresh: "fresh-1", At: noon}))
 			m := h.mailbox("one")
-			if m.Session != "fresh-1" || m.Key != keyOf(t, "one") {
-				t.Fatalf("%+v", m)
-			}
+			h.same("session, key", []any{m.Session, m.Key}, []any{sessionkeys.SessionID("fresh-1"), keyOf(h.t, "one")})
 			s := h.session("fresh-1")
-			if s.Root != s.ID || s.Role != "main" || s.Key != m.Key || s.Messages != 0 {
-				t.Fatalf("%+v", s)
-			}
+			h.same("root, role, key, messages", []any{s.Root, s.Role, s.Key, s.Messages}, []any{s.ID, "main", m.Key, 0})
 			h.same("turn", h.open(f, 3).Session, m.Session)
 			h.same("old history", len(h.history(turn.Session)), 2)
 		},
-		"begin says whether an earlier take of the turn began it": func(_ *testing.T, h *fixture) {
+		"begin says whether an earlier take of the turn began it": func(h *fixture) {
 			f, turn := h.working("one")
 			for range 2 {
-				again, err := h.s.Begin(h.ctx, f, turn.ID, 1, "call-1")
-				h.ok(err)
+				again := must(h.s.Begin(h.ctx, f, turn.ID, 1, "call-1"))
 				h.same("again in the same take", again, false)
 			}
-			m, err := h.s.Reacquire(h.ctx, f, h.now)
-			h.ok(err)
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
 			for range 2 {
-				again, err := h.s.Begin(h.ctx, m.Fence(), turn.ID, 1, "call-1")
-				h.ok(err)
+				again := must(h.s.Begin(h.ctx, m.Fence(), turn.ID, 1, "call-1"))
 				h.same("again in the next take", again, true)
 			}
-			again, err := h.s.Begin(h.ctx, m.Fence(), turn.ID, 2, "call-1")
-			h.ok(err)
+			again := must(h.s.Begin(h.ctx, m.Fence(), turn.ID, 2, "call-1"))
 			h.same("another step", again, false)
 		},
 		// firstday A1: what was settled of a voice note is never asked for again, and what
 		// was not has a row that holds what it may have cost.
-		"a transcription is a step of its turn": func(t *testing.T, h *fixture) {
+		"a transcription is a step of its turn": func(h *fixture) {
 			f, turn := h.working("one")
-			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
+			c := charged(turn)
 			heard, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 1, 70)
 			for _, r := range []*costs.Reservation{&heard, &dangling} {
 				r.Estimate.Call.Purpose, r.Estimate.Labels.Purpose = costs.Transcription, costs.Transcription
@@ -235,95 +186,77 @@ func turns(t *testing.T, open opener) {
 				h.ok(h.s.Settle(h.ctx, f, st, words))
 			}
 			h.ok(h.s.Reserve(h.ctx, f, c, dangling))
-			m, err := h.s.Reacquire(h.ctx, f, h.now)
-			h.ok(err)
-			got, err := h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute))
-			h.ok(err)
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
+			got := must(h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute)))
 			h.same("where to go on", []int{got.Steps, got.Tries}, []int{1, 1})
 			ids := h.history(turn.Session)
 			h.same("the words are there once", ids[len(ids)-1:], []string{words.ID})
 			es := h.entries(turn.Session)
 			if len(es) != 2 || es[0].Amount != 9 || es[0].Labels.Purpose != costs.Transcription || es[0].Usage.ServerTools[costs.AudioSecond] != 9 ||
 				es[1].State != costs.Interrupted || es[1].Amount != 0 || es[1].Upper != 70 {
-				t.Fatalf("%+v", es)
+				h.t.Fatalf("%+v", es)
 			}
 			s := h.session(turn.Session)
 			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{9, 9, 70})
 		},
-		"resume interrupts what nobody settled": func(t *testing.T, h *fixture) {
+		"resume interrupts what nobody settled": func(h *fixture) {
 			f, turn := h.working("one")
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global"}}}
 			done, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 3, 100)
 			h.ok(h.s.Reserve(h.ctx, f, c, done))
 			h.ok(h.s.Settle(h.ctx, f, cost(done, 20), answered("a1", "step one")))
 			h.ok(h.s.Reserve(h.ctx, f, c, dangling))
-			m, err := h.s.Reacquire(h.ctx, f, h.now)
-			h.ok(err)
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
 			for range 2 {
-				got, err := h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute))
-				h.ok(err)
+				got := must(h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute)))
 				h.same("where to go on", []int{got.Steps, got.Tries, got.Attempts}, []int{1, 3, 2})
 			}
 			es := h.entries(turn.Session)
-			if len(es) != 2 {
-				t.Fatalf("%+v", es)
-			}
-			e := es[1]
-			if e.ID != dangling.ID || e.State != costs.Interrupted || e.Amount != 0 || e.Upper != 100 || !e.Priced || !e.At.Equal(noon.Add(time.Minute)) {
-				t.Fatalf("%+v", e)
-			}
+			h.same("entries", len(es), 2)
+			h.same("interrupted", []any{es[1].ID, es[1].State, es[1].Amount, es[1].Upper, es[1].Priced, es[1].At},
+				[]any{dangling.ID, costs.Interrupted, costs.Amount(0), costs.Amount(100), true, noon.Add(time.Minute)})
 			s := h.session(turn.Session)
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{20, 100})
-			settled, held, err := h.s.Spent(h.ctx, sessions.Scope{Kind: "global"}, noon)
-			h.ok(err)
-			h.same("scope", []costs.Amount{settled, held}, []costs.Amount{20, 100})
+			h.spent(sessions.Scope{Kind: "global"}, noon, 20, 100)
 		},
-		"finish interrupts a call that was reserved before its turn was opened": func(t *testing.T, h *fixture) {
+		"finish interrupts a call that was reserved before its turn was opened": func(h *fixture) {
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			r := call("nested", 1, 1, 100)
 			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
-			o := opening(f, 1)
-			o.Turn.ID, o.Turn.Session, o.Events, o.Message.ID = "nested", c.ID, nil, "task"
-			_, _, err := h.s.Open(h.ctx, f, o)
-			h.ok(err)
+			o := nested(f, c.ID, "nested")
+			must2(h.s.Open(h.ctx, f, o))
 			h.finish(f, "nested")
 			if es := h.entries(c.ID); len(es) != 1 || es[0].State != costs.Interrupted {
-				t.Fatalf("%+v", es)
+				h.t.Fatalf("%+v", es)
 			}
 		},
-		"resume without an open turn is ErrNotFound": func(_ *testing.T, h *fixture) {
+		"resume without an open turn is ErrNotFound": func(h *fixture) {
 			m := h.take(h.ann, "one", 1)
-			_, err := h.s.Resume(h.ctx, m.Fence(), h.now)
-			h.is(err, sessions.ErrNotFound)
+			h.is(failed(h.s.Resume(h.ctx, m.Fence(), h.now)), sessions.ErrNotFound)
 		},
-		"tries count the attempts of the next step": func(_ *testing.T, h *fixture) {
+		"tries count the attempts of the next step": func(h *fixture) {
 			f, turn := h.working("one")
-			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
+			c := charged(turn)
 			for try := 1; try <= 2; try++ {
 				r := call(turn.ID, 1, try, 50)
 				h.ok(h.s.Reserve(h.ctx, f, c, r))
 				h.ok(h.s.Settle(h.ctx, f, cost(r, 5))) // failed: no answer
 			}
-			got, err := h.s.Turn(h.ctx, turn.ID)
-			h.ok(err)
+			got := must(h.s.Turn(h.ctx, turn.ID))
 			h.same("after two failures", []int{got.Steps, got.Tries}, []int{0, 2})
 			r := call(turn.ID, 1, 3, 50)
 			h.ok(h.s.Reserve(h.ctx, f, c, r))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 5), answered("a", "a")))
-			got, err = h.s.Turn(h.ctx, turn.ID)
-			h.ok(err)
+			got = must(h.s.Turn(h.ctx, turn.ID))
 			h.same("after the answer", []int{got.Steps, got.Tries}, []int{1, 0})
 		},
-		"a notice is queued once": func(_ *testing.T, h *fixture) {
+		"a notice is queued once": func(h *fixture) {
 			for i, want := range []bool{true, false} {
-				added, err := h.s.Notice(h.ctx, event("n1"), []sessions.Outgoing{reply([]string{"n1", "n2"}[i], "")}, h.now)
-				h.ok(err)
+				added := must(h.s.Notice(h.ctx, event("n1"), []sessions.Outgoing{reply([]string{"n1", "n2"}[i], "")}, h.now))
 				h.same("added", added, want)
 			}
-			ds, err := h.s.Pending(h.ctx, "tg", 0, 10)
-			h.ok(err)
-			h.same("notices", len(ds), 1)
+			h.same("notices", len(must(h.s.Pending(h.ctx, "tg", 0, 10))), 1)
 		},
 	}.run(t, open)
 }

@@ -15,24 +15,22 @@ import (
 func usage(t *testing.T, open opener) {
 	t.Run("the sums of all groups are the ledger's", func(t *testing.T) {
 		t.Parallel()
-		randomUsage(t, open(t))
+		run(t, open, randomUsage)
 	})
 	cases{
-		"nothing is grouped by what is no grouping": func(t *testing.T, h *fixture) {
+		"nothing is grouped by what is no grouping": func(h *fixture) {
 			for _, by := range []sessions.Grouping{"", "amount", "l.id; DROP TABLE ledger"} {
 				if us, err := h.s.Usage(h.ctx, sessions.UsageQuery{By: by}); err == nil {
-					t.Errorf("%q gave %v", by, us)
+					h.t.Errorf("%q gave %v", by, us)
 				}
 			}
 		},
-		"an empty ledger has no groups": func(_ *testing.T, h *fixture) {
+		"an empty ledger has no groups": func(h *fixture) {
 			for _, by := range sessions.Groupings() {
-				us, err := h.s.Usage(h.ctx, sessions.UsageQuery{By: by})
-				h.ok(err)
-				h.same(string(by), len(us), 0)
+				h.same(string(by), len(must(h.s.Usage(h.ctx, sessions.UsageQuery{By: by}))), 0)
 			}
 		},
-		"the dearest group is first, and days are in their order": func(_ *testing.T, h *fixture) {
+		"the dearest group is first, and days are in their order": func(h *fixture) {
 			h.conversation("a", "tg", noon, 30)
 			h.conversation("b", "second", noon.Add(24*time.Hour), 50)
 			h.conversation("c", "third", noon.Add(48*time.Hour), 30)
@@ -40,8 +38,7 @@ func usage(t *testing.T, open opener) {
 				sessions.ByChannel: {"second", "tg", "third"},
 				sessions.ByDay:     {"2026-03-14", "2026-03-15", "2026-03-16"},
 			} {
-				us, err := h.s.Usage(h.ctx, sessions.UsageQuery{By: by})
-				h.ok(err)
+				us := must(h.s.Usage(h.ctx, sessions.UsageQuery{By: by}))
 				var got []string
 				for _, u := range us {
 					got = append(got, u.Group)
@@ -49,38 +46,33 @@ func usage(t *testing.T, open opener) {
 				h.same(string(by), got, want)
 			}
 		},
-		"the most that an amount can hold is a sum too": func(_ *testing.T, h *fixture) {
+		"the most that an amount can hold is a sum too": func(h *fixture) {
 			f, turn := h.working("one")
-			c := sessions.Charge{Session: turn.Session, Turn: turn.ID}
+			c := charged(turn)
 			const most = costs.Amount(1<<63 - 1)
 			r := call(turn.ID, 1, 1, 0)
 			h.ok(h.s.Reserve(h.ctx, f, c, r))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, most)))
-			us, err := h.s.Usage(h.ctx, sessions.UsageQuery{By: sessions.ByModel})
-			h.ok(err)
-			h.same("the most", us[0].Amount, most)
+			h.same("the most", must(h.s.Usage(h.ctx, sessions.UsageQuery{By: sessions.ByModel}))[0].Amount, most)
 		},
 	}.run(t, open)
 }
 
 // randomUsage books calls at random, and holds what every question about them
 // is answered to the ledger itself.
-func randomUsage(t *testing.T, s sessions.Store) {
-	h := newHouse(t, s)
+func randomUsage(h *fixture) {
 	run := 0
 	agents := map[sessionkeys.SessionID]string{}
-	randomly(t, func(rt *rapid.T) {
+	randomly(h.t, func(rt *rapid.T) {
 		run++
 		f, turn := h.working(fmt.Sprint("chat-", run))
 		nodes := []sessions.Session{h.session(turn.Session)}
 		for i := range rapid.IntRange(0, 3).Draw(rt, "children") {
 			parent := rapid.SampledFrom(nodes).Draw(rt, "parent")
-			c := childOf(t, parent, fmt.Sprint("child-", i))
-			k, err := parent.Key.Child(rapid.SampledFrom([]string{"helper", "scout"}).Draw(rt, "agent"))
-			h.ok(err)
+			c := childOf(h.t, parent, fmt.Sprint("child-", i))
+			k := must(parent.Key.Child(rapid.SampledFrom([]string{"helper", "scout"}).Draw(rt, "agent")))
 			c.Key = k
-			child, _, err := h.s.Spawn(h.ctx, f, c)
-			h.ok(err)
+			child, _ := must2(h.s.Spawn(h.ctx, f, c))
 			nodes = append(nodes, child)
 		}
 		for i := range rapid.IntRange(1, 6).Draw(rt, "calls") {
@@ -96,15 +88,13 @@ func randomUsage(t *testing.T, s sessions.Store) {
 			{}, {Since: from}, {Until: from}, {Since: from, Until: from.Add(24 * time.Hour)}, {Tree: root}, {Tree: nodes[len(nodes)-1].ID, Since: from},
 		} {
 			for _, q.By = range sessions.Groupings() {
-				got, err := h.s.Usage(h.ctx, q)
-				h.ok(err)
+				got := must(h.s.Usage(h.ctx, q))
 				h.same(fmt.Sprintf("%+v", q), byGroup(got), h.expected(q, rows, agents))
 			}
 		}
 	})
 	// All time is what the totals say, which are kept by themselves.
-	ts, err := s.Totals(t.Context())
-	h.ok(err)
+	ts := must(h.s.Totals(h.ctx))
 	var want sessions.Usage
 	for _, x := range ts {
 		want.Amount += x.Amount
@@ -112,8 +102,7 @@ func randomUsage(t *testing.T, s sessions.Store) {
 		want.Unpriced += x.Unknown
 	}
 	for _, by := range sessions.Groupings() {
-		us, err := s.Usage(t.Context(), sessions.UsageQuery{By: by})
-		h.ok(err)
+		us := must(h.s.Usage(h.ctx, sessions.UsageQuery{By: by}))
 		var got sessions.Usage
 		for _, u := range us {
 			got.Amount += u.Amount
@@ -122,7 +111,7 @@ func randomUsage(t *testing.T, s sessions.Store) {
 		}
 		h.same("all time by "+string(by), got, want)
 	}
-	h.ok(s.Check(t.Context()))
+	h.ok(h.s.Check(h.ctx))
 }
 
 func (h *fixture) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step int, id sessionkeys.SessionID) {

@@ -150,19 +150,19 @@ func interrupted(r costs.Reservation, amount, upper costs.Amount) costs.Settleme
 	return st
 }
 
-func (h *fixture) refused(err error, want costs.BudgetError) {
-	h.t.Helper()
+func (b books) refused(err error, want costs.BudgetError) {
+	b.t.Helper()
 	var budget *costs.BudgetError
 	if !errors.As(err, &budget) {
-		h.t.Fatalf("not refused by a budget: %v", err)
+		b.t.Fatalf("not refused by a budget: %v", err)
 	}
-	h.same("refusal", *budget, want)
+	b.same("refusal", *budget, want)
 }
 
-func (h *fixture) spent(s sessions.Scope, at time.Time, settled, held costs.Amount) {
-	h.t.Helper()
-	gotSettled, gotHeld := must2(h.s.Spent(h.ctx, s, at))
-	h.same(fmt.Sprintf("settled and held of %s on %s", s.Kind, at.Format(time.DateTime)), []costs.Amount{gotSettled, gotHeld}, []costs.Amount{settled, held})
+func (b books) spent(s sessions.Scope, at time.Time, settled, held costs.Amount) {
+	b.t.Helper()
+	gotSettled, gotHeld := must2(b.s.Spent(b.ctx, s, at))
+	b.same(fmt.Sprintf("settled and held of %s on %s", s.Kind, at.Format(time.DateTime)), []costs.Amount{gotSettled, gotHeld}, []costs.Amount{settled, held})
 }
 
 // race lets 96 callers reserve three cents each against a dollar, and looks

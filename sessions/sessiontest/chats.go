@@ -11,30 +11,30 @@ func chatID(peer string) sessions.ChatID {
 	return sessions.ChatID{Channel: "telegram", Account: "bot", Peer: peer}
 }
 
-func (h *fixture) chat(peer string) sessions.Chat {
-	h.t.Helper()
-	c := must(h.s.Chat(h.ctx, chatID(peer)))
+func (m mail) chat(peer string) sessions.Chat {
+	m.t.Helper()
+	c := must(m.s.Chat(m.ctx, chatID(peer)))
 	return c
 }
 
-func (h *fixture) move(from, to string) sessions.Chat {
-	h.t.Helper()
-	c := must(h.s.Move(h.ctx, chatID(from), to, h.now))
+func (m mail) move(from, to string) sessions.Chat {
+	m.t.Helper()
+	c := must(m.s.Move(m.ctx, chatID(from), to, m.now))
 	return c
 }
 
-func (h *fixture) shut(id, peer string) (sessions.CloseResult, bool) {
-	h.t.Helper()
-	c, shut := must2(h.s.CloseChat(h.ctx, sessions.CloseRequest{ID: id, Chat: chatID(peer), At: h.now}))
+func (m mail) shut(id, peer string) (sessions.CloseResult, bool) {
+	m.t.Helper()
+	c, shut := must2(m.s.CloseChat(m.ctx, sessions.CloseRequest{ID: id, Chat: chatID(peer), At: m.now}))
 	return c, shut
 }
 
 // waits puts an answer for a chat into the outbox.
-func (h *fixture) waits(id, peer string) {
-	h.t.Helper()
+func (m mail) waits(id, peer string) {
+	m.t.Helper()
 	o := reply(id, "")
 	o.To = place(peer)
-	h.queued(o)
+	m.queued(o)
 }
 
 func chats(t *testing.T, open opener) {

@@ -119,9 +119,9 @@ func hierarchy(t *testing.T, open opener) {
 	}.run(t, open)
 }
 
-func (h *fixture) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
-	h.t.Helper()
-	ss := must(h.s.Tree(h.ctx, id))
+func (b books) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
+	b.t.Helper()
+	ss := must(b.s.Tree(b.ctx, id))
 	for _, s := range ss {
 		ids = append(ids, s.ID)
 	}

@@ -18,12 +18,29 @@ import (
 // fixture is a store with a clock and the steps that most cases begin with. Its
 // steps end the test when they fail.
 type fixture struct {
+	*env
+	books
+	mail
+	documents
+}
+
+// env is a store and a clock.
+type env struct {
 	t   *testing.T
 	ctx context.Context
 	s   sessions.Store
 	now time.Time
 	ann sessions.Worker // alive for an hour
 }
+
+type (
+	// books are what calls cost.
+	books struct{ *env }
+	// mail is answers on their way out, and the chats that they go to.
+	mail struct{ *env }
+	// documents are records.
+	documents struct{ *env }
+)
 
 // noon is when every case begins.
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 123_000_000, time.UTC)
@@ -32,34 +49,34 @@ const lease = time.Hour
 
 func newHouse(t *testing.T, s sessions.Store) *fixture {
 	t.Helper()
-	h := &fixture{t: t, ctx: t.Context(), s: s, now: noon, ann: sessions.Worker{Name: "ann", Nonce: "ann-1"}}
-	h.alive(h.ann)
-	return h
+	e := &env{t: t, ctx: t.Context(), s: s, now: noon, ann: sessions.Worker{Name: "ann", Nonce: "ann-1"}}
+	e.alive(e.ann)
+	return &fixture{e, books{e}, mail{e}, documents{e}}
 }
 
-func (h *fixture) alive(w sessions.Worker) {
-	h.t.Helper()
-	h.ok(h.s.Heartbeat(h.ctx, w, h.now.Add(lease)))
+func (e *env) alive(w sessions.Worker) {
+	e.t.Helper()
+	e.ok(e.s.Heartbeat(e.ctx, w, e.now.Add(lease)))
 }
 
-func (h *fixture) ok(err error) {
-	h.t.Helper()
+func (e *env) ok(err error) {
+	e.t.Helper()
 	if err != nil {
-		h.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 }
 
-func (h *fixture) is(err, want error) {
-	h.t.Helper()
+func (e *env) is(err, want error) {
+	e.t.Helper()
 	if !errors.Is(err, want) {
-		h.t.Fatalf("got error %v, want %v", err, want)
+		e.t.Fatalf("got error %v, want %v", err, want)
 	}
 }
 
-func (h *fixture) same(what string, got, want any) {
-	h.t.Helper()
+func (e *env) same(what string, got, want any) {
+	e.t.Helper()
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(sessionkeys.Key{})); d != "" {
-		h.t.Fatalf("%s (-want +got):\n%s", what, d)
+		e.t.Fatalf("%s (-want +got):\n%s", what, d)
 	}
 }
 
@@ -230,9 +247,9 @@ func (h *fixture) history(id sessionkeys.SessionID) (ids []string) {
 }
 
 // entries is the ledger of a session, or the whole.
-func (h *fixture) entries(id sessionkeys.SessionID) (es []costs.Entry) {
-	h.t.Helper()
-	h.ok(h.s.Ledger(h.ctx, id, func(_ sessionkeys.SessionID, e costs.Entry) bool {
+func (b books) entries(id sessionkeys.SessionID) (es []costs.Entry) {
+	b.t.Helper()
+	b.ok(b.s.Ledger(b.ctx, id, func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		es = append(es, e)
 		return true
 	}))

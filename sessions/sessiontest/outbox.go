@@ -10,21 +10,21 @@ import (
 )
 
 // queued puts answers into the outbox.
-func (h *fixture) queued(rs ...sessions.Outgoing) {
-	h.t.Helper()
-	added := must(h.s.Notice(h.ctx, sessions.InboxID{}, rs, h.now))
-	h.same("added", added, true)
+func (m mail) queued(rs ...sessions.Outgoing) {
+	m.t.Helper()
+	added := must(m.s.Notice(m.ctx, sessions.InboxID{}, rs, m.now))
+	m.same("added", added, true)
 }
 
-func (h *fixture) delivery(id string) sessions.Delivery {
-	h.t.Helper()
-	d := must(h.s.Delivery(h.ctx, id))
+func (m mail) delivery(id string) sessions.Delivery {
+	m.t.Helper()
+	d := must(m.s.Delivery(m.ctx, id))
 	return d
 }
 
-func (h *fixture) pending() (ids []string) {
-	h.t.Helper()
-	ds := must(h.s.Pending(h.ctx, "tg", 0, 100))
+func (m mail) pending() (ids []string) {
+	m.t.Helper()
+	ds := must(m.s.Pending(m.ctx, "tg", 0, 100))
 	for _, d := range ds {
 		ids = append(ids, d.ID)
 	}

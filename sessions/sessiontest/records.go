@@ -191,29 +191,29 @@ func records(t *testing.T, open opener) {
 	}.run(t, open)
 }
 
-func (h *fixture) record(kind, key, body string) sessions.Record {
-	return sessions.Record{ID: sessions.RecordID{Kind: kind, Key: key}, Body: []byte(body), At: h.now}
+func (d documents) record(kind, key, body string) sessions.Record {
+	return sessions.Record{ID: sessions.RecordID{Kind: kind, Key: key}, Body: []byte(body), At: d.now}
 }
 
-func (h *fixture) write(r sessions.Record) int64 {
-	h.t.Helper()
-	revision := must(h.s.WriteRecord(h.ctx, r))
+func (d documents) write(r sessions.Record) int64 {
+	d.t.Helper()
+	revision := must(d.s.WriteRecord(d.ctx, r))
 	return revision
 }
 
-func (h *fixture) read(id sessions.RecordID, now time.Time) sessions.Record {
-	h.t.Helper()
-	r := must(h.s.Record(h.ctx, id, now))
+func (d documents) read(id sessions.RecordID, now time.Time) sessions.Record {
+	d.t.Helper()
+	r := must(d.s.Record(d.ctx, id, now))
 	return r
 }
 
-func (h *fixture) nothing(id sessions.RecordID, now time.Time) {
-	h.t.Helper()
-	h.is(failed(h.s.Record(h.ctx, id, now)), sessions.ErrNotFound)
+func (d documents) nothing(id sessions.RecordID, now time.Time) {
+	d.t.Helper()
+	d.is(failed(d.s.Record(d.ctx, id, now)), sessions.ErrNotFound)
 }
 
-func (h *fixture) keys(kind, prefix string, now time.Time) (keys []string) {
-	h.t.Helper()
-	h.ok(h.s.Records(h.ctx, kind, prefix, now, func(r sessions.Record) bool { keys = append(keys, r.ID.Key); return true }))
+func (d documents) keys(kind, prefix string, now time.Time) (keys []string) {
+	d.t.Helper()
+	d.ok(d.s.Records(d.ctx, kind, prefix, now, func(r sessions.Record) bool { keys = append(keys, r.ID.Key); return true }))
 	return keys
 }

@@ -114,9 +114,9 @@ func failOn(err error) {
 	if err == nil {
 		return
 	}
-	for skip := 2; ; skip++ { // to the case, beyond the steps of the fixture
+	for skip := 2; ; skip++ { // to the case, a function without a name, beyond the steps of the fixture
 		pc, file, line, ok := runtime.Caller(skip)
-		if !ok || !strings.Contains(runtime.FuncForPC(pc).Name(), "(*fixture).") {
+		if !ok || strings.Contains(runtime.FuncForPC(pc).Name(), ".func") {
 			panic(failure{err, fmt.Sprintf("%s:%d", filepath.Base(file), line)})
 		}
 	}

@@ -14,17 +14,17 @@ import (
 )
 
 // spend books amount on a session for a call at a time.
-func (h *fixture) spend(f sessions.Fence, id sessionkeys.SessionID, turn string, step int, amount costs.Amount, at time.Time) {
-	h.t.Helper()
+func (b books) spend(f sessions.Fence, id sessionkeys.SessionID, turn string, step int, amount costs.Amount, at time.Time) {
+	b.t.Helper()
 	r := call(turn, step, 1, amount)
 	r.At = at
-	h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: id, Turn: turn}, r))
-	h.ok(h.s.Settle(h.ctx, f, cost(r, amount)))
+	b.ok(b.s.Reserve(b.ctx, f, sessions.Charge{Session: id, Turn: turn}, r))
+	b.ok(b.s.Settle(b.ctx, f, cost(r, amount)))
 }
 
-func (h *fixture) dearest(at time.Time, n int) []costs.Amount {
-	h.t.Helper()
-	as := must(h.s.Dearest(h.ctx, at, n))
+func (b books) dearest(at time.Time, n int) []costs.Amount {
+	b.t.Helper()
+	as := must(b.s.Dearest(b.ctx, at, n))
 	return as
 }
 

@@ -114,7 +114,7 @@ func randomUsage(h *fixture) {
 	h.ok(h.s.Check(h.ctx))
 }
 
-func (h *fixture) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step int, id sessionkeys.SessionID) {
+func (b books) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step int, id sessionkeys.SessionID) {
 	r := call(turn, step, 1, 1000)
 	r.Estimate.Labels = costs.Labels{
 		Provider: rapid.SampledFrom([]string{"maker", "maker/x"}).Draw(t, "provider"),
@@ -122,7 +122,7 @@ func (h *fixture) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step i
 		Channel:  rapid.SampledFrom([]string{"tg", "second"}).Draw(t, "channel"),
 		Purpose:  rapid.SampledFrom([]costs.Purpose{costs.RootTurn, costs.Subagent, costs.Title}).Draw(t, "purpose"),
 	}
-	h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: id, Turn: turn}, r))
+	b.ok(b.s.Reserve(b.ctx, f, sessions.Charge{Session: id, Turn: turn}, r))
 	st := cost(r, costs.Amount(rapid.Int64Range(0, 1e10).Draw(t, "amount")))
 	e := &st.Entry
 	e.At = noon.Add(time.Duration(rapid.Int64Range(-50*3600e6, 50*3600e6).Draw(t, "at")) * time.Microsecond)
@@ -139,7 +139,7 @@ func (h *fixture) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step i
 		Output: tokens.Draw(t, "output"), Source: costs.Reported,
 	}
 	e.Usage.Reasoning = e.Usage.Output / 3
-	h.ok(h.s.Settle(h.ctx, f, st))
+	b.ok(b.s.Settle(b.ctx, f, st))
 }
 
 // entryOf is an entry of the ledger, and whose it is.
@@ -149,9 +149,9 @@ type entryOf struct {
 }
 
 // rows is the whole ledger.
-func (h *fixture) rows() (rows []entryOf) {
-	h.t.Helper()
-	h.ok(h.s.Ledger(h.ctx, "", func(id sessionkeys.SessionID, e costs.Entry) bool {
+func (b books) rows() (rows []entryOf) {
+	b.t.Helper()
+	b.ok(b.s.Ledger(b.ctx, "", func(id sessionkeys.SessionID, e costs.Entry) bool {
 		rows = append(rows, entryOf{id, e})
 		return true
 	}))
@@ -159,11 +159,11 @@ func (h *fixture) rows() (rows []entryOf) {
 }
 
 // expected is the sums of the ledger's entries, one by one.
-func (h *fixture) expected(q sessions.UsageQuery, rows []entryOf, agents map[sessionkeys.SessionID]string) map[string]sessions.Usage {
-	h.t.Helper()
+func (b books) expected(q sessions.UsageQuery, rows []entryOf, agents map[sessionkeys.SessionID]string) map[string]sessions.Usage {
+	b.t.Helper()
 	in := map[sessionkeys.SessionID]bool{}
 	if q.Tree != "" {
-		for _, id := range h.tree(q.Tree) {
+		for _, id := range b.tree(q.Tree) {
 			in[id] = true
 		}
 	}

@@ -159,9 +159,9 @@ func (r *reading) isFenced(number uint64, f fact, mode string) (bool, error) {
 	if mode == live {
 		return m.Epoch != f.Box.Epoch || m.Owner.Nonce != f.Box.Nonce, nil
 	}
-	v := reader{row: st.fields}
-	base := v.int("base")
-	return m.Epoch > f.Box.Epoch && uint64(max(base, 0)) < number, v.err
+	var base uint64
+	err = rules.Load(&base, st.fields["base"])
+	return m.Epoch > f.Box.Epoch && base < number, err
 }
 
 // follows reports whether a row may be changed from how it is stored. A database that

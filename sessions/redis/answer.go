@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"parley/sessions/rules"
 )
 
 // errEra is what a script, or the greeting of a connection, says to a client that has
@@ -52,6 +54,17 @@ func (a answer) texts(i int) []string {
 	return ts
 }
 
+// load reads the elements into what places point to, in their order; see rules.Load. An
+// element that is nothing is empty.
+func (a answer) load(places ...any) error {
+	for i, at := range places {
+		if err := rules.Load(at, a.text(i)); err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // row is element i as names and texts.
 func (a answer) row(i int) row {
 	l := a.list(i)
@@ -62,29 +75,13 @@ func (a answer) row(i int) row {
 	return r
 }
 
-// row is a hash of Redis. Its numbers are read through a reader.
+// row is a hash of Redis.
 type row map[string]string
 
-// reader reads a row's numbers and keeps the first error.
-type reader struct {
-	row
-	err error
-}
-
-func (r *reader) int(name string) int64 {
-	n, err := parseNumber(r.row[name])
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("%s: %w", name, err)
-	}
+// int is a number of the row; one that is none is 0.
+func (r row) int(name string) int64 {
+	n, _ := parseNumber(r[name])
 	return n
-}
-
-// time is the zero time for an empty text.
-func (r *reader) time(name string) time.Time {
-	if r.row[name] == "" {
-		return time.Time{}
-	}
-	return instant(r.int(name))
 }
 
 // parseNumber is 0 for an empty text.

@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"parley/sessions"
 	"parley/sessions/rules"
@@ -31,21 +30,7 @@ func backlogOf(a answer) (b sessions.Backlog, err error) {
 		}
 		return nil
 	})
-	var failed error
-	count := func(i int) int {
-		n, err := a.int(i)
-		failed = cmp.Or(failed, err)
-		return int(n)
-	}
-	since := func(i int) (t time.Time) {
-		if l := a.list(i); len(l) > 1 {
-			n, err := l.int(1)
-			failed = cmp.Or(failed, err)
-			t = instant(n)
-		}
-		return t
-	}
-	b.Waiting, b.WaitsSince = count(1), since(2)
-	b.Pending, b.PendingSince, b.Ambiguous = count(3), since(4), count(5)
-	return b, cmp.Or(err, failed)
+	since := func(i int) any { return a.list(i).text(1) }
+	counts := answer{a.at(1), since(2), a.at(3), since(4), a.at(5)}
+	return b, cmp.Or(err, counts.load(&b.Waiting, &b.WaitsSince, &b.Pending, &b.PendingSince, &b.Ambiguous))
 }

@@ -67,8 +67,7 @@ func (c changedRow) difference(was row, fenced bool) changedRow {
 		}
 	}
 	if c.Kind == "mailbox" {
-		before, now := reader{row: was}, reader{row: is}
-		c.More = now.int("controls") - before.int("controls")
+		c.More = is.int("controls") - was.int("controls")
 		delete(c.Fields, "controls")
 	}
 	return c
@@ -79,8 +78,7 @@ func (c changedRow) rebase(was *storedRow) (changedRow, error) {
 	if c.isShared() {
 		c.Fields = mergeRows(was.fields, c.Fields)
 		if c.More != 0 {
-			r := reader{row: c.Fields}
-			c.Fields["controls"] = strconv.FormatInt(r.int("controls")+c.More, 10)
+			c.Fields["controls"] = strconv.FormatInt(c.Fields.int("controls")+c.More, 10)
 		}
 		c.From = was.version()
 	}

@@ -90,10 +90,14 @@ func (db *database) perform(r *reading, f sessions.Fence, l *lane, fn func(*rule
 	if err != nil {
 		return err
 	}
-	if db.facts == nil || tx.Set.Forgettable {
-		return db.commit(r, f, c)
+	p, err := db.plan(r, f, c)
+	if err != nil {
+		return err
 	}
-	return db.record(r, f, l, c)
+	if db.facts == nil || tx.Set.Forgettable {
+		return p.commit(db.client)
+	}
+	return db.record(p, l, c.logged(r, p.mailbox != nil))
 }
 
 // verify makes sure that what was read was so at one moment: all of it, also what an
@@ -102,7 +106,9 @@ func (db *database) verify(r *reading) error {
 	if !r.unverified && r.trips < 2 {
 		return nil
 	}
-	return db.commit(r, sessions.Fence{}, &changes{})
+	p := &plan{db: db, r: r}
+	p.expectRead(sessions.Fence{}, &changes{})
+	return p.commit(db.client)
 }
 
 // View implements [rules.Driver].
@@ -116,15 +122,6 @@ func (db driver) View(ctx context.Context, fn func(*rules.Tx) error) error {
 		}
 		return cmp.Or(db.verify(r), err)
 	})
-}
-
-// commit commits what is no fact.
-func (db *database) commit(r *reading, f sessions.Fence, c *changes) error {
-	p, err := db.plan(r, f, c)
-	if err != nil {
-		return err
-	}
-	return p.commit(db.client)
 }
 
 // conclude is what the commit script said of a plan.
@@ -163,24 +160,20 @@ func (db *database) conclude(r *reading, p *plan, a answer) error {
 //
 // The fact is durable before the database hears of it. When the database refuses
 // it, that is a fact too, and durable before anybody is told.
-func (db *database) record(r *reading, f sessions.Fence, l *lane, c *changes) error {
-	p, err := db.plan(r, f, c)
-	if err != nil {
-		return err
-	}
-	era, err := parseNumber(r.era)
+func (db *database) record(p *plan, l *lane, set *changes) error {
+	era, err := parseNumber(p.r.era)
 	if err != nil {
 		return fmt.Errorf("read the database's era: %w", err)
 	}
-	pub := &publication{id: rand.Text(), fact: fact{Set: c.logged(r, p.mailbox != nil), In: era, Box: p.mailbox}, request: p.request}
-	a, err := db.publish(r.ctx, pub)
+	pub := &publication{id: rand.Text(), fact: fact{Set: set, In: era, Box: p.mailbox}, request: p.request}
+	a, err := db.publish(p.r.ctx, pub)
 	if err != nil {
 		if l != nil {
 			l.unsettled = pub
 		}
 		return err
 	}
-	return db.conclude(r, p, a)
+	return db.conclude(p.r, p, a)
 }
 
 // resolve finds out what became of a fact whose answer was lost.

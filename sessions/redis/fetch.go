@@ -209,8 +209,7 @@ func mailboxInLog(f row, gen string) row {
 	if len(f) == 0 || cmp.Or(f["gen"], "0") == gen {
 		return f
 	}
-	stale := reader{row: f}
-	waits := stale.int("touched") > stale.int("read")
+	waits := f.int("touched") > f.int("read")
 	f = mergeRows(f, row{"gen": gen})
 	delete(f, "touched")
 	delete(f, "read")

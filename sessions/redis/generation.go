@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,14 +17,10 @@ type generations struct{ *database }
 // Generation implements [sessions.Dispatch].
 func (g generations) Generation(ctx context.Context) (name string, highest uint64, err error) {
 	a, err := g.query(ctx, newRead("HMGET", g.key("meta"), "generation", "highest"))
-	var n int64
 	if err == nil {
-		n, err = a.list(0).int(1)
+		err = a.list(0).load(&name, &highest)
 	}
-	if err != nil {
-		return "", 0, fmt.Errorf("read the generation: %w", err)
-	}
-	return a.list(0).text(0), uint64(n), nil
+	return name, highest, rules.While(err, "read the generation")
 }
 
 // StartGeneration implements [sessions.Dispatch].
@@ -49,8 +44,8 @@ func (g generations) startGeneration(ctx context.Context, name string) (lost int
 		return 0, err
 	}
 	if a.list(0).text(0) == name {
-		n, err := a.list(0).int(1)
-		return int(n), err
+		err := a.list(0).load(new(string), &lost)
+		return lost, err
 	}
 	p, c := &plan{db: g.database, r: r}, &changes{Generation: name}
 	if err := p.write(c); err != nil {
@@ -59,15 +54,7 @@ func (g generations) startGeneration(ctx context.Context, name string) (lost int
 	if g.facts == nil {
 		return 0, cmp.Or(p.commit(g.client), errChanged)
 	}
-	era, err := parseNumber(r.era)
-	if err != nil {
-		return 0, fmt.Errorf("read the database'g era: %w", err)
-	}
-	answer, err := g.publish(ctx, &publication{id: rand.Text(), fact: fact{Set: c, In: era}, request: p.request})
-	if err != nil {
-		return 0, err
-	}
-	return 0, cmp.Or(g.conclude(r, p, answer), errChanged)
+	return 0, cmp.Or(g.record(p, nil, c), errChanged)
 }
 
 // startGeneration adds what begins another log: the number of the generation, by

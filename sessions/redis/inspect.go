@@ -30,7 +30,7 @@ func (conn *connection) inspect(ctx context.Context) error {
 	case info["redis_mode"] == "sentinel":
 		return unusable("it is a Sentinel; write its address as redis://host:26379/0?master_name=NAME")
 	case info["cluster_enabled"] == "1" || info["redis_mode"] == "cluster":
-		return unusable("it is a node of a Redis Cluster, which cannot change a conversation'conn tree and its budgets in one step; use one primary, with replicas and Sentinels if it is to survive the loss of a machine")
+		return unusable("it is a node of a Redis Cluster, which cannot change a conversation's tree and its budgets in one step; use one primary, with replicas and Sentinels if it is to survive the loss of a machine")
 	case err != nil || version < oldest:
 		return unusable("its version is %s; Redis %d.0 or newer is needed (Valkey too)", info["redis_version"], oldest)
 	case info["role"] != "master":

@@ -79,9 +79,7 @@ func (k *rowCache) learn(era string, key rules.Key, st *storedRow) {
 
 // isNewer reports whether a row stands as it was written after o was.
 func (s *storedRow) isNewer(o *storedRow) bool {
-	is, _ := parseNumber(s.version())
-	other, _ := parseNumber(o.version())
-	return is > other
+	return s.fields.int("v") > o.fields.int("v")
 }
 
 // isFinal reports whether a row is seldom read again.

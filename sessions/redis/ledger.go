@@ -2,9 +2,7 @@ package redis
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -83,21 +81,13 @@ func (ks keyspace) entry() read { return newRead("XRANGE", ks.key("ledger"), "0-
 // readBooking reads a row of the ledger; prices are all that rows name by number, nil:
 // they do not matter.
 func readBooking(a answer, prices answer) (b booking, err error) {
-	f := reader{row: a.row(1)}
-	b.no, err = parseNumber(strings.TrimPrefix(a.text(0), "0-"))
-	if err != nil {
-		return b, fmt.Errorf("number of an entry: %w", err)
+	f := a.row(1)
+	err = f.read([]string{"session", "entry"}, []any{&b.session, &b.entry})
+	if err == nil { // the entry has another time
+		err = errors.Join(f.read([]string{"at"}, []any{&b.entry.At}), rules.Load(&b.no, strings.TrimPrefix(a.text(0), "0-")))
 	}
-	b.session = sessionkeys.SessionID(f.row["session"])
-	at := f.time("at")
-	err = errors.Join(f.err, json.Unmarshal([]byte(f.row["entry"]), &b.entry))
-	if err == nil && prices != nil && f.row["price"] != "" {
-		b.entry.Price = new(costs.Price)
-		err = json.Unmarshal([]byte(prices.text(int(f.int("price")))), b.entry.Price)
+	if err == nil && prices != nil && f["price"] != "" {
+		err = rules.Load(&b.entry.Price, prices.text(int(f.int("price"))))
 	}
-	if err != nil {
-		return b, fmt.Errorf("entry %d: %w", b.no, err)
-	}
-	b.entry.At = at
-	return b, nil
+	return b, rules.While(err, "entry %s", a.text(0))
 }

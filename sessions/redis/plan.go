@@ -147,8 +147,7 @@ func (p *plan) expect(k rules.Key, st *storedRow, f sessions.Fence, put bool) {
 	case rules.MailboxKey:
 		m, there := st.row.(rules.Mailbox)
 		if there && string(k) == f.Token && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch {
-			base, _ := parseNumber(st.fields["base"])
-			p.mailbox = &factOf{fence: fenceOf(f), Base: uint64(max(base, 0))}
+			p.mailbox = &factOf{fence: fence(f), Base: uint64(max(st.fields.int("base"), 0))}
 			if !put && p.onlyFence { // who only touches it changes nothing for its owner
 				p.step("o", hash, strconv.FormatInt(f.Epoch, 10), f.Nonce)
 				return

@@ -130,9 +130,7 @@ func (r *reading) Spent(k rules.SpendingKey) (p rules.Spending, err error) {
 	if err != nil {
 		return p, err
 	}
-	v := reader{row: row{"settled": a.list(0).text(0), "held": a.list(0).text(1), "doubt": a.list(0).text(2)}}
-	p = rules.Spending{Settled: v.amount("settled"), Held: v.amount("held"), Ambiguous: v.amount("doubt"), Until: a.list(0).text(3)}
-	return p, v.err
+	return p, a.list(0).load(&p.Settled, &p.Held, &p.Ambiguous, &p.Until)
 }
 
 func spendingName(k rules.SpendingKey) string { return id(k.Kind, k.ID, k.Window) }

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/sessions"
 	"parley/sessions/rules"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -129,5 +128,3 @@ type fence struct {
 	Epoch int64  `json:"epoch"`
 	Nonce string `json:"nonce"`
 }
-
-func fenceOf(f sessions.Fence) fence { return fence(f) }

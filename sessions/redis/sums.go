@@ -21,9 +21,6 @@ func readAmount(s string) (costs.Amount, error) {
 	return costs.Amount(n), nil
 }
 
-// amount is a column of a row.
-func (r *reader) amount(name string) costs.Amount { return costs.Amount(r.int(name)) }
-
 // id joins texts as the scripts do.
 func id(parts ...string) string {
 	var b strings.Builder

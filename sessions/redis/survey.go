@@ -99,19 +99,16 @@ func (dir directory) queues(ctx context.Context, limit int) (qs []sessions.Queue
 	if err != nil {
 		return nil, 0, err
 	}
-	n, err := a.int(0)
-	if err != nil {
+	if err := a.load(&total); err != nil {
 		return nil, 0, fmt.Errorf("how many: %w", err)
 	}
 	err = a.list(1).eachName(func(token string, found answer) error {
-		b := found.list(0)
-		k, err := sessionkeys.Parse(b.text(0))
-		v := reader{row: row{"touched": b.text(1), "read": b.text(2)}}
-		qs = append(qs, sessions.Queue{Token: token, Address: k.Address(), LastSeen: uint64(v.int("touched")), LastRead: uint64(v.int("read"))})
-		if err = cmp.Or(err, v.err); err != nil {
-			return fmt.Errorf("mailbox %s: %w", token, err)
-		}
-		return nil
+		var k sessionkeys.Key
+		q := sessions.Queue{Token: token}
+		err := found.list(0).load(&k, &q.LastSeen, &q.LastRead)
+		q.Address = k.Address()
+		qs = append(qs, q)
+		return rules.While(err, "mailbox %s", token)
 	})
-	return qs, int(n), err
+	return qs, total, err
 }

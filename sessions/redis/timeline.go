@@ -133,14 +133,14 @@ func (conn *connection) timeline(ctx context.Context) (t timeline, err error) {
 	}
 	meta, err := conn.plain.HGetAll(ctx, conn.key("meta")).Result()
 	if err != nil {
-		return t, fmt.Errorf("read the database'conn era: %w", explain(err))
+		return t, fmt.Errorf("read the database's era: %w", explain(err))
 	}
 	t.runID, t.named, t.era, t.fresh = info["run_id"], meta[metaTimeline], meta[metaEra], len(meta) == 0
 	if v := meta[metaVersion]; !t.fresh && v != version {
 		return t, fmt.Errorf("%w: the keys under %s are of version %q, this program knows %s; run a newer one, or choose another prefix", sessions.ErrDamaged, conn.prefix, v, version)
 	}
 	if t.eras, err = parseNumber(meta[metaEras]); err != nil {
-		return t, fmt.Errorf("read the database'conn era: %w", err)
+		return t, fmt.Errorf("read the database's era: %w", err)
 	}
 	facts, err := parseNumber(meta[metaFacts])
 	t.facts = uint64(max(facts, 0))

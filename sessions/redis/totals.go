@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,11 +27,11 @@ func (lg ledger) totals(ctx context.Context) (ts []sessions.Total, last int64, e
 	if err != nil {
 		return nil, 0, err
 	}
-	amounts, calls, unknown := reader{row: a.row(0)}, reader{row: a.row(1)}, reader{row: a.row(2)}
-	for labels := range amounts.row {
-		t := sessions.Total{Amount: amounts.amount(labels), Calls: calls.int(labels), Unknown: unknown.int(labels)}
-		if err := json.Unmarshal([]byte(labels), &t.Labels); err != nil {
-			return nil, 0, fmt.Errorf("decode labels: %w", err)
+	amounts, calls, unknown := a.row(0), a.row(1), a.row(2)
+	for labels := range amounts {
+		var t sessions.Total
+		if err := (answer{labels, amounts[labels], calls[labels], unknown[labels]}).load(&t.Labels, &t.Amount, &t.Calls, &t.Unknown); err != nil {
+			return nil, 0, fmt.Errorf("read a total: %w", err)
 		}
 		ts = append(ts, t)
 	}
@@ -42,5 +41,5 @@ func (lg ledger) totals(ctx context.Context) (ts []sessions.Total, last int64, e
 			cmp.Compare(a.Labels.Channel, b.Labels.Channel), cmp.Compare(a.Labels.Purpose, b.Labels.Purpose),
 		)
 	})
-	return ts, last, cmp.Or(amounts.err, calls.err, unknown.err)
+	return ts, last, nil
 }

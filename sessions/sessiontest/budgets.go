@@ -18,16 +18,6 @@ func budgets(t *testing.T, open opener) {
 		run(t, open, randomSpending)
 	})
 	cases{
-		"96 callers of one turn never pass its dollar": func(h *fixture) {
-			f, turn := h.working("one")
-			root := h.session(turn.Session)
-			ids := []sessionkeys.SessionID{root.ID, h.spawn(f, root, "a").ID, h.spawn(f, root, "b").ID}
-			limit := sessions.Scope{Kind: "turn", ID: turn.ID, Window: costs.Always, Limit: costs.USD}
-			race(h, limit, func(i int) (sessions.Fence, sessions.Charge) {
-				return f, sessions.Charge{Session: ids[i%len(ids)], Turn: turn.ID}
-			})
-			h.same("held in the tree", h.session(root.ID).Held, 33*3*costs.USD/100)
-		},
 		"96 callers of one person in many conversations never pass his dollar": func(h *fixture) {
 			fs, turns := make([]sessions.Fence, 6), make([]sessions.Turn, 6)
 			for i := range fs {
@@ -39,25 +29,33 @@ func budgets(t *testing.T, open opener) {
 				return fs[i%len(fs)], sessions.Charge{Session: t.Session, Turn: t.ID}
 			})
 		},
-		"what was settled for less leaves room": func(h *fixture) {
-			f, turn := h.working("one")
+	}.run(t, open)
+	turnCases{
+		"96 callers of one turn never pass its dollar": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			root := h.session(turn.Session)
+			ids := []sessionkeys.SessionID{root.ID, h.spawn(f, root, "a").ID, h.spawn(f, root, "b").ID}
+			limit := sessions.Scope{Kind: "turn", ID: turn.ID, Window: costs.Always, Limit: costs.USD}
+			race(h, limit, func(i int) (sessions.Fence, sessions.Charge) {
+				return f, sessions.Charge{Session: ids[i%len(ids)], Turn: turn.ID}
+			})
+			h.same("held in the tree", h.session(root.ID).Held, 33*3*costs.USD/100)
+		},
+		"what was settled for less leaves room": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
-			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 90)))
+			h.reserve(f, c, call(turn.ID, 1, 1, 90))
 			h.refused(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 80)), costs.BudgetError{Scope: "global", Limit: 100, Spent: 90, Need: 80, Free: midnight})
 			h.ok(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 90), 20)))
-			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 80)))
+			h.reserve(f, c, call(turn.ID, 2, 1, 80))
 		},
-		"a cost above its bound is booked and counts": func(h *fixture) {
-			f, turn := h.working("one")
+		"a cost above its bound is booked and counts": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			day := sessions.Scope{Kind: "global", Limit: 100}
 			c := charged(turn, day)
-			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 90)))
+			h.reserve(f, c, call(turn.ID, 1, 1, 90))
 			h.ok(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 90), 120)))
 			h.spent(day, noon, 120, 0)
 			h.refused(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1)), costs.BudgetError{Scope: "global", Limit: 100, Spent: 120, Need: 1, Free: midnight})
 		},
-		"the first scope that does not allow it refuses, and nothing is held anywhere": func(h *fixture) {
-			f, turn := h.working("one")
+		"the first scope that does not allow it refuses, and nothing is held anywhere": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			wide, tight, tighter := sessions.Scope{Kind: "global"}, sessions.Scope{Kind: "person", ID: "ann", Limit: 50}, sessions.Scope{Kind: "chat", ID: "c", Limit: 10}
 			r := call(turn.ID, 1, 1, 60)
 			h.refused(h.s.Reserve(h.ctx, f, charged(turn, wide, tight, tighter), r), costs.BudgetError{Scope: "person", Limit: 50, Need: 60, Free: midnight})
@@ -69,15 +67,13 @@ func budgets(t *testing.T, open opener) {
 			h.same("ledger", len(h.entries("")), 0)
 			h.same("tries", must(h.s.Turn(h.ctx, turn.ID)).Tries, 0)
 		},
-		"what is reserved already is not refused": func(h *fixture) {
-			f, turn := h.working("one")
+		"what is reserved already is not refused": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := charged(turn, sessions.Scope{Kind: "global", Limit: 100})
 			for range 2 {
-				h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 60)))
+				h.reserve(f, c, call(turn.ID, 1, 1, 60))
 			}
 		},
-		"no limit allows a call without a price": func(h *fixture) {
-			f, turn := h.working("one")
+		"no limit allows a call without a price": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			r := call(turn.ID, 1, 1, 0)
 			r.Estimate.Priced = false
 			var budget *costs.BudgetError
@@ -85,21 +81,20 @@ func budgets(t *testing.T, open opener) {
 			if !errors.As(err, &budget) || !budget.Unpriced || budget.Scope != "global" {
 				h.t.Fatal(err)
 			}
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn, sessions.Scope{Kind: "global"}), r))
+			h.reserve(f, charged(turn, sessions.Scope{Kind: "global"}), r)
 		},
-		"a month is the reservation's, in UTC": func(h *fixture) {
-			f, turn := h.working("one")
+		"a month is the reservation's, in UTC": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			day, month := sessions.Scope{Kind: "global", Limit: 100}, sessions.Scope{Kind: "global", Window: costs.Month, Limit: 150}
 			c := charged(turn, day, month)
 			first := call(turn.ID, 1, 1, 100)
 			first.At = time.Date(2026, 3, 31, 23, 30, 0, 0, time.FixedZone("east", 3600)) // still March in UTC
-			h.ok(h.s.Reserve(h.ctx, f, c, first))
+			h.reserve(f, c, first)
 			second := call(turn.ID, 2, 1, 60)
 			second.At = time.Date(2026, 3, 30, 1, 0, 0, 0, time.UTC)
 			april := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 			h.refused(h.s.Reserve(h.ctx, f, c, second), costs.BudgetError{Scope: "global", Window: costs.Month, Limit: 150, Spent: 100, Need: 60, Free: april})
 			second.At = april
-			h.ok(h.s.Reserve(h.ctx, f, c, second))
+			h.reserve(f, c, second)
 			st := cost(first, 40)
 			st.Entry.At = april.Add(time.Hour)
 			h.ok(h.s.Settle(h.ctx, f, st))
@@ -108,11 +103,10 @@ func budgets(t *testing.T, open opener) {
 			h.spent(day, second.At.Add(-25*time.Hour), 0, 0)
 			h.spent(month, april, 0, 60)
 		},
-		"an interrupted call holds a conversation's money for the rest of the day": func(h *fixture) {
-			f, turn := h.working("one")
+		"an interrupted call holds a conversation's money for the rest of the day": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			whole, day := sessions.Scope{Kind: "session", ID: string(turn.Session), Window: costs.Always, Limit: 100}, sessions.Scope{Kind: "person", ID: "ann"}
 			c := charged(turn, whole, day)
-			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, 70)))
+			h.reserve(f, c, call(turn.ID, 1, 1, 70))
 			h.ok(h.s.Settle(h.ctx, f, interrupted(call(turn.ID, 1, 1, 70), 10, 65)))
 			late := midnight.Add(-time.Minute)
 			for _, s := range []sessions.Scope{whole, day} {
@@ -122,15 +116,14 @@ func budgets(t *testing.T, open opener) {
 			r.At = late
 			h.refused(h.s.Reserve(h.ctx, f, c, r), costs.BudgetError{Scope: "session", Window: costs.Always, Limit: 100, Spent: 65, Need: 40})
 			r.At = midnight
-			h.ok(h.s.Reserve(h.ctx, f, c, r))
+			h.reserve(f, c, r)
 			h.spent(whole, midnight, 10, 40)
 			h.spent(day, midnight, 0, 40)
 			h.spent(day, noon, 10, 55)
 		},
-		"what a call holds while it may be settled is held over midnight": func(h *fixture) {
-			f, turn := h.working("one")
+		"what a call holds while it may be settled is held over midnight": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			whole := sessions.Scope{Kind: "turn", ID: turn.ID, Window: costs.Always}
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn, whole), call(turn.ID, 1, 1, 70)))
+			h.reserve(f, charged(turn, whole), call(turn.ID, 1, 1, 70))
 			h.spent(whole, midnight.Add(100*24*time.Hour), 0, 70)
 		},
 	}.run(t, open)
@@ -163,6 +156,13 @@ func (b books) spent(s sessions.Scope, at time.Time, settled, held costs.Amount)
 	b.t.Helper()
 	gotSettled, gotHeld := must2(b.s.Spent(b.ctx, s, at))
 	b.same(fmt.Sprintf("settled and held of %s on %s", s.Kind, at.Format(time.DateTime)), []costs.Amount{gotSettled, gotHeld}, []costs.Amount{settled, held})
+}
+
+// reserve returns the reservation that was made.
+func (b books) reserve(f sessions.Fence, c sessions.Charge, r costs.Reservation) costs.Reservation {
+	b.t.Helper()
+	b.ok(b.s.Reserve(b.ctx, f, c, r))
+	return r
 }
 
 // race lets 96 callers reserve three cents each against a dollar, and looks

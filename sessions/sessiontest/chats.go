@@ -96,28 +96,6 @@ func chats(t *testing.T, open opener) {
 			}
 			h.same("two", h.chat("two").Closed, false)
 		},
-		"shut asks the chat's mailboxes to stop what they are owed": func(h *fixture) {
-			f, turn := h.working("one")
-			h.touch("one", 3)
-			h.touch("two", 4)
-			k := keyOf(h.t, "one")
-			c, _ := h.shut("s1", "one")
-			h.same("mailboxes", c.Mailboxes, []string{k.Token()})
-			h.same("again", func() any { c, _ := h.shut("s1", "one"); return c }(), any(c))
-			cs := must(h.s.Controls(h.ctx, k.Token()))
-			h.same("how many, kind, through, key, from", []any{len(cs), cs[0].Kind, cs[0].Through, cs[0].Key, cs[0].From}, []any{1, sessions.KindShut, uint64(3), k, place("one")})
-			h.same("two", h.mailbox("two").Controls, 0)
-			h.same("released", second(h.finish(f, turn.ID)), false)
-			h.ok(h.s.ApplyControls(h.ctx, f, []string{cs[0].ID}, 3, nil))
-			h.same("owed", h.mailbox("one").HasWork(), false)
-		},
-		"a mailbox that is owed nothing is not asked": func(h *fixture) {
-			f, turn := h.working("one")
-			h.finish(f, turn.ID)
-			c, shut := h.shut("s1", "one")
-			h.same("closing", []any{len(c.Mailboxes), shut}, []any{0, true})
-			h.same("owed", h.mailbox("one").HasWork(), false)
-		},
 		"a shutting answers the same again, and another one finds it done": func(h *fixture) {
 			h.waits("r1", "one")
 			first, _ := h.shut("s1", "one")
@@ -149,6 +127,28 @@ func chats(t *testing.T, open opener) {
 			h.same("shut", []bool{h.chat("a").Closed, h.chat("b").Closed}, []bool{true, true})
 			h.ok(h.s.Reopen(h.ctx, chatID("a"), noon))
 			h.same("shut", []bool{h.chat("a").Closed, h.chat("b").Closed}, []bool{false, false})
+		},
+	}.run(t, open)
+	turnCases{
+		"shut asks the chat's mailboxes to stop what they are owed": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.touch("one", 3)
+			h.touch("two", 4)
+			k := keyOf(h.t, "one")
+			c, _ := h.shut("s1", "one")
+			h.same("mailboxes", c.Mailboxes, []string{k.Token()})
+			h.same("again", func() any { c, _ := h.shut("s1", "one"); return c }(), any(c))
+			cs := must(h.s.Controls(h.ctx, k.Token()))
+			h.same("how many, kind, through, key, from", []any{len(cs), cs[0].Kind, cs[0].Through, cs[0].Key, cs[0].From}, []any{1, sessions.KindShut, uint64(3), k, place("one")})
+			h.same("two", h.mailbox("two").Controls, 0)
+			h.same("released", second(h.finish(f, turn.ID)), false)
+			h.ok(h.s.ApplyControls(h.ctx, f, []string{cs[0].ID}, 3, nil))
+			h.same("owed", h.mailbox("one").HasWork(), false)
+		},
+		"a mailbox that is owed nothing is not asked": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.finish(f, turn.ID)
+			c, shut := h.shut("s1", "one")
+			h.same("closing", []any{len(c.Mailboxes), shut}, []any{0, true})
+			h.same("owed", h.mailbox("one").HasWork(), false)
 		},
 	}.run(t, open)
 }

@@ -66,13 +66,6 @@ func dispatch(t *testing.T, open opener) {
 			}
 			h.is(h.s.Skip(h.ctx, m.Fence(), 1), sessions.ErrFenced)
 		},
-		"reacquire gives a new epoch and counts an attempt": func(h *fixture) {
-			f, turn := h.working("one")
-			m := must(h.s.Reacquire(h.ctx, f, h.now))
-			h.same("epoch, attempts, of the turn, owner", []any{m.Epoch, m.Attempts, m.Turn.Attempts, m.Owner}, []any{f.Epoch + 1, 2, 2, h.ann})
-			h.is(h.s.Append(h.ctx, f, turn.ID, said("late", "late")), sessions.ErrFenced)
-			h.ok(h.s.Append(h.ctx, m.Fence(), turn.ID, said("good", "good")))
-		},
 		"release needs that nothing is owed": func(h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			got, released := must2(h.s.Release(h.ctx, m.Fence()))
@@ -80,14 +73,6 @@ func dispatch(t *testing.T, open opener) {
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 2))
 			got, released = must2(h.s.Release(h.ctx, m.Fence()))
 			h.same("released, owner, attempts, epoch", []any{released, got.Owner, got.Attempts, got.Epoch}, []any{true, sessions.Worker{}, 0, m.Epoch})
-		},
-		"a handover leaves the work and gives the attempt back": func(h *fixture) {
-			f, turn := h.working("one")
-			h.ok(h.s.Handover(h.ctx, f))
-			m := h.mailbox("one")
-			h.same("owner, attempts, of the turn, its id", []any{m.Owner, m.Attempts, m.Turn.Attempts, m.Turn.ID}, []any{sessions.Worker{}, 0, 0, turn.ID})
-			n := h.take(h.ann, "one", 0)
-			h.same("epoch, attempts, attempts", []any{n.Epoch, n.Attempts, n.Turn.Attempts}, []any{f.Epoch + 1, 1, 1})
 		},
 		"mailboxes lists every one until it is told to stop": func(h *fixture) {
 			want := map[string]bool{}
@@ -116,6 +101,21 @@ func dispatch(t *testing.T, open opener) {
 			h.is(failed(h.s.Previewed(h.ctx, "nobody")), sessions.ErrNotFound)
 		},
 	}.run(t, open)
+	turnCases{
+		"reacquire gives a new epoch and counts an attempt": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
+			h.same("epoch, attempts, of the turn, owner", []any{m.Epoch, m.Attempts, m.Turn.Attempts, m.Owner}, []any{f.Epoch + 1, 2, 2, h.ann})
+			h.is(h.s.Append(h.ctx, f, turn.ID, said("late", "late")), sessions.ErrFenced)
+			h.ok(h.s.Append(h.ctx, m.Fence(), turn.ID, said("good", "good")))
+		},
+		"a handover leaves the work and gives the attempt back": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.ok(h.s.Handover(h.ctx, f))
+			m := h.mailbox("one")
+			h.same("owner, attempts, of the turn, its id", []any{m.Owner, m.Attempts, m.Turn.Attempts, m.Turn.ID}, []any{sessions.Worker{}, 0, 0, turn.ID})
+			n := h.take(h.ann, "one", 0)
+			h.same("epoch, attempts, attempts", []any{n.Epoch, n.Attempts, n.Turn.Attempts}, []any{f.Epoch + 1, 1, 1})
+		},
+	}.run(t, open)
 }
 
 func workers(t *testing.T, open opener) {
@@ -139,27 +139,6 @@ func workers(t *testing.T, open opener) {
 			for _, want := range []int{2, 1, 0} {
 				h.same("found", len(must(h.s.Recover(h.ctx, h.ann, h.now, 2))), want)
 			}
-		},
-		"a worker that died is followed after its lease": func(h *fixture) {
-			f, turn := h.working("one")
-			h.now = h.now.Add(lease - time.Millisecond)
-			h.alive(bob)
-			ms := must(h.s.Recover(h.ctx, bob, h.now, 10))
-			h.same("found while ann lives", len(ms), 0)
-			h.now = h.now.Add(time.Millisecond)
-			ms = must(h.s.Recover(h.ctx, bob, h.now, 10))
-			h.same("found", len(ms), 1)
-			h.same("epoch, attempts, turn", []any{ms[0].Epoch, ms[0].Attempts, ms[0].Turn.ID, ms[0].Turn.Attempts}, []any{f.Epoch + 1, 2, turn.ID, 2})
-		},
-		"a worker that started anew is dead in its old form": func(h *fixture) {
-			f, _ := h.working("one")
-			reborn := sessions.Worker{Name: h.ann.Name, Nonce: "ann-2"}
-			h.alive(reborn)
-			ms := must(h.s.Recover(h.ctx, reborn, h.now, 10))
-			h.same("how many, epoch", []any{len(ms), ms[0].Epoch}, []any{1, f.Epoch + 1})
-			h.is(h.s.Heartbeat(h.ctx, h.ann, h.now.Add(lease)), sessions.ErrFenced)
-			h.touch("two", 1)
-			h.same("got", second(h.try(h.ann, "two", 1)), false)
 		},
 		"a worker whose lease ended takes nothing until it lives again": func(h *fixture) {
 			h.alive(bob)
@@ -194,25 +173,12 @@ func workers(t *testing.T, open opener) {
 			h.same("got", second(h.try(h.ann, "one", 1)), false)
 			h.is(failed(h.s.Recover(h.ctx, h.ann, h.now, 10)), sessions.ErrFenced)
 		},
-		"a worker whose lease ended may reacquire what nobody took since": func(h *fixture) {
-			f, _ := h.working("one")
-			h.now = h.now.Add(2 * lease)
-			for range 2 {
-				m := must(h.s.Reacquire(h.ctx, f, h.now))
-				h.same("owner, epoch, attempts", []any{m.Owner, m.Epoch, m.Attempts}, []any{h.ann, f.Epoch + 1, 2})
-			}
-		},
 		"what a worker leaves may be taken at once": func(h *fixture) {
 			h.working("one")
 			h.ok(h.s.Leave(h.ctx, h.ann))
 			h.ok(h.s.Leave(h.ctx, h.ann))
 			h.alive(bob)
 			h.same("attempts", h.take(bob, "one", 0).Attempts, 2)
-		},
-		"an owner's work without a message is found": func(h *fixture) {
-			f, _ := h.working("one")
-			h.ok(h.s.Handover(h.ctx, f))
-			h.same("found", len(must(h.s.Recover(h.ctx, h.ann, h.now, 10))), 1)
 		},
 		"what waited longest is found first": func(h *fixture) {
 			for _, p := range []string{"c", "a", "b"} {
@@ -221,6 +187,38 @@ func workers(t *testing.T, open opener) {
 			}
 			h.touch("c", 2) // waits since its first message
 			h.same("first", must(h.s.Recover(h.ctx, h.ann, h.now, 1))[0].Key, keyOf(h.t, "c"))
+		},
+	}.run(t, open)
+	turnCases{
+		"a worker that died is followed after its lease": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.now = h.now.Add(lease - time.Millisecond)
+			h.alive(bob)
+			ms := must(h.s.Recover(h.ctx, bob, h.now, 10))
+			h.same("found while ann lives", len(ms), 0)
+			h.now = h.now.Add(time.Millisecond)
+			ms = must(h.s.Recover(h.ctx, bob, h.now, 10))
+			h.same("found", len(ms), 1)
+			h.same("epoch, attempts, turn", []any{ms[0].Epoch, ms[0].Attempts, ms[0].Turn.ID, ms[0].Turn.Attempts}, []any{f.Epoch + 1, 2, turn.ID, 2})
+		},
+		"a worker that started anew is dead in its old form": func(h *fixture, f sessions.Fence, _ sessions.Turn) {
+			reborn := sessions.Worker{Name: h.ann.Name, Nonce: "ann-2"}
+			h.alive(reborn)
+			ms := must(h.s.Recover(h.ctx, reborn, h.now, 10))
+			h.same("how many, epoch", []any{len(ms), ms[0].Epoch}, []any{1, f.Epoch + 1})
+			h.is(h.s.Heartbeat(h.ctx, h.ann, h.now.Add(lease)), sessions.ErrFenced)
+			h.touch("two", 1)
+			h.same("got", second(h.try(h.ann, "two", 1)), false)
+		},
+		"a worker whose lease ended may reacquire what nobody took since": func(h *fixture, f sessions.Fence, _ sessions.Turn) {
+			h.now = h.now.Add(2 * lease)
+			for range 2 {
+				m := must(h.s.Reacquire(h.ctx, f, h.now))
+				h.same("owner, epoch, attempts", []any{m.Owner, m.Epoch, m.Attempts}, []any{h.ann, f.Epoch + 1, 2})
+			}
+		},
+		"an owner's work without a message is found": func(h *fixture, f sessions.Fence, _ sessions.Turn) {
+			h.ok(h.s.Handover(h.ctx, f))
+			h.same("found", len(must(h.s.Recover(h.ctx, h.ann, h.now, 10))), 1)
 		},
 	}.run(t, open)
 }

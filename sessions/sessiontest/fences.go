@@ -106,9 +106,8 @@ func fences(t *testing.T, open opener) {
 			}
 		}}.run(t, open)
 	}
-	cases{
-		"nobody's mailbox refuses its last owner": func(h *fixture) {
-			f, turn := h.working("one")
+	turnCases{
+		"nobody's mailbox refuses its last owner": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.ok(h.s.Handover(h.ctx, f))
 			before := h.state(turn)
 			for _, w := range fencedWrites() {
@@ -119,10 +118,8 @@ func fences(t *testing.T, open opener) {
 				h.same(w.name+" changed", h.state(turn), before)
 			}
 		},
-		"a late settlement is booked without its messages": func(h *fixture) {
-			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+		"a late settlement is booked without its messages": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 100))
 			must(h.s.Reacquire(h.ctx, f, h.now))
 			for range 2 {
 				h.is(h.s.Settle(h.ctx, f, cost(r, 60), answered("late", "late")), sessions.ErrFenced)
@@ -132,10 +129,8 @@ func fences(t *testing.T, open opener) {
 			h.same("history", len(h.history(turn.Session)), 1)
 			h.same("steps", must(h.s.Turn(h.ctx, turn.ID)).Steps, 0)
 		},
-		"a late finish books its settlement and nothing else": func(h *fixture) {
-			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+		"a late finish books its settlement and nothing else": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 100))
 			must(h.s.Reacquire(h.ctx, f, h.now))
 			e, st := ending(turn.ID), cost(r, 60)
 			e.Settlement = &st

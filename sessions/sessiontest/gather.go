@@ -60,40 +60,6 @@ func gathering(t *testing.T, open opener) {
 				h.t.Fatalf("opened=%v %+v", opened, m)
 			}
 		},
-		"when only some events are known nothing is written and they are named": func(h *fixture) {
-			f, turn := h.working("one")
-			h.touch("one", 4)
-			h.finish(f, turn.ID)
-			must(h.s.Notice(h.ctx, event("b"), nil, h.now))
-			before := h.mailbox("one")
-			o := gathered(f, 2, 4, "a", "b", "c")
-			o.TextHashes = []sessions.TextHash{wording("m", "1")}
-			for range 2 {
-				_, opened, err := h.s.Open(h.ctx, f, o)
-				ke, ok := errors.AsType[*sessions.KnownError](err)
-				if !ok || opened {
-					h.t.Fatalf("opened=%v, error %v", opened, err)
-				}
-				h.same("named", ke.Events, events("b"))
-				h.same("mailbox", h.mailbox("one"), before)
-				h.same("known", h.known("a", "c"), []bool{false, false})
-				h.same("said", second(must2(h.s.LastTextHash(h.ctx, wording("m", "")))), false)
-			}
-			o.Events = events("a", "c")
-			h.same("the others: opened", second(must2(h.s.Open(h.ctx, f, o))), true)
-		},
-		"when all events are known they are only read": func(h *fixture) {
-			f, turn := h.working("one")
-			h.touch("one", 3)
-			h.finish(f, turn.ID)
-			for _, e := range []string{"a", "b"} {
-				must(h.s.Notice(h.ctx, event(e), nil, h.now))
-			}
-			_, opened := must2(h.s.Open(h.ctx, f, gathered(f, 2, 3, "a", "b", "a")))
-			if m := h.mailbox("one"); opened || m.LastRead != 3 || m.Turn != nil {
-				h.t.Fatalf("opened=%v %+v", opened, m)
-			}
-		},
 		"an event that is named twice counts once": func(h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			h.same("opened", second(must2(h.s.Open(h.ctx, m.Fence(), gathered(m.Fence(), 1, 2, "a", "a")))), true)
@@ -137,6 +103,40 @@ func gathering(t *testing.T, open opener) {
 			}{{wording("m", ""), "2", true}, {wording("n1", ""), "1", true}, {wording("x", ""), "", false}, {other, "", false}} {
 				sum, found := must2(h.s.LastTextHash(h.ctx, c.w))
 				h.same(c.w.Message, []any{sum, found}, []any{c.sum, c.found})
+			}
+		},
+	}.run(t, open)
+	turnCases{
+		"when only some events are known nothing is written and they are named": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.touch("one", 4)
+			h.finish(f, turn.ID)
+			must(h.s.Notice(h.ctx, event("b"), nil, h.now))
+			before := h.mailbox("one")
+			o := gathered(f, 2, 4, "a", "b", "c")
+			o.TextHashes = []sessions.TextHash{wording("m", "1")}
+			for range 2 {
+				_, opened, err := h.s.Open(h.ctx, f, o)
+				ke, ok := errors.AsType[*sessions.KnownError](err)
+				if !ok || opened {
+					h.t.Fatalf("opened=%v, error %v", opened, err)
+				}
+				h.same("named", ke.Events, events("b"))
+				h.same("mailbox", h.mailbox("one"), before)
+				h.same("known", h.known("a", "c"), []bool{false, false})
+				h.same("said", second(must2(h.s.LastTextHash(h.ctx, wording("m", "")))), false)
+			}
+			o.Events = events("a", "c")
+			h.same("the others: opened", second(must2(h.s.Open(h.ctx, f, o))), true)
+		},
+		"when all events are known they are only read": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.touch("one", 3)
+			h.finish(f, turn.ID)
+			for _, e := range []string{"a", "b"} {
+				must(h.s.Notice(h.ctx, event(e), nil, h.now))
+			}
+			_, opened := must2(h.s.Open(h.ctx, f, gathered(f, 2, 3, "a", "b", "a")))
+			if m := h.mailbox("one"); opened || m.LastRead != 3 || m.Turn != nil {
+				h.t.Fatalf("opened=%v %+v", opened, m)
 			}
 		},
 	}.run(t, open)

@@ -12,9 +12,8 @@ import (
 )
 
 func hierarchy(t *testing.T, open opener) {
-	cases{
-		"a child knows its place": func(h *fixture) {
-			f, turn := h.working("one")
+	turnCases{
+		"a child knows its place": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			root := h.session(turn.Session)
 			want := childOf(h.t, root, "c")
 			c := h.spawn(f, root, "c")
@@ -23,14 +22,12 @@ func hierarchy(t *testing.T, open opener) {
 			g := h.spawn(f, c, "g")
 			h.same("grandchild", []any{g.Parent, g.Root, g.Depth}, []any{c.ID, root.ID, 2})
 		},
-		"a child of nobody is ErrNotFound": func(h *fixture) {
-			f, turn := h.working("one")
+		"a child of nobody is ErrNotFound": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := childOf(h.t, h.session(turn.Session), "c")
 			c.Parent = "nobody"
 			h.is(failed2(h.s.Spawn(h.ctx, f, c)), sessions.ErrNotFound)
 		},
-		"nobody stands below the deepest level": func(h *fixture) {
-			f, turn := h.working("one")
+		"nobody stands below the deepest level": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			at := h.session(turn.Session)
 			for range sessionkeys.MaxDepth {
 				at = h.spawn(f, at, "c")
@@ -41,8 +38,7 @@ func hierarchy(t *testing.T, open opener) {
 				h.t.Fatal("spawned below the deepest level")
 			}
 		},
-		"a tree lists parents before children": func(h *fixture) {
-			f, turn := h.working("one")
+		"a tree lists parents before children": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			root := h.session(turn.Session)
 			a := h.spawn(f, root, "a")
 			b := h.spawn(f, root, "b")
@@ -51,8 +47,7 @@ func hierarchy(t *testing.T, open opener) {
 			h.same("tree", h.tree(root.ID), []sessionkeys.SessionID{root.ID, a.ID, b.ID, c.ID})
 			h.same("subtree", h.tree(a.ID), []sessionkeys.SessionID{a.ID, c.ID})
 		},
-		"a child has a mailbox of its own": func(h *fixture) {
-			f, turn := h.working("one")
+		"a child has a mailbox of its own": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := h.spawn(f, h.session(turn.Session), "c")
 			touch := sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now}
 			m, got := must2(h.s.Touch(h.ctx, touch))
@@ -61,8 +56,7 @@ func hierarchy(t *testing.T, open opener) {
 			touch.Token = "11111111111111111111111111111111"
 			h.is(failed2(h.s.Touch(h.ctx, touch)), sessions.ErrNotFound)
 		},
-		"a child may run inside its ancestor's owner": func(h *fixture) {
-			f, turn := h.working("one")
+		"a child may run inside its ancestor's owner": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 2)
 			c := h.spawn(f, h.spawn(f, h.session(turn.Session), "a"), "c")
 			o := nested(f, c.ID, "nested")
@@ -73,8 +67,7 @@ func hierarchy(t *testing.T, open opener) {
 			}
 			h.same("mailbox", h.mailbox("one"), before)
 			h.ok(h.s.Append(h.ctx, f, "nested", answered("work", "work")))
-			r := call("nested", 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
+			r := h.reserve(f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 30), answered("more", "more")))
 			for range 2 {
 				h.same("released", second(h.finish(f, "nested")), false)
@@ -87,14 +80,13 @@ func hierarchy(t *testing.T, open opener) {
 			o.Turn.ID, o.Turn.Session = "stranger", h.touch("two", 1).Session
 			h.is(failed2(h.s.Open(h.ctx, f, o)), sessions.ErrNotFound)
 		},
-		"the end of a turn can close what is nested in it": func(h *fixture) {
-			f, turn := h.working("one")
+		"the end of a turn can close what is nested in it": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			g, _ := h.working("two")
 			for i, at := range []sessions.Fence{f, f, g} {
 				c := h.spawn(at, h.session(h.mailbox([]string{"one", "one", "two"}[i]).Session), fmt.Sprint("c", i))
 				o := nested(at, c.ID, fmt.Sprint("nested", i))
 				must2(h.s.Open(h.ctx, at, o))
-				h.ok(h.s.Reserve(h.ctx, at, sessions.Charge{Session: c.ID, Turn: o.Turn.ID}, call(o.Turn.ID, 1, 1, 100)))
+				h.reserve(at, sessions.Charge{Session: c.ID, Turn: o.Turn.ID}, call(o.Turn.ID, 1, 1, 100))
 			}
 			h.finish(f, "nested0")
 			for range 2 {
@@ -108,10 +100,9 @@ func hierarchy(t *testing.T, open opener) {
 			h.same("held and booked", []any{h.session(turn.Session).Held, len(h.entries(""))}, []any{costs.Amount(200), 2})
 			h.is(h.s.Append(h.ctx, f, "nested1", answered("late", "late")), sessions.ErrFenced)
 		},
-		"resume interrupts the calls of nested turns too": func(h *fixture) {
-			f, turn := h.working("one")
+		"resume interrupts the calls of nested turns too": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := h.spawn(f, h.session(turn.Session), "c")
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100)))
+			h.reserve(f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100))
 			must(h.s.Resume(h.ctx, f, h.now))
 			root := h.session(turn.Session)
 			h.same("subtree and held", []costs.Amount{root.Subtree, root.Held}, []costs.Amount{0, 100})
@@ -130,14 +121,12 @@ func (b books) tree(id sessionkeys.SessionID) (ids []sessionkeys.SessionID) {
 
 func money(t *testing.T, open opener) {
 	day := sessions.Scope{Kind: "global"}
-	cases{
-		"a charge reaches every ancestor exactly once": func(h *fixture) {
-			f, turn := h.working("one")
+	turnCases{
+		"a charge reaches every ancestor exactly once": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			root := h.session(turn.Session)
 			a := h.spawn(f, root, "a")
 			b := h.spawn(f, a, "b")
-			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: b.ID, Turn: turn.ID, Scopes: []sessions.Scope{day}}, r))
+			r := h.reserve(f, sessions.Charge{Session: b.ID, Turn: turn.ID, Scopes: []sessions.Scope{day}}, call(turn.ID, 1, 1, 100))
 			for _, id := range []sessionkeys.SessionID{root.ID, a.ID, b.ID} {
 				h.same("held", h.session(id).Held, costs.Amount(100))
 			}
@@ -148,10 +137,8 @@ func money(t *testing.T, open opener) {
 			}
 			h.spent(day, noon, 70, 0)
 		},
-		"an entry comes back as it was booked": func(h *fixture) {
-			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+		"an entry comes back as it was booked": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 100))
 			st := cost(r, 70)
 			charged := costs.Amount(71)
 			st.Entry.Usage.Charged = &charged
@@ -160,12 +147,10 @@ func money(t *testing.T, open opener) {
 			h.ok(h.s.Settle(h.ctx, f, st))
 			h.same("ledger", h.entries(turn.Session), []costs.Entry{st.Entry})
 		},
-		"the ledger keeps the order of booking and stops when told": func(h *fixture) {
-			f, turn := h.working("one")
+		"the ledger keeps the order of booking and stops when told": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			var want []string
 			for i := 1; i <= 450; i++ {
-				r := call(turn.ID, i, 1, 2)
-				h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+				r := h.reserve(f, charged(turn), call(turn.ID, i, 1, 2))
 				h.ok(h.s.Settle(h.ctx, f, cost(r, 1)))
 				want = append(want, r.ID)
 			}
@@ -180,10 +165,8 @@ func money(t *testing.T, open opener) {
 			h.ok(h.s.Ledger(h.ctx, "", func(sessionkeys.SessionID, costs.Entry) bool { n++; return n < 5 }))
 			h.same("rows", n, 5)
 		},
-		"an interrupted call keeps what it may have cost": func(h *fixture) {
-			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn, day), r))
+		"an interrupted call keeps what it may have cost": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := h.reserve(f, charged(turn, day), call(turn.ID, 1, 1, 100))
 			st := cost(r, 10)
 			st.Entry.State, st.Entry.Upper = costs.Interrupted, 80
 			h.ok(h.s.Settle(h.ctx, f, st))
@@ -191,23 +174,21 @@ func money(t *testing.T, open opener) {
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{10, 70})
 			h.spent(day, noon, 10, 70)
 		},
-		"a call without a price is counted as unknown": func(h *fixture) {
-			f, turn := h.working("one")
+		"a call without a price is counted as unknown": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := h.spawn(f, h.session(turn.Session), "c")
 			r := call(turn.ID, 1, 1, 0)
 			r.Estimate.Priced = false
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: turn.ID}, r))
+			h.reserve(f, sessions.Charge{Session: c.ID, Turn: turn.ID}, r)
 			st := cost(r, 0)
 			st.Entry.Priced = false
 			h.ok(h.s.Settle(h.ctx, f, st))
 			h.same("unpriced", []int{h.session(c.ID).Unpriced, h.session(turn.Session).Unpriced}, []int{1, 1})
 			h.same("totals", must(h.s.Totals(h.ctx)), []sessions.Total{{Labels: labels, Calls: 1, Unknown: 1}})
 		},
-		"a day is the reservation's, in UTC": func(h *fixture) {
-			f, turn := h.working("one")
+		"a day is the reservation's, in UTC": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			r := call(turn.ID, 1, 1, 100)
 			r.At = time.Date(2026, 3, 14, 23, 30, 0, 0, time.FixedZone("west", -3600)) // the 15th in UTC
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn, day), r))
+			h.reserve(f, charged(turn, day), r)
 			st := cost(r, 40)
 			st.Entry.At = r.At.Add(48 * time.Hour)
 			h.ok(h.s.Settle(h.ctx, f, st))
@@ -215,26 +196,22 @@ func money(t *testing.T, open opener) {
 				h.spent(day, time.Date(2026, 3, d, 1, 0, 0, 0, time.UTC), want, 0)
 			}
 		},
-		"no sum wraps around": func(h *fixture) {
-			f, turn := h.working("one")
+		"no sum wraps around": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := charged(turn)
 			const most = costs.Amount(1<<63 - 1)
-			h.ok(h.s.Reserve(h.ctx, f, c, call(turn.ID, 1, 1, most)))
+			h.reserve(f, c, call(turn.ID, 1, 1, most))
 			h.is(h.s.Reserve(h.ctx, f, c, call(turn.ID, 2, 1, 1)), costs.ErrOverflow)
 			h.same("held", h.session(turn.Session).Held, most)
 			h.ok(h.s.Check(h.ctx))
 		},
-		"what was never reserved cannot be settled": func(h *fixture) {
-			f, turn := h.working("one")
+		"what was never reserved cannot be settled": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.is(h.s.Settle(h.ctx, f, cost(call(turn.ID, 1, 1, 100), 5)), sessions.ErrNotFound)
 			h.same("rows", len(h.entries("")), 0)
 		},
-		"nothing is reserved for a session that is not there": func(h *fixture) {
-			f, turn := h.working("one")
+		"nothing is reserved for a session that is not there": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.is(h.s.Reserve(h.ctx, f, sessions.Charge{Session: "nobody", Turn: turn.ID}, call(turn.ID, 1, 1, 100)), sessions.ErrNotFound)
 		},
-		"an estimate is not below nothing": func(h *fixture) {
-			f, turn := h.working("one")
+		"an estimate is not below nothing": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			if err := h.s.Reserve(h.ctx, f, charged(turn), call(turn.ID, 1, 1, -1)); err == nil {
 				h.t.Fatal("-1 was taken")
 			}

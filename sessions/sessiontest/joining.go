@@ -25,9 +25,8 @@ func (h *fixture) join(f sessions.Fence, j sessions.JoinTurn) bool {
 
 // joining is messages that join a turn which runs.
 func joining(t *testing.T, open opener) {
-	cases{
-		"join stores the message, knows its events and moves what was read": func(h *fixture) {
-			f, turn := h.working("one")
+	turnCases{
+		"join stores the message, knows its events and moves what was read": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 3)
 			before := h.mailbox("one")
 			if !h.join(f, joined(turn.ID, 2, 3, "b", "c")) {
@@ -49,8 +48,7 @@ func joining(t *testing.T, open opener) {
 			h.same("messages counted", h.session(turn.Session).Messages, 2)
 			h.same("released", second(h.finish(f, turn.ID)), true)
 		},
-		"messages join in order, each by itself, without an event too": func(h *fixture) {
-			f, turn := h.working("one")
+		"messages join in order, each by itself, without an event too": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 4)
 			for seq := uint64(2); seq <= 3; seq++ {
 				h.same("joined", h.join(f, joined(turn.ID, seq, 0, fmt.Sprint("e", seq))), true)
@@ -62,23 +60,20 @@ func joining(t *testing.T, open opener) {
 			h.finish(f, turn.ID)
 			h.same("what joined", must(h.s.TurnsOf(h.ctx, turn.Session))[0].Joined, []uint64{2, 3, 4})
 		},
-		"what is not known yet of the mailbox may join": func(h *fixture) {
-			f, turn := h.working("one")
+		"what is not known yet of the mailbox may join": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.join(f, joined(turn.ID, 5, 0, "e"))
 			m := h.mailbox("one")
 			h.same("touched and read", []uint64{m.LastSeen, m.LastRead}, []uint64{5, 5})
 			h.same("highest", second(must2(h.s.Generation(h.ctx))), uint64(5))
 		},
-		"what joined leaves the attempts and the take of the turn alone": func(h *fixture) {
-			f, turn := h.working("one")
+		"what joined leaves the attempts and the take of the turn alone": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			m := must(h.s.Reacquire(h.ctx, f, h.now))
 			h.touch("one", 2)
 			h.join(m.Fence(), joined(turn.ID, 2, 0, "b"))
 			m = h.mailbox("one")
 			h.same("attempts", []int{m.Attempts, m.Turn.Attempts}, []int{2, 2})
 		},
-		"a join that is repeated answers the same and adds nothing": func(h *fixture) {
-			f, turn := h.working("one")
+		"a join that is repeated answers the same and adds nothing": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 4)
 			for range 2 {
 				h.same("joined", h.join(f, joined(turn.ID, 2, 3, "b", "c")), true)
@@ -89,8 +84,7 @@ func joining(t *testing.T, open opener) {
 			h.same("history", len(h.history(turn.Session)), 3)
 			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64{2, 4})
 		},
-		"events that are known already are only read": func(h *fixture) {
-			f, turn := h.working("one")
+		"events that are known already are only read": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 3)
 			must(h.s.Notice(h.ctx, event("b"), nil, h.now))
 			h.same("joined", h.join(f, joined(turn.ID, 2, 0, "b")), false)
@@ -100,8 +94,7 @@ func joining(t *testing.T, open opener) {
 			h.same("read", h.mailbox("one").LastRead, uint64(3))
 			h.same("what joined", h.mailbox("one").Turn.Joined, []uint64(nil))
 		},
-		"when only some events are known nothing joins and they are named": func(h *fixture) {
-			f, turn := h.working("one")
+		"when only some events are known nothing joins and they are named": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 3)
 			must(h.s.Notice(h.ctx, event("b"), nil, h.now))
 			before := h.state(turn)
@@ -114,8 +107,7 @@ func joining(t *testing.T, open opener) {
 			h.same("state", h.state(turn), before)
 			h.same("known", h.known("a"), []bool{false})
 		},
-		"nothing joins a turn that is over, another's or a nested one": func(h *fixture) {
-			f, turn := h.working("one")
+		"nothing joins a turn that is over, another's or a nested one": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			other, theirs := h.working("two")
 			c := h.spawn(f, h.session(turn.Session), "c")
 			o := nested(f, c.ID, "nested")

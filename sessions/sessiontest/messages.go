@@ -12,8 +12,16 @@ import (
 
 func messages(t *testing.T, open opener) {
 	cases{
-		"every kind of part comes back as it was": func(h *fixture) {
-			f, turn := h.working("one")
+		"two sessions may have messages of one id": func(h *fixture) {
+			for _, p := range []string{"one", "two"} {
+				f, turn := h.working(p)
+				h.ok(h.s.Append(h.ctx, f, turn.ID, said("same", p)))
+				h.same("history", len(h.history(turn.Session)), 2)
+			}
+		},
+	}.run(t, open)
+	turnCases{
+		"every kind of part comes back as it was": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			m := transcript.Message{
 				ID: "m1", Role: transcript.Assistant, Model: "model-1", CreatedAt: noon.Add(7 * time.Millisecond),
 				Parts: []transcript.Part{
@@ -32,36 +40,25 @@ func messages(t *testing.T, open opener) {
 			h.ok(h.s.Append(h.ctx, f, turn.ID, m, result))
 			h.same("messages", must(h.s.Messages(h.ctx, turn.Session))[1:], []transcript.Message{m, result})
 		},
-		"a message is added once and order is that of adding": func(h *fixture) {
-			f, turn := h.working("one")
+		"a message is added once and order is that of adding": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.ok(h.s.Append(h.ctx, f, turn.ID, said("b", "b"), said("a", "a")))
 			h.ok(h.s.Append(h.ctx, f, turn.ID, said("a", "other"), said("c", "c"), said("c", "c")))
 			h.same("history", h.history(turn.Session), []string{turn.ID + "-said", "b", "a", "c"})
 			h.same("counted", h.session(turn.Session).Messages, 4)
 		},
-		"two sessions may have messages of one id": func(h *fixture) {
-			for _, p := range []string{"one", "two"} {
-				f, turn := h.working(p)
-				h.ok(h.s.Append(h.ctx, f, turn.ID, said("same", p)))
-				h.same("history", len(h.history(turn.Session)), 2)
-			}
-		},
-		"nothing is appended to a closed turn": func(h *fixture) {
-			f, turn := h.working("one")
+		"nothing is appended to a closed turn": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 2)
 			h.finish(f, turn.ID)
 			h.is(h.s.Append(h.ctx, f, turn.ID, said("late", "late")), sessions.ErrFenced)
 			h.is(failed(h.s.Begin(h.ctx, f, turn.ID, 1, "late")), sessions.ErrFenced)
 			h.same("history", len(h.history(turn.Session)), 2)
 		},
-		"nothing is appended to another mailbox's turn": func(h *fixture) {
-			f, _ := h.working("one")
+		"nothing is appended to another mailbox's turn": func(h *fixture, f sessions.Fence, _ sessions.Turn) {
 			_, other := h.working("two")
 			h.is(h.s.Append(h.ctx, f, other.ID, said("x", "x")), sessions.ErrFenced)
 			h.same("history", len(h.history(other.Session)), 1)
 		},
-		"a history of 300 messages comes back whole": func(h *fixture) {
-			f, turn := h.working("one")
+		"a history of 300 messages comes back whole": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			want := []string{turn.ID + "-said"}
 			for i := range 299 {
 				id := fmt.Sprint("m", i)

@@ -45,16 +45,6 @@ func order(t *testing.T, open opener) {
 				a = h.mailbox(next)
 			}
 		},
-		"what is yielded keeps its work and loses no attempt": func(h *fixture) {
-			f, turn := h.working("one")
-			h.touch("one", 5)
-			h.touch("two", 1)
-			h.same("yielded", yield(h, f), true)
-			m := h.mailbox("one")
-			h.same("owner, attempts, last seen, turn", []any{m.Owner, m.Attempts, m.LastSeen, m.Turn.ID, m.Turn.Attempts}, []any{sessions.Worker{}, 0, uint64(5), turn.ID, 0})
-			n := h.take(h.ann, "one", 0)
-			h.same("epoch, attempts, of the turn", []any{n.Epoch, n.Attempts, n.Turn.Attempts}, []any{f.Epoch + 1, 1, 1})
-		},
 		"nothing is yielded to nobody": func(h *fixture) {
 			m := h.take(h.ann, "one", 2)
 			h.take(h.ann, "two", 2)
@@ -71,6 +61,17 @@ func order(t *testing.T, open opener) {
 			h.ok(h.s.Leave(h.ctx, bob))
 			h.same("yielded", yield(h, m.Fence()), true)
 			h.same("order", found(h, 2), []string{"left", "one"})
+		},
+	}.run(t, open)
+	turnCases{
+		"what is yielded keeps its work and loses no attempt": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.touch("one", 5)
+			h.touch("two", 1)
+			h.same("yielded", yield(h, f), true)
+			m := h.mailbox("one")
+			h.same("owner, attempts, last seen, turn", []any{m.Owner, m.Attempts, m.LastSeen, m.Turn.ID, m.Turn.Attempts}, []any{sessions.Worker{}, 0, uint64(5), turn.ID, 0})
+			n := h.take(h.ann, "one", 0)
+			h.same("epoch, attempts, of the turn", []any{n.Epoch, n.Attempts, n.Turn.Attempts}, []any{f.Epoch + 1, 1, 1})
 		},
 	}.run(t, open)
 }

@@ -73,35 +73,6 @@ func outbox(t *testing.T, open opener) {
 			h.queued(other)
 			h.same("queued again", h.delivery("r"), d)
 		},
-		"a file comes back as it was queued, also among the pending": func(h *fixture) {
-			f, turn := h.working("one")
-			r := fileOf("r", turn)
-			h.ok(h.s.Post(h.ctx, f, turn.ID, r))
-			d := h.delivery("r")
-			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order, AskedAt: turn.ReceivedAt})
-			h.same("pending", must(h.s.Pending(h.ctx, "tg", 0, 10)), []sessions.Delivery{d})
-			h.queued(reply("text", ""))
-			if h.delivery("text").File != nil {
-				h.t.Fatal("a text has a file")
-			}
-		},
-		"what a turn posts stands before its answer": func(h *fixture) {
-			f, turn := h.working("one")
-			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("a", turn), fileOf("b", turn)))
-			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("b", turn), fileOf("c", turn)))
-			h.finish(f, turn.ID)
-			h.same("pending", h.pending(), []string{"a", "b", "c", turn.ID + "-reply"})
-		},
-		"nothing is posted for a turn that is done, or another mailbox's": func(h *fixture) {
-			f, turn := h.working("one")
-			other, otherTurn := h.working("two")
-			h.is(h.s.Post(h.ctx, f, otherTurn.ID, fileOf("a", turn)), sessions.ErrFenced)
-			h.is(h.s.Post(h.ctx, f, "nobody's", fileOf("a", turn)), sessions.ErrNotFound)
-			h.touch("two", 2) // so that it is not released
-			h.finish(other, otherTurn.ID)
-			h.is(h.s.Post(h.ctx, other, otherTurn.ID, fileOf("a", otherTurn)), sessions.ErrFenced)
-			h.same("pending", h.pending(), []string{otherTurn.ID + "-reply"})
-		},
 		"parts are set once and walk through their states": func(h *fixture) {
 			h.queued(reply("r", ""))
 			h.ok(h.s.Advance(h.ctx, "r", sessions.Progress{Bodies: [][]byte{[]byte("one"), []byte("two")}}))
@@ -230,8 +201,35 @@ func outbox(t *testing.T, open opener) {
 				h.t.Fatalf("after a and b there are %v", later)
 			}
 		},
-		"a preview that began is known until its id is, or it is taken back": func(h *fixture) {
-			f, turn := h.working("one")
+	}.run(t, open)
+	turnCases{
+		"a file comes back as it was queued, also among the pending": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := fileOf("r", turn)
+			h.ok(h.s.Post(h.ctx, f, turn.ID, r))
+			d := h.delivery("r")
+			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order, AskedAt: turn.ReceivedAt})
+			h.same("pending", must(h.s.Pending(h.ctx, "tg", 0, 10)), []sessions.Delivery{d})
+			h.queued(reply("text", ""))
+			if h.delivery("text").File != nil {
+				h.t.Fatal("a text has a file")
+			}
+		},
+		"what a turn posts stands before its answer": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("a", turn), fileOf("b", turn)))
+			h.ok(h.s.Post(h.ctx, f, turn.ID, fileOf("b", turn), fileOf("c", turn)))
+			h.finish(f, turn.ID)
+			h.same("pending", h.pending(), []string{"a", "b", "c", turn.ID + "-reply"})
+		},
+		"nothing is posted for a turn that is done, or another mailbox's": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			other, otherTurn := h.working("two")
+			h.is(h.s.Post(h.ctx, f, otherTurn.ID, fileOf("a", turn)), sessions.ErrFenced)
+			h.is(h.s.Post(h.ctx, f, "nobody's", fileOf("a", turn)), sessions.ErrNotFound)
+			h.touch("two", 2) // so that it is not released
+			h.finish(other, otherTurn.ID)
+			h.is(h.s.Post(h.ctx, other, otherTurn.ID, fileOf("a", otherTurn)), sessions.ErrFenced)
+			h.same("pending", h.pending(), []string{otherTurn.ID + "-reply"})
+		},
+		"a preview that began is known until its id is, or it is taken back": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.finish(f, turn.ID)
 			begun := sessions.Preview{State: sessions.PreviewBegun}
 			for _, note := range []sessions.Preview{begun, sessions.ShownPreview("p1"), begun, {}} {
@@ -248,8 +246,7 @@ func outbox(t *testing.T, open opener) {
 				}
 			}
 		},
-		"a preview is known to the turn's answer": func(h *fixture) {
-			f, turn := h.working("one")
+		"a preview is known to the turn's answer": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p1")))
 			h.ok(h.s.Preview(h.ctx, turn.ID, sessions.ShownPreview("p2")))
 			h.finish(f, turn.ID)

@@ -33,7 +33,7 @@ func (h *fixture) conversation(peer, channel string, at time.Time, amount costs.
 	turn, _ := must2(h.s.Open(h.ctx, f, o))
 	r := call(turn.ID, 1, 1, 1000)
 	r.At, r.Estimate.Labels.Channel = at, channel
-	h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+	h.reserve(f, charged(turn), r)
 	st := cost(r, 0)
 	st.Entry.Amount, st.Entry.At = amount, at
 	h.ok(h.s.Settle(h.ctx, f, st))
@@ -47,22 +47,6 @@ func queries(t *testing.T, open opener) {
 	lists(t, open)
 	backlog(t, open)
 	cases{
-		"ids are found by how they begin": func(h *fixture) {
-			f, turn := h.working("one")
-			root := h.session(turn.Session)
-			a, b := h.spawn(f, root, "a"), h.spawn(f, root, "b")
-			children := []sessionkeys.SessionID{a.ID, b.ID}
-			slices.Sort(children)
-			for prefix, want := range map[string][]sessionkeys.SessionID{
-				string(root.ID): {root.ID}, string(root.ID[:20]): {root.ID}, "c-": children, string(a.ID): {a.ID},
-				string(a.ID) + "0": nil, "": nil, "%": nil, "_": nil, "c": children, "C-": nil, "\xff": nil, "'; --": nil,
-			} {
-				got := must(h.s.Find(h.ctx, prefix, 10))
-				h.same(fmt.Sprintf("%q", prefix), got, want)
-			}
-			got := must(h.s.Find(h.ctx, "c-", 1))
-			h.same("limited", got, children[:1])
-		},
 		"the turns of a session are its own, oldest first": func(h *fixture) {
 			f, first := h.working("one")
 			c := h.spawn(f, h.session(first.Session), "c")
@@ -82,6 +66,23 @@ func queries(t *testing.T, open opener) {
 			h.same("nested", turns, []sessions.Turn{nested})
 			turns = must(h.s.TurnsOf(h.ctx, "nobody"))
 			h.same("nobody's", len(turns), 0)
+		},
+	}.run(t, open)
+	turnCases{
+		"ids are found by how they begin": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			root := h.session(turn.Session)
+			a, b := h.spawn(f, root, "a"), h.spawn(f, root, "b")
+			children := []sessionkeys.SessionID{a.ID, b.ID}
+			slices.Sort(children)
+			for prefix, want := range map[string][]sessionkeys.SessionID{
+				string(root.ID): {root.ID}, string(root.ID[:20]): {root.ID}, "c-": children, string(a.ID): {a.ID},
+				string(a.ID) + "0": nil, "": nil, "%": nil, "_": nil, "c": children, "C-": nil, "\xff": nil, "'; --": nil,
+			} {
+				got := must(h.s.Find(h.ctx, prefix, 10))
+				h.same(fmt.Sprintf("%q", prefix), got, want)
+			}
+			got := must(h.s.Find(h.ctx, "c-", 1))
+			h.same("limited", got, children[:1])
 		},
 	}.run(t, open)
 }
@@ -108,8 +109,7 @@ func lists(t *testing.T, open opener) {
 			other := h.conversation("other", "tg", noon.Add(time.Hour), 20).Session
 			f, turn := h.working("one")
 			c := h.spawn(f, h.session(turn.Session), "c")
-			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: turn.ID}, r))
+			r := h.reserve(f, sessions.Charge{Session: c.ID, Turn: turn.ID}, call(turn.ID, 1, 1, 100))
 			st := cost(r, 70)
 			st.Entry.At = noon.Add(2 * time.Hour)
 			h.ok(h.s.Settle(h.ctx, f, st))

@@ -45,56 +45,55 @@ func recordedAs(r costs.Reservation, a transcript.RequestRecord) sessions.Record
 
 func recordings(t *testing.T, open opener) {
 	askedCases.run(t, open)
+	askedCasesOfTurns.run(t, open)
 	exportCases.run(t, open)
 }
 
 var askedCases = cases{
-	"what a call asks comes back as it was, in the order of reserving": func(h *fixture) {
-		f, turn := h.working("one")
+	"a frame that nobody asked with is not found": func(h *fixture) {
+		h.is(failed(h.s.RequestTemplate(h.ctx, "none")), sessions.ErrNotFound)
+	},
+}
+
+var askedCasesOfTurns = turnCases{
+	"what a call asks comes back as it was, in the order of reserving": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		first, second := frame("a"), frame("b")
 		second.Tail = []transcript.Message{said("", "answer now")}
 		second.Upto, second.MaxTokens = 0, 0
 		r1, r2 := call(turn.ID, 2, 1, 700), call(turn.ID, 1, 2, 30)
 		r2.At = noon.Add(-time.Hour)
-		h.ok(h.s.Reserve(h.ctx, f, asks(turn, first), r1))
-		h.ok(h.s.Reserve(h.ctx, f, asks(turn, second), r2))
+		h.reserve(f, asks(turn, first), r1)
+		h.reserve(f, asks(turn, second), r2)
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r1, first), recordedAs(r2, second)})
 	},
-	"a frame is asked for once, whichever session needs it, and kept to the byte": func(h *fixture) {
-		f, turn := h.working("one")
+	"a frame is asked for once, whichever session needs it, and kept to the byte": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		a := frame("same")
-		h.ok(h.s.Reserve(h.ctx, f, asks(turn, a), call(turn.ID, 1, 1, 1)))
+		h.reserve(f, asks(turn, a), call(turn.ID, 1, 1, 1))
 		a.Body = func() ([]byte, error) { return nil, errAskedAgain }
-		h.ok(h.s.Reserve(h.ctx, f, asks(turn, a), call(turn.ID, 2, 1, 1)))
+		h.reserve(f, asks(turn, a), call(turn.ID, 2, 1, 1))
 		g, other := h.working("two")
-		h.ok(h.s.Reserve(h.ctx, g, asks(other, a), call(other.ID, 1, 1, 1)))
+		h.reserve(g, asks(other, a), call(other.ID, 1, 1, 1))
 		h.same("frame", string(must(h.s.RequestTemplate(h.ctx, "same"))), `{"frame": "same"}`)
 		h.same("asked of the other", len(h.asked(other.Session)), 1)
 	},
-	"a frame that nobody asked with is not found": func(h *fixture) {
-		h.is(failed(h.s.RequestTemplate(h.ctx, "none")), sessions.ErrNotFound)
-	},
-	"a frame that cannot be encoded reserves nothing": func(h *fixture) {
-		f, turn := h.working("one")
+	"a frame that cannot be encoded reserves nothing": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		a := frame("broken")
 		a.Body = func() ([]byte, error) { return nil, errAskedAgain }
 		h.is(h.s.Reserve(h.ctx, f, asks(turn, a), call(turn.ID, 1, 1, 500)), errAskedAgain)
 		h.same("held", h.session(turn.Session).Held, costs.Amount(0))
-		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("broken")), call(turn.ID, 1, 1, 500)))
+		h.reserve(f, asks(turn, frame("broken")), call(turn.ID, 1, 1, 500))
 		h.same("asked", len(h.asked(turn.Session)), 1)
 	},
-	"reserving again records once": func(h *fixture) {
-		f, turn := h.working("one")
+	"reserving again records once": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		r := call(turn.ID, 1, 1, 700)
 		for range 3 {
-			h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), r))
+			h.reserve(f, asks(turn, frame("a")), r)
 		}
 		h.ok(h.s.Settle(h.ctx, f, cost(r, 5)))
-		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), r))
+		h.reserve(f, asks(turn, frame("a")), r)
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r, frame("a"))})
 	},
-	"a refused call leaves no recording and no frame": func(h *fixture) {
-		f, turn := h.working("one")
+	"a refused call leaves no recording and no frame": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		c := asks(turn, frame("refused"))
 		c.Scopes = []sessions.Scope{{Kind: "person", ID: "p", Limit: 10}}
 		var refused *costs.BudgetError
@@ -104,33 +103,28 @@ var askedCases = cases{
 		h.same("asked", h.asked(turn.Session), []sessions.Recording(nil))
 		h.is(failed(h.s.RequestTemplate(h.ctx, "refused")), sessions.ErrNotFound)
 	},
-	"a stale owner records nothing": func(h *fixture) {
-		f, turn := h.working("one")
+	"a stale owner records nothing": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		stale := f
 		stale.Epoch++
 		h.is(h.s.Reserve(h.ctx, stale, asks(turn, frame("a")), call(turn.ID, 1, 1, 1)), sessions.ErrFenced)
 		h.same("asked", h.asked(turn.Session), []sessions.Recording(nil))
 	},
-	"a call whose answer never came stays recorded": func(h *fixture) {
-		f, turn := h.working("one")
-		r := call(turn.ID, 1, 1, 700)
-		h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), r))
+	"a call whose answer never came stays recorded": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+		r := h.reserve(f, asks(turn, frame("a")), call(turn.ID, 1, 1, 700))
 		must(h.s.Resume(h.ctx, f, noon))
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r, frame("a"))})
 	},
-	"a child's calls are its own": func(h *fixture) {
-		f, turn := h.working("one")
+	"a child's calls are its own": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		c := h.spawn(f, h.session(turn.Session), "kid")
 		r := call("nested", 1, 1, 5)
 		a := frame("kid")
-		h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested", Request: &a}, r))
+		h.reserve(f, sessions.Charge{Session: c.ID, Turn: "nested", Request: &a}, r)
 		h.same("asked of the child", h.asked(c.ID), []sessions.Recording{recordedAs(r, a)})
 		h.same("asked of the parent", h.asked(turn.Session), []sessions.Recording(nil))
 	},
-	"many are read in their order, and the reading ends when told to": func(h *fixture) {
-		f, turn := h.working("one")
+	"many are read in their order, and the reading ends when told to": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		for i := range 300 {
-			h.ok(h.s.Reserve(h.ctx, f, asks(turn, frame("a")), call(turn.ID, 1, i+1, costs.Amount(i))))
+			h.reserve(f, asks(turn, frame("a")), call(turn.ID, 1, i+1, costs.Amount(i)))
 		}
 		rs := h.asked(turn.Session)
 		h.same("asked", len(rs), 300)
@@ -143,17 +137,15 @@ var askedCases = cases{
 	},
 }
 
-var exportCases = cases{
-	"a turn says what its budgets refused": func(h *fixture) {
-		f, turn := h.working("one")
+var exportCases = turnCases{
+	"a turn says what its budgets refused": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		e := ending(turn.ID)
 		e.Refused = &costs.BudgetError{Scope: "person", Limit: 5_000_000_000_001, Spent: 7, Need: 9, Free: noon.Add(time.Hour), Unpriced: true}
 		must2(h.s.Finish(h.ctx, f, e))
 		h.same("refused", must(h.s.Turn(h.ctx, turn.ID)).Refused, e.Refused)
 		h.same("refused in the list", must(h.s.TurnsOf(h.ctx, turn.Session))[0].Refused, e.Refused)
 	},
-	"messages are read in pieces": func(h *fixture) {
-		f, turn := h.working("one")
+	"messages are read in pieces": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		for i := range 9 {
 			h.ok(h.s.Append(h.ctx, f, turn.ID, answered(fmt.Sprint("m", i), "x")))
 		}
@@ -168,8 +160,7 @@ var exportCases = cases{
 		}
 		h.same("messages", got, all)
 	},
-	"answers of a session are listed in order, finished or not, with their parts": func(h *fixture) {
-		f, turn := h.working("one")
+	"answers of a session are listed in order, finished or not, with their parts": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		h.touch("one", 2)
 		e := ending(turn.ID)
 		e.Replies = nil

@@ -26,23 +26,20 @@ func repeats(t *testing.T, open opener) {
 			h.nothingTwice()
 		}}.run(t, open)
 	}
-	cases{
-		"a repeated spawn finds the child": func(h *fixture) {
-			f, turn := h.working("one")
+	turnCases{
+		"a repeated spawn finds the child": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			root := h.session(turn.Session)
 			made := h.spawn(f, root, "c")
 			got, again := must2(h.s.Spawn(h.ctx, f, childOf(h.t, root, "c")))
 			h.same("made", again, false)
 			h.same("child", got, made)
 		},
-		"a finish is not repeated by a later owner": func(h *fixture) {
-			f, turn := h.working("one")
+		"a finish is not repeated by a later owner": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.finish(f, turn.ID)
 			m := h.take(h.ann, "one", 2)
 			h.is(failed2(h.s.Finish(h.ctx, m.Fence(), ending(turn.ID))), sessions.ErrFenced)
 		},
-		"a finish whose answer was lost gives nobody the fence of a later owner": func(h *fixture) {
-			f, turn := h.working("one")
+		"a finish whose answer was lost gives nobody the fence of a later owner": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 2) // more is owed: the mailbox is not released
 			h.same("released", second(must2(h.s.Finish(h.ctx, f, ending(turn.ID)))), false)
 			m, _ := must2(h.s.Finish(h.ctx, f, ending(turn.ID)))
@@ -53,10 +50,8 @@ func repeats(t *testing.T, open opener) {
 			h.take(bob, "one", 2)
 			h.is(failed2(h.s.Finish(h.ctx, f, ending(turn.ID))), sessions.ErrFenced)
 		},
-		"a second entry of one id books nothing": func(h *fixture) {
-			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 90)
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+		"a second entry of one id books nothing": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 90))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 50)))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 70)))
 			h.same("own", h.session(turn.Session).Own, costs.Amount(50))
@@ -79,14 +74,12 @@ var unfencedWrites = map[string]func(h *fixture) func() (any, error){
 	},
 	"settle": func(h *fixture) func() (any, error) {
 		f, turn := h.working("one")
-		r := call(turn.ID, 1, 1, 9)
-		h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+		r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 9))
 		return func() (any, error) { return nil, h.s.Settle(h.ctx, f, cost(r, 5), answered("a", "a")) }
 	},
 	"reserve after settle": func(h *fixture) func() (any, error) {
 		f, turn := h.working("one")
-		r := call(turn.ID, 1, 1, 9)
-		h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
+		r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 9))
 		h.ok(h.s.Settle(h.ctx, f, cost(r, 5), answered("a", "a")))
 		return func() (any, error) { return nil, h.s.Reserve(h.ctx, f, charged(turn), r) }
 	},

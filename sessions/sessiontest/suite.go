@@ -92,6 +92,19 @@ func (cs cases) run(t *testing.T, open opener) {
 	}
 }
 
+// turnCases are cases that begin with an open turn in a mailbox of ann's.
+type turnCases map[string]func(h *fixture, f sessions.Fence, turn sessions.Turn)
+
+func (cs turnCases) run(t *testing.T, open opener) {
+	t.Helper()
+	for name, f := range cs {
+		cases{name: func(h *fixture) {
+			fence, turn := h.working("one")
+			f(h, fence, turn)
+		}}.run(t, open)
+	}
+}
+
 // failure is an error that a case does not allow for, and where it came.
 type failure struct {
 	error

@@ -82,17 +82,6 @@ func survey(t *testing.T, open opener) {
 				}
 			}
 		},
-		"children are not counted beside their root": func(h *fixture) {
-			f, turn := h.working("one")
-			c := h.spawn(f, h.session(turn.Session), "c")
-			h.same("opened", second(must2(h.s.Open(h.ctx, f, nested(f, c.ID, "nested")))), true)
-			h.same("active", must(h.s.Active(h.ctx, noon)), []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
-
-			// Nor is one with a mailbox of its own.
-			m, _ := must2(h.s.Touch(h.ctx, sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now}))
-			h.open(m.Fence(), 5)
-			h.same("active", must(h.s.Active(h.ctx, noon)), []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
-		},
 		"what waits is listed until a turn has read it": func(h *fixture) {
 			var want []string
 			for i := range 4 {
@@ -113,6 +102,18 @@ func survey(t *testing.T, open opener) {
 			h.same("read", first(h.queues(10)), want[1:])
 			h.finish(m.Fence(), turn.ID)
 			h.same("finished", first(h.queues(10)), want[1:])
+		},
+	}.run(t, open)
+	turnCases{
+		"children are not counted beside their root": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			c := h.spawn(f, h.session(turn.Session), "c")
+			h.same("opened", second(must2(h.s.Open(h.ctx, f, nested(f, c.ID, "nested")))), true)
+			h.same("active", must(h.s.Active(h.ctx, noon)), []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
+
+			// Nor is one with a mailbox of its own.
+			m, _ := must2(h.s.Touch(h.ctx, sessions.Touch{Token: c.ID.MailboxToken(), Key: c.Key, Seq: 5, By: h.ann, Take: true, Now: h.now}))
+			h.open(m.Fence(), 5)
+			h.same("active", must(h.s.Active(h.ctx, noon)), []sessions.Activity{{Channel: "tg", Kind: sessionkeys.Group, Sessions: 1}})
 		},
 	}.run(t, open)
 }

@@ -26,17 +26,6 @@ func turns(t *testing.T, open opener) {
 			h.same("in the mailbox", *m.Turn, want)
 			h.same("messages", must(h.s.Messages(h.ctx, m.Session)), []transcript.Message{o.Message})
 		},
-		"a known event opens nothing and is read": func(h *fixture) {
-			f, turn := h.working("one")
-			h.touch("one", 2)
-			h.finish(f, turn.ID)
-			o := opening(f, 2)
-			o.Events = []sessions.InboxID{event(turn.ID)}
-			_, opened := must2(h.s.Open(h.ctx, f, o))
-			m := h.mailbox("one")
-			h.same("opened, last read, turn, attempts, owner", []any{opened, m.LastRead, m.Turn != nil, m.Attempts, m.Owner}, []any{false, uint64(2), false, 1, h.ann})
-			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
-		},
 		"an event is known in every mailbox": func(h *fixture) {
 			h.working("one")
 			m := h.take(h.ann, "two", 1)
@@ -51,67 +40,6 @@ func turns(t *testing.T, open opener) {
 				added := must(h.s.Notice(h.ctx, e, nil, h.now))
 				h.same("added", added, true)
 			}
-		},
-		"a mailbox has one open turn": func(h *fixture) {
-			f, _ := h.working("one")
-			h.touch("one", 2)
-			if _, _, err := h.s.Open(h.ctx, f, opening(f, 2)); err == nil {
-				h.t.Fatal("a second turn was opened")
-			}
-			h.same("read", h.mailbox("one").LastRead, uint64(1))
-		},
-		"finish closes and releases in one step": func(h *fixture) {
-			f, turn := h.working("one")
-			m, released := h.finish(f, turn.ID)
-			h.same("released, owner, turn, attempts, has work", []any{released, m.Owner, m.Turn != nil, m.Attempts, m.HasWork()}, []any{true, sessions.Worker{}, false, 0, false})
-			h.same("stored", h.mailbox("one"), m)
-			got := must(h.s.Turn(h.ctx, turn.ID))
-			h.same("state, outcome, ended at", []any{got.State, got.Outcome, got.EndedAt}, []any{sessions.Done, transcript.EndTurn, noon.Add(time.Second)})
-			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
-			ds := must(h.s.Pending(h.ctx, "tg", 0, 10))
-			h.same("how many, id", []any{len(ds), ds[0].ID}, []any{1, turn.ID + "-reply"})
-		},
-		"finish keeps the owner while more is owed": func(h *fixture) {
-			f, turn := h.working("one")
-			m := must(h.s.Reacquire(h.ctx, f, h.now))
-			h.touch("one", 2)
-			m, released := h.finish(m.Fence(), turn.ID)
-			h.same("released, owner, attempts", []any{released, m.Owner, m.Attempts}, []any{false, h.ann, 1})
-			h.open(m.Fence(), 2)
-		},
-		"finish keeps the owner for a pending control request": func(h *fixture) {
-			f, turn := h.working("one")
-			must(h.s.Request(h.ctx, stop("one", "c1", 1)))
-			if m, released := h.finish(f, turn.ID); released || m.Controls != 1 {
-				h.t.Fatalf("released=%v %+v", released, m)
-			}
-		},
-		"finish can settle the last call": func(h *fixture) {
-			f, turn := h.working("one")
-			r := call(turn.ID, 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
-			e, st := ending(turn.ID), cost(r, 40)
-			e.Settlement = &st
-			must2(h.s.Finish(h.ctx, f, e))
-			s := h.session(turn.Session)
-			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{40, 40, 0})
-			h.same("steps", must(h.s.Turn(h.ctx, turn.ID)).Steps, 1)
-		},
-		"finish leaves no call of the loop unsettled": func(h *fixture) {
-			f, turn := h.working("one")
-			r, title := call(turn.ID, 1, 1, 100), call(turn.ID, 9, 1, 7)
-			title.Estimate.Call.Purpose = costs.Title
-			for _, r := range []costs.Reservation{r, title} {
-				h.ok(h.s.Reserve(h.ctx, f, charged(turn), r))
-			}
-			h.finish(f, turn.ID)
-			s := h.session(turn.Session)
-			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{0, 100 + 7})
-			es := h.entries(turn.Session)
-			h.same("how many, id, state, upper", []any{len(es), es[0].ID, es[0].State, es[0].Upper}, []any{1, r.ID, costs.Interrupted, costs.Amount(100)})
-			h.is(h.s.Settle(h.ctx, f, cost(title, 3)), sessions.ErrFenced) // the mailbox was released
-			s = h.session(turn.Session)
-			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{3, 100})
 		},
 		"skip reads without a turn": func(h *fixture) {
 			m := h.take(h.ann, "one", 3)
@@ -142,8 +70,84 @@ func turns(t *testing.T, open opener) {
 			known := must(h.s.Known(h.ctx, event("e3"), event("e4"), event("e5")))
 			h.same("known", known, []bool{true, false, true})
 		},
-		"a command can begin a new session": func(h *fixture) {
-			f, turn := h.working("one")
+		"resume without an open turn is ErrNotFound": func(h *fixture) {
+			m := h.take(h.ann, "one", 1)
+			h.is(failed(h.s.Resume(h.ctx, m.Fence(), h.now)), sessions.ErrNotFound)
+		},
+		"a notice is queued once": func(h *fixture) {
+			for i, want := range []bool{true, false} {
+				added := must(h.s.Notice(h.ctx, event("n1"), []sessions.Outgoing{reply([]string{"n1", "n2"}[i], "")}, h.now))
+				h.same("added", added, want)
+			}
+			h.same("notices", len(must(h.s.Pending(h.ctx, "tg", 0, 10))), 1)
+		},
+	}.run(t, open)
+	turnCases{
+		"a known event opens nothing and is read": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.touch("one", 2)
+			h.finish(f, turn.ID)
+			o := opening(f, 2)
+			o.Events = []sessions.InboxID{event(turn.ID)}
+			_, opened := must2(h.s.Open(h.ctx, f, o))
+			m := h.mailbox("one")
+			h.same("opened, last read, turn, attempts, owner", []any{opened, m.LastRead, m.Turn != nil, m.Attempts, m.Owner}, []any{false, uint64(2), false, 1, h.ann})
+			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
+		},
+		"a mailbox has one open turn": func(h *fixture, f sessions.Fence, _ sessions.Turn) {
+			h.touch("one", 2)
+			if _, _, err := h.s.Open(h.ctx, f, opening(f, 2)); err == nil {
+				h.t.Fatal("a second turn was opened")
+			}
+			h.same("read", h.mailbox("one").LastRead, uint64(1))
+		},
+		"finish closes and releases in one step": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			m, released := h.finish(f, turn.ID)
+			h.same("released, owner, turn, attempts, has work", []any{released, m.Owner, m.Turn != nil, m.Attempts, m.HasWork()}, []any{true, sessions.Worker{}, false, 0, false})
+			h.same("stored", h.mailbox("one"), m)
+			got := must(h.s.Turn(h.ctx, turn.ID))
+			h.same("state, outcome, ended at", []any{got.State, got.Outcome, got.EndedAt}, []any{sessions.Done, transcript.EndTurn, noon.Add(time.Second)})
+			h.same("history", h.history(m.Session), []string{turn.ID + "-said", turn.ID + "-answer"})
+			ds := must(h.s.Pending(h.ctx, "tg", 0, 10))
+			h.same("how many, id", []any{len(ds), ds[0].ID}, []any{1, turn.ID + "-reply"})
+		},
+		"finish keeps the owner while more is owed": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
+			h.touch("one", 2)
+			m, released := h.finish(m.Fence(), turn.ID)
+			h.same("released, owner, attempts", []any{released, m.Owner, m.Attempts}, []any{false, h.ann, 1})
+			h.open(m.Fence(), 2)
+		},
+		"finish keeps the owner for a pending control request": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			must(h.s.Request(h.ctx, stop("one", "c1", 1)))
+			if m, released := h.finish(f, turn.ID); released || m.Controls != 1 {
+				h.t.Fatalf("released=%v %+v", released, m)
+			}
+		},
+		"finish can settle the last call": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 100))
+			e, st := ending(turn.ID), cost(r, 40)
+			e.Settlement = &st
+			must2(h.s.Finish(h.ctx, f, e))
+			s := h.session(turn.Session)
+			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{40, 40, 0})
+			h.same("steps", must(h.s.Turn(h.ctx, turn.ID)).Steps, 1)
+		},
+		"finish leaves no call of the loop unsettled": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r, title := call(turn.ID, 1, 1, 100), call(turn.ID, 9, 1, 7)
+			title.Estimate.Call.Purpose = costs.Title
+			for _, r := range []costs.Reservation{r, title} {
+				h.reserve(f, charged(turn), r)
+			}
+			h.finish(f, turn.ID)
+			s := h.session(turn.Session)
+			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{0, 100 + 7})
+			es := h.entries(turn.Session)
+			h.same("how many, id, state, upper", []any{len(es), es[0].ID, es[0].State, es[0].Upper}, []any{1, r.ID, costs.Interrupted, costs.Amount(100)})
+			h.is(h.s.Settle(h.ctx, f, cost(title, 3)), sessions.ErrFenced) // the mailbox was released
+			s = h.session(turn.Session)
+			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{3, 100})
+		},
+		"a command can begin a new session": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 2)
 			h.touch("one", 3)
 			h.finish(f, turn.ID)
@@ -155,8 +159,7 @@ func turns(t *testing.T, open opener) {
 			h.same("turn", h.open(f, 3).Session, m.Session)
 			h.same("old history", len(h.history(turn.Session)), 2)
 		},
-		"begin says whether an earlier take of the turn began it": func(h *fixture) {
-			f, turn := h.working("one")
+		"begin says whether an earlier take of the turn began it": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			for range 2 {
 				again := must(h.s.Begin(h.ctx, f, turn.ID, 1, "call-1"))
 				h.same("again in the same take", again, false)
@@ -171,8 +174,7 @@ func turns(t *testing.T, open opener) {
 		},
 		// firstday A1: what was settled of a voice note is never asked for again, and what
 		// was not has a row that holds what it may have cost.
-		"a transcription is a step of its turn": func(h *fixture) {
-			f, turn := h.working("one")
+		"a transcription is a step of its turn": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := charged(turn)
 			heard, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 1, 70)
 			for _, r := range []*costs.Reservation{&heard, &dangling} {
@@ -181,11 +183,11 @@ func turns(t *testing.T, open opener) {
 			words := transcript.Message{ID: turn.ID + "#voice.1", Role: transcript.User, CreatedAt: noon, Parts: []transcript.Part{transcript.Text{Text: "hi"}}}
 			st := cost(heard, 9)
 			st.Entry.Usage.ServerTools = map[string]int64{costs.AudioSecond: 9}
-			h.ok(h.s.Reserve(h.ctx, f, c, heard))
+			h.reserve(f, c, heard)
 			for range 2 {
 				h.ok(h.s.Settle(h.ctx, f, st, words))
 			}
-			h.ok(h.s.Reserve(h.ctx, f, c, dangling))
+			h.reserve(f, c, dangling)
 			m := must(h.s.Reacquire(h.ctx, f, h.now))
 			got := must(h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute)))
 			h.same("where to go on", []int{got.Steps, got.Tries}, []int{1, 1})
@@ -199,13 +201,12 @@ func turns(t *testing.T, open opener) {
 			s := h.session(turn.Session)
 			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{9, 9, 70})
 		},
-		"resume interrupts what nobody settled": func(h *fixture) {
-			f, turn := h.working("one")
+		"resume interrupts what nobody settled": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global"}}}
 			done, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 3, 100)
-			h.ok(h.s.Reserve(h.ctx, f, c, done))
+			h.reserve(f, c, done)
 			h.ok(h.s.Settle(h.ctx, f, cost(done, 20), answered("a1", "step one")))
-			h.ok(h.s.Reserve(h.ctx, f, c, dangling))
+			h.reserve(f, c, dangling)
 			m := must(h.s.Reacquire(h.ctx, f, h.now))
 			for range 2 {
 				got := must(h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute)))
@@ -219,11 +220,9 @@ func turns(t *testing.T, open opener) {
 			h.same("own and held", []costs.Amount{s.Own, s.Held}, []costs.Amount{20, 100})
 			h.spent(sessions.Scope{Kind: "global"}, noon, 20, 100)
 		},
-		"finish interrupts a call that was reserved before its turn was opened": func(h *fixture) {
-			f, turn := h.working("one")
+		"finish interrupts a call that was reserved before its turn was opened": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := h.spawn(f, h.session(turn.Session), "c")
-			r := call("nested", 1, 1, 100)
-			h.ok(h.s.Reserve(h.ctx, f, sessions.Charge{Session: c.ID, Turn: "nested"}, r))
+			h.reserve(f, sessions.Charge{Session: c.ID, Turn: "nested"}, call("nested", 1, 1, 100))
 			o := nested(f, c.ID, "nested")
 			must2(h.s.Open(h.ctx, f, o))
 			h.finish(f, "nested")
@@ -231,32 +230,18 @@ func turns(t *testing.T, open opener) {
 				h.t.Fatalf("%+v", es)
 			}
 		},
-		"resume without an open turn is ErrNotFound": func(h *fixture) {
-			m := h.take(h.ann, "one", 1)
-			h.is(failed(h.s.Resume(h.ctx, m.Fence(), h.now)), sessions.ErrNotFound)
-		},
-		"tries count the attempts of the next step": func(h *fixture) {
-			f, turn := h.working("one")
+		"tries count the attempts of the next step": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := charged(turn)
 			for try := 1; try <= 2; try++ {
-				r := call(turn.ID, 1, try, 50)
-				h.ok(h.s.Reserve(h.ctx, f, c, r))
+				r := h.reserve(f, c, call(turn.ID, 1, try, 50))
 				h.ok(h.s.Settle(h.ctx, f, cost(r, 5))) // failed: no answer
 			}
 			got := must(h.s.Turn(h.ctx, turn.ID))
 			h.same("after two failures", []int{got.Steps, got.Tries}, []int{0, 2})
-			r := call(turn.ID, 1, 3, 50)
-			h.ok(h.s.Reserve(h.ctx, f, c, r))
+			r := h.reserve(f, c, call(turn.ID, 1, 3, 50))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, 5), answered("a", "a")))
 			got = must(h.s.Turn(h.ctx, turn.ID))
 			h.same("after the answer", []int{got.Steps, got.Tries}, []int{1, 0})
-		},
-		"a notice is queued once": func(h *fixture) {
-			for i, want := range []bool{true, false} {
-				added := must(h.s.Notice(h.ctx, event("n1"), []sessions.Outgoing{reply([]string{"n1", "n2"}[i], "")}, h.now))
-				h.same("added", added, want)
-			}
-			h.same("notices", len(must(h.s.Pending(h.ctx, "tg", 0, 10))), 1)
 		},
 	}.run(t, open)
 }

@@ -46,12 +46,12 @@ func usage(t *testing.T, open opener) {
 				h.same(string(by), got, want)
 			}
 		},
-		"the most that an amount can hold is a sum too": func(h *fixture) {
-			f, turn := h.working("one")
+	}.run(t, open)
+	turnCases{
+		"the most that an amount can hold is a sum too": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := charged(turn)
 			const most = costs.Amount(1<<63 - 1)
-			r := call(turn.ID, 1, 1, 0)
-			h.ok(h.s.Reserve(h.ctx, f, c, r))
+			r := h.reserve(f, c, call(turn.ID, 1, 1, 0))
 			h.ok(h.s.Settle(h.ctx, f, cost(r, most)))
 			h.same("the most", must(h.s.Usage(h.ctx, sessions.UsageQuery{By: sessions.ByModel}))[0].Amount, most)
 		},

@@ -3,6 +3,7 @@ package memtest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -236,13 +237,11 @@ func byWaiting(ms []rules.Mailbox) {
 func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error) {
 	switch ix := ix.(type) {
 	case rules.OpenCalls:
-		for c := range each[rules.Call](db) {
-			if c.State == rules.CallOpen && c.Token == ix.Token && (ix.Turn == "" || c.Turn == ix.Turn) {
-				keys = append(keys, c.Key())
-			}
-		}
+		keys = keysOf(db, func(c rules.Call) bool {
+			return c.State == rules.CallOpen && c.Token == ix.Token && (ix.Turn == "" || c.Turn == ix.Turn)
+		})
 	case rules.NestedTurns:
-		keys = db.turns(func(t rules.Turn) bool { return t.Token == ix.Token && t.IsOpenNested() })
+		keys = keysOf(db, func(t rules.Turn) bool { return t.Token == ix.Token && t.IsOpenNested() })
 	case rules.FreeMailboxes:
 		keys = db.mailboxes(func(m rules.Mailbox) bool { return m.Owner.Nonce == "" && db.owed(m) })
 		if ix.Latest {
@@ -251,39 +250,27 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 	case rules.OwedMailboxes:
 		keys = db.mailboxes(func(m rules.Mailbox) bool { return m.Owner == ix.Owner && db.owed(m) })
 	case rules.OwnedMailboxes:
-		keys = db.mailboxes(func(m rules.Mailbox) bool { return m.Owner == ix.Owner })
-		slices.SortFunc(keys, byToken)
+		keys = keysOf(db, func(m rules.Mailbox) bool { return m.Owner == ix.Owner })
 	case rules.AllMailboxes:
-		keys = db.mailboxes(func(m rules.Mailbox) bool { return m.Token > ix.After })
-		slices.SortFunc(keys, byToken)
+		keys = keysOf(db, func(m rules.Mailbox) bool { return m.Token > ix.After })
 	case rules.ChatMailboxes:
-		keys = db.mailboxes(func(m rules.Mailbox) bool {
+		keys = keysOf(db, func(m rules.Mailbox) bool {
 			return (m.Owner.Nonce != "" || m.HasWork()) && slices.Contains(ix.Chats, chatOf(m.Mailbox.Key.Address()))
 		})
-		slices.SortFunc(keys, byToken)
 	case rules.Owners:
-		owners := map[sessions.Worker]bool{}
-		for m := range each[rules.Mailbox](db) {
-			if m.Owner.Nonce != "" && db.owed(m) {
-				owners[m.Owner] = true
+		for _, k := range db.mailboxes(func(m rules.Mailbox) bool { return m.Owner.Nonce != "" && db.owed(m) }) {
+			if w := rules.WorkerKey(db.rows("mailbox")[k].(rules.Mailbox).Owner); !slices.Contains(keys, rules.Key(w)) { //nolint:forcetypeassert // by its key
+				keys = append(keys, w)
 			}
 		}
-		for w := range owners {
-			keys = append(keys, rules.WorkerKey(w))
-		}
-		slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.WorkerKey).Nonce, b.(rules.WorkerKey).Nonce) })
 	case rules.WorkersNamed:
-		for w := range each[rules.Worker](db) {
-			if w.ID.Name == ix.Name && !w.Gone {
-				keys = append(keys, w.Key())
-			}
-		}
+		keys = keysOf(db, func(w rules.Worker) bool { return w.ID.Name == ix.Name && !w.Gone })
 	case rules.PendingControls:
 		keys = db.requests(func(c rules.Control) bool { return c.Token == ix.Token })
 	case rules.CloseControls:
 		want := sessions.InboxID{Channel: ix.Chat.Channel, Account: ix.Chat.Account, Chat: ix.Chat.Peer}
 		keys = db.requests(func(c rules.Control) bool { return c.Kind == sessions.KindShut && c.Event == want })
-		slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.ControlKey), b.(rules.ControlKey)) })
+		slices.SortFunc(keys, byName)
 	case rules.QueuedAnswers:
 		for _, k := range db.answers {
 			if a := db.answer(k); !a.Done && slices.Contains(ix.Chats, chatOf(a.To)) {
@@ -291,11 +278,11 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 			}
 		}
 	case rules.RecordsOf:
-		keys = db.records(func(r rules.Record) bool {
+		keys = keysOf(db, func(r rules.Record) bool {
 			return r.ID.Kind == ix.Kind && strings.HasPrefix(r.ID.Key, ix.Prefix) && r.ID.Key > ix.After
 		})
 	case rules.ExpiredRecords:
-		keys = db.records(func(r rules.Record) bool {
+		keys = keysOf(db, func(r rules.Record) bool {
 			return r.ID.Kind == ix.Kind && !r.Expires.IsZero() && !r.Expires.After(ix.At)
 		})
 	}
@@ -305,21 +292,30 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 	return keys, nil
 }
 
-func (db *database) records(which func(rules.Record) bool) (keys []rules.Key) {
-	for r := range each[rules.Record](db) {
+// keysOf names the rows that are meant, in the order of their names.
+func keysOf[R rules.Row](db *database, which func(R) bool) (keys []rules.Key) {
+	for r := range each[R](db) {
 		if which(r) {
 			keys = append(keys, r.Key())
 		}
 	}
-	slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.RecordKey).Key, b.(rules.RecordKey).Key) })
+	slices.SortFunc(keys, byName)
 	return keys
+}
+
+func byName(a, b rules.Key) int { return cmp.Compare(name(a), name(b)) }
+
+// name is what a key is sorted by among those of its kind.
+func name(k rules.Key) string {
+	if r, ok := k.(rules.RecordKey); ok {
+		return r.Key
+	}
+	return fmt.Sprint(k)
 }
 
 func chatOf(a sessionkeys.Address) sessions.ChatID {
 	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
 }
-
-func byToken(a, b rules.Key) int { return cmp.Compare(a.(rules.MailboxKey), b.(rules.MailboxKey)) }
 
 func (db *database) mailboxes(which func(rules.Mailbox) bool) (keys []rules.Key) {
 	var found []rules.Mailbox
@@ -332,16 +328,6 @@ func (db *database) mailboxes(which func(rules.Mailbox) bool) (keys []rules.Key)
 	for _, m := range found {
 		keys = append(keys, m.Key())
 	}
-	return keys
-}
-
-func (db *database) turns(which func(rules.Turn) bool) (keys []rules.Key) {
-	for t := range each[rules.Turn](db) {
-		if which(t) {
-			keys = append(keys, t.Key())
-		}
-	}
-	slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.TurnKey), b.(rules.TurnKey)) })
 	return keys
 }
 

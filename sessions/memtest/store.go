@@ -112,9 +112,7 @@ func (s *Store) TurnsOf(_ context.Context, id sessionkeys.SessionID) (ts []sessi
 			ts = append(ts, t.Turn)
 		}
 	}
-	slices.SortFunc(ts, func(a, b sessions.Turn) int {
-		return cmp.Or(a.OpenedAt.Compare(b.OpenedAt), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
-	})
+	rules.SortTurns(ts)
 	return ts, nil
 }
 

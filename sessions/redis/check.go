@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // checker looks whether the database is whole, and takes writes.
@@ -36,18 +38,10 @@ func (f *findings) add(what, id string) {
 // It takes time in proportion to the data.
 func (ch checker) Check(ctx context.Context) error {
 	var f findings
-	err := ch.checkMailboxes(ctx, &f)
-	if err == nil {
-		err = ch.checkHistories(ctx, &f)
-	}
-	if err == nil {
-		err = ch.checkOutbox(ctx, &f)
-	}
-	if err == nil {
-		err = ch.checkMoney(ctx, &f)
-	}
-	if err != nil {
-		return fmt.Errorf("check the database: %w", err)
+	for _, check := range []func(context.Context, *findings) error{ch.checkMailboxes, ch.checkHistories, ch.checkOutbox, ch.checkMoney} {
+		if err := check(ctx, &f); err != nil {
+			return fmt.Errorf("check the database: %w", err)
+		}
 	}
 	if len(f.problems) > 0 {
 		return fmt.Errorf("check the database: %w", damaged("%s", strings.Join(f.problems, "; ")))
@@ -56,23 +50,16 @@ func (ch checker) Check(ctx context.Context) error {
 }
 
 // each calls f for the names of a set that is sorted by them, which it reads in pages.
-func (conn *connection) each(ctx context.Context, set string, f func(name string) error) error {
-	for from := "-"; ; {
+func (conn *connection) each(ctx context.Context, set string, f func(name string) error) (err error) {
+	from := "-"
+	failed := rules.Pages(pageRows, func() ([]string, error) {
 		a, err := conn.query(ctx, newRead("ZRANGE", conn.key(set), from, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(pageRows)))
-		if err != nil {
-			return err
-		}
-		names := a.texts(0)
-		for _, name := range names {
-			if err := f(name); err != nil {
-				return err
-			}
-		}
-		if len(names) < pageRows {
-			return nil
-		}
-		from = "(" + names[len(names)-1]
-	}
+		return a.texts(0), err
+	}, func(name string) bool {
+		from, err = "("+name, f(name)
+		return err == nil
+	})
+	return cmp.Or(failed, err)
 }
 
 // checkHistories looks whether each session has all its messages as they were added.

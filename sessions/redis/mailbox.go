@@ -51,19 +51,6 @@ func withJoined(f row, ids []string) (row, error) {
 	return f, f.write([]string{"joined"}, []any{&seqs})
 }
 
-// completeJoined is withJoined of each row that needs it.
-func completeJoined(rows []row, ids []string) (err error) {
-	for i, f := range rows {
-		if !lacksJoined(f) {
-			continue
-		}
-		if rows[i], err = withJoined(f, ids); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // begunPreview stands in place of an id where a preview was begun. What is stored is one
 // text as in the version before, whose processes may share the database: one that did
 // not know of a preview would send its answer a second time, unmarked.

@@ -129,34 +129,27 @@ func (dir directory) Find(ctx context.Context, prefix string, limit int) (ids []
 }
 
 // TurnsOf implements [sessions.Turns].
-func (dir directory) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error) {
+func (dir directory) TurnsOf(ctx context.Context, id sessionkeys.SessionID) (ts []sessions.Turn, err error) {
 	a, err := dir.query(ctx, newRead("ZRANGE", dir.key("turnsof:"+string(id)), "0", "-1").each(newRead("HGETALL", dir.key("turn:")).at(2)))
-	var rows []row
-	var ts []sessions.Turn
 	if err == nil {
+		var joined []string // ids of messages, by which rows of the version before are completed
 		err = a.list(0).eachName(func(_ string, found answer) error {
-			rows = append(rows, found.row(0))
-			return nil
+			f, err := found.row(0), error(nil)
+			if lacksJoined(f) && joined == nil {
+				ids, err := dir.query(ctx, dir.messageIDs(string(id)))
+				if err != nil {
+					return err
+				}
+				joined = append([]string{}, ids.texts(0)...)
+			}
+			if lacksJoined(f) {
+				f, err = withJoined(f, joined)
+			}
+			t, bad := turnOf(f)
+			ts = append(ts, t.Turn)
+			return cmp.Or(err, bad)
 		})
 	}
-	if err == nil && slices.ContainsFunc(rows, lacksJoined) {
-		var ids answer
-		if ids, err = dir.query(ctx, dir.messageIDs(string(id))); err == nil {
-			err = completeJoined(rows, ids.texts(0))
-		}
-	}
-	for _, f := range rows {
-		if err == nil {
-			var t rules.Turn
-			t, err = turnOf(f)
-			ts = append(ts, t.Turn)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the turns of session %s: %w", id, err)
-	}
-	slices.SortFunc(ts, func(a, b sessions.Turn) int {
-		return cmp.Or(a.OpenedAt.Compare(b.OpenedAt), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
-	})
-	return ts, nil
+	rules.SortTurns(ts)
+	return ts, rules.While(err, "list the turns of session %s", id)
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"parley/costs"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // Usage implements [sessions.Queries]. The ledger only grows, so what is read in
@@ -81,12 +81,7 @@ func (us usageSums) sorted(by sessions.Grouping) []sessions.Usage {
 	for _, u := range us {
 		all = append(all, *u)
 	}
-	slices.SortFunc(all, func(a, b sessions.Usage) int {
-		if by == sessions.ByDay {
-			return cmp.Compare(a.Group, b.Group)
-		}
-		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Group, b.Group))
-	})
+	rules.SortUsage(all, by)
 	return all
 }
 
@@ -118,22 +113,15 @@ func (lg ledger) lastBooked(ctx context.Context) (int64, error) {
 // eachUsed calls f for the entries between two bounds of their order that were
 // booked up to number last.
 func (lg ledger) eachUsed(ctx context.Context, from, to string, last int64, f func(usageEntry, place) error) error {
-	for {
+	var wrong error
+	err := rules.Pages(usedRows, func() ([]string, error) {
 		a, err := lg.query(ctx, newRead("ZRANGE", lg.key("used"), from, to, "BYLEX", "LIMIT", "0", strconv.Itoa(usedRows)))
-		if err != nil {
-			return err
-		}
-		a = a.list(0)
-		for i := range a {
-			if err := useMember(a.text(i), last, f); err != nil {
-				return err
-			}
-		}
-		if len(a) < usedRows {
-			return nil
-		}
-		from = "(" + a.text(len(a)-1)
-	}
+		return a.texts(0), err
+	}, func(member string) bool {
+		from, wrong = "("+member, useMember(member, last, f)
+		return wrong == nil
+	})
+	return cmp.Or(err, wrong)
 }
 
 // orderWidth is how long an order is.

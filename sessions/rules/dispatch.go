@@ -297,10 +297,7 @@ func (s Dispatch) Mailboxes(ctx context.Context, yield func(sessions.Mailbox) bo
 // Mailbox implements [sessions.Dispatch].
 func (s Dispatch) Mailbox(ctx context.Context, token string) (sessions.Mailbox, error) {
 	m, err := view(ctx, s.db, func(tx *Tx) (sessions.Mailbox, error) {
-		m, found, err := get[Mailbox](tx, MailboxKey(token))
-		if err == nil && !found {
-			err = sessions.ErrNotFound
-		}
+		m, err := existing[Mailbox](tx, MailboxKey(token))
 		if err != nil {
 			return sessions.Mailbox{}, err
 		}

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -98,18 +97,11 @@ func (s Turns) Notice(ctx context.Context, e sessions.InboxID, replies []session
 
 // LastTextHash implements [sessions.Turns].
 func (s Turns) LastTextHash(ctx context.Context, w sessions.TextHash) (sum string, found bool, err error) {
-	said, err := view(ctx, s.db, func(tx *Tx) (row *TextHash, err error) {
-		was, found, err := get[TextHash](tx, TextHash{w}.Key())
-		if err != nil || !found {
-			return nil, err
-		}
-		return &was, nil
+	err = s.db.View(ctx, func(tx *Tx) error {
+		var was TextHash
+		was, found, err = get[TextHash](tx, TextHash{w}.Key())
+		sum = was.Sum
+		return err
 	})
-	if err != nil {
-		return "", false, fmt.Errorf("look up what message %s said: %w", w.Message, err)
-	}
-	if said == nil {
-		return "", false, nil
-	}
-	return said.Sum, true, nil
+	return sum, found, While(err, "look up what message %s said", w.Message)
 }

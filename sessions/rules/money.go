@@ -100,10 +100,7 @@ func settle(tx *Tx, f sessions.Fence, e costs.Entry, ms []transcript.Message) (f
 // book writes the ledger row and moves every sum, once for each entry's id. It
 // returns the turn that the call was made for.
 func book(tx *Tx, e costs.Entry) (turn string, err error) {
-	c, found, err := get[Call](tx, CallKey(e.ID))
-	if err == nil && !found {
-		err = sessions.ErrNotFound
-	}
+	c, err := existing[Call](tx, CallKey(e.ID))
 	if err != nil {
 		return "", fmt.Errorf("reservation %s: %w", e.ID, err)
 	}

@@ -63,10 +63,7 @@ func (s Outbox) Advance(ctx context.Context, id string, p sessions.Progress) err
 }
 
 func advance(tx *Tx, id string, p sessions.Progress) error {
-	a, found, err := get[Answer](tx, AnswerKey(id))
-	if err == nil && !found {
-		err = sessions.ErrNotFound
-	}
+	a, err := existing[Answer](tx, AnswerKey(id))
 	if err != nil {
 		return err
 	}

@@ -121,37 +121,14 @@ func (s Documents) DropRecord(ctx context.Context, id sessions.RecordID, revisio
 
 // Records implements [sessions.Records].
 func (s Documents) Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error {
-	for after := ""; ; {
-		var last string
-		rs, err := view(ctx, s.db, func(tx *Tx) (rs []sessions.Record, err error) {
-			keys, err := list[RecordKey](tx, RecordsOf{Kind: kind, Prefix: prefix, After: after}, page)
-			if err != nil {
-				return nil, err
-			}
-			last = ""
-			for _, k := range keys {
-				last = k.Key
-				r, found, err := get[Record](tx, k)
-				if err != nil {
-					return nil, err
-				}
-				if found && r.existsAt(now) {
-					rs = append(rs, r.Record)
-				}
-			}
-			return rs, nil
+	after := ""
+	err := Pages(page, func() ([]Record, error) {
+		return view(ctx, s.db, func(tx *Tx) ([]Record, error) {
+			return rowsOf[Record](tx, RecordsOf{Kind: kind, Prefix: prefix, After: after}, page)
 		})
-		if err != nil {
-			return fmt.Errorf("list records of kind %s: %w", kind, err)
-		}
-		for _, r := range rs {
-			if !yield(r) {
-				return nil
-			}
-		}
-		if last == "" {
-			return nil
-		}
-		after = last
-	}
+	}, func(r Record) bool {
+		after = r.ID.Key
+		return !r.existsAt(now) || yield(r.Record)
+	})
+	return While(err, "list records of kind %s", kind)
 }

@@ -10,8 +10,10 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/costs"
@@ -189,6 +191,15 @@ func get[R Row](tx *Tx, k Key) (row R, found bool, err error) {
 	return row, true, nil
 }
 
+// existing is get of a row that must be there: otherwise the error is ErrNotFound.
+func existing[R Row](tx *Tx, k Key) (R, error) {
+	row, found, err := get[R](tx, k)
+	if err == nil && !found {
+		err = sessions.ErrNotFound
+	}
+	return row, err
+}
+
 // put writes a row.
 func (tx *Tx) put(r Row) {
 	k := r.Key()
@@ -333,4 +344,22 @@ func Pages[T any](size int, next func() ([]T, error), yield func(T) bool) error 
 			return nil
 		}
 	}
+}
+
+// SortUsage sorts groups of the ledger: days in their order, else the dearest first.
+func SortUsage(us []sessions.Usage, by sessions.Grouping) {
+	slices.SortFunc(us, func(a, b sessions.Usage) int {
+		dearer := cmp.Compare(b.Amount, a.Amount)
+		if by == sessions.ByDay {
+			dearer = 0
+		}
+		return cmp.Or(dearer, cmp.Compare(a.Group, b.Group))
+	})
+}
+
+// SortTurns sorts the turns of a session, the oldest first.
+func SortTurns(ts []sessions.Turn) {
+	slices.SortFunc(ts, func(a, b sessions.Turn) int {
+		return cmp.Or(a.OpenedAt.Compare(b.OpenedAt), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
+	})
 }

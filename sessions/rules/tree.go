@@ -52,10 +52,7 @@ func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) 
 
 // sessionOf returns what of a session never changes, or ErrNotFound.
 func sessionOf(tx *Tx, id sessionkeys.SessionID) (Session, error) {
-	s, found, err := get[Session](tx, SessionKey(id))
-	if err == nil && !found {
-		err = sessions.ErrNotFound
-	}
+	s, err := existing[Session](tx, SessionKey(id))
 	return s, While(err, "read session %s", id)
 }
 

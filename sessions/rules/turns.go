@@ -14,10 +14,7 @@ import (
 
 // turnOf returns a turn, or ErrNotFound.
 func turnOf(tx *Tx, id string) (Turn, error) {
-	t, found, err := get[Turn](tx, TurnKey(id))
-	if err == nil && !found {
-		err = sessions.ErrNotFound
-	}
+	t, err := existing[Turn](tx, TurnKey(id))
 	return t, While(err, "read turn %s", id)
 }
 

@@ -90,15 +90,14 @@ func dispatch(t *testing.T, open opener) {
 			h.same("calls", n, 7)
 		},
 		"what is not there is ErrNotFound": func(h *fixture) {
-			h.is(failed(h.s.Mailbox(h.ctx, "nobody")), sessions.ErrNotFound)
-			h.is(failed(h.s.Session(h.ctx, "nobody")), sessions.ErrNotFound)
-			h.is(failed(h.s.Tree(h.ctx, "nobody")), sessions.ErrNotFound)
-			h.is(failed(h.s.Messages(h.ctx, "nobody")), sessions.ErrNotFound)
-			h.is(failed(h.s.Turn(h.ctx, "nobody")), sessions.ErrNotFound)
-			h.is(failed(h.s.Delivery(h.ctx, "nobody")), sessions.ErrNotFound)
-			h.is(h.s.Advance(h.ctx, "nobody", sessions.Progress{Close: true}), sessions.ErrNotFound)
-			h.is(h.s.Preview(h.ctx, "nobody", sessions.ShownPreview("m")), sessions.ErrNotFound)
-			h.is(failed(h.s.Previewed(h.ctx, "nobody")), sessions.ErrNotFound)
+			for _, err := range []error{
+				failed(h.s.Mailbox(h.ctx, "nobody")), failed(h.s.Session(h.ctx, "nobody")), failed(h.s.Tree(h.ctx, "nobody")),
+				failed(h.s.Messages(h.ctx, "nobody")), failed(h.s.Turn(h.ctx, "nobody")), failed(h.s.Delivery(h.ctx, "nobody")),
+				h.s.Advance(h.ctx, "nobody", sessions.Progress{Close: true}), h.s.Preview(h.ctx, "nobody", sessions.ShownPreview("m")),
+				failed(h.s.Previewed(h.ctx, "nobody")),
+			} {
+				h.is(err, sessions.ErrNotFound)
+			}
 		},
 	}.run(t, open)
 	turnCases{

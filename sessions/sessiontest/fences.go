@@ -83,7 +83,9 @@ func (h *fixture) state(turn sessions.Turn) any {
 	tree := must(h.s.Tree(h.ctx, turn.Session))
 	ds := must(h.s.Pending(h.ctx, "tg", 0, 100))
 	cs := must(h.s.Controls(h.ctx, turn.Token))
-	return []any{h.mailbox("one"), stored, tree, ds, cs, h.history(turn.Session), h.entries("")}
+	known := h.known("late", turnID(turn.Token, 1), "a")
+	_, hashed := must2(h.s.LastTextHash(h.ctx, wording("m2", "")))
+	return []any{h.mailbox("one"), stored, tree, ds, cs, h.history(turn.Session), h.entries(""), known, hashed}
 }
 
 func fences(t *testing.T, open opener) {

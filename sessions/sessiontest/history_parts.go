@@ -36,12 +36,14 @@ type marked struct {
 	saw part
 }
 
+// follows are the states of a part that may follow each.
+var follows = map[sessions.SendState][]sessions.SendState{
+	sessions.Queued:    {sessions.Sending, sessions.Failed},
+	sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Ambiguous, sessions.Queued},
+	sessions.Ambiguous: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
+}
+
 func (p *part) does(m sessions.Mark) (fenced bool) {
-	follows := map[sessions.SendState][]sessions.SendState{
-		sessions.Queued:    {sessions.Sending, sessions.Failed},
-		sessions.Sending:   {sessions.Sent, sessions.Failed, sessions.Ambiguous, sessions.Queued},
-		sessions.Ambiguous: {sessions.Sending, sessions.Sent, sessions.Failed, sessions.Queued},
-	}
 	made := part{state: m.To, attempts: p.attempts, repeats: m.Repeats, id: m.MessageID, at: m.At.UnixMicro(), by: m.By}
 	switch {
 	case !slices.Contains(follows[m.From], m.To):

@@ -34,7 +34,6 @@ func randomSpending(h *fixture) {
 		})
 	})
 	h.ok(h.s.Check(h.ctx))
-	compareTotals(h)
 }
 
 // purse is a conversation that spends.
@@ -184,8 +183,7 @@ func (p *purse) interruptAll() {
 }
 
 func (p *purse) resume(*rapid.T) {
-	_, err := p.h.s.Resume(p.h.ctx, p.f, p.now)
-	p.h.ok(err)
+	must(p.h.s.Resume(p.h.ctx, p.f, p.now))
 	p.interruptAll()
 }
 
@@ -193,16 +191,12 @@ func (p *purse) resume(*rapid.T) {
 func (p *purse) finish(*rapid.T) {
 	e := ending(p.turn.ID)
 	e.At = p.now
-	_, _, err := p.h.s.Finish(p.h.ctx, p.f, e)
-	p.h.ok(err)
+	must2(p.h.s.Finish(p.h.ctx, p.f, e))
 	p.interruptAll()
 	p.seq++
 	touch := sessions.Touch{Token: p.turn.Token, Key: p.nodes[0].Key, Seq: p.seq, By: p.h.ann, Take: true, Now: p.h.now}
-	m, got, err := p.h.s.Touch(p.h.ctx, touch)
-	p.h.ok(err)
-	if !got {
-		p.h.t.Fatal("the mailbox was not taken")
-	}
+	m, got := must2(p.h.s.Touch(p.h.ctx, touch))
+	p.h.same("got", got, true)
 	p.f = m.Fence()
 	p.turn = p.h.open(p.f, p.seq)
 	p.scopes[0].ID = p.turn.ID
@@ -215,11 +209,7 @@ func (p *purse) wait(t *rapid.T) {
 func (p *purse) check(t *rapid.T) {
 	for _, s := range p.scopes {
 		wantSettled, wantHeld := p.sum(s)
-		settled, held, err := p.h.s.Spent(p.h.ctx, s, p.now)
-		p.h.ok(err)
-		if settled != wantSettled || held != wantHeld {
-			t.Fatalf("%s over %q has settled %d and holds %d, not %d and %d", s.Kind, s.Window, settled, held, wantSettled, wantHeld)
-		}
+		p.h.spent(s, p.now, wantSettled, wantHeld)
 	}
 	p.checkTree(t)
 }
@@ -254,9 +244,7 @@ func (p *purse) checkTree(t *rapid.T) {
 			want[at] = w
 		}
 	}
-	tree, err := p.h.s.Tree(p.h.ctx, p.nodes[0].ID)
-	p.h.ok(err)
-	for _, s := range tree {
+	for _, s := range must(p.h.s.Tree(p.h.ctx, p.nodes[0].ID)) {
 		g := sums{own: s.Own, subtree: s.Subtree, held: s.Held}
 		for _, e := range p.h.entries(s.ID) {
 			g.booked += e.Amount
@@ -267,22 +255,4 @@ func (p *purse) checkTree(t *rapid.T) {
 	if !maps.Equal(got, want) {
 		t.Fatalf("the sessions have\n%+v, not\n%+v", got, want)
 	}
-}
-
-// compareTotals holds the totals to the ledger.
-func compareTotals(h *fixture) {
-	want := map[costs.Labels]sessions.Total{}
-	for _, e := range h.entries("") {
-		x := want[e.Labels]
-		x.Labels = e.Labels
-		x.Amount += e.Amount
-		x.Calls++
-		want[e.Labels] = x
-	}
-	got := map[costs.Labels]sessions.Total{}
-	ts := must(h.s.Totals(h.ctx))
-	for _, x := range ts {
-		got[x.Labels] = x
-	}
-	h.same("totals", got, want)
 }

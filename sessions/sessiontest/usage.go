@@ -93,25 +93,29 @@ func randomUsage(h *fixture) {
 			}
 		}
 	})
-	// All time is what the totals say, which are kept by themselves.
-	ts := must(h.s.Totals(h.ctx))
-	var want sessions.Usage
-	for _, x := range ts {
-		want.Amount += x.Amount
-		want.Calls += x.Calls
-		want.Unpriced += x.Unknown
-	}
-	for _, by := range sessions.Groupings() {
-		us := must(h.s.Usage(h.ctx, sessions.UsageQuery{By: by}))
-		var got sessions.Usage
-		for _, u := range us {
-			got.Amount += u.Amount
-			got.Calls += u.Calls
-			got.Unpriced += u.Unpriced
-		}
-		h.same("all time by "+string(by), got, want)
-	}
+	compareTotals(h)
 	h.ok(h.s.Check(h.ctx))
+}
+
+// compareTotals holds the totals to the ledger.
+func compareTotals(h *fixture) {
+	want := map[costs.Labels]sessions.Total{}
+	for _, e := range h.entries("") {
+		x := want[e.Labels]
+		x.Labels = e.Labels
+		x.Amount += e.Amount
+		x.Calls++
+		if !e.Priced {
+			x.Unknown++
+		}
+		want[e.Labels] = x
+	}
+	got := map[costs.Labels]sessions.Total{}
+	ts := must(h.s.Totals(h.ctx))
+	for _, x := range ts {
+		got[x.Labels] = x
+	}
+	h.same("totals", got, want)
 }
 
 func (b books) bookAtRandom(t *rapid.T, f sessions.Fence, turn string, step int, id sessionkeys.SessionID) {

@@ -50,13 +50,9 @@ func (t *tx) putCall(c rules.Call) (err error) {
 
 // insertCall fails for one that is booked already.
 func (t *tx) insertCall(c rules.Call) error {
-	scopes, err := jsonText(c.Scopes)
-	if err != nil {
-		return err
-	}
 	n, err := t.execCount(`INSERT INTO reservations (id, token, session, turn, state, held, day, scopes, body)
 		SELECT ?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE id = ?1)`,
-		c.ID, c.Token, c.Session, c.Turn, c.Held, costs.Day.Name(c.At), scopes, c.Reservation)
+		c.ID, c.Token, c.Session, c.Turn, c.Held, costs.Day.Name(c.At), c.Scopes, c.Reservation)
 	if err == nil && n == 0 {
 		err = errBooked
 	}
@@ -91,10 +87,11 @@ func (t *tx) priceID(p *costs.Price) (any, error) {
 	if p == nil {
 		return nil, nil //nolint:nilnil // NULL
 	}
-	body, err := jsonText(p)
+	stored, err := rules.Stored(p)
 	if err != nil {
 		return nil, err
 	}
+	body, _ := stored.(string)
 	if id, ok := t.prices.get(body); ok {
 		return id, nil
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"slices"
 
 	"parley/costs"
 	"parley/sessionkeys"
@@ -63,12 +64,7 @@ func (t *tx) reckon(set *rules.WriteSet) (s sums, err error) {
 }
 
 func (s *sums) add(t *tx, add rules.Sums) error {
-	row := -1 // of a session that was added to before
-	for i := range s.accounts {
-		if s.accounts[i].id == add.Session {
-			row = i
-		}
-	}
+	row := slices.IndexFunc(s.accounts, func(a account) bool { return a.id == add.Session })
 	if row < 0 {
 		before, err := t.account(add.Session)
 		if err != nil {
@@ -88,12 +84,7 @@ func (s *sums) add(t *tx, add rules.Sums) error {
 
 // count adds to what a scope has spent.
 func (s *sums) count(t *tx, c rules.Count, n int) error {
-	row := -1 // of a scope that was counted before
-	for i := range s.spendings {
-		if s.spendings[i].key == c.Key {
-			row = i
-		}
-	}
+	row := slices.IndexFunc(s.spendings, func(p spending) bool { return p.key == c.Key })
 	if row < 0 {
 		before, err := t.spending(c.Key)
 		if err != nil {

@@ -1,14 +1,13 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // agentOfKey is the agent's name in a session's key: agent:<name>:sub:… or
@@ -44,12 +43,7 @@ func (lg ledger) Usage(ctx context.Context, q sessions.UsageQuery) (us []session
 	if err != nil {
 		return nil, fmt.Errorf("sum up the ledger: %w", err)
 	}
-	slices.SortStableFunc(us, func(a, b sessions.Usage) int {
-		if q.By == sessions.ByDay {
-			return cmp.Compare(a.Group, b.Group)
-		}
-		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Group, b.Group))
-	})
+	rules.SortUsage(us, q.By)
 	return us, nil
 }
 

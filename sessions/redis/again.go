@@ -12,10 +12,7 @@ import (
 // reapply applies a fact, if it can have held, and reports whether it did. mode says
 // whether the database may have lost what was written before it.
 func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, mode string) (bool, error) {
-	client := fl.client
-	if mode == replay {
-		client = fl.plain
-	}
+	client := fl.clientFor(mode)
 	if done, err := fl.isApplied(ctx, client, fl.eraOf(client), number); err != nil || done {
 		return done, err
 	}
@@ -51,15 +48,13 @@ func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, mode stri
 		switch kind := a.text(0); kind {
 		case "ok", "before":
 			return true, nil
-		case "conflict":
+		case "conflict", "limit", "overflow", "frame", "era":
 			if mode == replay { // there is nobody else
 				return false, fmt.Errorf("the commit script refused it: %q", a)
 			}
-		case "limit", "overflow", "frame", "era":
-			if mode == replay {
-				return false, fmt.Errorf("the commit script refused it: %q", a)
+			if kind != "conflict" {
+				return false, nil
 			}
-			return false, nil
 		default:
 			return false, fmt.Errorf("the commit script answered %q", kind)
 		}

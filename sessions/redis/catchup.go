@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -16,21 +17,11 @@ func (fl *factLog) CatchUp(ctx context.Context) error {
 		return nil
 	}
 	mark, err := fl.Applied(ctx)
-	if err != nil {
+	last, failed := fl.facts.Last(ctx)
+	if err := cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("catch up with the facts: %w", err)
 	}
-	last, err := fl.facts.Last(ctx)
-	if err != nil {
-		return fmt.Errorf("catch up with the facts: %w", err)
-	}
-	at, until := mark, fl.seen.Swap(last)
-	err = fl.eachFact(ctx, mark, until, func(number uint64, f fact) error {
-		for ; at+1 < number; at++ {
-			if err := fl.tryMarkPassed(ctx, fl.client, at+1); err != nil {
-				return err
-			}
-		}
-		at = number
+	err = fl.eachMissing(ctx, fl.client, mark, fl.seen.Swap(last), func(number uint64, f fact) error {
 		if f.Script == factVoid || f.Script == factEra {
 			return fl.tryMarkPassed(ctx, fl.client, number)
 		}

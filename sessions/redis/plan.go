@@ -18,8 +18,6 @@ type plan struct {
 	mailbox *factOf // the mailbox whose fence it depends on; nil: none
 	again   bool    // it is a fact that is applied again
 
-	onlyFence bool // see [rules.WriteSet.OnlyFence]
-
 	learned []learnedRow
 	sets    []member
 	frames  []string
@@ -103,7 +101,7 @@ func (p *plan) commit(c *goredis.Client) error {
 // plan is the commit of changes by an operation that read r, under the fence f; the
 // zero fence: under none.
 func (db *database) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
-	p := &plan{db: db, r: r, onlyFence: r.onlyFence}
+	p := &plan{db: db, r: r}
 	p.expectRead(f, c)
 	return p, p.write(c)
 }
@@ -148,7 +146,7 @@ func (p *plan) expect(k rules.Key, st *storedRow, f sessions.Fence, put bool) {
 		m, there := st.row.(rules.Mailbox)
 		if there && string(k) == f.Token && m.Owner.Nonce == f.Nonce && m.Epoch == f.Epoch {
 			p.mailbox = &factOf{fence: fence(f), Base: uint64(max(st.fields.int("base"), 0))}
-			if !put && p.onlyFence { // who only touches it changes nothing for its owner
+			if !put && p.r.onlyFence { // who only touches it changes nothing for its owner
 				p.step("o", hash, strconv.FormatInt(f.Epoch, 10), f.Nonce)
 				return
 			}

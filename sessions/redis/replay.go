@@ -106,15 +106,8 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 	if err != nil {
 		return done, err
 	}
-	last := mark
 	var costs []failedCosts
-	err = rec.eachFact(ctx, mark, end, func(number uint64, f fact) error {
-		for ; last+1 < number; last++ { // numbers that were never given
-			if err := rec.tryMarkPassed(ctx, rec.plain, last+1); err != nil {
-				return err
-			}
-		}
-		last = number
+	err = rec.eachMissing(ctx, rec.plain, mark, end, func(number uint64, f fact) error {
 		if done.applied%64 == 0 {
 			if err := rec.setLocked(ctx, me); err != nil {
 				return err
@@ -159,11 +152,7 @@ func (fl *factLog) rebook(ctx context.Context, c failedCosts, mode string) error
 	if _, err := fl.reapply(ctx, c.number, c.fact, mode); err != nil {
 		return fmt.Errorf("book what fact %d cost: %w", c.number, err)
 	}
-	client := fl.client
-	if mode == replay {
-		client = fl.plain
-	}
-	return fl.tryMarkPassed(ctx, client, c.number)
+	return fl.tryMarkPassed(ctx, fl.clientFor(mode), c.number)
 }
 
 // tryMarkPassed notes that there is nothing to do for a fact.
@@ -208,6 +197,28 @@ func (fl *factLog) isApplied(ctx context.Context, c *goredis.Client, era string,
 	}
 	mark, err := a.int(0)
 	return number <= uint64(max(mark, 0)) || a.at(1) != nil, err
+}
+
+// clientFor is the client by which changes are committed in a mode.
+func (conn *connection) clientFor(mode string) *goredis.Client {
+	if mode == replay {
+		return conn.plain
+	}
+	return conn.client
+}
+
+// eachMissing is eachFact for facts that the database may lack. Numbers between them
+// that were never given are passed over.
+func (fl *factLog) eachMissing(ctx context.Context, c *goredis.Client, mark, end uint64, do func(number uint64, f fact) error) error {
+	last := mark
+	return fl.eachFact(ctx, mark, end, func(number uint64, f fact) error {
+		for last++; last < number; last++ {
+			if err := fl.tryMarkPassed(ctx, c, last); err != nil {
+				return err
+			}
+		}
+		return do(number, f)
+	})
 }
 
 // eachFact calls do for the facts behind mark, up to end.

@@ -18,33 +18,37 @@ func chatAt(id sessions.ChatID, peer string) sessions.ChatID {
 	return id
 }
 
+// chatRow returns what is known of one id of a chat.
+func chatRow(tx *Tx, id sessions.ChatID, peer string) (Chat, error) {
+	id = chatAt(id, peer)
+	row, _, err := get[Chat](tx, ChatKey(id))
+	row.ID = id
+	return row, err
+}
+
 // chatOf returns what is known of a chat under any of its ids.
 func chatOf(tx *Tx, id sessions.ChatID) (sessions.Chat, error) {
 	c := sessions.Chat{IDs: []string{id.Peer}}
-	link := func(peer string) (Chat, error) {
-		row, _, err := get[Chat](tx, ChatKey(chatAt(id, peer)))
-		return row, err
-	}
-	asked, err := link(id.Peer)
+	asked, err := chatRow(tx, id, id.Peer)
 	if err != nil {
 		return sessions.Chat{}, err
 	}
 	for row := asked; row.Before != "" && len(c.IDs) < maxIDs; {
 		c.IDs = slices.Insert(c.IDs, 0, row.Before)
-		if row, err = link(row.Before); err != nil {
+		if row, err = chatRow(tx, id, row.Before); err != nil {
 			return sessions.Chat{}, err
 		}
 	}
 	last := asked
 	for last.After != "" && len(c.IDs) < maxIDs {
 		c.IDs = append(c.IDs, last.After)
-		if last, err = link(last.After); err != nil {
+		if last, err = chatRow(tx, id, last.After); err != nil {
 			return sessions.Chat{}, err
 		}
 	}
 	c.MovedAt = last.MovedAt
 	for _, peer := range c.IDs {
-		row, err := link(peer)
+		row, err := chatRow(tx, id, peer)
 		if err != nil {
 			return sessions.Chat{}, err
 		}
@@ -74,16 +78,15 @@ func (s Chats) Move(ctx context.Context, id sessions.ChatID, to string, when tim
 		if err != nil || other.Canonical() != to {
 			return c, err
 		}
-		from, _, err := get[Chat](tx, ChatKey(chatAt(id, c.Current())))
+		from, err := chatRow(tx, id, c.Current())
 		if err != nil {
 			return c, err
 		}
-		next, _, err := get[Chat](tx, ChatKey(chatAt(id, to)))
+		next, err := chatRow(tx, id, to)
 		if err != nil {
 			return c, err
 		}
-		from.ID, from.After = chatAt(id, c.Current()), to
-		next.ID, next.Before, next.MovedAt = chatAt(id, to), c.Current(), normaliseTime(when)
+		from.After, next.Before, next.MovedAt = to, c.Current(), normaliseTime(when)
 		tx.put(from)
 		tx.put(next)
 		return chatOf(tx, id)
@@ -99,7 +102,7 @@ func (s Chats) Reopen(ctx context.Context, id sessions.ChatID, when time.Time) e
 			return err
 		}
 		for _, peer := range c.IDs {
-			row, _, err := get[Chat](tx, ChatKey(chatAt(id, peer)))
+			row, err := chatRow(tx, id, peer)
 			if err != nil {
 				return err
 			}
@@ -120,28 +123,22 @@ func (s Chats) Reopen(ctx context.Context, id sessions.ChatID, when time.Time) e
 // closedProblem is noted on parts that are not sent because their chat is shut.
 const closedProblem = "the chat is closed to the bot"
 
-// closing is the answer of Shut.
-type closing struct {
-	c    sessions.CloseResult
-	shut bool
-}
-
 // CloseChat implements [sessions.Chats].
 func (s Chats) CloseChat(ctx context.Context, q sessions.CloseRequest) (sessions.CloseResult, bool, error) {
 	if q.ID == "" || q.Chat.Peer == "" {
 		return sessions.CloseResult{}, false, errors.New("shut a chat: an id is missing")
 	}
-	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (closing, error) { return closeChat(tx, q) })
-	return r.c, r.shut, While(err, "shut chat %s", q.Chat.Peer)
+	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (outcome[sessions.CloseResult], error) { return closeChat(tx, q) })
+	return r.of, r.yes, While(err, "shut chat %s", q.Chat.Peer)
 }
 
-func closeChat(tx *Tx, q sessions.CloseRequest) (r closing, err error) {
+func closeChat(tx *Tx, q sessions.CloseRequest) (r outcome[sessions.CloseResult], err error) {
 	chat, err := chatOf(tx, q.Chat)
 	if err != nil {
 		return r, err
 	}
 	id := chatAt(q.Chat, chat.Canonical())
-	row, _, err := get[Chat](tx, ChatKey(id))
+	row, err := chatRow(tx, id, id.Peer)
 	switch {
 	case err != nil:
 		return r, err
@@ -149,23 +146,23 @@ func closeChat(tx *Tx, q sessions.CloseRequest) (r closing, err error) {
 		return r, nil
 	case chat.Closed && row.Closed.Cause == q.ID: // its answer was lost
 		tokens, err := closingMailboxes(tx, id)
-		return closing{sessions.CloseResult{Dropped: row.Closed.Dropped, Mailboxes: tokens}, true}, err
+		return outcome[sessions.CloseResult]{sessions.CloseResult{Dropped: row.Closed.Dropped, Mailboxes: tokens}, true}, err
 	case chat.Closed:
-		return closing{shut: true}, nil
+		r.yes = true
+		return r, nil
 	}
 	var chats []sessions.ChatID
 	for _, peer := range chat.IDs {
 		chats = append(chats, chatAt(id, peer))
 	}
-	r.shut = true
-	if r.c.Dropped, err = dropQueued(tx, chats, q.At); err != nil {
+	r.yes = true
+	if r.of.Dropped, err = dropQueued(tx, chats, q.At); err != nil {
 		return r, err
 	}
-	if r.c.Mailboxes, err = stopMailboxes(tx, id, chats, q); err != nil {
+	if r.of.Mailboxes, err = stopMailboxes(tx, id, chats, q); err != nil {
 		return r, err
 	}
-	row.ID = id
-	row.Closed = Closure{Cause: q.ID, Dropped: r.c.Dropped, OpenedAt: row.Closed.OpenedAt}
+	row.Closed = Closure{Cause: q.ID, Dropped: r.of.Dropped, OpenedAt: row.Closed.OpenedAt}
 	tx.put(row)
 	return r, nil
 }

@@ -10,19 +10,13 @@ import (
 	"parley/sessions"
 )
 
-// touchResult is a mailbox, and whether the caller got it, or gave it up.
-type touchResult struct {
-	m   sessions.Mailbox
-	yes bool
-}
-
 // Touch implements [sessions.Dispatch].
 func (s Dispatch) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (touchResult, error) { return touch(tx, t) })
-	return r.m, r.yes, While(err, "touch mailbox %s", t.Token)
+	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (outcome[sessions.Mailbox], error) { return touch(tx, t) })
+	return r.of, r.yes, While(err, "touch mailbox %s", t.Token)
 }
 
-func touch(tx *Tx, t sessions.Touch) (r touchResult, err error) {
+func touch(tx *Tx, t sessions.Touch) (r outcome[sessions.Mailbox], err error) {
 	if t.Take && (t.By.Name == "" || t.By.Nonce == "") {
 		return r, errors.New("nobody can take it: the worker has no name or no nonce")
 	}
@@ -49,7 +43,7 @@ func touch(tx *Tx, t sessions.Touch) (r touchResult, err error) {
 	if r.yes || m.LastSeen != before {
 		tx.put(m)
 	}
-	r.m, err = publicMailbox(tx, m)
+	r.of, err = publicMailbox(tx, m)
 	return r, err
 }
 
@@ -97,7 +91,7 @@ func (s Dispatch) Reacquire(ctx context.Context, f sessions.Fence, _ time.Time) 
 
 // Release implements [sessions.Dispatch].
 func (s Dispatch) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s.db, f, func(tx *Tx) (r touchResult, err error) {
+	r, err := update(ctx, s.db, f, func(tx *Tx) (r outcome[sessions.Mailbox], err error) {
 		tx.Set.Forgettable = true
 		m, givenUp, err := ownedOrGivenUp(tx, f)
 		switch {
@@ -111,10 +105,10 @@ func (s Dispatch) Release(ctx context.Context, f sessions.Fence) (sessions.Mailb
 			tx.put(m)
 			r.yes = true
 		}
-		r.m, err = publicMailbox(tx, m)
+		r.of, err = publicMailbox(tx, m)
 		return r, err
 	})
-	return r.m, r.yes, While(err, "release mailbox %s", f.Token)
+	return r.of, r.yes, While(err, "release mailbox %s", f.Token)
 }
 
 // Handover implements [sessions.Dispatch].

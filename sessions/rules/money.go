@@ -265,21 +265,16 @@ func (p Spending) Sum(day string) (costs.Amount, error) {
 
 // With is p after c, which is number n of its write-set.
 func (p Spending) With(c Count, n int) (Spending, error) {
-	spent, err := p.Sum(c.Day)
-	if err != nil {
+	after, err := p.plus(c)
+	spent, before := p.Sum(c.Day)
+	sum, wrong := after.Sum(c.Day)
+	switch err := cmp.Or(before, err, wrong); {
+	case err != nil:
 		return p, fmt.Errorf("count for the %s: %w", c.Key.Kind, err)
-	}
-	if p, err = p.plus(c); err != nil {
-		return p, fmt.Errorf("count for the %s: %w", c.Key.Kind, err)
-	}
-	sum, err := p.Sum(c.Day)
-	if err != nil {
-		return p, fmt.Errorf("count for the %s: %w", c.Key.Kind, err)
-	}
-	if c.Limit > 0 && sum > c.Limit {
+	case c.Limit > 0 && sum > c.Limit:
 		return p, &LimitError{Count: n, Spent: spent}
 	}
-	return p, nil
+	return after, nil
 }
 
 func (p Spending) plus(c Count) (_ Spending, err error) {
@@ -298,15 +293,14 @@ func (p Spending) plus(c Count) (_ Spending, err error) {
 
 // With is a session's sums after an addition.
 func (a Sums) With(b Sums) (Sums, error) {
-	var err error
-	if a.Own, err = a.Own.Add(b.Own); err != nil {
-		return a, fmt.Errorf("charge session %s: %w", b.Session, err)
-	}
-	if a.Subtree, err = a.Subtree.Add(b.Subtree); err != nil {
-		return a, fmt.Errorf("charge session %s: %w", b.Session, err)
-	}
-	if a.Held, err = a.Held.Add(b.Held); err != nil {
-		return a, fmt.Errorf("charge session %s: %w", b.Session, err)
+	for _, sum := range []struct {
+		to *costs.Amount
+		of costs.Amount
+	}{{&a.Own, b.Own}, {&a.Subtree, b.Subtree}, {&a.Held, b.Held}} {
+		var err error
+		if *sum.to, err = sum.to.Add(sum.of); err != nil {
+			return a, fmt.Errorf("charge session %s: %w", b.Session, err)
+		}
 	}
 	a.Session, a.Unpriced = cmp.Or(a.Session, b.Session), a.Unpriced+b.Unpriced
 	if b.At.After(a.At) {

@@ -278,6 +278,12 @@ func Over(db Driver) Operations {
 	return Operations{Dispatch{db}, Turns{db}, Outbox{db}, Money{db}, Chats{db}, Documents{db}}
 }
 
+// outcome is what an operation answers: a value, and whether it did what it is for.
+type outcome[T any] struct {
+	of  T
+	yes bool
+}
+
 // update runs an operation that answers something.
 func update[T any](ctx context.Context, db Driver, f sessions.Fence, fn func(*Tx) (T, error)) (T, error) {
 	answer := new(T) // of a caller who left early nobody reads it

@@ -39,39 +39,33 @@ func (s Turns) Turn(ctx context.Context, id string) (sessions.Turn, error) {
 	return t.Turn, err
 }
 
-// openResult is a turn, and whether an opening found or made it open.
-type openResult struct {
-	t   sessions.Turn
-	yes bool
-}
-
 // Open implements [sessions.Turns].
 func (s Turns) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
-	r, err := update(ctx, s.db, f, func(tx *Tx) (openResult, error) { return openTurn(tx, f, o) })
-	return r.t, r.yes, While(err, "open turn %s", o.Turn.ID)
+	r, err := update(ctx, s.db, f, func(tx *Tx) (outcome[sessions.Turn], error) { return openTurn(tx, f, o) })
+	return r.of, r.yes, While(err, "open turn %s", o.Turn.ID)
 }
 
-func openTurn(tx *Tx, f sessions.Fence, o sessions.OpenTurn) (openResult, error) {
+func openTurn(tx *Tx, f sessions.Fence, o sessions.OpenTurn) (r outcome[sessions.Turn], err error) {
 	m, err := ownedMailbox(tx, f)
 	if err != nil {
-		return openResult{}, err
+		return r, err
 	}
 	if o.Turn.ID == "" {
-		return openResult{}, errors.New("turn without id")
+		return r, errors.New("turn without id")
 	}
 	through := max(o.Through, o.Turn.Seq)
 	if err := checkSeq(through); err != nil {
-		return openResult{}, err
+		return r, err
 	}
 	base, err := currentSession(tx, m)
 	if err != nil {
-		return openResult{}, err
+		return r, err
 	}
 	nested := o.Turn.Session != "" && o.Turn.Session != base
 
 	t, there, err := get[Turn](tx, TurnKey(o.Turn.ID))
 	if err != nil {
-		return openResult{}, err
+		return r, err
 	}
 	if there {
 		return reopenTurn(tx, m, t, through)
@@ -79,26 +73,26 @@ func openTurn(tx *Tx, f sessions.Fence, o sessions.OpenTurn) (openResult, error)
 	known, all, err := knownEvents(tx, o.Events)
 	switch {
 	case err != nil:
-		return openResult{}, err
+		return r, err
 	case len(known) > 0 && !all:
-		return openResult{}, &sessions.KnownError{Events: known}
+		return r, &sessions.KnownError{Events: known}
 	case len(known) > 0:
 		if !nested {
 			skip(tx, m, through)
 		}
-		return openResult{}, nil
+		return r, nil
 	case nested:
 		if err := checkDescends(tx, o.Turn.Session, base); err != nil {
-			return openResult{}, err
+			return r, err
 		}
 	case m.OpenTurn != "":
-		return openResult{}, fmt.Errorf("turn %s is open in this mailbox", m.OpenTurn)
+		return r, fmt.Errorf("turn %s is open in this mailbox", m.OpenTurn)
 	}
 
 	t = newTurn(m, o, nested)
 	tx.put(t)
 	if err := receiveAll(tx, o.Events, Event{Token: f.Token, Turn: t.ID, Seq: t.Seq, Epoch: f.Epoch, Nonce: f.Nonce}); err != nil {
-		return openResult{}, err
+		return r, err
 	}
 	putTextHashes(tx, o.TextHashes)
 	if !nested {
@@ -106,7 +100,7 @@ func openTurn(tx *Tx, f sessions.Fence, o sessions.OpenTurn) (openResult, error)
 		m.OpenTurn = t.ID
 		tx.put(m)
 	}
-	return openResult{t.Turn, true}, appendTo(tx, t.Session, t.OpenedAt, o.Message)
+	return outcome[sessions.Turn]{t.Turn, true}, appendTo(tx, t.Session, t.OpenedAt, o.Message)
 }
 
 // currentSession returns the session that the mailbox works on at present: that of its open
@@ -133,16 +127,16 @@ func newTurn(m Mailbox, o sessions.OpenTurn, nested bool) Turn {
 }
 
 // reopenTurn answers an opening whose turn is there already.
-func reopenTurn(tx *Tx, m Mailbox, t Turn, through uint64) (openResult, error) {
+func reopenTurn(tx *Tx, m Mailbox, t Turn, through uint64) (r outcome[sessions.Turn], err error) {
 	switch {
 	case t.Token != m.Token:
-		return openResult{}, errors.New("another mailbox has a turn of this id")
+		return r, errors.New("another mailbox has a turn of this id")
 	case t.State != sessions.Done:
-		return openResult{t.Turn, true}, nil
+		return outcome[sessions.Turn]{t.Turn, true}, nil
 	case !t.Nested:
 		skip(tx, m, through)
 	}
-	return openResult{}, nil
+	return r, nil
 }
 
 // putTextHashes notes what messages say now.

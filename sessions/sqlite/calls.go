@@ -38,13 +38,13 @@ func (t *tx) putCall(c rules.Call) (err error) {
 	}
 	change := 1
 	if c.State != rules.CallOpen {
-		t.calls.drop(c.ID)
+		t.rows.drop(c.Key())
 		change = -1
 	}
-	if _, known := t.turns.get(c.Turn); !known && change > 0 {
+	if _, known := t.open.get(c.Turn); !known && change > 0 {
 		t.early[c.Turn] = true
 	}
-	t.turns.amend(c.Turn, func(r *turnRow) { r.calls += change })
+	t.open.amend(c.Turn, func(n *int) { *n += change })
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (t *tx) insertCall(c rules.Call) error {
 		err = errBooked
 	}
 	if err == nil {
-		t.calls.learn(c.ID, c)
+		t.learn(c)
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func startGeneration(x *tx, name string) (lost int, err error) {
 	if err := x.flush(); err != nil {
 		return 0, err
 	}
-	x.mailboxes.forget()
+	x.rows.forget()
 	if _, err := x.queryRow("SELECT count(*) FROM mailboxes WHERE touched > read", nil, &lost); err != nil {
 		return 0, err
 	}

@@ -82,7 +82,7 @@ func hasPut(set *rules.WriteSet, k rules.Key) bool {
 
 // Get implements [rules.Reader].
 func (r *writerView) Get(k rules.Key) (rules.Row, error) {
-	if row, ok := r.get(k); ok {
+	if row, ok := r.rows.get(k); ok {
 		return row, nil
 	}
 	switch k.(type) {
@@ -117,7 +117,7 @@ func (r *writerView) Spent(k rules.SpendingKey) (rules.Spending, error) {
 // List implements [rules.Reader].
 func (r *writerView) List(ix rules.Index, limit int) ([]rules.Key, error) {
 	if of, ok := ix.(rules.OpenCalls); ok && of.Turn != "" {
-		if t, known := r.turns.get(of.Turn); known && t.calls == 0 {
+		if n, known := r.open.get(of.Turn); known && n == 0 {
 			return nil, nil
 		}
 	}

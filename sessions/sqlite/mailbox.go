@@ -27,12 +27,16 @@ func isHot(m rules.Mailbox) bool { return m.Owner.Nonce != "" || m.HasWork() }
 
 // storeMailbox leaves the columns alone that the index is made of when they did not
 // change.
-func (t *tx) storeMailbox(m rules.Mailbox, before *rules.Mailbox) error {
+func (t *tx) storeMailbox(m rules.Mailbox, before *rules.Row) error {
+	var was rules.Mailbox
+	if before != nil {
+		was, _ = (*before).(rules.Mailbox)
+	}
 	at := m.Places()
 	switch {
 	case before == nil:
 		return t.exec(insertBox, append(at, isHot(m))...)
-	case before.Owner == m.Owner && before.WaitingSince.Equal(m.WaitingSince) && isHot(*before) == isHot(m):
+	case was.Owner == m.Owner && was.WaitingSince.Equal(m.WaitingSince) && isHot(was) == isHot(m):
 		return t.exec(changeBox, append(at[fixedOfBox:indexesOfBox:indexesOfBox], m.Token)...)
 	}
 	return t.exec(updateBox, append(at[fixedOfBox:], isHot(m), m.Token)...)

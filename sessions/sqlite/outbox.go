@@ -37,7 +37,8 @@ func (t *tx) putAnswer(a rules.Answer) error {
 	if a.Order == 0 {
 		return t.insertAnswer(a)
 	}
-	before, ok := t.outbox.get(a.ID)
+	known, ok := t.rows.get(a.Key())
+	before, _ := known.(rules.Answer)
 	if !ok { // it was read without being kept
 		var err error
 		if before, _, err = loadAnswer(t, a.ID); err != nil {
@@ -58,10 +59,10 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		}
 	}
 	if !a.Done {
-		t.outbox.learn(a.ID, a)
+		t.learn(a)
 		return nil
 	}
-	t.outbox.drop(a.ID)
+	t.rows.drop(a.Key())
 	return rules.While(t.exec("UPDATE outbox SET done = 1 WHERE no = ?", a.Order), "end answer %s", a.ID)
 }
 
@@ -70,7 +71,7 @@ func (t *tx) insertAnswer(a rules.Answer) error {
 	if err != nil {
 		return fmt.Errorf("queue answer %s: %w", a.ID, err)
 	}
-	t.outbox.learn(a.ID, rules.Answer{Outgoing: sessions.Outgoing{ID: a.ID}, Order: uint64(no)}) //nolint:gosec // it counts from 1
+	t.learn(rules.Answer{Outgoing: sessions.Outgoing{ID: a.ID}, Order: uint64(no)}) //nolint:gosec // it counts from 1
 	return nil
 }
 

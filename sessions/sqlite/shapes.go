@@ -82,7 +82,7 @@ func (t *tx) write(row rules.Row) error {
 	switch r := row.(type) {
 	case rules.Mailbox:
 		t.highest = max(t.highest, int64(r.LastSeen)) //nolint:gosec // the rules bound it
-		t.mailboxes.put(r.Token, r)
+		t.rows.put(r.Key(), r)
 		return nil
 	case rules.Turn:
 		return t.putTurn(r)
@@ -98,7 +98,7 @@ func (t *tx) write(row rules.Row) error {
 		}
 		return t.exec(controlShape.insert, append(r.Places(), r.Done)...)
 	case rules.Worker:
-		t.workers.put(r.ID, r)
+		t.rows.put(r.Key(), r)
 		return nil
 	case rules.Record:
 		if r.Dropped {

@@ -37,7 +37,7 @@ func (t *tx) insertSession(r rules.Session) error {
 	if err != nil {
 		return fmt.Errorf("make session %s: %w", r.ID, err)
 	}
-	t.facts.learn(r.ID, r)
+	t.learn(r)
 	t.sessions.learn(r.ID, account{id: r.ID, updated: r.CreatedAt.UnixMicro()})
 	return nil
 }

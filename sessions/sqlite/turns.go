@@ -6,12 +6,6 @@ import (
 	"parley/sessions/rules"
 )
 
-// turnRow is a turn with how many of its calls are open; far below 0: nobody knows.
-type turnRow struct {
-	rules.Turn
-	calls int
-}
-
 // unknownCalls is of turns that were not opened while they were known: they
 // may have open calls.
 const unknownCalls = math.MinInt / 2
@@ -39,22 +33,17 @@ func loadTurn(s source, id string) (t rules.Turn, found bool, err error) {
 // putTurn inserts a turn that is new; one that is known is stored with all that
 // changes.
 func (t *tx) putTurn(r rules.Turn) error {
-	if row, ok := t.turns.get(r.ID); ok {
-		t.turns.put(r.ID, turnRow{r, row.calls})
+	if _, ok := t.rows.get(r.Key()); ok {
+		t.rows.put(r.Key(), r)
 		return nil
 	}
 	if err := t.exec(insertTurn, r.Places()[:newOfTurn]...); err != nil {
 		return err
 	}
 	r.EndedBy.Token = r.Token
-	row := turnRow{Turn: r}
-	if t.early[r.ID] {
-		row.calls = unknownCalls
+	t.learn(r)
+	if !t.early[r.ID] {
+		t.open.learn(r.ID, 0)
 	}
-	t.turns.learn(r.ID, row)
 	return nil
-}
-
-func (t *tx) storeTurn(r turnRow, _ *turnRow) error {
-	return t.exec(updateTurn, append(r.Places()[fixedOfTurn:], r.ID)...)
 }

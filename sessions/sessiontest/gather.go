@@ -56,9 +56,7 @@ func gathering(t *testing.T, open opener) {
 			h.same("opened", opened, true)
 			h.finish(f, second.ID)
 			_, opened = must2(h.s.Open(h.ctx, f, gathered(f, 3, 0, "c")))
-			if m := h.mailbox("one"); opened || m.LastRead != 3 {
-				h.t.Fatalf("opened=%v %+v", opened, m)
-			}
+			h.same("opened, last read", []any{opened, h.mailbox("one").LastRead}, []any{false, uint64(3)})
 		},
 		"an event that is named twice counts once": func(h *fixture) {
 			m := h.take(h.ann, "one", 2)
@@ -135,9 +133,7 @@ func gathering(t *testing.T, open opener) {
 				must(h.s.Notice(h.ctx, event(e), nil, h.now))
 			}
 			_, opened := must2(h.s.Open(h.ctx, f, gathered(f, 2, 3, "a", "b", "a")))
-			if m := h.mailbox("one"); opened || m.LastRead != 3 || m.Turn != nil {
-				h.t.Fatalf("opened=%v %+v", opened, m)
-			}
+			h.same("opened, last read, turn", []any{opened, h.mailbox("one").LastRead, h.mailbox("one").Turn != nil}, []any{false, uint64(3), false})
 		},
 	}.run(t, open)
 }

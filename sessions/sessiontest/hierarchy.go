@@ -34,9 +34,7 @@ func hierarchy(t *testing.T, open opener) {
 			}
 			c := childOf(h.t, h.session(turn.Session), "x")
 			c.Parent = at.ID
-			if _, _, err := h.s.Spawn(h.ctx, f, c); err == nil {
-				h.t.Fatal("spawned below the deepest level")
-			}
+			h.fails(failed2(h.s.Spawn(h.ctx, f, c)))
 		},
 		"a tree lists parents before children": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			root := h.session(turn.Session)
@@ -212,9 +210,7 @@ func money(t *testing.T, open opener) {
 			h.is(h.s.Reserve(h.ctx, f, sessions.Charge{Session: "nobody", Turn: turn.ID}, call(turn.ID, 1, 1, 100)), sessions.ErrNotFound)
 		},
 		"an estimate is not below nothing": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
-			if err := h.s.Reserve(h.ctx, f, charged(turn), call(turn.ID, 1, 1, -1)); err == nil {
-				h.t.Fatal("-1 was taken")
-			}
+			h.fails(h.s.Reserve(h.ctx, f, charged(turn), call(turn.ID, 1, 1, -1)))
 		},
 	}.run(t, open)
 }

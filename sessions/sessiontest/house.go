@@ -73,6 +73,14 @@ func (e *env) is(err, want error) {
 	}
 }
 
+// fails ends the test unless there is an error.
+func (e *env) fails(err error) {
+	e.t.Helper()
+	if err == nil {
+		e.t.Fatal("it was not refused")
+	}
+}
+
 func (e *env) same(what string, got, want any) {
 	e.t.Helper()
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(sessionkeys.Key{})); d != "" {

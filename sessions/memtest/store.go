@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -124,7 +123,10 @@ func (s *Store) Session(ctx context.Context, id sessionkeys.SessionID) (sessions
 // Tree implements [sessions.Turns].
 func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sessions.Session, err error) {
 	s.db.mu.Lock()
-	all := maps.Collect(byID(s.db))
+	all := map[sessionkeys.SessionID]rules.Session{}
+	for x := range each[rules.Session](s.db) {
+		all[x.ID] = x
+	}
 	order := slices.Clone(s.db.order)
 	s.db.mu.Unlock()
 	for _, other := range order {
@@ -148,16 +150,6 @@ func (s *Store) Tree(ctx context.Context, id sessionkeys.SessionID) (tree []sess
 		return cmp.Or(cmp.Compare(a.Depth, b.Depth), a.CreatedAt.Compare(b.CreatedAt))
 	})
 	return tree, nil
-}
-
-func byID(db *database) func(yield func(sessionkeys.SessionID, rules.Session) bool) {
-	return func(yield func(sessionkeys.SessionID, rules.Session) bool) {
-		for x := range each[rules.Session](db) {
-			if !yield(x.ID, x) {
-				return
-			}
-		}
-	}
 }
 
 // Pending implements [sessions.Outbox].

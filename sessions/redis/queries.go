@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,16 +115,13 @@ func (dir directory) Find(ctx context.Context, prefix string, limit int) (ids []
 		return nil, nil
 	}
 	a, err := dir.query(ctx, newRead("ZRANGE", dir.key("ids"), "["+prefix, "+", "BYLEX", "LIMIT", "0", strconv.Itoa(limit)))
-	if err != nil {
-		return nil, fmt.Errorf("find sessions: %w", err)
-	}
 	for _, id := range a.texts(0) {
 		if !strings.HasPrefix(id, prefix) {
 			break
 		}
 		ids = append(ids, sessionkeys.SessionID(id))
 	}
-	return ids, nil
+	return ids, rules.While(err, "find sessions")
 }
 
 // TurnsOf implements [sessions.Turns].

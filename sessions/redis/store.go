@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
 	"log/slog"
 	"sync"
@@ -49,7 +50,7 @@ type connection struct {
 type keyspace struct{ prefix string }
 
 // Open connects and looks whether the server keeps what it is told: see
-// [Options] and refuse.go for what is refused. With Facts, those that the
+// [Options] and connection.go for what is refused. With Facts, those that the
 // database does not have are applied first. ctx bounds the opening alone.
 //
 // No error names a password.
@@ -93,7 +94,7 @@ func newStore(conn *connection, facts Facts) *Store {
 		generations: generations{db}, directory: directory{conn}, ledger: ledger{conn}, archive: archive{conn}, checker: checker{db},
 		recovery: &recovery{factLog: &factLog{database: db}, me: rand.Text(), settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1)},
 	}
-	s.Operations = rules.Over(driver{db})
+	s.Operations = rules.Over(driver{db, directory{conn}})
 	conn.reconcile = s.makeWhole
 	return s
 }
@@ -127,4 +128,20 @@ type fence struct {
 	Token string `json:"token"`
 	Epoch int64  `json:"epoch"`
 	Nonce string `json:"nonce"`
+}
+
+var (
+	//go:embed lua/money.lua
+	moneyLua string
+	//go:embed lua/commit.lua
+	commitLua string
+	//go:embed lua/rows.lua
+	rowsLua string
+)
+
+// scripts are all that the server runs; they are called by their SHA.
+type scripts struct{ commit, rows *goredis.Script }
+
+func newScripts() scripts {
+	return scripts{commit: goredis.NewScript(moneyLua + commitLua), rows: goredis.NewScript(rowsLua)}
 }

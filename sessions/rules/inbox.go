@@ -40,31 +40,40 @@ func receiveAll(tx *Tx, events []sessions.InboxID, became Event) error {
 	return nil
 }
 
-// knownEvents returns those of the events that are known, each once, and whether all
-// of them are.
-func knownEvents(tx *Tx, events []sessions.InboxID) (known []sessions.InboxID, all bool, err error) {
-	all = true
+// areKnown reports whether there are events and all are known. When only some are, the
+// error is a *KnownError that names these, each once.
+func areKnown(tx *Tx, events []sessions.InboxID) (bool, error) {
+	var known []sessions.InboxID
+	all := true
 	for _, e := range events {
 		if slices.Contains(known, e) {
 			continue
 		}
 		yes, err := isKnown(tx, e)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 		if yes {
 			known = append(known, e)
 		}
 		all = all && yes
 	}
-	return known, all, nil
+	if len(known) > 0 && !all {
+		return false, &sessions.KnownError{Events: known}
+	}
+	return len(known) > 0, nil
 }
 
-// becameExactly reports whether the event became exactly that.
-func becameExactly(tx *Tx, e sessions.InboxID, became Event) (bool, error) {
+// repeatOrSkip passes over a message whose event e is known, and reports whether it was
+// this very operation that noted it: then its answer was lost, and nothing changes.
+func repeatOrSkip(tx *Tx, m Mailbox, e sessions.InboxID, became Event, through uint64) (mine bool, err error) {
 	became.ID = e
 	was, _, err := get[Event](tx, EventKey(e))
-	return was == became, err
+	if err != nil || was == became {
+		return err == nil, err
+	}
+	skip(tx, m, through)
+	return false, nil
 }
 
 // Known implements [sessions.Turns].

@@ -70,13 +70,11 @@ func openTurn(tx *Tx, f sessions.Fence, o sessions.OpenTurn) (r outcome[sessions
 	if there {
 		return reopenTurn(tx, m, t, through)
 	}
-	known, all, err := knownEvents(tx, o.Events)
+	known, err := areKnown(tx, o.Events)
 	switch {
 	case err != nil:
 		return r, err
-	case len(known) > 0 && !all:
-		return r, &sessions.KnownError{Events: known}
-	case len(known) > 0:
+	case known:
 		if !nested {
 			skip(tx, m, through)
 		}
@@ -204,19 +202,12 @@ func join(tx *Tx, f sessions.Fence, j sessions.JoinTurn) (bool, error) {
 		return false, err
 	}
 	became := Event{Token: f.Token, Turn: j.Turn, Seq: j.Seq, Epoch: f.Epoch, Nonce: f.Nonce}
-	known, all, err := knownEvents(tx, j.Events)
-	switch {
-	case err != nil:
+	known, err := areKnown(tx, j.Events)
+	if err != nil {
 		return false, err
-	case len(known) > 0 && !all:
-		return false, &sessions.KnownError{Events: known}
-	case len(known) > 0:
-		mine, err := becameExactly(tx, j.Events[0], became)
-		if err != nil || mine {
-			return mine, err // mine: its answer was lost
-		}
-		skip(tx, m, through)
-		return false, nil
+	}
+	if known {
+		return repeatOrSkip(tx, m, j.Events[0], became, through)
 	}
 	if err := receiveAll(tx, j.Events, became); err != nil {
 		return false, err
@@ -269,12 +260,7 @@ func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
 		return false, err
 	}
 	if known {
-		mine, err := becameExactly(tx, c.Event, became)
-		if err != nil || mine {
-			return mine, err // mine: its answer was lost
-		}
-		skip(tx, m, c.Seq)
-		return false, nil
+		return repeatOrSkip(tx, m, c.Event, became, c.Seq)
 	}
 	receive(tx, c.Event, became)
 	if err := receiveAll(tx, c.With, became); err != nil {

@@ -27,7 +27,6 @@ func dispatch(t *testing.T, open opener) {
 			if m.Owner != h.ann || m.Epoch < 1 || m.Attempts != 1 {
 				h.t.Fatalf("taken as %+v", m)
 			}
-			bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
 			h.alive(bob)
 			other, got := h.try(bob, "one", 2)
 			h.same("got, owner, epoch, last seen", []any{got, other.Owner, other.Epoch, other.LastSeen}, []any{false, h.ann, m.Epoch, uint64(2)})
@@ -58,7 +57,6 @@ func dispatch(t *testing.T, open opener) {
 		"an owner whose lease ended is followed by another": func(h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			h.now = h.now.Add(lease)
-			bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
 			h.alive(bob)
 			n := h.take(bob, "one", 1)
 			if n.Epoch <= m.Epoch || n.Attempts != 2 {
@@ -118,7 +116,6 @@ func dispatch(t *testing.T, open opener) {
 }
 
 func workers(t *testing.T, open opener) {
-	bob := sessions.Worker{Name: "bob", Nonce: "bob-1"}
 	cases{
 		"recover finds what is owed and nobody has": func(h *fixture) {
 			h.touch("one", 1)

@@ -47,6 +47,9 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 123_000_000, time.UTC)
 
 const lease = time.Hour
 
+// bob is another worker than ann.
+var bob = sessions.Worker{Name: "bob", Nonce: "bob-1"}
+
 func newHouse(t *testing.T, s sessions.Store) *fixture {
 	t.Helper()
 	e := &env{t: t, ctx: t.Context(), s: s, now: noon, ann: sessions.Worker{Name: "ann", Nonce: "ann-1"}}

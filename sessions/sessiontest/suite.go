@@ -5,6 +5,7 @@ package sessiontest
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -13,6 +14,8 @@ import (
 	"testing"
 
 	"parley/sessions"
+
+	"pgregory.net/rapid"
 )
 
 // Run holds the stores that open makes to the contract. Each call of open
@@ -20,10 +23,7 @@ import (
 func Run(t *testing.T, open func(t *testing.T) sessions.Store) {
 	t.Helper()
 	for _, g := range groups() {
-		t.Run(g.name, func(t *testing.T) {
-			t.Parallel()
-			g.run(t, open)
-		})
+		g.start(t, open)
 	}
 }
 
@@ -36,10 +36,7 @@ func Only(t *testing.T, open func(t *testing.T) sessions.Store, names ...string)
 		if i < 0 {
 			t.Fatalf("there is no group %q", name)
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			groups()[i].run(t, open)
-		})
+		groups()[i].start(t, open)
 	}
 }
 
@@ -47,6 +44,14 @@ func Only(t *testing.T, open func(t *testing.T) sessions.Store, names ...string)
 type group struct {
 	name string
 	run  func(t *testing.T, open opener)
+}
+
+func (g group) start(t *testing.T, open opener) {
+	t.Helper()
+	t.Run(g.name, func(t *testing.T) {
+		t.Parallel()
+		g.run(t, open)
+	})
 }
 
 func groups() []group {
@@ -155,3 +160,31 @@ func failed[T any](_ T, err error) error { return err }
 
 // failed2 is failed of two answers.
 func failed2[A, B any](_ A, _ B, err error) error { return err }
+
+// often is how many random runs a property has without PARLEY_LONG: each is
+// hundreds of writes that wait for a disk. Every run of the tests makes others.
+const often = 8
+
+func long() bool { return os.Getenv("PARLEY_LONG") != "" }
+
+// randomly is [rapid.Check] with fewer runs, unless PARLEY_LONG is set. After a
+// run that failed all are run, so that rapid can make it smaller.
+func randomly(t *testing.T, property func(rt *rapid.T)) {
+	t.Helper()
+	passed, all := 0, long()
+	rapid.Check(t, func(rt *rapid.T) {
+		if passed == often && !all {
+			return
+		}
+		ended := false
+		defer func() {
+			if ended && !rt.Failed() {
+				passed++
+			} else {
+				all = true
+			}
+		}()
+		property(rt)
+		ended = true
+	})
+}

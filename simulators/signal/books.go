@@ -2,7 +2,6 @@ package signal
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -184,26 +183,12 @@ type books struct {
 
 func newBooks(keep int, c *stage.Change) *books {
 	b := &books{Change: c}
-	lost := &b.totals.Forgotten
-	b.envelopes = stage.NewShelf[EnvelopeEntry](keep, lost)
-	b.messages = stage.NewShelf[MessageEntry](keep, lost)
-	b.calls = stage.NewShelf[CallEntry](keep, lost)
-	b.signs = stage.NewShelf[SignEntry](keep, lost)
-	b.daemons = stage.NewShelf[DaemonEntry](keep, lost)
+	stage.Bind(keep, &b.totals.Forgotten, &b.envelopes, &b.messages, &b.calls, &b.signs, &b.daemons)
 	return b
 }
 
-// Totals is the cheap part of Books.
-func (s *Server) Totals() Totals {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.books.totals
-}
-
-// Books returns a snapshot.
-func (s *Server) Books() Book {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// book takes a snapshot. The caller holds the lock.
+func (s *Server) book() Book {
 	b := Book{
 		Envelopes: s.books.envelopes.Copy(), Messages: s.books.messages.Copy(), Calls: s.books.calls.Copy(),
 		Signals: s.books.signs.Copy(), Daemons: s.books.daemons.Copy(),
@@ -218,13 +203,6 @@ func (s *Server) Books() Book {
 		b.Receiving[a.ID()] = a.queue.receiver != nil
 	}
 	return b
-}
-
-// Await returns the first snapshot that satisfies done, or the cause of the
-// context's end together with the snapshot at that moment. Changes that come
-// while done runs are seen together.
-func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
-	return stage.Await(ctx, &s.changes, s.Books, done)
 }
 
 // envelope finds an entry by its id, which grows along the list.

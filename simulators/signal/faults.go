@@ -122,7 +122,8 @@ func (t Trouble) scene() (scene, bool) {
 	return 0, false
 }
 
-func (f Fault) check() error {
+// Check returns why the fault cannot be planned.
+func (f Fault) Check() error {
 	if _, ok := f.Trouble.scene(); !ok {
 		return fmt.Errorf("%w: unknown trouble %q", stage.ErrFault, f.Trouble)
 	}
@@ -132,18 +133,9 @@ func (f Fault) check() error {
 	return nil
 }
 
-func newPlans() stage.Plans[Fault] {
-	return stage.NewPlans(Fault.check, func(f Fault) stage.Timing {
-		return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
-	})
-}
-
-// Plan adds faults. Nothing is added when one of them is unknown or has a
-// number out of range.
-func (s *Server) Plan(fs ...Fault) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.plans.Add(fs...)
+// Timing returns which of the calls that match it falls on.
+func (f Fault) Timing() stage.Timing {
+	return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
 }
 
 // ClearFaults ends all plans and every rate limit that still holds. Calls that
@@ -151,7 +143,7 @@ func (s *Server) Plan(fs ...Fault) error {
 func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plans.Clear()
+	stage.Clear(&s.plans)
 	for _, a := range s.accounts {
 		a.limited = nil
 	}
@@ -171,7 +163,7 @@ func (s *Server) draw(a *account, where scene, method string, chats []string, on
 			}
 		}
 	}
-	f := s.plans.Draw(s.rng, func(f *Fault) bool {
+	f := stage.Draw(&s.plans, s.rng, func(f *Fault) bool {
 		chats := chats
 		if f.Trouble.isPartial() {
 			chats = members

@@ -12,7 +12,9 @@ import (
 
 type (
 	lifetime = stage.Life
+	records  = stage.Records[Book, Totals]
 	watchers = stage.Audience[Happening]
+	plans    = stage.Plans[Fault]
 )
 
 // Server is the world: people, conversations, and what the service keeps for each
@@ -21,7 +23,9 @@ type (
 // that of [stage.Audience]. URL is not signal-cli's: that is the daemon's.
 type Server struct {
 	*lifetime
+	records
 	watchers
+	plans
 	opts Options
 
 	stop     context.Context // ends when Run does
@@ -37,7 +41,6 @@ type Server struct {
 	groups     map[string]*group
 	files      map[string]*storedFile
 	books      *books
-	plans      stage.Plans[Fault]
 	processes  map[int]*process
 	provisions map[string]*provision // by address
 	lastStamp  int64                 // the newest timestamp given to anything
@@ -70,8 +73,9 @@ func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("signal simulator: %w", err)
 	}
-	s := &Server{opts: o, plans: newPlans()}
+	s := &Server{opts: o}
 	s.lifetime, s.stop = stage.NewLife("signal simulator", o.Addr)
+	s.records = stage.NewRecords(&s.mu, &s.changes, s.book, func() Totals { return s.books.totals })
 	s.reset()
 	return s, nil
 }
@@ -90,7 +94,7 @@ func (s *Server) reset() {
 	s.files, s.processes, s.provisions = map[string]*storedFile{}, map[int]*process{}, map[string]*provision{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Notify()
-	s.plans.Clear()
+	stage.Clear(&s.plans)
 }
 
 // Reset forgets people, conversations, queues, books and faults, as if the server

@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -234,28 +233,12 @@ type books struct {
 
 func newBooks(keep int, c *stage.Change) *books {
 	b := &books{Change: c}
-	lost := &b.totals.Forgotten
-	b.events = stage.NewShelf[EventEntry](keep, lost)
-	b.messages = stage.NewShelf[MessageEntry](keep, lost)
-	b.files = stage.NewShelf[FileEntry](keep, lost)
-	b.calls = stage.NewShelf[CallEntry](keep, lost)
-	b.connections = stage.NewShelf[ConnectionEntry](keep, lost)
-	b.signals = stage.NewShelf[SignalEntry](keep, lost)
-	b.sessions = stage.NewShelf[SessionEntry](keep, lost)
+	stage.Bind(keep, &b.totals.Forgotten, &b.events, &b.messages, &b.files, &b.calls, &b.connections, &b.signals, &b.sessions)
 	return b
 }
 
-// Totals is the cheap part of Books.
-func (s *Server) Totals() Totals {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.books.totals
-}
-
-// Books returns a snapshot.
-func (s *Server) Books() Book {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// book takes a snapshot. The caller holds the lock.
+func (s *Server) book() Book {
 	b := Book{
 		Events: s.books.events.Copy(), Messages: s.books.messages.Copy(), Files: s.books.files.Copy(), Calls: s.books.calls.Copy(),
 		Connections: s.books.connections.Copy(), Signals: s.books.signals.Copy(), Sessions: s.books.sessions.Copy(),
@@ -275,11 +258,4 @@ func (s *Server) Books() Book {
 		b.Connected[a.Name] = len(a.conns)
 	}
 	return b
-}
-
-// Await returns the first snapshot that satisfies done, or the cause of the
-// context's end together with the snapshot at that moment. Changes that come
-// while done runs are seen together.
-func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
-	return stage.Await(ctx, &s.changes, s.Books, done)
 }

@@ -110,7 +110,8 @@ type Fault struct {
 // deliveries is the method that stands for them in a [Fault].
 const deliveries = "event"
 
-func (f Fault) check() error {
+// Check returns why the fault cannot be planned.
+func (f Fault) Check() error {
 	switch {
 	case f.Trouble != MentionFirst && !slices.Contains(onCalls, f.Trouble) && !slices.Contains(onEvents, f.Trouble):
 		return fmt.Errorf("%w: unknown trouble %q", stage.ErrFault, f.Trouble)
@@ -127,25 +128,16 @@ func (f Fault) check() error {
 	return nil
 }
 
-func newPlans() stage.Plans[Fault] {
-	return stage.NewPlans(Fault.check, func(f Fault) stage.Timing {
-		return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
-	})
-}
-
-// Plan adds faults. Nothing is added when one of them is unknown or has a number
-// out of range.
-func (s *Server) Plan(fs ...Fault) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.plans.Add(fs...)
+// Timing returns which of the calls that match it falls on.
+func (f Fault) Timing() stage.Timing {
+	return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
 }
 
 // ClearFaults ends all plans and every Retry-After that still holds.
 func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plans.Clear()
+	stage.Clear(&s.plans)
 	clear(s.holds)
 }
 
@@ -182,7 +174,7 @@ const mentions = "mention"
 // draw finds the fault for a call or a delivery, if any. The caller holds the
 // lock.
 func (s *Server) draw(x faultSubject) *Fault {
-	f := s.plans.Draw(s.rng, func(f *Fault) bool { return f.matches(x) })
+	f := stage.Draw(&s.plans, s.rng, func(f *Fault) bool { return f.matches(x) })
 	if f != nil {
 		s.books.totals.Faults++
 	}

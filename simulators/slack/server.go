@@ -13,7 +13,9 @@ import (
 
 type (
 	lifetime = stage.Life
+	records  = stage.Records[Book, Totals]
 	watchers = stage.Audience[Happening]
+	plans    = stage.Plans[Fault]
 )
 
 // Server is the simulated workspace. Its methods may be called concurrently.
@@ -21,7 +23,9 @@ type (
 // [stage.Audience].
 type Server struct {
 	*lifetime
+	records
 	watchers
+	plans
 	opts Options
 
 	stop    context.Context // ends when Run does
@@ -40,7 +44,6 @@ type Server struct {
 	// sessions are those of agents; entries of the books
 	sessions map[sessionKey]*SessionEntry
 	books    *books
-	plans    stage.Plans[Fault]
 	holds    map[holdKey]time.Time
 	rates    map[holdKey][]time.Time
 	lastTS   int64 // microseconds of the newest timestamp
@@ -65,13 +68,14 @@ func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("slack simulator: %w", err)
 	}
-	s := &Server{opts: o, plans: newPlans()}
+	s := &Server{opts: o}
 	s.lifetime, s.stop = stage.NewLife("slack simulator", o.Addr)
 	s.agenda = newAgenda()
 	s.client = &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: maxPosts},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	s.records = stage.NewRecords(&s.mu, &s.changes, s.book, func() Totals { return s.books.totals })
 	s.reset()
 	return s, nil
 }
@@ -94,7 +98,7 @@ func (s *Server) reset() {
 	s.sessions = map[sessionKey]*SessionEntry{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Notify()
-	s.plans.Clear()
+	stage.Clear(&s.plans)
 	s.holds, s.rates = map[holdKey]time.Time{}, map[holdKey][]time.Time{}
 	s.lastTS, s.lastID = 0, 0
 }

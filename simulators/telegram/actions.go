@@ -7,7 +7,7 @@ import (
 
 // Album lets p send n photos as one album: n messages with one media group,
 // of which only the first carries the caption.
-func (s *Server) Album(c Chat, p Person, caption string, n int, o SayOptions) ([]ActionResult, error) {
+func (s *chats) Album(c Chat, p Person, caption string, n int, o SayOptions) ([]ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.Media = cmp.Or(o.Media, "photo")
@@ -36,7 +36,7 @@ type PressOptions struct {
 
 // Press lets p press a button with data under a message of a bot. The query
 // goes to the message's author.
-func (s *Server) Press(p Person, chatID, messageID int64, data string, o PressOptions) (ActionResult, error) {
+func (s *chats) Press(p Person, chatID, messageID int64, data string, o PressOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, to, st, err := s.find(chatID, messageID, o.Bot)
@@ -65,7 +65,7 @@ func (s *Server) Press(p Person, chatID, messageID int64, data string, o PressOp
 // SetStanding changes a bot's membership: member, administrator, restricted
 // (it may not send), left or kicked. In a private chat kicked means that p
 // blocked the bot. The bot gets my_chat_member.
-func (s *Server) SetStanding(c Chat, by Person, bot, status string) (ActionResult, error) {
+func (s *chats) SetStanding(c Chat, by Person, bot, status string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(bot)
@@ -79,7 +79,7 @@ func (s *Server) SetStanding(c Chat, by Person, bot, status string) (ActionResul
 }
 
 // changeStanding changes a bot's membership and tells it. The caller holds the lock.
-func (s *Server) changeStanding(r *room, by Person, a *account, status string) []Ref {
+func (s *chats) changeStanding(r *room, by Person, a *account, status string) []Ref {
 	u := wireMemberUpdated{Chat: r.wire, From: by.wire(), Date: s.opts.Now().Unix(), Old: a.member(r)}
 	r.standing[a.bot.ID] = status
 	u.New = a.member(r)
@@ -87,19 +87,19 @@ func (s *Server) changeStanding(r *room, by Person, a *account, status string) [
 }
 
 // Block is a person blocking the bot in their private chat.
-func (s *Server) Block(p Person, bot string) (ActionResult, error) {
+func (s *chats) Block(p Person, bot string) (ActionResult, error) {
 	return s.SetStanding(PrivateChat(p), p, bot, "kicked")
 }
 
 // Kick is a person removing the bot from a group.
-func (s *Server) Kick(c Chat, by Person, bot string) (ActionResult, error) {
+func (s *chats) Kick(c Chat, by Person, bot string) (ActionResult, error) {
 	return s.SetStanding(c, by, bot, "kicked")
 }
 
 // Migrate turns a group into a supergroup, which it returns: service messages
 // in both, and 400 with migrate_to_chat_id for every later call to the old
 // one.
-func (s *Server) Migrate(group Chat, by Person) (Chat, []ActionResult, error) {
+func (s *chats) Migrate(group Chat, by Person) (Chat, []ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.rooms[group.ID]
@@ -122,7 +122,7 @@ func (s *Server) Migrate(group Chat, by Person) (Chat, []ActionResult, error) {
 }
 
 // service posts a service message. The caller holds the lock.
-func (s *Server) service(r *room, by Person, set func(*wireMessage)) ActionResult {
+func (s *chats) service(r *room, by Person, set func(*wireMessage)) ActionResult {
 	h := s.historyOf(r, 0)
 	from := by.wire()
 	h.last++
@@ -134,7 +134,7 @@ func (s *Server) service(r *room, by Person, set func(*wireMessage)) ActionResul
 
 // CreateTopic opens a topic in a forum; its id is the id of its first message.
 // With o.Bot a topic of that bot's private chat.
-func (s *Server) CreateTopic(c Chat, by Person, name, bot string) (int64, error) {
+func (s *chats) CreateTopic(c Chat, by Person, name, bot string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(bot)
@@ -161,16 +161,16 @@ func (s *Server) CreateTopic(c Chat, by Person, name, bot string) (int64, error)
 }
 
 // DeleteTopic removes a topic; sending to it is then refused.
-func (s *Server) DeleteTopic(c Chat, thread int64) error {
+func (s *chats) DeleteTopic(c Chat, thread int64) error {
 	return s.setTopic(c, thread, func(t *topic) { t.deleted = true })
 }
 
 // CloseTopic lets only administrators write into a topic.
-func (s *Server) CloseTopic(c Chat, thread int64, closed bool) error {
+func (s *chats) CloseTopic(c Chat, thread int64, closed bool) error {
 	return s.setTopic(c, thread, func(t *topic) { t.closed = closed })
 }
 
-func (s *Server) setTopic(c Chat, thread int64, set func(*topic)) error {
+func (s *chats) setTopic(c Chat, thread int64, set func(*topic)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rooms[c.ID]

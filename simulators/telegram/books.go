@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -167,26 +166,12 @@ type books struct {
 
 func newBooks(keep int, c *stage.Change) *books {
 	b := &books{Change: c}
-	lost := &b.totals.Forgotten
-	b.updates = stage.NewShelf[UpdateEntry](keep, lost)
-	b.messages = stage.NewShelf[MessageEntry](keep, lost)
-	b.calls = stage.NewShelf[CallEntry](keep, lost)
-	b.hooks = stage.NewShelf[HookEntry](keep, lost)
-	b.signals = stage.NewShelf[SignalEntry](keep, lost)
+	stage.Bind(keep, &b.totals.Forgotten, &b.updates, &b.messages, &b.calls, &b.hooks, &b.signals)
 	return b
 }
 
-// Totals is the cheap part of Books.
-func (s *Server) Totals() Totals {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.books.totals
-}
-
-// Books returns a snapshot.
-func (s *Server) Books() Book {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// book takes a snapshot. The caller holds the lock.
+func (s *Server) book() Book {
 	b := Book{
 		Updates: s.books.updates.Copy(), Messages: s.books.messages.Copy(),
 		Calls: s.books.calls.Copy(), Hooks: s.books.hooks.Copy(), Signals: s.books.signals.Copy(),
@@ -200,11 +185,4 @@ func (s *Server) Books() Book {
 		b.Polling[a.bot.Username] = a.inbox.poller != nil
 	}
 	return b
-}
-
-// Await returns the first snapshot that satisfies done, or the cause of the
-// context's end together with the snapshot at that moment. Changes that come
-// while done runs are seen together.
-func (s *Server) Await(ctx context.Context, done func(Book) bool) (Book, error) {
-	return stage.Await(ctx, &s.changes, s.Books, done)
 }

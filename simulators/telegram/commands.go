@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -28,49 +27,39 @@ var commandScopes = []string{
 }
 
 // menuOf reads the scope and the language of a call.
-func menuOf(c *call) (menuKey, *refusal) {
+func menuOf(c *call) menuKey {
 	var scope struct {
 		Type string `json:"type"`
 	}
 	if raw := c.args["scope"]; raw != "" && json.Unmarshal([]byte(raw), &scope) != nil {
-		return menuKey{}, badRequest("can't parse BotCommandScope")
+		panic(badRequest("can't parse BotCommandScope"))
 	}
 	scope.Type = cmp.Or(scope.Type, "default")
 	if !slices.Contains(commandScopes, scope.Type) {
-		return menuKey{}, badRequest("can't parse BotCommandScope: Unsupported type specified")
+		panic(badRequest("can't parse BotCommandScope: Unsupported type specified"))
 	}
-	return menuKey{c.account.bot.ID, scope.Type, c.args["language_code"]}, nil
+	return menuKey{c.account.bot.ID, scope.Type, c.args["language_code"]}
 }
 
-func (s *Server) setMyCommands(_ context.Context, c *call) (any, *refusal) {
-	k, refused := menuOf(c)
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) setMyCommands() any {
+	k := menuOf(c)
 	var menu []Command
 	if json.Unmarshal([]byte(c.args["commands"]), &menu) != nil || len(menu) > 100 {
-		return nil, badRequest("can't parse commands JSON object")
+		panic(badRequest("can't parse commands JSON object"))
 	}
 	for _, m := range menu {
 		if !commandName.MatchString(m.Command) || m.Description == "" || utf16Len(m.Description) > 256 {
-			return nil, badRequest("BOT_COMMAND_INVALID")
+			panic(badRequest("BOT_COMMAND_INVALID"))
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.menus[k] = menu
-	s.books.Notify()
-	return true, nil
+	c.menus[k] = menu
+	c.books.Notify()
+	return true
 }
 
-func (s *Server) getMyCommands(_ context.Context, c *call) (any, *refusal) {
-	k, refused := menuOf(c)
-	if refused != nil {
-		return nil, refused
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Command{}, s.menus[k]...), nil
+func (c *call) getMyCommands() any {
+	k := menuOf(c)
+	return append([]Command{}, c.menus[k]...)
 }
 
 // Menu is what the server suggests for a bot, by the type of a scope such as

@@ -3,6 +3,9 @@ package telegram
 import (
 	"fmt"
 	"net/http"
+	"strconv"
+
+	"parley/simulators/internal/stage"
 )
 
 // refusal is an answer with ok=false.
@@ -25,14 +28,15 @@ type wireErrorExtra struct {
 	RetryAfter      int   `json:"retry_after,omitempty"`
 }
 
-func (e *refusal) Error() string { return e.text }
-
-func (e *refusal) wire() wireError {
-	w := wireError{ErrorCode: e.code, Description: e.text}
+func (e *refusal) write(w http.ResponseWriter) {
+	out := wireError{ErrorCode: e.code, Description: e.text}
 	if e.retryAfter != 0 || e.migrateTo != 0 {
-		w.Parameters = &wireErrorExtra{MigrateToChatID: e.migrateTo, RetryAfter: e.retryAfter}
+		out.Parameters = &wireErrorExtra{MigrateToChatID: e.migrateTo, RetryAfter: e.retryAfter}
 	}
-	return w
+	if e.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
+	}
+	stage.WriteBody(w, e.code, inJSON, mustJSON(out))
 }
 
 func badRequest(format string, args ...any) *refusal {
@@ -52,6 +56,12 @@ func tooMany(seconds int) *refusal {
 		code: http.StatusTooManyRequests, retryAfter: seconds,
 		text: fmt.Sprintf("Too Many Requests: retry after %d", seconds),
 	}
+}
+
+func notFound() *refusal { return &refusal{code: http.StatusNotFound, text: "Not Found"} }
+
+func unauthorized() *refusal {
+	return &refusal{code: http.StatusUnauthorized, text: "Unauthorized"}
 }
 
 // migrated is what every call to a group that became a supergroup gets.

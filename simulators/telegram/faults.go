@@ -83,7 +83,8 @@ type Fault struct {
 	Copies int `json:"copies,omitempty"`
 }
 
-func (f Fault) check() error {
+// Check returns why the fault cannot be planned.
+func (f Fault) Check() error {
 	known := []Trouble{
 		TooManyRequests, InternalError, BadGateway, Unauthorized, Conflict, Forbidden, Dropped,
 		Slow, Ambiguous, Truncated, Garbage, Oversized, Redelivered, Reordered,
@@ -97,34 +98,17 @@ func (f Fault) check() error {
 	return nil
 }
 
-func newPlans() stage.Plans[Fault] {
-	return stage.NewPlans(Fault.check, func(f Fault) stage.Timing {
-		return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
-	})
-}
-
-// Plan adds faults. Nothing is added when one of them is unknown or has a
-// number out of range.
-func (s *Server) Plan(fs ...Fault) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.plans.Add(fs...)
-}
-
-// ClearFaults ends all plans and every retry_after that still holds.
-func (s *Server) ClearFaults() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.plans.Clear()
-	clear(s.holds)
+// Timing returns which of the calls that match it falls on.
+func (f Fault) Timing() stage.Timing {
+	return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
 }
 
 // onHooks are the troubles that fall on calls of webhooks.
 var onHooks = []Trouble{Reordered, Dropped, Slow, Ambiguous}
 
 // draw finds the fault for a call, if any. The caller holds the lock.
-func (s *Server) draw(bot, method string, chat int64, onUpdates bool) *Fault {
-	return s.plans.Draw(s.rng, func(f *Fault) bool {
+func (w *world) draw(bot, method string, chat int64, onUpdates bool) *Fault {
+	return stage.Draw(&w.plans, w.rng, func(f *Fault) bool {
 		return (f.Trouble == Redelivered) == onUpdates &&
 			(f.Bot == "" || fold(f.Bot) == fold(bot)) &&
 			(f.Method == "" || fold(f.Method) == fold(method)) &&

@@ -2,14 +2,20 @@ package telegram
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"path"
-	"strconv"
+
+	"parley/simulators/internal/stage"
 )
+
+// fileStore is the files that people and bots sent.
+type fileStore struct {
+	*world
+	stored map[string]*storedFile
+}
 
 type storedFile struct {
 	wire    wireFile
@@ -22,7 +28,7 @@ type storedFile struct {
 const maxDownload = 20 << 20
 
 // attach stores the file of o and hangs it on m.
-func (s *Server) attach(m *wireMessage, o SayOptions) {
+func (s *fileStore) attach(m *wireMessage, o SayOptions) {
 	id := s.id()
 	name := path.Base(cmp.Or(o.FileName, fmt.Sprintf("file_%d", id)))
 	f := &storedFile{
@@ -32,7 +38,7 @@ func (s *Server) attach(m *wireMessage, o SayOptions) {
 			FileSize: int64(len(o.File)), FilePath: fmt.Sprintf("%s/%d_%s", o.Media, id, name),
 		},
 	}
-	s.files[f.wire.FileID] = f
+	s.stored[f.wire.FileID] = f
 	w := f.wire
 	w.FilePath = ""
 	length, no := max(o.Seconds, 1), false
@@ -65,47 +71,38 @@ func digest(content []byte) string {
 
 // Content is the content of a file that somebody sent, and nil where there is none
 // or it is too large to be handed out.
-func (s *Server) Content(fileID string) []byte {
+func (s *fileStore) Content(fileID string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.files[fileID]; f != nil {
+	if f := s.stored[fileID]; f != nil {
 		return f.content
 	}
 	return nil
 }
 
-func (s *Server) getFile(_ context.Context, c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.files[c.args["file_id"]]
+func (c *call) getFile() any {
+	f := c.stored[c.args["file_id"]]
 	switch {
 	case f == nil:
-		return nil, badRequest("wrong file_id or the file is temporarily unavailable")
+		panic(badRequest("wrong file_id or the file is temporarily unavailable"))
 	case f.wire.FileSize > maxDownload:
-		return nil, badRequest("file is too big")
+		panic(badRequest("file is too big"))
 	}
-	return f.wire, nil
+	return f.wire
 }
 
 func (s *Server) serveFile(w http.ResponseWriter, rest string) {
-	_, name, refused := s.authorize(rest)
-	if refused != nil {
-		refuse(w, refused)
-		return
-	}
+	_, name := s.authorize(rest)
 	s.mu.Lock()
 	var found *storedFile
-	for _, f := range s.files {
+	for _, f := range s.stored {
 		if f.wire.FilePath == name {
 			found = f
 		}
 	}
 	s.mu.Unlock()
 	if found == nil {
-		refuse(w, &refusal{code: http.StatusNotFound, text: "Not Found"})
-		return
+		panic(notFound())
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.Itoa(len(found.content)))
-	_, _ = w.Write(found.content)
+	stage.WriteBody(w, http.StatusOK, "application/octet-stream", found.content)
 }

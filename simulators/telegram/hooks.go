@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // hookJob is one update on its way to a webhook.
@@ -38,7 +40,7 @@ const slowest = 6
 // calls under way: up to max_connections at once, the chats side by side, each
 // chat's oldest first, again and again until a 2xx confirms it. Redirects are
 // not followed. A method call in the body of the response is ignored.
-func (s *Server) deliverHooks(ctx context.Context) {
+func (s *inboxes) deliverHooks(ctx context.Context) {
 	client := &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 100},
 		Timeout:       time.Minute,
@@ -69,7 +71,7 @@ func (s *Server) deliverHooks(ctx context.Context) {
 }
 
 // nextHook picks what to post now, or says how long nothing is due.
-func (s *Server) nextHook() (*hookJob, time.Duration) {
+func (s *inboxes) nextHook() (*hookJob, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait := time.Hour
@@ -99,7 +101,7 @@ func (s *Server) nextHook() (*hookJob, time.Duration) {
 }
 
 // pickHook finds an update of a whose time has come. The caller holds the lock.
-func (s *Server) pickHook(a *account, w *webhook) (*hookJob, time.Duration) {
+func (s *inboxes) pickHook(a *account, w *webhook) (*hookJob, time.Duration) {
 	in := &a.inbox
 	job := &hookJob{account: a, hook: w}
 	wait := in.nextRedelivery(s.opts.Now(), time.Hour)
@@ -162,11 +164,7 @@ func postHook(ctx context.Context, client *http.Client, job *hookJob) (int, erro
 	case Dropped:
 		return 0, errHookDropped
 	case Slow:
-		t := time.NewTimer(job.fault.Delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
+		if !stage.Pause(job.fault.Delay, ctx, ctx) {
 			return 0, errHookStopped
 		}
 	}
@@ -198,7 +196,7 @@ func postHook(ctx context.Context, client *http.Client, job *hookJob) (int, erro
 }
 
 // hookDone confirms an update, or lets its chat rest before the next try.
-func (s *Server) hookDone(job *hookJob, status int, err error) {
+func (s *inboxes) hookDone(job *hookJob, status int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in, w, now := &job.account.inbox, job.hook, s.opts.Now()

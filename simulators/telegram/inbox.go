@@ -8,6 +8,49 @@ import (
 	"time"
 )
 
+// inboxes are the bots, and the updates of each until it confirms them: how they wait,
+// and how they are handed to polls and posted to webhooks.
+type inboxes struct {
+	*world
+	hooked   chan struct{} // capacity 1: tells deliverHooks that there may be work
+	accounts []*account    // in the order of Options.Bots
+}
+
+// account is a bot with what the platform keeps for it.
+type account struct {
+	bot   Bot
+	self  wireUser
+	inbox inbox
+}
+
+// openInboxes makes the bots anew. The caller holds the lock, or is New.
+func (s *inboxes) openInboxes() {
+	for _, a := range s.accounts {
+		a.inbox.endPoll(textOusted)
+	}
+	s.accounts = nil
+	for _, b := range s.opts.Bots {
+		next := s.opts.FirstUpdateID
+		if next == 0 {
+			next = 100_000_000 + s.rng.Int64N(800_000_000)
+		}
+		s.accounts = append(s.accounts, &account{bot: b, self: b.Person().wire(), inbox: inbox{next: next, hooked: s.hooked, hook: newWebhook()}})
+	}
+}
+
+// account finds a bot; empty is the first. The caller holds the lock.
+func (s *inboxes) account(username string) *account {
+	if username == "" {
+		return s.accounts[0]
+	}
+	for _, a := range s.accounts {
+		if fold(a.bot.Username) == fold(username) {
+			return a
+		}
+	}
+	return nil
+}
+
 // inbox holds the updates of one bot until it confirms them.
 type inbox struct {
 	next    int64 // update id of the next update
@@ -108,28 +151,16 @@ func (in *inbox) wake() {
 
 // put creates an update for a, unless its kind is not wanted. The caller
 // holds the lock.
-func (s *Server) put(a *account, kind string, payload any, e UpdateEntry) []Ref {
+func (s *inboxes) put(a *account, kind string, payload any, e UpdateEntry) []Ref {
 	if !a.inbox.wants(kind) {
 		return nil
 	}
-	body, err := json.Marshal(payload)
-	if err != nil {
-		panic(fmt.Sprintf("telegram simulator: encode %s: %v", kind, err)) // own types only
-	}
-	id := a.inbox.next
-	raw := make([]byte, 0, len(body)+len(kind)+40)
-	raw = append(raw, `{"update_id":`...)
-	raw = strconv.AppendInt(raw, id, 10)
-	raw = append(raw, `,"`...)
-	raw = append(raw, kind...)
-	raw = append(raw, `":`...)
-	raw = append(raw, body...)
-	raw = append(raw, '}')
 	e.Kind = kind
-	return []Ref{s.enqueue(a, id, raw, e)}
+	raw := fmt.Appendf(nil, `{"update_id":%d,"%s":%s}`, a.inbox.next, kind, mustJSON(payload))
+	return []Ref{s.enqueue(a, a.inbox.next, raw, e)}
 }
 
-func (s *Server) enqueue(a *account, id int64, raw []byte, e UpdateEntry) Ref {
+func (s *inboxes) enqueue(a *account, id int64, raw []byte, e UpdateEntry) Ref {
 	a.inbox.next = max(a.inbox.next, id+1)
 	e.Bot, e.UpdateID, e.Created = a.bot.Username, id, s.opts.Now()
 	entry := s.books.updates.Add(e)
@@ -144,7 +175,7 @@ func (s *Server) enqueue(a *account, id int64, raw []byte, e UpdateEntry) Ref {
 // contains. An update_id is added when the object has none or raw is not an
 // object but {} would be; malformed text goes out byte for byte, so the whole
 // answer to getUpdates is then malformed until an offset passes it.
-func (s *Server) Inject(bot string, raw json.RawMessage) (Ref, error) {
+func (s *inboxes) Inject(bot string, raw json.RawMessage) (Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(bot)
@@ -173,7 +204,7 @@ func (s *Server) Inject(bot string, raw json.RawMessage) (Ref, error) {
 }
 
 // confirm forgets every update below offset. The caller holds the lock.
-func (s *Server) confirm(a *account, offset int64, dropped bool) {
+func (s *inboxes) confirm(a *account, offset int64, dropped bool) {
 	in := &a.inbox
 	now := s.opts.Now()
 	kept := in.waiting[:0]
@@ -194,7 +225,7 @@ func (s *Server) confirm(a *account, offset int64, dropped bool) {
 }
 
 // settle books the end of an update and lets a fault bring it back.
-func (s *Server) settle(a *account, p pending, now time.Time, dropped bool) {
+func (s *inboxes) settle(a *account, p pending, now time.Time, dropped bool) {
 	if dropped {
 		p.entry.Dropped = true
 		return
@@ -218,7 +249,7 @@ func (s *Server) settle(a *account, p pending, now time.Time, dropped bool) {
 }
 
 // batch picks the next updates to hand out. The caller holds the lock.
-func (s *Server) batch(a *account, limit int) []pending {
+func (s *inboxes) batch(a *account, limit int) []pending {
 	in := &a.inbox
 	var out []pending
 	kept := in.ghosts[:0]

@@ -17,6 +17,13 @@ func callKey(bot, chat int64, method string) holdKey {
 	return holdKey{bot: bot, method: method}
 }
 
+// limiter holds bots to the published limits, and to what a retry_after told them.
+type limiter struct {
+	*world
+	holds map[holdKey]penalty
+	rates map[rateKey][]time.Time
+}
+
 // penalty is a retry_after that was answered.
 type penalty struct {
 	until time.Time
@@ -27,7 +34,7 @@ type penalty struct {
 // holdDelay returns how long a call must still wait, which the call itself makes longer:
 // bots that went on calling were held for hours. In a chat that was not told of the
 // bot's penalty yet a call is only told of it. The caller holds the lock.
-func (s *Server) holdDelay(bot, chat int64, method string, now time.Time) time.Duration {
+func (s *limiter) holdDelay(bot, chat int64, method string, now time.Time) time.Duration {
 	var left time.Duration
 	for _, k := range []holdKey{{bot: bot}, callKey(bot, chat, method)} {
 		p, ok := s.holds[k]
@@ -48,7 +55,7 @@ func (s *Server) holdDelay(bot, chat int64, method string, now time.Time) time.D
 	return left
 }
 
-func (s *Server) hold(bot, chat int64, method string, seconds int, global bool, now time.Time) {
+func (s *limiter) hold(bot, chat int64, method string, seconds int, global bool, now time.Time) {
 	k := callKey(bot, chat, method)
 	if global {
 		k = holdKey{bot: bot}
@@ -82,7 +89,7 @@ var (
 // rateLimitDelay counts a message, an edit of one or, with chat 0, another call that the
 // bot's own limit counts, and returns for how long it is refused instead, if it is;
 // global: because of the bot's own limit. The caller holds the lock.
-func (s *Server) rateLimitDelay(bot, chat int64, kind Kind, now time.Time) (wait time.Duration, global bool) {
+func (s *limiter) rateLimitDelay(bot, chat int64, kind Kind, now time.Time) (wait time.Duration, global bool) {
 	if s.opts.Pace < 0 {
 		return 0, false
 	}
@@ -110,7 +117,7 @@ func (s *Server) rateLimitDelay(bot, chat int64, kind Kind, now time.Time) (wait
 
 // rateDelay returns how long it is until another call fits, and forgets what no limit
 // counts any more.
-func (s *Server) rateDelay(k rateKey, r rate, now time.Time) time.Duration {
+func (s *limiter) rateDelay(k rateKey, r rate, now time.Time) time.Duration {
 	calls := s.rates[k]
 	oldest := ratePerGroup.window
 	if k.chat == 0 {
@@ -127,17 +134,16 @@ func (s *Server) rateDelay(k rateKey, r rate, now time.Time) time.Duration {
 }
 
 // scale is a time of the published limits at the server's pace.
-func (s *Server) scale(d time.Duration) time.Duration {
+func (s *limiter) scale(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / s.opts.Pace)
 }
 
 // checkRate refuses a call that is one too many. The caller holds the lock.
-func (s *Server) checkRate(c *call, chat int64, kind Kind) *refusal {
-	now := s.opts.Now()
-	wait, global := s.rateLimitDelay(c.account.bot.ID, chat, kind, now)
-	if wait == 0 {
-		return nil
+func (c *call) checkRate(chat int64, kind Kind) {
+	now := c.opts.Now()
+	wait, global := c.rateLimitDelay(c.account.bot.ID, chat, kind, now)
+	if wait > 0 {
+		c.hold(c.account.bot.ID, chat, c.method, seconds(wait), global, now)
+		panic(tooMany(seconds(wait)))
 	}
-	s.hold(c.account.bot.ID, chat, c.method, seconds(wait), global, now)
-	return tooMany(seconds(wait))
 }

@@ -5,11 +5,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"parley/simulators/internal/stage"
 )
+
+// formatted is what format makes of the arguments, or why it refuses them.
+func formatted(p params) (got formattedText, refused *refusal) {
+	refused, _ = stage.Refused[refusal](func() { got = format(p) })
+	return got, refused
+}
 
 func TestATextHasTheEntitiesThatClientsSee(t *testing.T) {
 	t.Parallel()
-	got, refused := format(params{"text": " \n bare @parley_bot\r\x01 "})
+	got, refused := formatted(params{"text": " \n bare @parley_bot\r\x01 "})
 	want := formattedText{text: "bare @parley_bot", entities: []Entity{{Type: "mention", Offset: 5, Length: 11}}}
 	if refused != nil || got.text != want.text || !cmp.Equal(got.entities, want.entities) {
 		t.Errorf("%+v, %v", got, refused)
@@ -19,7 +27,7 @@ func TestATextHasTheEntitiesThatClientsSee(t *testing.T) {
 func TestEntitiesMoveWithWhatIsTrimmed(t *testing.T) {
 	t.Parallel()
 	in := params{"text": "  a\r\nbold  ", "entities": `[{"type":"bold","offset":5,"length":6},{"type":"italic","offset":0,"length":2}]`}
-	got, refused := format(in)
+	got, refused := formatted(in)
 	want := formattedText{text: "a\nbold", entities: []Entity{{Type: "bold", Offset: 2, Length: 4}}}
 	if refused != nil || got.text != want.text || !cmp.Equal(got.entities, want.entities) {
 		t.Errorf("%+v, %v", got, refused)
@@ -31,7 +39,7 @@ func FuzzFormat(f *testing.F) {
 	f.Add("a @name /cmd https://x.y #z", `[{"type":"bold","offset":0,"length":3}]`)
 	f.Add(" \r\n\x00🦜 ", `[{"type":"code","offset":1,"length":3}]`)
 	f.Fuzz(func(t *testing.T, text, entities string) {
-		got, refused := format(params{"text": text, "entities": entities})
+		got, refused := formatted(params{"text": text, "entities": entities})
 		if refused != nil || !utf8.ValidString(text) {
 			return
 		}

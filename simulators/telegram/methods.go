@@ -1,39 +1,24 @@
 package telegram
 
-import "context"
-
-type namedMethod struct {
-	name string
-	run  method
+// methods is the table of what bots may call. Each runs under the lock; a rule that
+// refuses the call panics with a *refusal, as [stage.Refused] has it.
+var methods = map[string]func(*call) any{
+	"getMe":               (*call).getMe,
+	"getUpdates":          (*call).getUpdates,
+	"setWebhook":          (*call).setWebhook,
+	"deleteWebhook":       (*call).deleteWebhook,
+	"getWebhookInfo":      (*call).getWebhookInfo,
+	"sendMessage":         (*call).sendMessage,
+	"sendDocument":        (*call).sendDocument,
+	"sendPhoto":           (*call).sendPhoto,
+	"editMessageText":     (*call).editMessageText,
+	"deleteMessage":       (*call).deleteMessage,
+	"sendChatAction":      (*call).sendChatAction,
+	"setMessageReaction":  (*call).setMessageReaction,
+	"answerCallbackQuery": (*call).answerCallbackQuery,
+	"getFile":             (*call).getFile,
+	"setMyCommands":       (*call).setMyCommands,
+	"getMyCommands":       (*call).getMyCommands,
 }
 
-// methods is the table of what bots may call, by lower-case name: the real
-// server ignores case.
-func methods() map[string]namedMethod {
-	table := map[string]namedMethod{}
-	for name, run := range map[string]method{
-		"getMe":               (*Server).getMe,
-		"getUpdates":          (*Server).getUpdates,
-		"setWebhook":          (*Server).setWebhook,
-		"deleteWebhook":       (*Server).deleteWebhook,
-		"getWebhookInfo":      (*Server).getWebhookInfo,
-		"sendMessage":         (*Server).sendMessage,
-		"sendDocument":        (*Server).sendDocument,
-		"sendPhoto":           (*Server).sendPhoto,
-		"editMessageText":     (*Server).editMessageText,
-		"deleteMessage":       (*Server).deleteMessage,
-		"sendChatAction":      (*Server).sendChatAction,
-		"setMessageReaction":  (*Server).setMessageReaction,
-		"answerCallbackQuery": (*Server).answerCallbackQuery,
-		"getFile":             (*Server).getFile,
-		"setMyCommands":       (*Server).setMyCommands,
-		"getMyCommands":       (*Server).getMyCommands,
-	} {
-		table[fold(name)] = namedMethod{name: name, run: run}
-	}
-	return table
-}
-
-func (s *Server) getMe(_ context.Context, c *call) (any, *refusal) {
-	return c.account.bot.self(), nil
-}
+func (c *call) getMe() any { return c.account.bot.self() }

@@ -16,16 +16,16 @@ type formattedText struct {
 }
 
 // format checks and normalises what a bot wants to say.
-func format(p params) (formattedText, *refusal) { return formatField(p, "text", "entities") }
+func format(p params) formattedText { return formatField(p, "text", "entities") }
 
-func formatField(p params, field, entities string) (formattedText, *refusal) {
+func formatField(p params, field, entities string) formattedText {
 	var es []Entity
 	if p["parse_mode"] != "" {
-		return formattedText{}, badRequest("unsupported parse_mode")
+		panic(badRequest("unsupported parse_mode"))
 	}
 	if raw := p[entities]; raw != "" {
 		if err := json.Unmarshal([]byte(raw), &es); err != nil {
-			return formattedText{}, badRequest("can't parse entities JSON object")
+			panic(badRequest("can't parse entities JSON object"))
 		}
 	}
 	return normalise(p[field], es)
@@ -40,49 +40,42 @@ var entityTypes = map[string]bool{
 
 // normalise drops what Telegram drops (carriage returns, control characters,
 // outer white space), moves the entities along and refuses impossible ones.
-func normalise(text string, es []Entity) (formattedText, *refusal) {
+func normalise(text string, es []Entity) formattedText {
 	if len(es) == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' }) {
 		text = strings.Trim(text, " \n")
-		return formattedText{text: text, entities: detect(text)}, nil
+		return formattedText{text: text, entities: detect(text)}
 	}
 	u := utf16.Encode([]rune(text))
 	kept := make([]Entity, 0, len(es))
 	for _, e := range es {
 		if !entityTypes[e.Type] {
-			return formattedText{}, badRequest("can't parse MessageEntity: Unsupported type specified")
+			panic(badRequest("can't parse MessageEntity: Unsupported type specified"))
 		}
 		if e.Length <= 0 || e.Offset < 0 {
 			continue
 		}
-		if refused := checkPlace(u, e); refused != nil {
-			return formattedText{}, refused
-		}
-		if refused := checkLink(&e); refused != nil {
-			return formattedText{}, refused
-		}
+		checkPlace(u, e)
+		checkLink(&e)
 		kept = append(kept, e)
 	}
 	slices.SortStableFunc(kept, byPosition)
-	if refused := checkNesting(kept); refused != nil {
-		return formattedText{}, refused
-	}
+	checkNesting(kept)
 	text, kept = removeUnits(u, kept)
-	return formattedText{text: text, entities: merge(kept, detect(text))}, nil
+	return formattedText{text: text, entities: merge(kept, detect(text))}
 }
 
-func checkPlace(u []uint16, e Entity) *refusal {
+func checkPlace(u []uint16, e Entity) {
 	end := e.Offset + min(e.Length, math.MaxInt-e.Offset)
 	switch {
 	case e.Offset > len(u):
-		return badRequest("entity begins after the end of the text at UTF-16 offset %d", e.Offset)
+		panic(badRequest("entity begins after the end of the text at UTF-16 offset %d", e.Offset))
 	case e.Length > len(u)-e.Offset:
-		return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end)
+		panic(badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end))
 	case splitsSurrogates(u, e.Offset):
-		return badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, e.Offset))
+		panic(badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, e.Offset)))
 	case splitsSurrogates(u, end):
-		return badRequest("entity ends in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, end))
+		panic(badRequest("entity ends in a middle of a UTF-16 symbol at byte offset %d", bytesBefore(u, end)))
 	}
-	return nil
 }
 
 // splitsSurrogates tells whether i splits a surrogate pair.
@@ -92,9 +85,9 @@ func splitsSurrogates(u []uint16, i int) bool {
 
 func bytesBefore(u []uint16, i int) int { return len(string(utf16.Decode(u[:i-1]))) }
 
-func checkLink(e *Entity) *refusal {
+func checkLink(e *Entity) {
 	if e.Type != "text_link" {
-		return nil
+		return
 	}
 	raw := e.URL
 	if !strings.Contains(raw, ":") && strings.Contains(raw, ".") {
@@ -102,18 +95,18 @@ func checkLink(e *Entity) *refusal {
 	}
 	l, err := url.Parse(raw)
 	if err != nil || l.Host == "" && l.Opaque == "" {
-		return badRequest("entity URL '%s' is invalid: Wrong HTTP URL", e.URL)
+		panic(badRequest("entity URL '%s' is invalid: Wrong HTTP URL", e.URL))
 	}
 	switch l.Scheme {
 	case "http", "https", "tg", "ton", "tonsite":
 		e.URL = raw
-		return nil
+	default:
+		panic(badRequest("entity URL '%s' is invalid: Unsupported URL protocol", e.URL))
 	}
-	return badRequest("entity URL '%s' is invalid: Unsupported URL protocol", e.URL)
 }
 
 // checkNesting refuses entities that overlap without one holding the other.
-func checkNesting(es []Entity) *refusal {
+func checkNesting(es []Entity) {
 	var open []int // ends of the entities around the present place
 	for _, e := range es {
 		end := e.Offset + e.Length
@@ -121,11 +114,10 @@ func checkNesting(es []Entity) *refusal {
 			open = open[:len(open)-1]
 		}
 		if len(open) > 0 && end > open[len(open)-1] {
-			return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end)
+			panic(badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, end))
 		}
 		open = append(open, end)
 	}
-	return nil
 }
 
 // removeUnits removes code units and moves the entities accordingly.

@@ -14,7 +14,7 @@ const lookBack = 300
 // makes messages of at most 4096 UTF-16 code units of it, one right after the
 // other, cut at a paragraph, line, sentence or word where one ends near the
 // limit.
-func (s *Server) Paste(c Chat, p Person, text string, o SayOptions) ([]ActionResult, error) {
+func (s *chats) Paste(c Chat, p Person, text string, o SayOptions) ([]ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []ActionResult

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image"
 	_ "image/jpeg" // formats of photos
@@ -18,32 +17,30 @@ const (
 
 // sendPhoto shows a picture. The real server compresses it and drops its name; here
 // it is handed out as it came.
-func (s *Server) sendPhoto(_ context.Context, c *call) (any, *refusal) {
-	return s.sendFile(c, "photo", func(f *storedFile, m *wireMessage) *refusal {
+func (c *call) sendPhoto() any {
+	return c.sendFile("photo", func(f *storedFile, m *wireMessage) {
 		if f.wire.FileSize > maxPhoto {
-			return badRequest("file of size %d bytes is too big for a photo; the maximum size is %d bytes", f.wire.FileSize, maxPhoto)
+			panic(badRequest("file of size %d bytes is too big for a photo; the maximum size is %d bytes", f.wire.FileSize, maxPhoto))
 		}
 		about, _, err := image.DecodeConfig(bytes.NewReader(f.content))
 		if err != nil {
-			return badRequest("IMAGE_PROCESS_FAILED")
+			panic(badRequest("IMAGE_PROCESS_FAILED"))
 		}
 		w, h := about.Width, about.Height
 		if w+h > maxPhotoSides || w > maxPhotoRatio*h || h > maxPhotoRatio*w {
-			return badRequest("PHOTO_INVALID_DIMENSIONS")
+			panic(badRequest("PHOTO_INVALID_DIMENSIONS"))
 		}
 		f.wire.FileName, f.wire.FilePath = "", fmt.Sprintf("photos/file_%s", f.wire.FileUniqueID)
 		shown := f.wire
 		shown.FilePath = ""
 		m.Photo = []wireFile{shown}
-		return nil
 	})
 }
 
-func (s *Server) sendDocument(_ context.Context, c *call) (any, *refusal) {
-	return s.sendFile(c, "document", func(f *storedFile, m *wireMessage) *refusal {
+func (c *call) sendDocument() any {
+	return c.sendFile("document", func(f *storedFile, m *wireMessage) {
 		shown := f.wire
 		shown.FilePath = ""
 		m.Document = &shown
-		return nil
 	})
 }

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,7 +18,7 @@ const reactionInvalid = "REACTION_INVALID"
 
 // AllowReactions lets only these emoji be reactions in a group; none of them: no
 // reaction at all. It is Chat.available_reactions, which admins choose.
-func (s *Server) AllowReactions(c Chat, emoji ...string) error {
+func (s *chats) AllowReactions(c Chat, emoji ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rooms[c.ID]
@@ -38,55 +37,45 @@ func (r *room) isAllowedReaction(emoji string) bool {
 // setMessageReaction answers as tdlib/telegram-bot-api does in
 // process_set_message_reaction_query and get_reaction_types: what is wrong in the
 // request first, then chat and message, the reaction last.
-func (s *Server) setMessageReaction(_ context.Context, c *call) (any, *refusal) {
-	emoji, refused := reactionOf(c.args["reaction"])
-	if refused != nil {
-		return nil, refused
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c)
-	if refused != nil {
-		return nil, refused
-	}
-	h := s.historyOf(r, c.account.bot.ID)
+func (c *call) setMessageReaction() any {
+	emoji := reactionOf(c.args["reaction"])
+	r := c.target()
+	h := c.historyOf(r, c.account.bot.ID)
 	st := h.messages[c.args.number("message_id")]
 	if st == nil {
-		return nil, badRequest("message to react not found")
+		panic(badRequest("message to react not found"))
 	}
 	st = h.firstOf(st)
 	if emoji != "" && (st.message.isService() || !r.isAllowedReaction(emoji)) {
-		return nil, badRequest(reactionInvalid)
+		panic(badRequest(reactionInvalid))
 	}
-	if refused := s.checkRate(c, 0, r.chat.Kind); refused != nil {
-		return nil, refused
-	}
+	c.checkRate(0, r.chat.Kind)
 	bot := c.account.bot.ID
 	if st.reactions[bot] == emoji { // MESSAGE_NOT_MODIFIED, which tdlib takes for a success
-		return true, nil
+		return true
 	}
 	if st.reactions == nil {
 		st.reactions = map[int64]string{}
 	}
 	st.reactions[bot] = emoji
-	s.signal(SignalEntry{
+	c.signal(SignalEntry{
 		Bot: c.account.bot.Username, Kind: "reaction", ChatID: r.chat.ID,
 		ThreadID: st.message.MessageThreadID, ID: fmt.Sprint(st.message.MessageID), Text: emoji,
 	})
-	return true, nil
+	return true
 }
 
 // reactionOf reads the one reaction that a bot may choose; empty: none.
-func reactionOf(raw string) (string, *refusal) {
+func reactionOf(raw string) string {
 	if raw == "" || raw == "null" {
-		return "", nil
+		return ""
 	}
 	var list []json.RawMessage
 	if !json.Valid([]byte(raw)) {
-		return "", badRequest("can't parse reaction types JSON object")
+		panic(badRequest("can't parse reaction types JSON object"))
 	}
 	if json.Unmarshal([]byte(raw), &list) != nil {
-		return "", badRequest("expected an Array of ReactionType")
+		panic(badRequest("expected an Array of ReactionType"))
 	}
 	var emoji []string
 	for _, one := range list {
@@ -96,27 +85,27 @@ func reactionOf(raw string) (string, *refusal) {
 		}
 		switch err := json.Unmarshal(one, &t); {
 		case err != nil:
-			return "", badRequest("can't parse ReactionType: expected an Object")
+			panic(badRequest("can't parse ReactionType: expected an Object"))
 		case t.Type == nil:
-			return "", badRequest(`can't parse ReactionType: Can't find field "type"`)
+			panic(badRequest(`can't parse ReactionType: Can't find field "type"`))
 		case *t.Type == "custom_emoji": // no chat of this server allows one
-			return "", badRequest(reactionInvalid)
+			panic(badRequest(reactionInvalid))
 		case *t.Type != "emoji":
-			return "", badRequest("can't parse ReactionType: invalid reaction type specified")
+			panic(badRequest("can't parse ReactionType: invalid reaction type specified"))
 		case t.Emoji == nil:
-			return "", badRequest(`can't parse ReactionType: Can't find field "emoji"`)
+			panic(badRequest(`can't parse ReactionType: Can't find field "emoji"`))
 		case *t.Emoji == "":
-			return "", badRequest("invalid reaction type specified")
+			panic(badRequest("invalid reaction type specified"))
 		}
 		emoji = append(emoji, *t.Emoji)
 	}
 	switch len(emoji) {
 	case 0:
-		return "", nil
+		return ""
 	case 1:
-		return emoji[0], nil
+		return emoji[0]
 	}
-	return "", badRequest("REACTIONS_TOO_MANY") // a bot has no Premium
+	panic(badRequest("REACTIONS_TOO_MANY")) // a bot has no Premium
 }
 
 // firstOf is the message of an album that has its reactions: the first that is there.

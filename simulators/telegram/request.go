@@ -105,7 +105,7 @@ func (p params) addJSON(r io.Reader) error {
 		return err
 	}
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
-		return badRequest("JSON object expected")
+		panic(badRequest("JSON object expected"))
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {

@@ -2,6 +2,17 @@ package telegram
 
 import "slices"
 
+// chats are where people and bots write: the people, the rooms, and who sees what in
+// them.
+type chats struct {
+	*world
+	*inboxes
+	*fileStore
+	rooms   map[int64]*room
+	people  map[int64]Person
+	queries map[string]bool // callback queries that may be answered
+}
+
 // room is a chat as the platform keeps it.
 type room struct {
 	chat      Chat
@@ -50,7 +61,7 @@ func (h *history) isForgotten(id int64) bool {
 }
 
 // room finds or opens a chat. The caller holds the lock.
-func (s *Server) open(c Chat) *room {
+func (s *chats) open(c Chat) *room {
 	r, ok := s.rooms[c.ID]
 	if !ok {
 		r = &room{
@@ -71,7 +82,7 @@ func (s *Server) open(c Chat) *room {
 	return r
 }
 
-func (s *Server) historyOf(r *room, bot int64) *history {
+func (s *chats) historyOf(r *room, bot int64) *history {
 	if r.chat.Kind != Private {
 		bot = 0
 	}
@@ -95,26 +106,25 @@ func (r *room) isPresent(bot int64) bool {
 	return true
 }
 
-// checkPresent is the refusal for a bot that is not present, or nil.
-func (r *room) checkPresent(bot int64) *refusal {
+// checkPresent refuses a bot that is not present.
+func (r *room) checkPresent(bot int64) {
 	if r.migrated != 0 {
-		return migrated(r.migrated)
+		panic(migrated(r.migrated))
 	}
 	kind := r.wire.Type
 	switch status := r.standing[bot]; {
 	case r.chat.Kind == Private && status == "kicked":
-		return forbidden("bot was blocked by the user")
+		panic(forbidden("bot was blocked by the user"))
 	case status == "kicked":
-		return forbidden("bot was kicked from the " + kind + " chat")
+		panic(forbidden("bot was kicked from the " + kind + " chat"))
 	case status == "left":
-		return forbidden("bot is not a member of the " + kind + " chat")
+		panic(forbidden("bot is not a member of the " + kind + " chat"))
 	}
-	return nil
 }
 
 // audience lists the bots that may see m, sent by a person or by the bot
 // author (0 for people). The caller holds the lock.
-func (s *Server) audience(r *room, m *wireMessage, author int64) []*account {
+func (s *chats) audience(r *room, m *wireMessage, author int64) []*account {
 	var out []*account
 	for _, a := range s.accounts {
 		if a.bot.ID == author || !r.isPresent(a.bot.ID) {

@@ -18,13 +18,13 @@ var (
 // Say lets p write into c. Chats and people are known from their first
 // appearance on. A private message to a bot that was blocked unblocks it, as
 // pressing Start does.
-func (s *Server) Say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
+func (s *chats) Say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.say(c, p, text, o)
 }
 
-func (s *Server) say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
+func (s *chats) say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
 	if c.ID == 0 || c.Kind == "" || c.Kind == Private && c.ID != p.ID {
 		return ActionResult{}, fmt.Errorf("say in chat %d: %w: it needs an id and a kind, a private one the id of its person", c.ID, errChat)
 	}
@@ -61,7 +61,7 @@ func (s *Server) say(c Chat, p Person, text string, o SayOptions) (ActionResult,
 }
 
 // publish makes an update for every bot that may see m.
-func (s *Server) publish(r *room, kind string, m *wireMessage, author int64) []Ref {
+func (s *chats) publish(r *room, kind string, m *wireMessage, author int64) []Ref {
 	var refs []Ref
 	for _, a := range s.audience(r, m, author) {
 		refs = append(refs, s.put(a, kind, m, entryOf(m))...)
@@ -69,7 +69,7 @@ func (s *Server) publish(r *room, kind string, m *wireMessage, author int64) []R
 	return refs
 }
 
-func (s *Server) actionResult(m *wireMessage, refs []Ref) ActionResult {
+func (s *chats) actionResult(m *wireMessage, refs []Ref) ActionResult {
 	return ActionResult{ChatID: m.Chat.ID, MessageID: m.MessageID, Updates: refs}
 }
 
@@ -82,7 +82,7 @@ func entryOf(m *wireMessage) UpdateEntry {
 }
 
 // place sets topic, reply and quote.
-func (s *Server) place(r *room, h *history, to *account, m *wireMessage, o SayOptions) error {
+func (s *chats) place(r *room, h *history, to *account, m *wireMessage, o SayOptions) error {
 	threads := r.chat.Kind == Forum || r.chat.Kind == Private && to.bot.HasTopics
 	if threads && o.Thread > 1 {
 		t := r.topics[o.Thread]
@@ -122,7 +122,7 @@ func withoutReply(m *wireMessage) *wireMessage {
 }
 
 // setAuthor sets the author as others see them.
-func (s *Server) setAuthor(r *room, m *wireMessage, p Person, o SayOptions) {
+func (s *chats) setAuthor(r *room, m *wireMessage, p Person, o SayOptions) {
 	from := p.wire()
 	m.From = &from
 	switch o.As {
@@ -152,7 +152,7 @@ func (s *Server) setAuthor(r *room, m *wireMessage, p Person, o SayOptions) {
 }
 
 // fill sets the text or the caption, its entities, and the media.
-func (s *Server) fill(m *wireMessage, text string, o SayOptions) {
+func (s *chats) fill(m *wireMessage, text string, o SayOptions) {
 	es := merge(append(mentionsOf(text, o.Mentions), o.Entities...), detect(text))
 	m.MediaGroupID = o.MediaGroup
 	if o.Media == "" {
@@ -167,7 +167,7 @@ func (s *Server) fill(m *wireMessage, text string, o SayOptions) {
 // bot names the bot of a private chat, empty being the first. Passing the
 // text it already has gives the update that link previews and keyboards also
 // cause: edited without a change.
-func (s *Server) Edit(chatID, messageID int64, text string, o SayOptions) (ActionResult, error) {
+func (s *chats) Edit(chatID, messageID int64, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, to, st, err := s.find(chatID, messageID, o.Bot)
@@ -193,7 +193,7 @@ func (s *Server) Edit(chatID, messageID int64, text string, o SayOptions) (Actio
 	return s.actionResult(&m, s.publish(r, kind, &m, 0)), nil
 }
 
-func (s *Server) find(chatID, messageID int64, bot string) (*room, *account, *storedMessage, error) {
+func (s *chats) find(chatID, messageID int64, bot string) (*room, *account, *storedMessage, error) {
 	r := s.rooms[chatID]
 	if r == nil {
 		return nil, nil, nil, fmt.Errorf("%w: %d", errNoChat, chatID)

@@ -1,6 +1,8 @@
 package telegram
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,83 +15,116 @@ import (
 	"parley/simulators/internal/stage"
 )
 
-// call is one call of a method on its way through the server.
+// call is one call of a method by a bot on its way through the server.
 type call struct {
+	*Server
 	account *account
 	method  string
 	args    params
-	files   uploads
+	sent    uploads
+	ctx     context.Context // ends when the caller hangs up
 	chat    int64
 	began   time.Time
 	client  string // address of the caller, without the port
 	fault   *Fault
 	early   bool // came before a retry_after had passed
-	cut     bool // the caller has gone, or shall be cut off
 	message *MessageEntry
 }
 
-type method func(s *Server, ctx context.Context, c *call) (any, *refusal)
+// trouble is what a fault makes of the call; empty: nothing.
+func (c *call) trouble() Trouble {
+	if c.fault == nil {
+		return ""
+	}
+	return c.fault.Trouble
+}
 
 // Handler answers the Bot API under /bot<token>/, file downloads under
 // /file/bot<token>/ and the control interface under /sim/. It may be mounted
 // in any HTTP server; faults that cut connections panic with
 // http.ErrAbortHandler, as net/http expects.
 func (s *Server) Handler() http.Handler {
-	table := methods()
 	control := s.control()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch path := r.URL.Path; {
-		case strings.HasPrefix(path, "/bot"):
-			s.serveBot(w, r, table, path[len("/bot"):])
-		case strings.HasPrefix(path, "/file/bot"):
-			s.serveFile(w, path[len("/file/bot"):])
-		case strings.HasPrefix(path, "/sim/"):
-			control.ServeHTTP(w, r)
-		default:
-			refuse(w, &refusal{code: http.StatusNotFound, text: "Not Found"})
+		refused, cut := stage.Refused[refusal](func() {
+			switch path := r.URL.Path; {
+			case strings.HasPrefix(path, "/bot"):
+				s.serveBot(w, r, path[len("/bot"):])
+			case strings.HasPrefix(path, "/file/bot"):
+				s.serveFile(w, path[len("/file/bot"):])
+			case strings.HasPrefix(path, "/sim/"):
+				control.ServeHTTP(w, r)
+			default:
+				panic(notFound())
+			}
+		})
+		if cut {
+			panic(http.ErrAbortHandler)
+		}
+		if refused != nil {
+			refused.write(w)
 		}
 	})
 }
 
 // authorize splits "<token>/rest" and finds the bot.
-func (s *Server) authorize(path string) (*account, string, *refusal) {
+func (s *Server) authorize(path string) (*account, string) {
 	token, rest, _ := strings.Cut(path, "/")
-	if a := s.accountOf(token); a != nil {
-		return a, rest, nil
-	}
-	if !tokenShape.MatchString(token) {
-		return nil, "", &refusal{code: http.StatusNotFound, text: "Not Found"}
-	}
-	return nil, "", &refusal{code: http.StatusUnauthorized, text: "Unauthorized"}
-}
-
-func (s *Server) accountOf(token string) *account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.accounts {
 		if a.bot.Token == token {
-			return a
+			return a, rest
 		}
 	}
-	return nil
+	if !tokenShape.MatchString(token) {
+		panic(notFound())
+	}
+	panic(unauthorized())
 }
 
-func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[string]namedMethod, path string) {
-	a, name, refused := s.authorize(path)
-	if refused != nil {
-		refuse(w, refused)
-		return
+func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, path string) {
+	a, name := s.authorize(path)
+	c := &call{Server: s, account: a, ctx: r.Context(), sent: uploads{}}
+	var run func(*call) any
+	for known, f := range methods { // the real server ignores case
+		if fold(known) == fold(strings.TrimPrefix(name, "test/")) {
+			c.method, run = known, f
+		}
 	}
-	m, ok := table[fold(strings.TrimPrefix(name, "test/"))]
-	if !ok {
-		refuse(w, &refusal{code: http.StatusNotFound, text: "Not Found: method not found"})
-		return
+	if run == nil {
+		panic(&refusal{code: http.StatusNotFound, text: "Not Found: method not found"})
 	}
-	files := uploads{}
+	c.args = s.readArgs(w, r, c.sent)
+	c.client, _, _ = net.SplitHostPort(r.RemoteAddr) // within a process there may be none
+	var result any
+	refused, cut := stage.Refused[refusal](func() {
+		c.begin()
+		c.applyFault()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		result = run(c)
+	})
+	switch {
+	case cut:
+		c.finish(0, nil)
+		panic(http.ErrAbortHandler)
+	case refused != nil:
+		c.finish(refused.code, refused)
+		if c.trouble() == BadGateway {
+			stage.WriteBadGateway(w)
+			return
+		}
+		panic(refused)
+	}
+	c.reply(w, envelope(result))
+}
+
+// readArgs reads the arguments of a call, or refuses it.
+func (s *Server) readArgs(w http.ResponseWriter, r *http.Request, files uploads) params {
 	args, err := readParams(w, r, files)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		refuse(w, &refusal{code: http.StatusRequestEntityTooLarge, text: "Request Entity Too Large"})
-		return
+		panic(&refusal{code: http.StatusRequestEntityTooLarge, text: "Request Entity Too Large"})
 	}
 	if errors.Is(err, errUnended) {
 		select {
@@ -98,123 +133,85 @@ func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, table map[stri
 		}
 		panic(http.ErrAbortHandler)
 	}
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		refuse(w, refused)
-		return
-	}
 	if err != nil {
-		refuse(w, badRequest("can't parse request"))
-		return
+		panic(badRequest("can't parse request"))
 	}
-	c := &call{account: a, method: m.name, args: args, files: files}
-	c.client, _, _ = net.SplitHostPort(r.RemoteAddr) // within a process there may be none
-	refused = s.begin(c)
-	if refused == nil && c.fault != nil {
-		refused = s.applyFault(r.Context(), c)
-	}
-	if c.cut {
-		s.finish(c, 0, nil)
-		panic(http.ErrAbortHandler)
-	}
-	if refused != nil {
-		s.refuseCall(w, c, refused)
-		return
-	}
-	result, refused := m.run(s, r.Context(), c)
-	if c.cut {
-		s.finish(c, 0, nil)
-		panic(http.ErrAbortHandler)
-	}
-	if refused != nil {
-		s.refuseCall(w, c, refused)
-		return
-	}
-	s.reply(w, c, result)
+	return args
 }
 
 // begin applies retry_after, rate limits and fault plans to a call.
-func (s *Server) begin(c *call) *refusal {
+func (c *call) begin() {
 	c.chat = c.args.number("chat_id")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.began = s.opts.Now()
-	if left := s.holdDelay(c.account.bot.ID, c.chat, c.method, c.began); left > 0 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.began = c.opts.Now()
+	if left := c.holdDelay(c.account.bot.ID, c.chat, c.method, c.began); left > 0 {
 		c.early = true
-		s.books.totals.Violations++
-		return tooMany(seconds(left))
+		c.books.totals.Violations++
+		panic(tooMany(seconds(left)))
 	}
-	c.fault = s.draw(c.account.bot.Username, c.method, c.chat, false)
+	c.fault = c.draw(c.account.bot.Username, c.method, c.chat, false)
 	if c.fault != nil {
-		s.books.totals.Faults++
+		c.books.totals.Faults++
 	}
-	return nil
 }
 
 // applyFault turns a fault that falls before the call is applied into its answer.
-func (s *Server) applyFault(ctx context.Context, c *call) *refusal {
-	switch f := c.fault; f.Trouble {
+func (c *call) applyFault() {
+	switch c.trouble() {
 	case TooManyRequests:
-		after := max(f.RetryAfter, 1)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.hold(c.account.bot.ID, c.chat, c.method, after, f.Global, s.opts.Now())
-		return tooMany(after)
+		after := max(c.fault.RetryAfter, 1)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.hold(c.account.bot.ID, c.chat, c.method, after, c.fault.Global, c.opts.Now())
+		panic(tooMany(after))
 	case InternalError:
-		return &refusal{code: http.StatusInternalServerError, text: "Internal Server Error"}
+		panic(&refusal{code: http.StatusInternalServerError, text: "Internal Server Error"})
 	case BadGateway:
-		return &refusal{code: http.StatusBadGateway, text: "Bad Gateway"}
+		panic(&refusal{code: http.StatusBadGateway, text: "Bad Gateway"})
 	case Unauthorized:
-		return &refusal{code: http.StatusUnauthorized, text: "Unauthorized"}
+		panic(unauthorized())
 	case Forbidden:
-		return forbidden("bot was blocked by the user")
+		panic(forbidden("bot was blocked by the user"))
 	case Conflict:
-		return conflict(textOusted)
+		panic(conflict(textOusted))
 	case Dropped:
-		c.cut = true
+		panic(http.ErrAbortHandler)
 	case Slow:
-		c.cut = !stage.Pause(f.Delay, ctx, s.stop)
+		if !stage.Pause(c.fault.Delay, c.ctx, c.stop) {
+			panic(http.ErrAbortHandler)
+		}
 	}
-	return nil
 }
 
 // reply writes a success, or what a fault makes of it.
-func (s *Server) reply(w http.ResponseWriter, c *call, result any) {
-	body := envelope(result)
-	var trouble Trouble
-	if c.fault != nil {
-		trouble = c.fault.Trouble
+func (c *call) reply(w http.ResponseWriter, body []byte) {
+	status := http.StatusOK
+	if c.trouble() == Ambiguous {
+		status = 0
 	}
-	switch trouble {
+	c.finish(status, nil)
+	switch c.trouble() {
 	case Ambiguous:
-		s.finish(c, 0, nil)
 		panic(http.ErrAbortHandler)
 	case Truncated:
-		s.finish(c, http.StatusOK, nil)
-		writeHead(w, http.StatusOK, len(body))
-		_, _ = w.Write(body[:len(body)/2])
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
+		stage.WriteHalf(w, inJSON, body)
 	case Garbage:
-		s.finish(c, http.StatusOK, nil)
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte("<html><body>It works!\x00\xff</body></html>"))
+		stage.WriteGarbage(w)
 	case Oversized:
-		s.finish(c, http.StatusOK, nil)
-		writeOversized(w, body, c.fault.Size)
+		writeOversized(w, body, cmp.Or(c.fault.Size, 64<<20))
 	default:
-		s.finish(c, http.StatusOK, nil)
-		writeHead(w, http.StatusOK, len(body))
-		_, _ = w.Write(body)
+		stage.WriteBody(w, status, inJSON, body)
 	}
 }
+
+// inJSON is the type of what methods answer.
+const inJSON = "application/json"
 
 func envelope(result any) []byte {
 	raw, ok := result.(rawResult)
 	if !ok {
-		var err error
-		if raw, err = json.Marshal(result); err != nil {
-			panic("telegram simulator: encode result: " + err.Error()) // own types only
-		}
+		raw = mustJSON(result)
 	}
 	body := make([]byte, 0, len(raw)+22)
 	body = append(body, `{"ok":true,"result":`...)
@@ -222,21 +219,19 @@ func envelope(result any) []byte {
 	return append(body, '}')
 }
 
-func writeHead(w http.ResponseWriter, status, size int) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(size))
-	w.WriteHeader(status)
+// mustJSON encodes types of this package, which cannot fail.
+func mustJSON(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("telegram simulator: encode: " + err.Error())
+	}
+	return raw
 }
 
 func writeOversized(w http.ResponseWriter, body []byte, size int) {
-	if size == 0 {
-		size = 64 << 20
-	}
-	writeHead(w, http.StatusOK, size+len(body))
-	blank := make([]byte, 64<<10)
-	for i := range blank {
-		blank[i] = ' '
-	}
+	w.Header().Set("Content-Type", inJSON)
+	w.Header().Set("Content-Length", strconv.Itoa(size+len(body)))
+	blank := bytes.Repeat([]byte(" "), 64<<10)
 	for size > 0 {
 		n, err := w.Write(blank[:min(size, len(blank))])
 		if err != nil {
@@ -247,52 +242,28 @@ func writeOversized(w http.ResponseWriter, body []byte, size int) {
 	_, _ = w.Write(body)
 }
 
-func (s *Server) refuseCall(w http.ResponseWriter, c *call, e *refusal) {
-	s.finish(c, e.code, e)
-	if c.fault != nil && c.fault.Trouble == BadGateway {
-		w.Header().Set("Content-Type", "text/html")
-		w.WriteHeader(e.code)
-		_, _ = w.Write([]byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n</html>\r\n"))
-		return
-	}
-	refuse(w, e)
-}
-
-func refuse(w http.ResponseWriter, e *refusal) {
-	body, _ := json.Marshal(e.wire())
-	if e.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
-	}
-	writeHead(w, e.code, len(body))
-	_, _ = w.Write(body)
-}
-
 // finish books the call. It runs before the answer is written, so that a
 // caller who has its answer also finds it in the books.
-func (s *Server) finish(c *call, status int, e *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.opts.Now()
+func (c *call) finish(status int, e *refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	entry := CallEntry{
-		Bot: c.account.bot.Username, Method: c.method, ChatID: c.chat, Status: status,
-		Violation: c.early, At: c.began, Took: now.Sub(c.began),
+		Bot: c.account.bot.Username, Method: c.method, ChatID: c.chat, Status: status, Fault: c.trouble(),
+		Violation: c.early, At: c.began, Took: c.opts.Now().Sub(c.began),
 	}
-	s.books.totals.Calls++
+	c.books.totals.Calls++
 	if e != nil {
 		entry.Description = e.text
-		s.books.totals.Refused++
-	} else if c.fault != nil {
-		switch c.fault.Trouble {
+		c.books.totals.Refused++
+	} else {
+		switch c.trouble() {
 		case Ambiguous, Truncated, Garbage, Oversized:
-			s.books.totals.Unconfirmed++
+			c.books.totals.Unconfirmed++
 			if c.message != nil {
 				c.message.Unconfirmed = true
 			}
 		}
 	}
-	if c.fault != nil {
-		entry.Fault = c.fault.Trouble
-	}
-	s.books.calls.Add(entry)
-	s.books.Notify()
+	c.books.calls.Add(entry)
+	c.books.Notify()
 }

@@ -12,41 +12,39 @@ import (
 
 type (
 	lifetime = stage.Life
+	records  = stage.Records[Book, Totals]
 	watchers = stage.Audience[Happening]
+	plans    = stage.Plans[Fault]
 )
 
 // Server is the simulated platform. Its methods may be called concurrently.
-// Listen, URL and Close are those of [stage.Life], Watch is that of
-// [stage.Audience].
+// Listen, URL and Close are those of [stage.Life], Books, Totals and Await those of
+// [stage.Records], Watch is that of [stage.Audience], Plan that of [stage.Plans].
+// What people do are the methods of its chats, what bots do those of a call.
 type Server struct {
 	*lifetime
-	watchers
-	opts Options
-
-	stop   context.Context // ends when Run does
-	hooked chan struct{}   // capacity 1
-
-	changes  stage.Change
-	mu       sync.Mutex // guards everything below; never held while writing to a client
-	rng      *rand.Rand
-	accounts []*account // in the order of Options.Bots
-	rooms    map[int64]*room
-	people   map[int64]Person
-	files    map[string]*storedFile
-	queries  map[string]bool // callback queries that may be answered
-	menus    map[menuKey][]Command
-	books    *books
-	plans    stage.Plans[Fault]
-	holds    map[holdKey]penalty
-	rates    map[rateKey][]time.Time
-	lastID   int64 // files, queries, albums and chats made up here
+	records
+	*world
+	*inboxes
+	*fileStore
+	*limiter
+	*chats
+	menus map[menuKey][]Command
 }
 
-// account is a bot with what the platform keeps for it.
-type account struct {
-	bot   Bot
-	self  wireUser
-	inbox inbox
+// world is what every part of the server shares: the lock, the clock, the books, the
+// faults that are planned.
+type world struct {
+	watchers
+	plans
+	opts Options
+	stop context.Context // ends when Run does
+
+	changes stage.Change
+	mu      sync.Mutex // guards everything below and in the parts; never held while writing to a client
+	rng     *rand.Rand
+	books   *books
+	lastID  int64 // files, queries, albums and chats made up here
 }
 
 // New checks the options and wires a server; it starts nothing.
@@ -54,8 +52,11 @@ func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("telegram simulator: %w", err)
 	}
-	s := &Server{opts: o, plans: newPlans(), hooked: make(chan struct{}, 1)}
-	s.lifetime, s.stop = stage.NewLife("telegram simulator", o.Addr)
+	w := &world{opts: o}
+	s := &Server{world: w, inboxes: &inboxes{world: w, hooked: make(chan struct{}, 1)}, fileStore: &fileStore{world: w}, limiter: &limiter{world: w}}
+	s.chats = &chats{world: w, inboxes: s.inboxes, fileStore: s.fileStore}
+	s.lifetime, w.stop = stage.NewLife("telegram simulator", o.Addr)
+	s.records = stage.NewRecords(&w.mu, &w.changes, s.book, func() Totals { return w.books.totals })
 	s.reset()
 	return s, nil
 }
@@ -63,23 +64,13 @@ func New(o Options) (*Server, error) {
 // reset gives the server a fresh world. The caller holds the lock, or is New.
 func (s *Server) reset() {
 	s.rng = stage.NewRand(s.opts.Seed)
-	for _, a := range s.accounts {
-		a.inbox.endPoll(textOusted)
-	}
-	s.accounts = nil
-	for _, b := range s.opts.Bots {
-		next := s.opts.FirstUpdateID
-		if next == 0 {
-			next = 100_000_000 + s.rng.Int64N(800_000_000)
-		}
-		s.accounts = append(s.accounts, &account{bot: b, self: b.Person().wire(), inbox: inbox{next: next, hooked: s.hooked, hook: newWebhook()}})
-	}
+	s.openInboxes()
 	s.rooms, s.people = map[int64]*room{}, map[int64]Person{}
-	s.menus = map[menuKey][]Command{}
-	s.files, s.queries = map[string]*storedFile{}, map[string]bool{}
+	s.menus, s.queries = map[menuKey][]Command{}, map[string]bool{}
+	s.stored = map[string]*storedFile{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Notify()
-	s.plans.Clear()
+	stage.Clear(&s.plans)
 	s.holds, s.rates = map[holdKey]penalty{}, map[rateKey][]time.Time{}
 	s.lastID = 0
 }
@@ -92,6 +83,14 @@ func (s *Server) Reset() {
 	s.reset()
 }
 
+// ClearFaults ends all plans and every retry_after that still holds.
+func (s *Server) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stage.Clear(&s.plans)
+	clear(s.holds)
+}
+
 // Run serves until ctx ends; then long polls are cut, and everything has
 // stopped when it returns. A server runs once. The error is nil after an
 // ordinary end.
@@ -99,19 +98,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return stage.Serve(ctx, s.lifetime, stage.Play{Handler: s.Handler(), Beside: s.deliverHooks})
 }
 
-func (s *Server) account(username string) *account {
-	if username == "" {
-		return s.accounts[0]
-	}
-	for _, a := range s.accounts {
-		if fold(a.bot.Username) == fold(username) {
-			return a
-		}
-	}
-	return nil
-}
-
-func (s *Server) id() int64 {
-	s.lastID++
-	return s.lastID
+func (w *world) id() int64 {
+	w.lastID++
+	return w.lastID
 }

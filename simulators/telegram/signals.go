@@ -1,9 +1,6 @@
 package telegram
 
-import (
-	"context"
-	"slices"
-)
+import "slices"
 
 var chatActions = []string{
 	"typing", "upload_photo", "record_video", "upload_video", "record_voice", "upload_voice",
@@ -12,51 +9,39 @@ var chatActions = []string{
 
 // signal books and shows something that is not a message. The caller holds
 // the lock.
-func (s *Server) signal(e SignalEntry) {
-	e.At = s.opts.Now()
-	s.books.signals.Add(e)
-	s.show(Happening{
+func (w *world) signal(e SignalEntry) {
+	e.At = w.opts.Now()
+	w.books.signals.Add(e)
+	w.show(Happening{
 		Kind: e.Kind, Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, Text: e.Text, At: e.At,
 	})
-	s.books.Notify()
+	w.books.Notify()
 }
 
-func (s *Server) sendChatAction(_ context.Context, c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c)
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) sendChatAction() any {
+	r := c.target()
 	if !slices.Contains(chatActions, c.args["action"]) {
-		return nil, badRequest("wrong parameter action in request")
+		panic(badRequest("wrong parameter action in request"))
 	}
-	thread, refused := topicOf(r, c.account, c, true)
-	if refused != nil {
-		return nil, refused
-	}
-	if refused := s.checkRate(c, 0, r.chat.Kind); refused != nil {
-		return nil, refused
-	}
-	s.signal(SignalEntry{
+	thread := topicOf(r, c.account, c, true)
+	c.checkRate(0, r.chat.Kind)
+	c.signal(SignalEntry{
 		Bot: c.account.bot.Username, Kind: "action", ChatID: r.chat.ID, ThreadID: thread, Text: c.args["action"],
 	})
-	return true, nil
+	return true
 }
 
-func (s *Server) answerCallbackQuery(_ context.Context, c *call) (any, *refusal) {
+func (c *call) answerCallbackQuery() any {
 	if utf16Len(c.args["text"]) > 200 {
-		return nil, badRequest("MESSAGE_TOO_LONG")
+		panic(badRequest("MESSAGE_TOO_LONG"))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	id := c.args["callback_query_id"]
-	if !s.queries[id] {
-		return nil, badRequest(textOldQuery)
+	if !c.queries[id] {
+		panic(badRequest(textOldQuery))
 	}
-	s.signal(SignalEntry{
+	c.signal(SignalEntry{
 		Bot: c.account.bot.Username, Kind: "callback_answer", ID: id,
 		Text: c.args["text"], Alert: c.args.bool("show_alert"),
 	})
-	return true, nil
+	return true
 }

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"net/url"
 	"regexp"
 )
@@ -20,23 +19,19 @@ var secretShape = regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`)
 
 // setWebhook stores where updates should go. Unlike the real server it takes
 // plain HTTP, because the other end is on loopback too.
-func (s *Server) setWebhook(_ context.Context, c *call) (any, *refusal) {
+func (c *call) setWebhook() any {
 	to := c.args["url"]
 	u, err := url.Parse(to)
 	switch {
 	case err != nil || to != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
-		return nil, badRequest("bad webhook: invalid webhook URL specified")
+		panic(badRequest("bad webhook: invalid webhook URL specified"))
 	case !secretShape.MatchString(c.args["secret_token"]):
-		return nil, badRequest("secret token contains unallowed characters")
+		panic(badRequest("secret token contains unallowed characters"))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	in := &c.account.inbox
-	if refused := in.allow(c.args); refused != nil {
-		return nil, refused
-	}
+	in.allow(c.args)
 	if c.args.bool("drop_pending_updates") {
-		s.confirm(c.account, in.next, true)
+		c.confirm(c.account, in.next, true)
 	}
 	in.hook = newWebhook()
 	if to != "" {
@@ -48,25 +43,21 @@ func (s *Server) setWebhook(_ context.Context, c *call) (any, *refusal) {
 		}
 		in.wake()
 	}
-	return true, nil
+	return true
 }
 
-func (s *Server) deleteWebhook(_ context.Context, c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) deleteWebhook() any {
 	c.account.inbox.hook = newWebhook()
 	if c.args.bool("drop_pending_updates") {
-		s.confirm(c.account, c.account.inbox.next, true)
+		c.confirm(c.account, c.account.inbox.next, true)
 	}
-	return true, nil
+	return true
 }
 
-func (s *Server) getWebhookInfo(_ context.Context, c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) getWebhookInfo() any {
 	in := &c.account.inbox
 	return wireWebhookInfo{
 		URL: in.hook.url, PendingUpdateCount: len(in.waiting), LastErrorDate: in.hook.lastErrorDate,
 		LastErrorMessage: in.hook.lastError, MaxConnections: in.hook.limit, AllowedUpdates: in.allowed,
-	}, nil
+	}
 }

@@ -6,17 +6,23 @@ import (
 	"time"
 )
 
-// Shelf is a list that forgets its oldest entries. The zero Shelf keeps none. Its
-// owner guards it.
+// Shelf is a list that forgets its oldest entries. Bind says how
+// many it keeps. Its owner guards it.
 type Shelf[T any] struct {
 	items []*T
 	keep  int
 	lost  *int
 }
 
-// NewShelf returns a shelf of keep entries, none when keep is negative, that counts
-// in lost what it forgets.
-func NewShelf[T any](keep int, lost *int) Shelf[T] { return Shelf[T]{keep: keep, lost: lost} }
+// Bind has each shelf keep so many entries, none when keep is negative, and count in
+// lost what it forgets. It comes before the first Add.
+func Bind(keep int, lost *int, shelves ...interface{ bind(keep int, lost *int) }) {
+	for _, s := range shelves {
+		s.bind(keep, lost)
+	}
+}
+
+func (s *Shelf[T]) bind(keep int, lost *int) { s.keep, s.lost = keep, lost }
 
 // Add puts v behind the others and returns the entry, which may be changed later.
 func (s *Shelf[T]) Add(v T) *T {
@@ -48,6 +54,42 @@ func (s *Shelf[T]) Copy() []T {
 // Items returns the entries themselves, oldest first, perhaps with some that are
 // forgotten. It is valid until the next Add.
 func (s *Shelf[T]) Items() []*T { return s.items }
+
+// Records are what a harness asks of every simulator of a network: the books, and to
+// wait for what stands in them. Its methods may be called concurrently.
+type Records[Book, Totals any] struct {
+	lock   sync.Locker
+	change *Change
+	book   func() Book
+	totals func() Totals
+}
+
+// NewRecords returns the records of which book and totals take a snapshot while lock
+// is held. change tells of what is new in them.
+func NewRecords[B, T any](lock sync.Locker, change *Change, book func() B, totals func() T) Records[B, T] {
+	return Records[B, T]{lock, change, book, totals}
+}
+
+// Books returns a snapshot.
+func (r *Records[B, T]) Books() B {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return r.book()
+}
+
+// Totals is the cheap part of Books.
+func (r *Records[B, T]) Totals() T {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return r.totals()
+}
+
+// Await returns the first snapshot that satisfies done, or the cause of the
+// context's end together with the snapshot at that moment. Changes that come
+// while done runs are seen together.
+func (r *Records[B, T]) Await(ctx context.Context, done func(B) bool) (B, error) {
+	return Await(ctx, r.change, r.Books, done)
+}
 
 // Change wakes those who wait for one. The zero Change is ready. Its methods may be
 // called concurrently.

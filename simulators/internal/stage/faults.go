@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 )
 
 // ErrFault says that a fault cannot be planned.
@@ -19,11 +20,19 @@ type Timing struct {
 	Probability float64 // it falls on a seeded draw
 }
 
-// Plans are the faults that are planned, in their order. Their owner guards them.
-type Plans[F any] struct {
-	check  func(F) error
-	timing func(F) Timing
-	list   []*planned[F]
+// Plannable is a fault of a simulator.
+type Plannable interface {
+	// Check returns why the fault cannot be planned, beside its timing.
+	Check() error
+	// Timing returns which of the calls that the fault matches it falls on.
+	Timing() Timing
+}
+
+// Plans are the faults that are planned, in their order. The zero Plans are empty.
+// Plan may be called concurrently.
+type Plans[F Plannable] struct {
+	mu   sync.Mutex
+	list []*planned[F]
 }
 
 // planned is a fault of the plan, and how often it was matched and fell.
@@ -32,23 +41,19 @@ type planned[F any] struct {
 	seen, fell int
 }
 
-// NewPlans returns an empty plan. check says why a fault cannot be planned, beside
-// its timing.
-func NewPlans[F any](check func(F) error, timing func(F) Timing) Plans[F] {
-	return Plans[F]{check: check, timing: timing}
-}
-
-// Add plans faults behind those that are planned. None is added when check refuses
-// one, or its timing is out of range.
-func (p *Plans[F]) Add(fs ...F) error {
+// Plan adds faults behind those that are planned. Nothing is added when one of them is
+// unknown or has a number out of range.
+func (p *Plans[F]) Plan(fs ...F) error {
 	for _, f := range fs {
-		if err := p.check(f); err != nil {
+		if err := f.Check(); err != nil {
 			return err
 		}
-		if t := p.timing(f); t.Probability < 0 || t.Probability > 1 || min(t.Skip, t.Next, t.Every) < 0 {
+		if t := f.Timing(); t.Probability < 0 || t.Probability > 1 || min(t.Skip, t.Next, t.Every) < 0 {
 			return fmt.Errorf("%w: a number is out of range: %+v", ErrFault, t)
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, f := range fs {
 		p.list = append(p.list, &planned[F]{fault: f})
 	}
@@ -56,16 +61,22 @@ func (p *Plans[F]) Add(fs ...F) error {
 }
 
 // Clear ends all plans.
-func (p *Plans[F]) Clear() { p.list = nil }
+func Clear[F Plannable](p *Plans[F]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = nil
+}
 
 // Draw returns the first fault that matches and falls, or nil. It counts the call
 // for each that matches up to that one.
-func (p *Plans[F]) Draw(rng *rand.Rand, matches func(*F) bool) *F {
+func Draw[F Plannable](p *Plans[F], rng *rand.Rand, matches func(*F) bool) *F {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i, one := range p.list {
 		if !matches(&one.fault) {
 			continue
 		}
-		t := p.timing(one.fault)
+		t := one.fault.Timing()
 		if !one.fires(t, rng) {
 			continue
 		}

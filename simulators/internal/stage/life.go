@@ -1,9 +1,10 @@
 // Package stage is what every simulator stands on, whatever it simulates.
 //
-// Life is a server's socket and the time in which it serves. Shelf, Change and
-// Await are its books, bounded, and how to wait for an entry. Audience is who
-// watches, Plans which faults fall when, Control the interface for a harness in
-// another process. What a network says and does is the simulator's own.
+// Life is a server's socket and the time in which it serves. Shelf and Records are
+// its books, bounded, and how to wait for an entry. Audience is who watches, Plans
+// which faults fall when, Refused how the rules of a network end a call, and the
+// Write functions what a spoilt answer looks like; Control is the interface for a
+// harness in another process. What a network says and does is the simulator's own.
 package stage
 
 import (

@@ -2,7 +2,9 @@ package stage_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,7 +21,8 @@ func TestShelf(t *testing.T) {
 	t.Run("forgets its oldest entries and counts them", func(t *testing.T) {
 		t.Parallel()
 		lost := 0
-		s := stage.NewShelf[int](3, &lost)
+		var s stage.Shelf[int]
+		stage.Bind(3, &lost, &s)
 		for n := range 10 {
 			s.Add(n)
 			want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}[max(0, n-2) : n+1]
@@ -32,7 +35,8 @@ func TestShelf(t *testing.T) {
 	t.Run("shows what became of an entry, but not in copies that were made", func(t *testing.T) {
 		t.Parallel()
 		lost := 0
-		s := stage.NewShelf[string](2, &lost)
+		var s stage.Shelf[string]
+		stage.Bind(2, &lost, &s)
 		entry := s.Add("sent")
 		before := s.Copy()
 		*entry = "edited"
@@ -45,7 +49,8 @@ func TestShelf(t *testing.T) {
 	t.Run("keeps nothing when it shall keep nothing", func(t *testing.T) {
 		t.Parallel()
 		lost := 0
-		s := stage.NewShelf[int](-1, &lost)
+		var s stage.Shelf[int]
+		stage.Bind(-1, &lost, &s)
 		if *s.Add(7) != 7 || len(s.Copy()) != 0 || lost != 1 {
 			t.Errorf("%v, %d are lost", s.Copy(), lost)
 		}
@@ -137,25 +142,25 @@ func TestAudience(t *testing.T) {
 
 // fault is one of a simulator.
 type fault struct {
-	Name   string
-	On     string
-	Timing stage.Timing
+	Name string
+	On   string
+	When stage.Timing
 }
 
-func newPlans() stage.Plans[fault] {
-	return stage.NewPlans(func(f fault) error {
-		if f.Name == "" {
-			return stage.ErrFault
-		}
-		return nil
-	}, func(f fault) stage.Timing { return f.Timing })
+func (f fault) Check() error {
+	if f.Name == "" {
+		return stage.ErrFault
+	}
+	return nil
 }
+
+func (f fault) Timing() stage.Timing { return f.When }
 
 // fall returns on which of n calls a plan falls.
 func fall(p *stage.Plans[fault], n int, seed uint64) (calls []int) {
 	rng := stage.NewRand(seed)
 	for i := range n {
-		if p.Draw(rng, func(*fault) bool { return true }) != nil {
+		if stage.Draw(p, rng, func(*fault) bool { return true }) != nil {
 			calls = append(calls, i)
 		}
 	}
@@ -178,8 +183,8 @@ func TestPlans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlans()
-			if err := p.Add(fault{Name: "x", Timing: c.timing}); err != nil {
+			var p stage.Plans[fault]
+			if err := p.Plan(fault{Name: "x", When: c.timing}); err != nil {
 				t.Fatal(err)
 			}
 			same(t, fall(&p, 8, 1), c.want...)
@@ -187,18 +192,18 @@ func TestPlans(t *testing.T) {
 	}
 	t.Run("count a call for those that match, up to the one that falls", func(t *testing.T) {
 		t.Parallel()
-		p := newPlans()
-		err := p.Add(fault{Name: "other", On: "b"}, fault{Name: "second", On: "a", Timing: stage.Timing{Every: 2}}, fault{Name: "first", On: "a", Timing: stage.Timing{Next: 2}}, fault{Name: "last", On: "a"})
+		var p stage.Plans[fault]
+		err := p.Plan(fault{Name: "other", On: "b"}, fault{Name: "second", On: "a", When: stage.Timing{Every: 2}}, fault{Name: "first", On: "a", When: stage.Timing{Next: 2}}, fault{Name: "last", On: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var names []string
 		for range 5 {
-			names = append(names, p.Draw(stage.NewRand(1), func(f *fault) bool { return f.On == "a" }).Name)
+			names = append(names, stage.Draw(&p, stage.NewRand(1), func(f *fault) bool { return f.On == "a" }).Name)
 		}
 		same(t, names, "first", "second", "first", "second", "last")
-		p.Clear()
-		if f := p.Draw(stage.NewRand(1), func(*fault) bool { return true }); f != nil {
+		stage.Clear(&p)
+		if f := stage.Draw(&p, stage.NewRand(1), func(*fault) bool { return true }); f != nil {
 			t.Errorf("after Clear %s falls", f.Name)
 		}
 	})
@@ -206,14 +211,14 @@ func TestPlans(t *testing.T) {
 		t.Parallel()
 		for _, bad := range []fault{
 			{},
-			{Name: "x", Timing: stage.Timing{Skip: -1}},
-			{Name: "x", Timing: stage.Timing{Next: -1}},
-			{Name: "x", Timing: stage.Timing{Every: -1}},
-			{Name: "x", Timing: stage.Timing{Probability: -0.1}},
-			{Name: "x", Timing: stage.Timing{Probability: 1.1}},
+			{Name: "x", When: stage.Timing{Skip: -1}},
+			{Name: "x", When: stage.Timing{Next: -1}},
+			{Name: "x", When: stage.Timing{Every: -1}},
+			{Name: "x", When: stage.Timing{Probability: -0.1}},
+			{Name: "x", When: stage.Timing{Probability: 1.1}},
 		} {
-			p := newPlans()
-			if err := p.Add(fault{Name: "good"}, bad); !errors.Is(err, stage.ErrFault) || fall(&p, 1, 1) != nil {
+			var p stage.Plans[fault]
+			if err := p.Plan(fault{Name: "good"}, bad); !errors.Is(err, stage.ErrFault) || fall(&p, 1, 1) != nil {
 				t.Errorf("%+v: %v", bad, err)
 			}
 		}
@@ -303,4 +308,61 @@ func TestControlHasANameForEachArgument(t *testing.T) {
 		}
 	}()
 	stage.NewControl[string, []string, int](&world{}, 32).Do("say", func(string, int) {}, "text")
+}
+
+// refusal is what rules of a call panic with.
+type refusal struct{ text string }
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rules func()
+		want  string
+		cut   bool
+	}{
+		"no rule refuses":      {func() {}, "", false},
+		"a rule refuses":       {func() { panic(&refusal{"no"}) }, "no", false},
+		"a rule cuts off":      {func() { panic(http.ErrAbortHandler) }, "", true},
+		"wrapped, it cuts off": {func() { panic(fmt.Errorf("fault: %w", http.ErrAbortHandler)) }, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused, cut := stage.Refused[refusal](c.rules)
+			if cut != c.cut || (refused == nil) != (c.want == "") || refused != nil && refused.text != c.want {
+				t.Errorf("%+v, cut %v", refused, cut)
+			}
+		})
+	}
+	for _, other := range []any{errors.New("a mistake"), "a mistake", refusal{"no pointer"}} {
+		func() {
+			defer func() {
+				if r := recover(); r != other {
+					t.Errorf("it panicked with %v, not with %v", r, other)
+				}
+			}()
+			stage.Refused[refusal](func() { panic(other) })
+		}()
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	stage.WriteBody(w, http.StatusTeapot, "text/plain", []byte("tea"))
+	if w.Code != http.StatusTeapot || w.Body.String() != "tea" || w.Header().Get("Content-Length") != "3" || w.Header().Get("Content-Type") != "text/plain" {
+		t.Errorf("whole: %d %q %v", w.Code, w.Body, w.Header())
+	}
+	w = httptest.NewRecorder()
+	_, cut := stage.Refused[refusal](func() { stage.WriteHalf(w, "text/plain", []byte("teapot")) })
+	if !cut || w.Body.String() != "tea" || w.Header().Get("Content-Length") != "6" || !w.Flushed {
+		t.Errorf("half: cut %v, %q %v", cut, w.Body, w.Header())
+	}
+	w = httptest.NewRecorder()
+	if stage.WriteGarbage(w); w.Code != http.StatusOK || json.Valid(w.Body.Bytes()) {
+		t.Errorf("garbage: %d %q", w.Code, w.Body)
+	}
+	w = httptest.NewRecorder()
+	if stage.WriteBadGateway(w); w.Code != http.StatusBadGateway || w.Header().Get("Content-Type") != "text/html" {
+		t.Errorf("bad gateway: %d %v", w.Code, w.Header())
+	}
 }
